@@ -1,0 +1,227 @@
+// weft.h: everything the three native extensions (aten, dynamo, inductor) share.
+//
+// aten owns what is declared here and exports it as one capsule, `aten._native._C_API`: a pointer to
+// WeftAPI. The other extensions call weft_import_api() at import, which refuses another layout. All
+// fields are read and written under the GIL. Nothing here includes Python beyond <Python.h>.
+#ifndef WEFT_H
+#define WEFT_H
+
+#include <Python.h>
+#include <stdint.h>
+
+#define WEFT_ABI 1
+#define WEFT_MAX_NDIM 64
+#define WEFT_INLINE_NDIM 5
+#define WEFT_ALIGNMENT 64
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// ---------------------------------------------------------------------------------------- dtypes
+// Codes are part of the cache key and of Program files: append only.
+enum WeftDType {
+  WEFT_BOOL = 0, WEFT_UINT8, WEFT_INT8, WEFT_INT16, WEFT_INT32, WEFT_INT64, WEFT_UINT16, WEFT_UINT32, WEFT_UINT64,
+  WEFT_FLOAT16, WEFT_BFLOAT16, WEFT_FLOAT32, WEFT_FLOAT64, WEFT_COMPLEX64, WEFT_COMPLEX128, WEFT_NUM_DTYPES
+};
+enum WeftDeviceType { WEFT_CPU = 0, WEFT_CUDA = 1, WEFT_META = 2 };
+
+static inline int weft_itemsize(int dtype) {
+  static const uint8_t size[WEFT_NUM_DTYPES] = {1, 1, 1, 2, 4, 8, 2, 4, 8, 2, 2, 4, 8, 8, 16};
+  return size[dtype];
+}
+
+// --------------------------------------------------------------------------------- the tensor word
+// What a guard compares in one instruction. requires_grad is the public property: true for a leaf that
+// was asked to, and for every result that has a grad_fn.
+#define WEFT_WORD_DTYPE 0x000000ffu
+#define WEFT_WORD_DEVICE 0x0000ff00u  // type in bits 8-11, index in bits 12-15
+#define WEFT_WORD_NDIM 0x00ff0000u
+#define WEFT_WORD_REQUIRES_GRAD 0x01000000u
+#define WEFT_WORD_TRACER 0x02000000u     // no storage; the C size fields are not valid
+#define WEFT_WORD_CONTIGUOUS 0x04000000u // row-major without gaps (kept true by whoever sets the strides)
+#define WEFT_WORD_INFERENCE 0x08000000u  // made under inference_mode
+
+static inline uint32_t weft_word(int dtype, int device_type, int device_index, int ndim) {
+  return (uint32_t)dtype | (uint32_t)device_type << 8 | (uint32_t)device_index << 12 | (uint32_t)ndim << 16;
+}
+
+// ------------------------------------------------------------------------------------------ storage
+enum WeftStorageFlags { WEFT_STORAGE_READONLY = 1, WEFT_STORAGE_EXTERNAL = 2 };
+
+typedef struct WeftStorage {
+  char *data;          // 64-byte aligned when ours; NULL when nbytes is 0
+  int64_t nbytes;
+  int64_t refs;        // under the GIL
+  uint32_t version;    // advanced by every in-place write through any view
+  uint8_t device_type, device_index, flags, reserved;
+  void (*release)(struct WeftStorage *); // frees data; the struct is freed by weft_storage_decref
+  void *owner;         // what keeps external memory alive, for `release`
+} WeftStorage;
+
+// ------------------------------------------------------------------------------------------- tensor
+enum WeftTensorFlags {
+  WEFT_FLAG_GUARDED = 1,   // some entry guards this tensor by identity: metadata changes advance `epoch`
+  WEFT_FLAG_DETACHED_VERSION = 2, // `.data`: in-place writes do not advance the version
+  WEFT_FLAG_RETAIN_GRAD = 4,
+  WEFT_FLAG_TRACKED = 8,   // known to the garbage collector
+  WEFT_FLAG_NEG = 16       // reserved
+};
+
+struct WeftNode;
+
+typedef struct WeftTensor {
+  PyObject_HEAD
+  uint32_t word;
+  uint32_t flags;
+  int64_t offset;            // in elements
+  int64_t numel;
+  int64_t *sizes;            // ndim entries; points to dims, or to the heap when ndim > WEFT_INLINE_NDIM
+  int64_t *strides;          // in elements, may be 0 or (never for our own results) negative
+  int64_t dims[2 * WEFT_INLINE_NDIM];
+  WeftStorage *storage;      // NULL for a Tracer
+  struct WeftNode *grad_fn;  // owned; NULL for a leaf
+  uint32_t output_nr;        // which result of grad_fn this is
+  uint32_t reserved;
+  struct WeftNode *accumulator; // borrowed: the leaf's AccumulateGrad node, cleared by that node's dealloc
+  PyObject *grad;            // owned Tensor or NULL
+  PyObject *view_of;         // owned; for a view: tuple (base tensor, op, arguments), else NULL
+  PyObject *hooks;           // owned list of tensor hooks or NULL
+  PyObject *dict;
+  PyObject *weakrefs;
+} WeftTensor;
+
+#define WEFT_NDIM(t) ((int)((((WeftTensor *)(t))->word & WEFT_WORD_NDIM) >> 16))
+#define WEFT_DTYPE(t) ((int)(((WeftTensor *)(t))->word & WEFT_WORD_DTYPE))
+#define WEFT_DEVICE_TYPE(t) ((int)((((WeftTensor *)(t))->word >> 8) & 15))
+#define WEFT_REQUIRES_GRAD(t) ((((WeftTensor *)(t))->word & WEFT_WORD_REQUIRES_GRAD) != 0)
+#define WEFT_IS_TRACER(t) ((((WeftTensor *)(t))->word & WEFT_WORD_TRACER) != 0)
+
+static inline char *weft_data(const WeftTensor *t) {
+  return t->storage->data + t->offset * weft_itemsize(WEFT_DTYPE(t));
+}
+
+// ----------------------------------------------------------------------------------------- autograd
+// A Node is one step of the backward walk: it turns the gradients of its outputs into those of its inputs.
+// `backward` is any callable: backward(node, grads: tuple) -> tuple, one entry (Tensor or None) an edge.
+typedef struct WeftEdge {
+  struct WeftNode *node;     // owned; NULL where no gradient is wanted
+  uint32_t nr;               // which output of `node`
+  uint32_t word;             // dtype and device that the consumer expects: the engine casts gradients back to it
+} WeftEdge;
+
+typedef struct WeftNode {
+  PyObject_VAR_HEAD
+  PyObject *name;            // str: "AddBackward", as printed by repr
+  PyObject *backward;        // callable; NULL for AccumulateGrad
+  PyObject *saved;           // owned tuple of what `backward` needs (tensors by SavedTensor), or NULL once freed
+  PyObject *metas;           // owned tuple: for each output (sizes, dtype, device), to make zeros of and to check
+  PyObject *variable;        // AccumulateGrad only: owned leaf tensor
+  PyObject *pre_hooks, *post_hooks; // lists or NULL
+  uint64_t sequence;         // order of creation, of one thread's clock: later nodes run first
+  uint32_t n_outputs;
+  uint32_t n_edges;
+  WeftEdge *edges;
+  PyObject *dict;
+  PyObject *weakrefs;
+} WeftNode;
+
+// ------------------------------------------------------------------------------------- ambient word
+// One 64-bit word a thread: all state that changes what an op means. A compiled entry guards it by one compare
+// under WEFT_AMBIENT_GUARDED.
+#define WEFT_AMBIENT_GRAD (1ull << 0)           // gradients are recorded (default on)
+#define WEFT_AMBIENT_INFERENCE (1ull << 1)
+#define WEFT_AMBIENT_DETERMINISTIC (1ull << 2)
+#define WEFT_AMBIENT_MATMUL_PRECISION (3ull << 3) // 0 highest, 1 high, 2 medium
+#define WEFT_AMBIENT_AUTOCAST_CPU (1ull << 5)
+#define WEFT_AMBIENT_AUTOCAST_CUDA (1ull << 6)
+#define WEFT_AMBIENT_DEFAULT_DTYPE (0xffull << 8)
+#define WEFT_AMBIENT_AUTOCAST_DTYPE (0xffull << 16)
+#define WEFT_AMBIENT_LEVELS (0xffull << 24)     // number of open transform levels (trace, vmap, jvp, grad ...)
+#define WEFT_AMBIENT_MODES (0xffull << 32)      // number of user modes and subclasses' handlers
+#define WEFT_AMBIENT_GUARDED 0xffffffffffffffffull
+
+// ----------------------------------------------------------------------------------------- kernels
+// What every generated kernel and every native kernel is handed. A kernel returns 0, or 1 + the index of the
+// check that failed, having written nothing visible; it may fill `error` first.
+typedef struct WeftErrorRecord {
+  int64_t check;             // index into the Program's table of checks {op, user line, argument}
+  int64_t value, bound;      // the offending value and the limit it broke
+} WeftErrorRecord;
+
+typedef struct WeftKernelRuntime {
+  // Calls body(ctx, begin, end, worker) on disjoint ranges that cover [0, n), none shorter than grain but the last;
+  // inline when the pool is busy, when called from a worker, or when one range is enough.
+  void (*parallel_for)(int64_t n, int64_t grain, void (*body)(void *ctx, int64_t begin, int64_t end, int64_t worker),
+                       void *ctx);
+  // 64-byte aligned memory of this worker, valid until its next call or the kernel's end. Never NULL.
+  void *(*scratch)(int64_t worker, int64_t bytes);
+  int64_t num_threads;
+  WeftErrorRecord *error;
+} WeftKernelRuntime;
+
+typedef int64_t (*WeftKernel)(void *const *buffers, const int64_t *symbols, const WeftKernelRuntime *runtime);
+
+// --------------------------------------------------------------------------------------------- API
+typedef struct WeftAPI {
+  int64_t abi, sizeof_tensor, sizeof_storage, sizeof_node;
+
+  PyTypeObject *tensor_type;
+  PyTypeObject *node_type;
+  PyObject *parameter_type;     // set by aten.tensor once Parameter exists; NULL before
+
+  // Storage. storage_new takes from the caching allocator (contents undefined); NULL with MemoryError set.
+  WeftStorage *(*storage_new)(int64_t nbytes, int device_type, int device_index);
+  void (*storage_decref)(WeftStorage *);
+
+  // tensor_new steals the reference to `storage`; sizes and strides are copied; strides NULL means contiguous.
+  // `word` gives dtype and device only. NULL with an exception set (storage released).
+  PyObject *(*tensor_new)(uint32_t word, int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset,
+                          WeftStorage *storage);
+  PyObject *(*empty)(uint32_t word, int ndim, const int64_t *sizes, const int64_t *strides);
+  // A view of `base` (same storage) without autograd; view_of is left NULL.
+  PyObject *(*alias)(WeftTensor *base, int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset);
+  // The C data of a DType object <-> its code; -1 with TypeError set.
+  int (*dtype_code)(PyObject *dtype);
+  PyObject *(*dtype_object)(int code); // borrowed
+
+  uint64_t *(*ambient)(void);   // this thread's word
+  uint64_t *epoch;              // advanced when metadata of a WEFT_FLAG_GUARDED tensor changes
+
+  // Threads, scratch memory, and the runtime handed to kernels (with `error` of this thread).
+  const WeftKernelRuntime *(*kernel_runtime)(void);
+  int (*num_threads)(void);
+
+  // Philox4x32-10: reserve `count` counters of the default CPU generator; gives seed and the first counter.
+  void (*philox_reserve)(uint64_t count, uint64_t *seed, uint64_t *offset);
+
+  // Make one Node and set it as grad_fn of `outputs` (tensors). Edges go to the inputs that require grad (others may
+  // be any object). `saved` is a tuple kept for backward(node, grads); tensors in it are kept with their versions.
+  // Returns 0, or -1 with an exception set.
+  int (*record)(PyObject *name, PyObject *backward, PyObject *const *inputs, Py_ssize_t n_inputs, PyObject *const *outputs,
+                Py_ssize_t n_outputs, PyObject *saved);
+  // Raises where eager would for an in-place write to `t` now (leaf that requires grad, read-only memory, expanded).
+  int (*check_inplace)(WeftTensor *t);
+} WeftAPI;
+
+static inline void weft_bump_version(WeftTensor *t) {
+  if (!(t->flags & WEFT_FLAG_DETACHED_VERSION)) t->storage->version++;
+}
+
+static inline const WeftAPI *weft_import_api(void) {
+  const WeftAPI *api = (const WeftAPI *)PyCapsule_Import("aten._native._C_API", 0);
+  if (!api) return NULL;
+  if (api->abi != WEFT_ABI || api->sizeof_tensor != sizeof(WeftTensor) || api->sizeof_storage != sizeof(WeftStorage) ||
+      api->sizeof_node != sizeof(WeftNode)) {
+    PyErr_Format(PyExc_ImportError,
+                 "this extension was built for ABI %d of aten._native, which has ABI %lld: rebuild weft", WEFT_ABI,
+                 (long long)api->abi);
+    return NULL;
+  }
+  return api;
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,388 @@
+// vecmath.h: the one definition of vector arithmetic that is not an operator of C++.
+//
+// Header-free: GCC vector types and builtins only. The eager kernels include this file; generated kernels paste the
+// sections they use. A section starts with `//@ name: sections it needs` and ends at the next one. All functions are
+// templates or overloads over vector types (never scalars), so that a value gives the same result at every position.
+// Accuracy figures are the largest error in ulp over all finite float32 patterns of the stated range, measured by
+// tests/aten/native/test_vecmath.py. NaN, infinities, zeros of either sign and denormals follow C99 Annex F.
+
+//@ base:
+#ifndef WEFT_INLINE
+#define WEFT_INLINE static inline __attribute__((always_inline))
+#endif
+typedef float f32x16 __attribute__((vector_size(64)));
+typedef float f32x8 __attribute__((vector_size(32)));
+typedef float f32x4 __attribute__((vector_size(16)));
+typedef double f64x8 __attribute__((vector_size(64)));
+typedef double f64x4 __attribute__((vector_size(32)));
+typedef double f64x2 __attribute__((vector_size(16)));
+template <class F> using vm_mask = decltype(F{} < F{});  // signed integers of the lane's width: 0 or -1
+
+// x*y + z rounded once. Overloads by width, since a loop of __builtin_fmaf is not always turned into one instruction.
+template <class F> WEFT_INLINE F vm_fma(F x, F y, F z) {
+  F r = z;
+  for (unsigned i = 0; i < sizeof(F) / sizeof(x[0]); i++) r[i] = __builtin_fma(x[i], y[i], z[i]);
+  return r;
+}
+#ifdef __FMA__
+WEFT_INLINE f32x8 vm_fma(f32x8 x, f32x8 y, f32x8 z) { return __builtin_ia32_vfmaddps256(x, y, z); }
+WEFT_INLINE f64x4 vm_fma(f64x4 x, f64x4 y, f64x4 z) { return __builtin_ia32_vfmaddpd256(x, y, z); }
+WEFT_INLINE f32x4 vm_fma(f32x4 x, f32x4 y, f32x4 z) { return __builtin_ia32_vfmaddps(x, y, z); }
+WEFT_INLINE f64x2 vm_fma(f64x2 x, f64x2 y, f64x2 z) { return __builtin_ia32_vfmaddpd(x, y, z); }
+#endif
+#ifdef __AVX512F__
+WEFT_INLINE f32x16 vm_fma(f32x16 x, f32x16 y, f32x16 z) { return __builtin_ia32_vfmaddps512_mask(x, y, z, -1, 4); }
+WEFT_INLINE f64x8 vm_fma(f64x8 x, f64x8 y, f64x8 z) { return __builtin_ia32_vfmaddpd512_mask(x, y, z, -1, 4); }
+#endif
+template <class F> WEFT_INLINE F vm_abs(F x) {
+  typedef vm_mask<F> I;
+  return (F)((I)x & ~(I)(-(F{})));  // clears the sign bit: -0.0 is the sign bit alone
+}
+template <class F> WEFT_INLINE F vm_copysign(F x, F s) {
+  typedef vm_mask<F> I;
+  const I sign = (I)(-(F{}));
+  return (F)(((I)x & ~sign) | ((I)s & sign));
+}
+
+//@ sqrt: base
+template <class F> WEFT_INLINE F vm_sqrt(F x) {
+  F r = x;
+  for (unsigned i = 0; i < sizeof(F) / sizeof(x[0]); i++) r[i] = __builtin_sqrt(x[i]);
+  return r;
+}
+#ifdef __AVX__
+WEFT_INLINE f32x8 vm_sqrt(f32x8 x) { return __builtin_ia32_sqrtps256(x); }
+WEFT_INLINE f64x4 vm_sqrt(f64x4 x) { return __builtin_ia32_sqrtpd256(x); }
+#endif
+#ifdef __AVX512F__
+WEFT_INLINE f32x16 vm_sqrt(f32x16 x) { return __builtin_ia32_sqrtps512_mask(x, x, -1, 4); }
+WEFT_INLINE f64x8 vm_sqrt(f64x8 x) { return __builtin_ia32_sqrtpd512_mask(x, x, -1, 4); }
+#endif
+
+//@ rounding: base
+// The immediate of roundps: 8 (nearest even), 9 (floor), 10 (ceil), 11 (trunc), all without the inexact exception.
+template <int mode, class F> WEFT_INLINE F vm_round_mode(F x) {
+  F r = x;
+  for (unsigned i = 0; i < sizeof(F) / sizeof(x[0]); i++)
+    r[i] = mode == 8 ? __builtin_rint(x[i])
+                     : mode == 9 ? __builtin_floor(x[i]) : mode == 10 ? __builtin_ceil(x[i]) : __builtin_trunc(x[i]);
+  return r;
+}
+#ifdef __AVX__
+template <int mode> WEFT_INLINE f32x8 vm_round_mode(f32x8 x) { return __builtin_ia32_roundps256(x, mode); }
+template <int mode> WEFT_INLINE f64x4 vm_round_mode(f64x4 x) { return __builtin_ia32_roundpd256(x, mode); }
+#endif
+#ifdef __AVX512F__
+template <int mode> WEFT_INLINE f32x16 vm_round_mode(f32x16 x) {
+  return __builtin_ia32_rndscaleps_mask(x, mode, x, -1, 4);
+}
+template <int mode> WEFT_INLINE f64x8 vm_round_mode(f64x8 x) { return __builtin_ia32_rndscalepd_mask(x, mode, x, -1, 4); }
+#endif
+template <class F> WEFT_INLINE F vm_round(F x) { return vm_round_mode<8>(x); }
+template <class F> WEFT_INLINE F vm_floor(F x) { return vm_round_mode<9>(x); }
+template <class F> WEFT_INLINE F vm_ceil(F x) { return vm_round_mode<10>(x); }
+template <class F> WEFT_INLINE F vm_trunc(F x) { return vm_round_mode<11>(x); }
+
+//@ minmax: base
+// NaN if either is NaN (as maximum/minimum of PyTorch), +0 and -0 compare equal: the first is returned.
+template <class F> WEFT_INLINE F vm_max(F x, F y) { return (x > y) | (x != x) ? x : (y != y) | (y > x) ? y : x; }
+template <class F> WEFT_INLINE F vm_min(F x, F y) { return (x < y) | (x != x) ? x : (y != y) | (y < x) ? y : x; }
+
+//@ exp32: base
+// Float32 only. 1.0 ulp. n = round(x / ln 2), r = x - n ln 2 in two parts, then a polynomial, scaled in two steps so that
+// results below the normal range round once.
+template <class F> WEFT_INLINE F vm_exp32(F x) {
+  typedef vm_mask<F> I;
+  F c = x > 89.0f ? F{} + 89.0f : x;
+  c = c < -104.0f ? F{} - 104.0f : c;
+  const F shifted = vm_fma(c, F{} + 1.4426950408889634f, F{} + 12582912.0f);  // 1.5 * 2^23: rounds to an integer
+  const F n = shifted - 12582912.0f;
+  F r = vm_fma(n, F{} - 0.693145751953125f, c);
+  r = vm_fma(n, F{} - 1.42860682030941723e-6f, r);
+  F p = F{} + 1.991935981e-04f;
+  p = vm_fma(p, r, F{} + 1.394721186e-03f);
+  p = vm_fma(p, r, F{} + 8.333262675e-03f);
+  p = vm_fma(p, r, F{} + 4.166625394e-02f);
+  p = vm_fma(p, r, F{} + 1.666666687e-01f);
+  p = vm_fma(p, r, F{} + 5.000000083e-01f);
+  p = vm_fma(p, r * r, r) + 1.0f;
+  const I bits = (I)shifted - 0x4b400000;  // the integer n, from the low bits of the shifted value
+  const I half = bits >> 1;
+  return p * (F)((half + 127) << 23) * (F)((bits - half + 127) << 23);
+}
+
+//@ log32: base
+// Float32 only. 1.0 ulp. x = m 2^e with m in [sqrt(1/2), sqrt 2), log m by a polynomial in m - 1.
+template <class F> WEFT_INLINE F vm_log32(F x) {
+  typedef vm_mask<F> I;
+  const I tiny = x < 1.17549435e-38f;
+  const F y = tiny ? x * 8388608.0f : x;
+  const I bits = (I)y - 0x3f3504f3;  // the bits of sqrt(1/2)
+  const I e = (bits >> 23) + (tiny & -23);
+  const F f = (F)((bits & 0x007fffff) + 0x3f3504f3) - 1.0f;
+  const F k = __builtin_convertvector(e, F);
+  F p = F{} + 6.746591828e-02f;
+  p = vm_fma(p, f, F{} - 1.167563876e-01f);
+  p = vm_fma(p, f, F{} + 1.188817759e-01f);
+  p = vm_fma(p, f, F{} - 1.240559202e-01f);
+  p = vm_fma(p, f, F{} + 1.421955056e-01f);
+  p = vm_fma(p, f, F{} - 1.666799562e-01f);
+  p = vm_fma(p, f, F{} + 2.000211875e-01f);
+  p = vm_fma(p, f, F{} - 2.500000960e-01f);
+  p = vm_fma(p, f, F{} + 3.333331260e-01f);
+  const F f2 = f * f;
+  p = vm_fma(p * f, f2, k * 1.42860682030941723e-6f);
+  p = vm_fma(f2, F{} - 0.5f, p);
+  F r = vm_fma(k, F{} + 0.693145751953125f, p + f);
+  r = x == __builtin_inff() ? x : r;
+  r = x == 0.0f ? F{} - __builtin_inff() : r;
+  r = x < 0.0f ? F{} + __builtin_nanf("") : r;
+  return x != x ? x : r;
+}
+
+//@ tanh32: base exp32
+// Float32 only. 1.3 ulp. An odd polynomial below 0.625, 1 - 2 / (exp(2|x|) + 1) above.
+template <class F> WEFT_INLINE F vm_tanh32(F x) {
+  const F a = vm_abs(x), s = x * x;
+  F p = F{} + 2.147536858e-03f;
+  p = vm_fma(p, s, F{} - 8.182673854e-03f);
+  p = vm_fma(p, s, F{} + 2.170296710e-02f);
+  p = vm_fma(p, s, F{} - 5.394720427e-02f);
+  p = vm_fma(p, s, F{} + 1.333320976e-01f);
+  p = vm_fma(p, s, F{} - 3.333333091e-01f);
+  p = vm_fma(p * s, x, x);
+  const F q = 1.0f - 2.0f / (vm_exp32(a + a) + 1.0f);
+  return x != x ? x : vm_copysign(a < 0.625f ? p : q, x);
+}
+
+//@ sigmoid32: base exp32
+// Float32 only. 2.4 ulp. exp of -|x| only, so that nothing overflows and small results keep their digits.
+template <class F> WEFT_INLINE F vm_sigmoid32(F x) {
+  const F e = vm_exp32(-vm_abs(x));
+  return (x < 0.0f ? e : x != x ? x : F{} + 1.0f) / (1.0f + e);
+}
+
+//@ erf32: base exp32
+// Float32 only. 1.0 ulp. x + x P(x^2) below 0.93, 1 - exp(-g(|x|)) above with g a polynomial for -log(erfc).
+template <class F> WEFT_INLINE F vm_erf32(F x) {
+  const F s = x * x;
+  F t = vm_abs(x);
+  t = t > 4.0f ? F{} + 4.0f : t;
+  F p = F{} + 8.345224853e-05f;
+  p = vm_fma(p, s, F{} - 8.137437554e-04f);
+  p = vm_fma(p, s, F{} + 5.200634305e-03f);
+  p = vm_fma(p, s, F{} - 2.685927078e-02f);
+  p = vm_fma(p, s, F{} + 1.128369394e-01f);
+  p = vm_fma(p, s, F{} - 3.761263370e-01f);
+  p = vm_fma(p, s, F{} + 1.283791666e-01f);
+  p = vm_fma(p, x, x);
+  F q = F{} - 2.258897886e-06f;
+  q = vm_fma(q, t, F{} + 3.606423977e-05f);
+  q = vm_fma(q, t, F{} - 2.288106268e-04f);
+  q = vm_fma(q, t, F{} + 5.524274840e-04f);
+  q = vm_fma(q, t, F{} + 1.722230171e-03f);
+  q = vm_fma(q, t, F{} - 2.115773444e-02f);
+  q = vm_fma(q, t, F{} + 1.040988512e-01f);
+  q = vm_fma(q, t, F{} + 6.361249388e-01f);
+  q = vm_fma(q, t, F{} + 1.284598020e-01f);
+  q = 1.0f - vm_exp32(-vm_fma(q, t, t));
+  return t < 0.93f ? p : x != x ? x : vm_copysign(q, x);
+}
+
+//@ sincos32: base
+// Float32 only. 1.6 ulp for |x| <= 71476 (three-part reduction by pi/2); larger lanes take the C library.
+template <int phase, class F> WEFT_INLINE F vm_sincos32(F x) {
+  typedef vm_mask<F> I;
+  const F shifted = vm_fma(x, F{} + 0.636619772f, F{} + 12582912.0f);
+  const F n = shifted - 12582912.0f;
+  const I quadrant = (I)shifted + phase;
+  F r = vm_fma(n, F{} - 1.57079601e+00f, x);
+  r = vm_fma(n, F{} - 3.13916473e-07f, r);
+  r = vm_fma(n, F{} - 5.39030253e-15f, r);
+  const F s = r * r;
+  F a = F{} + 2.717939827e-06f;
+  a = vm_fma(a, s, F{} - 1.983929612e-04f);
+  a = vm_fma(a, s, F{} + 8.333329267e-03f);
+  a = vm_fma(a, s, F{} - 1.666666664e-01f);
+  a = vm_fma(a * s, r, r);
+  F b = F{} - 2.720678696e-07f;
+  b = vm_fma(b, s, F{} + 2.479947861e-05f);
+  b = vm_fma(b, s, F{} - 1.388888360e-03f);
+  b = vm_fma(b, s, F{} + 4.166666662e-02f);
+  b = vm_fma(b * s, s, vm_fma(s, F{} - 0.5f, F{} + 1.0f));
+  F y = (quadrant & 1) != 0 ? b : a;
+  y = (quadrant & 2) != 0 ? -y : y;
+  if (phase == 0) y = x == 0.0f ? x : y;
+  const I large = ~(vm_abs(x) <= 71476.0f);
+  bool any = false;
+  for (unsigned i = 0; i < sizeof(F) / 4; i++) any |= large[i] != 0;
+  if (__builtin_expect(any, 0))
+    for (unsigned i = 0; i < sizeof(F) / 4; i++)
+      if (large[i]) y[i] = phase ? __builtin_cosf(x[i]) : __builtin_sinf(x[i]);
+  return y;
+}
+template <class F> WEFT_INLINE F vm_sin32(F x) { return vm_sincos32<0>(x); }
+template <class F> WEFT_INLINE F vm_cos32(F x) { return vm_sincos32<1>(x); }
+
+//@ mvec: base
+// VM_F64(name), VM_F32(name): vm_<name> of double and float vectors by glibc's libmvec (at most 4 ulp), which is only called
+// with whole vectors. Where libmvec lacks the function (most of them before glibc 2.35) define VM_NO_MVEC: the C library.
+// VM_LANES(name): the C library lane by lane in double, for the widths without a vector version.
+#define VM_LANES1(name)                                                                       \
+  template <class F> WEFT_INLINE F vm_##name(F x) {                                           \
+    F r = x;                                                                                  \
+    for (unsigned i = 0; i < sizeof(F) / sizeof(x[0]); i++) r[i] = __builtin_##name(x[i]);    \
+    return r;                                                                                 \
+  }
+#define VM_LANES2(name)                                                                          \
+  template <class F> WEFT_INLINE F vm_##name(F x, F y) {                                         \
+    F r = x;                                                                                     \
+    for (unsigned i = 0; i < sizeof(F) / sizeof(x[0]); i++) r[i] = __builtin_##name(x[i], y[i]); \
+    return r;                                                                                    \
+  }
+#define VM_CALL1(V, name, symbol)                                  \
+  extern "C" V symbol(V) __attribute__((const, nothrow));          \
+  WEFT_INLINE V vm_##name(V x) { return symbol(x); }
+#define VM_CALL2(V, name, symbol)                                  \
+  extern "C" V symbol(V, V) __attribute__((const, nothrow));       \
+  WEFT_INLINE V vm_##name(V x, V y) { return symbol(x, y); }
+#define VM_F64(name)
+#define VM_F32(name)
+#define VM_F64_2(name)
+#define VM_F32_2(name)
+#if !defined(VM_NO_MVEC) && defined(__AVX512F__)
+#undef VM_F64
+#undef VM_F32
+#undef VM_F64_2
+#undef VM_F32_2
+#define VM_F64(name) VM_CALL1(f64x4, name, _ZGVdN4v_##name) VM_CALL1(f64x8, name, _ZGVeN8v_##name)
+#define VM_F32(name) VM_CALL1(f32x8, name, _ZGVdN8v_##name##f) VM_CALL1(f32x16, name, _ZGVeN16v_##name##f)
+#define VM_F64_2(name) VM_CALL2(f64x4, name, _ZGVdN4vv_##name) VM_CALL2(f64x8, name, _ZGVeN8vv_##name)
+#define VM_F32_2(name) VM_CALL2(f32x8, name, _ZGVdN8vv_##name##f) VM_CALL2(f32x16, name, _ZGVeN16vv_##name##f)
+#elif !defined(VM_NO_MVEC) && defined(__AVX2__)
+#undef VM_F64
+#undef VM_F32
+#undef VM_F64_2
+#undef VM_F32_2
+#define VM_F64(name) VM_CALL1(f64x4, name, _ZGVdN4v_##name)
+#define VM_F32(name) VM_CALL1(f32x8, name, _ZGVdN8v_##name##f)
+#define VM_F64_2(name) VM_CALL2(f64x4, name, _ZGVdN4vv_##name)
+#define VM_F32_2(name) VM_CALL2(f32x8, name, _ZGVdN8vv_##name##f)
+#endif
+// vm_<name> of float vectors by our own vm_<name>32.
+#define VM_OWN32(name)                                             \
+  WEFT_INLINE f32x16 vm_##name(f32x16 x) { return vm_##name##32(x); } \
+  WEFT_INLINE f32x8 vm_##name(f32x8 x) { return vm_##name##32(x); }   \
+  WEFT_INLINE f32x4 vm_##name(f32x4 x) { return vm_##name##32(x); }
+#define VM_LIBM1(name) VM_LANES1(name) VM_F64(name) VM_F32(name)
+#define VM_LIBM2(name) VM_LANES2(name) VM_F64_2(name) VM_F32_2(name)
+
+//@ exp: mvec exp32
+VM_LANES1(exp) VM_F64(exp) VM_OWN32(exp)
+//@ log: mvec log32
+VM_LANES1(log) VM_F64(log) VM_OWN32(log)
+//@ sin: mvec sincos32
+VM_LANES1(sin) VM_F64(sin) VM_OWN32(sin)
+//@ cos: mvec sincos32
+VM_LANES1(cos) VM_F64(cos) VM_OWN32(cos)
+//@ tanh: mvec tanh32
+VM_LANES1(tanh) VM_F64(tanh) VM_OWN32(tanh)
+//@ erf: mvec erf32
+VM_LANES1(erf) VM_F64(erf) VM_OWN32(erf)
+//@ sigmoid: exp sigmoid32
+template <class F> WEFT_INLINE F vm_sigmoid(F x) {
+  const F e = vm_exp(-vm_abs(x));
+  return (x < 0.0 ? e : x != x ? x : F{} + 1.0) / (1.0 + e);
+}
+VM_OWN32(sigmoid)
+//@ exp2: mvec
+VM_LIBM1(exp2)
+//@ expm1: mvec
+VM_LIBM1(expm1)
+//@ log2: mvec
+VM_LIBM1(log2)
+//@ log10: mvec
+VM_LIBM1(log10)
+//@ log1p: mvec
+VM_LIBM1(log1p)
+//@ tan: mvec
+VM_LIBM1(tan)
+//@ asin: mvec
+VM_LIBM1(asin)
+//@ acos: mvec
+VM_LIBM1(acos)
+//@ atan: mvec
+VM_LIBM1(atan)
+//@ sinh: mvec
+VM_LIBM1(sinh)
+//@ cosh: mvec
+VM_LIBM1(cosh)
+//@ asinh: mvec
+VM_LIBM1(asinh)
+//@ acosh: mvec
+VM_LIBM1(acosh)
+//@ atanh: mvec
+VM_LIBM1(atanh)
+//@ erfc: mvec
+VM_LIBM1(erfc)
+//@ pow: mvec
+VM_LIBM2(pow)
+//@ atan2: mvec
+VM_LIBM2(atan2)
+//@ hypot: mvec
+VM_LIBM2(hypot)
+//@ fmod: mvec
+VM_LANES2(fmod)
+//@ nextafter: base
+template <class F> WEFT_INLINE F vm_nextafter(F x, F y) {
+  F r = x;
+  for (unsigned i = 0; i < sizeof(F) / sizeof(x[0]); i++)
+    r[i] = sizeof(x[0]) == 4 ? __builtin_nextafterf(x[i], y[i]) : __builtin_nextafter(x[i], y[i]);
+  return r;
+}
+//@ lgamma: mvec
+VM_LANES1(lgamma)
+//@ digamma: base
+// Recurrence up to 10, then the asymptotic series in 1/x^2 (Abramowitz and Stegun 6.3.18); reflection for negative x.
+static inline double vm_digamma_lane(double x) {
+  if (x == 0) return __builtin_copysign(__builtin_inf(), -x);
+  double r = 0;
+  if (x < 0) {
+    if (x == __builtin_trunc(x)) return __builtin_nan("");
+    const double pi = 3.14159265358979323846, f = x - __builtin_trunc(x);
+    r = -pi / __builtin_tan(pi * f);
+    x = 1 - x;
+  }
+  for (; x < 10; x += 1) r -= 1 / x;
+  const double z = 1 / (x * x);
+  const double series =
+      z * (1 / 12.0 - z * (1 / 120.0 - z * (1 / 252.0 - z * (1 / 240.0 - z * (1 / 132.0 - z * (691 / 32760.0 - z / 12.0))))));
+  return x == __builtin_inf() ? x : r + __builtin_log(x) - 0.5 / x - series;
+}
+template <class F> WEFT_INLINE F vm_digamma(F x) {
+  F r = x;
+  for (unsigned i = 0; i < sizeof(F) / sizeof(x[0]); i++) r[i] = vm_digamma_lane(x[i]);
+  return r;
+}
+//@ erfinv: base
+// A rational start in log(1 - x^2) (Winitzki 2008), then three Halley steps on erf(y) = x, exact to rounding in double.
+static inline double vm_erfinv_lane(double x) {
+  if (!(x > -1 && x < 1)) return x == 1 || x == -1 ? x * __builtin_inf() : __builtin_nan("");
+  const double two_over_sqrt_pi = 1.12837916709551257390;
+  if (x < 1e-8 && x > -1e-8) return x / two_over_sqrt_pi;
+  const double l = __builtin_log1p(-x * x), a = 0.147, t = 2 / (3.14159265358979323846 * a) + l / 2;
+  double y = __builtin_copysign(__builtin_sqrt(__builtin_sqrt(t * t - l / a) - t), x);
+  for (int i = 0; i < 3; i++) {
+    const double miss = x > 0.5    ? (1 - x) - __builtin_erfc(y)
+                        : x < -0.5 ? __builtin_erfc(-y) - (1 + x)
+                                   : __builtin_erf(y) - x;
+    const double u = miss / (two_over_sqrt_pi * __builtin_exp(-y * y));
+    y -= u / (1 + y * u);
+  }
+  return y;
+}
+template <class F> WEFT_INLINE F vm_erfinv(F x) {
+  F r = x;
+  for (unsigned i = 0; i < sizeof(F) / sizeof(x[0]); i++) r[i] = vm_erfinv_lane(x[i]);
+  return r;
+}

@@ -1,0 +1,93 @@
+"""The vector functions of vecmath.h against references in higher precision, at both vector widths."""
+import ctypes
+import math
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+HEADER = Path(__file__).parents[3] / "aten" / "native"
+SOURCE = """
+#include "vecmath.h"
+#define T(name) extern "C" void t_##name(const float *x, float *y, long n) { \\
+  for (long i = 0; i < n; i += LANES) { V v; __builtin_memcpy(&v, x + i, sizeof v); v = vm_##name(v); \\
+                                        __builtin_memcpy(y + i, &v, sizeof v); } }
+T(exp) T(log) T(tanh) T(sigmoid) T(erf) T(sin) T(cos) T(erfinv) T(sqrt) T(floor) T(abs)
+"""
+# name: (reference in double, largest error in ulp that the header states)
+FUNCTIONS = {
+    "exp": (np.exp, 1.0), "log": (np.log, 1.0), "tanh": (np.tanh, 1.3), "sin": (np.sin, 1.6), "cos": (np.cos, 1.6),
+    "sigmoid": (lambda x: np.where(x < 0, np.exp(-abs(x)), 1) / (1 + np.exp(-abs(x))), 2.4),
+    "erf": (np.vectorize(math.erf), 1.0), "sqrt": (np.sqrt, 0.5), "floor": (np.floor, 0), "abs": (np.abs, 0),
+}
+WIDTHS = {"f32x16": ("avx512f", "x86-64-v4"), "f32x8": ("avx2", "x86-64-v3")}
+
+
+@pytest.fixture(scope="module", params=WIDTHS)
+def library(request, tmp_path_factory):
+    flag, march = WIDTHS[request.param]
+    if flag not in Path("/proc/cpuinfo").read_text():
+        pytest.skip(f"this processor has no {flag}")
+    folder = tmp_path_factory.mktemp("vecmath")
+    (folder / "t.cpp").write_text(SOURCE)
+    subprocess.run(
+        [shutil.which("g++") or "c++", "-O2", f"-march={march}", "-std=c++17", "-fno-math-errno", "-fno-trapping-math",
+         "-ffp-contract=off", "-fwrapv", "-Wall", "-Werror", "-Wno-psabi", "-shared", "-fPIC", f"-I{HEADER}",
+         f"-DV={request.param}", f"-DLANES={request.param[4:]}", str(folder / "t.cpp"), "-o", str(folder / "t.so"),
+         "-lmvec", "-lm"], check=True)
+    return ctypes.CDLL(str(folder / "t.so"))
+
+
+def run(library, name, x):
+    y = np.empty_like(x)
+    pointer = ctypes.c_void_p
+    getattr(library, f"t_{name}")(pointer(x.ctypes.data), pointer(y.ctypes.data), ctypes.c_long(len(x)))
+    return y
+
+
+def inputs():
+    rng = np.random.default_rng(0)
+    patterns = rng.integers(0, 2**32, 1 << 16, dtype=np.uint64).astype(np.uint32).view(np.float32)
+    usual = np.concatenate([rng.standard_normal(1 << 16) * 4, rng.uniform(-100, 100, 1 << 16)]).astype(np.float32)
+    edges = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1, -1, 1e-45, -1e-45, 1e-38, 3.4e38, 88.7, 88.73, -87.4, -103.9,
+                      -104.1], np.float32)
+    return np.concatenate([patterns, usual, edges])
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_error_in_ulp_and_special_values(library, name):
+    reference, limit = FUNCTIONS[name]
+    x = inputs()
+    with np.errstate(all="ignore"):
+        exact = reference(x.astype(np.float64)).astype(np.float64)
+        rounded = exact.astype(np.float32)
+        got = run(library, name, x)
+        finite = np.isfinite(rounded) & np.isfinite(got)
+        equal = (got == rounded) | (np.isnan(got) & np.isnan(rounded))
+        unit = np.spacing(np.maximum(np.abs(np.where(finite, rounded, 1)), np.finfo(np.float32).tiny)).astype(np.float64)
+        error = np.where(finite, np.abs(got.astype(np.float64) - exact) / unit, 0)
+    assert (equal | finite).all(), x[~(equal | finite)][:4]
+    assert error.max() <= limit + 1e-6, (error.max(), x[error.argmax()])
+
+
+@pytest.mark.parametrize("name", ["sin", "tanh", "erf", "sqrt", "floor", "erfinv"])
+def test_negative_zero_keeps_its_sign(library, name):
+    assert np.signbit(run(library, name, np.full(16, -0.0, np.float32))).all()
+
+
+def test_erfinv_inverts_erf(library):
+    x = np.concatenate([np.linspace(-0.99999, 0.99999, 4092), [1, -1, 1e-30, 2]]).astype(np.float32)
+    with np.errstate(invalid="ignore"):
+        y = run(library, "erfinv", x).astype(np.float64)
+    back = np.array([math.erf(v) for v in y[:4092]])
+    assert np.abs(back - x[:4092]).max() < 1e-7
+    assert y[4092] == np.inf and y[4093] == -np.inf and np.isnan(y[4095])
+
+
+def test_a_value_gives_the_same_result_in_every_lane(library):
+    x = np.repeat(np.float32([0.3, -2.7, 11.0]), 16)
+    for name in FUNCTIONS:
+        y = run(library, name, np.abs(x)).reshape(3, 16)
+        assert (y == y[:, :1]).all()

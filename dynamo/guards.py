@@ -1,0 +1,438 @@
+"""Kinds of guard, as data: what each checks, how it explains itself, its instruction in the native program.
+
+    TypeIs = kind("TYPE_IS", "source type", check=..., failed=...)
+    guard  = TypeIs(Local("x"), Tensor)
+
+A `Guard` is hashable: adding it twice is harmless. `GuardSet` keeps them in the order in which they were found.
+`check` is the meaning, in Python: the native program (eval_frame/) must agree, and a test holds the two equal.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from .source import Scope, Source
+
+UNREADABLE = (KeyError, AttributeError, IndexError, ValueError, TypeError)  # what reading a changed expression raises
+
+
+class Kind:
+    """A kind of guard. Calling it makes a Guard: the first field is its source, the rest are compared values.
+
+    check(guard, value of the source) -> bool and failed(guard, value) -> str; the kinds that read more than one source
+    take the Scope as a third argument (`scoped`).
+    """
+
+    __slots__ = ("name", "fields", "check", "failed", "scoped")
+
+    def __init__(
+        self, name: str, fields: str, check: Callable[..., bool], failed: Callable[..., str], scoped: bool = False
+    ):
+        self.name = name
+        self.fields = fields.split()
+        self.check = check
+        self.failed = failed
+        self.scoped = scoped
+
+    def __call__(self, source: Any, *values: Any, line: Any = None) -> Guard:
+        """`line` is the UserLine that made the guard necessary, told when it fails."""
+        if len(values) != len(self.fields) - 1:
+            raise TypeError(f"{self.name} takes {', '.join(self.fields)}")
+        return Guard(self, source, values, line)
+
+    def __repr__(self):
+        return self.name
+
+
+class Guard:
+    __slots__ = ("kind", "source", "values", "line", "_hash")
+
+    def __init__(self, kind: Kind, source: Any, values: tuple, line: Any):
+        self.kind = kind
+        self.source = source
+        self.values = values
+        self.line = line
+        self._hash = hash((kind.name, source, *(_identity(v) for v in values)))
+
+    def __hash__(self):
+        return self._hash
+
+    def __eq__(self, other):
+        return (
+            type(other) is Guard
+            and self.kind is other.kind
+            and self.source == other.source
+            and all(_identity(a) == _identity(b) for a, b in zip(self.values, other.values))
+        )
+
+    def __getattr__(self, name: str) -> Any:
+        fields = self.kind.fields
+        if name in fields:
+            return self.values[fields.index(name) - 1]
+        raise AttributeError(name)
+
+    def __str__(self):
+        shown = ", ".join(_show(v) for v in self.values)
+        source = ", ".join(map(str, self.source)) if isinstance(self.source, tuple) else self.source
+        return f"{self.kind.name}({source}{', ' + shown if shown else ''})"
+
+    __repr__ = __str__
+
+    def holds(self, scope: Scope) -> bool:
+        """Whether the guard passes now; a source that cannot be read is a failure."""
+        try:
+            value = self._read(scope)
+            return self.kind.check(self, value, scope) if self.kind.scoped else self.kind.check(self, value)
+        except UNREADABLE:
+            return False
+
+    def why_failed(self, scope: Scope) -> str:
+        """One sentence on the value found, in the user's expressions."""
+        try:
+            value = self._read(scope)
+        except UNREADABLE as missing:
+            sentence = f"{self.source} cannot be read any more ({type(missing).__name__}: {missing})"
+        else:
+            sentence = self.kind.failed(self, value)
+        return f"{sentence} ({self.line})" if self.line is not None else sentence
+
+    def _read(self, scope: Scope) -> Any:
+        if self.source is None:
+            return None
+        if isinstance(self.source, tuple):
+            return tuple(s.get(scope) for s in self.source)
+        return self.source.get(scope)
+
+
+class GuardSet:
+    """Guards in the order found, each once."""
+
+    def __init__(self, guards: Iterable[Guard] = ()):
+        self._guards = dict.fromkeys(guards)
+
+    def add(self, guard: Guard) -> None:
+        self._guards.setdefault(guard)
+
+    def update(self, guards: Iterable[Guard]) -> None:
+        for guard in guards:
+            self._guards.setdefault(guard)
+
+    def __iter__(self) -> Iterator[Guard]:
+        return iter(self._guards)
+
+    def __len__(self) -> int:
+        return len(self._guards)
+
+    def __contains__(self, guard: Guard) -> bool:
+        return guard in self._guards
+
+    def __str__(self):
+        return "\n".join(map(str, self))
+
+
+def same_constant(a: Any, b: Any) -> bool:
+    """Equal as constants: same type and value; floats by their bits, so -0.0 is not 0.0 and nan is nan."""
+    if a is b:
+        return True
+    if type(a) is not type(b):
+        return False
+    if type(a) is float:
+        return struct.pack("d", a) == struct.pack("d", b)
+    if type(a) is complex:
+        return same_constant(a.real, b.real) and same_constant(a.imag, b.imag)
+    if type(a) in (tuple, list):
+        return len(a) == len(b) and all(map(same_constant, a, b))
+    return bool(a == b)
+
+
+def _identity(value: Any) -> Any:
+    """What makes two compared values the same in a guard."""
+    if isinstance(value, (int, str, bytes, Source)) or value is None:
+        return (type(value), value)
+    if type(value) is tuple:
+        return tuple(_identity(v) for v in value)
+    if type(value) is float:
+        return ("float", struct.pack("d", value))
+    return id(value)
+
+
+def _show(value: Any) -> str:
+    text = getattr(value, "__qualname__", None) if isinstance(value, type) or callable(value) else None
+    text = text or repr(value)
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+def _type_name(cls: type) -> str:
+    return cls.__qualname__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}"
+
+
+# ---------------------------------------------------------------------------------- Python objects
+TypeIs = Kind(
+    "TYPE_IS", "source type",
+    check=lambda g, x: type(x) is g.type,
+    failed=lambda g, x: f"{g.source} is a {_type_name(type(x))}, compiled for {_type_name(g.type)}",
+)
+IdIs = Kind(
+    "ID_IS", "source object",
+    check=lambda g, x: x is g.object,
+    failed=lambda g, x: f"{g.source} is {_show(x)}, compiled for the object {_show(g.object)}",
+)
+Equals = Kind(  # int, bool, float, complex, str, bytes, None and tuples of these, with their types
+    "EQUALS", "source constant",
+    check=lambda g, x: same_constant(x, g.constant),
+    failed=lambda g, x: f"{g.source} is {_show(x)}, compiled for {_show(g.constant)}",
+)
+LengthIs = Kind(  # of a list, tuple, dict, set, str or range, whose type is guarded
+    "LENGTH", "source length",
+    check=lambda g, x: len(x) == g.length,
+    failed=lambda g, x: f"len({g.source}) is {len(x)}, compiled for {g.length}",
+)
+DictKeysAre = Kind(  # in order
+    "DICT_KEYS", "source keys",
+    check=lambda g, x: _same_keys(tuple(dict.keys(x)), g.keys),
+    failed=lambda g, x: f"the keys of {g.source} are {_show(list(x))}, compiled for {_show(list(g.keys))}",
+)
+HasKey = Kind(
+    "HAS_KEY", "source key",
+    check=lambda g, x: dict.__contains__(x, g.key),
+    failed=lambda g, x: f"{g.source} has no key {g.key!r} any more",
+)
+LacksKey = Kind(
+    "LACKS_KEY", "source key",
+    check=lambda g, x: not dict.__contains__(x, g.key),
+    failed=lambda g, x: f"{g.source} has a key {g.key!r} now",
+)
+HasAttr = Kind(
+    "HAS_ATTR", "source attribute",
+    check=lambda g, x: hasattr(x, g.attribute),
+    failed=lambda g, x: f"{g.source} has no attribute {g.attribute} any more",
+)
+LacksAttr = Kind(
+    "LACKS_ATTR", "source attribute",
+    check=lambda g, x: not hasattr(x, g.attribute),
+    failed=lambda g, x: f"{g.source} has an attribute {g.attribute} now",
+)
+LacksInstanceAttr = Kind(  # the attribute may come from the class: the instance's own dictionary lacks it
+    "LACKS_INSTANCE_ATTR", "source attribute",
+    check=lambda g, x: g.attribute not in (_instance_dict(x) or ()),
+    failed=lambda g, x: f"{g.source} has an attribute {g.attribute} of its own now",
+)
+LacksClassAttr = Kind(  # source is a class: nothing in its MRO has the name
+    "LACKS_CLASS_ATTR", "source attribute",
+    check=lambda g, x: not any(g.attribute in c.__dict__ for c in x.__mro__),
+    failed=lambda g, x: f"class {_show(x)} has an attribute {g.attribute} now",
+)
+LacksGlobal = Kind(  # a name that the globals lack (so that the builtin is meant); source is None
+    "LACKS_GLOBAL", "source name",
+    check=lambda g, x, scope: g.name not in scope.globals,
+    failed=lambda g, x: f"{g.name} is a global now",
+    scoped=True,
+)
+FunctionCodeIs = Kind(  # another function object of the same code passes: closures and defaults are guarded apart
+    "FUNCTION_CODE", "source code",
+    check=lambda g, x: getattr(x, "__code__", None) is g.code,
+    failed=lambda g, x: f"{g.source} is another function ({_show(x)}), compiled for {g.code.co_qualname}",
+)
+SameObject = Kind(
+    "SAME_OBJECT", "source other",
+    check=lambda g, x, scope: x is g.other.get(scope),
+    failed=lambda g, x: f"{g.source} and {g.other} are different objects, compiled for one object",
+    scoped=True,
+)
+Distinct = Kind(  # source is a tuple of sources: no two are one object
+    "DISTINCT", "source",
+    check=lambda g, x: len({id(v) for v in x}) == len(x),
+    failed=lambda g, x: f"{_first_pair(g, x, lambda a, b: a is b)} are the same object, compiled for different ones",
+)
+
+
+def _same_keys(found: tuple, keys: tuple) -> bool:
+    return len(found) == len(keys) and all(map(same_constant, found, keys))
+
+
+def _instance_dict(x: Any) -> dict | None:
+    try:
+        return object.__getattribute__(x, "__dict__")
+    except AttributeError:
+        return None
+
+
+def _first_pair(g: Guard, values: tuple, test: Callable[[Any, Any], bool]) -> str:
+    for j, b in enumerate(values):
+        for i, a in enumerate(values[:j]):
+            if test(a, b):
+                return f"{g.source[i]} and {g.source[j]}"
+    return " and ".join(map(str, g.source))
+
+
+# ----------------------------------------------------------------------------------------- tensors
+class Layout:
+    """What a TENSOR guard compares. Entries of `sizes` and `strides` may be None: not compared (symbolic).
+
+    `contiguous` None does not compare; True asks for row-major without gaps, whatever the sizes; False for the opposite.
+    """
+
+    __slots__ = ("cls", "dtype", "device", "requires_grad", "sizes", "strides", "contiguous")
+
+    def __init__(self, cls, dtype, device, requires_grad, sizes, strides, contiguous=None):
+        self.cls = cls
+        self.dtype = dtype
+        self.device = device
+        self.requires_grad = requires_grad
+        self.sizes = tuple(sizes)
+        self.strides = tuple(strides)
+        self.contiguous = contiguous
+
+    @staticmethod
+    def of(tensor: Any, dynamic: Iterable[int] = ()) -> Layout:
+        """The layout of `tensor`, with the dims of `dynamic` not compared.
+
+        With a dynamic dim, a contiguous tensor must stay contiguous and no stride is compared; of another tensor all
+        strides are compared that are not multiples of a dynamic size's stride: the caller guards what else it relies on.
+        """
+        dynamic = frozenset(dynamic)
+        sizes = [None if d in dynamic else n for d, n in enumerate(tensor.shape)]
+        strides: list = list(tensor.stride())
+        contiguous = None
+        if dynamic:
+            contiguous = tensor.is_contiguous()
+            if contiguous:
+                strides = [None] * len(strides)
+        return Layout(type(tensor), tensor.dtype, tensor.device, tensor.requires_grad, sizes, strides, contiguous)
+
+    def _key(self):
+        where = (id(self.cls), self.dtype, str(self.device), self.requires_grad)
+        return (*where, self.sizes, self.strides, self.contiguous)
+
+    def __hash__(self):
+        return hash(self._key())
+
+    def __eq__(self, other):
+        return type(other) is Layout and self._key() == other._key()
+
+    def __repr__(self):
+        sizes = ", ".join("?" if n is None else str(n) for n in self.sizes)
+        strides = ", ".join("?" if n is None else str(n) for n in self.strides)
+        grad = ", requires_grad" if self.requires_grad else ""
+        layout = {None: "", True: ", contiguous", False: ", not contiguous"}[self.contiguous]
+        return f"{self.cls.__name__} {self.dtype} {self.device} sizes [{sizes}] strides [{strides}]{grad}{layout}"
+
+    def difference(self, x: Any) -> tuple[str, Any, Any] | None:
+        """(what, found, compiled for) of the first difference, or None."""
+        if type(x) is not self.cls:
+            return "type", _type_name(type(x)), _type_name(self.cls)
+        for what in ("dtype", "device", "requires_grad"):
+            found, wanted = getattr(x, what), getattr(self, what)
+            if found != wanted:
+                return what, found, wanted
+        if len(x.shape) != len(self.sizes):
+            return "ndim", len(x.shape), len(self.sizes)
+        for d, (found, wanted) in enumerate(zip(x.shape, self.sizes)):
+            if wanted is not None and found != wanted:
+                return f"shape[{d}]", found, wanted
+        for d, (found, wanted) in enumerate(zip(x.stride(), self.strides)):
+            if wanted is not None and found != wanted:
+                return f"stride({d})", found, wanted
+        if self.contiguous is not None and x.is_contiguous() != self.contiguous:
+            return "is_contiguous()", x.is_contiguous(), self.contiguous
+        return None
+
+
+def _tensor_failed(g: Guard, x: Any) -> str:
+    difference = g.layout.difference(x)
+    if difference is None:
+        return f"{g.source} changed"
+    what, found, wanted = difference
+    if what == "type":
+        return f"{g.source} is a {found}, compiled for {wanted}"
+    return f"{g.source}.{what} is {found}, compiled for {wanted}"
+
+
+TensorIs = Kind(
+    "TENSOR", "source layout",
+    check=lambda g, x: g.layout.difference(x) is None,
+    failed=_tensor_failed,
+)
+Disjoint = Kind(  # source is a tuple of tensors' sources: the first `written` of them overlap no other one in memory
+    "DISJOINT", "source written",
+    check=lambda g, x: not any(_overlap(x[i], x[j]) for i in range(g.written) for j in range(len(x)) if i != j),
+    failed=lambda g, x: f"{_first_pair(g, x, _overlap)} share memory and one is written, compiled for separate memory",
+)
+
+
+def _overlap(a: Any, b: Any) -> bool:
+    """Whether the ranges of bytes that two tensors span meet (conservative for strided ones)."""
+    if a.numel() == 0 or b.numel() == 0:
+        return False
+    (a0, a1), (b0, b1) = _span(a), _span(b)
+    return a0 < b1 and b0 < a1
+
+
+def _span(t: Any) -> tuple[int, int]:
+    low = high = 0
+    for n, s in zip(t.shape, t.stride()):
+        low += min((n - 1) * s, 0)
+        high += max((n - 1) * s, 0)
+    start = t.data_ptr()
+    return start + low * t.dtype.itemsize, start + (high + 1) * t.dtype.itemsize
+
+
+# ------------------------------------------------------------------------------------ state, sizes
+def _ambient() -> int:
+    from . import _eval_frame
+
+    return _eval_frame.ambient()
+
+
+AmbientIs = Kind(  # this thread's ambient word (weft.h), under a mask; source is None
+    "AMBIENT", "source word mask",
+    check=lambda g, x: (_ambient() & g.mask) == g.word & g.mask,
+    failed=lambda g, x: "grad mode, autocast, default dtype or another global setting changed",
+)
+
+
+class Shape:
+    """A condition on sizes: a bool `Expr` (aten.symbolic) and where each of its symbols is read.
+
+    symbols: name -> Source (Size, Stride, Offset, or any source of an int or float).
+    """
+
+    __slots__ = ("expr", "symbols")
+
+    def __init__(self, expr: Any, symbols: dict):
+        self.expr = expr
+        self.symbols = symbols
+
+    def __hash__(self):
+        return hash(str(self.expr))
+
+    def __eq__(self, other):
+        return type(other) is Shape and str(self.expr) == str(other.expr) and self.symbols == other.symbols
+
+    def __repr__(self):
+        return self.text({name: str(source) for name, source in self.symbols.items()})
+
+    def text(self, names: dict[str, str]) -> str:
+        """The condition with its symbols replaced by the user's expressions."""
+        import re
+
+        return re.sub(r"[A-Za-z_]\w*", lambda m: names.get(m.group(), m.group()), str(self.expr))
+
+    def values(self, scope: Scope) -> dict[str, Any]:
+        return {name: source.get(scope) for name, source in self.symbols.items()}
+
+
+def _shape_holds(g: Guard, x: Any, scope: Scope) -> bool:
+    from aten.symbolic.expr import evaluate  # heavy only for those who have symbolic sizes
+
+    return bool(evaluate(g.shape.expr, g.shape.values(scope)))
+
+
+ShapeIs = Kind(  # source is None: what it reads stands in `shape`
+    "SHAPE", "source shape",
+    check=_shape_holds,
+    failed=lambda g, x: f"{g.shape} does not hold",
+    scoped=True,
+)

@@ -1,0 +1,424 @@
+"""Where a value came from: an expression over the frame that guards read again and bytecode loads again.
+
+A `Source` is immutable and hashable; equal sources are equal expressions. Each prints as what the user wrote, is read
+by `get(scope)` (slowly, to explain a failed guard), compiles to one accessor instruction of the native guard program
+(`accessor`) and to bytecode (`emit`).
+"""
+
+from __future__ import annotations
+
+import types
+from typing import Any
+
+
+class Scope:
+    """What a frame starts with: the values that root sources read.
+
+    locals: name -> argument, as bound by the call. closure: name of a free variable -> its cell.
+    """
+
+    __slots__ = ("locals", "globals", "builtins", "closure")
+
+    def __init__(self, locals: dict, globals: dict, builtins: dict, closure: dict):
+        self.locals = locals
+        self.globals = globals
+        self.builtins = builtins
+        self.closure = closure
+
+    @staticmethod
+    def of_function(function: types.FunctionType, locals: dict) -> Scope:
+        """The scope of a call of `function` whose arguments were bound to `locals`."""
+        builtins = function.__globals__.get("__builtins__", __builtins__)
+        if isinstance(builtins, types.ModuleType):
+            builtins = builtins.__dict__
+        cells = dict(zip(function.__code__.co_freevars, function.__closure__ or ()))
+        return Scope(locals, function.__globals__, builtins, cells)
+
+
+class Source:
+    """One step of an expression: `key` applied to `base` (None for a root)."""
+
+    __slots__ = ("base", "key", "_hash")
+    accessor = ""  # name of the native instruction
+
+    def __init__(self, base: Source | None, key: Any):
+        self.base = base
+        self.key = key
+        # True == 1 == 1.0 as dictionary keys, and so they are here; types are compared where keys are constants.
+        self._hash = hash((type(self), base, key))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (
+            type(self) is type(other)
+            and self._hash == other._hash  # type: ignore[attr-defined]
+            and type(self.key) is type(other.key)  # type: ignore[attr-defined]
+            and self.key == other.key  # type: ignore[attr-defined]
+            and self.base == other.base  # type: ignore[attr-defined]
+        )
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self})"
+
+    def __str__(self) -> str:
+        raise NotImplementedError
+
+    def get(self, scope: Scope) -> Any:
+        """The value now. Raises what the expression raises (KeyError for an unbound name)."""
+        raise NotImplementedError
+
+    def emit(self, e) -> None:
+        """Push the value: `e` is an Emitter of bytecode/emit.py."""
+        raise NotImplementedError
+
+    @property
+    def root(self) -> Source:
+        source = self
+        while source.base is not None:
+            source = source.base
+        return source
+
+
+# ------------------------------------------------------------------------------------------- roots
+class Local(Source):
+    """An argument of the frame, as it was when the frame started."""
+
+    __slots__ = ()
+    accessor = "LOCAL"
+
+    def __init__(self, name: str):
+        super().__init__(None, name)
+
+    def __str__(self):
+        return self.key
+
+    def get(self, scope):
+        return scope.locals[self.key]
+
+    def emit(self, e):
+        e.load_local(self.key)
+
+
+class Closure(Source):
+    """The contents of the cell of a free variable."""
+
+    __slots__ = ()
+    accessor = "CLOSURE"
+
+    def __init__(self, name: str):
+        super().__init__(None, name)
+
+    def __str__(self):
+        return self.key
+
+    def get(self, scope):
+        return scope.closure[self.key].cell_contents
+
+    def emit(self, e):
+        e.load_deref(self.key)
+
+
+class Global(Source):
+    """A name in the globals of the frame (builtins are `Builtin`)."""
+
+    __slots__ = ()
+    accessor = "GLOBAL"
+
+    def __init__(self, name: str):
+        super().__init__(None, name)
+
+    def __str__(self):
+        return self.key
+
+    def get(self, scope):
+        return scope.globals[self.key]
+
+    def emit(self, e):
+        e.load_global(self.key)
+
+
+class Builtin(Source):
+    """A name that the globals lack and the frame's builtins have."""
+
+    __slots__ = ()
+    accessor = "BUILTIN"
+
+    def __init__(self, name: str):
+        super().__init__(None, name)
+
+    def __str__(self):
+        return self.key
+
+    def get(self, scope):
+        if self.key in scope.globals:
+            raise KeyError(f"{self.key} is a global now")
+        return scope.builtins[self.key]
+
+    def emit(self, e):
+        e.load_global(self.key)
+
+
+class Object(Source):
+    """A value known at capture: a class, a module found by an import, a function of another module.
+
+    Guards below it read it again from this object, so nothing is guarded about how it was reached.
+    """
+
+    __slots__ = ("text",)
+    accessor = "OBJECT"
+
+    def __init__(self, value: Any, text: str | None = None):
+        super().__init__(None, _ById(value))
+        self.text = text or getattr(value, "__qualname__", None) or getattr(value, "__name__", None) or repr(value)
+
+    @property
+    def value(self) -> Any:
+        return self.key.value
+
+    def __str__(self):
+        return self.text
+
+    def get(self, scope):
+        return self.key.value
+
+    def emit(self, e):
+        e.load_const(self.key.value)
+
+
+class _ById:
+    """Equal only to the same object."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value):
+        self.value = value
+
+    def __hash__(self):
+        return id(self.value)
+
+    def __eq__(self, other):
+        return type(other) is _ById and self.value is other.value
+
+
+# ------------------------------------------------------------------------------------------- steps
+class Attr(Source):
+    """getattr(base, name), also of modules, classes, functions (`__defaults__`, `__code__`), methods and cells."""
+
+    __slots__ = ()
+    accessor = "ATTR"
+
+    def __init__(self, base: Source, name: str):
+        super().__init__(base, name)
+
+    def __str__(self):
+        return f"{self.base}.{self.key}"
+
+    def get(self, scope):
+        return getattr(self.base.get(scope), self.key)
+
+    def emit(self, e):
+        self.base.emit(e)
+        e.load_attr(self.key)
+
+
+class ClassAttr(Source):
+    """What the class `base` holds under `name` in its MRO, not bound: the function behind a method, a property."""
+
+    __slots__ = ()
+    accessor = "CLASS_ATTR"
+
+    def __init__(self, base: Source, name: str):
+        super().__init__(base, name)
+
+    def __str__(self):
+        return f"{self.base}.{self.key}"
+
+    def get(self, scope):
+        cls = self.base.get(scope)
+        for c in cls.__mro__:
+            if self.key in c.__dict__:
+                return c.__dict__[self.key]
+        raise AttributeError(f"class {cls.__name__} has no attribute {self.key}")
+
+    def emit(self, e):
+        e.call_function(_class_attr, lambda: (self.base.emit(e), e.load_const(self.key)), 2)
+
+
+def _class_attr(cls: type, name: str) -> Any:
+    for c in cls.__mro__:
+        if name in c.__dict__:
+            return c.__dict__[name]
+    raise AttributeError(f"class {cls.__name__} has no attribute {name}")
+
+
+class Item(Source):
+    """base[key] with a constant key: an index of a list or tuple, a key of a dict."""
+
+    __slots__ = ()
+    accessor = "ITEM"
+
+    def __init__(self, base: Source, key: Any):
+        super().__init__(base, key)
+
+    def __str__(self):
+        return f"{self.base}[{self.key!r}]"
+
+    def get(self, scope):
+        return self.base.get(scope)[self.key]
+
+    def emit(self, e):
+        self.base.emit(e)
+        e.load_const(self.key)
+        e.subscript()
+
+
+class DictKey(Source):
+    """The i-th key of a dict, in insertion order."""
+
+    __slots__ = ()
+    accessor = "DICT_KEY"
+
+    def __init__(self, base: Source, index: int):
+        super().__init__(base, index)
+
+    def __str__(self):
+        return f"list({self.base})[{self.key}]"
+
+    def get(self, scope):
+        return list(dict.keys(self.base.get(scope)))[self.key]
+
+    def emit(self, e):
+        e.call_function(list, lambda: self.base.emit(e), 1)
+        e.load_const(self.key)
+        e.subscript()
+
+
+class TypeOf(Source):
+    """type(base)."""
+
+    __slots__ = ()
+    accessor = "TYPE"
+
+    def __init__(self, base: Source):
+        super().__init__(base, None)
+
+    def __str__(self):
+        return f"type({self.base})"
+
+    def get(self, scope):
+        return type(self.base.get(scope))
+
+    def emit(self, e):
+        e.call_function(type, lambda: self.base.emit(e), 1)
+
+
+class InstanceDict(Source):
+    """base.__dict__, read without any `__getattribute__`."""
+
+    __slots__ = ()
+    accessor = "INSTANCE_DICT"
+
+    def __init__(self, base: Source):
+        super().__init__(base, None)
+
+    def __str__(self):
+        return f"{self.base}.__dict__"
+
+    def get(self, scope):
+        return object.__getattribute__(self.base.get(scope), "__dict__")
+
+    def emit(self, e):
+        self.base.emit(e)
+        e.load_attr("__dict__")
+
+
+# --------------------------------------------------------------------------- integers of a tensor
+class Size(Source):
+    """base.shape[dim] of a tensor."""
+
+    __slots__ = ()
+    accessor = "SIZE"
+
+    def __init__(self, base: Source, dim: int):
+        super().__init__(base, dim)
+
+    def __str__(self):
+        return f"{self.base}.shape[{self.key}]"
+
+    def get(self, scope):
+        return self.base.get(scope).shape[self.key]
+
+    def emit(self, e):
+        self.base.emit(e)
+        e.load_attr("shape")
+        e.load_const(self.key)
+        e.subscript()
+
+
+class Stride(Source):
+    """base.stride()[dim] of a tensor."""
+
+    __slots__ = ()
+    accessor = "STRIDE"
+
+    def __init__(self, base: Source, dim: int):
+        super().__init__(base, dim)
+
+    def __str__(self):
+        return f"{self.base}.stride({self.key})"
+
+    def get(self, scope):
+        return self.base.get(scope).stride()[self.key]
+
+    def emit(self, e):
+        e.call_function(_stride, lambda: (self.base.emit(e), e.load_const(self.key)), 2)
+
+
+def _stride(tensor, dim: int) -> int:
+    return tensor.stride()[dim]
+
+
+class Offset(Source):
+    """base.storage_offset() of a tensor."""
+
+    __slots__ = ()
+    accessor = "OFFSET"
+
+    def __init__(self, base: Source):
+        super().__init__(base, None)
+
+    def __str__(self):
+        return f"{self.base}.storage_offset()"
+
+    def get(self, scope):
+        return self.base.get(scope).storage_offset()
+
+    def emit(self, e):
+        e.call_function(_storage_offset, lambda: self.base.emit(e), 1)
+
+
+def _storage_offset(tensor) -> int:
+    return tensor.storage_offset()
+
+
+# ---------------------------------------------------------------------------------------- shorthand
+def default(function: Source, index: int) -> Source:
+    """function.__defaults__[index]"""
+    return Item(Attr(function, "__defaults__"), index)
+
+
+def kwdefault(function: Source, name: str) -> Source:
+    """function.__kwdefaults__[name]"""
+    return Item(Attr(function, "__kwdefaults__"), name)
+
+
+def cell_of(function: Source, index: int) -> Source:
+    """function.__closure__[index], the cell"""
+    return Item(Attr(function, "__closure__"), index)
+
+
+def contents(cell: Source) -> Source:
+    """cell.cell_contents"""
+    return Attr(cell, "cell_contents")

@@ -1,0 +1,1 @@
+"""Sizes not yet known: integer expressions, SymInt, ranges, guards."""

@@ -52,8 +52,8 @@ from aten.symbolic.ranges import below, bounds, non_negative, simplify
 from aten.symbolic.text import CPP_PRELUDE, parse, to_cpp, to_sympy
 
 __all__ = [
-    "CPP_PRELUDE", "FALSE", "ONE", "TRUE", "ZERO", "Expr", "Number", "add", "and_", "as_expr", "below", "bounds", "const",
-    "eq", "evaluate", "floor_", "floordiv", "ge", "gt", "is_const", "le", "lt", "max_", "min_", "mod", "mul", "ne",
-    "non_negative", "not_", "or_", "parse", "pow_", "prod_", "rebuild", "simplify", "split_divisible", "sqrt_", "sub",
-    "substitute", "sum_", "sym", "to_cpp", "to_float", "to_int", "to_sympy", "truediv", "walk", "where_",
+    "CPP_PRELUDE", "FALSE", "ONE", "TRUE", "ZERO", "Expr", "Number", "add", "and_", "as_expr", "below", "bounds",
+    "const", "eq", "evaluate", "floor_", "floordiv", "ge", "gt", "is_const", "le", "lt", "max_", "min_", "mod", "mul",
+    "ne", "non_negative", "not_", "or_", "parse", "pow_", "prod_", "rebuild", "simplify", "split_divisible", "sqrt_",
+    "sub", "substitute", "sum_", "sym", "to_cpp", "to_float", "to_int", "to_sympy", "truediv", "walk", "where_",
 ]  # fmt: skip

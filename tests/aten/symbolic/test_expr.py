@@ -99,7 +99,7 @@ def test_cpp_rounds_as_python():
     assert to_cpp((i + 1) // 4, {"i": (0, 9)}) == "(i + 1) / 4"
     assert to_cpp((i - j) // 4, {"i": (0, 9)}) == "weft_floordiv(i - j, 4)"
     assert to_cpp((i - 1) // 4, {"i": (0, 9)}) == "(i + 3) / 4 - 1"
-    assert to_cpp(i % 4 + 2 * (j // 3), {"i": (0, 9), "j": (0, 9)}, {"i": "x"}) == "2*(j / 3) + x % 4"
+    assert to_cpp(i % 4 + 2 * (j // 3), {"i": (0, 9), "j": (0, 9)}, {"i": "x"}) == "x % 4 + 2*(j / 3)"
     assert to_cpp(i - (j + 1) % 4) == "i - weft_mod(j + 1, 4)"
     assert to_cpp(const(-(2**40)) + i) == "i - 1099511627776L"
 

@@ -232,7 +232,7 @@ def from_terms(terms: dict[Expr, int], offset: int = 0) -> Expr:
 
 
 def _order(item):
-    return str(item[0])
+    return str(item[0]).lstrip("(")
 
 
 def _scaled(m: Expr, c: int) -> Expr:

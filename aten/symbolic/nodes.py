@@ -505,6 +505,11 @@ def eq(a: Expr | Number, b: Expr | Number) -> Expr:
     g = math.gcd(*d.terms.values())
     if d.offset % g:
         return FALSE
+    for m, k in d.terms.items():  # c * (x // c) == x says that c divides x
+        if m.op == "floordiv" and m.args[1].op == "const" and k % m.args[1].value == 0:
+            x, c = m.args
+            if not d.offset and sub(d, mul(m, k)) is mul(x, -k // c.value):
+                return eq(mod(x, c), ZERO)
     if d.terms[min(d.terms, key=str)] < 0:
         g = -g
     if g != 1:

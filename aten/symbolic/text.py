@@ -70,7 +70,8 @@ def _sum_text(e: Expr, part: Callable[[Expr], tuple[str, int]]) -> str:
     out = _at(part(e.args[0]), SUM)
     for a in e.args[1:]:
         text = _at(part(a), PRODUCT)
-        out += f" - {text[1:]}" if text.startswith("-") else f" + {text}"
+        minus = text[0] == "-" and a.op in ("mul", "const")  # not of -x//2, which is (-x)//2
+        out += f" - {text[1:]}" if minus else f" + {text}"
     return out
 
 

@@ -1,0 +1,216 @@
+"""What a loop computes for one point: hash-consed immutable trees over loads, constants and scalar functions.
+
+A node's `dtype` is the one it is computed in: "bool", an integer, "float32" or "float64". float16 and bfloat16 exist in
+memory only: loads widen them to float32, stores round them once. Equal nodes are the same object, so a walk that
+remembers nodes computes a common subexpression once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+
+from aten.symbolic.expr import Expr, as_expr, substitute, sym
+from inductor.ir.buffer import Check
+
+_nodes: dict[tuple, Node] = {}
+HALF = ("float16", "bfloat16")
+FLOATS = ("float32", "float64")
+
+
+def compute_dtype(dtype: str) -> str:
+    """The dtype in which values of `dtype` are computed."""
+    return "float32" if dtype in HALF else dtype
+
+
+class Node:
+    """One node: `kind` names its class below, `args` are the nodes that it depends on.
+
+    `fields` holds what else tells it from others; the functions of this module make nodes, nothing else does.
+    """
+
+    __slots__ = ("kind", "dtype", "args", "fields", "uid", "symbols", "_size")
+
+    kind: str  # load const index call masked checked row kept
+    dtype: str
+    args: tuple[Node, ...]
+    fields: tuple
+    uid: int
+    symbols: frozenset[str]  # the names of all loop variables and sizes that its value depends on
+
+    def __repr__(self) -> str:
+        from inductor.ir.printer import node_text
+
+        return node_text(self)
+
+    @property
+    def symbol(self) -> Expr:
+        """The symbol that stands for this value in the index of a load (see `load`)."""
+        return sym(f"j{self.uid}")
+
+    @property
+    def buffer(self) -> str:
+        return self.fields[0]
+
+    @property
+    def index(self) -> Expr:
+        """Of a load: the element, from the buffer's first. Of an index: the number."""
+        return self.fields[1] if self.kind == "load" else self.fields[0]
+
+    @property
+    def name(self) -> str:
+        """Of a call: the scalar function. Of a row or kept value: which."""
+        return self.fields[0]
+
+    @property
+    def value(self):
+        """Of a constant."""
+        return self.fields[0]
+
+
+def _node(kind: str, dtype: str, args: tuple[Node, ...], fields: tuple, exprs: Iterable[Expr] = ()) -> Node:
+    key = (kind, dtype, args, fields)
+    n = _nodes.get(key)
+    if n is None:
+        n = Node.__new__(Node)
+        n.kind, n.dtype, n.args, n.fields, n._size = kind, dtype, args, fields, None
+        n.uid = len(_nodes)
+        inner = {a.symbol.value for a in args} if kind in ("load", "index") and args else ()
+        free = set().union(*(e.free_symbols for e in exprs)) - set(inner)
+        n.symbols = frozenset(free.union(*(a.symbols for a in args)))
+        _nodes[key] = n
+    return n
+
+
+def load(buffer: str, index: Expr | int, dtype: str, where: tuple[Node, ...] = ()) -> Node:
+    """The element of `buffer` at flat `index` (in elements); `dtype` is the computed one.
+
+    An index that depends on data mentions the symbols of nodes: `where` lists those nodes.
+    """
+    index = as_expr(index)
+    where = tuple(w for w in where if w.symbol.value in index.free_symbols)
+    return _node("load", dtype, where, (buffer, index), (index,))
+
+
+def const(value: float | int | bool, dtype: str) -> Node:
+    """A number, read in `dtype`."""
+    if dtype == "bool":
+        value = bool(value)
+    elif dtype in FLOATS:
+        value = float(value)
+    else:
+        value = int(value)
+    key = value.hex() if isinstance(value, float) else value
+    return _node("const", dtype, (), (value, key) if key == key else (math.nan, key))
+
+
+def index(value: Expr | int | bool, dtype: str = "int64", where: tuple[Node, ...] = ()) -> Node:
+    """A number made of loop variables and sizes, as data. A bool Expr makes a "bool"."""
+    value = as_expr(value)
+    if value.is_const:
+        return const(value.value, dtype)
+    where = tuple(w for w in where if w.symbol.value in value.free_symbols)
+    return _node("index", dtype, where, (value,), (value,))
+
+
+def call(name: str, args: tuple[Node, ...], dtype: str) -> Node:
+    """The scalar function `name` of `inductor.ir.scalar`."""
+    return _node("call", dtype, args, (name,))
+
+
+def masked(condition: Node, value: Node, other: Node) -> Node:
+    """`value` where the condition holds, else `other`. Loads in `value` happen only where it holds."""
+    if condition.kind == "const":
+        return value if condition.value else other
+    return value if value is other else _node("masked", value.dtype, (condition, value, other), ())
+
+
+def in_bounds(value: Node, size: Expr | int, check: Check) -> Node:
+    """The int64 `value`, verified to be in [0, size): where it is not, the kernel reports `check`."""
+    size = as_expr(size)
+    return _node("checked", value.dtype, (value,), ("bounds", size, check), (size,))
+
+
+def nonzero(value: Node, check: Check) -> Node:
+    """The integer `value`, verified not to be 0."""
+    if value.kind == "const" and value.value:
+        return value
+    return _node("checked", value.dtype, (value,), ("nonzero", as_expr(0), check))
+
+
+def row(name: str, dtype: str) -> Node:
+    """The result of the reduction (or the running value of the scan) `name` of the same nest."""
+    return _node("row", dtype, (), (name,))
+
+
+def kept(name: str, dtype: str) -> Node:
+    """The value that an earlier stage of the nest has kept under `name` for this point."""
+    return _node("kept", dtype, (), (name,))
+
+
+# ------------------------------------------------------------------------------------------------------------- walks
+
+
+def walk(roots: Iterable[Node], seen: set[Node] | None = None) -> Iterator[Node]:
+    """Every distinct node under `roots`, arguments first."""
+    seen = set() if seen is None else seen
+    stack = [(n, False) for n in reversed(list(roots))]
+    while stack:
+        n, done = stack.pop()
+        if done:
+            yield n
+        elif n not in seen:
+            seen.add(n)
+            stack.append((n, True))
+            stack.extend((a, False) for a in reversed(n.args) if a not in seen)
+
+
+def rewrite(n: Node, leaf: Callable[[Node], Node | None], values: dict | None = None, memo: dict | None = None) -> Node:
+    """`n` with the nodes for which `leaf` returns one replaced, and the symbols in `values` substituted.
+
+    `leaf` sees nodes before their indices are substituted; what it returns is final.
+    """
+    values = values or {}
+    memo = {} if memo is None else memo
+    for x in walk([n]):
+        if x not in memo:
+            done = leaf(x)
+            memo[x] = _rebuilt(x, values, memo) if done is None else done
+    return memo[n]
+
+
+def _rebuilt(x: Node, values: dict, memo: dict) -> Node:
+    args = tuple(memo[a] for a in x.args)
+    if args == x.args and not values.keys() & x.symbols:
+        return x
+    if x.kind in ("load", "index"):
+        swap = dict(values)
+        swap.update({a.symbol.value: b.symbol for a, b in zip(x.args, args)})
+        if x.kind == "load":
+            return load(x.buffer, substitute(x.index, swap), x.dtype, args)
+        return index(substitute(x.index, swap), x.dtype, args)
+    if x.kind == "call":
+        return call(x.name, args, x.dtype)
+    if x.kind == "masked":
+        return masked(*args)
+    if x.kind == "checked":
+        kind, size, check = x.fields
+        size = substitute(size, values)
+        return _node("checked", x.dtype, args, (kind, size, check), (size,))
+    return x
+
+
+def replace(n: Node, values: dict[str, Expr | int], memo: dict | None = None) -> Node:
+    """`n` with symbols replaced in every index. `memo` may be shared between calls with the same values."""
+    values = {k: as_expr(v) for k, v in values.items()}
+    return rewrite(n, lambda _: None, values, memo)
+
+
+def loads(roots: Iterable[Node]) -> list[Node]:
+    """The loads under `roots`, in a fixed order."""
+    return [n for n in walk(roots) if n.kind == "load"]
+
+
+def checks(roots: Iterable[Node]) -> list[Check]:
+    """The checks under `roots`, in a fixed order."""
+    return list(dict.fromkeys(n.fields[2] for n in walk(roots) if n.kind == "checked"))

@@ -1,0 +1,4 @@
+"""Where PyTorch code expects Parameter and Buffer."""
+from aten import Parameter
+
+__all__ = ["Parameter"]

@@ -1,0 +1,39 @@
+# Everything people do daily. PYTHON chooses the interpreter, VENV where the environment is made.
+PYTHON ?= python3
+VENV ?= .venv
+BIN = $(VENV)/bin
+READY = $(VENV)/.ready
+
+.PHONY: demo test lint bench asan golden clean
+
+$(READY): pyproject.toml CMakeLists.txt $(wildcard aten/native/*.cpp aten/native/*.h aten/native/isa/*.cpp dynamo/eval_frame/* inductor/runtime/*.cpp)
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install -q --upgrade pip
+	$(BIN)/python -m pip install -q "scikit-build-core>=0.10" "cmake>=3.18" ninja
+	$(BIN)/python -m pip install -q --no-build-isolation -e ".[test]"
+	touch $(READY)
+
+venv: $(READY)
+
+demo: $(READY)  ## train a GPT eager and compiled, then generate text
+	$(BIN)/python -m benchmarks.gpt
+
+test: $(READY)  ## the test suite, strict
+	WEFT_STRICT=1 $(BIN)/python -m pytest tests
+
+lint: $(READY)  ## ruff and mypy
+	$(BIN)/python -m ruff check .
+	$(BIN)/python -m mypy
+
+bench: $(READY)  ## every benchmark; PEER=path to a Python with torch and jax prints ratios
+	for b in call_overhead compile_time memory_bound matmul code_size; do \
+	  $(BIN)/python -m benchmarks.$$b $(if $(PEER),--peer-python $(PEER)) || exit 1; done
+
+asan: $(READY)  ## native tests under AddressSanitizer and UndefinedBehaviorSanitizer
+	bash benchmarks/sanitize.sh $(BIN)/python
+
+golden: $(READY)  ## write the golden files anew; read the difference before committing it
+	WEFT_GOLDEN=write $(BIN)/python -m pytest tests
+
+clean:
+	rm -rf build $(VENV) */_*.so

@@ -1,9 +1,9 @@
 """The expression of sizes, guards and loop indices: everything about it under one name.
 
-    i, j = sym("i"), sym("j")
-    e = (4*i + j)//4
-    simplify(e, {"j": (0, 3)}) is i
-    parse(str(e)) is e
+i, j = sym("i"), sym("j")
+e = (4*i + j)//4
+simplify(e, {"j": (0, 3)}) is i
+parse(str(e)) is e
 """
 
 from aten.symbolic.evaluate import evaluate

@@ -58,6 +58,11 @@ class ShapeEnv:
         self.ranges[name] = (lo, math.inf if hi is None else hi)
         return wrap(nodes.sym(name, kind), self)
 
+    def declare(self, name: str, kind: str = "int"):
+        """The size called `name`, made without a hint if it does not exist (for graphs read back from text)."""
+        self.ranges.setdefault(name, (0 if kind == "int" else -math.inf, math.inf))
+        return wrap(nodes.sym(name, kind), self)
+
     def unbacked(self, lo: int = 0, hi: int | None = None) -> SymInt:
         """A new size without a hint, known only to lie within [lo, hi]."""
         name = f"u{self._unbacked}"

@@ -81,6 +81,11 @@ class _Sym:
         return SymNode(self)
 
     @property
+    def kind(self) -> str:
+        """ "int", "float" or "bool"."""
+        return self.expr.kind
+
+    @property
     def hint(self):
         """The value in the call being compiled; None if it depends on data."""
         return self.shape_env.hint(self.expr)

@@ -1,0 +1,177 @@
+"""A graph with the things it refers to, callable through generated Python."""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Callable
+from typing import Any
+
+from aten.fx import printer
+from aten.fx.graph import Graph
+from aten.fx.interpreter import _last_uses
+from aten.fx.node import Node
+from aten.fx.symbols import binders, free_symbols, resolve
+from aten.symbolic.symint import SYMBOLIC
+
+_counter = 0
+
+
+class GraphModule:
+    """Callable: gm(*inputs) runs the graph.
+
+    `root` gives the attributes that get_attr nodes name: a dict, or an object that has them. `code` is the generated
+    Python; it is made on the first call and again after `recompile()`.
+    """
+
+    def __init__(self, root: Any, graph: Graph, shape_env: Any = None, class_name: str = "GraphModule"):
+        self.__dict__["_root"] = root if root is not None else {}
+        self.class_name = class_name
+        self._graph = graph
+        graph.owning_module = self
+        if shape_env is not None:
+            graph.shape_env = shape_env
+        self.meta: dict[str, Any] = {}
+        self._forward: Callable | None = None
+        self._code: str | None = None
+
+    @property
+    def graph(self) -> Graph:
+        return self._graph
+
+    @graph.setter
+    def graph(self, graph: Graph) -> None:
+        self._graph = graph
+        graph.owning_module = self
+        self.recompile()
+
+    @property
+    def shape_env(self) -> Any:
+        """The ShapeEnv of the graph's symbols, or None."""
+        return self._graph.shape_env
+
+    def __getattr__(self, name: str) -> Any:
+        root = self.__dict__.get("_root", {})
+        if isinstance(root, dict):
+            if name in root:
+                return root[name]
+        elif hasattr(root, name):
+            return getattr(root, name)
+        raise AttributeError(f"this GraphModule has no attribute {name!r}")
+
+    def recompile(self) -> None:
+        """Forget the generated code: the graph has changed."""
+        self._forward = self._code = None
+
+    @property
+    def code(self) -> str:
+        """The generated Python of `forward`."""
+        if self._code is None:
+            self._code, self._globals = _generate(self._graph)
+        return self._code
+
+    def _compile(self) -> Callable:
+        global _counter
+        code = self.code
+        _counter += 1
+        name = f"<weft graph {_counter}>"
+        linecache.cache[name] = (len(code), None, code.splitlines(True), name)
+        scope = dict(self._globals)
+        exec(compile(code, name, "exec"), scope)
+        self._forward = scope["forward"]
+        return self._forward
+
+    def forward(self, *inputs: Any) -> Any:
+        """Run the graph on one value per placeholder."""
+        run = self._forward or self._compile()
+        return run(self, *inputs)
+
+    __call__ = forward
+
+    def print_readable(self, print_output: bool = True) -> str:
+        """The graph as text, with types and the user's lines; printed unless told otherwise."""
+        text = str(self)
+        if print_output:
+            print(text)
+        return text
+
+    def __str__(self) -> str:
+        return printer.text(self._graph)
+
+    def __repr__(self) -> str:
+        return f"{self.class_name}({len(self._graph.nodes)} nodes)"
+
+
+def _generate(graph: Graph) -> tuple[str, dict[str, Any]]:
+    """(text of `def forward(self, ...)`, the globals it needs)"""
+    import math
+
+    scope: dict[str, Any] = {"sqrt": math.sqrt, "floor": math.floor}
+    names: dict[int, str] = {}  # id of a global object → its name
+
+    def constant(value: Any, hint: str) -> str:
+        name = names.get(id(value))
+        if name is None:
+            name = graph.name_for(f"_{hint}")
+            names[id(value)] = name
+            scope[name] = value
+        return name
+
+    def arg(a: Any) -> str:
+        t = type(a)
+        if t is Node:
+            return a.name
+        if t is int or t is bool or t is str or a is None:
+            return repr(a)
+        if t is tuple:
+            return f"({', '.join(map(arg, a))}{',' * (len(a) == 1)})"
+        if t is list:
+            return f"[{', '.join(map(arg, a))}]"
+        if t is slice:
+            return f"slice({arg(a.start)}, {arg(a.stop)}, {arg(a.step)})"
+        if t is dict:
+            return "{" + ", ".join(f"{k!r}: {arg(v)}" for k, v in a.items()) + "}"
+        if t in SYMBOLIC:
+            free = ", ".join(f"{n!r}: {n}" for n in sorted(a.expr.free_symbols))
+            if a.expr.op == "sym":
+                return a.expr.name
+            # Text where it means the same for SymInts as for ints; min, max and conditions would guard.
+            plain = all(x.op in ("sym", "const", "add", "mul", "floordiv", "mod") for x in _walk(a.expr))
+            return f"({a})" if plain else f"{constant(resolve, 'resolve')}({constant(a, 'expr')}, {{{free}}})"
+        if t is float and a == a and abs(a) != float("inf"):
+            return repr(a)
+        return constant(a, getattr(a, "name", None) or t.__name__)
+
+    placeholders = graph.placeholders
+    lines = [f"def forward({', '.join(['self', *(n.name for n in placeholders)])}):"]
+    graph.reserve(free_symbols(graph))
+    where = binders(graph)
+    for name in sorted(free_symbols(graph) & where.keys()):
+        i, what, dim = where[name]
+        source = placeholders[i].name
+        value = {"value": source, "size": f"{source}.shape[{dim}]", "stride": f"{source}.stride()[{dim}]"}[what]
+        if value != name:
+            lines.append(f"    {name} = {value}")
+    last = _last_uses(graph)
+    for node in graph.nodes:
+        if node.op == "placeholder":
+            continue
+        if node.op == "output":
+            lines.append(f"    return {arg(node.args[0])}")
+            continue
+        parts = [arg(a) for a in node.args] + [f"{k}={arg(v)}" for k, v in node.kwargs.items()]
+        if node.op == "get_attr":
+            value = f"self.{node.target}"
+        elif node.op == "call_method":
+            value = f"{parts[0]}.{node.target}({', '.join(parts[1:])})"
+        else:
+            value = f"{constant(node.target, getattr(node.target, '__name__', 'function'))}({', '.join(parts)})"
+        dead = last.get(node, ())
+        free = ";  " + " = ".join(n.name for n in dead) + " = None" if dead else ""
+        lines.append(f"    {node.name} = {value}{free}")
+    return "\n".join(lines) + "\n", scope
+
+
+def _walk(e):
+    from aten.symbolic.nodes import walk
+
+    return walk(e)

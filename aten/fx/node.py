@@ -1,0 +1,207 @@
+"""One step of a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from aten.fx.graph import Graph
+
+
+class UserLine(NamedTuple):
+    """A line of the user's program."""
+
+    file: str
+    lineno: int
+    function: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.file.rpartition('/')[2]}:{self.lineno}"
+
+
+def map_arg(arg: Any, fn: Callable[[Node], Any]) -> Any:
+    """`arg` with every Node in it (inside lists, tuples, dicts, slices) replaced by fn(node)."""
+    t = type(arg)
+    if t is Node:
+        return fn(arg)
+    if t is tuple or t is list:
+        return t([map_arg(a, fn) for a in arg])
+    if t is dict:
+        return {k: map_arg(v, fn) for k, v in arg.items()}
+    if t is slice:
+        return slice(map_arg(arg.start, fn), map_arg(arg.stop, fn), map_arg(arg.step, fn))
+    return arg
+
+
+def leaves(arg: Any) -> Iterator[Any]:
+    """What lists, tuples, dicts and slices hold, flattened."""
+    t = type(arg)
+    if t is tuple or t is list:
+        for a in arg:
+            yield from leaves(a)
+    elif t is dict:
+        for a in arg.values():
+            yield from leaves(a)
+    elif t is slice:
+        yield from (arg.start, arg.stop, arg.step)
+    else:
+        yield arg
+
+
+def _collect(arg: Any, found: dict[Node, None]) -> None:
+    t = type(arg)
+    if t is Node:
+        found[arg] = None
+    elif t is tuple or t is list:
+        for a in arg:
+            _collect(a, found)
+    elif t is dict:
+        for a in arg.values():
+            _collect(a, found)
+    elif t is slice:
+        _collect((arg.start, arg.stop, arg.step), found)
+
+
+class Node:
+    """`name = target(*args, **kwargs)`.
+
+    op: "placeholder" | "call_function" | "call_method" | "get_attr" | "output". `users` is a dict (in order) of the
+    nodes that take this one as an argument. `meta["val"]` is the Meta (tuple of Metas, SymInt, number) of the result,
+    `meta["line"]` the UserLine it stands for.
+    """
+
+    __slots__ = (
+        "graph",
+        "op",
+        "target",
+        "name",
+        "meta",
+        "users",
+        "_args",
+        "_kwargs",
+        "_inputs",
+        "_prev",
+        "_next",
+        "_erased",
+    )
+
+    def __init__(self, graph: Graph, op: str, target: Any, args: tuple, kwargs: dict, name: str):
+        self.graph = graph
+        self.op = op
+        self.target = target
+        self.name = name
+        self.meta: dict[str, Any] = {}
+        self.users: dict[Node, None] = {}
+        self._inputs: dict[Node, None] = {}
+        self._prev = self._next = self
+        self._erased = False
+        self._args: tuple = ()
+        self._kwargs: dict = {}
+        self._set(args, kwargs)
+
+    def _set(self, args: tuple, kwargs: dict) -> None:
+        for n in self._inputs:
+            del n.users[self]
+        self._args, self._kwargs = args, kwargs
+        inputs: dict[Node, None] = {}
+        for a in args:
+            _collect(a, inputs)
+        if kwargs:
+            _collect(kwargs, inputs)
+        self._inputs = inputs
+        for n in inputs:
+            n.users[self] = None
+
+    @property
+    def args(self) -> tuple:
+        return self._args
+
+    @args.setter
+    def args(self, args) -> None:
+        self._set(tuple(args), self._kwargs)
+
+    @property
+    def kwargs(self) -> dict:
+        return self._kwargs
+
+    @kwargs.setter
+    def kwargs(self, kwargs: dict) -> None:
+        self._set(self._args, dict(kwargs))
+
+    @property
+    def all_input_nodes(self) -> list[Node]:
+        """The distinct nodes among the arguments, in order."""
+        return list(self._inputs)
+
+    @property
+    def next(self) -> Node:
+        return self._next
+
+    @property
+    def prev(self) -> Node:
+        return self._prev
+
+    def update_arg(self, i: int, arg: Any) -> None:
+        """Replace positional argument `i`."""
+        args = list(self._args)
+        args[i] = arg
+        self.args = tuple(args)
+
+    def update_kwarg(self, key: str, arg: Any) -> None:
+        """Replace keyword argument `key`."""
+        self.kwargs = {**self._kwargs, key: arg}
+
+    def replace_input_with(self, old: Node, new: Node) -> None:
+        """Take `new` wherever `old` was an argument."""
+        swap = lambda n: new if n is old else n
+        self._set(map_arg(self._args, swap), map_arg(self._kwargs, swap))
+
+    def replace_all_uses_with(self, new: Node, where: Callable[[Node], bool] = lambda user: True) -> list[Node]:
+        """Let every user (for which `where` holds) take `new` instead; returns the users changed."""
+        changed = [u for u in self.users if u is not new and where(u)]
+        for user in changed:
+            user.replace_input_with(self, new)
+        return changed
+
+    def prepend(self, other: Node) -> None:
+        """Move `other` to just before this node."""
+        if other is self:
+            return
+        other._unlink()
+        before = self._prev
+        before._next, other._prev = other, before
+        other._next, self._prev = self, other
+
+    def append(self, other: Node) -> None:
+        """Move `other` to just after this node."""
+        if other is not self:
+            self._next.prepend(other)
+
+    def _unlink(self) -> None:
+        self._prev._next, self._next._prev = self._next, self._prev
+
+    def format_node(self) -> str:
+        """The line of this node in the graph's text."""
+        from aten.fx.printer import node_line
+
+        return node_line(self)
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+def is_op(target: Any) -> bool:
+    """Whether a call_function's target is an op of aten (not operator.getitem or a foreign function)."""
+    return hasattr(target, "schema") and hasattr(target, "kind")
+
+
+def has_effect(node: Node) -> bool:
+    """Whether running the node does more than making its result: in-place ops, random ops, outputs, foreign calls."""
+    if node.op != "call_function":
+        return node.op in ("output", "placeholder", "call_method")
+    target = node.target
+    if is_op(target):
+        return target.kind in ("inplace", "random") or not target.tags.isdisjoint(("effect", "random_state"))
+    return getattr(target, "__module__", None) not in ("_operator", "math", "aten.symbolic.symint")

@@ -1,0 +1,83 @@
+"""Symbolic sizes in graphs: where their values come from, and how arguments are resolved with them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aten.fx.graph import Graph
+from aten.fx.node import leaves
+from aten.symbolic.evaluate import evaluate
+from aten.symbolic.nodes import Expr, as_expr, substitute
+from aten.symbolic.symint import SYMBOLIC, env_of, wrap
+
+_NONE: frozenset[str] = frozenset()
+
+
+def symbols_in(x: Any) -> frozenset[str]:
+    """The names of the symbols of a number (none for anything else)."""
+    return x.expr.free_symbols if type(x) in SYMBOLIC else _NONE
+
+
+def binders(graph: Graph) -> dict[str, tuple[int, str, int]]:
+    """For each symbol the input that gives its value: (index of the placeholder, "value" | "size" | "stride", dim).
+
+    An input that is the number itself goes before sizes, a size before a stride.
+    """
+    found: dict[str, tuple[int, str, int]] = {}
+    values = [n.meta.get("val") for n in graph.placeholders]
+    for i, val in enumerate(values):
+        if type(val) in SYMBOLIC and val.expr.op == "sym":
+            found.setdefault(val.expr.name, (i, "value", 0))
+    for what, attribute in (("size", "sizes"), ("stride", "strides")):
+        for i, val in enumerate(values):
+            for dim, size in enumerate(getattr(val, attribute, ())):
+                if type(size) in SYMBOLIC and size.expr.op == "sym":
+                    found.setdefault(size.expr.name, (i, what, dim))
+    return found
+
+
+def free_symbols(graph: Graph) -> set[str]:
+    """The symbols that occur in the arguments of any node."""
+    found: set[str] = set()
+    for node in graph.nodes:
+        for leaf in leaves((node.args, node.kwargs)):
+            found |= symbols_in(leaf)
+    return found
+
+
+def bind(graph: Graph, inputs) -> dict[str, Any]:
+    """The values of the symbols that the graph uses, read from its inputs."""
+    where = binders(graph)
+    return {name: read(inputs, where[name]) for name in free_symbols(graph) if name in where}
+
+
+def read(inputs, where: tuple[int, str, int]) -> Any:
+    i, what, dim = where
+    x = inputs[i]
+    return x if what == "value" else x.shape[dim] if what == "size" else x.stride()[dim]
+
+
+def resolve(x: Any, values: dict[str, Any]) -> Any:
+    """A symbolic number for these values of its symbols (which may be symbolic themselves)."""
+    return resolve_expr(x.expr, values)
+
+
+def resolve_expr(e: Expr, values: dict[str, Any]) -> Any:
+    env = env_of(*(values[n] for n in e.free_symbols if n in values))
+    if env is None:
+        return evaluate(e, values)
+    return wrap(substitute(e, {n: as_expr(values[n]) for n in e.free_symbols}), env)
+
+
+def map_symbols(arg: Any, fn) -> Any:
+    """`arg` with every SymInt, SymFloat, SymBool in it replaced by fn(it)."""
+    t = type(arg)
+    if t in SYMBOLIC:
+        return fn(arg)
+    if t is tuple or t is list:
+        return t([map_symbols(a, fn) for a in arg])
+    if t is dict:
+        return {k: map_symbols(v, fn) for k, v in arg.items()}
+    if t is slice:
+        return slice(map_symbols(arg.start, fn), map_symbols(arg.stop, fn), map_symbols(arg.step, fn))
+    return arg

@@ -82,7 +82,7 @@ typedef struct WeftTensor {
   WeftStorage *storage;      // NULL for a Tracer
   struct WeftNode *grad_fn;  // owned; NULL for a leaf
   uint32_t output_nr;        // which result of grad_fn this is
-  uint32_t reserved;
+  uint32_t view_version;     // of a view: the storage's version that grad_fn belongs to
   struct WeftNode *accumulator; // borrowed: the leaf's AccumulateGrad node, cleared by that node's dealloc
   PyObject *grad;            // owned Tensor or NULL
   PyObject *view_of;         // owned; for a view: tuple (base tensor, op, arguments), else NULL
@@ -115,7 +115,8 @@ typedef struct WeftNode {
   PyObject *name;            // str: "AddBackward", as printed by repr
   PyObject *backward;        // callable; NULL for AccumulateGrad
   PyObject *saved;           // owned tuple of what `backward` needs (tensors by SavedTensor), or NULL once freed
-  PyObject *metas;           // owned tuple: for each output (sizes, dtype, device), to make zeros of and to check
+  PyObject *metas;           // owned tuple: for each output (sizes, dtype, device); NULL where `layouts` has them
+  int64_t *layouts;          // for each output: word, ndim, sizes...; NULL when some output is a Tracer
   PyObject *variable;        // AccumulateGrad only: owned leaf tensor
   PyObject *pre_hooks, *post_hooks; // lists or NULL
   uint64_t sequence;         // order of creation, of one thread's clock: later nodes run first

@@ -1,0 +1,188 @@
+// allocator.cpp: storage on the CPU from a caching allocator.
+//
+// Blocks are 64-byte aligned and come in size classes: multiples of 64 up to 1 KiB, then four steps an octave. A freed
+// block waits in its class's list, newest first, because fresh pages cost far more than warm ones. What waits is bounded;
+// beyond the bound, or when the system has no memory, blocks go back. All of it happens under the GIL.
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "native.h"
+
+namespace weft {
+
+namespace {
+
+constexpr int kSmallClasses = 17;  // class i holds 64 * i bytes, 1 <= i <= 16
+constexpr int kClasses = kSmallClasses + 4 * 38;
+constexpr int64_t kSmallLimit = 1024;
+constexpr int64_t kHugePage = 2 << 20;
+constexpr int64_t kLargest = int64_t(1) << 47;
+
+struct Block {
+  Block *next;
+};
+
+Block *free_blocks[kClasses];
+WeftStorage *free_storages;  // linked through `owner`
+int64_t cached_limit;
+
+struct Stats {
+  int64_t allocated, peak, cached, reserved, allocations, system_allocations;
+} stats;
+
+int class_of(int64_t nbytes) {
+  if (nbytes <= kSmallLimit) return nbytes ? (int)((nbytes + 63) >> 6) : 1;
+  uint64_t last = (uint64_t)nbytes - 1;
+  int exponent = 63 - __builtin_clzll(last);
+  return kSmallClasses + 4 * (exponent - 10) + (int)(last >> (exponent - 2) & 3);
+}
+
+int64_t class_bytes(int index) {
+  if (index < kSmallClasses) return 64 * (int64_t)index;
+  int octave = (index - kSmallClasses) / 4, step = (index - kSmallClasses) % 4;
+  return (int64_t)(5 + step) << (octave + 8);
+}
+
+void free_system(void *block, int64_t bytes) {
+  free(block);
+  stats.reserved -= bytes;
+}
+
+int64_t release_cached() {
+  int64_t released = 0;
+  for (int index = 0; index < kClasses; index++) {
+    while (Block *block = free_blocks[index]) {
+      free_blocks[index] = block->next;
+      free_system(block, class_bytes(index));
+      released += class_bytes(index);
+    }
+  }
+  stats.cached = 0;
+  return released;
+}
+
+void *allocate_system(int64_t bytes) {
+  size_t alignment = bytes >= 2 * kHugePage ? kHugePage : WEFT_ALIGNMENT;
+  void *block = nullptr;
+  if (posix_memalign(&block, alignment, (size_t)bytes) != 0) {
+    if (!release_cached() || posix_memalign(&block, alignment, (size_t)bytes) != 0) return nullptr;
+  }
+  if (alignment == kHugePage) madvise(block, (size_t)(bytes / kHugePage * kHugePage), MADV_HUGEPAGE);  // advice only
+  stats.reserved += bytes;
+  stats.system_allocations++;
+  return block;
+}
+
+void release_block(WeftStorage *storage) {
+  int index = class_of(storage->nbytes);
+  int64_t bytes = class_bytes(index);
+  stats.allocated -= storage->nbytes;
+  if (stats.cached + bytes > cached_limit) {
+    free_system(storage->data, bytes);
+    return;
+  }
+  Block *block = reinterpret_cast<Block *>(storage->data);
+  block->next = free_blocks[index];
+  free_blocks[index] = block;
+  stats.cached += bytes;
+}
+
+void release_owner(WeftStorage *storage) { Py_XDECREF(static_cast<PyObject *>(storage->owner)); }
+
+WeftStorage *new_struct() {
+  WeftStorage *storage = free_storages;
+  if (storage) {
+    free_storages = static_cast<WeftStorage *>(storage->owner);
+  } else {
+    storage = static_cast<WeftStorage *>(malloc(sizeof(WeftStorage)));
+    if (!storage) {
+      PyErr_NoMemory();
+      return nullptr;
+    }
+  }
+  *storage = WeftStorage{};
+  storage->refs = 1;
+  return storage;
+}
+
+void free_struct(WeftStorage *storage) {
+  storage->owner = free_storages;
+  free_storages = storage;
+}
+
+__attribute__((constructor)) void set_limit() {
+  int64_t memory = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+  cached_limit = memory / 4;
+}
+
+}  // namespace
+
+WeftStorage *storage_new(int64_t nbytes, int type, int index) {
+  if (type == WEFT_CUDA) {
+    PyErr_SetString(PyExc_RuntimeError, "no CUDA device is available to allocate on");
+    return nullptr;
+  }
+  if (nbytes < 0 || nbytes > kLargest) {
+    PyErr_Format(PyExc_RuntimeError, "cannot allocate %lld bytes", (long long)nbytes);
+    return nullptr;
+  }
+  WeftStorage *storage = new_struct();
+  if (!storage) return nullptr;
+  storage->nbytes = nbytes;
+  storage->device_type = (uint8_t)type;
+  storage->device_index = (uint8_t)index;
+  if (nbytes == 0 || type == WEFT_META) return storage;
+  int size_class = class_of(nbytes);
+  Block *block = free_blocks[size_class];
+  if (block) {
+    free_blocks[size_class] = block->next;
+    stats.cached -= class_bytes(size_class);
+  } else {
+    block = static_cast<Block *>(allocate_system(class_bytes(size_class)));
+    if (!block) {
+      free_struct(storage);
+      PyErr_Format(PyExc_MemoryError, "cannot allocate %lld bytes", (long long)nbytes);
+      return nullptr;
+    }
+  }
+  storage->data = reinterpret_cast<char *>(block);
+  storage->release = release_block;
+  stats.allocations++;
+  stats.allocated += nbytes;
+  if (stats.allocated > stats.peak) stats.peak = stats.allocated;
+  return storage;
+}
+
+void storage_decref(WeftStorage *storage) {
+  if (!storage || --storage->refs > 0) return;
+  if (storage->release) storage->release(storage);
+  free_struct(storage);
+}
+
+WeftStorage *storage_external(char *data, int64_t nbytes, PyObject *owner, bool readonly) {
+  WeftStorage *storage = new_struct();
+  if (!storage) return nullptr;
+  storage->data = data;
+  storage->nbytes = nbytes;
+  storage->flags = WEFT_STORAGE_EXTERNAL | (readonly ? WEFT_STORAGE_READONLY : 0);
+  storage->owner = Py_XNewRef(owner);
+  storage->release = release_owner;
+  return storage;
+}
+
+PyObject *memory_stats(PyObject *, PyObject *) {
+  return Py_BuildValue("{s:L,s:L,s:L,s:L,s:L,s:L}", "allocated_bytes", (long long)stats.allocated, "peak_bytes",
+                       (long long)stats.peak, "cached_bytes", (long long)stats.cached, "reserved_bytes",
+                       (long long)stats.reserved, "allocations", (long long)stats.allocations, "system_allocations",
+                       (long long)stats.system_allocations);
+}
+
+PyObject *reset_peak_memory(PyObject *, PyObject *) {
+  stats.peak = stats.allocated;
+  Py_RETURN_NONE;
+}
+
+PyObject *empty_cache(PyObject *, PyObject *) { return PyLong_FromLongLong(release_cached()); }
+
+}  // namespace weft

@@ -1,0 +1,92 @@
+// kernels.h: the eager kernels as tables of plain functions, one set an instruction set, chosen once at import.
+//
+// No Python here. `aten/native/isa/*.cpp` is compiled for each ISA and fills a Kernels table (weft_fill_kernels_v3,
+// weft_fill_kernels_v4); entries it leaves NULL keep the portable ones. Loops get one run of elements: whoever calls
+// has already broadcast, collapsed dimensions, split the work over threads, and cast to the loop's dtype.
+#ifndef WEFT_KERNELS_H
+#define WEFT_KERNELS_H
+
+#include <stdint.h>
+
+#include "weft.h"
+
+// An elementwise loop, in NumPy's calling convention so that NumPy's own inner loops can stand in a table:
+// args = inputs..., output; steps in bytes (0 repeats a scalar); *n elements. Half types compute in float32.
+typedef void (*WeftLoop)(char **args, const intptr_t *n, const intptr_t *steps, void *data);
+
+enum WeftUnary {
+  WEFT_NEG, WEFT_ABS, WEFT_SIGN, WEFT_RECIPROCAL, WEFT_SQRT, WEFT_RSQRT, WEFT_EXP, WEFT_EXP2, WEFT_EXPM1, WEFT_LOG,
+  WEFT_LOG2, WEFT_LOG10, WEFT_LOG1P, WEFT_SIN, WEFT_COS, WEFT_TAN, WEFT_ASIN, WEFT_ACOS, WEFT_ATAN, WEFT_SINH,
+  WEFT_COSH, WEFT_TANH, WEFT_ASINH, WEFT_ACOSH, WEFT_ATANH, WEFT_ERF, WEFT_ERFC, WEFT_ERFINV, WEFT_LGAMMA,
+  WEFT_DIGAMMA, WEFT_SIGMOID, WEFT_FLOOR, WEFT_CEIL, WEFT_ROUND, WEFT_TRUNC, WEFT_FRAC, WEFT_RELU, WEFT_SILU,
+  WEFT_GELU, WEFT_GELU_TANH, WEFT_BITWISE_NOT,
+  // bool results
+  WEFT_LOGICAL_NOT, WEFT_ISNAN, WEFT_ISINF, WEFT_ISFINITE, WEFT_SIGNBIT,
+  WEFT_NUM_UNARY
+};
+#define WEFT_FIRST_UNARY_BOOL WEFT_LOGICAL_NOT
+
+enum WeftBinary {
+  WEFT_ADD, WEFT_SUB, WEFT_MUL, WEFT_DIV, WEFT_POW, WEFT_MAXIMUM, WEFT_MINIMUM, WEFT_FMAX, WEFT_FMIN, WEFT_ATAN2,
+  WEFT_FMOD, WEFT_REMAINDER, WEFT_FLOOR_DIVIDE, WEFT_COPYSIGN, WEFT_HYPOT, WEFT_NEXTAFTER, WEFT_BITWISE_AND,
+  WEFT_BITWISE_OR, WEFT_BITWISE_XOR, WEFT_LEFT_SHIFT, WEFT_RIGHT_SHIFT,
+  // bool results
+  WEFT_EQ, WEFT_NE, WEFT_LT, WEFT_LE, WEFT_GT, WEFT_GE, WEFT_LOGICAL_AND, WEFT_LOGICAL_OR, WEFT_LOGICAL_XOR,
+  WEFT_NUM_BINARY
+};
+#define WEFT_FIRST_BINARY_BOOL WEFT_EQ
+
+enum WeftTernary {
+  WEFT_WHERE,        // args: bool condition, input, other, out
+  WEFT_CLAMP,        // args: input, min, max, out (min, max repeated scalars; NaN of input propagates)
+  WEFT_NUM_TERNARY
+};
+
+enum WeftReduce {
+  WEFT_REDUCE_SUM, WEFT_REDUCE_PROD, WEFT_REDUCE_MAX, WEFT_REDUCE_MIN, WEFT_REDUCE_ANY, WEFT_REDUCE_ALL,
+  WEFT_NUM_REDUCE
+};
+
+// `row`: out[0] = reduce of n items `stride` bytes apart. `column`: out[j] = reduce over i < n of in[i * stride + j * item],
+// for j < m; out is contiguous. The accumulator (and out) is the input's dtype, but float32 for float16 and bfloat16; sums
+// and products are asked for in int64 of int64 input only; any/all read any dtype and write bool. Order of a sum: chunks of
+// WEFT_REDUCE_CHUNK items, each in 16 virtual lanes x 4 accumulators (item i in lane i % 64), lanes then chunks in a
+// fixed pairwise tree, whatever the ISA.
+#define WEFT_REDUCE_CHUNK 4096
+typedef void (*WeftReduceRow)(int64_t n, const char *in, int64_t stride, char *out);
+typedef void (*WeftReduceColumn)(int64_t n, int64_t m, const char *in, int64_t stride, char *out);
+
+// rows of n contiguous items; strides between rows in bytes.
+typedef void (*WeftSoftmax)(int64_t rows, int64_t n, const char *in, int64_t in_stride, char *out, int64_t out_stride);
+typedef void (*WeftSoftmaxBackward)(int64_t rows, int64_t n, const char *g, const char *out, char *gin);
+// y = (x - mean) * rstd * weight + bias; weight, bias, mean, rstd may be NULL; mean and rstd are float32 (float64 for
+// float64). With `rms` the mean is not subtracted.
+typedef void (*WeftLayerNorm)(int64_t rows, int64_t n, const char *x, const char *weight, const char *bias, double eps, int rms,
+                              char *y, char *mean, char *rstd);
+
+typedef struct WeftKernels {
+  const char *isa;
+  WeftLoop unary[WEFT_NUM_UNARY][WEFT_NUM_DTYPES];
+  void *unary_data[WEFT_NUM_UNARY][WEFT_NUM_DTYPES];
+  WeftLoop binary[WEFT_NUM_BINARY][WEFT_NUM_DTYPES]; // by the dtype of the inputs
+  void *binary_data[WEFT_NUM_BINARY][WEFT_NUM_DTYPES];
+  WeftLoop ternary[WEFT_NUM_TERNARY][WEFT_NUM_DTYPES];
+  WeftLoop cast[WEFT_NUM_DTYPES][WEFT_NUM_DTYPES]; // [from][to]
+  WeftReduceRow reduce_row[WEFT_NUM_REDUCE][WEFT_NUM_DTYPES];
+  WeftReduceColumn reduce_column[WEFT_NUM_REDUCE][WEFT_NUM_DTYPES];
+  WeftSoftmax softmax[WEFT_NUM_DTYPES], log_softmax[WEFT_NUM_DTYPES];
+  WeftSoftmaxBackward softmax_backward[WEFT_NUM_DTYPES], log_softmax_backward[WEFT_NUM_DTYPES];
+  WeftLayerNorm layer_norm[WEFT_NUM_DTYPES];
+} WeftKernels;
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+// Present when the ISA folder is built; called at import if the processor has the ISA, v3 first, then v4 over it.
+void weft_fill_kernels_v3(WeftKernels *) __attribute__((weak));
+void weft_fill_kernels_v4(WeftKernels *) __attribute__((weak));
+extern WeftKernels weft_kernels; // the table in use
+#ifdef __cplusplus
+}
+#endif
+#endif

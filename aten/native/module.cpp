@@ -1,0 +1,82 @@
+// module.cpp: the extension module aten._native and the capsule of its C API.
+#include <string.h>
+
+#include "native.h"
+
+namespace weft {
+
+PyTypeObject *add_type(PyObject *module, PyType_Spec *spec, PyObject *bases) {
+  PyObject *type = PyType_FromSpecWithBases(spec, bases);
+  if (!type) return nullptr;
+  const char *dot = strrchr(spec->name, '.');
+  if (PyModule_AddObjectRef(module, dot ? dot + 1 : spec->name, type) < 0) {
+    Py_DECREF(type);
+    return nullptr;
+  }
+  return reinterpret_cast<PyTypeObject *>(type);
+}
+
+static WeftAPI api;
+
+static bool init_api(PyObject *module) {
+  api.abi = WEFT_ABI;
+  api.sizeof_tensor = sizeof(WeftTensor);
+  api.sizeof_storage = sizeof(WeftStorage);
+  api.sizeof_node = sizeof(WeftNode);
+  api.tensor_type = tensor_type;
+  api.node_type = node_type;
+  api.storage_new = storage_new;
+  api.storage_decref = storage_decref;
+  api.tensor_new = tensor_new;
+  api.empty = empty;
+  api.alias = alias;
+  api.dtype_code = dtype_code;
+  api.dtype_object = dtype_object;
+  api.ambient = ambient;
+  api.epoch = &epoch;
+  api.kernel_runtime = kernel_runtime;
+  api.num_threads = num_threads;
+  api.philox_reserve = philox_reserve;
+  api.record = record;
+  api.check_inplace = check_inplace;
+  Ref capsule(PyCapsule_New(&api, "aten._native._C_API", nullptr));
+  return capsule && PyModule_AddObjectRef(module, "_C_API", capsule.get()) == 0;
+}
+
+static PyObject *set_parameter_type(PyObject *, PyObject *type) {
+  if (!PyType_Check(type) || !PyType_IsSubtype(reinterpret_cast<PyTypeObject *>(type), tensor_type))
+    return PyErr_Format(PyExc_TypeError, "%R is not a subclass of Tensor", type);
+  Py_XSETREF(api.parameter_type, Py_NewRef(type));
+  Py_RETURN_NONE;
+}
+
+PyTypeObject *parameter_type() { return reinterpret_cast<PyTypeObject *>(api.parameter_type); }
+
+static PyMethodDef module_functions[] = {
+    {"memory_stats", memory_stats, METH_NOARGS, "bytes and counts of the CPU allocator"},
+    {"reset_peak_memory", reset_peak_memory, METH_NOARGS, "start peak_bytes again from what is allocated now"},
+    {"empty_cache", empty_cache, METH_NOARGS, "give cached memory back to the system; the bytes given"},
+    {"set_parameter_type", set_parameter_type, METH_O, "the class that the fast path treats like Tensor itself"},
+    {nullptr, nullptr, 0, nullptr}};
+
+static PyModuleDef definition = {PyModuleDef_HEAD_INIT, "aten._native", "Tensors, autograd and dispatch of weft, in C++.", -1,
+                                 module_functions, nullptr, nullptr, nullptr, nullptr};
+
+static bool init(PyObject *module) {
+  if (!init_threads()) {
+    PyErr_SetString(PyExc_ImportError, "cannot register the thread pool's fork handler");
+    return false;
+  }
+  return init_dtype(module) && init_device(module) && init_size(module) && init_storage(module) && init_tensor(module) &&
+         init_philox(module) && init_autograd(module) && PyModule_AddFunctions(module, ambient_functions) == 0 &&
+         PyModule_AddFunctions(module, thread_functions) == 0 && PyModule_AddFunctions(module, philox_functions) == 0 &&
+         init_api(module);
+}
+
+}  // namespace weft
+
+extern "C" __attribute__((visibility("default"))) PyObject *PyInit__native() {
+  PyObject *module = PyModule_Create(&weft::definition);
+  if (module && !weft::init(module)) Py_CLEAR(module);
+  return module;
+}

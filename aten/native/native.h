@@ -1,0 +1,180 @@
+// native.h: what the files of aten._native promise each other. The other extensions see weft.h only.
+#ifndef WEFT_NATIVE_H
+#define WEFT_NATIVE_H
+
+#include <Python.h>
+#include <structmember.h>
+
+#include <utility>
+
+#include "weft.h"
+
+namespace weft {
+
+// An owned reference that is dropped at the end of its scope.
+class Ref {
+ public:
+  Ref() : p_(nullptr) {}
+  explicit Ref(PyObject *owned) : p_(owned) {}
+  Ref(Ref &&other) noexcept : p_(other.release()) {}
+  Ref(const Ref &) = delete;
+  Ref &operator=(const Ref &) = delete;
+  Ref &operator=(Ref &&other) noexcept {
+    reset(other.release());
+    return *this;
+  }
+  ~Ref() { Py_XDECREF(p_); }
+  static Ref borrow(PyObject *p) {
+    Py_XINCREF(p);
+    return Ref(p);
+  }
+  PyObject *get() const { return p_; }
+  PyObject *release() { return std::exchange(p_, nullptr); }
+  void reset(PyObject *owned = nullptr) {
+    PyObject *old = std::exchange(p_, owned);
+    Py_XDECREF(old);
+  }
+  explicit operator bool() const { return p_ != nullptr; }
+
+ private:
+  PyObject *p_;
+};
+
+inline WeftTensor *as_tensor(PyObject *p) { return reinterpret_cast<WeftTensor *>(p); }
+inline PyObject *as_object(void *p) { return reinterpret_cast<PyObject *>(p); }
+
+// dtype.cpp
+extern PyTypeObject *dtype_type;
+extern PyObject *dtype_objects[WEFT_NUM_DTYPES];
+extern const char *const dtype_names[WEFT_NUM_DTYPES];
+int dtype_code(PyObject *dtype);           // -1 with TypeError set
+PyObject *dtype_object(int code);          // borrowed
+enum DTypeKind { KIND_BOOL, KIND_INTEGER, KIND_FLOAT, KIND_COMPLEX };
+DTypeKind dtype_kind(int code);
+bool dtype_is_signed(int code);
+int promote_dtypes(int a, int b);          // PyTorch's promotion of two dtypes of equal standing
+PyObject *numpy_descr(int code);           // new reference to a numpy.dtype
+int dtype_of_descr(PyObject *descr);       // -1 with TypeError or ValueError set
+
+// device.cpp
+extern PyTypeObject *device_type;
+PyObject *device_object(int type, int index); // new reference
+// Reads a Device, a string, or None (cpu); false with an exception set.
+bool parse_device(PyObject *arg, int *type, int *index);
+
+// size.cpp
+extern PyTypeObject *size_type;
+PyObject *size_object(int ndim, const int64_t *sizes); // new Size
+PyObject *int_tuple(int ndim, const int64_t *values);  // new plain tuple
+// Reads a sequence of ints into `out` (room for WEFT_MAX_NDIM); the number read, or -1 with an exception set.
+int parse_ints(PyObject *sequence, int64_t *out, const char *what);
+
+// allocator.cpp
+WeftStorage *storage_new(int64_t nbytes, int device_type, int device_index);
+void storage_decref(WeftStorage *storage);
+// Memory that `owner` keeps alive (a reference is taken); dropped with the storage.
+WeftStorage *storage_external(char *data, int64_t nbytes, PyObject *owner, bool readonly);
+PyObject *memory_stats(PyObject *, PyObject *);
+PyObject *empty_cache(PyObject *, PyObject *);
+PyObject *reset_peak_memory(PyObject *, PyObject *);
+
+// storage.cpp
+extern PyTypeObject *storage_type;
+PyObject *storage_object(WeftStorage *storage); // takes a new reference to `storage`
+
+// tensor.cpp
+extern PyTypeObject *tensor_type;
+inline bool is_tensor(PyObject *p) { return Py_TYPE(p) == tensor_type || PyType_IsSubtype(Py_TYPE(p), tensor_type); }
+PyObject *tensor_new(uint32_t word, int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset,
+                     WeftStorage *storage);
+PyObject *empty(uint32_t word, int ndim, const int64_t *sizes, const int64_t *strides);
+PyObject *alias(WeftTensor *base, int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset);
+void contiguous_strides(int ndim, const int64_t *sizes, int64_t *strides);
+bool strides_are_contiguous(int ndim, const int64_t *sizes, const int64_t *strides);
+// Number of elements; -1 with RuntimeError set if a size is negative or the bytes overflow int64.
+int64_t checked_numel(int ndim, const int64_t *sizes, int itemsize);
+// Replaces sizes, strides and offset of an existing tensor; false with MemoryError set.
+bool set_layout(WeftTensor *t, int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset);
+void track(WeftTensor *t); // makes it known to the garbage collector
+// For entries that need memory: raises, naming `what` and the transform, when `t` is a Tracer.
+bool need_memory(WeftTensor *t, const char *what);
+PyObject *tensor_detach(PyObject *self, PyObject *);
+PyObject *tensor_resize_(PyObject *self, PyObject *args);
+extern PyMethodDef tensor_functions[];
+
+// attributes.cpp, export.cpp, dlpack.cpp, scalar.cpp
+extern PyGetSetDef tensor_getset[];
+extern PyMethodDef tensor_methods[];
+PyObject *tensor_numpy(PyObject *self, PyObject *args, PyObject *kwargs);
+PyObject *tensor_array(PyObject *self, PyObject *args, PyObject *kwargs);
+PyObject *tensor_array_interface(PyObject *self, void *);
+int tensor_getbuffer(PyObject *self, Py_buffer *view, int flags);
+void tensor_releasebuffer(PyObject *self, Py_buffer *view);
+PyObject *from_numpy(PyObject *, PyObject *array);
+PyObject *tensor_dlpack(PyObject *self, PyObject *args, PyObject *kwargs);
+PyObject *tensor_dlpack_device(PyObject *self, PyObject *);
+PyObject *from_dlpack(PyObject *, PyObject *object);
+PyObject *tensor_item(PyObject *self, PyObject *);
+PyObject *tensor_tolist(PyObject *self, PyObject *);
+PyObject *read_scalar(const char *p, int dtype);                 // Python number of one element
+bool write_scalar(char *p, int dtype, PyObject *value);          // false with an exception set
+int tensor_bool(PyObject *self);
+PyObject *tensor_int(PyObject *self);
+PyObject *tensor_float(PyObject *self);
+PyObject *tensor_index(PyObject *self);
+
+// ambient.cpp
+uint64_t *ambient();
+inline bool grad_enabled() { return *ambient() & WEFT_AMBIENT_GRAD; }
+inline int default_dtype() { return (int)((*ambient() & WEFT_AMBIENT_DEFAULT_DTYPE) >> 8); }
+extern PyMethodDef ambient_functions[];
+
+// threads.cpp
+const WeftKernelRuntime *kernel_runtime();
+int num_threads();
+bool init_threads();
+extern PyMethodDef thread_functions[];
+
+// philox.cpp
+void philox_reserve(uint64_t count, uint64_t *seed, uint64_t *offset);
+extern PyTypeObject *generator_type;
+extern PyMethodDef philox_functions[];
+
+// module.cpp
+PyTypeObject *parameter_type();  // NULL before aten.tensor has defined Parameter
+
+// node.cpp
+extern PyTypeObject *node_type;
+extern uint64_t epoch;
+// The node that gives the gradient of `t`: its grad_fn (of a view: brought up to date), or its AccumulateGrad, made on first
+// use. New reference; NULL with an exception set.
+WeftNode *gradient_node(WeftTensor *t);
+int record(PyObject *name, PyObject *backward, PyObject *const *inputs, Py_ssize_t n_inputs, PyObject *const *outputs,
+           Py_ssize_t n_outputs, PyObject *saved);
+bool init_node(PyObject *module);
+PyObject *get_grad_fn(PyObject *tensor, void *);
+int set_grad_fn(PyObject *tensor, PyObject *node, void *);
+
+// saved.cpp: a tensor kept for backward, with its version. `producer` is set when it is a result of that node.
+bool init_saved(PyObject *module);
+PyObject *save_tensor(WeftTensor *t, WeftNode *producer);   // new SavedTensor
+bool is_saved(PyObject *object);
+PyObject *unpack_saved(PyObject *saved, WeftNode *node);    // new reference to the tensor; RuntimeError if it was changed
+
+// inplace.cpp
+int check_inplace(WeftTensor *t);
+
+// Each adds its types to the module; false with an exception set.
+bool init_dtype(PyObject *module);
+bool init_device(PyObject *module);
+bool init_size(PyObject *module);
+bool init_storage(PyObject *module);
+bool init_tensor(PyObject *module);
+bool init_philox(PyObject *module);
+bool init_autograd(PyObject *module);
+
+// Makes a heap type from `spec` and adds it to the module under its name.
+PyTypeObject *add_type(PyObject *module, PyType_Spec *spec, PyObject *bases = nullptr);
+
+}  // namespace weft
+#endif

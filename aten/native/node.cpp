@@ -1,0 +1,379 @@
+// node.cpp: autograd's Node, one step of the backward walk, and `record`, which makes one for the results of an op.
+#include "node.h"
+
+#include <string.h>
+
+namespace weft {
+
+PyTypeObject *node_type;
+static PyObject *accumulate_name;
+static thread_local uint64_t clock_ticks;
+static PyObject *view_refresher;  // aten.autograd: gives a view written through its base a new grad_fn
+
+WeftNode *new_node(PyObject *name, PyObject *backward, uint32_t n_edges, uint32_t layout_items) {
+  Py_ssize_t extra = (Py_ssize_t)((layout_items * sizeof(int64_t) + sizeof(WeftEdge) - 1) / sizeof(WeftEdge));
+  WeftNode *node = PyObject_GC_NewVar(WeftNode, node_type, (Py_ssize_t)n_edges + extra);
+  if (!node) return nullptr;
+  memset(&node->name, 0, sizeof(WeftNode) - offsetof(WeftNode, name));
+  node->name = Py_NewRef(name);
+  node->backward = Py_XNewRef(backward);
+  node->sequence = ++clock_ticks;
+  node->n_edges = n_edges;
+  node->edges = reinterpret_cast<WeftEdge *>(node + 1);
+  memset(node->edges, 0, n_edges * sizeof(WeftEdge));
+  if (layout_items) node->layouts = reinterpret_cast<int64_t *>(node->edges + n_edges);
+  return node;
+}
+
+static WeftNode *accumulator(WeftTensor *t) {
+  if (t->accumulator) return as_node(Py_NewRef(as_object(t->accumulator)));
+  WeftNode *node = new_node(accumulate_name, nullptr, 0, 0);
+  if (!node) return nullptr;
+  node->variable = Py_NewRef(as_object(t));
+  node->n_outputs = 1;
+  node->sequence = UINT64_MAX;  // as early as possible: gradients of leaves are wanted at once
+  t->accumulator = node;
+  PyObject_GC_Track(as_object(node));
+  return node;
+}
+
+WeftNode *gradient_node(WeftTensor *t) {
+  if (t->view_of && !WEFT_IS_TRACER(t) && t->view_version != t->storage->version && WEFT_REQUIRES_GRAD(t) && view_refresher) {
+    Ref done(PyObject_CallOneArg(view_refresher, as_object(t)));
+    if (!done) return nullptr;
+  }
+  if (t->grad_fn) return as_node(Py_NewRef(as_object(t->grad_fn)));
+  return accumulator(t);
+}
+
+bool set_edge(WeftEdge *edge, PyObject *input) {
+  if (!is_tensor(input) || !WEFT_REQUIRES_GRAD(input)) return true;
+  WeftTensor *t = as_tensor(input);
+  edge->node = gradient_node(t);
+  edge->nr = t->grad_fn ? t->output_nr : 0;
+  edge->word = t->word & (WEFT_WORD_DTYPE | WEFT_WORD_DEVICE);
+  return edge->node != nullptr;
+}
+
+// (sizes, dtype, device) of each output, for Tracers, whose sizes may be symbols.
+static PyObject *traced_metas(PyObject *const *outputs, Py_ssize_t n) {
+  Ref metas(PyTuple_New(n));
+  for (Py_ssize_t i = 0; metas && i < n; i++) {
+    Ref shape(PyObject_GetAttrString(outputs[i], "shape")), dtype(PyObject_GetAttrString(outputs[i], "dtype")),
+        device(PyObject_GetAttrString(outputs[i], "device"));
+    if (!shape || !dtype || !device) return nullptr;
+    PyObject *meta = PyTuple_Pack(3, shape.get(), dtype.get(), device.get());
+    if (!meta) return nullptr;
+    PyTuple_SET_ITEM(metas.get(), i, meta);
+  }
+  return metas.release();
+}
+
+bool set_outputs(WeftNode *node, PyObject *const *outputs, Py_ssize_t n) {
+  node->n_outputs = (uint32_t)n;
+  if (node->layouts) {
+    int64_t *p = node->layouts;
+    for (Py_ssize_t i = 0; i < n; i++) {
+      WeftTensor *t = as_tensor(outputs[i]);
+      *p++ = t->word;
+      *p++ = WEFT_NDIM(t);
+      for (int d = 0; d < WEFT_NDIM(t); d++) *p++ = t->sizes[d];
+    }
+  } else {
+    node->metas = traced_metas(outputs, n);
+    if (!node->metas) return false;
+  }
+  for (Py_ssize_t i = 0; i < n; i++) {
+    WeftTensor *t = as_tensor(outputs[i]);
+    if (dtype_kind(WEFT_DTYPE(t)) < KIND_FLOAT) continue;  // indices and masks have no gradient
+    Py_INCREF(node);
+    PyObject *old = as_object(std::exchange(t->grad_fn, node));
+    Py_XDECREF(old);
+    t->output_nr = (uint32_t)i;
+    t->word |= WEFT_WORD_REQUIRES_GRAD;
+    if (t->view_of && !WEFT_IS_TRACER(t)) t->view_version = t->storage->version;
+    track(t);
+  }
+  return true;
+}
+
+uint32_t layout_items(PyObject *const *outputs, Py_ssize_t n) {
+  uint32_t items = 0;
+  for (Py_ssize_t i = 0; i < n; i++) {
+    if (WEFT_IS_TRACER(outputs[i])) return 0;
+    items += 2 + (uint32_t)WEFT_NDIM(outputs[i]);
+  }
+  return items;
+}
+
+// The tuple with its tensors replaced by SavedTensors.
+static PyObject *pack(PyObject *saved, PyObject *const *outputs, Py_ssize_t n_outputs, WeftNode *node) {
+  Py_ssize_t n = PyTuple_GET_SIZE(saved);
+  Ref packed(PyTuple_New(n));
+  for (Py_ssize_t i = 0; packed && i < n; i++) {
+    PyObject *item = PyTuple_GET_ITEM(saved, i);
+    if (!is_tensor(item)) {
+      PyTuple_SET_ITEM(packed.get(), i, Py_NewRef(item));
+      continue;
+    }
+    bool is_output = false;
+    for (Py_ssize_t k = 0; k < n_outputs; k++) is_output |= outputs[k] == item;
+    PyObject *kept = save_tensor(as_tensor(item), is_output ? node : nullptr);
+    if (!kept) return nullptr;
+    PyTuple_SET_ITEM(packed.get(), i, kept);
+  }
+  return packed.release();
+}
+
+int record(PyObject *name, PyObject *backward, PyObject *const *inputs, Py_ssize_t n_inputs, PyObject *const *outputs,
+           Py_ssize_t n_outputs, PyObject *saved) {
+  WeftNode *node = new_node(name, backward, (uint32_t)n_inputs, layout_items(outputs, n_outputs));
+  if (!node) return -1;
+  Ref owned(as_object(node));
+  for (Py_ssize_t i = 0; i < n_inputs; i++)
+    if (!set_edge(&node->edges[i], inputs[i])) return -1;
+  if (!set_outputs(node, outputs, n_outputs)) return -1;
+  node->saved = saved ? pack(saved, outputs, n_outputs, node) : PyTuple_New(0);
+  if (!node->saved) return -1;
+  PyObject_GC_Track(as_object(node));
+  return 0;
+}
+
+PyObject *get_grad_fn(PyObject *self, void *) {
+  WeftTensor *t = as_tensor(self);
+  if (!t->grad_fn && !(t->view_of && WEFT_REQUIRES_GRAD(t))) Py_RETURN_NONE;
+  Ref node(as_object(gradient_node(t)));
+  if (!node) return nullptr;
+  return Py_NewRef(t->grad_fn ? node.get() : Py_None);
+}
+
+// For aten.autograd (in-place on views); users cannot reach it: the attribute is `_grad_fn`.
+int set_grad_fn(PyObject *self, PyObject *value, void *) {
+  WeftTensor *t = as_tensor(self);
+  PyObject *node, *old;
+  unsigned int nr;
+  if (!value || value == Py_None) {
+    old = as_object(std::exchange(t->grad_fn, nullptr));
+    t->output_nr = 0;
+    t->word &= ~WEFT_WORD_REQUIRES_GRAD;
+    Py_XDECREF(old);
+    return 0;
+  }
+  if (!PyArg_ParseTuple(value, "O!I:_grad_fn", node_type, &node, &nr)) return -1;
+  Py_INCREF(node);
+  old = as_object(std::exchange(t->grad_fn, as_node(node)));
+  t->output_nr = nr;
+  t->word |= WEFT_WORD_REQUIRES_GRAD;
+  if (!WEFT_IS_TRACER(t)) t->view_version = t->storage->version;
+  track(t);
+  Py_XDECREF(old);
+  return 0;
+}
+
+// ------------------------------------------------------------------------------------ life and death
+
+static int node_traverse(PyObject *self, visitproc visit, void *arg) {
+  WeftNode *node = as_node(self);
+  Py_VISIT(Py_TYPE(self));
+  Py_VISIT(node->backward);
+  Py_VISIT(node->saved);
+  Py_VISIT(node->metas);
+  Py_VISIT(node->variable);
+  Py_VISIT(node->pre_hooks);
+  Py_VISIT(node->post_hooks);
+  Py_VISIT(node->dict);
+  for (uint32_t i = 0; i < node->n_edges; i++) Py_VISIT(as_object(node->edges[i].node));
+  return 0;
+}
+
+static int node_clear(PyObject *self) {
+  WeftNode *node = as_node(self);
+  if (node->variable) {
+    if (as_tensor(node->variable)->accumulator == node) as_tensor(node->variable)->accumulator = nullptr;
+    Py_CLEAR(node->variable);
+  }
+  Py_CLEAR(node->backward);
+  Py_CLEAR(node->saved);
+  Py_CLEAR(node->metas);
+  Py_CLEAR(node->pre_hooks);
+  Py_CLEAR(node->post_hooks);
+  Py_CLEAR(node->dict);
+  for (uint32_t i = 0; i < node->n_edges; i++) {
+    PyObject *next = as_object(std::exchange(node->edges[i].node, nullptr));
+    Py_XDECREF(next);
+  }
+  return 0;
+}
+
+// A graph may be a chain of a million nodes: nodes that die while another is being freed wait in a list (linked through
+// `sequence`), so that the C stack stays flat.
+static void node_dealloc(PyObject *self) {
+  static WeftNode *waiting;
+  static bool freeing;
+  PyObject_GC_UnTrack(self);
+  if (as_node(self)->weakrefs) PyObject_ClearWeakRefs(self);
+  as_node(self)->sequence = reinterpret_cast<uintptr_t>(waiting);
+  waiting = as_node(self);
+  if (freeing) return;
+  freeing = true;
+  while (WeftNode *node = waiting) {
+    waiting = reinterpret_cast<WeftNode *>((uintptr_t)node->sequence);
+    PyTypeObject *type = Py_TYPE(node);
+    node_clear(as_object(node));
+    Py_CLEAR(node->name);
+    PyObject_GC_Del(node);
+    Py_DECREF(type);
+  }
+  freeing = false;
+}
+
+// ---------------------------------------------------------------------------------------- attributes
+
+static PyObject *node_repr(PyObject *self) {
+  return PyUnicode_FromFormat("<%U object at %p>", as_node(self)->name, self);
+}
+
+static PyObject *node_name(PyObject *self, PyObject *) { return Py_NewRef(as_node(self)->name); }
+
+static PyObject *get_next_functions(PyObject *self, void *) {
+  WeftNode *node = as_node(self);
+  Ref result(PyTuple_New(node->n_edges));
+  for (uint32_t i = 0; result && i < node->n_edges; i++) {
+    PyObject *next = node->edges[i].node ? as_object(node->edges[i].node) : Py_None;
+    PyObject *pair = Py_BuildValue("OI", next, node->edges[i].nr);
+    if (!pair) return nullptr;
+    PyTuple_SET_ITEM(result.get(), i, pair);
+  }
+  return result.release();
+}
+
+PyObject *unpack(WeftNode *node) {
+  if (!node->saved) {
+    PyErr_SetString(PyExc_RuntimeError,
+                    "Trying to backward through the graph a second time (or directly access saved tensors after they have already "
+                    "been freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). "
+                    "Specify retain_graph=True if you need to backward through the graph a second time or if you need to access "
+                    "saved tensors after calling backward.");
+    return nullptr;
+  }
+  Py_ssize_t n = PyTuple_GET_SIZE(node->saved);
+  Ref result(PyTuple_New(n));
+  for (Py_ssize_t i = 0; result && i < n; i++) {
+    PyObject *item = PyTuple_GET_ITEM(node->saved, i);
+    PyObject *value = is_saved(item) ? unpack_saved(item, node) : Py_NewRef(item);
+    if (!value) return nullptr;
+    PyTuple_SET_ITEM(result.get(), i, value);
+  }
+  return result.release();
+}
+
+static PyObject *get_saved(PyObject *self, void *) { return unpack(as_node(self)); }
+
+static PyObject *get_needs(PyObject *self, void *) {
+  WeftNode *node = as_node(self);
+  PyObject *needs = PyTuple_New(node->n_edges);
+  for (uint32_t i = 0; needs && i < node->n_edges; i++) PyTuple_SET_ITEM(needs, i, PyBool_FromLong(node->edges[i].node != nullptr));
+  return needs;
+}
+
+// (sizes, dtype, device) of each output.
+static PyObject *get_metas(PyObject *self, void *) {
+  WeftNode *node = as_node(self);
+  if (node->metas) return Py_NewRef(node->metas);
+  if (!node->layouts) return PyTuple_New(0);
+  Ref metas(PyTuple_New(node->n_outputs));
+  const int64_t *p = node->layouts;
+  for (uint32_t i = 0; metas && i < node->n_outputs; i++, p += 2 + p[1]) {
+    uint32_t word = (uint32_t)p[0];
+    PyObject *meta = Py_BuildValue("NON", size_object((int)p[1], p + 2), dtype_object((int)(word & WEFT_WORD_DTYPE)),
+                                   device_object((int)(word >> 8 & 15), (int)(word >> 12 & 15)));
+    if (!meta) return nullptr;
+    PyTuple_SET_ITEM(metas.get(), i, meta);
+  }
+  return metas.release();
+}
+
+static PyObject *get_variable(PyObject *self, void *) {
+  PyObject *variable = as_node(self)->variable;
+  if (variable) return Py_NewRef(variable);
+  PyErr_SetString(PyExc_AttributeError, "only AccumulateGrad has a variable");
+  return nullptr;
+}
+
+static PyObject *get_sequence(PyObject *self, void *) { return PyLong_FromUnsignedLongLong(as_node(self)->sequence); }
+
+static PyObject *get_hooks(PyObject *self, void *post) {
+  PyObject **list = post ? &as_node(self)->post_hooks : &as_node(self)->pre_hooks;
+  if (!*list) *list = PyList_New(0);
+  return Py_XNewRef(*list);
+}
+
+// record(name, backward, inputs, outputs, saved=()): backward(node, grads) -> tuple, one entry an input
+static PyObject *record_function(PyObject *, PyObject *args) {
+  PyObject *name, *backward, *inputs, *outputs, *saved = nullptr;
+  if (!PyArg_ParseTuple(args, "UOO!O!|O!:record", &name, &backward, &PyTuple_Type, &inputs, &PyTuple_Type, &outputs, &PyTuple_Type, &saved))
+    return nullptr;
+  Py_ssize_t n_in = PyTuple_GET_SIZE(inputs), n_out = PyTuple_GET_SIZE(outputs);
+  for (Py_ssize_t i = 0; i < n_out; i++)
+    if (!is_tensor(PyTuple_GET_ITEM(outputs, i)))
+      return PyErr_Format(PyExc_TypeError, "record: output %zd is not a Tensor", i);
+  PyObject **in = reinterpret_cast<PyTupleObject *>(inputs)->ob_item, **out = reinterpret_cast<PyTupleObject *>(outputs)->ob_item;
+  if (record(name, backward, in, n_in, out, n_out, saved) < 0) return nullptr;
+  Py_RETURN_NONE;
+}
+
+static PyObject *gradient_edge(PyObject *, PyObject *tensor) {
+  if (!is_tensor(tensor)) return PyErr_Format(PyExc_TypeError, "expected a Tensor, got %R", Py_TYPE(tensor));
+  if (!WEFT_REQUIRES_GRAD(tensor)) return PyErr_Format(PyExc_RuntimeError, "Can't get gradient edge for a tensor that doesn't require gradients");
+  WeftNode *node = gradient_node(as_tensor(tensor));
+  return node ? Py_BuildValue("NI", node, as_tensor(tensor)->grad_fn ? as_tensor(tensor)->output_nr : 0) : nullptr;
+}
+
+static PyObject *set_view_refresher(PyObject *, PyObject *callable) {
+  Py_XSETREF(view_refresher, Py_NewRef(callable));
+  Py_RETURN_NONE;
+}
+
+static PyGetSetDef node_getset[] = {
+    {"next_functions", get_next_functions, nullptr, "((node or None, output number), ...) of the inputs", nullptr},
+    {"saved", get_saved, nullptr, "the values kept for backward; RuntimeError once freed, or if a tensor has changed", nullptr},
+    {"needs", get_needs, nullptr, "which inputs want a gradient", nullptr},
+    {"metas", get_metas, nullptr, "(sizes, dtype, device) of each output", nullptr},
+    {"variable", get_variable, nullptr, "the leaf of an AccumulateGrad", nullptr},
+    {"_sequence_nr", get_sequence, nullptr, nullptr, nullptr},
+    {"_pre_hooks", get_hooks, nullptr, nullptr, nullptr},
+    {"_post_hooks", get_hooks, nullptr, nullptr, (void *)1},
+    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr}};
+static PyMemberDef node_members[] = {
+    {"backward", T_OBJECT, offsetof(WeftNode, backward), READONLY, "what turns gradients of outputs into those of inputs"},
+    {"__dictoffset__", T_PYSSIZET, offsetof(WeftNode, dict), READONLY, nullptr},
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(WeftNode, weakrefs), READONLY, nullptr},
+    {nullptr, 0, 0, 0, nullptr}};
+static PyMethodDef node_methods[] = {{"name", node_name, METH_NOARGS, "'AddBackward'"}, {nullptr, nullptr, 0, nullptr}};
+static PyMethodDef node_functions[] = {
+    {"record", record_function, METH_VARARGS, "record(name, backward, inputs, outputs, saved=()): make a Node for the outputs"},
+    {"gradient_edge", gradient_edge, METH_O, "(node, output number) that a gradient of the tensor goes to"},
+    {"set_view_refresher", set_view_refresher, METH_O, nullptr},
+    {nullptr, nullptr, 0, nullptr}};
+static PyType_Slot node_slots[] = {{Py_tp_dealloc, (void *)node_dealloc},
+                                   {Py_tp_traverse, (void *)node_traverse},
+                                   {Py_tp_clear, (void *)node_clear},
+                                   {Py_tp_repr, (void *)node_repr},
+                                   {Py_tp_getset, node_getset},
+                                   {Py_tp_members, node_members},
+                                   {Py_tp_methods, node_methods},
+                                   {Py_tp_doc, (void *)"One step of the backward walk."},
+                                   {0, nullptr}};
+static PyType_Spec node_spec = {"aten._native.Node", sizeof(WeftNode), sizeof(WeftEdge),
+                                Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION, node_slots};
+
+bool init_node(PyObject *module) {
+  accumulate_name = PyUnicode_InternFromString("AccumulateGrad");
+  node_type = add_type(module, &node_spec);
+  return accumulate_name && node_type && PyModule_AddFunctions(module, node_functions) == 0;
+}
+
+bool init_autograd(PyObject *module) { return init_node(module) && init_saved(module); }
+
+}  // namespace weft

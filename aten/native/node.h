@@ -1,0 +1,23 @@
+// node.h: making and reading Nodes, for the files of autograd and dispatch.
+#ifndef WEFT_NODE_H
+#define WEFT_NODE_H
+
+#include "native.h"
+
+namespace weft {
+
+inline WeftNode *as_node(PyObject *p) { return reinterpret_cast<WeftNode *>(p); }
+
+// A Node that the collector does not know yet (PyObject_GC_Track it once filled). `layout_items`: int64s for `layouts`.
+WeftNode *new_node(PyObject *name, PyObject *backward, uint32_t n_edges, uint32_t layout_items);
+// Points the edge at the node of `input` if that is a tensor that requires grad; false with an exception set.
+bool set_edge(WeftEdge *edge, PyObject *input);
+// Room that set_outputs needs in `layouts`: 0 when some output is a Tracer.
+uint32_t layout_items(PyObject *const *outputs, Py_ssize_t n);
+// Makes `node` the grad_fn of the floating outputs, and notes their sizes.
+bool set_outputs(WeftNode *node, PyObject *const *outputs, Py_ssize_t n);
+// The saved values, tensors unpacked and checked: a new tuple; NULL with RuntimeError set.
+PyObject *unpack(WeftNode *node);
+
+}  // namespace weft
+#endif

@@ -1,0 +1,241 @@
+// philox.cpp: generators (seed and next counter), and the three fills that random ops are made of.
+//
+// Element i of a fill takes lane i % 4 of counter offset + i / 4; 64-bit results take two lanes each, so lanes
+// 2 * (i % 2) and the next of counter offset + i / 2. Normals come in pairs (Box and Muller): lanes 2k and 2k + 1 give
+// radius sqrt(-2 log(1 - u)) and angle 2 pi u', the even element the cosine and the odd one the sine.
+#include "philox.h"
+
+#include <math.h>
+
+#include "half.h"
+#include "native.h"
+
+namespace weft {
+
+struct Generator {
+  PyObject_HEAD
+  unsigned long long seed, offset;
+};
+
+PyTypeObject *generator_type;
+static Generator *default_generator;
+constexpr unsigned long long kDefaultSeed = 67280421310721ull;  // PyTorch's: runs are repeatable unless seeded
+
+static Generator *of(PyObject *self) { return reinterpret_cast<Generator *>(self); }
+
+static PyObject *generator_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
+  static const char *names[] = {"device", nullptr};
+  PyObject *device = nullptr;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O:Generator", const_cast<char **>(names), &device)) return nullptr;
+  int kind, index;
+  if (!parse_device(device, &kind, &index)) return nullptr;
+  PyObject *self = type->tp_alloc(type, 0);
+  if (self) of(self)->seed = kDefaultSeed;
+  return self;
+}
+
+// Seeds may be negative or wider than 64 bits: they count modulo 2^64, as in PyTorch.
+static PyObject *generator_manual_seed(PyObject *self, PyObject *arg) {
+  Ref index(PyNumber_Index(arg));
+  if (!index) return nullptr;
+  unsigned long long seed = PyLong_AsUnsignedLongLongMask(index.get());
+  if (seed == (unsigned long long)-1 && PyErr_Occurred()) return nullptr;
+  of(self)->seed = seed;
+  of(self)->offset = 0;
+  return Py_NewRef(self);
+}
+
+static PyObject *generator_reserve(PyObject *self, PyObject *arg) {
+  unsigned long long count = PyLong_AsUnsignedLongLong(arg);
+  if (count == (unsigned long long)-1 && PyErr_Occurred()) return nullptr;
+  PyObject *result = Py_BuildValue("KK", of(self)->seed, of(self)->offset);
+  if (result) of(self)->offset += count;
+  return result;
+}
+
+static PyObject *generator_get_state(PyObject *self, PyObject *) {
+  return Py_BuildValue("KK", of(self)->seed, of(self)->offset);
+}
+
+static PyObject *generator_set_state(PyObject *self, PyObject *state) {
+  unsigned long long seed, offset;
+  if (!PyArg_ParseTuple(state, "KK:set_state", &seed, &offset)) return nullptr;
+  of(self)->seed = seed;
+  of(self)->offset = offset;
+  Py_RETURN_NONE;
+}
+
+static PyObject *generator_initial_seed(PyObject *self, PyObject *) { return PyLong_FromUnsignedLongLong(of(self)->seed); }
+
+void philox_reserve(uint64_t count, uint64_t *seed, uint64_t *offset) {
+  *seed = default_generator->seed;
+  *offset = default_generator->offset;
+  default_generator->offset += count;
+}
+
+static PyObject *reserve_default(PyObject *, PyObject *count) { return generator_reserve(as_object(default_generator), count); }
+static PyObject *manual_seed(PyObject *, PyObject *seed) { return generator_manual_seed(as_object(default_generator), seed); }
+
+// What a fill does with its lanes.
+struct Fill {
+  enum Kind { UNIFORM, NORMAL, INTEGERS } kind;
+  uint64_t seed, offset;
+  double mean, std;   // of normals
+  int64_t low;        // of integers
+  uint64_t range;     // high - low
+};
+
+template <class T>
+void fill_float(T *out, int64_t n, const Fill &f) {
+  for (int64_t i = 0; i < n; i += 4) {
+    Philox p = philox(f.seed, f.offset + (uint64_t)i / 4);
+    float v[4];
+    for (int k = 0; k < 4; k++) v[k] = philox_uniform(p.lane[k]);
+    if (f.kind == Fill::NORMAL) {
+      for (int k = 0; k < 4; k += 2) {
+        float radius = sqrtf(-2.0f * logf(1.0f - v[k])), angle = 6.283185307179586f * v[k + 1];
+        v[k] = (float)f.mean + (float)f.std * (radius * cosf(angle));
+        v[k + 1] = (float)f.mean + (float)f.std * (radius * sinf(angle));
+      }
+    }
+    for (int k = 0; k < 4 && i + k < n; k++) out[i + k] = T(v[k]);
+  }
+}
+
+static void fill_double(double *out, int64_t n, const Fill &f) {
+  if (f.kind == Fill::UNIFORM) {
+    for (int64_t i = 0; i < n; i++) {
+      Philox p = philox(f.seed, f.offset + (uint64_t)i / 2);
+      out[i] = philox_uniform64(p.lane[2 * (i % 2)], p.lane[2 * (i % 2) + 1]);
+    }
+    return;
+  }
+  for (int64_t i = 0; i < n; i += 2) {
+    Philox p = philox(f.seed, f.offset + (uint64_t)i / 2);
+    double u = philox_uniform64(p.lane[0], p.lane[1]), v = philox_uniform64(p.lane[2], p.lane[3]);
+    double radius = sqrt(-2.0 * log(1.0 - u)), angle = 6.283185307179586476925 * v;
+    out[i] = f.mean + f.std * (radius * cos(angle));
+    if (i + 1 < n) out[i + 1] = f.mean + f.std * (radius * sin(angle));
+  }
+}
+
+// Ranges below 2^32 take the high half of lane * range, wider ones two lanes modulo the range.
+template <class T>
+void fill_integers(T *out, int64_t n, const Fill &f) {
+  if (f.range <= 0x100000000ull) {
+    for (int64_t i = 0; i < n; i++) {
+      Philox p = philox(f.seed, f.offset + (uint64_t)i / 4);
+      out[i] = (T)(f.low + (int64_t)(p.lane[i % 4] * f.range >> 32));
+    }
+    return;
+  }
+  for (int64_t i = 0; i < n; i++) {
+    Philox p = philox(f.seed, f.offset + (uint64_t)i / 2);
+    uint64_t bits = (uint64_t)p.lane[2 * (i % 2)] << 32 | p.lane[2 * (i % 2) + 1];
+    out[i] = (T)(f.low + (int64_t)(bits % f.range));
+  }
+}
+
+static bool run_fill(WeftTensor *t, const Fill &f) {
+  char *p = weft_data(t);
+  bool floats = f.kind != Fill::INTEGERS;
+  switch (WEFT_DTYPE(t)) {
+    case WEFT_FLOAT32: floats ? fill_float((float *)p, t->numel, f) : fill_integers((float *)p, t->numel, f); return true;
+    case WEFT_FLOAT16: if (!floats) break; fill_float((Half *)p, t->numel, f); return true;
+    case WEFT_BFLOAT16: if (!floats) break; fill_float((BFloat16 *)p, t->numel, f); return true;
+    case WEFT_FLOAT64: floats ? fill_double((double *)p, t->numel, f) : fill_integers((double *)p, t->numel, f); return true;
+    case WEFT_BOOL: case WEFT_UINT8: if (floats) break; fill_integers((uint8_t *)p, t->numel, f); return true;
+    case WEFT_INT8: if (floats) break; fill_integers((int8_t *)p, t->numel, f); return true;
+    case WEFT_INT16: case WEFT_UINT16: if (floats) break; fill_integers((int16_t *)p, t->numel, f); return true;
+    case WEFT_INT32: case WEFT_UINT32: if (floats) break; fill_integers((int32_t *)p, t->numel, f); return true;
+    case WEFT_INT64: case WEFT_UINT64: if (floats) break; fill_integers((int64_t *)p, t->numel, f); return true;
+    default: break;
+  }
+  PyErr_Format(PyExc_NotImplementedError, "random numbers of dtype %s", dtype_names[WEFT_DTYPE(t)]);
+  return false;
+}
+
+static bool fillable(PyObject *out) {
+  if (!is_tensor(out)) {
+    PyErr_Format(PyExc_TypeError, "expected a Tensor to fill, got %R", Py_TYPE(out));
+    return false;
+  }
+  WeftTensor *t = as_tensor(out);
+  if (!need_memory(t, "a random fill")) return false;
+  if (t->word & WEFT_WORD_CONTIGUOUS) return true;
+  PyErr_SetString(PyExc_ValueError, "random fills write contiguous tensors");
+  return false;
+}
+
+static PyObject *philox_uniform_(PyObject *, PyObject *args) {
+  PyObject *out;
+  unsigned long long seed, offset;
+  if (!PyArg_ParseTuple(args, "OKK:philox_uniform", &out, &seed, &offset) || !fillable(out)) return nullptr;
+  Fill f = {Fill::UNIFORM, seed, offset, 0, 1, 0, 0};
+  return run_fill(as_tensor(out), f) ? Py_NewRef(out) : nullptr;
+}
+
+static PyObject *philox_normal(PyObject *, PyObject *args) {
+  PyObject *out;
+  unsigned long long seed, offset;
+  double mean = 0, std = 1;
+  if (!PyArg_ParseTuple(args, "OKK|dd:philox_normal", &out, &seed, &offset, &mean, &std) || !fillable(out)) return nullptr;
+  Fill f = {Fill::NORMAL, seed, offset, mean, std, 0, 0};
+  return run_fill(as_tensor(out), f) ? Py_NewRef(out) : nullptr;
+}
+
+static PyObject *philox_integers(PyObject *, PyObject *args) {
+  PyObject *out;
+  unsigned long long seed, offset;
+  long long low, high;
+  if (!PyArg_ParseTuple(args, "OKKLL:philox_integers", &out, &seed, &offset, &low, &high) || !fillable(out)) return nullptr;
+  if (high <= low)
+    return PyErr_Format(PyExc_RuntimeError, "random_ expects 'from' to be less than 'to', but got from=%lld >= to=%lld", low, high);
+  Fill f = {Fill::INTEGERS, seed, offset, 0, 0, low, (uint64_t)high - (uint64_t)low};
+  return run_fill(as_tensor(out), f) ? Py_NewRef(out) : nullptr;
+}
+
+static PyObject *philox_bits(PyObject *, PyObject *args) {
+  unsigned long long seed, counter;
+  if (!PyArg_ParseTuple(args, "KK:philox_bits", &seed, &counter)) return nullptr;
+  Philox p = philox(seed, counter);
+  return Py_BuildValue("IIII", p.lane[0], p.lane[1], p.lane[2], p.lane[3]);
+}
+
+static PyMethodDef generator_methods[] = {
+    {"manual_seed", generator_manual_seed, METH_O, "start again at (seed, 0); returns the generator"},
+    {"initial_seed", generator_initial_seed, METH_NOARGS, "the seed in use"},
+    {"reserve", generator_reserve, METH_O, "reserve(counters) -> (seed, first counter)"},
+    {"get_state", generator_get_state, METH_NOARGS, "(seed, next counter)"},
+    {"set_state", generator_set_state, METH_O, "set_state((seed, next counter))"},
+    {nullptr, nullptr, 0, nullptr}};
+static PyMemberDef generator_members[] = {
+    {"offset", T_ULONGLONG, offsetof(Generator, offset), READONLY, "the next counter"},
+    {nullptr, 0, 0, 0, nullptr}};
+static PyType_Slot generator_slots[] = {
+    {Py_tp_new, (void *)generator_new},
+    {Py_tp_methods, generator_methods},
+    {Py_tp_members, generator_members},
+    {Py_tp_doc, (void *)"Generator(device='cpu'): a Philox4x32-10 stream: a seed and the next counter."},
+    {0, nullptr}};
+static PyType_Spec generator_spec = {"aten._native.Generator", sizeof(Generator), 0, Py_TPFLAGS_DEFAULT, generator_slots};
+
+PyMethodDef philox_functions[] = {
+    {"philox_reserve", reserve_default, METH_O, "philox_reserve(counters) -> (seed, offset) of the default generator"},
+    {"manual_seed", manual_seed, METH_O, "seed the default generator, and return it"},
+    {"philox_bits", philox_bits, METH_VARARGS, "philox_bits(seed, counter) -> four 32-bit lanes"},
+    {"philox_uniform", philox_uniform_, METH_VARARGS, "philox_uniform(out, seed, offset): fill with [0, 1)"},
+    {"philox_normal", philox_normal, METH_VARARGS, "philox_normal(out, seed, offset, mean=0, std=1)"},
+    {"philox_integers", philox_integers, METH_VARARGS, "philox_integers(out, seed, offset, low, high): fill with [low, high)"},
+    {nullptr, nullptr, 0, nullptr}};
+
+bool init_philox(PyObject *module) {
+  generator_type = add_type(module, &generator_spec);
+  if (!generator_type) return false;
+  default_generator = of(generator_type->tp_alloc(generator_type, 0));
+  if (!default_generator) return false;
+  default_generator->seed = kDefaultSeed;
+  return PyModule_AddObjectRef(module, "default_generator", as_object(default_generator)) == 0;
+}
+
+}  // namespace weft

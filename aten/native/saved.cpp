@@ -1,0 +1,103 @@
+// saved.cpp: SavedTensor: a tensor that a Node keeps for backward, with the version it had.
+//
+// An input is kept itself. A result is kept as an alias without history, since node → result → grad_fn → node would be a
+// cycle; unpacking gives the alias its history back. A Tracer has no memory to alias: the cycle is left to the collector.
+#include "native.h"
+
+namespace weft {
+
+struct SavedTensor {
+  PyObject_HEAD
+  PyObject *tensor;
+  uint32_t version;
+  uint32_t output_nr;
+  bool is_output;
+};
+
+static PyTypeObject *saved_type;
+constexpr int kFreeLimit = 256;
+static SavedTensor *free_saved[kFreeLimit];
+static int n_free;
+
+bool is_saved(PyObject *object) { return Py_TYPE(object) == saved_type; }
+
+PyObject *save_tensor(WeftTensor *t, WeftNode *producer) {
+  SavedTensor *saved;
+  if (n_free) {
+    saved = free_saved[--n_free];
+    PyObject_Init(as_object(saved), saved_type);
+  } else {
+    saved = PyObject_GC_New(SavedTensor, saved_type);
+    if (!saved) return nullptr;
+  }
+  saved->is_output = producer && !WEFT_IS_TRACER(t);
+  saved->version = WEFT_IS_TRACER(t) ? 0 : t->storage->version;
+  saved->output_nr = t->output_nr;
+  saved->tensor = saved->is_output ? alias(t, WEFT_NDIM(t), t->sizes, t->strides, t->offset) : Py_NewRef(as_object(t));
+  if (!saved->tensor) {
+    Py_DECREF(saved);
+    return nullptr;
+  }
+  PyObject_GC_Track(as_object(saved));
+  return as_object(saved);
+}
+
+PyObject *unpack_saved(PyObject *object, WeftNode *node) {
+  SavedTensor *saved = reinterpret_cast<SavedTensor *>(object);
+  WeftTensor *t = as_tensor(saved->tensor);
+  if (WEFT_IS_TRACER(t)) return Py_NewRef(as_object(t));
+  if (t->storage->version != saved->version) {
+    Ref sizes(size_object(WEFT_NDIM(t), t->sizes));
+    Ref list(sizes ? PySequence_List(sizes.get()) : nullptr);
+    return PyErr_Format(PyExc_RuntimeError,
+                        "one of the variables needed for gradient computation has been modified by an inplace operation: "
+                        "[weft.%s %S], which is a saved value of %U, is at version %u; expected version %u instead. Hint: "
+                        "find the in-place operation between this op's forward and the backward, and use its out-of-place form.",
+                        dtype_names[WEFT_DTYPE(t)], list.get(), node->name, t->storage->version, saved->version);
+  }
+  if (!saved->is_output) return Py_NewRef(as_object(t));
+  PyObject *result = alias(t, WEFT_NDIM(t), t->sizes, t->strides, t->offset);
+  if (!result) return nullptr;
+  WeftTensor *r = as_tensor(result);
+  Py_INCREF(node);
+  r->grad_fn = node;
+  r->output_nr = saved->output_nr;
+  r->word |= WEFT_WORD_REQUIRES_GRAD;
+  track(r);
+  return result;
+}
+
+static int saved_traverse(PyObject *self, visitproc visit, void *arg) {
+  Py_VISIT(Py_TYPE(self));
+  Py_VISIT(reinterpret_cast<SavedTensor *>(self)->tensor);
+  return 0;
+}
+
+static int saved_clear(PyObject *self) {
+  Py_CLEAR(reinterpret_cast<SavedTensor *>(self)->tensor);
+  return 0;
+}
+
+static void saved_dealloc(PyObject *self) {
+  PyTypeObject *type = Py_TYPE(self);
+  if (PyObject_GC_IsTracked(self)) PyObject_GC_UnTrack(self);
+  saved_clear(self);
+  if (n_free < kFreeLimit) free_saved[n_free++] = reinterpret_cast<SavedTensor *>(self);
+  else PyObject_GC_Del(self);
+  Py_DECREF(type);
+}
+
+static PyType_Slot slots[] = {{Py_tp_dealloc, (void *)saved_dealloc},
+                              {Py_tp_traverse, (void *)saved_traverse},
+                              {Py_tp_clear, (void *)saved_clear},
+                              {Py_tp_doc, (void *)"A tensor kept for backward, with the version it had."},
+                              {0, nullptr}};
+static PyType_Spec spec = {"aten._native.SavedTensor", sizeof(SavedTensor), 0,
+                           Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
+
+bool init_saved(PyObject *module) {
+  saved_type = add_type(module, &spec);
+  return saved_type != nullptr;
+}
+
+}  // namespace weft

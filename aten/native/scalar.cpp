@@ -1,0 +1,171 @@
+// scalar.cpp: elements as Python numbers: item, tolist, bool, int, float, index.
+#include <math.h>
+#include <string.h>
+
+#include "half.h"
+#include "native.h"
+
+namespace weft {
+
+template <class T>
+static T load(const char *p) {
+  T value;
+  memcpy(&value, p, sizeof value);
+  return value;
+}
+
+template <class T>
+static bool store(char *p, T value) {
+  memcpy(p, &value, sizeof value);
+  return true;
+}
+
+PyObject *read_scalar(const char *p, int dtype) {
+  switch (dtype) {
+    case WEFT_BOOL: return PyBool_FromLong(*p != 0);
+    case WEFT_UINT8: return PyLong_FromLong(load<uint8_t>(p));
+    case WEFT_INT8: return PyLong_FromLong(load<int8_t>(p));
+    case WEFT_INT16: return PyLong_FromLong(load<int16_t>(p));
+    case WEFT_INT32: return PyLong_FromLong(load<int32_t>(p));
+    case WEFT_INT64: return PyLong_FromLongLong(load<int64_t>(p));
+    case WEFT_UINT16: return PyLong_FromLong(load<uint16_t>(p));
+    case WEFT_UINT32: return PyLong_FromUnsignedLong(load<uint32_t>(p));
+    case WEFT_UINT64: return PyLong_FromUnsignedLongLong(load<uint64_t>(p));
+    case WEFT_FLOAT16: return PyFloat_FromDouble(float16_to_float(load<uint16_t>(p)));
+    case WEFT_BFLOAT16: return PyFloat_FromDouble(bfloat16_to_float(load<uint16_t>(p)));
+    case WEFT_FLOAT32: return PyFloat_FromDouble(load<float>(p));
+    case WEFT_FLOAT64: return PyFloat_FromDouble(load<double>(p));
+    case WEFT_COMPLEX64: return PyComplex_FromDoubles(load<float>(p), load<float>(p + 4));
+    case WEFT_COMPLEX128: return PyComplex_FromDoubles(load<double>(p), load<double>(p + 8));
+    default: return PyErr_Format(PyExc_SystemError, "unknown dtype code %d", dtype);
+  }
+}
+
+static bool write_integer(char *p, int dtype, PyObject *value) {
+  Ref index(PyFloat_Check(value) || PyComplex_Check(value) ? nullptr : PyNumber_Index(value));
+  if (!index) {
+    if (!PyFloat_Check(value)) return PyErr_Occurred() ? false : (PyErr_SetString(PyExc_TypeError, "can't convert complex to int"), false);
+    index.reset(PyNumber_Long(value));
+    if (!index) return false;
+  }
+  int overflow;
+  long long v = PyLong_AsLongLongAndOverflow(index.get(), &overflow);
+  if (v == -1 && PyErr_Occurred()) return false;
+  int bits = 8 * weft_itemsize(dtype);
+  bool is_signed = dtype_is_signed(dtype), fits;
+  if (dtype == WEFT_UINT64) {
+    unsigned long long u = PyLong_AsUnsignedLongLong(index.get());
+    if (u == (unsigned long long)-1 && PyErr_Occurred()) return false;
+    return store<uint64_t>(p, u);
+  }
+  if (is_signed) fits = !overflow && (bits == 64 || (v >= -(1ll << (bits - 1)) && v < 1ll << (bits - 1)));
+  else fits = !overflow && v >= 0 && v < 1ll << bits;
+  if (!fits) {
+    PyErr_Format(PyExc_RuntimeError, "value cannot be converted to type %s without overflow", dtype_names[dtype]);
+    return false;
+  }
+  memcpy(p, &v, (size_t)bits / 8);  // little-endian: the low bytes
+  return true;
+}
+
+bool write_scalar(char *p, int dtype, PyObject *value) {
+  if (dtype == WEFT_BOOL) {
+    int truth = PyObject_IsTrue(value);
+    return truth < 0 ? false : store<uint8_t>(p, (uint8_t)truth);
+  }
+  if (dtype <= WEFT_UINT64) return write_integer(p, dtype, value);
+  if (dtype >= WEFT_COMPLEX64) {
+    Py_complex c = PyComplex_AsCComplex(value);
+    if (PyErr_Occurred()) return false;
+    if (dtype == WEFT_COMPLEX64) return store(p, (float)c.real) && store(p + 4, (float)c.imag);
+    return store(p, c.real) && store(p + 8, c.imag);
+  }
+  double d = PyFloat_AsDouble(value);
+  if (d == -1.0 && PyErr_Occurred()) return false;
+  switch (dtype) {
+    case WEFT_FLOAT16: return store(p, float_to_float16((float)d));
+    case WEFT_BFLOAT16: return store(p, float_to_bfloat16((float)d));
+    case WEFT_FLOAT32: return store(p, (float)d);
+    default: return store(p, d);
+  }
+}
+
+static bool readable(WeftTensor *t, const char *what) {
+  if (!need_memory(t, what)) return false;
+  if (WEFT_DEVICE_TYPE(t) == WEFT_CPU) return true;
+  PyErr_Format(PyExc_RuntimeError, "%s cannot be called on a tensor that is not on the CPU", what);
+  return false;
+}
+
+static const char *only_element(WeftTensor *t, const char *what) {
+  if (!readable(t, what)) return nullptr;
+  if (t->numel == 1) return weft_data(t);
+  PyErr_Format(PyExc_RuntimeError, "a Tensor with %lld elements cannot be converted to Scalar", (long long)t->numel);
+  return nullptr;
+}
+
+PyObject *tensor_item(PyObject *self, PyObject *) {
+  const char *p = only_element(as_tensor(self), "item()");
+  return p ? read_scalar(p, WEFT_DTYPE(self)) : nullptr;
+}
+
+static PyObject *nested(const char *p, const WeftTensor *t, int dim) {
+  int dtype = WEFT_DTYPE(t);
+  if (dim == WEFT_NDIM(t)) return read_scalar(p, dtype);
+  PyObject *list = PyList_New((Py_ssize_t)t->sizes[dim]);
+  int64_t step = t->strides[dim] * weft_itemsize(dtype);
+  for (int64_t i = 0; list && i < t->sizes[dim]; i++) {
+    PyObject *item = nested(p + i * step, t, dim + 1);
+    if (!item) Py_CLEAR(list);
+    else PyList_SET_ITEM(list, (Py_ssize_t)i, item);
+  }
+  return list;
+}
+
+PyObject *tensor_tolist(PyObject *self, PyObject *) {
+  WeftTensor *t = as_tensor(self);
+  if (!readable(t, "tolist()")) return nullptr;
+  return nested(t->numel ? weft_data(t) : nullptr, t, 0);
+}
+
+int tensor_bool(PyObject *self) {
+  WeftTensor *t = as_tensor(self);
+  if (WEFT_IS_TRACER(t)) {  // a Tracer may answer, or break the graph, in its own item()
+    Ref item(PyObject_CallMethod(self, "item", nullptr));
+    return item ? PyObject_IsTrue(item.get()) : -1;
+  }
+  if (!readable(t, "bool()")) return -1;
+  if (t->numel != 1) {
+    PyErr_SetString(PyExc_RuntimeError, t->numel ? "Boolean value of Tensor with more than one value is ambiguous"
+                                                 : "Boolean value of Tensor with no values is ambiguous");
+    return -1;
+  }
+  Ref value(read_scalar(weft_data(t), WEFT_DTYPE(t)));
+  return value ? PyObject_IsTrue(value.get()) : -1;
+}
+
+static PyObject *number(PyObject *self) {
+  if (WEFT_IS_TRACER(self)) return PyObject_CallMethod(self, "item", nullptr);
+  return tensor_item(self, nullptr);
+}
+
+PyObject *tensor_int(PyObject *self) {
+  Ref value(number(self));
+  return value ? PyNumber_Long(value.get()) : nullptr;
+}
+
+PyObject *tensor_float(PyObject *self) {
+  Ref value(number(self));
+  return value ? PyNumber_Float(value.get()) : nullptr;
+}
+
+PyObject *tensor_index(PyObject *self) {
+  if (dtype_kind(WEFT_DTYPE(self)) > KIND_INTEGER || (!WEFT_IS_TRACER(self) && as_tensor(self)->numel != 1)) {
+    PyErr_SetString(PyExc_TypeError, "only integer tensors of a single element can be converted to an index");
+    return nullptr;
+  }
+  Ref value(number(self));
+  return value ? PyNumber_Index(value.get()) : nullptr;
+}
+
+}  // namespace weft

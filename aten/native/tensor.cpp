@@ -1,0 +1,423 @@
+// tensor.cpp: the Tensor heap type: creation, layout, life and death.
+//
+// The exact type has a freelist and is untracked by the garbage collector until something that can form a cycle is
+// attached (grad, grad_fn, hooks, a dict). Python subclasses go through tp_alloc, which tracks.
+#include <stdlib.h>
+#include <string.h>
+
+#include "native.h"
+#include "operators.h"
+
+namespace weft {
+
+PyTypeObject *tensor_type;
+uint64_t epoch;
+
+constexpr int kFreeLimit = 256;
+static WeftTensor *free_tensors[kFreeLimit];
+static int n_free;
+static PyObject *constructor;  // called as constructor(cls, *args, **kwargs) by Tensor(...)
+
+void contiguous_strides(int ndim, const int64_t *sizes, int64_t *strides) {
+  int64_t step = 1;
+  for (int i = ndim - 1; i >= 0; i--) {
+    strides[i] = step;
+    step *= sizes[i] > 1 ? sizes[i] : 1;
+  }
+}
+
+bool strides_are_contiguous(int ndim, const int64_t *sizes, const int64_t *strides) {
+  int64_t step = 1;
+  bool dense = true;
+  for (int i = ndim - 1; i >= 0; i--) {
+    if (sizes[i] == 0) return true;
+    if (sizes[i] == 1) continue;
+    dense &= strides[i] == step;
+    step *= sizes[i];
+  }
+  return dense;
+}
+
+static PyObject *list_of(int ndim, const int64_t *values) {
+  Ref tuple(int_tuple(ndim, values));
+  return tuple ? PySequence_List(tuple.get()) : nullptr;
+}
+
+int64_t checked_numel(int ndim, const int64_t *sizes, int itemsize) {
+  int64_t numel = 1, bytes = itemsize;
+  bool overflow = false, zero = false;
+  for (int i = 0; i < ndim; i++) {
+    if (sizes[i] < 0) {
+      Ref list(list_of(ndim, sizes));
+      PyErr_Format(PyExc_RuntimeError, "Trying to create tensor with negative dimension %lld: %S", (long long)sizes[i], list.get());
+      return -1;
+    }
+    zero |= sizes[i] == 0;
+    overflow |= __builtin_mul_overflow(numel, sizes[i], &numel) || __builtin_mul_overflow(bytes, sizes[i], &bytes);
+  }
+  if (zero) return 0;
+  if (overflow) {
+    Ref list(list_of(ndim, sizes));
+    PyErr_Format(PyExc_RuntimeError, "the bytes of a tensor of sizes %S overflow a 64-bit integer", list.get());
+    return -1;
+  }
+  return numel;
+}
+
+bool set_layout(WeftTensor *t, int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset) {
+  int64_t *place = t->dims, *next = t->dims + WEFT_INLINE_NDIM;
+  if (ndim > WEFT_INLINE_NDIM) {
+    place = static_cast<int64_t *>(malloc(2 * ndim * sizeof(int64_t)));
+    if (!place) {
+      PyErr_NoMemory();
+      return false;
+    }
+    next = place + ndim;
+  }
+  int64_t *old = t->sizes;
+  int64_t numel = 1, step = 1;
+  bool contiguous = true;
+  for (int i = ndim - 1; i >= 0; i--) {
+    int64_t size = sizes[i], stride = strides ? strides[i] : step;
+    place[i] = size;
+    next[i] = stride;
+    contiguous &= size == 1 || stride == step;
+    step *= size > 1 ? size : 1;
+    numel *= size;
+  }
+  t->sizes = place;
+  t->strides = next;
+  t->offset = offset;
+  t->numel = numel;
+  if (old && old != t->dims) free(old);
+  t->word = (t->word & ~(WEFT_WORD_NDIM | WEFT_WORD_CONTIGUOUS)) | (uint32_t)ndim << 16 |
+            (contiguous || numel == 0 ? WEFT_WORD_CONTIGUOUS : 0);
+  return true;
+}
+
+static WeftTensor *allocate(PyTypeObject *type) {
+  if (type == tensor_type) {
+    WeftTensor *t;
+    if (n_free) {
+      t = free_tensors[--n_free];
+      PyObject_Init(as_object(t), type);
+    } else {
+      t = PyObject_GC_New(WeftTensor, type);
+      if (!t) return nullptr;
+    }
+    memset(&t->word, 0, offsetof(WeftTensor, dims) - offsetof(WeftTensor, word));
+    memset(&t->storage, 0, sizeof(WeftTensor) - offsetof(WeftTensor, storage));
+    return t;
+  }
+  WeftTensor *t = as_tensor(type->tp_alloc(type, 0));
+  if (t) t->flags = WEFT_FLAG_TRACKED;
+  return t;
+}
+
+constexpr uint32_t kKept = WEFT_WORD_DTYPE | WEFT_WORD_DEVICE;
+
+static PyObject *make(PyTypeObject *type, uint32_t word, int ndim, const int64_t *sizes, const int64_t *strides,
+                      int64_t offset, WeftStorage *storage) {
+  WeftTensor *t = allocate(type);
+  if (!t) {
+    storage_decref(storage);
+    return nullptr;
+  }
+  t->word = word & kKept;
+  if (__builtin_expect((*ambient() & WEFT_AMBIENT_INFERENCE) != 0, 0)) t->word |= WEFT_WORD_INFERENCE;
+  t->storage = storage;
+  if (!set_layout(t, ndim, sizes, strides, offset)) {
+    Py_DECREF(t);
+    return nullptr;
+  }
+  return as_object(t);
+}
+
+PyObject *tensor_new(uint32_t word, int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset,
+                     WeftStorage *storage) {
+  return make(tensor_type, word, ndim, sizes, strides, offset, storage);
+}
+
+PyObject *empty(uint32_t word, int ndim, const int64_t *sizes, const int64_t *strides) {
+  int itemsize = weft_itemsize((int)(word & WEFT_WORD_DTYPE));
+  int64_t numel = checked_numel(ndim, sizes, itemsize);
+  if (numel < 0) return nullptr;
+  int64_t extent = numel;
+  if (strides && numel > 0) {
+    extent = 1;
+    for (int i = 0; i < ndim; i++) extent += (sizes[i] - 1) * strides[i];
+  }
+  WeftStorage *storage = storage_new(extent * itemsize, (int)(word >> 8 & 15), (int)(word >> 12 & 15));
+  return storage ? make(tensor_type, word, ndim, sizes, strides, 0, storage) : nullptr;
+}
+
+static PyObject *alias_as(PyTypeObject *type, WeftTensor *base, int ndim, const int64_t *sizes, const int64_t *strides,
+                          int64_t offset) {
+  if (!need_memory(base, "a view")) return nullptr;
+  base->storage->refs++;
+  PyObject *result = make(type, base->word, ndim, sizes, strides, offset, base->storage);
+  if (result) as_tensor(result)->flags |= base->flags & WEFT_FLAG_DETACHED_VERSION;
+  return result;
+}
+
+PyObject *alias(WeftTensor *base, int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset) {
+  return alias_as(tensor_type, base, ndim, sizes, strides, offset);
+}
+
+void track(WeftTensor *t) {
+  if (t->flags & WEFT_FLAG_TRACKED) return;
+  t->flags |= WEFT_FLAG_TRACKED;
+  PyObject_GC_Track(as_object(t));
+}
+
+bool need_memory(WeftTensor *t, const char *what) {
+  if (__builtin_expect(!WEFT_IS_TRACER(t), 1)) return true;
+  Ref transform(PyObject_GetAttrString(as_object(Py_TYPE(t)), "transform"));
+  if (!transform) return false;
+  PyErr_Format(PyExc_RuntimeError, "%s needs the memory of a tensor, but inside %S a tensor has no values yet", what, transform.get());
+  return false;
+}
+
+static int tensor_traverse(PyObject *self, visitproc visit, void *arg) {
+  WeftTensor *t = as_tensor(self);
+  Py_VISIT(Py_TYPE(self));
+  Py_VISIT(as_object(t->grad_fn));
+  Py_VISIT(t->grad);
+  Py_VISIT(t->view_of);
+  Py_VISIT(t->hooks);
+  Py_VISIT(t->dict);
+  return 0;
+}
+
+static int tensor_clear(PyObject *self) {
+  WeftTensor *t = as_tensor(self);
+  PyObject *grad_fn = as_object(std::exchange(t->grad_fn, nullptr));
+  Py_XDECREF(grad_fn);
+  Py_CLEAR(t->grad);
+  Py_CLEAR(t->view_of);
+  Py_CLEAR(t->hooks);
+  Py_CLEAR(t->dict);
+  return 0;
+}
+
+static void tensor_dealloc(PyObject *self) {
+  WeftTensor *t = as_tensor(self);
+  PyTypeObject *type = Py_TYPE(self);
+  if (t->flags & WEFT_FLAG_TRACKED) PyObject_GC_UnTrack(self);
+  if (t->weakrefs) PyObject_ClearWeakRefs(self);
+  tensor_clear(self);
+  storage_decref(std::exchange(t->storage, nullptr));
+  if (t->sizes && t->sizes != t->dims) free(t->sizes);
+  if (type == tensor_type && n_free < kFreeLimit) {
+    free_tensors[n_free++] = t;
+  } else {
+    type->tp_free(self);
+  }
+  Py_DECREF(type);
+}
+
+// Attributes of one's own (a dict) make cycles possible.
+static int tensor_setattro(PyObject *self, PyObject *name, PyObject *value) {
+  int status = PyObject_GenericSetAttr(self, name, value);
+  if (as_tensor(self)->dict) track(as_tensor(self));
+  return status;
+}
+
+static PyObject *tensor_type_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
+  if (!constructor) {
+    PyErr_SetString(PyExc_TypeError, "Tensor cannot be made before aten.tensor is imported");
+    return nullptr;
+  }
+  Py_ssize_t n = PyTuple_GET_SIZE(args);
+  Ref all(PyTuple_New(n + 1));
+  if (!all) return nullptr;
+  PyTuple_SET_ITEM(all.get(), 0, Py_NewRef(as_object(type)));
+  for (Py_ssize_t i = 0; i < n; i++) PyTuple_SET_ITEM(all.get(), i + 1, Py_NewRef(PyTuple_GET_ITEM(args, i)));
+  return PyObject_Call(constructor, all.get(), kwargs);
+}
+
+// What Tensor(...) was given has been read by tp_new.
+static int tensor_init(PyObject *, PyObject *, PyObject *) { return 0; }
+
+static PyObject *set_constructor(PyObject *, PyObject *callable) {
+  Py_XSETREF(constructor, Py_NewRef(callable));
+  Py_RETURN_NONE;
+}
+
+// empty(sizes, dtype=None, device=None, strides=None)
+static PyObject *empty_function(PyObject *, PyObject *args, PyObject *kwargs) {
+  static const char *names[] = {"sizes", "dtype", "device", "strides", nullptr};
+  PyObject *size_arg, *dtype_arg = Py_None, *device_arg = Py_None, *stride_arg = Py_None;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|OOO:empty", const_cast<char **>(names), &size_arg, &dtype_arg, &device_arg,
+                                   &stride_arg))
+    return nullptr;
+  int64_t sizes[WEFT_MAX_NDIM], strides[WEFT_MAX_NDIM];
+  int type, index, ndim = parse_ints(size_arg, sizes, "empty(): sizes");
+  if (ndim < 0 || !parse_device(device_arg, &type, &index)) return nullptr;
+  int dtype = dtype_arg == Py_None ? default_dtype() : dtype_code(dtype_arg);
+  if (dtype < 0) return nullptr;
+  if (stride_arg != Py_None) {
+    int n = parse_ints(stride_arg, strides, "empty(): strides");
+    if (n < 0) return nullptr;
+    if (n != ndim) return PyErr_Format(PyExc_RuntimeError, "empty(): %d strides for %d sizes", n, ndim);
+    for (int i = 0; i < n; i++)
+      if (strides[i] < 0) return PyErr_Format(PyExc_RuntimeError, "empty(): stride %lld is negative", (long long)strides[i]);
+  }
+  return empty(weft_word(dtype, type, index < 0 ? 0 : index, 0), ndim, sizes, stride_arg == Py_None ? nullptr : strides);
+}
+
+// True when every element of the layout lies inside the storage.
+static bool inside(WeftTensor *base, int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset) {
+  int64_t low = offset, high = offset;
+  for (int i = 0; i < ndim; i++) {
+    if (sizes[i] == 0) return true;
+    (strides[i] < 0 ? low : high) += (sizes[i] - 1) * strides[i];
+  }
+  return low >= 0 && (high + 1) * weft_itemsize(WEFT_DTYPE(base)) <= base->storage->nbytes;
+}
+
+// alias(base, sizes, strides, offset): a view of base's storage, without autograd
+static PyObject *alias_function(PyObject *, PyObject *args) {
+  PyObject *base, *size_arg, *stride_arg;
+  long long offset;
+  if (!PyArg_ParseTuple(args, "O!OOL:alias", tensor_type, &base, &size_arg, &stride_arg, &offset)) return nullptr;
+  int64_t sizes[WEFT_MAX_NDIM], strides[WEFT_MAX_NDIM];
+  int ndim = parse_ints(size_arg, sizes, "alias(): sizes");
+  int n = ndim < 0 ? -1 : parse_ints(stride_arg, strides, "alias(): strides");
+  if (n < 0 || !need_memory(as_tensor(base), "a view")) return nullptr;
+  if (n != ndim) return PyErr_Format(PyExc_RuntimeError, "alias(): %d strides for %d sizes", n, ndim);
+  if (checked_numel(ndim, sizes, 1) < 0) return nullptr;
+  if (!inside(as_tensor(base), ndim, sizes, strides, offset))
+    return PyErr_Format(PyExc_RuntimeError, "sizes %R, strides %R, storage offset %lld are out of bounds for a storage of %lld bytes",
+                        size_arg, stride_arg, offset, (long long)as_tensor(base)->storage->nbytes);
+  return alias(as_tensor(base), ndim, sizes, strides, offset);
+}
+
+// make_subclass(cls, tensor, requires_grad=False): a leaf of type cls on the same storage
+static PyObject *make_subclass(PyObject *, PyObject *args) {
+  PyObject *cls, *data;
+  int requires_grad = 0;
+  if (!PyArg_ParseTuple(args, "O!O!|p:make_subclass", &PyType_Type, &cls, tensor_type, &data, &requires_grad)) return nullptr;
+  PyTypeObject *type = reinterpret_cast<PyTypeObject *>(cls);
+  if (!PyType_IsSubtype(type, tensor_type)) return PyErr_Format(PyExc_TypeError, "%R is not a subclass of Tensor", cls);
+  WeftTensor *t = as_tensor(data);
+  if (requires_grad && dtype_kind(WEFT_DTYPE(t)) < KIND_FLOAT) {
+    PyErr_SetString(PyExc_RuntimeError, "Only Tensors of floating point and complex dtype can require gradients");
+    return nullptr;
+  }
+  PyObject *result = alias_as(type, t, WEFT_NDIM(t), t->sizes, t->strides, t->offset);
+  if (result && requires_grad) as_tensor(result)->word |= WEFT_WORD_REQUIRES_GRAD;
+  return result;
+}
+
+// make_tracer(cls, word): an instance without storage, for values that are still to be computed
+static PyObject *make_tracer(PyObject *, PyObject *args) {
+  PyObject *cls;
+  unsigned int word;
+  if (!PyArg_ParseTuple(args, "O!I:make_tracer", &PyType_Type, &cls, &word)) return nullptr;
+  PyTypeObject *type = reinterpret_cast<PyTypeObject *>(cls);
+  if (type == tensor_type || !PyType_IsSubtype(type, tensor_type))
+    return PyErr_Format(PyExc_TypeError, "%R is not a proper subclass of Tensor", cls);
+  WeftTensor *t = allocate(type);
+  if (!t) return nullptr;
+  t->word = (word & (kKept | WEFT_WORD_NDIM | WEFT_WORD_REQUIRES_GRAD)) | WEFT_WORD_TRACER;
+  t->sizes = t->dims;
+  t->strides = t->dims + WEFT_INLINE_NDIM;
+  return as_object(t);
+}
+
+// The same memory without history: a leaf that requires no gradient, and whose writes the original's version sees.
+PyObject *tensor_detach(PyObject *self, PyObject *) {
+  WeftTensor *t = as_tensor(self);
+  return alias(t, WEFT_NDIM(t), t->sizes, t->strides, t->offset);
+}
+
+// resize_(sizes): new sizes, row-major, keeping what fits; the storage grows when it must.
+PyObject *tensor_resize_(PyObject *self, PyObject *args) {
+  WeftTensor *t = as_tensor(self);
+  PyObject *sizes_arg = PyTuple_GET_SIZE(args) == 1 && !PyLong_Check(PyTuple_GET_ITEM(args, 0)) ? PyTuple_GET_ITEM(args, 0) : args;
+  int64_t sizes[WEFT_MAX_NDIM];
+  int ndim = parse_ints(sizes_arg, sizes, "resize_(): sizes");
+  if (ndim < 0 || !need_memory(t, "resize_()")) return nullptr;
+  int itemsize = weft_itemsize(WEFT_DTYPE(t));
+  int64_t numel = checked_numel(ndim, sizes, itemsize);
+  if (numel < 0) return nullptr;
+  if (WEFT_REQUIRES_GRAD(t)) return PyErr_Format(PyExc_RuntimeError, "cannot resize variables that require grad");
+  WeftStorage *storage = t->storage;
+  int64_t bytes = (t->offset + numel) * itemsize;
+  if (bytes > storage->nbytes) {
+    if (storage->flags & WEFT_STORAGE_EXTERNAL) return PyErr_Format(PyExc_RuntimeError, "Trying to resize storage that is not resizable");
+    WeftStorage *grown = storage_new(bytes, storage->device_type, storage->device_index);
+    if (!grown) return nullptr;
+    if (storage->nbytes && storage->data) memcpy(grown->data, storage->data, (size_t)storage->nbytes);
+    // Views keep the storage: its memory moves under it.
+    std::swap(storage->data, grown->data);
+    std::swap(storage->nbytes, grown->nbytes);
+    std::swap(storage->release, grown->release);
+    storage_decref(grown);
+  }
+  if (!set_layout(t, ndim, sizes, nullptr, t->offset)) return nullptr;
+  if (t->flags & WEFT_FLAG_GUARDED) epoch++;
+  return Py_NewRef(self);
+}
+
+static PyObject *bump_version(PyObject *, PyObject *arg) {
+  if (!is_tensor(arg)) return PyErr_Format(PyExc_TypeError, "expected a Tensor, got %R", Py_TYPE(arg));
+  if (!need_memory(as_tensor(arg), "a version counter")) return nullptr;
+  weft_bump_version(as_tensor(arg));
+  Py_RETURN_NONE;
+}
+
+static PyObject *check_inplace_function(PyObject *, PyObject *arg) {
+  if (!is_tensor(arg)) return PyErr_Format(PyExc_TypeError, "expected a Tensor, got %R", Py_TYPE(arg));
+  if (check_inplace(as_tensor(arg)) < 0) return nullptr;
+  Py_RETURN_NONE;
+}
+
+static PyObject *is_tracer(PyObject *, PyObject *arg) { return PyBool_FromLong(is_tensor(arg) && WEFT_IS_TRACER(arg)); }
+
+static PyMemberDef tensor_members[] = {
+    {"__dictoffset__", T_PYSSIZET, offsetof(WeftTensor, dict), READONLY, nullptr},
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(WeftTensor, weakrefs), READONLY, nullptr},
+    {nullptr, 0, 0, 0, nullptr}};
+
+static Py_hash_t tensor_hash(PyObject *self) { return (Py_hash_t)(reinterpret_cast<uintptr_t>(self) >> 4); }
+
+PyMethodDef tensor_functions[] = {
+    {"empty", (PyCFunction)(void *)empty_function, METH_VARARGS | METH_KEYWORDS,
+     "empty(sizes, dtype=None, device=None, strides=None): a tensor of undefined values"},
+    {"alias", alias_function, METH_VARARGS, "alias(base, sizes, strides, offset): a view of the same storage"},
+    {"make_subclass", make_subclass, METH_VARARGS, "make_subclass(cls, tensor, requires_grad=False)"},
+    {"make_tracer", make_tracer, METH_VARARGS, "make_tracer(cls, word): an instance without storage"},
+    {"is_tracer", is_tracer, METH_O, nullptr},
+    {"bump_version", bump_version, METH_O, "note an in-place write to the tensor's storage"},
+    {"check_inplace", check_inplace_function, METH_O, "RuntimeError where an in-place write to the tensor is refused"},
+    {"set_constructor", set_constructor, METH_O, "what Tensor(...) calls, as constructor(cls, *args, **kwargs)"},
+    {"from_numpy", from_numpy, METH_O, "a tensor on the array's memory"},
+    {"from_dlpack", from_dlpack, METH_O, "a tensor on the memory of any object with __dlpack__"},
+    {nullptr, nullptr, 0, nullptr}};
+
+bool init_tensor(PyObject *module) {
+  PyType_Slot slots[] = {{Py_tp_new, (void *)tensor_type_new},
+                         {Py_tp_init, (void *)tensor_init},
+                         {Py_tp_dealloc, (void *)tensor_dealloc},
+                         {Py_tp_traverse, (void *)tensor_traverse},
+                         {Py_tp_clear, (void *)tensor_clear},
+                         {Py_tp_setattro, (void *)tensor_setattro},
+                         {Py_tp_hash, (void *)tensor_hash},
+                         {Py_tp_members, tensor_members},
+                         {Py_tp_getset, tensor_getset},
+                         {Py_tp_methods, tensor_methods},
+                         {Py_bf_getbuffer, (void *)tensor_getbuffer},
+                         {Py_bf_releasebuffer, (void *)tensor_releasebuffer},
+                         {Py_tp_doc, (void *)"An array of one dtype on one device, with views and gradients."},
+                         WEFT_OPERATOR_SLOTS,
+                         {0, nullptr}};
+  PyType_Spec spec = {"aten._native.Tensor", sizeof(WeftTensor), 0,
+                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, slots};
+  tensor_type = add_type(module, &spec);
+  return tensor_type && PyModule_AddFunctions(module, tensor_functions) == 0 &&
+         PyModule_AddFunctions(module, operator_functions) == 0;
+}
+
+}  // namespace weft

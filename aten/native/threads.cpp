@@ -1,0 +1,252 @@
+// threads.cpp: one pool of worker threads behind WeftKernelRuntime.parallel_for.
+//
+// One job at a time; a second caller, and a worker that calls again, run their loop inline. Ranges are handed out from a
+// shared counter, so that a delayed worker does not hold up the rest. Workers spin briefly, then sleep on a condition.
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <new>
+#include <thread>
+
+#include "native.h"
+
+namespace weft {
+
+namespace {
+
+typedef void (*Body)(void *ctx, int64_t begin, int64_t end, int64_t worker);
+
+constexpr int kMaxThreads = 256;
+constexpr int kRangesPerThread = 4;
+constexpr int kSpins = 2000;  // about 20 microseconds of `pause`
+
+struct Pool {
+  std::mutex mutex;
+  std::condition_variable wake, finished;
+  std::atomic<bool> busy{false};
+  int workers = 0;   // threads started
+  std::atomic<int> target{1};
+
+  // The job in hand. `ticket` counts jobs; a worker takes part in a job at most once.
+  std::atomic<uint64_t> ticket{0};
+  std::atomic<int> inside{0};  // workers that may still read the job
+  std::atomic<int64_t> next{0}, done{0};
+  int64_t n = 0, range = 0, ranges = 0;
+  Body body = nullptr;
+  void *ctx = nullptr;
+  WeftErrorRecord *error = nullptr;
+};
+
+Pool *pool;
+thread_local int64_t worker_id = -1;  // >= 0 while inside a parallel loop
+
+inline void relax() { __builtin_ia32_pause(); }
+
+void run_ranges(Pool *p, int64_t worker) {
+  int64_t saved = worker_id;
+  worker_id = worker;
+  for (int64_t i; (i = p->next.fetch_add(1, std::memory_order_acq_rel)) < p->ranges;) {
+    int64_t begin = i * p->range;
+    p->body(p->ctx, begin, std::min(p->n, begin + p->range), worker);
+    p->done.fetch_add(1, std::memory_order_acq_rel);
+  }
+  worker_id = saved;
+}
+
+void work(Pool *p, int64_t worker) {
+  uint64_t seen = 0;
+  for (;;) {
+    for (int spin = 0; spin < kSpins && p->ticket.load(std::memory_order_acquire) == seen; spin++) relax();
+    {
+      std::unique_lock<std::mutex> lock(p->mutex);
+      p->wake.wait(lock, [&] { return p->ticket.load(std::memory_order_acquire) != seen; });
+      seen = p->ticket.load(std::memory_order_acquire);
+      if (!p->body || worker >= p->target.load()) continue;  // the job has ended, or fewer threads are wanted
+      p->inside.fetch_add(1, std::memory_order_acq_rel);
+    }
+    run_ranges(p, worker);
+    if (p->inside.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+      std::lock_guard<std::mutex> lock(p->mutex);
+      p->finished.notify_one();
+    }
+  }
+}
+
+void start_workers(Pool *p, int threads) {
+  while (p->workers + 1 < threads) {
+    int64_t id = p->workers + 1;
+    try {
+      std::thread(work, p, id).detach();
+    } catch (const std::system_error &) {
+      return;  // the system gives no more threads: go on with those there are
+    }
+    p->workers++;
+  }
+}
+
+void run_inline(int64_t n, int64_t grain, Body body, void *ctx) {
+  int64_t worker = worker_id < 0 ? 0 : worker_id, saved = worker_id;
+  worker_id = worker;
+  body(ctx, 0, n, worker);
+  worker_id = saved;
+}
+
+void parallel_for(int64_t n, int64_t grain, Body body, void *ctx) {
+  if (n <= 0) return;
+  grain = std::max<int64_t>(grain, 1);
+  Pool *p = pool;
+  int threads = p->target.load(std::memory_order_relaxed);
+  if (n <= grain || threads <= 1 || worker_id >= 0 || p->busy.exchange(true, std::memory_order_acquire))
+    return run_inline(n, grain, body, ctx);
+  start_workers(p, threads);
+  {
+    std::lock_guard<std::mutex> lock(p->mutex);
+    p->n = n;
+    p->range = std::max(grain, (n + threads * kRangesPerThread - 1) / (threads * kRangesPerThread));
+    p->ranges = (n + p->range - 1) / p->range;
+    p->body = body;
+    p->ctx = ctx;
+    p->next.store(0);
+    p->done.store(0);
+    p->ticket.fetch_add(1, std::memory_order_acq_rel);
+  }
+  p->wake.notify_all();
+  run_ranges(p, 0);
+  for (int spin = 0; spin < kSpins && p->done.load(std::memory_order_acquire) < p->ranges; spin++) relax();
+  {
+    std::unique_lock<std::mutex> lock(p->mutex);
+    p->body = nullptr;  // nobody enters any more
+    p->finished.wait(lock, [&] { return p->inside.load(std::memory_order_acquire) == 0; });
+  }
+  p->busy.store(false, std::memory_order_release);
+}
+
+// Memory belongs to the operating system's thread, whatever its number: a loop that runs inline on another Python
+// thread has number 0 as well.
+struct Scratch {
+  char *data = nullptr;
+  int64_t bytes = 0;
+  ~Scratch() { free(data); }
+};
+thread_local Scratch scratch_memory;
+
+void *scratch(int64_t, int64_t bytes) {
+  Scratch &s = scratch_memory;
+  if (s.bytes < bytes) {
+    free(s.data);
+    int64_t rounded = (bytes + bytes / 4 + 4095) / 4096 * 4096;
+    void *data = nullptr;
+    if (posix_memalign(&data, 4096, (size_t)rounded) != 0) {
+      fprintf(stderr, "weft: no memory for %lld bytes of kernel scratch\n", (long long)rounded);
+      abort();
+    }
+    s.data = static_cast<char *>(data);
+    s.bytes = rounded;
+  }
+  return s.data;
+}
+
+// Processors this process may use: its affinity, and the quota of its control group.
+int usable_cores() {
+  cpu_set_t set;
+  int cores = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : (int)sysconf(_SC_NPROCESSORS_ONLN);
+  if (FILE *f = fopen("/sys/fs/cgroup/cpu.max", "r")) {
+    long long quota, period;
+    if (fscanf(f, "%lld %lld", &quota, &period) == 2 && quota > 0 && period > 0)
+      cores = std::min<int>(cores, (int)std::max<long long>(1, (quota + period - 1) / period));
+    fclose(f);
+  }
+  return std::clamp(cores, 1, kMaxThreads);
+}
+
+// The child has none of the parent's threads: it starts a pool of its own when it needs one.
+void after_fork_in_child() {
+  int target = pool->target.load();
+  pool = new Pool();
+  pool->target.store(target);
+  worker_id = -1;
+}
+
+}  // namespace
+
+const WeftKernelRuntime *kernel_runtime() {
+  static thread_local WeftErrorRecord error;
+  static thread_local WeftKernelRuntime runtime = {parallel_for, scratch, 1, &error};
+  runtime.num_threads = pool->target.load(std::memory_order_relaxed);
+  error = WeftErrorRecord{-1, 0, 0};
+  return &runtime;
+}
+
+int num_threads() { return pool->target.load(std::memory_order_relaxed); }
+
+bool init_threads() {
+  if (pool) return true;
+  pool = new Pool();
+  const char *text = getenv("WEFT_NUM_THREADS");
+  int wanted = text ? atoi(text) : 0;
+  pool->target.store(wanted > 0 ? std::min(wanted, kMaxThreads) : usable_cores());
+  return pthread_atfork(nullptr, nullptr, after_fork_in_child) == 0;
+}
+
+static PyObject *get_num_threads(PyObject *, PyObject *) { return PyLong_FromLong(num_threads()); }
+
+static PyObject *set_num_threads(PyObject *, PyObject *arg) {
+  long n = PyLong_AsLong(arg);
+  if (n == -1 && PyErr_Occurred()) return nullptr;
+  if (n < 1) return PyErr_Format(PyExc_RuntimeError, "set_num_threads expects a positive integer, got %ld", n);
+  pool->target.store((int)std::min<long>(n, kMaxThreads));
+  Py_RETURN_NONE;
+}
+
+// Tests of the pool: sums i over [0, n), each range also calling parallel_for again when `nested`.
+struct PoolTest {
+  std::atomic<int64_t> sum{0}, ranges{0}, workers{0};
+  bool nested;
+};
+
+static void pool_test_body(void *ctx, int64_t begin, int64_t end, int64_t worker) {
+  PoolTest *test = static_cast<PoolTest *>(ctx);
+  auto add = [](void *inner, int64_t b, int64_t e, int64_t) {
+    int64_t sum = 0;
+    for (int64_t i = b; i < e; i++) sum += i;
+    static_cast<std::atomic<int64_t> *>(inner)->fetch_add(sum);
+  };
+  std::atomic<int64_t> sum{0};
+  if (test->nested) {
+    parallel_for(end - begin, 1, add, &sum);
+    sum += begin * (end - begin);
+  } else {
+    add(&sum, begin, end, worker);
+  }
+  test->sum += sum;
+  test->ranges++;
+  test->workers |= int64_t(1) << worker;
+}
+
+// _test_pool(n, grain, nested) -> (sum, ranges); the GIL is released, so that two threads compete for the pool.
+static PyObject *test_pool(PyObject *, PyObject *args) {
+  long long n, grain;
+  int nested;
+  if (!PyArg_ParseTuple(args, "LLp:_test_pool", &n, &grain, &nested)) return nullptr;
+  PoolTest test;
+  test.nested = nested;
+  Py_BEGIN_ALLOW_THREADS;
+  parallel_for(n, grain, pool_test_body, &test);
+  Py_END_ALLOW_THREADS;
+  return Py_BuildValue("LL", (long long)test.sum.load(), (long long)test.ranges.load());
+}
+
+PyMethodDef thread_functions[] = {
+    {"get_num_threads", get_num_threads, METH_NOARGS, "threads that a kernel may use, the caller's included"},
+    {"set_num_threads", set_num_threads, METH_O, nullptr},
+    {"_test_pool", test_pool, METH_VARARGS, nullptr},
+    {nullptr, nullptr, 0, nullptr}};
+
+}  // namespace weft

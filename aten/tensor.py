@@ -1,0 +1,243 @@
+"""Tensor's Python side: construction, Parameter, text, copying and pickling, and `attach` for the ops' methods."""
+
+import copy
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from aten import _native
+from aten import dtype as dtypes
+from aten._native import DType, Size, Tensor, from_dlpack, from_numpy
+from aten.printing import tensor_text
+
+_OPERATORS = frozenset(_native.get_operators())
+
+
+def attach(name: str, fn: Any) -> None:
+    """Make `fn` a method of Tensor, or what an operator's C slot calls; reflected operators follow by themselves."""
+    if name in _OPERATORS:
+        _native.set_operator(name, fn)
+    elif not (name.startswith("__r") and f"__{name[3:]}" in _OPERATORS):
+        setattr(Tensor, name, fn)
+
+
+# ------------------------------------------------------------------------------------------ construction
+def _first_leaf(data: Any) -> Any:
+    while isinstance(data, (list, tuple)) and data:
+        data = data[0]
+    return data
+
+
+def _check_nesting(data: Any, dim: int = 0) -> None:
+    """Say where a nested sequence is ragged, as PyTorch does."""
+    if not isinstance(data, (list, tuple)):
+        return
+    lengths = [len(item) if isinstance(item, (list, tuple)) else None for item in data]
+    for item, length in zip(data, lengths):
+        if length != lengths[0]:
+            if length is None:
+                raise TypeError(
+                    f"expected a sequence of length {lengths[0]} at dim {dim + 1} (got {type(item).__name__})"
+                )
+            raise ValueError(f"expected sequence of length {lengths[0]} at dim {dim + 1} (got {length})")
+        _check_nesting(item, dim + 1)
+
+
+def _python_dtype(kind: str) -> DType:
+    """The dtype that Python numbers of a NumPy kind get."""
+    if kind == "b":
+        return dtypes.bool
+    if kind == "f":
+        return _native.get_default_dtype()
+    if kind == "c":
+        return dtypes.complex128 if _native.get_default_dtype() is dtypes.float64 else dtypes.complex64
+    return dtypes.int64
+
+
+def _as_array(data: Any, dtype: DType | None) -> np.ndarray:
+    """Data as a NumPy array of the dtype that a tensor of it has."""
+    if isinstance(data, (np.ndarray, np.generic)):
+        array = np.asarray(data)
+        return array if dtype is None else array.astype(dtype.to_numpy(), copy=False)
+    if isinstance(data, str) or isinstance(_first_leaf(data), str):
+        raise TypeError("new(): invalid data type 'str'")
+    if isinstance(data, Sequence) and len(data) == 0:
+        return np.empty((0,), (dtype or _native.get_default_dtype()).to_numpy())
+    _check_nesting(data)
+    try:
+        array = np.array(data)
+    except OverflowError as error:
+        raise RuntimeError("Overflow when unpacking long") from error
+    if array.dtype.kind == "O":
+        leaf = _first_leaf(data)
+        if isinstance(leaf, int):
+            raise RuntimeError("Overflow when unpacking long")
+        raise TypeError(f"Could not infer dtype of {type(leaf).__name__}")
+    if array.size == 0 and dtype is None:
+        dtype = _native.get_default_dtype()
+    if dtype is None and not isinstance(_first_leaf(data), (np.ndarray, np.generic, Tensor)):
+        if array.dtype.kind == "u" and array.size and array.max() > np.iinfo(np.int64).max:
+            raise RuntimeError("Overflow when unpacking long")
+        dtype = _python_dtype(array.dtype.kind)
+    return array if dtype is None else array.astype(dtype.to_numpy(), copy=False)
+
+
+def _copy_of(array: np.ndarray) -> Tensor:
+    """A tensor of its own memory with the array's elements, row-major."""
+    result = _native.empty(array.shape, dtypes.dtype_from_numpy(array.dtype))
+    result.numpy()[...] = array
+    return result
+
+
+def _dtype_argument(dtype: Any) -> DType | None:
+    return dtype if dtype is None or isinstance(dtype, DType) else dtypes.dtype_from_numpy(dtype)
+
+
+def tensor(data: Any, *, dtype: DType | None = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """A new tensor holding a copy of `data`: numbers, nested sequences, arrays or a tensor.
+
+    Python floats get the default dtype, ints int64, bools bool; arrays and tensors keep theirs unless `dtype` is given.
+    Raises ValueError for ragged sequences, TypeError for what is not numbers, RuntimeError for ints over 64 bits.
+    """
+    dtype = _dtype_argument(dtype)
+    if isinstance(data, Tensor):
+        result = data.detach().clone() if dtype is None else data.detach().clone().to(dtype)
+    else:
+        array = _as_array(data, dtype)
+        result = _copy_of(array)
+    if device is not None and dtypes.device(device) != result.device:
+        result = result.to(device)
+    return result.requires_grad_() if requires_grad else result
+
+
+def as_tensor(data: Any, dtype: DType | None = None, device: Any = None) -> Tensor:
+    """`data` as a tensor, sharing its memory where dtype and device allow."""
+    dtype = _dtype_argument(dtype)
+    if isinstance(data, Tensor):
+        result = data if dtype is None or dtype is data.dtype else data.to(dtype)
+    elif isinstance(data, np.ndarray):
+        result = from_numpy(data if dtype is None else data.astype(dtype.to_numpy(), copy=False))
+    elif hasattr(data, "__dlpack__") and not isinstance(data, np.generic):
+        result = from_dlpack(data)
+        result = result if dtype is None or dtype is result.dtype else result.to(dtype)
+    else:
+        result = tensor(data, dtype=dtype)
+    return result if device is None or dtypes.device(device) == result.device else result.to(device)
+
+
+def _construct(cls: type, *args: Any, **kwargs: Any) -> Tensor:
+    """Tensor(): empty; Tensor(2, 3): those sizes, undefined values; Tensor(data): a copy in the default dtype."""
+    default = _native.get_default_dtype()
+    if kwargs:
+        raise TypeError(f"Tensor() takes no keyword arguments; use tensor(data, {next(iter(kwargs))}=...)")
+    if not args:
+        data = _native.empty((0,), default)
+    elif all(isinstance(a, int) and not isinstance(a, bool) for a in args):
+        data = _native.empty(args, default)
+    elif len(args) == 1 and isinstance(args[0], Size):
+        data = _native.empty(args[0], default)
+    elif len(args) == 1 and isinstance(args[0], Tensor):
+        data = args[0].detach()
+    elif len(args) == 1:
+        data = tensor(args[0], dtype=default)
+    else:
+        raise TypeError("Tensor() takes sizes or one sequence of data")
+    return data if cls is Tensor else _native.make_subclass(cls, data, False)
+
+
+_native.set_constructor(_construct)
+
+
+# -------------------------------------------------------------------------------------------- Parameter
+class Parameter(Tensor):
+    """A tensor that a Module registers as its parameter: a leaf that requires grad."""
+
+    __slots__ = ()
+
+    def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> "Parameter":
+        if data is None:
+            data = _native.empty((0,))
+        return _native.make_subclass(cls, data.detach(), requires_grad)
+
+    def __repr__(self) -> str:
+        return "Parameter containing:\n" + tensor_text(self)
+
+
+_native.set_parameter_type(Parameter)
+
+
+# ------------------------------------------------------------------------------- text, copying, pickling
+def _format(self: Tensor, spec: str) -> str:
+    return format(self.item(), spec) if self.ndim == 0 and not self.is_meta else object.__format__(self, spec)
+
+
+def _like(source: Tensor, data: Tensor) -> Tensor:
+    """`data` as a leaf of the class of `source`, with its attributes."""
+    result = data if type(source) is Tensor else _native.make_subclass(type(source), data, False)
+    if source.requires_grad:
+        result.requires_grad_()
+    return result
+
+
+def _deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
+    if id(self) in memo:
+        return memo[id(self)]
+    if not self.is_leaf:
+        raise RuntimeError(
+            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment. "
+            "If you were attempting to deepcopy a module, this may be because of a parametrization."
+        )
+    result = memo[id(self)] = _like(self, _copy_of(self.numpy(force=True)))
+    if self.grad is not None:
+        result.grad = copy.deepcopy(self.grad, memo)
+    if self.__dict__:
+        result.__dict__.update(copy.deepcopy(self.__dict__, memo))
+    return result
+
+
+def _copy(self: Tensor) -> Tensor:
+    result = _like(self, self.detach())
+    result.__dict__.update(self.__dict__)
+    return result
+
+
+def _rebuild(
+    cls: type, data: bytes, dtype: DType, sizes: tuple[int, ...], requires_grad: bool, attributes: dict[str, Any]
+) -> Tensor:
+    result = _copy_of(np.frombuffer(data, dtype.to_numpy()).reshape(sizes))
+    if cls is not Tensor:
+        result = _native.make_subclass(cls, result, False)
+    if requires_grad:
+        result.requires_grad_()
+    result.__dict__.update(attributes)
+    return result
+
+
+def _reduce_ex(self: Tensor, protocol: int) -> Any:
+    if not self.is_leaf:
+        raise RuntimeError(
+            "Only Tensors created explicitly by the user (graph leaves) can be pickled; detach() it first"
+        )
+    array = np.ascontiguousarray(self.numpy(force=True))
+    return _rebuild, (
+        type(self),
+        array.tobytes(),
+        self.dtype,
+        tuple(self.shape),
+        self.requires_grad,
+        dict(self.__dict__),
+    )
+
+
+for _name, _fn in {
+    "__repr__": tensor_text,
+    "__format__": _format,
+    "__deepcopy__": _deepcopy,
+    "__copy__": _copy,
+    "__reduce_ex__": _reduce_ex,
+    "__array_priority__": 1000,
+}.items():
+    attach(_name, _fn)
+
+__all__ = ["Parameter", "Size", "Tensor", "as_tensor", "attach", "from_dlpack", "from_numpy", "tensor"]

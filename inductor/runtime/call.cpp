@@ -1,0 +1,203 @@
+// Steps that work on Python objects: ops called by name, loops and branches over sub-Programs, results of unknown size.
+#include "runner.h"
+
+namespace runner {
+
+// Recording of gradients is off while the steps of a Program run: the Program itself is one node, or none.
+struct NoGrad {
+  uint64_t *word = api->ambient();
+  uint64_t before = *word;
+  NoGrad() { *word = before & ~WEFT_AMBIENT_GRAD; }
+  ~NoGrad() { *word = (*word & ~WEFT_AMBIENT_GRAD) | (before & WEFT_AMBIENT_GRAD); }
+};
+
+static PyObject *argument(Call &call, const Arg &arg) {
+  switch (arg.kind) {
+  case Arg::Tensor: return Py_XNewRef(tensor_of(call, arg.index));
+  case Arg::Int: return PyLong_FromLongLong(call.values[arg.index]);
+  case Arg::Float: return PyFloat_FromDouble(as_double(call.values[arg.index]));
+  case Arg::Bool: return PyBool_FromLong(call.values[arg.index] != 0);
+  case Arg::Object: return Py_NewRef(arg.object);
+  case Arg::List: {
+    PyObject *list = PyList_New((Py_ssize_t)arg.items.size());
+    for (size_t i = 0; list && i < arg.items.size(); i++) {
+      PyObject *item = argument(call, arg.items[i]);
+      if (!item) {
+        Py_CLEAR(list);
+        break;
+      }
+      PyList_SET_ITEM(list, (Py_ssize_t)i, item);
+    }
+    return list;
+  }
+  }
+  return nullptr;
+}
+
+// The `out` of an op: one tensor, or a tuple of them.
+static PyObject *out_argument(Call &call, const std::vector<int32_t> &buffers) {
+  if (buffers.size() == 1) return Py_XNewRef(tensor_of(call, buffers[0]));
+  PyObject *out = PyTuple_New((Py_ssize_t)buffers.size());
+  for (size_t i = 0; out && i < buffers.size(); i++) {
+    PyObject *t = tensor_of(call, buffers[i]);
+    if (!t) {
+      Py_CLEAR(out);
+      break;
+    }
+    PyTuple_SET_ITEM(out, (Py_ssize_t)i, Py_NewRef(t));
+  }
+  return out;
+}
+
+bool set_result(Call &call, int32_t i, PyObject *tensor) {
+  const Buffer &b = call.program->plan->buffers[i];
+  uint32_t mask = WEFT_WORD_DTYPE | WEFT_WORD_DEVICE | WEFT_WORD_TRACER;
+  if (!is_tensor(tensor) || (((WeftTensor *)tensor)->word & mask) != b.word) {
+    PyErr_Format(PyExc_SystemError, "buffer %d of a Program was given another dtype or device than planned", i);
+    Py_DECREF(tensor);
+    return false;
+  }
+  Py_XDECREF(call.tensors[i]);
+  call.tensors[i] = tensor;
+  call.data[i] = weft_data((WeftTensor *)tensor);
+  return true;
+}
+
+static bool set_results(Call &call, const std::vector<int32_t> &buffers, PyObject *returned) {
+  if (buffers.size() == 1 && is_tensor(returned)) return set_result(call, buffers[0], Py_NewRef(returned));
+  PyObject *items = PySequence_Fast(returned, "an op of a Program returned neither a tensor nor a tuple");
+  if (!items) return false;
+  bool ok = PySequence_Fast_GET_SIZE(items) == (Py_ssize_t)buffers.size();
+  if (!ok) PyErr_SetString(PyExc_SystemError, "an op of a Program returned another number of results than planned");
+  for (size_t i = 0; ok && i < buffers.size(); i++)
+    ok = set_result(call, buffers[i], Py_NewRef(PySequence_Fast_GET_ITEM(items, (Py_ssize_t)i)));
+  Py_DECREF(items);
+  return ok;
+}
+
+bool run_op(Call &call, const Step &step) {
+  std::vector<PyObject *> args;
+  bool ok = true;
+  for (const Arg &arg : step.args) {
+    args.push_back(argument(call, arg));
+    ok &= args.back() != nullptr;
+  }
+  bool has_out = step.kind == StepKind::Extern;
+  if (ok && has_out) {
+    args.push_back(out_argument(call, step.results));
+    ok = args.back() != nullptr;
+  }
+  if (ok) {
+    NoGrad no_grad;
+    size_t n_positional = args.size() - (size_t)PyTuple_GET_SIZE(step.names);
+    PyObject *returned = PyObject_Vectorcall(step.op, args.data(), n_positional, step.names);
+    ok = returned && (has_out || set_results(call, step.results, returned));
+    Py_XDECREF(returned);
+  }
+  for (PyObject *arg : args) Py_XDECREF(arg);
+  return ok;
+}
+
+// Tensors over buffers, as arguments of a sub-Program: owned references.
+static bool operands(Call &call, const std::vector<int32_t> &buffers, std::vector<PyObject *> &out) {
+  for (int32_t i : buffers) {
+    PyObject *t = tensor_of(call, i);
+    if (!t) return false;
+    out.push_back(Py_NewRef(t));
+  }
+  return true;
+}
+
+static void drop(std::vector<PyObject *> &tensors) {
+  for (PyObject *t : tensors) Py_XDECREF(t);
+  tensors.clear();
+}
+
+static PyObject *clone(WeftTensor *t) {
+  int n = WEFT_NDIM(t);
+  PyObject *out = api->empty(t->word & (WEFT_WORD_DTYPE | WEFT_WORD_DEVICE), n, t->sizes, nullptr);
+  if (out && t->numel)
+    copy_strided(weft_data((WeftTensor *)out), ((WeftTensor *)out)->strides, weft_data(t), t->strides, t->sizes, n,
+                 weft_itemsize(WEFT_DTYPE(t)));
+  return out;
+}
+
+static bool truth(PyObject *o, bool *out) {
+  if (is_tensor(o)) {
+    WeftTensor *t = (WeftTensor *)o;
+    if (t->numel != 1 || WEFT_DTYPE(t) != WEFT_BOOL) {
+      PyErr_SetString(PyExc_SystemError, "the condition of a Program is not one bool");
+      return false;
+    }
+    *out = *weft_data(t) != 0;
+    return true;
+  }
+  int rc = PyObject_IsTrue(o);
+  *out = rc == 1;
+  return rc >= 0;
+}
+
+bool run_loop(Call &call, const Step &step) {
+  std::vector<PyObject *> state, next((size_t)step.n_carried);
+  bool ok = operands(call, step.buffers, state), go = true, first = true;
+  while (ok) {
+    PyObject *condition = nullptr;
+    ok = run(step.first, state.data(), &condition, nullptr) && truth(condition, &go);
+    Py_XDECREF(condition);
+    if (!ok || !go) break;
+    ok = PyErr_CheckSignals() == 0 && run(step.second, state.data(), next.data(), nullptr);
+    for (int32_t i = 0; ok && i < step.n_carried; i++) {
+      Py_DECREF(state[(size_t)i]);
+      state[(size_t)i] = next[(size_t)i];
+    }
+    first = false;
+  }
+  for (int32_t i = 0; ok && i < step.n_carried; i++) {
+    PyObject *t = first ? clone((WeftTensor *)state[(size_t)i]) : Py_NewRef(state[(size_t)i]);
+    ok = t && set_result(call, step.results[(size_t)i], t);
+  }
+  drop(state);
+  return ok;
+}
+
+bool run_cond(Call &call, const Step &step) {
+  std::vector<PyObject *> args, out(step.results.size());
+  PyObject *predicate = tensor_of(call, step.a);
+  bool choice = false;
+  bool ok = predicate && truth(predicate, &choice) && operands(call, step.buffers, args) &&
+            run(choice ? step.first : step.second, args.data(), out.data(), nullptr);
+  for (size_t i = 0; i < out.size(); i++) {
+    if (!ok) {
+      Py_XDECREF(out[i]);
+      continue;
+    }
+    ok = set_result(call, step.results[i], out[i]);
+  }
+  drop(args);
+  return ok;
+}
+
+// Any layout to any layout, same sizes. Inner runs that are contiguous on both sides are one memcpy.
+bool copy_strided(char *out, const int64_t *out_strides, const char *in, const int64_t *in_strides, const int64_t *sizes,
+                  int ndim, int itemsize) {
+  for (int i = 0; i < ndim; i++)
+    if (sizes[i] == 0) return true;
+  int64_t run = itemsize;
+  while (ndim > 0 && (sizes[ndim - 1] == 1 || (out_strides[ndim - 1] * itemsize == run && in_strides[ndim - 1] * itemsize == run)))
+    run *= sizes[--ndim];
+  if (ndim == 0) return memcpy(out, in, (size_t)run), true;
+  int64_t index[WEFT_MAX_NDIM] = {0};
+  const int last = ndim - 1;
+  const int64_t out_step = out_strides[last] * itemsize, in_step = in_strides[last] * itemsize;
+  for (;;) {
+    char *o = out;
+    const char *s = in;
+    for (int i = 0; i < last; i++) o += index[i] * out_strides[i] * itemsize, s += index[i] * in_strides[i] * itemsize;
+    for (int64_t k = 0; k < sizes[last]; k++) memcpy(o + k * out_step, s + k * in_step, (size_t)run);
+    int i = last - 1;
+    while (i >= 0 && ++index[i] == sizes[i]) index[i--] = 0;
+    if (i < 0) return true;
+  }
+}
+
+} // namespace runner

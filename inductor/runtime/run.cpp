@@ -1,0 +1,348 @@
+// One call of a Program: bind the arguments, compute values, run the steps, collect the results.
+#include "runner.h"
+
+#include <alloca.h>
+
+namespace runner {
+
+static const int64_t RELEASE_GIL_ABOVE = 50000; // nanoseconds of estimated work
+static const uint32_t CHECKED = WEFT_WORD_DTYPE | WEFT_WORD_DEVICE | WEFT_WORD_NDIM | WEFT_WORD_TRACER;
+
+// ------------------------------------------------------------------------------------------------------------- failing
+void set_failed(ProgramObject *program, int64_t check, int64_t value, int64_t bound) {
+  PyObject *errors = PyImport_ImportModule("aten.errors");
+  PyObject *type = errors ? PyObject_GetAttrString(errors, "GraphFailed") : nullptr;
+  if (type) {
+    bool known = check >= 0 && check < PyTuple_GET_SIZE(program->checks);
+    PyObject *record = known ? PyTuple_GET_ITEM(program->checks, check) : Py_None;
+    PyObject *e = PyObject_CallFunction(type, "OLL", record, (long long)value, (long long)bound);
+    if (e) PyErr_SetObject(type, e);
+    Py_XDECREF(e);
+  }
+  Py_XDECREF(type);
+  Py_XDECREF(errors);
+}
+
+// A value that does not exist, an in-place write that eager would refuse: eager says what is wrong.
+static bool fail_without_record(ProgramObject *program) {
+  PyErr_Clear();
+  set_failed(program, -1, 0, 0);
+  return false;
+}
+
+static bool wrong_input(size_t i, PyObject *got, const char *what) {
+  PyErr_Format(PyExc_TypeError, "input %zu of the compiled graph: %s (%.100s given)", i, what, Py_TYPE(got)->tp_name);
+  return false;
+}
+
+// ------------------------------------------------------------------------------------------------------------- binding
+const int64_t *resolve(const Call &call, const Layout &layout, int64_t *scratch) {
+  if (layout.is_static) return layout.dims.data();
+  int n = layout.ndim();
+  for (int i = 0; i < n; i++) scratch[i] = call.values[layout.sizes[i]];
+  for (int i = 0; i < n; i++) scratch[n + i] = call.values[layout.strides[i]];
+  return scratch;
+}
+
+static bool same_strides(const WeftTensor *t, const int64_t *sizes, const int64_t *strides, int n) {
+  for (int i = 0; i < n; i++)
+    if (t->strides[i] != strides[i] && sizes[i] != 1 && t->numel != 0) return false;
+  return true;
+}
+
+static PyObject *restride(WeftTensor *t, const int64_t *sizes, const int64_t *strides, int n) {
+  uint32_t word = t->word & (WEFT_WORD_DTYPE | WEFT_WORD_DEVICE);
+  PyObject *out = api->empty(word, n, sizes, strides);
+  if (out && t->numel)
+    copy_strided(weft_data((WeftTensor *)out), strides, weft_data(t), t->strides, sizes, n, weft_itemsize(WEFT_DTYPE(t)));
+  return out;
+}
+
+static bool check_layout(Call &call, const Input &input, size_t i, PyObject **args, PyObject *movable) {
+  WeftTensor *t = (WeftTensor *)args[i];
+  int64_t scratch[2 * WEFT_MAX_NDIM];
+  const int64_t *dims = resolve(call, input.layout, scratch);
+  int n = input.layout.ndim();
+  for (int k = 0; k < n; k++)
+    if (t->sizes[k] != dims[k]) {
+      PyErr_Format(PyExc_ValueError, "input %zu of the compiled graph: size %lld of dimension %d, compiled for %lld", i,
+                   (long long)t->sizes[k], k, (long long)dims[k]);
+      return false;
+    }
+  if (same_strides(t, dims, dims + n, n)) return true;
+  if (movable) {
+    PyObject *copy = restride(t, dims, dims + n, n);
+    int rc = copy ? PyList_Append(movable, copy) : -1;
+    Py_XDECREF(copy);
+    if (rc == 0) args[i] = copy;
+    return rc == 0;
+  }
+  PyErr_Format(PyExc_ValueError, "input %zu of the compiled graph has other strides than it was compiled for", i);
+  return false;
+}
+
+static bool bind(Call &call, PyObject **args, PyObject *movable) {
+  ProgramObject *self = call.program;
+  const Plan &plan = *self->plan;
+  size_t n = plan.inputs.size();
+  for (size_t i = 0; i < n; i++) {
+    const Input &input = plan.inputs[i];
+    if (input.kind != InputKind::Tensor) continue;
+    PyObject *o = args[i];
+    if (!is_tensor(o)) return wrong_input(i, o, "expected a Tensor");
+    if ((((WeftTensor *)o)->word & CHECKED) != input.word)
+      return wrong_input(i, o, "another dtype, device or number of dimensions");
+  }
+  for (int32_t v : plan.dynamic)
+    if (!evaluate(call, plan.values[v], &call.values[v]))
+      return PyErr_Occurred() ? false : fail_without_record(self);
+  for (size_t i = 0; i < n; i++) {
+    const Input &input = plan.inputs[i];
+    if (input.kind != InputKind::Tensor) continue;
+    const WeftTensor *t = (const WeftTensor *)args[i];
+    const Layout &layout = input.layout;
+    size_t bytes = sizeof(int64_t) * layout.sizes.size();
+    bool same = layout.is_static && memcmp(t->sizes, layout.dims.data(), bytes) == 0 &&
+                memcmp(t->strides, layout.dims.data() + layout.sizes.size(), bytes) == 0;
+    if (!same && !check_layout(call, input, i, args, movable)) return false;
+    if (input.buffer >= 0) call.data[input.buffer] = weft_data((const WeftTensor *)args[i]);
+  }
+  for (int32_t i : plan.mutations)
+    if (api->check_inplace((WeftTensor *)args[i]) < 0) return fail_without_record(self);
+  return true;
+}
+
+// ------------------------------------------------------------------------------------------------------------- buffers
+static bool prepare(Call &call) {
+  const Plan &plan = *call.program->plan;
+  if (plan.arena >= 0) {
+    int64_t bytes = call.values[plan.arena];
+    if (bytes < 0) return fail_without_record(call.program);
+    call.arena = api->storage_new(bytes, WEFT_CPU, 0);
+    if (!call.arena) return false;
+  }
+  for (int32_t i : plan.prepared) {
+    const Buffer &b = plan.buffers[i];
+    if (b.kind == BufferKind::Arena)
+      call.data[i] = call.arena->data + call.values[b.offset];
+    else
+      call.data[i] = weft_data((WeftTensor *)PyTuple_GET_ITEM(call.program->constants, b.base));
+  }
+  return true;
+}
+
+static bool alloc(Call &call, int32_t i) {
+  const Buffer &b = call.program->plan->buffers[i];
+  int64_t scratch[2 * WEFT_MAX_NDIM];
+  const int64_t *dims = resolve(call, b.layout, scratch);
+  int n = b.layout.ndim();
+  if (!b.layout.is_static)
+    for (int k = 0; k < n; k++)
+      if (dims[k] < 0) return fail_without_record(call.program);
+  PyObject *t = api->empty(b.word, n, dims, b.layout.contiguous ? nullptr : dims + n);
+  if (!t) return false;
+  Py_XDECREF(call.tensors[i]);
+  call.tensors[i] = t;
+  call.data[i] = weft_data((WeftTensor *)t);
+  return true;
+}
+
+PyObject *tensor_of(Call &call, int32_t i) {
+  if (call.tensors[i]) return call.tensors[i];
+  const Buffer &b = call.program->plan->buffers[i];
+  int64_t scratch[2 * WEFT_MAX_NDIM];
+  PyObject *out = nullptr;
+  switch (b.kind) {
+  case BufferKind::Input: out = Py_NewRef(call.args[b.base]); break;
+  case BufferKind::Constant: out = Py_NewRef(PyTuple_GET_ITEM(call.program->constants, b.base)); break;
+  case BufferKind::Arena: {
+    const int64_t *dims = resolve(call, b.layout, scratch);
+    call.arena->refs++;
+    out = api->tensor_new(b.word, b.layout.ndim(), dims, dims + b.layout.ndim(),
+                          call.values[b.offset] / weft_itemsize(b.word & WEFT_WORD_DTYPE), call.arena);
+    break;
+  }
+  case BufferKind::View: {
+    WeftTensor *base = (WeftTensor *)tensor_of(call, b.base);
+    if (!base) return nullptr;
+    const int64_t *dims = resolve(call, b.layout, scratch);
+    out = api->alias(base, b.layout.ndim(), dims, dims + b.layout.ndim(), base->offset + call.values[b.offset]);
+    break;
+  }
+  default: PyErr_Format(PyExc_SystemError, "buffer %d of a Program has no memory yet", i);
+  }
+  return call.tensors[i] = out;
+}
+
+static void locate_view(Call &call, int32_t i) {
+  const Buffer &b = call.program->plan->buffers[i];
+  call.data[i] = call.data[b.base] + call.values[b.offset] * weft_itemsize(b.word & WEFT_WORD_DTYPE);
+}
+
+static bool copy(Call &call, int32_t source, int32_t target) {
+  WeftTensor *in = (WeftTensor *)tensor_of(call, source), *out = (WeftTensor *)tensor_of(call, target);
+  if (!in || !out) return false;
+  bool same = (in->word & CHECKED) == (out->word & CHECKED);
+  for (int k = 0; same && k < WEFT_NDIM(in); k++) same = in->sizes[k] == out->sizes[k];
+  if (!same) {
+    PyErr_SetString(PyExc_SystemError, "a Program copies between buffers of different sizes or dtypes");
+    return false;
+  }
+  return copy_strided(weft_data(out), out->strides, weft_data(in), in->strides, in->sizes, WEFT_NDIM(in),
+                      weft_itemsize(WEFT_DTYPE(in)));
+}
+
+// --------------------------------------------------------------------------------------------------------------- steps
+static int64_t run_kernel(const Call &call, const Step &step, const WeftKernelRuntime *runtime) {
+  size_t n = step.buffers.size(), m = step.values_static ? 0 : step.values.size();
+  void **pointers = (void **)alloca(sizeof(void *) * (n + m + 1));
+  for (size_t i = 0; i < n; i++) pointers[i] = call.data[step.buffers[i]];
+  const int64_t *numbers = step.numbers.data();
+  if (m) {
+    int64_t *computed = (int64_t *)(pointers + n);
+    for (size_t i = 0; i < m; i++) computed[i] = call.values[step.values[i]];
+    numbers = computed;
+  }
+  return step.kernel(pointers, numbers, runtime);
+}
+
+// Kernels of a heavy Program run without the GIL. What they touch is kept alive by references to the arguments'
+// storages: meanwhile another thread may give an argument a new one.
+struct Release {
+  PyThreadState *state = nullptr;
+  bool heavy;
+  std::vector<WeftStorage *> held;
+
+  explicit Release(const Call &call) {
+    const Plan &plan = *call.program->plan;
+    heavy = plan.cost >= 0 && call.values[plan.cost] > RELEASE_GIL_ABOVE;
+    if (!heavy) return;
+    for (size_t i = 0; i < plan.inputs.size(); i++)
+      if (plan.inputs[i].kind == InputKind::Tensor) {
+        held.push_back(((WeftTensor *)call.args[i])->storage);
+        held.back()->refs++;
+      }
+  }
+  ~Release() {
+    take();
+    for (WeftStorage *storage : held) api->storage_decref(storage);
+  }
+  void drop() {
+    if (heavy && !state) state = PyEval_SaveThread();
+  }
+  void take() {
+    if (state) PyEval_RestoreThread(state), state = nullptr;
+  }
+};
+
+static bool run_step(Call &call, const Step &step) {
+  switch (step.kind) {
+  case StepKind::Alloc: return alloc(call, step.a);
+  case StepKind::View: return locate_view(call, step.a), true;
+  case StepKind::Evaluate:
+    if (evaluate_range(call, step.a, step.b)) return true;
+    return PyErr_Occurred() ? false : fail_without_record(call.program);
+  case StepKind::Extern:
+  case StepKind::Python: return run_op(call, step);
+  case StepKind::Copy: return copy(call, step.a, step.b);
+  case StepKind::Loop: return run_loop(call, step);
+  case StepKind::Cond: return run_cond(call, step);
+  case StepKind::RngAdvance: {
+    uint64_t seed, offset;
+    api->philox_reserve((uint64_t)call.values[step.a], &seed, &offset);
+    return true;
+  }
+  case StepKind::Check:
+    if (call.values[step.a]) return true;
+    set_failed(call.program, step.b, 0, 0);
+    return false;
+  case StepKind::Kernel: break;
+  }
+  return false;
+}
+
+static bool run_steps(Call &call, Release &release) {
+  const WeftKernelRuntime *runtime = api->kernel_runtime();
+  for (const Step &step : call.program->plan->steps) {
+    if (step.kind != StepKind::Kernel) {
+      release.take();
+      if (!run_step(call, step)) return false;
+      continue;
+    }
+    release.drop();
+    if (step.may_fail) runtime->error->value = runtime->error->bound = 0;
+    int64_t code = run_kernel(call, step, runtime);
+    if (code != 0) {
+      release.take();
+      set_failed(call.program, code - 1, runtime->error->value, runtime->error->bound);
+      return false;
+    }
+  }
+  return true;
+}
+
+// ------------------------------------------------------------------------------------------------------------- results
+static PyObject *view_of_input(Call &call, const Output &out) {
+  WeftTensor *base = (WeftTensor *)call.args[out.index];
+  int64_t scratch[2 * WEFT_MAX_NDIM];
+  const int64_t *dims = resolve(call, out.layout, scratch);
+  int n = out.layout.ndim();
+  return api->alias(base, n, dims, dims + n, base->offset + call.values[out.offset]);
+}
+
+static PyObject *make_result(Call &call, const Output &out) {
+  switch (out.kind) {
+  case OutputKind::Buffer: return Py_XNewRef(tensor_of(call, out.index));
+  case OutputKind::Input: return Py_NewRef(call.args[out.index]);
+  case OutputKind::View: return view_of_input(call, out);
+  case OutputKind::Int: return PyLong_FromLongLong(call.values[out.index]);
+  case OutputKind::Float: return PyFloat_FromDouble(as_double(call.values[out.index]));
+  case OutputKind::Bool: return PyBool_FromLong(call.values[out.index] != 0);
+  case OutputKind::Constant: return Py_NewRef(out.literal);
+  }
+  return nullptr;
+}
+
+static bool collect(Call &call, PyObject **results) {
+  const Plan &plan = *call.program->plan;
+  size_t n = plan.outputs.size();
+  for (size_t i = 0; i < n; i++) {
+    results[i] = make_result(call, plan.outputs[i]);
+    if (!results[i]) {
+      while (i-- > 0) Py_CLEAR(results[i]);
+      return false;
+    }
+  }
+  return true;
+}
+
+bool run(ProgramObject *program, PyObject **args, PyObject **results, PyObject *movable) {
+  const Plan &plan = *program->plan;
+  size_t n_values = plan.all_static ? 0 : plan.values.size(), n_buffers = plan.buffers.size();
+  size_t bytes = 8 * (n_values + 2 * n_buffers);
+  alignas(16) char small[4096];
+  char *block = bytes <= sizeof small ? small : (char *)PyMem_RawMalloc(bytes);
+  if (!block) return PyErr_NoMemory(), false;
+  Call call{program, args, (int64_t *)block, (char **)block + n_values, (PyObject **)block + n_values + n_buffers, nullptr};
+  if (plan.all_static)
+    call.values = const_cast<int64_t *>(plan.constants.data());
+  else
+    memcpy(call.values, plan.constants.data(), 8 * n_values);
+  memset(call.tensors, 0, 8 * n_buffers);
+
+  bool ok = bind(call, args, movable) && prepare(call);
+  if (ok) {
+    Release release(call);
+    ok = run_steps(call, release);
+  }
+  if (ok)
+    for (int32_t i : plan.mutations) weft_bump_version((WeftTensor *)args[i]);
+  ok = ok && collect(call, results);
+
+  for (size_t i = 0; i < n_buffers; i++) Py_XDECREF(call.tensors[i]);
+  if (call.arena) api->storage_decref(call.arena);
+  if (block != small) PyMem_RawFree(block);
+  return ok;
+}
+
+} // namespace runner

@@ -1,0 +1,170 @@
+// runner.h: the loaded form of a Program (inductor/ir/program.py) and one call of it.
+//
+// load.cpp reads plain data into it, checking every reference; values.cpp computes sizes; run.cpp executes; call.cpp
+// runs the steps that need Python objects; training.cpp joins a forward and a backward Program into one autograd node.
+#ifndef WEFT_RUNNER_H
+#define WEFT_RUNNER_H
+
+#include "weft.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace runner {
+
+extern const WeftAPI *api;
+
+enum class Op : uint8_t {
+  Const, Input, Size, Stride, ResultSize, ResultStride, Item, Seed, RngOffset,
+  Add, Sub, Mul, FloorDiv, Mod, Pow, Min, Max, Eq, Le, Lt,
+  FAdd, FSub, FMul, FDiv, FFloorDiv, FMod, FPow, FMin, FMax, FEq, FLe, FLt,
+  And, Or, Not, Where, Float, Int, Sqrt, Floor
+};
+
+struct Value {
+  Op op;
+  int32_t a = 0, b = 0, c = 0;
+  int64_t constant = 0;
+};
+
+// Sizes and strides that are values. `dims` holds 2 * ndim numbers once and for all when every one is a constant.
+struct Layout {
+  std::vector<int32_t> sizes, strides;
+  std::vector<int64_t> dims;
+  bool is_static = false, contiguous = false;
+  int ndim() const { return (int)sizes.size(); }
+};
+
+enum class InputKind : uint8_t { Tensor, Int, Float, Bool };
+
+struct Input {
+  InputKind kind;
+  uint32_t word = 0; // dtype, device and rank that the argument must have
+  Layout layout;
+  int32_t buffer = -1; // the buffer that stands for it
+};
+
+enum class BufferKind : uint8_t { Input, Constant, Fresh, Arena, View, Result };
+
+struct Buffer {
+  BufferKind kind;
+  uint32_t word = 0; // dtype and device
+  Layout layout;
+  int32_t base = -1, offset = -1;
+};
+
+struct Arg {
+  enum Kind : uint8_t { Tensor, Int, Float, Bool, Object, List } kind;
+  int32_t index = -1;
+  PyObject *object = nullptr; // owned
+  std::vector<Arg> items;
+};
+
+enum class StepKind : uint8_t { Alloc, View, Evaluate, Kernel, Extern, Python, Copy, Loop, Cond, RngAdvance, Check };
+
+struct ProgramObject;
+
+struct Step {
+  StepKind kind;
+  int32_t a = -1, b = -1;              // buffer, value, range, check index: by kind
+  bool may_fail = false, values_static = false;
+  WeftKernel kernel = nullptr;
+  std::vector<int32_t> buffers, values, results;
+  std::vector<int64_t> numbers;        // of `values`, when all are constants
+  PyObject *op = nullptr, *names = nullptr; // owned: the op, the names of its keyword arguments
+  std::vector<Arg> args;               // positional, then keyword
+  ProgramObject *first = nullptr, *second = nullptr; // owned sub-Programs
+  int32_t n_carried = 0;
+};
+
+enum class OutputKind : uint8_t { Buffer, Input, View, Int, Float, Bool, Constant };
+
+struct Output {
+  OutputKind kind;
+  int32_t index = -1, offset = -1;
+  Layout layout;
+  PyObject *literal = nullptr; // owned
+};
+
+struct Plan {
+  std::vector<Input> inputs;
+  std::vector<Value> values;
+  std::vector<int64_t> constants;  // a call's table of values before anything is computed
+  std::vector<int32_t> dynamic;    // the values of the prologue that are not constants
+  std::vector<Buffer> buffers;
+  std::vector<int32_t> prepared;   // constant and arena buffers: located before the first step
+  std::vector<Step> steps;
+  std::vector<Output> outputs;
+  std::vector<int32_t> mutations;
+  int32_t prologue = 0, arena = -1, cost = -1;
+  bool all_static = false;         // no value depends on the call
+};
+
+struct ProgramObject {
+  PyObject_HEAD
+  vectorcallfunc vectorcall;
+  Plan *plan;
+  PyObject *constants; // owned tuple of tensors
+  PyObject *checks;    // owned tuple of (op, argument, line)
+  PyObject *data;      // owned: the plain data it was loaded from
+  void *library;       // dlopen handle: never closed, its code may be on a stack
+  PyObject *weakrefs;
+};
+
+// One call in flight. All arrays live in one block, on the stack when they are small.
+struct Call {
+  ProgramObject *program;
+  PyObject *const *args;
+  int64_t *values;
+  char **data;         // by buffer: address of the first element
+  PyObject **tensors;  // by buffer: owned tensor over it, or NULL until someone needs one
+  WeftStorage *arena;
+};
+
+// values.cpp. Returns false with the error indicator clear when a value does not exist (overflow, division by zero),
+// or with an exception set.
+bool evaluate(Call &call, const Value &value, int64_t *out);
+bool evaluate_range(Call &call, int32_t start, int32_t stop);
+
+// run.cpp. `results` receives outputs.size() owned references. With `movable`, `args` may be replaced by owned copies of
+// the expected strides (kept alive in `movable`).
+bool run(ProgramObject *program, PyObject **args, PyObject **results, PyObject *movable);
+PyObject *tensor_of(Call &call, int32_t buffer); // borrowed; NULL with an exception set
+void set_failed(ProgramObject *program, int64_t check, int64_t value, int64_t bound);
+const int64_t *resolve(const Call &call, const Layout &layout, int64_t *scratch); // 2 * ndim numbers
+
+// call.cpp: steps that work on Python objects.
+bool run_op(Call &call, const Step &step);
+bool run_loop(Call &call, const Step &step);
+bool run_cond(Call &call, const Step &step);
+bool copy_strided(char *out, const int64_t *out_strides, const char *in, const int64_t *in_strides,
+                  const int64_t *sizes, int ndim, int itemsize);
+bool set_result(Call &call, int32_t buffer, PyObject *tensor); // steals; locates a `result` buffer
+
+// load.cpp
+Plan *load_plan(PyObject *data, PyObject *constants, void *library); // NULL with ValueError set
+void free_plan(Plan *plan);
+int traverse_plan(Plan *plan, visitproc visit, void *arg);
+
+// module.cpp, training.cpp
+extern PyTypeObject *program_type;
+PyObject *new_program(PyObject *data, void *library, PyObject *constants);
+bool add_training_type(PyObject *module);
+
+static inline bool is_tensor(PyObject *o) {
+  return Py_TYPE(o) == api->tensor_type || PyType_IsSubtype(Py_TYPE(o), api->tensor_type);
+}
+static inline double as_double(int64_t bits) {
+  double x;
+  memcpy(&x, &bits, sizeof x);
+  return x;
+}
+static inline int64_t as_bits(double x) {
+  int64_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  return bits;
+}
+
+} // namespace runner
+#endif

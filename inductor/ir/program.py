@@ -91,14 +91,15 @@ class Evaluate:
 class Kernel:
     """Call a function of the Program's library with the addresses of `buffers` and the numbers of `values`.
 
-    `writes` are the positions in `buffers` that it writes. A kernel that `may_fail` writes nothing visible when it does.
+    `writes` are the positions in `buffers` that it writes. A kernel whose `first_check` is not -1 may fail, having written
+    nothing visible: it returns 1 + i for checks[first_check + i].
     """
 
     name: str
     buffers: tuple[int, ...]
     values: tuple[int, ...] = ()
     writes: tuple[int, ...] = ()
-    may_fail: bool = False
+    first_check: int = -1
 
 
 @dataclass(frozen=True)
@@ -402,6 +403,7 @@ class _Validator:
                     self.value(v, what)
                 for i in s.writes:
                     _index(i, len(s.buffers), f"{what}: write")
+                _need(s.first_check == -1 or 0 <= s.first_check < len(p.checks), f"{what}: check {s.first_check}")
             case Extern() | Python():
                 _need(isinstance(s.op, str) and s.op, f"{what}: no op")
                 for a in (*s.args, *(v for _, v in s.kwargs)):
@@ -516,7 +518,7 @@ class _Printer:
             case Evaluate(start, stop):
                 return f"evaluate values {start}..{stop}"
             case Kernel():
-                fails = "   # may fail" if s.may_fail else ""
+                fails = "   # may fail" if s.first_check != -1 else ""
                 return f"{s.name}({', '.join([b(i) for i in s.buffers] + [v(i) for i in s.values])}){fails}"
             case Extern() | Python():
                 args = [self.argument(a) for a in s.args] + [f"{k}={self.argument(a)}" for k, a in s.kwargs]

@@ -75,6 +75,22 @@ static bool set_results(Call &call, const std::vector<int32_t> &buffers, PyObjec
   return ok;
 }
 
+// An op raised what eager would raise, but not where: the graph fails, with the op's exception as its cause.
+static void op_failed(ProgramObject *program) {
+  if (!PyErr_ExceptionMatches(PyExc_Exception) || PyErr_ExceptionMatches(PyExc_MemoryError)) return;
+  PyObject *type, *cause, *traceback;
+  PyErr_Fetch(&type, &cause, &traceback);
+  PyErr_NormalizeException(&type, &cause, &traceback);
+  set_failed(program, -1, 0, 0);
+  Py_XDECREF(type);
+  Py_XDECREF(traceback);
+  PyObject *failed_type, *failed, *failed_traceback;
+  PyErr_Fetch(&failed_type, &failed, &failed_traceback);
+  PyErr_NormalizeException(&failed_type, &failed, &failed_traceback);
+  if (failed && cause) PyException_SetCause(failed, cause); // steals
+  PyErr_Restore(failed_type, failed, failed_traceback);
+}
+
 bool run_op(Call &call, const Step &step) {
   std::vector<PyObject *> args;
   bool ok = true;
@@ -91,6 +107,7 @@ bool run_op(Call &call, const Step &step) {
     NoGrad no_grad;
     size_t n_positional = args.size() - (size_t)PyTuple_GET_SIZE(step.names);
     PyObject *returned = PyObject_Vectorcall(step.op, args.data(), n_positional, step.names);
+    if (!returned) op_failed(call.program);
     ok = returned && (has_out || set_results(call, step.results, returned));
     Py_XDECREF(returned);
   }

@@ -192,7 +192,7 @@ static void read_kernel(const Plan &plan, Item item, Step &step, void *library) 
   if (!step.kernel) throw Malformed{"the library has no kernel '" + name + "'"};
   step.buffers = indices(item[2], (int64_t)plan.buffers.size());
   step.values = indices(item[3], (int64_t)plan.values.size());
-  step.may_fail = PyObject_IsTrue(item[5].o) == 1;
+  step.b = (int32_t)item[5].integer();
   step.values_static = true;
   for (int32_t v : step.values) {
     step.values_static &= plan.values[v].op == Op::Const;

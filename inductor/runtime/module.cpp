@@ -153,6 +153,7 @@ static PyObject *benchmark(PyObject *, PyObject *args) {
 static PyMethodDef functions[] = {
     {"benchmark", benchmark, METH_VARARGS,
      "benchmark(program, inputs: tuple, n: int) -> float\n\nSeconds a call, of n calls made from C."},
+    {"sha256", sha256, METH_O, "sha256(data: bytes-like) -> str\n\nThe SHA-256 digest in hexadecimal."},
     {nullptr, nullptr, 0, nullptr}};
 
 static PyModuleDef module_def = {PyModuleDef_HEAD_INIT, "inductor._runner",

@@ -270,11 +270,11 @@ static bool run_steps(Call &call, Release &release) {
       continue;
     }
     release.drop();
-    if (step.may_fail) runtime->error->value = runtime->error->bound = 0;
+    if (step.b >= 0) runtime->error->value = runtime->error->bound = 0;
     int64_t code = run_kernel(call, step, runtime);
     if (code != 0) {
       release.take();
-      set_failed(call.program, code - 1, runtime->error->value, runtime->error->bound);
+      set_failed(call.program, step.b < 0 ? -1 : step.b + code - 1, runtime->error->value, runtime->error->bound);
       return false;
     }
   }

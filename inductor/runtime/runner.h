@@ -67,8 +67,8 @@ struct ProgramObject;
 
 struct Step {
   StepKind kind;
-  int32_t a = -1, b = -1;              // buffer, value, range, check index: by kind
-  bool may_fail = false, values_static = false;
+  int32_t a = -1, b = -1;              // buffer, value, range, check (of a kernel: its first, -1 if it cannot fail)
+  bool values_static = false;
   WeftKernel kernel = nullptr;
   std::vector<int32_t> buffers, values, results;
   std::vector<int64_t> numbers;        // of `values`, when all are constants
@@ -151,6 +151,7 @@ int traverse_plan(Plan *plan, visitproc visit, void *arg);
 extern PyTypeObject *program_type;
 PyObject *new_program(PyObject *data, void *library, PyObject *constants);
 bool add_training_type(PyObject *module);
+PyObject *sha256(PyObject *module, PyObject *data);
 
 static inline bool is_tensor(PyObject *o) {
   return Py_TYPE(o) == api->tensor_type || PyType_IsSubtype(Py_TYPE(o), api->tensor_type);

@@ -1,0 +1,169 @@
+"""The C++ compiler: found once, asked what it is once, run without a shell.
+
+Generated sources include nothing and link nothing but libm and libmvec, where they use them, so a translation unit takes
+tens of milliseconds. Compilers are started by `posix_spawn`; `start` returns at once, so that several units (a forward
+and a backward) compile side by side while Python goes on.
+"""
+from __future__ import annotations
+
+import functools
+import os
+import time
+from dataclasses import dataclass
+
+from aten import logs, settings
+
+FLAGS = (
+    "-O3", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off", "-fwrapv", "-fopenmp-simd", "-fno-exceptions",
+    "-fno-rtti", "-fno-stack-protector", "-fno-semantic-interposition", "-fvisibility=hidden", "-fno-asynchronous-unwind-tables",
+    "-fcf-protection=none", "-w",
+)  # fmt: skip
+LINK = ("-shared", "-fPIC", "-nostdlib")
+TIMEOUT = 300.0  # seconds that one translation unit may take
+
+log = logs.get("cache")
+
+
+class CompilerMissing(RuntimeError):
+    """There is no C++ compiler that works. The message says what was tried and what to do."""
+
+
+class CompileError(RuntimeError):
+    """The compiler refused a generated source: an internal error. The message holds what it said."""
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """A compiler driver: its absolute path, what identifies it in a cache key, and the instruction set it compiles for."""
+
+    path: str
+    identity: str
+    isa: str
+    flags: tuple[str, ...]
+
+    @property
+    def key(self) -> str:
+        return "\n".join((self.identity, *self.flags, *LINK))
+
+
+# ------------------------------------------------------------------------------------------------------------- discovery
+def find() -> str:
+    """Absolute path of the compiler: `settings.cxx` (WEFT_CXX), else g++ or clang++ on PATH. Raises CompilerMissing."""
+    names = [settings.cxx] if settings.cxx else ["g++", "c++", "clang++"]
+    for name in names:
+        folders = [""] if os.path.sep in name else os.environ.get("PATH", os.defpath).split(os.pathsep)
+        for folder in folders:
+            path = os.path.join(folder, name)
+            if os.path.isfile(path) and os.access(path, os.X_OK):
+                return os.path.abspath(path)
+    where = f"WEFT_CXX={settings.cxx} is not an executable" if settings.cxx else f"none of {', '.join(names)} is on PATH"
+    raise CompilerMissing(f"no C++ compiler: {where}. Install g++, or point WEFT_CXX at one")
+
+
+@functools.lru_cache(maxsize=1)
+def cpu_flags() -> frozenset[str]:
+    """The features that the processor states in /proc/cpuinfo (empty where there is none)."""
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as f:
+            for line in f:
+                if line.startswith(("flags", "Features")):
+                    return frozenset(line.partition(":")[2].split())
+    except OSError:
+        pass
+    return frozenset()
+
+
+_V3 = {"avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe"}
+_V4 = _V3 | {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}
+_EXTRA = {"avx512_bf16": "-mavx512bf16", "avx512_vnni": "-mavx512vnni", "avx512_fp16": "-mavx512fp16", "avx_vnni": "-mavxvnni"}
+
+
+def isa() -> tuple[str, tuple[str, ...]]:
+    """(name, compiler flags) of the instruction set: "avx512", "avx2" or "base", with what goes beyond it by name.
+
+    Named explicitly rather than by -march=native, so that one key means one thing on every machine that shares a cache.
+    """
+    flags = cpu_flags()
+    level = "avx512" if flags >= _V4 else "avx2" if flags >= _V3 else "base"
+    march = {"avx512": ("-march=x86-64-v4", "-mprefer-vector-width=512"), "avx2": ("-march=x86-64-v3",), "base": ()}[level]
+    return level, (*march, *(f for name, f in _EXTRA.items() if level == "avx512" and name in flags))
+
+
+@functools.lru_cache(maxsize=8)
+def _compiler(path: str) -> Compiler:
+    name, march = isa()
+    status = os.stat(os.path.realpath(path))
+    # Its version is not asked: a compiler is what its file is, and running it would cost a process each start.
+    identity = f"{path} {os.path.realpath(path)} {status.st_size} {status.st_mtime_ns}"
+    return Compiler(path, identity, name, (*FLAGS, *march))
+
+
+def compiler() -> Compiler:
+    """The compiler to use. Raises CompilerMissing."""
+    return _compiler(find())
+
+
+# ----------------------------------------------------------------------------------------------------------- compilation
+class Job:
+    """One translation unit being compiled to the shared object `output`."""
+
+    def __init__(self, pid: int, output: str, diagnostics: str, started: float, command: list[str]):
+        self.pid = pid
+        self.output = output
+        self.diagnostics = diagnostics
+        self.started = started
+        self.command = command
+        self.done = False
+
+    def wait(self) -> str:
+        """The path of the library, once it exists. Raises CompileError with what the compiler said."""
+        if not self.done:
+            self.done = True
+            self._join()
+        return self.output
+
+    def _join(self) -> None:
+        _, status = os.waitpid(self.pid, 0)
+        code = os.waitstatus_to_exitcode(status)
+        elapsed = time.perf_counter() - self.started
+        with open(self.diagnostics, encoding="utf-8", errors="replace") as f:
+            said = f.read()
+        os.unlink(self.diagnostics)
+        log(f"compiled {os.path.basename(self.output)} in {1e3 * elapsed:.0f} ms" if code == 0 else f"compiler failed: {code}")
+        if code != 0:
+            if code == 127 or (code < 0 and not said):
+                raise CompilerMissing(f"{self.command[0]} did not run (status {code})")
+            raise CompileError(f"{' '.join(self.command)}\nexited with {code}:\n{said}")
+
+
+def libraries(source: str) -> tuple[str, ...]:
+    """What a source links, as its first line says: `// link: mvec m`."""
+    first = source.partition("\n")[0]
+    return tuple("-l" + name for name in first.removeprefix("// link:").split()) if first.startswith("// link:") else ()
+
+
+def start(source: str, folder: str, name: str, extra_flags: tuple[str, ...] = ()) -> Job:
+    """Begin to compile the text `source` into `folder/name.so`; `name.cpp` stays beside it.
+
+    Raises CompilerMissing, or OSError where the folder cannot be written.
+    """
+    cxx = compiler()
+    path, output = os.path.join(folder, name + ".cpp"), os.path.join(folder, name + ".so")
+    diagnostics = os.path.join(folder, name + ".err")
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(source)
+    command = [cxx.path, *cxx.flags, *extra_flags, *LINK, "-o", output, path, *libraries(source)]
+    actions = [(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
+               (os.POSIX_SPAWN_OPEN, 2, diagnostics, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)]
+    environment = {**os.environ, "LC_ALL": "C", "TMPDIR": folder}
+    started = time.perf_counter()
+    try:
+        pid = os.posix_spawn(cxx.path, command, environment, file_actions=actions)
+    except OSError as e:
+        raise CompilerMissing(f"{cxx.path} does not start: {e}") from e
+    return Job(pid, output, diagnostics, started, command)
+
+
+def compile_shared(source: str, folder: str, name: str = "kernels", extra_flags: tuple[str, ...] = ()) -> str:
+    """Compile the text `source`; the path of the shared object. Raises CompilerMissing, CompileError, OSError."""
+    return start(source, folder, name, extra_flags).wait()

@@ -5,12 +5,16 @@
 
 namespace runner {
 
-static bool floor_div(int64_t a, int64_t b, int64_t *quotient, int64_t *remainder) {
+static bool floor_div(int64_t a, int64_t b, int64_t *out) {
   if (b == 0 || (b == -1 && a == INT64_MIN)) return false;
-  int64_t q = a / b, r = a % b;
-  if (r != 0 && (r < 0) != (b < 0)) q--, r += b;
-  *quotient = q;
-  *remainder = r;
+  *out = a / b - (a % b != 0 && (a < 0) != (b < 0));
+  return true;
+}
+
+static bool floor_mod(int64_t a, int64_t b, int64_t *out) {
+  if (b == 0) return false;
+  int64_t r = b == -1 ? 0 : a % b;
+  *out = r != 0 && (r < 0) != (b < 0) ? r + b : r;
   return true;
 }
 
@@ -124,14 +128,14 @@ bool evaluate(Call &call, const Value &v, int64_t *out) {
   }
   default: break;
   }
-  int64_t a = x[v.a], b = x[v.b], rest;
+  int64_t a = x[v.a], b = x[v.b];
   double fa = as_double(a), fb = as_double(b), q, r;
   switch (v.op) {
   case Op::Add: return !__builtin_add_overflow(a, b, out);
   case Op::Sub: return !__builtin_sub_overflow(a, b, out);
   case Op::Mul: return !__builtin_mul_overflow(a, b, out);
-  case Op::FloorDiv: return floor_div(a, b, out, &rest);
-  case Op::Mod: return floor_div(a, b, &rest, out);
+  case Op::FloorDiv: return floor_div(a, b, out);
+  case Op::Mod: return floor_mod(a, b, out);
   case Op::Pow: return power(a, b, out);
   case Op::Min: *out = a < b ? a : b; return true;
   case Op::Max: *out = a > b ? a : b; return true;
@@ -150,7 +154,10 @@ bool evaluate(Call &call, const Value &v, int64_t *out) {
     if (!float_divmod(fa, fb, &q, &r)) return false;
     *out = as_bits(r);
     return true;
-  case Op::FPow: *out = as_bits(std::pow(fa, fb)); return true;
+  case Op::FPow:
+    q = std::pow(fa, fb);
+    *out = as_bits(q);
+    return std::isfinite(q) || !std::isfinite(fa) || !std::isfinite(fb);
   case Op::FMin: *out = fb < fa ? b : a; return true; // Python's min and max keep the first of equals
   case Op::FMax: *out = fb > fa ? b : a; return true;
   case Op::FEq: *out = fa == fb; return true;

@@ -1,0 +1,295 @@
+// Training: a forward and a backward Program as one autograd node.
+//
+// The forward returns [results of the user..., saved...]. Where gradients are recorded, the results that can have one get a
+// Node whose backward is native too: it hands [saved..., tangents...] to the backward Program. A backward that is itself
+// differentiated (create_graph), or that is being traced, goes to a Python function instead.
+#include "runner.h"
+
+#include <structmember.h>
+
+namespace runner {
+
+struct BackwardObject {
+  PyObject_HEAD
+  vectorcallfunc vectorcall;
+  ProgramObject *program;           // owned
+  PyObject *differentiable;         // owned: backward(node, grads) by differentiable ops
+  std::vector<int32_t> *gradients;  // the input that each output of the Program is the gradient of
+  int32_t n_inputs;
+};
+
+struct TrainingObject {
+  PyObject_HEAD
+  vectorcallfunc vectorcall;
+  ProgramObject *forward;           // owned
+  BackwardObject *backward;         // owned
+  PyObject *name;                   // owned: of the node
+  std::vector<int32_t> *results;    // the results of the user that get a gradient
+  int32_t n_results;                // how many results the user gets
+  PyObject *weakrefs;
+};
+
+static PyTypeObject *backward_type, *training_type;
+
+// ------------------------------------------------------------------------------------------------------------ backward
+// A gradient that nobody asked for: zeros of the output's sizes.
+static PyObject *zeros_of_output(const WeftNode *node, size_t output) {
+  const int64_t *p = node->layouts;
+  if (!p) return PyErr_Format(PyExc_SystemError, "a compiled node was recorded without sizes");
+  for (size_t i = 0; i < output; i++) p += 2 + p[1];
+  PyObject *t = api->empty((uint32_t)p[0] & (WEFT_WORD_DTYPE | WEFT_WORD_DEVICE), (int)p[1], p + 2, nullptr);
+  if (t && ((WeftTensor *)t)->numel)
+    memset(weft_data((WeftTensor *)t), 0, (size_t)(((WeftTensor *)t)->numel * weft_itemsize(WEFT_DTYPE(t))));
+  return t;
+}
+
+static bool all_plain(PyObject *grads) {
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(grads); i++) {
+    PyObject *g = PyTuple_GET_ITEM(grads, i);
+    if (g != Py_None && (!is_tensor(g) || WEFT_IS_TRACER(g))) return false;
+  }
+  return true;
+}
+
+// One entry an input: the gradients, None where there is none. Steals the references in `results`.
+static PyObject *distribute(const BackwardObject *self, const std::vector<PyObject *> &results) {
+  PyObject *out = PyTuple_New(self->n_inputs);
+  if (out)
+    for (int32_t i = 0; i < self->n_inputs; i++) PyTuple_SET_ITEM(out, i, Py_NewRef(Py_None));
+  for (size_t k = 0; k < results.size(); k++) {
+    if (!out) {
+      Py_DECREF(results[k]);
+      continue;
+    }
+    PyObject *old = PyTuple_GET_ITEM(out, (*self->gradients)[k]);
+    PyTuple_SET_ITEM(out, (*self->gradients)[k], results[k]);
+    Py_DECREF(old);
+  }
+  return out;
+}
+
+static PyObject *backward_call(PyObject *callable, PyObject *const *args, size_t nargsf, PyObject *names) {
+  BackwardObject *self = (BackwardObject *)callable;
+  if (PyVectorcall_NARGS(nargsf) != 2 || names || !PyObject_TypeCheck(args[0], api->node_type) || !PyTuple_Check(args[1])) {
+    PyErr_SetString(PyExc_TypeError, "backward(node, grads: tuple)");
+    return nullptr;
+  }
+  PyObject *node = args[0], *grads = args[1];
+  if ((*api->ambient() & (WEFT_AMBIENT_GRAD | WEFT_AMBIENT_LEVELS)) || !all_plain(grads))
+    return PyObject_Vectorcall(self->differentiable, args, 2, nullptr);
+  PyObject *saved = PyObject_GetAttrString(node, "saved");
+  if (!saved) return nullptr;
+  PyObject *kept = PyList_New(0), *out = nullptr;
+  std::vector<PyObject *> inputs;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(saved); i++) inputs.push_back(PyTuple_GET_ITEM(saved, i));
+  bool ok = kept != nullptr;
+  for (Py_ssize_t i = 0; ok && i < PyTuple_GET_SIZE(grads); i++) {
+    PyObject *g = PyTuple_GET_ITEM(grads, i);
+    if (g == Py_None) {
+      g = zeros_of_output((WeftNode *)node, (size_t)i);
+      ok = g && PyList_Append(kept, g) == 0;
+      Py_XDECREF(g);
+    }
+    inputs.push_back(g);
+  }
+  if (ok && inputs.size() != self->program->plan->inputs.size()) {
+    PyErr_Format(PyExc_SystemError, "a compiled backward takes %zu inputs, has %zu", self->program->plan->inputs.size(),
+                 inputs.size());
+    ok = false;
+  }
+  if (ok) {
+    std::vector<PyObject *> results(self->gradients->size());
+    if (run(self->program, inputs.data(), results.data(), kept)) out = distribute(self, results);
+  }
+  Py_XDECREF(kept);
+  Py_DECREF(saved);
+  return out;
+}
+
+static int backward_traverse(BackwardObject *self, visitproc visit, void *arg) {
+  Py_VISIT(Py_TYPE(self));
+  Py_VISIT((PyObject *)self->program);
+  Py_VISIT(self->differentiable);
+  return 0;
+}
+
+static int backward_clear(BackwardObject *self) {
+  Py_CLEAR(self->differentiable);
+  return 0;
+}
+
+static void backward_dealloc(BackwardObject *self) {
+  PyObject_GC_UnTrack(self);
+  backward_clear(self);
+  Py_XDECREF((PyObject *)self->program);
+  delete self->gradients;
+  PyTypeObject *type = Py_TYPE(self);
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
+static PyMemberDef backward_members[] = {
+    {"program", T_OBJECT, offsetof(BackwardObject, program), READONLY, "The backward Program."},
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(BackwardObject, vectorcall), READONLY, nullptr},
+    {}};
+static PyType_Slot backward_slots[] = {{Py_tp_call, (void *)PyVectorcall_Call},
+                                       {Py_tp_traverse, (void *)backward_traverse},
+                                       {Py_tp_clear, (void *)backward_clear},
+                                       {Py_tp_dealloc, (void *)backward_dealloc},
+                                       {Py_tp_members, (void *)backward_members},
+                                       {Py_tp_doc, (void *)"backward(node, grads) of a compiled graph."},
+                                       {0, nullptr}};
+static PyType_Spec backward_spec = {
+    "inductor._runner.Backward", sizeof(BackwardObject), 0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION, backward_slots};
+
+// ------------------------------------------------------------------------------------------------------------- forward
+static bool record(TrainingObject *self, PyObject *const *args, size_t n_args, PyObject **results, size_t n_outputs) {
+  size_t n_saved = n_outputs - (size_t)self->n_results;
+  PyObject *saved = PyTuple_New((Py_ssize_t)n_saved);
+  if (!saved) return false;
+  for (size_t i = 0; i < n_saved; i++) PyTuple_SET_ITEM(saved, (Py_ssize_t)i, Py_NewRef(results[(size_t)self->n_results + i]));
+  PyObject *small[16];
+  size_t n = self->results->size();
+  PyObject **outputs = n <= 16 ? small : (PyObject **)PyMem_Malloc(n * sizeof(PyObject *));
+  if (!outputs) {
+    Py_DECREF(saved);
+    return PyErr_NoMemory(), false;
+  }
+  for (size_t i = 0; i < n; i++) outputs[i] = results[(*self->results)[i]];
+  int rc = api->record(self->name, (PyObject *)self->backward, args, (Py_ssize_t)n_args, outputs, (Py_ssize_t)n, saved);
+  if (outputs != small) PyMem_Free(outputs);
+  Py_DECREF(saved);
+  return rc == 0;
+}
+
+static PyObject *training_call(PyObject *callable, PyObject *const *args, size_t nargsf, PyObject *names) {
+  TrainingObject *self = (TrainingObject *)callable;
+  const Plan &plan = *self->forward->plan;
+  size_t n = (size_t)PyVectorcall_NARGS(nargsf), n_outputs = plan.outputs.size();
+  if (n != plan.inputs.size() || (names && PyTuple_GET_SIZE(names))) {
+    PyErr_Format(PyExc_TypeError, "the compiled graph takes %zu positional inputs, %zu given", plan.inputs.size(), n);
+    return nullptr;
+  }
+  PyObject *small[128];
+  PyObject **results = n_outputs <= 128 ? small : (PyObject **)PyMem_Malloc(n_outputs * sizeof(PyObject *));
+  if (!results) return PyErr_NoMemory();
+  PyObject *out = nullptr;
+  if (run(self->forward, const_cast<PyObject **>(args), results, nullptr)) {
+    bool wanted = *api->ambient() & WEFT_AMBIENT_GRAD;
+    if (!wanted || record(self, args, n, results, n_outputs)) out = PyTuple_New(self->n_results);
+    for (size_t i = 0; i < n_outputs; i++) {
+      if (out && i < (size_t)self->n_results)
+        PyTuple_SET_ITEM(out, (Py_ssize_t)i, results[i]);
+      else
+        Py_DECREF(results[i]);
+    }
+  }
+  if (results != small) PyMem_Free(results);
+  return out;
+}
+
+static bool read_indices(PyObject *sequence, size_t limit, std::vector<int32_t> &out) {
+  PyObject *items = PySequence_Fast(sequence, "expected a sequence of indices");
+  if (!items) return false;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items); i++) {
+    long x = PyLong_AsLong(PySequence_Fast_GET_ITEM(items, i));
+    if (x < 0 || (size_t)x >= limit) {
+      if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "Training: an index is out of range");
+      Py_DECREF(items);
+      return false;
+    }
+    out.push_back((int32_t)x);
+  }
+  Py_DECREF(items);
+  return true;
+}
+
+static PyObject *training_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
+  static const char *names[] = {"forward", "backward", "n_results", "results", "gradients", "differentiable", "name", nullptr};
+  PyObject *forward, *backward, *results, *gradients, *differentiable, *name = nullptr;
+  int n_results;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!iOOO|U", const_cast<char **>(names), program_type, &forward, program_type,
+                                   &backward, &n_results, &results, &gradients, &differentiable, &name))
+    return nullptr;
+  const Plan &f = *((ProgramObject *)forward)->plan, &b = *((ProgramObject *)backward)->plan;
+  auto wanted = std::make_unique<std::vector<int32_t>>(), targets = std::make_unique<std::vector<int32_t>>();
+  if (!read_indices(results, (size_t)(n_results > 0 ? n_results : 0), *wanted) || !read_indices(gradients, f.inputs.size(), *targets))
+    return nullptr;
+  if (n_results < 0 || (size_t)n_results > f.outputs.size() || targets->size() != b.outputs.size() ||
+      b.inputs.size() != f.outputs.size() - (size_t)n_results + wanted->size()) {
+    PyErr_SetString(PyExc_ValueError, "Training: the forward and the backward Program do not fit");
+    return nullptr;
+  }
+  BackwardObject *node = PyObject_GC_New(BackwardObject, backward_type);
+  if (!node) return nullptr;
+  node->vectorcall = backward_call;
+  node->program = (ProgramObject *)Py_NewRef(backward);
+  node->differentiable = Py_NewRef(differentiable);
+  node->gradients = targets.release();
+  node->n_inputs = (int32_t)f.inputs.size();
+  PyObject_GC_Track((PyObject *)node);
+  PyObject *label = name ? Py_NewRef(name) : PyUnicode_InternFromString("CompiledBackward");
+  TrainingObject *self = label ? (TrainingObject *)type->tp_alloc(type, 0) : nullptr;
+  if (!self) {
+    Py_XDECREF(label);
+    Py_DECREF(node);
+    return nullptr;
+  }
+  self->vectorcall = training_call;
+  self->forward = (ProgramObject *)Py_NewRef(forward);
+  self->backward = node;
+  self->name = label;
+  self->results = wanted.release();
+  self->n_results = n_results;
+  return (PyObject *)self;
+}
+
+static int training_traverse(TrainingObject *self, visitproc visit, void *arg) {
+  Py_VISIT(Py_TYPE(self));
+  Py_VISIT((PyObject *)self->forward);
+  Py_VISIT((PyObject *)self->backward);
+  return 0;
+}
+
+static void training_dealloc(TrainingObject *self) {
+  PyObject_GC_UnTrack(self);
+  if (self->weakrefs) PyObject_ClearWeakRefs((PyObject *)self);
+  Py_XDECREF((PyObject *)self->forward);
+  Py_XDECREF((PyObject *)self->backward);
+  Py_XDECREF(self->name);
+  delete self->results;
+  PyTypeObject *type = Py_TYPE(self);
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
+static PyMemberDef training_members[] = {
+    {"forward", T_OBJECT, offsetof(TrainingObject, forward), READONLY, "The forward Program."},
+    {"backward", T_OBJECT, offsetof(TrainingObject, backward), READONLY, "The node's backward; its `.program` is the Program."},
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(TrainingObject, vectorcall), READONLY, nullptr},
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(TrainingObject, weakrefs), READONLY, nullptr},
+    {}};
+static PyType_Slot training_slots[] = {
+    {Py_tp_doc,
+     (void *)"Training(forward, backward, n_results, results, gradients, differentiable, name='CompiledBackward')\n\n"
+             "forward: Program -> [n_results results..., saved...]; backward: Program of [saved..., tangents...]\n"
+             "results: which results have a tangent; gradients: for each output of the backward, the input it belongs to\n"
+             "differentiable(node, grads) -> tuple: the backward by differentiable ops, for higher derivatives."},
+    {Py_tp_new, (void *)training_new},
+    {Py_tp_call, (void *)PyVectorcall_Call},
+    {Py_tp_traverse, (void *)training_traverse},
+    {Py_tp_dealloc, (void *)training_dealloc},
+    {Py_tp_members, (void *)training_members},
+    {0, nullptr}};
+static PyType_Spec training_spec = {"inductor._runner.Training", sizeof(TrainingObject), 0,
+                                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL, training_slots};
+
+bool add_training_type(PyObject *module) {
+  backward_type = (PyTypeObject *)PyType_FromSpec(&backward_spec);
+  training_type = (PyTypeObject *)PyType_FromSpec(&training_spec);
+  return backward_type && training_type && PyModule_AddObjectRef(module, "Backward", (PyObject *)backward_type) == 0 &&
+         PyModule_AddObjectRef(module, "Training", (PyObject *)training_type) == 0;
+}
+
+} // namespace runner

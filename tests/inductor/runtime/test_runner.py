@@ -212,10 +212,10 @@ def test_a_failing_program_gives_all_its_memory_back(b, library):
             program(w, index)
 
     fail()
-    before = _native.memory_stats()["allocated"]
+    before = _native.memory_stats()["allocated_bytes"]
     for _ in range(10):
         fail()
-    assert _native.memory_stats()["allocated"] == before
+    assert _native.memory_stats()["allocated_bytes"] == before
 
 
 def test_checks_on_sizes(b, library):
@@ -406,10 +406,10 @@ def test_nothing_leaks(b, library):
     p = _runner.Program(b.program(steps, [Output("buffer", out)], arena=256).to_data(), library)
     a = tensor(np.ones(64, np.float32))
     p(a)
-    before, references = _native.memory_stats()["allocated"], sys.getrefcount(a)
+    before, references = _native.memory_stats()["allocated_bytes"], sys.getrefcount(a)
     for _ in range(100):
         p(a)
-    assert _native.memory_stats()["allocated"] == before and sys.getrefcount(a) == references
+    assert _native.memory_stats()["allocated_bytes"] == before and sys.getrefcount(a) == references
     w = weakref.ref(p)
     del p
     gc.collect()

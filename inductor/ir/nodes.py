@@ -88,7 +88,7 @@ def load(buffer: str, index: Expr | int, dtype: str, where: tuple[Node, ...] = (
     An index that depends on data mentions the symbols of nodes: `where` lists those nodes.
     """
     index = as_expr(index)
-    where = tuple(w for w in where if w.symbol.value in index.free_symbols)
+    where = tuple(dict.fromkeys(w for w in where if w.symbol.value in index.free_symbols))
     return _node("load", dtype, where, (buffer, index), (index,))
 
 
@@ -109,7 +109,7 @@ def index(value: Expr | int | bool, dtype: str = "int64", where: tuple[Node, ...
     value = as_expr(value)
     if value.is_const:
         return const(value.value, dtype)
-    where = tuple(w for w in where if w.symbol.value in value.free_symbols)
+    where = tuple(dict.fromkeys(w for w in where if w.symbol.value in value.free_symbols))
     return _node("index", dtype, where, (value,), (value,))
 
 

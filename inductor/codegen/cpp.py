@@ -1,0 +1,93 @@
+"""C++ text of kernels: one function a nest, run over ranges of its outer loops, and one entry a kernel.
+
+A nest becomes `static void NAME_k(void *ctx, long begin, long end, long worker)` over a range of *units*: points of the
+outer loops, times blocks of the vector axis. The entry hands the units to `parallel_for` where that pays. What a unit
+computes, and in which order, depends on sizes alone, so results do not depend on threads.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from aten.symbolic.expr import Expr, as_expr, to_cpp
+from inductor.codegen import kernel as walk
+from inductor.codegen.cpp_loops import NestWriter
+from inductor.codegen.cpp_vector import Isa, native_isa, prelude
+from inductor.ir import scalar
+from inductor.ir.buffer import Buffer, Kernel
+from inductor.ir.loops import Accumulate
+from inductor.ir.nodes import walk as walk_nodes
+
+# Below this many additions a thread more does not pay for waking it.
+THREAD_WORK = 1 << 17
+
+
+@dataclass(frozen=True)
+class Source:
+    """A translation unit: its text, and the sections of vecmath.h that it needs."""
+
+    text: str
+
+
+def sections(kernels: list[Kernel]) -> frozenset[str]:
+    """The sections of vecmath.h that loop kernels use."""
+    needs = set()
+    for k in kernels:
+        for nest in k.body if isinstance(k.body, tuple) else ():
+            for n in walk_nodes(v for stage in nest.stages for v in walk.values_of(stage)):
+                if n.kind == "call":
+                    needs.update(scalar.table[n.name].needs.split())
+    return frozenset(needs)
+
+
+def render(kernels: list[Kernel], buffers: dict[str, Buffer], hints: dict[str, int] | None = None,
+           ranges: dict | None = None, isa: Isa | None = None) -> str:
+    """The translation unit of a Program: every kernel as an `extern "C"` function of the type WeftKernel.
+
+    `hints` are likely values of the graph's symbols, `ranges` what is known of them.
+    """
+    isa = isa or native_isa()
+    hints, ranges = hints or {}, ranges or {}
+    loops = [k for k in kernels if isinstance(k.body, tuple)]
+    parts = [prelude(sections(kernels))] if loops else []
+    templates = [k for k in kernels if not isinstance(k.body, tuple)]
+    for preamble in dict.fromkeys(k.body.preamble() for k in templates):
+        parts.insert(0, preamble)
+    for k in kernels:
+        parts.append(k.body.render(k) if k in templates else render_kernel(k, buffers, hints, ranges, isa))
+    return "\n".join(parts)
+
+
+def render_kernel(kernel: Kernel, buffers: dict[str, Buffer], hints: dict, ranges: dict, isa: Isa) -> str:
+    """One kernel; stands after the prelude."""
+    functions, calls = [], []
+    for k, nest in enumerate(kernel.body):
+        writer = NestWriter(kernel, nest, f"{kernel.name}_{k}", buffers, hints, ranges, isa)
+        functions.append(writer.function())
+        calls += writer.launch()
+    comments = [f"// {line}" for line in kernel.lines]
+    head = (f'extern "C" long {kernel.name}(void *const *buffers, const long *symbols, const WeftKernelRuntime *runtime) {{')
+    symbols = symbol_lines(kernel, "symbols")
+    return "\n".join([*comments, *functions, head, "  w_frame frame = {buffers, symbols, runtime, 0, 0};",
+                      *(f"  {line}" for line in symbols), *(f"  {line}" for line in calls), "  return frame.failed;", "}", ""])
+
+
+def symbol_lines(kernel: Kernel, source: str) -> list[str]:
+    """Declarations of the kernel's symbols."""
+    lines = []
+    for k, s in enumerate(kernel.symbols):
+        if s.kind == "float":
+            lines.append(f"double {s.value}; __builtin_memcpy(&{s.value}, {source} + {k}, 8); (void){s.value};")
+        else:
+            lines.append(f"const long {s.value} = {source}[{k}]; (void){s.value};")
+    return lines
+
+
+def is_sequential(nest) -> bool:
+    """Whether units must run in order in one thread: they add to the same elements."""
+    return any(isinstance(s, Accumulate) for s in nest.statements)
+
+
+def expr_text(e: Expr | int, ranges: dict, names: dict | None = None) -> str:
+    """C++ text of an integer expression."""
+    return to_cpp(as_expr(e), ranges, names)

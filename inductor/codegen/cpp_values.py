@@ -1,0 +1,189 @@
+"""Values in C++: a variable of L lanes for every node, addresses, and indices that differ by lane."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from aten.symbolic.expr import Expr, as_expr, to_cpp
+from inductor.codegen.cpp_vector import COMPUTED, literal, vector
+from inductor.codegen.kernel import Plan, Scope, Walk, fits_int32
+from inductor.ir import scalar
+from inductor.ir.buffer import Kernel
+from inductor.ir.index import coefficient
+from inductor.ir.nodes import Node
+
+
+class ValueWriter(Walk):
+    """Writes nodes as `const auto tK = …;`. All values have L lanes; a value that is the same in all is splat."""
+
+    def __init__(self, kernel: Kernel, plan: Plan, ranges: dict):
+        super().__init__(plan, ranges)
+        self.kernel = kernel
+        self.touched: set[str] = set()
+        self.column_results: dict[str, str] = {}
+        self.named_rows: dict[str, str] = {}
+
+    def expr(self, e: Expr | int, names: dict[str, str] | None = None) -> str:
+        """C++ text of an integer expression."""
+        return to_cpp(self.simplified(as_expr(e)), self.ranges, names)
+
+    def address(self, index: Expr, names: dict[str, str] | None = None) -> str:
+        return f"({to_cpp(index, self.ranges, names)})"
+
+    def argument(self, buffer: str) -> int:
+        """The position of a buffer among the kernel's arguments."""
+        self.touched.add(buffer)
+        return self.kernel.args.index(buffer)
+
+    def define(self, scope: Scope, text: str) -> str:
+        name = self.fresh()
+        scope.lines.append(f"const auto {name} = {text};")
+        return name
+
+    # ---- leaves
+
+    def write_const(self, n: Node, scope: Scope) -> str:
+        return f"w_splat<{vector(n.dtype)}>({literal(n.value, n.dtype)})"
+
+    def write_row(self, n: Node, scope: Scope) -> str:
+        if n.name in self.named_rows:
+            return self.named_rows[n.name]
+        return self.column_results.get(n.name, n.name)
+
+    def write_kept(self, n: Node, scope: Scope) -> str:
+        return self.define(scope, f"w_read<{COMPUTED[n.dtype]}, L>({n.name} + at, w_all{{}})")
+
+    def indirect(self, where: Iterable[Node]) -> dict[str, str] | None:
+        """What the symbols of nodes in an index are called, as scalars; None if a lane has its own."""
+        names = {}
+        for w in where:
+            name = self.emit(w)
+            if self.varies(w):
+                names = None
+            elif names is not None:
+                names[w.symbol.value] = f"{name}[0]"
+        return names
+
+    def write_load(self, n: Node, scope: Scope) -> str:
+        b = f"b{self.argument(n.buffer)}"
+        index = self.simplified(n.index)
+        names = self.indirect(n.args)
+        v = self.plan.axis.name
+        if names is not None:
+            step = coefficient(index, v)
+            at = f"{b} + {self.address(index, names)}"
+            if v not in index.free_symbols:
+                return self.define(scope, f"w_load1<L>({at})")
+            if step is not None and step.is_const and step.value == 1:
+                return self.define(scope, f"w_load<L>({at}, {scope.lanes})")
+            if step is not None:
+                return self.define(scope, f"w_gather<L>({at}, {self.expr(step)}, {scope.lanes})")
+        return self.define(scope, f"w_gather_at<L>({b}, {self.vector_index(index, n.args)}, {scope.lanes})")
+
+    def write_index(self, n: Node, scope: Scope) -> str:
+        e = self.simplified(n.index)
+        names = self.indirect(n.args)
+        if names is not None and self.plan.axis.name not in e.free_symbols:
+            text = to_cpp(e, self.ranges, names)
+            if e.kind == "bool":
+                return self.define(scope, f"w_splat<{vector('bool')}>(-(int)({text}))")
+            return self.define(scope, f"w_splat<{vector(n.dtype)}>(({COMPUTED[n.dtype]})({text}))")
+        text = self.vector_index(e, n.args)
+        if e.kind == "bool":
+            return self.define(scope, f"w_mask({text})")
+        return self.define(scope, f"w_cast<{COMPUTED[n.dtype]}>({text})")
+
+    # ---- indices that differ by lane
+
+    def vector_index(self, e: Expr, where: Iterable[Node] = ()) -> str:
+        """Text of a vector of `e` in the lanes: 64-bit, or 32-bit where all its parts are known to fit."""
+        lanes = {w.symbol.value: self.emit(w) for w in where}
+        uniform = {w.symbol.value: f"{self.emit(w)}[0]" for w in where if not self.varies(w)}
+        varying = {w.symbol.value for w in where if self.varies(w)} | {self.plan.axis.name}
+        narrow = e.kind == "bool" and not lanes and all(
+            a.kind == "int" and fits_int32(a, self.ranges) for a in _parts(e) if a.kind == "int")
+        T = "int" if narrow else "long"
+
+        def part(x: Expr) -> str:
+            if not varying & x.free_symbols:
+                text = to_cpp(x, self.ranges, uniform)
+                if x.kind == "bool":
+                    return f"w_splat<w_vec<{T}, L>>(-({T})({text}))"
+                return f"w_splat<w_vec<{T}, L>>(({T})({text}))"
+            if x.op == "sym":
+                if x.value in lanes:
+                    return f"w_cast<{T}>({lanes[x.value]})"
+                return f"(w_splat<w_vec<{T}, L>>(({T}){x.value}) + w_iota<{T}, L>())"
+            args = [part(a) for a in x.args]
+            if x.op in _INFIX:
+                return "(" + f" {_INFIX[x.op]} ".join(args) + ")"
+            if x.op in _CALLS:
+                out = args[0]
+                for a in args[1:]:
+                    out = f"{_CALLS[x.op]}({out}, {a})"
+                return out
+            if x.op == "where":
+                return f"({args[0]} ? {args[1]} : {args[2]})"
+            if x.op == "not":
+                return f"(~{args[0]})"
+            raise NotImplementedError(f"index {x} by lane")
+
+        return part(e)
+
+    # ---- functions
+
+    def write_call(self, n: Node, scope: Scope) -> str:
+        args = [self.emit(a) for a in n.args]
+        first = n.args[0].dtype
+        text = scalar.table[n.name].cpp(n.args[1].dtype if n.name == "where" else first)
+        text = text.format(*args, V=vector(n.dtype), T=COMPUTED[n.dtype], A=vector(first))
+        return self.define(scope, text)
+
+    def write_checked(self, n: Node, scope: Scope) -> str:
+        kind, size, check = n.fields
+        value = self.emit(n.args[0])
+        row = self.kernel.checks.index(check)
+        uniform = not self.varies(n)
+        if kind == "bounds":
+            limit = f"(long)({self.expr(size)})"
+            bad = f"w_mask(({value} < 0) | ({value} >= {limit}))"
+        else:
+            limit, bad = "0", f"w_mask({value} == 0)"
+        lanes = "w_all{}" if uniform else scope.lanes
+        lane = self.fresh("bad")
+        scope.lines += [f"if (const unsigned {lane} = w_only({lanes}, {bad}).m)",
+                        f"  return w_fail(frame, {row}, {value}[__builtin_ctz({lane})], {limit});"]
+        if kind == "bounds" or uniform:
+            return value
+        return self.define(scope, f"w_keep({lanes}, {value}, w_splat<{vector(n.dtype)}>(1))")
+
+    def write_masked(self, n: Node, scope: Scope) -> str:
+        condition, value, other = n.args
+        c, o = self.emit(condition), self.emit(other)
+        name, lanes = self.fresh(), self.fresh("n")
+        uniform = not self.varies(condition)
+        block = Scope(frozenset(), lanes=scope.lanes if uniform else lanes, guard=True)
+        self.scopes.append(block)
+        v = self.emit(value)
+        self.scopes.pop()
+        lines = ["  " + line for line in block.lines]
+        scope.lines.append(f"{vector(n.dtype)} {name} = {o};")
+        if uniform:
+            scope.lines += [f"if ({c}[0]) {{", *lines, f"  {name} = {v};", "}"]
+        else:
+            scope.lines += [f"if (const w_some {lanes} = w_only({scope.lanes}, {c}); {lanes}.m) {{", *lines,
+                            f"  {name} = {self.select(c, v, name, n.dtype)};", "}"]
+        return name
+
+    def select(self, c: str, a: str, b: str, dtype: str) -> str:
+        return scalar.table["where"].cpp(dtype).format(c, a, b)
+
+
+_INFIX = {"add": "+", "sub": "-", "mul": "*", "eq": "==", "le": "<=", "lt": "<", "and": "&", "or": "|"}
+_CALLS = {"floordiv": "w_vfloordiv", "mod": "w_remainder", "min": "w_imin", "max": "w_imax"}
+
+
+def _parts(e: Expr) -> list[Expr]:
+    from aten.symbolic.expr import walk
+
+    return walk(e)

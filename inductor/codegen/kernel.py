@@ -1,0 +1,240 @@
+"""What every code generator decides about a nest before it writes a line, and the walk over values that all share.
+
+`plan` picks the axis along which vectors (or blocks) run and with it the mode:
+
+    point    no reduced dims: vectors run along one of the dims
+    row      vectors run along a reduced dim; what is reduced is combined across lanes at the end of a row
+    column   vectors run along a kept dim; every lane reduces its own column
+
+`Walk` turns nodes into named values once each, at the outermost loop at which they are known.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from aten.symbolic.expr import Expr, bounds, evaluate, prod_, simplify
+from inductor.ir import scalar
+from inductor.ir.buffer import ITEMSIZE, Buffer
+from inductor.ir.index import coefficient
+from inductor.ir.loops import Accumulate, Dim, Nest, Reduce, Running, Stage, Store
+from inductor.ir.nodes import Node, loads, walk
+
+SMALL = 1 << 31
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a nest runs: see the module. `outer` are the kept dims but the vector axis, `serial` the reduced ones."""
+
+    nest: Nest
+    mode: str
+    axis: Dim
+    outer: tuple[Dim, ...]
+    serial: tuple[Dim, ...]
+
+
+def values_of(stage: Stage) -> list[Node]:
+    """The roots of a stage: what its statements compute, and what their addresses depend on."""
+    out = []
+    for s in stage.body:
+        out.append(s.value)
+        if isinstance(s, Accumulate):
+            out.extend(s.where)
+    return out
+
+
+def accesses(nest: Nest, inner_only: bool = False) -> list[tuple[str, Expr]]:
+    """(buffer, index) of every load and store of the nest, or of its inner stages."""
+    out = []
+    for stage in nest.stages:
+        if inner_only and not stage.inner:
+            continue
+        out += [(n.buffer, n.index) for n in loads(values_of(stage))]
+        out += [(s.buffer, s.index) for s in stage.body if isinstance(s, (Store, Accumulate))]
+    return out
+
+
+def axis_scores(nest: Nest, buffers: dict[str, Buffer]) -> dict[str, float]:
+    """For every dim, the bytes an element that would be read or written contiguously if vectors ran along it."""
+    wide = bool(nest.reduced)
+    scores = dict.fromkeys((d.name for d in nest.dims), 0.0)
+    seen = set()
+    for stage in nest.stages:
+        if wide and not stage.inner:
+            continue
+        for n in loads(values_of(stage)):
+            if (n.buffer, n.index) not in seen:
+                seen.add((n.buffer, n.index))
+                _score(scores, n.index, ITEMSIZE[buffers[n.buffer].dtype] if n.buffer in buffers else 4)
+        for s in stage.body:
+            if isinstance(s, (Store, Accumulate)):
+                _score(scores, s.index, 1.5 * ITEMSIZE[s.dtype])
+    return scores
+
+
+def _score(scores: dict[str, float], index: Expr, size: float) -> None:
+    for name in scores:
+        step = coefficient(index, name)
+        if step is not None and step.is_const and step.value == 1:
+            scores[name] += size
+
+
+def plan(nest: Nest, buffers: dict[str, Buffer], hints: dict[str, int]) -> Plan:
+    """The mode and axis of a nest. `hints` are likely values of the symbols: they choose, they never decide results."""
+    scores = axis_scores(nest, buffers)
+    several = sum(1 for stage in nest.stages if stage.inner) > 1
+    candidates = [d for d in nest.dims if not several or d.reduced]
+    position = {d.name: k for k, d in enumerate(nest.dims)}
+
+    def worth(d: Dim):
+        length = evaluate(d.size, hints) if d.size.free_symbols <= hints.keys() else 64
+        short = length < 4
+        return (not short, scores[d.name], position[d.name])
+
+    axis = max(candidates, key=worth)
+    mode = "point" if not nest.reduced else "row" if axis.reduced else "column"
+    outer = tuple(d for d in nest.kept if d is not axis)
+    serial = tuple(d for d in nest.reduced if d is not axis)
+    return Plan(nest, mode, axis, _by_stride(nest, outer), serial)
+
+
+def _by_stride(nest: Nest, dims: tuple[Dim, ...]) -> tuple[Dim, ...]:
+    """Outer loops in the order of the strides of the first store, largest first, where those are numbers."""
+    stores = [s for s in nest.statements if isinstance(s, Store)]
+    if not stores or len(dims) < 2:
+        return dims
+    steps = [coefficient(stores[0].index, d.name) for d in dims]
+    if any(s is None or not s.is_const for s in steps):
+        return dims
+    order = sorted(range(len(dims)), key=lambda k: -steps[k].value)
+    return tuple(dims[k] for k in order)
+
+
+def extent(dims: tuple[Dim, ...]) -> Expr:
+    """The number of points of a domain."""
+    return prod_(d.size for d in dims)
+
+
+def fits_int32(e: Expr, ranges: dict) -> bool:
+    """Whether every value of `e` is known to fit 32 bits."""
+    lo, hi = bounds(e, ranges)
+    return -SMALL <= lo and hi < SMALL
+
+
+def work_of(nest: Nest) -> int:
+    """About how many additions one point of the domain takes."""
+    total = 0
+    for stage in nest.stages:
+        if stage.inner or not nest.reduced:
+            total += sum(scalar.cost(n) for n in walk(values_of(stage))) + len(stage.body)
+    return total
+
+
+# ------------------------------------------------------------------------------------------------------------- walk
+
+
+@dataclass
+class Scope:
+    """One loop body being written: the loop variables it binds, its lines so far, and the values named in them."""
+
+    variables: frozenset[str]
+    lines: list[str] = field(default_factory=list)
+    names: dict[Node, str] = field(default_factory=dict)
+    lanes: str = "n"  # text: which lanes exist
+    guard: bool = False  # a block that runs under a condition: nothing is moved out of it
+
+
+class Walk:
+    """Names the value of nodes, each once, in the scope of the outermost loop that knows it.
+
+    A generator derives from it and writes the lines: `write_<kind>(node, scope) -> text`. `ranges` bound the symbols.
+    """
+
+    def __init__(self, plan: Plan, ranges: dict):
+        self.plan = plan
+        self.ranges = {**ranges, **plan.nest.ranges}
+        self.scopes: list[Scope] = [Scope(frozenset())]
+        self.rows: dict[str, int] = {}  # rows and kept values: the number of the scope that knows them
+        self.counter = 0
+        self._level: dict[Node, int] = {}
+        self._varies: dict[Node, bool] = {}
+
+    # ---- where a value belongs
+
+    def level(self, n: Node) -> int:
+        """The number of the outermost open scope in which `n` is known."""
+        known = self._level.get(n)
+        if known is None:
+            known = max((self.level(a) for a in n.args), default=0)
+            if n.kind in ("row", "kept"):
+                known = self.rows[n.name]
+            for k, scope in enumerate(self.scopes):
+                if k > known and n.symbols & scope.variables:
+                    known = k
+            self._level[n] = known
+        return known
+
+    def varies(self, n: Node) -> bool:
+        """Whether lanes of `n` differ."""
+        known = self._varies.get(n)
+        if known is None:
+            known = (
+                self.plan.axis.name in n.symbols
+                or n.kind == "kept"
+                or (n.kind == "row" and (self.plan.mode == "column" or n.name in self.running))
+                or any(self.varies(a) for a in n.args)
+            )
+            self._varies[n] = known
+        return known
+
+    @property
+    def running(self) -> set[str]:
+        return {s.name for s in self.plan.nest.statements if isinstance(s, Running)}
+
+    def open(self, variables) -> Scope:
+        """A new innermost scope."""
+        self._level.clear()
+        self.scopes.append(Scope(frozenset(variables)))
+        return self.scopes[-1]
+
+    def close(self) -> Scope:
+        """End the innermost scope."""
+        self._level.clear()
+        return self.scopes.pop()
+
+    # ---- names
+
+    def fresh(self, prefix: str = "t") -> str:
+        self.counter += 1
+        return f"{prefix}{self.counter}"
+
+    def emit(self, n: Node) -> str:
+        """The name of the value of `n`, writing what it takes."""
+        known = self.find(n)
+        if known is not None:
+            return known
+        scope = self.home(n)
+        text = getattr(self, "write_" + n.kind)(n, scope)
+        scope.names[n] = text
+        return text
+
+    def find(self, n: Node) -> str | None:
+        for scope in reversed(self.scopes):
+            if n in scope.names:
+                return scope.names[n]
+        return None
+
+    def home(self, n: Node) -> Scope:
+        """The scope in which `n` is to be written."""
+        last = self.scopes[-1]
+        if last.guard:
+            return last
+        return self.scopes[min(self.level(n), len(self.scopes) - 1)]
+
+    def simplified(self, e: Expr) -> Expr:
+        return simplify(e, self.ranges)
+
+
+def reductions_of(stage: Stage) -> list[Reduce]:
+    return [s for s in stage.body if isinstance(s, Reduce)]

@@ -1,0 +1,333 @@
+// vector.h: what generated kernels use beside vecmath.h: lanes in memory and in registers. Header-free; pasted.
+//
+// A vector has L lanes of one computed type; a bool is an int lane, 0 or -1. Half types exist in memory only. The last
+// argument of loads and stores says which lanes exist: w_all, or w_some with one bit a lane; the others read as 0.
+#ifndef WEFT_KERNEL_RUNTIME
+#define WEFT_KERNEL_RUNTIME
+typedef struct WeftErrorRecord { long check, value, bound; } WeftErrorRecord;
+typedef struct WeftKernelRuntime {
+  void (*parallel_for)(long n, long grain, void (*body)(void *ctx, long begin, long end, long worker), void *ctx);
+  void *(*scratch)(long worker, long bytes);
+  long num_threads;
+  WeftErrorRecord *error;
+} WeftKernelRuntime;
+#endif
+#define W_INLINE static inline __attribute__((always_inline))
+typedef long w_i64;
+struct w_b8 { unsigned char x; };     // bool
+struct w_bf16 { unsigned short x; };
+struct w_f16 { unsigned short x; };
+struct w_frame {
+  void *const *buffers;
+  const long *symbols;
+  const WeftKernelRuntime *runtime;
+  void *shared;  // memory of the whole nest: partial results
+  long failed;   // 1 + index of the check that failed
+};
+static void w_fail(w_frame *f, long check, long value, long bound) {
+  if (__atomic_exchange_n(&f->failed, check + 1, __ATOMIC_RELAXED) == 0 && f->runtime->error)
+    *f->runtime->error = WeftErrorRecord{check, value, bound};
+}
+
+template <class T, int L> struct w_types {
+  typedef T V __attribute__((vector_size(L * sizeof(T))));
+  typedef T U __attribute__((vector_size(L * sizeof(T)), aligned(sizeof(T)), may_alias));
+};
+template <class T, int L> using w_vec = typename w_types<T, L>::V;
+template <class V> using w_elem = __typeof__((*(V *)0)[0]);
+template <class V> constexpr int w_lanes = sizeof(V) / sizeof(w_elem<V>);
+template <class V> using w_bools = w_vec<int, w_lanes<V>>;
+template <class V, class X> W_INLINE V w_splat(X x) { return (w_elem<V>)x - V{}; }
+template <class M> W_INLINE w_bools<M> w_mask(M m) { return __builtin_convertvector(m, w_bools<M>); }
+template <class M, class V> W_INLINE V w_select(M m, V a, V b) {
+  return __builtin_convertvector(m, vm_mask<V>) ? a : b;
+}
+template <class T, class V> W_INLINE w_vec<T, w_lanes<V>> w_cast(V v) {
+  return __builtin_convertvector(v, w_vec<T, w_lanes<V>>);
+}
+template <class T, class M> W_INLINE w_vec<T, w_lanes<M>> w_from_mask(M m) {
+  return __builtin_convertvector(m & 1, w_vec<T, w_lanes<M>>);
+}
+template <class T, int... K> struct w_pack { static constexpr w_vec<T, sizeof...(K)> iota = {(T)K...}; };
+template <class T, int L, int... K> W_INLINE w_vec<T, L> w_iota_(w_pack<T, K...>) { return w_vec<T, L>{(T)K...}; }
+#ifdef __clang__
+template <class T, T... K> using w_pack_of = w_pack<T, (int)K...>;
+template <class T, int L> W_INLINE w_vec<T, L> w_iota() { return w_iota_<T, L>(__make_integer_seq<w_pack_of, T, L>{}); }
+#else
+template <class T, int L> W_INLINE w_vec<T, L> w_iota() { return w_iota_<T, L>(w_pack<T, __integer_pack(L)...>{}); }
+#endif
+
+// ---------------------------------------------------------------------------------------------------- which lanes
+struct w_all {};
+struct w_some { unsigned m; };
+W_INLINE w_some w_tail(long n) { return w_some{(1u << n) - 1}; }
+template <class M> W_INLINE unsigned w_bits(M m) {  // one bit a lane
+#ifdef __AVX512DQ__
+  if constexpr (sizeof(M) == 64) return (unsigned short)__builtin_ia32_cvtd2mask512((w_vec<int, 16>)m);
+#endif
+#ifdef __AVX512VL__
+  if constexpr (sizeof(M) == 32) return (unsigned char)__builtin_ia32_cvtd2mask256((w_vec<int, 8>)m);
+#elif defined(__AVX__)
+  if constexpr (sizeof(M) == 32) return __builtin_ia32_movmskps256((w_vec<float, 8>)m);
+#endif
+  unsigned r = 0;
+  for (int k = 0; k < w_lanes<M>; k++) r |= (m[k] & 1u) << k;
+  return r;
+}
+template <class M> W_INLINE M w_lane_mask(unsigned bits) {
+  return M{} - (M)(((w_splat<M>(bits) >> w_iota<int, w_lanes<M>>()) & 1) != 0 ? M{} + 1 : M{});
+}
+template <class M> W_INLINE w_some w_only(w_all, M m) { return w_some{w_bits(m)}; }
+template <class M> W_INLINE w_some w_only(w_some n, M m) { return w_some{n.m & w_bits(m)}; }
+template <class V> W_INLINE V w_keep(w_all, V v, V) { return v; }
+template <class V> W_INLINE V w_keep(w_some n, V v, V other) { return w_select(w_lane_mask<w_bools<V>>(n.m), v, other); }
+template <int L> W_INLINE bool w_full(w_all) { return true; }
+template <int L> W_INLINE bool w_full(w_some n) { return n.m == (unsigned)((1ul << L) - 1); }
+
+// ---------------------------------------------------------------------------------------------------- memory types
+template <class T> struct w_mem {
+  typedef T raw;
+  template <class R> W_INLINE R up(R r) { return r; }
+  template <class V> W_INLINE V down(V v) { return v; }
+};
+template <> struct w_mem<w_b8> {
+  typedef unsigned char raw;
+  template <class R> W_INLINE w_bools<R> up(R r) { return w_mask(__builtin_convertvector(r, w_bools<R>) != 0); }
+  template <class M> W_INLINE w_vec<unsigned char, w_lanes<M>> down(M m) { return w_from_mask<unsigned char>(m); }
+};
+template <> struct w_mem<w_bf16> {
+  typedef unsigned short raw;
+  template <class R> W_INLINE w_vec<float, w_lanes<R>> up(R r) {
+    typedef w_vec<unsigned, w_lanes<R>> I;
+    return (w_vec<float, w_lanes<R>>)(__builtin_convertvector(r, I) << 16);
+  }
+  template <class V> W_INLINE w_vec<unsigned short, w_lanes<V>> down(V v) {  // to nearest, ties to even
+    typedef w_vec<unsigned, w_lanes<V>> I;
+    const I b = (I)v, r = (b + 0x7fff + ((b >> 16) & 1)) >> 16;
+    return __builtin_convertvector((I)(v != v ? (b >> 16) | 0x40 : r), w_vec<unsigned short, w_lanes<V>>);
+  }
+};
+template <> struct w_mem<w_f16> {
+  typedef unsigned short raw;
+  template <class R> W_INLINE w_vec<float, w_lanes<R>> up(R r) {
+    typedef w_vec<unsigned, w_lanes<R>> I;
+    typedef w_vec<float, w_lanes<R>> V;
+    const I h = __builtin_convertvector(r, I), shifted = (h & 0x7fff) << 13;
+    const I scaled = (I)((V)shifted * 0x1p112f);  // exact, denormals included
+    return (V)(((h & 0x7c00) == 0x7c00 ? shifted | 0x7f800000 : scaled) | ((h & 0x8000) << 16));
+  }
+  template <class V> W_INLINE w_vec<unsigned short, w_lanes<V>> down(V v) {  // to nearest, ties to even
+    typedef w_vec<unsigned, w_lanes<V>> I;
+    const I b = (I)v, sign = (b >> 16) & 0x8000, u = b & 0x7fffffff;
+    const I normal = (u + 0xc8000fff + ((u >> 13) & 1)) >> 13;
+    const I denormal = (I)((V)u + 0.5f) - 0x3f000000;
+    const I special = u > 0x7f800000 ? I{} + 0x7e00 : I{} + 0x7c00;
+    const I r = u >= 0x47800000 ? special : u < 0x38800000 ? denormal : normal;
+    return __builtin_convertvector(r | sign, w_vec<unsigned short, w_lanes<V>>);
+  }
+};
+template <class T> using w_raw = typename w_mem<T>::raw;
+template <class T, class V> W_INLINE V w_round(V v) { return w_mem<T>::up(w_mem<T>::down(v)); }
+
+// ---------------------------------------------------------------------------------------------------- loads, stores
+template <class R, int L> W_INLINE w_vec<R, L> w_read(const void *p, w_all) { return *(const typename w_types<R, L>::U *)p; }
+template <class R, int L> W_INLINE w_vec<R, L> w_read(const void *p, w_some n) {
+  typedef w_vec<R, L> V;
+#ifdef __AVX512VL__
+  if constexpr (sizeof(R) == 4 && L == 16) return (V)__builtin_ia32_loadups512_mask((const float *)p, f32x16{}, n.m);
+  if constexpr (sizeof(R) == 4 && L == 8) return (V)__builtin_ia32_loadups256_mask((const float *)p, f32x8{}, n.m);
+  if constexpr (sizeof(R) == 8 && L == 8) return (V)__builtin_ia32_loadupd512_mask((const double *)p, f64x8{}, n.m);
+  if constexpr (sizeof(R) == 8 && L == 4) return (V)__builtin_ia32_loadupd256_mask((const double *)p, f64x4{}, n.m);
+#endif
+  V v{};
+  for (int k = 0; k < L; k++)
+    if (n.m >> k & 1) v[k] = ((const R *)p)[k];
+  return v;
+}
+template <class V> W_INLINE void w_write(void *p, V v, w_all) { *(typename w_types<w_elem<V>, w_lanes<V>>::U *)p = v; }
+template <class V> W_INLINE void w_write(void *p, V v, w_some n) {
+  constexpr int L = w_lanes<V>;
+  typedef w_elem<V> R;
+#ifdef __AVX512VL__
+  if constexpr (sizeof(R) == 4 && L == 16) return __builtin_ia32_storeups512_mask((float *)p, (f32x16)v, n.m);
+  if constexpr (sizeof(R) == 4 && L == 8) return __builtin_ia32_storeups256_mask((float *)p, (f32x8)v, n.m);
+  if constexpr (sizeof(R) == 8 && L == 8) return __builtin_ia32_storeupd512_mask((double *)p, (f64x8)v, n.m);
+  if constexpr (sizeof(R) == 8 && L == 4) return __builtin_ia32_storeupd256_mask((double *)p, (f64x4)v, n.m);
+#endif
+  for (int k = 0; k < L; k++)
+    if (n.m >> k & 1) ((R *)p)[k] = v[k];
+}
+template <int L, class T, class N> W_INLINE auto w_load(const T *p, N n) { return w_mem<T>::up(w_read<w_raw<T>, L>(p, n)); }
+template <int L, class T> W_INLINE auto w_load1(const T *p) {  // one element in every lane
+  return w_mem<T>::up(w_splat<w_vec<w_raw<T>, L>>(*(const w_raw<T> *)p));
+}
+template <int L, class T, class N> W_INLINE auto w_gather(const T *p, long stride, N n) {
+  w_vec<w_raw<T>, L> v{};
+  if (w_full<L>(n))
+    for (int k = 0; k < L; k++) v[k] = ((const w_raw<T> *)p)[k * stride];
+  else
+    for (int k = 0; k < L; k++)
+      if (w_only(n, w_bools<decltype(v)>{} - 1).m >> k & 1) v[k] = ((const w_raw<T> *)p)[k * stride];
+  return w_mem<T>::up(v);
+}
+template <int L, class T, class I, class N> W_INLINE auto w_gather_at(const T *p, I index, N n) {
+  w_vec<w_raw<T>, L> v{};
+  const unsigned m = w_only(n, w_bools<decltype(v)>{} - 1).m;
+  for (int k = 0; k < L; k++)
+    if (m >> k & 1) v[k] = ((const w_raw<T> *)p)[index[k]];
+  return w_mem<T>::up(v);
+}
+template <class T, class V, class N> W_INLINE void w_store(T *p, V v, N n) { w_write(p, w_mem<T>::down(v), n); }
+template <class T, class V> W_INLINE void w_store1(T *p, V v) { *(w_raw<T> *)p = w_mem<T>::down(v)[0]; }
+template <class T, class V, class N> W_INLINE void w_scatter(T *p, long stride, V v, N n) {
+  const auto r = w_mem<T>::down(v);
+  const unsigned m = w_only(n, w_bools<V>{} - 1).m;
+  for (int k = 0; k < w_lanes<V>; k++)
+    if (m >> k & 1) ((w_raw<T> *)p)[k * stride] = r[k];
+}
+template <class T, class V, class I, class N> W_INLINE void w_scatter_at(T *p, I index, V v, N n) {
+  const auto r = w_mem<T>::down(v);
+  const unsigned m = w_only(n, w_bools<V>{} - 1).m;
+  for (int k = 0; k < w_lanes<V>; k++)
+    if (m >> k & 1) ((w_raw<T> *)p)[index[k]] = r[k];
+}
+// Lanes in order, one after the other: equal indices add up.
+template <class T, class V, class I, class N> W_INLINE void w_accumulate_at(T *p, I index, V v, N n) {
+  const unsigned m = w_only(n, w_bools<V>{} - 1).m;
+  for (int k = 0; k < w_lanes<V>; k++)
+    if (m >> k & 1) w_store1(p + index[k], w_load1<w_lanes<V>>(p + index[k]) + w_splat<V>(v[k]));
+}
+
+// ---------------------------------------------------------------------------------------------------- scalar functions
+template <class V> W_INLINE V w_abs(V x) { return x < 0 ? -x : x; }
+template <class V> W_INLINE V w_sign(V x) { return __builtin_convertvector((x < 0) - (x > 0), V); }
+template <class V> W_INLINE V w_imax(V a, V b) { return b > a ? b : a; }
+template <class V> W_INLINE V w_imin(V a, V b) { return b < a ? b : a; }
+template <class V> W_INLINE V w_fmax(V a, V b) { return (a != a) | (b > a) ? b : a; }
+template <class V> W_INLINE V w_fmin(V a, V b) { return (a != a) | (b < a) ? b : a; }
+template <class V, class F> W_INLINE V w_each(V a, V b, F f) {
+  V r;
+  for (int k = 0; k < w_lanes<V>; k++) r[k] = f(a[k], b[k]);
+  return r;
+}
+// Integer division is total: by zero gives 0 (a check has stopped the kernel before it matters), MIN / -1 wraps.
+template <class V> W_INLINE V w_truncdiv(V a, V b) {
+  typedef w_elem<V> T;
+  return w_each(a, b, [](T x, T y) -> T { return y == 0 ? 0 : y == (T)-1 && (T)-1 < 0 ? (T)-x : x / y; });
+}
+template <class V> W_INLINE V w_floordiv(V a, V b) {
+  typedef w_elem<V> T;
+  if constexpr ((T)0.5 == (T)0) {
+    return w_each(a, b, [](T x, T y) -> T {
+      if (y == 0) return 0;
+      if (y == (T)-1 && (T)-1 < 0) return (T)-x;
+      return x / y - (x % y != 0 && (x < 0) != (y < 0));
+    });
+  } else {  // Python's, as PyTorch's floor_divide: from fmod, so that a - b * q is exact where it can be
+    return w_each(a, b, [](T x, T y) -> T {
+      if (y == 0) return x / y;
+      const T m = __builtin_fmod(x, y);
+      T q = (x - m) / y;
+      if (m != 0 && (y < 0) != (m < 0)) q -= 1;
+      if (q == 0) return __builtin_copysign((T)0, x / y);
+      const T f = __builtin_floor(q);
+      return q - f > (T)0.5 ? f + 1 : f;
+    });
+  }
+}
+template <class V> W_INLINE V w_fmod(V a, V b) {
+  typedef w_elem<V> T;
+  return w_each(a, b, [](T x, T y) -> T { return y == 0 || (y == (T)-1 && (T)-1 < 0) ? 0 : x % y; });
+}
+template <class V> W_INLINE V w_remainder(V a, V b) {
+  typedef w_elem<V> T;
+  if constexpr ((T)0.5 == (T)0) {
+    return w_each(a, b, [](T x, T y) -> T {
+      if (y == 0 || (y == (T)-1 && (T)-1 < 0)) return 0;
+      const T r = x % y;
+      return r != 0 && (r < 0) != (y < 0) ? r + y : r;
+    });
+  } else {
+    return w_each(a, b, [](T x, T y) -> T {
+      const T r = __builtin_fmod(x, y);
+      return r != 0 && (r < 0) != (y < 0) ? r + y : r;
+    });
+  }
+}
+template <class V> W_INLINE V w_ipow(V a, V b) {  // a negative power is 0, but of 1 and -1
+  typedef w_elem<V> T;
+  return w_each(a, b, [](T x, T n) -> T {
+    if (n < 0) return x == 1 ? 1 : x == (T)-1 ? (n % 2 ? -1 : 1) : 0;
+    T r = 1;
+    for (; n > 0; n /= 2, x *= x)
+      if (n % 2) r *= x;
+    return r;
+  });
+}
+template <class V> W_INLINE V w_shl(V a, V b) {
+  typedef w_elem<V> T;
+  return w_each(a, b, [](T x, T n) -> T { return n < 0 || n >= (T)(8 * sizeof(T)) ? 0 : (T)((unsigned long)x << n); });
+}
+template <class V> W_INLINE V w_shr(V a, V b) {
+  typedef w_elem<V> T;
+  return w_each(a, b, [](T x, T n) -> T { return n < 0 || n >= (T)(8 * sizeof(T)) ? (x < 0 ? -1 : 0) : x >> n; });
+}
+template <class V> W_INLINE V w_vfloordiv(V a, V b) { return w_floordiv(a, b); }  // of indices
+
+// ---------------------------------------------------------------------------------------------------- reductions
+struct w_sum { template <class V> W_INLINE V of(V a, V b) { return a + b; } };
+struct w_prod { template <class V> W_INLINE V of(V a, V b) { return a * b; } };
+struct w_any { template <class V> W_INLINE V of(V a, V b) { return a | b; } };
+struct w_every { template <class V> W_INLINE V of(V a, V b) { return a & b; } };
+struct w_max { template <class V> W_INLINE V of(V a, V b) { return (b > a) | (b != b) ? b : a; } };
+struct w_min { template <class V> W_INLINE V of(V a, V b) { return (b < a) | (b != b) ? b : a; } };
+template <int H, class V, class T, int... K> W_INLINE V w_swap_(V v, w_pack<T, K...>) {
+  return __builtin_shufflevector(v, v, (K ^ H)...);
+}
+template <int H, class V> W_INLINE V w_swap(V v) {  // lane k gets lane k ^ H
+#ifdef __clang__
+  return w_swap_<H>(v, __make_integer_seq<w_pack_of, int, w_lanes<V>>{});
+#else
+  return w_swap_<H>(v, w_pack<int, __integer_pack(w_lanes<V>)...>{});
+#endif
+}
+// The fixed tree over lanes; every lane of the result is the same value.
+template <class Op, int H, class V> W_INLINE V w_tree(V v) {
+  if constexpr (H == 0) return w_splat<V>(v[0]);
+  else return w_tree<Op, H / 2>(Op::of(v, w_swap<H>(v)));
+}
+// A[0..count) are the virtual lanes in groups: pairs half the array apart combine first.
+template <class Op, int N, class V> W_INLINE V w_combine(V *a) {
+  for (int h = N / 2; h > 0; h /= 2)
+    for (int k = 0; k < h; k++) a[k] = Op::of(a[k], a[k + h]);
+  return w_tree<Op, w_lanes<V> / 2>(a[0]);
+}
+// The first extreme, or the first NaN: `x` at `at` replaces `v` at `i` where it comes first.
+template <bool largest, class V, class I> W_INLINE void w_arg(V &v, I &i, V x, I at) {
+  const auto better = (largest ? x > v : x < v) | ((x != x) & (v == v));
+  const auto tie = (x == v) | ((x != x) & (v != v));
+  const auto m = w_mask(better) | (w_mask(tie) & w_mask(at < i));
+  v = w_select(m, x, v);
+  i = w_select(m, at, i);
+}
+template <bool largest, int H, class V, class I> W_INLINE void w_arg_tree(V &v, I &i) {
+  if constexpr (H > 0) {
+    w_arg<largest>(v, i, w_swap<H>(v), w_swap<H>(i));
+    w_arg_tree<largest, H / 2>(v, i);
+  } else {
+    v = w_splat<V>(v[0]);
+    i = w_splat<I>(i[0]);
+  }
+}
+template <bool largest, int N, class V, class I> W_INLINE I w_arg_combine(V *v, I *i) {
+  for (int k = 1; k < N; k++) w_arg<largest>(v[0], i[0], v[k], i[k]);
+  w_arg_tree<largest, w_lanes<V> / 2>(v[0], i[0]);
+  return i[0];
+}
+// Running values: lane k becomes carry op x[0] op … op x[k], one after the other, and carry the last of them.
+template <class Op, class T, class V, class N> W_INLINE V w_scan(T &carry, V x, N n) {
+  const unsigned m = w_only(n, w_bools<V>{} - 1).m;
+  for (int k = 0; k < w_lanes<V>; k++)
+    if (m >> k & 1) x[k] = carry = Op::of(w_splat<V>(carry), w_splat<V>(x[k]))[0];
+  return x;
+}

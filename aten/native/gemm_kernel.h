@@ -1,153 +1,53 @@
-// gemm_kernel.h: the matrix product, in registers and in caches. No includes: inductor pastes this text into
-// generated kernels, and isa/gemm_kernels.cpp builds it once per instruction set for the eager ops.
+// gemm_kernel.h: the matrix product of gemm.h for one instruction set and one type of sums, in registers and in caches.
 //
-// out[i, j] = sum over k of a[i, k] * b[k, j]. Order of that sum, for every element, tile and thread count, on every
-// instruction set: k is cut into chunks of one length (`chunk_length`, a function of k and the type alone); within a
-// chunk a chain of fused multiply-adds from zero, k ascending; the chunks' sums are added in order. Only `dot_rows`
-// (one row times a transposed matrix) has another order, stated there.
-//
-// A tile of `mr` rows and `nv` vectors stays in registers over one chunk. The operands come to it through `Gemm::a`
-// and `Gemm::b`, which copy ("pack") a panel into scratch memory, converting or computing its elements on the way,
-// and the finished sums leave through `Gemm::store`, so whoever calls can fuse work into all three.
+// A tile of `mr` rows and `nv` vectors of columns stays in registers over one chunk of k. For it, b is copied ("packed")
+// into panels of nr columns, nr elements for each k, and a into panels of mr rows; copying converts or computes the
+// elements. A task is some rows of a block of columns: packed b of one chunk fills part of the second-level cache, a
+// panel of a the first.
 #ifndef WEFT_GEMM_KERNEL_H
 #define WEFT_GEMM_KERNEL_H
 
+#include <string.h>
+
+#include "gemm.h"
+#include "gemm_simd.h"
+
 #ifdef __AVX512F__
-#define WEFT_GEMM_BYTES 64
 #define WEFT_GEMM_ROWS 14 // 14 x 2 accumulators, 2 of b, 1 of a: 31 of 32 registers
+#define WEFT_GEMM_WIDE_ROWS 6 // with 4 vectors: 6 x 4 + 4 + 1
 #else
-#define WEFT_GEMM_BYTES 32
 #define WEFT_GEMM_ROWS 6 // 6 x 2 accumulators, 2 of b, 1 of a: 15 of 16 registers
-#endif
-#define WEFT_GEMM_UNROLL _Pragma("GCC unroll 16")
-// Called through a few instances that all products of a unit share: inlining or cloning them only costs compile time.
-#ifdef __clang__
-#define WEFT_GEMM_SHARED __attribute__((noinline))
-#else
-#define WEFT_GEMM_SHARED __attribute__((noipa))
+#define WEFT_GEMM_WIDE_ROWS 2
 #endif
 
 namespace weft_gemm {
-namespace { // the same text is compiled for several instruction sets: nothing of it may be shared between them
+namespace {
 
-typedef long i64;
-struct bfloat16 { unsigned short bits; };
-struct float16 { unsigned short bits; };
+inline i64 ceil_div(i64 a, i64 b) { return (a + b - 1) / b; }
+inline i64 smaller(i64 a, i64 b) { return a < b ? a : b; }
 
-template <typename T> struct Simd;
-template <> struct Simd<float> {
-  typedef float V __attribute__((vector_size(WEFT_GEMM_BYTES)));
-  typedef float U __attribute__((vector_size(WEFT_GEMM_BYTES), aligned(4), may_alias));
-  typedef int I __attribute__((vector_size(WEFT_GEMM_BYTES)));
-};
-template <> struct Simd<double> {
-  typedef double V __attribute__((vector_size(WEFT_GEMM_BYTES)));
-  typedef double U __attribute__((vector_size(WEFT_GEMM_BYTES), aligned(8), may_alias));
-  typedef long I __attribute__((vector_size(WEFT_GEMM_BYTES)));
-};
-template <typename T> using Vec = typename Simd<T>::V;
-template <typename T> using VecU = typename Simd<T>::U;
-template <typename T> constexpr i64 lanes = WEFT_GEMM_BYTES / (i64)sizeof(T);
-// A chunk of k: 14 rows of a (21 KB) stay in the first-level cache. Rows of a packed panel lie one line further apart.
+// A chunk of k: 14 rows of a (21 KB) stay in the first-level cache. Rows of a packed panel lie one line further apart,
+// so that they do not fall on the same cache sets.
 template <typename T> constexpr i64 max_chunk = 1536 / (i64)sizeof(T);
 template <typename T> constexpr i64 panel_stride = max_chunk<T> + 64 / (i64)sizeof(T);
 
-#if defined(__clang__)
-template <typename V> static inline V fma(V a, V b, V c) { return __builtin_elementwise_fma(a, b, c); }
-#elif WEFT_GEMM_BYTES == 64
-static inline Vec<float> fma(Vec<float> a, Vec<float> b, Vec<float> c) {
-  return (Vec<float>)__builtin_ia32_vfmaddps512_mask(a, b, c, (unsigned short)-1, 4);
-}
-static inline Vec<double> fma(Vec<double> a, Vec<double> b, Vec<double> c) {
-  return (Vec<double>)__builtin_ia32_vfmaddpd512_mask(a, b, c, (unsigned char)-1, 4);
-}
-#else
-static inline Vec<float> fma(Vec<float> a, Vec<float> b, Vec<float> c) { return __builtin_ia32_vfmaddps256(a, b, c); }
-static inline Vec<double> fma(Vec<double> a, Vec<double> b, Vec<double> c) { return __builtin_ia32_vfmaddpd256(a, b, c); }
-#endif
-
-template <typename T> static inline Vec<T> splat(T x) { return x - Vec<T>{}; } // -0 - 0 is -0: folds to a broadcast
-
-// ------------------------------------------------------------------------------- loads that convert to T
-static inline Vec<float> load(const float *p, float) { return *(const VecU<float> *)p; }
-static inline Vec<double> load(const double *p, double) { return *(const VecU<double> *)p; }
-static inline float one(const float *p, float) { return *p; }
-static inline double one(const double *p, double) { return *p; }
-
-static inline Vec<float> load(const bfloat16 *p, float) {
-  typedef unsigned short H __attribute__((vector_size(WEFT_GEMM_BYTES / 2), aligned(2), may_alias));
-  typedef unsigned int W __attribute__((vector_size(WEFT_GEMM_BYTES)));
-  return (Vec<float>)(__builtin_convertvector(*(const H *)p, W) << 16);
-}
-static inline float one(const bfloat16 *p, float) {
-  union { unsigned int bits; float value; } u = {(unsigned int)p->bits << 16};
-  return u.value;
-}
-
-static inline Vec<float> load(const float16 *p, float) {
-  typedef short H __attribute__((vector_size(WEFT_GEMM_BYTES / 2), aligned(2), may_alias));
-#if WEFT_GEMM_BYTES == 64
-  typedef short A __attribute__((vector_size(32)));
-  return (Vec<float>)__builtin_ia32_vcvtph2ps512_mask((A)(*(const H *)p), Vec<float>{}, (unsigned short)-1, 4);
-#else
-  typedef short A __attribute__((vector_size(16)));
-  return (Vec<float>)__builtin_ia32_vcvtph2ps256((A)(*(const H *)p));
-#endif
-}
-static inline float one(const float16 *p, float) {
-  typedef short A __attribute__((vector_size(16)));
-  A h = {(short)p->bits};
-  return __builtin_ia32_vcvtph2ps(h)[0];
-}
-
-// The first n elements, zeros after them; reads nothing else.
-template <typename T, typename S> static inline Vec<T> load_part(const S *p, i64 n) {
-  Vec<T> v = {};
-  for (i64 l = 0; l < n; l++) v[l] = one(p + l, T());
-  return v;
-}
-
-// ------------------------------------------------------------------------------------ stores that round from T
-static inline void store(float *p, Vec<float> v) { *(VecU<float> *)p = v; }
-static inline void store(double *p, Vec<double> v) { *(VecU<double> *)p = v; }
-
-static inline void store(bfloat16 *p, Vec<float> v) { // to nearest, ties to even; NaN stays NaN
-  typedef unsigned short H __attribute__((vector_size(WEFT_GEMM_BYTES / 2)));
-  typedef unsigned short HU __attribute__((vector_size(WEFT_GEMM_BYTES / 2), aligned(2), may_alias));
-  typedef unsigned int W __attribute__((vector_size(WEFT_GEMM_BYTES)));
-  W bits = (W)v, rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
-  *(HU *)p = __builtin_convertvector(v == v ? rounded : (bits >> 16 | 0x40), H);
-}
-
-static inline void store(float16 *p, Vec<float> v) {
-#if WEFT_GEMM_BYTES == 64
-  typedef short HU __attribute__((vector_size(32), aligned(2), may_alias));
-  typedef short A __attribute__((vector_size(32)));
-  *(HU *)p = (A)__builtin_ia32_vcvtps2ph512_mask(v, 0, A{}, (unsigned short)-1);
-#else
-  typedef short HU __attribute__((vector_size(16), aligned(2), may_alias));
-  *(HU *)p = (HU)__builtin_ia32_vcvtps2ph256(v, 0);
-#endif
-}
-
-// The first n lanes.
-template <typename S, typename V> static inline void store_part(S *p, V v, i64 n) {
-  S whole[sizeof(V) / sizeof(v[0])];
-  store(whole, v);
-  for (i64 l = 0; l < n; l++) p[l] = whole[l];
-}
-
-template <typename T> static inline i64 chunk_length(i64 k) {
+template <typename T> i64 chunk_length(i64 k) {
   if (k <= max_chunk<T>) return k;
-  i64 chunks = (k + max_chunk<T> - 1) / max_chunk<T>, length = (k + chunks - 1) / chunks;
-  return (length + 15) / 16 * 16;
+  return ceil_div(ceil_div(k, ceil_div(k, max_chunk<T>)), 16) * 16;
 }
 
 // ------------------------------------------------------------------------------------------ micro-kernel
 // c[i, j] (+)= sum over kc of a[i, k] * b[k, j] for a tile of MR x (NV vectors). a is a packed panel: rows
-// panel_stride apart, or (BY_K) MR elements for each k. b: ldb elements from k to k + 1.
+// panel_stride apart, or (BY_K) MR elements for each k. b: ldb elements from k to k + 1. For each k, NV lines at `ahead`
+// are brought near: memory that packing reads soon, and that the processor's own prefetching of long runs misses.
+struct Ahead {
+  const char *at;
+  i64 step;
+};
+template <typename T> using Micro = void (*)(i64 kc, const T *a, const T *b, i64 ldb, T *c, i64 ldc, bool add, Ahead ahead);
+
 template <typename T, int MR, int NV, bool BY_K>
-WEFT_GEMM_SHARED static void micro(i64 kc, const T *a, const T *b, i64 ldb, T *c, i64 ldc, bool add) {
+void micro(i64 kc, const T *a, const T *b, i64 ldb, T *c, i64 ldc, bool add, Ahead ahead) {
   Vec<T> sum[MR][NV] = {};
   for (i64 k = 0; k < kc; k++) {
     Vec<T> bk[NV];
@@ -158,6 +58,8 @@ WEFT_GEMM_SHARED static void micro(i64 kc, const T *a, const T *b, i64 ldb, T *c
     }
     a += BY_K ? MR : 1;
     b += ldb;
+    WEFT_GEMM_UNROLL for (int j = 0; j < NV; j++) __builtin_prefetch(ahead.at + j * 64, 0, 2);
+    ahead.at += ahead.step;
   }
   WEFT_GEMM_UNROLL for (int i = 0; i < MR; i++) {
     WEFT_GEMM_UNROLL for (int j = 0; j < NV; j++) {
@@ -167,52 +69,66 @@ WEFT_GEMM_SHARED static void micro(i64 kc, const T *a, const T *b, i64 ldb, T *c
   }
 }
 
-// --------------------------------------------------------------------------------------------- packing
-// All take the address of the panel's first element, and `whole`: how many elements may be read from there along the
-// contiguous direction. What a panel has beyond `rows` or `cols` is zero (never stored, so only its speed matters).
+// The micro-kernel of mr <= ROWS rows.
+template <typename T, int NV, bool BY_K, int MR> Micro<T> choose_micro(i64 mr) {
+  if constexpr (MR > 1)
+    return mr == MR ? micro<T, MR, NV, BY_K> : choose_micro<T, NV, BY_K, MR - 1>(mr);
+  else
+    return micro<T, 1, NV, BY_K>;
+}
+template <typename T> Micro<T> choose_micro(i64 mr, i64 nv, bool by_k) {
+  constexpr int R = WEFT_GEMM_ROWS, W = WEFT_GEMM_WIDE_ROWS;
+  if (nv == 4) return by_k ? choose_micro<T, 4, true, W>(mr) : choose_micro<T, 4, false, W>(mr);
+  if (nv == 2) return by_k ? choose_micro<T, 2, true, R>(mr) : choose_micro<T, 2, false, R>(mr);
+  return by_k ? choose_micro<T, 1, true, R>(mr) : choose_micro<T, 1, false, R>(mr);
+}
 
-// a, k contiguous: MR rows, panel_stride apart.
+// --------------------------------------------------------------------------------------------- packing
+// All take the address of the panel's first element. `whole`: how many elements exist from there along the contiguous
+// direction, so may be read. What a panel has beyond `rows` or `cols` is zero: never stored, only fast.
+
+// a, k contiguous: mr rows, panel_stride apart.
 template <typename T, typename S>
-WEFT_GEMM_SHARED static void pack_rows(const S *a, i64 row_stride, i64 rows, i64 mr, i64 kc, i64 whole, T *out) {
-  for (i64 i = 0; i < mr; i++, a += row_stride, out += panel_stride<T>) {
-    if (i >= rows) {
-      for (i64 k = 0; k < kc; k++) out[k] = 0;
-      continue;
-    }
+void pack_rows(const S *a, i64 row_stride, i64 rows, i64 kc, i64 whole, T *to) {
+  for (i64 i = 0; i < rows; i++, a += row_stride, to += panel_stride<T>) {
     i64 k = 0;
-    for (; k < kc && k + lanes<T> <= whole; k += lanes<T>) *(VecU<T> *)(out + k) = load(a + k, T());
-    for (; k < kc; k++) out[k] = one(a + k, T());
+    for (; k < kc && k + lanes<T> <= whole; k += lanes<T>) *(VecU<T> *)(to + k) = load(a + k, T());
+    if (k < kc) *(VecU<T> *)(to + k) = load_part<T>(a + k, kc - k);
   }
 }
 
 // a, rows contiguous: mr elements for each k. Writes up to a vector beyond the panel's end.
 template <typename T, typename S>
-WEFT_GEMM_SHARED static void pack_by_k(const S *a, i64 k_stride, i64 rows, i64 mr, i64 kc, i64 whole, T *out) {
-  i64 width = (mr + lanes<T> - 1) / lanes<T> * lanes<T>;
-  for (i64 k = 0; k < kc; k++, a += k_stride, out += mr)
-    for (i64 i = 0; i < mr; i += lanes<T>)
-      *(VecU<T> *)(out + i) = width <= whole && rows == mr ? load(a + i, T())
-                              : load_part<T>(a + i, rows - i < 0 ? 0 : rows - i < lanes<T> ? rows - i : lanes<T>);
+void pack_by_k(const S *a, i64 k_stride, i64 rows, i64 mr, i64 kc, i64 whole, T *to) {
+  if (rows == mr && ceil_div(mr, lanes<T>) * lanes<T> <= whole) {
+    for (i64 k = 0; k < kc; k++, a += k_stride, to += mr)
+      for (i64 i = 0; i < mr; i += lanes<T>) *(VecU<T> *)(to + i) = load(a + i, T());
+    return;
+  }
+  for (i64 k = 0; k < kc; k++, a += k_stride, to += mr)
+    for (i64 i = 0; i < mr; i++) to[i] = i < rows ? one(a + i, T()) : T();
 }
 
 // a with any strides, into the layout of pack_rows.
 template <typename T, typename S>
-WEFT_GEMM_SHARED static void pack_rows_strided(const S *a, i64 row_stride, i64 k_stride, i64 rows, i64 mr, i64 kc, T *out) {
-  for (i64 i = 0; i < mr; i++)
-    for (i64 k = 0; k < kc; k++) out[i * panel_stride<T> + k] = i < rows ? one(a + i * row_stride + k * k_stride, T()) : T();
+void pack_rows_strided(const S *a, i64 row_stride, i64 k_stride, i64 rows, i64 kc, T *to) {
+  for (i64 i = 0; i < rows; i++)
+    for (i64 k = 0; k < kc; k++) to[i * panel_stride<T> + k] = one(a + i * row_stride + k * k_stride, T());
 }
 
 // b, columns contiguous: nr elements for each k.
-template <typename T, typename S>
-WEFT_GEMM_SHARED static void pack_columns(const S *b, i64 k_stride, i64 cols, i64 nr, i64 kc, T *out) {
-  for (i64 k = 0; k < kc; k++, b += k_stride, out += nr)
-    for (i64 j = 0; j < nr; j += lanes<T>)
-      *(VecU<T> *)(out + j) = j + lanes<T> <= cols ? load(b + j, T()) : load_part<T>(b + j, cols - j < 0 ? 0 : cols - j);
+template <typename T, typename S> void pack_columns(const S *b, i64 k_stride, i64 cols, i64 nr, i64 kc, T *to) {
+  for (i64 k = 0; k < kc; k++, b += k_stride, to += nr) {
+    i64 j = 0;
+    for (; j + lanes<T> <= cols; j += lanes<T>) *(VecU<T> *)(to + j) = load(b + j, T());
+    if (j < cols) *(VecU<T> *)(to + j) = load_part<T>(b + j, cols - j), j += lanes<T>;
+    for (; j < nr; j += lanes<T>) *(VecU<T> *)(to + j) = Vec<T>{};
+  }
 }
 
-// One stage of the transposition in registers: exchanges the off-diagonal D x D blocks.
-template <typename T, int D> static inline void transpose_stage(Vec<T> *v) {
-  typename Simd<T>::I low, high;
+// One stage of a transposition in registers: exchanges the off-diagonal D x D blocks.
+template <typename T, int D> inline void transpose_stage(Vec<T> *v) {
+  typename Simd<T>::I low = {}, high = {};
   WEFT_GEMM_UNROLL for (int l = 0; l < lanes<T>; l++) {
     low[l] = l & D ? lanes<T> + l - D : l;
     high[l] = l & D ? lanes<T> + l : l + D;
@@ -224,189 +140,269 @@ template <typename T, int D> static inline void transpose_stage(Vec<T> *v) {
       v[i + D] = __builtin_shuffle(x, y, high);
     }
 }
-template <typename T> static inline void transpose(Vec<T> *v) {
+template <typename T> inline void transpose(Vec<T> *v) {
   transpose_stage<T, 1>(v);
   transpose_stage<T, 2>(v);
-  if (lanes<T> > 4) transpose_stage<T, lanes<T> == 4 ? 1 : 4>(v);
-  if (lanes<T> > 8) transpose_stage<T, lanes<T> == 16 ? 8 : 1>(v);
+  if constexpr (lanes<T> > 4) transpose_stage<T, 4>(v);
+  if constexpr (lanes<T> > 8) transpose_stage<T, 8>(v);
 }
 
-// b, k contiguous (the weight of `linear`), into the layout of pack_columns, through square blocks in registers.
+// A vector's width of columns of b, k contiguous (the weight of `linear`), through square blocks in registers.
 template <typename T, typename S>
-WEFT_GEMM_SHARED static void pack_columns_by_k(const S *b, i64 column_stride, i64 cols, i64 nr, i64 kc, i64 whole,
-                                                        T *out) {
-  for (i64 j = 0; j < nr; j += lanes<T>)
-    for (i64 k = 0; k < kc; k += lanes<T>) {
-      Vec<T> v[lanes<T>];
-      const S *p = b + j * column_stride + k;
-      if (j + lanes<T> <= cols && k + lanes<T> <= whole) {
-        WEFT_GEMM_UNROLL for (int l = 0; l < lanes<T>; l++) v[l] = load(p + l * column_stride, T());
-      } else {
-        i64 n = whole - k < lanes<T> ? whole - k : lanes<T>;
-        for (int l = 0; l < lanes<T>; l++) v[l] = j + l < cols ? load_part<T>(p + l * column_stride, n) : Vec<T>{};
-      }
-      transpose<T>(v);
-      T *o = out + k * nr + j;
-      if (k + lanes<T> <= kc) {
-        WEFT_GEMM_UNROLL for (int l = 0; l < lanes<T>; l++) *(VecU<T> *)(o + l * nr) = v[l];
-      } else {
-        for (int l = 0; l < kc - k; l++) *(VecU<T> *)(o + l * nr) = v[l];
+void pack_strip_by_k(const S *b, i64 column_stride, i64 cols, i64 nr, i64 kc, i64 whole, T *to) {
+  for (i64 k = 0; k < kc; k += lanes<T>, to += lanes<T> * nr) {
+    Vec<T> v[lanes<T>];
+    const S *p = b + k;
+    if (cols >= lanes<T> && k + lanes<T> <= whole) {
+      WEFT_GEMM_UNROLL for (int l = 0; l < lanes<T>; l++) v[l] = load(p + l * column_stride, T());
+    } else {
+      for (int l = 0; l < lanes<T>; l++) {
+        bool full = k + lanes<T> <= whole;
+        v[l] = l >= cols ? Vec<T>{} : full ? load(p + l * column_stride, T()) : load_part<T>(p + l * column_stride, whole - k);
       }
     }
+    transpose<T>(v);
+    if (k + lanes<T> <= kc) {
+      WEFT_GEMM_UNROLL for (int l = 0; l < lanes<T>; l++) *(VecU<T> *)(to + l * nr) = v[l];
+    } else {
+      for (int l = 0; l < kc - k; l++) *(VecU<T> *)(to + l * nr) = v[l];
+    }
+  }
 }
 
 template <typename T, typename S>
-WEFT_GEMM_SHARED static void pack_columns_strided(const S *b, i64 k_stride, i64 column_stride, i64 cols, i64 nr, i64 kc, T *out) {
+void pack_columns_strided(const S *b, i64 k_stride, i64 column_stride, i64 cols, i64 nr, i64 kc, T *to) {
   for (i64 k = 0; k < kc; k++)
-    for (i64 j = 0; j < nr; j++) out[k * nr + j] = j < cols ? one(b + k * k_stride + j * column_stride, T()) : T();
+    for (i64 j = 0; j < nr; j++) to[k * nr + j] = j < cols ? one(b + k * k_stride + j * column_stride, T()) : T();
 }
 
-// ---------------------------------------------------------------------------------------------- driver
-template <typename T> struct Gemm {
-  i64 batch, m, n, k;
-  i64 mr, nr;                    // rows and columns of a tile
-  i64 column_block;              // columns done together: a multiple of nr, so that chunk x block of b fills half of L2
-  void (*micro)(i64 kc, const T *a, const T *b, i64 ldb, T *c, i64 ldc, bool add);
-  void (*narrow)(i64 kc, const T *a, const T *b, i64 ldb, T *c, i64 ldc, bool add); // one vector wide, or null
-  // Gives a packed panel of `rows` <= mr rows, of a[row.., k0 .. k0 + kc).
-  const T *(*a)(const void *env, i64 batch, i64 row, i64 rows, i64 k0, i64 kc, T *scratch);
-  // Gives a panel of `cols` <= nr columns, packed nr wide (*ld = nr), or its own address (*ld = elements between ks).
-  const T *(*b)(const void *env, i64 batch, i64 k0, i64 kc, i64 col, i64 cols, i64 nr, T *scratch, i64 *ld);
-  void (*store)(const void *env, i64 batch, i64 row, i64 rows, i64 col, i64 cols, const T *c, i64 ldc);
-  const void *env;
-};
+// ------------------------------------------------------------------------------------------- operands
+template <typename T, typename F> void with_type(i64 dtype, F f) { // f(a value of the operand's type)
+  if constexpr (sizeof(T) == 8) {
+    f(double());
+  } else {
+    if (dtype == WEFT_FLOAT32) return f(float());
+    if (dtype == WEFT_BFLOAT16) return f(bfloat16());
+    if (dtype == WEFT_FLOAT16) return f(float16());
+  }
+}
 
-template <typename T> struct GemmTasks {
-  const Gemm<T> *g;
-  i64 row_block, row_blocks, column_blocks, chunk;
-  i64 b_size, a_size, c_size;    // elements of scratch memory a worker has
-  T *scratch;
-};
+template <typename S> const S *element(const WeftGemm &g, const WeftGemmOperand &o, i64 batch, i64 row, i64 col) {
+  i64 offset = row * o.row_stride + col * o.col_stride;
+  for (i64 d = g.batch_ndim - 1; d >= 0; batch /= g.batch_sizes[d--])
+    offset += batch % g.batch_sizes[d] * o.batch_strides[d];
+  return (const S *)o.data + offset;
+}
 
+template <typename T> constexpr i64 dtype_of = sizeof(T) == 4 ? WEFT_FLOAT32 : WEFT_FLOAT64;
+
+// How a is packed: rows for each k where rows are contiguous, or are computed along.
+inline bool by_k(const WeftGemmOperand &a) { return a.load ? a.along_rows : a.row_stride == 1 && a.col_stride != 1; }
+
+template <typename T>
+void pack_a(const WeftGemm &g, i64 mr, i64 batch, i64 row, i64 rows, i64 k0, i64 kc, T *to) {
+  const WeftGemmOperand &a = g.a;
+  if (a.load && a.along_rows) {
+    if (rows < mr) memset(to, 0, mr * kc * sizeof(T));
+    return a.load(g.load_env, batch, row, k0, kc, rows, to, mr);
+  }
+  if (!by_k(a))
+    for (i64 i = rows; i < mr; i++) memset(to + i * panel_stride<T>, 0, kc * sizeof(T));
+  if (a.load) return a.load(g.load_env, batch, row, k0, rows, kc, to, panel_stride<T>);
+  with_type<T>(a.dtype, [&](auto type) {
+    auto *p = element<decltype(type)>(g, a, batch, row, k0);
+    if (by_k(a)) return pack_by_k<T>(p, a.col_stride, rows, mr, kc, g.m - row, to);
+    if (a.col_stride == 1) return pack_rows<T>(p, a.row_stride, rows, kc, g.k - k0, to);
+    return pack_rows_strided<T>(p, a.row_stride, a.col_stride, rows, kc, to);
+  });
+}
+
+// `spare` holds a vector's width of columns of a chunk, for computed elements that are to be transposed.
+template <typename T>
+void pack_b(const WeftGemm &g, i64 batch, i64 k0, i64 kc, i64 col, i64 cols, i64 nr, T *to, T *spare) {
+  const WeftGemmOperand &b = g.b;
+  if (b.load && !b.along_rows) {
+    if (cols < nr) memset(to, 0, kc * nr * sizeof(T));
+    return b.load(g.load_env, batch, k0, col, kc, cols, to, nr);
+  }
+  if (b.load) {
+    for (i64 j = 0; j < nr; j += lanes<T>) {
+      i64 width = cols - j < 0 ? 0 : smaller(cols - j, lanes<T>);
+      b.load(g.load_env, batch, k0, col + j, width, kc, spare, panel_stride<T>);
+      pack_strip_by_k<T>(spare, panel_stride<T>, width, nr, kc, kc, to + j);
+    }
+    return;
+  }
+  with_type<T>(b.dtype, [&](auto type) {
+    auto *p = element<decltype(type)>(g, b, batch, k0, col);
+    if (b.col_stride == 1) return pack_columns<T>(p, b.row_stride, cols, nr, kc, to);
+    if (b.row_stride != 1) return pack_columns_strided<T>(p, b.row_stride, b.col_stride, cols, nr, kc, to);
+    for (i64 j = 0; j < nr; j += lanes<T>)
+      pack_strip_by_k<T>(p + j * b.col_stride, b.col_stride, cols - j, nr, kc, g.k - k0, to + j);
+  });
+}
+
+// ---------------------------------------------------------------------------------------------- tiles
 constexpr i64 max_panels = 16;
 
-// The packed columns [col, col + cols) of one chunk of b.
+template <typename T> struct Plan {
+  const WeftGemm *g;
+  const WeftKernelRuntime *rt;
+  i64 mr, nr, batch;             // rows and columns of a tile; product of the batch sizes
+  i64 column_block, column_blocks, row_block, row_blocks; // a task: row_block rows of column_block columns
+  i64 chunk;                     // of k
+  bool direct;                   // whole panels of b are used where they are
+  Micro<T> full, narrow;         // nr columns; one vector
+  i64 b_size, a_size, c_size, bytes; // scratch memory of a task
+};
+
+// The tile and the tasks by shape: speed only, never the result.
+template <typename T> Plan<T> plan_tiles(const WeftGemm &g, const WeftKernelRuntime *rt, i64 batch) {
+  Plan<T> p = {};
+  p.g = &g, p.rt = rt, p.batch = batch;
+  p.mr = ceil_div(g.m, ceil_div(g.m, WEFT_GEMM_ROWS)); // as many tiles as of the largest, each as low as can be
+  i64 nv = p.mr <= WEFT_GEMM_WIDE_ROWS && g.n > 2 * lanes<T> ? 4 : 2; // 8 chains and more hide the latency of an fma
+  p.nr = nv * lanes<T>;
+  p.full = choose_micro<T>(p.mr, nv, by_k(g.a));
+  p.narrow = choose_micro<T>(p.mr, 1, by_k(g.a));
+  p.chunk = chunk_length<T>(g.k);
+  p.column_block = smaller(512 / (i64)sizeof(T) / p.nr * p.nr, ceil_div(g.n, p.nr) * p.nr);
+  p.column_blocks = ceil_div(g.n, p.column_block);
+  p.direct = !g.b.load && g.b.dtype == dtype_of<T> && g.b.col_stride == 1 && g.m <= 2 * WEFT_GEMM_ROWS;
+
+  i64 tiles = ceil_div(g.m, p.mr), threads = rt->num_threads, others = p.column_blocks * batch;
+  i64 blocks = ceil_div(tiles * p.mr, 280); // packing b for so many rows costs little; sums of 280 x 128 take 140 KB
+  while (threads > 1 && blocks < tiles && blocks * others < 4 * threads && blocks * others % threads) blocks++;
+  p.row_block = ceil_div(tiles, blocks) * p.mr;
+  p.row_blocks = ceil_div(g.m, p.row_block);
+
+  i64 kc = p.chunk < 1 ? 1 : p.chunk;
+  p.b_size = ceil_div(kc * p.column_block + 64, 64) * 64;
+  p.a_size = ceil_div(p.mr * panel_stride<T> + 64, 64) * 64;
+  p.c_size = ceil_div((p.chunk >= g.k ? p.mr : p.row_block) * p.column_block + 64, 64) * 64;
+  p.bytes = (p.b_size + p.a_size + p.c_size + (g.b.load ? lanes<T> * panel_stride<T> + 64 : 0)) * (i64)sizeof(T);
+  return p;
+}
+
+// The columns [col, col + cols) of one chunk of b, panel by panel.
 template <typename T> struct Panels {
   const T *at[max_panels];
   i64 ld[max_panels], width[max_panels], count;
 };
 
 template <typename T>
-static void pack_block(const Gemm<T> &g, i64 batch, i64 k0, i64 kc, i64 col, i64 cols, T *scratch, Panels<T> &p) {
-  p.count = 0;
-  for (i64 j = 0; j < cols; j += g.nr, p.count++) {
-    i64 width = cols - j < g.nr ? cols - j : g.nr;
-    p.width[p.count] = g.narrow && width <= lanes<T> ? lanes<T> : g.nr;
-    p.at[p.count] = g.b(g.env, batch, k0, kc, col + j, width, p.width[p.count], scratch, &p.ld[p.count]);
-    scratch += kc * g.nr;
-  }
-}
-
-// Rows [row, row + rows) of one block of columns, all of k.
-template <typename T>
-static void do_block(const GemmTasks<T> &t, i64 batch, i64 row, i64 rows, i64 col, i64 cols, T *scratch, Panels<T> &p,
-                     bool packed) {
-  const Gemm<T> &g = *t.g;
-  T *b_scratch = scratch, *a_scratch = b_scratch + t.b_size, *c = a_scratch + t.a_size;
-  i64 ldc = g.column_block, k0 = 0;
-  bool one_chunk = t.chunk >= g.k;
-  do { // once for k = 0: the sums are zero
-    i64 kc = g.k - k0 < t.chunk ? g.k - k0 : t.chunk;
-    if (!packed) pack_block(g, batch, k0, kc, col, cols, b_scratch, p);
-    for (i64 i = 0; i < rows; i += g.mr) {
-      i64 height = rows - i < g.mr ? rows - i : g.mr;
-      const T *a = g.a(g.env, batch, row + i, height, k0, kc, a_scratch);
-      T *tile = one_chunk ? c : c + i * ldc;
-      for (i64 j = 0; j < p.count; j++)
-        (p.width[j] == g.nr ? g.micro : g.narrow)(kc, a, p.at[j], p.ld[j], tile + j * g.nr, ldc, k0 > 0);
-      if (k0 + kc >= g.k) g.store(g.env, batch, row + i, height, col, cols, tile, ldc);
+void pack_panels(const Plan<T> &p, i64 batch, i64 k0, i64 kc, i64 col, i64 cols, T *to, T *spare, Panels<T> &panels) {
+  const WeftGemm &g = *p.g;
+  panels.count = 0;
+  for (i64 j = 0; j < cols; j += p.nr, to += kc * p.nr) {
+    i64 width = smaller(cols - j, p.nr), n = panels.count++;
+    panels.width[n] = width <= lanes<T> ? lanes<T> : p.nr;
+    if (p.direct && width == panels.width[n]) {
+      panels.at[n] = element<T>(g, g.b, batch, k0, col + j);
+      panels.ld[n] = g.b.row_stride;
+    } else {
+      panels.at[n] = to;
+      panels.ld[n] = panels.width[n];
+      pack_b(g, batch, k0, kc, col + j, width, panels.width[n], to, spare);
     }
-    k0 += kc;
-  } while (k0 < g.k);
-}
-
-template <typename T> WEFT_GEMM_SHARED static void do_tasks(void *context, i64 begin, i64 end, i64 worker) {
-  const GemmTasks<T> &t = *(const GemmTasks<T> *)context;
-  const Gemm<T> &g = *t.g;
-  T *scratch = t.scratch + worker * (t.b_size + t.a_size + t.c_size);
-  Panels<T> p;
-  i64 last = -1; // the block of columns that `p` holds, when one chunk is all of k
-  for (i64 task = begin; task < end; task++) { // rows vary fastest, then columns, then the batch
-    i64 columns = task / t.row_blocks, batch = columns / t.column_blocks;
-    i64 row = task % t.row_blocks * t.row_block, col = columns % t.column_blocks * g.column_block;
-    i64 rows = g.m - row < t.row_block ? g.m - row : t.row_block;
-    i64 cols = g.n - col < g.column_block ? g.n - col : g.column_block;
-    do_block(t, batch, row, rows, col, cols, scratch, p, last == columns);
-    last = t.chunk >= g.k ? columns : -1;
   }
 }
 
-// Cuts the result into tasks: enough for all threads, rows in blocks that keep packing b cheap.
-template <typename T> WEFT_GEMM_SHARED static i64 run(const Gemm<T> &g, const WeftKernelRuntime *rt) {
-  if (g.m <= 0 || g.n <= 0 || g.batch <= 0) return 0;
-  GemmTasks<T> t;
-  t.g = &g;
-  t.chunk = chunk_length<T>(g.k);
-  t.column_blocks = (g.n + g.column_block - 1) / g.column_block;
-  i64 tiles = (g.m + g.mr - 1) / g.mr, threads = rt->num_threads > 1 ? rt->num_threads : 1;
-  i64 blocks = (tiles + 19) / 20, others = t.column_blocks * g.batch; // 280 rows of 128 columns of sums: 140 KB
-  // Blocks of rows until the tasks divide among the threads with little left over.
-  while (threads > 1 && blocks < tiles && blocks * others < 4 * threads && blocks * others % threads) blocks++;
-  t.row_block = (tiles + blocks - 1) / blocks * g.mr;
-  t.row_blocks = (g.m + t.row_block - 1) / t.row_block;
-  i64 kc = t.chunk < 1 ? 1 : t.chunk, block = (g.n < g.column_block ? (g.n + g.nr - 1) / g.nr * g.nr : g.column_block);
-  t.b_size = (kc + lanes<T>) * block;
-  t.a_size = g.mr * panel_stride<T> + 64;
-  t.c_size = (t.chunk >= g.k ? g.mr : t.row_block) * g.column_block;
-  i64 each = t.b_size + t.a_size + t.c_size;
-  t.b_size += (-each & 15); // every worker's memory starts on a cache line
-  each += (-each & 15);
-  t.scratch = (T *)rt->scratch(0, each * threads * (i64)sizeof(T));
-  // A range of tasks worth 4e6 multiply-adds (20 us or more) for a thread to be woken.
-  i64 work = t.row_block * block * (g.k + 8), grain = work >= 4000000 ? 1 : 4000000 / work;
-  rt->parallel_for(t.row_blocks * others, grain, do_tasks<T>, &t);
-  return 0;
+// What the micro-kernels of one block of columns bring near: the panels of b that are packed after it.
+template <typename T> struct Stream {
+  const char *next = nullptr;
+  i64 step = 0, width = 0, left = 0; // between ks and panels, in bytes; panels
+
+  Stream(const Plan<T> &p, i64 batch, i64 k0, i64 col) {
+    const WeftGemm &g = *p.g;
+    if (g.b.load || g.b.col_stride != 1 || batch >= p.batch) return;
+    i64 size = g.b.dtype == WEFT_FLOAT64 ? 8 : g.b.dtype == WEFT_FLOAT32 ? 4 : 2;
+    next = (const char *)g.b.data + size * (element<char>(g, g.b, batch, k0, col) - (const char *)g.b.data);
+    step = g.b.row_stride * size, width = p.nr * size, left = ceil_div(smaller(g.n - col, p.column_block), p.nr);
+  }
+  Ahead take(Ahead otherwise) {
+    if (left == 0) return otherwise;
+    Ahead ahead = {next, step};
+    next += width, left--;
+    return ahead;
+  }
+};
+
+template <typename T> void do_tiles(void *context, i64 begin, i64 end, i64 worker) {
+  const Plan<T> &p = *(const Plan<T> *)context;
+  const WeftGemm &g = *p.g;
+  T *b_scratch = (T *)p.rt->scratch(worker, p.bytes), *a = b_scratch + p.b_size, *c = a + p.a_size, *spare = c + p.c_size;
+  Panels<T> panels = {};
+  bool one_chunk = p.chunk >= g.k;
+  i64 packed = -1; // the block of columns in `panels`, when a chunk is all of k
+  for (i64 task = begin; task < end; task++) { // rows vary fastest, then columns, then the batch
+    i64 columns = task / p.row_blocks, batch = columns / p.column_blocks;
+    i64 row0 = task % p.row_blocks * p.row_block, rows = smaller(g.m - row0, p.row_block);
+    i64 col = columns % p.column_blocks * p.column_block, cols = smaller(g.n - col, p.column_block);
+    i64 k0 = 0;
+    do { // once for k = 0: the sums are zero
+      i64 kc = smaller(g.k - k0, p.chunk);
+      if (packed != columns) pack_panels(p, batch, k0, kc, col, cols, b_scratch, spare, panels);
+      packed = one_chunk ? columns : -1;
+      bool last = k0 + kc >= g.k;
+      i64 after = columns + (last && (task + 1) % p.row_blocks == 0);
+      Stream<T> stream(p, after / p.column_blocks, last ? 0 : k0 + kc, after % p.column_blocks * p.column_block);
+      if (last && after == columns && one_chunk) stream.left = 0; // is packed already
+      for (i64 i = 0; i < rows; i += p.mr) {
+        i64 height = smaller(rows - i, p.mr);
+        T *tile = one_chunk ? c : c + i * p.column_block;
+        pack_a(g, p.mr, batch, row0 + i, height, k0, kc, a);
+        for (i64 j = 0; j < panels.count; j++) {
+          Ahead own = {(const char *)panels.at[j], panels.ld[j] * (i64)sizeof(T)};
+          (panels.width[j] == p.nr ? p.full : p.narrow)(kc, a, panels.at[j], panels.ld[j], tile + j * p.nr,
+                                                        p.column_block, k0 > 0, stream.take(own));
+        }
+        if (last) g.store(g.store_env, batch, row0 + i, height, col, cols, tile, p.column_block);
+      }
+      k0 += kc;
+    } while (k0 < g.k);
+  }
 }
 
-// --------------------------------------------------------------------------------- one row: memory bound
-// sum[j] = sum over k of a[k] * b[k, j], columns of b contiguous: b is read once, row by row, never packed. The same
-// order of k as a tile's. `part` holds the sums of a chunk; cols <= vector_block.
-constexpr i64 vector_block = 1024;
-
+// ---------------------------------------------------------------------------- one row: bound by memory
+// sum[j] = sum over k of a[k] * b[k, j], columns of b contiguous: b is read once, row by row, and not packed. The order
+// of k is that of tiles. `part` holds a chunk's sums.
 template <typename T, typename S>
-WEFT_GEMM_SHARED static void row_times(const T *a, const S *b, i64 k_stride, i64 k, i64 cols, T *sum, T *part) {
+void row_times(const T *a, const S *b, i64 k_stride, i64 k, i64 cols, T *sum, T *part) {
   constexpr int R = 8; // rows of b at a time, so that `part` is read and written seldom
-  i64 chunk = chunk_length<T>(k), whole = cols / lanes<T> * lanes<T>;
-  for (i64 j = 0; j < cols; j++) sum[j] = 0;
+  i64 chunk = chunk_length<T>(k), whole = cols / lanes<T> * lanes<T>, rest = cols - whole;
+  memset(sum, 0, cols * sizeof(T));
   for (i64 k0 = 0; k0 < k; k0 += chunk) {
-    i64 end = k0 + chunk < k ? k0 + chunk : k, i = k0;
-    for (i64 j = 0; j < cols; j++) part[j] = 0;
+    i64 end = smaller(k0 + chunk, k), i = k0;
+    memset(part, 0, cols * sizeof(T));
     for (; i + R <= end; i += R) {
       const S *p = b + i * k_stride;
+      Vec<T> x[R];
+      WEFT_GEMM_UNROLL for (int r = 0; r < R; r++) x[r] = splat<T>(a[i + r]);
       for (i64 j = 0; j < whole; j += lanes<T>) {
         Vec<T> s = *(VecU<T> *)(part + j);
-        WEFT_GEMM_UNROLL for (int r = 0; r < R; r++) s = fma(splat<T>(a[i + r]), load(p + r * k_stride + j, T()), s);
+        WEFT_GEMM_UNROLL for (int r = 0; r < R; r++) s = fma(x[r], load(p + r * k_stride + j, T()), s);
         *(VecU<T> *)(part + j) = s;
       }
-      if (whole < cols) {
-        Vec<T> s = load_part<T>(part + whole, cols - whole);
-        for (int r = 0; r < R; r++) s = fma(splat<T>(a[i + r]), load_part<T>(p + r * k_stride + whole, cols - whole), s);
-        store_part(part + whole, s, cols - whole);
+      if (rest) {
+        Vec<T> s = load_part<T>(part + whole, rest);
+        for (int r = 0; r < R; r++) s = fma(x[r], load_part<T>(p + r * k_stride + whole, rest), s);
+        store_part(part + whole, s, rest);
       }
     }
-    for (; i < end; i++)
-      for (i64 j = 0; j < cols; j += lanes<T>) {
-        i64 n = cols - j < lanes<T> ? cols - j : lanes<T>;
-        store_part(part + j, fma(splat<T>(a[i]), load_part<T>(b + i * k_stride + j, n), load_part<T>(part + j, n)), n);
-      }
-    for (i64 j = 0; j < cols; j++) sum[j] += part[j];
+    for (; i < end; i++) {
+      const S *p = b + i * k_stride;
+      Vec<T> x = splat<T>(a[i]);
+      for (i64 j = 0; j < whole; j += lanes<T>) *(VecU<T> *)(part + j) = fma(x, load(p + j, T()), *(VecU<T> *)(part + j));
+      if (rest) store_part(part + whole, fma(x, load_part<T>(p + whole, rest), load_part<T>(part + whole, rest)), rest);
+    }
+    for (i64 j = 0; j < cols; j++) sum[j] = k0 == 0 ? part[j] : sum[j] + part[j];
   }
 }
 
-// sum[j] = sum over k of a[k] * b[j, k], k contiguous in b. Order of k: element k goes to lane k % 32 of 32, a chain of
-// fused multiply-adds each; lanes are then added in halves (l + 16, l + 8, ...).
-template <typename T, typename S, int R>
-static inline void dot_few(const T *a, const S *b, i64 column_stride, i64 k, T *sum) {
+// sum[r] = sum over k of a[k] * b[r, k] for R rows, k contiguous. Element k goes to chain k % 32 of 32 chains of fused
+// multiply-adds; chains are then added in halves (l and l + 16, l and l + 8, ...).
+template <typename T, typename S, int R> void dot_few(const T *a, const S *b, i64 row_stride, i64 k, T *sum) {
   constexpr int W = 32 / lanes<T>;
   Vec<T> s[R][W] = {};
   i64 i = 0;
@@ -414,71 +410,125 @@ static inline void dot_few(const T *a, const S *b, i64 column_stride, i64 k, T *
     WEFT_GEMM_UNROLL for (int w = 0; w < W; w++) {
       Vec<T> x = *(const VecU<T> *)(a + i + w * lanes<T>);
       WEFT_GEMM_UNROLL for (int r = 0; r < R; r++)
-        s[r][w] = fma(x, load(b + r * column_stride + i + w * lanes<T>, T()), s[r][w]);
+        s[r][w] = fma(x, load(b + r * row_stride + i + w * lanes<T>, T()), s[r][w]);
     }
-  for (int w = 0; i < k; w++, i += lanes<T>) {
-    i64 n = k - i < lanes<T> ? k - i : lanes<T>;
-    for (int r = 0; r < R; r++) {
-      Vec<T> y = load_part<T>(b + r * column_stride + i, n), x = load_part<T>(a + i, n), t = fma(x, y, s[r][w]);
-      for (i64 l = 0; l < n; l++) s[r][w][l] = t[l];
-    }
-  }
+  T lane[32];
   for (int r = 0; r < R; r++) {
-    T lane[32];
     for (int w = 0; w < W; w++) *(VecU<T> *)(lane + w * lanes<T>) = s[r][w];
+    for (i64 l = 0; l < k - i; l++)
+      lane[l] = sizeof(T) == 4 ? __builtin_fmaf(a[i + l], one(b + r * row_stride + i + l, T()), lane[l])
+                               : __builtin_fma(a[i + l], one(b + r * row_stride + i + l, T()), lane[l]);
     for (int half = 16; half; half /= 2)
       for (int l = 0; l < half; l++) lane[l] += lane[l + half];
     sum[r] = lane[0];
   }
 }
 
-template <typename T, typename S>
-WEFT_GEMM_SHARED static void dot_rows(const T *a, const S *b, i64 column_stride, i64 k, i64 cols, T *sum, T *) {
+template <typename T, typename S> void dot_rows(const T *a, const S *b, i64 row_stride, i64 k, i64 rows, T *sum) {
   i64 j = 0;
-  for (; j + 4 <= cols; j += 4) dot_few<T, S, 4>(a, b + j * column_stride, column_stride, k, sum + j);
-  for (; j < cols; j++) dot_few<T, S, 1>(a, b + j * column_stride, column_stride, k, sum + j);
+  for (; j + 4 <= rows; j += 4) dot_few<T, S, 4>(a, b + j * row_stride, row_stride, k, sum + j);
+  for (; j < rows; j++) dot_few<T, S, 1>(a, b + j * row_stride, row_stride, k, sum + j);
 }
 
-template <typename T> struct Gemv {
-  i64 batch, n, k;
-  void (*a)(const void *env, i64 batch, T *out);                // the row, k elements
-  void (*sums)(const void *env, i64 batch, const T *a, i64 col, i64 cols, T *sum, T *part);
-  void (*store)(const void *env, i64 batch, i64 col, i64 cols, const T *sum);
-  const void *env;
+// One row (or with `swapped` one column: the transposed product) of result.
+template <typename T> struct VectorPlan {
+  const WeftGemm *g;
+  const WeftKernelRuntime *rt;
+  bool swapped;
+  i64 n, block, blocks;          // elements of the result, in a task, tasks
 };
-template <typename T> struct GemvTasks {
-  const Gemv<T> *g;
-  i64 block, blocks, each;
-  T *scratch;
-};
+constexpr i64 vector_block = 1024;
 
-template <typename T> WEFT_GEMM_SHARED static void do_vector_tasks(void *context, i64 begin, i64 end, i64 worker) {
-  const GemvTasks<T> &t = *(const GemvTasks<T> *)context;
-  const Gemv<T> &g = *t.g;
-  T *sum = t.scratch + worker * t.each, *part = sum + vector_block + 16, *a = part + vector_block + 16;
+template <typename T> void load_vector(const WeftGemm &g, bool swapped, i64 batch, T *to) {
+  const WeftGemmOperand &v = swapped ? g.b : g.a;
+  if (v.load) return !v.along_rows == !swapped ? v.load(g.load_env, batch, 0, 0, 1, g.k, to, g.k)
+                                             : v.load(g.load_env, batch, 0, 0, g.k, 1, to, 1);
+  with_type<T>(v.dtype, [&](auto type) {
+    auto *p = element<decltype(type)>(g, v, batch, 0, 0);
+    i64 stride = swapped ? v.row_stride : v.col_stride;
+    for (i64 k = 0; k < g.k; k++) to[k] = one(p + k * stride, T());
+  });
+}
+
+template <typename T> void do_vector(void *context, i64 begin, i64 end, i64 worker) {
+  const VectorPlan<T> &p = *(const VectorPlan<T> *)context;
+  const WeftGemm &g = *p.g;
+  T *sum = (T *)p.rt->scratch(worker, (g.k + 2 * vector_block + 64) * (i64)sizeof(T)), *part = sum + vector_block + 16;
+  T *vector = part + vector_block;
+  const WeftGemmOperand &matrix = p.swapped ? g.a : g.b;
+  i64 along_k = p.swapped ? matrix.col_stride : matrix.row_stride, along_n = p.swapped ? matrix.row_stride : matrix.col_stride;
   i64 last = -1;
   for (i64 task = begin; task < end; task++) {
-    i64 batch = task / t.blocks, col = task % t.blocks * t.block, cols = g.n - col < t.block ? g.n - col : t.block;
-    if (batch != last) g.a(g.env, batch, a);
+    i64 batch = task / p.blocks, j = task % p.blocks * p.block, n = smaller(p.n - j, p.block);
+    if (batch != last) load_vector<T>(g, p.swapped, batch, vector);
     last = batch;
-    g.sums(g.env, batch, a, col, cols, sum, part);
-    g.store(g.env, batch, col, cols, sum);
+    with_type<T>(matrix.dtype, [&](auto type) {
+      typedef decltype(type) S;
+      const S *m = element<S>(g, matrix, batch, p.swapped ? j : 0, p.swapped ? 0 : j);
+      if (along_n == 1) return row_times<T>(vector, m, along_k, g.k, n, sum, part);
+      return dot_rows<T>(vector, m, along_n, g.k, n, sum);
+    });
+    if (p.swapped) g.store(g.store_env, batch, j, n, 0, 1, sum, 1);
+    else g.store(g.store_env, batch, 0, 1, j, n, sum, 0);
   }
 }
 
-template <typename T> WEFT_GEMM_SHARED static i64 run(const Gemv<T> &g, const WeftKernelRuntime *rt) {
-  if (g.n <= 0 || g.batch <= 0) return 0;
-  GemvTasks<T> t;
-  t.g = &g;
-  i64 threads = rt->num_threads > 1 ? rt->num_threads : 1;
-  i64 blocks = (g.n + vector_block - 1) / vector_block;
-  if (g.batch * blocks < threads) blocks = threads;
-  t.block = ((g.n + blocks - 1) / blocks + 63) / 64 * 64;
-  t.blocks = (g.n + t.block - 1) / t.block;
-  t.each = (g.k + 2 * vector_block + 64 + 15) / 16 * 16;
-  t.scratch = (T *)rt->scratch(0, t.each * threads * (i64)sizeof(T));
-  i64 work = t.block * (g.k + 8), grain = work >= 100000 ? 1 : 100000 / work; // 400 KB of b: some 15 us
-  rt->parallel_for(t.blocks * g.batch, grain, do_vector_tasks<T>, &t);
+template <typename T> void run_vector(const WeftGemm &g, const WeftKernelRuntime *rt, i64 batch, bool swapped) {
+  i64 n = swapped ? g.m : g.n, threads = rt->num_threads;
+  i64 blocks = ceil_div(n, vector_block);
+  if (batch * blocks % threads) blocks = ceil_div(blocks, threads) * threads;
+  i64 block = ceil_div(ceil_div(n, blocks), 64) * 64;
+  VectorPlan<T> p = {&g, rt, swapped, n, block, ceil_div(n, block)};
+  i64 work = block * (g.k + 8), grain = work >= 100000 ? 1 : 100000 / work; // 400 KB of matrix: 15 us
+  rt->parallel_for(p.blocks * batch, grain, do_vector<T>, &p);
+}
+
+// ---------------------------------------------------------------------------------------------- results
+// The `store` of plain results; env is a WeftGemmOutput.
+template <typename T, typename S>
+void store_row(const WeftGemmOutput &o, S *to, const S *bias, i64 cols, const T *sums) {
+  Vec<T> alpha = splat<T>(o.alpha), beta = splat<T>(o.beta);
+  for (i64 j = 0; j < cols; j += lanes<T>) {
+    i64 n = smaller(cols - j, lanes<T>);
+    auto read = [&](const S *p) { return n == lanes<T> ? load(p, T()) : load_part<T>(p, n); };
+    Vec<T> v = *(const VecU<T> *)(sums + j);
+    if (o.alpha != 1) v *= alpha;
+    if (bias) v += read(bias + j);
+    if (o.beta != 0) v += beta * read(to + j);
+    if (n == lanes<T>) store(to + j, v);
+    else store_part(to + j, v, n);
+  }
+}
+
+template <typename T>
+void store_plain(const void *env, i64 batch, i64 row, i64 rows, i64 col, i64 cols, const void *from, i64 ld) {
+  const WeftGemmOutput &o = *(const WeftGemmOutput *)env;
+  const T *sums = (const T *)from;
+  with_type<T>(o.out.dtype, [&](auto type) {
+    typedef decltype(type) S;
+    S *to = (S *)element<S>(*o.gemm, o.out, batch, row, col);
+    const S *bias = o.bias ? (const S *)o.bias + col : nullptr;
+    for (i64 i = 0; i < rows; i++, to += o.out.row_stride, sums += ld) {
+      if (o.out.col_stride == 1) {
+        store_row<T, S>(o, to, bias, cols, sums);
+      } else {
+        for (i64 j = 0; j < cols; j++) store_row<T, S>(o, to + j * o.out.col_stride, bias ? bias + j : nullptr, 1, sums + j);
+      }
+    }
+  });
+}
+
+// ---------------------------------------------------------------------------------------------- entry
+template <typename T> long run(const WeftGemm *gemm, const WeftKernelRuntime *rt) {
+  const WeftGemm &g = *gemm;
+  i64 batch = 1;
+  for (i64 d = 0; d < g.batch_ndim; d++) batch *= g.batch_sizes[d];
+  if (g.m <= 0 || g.n <= 0 || batch <= 0) return 0;
+  if (g.m == 1 && !g.b.load && (g.b.row_stride == 1 || g.b.col_stride == 1)) return run_vector<T>(g, rt, batch, false), 0;
+  if (g.n == 1 && !g.a.load && (g.a.row_stride == 1 || g.a.col_stride == 1)) return run_vector<T>(g, rt, batch, true), 0;
+  Plan<T> p = plan_tiles<T>(g, rt, batch);
+  i64 work = p.row_block * p.column_block * (g.k + 8), grain = work >= 1000000 ? 1 : 1000000 / work; // 10 us a range
+  rt->parallel_for(p.row_blocks * p.column_blocks * batch, grain, do_tiles<T>, &p);
   return 0;
 }
 

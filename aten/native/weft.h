@@ -159,6 +159,7 @@ typedef struct WeftKernelRuntime {
   void *(*scratch)(int64_t worker, int64_t bytes);
   int64_t num_threads;
   WeftErrorRecord *error;
+  const struct WeftGemmTable *gemm; // matrix products (gemm.h) for this processor
 } WeftKernelRuntime;
 
 typedef int64_t (*WeftKernel)(void *const *buffers, const int64_t *symbols, const WeftKernelRuntime *runtime);

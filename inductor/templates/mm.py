@@ -1,13 +1,13 @@
 """The matrix product as C++ text: `out[b, i, j] = sum_k a[b, i, k] * b[b, k, j]` with the rest of the kernel fused in.
 
-`render_mm(spec, epilogue, name)` gives one kernel. The loops, the packing and the register tile are
-`aten/native/gemm_kernel.h`, the same text that eager products are built from; it is pasted once into a translation
-unit by `preamble()`. What is rendered here is small: how a panel of each operand is read (`Operand`, with a hook where
-its elements are computed), how a finished piece of the result is stored (the epilogue), and the sizes.
+`render_mm(spec, epilogue, name)` gives one kernel. Loops, packing and register tiles are not in it: they are
+`aten/native/gemm_kernel.h`, built with the package once for each instruction set and type, the same code that eager
+products run; a kernel reaches them through `rt->gemm` and so compiles in a few milliseconds. What is rendered is what
+differs between products: sizes, where the operands are or how their elements are computed (`Operand.load`), and what
+becomes of the sums (the epilogue). Tiles are planned at run time, so a symbolic size costs nothing.
 
-Order of the sum over k: see gemm_kernel.h. It depends on K alone, except that one row times a matrix with contiguous
-columns of K (`plan_tiles(...).path == "dot"`) is summed in 32 interleaved chains. Results never depend on the number
-of threads or on alignment.
+The order of the sum over k is a function of k and, for a single row or column, of the layout: see `gemm.h`. Results
+never depend on the number of threads, on alignment, or on the instruction set.
 """
 
 from __future__ import annotations
@@ -23,27 +23,15 @@ import aten
 
 Size = int | str  # a number, or C text over `sym[...]`
 
-C_TYPES = {
-    "float32": "float",
-    "float64": "double",
-    "bfloat16": "weft_gemm::bfloat16",
-    "float16": "weft_gemm::float16",
-}
+DTYPE_CODES = {"float16": 9, "bfloat16": 10, "float32": 11, "float64": 12}  # WeftDType
+MAX_BATCH = 6  # WEFT_GEMM_MAX_BATCH
 
 
 @dataclass(frozen=True)
 class Isa:
-    """The part of the processor that decides the tile: `bytes` in a vector register, 64 (AVX-512) or 32 (AVX2)."""
+    """The part of the processor that text depends on: `bytes` in a vector register, 64 (AVX-512) or 32 (AVX2)."""
 
     bytes: int = 64
-
-    @property
-    def rows(self) -> int:
-        """Rows of the largest register tile of two vectors, as in gemm_kernel.h."""
-        return 14 if self.bytes == 64 else 6
-
-    def lanes(self, T: str) -> int:
-        return self.bytes // (8 if T == "double" else 4)
 
     @staticmethod
     @cache
@@ -56,19 +44,19 @@ class Isa:
 
 LoadVector = Callable[[str, str, str, str, str, int, "str | None"], list[str]]
 """`load(name, batch, row, col, along, lanes, tail) -> lines` that declare the vector `name` of `lanes` elements of the
-operand, starting at [batch, row, col] and running `along` "row" or "col" (row + 1, … or col + 1, …). `tail` is None or
-C text: how many lanes exist; only those may be read, the others' value is free. `along` is the direction in
-`Operand.along`."""
+operand (float, or double for float64 products), starting at [batch, row, col] and running `along` "row" or "col" (row
++ 1, … or col + 1, …). `batch` is the linear batch index. `tail` is None or C text: how many lanes exist; only those
+may be read, the others' value is free. `along` is the direction in `Operand.along`."""
 
 
 @dataclass(frozen=True)
 class Operand:
-    """Where a matrix [rows, cols] (for each batch) is: a: [M, K], b: [K, N].
+    """Where a matrix is: a: [M, K], b: [K, N], for each batch.
 
     buf[slot] points to `dtype` elements; element [batch…, row, col] is at
     `offset + sum(batch_i * batch_strides[i]) + row * row_stride + col * col_stride`, all in elements.
-    With `load`, elements are what that hook computes (a layer norm, an activation's backward, a cast), as vectors
-    running `along` a direction, and slot and strides are not used.
+    With `load`, elements are what that hook computes (a layer norm, an activation's backward), as vectors running
+    `along` a direction; slot, strides and offset are then not used.
     """
 
     slot: int
@@ -76,15 +64,15 @@ class Operand:
     row_stride: Size
     col_stride: Size
     batch_strides: tuple[Size, ...] = ()
-    offset: str = "0"
+    offset: Size = 0
     load: LoadVector | None = field(default=None, compare=False)
     along: str = "col"
 
 
 @dataclass(frozen=True)
 class MatmulSpec:
-    """[batch…, M, K] @ [batch…, K, N]. `batch` are the batch sizes, outermost first; an operand that is broadcast over
-    one has stride 0 there. Computed in float64 if an operand is float64, else in float32."""
+    """[batch…, M, K] @ [batch…, K, N]. `batch` are the batch sizes, outermost first (at most 6: collapse what can be);
+    an operand that is broadcast over one has stride 0 there. Sums are float64 if an operand is float64, else float32."""
 
     m: Size
     n: Size
@@ -99,114 +87,41 @@ class MatmulSpec:
 
 
 class Epilogue(Protocol):
-    """What becomes of the sums. The lines see `buf`, `sym` and `rt`, and everything in namespace weft_gemm."""
+    """What becomes of the sums. The lines see `buf`, `sym` and `rt`, as the kernel does."""
 
     def declare(self) -> list[str]:
         """Lines at the top of the store function: pointers, constants."""
 
     def store_vector(self, acc: str, batch: str, row: str, col: str, lanes: int, tail: str | None) -> list[str]:
-        """Lines that consume the vector `acc` = out[batch, row, col : col + lanes] (`batch` is the linear batch
-        index). `tail`: None, or C text of how many lanes are part of the result: no others may be read or written."""
+        """Lines that consume the vector `acc` = out[batch, row, col : col + lanes], of float (double for float64);
+        `batch` is the linear batch index. `tail`: None, or C text of how many lanes are part of the result: no others
+        may be read or written elsewhere."""
 
 
 @dataclass(frozen=True)
 class StoreEpilogue:
-    """out = acc (+ bias[col]) (+ out), rounded to `dtype`. `batch` and `batch_strides` as in MatmulSpec."""
+    """out = alpha * acc + bias[col] + beta * out, rounded to `dtype`: nothing to compile. Strides as an Operand's; `out`
+    (slot) and `bias` (slot of n contiguous elements, or None) are of `dtype`."""
 
     slot: int
     dtype: str
     row_stride: Size
-    batch: tuple[Size, ...] = ()
+    col_stride: Size = 1
     batch_strides: tuple[Size, ...] = ()
-    offset: str = "0"
+    offset: Size = 0
     bias: int | None = None
-    accumulate: bool = False
-
-    def declare(self) -> list[str]:
-        scalar = C_TYPES[self.dtype]
-        lines = [f"{scalar} *const out = ({scalar} *)buf[{self.slot}] + ({self.offset});"]
-        if self.bias is not None:
-            lines.append(f"const {scalar} *const bias = (const {scalar} *)buf[{self.bias}];")
-        return lines
-
-    def store_vector(self, acc: str, batch: str, row: str, col: str, lanes: int, tail: str | None) -> list[str]:
-        where = f"out + {batch_offset(batch, self.batch, self.batch_strides)} + {row} * ({self.row_stride}) + {col}"
-        T = "double" if self.dtype == "float64" else "float"
-
-        def load(address: str) -> str:
-            return f"load({address}, {T}())" if tail is None else f"load_part<{T}>({address}, {tail})"
-
-        lines = [f"auto *const to = {where};"]
-        if self.bias is not None:
-            lines.append(f"{acc} += {load(f'bias + {col}')};")
-        if self.accumulate:
-            lines.append(f"{acc} += {load('to')};")
-        return [*lines, f"store(to, {acc});" if tail is None else f"store_part(to, {acc}, {tail});"]
-
-
-# --------------------------------------------------------------------------------------------------- sizes and tiles
-
-
-def product(text: str, factor: Size) -> str:
-    return "0" if factor == 0 else text if factor == 1 else f"{text} * ({factor})"
-
-
-def batch_offset(batch: str, sizes: tuple[Size, ...], strides: tuple[Size, ...]) -> str:
-    """C text of sum(index_i * strides[i]) where `batch` is the linear index over `sizes`."""
-    terms, inner = [], "1"
-    for position in reversed(range(len(sizes))):
-        index = batch if inner == "1" else f"{batch} / ({inner})"
-        if position > 0:
-            index = f"({index}) % ({sizes[position]})"
-        if strides[position] != 0:
-            terms.append(product(f"({index})", strides[position]))
-        inner = str(sizes[position]) if inner == "1" else f"{inner} * ({sizes[position]})"
-    return f"({' + '.join(terms)})" if terms else "0"
-
-
-@dataclass(frozen=True)
-class Tiles:
-    """How a product is done. path: "tiles", or for one row (or one column) of result "row" (b's columns contiguous)
-    or "dot" (k contiguous). `swapped`: one column, done as one row of the transposed product."""
-
-    path: str
-    rows: int = 1
-    vectors: int = 1
-    column_block: int = 128
-    narrow: bool = False  # the last tile of columns needs one vector only
-    direct_rows: int = 0  # up to this many rows, b is read where it is
-    swapped: bool = False
-
-
-def plan_tiles(spec: MatmulSpec, isa: Isa) -> Tiles:
-    """Tile and path by shape. Changes speed, and the order of the sum only between "dot" and the others."""
-    lanes = isa.lanes(C_TYPES[spec.dtype])
-    if spec.m == 1 and spec.b.load is None and 1 in (spec.b.row_stride, spec.b.col_stride):
-        return Tiles("row" if spec.b.col_stride == 1 else "dot")
-    if spec.n == 1 and spec.a.load is None and 1 in (spec.a.row_stride, spec.a.col_stride):
-        return Tiles("row" if spec.a.row_stride == 1 else "dot", swapped=True)
-
-    rows = isa.rows
-    if isinstance(spec.m, int) and spec.m > 0:  # the same number of tiles, as low as they can be
-        rows = -(-spec.m // -(-spec.m // rows))
-    vectors = 4 if rows <= (6 if isa.bytes == 64 else 2) else 2  # 8 chains hide the latency of an fma
-    width = vectors * lanes
-    narrow = isinstance(spec.n, int) and 0 < spec.n % width <= lanes
-    block = 128 if width <= 64 else 2 * width
-    if isinstance(spec.n, int) and spec.n < block:
-        block = -(-spec.n // width) * width
-    return Tiles("tiles", rows, vectors, max(block, width), narrow, direct_rows=2 * isa.rows)
-
-
-# -------------------------------------------------------------------------------------------------------- rendering
+    alpha: float = 1.0
+    beta: float = 0.0
 
 
 @cache
 def preamble() -> str:
-    """What a translation unit needs once before kernels of `render_mm`; includes nothing."""
-    text = (Path(aten.__file__).parent / "native" / "gemm_kernel.h").read_text()
-    text = re.sub(r"[ \t]*//[^\n]*", "", text)
-    return KERNEL_RUNTIME + re.sub(r"\n\s*\n+", "\n", text)
+    """What a translation unit needs once before kernels of `render_mm`; includes nothing.
+
+    Declares WeftKernelRuntime unless WEFT_KERNEL_RUNTIME is defined (by who has declared it already).
+    """
+    text = (Path(aten.__file__).parent / "native" / "gemm.h").read_text()
+    return KERNEL_RUNTIME + re.sub(r"\n\s*\n+", "\n", re.sub(r"[ \t]*//[^\n]*", "", text))
 
 
 KERNEL_RUNTIME = """\
@@ -218,45 +133,10 @@ typedef struct WeftKernelRuntime {
   void *(*scratch)(long worker, long bytes);
   long num_threads;
   WeftErrorRecord *error;
+  const struct WeftGemmTable *gemm;
 } WeftKernelRuntime;
 #endif
 """
-
-
-def render_mm(spec: MatmulSpec, epilogue: Epilogue, name: str, isa: Isa | None = None) -> str:
-    """C++ text of `extern "C" long name(void *const *buf, const long *sym, const WeftKernelRuntime *rt)`.
-
-    Stands after `preamble()` in its translation unit. Names in it other than `name` begin with `name` + "_".
-    K = 0 gives zeros to the epilogue; M, N or a batch size of 0 does nothing. Raises ValueError for a dtype without
-    a rule here.
-    """
-    for operand in (spec.a, spec.b):
-        if operand.load is None and operand.dtype not in C_TYPES:
-            raise ValueError(f"a matrix product of {operand.dtype} has no template")
-    isa = isa or Isa.native()
-    tiles = plan_tiles(spec, isa)
-    T = C_TYPES[spec.dtype]
-    lanes = isa.lanes(T)
-    parts = [f"namespace {{ namespace {name}_ {{ using namespace weft_gemm;", ENVIRONMENT]
-    if tiles.path == "tiles":
-        parts += [render_a(spec, tiles, T, lanes), render_b(spec, tiles, T, lanes)]
-        parts += [render_store(spec, epilogue, T, lanes)]
-        sizes = tiles_struct(spec, tiles, T)
-    else:
-        parts += [render_vector(spec, tiles, T, lanes), render_vector_store(epilogue, tiles, T, lanes)]
-        sizes = vector_struct(spec, tiles, T)
-    return "\n".join([
-        *parts,
-        "}}",
-        f'extern "C" long {name}(void *const *buf, const long *sym, const WeftKernelRuntime *rt) {{',
-        f"  using namespace {name}_; using namespace weft_gemm;",
-        "  const Env environment = {buf, sym, rt};",
-        sizes,
-        "  return run(g, rt);",
-        "}",
-        "",
-    ])
-
 
 ENVIRONMENT = "struct Env { void *const *buf; const long *sym; const WeftKernelRuntime *rt; };"
 UNPACK = """\
@@ -265,187 +145,109 @@ UNPACK = """\
   const WeftKernelRuntime *const rt = ((const Env *)env)->rt; (void)rt;"""
 
 
-def batch_size(spec: MatmulSpec) -> str:
-    return " * ".join(f"({size})" for size in spec.batch) or "1"
+def render_mm(spec: MatmulSpec, epilogue: Epilogue | StoreEpilogue, name: str, isa: Isa | None = None) -> str:
+    """C++ text of `extern "C" long name(void *const *buf, const long *sym, const WeftKernelRuntime *rt)`.
 
+    Stands after `preamble()` in its translation unit; its other names are in namespace `name` + "_". K = 0 gives zeros
+    to the epilogue; M, N or a batch size of 0 does nothing. Raises ValueError for a dtype that has no product here, or
+    too many batch sizes.
+    """
+    for operand in (spec.a, spec.b):
+        if operand.load is None and operand.dtype not in DTYPE_CODES:
+            raise ValueError(f"a matrix product of {operand.dtype} has no template")
+    if len(spec.batch) > MAX_BATCH:
+        raise ValueError(f"a matrix product over {len(spec.batch)} batch dimensions; at most {MAX_BATCH}")
+    scalar = "double" if spec.dtype == "float64" else "float"
+    lanes = (isa or Isa.native()).bytes // (8 if scalar == "double" else 4)
 
-def tiles_struct(spec: MatmulSpec, tiles: Tiles, T: str) -> str:
-    by_k = str(by_k_layout(spec.a)).lower()
-    kernel = f"micro<{T}, {tiles.rows}, {tiles.vectors}, {by_k}>"
-    narrow = f"micro<{T}, {tiles.rows}, 1, {by_k}>" if tiles.narrow else "0"
-    return (f"  const Gemm<{T}> g = {{{batch_size(spec)}, {spec.m}, {spec.n}, {spec.k}, {tiles.rows}, "
-            f"{tiles.vectors} * lanes<{T}>, {tiles.column_block}, {kernel}, {narrow}, "
-            "pack_a, pack_b, put, &environment};")
-
-
-def vector_struct(spec: MatmulSpec, tiles: Tiles, T: str) -> str:
-    length = spec.m if tiles.swapped else spec.n
-    return f"  const Gemv<{T}> g = {{{batch_size(spec)}, {length}, {spec.k}, row, sums, put, &environment}};"
-
-
-def by_k_layout(a: Operand) -> bool:
-    """Whether a is packed as rows for each k, because rows are what is contiguous."""
-    if a.load is not None:
-        return a.along == "row"
-    return a.row_stride == 1 and a.col_stride != 1
-
-
-def address(operand: Operand, spec: MatmulSpec, row: str, col: str) -> str:
-    """C text of the address of an element."""
-    scalar = C_TYPES[operand.dtype]
-    terms = [f"(const {scalar} *)buf[{operand.slot}]", f"({operand.offset})",
-             batch_offset("batch", spec.batch, operand.batch_strides),
-             product(row, operand.row_stride), product(col, operand.col_stride)]
-    return " + ".join(term for term in terms if term not in ("0", "(0)"))
-
-
-def render_a(spec: MatmulSpec, tiles: Tiles, T: str, lanes: int) -> str:
-    """`pack_a`: a panel of `rows` <= mr rows of a."""
-    a, mr = spec.a, tiles.rows
-    head = (f"const {T} *pack_a(const void *env, long batch, long row, long rows, long k0, long kc, {T} *to) {{\n"
-            f"{UNPACK}")
-    if a.load is not None:
-        return "\n".join([head, *computed_a(a, mr, T, lanes), "  return to;\n}"])
-    scalar, p = C_TYPES[a.dtype], address(a, spec, "row", "k0")
-    if by_k_layout(a):
-        pack = f"pack_by_k<{T}, {scalar}>({p}, {a.col_stride}, rows, {mr}, kc, {spec.m} - row, to)"
-    elif a.col_stride == 1:
-        pack = f"pack_rows<{T}, {scalar}>({p}, {a.row_stride}, rows, {mr}, kc, {spec.k} - k0, to)"
+    helpers = [render_load(which, operand, scalar, lanes)
+               for which, operand in (("a", spec.a), ("b", spec.b)) if operand.load is not None]
+    body = ["WeftGemm g = {};",
+            f"g.m = {spec.m}, g.n = {spec.n}, g.k = {spec.k}, g.batch_ndim = {len(spec.batch)};",
+            *[f"g.batch_sizes[{d}] = {size};" for d, size in enumerate(spec.batch)],
+            *operand_lines("g.a", "a", spec.a), *operand_lines("g.b", "b", spec.b)]
+    if isinstance(epilogue, StoreEpilogue):
+        body += output_lines(epilogue, spec.dtype)
     else:
-        pack = f"pack_rows_strided<{T}, {scalar}>({p}, {a.row_stride}, {a.col_stride}, rows, {mr}, kc, to)"
-    return f"{head}\n  {pack};\n  return to;\n}}"
+        helpers.append(render_store(epilogue, spec, scalar, lanes))
+        body.append("g.store = put, g.store_env = &env;")
+    if helpers:
+        helpers = [f"namespace {{ namespace {name}_ {{", ENVIRONMENT, *helpers, "}}"]
+        body = [f"using namespace {name}_;", "const Env env = {buf, sym, rt};", *body]
+    return "\n".join([
+        *helpers,
+        f'extern "C" long {name}(void *const *buf, const long *sym, const WeftKernelRuntime *rt) {{',
+        *indent(body, 1),
+        f"  return rt->gemm->run_{spec.dtype}(&g, rt);",
+        "}",
+        "",
+    ])
 
 
-def computed(operand: Operand, row: str, col: str, count: str, lanes: int, use: str, use_part: str) -> list[str]:
-    """Lines in a block of their own: load the vector `x` at [row, col], of which `count` elements exist, and use it."""
-    head = [f"    const long op_row = {row}, op_col = {col}, left = {count};"]
-    whole = operand.load("x", "batch", "op_row", "op_col", operand.along, lanes, None)
-    part = operand.load("x", "batch", "op_row", "op_col", operand.along, lanes, "left")
-    return [*head, f"    if (left >= {lanes}) {{", *indent(whole, 3), f"      {use}", "    } else {",
-            *indent(part, 3), f"      {use_part}", "    }"]
+def operand_lines(place: str, which: str, operand: Operand | StoreEpilogue) -> list[str]:
+    """Fill a WeftGemmOperand."""
+    if isinstance(operand, Operand) and operand.load is not None:
+        return [f"{place}.load = load_{which}, {place}.along_rows = {int(operand.along == 'row')}, g.load_env = &env;"]
+    code = DTYPE_CODES[operand.dtype]
+    size = {9: 2, 10: 2, 11: 4, 12: 8}[code]
+    return [f"{place}.data = (const char *)buf[{operand.slot}] + {size} * ({operand.offset});",
+            f"{place}.dtype = {code}, {place}.row_stride = {operand.row_stride}, "
+            f"{place}.col_stride = {operand.col_stride};",
+            *[f"{place}.batch_strides[{d}] = {stride};" for d, stride in enumerate(operand.batch_strides)]]
 
 
-def computed_a(a: Operand, mr: int, T: str, lanes: int) -> list[str]:
-    if a.along == "row":
-        return [
-            "  for (long k = 0; k < kc; k++)",
-            f"  for (long i = 0; i < rows; i += {lanes}) {{",
-            *computed(a, "row + i", "k0 + k", "rows - i", lanes, *[f"store(to + k * {mr} + i, x);"] * 2),
-            "  }",
-            f"  for (long k = 0; rows < {mr} && k < kc; k++) for (long i = rows; i < {mr}; i++) to[k * {mr} + i] = 0;",
-        ]
-    return [
-        "  for (long i = 0; i < rows; i++)",
-        f"  for (long k = 0; k < kc; k += {lanes}) {{",
-        *computed(a, "row + i", "k0 + k", "kc - k", lanes, *[f"store(to + i * panel_stride<{T}> + k, x);"] * 2),
-        "  }",
-        f"  for (long i = rows; i < {mr}; i++) for (long k = 0; k < kc; k++) to[i * panel_stride<{T}> + k] = 0;",
-    ]
+def output_lines(out: StoreEpilogue, dtype: str) -> list[str]:
+    bias = [] if out.bias is None else [f"o.bias = buf[{out.bias}];"]
+    return ["WeftGemmOutput o = {};", *operand_lines("o.out", "", out), *bias,
+            f"o.gemm = &g, o.alpha = {float(out.alpha)!r}, o.beta = {float(out.beta)!r};",
+            f"g.store = rt->gemm->store_{dtype}, g.store_env = &o;"]
 
 
-def render_b(spec: MatmulSpec, tiles: Tiles, T: str, lanes: int) -> str:
-    """`pack_b`: a panel of `cols` <= nr columns of b, packed, or where it is."""
-    b = spec.b
-    head = (f"const {T} *pack_b(const void *env, long batch, long k0, long kc, long col, long cols, long nr, {T} *to, "
-            f"long *ld) {{\n{UNPACK}\n  *ld = nr;")
-    if b.load is not None:
-        return "\n".join([head, *computed_b(b, T, lanes), "  return to;\n}"])
-    scalar, p = C_TYPES[b.dtype], address(b, spec, "k0", "col")
-    if b.col_stride == 1:
-        pack = f"pack_columns<{T}, {scalar}>({p}, {b.row_stride}, cols, nr, kc, to)"
-        if scalar == T:
-            head += (f"\n  if ({spec.m} <= {tiles.direct_rows} && cols == nr) {{ *ld = {b.row_stride}; return {p}; }}")
-    elif b.row_stride == 1:
-        pack = f"pack_columns_by_k<{T}, {scalar}>({p}, {b.col_stride}, cols, nr, kc, {spec.k} - k0, to)"
-    else:
-        pack = f"pack_columns_strided<{T}, {scalar}>({p}, {b.row_stride}, {b.col_stride}, cols, nr, kc, to)"
-    return f"{head}\n  {pack};\n  return to;\n}}"
+def vector_type(scalar: str, lanes: int) -> str:
+    """Declares VecU, to read a vector from anywhere."""
+    size = lanes * (8 if scalar == "double" else 4)
+    return (f"  typedef {scalar} Vec __attribute__((vector_size({size}))); "
+            f"typedef {scalar} VecU __attribute__((vector_size({size}), aligned({size // lanes}), may_alias));")
 
 
-def computed_b(b: Operand, T: str, lanes: int) -> list[str]:
-    if b.along == "col":
-        return [
-            "  for (long k = 0; k < kc; k++)",
-            f"  for (long j = 0; j < nr; j += {lanes}) {{",
-            f"    {T} *const p = to + k * nr + j;",
-            f"    if (j >= cols) {{ store(p, Vec<{T}>{{}}); continue; }}",
-            *computed(b, "k0 + k", "col + j", "cols - j", lanes, "store(p, x);",
-                      f"store(p, Vec<{T}>{{}}); store_part(p, x, left);"),
-            "  }",
-        ]
-    return [
-        f"  for (long j = 0; j < nr; j += {lanes})",
-        f"  for (long k = 0; k < kc; k += {lanes}) {{",
-        f"    Vec<{T}> block[{lanes}] = {{}};",
-        f"    for (long l = 0; l < {lanes} && j + l < cols; l++) {{",
-        *computed(b, "k0 + k", "col + j + l", "kc - k", lanes, *["block[l] = x;"] * 2),
-        "    }",
-        f"    transpose<{T}>(block);",
-        f"    for (long l = 0; l < {lanes} && k + l < kc; l++) store(to + (k + l) * nr + j, block[l]);",
-        "  }",
-    ]
+def render_load(which: str, operand: Operand, scalar: str, lanes: int) -> str:
+    """`load_a` or `load_b`: WeftGemmOperand.load by the operand's hook, a vector at a time."""
+    assert operand.load is not None
+    step = ("row0 + l", "col0 + i") if operand.along == "row" else ("row0 + i", "col0 + l")
+
+    def vector(tail: str | None) -> list[str]:
+        return [*indent(operand.load("x", "batch", "row", "col", operand.along, lanes, tail), 4),
+                "        *(VecU *)(to + l) = x;"]
+
+    return "\n".join([
+        f"void load_{which}(const void *env, long batch, long row0, long col0, long lines, long length, void *start, "
+        "long ld) {",
+        UNPACK, vector_type(scalar, lanes),
+        f"  {scalar} *to = ({scalar} *)start;",
+        "  for (long i = 0; i < lines; i++, to += ld)",
+        f"    for (long l = 0; l < length; l += {lanes}) {{",
+        f"      const long row = {step[0]}, col = {step[1]}, tail = length - l;",
+        f"      if (tail >= {lanes}) {{", *vector(None), "      } else {", *vector("tail"), "      }",
+        "    }", "}"])
 
 
-def render_store(spec: MatmulSpec, epilogue: Epilogue, T: str, lanes: int) -> str:
-    """`put`: a finished piece of the result, whole vectors first."""
-    lines = ["void put(const void *env, long batch, long row0, long rows, long col0, long cols, "
-             f"const {T} *sums, long ld) {{", UNPACK, *indent(epilogue.declare(), 1),
+def render_store(epilogue: Epilogue, spec: MatmulSpec, scalar: str, lanes: int) -> str:
+    """`put`: WeftGemm.store by the epilogue, a vector at a time, the columns beyond whole vectors last."""
+    def vector(tail: str | None) -> list[str]:
+        return ["      Vec acc = *(const VecU *)(sums + j);",
+                *indent(epilogue.store_vector("acc", "batch", "row", "col", lanes, tail), 3)]
+
+    lines = ["void put(const void *env, long batch, long row0, long rows, long col0, long cols, const void *from, "
+             "long ld) {", UNPACK, vector_type(scalar, lanes), f"  const {scalar} *sums = (const {scalar} *)from;",
+             *indent(epilogue.declare(), 1),
              "  for (long i = 0; i < rows; i++, sums += ld) {",
              "    const long row = row0 + i;",
              "    long j = 0;",
              f"    for (; j + {lanes} <= cols; j += {lanes}) {{",
-             f"      const long col = col0 + j; Vec<{T}> acc = load(sums + j, {T}());",
-             *indent(epilogue.store_vector("acc", "batch", "row", "col", lanes, None), 3),
-             "    }"]
+             "      const long col = col0 + j;", *vector(None), "    }"]
     if not (isinstance(spec.n, int) and spec.n % lanes == 0):
-        lines += ["    if (j < cols) {",
-                  f"      const long col = col0 + j, tail = cols - j; Vec<{T}> acc = load(sums + j, {T}());",
-                  *indent(epilogue.store_vector("acc", "batch", "row", "col", lanes, "tail"), 3),
-                  "    }"]
-    return "\n".join([*lines, "  }\n}"])
-
-
-def render_vector(spec: MatmulSpec, tiles: Tiles, T: str, lanes: int) -> str:
-    """`row` (the vector, as T) and `sums` (its products with some columns of the matrix), for one row of result."""
-    vector, matrix = (spec.b, spec.a) if tiles.swapped else (spec.a, spec.b)
-    lines = [f"void row(const void *env, long batch, {T} *to) {{", UNPACK]
-    place = (lambda k: (k, "0")) if tiles.swapped else (lambda k: ("0", k))
-    if vector.load is not None and vector.along == ("row" if tiles.swapped else "col"):
-        lines += [f"  for (long k = 0; k < {spec.k}; k += {lanes}) {{",
-                  *computed(vector, *place("k"), f"{spec.k} - k", lanes, "store(to + k, x);",
-                            "store_part(to + k, x, left);"),
-                  "  }"]
-    elif vector.load is not None:
-        lines += [f"  for (long k = 0; k < {spec.k}; k++) {{",
-                  *computed(vector, *place("k"), "1", lanes, *["to[k] = x[0];"] * 2), "  }"]
-    else:
-        stride = vector.row_stride if tiles.swapped else vector.col_stride
-        lines += [f"  const {C_TYPES[vector.dtype]} *p = {address(vector, spec, '0', '0')};",
-                  f"  for (long k = 0; k < {spec.k}; k++) to[k] = one(p + {product('k', stride)}, {T}());"]
-    scalar = C_TYPES[matrix.dtype]
-    start = address(matrix, spec, *(("col", "0") if tiles.swapped else ("0", "col")))
-    along_k, along_n = ((matrix.col_stride, matrix.row_stride) if tiles.swapped else
-                        (matrix.row_stride, matrix.col_stride))
-    function, stride = ("row_times", along_k) if tiles.path == "row" else ("dot_rows", along_n)
-    return "\n".join([*lines, "}",
-                      f"void sums(const void *env, long batch, const {T} *a, long col, long cols, {T} *sum, "
-                      f"{T} *part) {{",
-                      UNPACK, f"  {function}<{T}, {scalar}>(a, {start}, {stride}, {spec.k}, cols, sum, part);", "}"])
-
-
-def render_vector_store(epilogue: Epilogue, tiles: Tiles, T: str, lanes: int) -> str:
-    head = [f"void put(const void *env, long batch, long col0, long cols, const {T} *sums) {{",
-            UNPACK, *indent(epilogue.declare(), 1)]
-    if tiles.swapped:  # one column: a vector with one lane for each row
-        return "\n".join([*head, "  for (long i = 0; i < cols; i++) {",
-                          f"    const long row = col0 + i; Vec<{T}> acc = splat<{T}>(sums[i]);",
-                          *indent(epilogue.store_vector("acc", "batch", "row", "0L", lanes, "1L"), 2), "  }\n}"])
-    return "\n".join([*head, "  long j = 0;", f"  for (; j + {lanes} <= cols; j += {lanes}) {{",
-                      f"    const long col = col0 + j; Vec<{T}> acc = load(sums + j, {T}());",
-                      *indent(epilogue.store_vector("acc", "batch", "0L", "col", lanes, None), 2), "  }",
-                      "  if (j < cols) {",
-                      f"    const long col = col0 + j, tail = cols - j; Vec<{T}> acc = load(sums + j, {T}());",
-                      *indent(epilogue.store_vector("acc", "batch", "0L", "col", lanes, "tail"), 2), "  }\n}"])
+        lines += ["    if (j < cols) {", "      const long col = col0 + j, tail = cols - j;", *vector("tail"), "    }"]
+    return "\n".join([*lines, "  }", "}"])
 
 
 def indent(lines: list[str], depth: int) -> list[str]:

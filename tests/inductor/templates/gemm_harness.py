@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from aten import _native
 from inductor.templates.mm import preamble
 
 FLAGS = ["-O3", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off", "-fwrapv", "-shared", "-fPIC",
@@ -19,10 +20,10 @@ SCRATCH = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_long, ctypes.c_long)
 
 class Runtime(ctypes.Structure):
     _fields_ = [("parallel_for", PARALLEL_FOR), ("scratch", SCRATCH), ("num_threads", ctypes.c_long),
-                ("error", ctypes.c_void_p)]
+                ("error", ctypes.c_void_p), ("gemm", ctypes.c_void_p)]
 
 
-def runtime(threads):
+def runtime(threads, table):
     """A WeftKernelRuntime whose scratch memory is NaN until written, and whose end is checked to be untouched."""
     blocks = []
 
@@ -38,13 +39,19 @@ def runtime(threads):
         blocks.append((block, start + nbytes))
         return block.ctypes.data + start
 
-    result = Runtime(PARALLEL_FOR(parallel_for), SCRATCH(scratch), threads, None)
+    result = Runtime(PARALLEL_FOR(parallel_for), SCRATCH(scratch), threads, None, table)
     result.blocks = blocks
     return result
 
 
 def cpu_has(flag):
     return flag in Path("/proc/cpuinfo").read_text().split()
+
+
+def table(level=None):
+    """Address of the WeftGemmTable for a level of x86-64, 1, 3 or 4; None: the processor's highest."""
+    levels = [level] if level else [4, 3, 1]
+    return next(filter(None, map(_native._gemm_table, levels)))
 
 
 class Builder:
@@ -63,11 +70,11 @@ class Builder:
             assert done.returncode == 0, done.stderr
         return ctypes.CDLL(str(path) + ".so")
 
-    def call(self, text, name, buffers, symbols=(), threads=1, march="native"):
+    def call(self, text, name, buffers, symbols=(), threads=1, march="native", level=None):
         """Run kernel `name` of `text` on arrays; checks that it stayed inside its scratch memory."""
         kernel = getattr(self.build(text, march), name)
         kernel.restype = ctypes.c_long
-        rt = runtime(threads)
+        rt = runtime(threads, table(level))
         status = kernel((ctypes.c_void_p * len(buffers))(*[b.ctypes.data for b in buffers]),
                         (ctypes.c_long * max(1, len(symbols)))(*symbols), ctypes.byref(rt))
         assert status == 0

@@ -1,0 +1,225 @@
+// matmul.cpp: matrix products of tensors: which routine, and products that have no fast one.
+#include "matmul.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "half.h"
+
+extern "C" {
+void weft_fill_gemm_float32_v3(WeftGemmTable *);
+void weft_fill_gemm_float64_v3(WeftGemmTable *);
+void weft_fill_gemm_float32_v4(WeftGemmTable *);
+void weft_fill_gemm_float64_v4(WeftGemmTable *);
+}
+
+namespace weft {
+namespace {
+
+// ------------------------------------------------------------------------------ processors without AVX2
+// The sums of gemm.h, in its order, one at a time.
+template <typename T> T read(const void *data, long dtype, long index) {
+  switch (dtype) {
+    case WEFT_FLOAT64: return (T)((const double *)data)[index];
+    case WEFT_FLOAT32: return (T)((const float *)data)[index];
+    case WEFT_BFLOAT16: return (T)bfloat16_to_float(((const uint16_t *)data)[index]);
+    default: return (T)float16_to_float(((const uint16_t *)data)[index]);
+  }
+}
+
+template <typename T> void write(void *data, long dtype, long index, T value) {
+  switch (dtype) {
+    case WEFT_FLOAT64: ((double *)data)[index] = (double)value; break;
+    case WEFT_FLOAT32: ((float *)data)[index] = (float)value; break;
+    case WEFT_BFLOAT16: ((uint16_t *)data)[index] = float_to_bfloat16((float)value); break;
+    default: ((uint16_t *)data)[index] = float_to_float16((float)value);
+  }
+}
+
+long position(const WeftGemm &g, const WeftGemmOperand &o, long batch, long row, long col) {
+  long index = row * o.row_stride + col * o.col_stride;
+  for (long d = g.batch_ndim - 1; d >= 0; batch /= g.batch_sizes[d--])
+    index += batch % g.batch_sizes[d] * o.batch_strides[d];
+  return index;
+}
+
+template <typename T> T element(const WeftGemm &g, const WeftGemmOperand &o, long batch, long row, long col) {
+  if (!o.load) return read<T>(o.data, o.dtype, position(g, o, batch, row, col));
+  T room[1 + 64 / sizeof(T)];
+  o.load(g.load_env, batch, row, col, 1, 1, room, 1);
+  return room[0];
+}
+
+template <typename T> long run_portable(const WeftGemm *gemm, const WeftKernelRuntime *) {
+  const WeftGemm &g = *gemm;
+  long batch = 1, chunks = (g.k * (long)sizeof(T) + 1535) / 1536;
+  for (long d = 0; d < g.batch_ndim; d++) batch *= g.batch_sizes[d];
+  long chunk = chunks <= 1 ? std::max(g.k, 1l) : ((g.k + chunks - 1) / chunks + 15) / 16 * 16;
+  for (long z = 0; z < batch; z++)
+    for (long i = 0; i < g.m; i++)
+      for (long j = 0; j < g.n; j++) {
+        T sums[64 / sizeof(T)] = {};
+        for (long k0 = 0; k0 < g.k; k0 += chunk) {
+          T part = 0;
+          for (long k = k0; k < std::min(g.k, k0 + chunk); k++) {
+            T x = element<T>(g, g.a, z, i, k), y = element<T>(g, g.b, z, k, j);
+            part = sizeof(T) == 4 ? (T)__builtin_fmaf((float)x, (float)y, (float)part) : (T)__builtin_fma(x, y, part);
+          }
+          sums[0] = k0 == 0 ? part : sums[0] + part;
+        }
+        g.store(g.store_env, z, i, 1, j, 1, sums, 0);
+      }
+  return 0;
+}
+
+template <typename T>
+void store_portable(const void *env, long batch, long row, long rows, long col, long cols, const void *from, long ld) {
+  const WeftGemmOutput &o = *(const WeftGemmOutput *)env;
+  for (long i = 0; i < rows; i++)
+    for (long j = 0; j < cols; j++) {
+      long at = position(*o.gemm, o.out, batch, row + i, col + j);
+      T value = (T)o.alpha * ((const T *)from)[i * ld + j];
+      if (o.bias) value += read<T>(o.bias, o.out.dtype, col + j);
+      if (o.beta != 0) value += (T)o.beta * read<T>(o.out.data, o.out.dtype, at);
+      write(const_cast<void *>(o.out.data), o.out.dtype, at, value);
+    }
+}
+
+// Levels of x86-64 that a table may use: 1 (portable), 3 (AVX2), 4 (AVX-512).
+WeftGemmTable make_table(int level) {
+  WeftGemmTable table = {run_portable<float>, run_portable<double>, store_portable<float>, store_portable<double>};
+  if (level >= 3) {
+    weft_fill_gemm_float32_v3(&table);
+    weft_fill_gemm_float64_v3(&table);
+  }
+  if (level >= 4) {
+    weft_fill_gemm_float32_v4(&table);
+    weft_fill_gemm_float64_v4(&table);
+  }
+  return table;
+}
+
+int processor_level() {
+  __builtin_cpu_init();
+  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return 1;
+  bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+              __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+  return wide ? 4 : 3;
+}
+
+// -------------------------------------------------------------------------------------------- integers
+
+template <typename T> void integer_rows(void *context, int64_t begin, int64_t end, int64_t) {
+  const WeftGemmOutput &o = *(const WeftGemmOutput *)context;
+  const WeftGemm &g = *o.gemm;
+  std::vector<T> sums(g.n);
+  for (long row = begin; row < end; row++) {
+    long batch = row / g.m, i = row % g.m;
+    std::fill(sums.begin(), sums.end(), T(0));
+    for (long k = 0; k < g.k; k++) {
+      T x = ((const T *)g.a.data)[position(g, g.a, batch, i, k)];
+      const T *y = (const T *)g.b.data + position(g, g.b, batch, k, 0);
+      for (long j = 0; j < g.n; j++) sums[j] = (T)(sums[j] + x * y[j * g.b.col_stride]);
+    }
+    T *to = (T *)const_cast<void *>(o.out.data) + position(g, o.out, batch, i, 0);
+    for (long j = 0; j < g.n; j++) {
+      T old = o.beta != 0 ? (T)((T)(int64_t)o.beta * to[j * o.out.col_stride]) : T(0);
+      to[j * o.out.col_stride] = (T)((T)(int64_t)o.alpha * sums[j] + old);
+    }
+  }
+}
+
+typedef void (*Body)(void *, int64_t, int64_t, int64_t);
+
+Body integer_body(int dtype) {
+  switch (dtype) { // signed wraps as unsigned does
+    case WEFT_UINT8: case WEFT_INT8: return integer_rows<uint8_t>;
+    case WEFT_INT16: case WEFT_UINT16: return integer_rows<uint16_t>;
+    case WEFT_INT32: case WEFT_UINT32: return integer_rows<uint32_t>;
+    default: return integer_rows<uint64_t>;
+  }
+}
+
+// --------------------------------------------------------------------------------------------- tensors
+WeftGemmOperand operand(const WeftTensor *t, const WeftTensor *out, int first_batch) {
+  int ndim = WEFT_NDIM(t);
+  WeftGemmOperand o = {};
+  o.data = t->storage->data ? weft_data(t) : nullptr;
+  o.dtype = WEFT_DTYPE(t);
+  o.row_stride = t->strides[ndim - 2];
+  o.col_stride = t->strides[ndim - 1];
+  for (int d = first_batch; d < ndim - 2; d++)
+    o.batch_strides[d - first_batch] = t->sizes[d] == 1 && out->sizes[d] != 1 ? 0 : t->strides[d];
+  return o;
+}
+
+void run(const WeftGemmOutput &o, const WeftKernelRuntime *runtime) {
+  const WeftGemm &g = *o.gemm;
+  int dtype = (int)o.out.dtype;
+  if (dtype == WEFT_FLOAT64) {
+    gemm_table()->run_float64(&g, runtime);
+  } else if (dtype == WEFT_FLOAT32 || dtype == WEFT_BFLOAT16 || dtype == WEFT_FLOAT16) {
+    gemm_table()->run_float32(&g, runtime);
+  } else {
+    int64_t rows = g.m;
+    for (long d = 0; d < g.batch_ndim; d++) rows *= g.batch_sizes[d];
+    int64_t work = std::max<int64_t>(g.n * g.k, 1);
+    if (rows > 0 && g.n > 0)
+      runtime->parallel_for(rows, std::max<int64_t>(1, 100000 / work), integer_body(dtype), const_cast<WeftGemmOutput *>(&o));
+  }
+}
+
+} // namespace
+
+const WeftGemmTable *gemm_table() {
+  static const WeftGemmTable table = make_table(processor_level());
+  return &table;
+}
+
+void matmul(const WeftTensor *out, const WeftTensor *a, const WeftTensor *b, const WeftTensor *bias, double alpha,
+            double beta, const WeftKernelRuntime *runtime) {
+  int ndim = WEFT_NDIM(out), first = std::max(0, ndim - 2 - WEFT_GEMM_MAX_BATCH); // dims before `first`: a loop here
+  WeftGemm g = {};
+  WeftGemmOutput o = {};
+  g.m = out->sizes[ndim - 2];
+  g.n = out->sizes[ndim - 1];
+  g.k = a->sizes[WEFT_NDIM(a) - 1];
+  g.batch_ndim = ndim - 2 - first;
+  std::copy(out->sizes + first, out->sizes + ndim - 2, g.batch_sizes);
+  g.a = operand(a, out, first);
+  g.b = operand(b, out, first);
+  o.gemm = &g;
+  o.out = operand(out, out, first);
+  o.bias = bias ? weft_data(bias) : nullptr;
+  o.alpha = alpha;
+  o.beta = beta;
+  g.store_env = &o;
+  g.store = o.out.dtype == WEFT_FLOAT64 ? gemm_table()->store_float64 : gemm_table()->store_float32;
+  int64_t outer = 1;
+  for (int d = 0; d < first; d++) outer *= out->sizes[d];
+  const WeftTensor *tensors[3] = {a, b, out};
+  WeftGemmOperand *operands[3] = {&g.a, &g.b, &o.out};
+  for (int64_t i = 0; i < outer; i++) {
+    for (int t = 0; t < 3 && first > 0; t++) {
+      int64_t rest = i, offset = 0;
+      for (int d = first - 1; d >= 0; rest /= out->sizes[d--])
+        if (tensors[t]->sizes[d] != 1) offset += rest % out->sizes[d] * tensors[t]->strides[d];
+      operands[t]->data = weft_data(tensors[t]) + offset * weft_itemsize((int)operands[t]->dtype);
+    }
+    run(o, runtime);
+  }
+}
+
+// _gemm_table(level) -> address: of the table for a level of x86-64, or None where the processor lacks it.
+static PyObject *gemm_table_address(PyObject *, PyObject *arg) {
+  static WeftGemmTable tables[5];
+  long level = PyLong_AsLong(arg);
+  if (level == -1 && PyErr_Occurred()) return nullptr;
+  if (level < 1 || level > processor_level()) Py_RETURN_NONE;
+  tables[level] = make_table((int)level);
+  return PyLong_FromVoidPtr(&tables[level]);
+}
+
+PyMethodDef matmul_functions[] = {{"_gemm_table", gemm_table_address, METH_O, nullptr}, {nullptr, nullptr, 0, nullptr}};
+
+} // namespace weft

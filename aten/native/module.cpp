@@ -1,6 +1,7 @@
 // module.cpp: the extension module aten._native and the capsule of its C API.
 #include <string.h>
 
+#include "matmul.h"
 #include "native.h"
 
 namespace weft {
@@ -70,6 +71,7 @@ static bool init(PyObject *module) {
   return init_dtype(module) && init_device(module) && init_size(module) && init_storage(module) && init_tensor(module) &&
          init_philox(module) && init_autograd(module) && PyModule_AddFunctions(module, ambient_functions) == 0 &&
          PyModule_AddFunctions(module, thread_functions) == 0 && PyModule_AddFunctions(module, philox_functions) == 0 &&
+         PyModule_AddFunctions(module, matmul_functions) == 0 &&
          init_api(module);
 }
 

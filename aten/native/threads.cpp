@@ -15,6 +15,7 @@
 #include <new>
 #include <thread>
 
+#include "matmul.h"
 #include "native.h"
 
 namespace weft {
@@ -178,7 +179,7 @@ void after_fork_in_child() {
 
 const WeftKernelRuntime *kernel_runtime() {
   static thread_local WeftErrorRecord error;
-  static thread_local WeftKernelRuntime runtime = {parallel_for, scratch, 1, &error};
+  static thread_local WeftKernelRuntime runtime = {parallel_for, scratch, 1, &error, gemm_table()};
   runtime.num_threads = pool->target.load(std::memory_order_relaxed);
   error = WeftErrorRecord{-1, 0, 0};
   return &runtime;

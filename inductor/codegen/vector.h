@@ -10,6 +10,7 @@ typedef struct WeftKernelRuntime {
   void *(*scratch)(long worker, long bytes);
   long num_threads;
   WeftErrorRecord *error;
+  const struct WeftGemmTable *gemm;
 } WeftKernelRuntime;
 #endif
 #define W_INLINE static inline __attribute__((always_inline))

@@ -1,0 +1,114 @@
+// cast.cpp: every real dtype to every other. A float outside an integer's range goes through int64 (the processor's
+// "indefinite" value for what does not fit) and is cut to the width; NaN likewise. Bool is "not equal to zero".
+#include "vectors.h"
+
+namespace {
+
+struct Bool {
+  typedef uint8_t Stored;
+};
+template <class S> struct Int {
+  typedef S Stored;
+};
+
+template <class From> inline auto value(typename From::Stored x) { return From::widen(x); }
+template <> inline auto value<Bool>(uint8_t x) { return (uint8_t)(x != 0); }
+#define INTEGER(S) \
+  template <> inline auto value<Int<S>>(S x) { return x; }
+INTEGER(uint8_t) INTEGER(int8_t) INTEGER(int16_t) INTEGER(int32_t) INTEGER(int64_t) INTEGER(uint16_t) INTEGER(uint32_t)
+INTEGER(uint64_t)
+
+template <class To> struct Put {
+  template <class T> static inline typename To::Stored call(T x) { return To::narrow((typename To::Lane)x); }
+};
+template <> struct Put<Bool> {
+  template <class T> static inline uint8_t call(T x) { return x != 0; }
+};
+template <class S> struct Put<Int<S>> {
+  template <class T> static inline S call(T x) { return (S)x; }
+  static inline S call(float x) { return (S)(int64_t)x; }
+  static inline S call(double x) { return (S)(int64_t)x; }
+};
+
+template <class From, class To> void cast(char **args, const intptr_t *n, const intptr_t *steps, void *) {
+  typedef typename From::Stored A;
+  typedef typename To::Stored B;
+  const char *a = args[0];
+  char *b = args[1];
+  if (steps[0] == sizeof(A) && steps[1] == sizeof(B)) {
+    const A *x = (const A *)a;
+    B *y = (B *)b;
+#pragma GCC ivdep
+    for (intptr_t i = 0; i < *n; i++) y[i] = Put<To>::call(value<From>(x[i]));
+    return;
+  }
+  for (intptr_t i = 0; i < *n; i++) {
+    A x;
+    memcpy(&x, a + i * steps[0], sizeof x);
+    const B y = Put<To>::call(value<From>(x));
+    memcpy(b + i * steps[1], &y, sizeof y);
+  }
+}
+
+// Copies move whole items.
+template <class T> void copy(char **args, const intptr_t *n, const intptr_t *steps, void *) {
+  if (steps[0] == sizeof(T) && steps[1] == sizeof(T)) {
+    memmove(args[1], args[0], *n * sizeof(T));
+    return;
+  }
+  for (intptr_t i = 0; i < *n; i++) memcpy(args[1] + i * steps[1], args[0] + i * steps[0], sizeof(T));
+}
+
+// Between half types and float32: whole registers.
+template <class From, class To> void convert(char **args, const intptr_t *n, const intptr_t *steps, void *data) {
+  if (steps[0] != sizeof(typename From::Stored) || steps[1] != sizeof(typename To::Stored)) return cast<From, To>(args, n, steps, data);
+  const Contiguous<From> in(args[0], 0);
+  int64_t i = 0;
+  for (; i + From::kLanes <= *n; i += From::kLanes) To::store(args[1] + i * steps[1], in.full(i));
+  if (i < *n) store_part<To>(args[1] + i * steps[1], in.part(i, *n - i), *n - i);
+}
+
+template <class From> void fill_from(WeftKernels *k, int from) {
+  WeftLoop *row = k->cast[from];
+  row[WEFT_BOOL] = cast<From, Bool>;
+  row[WEFT_UINT8] = cast<From, Int<uint8_t>>;
+  row[WEFT_INT8] = cast<From, Int<int8_t>>;
+  row[WEFT_INT16] = cast<From, Int<int16_t>>;
+  row[WEFT_INT32] = cast<From, Int<int32_t>>;
+  row[WEFT_INT64] = cast<From, Int<int64_t>>;
+  row[WEFT_UINT16] = cast<From, Int<uint16_t>>;
+  row[WEFT_UINT32] = cast<From, Int<uint32_t>>;
+  row[WEFT_UINT64] = cast<From, Int<uint64_t>>;
+  row[WEFT_FLOAT16] = cast<From, F16>;
+  row[WEFT_BFLOAT16] = cast<From, BF16>;
+  row[WEFT_FLOAT32] = cast<From, F32>;
+  row[WEFT_FLOAT64] = cast<From, F64>;
+}
+
+}  // namespace
+
+void WEFT_FILL(cast)(WeftKernels *k) {
+  fill_from<Bool>(k, WEFT_BOOL);
+  fill_from<Int<uint8_t>>(k, WEFT_UINT8);
+  fill_from<Int<int8_t>>(k, WEFT_INT8);
+  fill_from<Int<int16_t>>(k, WEFT_INT16);
+  fill_from<Int<int32_t>>(k, WEFT_INT32);
+  fill_from<Int<int64_t>>(k, WEFT_INT64);
+  fill_from<Int<uint16_t>>(k, WEFT_UINT16);
+  fill_from<Int<uint32_t>>(k, WEFT_UINT32);
+  fill_from<Int<uint64_t>>(k, WEFT_UINT64);
+  fill_from<F16>(k, WEFT_FLOAT16);
+  fill_from<BF16>(k, WEFT_BFLOAT16);
+  fill_from<F32>(k, WEFT_FLOAT32);
+  fill_from<F64>(k, WEFT_FLOAT64);
+  k->cast[WEFT_FLOAT16][WEFT_FLOAT32] = convert<F16, F32>;
+  k->cast[WEFT_FLOAT32][WEFT_FLOAT16] = convert<F32, F16>;
+  k->cast[WEFT_BFLOAT16][WEFT_FLOAT32] = convert<BF16, F32>;
+  k->cast[WEFT_FLOAT32][WEFT_BFLOAT16] = convert<F32, BF16>;
+  for (int d = 0; d <= WEFT_FLOAT64; d++) switch (weft_itemsize(d)) {
+      case 1: k->cast[d][d] = copy<uint8_t>; break;
+      case 2: k->cast[d][d] = copy<uint16_t>; break;
+      case 4: k->cast[d][d] = copy<uint32_t>; break;
+      case 8: k->cast[d][d] = copy<uint64_t>; break;
+    }
+}

@@ -1,0 +1,12 @@
+// fill.cpp: all tables of this instruction set.
+#include "vectors.h"
+
+extern "C" void WEFT_GLUE(weft_fill_kernels_, WEFT_ISA)(WeftKernels *k) {
+  k->isa = sizeof(float) * F32::kLanes == 64 ? "avx512" : "avx2";
+  WEFT_FILL(unary)(k);
+  WEFT_FILL(binary)(k);
+  WEFT_FILL(integer)(k);
+  WEFT_FILL(cast)(k);
+  WEFT_FILL(reduce)(k);
+  WEFT_FILL(rows)(k);
+}

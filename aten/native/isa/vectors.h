@@ -1,0 +1,234 @@
+// vectors.h: how the eager kernels of one instruction set read and write memory: a full register of lanes at a time, half
+// types widened to float32, the last few elements through a zeroed register, so that every value goes the same way.
+#ifndef WEFT_ISA_VECTORS_H
+#define WEFT_ISA_VECTORS_H
+
+#include <stdint.h>
+#include <string.h>
+
+#include "kernels.h"
+#include "vecmath.h"
+
+#define WEFT_GLUE_(a, b) a##b
+#define WEFT_GLUE(a, b) WEFT_GLUE_(a, b)
+#define WEFT_FILL(part) WEFT_GLUE(weft_fill_##part##_, WEFT_ISA)
+
+void WEFT_FILL(unary)(WeftKernels *);
+void WEFT_FILL(binary)(WeftKernels *);
+void WEFT_FILL(integer)(WeftKernels *);
+void WEFT_FILL(cast)(WeftKernels *);
+void WEFT_FILL(reduce)(WeftKernels *);
+void WEFT_FILL(rows)(WeftKernels *);
+
+namespace {
+
+#ifdef __AVX512F__
+constexpr int kBytes = 64;
+#else
+constexpr int kBytes = 32;
+#endif
+
+template <class T, int N> struct VecOf { typedef T type __attribute__((vector_size(sizeof(T) * N))); };
+template <class T, int N> using Vec = typename VecOf<T, N>::type;
+
+template <class To, class From> inline To bits_of(From x) {
+  static_assert(sizeof(To) == sizeof(From), "same size");
+  To y;
+  memcpy(&y, &x, sizeof y);
+  return y;
+}
+
+// A stored dtype: Lane is what arithmetic sees, kLanes how many fit a register.
+template <class S> struct Plain {
+  typedef S Stored;
+  typedef S Lane;
+  static constexpr int kLanes = kBytes / sizeof(S);
+  typedef Vec<S, kLanes> V;
+  static inline V load(const void *p) {
+    V v;
+    memcpy(&v, p, sizeof v);
+    return v;
+  }
+  static inline void store(void *p, V v) { memcpy(p, &v, sizeof v); }
+  static inline Lane widen(S x) { return x; }
+  static inline S narrow(Lane x) { return x; }
+};
+typedef Plain<float> F32;
+typedef Plain<double> F64;
+
+struct BF16 {
+  typedef uint16_t Stored;
+  typedef float Lane;
+  static constexpr int kLanes = kBytes / 4;
+  typedef Vec<float, kLanes> V;
+  typedef Vec<uint32_t, kLanes> U;
+  typedef Vec<uint16_t, kLanes> H;
+  static inline V load(const void *p) {
+    H h;
+    memcpy(&h, p, sizeof h);
+    return (V)(__builtin_convertvector(h, U) << 16);
+  }
+  // Round to nearest even; a NaN stays one.
+  static inline void store(void *p, V v) {
+    const U b = (U)v;
+    U r = (b + 0x7fffu + ((b >> 16) & 1u)) >> 16;
+    r = (v != v) ? (b >> 16) | 0x40u : r;
+    const H h = __builtin_convertvector(r, H);
+    memcpy(p, &h, sizeof h);
+  }
+  static inline float widen(uint16_t x) { return bits_of<float>((uint32_t)x << 16); }
+  static inline uint16_t narrow(float x) {
+    const uint32_t b = bits_of<uint32_t>(x);
+    return x != x ? (uint16_t)((b >> 16) | 0x40u) : (uint16_t)((b + 0x7fffu + ((b >> 16) & 1u)) >> 16);
+  }
+};
+
+struct F16 {
+  typedef uint16_t Stored;
+  typedef float Lane;
+  static constexpr int kLanes = kBytes / 4;
+  typedef Vec<float, kLanes> V;
+  typedef Vec<short, kLanes> H;
+  static inline V load(const void *p) {
+    H h;
+    memcpy(&h, p, sizeof h);
+#ifdef __AVX512F__
+    return __builtin_ia32_vcvtph2ps512_mask(h, V{}, -1, 4);
+#else
+    return __builtin_ia32_vcvtph2ps256(h);
+#endif
+  }
+  static inline void store(void *p, V v) {
+#ifdef __AVX512F__
+    const H h = __builtin_ia32_vcvtps2ph512_mask(v, 0, H{}, -1);
+#else
+    const H h = __builtin_ia32_vcvtps2ph256(v, 0);
+#endif
+    memcpy(p, &h, sizeof h);
+  }
+  static inline float widen(uint16_t x) {
+    uint16_t buffer[kLanes] = {x};
+    return load(buffer)[0];
+  }
+  static inline uint16_t narrow(float x) {
+    uint16_t buffer[kLanes];
+    store(buffer, V{} + x);
+    return buffer[0];
+  }
+};
+
+// The first `n` lanes of memory; the others hold `fill`.
+template <class D> inline typename D::V load_part(const void *p, int64_t n, typename D::Lane fill = 0) {
+  typename D::Stored buffer[D::kLanes];
+  const typename D::Stored f = D::narrow(fill);
+  for (int i = 0; i < D::kLanes; i++) buffer[i] = f;
+  memcpy(buffer, p, n * sizeof(typename D::Stored));
+  return D::load(buffer);
+}
+template <class D> inline void store_part(void *p, typename D::V v, int64_t n) {
+  typename D::Stored buffer[D::kLanes];
+  D::store(buffer, v);
+  memcpy(p, buffer, n * sizeof(typename D::Stored));
+}
+// Lanes `step` bytes apart.
+template <class D> inline typename D::V load_strided(const char *p, intptr_t step, int64_t n) {
+  typename D::Stored buffer[D::kLanes] = {};
+  for (int64_t i = 0; i < n; i++) memcpy(buffer + i, p + i * step, sizeof(typename D::Stored));
+  return D::load(buffer);
+}
+template <class D> inline void store_strided(char *p, intptr_t step, typename D::V v, int64_t n) {
+  typename D::Stored buffer[D::kLanes];
+  D::store(buffer, v);
+  for (int64_t i = 0; i < n; i++) memcpy(p + i * step, buffer + i, sizeof(typename D::Stored));
+}
+template <class D> inline typename D::V splat(const char *p) {
+  typename D::Stored x;
+  memcpy(&x, p, sizeof x);
+  return typename D::V{} + D::widen(x);
+}
+
+// How one operand of a loop is read: Contiguous, Same (one value for all), Strided.
+template <class D> struct Contiguous {
+  const char *p;
+  Contiguous(const char *p, intptr_t) : p(p) {}
+  inline typename D::V full(int64_t i) const { return D::load(p + i * sizeof(typename D::Stored)); }
+  inline typename D::V part(int64_t i, int64_t n) const { return load_part<D>(p + i * sizeof(typename D::Stored), n); }
+};
+template <class D> struct Same {
+  typename D::V v;
+  Same(const char *p, intptr_t) : v(splat<D>(p)) {}
+  inline typename D::V full(int64_t) const { return v; }
+  inline typename D::V part(int64_t, int64_t) const { return v; }
+};
+template <class D> struct Strided {
+  const char *p;
+  intptr_t step;
+  Strided(const char *p, intptr_t step) : p(p), step(step) {}
+  inline typename D::V full(int64_t i) const { return load_strided<D>(p + i * step, step, D::kLanes); }
+  inline typename D::V part(int64_t i, int64_t n) const { return load_strided<D>(p + i * step, step, n); }
+};
+
+// How results are written: values of D, or truth values (a mask of lanes) as bytes.
+template <class D> struct Values {
+  static constexpr intptr_t kItem = sizeof(typename D::Stored);
+  template <class V> static inline void full(char *p, V v) { D::store(p, v); }
+  template <class V> static inline void part(char *p, intptr_t step, V v, int64_t n) {
+    if (step == kItem) store_part<D>(p, v, n);
+    else store_strided<D>(p, step, v, n);
+  }
+};
+template <class D> struct Truths {
+  static constexpr intptr_t kItem = 1;
+  typedef Vec<signed char, D::kLanes> B;
+  template <class M> static inline void full(char *p, M m) {
+    const B b = __builtin_convertvector(m, B) & 1;
+    memcpy(p, &b, sizeof b);
+  }
+  template <class M> static inline void part(char *p, intptr_t step, M m, int64_t n) {
+    for (int64_t i = 0; i < n; i++) p[i * step] = m[i] != 0;
+  }
+};
+
+template <class D, class Out, class Op, class A>
+inline void run_unary(const char *in, intptr_t in_step, char *out, intptr_t out_step, int64_t n) {
+  const A a(in, in_step);
+  int64_t i = 0;
+  if (out_step == Out::kItem)
+    for (; i + D::kLanes <= n; i += D::kLanes) Out::full(out + i * Out::kItem, Op::call(a.full(i)));
+  for (; i < n; i += D::kLanes) {
+    const int64_t m = n - i < D::kLanes ? n - i : D::kLanes;
+    Out::part(out + i * out_step, out_step, Op::call(a.part(i, m)), m);
+  }
+}
+
+template <class D, class Out, class Op> void unary_loop(char **args, const intptr_t *n, const intptr_t *steps, void *) {
+  constexpr intptr_t item = sizeof(typename D::Stored);
+  if (steps[0] == item) run_unary<D, Out, Op, Contiguous<D>>(args[0], item, args[1], steps[1], *n);
+  else run_unary<D, Out, Op, Strided<D>>(args[0], steps[0], args[1], steps[1], *n);
+}
+
+template <class D, class Out, class Op, class A, class B>
+inline void run_binary(char **args, const intptr_t *steps, int64_t n) {
+  const A a(args[0], steps[0]);
+  const B b(args[1], steps[1]);
+  char *out = args[2];
+  const intptr_t out_step = steps[2];
+  int64_t i = 0;
+  if (out_step == Out::kItem)
+    for (; i + D::kLanes <= n; i += D::kLanes) Out::full(out + i * Out::kItem, Op::call(a.full(i), b.full(i)));
+  for (; i < n; i += D::kLanes) {
+    const int64_t m = n - i < D::kLanes ? n - i : D::kLanes;
+    Out::part(out + i * out_step, out_step, Op::call(a.part(i, m), b.part(i, m)), m);
+  }
+}
+
+template <class D, class Out, class Op> void binary_loop(char **args, const intptr_t *n, const intptr_t *steps, void *) {
+  constexpr intptr_t item = sizeof(typename D::Stored);
+  if (steps[0] == item && steps[1] == item) run_binary<D, Out, Op, Contiguous<D>, Contiguous<D>>(args, steps, *n);
+  else if (steps[0] == item && steps[1] == 0) run_binary<D, Out, Op, Contiguous<D>, Same<D>>(args, steps, *n);
+  else if (steps[0] == 0 && steps[1] == item) run_binary<D, Out, Op, Same<D>, Contiguous<D>>(args, steps, *n);
+  else run_binary<D, Out, Op, Strided<D>, Strided<D>>(args, steps, *n);
+}
+
+}  // namespace
+#endif

@@ -1,0 +1,1 @@
+"""Benchmarks: one question a file, run as `python -m benchmarks.NAME`. Ratios are measured in one run, interleaved."""

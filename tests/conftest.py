@@ -1,0 +1,8 @@
+"""Every test runs strict (internal errors of the compiler raise) and with a cache folder of its own."""
+import os
+import tempfile
+
+os.environ.setdefault("WEFT_STRICT", "1")
+if "WEFT_TEST_CACHE" not in os.environ:
+    os.environ["WEFT_TEST_CACHE"] = tempfile.mkdtemp(prefix="weft-test-cache-")
+os.environ["WEFT_CACHE_DIR"] = os.environ["WEFT_TEST_CACHE"]

@@ -210,16 +210,17 @@ void matmul(const WeftTensor *out, const WeftTensor *a, const WeftTensor *b, con
   }
 }
 
-// _gemm_table(level) -> address: of the table for a level of x86-64, or None where the processor lacks it.
-static PyObject *gemm_table_address(PyObject *, PyObject *arg) {
+// _gemm_table(level=0) -> address: of the table for a level of x86-64 (0: the processor's), None where it lacks that.
+static PyObject *gemm_table_address(PyObject *, PyObject *args) {
   static WeftGemmTable tables[5];
-  long level = PyLong_AsLong(arg);
-  if (level == -1 && PyErr_Occurred()) return nullptr;
+  int level = 0;
+  if (!PyArg_ParseTuple(args, "|i:_gemm_table", &level)) return nullptr;
+  if (level == 0) return PyLong_FromVoidPtr(const_cast<WeftGemmTable *>(gemm_table()));
   if (level < 1 || level > processor_level()) Py_RETURN_NONE;
-  tables[level] = make_table((int)level);
+  tables[level] = make_table(level);
   return PyLong_FromVoidPtr(&tables[level]);
 }
 
-PyMethodDef matmul_functions[] = {{"_gemm_table", gemm_table_address, METH_O, nullptr}, {nullptr, nullptr, 0, nullptr}};
+PyMethodDef matmul_functions[] = {{"_gemm_table", gemm_table_address, METH_VARARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
 
 } // namespace weft

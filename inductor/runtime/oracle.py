@@ -13,6 +13,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from aten import _native
 from inductor.ir import values as value_table
 from inductor.ir.program import ITEMSIZE, Program
 
@@ -196,7 +197,7 @@ class _Error(ctypes.Structure):
 
 class _Runtime(ctypes.Structure):
     _fields_ = [("parallel_for", _PARALLEL), ("scratch", _SCRATCH), ("num_threads", ctypes.c_int64),
-                ("error", ctypes.POINTER(_Error))]  # fmt: skip
+                ("error", ctypes.POINTER(_Error)), ("gemm", ctypes.c_void_p)]  # fmt: skip
 
 
 def library_kernels(path: str) -> Kernels:
@@ -214,7 +215,7 @@ def library_kernels(path: str) -> Kernels:
         return -(-ctypes.addressof(memory[0]) // 64) * 64
 
     error = _Error()
-    runtime = _Runtime(_PARALLEL(parallel_for), _SCRATCH(scratch), 1, ctypes.pointer(error))
+    runtime = _Runtime(_PARALLEL(parallel_for), _SCRATCH(scratch), 1, ctypes.pointer(error), _native._gemm_table())
 
     def bind(name):
         fn = getattr(library, name)

@@ -71,8 +71,8 @@ class Operand:
 
 @dataclass(frozen=True)
 class MatmulSpec:
-    """[batch…, M, K] @ [batch…, K, N]. `batch` are the batch sizes, outermost first (at most 6: collapse what can be);
-    an operand that is broadcast over one has stride 0 there. Sums are float64 if an operand is float64, else float32."""
+    """[batch…, M, K] @ [batch…, K, N]. `batch` are the batch sizes, outermost first, at most 6 (collapse what can be);
+    an operand that is broadcast over one has stride 0 there. Sums are float64 if an operand is, else float32."""
 
     m: Size
     n: Size
@@ -100,8 +100,8 @@ class Epilogue(Protocol):
 
 @dataclass(frozen=True)
 class StoreEpilogue:
-    """out = alpha * acc + bias[col] + beta * out, rounded to `dtype`: nothing to compile. Strides as an Operand's; `out`
-    (slot) and `bias` (slot of n contiguous elements, or None) are of `dtype`."""
+    """out = alpha * acc + bias[col] + beta * out, rounded to `dtype`: nothing to compile. Slot and strides of `out` are
+    as an Operand's; `bias` is the slot of n contiguous elements of `dtype`, or None."""
 
     slot: int
     dtype: str

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from aten import _native
 from aten.symbolic.expr import as_expr
 from inductor.codegen.cpp import render
 from inductor.codegen.cpp_vector import Isa, native_isa
@@ -33,7 +34,7 @@ class Runtime(ctypes.Structure):
 PARALLEL_FOR = ctypes.CFUNCTYPE(None, ctypes.c_long, ctypes.c_long, BODY, ctypes.c_void_p)
 SCRATCH = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_long, ctypes.c_long)
 Runtime._fields_ = [("parallel_for", PARALLEL_FOR), ("scratch", SCRATCH), ("num_threads", ctypes.c_long),
-                    ("error", ctypes.POINTER(ctypes.c_long))]
+                    ("error", ctypes.POINTER(ctypes.c_long)), ("gemm", ctypes.c_void_p)]
 
 
 def compile_text(text: str, isa: Isa) -> Path:
@@ -88,7 +89,7 @@ def call(kernel: Kernel, arrays: dict[str, np.ndarray], symbols=None, isa: Isa |
         return (kept[-1].ctypes.data + 63) // 64 * 64
 
     error = (ctypes.c_long * 3)()
-    runtime = Runtime(PARALLEL_FOR(parallel_for), SCRATCH(scratch), pieces, error)
+    runtime = Runtime(PARALLEL_FOR(parallel_for), SCRATCH(scratch), pieces, error, _native._gemm_table())
     pointers = (ctypes.c_void_p * max(1, len(kernel.args)))(*[arrays[a].ctypes.data for a in kernel.args])
     values = (ctypes.c_long * max(1, len(kernel.symbols)))(*[symbols[s.value] for s in kernel.symbols])
     fn = getattr(library, kernel.name)

@@ -48,12 +48,6 @@ def cpu_has(flag):
     return flag in Path("/proc/cpuinfo").read_text().split()
 
 
-def table(level=None):
-    """Address of the WeftGemmTable for a level of x86-64, 1, 3 or 4; None: the processor's highest."""
-    levels = [level] if level else [4, 3, 1]
-    return next(filter(None, map(_native._gemm_table, levels)))
-
-
 class Builder:
     """Compiles sources into a folder, each text once."""
 
@@ -70,11 +64,11 @@ class Builder:
             assert done.returncode == 0, done.stderr
         return ctypes.CDLL(str(path) + ".so")
 
-    def call(self, text, name, buffers, symbols=(), threads=1, march="native", level=None):
+    def call(self, text, name, buffers, symbols=(), threads=1, march="native", level=0):
         """Run kernel `name` of `text` on arrays; checks that it stayed inside its scratch memory."""
         kernel = getattr(self.build(text, march), name)
         kernel.restype = ctypes.c_long
-        rt = runtime(threads, table(level))
+        rt = runtime(threads, _native._gemm_table(level))
         status = kernel((ctypes.c_void_p * len(buffers))(*[b.ctypes.data for b in buffers]),
                         (ctypes.c_long * max(1, len(symbols)))(*symbols), ctypes.byref(rt))
         assert status == 0

@@ -1,0 +1,308 @@
+// compiled_function.cpp: what weft.compile returns for a function.
+//
+// A call with plain positional arguments checks guards on the argument array itself; a hit on a direct entry runs the graph
+// with no frame at all. Any other call goes to the function with the hook open, so that CPython binds the arguments.
+#include "entry.h"
+
+#include <structmember.h>
+
+PyObject *call_uncaptured(PyObject *callable, PyObject *const *args, size_t nargsf, PyObject *kwnames);
+
+struct EntryFunction {
+  Entry *entry;            // owned
+  PyObject *function;      // owned: runs entry->code with the closure of the original
+};
+
+struct CompiledFunction {
+  PyObject_HEAD
+  vectorcallfunc vectorcall;
+  PyFunctionObject *function; // owned
+  PyObject *config;           // owned; None: calls the function with capture off
+  PyCodeObject *code;         // owned: whose state is `state`
+  CodeState *state;
+  std::vector<EntryFunction> *functions;
+  PyObject *dict;
+  PyObject *weakrefs;
+};
+
+static Mode stance = kCompile; // of the process
+
+// Restores this thread's state at the end of a call.
+struct Window {
+  ThreadState saved;
+  Window(PyObject *config, Entry *pending, PyCodeObject *pending_code) : saved(tls) {
+    tls.config = config;
+    tls.mode = stance;
+    tls.pending = pending;
+    tls.pending_code = pending_code;
+    hook_open();
+  }
+  ~Window() {
+    hook_close();
+    tls.config = saved.config, tls.mode = saved.mode;
+    tls.pending = saved.pending, tls.pending_code = saved.pending_code;
+  }
+};
+
+static bool refresh_code(CompiledFunction *self) {
+  PyCodeObject *code = (PyCodeObject *)self->function->func_code;
+  CodeState *state = code_state(code);
+  if (!state) return false;
+  Py_INCREF(code);
+  Py_XSETREF(self->code, code);
+  self->state = state;
+  return true;
+}
+
+// Runs the original after a graph refused its data; eager is expected to raise.
+static PyObject *rerun_eager(CompiledFunction *self, PyObject *const *args, size_t nargsf) {
+  PyErr_Clear();
+  PyObject *result = call_uncaptured((PyObject *)self->function, args, nargsf, NULL);
+  if (!result || !compiler) return result;
+  PyObject *told = PyObject_CallMethod(compiler, "rerun_returned", "O", (PyObject *)self->code);
+  if (!told) Py_CLEAR(result);
+  Py_XDECREF(told);
+  return result;
+}
+
+static PyObject *entry_function(CompiledFunction *self, Entry *entry) {
+  for (size_t i = 0; i < self->functions->size(); i++)
+    if ((*self->functions)[i].entry == entry) return (*self->functions)[i].function;
+  PyFunctionObject *f = self->function;
+  PyObject *made = PyFunction_NewWithQualName((PyObject *)entry->code, f->func_globals, f->func_qualname);
+  if (!made) return NULL;
+  if (f->func_closure && PyFunction_SetClosure(made, f->func_closure) < 0) {
+    Py_DECREF(made);
+    return NULL;
+  }
+  PyFunctionObject *g = (PyFunctionObject *)made;
+  Py_XSETREF(g->func_name, Py_NewRef(f->func_name));
+  if (self->functions->size() >= 32) { // entries come and go: forget all
+    std::vector<EntryFunction> old;
+    old.swap(*self->functions);
+    for (EntryFunction &e : old) {
+      Py_DECREF(e.function);
+      Py_DECREF(e.entry);
+    }
+  }
+  self->functions->push_back({(Entry *)Py_NewRef((PyObject *)entry), made});
+  return made;
+}
+
+// A hit on an entry with code: a function of that code runs it; only foreign Python in it needs the hook.
+static PyObject *run_code(CompiledFunction *self, Entry *entry, PyObject *const *args, size_t nargsf) {
+  PyObject *function = entry_function(self, entry);
+  if (!function) return NULL;
+  Py_INCREF(function);
+  PyObject *result;
+  if (entry->opens_window) {
+    Window window(self->config, NULL, entry->code); // the frame of this very code passes
+    result = PyObject_Vectorcall(function, args, nargsf, NULL);
+  } else {
+    result = call_uncaptured(function, args, nargsf, NULL);
+  }
+  Py_DECREF(function);
+  return result;
+}
+
+// `looked`: this frame was looked at already, so that the hook lets it pass.
+static PyObject *run_open(CompiledFunction *self, PyObject *const *args, size_t nargsf, PyObject *kwnames, bool looked) {
+  Window window(self->config, NULL, looked ? self->code : NULL);
+  return PyObject_Vectorcall((PyObject *)self->function, args, nargsf, kwnames);
+}
+
+static PyObject *miss(CompiledFunction *self, PyObject *const *args, size_t nargsf);
+
+static PyObject *call(PyObject *callable, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
+  CompiledFunction *self = (CompiledFunction *)callable;
+  if (self->config == Py_None || stance == kOff)
+    return call_uncaptured((PyObject *)self->function, args, nargsf, kwnames);
+  if ((PyObject *)self->code != self->function->func_code && !refresh_code(self)) return NULL;
+  PyCodeObject *code = self->code;
+  constexpr int kNotPlain = CO_VARARGS | CO_VARKEYWORDS | CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR;
+  bool plain = !kwnames && PyVectorcall_NARGS(nargsf) == code->co_argcount && !code->co_kwonlyargcount &&
+               !(code->co_flags & kNotPlain);
+  if (!plain || self->state->kind == kSkip) return run_open(self, args, nargsf, kwnames, false);
+  if (self->state->kind == kSkipRecursive) return call_uncaptured((PyObject *)self->function, args, nargsf, kwnames);
+  PyObject *inline_regs[256], **regs = inline_regs;
+  std::vector<PyObject *> spill;
+  Owned owned;
+  Entry *entry = find_entry(self->state, self->config, args, self->function, spill, regs, owned);
+  if (!entry) return miss(self, args, nargsf);
+  PyObject *result;
+  if (entry->code) {
+    result = run_code(self, entry, args, nargsf);
+  } else {
+    bool rerun;
+    result = run_direct(entry, regs, &rerun);
+    if (rerun) result = rerun_eager(self, args, nargsf);
+  }
+  Py_DECREF(entry);
+  return result;
+}
+
+__attribute__((noinline)) static PyObject *miss(CompiledFunction *self, PyObject *const *args, size_t nargsf) {
+  int made = 0;
+  {
+    Mode mode = tls.mode;
+    tls.mode = stance; // may_compile and compile_frame ask this thread's mode
+    if (may_compile(self->state, self->code, self->config))
+      made = compile_frame(self->state, self->code, self->function, args, self->config);
+    tls.mode = mode;
+  }
+  if (made < 0) return NULL;
+  if (self->state->kind == kSkipRecursive) return call_uncaptured((PyObject *)self->function, args, nargsf, NULL);
+  if (!made) return run_open(self, args, nargsf, NULL, true);
+  PyObject *inline_regs[256], **regs = inline_regs;
+  std::vector<PyObject *> spill;
+  Owned owned;
+  Entry *entry = find_entry(self->state, self->config, args, self->function, spill, regs, owned);
+  if (!entry) {
+    // What was just made does not hold for the very call that it was made for.
+    PyObject *told = PyObject_CallMethod(compiler, "guards_inconsistent", "OO", (PyObject *)self->code,
+                                         self->state->entries.empty() ? Py_None : (PyObject *)self->state->entries[0]);
+    if (!told) return NULL;
+    Py_DECREF(told);
+    return run_open(self, args, nargsf, NULL, true);
+  }
+  PyObject *result;
+  if (entry->code) {
+    result = run_code(self, entry, args, nargsf);
+  } else {
+    bool rerun;
+    result = run_direct(entry, regs, &rerun);
+    if (rerun) result = rerun_eager(self, args, nargsf);
+  }
+  Py_DECREF(entry);
+  return result;
+}
+
+// ------------------------------------------------------------------------------------- Python type
+static PyObject *compiled_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
+  PyObject *function, *config = Py_None;
+  static const char *names[] = {"function", "config", NULL};
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!|O", (char **)names, &PyFunction_Type, &function, &config)) return NULL;
+  CompiledFunction *self = (CompiledFunction *)type->tp_alloc(type, 0);
+  if (!self) return NULL;
+  self->vectorcall = call;
+  self->function = (PyFunctionObject *)Py_NewRef(function);
+  self->config = Py_NewRef(config);
+  self->functions = new std::vector<EntryFunction>;
+  if (!refresh_code(self)) {
+    Py_DECREF(self);
+    return NULL;
+  }
+  return (PyObject *)self;
+}
+
+static int compiled_traverse(PyObject *o, visitproc visit, void *arg) {
+  CompiledFunction *self = (CompiledFunction *)o;
+  Py_VISIT(self->function);
+  Py_VISIT(self->config);
+  Py_VISIT(self->dict);
+  if (self->functions)
+    for (EntryFunction &f : *self->functions) Py_VISIT(f.function);
+  return 0;
+}
+
+static int compiled_clear(PyObject *o) {
+  CompiledFunction *self = (CompiledFunction *)o;
+  if (self->functions) {
+    std::vector<EntryFunction> old;
+    old.swap(*self->functions);
+    for (EntryFunction &f : old) {
+      Py_DECREF(f.function);
+      Py_DECREF(f.entry);
+    }
+  }
+  Py_CLEAR(self->dict);
+  return 0;
+}
+
+static void compiled_dealloc(PyObject *o) {
+  CompiledFunction *self = (CompiledFunction *)o;
+  PyObject_GC_UnTrack(o);
+  if (self->weakrefs) PyObject_ClearWeakRefs(o);
+  compiled_clear(o);
+  delete self->functions;
+  Py_XDECREF(self->function);
+  Py_XDECREF(self->config);
+  Py_XDECREF(self->code);
+  Py_TYPE(o)->tp_free(o);
+}
+
+static PyObject *compiled_get(PyObject *self, PyObject *object, PyObject *) {
+  return object && object != Py_None ? PyMethod_New(self, object) : Py_NewRef(self);
+}
+
+// Whatever the wrapper does not have (its name, defaults, signature, attributes the user set) is the function's.
+static PyObject *compiled_getattro(PyObject *o, PyObject *name) {
+  PyObject *v = PyObject_GenericGetAttr(o, name);
+  if (v || !PyErr_ExceptionMatches(PyExc_AttributeError)) return v;
+  PyErr_Clear();
+  return PyObject_GetAttr((PyObject *)((CompiledFunction *)o)->function, name);
+}
+
+static PyObject *compiled_repr(PyObject *o) {
+  return PyUnicode_FromFormat("<compiled function %U at %p>", ((CompiledFunction *)o)->function->func_qualname, o);
+}
+
+static PyObject *compiled_doc(PyObject *o, void *) {
+  PyObject *doc = ((CompiledFunction *)o)->function->func_doc;
+  return Py_NewRef(doc ? doc : Py_None);
+}
+
+static PyMemberDef compiled_members[] = {
+    {"__wrapped__", T_OBJECT, offsetof(CompiledFunction, function), READONLY, NULL},
+    {"config", T_OBJECT, offsetof(CompiledFunction, config), READONLY, NULL},
+    {"__dictoffset__", T_PYSSIZET, offsetof(CompiledFunction, dict), READONLY, NULL},
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(CompiledFunction, weakrefs), READONLY, NULL},
+    {NULL, 0, 0, 0, NULL},
+};
+static PyGetSetDef compiled_getset[] = {
+    {"__doc__", compiled_doc, NULL, NULL, NULL},
+    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, NULL, NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyTypeObject CompiledFunction_Type = {PyVarObject_HEAD_INIT(NULL, 0)};
+
+static PyObject *set_stance(PyObject *, PyObject *arg) {
+  const char *name = PyUnicode_AsUTF8(arg);
+  if (!name) return NULL;
+  static const char *const names[] = {"eager", "run_only", "compile"};
+  for (int i = 0; i < 3; i++)
+    if (strcmp(name, names[i]) == 0) {
+      PyObject *old = PyUnicode_FromString(names[stance]);
+      stance = (Mode)i;
+      return old;
+    }
+  return PyErr_Format(PyExc_ValueError, "stance: 'eager', 'run_only' or 'compile', not %R", arg);
+}
+
+static PyMethodDef functions[] = {
+    {"set_stance", set_stance, METH_O, "set_stance(name) -> the one before: 'compile', 'run_only' (no new entries) or 'eager'"},
+    {NULL, NULL, 0, NULL},
+};
+
+bool compiled_function_ready(PyObject *module) {
+  PyTypeObject &t = CompiledFunction_Type;
+  t.tp_name = "dynamo._eval_frame.CompiledFunction";
+  t.tp_basicsize = sizeof(CompiledFunction);
+  t.tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR;
+  t.tp_new = compiled_new;
+  t.tp_dealloc = compiled_dealloc;
+  t.tp_traverse = compiled_traverse;
+  t.tp_clear = compiled_clear;
+  t.tp_call = PyVectorcall_Call;
+  t.tp_vectorcall_offset = offsetof(CompiledFunction, vectorcall);
+  t.tp_dictoffset = offsetof(CompiledFunction, dict);
+  t.tp_weaklistoffset = offsetof(CompiledFunction, weakrefs);
+  t.tp_descr_get = compiled_get;
+  t.tp_getattro = compiled_getattro;
+  t.tp_repr = compiled_repr;
+  t.tp_members = compiled_members;
+  t.tp_getset = compiled_getset;
+  return PyType_Ready(&t) == 0 && PyModule_AddObjectRef(module, "CompiledFunction", (PyObject *)&t) == 0 &&
+         PyModule_AddFunctions(module, functions) == 0;
+}

@@ -1,0 +1,89 @@
+// guard_program.h: guards as a flat program over registers of borrowed pointers.
+//
+// Three parts. `live` reads arguments and checks them on every call. `fixed` reads what hangs on objects (attributes,
+// globals, cells): its walk is remembered as a list of machine words that were read, so that the next call compares words
+// only (a Memo). `last` checks what needs several values (sizes, aliasing).
+#pragma once
+
+#include "pyversion.h"
+#include "weft.h"
+
+#include <vector>
+
+#define WEFT_GUARD_OPS(X)                                                                                             \
+  /* accessors: regs[dst] = ... */                                                                                    \
+  X(LOCAL) X(CLOSURE) X(GLOBAL) X(BUILTIN) X(OBJECT) X(ATTR) X(CLASS_ATTR) X(ITEM) X(DICT_KEY) X(TYPE)                 \
+  X(INSTANCE_DICT)                                                                                                    \
+  /* checks of regs[a] */                                                                                             \
+  X(TYPE_IS) X(ID_IS) X(EQUALS) X(LENGTH) X(DICT_KEYS) X(HAS_KEY) X(LACKS_KEY) X(HAS_ATTR) X(LACKS_ATTR)              \
+  X(LACKS_INSTANCE_ATTR) X(LACKS_CLASS_ATTR) X(LACKS_GLOBAL) X(FUNCTION_CODE) X(SAME_OBJECT) X(DISTINCT) X(APART)      \
+  X(TENSOR) X(DISJOINT) X(AMBIENT) X(SHAPE)
+
+enum GuardOp : uint16_t {
+#define X(name) OP_##name,
+  WEFT_GUARD_OPS(X)
+#undef X
+      OP_COUNT
+};
+extern const char *const kGuardOpNames[OP_COUNT];
+
+struct Instr {
+  uint16_t op, dst, a, b;
+  uint32_t guard;        // index of the guard this belongs to, to explain a failure
+  uint8_t mode;          // how the attribute is found on objects of `type` (inline cache)
+  PyObject *obj;         // owned constant
+  std::vector<int64_t> data;
+  PyTypeObject *type;    // inline cache: borrowed, compared only
+  uint32_t type_tag;
+  PyObject *found;       // inline cache: borrowed from the type while type_tag holds
+  Py_ssize_t offset;
+};
+
+// *address & mask == value. The address lies in an object that earlier words of the list prove alive.
+struct Word {
+  const uint64_t *address;
+  uint64_t mask, value;
+};
+
+struct Memo {
+  std::vector<void *> key;        // the objects it starts from
+  std::vector<Word> words;
+  std::vector<PyObject *> regs;   // borrowed: what the fixed part read
+  std::vector<PyObject *> keep;   // owned: immutable values that were compared by value
+  uint64_t epoch = 0;
+};
+
+struct GuardProgram {
+  PyObject_HEAD
+  int n_regs, fixed_first, fixed_count; // registers written by `fixed` are fixed_first .. + fixed_count
+  std::vector<Instr> *live, *fixed, *last;
+  std::vector<uint16_t> *key_regs;      // live registers that `fixed` starts from
+  bool key_function;                    // `fixed` reads cells or globals
+  std::vector<Memo *> *memos;           // kMemoSlots, direct mapped; empty until first used
+  int walks, hits;
+  int64_t failed;                       // guard that failed last, -1: none
+};
+
+constexpr int kMemoSlots = 64;
+constexpr int kMaxRegs = 60000;
+
+// References taken while reading attributes that are computed; dropped at the end of the call.
+struct Owned {
+  std::vector<PyObject *> items;
+  ~Owned() {
+    for (PyObject *o : items) Py_DECREF(o);
+  }
+};
+
+extern const WeftAPI *weft; // NULL until aten._native was imported
+extern PyTypeObject GuardProgram_Type;
+
+// Whether all guards hold for a call of `func` with arguments `args` (the slots of the argument prefix). Fills `regs`.
+// Sets no exception. May run Python code only for attributes that are computed.
+bool guard_check(GuardProgram *p, PyObject *const *args, PyFunctionObject *func, PyObject **regs, Owned &owned);
+
+bool guard_program_ready(PyObject *module);
+
+// A condition on sizes: see shape_program.cpp.
+bool shape_holds(const std::vector<int64_t> &code, PyObject *const *regs);
+bool shape_program_ready(PyObject *module);

@@ -1,0 +1,217 @@
+// guard_read.cpp: accessor instructions.
+#include "guard_read.h"
+
+#include <structmember.h>
+
+// How an attribute is found on instances of one type (Instr::mode).
+enum AttrMode : uint8_t {
+  kUnresolved = 0,
+  kInstance,      // in the instance's dictionary, else `found` on the class (a plain value, or NULL)
+  kComputedElse,  // in the instance's dictionary, else computed by a descriptor
+  kSlot,          // a pointer at `offset` of the instance
+  kClass,         // the object is a class
+  kComputed       // a descriptor, a custom __getattribute__, ...: asks Python
+};
+
+static PyObject *dict_get(PyObject *dict, PyObject *key) {
+  PyObject *v = PyDict_GetItemWithError(dict, key);
+  if (!v && PyErr_Occurred()) PyErr_Clear();
+  return v;
+}
+
+PyObject *read_instance_dict(Walk &w, PyObject *o) {
+  w.saw_type_of(o);
+  PyObject **slot = instance_dict_slot(o);
+  if (!slot) return NULL;
+  PyObject *dict = instance_dict_tracked(o);
+  w.saw(slot, (uint64_t)*slot);
+  if (!dict) {
+    if (*slot) w.cannot_remember();
+    PyErr_Clear();
+    return *slot && PyDict_Check(*slot) ? *slot : NULL;
+  }
+  w.saw_dict(dict);
+  return dict;
+}
+
+static PyObject *computed(Walk &w, PyObject *o, PyObject *name) {
+  w.cannot_remember();
+  PyObject *v = PyObject_GetAttr(o, name);
+  if (!v) {
+    PyErr_Clear();
+    return NULL;
+  }
+  w.owned.items.push_back(v);
+  return v;
+}
+
+// ---------------------------------------------------------------------- types with fields of their own
+struct Field {
+  PyTypeObject *type;
+  const char *name;
+  Py_ssize_t offset;
+};
+static const Field kFields[] = {
+    {&PyFunction_Type, "__code__", offsetof(PyFunctionObject, func_code)},
+    {&PyFunction_Type, "__globals__", offsetof(PyFunctionObject, func_globals)},
+    {&PyFunction_Type, "__defaults__", offsetof(PyFunctionObject, func_defaults)},
+    {&PyFunction_Type, "__kwdefaults__", offsetof(PyFunctionObject, func_kwdefaults)},
+    {&PyFunction_Type, "__closure__", offsetof(PyFunctionObject, func_closure)},
+    {&PyMethod_Type, "__func__", offsetof(PyMethodObject, im_func)},
+    {&PyMethod_Type, "__self__", offsetof(PyMethodObject, im_self)},
+    {&PyCell_Type, "cell_contents", offsetof(PyCellObject, ob_ref)},
+};
+
+// A field that Python shows as None where C has NULL (defaults of a function); a cell that is empty has no contents.
+static bool field_offset(PyTypeObject *t, PyObject *name, Py_ssize_t *offset) {
+  for (const Field &f : kFields)
+    if (f.type == t && PyUnicode_CompareWithASCIIString(name, f.name) == 0) {
+      *offset = f.offset;
+      return true;
+    }
+  if (weft && PyType_IsSubtype(t, weft->tensor_type) && PyUnicode_CompareWithASCIIString(name, "grad") == 0) {
+    *offset = offsetof(WeftTensor, grad);
+    return true;
+  }
+  return false;
+}
+
+static bool default_getattro(PyTypeObject *t) {
+  if (t->tp_getattro == PyObject_GenericGetAttr || t->tp_getattro == PyModule_Type.tp_getattro) return true;
+  // A class with __getattr__ (which is asked last) but the usual __getattribute__.
+  static PyObject *name = PyUnicode_InternFromString("__getattribute__");
+  PyObject *usual = _PyType_Lookup(&PyBaseObject_Type, name);
+  return usual && _PyType_Lookup(t, name) == usual;
+}
+
+static void resolve(Instr &in, PyTypeObject *t) {
+  in.type = t;
+  in.found = NULL;
+  PyObject *found = _PyType_Lookup(t, in.obj);
+  in.type_tag = t->tp_version_tag; // the look-up has assigned it
+  if (field_offset(t, in.obj, &in.offset)) {
+    in.mode = kSlot;
+  } else if (PyType_IsSubtype(t, &PyType_Type)) {
+    in.mode = t->tp_getattro == PyType_Type.tp_getattro && !found ? kClass : kComputed;
+  } else if (!default_getattro(t)) {
+    in.mode = kComputed;
+  } else if (found && Py_TYPE(found)->tp_descr_set) { // a data descriptor comes before the dictionary
+    in.mode = kComputed;
+    if (Py_IS_TYPE(found, &PyMemberDescr_Type)) {
+      PyMemberDef *member = ((PyMemberDescrObject *)found)->d_member;
+      if (member->type == T_OBJECT_EX) {
+        in.offset = member->offset;
+        in.mode = kSlot;
+      }
+    }
+  } else if (found && Py_TYPE(found)->tp_descr_get) {
+    in.mode = kComputedElse;
+  } else {
+    in.mode = kInstance;
+    in.found = found;
+  }
+}
+
+// cls.name: what the class holds, where that needs no binding.
+static PyObject *class_value(Walk &w, PyObject *cls, PyObject *name) {
+  PyObject *v = _PyType_Lookup((PyTypeObject *)cls, name);
+  w.saw_type((PyTypeObject *)cls);
+  if (!v) return computed(w, cls, name); // __getattr__ of a metaclass, __name__ and the like
+  if (!Py_TYPE(v)->tp_descr_get || PyFunction_Check(v)) return v;
+  return computed(w, cls, name);
+}
+
+static PyObject *read_attr(Walk &w, Instr &in, PyObject *o) {
+  PyTypeObject *t = Py_TYPE(o);
+  if (in.type != t || in.type_tag == 0 || in.type_tag != t->tp_version_tag) resolve(in, t);
+  w.saw_type_of(o);
+  w.saw_type(t);
+  switch (in.mode) {
+  case kSlot: {
+    PyObject *v = *(PyObject **)((char *)o + in.offset);
+    w.saw((char *)o + in.offset, (uint64_t)v);
+    if (v || Py_IS_TYPE(o, &PyCell_Type)) return v;
+    return PyFunction_Check(o) || (weft && PyObject_TypeCheck(o, weft->tensor_type)) ? Py_None : NULL;
+  }
+  case kClass: return class_value(w, o, in.obj);
+  case kInstance:
+  case kComputedElse: {
+    PyObject *dict = read_instance_dict(w, o);
+    PyObject *v = dict ? dict_get(dict, in.obj) : NULL;
+    if (v) return v;
+    if (in.mode == kInstance && in.found) return in.found;
+    return computed(w, o, in.obj);
+  }
+  }
+  return computed(w, o, in.obj);
+}
+
+static PyObject *read_class_attr(Walk &w, PyObject *cls, PyObject *name) {
+  if (!PyType_Check(cls)) return NULL;
+  PyObject *v = _PyType_Lookup((PyTypeObject *)cls, name);
+  w.saw_type((PyTypeObject *)cls);
+  return v;
+}
+
+static PyObject *read_item(Walk &w, Instr &in, PyObject *o) {
+  if (PyDict_Check(o)) {
+    w.saw_type_of(o);
+    w.saw_dict(o);
+    return dict_get(o, in.obj);
+  }
+  if (in.data.size() && (PyList_CheckExact(o) || PyTuple_Check(o))) {
+    Py_ssize_t n = Py_SIZE(o), i = (Py_ssize_t)in.data[0];
+    w.saw_type_of(o);
+    w.saw(&((PyVarObject *)o)->ob_size, (uint64_t)n);
+    if (i < 0) i += n;
+    if (i < 0 || i >= n) return NULL;
+    if (PyList_CheckExact(o)) w.saw(&((PyListObject *)o)->ob_item, (uint64_t)((PyListObject *)o)->ob_item);
+    PyObject **at = PyList_CheckExact(o) ? &((PyListObject *)o)->ob_item[i] : &((PyTupleObject *)o)->ob_item[i];
+    w.saw(at, (uint64_t)*at);
+    return *at;
+  }
+  w.cannot_remember();
+  PyObject *v = PyObject_GetItem(o, in.obj);
+  if (!v) {
+    PyErr_Clear();
+    return NULL;
+  }
+  w.owned.items.push_back(v);
+  return v;
+}
+
+static PyObject *read_dict_key(Walk &w, PyObject *dict, int64_t index) {
+  if (!PyDict_Check(dict)) return NULL;
+  w.saw_dict(dict);
+  Py_ssize_t position = 0;
+  PyObject *key, *value;
+  for (int64_t i = 0; PyDict_Next(dict, &position, &key, &value); i++)
+    if (i == index) return key;
+  return NULL;
+}
+
+PyObject *read(Walk &w, Instr &in) {
+  switch (in.op) {
+  case OP_LOCAL: return w.args[in.a];
+  case OP_CLOSURE: {
+    if (!w.func->func_closure || in.a >= PyTuple_GET_SIZE(w.func->func_closure)) return NULL;
+    PyCellObject *cell = (PyCellObject *)PyTuple_GET_ITEM(w.func->func_closure, in.a);
+    w.saw(&cell->ob_ref, (uint64_t)cell->ob_ref);
+    return cell->ob_ref;
+  }
+  case OP_GLOBAL: w.saw_dict(w.func->func_globals); return dict_get(w.func->func_globals, in.obj);
+  case OP_BUILTIN:
+    w.saw_dict(w.func->func_globals);
+    if (dict_get(w.func->func_globals, in.obj)) return NULL;
+    w.saw_dict(w.func->func_builtins);
+    return dict_get(w.func->func_builtins, in.obj);
+  case OP_OBJECT: return in.obj;
+  case OP_ATTR: return read_attr(w, in, w.regs[in.a]);
+  case OP_CLASS_ATTR: return read_class_attr(w, w.regs[in.a], in.obj);
+  case OP_ITEM: return read_item(w, in, w.regs[in.a]);
+  case OP_DICT_KEY: return read_dict_key(w, w.regs[in.a], in.data[0]);
+  case OP_TYPE: w.saw_type_of(w.regs[in.a]); return (PyObject *)Py_TYPE(w.regs[in.a]);
+  case OP_INSTANCE_DICT: return read_instance_dict(w, w.regs[in.a]);
+  }
+  return NULL;
+}

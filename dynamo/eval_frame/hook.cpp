@@ -1,0 +1,239 @@
+// hook.cpp: the frame evaluation hook (PEP 523).
+//
+// It is in the interpreter only while some compiled call may run Python that is to be captured. A frame about to start is
+// matched against the entries of its code object; on a hit its code is exchanged in place and the stock evaluator runs it,
+// or the graph is called and the frame ends with the result. Everything else passes.
+#include "entry.h"
+
+#include <pthread.h>
+
+static _PyFrameEvalFunction previous_eval = NULL;
+static int window_count = 0;               // windows open in all threads
+static thread_local int my_windows = 0;    // of them, this thread's
+static PyCodeObject *stub = NULL;          // returns its only argument, and has no RESUME: no tracing event fires
+constexpr size_t kStackReserve = 192 * 1024;
+
+static PyObject *hook(PyThreadState *ts, Frame *frame, int throwflag);
+
+// ----------------------------------------------------------------------------------------- windows
+static void windows_add(int n) {
+  if (n == 0) return;
+  PyInterpreterState *interp = PyInterpreterState_Get();
+  if (window_count == 0 && n > 0) {
+    _PyFrameEvalFunction current = _PyInterpreterState_GetEvalFrameFunc(interp);
+    if (current != hook) {
+      previous_eval = current;
+      _PyInterpreterState_SetEvalFrameFunc(interp, hook);
+    }
+  }
+  window_count += n;
+  // Somebody else may have put a hook above ours since: it stays, and ours lets everything pass.
+  if (window_count == 0 && _PyInterpreterState_GetEvalFrameFunc(interp) == hook)
+    _PyInterpreterState_SetEvalFrameFunc(interp, previous_eval);
+}
+
+bool hook_open() {
+  my_windows++;
+  windows_add(1);
+  return true;
+}
+
+void hook_close() {
+  my_windows--;
+  windows_add(-1);
+}
+
+// Within a scope: this thread captures nothing and has no window open.
+struct Suspended {
+  CaptureOff off;
+  int windows;
+  Suspended() : windows(my_windows) {
+    my_windows = 0;
+    windows_add(-windows);
+  }
+  ~Suspended() {
+    my_windows += windows;
+    windows_add(windows);
+  }
+};
+
+PyObject *call_uncaptured(PyObject *callable, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
+  Suspended s;
+  return PyObject_Vectorcall(callable, args, nargsf, kwnames);
+}
+
+// ---------------------------------------------------------------------------------------- C stack
+static const char *find_stack_limit() {
+  pthread_attr_t attributes;
+  void *low = NULL;
+  size_t size = 0;
+  if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
+    pthread_attr_getstack(&attributes, &low, &size);
+    pthread_attr_destroy(&attributes);
+  }
+  return size > 2 * kStackReserve ? (const char *)low + kStackReserve : (const char *)1;
+}
+
+// Nested evaluators use C stack, which Python's own recursion limit does not know of.
+static bool stack_exhausted() {
+  if (!tls.stack_limit) tls.stack_limit = find_stack_limit();
+  return (const char *)__builtin_frame_address(0) < tls.stack_limit;
+}
+
+static PyObject *evaluate(PyThreadState *ts, Frame *frame, int throwflag) {
+  if (__builtin_expect(stack_exhausted(), 0)) {
+    if (!throwflag) PyErr_SetString(PyExc_RecursionError, "maximum recursion depth exceeded: the C stack is used up");
+    throwflag = 1; // lets the evaluator tear the frame down
+  }
+  recursion_give(ts, 2);
+  PyObject *result = previous_eval(ts, frame, throwflag);
+  recursion_take(ts, 2);
+  return result;
+}
+
+// ------------------------------------------------------------------------------------------ frames
+static bool capturable(Frame *f) {
+  if (f->owner != FRAME_OWNED_BY_THREAD || !frame_has_code(f) || f->f_locals || !frame_is_fresh(f)) return false;
+  constexpr int kGenerator = CO_GENERATOR | CO_COROUTINE | CO_ITERABLE_COROUTINE | CO_ASYNC_GENERATOR;
+  int flags = frame_code(f)->co_flags;
+  return (flags & (CO_OPTIMIZED | CO_NEWLOCALS)) == (CO_OPTIMIZED | CO_NEWLOCALS) && !(flags & kGenerator) &&
+         frame_function(f) && PyFunction_Check(frame_function(f));
+}
+
+static bool swap_code(PyThreadState *ts, Frame *f, PyCodeObject *code) {
+  PyCodeObject *old = frame_code(f);
+  PyObject **base = (PyObject **)f;
+  int need = frame_words(code), n_args = code_argument_slots(old);
+  if (ts->datastack_top - base < need) {
+    if (ts->datastack_limit - base <= need) return false;
+    ts->datastack_top = base + need; // leaving the frame resets it to the frame's base
+  }
+  for (int i = n_args; i < code->co_nlocalsplus; i++) f->localsplus[i] = NULL;
+  Py_INCREF(code);
+  frame_set_code(f, code);
+  Py_DECREF(old);
+  f->stacktop = code->co_nlocalsplus;
+  frame_rewind(f);
+  return true;
+}
+
+// Ends a frame that never ran with `result` (stolen).
+static PyObject *finish(PyThreadState *ts, Frame *f, PyObject *result) {
+  if (!kEvaluatorClearsFrame) return result;
+  int n_args = code_argument_slots(frame_code(f));
+  if (f->stacktop < 1) { // no room for a local: cannot be, a code object without locals still has a stack slot
+    n_args = 0;
+  }
+  for (int i = 0; i < n_args; i++) Py_CLEAR(f->localsplus[i]);
+  if (!swap_code(ts, f, stub)) {
+    Py_DECREF(result);
+    PyErr_NoMemory();
+    return previous_eval(ts, f, 1);
+  }
+  f->localsplus[0] = result;
+  return evaluate(ts, f, 0);
+}
+
+enum Action { kPass, kPassUncaptured, kSwap, kSwapUncaptured, kFinished, kRaise };
+
+// What to do with a capturable frame. The registers of guards live on this function's stack, not below the evaluator.
+__attribute__((noinline)) static Action decide(PyThreadState *ts, Frame *frame, PyObject **result) {
+  ThreadState &t = tls;
+  PyCodeObject *code = frame_code(frame);
+  PyFunctionObject *func = frame_function(frame);
+  PyObject *config = t.config;
+  PyObject *inline_regs[256], **regs = inline_regs;
+  std::vector<PyObject *> spill;
+  Owned owned;
+  Entry *entry = NULL;
+  CodeState *state = find_state(code);
+  if (t.pending_code == code) { // CompiledFunction has looked already
+    t.pending_code = NULL;
+    entry = t.pending;
+    t.pending = NULL;
+    if (!entry) return kPass;
+    Py_INCREF(entry);
+  } else {
+    if (!state && !(state = code_state(code))) {
+      PyErr_Clear();
+      return kPass;
+    }
+    if (state->kind == kSkip) return kPass;
+    if (state->kind == kSkipRecursive) return kPassUncaptured;
+    entry = find_entry(state, config, frame->localsplus, func, spill, regs, owned);
+    if (!entry && may_compile(state, code, config)) {
+      int made;
+      {
+        Suspended s;
+        tls.mode = kOff;
+        made = compile_frame(state, code, func, frame->localsplus, config);
+      }
+      if (made < 0) return kRaise;
+      if (state->kind == kSkipRecursive) return kPassUncaptured;
+      if (made) entry = find_entry(state, config, frame->localsplus, func, spill, regs, owned);
+    }
+    if (!entry) return kPass;
+  }
+  Action action = kPass;
+  if (entry->code) {
+    if (swap_code(ts, frame, entry->code)) action = entry->opens_window ? kSwap : kSwapUncaptured;
+  } else {
+    bool rerun;
+    Suspended s;
+    *result = run_direct(entry, regs, &rerun);
+    action = *result ? kFinished : kRaise;
+    if (rerun) {
+      PyErr_Clear();
+      action = kPassUncaptured;
+    }
+  }
+  Py_DECREF(entry);
+  return action;
+}
+
+static PyObject *hook(PyThreadState *ts, Frame *frame, int throwflag) {
+  if (!tls.config || throwflag || !capturable(frame)) return evaluate(ts, frame, throwflag);
+  if (__builtin_expect(stack_exhausted(), 0)) return evaluate(ts, frame, throwflag);
+  PyObject *result = NULL;
+  switch (decide(ts, frame, &result)) {
+  case kPass:
+  case kSwap: return evaluate(ts, frame, 0);
+  case kPassUncaptured:
+  case kSwapUncaptured: {
+    Suspended s;
+    return evaluate(ts, frame, 0);
+  }
+  case kFinished: return finish(ts, frame, result);
+  case kRaise: return evaluate(ts, frame, 1);
+  }
+  return NULL;
+}
+
+// -------------------------------------------------------------------------------------- for Python
+static PyObject *is_open(PyObject *, PyObject *) {
+  return PyBool_FromLong(_PyInterpreterState_GetEvalFrameFunc(PyInterpreterState_Get()) == hook);
+}
+
+// The configuration under which this thread captures now, or None.
+static PyObject *active_config(PyObject *, PyObject *) { return Py_NewRef(tls.config ? tls.config : Py_None); }
+
+static PyMethodDef functions[] = {
+    {"is_open", is_open, METH_NOARGS, "is_open() -> whether the hook is in the interpreter now"},
+    {"active_config", active_config, METH_NOARGS, "active_config() -> the configuration this thread captures for, or None"},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyCodeObject *make_stub() {
+  PyObject *globals = PyDict_New();
+  PyObject *code = globals ? PyRun_String("(lambda r: r).__code__.replace(co_code=(lambda r: r).__code__.co_code[2:], "
+                                          "co_name='compiled', co_qualname='compiled')",
+                                          Py_eval_input, globals, globals)
+                           : NULL;
+  Py_XDECREF(globals);
+  return (PyCodeObject *)code;
+}
+
+bool hook_ready(PyObject *module) {
+  if (kEvaluatorClearsFrame && !(stub = make_stub())) return false;
+  return PyModule_AddFunctions(module, functions) == 0;
+}

@@ -1,0 +1,245 @@
+"""Compile a list of guards to one native program over the arguments of a frame.
+
+Sources become registers. What an argument is (or holds directly: items of a list, tuple or dict argument) is read and
+checked on each call; what is reached by attributes, globals and cells is `fixed`: the native side remembers its walk.
+"""
+
+from __future__ import annotations
+
+import types
+import weakref
+from collections.abc import Iterable
+from typing import Any
+
+from . import _eval_frame
+from .guards import Guard
+from .shape_program import compile_expr
+from .source import DictKey, Item, Local, Offset, Size, Source, Stride
+
+_OPS = _eval_frame.GUARD_OPS
+_NOT_COMPARED = -(2**63)
+_WORD = 0xFFFFFFFF & ~0x0C000000  # of weft.h's tensor word: all but CONTIGUOUS and INFERENCE
+_WORD_REQUIRES_GRAD = 0x01000000
+_WORD_CONTIGUOUS = 0x04000000
+_DEVICE_TYPES = {"cpu": 0, "cuda": 1, "meta": 2}
+# Objects of these types are kept alive by the guard: they are few and live long. Others are referred to weakly.
+_KEPT = (type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType, types.CodeType, type(None), bool, str, int)
+# Checks that read dictionaries of their object: worth remembering even for an argument.
+_REMEMBERED = ("HAS_ATTR", "LACKS_ATTR", "LACKS_INSTANCE_ATTR", "LACKS_CLASS_ATTR", "FUNCTION_CODE")
+
+
+def argument_names(code: types.CodeType) -> tuple[str, ...]:
+    """The names of the argument slots of a frame, in their order: positional, keyword-only, *args, **kwargs."""
+    n = code.co_argcount + code.co_kwonlyargcount
+    n += bool(code.co_flags & 0x04) + bool(code.co_flags & 0x08)
+    return code.co_varnames[:n]
+
+
+class GuardCompiler:
+    """Registers and instructions for the guards of one entry.
+
+    compile() makes the program; then `register(source)` is where it keeps a value that a direct entry hands to the graph.
+    """
+
+    def __init__(self, code: types.CodeType, guards: Iterable[Guard], inputs: Iterable[Source] = ()):
+        self.arguments = {name: i for i, name in enumerate(argument_names(code))}
+        self.free_variables = {name: i for i, name in enumerate(code.co_freevars)}
+        self.guards = list(guards)
+        self.inputs = list(inputs)
+        self.live: dict[Source, int] = {}
+        self.fixed: dict[Source, int] = {}
+        self.live_code: list[tuple] = []
+        self.fixed_code: list[tuple] = []
+        self.last_code: list[tuple] = []
+        self.keys: dict[int, None] = {}
+        self.uses_function = False
+
+    def compile(self) -> Any:
+        tensors = {g.source for g in self.guards if g.kind.name == "TENSOR"}
+        for source in self._sources():
+            self._number(source)
+        for source in self.fixed:  # fixed registers follow the live ones
+            self.fixed[source] += len(self.live)
+        placed: set[Source] = set()
+        for index, guard in enumerate(self.guards):
+            if guard.kind.name == "TYPE_IS" and guard.source in tensors:
+                continue  # the tensor guard compares the type
+            for source in _read_by(guard):
+                self._place(source, index, placed)
+            self._emit(guard, index)
+        for source in self.inputs:
+            self._place(source, len(self.guards), placed)
+        return _eval_frame.GuardProgram(
+            n_regs=len(self.live) + len(self.fixed), fixed_first=len(self.live), fixed_count=len(self.fixed),
+            live=self.live_code, fixed=self.fixed_code, last=self.last_code,
+            keys=list(self.keys), key_function=self.uses_function,
+        )  # fmt: skip
+
+    def register(self, source: Source) -> int:
+        return self.live[source] if source in self.live else self.fixed[source]
+
+    # ------------------------------------------------------------------------------- registers
+    def _sources(self) -> Iterable[Source]:
+        for guard in self.guards:
+            yield from _read_by(guard)
+        yield from self.inputs
+
+    def _number(self, source: Source) -> None:
+        if source in self.live or source in self.fixed:
+            return
+        if source.base is not None:
+            self._number(source.base)
+        where = self.live if _is_live(source) else self.fixed
+        where[source] = len(where)
+
+    def _place(self, source: Source, guard: int, placed: set[Source]) -> None:
+        """Emit the accessor of `source`, after those of its bases."""
+        if source in placed:
+            return
+        placed.add(source)
+        if source.base is not None:
+            self._place(source.base, guard, placed)
+        instruction = self._accessor(source, guard)
+        if source in self.live:
+            self.live_code.append(instruction)
+        else:
+            self.fixed_code.append(instruction)
+            self._use(source.base)
+
+    def _accessor(self, source: Source, guard: int) -> tuple:
+        kind = source.accessor
+        a, obj, data = 0, None, ()
+        if kind == "LOCAL":
+            if source.key not in self.arguments:
+                raise ValueError(f"a guard reads {source}, which is not an argument of the frame")
+            a = self.arguments[source.key]
+        elif kind == "CLOSURE":
+            a = self.free_variables[source.key]
+            self.uses_function = True
+        elif kind in ("GLOBAL", "BUILTIN"):
+            obj = source.key
+            self.uses_function = True
+        elif kind == "OBJECT":
+            obj = source.value  # type: ignore[attr-defined]
+        else:
+            a, obj = self.register(source.base), source.key  # type: ignore[arg-type]
+            if kind in ("ITEM", "DICT_KEY") and type(source.key) is int and -(2**62) < source.key < 2**62:
+                data = (source.key,)
+        return (_OPS[kind], self.register(source), a, 0, guard, obj, data)
+
+    def _use(self, source: Source | None) -> None:
+        """A fixed instruction depends on `source`: what it remembers is remembered for that object."""
+        if source is not None and source in self.live:
+            self.keys[self.live[source]] = None
+
+    # ------------------------------------------------------------------------------ instructions
+    def _emit(self, guard: Guard, index: int) -> None:
+        special = getattr(self, "_emit_" + guard.kind.name.lower(), None)
+        if special is not None:
+            special(guard, index)
+            return
+        value = guard.values[0]
+        self._check(guard.kind.name, guard.source, index, value)
+
+    def _check(self, kind: str, source: Source, index: int, obj: Any = None, data: tuple = ()) -> None:
+        instruction = (_OPS[kind], 0, self.register(source), 0, index, obj, data)
+        if source in self.live and kind not in _REMEMBERED:
+            self.live_code.append(instruction)
+        else:
+            self.fixed_code.append(instruction)
+            self._use(source)
+
+    def _append(self, sources: Iterable[Source], kind: str, index: int, data: tuple, a: int = 0, b: int = 0) -> None:
+        """A check of several sources: in the part where all of them are known."""
+        sources = list(sources)
+        instruction = (_OPS[kind], 0, a, b, index, None, data)
+        if all(s in self.live for s in sources):
+            self.live_code.append(instruction)
+        elif all(s in self.fixed for s in sources):
+            self.fixed_code.append(instruction)
+        else:
+            self.last_code.append(instruction)
+
+    def _emit_id_is(self, guard: Guard, index: int) -> None:
+        obj = guard.object
+        if not isinstance(obj, _KEPT):
+            try:
+                obj = weakref.ref(obj)
+            except TypeError:
+                pass
+        self._check("ID_IS", guard.source, index, obj)
+
+    def _emit_length(self, guard: Guard, index: int) -> None:
+        self._check("LENGTH", guard.source, index, None, (guard.length,))
+
+    def _emit_tensor(self, guard: Guard, index: int) -> None:
+        layout = guard.layout
+        word = layout.dtype.code | len(layout.sizes) << 16 | (_WORD_REQUIRES_GRAD if layout.requires_grad else 0)
+        device = layout.device
+        word |= _DEVICE_TYPES[device.type] << 8 | (device.index or 0) << 12
+        mask = _WORD
+        if layout.contiguous is not None:
+            mask |= _WORD_CONTIGUOUS
+            word |= _WORD_CONTIGUOUS if layout.contiguous else 0
+        dims = [_NOT_COMPARED if n is None else n for n in (*layout.sizes, *layout.strides)]
+        self._check("TENSOR", guard.source, index, layout.cls, (word, mask, *dims))
+
+    def _emit_lacks_global(self, guard: Guard, index: int) -> None:
+        self.uses_function = True
+        self.fixed_code.append((_OPS["LACKS_GLOBAL"], 0, 0, 0, index, guard.name, ()))
+
+    def _emit_same_object(self, guard: Guard, index: int) -> None:
+        pair = (guard.source, guard.other)
+        self._append(pair, "SAME_OBJECT", index, (), self.register(pair[0]), self.register(pair[1]))
+
+    def _emit_distinct(self, guard: Guard, index: int) -> None:
+        live = [s for s in guard.source if s in self.live]
+        fixed = [s for s in guard.source if s in self.fixed]
+        for group in (live, fixed):
+            if len(group) > 1:
+                self._append(group, "DISTINCT", index, tuple(map(self.register, group)))
+        if live and fixed:
+            self._append(guard.source, "APART", index, (len(live), *map(self.register, live + fixed)))
+
+    def _emit_disjoint(self, guard: Guard, index: int) -> None:
+        self._append(guard.source, "DISJOINT", index, (guard.written, *map(self.register, guard.source)))
+
+    def _emit_ambient(self, guard: Guard, index: int) -> None:
+        self.live_code.append((_OPS["AMBIENT"], 0, 0, 0, index, None, (guard.word & guard.mask, guard.mask)))
+
+    def _emit_shape(self, guard: Guard, index: int) -> None:
+        symbols = guard.shape.symbols
+
+        def load(name: str, kind: str) -> tuple:
+            source = symbols[name]
+            if isinstance(source, Size):
+                return "SIZE", self.register(source.base), source.key
+            if isinstance(source, Stride):
+                return "STRIDE", self.register(source.base), source.key
+            if isinstance(source, Offset):
+                return "OFFSET", self.register(source.base)
+            return ("FLOAT" if kind == "float" else "INT"), self.register(source)
+
+        self._append(_read_by(guard), "SHAPE", index, compile_expr(guard.shape.expr, load))
+
+
+def _is_live(source: Source) -> bool:
+    while isinstance(source, (Item, DictKey)):
+        source = source.base  # type: ignore[assignment]
+    return isinstance(source, Local)
+
+
+def _read_by(guard: Guard) -> Iterable[Source]:
+    """The sources whose values the guard reads, without the integers of tensors."""
+    kind = guard.kind.name
+    if kind == "SHAPE":
+        for source in guard.shape.symbols.values():
+            yield source.base if isinstance(source, (Size, Stride, Offset)) else source
+    elif isinstance(guard.source, tuple):
+        yield from guard.source
+    elif guard.source is not None:
+        yield guard.source
+        if kind == "SAME_OBJECT":
+            yield guard.other
+
+

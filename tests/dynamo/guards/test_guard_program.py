@@ -39,8 +39,8 @@ from dynamo.source import (
     Object,
     Scope,
     TypeOf,
-    contents,
     cell_of,
+    contents,
     default,
     kwdefault,
 )

@@ -1,0 +1,126 @@
+"""Code objects ↔ lists of the bytecode library, with the options under which the library is right.
+
+Its defaults recompute the stack depths of exception tables and get some wrong, which crashes: depths are conserved, and
+stack sizes are given.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable
+
+from bytecode import Bytecode, Instr, Label, TryBegin, TryEnd
+
+from .. import _eval_frame
+
+STACK_MARGIN = 16  # for what is put around copied instructions, beyond the values it pushes
+
+
+class Copy:
+    """A copy of the instructions of `code`, whose labels are its own.
+
+    `items[position[i]]` is the instruction that `decode(code)` numbers i.
+    """
+
+    def __init__(self, code: types.CodeType):
+        labels: dict[Label, Label] = {}
+        tries: dict[TryBegin, TryBegin] = {}
+        self.items: list = []
+        self.position: list[int] = []
+
+        def fresh(label: Label) -> Label:
+            return labels.setdefault(label, Label())
+
+        for item in _decoded(code):
+            if isinstance(item, Label):
+                item = fresh(item)
+            elif isinstance(item, TryBegin):
+                tries[item] = TryBegin(fresh(item.target), item.push_lasti, item.stack_depth)
+                item = tries[item]
+            elif isinstance(item, TryEnd):
+                item = TryEnd(tries[item.entry])
+            else:
+                self.position.append(len(self.items))
+                if isinstance(item.arg, Label):
+                    item = Instr(item.name, fresh(item.arg), location=item.location)
+            self.items.append(item)
+
+    def label_before(self, index: int) -> Label:
+        """A label in front of instruction `index`."""
+        label = Label()
+        self.insert(index, [label])
+        return label
+
+    def insert(self, index: int, items: list) -> None:
+        """Put `items` in front of instruction `index` (behind the labels that stand before it)."""
+        at = self.position[index]
+        self.items[at:at] = items
+        for i in range(index, len(self.position)):
+            self.position[i] += len(items)
+
+    def insert_after(self, index: int, items: list) -> None:
+        at = self.position[index] + 1
+        self.items[at:at] = items
+        for i in range(index + 1, len(self.position)):
+            self.position[i] += len(items)
+
+    def replace(self, index: int, items: list) -> None:
+        """Put `items` in the place of instruction `index`; its position is then that of the first of them."""
+        at = self.position[index]
+        self.items[at : at + 1] = items
+        for i in range(index + 1, len(self.position)):
+            self.position[i] += len(items) - 1
+
+    def map(self, change: Callable[[Instr], Instr]) -> None:
+        """Replace every instruction by change(instruction)."""
+        self.items = [change(i) if isinstance(i, Instr) else i for i in self.items]
+
+
+def _decoded(code: types.CodeType) -> Bytecode:
+    record = _eval_frame.record(code)
+    found = record.get("bytecode")
+    if found is None:
+        found = record["bytecode"] = Bytecode.from_code(code, conserve_exception_block_stackdepth=True)
+    return found
+
+
+def assemble_like(code: types.CodeType, items: list, stacksize: int) -> types.CodeType:
+    """A code object that can stand in a frame of `code`: same arguments, cells, free variables, flags and names."""
+    out = _new(items, code)
+    # The order of argnames is that of the slots: positional, keyword-only, *args, **kwargs.
+    n = code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & 0x04) + bool(code.co_flags & 0x08)
+    out.argnames = list(code.co_varnames[:n])
+    out.argcount, out.posonlyargcount = code.co_argcount, code.co_posonlyargcount
+    out.kwonlyargcount = code.co_kwonlyargcount
+    out.flags = code.co_flags
+    out.cellvars, out.freevars = list(code.co_cellvars), list(code.co_freevars)
+    out.name, out.qualname = code.co_name, code.co_qualname
+    made = _to_code(out, stacksize)
+    if made.co_freevars != code.co_freevars or made.co_varnames[:n] != code.co_varnames[:n]:
+        raise AssertionError(f"the new code of {code.co_qualname} has other arguments or free variables")
+    return made
+
+
+def assemble_function(
+    code: types.CodeType, items: list, name: str, argnames: list[str], freevars: tuple[str, ...], stacksize: int
+) -> types.CodeType:
+    """A code object of a function (*positional arguments) that continues `code`; all cells come by its closure."""
+    out = _new(items, code)
+    out.argnames = list(argnames)
+    out.argcount = len(argnames)
+    out.flags = (code.co_flags & ~0x0C) | (0x10 if freevars else 0)  # no *args and **kwargs; nested
+    out.cellvars, out.freevars = [], list(freevars)
+    out.name = name
+    out.qualname = f"{code.co_qualname}.<{name}>"
+    return _to_code(out, stacksize)
+
+
+def _new(items: list, code: types.CodeType) -> Bytecode:
+    out = Bytecode(items)
+    out.filename = code.co_filename
+    out.first_lineno = code.co_firstlineno
+    return out
+
+
+def _to_code(out: Bytecode, stacksize: int) -> types.CodeType:
+    return out.to_code(compute_exception_stack_depths=False, stacksize=stacksize)

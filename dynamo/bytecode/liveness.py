@@ -1,0 +1,106 @@
+"""Which local variables are read later, and which are certainly assigned: data flow over instructions."""
+
+from __future__ import annotations
+
+import sys
+import types
+
+from .. import _eval_frame
+from .instruction import Decoded, decode
+
+
+def live_before(code: types.CodeType) -> list[frozenset[str]]:
+    """For each instruction (by index) the fast locals that may be read from there on before they are stored."""
+    record = _eval_frame.record(code)
+    found = record.get("live")
+    if found is None:
+        found = record["live"] = _live(decode(code))
+    return found
+
+
+def live_at(code: types.CodeType, offset: int) -> frozenset[str]:
+    """The fast locals that may be read from the instruction at byte `offset` on (its own reads included)."""
+    return live_before(code)[decode(code).index_of[offset]]
+
+
+def uses(name: str, value: object) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """(read, stored) fast locals of one instruction; reads come first."""
+    if name in ("LOAD_FAST", "LOAD_FAST_CHECK", "DELETE_FAST"):
+        return (value,), ()  # type: ignore[return-value]
+    if name == "LOAD_FAST_AND_CLEAR":
+        return (value,), (value,)  # type: ignore[return-value]
+    if name == "STORE_FAST":
+        return (), (value,)  # type: ignore[return-value]
+    if name == "LOAD_FAST_LOAD_FAST":
+        return value, ()  # type: ignore[return-value]
+    if name == "STORE_FAST_LOAD_FAST":
+        first, second = value  # type: ignore[misc]
+        return (() if first == second else (second,)), (first,)
+    if name == "STORE_FAST_STORE_FAST":
+        return (), value  # type: ignore[return-value]
+    return (), ()
+
+
+def _accesses(decoded: Decoded) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
+    names = decoded.code.co_varnames
+    fused = sys.version_info >= (3, 13)
+    found = []
+    for inst in decoded.instructions:
+        value = inst.value
+        if fused and inst.name in ("LOAD_FAST_LOAD_FAST", "STORE_FAST_LOAD_FAST", "STORE_FAST_STORE_FAST"):
+            value = (names[inst.arg >> 4], names[inst.arg & 15])  # type: ignore[operator]
+        found.append(uses(inst.name, value))
+    return found
+
+
+def _live(decoded: Decoded) -> list[frozenset[str]]:
+    n = len(decoded)
+    accesses = _accesses(decoded)
+    live: list[frozenset[str]] = [frozenset()] * n
+    handlers = [decoded.handler_of(i) for i in range(n)]
+    changed = True
+    while changed:
+        changed = False
+        for i in range(n - 1, -1, -1):
+            after: frozenset[str] = frozenset()
+            for s in decoded.successors(i):
+                if s < n:
+                    after |= live[s]
+            read, stored = accesses[i]
+            now = after.difference(stored).union(read) if read or stored else after
+            handler = handlers[i]
+            if handler is not None:
+                now |= live[handler.target]
+            if now != live[i]:
+                live[i] = now
+                changed = True
+    return live
+
+
+def assigned_before(decoded: Decoded, start: int, known: frozenset[str]) -> list[frozenset[str] | None]:
+    """For each instruction the locals certainly assigned there, when control starts at `start` with `known` assigned.
+
+    None where control does not come from `start`.
+    """
+    n = len(decoded)
+    accesses = _accesses(decoded)
+    before: list[frozenset[str] | None] = [None] * n
+    pending = [(start, known)]
+    while pending:
+        i, assigned = pending.pop()
+        if i >= n:
+            continue
+        old = before[i]
+        new = assigned if old is None else old & assigned
+        if new == old:
+            continue
+        before[i] = new
+        read, stored = accesses[i]
+        after = new.union(stored)
+        if decoded.instructions[i].name in ("DELETE_FAST", "LOAD_FAST_AND_CLEAR"):
+            after = after.difference(read)
+        handler = decoded.handler_of(i)
+        if handler is not None:
+            pending.append((handler.target, new & after))
+        pending += [(s, after) for s in decoded.successors(i)]
+    return before

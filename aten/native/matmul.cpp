@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "half.h"
+#include "native.h"
 
 extern "C" {
 void weft_fill_gemm_float32_v3(WeftGemmTable *);
@@ -221,6 +222,49 @@ static PyObject *gemm_table_address(PyObject *, PyObject *args) {
   return PyLong_FromVoidPtr(&tables[level]);
 }
 
-PyMethodDef matmul_functions[] = {{"_gemm_table", gemm_table_address, METH_VARARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
+// False with RuntimeError set unless the tensors are what `matmul` expects.
+static bool check_operands(WeftTensor *out, WeftTensor *a, WeftTensor *b, WeftTensor *bias) {
+  int ndim = WEFT_NDIM(out), dtype = WEFT_DTYPE(out);
+  for (WeftTensor *t : {out, a, b, bias}) {
+    if (!t) continue;
+    if (!need_memory(t, "matmul_into")) return false;
+    if (WEFT_DEVICE_TYPE(t) != WEFT_CPU || WEFT_DTYPE(t) != dtype)
+      return PyErr_SetString(PyExc_RuntimeError, "matmul_into: expected CPU tensors of one dtype"), false;
+  }
+  DTypeKind kind = dtype_kind(dtype);
+  if ((kind != KIND_INTEGER && kind != KIND_FLOAT) || (bias && kind != KIND_FLOAT))
+    return PyErr_Format(PyExc_RuntimeError, "matmul_into: no product of dtype %s", dtype_names[dtype]), false;
+  bool fits = ndim >= 2 && WEFT_NDIM(a) == ndim && WEFT_NDIM(b) == ndim;
+  for (int d = 0; fits && d < ndim - 2; d++)
+    fits = (a->sizes[d] == out->sizes[d] || a->sizes[d] == 1) && (b->sizes[d] == out->sizes[d] || b->sizes[d] == 1);
+  fits = fits && a->sizes[ndim - 2] == out->sizes[ndim - 2] && b->sizes[ndim - 1] == out->sizes[ndim - 1] &&
+         a->sizes[ndim - 1] == b->sizes[ndim - 2];
+  fits = fits && (!bias || (WEFT_NDIM(bias) == 1 && bias->sizes[0] == out->sizes[ndim - 1] &&
+                            (bias->strides[0] == 1 || bias->sizes[0] < 2)));
+  if (!fits) PyErr_SetString(PyExc_RuntimeError, "matmul_into: sizes do not fit");
+  return fits;
+}
+
+// matmul_into(out, a, b, bias=None, alpha=1.0, beta=0.0): `matmul` of matmul.h.
+static PyObject *matmul_into(PyObject *, PyObject *args, PyObject *kwargs) {
+  static const char *names[] = {"out", "a", "b", "bias", "alpha", "beta", nullptr};
+  PyObject *out, *a, *b, *bias = Py_None;
+  double alpha = 1, beta = 0;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!O!|Odd:matmul_into", const_cast<char **>(names), tensor_type, &out,
+                                   tensor_type, &a, tensor_type, &b, &bias, &alpha, &beta))
+    return nullptr;
+  if (bias != Py_None && !is_tensor(bias)) return PyErr_Format(PyExc_TypeError, "matmul_into: bias is a Tensor or None");
+  WeftTensor *row = bias == Py_None ? nullptr : as_tensor(bias);
+  if (!check_operands(as_tensor(out), as_tensor(a), as_tensor(b), row)) return nullptr;
+  const WeftKernelRuntime *runtime = kernel_runtime();
+  Py_BEGIN_ALLOW_THREADS;
+  matmul(as_tensor(out), as_tensor(a), as_tensor(b), row, alpha, beta, runtime);
+  Py_END_ALLOW_THREADS;
+  Py_RETURN_NONE;
+}
+
+PyMethodDef matmul_functions[] = {{"matmul_into", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(matmul_into)),
+                                   METH_VARARGS | METH_KEYWORDS, "out = alpha * (a @ b) + bias + beta * out, in place"},
+                                  {"_gemm_table", gemm_table_address, METH_VARARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
 
 } // namespace weft

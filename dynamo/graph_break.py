@@ -1,0 +1,185 @@
+"""The catalogue of graph breaks: what cannot be captured, why, and what a person can do about it.
+
+A break is data (`Break`); tracing raises it as `Unsupported`, which knows the user's line once it has left the innermost
+traced frame. `Raised` is another thing: the traced program itself raised an exception.
+"""
+
+from __future__ import annotations
+
+import linecache
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Break:
+    """One kind of graph break: `what` names it, `why` explains, `hints` say what to do instead."""
+
+    what: str
+    why: str
+    hints: tuple[str, ...] = field(default=())
+
+
+ALLOW = "allow two graphs: fullgraph=False"
+
+BRANCH_ON_TENSOR = Break(
+    "a branch on the value of a tensor",
+    "the value exists only once the kernel has run",
+    ("choose with weft.where(cond, a, b)", ALLOW),
+)
+TENSOR_TO_PYTHON = Break(
+    "a tensor's value is read into Python",
+    "the value exists only once the kernel has run",
+    ("keep the value a tensor (0-d tensors work in arithmetic)", ALLOW),
+)
+DATA_DEPENDENT_SIZE = Break(
+    "an operation whose result size depends on data",
+    "the size exists only once the kernel has run",
+    ("use a mask and weft.where instead", ALLOW),
+)
+UNKNOWN_CALL = Break(
+    "a call of a function that cannot be looked into",
+    "it is not Python code and not an operation of weft",
+    ("move the call out of the compiled function", ALLOW),
+)
+SKIPPED_CALL = Break(
+    "a call of a function that is left to Python",
+    "it was asked to stay in Python, or its module is not traced",
+    ("move the call out of the compiled function", ALLOW),
+)
+OUTSIDE_WORLD = Break(
+    "an effect on the world outside",
+    "it must happen once per call, in order, and a graph cannot do it",
+    ("move it out of the compiled function", "guard it by `if not weft.compiler.is_compiling()`", ALLOW),
+)
+RANDOM_STATE = Break(
+    "a change of the state of random numbers",
+    "the graph takes the state as an input and cannot set it",
+    ("seed outside of the compiled function", ALLOW),
+)
+BACKWARD_INSIDE = Break(
+    "backward() inside the captured function",
+    "the graph to differentiate is still being captured",
+    ("call backward() on the result of the compiled function", "use weft.func.grad inside it", ALLOW),
+)
+UNKNOWN_VALUE = Break(
+    "a value of a kind that is not traced",
+    "nothing is known of what its operations do",
+    ("pass tensors, numbers, containers or objects of Python classes", ALLOW),
+)
+UNKNOWN_OPERATION = Break(
+    "an operation that is not traced for this kind of value",
+    "it has no rule in dynamo/variables",
+    (ALLOW,),
+)
+UNKNOWN_OPCODE = Break(
+    "a statement that is not traced",
+    "its bytecode has no rule in dynamo/interpreter",
+    (ALLOW,),
+)
+DYNAMIC_ATTRIBUTE = Break(
+    "an attribute that only a running tensor has",
+    "it describes memory, which a graph does not have while it is captured",
+    ("read it outside of the compiled function", ALLOW),
+)
+UNKNOWN_CONTEXT = Break(
+    "a with statement on an object that is not traced",
+    "what entering and leaving it does is not known",
+    ("write it as a Python class or with contextlib.contextmanager", ALLOW),
+)
+SUSPENDED = Break(
+    "a generator, coroutine or iterator is in the middle of its work",
+    "its state cannot be rebuilt in Python",
+    ("make a list of it first", ALLOW),
+)
+NOT_REBUILT = Break(
+    "a value that cannot be rebuilt in Python",
+    "it was made while tracing and has no recipe",
+    (ALLOW,),
+)
+TOO_DEEP = Break(
+    "calls nested too deeply",
+    "every inlined call is traced in its turn",
+    ("write the recursion as a loop", ALLOW),
+)
+TOO_LONG = Break(
+    "a loop of too many steps",
+    "loops are unrolled into the graph",
+    ("use weft.scan or weft.while_loop", "compile the body of the loop alone", ALLOW),
+)
+MUTATED_ALIAS = Break(
+    "a change of a value that a guard relies on",
+    "the new value could not be told from the old",
+    (ALLOW,),
+)
+ARRAY_FUNCTION = Break(
+    "a NumPy function or option without a row in the table",
+    "its result could differ from NumPy's",
+    ("write it with functions listed in dynamo/variables/ndarray_table.py", ALLOW),
+)
+
+
+@dataclass(frozen=True)
+class Place:
+    """A position in the user's program. `columns` are the (line, end line, column, end column) of the bytecode."""
+
+    file: str
+    line: int
+    function: str
+    columns: tuple | None = None
+
+    @property
+    def text(self) -> str:
+        return linecache.getline(self.file, self.line).rstrip("\n")
+
+    def carets(self) -> str:
+        """Carets under the expression, or nothing if it covers the line or spans several."""
+        text = self.text
+        if not self.columns or None in self.columns or self.columns[0] != self.columns[1] or not text.isascii():
+            return ""
+        start, end = self.columns[2], self.columns[3]
+        if text[:start].strip() == "" and text[end:].strip() == "":
+            return ""
+        return " " * (start - len(text) + len(text.lstrip())) + "^" * (end - start)
+
+    def __str__(self) -> str:
+        lines = [f"  {self.file}:{self.line}, in {self.function}"]
+        if self.text.strip():
+            lines.append(f"    {self.text.strip()}")
+            carets = self.carets()
+            if carets:
+                lines.append(f"    {carets}")
+        return "\n".join(lines)
+
+
+class Unsupported(RuntimeError):
+    """What was met cannot be captured. `places` go from the innermost traced call outwards."""
+
+    def __init__(self, reason: Break, detail: str = ""):
+        super().__init__(reason, detail)
+        self.reason = reason
+        self.detail = detail
+        self.places: list[Place] = []
+
+    def __str__(self) -> str:
+        what = f"{self.reason.what}: {self.detail}" if self.detail else self.reason.what
+        lines = [what]
+        if self.places:
+            lines.append(str(self.places[0]))
+            lines += [f"  called from {p.file}:{p.line}, in {p.function}" for p in self.places[1:]]
+        lines.append(f"  why: {self.reason.why}")
+        if self.reason.hints:
+            lines.append(f"  try: {', or '.join(self.reason.hints)}")
+        return "\n".join(lines)
+
+
+class Raised(Exception):
+    """The traced program raised `value` (an ExceptionVariable)."""
+
+    def __init__(self, value: Any):
+        super().__init__(value)
+        self.value = value
+
+
+class NotConstant(Exception):
+    """A value was asked for as a Python object and is not known as one while tracing."""

@@ -39,8 +39,7 @@ class CellVariable(Variable):
     def store(self, frame, value: Variable | None) -> None:
         self.content = value
         self.dirty = True
-        if self.cell is not None or self.name is not None:
-            frame.output.side_effects.changed(self)
+        frame.output.side_effects.changed(self)
 
     def getattr(self, frame, name):
         if name == "cell_contents":
@@ -52,6 +51,8 @@ class CellVariable(Variable):
 
     def recipe(self, emit):
         if self.name is not None:
+            if self.cell is None:
+                emit.own_cell(self)
             return outcome.Cell(self.name)
         if self.cell is not None:
             return outcome.Const(self.cell)
@@ -63,6 +64,9 @@ class CellVariable(Variable):
         return emit.shared(self, lambda: outcome.Call(outcome.Const(types.CellType)), fill)
 
     def replay(self, emit) -> None:
+        """Statements that give the cell outside its new contents."""
+        if not self.dirty:
+            return
         value = emit.value(self.content) if self.content is not None else None
         if self.name is not None:
             emit.after(outcome.SetCell(self.name, value))

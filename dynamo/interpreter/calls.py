@@ -1,0 +1,193 @@
+"""Opcodes of calls, functions and returns."""
+
+from __future__ import annotations
+
+
+from dynamo.graph_break import Raised
+from dynamo.interpreter.decode import VERSION, opcode
+from dynamo.variables.base import NULL, Variable
+from dynamo.variables.constant import literal
+from dynamo.variables.exception import ExceptionVariable, raise_exception
+from dynamo.variables.function import ClosureVariable
+
+
+def pop_callable(frame) -> tuple[Variable, list[Variable]]:
+    """What a call finds below its arguments: the callable, and self for an unbound method."""
+    first, second = frame.popn(2)
+    if first is NULL:
+        return second, []
+    if second is NULL:
+        return first, []
+    return first, [second]
+
+
+@opcode("KW_NAMES", until=(3, 12))
+def kw_names(frame, inst):
+    frame.kw_names = inst.value
+
+
+@opcode("CALL")
+def call(frame, inst):
+    args = frame.popn(inst.arg)
+    names, frame.kw_names = frame.kw_names, ()
+    function, self = pop_callable(frame)
+    kwargs = dict(zip(names, args[len(args) - len(names) :])) if names else {}
+    args = self + (args[: len(args) - len(names)] if names else args)
+    frame.push(function.call(frame, args, kwargs))
+
+
+@opcode("CALL_KW", since=(3, 13))
+def call_kw(frame, inst):
+    frame.kw_names = frame.pop().as_python()
+    call(frame, inst)
+
+
+@opcode("CALL_FUNCTION_EX")
+def call_function_ex(frame, inst):
+    kwargs = {}
+    if inst.arg & 1:
+        kwargs = mapping_of(frame, frame.pop())
+    args = frame.pop().unpack(frame)
+    function, self = pop_callable(frame)
+    frame.push(function.call(frame, self + args, kwargs))
+
+
+def mapping_of(frame, value: Variable) -> dict[str, Variable]:
+    """The keyword arguments of f(**value)."""
+    from dynamo.variables.mapping import DictVariable
+
+    if not isinstance(value, DictVariable):
+        new = DictVariable()
+        new.merge(frame, value)
+        value = new
+    kwargs = {}
+    for key, v in value.pairs(frame):
+        name = key.as_python()
+        if not isinstance(name, str):
+            raise raise_exception(frame, TypeError, "keywords must be strings")
+        kwargs[name] = v
+    return kwargs
+
+
+@opcode("MAKE_FUNCTION")
+def make_function(frame, inst):
+    code = frame.pop().as_python()
+    function = ClosureVariable(code, frame.globals)
+    if VERSION < (3, 13):
+        if inst.arg & 8:
+            set_function_part(frame, function, 8, frame.pop())
+        for flag in (4, 2, 1):
+            if inst.arg & flag:
+                set_function_part(frame, function, flag, frame.pop())
+    frame.push(function)
+
+
+@opcode("SET_FUNCTION_ATTRIBUTE", since=(3, 13))
+def set_function_attribute(frame, inst):
+    function = frame.pop()
+    set_function_part(frame, function, inst.arg, frame.pop())
+    frame.push(function)
+
+
+def set_function_part(frame, function: ClosureVariable, flag: int, value: Variable) -> None:
+    if flag == 1:
+        function.default_values = value.unpack(frame)
+    elif flag == 2:
+        function.kwdefault_values = {k.as_python(): v for k, v in value.pairs(frame)}
+    elif flag == 4:
+        function.annotations = value
+    elif flag == 8:
+        function.cell_list = list(value.items)
+
+
+@opcode("RETURN_VALUE")
+def return_value(frame, inst):
+    frame.result = frame.pop()
+    frame.finished = True
+
+
+@opcode("RETURN_CONST", since=(3, 12))
+def return_const(frame, inst):
+    frame.result = literal(frame, inst.value)
+    frame.finished = True
+
+
+# -------------------------------------------------------------------------------------------- generators
+@opcode("YIELD_VALUE")
+def yield_value(frame, inst):
+    from dynamo.interpreter.frame import Yield
+
+    raise Yield(frame.pop())
+
+
+@opcode("GET_YIELD_FROM_ITER")
+def get_yield_from_iter(frame, inst):
+    frame.push(frame.pop().iterate(frame))
+
+
+@opcode("SEND")
+def send(frame, inst):
+    from dynamo.variables.base import Exhausted
+    from dynamo.variables.constant import NONE
+    from dynamo.variables.iterator import GeneratorVariable
+
+    sent = frame.pop()
+    iterator = frame.stack[-1]
+    try:
+        if isinstance(iterator, GeneratorVariable):
+            value = iterator.resume(frame, sent)
+        elif sent.is_same(NONE):
+            value = iterator.next(frame)
+        else:
+            value = iterator.method(frame, "send", [sent], {})
+    except Exhausted as e:
+        if VERSION < (3, 12):
+            frame.pop()
+        frame.push(e.value if e.value is not None else NONE)
+        frame.pc = inst.target
+        return
+    frame.push(value)
+
+
+@opcode("CLEANUP_THROW")
+def cleanup_throw(frame, inst):
+    value = frame.pop()
+    if not issubclass(value.cls, StopIteration):
+        raise Raised(value)
+    frame.popn(2)
+    from dynamo.variables.constant import NONE
+
+    if VERSION >= (3, 12):
+        frame.push(NONE)
+    frame.push(value.args[0] if value.args else NONE)
+
+
+# -------------------------------------------------------------------------------------------- intrinsics
+@opcode("CALL_INTRINSIC_1", since=(3, 12))
+def call_intrinsic_1(frame, inst):
+    from dynamo import graph_break
+
+    if inst.arg == 3:  # StopIteration raised in a generator is a RuntimeError
+        value = frame.pop()
+        if issubclass(value.cls, StopIteration):
+            value = ExceptionVariable(RuntimeError, [literal(frame, "generator raised StopIteration")])
+        frame.push(value)
+    elif inst.arg == 5:
+        from dynamo.interpreter.operators import unary
+
+        import operator
+
+        frame.push(unary(frame, operator.pos, frame.pop()))
+    elif inst.arg == 6:
+        list_to_tuple(frame, inst)
+    else:
+        raise graph_break.Unsupported(graph_break.UNKNOWN_OPCODE, f"CALL_INTRINSIC_1 {inst.arg}")
+
+
+@opcode("LIST_TO_TUPLE", until=(3, 11))
+def list_to_tuple(frame, inst):
+    from dynamo.variables.sequence import TupleVariable
+
+    frame.push(TupleVariable(frame.pop().unpack(frame)))
+
+

@@ -1,0 +1,203 @@
+"""Opcodes that build containers and strings, and those of match statements."""
+
+from __future__ import annotations
+
+import collections.abc
+
+from dynamo.graph_break import Raised
+from dynamo.interpreter import operators
+from dynamo.interpreter.decode import opcode
+from dynamo.variables.constant import NONE, ConstantVariable, boolean
+from dynamo.variables.exception import raise_exception
+from dynamo.variables.mapping import MISSING, DictVariable, SetVariable
+from dynamo.variables.sequence import ListVariable, SliceVariable, TupleVariable
+
+
+@opcode("BUILD_TUPLE")
+def build_tuple(frame, inst):
+    frame.push(TupleVariable(frame.popn(inst.arg)))
+
+
+@opcode("BUILD_LIST")
+def build_list(frame, inst):
+    frame.push(ListVariable(frame.popn(inst.arg)))
+
+
+@opcode("BUILD_SET")
+def build_set(frame, inst):
+    frame.push(SetVariable(frame.popn(inst.arg)))
+
+
+@opcode("BUILD_MAP")
+def build_map(frame, inst):
+    items = frame.popn(2 * inst.arg)
+    new = DictVariable()
+    for key, value in zip(items[::2], items[1::2]):
+        new.setitem(frame, key, value)
+    frame.push(new)
+
+
+@opcode("BUILD_CONST_KEY_MAP")
+def build_const_key_map(frame, inst):
+    keys = frame.pop().unpack(frame)
+    frame.push(DictVariable.of(zip(keys, frame.popn(inst.arg))))
+
+
+@opcode("BUILD_SLICE")
+def build_slice(frame, inst):
+    parts = frame.popn(inst.arg)
+    frame.push(SliceVariable(parts if len(parts) == 3 else [*parts, NONE]))
+
+
+@opcode("LIST_APPEND")
+def list_append(frame, inst):
+    value = frame.pop()
+    frame.stack[-inst.arg].append(frame, value)
+
+
+@opcode("LIST_EXTEND")
+def list_extend(frame, inst):
+    values = frame.pop()
+    frame.stack[-inst.arg].extend(frame, values)
+
+
+@opcode("SET_ADD")
+def set_add(frame, inst):
+    value = frame.pop()
+    frame.stack[-inst.arg].method(frame, "add", [value], {})
+
+
+@opcode("SET_UPDATE")
+def set_update(frame, inst):
+    values = frame.pop()
+    frame.stack[-inst.arg].method(frame, "update", [values], {})
+
+
+@opcode("MAP_ADD")
+def map_add(frame, inst):
+    key, value = frame.popn(2)
+    frame.stack[-inst.arg].setitem(frame, key, value)
+
+
+@opcode("DICT_UPDATE")
+def dict_update(frame, inst):
+    other = frame.pop()
+    frame.stack[-inst.arg].merge(frame, other)
+
+
+@opcode("DICT_MERGE")
+def dict_merge(frame, inst):
+    other = frame.pop()
+    target = frame.stack[-inst.arg]
+    new = DictVariable()
+    new.merge(frame, other)
+    for key, value in new.pairs(frame):
+        if target.lookup(frame, key) is not MISSING:
+            text = f"got multiple values for keyword argument '{key.as_python()}'"
+            raise raise_exception(frame, TypeError, text)
+        target.setitem(frame, key, value)
+
+
+# ----------------------------------------------------------------------------------------------- strings
+@opcode("BUILD_STRING")
+def build_string(frame, inst):
+    frame.push(ConstantVariable("".join(v.as_python() for v in frame.popn(inst.arg))))
+
+
+CONVERT = {0: None, 1: str, 2: repr, 3: ascii}
+
+
+@opcode("FORMAT_VALUE", until=(3, 12))
+def format_value(frame, inst):
+    spec = frame.pop() if inst.arg & 4 else ConstantVariable("")
+    frame.push(formatted(frame, frame.pop(), CONVERT[inst.arg & 3], spec))
+
+
+@opcode("CONVERT_VALUE", since=(3, 13))
+def convert_value(frame, inst):
+    frame.push(operators.text(frame, frame.pop(), CONVERT[inst.arg]))
+
+
+@opcode("FORMAT_SIMPLE", since=(3, 13))
+def format_simple(frame, inst):
+    frame.push(formatted(frame, frame.pop(), None, ConstantVariable("")))
+
+
+@opcode("FORMAT_WITH_SPEC", since=(3, 13))
+def format_with_spec(frame, inst):
+    spec = frame.pop()
+    frame.push(formatted(frame, frame.pop(), None, spec))
+
+
+def formatted(frame, value, convert, spec) -> ConstantVariable:
+    """format(convert(value), spec)."""
+    from dynamo.variables import text
+
+    if convert is not None:
+        value = operators.text(frame, value, convert)
+    return ConstantVariable(text.formatted(frame, value, spec.as_python()))
+
+
+# ------------------------------------------------------------------------------------------------- match
+@opcode("GET_LEN")
+def get_len(frame, inst):
+    frame.push(frame.stack[-1].length(frame))
+
+
+@opcode("MATCH_SEQUENCE")
+def match_sequence(frame, inst):
+    cls = frame.stack[-1].python_type()
+    frame.push(boolean(issubclass(cls, collections.abc.Sequence) and not issubclass(cls, (str, bytes, bytearray))))
+
+
+@opcode("MATCH_MAPPING")
+def match_mapping(frame, inst):
+    frame.push(boolean(issubclass(frame.stack[-1].python_type(), collections.abc.Mapping)))
+
+
+@opcode("MATCH_KEYS")
+def match_keys(frame, inst):
+    keys, mapping = frame.stack[-1], frame.stack[-2]
+    values = []
+    for key in keys.unpack(frame):
+        if not operators.contains(frame, mapping, key):
+            frame.push(NONE)
+            return
+        values.append(mapping.getitem(frame, key))
+    frame.push(TupleVariable(values))
+
+
+@opcode("MATCH_CLASS")
+def match_class(frame, inst):
+    names = frame.pop().as_python()
+    cls = frame.pop()
+    subject = frame.pop()
+    if not issubclass(subject.python_type(), cls.as_python()):
+        frame.push(NONE)
+        return
+    try:
+        values = _positional(frame, subject, cls, inst.arg) + [subject.getattr(frame, n) for n in names]
+    except Raised as r:
+        if not issubclass(r.value.cls, AttributeError):
+            raise
+        frame.push(NONE)
+        return
+    frame.push(TupleVariable(values))
+
+
+SELF_MATCH = (bool, bytearray, bytes, dict, float, frozenset, int, list, set, str, tuple)
+
+
+def _positional(frame, subject, cls, count: int) -> list:
+    if not count:
+        return []
+    python_class = cls.as_python()
+    if not hasattr(python_class, "__match_args__") and issubclass(python_class, SELF_MATCH):
+        return [subject]
+    names = getattr(python_class, "__match_args__", ())
+    if len(names) < count:
+        text = f"{python_class.__name__}() accepts {len(names)} positional sub-patterns ({count} given)"
+        raise raise_exception(frame, TypeError, text)
+    return [subject.getattr(frame, n) for n in names[:count]]
+
+

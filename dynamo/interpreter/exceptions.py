@@ -1,0 +1,60 @@
+"""Opcodes of raising and handling exceptions."""
+
+from __future__ import annotations
+
+from dynamo.graph_break import Raised
+from dynamo.interpreter.decode import opcode
+from dynamo.variables.constant import NONE, boolean, literal
+from dynamo.variables.exception import raise_exception
+
+
+@opcode("RAISE_VARARGS")
+def raise_varargs(frame, inst):
+    from dynamo.variables.object import make_exception
+
+    if inst.arg == 0:
+        if frame.handling is NONE:
+            raise raise_exception(frame, RuntimeError, "No active exception to reraise")
+        raise Raised(frame.handling)
+    cause = frame.pop() if inst.arg == 2 else None
+    value = make_exception(frame, frame.pop())
+    if cause is not None:
+        value.attributes["__cause__"] = cause if cause.is_same(NONE) else make_exception(frame, cause)
+    raise Raised(value)
+
+
+@opcode("RERAISE")
+def reraise(frame, inst):
+    raise Raised(frame.pop())
+
+
+@opcode("PUSH_EXC_INFO")
+def push_exc_info(frame, inst):
+    value = frame.pop()
+    frame.push(frame.handling)
+    frame.push(value)
+    frame.handling = value
+
+
+@opcode("POP_EXCEPT")
+def pop_except(frame, inst):
+    frame.handling = frame.pop()
+
+
+@opcode("CHECK_EXC_MATCH")
+def check_exc_match(frame, inst):
+    classes = frame.pop().as_python()
+    if not all(isinstance(c, type) and issubclass(c, BaseException) for c in _flat(classes)):
+        raise raise_exception(
+            frame, TypeError, "catching classes that do not inherit from BaseException is not allowed"
+        )
+    frame.push(boolean(issubclass(frame.stack[-1].cls, classes)))
+
+
+def _flat(classes):
+    return classes if isinstance(classes, tuple) else (classes,)
+
+
+@opcode("LOAD_ASSERTION_ERROR")
+def load_assertion_error(frame, inst):
+    frame.push(literal(frame, AssertionError))

@@ -1,0 +1,219 @@
+"""A frame being traced: stack, variables, position, exceptions; and the inlining of calls."""
+
+from __future__ import annotations
+
+import types
+
+from dynamo import graph_break
+from dynamo.graph_break import Raised, Unsupported
+from dynamo.interpreter.decode import Inst, decode
+from dynamo.variables.base import NULL, Variable
+from dynamo.variables.constant import NONE, ConstantVariable
+from dynamo.variables.function import CellVariable
+
+GENERATOR, COROUTINES = 0x20, 0x80 | 0x100 | 0x200
+MAX_DEPTH = 400
+MAX_STEPS = 2_000_000
+
+
+class Yield(Exception):
+    """A generator's frame has come to a yield."""
+
+    def __init__(self, value: Variable):
+        super().__init__()
+        self.value = value
+
+
+class Frame:
+    """A Python frame while tracing.
+
+    `locals` holds the fast locals as CPython does: a variable that is a cell holds its CellVariable. `globals` is the
+    real dict; `function` the function object called, if it exists; `maker` the ClosureVariable if not.
+    """
+
+    def __init__(self, output, code: types.CodeType, globals: dict, parent: Frame | None, function=None, maker=None):
+        self.output = output
+        self.code = code
+        self.globals = globals
+        self.parent = parent
+        self.function = function
+        self.maker = maker
+        self.depth = 0 if parent is None else parent.depth + 1
+        self.decoded = decode(code)
+        self.instructions = self.decoded.instructions
+        self.stack: list[Variable] = []
+        self.locals: dict[str, Variable] = {}
+        self.free_cells: list[CellVariable] = []
+        self.pc = 0
+        self.current: Inst = self.instructions[0]
+        self.result: Variable | None = None
+        self.kw_names: tuple[str, ...] = ()
+        self.handling: Variable = NONE if parent is None else parent.handling  # the exception that `raise` and sys.exception() mean
+        self.finished = False
+
+    # --------------------------------------------------------------------------------------------- stack
+    def push(self, value: Variable) -> None:
+        self.stack.append(value)
+
+    def pop(self) -> Variable:
+        return self.stack.pop()
+
+    def popn(self, n: int) -> list[Variable]:
+        """The top n values, bottom first."""
+        if n == 0:
+            return []
+        values = self.stack[-n:]
+        del self.stack[-n:]
+        return values
+
+    # ----------------------------------------------------------------------------------------- variables
+    def load_fast(self, name: str) -> Variable:
+        value = self.locals.get(name)
+        if value is None:
+            raise self.unbound(name)
+        real = value.realize(self)
+        if real is not value:
+            self.locals[name] = real
+        return real
+
+    def unbound(self, name: str) -> Raised:
+        from dynamo.variables.exception import raise_exception
+
+        return raise_exception(
+            self, UnboundLocalError, f"cannot access local variable '{name}' where it is not associated with a value"
+        )
+
+    def cell(self, name: str) -> CellVariable:
+        cell = self.locals[name]
+        assert isinstance(cell, CellVariable)
+        return cell
+
+    # --------------------------------------------------------------------------------------------- running
+    def run(self) -> Variable:
+        """Run to the return. Raises Raised and Unsupported."""
+        try:
+            while not self.finished:
+                inst = self.current = self.instructions[self.pc]
+                self.pc += 1
+                try:
+                    inst.run(self, inst)
+                except Raised as raised:
+                    self.unwind(raised)
+        except Unsupported as e:
+            e.places.append(self.place())
+            raise
+        self.output.steps += len(self.instructions)
+        if self.output.steps > MAX_STEPS:
+            raise Unsupported(graph_break.TOO_LONG)
+        assert self.result is not None
+        return self.result
+
+    def unwind(self, raised: Raised) -> None:
+        """Go to the handler of the exception raised by the current instruction, or let it leave the frame."""
+        at = self.pc - 1
+        for first, last, target, depth, lasti in self.decoded.handlers:
+            if first <= at < last:
+                del self.stack[depth:]
+                if lasti:
+                    self.push(ConstantVariable(self.current.offset))
+                self.push(raised.value)
+                self.pc = target
+                self.kw_names = ()
+                return
+        raise raised
+
+    def jump(self, inst: Inst) -> None:
+        """Go to the instruction's target; loops are counted."""
+        target = inst.target
+        if target <= self.pc:
+            self.output.steps += self.pc - target
+            if self.output.steps > MAX_STEPS:
+                raise Unsupported(graph_break.TOO_LONG)
+        self.pc = target
+
+    def place(self) -> graph_break.Place:
+        return self.decoded.place(self.code, self.current.offset)
+
+    def line(self) -> int:
+        return self.decoded.line(self.code, self.current.offset)
+
+    # -------------------------------------------------------------------------------------------- inlining
+    def inline(self, code, function, globals: dict, cells: list[CellVariable], local: dict[str, Variable], maker=None):
+        """Trace a call into the same graph. Returns its result; a GeneratorVariable for a generator function."""
+        if self.depth >= MAX_DEPTH:
+            raise Unsupported(graph_break.TOO_DEEP)
+        child = Frame(self.output, code, globals, self, function, maker)
+        child.locals = local
+        child.free_cells = cells
+        if code.co_flags & COROUTINES:
+            raise Unsupported(graph_break.SUSPENDED, f"{code.co_qualname} is a coroutine")
+        if code.co_flags & GENERATOR:
+            from dynamo.variables.iterator import GeneratorVariable
+
+            child.enter_generator()
+            return GeneratorVariable(child)
+        return self.output.run_inlined(child)
+
+    def enter_generator(self) -> None:
+        """Run the prologue (cells) up to RETURN_GENERATOR, so that the first resumption starts behind it."""
+        for n, inst in enumerate(self.instructions):
+            if inst.name == "RETURN_GENERATOR":
+                self.pc = n + 1
+                return
+            inst.run(self, inst)
+
+    def resume_generator(self, sent: Variable, raised: Raised | None, started: bool) -> Variable | None:
+        """Run to the next yield: what it yields, or None at the return (then `result` is set)."""
+        self.push(sent)  # the first one is popped by the POP_TOP behind RETURN_GENERATOR
+        try:
+            if raised is not None:
+                if not started:
+                    raise raised
+                self.unwind(raised)
+            self.output.run_inlined(self)
+        except Yield as y:
+            return y.value
+        return None
+
+    def recipe_of_call(self, emit, generator):
+        """The recipe of a generator that has not started: the call that made it."""
+        raise Unsupported(graph_break.SUSPENDED, generator.describe())
+
+
+class RootFrame(Frame):
+    """The frame that is captured. It stops before the instruction where tracing met something unsupported last time."""
+
+    def __init__(self, output, code, globals, function, break_step: int | None):
+        super().__init__(output, code, globals, None, function)
+        self.step = 0
+        self.group_step = 0
+        self.break_step = break_step
+        self.broken = False
+
+    def run(self) -> Variable | None:  # type: ignore[override]
+        """Run to the return, or to the step to break at (then `broken` is true and the state is that before it)."""
+        while not self.finished:
+            inst = self.current = self.instructions[self.pc]
+            if inst.name not in ("PRECALL", "CALL") or not self.in_call_group():
+                self.group_step = self.step
+                if self.step == self.break_step:
+                    self.broken = True
+                    return None
+            self.step += 1
+            self.pc += 1
+            try:
+                inst.run(self, inst)
+            except Raised as raised:
+                self.unwind(raised)
+            except Unsupported as e:
+                e.places.append(self.place())
+                raise
+        return self.result
+
+    def in_call_group(self) -> bool:
+        """Whether the instruction belongs to a call begun by KW_NAMES or PRECALL: they break as one."""
+        before = self.instructions[self.pc - 1].name if self.pc else ""
+        return before in ("KW_NAMES", "PRECALL")
+
+
+__all__ = ["Frame", "NULL", "RootFrame", "Yield"]

@@ -1,0 +1,309 @@
+"""Opcodes that move values: variables, constants, attributes, globals, cells, the stack itself, imports."""
+
+from __future__ import annotations
+
+from dynamo import graph_break
+from dynamo.graph_break import Raised, Unsupported
+from dynamo.interpreter.decode import VERSION, opcode
+from dynamo.source import Builtin, Global, Item, Object
+from dynamo.variables.base import NULL, Variable
+from dynamo.variables.constant import NONE, literal
+from dynamo.variables.exception import raise_exception, run_python
+from dynamo.variables.function import CellVariable
+
+
+# ------------------------------------------------------------------------------------------------- stack
+@opcode("NOP", "RESUME", "PRECALL", "CACHE", "EXTENDED_ARG", "MAKE_CELL_DONE", "NOT_TAKEN")
+def nop(frame, inst):
+    pass
+
+
+@opcode("POP_TOP")
+def pop_top(frame, inst):
+    frame.stack.pop()
+
+
+@opcode("END_FOR", since=(3, 12))
+def end_for(frame, inst):
+    if VERSION == (3, 12):
+        frame.popn(2)
+    else:
+        frame.pop()
+
+
+@opcode("END_SEND", since=(3, 12))
+def end_send(frame, inst):
+    del frame.stack[-2]
+
+
+@opcode("PUSH_NULL")
+def push_null(frame, inst):
+    frame.push(NULL)
+
+
+@opcode("COPY")
+def copy(frame, inst):
+    frame.push(frame.stack[-inst.arg])
+
+
+@opcode("SWAP")
+def swap(frame, inst):
+    stack = frame.stack
+    stack[-1], stack[-inst.arg] = stack[-inst.arg], stack[-1]
+
+
+# --------------------------------------------------------------------------------------- constants, locals
+@opcode("LOAD_CONST")
+def load_const(frame, inst):
+    frame.push(literal(frame, inst.value))
+
+
+@opcode("LOAD_FAST", "LOAD_FAST_CHECK", "LOAD_FAST_BORROW", "LOAD_CLOSURE")
+def load_fast(frame, inst):
+    frame.push(frame.load_fast(inst.value))
+
+
+@opcode("LOAD_FAST_LOAD_FAST", since=(3, 13))
+def load_fast_load_fast(frame, inst):
+    for name in inst.value:
+        frame.push(frame.load_fast(name))
+
+
+@opcode("LOAD_FAST_AND_CLEAR", since=(3, 12))
+def load_fast_and_clear(frame, inst):
+    frame.push(frame.locals.pop(inst.value, NULL))
+
+
+def store_local(frame, name: str, value: Variable) -> None:
+    if value is NULL:
+        frame.locals.pop(name, None)
+    else:
+        frame.locals[name] = value
+
+
+@opcode("STORE_FAST", "STORE_FAST_MAYBE_NULL")
+def store_fast(frame, inst):
+    store_local(frame, inst.value, frame.pop())
+
+
+@opcode("STORE_FAST_STORE_FAST", since=(3, 13))
+def store_fast_store_fast(frame, inst):
+    for name in inst.value:
+        store_local(frame, name, frame.pop())
+
+
+@opcode("STORE_FAST_LOAD_FAST", since=(3, 13))
+def store_fast_load_fast(frame, inst):
+    store_local(frame, inst.value[0], frame.pop())
+    frame.push(frame.load_fast(inst.value[1]))
+
+
+@opcode("DELETE_FAST")
+def delete_fast(frame, inst):
+    if frame.locals.pop(inst.value, None) is None:
+        raise frame.unbound(inst.value)
+
+
+# ------------------------------------------------------------------------------------------------- cells
+@opcode("MAKE_CELL")
+def make_cell(frame, inst):
+    name = inst.value
+    content = frame.locals.pop(name, None)
+    frame.locals[name] = CellVariable(content, name=name if frame.parent is None else None)
+
+
+@opcode("COPY_FREE_VARS")
+def copy_free_vars(frame, inst):
+    for name, cell in zip(frame.code.co_freevars, frame.free_cells):
+        frame.locals[name] = cell
+
+
+@opcode("LOAD_DEREF")
+def load_deref(frame, inst):
+    frame.push(read_cell(frame, inst.value))
+
+
+def read_cell(frame, name: str) -> Variable:
+    value = frame.cell(name).load(frame)
+    if value is None:
+        if name in frame.code.co_freevars:
+            text = f"cannot access free variable '{name}' where it is not associated with a value in enclosing scope"
+            raise raise_exception(frame, NameError, text)
+        raise frame.unbound(name)
+    return value
+
+
+@opcode("STORE_DEREF")
+def store_deref(frame, inst):
+    frame.cell(inst.value).store(frame, frame.pop())
+
+
+@opcode("DELETE_DEREF")
+def delete_deref(frame, inst):
+    read_cell(frame, inst.value)
+    frame.cell(inst.value).store(frame, None)
+
+
+# ----------------------------------------------------------------------------------------------- globals
+def load_name(frame, name: str) -> Variable:
+    """A global or builtin name."""
+    from dynamo.variables import track
+
+    output = frame.output
+    stored = output.side_effects.global_value(frame.globals, name)
+    if stored is not None:
+        if stored is NULL:
+            raise raise_exception(frame, NameError, f"name '{name}' is not defined")
+        return stored
+    if name in frame.globals:
+        return track.wrap(frame, frame.globals[name], global_source(frame, name))
+    builtins = frame.output.builtins
+    if name in builtins:
+        source = Builtin(name) if frame.globals is output.root.globals else None
+        return track.wrap_builtin(frame, builtins[name], source)
+    raise raise_exception(frame, NameError, f"name '{name}' is not defined")
+
+
+def global_source(frame, name: str):
+    if frame.globals is frame.output.root.globals:
+        return Global(name)
+    return Item(Object(frame.globals, f"{frame.globals.get('__name__', '?')}.__dict__"), name)
+
+
+@opcode("LOAD_GLOBAL")
+def load_global(frame, inst):
+    value = load_name(frame, inst.value)
+    if inst.arg & 1 and VERSION < (3, 13):
+        frame.push(NULL)
+    frame.push(value)
+    if inst.arg & 1 and VERSION >= (3, 13):
+        frame.push(NULL)
+
+
+@opcode("STORE_GLOBAL")
+def store_global(frame, inst):
+    frame.output.side_effects.store_global(frame.globals, inst.value, frame.pop())
+
+
+@opcode("DELETE_GLOBAL")
+def delete_global(frame, inst):
+    load_name(frame, inst.value)
+    frame.output.side_effects.store_global(frame.globals, inst.value, NULL)
+
+
+# -------------------------------------------------------------------------------------------- attributes
+def push_method(frame, value: Variable) -> None:
+    """A method ready to be called, as the version lays it out (the method is bound already)."""
+    if VERSION >= (3, 13):
+        frame.push(value)
+        frame.push(NULL)
+    else:
+        frame.push(NULL)
+        frame.push(value)
+
+
+@opcode("LOAD_METHOD", until=(3, 11))
+def load_method(frame, inst):
+    push_method(frame, frame.pop().getattr(frame, inst.value))
+
+
+@opcode("LOAD_ATTR")
+def load_attr(frame, inst):
+    value = frame.pop().getattr(frame, inst.value)
+    if VERSION >= (3, 12) and inst.arg & 1:
+        push_method(frame, value)
+    else:
+        frame.push(value)
+
+
+@opcode("LOAD_SUPER_ATTR", since=(3, 12))
+def load_super_attr(frame, inst):
+    _, cls, obj = frame.popn(3)
+    from dynamo.variables.object import SuperVariable
+
+    value = SuperVariable(cls, obj).getattr(frame, inst.value)
+    if inst.arg & 1:
+        push_method(frame, value)
+    else:
+        frame.push(value)
+
+
+@opcode("STORE_ATTR")
+def store_attr(frame, inst):
+    obj = frame.pop()
+    obj.setattr(frame, inst.value, frame.pop())
+
+
+@opcode("DELETE_ATTR")
+def delete_attr(frame, inst):
+    frame.pop().delattr(frame, inst.value)
+
+
+@opcode("BINARY_SUBSCR")
+def binary_subscr(frame, inst):
+    key = frame.pop()
+    frame.push(frame.pop().getitem(frame, key))
+
+
+@opcode("BINARY_SLICE", since=(3, 12))
+def binary_slice(frame, inst):
+    from dynamo.variables.sequence import SliceVariable
+
+    start, stop = frame.popn(2)
+    frame.push(frame.pop().getitem(frame, SliceVariable([start, stop, NONE])))
+
+
+@opcode("STORE_SLICE", since=(3, 12))
+def store_slice(frame, inst):
+    from dynamo.variables.sequence import SliceVariable
+
+    start, stop = frame.popn(2)
+    obj = frame.pop()
+    obj.setitem(frame, SliceVariable([start, stop, NONE]), frame.pop())
+
+
+@opcode("STORE_SUBSCR")
+def store_subscr(frame, inst):
+    key = frame.pop()
+    obj = frame.pop()
+    obj.setitem(frame, key, frame.pop())
+
+
+@opcode("DELETE_SUBSCR")
+def delete_subscr(frame, inst):
+    key = frame.pop()
+    frame.pop().delitem(frame, key)
+
+
+# ----------------------------------------------------------------------------------------------- imports
+@opcode("IMPORT_NAME")
+def import_name(frame, inst):
+    from dynamo.variables import track
+
+    fromlist, level = frame.pop(), None
+    level = frame.pop().as_python()
+    module = run_python(frame, __import__, inst.value, frame.globals, None, fromlist.as_python(), level)
+    frame.push(track.wrap(frame, module, Object(module)))
+
+
+@opcode("IMPORT_FROM")
+def import_from(frame, inst):
+    module = frame.stack[-1]
+    try:
+        frame.push(module.getattr(frame, inst.value))
+    except Raised as r:
+        if not issubclass(r.value.cls, AttributeError):
+            raise
+        import sys
+
+        name = f"{module.as_python().__name__}.{inst.value}"
+        if name in sys.modules:
+            frame.push(literal(frame, sys.modules[name]))
+        else:
+            text = f"cannot import name '{inst.value}' from '{module.as_python().__name__}'"
+            raise raise_exception(frame, ImportError, text) from None
+
+
+@opcode("LOAD_BUILD_CLASS")
+def load_build_class(frame, inst):
+    raise Unsupported(graph_break.UNKNOWN_OPCODE, "a class statement")

@@ -1,0 +1,55 @@
+"""Opcodes of loops and unpacking."""
+
+from __future__ import annotations
+
+from dynamo.graph_break import Raised
+from dynamo.interpreter.decode import VERSION, opcode
+from dynamo.variables.base import Exhausted
+from dynamo.variables.exception import raise_exception
+
+# Where an exhausted FOR_ITER goes on: behind END_FOR (3.12) or END_FOR and POP_TOP (3.13), which the target names.
+AFTER_LOOP = {(3, 11): 0, (3, 12): 1, (3, 13): 2}[VERSION]
+
+
+@opcode("GET_ITER")
+def get_iter(frame, inst):
+    frame.push(frame.pop().iterate(frame))
+
+
+@opcode("FOR_ITER")
+def for_iter(frame, inst):
+    try:
+        frame.push(frame.stack[-1].next(frame))
+    except Exhausted:
+        frame.pop()
+        frame.pc = inst.target + AFTER_LOOP
+    except Raised as r:
+        if not issubclass(r.value.cls, StopIteration):
+            raise
+        frame.pop()
+        frame.pc = inst.target + AFTER_LOOP
+
+
+@opcode("UNPACK_SEQUENCE")
+def unpack_sequence(frame, inst):
+    values = frame.pop().unpack(frame)
+    n = inst.arg
+    if len(values) < n:
+        text = f"not enough values to unpack (expected {n}, got {len(values)})"
+        raise raise_exception(frame, ValueError, text)
+    if len(values) > n:
+        raise raise_exception(frame, ValueError, f"too many values to unpack (expected {n})")
+    frame.stack.extend(reversed(values))
+
+
+@opcode("UNPACK_EX")
+def unpack_ex(frame, inst):
+    from dynamo.variables.sequence import ListVariable
+
+    before, after = inst.arg & 0xFF, inst.arg >> 8
+    values = frame.pop().unpack(frame)
+    if len(values) < before + after:
+        text = f"not enough values to unpack (expected at least {before + after}, got {len(values)})"
+        raise raise_exception(frame, ValueError, text)
+    middle = ListVariable(values[before : len(values) - after])
+    frame.stack.extend(reversed([*values[:before], middle, *values[len(values) - after :]]))

@@ -1,0 +1,235 @@
+"""Mutations of Python objects made while tracing, and how the new code replays them after the graph.
+
+Until then the objects themselves are untouched: reads while tracing look here first.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dynamo import graph_break, outcome
+from dynamo.graph_break import Unsupported
+from dynamo.source import Local, Object
+from dynamo.variables.base import NULL, Variable
+
+
+class SideEffects:
+    """What was changed. `attributes`: object → name → value (NULL: deleted), of new objects too."""
+
+    def __init__(self) -> None:
+        self.attributes: dict[Variable, dict[str, Variable]] = {}
+        self.globals: dict[tuple[int, str], tuple[dict, str, Variable]] = {}
+        self.dirty: dict[Variable, None] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self.dirty or self.globals or any(v.source is not None for v in self.attributes))
+
+    # -------------------------------------------------------------------------------------- attributes
+    def attribute(self, obj: Variable, name: str) -> Variable | None:
+        """The value stored while tracing, NULL if deleted, None if untouched."""
+        stored = self.attributes.get(obj)
+        return None if stored is None else stored.get(name)
+
+    def store_attribute(self, obj: Variable, name: str, value: Variable) -> None:
+        self.attributes.setdefault(obj, {})[name] = value
+
+    # ----------------------------------------------------------------------------------------- globals
+    def global_value(self, globals: dict, name: str) -> Variable | None:
+        entry = self.globals.get((id(globals), name)) if self.globals else None
+        return None if entry is None else entry[2]
+
+    def store_global(self, globals: dict, name: str, value: Variable) -> None:
+        self.globals[(id(globals), name)] = (globals, name, value)
+
+    # -------------------------------------------------------------------------------------- containers
+    def changed(self, value: Variable) -> None:
+        """A container or cell is about to change; only those that came from outside are replayed."""
+        from dynamo.variables.function import CellVariable
+
+        if isinstance(value, CellVariable):
+            if value.cell is not None:
+                self.dirty.setdefault(value)
+        elif value.source is not None:
+            self.dirty.setdefault(value)
+
+    def replay(self, emit: Emission) -> None:
+        """Emit everything that happened to objects from outside."""
+        for obj, stored in list(self.attributes.items()):
+            if obj.source is not None:
+                replay_attributes(emit, emit.value(obj), obj, stored)
+        for value in list(self.dirty):
+            value.replay(emit)  # type: ignore[attr-defined]
+        for globals, name, value in list(self.globals.values()):
+            replay_global(emit, globals, name, value)
+
+
+def replay_attributes(emit: Emission, target: Any, obj: Variable, stored: dict[str, Variable]) -> None:
+    """Store attributes on the object that `target` makes, past any `__setattr__` (it was traced already)."""
+    plain = obj.python_type().__setattr__ is object.__setattr__
+    for name, value in list(stored.items()):
+        if value is NULL:
+            emit.after(outcome.DelAttr(target, name))
+        elif plain:
+            emit.after(outcome.SetAttr(target, name, emit.value(value)))
+        else:
+            setter = outcome.Const(base_setattr(obj.python_type()))
+            emit.after(outcome.Do(outcome.Call(setter, (target, outcome.Const(name), emit.value(value)))))
+
+
+def base_setattr(cls: type):
+    """The `__setattr__` of C below the Python ones: object's, or that of a native base."""
+    for c in cls.__mro__:
+        found = c.__dict__.get("__setattr__")
+        if found is not None and not hasattr(found, "__code__"):
+            return found
+    return object.__setattr__
+
+
+def replay_global(emit: Emission, globals: dict, name: str, value: Variable) -> None:
+    own = globals is emit.output.root.globals
+    if value is NULL:
+        if own:
+            emit.after(outcome.DelGlobal(name))
+        else:
+            emit.after(outcome.Do(outcome.Call(outcome.Const(dict.pop), (outcome.Const(globals), outcome.Const(name)))))
+    elif own:
+        emit.after(outcome.SetGlobal(name, emit.value(value)))
+    else:
+        emit.after(outcome.SetItem(outcome.Const(globals), outcome.Const(name), emit.value(value)))
+
+
+class Emission:
+    """Turns the values that are alive at the end into recipes and statements.
+
+    First come `assigns`, which read and build, then `effects`, which store: so a value is what it was before the
+    effects. `outputs` are the arguments of the graph's output node.
+    """
+
+    def __init__(self, output):
+        self.output = output
+        self.assigns: list = []
+        self.effects: list = []
+        self.outputs: list = []
+        self._output_index: dict[Any, int] = {}
+        self._temps: dict[Variable, outcome.Temp] = {}
+        self._loads: dict[Any, outcome.Temp] = {}
+        self._building: set[Variable] = set()
+        self._count = 0
+        self._own_cells: dict[Variable, None] = {}
+
+    def value(self, variable: Variable) -> Any:
+        """The recipe of a value."""
+        temp = self._temps.get(variable)
+        return temp if temp is not None else variable.recipe(self)
+
+    def load(self, source) -> Any:
+        """The recipe of what came from outside, as it was before any effect."""
+        if isinstance(source, Object):
+            return outcome.Const(source.value)
+        if isinstance(source, Local) or not self.output.side_effects:
+            return outcome.Load(source)
+        temp = self._loads.get(source)
+        if temp is None:
+            temp = self._loads[source] = self._assign(outcome.Load(source))
+        return temp
+
+    def shared(self, variable: Variable, make, fill=None) -> outcome.Temp:
+        """A value made once, however often it is used: make() gives its recipe, fill(temp) adds what refers to it."""
+        if variable in self._temps:
+            return self._temps[variable]
+        if variable in self._building:
+            raise Unsupported(graph_break.NOT_REBUILT, f"{variable.describe()} contains itself")
+        self._building.add(variable)
+        temp = self._assign(make())
+        self._building.discard(variable)
+        self._temps[variable] = temp
+        if fill is not None:
+            fill(temp)
+        return temp
+
+    def after(self, statement) -> None:
+        """An effect, behind all assigns and earlier effects."""
+        self.effects.append(statement)
+
+    def graph_output(self, arg: Any) -> outcome.Output:
+        """Output of the graph: a node, or a symbolic number."""
+        key = str(arg) if hasattr(arg, "shape_env") else arg
+        if key not in self._output_index:
+            self._output_index[key] = len(self.outputs)
+            self.outputs.append(arg)
+        return outcome.Output(self._output_index[key])
+
+    def own_cell(self, cell) -> None:
+        """A cell of the frame itself escapes: its contents are stored."""
+        if cell not in self._own_cells:
+            self._own_cells[cell] = None
+            cell.replay(self)
+
+    def _assign(self, recipe) -> outcome.Temp:
+        temp = outcome.Temp(self._count)
+        self._count += 1
+        self.assigns.append(outcome.Assign(temp.index, recipe))
+        return temp
+
+    def finish(self, ending) -> tuple[list, Any]:
+        """(statements, ending), with temporaries that are used once put where they are used."""
+        uses: dict[int, int] = {}
+        for part in (*self.assigns, *self.effects, ending):
+            count_temps(part, uses)
+        single = {t for t, n in uses.items() if n == 1}
+        values: dict[int, Any] = {}
+        statements: list = []
+        for assign in self.assigns:
+            value = substitute(assign.value, values)
+            if assign.temp in single and (not self.effects or not reads_outside(value)):
+                values[assign.temp] = value
+            elif assign.temp in uses:
+                statements.append(outcome.Assign(assign.temp, value))
+        statements += [substitute(s, values) for s in self.effects]
+        return statements, substitute(ending, values)
+
+
+def _fields(part):
+    return {name: getattr(part, name) for name in part.__dataclass_fields__}
+
+
+def count_temps(part: Any, uses: dict[int, int]) -> None:
+    """Count the uses of each temporary in a recipe, statement or ending."""
+    if isinstance(part, outcome.Temp):
+        uses[part.index] = uses.get(part.index, 0) + 1
+    elif isinstance(part, (tuple, list)):
+        for p in part:
+            count_temps(p, uses)
+    elif isinstance(part, dict):
+        count_temps(list(part.values()), uses)
+    elif isinstance(part, outcome.Const):
+        pass
+    elif hasattr(part, "__dataclass_fields__") and type(part).__module__ == outcome.__name__:
+        count_temps(list(_fields(part).values()), uses)
+
+
+def substitute(part: Any, values: dict[int, Any]) -> Any:
+    """The part with temporaries replaced by recipes."""
+    if not values or isinstance(part, (outcome.Const, str, int)) or part is None:
+        return part
+    if isinstance(part, outcome.Temp):
+        return values.get(part.index, part)
+    if isinstance(part, tuple):
+        return tuple(substitute(p, values) for p in part)
+    if isinstance(part, dict):
+        return {k: substitute(v, values) for k, v in part.items()}
+    if hasattr(part, "__dataclass_fields__") and type(part).__module__ == outcome.__name__:
+        return type(part)(**{k: substitute(v, values) for k, v in _fields(part).items()})
+    return part
+
+
+def reads_outside(recipe: Any) -> bool:
+    """Whether evaluating the recipe later could give another value: it reads or runs something."""
+    if isinstance(recipe, outcome.Load):
+        return not isinstance(recipe.source, Local)
+    if isinstance(recipe, outcome.Build):
+        return any(reads_outside(i) for i in recipe.items)
+    return isinstance(recipe, (outcome.Call, outcome.GetAttr, outcome.GetItem, outcome.Temp))
+
+
+__all__ = ["Emission", "SideEffects", "base_setattr", "replay_attributes"]

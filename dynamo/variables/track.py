@@ -1,0 +1,302 @@
+"""The type table: which Variable a Python object becomes, and what is guarded for it."""
+
+from __future__ import annotations
+
+import collections
+import enum
+import functools
+import types
+from collections.abc import Callable
+from typing import Any
+
+from dynamo import graph_break, guards, trace_rules
+from dynamo.graph_break import Unsupported
+from dynamo.source import Attr, DictKey, Item, Local, Object, Source
+from dynamo.variables.base import Variable
+from dynamo.variables.constant import PLAIN, ConstantVariable
+from dynamo.variables.function import CallableVariable, CellVariable, FunctionVariable, MethodVariable, PartialVariable
+from dynamo.variables.mapping import DictVariable, SetVariable
+from dynamo.variables.object import ClassVariable, ModuleVariable, ObjectVariable
+from dynamo.variables.sequence import ListVariable, NamedTupleVariable, SliceVariable, TupleVariable
+
+TABLE: dict[type, Callable] = {}  # exact type → rule(frame, value, source)
+BASES: list[tuple[type, Callable]] = []  # in order, for subclasses
+
+
+def kind(*types_: type, subclasses: bool = False):
+    """Declare how values of these types are wrapped: rule(frame, value, source) -> Variable."""
+
+    def declare(rule):
+        for t in types_:
+            if subclasses:
+                BASES.append((t, rule))
+            else:
+                TABLE[t] = rule
+        return rule
+
+    return declare
+
+
+class Lazy(Variable):
+    """A value from outside that was not looked at yet, so nothing is guarded about it."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any, source: Source):
+        super().__init__(source)
+        self.value = value
+
+    def realize(self, frame):
+        return wrap(frame, self.value, self.source)
+
+    def recipe(self, emit):
+        return emit.load(self.source)
+
+
+def wrap(frame, value: Any, source: Source | None) -> Variable:
+    """The Variable of a value from outside, with its guards. One object has one Variable."""
+    output = frame.output
+    if source is None:
+        return literal(frame, value)
+    known = output.by_source.get(source)
+    if known is not None:
+        return known
+    if not isinstance(value, PLAIN):
+        known = output.by_id.get(id(value))
+        if known is not None:
+            if known.source is not None and known.source != source and not isinstance(source.root, Object):
+                output.guard(guards.SameObject(source, known.source))
+            output.by_source[source] = known
+            return known
+    variable = _rule(type(value))(frame, value, source)
+    output.by_source[source] = variable
+    if not isinstance(value, PLAIN):
+        output.by_id[id(value)] = variable
+        output.alive.append(value)
+    return variable
+
+
+def _rule(cls: type) -> Callable:
+    rule = TABLE.get(cls)
+    if rule is None:
+        rule = next((r for base, r in BASES if issubclass(cls, base)), _object)
+        TABLE[cls] = rule
+    return rule
+
+
+def literal(frame, value: Any) -> Variable:
+    """The Variable of a Python value computed while tracing: containers become new ones, the rest is held by identity."""
+    if isinstance(value, PLAIN) or type(value) in CONSTANTS:
+        return ConstantVariable(value)
+    cls = type(value)
+    if cls is tuple:
+        return TupleVariable([literal(frame, v) for v in value])
+    if cls is list:
+        return ListVariable([literal(frame, v) for v in value])
+    if cls is dict:
+        return DictVariable.of([(literal(frame, k), literal(frame, v)) for k, v in value.items()])
+    if cls is set:
+        return SetVariable([literal(frame, v) for v in value])
+    if cls is slice:
+        return SliceVariable([literal(frame, v) for v in (value.start, value.stop, value.step)])
+    if cls is frozenset:
+        return ConstantVariable(value)
+    from dynamo.variables.symint import SymbolicVariable
+
+    if cls.__module__ == "aten.symbolic.symint":
+        return SymbolicVariable(value)
+    return wrap_untracked(frame, value)
+
+
+def wrap_untracked(frame, value: Any) -> Variable:
+    """A value that a constant object leads to (a module's function, a default): held itself, guarded by nothing above it."""
+    if isinstance(value, PLAIN):
+        return ConstantVariable(value)
+    return wrap(frame, value, Object(value))
+
+
+def wrap_builtin(frame, value: Any, source) -> Variable:
+    """A builtin name; the globals must go on lacking it."""
+    if source is not None:
+        frame.output.guard(guards.LacksGlobal(None, source.key))
+    return wrap(frame, value, Object(value))
+
+
+# ---------------------------------------------------------------------------------------------- constants
+CONSTANTS: set[type] = {range, types.CodeType, type(types.GenericAlias(list, int)), types.UnionType}
+
+
+def _constant(frame, value, source):
+    frame.output.guard_constant(source, value)
+    return ConstantVariable(value, source)
+
+
+for _type in (bool, str, bytes, complex, type(None), range, frozenset, types.CodeType):
+    kind(_type)(_constant)
+for _type in (type(Ellipsis), type(NotImplemented), types.GenericAlias, types.UnionType):
+    kind(_type)(lambda frame, value, source: _identity(frame, ConstantVariable(value, source)))
+
+
+@kind(int)
+def _int(frame, value, source):
+    symbol = frame.output.symbolic_number(source, value)
+    if symbol is not None:
+        return symbol
+    return _constant(frame, value, source)
+
+
+@kind(float)
+def _float(frame, value, source):
+    symbol = frame.output.symbolic_number(source, value)
+    if symbol is not None:
+        return symbol
+    return _constant(frame, value, source)
+
+
+@kind(enum.Enum, subclasses=True)
+def _enum(frame, value, source):
+    return _identity(frame, ConstantVariable(value, source))
+
+
+def _identity(frame, variable):
+    if not isinstance(variable.source, Object):
+        frame.output.guard_same(variable.source, variable.value)
+    return variable
+
+
+# ---------------------------------------------------------------------------------------------- containers
+def _items(frame, value, source) -> list[Variable]:
+    frame.output.guard_type(source, type(value))
+    frame.output.guard(guards.LengthIs(source, len(value)))
+    return [Lazy(v, Item(source, i)) for i, v in enumerate(value)]
+
+
+@kind(list)
+def _list(frame, value, source):
+    return ListVariable(_items(frame, value, source), source)
+
+
+@kind(tuple)
+def _tuple(frame, value, source):
+    return TupleVariable(_items(frame, value, source), source)
+
+
+@kind(tuple, subclasses=True)
+def _named_tuple(frame, value, source):
+    if not hasattr(type(value), "_fields"):
+        return _object(frame, value, source)
+    return NamedTupleVariable(_items(frame, value, source), type(value), source)
+
+
+@kind(slice)
+def _slice(frame, value, source):
+    frame.output.guard_type(source, slice)
+    return SliceVariable([wrap(frame, getattr(value, n), Attr(source, n)) for n in ("start", "stop", "step")], source)
+
+
+@kind(dict, collections.OrderedDict, collections.defaultdict, types.MappingProxyType)
+def _dict(frame, value, source):
+    output = frame.output
+    output.guard_type(source, type(value))
+    plain = all(isinstance(k, PLAIN) for k in value)
+    entries = {}
+    if plain:
+        output.guard(guards.DictKeysAre(source, tuple(value)))
+        for k, v in value.items():
+            entries[k] = [ConstantVariable(k), Lazy(v, Item(source, k))]
+    else:
+        output.guard(guards.LengthIs(source, len(value)))
+        for i, (k, v) in enumerate(value.items()):
+            key = wrap(frame, k, DictKey(source, i))
+            entries[key.hash_key()] = [key, Lazy(v, Item(source, k))]
+    factory = getattr(value, "default_factory", None)
+    default = wrap(frame, factory, Attr(source, "default_factory")) if factory is not None else ConstantVariable(None)
+    return DictVariable(entries, type(value) if type(value) is not types.MappingProxyType else dict, default, source)
+
+
+@kind(set)
+def _set(frame, value, source):
+    if not all(isinstance(v, PLAIN) for v in value):
+        raise Unsupported(graph_break.UNKNOWN_VALUE, f"{source}: a set of objects")
+    frame.output.guard_constant(source, value)
+    return SetVariable([ConstantVariable(v) for v in value], source=source)
+
+
+# ----------------------------------------------------------------------------------------------- callables
+@kind(types.FunctionType)
+def _function(frame, value, source):
+    output = frame.output
+    if isinstance(source, Object):
+        return FunctionVariable(value, source)
+    if isinstance(source.root, Local):  # a lambda made anew for each call has the same code
+        output.guard(guards.FunctionCodeIs(source, value.__code__))
+    else:
+        output.guard_same(source, value)
+    return FunctionVariable(value, source)
+
+
+@kind(types.MethodType)
+def _method(frame, value, source):
+    if isinstance(source, Object):
+        return MethodVariable(wrap_untracked(frame, value.__func__), wrap_untracked(frame, value.__self__), source)
+    frame.output.guard_type(source, types.MethodType)
+    function = wrap(frame, value.__func__, Attr(source, "__func__"))
+    return MethodVariable(function, wrap(frame, value.__self__, Attr(source, "__self__")), source)
+
+
+@kind(functools.partial)
+def _partial(frame, value, source):
+    frame.output.guard_type(source, functools.partial)
+    args = wrap(frame, value.args, Attr(source, "args")).unpack(frame)
+    keywords = wrap(frame, value.keywords, Attr(source, "keywords")).pairs(frame)
+    function = wrap(frame, value.func, Attr(source, "func"))
+    return PartialVariable(function, args, {k.as_python(): v for k, v in keywords}, source)
+
+
+@kind(type, subclasses=True)
+def _class(frame, value, source):
+    return _identity(frame, ClassVariable(value, source))
+
+
+@kind(types.ModuleType, subclasses=True)
+def _module(frame, value, source):
+    return _identity(frame, ModuleVariable(value, source))
+
+
+@kind(types.CellType)
+def _cell(frame, value, source):
+    return CellVariable(Lazy(value.cell_contents, Attr(source, "cell_contents")), cell=value, source=source)
+
+
+@kind(
+    types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType, types.MethodWrapperType,
+    types.ClassMethodDescriptorType,
+)  # fmt: skip
+def _builtin(frame, value, source):
+    from dynamo.variables import native
+
+    return _identity(frame, CallableVariable(value, native.handler(value), source))
+
+
+# ------------------------------------------------------------------------------------------------- objects
+def _object(frame, value, source):
+    cls = type(value)
+    output = frame.output
+    special = trace_rules.wrapper(cls)
+    if special is not None:
+        return special(frame, value, source)
+    if issubclass(cls, (int, float, str, bytes, list, dict, set, tuple, type)):
+        raise Unsupported(graph_break.UNKNOWN_VALUE, f"{source} is of {cls.__qualname__}, a subclass of a builtin")
+    if isinstance(value, BaseException):
+        from dynamo.variables.exception import ExceptionVariable
+
+        output.guard_type(source, cls)
+        return ExceptionVariable(cls, wrap(frame, value.args, Attr(source, "args")).unpack(frame), source)
+    handler = trace_rules.handler(value)
+    if handler is not None or not cls.__flags__ & (1 << 9):  # not a heap type: written in C
+        return _identity(frame, CallableVariable(value, handler, source))
+    output.guard_type(source, cls)
+    return ObjectVariable(cls, value, source)
+
+
+kind(object)(_object)

@@ -154,6 +154,7 @@ class Return:
 class Break:
     """Go on in Python at the instruction at byte `offset` of the frame's code, which is the one that breaks.
 
+    If that is KW_NAMES or PRECALL, the call it begins, up to its CALL, breaks as one.
     `stack`: recipes from the bottom up, as the instruction expects it (Null for NULL); `locals`: recipes of the live,
     assigned fast locals (cells were stored by SetCell). `reason` is the Unsupported (prints as the user is told).
     """
@@ -170,7 +171,8 @@ class Traced:
 
     `inputs[i]` is the Source of graph placeholder i and `example_inputs[i]` its value in this call. `guards` hold for
     everything but `shape_env.guards`, which the backend may still add to. `mutates` lists the inputs the graph writes;
-    `aliases` those of which it returns views (or themselves): the entry guards disjointness by these.
+    `aliases` those of which it returns views (or themselves): the entry guards disjointness by these. `symbols` says
+    where each symbol of shape_env is read.
     """
 
     graph: Any
@@ -182,6 +184,7 @@ class Traced:
     ending: Any
     mutates: frozenset = frozenset()
     aliases: frozenset = frozenset()
+    symbols: dict = field(default_factory=dict)
     breaks: list = field(default_factory=list)
 
 

@@ -65,7 +65,7 @@ class Decoded:
             for o in range(previous, offset + 1, 2):
                 self.index[o] = n
             previous = offset + 2
-        self.instructions = [self._inst(i) for i in found]
+        self.instructions = [self._inst(code, i) for i in found]
         self.handlers = [
             (self._at(starts, e.start), self._at(starts, e.end), self.index[e.target], e.depth, e.lasti)
             for e in dis._parse_exception_table(code)
@@ -78,9 +78,10 @@ class Decoded:
         lo = bisect_right(starts, offset)
         return lo - 1 if lo and starts[lo - 1] == offset else lo
 
-    def _inst(self, i) -> Inst:
+    def _inst(self, code, i) -> Inst:
         target = self.index[i.argval] if i.opcode in _HAS_JUMP else None
-        return Inst(i.opname, i.arg, i.argval, target, i.offset, HANDLERS.get(i.opname, unknown))
+        value = code.co_consts[i.arg] if i.opname == "KW_NAMES" else i.argval
+        return Inst(i.opname, i.arg, value, target, i.offset, HANDLERS.get(i.opname, unknown))
 
     def line(self, code: types.CodeType, offset: int) -> int:
         """The source line of the instruction at `offset`."""

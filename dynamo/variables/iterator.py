@@ -21,8 +21,12 @@ class IteratorVariable(Variable):
         return True
 
     def getattr(self, frame, name):
+        from dynamo.variables.exception import raise_exception
         from dynamo.variables.function import BoundMethod
 
+        if not hasattr(self.python_type(), name):
+            text = f"'{self.python_type().__name__}' object has no attribute '{name}'"
+            raise raise_exception(frame, AttributeError, text)
         return BoundMethod(self, name)
 
     def method(self, frame, name, args, kwargs):
@@ -136,6 +140,11 @@ class CountIterator(IteratorVariable):
         super().__init__()
         self.value = value
         self.step = step
+
+    def python_type(self):
+        import itertools
+
+        return itertools.count
 
     def next(self, frame):
         import operator
@@ -276,6 +285,9 @@ class CallIterator(IteratorVariable):
         super().__init__()
         self.function = function
         self.sentinel = sentinel
+
+    def python_type(self):
+        return type(iter(int, 1))
 
     def next(self, frame):
         from dynamo.interpreter.operators import equals

@@ -282,9 +282,6 @@ def _builtin(frame, value, source):
 def _object(frame, value, source):
     cls = type(value)
     output = frame.output
-    special = trace_rules.wrapper(cls)
-    if special is not None:
-        return special(frame, value, source)
     if issubclass(cls, (int, float, str, bytes, list, dict, set, tuple, type)):
         raise Unsupported(graph_break.UNKNOWN_VALUE, f"{source} is of {cls.__qualname__}, a subclass of a builtin")
     if isinstance(value, BaseException):

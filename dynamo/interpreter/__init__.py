@@ -1,0 +1,11 @@
+"""Symbolic execution of bytecode: `trace_frame` captures one frame."""
+
+from __future__ import annotations
+
+
+def __getattr__(name: str):
+    if name in ("trace_frame", "Options"):
+        from dynamo.interpreter import trace
+
+        return getattr(trace, name)
+    raise AttributeError(f"module 'dynamo.interpreter' has no attribute '{name}'")

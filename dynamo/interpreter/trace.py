@@ -1,0 +1,112 @@
+"""One frame from its arguments to an outcome: run it symbolically, and once more up to the break if there is one."""
+
+from __future__ import annotations
+
+import types
+from dataclasses import dataclass
+from typing import Any
+
+from dynamo import graph_break, outcome, trace_rules
+from dynamo.graph_break import Raised, Unsupported
+from dynamo.interpreter import branches, calls, containers, exceptions, loads, loops, withs  # noqa: F401  (opcodes)
+from dynamo.interpreter.frame import RootFrame
+from dynamo.output_graph import OutputGraph
+from dynamo.side_effects import Emission
+from dynamo.source import Closure, Local
+from dynamo.variables import kinds  # noqa: F401  (the type table)
+from dynamo.variables.constant import NONE
+from dynamo.variables.function import CellVariable
+from dynamo.variables.track import Lazy
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the user asked of weft.compile that matters to tracing."""
+
+    fullgraph: bool = False
+    dynamic: bool | None = None
+    keep_empty: bool = False  # capture frames without any operation on tensors too
+
+
+def trace_frame(
+    code: types.CodeType,
+    function: types.FunctionType | None,
+    args: dict[str, Any],
+    globals: dict,
+    builtins: dict,
+    closure: tuple,
+    options: Options,
+    state: dict,
+) -> outcome.Traced | outcome.RunEager | outcome.Skip:
+    """Capture a frame that is about to run `code` with `args` (name → value of the argument prefix).
+
+    `closure`: the cells of co_freevars. `state`: kept by the caller per code object; sizes seen are remembered there.
+    Raises Unsupported only under fullgraph.
+    """
+    reason = trace_rules.skip_code(code, globals)
+    if reason is not None:
+        return outcome.Skip(reason)
+    break_step: int | None = None
+    broke: Unsupported | None = None
+    while True:
+        output = OutputGraph(options, state, builtins)
+        root = output.root = output.current = RootFrame(output, code, globals, function, break_step)
+        root.locals = {name: Lazy(value, Local(name)) for name, value in args.items()}
+        root.free_cells = [free_cell(name, cell) for name, cell in zip(code.co_freevars, closure or ())]
+        try:
+            result = root.run()
+            output.current = root
+            return finish(output, result, broke)
+        except Raised as raised:
+            return outcome.RunEager(f"it raises {raised.value.describe()}")
+        except Unsupported as e:
+            if options.fullgraph:
+                raise
+            if broke is not None:
+                return outcome.Skip(f"{broke}\n  and there the frame cannot be left: {e}")
+            break_step, broke = root.group_step, e
+
+
+def free_cell(name: str, cell) -> CellVariable:
+    """The cell of a free variable of the root frame."""
+    try:
+        content = Lazy(cell.cell_contents, Closure(name))
+    except ValueError:
+        content = None
+    return CellVariable(content, cell=cell, name=name)
+
+
+def finish(output: OutputGraph, result, broke: Unsupported | None) -> outcome.Traced | outcome.Skip:
+    """Turn the state at the end (or at the break) into recipes, statements and a finished graph."""
+    root = output.root
+    emit = Emission(output)
+    ending: Any
+    if root.broken:
+        ending = break_ending(root, emit, broke)
+    else:
+        ending = outcome.Return(emit.value(result))
+    output.side_effects.replay(emit)
+    statements, ending = emit.finish(ending)
+    output.finish_graph(emit.outputs)
+    recorded = any(n.op == "call_function" for n in output.graph.nodes)
+    if not (recorded or root.broken or emit.outputs or output.options.keep_empty):
+        return outcome.Skip("it has no operation on tensors")
+    return output.traced(recorded or bool(emit.outputs), statements, ending, broke)
+
+
+def break_ending(root: RootFrame, emit: Emission, broke: Unsupported | None) -> outcome.Break:
+    """The Break before the current instruction."""
+    from dynamo.bytecode.liveness import live_at
+
+    if root.handling is not NONE:
+        raise Unsupported(graph_break.NOT_REBUILT, "the exception being handled")
+    stack = tuple(emit.value(v) for v in root.stack)
+    live = live_at(root.code, root.current.offset)
+    local = {}
+    for name, value in root.locals.items():
+        if isinstance(value, CellVariable):
+            if value.cell is None:
+                emit.own_cell(value)
+        elif name in live:
+            local[name] = emit.value(value)
+    return outcome.Break(root.current.offset, stack, local, broke)

@@ -1,0 +1,211 @@
+"""The graph being built while a frame is traced, with its inputs, guards, symbols and side effects."""
+
+from __future__ import annotations
+
+import linecache
+from typing import Any
+
+from aten.fx.graph import Graph
+from aten.fx.node import UserLine
+from aten.symbolic.shape_env import ShapeEnv
+from dynamo import guards, outcome, trace_rules
+from dynamo.guards import GuardSet
+from dynamo.side_effects import SideEffects
+from dynamo.source import Object, Source
+from dynamo.variables.base import Variable
+from dynamo.variables.function import CellVariable
+
+
+class OutputGraph:
+    """One capture in progress. `current` is the innermost traced frame, `root` the outermost."""
+
+    def __init__(self, options, state: dict, builtins: dict):
+        self.options = options
+        self.state = state
+        self.builtins = builtins
+        self.graph = Graph()
+        self.shape_env = ShapeEnv(user_line=self.user_line)
+        self.graph.shape_env = self.shape_env
+        self.guards = GuardSet()
+        self.side_effects = SideEffects()
+        self.by_source: dict[Source, Variable] = {}
+        self.by_id: dict[int, Variable] = {}
+        self.alive: list[Any] = []  # keeps ids of by_id from being reused
+        self.cells: dict[int, CellVariable] = {}
+        self.inputs: list[GraphInput] = []
+        self.symbols: dict[str, Source] = {}  # where each symbol is read
+        self.steps = 0
+        self.root: Any = None
+        self.current: Any = None
+        self.grad_enabled = True
+        self.inference = False
+
+    # ------------------------------------------------------------------------------------------ frames
+    def run_inlined(self, child) -> Variable:
+        """Run an inlined call's frame."""
+        outer, self.current = self.current, child
+        try:
+            return child.run()
+        finally:
+            self.current = outer
+
+    def user_line(self) -> UserLine | None:
+        """The innermost line of the user's own code."""
+        frame = self.current
+        while frame is not None and frame.parent is not None and _is_own(frame.globals):
+            frame = frame.parent
+        if frame is None:
+            return None
+        line = frame.line()
+        text = linecache.getline(frame.code.co_filename, line).strip()
+        return UserLine(frame.code.co_filename, line, frame.code.co_qualname, text)
+
+    def cell(self, cell, function_source: Source | None, index: int) -> CellVariable:
+        """The Variable of a real closure cell: `index` in the closure of the function at `function_source`."""
+        from dynamo.source import Attr, cell_of, contents
+        from dynamo.variables.track import Lazy
+
+        known = self.cells.get(id(cell))
+        if known is None:
+            source = contents(cell_of(function_source, index)) if function_source else Attr(Object(cell), "cell_contents")
+            try:
+                content = Lazy(cell.cell_contents, source)
+            except ValueError:
+                content = None
+            known = self.cells[id(cell)] = CellVariable(content, cell=cell)
+            self.alive.append(cell)
+        return known
+
+    # ------------------------------------------------------------------------------------------ guards
+    def guard(self, guard: guards.Guard) -> None:
+        if not isinstance(guard.source, Object):
+            self.guards.add(guard)
+
+    def guard_type(self, source: Source, cls: type) -> None:
+        self.guard(guards.TypeIs(source, cls))
+
+    def guard_same(self, source: Source, value: Any) -> None:
+        self.guard(guards.IdIs(source, value))
+
+    def guard_constant(self, source: Source | None, value: Any) -> None:
+        if source is not None:
+            self.guard(guards.Equals(source, value))
+
+    def guard_lacks_attribute(self, source: Source, name: str) -> None:
+        self.guard(guards.LacksAttr(source, name))
+
+    def guard_instance_keys(self, source: Source, names: tuple) -> None:
+        from dynamo.source import InstanceDict
+
+        self.guard(guards.DictKeysAre(InstanceDict(source), names))
+
+    # ------------------------------------------------------------------------------------------ inputs
+    def add_input(self, source: Source, value: Any, val: Any, name: str | None = None):
+        """A new placeholder. Returns its node."""
+        self.graph.line = None
+        node = self.graph.placeholder(name or input_name(source), val)
+        self.inputs.append(GraphInput(node, source, value))
+        return node
+
+    def new_symbol(self, source: Source, hint, lo=0, hi=None, kind: str = "int"):
+        """A symbol read at `source`."""
+        name = f"{'s' if kind == 'int' else 'z'}{len(self.symbols)}"
+        self.symbols[name] = source
+        return self.shape_env.symbol(name, hint, lo, hi, kind)
+
+    def symbolic_number(self, source: Source | None, value) -> Variable | None:
+        """A Python number that was seen to change becomes a symbol; None if it stays a constant."""
+        from dynamo.variables.symint import SymbolicVariable
+
+        if source is None or isinstance(source.root, Object) or not self.is_dynamic_number(source, value):
+            return None
+        kind = "int" if isinstance(value, int) else "float"
+        self.guard(guards.TypeIs(source, type(value)))
+        lo = None if value < 0 else 0
+        symbol = self.new_symbol(source, value, lo=-(2**62) if lo is None else 0, kind=kind)
+        if kind == "int" and lo == 0:
+            self.guard_not_negative(source, symbol)
+        self.add_input(source, value, symbol)
+        return SymbolicVariable(symbol, source)
+
+    def guard_not_negative(self, source: Source, symbol) -> None:
+        """A number that was not negative is taken to stay so, which sizes made of it rely on."""
+        from aten.symbolic import nodes
+
+        condition = nodes.ge(nodes.sym(symbol.expr.name), 0)
+        self.guard(guards.ShapeIs(None, guards.Shape(condition, {symbol.expr.name: source})))
+
+    def is_dynamic_number(self, source: Source, value) -> bool:
+        """Whether a number changed between captures (or dynamic=True asks for symbols at once)."""
+        seen = self.state.setdefault("numbers", {})
+        key = str(source)
+        first = seen.setdefault(key, value)
+        if self.options.dynamic is False:
+            return False
+        if isinstance(value, float) and value != value:
+            return False
+        return type(first) is type(value) and first != value
+
+    def finish_graph(self, outputs: list) -> None:
+        """End the graph, drop what nothing uses, and drop unused inputs that bind no symbol in use."""
+        self.graph.line = None
+        self.graph.output(tuple(outputs))
+        self.graph.eliminate_dead_code()
+        self.drop_inputs()
+
+    def traced(self, has_graph: bool, statements: list, ending: Any, broke: Any) -> outcome.Traced:
+        """The outcome; the graph is left out when nothing was recorded."""
+        from aten.fx.graph_module import GraphModule
+
+        module = GraphModule(None, self.graph, self.shape_env) if has_graph else None
+        inputs = self.inputs if has_graph else []
+        return outcome.Traced(
+            graph=module,
+            inputs=[i.source for i in inputs],
+            example_inputs=[i.value for i in inputs],
+            guards=list(self.guards),
+            shape_env=self.shape_env,
+            statements=statements,
+            ending=ending,
+            symbols=dict(self.symbols),
+            breaks=[broke] if broke is not None else [],
+        )
+
+    def drop_inputs(self) -> None:
+        from aten.fx.symbols import binders, free_symbols
+
+        used = free_symbols(self.graph)
+        where = binders(self.graph)
+        binding = {where[name][0] for name in used if name in where}
+        kept = []
+        for i, graph_input in enumerate(self.inputs):
+            if graph_input.node.users or i in binding:
+                kept.append(graph_input)
+            else:
+                self.graph.erase_node(graph_input.node)
+        self.inputs = kept
+
+
+class GraphInput:
+    """A placeholder, the Source of its value, and the value in this call."""
+
+    __slots__ = ("node", "source", "value")
+
+    def __init__(self, node, source: Source, value: Any):
+        self.node = node
+        self.source = source
+        self.value = value
+
+
+def input_name(source: Source) -> str:
+    """A name for the placeholder, like the user's expression."""
+    import re
+
+    text = re.sub(r"\W+", "_", str(source)).strip("_").lower()
+    return text if text and not text[0].isdigit() else f"arg_{text}".rstrip("_")
+
+
+def _is_own(globals: dict) -> bool:
+    return str(globals.get("__name__") or "").partition(".")[0] in trace_rules.OWN
+
+

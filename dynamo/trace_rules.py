@@ -1,0 +1,96 @@
+"""What happens at a call: a rule of our own, inlining, or leaving it to Python (a graph break).
+
+Also: which objects are part of libraries, so that nothing is guarded about them.
+"""
+
+from __future__ import annotations
+
+import sys
+import types
+from collections.abc import Callable
+from typing import Any
+
+from dynamo import graph_break
+from dynamo.graph_break import Unsupported
+
+OWN = frozenset({"weft", "aten", "dynamo", "inductor"})
+# Parts of the standard library that are plain Python over values; the rest is left to Python.
+TRACED_STDLIB = frozenset(
+    {"functools", "contextlib", "collections", "_collections_abc", "dataclasses", "enum", "abc", "typing", "operator",
+     "types", "heapq", "bisect", "string", "numbers", "statistics", "fractions", "__future__", "reprlib", "keyword"}
+)  # fmt: skip
+SKIPPED = frozenset({"numpy", "scipy", "ml_dtypes", "sympy", "triton", "torch", "jax", "numba", "dynamo", "inductor"})
+DISABLED = "_weft_disabled"  # set by weft.compiler.disable on functions left to Python
+
+_handlers: dict[Any, Callable] = {}
+
+
+def handle(*objects: Any):
+    """Declare the rule for calls of functions or classes: rule(frame, args, kwargs) on Variables."""
+
+    def declare(rule):
+        for o in objects:
+            _handlers[o] = rule
+        return rule
+
+    return declare
+
+
+def handler(obj: Any) -> Callable | None:
+    """The rule declared for calls of `obj`, or None."""
+    try:
+        return _handlers.get(obj)
+    except TypeError:  # not hashable
+        return None
+
+
+def module_of(obj: Any) -> str:
+    """The module where a function, class or module is from; "" if it is not known."""
+    if isinstance(obj, types.ModuleType):
+        return obj.__name__
+    return getattr(obj, "__module__", None) or ""
+
+
+def is_library(obj: Any) -> bool:
+    """Whether a function, class or module belongs to weft, the standard library or NumPy: taken as constant."""
+    top = module_of(obj).partition(".")[0]
+    return top in OWN or top in SKIPPED or (top in sys.stdlib_module_names and top != "__main__")
+
+
+def name_of(obj: Any) -> str:
+    """module.name of a callable, for messages."""
+    name = getattr(obj, "__qualname__", None) or repr(obj)
+    module = module_of(obj)
+    return f"{module}.{name}" if module and module != "builtins" else name
+
+
+def check_inline(function: types.FunctionType) -> None:
+    """Raise Unsupported if calls of `function` are left to Python."""
+    if DISABLED in function.__dict__:
+        raise Unsupported(graph_break.SKIPPED_CALL, f"{name_of(function)} is disabled by weft.compiler.disable")
+    module = function.__globals__.get("__name__") or ""
+    top = module.partition(".")[0]
+    if top == "dynamo" and module.startswith("dynamo.polyfills"):
+        return
+    if top in SKIPPED or (top in sys.stdlib_module_names and top not in TRACED_STDLIB and top != "__main__"):
+        raise Unsupported(graph_break.SKIPPED_CALL, name_of(function))
+
+
+def check_construct(cls: type) -> None:
+    """Raise Unsupported if objects of `cls` are not made while tracing."""
+    top = module_of(cls).partition(".")[0]
+    if top in SKIPPED or (top in sys.stdlib_module_names and top not in TRACED_STDLIB and top != "__main__"):
+        raise Unsupported(graph_break.SKIPPED_CALL, name_of(cls))
+
+
+def skip_code(code: types.CodeType, globals: dict) -> str | None:
+    """Why a frame of this code is never captured, or None."""
+    if code.co_flags & (0x20 | 0x80 | 0x100 | 0x200):
+        return "it is a generator or coroutine"
+    if not code.co_flags & 0x02:  # NEWLOCALS
+        return "it is the code of a module or class"
+    module = str(globals.get("__name__") or "")
+    top = module.partition(".")[0]
+    if top in SKIPPED or (top in sys.stdlib_module_names and top != "__main__"):
+        return f"module {module} is left to Python"
+    return None

@@ -1,0 +1,161 @@
+"""Callables written in C: builtin functions, methods of builtin types, `math`, `functools`, and the polyfills."""
+
+from __future__ import annotations
+
+import cmath
+import functools
+import itertools
+import math
+import types
+from collections.abc import Callable
+from typing import Any
+
+from dynamo import graph_break, polyfills, trace_rules
+from dynamo.graph_break import Unsupported
+from dynamo.variables.base import Variable
+from dynamo.variables.builtin import CLASSES, FUNCTIONS, constant_function
+from dynamo.variables.constant import ConstantVariable
+from dynamo.variables.function import ClosureVariable, FunctionVariable, PartialVariable
+from dynamo.variables.iterator import CountIterator
+from dynamo.variables.symint import SymbolicVariable, symbolic
+
+PURE_MODULES = (math, cmath)
+OUTSIDE = frozenset({"time", "posix", "io", "_thread", "_socket", "marshal", "gc"})
+
+
+def handler(value: Any) -> Callable | None:
+    """The rule for calls of a C callable, or None."""
+    found = FUNCTIONS.get(value) or trace_rules.handler(value)
+    if found is not None:
+        return found
+    name = getattr(value, "__name__", "")
+    if isinstance(value, (types.MethodDescriptorType, types.WrapperDescriptorType)):
+        return lambda frame, args, kwargs: args[0].method(frame, name, args[1:], kwargs)
+    owner = getattr(value, "__self__", None)
+    if isinstance(owner, types.ModuleType):
+        return _module_function(value, owner)
+    if isinstance(owner, type):
+        return _class_method(value, owner, name)
+    if owner is not None:
+        return _method_of_object(owner, name)
+    return None
+
+
+def _module_function(value, module) -> Callable | None:
+    if module in PURE_MODULES:
+        return SYMBOLIC_MATH.get(value) or constant_function(value)
+    if module.__name__ in OUTSIDE:
+        def outside(frame, args, kwargs):
+            raise Unsupported(graph_break.OUTSIDE_WORLD, trace_rules.name_of(value))
+
+        return outside
+    return None
+
+
+def _class_method(value, owner: type, name: str) -> Callable | None:
+    """C class methods of immutable types: int.from_bytes, float.fromhex, str.maketrans."""
+    if owner in (int, float, str, bytes):
+        return constant_function(value)
+    return None
+
+
+def _method_of_object(owner, name: str) -> Callable:
+    def method(frame, args, kwargs):
+        from dynamo.variables import track
+
+        return track.wrap_untracked(frame, owner).method(frame, name, args, kwargs)
+
+    return method
+
+
+def _math(function, symbolic_name: str | None = None, dunder: Callable | None = None):
+    plain_rule = constant_function(function)
+
+    def rule(frame, args, kwargs):
+        value = args[0]
+        if isinstance(value, SymbolicVariable):
+            if dunder is not None:
+                return symbolic(frame, dunder(value.value))
+            from aten.symbolic import symint
+
+            return symbolic(frame, getattr(symint, symbolic_name)(value.value))
+        return plain_rule(frame, args, kwargs)
+
+    return rule
+
+
+SYMBOLIC_MATH = {
+    math.sqrt: _math(math.sqrt, "sym_sqrt"),
+    math.floor: _math(math.floor, dunder=lambda v: v.__floor__()),
+    math.ceil: _math(math.ceil, dunder=lambda v: v.__ceil__()),
+    math.trunc: _math(math.trunc, dunder=lambda v: v.__trunc__()),
+}
+
+
+def _prod(frame, args, kwargs):
+    import operator
+
+    from dynamo.interpreter.operators import binary
+
+    total = kwargs.get("start", ConstantVariable(1))
+    for v in args[0].unpack(frame):
+        total = binary(frame, operator.mul, total, v)
+    return total
+
+
+FUNCTIONS[math.prod] = _prod
+if hasattr(math, "sumprod"):
+    FUNCTIONS[math.sumprod] = constant_function(math.sumprod)
+
+
+# --------------------------------------------------------------------------------------------- functools
+def _partial(frame, args, kwargs):
+    return PartialVariable(args[0], list(args[1:]), dict(kwargs))
+
+
+def _reduce(frame, args, kwargs):
+    return FunctionVariable(polyfills.reduce).call(frame, args, kwargs)
+
+
+CLASSES[functools.partial] = _partial
+FUNCTIONS[functools.reduce] = _reduce
+
+
+@trace_rules.handle(functools.update_wrapper)
+def update_wrapper(frame, args, kwargs):
+    """functools.wraps: the wrapper gets the names of what it wraps."""
+    wrapper, wrapped = args[0], args[1]
+    if isinstance(wrapper, ClosureVariable):
+        wrapper.attributes["__wrapped__"] = wrapped
+        for name in ("__name__", "__qualname__", "__doc__", "__module__"):
+            if wrapped.hasattr(frame, name):
+                wrapper.attributes[name] = wrapped.getattr(frame, name)
+    return wrapper
+
+
+@trace_rules.handle(functools.wraps)
+def wraps(frame, args, kwargs):
+    from dynamo.variables.function import CallableVariable
+
+    wrapped = args[0] if args else kwargs["wrapped"]
+    return CallableVariable(functools.wraps, lambda f, a, k: update_wrapper(f, [a[0], wrapped], {}))
+
+
+# --------------------------------------------------------------------------------------------- polyfills
+def _inline(function: types.FunctionType) -> Callable:
+    return lambda frame, args, kwargs: FunctionVariable(function).call(frame, args, kwargs)
+
+
+def _count(frame, args, kwargs) -> Variable:
+    start = args[0] if args else kwargs.get("start", ConstantVariable(0))
+    step = args[1] if len(args) > 1 else kwargs.get("step", ConstantVariable(1))
+    return CountIterator(start, step)
+
+
+for _real, _polyfill in polyfills.TABLE.items():
+    (CLASSES if isinstance(_real, type) else FUNCTIONS)[_real] = _inline(_polyfill)
+CLASSES[itertools.count] = _count
+
+
+for _real, _polyfill in polyfills.PYTHON.items():
+    trace_rules.handle(_real)(_inline(_polyfill))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 from dynamo.graph_break import Raised
 from dynamo.interpreter.decode import VERSION, opcode
 from dynamo.variables.base import NULL, Variable
@@ -173,9 +172,9 @@ def call_intrinsic_1(frame, inst):
             value = ExceptionVariable(RuntimeError, [literal(frame, "generator raised StopIteration")])
         frame.push(value)
     elif inst.arg == 5:
-        from dynamo.interpreter.operators import unary
-
         import operator
+
+        from dynamo.interpreter.operators import unary
 
         frame.push(unary(frame, operator.pos, frame.pop()))
     elif inst.arg == 6:

@@ -12,7 +12,6 @@ import operator
 from dynamo.polyfills import iteration
 
 
-
 def reduce(function, values, *initial):
     """functools.reduce"""
     it = iter(values)

@@ -33,7 +33,9 @@ def builtin(*objects: Any):
             try:
                 return rule(frame, *args, **kwargs)
             except TypeError as e:
-                if e.__traceback__ is not None and e.__traceback__.tb_next is None:  # the arguments did not fit the rule
+                if (
+                    e.__traceback__ is not None and e.__traceback__.tb_next is None
+                ):  # the arguments did not fit the rule
                     raise Unsupported(graph_break.UNKNOWN_CALL, f"{objects[0].__name__} with these arguments") from e
                 raise
 
@@ -208,7 +210,9 @@ def pow_(frame, base, exponent, modulus=None):
 
 @builtin(divmod)
 def divmod_(frame, a, b):
-    return TupleVariable([operators.binary(frame, operator.floordiv, a, b), operators.binary(frame, operator.mod, a, b)])
+    return TupleVariable(
+        [operators.binary(frame, operator.floordiv, a, b), operators.binary(frame, operator.mod, a, b)]
+    )
 
 
 for _function in (ord, chr, bin, hex, oct):

@@ -124,7 +124,9 @@ class ConstantMethod(Variable):
 
 def format_string(frame, template: str, args, kwargs) -> Variable:
     """template.format(*args, **kwargs) of constants and symbolic sizes."""
-    return literal(frame, run_python(frame, template.format, *[plain(a) for a in args], **{k: plain(v) for k, v in kwargs.items()}))
+    return literal(
+        frame, run_python(frame, template.format, *[plain(a) for a in args], **{k: plain(v) for k, v in kwargs.items()})
+    )
 
 
 def plain(value: Variable) -> Any:

@@ -64,7 +64,7 @@ def new_object(frame, cls: type) -> Variable:
 
     if getattr(cls, "__abstractmethods__", None):
         names = ", ".join(repr(n) for n in sorted(cls.__abstractmethods__))
-        text = f"Can't instantiate abstract class {cls.__name__} with abstract method{'s'[:len(cls.__abstractmethods__) > 1]} {names}"
+        text = f"Can't instantiate abstract class {cls.__name__} with abstract method{'s'[: len(cls.__abstractmethods__) > 1]} {names}"
         raise raise_exception(frame, TypeError, text)
     return ObjectVariable(cls)
 
@@ -106,7 +106,11 @@ def new_tuple(frame, args, kwargs) -> Variable:
 
 def dataclass_fields(frame, value: Variable) -> list[str]:
     """The names of the fields of a dataclass or its instance. Raises TypeError in the program otherwise."""
-    cls = value.as_python() if isinstance(value.python_type(), type) and value.python_type() is type else value.python_type()
+    cls = (
+        value.as_python()
+        if isinstance(value.python_type(), type) and value.python_type() is type
+        else value.python_type()
+    )
     if not dataclasses.is_dataclass(cls):
         raise raise_exception(frame, TypeError, "must be called with a dataclass type or instance")
     return [f.name for f in dataclasses.fields(cls)]

@@ -177,7 +177,16 @@ class FunctionVariable(Variable):
 class ClosureVariable(Variable):
     """A function made while tracing (def, lambda, comprehension)."""
 
-    __slots__ = ("code", "globals", "default_values", "kwdefault_values", "cell_list", "attributes", "annotations", "module")
+    __slots__ = (
+        "code",
+        "globals",
+        "default_values",
+        "kwdefault_values",
+        "cell_list",
+        "attributes",
+        "annotations",
+        "module",
+    )
 
     def __init__(self, code: types.CodeType, globals: dict, defaults=(), kwdefaults=None, cells=(), annotations=None):
         super().__init__()
@@ -212,7 +221,9 @@ class ClosureVariable(Variable):
             "__name__": self.code.co_name,
             "__qualname__": self.code.co_qualname,
             "__module__": self.globals.get("__name__"),
-            "__doc__": self.code.co_consts[0] if self.code.co_consts and isinstance(self.code.co_consts[0], str) else None,
+            "__doc__": self.code.co_consts[0]
+            if self.code.co_consts and isinstance(self.code.co_consts[0], str)
+            else None,
         }
         if name in plain:
             return ConstantVariable(plain[name])
@@ -515,5 +526,9 @@ def _too_many(name: str, n: int, n_defaults: int, given: int) -> str:
 
 def _missing(name: str, kind: str, missing: list[str]) -> str:
     quoted = [repr(m) for m in missing]
-    text = quoted[0] if len(quoted) == 1 else ", ".join(quoted[:-1]) + ("," if len(quoted) > 2 else "") + f" and {quoted[-1]}"
+    text = (
+        quoted[0]
+        if len(quoted) == 1
+        else ", ".join(quoted[:-1]) + ("," if len(quoted) > 2 else "") + f" and {quoted[-1]}"
+    )
     return f"{name}() missing {len(missing)} required {kind} argument{'s' if len(missing) > 1 else ''}: {text}"

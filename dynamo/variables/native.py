@@ -45,6 +45,7 @@ def _module_function(value, module) -> Callable | None:
     if module in PURE_MODULES:
         return SYMBOLIC_MATH.get(value) or constant_function(value)
     if module.__name__ in OUTSIDE:
+
         def outside(frame, args, kwargs):
             raise Unsupported(graph_break.OUTSIDE_WORLD, trace_rules.name_of(value))
 

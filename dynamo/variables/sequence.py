@@ -54,7 +54,9 @@ class SequenceVariable(Variable):
     def getitem(self, frame, key):
         if isinstance(key, SliceVariable):
             return self.like(self.items[key.as_slice()])
-        index = as_index(frame, key, f"{self.cls.__name__} indices must be integers or slices, not {key.python_type().__name__}")
+        index = as_index(
+            frame, key, f"{self.cls.__name__} indices must be integers or slices, not {key.python_type().__name__}"
+        )
         if not -len(self.items) <= index < len(self.items):
             raise raise_exception(frame, IndexError, f"{self.cls.__name__} index out of range")
         return self.item(frame, index)
@@ -65,7 +67,11 @@ class SequenceVariable(Variable):
         return boolean(any(equals(frame, v, item) for v in self.unpack(frame)))
 
     def binary(self, frame, op, other):
-        if op in (operator.mul, operator.imul) and not isinstance(other, SequenceVariable) and other.python_type() is int:
+        if (
+            op in (operator.mul, operator.imul)
+            and not isinstance(other, SequenceVariable)
+            and other.python_type() is int
+        ):
             return self.like(self.unpack(frame) * as_index(frame, other, ""))
         if not isinstance(other, SequenceVariable):
             return None
@@ -305,7 +311,9 @@ class ListVariable(SequenceVariable):
 
     def delitem(self, frame, key):
         self.changed(frame)
-        index = key.as_slice() if isinstance(key, SliceVariable) else as_index(frame, key, "list indices must be integers")
+        index = (
+            key.as_slice() if isinstance(key, SliceVariable) else as_index(frame, key, "list indices must be integers")
+        )
         run_python(frame, operator.delitem, self.items, index)
 
     def append(self, frame, item):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-from dynamo import outcome
 from dynamo.graph_break import NotConstant
 from dynamo.variables.base import Variable
 from dynamo.variables.constant import ConstantVariable, literal

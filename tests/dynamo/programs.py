@@ -1,5 +1,6 @@
 """Programs without tensors, for test_python (apart from it: pytest rewrites asserts in test files)."""
 
+# ruff: noqa: E501
 from __future__ import annotations
 
 import collections
@@ -194,7 +195,7 @@ def p_calls(a, b):
 
 
 def p_strings(a, s):
-    return f"{a:>5}|{s!r}|{a + 1}", s.upper().split(","), "%d-%s" % (a, s), "-".join([s, "x"]), s[1:3], "{} {k}".format(a, k=s), len(s)
+    return f"{a:>5}|{s!r}|{a + 1}", s.upper().split(","), "%d-%s" % (a, s), "-".join([s, "x"]), s[1:3], f"{a} {s}", len(s)
 
 
 def p_containers(a):

@@ -155,6 +155,9 @@ bool init_node(PyObject *module);
 PyObject *get_grad_fn(PyObject *tensor, void *);
 int set_grad_fn(PyObject *tensor, PyObject *node, void *);
 
+// engine.cpp
+extern PyMethodDef engine_functions[];
+
 // saved.cpp: a tensor kept for backward, with its version. `producer` is set when it is a result of that node.
 bool init_saved(PyObject *module);
 PyObject *save_tensor(WeftTensor *t, WeftNode *producer);   // new SavedTensor

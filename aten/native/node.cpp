@@ -7,7 +7,7 @@ namespace weft {
 
 PyTypeObject *node_type;
 static PyObject *accumulate_name;
-static thread_local uint64_t clock_ticks;
+static uint64_t clock_ticks;  // one for all threads: a node is younger than those it leads to
 static PyObject *view_refresher;  // aten.autograd: gives a view written through its base a new grad_fn
 
 WeftNode *new_node(PyObject *name, PyObject *backward, uint32_t n_edges, uint32_t layout_items) {
@@ -106,23 +106,39 @@ uint32_t layout_items(PyObject *const *outputs, Py_ssize_t n) {
   return items;
 }
 
-// The tuple with its tensors replaced by SavedTensors.
-static PyObject *pack(PyObject *saved, PyObject *const *outputs, Py_ssize_t n_outputs, WeftNode *node) {
-  Py_ssize_t n = PyTuple_GET_SIZE(saved);
-  Ref packed(PyTuple_New(n));
-  for (Py_ssize_t i = 0; packed && i < n; i++) {
-    PyObject *item = PyTuple_GET_ITEM(saved, i);
-    if (!is_tensor(item)) {
-      PyTuple_SET_ITEM(packed.get(), i, Py_NewRef(item));
-      continue;
-    }
+// The tuple with its tensors, also those in lists and tuples inside, replaced by SavedTensors.
+static PyObject *pack(PyObject *item, PyObject *const *outputs, Py_ssize_t n_outputs, WeftNode *node) {
+  if (is_tensor(item)) {
     bool is_output = false;
     for (Py_ssize_t k = 0; k < n_outputs; k++) is_output |= outputs[k] == item;
-    PyObject *kept = save_tensor(as_tensor(item), is_output ? node : nullptr);
+    return save_tensor(as_tensor(item), is_output ? node : nullptr);
+  }
+  bool list = PyList_CheckExact(item);
+  if (!list && !PyTuple_CheckExact(item)) return Py_NewRef(item);
+  Py_ssize_t n = PySequence_Fast_GET_SIZE(item);
+  Ref packed(list ? PyList_New(n) : PyTuple_New(n));
+  for (Py_ssize_t i = 0; packed && i < n; i++) {
+    PyObject *kept = pack(PySequence_Fast_GET_ITEM(item, i), outputs, n_outputs, node);
     if (!kept) return nullptr;
-    PyTuple_SET_ITEM(packed.get(), i, kept);
+    if (list) PyList_SET_ITEM(packed.get(), i, kept);
+    else PyTuple_SET_ITEM(packed.get(), i, kept);
   }
   return packed.release();
+}
+
+static PyObject *unpack_item(PyObject *item, WeftNode *node) {
+  if (is_saved(item)) return unpack_saved(item, node);
+  bool list = PyList_CheckExact(item);
+  if (!list && !PyTuple_CheckExact(item)) return Py_NewRef(item);
+  Py_ssize_t n = PySequence_Fast_GET_SIZE(item);
+  Ref result(list ? PyList_New(n) : PyTuple_New(n));
+  for (Py_ssize_t i = 0; result && i < n; i++) {
+    PyObject *value = unpack_item(PySequence_Fast_GET_ITEM(item, i), node);
+    if (!value) return nullptr;
+    if (list) PyList_SET_ITEM(result.get(), i, value);
+    else PyTuple_SET_ITEM(result.get(), i, value);
+  }
+  return result.release();
 }
 
 int record(PyObject *name, PyObject *backward, PyObject *const *inputs, Py_ssize_t n_inputs, PyObject *const *outputs,
@@ -256,15 +272,7 @@ PyObject *unpack(WeftNode *node) {
                     "saved tensors after calling backward.");
     return nullptr;
   }
-  Py_ssize_t n = PyTuple_GET_SIZE(node->saved);
-  Ref result(PyTuple_New(n));
-  for (Py_ssize_t i = 0; result && i < n; i++) {
-    PyObject *item = PyTuple_GET_ITEM(node->saved, i);
-    PyObject *value = is_saved(item) ? unpack_saved(item, node) : Py_NewRef(item);
-    if (!value) return nullptr;
-    PyTuple_SET_ITEM(result.get(), i, value);
-  }
-  return result.release();
+  return unpack_item(node->saved, node);
 }
 
 static PyObject *get_saved(PyObject *self, void *) { return unpack(as_node(self)); }
@@ -374,6 +382,8 @@ bool init_node(PyObject *module) {
   return accumulate_name && node_type && PyModule_AddFunctions(module, node_functions) == 0;
 }
 
-bool init_autograd(PyObject *module) { return init_node(module) && init_saved(module); }
+bool init_autograd(PyObject *module) {
+  return init_node(module) && init_saved(module) && PyModule_AddFunctions(module, engine_functions) == 0;
+}
 
 }  // namespace weft

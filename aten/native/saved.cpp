@@ -22,6 +22,9 @@ static int n_free;
 bool is_saved(PyObject *object) { return Py_TYPE(object) == saved_type; }
 
 PyObject *save_tensor(WeftTensor *t, WeftNode *producer) {
+  if (__builtin_expect((t->word & WEFT_WORD_INFERENCE) != 0, 0))
+    return PyErr_Format(PyExc_RuntimeError, "Inference tensors cannot be saved for backward. To work around you can make a clone to get a "
+                        "normal tensor and use it in autograd.");
   SavedTensor *saved;
   if (n_free) {
     saved = free_saved[--n_free];

@@ -156,7 +156,10 @@ static PyObject *alias_as(PyTypeObject *type, WeftTensor *base, int ndim, const 
   if (!need_memory(base, "a view")) return nullptr;
   base->storage->refs++;
   PyObject *result = make(type, base->word, ndim, sizes, strides, offset, base->storage);
-  if (result) as_tensor(result)->flags |= base->flags & WEFT_FLAG_DETACHED_VERSION;
+  if (result) {
+    as_tensor(result)->flags |= base->flags & WEFT_FLAG_DETACHED_VERSION;
+    as_tensor(result)->word = (as_tensor(result)->word & ~WEFT_WORD_INFERENCE) | (base->word & WEFT_WORD_INFERENCE);
+  }
   return result;
 }
 

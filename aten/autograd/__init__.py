@@ -1,0 +1,11 @@
+"""Derivatives: modes, the backward walk, hooks, user-defined functions, finite-difference checks."""
+
+from aten.autograd.engine import backward, grad
+from aten.autograd.function import Function, once_differentiable
+from aten.autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
+from aten.autograd.gradcheck import gradcheck, gradgradcheck
+from aten.autograd.inplace import record_inplace
+from aten.autograd.record import record
+
+__all__ = ["Function", "backward", "enable_grad", "grad", "gradcheck", "gradgradcheck", "inference_mode", "no_grad",
+           "once_differentiable", "record", "record_inplace", "set_grad_enabled"]

@@ -1,0 +1,97 @@
+"""From an op's vjp, as declared, to what a recorded step keeps and runs."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from aten.meta import Meta
+
+_SPECIAL = ("g", "out", "needs")
+
+
+class Plan:
+    """The vjp of an op for one pattern of needed gradients.
+
+    `names` are what it saves: names of core parameters (their values), `<name>_meta` (their Metas) and `out`.
+    """
+
+    __slots__ = ("op", "needs", "names", "functions", "slots", "_sources")
+
+    def __init__(self, op: Any, needs: tuple[Any, ...]):
+        self.op = op
+        self.needs = needs
+        self.slots = [i for i, p in enumerate(op.core) if p.differentiable]
+        core = {p.name: i for i, p in enumerate(op.core)}
+        rows = dict(zip("xyz", core))
+        declared = op.vjp_fn if isinstance(op.vjp_fn, tuple) else (op.vjp_fn,)
+        # one function per differentiable parameter, or one for all of them
+        self.functions: list[tuple[Callable[..., Any], list[str]] | None] = []
+        names: dict[str, None] = {}
+        for slot, fn in zip(self.slots, declared):
+            if isinstance(op.vjp_fn, tuple) and not needs[slot]:
+                self.functions.append(None)
+                continue
+            asked = [n if n in core else rows.get(n, n) for n in fn.__code__.co_varnames[:fn.__code__.co_argcount]]
+            names.update(dict.fromkeys(n for n in asked if n not in ("g", "needs")))
+            self.functions.append((fn, asked))
+        self.names = tuple(names)
+        self._sources: dict[str, tuple[str, int]] = {}
+        for name in self.names:
+            if name == "out":
+                self._sources[name] = ("out", 0)
+            elif name in core:
+                self._sources[name] = ("value", core[name])
+            elif name.endswith("_meta") and name[:-5] in core:
+                self._sources[name] = ("meta", core[name[:-5]])
+            elif name.endswith("_meta") and name[:-5] in rows:
+                self._sources[name] = ("meta", core[rows[name[:-5]]])
+            else:
+                raise TypeError(f"the vjp of {op.name} asks for {name!r}, which is no parameter of {op.declaration}")
+
+    def save(self, args: Sequence[Any], out: Any) -> tuple[Any, ...]:
+        """What `run` will need, in the order of `names`."""
+        values = []
+        for name in self.names:
+            kind, i = self._sources[name]
+            values.append(out if kind == "out" else args[i] if kind == "value" else _meta(args[i]))
+        return tuple(values)
+
+    def run(self, g: Any, saved: Sequence[Any]) -> list[Any]:
+        """One gradient (or None) for each differentiable parameter; a list for a list of tensors."""
+        known = dict(zip(self.names, saved))
+        known["g"] = g
+        known["needs"] = self.needs
+        if isinstance(self.op.vjp_fn, tuple):
+            return [None if f is None else f[0](*[known[n] for n in f[1]]) for f in self.functions]
+        fn, asked = self.functions[0]
+        result = fn(*[known[n] for n in asked])
+        if len(self.slots) == 1:
+            return [result]
+        result = list(result) if isinstance(result, tuple) else [result]
+        return result + [None] * (len(self.slots) - len(result))
+
+    def gradients(self, g: Any, saved: Sequence[Any]) -> list[Any]:
+        """`run` with lists of tensors flattened: one entry for each tensor of `inputs`."""
+        flat = []
+        for slot, value in zip(self.slots, self.run(g, saved)):
+            need = self.needs[slot]
+            if type(need) is tuple:
+                flat += [None] * len(need) if value is None else list(value)
+            else:
+                flat.append(value if need else None)
+        return flat
+
+    def inputs(self, args: Sequence[Any]) -> list[Any]:
+        """The differentiable arguments, lists flattened: where `gradients` go."""
+        flat = []
+        for slot in self.slots:
+            if type(args[slot]) is list:
+                flat += args[slot]
+            else:
+                flat.append(args[slot])
+        return flat
+
+
+def _meta(value: Any) -> Any:
+    if type(value) is list:
+        return [_meta(v) for v in value]
+    return Meta.of(value) if hasattr(value, "dtype") and type(value) is not Meta else value

@@ -1,0 +1,426 @@
+"""The path of a call: subclasses and modes → levels → composite → promotion → autograd → shape rule, memory, kernel.
+
+This is the general path, in Python. Calls of native families on plain tensors take a native one with the same meaning.
+"""
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import aten.op
+import aten.schema
+from aten import _native, dtype as dtypes
+from aten._native import Tensor
+from aten.autograd import record, record_inplace
+from aten.meta import Meta, contiguous_strides
+from aten.op import Op, tensors_of
+from aten.promotion import TYPE_NAMES, can_cast, category, floating, number_dtype, result_dtype
+from aten.shapes import show
+
+aten.schema.tensor_types = (Tensor, Meta)
+_LEVEL_COUNT, _MODE_COUNT = 24, 32        # bits of the ambient word
+
+
+class _Stack(threading.local):
+    """A thread's open levels and modes; `top` and `mode_top` say how many of them may still be asked."""
+
+    def __init__(self) -> None:
+        self.levels: list[Any] = []
+        self.top = 0
+        self.modes: list[Any] = []
+        self.mode_top = 0
+
+
+stack = _Stack()
+
+
+def push_level(level: Any) -> None:
+    """Open a level above the others: it is asked first. It has `handle(op, args, kwargs)` and `wants(args) -> bool`."""
+    del stack.levels[stack.top:]
+    stack.levels.append(level)
+    stack.top += 1
+    _native.add_ambient_count(_LEVEL_COUNT, 1)
+
+
+def pop_level() -> Any:
+    """Close the top level and return it."""
+    stack.top -= 1
+    _native.add_ambient_count(_LEVEL_COUNT, -1)
+    return stack.levels.pop()
+
+
+def push_mode(mode: Any) -> None:
+    """Open a mode: `mode.handle(op, args, kwargs)` sees every call of this thread first, as written by the caller."""
+    stack.modes.append(mode)
+    stack.mode_top += 1
+    _native.add_ambient_count(_MODE_COUNT, 1)
+
+
+def pop_mode() -> Any:
+    """Close the top mode and return it."""
+    stack.mode_top -= 1
+    _native.add_ambient_count(_MODE_COUNT, -1)
+    return stack.modes.pop()
+
+
+def __getattr__(name: str) -> Any:
+    if name == "levels":
+        return stack.levels[:stack.top]
+    raise AttributeError(f"module 'aten.dispatch' has no attribute {name!r}")
+
+
+def _ask_levels(op: Op, args: tuple[Any, ...]) -> Any:
+    """What the first open level that takes the call makes of it; it runs with itself and those above closed."""
+    levels, top = stack.levels, stack.top
+    split = None
+    for i in range(top - 1, -1, -1):
+        level = levels[i]
+        if not level.wants(args):
+            continue
+        split = split or op.split(args)
+        above = levels[i:]
+        stack.top = i
+        try:
+            result = level.handle(op, *split)
+        finally:
+            levels[i:] = above
+            stack.top = top
+        if result is not NotImplemented:
+            return result
+    return NotImplemented
+
+
+def _ask_modes(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    top = stack.mode_top
+    for i in range(top - 1, -1, -1):
+        stack.mode_top = i
+        try:
+            result = stack.modes[i].handle(op, args, kwargs)
+        finally:
+            stack.mode_top = top
+        if result is not NotImplemented:
+            return result
+    return NotImplemented
+
+
+def call(op: Op, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """Run `op` on a user's arguments."""
+    if stack.mode_top:
+        result = _ask_modes(op, tuple(args), kwargs)
+        if result is not NotImplemented:
+            return result
+    if kwargs and "out" in kwargs and "out" not in op.schema.index:
+        out = kwargs.pop("out")
+        if out is not None:
+            return _call_out(op, args, kwargs, out)
+    public = op.schema.bind(args, kwargs, op.name)
+    if op.kind == "composite":
+        if stack.top:
+            result = _ask_levels(op, public)
+            if result is not NotImplemented:
+                return result
+        return op.function(*public)
+    if op.kind == "inplace":
+        return _call_inplace(op, public)
+    if op.special_when is not None and op.special_when(*public):
+        return op.special_fn(*public)
+    return call_core(op, normalize(op, public))
+
+
+def normalize(op: Op, public: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Core arguments of a bound call: tensors of the promoted dtype, dims explicit."""
+    if op.promote != "none":
+        dtype = promoted_dtype(op, public)
+        if dtype is not None:
+            public = tuple([_cast_to(v, dtype) if p.type == "Tensor" else v for p, v in zip(op.schema.params, public)])
+    if op.normal_fn is not None:
+        return op.normal_fn(*public)
+    return public[:len(op.core)]
+
+
+def promoted_dtype(op: Op, public: tuple[Any, ...]) -> Any:
+    """The dtype in which the op's tensor arguments must come, or None to leave them."""
+    promote = op.promote
+    if callable(promote):
+        return promote(*public)
+    operands = []
+    for param, value in zip(op.schema.params, public):
+        if param.type == "Tensor" and value is not None:
+            if type(value) is list:
+                operands += [(t.dtype, 2 if t.ndim else 1) for t in value]
+            elif isinstance(value, (Tensor, Meta)):
+                operands.append((value.dtype, 2 if value.ndim else 1))
+            else:
+                operands.append((number_dtype(value), 0))
+    if promote == "first":
+        return operands[0][0]
+    dtype = operands[0][0] if len(operands) == 1 else result_dtype(operands)
+    if promote == "float":
+        return floating(dtype)
+    if promote == "bool_to_int64":
+        return dtype if category(dtype) >= 2 else dtypes.int64
+    return dtype
+
+
+def _cast_to(value: Any, dtype: Any) -> Any:
+    if type(value) is list:
+        return [_cast_to(v, dtype) for v in value]
+    if isinstance(value, Tensor):
+        if value.dtype is dtype:
+            return value
+        if stack.top or (value.requires_grad and _native.is_grad_enabled()):
+            return aten.op.registry["cast"](value, dtype)
+        return run(aten.op.registry["cast"], (value, dtype))
+    if isinstance(value, Meta) and value.dtype is not dtype:
+        return value.like(dtype=dtype)
+    return value
+
+
+def call_core(op: Op, args: tuple[Any, ...]) -> Any:
+    """Run an op on core arguments: levels first, then memory."""
+    if stack.top:
+        result = _ask_levels(op, args)
+        if result is not NotImplemented:
+            return result
+    result = run(op, args)
+    if _native.is_grad_enabled() and op.vjp_fn is not None:
+        needs = needs_of(op, args)
+        if needs is not None:
+            record(op, args, result, needs)
+    return _public(op, result)
+
+
+def _public(op: Op, result: Any) -> Any:
+    if type(result) is tuple and len(op.schema.returns) > 1:
+        return op.schema.result_type(result)
+    return result
+
+
+def needs_of(op: Op, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """Which core arguments need a gradient: bools by parameter (a tuple of bools for a list), or None if none does."""
+    needs, some = [], False
+    for param, value in zip(op.core, args):
+        if not param.differentiable:
+            needs.append(False)
+        elif type(value) is list:
+            of_list = tuple([isinstance(v, Tensor) and v.requires_grad for v in value])
+            some = some or any(of_list)
+            needs.append(of_list)
+        else:
+            need = isinstance(value, Tensor) and value.requires_grad
+            some = some or need
+            needs.append(need)
+    return tuple(needs) if some else None
+
+
+# ---------------------------------------------------------------------------------- shape rule, memory, kernel
+def _meta_argument(value: Any) -> Any:
+    if isinstance(value, Tensor):
+        return Meta.of(value)
+    if type(value) is list:
+        return [_meta_argument(v) for v in value]
+    return value
+
+
+def result_meta(op: Op, args: tuple[Any, ...]) -> Any:
+    """The shape rule's answer for core arguments."""
+    return op.function(*[_meta_argument(v) for v in args])
+
+
+def allocate(meta: Meta) -> Tensor:
+    """Memory for a result."""
+    return _native.empty(meta.sizes, meta.dtype, meta.device, meta.strides)
+
+
+def array(tensor: Tensor) -> np.ndarray:
+    """The tensor's memory as a NumPy array, whatever its autograd state."""
+    return (tensor.detach() if tensor.requires_grad else tensor).numpy()
+
+
+def run(op: Op, args: tuple[Any, ...]) -> Any:
+    """Shape rule, allocation and kernel on plain tensors, without autograd."""
+    if op.kind == "view":
+        meta = result_meta(op, args)
+        return _native.alias(args[0], meta.sizes, meta.strides, meta.offset)
+    if op.kernel_fn is None and op.decompose_fn is not None:
+        with no_grad():
+            return op.decompose_fn(*args)
+    if "dynamic" in op.tags:                  # sizes depend on data: the kernel returns its arrays
+        return _from_arrays(op.kernel_fn(*[_kernel_argument(v, None) for v in args]))
+    meta = result_meta(op, args)
+    out = tuple(map(allocate, meta)) if type(meta) is tuple else allocate(meta)
+    run_kernel(op, out, args)
+    return out
+
+
+def _from_arrays(result: Any) -> Any:
+    if isinstance(result, (tuple, list)):
+        return type(result)([_from_arrays(r) for r in result])
+    return _native.from_numpy(np.ascontiguousarray(result)) if isinstance(result, np.ndarray) else result
+
+
+def _kernel_argument(value: Any, dtype: Any, half_to: Any = None) -> Any:
+    if isinstance(value, Tensor):
+        a = array(value)
+        if half_to is not None and value.dtype.itemsize == 2 and value.dtype.is_floating_point:
+            a = a.astype(half_to)
+        return a
+    if type(value) is list and value and any(isinstance(v, Tensor) for v in value):
+        return [_kernel_argument(v, dtype, half_to) for v in value]
+    return value
+
+
+def as_number(value: Any, dtype: np.dtype) -> np.ndarray:
+    """A Python number as a 0-d array of `dtype`; integers wrap as C casts do."""
+    if dtype.kind in "iu" and not isinstance(value, (bool, float, complex)):
+        bits = 8 * dtype.itemsize
+        value = int(value) & ((1 << bits) - 1)
+        if dtype.kind == "i" and value >> (bits - 1):
+            value -= 1 << bits
+    elif dtype.kind in "iu":
+        value = int(value)
+    return np.array(value, dtype)
+
+
+def run_kernel(op: Op, out: Any, args: tuple[Any, ...]) -> None:
+    """Run the kernel into memory that is there; float16 and bfloat16 are computed in `op.compute` and rounded once."""
+    half_to = np.dtype(op.compute) if op.compute else None
+    arrays = [_kernel_argument(v, None, half_to) for v in args]
+    if "scalars" in op.tags:
+        dtype = next((a.dtype for p, a in zip(op.core, arrays) if p.type == "Tensor" and isinstance(a, np.ndarray)), None)
+        for i, param in enumerate(op.core):
+            if param.numbers and not isinstance(arrays[i], np.ndarray) and arrays[i] is not None:
+                arrays[i] = as_number(arrays[i], dtype)
+    with np.errstate(all="ignore"):
+        if type(out) is tuple:
+            outs = tuple([_kernel_out(o, half_to) for o in out])
+            op.kernel_fn(outs, *arrays)
+        else:
+            outs = _kernel_out(out, half_to)
+            op.kernel_fn(outs, *arrays)
+    if half_to is not None:
+        for o, a in zip(out, outs) if type(out) is tuple else ((out, outs),):
+            if a.dtype != o.dtype.to_numpy():
+                array(o)[...] = a
+
+
+def _kernel_out(tensor: Tensor, half_to: Any) -> np.ndarray:
+    if half_to is not None and tensor.dtype.itemsize == 2 and tensor.dtype.is_floating_point:
+        return np.empty(tuple(tensor.shape), half_to)
+    return array(tensor)
+
+
+# ------------------------------------------------------------------------------------------- out= and in place
+class no_grad:
+    """Gradients off inside (the bare switch; `aten.autograd.no_grad` is the public one)."""
+
+    __slots__ = ("before",)
+
+    def __enter__(self) -> None:
+        self.before = _native.set_grad_enabled(False)
+
+    def __exit__(self, *exc: Any) -> None:
+        _native.set_grad_enabled(self.before)
+
+
+def _call_out(op: Op, args: Sequence[Any], kwargs: dict[str, Any], out: Any) -> Any:
+    outs = list(out) if isinstance(out, (tuple, list)) else [out]
+    if _native.is_grad_enabled() and any(isinstance(t, Tensor) and t.requires_grad for t in [*args, *outs]):
+        raise RuntimeError(f"{op.name}(): functions with out=... arguments don't support automatic differentiation, but one of "
+                           "the arguments requires grad.")
+    result = call(op, args, kwargs)
+    results = list(result) if isinstance(result, (tuple, list)) else [result]
+    if len(outs) != len(results):
+        raise TypeError(f"{op.name}(): argument 'out' must be {len(results)} tensors, not {len(outs)}")
+    for target, value in zip(outs, results):
+        if not isinstance(target, Tensor):
+            raise TypeError(f"{op.name}(): argument 'out' must be Tensor, not {type(target).__name__}")
+        if not can_cast(value.dtype, target.dtype):
+            raise RuntimeError(f"result type {TYPE_NAMES[value.dtype.name]} can't be cast to the desired output type "
+                               f"{TYPE_NAMES[target.dtype.name]}")
+        if tuple(target.shape) != tuple(value.shape):
+            target.resize_(tuple(value.shape))
+        with no_grad():
+            target.copy_(value)
+    return out if not isinstance(out, (tuple, list)) else type(result)(out) if not hasattr(result, "_make") else result._make(out)
+
+
+def _call_inplace(op: Op, public: tuple[Any, ...]) -> Any:
+    if stack.top:
+        result = _ask_levels(op, public)
+        if result is not NotImplemented:
+            return result
+    target, base = public[0], op.base
+    _native.check_inplace(target)
+    if _native.is_grad_enabled() and any(t.requires_grad for t in tensors_of(base.schema.params, public, Tensor)):
+        result = base(*_as_call(base, public)[0], **_as_call(base, public)[1])
+        _check_result(target, result.dtype, result.shape)
+        record_inplace(target, result)
+        return target
+    if base.kind == "core" and "pointwise" in base.tags and not (
+            base.special_when is not None and base.special_when(*public)):
+        args = normalize(base, public)
+        meta = result_meta(base, args)
+        _check_result(target, meta.dtype, meta.sizes)
+        if meta.dtype is target.dtype and base.kernel_fn is not None and not _overlaps(target, args):
+            run_kernel(base, target, args)
+            _native.bump_version(target)
+            return target
+        result = run(base, args)
+    else:
+        positional, keywords = _as_call(base, public)
+        result = base(*positional, **keywords)
+        _check_result(target, result.dtype, result.shape)
+    write(target, result)
+    return target
+
+
+def _as_call(base: Op, public: tuple[Any, ...]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    n = base.schema.positional
+    return public[:n], {p.name: v for p, v in zip(base.schema.params[n:], public[n:])}
+
+
+def _check_result(target: Tensor, dtype: Any, sizes: Sequence[Any]) -> None:
+    if not can_cast(dtype, target.dtype):
+        raise RuntimeError(f"result type {TYPE_NAMES[dtype.name]} can't be cast to the desired output type "
+                           f"{TYPE_NAMES[target.dtype.name]}")
+    if tuple(sizes) != tuple(target.shape):
+        raise RuntimeError(f"output with shape {show(target.shape)} doesn't match the broadcast shape {show(sizes)}")
+
+
+def write(target: Tensor, value: Tensor) -> None:
+    """Copy the elements of `value` into the memory of `target`, casting; advances the version."""
+    with np.errstate(all="ignore"):
+        array(target)[...] = array(value)
+    _native.bump_version(target)
+
+
+def _overlaps(target: Tensor, args: tuple[Any, ...]) -> bool:
+    """Whether some argument shares memory with the target without being exactly it."""
+    where = array(target)
+    for value in args:
+        if isinstance(value, Tensor) and value is not target:
+            if value.data_ptr() == target.data_ptr() and value.shape == target.shape and value.stride() == target.stride():
+                continue
+            if np.may_share_memory(where, array(value)):
+                return True
+    return False
+
+
+# ------------------------------------------------------------------------------------------------- Op.meta
+def meta_call(op: Op, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """Result Metas of a call on Metas: by the shape rule, or by running the definition of a composite on Tracers."""
+    public = op.schema.bind(args, kwargs, op.name)
+    if op.kind in ("composite", "inplace") or (op.special_when is not None and op.special_when(*public)):
+        from aten.transforms.tracer import meta_of_call
+
+        return meta_of_call(op, public)
+    return op.function(*[_meta_argument(v) for v in normalize(op, tuple(map(_meta_argument, public)))])
+
+
+aten.op._call = call
+aten.op._meta = meta_call
+reserve: Callable[[int], tuple[int, int]] = _native.philox_reserve
+__all__ = ["Meta", "call", "call_core", "contiguous_strides", "normalize", "pop_level", "pop_mode", "push_level", "push_mode"]

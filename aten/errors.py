@@ -1,0 +1,42 @@
+"""Errors and warnings of weft.
+
+Ops raise Python's own classes, as PyTorch does (RuntimeError, IndexError, TypeError, ValueError, NotImplementedError).
+This file holds what has no class there: problems of the compiler itself, and linear algebra's own error.
+"""
+
+import warnings
+
+
+class CompilerWarning(UserWarning):
+    """Something in the compiler failed; the program went on without it."""
+
+
+class LinAlgError(RuntimeError):
+    """A matrix does not have the property that a decomposition needs."""
+
+
+_warned: set[str] = set()
+
+
+def warn_once(text: str, category: type[Warning] = CompilerWarning, stacklevel: int = 3) -> None:
+    """Warn with `text` the first time it is seen in this process."""
+    if text not in _warned:
+        _warned.add(text)
+        warnings.warn(text, category, stacklevel=stacklevel)
+
+
+def forget_warnings() -> None:
+    """Let every `warn_once` speak again (used by `compiler.reset`)."""
+    _warned.clear()
+
+
+def internal(what: str, exc: BaseException) -> None:
+    """Report a failure inside the compiler: `what` says in a line which step could not be done.
+
+    Warns once a text and returns, so that the caller can run eager instead; under `settings.strict` raises `exc`.
+    """
+    from aten import settings
+
+    if settings.strict:
+        raise exc
+    warn_once(f"{what}: {type(exc).__name__}: {exc}. Running without it; WEFT_STRICT=1 shows where it failed.", stacklevel=3)

@@ -1,0 +1,130 @@
+"""A tensor without data: dtype, device, sizes, strides, offset. Shape rules map Metas to Metas."""
+
+from collections.abc import Iterable
+from typing import Any
+
+Size = Any  # int or SymInt
+
+
+def contiguous_strides(sizes: Iterable[Size]) -> tuple[Size, ...]:
+    """Row-major strides in elements; a dimension of size 0 counts as 1, as in PyTorch."""
+    strides: list[Size] = []
+    step: Size = 1
+    for size in reversed(tuple(sizes)):
+        strides.append(step)
+        if type(size) is not int:
+            step = step * size
+        elif size > 1:
+            step = step * size
+    strides.reverse()
+    return tuple(strides)
+
+
+class Meta:
+    """What is known of a tensor without its data. Immutable by habit; sizes, strides and offset may be SymInts."""
+
+    __slots__ = ("dtype", "device", "sizes", "strides", "offset", "requires_grad")
+
+    def __init__(self, dtype, device, sizes, strides, offset=0, requires_grad=False):
+        self.dtype = dtype
+        self.device = device
+        self.sizes = tuple(sizes)
+        self.strides = tuple(strides)
+        self.offset = offset
+        self.requires_grad = requires_grad
+
+    @staticmethod
+    def of(tensor) -> "Meta":
+        """The Meta of a Tensor or a Tracer."""
+        meta = getattr(tensor, "meta", None)
+        if type(meta) is Meta:
+            return meta
+        return Meta(tensor.dtype, tensor.device, tensor.shape, tensor.stride(), tensor.storage_offset(),
+                    tensor.requires_grad)
+
+    @staticmethod
+    def contiguous(sizes, dtype, device) -> "Meta":
+        """Row-major, offset 0."""
+        sizes = tuple(sizes)
+        return Meta(dtype, device, sizes, contiguous_strides(sizes))
+
+    def like(self, sizes=None, dtype=None, strides=None, offset=0) -> "Meta":
+        """A fresh tensor on the same device: these sizes (default: mine), row-major unless strides are given.
+
+        Without sizes the layout is kept if it is dense.
+        """
+        dtype = self.dtype if dtype is None else dtype
+        if strides is None:
+            strides = dense_strides(self) if sizes is None else contiguous_strides(sizes)
+        return Meta(dtype, self.device, self.sizes if sizes is None else sizes, strides, offset)
+
+    def view(self, sizes, strides, offset) -> "Meta":
+        """A view of the same memory."""
+        return Meta(self.dtype, self.device, sizes, strides, offset, self.requires_grad)
+
+    @property
+    def ndim(self) -> int:
+        return len(self.sizes)
+
+    @property
+    def shape(self) -> tuple[Size, ...]:
+        return self.sizes
+
+    def numel(self) -> Size:
+        """Number of elements."""
+        n: Size = 1
+        for size in self.sizes:
+            n = n * size
+        return n
+
+    def is_contiguous(self) -> bool:
+        """Row-major without gaps, as far as is known without a guard."""
+        expected: Size = 1
+        for size, stride in zip(reversed(self.sizes), reversed(self.strides)):
+            if type(size) is int and size == 1:
+                continue
+            if not known_equal(stride, expected):
+                return any(type(s) is int and s == 0 for s in self.sizes)
+            expected = expected * size
+        return True
+
+    def __eq__(self, other: object) -> bool:
+        return (isinstance(other, Meta) and self.dtype is other.dtype and self.device == other.device
+                and len(self.sizes) == len(other.sizes) and all(map(known_equal, self.sizes, other.sizes))
+                and all(map(known_equal, self.strides, other.strides)) and known_equal(self.offset, other.offset))
+
+    def __hash__(self) -> int:
+        return hash((self.dtype.code, len(self.sizes)))
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(map(str, self.sizes))
+        layout = "" if self.is_contiguous() and known_equal(self.offset, 0) else (
+            f", strides=({', '.join(map(str, self.strides))}), offset={self.offset}")
+        return f"Meta({self.dtype.name}[{sizes}]{layout}, {self.device})"
+
+
+def known_equal(a: Size, b: Size) -> bool:
+    """Whether two sizes are equal for certain. Never guards."""
+    if type(a) is int and type(b) is int:
+        return a == b
+    ea, eb = getattr(a, "expr", a), getattr(b, "expr", b)
+    return ea is eb
+
+
+def _hint(size: Size) -> int:
+    return size if type(size) is int else getattr(size, "hint", 1)
+
+
+def dense_strides(meta: Meta) -> tuple[Size, ...]:
+    """The layout of an elementwise result of this argument: its own strides if they are a dense permutation of
+    row-major ones (no gaps, no overlap), else row-major."""
+    if meta.is_contiguous():
+        return contiguous_strides(meta.sizes)
+    dims = [d for d, size in enumerate(meta.sizes) if not (type(size) is int and size == 1)]
+    order = sorted(dims, key=lambda d: (_hint(meta.strides[d]) or 0, -d))
+    expected: Size = 1
+    for d in order:
+        if not known_equal(meta.strides[d], expected):
+            return contiguous_strides(meta.sizes)
+        expected = expected * meta.sizes[d]
+    return meta.strides

@@ -1,0 +1,230 @@
+"""Ops: declared once with `@op`, kept in `registry`.
+
+    @op("softmax(Tensor input, int dim) -> Tensor", tags=["reduction"], compute="float32")
+    def softmax(input: Meta, dim: int) -> Meta: ...          # the shape rule: Metas → Meta
+
+The rule takes the op's *core signature*: a prefix of the declared parameters. What is declared beyond (alpha of add, dtype of sum)
+is resolved before the core: by `.special`, `.normal` or `promote`. A composite's function is its definition in other ops.
+"""
+
+from collections.abc import Callable, Iterable
+from types import MethodType
+from typing import Any
+
+from aten.meta import Meta
+from aten.schema import Param, Schema
+
+registry: dict[str, "Op"] = {}
+
+
+class Op:
+    """An op: a callable with its declaration, rules and derivatives. See `docs/design.md` section 3."""
+
+    __slots__ = ("name", "declaration", "kind", "tags", "promote", "compute", "function", "base", "inplace", "kernel_fn", "vjp_fn",
+                 "jvp_fn", "batch_fn", "decompose_fn", "put_fn", "special_when", "special_fn", "normal_fn", "_schema", "_core", "_plans",
+                 "__doc__", "__name__", "__qualname__", "__module__", "__dict__", "__weakref__")
+
+    def __init__(self, name: str, declaration: str, kind: str, function: Callable[..., Any] | None, tags: Iterable[str],
+                 promote: Any, compute: str | None):
+        self.name = self.__name__ = self.__qualname__ = name
+        self.declaration = declaration
+        self.kind = kind
+        self.tags = frozenset(tags)
+        self.promote = promote
+        self.compute = compute
+        self.function = function
+        self.__doc__ = function.__doc__ if function is not None else None
+        self.__module__ = "aten"
+        self.base = self.inplace = self._schema = self._core = None
+        self._plans: dict[Any, Any] = {}
+        self.kernel_fn = self.vjp_fn = self.jvp_fn = self.batch_fn = self.decompose_fn = None
+        self.put_fn = self.special_when = self.special_fn = self.normal_fn = None
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return _call(self, args, kwargs)
+
+    def __repr__(self) -> str:
+        return f"aten.{self.name}"
+
+    def __reduce__(self) -> Any:
+        return (lookup, (self.name,))
+
+    # ---- declaration
+    @property
+    def rule(self) -> Callable[..., Any]:
+        """The shape rule of a core op: core arguments with Metas for tensors → Meta, or a tuple of Metas."""
+        return self.function
+
+    @property
+    def schema(self) -> Schema:
+        if self._schema is None:
+            self._schema = Schema(self.declaration, "scalars" in self.tags)
+        return self._schema
+
+    @property
+    def core(self) -> tuple[Param, ...]:
+        """The parameters of the core signature: what rules, kernels, vjps and core graphs see."""
+        if self._core is None:
+            params = self.schema.params
+            if self.kind not in ("composite", "inplace") and self.function is not None:
+                params = params[:self.function.__code__.co_argcount]
+            self._core = params
+        return self._core
+
+    def split(self, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Core arguments as (positional, keyword-only), the form of `node.args` and `node.kwargs`."""
+        positional = sum(not p.kw_only for p in self.core)
+        return args[:positional], {p.name: v for p, v in zip(self.core[positional:], args[positional:])}
+
+    def join(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        """The inverse of `split`."""
+        return (*args, *(kwargs[p.name] for p in self.core[len(args):]))
+
+    def meta(self, *args: Any, **kwargs: Any) -> Any:
+        """Result Meta(s) of a call with Metas (or tensors) for tensors."""
+        return _meta(self, args, kwargs)
+
+    # ---- decorators
+    def kernel(self, fn):
+        """`fn(out, *core arguments)` on NumPy arrays: writes the result into `out` (a tuple for several)."""
+        self.kernel_fn = fn
+        return fn
+
+    def vjp(self, fn):
+        """`fn(g, out, needs, <parameter names>, <name>_meta)`: gradients of the differentiable parameters, in order."""
+        self.vjp_fn = fn
+        return fn
+
+    def jvp(self, fn):
+        """`fn(tangents, *core arguments, out)`: the tangent of the result; tangents by core parameter, None for zero."""
+        self.jvp_fn = fn
+        return fn
+
+    def batch(self, fn):
+        """`fn(size, dims, *core arguments) -> (result, dim)`: the op on batched tensors; dims by parameter, None if unbatched."""
+        self.batch_fn = fn
+        return fn
+
+    def decompose(self, fn):
+        """`fn(*core arguments)` in smaller ops."""
+        self.decompose_fn = fn
+        return fn
+
+    def put(self, fn):
+        """For a view: `fn(base, new, *other core arguments)` = base with the viewed elements replaced by `new`."""
+        self.put_fn = fn
+        return fn
+
+    def special(self, when):
+        """`@op.special(when)`: where `when(*declared arguments)` holds, `fn(*declared arguments)` is the call's meaning, in
+        other ops (add with alpha, clamp between tensors)."""
+        def declare(fn):
+            self.special_when, self.special_fn = when, fn
+            return fn
+        return declare
+
+    def normal(self, fn):
+        """`fn(*declared arguments) -> core arguments`: wraps dims, fills in what depends on the tensor."""
+        self.normal_fn = fn
+        return fn
+
+    # ---- derivatives
+    def plan(self, needs: tuple[Any, ...]) -> Any:
+        """The `Plan` (see aten/derivative.py) of the vjp for this pattern of needed gradients by core parameter."""
+        found = self._plans.get(needs)
+        if found is None:
+            from aten.derivative import Plan
+
+            found = self._plans[needs] = Plan(self, needs)
+        return found
+
+
+class Method:
+    """An op as an attribute of Tensor: bound on instances, the op itself on the class."""
+
+    __slots__ = ("op",)
+
+    def __init__(self, op: Op):
+        self.op = op
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self.op if instance is None else MethodType(self.op, instance)
+
+
+def op(declaration: str, *, kind: str = "core", tags: Iterable[str] = (), promote: Any = "none", compute: str | None = None,
+       inplace: bool = False) -> Callable[[Callable[..., Any]], Op]:
+    """Declare an op; the decorated function is its shape rule, or for kind="composite" its definition.
+
+    `inplace=True` also makes `name_`, which writes into the first argument.
+    """
+    def declare(function: Callable[..., Any]) -> Op:
+        name = declaration[:declaration.index("(")]
+        made = registry[name] = Op(name, declaration, kind, function, tags, promote, compute)
+        if inplace:
+            made.inplace = inplace_of(made)
+        return made
+
+    return declare
+
+
+def composite(declaration: str, *, tags: Iterable[str] = (), inplace: bool = False) -> Callable[[Callable[..., Any]], Op]:
+    """Declare an op by its definition in other ops."""
+    return op(declaration, kind="composite", tags=tags, inplace=inplace)
+
+
+def inplace_of(base: Op) -> Op:
+    """The op `name_` that writes the result of `base` into its first argument."""
+    name = base.name + "_"
+    made = Op(name, name + base.declaration[len(base.name):], "inplace", None, base.tags, base.promote, base.compute)
+    made.base = base
+    made.__doc__ = f"In-place `{base.name}`."
+    registry[name] = made
+    return made
+
+
+def alias_of(name: str, target: Op) -> Op:
+    """Another public name of an op (`multiply` for `mul`): the same object under two names."""
+    registry[name] = target
+    if target.inplace is not None:
+        registry[name + "_"] = target.inplace
+    return target
+
+
+def lookup(name: str) -> Op:
+    """The op of that name; AttributeError if there is none."""
+    try:
+        return registry[name]
+    except KeyError:
+        raise AttributeError(f"there is no op {name!r}") from None
+
+
+class _Ops:
+    """`ops.name` is the op of that name: how definitions call ops of other files."""
+
+    __getattr__ = staticmethod(lookup)
+
+
+ops = _Ops()
+
+
+def _call(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    raise RuntimeError("aten.dispatch is not loaded")
+
+
+def _meta(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    raise RuntimeError("aten.dispatch is not loaded")
+
+
+def tensors_of(params: Iterable[Param], args: Iterable[Any], kinds: type | tuple[type, ...]) -> list[Any]:
+    """The tensors among arguments, lists flattened, in order."""
+    found = []
+    for param, value in zip(params, args):
+        if param.is_tensor:
+            if type(value) is list:
+                found += [v for v in value if isinstance(v, kinds)]
+            elif isinstance(value, kinds):
+                found.append(value)
+    return found
+
+
+__all__ = ["Meta", "Method", "Op", "alias_of", "composite", "inplace_of", "lookup", "op", "ops", "registry", "tensors_of"]

@@ -1,0 +1,62 @@
+"""Batching rules of whole families, for vmap: `rule(size, dims, *core arguments) -> (result, dim of the batch)`.
+
+`dims` gives for each core argument the dimension of the batch, or None where it is not batched.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from aten.op import Op
+
+
+def to_front(x: Any, dim: int | None) -> Any:
+    """x with its batch dimension first (x itself if it is not batched)."""
+    return x if dim is None or dim == 0 else x.movedim(dim, 0)
+
+
+def materialize(x: Any, dim: int | None, size: Any) -> Any:
+    """x with a batch dimension first, expanded if it had none."""
+    return x.unsqueeze(0).expand([size, *x.shape]) if dim is None else to_front(x, dim)
+
+
+def is_tensor(x: Any) -> bool:
+    """Whether an argument is a tensor (not a number, list or None)."""
+    return hasattr(x, "dtype") and hasattr(x, "shape")
+
+
+def invoke(op: Op, args: tuple[Any, ...]) -> Any:
+    """Call an op on core arguments."""
+    positional, keywords = op.split(args)
+    return op(*positional, **keywords)
+
+
+def batch_pointwise(op: Op) -> Callable[..., Any]:
+    """Batches go first; ranks are aligned so that the unbatched parts broadcast as before."""
+    def rule(size: Any, dims: tuple[int | None, ...], *args: Any) -> Any:
+        ndim = max(x.ndim - (d is not None) for x, d in zip(args, dims) if is_tensor(x))
+        aligned = []
+        for x, d in zip(args, dims):
+            if is_tensor(x) and d is not None:
+                x = to_front(x, d)
+                for _ in range(ndim + 1 - x.ndim):
+                    x = x.unsqueeze(1)
+            aligned.append(x)
+        return invoke(op, tuple(aligned)), 0
+    return rule
+
+
+def batch_dims(op: Op, *, outputs: int = 1) -> Callable[..., Any]:
+    """For ops `(input, dim or list of dims, ...)`: the batch goes first and every dim moves up by one."""
+    def rule(size: Any, dims: tuple[int | None, ...], x: Any, dim: Any, *rest: Any) -> Any:
+        moved = to_front(x, dims[0])
+        logical = x.ndim - 1
+        if isinstance(dim, (list, tuple)):
+            result = invoke(op, (moved, [d + 1 for d in dim], *rest))
+        elif logical == 0:                    # a 0-d tensor takes dim 0: give it one of size 1
+            result = invoke(op, (moved.unsqueeze(1), 1, *rest))
+            squeeze = lambda r: r.squeeze(1) if r.ndim > 1 else r
+            result = tuple(map(squeeze, result)) if outputs > 1 else squeeze(result)
+        else:
+            result = invoke(op, (moved, dim + 1, *rest))
+        return (tuple(result), (0,) * outputs) if outputs > 1 else (result, 0)
+    return rule

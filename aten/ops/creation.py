@@ -1,0 +1,283 @@
+"""Tensors from nothing: full, arange, eye and what follows from them. `dtype` and `device` of core forms are resolved."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from aten import dtype as dtypes
+from aten.meta import Meta
+from aten.op import composite, op, ops
+from aten.promotion import category, number_dtype
+from aten.shapes import show
+
+_FACTORY = "*, ScalarType? dtype=None, Device? device=None, Any layout=None, bool? pin_memory=None, bool requires_grad=False"
+_LIKE = "*, ScalarType? dtype=None, Device? device=None, Any layout=None, bool requires_grad=False, Any memory_format=None"
+CPU = dtypes.device("cpu")
+
+
+def check_sizes(size: list[Any]) -> None:
+    """Raises RuntimeError for a negative size."""
+    for s in size:
+        if type(s) is int and s < 0:
+            raise RuntimeError(f"Trying to create tensor with negative dimension {s}: {show(size)}")
+
+
+def finish(x: Any, requires_grad: bool) -> Any:
+    """A factory's result, a leaf that requires grad if asked."""
+    return x.requires_grad_() if requires_grad else x
+
+
+@op("full(int[*] size, Scalar fill_value, *, ScalarType? dtype=None, Device? device=None, Any layout=None, bool? pin_memory=None, "
+    "bool requires_grad=False) -> Tensor", kind="factory", tags=["function_only"])
+def full(size: list[Any], fill_value: Any, dtype: Any, device: Any) -> Meta:
+    """A tensor of one value; its dtype is by default the value's."""
+    check_sizes(size)
+    return Meta.contiguous(size, dtype, device)
+
+
+full.special(lambda size, fill_value, dtype, device, layout, pin_memory, requires_grad: requires_grad)(
+    lambda size, fill_value, dtype, device, *rest: full(size, fill_value, dtype=dtype, device=device).requires_grad_())
+
+
+@full.normal
+def _(size, fill_value, dtype, device, *rest):
+    return size, fill_value, dtype or number_dtype(fill_value), device or CPU
+
+
+@full.kernel
+def _(out, size, fill_value, dtype, device):
+    if out.dtype.kind in "iu" and isinstance(fill_value, float):
+        if not math.isfinite(fill_value):
+            raise RuntimeError(f"value cannot be converted to type {dtype.name} without overflow")
+        fill_value = int(fill_value)
+    if out.dtype.kind in "iu" and not isinstance(fill_value, bool):
+        low, high = np.iinfo(out.dtype).min, np.iinfo(out.dtype).max
+        if not low <= fill_value <= high:
+            raise RuntimeError(f"value cannot be converted to type {dtype.name} without overflow")
+    out[...] = fill_value
+
+
+@composite(f"zeros(int[*] size, {_FACTORY}) -> Tensor", tags=["function_only"])
+def zeros(size, dtype, device, layout, pin_memory, requires_grad):
+    """A tensor of zeros."""
+    return finish(full(size, 0, dtype=dtype or dtypes.get_default_dtype(), device=device), requires_grad)
+
+
+@composite(f"ones(int[*] size, {_FACTORY}) -> Tensor", tags=["function_only"])
+def ones(size, dtype, device, layout, pin_memory, requires_grad):
+    """A tensor of ones."""
+    return finish(full(size, 1, dtype=dtype or dtypes.get_default_dtype(), device=device), requires_grad)
+
+
+@op("empty(int[*] size, *, ScalarType? dtype=None, Device? device=None, Any layout=None, bool? pin_memory=None, bool requires_grad=False, "
+    "Any memory_format=None) -> Tensor", kind="factory", tags=["function_only"])
+def empty(size: list[Any], dtype: Any, device: Any) -> Meta:
+    """A tensor of undefined values."""
+    check_sizes(size)
+    return Meta.contiguous(size, dtype, device)
+
+
+empty.normal(lambda size, dtype, device, *rest: (size, dtype or dtypes.get_default_dtype(), device or CPU))
+empty.special(lambda size, dtype, device, layout, pin_memory, requires_grad, memory_format: requires_grad)(
+    lambda size, dtype, device, *rest: empty(size, dtype=dtype, device=device).requires_grad_())
+empty.kernel(lambda out, size, dtype, device: None)
+empty.decompose(lambda size, dtype, device: full(size, 0, dtype=dtype, device=device))
+
+
+@composite("empty_strided(int[] size, int[] stride, *, ScalarType? dtype=None, Device? device=None, Any layout=None, "
+           "bool? pin_memory=None, bool requires_grad=False) -> Tensor", tags=["function_only"])
+def empty_strided(size, stride, dtype, device, layout, pin_memory, requires_grad):
+    """Undefined values in memory with these strides."""
+    span = 0 if 0 in size else 1 + sum((n - 1) * s for n, s in zip(size, stride))
+    return finish(ops.as_strided(empty([span], dtype=dtype, device=device), size, stride), requires_grad)
+
+
+def _like(name: str, value: Any) -> None:
+    @composite(f"{name}_like(Tensor input, {_LIKE}) -> Tensor", tags=["function_only"])
+    def like(input, dtype, device, layout, requires_grad, memory_format):
+        """A tensor with the sizes (and by default dtype and device) of another."""
+        keywords = {"dtype": dtype or input.dtype, "device": device or input.device}
+        made = empty(list(input.shape), **keywords) if value is None else full(list(input.shape), value, **keywords)
+        return finish(made, requires_grad)
+
+    @composite(f"new_{name}(Tensor input, int[*] size, {_FACTORY}) -> Tensor")
+    def new(input, size, dtype, device, layout, pin_memory, requires_grad):
+        """A tensor with the dtype and device of another."""
+        keywords = {"dtype": dtype or input.dtype, "device": device or input.device}
+        made = empty(size, **keywords) if value is None else full(size, value, **keywords)
+        return finish(made, requires_grad)
+
+
+_like("zeros", 0)
+_like("ones", 1)
+_like("empty", None)
+
+
+@composite(f"full_like(Tensor input, Scalar fill_value, {_LIKE}) -> Tensor", tags=["function_only"])
+def full_like(input, fill_value, dtype, device, layout, requires_grad, memory_format):
+    """A tensor of one value with the sizes, dtype and device of another."""
+    return finish(full(list(input.shape), fill_value, dtype=dtype or input.dtype, device=device or input.device), requires_grad)
+
+
+@composite(f"new_full(Tensor input, int[] size, Scalar fill_value, {_FACTORY}) -> Tensor")
+def new_full(input, size, fill_value, dtype, device, layout, pin_memory, requires_grad):
+    """A tensor of one value with the dtype and device of another."""
+    return finish(full(size, fill_value, dtype=dtype or input.dtype, device=device or input.device), requires_grad)
+
+
+@composite(f"new_tensor(Tensor input, Any data, {_FACTORY}) -> Tensor")
+def new_tensor(input, data, dtype, device, layout, pin_memory, requires_grad):
+    """`tensor(data)` with the dtype and device of another."""
+    from aten.tensor import tensor
+
+    return tensor(data, dtype=dtype or input.dtype, device=device or input.device, requires_grad=requires_grad)
+
+
+# ------------------------------------------------------------------------------------------------------ ranges
+def _length(start: Any, end: Any, step: Any) -> Any:
+    if step == 0:
+        raise RuntimeError("step must be nonzero")
+    if all(isinstance(v, (int, float)) for v in (start, end, step)):
+        if (end - start) * (1 if step > 0 else -1) < 0:
+            raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+        if all(isinstance(v, int) for v in (start, end, step)):
+            return max(0, -((start - end) // step))
+        return int(math.ceil((end - start) / step))
+    if step > 0:
+        return (end - start + (step - 1)) // step
+    return (start - end + (-step - 1)) // -step
+
+
+@op("arange(Scalar start, Scalar? end=None, Scalar step=1, *, ScalarType? dtype=None, Device? device=None, Any layout=None, "
+    "bool? pin_memory=None, bool requires_grad=False) -> Tensor", kind="factory", tags=["function_only"])
+def arange(start: Any, end: Any, step: Any, dtype: Any, device: Any) -> Meta:
+    """start, start + step, … below end; integers give int64."""
+    return Meta.contiguous((_length(start, end, step),), dtype, device)
+
+
+@arange.normal
+def _(start, end, step, dtype, device, *rest):
+    if end is None:
+        start, end = 0, start
+    if dtype is None:
+        floats = any(isinstance(v, float) or getattr(v, "kind", "int") == "float" for v in (start, end, step))
+        dtype = dtypes.get_default_dtype() if floats else dtypes.int64
+    return start, end, step, dtype, device or CPU
+
+
+arange.special(lambda *public: public[-1])(
+    lambda start, end, step, dtype, device, *rest: arange(start, end, step, dtype=dtype, device=device).requires_grad_())
+
+
+@arange.kernel
+def _(out, start, end, step, dtype, device):
+    wide = np.float64 if isinstance(start + step, float) else np.int64
+    out[...] = (wide(start) + np.arange(out.shape[0], dtype=wide) * wide(step)).astype(out.dtype)
+
+
+@composite(f"range(Scalar start=0, Scalar? end=None, Scalar step=1, {_FACTORY}) -> Tensor", tags=["function_only"])
+def range_(start, end, step, dtype, device, layout, pin_memory, requires_grad):
+    """start, start + step, … up to and including end."""
+    if end is None:
+        start, end = 0, start
+    n = int(math.floor((end - start) / step)) + 1
+    made = arange(n, device=device).to(dtypes.float64) * step + start
+    return finish(made.to(dtype or dtypes.get_default_dtype()), requires_grad)
+
+
+def _spaced(start: Any, end: Any, steps: int, dtype: Any, device: Any) -> Any:
+    """Evenly spaced, counted from the nearer end, so that both ends are exact."""
+    if steps < 0:
+        raise RuntimeError("number of steps must be non-negative")
+    if steps < 2:
+        return full([steps], start, dtype=dtype, device=device)
+    wide = dtypes.float64 if category(dtype) < 3 else dtype
+    i = arange(steps, dtype=wide, device=device)
+    step = (end - start) / (steps - 1)
+    return ops.where(i < steps // 2, start + i * step, end - (steps - 1 - i) * step)
+
+
+@composite(f"linspace(Any start, Any end, int steps, {_FACTORY}) -> Tensor", tags=["function_only"])
+def linspace(start, end, steps, dtype, device, layout, pin_memory, requires_grad):
+    """`steps` values from start to end, both included."""
+    dtype = dtype or dtypes.get_default_dtype()
+    start, end = (v.item() if hasattr(v, "item") else v for v in (start, end))
+    if category(dtype) < 2:
+        start, end = int(start), int(end)
+    return finish(_spaced(start, end, steps, dtype, device).to(dtype), requires_grad)
+
+
+@composite(f"logspace(Any start, Any end, int steps, float base=10.0, {_FACTORY}) -> Tensor", tags=["function_only"])
+def logspace(start, end, steps, base, dtype, device, layout, pin_memory, requires_grad):
+    """base to the power of `steps` values from start to end."""
+    dtype = dtype or dtypes.get_default_dtype()
+    start, end = (v.item() if hasattr(v, "item") else v for v in (start, end))
+    exponents = _spaced(start, end, steps, dtypes.float64, device)
+    return finish((base ** exponents).to(dtype), requires_grad)
+
+
+@op("eye(int n, int? m=None, *, ScalarType? dtype=None, Device? device=None, Any layout=None, bool? pin_memory=None, "
+    "bool requires_grad=False) -> Tensor", kind="factory", tags=["function_only"])
+def eye(n: Any, m: Any, dtype: Any, device: Any) -> Meta:
+    """Ones on the diagonal, zeros elsewhere."""
+    for size in (n, m):
+        if type(size) is int and size < 0:
+            raise RuntimeError(f"n must be greater or equal to 0, got {size}")
+    return Meta.contiguous((n, m), dtype, device)
+
+
+eye.normal(lambda n, m, dtype, device, *rest: (n, n if m is None else m, dtype or dtypes.get_default_dtype(), device or CPU))
+eye.special(lambda *public: public[-1])(
+    lambda n, m, dtype, device, *rest: eye(n, m, dtype=dtype, device=device).requires_grad_())
+
+
+@eye.kernel
+def _(out, n, m, dtype, device):
+    out[...] = np.eye(*out.shape, dtype=bool)
+
+
+@eye.decompose
+def _(n, m, dtype, device):
+    rows = arange(n, device=device).unsqueeze(1)
+    return ops.cast(ops.eq(rows, arange(m, device=device)), dtype)
+
+
+@composite(f"tril_indices(int row, int col, int offset=0, {_FACTORY}) -> Tensor", tags=["function_only"])
+def tril_indices(row, col, offset, dtype, device, layout, pin_memory, requires_grad):
+    """Row and column numbers of the lower triangle, as two rows."""
+    return _triangle(row, col, lambda i, j: j <= i + offset, dtype)
+
+
+@composite(f"triu_indices(int row, int col, int offset=0, {_FACTORY}) -> Tensor", tags=["function_only"])
+def triu_indices(row, col, offset, dtype, device, layout, pin_memory, requires_grad):
+    """Row and column numbers of the upper triangle, as two rows."""
+    return _triangle(row, col, lambda i, j: j >= i + offset, dtype)
+
+
+def _triangle(row: int, col: int, inside: Any, dtype: Any) -> Any:
+    mask = inside(arange(row).unsqueeze(1), arange(col).unsqueeze(0))
+    return ops.nonzero(mask).t().to(dtype or dtypes.int64)
+
+
+@composite("scalar_tensor(Scalar s, *, ScalarType? dtype=None, Device? device=None, Any layout=None, bool? pin_memory=None) -> Tensor",
+           tags=["function_only"])
+def scalar_tensor(s, dtype, device, layout, pin_memory):
+    """A 0-d tensor of one number, of the default dtype unless told."""
+    return full([], s, dtype=dtype or dtypes.get_default_dtype(), device=device)
+
+
+@composite("fill(Tensor input, Any value) -> Tensor", inplace=True)
+def fill(input, value):
+    """A tensor of one value (a number or a 0-d tensor) with the sizes and dtype of the input."""
+    if hasattr(value, "dtype"):
+        if value.ndim:
+            raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions.")
+        return value.to(input.dtype).expand(list(input.shape)).clone()
+    return full(list(input.shape), value, dtype=input.dtype, device=input.device)
+
+
+@composite("zero(Tensor input) -> Tensor", tags=["hidden"], inplace=True)
+def zero(input):
+    """Zeros with the sizes and dtype of the input."""
+    return full(list(input.shape), 0, dtype=input.dtype, device=input.device)

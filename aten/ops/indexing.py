@@ -1,0 +1,732 @@
+"""Reading and writing by index tensors: gather, scatter, index_select, index, index_put, embedding, and `x[...]`."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from aten import dtype as dtypes
+from aten.meta import Meta, known_equal
+from aten.op import composite, inplace_of, op, ops
+from aten.ops.batching import materialize, to_front
+from aten.ops.view import zeros_of
+from aten.promotion import TYPE_NAMES
+from aten.shapes import broadcast, is_int, is_symbolic, show, wrap_dim
+
+_INDEX_DTYPES = (dtypes.int64, dtypes.int32)
+
+
+def _check_index(name: str, index: Meta) -> None:
+    if index.dtype not in _INDEX_DTYPES:
+        raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index")
+
+
+def in_range(index: np.ndarray, size: int, dim: int) -> None:
+    """Raises IndexError for an index outside [0, size)."""
+    if index.size and (index.min() < 0 or index.max() >= size):
+        bad = index[(index < 0) | (index >= size)].flat[0]
+        raise IndexError(f"index {bad} is out of bounds for dimension {dim} with size {size}")
+
+
+def _in_range_runtime(index: np.ndarray, size: int, dim: int) -> None:
+    try:
+        in_range(index, size, dim)
+    except IndexError as e:
+        raise RuntimeError(str(e)) from None
+
+
+# ---------------------------------------------------------------------------------------------- gather, scatter
+@op("gather(Tensor input, int dim, LongTensor index, *, bool sparse_grad=False) -> Tensor", tags=["indexing"])
+def gather(input: Meta, dim: int, index: Meta) -> Meta:
+    """out[i] = input[i with i[dim] = index[i]]. Raises RuntimeError for an index outside the dimension."""
+    _check_index("gather", index)
+    if max(input.ndim, 1) != max(index.ndim, 1):
+        raise RuntimeError("Index tensor must have the same number of dimensions as input tensor")
+    for d in range(min(input.ndim, index.ndim)):
+        a, b = index.sizes[d], input.sizes[d]
+        if d != dim and type(a) is int and type(b) is int and a > b:
+            raise RuntimeError(f"Size does not match at dimension {d} expected index {show(index.sizes)} to be no larger than self "
+                               f"{show(input.sizes)} apart from dimension {dim}")
+    return input.like(sizes=index.sizes)
+
+
+gather.normal(lambda input, dim, index, *rest: (input, wrap_dim(dim, input.ndim), index))
+
+
+def _places(index: np.ndarray, dim: int) -> tuple[Any, ...]:
+    """Where `index` points, as an index of a NumPy array."""
+    places = list(np.ogrid[tuple(np.s_[:n] for n in index.shape)]) if index.ndim else []
+    places[dim:dim + 1] = [index]
+    return tuple(places)
+
+
+@gather.kernel
+def _(out, x, dim, index):
+    x, flat, o = np.atleast_1d(x), np.atleast_1d(index), out.reshape(max(out.shape, (1,)) if out.ndim == 0 else out.shape)
+    _in_range_runtime(flat, x.shape[dim], dim)
+    if flat.size:
+        o[...] = x[_places(flat, dim)]
+
+
+gather.vjp(lambda g, dim, index, input_meta: scatter_add(zeros_of(input_meta, g), dim, index, g))
+gather.jvp(lambda tangents, input, dim, index, out: gather(tangents[0], dim, index))
+
+
+def _scatter_check(name: str, input: Meta, dim: int, index: Meta, src: Any) -> None:
+    if index.dtype not in _INDEX_DTYPES:
+        raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index")
+    if isinstance(src, Meta):
+        if src.dtype is not input.dtype:
+            raise RuntimeError(f"{name}(): Expected self.dtype to be equal to src.dtype")
+        if max(src.ndim, 1) != max(index.ndim, 1):
+            raise RuntimeError("Index tensor must have the same number of dimensions as src tensor")
+    if max(input.ndim, 1) != max(index.ndim, 1):
+        if type(index.numel()) is int and index.numel() == 0:
+            return
+        raise RuntimeError("Index tensor must have the same number of dimensions as self tensor")
+
+
+def _scatter_normal(input, dim, index, src):
+    return input, wrap_dim(dim, input.ndim), index, src
+
+
+@op("scatter(Tensor input, int dim, LongTensor index, Any src=None, *, str? reduce=None, Any value=None) -> Tensor", tags=["indexing"])
+def scatter(input: Meta, dim: int, index: Meta, src: Any) -> Meta:
+    """input with out[i with i[dim] = index[i]] = src[i]; src may be a number. Of equal places the last wins."""
+    _scatter_check("scatter", input, dim, index, src)
+    return input.like(sizes=input.sizes)
+
+
+@scatter.special(lambda input, dim, index, src, reduce, value: reduce is not None)
+def _(input, dim, index, src, reduce, value):
+    src = value if src is None else src
+    if not hasattr(src, "dtype"):
+        src = ops.full(list(index.shape), src, dtype=input.dtype, device=input.device)
+    if reduce not in ("add", "multiply"):
+        raise RuntimeError("reduce argument must be either add or multiply.")
+    return scatter_add(input, dim, index, src) if reduce == "add" else scatter_reduce(input, dim, index, src, "prod")
+
+
+@scatter.normal
+def _(input, dim, index, src, reduce, value):
+    return input, wrap_dim(dim, input.ndim), index, value if src is None else src
+
+
+def _scatter_views(out: np.ndarray, index: np.ndarray, src: Any, dim: int) -> tuple[np.ndarray, np.ndarray, Any]:
+    o, i = out.reshape(-1) if out.ndim == 0 else out, np.atleast_1d(index)
+    _in_range_runtime(i, o.shape[dim], dim)
+    if isinstance(src, np.ndarray):
+        src = np.atleast_1d(src)[tuple(np.s_[:n] for n in i.shape)]
+    return o, i, src
+
+
+@scatter.kernel
+def _(out, x, dim, index, src):
+    out[...] = x
+    o, index, src = _scatter_views(out, index, src, dim)
+    if index.size:
+        o[_places(index, dim)] = src
+
+
+@scatter.vjp
+def _(g, needs, input_meta, dim, index, src_meta):
+    input_grad = scatter(g, dim, index, 0) if needs[0] else None
+    if not needs[3]:
+        return input_grad, None
+    return input_grad, _pad_to(gather(g, dim, index), src_meta)
+
+
+def _pad_to(g: Any, meta: Any) -> Any:
+    """Zeros where src reaches beyond the index."""
+    if all(known_equal(a, b) for a, b in zip(g.shape, meta.sizes)):
+        return g
+    pad = []
+    for size, full in zip(reversed(g.shape), reversed(meta.sizes)):
+        pad += [0, full - size]
+    return ops.constant_pad_nd(g, pad, 0)
+
+
+@op("scatter_add(Tensor input, int dim, LongTensor index, Tensor src) -> Tensor", tags=["indexing"], compute="float32")
+def scatter_add(input: Meta, dim: int, index: Meta, src: Meta) -> Meta:
+    """input with src[i] added at out[i with i[dim] = index[i]]."""
+    _scatter_check("scatter_add", input, dim, index, src)
+    return input.like(sizes=input.sizes)
+
+
+scatter_add.normal(_scatter_normal)
+
+
+@scatter_add.kernel
+def _(out, x, dim, index, src):
+    out[...] = x
+    o, index, src = _scatter_views(out, index, src, dim)
+    if index.size:
+        np.add.at(o, _places(index, dim), src)
+
+
+scatter_add.vjp((lambda g: g, lambda g, dim, index, src_meta: _pad_to(gather(g, dim, index), src_meta)))
+
+_REDUCERS = {"sum": (np.add, 0), "prod": (np.multiply, 1), "mean": (np.add, 0), "amax": (np.maximum, None), "amin": (np.minimum, None)}
+
+
+@op("scatter_reduce(Tensor input, int dim, LongTensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor",
+    tags=["indexing"], compute="float32")
+def scatter_reduce(input: Meta, dim: int, index: Meta, src: Meta, reduce: str, include_self: bool) -> Meta:
+    """input with src[i] combined into out[i with i[dim] = index[i]]; reduce is sum, prod, mean, amax or amin."""
+    if reduce not in _REDUCERS:
+        raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
+    _scatter_check("scatter_reduce", input, dim, index, src)
+    return input.like(sizes=input.sizes)
+
+
+scatter_reduce.normal(lambda input, dim, *rest: (input, wrap_dim(dim, input.ndim), *rest))
+
+
+@scatter_reduce.kernel
+def _(out, x, dim, index, src, reduce, include_self):
+    out[...] = x
+    o, index, src = _scatter_views(out, index, src, dim)
+    if not index.size:
+        return
+    where, (ufunc, start) = _places(index, dim), _REDUCERS[reduce]
+    if not include_self:
+        if start is None:
+            start = (-np.inf if reduce == "amax" else np.inf) if o.dtype.kind == "f" else (
+                np.iinfo(o.dtype).min if reduce == "amax" else np.iinfo(o.dtype).max) if o.dtype.kind in "iu" else reduce == "amin"
+        o[where] = start
+    ufunc.at(o, where, src)
+    if reduce == "mean":
+        n = np.ones(o.shape, np.int64) if include_self else np.zeros(o.shape, np.int64)
+        np.add.at(n, where, 1)
+        n = np.maximum(n, 1)
+        o[...] = o / n if o.dtype.kind == "f" else o // n
+
+
+@scatter_reduce.vjp
+def _(g, needs, input, dim, index, src, reduce, include_self, out):
+    """Each way by the share that an element had in the result."""
+    zeros, ones = ops.zeros_like(input), ops.ones_like(input)
+    if reduce == "sum":
+        own, given = g, gather(g, dim, index)
+    elif reduce == "mean":
+        n = scatter_add(ones if include_self else zeros, dim, index, ops.ones_like(src)).clamp(min=1)
+        own, given = g / n, gather(g / n, dim, index)
+    elif reduce == "prod":
+        rest = ops.where(input == 0, 1.0, input)
+        own = g * scatter_reduce(ones, dim, index, src, "prod", include_self=True)
+        masked = ops.where(src == 0, 1.0, src)
+        zero = (src == 0).to(src.dtype)
+        n = gather(scatter_add(zeros, dim, index, zero), dim, index)
+        others = gather(scatter_reduce(rest * 0 + (input if include_self else ones), dim, index, masked, "prod"), dim, index)
+        given = gather(g, dim, index) * ops.where(src == 0, ops.where(n == 1, others, 0.0), gather(out, dim, index) / masked)
+    else:
+        chosen_src = (gather(out, dim, index) == src).to(g.dtype)
+        chosen_self = (out == input).to(g.dtype) if include_self else zeros
+        n = scatter_add(chosen_self, dim, index, chosen_src)
+        share = g / ops.where(n == 0, 1.0, n)
+        own = share * ops.where(scatter(zeros, dim, index, 1) == 1, chosen_self, 1.0)
+        given = chosen_src * gather(share, dim, index)
+    if not include_self:
+        own = scatter(own if reduce in ("sum",) else g, dim, index, 0)
+    return own, given if known_equal(given.shape[0] if given.ndim else 1, src.shape[0] if src.ndim else 1) else _pad_to(given, Meta.of(src))
+
+
+# ----------------------------------------------------------------------------------------- whole slices by index
+@op("index_select(Tensor input, int dim, LongTensor index) -> Tensor", tags=["indexing"])
+def index_select(input: Meta, dim: int, index: Meta) -> Meta:
+    """The slices of `dim` that a 1-d index names. Raises IndexError for an index outside the dimension."""
+    if index.dtype not in _INDEX_DTYPES:
+        raise RuntimeError("index_select(): Expected dtype int32 or int64 for index")
+    if index.ndim > 1:
+        raise IndexError("index_select(): Index is supposed to be a vector")
+    sizes = list(input.sizes)
+    if sizes:
+        sizes[dim] = index.numel()
+    return input.like(sizes=sizes)
+
+
+index_select.normal(lambda input, dim, index: (input, wrap_dim(dim, input.ndim), index))
+
+
+@index_select.kernel
+def _(out, x, dim, index):
+    size = x.shape[dim] if x.ndim else 1
+    if index.size and (index.min() < 0 or index.max() >= size):
+        raise IndexError("index out of range in self")
+    out[...] = np.take(x, index.reshape(-1), axis=dim) if x.ndim else x
+
+
+index_select.vjp(lambda g, dim, index, input_meta: index_add(zeros_of(input_meta, g), dim, index, g))
+index_select.jvp(lambda tangents, input, dim, index, out: index_select(tangents[0], dim, index))
+
+
+@op("index_add(Tensor input, int dim, LongTensor index, Tensor source, *, Scalar alpha=1) -> Tensor", tags=["indexing"], compute="float32")
+def index_add(input: Meta, dim: int, index: Meta, source: Meta) -> Meta:
+    """input with the slices of source added to the slices of `dim` that index names."""
+    _check_index("index_add", index)
+    if index.ndim > 1:
+        raise IndexError("index_add_(): Index is supposed to be a vector")
+    if source.dtype is not input.dtype:
+        raise RuntimeError(f"index_add_(): self ({TYPE_NAMES[input.dtype.name]}) and source ({TYPE_NAMES[source.dtype.name]}) must have "
+                           "the same scalar type")
+    n = source.sizes[dim] if source.ndim else 1
+    if not known_equal(n, index.numel()) and not bool(n == index.numel()):
+        raise RuntimeError(f"index_add_(): Number of indices ({index.numel()}) should be equal to source.size(dim): ({n}), for dim: {dim}")
+    for d in range(input.ndim):
+        if d != dim and not known_equal(input.sizes[d], source.sizes[d]) and not bool(input.sizes[d] == source.sizes[d]):
+            raise RuntimeError(f"source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
+                               f"{show(input.sizes)} source.shape = {show(source.sizes)}")
+    return input.like(sizes=input.sizes)
+
+
+@index_add.special(lambda input, dim, index, source, alpha: type(alpha) is not int or alpha != 1)
+def _(input, dim, index, source, alpha):
+    return index_add(input, dim, index, source * alpha)
+
+
+index_add.normal(lambda input, dim, index, source, alpha: (input, wrap_dim(dim, input.ndim), index, source))
+
+
+@index_add.kernel
+def _(out, x, dim, index, source):
+    out[...] = x
+    o, source = np.atleast_1d(out) if out.ndim else out.reshape(1), np.atleast_1d(source)
+    index = index.reshape(-1)
+    in_range(index, o.shape[dim], dim)
+    np.add.at(np.moveaxis(o, dim, 0), index, np.moveaxis(source, dim, 0))
+
+
+index_add.vjp((lambda g: g, lambda g, dim, index, source_meta: index_select(g, dim, index).reshape(list(source_meta.sizes))))
+
+
+@composite("index_copy(Tensor input, int dim, LongTensor index, Tensor source) -> Tensor", inplace=True)
+def index_copy(input, dim, index, source):
+    """input with the slices of `dim` that index names replaced by those of source."""
+    if source.dtype is not input.dtype:
+        raise RuntimeError(f"index_copy_(): self and source expected to have the same dtype, but got (self) {TYPE_NAMES[input.dtype.name]} "
+                           f"and (source) {TYPE_NAMES[source.dtype.name]}")
+    if input.ndim == 0:
+        return source.reshape([])
+    return index_put(input, [None] * wrap_dim(dim, input.ndim) + [index.reshape([-1])], source)
+
+
+@composite("index_fill(Tensor input, int dim, LongTensor index, Any value) -> Tensor", inplace=True)
+def index_fill(input, dim, index, value):
+    """input with the slices of `dim` that index names set to a value."""
+    if hasattr(value, "dtype") and value.ndim:
+        raise RuntimeError(f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s).")
+    if input.ndim == 0:
+        return ops.fill(input, value)
+    if not hasattr(value, "dtype"):
+        value = ops.full([], value, dtype=input.dtype, device=input.device)
+    return index_put(input, [None] * wrap_dim(dim, input.ndim) + [index.reshape([-1])], value.to(input.dtype))
+
+
+@op("embedding(Tensor weight, LongTensor indices, *, int? padding_idx=None) -> Tensor", tags=["indexing", "function_only"])
+def embedding(weight: Meta, indices: Meta) -> Meta:
+    """Rows of a matrix. Raises IndexError for an index outside it."""
+    if indices.dtype not in _INDEX_DTYPES:
+        raise RuntimeError("Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
+                           f"torch.{TYPE_NAMES[indices.dtype.name]}Tensor instead (while checking arguments for embedding)")
+    if weight.ndim != 2:
+        raise RuntimeError("'weight' must be 2-D")
+    return weight.like(sizes=(*indices.sizes, weight.sizes[1]))
+
+
+@embedding.kernel
+def _(out, weight, indices):
+    if indices.size and (indices.min() < 0 or indices.max() >= weight.shape[0]):
+        raise IndexError("index out of range in self")
+    np.take(weight, indices, axis=0, out=out if out.flags.c_contiguous else None, mode="clip")
+
+
+@embedding.special(lambda weight, indices, padding_idx: padding_idx is not None)
+def _(weight, indices, padding_idx):
+    return ops.embedding_padded(weight, indices, padding_idx)
+
+
+embedding.vjp(lambda g, indices, weight_meta: embedding_backward(g, indices, weight_meta.sizes[0]))
+embedding.jvp(lambda tangents, weight, indices, out: embedding(tangents[0], indices))
+
+
+@op("embedding_padded(Tensor weight, LongTensor indices, int padding_idx) -> Tensor", tags=["fused", "function_only"])
+def embedding_padded(weight: Meta, indices: Meta, padding_idx: int) -> Meta:
+    """`embedding` whose row padding_idx gets no gradient."""
+    return embedding.function(weight, indices)
+
+
+embedding_padded.decompose(lambda weight, indices, padding_idx: embedding(weight, indices))
+
+
+@embedding_padded.vjp
+def _(g, indices, weight_meta, padding_idx):
+    padding_idx = padding_idx + weight_meta.sizes[0] if padding_idx < 0 else padding_idx
+    kept = ops.where(ops.eq(indices, padding_idx).unsqueeze(-1), 0, g)
+    return embedding_backward(kept, indices, weight_meta.sizes[0])
+
+
+@op("embedding_backward(Tensor grad, LongTensor indices, int num_weights) -> Tensor", tags=["indexing", "function_only"], compute="float32")
+def embedding_backward(grad: Meta, indices: Meta, num_weights: Any) -> Meta:
+    """Zeros [num_weights, n] with the rows of grad added at their indices."""
+    return grad.like(sizes=(num_weights, grad.sizes[-1]))
+
+
+@embedding_backward.kernel
+def _(out, g, indices, num_weights):
+    out[...] = 0
+    np.add.at(out, indices.reshape(-1), g.reshape(-1, g.shape[-1]))
+
+
+embedding_backward.vjp(lambda g, indices: embedding(g, indices))
+
+
+# --------------------------------------------------------------------------------------- several index tensors
+def _layout(input_ndim: int, indices: Sequence[Any]) -> tuple[list[int], bool]:
+    """Which dims are indexed, and whether they stand together (their result then takes their place)."""
+    dims = [d for d, index in enumerate(indices) if index is not None]
+    return dims, bool(dims) and dims[-1] - dims[0] == len(dims) - 1
+
+
+@op("index(Tensor input, LongTensor[] indices) -> Tensor", tags=["indexing", "function_only"])
+def index(input: Meta, indices: list[Any]) -> Meta:
+    """input[indices] with int64 tensors (broadcast together) or None (a full slice) by dimension."""
+    if len(indices) > input.ndim:
+        raise IndexError(f"too many indices for tensor of dimension {input.ndim}")
+    for i in indices:
+        if i is not None and i.dtype not in _INDEX_DTYPES:
+            raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
+    try:
+        shown = broadcast(*[i.sizes for i in indices if i is not None])
+    except RuntimeError:
+        raise IndexError("shape mismatch: indexing tensors could not be broadcast together with shapes "
+                         + ", ".join(show(i.sizes) for i in indices if i is not None)) from None
+    dims, together = _layout(input.ndim, indices)
+    rest = [s for d, s in enumerate(input.sizes) if d not in dims]
+    at = dims[0] if together else 0
+    return input.like(sizes=(*rest[:at], *shown, *rest[at:]))
+
+
+def expand_bools(input: Any, indices: Sequence[Any]) -> list[Any]:
+    """Bool (and byte) masks as the int64 positions of their true elements."""
+    result: list[Any] = []
+    for i in indices:
+        if i is not None and i.dtype in (dtypes.bool, dtypes.uint8):
+            for d in range(i.ndim):
+                at = len(result)
+                if at >= input.ndim or i.shape[d] != input.shape[at]:
+                    raise IndexError(f"The shape of the mask {show(i.shape)} at index {d} does not match the shape of the indexed tensor "
+                                     f"{show(input.shape)} at index {at}")
+                result.append(None)
+            found = ops.nonzero(i)
+            result[len(result) - i.ndim:] = [found.select(1, d) for d in range(i.ndim)]
+        else:
+            result.append(i)
+    return result
+
+
+@index.normal
+def _(input, indices):
+    if any(i is not None and i.dtype in (dtypes.bool, dtypes.uint8) for i in indices):
+        indices = expand_bools(input, indices)
+    return input, [None if i is None else i if i.dtype is dtypes.int64 else ops.cast(i, dtypes.int64) if i.dtype is dtypes.int32 else i
+                   for i in indices]
+
+
+def _numpy_index(x: np.ndarray, indices: list[Any]) -> tuple[Any, ...]:
+    for d, i in enumerate(indices):
+        if i is not None and i.size and (i.min() < -x.shape[d] or i.max() >= x.shape[d]):
+            bad = i[(i < -x.shape[d]) | (i >= x.shape[d])].flat[0]
+            raise IndexError(f"index {bad} is out of bounds for dimension {d} with size {x.shape[d]}")
+    return tuple(np.s_[:] if i is None else i for i in indices)
+
+
+@index.kernel
+def _(out, x, indices):
+    out[...] = x[_numpy_index(x, indices)]
+
+
+index.vjp(lambda g, indices, input_meta: index_put(zeros_of(input_meta, g), indices, g, True))
+index.jvp(lambda tangents, input, indices, out: index(tangents[0], indices))
+
+
+@op("index_put(Tensor input, LongTensor[] indices, Tensor values, bool accumulate=False) -> Tensor", tags=["indexing"])
+def index_put(input: Meta, indices: list[Any], values: Meta, accumulate: bool) -> Meta:
+    """input with input[indices] replaced by values (broadcast), or with values added if `accumulate`."""
+    shown = index.function(input, indices).sizes
+    if values.dtype is not input.dtype:
+        raise RuntimeError(f"Index put requires the source and destination dtypes match, got {TYPE_NAMES[input.dtype.name]} for the "
+                           f"destination and {TYPE_NAMES[values.dtype.name]} for the source.")
+    if len(values.sizes) > len(shown) or not _fits(values.sizes, shown):
+        raise RuntimeError(f"shape mismatch: value tensor of shape {show(values.sizes)} cannot be broadcast to indexing result of shape "
+                           f"{show(shown)}")
+    return input.like(sizes=input.sizes)
+
+
+def _fits(sizes: Sequence[Any], target: Sequence[Any]) -> bool:
+    return all(known_equal(a, b) or (type(a) is int and a == 1) or ((is_symbolic(a) or is_symbolic(b)) and bool(a == b))
+               for a, b in zip(reversed(sizes), reversed(target)))
+
+
+@index_put.normal
+def _(input, indices, values, accumulate):
+    return input, index.normal_fn(input, indices)[1], values, accumulate
+
+
+@index_put.kernel
+def _(out, x, indices, values, accumulate):
+    out[...] = x
+    where = _numpy_index(x, indices)
+    if accumulate and x.dtype.kind != "b":
+        np.add.at(out, where, values)
+    else:
+        out[where] = values
+
+
+@index_put.vjp
+def _(g, needs, indices, values_meta, accumulate):
+    own = None
+    if needs[0]:
+        own = g if accumulate else index_put(g, indices, ops.full([], 0, dtype=g.dtype, device=g.device))
+    return own, index(g, indices) if needs[2] else None
+
+
+index_put.inplace = inplace_of(index_put)
+for _made in (scatter, scatter_add, scatter_reduce, index_add):
+    _made.inplace = inplace_of(_made)
+
+
+# ------------------------------------------------------------------------------------------------ x[...] and x[...] = v
+def _is_basic(item: Any) -> bool:
+    return item is None or item is Ellipsis or isinstance(item, slice) or is_int(item) and not isinstance(item, bool)
+
+
+def _as_index(item: Any, device: Any) -> Any:
+    """A list, array or bool as an index tensor; anything else itself."""
+    if isinstance(item, (list, tuple, np.ndarray, range)):
+        from aten.tensor import tensor
+
+        made = tensor(list(item) if isinstance(item, range) else item)
+        return ops.cast(made, dtypes.int64) if made.numel() == 0 else made
+    return item
+
+
+def _split(input: Any, key: Any) -> tuple[Any, list[Any] | None]:
+    """The view that the basic part of a key takes, and the tensors by dimension of the advanced part (or None)."""
+    items = list(key) if isinstance(key, tuple) else [key]
+    if isinstance(key, list) and any(isinstance(i, slice) or i is None or i is Ellipsis for i in key):
+        items = list(key)
+    items = [_as_index(i, input.device) for i in items]
+    if Ellipsis in [i for i in items if not hasattr(i, "dtype")]:
+        at = next(k for k, i in enumerate(items) if i is Ellipsis)
+        used = sum(_dims_used(i) for i in items)
+        if used > input.ndim:
+            raise IndexError(f"too many indices for tensor of dimension {input.ndim}")
+        items[at:at + 1] = [slice(None)] * (input.ndim - used)
+        items = [slice(None) if i is Ellipsis else i for i in items]
+    view, dim, tensors = input, 0, {}
+    for item in items:
+        if item is None:
+            view, dim = ops.unsqueeze(view, dim), dim + 1
+        elif isinstance(item, (bool, np.bool_)):
+            view = ops.unsqueeze(view, dim)
+            tensors[dim] = ops.full([1], bool(item), dtype=dtypes.bool, device=input.device)
+            dim += 1
+        elif hasattr(item, "dtype") and hasattr(item, "shape") and item.ndim == 0 and item.dtype is dtypes.bool:
+            view = ops.unsqueeze(view, dim)
+            tensors[dim] = ops.unsqueeze(item, 0)
+            dim += 1
+        elif dim >= view.ndim:
+            raise IndexError(f"too many indices for tensor of dimension {input.ndim}")
+        elif isinstance(item, slice):
+            view, dim = _sliced(view, dim, item), dim + 1
+        elif hasattr(item, "dtype") and hasattr(item, "ndim") and not isinstance(item, np.generic):
+            tensors[dim] = item
+            dim += item.ndim if item.dtype in (dtypes.bool, dtypes.uint8) else 1
+        elif is_int(item) or isinstance(item, np.integer) or hasattr(item, "__index__"):
+            n = item if is_int(item) else item.__index__()
+            view = ops.select(view, dim, n)
+        else:
+            raise TypeError("only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got "
+                            f"{type(item).__name__})")
+    if not tensors:
+        return view, None
+    by_dim: list[Any] = []
+    for d in sorted(tensors):
+        by_dim += [None] * (d - sum(1 if i is None or i.dtype not in (dtypes.bool, dtypes.uint8) else i.ndim for i in by_dim))
+        by_dim.append(tensors[d])
+    return view, by_dim
+
+
+def _dims_used(item: Any) -> int:
+    if item is None or item is Ellipsis or isinstance(item, (bool, np.bool_)):
+        return 0
+    if hasattr(item, "dtype") and hasattr(item, "ndim") and item.dtype in (dtypes.bool, dtypes.uint8):
+        return item.ndim
+    return 1
+
+
+def _bound(v: Any) -> Any:
+    return v if v is None or is_int(v) else v.__index__()
+
+
+def _sliced(x: Any, dim: int, item: slice) -> Any:
+    start, end, step = _bound(item.start), _bound(item.stop), _bound(item.step)
+    if start is None and end is None and step is None:
+        return x
+    if step is not None and step <= 0:
+        raise ValueError("step must be greater than zero")
+    return ops.slice(x, dim, start, end, 1 if step is None else step)
+
+
+@composite("getitem(Tensor input, Any key) -> Tensor", tags=["hidden"])
+def getitem(input, key):
+    """input[key]: ints, slices, None, ... give a view; tensors, lists and masks a copy."""
+    view, tensors = _split(input, key)
+    if tensors is None:
+        return ops.alias(view) if view is input else view
+    return index(view, tensors)
+
+
+@composite("setitem(Tensor input, Any key, Any value) -> Any", tags=["hidden"])
+def setitem(input, key, value):
+    """input[key] = value, through the view that the basic part of the key takes. Returns nothing."""
+    view, tensors = _split(input, key)
+    if not hasattr(value, "dtype") or isinstance(value, (np.ndarray, np.generic)):
+        value = _value(value, input)
+    if tensors is None:
+        extra = value.ndim - view.ndim
+        if extra > 0 and all(type(s) is int and s == 1 for s in value.shape[:extra]):
+            value = value.reshape(list(value.shape[extra:]))
+        if view is input:
+            view = ops.alias(input)
+        view.copy_(value)
+    else:
+        view.index_put_(tensors, ops.cast(value, input.dtype) if value.dtype is not input.dtype else value)
+
+
+def _value(value: Any, like: Any) -> Any:
+    if isinstance(value, (int, float, complex)) or is_symbolic(value):
+        return ops.full([], value, dtype=like.dtype, device=like.device)
+    from aten.tensor import tensor
+
+    return tensor(value, dtype=like.dtype, device=like.device)
+
+
+# --------------------------------------------------------------------------------------------------- batching rules
+@gather.batch
+def _(n, dims, x, dim, i):
+    if i.ndim - (dims[2] is not None) == 0:
+        i, x = materialize(i, dims[2], n), materialize(x, dims[0], n)
+        scalar = x.ndim == 1
+        out = gather(x.unsqueeze(1) if scalar else x, 1, i.unsqueeze(1))
+        return out.squeeze([1]), 0
+    return gather(materialize(x, dims[0], n), dim + 1, materialize(i, dims[2], n)), 0
+
+
+def _batched_scatter(made: Any) -> Any:
+    def rule(n, dims, x, dim, i, src, *rest):
+        x, i = materialize(x, dims[0], n), materialize(i, dims[2], n)
+        src = materialize(src, dims[3], n) if hasattr(src, "dtype") else src
+        if x.ndim == 1:
+            src = src.reshape([n, 1]) if hasattr(src, "dtype") else src
+            return made(x.unsqueeze(1), 1, i.reshape([n, 1]), src, *rest).squeeze([1]), 0
+        return made(x, dim + 1, i, src, *rest), 0
+    return rule
+
+
+scatter.batch_fn = _batched_scatter(scatter)
+scatter_add.batch_fn = _batched_scatter(scatter_add)
+
+
+@index_select.batch
+def _(n, dims, x, dim, i):
+    if dims[2] is None and x.ndim > 1:
+        return index_select(to_front(x, dims[0]), dim + 1, i), 0
+    x, i = materialize(x, dims[0], n), materialize(i, dims[2], n)
+    if x.ndim == 1:
+        return x, 0
+    places = i.reshape([n, *([1] * dim), -1, *([1] * (x.ndim - 2 - dim))])
+    sizes = list(x.shape)
+    sizes[dim + 1] = places.shape[dim + 1]
+    return gather(x, dim + 1, places.expand(sizes)), 0
+
+
+@index_add.batch
+def _(n, dims, x, dim, i, source):
+    x, source = materialize(x, dims[0], n), materialize(source, dims[3], n)
+    if dims[2] is None:
+        return index_add(x, dim + 1, i, source), 0
+    i = to_front(i, dims[2])
+    places = i.reshape([n, *([1] * dim), -1, *([1] * (x.ndim - 2 - dim))]).expand(list(source.shape))
+    return scatter_add(x, dim + 1, places, source), 0
+
+
+@embedding.batch
+def _(n, dims, weight, indices):
+    if dims[0] is None:
+        return embedding(weight, to_front(indices, dims[1])), 0
+    weight, indices = to_front(weight, dims[0]), materialize(indices, dims[1], n)
+    rows = weight.shape[1]
+    first = ops.arange(n, device=weight.device).reshape([n, *([1] * (indices.ndim - 1))]) * rows
+    return embedding(weight.reshape([n * rows, weight.shape[2]]), indices + first), 0
+
+
+def _aligned(n: Any, dims: Any, at: list[Any], ndim: int) -> list[Any]:
+    """Index tensors with the batch in front of their common rank."""
+    result = []
+    for i, d in zip(at, dims):
+        if i is None:
+            result.append(None)
+            continue
+        if d is not None:
+            i = to_front(i, d)
+            i = i.reshape([n, *([1] * (ndim - (i.ndim - 1))), *i.shape[1:]])
+        result.append(i)
+    return result
+
+
+@index.batch
+def _(n, dims, x, at):
+    inner = dims[1] if isinstance(dims[1], (list, tuple)) else [dims[1]] * len(at)
+    if all(d is None for d in inner):
+        moved = to_front(x, dims[0])
+        where, together = _layout(x.ndim - 1, at)
+        out = index(moved, [None, *at])
+        if together:
+            return out, 0
+        rank = broadcast(*[i.shape for i in at if i is not None])
+        return out, len(rank)
+    ndim = max(i.ndim - (d is not None) for i, d in zip(at, inner) if i is not None)
+    full = _aligned(n, inner, at, ndim)
+    where, together = _layout(len(at), at)
+    if dims[0] is None:
+        out = index(x, full)
+        return out, where[0] if together else 0
+    lane = ops.arange(n, device=x.device).reshape([n] + [1] * ndim)
+    moved = to_front(x, dims[0])
+    out = index(moved, [lane, *full])
+    if where[0] == 0 and together:
+        return out, 0
+    if not together or where[0] > 0:         # the lane and the indices are apart: their result comes first
+        if together:
+            order = [0, *range(1 + ndim, 1 + ndim + where[0]), *range(1, 1 + ndim), *range(1 + ndim + where[0], out.ndim)]
+            return out.permute(order), 0
+    return out, 0
+
+
+@index_put.batch
+def _(n, dims, x, at, values, accumulate):
+    inner = dims[1] if isinstance(dims[1], (list, tuple)) else [dims[1]] * len(at)
+    x = materialize(x, dims[0], n)
+    ndim = max(i.ndim - (d is not None) for i, d in zip(at, inner) if i is not None)
+    lane = ops.arange(n, device=x.device).reshape([n] + [1] * ndim)
+    full = [lane, *_aligned(n, inner, at, ndim)]
+    where, together = _layout(x.ndim - 1, at)
+    rest = x.ndim - 1 - len(where)
+    values = materialize(values, dims[2], n)
+    values = values.reshape([n, *([1] * (ndim + rest - (values.ndim - 1))), *values.shape[1:]])
+    if together and where[0] > 0:            # the indices' dims follow the kept ones in front of them
+        k = where[0]
+        values = values.permute([0, *range(1 + k, 1 + k + ndim), *range(1, 1 + k), *range(1 + k + ndim, values.ndim)])
+    return index_put(x, full, values, accumulate), 0
+

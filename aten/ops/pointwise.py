@@ -1,0 +1,546 @@
+"""Elementwise arithmetic: a row of a table is a whole op.
+
+In a vjp, x, y, z are the op's parameters after promotion, g the gradient of the result, out the result.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from aten import dtype as dtypes
+from aten.meta import Meta
+from aten.op import Op, alias_of, inplace_of, op, ops
+from aten.ops import numerics
+from aten.ops.batching import batch_pointwise
+from aten.promotion import TYPE_NAMES, category, number_dtype, promote_types, result_dtype, to_real
+from aten.shapes import broadcast, pointwise_strides
+
+
+def pointwise_meta(*args: Any, dtype: Any = None) -> Meta:
+    """The shape rule of every elementwise op: Metas broadcast, numbers do not count."""
+    metas = [a for a in args if type(a) is Meta]
+    first = metas[0]
+    sizes = first.sizes if len(metas) == 1 else broadcast(*[m.sizes for m in metas])
+    return Meta(first.dtype if dtype is None else dtype, _device(metas), sizes, pointwise_strides(sizes, metas))
+
+
+def _device(metas: list[Meta]) -> Any:
+    device = metas[0].device
+    for meta in metas[1:]:
+        if meta.device != device:
+            if meta.ndim and device != meta.device and metas[0].ndim:
+                raise RuntimeError("Expected all tensors to be on the same device, but found at least two devices, "
+                                   f"{device} and {meta.device}!")
+            device = device if metas[0].ndim else meta.device
+    return device
+
+
+def float_only(name: str, x: Meta) -> None:
+    """Raises NotImplementedError as PyTorch does for ops that have no integer form."""
+    if category(x.dtype) < 2:
+        raise NotImplementedError(f'"{name}" not implemented for \'{TYPE_NAMES[x.dtype.name]}\'')
+
+
+def _linear_jvp(made: Op) -> Callable[..., Any]:
+    """The jvp of an elementwise op: its vjp is a product with the derivative, so it maps tangents as well."""
+    def jvp(tangents: tuple[Any, ...], *args: Any) -> Any:
+        *inputs, out = args
+        total = None
+        for i, tangent in enumerate(tangents):
+            if tangent is None:
+                continue
+            plan = made.plan(tuple(j == i for j in range(len(tangents))))
+            part = plan.run(tangent, plan.save(inputs, out))[plan.slots.index(i)]
+            total = part if total is None or part is None else total + part
+        return total
+    return jvp
+
+
+def _finish(made: Op, vjp: Any, inplace: bool) -> Op:
+    if vjp is not None:
+        made.vjp_fn = vjp
+        made.jvp_fn = _linear_jvp(made)
+    made.batch_fn = batch_pointwise(made)
+    if inplace:
+        made.inplace = inplace_of(made)
+    return made
+
+
+def unary(name: str, kernel: Callable[..., Any], *, promote: str = "float", vjp: Any = None, result: Any = None,
+          check: Callable[[str, Meta], None] | None = None, inplace: bool = True, compute: str | None = "float32",
+          doc: str | None = None) -> Op:
+    """An elementwise op of one tensor. `kernel(x, out=)`; `result(dtype)` gives the result's dtype (default: the input's)."""
+    def rule(input: Meta) -> Meta:
+        if check is not None:
+            check(name, input)
+        return pointwise_meta(input, dtype=None if result is None else result(input.dtype))
+
+    rule.__doc__ = doc or f"`{name}` of each element."
+    made = op(f"{name}(Tensor input) -> Tensor", tags=("pointwise",), promote=promote, compute=compute)(rule)
+    made.kernel(lambda out, x: kernel(x, out=out))
+    return _finish(made, vjp, inplace)
+
+
+def binary(name: str, kernel: Callable[..., Any], *, promote: str = "same", vjp: Any = None, result: Any = None,
+           check: Callable[[str, Any, Any], None] | None = None, inplace: bool = True, compute: str | None = "float32",
+           extra: str = "", doc: str | None = None) -> Op:
+    """An elementwise op of two tensors, either of which may be a number. `kernel(x, y, out=)`."""
+    def rule(input: Any, other: Any) -> Meta:
+        if check is not None:
+            check(name, input, other)
+        dtype = (input if type(input) is Meta else other).dtype
+        return pointwise_meta(input, other, dtype=None if result is None else result(dtype))
+
+    rule.__doc__ = doc or f"`{name}` of elements of two tensors, broadcast."
+    made = op(f"{name}(Tensor input, Tensor other{extra}) -> Tensor", tags=("pointwise", "scalars"), promote=promote,
+              compute=compute)(rule)
+    made.kernel(lambda out, x, y: kernel(x, y, out=out))
+    return _finish(made, vjp, inplace)
+
+
+def via(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A kernel from a function without `out=`."""
+    def kernel(*args: Any, out: np.ndarray) -> None:
+        out[...] = function(*args)
+    return kernel
+
+
+def as_float64(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A kernel computed in float64 and rounded once."""
+    def kernel(*args: Any, out: np.ndarray) -> None:
+        out[...] = function(*[a.astype(np.float64) for a in args])
+    return kernel
+
+
+# ---------------------------------------------------------------------------------------------------- one tensor
+def _no_bool(text: str) -> Callable[[str, Meta], None]:
+    def check(name: str, x: Meta) -> None:
+        if x.dtype is dtypes.bool:
+            raise RuntimeError(text)
+    return check
+
+
+_neg_bool = ("Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the `~` or "
+             "`logical_not()` operator instead.")
+_rounding = {"promote": "same", "vjp": lambda g: g * 0}
+
+
+def _integers_stay(ufunc: Callable[..., Any]) -> Callable[..., Any]:
+    def kernel(x: np.ndarray, out: np.ndarray) -> None:
+        if x.dtype.kind in "iub":
+            out[...] = x
+        else:
+            ufunc(x, out=out)
+    return kernel
+
+
+def _sign(x: np.ndarray, out: np.ndarray) -> None:
+    if x.dtype.kind == "b":
+        out[...] = x
+    elif x.dtype.kind == "f":
+        np.sign(x, out=out)
+        np.copyto(out, 0, where=np.isnan(x))
+    else:
+        np.sign(x, out=out)
+
+
+def _abs(x: np.ndarray, out: np.ndarray) -> None:
+    if x.dtype.kind == "b":
+        out[...] = x
+    else:
+        np.abs(x, out=out)
+
+
+def _round_unary(x: np.ndarray, out: np.ndarray) -> None:
+    np.rint(x, out=out) if x.dtype.kind in "fc" else np.copyto(out, x)
+
+
+def _bool_dtype(dtype: Any) -> Any:
+    return dtypes.bool
+
+
+def _no_float(name: str, *xs: Any) -> None:
+    for x in xs:
+        if type(x) is Meta and category(x.dtype) >= 2:
+            raise NotImplementedError(f'"{name}_cpu" not implemented for \'{TYPE_NAMES[x.dtype.name]}\'')
+
+
+LN2, LN10 = math.log(2), math.log(10)
+TWO_BY_ROOT_PI = 2 / math.sqrt(math.pi)
+
+unary("neg", np.negative, promote="same", check=_no_bool(_neg_bool), vjp=lambda g: -g)
+unary("abs", _abs, promote="same", result=to_real, vjp=lambda g, x: g * x.sgn())
+unary("sign", _sign, promote="same", vjp=lambda g: g * 0)
+unary("reciprocal", np.reciprocal, vjp=lambda g, out: -g * (out * out))
+unary("sqrt", np.sqrt, vjp=lambda g, out: g / (2 * out))
+unary("rsqrt", via(lambda x: 1 / np.sqrt(x)), vjp=lambda g, out: -0.5 * g * (out * out * out))
+unary("exp", np.exp, vjp=lambda g, out: g * out)
+unary("exp2", np.exp2, vjp=lambda g, out: g * out * LN2)
+unary("expm1", np.expm1, vjp=lambda g, out: g * (out + 1))
+unary("log", np.log, vjp=lambda g, x: g / x)
+unary("log2", np.log2, vjp=lambda g, x: g / (x * LN2))
+unary("log10", np.log10, vjp=lambda g, x: g / (x * LN10))
+unary("log1p", np.log1p, vjp=lambda g, x: g / (x + 1))
+unary("sin", np.sin, vjp=lambda g, x: g * x.cos())
+unary("cos", np.cos, vjp=lambda g, x: -g * x.sin())
+unary("tan", np.tan, vjp=lambda g, out: g * (1 + out * out))
+unary("asin", np.arcsin, vjp=lambda g, x: g * (1 - x * x).rsqrt())
+unary("acos", np.arccos, vjp=lambda g, x: -g * (1 - x * x).rsqrt())
+unary("atan", np.arctan, vjp=lambda g, x: g / (x * x + 1))
+unary("sinh", np.sinh, vjp=lambda g, x: g * x.cosh())
+unary("cosh", np.cosh, vjp=lambda g, x: g * x.sinh())
+unary("tanh", np.tanh, vjp=lambda g, out: g * (1 - out * out))
+unary("asinh", np.arcsinh, vjp=lambda g, x: g * (x * x + 1).rsqrt())
+unary("acosh", np.arccosh, vjp=lambda g, x: g * (x * x - 1).rsqrt())
+unary("atanh", np.arctanh, vjp=lambda g, x: g / (1 - x * x))
+unary("erf", via(numerics.erf), vjp=lambda g, x: g * (TWO_BY_ROOT_PI * (-x * x).exp()))
+unary("erfc", via(numerics.erfc), vjp=lambda g, x: g * (-TWO_BY_ROOT_PI * (-x * x).exp()))
+unary("erfinv", via(numerics.erfinv), vjp=lambda g, out: g * ((out * out).exp() * (1 / TWO_BY_ROOT_PI)))
+unary("lgamma", via(numerics.lgamma), vjp=lambda g, x: g * x.digamma())
+unary("digamma", via(numerics.digamma), vjp=lambda g, x: g * ops.polygamma(1, x))
+unary("sigmoid", via(numerics.sigmoid), vjp=lambda g, out: g * ((1 - out) * out))
+unary("floor", _integers_stay(np.floor), **_rounding)
+unary("ceil", _integers_stay(np.ceil), **_rounding)
+unary("trunc", _integers_stay(np.trunc), **_rounding)
+unary("frac", via(lambda x: x - np.trunc(x)), promote="same", check=float_only, vjp=lambda g: g)
+unary("relu", via(lambda x: np.where(x < 0, np.zeros((), x.dtype), x)), promote="same", vjp=lambda g, out: ops.where(out > 0, g, 0),
+      check=_no_bool("Boolean inputs not supported for relu"), doc="max(x, 0); NaN stays.")
+unary("silu", via(lambda x: x * numerics.sigmoid(x)), promote="same", check=float_only, doc="x * sigmoid(x).",
+      vjp=lambda g, x: _silu_backward(g, x))
+unary("logical_not", np.logical_not, promote="same", result=_bool_dtype, compute=None)
+unary("bitwise_not", np.bitwise_not, promote="same", check=_no_float, compute=None)
+unary("isnan", via(lambda x: np.isnan(x) if x.dtype.kind in "fc" else False), promote="same", result=_bool_dtype, inplace=False)
+unary("isinf", via(lambda x: np.isinf(x) if x.dtype.kind in "fc" else False), promote="same", result=_bool_dtype, inplace=False)
+unary("isfinite", via(lambda x: np.isfinite(x) if x.dtype.kind in "fc" else True), promote="same", result=_bool_dtype, inplace=False)
+unary("signbit", via(lambda x: np.signbit(x) if x.dtype.kind == "f" else x < 0 if x.dtype.kind == "i" else False), promote="same",
+      result=_bool_dtype, inplace=False)
+alias_of("arccos", ops.acos)
+alias_of("arcsin", ops.asin)
+alias_of("arctan", ops.atan)
+alias_of("arccosh", ops.acosh)
+alias_of("arcsinh", ops.asinh)
+alias_of("arctanh", ops.atanh)
+alias_of("absolute", ops.abs)
+alias_of("negative", ops.neg)
+alias_of("fix", ops.trunc)
+
+
+def _silu_backward(g, x):
+    s = x.sigmoid()
+    return g * (s * (1 + x * (1 - s)))
+
+
+@op("round(Tensor input, *, int decimals=0) -> Tensor", tags=("pointwise",), promote="same", compute="float32")
+def round_(input: Meta) -> Meta:
+    """The nearest integer, halves to even; `decimals` digits after the point."""
+    return pointwise_meta(input)
+
+
+@round_.special(lambda input, decimals: decimals != 0)
+def _(input, decimals):
+    if category(input.dtype) < 2:
+        raise NotImplementedError("\"round_cpu\" not implemented for 'Long'")
+    scale = 10.0 ** abs(decimals)
+    return round_(input * scale) / scale if decimals > 0 else round_(input / scale) * scale
+
+
+round_.kernel(lambda out, x: _round_unary(x, out))
+_finish(round_, lambda g: g * 0, True)
+
+
+# --------------------------------------------------------------------------------------------------- two tensors
+def _no_bool_sub(name: str, x: Any, y: Any) -> None:
+    if (x if type(x) is Meta else y).dtype is dtypes.bool:
+        raise RuntimeError("Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` "
+                           "operator instead.")
+
+
+def _pow_check(name: str, x: Any, y: Any) -> None:
+    if type(y) is int and y < 0 and category(x.dtype) < 2:
+        raise RuntimeError("Integers to negative integer powers are not allowed.")
+
+
+def _pow_kernel(x: np.ndarray, y: np.ndarray, out: np.ndarray) -> None:
+    if out.dtype.kind in "iu":
+        negative = y < 0
+        np.power(x, np.where(negative, np.zeros((), y.dtype), y), out=out)
+        odd = (y & 1) == 1
+        inverse = np.where(x == 1, 1, np.where(x == -1, np.where(odd, -1, 1), 0)) if out.dtype.kind == "i" else 0
+        np.copyto(out, np.broadcast_to(inverse, out.shape).astype(out.dtype), where=negative)
+    elif out.dtype.kind == "b":
+        out[...] = x | ~y
+    else:
+        np.power(x, y, out=out)
+
+
+def _nonzero_divisor(function: Callable[..., Any]) -> Callable[..., Any]:
+    def kernel(x: np.ndarray, y: np.ndarray, out: np.ndarray) -> None:
+        if y.dtype.kind in "iu" and not np.all(y):
+            raise RuntimeError("ZeroDivisionError")
+        function(x, y, out=out)
+    return kernel
+
+
+def _floor_divide(x: np.ndarray, y: np.ndarray, out: np.ndarray) -> None:
+    np.floor_divide(x, y, out=out)
+    if out.dtype.kind == "f":
+        np.divide(x, y, out=out, where=np.broadcast_to(y == 0, out.shape))
+
+
+def _shift(left: bool) -> Callable[..., Any]:
+    def kernel(x: np.ndarray, y: np.ndarray, out: np.ndarray) -> None:
+        bits = 8 * x.dtype.itemsize
+        wide = (y < 0) | (y >= bits)
+        if left:
+            out[...] = np.where(wide, np.zeros((), x.dtype), np.left_shift(x, np.where(wide, np.zeros((), y.dtype), y)))
+        else:
+            out[...] = np.right_shift(x, np.where(wide, np.array(bits - 1, y.dtype), y)) if x.dtype.kind == "i" else np.where(
+                wide, np.zeros((), x.dtype), np.right_shift(x, np.where(wide, np.zeros((), y.dtype), y)))
+    return kernel
+
+
+def where(condition: Any, input: Any, other: Any) -> Any:
+    return ops.where(condition, input, other)
+
+
+def _pow_x(g, x, y):
+    """y * x**(y-1), and 0 (not NaN) where y is 0."""
+    if isinstance(y, (int, float)):
+        return g * 0 if y == 0 else g * (y * x ** (y - 1))
+    return where(y == 0, 0.0, g * (y * x ** (y - 1)))
+
+
+def _pow_y(g, x, y, out):
+    """out * log(x), and 0 where x is 0 and y >= 0."""
+    if isinstance(x, (int, float)):
+        return g * (out * math.log(x)) if x > 0 else where((y >= 0) if x == 0 else (y != y), 0.0, g * (out * math.nan))
+    return where((x == 0) & (y >= 0), 0.0, g * (out * x.log()))
+
+
+def _extreme_vjp(less: str) -> tuple[Callable[..., Any], ...]:
+    """maximum and minimum: the larger (smaller) one gets the gradient, equal ones half each."""
+    def first(g, x, y):
+        return where(ops.eq(x, y), g * 0.5, where(getattr(ops, less)(x, y), 0.0, g))
+
+    def second(g, x, y):
+        return where(ops.eq(x, y), g * 0.5, where(getattr(ops, less)(y, x), 0.0, g))
+    return first, second
+
+
+def _fextreme_vjp(at_least: str) -> tuple[Callable[..., Any], ...]:
+    """fmax and fmin: the first one gets the gradient where it is chosen or the second is NaN."""
+    def chosen(x, y):
+        return getattr(ops, at_least)(x, y) | ops.isnan(y) if not isinstance(y, (int, float)) else getattr(ops, at_least)(x, y)
+    return lambda g, x, y: where(chosen(x, y), g, 0.0), lambda g, x, y: where(chosen(x, y), 0.0, g)
+
+
+binary("add", np.add, extra=", *, Scalar alpha=1", vjp=(lambda g: g, lambda g: g), doc="input + alpha * other.")
+binary("sub", np.subtract, extra=", *, Scalar alpha=1", check=_no_bool_sub, vjp=(lambda g: g, lambda g: -g), doc="input - alpha * other.")
+binary("mul", np.multiply, vjp=(lambda g, y: g * y, lambda g, x: g * x))
+binary("div", np.true_divide, promote="float", extra=", *, str? rounding_mode=None",
+       vjp=(lambda g, y: g / y, lambda g, y, out: -g * (out / y)), doc="input / other, in floating point unless a rounding_mode is given.")
+binary("pow", _pow_kernel, check=_pow_check, vjp=(_pow_x, _pow_y))
+binary("maximum", np.maximum, vjp=_extreme_vjp("lt"), inplace=False, doc="The larger element; NaN if either is.")
+binary("minimum", np.minimum, vjp=_extreme_vjp("gt"), inplace=False, doc="The smaller element; NaN if either is.")
+binary("fmax", np.fmax, vjp=_fextreme_vjp("ge"), inplace=False, doc="The larger element; a NaN loses.")
+binary("fmin", np.fmin, vjp=_fextreme_vjp("le"), inplace=False, doc="The smaller element; a NaN loses.")
+binary("atan2", np.arctan2, promote="float", vjp=(lambda g, x, y: g * (y / (x * x + y * y)), lambda g, x, y: g * (-x / (x * x + y * y))))
+binary("fmod", _nonzero_divisor(np.fmod), vjp=(lambda g: g, lambda g, x, y: -g * ops.div(x, y, rounding_mode="trunc")))
+binary("remainder", _nonzero_divisor(np.remainder), vjp=(lambda g: g, lambda g, x, y: -g * ops.floor_divide(x, y)))
+binary("floor_divide", _nonzero_divisor(_floor_divide), vjp=(lambda g: g * 0, lambda g: g * 0))
+binary("copysign", np.copysign, promote="float",
+       vjp=(lambda g, x, out: where(ops.eq(x, 0), 0.0, where(ops.signbit(x) ^ ops.signbit(out), -g, g)),
+            lambda g: g * 0))
+binary("hypot", np.hypot, vjp=(lambda g, x, out: g * (x / out), lambda g, y, out: g * (y / out)))
+binary("nextafter", np.nextafter, compute=None)
+binary("bitwise_and", np.bitwise_and, check=_no_float, compute=None)
+binary("bitwise_or", np.bitwise_or, check=_no_float, compute=None)
+binary("bitwise_xor", np.bitwise_xor, check=_no_float, compute=None)
+binary("bitwise_left_shift", _shift(True), check=_no_float, compute=None)
+binary("bitwise_right_shift", _shift(False), check=_no_float, compute=None)
+for _new, _old in (("subtract", "sub"), ("multiply", "mul"), ("divide", "div"), ("arctan2", "atan2")):
+    alias_of(_new, getattr(ops, _old))
+
+
+def _check_alpha(input: Any, other: Any, alpha: Any) -> None:
+    dtype = result = [t.dtype for t in (input, other) if hasattr(t, "dtype")]
+    kind = max(category(d) for d in result) if dtype else 0
+    if isinstance(alpha, bool) and kind != 0:
+        raise RuntimeError("Boolean alpha only supported for Boolean results.")
+    if isinstance(alpha, float) and kind < 2:
+        raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
+
+
+def _is_not_one(input, other, alpha):
+    return type(alpha) is not int or alpha != 1
+
+
+@ops.add.special(_is_not_one)
+def _(input, other, alpha):
+    _check_alpha(input, other, alpha)
+    return ops.add(input, ops.mul(other, alpha))
+
+
+@ops.sub.special(_is_not_one)
+def _(input, other, alpha):
+    _check_alpha(input, other, alpha)
+    return ops.sub(input, ops.mul(other, alpha))
+
+
+@ops.div.special(lambda input, other, rounding_mode: rounding_mode is not None)
+def _(input, other, rounding_mode):
+    if rounding_mode == "floor":
+        return ops.floor_divide(input, other)
+    if rounding_mode != "trunc":
+        raise RuntimeError("div expected rounding_mode to be one of None, 'trunc', or 'floor' but found "
+                           f"'{rounding_mode}'")
+    both = [t.dtype for t in (input, other) if hasattr(t, "dtype")]
+    if all(category(d) < 2 for d in both) and not isinstance(input, float) and not isinstance(other, float):
+        return _truncated_quotient(input, other)
+    return ops.trunc(ops.div(input, other))
+
+
+def _truncated_quotient(x, y):
+    """Integer division towards zero: the exact multiple, divided."""
+    return ops.floor_divide(ops.sub(x, ops.fmod(x, y)), y)
+
+
+# ------------------------------------------------------------------------------------------- where, clamp, cast
+@op("where(BoolTensor condition, Tensor input, Tensor other) -> Tensor", tags=("pointwise", "scalars"), promote="same")
+def where_(condition: Meta, input: Any, other: Any) -> Meta:
+    """`input` where `condition` holds, else `other`; all three broadcast. Numbers may stand for input and other."""
+    if condition.dtype is not dtypes.bool:
+        raise RuntimeError(f"expected condition to be a boolean tensor, but got a tensor with dtype {TYPE_NAMES[condition.dtype.name]}")
+    dtype = input.dtype if type(input) is Meta else other.dtype
+    metas = [m for m in (input, other, condition) if type(m) is Meta]
+    sizes = broadcast(*[m.sizes for m in metas])
+    return Meta(dtype, _device(metas), sizes, pointwise_strides(sizes, metas))
+
+
+@where_.special(lambda condition, input, other: not hasattr(input, "dtype") and not hasattr(other, "dtype"))
+def _(condition, input, other):
+    dtype = promote_types(number_dtype(input), number_dtype(other))
+    return ops.where(condition, ops.full([], input, dtype=dtype, device=condition.device), other)
+
+
+where_.kernel(lambda out, condition, x, y: np.copyto(out, np.where(condition, x, y)))
+_finish(where_, (lambda g, condition: where_(condition, g, 0), lambda g, condition: where_(condition, 0, g)), False)
+
+
+@op("clamp(Tensor input, Any min=None, Any max=None) -> Tensor", tags=("pointwise",), promote=lambda x, low, high: _clamp_dtype(x, low, high),
+    compute="float32")
+def clamp(input: Meta, min: Any, max: Any) -> Meta:
+    """Elements limited to [min, max]; NaN stays. Bounds are numbers or tensors, either may be None."""
+    return pointwise_meta(input)
+
+
+def _clamp_dtype(x: Any, low: Any, high: Any) -> Any:
+    if low is None and high is None:
+        raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+    return result_dtype([(x.dtype, 2 if x.ndim else 1)] + [(number_dtype(b), 0) for b in (low, high) if b is not None])
+
+
+@clamp.special(lambda input, min, max: hasattr(min, "dtype") or hasattr(max, "dtype"))
+def _(input, min, max):
+    result = input if min is None else ops.maximum(input, min)
+    return result if max is None else ops.minimum(result, max)
+
+
+@clamp.kernel
+def _(out, x, low, high):
+    y = x if low is None else np.maximum(x, np.array(low).astype(x.dtype))
+    out[...] = y if high is None else np.minimum(y, np.array(high).astype(x.dtype))
+
+
+def _clamp_vjp(g, x, min, max):
+    inside = x >= min if min is not None else x <= max
+    if min is not None and max is not None:
+        inside = inside & (x <= max)
+    return where_(inside, g, 0)
+
+
+_finish(clamp, _clamp_vjp, True)
+
+
+@op("cast(Tensor input, ScalarType dtype) -> Tensor", tags=("pointwise", "function_only"))
+def cast(input: Meta, dtype: Any) -> Meta:
+    """The elements in another dtype; floats become integers by truncation."""
+    return pointwise_meta(input, dtype=dtype)
+
+
+@cast.kernel
+def _(out, x, dtype):
+    if x.dtype.kind == "c" and out.dtype.kind != "c":
+        x = x.real
+    if x.dtype.kind not in "biufc" and out.dtype.kind in "biu":       # bfloat16
+        x = x.astype(np.float32)
+    if x.dtype.kind == "f" and out.dtype.kind in "iu":
+        x = _wrap_to_int(x, out.dtype)
+    elif x.dtype.kind == "c" and out.dtype.kind == "b":
+        x = x != 0
+    out[...] = x
+
+
+def _wrap_to_int(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Truncate, then keep the low bits of the int64; what does not fit int64 becomes its minimum, as on x86."""
+    fits = (x >= -9.2233720368547758e18) & (x < 9.2233720368547758e18)
+    whole = np.where(fits, x, 0).astype(np.int64)
+    return np.where(fits, whole, np.iinfo(np.int64).min).astype(dtype)
+
+
+_finish(cast, lambda g, input_meta: cast(g, input_meta.dtype) if g.dtype is not input_meta.dtype else g, False)
+
+
+@op("bitcast(Tensor input, ScalarType dtype) -> Tensor", tags=("pointwise", "function_only"))
+def bitcast(input: Meta, dtype: Any) -> Meta:
+    """The same bits read in another dtype of the same item size."""
+    if input.dtype.itemsize != dtype.itemsize:
+        raise RuntimeError(f"bitcast: {input.dtype.name} and {dtype.name} have items of different sizes")
+    return pointwise_meta(input, dtype=dtype)
+
+
+bitcast.kernel(lambda out, x, dtype: np.copyto(out, np.ascontiguousarray(x).view(out.dtype).reshape(x.shape)))
+
+
+@op("gelu(Tensor input, *, str approximate='none') -> Tensor", tags=("pointwise", "function_only"), compute="float32")
+def gelu(input: Meta, approximate: str) -> Meta:
+    """x * P(X <= x) for a standard normal X; approximate='tanh' uses tanh (Hendrycks & Gimpel 2016)."""
+    if approximate not in ("none", "tanh"):
+        raise RuntimeError("approximate argument must be either none or tanh.")
+    float_only("GeluKernelImpl", input)
+    return pointwise_meta(input)
+
+
+@gelu.kernel
+def _(out, x, approximate):
+    if approximate == "tanh":
+        out[...] = 0.5 * x * (1 + np.tanh(GELU_SCALE * (x + 0.044715 * x * x * x)))
+    else:
+        out[...] = 0.5 * x * (1 + numerics.erf(x * ROOT_HALF))
+
+
+GELU_SCALE, ROOT_HALF = math.sqrt(2 / math.pi), math.sqrt(0.5)
+ONE_BY_ROOT_TWO_PI = 1 / math.sqrt(2 * math.pi)
+
+
+def _gelu_vjp(g, x, approximate):
+    if approximate == "tanh":
+        t = (GELU_SCALE * (x + 0.044715 * (x * x * x))).tanh()
+        slope = GELU_SCALE * (1 + 0.134145 * (x * x))
+        return g * (0.5 * (1 + t) + 0.5 * x * ((1 - t * t) * slope))
+    return g * (0.5 * (1 + (x * ROOT_HALF).erf()) + x * (ONE_BY_ROOT_TWO_PI * (-0.5 * (x * x)).exp()))
+
+
+_finish(gelu, _gelu_vjp, False)
+
+
+@gelu.decompose
+def _(x, approximate):
+    if approximate == "tanh":
+        return 0.5 * x * (1 + (GELU_SCALE * (x + 0.044715 * (x * x * x))).tanh())
+    return 0.5 * x * (1 + (x * ROOT_HALF).erf())
+
+
+__all__ = ["binary", "float_only", "pointwise_meta", "unary", "via"]

@@ -1,0 +1,491 @@
+"""Reductions. Core form: `dim` is an explicit list of non-negative dims (argmax: an int or None)."""
+
+from typing import Any
+
+import numpy as np
+
+from aten import dtype as dtypes
+from aten.meta import Meta
+from aten.op import Op, composite, op, ops
+from aten.ops.batching import batch_dims, is_tensor
+from aten.promotion import TYPE_NAMES, category, to_real
+from aten.shapes import product, reduced_sizes, wrap_dim, wrap_dims
+
+
+def spread(g: Any, dim: list[int], keepdim: bool, sizes: Any) -> Any:
+    """A gradient of reduced sizes, shown with the sizes before the reduction."""
+    if not keepdim:
+        for d in sorted(dim):
+            g = g.unsqueeze(d)
+    return g.expand(list(sizes))
+
+
+def count(sizes: Any, dim: list[int]) -> Any:
+    """Number of elements that a reduction over `dim` combines."""
+    return product(sizes[d] for d in dim)
+
+
+def keep(x: Any, dim: list[int], keepdim: bool) -> Any:
+    """A reduced tensor with the reduced dims as size 1."""
+    if not keepdim:
+        for d in sorted(dim):
+            x = x.unsqueeze(d)
+    return x
+
+
+def _axes(dim: list[int]) -> tuple[int, ...]:
+    return tuple(dim)
+
+
+def _reduced(x: Meta, dim: list[int], keepdim: bool, dtype: Any = None) -> Meta:
+    return x.like(sizes=reduced_sizes(x.sizes, dim, keepdim), dtype=dtype)
+
+
+def _sum_dtype(input: Any, dim: Any, keepdim: Any, dtype: Any) -> Any:
+    return dtype or (input.dtype if category(input.dtype) >= 2 else dtypes.int64)
+
+
+def _mean_dtype(input: Any, dim: Any, keepdim: Any, dtype: Any) -> Any:
+    found = dtype or input.dtype
+    if category(found) < 2:
+        words = "Input dtype" if dtype is None else "Optional dtype"
+        raise RuntimeError(f"mean(): could not infer output dtype. {words} must be either a floating point or complex dtype. Got: "
+                           f"{TYPE_NAMES[found.name]}")
+    return found
+
+
+@op("sum(Tensor input, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", tags=["reduction"],
+    promote=_sum_dtype, compute="float32")
+def sum(input: Meta, dim: list[int], keepdim: bool) -> Meta:
+    """The sum over `dim` (all dims if None or empty). Integers and bool are summed in int64."""
+    return _reduced(input, dim, keepdim)
+
+
+def _wrapped(input, dim, keepdim, *rest):
+    return input, wrap_dims(dim, input.ndim), keepdim
+
+
+sum.normal(_wrapped)
+sum.kernel(lambda out, x, dim, keepdim: np.sum(x, axis=_axes(dim), keepdims=keepdim, dtype=out.dtype, out=out))
+sum.vjp(lambda g, dim, keepdim, input_meta: spread(g, dim, keepdim, input_meta.sizes))
+sum.jvp(lambda tangents, input, dim, keepdim, out: sum(tangents[0], dim, keepdim) if dim else tangents[0])
+
+
+@op("mean(Tensor input, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", tags=["reduction"],
+    promote=_mean_dtype, compute="float32")
+def mean(input: Meta, dim: list[int], keepdim: bool) -> Meta:
+    """The mean over `dim` (all dims if None or empty); NaN over nothing."""
+    return _reduced(input, dim, keepdim)
+
+
+mean.normal(_wrapped)
+
+
+@mean.kernel
+def _(out, x, dim, keepdim):
+    total = np.sum(x, axis=_axes(dim), keepdims=keepdim, dtype=x.dtype)
+    out[...] = np.divide(total, np.array(count(x.shape, dim), x.dtype))
+
+
+mean.vjp(lambda g, dim, keepdim, input_meta: spread(g, dim, keepdim, input_meta.sizes) / count(input_meta.sizes, dim))
+mean.jvp(lambda tangents, input, dim, keepdim, out: mean(tangents[0], dim, keepdim) if dim else tangents[0])
+
+
+@op("prod(Tensor input, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", tags=["reduction"],
+    promote=_sum_dtype, compute="float32")
+def prod(input: Meta, dim: list[int], keepdim: bool) -> Meta:
+    """The product over `dim` (all dims if None). Integers and bool are multiplied in int64."""
+    return _reduced(input, dim, keepdim)
+
+
+prod.normal(_wrapped)
+prod.kernel(lambda out, x, dim, keepdim: np.prod(x, axis=_axes(dim), keepdims=keepdim, dtype=out.dtype, out=out))
+
+
+@prod.vjp
+def _(g, input, dim, keepdim, out):
+    """The product of the others: out / x, and where x is the only zero the product of the rest."""
+    where = ops.where
+    zero = ops.eq(input, 0)
+    zeros = sum(zero, dim, True) if dim else zero.to(dtypes.int64)
+    rest = where(zero, 1.0, input)
+    others = prod(rest, dim, True) if dim else rest
+    g = spread(g, dim, keepdim, input.shape)
+    return g * where(zero, where(ops.eq(zeros, 1), others, 0.0), keep(out, dim, keepdim) / rest)
+
+
+def _extreme(name: str, ufunc: Any) -> Op:
+    @op(f"{name}(Tensor input, int[1] dim=(), bool keepdim=False) -> Tensor", tags=["reduction"])
+    def rule(input: Meta, dim: list[int], keepdim: bool) -> Meta:
+        for d in dim:
+            if type(input.sizes[d]) is int and input.sizes[d] == 0:
+                raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.") if len(dim) < input.ndim or input.ndim > 1 \
+                    else RuntimeError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction "
+                                      "dim with the 'dim' argument.")
+        return _reduced(input, dim, keepdim)
+
+    @rule.kernel
+    def _(out, x, dim, keepdim):
+        out[...] = ufunc.reduce(x, axis=_axes(dim), keepdims=keepdim)
+
+    @rule.vjp
+    def _(g, input, dim, keepdim, out):
+        """Equal extremes share the gradient evenly."""
+        chosen = ops.eq(input, keep(out, dim, keepdim))
+        g = keep(g, dim, keepdim)
+        return ops.where(chosen, g / sum(chosen, dim, True), 0) if dim else g
+
+    rule.normal(_wrapped)
+    rule.batch_fn = batch_dims(rule)
+    return rule
+
+
+amax = _extreme("amax", np.maximum)
+amin = _extreme("amin", np.minimum)
+
+
+def _truth(name: str, ufunc: Any) -> None:
+    @op(f"{name}(Tensor input, int[1]? dim=None, bool keepdim=False) -> Tensor", tags=["reduction"])
+    def rule(input: Meta, dim: list[int], keepdim: bool) -> Meta:
+        return _reduced(input, dim, keepdim, dtypes.uint8 if input.dtype is dtypes.uint8 else dtypes.bool)
+
+    rule.kernel(lambda out, x, dim, keepdim: np.copyto(out, ufunc.reduce(x != 0, axis=_axes(dim), keepdims=keepdim)))
+    rule.normal(_wrapped)
+    rule.batch_fn = batch_dims(rule)
+
+
+_truth("any", np.logical_or)
+_truth("all", np.logical_and)
+
+
+def _arg_extreme(name: str, numpy_name: str) -> None:
+    pick = getattr(np, numpy_name)
+
+    @op(f"{name}(Tensor input, int? dim=None, bool keepdim=False) -> Tensor", tags=["reduction"])
+    def rule(input: Meta, dim: int | None, keepdim: bool) -> Meta:
+        if category(input.dtype) == 0:
+            raise NotImplementedError(f"\"{name}_cpu\" not implemented for 'Bool'")
+        if dim is None:
+            if type(input.numel()) is int and input.numel() == 0:
+                raise IndexError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim "
+                                 "with the 'dim' argument.")
+            return input.like(sizes=(1,) * input.ndim if keepdim else (), dtype=dtypes.int64)
+        if input.ndim and type(input.sizes[dim]) is int and input.sizes[dim] == 0:
+            raise IndexError(f"{name}(): Expected reduction dim {dim} to have non-zero size.")
+        return _reduced(input, [dim] if input.ndim else [], keepdim, dtypes.int64)
+
+    @rule.kernel
+    def _(out, x, dim, keepdim):
+        if x.dtype.kind not in "biuf":
+            x = x.astype(np.float32)          # bfloat16
+        if dim is None or x.ndim == 0:
+            out[...] = pick(x)
+        else:
+            out[...] = pick(x, axis=dim, keepdims=keepdim)
+
+    rule.normal(lambda input, dim, keepdim: (input, None if dim is None else wrap_dim(dim, input.ndim), keepdim))
+
+    @rule.batch
+    def _(size, dims, x, dim, keepdim):
+        x = x.movedim(dims[0], 0)
+        if dim is None:
+            out = rule(x.reshape([size, -1]), 1, False)
+            return (out.reshape([size] + [1] * (x.ndim - 1)) if keepdim else out), 0
+        return (rule(x, dim + 1, keepdim) if x.ndim > 1 else rule(x.unsqueeze(1), 1, False)), 0
+
+
+_arg_extreme("argmax", "argmax")
+_arg_extreme("argmin", "argmin")
+
+
+# ------------------------------------------------------------------------------------------------------ variance
+def _correction(unbiased: Any, correction: Any) -> Any:
+    if correction is not None:
+        return correction
+    return 1 if unbiased is None or unbiased else 0
+
+
+def _var_normal(input, dim, correction, keepdim, unbiased):
+    if isinstance(dim, bool):
+        dim, unbiased = None, dim
+    if isinstance(correction, bool):
+        correction, unbiased = None, correction
+    if category(input.dtype) < 2:
+        raise RuntimeError("std and var only support floating point and complex dtypes")
+    return input, wrap_dims(dim, input.ndim), _correction(unbiased, correction), keepdim
+
+
+def _deviation(x: np.ndarray, dim: list[int], correction: Any) -> tuple[np.ndarray, np.ndarray]:
+    """(mean, variance) with kept dims."""
+    n = count(x.shape, dim)
+    mean = np.sum(x, axis=_axes(dim), keepdims=True, dtype=x.dtype) / np.array(n, x.dtype)
+    centred = x - mean
+    squares = (centred * centred.conj()).real if x.dtype.kind == "c" else centred * centred
+    total = np.sum(squares, axis=_axes(dim), keepdims=True, dtype=squares.dtype)
+    return mean, total / np.array(max(n - correction, 0), squares.dtype)
+
+
+@op("var(Tensor input, Any dim=None, Any correction=None, bool keepdim=False, *, bool? unbiased=None) -> Tensor", tags=["reduction"],
+    compute="float32")
+def var(input: Meta, dim: list[int], correction: Any, keepdim: bool) -> Meta:
+    """The variance over `dim`: squared deviations summed and divided by n - correction (1: Bessel's)."""
+    return _reduced(input, dim, keepdim, to_real(input.dtype))
+
+
+var.normal(_var_normal)
+
+
+@var.kernel
+def _(out, x, dim, correction, keepdim):
+    out[...] = _deviation(x, dim, correction)[1].reshape(out.shape)
+
+
+def _freedom(sizes: Any, dim: list[int], correction: Any) -> Any:
+    n = count(sizes, dim) - correction
+    return n if not isinstance(n, (int, float)) or n > 0 else 0
+
+
+@var.vjp
+def _(g, input, dim, correction, keepdim):
+    n = _freedom(input.shape, dim, correction)
+    scale = 2 / n if not isinstance(n, (int, float)) or n != 0 else float("inf")
+    g = spread(g, dim, keepdim, input.shape)
+    centred = input - mean(input, dim, True) if dim else input * 0
+    return g * (scale * centred)
+
+
+@op("var_mean(Tensor input, Any dim=None, Any correction=None, bool keepdim=False, *, bool? unbiased=None) -> (Tensor, Tensor)",
+    tags=["reduction"], compute="float32")
+def var_mean(input: Meta, dim: list[int], correction: Any, keepdim: bool) -> tuple[Meta, Meta]:
+    """(variance, mean) over `dim`."""
+    return _reduced(input, dim, keepdim, to_real(input.dtype)), _reduced(input, dim, keepdim)
+
+
+var_mean.normal(_var_normal)
+
+
+@var_mean.kernel
+def _(out, x, dim, correction, keepdim):
+    mean, variance = _deviation(x, dim, correction)
+    out[0][...] = variance.reshape(out[0].shape)
+    out[1][...] = mean.reshape(out[1].shape)
+
+
+@var_mean.vjp
+def _(g, input, dim, correction, keepdim):
+    total = None
+    if g[0] is not None:
+        total = var.vjp_fn(g[0], input, dim, correction, keepdim)
+    if g[1] is not None:
+        part = spread(g[1], dim, keepdim, input.shape) / count(input.shape, dim)
+        total = part if total is None else total + part
+    return total
+
+
+def _root(v: Any) -> Any:
+    """sqrt with gradient 0 (not NaN) at 0."""
+    where, zero = ops.where, ops.eq(v, 0)
+    return where(zero, v, where(zero, 1.0, v).sqrt())
+
+
+@composite("std(Tensor input, Any dim=None, Any correction=None, bool keepdim=False, *, bool? unbiased=None) -> Tensor")
+def std(input, dim, correction, keepdim, unbiased):
+    """The square root of `var`."""
+    return _root(var(input, dim, correction, keepdim, unbiased=unbiased))
+
+
+@composite("std_mean(Tensor input, Any dim=None, Any correction=None, bool keepdim=False, *, bool? unbiased=None) -> (Tensor, Tensor)")
+def std_mean(input, dim, correction, keepdim, unbiased):
+    """(standard deviation, mean)."""
+    variance, mean = var_mean(input, dim, correction, keepdim, unbiased=unbiased)
+    return _root(variance), mean
+
+
+# --------------------------------------------------------------------------------- extremes with their positions
+def _indexed(name: str, pick: Any) -> Op:
+    @op(f"{name}_dim(Tensor input, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)", tags=["reduction", "function_only"])
+    def rule(input: Meta, dim: int, keepdim: bool) -> tuple[Meta, Meta]:
+        if input.ndim and type(input.sizes[dim]) is int and input.sizes[dim] == 0:
+            raise IndexError(f"{name}(): Expected reduction dim {dim} to have non-zero size.")
+        out = _reduced(input, [dim] if input.ndim else [], keepdim)
+        return out, out.like(dtype=dtypes.int64)
+
+    @rule.kernel
+    def _(out, x, dim, keepdim):
+        wide = x.astype(np.float32) if x.dtype.kind not in "biuf" else x
+        if x.ndim == 0:
+            out[0][...], out[1][...] = x, 0
+            return
+        at = pick(wide, axis=dim, keepdims=True)
+        out[0][...] = np.take_along_axis(x, at, dim).reshape(out[0].shape)
+        out[1][...] = at.reshape(out[1].shape)
+
+    @rule.vjp
+    def _(g, input_meta, dim, keepdim, out):
+        return put_along(g[0], out[1], dim, keepdim, input_meta)
+
+    rule.normal(lambda input, dim, keepdim: (input, wrap_dim(dim, input.ndim), keepdim))
+    rule.batch_fn = batch_dims(rule, outputs=2)
+    return rule
+
+
+def put_along(g: Any, index: Any, dim: int, keepdim: bool, meta: Meta) -> Any:
+    """The gradient of picking one element along `dim` by index: zeros with g at the picked places."""
+    if g is None:
+        return None
+    if meta.ndim == 0:
+        return g
+    if not keepdim:
+        g, index = g.unsqueeze(dim), index.unsqueeze(dim)
+    zeros = ops.full(list(meta.sizes), 0, dtype=g.dtype, device=meta.device)
+    return ops.scatter(zeros, dim, index, g)
+
+
+max_dim = _indexed("max", np.argmax)
+min_dim = _indexed("min", np.argmin)
+for _made in (sum, mean, prod, var):
+    _made.batch_fn = batch_dims(_made)
+var_mean.batch_fn = batch_dims(var_mean, outputs=2)
+
+
+def _max_or_min(name: str) -> None:
+    full, along, pair = (amax, max_dim, "maximum") if name == "max" else (amin, min_dim, "minimum")
+
+    @composite(f"{name}(Tensor input, Any dim=None, bool keepdim=False, *, Tensor? other=None) -> Any")
+    def definition(input, dim, keepdim, other):
+        """Without dim: the extreme of all. With dim: (values, indices). With a tensor: elementwise."""
+        if other is not None or is_tensor(dim):
+            return getattr(ops, pair)(input, dim if other is None else other)
+        if dim is None:
+            if input.numel() == 0:
+                raise RuntimeError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim "
+                                   "with the 'dim' argument.")
+            return full(input, [], False)
+        values, indices = along(input, dim, keepdim)
+        return _return_type(name)((values, indices))
+
+
+def _return_type(name: str) -> Any:
+    return getattr(ops, f"{name}_dim").schema.result_type
+
+
+_max_or_min("max")
+_max_or_min("min")
+
+
+@composite("aminmax(Tensor input, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)")
+def aminmax(input, dim, keepdim):
+    """(amin, amax)."""
+    dims = [] if dim is None else [dim]
+    if input.ndim == 0:
+        dims = []
+    return aminmax.schema.result_type((amin(input, dims, keepdim), amax(input, dims, keepdim)))
+
+
+@composite("nansum(Tensor input, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor")
+def nansum(input, dim, keepdim, dtype):
+    """`sum` with NaN as 0."""
+    return sum(ops.where(ops.isnan(input), 0, input), dim, keepdim, dtype=dtype)
+
+
+@composite("nanmean(Tensor input, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor")
+def nanmean(input, dim, keepdim, dtype):
+    """The mean of the elements that are not NaN."""
+    number = ops.logical_not(ops.isnan(input))
+    return nansum(input, dim, keepdim, dtype=dtype) / sum(number, dim, keepdim)
+
+
+@composite("count_nonzero(Tensor input, int[1]? dim=None) -> Tensor")
+def count_nonzero(input, dim):
+    """How many elements are not 0."""
+    return sum(ops.ne(input, 0), dim)
+
+
+# -------------------------------------------------------------------------------------------- logsumexp and norms
+@op("logsumexp(Tensor input, int[1] dim, bool keepdim=False) -> Tensor", tags=["reduction", "fused"], promote="float", compute="float32")
+def logsumexp(input: Meta, dim: list[int], keepdim: bool) -> Meta:
+    """log(sum(exp(input))) over `dim`, without overflow."""
+    return _reduced(input, dim, keepdim)
+
+
+logsumexp.normal(_wrapped)
+
+
+@logsumexp.kernel
+def _(out, x, dim, keepdim):
+    top = np.max(x, axis=_axes(dim), keepdims=True, initial=-np.inf)
+    top = np.where(np.isinf(top), np.zeros((), x.dtype), top)
+    total = np.log(np.sum(np.exp(x - top), axis=_axes(dim), keepdims=True, dtype=x.dtype)) + top
+    out[...] = total.reshape(out.shape)
+
+
+@logsumexp.decompose
+def _(input, dim, keepdim):
+    top = amax(input, dim, True) if dim else input
+    top = ops.where(ops.isinf(top), 0.0, top)
+    e = (input - top).exp()
+    total = (sum(e, dim, True) if dim else e).log() + top
+    return total if keepdim else total.squeeze(dim)
+
+
+@logsumexp.vjp
+def _(g, input, dim, keepdim, out):
+    return keep(g, dim, keepdim) * (input - keep(out, dim, keepdim)).exp()
+
+
+logsumexp.batch_fn = batch_dims(logsumexp)
+
+
+def vector_norm(x: Any, p: Any, dim: Any, keepdim: bool) -> Any:
+    """The p-norm of the elements along `dim`; gradients are 0 where the norm is."""
+    dims = wrap_dims(dim, x.ndim)
+    if p == 0:
+        return sum(ops.ne(x, 0).to(to_real(x.dtype)), dims or None, keepdim)
+    size = x.abs()
+    if p == float("inf"):
+        return amax(size, dims, keepdim) if dims else size
+    if p == -float("inf"):
+        return amin(size, dims, keepdim) if dims else size
+    if not dims:
+        return size
+    if p == 1:
+        return sum(size, dims, keepdim)
+    if p == 2:
+        return _root(sum(size * size, dims, keepdim))
+    total = sum(size ** p, dims, keepdim)
+    where, zero = ops.where, ops.eq(total, 0)
+    return where(zero, 0.0 if p > 0 else total ** (1 / p), where(zero, 1.0, total) ** (1 / p))
+
+
+@composite("linalg_vector_norm(Tensor input, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+           tags=["function_only"])
+def linalg_vector_norm(input, ord, dim, keepdim, dtype):
+    """The vector norm of order `ord` along `dim`."""
+    x = input if dtype is None else input.to(dtype)
+    if category(x.dtype) < 2:
+        raise RuntimeError("linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
+                           f"{TYPE_NAMES[x.dtype.name]}")
+    return vector_norm(x, ord, dim, keepdim)
+
+
+@composite("norm(Tensor input, Any p='fro', Any dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor")
+def norm(input, p, dim, keepdim, dtype):
+    """The p-norm; 'fro' is the square root of the sum of squares; 'nuc' the sum of singular values."""
+    x = input if dtype is None else input.to(dtype)
+    if category(x.dtype) < 2:
+        raise RuntimeError(f"norm(): input dtype should be either floating point or complex. Got {TYPE_NAMES[x.dtype.name]} instead.")
+    if p == "nuc":
+        return ops.linalg_matrix_norm(x, "nuc", [-2, -1] if dim is None else dim, keepdim)
+    if p is None or p == "fro":
+        p = 2
+    dims = None if dim is None else [dim] if isinstance(dim, int) else list(dim)
+    return vector_norm(x, p, dims, keepdim)
+
+
+@composite("dist(Tensor input, Tensor other, Scalar p=2) -> Tensor")
+def dist(input, other, p):
+    """The p-norm of input - other."""
+    return vector_norm(input - other, p, None, False)
+
+
+__all__ = ["amax", "amin", "count", "keep", "mean", "spread", "sum", "var", "vector_norm"]

@@ -1,0 +1,131 @@
+"""Scans along one dimension: cumulative sums, products, extremes."""
+
+from typing import Any
+
+import numpy as np
+
+from aten import dtype as dtypes
+from aten.meta import Meta
+from aten.op import Op, inplace_of, op, ops
+from aten.ops.batching import batch_dims
+from aten.promotion import category
+from aten.shapes import wrap_dim
+
+
+def reverse_cumsum(x: Any, dim: int) -> Any:
+    """Sums from each element to the end of the dimension."""
+    if x.ndim == 0:
+        return x
+    flip = ops.flip
+    return flip(cumsum(flip(x, [dim]), dim), [dim])
+
+
+def _dtype(input: Any, dim: Any, dtype: Any) -> Any:
+    return dtype or (input.dtype if category(input.dtype) >= 2 else dtypes.int64)
+
+
+def _wrapped(input, dim, dtype=None):
+    return input, wrap_dim(dim, input.ndim)
+
+
+@op("cumsum(Tensor input, int dim, *, ScalarType? dtype=None) -> Tensor", tags=["scan"], promote=_dtype, compute="float32")
+def cumsum(input: Meta, dim: int) -> Meta:
+    """Sums of the elements up to each one. Integers and bool are summed in int64."""
+    return input.like(sizes=input.sizes)
+
+
+cumsum.kernel(lambda out, x, dim: np.cumsum(x, axis=dim, out=out) if x.ndim else np.copyto(out, x))
+cumsum.vjp(lambda g, dim: reverse_cumsum(g, dim))
+cumsum.jvp(lambda tangents, input, dim, out: cumsum(tangents[0], dim))
+
+
+@op("cumprod(Tensor input, int dim, *, ScalarType? dtype=None) -> Tensor", tags=["scan"], promote=_dtype, compute="float32")
+def cumprod(input: Meta, dim: int) -> Meta:
+    """Products of the elements up to each one. Integers and bool are multiplied in int64."""
+    return input.like(sizes=input.sizes)
+
+
+cumprod.kernel(lambda out, x, dim: np.cumprod(x, axis=dim, out=out) if x.ndim else np.copyto(out, x))
+
+
+@cumprod.vjp
+def _(g, input, dim, out):
+    """Sum of g * out over later places, over x; at the first zero with that zero left out; 0 after it."""
+    if input.ndim == 0:
+        return g
+    where, zero = ops.where, ops.eq(input, 0)
+    zeros = cumsum(zero, dim)
+    rest = where(zero, 1.0, input)
+    before = reverse_cumsum(g * out, dim) / rest
+    without = cumprod(where(zero & ops.eq(zeros, 1), 1.0, input), dim)
+    at_first = reverse_cumsum(where(ops.eq(zeros, 1), g * without, 0.0), dim)
+    return where(ops.eq(zeros, 0), before, where(zero & ops.eq(zeros, 1), at_first, 0.0))
+
+
+def _extreme(name: str, better: Any) -> Op:
+    @op(f"{name}(Tensor input, int dim) -> (Tensor values, Tensor indices)", tags=["scan"])
+    def rule(input: Meta, dim: int) -> tuple[Meta, Meta]:
+        return input.like(sizes=input.sizes), input.like(sizes=input.sizes, dtype=dtypes.int64)
+
+    rule.__doc__ = "The extreme of the elements up to each one, and where it stands (the last of equal ones)."
+
+    @rule.kernel
+    def _(out, x, dim):
+        values, indices = out
+        if x.ndim == 0:
+            values[...], indices[...] = x, 0
+            return
+        x, values, indices = (np.moveaxis(a, dim, 0) for a in (x, values, indices))
+        for i in range(x.shape[0]):
+            if i == 0:
+                values[0], indices[0] = x[0], 0
+                continue
+            take = better(x[i], values[i - 1]) | (x[i] != x[i])
+            values[i] = np.where(take, x[i], values[i - 1])
+            indices[i] = np.where(take, i, indices[i - 1])
+
+    @rule.vjp
+    def _(g, input_meta, dim, out):
+        if g[0] is None or input_meta.ndim == 0:
+            return g[0]
+        zeros = ops.full(list(input_meta.sizes), 0, dtype=g[0].dtype, device=input_meta.device)
+        return ops.scatter_add(zeros, dim, out[1], g[0])
+
+    rule.normal(_wrapped)
+    rule.batch_fn = batch_dims(rule, outputs=2)
+    return rule
+
+
+cummax = _extreme("cummax", np.greater_equal)
+cummin = _extreme("cummin", np.less_equal)
+
+
+@op("logcumsumexp(Tensor input, int dim) -> Tensor", tags=["scan"], promote="float", compute="float32")
+def logcumsumexp(input: Meta, dim: int) -> Meta:
+    """log of the sums of exp(input) up to each element, without overflow."""
+    return input.like(sizes=input.sizes)
+
+
+logcumsumexp.kernel(lambda out, x, dim: np.copyto(out, np.logaddexp.accumulate(x, axis=dim) if x.ndim and x.size else x))
+
+
+@logcumsumexp.vjp
+def _(g, input, dim, out):
+    """exp(x) * sum over later places of g * exp(-out), positive and negative g apart, in logs."""
+    if input.ndim == 0:
+        return g
+    flip, where = ops.flip, ops.where
+
+    def later(weight):
+        logs = where(weight > 0, weight, 1.0).log()
+        logs = where(weight > 0, logs, -float("inf")) - out
+        return (flip(logcumsumexp(flip(logs, [dim]), dim), [dim]) + input).exp()
+    return later(g) - later(-g)
+
+
+for _made in (cumsum, cumprod, logcumsumexp):
+    _made.normal(_wrapped)
+    _made.batch_fn = batch_dims(_made)
+for _made in (cumsum, cumprod):
+    _made.inplace = inplace_of(_made)
+__all__ = ["cumprod", "cumsum", "reverse_cumsum"]

@@ -1,0 +1,549 @@
+"""Views: ops without a kernel, whose rule gives sizes, strides and offset in the memory of the first argument.
+
+`put(base, new, ...)` is base with the viewed elements replaced: what writing through the view means.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from aten.meta import Meta, known_equal
+from aten.op import Op, composite, op, ops
+from aten.ops.batching import invoke, materialize, to_front
+from aten.shapes import (
+    clamp_index,
+    infer_size,
+    is_one,
+    is_symbolic,
+    show,
+    slice_bounds,
+    view_strides,
+    wrap_dim,
+    wrap_dims,
+)
+
+
+def zeros_of(meta: Meta, g: Any) -> Any:
+    """Zeros with the sizes of `meta` and the dtype of the gradient g."""
+    return ops.full(list(meta.sizes), 0, dtype=g.dtype, device=meta.device)
+
+
+def _linear(made: Op) -> Op:
+    """A view is linear: its jvp is itself."""
+    made.jvp_fn = lambda tangents, *args: invoke(made, (tangents[0], *args[1:-1]))
+    return made
+
+
+# ------------------------------------------------------------------------------------------------------ core views
+@op("view(Tensor input, int[*] size) -> Tensor", kind="view")
+def view(input: Meta, size: list[Any]) -> Meta:
+    """The same memory with other sizes; one of them may be -1. Raises RuntimeError if only a copy could show it."""
+    strides = view_strides(input.sizes, input.strides, size)
+    if strides is None:
+        raise RuntimeError("view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
+                           "contiguous subspaces). Use .reshape(...) instead.")
+    return input.view(size, strides, input.offset)
+
+
+view.normal(lambda input, size: (input, infer_size(size, input.numel())))
+view.vjp(lambda g, input_meta: reshape(g, list(input_meta.sizes)))
+view.put(lambda base, new, size: reshape(new, list(base.shape)))
+view.batch(lambda n, dims, x, size: (reshape(to_front(x, dims[0]), [n, *size]), 0))
+
+
+@op("permute(Tensor input, int[*] dims) -> Tensor", kind="view")
+def permute(input: Meta, dims: list[int]) -> Meta:
+    """The dimensions in another order."""
+    return input.view([input.sizes[d] for d in dims], [input.strides[d] for d in dims], input.offset)
+
+
+@permute.normal
+def _(input, dims):
+    if len(dims) != input.ndim:
+        raise RuntimeError(f"permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired "
+                           f"ordering of dimensions i.e. input.dim() = {input.ndim} is not equal to len(dims) = {len(dims)}")
+    wrapped = [wrap_dim(d, input.ndim) for d in dims]
+    if len(set(wrapped)) != len(wrapped):
+        raise RuntimeError("permute(): duplicate dims are not allowed.")
+    return input, wrapped
+
+
+def inverse_permutation(dims: Sequence[int]) -> list[int]:
+    """The permutation that undoes `dims`."""
+    inverse = [0] * len(dims)
+    for to, came_from in enumerate(dims):
+        inverse[came_from] = to
+    return inverse
+
+
+permute.vjp(lambda g, dims: permute(g, inverse_permutation(dims)))
+permute.put(lambda base, new, dims: permute(new, inverse_permutation(dims)))
+permute.batch(lambda n, dims, x, order: (permute(to_front(x, dims[0]), [0, *[d + 1 for d in order]]), 0))
+
+
+@op("expand(Tensor input, int[*] size, *, bool implicit=False) -> Tensor", kind="view")
+def expand(input: Meta, size: list[Any]) -> Meta:
+    """Dimensions of size 1 shown with another size (stride 0); new ones in front. -1 keeps a size."""
+    extra = len(size) - input.ndim
+    strides = []
+    for i, target in enumerate(size):
+        at = i - extra
+        same = at >= 0 and known_equal(input.sizes[at], target)
+        if at < 0:
+            strides.append(0)
+        elif same or (is_symbolic(input.sizes[at]) and bool(input.sizes[at] == target)):
+            strides.append(input.strides[at])
+        elif is_one(input.sizes[at]) or (is_symbolic(input.sizes[at]) and bool(input.sizes[at] == 1)):
+            strides.append(0)
+        elif is_symbolic(target) and bool(input.sizes[at] == target):
+            strides.append(input.strides[at])
+        else:
+            raise RuntimeError(f"The expanded size of the tensor ({target}) must match the existing size ({input.sizes[at]}) at "
+                               f"non-singleton dimension {i}.  Target sizes: {show(size)}.  Tensor sizes: {show(input.sizes)}")
+    return input.view(size, strides, input.offset)
+
+
+@expand.normal
+def _(input, size, implicit):
+    if len(size) < input.ndim:
+        raise RuntimeError(f"expand({input.dtype.name}{{{show(input.shape)}}}, size={show(size)}): the number of sizes provided "
+                           f"({len(size)}) must be greater or equal to the number of dimensions in the tensor ({input.ndim})")
+    extra, resolved = len(size) - input.ndim, []
+    for i, s in enumerate(size):
+        if type(s) is int and s == -1:
+            if i < extra:
+                raise RuntimeError(f"The expanded size of the tensor (-1) isn't allowed in a leading, non-existing dimension {i}")
+            s = input.shape[i - extra]
+        resolved.append(s)
+    return input, resolved
+
+
+def sum_to_size(g: Any, sizes: Sequence[Any]) -> Any:
+    """Sum over the dimensions that broadcasting made."""
+    extra = g.ndim - len(sizes)
+    dims = list(range(extra)) + [
+        extra + d for d, s in enumerate(sizes) if is_one(s) and not is_one(g.shape[extra + d])
+        or (is_symbolic(s) and not known_equal(s, g.shape[extra + d]) and bool(s == 1))]
+    if not dims:
+        return g
+    total = ops.sum(g, dims, True)
+    return total.squeeze(list(range(extra))) if extra else total
+
+
+expand.vjp(lambda g, input_meta: sum_to_size(g, input_meta.sizes))
+
+
+@expand.batch
+def _(n, dims, x, size):
+    x = to_front(x, dims[0])
+    for _ in range(len(size) + 1 - x.ndim):
+        x = x.unsqueeze(1)
+    return expand(x, [n, *size]), 0
+
+
+@op("squeeze(Tensor input, int[1]? dim=None) -> Tensor", kind="view")
+def squeeze(input: Meta, dim: list[int]) -> Meta:
+    """Without the dimensions of size 1 (among `dim`, if given)."""
+    kept = [d for d in range(input.ndim) if d not in dim]
+    return input.view([input.sizes[d] for d in kept], [input.strides[d] for d in kept], input.offset)
+
+
+@squeeze.normal
+def _(input, dim):
+    dims = range(input.ndim) if dim is None else wrap_dims(dim, input.ndim) if dim else []
+    return input, [d for d in dims if is_one(input.shape[d]) or (is_symbolic(input.shape[d]) and bool(input.shape[d] == 1))]
+
+
+squeeze.vjp(lambda g, dim: _unsqueeze_all(g, dim))
+squeeze.put(lambda base, new, dim: _unsqueeze_all(new, dim))
+squeeze.batch(lambda n, dims, x, dim: (squeeze(to_front(x, dims[0]), [d + 1 for d in dim]), 0))
+
+
+def _unsqueeze_all(x: Any, dim: list[int]) -> Any:
+    for d in sorted(dim):
+        x = unsqueeze(x, d)
+    return x
+
+
+@op("unsqueeze(Tensor input, int dim) -> Tensor", kind="view")
+def unsqueeze(input: Meta, dim: int) -> Meta:
+    """A new dimension of size 1 at `dim`."""
+    stride = input.sizes[dim] * input.strides[dim] if dim < input.ndim else 1
+    return input.view([*input.sizes[:dim], 1, *input.sizes[dim:]], [*input.strides[:dim], stride, *input.strides[dim:]], input.offset)
+
+
+unsqueeze.normal(lambda input, dim: (input, wrap_dim(dim, input.ndim + 1)))
+unsqueeze.vjp(lambda g, dim: squeeze(g, [dim]))
+unsqueeze.put(lambda base, new, dim: squeeze(new, [dim]))
+unsqueeze.batch(lambda n, dims, x, dim: (unsqueeze(to_front(x, dims[0]), dim + 1), 0))
+
+
+@op("slice(Tensor input, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor", kind="view", tags=["function_only"])
+def slice(input: Meta, dim: int, start: Any, end: Any, step: int) -> Meta:
+    """input[start:end:step] along `dim`, bounds as in Python, step > 0."""
+    start, _, length = slice_bounds(input.sizes[dim], start, end, step)
+    sizes, strides = list(input.sizes), list(input.strides)
+    sizes[dim], strides[dim] = length, strides[dim] * step
+    return input.view(sizes, strides, input.offset + start * input.strides[dim])
+
+
+@slice.normal
+def _(input, dim, start, end, step):
+    if input.ndim == 0:
+        raise IndexError("slice() cannot be applied to a 0-dim tensor.")
+    dim = wrap_dim(dim, input.ndim)
+    if type(step) is int and step <= 0:
+        raise ValueError("slice step must be positive")
+    size = input.shape[dim]
+    start = 0 if start is None else clamp_index(start, size)
+    end = size if end is None else clamp_index(end, size)
+    return input, dim, start, end, step
+
+
+@slice.vjp
+def _(g, dim, start, end, step, input_meta):
+    size = input_meta.sizes[dim]
+    if step == 1:
+        after = size - (start + g.shape[dim])
+        pad = [0, 0] * (g.ndim - 1 - dim) + [start, after]
+        return ops.constant_pad_nd(g, pad, 0)
+    return slice_scatter(zeros_of(input_meta, g), g, dim, start, end, step)
+
+
+slice.put(lambda base, new, dim, start, end, step: slice_scatter(base, new, dim, start, end, step))
+slice.batch(lambda n, dims, x, dim, start, end, step: (slice(to_front(x, dims[0]), dim + 1, start, end, step), 0))
+
+
+@op("select(Tensor input, int dim, int index) -> Tensor", kind="view")
+def select(input: Meta, dim: int, index: Any) -> Meta:
+    """input[index] along `dim`."""
+    kept = [d for d in range(input.ndim) if d != dim]
+    return input.view([input.sizes[d] for d in kept], [input.strides[d] for d in kept], input.offset + index * input.strides[dim])
+
+
+@select.normal
+def _(input, dim, index):
+    if input.ndim == 0:
+        raise IndexError("select() cannot be applied to a 0-dim tensor.")
+    dim = wrap_dim(dim, input.ndim)
+    size = input.shape[dim]
+    if not bool(index < size) or not bool(index >= -size):
+        raise IndexError(f"index {index} is out of bounds for dimension {dim} with size {size}")
+    return input, dim, index + size if bool(index < 0) else index
+
+
+@select.vjp
+def _(g, dim, index, input_meta):
+    pad = [0, 0] * (input_meta.ndim - 1 - dim) + [index, input_meta.sizes[dim] - index - 1]
+    return ops.constant_pad_nd(unsqueeze(g, dim), pad, 0)
+
+
+select.put(lambda base, new, dim, index: select_scatter(base, new, dim, index))
+select.batch(lambda n, dims, x, dim, index: (select(to_front(x, dims[0]), dim + 1, index), 0))
+
+
+@op("diagonal(Tensor input, int offset=0, int dim1=0, int dim2=1) -> Tensor", kind="view")
+def diagonal(input: Meta, offset: int, dim1: int, dim2: int) -> Meta:
+    """The elements (i, i + offset) of two dimensions, as a new last dimension."""
+    rows, columns = input.sizes[dim1], input.sizes[dim2]
+    length = _least(rows, columns - offset) if offset >= 0 else _least(rows + offset, columns)
+    start = input.offset
+    if type(length) is not int or length > 0:
+        start = start + (offset * input.strides[dim2] if offset >= 0 else -offset * input.strides[dim1])
+    kept = [d for d in range(input.ndim) if d not in (dim1, dim2)]
+    return input.view([*(input.sizes[d] for d in kept), length],
+                      [*(input.strides[d] for d in kept), input.strides[dim1] + input.strides[dim2]], start)
+
+
+def _least(a: Any, b: Any) -> Any:
+    if type(a) is int and type(b) is int:
+        return max(min(a, b), 0)
+    smaller = a if known_equal(a, b) or bool(a <= b) else b
+    return smaller if bool(smaller >= 0) else 0
+
+
+@diagonal.normal
+def _(input, offset, dim1, dim2):
+    first, second = wrap_dim(dim1, input.ndim), wrap_dim(dim2, input.ndim)
+    if first == second:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    return input, offset, first, second
+
+
+diagonal.vjp(lambda g, offset, dim1, dim2, input_meta: diagonal_scatter(zeros_of(input_meta, g), g, offset, dim1, dim2))
+diagonal.put(lambda base, new, offset, dim1, dim2: diagonal_scatter(base, new, offset, dim1, dim2))
+diagonal.batch(lambda n, dims, x, offset, dim1, dim2: (diagonal(to_front(x, dims[0]), offset, dim1 + 1, dim2 + 1), 0))
+
+
+@op("unfold(Tensor input, int dimension, int size, int step) -> Tensor", kind="view")
+def unfold(input: Meta, dimension: int, size: int, step: int) -> Meta:
+    """Windows of `size` elements, `step` apart, along a dimension, as a new last one."""
+    n, stride = (input.sizes[dimension], input.strides[dimension]) if input.ndim else (1, 1)
+    sizes, strides = list(input.sizes), list(input.strides)
+    if input.ndim:
+        sizes[dimension], strides[dimension] = (n - size) // step + 1, stride * step
+    return input.view([*sizes, size], [*strides, stride], input.offset)
+
+
+@unfold.normal
+def _(input, dimension, size, step):
+    dim = wrap_dim(dimension, input.ndim)
+    n = input.shape[dim] if input.ndim else 1
+    if size < 0:
+        raise RuntimeError(f"size is {size} but must be >= 0")
+    if not bool(size <= n):
+        raise RuntimeError(f"maximum size for tensor at dimension {dim} is {n} but size is {size}")
+    if step <= 0:
+        raise RuntimeError(f"step is {step} but must be > 0")
+    return input, dim, size, step
+
+
+unfold.vjp(lambda g, input_meta, dimension, size, step: ops.unfold_backward(g, list(input_meta.sizes), dimension, size, step))
+unfold.batch(lambda n, dims, x, dimension, size, step: (unfold(to_front(x, dims[0]), dimension + 1, size, step), 0))
+
+
+@op("unfold_backward(Tensor grad, int[] input_sizes, int dim, int size, int step) -> Tensor", tags=["library", "function_only"],
+    compute="float32")
+def unfold_backward(grad: Meta, input_sizes: list[Any], dim: int, size: int, step: int) -> Meta:
+    """Windows added back to where `unfold` took them."""
+    return grad.like(sizes=input_sizes)
+
+
+@unfold_backward.kernel
+def _(out, g, input_sizes, dim, size, step):
+    out[...] = 0
+    if not input_sizes:
+        out[...] = g.reshape(())
+        return
+    g = np.moveaxis(g, dim, 0)
+    target = np.moveaxis(out, dim, -1)
+    for i in range(g.shape[0]):
+        target[..., i * step:i * step + size] += g[i]
+
+
+unfold_backward.vjp(lambda g, dim, size, step: unfold(g, dim, size, step))
+
+
+@op("as_strided(Tensor input, int[] size, int[] stride, int? storage_offset=None) -> Tensor", kind="view")
+def as_strided(input: Meta, size: list[Any], stride: list[Any], storage_offset: Any) -> Meta:
+    """Any sizes, strides and offset in the same storage."""
+    return input.view(size, stride, storage_offset)
+
+
+@as_strided.normal
+def _(input, size, stride, storage_offset):
+    if len(size) != len(stride):
+        raise RuntimeError("mismatch in length of strides and shape")
+    if any(type(s) is int and s < 0 for s in stride):
+        raise RuntimeError(f"as_strided: Negative strides are not supported at the moment, got strides: {show(stride)}")
+    if storage_offset is None:
+        storage_offset = Meta.of(input).offset
+    return input, size, stride, storage_offset
+
+
+@as_strided.vjp
+def _(g, input_meta, size, stride, storage_offset):
+    return ops.as_strided_backward(g, list(input_meta.sizes), list(input_meta.strides), input_meta.offset, size, stride,
+                                           storage_offset)
+
+
+as_strided.put(lambda base, new, size, stride, storage_offset: as_strided_scatter(base, new, size, stride, storage_offset))
+
+
+def _window(sizes: Sequence[int], strides: Sequence[int]) -> int:
+    return 0 if 0 in sizes else 1 + int(sum((n - 1) * s for n, s in zip(sizes, strides)))
+
+
+def _strided(memory: np.ndarray, sizes: Sequence[int], strides: Sequence[int], offset: int) -> np.ndarray:
+    return np.lib.stride_tricks.as_strided(memory[offset:], tuple(sizes), tuple(s * memory.itemsize for s in strides))
+
+
+@op("as_strided_backward(Tensor grad, int[] input_sizes, int[] input_strides, int input_offset, int[] size, int[] stride, "
+    "int storage_offset) -> Tensor", tags=["library", "function_only"], compute="float32")
+def as_strided_backward(grad: Meta, input_sizes: list[Any], input_strides: list[Any], input_offset: Any, size: list[Any],
+                        stride: list[Any], storage_offset: Any) -> Meta:
+    """Each element's gradient added to where it lies in the input; elements that share memory share their gradient evenly."""
+    return grad.like(sizes=input_sizes)
+
+
+@as_strided_backward.kernel
+def _(out, g, input_sizes, input_strides, input_offset, size, stride, storage_offset):
+    base = min(input_offset, storage_offset)
+    n = max(input_offset + _window(input_sizes, input_strides), storage_offset + _window(size, stride)) - base
+    places = np.arange(n)
+    memory, shared = np.zeros(n, g.dtype), np.zeros(n, np.int64)
+    np.add.at(memory, _strided(places, size, stride, storage_offset - base), g)
+    inputs = _strided(places, input_sizes, input_strides, input_offset - base)
+    np.add.at(shared, inputs, 1)
+    out[...] = memory[inputs] / np.maximum(shared[inputs], 1).astype(g.dtype)
+
+
+@op("alias(Tensor input) -> Tensor", kind="view", tags=["function_only"])
+def alias(input: Meta) -> Meta:
+    """The same tensor as another object."""
+    return input.view(input.sizes, input.strides, input.offset)
+
+
+alias.vjp(lambda g: g)
+alias.put(lambda base, new: new)
+alias.batch(lambda n, dims, x: (alias(x), dims[0]))
+
+
+@op("detach(Tensor input) -> Tensor", kind="view")
+def detach(input: Meta) -> Meta:
+    """The same memory, cut from the graph of gradients."""
+    return input.view(input.sizes, input.strides, input.offset)
+
+
+detach.put(lambda base, new: new)
+detach.batch(lambda n, dims, x: (detach(x), dims[0]))
+for _made in (view, permute, expand, squeeze, unsqueeze, slice, select, diagonal, unfold, as_strided, alias):
+    _linear(_made)
+
+
+# -------------------------------------------------------------------------------------------- replaced views
+def _scatter_rule(taken: Op) -> Any:
+    def check(input: Meta, src: Meta, *rest: Any) -> Meta:
+        shown = taken.function(input, *rest)
+        if len(shown.sizes) != len(src.sizes) or not all(known_equal(a, b) or bool(a == b) for a, b in zip(shown.sizes, src.sizes)):
+            raise RuntimeError(f"expected src to have a size equal to the slice of self. src size = {show(src.sizes)}, slice size = "
+                               f"{show(shown.sizes)}")
+        return input.like()
+    return check
+
+
+@op("slice_scatter(Tensor input, Tensor src, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor", promote="first")
+def slice_scatter(input: Meta, src: Meta, dim: int, start: Any, end: Any, step: int) -> Meta:
+    """input with input[start:end:step] along `dim` replaced by src."""
+    return _scatter_rule(slice)(input, src, dim, start, end, step)
+
+
+slice_scatter.normal(lambda input, src, dim, *rest: (input, src, *slice.normal_fn(input, dim, *rest)[1:]))
+
+
+def _along(dim: int, index: Any) -> tuple[Any, ...]:
+    return (np.s_[:],) * dim + (index,)
+
+
+@slice_scatter.kernel
+def _(out, x, src, dim, start, end, step):
+    out[...] = x
+    out[_along(dim, np.s_[start:max(end, start):step])] = src
+
+
+slice_scatter.vjp((lambda g, src_meta, dim, start, end, step: slice_scatter(g, zeros_of(src_meta, g), dim, start, end, step),
+                   lambda g, dim, start, end, step: slice(g, dim, start, end, step)))
+
+
+@op("select_scatter(Tensor input, Tensor src, int dim, int index) -> Tensor", promote="first")
+def select_scatter(input: Meta, src: Meta, dim: int, index: Any) -> Meta:
+    """input with input[index] along `dim` replaced by src."""
+    return _scatter_rule(select)(input, src, dim, index)
+
+
+select_scatter.normal(lambda input, src, dim, index: (input, src, *select.normal_fn(input, dim, index)[1:]))
+
+
+@select_scatter.kernel
+def _(out, x, src, dim, index):
+    out[...] = x
+    out[_along(dim, index)] = src
+
+
+select_scatter.vjp((lambda g, src_meta, dim, index: select_scatter(g, zeros_of(src_meta, g), dim, index),
+                    lambda g, dim, index: select(g, dim, index)))
+
+
+@op("diagonal_scatter(Tensor input, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor", promote="first")
+def diagonal_scatter(input: Meta, src: Meta, offset: int, dim1: int, dim2: int) -> Meta:
+    """input with a diagonal replaced by src."""
+    return _scatter_rule(diagonal)(input, src, offset, dim1, dim2)
+
+
+diagonal_scatter.normal(lambda input, src, *rest: (input, src, *diagonal.normal_fn(input, *rest)[1:]))
+
+
+@diagonal_scatter.kernel
+def _(out, x, src, offset, dim1, dim2):
+    out[...] = x
+    np.einsum("...ii->...i", _square(out, offset, dim1, dim2))[...] = src
+
+
+def _square(a: np.ndarray, offset: int, dim1: int, dim2: int) -> np.ndarray:
+    """The square part of the last two dimensions whose main diagonal is the wanted one."""
+    a = np.moveaxis(a, (dim1, dim2), (-2, -1))
+    a = a[..., :, offset:] if offset >= 0 else a[..., -offset:, :]
+    n = min(a.shape[-2:])
+    return a[..., :n, :n]
+
+
+diagonal_scatter.vjp((lambda g, src_meta, offset, dim1, dim2: diagonal_scatter(g, zeros_of(src_meta, g), offset, dim1, dim2),
+                      lambda g, offset, dim1, dim2: diagonal(g, offset, dim1, dim2)))
+
+
+@op("as_strided_scatter(Tensor input, Tensor src, int[] size, int[] stride, int? storage_offset=None) -> Tensor", promote="first")
+def as_strided_scatter(input: Meta, src: Meta, size: list[Any], stride: list[Any], storage_offset: Any) -> Meta:
+    """input with the elements at these places of its (row-major) memory replaced by src."""
+    return input.like(sizes=input.sizes)
+
+
+as_strided_scatter.normal(lambda input, src, size, stride, storage_offset: (
+    input, src, size, stride, (Meta.of(input).offset if storage_offset is None else storage_offset)))
+
+
+@as_strided_scatter.kernel
+def _(out, x, src, size, stride, storage_offset):
+    out[...] = x
+    _strided(out.reshape(-1), size, stride, storage_offset)[...] = src
+
+
+as_strided_scatter.vjp((
+    lambda g, src_meta, size, stride, storage_offset: as_strided_scatter(g, zeros_of(src_meta, g), size, stride, storage_offset),
+    lambda g, size, stride, storage_offset: as_strided(g.contiguous(), size, stride, storage_offset)))
+
+
+def _batch_scatter(made: Op) -> None:
+    """input and src get a leading batch; dims move up."""
+    @made.batch
+    def _(n, dims, x, src, *rest):
+        if made is diagonal_scatter:
+            rest = (rest[0], rest[1] + 1, rest[2] + 1)
+        else:
+            rest = (rest[0] + 1, *rest[1:])
+        return made(materialize(x, dims[0], n), materialize(src, dims[1], n), *rest), 0
+
+
+for _made in (slice_scatter, select_scatter, diagonal_scatter):
+    _batch_scatter(_made)
+
+
+# ------------------------------------------------------------------------------------------------- copies
+@op("clone(Tensor input, *, Any memory_format=None) -> Tensor", tags=["layout"])
+def clone(input: Meta) -> Meta:
+    """A row-major copy."""
+    return input.like(sizes=input.sizes)
+
+
+clone.kernel(lambda out, x: np.copyto(out, x))
+clone.vjp(lambda g: g)
+clone.jvp(lambda tangents, input, out: clone(tangents[0]))
+clone.batch(lambda n, dims, x: (clone(to_front(x, dims[0])), 0))
+
+
+@composite("contiguous(Tensor input, *, Any memory_format=None) -> Tensor")
+def contiguous(input, memory_format):
+    """The tensor itself if it is row-major, else a row-major copy."""
+    return input if Meta.of(input).is_contiguous() else clone(input)
+
+
+@composite("reshape(Tensor input, int[*] shape) -> Tensor")
+def reshape(input, shape):
+    """A view with these sizes if strides allow it, else a copy."""
+    meta = Meta.of(input)
+    size = infer_size(shape, meta.numel())
+    if len(size) == meta.ndim and all(map(known_equal, size, meta.sizes)):
+        return alias(input)
+    if view_strides(meta.sizes, meta.strides, size) is None:
+        return view(clone(input), size)
+    return view(input, size)

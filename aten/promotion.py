@@ -1,0 +1,120 @@
+"""Which dtype a result has: PyTorch's lattice of dtypes, `result_type`, `can_cast`."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import aten.dtype as dtypes
+from aten.dtype import DType
+
+TYPE_NAMES = {"float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16", "int64": "Long", "int32": "Int",
+              "int16": "Short", "int8": "Char", "uint8": "Byte", "bool": "Bool", "complex64": "ComplexFloat",
+              "complex128": "ComplexDouble", "uint16": "UInt16", "uint32": "UInt32", "uint64": "UInt64"}   # for messages
+BOOL, INTEGER, FLOATING, COMPLEX = range(4)
+
+_UNSIGNED_WIDE = frozenset((dtypes.uint16, dtypes.uint32, dtypes.uint64))
+_TO_COMPLEX = {dtypes.float64: dtypes.complex128}
+_TO_REAL = {dtypes.complex64: dtypes.float32, dtypes.complex128: dtypes.float64}
+
+
+def category(dtype: DType) -> int:
+    """BOOL, INTEGER, FLOATING or COMPLEX: promotion never leaves the highest category among the operands."""
+    if dtype.is_complex:
+        return COMPLEX
+    if dtype.is_floating_point:
+        return FLOATING
+    return BOOL if dtype is dtypes.bool else INTEGER
+
+
+def to_complex(dtype: DType) -> DType:
+    """The complex dtype whose parts hold `dtype`."""
+    return dtype if dtype.is_complex else _TO_COMPLEX.get(dtype, dtypes.complex64)
+
+
+def to_real(dtype: DType) -> DType:
+    """The dtype of the parts of a complex dtype; any other dtype itself."""
+    return _TO_REAL.get(dtype, dtype)
+
+
+def floating(dtype: DType) -> DType:
+    """`dtype` if floating or complex, else the default dtype."""
+    return dtype if category(dtype) >= FLOATING else dtypes.get_default_dtype()
+
+
+def _promote_integers(a: DType, b: DType) -> DType:
+    if a in _UNSIGNED_WIDE or b in _UNSIGNED_WIDE:
+        raise RuntimeError(f"Promotion for uint16, uint32, uint64 types is not supported, attempted to promote {a.name} "
+                           f"and {b.name}")
+    if a.is_signed == b.is_signed:
+        return a if a.itemsize >= b.itemsize else b
+    signed, unsigned = (a, b) if a.is_signed else (b, a)
+    if signed.itemsize > unsigned.itemsize:
+        return signed
+    return dtypes.int16                       # int8 with uint8
+
+
+_promoted: dict[tuple[DType, DType], DType] = {}
+
+
+def promote_types(a: DType, b: DType) -> DType:
+    """The smallest dtype that holds both, by PyTorch's lattice."""
+    if a is b:
+        return a
+    key = (a, b)
+    found = _promoted.get(key)
+    if found is None:
+        found = _promoted[key] = _promote(a, b)
+    return found
+
+
+def _promote(a: DType, b: DType) -> DType:
+    ca, cb = category(a), category(b)
+    if ca < cb:
+        a, b, ca, cb = b, a, cb, ca
+    if ca == INTEGER and cb == INTEGER:
+        return _promote_integers(a, b)
+    if ca != cb:
+        return dtypes.complex128 if ca == COMPLEX and b is dtypes.float64 else a
+    if a.itemsize == b.itemsize:
+        return dtypes.float32                 # float16 with bfloat16
+    return a if a.itemsize > b.itemsize else b
+
+
+def number_dtype(x: Any) -> DType:
+    """The dtype that a Python number stands for: bool, int64, the default dtype, or its complex."""
+    if isinstance(x, bool):
+        return dtypes.bool
+    if isinstance(x, float):
+        return dtypes.get_default_dtype()
+    if isinstance(x, complex):
+        return to_complex(dtypes.get_default_dtype())
+    kind = getattr(x, "kind", "int")          # a symbolic number
+    return {"float": dtypes.get_default_dtype(), "bool": dtypes.bool}.get(kind, dtypes.int64)
+
+
+def _combine(higher: DType | None, lower: DType | None) -> DType | None:
+    """Priority of dimensioned tensors over 0-d ones over numbers: a lower one only counts by a higher category."""
+    if higher is None or lower is None:
+        return lower if higher is None else higher
+    ch, cl = category(higher), category(lower)
+    if ch >= cl:
+        return higher
+    if cl == COMPLEX and ch == FLOATING:
+        return to_complex(higher)
+    return promote_types(higher, lower)
+
+
+def result_dtype(operands: Iterable[tuple[DType, int]]) -> DType:
+    """The promoted dtype of operands given as (dtype, rank): 2 tensors with dims, 1 tensors of 0 dims, 0 numbers."""
+    by_rank: list[DType | None] = [None, None, None]
+    for dtype, rank in operands:
+        before = by_rank[rank]
+        by_rank[rank] = dtype if before is None or before is dtype else promote_types(before, dtype)
+    found = _combine(by_rank[2], _combine(by_rank[1], by_rank[0]))
+    if found is None:
+        raise RuntimeError("result_type: at least one operand is needed")
+    return found
+
+
+def can_cast(source: DType, target: DType) -> bool:
+    """Whether an in-place op may put a result of dtype `source` into a tensor of dtype `target`."""
+    return category(source) <= category(target) and not (target is dtypes.bool and source is not dtypes.bool)

@@ -1,0 +1,259 @@
+"""What an op may be called with: a declaration as text, parsed on first use, that binds calls as PyTorch's parser does.
+
+    sum(Tensor input, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor
+
+Types: Tensor, LongTensor and BoolTensor (never differentiated), Scalar, int, int[], int[N] (one int stands for N), int[*] (may be
+spread over the positional arguments), float, bool, str, ScalarType, Device, Generator, Any; `?` may be None, `[]` is a list.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import aten.dtype as dtypes
+from aten.dtype import DType, device
+from aten.meta import Meta
+from aten.shapes import is_int, is_symbolic
+
+_ALIASES = {"axis": "dim", "axes": "dims", "keepdims": "keepdim", "self": "input", "x": "input", "x1": "input", "x2": "other",
+            "size": "size", "shape": "size"}
+_PYTHON_DTYPES = {float: "float64", int: "int64", bool: "bool", complex: "complex128"}
+_MISSING = object()
+_PARAM = re.compile(r"(?P<type>\w+)(?P<list>\[(?:\d+|\*)?\])?(?P<optional>\?)?\s+(?P<name>\w+)(?:\s*=\s*(?P<default>.+))?$")
+
+tensor_types: tuple[type, ...] = (Meta,)   # aten.op adds the Tensor type
+
+
+def _number(x: Any) -> Any:
+    """x as a Python or symbolic number; NotImplemented if it is none."""
+    if isinstance(x, (int, float, complex)):
+        return x.item() if isinstance(x, np.generic) else x
+    if isinstance(x, np.generic) and x.dtype.kind in "biufc":
+        return x.item()
+    return x if is_symbolic(x) else NotImplemented
+
+
+def _tensor(x: Any) -> Any:
+    return x if isinstance(x, tensor_types) else NotImplemented
+
+
+def _scalar(x: Any) -> Any:
+    n = _number(x)
+    if n is NotImplemented and isinstance(x, tensor_types) and not isinstance(x, Meta) and x.ndim == 0:
+        return x.item()
+    return n
+
+
+def _int(x: Any) -> Any:
+    if type(x) is int or is_int(x):
+        return x
+    if isinstance(x, np.integer):
+        return int(x)
+    if isinstance(x, tensor_types) and not isinstance(x, Meta) and x.ndim == 0 and not x.dtype.is_floating_point:
+        return int(x.item())
+    return NotImplemented
+
+
+def _float(x: Any) -> Any:
+    n = _scalar(x)
+    return NotImplemented if n is NotImplemented or isinstance(n, complex) else n
+
+
+def _bool(x: Any) -> Any:
+    if isinstance(x, (bool, np.bool_)):
+        return bool(x)
+    return x if is_symbolic(x) else NotImplemented
+
+
+def _dtype(x: Any) -> Any:
+    if isinstance(x, DType):
+        return x
+    name = _PYTHON_DTYPES.get(x) if isinstance(x, type) else None
+    return NotImplemented if name is None else getattr(dtypes, name)
+
+
+def _device(x: Any) -> Any:
+    if isinstance(x, str):
+        return device(x)
+    if type(x) is int:
+        return device("cuda", x)
+    return x if hasattr(x, "type") and hasattr(x, "index") else NotImplemented
+
+
+def _str(x: Any) -> Any:
+    return x if isinstance(x, str) else NotImplemented
+
+
+_ACCEPT: dict[str, Callable[[Any], Any]] = {
+    "Tensor": _tensor, "LongTensor": _tensor, "BoolTensor": _tensor, "Scalar": _scalar, "int": _int, "float": _float, "bool": _bool,
+    "ScalarType": _dtype, "Device": _device, "str": _str, "Generator": lambda x: x, "Any": lambda x: x}
+_SHOWN = {"Scalar": "Number", "LongTensor": "Tensor", "BoolTensor": "Tensor", "ScalarType": "torch.dtype", "Device": "torch.device"}
+
+
+class Param:
+    """One parameter: what it accepts and its default."""
+
+    __slots__ = ("name", "type", "optional", "is_list", "spread", "variadic", "default", "kw_only", "numbers", "accept_one")
+
+    def __init__(self, text: str, kw_only: bool, numbers: bool):
+        found = _PARAM.match(text)
+        if found is None:
+            raise ValueError(f"bad parameter in an op's declaration: {text!r}")
+        self.name, self.type = found["name"], found["type"]
+        self.optional, brackets = bool(found["optional"]), found["list"]
+        self.is_list = brackets is not None
+        self.variadic = brackets == "[*]"
+        self.spread = int(brackets[1:-1]) if brackets and brackets[1:-1].isdigit() else 0
+        self.default = _MISSING if found["default"] is None else _literal(found["default"])
+        self.kw_only = kw_only
+        self.numbers = numbers and self.type == "Tensor"
+        self.accept_one = _ACCEPT[self.type]
+
+    @property
+    def required(self) -> bool:
+        return self.default is _MISSING
+
+    @property
+    def is_tensor(self) -> bool:
+        """Whether the argument is a tensor or a list of tensors."""
+        return self.type in ("Tensor", "LongTensor", "BoolTensor")
+
+    @property
+    def differentiable(self) -> bool:
+        """Whether a vjp gives a gradient for it."""
+        return self.type == "Tensor"
+
+    def accept(self, value: Any) -> Any:
+        """`value` in the form that rules and kernels see, or NotImplemented."""
+        if value is None:
+            return None if self.optional or self.type in ("Any", "Generator") else NotImplemented
+        if self.is_list:
+            return self._accept_list(value)
+        found = self.accept_one(value)
+        if found is NotImplemented and self.numbers:
+            return _number(value)
+        return found
+
+    def _accept_list(self, value: Any) -> Any:
+        if isinstance(value, (list, tuple)):
+            items = [None if item is None and self.type == "Tensor" else self.accept_one(item) for item in value]
+            return NotImplemented if any(item is NotImplemented for item in items) else items
+        if self.spread or self.variadic:
+            one = self.accept_one(value)
+            return NotImplemented if one is NotImplemented else [one] * max(self.spread, 1)
+        if isinstance(value, np.ndarray) and self.type != "Tensor":
+            return [int(v) for v in value]
+        if isinstance(value, Sequence) and not isinstance(value, str):
+            return self._accept_list(list(value))
+        return NotImplemented
+
+    def describe(self) -> str:
+        shown = _SHOWN.get(self.type, self.type)
+        return f"tuple of {shown}s" if self.is_list else shown
+
+
+def _literal(text: str) -> Any:
+    return float(text) if text in ("inf", "-inf") else eval(text, {"__builtins__": {}}, {"None": None, "True": True, "False": False})
+
+
+class Schema:
+    """A parsed declaration: parameters in order (keyword-only last) and names of the results."""
+
+    __slots__ = ("name", "params", "positional", "index", "returns", "returns_list", "n_params", "variadic", "_result_type")
+
+    def __init__(self, declaration: str, numbers: bool = False):
+        head, _, results = declaration.partition("->")
+        self.name, _, inside = head.strip().partition("(")
+        params, kw_only = [], False
+        for text in _split(inside.strip()[:-1]):
+            if text == "*":
+                kw_only = True
+            else:
+                params.append(Param(text, kw_only, numbers))
+        self.params = tuple(params)
+        self.positional = sum(not p.kw_only for p in params)
+        self.index = {p.name: i for i, p in enumerate(params)}
+        self.n_params = len(params)
+        self.variadic = next((i for i, p in enumerate(params) if p.variadic), -1)
+        results = results.strip()
+        self.returns_list = results.endswith("[]")
+        self.returns = [r.split() for r in _split(results[1:-1])] if results.startswith("(") else [[results]]
+        self._result_type: Any = None
+
+    def bind(self, args: Sequence[Any], kwargs: dict[str, Any] | None = None, name: str | None = None) -> tuple[Any, ...]:
+        """One value a parameter, in order, defaults filled in and checked.
+
+        Raises TypeError naming the argument, as PyTorch's parser does. `name` is what messages call the op.
+        """
+        name = name or self.name
+        if self.variadic >= 0 and len(args) > self.variadic:
+            args = self._gather(args)
+        if len(args) > self.positional:
+            raise TypeError(f"{name}() takes {self.positional} positional argument{'s' if self.positional != 1 else ''} but "
+                            f"{len(args)} were given")
+        values = list(args) + [_MISSING] * (self.n_params - len(args))
+        if kwargs:
+            self._keywords(values, kwargs, name)
+        for i, param in enumerate(self.params):
+            value = values[i]
+            if value is _MISSING:
+                values[i] = param.default
+                if value is param.default:
+                    missing = [p.name for p, v in zip(self.params, values) if v is _MISSING and p.required]
+                    raise TypeError(f"{name}() missing {len(missing)} required positional arguments: "
+                                    + ", ".join(f'"{m}"' for m in missing))
+                continue
+            found = param.accept(value)
+            if found is NotImplemented:
+                position = f" (position {i + 1})" if i < len(args) else ""
+                raise TypeError(f"{name}(): argument '{param.name}'{position} must be {param.describe()}, not "
+                                f"{type(value).__name__}")
+            values[i] = found
+        return tuple(values)
+
+    def _gather(self, args: Sequence[Any]) -> Sequence[Any]:
+        at = self.variadic
+        first = args[at]
+        if len(args) > self.positional or (len(args) > at + 1 and _int(first) is not NotImplemented
+                                           and _int(args[at + 1]) is not NotImplemented):
+            return (*args[:at], list(args[at:]))
+        return args
+
+    def _keywords(self, values: list[Any], kwargs: dict[str, Any], name: str) -> None:
+        for key, value in kwargs.items():
+            i = self.index.get(key)
+            if i is None:
+                i = self.index.get(_ALIASES.get(key, ""))
+            if i is None:
+                raise TypeError(f"{name}() got an unexpected keyword argument '{key}'")
+            if values[i] is not _MISSING:
+                raise TypeError(f"{name}() got multiple values for argument '{key}'")
+            values[i] = value
+
+    @property
+    def result_type(self) -> Callable[[Sequence[Any]], Any]:
+        """Makes the public result of several outputs: a named tuple if the outputs have names, else a tuple."""
+        if self._result_type is None:
+            names = [r[1] for r in self.returns if len(r) > 1]
+            self._result_type = _named(self.name, tuple(names)) if names else tuple
+        return self._result_type
+
+
+def _named(name: str, fields: tuple[str, ...]) -> Callable[[Sequence[Any]], Any]:
+    from collections import namedtuple
+
+    return namedtuple(name, fields, module="aten.return_types")._make
+
+
+def _split(text: str) -> list[str]:
+    """Split at commas that stand outside brackets."""
+    parts, depth, start = [], 0, 0
+    for i, c in enumerate(text):
+        depth += (c in "([") - (c in ")]")
+        if c == "," and depth == 0:
+            parts.append(text[start:i].strip())
+            start = i + 1
+    last = text[start:].strip()
+    return parts + [last] if last else parts

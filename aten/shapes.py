@@ -1,0 +1,228 @@
+"""Arithmetic of sizes and strides, for ints and SymInts alike. A guard is only asked where the answer matters."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from aten.meta import Meta, contiguous_strides, dense_strides, known_equal
+
+Size = Any
+
+
+def is_symbolic(x: Any) -> bool:
+    """Whether x is a SymInt, SymFloat or SymBool."""
+    return getattr(x, "shape_env", None) is not None
+
+
+def is_int(x: Any) -> bool:
+    """Whether x can be a size or a dim: an int (not a bool) or a SymInt."""
+    return type(x) is int or (isinstance(x, int) and not isinstance(x, bool)) or (
+        is_symbolic(x) and getattr(x, "kind", "int") == "int")
+
+
+def is_one(size: Size) -> bool:
+    """Whether a size is 1 for certain."""
+    return type(size) is int and size == 1
+
+
+def product(sizes: Iterable[Size]) -> Size:
+    """The product of sizes (1 for none)."""
+    n: Size = 1
+    for size in sizes:
+        n = n * size
+    return n
+
+
+def show(sizes: Iterable[Size]) -> str:
+    """Sizes as PyTorch prints them in messages."""
+    return "[" + ", ".join(map(str, sizes)) + "]"
+
+
+def wrap_dim(dim: int, ndim: int) -> int:
+    """A dim in [0, ndim); a 0-d tensor counts as 1-d. Raises IndexError outside [-ndim, ndim)."""
+    n = ndim or 1
+    if -n <= dim < n:
+        return dim + n if dim < 0 else dim
+    raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})")
+
+
+def wrap_dims(dims: int | Sequence[int] | None, ndim: int) -> list[int]:
+    """An explicit list of non-negative dims; None or an empty list means all. Raises on repeated dims."""
+    if dims is None or (not isinstance(dims, int) and len(dims) == 0):
+        return list(range(ndim))
+    if isinstance(dims, int):
+        dims = [dims]
+    wrapped = [wrap_dim(d, ndim) for d in dims]
+    if len(set(wrapped)) != len(wrapped):
+        twice = next(d for d in wrapped if wrapped.count(d) > 1)
+        raise RuntimeError(f"dim {twice} appears multiple times in the list of dims")
+    return wrapped if ndim else []
+
+
+def broadcast_size(a: Size, b: Size) -> Size | None:
+    """The common size of two sizes of one dimension; None if they do not broadcast."""
+    if a is b or known_equal(a, b) or is_one(b):
+        return a
+    if is_one(a):
+        return b
+    if type(a) is int and type(b) is int:
+        return None
+    if bool(a == b):
+        return a if type(a) is int else b
+    if bool(b == 1):
+        return a
+    return b if bool(a == 1) else None
+
+
+def broadcast(*shapes: Sequence[Size]) -> tuple[Size, ...]:
+    """The sizes that all broadcast to. Raises RuntimeError with PyTorch's words."""
+    if len(shapes) == 1:
+        return tuple(shapes[0])
+    result = tuple(shapes[0])
+    for shape in shapes[1:]:
+        if result == shape and all(type(s) is int for s in result):
+            continue
+        ndim = max(len(result), len(shape))
+        a = (1,) * (ndim - len(result)) + result
+        b = (1,) * (ndim - len(shape)) + tuple(shape)
+        sizes = []
+        for dim in range(ndim):
+            size = broadcast_size(a[dim], b[dim])
+            if size is None:
+                raise RuntimeError(f"The size of tensor a ({a[dim]}) must match the size of tensor b ({b[dim]}) at "
+                                   f"non-singleton dimension {dim}")
+            sizes.append(size)
+        result = tuple(sizes)
+    return result
+
+
+def pointwise_strides(sizes: tuple[Size, ...], metas: Sequence[Meta]) -> tuple[Size, ...]:
+    """The layout of an elementwise result: of the first argument that has the result's sizes, if it is dense;
+    else row-major."""
+    for meta in metas:
+        if len(meta.sizes) == len(sizes) and all(map(known_equal, meta.sizes, sizes)):
+            return dense_strides(meta)
+    return contiguous_strides(sizes)
+
+
+def infer_size(size: Sequence[Size], numel: Size) -> list[Size]:
+    """`size` with its one -1 replaced. Raises RuntimeError if `numel` elements cannot have these sizes."""
+    size = list(size)
+    holes = [i for i, s in enumerate(size) if type(s) is int and s == -1]
+    if len(holes) > 1:
+        raise RuntimeError("only one dimension can be inferred")
+    for s in size:
+        if type(s) is int and s < -1:
+            raise RuntimeError(f"invalid shape dimension {s}")
+    if not holes:
+        if not (known_equal(product(size), numel) or bool(product(size) == numel)):
+            raise RuntimeError(f"shape '{show(size)}' is invalid for input of size {numel}")
+        return size
+    rest = product(s for i, s in enumerate(size) if i != holes[0])
+    if type(rest) is int and rest == 0:
+        if type(numel) is int and numel != 0:
+            raise RuntimeError(f"shape '{show(size)}' is invalid for input of size {numel}")
+        raise RuntimeError(f"cannot reshape tensor of 0 elements into shape {show(size)} because the unspecified "
+                           "dimension size -1 can be any value and is ambiguous")
+    if is_symbolic(rest) and bool(rest == 0):
+        raise RuntimeError(f"cannot reshape tensor of 0 elements into shape {show(size)} because the unspecified "
+                           "dimension size -1 can be any value and is ambiguous")
+    if not bool(numel % rest == 0):
+        raise RuntimeError(f"shape '{show(size)}' is invalid for input of size {numel}")
+    size[holes[0]] = numel // rest
+    return size
+
+
+def _groups(old: Sequence[Size], new: Sequence[Size]) -> list[tuple[list[int], list[int]]] | None:
+    """Pair runs of old dims with runs of new dims of the same product; None if there is no such pairing. Hints choose
+    which run grows; that the products are equal is known or guarded."""
+    groups, i, j = [], 0, 0
+    while i < len(old) or j < len(new):
+        left, right = ([i] if i < len(old) else []), ([j] if j < len(new) else [])
+        a: Size = old[i] if i < len(old) else 1
+        b: Size = new[j] if j < len(new) else 1
+        i, j = i + len(left), j + len(right)
+        while not known_equal(a, b):
+            low, high = _hint(a), _hint(b)
+            if low == high:
+                if bool(a == b):
+                    break
+                return None
+            if low < high and i < len(old):
+                a, left, i = a * old[i], left + [i], i + 1
+            elif high < low and j < len(new):
+                b, right, j = b * new[j], right + [j], j + 1
+            else:
+                return None
+        groups.append((left, right))
+    return groups
+
+
+def _hint(size: Size) -> int:
+    return size if type(size) is int else size.hint
+
+
+def view_strides(sizes: Sequence[Size], strides: Sequence[Size], size: Sequence[Size]) -> tuple[Size, ...] | None:
+    """Strides that show memory laid out as (sizes, strides) with other sizes of the same number of elements; None if
+    no strides can (then a copy is needed)."""
+    if all(map(known_equal, strides, contiguous_strides(sizes))):
+        return contiguous_strides(size)
+    if any(type(s) is int and s == 0 for s in sizes):
+        return contiguous_strides(size)
+    kept = [d for d, s in enumerate(sizes) if not is_one(s)]
+    old = [sizes[d] for d in kept]
+    steps = [strides[d] for d in kept]
+    groups = _groups(old, list(size))
+    if groups is None:
+        return None
+    result: list[Size] = [1] * len(size)
+    for left, right in groups:
+        for d, after in zip(left, left[1:]):
+            if not known_equal(steps[d], steps[after] * old[after]):
+                return None
+        step: Size = steps[left[-1]] if left else 1
+        for d in reversed(right):
+            result[d] = step
+            step = step * size[d]
+    return tuple(result)
+
+
+def reduced_sizes(sizes: Sequence[Size], dims: Sequence[int], keepdim: bool) -> tuple[Size, ...]:
+    """Sizes after reducing the (non-negative) dims."""
+    if keepdim:
+        return tuple(1 if d in dims else s for d, s in enumerate(sizes))
+    return tuple(s for d, s in enumerate(sizes) if d not in dims)
+
+
+def slice_bounds(size: Size, start: Size | None, end: Size | None, step: int) -> tuple[Size, Size, Size]:
+    """(start, end, length) of a slice, clamped as Python does. Raises ValueError unless step > 0."""
+    if step <= 0:
+        raise ValueError("slice step must be positive")
+    start = 0 if start is None else clamp_index(start, size)
+    end = size if end is None else clamp_index(end, size)
+    if known_equal(start, 0):
+        length = end
+    elif type(start) is int and type(end) is int:
+        length = max(end - start, 0)
+    elif bool(end >= start):
+        length = end - start
+    else:
+        return start, start, 0
+    if not is_one(step):
+        length = (length + (step - 1)) // step
+    return start, end, length
+
+
+def clamp_index(index: Size, size: Size) -> Size:
+    """A slice bound moved into [0, size]."""
+    if known_equal(index, size):
+        return size
+    if type(index) is int and type(size) is int:
+        return max(index + size, 0) if index < 0 else min(index, size)
+    if type(index) is int and index == 0:
+        return 0
+    if type(index) is int and index >= 1 << 62:
+        return size
+    if bool(index < 0):
+        moved = index + size
+        return moved if bool(moved >= 0) else 0
+    return index if bool(index <= size) else size

@@ -26,9 +26,48 @@ from aten.dtype import (
     uint32,
     uint64,
 )
+from aten.op import registry
+from aten.ops import attach_methods
 from aten.tensor import Parameter, as_tensor, from_dlpack, from_numpy, tensor
 
-__all__ = ["DType", "Generator", "Parameter", "Size", "Tensor", "as_tensor", "bfloat16", "bool", "complex128",
-           "complex64", "device", "double", "dtype", "float", "float16", "float32", "float64", "from_dlpack",
-           "from_numpy", "get_default_dtype", "half", "int", "int16", "int32", "int64", "int8", "long",
-           "set_default_dtype", "short", "tensor", "uint16", "uint32", "uint64", "uint8"]
+for _name, _op in registry.items():
+    globals().setdefault(_name, _op)
+attach_methods()
+
+__all__ = [
+    "DType",
+    "Generator",
+    "Parameter",
+    "Size",
+    "Tensor",
+    "as_tensor",
+    "bfloat16",
+    "bool",
+    "complex128",
+    "complex64",
+    "device",
+    "double",
+    "dtype",
+    "float",
+    "float16",
+    "float32",
+    "float64",
+    "from_dlpack",
+    "from_numpy",
+    "get_default_dtype",
+    "half",
+    "int",
+    "int16",
+    "int32",
+    "int64",
+    "int8",
+    "long",
+    "registry",
+    "set_default_dtype",
+    "short",
+    "tensor",
+    "uint16",
+    "uint32",
+    "uint64",
+    "uint8",
+]

@@ -14,12 +14,16 @@ class Plan:
     `names` are what it saves: names of core parameters (their values), `<name>_meta` (their Metas) and `out`.
     """
 
-    __slots__ = ("op", "needs", "names", "functions", "slots", "_sources")
+    __slots__ = ("op", "needs", "names", "functions", "slots", "wanted", "single", "_sources")
 
     def __init__(self, op: Any, needs: tuple[Any, ...]):
         self.op = op
         self.needs = needs
         self.slots = [i for i, p in enumerate(op.core) if p.differentiable]
+        self.wanted: list[bool] = []  # by tensor of `inputs`
+        for slot in self.slots:
+            self.wanted += needs[slot] if type(needs[slot]) is tuple else [needs[slot]]
+        self.single = True  # the op has one result, so g is one gradient
         core = {p.name: i for i, p in enumerate(op.core)}
         rows = dict(zip("xyz", core))
         declared = op.vjp_fn if isinstance(op.vjp_fn, tuple) else (op.vjp_fn,)
@@ -30,7 +34,7 @@ class Plan:
             if isinstance(op.vjp_fn, tuple) and not needs[slot]:
                 self.functions.append(None)
                 continue
-            asked = [n if n in core else rows.get(n, n) for n in fn.__code__.co_varnames[:fn.__code__.co_argcount]]
+            asked = [n if n in core else rows.get(n, n) for n in fn.__code__.co_varnames[: fn.__code__.co_argcount]]
             names.update(dict.fromkeys(n for n in asked if n not in ("g", "needs")))
             self.functions.append((fn, asked))
         self.names = tuple(names)

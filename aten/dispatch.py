@@ -11,16 +11,16 @@ import numpy as np
 
 import aten.op
 import aten.schema
-from aten import _native, dtype as dtypes
+from aten import _native
+from aten import dtype as dtypes
 from aten._native import Tensor
-from aten.autograd import record, record_inplace
 from aten.meta import Meta, contiguous_strides
 from aten.op import Op, tensors_of
 from aten.promotion import TYPE_NAMES, can_cast, category, floating, number_dtype, result_dtype
 from aten.shapes import show
 
 aten.schema.tensor_types = (Tensor, Meta)
-_LEVEL_COUNT, _MODE_COUNT = 24, 32        # bits of the ambient word
+_LEVEL_COUNT, _MODE_COUNT = 24, 32  # bits of the ambient word
 
 
 class _Stack(threading.local):
@@ -38,7 +38,7 @@ stack = _Stack()
 
 def push_level(level: Any) -> None:
     """Open a level above the others: it is asked first. It has `handle(op, args, kwargs)` and `wants(args) -> bool`."""
-    del stack.levels[stack.top:]
+    del stack.levels[stack.top :]
     stack.levels.append(level)
     stack.top += 1
     _native.add_ambient_count(_LEVEL_COUNT, 1)
@@ -67,7 +67,7 @@ def pop_mode() -> Any:
 
 def __getattr__(name: str) -> Any:
     if name == "levels":
-        return stack.levels[:stack.top]
+        return stack.levels[: stack.top]
     raise AttributeError(f"module 'aten.dispatch' has no attribute {name!r}")
 
 
@@ -137,7 +137,7 @@ def normalize(op: Op, public: tuple[Any, ...]) -> tuple[Any, ...]:
             public = tuple([_cast_to(v, dtype) if p.type == "Tensor" else v for p, v in zip(op.schema.params, public)])
     if op.normal_fn is not None:
         return op.normal_fn(*public)
-    return public[:len(op.core)]
+    return public[: len(op.core)]
 
 
 def promoted_dtype(op: Op, public: tuple[Any, ...]) -> Any:
@@ -215,6 +215,27 @@ def needs_of(op: Op, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
     return tuple(needs) if some else None
 
 
+_node_names: dict[str, str] = {}
+
+
+def _backward(node: Any, grads: tuple[Any, ...]) -> tuple[Any, ...]:
+    """What a recorded op's Node runs: its vjp, on what was saved."""
+    plan, *saved = node.saved
+    return tuple(plan.gradients(grads[0] if plan.single else grads, saved))
+
+
+def record(op: Op, args: tuple[Any, ...], result: Any, needs: tuple[Any, ...]) -> None:
+    """Make the Node of a call on core arguments, by which gradients will flow from `result` (a tensor or a tuple)."""
+    plan = op.plan(needs)
+    outputs = tuple(result) if isinstance(result, (tuple, list)) else (result,)
+    plan.single = not isinstance(result, (tuple, list))
+    name = _node_names.get(op.name)
+    if name is None:
+        name = _node_names[op.name] = "".join(part.capitalize() for part in op.name.split("_")) + "Backward"
+    inputs = tuple([x if n else None for x, n in zip(plan.inputs(args), plan.wanted)])
+    _native.record(name, _backward, inputs, outputs, (plan, *plan.save(args, result)))
+
+
 # ---------------------------------------------------------------------------------- shape rule, memory, kernel
 def _meta_argument(value: Any) -> Any:
     if isinstance(value, Tensor):
@@ -236,18 +257,21 @@ def allocate(meta: Meta) -> Tensor:
 
 def array(tensor: Tensor) -> np.ndarray:
     """The tensor's memory as a NumPy array, whatever its autograd state."""
-    return (tensor.detach() if tensor.requires_grad else tensor).numpy()
+    return tensor.numpy(force=True)
 
 
 def run(op: Op, args: tuple[Any, ...]) -> Any:
     """Shape rule, allocation and kernel on plain tensors, without autograd."""
     if op.kind == "view":
         meta = result_meta(op, args)
-        return _native.alias(args[0], meta.sizes, meta.strides, meta.offset)
+        out = _native.alias(args[0], meta.sizes, meta.strides, meta.offset)
+        if op.name != "detach":
+            out._view_of = (args[0], op, args)
+        return out
     if op.kernel_fn is None and op.decompose_fn is not None:
         with no_grad():
             return op.decompose_fn(*args)
-    if "dynamic" in op.tags:                  # sizes depend on data: the kernel returns its arrays
+    if "dynamic" in op.tags:  # sizes depend on data: the kernel returns its arrays
         return _from_arrays(op.kernel_fn(*[_kernel_argument(v, None) for v in args]))
     meta = result_meta(op, args)
     out = tuple(map(allocate, meta)) if type(meta) is tuple else allocate(meta)
@@ -289,7 +313,9 @@ def run_kernel(op: Op, out: Any, args: tuple[Any, ...]) -> None:
     half_to = np.dtype(op.compute) if op.compute else None
     arrays = [_kernel_argument(v, None, half_to) for v in args]
     if "scalars" in op.tags:
-        dtype = next((a.dtype for p, a in zip(op.core, arrays) if p.type == "Tensor" and isinstance(a, np.ndarray)), None)
+        dtype = next(
+            (a.dtype for p, a in zip(op.core, arrays) if p.type == "Tensor" and isinstance(a, np.ndarray)), None
+        )
         for i, param in enumerate(op.core):
             if param.numbers and not isinstance(arrays[i], np.ndarray) and arrays[i] is not None:
                 arrays[i] = as_number(arrays[i], dtype)
@@ -328,8 +354,10 @@ class no_grad:
 def _call_out(op: Op, args: Sequence[Any], kwargs: dict[str, Any], out: Any) -> Any:
     outs = list(out) if isinstance(out, (tuple, list)) else [out]
     if _native.is_grad_enabled() and any(isinstance(t, Tensor) and t.requires_grad for t in [*args, *outs]):
-        raise RuntimeError(f"{op.name}(): functions with out=... arguments don't support automatic differentiation, but one of "
-                           "the arguments requires grad.")
+        raise RuntimeError(
+            f"{op.name}(): functions with out=... arguments don't support automatic differentiation, but one of "
+            "the arguments requires grad."
+        )
     result = call(op, args, kwargs)
     results = list(result) if isinstance(result, (tuple, list)) else [result]
     if len(outs) != len(results):
@@ -338,13 +366,21 @@ def _call_out(op: Op, args: Sequence[Any], kwargs: dict[str, Any], out: Any) -> 
         if not isinstance(target, Tensor):
             raise TypeError(f"{op.name}(): argument 'out' must be Tensor, not {type(target).__name__}")
         if not can_cast(value.dtype, target.dtype):
-            raise RuntimeError(f"result type {TYPE_NAMES[value.dtype.name]} can't be cast to the desired output type "
-                               f"{TYPE_NAMES[target.dtype.name]}")
+            raise RuntimeError(
+                f"result type {TYPE_NAMES[value.dtype.name]} can't be cast to the desired output type "
+                f"{TYPE_NAMES[target.dtype.name]}"
+            )
         if tuple(target.shape) != tuple(value.shape):
             target.resize_(tuple(value.shape))
         with no_grad():
             target.copy_(value)
-    return out if not isinstance(out, (tuple, list)) else type(result)(out) if not hasattr(result, "_make") else result._make(out)
+    return (
+        out
+        if not isinstance(out, (tuple, list))
+        else type(result)(out)
+        if not hasattr(result, "_make")
+        else result._make(out)
+    )
 
 
 def _call_inplace(op: Op, public: tuple[Any, ...]) -> Any:
@@ -359,14 +395,17 @@ def _call_inplace(op: Op, public: tuple[Any, ...]) -> Any:
         _check_result(target, result.dtype, result.shape)
         record_inplace(target, result)
         return target
-    if base.kind == "core" and "pointwise" in base.tags and not (
-            base.special_when is not None and base.special_when(*public)):
+    if (
+        base.kind == "core"
+        and "pointwise" in base.tags
+        and not (base.special_when is not None and base.special_when(*public))
+    ):
         args = normalize(base, public)
         meta = result_meta(base, args)
         _check_result(target, meta.dtype, meta.sizes)
         if meta.dtype is target.dtype and base.kernel_fn is not None and not _overlaps(target, args):
             run_kernel(base, target, args)
-            _native.bump_version(target)
+            target._bump_version()
             return target
         result = run(base, args)
     else:
@@ -384,17 +423,26 @@ def _as_call(base: Op, public: tuple[Any, ...]) -> tuple[tuple[Any, ...], dict[s
 
 def _check_result(target: Tensor, dtype: Any, sizes: Sequence[Any]) -> None:
     if not can_cast(dtype, target.dtype):
-        raise RuntimeError(f"result type {TYPE_NAMES[dtype.name]} can't be cast to the desired output type "
-                           f"{TYPE_NAMES[target.dtype.name]}")
+        raise RuntimeError(
+            f"result type {TYPE_NAMES[dtype.name]} can't be cast to the desired output type "
+            f"{TYPE_NAMES[target.dtype.name]}"
+        )
     if tuple(sizes) != tuple(target.shape):
         raise RuntimeError(f"output with shape {show(target.shape)} doesn't match the broadcast shape {show(sizes)}")
+
+
+def record_inplace(target: Tensor, result: Tensor) -> None:
+    """Write `result` into `target`, which takes over its history."""
+    write(target, result.detach())
+    if result.requires_grad:
+        target._grad_fn = _native.gradient_edge(result)
 
 
 def write(target: Tensor, value: Tensor) -> None:
     """Copy the elements of `value` into the memory of `target`, casting; advances the version."""
     with np.errstate(all="ignore"):
         array(target)[...] = array(value)
-    _native.bump_version(target)
+    target._bump_version()
 
 
 def _overlaps(target: Tensor, args: tuple[Any, ...]) -> bool:
@@ -402,7 +450,11 @@ def _overlaps(target: Tensor, args: tuple[Any, ...]) -> bool:
     where = array(target)
     for value in args:
         if isinstance(value, Tensor) and value is not target:
-            if value.data_ptr() == target.data_ptr() and value.shape == target.shape and value.stride() == target.stride():
+            if (
+                value.data_ptr() == target.data_ptr()
+                and value.shape == target.shape
+                and value.stride() == target.stride()
+            ):
                 continue
             if np.may_share_memory(where, array(value)):
                 return True
@@ -423,4 +475,14 @@ def meta_call(op: Op, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
 aten.op._call = call
 aten.op._meta = meta_call
 reserve: Callable[[int], tuple[int, int]] = _native.philox_reserve
-__all__ = ["Meta", "call", "call_core", "contiguous_strides", "normalize", "pop_level", "pop_mode", "push_level", "push_mode"]
+__all__ = [
+    "Meta",
+    "call",
+    "call_core",
+    "contiguous_strides",
+    "normalize",
+    "pop_level",
+    "pop_mode",
+    "push_level",
+    "push_mode",
+]

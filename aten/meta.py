@@ -39,8 +39,9 @@ class Meta:
         meta = getattr(tensor, "meta", None)
         if type(meta) is Meta:
             return meta
-        return Meta(tensor.dtype, tensor.device, tensor.shape, tensor.stride(), tensor.storage_offset(),
-                    tensor.requires_grad)
+        return Meta(
+            tensor.dtype, tensor.device, tensor.shape, tensor.stride(), tensor.storage_offset(), tensor.requires_grad
+        )
 
     @staticmethod
     def contiguous(sizes, dtype, device) -> "Meta":
@@ -89,17 +90,26 @@ class Meta:
         return True
 
     def __eq__(self, other: object) -> bool:
-        return (isinstance(other, Meta) and self.dtype is other.dtype and self.device == other.device
-                and len(self.sizes) == len(other.sizes) and all(map(known_equal, self.sizes, other.sizes))
-                and all(map(known_equal, self.strides, other.strides)) and known_equal(self.offset, other.offset))
+        return (
+            isinstance(other, Meta)
+            and self.dtype is other.dtype
+            and self.device == other.device
+            and len(self.sizes) == len(other.sizes)
+            and all(map(known_equal, self.sizes, other.sizes))
+            and all(map(known_equal, self.strides, other.strides))
+            and known_equal(self.offset, other.offset)
+        )
 
     def __hash__(self) -> int:
         return hash((self.dtype.code, len(self.sizes)))
 
     def __repr__(self) -> str:
         sizes = ", ".join(map(str, self.sizes))
-        layout = "" if self.is_contiguous() and known_equal(self.offset, 0) else (
-            f", strides=({', '.join(map(str, self.strides))}), offset={self.offset}")
+        layout = (
+            ""
+            if self.is_contiguous() and known_equal(self.offset, 0)
+            else (f", strides=({', '.join(map(str, self.strides))}), offset={self.offset}")
+        )
         return f"Meta({self.dtype.name}[{sizes}]{layout}, {self.device})"
 
 

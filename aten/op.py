@@ -20,12 +20,16 @@ registry: dict[str, "Op"] = {}
 class Op:
     """An op: a callable with its declaration, rules and derivatives. See `docs/design.md` section 3."""
 
-    __slots__ = ("name", "declaration", "kind", "tags", "promote", "compute", "function", "base", "inplace", "kernel_fn", "vjp_fn",
-                 "jvp_fn", "batch_fn", "decompose_fn", "put_fn", "special_when", "special_fn", "normal_fn", "_schema", "_core", "_plans",
-                 "__doc__", "__name__", "__qualname__", "__module__", "__dict__", "__weakref__")
-
-    def __init__(self, name: str, declaration: str, kind: str, function: Callable[..., Any] | None, tags: Iterable[str],
-                 promote: Any, compute: str | None):
+    def __init__(
+        self,
+        name: str,
+        declaration: str,
+        kind: str,
+        function: Callable[..., Any] | None,
+        tags: Iterable[str],
+        promote: Any,
+        compute: str | None,
+    ):
         self.name = self.__name__ = self.__qualname__ = name
         self.declaration = declaration
         self.kind = kind
@@ -67,7 +71,7 @@ class Op:
         if self._core is None:
             params = self.schema.params
             if self.kind not in ("composite", "inplace") and self.function is not None:
-                params = params[:self.function.__code__.co_argcount]
+                params = params[: self.function.__code__.co_argcount]
             self._core = params
         return self._core
 
@@ -78,7 +82,7 @@ class Op:
 
     def join(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """The inverse of `split`."""
-        return (*args, *(kwargs[p.name] for p in self.core[len(args):]))
+        return (*args, *(kwargs[p.name] for p in self.core[len(args) :]))
 
     def meta(self, *args: Any, **kwargs: Any) -> Any:
         """Result Meta(s) of a call with Metas (or tensors) for tensors."""
@@ -118,9 +122,11 @@ class Op:
     def special(self, when):
         """`@op.special(when)`: where `when(*declared arguments)` holds, `fn(*declared arguments)` is the call's meaning, in
         other ops (add with alpha, clamp between tensors)."""
+
         def declare(fn):
             self.special_when, self.special_fn = when, fn
             return fn
+
         return declare
 
     def normal(self, fn):
@@ -151,14 +157,22 @@ class Method:
         return self.op if instance is None else MethodType(self.op, instance)
 
 
-def op(declaration: str, *, kind: str = "core", tags: Iterable[str] = (), promote: Any = "none", compute: str | None = None,
-       inplace: bool = False) -> Callable[[Callable[..., Any]], Op]:
+def op(
+    declaration: str,
+    *,
+    kind: str = "core",
+    tags: Iterable[str] = (),
+    promote: Any = "none",
+    compute: str | None = None,
+    inplace: bool = False,
+) -> Callable[[Callable[..., Any]], Op]:
     """Declare an op; the decorated function is its shape rule, or for kind="composite" its definition.
 
     `inplace=True` also makes `name_`, which writes into the first argument.
     """
+
     def declare(function: Callable[..., Any]) -> Op:
-        name = declaration[:declaration.index("(")]
+        name = declaration[: declaration.index("(")]
         made = registry[name] = Op(name, declaration, kind, function, tags, promote, compute)
         if inplace:
             made.inplace = inplace_of(made)
@@ -167,7 +181,9 @@ def op(declaration: str, *, kind: str = "core", tags: Iterable[str] = (), promot
     return declare
 
 
-def composite(declaration: str, *, tags: Iterable[str] = (), inplace: bool = False) -> Callable[[Callable[..., Any]], Op]:
+def composite(
+    declaration: str, *, tags: Iterable[str] = (), inplace: bool = False
+) -> Callable[[Callable[..., Any]], Op]:
     """Declare an op by its definition in other ops."""
     return op(declaration, kind="composite", tags=tags, inplace=inplace)
 
@@ -175,7 +191,7 @@ def composite(declaration: str, *, tags: Iterable[str] = (), inplace: bool = Fal
 def inplace_of(base: Op) -> Op:
     """The op `name_` that writes the result of `base` into its first argument."""
     name = base.name + "_"
-    made = Op(name, name + base.declaration[len(base.name):], "inplace", None, base.tags, base.promote, base.compute)
+    made = Op(name, name + base.declaration[len(base.name) :], "inplace", None, base.tags, base.promote, base.compute)
     made.base = base
     made.__doc__ = f"In-place `{base.name}`."
     registry[name] = made
@@ -227,4 +243,16 @@ def tensors_of(params: Iterable[Param], args: Iterable[Any], kinds: type | tuple
     return found
 
 
-__all__ = ["Meta", "Method", "Op", "alias_of", "composite", "inplace_of", "lookup", "op", "ops", "registry", "tensors_of"]
+__all__ = [
+    "Meta",
+    "Method",
+    "Op",
+    "alias_of",
+    "composite",
+    "inplace_of",
+    "lookup",
+    "op",
+    "ops",
+    "registry",
+    "tensors_of",
+]

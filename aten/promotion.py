@@ -6,9 +6,23 @@ from typing import Any
 import aten.dtype as dtypes
 from aten.dtype import DType
 
-TYPE_NAMES = {"float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16", "int64": "Long", "int32": "Int",
-              "int16": "Short", "int8": "Char", "uint8": "Byte", "bool": "Bool", "complex64": "ComplexFloat",
-              "complex128": "ComplexDouble", "uint16": "UInt16", "uint32": "UInt32", "uint64": "UInt64"}   # for messages
+TYPE_NAMES = {
+    "float32": "Float",
+    "float64": "Double",
+    "float16": "Half",
+    "bfloat16": "BFloat16",
+    "int64": "Long",
+    "int32": "Int",
+    "int16": "Short",
+    "int8": "Char",
+    "uint8": "Byte",
+    "bool": "Bool",
+    "complex64": "ComplexFloat",
+    "complex128": "ComplexDouble",
+    "uint16": "UInt16",
+    "uint32": "UInt32",
+    "uint64": "UInt64",
+}  # for messages
 BOOL, INTEGER, FLOATING, COMPLEX = range(4)
 
 _UNSIGNED_WIDE = frozenset((dtypes.uint16, dtypes.uint32, dtypes.uint64))
@@ -42,14 +56,15 @@ def floating(dtype: DType) -> DType:
 
 def _promote_integers(a: DType, b: DType) -> DType:
     if a in _UNSIGNED_WIDE or b in _UNSIGNED_WIDE:
-        raise RuntimeError(f"Promotion for uint16, uint32, uint64 types is not supported, attempted to promote {a.name} "
-                           f"and {b.name}")
+        raise RuntimeError(
+            f"Promotion for uint16, uint32, uint64 types is not supported, attempted to promote {a.name} and {b.name}"
+        )
     if a.is_signed == b.is_signed:
         return a if a.itemsize >= b.itemsize else b
     signed, unsigned = (a, b) if a.is_signed else (b, a)
     if signed.itemsize > unsigned.itemsize:
         return signed
-    return dtypes.int16                       # int8 with uint8
+    return dtypes.int16  # int8 with uint8
 
 
 _promoted: dict[tuple[DType, DType], DType] = {}
@@ -75,7 +90,7 @@ def _promote(a: DType, b: DType) -> DType:
     if ca != cb:
         return dtypes.complex128 if ca == COMPLEX and b is dtypes.float64 else a
     if a.itemsize == b.itemsize:
-        return dtypes.float32                 # float16 with bfloat16
+        return dtypes.float32  # float16 with bfloat16
     return a if a.itemsize > b.itemsize else b
 
 
@@ -87,7 +102,7 @@ def number_dtype(x: Any) -> DType:
         return dtypes.get_default_dtype()
     if isinstance(x, complex):
         return to_complex(dtypes.get_default_dtype())
-    kind = getattr(x, "kind", "int")          # a symbolic number
+    kind = getattr(x, "kind", "int")  # a symbolic number
     return {"float": dtypes.get_default_dtype(), "bool": dtypes.bool}.get(kind, dtypes.int64)
 
 

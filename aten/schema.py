@@ -17,13 +17,24 @@ from aten.dtype import DType, device
 from aten.meta import Meta
 from aten.shapes import is_int, is_symbolic
 
-_ALIASES = {"axis": "dim", "axes": "dims", "keepdims": "keepdim", "self": "input", "x": "input", "x1": "input", "x2": "other",
-            "size": "size", "shape": "size"}
+_ALIASES = {
+    "axis": "dim",
+    "axes": "dims",
+    "keepdims": "keepdim",
+    "self": "input",
+    "x": "input",
+    "x1": "input",
+    "x2": "other",
+    "size": "size",
+    "shape": "size",
+}
 _PYTHON_DTYPES = {float: "float64", int: "int64", bool: "bool", complex: "complex128"}
 _MISSING = object()
-_PARAM = re.compile(r"(?P<type>\w+)(?P<list>\[(?:\d+|\*)?\])?(?P<optional>\?)?\s+(?P<name>\w+)(?:\s*=\s*(?P<default>.+))?$")
+_PARAM = re.compile(
+    r"(?P<type>\w+)(?P<list>\[(?:\d+|\*)?\])?(?P<optional>\?)?\s+(?P<name>\w+)(?:\s*=\s*(?P<default>.+))?$"
+)
 
-tensor_types: tuple[type, ...] = (Meta,)   # aten.op adds the Tensor type
+tensor_types: tuple[type, ...] = (Meta,)  # aten.op adds the Tensor type
 
 
 def _number(x: Any) -> Any:
@@ -87,15 +98,43 @@ def _str(x: Any) -> Any:
 
 
 _ACCEPT: dict[str, Callable[[Any], Any]] = {
-    "Tensor": _tensor, "LongTensor": _tensor, "BoolTensor": _tensor, "Scalar": _scalar, "int": _int, "float": _float, "bool": _bool,
-    "ScalarType": _dtype, "Device": _device, "str": _str, "Generator": lambda x: x, "Any": lambda x: x}
-_SHOWN = {"Scalar": "Number", "LongTensor": "Tensor", "BoolTensor": "Tensor", "ScalarType": "torch.dtype", "Device": "torch.device"}
+    "Tensor": _tensor,
+    "LongTensor": _tensor,
+    "BoolTensor": _tensor,
+    "Scalar": _scalar,
+    "int": _int,
+    "float": _float,
+    "bool": _bool,
+    "ScalarType": _dtype,
+    "Device": _device,
+    "str": _str,
+    "Generator": lambda x: x,
+    "Any": lambda x: x,
+}
+_SHOWN = {
+    "Scalar": "Number",
+    "LongTensor": "Tensor",
+    "BoolTensor": "Tensor",
+    "ScalarType": "torch.dtype",
+    "Device": "torch.device",
+}
 
 
 class Param:
     """One parameter: what it accepts and its default."""
 
-    __slots__ = ("name", "type", "optional", "is_list", "spread", "variadic", "default", "kw_only", "numbers", "accept_one")
+    __slots__ = (
+        "name",
+        "type",
+        "optional",
+        "is_list",
+        "spread",
+        "variadic",
+        "default",
+        "kw_only",
+        "numbers",
+        "accept_one",
+    )
 
     def __init__(self, text: str, kw_only: bool, numbers: bool):
         found = _PARAM.match(text)
@@ -155,13 +194,27 @@ class Param:
 
 
 def _literal(text: str) -> Any:
-    return float(text) if text in ("inf", "-inf") else eval(text, {"__builtins__": {}}, {"None": None, "True": True, "False": False})
+    return (
+        float(text)
+        if text in ("inf", "-inf")
+        else eval(text, {"__builtins__": {}}, {"None": None, "True": True, "False": False})
+    )
 
 
 class Schema:
     """A parsed declaration: parameters in order (keyword-only last) and names of the results."""
 
-    __slots__ = ("name", "params", "positional", "index", "returns", "returns_list", "n_params", "variadic", "_result_type")
+    __slots__ = (
+        "name",
+        "params",
+        "positional",
+        "index",
+        "returns",
+        "returns_list",
+        "n_params",
+        "variadic",
+        "_result_type",
+    )
 
     def __init__(self, declaration: str, numbers: bool = False):
         head, _, results = declaration.partition("->")
@@ -182,7 +235,9 @@ class Schema:
         self.returns = [r.split() for r in _split(results[1:-1])] if results.startswith("(") else [[results]]
         self._result_type: Any = None
 
-    def bind(self, args: Sequence[Any], kwargs: dict[str, Any] | None = None, name: str | None = None) -> tuple[Any, ...]:
+    def bind(
+        self, args: Sequence[Any], kwargs: dict[str, Any] | None = None, name: str | None = None
+    ) -> tuple[Any, ...]:
         """One value a parameter, in order, defaults filled in and checked.
 
         Raises TypeError naming the argument, as PyTorch's parser does. `name` is what messages call the op.
@@ -191,8 +246,10 @@ class Schema:
         if self.variadic >= 0 and len(args) > self.variadic:
             args = self._gather(args)
         if len(args) > self.positional:
-            raise TypeError(f"{name}() takes {self.positional} positional argument{'s' if self.positional != 1 else ''} but "
-                            f"{len(args)} were given")
+            raise TypeError(
+                f"{name}() takes {self.positional} positional argument{'s' if self.positional != 1 else ''} but "
+                f"{len(args)} were given"
+            )
         values = list(args) + [_MISSING] * (self.n_params - len(args))
         if kwargs:
             self._keywords(values, kwargs, name)
@@ -202,22 +259,27 @@ class Schema:
                 values[i] = param.default
                 if value is param.default:
                     missing = [p.name for p, v in zip(self.params, values) if v is _MISSING and p.required]
-                    raise TypeError(f"{name}() missing {len(missing)} required positional arguments: "
-                                    + ", ".join(f'"{m}"' for m in missing))
+                    raise TypeError(
+                        f"{name}() missing {len(missing)} required positional arguments: "
+                        + ", ".join(f'"{m}"' for m in missing)
+                    )
                 continue
             found = param.accept(value)
             if found is NotImplemented:
                 position = f" (position {i + 1})" if i < len(args) else ""
-                raise TypeError(f"{name}(): argument '{param.name}'{position} must be {param.describe()}, not "
-                                f"{type(value).__name__}")
+                raise TypeError(
+                    f"{name}(): argument '{param.name}'{position} must be {param.describe()}, not "
+                    f"{type(value).__name__}"
+                )
             values[i] = found
         return tuple(values)
 
     def _gather(self, args: Sequence[Any]) -> Sequence[Any]:
         at = self.variadic
-        first = args[at]
-        if len(args) > self.positional or (len(args) > at + 1 and _int(first) is not NotImplemented
-                                           and _int(args[at + 1]) is not NotImplemented):
+        one = self.params[at].accept_one
+        if len(args) > self.positional or (
+            len(args) > at + 1 and one(args[at]) is not NotImplemented and one(args[at + 1]) is not NotImplemented
+        ):
             return (*args[:at], list(args[at:]))
         return args
 

@@ -15,8 +15,11 @@ def is_symbolic(x: Any) -> bool:
 
 def is_int(x: Any) -> bool:
     """Whether x can be a size or a dim: an int (not a bool) or a SymInt."""
-    return type(x) is int or (isinstance(x, int) and not isinstance(x, bool)) or (
-        is_symbolic(x) and getattr(x, "kind", "int") == "int")
+    return (
+        type(x) is int
+        or (isinstance(x, int) and not isinstance(x, bool))
+        or (is_symbolic(x) and getattr(x, "kind", "int") == "int")
+    )
 
 
 def is_one(size: Size) -> bool:
@@ -88,8 +91,10 @@ def broadcast(*shapes: Sequence[Size]) -> tuple[Size, ...]:
         for dim in range(ndim):
             size = broadcast_size(a[dim], b[dim])
             if size is None:
-                raise RuntimeError(f"The size of tensor a ({a[dim]}) must match the size of tensor b ({b[dim]}) at "
-                                   f"non-singleton dimension {dim}")
+                raise RuntimeError(
+                    f"The size of tensor a ({a[dim]}) must match the size of tensor b ({b[dim]}) at "
+                    f"non-singleton dimension {dim}"
+                )
             sizes.append(size)
         result = tuple(sizes)
     return result
@@ -121,11 +126,15 @@ def infer_size(size: Sequence[Size], numel: Size) -> list[Size]:
     if type(rest) is int and rest == 0:
         if type(numel) is int and numel != 0:
             raise RuntimeError(f"shape '{show(size)}' is invalid for input of size {numel}")
-        raise RuntimeError(f"cannot reshape tensor of 0 elements into shape {show(size)} because the unspecified "
-                           "dimension size -1 can be any value and is ambiguous")
+        raise RuntimeError(
+            f"cannot reshape tensor of 0 elements into shape {show(size)} because the unspecified "
+            "dimension size -1 can be any value and is ambiguous"
+        )
     if is_symbolic(rest) and bool(rest == 0):
-        raise RuntimeError(f"cannot reshape tensor of 0 elements into shape {show(size)} because the unspecified "
-                           "dimension size -1 can be any value and is ambiguous")
+        raise RuntimeError(
+            f"cannot reshape tensor of 0 elements into shape {show(size)} because the unspecified "
+            "dimension size -1 can be any value and is ambiguous"
+        )
     if not bool(numel % rest == 0):
         raise RuntimeError(f"shape '{show(size)}' is invalid for input of size {numel}")
     size[holes[0]] = numel // rest

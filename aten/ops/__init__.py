@@ -1,1 +1,71 @@
-"""The ops, one family a file."""
+"""The ops, one family a file. Importing this package declares them all; `attach_methods` makes methods of them."""
+
+from aten import dispatch
+from aten.op import Method, registry
+from aten.ops import (  # noqa: F401
+    activation,
+    attention,
+    comparison,
+    conversion,
+    creation,
+    indexing,
+    matmul,
+    norm,
+    pointwise,
+    random,
+    reduction,
+    scan,
+    softmax,
+    structure,
+    view,
+)
+from aten.tensor import Tensor, attach
+
+_OPERATORS = {
+    "add": "add",
+    "sub": "sub",
+    "mul": "mul",
+    "truediv": "div",
+    "floordiv": "floor_divide",
+    "mod": "remainder",
+    "pow": "pow",
+    "matmul": "matmul",
+    "and": "bitwise_and",
+    "or": "bitwise_or",
+    "xor": "bitwise_xor",
+    "lshift": "bitwise_left_shift",
+    "rshift": "bitwise_right_shift",
+    "neg": "neg",
+    "abs": "abs",
+    "invert": "bitwise_not",
+    "pos": "positive",
+    "eq": "eq",
+    "ne": "ne",
+    "lt": "lt",
+    "le": "le",
+    "gt": "gt",
+    "ge": "ge",
+    "getitem": "getitem",
+    "setitem": "setitem",
+}
+_INPLACE = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift")
+
+
+def attach_methods() -> None:
+    """Make every op whose first parameter is the tensor `input` a method, and set the operators."""
+    taken = set(vars(Tensor))
+    for name, op in registry.items():
+        if (
+            "(Tensor input" in op.declaration
+            and op.tags.isdisjoint(("function_only", "hidden"))
+            or op.kind == "inplace"
+        ):
+            if name not in taken:
+                attach(name, Method(op))
+    for operator, name in _OPERATORS.items():
+        attach(f"__{operator}__", registry[name])
+    for operator in _INPLACE:
+        attach(f"__i{operator}__", registry[_OPERATORS[operator] + "_"])
+
+
+__all__ = ["attach_methods", "dispatch"]

@@ -32,6 +32,7 @@ def invoke(op: Op, args: tuple[Any, ...]) -> Any:
 
 def batch_pointwise(op: Op) -> Callable[..., Any]:
     """Batches go first; ranks are aligned so that the unbatched parts broadcast as before."""
+
     def rule(size: Any, dims: tuple[int | None, ...], *args: Any) -> Any:
         ndim = max(x.ndim - (d is not None) for x, d in zip(args, dims) if is_tensor(x))
         aligned = []
@@ -42,21 +43,24 @@ def batch_pointwise(op: Op) -> Callable[..., Any]:
                     x = x.unsqueeze(1)
             aligned.append(x)
         return invoke(op, tuple(aligned)), 0
+
     return rule
 
 
 def batch_dims(op: Op, *, outputs: int = 1) -> Callable[..., Any]:
     """For ops `(input, dim or list of dims, ...)`: the batch goes first and every dim moves up by one."""
+
     def rule(size: Any, dims: tuple[int | None, ...], x: Any, dim: Any, *rest: Any) -> Any:
         moved = to_front(x, dims[0])
         logical = x.ndim - 1
         if isinstance(dim, (list, tuple)):
             result = invoke(op, (moved, [d + 1 for d in dim], *rest))
-        elif logical == 0:                    # a 0-d tensor takes dim 0: give it one of size 1
+        elif logical == 0:  # a 0-d tensor takes dim 0: give it one of size 1
             result = invoke(op, (moved.unsqueeze(1), 1, *rest))
             squeeze = lambda r: r.squeeze(1) if r.ndim > 1 else r
             result = tuple(map(squeeze, result)) if outputs > 1 else squeeze(result)
         else:
             result = invoke(op, (moved, dim + 1, *rest))
         return (tuple(result), (0,) * outputs) if outputs > 1 else (result, 0)
+
     return rule

@@ -11,8 +11,12 @@ from aten.op import composite, op, ops
 from aten.promotion import category, number_dtype
 from aten.shapes import show
 
-_FACTORY = "*, ScalarType? dtype=None, Device? device=None, Any layout=None, bool? pin_memory=None, bool requires_grad=False"
-_LIKE = "*, ScalarType? dtype=None, Device? device=None, Any layout=None, bool requires_grad=False, Any memory_format=None"
+_FACTORY = (
+    "*, ScalarType? dtype=None, Device? device=None, Any layout=None, bool? pin_memory=None, bool requires_grad=False"
+)
+_LIKE = (
+    "*, ScalarType? dtype=None, Device? device=None, Any layout=None, bool requires_grad=False, Any memory_format=None"
+)
 CPU = dtypes.device("cpu")
 
 
@@ -28,8 +32,12 @@ def finish(x: Any, requires_grad: bool) -> Any:
     return x.requires_grad_() if requires_grad else x
 
 
-@op("full(int[*] size, Scalar fill_value, *, ScalarType? dtype=None, Device? device=None, Any layout=None, bool? pin_memory=None, "
-    "bool requires_grad=False) -> Tensor", kind="factory", tags=["function_only"])
+@op(
+    "full(int[*] size, Scalar fill_value, *, ScalarType? dtype=None, Device? device=None, Any layout=None, bool? pin_memory=None, "
+    "bool requires_grad=False) -> Tensor",
+    kind="factory",
+    tags=["function_only"],
+)
 def full(size: list[Any], fill_value: Any, dtype: Any, device: Any) -> Meta:
     """A tensor of one value; its dtype is by default the value's."""
     check_sizes(size)
@@ -37,7 +45,8 @@ def full(size: list[Any], fill_value: Any, dtype: Any, device: Any) -> Meta:
 
 
 full.special(lambda size, fill_value, dtype, device, layout, pin_memory, requires_grad: requires_grad)(
-    lambda size, fill_value, dtype, device, *rest: full(size, fill_value, dtype=dtype, device=device).requires_grad_())
+    lambda size, fill_value, dtype, device, *rest: full(size, fill_value, dtype=dtype, device=device).requires_grad_()
+)
 
 
 @full.normal
@@ -70,8 +79,12 @@ def ones(size, dtype, device, layout, pin_memory, requires_grad):
     return finish(full(size, 1, dtype=dtype or dtypes.get_default_dtype(), device=device), requires_grad)
 
 
-@op("empty(int[*] size, *, ScalarType? dtype=None, Device? device=None, Any layout=None, bool? pin_memory=None, bool requires_grad=False, "
-    "Any memory_format=None) -> Tensor", kind="factory", tags=["function_only"])
+@op(
+    "empty(int[*] size, *, ScalarType? dtype=None, Device? device=None, Any layout=None, bool? pin_memory=None, bool requires_grad=False, "
+    "Any memory_format=None) -> Tensor",
+    kind="factory",
+    tags=["function_only"],
+)
 def empty(size: list[Any], dtype: Any, device: Any) -> Meta:
     """A tensor of undefined values."""
     check_sizes(size)
@@ -80,13 +93,17 @@ def empty(size: list[Any], dtype: Any, device: Any) -> Meta:
 
 empty.normal(lambda size, dtype, device, *rest: (size, dtype or dtypes.get_default_dtype(), device or CPU))
 empty.special(lambda size, dtype, device, layout, pin_memory, requires_grad, memory_format: requires_grad)(
-    lambda size, dtype, device, *rest: empty(size, dtype=dtype, device=device).requires_grad_())
+    lambda size, dtype, device, *rest: empty(size, dtype=dtype, device=device).requires_grad_()
+)
 empty.kernel(lambda out, size, dtype, device: None)
 empty.decompose(lambda size, dtype, device: full(size, 0, dtype=dtype, device=device))
 
 
-@composite("empty_strided(int[] size, int[] stride, *, ScalarType? dtype=None, Device? device=None, Any layout=None, "
-           "bool? pin_memory=None, bool requires_grad=False) -> Tensor", tags=["function_only"])
+@composite(
+    "empty_strided(int[] size, int[] stride, *, ScalarType? dtype=None, Device? device=None, Any layout=None, "
+    "bool? pin_memory=None, bool requires_grad=False) -> Tensor",
+    tags=["function_only"],
+)
 def empty_strided(size, stride, dtype, device, layout, pin_memory, requires_grad):
     """Undefined values in memory with these strides."""
     span = 0 if 0 in size else 1 + sum((n - 1) * s for n, s in zip(size, stride))
@@ -117,7 +134,9 @@ _like("empty", None)
 @composite(f"full_like(Tensor input, Scalar fill_value, {_LIKE}) -> Tensor", tags=["function_only"])
 def full_like(input, fill_value, dtype, device, layout, requires_grad, memory_format):
     """A tensor of one value with the sizes, dtype and device of another."""
-    return finish(full(list(input.shape), fill_value, dtype=dtype or input.dtype, device=device or input.device), requires_grad)
+    return finish(
+        full(list(input.shape), fill_value, dtype=dtype or input.dtype, device=device or input.device), requires_grad
+    )
 
 
 @composite(f"new_full(Tensor input, int[] size, Scalar fill_value, {_FACTORY}) -> Tensor")
@@ -149,8 +168,12 @@ def _length(start: Any, end: Any, step: Any) -> Any:
     return (start - end + (-step - 1)) // -step
 
 
-@op("arange(Scalar start, Scalar? end=None, Scalar step=1, *, ScalarType? dtype=None, Device? device=None, Any layout=None, "
-    "bool? pin_memory=None, bool requires_grad=False) -> Tensor", kind="factory", tags=["function_only"])
+@op(
+    "arange(Scalar start, Scalar? end=None, Scalar step=1, *, ScalarType? dtype=None, Device? device=None, Any layout=None, "
+    "bool? pin_memory=None, bool requires_grad=False) -> Tensor",
+    kind="factory",
+    tags=["function_only"],
+)
 def arange(start: Any, end: Any, step: Any, dtype: Any, device: Any) -> Meta:
     """start, start + step, … below end; integers give int64."""
     return Meta.contiguous((_length(start, end, step),), dtype, device)
@@ -167,7 +190,8 @@ def _(start, end, step, dtype, device, *rest):
 
 
 arange.special(lambda *public: public[-1])(
-    lambda start, end, step, dtype, device, *rest: arange(start, end, step, dtype=dtype, device=device).requires_grad_())
+    lambda start, end, step, dtype, device, *rest: arange(start, end, step, dtype=dtype, device=device).requires_grad_()
+)
 
 
 @arange.kernel
@@ -214,11 +238,15 @@ def logspace(start, end, steps, base, dtype, device, layout, pin_memory, require
     dtype = dtype or dtypes.get_default_dtype()
     start, end = (v.item() if hasattr(v, "item") else v for v in (start, end))
     exponents = _spaced(start, end, steps, dtypes.float64, device)
-    return finish((base ** exponents).to(dtype), requires_grad)
+    return finish((base**exponents).to(dtype), requires_grad)
 
 
-@op("eye(int n, int? m=None, *, ScalarType? dtype=None, Device? device=None, Any layout=None, bool? pin_memory=None, "
-    "bool requires_grad=False) -> Tensor", kind="factory", tags=["function_only"])
+@op(
+    "eye(int n, int? m=None, *, ScalarType? dtype=None, Device? device=None, Any layout=None, bool? pin_memory=None, "
+    "bool requires_grad=False) -> Tensor",
+    kind="factory",
+    tags=["function_only"],
+)
 def eye(n: Any, m: Any, dtype: Any, device: Any) -> Meta:
     """Ones on the diagonal, zeros elsewhere."""
     for size in (n, m):
@@ -227,9 +255,12 @@ def eye(n: Any, m: Any, dtype: Any, device: Any) -> Meta:
     return Meta.contiguous((n, m), dtype, device)
 
 
-eye.normal(lambda n, m, dtype, device, *rest: (n, n if m is None else m, dtype or dtypes.get_default_dtype(), device or CPU))
+eye.normal(
+    lambda n, m, dtype, device, *rest: (n, n if m is None else m, dtype or dtypes.get_default_dtype(), device or CPU)
+)
 eye.special(lambda *public: public[-1])(
-    lambda n, m, dtype, device, *rest: eye(n, m, dtype=dtype, device=device).requires_grad_())
+    lambda n, m, dtype, device, *rest: eye(n, m, dtype=dtype, device=device).requires_grad_()
+)
 
 
 @eye.kernel
@@ -260,8 +291,10 @@ def _triangle(row: int, col: int, inside: Any, dtype: Any) -> Any:
     return ops.nonzero(mask).t().to(dtype or dtypes.int64)
 
 
-@composite("scalar_tensor(Scalar s, *, ScalarType? dtype=None, Device? device=None, Any layout=None, bool? pin_memory=None) -> Tensor",
-           tags=["function_only"])
+@composite(
+    "scalar_tensor(Scalar s, *, ScalarType? dtype=None, Device? device=None, Any layout=None, bool? pin_memory=None) -> Tensor",
+    tags=["function_only"],
+)
 def scalar_tensor(s, dtype, device, layout, pin_memory):
     """A 0-d tensor of one number, of the default dtype unless told."""
     return full([], s, dtype=dtype or dtypes.get_default_dtype(), device=device)
@@ -272,7 +305,9 @@ def fill(input, value):
     """A tensor of one value (a number or a 0-d tensor) with the sizes and dtype of the input."""
     if hasattr(value, "dtype"):
         if value.ndim:
-            raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions.")
+            raise RuntimeError(
+                f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions."
+            )
         return value.to(input.dtype).expand(list(input.shape)).clone()
     return full(list(input.shape), value, dtype=input.dtype, device=input.device)
 

@@ -45,8 +45,10 @@ def gather(input: Meta, dim: int, index: Meta) -> Meta:
     for d in range(min(input.ndim, index.ndim)):
         a, b = index.sizes[d], input.sizes[d]
         if d != dim and type(a) is int and type(b) is int and a > b:
-            raise RuntimeError(f"Size does not match at dimension {d} expected index {show(index.sizes)} to be no larger than self "
-                               f"{show(input.sizes)} apart from dimension {dim}")
+            raise RuntimeError(
+                f"Size does not match at dimension {d} expected index {show(index.sizes)} to be no larger than self "
+                f"{show(input.sizes)} apart from dimension {dim}"
+            )
     return input.like(sizes=index.sizes)
 
 
@@ -56,13 +58,17 @@ gather.normal(lambda input, dim, index, *rest: (input, wrap_dim(dim, input.ndim)
 def _places(index: np.ndarray, dim: int) -> tuple[Any, ...]:
     """Where `index` points, as an index of a NumPy array."""
     places = list(np.ogrid[tuple(np.s_[:n] for n in index.shape)]) if index.ndim else []
-    places[dim:dim + 1] = [index]
+    places[dim : dim + 1] = [index]
     return tuple(places)
 
 
 @gather.kernel
 def _(out, x, dim, index):
-    x, flat, o = np.atleast_1d(x), np.atleast_1d(index), out.reshape(max(out.shape, (1,)) if out.ndim == 0 else out.shape)
+    x, flat, o = (
+        np.atleast_1d(x),
+        np.atleast_1d(index),
+        out.reshape(max(out.shape, (1,)) if out.ndim == 0 else out.shape),
+    )
     _in_range_runtime(flat, x.shape[dim], dim)
     if flat.size:
         o[...] = x[_places(flat, dim)]
@@ -90,7 +96,10 @@ def _scatter_normal(input, dim, index, src):
     return input, wrap_dim(dim, input.ndim), index, src
 
 
-@op("scatter(Tensor input, int dim, LongTensor index, Any src=None, *, str? reduce=None, Any value=None) -> Tensor", tags=["indexing"])
+@op(
+    "scatter(Tensor input, int dim, LongTensor index, Any src=None, *, str? reduce=None, Any value=None) -> Tensor",
+    tags=["indexing"],
+)
 def scatter(input: Meta, dim: int, index: Meta, src: Any) -> Meta:
     """input with out[i with i[dim] = index[i]] = src[i]; src may be a number. Of equal places the last wins."""
     _scatter_check("scatter", input, dim, index, src)
@@ -166,11 +175,20 @@ def _(out, x, dim, index, src):
 
 scatter_add.vjp((lambda g: g, lambda g, dim, index, src_meta: _pad_to(gather(g, dim, index), src_meta)))
 
-_REDUCERS = {"sum": (np.add, 0), "prod": (np.multiply, 1), "mean": (np.add, 0), "amax": (np.maximum, None), "amin": (np.minimum, None)}
+_REDUCERS = {
+    "sum": (np.add, 0),
+    "prod": (np.multiply, 1),
+    "mean": (np.add, 0),
+    "amax": (np.maximum, None),
+    "amin": (np.minimum, None),
+}
 
 
-@op("scatter_reduce(Tensor input, int dim, LongTensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor",
-    tags=["indexing"], compute="float32")
+@op(
+    "scatter_reduce(Tensor input, int dim, LongTensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor",
+    tags=["indexing"],
+    compute="float32",
+)
 def scatter_reduce(input: Meta, dim: int, index: Meta, src: Meta, reduce: str, include_self: bool) -> Meta:
     """input with src[i] combined into out[i with i[dim] = index[i]]; reduce is sum, prod, mean, amax or amin."""
     if reduce not in _REDUCERS:
@@ -191,8 +209,13 @@ def _(out, x, dim, index, src, reduce, include_self):
     where, (ufunc, start) = _places(index, dim), _REDUCERS[reduce]
     if not include_self:
         if start is None:
-            start = (-np.inf if reduce == "amax" else np.inf) if o.dtype.kind == "f" else (
-                np.iinfo(o.dtype).min if reduce == "amax" else np.iinfo(o.dtype).max) if o.dtype.kind in "iu" else reduce == "amin"
+            start = (
+                (-np.inf if reduce == "amax" else np.inf)
+                if o.dtype.kind == "f"
+                else (np.iinfo(o.dtype).min if reduce == "amax" else np.iinfo(o.dtype).max)
+                if o.dtype.kind in "iu"
+                else reduce == "amin"
+            )
         o[where] = start
     ufunc.at(o, where, src)
     if reduce == "mean":
@@ -217,8 +240,12 @@ def _(g, needs, input, dim, index, src, reduce, include_self, out):
         masked = ops.where(src == 0, 1.0, src)
         zero = (src == 0).to(src.dtype)
         n = gather(scatter_add(zeros, dim, index, zero), dim, index)
-        others = gather(scatter_reduce(rest * 0 + (input if include_self else ones), dim, index, masked, "prod"), dim, index)
-        given = gather(g, dim, index) * ops.where(src == 0, ops.where(n == 1, others, 0.0), gather(out, dim, index) / masked)
+        others = gather(
+            scatter_reduce(rest * 0 + (input if include_self else ones), dim, index, masked, "prod"), dim, index
+        )
+        given = gather(g, dim, index) * ops.where(
+            src == 0, ops.where(n == 1, others, 0.0), gather(out, dim, index) / masked
+        )
     else:
         chosen_src = (gather(out, dim, index) == src).to(g.dtype)
         chosen_self = (out == input).to(g.dtype) if include_self else zeros
@@ -228,7 +255,9 @@ def _(g, needs, input, dim, index, src, reduce, include_self, out):
         given = chosen_src * gather(share, dim, index)
     if not include_self:
         own = scatter(own if reduce in ("sum",) else g, dim, index, 0)
-    return own, given if known_equal(given.shape[0] if given.ndim else 1, src.shape[0] if src.ndim else 1) else _pad_to(given, Meta.of(src))
+    return own, given if known_equal(given.shape[0] if given.ndim else 1, src.shape[0] if src.ndim else 1) else _pad_to(
+        given, Meta.of(src)
+    )
 
 
 # ----------------------------------------------------------------------------------------- whole slices by index
@@ -260,22 +289,36 @@ index_select.vjp(lambda g, dim, index, input_meta: index_add(zeros_of(input_meta
 index_select.jvp(lambda tangents, input, dim, index, out: index_select(tangents[0], dim, index))
 
 
-@op("index_add(Tensor input, int dim, LongTensor index, Tensor source, *, Scalar alpha=1) -> Tensor", tags=["indexing"], compute="float32")
+@op(
+    "index_add(Tensor input, int dim, LongTensor index, Tensor source, *, Scalar alpha=1) -> Tensor",
+    tags=["indexing"],
+    compute="float32",
+)
 def index_add(input: Meta, dim: int, index: Meta, source: Meta) -> Meta:
     """input with the slices of source added to the slices of `dim` that index names."""
     _check_index("index_add", index)
     if index.ndim > 1:
         raise IndexError("index_add_(): Index is supposed to be a vector")
     if source.dtype is not input.dtype:
-        raise RuntimeError(f"index_add_(): self ({TYPE_NAMES[input.dtype.name]}) and source ({TYPE_NAMES[source.dtype.name]}) must have "
-                           "the same scalar type")
+        raise RuntimeError(
+            f"index_add_(): self ({TYPE_NAMES[input.dtype.name]}) and source ({TYPE_NAMES[source.dtype.name]}) must have "
+            "the same scalar type"
+        )
     n = source.sizes[dim] if source.ndim else 1
     if not known_equal(n, index.numel()) and not bool(n == index.numel()):
-        raise RuntimeError(f"index_add_(): Number of indices ({index.numel()}) should be equal to source.size(dim): ({n}), for dim: {dim}")
+        raise RuntimeError(
+            f"index_add_(): Number of indices ({index.numel()}) should be equal to source.size(dim): ({n}), for dim: {dim}"
+        )
     for d in range(input.ndim):
-        if d != dim and not known_equal(input.sizes[d], source.sizes[d]) and not bool(input.sizes[d] == source.sizes[d]):
-            raise RuntimeError(f"source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
-                               f"{show(input.sizes)} source.shape = {show(source.sizes)}")
+        if (
+            d != dim
+            and not known_equal(input.sizes[d], source.sizes[d])
+            and not bool(input.sizes[d] == source.sizes[d])
+        ):
+            raise RuntimeError(
+                f"source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
+                f"{show(input.sizes)} source.shape = {show(source.sizes)}"
+            )
     return input.like(sizes=input.sizes)
 
 
@@ -296,15 +339,19 @@ def _(out, x, dim, index, source):
     np.add.at(np.moveaxis(o, dim, 0), index, np.moveaxis(source, dim, 0))
 
 
-index_add.vjp((lambda g: g, lambda g, dim, index, source_meta: index_select(g, dim, index).reshape(list(source_meta.sizes))))
+index_add.vjp(
+    (lambda g: g, lambda g, dim, index, source_meta: index_select(g, dim, index).reshape(list(source_meta.sizes)))
+)
 
 
 @composite("index_copy(Tensor input, int dim, LongTensor index, Tensor source) -> Tensor", inplace=True)
 def index_copy(input, dim, index, source):
     """input with the slices of `dim` that index names replaced by those of source."""
     if source.dtype is not input.dtype:
-        raise RuntimeError(f"index_copy_(): self and source expected to have the same dtype, but got (self) {TYPE_NAMES[input.dtype.name]} "
-                           f"and (source) {TYPE_NAMES[source.dtype.name]}")
+        raise RuntimeError(
+            f"index_copy_(): self and source expected to have the same dtype, but got (self) {TYPE_NAMES[input.dtype.name]} "
+            f"and (source) {TYPE_NAMES[source.dtype.name]}"
+        )
     if input.ndim == 0:
         return source.reshape([])
     return index_put(input, [None] * wrap_dim(dim, input.ndim) + [index.reshape([-1])], source)
@@ -314,7 +361,9 @@ def index_copy(input, dim, index, source):
 def index_fill(input, dim, index, value):
     """input with the slices of `dim` that index names set to a value."""
     if hasattr(value, "dtype") and value.ndim:
-        raise RuntimeError(f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s).")
+        raise RuntimeError(
+            f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
+        )
     if input.ndim == 0:
         return ops.fill(input, value)
     if not hasattr(value, "dtype"):
@@ -322,12 +371,17 @@ def index_fill(input, dim, index, value):
     return index_put(input, [None] * wrap_dim(dim, input.ndim) + [index.reshape([-1])], value.to(input.dtype))
 
 
-@op("embedding(Tensor weight, LongTensor indices, *, int? padding_idx=None) -> Tensor", tags=["indexing", "function_only"])
+@op(
+    "embedding(Tensor weight, LongTensor indices, *, int? padding_idx=None) -> Tensor",
+    tags=["indexing", "function_only"],
+)
 def embedding(weight: Meta, indices: Meta) -> Meta:
     """Rows of a matrix. Raises IndexError for an index outside it."""
     if indices.dtype not in _INDEX_DTYPES:
-        raise RuntimeError("Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
-                           f"torch.{TYPE_NAMES[indices.dtype.name]}Tensor instead (while checking arguments for embedding)")
+        raise RuntimeError(
+            "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
+            f"torch.{TYPE_NAMES[indices.dtype.name]}Tensor instead (while checking arguments for embedding)"
+        )
     if weight.ndim != 2:
         raise RuntimeError("'weight' must be 2-D")
     return weight.like(sizes=(*indices.sizes, weight.sizes[1]))
@@ -365,7 +419,11 @@ def _(g, indices, weight_meta, padding_idx):
     return embedding_backward(kept, indices, weight_meta.sizes[0])
 
 
-@op("embedding_backward(Tensor grad, LongTensor indices, int num_weights) -> Tensor", tags=["indexing", "function_only"], compute="float32")
+@op(
+    "embedding_backward(Tensor grad, LongTensor indices, int num_weights) -> Tensor",
+    tags=["indexing", "function_only"],
+    compute="float32",
+)
 def embedding_backward(grad: Meta, indices: Meta, num_weights: Any) -> Meta:
     """Zeros [num_weights, n] with the rows of grad added at their indices."""
     return grad.like(sizes=(num_weights, grad.sizes[-1]))
@@ -398,8 +456,10 @@ def index(input: Meta, indices: list[Any]) -> Meta:
     try:
         shown = broadcast(*[i.sizes for i in indices if i is not None])
     except RuntimeError:
-        raise IndexError("shape mismatch: indexing tensors could not be broadcast together with shapes "
-                         + ", ".join(show(i.sizes) for i in indices if i is not None)) from None
+        raise IndexError(
+            "shape mismatch: indexing tensors could not be broadcast together with shapes "
+            + ", ".join(show(i.sizes) for i in indices if i is not None)
+        ) from None
     dims, together = _layout(input.ndim, indices)
     rest = [s for d, s in enumerate(input.sizes) if d not in dims]
     at = dims[0] if together else 0
@@ -414,11 +474,13 @@ def expand_bools(input: Any, indices: Sequence[Any]) -> list[Any]:
             for d in range(i.ndim):
                 at = len(result)
                 if at >= input.ndim or i.shape[d] != input.shape[at]:
-                    raise IndexError(f"The shape of the mask {show(i.shape)} at index {d} does not match the shape of the indexed tensor "
-                                     f"{show(input.shape)} at index {at}")
+                    raise IndexError(
+                        f"The shape of the mask {show(i.shape)} at index {d} does not match the shape of the indexed tensor "
+                        f"{show(input.shape)} at index {at}"
+                    )
                 result.append(None)
             found = ops.nonzero(i)
-            result[len(result) - i.ndim:] = [found.select(1, d) for d in range(i.ndim)]
+            result[len(result) - i.ndim :] = [found.select(1, d) for d in range(i.ndim)]
         else:
             result.append(i)
     return result
@@ -428,8 +490,16 @@ def expand_bools(input: Any, indices: Sequence[Any]) -> list[Any]:
 def _(input, indices):
     if any(i is not None and i.dtype in (dtypes.bool, dtypes.uint8) for i in indices):
         indices = expand_bools(input, indices)
-    return input, [None if i is None else i if i.dtype is dtypes.int64 else ops.cast(i, dtypes.int64) if i.dtype is dtypes.int32 else i
-                   for i in indices]
+    return input, [
+        None
+        if i is None
+        else i
+        if i.dtype is dtypes.int64
+        else ops.cast(i, dtypes.int64)
+        if i.dtype is dtypes.int32
+        else i
+        for i in indices
+    ]
 
 
 def _numpy_index(x: np.ndarray, indices: list[Any]) -> tuple[Any, ...]:
@@ -454,17 +524,23 @@ def index_put(input: Meta, indices: list[Any], values: Meta, accumulate: bool) -
     """input with input[indices] replaced by values (broadcast), or with values added if `accumulate`."""
     shown = index.function(input, indices).sizes
     if values.dtype is not input.dtype:
-        raise RuntimeError(f"Index put requires the source and destination dtypes match, got {TYPE_NAMES[input.dtype.name]} for the "
-                           f"destination and {TYPE_NAMES[values.dtype.name]} for the source.")
+        raise RuntimeError(
+            f"Index put requires the source and destination dtypes match, got {TYPE_NAMES[input.dtype.name]} for the "
+            f"destination and {TYPE_NAMES[values.dtype.name]} for the source."
+        )
     if len(values.sizes) > len(shown) or not _fits(values.sizes, shown):
-        raise RuntimeError(f"shape mismatch: value tensor of shape {show(values.sizes)} cannot be broadcast to indexing result of shape "
-                           f"{show(shown)}")
+        raise RuntimeError(
+            f"shape mismatch: value tensor of shape {show(values.sizes)} cannot be broadcast to indexing result of shape "
+            f"{show(shown)}"
+        )
     return input.like(sizes=input.sizes)
 
 
 def _fits(sizes: Sequence[Any], target: Sequence[Any]) -> bool:
-    return all(known_equal(a, b) or (type(a) is int and a == 1) or ((is_symbolic(a) or is_symbolic(b)) and bool(a == b))
-               for a, b in zip(reversed(sizes), reversed(target)))
+    return all(
+        known_equal(a, b) or (type(a) is int and a == 1) or ((is_symbolic(a) or is_symbolic(b)) and bool(a == b))
+        for a, b in zip(reversed(sizes), reversed(target))
+    )
 
 
 @index_put.normal
@@ -521,7 +597,7 @@ def _split(input: Any, key: Any) -> tuple[Any, list[Any] | None]:
         used = sum(_dims_used(i) for i in items)
         if used > input.ndim:
             raise IndexError(f"too many indices for tensor of dimension {input.ndim}")
-        items[at:at + 1] = [slice(None)] * (input.ndim - used)
+        items[at : at + 1] = [slice(None)] * (input.ndim - used)
         items = [slice(None) if i is Ellipsis else i for i in items]
     view, dim, tensors = input, 0, {}
     for item in items:
@@ -546,13 +622,17 @@ def _split(input: Any, key: Any) -> tuple[Any, list[Any] | None]:
             n = item if is_int(item) else item.__index__()
             view = ops.select(view, dim, n)
         else:
-            raise TypeError("only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got "
-                            f"{type(item).__name__})")
+            raise TypeError(
+                "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got "
+                f"{type(item).__name__})"
+            )
     if not tensors:
         return view, None
     by_dim: list[Any] = []
     for d in sorted(tensors):
-        by_dim += [None] * (d - sum(1 if i is None or i.dtype not in (dtypes.bool, dtypes.uint8) else i.ndim for i in by_dim))
+        by_dim += [None] * (
+            d - sum(1 if i is None or i.dtype not in (dtypes.bool, dtypes.uint8) else i.ndim for i in by_dim)
+        )
         by_dim.append(tensors[d])
     return view, by_dim
 
@@ -631,6 +711,7 @@ def _batched_scatter(made: Any) -> Any:
             src = src.reshape([n, 1]) if hasattr(src, "dtype") else src
             return made(x.unsqueeze(1), 1, i.reshape([n, 1]), src, *rest).squeeze([1]), 0
         return made(x, dim + 1, i, src, *rest), 0
+
     return rule
 
 
@@ -707,9 +788,14 @@ def _(n, dims, x, at):
     out = index(moved, [lane, *full])
     if where[0] == 0 and together:
         return out, 0
-    if not together or where[0] > 0:         # the lane and the indices are apart: their result comes first
+    if not together or where[0] > 0:  # the lane and the indices are apart: their result comes first
         if together:
-            order = [0, *range(1 + ndim, 1 + ndim + where[0]), *range(1, 1 + ndim), *range(1 + ndim + where[0], out.ndim)]
+            order = [
+                0,
+                *range(1 + ndim, 1 + ndim + where[0]),
+                *range(1, 1 + ndim),
+                *range(1 + ndim + where[0], out.ndim),
+            ]
             return out.permute(order), 0
     return out, 0
 
@@ -725,8 +811,7 @@ def _(n, dims, x, at, values, accumulate):
     rest = x.ndim - 1 - len(where)
     values = materialize(values, dims[2], n)
     values = values.reshape([n, *([1] * (ndim + rest - (values.ndim - 1))), *values.shape[1:]])
-    if together and where[0] > 0:            # the indices' dims follow the kept ones in front of them
+    if together and where[0] > 0:  # the indices' dims follow the kept ones in front of them
         k = where[0]
         values = values.permute([0, *range(1 + k, 1 + k + ndim), *range(1, 1 + k), *range(1 + k + ndim, values.ndim)])
     return index_put(x, full, values, accumulate), 0
-

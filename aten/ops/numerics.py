@@ -38,7 +38,7 @@ def polygamma_series(x: np.ndarray, n: int) -> np.ndarray:
         low = x < 15
         total = np.where(low, total + x ** -(n + 1.0), total)
         x = np.where(low, x + 1, x)
-    tail = x ** -n / n + x ** -(n + 1.0) / 2
+    tail = x**-n / n + x ** -(n + 1.0) / 2
     rising, bernoulli = float(n + 1), (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6)
     for k, b in enumerate(bernoulli):
         tail = tail + b * rising / math.factorial(2 * k + 2) * x ** -(n + 2.0 * k + 2)
@@ -74,11 +74,29 @@ def erfinv(y: np.ndarray) -> np.ndarray:
     w = -np.log((1 - t) * (1 + t))
     centre = w - 2.5
     p = np.full_like(t, 2.81022636e-08)
-    for c in (3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087, -0.00125372503, -0.00417768164, 0.246640727, 1.50140941):
+    for c in (
+        3.43273939e-07,
+        -3.5233877e-06,
+        -4.39150654e-06,
+        0.00021858087,
+        -0.00125372503,
+        -0.00417768164,
+        0.246640727,
+        1.50140941,
+    ):
         p = c + p * centre
     tail_w = np.sqrt(w) - 3
     q = np.full_like(t, -0.000200214257)
-    for c in (0.000100950558, 0.00134934322, -0.00367342844, 0.00573950773, -0.0076224613, 0.00943887047, 1.00167406, 2.83297682):
+    for c in (
+        0.000100950558,
+        0.00134934322,
+        -0.00367342844,
+        0.00573950773,
+        -0.0076224613,
+        0.00943887047,
+        1.00167406,
+        2.83297682,
+    ):
         q = c + q * tail_w
     x = np.where(w < 5, p, q) * t
     for _ in range(2):

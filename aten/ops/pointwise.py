@@ -11,7 +11,7 @@ import numpy as np
 
 from aten import dtype as dtypes
 from aten.meta import Meta
-from aten.op import Op, alias_of, inplace_of, op, ops
+from aten.op import Op, alias_of, composite, inplace_of, op, ops
 from aten.ops import numerics
 from aten.ops.batching import batch_pointwise
 from aten.promotion import TYPE_NAMES, category, number_dtype, promote_types, result_dtype, to_real
@@ -31,8 +31,10 @@ def _device(metas: list[Meta]) -> Any:
     for meta in metas[1:]:
         if meta.device != device:
             if meta.ndim and device != meta.device and metas[0].ndim:
-                raise RuntimeError("Expected all tensors to be on the same device, but found at least two devices, "
-                                   f"{device} and {meta.device}!")
+                raise RuntimeError(
+                    "Expected all tensors to be on the same device, but found at least two devices, "
+                    f"{device} and {meta.device}!"
+                )
             device = device if metas[0].ndim else meta.device
     return device
 
@@ -40,11 +42,12 @@ def _device(metas: list[Meta]) -> Any:
 def float_only(name: str, x: Meta) -> None:
     """Raises NotImplementedError as PyTorch does for ops that have no integer form."""
     if category(x.dtype) < 2:
-        raise NotImplementedError(f'"{name}" not implemented for \'{TYPE_NAMES[x.dtype.name]}\'')
+        raise NotImplementedError(f"\"{name}\" not implemented for '{TYPE_NAMES[x.dtype.name]}'")
 
 
 def _linear_jvp(made: Op) -> Callable[..., Any]:
     """The jvp of an elementwise op: its vjp is a product with the derivative, so it maps tangents as well."""
+
     def jvp(tangents: tuple[Any, ...], *args: Any) -> Any:
         *inputs, out = args
         total = None
@@ -55,6 +58,7 @@ def _linear_jvp(made: Op) -> Callable[..., Any]:
             part = plan.run(tangent, plan.save(inputs, out))[plan.slots.index(i)]
             total = part if total is None or part is None else total + part
         return total
+
     return jvp
 
 
@@ -68,10 +72,20 @@ def _finish(made: Op, vjp: Any, inplace: bool) -> Op:
     return made
 
 
-def unary(name: str, kernel: Callable[..., Any], *, promote: str = "float", vjp: Any = None, result: Any = None,
-          check: Callable[[str, Meta], None] | None = None, inplace: bool = True, compute: str | None = "float32",
-          doc: str | None = None) -> Op:
+def unary(
+    name: str,
+    kernel: Callable[..., Any],
+    *,
+    promote: str = "float",
+    vjp: Any = None,
+    result: Any = None,
+    check: Callable[[str, Meta], None] | None = None,
+    inplace: bool = True,
+    compute: str | None = "float32",
+    doc: str | None = None,
+) -> Op:
     """An elementwise op of one tensor. `kernel(x, out=)`; `result(dtype)` gives the result's dtype (default: the input's)."""
+
     def rule(input: Meta) -> Meta:
         if check is not None:
             check(name, input)
@@ -83,10 +97,21 @@ def unary(name: str, kernel: Callable[..., Any], *, promote: str = "float", vjp:
     return _finish(made, vjp, inplace)
 
 
-def binary(name: str, kernel: Callable[..., Any], *, promote: str = "same", vjp: Any = None, result: Any = None,
-           check: Callable[[str, Any, Any], None] | None = None, inplace: bool = True, compute: str | None = "float32",
-           extra: str = "", doc: str | None = None) -> Op:
+def binary(
+    name: str,
+    kernel: Callable[..., Any],
+    *,
+    promote: str = "same",
+    vjp: Any = None,
+    result: Any = None,
+    check: Callable[[str, Any, Any], None] | None = None,
+    inplace: bool = True,
+    compute: str | None = "float32",
+    extra: str = "",
+    doc: str | None = None,
+) -> Op:
     """An elementwise op of two tensors, either of which may be a number. `kernel(x, y, out=)`."""
+
     def rule(input: Any, other: Any) -> Meta:
         if check is not None:
             check(name, input, other)
@@ -94,23 +119,31 @@ def binary(name: str, kernel: Callable[..., Any], *, promote: str = "same", vjp:
         return pointwise_meta(input, other, dtype=None if result is None else result(dtype))
 
     rule.__doc__ = doc or f"`{name}` of elements of two tensors, broadcast."
-    made = op(f"{name}(Tensor input, Tensor other{extra}) -> Tensor", tags=("pointwise", "scalars"), promote=promote,
-              compute=compute)(rule)
+    made = op(
+        f"{name}(Tensor input, Tensor other{extra}) -> Tensor",
+        tags=("pointwise", "scalars"),
+        promote=promote,
+        compute=compute,
+    )(rule)
     made.kernel(lambda out, x, y: kernel(x, y, out=out))
     return _finish(made, vjp, inplace)
 
 
 def via(function: Callable[..., Any]) -> Callable[..., Any]:
     """A kernel from a function without `out=`."""
+
     def kernel(*args: Any, out: np.ndarray) -> None:
         out[...] = function(*args)
+
     return kernel
 
 
 def as_float64(function: Callable[..., Any]) -> Callable[..., Any]:
     """A kernel computed in float64 and rounded once."""
+
     def kernel(*args: Any, out: np.ndarray) -> None:
         out[...] = function(*[a.astype(np.float64) for a in args])
+
     return kernel
 
 
@@ -119,11 +152,14 @@ def _no_bool(text: str) -> Callable[[str, Meta], None]:
     def check(name: str, x: Meta) -> None:
         if x.dtype is dtypes.bool:
             raise RuntimeError(text)
+
     return check
 
 
-_neg_bool = ("Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the `~` or "
-             "`logical_not()` operator instead.")
+_neg_bool = (
+    "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the `~` or "
+    "`logical_not()` operator instead."
+)
 _rounding = {"promote": "same", "vjp": lambda g: g * 0}
 
 
@@ -133,6 +169,7 @@ def _integers_stay(ufunc: Callable[..., Any]) -> Callable[..., Any]:
             out[...] = x
         else:
             ufunc(x, out=out)
+
     return kernel
 
 
@@ -164,7 +201,7 @@ def _bool_dtype(dtype: Any) -> Any:
 def _no_float(name: str, *xs: Any) -> None:
     for x in xs:
         if type(x) is Meta and category(x.dtype) >= 2:
-            raise NotImplementedError(f'"{name}_cpu" not implemented for \'{TYPE_NAMES[x.dtype.name]}\'')
+            raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{TYPE_NAMES[x.dtype.name]}'")
 
 
 LN2, LN10 = math.log(2), math.log(10)
@@ -205,17 +242,52 @@ unary("floor", _integers_stay(np.floor), **_rounding)
 unary("ceil", _integers_stay(np.ceil), **_rounding)
 unary("trunc", _integers_stay(np.trunc), **_rounding)
 unary("frac", via(lambda x: x - np.trunc(x)), promote="same", check=float_only, vjp=lambda g: g)
-unary("relu", via(lambda x: np.where(x < 0, np.zeros((), x.dtype), x)), promote="same", vjp=lambda g, out: ops.where(out > 0, g, 0),
-      check=_no_bool("Boolean inputs not supported for relu"), doc="max(x, 0); NaN stays.")
-unary("silu", via(lambda x: x * numerics.sigmoid(x)), promote="same", check=float_only, doc="x * sigmoid(x).",
-      vjp=lambda g, x: _silu_backward(g, x))
+unary(
+    "relu",
+    via(lambda x: np.where(x < 0, np.zeros((), x.dtype), x)),
+    promote="same",
+    vjp=lambda g, out: ops.where(out > 0, g, 0),
+    check=_no_bool("Boolean inputs not supported for relu"),
+    doc="max(x, 0); NaN stays.",
+)
+unary(
+    "silu",
+    via(lambda x: x * numerics.sigmoid(x)),
+    promote="same",
+    check=float_only,
+    doc="x * sigmoid(x).",
+    vjp=lambda g, x: _silu_backward(g, x),
+)
 unary("logical_not", np.logical_not, promote="same", result=_bool_dtype, compute=None)
 unary("bitwise_not", np.bitwise_not, promote="same", check=_no_float, compute=None)
-unary("isnan", via(lambda x: np.isnan(x) if x.dtype.kind in "fc" else False), promote="same", result=_bool_dtype, inplace=False)
-unary("isinf", via(lambda x: np.isinf(x) if x.dtype.kind in "fc" else False), promote="same", result=_bool_dtype, inplace=False)
-unary("isfinite", via(lambda x: np.isfinite(x) if x.dtype.kind in "fc" else True), promote="same", result=_bool_dtype, inplace=False)
-unary("signbit", via(lambda x: np.signbit(x) if x.dtype.kind == "f" else x < 0 if x.dtype.kind == "i" else False), promote="same",
-      result=_bool_dtype, inplace=False)
+unary(
+    "isnan",
+    via(lambda x: np.isnan(x) if x.dtype.kind in "fc" else False),
+    promote="same",
+    result=_bool_dtype,
+    inplace=False,
+)
+unary(
+    "isinf",
+    via(lambda x: np.isinf(x) if x.dtype.kind in "fc" else False),
+    promote="same",
+    result=_bool_dtype,
+    inplace=False,
+)
+unary(
+    "isfinite",
+    via(lambda x: np.isfinite(x) if x.dtype.kind in "fc" else True),
+    promote="same",
+    result=_bool_dtype,
+    inplace=False,
+)
+unary(
+    "signbit",
+    via(lambda x: np.signbit(x) if x.dtype.kind == "f" else x < 0 if x.dtype.kind == "i" else False),
+    promote="same",
+    result=_bool_dtype,
+    inplace=False,
+)
 alias_of("arccos", ops.acos)
 alias_of("arcsin", ops.asin)
 alias_of("arctan", ops.atan)
@@ -253,8 +325,10 @@ _finish(round_, lambda g: g * 0, True)
 # --------------------------------------------------------------------------------------------------- two tensors
 def _no_bool_sub(name: str, x: Any, y: Any) -> None:
     if (x if type(x) is Meta else y).dtype is dtypes.bool:
-        raise RuntimeError("Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` "
-                           "operator instead.")
+        raise RuntimeError(
+            "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` "
+            "operator instead."
+        )
 
 
 def _pow_check(name: str, x: Any, y: Any) -> None:
@@ -280,6 +354,7 @@ def _nonzero_divisor(function: Callable[..., Any]) -> Callable[..., Any]:
         if y.dtype.kind in "iu" and not np.all(y):
             raise RuntimeError("ZeroDivisionError")
         function(x, y, out=out)
+
     return kernel
 
 
@@ -296,8 +371,12 @@ def _shift(left: bool) -> Callable[..., Any]:
         if left:
             out[...] = np.where(wide, np.zeros((), x.dtype), np.left_shift(x, np.where(wide, np.zeros((), y.dtype), y)))
         else:
-            out[...] = np.right_shift(x, np.where(wide, np.array(bits - 1, y.dtype), y)) if x.dtype.kind == "i" else np.where(
-                wide, np.zeros((), x.dtype), np.right_shift(x, np.where(wide, np.zeros((), y.dtype), y)))
+            out[...] = (
+                np.right_shift(x, np.where(wide, np.array(bits - 1, y.dtype), y))
+                if x.dtype.kind == "i"
+                else np.where(wide, np.zeros((), x.dtype), np.right_shift(x, np.where(wide, np.zeros((), y.dtype), y)))
+            )
+
     return kernel
 
 
@@ -321,38 +400,67 @@ def _pow_y(g, x, y, out):
 
 def _extreme_vjp(less: str) -> tuple[Callable[..., Any], ...]:
     """maximum and minimum: the larger (smaller) one gets the gradient, equal ones half each."""
+
     def first(g, x, y):
         return where(ops.eq(x, y), g * 0.5, where(getattr(ops, less)(x, y), 0.0, g))
 
     def second(g, x, y):
         return where(ops.eq(x, y), g * 0.5, where(getattr(ops, less)(y, x), 0.0, g))
+
     return first, second
 
 
 def _fextreme_vjp(at_least: str) -> tuple[Callable[..., Any], ...]:
     """fmax and fmin: the first one gets the gradient where it is chosen or the second is NaN."""
+
     def chosen(x, y):
-        return getattr(ops, at_least)(x, y) | ops.isnan(y) if not isinstance(y, (int, float)) else getattr(ops, at_least)(x, y)
+        return (
+            getattr(ops, at_least)(x, y) | ops.isnan(y)
+            if not isinstance(y, (int, float))
+            else getattr(ops, at_least)(x, y)
+        )
+
     return lambda g, x, y: where(chosen(x, y), g, 0.0), lambda g, x, y: where(chosen(x, y), 0.0, g)
 
 
 binary("add", np.add, extra=", *, Scalar alpha=1", vjp=(lambda g: g, lambda g: g), doc="input + alpha * other.")
-binary("sub", np.subtract, extra=", *, Scalar alpha=1", check=_no_bool_sub, vjp=(lambda g: g, lambda g: -g), doc="input - alpha * other.")
+binary(
+    "sub",
+    np.subtract,
+    extra=", *, Scalar alpha=1",
+    check=_no_bool_sub,
+    vjp=(lambda g: g, lambda g: -g),
+    doc="input - alpha * other.",
+)
 binary("mul", np.multiply, vjp=(lambda g, y: g * y, lambda g, x: g * x))
-binary("div", np.true_divide, promote="float", extra=", *, str? rounding_mode=None",
-       vjp=(lambda g, y: g / y, lambda g, y, out: -g * (out / y)), doc="input / other, in floating point unless a rounding_mode is given.")
+binary(
+    "div",
+    np.true_divide,
+    promote="float",
+    extra=", *, str? rounding_mode=None",
+    vjp=(lambda g, y: g / y, lambda g, y, out: -g * (out / y)),
+    doc="input / other, in floating point unless a rounding_mode is given.",
+)
 binary("pow", _pow_kernel, check=_pow_check, vjp=(_pow_x, _pow_y))
 binary("maximum", np.maximum, vjp=_extreme_vjp("lt"), inplace=False, doc="The larger element; NaN if either is.")
 binary("minimum", np.minimum, vjp=_extreme_vjp("gt"), inplace=False, doc="The smaller element; NaN if either is.")
 binary("fmax", np.fmax, vjp=_fextreme_vjp("ge"), inplace=False, doc="The larger element; a NaN loses.")
 binary("fmin", np.fmin, vjp=_fextreme_vjp("le"), inplace=False, doc="The smaller element; a NaN loses.")
-binary("atan2", np.arctan2, promote="float", vjp=(lambda g, x, y: g * (y / (x * x + y * y)), lambda g, x, y: g * (-x / (x * x + y * y))))
+binary(
+    "atan2",
+    np.arctan2,
+    promote="float",
+    vjp=(lambda g, x, y: g * (y / (x * x + y * y)), lambda g, x, y: g * (-x / (x * x + y * y))),
+)
 binary("fmod", _nonzero_divisor(np.fmod), vjp=(lambda g: g, lambda g, x, y: -g * ops.div(x, y, rounding_mode="trunc")))
 binary("remainder", _nonzero_divisor(np.remainder), vjp=(lambda g: g, lambda g, x, y: -g * ops.floor_divide(x, y)))
 binary("floor_divide", _nonzero_divisor(_floor_divide), vjp=(lambda g: g * 0, lambda g: g * 0))
-binary("copysign", np.copysign, promote="float",
-       vjp=(lambda g, x, out: where(ops.eq(x, 0), 0.0, where(ops.signbit(x) ^ ops.signbit(out), -g, g)),
-            lambda g: g * 0))
+binary(
+    "copysign",
+    np.copysign,
+    promote="float",
+    vjp=(lambda g, x, out: where(ops.eq(x, 0), 0.0, where(ops.signbit(x) ^ ops.signbit(out), -g, g)), lambda g: g * 0),
+)
 binary("hypot", np.hypot, vjp=(lambda g, x, out: g * (x / out), lambda g, y, out: g * (y / out)))
 binary("nextafter", np.nextafter, compute=None)
 binary("bitwise_and", np.bitwise_and, check=_no_float, compute=None)
@@ -394,8 +502,9 @@ def _(input, other, rounding_mode):
     if rounding_mode == "floor":
         return ops.floor_divide(input, other)
     if rounding_mode != "trunc":
-        raise RuntimeError("div expected rounding_mode to be one of None, 'trunc', or 'floor' but found "
-                           f"'{rounding_mode}'")
+        raise RuntimeError(
+            f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'"
+        )
     both = [t.dtype for t in (input, other) if hasattr(t, "dtype")]
     if all(category(d) < 2 for d in both) and not isinstance(input, float) and not isinstance(other, float):
         return _truncated_quotient(input, other)
@@ -412,7 +521,9 @@ def _truncated_quotient(x, y):
 def where_(condition: Meta, input: Any, other: Any) -> Meta:
     """`input` where `condition` holds, else `other`; all three broadcast. Numbers may stand for input and other."""
     if condition.dtype is not dtypes.bool:
-        raise RuntimeError(f"expected condition to be a boolean tensor, but got a tensor with dtype {TYPE_NAMES[condition.dtype.name]}")
+        raise RuntimeError(
+            f"expected condition to be a boolean tensor, but got a tensor with dtype {TYPE_NAMES[condition.dtype.name]}"
+        )
     dtype = input.dtype if type(input) is Meta else other.dtype
     metas = [m for m in (input, other, condition) if type(m) is Meta]
     sizes = broadcast(*[m.sizes for m in metas])
@@ -429,8 +540,12 @@ where_.kernel(lambda out, condition, x, y: np.copyto(out, np.where(condition, x,
 _finish(where_, (lambda g, condition: where_(condition, g, 0), lambda g, condition: where_(condition, 0, g)), False)
 
 
-@op("clamp(Tensor input, Any min=None, Any max=None) -> Tensor", tags=("pointwise",), promote=lambda x, low, high: _clamp_dtype(x, low, high),
-    compute="float32")
+@op(
+    "clamp(Tensor input, Any min=None, Any max=None) -> Tensor",
+    tags=("pointwise",),
+    promote=lambda x, low, high: _clamp_dtype(x, low, high),
+    compute="float32",
+)
 def clamp(input: Meta, min: Any, max: Any) -> Meta:
     """Elements limited to [min, max]; NaN stays. Bounds are numbers or tensors, either may be None."""
     return pointwise_meta(input)
@@ -474,7 +589,7 @@ def cast(input: Meta, dtype: Any) -> Meta:
 def _(out, x, dtype):
     if x.dtype.kind == "c" and out.dtype.kind != "c":
         x = x.real
-    if x.dtype.kind not in "biufc" and out.dtype.kind in "biu":       # bfloat16
+    if x.dtype.kind not in "biufc" and out.dtype.kind in "biu":  # bfloat16
         x = x.astype(np.float32)
     if x.dtype.kind == "f" and out.dtype.kind in "iu":
         x = _wrap_to_int(x, out.dtype)
@@ -544,3 +659,11 @@ def _(x, approximate):
 
 
 __all__ = ["binary", "float_only", "pointwise_meta", "unary", "via"]
+
+
+@composite("positive(Tensor input) -> Tensor")
+def positive(input):
+    """The tensor itself."""
+    if input.dtype is dtypes.bool:
+        raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
+    return input

@@ -16,10 +16,14 @@ from aten.ops.creation import CPU, check_sizes, finish
 from aten.promotion import TYPE_NAMES, category
 from aten.shapes import product
 
-_FACTORY = ("*, Generator? generator=None, ScalarType? dtype=None, Device? device=None, Any layout=None, bool? pin_memory=None, "
-            "bool requires_grad=False")
-_LIKE = ("*, Generator? generator=None, ScalarType? dtype=None, Device? device=None, Any layout=None, bool requires_grad=False, "
-         "Any memory_format=None")
+_FACTORY = (
+    "*, Generator? generator=None, ScalarType? dtype=None, Device? device=None, Any layout=None, bool? pin_memory=None, "
+    "bool requires_grad=False"
+)
+_LIKE = (
+    "*, Generator? generator=None, ScalarType? dtype=None, Device? device=None, Any layout=None, bool requires_grad=False, "
+    "Any memory_format=None"
+)
 
 
 def philox_blocks(seed: int, offset: int, counters: int) -> np.ndarray:
@@ -30,7 +34,12 @@ def philox_blocks(seed: int, offset: int, counters: int) -> np.ndarray:
     k0, k1 = seed & 0xFFFFFFFF, seed >> 32 & 0xFFFFFFFF
     for _ in range(10):
         p0, p1 = c[0] * np.uint64(0xD2511F53), c[2] * np.uint64(0xCD9E8D57)
-        c = [(p1 >> np.uint64(32)) ^ c[1] ^ np.uint64(k0), p1 & mask, (p0 >> np.uint64(32)) ^ c[3] ^ np.uint64(k1), p0 & mask]
+        c = [
+            (p1 >> np.uint64(32)) ^ c[1] ^ np.uint64(k0),
+            p1 & mask,
+            (p0 >> np.uint64(32)) ^ c[3] ^ np.uint64(k1),
+            p0 & mask,
+        ]
         k0, k1 = (k0 + 0x9E3779B9) & 0xFFFFFFFF, (k1 + 0xBB67AE85) & 0xFFFFFFFF
     return np.stack(c, axis=1).astype(np.uint32)
 
@@ -55,16 +64,22 @@ def reserve(numel: Any, generator: Any = None, dtype: Any = None) -> tuple[Any, 
     return philox_reserve(counters) if generator is None else generator.reserve(counters)
 
 
-@op("rand_philox(int[] size, int seed, int offset, *, ScalarType? dtype=None, Device? device=None) -> Tensor", kind="factory",
-    tags=["random", "function_only"])
+@op(
+    "rand_philox(int[] size, int seed, int offset, *, ScalarType? dtype=None, Device? device=None) -> Tensor",
+    kind="factory",
+    tags=["random", "function_only"],
+)
 def rand_philox(size: list[Any], seed: Any, offset: Any, dtype: Any, device: Any) -> Meta:
     """Uniform on [0, 1): the top 24 bits of a lane (float64: 53 bits of two lanes)."""
     check_sizes(size)
     return Meta.contiguous(size, dtype, device)
 
 
-@op("randn_philox(int[] size, int seed, int offset, *, ScalarType? dtype=None, Device? device=None) -> Tensor", kind="factory",
-    tags=["random", "function_only"])
+@op(
+    "randn_philox(int[] size, int seed, int offset, *, ScalarType? dtype=None, Device? device=None) -> Tensor",
+    kind="factory",
+    tags=["random", "function_only"],
+)
 def randn_philox(size: list[Any], seed: Any, offset: Any, dtype: Any, device: Any) -> Meta:
     """Standard normal, by Box and Muller."""
     check_sizes(size)
@@ -72,24 +87,44 @@ def randn_philox(size: list[Any], seed: Any, offset: Any, dtype: Any, device: An
 
 
 for _made in (rand_philox, randn_philox):
-    _made.normal(lambda size, seed, offset, dtype, device: (size, seed, offset, dtype or dtypes.get_default_dtype(), device or CPU))
+    _made.normal(
+        lambda size, seed, offset, dtype, device: (
+            size,
+            seed,
+            offset,
+            dtype or dtypes.get_default_dtype(),
+            device or CPU,
+        )
+    )
 
 
-@op("randint_philox(int low, int high, int[] size, int seed, int offset, *, ScalarType? dtype=None, Device? device=None) -> Tensor",
-    kind="factory", tags=["random", "function_only"])
+@op(
+    "randint_philox(int low, int high, int[] size, int seed, int offset, *, ScalarType? dtype=None, Device? device=None) -> Tensor",
+    kind="factory",
+    tags=["random", "function_only"],
+)
 def randint_philox(low: Any, high: Any, size: list[Any], seed: Any, offset: Any, dtype: Any, device: Any) -> Meta:
     """Integers of [low, high)."""
     check_sizes(size)
     return Meta.contiguous(size, dtype, device)
 
 
-randint_philox.normal(lambda low, high, size, seed, offset, dtype, device: (
-    low, high, size, seed, offset, dtype or dtypes.int64, device or CPU))
+randint_philox.normal(
+    lambda low, high, size, seed, offset, dtype, device: (
+        low,
+        high,
+        size,
+        seed,
+        offset,
+        dtype or dtypes.int64,
+        device or CPU,
+    )
+)
 
 
 def _check_floating(name: str, dtype: Any) -> None:
     if category(dtype) < 2:
-        raise NotImplementedError(f'"{name}" not implemented for \'{TYPE_NAMES[dtype.name]}\'')
+        raise NotImplementedError(f"\"{name}\" not implemented for '{TYPE_NAMES[dtype.name]}'")
 
 
 # --------------------------------------------------------------------------------------------------- public forms
@@ -129,15 +164,25 @@ def randint(low, high, size, generator, dtype, device, layout, pin_memory, requi
 @composite(f"rand_like(Tensor input, {_LIKE}) -> Tensor", tags=["function_only", "random"])
 def rand_like(input, generator, dtype, device, layout, requires_grad, memory_format):
     """Uniform on [0, 1), with the sizes of another tensor."""
-    return rand(list(input.shape), generator=generator, dtype=dtype or input.dtype, device=device or input.device,
-                requires_grad=requires_grad)
+    return rand(
+        list(input.shape),
+        generator=generator,
+        dtype=dtype or input.dtype,
+        device=device or input.device,
+        requires_grad=requires_grad,
+    )
 
 
 @composite(f"randn_like(Tensor input, {_LIKE}) -> Tensor", tags=["function_only", "random"])
 def randn_like(input, generator, dtype, device, layout, requires_grad, memory_format):
     """Standard normal, with the sizes of another tensor."""
-    return randn(list(input.shape), generator=generator, dtype=dtype or input.dtype, device=device or input.device,
-                 requires_grad=requires_grad)
+    return randn(
+        list(input.shape),
+        generator=generator,
+        dtype=dtype or input.dtype,
+        device=device or input.device,
+        requires_grad=requires_grad,
+    )
 
 
 @composite(f"randint_like(Tensor input, Any low, Any high=None, {_LIKE}) -> Tensor", tags=["function_only", "random"])
@@ -146,20 +191,33 @@ def randint_like(input, low, high, generator, dtype, device, layout, requires_gr
     if high is None:
         low, high = 0, low
     low, high = (int(v.item()) if hasattr(v, "item") else v for v in (low, high))
-    return randint(low, high, list(input.shape), generator=generator, dtype=dtype or input.dtype, device=device or input.device,
-                   requires_grad=requires_grad)
+    return randint(
+        low,
+        high,
+        list(input.shape),
+        generator=generator,
+        dtype=dtype or input.dtype,
+        device=device or input.device,
+        requires_grad=requires_grad,
+    )
 
 
-@composite("randperm(int n, *, Generator? generator=None, ScalarType? dtype=None, Device? device=None, Any layout=None, "
-           "bool? pin_memory=None, bool requires_grad=False) -> Tensor", tags=["function_only", "random"])
+@composite(
+    "randperm(int n, *, Generator? generator=None, ScalarType? dtype=None, Device? device=None, Any layout=None, "
+    "bool? pin_memory=None, bool requires_grad=False) -> Tensor",
+    tags=["function_only", "random"],
+)
 def randperm(n, generator, dtype, device, layout, pin_memory, requires_grad):
     """A random order of 0 … n-1."""
     keys = rand([n], generator=generator, dtype=dtypes.float64, device=device)
     return finish(ops.argsort(keys, stable=True).to(dtype or dtypes.int64), requires_grad)
 
 
-@composite("normal(Any mean=0.0, Any std=1.0, Any size=None, *, Generator? generator=None, ScalarType? dtype=None, "
-           "Device? device=None, Any layout=None, bool? pin_memory=None, bool requires_grad=False) -> Tensor", tags=["random"])
+@composite(
+    "normal(Any mean=0.0, Any std=1.0, Any size=None, *, Generator? generator=None, ScalarType? dtype=None, "
+    "Device? device=None, Any layout=None, bool? pin_memory=None, bool requires_grad=False) -> Tensor",
+    tags=["random"],
+)
 def normal(mean, std, size, generator, dtype, device, layout, pin_memory, requires_grad):
     """Normal with these means and standard deviations (numbers or tensors)."""
     if size is None:
@@ -180,7 +238,12 @@ def bernoulli(input, p, generator):
 
 def _filled(name: str, parameters: str, draw: Any, doc: str) -> None:
     """An op that fills a tensor with random numbers in place, and its functional form."""
-    @composite(f"{name}(Tensor input, {parameters}, *, Generator? generator=None) -> Tensor", tags=["random", "hidden"], inplace=True)
+
+    @composite(
+        f"{name}(Tensor input, {parameters}, *, Generator? generator=None) -> Tensor",
+        tags=["random", "hidden"],
+        inplace=True,
+    )
     def definition(input, a, b, generator):
         dtype = input.dtype if category(input.dtype) >= 2 else dtypes.float32
         make = lambda kind: kind(list(input.shape), generator=generator, dtype=dtype, device=input.device)
@@ -189,22 +252,45 @@ def _filled(name: str, parameters: str, draw: Any, doc: str) -> None:
     definition.__doc__ = definition.inplace.__doc__ = doc
 
 
-_filled("uniform", "float from_=0.0, float to=1.0", lambda make, a, b: make(rand) * (b - a) + a, "Uniform on [from, to).")
+_filled(
+    "uniform", "float from_=0.0, float to=1.0", lambda make, a, b: make(rand) * (b - a) + a, "Uniform on [from, to)."
+)
 _filled("normal_fill", "float mean=0.0, float std=1.0", lambda make, a, b: make(randn) * b + a, "Normal.")
 registry["normal_"] = registry["normal_fill_"]
-_filled("exponential", "float lambd=1.0, Any unused=None", lambda make, a, b: (1 - make(rand)).log() / -a, "Exponential with rate lambd.")
-_filled("cauchy", "float median=0.0, float sigma=1.0", lambda make, a, b: ((make(rand) - 0.5) * math.pi).tan() * b + a, "Cauchy.")
-_filled("log_normal", "float mean=1.0, float std=2.0", lambda make, a, b: (make(randn) * b + a).exp(), "exp of a normal.")
-_filled("geometric", "float p, Any unused=None", lambda make, a, b: ((1 - make(rand)).log() / math.log1p(-a)).ceil().clamp(min=1),
-        "Number of trials up to the first success.")
+_filled(
+    "exponential",
+    "float lambd=1.0, Any unused=None",
+    lambda make, a, b: (1 - make(rand)).log() / -a,
+    "Exponential with rate lambd.",
+)
+_filled(
+    "cauchy",
+    "float median=0.0, float sigma=1.0",
+    lambda make, a, b: ((make(rand) - 0.5) * math.pi).tan() * b + a,
+    "Cauchy.",
+)
+_filled(
+    "log_normal", "float mean=1.0, float std=2.0", lambda make, a, b: (make(randn) * b + a).exp(), "exp of a normal."
+)
+_filled(
+    "geometric",
+    "float p, Any unused=None",
+    lambda make, a, b: ((1 - make(rand)).log() / math.log1p(-a)).ceil().clamp(min=1),
+    "Number of trials up to the first success.",
+)
 
 
-@composite("random(Tensor input, Any from_=None, Any to=None, *, Generator? generator=None) -> Tensor", tags=["random", "hidden"], inplace=True)
+@composite(
+    "random(Tensor input, Any from_=None, Any to=None, *, Generator? generator=None) -> Tensor",
+    tags=["random", "hidden"],
+    inplace=True,
+)
 def random(input, from_, to, generator):
     """Integers of [from, to), by default all that the dtype holds exactly."""
     if to is None:
         limit = {"float32": 1 << 24, "float64": 1 << 53, "float16": 1 << 11, "bfloat16": 1 << 8, "bool": 2}.get(
-            input.dtype.name, 1 << min(8 * input.dtype.itemsize - 1, 62))
+            input.dtype.name, 1 << min(8 * input.dtype.itemsize - 1, 62)
+        )
         from_, to = 0, (limit if from_ is None else from_)
     drawn = randint(from_ or 0, to, list(input.shape), generator=generator, device=input.device)
     return ops.cast(drawn, input.dtype)
@@ -227,7 +313,10 @@ def _(input, p, seed, offset):
 dropout_philox.vjp(lambda g, p, seed, offset: dropout_philox(g, p, seed, offset))
 
 
-@composite("dropout(Tensor input, float p=0.5, bool training=True, bool inplace=False) -> Tensor", tags=["function_only", "random"])
+@composite(
+    "dropout(Tensor input, float p=0.5, bool training=True, bool inplace=False) -> Tensor",
+    tags=["function_only", "random"],
+)
 def dropout(input, p, training, inplace):
     """Zero each element with probability p and scale the rest by 1 / (1 - p), while training."""
     if not 0 <= p <= 1:
@@ -253,7 +342,14 @@ def _row_major(out: np.ndarray, fill: Any) -> None:
         out[...] = memory
 
 
-rand_philox.kernel(lambda out, size, seed, offset, dtype, device: _row_major(out, lambda t: _native.philox_uniform(t, seed, offset)))
-randn_philox.kernel(lambda out, size, seed, offset, dtype, device: _row_major(out, lambda t: _native.philox_normal(t, seed, offset)))
-randint_philox.kernel(lambda out, low, high, size, seed, offset, dtype, device: _row_major(
-    out, lambda t: _native.philox_integers(t, seed, offset, low, high)))
+rand_philox.kernel(
+    lambda out, size, seed, offset, dtype, device: _row_major(out, lambda t: _native.philox_uniform(t, seed, offset))
+)
+randn_philox.kernel(
+    lambda out, size, seed, offset, dtype, device: _row_major(out, lambda t: _native.philox_normal(t, seed, offset))
+)
+randint_philox.kernel(
+    lambda out, low, high, size, seed, offset, dtype, device: _row_major(
+        out, lambda t: _native.philox_integers(t, seed, offset, low, high)
+    )
+)

@@ -49,13 +49,19 @@ def _mean_dtype(input: Any, dim: Any, keepdim: Any, dtype: Any) -> Any:
     found = dtype or input.dtype
     if category(found) < 2:
         words = "Input dtype" if dtype is None else "Optional dtype"
-        raise RuntimeError(f"mean(): could not infer output dtype. {words} must be either a floating point or complex dtype. Got: "
-                           f"{TYPE_NAMES[found.name]}")
+        raise RuntimeError(
+            f"mean(): could not infer output dtype. {words} must be either a floating point or complex dtype. Got: "
+            f"{TYPE_NAMES[found.name]}"
+        )
     return found
 
 
-@op("sum(Tensor input, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", tags=["reduction"],
-    promote=_sum_dtype, compute="float32")
+@op(
+    "sum(Tensor input, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+    tags=["reduction"],
+    promote=_sum_dtype,
+    compute="float32",
+)
 def sum(input: Meta, dim: list[int], keepdim: bool) -> Meta:
     """The sum over `dim` (all dims if None or empty). Integers and bool are summed in int64."""
     return _reduced(input, dim, keepdim)
@@ -71,8 +77,12 @@ sum.vjp(lambda g, dim, keepdim, input_meta: spread(g, dim, keepdim, input_meta.s
 sum.jvp(lambda tangents, input, dim, keepdim, out: sum(tangents[0], dim, keepdim) if dim else tangents[0])
 
 
-@op("mean(Tensor input, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", tags=["reduction"],
-    promote=_mean_dtype, compute="float32")
+@op(
+    "mean(Tensor input, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+    tags=["reduction"],
+    promote=_mean_dtype,
+    compute="float32",
+)
 def mean(input: Meta, dim: list[int], keepdim: bool) -> Meta:
     """The mean over `dim` (all dims if None or empty); NaN over nothing."""
     return _reduced(input, dim, keepdim)
@@ -91,8 +101,12 @@ mean.vjp(lambda g, dim, keepdim, input_meta: spread(g, dim, keepdim, input_meta.
 mean.jvp(lambda tangents, input, dim, keepdim, out: mean(tangents[0], dim, keepdim) if dim else tangents[0])
 
 
-@op("prod(Tensor input, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", tags=["reduction"],
-    promote=_sum_dtype, compute="float32")
+@op(
+    "prod(Tensor input, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+    tags=["reduction"],
+    promote=_sum_dtype,
+    compute="float32",
+)
 def prod(input: Meta, dim: list[int], keepdim: bool) -> Meta:
     """The product over `dim` (all dims if None). Integers and bool are multiplied in int64."""
     return _reduced(input, dim, keepdim)
@@ -119,9 +133,14 @@ def _extreme(name: str, ufunc: Any) -> Op:
     def rule(input: Meta, dim: list[int], keepdim: bool) -> Meta:
         for d in dim:
             if type(input.sizes[d]) is int and input.sizes[d] == 0:
-                raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.") if len(dim) < input.ndim or input.ndim > 1 \
-                    else RuntimeError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction "
-                                      "dim with the 'dim' argument.")
+                raise (
+                    IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
+                    if len(dim) < input.ndim or input.ndim > 1
+                    else RuntimeError(
+                        f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction "
+                        "dim with the 'dim' argument."
+                    )
+                )
         return _reduced(input, dim, keepdim)
 
     @rule.kernel
@@ -167,8 +186,10 @@ def _arg_extreme(name: str, numpy_name: str) -> None:
             raise NotImplementedError(f"\"{name}_cpu\" not implemented for 'Bool'")
         if dim is None:
             if type(input.numel()) is int and input.numel() == 0:
-                raise IndexError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim "
-                                 "with the 'dim' argument.")
+                raise IndexError(
+                    f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim "
+                    "with the 'dim' argument."
+                )
             return input.like(sizes=(1,) * input.ndim if keepdim else (), dtype=dtypes.int64)
         if input.ndim and type(input.sizes[dim]) is int and input.sizes[dim] == 0:
             raise IndexError(f"{name}(): Expected reduction dim {dim} to have non-zero size.")
@@ -177,7 +198,7 @@ def _arg_extreme(name: str, numpy_name: str) -> None:
     @rule.kernel
     def _(out, x, dim, keepdim):
         if x.dtype.kind not in "biuf":
-            x = x.astype(np.float32)          # bfloat16
+            x = x.astype(np.float32)  # bfloat16
         if dim is None or x.ndim == 0:
             out[...] = pick(x)
         else:
@@ -225,8 +246,11 @@ def _deviation(x: np.ndarray, dim: list[int], correction: Any) -> tuple[np.ndarr
     return mean, total / np.array(max(n - correction, 0), squares.dtype)
 
 
-@op("var(Tensor input, Any dim=None, Any correction=None, bool keepdim=False, *, bool? unbiased=None) -> Tensor", tags=["reduction"],
-    compute="float32")
+@op(
+    "var(Tensor input, Any dim=None, Any correction=None, bool keepdim=False, *, bool? unbiased=None) -> Tensor",
+    tags=["reduction"],
+    compute="float32",
+)
 def var(input: Meta, dim: list[int], correction: Any, keepdim: bool) -> Meta:
     """The variance over `dim`: squared deviations summed and divided by n - correction (1: Bessel's)."""
     return _reduced(input, dim, keepdim, to_real(input.dtype))
@@ -254,8 +278,11 @@ def _(g, input, dim, correction, keepdim):
     return g * (scale * centred)
 
 
-@op("var_mean(Tensor input, Any dim=None, Any correction=None, bool keepdim=False, *, bool? unbiased=None) -> (Tensor, Tensor)",
-    tags=["reduction"], compute="float32")
+@op(
+    "var_mean(Tensor input, Any dim=None, Any correction=None, bool keepdim=False, *, bool? unbiased=None) -> (Tensor, Tensor)",
+    tags=["reduction"],
+    compute="float32",
+)
 def var_mean(input: Meta, dim: list[int], correction: Any, keepdim: bool) -> tuple[Meta, Meta]:
     """(variance, mean) over `dim`."""
     return _reduced(input, dim, keepdim, to_real(input.dtype)), _reduced(input, dim, keepdim)
@@ -294,7 +321,9 @@ def std(input, dim, correction, keepdim, unbiased):
     return _root(var(input, dim, correction, keepdim, unbiased=unbiased))
 
 
-@composite("std_mean(Tensor input, Any dim=None, Any correction=None, bool keepdim=False, *, bool? unbiased=None) -> (Tensor, Tensor)")
+@composite(
+    "std_mean(Tensor input, Any dim=None, Any correction=None, bool keepdim=False, *, bool? unbiased=None) -> (Tensor, Tensor)"
+)
 def std_mean(input, dim, correction, keepdim, unbiased):
     """(standard deviation, mean)."""
     variance, mean = var_mean(input, dim, correction, keepdim, unbiased=unbiased)
@@ -303,7 +332,10 @@ def std_mean(input, dim, correction, keepdim, unbiased):
 
 # --------------------------------------------------------------------------------- extremes with their positions
 def _indexed(name: str, pick: Any) -> Op:
-    @op(f"{name}_dim(Tensor input, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)", tags=["reduction", "function_only"])
+    @op(
+        f"{name}_dim(Tensor input, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
+        tags=["reduction", "function_only"],
+    )
     def rule(input: Meta, dim: int, keepdim: bool) -> tuple[Meta, Meta]:
         if input.ndim and type(input.sizes[dim]) is int and input.sizes[dim] == 0:
             raise IndexError(f"{name}(): Expected reduction dim {dim} to have non-zero size.")
@@ -358,8 +390,10 @@ def _max_or_min(name: str) -> None:
             return getattr(ops, pair)(input, dim if other is None else other)
         if dim is None:
             if input.numel() == 0:
-                raise RuntimeError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim "
-                                   "with the 'dim' argument.")
+                raise RuntimeError(
+                    f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim "
+                    "with the 'dim' argument."
+                )
             return full(input, [], False)
         values, indices = along(input, dim, keepdim)
         return _return_type(name)((values, indices))
@@ -402,7 +436,12 @@ def count_nonzero(input, dim):
 
 
 # -------------------------------------------------------------------------------------------- logsumexp and norms
-@op("logsumexp(Tensor input, int[1] dim, bool keepdim=False) -> Tensor", tags=["reduction", "fused"], promote="float", compute="float32")
+@op(
+    "logsumexp(Tensor input, int[1] dim, bool keepdim=False) -> Tensor",
+    tags=["reduction", "fused"],
+    promote="float",
+    compute="float32",
+)
 def logsumexp(input: Meta, dim: list[int], keepdim: bool) -> Meta:
     """log(sum(exp(input))) over `dim`, without overflow."""
     return _reduced(input, dim, keepdim)
@@ -452,19 +491,22 @@ def vector_norm(x: Any, p: Any, dim: Any, keepdim: bool) -> Any:
         return sum(size, dims, keepdim)
     if p == 2:
         return _root(sum(size * size, dims, keepdim))
-    total = sum(size ** p, dims, keepdim)
+    total = sum(size**p, dims, keepdim)
     where, zero = ops.where, ops.eq(total, 0)
     return where(zero, 0.0 if p > 0 else total ** (1 / p), where(zero, 1.0, total) ** (1 / p))
 
 
-@composite("linalg_vector_norm(Tensor input, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
-           tags=["function_only"])
+@composite(
+    "linalg_vector_norm(Tensor input, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+    tags=["function_only"],
+)
 def linalg_vector_norm(input, ord, dim, keepdim, dtype):
     """The vector norm of order `ord` along `dim`."""
     x = input if dtype is None else input.to(dtype)
     if category(x.dtype) < 2:
-        raise RuntimeError("linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
-                           f"{TYPE_NAMES[x.dtype.name]}")
+        raise RuntimeError(
+            f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {TYPE_NAMES[x.dtype.name]}"
+        )
     return vector_norm(x, ord, dim, keepdim)
 
 
@@ -473,7 +515,9 @@ def norm(input, p, dim, keepdim, dtype):
     """The p-norm; 'fro' is the square root of the sum of squares; 'nuc' the sum of singular values."""
     x = input if dtype is None else input.to(dtype)
     if category(x.dtype) < 2:
-        raise RuntimeError(f"norm(): input dtype should be either floating point or complex. Got {TYPE_NAMES[x.dtype.name]} instead.")
+        raise RuntimeError(
+            f"norm(): input dtype should be either floating point or complex. Got {TYPE_NAMES[x.dtype.name]} instead."
+        )
     if p == "nuc":
         return ops.linalg_matrix_norm(x, "nuc", [-2, -1] if dim is None else dim, keepdim)
     if p is None or p == "fro":

@@ -28,7 +28,12 @@ def _wrapped(input, dim, dtype=None):
     return input, wrap_dim(dim, input.ndim)
 
 
-@op("cumsum(Tensor input, int dim, *, ScalarType? dtype=None) -> Tensor", tags=["scan"], promote=_dtype, compute="float32")
+@op(
+    "cumsum(Tensor input, int dim, *, ScalarType? dtype=None) -> Tensor",
+    tags=["scan"],
+    promote=_dtype,
+    compute="float32",
+)
 def cumsum(input: Meta, dim: int) -> Meta:
     """Sums of the elements up to each one. Integers and bool are summed in int64."""
     return input.like(sizes=input.sizes)
@@ -39,7 +44,12 @@ cumsum.vjp(lambda g, dim: reverse_cumsum(g, dim))
 cumsum.jvp(lambda tangents, input, dim, out: cumsum(tangents[0], dim))
 
 
-@op("cumprod(Tensor input, int dim, *, ScalarType? dtype=None) -> Tensor", tags=["scan"], promote=_dtype, compute="float32")
+@op(
+    "cumprod(Tensor input, int dim, *, ScalarType? dtype=None) -> Tensor",
+    tags=["scan"],
+    promote=_dtype,
+    compute="float32",
+)
 def cumprod(input: Meta, dim: int) -> Meta:
     """Products of the elements up to each one. Integers and bool are multiplied in int64."""
     return input.like(sizes=input.sizes)
@@ -106,7 +116,9 @@ def logcumsumexp(input: Meta, dim: int) -> Meta:
     return input.like(sizes=input.sizes)
 
 
-logcumsumexp.kernel(lambda out, x, dim: np.copyto(out, np.logaddexp.accumulate(x, axis=dim) if x.ndim and x.size else x))
+logcumsumexp.kernel(
+    lambda out, x, dim: np.copyto(out, np.logaddexp.accumulate(x, axis=dim) if x.ndim and x.size else x)
+)
 
 
 @logcumsumexp.vjp
@@ -120,6 +132,7 @@ def _(g, input, dim, out):
         logs = where(weight > 0, weight, 1.0).log()
         logs = where(weight > 0, logs, -float("inf")) - out
         return (flip(logcumsumexp(flip(logs, [dim]), dim), [dim]) + input).exp()
+
     return later(g) - later(-g)
 
 

@@ -41,8 +41,10 @@ def view(input: Meta, size: list[Any]) -> Meta:
     """The same memory with other sizes; one of them may be -1. Raises RuntimeError if only a copy could show it."""
     strides = view_strides(input.sizes, input.strides, size)
     if strides is None:
-        raise RuntimeError("view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
-                           "contiguous subspaces). Use .reshape(...) instead.")
+        raise RuntimeError(
+            "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
+            "contiguous subspaces). Use .reshape(...) instead."
+        )
     return input.view(size, strides, input.offset)
 
 
@@ -61,8 +63,10 @@ def permute(input: Meta, dims: list[int]) -> Meta:
 @permute.normal
 def _(input, dims):
     if len(dims) != input.ndim:
-        raise RuntimeError(f"permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired "
-                           f"ordering of dimensions i.e. input.dim() = {input.ndim} is not equal to len(dims) = {len(dims)}")
+        raise RuntimeError(
+            f"permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired "
+            f"ordering of dimensions i.e. input.dim() = {input.ndim} is not equal to len(dims) = {len(dims)}"
+        )
     wrapped = [wrap_dim(d, input.ndim) for d in dims]
     if len(set(wrapped)) != len(wrapped):
         raise RuntimeError("permute(): duplicate dims are not allowed.")
@@ -99,21 +103,27 @@ def expand(input: Meta, size: list[Any]) -> Meta:
         elif is_symbolic(target) and bool(input.sizes[at] == target):
             strides.append(input.strides[at])
         else:
-            raise RuntimeError(f"The expanded size of the tensor ({target}) must match the existing size ({input.sizes[at]}) at "
-                               f"non-singleton dimension {i}.  Target sizes: {show(size)}.  Tensor sizes: {show(input.sizes)}")
+            raise RuntimeError(
+                f"The expanded size of the tensor ({target}) must match the existing size ({input.sizes[at]}) at "
+                f"non-singleton dimension {i}.  Target sizes: {show(size)}.  Tensor sizes: {show(input.sizes)}"
+            )
     return input.view(size, strides, input.offset)
 
 
 @expand.normal
 def _(input, size, implicit):
     if len(size) < input.ndim:
-        raise RuntimeError(f"expand({input.dtype.name}{{{show(input.shape)}}}, size={show(size)}): the number of sizes provided "
-                           f"({len(size)}) must be greater or equal to the number of dimensions in the tensor ({input.ndim})")
+        raise RuntimeError(
+            f"expand({input.dtype.name}{{{show(input.shape)}}}, size={show(size)}): the number of sizes provided "
+            f"({len(size)}) must be greater or equal to the number of dimensions in the tensor ({input.ndim})"
+        )
     extra, resolved = len(size) - input.ndim, []
     for i, s in enumerate(size):
         if type(s) is int and s == -1:
             if i < extra:
-                raise RuntimeError(f"The expanded size of the tensor (-1) isn't allowed in a leading, non-existing dimension {i}")
+                raise RuntimeError(
+                    f"The expanded size of the tensor (-1) isn't allowed in a leading, non-existing dimension {i}"
+                )
             s = input.shape[i - extra]
         resolved.append(s)
     return input, resolved
@@ -123,8 +133,12 @@ def sum_to_size(g: Any, sizes: Sequence[Any]) -> Any:
     """Sum over the dimensions that broadcasting made."""
     extra = g.ndim - len(sizes)
     dims = list(range(extra)) + [
-        extra + d for d, s in enumerate(sizes) if is_one(s) and not is_one(g.shape[extra + d])
-        or (is_symbolic(s) and not known_equal(s, g.shape[extra + d]) and bool(s == 1))]
+        extra + d
+        for d, s in enumerate(sizes)
+        if is_one(s)
+        and not is_one(g.shape[extra + d])
+        or (is_symbolic(s) and not known_equal(s, g.shape[extra + d]) and bool(s == 1))
+    ]
     if not dims:
         return g
     total = ops.sum(g, dims, True)
@@ -152,7 +166,9 @@ def squeeze(input: Meta, dim: list[int]) -> Meta:
 @squeeze.normal
 def _(input, dim):
     dims = range(input.ndim) if dim is None else wrap_dims(dim, input.ndim) if dim else []
-    return input, [d for d in dims if is_one(input.shape[d]) or (is_symbolic(input.shape[d]) and bool(input.shape[d] == 1))]
+    return input, [
+        d for d in dims if is_one(input.shape[d]) or (is_symbolic(input.shape[d]) and bool(input.shape[d] == 1))
+    ]
 
 
 squeeze.vjp(lambda g, dim: _unsqueeze_all(g, dim))
@@ -170,7 +186,9 @@ def _unsqueeze_all(x: Any, dim: list[int]) -> Any:
 def unsqueeze(input: Meta, dim: int) -> Meta:
     """A new dimension of size 1 at `dim`."""
     stride = input.sizes[dim] * input.strides[dim] if dim < input.ndim else 1
-    return input.view([*input.sizes[:dim], 1, *input.sizes[dim:]], [*input.strides[:dim], stride, *input.strides[dim:]], input.offset)
+    return input.view(
+        [*input.sizes[:dim], 1, *input.sizes[dim:]], [*input.strides[:dim], stride, *input.strides[dim:]], input.offset
+    )
 
 
 unsqueeze.normal(lambda input, dim: (input, wrap_dim(dim, input.ndim + 1)))
@@ -179,7 +197,11 @@ unsqueeze.put(lambda base, new, dim: squeeze(new, [dim]))
 unsqueeze.batch(lambda n, dims, x, dim: (unsqueeze(to_front(x, dims[0]), dim + 1), 0))
 
 
-@op("slice(Tensor input, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor", kind="view", tags=["function_only"])
+@op(
+    "slice(Tensor input, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor",
+    kind="view",
+    tags=["function_only"],
+)
 def slice(input: Meta, dim: int, start: Any, end: Any, step: int) -> Meta:
     """input[start:end:step] along `dim`, bounds as in Python, step > 0."""
     start, _, length = slice_bounds(input.sizes[dim], start, end, step)
@@ -219,7 +241,9 @@ slice.batch(lambda n, dims, x, dim, start, end, step: (slice(to_front(x, dims[0]
 def select(input: Meta, dim: int, index: Any) -> Meta:
     """input[index] along `dim`."""
     kept = [d for d in range(input.ndim) if d != dim]
-    return input.view([input.sizes[d] for d in kept], [input.strides[d] for d in kept], input.offset + index * input.strides[dim])
+    return input.view(
+        [input.sizes[d] for d in kept], [input.strides[d] for d in kept], input.offset + index * input.strides[dim]
+    )
 
 
 @select.normal
@@ -252,8 +276,11 @@ def diagonal(input: Meta, offset: int, dim1: int, dim2: int) -> Meta:
     if type(length) is not int or length > 0:
         start = start + (offset * input.strides[dim2] if offset >= 0 else -offset * input.strides[dim1])
     kept = [d for d in range(input.ndim) if d not in (dim1, dim2)]
-    return input.view([*(input.sizes[d] for d in kept), length],
-                      [*(input.strides[d] for d in kept), input.strides[dim1] + input.strides[dim2]], start)
+    return input.view(
+        [*(input.sizes[d] for d in kept), length],
+        [*(input.strides[d] for d in kept), input.strides[dim1] + input.strides[dim2]],
+        start,
+    )
 
 
 def _least(a: Any, b: Any) -> Any:
@@ -299,12 +326,17 @@ def _(input, dimension, size, step):
     return input, dim, size, step
 
 
-unfold.vjp(lambda g, input_meta, dimension, size, step: ops.unfold_backward(g, list(input_meta.sizes), dimension, size, step))
+unfold.vjp(
+    lambda g, input_meta, dimension, size, step: ops.unfold_backward(g, list(input_meta.sizes), dimension, size, step)
+)
 unfold.batch(lambda n, dims, x, dimension, size, step: (unfold(to_front(x, dims[0]), dimension + 1, size, step), 0))
 
 
-@op("unfold_backward(Tensor grad, int[] input_sizes, int dim, int size, int step) -> Tensor", tags=["library", "function_only"],
-    compute="float32")
+@op(
+    "unfold_backward(Tensor grad, int[] input_sizes, int dim, int size, int step) -> Tensor",
+    tags=["library", "function_only"],
+    compute="float32",
+)
 def unfold_backward(grad: Meta, input_sizes: list[Any], dim: int, size: int, step: int) -> Meta:
     """Windows added back to where `unfold` took them."""
     return grad.like(sizes=input_sizes)
@@ -319,7 +351,7 @@ def _(out, g, input_sizes, dim, size, step):
     g = np.moveaxis(g, dim, 0)
     target = np.moveaxis(out, dim, -1)
     for i in range(g.shape[0]):
-        target[..., i * step:i * step + size] += g[i]
+        target[..., i * step : i * step + size] += g[i]
 
 
 unfold_backward.vjp(lambda g, dim, size, step: unfold(g, dim, size, step))
@@ -344,11 +376,14 @@ def _(input, size, stride, storage_offset):
 
 @as_strided.vjp
 def _(g, input_meta, size, stride, storage_offset):
-    return ops.as_strided_backward(g, list(input_meta.sizes), list(input_meta.strides), input_meta.offset, size, stride,
-                                           storage_offset)
+    return ops.as_strided_backward(
+        g, list(input_meta.sizes), list(input_meta.strides), input_meta.offset, size, stride, storage_offset
+    )
 
 
-as_strided.put(lambda base, new, size, stride, storage_offset: as_strided_scatter(base, new, size, stride, storage_offset))
+as_strided.put(
+    lambda base, new, size, stride, storage_offset: as_strided_scatter(base, new, size, stride, storage_offset)
+)
 
 
 def _window(sizes: Sequence[int], strides: Sequence[int]) -> int:
@@ -359,10 +394,21 @@ def _strided(memory: np.ndarray, sizes: Sequence[int], strides: Sequence[int], o
     return np.lib.stride_tricks.as_strided(memory[offset:], tuple(sizes), tuple(s * memory.itemsize for s in strides))
 
 
-@op("as_strided_backward(Tensor grad, int[] input_sizes, int[] input_strides, int input_offset, int[] size, int[] stride, "
-    "int storage_offset) -> Tensor", tags=["library", "function_only"], compute="float32")
-def as_strided_backward(grad: Meta, input_sizes: list[Any], input_strides: list[Any], input_offset: Any, size: list[Any],
-                        stride: list[Any], storage_offset: Any) -> Meta:
+@op(
+    "as_strided_backward(Tensor grad, int[] input_sizes, int[] input_strides, int input_offset, int[] size, int[] stride, "
+    "int storage_offset) -> Tensor",
+    tags=["library", "function_only"],
+    compute="float32",
+)
+def as_strided_backward(
+    grad: Meta,
+    input_sizes: list[Any],
+    input_strides: list[Any],
+    input_offset: Any,
+    size: list[Any],
+    stride: list[Any],
+    storage_offset: Any,
+) -> Meta:
     """Each element's gradient added to where it lies in the input; elements that share memory share their gradient evenly."""
     return grad.like(sizes=input_sizes)
 
@@ -406,14 +452,22 @@ for _made in (view, permute, expand, squeeze, unsqueeze, slice, select, diagonal
 def _scatter_rule(taken: Op) -> Any:
     def check(input: Meta, src: Meta, *rest: Any) -> Meta:
         shown = taken.function(input, *rest)
-        if len(shown.sizes) != len(src.sizes) or not all(known_equal(a, b) or bool(a == b) for a, b in zip(shown.sizes, src.sizes)):
-            raise RuntimeError(f"expected src to have a size equal to the slice of self. src size = {show(src.sizes)}, slice size = "
-                               f"{show(shown.sizes)}")
+        if len(shown.sizes) != len(src.sizes) or not all(
+            known_equal(a, b) or bool(a == b) for a, b in zip(shown.sizes, src.sizes)
+        ):
+            raise RuntimeError(
+                f"expected src to have a size equal to the slice of self. src size = {show(src.sizes)}, slice size = "
+                f"{show(shown.sizes)}"
+            )
         return input.like()
+
     return check
 
 
-@op("slice_scatter(Tensor input, Tensor src, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor", promote="first")
+@op(
+    "slice_scatter(Tensor input, Tensor src, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor",
+    promote="first",
+)
 def slice_scatter(input: Meta, src: Meta, dim: int, start: Any, end: Any, step: int) -> Meta:
     """input with input[start:end:step] along `dim` replaced by src."""
     return _scatter_rule(slice)(input, src, dim, start, end, step)
@@ -429,11 +483,15 @@ def _along(dim: int, index: Any) -> tuple[Any, ...]:
 @slice_scatter.kernel
 def _(out, x, src, dim, start, end, step):
     out[...] = x
-    out[_along(dim, np.s_[start:max(end, start):step])] = src
+    out[_along(dim, np.s_[start : max(end, start) : step])] = src
 
 
-slice_scatter.vjp((lambda g, src_meta, dim, start, end, step: slice_scatter(g, zeros_of(src_meta, g), dim, start, end, step),
-                   lambda g, dim, start, end, step: slice(g, dim, start, end, step)))
+slice_scatter.vjp(
+    (
+        lambda g, src_meta, dim, start, end, step: slice_scatter(g, zeros_of(src_meta, g), dim, start, end, step),
+        lambda g, dim, start, end, step: slice(g, dim, start, end, step),
+    )
+)
 
 
 @op("select_scatter(Tensor input, Tensor src, int dim, int index) -> Tensor", promote="first")
@@ -451,8 +509,12 @@ def _(out, x, src, dim, index):
     out[_along(dim, index)] = src
 
 
-select_scatter.vjp((lambda g, src_meta, dim, index: select_scatter(g, zeros_of(src_meta, g), dim, index),
-                    lambda g, dim, index: select(g, dim, index)))
+select_scatter.vjp(
+    (
+        lambda g, src_meta, dim, index: select_scatter(g, zeros_of(src_meta, g), dim, index),
+        lambda g, dim, index: select(g, dim, index),
+    )
+)
 
 
 @op("diagonal_scatter(Tensor input, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor", promote="first")
@@ -478,18 +540,32 @@ def _square(a: np.ndarray, offset: int, dim1: int, dim2: int) -> np.ndarray:
     return a[..., :n, :n]
 
 
-diagonal_scatter.vjp((lambda g, src_meta, offset, dim1, dim2: diagonal_scatter(g, zeros_of(src_meta, g), offset, dim1, dim2),
-                      lambda g, offset, dim1, dim2: diagonal(g, offset, dim1, dim2)))
+diagonal_scatter.vjp(
+    (
+        lambda g, src_meta, offset, dim1, dim2: diagonal_scatter(g, zeros_of(src_meta, g), offset, dim1, dim2),
+        lambda g, offset, dim1, dim2: diagonal(g, offset, dim1, dim2),
+    )
+)
 
 
-@op("as_strided_scatter(Tensor input, Tensor src, int[] size, int[] stride, int? storage_offset=None) -> Tensor", promote="first")
+@op(
+    "as_strided_scatter(Tensor input, Tensor src, int[] size, int[] stride, int? storage_offset=None) -> Tensor",
+    promote="first",
+)
 def as_strided_scatter(input: Meta, src: Meta, size: list[Any], stride: list[Any], storage_offset: Any) -> Meta:
     """input with the elements at these places of its (row-major) memory replaced by src."""
     return input.like(sizes=input.sizes)
 
 
-as_strided_scatter.normal(lambda input, src, size, stride, storage_offset: (
-    input, src, size, stride, (Meta.of(input).offset if storage_offset is None else storage_offset)))
+as_strided_scatter.normal(
+    lambda input, src, size, stride, storage_offset: (
+        input,
+        src,
+        size,
+        stride,
+        (Meta.of(input).offset if storage_offset is None else storage_offset),
+    )
+)
 
 
 @as_strided_scatter.kernel
@@ -498,13 +574,19 @@ def _(out, x, src, size, stride, storage_offset):
     _strided(out.reshape(-1), size, stride, storage_offset)[...] = src
 
 
-as_strided_scatter.vjp((
-    lambda g, src_meta, size, stride, storage_offset: as_strided_scatter(g, zeros_of(src_meta, g), size, stride, storage_offset),
-    lambda g, size, stride, storage_offset: as_strided(g.contiguous(), size, stride, storage_offset)))
+as_strided_scatter.vjp(
+    (
+        lambda g, src_meta, size, stride, storage_offset: as_strided_scatter(
+            g, zeros_of(src_meta, g), size, stride, storage_offset
+        ),
+        lambda g, size, stride, storage_offset: as_strided(g.contiguous(), size, stride, storage_offset),
+    )
+)
 
 
 def _batch_scatter(made: Op) -> None:
     """input and src get a leading batch; dims move up."""
+
     @made.batch
     def _(n, dims, x, src, *rest):
         if made is diagonal_scatter:

@@ -1,0 +1,160 @@
+"""Activations of neural networks, as composites of core ops."""
+
+from typing import Any
+
+from aten.op import Op, composite, ops
+from aten.promotion import category
+
+
+def _where(condition: Any, x: Any, y: Any) -> Any:
+    return ops.where(condition, x, y)
+
+
+def _activation(
+    name: str, parameters: str, definition: Any, doc: str, *, method: bool = False, inplace: bool = True
+) -> Op:
+    """An op of one tensor; with `inplace` also `name_` and a flag `inplace=` as in torch.nn.functional."""
+    extra = ", " + parameters if parameters else ""
+    flag = ", bool inplace=False" if inplace and not method else ""
+
+    if flag:
+
+        def function(input, *rest):
+            result = definition(input, *rest[:-1])
+            return input.copy_(result) if rest[-1] else result
+    else:
+        function = definition
+    made = composite(
+        f"{name}(Tensor input{extra}{flag}) -> Tensor", tags=[] if method else ["function_only"], inplace=inplace
+    )(function)
+    made.__doc__ = doc
+    return made
+
+
+def _elu(x, alpha, scale=1.0, input_scale=1.0):
+    return _where(
+        x > 0,
+        x * scale if scale != 1.0 else x,
+        (alpha * scale) * (x if input_scale == 1.0 else x * input_scale).expm1(),
+    )
+
+
+def _softplus(x, beta, threshold):
+    scaled = x if beta == 1 else x * beta
+    return _where(scaled > threshold, x, _where(scaled > threshold, 0.0, scaled).exp().log1p() / beta)
+
+
+def _hardtanh(x, low, high):
+    if low > high:
+        raise ValueError("min_val cannot be greater than max_val")
+    return x.clamp(low, high)
+
+
+def _glu(x, dim):
+    if x.ndim == 0:
+        raise RuntimeError("glu does not support 0-dimensional tensors")
+    if x.shape[dim] % 2:
+        raise RuntimeError(f"Halving dimension must be even, but dimension {dim % x.ndim} is size {x.shape[dim]}")
+    a, b = ops.chunk(x, 2, dim)
+    return a * b.sigmoid()
+
+
+def _prelu(x, weight):
+    if weight.numel() != 1:
+        sizes = [1] * x.ndim
+        if x.ndim > 1:
+            sizes[1] = weight.numel()
+        elif x.ndim == 1:
+            sizes[0] = weight.numel()
+        weight = weight.reshape(sizes)
+    elif weight.ndim:
+        weight = weight.reshape([1] * x.ndim)
+    return _where(x > 0, x, weight * x)
+
+
+def _logsigmoid(x):
+    return x.clamp(max=0) - (-x.abs()).exp().log1p()
+
+
+_activation("relu6", "", lambda x: x.clamp(0, 6), "min(max(x, 0), 6).")
+_activation(
+    "leaky_relu",
+    "float negative_slope=0.01",
+    lambda x, slope: _where(x > 0, x, x * slope),
+    "x, times negative_slope below 0.",
+)
+_activation("elu", "float alpha=1.0", _elu, "x, or alpha * (exp(x) - 1) below 0.")
+_activation(
+    "selu",
+    "",
+    lambda x: _elu(x, 1.6732632423543772, 1.0507009873554805),
+    "Scaled elu (Klambauer et al. 2017).",
+    method=True,
+)
+_activation(
+    "celu",
+    "float alpha=1.0",
+    lambda x, alpha: _elu(x, alpha, 1.0, 1.0 / alpha),
+    "max(x, 0) + min(0, alpha * (exp(x / alpha) - 1)).",
+    method=True,
+)
+_activation("hardtanh", "float min_val=-1.0, float max_val=1.0", _hardtanh, "x limited to [min_val, max_val].")
+_activation(
+    "softplus",
+    "Scalar beta=1, Scalar threshold=20",
+    _softplus,
+    "log(1 + exp(beta * x)) / beta, x above the threshold.",
+    inplace=False,
+)
+_activation("mish", "", lambda x: x * _softplus(x, 1, 20).tanh(), "x * tanh(softplus(x)).")
+_activation("hardsigmoid", "", lambda x: (x + 3).clamp(0, 6) / 6, "Piecewise linear sigmoid.")
+_activation("hardswish", "", lambda x: x * (x + 3).clamp(0, 6) / 6, "x * hardsigmoid(x).")
+_activation("softsign", "", lambda x: x / (1 + x.abs()), "x / (1 + |x|).", inplace=False)
+_activation("tanhshrink", "", lambda x: x - x.tanh(), "x - tanh(x).", inplace=False)
+_activation(
+    "softshrink",
+    "float lambd=0.5",
+    lambda x, l: _where(x > l, x - l, _where(x < -l, x + l, x * 0)),
+    "x shrunk towards 0 by lambd.",
+    inplace=False,
+)
+_activation(
+    "hardshrink",
+    "float lambd=0.5",
+    lambda x, l: _where((x >= -l) & (x <= l), 0, x),
+    "0 within lambd of 0, else x.",
+    method=True,
+    inplace=False,
+)
+_activation(
+    "threshold",
+    "float threshold, float value",
+    lambda x, t, v: _where(x <= t, v, x),
+    "x above the threshold, else value.",
+)
+_activation("logsigmoid", "", _logsigmoid, "log(sigmoid(x)).", inplace=False)
+_activation("glu", "int dim=-1", _glu, "First half times sigmoid of the second half along dim.", inplace=False)
+_activation("prelu", "Tensor weight", _prelu, "x, times weight below 0 (one a channel).", method=True, inplace=False)
+
+
+@composite(
+    "rrelu(Tensor input, float lower=0.125, float upper=0.3333333333333333, bool training=False, bool inplace=False) -> Tensor",
+    tags=["function_only"],
+)
+def rrelu(input, lower, upper, training, inplace):
+    """x, times a slope below 0 that is random while training, else the middle of [lower, upper]."""
+    if training:
+        slope = ops.rand_like(input) * (upper - lower) + lower
+    else:
+        slope = (lower + upper) / 2
+    result = _where(input >= 0, input, input * slope)
+    return input.copy_(result) if inplace else result
+
+
+@composite("logit(Tensor input, float? eps=None) -> Tensor", inplace=True)
+def logit(input, eps):
+    """log(x / (1 - x)), x first limited to [eps, 1 - eps] if given."""
+    x = input if category(input.dtype) >= 2 else input.to(ops.scalar_tensor(0.0).dtype)
+    if eps is not None:
+        x = x.clamp(eps, 1 - eps)
+    return (x / (1 - x)).log()

@@ -1,0 +1,154 @@
+"""Scaled dot-product attention."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from aten import dtype as dtypes
+from aten.meta import Meta, known_equal
+from aten.op import op, ops
+from aten.ops.batching import materialize
+from aten.promotion import TYPE_NAMES, category
+from aten.shapes import broadcast
+
+
+def _fits(a: Any, b: Any) -> bool:
+    return known_equal(a, b) or bool(a == b)
+
+
+@op(
+    "scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0.0, "
+    "bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor",
+    tags=["fused", "function_only"],
+    compute="float32",
+)
+def scaled_dot_product_attention(
+    query: Meta, key: Meta, value: Meta, attn_mask: Any, dropout_p: float, is_causal: bool, scale: float
+) -> Meta:
+    """softmax(query @ key.T * scale + mask) @ value.
+
+    query [..., L, E], key [..., S, E], value [..., S, V]. A bool mask keeps where True; a float one is added.
+    `is_causal` lets position i see keys up to i. scale is by default 1 / sqrt(E).
+    """
+    for name, x in (("query", query), ("key", key), ("value", value)):
+        if x.ndim < 2:
+            raise RuntimeError(f"scaled_dot_product_attention: {name} must be at least 2-D, but got {x.ndim}-D")
+        if x.dtype is not query.dtype:
+            raise RuntimeError(
+                "Expected query, key, and value to have the same dtype, but got query.dtype: "
+                f"{query.dtype.name} key.dtype: {key.dtype.name} and value.dtype: {value.dtype.name} instead."
+            )
+    if category(query.dtype) < 2:
+        raise NotImplementedError(
+            f"\"scaled_dot_product_attention\" not implemented for '{TYPE_NAMES[query.dtype.name]}'"
+        )
+    if not _fits(query.sizes[-1], key.sizes[-1]) or not _fits(key.sizes[-2], value.sizes[-2]):
+        raise RuntimeError(
+            f"scaled_dot_product_attention: sizes do not match: query {list(query.sizes)}, key {list(key.sizes)}, "
+            f"value {list(value.sizes)}"
+        )
+    batch = broadcast(query.sizes[:-2], key.sizes[:-2], value.sizes[:-2])
+    return query.like(sizes=(*batch, query.sizes[-2], value.sizes[-1]))
+
+
+@scaled_dot_product_attention.normal
+def _(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa):
+    if attn_mask is not None and is_causal:
+        raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
+    if attn_mask is not None and attn_mask.dtype is not dtypes.bool and attn_mask.dtype is not query.dtype:
+        raise RuntimeError(
+            "Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: "
+            f"{attn_mask.dtype.name} and  query.dtype: {query.dtype.name} instead."
+        )
+    if scale is None:
+        size = query.shape[-1]
+        scale = 1 / math.sqrt(size) if type(size) is int and size else size**-0.5
+    return query, key, value, attn_mask, dropout_p, is_causal, scale
+
+
+scaled_dot_product_attention.special(
+    lambda q, k, v, mask, dropout_p, causal, scale, enable_gqa: dropout_p > 0 or enable_gqa
+)(
+    lambda q, k, v, mask, dropout_p, causal, scale, enable_gqa: _with_dropout(
+        q, k, v, mask, dropout_p, causal, scale, enable_gqa
+    )
+)
+
+
+def _with_dropout(q, k, v, mask, dropout_p, causal, scale, enable_gqa):
+    """The two forms outside the core: random weights, and fewer heads of keys than of queries."""
+    if enable_gqa:
+        groups = q.shape[-3] // k.shape[-3]
+        k, v = ops.repeat_interleave(k, groups, -3), ops.repeat_interleave(v, groups, -3)
+    if dropout_p == 0:
+        return scaled_dot_product_attention(q, k, v, mask, 0.0, causal, scale=scale)
+    args = scaled_dot_product_attention.normal_fn(q, k, v, mask, dropout_p, causal, scale, False)
+    return ops.dropout(_weights(q, k, mask, causal, args[6]), dropout_p) @ v
+
+
+def causal_mask(rows: Any, columns: Any, device: Any) -> Any:
+    """True where column <= row."""
+    return ops.le(ops.arange(columns, device=device).unsqueeze(0), ops.arange(rows, device=device).unsqueeze(1))
+
+
+def _weights(query: Any, key: Any, mask: Any, causal: bool, scale: float) -> Any:
+    scores = (query * scale) @ key.transpose(-2, -1)
+    if causal:
+        mask = causal_mask(query.shape[-2], key.shape[-2], query.device)
+    if mask is not None:
+        scores = ops.where(mask, scores, -math.inf) if mask.dtype is dtypes.bool else scores + mask
+    weights = ops.softmax(scores, -1)
+    if mask is not None and not causal:  # a row that sees nothing attends to nothing
+        empty = ops.eq(ops.amax(scores, [-1], True), -math.inf)
+        weights = ops.where(empty, 0.0, weights)
+    return weights
+
+
+@scaled_dot_product_attention.decompose
+def _(query, key, value, attn_mask, dropout_p, is_causal, scale):
+    return _weights(query, key, attn_mask, is_causal, scale) @ value
+
+
+@scaled_dot_product_attention.vjp
+def _(g, needs, query, key, value, attn_mask, is_causal, scale):
+    """The weights are made again; dS = P * (dP - sum(dP * P))."""
+    p = _weights(query, key, attn_mask, is_causal, scale)
+    gq = gk = gv = gm = None
+    if needs[2]:
+        gv = p.transpose(-2, -1) @ g
+    if needs[0] or needs[1] or needs[3]:
+        gp = g @ value.transpose(-2, -1)
+        weighted = gp * p
+        gs = weighted - p * ops.sum(weighted, [-1], True)
+        gm = gs if needs[3] else None
+        if needs[0]:
+            gq = (gs @ key) * scale
+        if needs[1]:
+            gk = gs.transpose(-2, -1) @ (query * scale)
+    return gq, gk, gv, gm
+
+
+@scaled_dot_product_attention.kernel
+def _(out, q, k, v, mask, dropout_p, is_causal, scale):
+    scores = np.matmul(q * np.array(scale, q.dtype), np.swapaxes(k, -1, -2))
+    if is_causal:
+        mask = np.tri(q.shape[-2], k.shape[-2], dtype=bool)
+    if mask is not None:
+        scores = np.where(mask, scores, np.array(-np.inf, scores.dtype)) if mask.dtype == bool else scores + mask
+    if not scores.size:
+        out[...] = 0
+        return
+    top = scores.max(-1, keepdims=True)
+    e = np.exp(scores - np.where(np.isneginf(top), np.zeros((), top.dtype), top))
+    total = e.sum(-1, keepdims=True, dtype=e.dtype)
+    np.matmul(e / np.where(total == 0, np.ones((), e.dtype), total), v, out=out)
+
+
+@scaled_dot_product_attention.batch
+def _(n, dims, q, k, v, mask, dropout_p, is_causal, scale):
+    q, k, v = (materialize(x, d, n) for x, d in zip((q, k, v), dims))
+    if mask is not None and dims[3] is not None:
+        mask = materialize(mask, dims[3], n)
+        mask = mask.reshape([n, *([1] * (q.ndim - mask.ndim)), *mask.shape[1:]])
+    return scaled_dot_product_attention(q, k, v, mask, dropout_p, is_causal, scale=scale), 0

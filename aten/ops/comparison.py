@@ -1,0 +1,104 @@
+"""Comparisons and logic of elements, and closeness of tensors."""
+
+from typing import Any
+
+import numpy as np
+
+from aten import dtype as dtypes
+from aten.op import alias_of, composite, ops, registry
+from aten.ops.pointwise import binary
+from aten.promotion import TYPE_NAMES, category, promote_types
+
+
+def _bool(dtype: Any) -> Any:
+    return dtypes.bool
+
+
+for _name, _ufunc in (
+    ("eq", np.equal),
+    ("ne", np.not_equal),
+    ("lt", np.less),
+    ("le", np.less_equal),
+    ("gt", np.greater),
+    ("ge", np.greater_equal),
+    ("logical_and", np.logical_and),
+    ("logical_or", np.logical_or),
+    ("logical_xor", np.logical_xor),
+):
+    binary(_name, _ufunc, result=_bool, compute=None)
+for _new, _old in (
+    ("not_equal", "ne"),
+    ("less", "lt"),
+    ("less_equal", "le"),
+    ("greater", "gt"),
+    ("greater_equal", "ge"),
+):
+    alias_of(_new, registry[_old])
+
+
+@composite("isclose(Tensor input, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> Tensor")
+def isclose(input, other, rtol, atol, equal_nan):
+    """|input - other| <= atol + rtol * |other|, elementwise; equal infinities are close."""
+    if input.dtype is not other.dtype:
+        raise RuntimeError(f"{TYPE_NAMES[input.dtype.name]} did not match {TYPE_NAMES[other.dtype.name]}")
+    if rtol < 0 or atol < 0:
+        raise RuntimeError(
+            f"{'rtol' if rtol < 0 else 'atol'} must be greater than or equal to zero, but got "
+            f"{rtol if rtol < 0 else atol}"
+        )
+    close = ops.eq(input, other)
+    if equal_nan:
+        close = close | (ops.isnan(input) & ops.isnan(other))
+    if rtol == 0 and atol == 0:
+        return close
+    if category(input.dtype) < 2:
+        input, other = input.to(dtypes.float64), other.to(dtypes.float64)
+    allowed = atol + (rtol * other).abs()
+    error = (input - other).abs()
+    return close | (ops.isfinite(error) & (error <= allowed))
+
+
+@composite("allclose(Tensor input, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> bool")
+def allclose(input, other, rtol, atol, equal_nan):
+    """Whether all elements are close; a Python bool."""
+    return bool(ops.all(isclose(input, other, rtol, atol, equal_nan)))
+
+
+@composite("equal(Tensor input, Tensor other) -> bool")
+def equal(input, other):
+    """Whether sizes and all elements are equal; a Python bool."""
+    if tuple(input.shape) != tuple(other.shape):
+        return False
+    return bool(ops.all(ops.eq(input, other)))
+
+
+@composite(
+    "isin(Any elements, Any test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor",
+    tags=["function_only"],
+)
+def isin(elements, test_elements, assume_unique, invert):
+    """Which elements are among test_elements."""
+    if not hasattr(elements, "dtype"):
+        elements = ops.scalar_tensor(elements, dtype=test_elements.dtype)
+    if not hasattr(test_elements, "dtype"):
+        test_elements = ops.scalar_tensor(test_elements, dtype=promote_types(elements.dtype, elements.dtype))
+    found = ops.any(ops.eq(elements.unsqueeze(-1), test_elements.reshape([-1])), -1)
+    return ops.logical_not(found) if invert else found
+
+
+@composite("isposinf(Tensor input) -> Tensor")
+def isposinf(input):
+    """Which elements are +inf."""
+    return ops.eq(input, float("inf")) if category(input.dtype) >= 2 else ops.zeros_like(input, dtype=dtypes.bool)
+
+
+@composite("isneginf(Tensor input) -> Tensor")
+def isneginf(input):
+    """Which elements are -inf."""
+    return ops.eq(input, -float("inf")) if category(input.dtype) >= 2 else ops.zeros_like(input, dtype=dtypes.bool)
+
+
+@composite("isreal(Tensor input) -> Tensor")
+def isreal(input):
+    """Which elements have no imaginary part."""
+    return ops.eq(ops.imag(input), 0) if input.dtype.is_complex else ops.ones_like(input, dtype=dtypes.bool)

@@ -1,0 +1,127 @@
+"""Other dtypes and devices, and Python values."""
+
+from typing import Any
+
+from aten import dtype as dtypes
+from aten.dtype import DType
+from aten.op import composite, ops
+from aten.promotion import can_cast as _can_cast
+from aten.promotion import number_dtype, result_dtype
+from aten.promotion import promote_types as _promote_types
+
+_METHODS = {
+    "float": "float32",
+    "double": "float64",
+    "half": "float16",
+    "bfloat16": "bfloat16",
+    "long": "int64",
+    "int": "int32",
+    "short": "int16",
+    "char": "int8",
+    "byte": "uint8",
+    "bool": "bool",
+    "cfloat": "complex64",
+    "cdouble": "complex128",
+}
+_OLD_TYPES = {
+    "FloatTensor": "float32",
+    "DoubleTensor": "float64",
+    "HalfTensor": "float16",
+    "BFloat16Tensor": "bfloat16",
+    "LongTensor": "int64",
+    "IntTensor": "int32",
+    "ShortTensor": "int16",
+    "CharTensor": "int8",
+    "ByteTensor": "uint8",
+    "BoolTensor": "bool",
+}
+
+
+def convert(x: Any, dtype: Any, copy: bool = False) -> Any:
+    """x in a dtype: itself if it has it already and no copy is asked."""
+    if dtype is None or dtype is x.dtype:
+        return ops.clone(x) if copy else x
+    return ops.cast(x, dtype)
+
+
+@composite(
+    "to(Tensor input, Any first=None, Any second=None, bool non_blocking=False, bool copy=False, *, ScalarType? dtype=None, "
+    "Device? device=None, Any memory_format=None, Any other=None) -> Tensor"
+)
+def to(input, first, second, non_blocking, copy, dtype, device, memory_format, other):
+    """The tensor in another dtype or on another device; itself if nothing changes.
+
+    Forms: to(dtype), to(device), to(device, dtype), to(other).
+    """
+    for value in (first, second, other):
+        if value is None or isinstance(value, bool):
+            continue
+        if isinstance(value, DType):
+            dtype = value
+        elif hasattr(value, "dtype") and hasattr(value, "device"):
+            dtype, device = value.dtype, value.device
+        elif isinstance(value, type):
+            dtype = {float: dtypes.float64, int: dtypes.int64, bool: dtypes.bool}.get(value)
+            if dtype is None:
+                raise TypeError(f"to(): {value.__name__} is no dtype")
+        else:
+            device = dtypes.device(value) if isinstance(value, str) else value
+    if device is not None and device != input.device:
+        raise RuntimeError(f"to(): there is no copy from {input.device} to {device} in this build")
+    return convert(input, dtype, copy)
+
+
+def _method(name: str, dtype_name: str) -> None:
+    dtype = getattr(dtypes, dtype_name)
+
+    @composite(f"{name}(Tensor input, Any memory_format=None) -> Tensor")
+    def definition(input, memory_format):
+        return convert(input, dtype)
+
+    definition.__doc__ = f"The tensor as {dtype_name}."
+
+
+for _name, _dtype in _METHODS.items():
+    _method(_name, _dtype)
+
+
+@composite("type(Tensor input, Any dtype=None) -> Any")
+def type_(input, dtype):
+    """The tensor in another dtype; without one the name of its tensor type."""
+    if dtype is None:
+        return "torch." + next(k for k, v in _OLD_TYPES.items() if v == input.dtype.name)
+    if isinstance(dtype, str):
+        dtype = getattr(dtypes, _OLD_TYPES[dtype.rpartition(".")[2]])
+    return convert(input, dtype)
+
+
+@composite("type_as(Tensor input, Tensor other) -> Tensor")
+def type_as(input, other):
+    """The tensor in the dtype of another."""
+    return convert(input, other.dtype)
+
+
+@composite("cpu(Tensor input, Any memory_format=None) -> Tensor")
+def cpu(input, memory_format):
+    """The tensor in main memory."""
+    return to(input, device=dtypes.device("cpu"))
+
+
+@composite("result_type(Any tensor1, Any tensor2) -> Any", tags=["function_only"])
+def result_type(tensor1, tensor2):
+    """The dtype that arithmetic of the two gives."""
+    return result_dtype(
+        [(x.dtype, 2 if x.ndim else 1) if hasattr(x, "dtype") else (number_dtype(x), 0) for x in (tensor1, tensor2)]
+    )
+
+
+@composite("promote_types(ScalarType type1, ScalarType type2) -> Any", tags=["function_only"])
+def promote_types(type1, type2):
+    """The smallest dtype that holds both."""
+    return _promote_types(type1, type2)
+
+
+@composite("can_cast(ScalarType from_, ScalarType to) -> bool", tags=["function_only"])
+def can_cast(from_, to):
+    """Whether an in-place op may put the one dtype into the other."""
+    return _can_cast(from_, to)

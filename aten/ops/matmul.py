@@ -1,0 +1,410 @@
+"""Matrix products. Core: mm and bmm; everything else is made of them."""
+
+from typing import Any
+
+import numpy as np
+
+from aten.meta import Meta, known_equal
+from aten.op import alias_of, composite, op, ops
+from aten.ops.batching import materialize, to_front
+from aten.promotion import TYPE_NAMES, category
+from aten.shapes import broadcast, product, show, wrap_dim
+
+
+def _same_dtype(name: str, a: Meta, b: Meta) -> None:
+    if a.dtype is not b.dtype:
+        raise RuntimeError(
+            f"expected m1 and m2 to have the same dtype, but got: {TYPE_NAMES[a.dtype.name].lower()} != "
+            f"{TYPE_NAMES[b.dtype.name].lower()}"
+        )
+    if category(a.dtype) == 0:
+        raise NotImplementedError(f"\"{name}\" not implemented for 'Bool'")
+
+
+def _equal(a: Any, b: Any) -> bool:
+    return known_equal(a, b) or bool(a == b)
+
+
+@op("mm(Tensor input, Tensor mat2) -> Tensor", tags=["matmul"], compute="float32")
+def mm(input: Meta, mat2: Meta) -> Meta:
+    """The product of two matrices [n, k] and [k, m] of one dtype."""
+    if input.ndim != 2:
+        raise RuntimeError("self must be a matrix")
+    if mat2.ndim != 2:
+        raise RuntimeError("mat2 must be a matrix")
+    if not _equal(input.sizes[1], mat2.sizes[0]):
+        raise RuntimeError(
+            f"mat1 and mat2 shapes cannot be multiplied ({input.sizes[0]}x{input.sizes[1]} and "
+            f"{mat2.sizes[0]}x{mat2.sizes[1]})"
+        )
+    _same_dtype("addmm_impl_cpu_", input, mat2)
+    return input.like(sizes=(input.sizes[0], mat2.sizes[1]))
+
+
+@mm.kernel
+def _(out, a, b):
+    np.matmul(a, b, out=out)
+
+
+mm.vjp((lambda g, mat2: mm(g, mat2.t()), lambda g, input: mm(input.t(), g)))
+
+
+def _product_jvp(made: Any) -> Any:
+    def jvp(tangents, a, b, out):
+        first = None if tangents[0] is None else made(tangents[0], b)
+        second = None if tangents[1] is None else made(a, tangents[1])
+        return second if first is None else first if second is None else first + second
+
+    return jvp
+
+
+mm.jvp(_product_jvp(mm))
+
+
+@mm.batch
+def _(n, dims, a, b):
+    if dims[1] is None:  # one right side for all: a taller left side
+        a = to_front(a, dims[0])
+        return mm(a.reshape([-1, a.shape[2]]), b).reshape([n, a.shape[1], b.shape[1]]), 0
+    return bmm(materialize(a, dims[0], n), materialize(b, dims[1], n)), 0
+
+
+@op("bmm(Tensor input, Tensor mat2) -> Tensor", tags=["matmul"], compute="float32")
+def bmm(input: Meta, mat2: Meta) -> Meta:
+    """Products of matrices [b, n, k] and [b, k, m] of one dtype."""
+    if input.ndim != 3 or mat2.ndim != 3:
+        raise RuntimeError(f"batch{1 if input.ndim != 3 else 2} must be a 3D tensor")
+    if not _equal(input.sizes[0], mat2.sizes[0]) or not _equal(input.sizes[2], mat2.sizes[1]):
+        raise RuntimeError(
+            f"Expected size for first two dimensions of batch2 tensor to be: [{input.sizes[0]}, {input.sizes[2]}] but got: "
+            f"[{mat2.sizes[0]}, {mat2.sizes[1]}]."
+        )
+    _same_dtype("bmm", input, mat2)
+    return input.like(sizes=(input.sizes[0], input.sizes[1], mat2.sizes[2]))
+
+
+bmm.kernel(lambda out, a, b: np.matmul(a, b, out=out))
+bmm.vjp((lambda g, mat2: bmm(g, mat2.transpose(1, 2)), lambda g, input: bmm(input.transpose(1, 2), g)))
+bmm.jvp(_product_jvp(bmm))
+
+
+@bmm.batch
+def _(n, dims, a, b):
+    a, b = materialize(a, dims[0], n), materialize(b, dims[1], n)
+    out = bmm(a.reshape([-1, *a.shape[2:]]), b.reshape([-1, *b.shape[2:]]))
+    return out.reshape([n, a.shape[1], a.shape[2], b.shape[3]]), 0
+
+
+# ----------------------------------------------------------------------------------------------------- composites
+@composite("matmul(Tensor input, Tensor other) -> Tensor")
+def matmul(input, other):
+    """The matrix product by rank: dot, matrix times vector, matrices, batches (which broadcast)."""
+    a, b = input.ndim, other.ndim
+    if a == 0 or b == 0:
+        raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {a}D and {b}D")
+    if a == 1 and b == 1:
+        return dot(input, other)
+    if a == 1:
+        return matmul(input.unsqueeze(0), other).squeeze([-2])
+    if b == 1:
+        return matmul(input, other.unsqueeze(1)).squeeze([-1])
+    if a == 2 and b == 2:
+        return mm(input, other)
+    if b == 2:  # [..., n, k] with one matrix: a taller left side
+        _inner("matmul", input, other)
+        flat = mm(input.reshape([product(input.shape[:-1]), input.shape[-1]]), other)
+        return flat.reshape([*input.shape[:-1], other.shape[1]])
+    batch = broadcast(tuple(input.shape[:-2]), tuple(other.shape[:-2]))
+    n = product(batch)
+    left = input.expand([*batch, *input.shape[-2:]]).reshape([n, *input.shape[-2:]])
+    right = other.expand([*batch, *other.shape[-2:]]).reshape([n, *other.shape[-2:]])
+    return bmm(left, right).reshape([*batch, input.shape[-2], other.shape[-1]])
+
+
+def _inner(name: str, a: Any, b: Any) -> None:
+    if not _equal(a.shape[-1], b.shape[-2]):
+        raise RuntimeError(
+            f"mat1 and mat2 shapes cannot be multiplied ({product(a.shape[:-1])}x{a.shape[-1]} and "
+            f"{b.shape[-2]}x{b.shape[-1]})"
+        )
+
+
+@composite("dot(Tensor input, Tensor tensor) -> Tensor")
+def dot(input, tensor):
+    """The sum of products of two vectors."""
+    if input.ndim != 1 or tensor.ndim != 1:
+        raise RuntimeError(f"1D tensors expected, but got {input.ndim}D and {tensor.ndim}D tensors")
+    if input.dtype is not tensor.dtype:
+        raise RuntimeError(
+            f"dot : expected both vectors to have same dtype, but found {TYPE_NAMES[input.dtype.name]} and "
+            f"{TYPE_NAMES[tensor.dtype.name]}"
+        )
+    if not _equal(input.shape[0], tensor.shape[0]):
+        raise RuntimeError(
+            f"inconsistent tensor size, expected tensor {show(input.shape)} and src {show(tensor.shape)} to have the same "
+            f"number of elements, but got {input.shape[0]} and {tensor.shape[0]} elements respectively"
+        )
+    return mm(input.unsqueeze(0), tensor.unsqueeze(1)).reshape([])
+
+
+@composite("vdot(Tensor input, Tensor other) -> Tensor")
+def vdot(input, other):
+    """`dot` with the first vector conjugated."""
+    return dot(ops.conj_physical(input) if input.dtype.is_complex else input, other)
+
+
+@composite("inner(Tensor input, Tensor other) -> Tensor")
+def inner(input, other):
+    """Sums of products over the last dimensions."""
+    if input.ndim == 0 or other.ndim == 0:
+        return input * other
+    return tensordot(input, other, [[-1], [-1]])
+
+
+@composite("mv(Tensor input, Tensor vec) -> Tensor")
+def mv(input, vec):
+    """A matrix times a vector."""
+    if input.ndim != 2 or vec.ndim != 1:
+        raise RuntimeError(f"vector + matrix @ vector expected, got {vec.ndim}, {input.ndim}, {vec.ndim}")
+    if not _equal(input.shape[1], vec.shape[0]):
+        raise RuntimeError(
+            f"size mismatch, got input ({input.shape[0]}), mat ({input.shape[0]}x{input.shape[1]}), vec ({vec.shape[0]})"
+        )
+    return mm(input, vec.unsqueeze(1)).squeeze([1])
+
+
+@composite("outer(Tensor input, Tensor vec2) -> Tensor")
+def outer(input, vec2):
+    """Products of every element of one vector with every one of another."""
+    if input.ndim != 1 or vec2.ndim != 1:
+        raise RuntimeError(
+            f"outer: Expected 1-D argument {'self' if input.ndim != 1 else 'vec2'}, but got "
+            f"{input.ndim if input.ndim != 1 else vec2.ndim}-D"
+        )
+    return input.unsqueeze(1) * vec2
+
+
+alias_of("ger", outer)
+
+
+def _scaled(x: Any, factor: Any) -> Any:
+    return x if type(factor) in (int, float) and factor == 1 else x * factor
+
+
+def _accumulated(name: str, operands: str, compute: Any) -> None:
+    first, second = operands.split()
+
+    @composite(
+        f"{name}(Tensor input, Tensor {first}, Tensor {second}, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+        inplace=True,
+    )
+    def definition(input, a, b, beta, alpha):
+        """beta * input + alpha * product; input is not read where beta is 0."""
+        result = _scaled(compute(a, b), alpha)
+        if type(beta) in (int, float) and beta == 0:
+            broadcast(tuple(input.shape), tuple(result.shape))
+            return result
+        return _scaled(input, beta) + result
+
+
+def _reduced_bmm(a, b):
+    return ops.sum(bmm(a, b), [0])
+
+
+_accumulated("addmm", "mat1 mat2", mm)
+_accumulated("baddbmm", "batch1 batch2", bmm)
+_accumulated("addbmm", "batch1 batch2", _reduced_bmm)
+_accumulated("addmv", "mat vec", mv)
+_accumulated("addr", "vec1 vec2", outer)
+
+
+@composite("linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor", tags=["function_only"])
+def linear(input, weight, bias):
+    """input @ weight.T + bias; weight is [out, in], or [in] for a scalar result."""
+    if weight.ndim == 1:
+        result = matmul(input, weight)
+    elif weight.ndim != 2:
+        raise RuntimeError(f"linear: weight must be 1-D or 2-D, but got {weight.ndim}-D")
+    else:
+        if input.ndim == 0:
+            raise RuntimeError("both arguments to linear need to be at least 1D, but they are 0D and 2D")
+        if not _equal(input.shape[-1], weight.shape[1]):
+            raise RuntimeError(
+                f"mat1 and mat2 shapes cannot be multiplied ({product(input.shape[:-1])}x{input.shape[-1]} and "
+                f"{weight.shape[1]}x{weight.shape[0]})"
+            )
+        flat = input if input.ndim == 2 else input.reshape([product(input.shape[:-1]), input.shape[-1]])
+        result = mm(flat, weight.permute([1, 0]))
+        if input.ndim != 2:
+            result = result.reshape([*input.shape[:-1], weight.shape[0]])
+    return result if bias is None else result + bias
+
+
+@composite("bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor", tags=["function_only"])
+def bilinear(input1, input2, weight, bias):
+    """out[..., o] = sum over i, j of input1[..., i] * weight[o, i, j] * input2[..., j] (+ bias)."""
+    result = einsum("...i,oij,...j->...o", [input1, weight, input2])
+    return result if bias is None else result + bias
+
+
+@composite("tensordot(Tensor a, Tensor b, Any dims=2) -> Tensor", tags=["function_only"])
+def tensordot(a, b, dims):
+    """Sums of products over pairs of dims: the last n of a with the first n of b, or two lists."""
+    if isinstance(dims, int):
+        dims = [list(range(a.ndim - dims, a.ndim)), list(range(dims))]
+    elif hasattr(dims, "tolist"):
+        dims = dims.tolist()
+    left, right = ([d] if isinstance(d, int) else list(d) for d in dims)
+    left, right = [wrap_dim(d, a.ndim) for d in left], [wrap_dim(d, b.ndim) for d in right]
+    if len(left) != len(right):
+        raise RuntimeError("both dimension lists should have same length")
+    for i, j in zip(left, right):
+        if not _equal(a.shape[i], b.shape[j]):
+            raise RuntimeError(
+                f"contracted dimensions need to match, but first has size {a.shape[i]} in dim {i} and second has size "
+                f"{b.shape[j]} in dim {j}"
+            )
+    free_a = [d for d in range(a.ndim) if d not in left]
+    free_b = [d for d in range(b.ndim) if d not in right]
+    k = product(a.shape[d] for d in left)
+    x = a.permute([*free_a, *left]).reshape([product(a.shape[d] for d in free_a), k])
+    y = b.permute([*right, *free_b]).reshape([k, product(b.shape[d] for d in free_b)])
+    return mm(x, y).reshape([*(a.shape[d] for d in free_a), *(b.shape[d] for d in free_b)])
+
+
+@composite("chain_matmul(Tensor[*] matrices) -> Tensor", tags=["function_only"])
+def chain_matmul(matrices):
+    """The product of several matrices, in the cheapest order."""
+    return multi_product(matrices)
+
+
+def multi_product(xs: list[Any]) -> Any:
+    """The product of matrices in the order of fewest multiplications (dynamic programming over intervals)."""
+    n, sizes = len(xs), [x.shape[0] for x in xs] + [xs[-1].shape[1]]
+    cost = [[0] * n for _ in range(n)]
+    cut = [[0] * n for _ in range(n)]
+    for length in range(1, n):
+        for i in range(n - length):
+            j = i + length
+            options = [(cost[i][k] + cost[k + 1][j] + sizes[i] * sizes[k + 1] * sizes[j + 1], k) for k in range(i, j)]
+            cost[i][j], cut[i][j] = min(options)
+
+    def build(i: int, j: int) -> Any:
+        return xs[i] if i == j else mm(build(i, cut[i][j]), build(cut[i][j] + 1, j))
+
+    return build(0, n - 1)
+
+
+# ---------------------------------------------------------------------------------------------------------- einsum
+def _einsum_terms(equation: str, ranks: list[int]) -> tuple[list[list[str]], list[str]]:
+    """The labels of each operand and of the result; an ellipsis becomes labels of its own."""
+    equation = equation.replace(" ", "")
+    left, arrow, right = equation.partition("->")
+    terms, widest = left.split(","), 0
+    if len(terms) != len(ranks):
+        raise RuntimeError(
+            f"einsum(): {'fewer' if len(ranks) > len(terms) else 'more'} subscripts were given than operands"
+        )
+    for term, rank in zip(terms, ranks):
+        letters = len(term.replace("...", ""))
+        if "..." in term:
+            widest = max(widest, rank - letters)
+        if letters > rank or (letters < rank and "..." not in term):
+            raise RuntimeError(
+                f"einsum(): the number of subscripts in the equation ({letters}) does not match the number of dimensions "
+                f"({rank}) for operand {terms.index(term)} and no ellipsis was given"
+            )
+
+    def spell(term: str, rank: int) -> list[str]:
+        before, dots, after = term.partition("...")
+        n = (rank - len(before) - len(after)) if dots else 0
+        return [*before, *(f"dot{widest - n + i}" for i in range(n)), *after]
+
+    labels = [spell(t, r) for t, r in zip(terms, ranks)]
+    flat = [x for term in labels for x in term]
+    if arrow:
+        out = spell(right, len(right.replace("...", "")) + widest)
+    else:
+        out = [f"dot{i}" for i in range(widest)] + sorted(x for x in set(flat) if flat.count(x) == 1 and len(x) == 1)
+    for x in out:
+        if x not in flat:
+            raise RuntimeError(f"einsum(): output subscript {x} does not appear in the equation for any input operand")
+        if out.count(x) > 1:
+            raise RuntimeError(f"einsum(): output subscript {x} appears more than once in the output")
+    return labels, out
+
+
+def _unrepeated(x: Any, labels: list[str]) -> tuple[Any, list[str]]:
+    """A label twice in one operand means its diagonal."""
+    for name in dict.fromkeys(labels):
+        while labels.count(name) > 1:
+            i = labels.index(name)
+            j = labels.index(name, i + 1)
+            x = ops.diagonal(x, 0, i, j)
+            labels = [*(n for k, n in enumerate(labels) if k not in (i, j)), name]
+    return x, labels
+
+
+def _contract(a: Any, la: list[str], b: Any, lb: list[str], kept: set[str]) -> tuple[Any, list[str]]:
+    """The product of two operands, summed over labels that nobody needs any more: one batched matrix product."""
+    a, la = _sum_alone(a, la, set(lb) | kept)
+    b, lb = _sum_alone(b, lb, set(la) | kept)
+    size = {n: s for n, s in zip(lb, b.shape)}
+    for n, s in zip(la, a.shape):
+        if n not in size or (type(size[n]) is int and size[n] == 1):
+            size[n] = s
+    batch = [n for n in la if n in lb and n in kept]
+    inner = [n for n in la if n in lb and n not in kept]
+    rows = [n for n in la if n not in lb]
+    columns = [n for n in lb if n not in la]
+
+    def arranged(x: Any, labels: list[str], order: list[str], groups: list[list[str]]) -> Any:
+        x = x.permute([labels.index(n) for n in order])
+        x = x.expand([size[n] for n in order])
+        return x.reshape([product(size[n] for n in group) for group in groups])
+
+    if not inner:
+        x = a.permute([la.index(n) for n in batch + rows]).reshape(
+            [*(a.shape[la.index(n)] for n in batch + rows), *([1] * len(columns))]
+        )
+        y = b.permute([lb.index(n) for n in batch + columns])
+        y = y.reshape(
+            [*(b.shape[lb.index(n)] for n in batch), *([1] * len(rows)), *(b.shape[lb.index(n)] for n in columns)]
+        )
+        return x * y, batch + rows + columns
+    x = arranged(a, la, batch + rows + inner, [batch, rows, inner])
+    y = arranged(b, lb, batch + inner + columns, [batch, inner, columns])
+    out = bmm(x, y) if batch else mm(x.squeeze([0]), y.squeeze([0]))
+    return out.reshape([size[n] for n in batch + rows + columns]), batch + rows + columns
+
+
+def _sum_alone(x: Any, labels: list[str], needed: set[str]) -> tuple[Any, list[str]]:
+    alone = [i for i, n in enumerate(labels) if n not in needed]
+    if alone:
+        x = ops.sum(x, alone) if category(x.dtype) >= 2 else ops.sum(x, alone, dtype=x.dtype)
+    return x, [n for n in labels if n in needed]
+
+
+@composite("einsum(str equation, Tensor[*] operands) -> Tensor", tags=["function_only"])
+def einsum(equation, operands):
+    """Sums of products written by labels: "bij,bjk->bik". Contracted pair by pair from the left."""
+    labels, out = _einsum_terms(equation, [x.ndim for x in operands])
+    size: dict[str, Any] = {}
+    for term, x in zip(labels, operands):
+        for d, (n, s) in enumerate(zip(term, x.shape)):
+            known = size.setdefault(n, s)
+            if not known_equal(known, s):
+                if type(known) is int and known == 1:
+                    size[n] = s
+                elif not (type(s) is int and s == 1) and not bool(known == s):
+                    raise RuntimeError(
+                        f"einsum(): subscript {n} has size {s} for operand {labels.index(term)} which does not broadcast "
+                        f"with previously seen size {known}"
+                    )
+    terms = [_unrepeated(x, term) for x, term in zip(operands, labels)]
+    x, names = terms[0]
+    for i, (y, other) in enumerate(terms[1:], 1):
+        later = {n for _, t in terms[i + 1 :] for n in t}
+        x, names = _contract(x, names, y, other, set(out) | later)
+    x, names = _sum_alone(x, names, set(out))
+    return x.permute([names.index(n) for n in out])

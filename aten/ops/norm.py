@@ -1,0 +1,283 @@
+"""Normalisations. layer_norm and rms_norm are whole ops; batch, group and instance norm are composites."""
+
+from typing import Any
+
+import numpy as np
+
+from aten.meta import Meta, known_equal
+from aten.op import composite, op, ops
+from aten.ops.batching import materialize, to_front
+from aten.promotion import TYPE_NAMES, category
+from aten.shapes import product, show
+
+
+def _check_shape(name: str, input: Meta, normalized_shape: list[Any], weight: Any, bias: Any) -> int:
+    """The number of leading dimensions."""
+    if not normalized_shape:
+        raise RuntimeError(
+            "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got "
+            "normalized_shape = []"
+        )
+    for label, w in (("weight", weight), ("bias", bias)):
+        if w is not None and (len(w.sizes) != len(normalized_shape) or not all(map(_equal, w.sizes, normalized_shape))):
+            raise RuntimeError(
+                f"Expected {label} to be of same shape as normalized_shape, but got {label} of shape {show(w.sizes)} and "
+                f"normalized_shape = {show(normalized_shape)}"
+            )
+    lead = input.ndim - len(normalized_shape)
+    if lead < 0 or not all(map(_equal, input.sizes[lead:], normalized_shape)):
+        raise RuntimeError(
+            f"Given normalized_shape={show(normalized_shape)}, expected input with shape [*, "
+            f"{', '.join(map(str, normalized_shape))}], but got input of size{show(input.sizes)}"
+        )
+    if category(input.dtype) < 2:
+        raise NotImplementedError(f"\"{name}KernelImpl\" not implemented for '{TYPE_NAMES[input.dtype.name]}'")
+    return lead
+
+
+def _equal(a: Any, b: Any) -> bool:
+    return known_equal(a, b) or bool(a == b)
+
+
+def _last(x: Any, normalized_shape: list[Any]) -> list[int]:
+    return list(range(x.ndim - len(normalized_shape), x.ndim))
+
+
+def _first(x: Any, normalized_shape: list[Any]) -> list[int]:
+    return list(range(x.ndim - len(normalized_shape)))
+
+
+@op(
+    "layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05) -> Tensor",
+    tags=["reduction", "fused", "function_only"],
+    compute="float32",
+)
+def layer_norm(input: Meta, normalized_shape: list[Any], weight: Any, bias: Any, eps: float) -> Meta:
+    """(input - mean) / sqrt(var + eps) * weight + bias over the last dimensions (Ba et al. 2016)."""
+    _check_shape("LayerNorm", input, normalized_shape, weight, bias)
+    return input.like(sizes=input.sizes)
+
+
+def _statistics(x: np.ndarray, axes: tuple[int, ...], eps: float, centre: bool) -> tuple[np.ndarray, np.ndarray]:
+    n = np.array(product(x.shape[a] for a in axes), x.dtype)
+    centred = x - x.sum(axes, keepdims=True, dtype=x.dtype) / n if centre else x
+    return centred, 1 / np.sqrt(
+        (centred * centred).sum(axes, keepdims=True, dtype=x.dtype) / n + np.array(eps, x.dtype)
+    )
+
+
+@layer_norm.kernel
+def _(out, x, normalized_shape, weight, bias, eps):
+    centred, scale = _statistics(x, tuple(_last(x, normalized_shape)), eps, True)
+    y = centred * scale
+    if weight is not None:
+        y = y * weight
+    out[...] = y if bias is None else y + bias
+
+
+@layer_norm.decompose
+def _(x, normalized_shape, weight, bias, eps):
+    variance, mean = ops.var_mean(x, _last(x, normalized_shape), 0, True)
+    y = (x - mean) * (variance + eps).rsqrt()
+    if weight is not None:
+        y = y * weight
+    return y if bias is None else y + bias
+
+
+@layer_norm.vjp
+def _(g, needs, input, normalized_shape, weight, bias_meta, eps):
+    """With y = (x - mean) * rstd and h = g * weight: gx = rstd * (h - mean(h) - y * mean(h * y))."""
+    last, first = _last(input, normalized_shape), _first(input, normalized_shape)
+    gx = gw = None
+    if needs[0] or needs[2]:
+        variance, mean = ops.var_mean(input, last, 0, True)
+        rstd = (variance + eps).rsqrt()
+        y = (input - mean) * rstd
+    if needs[0]:
+        h = g if weight is None else g * weight
+        gx = rstd * (h - ops.mean(h, last, True) - y * ops.mean(h * y, last, True))
+    if needs[2]:
+        gw = ops.sum(g * y, first) if first else g * y
+    gb = (ops.sum(g, first) if first else g) if needs[3] else None
+    return gx, gw, gb
+
+
+@op(
+    "rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor",
+    tags=["reduction", "fused", "function_only"],
+    compute="float32",
+)
+def rms_norm(input: Meta, normalized_shape: list[Any], weight: Any, eps: float) -> Meta:
+    """input / sqrt(mean(input**2) + eps) * weight over the last dimensions (Zhang & Sennrich 2019)."""
+    _check_shape("rms_norm", input, normalized_shape, weight, None)
+    return input.like(sizes=input.sizes)
+
+
+_EPS = {
+    "float16": 0.0009765625,
+    "bfloat16": 0.0078125,
+    "float32": 1.1920928955078125e-07,
+    "float64": 2.220446049250313e-16,
+}
+rms_norm.normal(
+    lambda input, normalized_shape, weight, eps: (
+        input,
+        normalized_shape,
+        weight,
+        _EPS.get(input.dtype.name, 1e-6) if eps is None else eps,
+    )
+)
+
+
+@rms_norm.kernel
+def _(out, x, normalized_shape, weight, eps):
+    centred, scale = _statistics(x, tuple(_last(x, normalized_shape)), eps, False)
+    y = centred * scale
+    out[...] = y if weight is None else y * weight
+
+
+@rms_norm.decompose
+def _(x, normalized_shape, weight, eps):
+    y = x * (ops.mean(x * x, _last(x, normalized_shape), True) + eps).rsqrt()
+    return y if weight is None else y * weight
+
+
+@rms_norm.vjp
+def _(g, needs, input, normalized_shape, weight, eps):
+    """With y = x * r and h = g * weight: gx = r * (h - y * mean(h * y))."""
+    last, first = _last(input, normalized_shape), _first(input, normalized_shape)
+    r = (ops.mean(input * input, last, True) + eps).rsqrt()
+    y = input * r
+    gx = gw = None
+    if needs[0]:
+        h = g if weight is None else g * weight
+        gx = r * (h - y * ops.mean(h * y, last, True))
+    if needs[2]:
+        gw = ops.sum(g * y, first) if first else g * y
+    return gx, gw
+
+
+def _batch_affine(made: Any) -> Any:
+    """Without a batch of their own, weight and bias stay inside; else they are applied outside."""
+
+    def rule(n, dims, x, normalized_shape, *rest):
+        x = materialize(x, dims[0], n) if dims[0] is None else to_front(x, dims[0])
+        tensors, eps = rest[:-1], rest[-1]
+        if all(d is None for d in dims[2:]):
+            return made(x, normalized_shape, *rest), 0
+        y = made(x, normalized_shape, *([None] * len(tensors)), eps)
+        between = [1] * (x.ndim - 1 - len(normalized_shape))
+        for k, w in enumerate(tensors):
+            if w is not None:
+                d = dims[2 + k]
+                w = w if d is None else to_front(w, d).reshape([n, *between, *normalized_shape])
+                y = y * w if k == 0 else y + w
+        return y, 0
+
+    return rule
+
+
+layer_norm.batch_fn = _batch_affine(layer_norm)
+rms_norm.batch_fn = _batch_affine(rms_norm)
+
+
+# ------------------------------------------------------------------------------------------------------ composites
+def _per_channel(w: Any, ndim: int) -> Any:
+    return w.reshape([1, -1, *([1] * (ndim - 2))])
+
+
+@composite(
+    "batch_norm(Tensor input, Tensor? running_mean, Tensor? running_var, Tensor? weight=None, Tensor? bias=None, bool training=False, "
+    "float momentum=0.1, float eps=1e-05) -> Tensor",
+    tags=["function_only"],
+)
+def batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps):
+    """Each channel (dim 1) normalised by its mean and variance over the batch, or by running ones."""
+    dims = [d for d in range(input.ndim) if d != 1]
+    if training:
+        n = product(input.shape[d] for d in dims)
+        if type(n) is int and n <= 1:
+            raise ValueError(
+                f"Expected more than 1 value per channel when training, got input size {show(input.shape)}"
+            )
+        variance, mean = ops.var_mean(input, dims, 0)
+        if running_mean is not None:
+            _follow(running_mean, mean, momentum)
+            _follow(running_var, variance * (n / (n - 1)), momentum)
+    else:
+        mean, variance = running_mean, running_var
+    y = (input - _per_channel(mean, input.ndim)) * (_per_channel(variance, input.ndim) + eps).rsqrt()
+    if weight is not None:
+        y = y * _per_channel(weight, input.ndim)
+    return y if bias is None else y + _per_channel(bias, input.ndim)
+
+
+def _follow(running: Any, value: Any, momentum: float) -> None:
+    """running += momentum * (value - running), without history."""
+    value = value.detach()
+    running.copy_(running.detach() * (1 - momentum) + value.to(running.dtype) * momentum)
+
+
+@composite(
+    "instance_norm(Tensor input, Tensor? running_mean=None, Tensor? running_var=None, Tensor? weight=None, Tensor? bias=None, "
+    "bool use_input_stats=True, float momentum=0.1, float eps=1e-05) -> Tensor",
+    tags=["function_only"],
+)
+def instance_norm(input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps):
+    """Each channel of each sample normalised by itself."""
+    if not use_input_stats:
+        return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
+    dims = list(range(2, input.ndim))
+    if type(product(input.shape[2:])) is int and product(input.shape[2:]) <= 1:
+        raise ValueError(f"Expected more than 1 spatial element when training, got input size {show(input.shape)}")
+    variance, mean = ops.var_mean(input, dims, 0, True)
+    if running_mean is not None:
+        n = product(input.shape[2:])
+        _follow(running_mean, ops.mean(mean.flatten(1), [0]), momentum)
+        _follow(running_var, ops.mean(variance.flatten(1), [0]) * (n / (n - 1)), momentum)
+    y = (input - mean) * (variance + eps).rsqrt()
+    if weight is not None:
+        y = y * _per_channel(weight, input.ndim)
+    return y if bias is None else y + _per_channel(bias, input.ndim)
+
+
+@composite(
+    "group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05) -> Tensor",
+    tags=["function_only"],
+)
+def group_norm(input, num_groups, weight, bias, eps):
+    """Groups of channels of each sample normalised (Wu & He 2018)."""
+    if input.ndim < 2:
+        raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {input.ndim}")
+    channels = input.shape[1]
+    if bool(channels % num_groups != 0):
+        raise RuntimeError(
+            f"Expected number of channels in input to be divisible by num_groups, but got input of shape "
+            f"{show(input.shape)} and num_groups={num_groups}"
+        )
+    grouped = input.reshape([input.shape[0], num_groups, product(input.shape[1:]) // num_groups])
+    variance, mean = ops.var_mean(grouped, [2], 0, True)
+    y = ((grouped - mean) * (variance + eps).rsqrt()).reshape(list(input.shape))
+    if weight is not None:
+        y = y * _per_channel(weight, input.ndim)
+    return y if bias is None else y + _per_channel(bias, input.ndim)
+
+
+@composite(
+    "local_response_norm(Tensor input, int size, float alpha=0.0001, float beta=0.75, float k=1.0) -> Tensor",
+    tags=["function_only"],
+)
+def local_response_norm(input, size, alpha, beta, k):
+    """input / (k + alpha * mean of squares over neighbouring channels) ** beta."""
+    if input.ndim < 3:
+        raise ValueError(f"Expected 3D or higher dimensionality input (got {input.ndim} dimensions)")
+    squares = (input * input).movedim(1, -1)
+    padded = ops.constant_pad_nd(squares, [size // 2, (size - 1) // 2], 0)
+    mean = ops.mean(padded.unfold(-1, size, 1), [-1]).movedim(-1, 1)
+    return input / (mean * alpha + k) ** beta
+
+
+@composite("normalize(Tensor input, float p=2.0, Any dim=1, float eps=1e-12) -> Tensor", tags=["function_only"])
+def normalize(input, p, dim, eps):
+    """input / max(norm along dim, eps)."""
+    return input / ops.norm(input, p, dim, True).clamp(min=eps).expand(list(input.shape))

@@ -1,0 +1,143 @@
+// gemm_vector.h: products with one row or one column of result, bound by memory: the matrix is read once, not packed.
+#ifndef WEFT_GEMM_VECTOR_H
+#define WEFT_GEMM_VECTOR_H
+
+#include "gemm_panel.h"
+
+namespace weft_gemm {
+namespace {
+
+// sum[j] = sum over k of a[k] * b[k, j], columns of b contiguous: b is read once, row by row, and not packed. The order
+// of k is that of tiles. `part` holds a chunk's sums.
+template <typename T, typename S>
+void row_times(const T *a, const S *b, i64 k_stride, i64 k, i64 cols, T *sum, T *part) {
+  constexpr int R = 8; // rows of b at a time, so that `part` is read and written seldom
+  i64 chunk = chunk_length<T>(k), whole = cols / lanes<T> * lanes<T>, rest = cols - whole;
+  memset(sum, 0, cols * sizeof(T));
+  for (i64 k0 = 0; k0 < k; k0 += chunk) {
+    i64 end = smaller(k0 + chunk, k), i = k0;
+    memset(part, 0, cols * sizeof(T));
+    for (; i + R <= end; i += R) {
+      const S *p = b + i * k_stride;
+      Vec<T> x[R];
+      WEFT_GEMM_UNROLL for (int r = 0; r < R; r++) x[r] = splat<T>(a[i + r]);
+      for (i64 j = 0; j < whole; j += lanes<T>) {
+        Vec<T> s = *(VecU<T> *)(part + j);
+        WEFT_GEMM_UNROLL for (int r = 0; r < R; r++) s = fma(x[r], load(p + r * k_stride + j, T()), s);
+        *(VecU<T> *)(part + j) = s;
+      }
+      if (rest) {
+        Vec<T> s = load_part<T>(part + whole, rest);
+        for (int r = 0; r < R; r++) s = fma(x[r], load_part<T>(p + r * k_stride + whole, rest), s);
+        store_part(part + whole, s, rest);
+      }
+    }
+    for (; i < end; i++) {
+      const S *p = b + i * k_stride;
+      Vec<T> x = splat<T>(a[i]);
+      for (i64 j = 0; j < whole; j += lanes<T>) *(VecU<T> *)(part + j) = fma(x, load(p + j, T()), *(VecU<T> *)(part + j));
+      if (rest) store_part(part + whole, fma(x, load_part<T>(p + whole, rest), load_part<T>(part + whole, rest)), rest);
+    }
+    for (i64 j = 0; j < cols; j++) sum[j] = k0 == 0 ? part[j] : sum[j] + part[j];
+  }
+}
+
+// sum[j] = sum over k of a[k] * b[j, k], k contiguous. Element k goes to chain k % 32 of 32 chains of fused
+// multiply-adds; chains are then added in halves (l and l + 16, l and l + 8, ...), for a vector of rows at a time.
+// `dot_few` leaves the sums of R rows as one vector each, after the halvings that whole vectors take part in.
+template <typename T, typename S, int R> inline void dot_few(const T *a, const S *b, i64 row_stride, i64 k, Vec<T> *sums) {
+  constexpr int W = 32 / lanes<T>;
+  Vec<T> s[R][W] = {};
+  i64 i = 0;
+  for (; i + 32 <= k; i += 32)
+    WEFT_GEMM_UNROLL for (int w = 0; w < W; w++) {
+      Vec<T> x = *(const VecU<T> *)(a + i + w * lanes<T>);
+      WEFT_GEMM_UNROLL for (int r = 0; r < R; r++)
+        s[r][w] = fma(x, load(b + r * row_stride + i + w * lanes<T>, T()), s[r][w]);
+    }
+  WEFT_GEMM_UNROLL for (int w = 0; w < W; w++, i += lanes<T>) {
+    if (i >= k) break;
+    i64 n = k - i;
+    Vec<T> x = n < lanes<T> ? load_part<T>(a + i, n) : load(a + i, T());
+    WEFT_GEMM_UNROLL for (int r = 0; r < R; r++) {
+      const S *p = b + r * row_stride + i;
+      s[r][w] = fma(x, n < lanes<T> ? load_part<T>(p, n) : load(p, T()), s[r][w]);
+    }
+  }
+  WEFT_GEMM_UNROLL for (int r = 0; r < R; r++) {
+    WEFT_GEMM_UNROLL for (int half = W / 2; half; half /= 2)
+      WEFT_GEMM_UNROLL for (int w = 0; w < half; w++) s[r][w] += s[r][w + half];
+    sums[r] = s[r][0];
+  }
+}
+
+template <typename T, typename S> void dot_rows(const T *a, const S *b, i64 row_stride, i64 k, i64 rows, T *sum) {
+  constexpr int L = lanes<T>, R = 4;
+  for (i64 j = 0; j < rows; j += L, b += L * row_stride) { // `sum` has room for whole vectors
+    Vec<T> s[L] = {};
+    i64 n = smaller(L, rows - j), r = 0;
+    for (; r + R <= n; r += R) dot_few<T, S, R>(a, b + r * row_stride, row_stride, k, s + r);
+    for (; r < n; r++) dot_few<T, S, 1>(a, b + r * row_stride, row_stride, k, s + r);
+    transpose<T>(s);
+    WEFT_GEMM_UNROLL for (int half = L / 2; half; half /= 2)
+      WEFT_GEMM_UNROLL for (int l = 0; l < half; l++) s[l] += s[l + half];
+    *(VecU<T> *)(sum + j) = s[0];
+  }
+}
+
+// One row (or with `swapped` one column: the transposed product) of result.
+template <typename T> struct VectorPlan {
+  const WeftGemm *g;
+  const WeftKernelRuntime *rt;
+  bool swapped;
+  i64 n, block, blocks;          // elements of the result, in a task, tasks
+};
+constexpr i64 vector_block = 1024;
+
+template <typename T> void load_vector(const WeftGemm &g, bool swapped, i64 batch, T *to) {
+  const WeftGemmOperand &v = swapped ? g.b : g.a;
+  if (v.load) return !v.along_rows == !swapped ? v.load(g.load_env, batch, 0, 0, 1, g.k, to, g.k)
+                                             : v.load(g.load_env, batch, 0, 0, g.k, 1, to, 1);
+  with_type<T>(v.dtype, [&](auto type) {
+    auto *p = element<decltype(type)>(g, v, batch, 0, 0);
+    i64 stride = swapped ? v.row_stride : v.col_stride;
+    for (i64 k = 0; k < g.k; k++) to[k] = one(p + k * stride, T());
+  });
+}
+
+template <typename T> void do_vector(void *context, i64 begin, i64 end, i64 worker) {
+  const VectorPlan<T> &p = *(const VectorPlan<T> *)context;
+  const WeftGemm &g = *p.g;
+  T *sum = (T *)p.rt->scratch(worker, (g.k + 2 * vector_block + 64) * (i64)sizeof(T)), *part = sum + vector_block + 16;
+  T *vector = part + vector_block;
+  const WeftGemmOperand &matrix = p.swapped ? g.a : g.b;
+  i64 along_k = p.swapped ? matrix.col_stride : matrix.row_stride, along_n = p.swapped ? matrix.row_stride : matrix.col_stride;
+  i64 last = -1;
+  for (i64 task = begin; task < end; task++) {
+    i64 batch = task / p.blocks, j = task % p.blocks * p.block, n = smaller(p.n - j, p.block);
+    if (batch != last) load_vector<T>(g, p.swapped, batch, vector);
+    last = batch;
+    with_type<T>(matrix.dtype, [&](auto type) {
+      typedef decltype(type) S;
+      const S *m = element<S>(g, matrix, batch, p.swapped ? j : 0, p.swapped ? 0 : j);
+      if (along_n == 1) return row_times<T>(vector, m, along_k, g.k, n, sum, part);
+      return dot_rows<T>(vector, m, along_n, g.k, n, sum);
+    });
+    if (p.swapped) g.store(g.store_env, batch, j, n, 0, 1, sum, 1);
+    else g.store(g.store_env, batch, 0, 1, j, n, sum, 0);
+  }
+}
+
+template <typename T> void run_vector(const WeftGemm &g, const WeftKernelRuntime *rt, i64 batch, bool swapped) {
+  i64 n = swapped ? g.m : g.n, threads = rt->num_threads;
+  i64 blocks = ceil_div(n, vector_block);
+  if (batch * blocks % threads) blocks = ceil_div(blocks, threads) * threads;
+  i64 block = ceil_div(ceil_div(n, blocks), 64) * 64;
+  VectorPlan<T> p = {&g, rt, swapped, n, block, ceil_div(n, block)};
+  i64 work = block * (g.k + 8), grain = work >= 100000 ? 1 : 100000 / work; // 400 KB of matrix: 15 us
+  rt->parallel_for(p.blocks * batch, grain, do_vector<T>, &p);
+}
+
+} // namespace
+} // namespace weft_gemm
+#endif

@@ -2,13 +2,14 @@
 
 from collections import Counter
 
-# What the compiler has done in this process: lowerings, compiles (of C++), cache_hits, cache_misses, cache_errors, kernels.
+# What the compiler has done in this process: graphs, lowerings, compiles (of C++), kernels, cache_hits, cache_misses,
+# cache_errors.
 counters: Counter[str] = Counter()
 
 
 def __getattr__(name: str):
-    if name in ("compile_fx", "compile_graph"):
-        from inductor import compile as pipeline
+    if name == "compile_fx":
+        from inductor.entry import compile_fx
 
-        return getattr(pipeline, name)
+        return compile_fx
     raise AttributeError(f"module 'inductor' has no attribute {name!r}")

@@ -180,7 +180,10 @@ class Store:
         for fd in (self._entries, self._objects):
             with os.scandir(fd) as items:
                 for item in items:
-                    status = item.stat(follow_symlinks=False)
+                    try:
+                        status = item.stat(follow_symlinks=False)
+                    except FileNotFoundError:  # renamed or removed by another process meanwhile
+                        continue
                     files.append((status.st_mtime_ns, status.st_size, fd, item.name))
         total = sum(f[1] for f in files)
         if total <= limit:

@@ -115,6 +115,10 @@ class Job:
         self.command = command
         self.done = False
 
+    def __del__(self):
+        if not self.done:  # abandoned, as after an error elsewhere: leave no zombie
+            os.waitpid(self.pid, 0)
+
     def wait(self) -> str:
         """The path of the library, once it exists. Raises CompileError with what the compiler said."""
         if not self.done:
@@ -134,6 +138,26 @@ class Job:
             if code == 127 or (code < 0 and not said):
                 raise CompilerMissing(f"{self.command[0]} did not run (status {code})")
             raise CompileError(f"{' '.join(self.command)}\nexited with {code}:\n{said}")
+
+
+def private_folder() -> str:
+    """A new folder that only this user can read, in the first place that allows it. Raises OSError if none does."""
+    problem: OSError | None = None
+    for base in filter(None, (os.environ.get("TMPDIR"), "/tmp", "/var/tmp", os.getcwd())):
+        path = os.path.join(base, f"weft-{os.getpid()}-{os.urandom(6).hex()}")
+        try:
+            os.mkdir(path, 0o700)
+            return path
+        except OSError as e:
+            problem = e
+    raise problem or OSError("there is no folder for temporary files")
+
+
+def remove_folder(path: str) -> None:
+    """Remove a folder of `private_folder` with its files. A library that is loaded stays mapped."""
+    for item in os.listdir(path):
+        os.unlink(os.path.join(path, item))
+    os.rmdir(path)
 
 
 def libraries(source: str) -> tuple[str, ...]:

@@ -29,7 +29,76 @@ struct TrainingObject {
   PyObject *weakrefs;
 };
 
-static PyTypeObject *backward_type, *training_type;
+// The arguments of a forward call, for higher derivatives. Their versions are checked only if somebody asks for them: a
+// plain backward may come after an in-place write to an argument that it does not need.
+struct KeptObject {
+  PyObject_VAR_HEAD
+  struct Item {
+    PyObject *object; // owned
+    uint32_t version;
+  } items[1];
+};
+
+static PyTypeObject *backward_type, *training_type, *kept_type;
+
+// ------------------------------------------------------------------------------------------------------ kept arguments
+static PyObject *new_kept(PyObject *const *args, size_t n) {
+  KeptObject *self = PyObject_GC_NewVar(KeptObject, kept_type, (Py_ssize_t)n);
+  if (!self) return nullptr;
+  for (size_t i = 0; i < n; i++) {
+    self->items[i].object = Py_NewRef(args[i]);
+    self->items[i].version = is_tensor(args[i]) ? ((WeftTensor *)args[i])->storage->version : 0;
+  }
+  PyObject_GC_Track((PyObject *)self);
+  return (PyObject *)self;
+}
+
+static PyObject *kept_inputs(PyObject *o, PyObject *) {
+  KeptObject *self = (KeptObject *)o;
+  PyObject *out = PyTuple_New(Py_SIZE(self));
+  for (Py_ssize_t i = 0; out && i < Py_SIZE(self); i++) {
+    PyObject *x = self->items[i].object;
+    if (is_tensor(x) && ((WeftTensor *)x)->storage->version != self->items[i].version) {
+      Py_DECREF(out);
+      return PyErr_Format(PyExc_RuntimeError,
+                          "one of the variables needed for gradient computation has been modified by an inplace operation: "
+                          "input %zd of a compiled graph is at version %u; expected version %u instead",
+                          i, ((WeftTensor *)x)->storage->version, self->items[i].version);
+    }
+    PyTuple_SET_ITEM(out, i, Py_NewRef(x));
+  }
+  return out;
+}
+
+static int kept_traverse(KeptObject *self, visitproc visit, void *arg) {
+  Py_VISIT(Py_TYPE(self));
+  for (Py_ssize_t i = 0; i < Py_SIZE(self); i++) Py_VISIT(self->items[i].object);
+  return 0;
+}
+
+static int kept_clear(KeptObject *self) {
+  for (Py_ssize_t i = 0; i < Py_SIZE(self); i++) Py_CLEAR(self->items[i].object);
+  return 0;
+}
+
+static void kept_dealloc(KeptObject *self) {
+  PyObject_GC_UnTrack(self);
+  kept_clear(self);
+  PyTypeObject *type = Py_TYPE(self);
+  PyObject_GC_Del(self);
+  Py_DECREF(type);
+}
+
+static PyMethodDef kept_methods[] = {
+    {"inputs", kept_inputs, METH_NOARGS, "The arguments; RuntimeError if one has been written since."}, {nullptr, nullptr, 0, nullptr}};
+static PyType_Slot kept_slots[] = {{Py_tp_traverse, (void *)kept_traverse},
+                                   {Py_tp_clear, (void *)kept_clear},
+                                   {Py_tp_dealloc, (void *)kept_dealloc},
+                                   {Py_tp_methods, (void *)kept_methods},
+                                   {Py_tp_doc, (void *)"The arguments of a compiled forward, in node.saved[-1]."},
+                                   {0, nullptr}};
+static PyType_Spec kept_spec = {"inductor._runner.Kept", offsetof(KeptObject, items), sizeof(KeptObject::Item),
+                                Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION, kept_slots};
 
 // ------------------------------------------------------------------------------------------------------------ backward
 // A gradient that nobody asked for: zeros of the output's sizes.
@@ -81,7 +150,7 @@ static PyObject *backward_call(PyObject *callable, PyObject *const *args, size_t
   if (!saved) return nullptr;
   PyObject *kept = PyList_New(0), *out = nullptr;
   std::vector<PyObject *> inputs;
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(saved); i++) inputs.push_back(PyTuple_GET_ITEM(saved, i));
+  for (Py_ssize_t i = 0; i + 1 < PyTuple_GET_SIZE(saved); i++) inputs.push_back(PyTuple_GET_ITEM(saved, i));
   bool ok = kept != nullptr;
   for (Py_ssize_t i = 0; ok && i < PyTuple_GET_SIZE(grads); i++) {
     PyObject *g = PyTuple_GET_ITEM(grads, i);
@@ -146,8 +215,12 @@ static PyType_Spec backward_spec = {
 // ------------------------------------------------------------------------------------------------------------- forward
 static bool record(TrainingObject *self, PyObject *const *args, size_t n_args, PyObject **results, size_t n_outputs) {
   size_t n_saved = n_outputs - (size_t)self->n_results;
-  PyObject *saved = PyTuple_New((Py_ssize_t)n_saved);
-  if (!saved) return false;
+  PyObject *saved = PyTuple_New((Py_ssize_t)n_saved + 1), *kept = saved ? new_kept(args, n_args) : nullptr;
+  if (!kept) {
+    Py_XDECREF(saved);
+    return false;
+  }
+  PyTuple_SET_ITEM(saved, (Py_ssize_t)n_saved, kept);
   for (size_t i = 0; i < n_saved; i++) PyTuple_SET_ITEM(saved, (Py_ssize_t)i, Py_NewRef(results[(size_t)self->n_results + i]));
   PyObject *small[16];
   size_t n = self->results->size();
@@ -288,7 +361,8 @@ static PyType_Spec training_spec = {"inductor._runner.Training", sizeof(Training
 bool add_training_type(PyObject *module) {
   backward_type = (PyTypeObject *)PyType_FromSpec(&backward_spec);
   training_type = (PyTypeObject *)PyType_FromSpec(&training_spec);
-  return backward_type && training_type && PyModule_AddObjectRef(module, "Backward", (PyObject *)backward_type) == 0 &&
+  kept_type = (PyTypeObject *)PyType_FromSpec(&kept_spec);
+  return backward_type && training_type && kept_type && PyModule_AddObjectRef(module, "Backward", (PyObject *)backward_type) == 0 &&
          PyModule_AddObjectRef(module, "Training", (PyObject *)training_type) == 0;
 }
 

@@ -1,0 +1,95 @@
+"""The C++ compiler is found, run and reported on."""
+
+import ctypes
+import os
+import stat
+
+import pytest
+from inductor.codegen import toolchain
+
+from aten import settings
+
+GOOD = 'extern "C" long answer() { return 42; }\n'
+
+
+def test_compiles_a_translation_unit(tmp_path):
+    path = toolchain.compile_shared(GOOD, str(tmp_path), "unit")
+    assert ctypes.CDLL(path).answer() == 42
+    assert sorted(os.listdir(tmp_path)) == ["unit.cpp", "unit.so"]
+
+
+def test_units_compile_side_by_side(tmp_path):
+    jobs = [toolchain.start(GOOD.replace("42", str(k)), str(tmp_path), f"u{k}") for k in range(3)]
+    assert [ctypes.CDLL(j.wait()).answer() for j in jobs] == [0, 1, 2]
+
+
+def test_what_the_compiler_said_is_in_the_error(tmp_path):
+    with pytest.raises(toolchain.CompileError, match="no_such_name"):
+        toolchain.compile_shared("int f() { return no_such_name; }\n", str(tmp_path))
+    assert not any(n.endswith(".err") for n in os.listdir(tmp_path))
+
+
+def test_an_abandoned_job_leaves_no_process(tmp_path):
+    job = toolchain.start(GOOD, str(tmp_path), "gone")
+    pid = job.pid
+    del job
+    with pytest.raises(ChildProcessError):
+        os.waitpid(pid, 0)
+
+
+def test_the_first_line_names_libraries(tmp_path):
+    source = '// link: m\nextern "C" double cbrt(double);\nextern "C" double root(double x) { return cbrt(x); }\n'
+    assert toolchain.libraries(source) == ("-lm",)
+    f = ctypes.CDLL(toolchain.compile_shared(source, str(tmp_path))).root
+    f.restype, f.argtypes = ctypes.c_double, [ctypes.c_double]
+    assert f(27.0) == pytest.approx(3.0)
+    assert toolchain.libraries(GOOD) == ()
+
+
+def test_no_compiler(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with settings.patch(cxx=""), pytest.raises(toolchain.CompilerMissing, match="Install g"):
+        toolchain.compiler()
+
+
+def test_a_compiler_that_is_chosen(monkeypatch, tmp_path):
+    with settings.patch(cxx=str(tmp_path / "c++")), pytest.raises(toolchain.CompilerMissing, match="WEFT_CXX"):
+        toolchain.compiler()
+    mine = tmp_path / "c++"
+    mine.write_text(f'#!/bin/sh\nexec {toolchain.find()} "$@"\n')
+    mine.chmod(0o755)
+    with settings.patch(cxx=str(mine)):
+        assert toolchain.compiler().path == str(mine)
+        assert ctypes.CDLL(toolchain.compile_shared(GOOD, str(tmp_path), "mine")).answer() == 42
+
+
+def test_a_compiler_that_does_not_run(tmp_path):
+    broken = tmp_path / "g++"
+    broken.write_bytes(b"\x7fELF")
+    broken.chmod(0o755)
+    with settings.patch(cxx=str(broken)), pytest.raises(toolchain.CompilerMissing, match="does not start"):
+        toolchain.compile_shared(GOOD, str(tmp_path), "unit")
+
+
+def test_the_identity_changes_with_the_compiler(tmp_path):
+    mine = tmp_path / "c++"
+    mine.write_text("#!/bin/sh\n")
+    mine.chmod(0o755)
+    with settings.patch(cxx=str(mine)):
+        key = toolchain.compiler().key
+    assert key != toolchain.compiler().key and "-O3" in key
+
+
+def test_private_folders():
+    path = toolchain.private_folder()
+    assert stat.S_IMODE(os.stat(path).st_mode) == 0o700
+    open(os.path.join(path, "x"), "w").close()
+    toolchain.remove_folder(path)
+    assert not os.path.exists(path)
+
+
+def test_results_keep_denormals(tmp_path):
+    """No flag may switch the process to flush-to-zero."""
+    toolchain.compile_shared(GOOD, str(tmp_path))
+    ctypes.CDLL(str(tmp_path / "kernels.so"))
+    assert 5e-324 / 1.0 != 0.0

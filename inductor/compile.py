@@ -3,6 +3,7 @@
 Pure functions between values that print; disk and processes only at the end. `WEFT_LOGS=graph,loops,fusion,kernels`
 prints each stage. The C++ of the forward and of the backward is compiled side by side.
 """
+
 from __future__ import annotations
 
 import json
@@ -58,7 +59,9 @@ def compile_graph(gm: Any, example_inputs: Any) -> Compiled | Callable[..., tupl
         if backward is not None:
             programs["backward"] = plan(backward.schedule)
         _log("program", "\n".join(map(str, programs.values())))
-        files = {name: unit.job.wait() for name, unit in (("forward", forward), ("backward", backward)) if unit and unit.job}
+        files = {
+            name: unit.job.wait() for name, unit in (("forward", forward), ("backward", backward)) if unit and unit.job
+        }
         guards = [g.expr for g in gm.shape_env.guards[n_guards:]] if gm.shape_env is not None else []
         return _package(gm, programs, files, joint, guards)
     finally:
@@ -79,7 +82,9 @@ def start(graph: Any, mutations: Any, folder: str, name: str) -> Unit:
     if not kernels:
         return Unit(planned, None)
     env = graph.shape_env
-    source = cpp.render(kernels, planned.buffers, env.hints if env is not None else {}, env.ranges if env is not None else {})
+    source = cpp.render(
+        kernels, planned.buffers, env.hints if env is not None else {}, env.ranges if env is not None else {}
+    )
     _log("kernels", source)
     inductor.counters["compiles"] += 1
     return Unit(planned, toolchain.start(source, folder, name))
@@ -97,7 +102,7 @@ def compile_core(graph: Any, metas: Any = None) -> Callable[..., tuple]:
         toolchain.remove_folder(folder)
 
 
-# ------------------------------------------------------------------------------------------- from aot's graphs to Programs
+# -------------------------------------------------------------------------------------- from aot's graphs to Programs
 def _native_joint(graphs: Any) -> bool:
     """Whether Programs alone can do what the graphs say: else aot's runtime, in Python, is around them."""
     if graphs.backward is None:
@@ -109,7 +114,7 @@ def _native_joint(graphs: Any) -> bool:
 
 
 def _join(graphs: Any) -> tuple[list[Result], dict | None]:
-    """What the forward Program returns: the user's results, then what the backward needs; and how the two are joined."""
+    """What the forward Program returns: the user's results, then what the backward needs; how the two are joined."""
     results = [_result(out) for out in graphs.outputs]
     if graphs.backward is None:
         return results, None
@@ -148,7 +153,9 @@ def _generator(graphs: Any) -> tuple | None:
     return seed, offset, counters
 
 
-def _package(gm: Any, programs: dict[str, Program], files: dict[str, str], joint: dict | None, guards: list[Expr]) -> Compiled:
+def _package(
+    gm: Any, programs: dict[str, Program], files: dict[str, str], joint: dict | None, guards: list[Expr]
+) -> Compiled:
     """The manifest of what was compiled, and the callable, loaded as a later process will load it."""
     numbers: dict[str, int] = {}
     for i, node in enumerate(gm.graph.nodes):
@@ -173,4 +180,3 @@ def _log(channel: str, value: Any) -> None:
     log = logs.get(channel)
     if log.on:
         log(value)
-

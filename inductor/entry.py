@@ -3,6 +3,7 @@
 A hit runs no lowering and no compiler, and imports neither: it reads the manifest, adds the guards that had been added
 after capture, and loads the Programs.
 """
+
 from __future__ import annotations
 
 import time
@@ -29,8 +30,9 @@ class _Stale(Exception):
 def compile_fx(gm: Any, example_inputs: Any) -> Callable[..., tuple]:
     """A callable(*inputs) -> tuple that does what the captured graph `gm` does.
 
-    gm: a GraphModule of public ops on the placeholders; example_inputs: the values of one call. Guards on sizes that the
-    result depends on are added to gm.shape_env. Without a C++ compiler the graph itself is returned, after one warning.
+    gm: a GraphModule of public ops on the placeholders; example_inputs: the values of one call. Guards on sizes that
+    the result depends on are added to gm.shape_env. Without a C++ compiler the graph itself is returned, after one
+    warning.
     """
     started = time.perf_counter()
     inductor.counters["graphs"] += 1
@@ -90,8 +92,14 @@ def load(gm: Any, manifest: dict, path_of: Callable[[str], str]) -> Callable[...
     if joint is not None:
         from inductor.higher import differentiable
 
-        forward = _runner.Training(forward, program("backward"), joint["n_results"], joint["results"], joint["gradients"],
-                                   differentiable(gm, joint["results"], joint["gradients"]))
+        forward = _runner.Training(
+            forward,
+            program("backward"),
+            joint["n_results"],
+            joint["results"],
+            joint["gradients"],
+            differentiable(gm, joint["results"], joint["gradients"]),
+        )
     for guard in guards:
         env.assume(guard)
     return forward

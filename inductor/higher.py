@@ -1,4 +1,5 @@
 """Derivatives of a compiled backward: the captured graph is differentiated again, by differentiable ops."""
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -8,8 +9,8 @@ from typing import Any
 def differentiable(gm: Any, results: Sequence[int], gradients: Sequence[int]) -> Callable:
     """backward(node, grads) -> tuple for `inductor._runner.Training`, whose result can be differentiated itself.
 
-    results: which outputs of the captured graph `gm` have a gradient; gradients: which inputs get one. It runs the graph
-    on the arguments of the forward call, which the node keeps, and differentiates that.
+    results: which outputs of the captured graph `gm` have a gradient; gradients: which inputs get one. It runs the
+    graph on the arguments of the forward call, which the node keeps, and differentiates that.
     """
 
     def backward(node: Any, grads: tuple) -> tuple:
@@ -24,8 +25,13 @@ def differentiable(gm: Any, results: Sequence[int], gradients: Sequence[int]) ->
             wanted = [i for i in gradients if inputs[i].requires_grad]
             found: Sequence[Any] = [None] * len(wanted)
             if pairs and wanted:
-                found = autograd.grad([y for y, _ in pairs], [inputs[i] for i in wanted], [g for _, g in pairs],
-                                      create_graph=aten.is_grad_enabled(), allow_unused=True)
+                found = autograd.grad(
+                    [y for y, _ in pairs],
+                    [inputs[i] for i in wanted],
+                    [g for _, g in pairs],
+                    create_graph=aten.is_grad_enabled(),
+                    allow_unused=True,
+                )
         out: list[Any] = [None] * len(inputs)
         for i, g in zip(wanted, found):
             out[i] = g

@@ -1,10 +1,11 @@
 """What a compiled graph depends on, as one text, and its digest.
 
-The captured graph without the user's lines, with dtypes, sizes, strides and requires_grad of its inputs; what is known of
-its symbols; the ambient state; the settings that change what is compiled; the compiler, its flags and the instruction
-set; the sources of weft itself. Hints are not in it: guards that were added after capture are kept with the entry, and an
-entry whose guards do not hold is a miss.
+The captured graph without the user's lines, with dtypes, sizes, strides and requires_grad of its inputs; what is
+known of its symbols; the ambient state; the settings that change what is compiled; the compiler, its flags and the
+instruction set; the sources of weft itself. Hints are not in it: guards that were added after capture are kept with
+the entry, and an entry whose guards do not hold is a miss.
 """
+
 from __future__ import annotations
 
 import functools
@@ -37,7 +38,7 @@ def sources() -> str:
                         folders.append(item.path)
                 elif item.name.endswith((".py", ".h", ".so")):
                     status = item.stat()
-                    parts.append(f"{item.path[len(root):]} {status.st_size} {status.st_mtime_ns}")
+                    parts.append(f"{item.path[len(root) :]} {status.st_size} {status.st_mtime_ns}")
     return "\n".join(sorted(parts))
 
 
@@ -47,8 +48,15 @@ def environment() -> str:
         compiler = toolchain.compiler().key
     except toolchain.CompilerMissing:
         compiler = "none"
-    state = [f"format {FORMAT}", f"python {sys.implementation.cache_tag}", f"threads {_native.get_num_threads()}",
-             f"ambient {_native.ambient():x}", *(f"{k} {v!r}" for k, v in settings.cache_key()), compiler, sources()]
+    state = [
+        f"format {FORMAT}",
+        f"python {sys.implementation.cache_tag}",
+        f"threads {_native.get_num_threads()}",
+        f"ambient {_native.ambient():x}",
+        *(f"{k} {v!r}" for k, v in settings.cache_key()),
+        compiler,
+        sources(),
+    ]
     return "\n".join(state)
 
 
@@ -58,7 +66,11 @@ def graph_text(gm: Any) -> str | None:
     for node in gm.graph.nodes:
         if node.op == "call_method":
             return None
-        if node.op == "call_function" and not is_op(node.target) and getattr(node.target, "__module__", "") not in _FIXED_MODULES:
+        if (
+            node.op == "call_function"
+            and not is_op(node.target)
+            and getattr(node.target, "__module__", "") not in _FIXED_MODULES
+        ):
             return None
         if node.op == "get_attr":
             value = getattr(gm, node.target)
@@ -76,5 +88,7 @@ def of(gm: Any) -> str | None:
     if text is None:
         return None
     env = gm.shape_env
-    known = "" if env is None else f"{sorted((k, str(v)) for k, v in env.ranges.items())}\n{[str(g) for g in env.guards]}"
+    known = (
+        "" if env is None else f"{sorted((k, str(v)) for k, v in env.ranges.items())}\n{[str(g) for g in env.guards]}"
+    )
     return _runner.sha256("\0".join((text, known, environment())).encode())

@@ -7,6 +7,7 @@ The folder is created 0700 and refused when another user owns it or others may w
 written under a private name and renamed, so a reader sees a whole file or none. An artefact is hashed through the
 descriptor that is loaded afterwards. Whatever is wrong is a miss and one counted warning, never an error.
 """
+
 from __future__ import annotations
 
 import json
@@ -93,7 +94,9 @@ def _complain(what: str, error: BaseException) -> None:
     inductor.counters["cache_errors"] += 1
     log(f"{what}: {error}")
     reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    errors.warn_once(f"the compilation cache in {folder()}: {reason}. Compiling without it; WEFT_CACHE_DIR chooses another.")
+    errors.warn_once(
+        f"the compilation cache in {folder()}: {reason}. Compiling without it; WEFT_CACHE_DIR chooses another."
+    )
 
 
 class Store:

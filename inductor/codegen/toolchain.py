@@ -1,9 +1,10 @@
 """The C++ compiler: found once, asked what it is once, run without a shell.
 
-Generated sources include nothing and link nothing but libm and libmvec, where they use them, so a translation unit takes
-tens of milliseconds. Compilers are started by `posix_spawn`; `start` returns at once, so that several units (a forward
-and a backward) compile side by side while Python goes on.
+Generated sources include nothing and link nothing but libm and libmvec, where they use them, so a translation unit
+takes tens of milliseconds. Compilers are started by `posix_spawn`; `start` returns at once, so that several units (a
+forward and a backward) compile side by side while Python goes on.
 """
+
 from __future__ import annotations
 
 import functools
@@ -34,7 +35,7 @@ class CompileError(RuntimeError):
 
 @dataclass(frozen=True)
 class Compiler:
-    """A compiler driver: its absolute path, what identifies it in a cache key, and the instruction set it compiles for."""
+    """A compiler driver: its absolute path, what identifies it in a cache key, the instruction set it compiles for."""
 
     path: str
     identity: str
@@ -46,7 +47,7 @@ class Compiler:
         return "\n".join((self.identity, *self.flags, *LINK))
 
 
-# ------------------------------------------------------------------------------------------------------------- discovery
+# ---------------------------------------------------------------------------------------------------------- discovery
 def find() -> str:
     """Absolute path of the compiler: `settings.cxx` (WEFT_CXX), else g++ or clang++ on PATH. Raises CompilerMissing."""
     names = [settings.cxx] if settings.cxx else ["g++", "c++", "clang++"]
@@ -56,7 +57,9 @@ def find() -> str:
             path = os.path.join(folder, name)
             if os.path.isfile(path) and os.access(path, os.X_OK):
                 return os.path.abspath(path)
-    where = f"WEFT_CXX={settings.cxx} is not an executable" if settings.cxx else f"none of {', '.join(names)} is on PATH"
+    where = (
+        f"WEFT_CXX={settings.cxx} is not an executable" if settings.cxx else f"none of {', '.join(names)} is on PATH"
+    )
     raise CompilerMissing(f"no C++ compiler: {where}. Install g++, or point WEFT_CXX at one")
 
 
@@ -75,7 +78,12 @@ def cpu_flags() -> frozenset[str]:
 
 _V3 = {"avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe"}
 _V4 = _V3 | {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}
-_EXTRA = {"avx512_bf16": "-mavx512bf16", "avx512_vnni": "-mavx512vnni", "avx512_fp16": "-mavx512fp16", "avx_vnni": "-mavxvnni"}
+_EXTRA = {
+    "avx512_bf16": "-mavx512bf16",
+    "avx512_vnni": "-mavx512vnni",
+    "avx512_fp16": "-mavx512fp16",
+    "avx_vnni": "-mavxvnni",
+}
 
 
 def isa() -> tuple[str, tuple[str, ...]]:
@@ -85,7 +93,9 @@ def isa() -> tuple[str, tuple[str, ...]]:
     """
     flags = cpu_flags()
     level = "avx512" if flags >= _V4 else "avx2" if flags >= _V3 else "base"
-    march = {"avx512": ("-march=x86-64-v4", "-mprefer-vector-width=512"), "avx2": ("-march=x86-64-v3",), "base": ()}[level]
+    march = {"avx512": ("-march=x86-64-v4", "-mprefer-vector-width=512"), "avx2": ("-march=x86-64-v3",), "base": ()}[
+        level
+    ]
     return level, (*march, *(f for name, f in _EXTRA.items() if level == "avx512" and name in flags))
 
 
@@ -103,7 +113,7 @@ def compiler() -> Compiler:
     return _compiler(find())
 
 
-# ----------------------------------------------------------------------------------------------------------- compilation
+# -------------------------------------------------------------------------------------------------------- compilation
 class Job:
     """One translation unit being compiled to the shared object `output`."""
 
@@ -133,7 +143,11 @@ class Job:
         with open(self.diagnostics, encoding="utf-8", errors="replace") as f:
             said = f.read()
         os.unlink(self.diagnostics)
-        log(f"compiled {os.path.basename(self.output)} in {1e3 * elapsed:.0f} ms" if code == 0 else f"compiler failed: {code}")
+        log(
+            f"compiled {os.path.basename(self.output)} in {1e3 * elapsed:.0f} ms"
+            if code == 0
+            else f"compiler failed: {code}"
+        )
         if code != 0:
             if code == 127 or (code < 0 and not said):
                 raise CompilerMissing(f"{self.command[0]} did not run (status {code})")
@@ -177,8 +191,10 @@ def start(source: str, folder: str, name: str, extra_flags: tuple[str, ...] = ()
     with open(path, "w", encoding="utf-8") as f:
         f.write(source)
     command = [cxx.path, *cxx.flags, *extra_flags, *LINK, "-o", output, path, *libraries(source)]
-    actions = [(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
-               (os.POSIX_SPAWN_OPEN, 2, diagnostics, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)]
+    actions = [
+        (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
+        (os.POSIX_SPAWN_OPEN, 2, diagnostics, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600),
+    ]
     environment = {**os.environ, "LC_ALL": "C", "TMPDIR": folder}
     started = time.perf_counter()
     try:

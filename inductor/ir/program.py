@@ -6,6 +6,7 @@ operation and earlier entries, so it can be evaluated without Python (see `induc
 memory comes from. Everything refers to values and buffers by position; nothing is callable; `to_json` and `from_json`
 are inverse, and `from_json` raises `ProgramError` on anything a runner could not execute safely.
 """
+
 from __future__ import annotations
 
 import json
@@ -16,12 +17,9 @@ from inductor.ir.values import Value
 
 FORMAT = 1
 
-DTYPES = {
-    name: code
-    for code, name in enumerate(
-        "bool uint8 int8 int16 int32 int64 uint16 uint32 uint64 float16 bfloat16 float32 float64 complex64 complex128".split()
-    )
-}
+DTYPES = (
+    "bool uint8 int8 int16 int32 int64 uint16 uint32 uint64 float16 bfloat16 float32 float64 complex64 complex128"
+).split()
 ITEMSIZE = dict(zip(DTYPES, (1, 1, 1, 2, 4, 8, 2, 4, 8, 2, 2, 4, 8, 8, 16)))
 
 
@@ -91,8 +89,8 @@ class Evaluate:
 class Kernel:
     """Call a function of the Program's library with the addresses of `buffers` and the numbers of `values`.
 
-    `writes` are the positions in `buffers` that it writes. A kernel whose `first_check` is not -1 may fail, having written
-    nothing visible: it returns 1 + i for checks[first_check + i].
+    `writes` are the positions in `buffers` that it writes. A kernel whose `first_check` is not -1 may fail, having
+    written nothing visible: it returns 1 + i for checks[first_check + i].
     """
 
     name: str
@@ -211,9 +209,9 @@ STEPS = {s.__name__: s for s in (Alloc, View, Evaluate, Kernel, Extern, Python, 
 class Program:
     """See the module's text. `arena` and `cost` (estimated nanoseconds of work) are values, or -1.
 
-    `prologue` values are computed before the first step; `Evaluate` steps compute the others. `mutations` are the inputs
-    written in place: their versions advance when the call has succeeded. `guards` are conditions added after capture, as
-    text of `aten.symbolic.expr`.
+    `prologue` values are computed before the first step; `Evaluate` steps compute the others. `mutations` are the
+    inputs written in place: their versions advance when the call has succeeded. `guards` are conditions added after
+    capture, as text of `aten.symbolic.expr`.
     """
 
     inputs: list[Input]
@@ -304,7 +302,7 @@ def _step(data: list):
     return STEPS[name](*(Program.from_data(v) if isinstance(v, dict) else _frozen(v) for v in values))
 
 
-# ------------------------------------------------------------------------------------------------------------ validation
+# --------------------------------------------------------------------------------------------------------- validation
 def _need(condition: object, message: str) -> None:
     if not condition:
         raise ProgramError(message)
@@ -454,8 +452,11 @@ class _Validator:
             for item in x:
                 self.argument(item, what)
         else:
-            ok = {"dtype": x in DTYPES if isinstance(x, str) else False, "device": isinstance(x, str),
-                  "literal": x is None or isinstance(x, int | float | str)}
+            ok = {
+                "dtype": x in DTYPES if isinstance(x, str) else False,
+                "device": isinstance(x, str),
+                "literal": x is None or isinstance(x, int | float | str),
+            }
             _need(ok.get(kind), f"{what}: argument {a!r}")
 
     def output(self, out: Output, what: str) -> None:
@@ -484,7 +485,7 @@ def check(program: Program) -> None:
         raise ProgramError(f"not a Program: {e}") from e
 
 
-# -------------------------------------------------------------------------------------------------------------- printing
+# ----------------------------------------------------------------------------------------------------------- printing
 class _Printer:
     def __init__(self, program: Program):
         self.p = program
@@ -549,7 +550,8 @@ class _Printer:
     def text(self) -> str:
         p = self.p
         params = [
-            f'in{i}: "{x.dtype}{self.dims(x)}"' if x.kind == "tensor" else f"in{i}: {x.kind}" for i, x in enumerate(p.inputs)
+            f'in{i}: "{x.dtype}{self.dims(x)}"' if x.kind == "tensor" else f"in{i}: {x.kind}"
+            for i, x in enumerate(p.inputs)
         ]
         lines = [f"def program({', '.join(params)}):"]
         if p.arena != -1:

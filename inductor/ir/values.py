@@ -13,6 +13,7 @@ A value is a tuple `(op, *args)`. Every value is held in 64 bits: an int64, a fl
     and or not where            where(condition, a, b)
     float int sqrt floor        of an integer; of a float, the rest (`int` cuts towards zero)
 """
+
 from __future__ import annotations
 
 import math
@@ -115,7 +116,9 @@ def check(program: Program, i: int, located: set[int]) -> None:
         need(len(args) == 1 and type(args[0]) in (int, float))
         need(type(args[0]) is float or MIN_INT <= args[0] <= MAX_INT)
     elif op == "input":
-        need(ints and len(args) == 1 and 0 <= args[0] < len(program.inputs) and program.inputs[args[0]].kind != "tensor")
+        need(
+            ints and len(args) == 1 and 0 <= args[0] < len(program.inputs) and program.inputs[args[0]].kind != "tensor"
+        )
     elif op in ("size", "stride"):
         need(ints and len(args) == 2 and 0 <= args[0] < len(program.inputs))
         need(0 <= args[1] < len(program.inputs[args[0]].sizes))
@@ -130,8 +133,20 @@ def check(program: Program, i: int, located: set[int]) -> None:
         need(op in ARITY and len(args) == ARITY[op] and ints and all(0 <= a < i for a in args))
 
 
-_INFIX = {"add": "+", "sub": "-", "mul": "*", "floordiv": "//", "mod": "%", "pow": "**", "eq": "==", "le": "<=", "lt": "<",
-          "div": "/", "and": "and", "or": "or"}
+_INFIX = {
+    "add": "+",
+    "sub": "-",
+    "mul": "*",
+    "floordiv": "//",
+    "mod": "%",
+    "pow": "**",
+    "eq": "==",
+    "le": "<=",
+    "lt": "<",
+    "div": "/",
+    "and": "and",
+    "or": "or",
+}
 
 
 def text(values: list[Value], i: int) -> str:
@@ -154,13 +169,13 @@ def text(values: list[Value], i: int) -> str:
     return f"{plain}({', '.join(inner)})"
 
 
-# ------------------------------------------------------------------------------------------------------------ evaluation
+# --------------------------------------------------------------------------------------------------------- evaluation
 _PYTHON = {
     "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b, "floordiv": lambda a, b: a // b,
     "mod": lambda a, b: a % b, "pow": lambda a, b: a**b, "min": min, "max": max, "eq": lambda a, b: a == b,
     "le": lambda a, b: a <= b, "lt": lambda a, b: a < b, "div": lambda a, b: a / b, "and": lambda a, b: a and b,
-    "or": lambda a, b: a or b, "not": lambda a: not a, "where": lambda c, a, b: a if c else b, "float": float, "int": int,
-    "sqrt": math.sqrt, "floor": math.floor,
+    "or": lambda a, b: a or b, "not": lambda a: not a, "where": lambda c, a, b: a if c else b, "float": float,
+    "int": int, "sqrt": math.sqrt, "floor": math.floor,
 }  # fmt: skip
 
 

@@ -4,6 +4,7 @@
 numbers, returning arrays and numbers. Kernels are Python functions `(arrays of bytes, numbers) -> code`, or those of a
 library, through `library_kernels`.
 """
+
 from __future__ import annotations
 
 import ctypes
@@ -51,7 +52,10 @@ class _Call:
                 assert x.dtype == numpy_dtype(spec.dtype), (spec, x.dtype)
                 assert list(x.shape) == [self.v[i] for i in spec.sizes], (spec, x.shape)
                 strides = [self.v[i] * x.itemsize for i in spec.strides]
-                assert all(n == 1 or a == b for n, a, b in zip(x.shape, x.strides, strides)) or not x.size, (spec, x.strides)
+                assert all(n == 1 or a == b for n, a, b in zip(x.shape, x.strides, strides)) or not x.size, (
+                    spec,
+                    x.strides,
+                )
         arena = np.empty(self.v[p.arena] if p.arena != -1 else 0, np.uint8)
         for i, b in enumerate(p.buffers):
             if b.kind == "input":
@@ -112,7 +116,9 @@ class _Call:
         if o.kind == "input":
             return self.inputs[o.index]
         if o.kind == "view":
-            return _view(self.inputs[o.index], self.v[o.offset], *([self.v[i] for i in d] for d in (o.sizes, o.strides)))
+            return _view(
+                self.inputs[o.index], self.v[o.offset], *([self.v[i] for i in d] for d in (o.sizes, o.strides))
+            )
         if o.kind == "constant":
             return o.literal
         return bool(self.v[o.index]) if o.kind == "bool" else self.v[o.index]
@@ -223,8 +229,11 @@ def library_kernels(path: str) -> Kernels:
 
         def call(addresses, numbers):
             error.value = error.bound = 0
-            code = fn((ctypes.c_void_p * len(addresses))(*addresses), (ctypes.c_int64 * max(len(numbers), 1))(*numbers),
-                      ctypes.byref(runtime))
+            code = fn(
+                (ctypes.c_void_p * len(addresses))(*addresses),
+                (ctypes.c_int64 * max(len(numbers), 1))(*numbers),
+                ctypes.byref(runtime),
+            )
             return code, error.value, error.bound
 
         return call

@@ -5,6 +5,7 @@ which two buffers overlap only if they are never needed at the same time. Buffer
 buffers of symbolic size share slots with others of the same size. Buffers whose size is known only during the call are
 allocated when they are first written.
 """
+
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -317,7 +318,7 @@ class _Planner:
         return out.Output(e.kind, self.table.expr(e))
 
 
-# ---------------------------------------------------------------------------------------------------------------- pieces
+# ------------------------------------------------------------------------------------------------------------- pieces
 def _names(step) -> list[str]:
     """The buffers that a step of a schedule touches."""
     if isinstance(step, ir.Kernel):

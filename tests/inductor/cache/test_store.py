@@ -5,13 +5,13 @@ import os
 import stat
 import threading
 
-import inductor
 import pytest
+
+import inductor
+from aten import errors, settings
 from inductor import _runner
 from inductor.cache import store as cache_store
 from inductor.cache.store import Store
-
-from aten import errors, settings
 
 KEY = "ab" * 32
 LIBRARY = b"\x7fELF and so on" * 100
@@ -51,7 +51,10 @@ def missed(store, match=None):
 
 
 def files(store):
-    return [os.path.join(store.path, "entries", KEY), *(e.path for e in os.scandir(os.path.join(store.path, "objects")))]
+    return [
+        os.path.join(store.path, "entries", KEY),
+        *(e.path for e in os.scandir(os.path.join(store.path, "objects"))),
+    ]
 
 
 def test_what_was_saved_is_found(store):
@@ -78,7 +81,12 @@ def test_damage_is_a_miss(store, which, damage):
     path = files(store)[which]
     with open(path, "rb") as f:
         data = bytearray(f.read())
-    data = {"truncate": data[:-9], "empty": b"", "flip": data[:80] + bytes([data[80] ^ 1]) + data[81:], "append": data + b" "}[damage]
+    data = {
+        "truncate": data[:-9],
+        "empty": b"",
+        "flip": data[:80] + bytes([data[80] ^ 1]) + data[81:],
+        "append": data + b" ",
+    }[damage]
     with open(path, "wb") as f:
         f.write(data)
     assert missed(store, "damaged")
@@ -186,7 +194,10 @@ def test_the_least_recently_used_goes_first(store):
     for k, key in enumerate(keys):
         save(store, key, bytes([k]) * 1000)
     for k, key in enumerate(keys):
-            for path in (os.path.join(store.path, "entries", key), os.path.join(store.path, "objects", _runner.sha256(bytes([k]) * 1000))):
+        for path in (
+            os.path.join(store.path, "entries", key),
+            os.path.join(store.path, "objects", _runner.sha256(bytes([k]) * 1000)),
+        ):
             os.utime(path, (k, k))
     assert load(store, keys[0]) is not None  # used: now the youngest
     store.trim(4000)

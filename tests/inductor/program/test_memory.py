@@ -1,13 +1,13 @@
-"""From a Schedule to a Program: lifetimes, the arena, what is fresh, in-place inputs, sizes known only during the call."""
+"""From a Schedule to a Program: lifetimes, the arena, what is fresh, inputs in place, sizes known late."""
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from aten.symbolic.expr import as_expr, evaluate, sym
 from inductor.ir import buffer as ir
 from inductor.ir import program as out
 from inductor.schedule.memory import PlanError, Result, pack, plan
-
-from aten.symbolic.expr import as_expr, evaluate, sym
 
 
 def buffer(name, *sizes, dtype="float32", strides=None, **rest):
@@ -82,7 +82,12 @@ def test_padded_buffers_take_their_extent():
 
 
 def test_views_keep_their_base():
-    buffers = [buffer("x", 8, kind="input"), buffer("t", 8), buffer("v", 4, kind="view", base="t", offset=4), buffer("y", 4)]
+    buffers = [
+        buffer("x", 8, kind="input"),
+        buffer("t", 8),
+        buffer("v", 4, kind="view", base="t", offset=4),
+        buffer("y", 4),
+    ]
     p = plan(schedule(["x"], buffers, [kernel("a", ["x"], ["t"]), kernel("b", ["v"], ["y"])], ["y", "v"]))
     kinds = [b.kind for b in p.buffers]
     assert "arena" not in kinds and kinds.count("fresh") == 2  # t outlives the call through its view

@@ -3,6 +3,9 @@
 import json
 
 import pytest
+
+from aten.symbolic import expr
+from aten.symbolic.expr import sym
 from inductor.ir.program import (
     Alloc,
     Buffer,
@@ -21,9 +24,6 @@ from inductor.ir.program import (
 )
 from inductor.ir.values import Failed, ValueTable, apply
 
-from aten.symbolic import expr
-from aten.symbolic.expr import sym
-
 
 def pointwise() -> Program:
     """out[s0, 4] = k(in[s0, 4])"""
@@ -33,8 +33,14 @@ def pointwise() -> Program:
     n = t.add("mul", rows, four)
     x = Input("tensor", "float32", (rows, four), (four, one))
     out = Buffer("fresh", "float32", (rows, four), (four, one))
-    return Program([x], t.values, [Buffer("input", "float32", base=0), out],
-                   [Alloc(1), Kernel("k", (0, 1), (n,), (1,))], [Output("buffer", 1)], len(t.values))
+    return Program(
+        [x],
+        t.values,
+        [Buffer("input", "float32", base=0), out],
+        [Alloc(1), Kernel("k", (0, 1), (n,), (1,))],
+        [Output("buffer", 1)],
+        len(t.values),
+    )
 
 
 def everything() -> Program:
@@ -61,13 +67,29 @@ def everything() -> Program:
         Python("nonzero", (("buffer", 1),), (3,), (("as_tuple", ("literal", False)),)),
         Evaluate(prologue, prologue + 1),
         Alloc(4),
-        Extern("cat", (("list", (("buffer", 1), ("buffer", 2))), ("value", zero)), (4,), (("dtype", ("dtype", "float32")),)),
+        Extern(
+            "cat", (("list", (("buffer", 1), ("buffer", 2))), ("value", zero)), (4,), (("dtype", ("dtype", "float32")),)
+        ),
     ]
-    outputs = [Output("buffer", 4), Output("input", 0), Output("view", 0, (n,), (one,), zero), Output("int", found),
-               Output("float", half), Output("constant", literal="same")]
-    return Program([Input("tensor", "float32", (n,), (one,)), Input("float")], t.values, buffers, steps, outputs, prologue,
-                   checks=[CheckInfo("view", "size", "a.py:3"), CheckInfo("embedding", "index", "a.py:4  w[i]")],
-                   guards=["s0 <= 100"], arena=nbytes)
+    outputs = [
+        Output("buffer", 4),
+        Output("input", 0),
+        Output("view", 0, (n,), (one,), zero),
+        Output("int", found),
+        Output("float", half),
+        Output("constant", literal="same"),
+    ]
+    return Program(
+        [Input("tensor", "float32", (n,), (one,)), Input("float")],
+        t.values,
+        buffers,
+        steps,
+        outputs,
+        prologue,
+        checks=[CheckInfo("view", "size", "a.py:3"), CheckInfo("embedding", "index", "a.py:4  w[i]")],
+        guards=["s0 <= 100"],
+        arena=nbytes,
+    )
 
 
 @pytest.mark.parametrize("make", [pointwise, everything])
@@ -151,7 +173,7 @@ def test_every_truncation_is_refused():
             Program.from_json(text[:n])
 
 
-# ---------------------------------------------------------------------------------------------------------------- values
+# ------------------------------------------------------------------------------------------------------------- values
 def numbers(table: ValueTable, symbols: dict[int, int | float]) -> list:
     """The values of a table, by Python, given those of its inputs."""
     out = []
@@ -164,8 +186,9 @@ def numbers(table: ValueTable, symbols: dict[int, int | float]) -> list:
 def test_expressions_become_values(a, b):
     x, y = sym("x"), sym("y")
     exprs = [x + y * 3 - 2, x * y + x, x // 3, x % 5, expr.min_(x, y, 4), expr.max_(x, y), expr.eq(x, y), expr.le(x, y),
-             expr.where_(expr.lt(x, y), x, y), expr.to_int(expr.to_float(x) / 2), expr.and_(expr.lt(x, 9), expr.lt(y, 9), expr.lt(x, y)),
-             expr.floor_(expr.to_float(x) * 0.5), x // y, x % y, x * x * y, expr.or_(expr.eq(x, 1), expr.eq(y, 3))]  # fmt: skip
+             expr.where_(expr.lt(x, y), x, y), expr.to_int(expr.to_float(x) / 2), expr.and_(expr.lt(x, 9), expr.lt(y,
+             9), expr.lt(x, y)), expr.floor_(expr.to_float(x) * 0.5), x // y, x % y, x * x * y, expr.or_(expr.eq(x,
+             1), expr.eq(y, 3))]  # fmt: skip
     t = ValueTable()
     names = {t.add("input", 0): a, t.add("input", 1): b}
     t.bind("x", 0)

@@ -5,9 +5,9 @@ import os
 import stat
 
 import pytest
-from inductor.codegen import toolchain
 
 from aten import settings
+from inductor.codegen import toolchain
 
 GOOD = 'extern "C" long answer() { return 42; }\n'
 

@@ -42,3 +42,16 @@ def internal(what: str, exc: BaseException) -> None:
     warn_once(
         f"{what}: {type(exc).__name__}: {exc}. Running without it; WEFT_STRICT=1 shows where it failed.", stacklevel=3
     )
+
+
+class GraphFailed(RuntimeError):
+    """A check of a compiled graph failed, nothing visible was written: the same call, run eager, says what is wrong.
+
+    `op`, `argument` and `line` name what was checked ("" where not known); `value` broke the limit `bound`.
+    """
+
+    def __init__(self, record: tuple[str, str, str] | None = None, value: int = 0, bound: int = 0):
+        self.op, self.argument, self.line = record or ("", "", "")
+        self.value, self.bound = value, bound
+        what = f"{self.op}({self.argument})" if self.op else "a size"
+        super().__init__(f"{self.line or 'compiled graph'}: {what} failed a check: {value} against {bound}")

@@ -63,3 +63,4 @@ declare("cache_dir", "", "WEFT_CACHE_DIR", "folder of the compilation cache; emp
 declare("cache", True, "WEFT_CACHE", "keep compiled programs on disk")
 declare("cxx", "", "WEFT_CXX", "C++ compiler; empty: g++ or clang++ on PATH")
 declare("exact", False, "WEFT_EXACT", "compiled results equal eager ones bit for bit", in_cache_key=True)
+declare("cache_size", 1024, "WEFT_CACHE_SIZE", "MiB that the cache may take; the least recently used goes first")

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from aten import logs, settings
 
 FLAGS = (
-    "-O3", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off", "-fwrapv", "-fopenmp-simd", "-fno-exceptions",
+    "-std=c++17", "-O3", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off", "-fwrapv", "-fopenmp-simd", "-fno-exceptions",
     "-fno-rtti", "-fno-stack-protector", "-fno-semantic-interposition", "-fno-asynchronous-unwind-tables",
     "-fcf-protection=none", "-w",
 )  # fmt: skip

@@ -3,6 +3,7 @@
 import os
 
 import pytest
+from program_builder import Builder
 
 from inductor.codegen import toolchain
 

@@ -8,13 +8,13 @@ import sys
 import threading
 import weakref
 
-import aten.op
 import numpy as np
 import pytest
-from aten.errors import GraphFailed
 from program_builder import Builder
 
+import aten.op
 from aten import _native
+from aten.errors import GraphFailed
 from inductor import _runner
 from inductor.codegen import toolchain
 from inductor.ir.program import (
@@ -484,7 +484,8 @@ def test_a_file_that_is_no_library(b, tmp_path):
 def test_descriptors_that_are_reused_name_different_libraries(b, tmp_path):
     results = []
     for k in (1, 2, 3):
-        source = 'extern "C" long k(void *const *b, const long *, const void *) { *(float *)b[0] = %d; return 0; }' % k
+        body = f"{{ *(float *)b[0] = {k}; return 0; }}"
+        source = f'extern "C" long k(void *const *b, const long *, const void *) {body}'
         path = toolchain.compile_shared(source, str(tmp_path), f"lib{k}")
         fd = os.open(path, os.O_RDONLY)
         q = Builder()

@@ -14,12 +14,11 @@ def differentiable(gm: Any, results: Sequence[int], gradients: Sequence[int]) ->
     """
 
     def backward(node: Any, grads: tuple) -> tuple:
-        import aten
         from aten import autograd
 
         inputs = list(node.saved[-1].inputs())
         mutated = _mutated(gm)
-        with aten.enable_grad():
+        with autograd.enable_grad():
             outputs = gm(*(x.clone() if i in mutated else x for i, x in enumerate(inputs)))
             pairs = [(outputs[r], g) for r, g in zip(results, grads) if g is not None and outputs[r].requires_grad]
             wanted = [i for i in gradients if inputs[i].requires_grad]
@@ -29,7 +28,7 @@ def differentiable(gm: Any, results: Sequence[int], gradients: Sequence[int]) ->
                     [y for y, _ in pairs],
                     [inputs[i] for i in wanted],
                     [g for _, g in pairs],
-                    create_graph=aten.is_grad_enabled(),
+                    create_graph=True,
                     allow_unused=True,
                 )
         out: list[Any] = [None] * len(inputs)

@@ -15,12 +15,11 @@ from dataclasses import dataclass
 from aten import logs, settings
 
 FLAGS = (
-    "-std=c++17", "-O3", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off", "-fwrapv", "-fopenmp-simd", "-fno-exceptions",
-    "-fno-rtti", "-fno-stack-protector", "-fno-semantic-interposition", "-fno-asynchronous-unwind-tables",
-    "-fcf-protection=none", "-w",
+    "-std=c++17", "-O3", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off", "-fwrapv", "-fopenmp-simd",
+    "-fno-exceptions", "-fno-rtti", "-fno-stack-protector", "-fno-semantic-interposition",
+    "-fno-asynchronous-unwind-tables", "-fcf-protection=none", "-w",
 )  # fmt: skip
 LINK = ("-shared", "-fPIC", "-nostdlib")
-TIMEOUT = 300.0  # seconds that one translation unit may take
 
 log = logs.get("cache")
 

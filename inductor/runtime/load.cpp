@@ -159,7 +159,7 @@ static Arg read_arg(const Plan &plan, Item item) {
     arg.object = Py_NewRef(api->dtype_object(name_index(x.text(), DTYPE_NAMES)));
   } else if (kind == "device") {
     arg.kind = Arg::Object;
-    PyObject *make = module_attribute("aten.device", "device");
+    PyObject *make = module_attribute("aten._native", "Device");
     arg.object = PyObject_CallOneArg(make, x.o);
     Py_DECREF(make);
     if (!arg.object) throw Malformed{""};

@@ -78,3 +78,8 @@ KERNEL wait(void *const *b, const i64 *v, const Runtime *) {  // until b0[0] is 
   ((float *)b[1])[0] = *flag;
   return 0;
 }
+
+KERNEL multiply(void *const *b, const i64 *v, const Runtime *) {
+  for (i64 i = 0; i < v[0]; i++) ((float *)b[2])[i] = ((const float *)b[0])[i] * ((const float *)b[1])[i];
+  return 0;
+}

@@ -13,6 +13,8 @@ from typing import Any
 
 import inductor
 from aten import aot, logs
+from aten.aot.graphs import AotGraphs, Fresh, InputAlias, SizeOf, ViewOf
+from aten.aot.runtime import AotFunction
 from aten.symbolic.expr import Expr
 from inductor import _runner, entry
 from inductor.codegen import cpp, toolchain
@@ -46,22 +48,21 @@ def compile_graph(gm: Any, example_inputs: Any) -> Compiled | Callable[..., tupl
     toolchain.compiler()
     _log("graph", gm)
     n_guards = len(gm.shape_env.guards) if gm.shape_env is not None else 0
-    graphs = aot.graphs(gm, example_inputs)
+    graphs = aot.prepare(gm, example_inputs)
+    _log("graph", graphs)
     if not _native_joint(graphs):
-        return aot.compile(gm, example_inputs, compile_core, compile_core)
+        return AotFunction(graphs, compile_core(graphs.forward), graphs.backward and compile_core(graphs.backward))
     folder = toolchain.private_folder()
     try:
         backward = start(graphs.backward, (), folder, "backward") if graphs.backward is not None else None
         forward = start(graphs.forward, graphs.mutations, folder, "forward")
-        results, joint = _join(graphs)
-        rng = _generator(graphs)
-        programs = {"forward": plan(forward.schedule, results, graphs.mutations, rng)}
+        rng = _generator(graphs, len(gm.graph.placeholders))
+        results, joint = _join(graphs, rng)
+        programs = {"forward": plan(forward.schedule, results, graphs.mutations, graphs.writes, rng)}
         if backward is not None:
             programs["backward"] = plan(backward.schedule)
         _log("program", "\n".join(map(str, programs.values())))
-        files = {
-            name: unit.job.wait() for name, unit in (("forward", forward), ("backward", backward)) if unit and unit.job
-        }
+        files = {name: u.job.wait() for name, u in (("forward", forward), ("backward", backward)) if u and u.job}
         guards = [g.expr for g in gm.shape_env.guards[n_guards:]] if gm.shape_env is not None else []
         return _package(gm, programs, files, joint, guards)
     finally:
@@ -103,54 +104,60 @@ def compile_core(graph: Any, metas: Any = None) -> Callable[..., tuple]:
 
 
 # -------------------------------------------------------------------------------------- from aot's graphs to Programs
-def _native_joint(graphs: Any) -> bool:
+def _native_joint(graphs: AotGraphs) -> bool:
     """Whether Programs alone can do what the graphs say: else aot's runtime, in Python, is around them."""
     if graphs.backward is None:
         return True
-    metas = [node.meta["val"] for node in graphs.forward.graph.placeholders]
-    if any(metas[i].requires_grad for i, _ in graphs.mutations):
+    if any(o >= graphs.n_fresh for o in graphs.differentiable):  # new values of inputs, with history
         return False
-    return not any(needs and type(out).__name__ != "Fresh" for needs, out in zip(graphs.requires_grad, graphs.outputs))
+    if any(graphs.joint.graph.placeholders[i].users for i, _ in graphs.mutations):  # their old values are needed
+        return False
+    returned = {o.index for o in graphs.outputs if isinstance(o, Fresh)}
+    views = any(isinstance(o, ViewOf) and o.requires_grad for o in graphs.outputs)
+    return not views and returned >= set(graphs.differentiable)
 
 
-def _join(graphs: Any) -> tuple[list[Result], dict | None]:
+def _join(graphs: AotGraphs, rng: tuple | None) -> tuple[list[Result], dict | None]:
     """What the forward Program returns: the user's results, then what the backward needs; how the two are joined."""
-    results = [_result(out) for out in graphs.outputs]
+    results = [_result(o) for o in graphs.outputs]
     if graphs.backward is None:
         return results, None
-    which = [i for i, needs in enumerate(graphs.requires_grad) if needs]
-    n_saved = len(graphs.backward.graph.placeholders) - len(which)
+    position = {o.index: i for i, o in reversed(list(enumerate(graphs.outputs))) if isinstance(o, Fresh)}
+    joint = {
+        "n_results": len(results),
+        "results": [position[o] for o in graphs.differentiable],
+        "gradients": list(graphs.grad_inputs),
+        "random": False,
+    }
     n_outputs = len(graphs.forward.graph.outputs)
-    joint = {"n_results": len(results), "results": which, "gradients": _gradients(graphs)}
-    return results + [Result("output", i) for i in range(n_outputs - n_saved, n_outputs)], joint
+    results += [Result("output", i) for i in range(graphs.saved, n_outputs)]
+    if rng is not None and rng[0] is not None:  # so that higher derivatives draw the same numbers
+        results += [Result("number", value=rng[0]), Result("number", value=rng[1])]
+        joint["random"] = True
+    return results, joint
 
 
-def _gradients(graphs: Any) -> list[int]:
-    """For each output of the backward, the input that it is the gradient of."""
-    metas = [node.meta["val"] for node in graphs.forward.graph.placeholders]
-    return [i for i, m in enumerate(metas) if getattr(m, "requires_grad", False)]
+def _result(o: Any) -> Result:
+    match o:
+        case Fresh():
+            return Result("output", o.index)
+        case InputAlias():
+            return Result("input", o.input)
+        case ViewOf(base=Fresh(index)):
+            return Result("part", index, tuple(o.sizes), tuple(o.strides), o.offset)
+        case ViewOf(base=InputAlias(index)):
+            return Result("view", index, tuple(o.sizes), tuple(o.strides), o.offset)
+        case SizeOf():
+            return Result("number", value=o.expr)
+    return Result("constant", value=o.value)
 
 
-def _result(out: Any) -> Result:
-    match type(out).__name__:
-        case "Fresh":
-            return Result("output", out.index)
-        case "InputAlias":
-            return Result("input", out.input)
-        case "ViewOf":
-            return Result("view", out.input, tuple(out.sizes), tuple(out.strides), out.offset)
-        case "Size":
-            return Result("number", value=out.expr)
-    return Result("constant", value=out.value)
-
-
-def _generator(graphs: Any) -> tuple | None:
+def _generator(graphs: AotGraphs, n_inputs: int) -> tuple | None:
     """(seed, offset, counters) of a random graph."""
-    counters = graphs.rng_counters
-    if counters is None or (type(counters) is int and counters == 0):
+    if graphs.rng_counters.is_const and graphs.rng_counters.value == 0:
         return None
-    seed, offset = (node.meta["val"].expr for node in graphs.forward.graph.placeholders[-2:])
-    return seed, offset, counters
+    extra = [n.meta["val"].expr for n in graphs.forward.graph.placeholders[n_inputs:]]
+    return (*extra, graphs.rng_counters) if extra else (None, None, graphs.rng_counters)
 
 
 def _package(

@@ -98,7 +98,7 @@ def load(gm: Any, manifest: dict, path_of: Callable[[str], str]) -> Callable[...
             joint["n_results"],
             joint["results"],
             joint["gradients"],
-            differentiable(gm, joint["results"], joint["gradients"]),
+            differentiable(gm, joint["results"], joint["gradients"], joint["random"]),
         )
     for guard in guards:
         env.assume(guard)

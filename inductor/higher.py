@@ -6,19 +6,23 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 
-def differentiable(gm: Any, results: Sequence[int], gradients: Sequence[int]) -> Callable:
+def differentiable(gm: Any, results: Sequence[int], gradients: Sequence[int], random: bool = False) -> Callable:
     """backward(node, grads) -> tuple for `inductor._runner.Training`, whose result can be differentiated itself.
 
     results: which outputs of the captured graph `gm` have a gradient; gradients: which inputs get one. It runs the
-    graph on the arguments of the forward call, which the node keeps, and differentiates that.
+    graph on the arguments of the forward call, which the node keeps, and differentiates that. A `random` graph finds
+    the generator as the forward call found it: the node keeps (seed, next counter) too.
     """
 
     def backward(node: Any, grads: tuple) -> tuple:
         from aten import autograd
+        from aten.random import fork_rng, set_rng_state
 
         inputs = list(node.saved[-1].inputs())
         mutated = _mutated(gm)
-        with autograd.enable_grad():
+        with autograd.enable_grad(), fork_rng():
+            if random:
+                set_rng_state(tuple(bits & 2**64 - 1 for bits in node.saved[-3:-1]))
             outputs = gm(*(x.clone() if i in mutated else x for i, x in enumerate(inputs)))
             pairs = [(outputs[r], g) for r, g in zip(results, grads) if g is not None and outputs[r].requires_grad]
             wanted = [i for i in gradients if inputs[i].requires_grad]

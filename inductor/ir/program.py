@@ -210,7 +210,7 @@ class Program:
     """See the module's text. `arena` and `cost` (estimated nanoseconds of work) are values, or -1.
 
     `prologue` values are computed before the first step; `Evaluate` steps compute the others. `mutations` are the
-    inputs written in place: their versions advance when the call has succeeded. `guards` are conditions added after
+    inputs written in place: their versions advance when the call has succeeded, once for each time they are listed. `guards` are conditions added after
     capture, as text of `aten.symbolic.expr`.
     """
 

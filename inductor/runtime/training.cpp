@@ -1,6 +1,7 @@
 // Training: a forward and a backward Program as one autograd node.
 //
-// The forward returns [results of the user..., saved...]. Where gradients are recorded, the results that can have one get a
+// The forward returns [results of the user..., saved..., kept...], where the backward Program takes what is saved, and
+// `kept` is only for higher derivatives. Where gradients are recorded, the results that can have one get a
 // Node whose backward is native too: it hands [saved..., tangents...] to the backward Program. A backward that is itself
 // differentiated (create_graph), or that is being traced, goes to a Python function instead.
 #include "runner.h"
@@ -150,8 +151,10 @@ static PyObject *backward_call(PyObject *callable, PyObject *const *args, size_t
   if (!saved) return nullptr;
   PyObject *kept = PyList_New(0), *out = nullptr;
   std::vector<PyObject *> inputs;
-  for (Py_ssize_t i = 0; i + 1 < PyTuple_GET_SIZE(saved); i++) inputs.push_back(PyTuple_GET_ITEM(saved, i));
+  // Behind what the Program takes, `saved` holds the state of the generator, if any, and the arguments.
+  Py_ssize_t n_saved = (Py_ssize_t)self->program->plan->inputs.size() - PyTuple_GET_SIZE(grads);
   bool ok = kept != nullptr;
+  for (Py_ssize_t i = 0; i < n_saved && i < PyTuple_GET_SIZE(saved); i++) inputs.push_back(PyTuple_GET_ITEM(saved, i));
   for (Py_ssize_t i = 0; ok && i < PyTuple_GET_SIZE(grads); i++) {
     PyObject *g = PyTuple_GET_ITEM(grads, i);
     if (g == Py_None) {
@@ -290,7 +293,7 @@ static PyObject *training_new(PyTypeObject *type, PyObject *args, PyObject *kwar
   if (!read_indices(results, (size_t)(n_results > 0 ? n_results : 0), *wanted) || !read_indices(gradients, f.inputs.size(), *targets))
     return nullptr;
   if (n_results < 0 || (size_t)n_results > f.outputs.size() || targets->size() != b.outputs.size() ||
-      b.inputs.size() != f.outputs.size() - (size_t)n_results + wanted->size()) {
+      b.inputs.size() > f.outputs.size() - (size_t)n_results + wanted->size()) {
     PyErr_SetString(PyExc_ValueError, "Training: the forward and the backward Program do not fit");
     return nullptr;
   }
@@ -346,7 +349,7 @@ static PyMemberDef training_members[] = {
 static PyType_Slot training_slots[] = {
     {Py_tp_doc,
      (void *)"Training(forward, backward, n_results, results, gradients, differentiable, name='CompiledBackward')\n\n"
-             "forward: Program -> [n_results results..., saved...]; backward: Program of [saved..., tangents...]\n"
+             "forward: Program -> [n_results results..., saved..., kept...]; backward: Program of [saved..., tangents...]\n"
              "results: which results have a tangent; gradients: for each output of the backward, the input it belongs to\n"
              "differentiable(node, grads) -> tuple: the backward by differentiable ops, for higher derivatives."},
     {Py_tp_new, (void *)training_new},

@@ -8,6 +8,7 @@ allocated when they are first written.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,6 +35,7 @@ class Result:
     input      an argument itself                                        which
     view       a view of an argument: `sizes`, `strides`, and `offset`   which
                in elements after the argument's first
+    part       likewise a view of an output of the schedule              which
     number     `value`, an Expr                                          -
     constant   `value`, a number, string, bool or None                   -
     """
@@ -49,29 +51,33 @@ class Result:
 def plan(
     schedule: ir.Schedule,
     results: list[Result] | None = None,
-    mutations: list[tuple[int, int]] = (),
-    rng: tuple[Expr, Expr, Expr] | None = None,
+    mutations: Sequence[tuple[int, int]] = (),
+    writes: Sequence[int] | None = None,
+    rng: tuple[Expr | None, Expr | None, Expr] | None = None,
 ) -> Program:
     """The Program of a schedule.
 
     results    what a call returns; by default the outputs of the schedule
     mutations  (input, output): the input's new value is that output of the schedule. Written by kernels where the
                schedule says so, else copied at the end
-    rng        (seed, offset, counters): the symbols that stand for the generator's state, which are then not arguments,
-               and by how much a call advances it
+    writes     for each of the mutations how often eager would have written (by how much the version advances)
+    rng        (seed, offset, counters): the symbols that stand for the generator's state, which are then not
+               arguments (None where the graph has no use for them), and by how much a call advances it
 
     Raises PlanError if an input would be written before a step that may fail.
     """
     if results is None:
         results = [Result("output", i) for i in range(len(schedule.outputs))]
-    return _Planner(schedule, results, list(mutations), rng).run()
+    versions = dict(zip((i for i, _ in mutations), writes)) if writes is not None else {}
+    return _Planner(schedule, results, list(mutations), versions, rng).run()
 
 
 class _Planner:
-    def __init__(self, schedule, results, mutations, rng):
+    def __init__(self, schedule, results, mutations, versions, rng):
         self.s = schedule
         self.results = results
         self.mutations = mutations
+        self.versions = versions
         self.rng = rng
         self.table = ValueTable()
         self.buffers: list[out.Buffer] = []
@@ -98,7 +104,7 @@ class _Planner:
 
     def _kept(self) -> set[str]:
         """Buffers whose memory outlives the call."""
-        used = [self.s.outputs[r.index] for r in self.results if r.kind == "output"]
+        used = [self.s.outputs[r.index] for r in self.results if r.kind in ("output", "part")]
         return {self.base(name) for name in used if isinstance(name, str)}
 
     def _lifetimes(self) -> dict[str, tuple[int, int]]:
@@ -137,6 +143,10 @@ class _Planner:
         self.settle()
         self.close_prologue()
         mutated = {self.arguments[i] for i, _ in self.mutations} | set(self.s.mutated)
+        versions = [
+            i for i, a in enumerate(self.arguments) if isinstance(a, str) and a in mutated
+            for _ in range(self.versions.get(i, 1))
+        ]  # fmt: skip
         return Program(
             inputs=inputs,
             values=self.table.values,
@@ -145,7 +155,7 @@ class _Planner:
             outputs=outputs,
             prologue=self.prologue,
             checks=self.checks,
-            mutations=[i for i, a in enumerate(self.arguments) if isinstance(a, str) and a in mutated],
+            mutations=versions,
             arena=arena,
             cost=cost,
         )
@@ -178,8 +188,9 @@ class _Planner:
                 if e.op == "sym" and e.name not in table.symbols:
                     table.bind(e.name, table.add("input", i))
         if self.rng is not None:
-            table.bind(self.rng[0].name, table.add("seed"))
-            table.bind(self.rng[1].name, table.add("rng_offset"))
+            for symbol, source in zip(self.rng, ("seed", "rng_offset")):
+                if symbol is not None:
+                    table.bind(symbol.name, table.add(source))
         inputs = []
         for i, a in enumerate(self.arguments):
             if isinstance(a, str):
@@ -307,9 +318,21 @@ class _Planner:
         if r.kind == "view":
             layout = self.table.exprs(r.sizes), self.table.exprs(r.strides)
             return out.Output("view", r.index, *layout, offset=self.table.expr(r.offset))
+        if r.kind == "part":
+            return out.Output("buffer", self.part(r))
         if r.kind == "number":
             return self.number_result(r.value)
         return out.Output("constant", literal=r.value)
+
+    def part(self, r: Result) -> int:
+        """A view of an output as a buffer."""
+        whole = self.s.outputs[r.index]
+        base = self.locate(whole)
+        layout = self.table.exprs(r.sizes), self.table.exprs(r.strides)
+        view = out.Buffer("view", self.s.buffers[whole].dtype, *layout, base=base, offset=self.table.expr(r.offset))
+        self.buffers.append(view)
+        self.emit(out.View(len(self.buffers) - 1))
+        return len(self.buffers) - 1
 
     def number_result(self, item) -> out.Output:
         e = as_expr(item)

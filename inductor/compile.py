@@ -11,10 +11,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import inductor
-from aten import aot, logs
 from aten.aot.graphs import AotGraphs, Fresh, InputAlias, SizeOf, ViewOf
 from aten.aot.runtime import AotFunction
+
+import inductor
+from aten import aot, logs
 from aten.symbolic.expr import Expr
 from inductor import _runner, entry
 from inductor.codegen import cpp, toolchain

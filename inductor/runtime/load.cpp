@@ -254,6 +254,7 @@ static void read_inputs(Plan &plan, Item items) {
       input.layout = read_layout(plan, item[2], item[3]);
       input.word = weft_word(name_index(item[1].text(), DTYPE_NAMES), WEFT_CPU, 0, input.layout.ndim());
     }
+    if (input.kind == InputKind::Tensor && !input.layout.is_static) plan.symbolic_inputs.push_back((int32_t)i);
     plan.inputs.push_back(std::move(input));
   }
   for (const Value &v : plan.values) {

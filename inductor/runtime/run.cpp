@@ -81,31 +81,39 @@ static bool check_layout(Call &call, const Input &input, size_t i, PyObject **ar
   return false;
 }
 
+// A tensor of static layout: compared in place. Row-major ones have it in the word, and need no look at strides.
+static bool matches(const WeftTensor *t, const Layout &layout) {
+  const int64_t *dims = layout.dims.data();
+  int n = layout.ndim();
+  bool same = true;
+  for (int k = 0; k < n; k++) same &= t->sizes[k] == dims[k];
+  if (layout.contiguous && (t->word & WEFT_WORD_CONTIGUOUS)) return same;
+  for (int k = 0; k < n; k++) same &= t->strides[k] == dims[n + k];
+  return same;
+}
+
 static bool bind(Call &call, PyObject **args, PyObject *movable) {
   ProgramObject *self = call.program;
   const Plan &plan = *self->plan;
+  PyTypeObject *tensor_type = api->tensor_type;
   size_t n = plan.inputs.size();
   for (size_t i = 0; i < n; i++) {
     const Input &input = plan.inputs[i];
     if (input.kind != InputKind::Tensor) continue;
     PyObject *o = args[i];
-    if (!is_tensor(o)) return wrong_input(i, o, "expected a Tensor");
-    if ((((WeftTensor *)o)->word & CHECKED) != input.word)
-      return wrong_input(i, o, "another dtype, device or number of dimensions");
+    if (Py_TYPE(o) != tensor_type && !PyType_IsSubtype(Py_TYPE(o), tensor_type)) return wrong_input(i, o, "expected a Tensor");
+    const WeftTensor *t = (const WeftTensor *)o;
+    if ((t->word & CHECKED) != input.word) return wrong_input(i, o, "another dtype, device or number of dimensions");
+    if (!input.layout.is_static) continue;
+    if (!matches(t, input.layout) && !check_layout(call, input, i, args, movable)) return false;
+    if (input.buffer >= 0) call.data[input.buffer] = weft_data((const WeftTensor *)args[i]);
   }
   for (int32_t v : plan.dynamic)
     if (!evaluate(call, plan.values[v], &call.values[v]))
       return PyErr_Occurred() ? false : fail_without_record(self);
-  for (size_t i = 0; i < n; i++) {
-    const Input &input = plan.inputs[i];
-    if (input.kind != InputKind::Tensor) continue;
-    const WeftTensor *t = (const WeftTensor *)args[i];
-    const Layout &layout = input.layout;
-    size_t bytes = sizeof(int64_t) * layout.sizes.size();
-    bool same = layout.is_static && memcmp(t->sizes, layout.dims.data(), bytes) == 0 &&
-                memcmp(t->strides, layout.dims.data() + layout.sizes.size(), bytes) == 0;
-    if (!same && !check_layout(call, input, i, args, movable)) return false;
-    if (input.buffer >= 0) call.data[input.buffer] = weft_data((const WeftTensor *)args[i]);
+  for (int32_t i : plan.symbolic_inputs) {
+    if (!check_layout(call, plan.inputs[i], (size_t)i, args, movable)) return false;
+    if (plan.inputs[i].buffer >= 0) call.data[plan.inputs[i].buffer] = weft_data((const WeftTensor *)args[i]);
   }
   for (int32_t i : plan.mutations)
     if (api->check_inplace((WeftTensor *)args[i]) < 0) return fail_without_record(self);

@@ -89,6 +89,7 @@ struct Output {
 
 struct Plan {
   std::vector<Input> inputs;
+  std::vector<int32_t> symbolic_inputs; // tensors whose layout depends on the call
   std::vector<Value> values;
   std::vector<int64_t> constants;  // a call's table of values before anything is computed
   std::vector<int32_t> dynamic;    // the values of the prologue that are not constants

@@ -293,7 +293,8 @@ static PyObject *training_new(PyTypeObject *type, PyObject *args, PyObject *kwar
   if (!read_indices(results, (size_t)(n_results > 0 ? n_results : 0), *wanted) || !read_indices(gradients, f.inputs.size(), *targets))
     return nullptr;
   if (n_results < 0 || (size_t)n_results > f.outputs.size() || targets->size() != b.outputs.size() ||
-      b.inputs.size() > f.outputs.size() - (size_t)n_results + wanted->size()) {
+      b.inputs.size() < wanted->size() ||
+      b.inputs.size() - wanted->size() > f.outputs.size() - (size_t)n_results) {
     PyErr_SetString(PyExc_ValueError, "Training: the forward and the backward Program do not fit");
     return nullptr;
   }

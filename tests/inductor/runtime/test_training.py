@@ -147,7 +147,7 @@ def test_memory_is_given_back(library):
 def test_programs_that_do_not_fit_are_refused(library):
     f = squares(library)
     with pytest.raises(ValueError, match="do not fit"):
-        _runner.Training(f.forward, f.backward.program, 2, [0, 1], [0], no_second_derivative)
+        _runner.Training(f.forward, f.backward.program, 2, [0], [0, 1], no_second_derivative)
     with pytest.raises(ValueError, match="out of range"):
         _runner.Training(f.forward, f.backward.program, 2, [0], [7], no_second_derivative)
     with pytest.raises(TypeError):

@@ -190,9 +190,11 @@ class Traced:
 
 @dataclass(frozen=True)
 class RunEager:
-    """Run the original code for this call only."""
+    """Run the original code for this call only. `raises`: the class of exception it is expected to raise, if any
+    (under WEFT_STRICT a call that does not raise is an internal error)."""
 
     reason: str
+    raises: type | None = None
 
 
 @dataclass(frozen=True)

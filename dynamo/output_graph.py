@@ -5,6 +5,7 @@ from __future__ import annotations
 import linecache
 from typing import Any
 
+from aten import _native
 from aten.fx.graph import Graph
 from aten.fx.node import UserLine
 from aten.symbolic.shape_env import ShapeEnv
@@ -37,8 +38,8 @@ class OutputGraph:
         self.steps = 0
         self.root: Any = None
         self.current: Any = None
-        self.grad_enabled = True
-        self.inference = False
+        self.mutated: set[Variable] = set()  # inputs that the graph writes
+        self.entry_ambient = self.ambient = _native.ambient()
 
     # ------------------------------------------------------------------------------------------ frames
     def run_inlined(self, child) -> Variable:
@@ -98,6 +99,34 @@ class OutputGraph:
         from dynamo.source import InstanceDict
 
         self.guard(guards.DictKeysAre(InstanceDict(source), names))
+
+    # -------------------------------------------------------------------------------------- recording
+    def record(self, frame, op, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+        """Record a call of an op; returns its result."""
+        from dynamo.recording import record
+
+        return record(self, frame, op, args, dict(kwargs))
+
+    @property
+    def grad_enabled(self) -> bool:
+        return bool(self.ambient & 1)
+
+    def grad_changed(self) -> bool:
+        """Whether gradients are recorded here although not at the start of the frame, or the reverse."""
+        return bool((self.ambient ^ self.entry_ambient) & 1)
+
+    def set_ambient_bits(self, mask: int, value: int) -> int:
+        """What _native.set_ambient_bits does, to the state while tracing."""
+        before = self.ambient & mask
+        self.ambient = (self.ambient & ~mask) | value
+        return before
+
+    def replay_ambient(self, emit) -> None:
+        """Leave the thread's state as the traced program leaves it."""
+        changed = self.ambient ^ self.entry_ambient
+        if changed:
+            args = (outcome.Const(changed), outcome.Const(self.ambient & changed))
+            emit.after(outcome.Do(outcome.Call(outcome.Const(_native.set_ambient_bits), args)))
 
     # ------------------------------------------------------------------------------------------ inputs
     def add_input(self, source: Source, value: Any, val: Any, name: str | None = None):
@@ -159,6 +188,9 @@ class OutputGraph:
 
         module = GraphModule(None, self.graph, self.shape_env) if has_graph else None
         inputs = self.inputs if has_graph else []
+        if has_graph:
+            self.guard(guards.AmbientIs(None, self.entry_ambient, 2**64 - 1))
+        written = frozenset(n for n, i in enumerate(inputs) if any(v.source == i.source for v in self.mutated))
         return outcome.Traced(
             graph=module,
             inputs=[i.source for i in inputs],
@@ -168,6 +200,7 @@ class OutputGraph:
             statements=statements,
             ending=ending,
             symbols=dict(self.symbols),
+            mutates=written,
             breaks=[broke] if broke is not None else [],
         )
 

@@ -58,7 +58,7 @@ def trace_frame(
             output.current = root
             return finish(output, result, broke)
         except Raised as raised:
-            return outcome.RunEager(f"it raises {raised.value.describe()}")
+            return outcome.RunEager(f"it raises {raised.value.describe()}", raised.value.cls)
         except Unsupported as e:
             if options.fullgraph:
                 raise
@@ -86,6 +86,7 @@ def finish(output: OutputGraph, result, broke: Unsupported | None) -> outcome.Tr
     else:
         ending = outcome.Return(emit.value(result))
     output.side_effects.replay(emit)
+    output.replay_ambient(emit)
     statements, ending = emit.finish(ending)
     output.finish_graph(emit.outputs)
     recorded = any(n.op == "call_function" for n in output.graph.nodes)

@@ -1,0 +1,141 @@
+"""Recording of op calls: arguments to nodes, results from the shape rule, gradients and mutations noted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from aten.meta import Meta
+from aten.symbolic.shape_env import DataDependentError
+from dynamo import graph_break
+from dynamo.graph_break import NotConstant, Unsupported
+from dynamo.variables.base import Variable
+from dynamo.variables.exception import raise_exception, run_python
+from dynamo.variables.tensor import TensorVariable, wrap_result
+
+if TYPE_CHECKING:
+    from aten.op import Op
+
+# Composites whose result shares its argument's memory, always or for some arguments.
+VIEWS = frozenset(
+    "reshape transpose t T mT H mH split split_with_sizes chunk unbind movedim moveaxis flatten getitem narrow view_as "
+    "expand_as contiguous to squeeze unsqueeze swapaxes swapdims ravel unflatten tensor_split hsplit vsplit dsplit "
+    "diagonal real imag type_as float double half bfloat16 int long short bool positive permute broadcast_to adjoint "
+    "atleast_1d atleast_2d atleast_3d reshape_as type cpu unfold select slice alias detach conj resolve_conj "
+    "broadcast_tensors numpy_T".split()
+)
+# Results that never require grad.
+CONSTANTS = frozenset("detach detach_ zeros_like ones_like full_like empty_like rand_like randn_like".split())
+
+
+def record(output, frame, op: Op, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+    """Record op(*args, **kwargs) and return its result. Raises in the traced program where the shape rule raises."""
+    if "dynamic" in op.tags:
+        raise Unsupported(graph_break.DATA_DEPENDENT_SIZE, op.name)
+    target = None
+    if "out" in kwargs and "out" not in {p.name for p in op.schema.params}:
+        target = kwargs.pop("out")
+        if not isinstance(target, TensorVariable):
+            raise Unsupported(graph_break.UNKNOWN_CALL, f"{op.name} with several out=")
+    val = result_of(output, frame, op, args, kwargs)
+    node_args, node_kwargs = arguments(op, args, kwargs)
+    output.graph.line = output.user_line()
+    node = output.graph.call_function(op, node_args, node_kwargs, val=val)
+    if output.grad_changed():
+        node.meta["grad"] = output.grad_enabled
+    if is_inplace(op):
+        return inplace_result(output, frame, op, args, kwargs)
+    set_requires_grad(output, op, val, tensors_of([*args, *kwargs.values()]))
+    result = wrap_result(frame, node, val, view_root(op, args))
+    if target is not None:
+        from aten.op import registry
+
+        record(output, frame, registry["copy_"], [target, result], {})
+        return target
+    return result
+
+
+def result_of(output, frame, op: Op, args, kwargs) -> Any:
+    """What the shape rule answers."""
+    try:
+        metas = [a.as_meta() for a in args]
+        named = {k: v.as_meta() for k, v in kwargs.items()}
+    except NotConstant as e:
+        raise Unsupported(graph_break.UNKNOWN_CALL, f"{op.name} of {e.args[0].describe()}") from None
+    try:
+        return run_python(frame, op.meta, *metas, **named)
+    except DataDependentError as e:
+        raise Unsupported(graph_break.DATA_DEPENDENT_SIZE, str(e)) from e
+
+
+def arguments(op: Op, args, kwargs) -> tuple[tuple, dict]:
+    """The arguments of the node."""
+    try:
+        return tuple(a.as_arg() for a in args), {k: v.as_arg() for k, v in kwargs.items()}
+    except NotConstant as e:
+        raise Unsupported(graph_break.UNKNOWN_CALL, f"{op.name} of {e.args[0].describe()}") from None
+
+
+def is_inplace(op: Op) -> bool:
+    return op.kind == "inplace" or op.name == "setitem" or "effect" in op.tags
+
+
+def inplace_result(output, frame, op: Op, args, kwargs) -> Variable:
+    """The tensor written is the result; what is known of it is brought up to date."""
+    from dynamo.variables.constant import NONE
+
+    target = args[0] if args else next(iter(kwargs.values()))
+    if not isinstance(target, TensorVariable):
+        raise Unsupported(graph_break.UNKNOWN_CALL, f"{op.name} of {target.describe()}")
+    check_leaf(output, frame, target)
+    needs = any(t.meta.requires_grad for t in tensors_of([*args, *kwargs.values()]))
+    if needs and output.grad_enabled:
+        for tensor in {target, target.root}:
+            tensor.meta = copy_meta(tensor.meta, True)
+    if target.root.source is not None:
+        output.mutated.add(target.root)
+    return NONE if op.name == "setitem" else target
+
+
+def check_leaf(output, frame, target: TensorVariable) -> None:
+    """Eager refuses in-place operations on leaves that require grad."""
+    leaf = target.root.value is not None and target.root.value.is_leaf and target.root.value.requires_grad
+    if leaf and output.grad_enabled:
+        text = "a leaf Variable that requires grad is being used in an in-place operation."
+        if target is not target.root:
+            text = "a view of a leaf Variable that requires grad is being used in an in-place operation."
+        raise raise_exception(frame, RuntimeError, text)
+
+
+def tensors_of(values: list[Variable]) -> list[TensorVariable]:
+    """The tensors among the values, those in lists and tuples included."""
+    found: list[TensorVariable] = []
+    for v in values:
+        if isinstance(v, TensorVariable):
+            found.append(v)
+        elif hasattr(v, "items") and isinstance(v.items, list):
+            found += tensors_of(v.items)
+    return found
+
+
+def set_requires_grad(output, op: Op, val: Any, inputs: list[TensorVariable]) -> None:
+    """Autograd's rule: a floating result of an input that requires grad, under grad mode."""
+    needs = (
+        output.grad_enabled
+        and op.name not in CONSTANTS
+        and op.kind not in ("factory", "random")
+        and any(t.meta.requires_grad for t in inputs)
+    )
+    for meta in val if isinstance(val, (tuple, list)) else (val,):
+        if type(meta) is Meta:
+            meta.requires_grad = needs and (meta.dtype.is_floating_point or meta.dtype.is_complex)
+
+
+def copy_meta(meta: Meta, requires_grad: bool) -> Meta:
+    return Meta(meta.dtype, meta.device, meta.sizes, meta.strides, meta.offset, requires_grad)
+
+
+def view_root(op: Op, args) -> TensorVariable | None:
+    """Whose memory the result may share."""
+    if (op.kind == "view" or op.name in VIEWS) and args and isinstance(args[0], TensorVariable):
+        return args[0].root
+    return None

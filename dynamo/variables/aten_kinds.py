@@ -1,0 +1,212 @@
+"""Tensors, ops, dtypes and the functions of aten, in the type table; which sizes become symbols."""
+
+from __future__ import annotations
+
+import types
+from typing import Any
+
+import aten
+from aten import _native
+from aten.meta import Meta, contiguous_strides
+from aten.op import Method, Op
+from dynamo import graph_break, guards, trace_rules
+from dynamo.graph_break import Unsupported
+from dynamo.source import Object, Size, Stride
+from dynamo.variables.base import Variable
+from dynamo.variables.builtin import FUNCTIONS, constant_function
+from dynamo.variables.constant import NONE, ConstantVariable, boolean
+from dynamo.variables.function import CallableVariable
+from dynamo.variables.sequence import SizeVariable
+from dynamo.variables.tensor import TensorVariable
+from dynamo.variables.track import CONSTANTS, Lazy, kind, wrap
+
+DYNAMIC, STATIC = "_weft_dynamic_dims", "_weft_static_dims"  # attributes set by mark_dynamic and mark_static
+
+
+# ------------------------------------------------------------------------------------------------ tensors
+@kind(aten.Tensor, aten.Parameter)
+def tensor(frame, value, source) -> Variable:
+    """A tensor from outside: a placeholder of the graph, guarded by its layout."""
+    output = frame.output
+    dims = dynamic_dims(output, source, value)
+    meta = input_meta(output, source, value, dims)
+    if not isinstance(source, Object):
+        output.guard(guards.TensorIs(source, guards.Layout.of(value, dims)))
+    node = output.add_input(source, value, meta)
+    return TensorVariable(node, meta, value=value, cls=type(value), source=source)
+
+
+@kind(aten.Tensor, subclasses=True)
+def _subclass(frame, value, source):
+    if isinstance(value, aten.Parameter):
+        return tensor(frame, value, source)
+    raise Unsupported(graph_break.UNKNOWN_VALUE, f"{source} is of {type(value).__qualname__}, a subclass of Tensor")
+
+
+def dynamic_dims(output, source, value) -> dict[int, tuple]:
+    """dim → (least, greatest size) of the sizes that become symbols."""
+    if isinstance(source.root, Object) or output.options.dynamic is False or not value.ndim:
+        return {}
+    marked = getattr(value, DYNAMIC, {})
+    static = getattr(value, STATIC, ())
+    if static is True:
+        return {}
+    sizes = tuple(value.shape)
+    seen = output.state.setdefault("tensors", {})
+    first, changed = seen.setdefault(str(source), (sizes, set()))
+    if len(first) == len(sizes):
+        changed.update(d for d, (a, b) in enumerate(zip(first, sizes)) if a != b)
+    dims = set(marked) | changed
+    if output.options.dynamic is True and not isinstance(value, aten.Parameter):
+        dims = set(range(len(sizes)))
+    return {d: marked.get(d, (0, None)) for d in sorted(dims) if d not in static}
+
+
+def input_meta(output, source, value, dims: dict[int, tuple]) -> Meta:
+    """The Meta of an input, with symbols for the dims in `dims`."""
+    sizes: list[Any] = list(value.shape)
+    for d, (lo, hi) in dims.items():
+        sizes[d] = output.new_symbol(Size(source, d), sizes[d], lo, hi)
+        guard_range(output, source, d, sizes[d], lo, hi)
+    strides = tuple(value.stride()) if not dims else symbolic_strides(output, source, value, sizes)
+    offset = 0 if isinstance(value, aten.Parameter) else value.storage_offset()
+    return Meta(value.dtype, value.device, tuple(sizes), strides, offset if not dims else 0, value.requires_grad)
+
+
+def guard_range(output, source, dim: int, symbol, lo: int, hi: int | None) -> None:
+    """A range given by mark_dynamic is checked at each call."""
+    from aten.symbolic import nodes
+
+    s = symbol.expr
+    conditions = ([nodes.ge(s, lo)] if lo > 0 else []) + ([nodes.le(s, hi)] if hi is not None else [])
+    for condition in conditions:
+        output.guard(guards.ShapeIs(None, guards.Shape(condition, {str(s): Size(source, dim)})))
+
+
+def symbolic_strides(output, source, value, sizes) -> tuple:
+    """Strides in terms of the symbolic sizes: row-major, or a permutation of row-major; others are symbols."""
+    if value.is_contiguous():
+        return contiguous_strides(sizes)
+    from aten.symbolic import nodes
+
+    real = value.stride()
+    strides: list[Any] = list(real)
+    expected: Any = 1
+    expected_hint = 1
+    for d in sorted(range(len(real)), key=lambda d: real[d]):
+        if real[d] == expected_hint and value.shape[d] != 1:
+            if type(expected) is not int:
+                condition = nodes.eq(nodes.sym(f"t{len(output.symbols)}"), expected.expr)
+                symbols = {n: output.symbols[n] for n in expected.expr.free_symbols}
+                symbols[f"t{len(output.symbols)}"] = Stride(source, d)
+                output.guard(guards.ShapeIs(None, guards.Shape(condition, symbols)))
+            strides[d] = expected
+            expected, expected_hint = expected * sizes[d], expected_hint * value.shape[d]
+        else:
+            break
+    return tuple(strides)
+
+
+# -------------------------------------------------------------------------------------------- ops, dtypes
+def op_variable(op: Op, source) -> CallableVariable:
+    return CallableVariable(op, lambda frame, args, kwargs: frame.output.record(frame, op, list(args), kwargs), source)
+
+
+@kind(Op)
+def _op(frame, value, source):
+    return op_variable(value, source)
+
+
+@kind(Method)
+def _method(frame, value, source):
+    return op_variable(value.op, source)
+
+
+@kind(aten.DType)
+def _dtype(frame, value, source):
+    if not isinstance(source, Object):
+        frame.output.guard_same(source, value)
+    return ConstantVariable(value, source)
+
+
+@kind(aten.device)
+def _device(frame, value, source):
+    if not isinstance(source, Object):
+        frame.output.guard_constant(source, value)
+    return ConstantVariable(value, source)
+
+
+@kind(aten.Size)
+def _size(frame, value, source):
+    frame.output.guard_type(source, aten.Size)
+    frame.output.guard(guards.LengthIs(source, len(value)))
+    from dynamo.source import Item
+
+    return SizeVariable([Lazy(v, Item(source, i)) for i, v in enumerate(value)], source)
+
+
+CONSTANTS.update({aten.DType, aten.device})
+
+
+# ----------------------------------------------------------------------------------------------- functions
+def _set_ambient_bits(frame, args, kwargs):
+    return ConstantVariable(frame.output.set_ambient_bits(*[a.as_python() for a in args]))
+
+
+def _set_grad_enabled(frame, args, kwargs):
+    frame.output.set_ambient_bits(1, int(args[0].truth(frame)))
+    return NONE
+
+
+def _ambient(frame, args, kwargs):
+    return ConstantVariable(frame.output.ambient)
+
+
+FUNCTIONS[_native.set_ambient_bits] = _set_ambient_bits
+FUNCTIONS[_native.set_grad_enabled] = _set_grad_enabled
+FUNCTIONS[_native.ambient] = _ambient
+FUNCTIONS[_native.is_grad_enabled] = lambda frame, args, kwargs: boolean(frame.output.grad_enabled)
+FUNCTIONS[_native.is_inference_mode_enabled] = lambda frame, args, kwargs: boolean(bool(frame.output.ambient & 2))
+FUNCTIONS[_native.get_default_dtype] = constant_function(_native.get_default_dtype)
+FUNCTIONS[_native.promote_types] = constant_function(_native.promote_types)
+FUNCTIONS[_native.get_num_threads] = constant_function(_native.get_num_threads)
+
+
+def _random_state(name: str):
+    def rule(frame, args, kwargs):
+        raise Unsupported(graph_break.RANDOM_STATE, name)
+
+    return rule
+
+
+FUNCTIONS[_native.manual_seed] = _random_state("manual_seed")
+FUNCTIONS[_native.philox_reserve] = _random_state("philox_reserve")
+
+
+@trace_rules.handle(aten.tensor, aten.as_tensor)
+def new_tensor(frame, args, kwargs):
+    """aten.tensor(data): numbers become a constant of the graph, copied at each call."""
+    data = args[0] if args else kwargs["data"]
+    if isinstance(data, TensorVariable):
+        if kwargs:
+            return data.method(frame, "to", [], {k: v for k, v in kwargs.items() if k in ("dtype", "device")})
+        return data.op(frame, "clone", data.op(frame, "detach", data))
+    from dynamo.variables.text import as_python
+
+    if kwargs.get("requires_grad", NONE).is_constant() and kwargs.get("requires_grad", NONE).as_python():
+        raise Unsupported(graph_break.MUTATED_ALIAS, "a new leaf that requires grad")
+    from dynamo.variables.exception import run_python
+
+    named = {k: v.as_python() for k, v in kwargs.items() if k not in ("data", "requires_grad")}
+    value = run_python(frame, aten.tensor, as_python(frame, data), **named)
+    constant = wrap(frame, value, Object(value, "a constant tensor"))
+    return constant.op(frame, "clone", constant)
+
+
+def _is_tensor(frame, args, kwargs):
+    return boolean(issubclass(args[0].python_type(), aten.Tensor))
+
+
+for _name in ("is_tensor",):
+    if isinstance(getattr(aten, _name, None), types.FunctionType):
+        trace_rules.handle(getattr(aten, _name))(_is_tensor)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import types
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any
 
+from aten import logs
 from dynamo import graph_break, outcome, trace_rules
 from dynamo.graph_break import Raised, Unsupported
 from dynamo.interpreter import branches, calls, containers, exceptions, loads, loops, withs  # noqa: F401  (opcodes)
 from dynamo.interpreter.frame import RootFrame
+from dynamo.options import Options
 from dynamo.output_graph import OutputGraph
 from dynamo.side_effects import Emission
 from dynamo.source import Closure, Local
@@ -19,13 +21,8 @@ from dynamo.variables.function import CellVariable
 from dynamo.variables.track import Lazy
 
 
-@dataclass(frozen=True)
-class Options:
-    """What the user asked of weft.compile that matters to tracing."""
-
-    fullgraph: bool = False
-    dynamic: bool | None = None
-    keep_empty: bool = False  # capture frames without any operation on tensors too
+log = logs.get("graph")
+listeners: list[Callable[[types.CodeType, Any], None]] = []  # told of every outcome (weft.explain)
 
 
 def trace_frame(
@@ -43,6 +40,16 @@ def trace_frame(
     `closure`: the cells of co_freevars. `state`: kept by the caller per code object; sizes seen are remembered there.
     Raises Unsupported only under fullgraph.
     """
+    made = attempt(code, function, args, globals, builtins, closure, options, state)
+    if log.on and isinstance(made, outcome.Traced) and made.graph is not None:
+        log(made.graph)
+    for listener in listeners:
+        listener(code, made)
+    return made
+
+
+def attempt(code, function, args, globals, builtins, closure, options, state):
+    """trace_frame, before anyone is told."""
     reason = trace_rules.skip_code(code, globals)
     if reason is not None:
         return outcome.Skip(reason)

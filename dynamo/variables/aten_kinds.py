@@ -10,8 +10,10 @@ from aten import _native
 from aten.meta import Meta, contiguous_strides
 from aten.op import Method, Op
 from dynamo import graph_break, guards, trace_rules
+from dynamo._eval_frame import CompiledFunction
 from dynamo.graph_break import Unsupported
-from dynamo.source import Object, Size, Stride
+from dynamo.marks import DYNAMIC, STATIC
+from dynamo.source import Attr, Object, Size, Stride
 from dynamo.variables.base import Variable
 from dynamo.variables.builtin import FUNCTIONS, constant_function
 from dynamo.variables.constant import NONE, ConstantVariable, boolean
@@ -20,7 +22,7 @@ from dynamo.variables.sequence import SizeVariable
 from dynamo.variables.tensor import TensorVariable
 from dynamo.variables.track import CONSTANTS, Lazy, kind, wrap
 
-DYNAMIC, STATIC = "_weft_dynamic_dims", "_weft_static_dims"  # attributes set by mark_dynamic and mark_static
+
 
 
 # ------------------------------------------------------------------------------------------------ tensors
@@ -210,3 +212,19 @@ def _is_tensor(frame, args, kwargs):
 for _name in ("is_tensor",):
     if isinstance(getattr(aten, _name, None), types.FunctionType):
         trace_rules.handle(getattr(aten, _name))(_is_tensor)
+
+
+@kind(CompiledFunction)
+def _compiled_function(frame, value, source):
+    """A compiled function inside a compiled one is traced as what it wraps; a disabled one stays in Python."""
+    if value.config is None:
+        return CallableVariable(value, left_to_python(value.__wrapped__), source)
+    return wrap(frame, value.__wrapped__, Attr(source, "__wrapped__"))
+
+
+def left_to_python(function):
+    def rule(frame, args, kwargs):
+        text = f"{trace_rules.name_of(function)} is disabled by weft.compiler.disable"
+        raise Unsupported(graph_break.SKIPPED_CALL, text)
+
+    return rule

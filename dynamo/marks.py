@@ -1,0 +1,43 @@
+"""What users say about the sizes of tensors before a compiled call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+DYNAMIC, STATIC = "_weft_dynamic_dims", "_weft_static_dims"  # attributes of the tensor
+
+
+def _dims(tensor: Any, index: int | Iterable[int]) -> list[int]:
+    found = []
+    for d in [index] if isinstance(index, int) else index:
+        if not -tensor.ndim <= d < tensor.ndim:
+            raise IndexError(f"dimension {d} is out of range for a tensor of {tensor.ndim} dimensions")
+        found.append(d % tensor.ndim)
+    return found
+
+
+def mark_dynamic(tensor: Any, index: int | Iterable[int], *, min: int | None = None, max: int | None = None) -> None:
+    """The size of `tensor` at these dimensions becomes a symbol at the first compilation, within [min, max].
+
+    Raises IndexError if there is no such dimension, ValueError if min is greater than max.
+    """
+    if min is not None and max is not None and min > max:
+        raise ValueError(f"min {min} is greater than max {max}")
+    marked = dict(getattr(tensor, DYNAMIC, {}))
+    for d in _dims(tensor, index):
+        marked[d] = (min or 0, max)
+    setattr(tensor, DYNAMIC, marked)
+
+
+maybe_mark_dynamic = mark_dynamic
+
+
+def mark_static(tensor: Any, index: int | Iterable[int] | None = None) -> None:
+    """These dimensions (all of them for None) stay constants, even if they are seen to change."""
+    if index is None:
+        setattr(tensor, STATIC, True)
+        return
+    marked = getattr(tensor, STATIC, ())
+    if marked is not True:
+        setattr(tensor, STATIC, (*marked, *_dims(tensor, index)))

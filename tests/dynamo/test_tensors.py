@@ -1,0 +1,117 @@
+"""Programs over tensors: the graph that is captured, and that running it gives what eager gives."""
+
+from __future__ import annotations
+
+import pytest
+
+import aten
+from dynamo import outcome
+from tests.dynamo.harness import run, trace
+
+
+def t(*sizes, requires_grad=False):
+    """A tensor of distinct small numbers."""
+    n = 1
+    for s in sizes:
+        n *= s
+    x = aten.arange(n, dtype=aten.float32).reshape(*sizes) / 7 - 1
+    return x.requires_grad_() if requires_grad else x
+
+
+def same(a, b):
+    assert type(a) is type(b), (type(a), type(b))
+    if isinstance(a, aten.Tensor):
+        assert a.dtype is b.dtype and tuple(a.shape) == tuple(b.shape)
+        assert a.requires_grad == b.requires_grad
+        a, b = a.detach().numpy(), b.detach().numpy()
+        assert ((a == b) | ((a != a) & (b != b))).all()
+    elif isinstance(a, (tuple, list)):
+        assert len(a) == len(b)
+        for x, y in zip(a, b):
+            same(x, y)
+    elif isinstance(a, dict):
+        assert list(a) == list(b)
+        for k in a:
+            same(a[k], b[k])
+    else:
+        assert a == b
+
+
+def graph(fn, *args, **kwargs):
+    """The captured graph as text, without types and lines."""
+    traced = trace(fn, *args, **kwargs)
+    assert isinstance(traced, outcome.Traced), traced
+    return [line.split("#")[0].strip() for line in str(traced.graph).splitlines()]
+
+
+def test_operators_methods_and_functions_are_one_kind_of_node():
+    def f(x, y):
+        return aten.exp(x + 2) * y.sum(-1, keepdim=True) - (3 - x).relu()
+
+    assert graph(f, t(2, 3), t(2, 3)) == [
+        'def graph(x: "f32[2, 3]", y: "f32[2, 3]"):', "add = aten.add(x, 2)", "exp = aten.exp(add)",
+        "sum_1 = aten.sum(y, -1, keepdim=True)", "mul = aten.mul(exp, sum_1)", "sub = aten.sub(3, x)", "relu = aten.relu(sub)",
+        "sub_1 = aten.sub(mul, relu)", "return (sub_1,)",
+    ]  # fmt: skip
+    same(run(f, t(2, 3), t(2, 3)), f(t(2, 3), t(2, 3)))
+
+
+def p_shapes(x):
+    b, n = x.shape
+    y = x.view(b * n).reshape(n, b).T
+    return y, x.size(0), x.shape[-1], x.ndim, x.numel(), len(x), x.dtype is aten.float32, x.dim()
+
+
+def p_branch(x, flag):
+    if flag and x.shape[0] > 1:
+        return x * 2
+    return x + 1
+
+
+def p_inplace(x):
+    y = x * 2
+    y += 1
+    y[0] = 5
+    y[:, 1:].mul_(3)
+    return y, y.relu_()
+
+
+def p_loop(xs):
+    total = 0
+    for i, x in enumerate(xs):
+        total = total + x * i
+    return total, [x.sum() for x in xs], {"n": len(xs)}
+
+
+def p_index(x):
+    return x[0], x[..., -1], x[:, None], x[1:, ::2], x[[0, 1]], x[:, aten.tensor([0, 1])]
+
+
+def p_iterate(x):
+    a, b = x
+    return [row * 2 for row in x], a + b
+
+
+def p_no_grad(x):
+    y = x * 2
+    with aten.no_grad():
+        z = y * 3
+    return y, z, y + z
+
+
+def p_reductions(x):
+    values, indices = x.max(dim=1)
+    return values, indices, x.sum(), x.mean(0), x.argmax(), x.var(), x.softmax(-1)
+
+
+PROGRAMS = [
+    (p_shapes, lambda: (t(2, 3),)), (p_branch, lambda: (t(2, 3), True)), (p_branch, lambda: (t(2, 3), False)),
+    (p_inplace, lambda: (t(2, 3),)), (p_loop, lambda: ([t(2), t(2), t(2)],)), (p_index, lambda: (t(3, 4),)),
+    (p_iterate, lambda: (t(2, 3),)), (p_no_grad, lambda: (t(2, 3, requires_grad=True),)), (p_reductions, lambda: (t(3, 4),)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("fn, make", PROGRAMS, ids=[f"{f.__name__}{i}" for i, (f, _) in enumerate(PROGRAMS)])
+def test_the_graph_gives_what_eager_gives(fn, make):
+    expected = fn(*make())
+    same(run(fn, *make()), expected)

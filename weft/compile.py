@@ -1,0 +1,106 @@
+"""`weft.compile` and `weft.explain`: where capture (dynamo), differentiation (aten.aot) and kernels (inductor) meet."""
+
+from __future__ import annotations
+
+import functools
+import types
+from collections.abc import Callable
+from typing import Any
+
+from dynamo import backends
+from dynamo.options import Options
+
+MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
+
+
+@backends.register("inductor")
+def inductor(gm: Any, example_inputs: list, **options: Any) -> Callable:
+    """Fused native kernels."""
+    from inductor import compile_fx
+
+    return compile_fx(gm, example_inputs, **options)
+
+
+def compile(
+    model: Any = None,
+    *,
+    fullgraph: bool = False,
+    dynamic: bool | None = None,
+    backend: str | Callable = "inductor",
+    mode: str | None = None,
+    options: dict[str, Any] | None = None,
+    disable: bool = False,
+) -> Any:
+    """A compiled version of a function, method, Module or callable object; without `model`, a decorator.
+
+    fullgraph: raise `Unsupported`, saying where and why, instead of breaking the graph. dynamic: True makes all sizes
+    symbols at once, False never, None those that change. backend: a name (`weft.compiler.list_backends()`) or
+    `backend(gm, example_inputs) -> callable`. mode, options: passed to the backend. disable: `model` unchanged.
+    Raises ValueError for an unknown mode or backend, TypeError for what cannot be called.
+    """
+    if mode is not None and mode not in MODES:
+        raise ValueError(f"there is no mode {mode!r}; known: {', '.join(MODES)}")
+    if mode is not None and options:
+        raise ValueError("either mode or options can be given, not both")
+    if model is None:
+        return functools.partial(
+            compile, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options, disable=disable
+        )
+    if not callable(model):
+        raise TypeError(f"weft.compile takes a function, method, Module or callable, not {type(model).__name__}")
+    if disable:
+        return model
+    chosen = backends.lookup(backend)
+    extra = {**(options or {}), **({"mode": mode} if mode not in (None, "default") else {})}
+    if extra:
+        chosen = functools.partial(chosen, **extra) if backend == "inductor" else _with_options(chosen, extra)
+    return compiled(model, Options(backend=chosen, fullgraph=fullgraph, dynamic=dynamic))
+
+
+def _with_options(backend: Callable, extra: dict[str, Any]) -> Callable:
+    """A user's backend takes mode and options only if it asks for them by name."""
+    import inspect
+
+    try:
+        known = inspect.signature(backend).parameters
+    except (TypeError, ValueError):
+        return backend
+    takes_any = any(p.kind is p.VAR_KEYWORD for p in known.values())
+    wanted = {k: v for k, v in extra.items() if takes_any or k in known}
+    if "options" in known and "options" not in wanted:
+        wanted["options"] = extra
+    return functools.partial(backend, **wanted) if wanted else backend
+
+
+def compiled(model: Any, options: Options) -> Any:
+    """`model` with calls captured under these options."""
+    from dynamo._eval_frame import CompiledFunction
+
+    if isinstance(model, types.FunctionType):
+        return CompiledFunction(model, options)
+    if isinstance(model, types.MethodType):
+        return types.MethodType(compiled(model.__func__, options), model.__self__)
+    if isinstance(model, CompiledFunction):
+        return compiled(model.__wrapped__, options)
+    if isinstance(model, functools.partial):
+        return functools.partial(compiled(model.func, options), *model.args, **model.keywords)
+    from weft.nn import Module
+
+    if isinstance(model, Module):
+        from weft.compiled_module import OptimizedModule
+
+        return OptimizedModule(model, options)
+    call = getattr(type(model), "__call__", None)
+    if isinstance(model, type) or not isinstance(call, types.FunctionType):
+        return compiled(lambda *args, **kwargs: model(*args, **kwargs), options)
+    return types.MethodType(compiled(call, options), model)
+
+
+def explain(fn: Any, *, dynamic: bool | None = None) -> Callable:
+    """explain(fn)(*args) runs fn once and tells its graphs, breaks and guards, as an Explanation that prints."""
+    from weft.explanation import explain_call
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return explain_call(fn, args, kwargs, dynamic)
+
+    return call

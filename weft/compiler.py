@@ -1,0 +1,69 @@
+"""Control of the compiler, under PyTorch's names."""
+
+from __future__ import annotations
+
+import functools
+import types
+from collections.abc import Callable
+from typing import Any
+
+from dynamo import trace_rules
+from dynamo.backends import names as list_backends
+from weft.compile import compile, explain
+
+__all__ = ["compile", "disable", "explain", "is_compiling", "is_dynamo_compiling", "list_backends", "reset"]
+
+
+def is_compiling() -> bool:
+    """False. While it is captured, a function sees True."""
+    return False
+
+
+is_dynamo_compiling = is_compiling
+
+
+def reset() -> None:
+    """Forget everything compiled in this process (the disk cache stays)."""
+    from dynamo.convert_frame import reset
+
+    reset()
+
+
+def disable(fn: Any = None, recursive: bool = True) -> Any:
+    """`fn` left to Python: calls break the graph. With recursive=False, what it calls may still be captured.
+
+    Also a decorator, with and without arguments.
+    """
+    if fn is None:
+        return lambda f: disable(f, recursive)
+    from dynamo.trace_rules import DISABLED
+    from weft.nn import Module
+
+    if isinstance(fn, Module):
+        fn.forward = disable(fn.forward, recursive)  # type: ignore[method-assign]
+        return fn
+    if isinstance(fn, types.MethodType):
+        return types.MethodType(disable(fn.__func__, recursive), fn.__self__)
+    made = _left_to_python(fn, recursive)
+    made.__dict__[DISABLED] = True
+    return made
+
+
+def _left_to_python(fn: Callable, recursive: bool) -> Callable:
+    from dynamo._eval_frame import CompiledFunction
+
+    if isinstance(fn, types.FunctionType) and recursive:
+        return CompiledFunction(fn)
+
+    @functools.wraps(fn)
+    def left_to_python(*args: Any, **kwargs: Any) -> Any:
+        return fn(*args, **kwargs)
+
+    return left_to_python
+
+
+@trace_rules.handle(is_compiling)
+def _is_compiling(frame: Any, args: Any, kwargs: Any) -> Any:
+    from dynamo.variables.constant import TRUE
+
+    return TRUE

@@ -1,0 +1,77 @@
+"""What `weft.explain` answers: the graphs, breaks and guards of one call, as an object that prints."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass
+class Explanation:
+    """graphs: the GraphModules captured, in order. breaks: the Unsupported that ended them. skipped: (function, reason) of
+    frames that stayed in Python. guards: a list for each graph. result: what the call returned."""
+
+    graphs: list = field(default_factory=list)
+    breaks: list = field(default_factory=list)
+    skipped: list = field(default_factory=list)
+    guards: list = field(default_factory=list)
+    result: Any = None
+
+    @property
+    def graph_count(self) -> int:
+        return len(self.graphs)
+
+    @property
+    def graph_break_count(self) -> int:
+        return len(self.breaks)
+
+    @property
+    def op_count(self) -> int:
+        return sum(node.op == "call_function" for gm in self.graphs for node in gm.graph.nodes)
+
+    @property
+    def break_reasons(self) -> list:
+        return self.breaks
+
+    def __str__(self) -> str:
+        count = lambda n, what: f"{n} {what}{'' if n == 1 else 's'}"
+        lines = [f"{count(self.graph_count, 'graph')}, {count(self.graph_break_count, 'break')}, {count(self.op_count, 'op')}"]
+        for i, gm in enumerate(self.graphs):
+            lines += ["", f"graph {i}:", str(gm).rstrip(), f"guards of graph {i}:"]
+            lines += [f"  {g}" for g in self.guards[i]]
+        for i, reason in enumerate(self.breaks):
+            lines += ["", f"break {i}: {reason}"]
+        for name, reason in self.skipped:
+            lines += ["", f"left to Python: {name}: {reason}"]
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+def explain_call(fn: Any, args: tuple, kwargs: dict, dynamic: bool | None) -> Explanation:
+    """Capture and run fn(*args, **kwargs) op by op."""
+    from dynamo import outcome
+    from dynamo.backends import eager
+    from dynamo.interpreter import trace
+    from dynamo.options import Options
+    from weft.compile import compiled
+
+    told = Explanation()
+
+    def listen(code: Any, made: Any) -> None:
+        if isinstance(made, outcome.Traced):
+            told.breaks += made.breaks
+            if made.graph is not None:
+                told.graphs.append(made.graph)
+                told.guards.append([str(g) for g in made.guards] + [str(g) for g in made.shape_env.guards])
+        else:
+            told.skipped.append((code.co_qualname, made.reason))
+
+    call: Callable = compiled(fn, Options(backend=eager, dynamic=dynamic))
+    trace.listeners.append(listen)
+    try:
+        told.result = call(*args, **kwargs)
+    finally:
+        trace.listeners.remove(listen)
+    return told

@@ -667,7 +667,7 @@ def getitem(input, key):
     return index(view, tensors)
 
 
-@composite("setitem(Tensor input, Any key, Any value) -> Any", tags=["hidden"])
+@composite("setitem(Tensor input, Any key, Any value) -> Any", tags=["hidden", "effect"])
 def setitem(input, key, value):
     """input[key] = value, through the view that the basic part of the key takes. Returns nothing."""
     view, tensors = _split(input, key)

@@ -70,7 +70,7 @@ class OutputGraph:
         if known is None:
             source = contents(cell_of(function_source, index)) if function_source else Attr(Object(cell), "cell_contents")
             try:
-                content = Lazy(cell.cell_contents, source)
+                content = Lazy(cell.cell_contents, source, self)
             except ValueError:
                 content = None
             known = self.cells[id(cell)] = CellVariable(content, cell=cell)
@@ -234,7 +234,8 @@ def input_name(source: Source) -> str:
     """A name for the placeholder, like the user's expression."""
     import re
 
-    text = re.sub(r"\W+", "_", str(source)).strip("_").lower()
+    text = re.sub(r"\._(modules|parameters|buffers)\[", "[", str(source))
+    text = re.sub(r"\W+", "_", text).strip("_").lower()
     return text if text and not text[0].isdigit() else f"arg_{text}".rstrip("_")
 
 

@@ -53,7 +53,12 @@ def module_of(obj: Any) -> str:
 
 def is_library(obj: Any) -> bool:
     """Whether a function, class or module belongs to weft, the standard library or NumPy: taken as constant."""
-    top = module_of(obj).partition(".")[0]
+    return is_library_name(module_of(obj))
+
+
+def is_library_name(module: str) -> bool:
+    """The same, for the name of a module."""
+    top = module.partition(".")[0]
     return top in OWN or top in SKIPPED or (top in sys.stdlib_module_names and top != "__main__")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dynamo import graph_break
+from dynamo import graph_break, trace_rules
 from dynamo.graph_break import Raised, Unsupported
 from dynamo.interpreter.decode import VERSION, opcode
 from dynamo.source import Builtin, Global, Item, Object
@@ -156,7 +156,10 @@ def load_name(frame, name: str) -> Variable:
             raise raise_exception(frame, NameError, f"name '{name}' is not defined")
         return stored
     if name in frame.globals:
-        return track.wrap(frame, frame.globals[name], global_source(frame, name))
+        value = frame.globals[name]
+        if frame.parent is not None and trace_rules.is_library_name(str(frame.globals.get("__name__"))):
+            return track.wrap_untracked(frame, value)
+        return track.wrap(frame, value, global_source(frame, name))
     builtins = frame.output.builtins
     if name in builtins:
         source = Builtin(name) if frame.globals is output.root.globals else None

@@ -58,8 +58,8 @@ def attempt(code, function, args, globals, builtins, closure, options, state):
     while True:
         output = OutputGraph(options, state, builtins)
         root = output.root = output.current = RootFrame(output, code, globals, function, break_step)
-        root.locals = {name: Lazy(value, Local(name)) for name, value in args.items()}
-        root.free_cells = [free_cell(name, cell) for name, cell in zip(code.co_freevars, closure or ())]
+        root.locals = {name: Lazy(value, Local(name), output) for name, value in args.items()}
+        root.free_cells = [free_cell(output, name, cell) for name, cell in zip(code.co_freevars, closure or ())]
         try:
             result = root.run()
             output.current = root
@@ -74,10 +74,10 @@ def attempt(code, function, args, globals, builtins, closure, options, state):
             break_step, broke = root.group_step, e
 
 
-def free_cell(name: str, cell) -> CellVariable:
+def free_cell(output: OutputGraph, name: str, cell) -> CellVariable:
     """The cell of a free variable of the root frame."""
     try:
-        content = Lazy(cell.cell_contents, Closure(name))
+        content = Lazy(cell.cell_contents, Closure(name), output)
     except ValueError:
         content = None
     return CellVariable(content, cell=cell, name=name)

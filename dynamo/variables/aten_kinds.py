@@ -144,7 +144,7 @@ def _size(frame, value, source):
     frame.output.guard(guards.LengthIs(source, len(value)))
     from dynamo.source import Item
 
-    return SizeVariable([Lazy(v, Item(source, i)) for i, v in enumerate(value)], source)
+    return SizeVariable([Lazy(v, Item(source, i), frame.output) for i, v in enumerate(value)], source)
 
 
 CONSTANTS.update({aten.DType, aten.device})

@@ -26,7 +26,8 @@ class Variable:
     # ------------------------------------------------------------------------------------------ what it is
     def python_type(self) -> type:
         """The class of the value at run time."""
-        raise Unsupported(graph_break.UNKNOWN_OPERATION, f"type() of {self.describe()}")
+        name = type(self).__name__.removesuffix("Variable").lower()
+        raise Unsupported(graph_break.UNKNOWN_OPERATION, f"type() of a {name}")
 
     def as_python(self) -> Any:
         """The very Python object, if it exists while tracing and cannot change (numbers, functions, classes …)."""

@@ -120,20 +120,20 @@ class FunctionVariable(Variable):
             return []
         from dynamo.variables import track
 
-        if self.source is None:
+        if self.source is None or trace_rules.is_library(self.function):
             return [track.wrap_untracked(frame, v) for v in values]
         source = Attr(self.source, name)
-        return [track.Lazy(v, Item(source, i)) for i, v in enumerate(values)]
+        return [track.Lazy(v, Item(source, i), frame.output) for i, v in enumerate(values)]
 
     def kwdefaults(self, frame, values) -> dict[str, Variable]:
         if not values:
             return {}
         from dynamo.variables import track
 
-        if self.source is None:
+        if self.source is None or trace_rules.is_library(self.function):
             return {k: track.wrap_untracked(frame, v) for k, v in values.items()}
         source = Attr(self.source, "__kwdefaults__")
-        return {k: track.Lazy(v, Item(source, k)) for k, v in values.items()}
+        return {k: track.Lazy(v, Item(source, k), frame.output) for k, v in values.items()}
 
     def cells(self, frame) -> list[CellVariable]:
         return [frame.output.cell(c, self.source, i) for i, c in enumerate(self.function.__closure__ or ())]

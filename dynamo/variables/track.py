@@ -12,6 +12,7 @@ from typing import Any
 from dynamo import graph_break, guards, trace_rules
 from dynamo.graph_break import Unsupported
 from dynamo.source import Attr, DictKey, Item, Local, Object, Source
+from dynamo.variables import module
 from dynamo.variables.base import Variable
 from dynamo.variables.constant import PLAIN, ConstantVariable
 from dynamo.variables.function import CallableVariable, CellVariable, FunctionVariable, MethodVariable, PartialVariable
@@ -40,14 +41,37 @@ def kind(*types_: type, subclasses: bool = False):
 class Lazy(Variable):
     """A value from outside that was not looked at yet, so nothing is guarded about it."""
 
-    __slots__ = ("value",)
+    __slots__ = ("value", "output")
 
-    def __init__(self, value: Any, source: Source):
+    def __init__(self, value: Any, source: Source, output):
         super().__init__(source)
         self.value = value
+        self.output = output
 
     def realize(self, frame):
         return wrap(frame, self.value, self.source)
+
+    @property
+    def real(self) -> Variable:
+        return self.realize(self.output.current)
+
+    def python_type(self):
+        return self.real.python_type()
+
+    def as_python(self):
+        return self.real.as_python()
+
+    def as_arg(self):
+        return self.real.as_arg()
+
+    def as_meta(self):
+        return self.real.as_meta()
+
+    def hash_key(self):
+        return self.real.hash_key()
+
+    def is_same(self, other):
+        return self.real.is_same(other)
 
     def recipe(self, emit):
         return emit.load(self.source)
@@ -64,7 +88,10 @@ def wrap(frame, value: Any, source: Source | None) -> Variable:
     if not isinstance(value, PLAIN):
         known = output.by_id.get(id(value))
         if known is not None:
-            if known.source is not None and known.source != source and not isinstance(source.root, Object):
+            if isinstance(known.source, Object):
+                if not isinstance(source, Object):
+                    output.guard_same(source, value)
+            elif known.source is not None and known.source != source and not isinstance(source.root, Object):
                 output.guard(guards.SameObject(source, known.source))
             output.by_source[source] = known
             return known
@@ -168,7 +195,7 @@ def _identity(frame, variable):
 def _items(frame, value, source) -> list[Variable]:
     frame.output.guard_type(source, type(value))
     frame.output.guard(guards.LengthIs(source, len(value)))
-    return [Lazy(v, Item(source, i)) for i, v in enumerate(value)]
+    return [Lazy(v, Item(source, i), frame.output) for i, v in enumerate(value)]
 
 
 @kind(list)
@@ -203,12 +230,12 @@ def _dict(frame, value, source):
     if plain:
         output.guard(guards.DictKeysAre(source, tuple(value)))
         for k, v in value.items():
-            entries[k] = [ConstantVariable(k), Lazy(v, Item(source, k))]
+            entries[k] = [ConstantVariable(k), Lazy(v, Item(source, k), frame.output)]
     else:
         output.guard(guards.LengthIs(source, len(value)))
         for i, (k, v) in enumerate(value.items()):
             key = wrap(frame, k, DictKey(source, i))
-            entries[key.hash_key()] = [key, Lazy(v, Item(source, k))]
+            entries[key.hash_key()] = [key, Lazy(v, Item(source, k), frame.output)]
     factory = getattr(value, "default_factory", None)
     default = wrap(frame, factory, Attr(source, "default_factory")) if factory is not None else ConstantVariable(None)
     return DictVariable(entries, type(value) if type(value) is not types.MappingProxyType else dict, default, source)
@@ -265,7 +292,7 @@ def _module(frame, value, source):
 
 @kind(types.CellType)
 def _cell(frame, value, source):
-    return CellVariable(Lazy(value.cell_contents, Attr(source, "cell_contents")), cell=value, source=source)
+    return CellVariable(Lazy(value.cell_contents, Attr(source, "cell_contents"), frame.output), cell=value, source=source)
 
 
 @kind(
@@ -293,7 +320,7 @@ def _object(frame, value, source):
     if handler is not None or not cls.__flags__ & (1 << 9):  # not a heap type: written in C
         return _identity(frame, CallableVariable(value, handler, source))
     output.guard_type(source, cls)
-    return ObjectVariable(cls, value, source)
+    return (module.ModuleObject if module.is_module(value) else ObjectVariable)(cls, value, source)
 
 
 kind(object)(_object)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import inspect
 
-from dynamo import outcome
+from dynamo import backends, outcome
 from dynamo.interpreter.trace import Options, trace_frame
 from dynamo.source import Scope
 
@@ -45,7 +45,7 @@ class Runner:
         for guard in traced.guards:
             assert guard.holds(self.scope), guard.why_failed(self.scope)
         if traced.graph is not None:
-            self.outputs = traced.graph(*[s.get(self.scope) for s in traced.inputs])
+            self.outputs = backends.eager(traced.graph, [])(*[s.get(self.scope) for s in traced.inputs])
         for s in traced.statements:
             self.statement(s)
         assert isinstance(traced.ending, outcome.Return), traced.ending

@@ -9,7 +9,7 @@ _HOME = {
     "mark_dynamic": "dynamo.marks",
     "maybe_mark_dynamic": "dynamo.marks",
     "mark_static": "dynamo.marks",
-    "reset": "dynamo.convert_frame",
+    "reset": "dynamo.eval_frame",
     "Unsupported": "dynamo.graph_break",
 }
 _PARTS = frozenset({"backends", "config", "graph_break", "guards", "source", "outcome"})

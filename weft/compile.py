@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 from dynamo import backends
-from dynamo.options import Options
 
+_FUNCTIONS = (types.FunctionType, types.MethodType)
 MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 
 
@@ -54,7 +54,9 @@ def compile(
     extra = {**(options or {}), **({"mode": mode} if mode not in (None, "default") else {})}
     if extra:
         chosen = functools.partial(chosen, **extra) if backend == "inductor" else _with_options(chosen, extra)
-    return compiled(model, Options(backend=chosen, fullgraph=fullgraph, dynamic=dynamic))
+    from dynamo.eval_frame import Config
+
+    return compiled(model, Config(chosen, fullgraph=fullgraph, dynamic=dynamic))
 
 
 def _with_options(backend: Callable, extra: dict[str, Any]) -> Callable:
@@ -72,28 +74,22 @@ def _with_options(backend: Callable, extra: dict[str, Any]) -> Callable:
     return functools.partial(backend, **wanted) if wanted else backend
 
 
-def compiled(model: Any, options: Options) -> Any:
-    """`model` with calls captured under these options."""
-    from dynamo._eval_frame import CompiledFunction
+def compiled(model: Any, config: Any) -> Any:
+    """`model` with calls captured under a dynamo Config."""
+    from dynamo.eval_frame import optimize
 
-    if isinstance(model, types.FunctionType):
-        return CompiledFunction(model, options)
-    if isinstance(model, types.MethodType):
-        return types.MethodType(compiled(model.__func__, options), model.__self__)
-    if isinstance(model, CompiledFunction):
-        return compiled(model.__wrapped__, options)
     if isinstance(model, functools.partial):
-        return functools.partial(compiled(model.func, options), *model.args, **model.keywords)
+        return functools.partial(compiled(model.func, config), *model.args, **model.keywords)
     from weft.nn import Module
 
     if isinstance(model, Module):
         from weft.compiled_module import OptimizedModule
 
-        return OptimizedModule(model, options)
+        return OptimizedModule(model, config)
     call = getattr(type(model), "__call__", None)
-    if isinstance(model, type) or not isinstance(call, types.FunctionType):
-        return compiled(lambda *args, **kwargs: model(*args, **kwargs), options)
-    return types.MethodType(compiled(call, options), model)
+    if isinstance(model, _FUNCTIONS) or isinstance(model, type) or not isinstance(call, types.FunctionType):
+        return optimize(model, config)
+    return types.MethodType(optimize(call, config), model)
 
 
 def explain(fn: Any, *, dynamic: bool | None = None) -> Callable:

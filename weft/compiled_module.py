@@ -5,7 +5,6 @@ from __future__ import annotations
 import types
 from typing import Any
 
-from dynamo.options import Options
 from weft.nn.module import Module
 
 
@@ -25,16 +24,16 @@ class OptimizedModule(Module):
 
     _orig_mod: Module
 
-    def __init__(self, module: Module, options: Options):
-        from dynamo._eval_frame import CompiledFunction
+    def __init__(self, module: Module, config: Any):
+        from dynamo.eval_frame import optimize
 
         super().__init__()
         self._orig_mod = module
         put = object.__setattr__
         forward = type(module).forward
         plain = "forward" not in module.__dict__ and isinstance(forward, types.FunctionType)
-        put(self, "_forward", CompiledFunction(own_function(forward), options) if plain else None)
-        put(self, "_call", CompiledFunction(own_function(type(module).__call__), options))
+        put(self, "_forward", optimize(own_function(forward), config) if plain else None)
+        put(self, "_call", optimize(own_function(type(module).__call__), config))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         module = self._orig_mod

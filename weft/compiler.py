@@ -24,9 +24,9 @@ is_dynamo_compiling = is_compiling
 
 def reset() -> None:
     """Forget everything compiled in this process (the disk cache stays)."""
-    from dynamo.convert_frame import reset
+    from dynamo import eval_frame
 
-    reset()
+    eval_frame.reset()
 
 
 def disable(fn: Any = None, recursive: bool = True) -> Any:
@@ -50,10 +50,10 @@ def disable(fn: Any = None, recursive: bool = True) -> Any:
 
 
 def _left_to_python(fn: Callable, recursive: bool) -> Callable:
-    from dynamo._eval_frame import CompiledFunction
+    from dynamo import eval_frame
 
-    if isinstance(fn, types.FunctionType) and recursive:
-        return CompiledFunction(fn)
+    if recursive:
+        return eval_frame.disable(fn)
 
     @functools.wraps(fn)
     def left_to_python(*args: Any, **kwargs: Any) -> Any:

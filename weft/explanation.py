@@ -53,8 +53,8 @@ def explain_call(fn: Any, args: tuple, kwargs: dict, dynamic: bool | None) -> Ex
     """Capture and run fn(*args, **kwargs) op by op."""
     from dynamo import outcome
     from dynamo.backends import eager
+    from dynamo.eval_frame import Config
     from dynamo.interpreter import trace
-    from dynamo.options import Options
     from weft.compile import compiled
 
     told = Explanation()
@@ -68,7 +68,7 @@ def explain_call(fn: Any, args: tuple, kwargs: dict, dynamic: bool | None) -> Ex
         else:
             told.skipped.append((code.co_qualname, made.reason))
 
-    call: Callable = compiled(fn, Options(backend=eager, dynamic=dynamic))
+    call: Callable = compiled(fn, Config(eager, dynamic=dynamic))
     trace.listeners.append(listen)
     try:
         told.result = call(*args, **kwargs)

@@ -6,7 +6,6 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from aten import logs
 from dynamo import graph_break, outcome, trace_rules
 from dynamo.graph_break import Raised, Unsupported
 from dynamo.interpreter import branches, calls, containers, exceptions, loads, loops, withs  # noqa: F401  (opcodes)
@@ -21,7 +20,6 @@ from dynamo.variables.function import CellVariable
 from dynamo.variables.track import Lazy
 
 
-log = logs.get("graph")
 listeners: list[Callable[[types.CodeType, Any], None]] = []  # told of every outcome (weft.explain)
 
 
@@ -41,8 +39,6 @@ def trace_frame(
     Raises Unsupported only under fullgraph.
     """
     made = attempt(code, function, args, globals, builtins, closure, options, state)
-    if log.on and isinstance(made, outcome.Traced) and made.graph is not None:
-        log(made.graph)
     for listener in listeners:
         listener(code, made)
     return made

@@ -96,6 +96,8 @@ def skip_code(code: types.CodeType, globals: dict) -> str | None:
         return "it is the code of a module or class"
     module = str(globals.get("__name__") or "")
     top = module.partition(".")[0]
+    if top == "aten" or code.co_filename.startswith("<weft graph"):
+        return "it is part of weft"
     if top in SKIPPED or (top in sys.stdlib_module_names and top != "__main__"):
         return f"module {module} is left to Python"
     return None

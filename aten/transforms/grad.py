@@ -1,0 +1,206 @@
+"""Reverse mode as function transforms: vjp, grad, value_and_grad. Each has its own tape, so nested ones do not mix."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from aten import _native, dispatch, pytree
+from aten._native import Tensor
+from aten.meta import Meta
+from aten.op import Op, registry
+from aten.transforms.tape import Tape
+from aten.transforms.tracer import Level, Tracer, opened, public
+
+
+class Box:
+    """A value on the tape: a tensor of the level below, known by identity."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Tensor):
+        self.value = value
+
+
+class GradTracer(Tracer):
+    """Its payload is a Box."""
+
+    __slots__ = ()
+    transform = "grad"
+
+
+class GradLevel(Level):
+    """Runs ops on the level below and keeps a tape of those that depend on the inputs."""
+
+    tracer_type = GradTracer
+
+    def __init__(self) -> None:
+        # Gradients are computed with the values of the level below.
+        self.tape = Tape(lambda value, meta: value.value if type(value) is Box else value)
+
+    def wrap(self, value: Tensor, box: Box | None = None) -> Tracer:
+        """A tensor of the level below as a Tracer of this one."""
+        return self.make(Box(value) if box is None else box, Meta.of(value))
+
+    lift = wrap
+
+    def input(self, value: Tensor) -> Tracer:
+        """A new leaf of the tape."""
+        t = self.wrap(value)
+        self.tape.tracked.add(t.payload)
+        return t
+
+    def item(self, tracer: Tracer) -> Any:
+        return self.read(tracer).value.item()
+
+    def box(self, a: Any) -> Any:
+        """An argument with Boxes for the Tracers of this level."""
+        if isinstance(a, Tracer) and a.level is self:
+            return self.read(a)
+        return [self.box(x) for x in a] if type(a) is list else a
+
+    def process(self, op: Op, args: tuple) -> Any:
+        if op.vjp_fn is None and op.decompose_fn is not None:
+            with opened(self):
+                return op.decompose_fn(*args)
+        boxes = tuple([self.box(a) for a in args])
+        result = dispatch.call_core(op, tuple([_unbox(b) for b in boxes]))
+        if type(result) is not tuple and not isinstance(result, tuple):
+            if not isinstance(result, Tensor):
+                return result
+            out: Any = Box(result)
+            tracers: Any = self.make(out, Meta.of(result))
+            metas: Any = tracers.meta
+        else:
+            out = tuple(map(Box, result))
+            metas = tuple(map(Meta.of, result))
+            tracers = tuple([self.make(o, m) for o, m in zip(out, metas)])
+        if op.vjp_fn is not None and _native.is_grad_enabled():
+            self.tape.record(op, boxes, tuple([_metas(b) for b in boxes]), out, metas)
+        return public(op, tracers)
+
+
+def _unbox(b: Any) -> Any:
+    if type(b) is Box:
+        return b.value
+    return [_unbox(x) for x in b] if type(b) is list else b
+
+
+def _metas(b: Any) -> Any:
+    if type(b) is Box:
+        return Meta.of(b.value)
+    if isinstance(b, Tensor):
+        return Meta.of(b)
+    return [_metas(x) for x in b] if type(b) is list else b
+
+
+def _check_differentiable(t: Any, what: str) -> None:
+    if not isinstance(t, Tensor):
+        raise ValueError(f"{what}: expected a tensor, got {type(t).__name__}")
+    if not (t.dtype.is_floating_point or t.dtype.is_complex):
+        raise RuntimeError(f"{what}: only tensors of floating point dtype can require gradients, got {t.dtype}")
+
+
+def _unwrap(level: Level, x: Any) -> Any:
+    return level.read(x).value if isinstance(x, Tracer) and x.level is level else x
+
+
+def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> tuple:
+    """(func(*primals), vjp_fn) with vjp_fn(cotangents) = gradients, a tuple nested as `primals`.
+
+    With has_aux, func returns (output, aux), and aux comes third.
+    """
+    level = GradLevel()
+    leaves, spec = pytree.flatten(primals)
+    for leaf in leaves:
+        _check_differentiable(leaf, "vjp")
+    inputs = [level.input(leaf) for leaf in leaves]
+    boxes = [t.payload for t in inputs]
+    with opened(level):
+        result = func(*pytree.unflatten(inputs, spec))
+    aux = None
+    if has_aux:
+        result, aux = result
+        aux = pytree.map(lambda x: _unwrap(level, x), aux)
+    outputs, out_spec = pytree.flatten(result)
+    keys = [level.read(o) if level.own(o) else None for o in outputs]
+    values = [_unwrap(level, o) for o in outputs]
+
+    def vjp_fn(*cotangents: Any) -> Any:
+        given = cotangents[0] if len(cotangents) == 1 else cotangents
+        flat, given_spec = pytree.flatten(given)
+        if given_spec != out_spec:
+            raise RuntimeError(f"vjp: expected cotangents nested as the output, {out_spec}, got {given_spec}")
+        pairs = [(k, g) for k, g in zip(keys, flat) if k is not None and isinstance(g, Tensor)]
+        grads = level.tape.backward(pairs, boxes)
+        full = [_zeros_like(leaf) if g is None else g for g, leaf in zip(grads, leaves)]
+        return pytree.unflatten(full, spec)
+
+    out = pytree.unflatten(values, out_spec)
+    return (out, vjp_fn, aux) if has_aux else (out, vjp_fn)
+
+
+def _zeros_like(t: Tensor) -> Tensor:
+    return registry["zeros_like"](t)
+
+
+def value_and_grad(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable:
+    """A function that returns (func(...), gradients with respect to the arguments `argnums`).
+
+    func returns a 0-d tensor; with has_aux a pair of it and anything, and the result is ((value, aux), gradients).
+    """
+
+    @functools.wraps(func)
+    def wrapper(*args: Any, **kwargs: Any) -> tuple:
+        grads, value, aux = _gradient(func, argnums, has_aux, args, kwargs)
+        return ((value, aux) if has_aux else value), grads
+
+    return wrapper
+
+
+def grad_and_value(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable:
+    """A function that returns (gradients, func(...)); with has_aux (gradients, (value, aux))."""
+
+    @functools.wraps(func)
+    def wrapper(*args: Any, **kwargs: Any) -> tuple:
+        grads, value, aux = _gradient(func, argnums, has_aux, args, kwargs)
+        return grads, ((value, aux) if has_aux else value)
+
+    return wrapper
+
+
+def grad(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable:
+    """A function that returns the gradients of `func` with respect to the arguments `argnums`; with has_aux a pair of
+    them and aux."""
+
+    @functools.wraps(func)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        grads, _, aux = _gradient(func, argnums, has_aux, args, kwargs)
+        return (grads, aux) if has_aux else grads
+
+    return wrapper
+
+
+def _gradient(func: Callable, argnums: int | tuple[int, ...], has_aux: bool, args: tuple, kwargs: dict) -> tuple:
+    single = isinstance(argnums, int)
+    indices = [i + len(args) if i < 0 else i for i in ((argnums,) if single else argnums)]
+    for i in indices:
+        if not 0 <= i < len(args):
+            raise RuntimeError(f"grad: argnums is {argnums}, but there are {len(args)} positional arguments")
+
+    def of(*chosen: Any) -> Any:
+        full = list(args)
+        for i, value in zip(indices, chosen):
+            full[i] = value
+        out = func(*full, **kwargs)
+        value = out[0] if has_aux else out
+        if not isinstance(value, Tensor):
+            raise RuntimeError(f"grad: expected func to return a tensor, got {type(value).__name__}")
+        if value.ndim != 0:
+            raise RuntimeError(f"grad: expected func to return a 0-d tensor, got one with sizes {list(value.shape)}")
+        return out
+
+    value, vjp_fn, *rest = vjp(of, *[args[i] for i in indices], has_aux=has_aux)
+    grads = vjp_fn(registry["ones_like"](value))
+    return (grads[0] if single else grads), value, (rest[0] if rest else None)

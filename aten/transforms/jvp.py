@@ -1,0 +1,161 @@
+"""Forward mode: values carry tangents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from aten import dispatch, pytree
+from aten._native import Tensor
+from aten.meta import Meta
+from aten.op import Op, registry
+from aten.transforms.tracer import Level, Tracer, opened, public
+
+
+class Dual:
+    """A value and its tangent (None for zero), tensors of the level below."""
+
+    __slots__ = ("primal", "tangent")
+
+    def __init__(self, primal: Tensor, tangent: Tensor | None):
+        self.primal, self.tangent = primal, tangent
+
+
+class JvpTracer(Tracer):
+    """Its payload is a Dual."""
+
+    __slots__ = ()
+    transform = "jvp"
+
+
+class JvpLevel(Level):
+    """Runs ops on the level below, on values and on tangents."""
+
+    tracer_type = JvpTracer
+
+    def wrap(self, primal: Tensor, tangent: Tensor | None = None) -> Tracer:
+        """A tensor of the level below with its tangent."""
+        return self.make(Dual(primal, tangent), Meta.of(primal))
+
+    lift = wrap
+
+    def item(self, tracer: Tracer) -> Any:
+        return self.read(tracer).primal.item()
+
+    def split(self, a: Any) -> tuple[Any, Any]:
+        """(primal, tangent) of an argument; lists of each for a list."""
+        if isinstance(a, Tracer) and a.level is self:
+            dual = self.read(a)
+            return dual.primal, dual.tangent
+        if type(a) is list:
+            pairs = [self.split(x) for x in a]
+            tangents = [t for _, t in pairs]
+            return [p for p, _ in pairs], (None if all(t is None for t in tangents) else tangents)
+        return a, None
+
+    def process(self, op: Op, args: tuple) -> Any:
+        if op.jvp_fn is None and op.vjp_fn is None and op.decompose_fn is not None:
+            with opened(self):
+                return op.decompose_fn(*args)
+        pairs = [self.split(a) for a in args]
+        primals = tuple([p for p, _ in pairs])
+        tangents = tuple([t for _, t in pairs])
+        out = dispatch.call_core(op, primals)
+        if all(t is None for t in tangents):
+            tangent_out = None
+        elif op.jvp_fn is not None:
+            tangent_out = op.jvp_fn(tangents, *primals, out)
+        elif op.vjp_fn is not None:
+            tangent_out = _by_transposition(op, primals, tangents, out)
+        else:
+            tangent_out = None
+        if isinstance(out, tuple):
+            parts = tangent_out if isinstance(tangent_out, (tuple, list)) else [None] * len(out)
+            return public(op, tuple([self.wrap(o, _floating(o, t)) for o, t in zip(out, parts)]))
+        return self.wrap(out, _floating(out, tangent_out)) if isinstance(out, Tensor) else out
+
+
+def _floating(out: Tensor, tangent: Any) -> Any:
+    return tangent if out.dtype.is_floating_point or out.dtype.is_complex else None
+
+
+def _by_transposition(op: Op, primals: tuple, tangents: tuple, out: Any) -> Any:
+    """The tangent of `out` by differentiating the vjp, which is linear in its cotangent: jvp is the vjp's own vjp."""
+    from aten.transforms.grad import vjp
+
+    chosen = [i for i, t in enumerate(tangents) if t is not None]
+    outs = out if isinstance(out, tuple) else (out,)
+
+    def f(*values: Any) -> Any:
+        full = list(primals)
+        for i, value in zip(chosen, values):
+            full[i] = value
+        result = dispatch.call_core(op, tuple(full))
+        parts = result if isinstance(result, tuple) else (result,)
+        return tuple([p for p, o in zip(parts, outs) if o.dtype.is_floating_point])
+
+    where = [i for i, o in enumerate(outs) if o.dtype.is_floating_point]
+
+    def pullback(*cotangents: Any) -> Any:
+        _, vjp_fn = vjp(f, *[primals[i] for i in chosen])
+        return vjp_fn(tuple(cotangents))
+
+    zeros = [registry["zeros_like"](outs[i]) for i in where]
+    _, transposed = vjp(pullback, *zeros)
+    filled = []
+    for i in chosen:
+        filled.append(
+            pytree.map(_zero_if_none(primals[i]), tangents[i])
+            if type(tangents[i]) is not list
+            else [registry["zeros_like"](p) if t is None else t for p, t in zip(primals[i], tangents[i])]
+        )
+    results = transposed(tuple(filled))
+    parts: list[Any] = [None] * len(outs)
+    for i, r in zip(where, results):
+        parts[i] = r
+    return tuple(parts) if isinstance(out, tuple) else parts[0]
+
+
+def _zero_if_none(primal: Tensor) -> Callable[[Any], Any]:
+    return lambda t: registry["zeros_like"](primal) if t is None else t
+
+
+def jvp(func: Callable, primals: tuple, tangents: tuple, *, strict: bool = False, has_aux: bool = False) -> tuple:
+    """(func(*primals), the directional derivative along `tangents`). With has_aux, func returns (output, aux).
+
+    Raises RuntimeError where primals and tangents are not nested alike; with strict where an output does not depend on
+    the inputs.
+    """
+    if not isinstance(primals, tuple) or not isinstance(tangents, tuple):
+        raise RuntimeError("jvp: primals and tangents must be tuples")
+    leaves, spec = pytree.flatten(primals)
+    directions, tangent_spec = pytree.flatten(tangents)
+    if spec != tangent_spec:
+        raise RuntimeError("jvp: primals and tangents must have the same nesting")
+    level = JvpLevel()
+    for x, t in zip(leaves, directions):
+        if tuple(x.shape) != tuple(t.shape):
+            raise RuntimeError(f"jvp: a primal of sizes {list(x.shape)} has a tangent of sizes {list(t.shape)}")
+    inputs = [level.wrap(x, t) for x, t in zip(leaves, directions)]
+    with opened(level):
+        result = func(*pytree.unflatten(inputs, spec))
+    aux = None
+    if has_aux:
+        result, aux = result
+        aux = pytree.map(lambda x: level.split(x)[0], aux)
+    outputs, out_spec = pytree.flatten(result)
+    values, derivatives = [], []
+    for o in outputs:
+        value, tangent = level.split(o)
+        if tangent is None and strict:
+            raise RuntimeError("jvp: an output does not depend on the inputs (strict=True)")
+        values.append(value)
+        derivatives.append(registry["zeros_like"](value) if tangent is None and isinstance(value, Tensor) else tangent)
+    out, tangent_out = pytree.unflatten(values, out_spec), pytree.unflatten(derivatives, out_spec)
+    return (out, tangent_out, aux) if has_aux else (out, tangent_out)
+
+
+def linearize(func: Callable, *primals: Any) -> tuple:
+    """(func(*primals), f) with f(*tangents) the directional derivative at `primals`."""
+    out = func(*primals)
+    return out, lambda *tangents: jvp(func, primals, tangents)[1]

@@ -1,0 +1,227 @@
+"""make_fx: run a function on Tracers that write what happens to them into a graph."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from aten import _native, dispatch, pytree
+from aten._native import Tensor
+from aten.fx.graph import Graph
+from aten.fx.graph_module import GraphModule
+from aten.fx.node import Node
+from aten.meta import Meta
+from aten.op import Op
+from aten.symbolic.shape_env import ShapeEnv
+from aten.symbolic.symint import SymInt
+from aten.transforms.tape import Tape
+from aten.transforms.tracer import Level, Tracer, meta_argument, opened, public
+
+
+class GraphTracer(Tracer):
+    """Its payload is the Node."""
+
+    __slots__ = ()
+    transform = "make_fx"
+
+
+class TraceLevel(Level):
+    """Records every core op in its extent into `graph`.
+
+    decompositions: {op: function of its core arguments} for ops that are to be recorded in smaller ones.
+    functionalize: in-place ops become functional ones; without it they are recorded as they are.
+    tape: also differentiates; grad mode decides what is recorded there.
+    """
+
+    tracer_type = GraphTracer
+
+    def __init__(
+        self,
+        graph: Graph,
+        decompositions: dict[Op, Callable] | None = None,
+        functionalize: bool = True,
+        tape: bool = False,
+    ):
+        self.graph = graph
+        self.decompositions = decompositions or {}
+        self.functionalize = functionalize
+        self.tape = Tape(self.make) if tape else None
+        self.constants: dict[str, Tensor] = {}
+        self._lifted: dict[int, Tracer] = {}
+
+    def wants(self, args: tuple) -> bool:
+        return True
+
+    def placeholder(self, name: str, meta: Meta, requires_grad: bool = False) -> Tracer:
+        """A new input."""
+        return self.make(self.graph.placeholder(name, meta), meta, requires_grad)
+
+    def lift(self, tensor: Tensor) -> Tracer:
+        """A tensor from outside becomes an attribute of the GraphModule."""
+        found = self._lifted.get(id(tensor))
+        if found is None:
+            name = f"_tensor_constant{len(self.constants)}"
+            self.constants[name] = tensor
+            meta = Meta.of(tensor)
+            found = self._lifted[id(tensor)] = self.make(self.graph.get_attr(name, meta), meta)
+        return found
+
+    def payload_of(self, a: Any) -> Any:
+        """An argument as it stands in a node: Nodes for tensors."""
+        if isinstance(a, Tensor):
+            if isinstance(a, Tracer) and a.level is self:
+                return self.read(a)
+            return self.lift(a).payload
+        if type(a) is list or type(a) is tuple:
+            return type(a)([self.payload_of(x) for x in a])
+        return a
+
+    def process(self, op: Op, args: tuple) -> Any:
+        fn = self.decompositions.get(op)
+        if fn is not None:
+            with opened(self):
+                result = fn(*args)
+            if result is not NotImplemented:
+                return result
+        metas = tuple([meta_argument(a) for a in args])
+        out_meta = op.function(*metas)
+        values = tuple([self.payload_of(a) for a in args])
+        positional, keywords = op.split(values)
+        node = self.graph.create_node("call_function", op, positional, keywords, None, out_meta)
+        if type(out_meta) is tuple:
+            out: Any = tuple(
+                [
+                    self.graph.create_node("call_function", operator.getitem, (node, i), None, None, m)
+                    for i, m in enumerate(out_meta)
+                ]
+            )
+            result = tuple([self.make(o, m) for o, m in zip(out, out_meta)])
+        else:
+            out, result = node, self.make(node, out_meta)
+        if op.vjp_fn is not None and _native.is_grad_enabled():
+            if self.tape is not None:
+                self.tape.record(op, values, metas, out, out_meta, self.graph.line)
+            else:
+                needs = dispatch.needs_of(op, args)
+                if needs is not None:
+                    dispatch.record(op, args, result, needs)
+        return public(op, result)
+
+    def write_op(self, op: Op, args: tuple) -> Any:
+        target = args[0]
+        if self.functionalize or not self.own(target):
+            if not self.own(target) and isinstance(target, Tensor):
+                raise RuntimeError(
+                    f"{op.name}: a tensor that is not an input of the traced function cannot be written in place"
+                )
+            result = super().write_op(op, args)
+            return result
+        self.check_write(op, target)
+        positional, keywords = op.split(tuple([self.payload_of(a) for a in args]))
+        target.payload = self.graph.create_node("call_function", op, positional, keywords, None, target.meta)
+        target.writes += 1
+        return target
+
+
+class Symbols:
+    """Gives sizes names: equal sizes share one, 0 and 1 stay numbers."""
+
+    def __init__(self, shape_env: ShapeEnv | None = None):
+        self.shape_env = ShapeEnv() if shape_env is None else shape_env
+        self._by_value: dict[int, SymInt] = {}
+
+    def size(self, value: int) -> Any:
+        """The symbol of a size."""
+        if type(value) is not int or value < 2:
+            return value
+        found = self._by_value.get(value)
+        if found is None:
+            found = self._by_value[value] = self.shape_env.symbol(f"s{len(self._by_value)}", value, lo=2)
+        return found
+
+    def meta(self, tensor: Tensor) -> Meta:
+        """The Meta of a tensor with symbolic sizes; strides are products of sizes where they are so in the tensor."""
+        meta = Meta.of(tensor)
+        sizes = tuple(map(self.size, meta.sizes))
+        strides: list[Any] = list(meta.strides)
+        known: dict[int, Any] = {1: 1, 0: 0}
+        for d in sorted(range(len(sizes)), key=lambda d: (meta.strides[d], -d)):
+            value = meta.strides[d]
+            strides[d] = known.get(value, value)
+            known[value * meta.sizes[d]] = strides[d] * sizes[d]
+        return Meta(meta.dtype, meta.device, sizes, strides, meta.offset, meta.requires_grad)
+
+
+def make_fx(
+    fn: Callable, decompositions: dict[Op, Callable] | None = None, symbolic: bool = False, functionalize: bool = False
+) -> Callable[..., GraphModule]:
+    """make_fx(fn)(*args) is the GraphModule of the core ops that fn runs on tensors like these.
+
+    Tensors in `args` (nested in tuples, lists and dicts) become placeholders, in order; other arguments are kept as they
+    are. With `symbolic` sizes other than 0 and 1 become symbols, and what fn decides by them is in `shape_env.guards`;
+    ints among the arguments become SymInts too.
+    """
+
+    def trace(*args: Any) -> GraphModule:
+        graph = Graph()
+        level = TraceLevel(graph, decompositions, functionalize)
+        symbols = Symbols() if symbolic else None
+        graph.shape_env = symbols.shape_env if symbols else None
+        leaves, spec = pytree.flatten(args)
+        inputs = []
+        for i, leaf in enumerate(leaves):
+            if isinstance(leaf, Tensor):
+                meta = symbols.meta(leaf) if symbols else Meta.of(leaf)
+                leaf = level.placeholder(f"arg{i}", meta, leaf.requires_grad and leaf.is_leaf)
+            elif symbols and type(leaf) is int:
+                leaf = symbols.size(leaf)
+                graph.placeholder(f"arg{i}", leaf)
+            inputs.append(leaf)
+        with opened(level):
+            result = fn(*pytree.unflatten(inputs, spec))
+        outputs, out_spec = pytree.flatten(result)
+        values = [level.payload_of(r) for r in outputs]
+        graph.output(values[0] if out_spec == pytree.LEAF else pytree.unflatten(values, out_spec))
+        graph.eliminate_dead_code()
+        return GraphModule(level.constants, graph)
+
+    return trace
+
+
+class inserting:
+    """Within it ops on its tracers are added to `graph` in front of `before`.
+
+    with inserting(graph, before=node) as tracers: new = tracers.node(aten.mul(tracers.value(a), 2))
+    """
+
+    def __init__(self, graph: Graph, before: Node | None = None, decompositions: dict[Op, Callable] | None = None):
+        self.graph, self.before = graph, before
+        self.level = TraceLevel(graph, decompositions)
+
+    def __enter__(self) -> inserting:
+        self.point = self.graph.inserting_before(self.before) if self.before is not None else None
+        self.line, self.graph.line = self.graph.line, None
+        if self.before is not None:
+            self.graph.line = self.before.meta.get("line")
+        dispatch.push_level(self.level)
+        return self
+
+    def __exit__(self, *exc: Any) -> None:
+        dispatch.pop_level()
+        self.graph.line = self.line
+        if self.point is not None:
+            self.point.__exit__(*exc)
+
+    def value(self, a: Any) -> Any:
+        """The Tracer of a node (in lists and tuples too); anything else as it is."""
+        if type(a) is Node:
+            val = a.meta["val"]
+            return self.level.make(a, val) if type(val) is Meta else val
+        if type(a) in (list, tuple):
+            return type(a)(map(self.value, a))
+        return a
+
+    def node(self, a: Any) -> Any:
+        """The inverse: the node of a Tracer."""
+        return self.level.payload_of(a)

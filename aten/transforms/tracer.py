@@ -1,0 +1,349 @@
+"""A Tracer: a tensor that has no memory, only a Meta, and stands for a value of one open transform level.
+
+In-place ops are made functional here, for every level alike. A Tracer's `payload` is its value as the level knows it.
+Views of one tensor share a Cell, which holds the current payload of the tensor they view; each view keeps the chain of
+view ops that leads to it. A write through a view goes back through the `put` rules of its chain to the base; other views
+notice by the cell's generation and replay their chain when they are read.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aten import _native, dispatch
+from aten._native import Tensor
+from aten.meta import Meta
+from aten.op import Op
+
+
+class TracerSize(tuple):
+    """The sizes of a Tracer: ints and SymInts."""
+
+    __slots__ = ()
+
+    def numel(self) -> Any:
+        n: Any = 1
+        for size in self:
+            n = n * size
+        return n
+
+    def __repr__(self) -> str:
+        return f"Size([{', '.join(map(str, self))}])"
+
+
+class Cell:
+    """What a tensor and its views share: the current payload and meta of the tensor itself."""
+
+    __slots__ = ("payload", "meta", "generation")
+
+    def __init__(self, payload: Any, meta: Meta):
+        self.payload, self.meta, self.generation = payload, meta, 0
+
+
+class Tracer(Tensor):
+    """A tensor of `level`, described by `meta`, whose value is `payload` in the level's own terms."""
+
+    __slots__ = ("level", "meta", "payload", "cell", "chain", "generation", "writes")
+    transform = "a function transform"
+
+    level: Level
+    meta: Meta
+    payload: Any
+    cell: Cell | None
+    chain: tuple  # ((view op, arguments after the first), ...) from the cell's tensor to this
+    generation: int
+    writes: int
+
+    @property
+    def shape(self) -> TracerSize:
+        return TracerSize(self.meta.sizes)
+
+    def size(self, dim: int | None = None) -> Any:
+        if dim is None:
+            return TracerSize(self.meta.sizes)
+        ndim = len(self.meta.sizes)
+        if not -ndim <= dim < ndim:
+            raise IndexError(
+                f"Dimension out of range (expected to be in range of [{-max(ndim, 1)}, {max(ndim, 1) - 1}], but got {dim})"
+            )
+        return self.meta.sizes[dim]
+
+    def stride(self, dim: int | None = None) -> Any:
+        return self.meta.strides if dim is None else self.meta.strides[dim]
+
+    def storage_offset(self) -> Any:
+        return self.meta.offset
+
+    def numel(self) -> Any:
+        return self.meta.numel()
+
+    nelement = numel
+
+    def is_contiguous(self) -> bool:
+        return self.meta.is_contiguous()
+
+    @property
+    def nbytes(self) -> Any:
+        return self.meta.numel() * self.dtype.itemsize
+
+    @property
+    def _version(self) -> int:
+        return self.cell.generation if self.cell is not None else self.writes
+
+    @property
+    def _base(self) -> Tracer | None:
+        return self.level.base_of(self) if self.chain else None
+
+    def item(self) -> Any:
+        return self.level.item(self)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.meta!r})"
+
+    def __deepcopy__(self, memo: dict) -> Tracer:
+        raise RuntimeError(f"a tensor cannot be copied deeply inside {self.transform}")
+
+
+def word_of(meta: Meta) -> int:
+    """The tensor word of weft.h for this Meta."""
+    device = meta.device
+    kind = {"cpu": 0, "cuda": 1, "meta": 2}[device.type]
+    return meta.dtype.code | kind << 8 | (device.index or 0) << 12 | len(meta.sizes) << 16
+
+
+class opened:
+    """Within it `level` is open again, above what is: for a level that runs ops of its own while it handles one."""
+
+    __slots__ = ("level",)
+
+    def __init__(self, level: Level):
+        self.level = level
+
+    def __enter__(self) -> Level:
+        dispatch.push_level(self.level)
+        return self.level
+
+    def __exit__(self, *exc: Any) -> None:
+        dispatch.pop_level()
+
+
+class Level:
+    """One open transform. Subclasses say what an op does (`process`) and which calls they take (`wants`)."""
+
+    tracer_type: type[Tracer] = Tracer
+
+    # ------------------------------------------------------------------------------------ for subclasses
+
+    def process(self, op: Op, args: tuple) -> Any:
+        """The result of a core op on core arguments: Tracers of this level, plain tensors, numbers."""
+        raise NotImplementedError
+
+    def lift(self, tensor: Tensor) -> Tracer:
+        """A tensor of a lower level as a Tracer of this one."""
+        raise NotImplementedError
+
+    def item(self, tracer: Tracer) -> Any:
+        raise RuntimeError(
+            f"item() needs the value of a tensor, but inside {tracer.transform} a tensor has no values yet"
+        )
+
+    def wants(self, args: tuple) -> bool:
+        for a in args:
+            if isinstance(a, Tracer):
+                if a.level is self:
+                    return True
+            elif type(a) is list or type(a) is tuple:
+                for x in a:
+                    if isinstance(x, Tracer) and x.level is self:
+                        return True
+        return False
+
+    # ------------------------------------------------------------------------------------ tracers
+
+    def make(self, payload: Any, meta: Meta, requires_grad: bool = False) -> Tracer:
+        """A new Tracer of this level."""
+        word = word_of(meta)
+        t = _native.make_tracer(self.tracer_type, word | 0x01000000 if requires_grad else word)
+        t.level, t.meta, t.payload = self, meta, payload
+        t.cell, t.chain, t.generation, t.writes = None, (), 0, 0
+        return t
+
+    def own(self, value: Any) -> bool:
+        """Whether `value` is a Tracer of this level."""
+        return isinstance(value, Tracer) and value.level is self
+
+    def read(self, t: Tracer) -> Any:
+        """The current payload of a Tracer of this level."""
+        cell = t.cell
+        if cell is not None and t.generation != cell.generation:
+            t.payload = self._replay(cell, t.chain).payload if t.chain else cell.payload
+            t.generation = cell.generation
+        return t.payload
+
+    def snapshot(self, t: Tracer) -> Tracer:
+        """A Tracer of the current value that later writes do not reach."""
+        return self.make(self.read(t), t.meta)
+
+    def base_of(self, t: Tracer) -> Tracer:
+        assert t.cell is not None
+        return self.make(t.cell.payload, t.cell.meta)
+
+    def _replay(self, cell: Cell, chain: tuple) -> Tracer:
+        value = self.make(cell.payload, cell.meta)
+        with opened(self):
+            for op, args in chain:
+                value = dispatch.call_core(op, (value, *args))
+        return value
+
+    # ------------------------------------------------------------------------------------ the call
+
+    def handle(self, op: Op, args: tuple, kwargs: dict) -> Any:
+        """What `dispatch` asks: a result, or NotImplemented to let the op's own definition run."""
+        kind = op.kind
+        if kind == "composite":
+            return NotImplemented
+        if kwargs:
+            args = op.join(args, kwargs)
+        if kind == "inplace":
+            return self.write_op(op, args)
+        result = self.process(op, args)
+        if kind == "view" and self.own(result) and self.own(args[0]):
+            source = args[0]
+            if source.cell is None:
+                source.cell = Cell(source.payload, source.meta)
+                source.cell.generation = source.generation = source.writes
+            result.cell, result.generation = source.cell, source.cell.generation
+            result.chain = (*source.chain, (op, args[1:]))
+        return result
+
+    def write_op(self, op: Op, args: tuple) -> Any:
+        """An in-place op: the functional op, then the target stands for its result."""
+        target, base = args[0], op.base
+        self.check_write(op, target)
+        with opened(self):
+            positional, keywords = op.split(args)
+            result = base(*positional, **keywords)
+            dispatch._check_result(target, result.dtype, result.shape)
+            if result.dtype is not target.dtype:
+                result = result.to(target.dtype)
+        if not self.own(result):
+            result = self.lift(result)
+        self.assign(target, result)
+        return target
+
+    def check_write(self, op: Op, target: Any) -> None:
+        """Raises RuntimeError where an in-place write is impossible."""
+        if not self.own(target):
+            raise RuntimeError(
+                f"{op.name}: inside {self.tracer_type.transform} a tensor that comes from outside cannot be written in place"
+            )
+        meta = target.meta
+        if any(type(s) is int and s == 0 and not (type(n) is int and n <= 1) for s, n in zip(meta.strides, meta.sizes)):
+            raise RuntimeError(
+                "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+                "Please clone() the tensor before performing the operation."
+            )
+
+    def assign(self, target: Tracer, result: Tracer) -> None:
+        """Let `target`, what it views and its other views see `result` from now on."""
+        if not target.chain and result.meta.strides != target.meta.strides:
+            with opened(self):  # the value in the layout that views of the target rely on
+                result = dispatch.call_core(_registry()["copy"], (self.snapshot(target), result))
+        new = self.read(result)
+        cell = target.cell
+        if cell is None:
+            target.payload = new
+            target.writes += 1
+            return
+        if target.chain:
+            new = self._put(cell, target.chain, result)
+        cell.payload = new
+        cell.generation += 1
+        if not target.chain:
+            target.payload, target.generation = new, cell.generation
+
+    def _put(self, cell: Cell, chain: tuple, new: Tracer) -> Any:
+        """The payload of the cell's tensor after what `chain` views of it became `new`."""
+        with opened(self):
+            values = [self.make(cell.payload, cell.meta)]
+            for op, args in chain[:-1]:
+                values.append(dispatch.call_core(op, (values[-1], *args)))
+            for base, (op, args) in zip(reversed(values), reversed(chain)):
+                if op.put_fn is None:
+                    raise RuntimeError(f"an in-place write through {op.name} cannot be transformed")
+                new = op.put_fn(base, new, *args)
+        return self.read(new)
+
+
+def public(op: Op, results: Any) -> Any:
+    """A tuple of results as the op's named tuple."""
+    return op.schema.result_type(results) if type(results) is tuple and len(op.schema.returns) > 1 else results
+
+
+def _registry() -> dict[str, Op]:
+    from aten.op import registry
+
+    return registry
+
+
+class MetaTracer(Tracer):
+    __slots__ = ()
+    transform = "a shape rule"
+
+
+class MetaLevel(Level):
+    """Runs ops on Metas alone."""
+
+    tracer_type = MetaTracer
+
+    def wants(self, args: tuple) -> bool:
+        return True
+
+    def process(self, op: Op, args: tuple) -> Any:
+        metas = op.function(*[meta_argument(a) for a in args])
+        if type(metas) is tuple:
+            return public(op, tuple([self.make(None, m) for m in metas]))
+        return self.make(None, metas)
+
+    def lift(self, tensor: Tensor) -> Tracer:
+        return self.make(None, Meta.of(tensor))
+
+
+def meta_argument(a: Any) -> Any:
+    """An argument as shape rules see it: Metas for tensors."""
+    if isinstance(a, Tensor):
+        return Meta.of(a)
+    if type(a) is list:
+        return [meta_argument(x) for x in a]
+    return a
+
+
+def meta_of_call(op: Op, public_args: tuple) -> Any:
+    """Result Metas of a call of a composite or in-place op on Metas: its definition, run on Tracers."""
+    level = MetaLevel()
+
+    def enter(a: Any) -> Any:
+        if type(a) is Meta:
+            return level.make(None, a)
+        if isinstance(a, Tensor):
+            return level.make(None, Meta.of(a))
+        return [enter(x) for x in a] if type(a) is list else a
+
+    def leave(r: Any) -> Any:
+        if isinstance(r, Tensor):
+            return Meta.of(r)
+        return (
+            type(r)([leave(x) for x in r])
+            if type(r) in (list, tuple)
+            else tuple(map(leave, r))
+            if isinstance(r, tuple)
+            else r
+        )
+
+    with opened(level):
+        args = tuple(map(enter, public_args))
+        positional, keywords = (
+            args[: op.schema.positional],
+            {p.name: v for p, v in zip(op.schema.params[op.schema.positional :], args[op.schema.positional :])},
+        )
+        return leave(op(*positional, **keywords))

@@ -1,0 +1,264 @@
+"""vmap: a function of single elements applied to batches, by a batching rule for each op."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from aten import dispatch, pytree
+from aten._native import Tensor
+from aten.meta import Meta
+from aten.op import Op, registry
+from aten.transforms.tracer import Level, Tracer, opened, public
+
+
+class Batched:
+    """A tensor of the level below and which of its dimensions is the batch."""
+
+    __slots__ = ("value", "dim")
+
+    def __init__(self, value: Tensor, dim: int):
+        self.value, self.dim = value, dim
+
+
+class VmapTracer(Tracer):
+    """Its payload is a Batched; its Meta has no batch dimension."""
+
+    __slots__ = ()
+    transform = "vmap"
+
+
+class VmapLevel(Level):
+    """Runs ops on whole batches in the level below."""
+
+    tracer_type = VmapTracer
+
+    def __init__(self, size: Any, randomness: str):
+        self.size = size
+        self.randomness = randomness
+
+    def wants(self, args: tuple) -> bool:
+        return True  # for the random ops without tensor arguments
+
+    def wrap(self, value: Tensor, dim: int) -> Tracer:
+        """A batch as a Tracer of one element."""
+        meta = Meta.of(value)
+        sizes, strides = list(meta.sizes), list(meta.strides)
+        del sizes[dim], strides[dim]
+        return self.make(Batched(value, dim), Meta(meta.dtype, meta.device, sizes, strides, meta.offset))
+
+    def lift(self, tensor: Tensor) -> Tracer:
+        return self.wrap(tensor.unsqueeze(0).expand([self.size, *tensor.shape]), 0)
+
+    def split(self, a: Any) -> tuple[Any, Any]:
+        """(tensor of the level below, batch dimension or None) of an argument; lists of each for a list."""
+        if isinstance(a, Tracer) and a.level is self:
+            batched = self.read(a)
+            return batched.value, batched.dim
+        if type(a) is list:
+            pairs = [self.split(x) for x in a]
+            dims = [d for _, d in pairs]
+            return [v for v, _ in pairs], (None if all(d is None for d in dims) else dims)
+        return a, None
+
+    def handle(self, op: Op, args: tuple, kwargs: dict) -> Any:
+        if op.kind == "random":
+            return self._random(op, op.join(args, kwargs))
+        if not super().wants((*args, *kwargs.values())):
+            return NotImplemented
+        if op.kind == "view":
+            return self.process(op, op.join(args, kwargs))  # the level below knows what shares memory
+        return super().handle(op, args, kwargs)
+
+    def process(self, op: Op, args: tuple) -> Any:
+        pairs = [self.split(a) for a in args]
+        values = tuple([v for v, _ in pairs])
+        dims = tuple([d for _, d in pairs])
+        if op.batch_fn is not None:
+            result, out_dims = op.batch_fn(self.size, dims, *values)
+        elif op.decompose_fn is not None:
+            with opened(self):
+                return op.decompose_fn(*args)
+        else:
+            result, out_dims = self._one_by_one(op, values, dims)
+        if isinstance(result, (tuple, list)):
+            if not isinstance(out_dims, (tuple, list)):
+                out_dims = (out_dims,) * len(result)
+            return public(op, tuple([r if d is None else self.wrap(r, d) for r, d in zip(result, out_dims)]))
+        return result if out_dims is None else self.wrap(result, out_dims)
+
+    def _one_by_one(self, op: Op, values: tuple, dims: tuple) -> tuple[Any, Any]:
+        """An op without a batching rule runs once for each element."""
+
+        def element(v: Any, d: Any, i: int) -> Any:
+            if type(v) is list:
+                return v if d is None else [element(x, e, i) for x, e in zip(v, d)]
+            return v if d is None else v.select(d, i)
+
+        results = [
+            dispatch.call_core(op, tuple([element(v, d, i) for v, d in zip(values, dims)]))
+            for i in range(int(self.size))
+        ]
+        stack = registry["stack"]
+        if isinstance(results[0], (tuple, list)):
+            return tuple([stack(list(column), 0) for column in zip(*results)]), (0,) * len(results[0])
+        return stack(results, 0), 0
+
+    def assign(self, target: Tracer, result: Tracer) -> None:
+        """Writes go to the batch itself, so that whoever shares its memory sees them."""
+        to, new = target.payload, result.payload
+        if new.dim != to.dim:
+            value = new.value.movedim(new.dim, to.dim)
+        else:
+            value = new.value
+        to.value.copy_(value)
+        target.writes += 1
+
+    def write_op(self, op: Op, args: tuple) -> Any:
+        if not self.own(args[0]):
+            raise RuntimeError(
+                f"vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a Tensor in extra_args of "
+                f"{op.name} that has more elements than `self`: it is batched, and `self` is not. Use the out-of-place "
+                f"{op.base.name} instead."
+            )
+        return super().write_op(op, args)
+
+    def _random(self, op: Op, args: tuple) -> Any:
+        if self.randomness == "error":
+            raise RuntimeError(
+                f"vmap: called random operation {op.name} while in randomness error mode. Please either use the 'same' or "
+                "'different' randomness flags on vmap or perform the randomness operation out of vmap"
+            )
+        pairs = [self.split(a) for a in args]
+        batched = any(d is not None for _, d in pairs)
+        sizes = next((i for i, p in enumerate(op.core) if p.name == "size"), None)
+        if self.randomness == "same" and not batched:
+            return dispatch.call_core(op, tuple([v for v, _ in pairs]))
+        if self.randomness == "different" and sizes is not None and not batched:
+            values = [v for v, _ in pairs]
+            values[sizes] = [self.size, *values[sizes]]
+            return self.wrap(dispatch.call_core(op, tuple(values)), 0)
+        if op.batch_fn is None:
+            result, dim = self._one_by_one(op, tuple([v for v, _ in pairs]), tuple([d for _, d in pairs]))
+            return self.wrap(result, dim)
+        return self.process(op, args)
+
+
+def vmap(
+    func: Callable, in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", *, chunk_size: int | None = None
+):
+    """A function that maps `func` over dimensions `in_dims` of its arguments (an int or None for all, or nested as they
+    are) and stacks the results at `out_dims`.
+
+    randomness: "error", "same" (one draw for all elements) or "different". chunk_size: elements at a time.
+    Raises ValueError where in_dims does not fit the arguments or batch sizes differ.
+    """
+    if randomness not in ("error", "same", "different"):
+        raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
+
+    @functools.wraps(func)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        leaves, spec = pytree.flatten(args)
+        dims = _input_dims(in_dims, args, leaves)
+        size = _batch_size(leaves, dims)
+        keyword_leaves, keyword_spec = pytree.flatten(kwargs)
+        keyword_dims: list[int | None] = [0 if isinstance(x, Tensor) else None for x in keyword_leaves]
+        leaves, dims = [*leaves, *keyword_leaves], [*dims, *keyword_dims]
+        if chunk_size is None:
+            return _run(func, leaves, dims, spec, keyword_spec, size, out_dims, randomness)
+        if chunk_size <= 0:
+            raise ValueError(f"vmap: chunk_size should be None or greater than 0. Got {chunk_size}")
+        parts = []
+        for start in range(0, int(size), chunk_size):
+            n = min(chunk_size, int(size) - start)
+            chunk = [x if d is None else x.narrow(d, start, n) for x, d in zip(leaves, dims)]
+            parts.append(pytree.flatten(_run(func, chunk, dims, spec, keyword_spec, n, out_dims, randomness)))
+        out_spec = parts[0][1]
+        places = _output_dims(out_dims, out_spec)
+        joined = [registry["cat"](list(column), d) for column, d in zip(zip(*[p for p, _ in parts]), places)]
+        return pytree.unflatten(joined, out_spec)
+
+    return wrapper
+
+
+def _run(func, leaves, dims, spec, keyword_spec, size, out_dims, randomness) -> Any:
+    level = VmapLevel(size, randomness)
+    inputs = [x if d is None else level.wrap(x, d) for x, d in zip(leaves, dims)]
+    n = spec.num_leaves
+    with opened(level):
+        result = func(*pytree.unflatten(inputs[:n], spec), **pytree.unflatten(inputs[n:], keyword_spec))
+    outputs, out_spec = pytree.flatten(result)
+    values = []
+    for o, place in zip(outputs, _output_dims(out_dims, out_spec)):
+        value, dim = level.split(o)
+        if not isinstance(value, Tensor):
+            raise ValueError(f"vmap: expected the mapped function to return tensors, got {type(o).__name__}")
+        if place is None:
+            if dim is not None:
+                raise ValueError("vmap: an output is batched, but its out_dims is None")
+            values.append(value)
+            continue
+        if dim is None:
+            value, dim = value.unsqueeze(0).expand([size, *value.shape]), 0
+        place = place + value.ndim if place < 0 else place
+        values.append(value if dim == place else value.movedim(dim, place))
+    return pytree.unflatten(values, out_spec)
+
+
+def _broadcast(dims: Any, tree: Any, what: str) -> list[Any]:
+    """`dims` (an int, None, or a prefix of the nesting of `tree`) as one entry a leaf of `tree`."""
+    spec = tree if isinstance(tree, pytree.Spec) else pytree.flatten(tree)[1]
+    found: list[Any] = []
+
+    def visit(d: Any, s: pytree.Spec) -> None:
+        if d is None or isinstance(d, int):
+            found.extend([d] * s.num_leaves)
+            return
+        children = list(d.values()) if isinstance(d, dict) else list(d)
+        if s.kind is None or len(children) != len(s.children):
+            raise ValueError(f"vmap: {what} {dims!r} does not fit the nesting {spec}")
+        for x, child in zip(children, s.children):
+            visit(x, child)
+
+    visit(dims, spec)
+    return found
+
+
+def _input_dims(in_dims: Any, args: tuple, leaves: list[Any]) -> list[Any]:
+    if isinstance(in_dims, list):
+        in_dims = tuple(in_dims)
+    found = []
+    for leaf, d in zip(leaves, _broadcast(in_dims, args, "in_dims")):
+        if d is None or not isinstance(leaf, Tensor):
+            if d is not None and not isinstance(in_dims, int):
+                raise ValueError(
+                    f"vmap: Got in_dim={d} for an input but the input is of type {type(leaf)}. We cannot vmap over it"
+                )
+            found.append(None)
+            continue
+        if not -leaf.ndim <= d < leaf.ndim:
+            raise ValueError(
+                f"vmap: Got in_dim={d} for some input, but that input is a Tensor of dimensionality {leaf.ndim} so expected "
+                f"in_dim to satisfy -{leaf.ndim} <= in_dim < {leaf.ndim}."
+            )
+        found.append(d + leaf.ndim if d < 0 else d)
+    return found
+
+
+def _output_dims(out_dims: Any, spec: pytree.Spec) -> list[Any]:
+    if isinstance(out_dims, (tuple, list)) and len(out_dims) == 1 and spec.kind is None:
+        out_dims = out_dims[0]
+    return _broadcast(out_dims, spec, "out_dims")
+
+
+def _batch_size(leaves: list[Any], dims: list[Any]) -> Any:
+    sizes = [x.shape[d] for x, d in zip(leaves, dims) if d is not None]
+    if not sizes:
+        raise ValueError("vmap: at least one input must be mapped over a dimension")
+    for s in sizes[1:]:
+        if not (s is sizes[0] or bool(s == sizes[0])):
+            raise ValueError(
+                f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sizes}"
+            )
+    return sizes[0]

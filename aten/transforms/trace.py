@@ -16,7 +16,7 @@ from aten.op import Op
 from aten.symbolic.shape_env import ShapeEnv
 from aten.symbolic.symint import SymInt
 from aten.transforms.tape import Tape
-from aten.transforms.tracer import Level, Tracer, meta_argument, opened, public
+from aten.transforms.tracer import Level, Tracer, meta_argument, meta_of_call, opened, public
 
 
 class GraphTracer(Tracer):
@@ -47,6 +47,7 @@ class TraceLevel(Level):
         self.decompositions = decompositions or {}
         self.functionalize = functionalize
         self.tape = Tape(self.make) if tape else None
+        self.rng: Rng | None = None
         self.constants: dict[str, Tensor] = {}
         self._lifted: dict[int, Tracer] = {}
 
@@ -78,13 +79,14 @@ class TraceLevel(Level):
         return a
 
     def process(self, op: Op, args: tuple) -> Any:
+        if op.name == "philox_reserve" and self.rng is not None:
+            return self.rng.reserve(self.graph, *args)
+        metas = tuple([meta_argument(a) for a in args])
         fn = self.decompositions.get(op)
         if fn is not None:
-            with opened(self):
-                result = fn(*args)
+            result = self._decompose(op, fn, args, metas)
             if result is not NotImplemented:
                 return result
-        metas = tuple([meta_argument(a) for a in args])
         out_meta = op.function(*metas)
         values = tuple([self.payload_of(a) for a in args])
         positional, keywords = op.split(values)
@@ -108,6 +110,39 @@ class TraceLevel(Level):
                     dispatch.record(op, args, result, needs)
         return public(op, result)
 
+    def _decompose(self, op: Op, fn: Callable, args: tuple, metas: tuple) -> Any:
+        """Record smaller ops; the tape still sees the op itself, so that its own derivative is taken."""
+        tape, self.tape = self.tape, None
+        recording = _native.set_grad_enabled(False) if tape is not None else None
+        try:
+            with opened(self):
+                result = fn(*args)
+        finally:
+            self.tape = tape
+            if recording is not None:
+                _native.set_grad_enabled(recording)
+        if result is NotImplemented:
+            return result
+        if tape is not None and recording:
+            values = tuple([self.payload_of(a) for a in args])
+            if isinstance(result, tuple):
+                out: Any = tuple([self.payload_of(r) for r in result])
+                tape.record(op, values, metas, out, tuple([r.meta for r in result]), self.graph.line)
+            else:
+                tape.record(op, values, metas, self.payload_of(result), result.meta, self.graph.line)
+        return result
+
+    def handle(self, op: Op, args: tuple, kwargs: dict) -> Any:
+        if op.kind == "composite" and self.rng is None and "random" in op.tags:
+            return self._random(op, op.join(args, kwargs))
+        return super().handle(op, args, kwargs)
+
+    def _random(self, op: Op, args: tuple) -> Any:
+        """A random op stays whole where nobody gives the graph a seed and an offset."""
+        meta = meta_of_call(op, args)
+        positional, keywords = op.split(tuple([self.payload_of(a) for a in args]))
+        return self.make(self.graph.create_node("call_function", op, positional, keywords, None, meta), meta)
+
     def write_op(self, op: Op, args: tuple) -> Any:
         target = args[0]
         if self.functionalize or not self.own(target):
@@ -122,6 +157,27 @@ class TraceLevel(Level):
         target.payload = self.graph.create_node("call_function", op, positional, keywords, None, target.meta)
         target.writes += 1
         return target
+
+
+class Rng:
+    """Seed and offset of a graph's random ops: SymInt inputs, made when first needed. `counters` is what is used so far."""
+
+    def __init__(self, shape_env: Any):
+        self.shape_env = shape_env
+        self.seed: Any = None
+        self.offset: Any = None
+        self.counters: Any = 0
+
+    def reserve(self, graph: Graph, counters: Any) -> tuple[Any, Any]:
+        """(seed, first counter) of the next `counters` counters."""
+        if self.seed is None:
+            self.seed = self.shape_env.symbol("seed", 0)
+            self.offset = self.shape_env.symbol("offset", 0)
+            for value in (self.seed, self.offset):
+                graph.placeholder(str(value), value)
+        first = self.offset + self.counters
+        self.counters = self.counters + counters
+        return self.seed, first
 
 
 class Symbols:

@@ -300,6 +300,8 @@ class MetaLevel(Level):
         return True
 
     def process(self, op: Op, args: tuple) -> Any:
+        if op.name == "philox_reserve":
+            return 0, 0
         metas = op.function(*[meta_argument(a) for a in args])
         if type(metas) is tuple:
             return public(op, tuple([self.make(None, m) for m in metas]))

@@ -63,7 +63,7 @@ class VmapLevel(Level):
         return a, None
 
     def handle(self, op: Op, args: tuple, kwargs: dict) -> Any:
-        if op.kind == "random":
+        if "random" in op.tags and op.kind == "composite":
             return self._random(op, op.join(args, kwargs))
         if not super().wants((*args, *kwargs.values())):
             return NotImplemented
@@ -130,19 +130,14 @@ class VmapLevel(Level):
                 f"vmap: called random operation {op.name} while in randomness error mode. Please either use the 'same' or "
                 "'different' randomness flags on vmap or perform the randomness operation out of vmap"
             )
-        pairs = [self.split(a) for a in args]
-        batched = any(d is not None for _, d in pairs)
-        sizes = next((i for i, p in enumerate(op.core) if p.name == "size"), None)
-        if self.randomness == "same" and not batched:
-            return dispatch.call_core(op, tuple([v for v, _ in pairs]))
-        if self.randomness == "different" and sizes is not None and not batched:
-            values = [v for v, _ in pairs]
-            values[sizes] = [self.size, *values[sizes]]
-            return self.wrap(dispatch.call_core(op, tuple(values)), 0)
-        if op.batch_fn is None:
-            result, dim = self._one_by_one(op, tuple([v for v, _ in pairs]), tuple([d for _, d in pairs]))
-            return self.wrap(result, dim)
-        return self.process(op, args)
+        if self.randomness == "same" or super().wants(args):
+            return NotImplemented  # its definition draws for the sizes of one element
+        at = next((i for i, p in enumerate(op.core) if p.name == "size"), None)
+        if at is None or args[at] is None:
+            return NotImplemented
+        args = (*args[:at], [self.size, *args[at]], *args[at + 1 :])
+        positional, keywords = op.split(args)
+        return self.wrap(op(*positional, **keywords), 0)
 
 
 def vmap(

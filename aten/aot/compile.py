@@ -1,0 +1,104 @@
+"""aot.compile: a captured graph in, a callable on real tensors out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from aten import _native
+from aten._native import Tensor
+from aten.aot.graphs import AotGraphs
+from aten.aot.joint import Joint, trace_joint
+from aten.aot.partition import partition
+from aten.aot.runtime import AotFunction
+from aten.fx.graph import Graph
+from aten.fx.graph_module import GraphModule
+from aten.meta import Meta
+from aten.op import Op
+
+
+def input_metas(gm: GraphModule, example_inputs: Sequence[Any]) -> list[Any]:
+    """What is known of each input: the placeholder's Meta or SymInt, else the example's."""
+    found = []
+    for ph, example in zip(gm.graph.placeholders, example_inputs):
+        val = ph.meta.get("val")
+        found.append(val if val is not None else Meta.of(example) if isinstance(example, Tensor) else example)
+    return found
+
+
+def prepare(
+    gm: GraphModule, example_inputs: Sequence[Any], decompositions: dict[Op, Callable] | None = None
+) -> AotGraphs:
+    """The AotGraphs of a captured graph; with a backward if gradients are on and an input requires them."""
+    metas = input_metas(gm, example_inputs)
+    needs_grad = [False] * len(metas)
+    if _native.is_grad_enabled():
+        needs_grad = [
+            isinstance(x, Tensor) and x.requires_grad or type(m) is Meta and m.requires_grad
+            for x, m in zip(example_inputs, metas)
+        ]
+    joint = trace_joint(gm, needs_grad, decompositions, metas)
+    return split(joint)
+
+
+def split(joint: Joint) -> AotGraphs:
+    """Forward and backward of a joint graph."""
+    fresh, new_values, grads = joint.parts()
+    n_fresh, n_outputs = len(fresh), len(fresh) + len(new_values)
+    mutations = tuple([(i, n_fresh + k) for k, i in enumerate(joint.mutated)])
+    whole = None
+    if not joint.differentiable or all(g is None for g in grads):
+        graph = joint.graph
+        for n in joint.tangents:  # unused: nothing that requires grad depends on an input
+            graph.output_node.args = ((fresh, new_values, ()),)
+        graph.eliminate_dead_code()
+        for n in joint.tangents:
+            graph.erase_node(n)
+        graph.output_node.args = ((*fresh, *new_values),)
+        forward, backward = GraphModule(joint.constants, graph), None
+        grad_inputs: tuple[int, ...] = ()
+        differentiable: tuple[int, ...] = ()
+    else:
+        forward_graph, backward_graph, _ = partition(joint)
+        forward = GraphModule(joint.constants, forward_graph)
+        backward = GraphModule(joint.constants, backward_graph)
+        grad_inputs, differentiable = joint.grad_inputs, joint.differentiable
+        whole = GraphModule(joint.constants, joint.graph)
+    return AotGraphs(
+        forward,
+        backward,
+        joint.outputs,
+        mutations,
+        n_fresh,
+        n_outputs,
+        grad_inputs,
+        differentiable,
+        joint.rng_counters,
+        whole,
+    )
+
+
+def example_metas(graph: Graph) -> list[Any]:
+    """The Metas (or SymInts) of a graph's placeholders."""
+    return [n.meta["val"] for n in graph.placeholders]
+
+
+def compile(
+    gm: GraphModule,
+    example_inputs: Sequence[Any],
+    forward_compiler: Callable,
+    backward_compiler: Callable | None = None,
+    decompositions: dict[Op, Callable] | None = None,
+) -> AotFunction:
+    """A callable(*inputs) -> tuple that does what `gm` does, mutations, aliases and gradients included.
+
+    forward_compiler(graph module, metas of its inputs) -> callable(*flat inputs) -> tuple; likewise for backward (the
+    same by default), which is compiled on the first backward.
+    """
+    graphs = prepare(gm, example_inputs, decompositions)
+    forward = forward_compiler(graphs.forward, example_metas(graphs.forward.graph))
+    backward = None
+    if graphs.backward is not None:
+        compiler = backward_compiler or forward_compiler
+        backward = compiler(graphs.backward, example_metas(graphs.backward.graph))
+    return AotFunction(graphs, forward, backward)

@@ -1,0 +1,108 @@
+"""What aot makes of a captured graph: plain data that prints."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from aten.fx.graph_module import GraphModule
+from aten.symbolic.nodes import Expr, const
+
+
+@dataclass(frozen=True)
+class Fresh:
+    """The forward graph's output `index`: memory of its own."""
+
+    index: int
+
+
+@dataclass(frozen=True)
+class InputAlias:
+    """The input itself."""
+
+    input: int
+
+
+@dataclass(frozen=True)
+class ViewOf:
+    """A view of an input or of a fresh output: these sizes and strides, `offset` elements from where the base starts.
+
+    `chain` are the view ops (op, arguments after the tensor) that lead there, for autograd; requires_grad is False where
+    the view was taken without gradients.
+    """
+
+    base: Fresh | InputAlias
+    sizes: tuple
+    strides: tuple
+    offset: Any
+    chain: tuple = field(repr=False)
+    requires_grad: bool = True
+
+
+@dataclass(frozen=True)
+class SizeOf:
+    """A number computed from sizes."""
+
+    expr: Expr
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A value that does not depend on the call."""
+
+    value: Any
+
+
+Output = Fresh | InputAlias | ViewOf | SizeOf | Constant
+
+
+@dataclass
+class AotGraphs:
+    """A captured graph, functional and in core ops.
+
+    forward: the captured placeholders (then `seed` and `offset` if it draws random numbers) → `n_fresh` fresh outputs,
+        the new values of the mutated inputs, and what backward needs.
+    backward: [what forward saved, tangents] → one gradient (or None) for each of `grad_inputs`; None without gradients.
+    outputs: what the captured graph returns, in terms of the forward's.
+    mutations: (input, index of the forward output that is its new value).
+    differentiable: forward outputs (fresh ones and new values) that require grad; one tangent each, in this order.
+    saved: forward outputs from here to the end are what backward needs.
+    rng_counters: how many Philox counters a call takes.
+    joint: forward and backward in one, over the captured placeholders and the tangents → (outputs, gradients); what
+        double backward differentiates.
+    """
+
+    forward: GraphModule
+    backward: GraphModule | None
+    outputs: tuple[Output, ...]
+    mutations: tuple[tuple[int, int], ...]
+    n_fresh: int
+    saved: int
+    grad_inputs: tuple[int, ...] = ()
+    differentiable: tuple[int, ...] = ()
+    rng_counters: Expr = field(default_factory=lambda: const(0))
+    joint: GraphModule | None = None
+
+    @property
+    def requires_grad(self) -> tuple[bool, ...]:
+        """For each output of the captured graph whether it requires grad (an input as it is: as the input does)."""
+        flags = []
+        for o in self.outputs:
+            if isinstance(o, Fresh):
+                flags.append(o.index in self.differentiable)
+            else:
+                flags.append(isinstance(o, ViewOf) and o.requires_grad)
+        return tuple(flags)
+
+    def __str__(self) -> str:
+        from aten.fx.printer import text
+
+        parts = [text(self.forward.graph, "forward")]
+        if self.backward is not None:
+            parts.append(text(self.backward.graph, "backward"))
+        parts.append(f"outputs: {', '.join(map(str, self.outputs))}")
+        if self.mutations:
+            parts.append("mutations: " + ", ".join(f"input {i} = forward output {o}" for i, o in self.mutations))
+        if str(self.rng_counters) != "0":
+            parts.append(f"random counters: {self.rng_counters}")
+        return "\n".join(parts)

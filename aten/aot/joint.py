@@ -1,0 +1,226 @@
+"""Run a captured graph on Tracers: a functional graph of core ops, with its gradients behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from aten import _native
+from aten._native import Tensor
+from aten.aot.graphs import Constant, Fresh, InputAlias, Output, SizeOf, ViewOf
+from aten.fx.cleanup import cleanup
+from aten.fx.graph import Graph
+from aten.fx.graph_module import GraphModule
+from aten.fx.node import Node, is_op, map_arg
+from aten.meta import Meta
+from aten.op import Op
+from aten.symbolic.nodes import Expr, as_expr
+from aten.symbolic.shape_env import ShapeEnv
+from aten.symbolic.symint import SYMBOLIC
+from aten.transforms.trace import Rng, TraceLevel
+from aten.transforms.tracer import Tracer, opened
+
+
+@dataclass
+class Joint:
+    """One graph: placeholders (primals, seed and offset, tangents) → ((fresh...), (new values...), (gradients...))."""
+
+    graph: Graph
+    constants: dict[str, Tensor]
+    outputs: tuple[Output, ...]
+    mutated: tuple[int, ...]
+    grad_inputs: tuple[int, ...] = ()
+    differentiable: tuple[int, ...] = ()
+    n_primals: int = 0
+    tangents: list[Node] = field(default_factory=list)
+    rng_counters: Expr = as_expr(0)
+
+    def parts(self) -> tuple[tuple, tuple, tuple]:
+        """(fresh outputs, new values, gradients) as nodes."""
+        return self.graph.output_node.args[0]
+
+
+def trace_joint(
+    gm: GraphModule, needs_grad: Sequence[bool], decompositions: dict[Op, Callable] | None, metas: Sequence[Any]
+) -> Joint:
+    """The joint graph of `gm` for inputs with these Metas (or numbers); needs_grad says which inputs want gradients."""
+    graph = Graph()
+    graph.shape_env = gm.shape_env or ShapeEnv()
+    training = any(needs_grad)
+    level = TraceLevel(graph, decompositions, functionalize=True, tape=training)
+    level.rng = Rng(graph.shape_env)
+    inputs: list[Any] = []
+    for ph, meta in zip(gm.graph.placeholders, metas):
+        if type(meta) is Meta:
+            inputs.append(level.placeholder(ph.name, meta))
+        else:
+            graph.placeholder(ph.name, meta)
+            inputs.append(meta)
+    first = [t.payload if isinstance(t, Tracer) else None for t in inputs]
+    if training:
+        level.tape.tracked.update(n for n, need in zip(first, needs_grad) if need)
+    before = _native.set_grad_enabled(training)
+    try:
+        with opened(level):
+            results = _replay(gm, inputs, graph)
+    finally:
+        _native.set_grad_enabled(before)
+    graph.line = None
+    mutated = tuple([i for i, t in enumerate(inputs) if first[i] is not None and level.read(t) is not first[i]])
+    plan = _OutputPlan(level, inputs)
+    outputs = tuple(map(plan.output, results))
+    fresh = plan.fresh
+    new_values = [level.read(inputs[i]) for i in mutated]
+    joint = Joint(
+        graph, level.constants, outputs, mutated, n_primals=len(inputs), rng_counters=as_expr(level.rng.counters)
+    )
+    grads: list[Any] = []
+    if training:
+        grads = _backward(joint, level, first, needs_grad, [*fresh, *new_values])
+    graph.output((tuple(fresh), tuple(new_values), tuple(grads)))
+    cleanup(graph)
+    _separate_outputs(graph)
+    return joint
+
+
+def _replay(gm: GraphModule, inputs: list[Any], graph: Graph) -> list[Any]:
+    """Run the captured nodes on Tracers; symbols keep their names, so symbolic arguments stay as they are."""
+    env: dict[Node, Any] = {}
+    values = iter(inputs)
+    for node in gm.graph.nodes:
+        op = node.op
+        graph.line = node.meta.get("line")
+        if op == "placeholder":
+            env[node] = next(values)
+        elif op == "call_function":
+            env[node] = node.target(
+                *[map_arg(a, env.__getitem__) for a in node.args],
+                **{k: map_arg(a, env.__getitem__) for k, a in node.kwargs.items()},
+            )
+        elif op == "call_method":
+            args = [map_arg(a, env.__getitem__) for a in node.args]
+            kwargs = {k: map_arg(a, env.__getitem__) for k, a in node.kwargs.items()}
+            env[node] = getattr(args[0], node.target)(*args[1:], **kwargs)
+        elif op == "get_attr":
+            env[node] = getattr(gm, node.target)
+        else:
+            value = map_arg(node.args[0], env.__getitem__)
+            return list(value) if isinstance(value, (tuple, list)) else [value]
+    raise RuntimeError("the captured graph has no output")
+
+
+class _OutputPlan:
+    """Says of each result of the captured graph where a caller gets it from; `fresh` are the forward's own outputs."""
+
+    def __init__(self, level: TraceLevel, inputs: list[Any]):
+        self.level = level
+        self.inputs = {id(t): i for i, t in enumerate(inputs) if isinstance(t, Tracer)}
+        self.cells = {id(t.cell): (InputAlias(i), t) for i, t in enumerate(inputs) if isinstance(t, Tracer) and t.cell}
+        self.seen: dict[int, Output] = {}
+        self.fresh: list[Node] = []
+        self.alive: list[Any] = inputs
+
+    def output(self, value: Any) -> Output:
+        """The plan of one result."""
+        if type(value) in SYMBOLIC:
+            return SizeOf(value.expr)
+        if not isinstance(value, Tensor):
+            return Constant(value)
+        if id(value) in self.inputs:
+            return InputAlias(self.inputs[id(value)])
+        found = self.seen.get(id(value))
+        if found is None:
+            self.alive.append(value)
+            found = self.seen[id(value)] = self._tensor(value)
+        return found
+
+    def _tensor(self, value: Tensor) -> Output:
+        if not self.level.own(value):  # a constant of the graph
+            return self._add(self.level.payload_of(value))
+        cell = value.cell
+        if cell is None:
+            return self._add(self.level.read(value))
+        base = self.cells.get(id(cell))
+        if base is None:
+            made = self._add(cell.payload)
+            base = self.cells[id(cell)] = (made, self.level.make(cell.payload, cell.meta))
+            self.alive.append(cell)
+        where, tensor = base
+        if not value.chain:
+            return where
+        tape = self.level.tape
+        meta = value.meta
+        return ViewOf(
+            where, meta.sizes, meta.strides, meta.offset - tensor.meta.offset, value.chain,
+            tape is not None and self.level.read(value) in tape.tracked,
+        )  # fmt: skip
+
+    def _add(self, node: Node) -> Fresh:
+        self.fresh.append(node)
+        return Fresh(len(self.fresh) - 1)
+
+
+def _backward(
+    joint: Joint, level: TraceLevel, first: list[Any], needs_grad: Sequence[bool], outputs: list[Node]
+) -> list:
+    """Walk the tape into the graph: the gradients of the inputs, as nodes or None."""
+    graph, tape = joint.graph, level.tape
+    joint.grad_inputs = tuple([i for i, need in enumerate(needs_grad) if need])
+    joint.differentiable = tuple([i for i, node in enumerate(outputs) if node in tape.tracked])
+    level.tape = None
+    pairs = []
+    for i in joint.differentiable:
+        meta = outputs[i].meta["val"]
+        tangent = level.placeholder(f"tangent_{i}", Meta(meta.dtype, meta.device, meta.sizes, meta.strides))
+        joint.tangents.append(tangent.payload)
+        pairs.append((outputs[i], tangent))
+
+    def at(line: Any) -> None:
+        graph.line = line
+
+    before = _native.set_grad_enabled(False)
+    try:
+        with opened(level):
+            grads = tape.backward(pairs, [first[i] for i in joint.grad_inputs], at)
+    finally:
+        _native.set_grad_enabled(before)
+        graph.line = None
+    return [None if g is None else level.payload_of(g) for g in grads]
+
+
+def _root(node: Node) -> Node:
+    """The node whose memory `node` shows."""
+    while node.op == "call_function" and is_op(node.target) and node.target.kind == "view":
+        node = node.args[0]
+    return node
+
+
+def _separate_outputs(graph: Graph) -> None:
+    """No two outputs of the forward may share memory, nor share it with an input: the second is a clone."""
+    fresh, new_values, grads = graph.output_node.args[0]
+    taken: set[Node] = set()
+    clone = _clone()
+
+    def own(node: Node) -> Node:
+        root = _root(node)
+        if root.op not in ("placeholder", "get_attr") and root not in taken:
+            taken.add(root)
+            return node
+        meta = node.meta["val"]
+        with graph.inserting_before(graph.output_node):
+            positional, keywords = clone.split((node,))
+            copy = graph.create_node("call_function", clone, positional, keywords, None, clone.function(meta))
+        copy.meta["line"] = node.meta.get("line")
+        return copy
+
+    graph.output_node.args = ((tuple(map(own, fresh)), tuple(map(own, new_values)), grads),)
+
+
+def _clone() -> Op:
+    from aten.op import registry
+
+    return registry["clone"]
+
+
+__all__ = ["Joint", "trace_joint"]

@@ -1,0 +1,250 @@
+"""Cut a joint graph into forward and backward: what is saved between them costs least memory traffic.
+
+A value that backward needs is either saved by forward or computed again in backward from values that are saved. Cheap
+ops may be repeated; products, reductions and the like never are. Which values to save is a minimum cut: an edge through
+each value weighs its bytes, twice if it would otherwise never leave a fused kernel, and more the further it is from
+backward (the weights of PyTorch's default partitioner).
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any
+
+from aten.aot.joint import Joint
+from aten.aot.maxflow import INFINITE, FlowNetwork
+from aten.fx.graph import Graph
+from aten.fx.node import Node, is_op, leaves, map_arg
+from aten.fx.symbols import binders, symbols_in
+from aten.meta import Meta
+from aten.symbolic.nodes import sym
+from aten.symbolic.symint import SYMBOLIC, wrap
+
+_FREE = frozenset({
+    "cast", "bitcast", "where", "clamp", "full", "arange", "eye", "clone", "copy", "constant_pad_nd", "slice_scatter",
+    "select_scatter", "diagonal_scatter", "tril", "triu", "flip", "roll", "cat", "rand_philox", "randn_philox",
+    "randint_philox", "gelu", "zeros", "ones", "empty",
+})  # fmt: skip
+_FUSED = frozenset({
+    "sum", "mean", "prod", "amax", "amin", "any", "all", "argmax", "argmin", "var", "var_mean", "softmax", "log_softmax",
+    "layer_norm", "rms_norm", "embedding", "gather", "index_select",
+})  # fmt: skip
+
+
+def _recomputable(node: Node) -> bool:
+    """Whether repeating the op costs little beside reading its arguments."""
+    target = node.target
+    if target is operator.getitem:
+        return True
+    return is_op(target) and (target.kind == "view" or "pointwise" in target.tags or target.name in _FREE)
+
+
+def _fusible(node: Node) -> bool:
+    """Whether the op can be part of a fused kernel."""
+    return node.op == "call_function" and (_recomputable(node) or (is_op(node.target) and node.target.name in _FUSED))
+
+
+def _hint(size: Any) -> int:
+    if type(size) is int:
+        return size
+    hint = size.hint
+    return 4096 if hint is None else int(hint)
+
+
+def nbytes(meta: Meta) -> int:
+    """The size in bytes, by the hints of this call."""
+    return math.prod(map(_hint, meta.sizes)) * meta.dtype.itemsize
+
+
+def _is_view(node: Node) -> bool:
+    return node.op == "call_function" and is_op(node.target) and node.target.kind == "view"
+
+
+def saved_values(joint: Joint) -> list[Node]:
+    """The nodes that forward saves for backward, in graph order."""
+    nodes = [n for n in joint.graph.nodes if n.op != "output"]
+    backward = _descendants(nodes, joint.tangents)
+    fresh, new_values, grads = joint.parts()
+    # A gradient that does not depend on any tangent is computed in backward all the same.
+    ends = {g for g in grads if g is not None and g not in backward}
+    needed: set[Node] = set(ends)  # values of forward that backward depends on
+    for n in reversed(nodes):
+        if n not in backward and (n in needed or any(u in backward for u in n.users)):
+            needed.add(n)
+            needed.update(n.all_input_nodes)
+    distance = _distances(nodes, backward)
+    order = [n for n in nodes if n in needed and n not in backward]
+    index = {n: i for i, n in enumerate(order)}
+    network = FlowNetwork(2 * len(order) + 2)
+    source, sink = 2 * len(order), 2 * len(order) + 1
+    for n, i in index.items():
+        if n.op == "placeholder" or (n.op == "call_function" and not _recomputable(n)):
+            network.add(source, 2 * i, INFINITE)
+        network.add(2 * i, 2 * i + 1, _weight(n, distance.get(n, 1)))
+        used = n in ends
+        for user in n.users:
+            if user in backward:
+                used = True
+            elif user in index:
+                network.add(2 * i + 1, 2 * index[user], INFINITE)
+        if used:
+            network.add(2 * i + 1, sink, INFINITE)
+    network.max_flow(source, sink)
+    side = network.source_side(source)
+    return [n for n, i in index.items() if side[2 * i] and not side[2 * i + 1]]
+
+
+def _descendants(nodes: list[Node], roots: list[Node]) -> set[Node]:
+    found = set(roots)
+    for n in nodes:
+        if n not in found and not found.isdisjoint(n.all_input_nodes):
+            found.add(n)
+    return found
+
+
+def _distances(nodes: list[Node], backward: set[Node]) -> dict[Node, int]:
+    """How many ops a value is away from the nearest use in backward."""
+    distance: dict[Node, int] = {}
+    for n in reversed(nodes):
+        if n not in backward:
+            steps = [1 if u in backward else distance[u] + 1 for u in n.users if u in backward or u in distance]
+            if steps:
+                distance[n] = min(steps)
+    return distance
+
+
+def _weight(node: Node, distance: int) -> int:
+    val = node.meta.get("val")
+    if type(val) is not Meta:
+        return INFINITE if isinstance(val, tuple) else 0  # a SymInt costs nothing
+    if _is_view(node):
+        return INFINITE  # what it views is never larger
+    size = nbytes(val)
+    if node.op != "placeholder" and all(map(_fusible, node.users)):
+        size *= 2  # written for backward alone
+    return max(int(size * 1.1 ** min(distance, 100)), 1)
+
+
+def partition(joint: Joint) -> tuple[Graph, Graph, list[Node]]:
+    """(forward, backward, the nodes of the joint graph that are saved, symbols not included).
+
+    forward returns (fresh..., new values..., saved tensors..., saved symbols...), backward takes those saved ones and the
+    tangents.
+    """
+    saved = saved_values(joint)
+    saved = _keep_mutated(joint, saved)
+    fresh, new_values, grads = joint.parts()
+    backward_nodes = _needed(list(g for g in grads if g is not None), set(saved) | set(joint.tangents))
+    symbols = _unbound(joint, backward_nodes, grads, saved)
+    forward = Graph()
+    forward.shape_env = joint.graph.shape_env
+    env: dict[Node, Node] = {}
+    keep = _needed([*fresh, *new_values, *saved], set())
+    tangents = set(joint.tangents)
+    for n in joint.graph.nodes:
+        if n.op == "placeholder" and n not in tangents or n in keep:
+            env[n] = forward.node_copy(n, env.__getitem__)
+    outs = [env[n] for n in (*fresh, *new_values, *saved)]
+    forward.output((*outs, *symbols))
+    return forward, _backward_graph(joint, saved, symbols, backward_nodes, grads), saved
+
+
+def _keep_mutated(joint: Joint, saved: list[Node]) -> list[Node]:
+    """An input that is written in place is saved as a clone of what it was."""
+    from aten.op import registry
+
+    clone = registry["clone"]
+    graph = joint.graph
+    mutated = {graph.placeholders[i] for i in joint.mutated}
+    kept = []
+    for n in saved:
+        if n in mutated:
+            backward = _descendants([m for m in graph.nodes if m.op != "output"], joint.tangents)
+            positional, keywords = clone.split((n,))
+            first = next(m for m in graph.nodes if m.op != "placeholder")
+            with graph.inserting_before(first):
+                copy = graph.create_node(
+                    "call_function", clone, positional, keywords, None, clone.function(n.meta["val"])
+                )
+            needed = _needed([g for g in joint.parts()[2] if g is not None], set(saved) - {n})
+            forward_only = _needed([*joint.parts()[0], *joint.parts()[1]], set())
+            n.replace_all_uses_with(
+                copy, lambda u: u is not copy and (u in backward or (u in needed and u not in forward_only))
+            )
+            n = copy
+        kept.append(n)
+    return kept
+
+
+def _needed(ends: list[Node], stop: set[Node]) -> set[Node]:
+    """Everything `ends` depend on, not looking behind `stop`."""
+    found: set[Node] = set()
+    stack = list(ends)
+    while stack:
+        n = stack.pop()
+        if n not in found:
+            found.add(n)
+            if n not in stop:
+                stack.extend(n.all_input_nodes)
+    return found
+
+
+def _unbound(joint: Joint, nodes: set[Node], grads: tuple, saved: list[Node]) -> list[Any]:
+    """The symbols that backward uses and none of its tensors tells: saved as numbers."""
+    probe = Graph()
+    for n in (*saved, *joint.tangents):
+        probe.placeholder(n.name, n.meta["val"])
+    bound = binders(probe).keys()
+    free: set[str] = set()
+    for n in nodes:
+        for leaf in leaves((n.args, n.kwargs)):
+            free |= symbols_in(leaf)
+        val = n.meta.get("val")
+        for m in val if type(val) is tuple else (val,):
+            if type(m) is Meta:
+                for size in m.sizes:
+                    free |= symbols_in(size)
+            elif type(m) in SYMBOLIC:
+                free |= symbols_in(m)
+    return [wrap(sym(name), joint.graph.shape_env) for name in sorted(free - bound)]
+
+
+def _backward_graph(joint: Joint, saved: list[Node], symbols: list[Any], nodes: set[Node], grads: tuple) -> Graph:
+    """Recomputed values stand right before their first use."""
+    graph = Graph()
+    graph.shape_env = joint.graph.shape_env
+    graph.reserve(map(str, symbols))
+    env: dict[Node, Node] = {}
+    for n in saved:
+        env[n] = graph.placeholder(n.name, n.meta["val"])
+    for s in symbols:
+        node = graph.create_node("placeholder", str(s), val=s)
+        node.name = str(s)
+        node.target = node.name
+    for n in joint.tangents:
+        env[n] = graph.placeholder(n.name, n.meta["val"])
+    order = [n for n in joint.graph.nodes if n in nodes]
+    depends = _descendants(order, joint.tangents)
+
+    def emit(root: Node) -> None:
+        stack = [root]
+        while stack:
+            n = stack[-1]
+            if n in env:
+                stack.pop()
+                continue
+            missing = [m for m in n.all_input_nodes if m not in env]
+            if missing:
+                stack.extend(missing)
+                continue
+            env[stack.pop()] = graph.node_copy(n, env.__getitem__)
+
+    for n in order:
+        if n in depends:
+            emit(n)
+    for g in grads:
+        if g is not None:
+            emit(g)
+    graph.output(map_arg(grads, env.__getitem__))
+    return graph

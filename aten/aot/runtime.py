@@ -1,0 +1,189 @@
+"""Run a compiled forward and backward under autograd: one Node for the whole graph.
+
+The compiled callables are functions of flat inputs. What they cannot do themselves is done here: outputs that are inputs
+or views, writes to inputs, random state, gradients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from aten import _native, dispatch
+from aten._native import Tensor
+from aten.aot.graphs import AotGraphs, Constant, Fresh, InputAlias, SizeOf, ViewOf
+from aten.fx.interpreter import Interpreter
+from aten.fx.symbols import binders, map_symbols, read, resolve, resolve_expr
+from aten.meta import Meta
+from aten.symbolic.nodes import Expr
+
+
+class AotFunction:
+    """callable(*inputs) -> tuple."""
+
+    def __init__(self, graphs: AotGraphs, forward: Callable, backward: Callable | None):
+        self.graphs = graphs
+        self.forward = forward
+        self.backward = backward
+        self._binders = binders(graphs.forward.graph)
+        self._random = str(graphs.rng_counters) != "0"
+        self._has_seed = any(n.name == "seed" for n in graphs.forward.graph.placeholders)
+        self._symbolic = _uses_symbols(graphs)
+        self._differentiable = frozenset(graphs.differentiable)
+
+    def __call__(self, *inputs: Any) -> tuple:
+        graphs = self.graphs
+        symbols = (
+            {name: read(inputs, where) for name, where in self._binders.items() if where[0] < len(inputs)}
+            if (self._symbolic)
+            else {}
+        )
+        flat: Sequence[Any] = inputs
+        if self._random:
+            seed, offset = _native.philox_reserve(int(resolve_expr(graphs.rng_counters, symbols)))
+            if self._has_seed:
+                flat = (*inputs, seed, offset)
+        before = _native.set_grad_enabled(False)
+        try:
+            results = self.forward(*flat)
+        finally:
+            _native.set_grad_enabled(before)
+        made = results[: graphs.saved]
+        if self.backward is not None:
+            self._record(flat, made, results[graphs.saved :])
+        for i, o in graphs.mutations:
+            write_back(inputs[i], made[o], o in self._differentiable)
+        return tuple([self._output(o, inputs, made, symbols) for o in graphs.outputs])
+
+    def _record(self, flat: Sequence[Any], made: Sequence[Any], saved: Sequence[Any]) -> None:
+        graphs = self.graphs
+        inputs = tuple([flat[i] for i in graphs.grad_inputs])
+        outputs = tuple([made[i] for i in graphs.differentiable])
+        _native.record("CompiledBackward", _Backward(self, flat), inputs, outputs, tuple(saved))
+
+    def _output(self, o: Any, inputs: Sequence[Any], made: Sequence[Any], symbols: dict) -> Any:
+        kind = type(o)
+        if kind is Fresh:
+            return made[o.index]
+        if kind is InputAlias:
+            return inputs[o.input]
+        if kind is ViewOf:
+            base = made[o.base.index] if type(o.base) is Fresh else inputs[o.base.input]
+            return regenerate(o, base, symbols)
+        return resolve_expr(o.expr, symbols) if kind is SizeOf else o.value
+
+
+def _uses_symbols(graphs: AotGraphs) -> bool:
+    if graphs.rng_counters.free_symbols:
+        return True
+    return any(isinstance(o, (SizeOf, ViewOf)) for o in graphs.outputs)
+
+
+def regenerate(view: ViewOf, base: Tensor, symbols: dict) -> Tensor:
+    """The view again, of the real base, by the ops it was made with."""
+    before = _native.set_grad_enabled(_native.is_grad_enabled() and view.requires_grad)
+    try:
+        out = base
+        for op, args in view.chain:
+            out = dispatch.call_core(op, (out, *[map_symbols(a, lambda s: resolve(s, symbols)) for a in args]))
+        return out
+    finally:
+        _native.set_grad_enabled(before)
+
+
+def write_back(target: Tensor, value: Tensor, differentiable: bool) -> None:
+    """target.copy_(value), as eager's own in-place op would have left it: data, version, grad_fn."""
+    if differentiable:
+        target.copy_(value)
+        return
+    before = _native.set_grad_enabled(False)
+    try:
+        target.copy_(value)
+    finally:
+        _native.set_grad_enabled(before)
+
+
+class _Backward:
+    """The `backward` of one call's Node. Keeps the inputs, for a backward that is itself differentiated."""
+
+    __slots__ = ("function", "inputs", "versions")
+
+    def __init__(self, function: AotFunction, inputs: Sequence[Any]):
+        self.function = function
+        self.inputs = inputs
+        self.versions = tuple([x._version if isinstance(x, Tensor) else 0 for x in inputs])
+
+    def __call__(self, node: Any, grads: tuple) -> tuple:
+        if _native.is_grad_enabled():
+            return self.differentiable(grads)
+        function = self.function
+        backward_graph = function.graphs.backward.graph
+        saved = node.saved
+        tangents = backward_graph.placeholders[len(saved) :]
+        given = [fit_tangent(g, n.meta["val"], made) for g, n, made in zip(grads, tangents, _metas(node))]
+        return tuple(function.backward(*saved, *given))
+
+    def differentiable(self, grads: tuple) -> tuple:
+        """The gradients with history: forward and backward again, op by op, under autograd."""
+        function = self.function
+        graphs = function.graphs
+        for x, version in zip(self.inputs, self.versions):
+            if isinstance(x, Tensor) and x._version != version:
+                raise RuntimeError(
+                    "one of the variables needed for gradient computation has been modified by an inplace operation: an input "
+                    f"of a compiled graph with sizes {list(x.shape)} is at version {x._version}; expected version {version}"
+                )
+        joint = graphs.joint
+        placeholders = joint.graph.placeholders[len(self.inputs) :]
+        symbols = {name: read(self.inputs, where) for name, where in function._binders.items()}
+        given = [zeros_for(n.meta["val"], symbols) if g is None else g for g, n in zip(grads, placeholders)]
+        _, _, found = Interpreter(joint).run(*self.inputs, *given)
+        return tuple(found)
+
+
+def _metas(node: Any) -> tuple:
+    return node.metas
+
+
+def fit_tangent(grad: Tensor | None, meta: Meta, made: tuple) -> Tensor:
+    """A gradient as the backward graph was compiled for: zeros if there is none, in the output's layout."""
+    sizes, dtype, device = made
+    if grad is None:
+        return _empty_like(meta, sizes, dtype, device).zero_()
+    if grad.dtype is not dtype:
+        grad = grad.to(dtype)
+    strides = _strides(meta, sizes)
+    if tuple(grad.stride()) == strides or grad.numel() <= 1 and grad.is_contiguous():
+        return grad
+    out = _empty_like(meta, sizes, dtype, device)
+    out.copy_(grad)
+    return out
+
+
+def _strides(meta: Meta, sizes: Sequence[int]) -> tuple[int, ...]:
+    """The strides of the tangent: those of the Meta, in whose order the real sizes are laid out densely."""
+    if all(type(s) is int for s in meta.strides):
+        return meta.strides
+    order = sorted(range(len(sizes)), key=lambda d: (_stride_hint(meta.strides[d]), -d))
+    strides, step = [0] * len(sizes), 1
+    for d in order:
+        strides[d] = step
+        step *= sizes[d]
+    return tuple(strides)
+
+
+def _stride_hint(stride: Any) -> int:
+    return stride if type(stride) is int else stride.hint
+
+
+def _empty_like(meta: Meta, sizes: Sequence[int], dtype: Any, device: Any) -> Tensor:
+    return _native.empty(sizes, dtype, device, _strides(meta, sizes))
+
+
+def zeros_for(meta: Meta, symbols: dict) -> Tensor:
+    """Zeros of this Meta."""
+    sizes = [s if type(s) is int else int(resolve(s, symbols)) for s in meta.sizes]
+    return _empty_like(meta, sizes, meta.dtype, meta.device).zero_()
+
+
+__all__ = ["AotFunction", "Constant", "Expr", "fit_tangent", "regenerate", "write_back"]

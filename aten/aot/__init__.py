@@ -3,7 +3,7 @@
 import importlib
 
 _WHERE = {
-    "compile": "compile", "prepare": "compile", "AotGraphs": "graphs", "Fresh": "graphs", "InputAlias": "graphs",
+    "compile": "pipeline", "prepare": "pipeline", "AotGraphs": "graphs", "Fresh": "graphs", "InputAlias": "graphs",
     "ViewOf": "graphs", "SizeOf": "graphs", "Constant": "graphs",
 }  # fmt: skip
 __all__ = list(_WHERE)
@@ -12,6 +12,4 @@ __all__ = list(_WHERE)
 def __getattr__(name: str):
     if name not in _WHERE:
         raise AttributeError(f"module 'aten.aot' has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"aten.aot.{_WHERE[name]}"), name)
-    globals()[name] = value  # the function `compile` in place of its module
-    return value
+    return getattr(importlib.import_module(f"aten.aot.{_WHERE[name]}"), name)

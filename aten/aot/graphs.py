@@ -64,7 +64,7 @@ class AotGraphs:
         the new values of the mutated inputs, and what backward needs.
     backward: [what forward saved, tangents] → one gradient (or None) for each of `grad_inputs`; None without gradients.
     outputs: what the captured graph returns, in terms of the forward's.
-    mutations: (input, index of the forward output that is its new value).
+    mutations: (input, index of the forward output that is its new value); writes: how often eager would have written it.
     differentiable: forward outputs (fresh ones and new values) that require grad; one tangent each, in this order.
     saved: forward outputs from here to the end are what backward needs.
     rng_counters: how many Philox counters a call takes.
@@ -82,6 +82,7 @@ class AotGraphs:
     differentiable: tuple[int, ...] = ()
     rng_counters: Expr = field(default_factory=lambda: const(0))
     joint: GraphModule | None = None
+    writes: tuple[int, ...] = ()
 
     @property
     def requires_grad(self) -> tuple[bool, ...]:

@@ -30,6 +30,7 @@ class Joint:
     constants: dict[str, Tensor]
     outputs: tuple[Output, ...]
     mutated: tuple[int, ...]
+    writes: tuple[int, ...] = ()
     grad_inputs: tuple[int, ...] = ()
     differentiable: tuple[int, ...] = ()
     n_primals: int = 0

@@ -24,7 +24,7 @@ from aten.symbolic.symint import SYMBOLIC, wrap
 _FREE = frozenset({
     "cast", "bitcast", "where", "clamp", "full", "arange", "eye", "clone", "copy", "constant_pad_nd", "slice_scatter",
     "select_scatter", "diagonal_scatter", "tril", "triu", "flip", "roll", "cat", "rand_philox", "randn_philox",
-    "randint_philox", "gelu", "zeros", "ones", "empty",
+    "randint_philox", "dropout_philox", "gelu", "zeros", "ones", "empty",
 })  # fmt: skip
 _FUSED = frozenset({
     "sum", "mean", "prod", "amax", "amin", "any", "all", "argmax", "argmin", "var", "var_mean", "softmax", "log_softmax",
@@ -121,8 +121,8 @@ def _weight(node: Node, distance: int) -> int:
     if _is_view(node):
         return INFINITE  # what it views is never larger
     size = nbytes(val)
-    if node.op != "placeholder" and all(map(_fusible, node.users)):
-        size *= 2  # written for backward alone
+    if _fusible(node) and all(map(_fusible, node.users)):
+        size *= 2  # would never leave its kernel, and is written for backward alone
     return max(int(size * 1.1 ** min(distance, 100)), 1)
 
 

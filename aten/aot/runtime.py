@@ -51,8 +51,10 @@ class AotFunction:
         made = results[: graphs.saved]
         if self.backward is not None:
             self._record(flat, made, results[graphs.saved :])
-        for i, o in graphs.mutations:
+        for (i, o), writes in zip(graphs.mutations, graphs.writes):
             write_back(inputs[i], made[o], o in self._differentiable)
+            for _ in range(writes - 1):
+                inputs[i]._bump_version()
         return tuple([self._output(o, inputs, made, symbols) for o in graphs.outputs])
 
     def _record(self, flat: Sequence[Any], made: Sequence[Any], saved: Sequence[Any]) -> None:

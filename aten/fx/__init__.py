@@ -4,7 +4,7 @@ import importlib
 
 _WHERE = {
     "Graph": "graph", "Node": "node", "UserLine": "node", "map_arg": "node", "GraphModule": "graph_module",
-    "Interpreter": "interpreter", "lint": "lint", "parse": "printer", "rewrite": "pattern", "ANY": "pattern",
+    "Interpreter": "interpreter", "parse": "printer", "rewrite": "pattern", "ANY": "pattern",
 }  # fmt: skip
 __all__ = list(_WHERE)
 
@@ -12,7 +12,4 @@ __all__ = list(_WHERE)
 def __getattr__(name: str):
     if name not in _WHERE:
         raise AttributeError(f"module 'aten.fx' has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"aten.fx.{_WHERE[name]}"), name)
-    if name not in ("lint",):
-        globals()[name] = value
-    return value
+    return getattr(importlib.import_module(f"aten.fx.{_WHERE[name]}"), name)

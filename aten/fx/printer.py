@@ -82,7 +82,7 @@ def arg_text(arg: Any) -> str:
         return f"float('{arg}')"
     if hasattr(arg, "itemsize") and hasattr(arg, "is_floating_point") and hasattr(arg, "name"):
         return f"aten.{arg.name}"
-    if hasattr(arg, "type") and hasattr(arg, "index") and t.__name__ == "device":
+    if hasattr(arg, "type") and hasattr(arg, "index") and t.__name__.lower() == "device":
         return f"device('{arg}')"
     return repr(arg)
 

@@ -3,8 +3,9 @@
 import importlib
 
 _WHERE = {
-    "make_fx": "trace", "vmap": "vmap", "jvp": "jvp", "jacfwd": "jacobian", "jacrev": "jacobian", "hessian": "jacobian",
-    "grad": "grad", "value_and_grad": "grad", "grad_and_value": "grad", "vjp": "grad", "linearize": "jvp",
+    "make_fx": "trace", "vmap": "batching", "jvp": "forward_mode", "linearize": "forward_mode", "grad": "reverse_mode",
+    "value_and_grad": "reverse_mode", "grad_and_value": "reverse_mode", "vjp": "reverse_mode", "jacfwd": "jacobian",
+    "jacrev": "jacobian", "hessian": "jacobian",
 }  # fmt: skip
 __all__ = list(_WHERE)
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from aten import pytree
 from aten.op import registry
-from aten.transforms.grad import vjp
-from aten.transforms.jvp import jvp
-from aten.transforms.vmap import vmap
+from aten.transforms.reverse_mode import vjp
+from aten.transforms.forward_mode import jvp
+from aten.transforms.batching import vmap
 
 
 def _basis(leaves: list[Any]) -> list[Any]:

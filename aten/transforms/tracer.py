@@ -97,6 +97,13 @@ class Tracer(Tensor):
     def item(self) -> Any:
         return self.level.item(self)
 
+    def detach(self) -> Tracer:
+        return _registry()["detach"](self)
+
+    @property
+    def data(self) -> Tracer:
+        return self.detach()
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.meta!r})"
 

@@ -75,6 +75,7 @@ def split(joint: Joint) -> AotGraphs:
         differentiable,
         joint.rng_counters,
         whole,
+        joint.writes,
     )
 
 

@@ -81,7 +81,7 @@ def _floating(out: Tensor, tangent: Any) -> Any:
 
 def _by_transposition(op: Op, primals: tuple, tangents: tuple, out: Any) -> Any:
     """The tangent of `out` by differentiating the vjp, which is linear in its cotangent: jvp is the vjp's own vjp."""
-    from aten.transforms.grad import vjp
+    from aten.transforms.reverse_mode import vjp
 
     chosen = [i for i, t in enumerate(tangents) if t is not None]
     outs = out if isinstance(out, tuple) else (out,)

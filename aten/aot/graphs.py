@@ -68,8 +68,8 @@ class AotGraphs:
     differentiable: forward outputs (fresh ones and new values) that require grad; one tangent each, in this order.
     saved: forward outputs from here to the end are what backward needs.
     rng_counters: how many Philox counters a call takes.
-    joint: forward and backward in one, over the captured placeholders and the tangents → (outputs, gradients); what
-        double backward differentiates.
+    joint: the gradients from the forward's placeholders and the tangents, nothing saved; what double backward
+        differentiates.
     """
 
     forward: GraphModule

@@ -54,6 +54,7 @@ def trace_joint(
     inputs: list[Any] = []
     for ph, meta in zip(gm.graph.placeholders, metas):
         if type(meta) is Meta:
+            meta = Meta(meta.dtype, meta.device, meta.sizes, meta.strides, meta.offset)
             inputs.append(level.placeholder(ph.name, meta))
         else:
             graph.placeholder(ph.name, meta)
@@ -73,8 +74,9 @@ def trace_joint(
     outputs = tuple(map(plan.output, results))
     fresh = plan.fresh
     new_values = [level.read(inputs[i]) for i in mutated]
+    writes = tuple([inputs[i]._version for i in mutated])
     joint = Joint(
-        graph, level.constants, outputs, mutated, n_primals=len(inputs), rng_counters=as_expr(level.rng.counters)
+        graph, level.constants, outputs, mutated, writes, n_primals=len(inputs), rng_counters=as_expr(level.rng.counters)
     )
     grads: list[Any] = []
     if training:

@@ -133,7 +133,6 @@ def partition(joint: Joint) -> tuple[Graph, Graph, list[Node]]:
     tangents.
     """
     saved = saved_values(joint)
-    saved = _keep_mutated(joint, saved)
     fresh, new_values, grads = joint.parts()
     backward_nodes = _needed(list(g for g in grads if g is not None), set(saved) | set(joint.tangents))
     symbols = _unbound(joint, backward_nodes, grads, saved)
@@ -145,36 +144,21 @@ def partition(joint: Joint) -> tuple[Graph, Graph, list[Node]]:
     for n in joint.graph.nodes:
         if n.op == "placeholder" and n not in tangents or n in keep:
             env[n] = forward.node_copy(n, env.__getitem__)
-    outs = [env[n] for n in (*fresh, *new_values, *saved)]
-    forward.output((*outs, *symbols))
+    mutated = {joint.graph.placeholders[i] for i in joint.mutated}
+    kept = [_saved_in(forward, env[n], n in mutated) for n in saved]
+    forward.output((*[env[n] for n in (*fresh, *new_values)], *kept, *symbols))
     return forward, _backward_graph(joint, saved, symbols, backward_nodes, grads), saved
 
 
-def _keep_mutated(joint: Joint, saved: list[Node]) -> list[Node]:
-    """An input that is written in place is saved as a clone of what it was."""
+def _saved_in(forward: Graph, node: Node, mutated: bool) -> Node:
+    """What forward saves for `node`: an input that is written in place is saved as a clone of what it was."""
+    if not mutated:
+        return node
     from aten.op import registry
 
     clone = registry["clone"]
-    graph = joint.graph
-    mutated = {graph.placeholders[i] for i in joint.mutated}
-    kept = []
-    for n in saved:
-        if n in mutated:
-            backward = _descendants([m for m in graph.nodes if m.op != "output"], joint.tangents)
-            positional, keywords = clone.split((n,))
-            first = next(m for m in graph.nodes if m.op != "placeholder")
-            with graph.inserting_before(first):
-                copy = graph.create_node(
-                    "call_function", clone, positional, keywords, None, clone.function(n.meta["val"])
-                )
-            needed = _needed([g for g in joint.parts()[2] if g is not None], set(saved) - {n})
-            forward_only = _needed([*joint.parts()[0], *joint.parts()[1]], set())
-            n.replace_all_uses_with(
-                copy, lambda u: u is not copy and (u in backward or (u in needed and u not in forward_only))
-            )
-            n = copy
-        kept.append(n)
-    return kept
+    positional, keywords = clone.split((node,))
+    return forward.create_node("call_function", clone, positional, keywords, None, clone.function(node.meta["val"]))
 
 
 def _needed(ends: list[Node], stop: set[Node]) -> set[Node]:

@@ -63,6 +63,8 @@ def split(joint: Joint) -> AotGraphs:
         forward = GraphModule(joint.constants, forward_graph)
         backward = GraphModule(joint.constants, backward_graph)
         grad_inputs, differentiable = joint.grad_inputs, joint.differentiable
+        joint.graph.output_node.args = (grads,)
+        joint.graph.eliminate_dead_code()
         whole = GraphModule(joint.constants, joint.graph)
     return AotGraphs(
         forward,

@@ -30,6 +30,10 @@ class AotFunction:
         self._has_seed = any(n.name == "seed" for n in graphs.forward.graph.placeholders)
         self._symbolic = _uses_symbols(graphs)
         self._differentiable = frozenset(graphs.differentiable)
+        self.kept: frozenset[int] = frozenset()
+        if graphs.joint is not None:
+            used = graphs.joint.graph.placeholders
+            self.kept = frozenset([i for i, _ in graphs.mutations if used[i].users])
 
     def __call__(self, *inputs: Any) -> tuple:
         graphs = self.graphs
@@ -112,6 +116,8 @@ class _Backward:
 
     def __init__(self, function: AotFunction, inputs: Sequence[Any]):
         self.function = function
+        if function.kept:  # what gradients depend on and this call writes to
+            inputs = [x.clone() if i in function.kept else x for i, x in enumerate(inputs)]
         self.inputs = inputs
         self.versions = tuple([x._version if isinstance(x, Tensor) else 0 for x in inputs])
 
@@ -129,8 +135,9 @@ class _Backward:
         """The gradients with history: forward and backward again, op by op, under autograd."""
         function = self.function
         graphs = function.graphs
-        for x, version in zip(self.inputs, self.versions):
-            if isinstance(x, Tensor) and x._version != version:
+        used = graphs.joint.graph.placeholders
+        for x, version, node in zip(self.inputs, self.versions, used):
+            if node.users and isinstance(x, Tensor) and x._version != version:
                 raise RuntimeError(
                     "one of the variables needed for gradient computation has been modified by an inplace operation: an input "
                     f"of a compiled graph with sizes {list(x.shape)} is at version {x._version}; expected version {version}"
@@ -139,8 +146,7 @@ class _Backward:
         placeholders = joint.graph.placeholders[len(self.inputs) :]
         symbols = {name: read(self.inputs, where) for name, where in function._binders.items()}
         given = [zeros_for(n.meta["val"], symbols) if g is None else g for g, n in zip(grads, placeholders)]
-        _, _, found = Interpreter(joint).run(*self.inputs, *given)
-        return tuple(found)
+        return tuple(Interpreter(joint).run(*self.inputs, *given))
 
 
 def _metas(node: Any) -> tuple:

@@ -8,6 +8,7 @@ from typing import Any
 
 from aten import _native, dispatch, pytree
 from aten._native import Tensor
+from aten.autograd.record import record
 from aten.fx.graph import Graph
 from aten.fx.graph_module import GraphModule
 from aten.fx.node import Node
@@ -107,7 +108,7 @@ class TraceLevel(Level):
             else:
                 needs = dispatch.needs_of(op, args)
                 if needs is not None:
-                    dispatch.record(op, args, result, needs)
+                    record(op, args, result, needs)
         return public(op, result)
 
     def _decompose(self, op: Op, fn: Callable, args: tuple, metas: tuple) -> Any:

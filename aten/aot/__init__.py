@@ -3,8 +3,8 @@
 import importlib
 
 _WHERE = {
-    "compile": "pipeline", "prepare": "pipeline", "AotGraphs": "graphs", "Fresh": "graphs", "InputAlias": "graphs",
-    "ViewOf": "graphs", "SizeOf": "graphs", "Constant": "graphs",
+    "compile": "pipeline", "graphs": "pipeline", "AotGraphs": "data", "Fresh": "data", "InputAlias": "data",
+    "ViewOf": "data", "OutputView": "data", "Size": "data", "Constant": "data", "core_decompositions": "decompositions",
 }  # fmt: skip
 __all__ = list(_WHERE)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from aten import _native
 from aten._native import Tensor
-from aten.aot.graphs import Constant, Fresh, InputAlias, Output, SizeOf, ViewOf
+from aten.aot.data import Constant, Fresh, InputAlias, Output, OutputView, Size, ViewOf
 from aten.fx.cleanup import cleanup
 from aten.fx.graph import Graph
 from aten.fx.graph_module import GraphModule
@@ -35,7 +35,7 @@ class Joint:
     differentiable: tuple[int, ...] = ()
     n_primals: int = 0
     tangents: list[Node] = field(default_factory=list)
-    rng_counters: Expr = as_expr(0)
+    rng_counters: Expr | int = 0
 
     def parts(self) -> tuple[tuple, tuple, tuple]:
         """(fresh outputs, new values, gradients) as nodes."""
@@ -54,8 +54,9 @@ def trace_joint(
     inputs: list[Any] = []
     for ph, meta in zip(gm.graph.placeholders, metas):
         if type(meta) is Meta:
-            meta = Meta(meta.dtype, meta.device, meta.sizes, meta.strides, meta.offset)
-            inputs.append(level.placeholder(ph.name, meta))
+            tracer = level.placeholder(ph.name, Meta(meta.dtype, meta.device, meta.sizes, meta.strides, meta.offset))
+            tracer.payload.meta["val"] = meta
+            inputs.append(tracer)
         else:
             graph.placeholder(ph.name, meta)
             inputs.append(meta)
@@ -76,7 +77,13 @@ def trace_joint(
     new_values = [level.read(inputs[i]) for i in mutated]
     writes = tuple([inputs[i]._version for i in mutated])
     joint = Joint(
-        graph, level.constants, outputs, mutated, writes, n_primals=len(inputs), rng_counters=as_expr(level.rng.counters)
+        graph,
+        level.constants,
+        outputs,
+        mutated,
+        writes,
+        n_primals=len(inputs),
+        rng_counters=as_expr(level.rng.counters) if level.rng.seed is not None else 0,
     )
     grads: list[Any] = []
     if training:
@@ -127,7 +134,7 @@ class _OutputPlan:
     def output(self, value: Any) -> Output:
         """The plan of one result."""
         if type(value) in SYMBOLIC:
-            return SizeOf(value.expr)
+            return Size(value.expr)
         if not isinstance(value, Tensor):
             return Constant(value)
         if id(value) in self.inputs:
@@ -154,10 +161,9 @@ class _OutputPlan:
             return where
         tape = self.level.tape
         meta = value.meta
-        return ViewOf(
-            where, meta.sizes, meta.strides, meta.offset - tensor.meta.offset, value.chain,
-            tape is not None and self.level.read(value) in tape.tracked,
-        )  # fmt: skip
+        requires_grad = tape is not None and self.level.read(value) in tape.tracked
+        layout = (meta.sizes, meta.strides, meta.offset - tensor.meta.offset, value.chain, requires_grad)
+        return ViewOf(where.input, *layout) if isinstance(where, InputAlias) else OutputView(where.index, *layout)
 
     def _add(self, node: Node) -> Fresh:
         self.fresh.append(node)

@@ -27,8 +27,8 @@ _FREE = frozenset({
     "randint_philox", "dropout_philox", "gelu", "zeros", "ones", "empty",
 })  # fmt: skip
 _FUSED = frozenset({
-    "sum", "mean", "prod", "amax", "amin", "any", "all", "argmax", "argmin", "var", "var_mean", "softmax", "log_softmax",
-    "layer_norm", "rms_norm", "embedding", "gather", "index_select",
+    "sum", "mean", "prod", "amax", "amin", "any", "all", "argmax", "argmin", "var", "var_mean", "softmax",
+    "log_softmax", "layer_norm", "rms_norm", "embedding", "gather", "index_select",
 })  # fmt: skip
 
 
@@ -129,8 +129,8 @@ def _weight(node: Node, distance: int) -> int:
 def partition(joint: Joint) -> tuple[Graph, Graph, list[Node]]:
     """(forward, backward, the nodes of the joint graph that are saved, symbols not included).
 
-    forward returns (fresh..., new values..., saved tensors..., saved symbols...), backward takes those saved ones and the
-    tangents.
+    forward returns (fresh..., new values..., saved tensors..., saved symbols...); backward takes those saved ones and
+    the tangents.
     """
     saved = saved_values(joint)
     fresh, new_values, grads = joint.parts()

@@ -7,7 +7,7 @@ from typing import Any
 
 from aten import _native
 from aten._native import Tensor
-from aten.aot.graphs import AotGraphs
+from aten.aot.data import AotGraphs
 from aten.aot.joint import Joint, trace_joint
 from aten.aot.partition import partition
 from aten.aot.runtime import AotFunction
@@ -26,7 +26,7 @@ def input_metas(gm: GraphModule, example_inputs: Sequence[Any]) -> list[Any]:
     return found
 
 
-def prepare(
+def graphs(
     gm: GraphModule, example_inputs: Sequence[Any], decompositions: dict[Op, Callable] | None = None
 ) -> AotGraphs:
     """The AotGraphs of a captured graph; with a backward if gradients are on and an input requires them."""
@@ -49,8 +49,7 @@ def split(joint: Joint) -> AotGraphs:
     whole = None
     if not joint.differentiable or all(g is None for g in grads):
         graph = joint.graph
-        for n in joint.tangents:  # unused: nothing that requires grad depends on an input
-            graph.output_node.args = ((fresh, new_values, ()),)
+        graph.output_node.args = ((fresh, new_values, ()),)  # nothing that requires grad depends on an input
         graph.eliminate_dead_code()
         for n in joint.tangents:
             graph.erase_node(n)
@@ -98,10 +97,10 @@ def compile(
     forward_compiler(graph module, metas of its inputs) -> callable(*flat inputs) -> tuple; likewise for backward (the
     same by default), which is compiled on the first backward.
     """
-    graphs = prepare(gm, example_inputs, decompositions)
-    forward = forward_compiler(graphs.forward, example_metas(graphs.forward.graph))
+    made = graphs(gm, example_inputs, decompositions)
+    forward = forward_compiler(made.forward, example_metas(made.forward.graph))
     backward = None
-    if graphs.backward is not None:
+    if made.backward is not None:
         compiler = backward_compiler or forward_compiler
-        backward = compiler(graphs.backward, example_metas(graphs.backward.graph))
-    return AotFunction(graphs, forward, backward)
+        backward = compiler(made.backward, example_metas(made.backward.graph))
+    return AotFunction(made, forward, backward)

@@ -1,7 +1,7 @@
 """Run a compiled forward and backward under autograd: one Node for the whole graph.
 
-The compiled callables are functions of flat inputs. What they cannot do themselves is done here: outputs that are inputs
-or views, writes to inputs, random state, gradients.
+The compiled callables are functions of flat inputs. What they cannot do themselves is done here: outputs that are
+inputs or views, writes to inputs, random state, gradients.
 """
 
 from __future__ import annotations
@@ -11,11 +11,10 @@ from typing import Any
 
 from aten import _native, dispatch
 from aten._native import Tensor
-from aten.aot.graphs import AotGraphs, Constant, Fresh, InputAlias, SizeOf, ViewOf
+from aten.aot.data import AotGraphs, Fresh, InputAlias, OutputView, Size, ViewOf
 from aten.fx.interpreter import Interpreter
 from aten.fx.symbols import binders, map_symbols, read, resolve, resolve_expr
 from aten.meta import Meta
-from aten.symbolic.nodes import Expr
 
 
 class AotFunction:
@@ -26,8 +25,6 @@ class AotFunction:
         self.forward = forward
         self.backward = backward
         self._binders = binders(graphs.forward.graph)
-        self._random = str(graphs.rng_counters) != "0"
-        self._has_seed = any(n.name == "seed" for n in graphs.forward.graph.placeholders)
         self._symbolic = _uses_symbols(graphs)
         self._differentiable = frozenset(graphs.differentiable)
         self.kept: frozenset[int] = frozenset()
@@ -43,10 +40,8 @@ class AotFunction:
             else {}
         )
         flat: Sequence[Any] = inputs
-        if self._random:
-            seed, offset = _native.philox_reserve(int(resolve_expr(graphs.rng_counters, symbols)))
-            if self._has_seed:
-                flat = (*inputs, seed, offset)
+        if graphs.rng_counters != 0:
+            flat = (*inputs, *_native.philox_reserve(int(resolve_expr(graphs.rng_counters, symbols))))
         before = _native.set_grad_enabled(False)
         try:
             results = self.forward(*flat)
@@ -74,18 +69,17 @@ class AotFunction:
         if kind is InputAlias:
             return inputs[o.input]
         if kind is ViewOf:
-            base = made[o.base.index] if type(o.base) is Fresh else inputs[o.base.input]
-            return regenerate(o, base, symbols)
-        return resolve_expr(o.expr, symbols) if kind is SizeOf else o.value
+            return regenerate(o, inputs[o.input], symbols)
+        if kind is OutputView:
+            return regenerate(o, made[o.index], symbols)
+        return resolve_expr(o.expr, symbols) if kind is Size else o.value
 
 
 def _uses_symbols(graphs: AotGraphs) -> bool:
-    if graphs.rng_counters.free_symbols:
-        return True
-    return any(isinstance(o, (SizeOf, ViewOf)) for o in graphs.outputs)
+    return graphs.rng_counters != 0 or any(isinstance(o, (Size, ViewOf, OutputView)) for o in graphs.outputs)
 
 
-def regenerate(view: ViewOf, base: Tensor, symbols: dict) -> Tensor:
+def regenerate(view: ViewOf | OutputView, base: Tensor, symbols: dict) -> Tensor:
     """The view again, of the real base, by the ops it was made with."""
     before = _native.set_grad_enabled(_native.is_grad_enabled() and view.requires_grad)
     try:
@@ -139,8 +133,9 @@ class _Backward:
         for x, version, node in zip(self.inputs, self.versions, used):
             if node.users and isinstance(x, Tensor) and x._version != version:
                 raise RuntimeError(
-                    "one of the variables needed for gradient computation has been modified by an inplace operation: an input "
-                    f"of a compiled graph with sizes {list(x.shape)} is at version {x._version}; expected version {version}"
+                    "one of the variables needed for gradient computation has been modified by an inplace operation: "
+                    f"an input of a compiled graph with sizes {list(x.shape)} is at version {x._version}; "
+                    f"expected version {version}"
                 )
         joint = graphs.joint
         placeholders = joint.graph.placeholders[len(self.inputs) :]
@@ -192,6 +187,3 @@ def zeros_for(meta: Meta, symbols: dict) -> Tensor:
     """Zeros of this Meta."""
     sizes = [s if type(s) is int else int(resolve(s, symbols)) for s in meta.sizes]
     return _empty_like(meta, sizes, meta.dtype, meta.device).zero_()
-
-
-__all__ = ["AotFunction", "Constant", "Expr", "fit_tangent", "regenerate", "write_back"]

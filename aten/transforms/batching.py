@@ -118,17 +118,17 @@ class VmapLevel(Level):
     def write_op(self, op: Op, args: tuple) -> Any:
         if not self.own(args[0]):
             raise RuntimeError(
-                f"vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a Tensor in extra_args of "
-                f"{op.name} that has more elements than `self`: it is batched, and `self` is not. Use the out-of-place "
-                f"{op.base.name} instead."
+                f"vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a Tensor in "
+                f"extra_args of {op.name} that has more elements than `self`: it is batched, and `self` is not. Use "
+                f"the out-of-place {op.base.name} instead."
             )
         return super().write_op(op, args)
 
     def _random(self, op: Op, args: tuple) -> Any:
         if self.randomness == "error":
             raise RuntimeError(
-                f"vmap: called random operation {op.name} while in randomness error mode. Please either use the 'same' or "
-                "'different' randomness flags on vmap or perform the randomness operation out of vmap"
+                f"vmap: called random operation {op.name} while in randomness error mode. Please either use the 'same' "
+                "or 'different' randomness flags on vmap or perform the randomness operation out of vmap"
             )
         if self.randomness == "same" or super().wants(args):
             return NotImplemented  # its definition draws for the sizes of one element
@@ -234,8 +234,8 @@ def _input_dims(in_dims: Any, args: tuple, leaves: list[Any]) -> list[Any]:
             continue
         if not -leaf.ndim <= d < leaf.ndim:
             raise ValueError(
-                f"vmap: Got in_dim={d} for some input, but that input is a Tensor of dimensionality {leaf.ndim} so expected "
-                f"in_dim to satisfy -{leaf.ndim} <= in_dim < {leaf.ndim}."
+                f"vmap: Got in_dim={d} for some input, but that input is a Tensor of dimensionality {leaf.ndim} so "
+                f"expected in_dim to satisfy -{leaf.ndim} <= in_dim < {leaf.ndim}."
             )
         found.append(d + leaf.ndim if d < 0 else d)
     return found

@@ -104,20 +104,16 @@ def _by_transposition(op: Op, primals: tuple, tangents: tuple, out: Any) -> Any:
     _, transposed = vjp(pullback, *zeros)
     filled = []
     for i in chosen:
-        filled.append(
-            pytree.map(_zero_if_none(primals[i]), tangents[i])
-            if type(tangents[i]) is not list
-            else [registry["zeros_like"](p) if t is None else t for p, t in zip(primals[i], tangents[i])]
-        )
+        if type(tangents[i]) is list:
+            given = [registry["zeros_like"](p) if t is None else t for p, t in zip(primals[i], tangents[i])]
+            filled.append(given)
+        else:
+            filled.append(tangents[i])
     results = transposed(tuple(filled))
     parts: list[Any] = [None] * len(outs)
     for i, r in zip(where, results):
         parts[i] = r
     return tuple(parts) if isinstance(out, tuple) else parts[0]
-
-
-def _zero_if_none(primal: Tensor) -> Callable[[Any], Any]:
-    return lambda t: registry["zeros_like"](primal) if t is None else t
 
 
 def jvp(func: Callable, primals: tuple, tangents: tuple, *, strict: bool = False, has_aux: bool = False) -> tuple:
@@ -142,7 +138,7 @@ def jvp(func: Callable, primals: tuple, tangents: tuple, *, strict: bool = False
     aux = None
     if has_aux:
         result, aux = result
-        aux = pytree.map(lambda x: level.split(x)[0], aux)
+        aux = pytree.map_leaves(lambda x: level.split(x)[0], aux)
     outputs, out_spec = pytree.flatten(result)
     values, derivatives = [], []
     for o in outputs:

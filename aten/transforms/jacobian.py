@@ -9,9 +9,9 @@ from typing import Any
 
 from aten import pytree
 from aten.op import registry
-from aten.transforms.reverse_mode import vjp
-from aten.transforms.forward_mode import jvp
 from aten.transforms.batching import vmap
+from aten.transforms.forward_mode import jvp
+from aten.transforms.reverse_mode import vjp
 
 
 def _basis(leaves: list[Any]) -> list[Any]:
@@ -58,8 +58,8 @@ def _split(columns: Any, leaves: list[Any], rest: Callable[[Any, Any], list[Any]
 def jacrev(
     func: Callable, argnums: int | tuple[int, ...] = 0, *, has_aux: bool = False, chunk_size: int | None = None
 ) -> Callable:
-    """A function that returns the Jacobian of func: for each output (nested as they are) and chosen argument a tensor of
-    sizes (*output, *argument). Reverse mode: one vjp for each element of the outputs."""
+    """A function that returns the Jacobian of func: for each output (nested as they are) and chosen argument a tensor
+    of sizes (*output, *argument). Reverse mode: one vjp for each element of the outputs."""
 
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:

@@ -122,7 +122,7 @@ def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> tuple:
     aux = None
     if has_aux:
         result, aux = result
-        aux = pytree.map(lambda x: _unwrap(level, x), aux)
+        aux = pytree.map_leaves(lambda x: _unwrap(level, x), aux)
     outputs, out_spec = pytree.flatten(result)
     keys = [level.read(o) if level.own(o) else None for o in outputs]
     values = [_unwrap(level, o) for o in outputs]

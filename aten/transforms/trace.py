@@ -161,7 +161,7 @@ class TraceLevel(Level):
 
 
 class Rng:
-    """Seed and offset of a graph's random ops: SymInt inputs, made when first needed. `counters` is what is used so far."""
+    """Seed and offset of a graph's random ops: SymInt inputs, made when first needed. `counters`: those used so far."""
 
     def __init__(self, shape_env: Any):
         self.shape_env = shape_env
@@ -215,9 +215,9 @@ def make_fx(
 ) -> Callable[..., GraphModule]:
     """make_fx(fn)(*args) is the GraphModule of the core ops that fn runs on tensors like these.
 
-    Tensors in `args` (nested in tuples, lists and dicts) become placeholders, in order; other arguments are kept as they
-    are. With `symbolic` sizes other than 0 and 1 become symbols, and what fn decides by them is in `shape_env.guards`;
-    ints among the arguments become SymInts too.
+    Tensors in `args` (nested in tuples, lists and dicts) become placeholders, in order; other arguments are kept as
+    they are. With `symbolic` sizes other than 0 and 1 become symbols, and what fn decides by them is in
+    `shape_env.guards`; ints among the arguments become SymInts too.
     """
 
     def trace(*args: Any) -> GraphModule:

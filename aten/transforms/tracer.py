@@ -2,8 +2,8 @@
 
 In-place ops are made functional here, for every level alike. A Tracer's `payload` is its value as the level knows it.
 Views of one tensor share a Cell, which holds the current payload of the tensor they view; each view keeps the chain of
-view ops that leads to it. A write through a view goes back through the `put` rules of its chain to the base; other views
-notice by the cell's generation and replay their chain when they are read.
+view ops that leads to it. A write through a view goes back through the `put` rules of its chain to the base; other
+views notice by the cell's generation and replay their chain when they are read.
 """
 
 from __future__ import annotations
@@ -63,9 +63,8 @@ class Tracer(Tensor):
             return TracerSize(self.meta.sizes)
         ndim = len(self.meta.sizes)
         if not -ndim <= dim < ndim:
-            raise IndexError(
-                f"Dimension out of range (expected to be in range of [{-max(ndim, 1)}, {max(ndim, 1) - 1}], but got {dim})"
-            )
+            n = max(ndim, 1)
+            raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})")
         return self.meta.sizes[dim]
 
     def stride(self, dim: int | None = None) -> Any:
@@ -242,13 +241,14 @@ class Level:
         """Raises RuntimeError where an in-place write is impossible."""
         if not self.own(target):
             raise RuntimeError(
-                f"{op.name}: inside {self.tracer_type.transform} a tensor that comes from outside cannot be written in place"
+                f"{op.name}: inside {self.tracer_type.transform} a tensor that comes from outside cannot be written "
+                "in place"
             )
         meta = target.meta
         if any(type(s) is int and s == 0 and not (type(n) is int and n <= 1) for s, n in zip(meta.strides, meta.sizes)):
             raise RuntimeError(
-                "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
-                "Please clone() the tensor before performing the operation."
+                "unsupported operation: more than one element of the written-to tensor refers to a single memory "
+                "location. Please clone() the tensor before performing the operation."
             )
 
     def assign(self, target: Tracer, result: Tracer) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from aten.fx.graph_module import GraphModule
-from aten.symbolic.nodes import Expr, const
+from aten.symbolic.nodes import Expr
 
 
 @dataclass(frozen=True)
@@ -25,13 +25,13 @@ class InputAlias:
 
 @dataclass(frozen=True)
 class ViewOf:
-    """A view of an input or of a fresh output: these sizes and strides, `offset` elements from where the base starts.
+    """A view of an input: these sizes and strides, `offset` elements from where the input starts.
 
-    `chain` are the view ops (op, arguments after the tensor) that lead there, for autograd; requires_grad is False where
-    the view was taken without gradients.
+    `chain` are the view ops (op, arguments after the tensor) that lead there, for autograd; requires_grad is False
+    where the view was taken without gradients.
     """
 
-    base: Fresh | InputAlias
+    input: int
     sizes: tuple
     strides: tuple
     offset: Any
@@ -40,7 +40,19 @@ class ViewOf:
 
 
 @dataclass(frozen=True)
-class SizeOf:
+class OutputView:
+    """A view of the forward graph's output `index`, which shares its memory with another output; else as ViewOf."""
+
+    index: int
+    sizes: tuple
+    strides: tuple
+    offset: Any
+    chain: tuple = field(repr=False)
+    requires_grad: bool = True
+
+
+@dataclass(frozen=True)
+class Size:
     """A number computed from sizes."""
 
     expr: Expr
@@ -53,7 +65,7 @@ class Constant:
     value: Any
 
 
-Output = Fresh | InputAlias | ViewOf | SizeOf | Constant
+Output = Fresh | InputAlias | ViewOf | OutputView | Size | Constant
 
 
 @dataclass
@@ -62,12 +74,12 @@ class AotGraphs:
 
     forward: the captured placeholders (then `seed` and `offset` if it draws random numbers) → `n_fresh` fresh outputs,
         the new values of the mutated inputs, and what backward needs.
-    backward: [what forward saved, tangents] → one gradient (or None) for each of `grad_inputs`; None without gradients.
+    backward: [what forward saved, tangents] → one gradient (or None) for each of `grad_inputs`; None without one.
     outputs: what the captured graph returns, in terms of the forward's.
-    mutations: (input, index of the forward output that is its new value); writes: how often eager would have written it.
+    mutations: (input, index of the forward output that is its new value); writes: how often eager would write.
     differentiable: forward outputs (fresh ones and new values) that require grad; one tangent each, in this order.
     saved: forward outputs from here to the end are what backward needs.
-    rng_counters: how many Philox counters a call takes.
+    rng_counters: how many Philox counters a call takes; 0 if it draws nothing, and then there is no seed and offset.
     joint: the gradients from the forward's placeholders and the tangents, nothing saved; what double backward
         differentiates.
     """
@@ -80,7 +92,7 @@ class AotGraphs:
     saved: int
     grad_inputs: tuple[int, ...] = ()
     differentiable: tuple[int, ...] = ()
-    rng_counters: Expr = field(default_factory=lambda: const(0))
+    rng_counters: Expr | int = 0
     joint: GraphModule | None = None
     writes: tuple[int, ...] = ()
 
@@ -92,7 +104,7 @@ class AotGraphs:
             if isinstance(o, Fresh):
                 flags.append(o.index in self.differentiable)
             else:
-                flags.append(isinstance(o, ViewOf) and o.requires_grad)
+                flags.append(isinstance(o, (ViewOf, OutputView)) and o.requires_grad)
         return tuple(flags)
 
     def __str__(self) -> str:
@@ -104,6 +116,6 @@ class AotGraphs:
         parts.append(f"outputs: {', '.join(map(str, self.outputs))}")
         if self.mutations:
             parts.append("mutations: " + ", ".join(f"input {i} = forward output {o}" for i, o in self.mutations))
-        if str(self.rng_counters) != "0":
+        if self.rng_counters != 0:
             parts.append(f"random counters: {self.rng_counters}")
         return "\n".join(parts)

@@ -1,0 +1,16 @@
+"""Which ops aot records in smaller ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+from aten.op import Op, registry
+
+
+def core_decompositions(keep: Collection[str] = ()) -> dict[Op, Callable]:
+    """{op: its decomposition} for every op that has one, except those named in `keep`."""
+    return {
+        made: made.decompose_fn
+        for name, made in registry.items()
+        if made.decompose_fn is not None and made.kind != "composite" and name not in keep
+    }

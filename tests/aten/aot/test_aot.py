@@ -1,0 +1,250 @@
+"""aot: forward and backward graphs, and that running them is what eager does: values, gradients, aliases, versions."""
+
+import textwrap
+
+import pytest
+from aten._native import Tensor
+
+import aten
+import aten.autograd
+from aten import _native, aot
+from aten.transforms import make_fx
+
+
+def golden(text):
+    return textwrap.dedent(text).lstrip("\n")
+
+
+def capture(f, args, symbolic=True):
+    """A stand-in for dynamo: the graph as captured, in-place ops and all."""
+    gm = make_fx(f, symbolic=symbolic)(*args)
+    for node, a in zip(gm.graph.placeholders, args):
+        if isinstance(a, Tensor):
+            node.meta["val"].requires_grad = a.requires_grad
+    return gm
+
+
+def interpret(gm, metas):
+    return gm
+
+
+def leaf(a):
+    return a.detach().clone().requires_grad_(a.requires_grad) if isinstance(a, Tensor) else a
+
+
+def loss(results):
+    total = 0
+    for i, t in enumerate(results):
+        if isinstance(t, Tensor) and t.requires_grad:
+            total = total + (t * (i + 1)).cos().sum()
+    return total
+
+
+def close(a, b, tolerance=1e-4):
+    assert (a is None) == (b is None)
+    if a is not None:
+        assert tuple(a.shape) == tuple(b.shape)
+        assert (a.detach() - b.detach()).abs().max().item() <= tolerance
+
+
+def storage(t):
+    return t.untyped_storage().data_ptr()
+
+
+def run(call, args, nonleaf):
+    leaves = [leaf(a) for a in args]
+    inputs = [a * 1 if nonleaf and isinstance(a, Tensor) and a.requires_grad else a for a in leaves]
+    _native.manual_seed(7)
+    results = call(*inputs)
+    return [a for a in leaves if isinstance(a, Tensor) and a.requires_grad], inputs, results
+
+
+def check(f, *args, nonleaf=False, eager=None):
+    """Compiled = eager (or `eager`, a function of the same meaning)."""
+    example = [leaf(a) for a in args]
+    example = [a * 1 if nonleaf and isinstance(a, Tensor) and a.requires_grad else a for a in example]
+    compiled = aot.compile(capture(f, example), example, interpret)
+    ours, our_inputs, a = run(compiled, args, nonleaf)
+    theirs, their_inputs, b = run(eager or f, args, nonleaf)
+    assert len(a) == len(b)
+    for x, y in zip(a, b):
+        if not isinstance(y, Tensor):
+            assert x == y
+            continue
+        close(x, y)
+        assert x.stride() == y.stride() and x.requires_grad == y.requires_grad
+    for x, y in zip(our_inputs, their_inputs):
+        if isinstance(x, Tensor):
+            close(x, y)
+            assert eager or x._version == y._version
+    for i, x in enumerate(a):
+        for j, y in enumerate(a):
+            if isinstance(x, Tensor) and isinstance(y, Tensor):
+                assert (x is y) == (b[i] is b[j])
+                assert (storage(x) == storage(y)) == (storage(b[i]) == storage(b[j]))
+    if not ours:
+        return compiled
+    first = aten.autograd.grad(loss(a), ours, create_graph=True, allow_unused=True)
+    wanted = aten.autograd.grad(loss(b), theirs, create_graph=True, allow_unused=True)
+    for x, y in zip(first, wanted):
+        close(x, y)
+    squares = lambda gs: sum([(g * g).sum() for g in gs if g is not None and g.requires_grad])
+    if isinstance(squares(wanted), Tensor):
+        second = aten.autograd.grad(squares(first), ours, allow_unused=True)
+        for x, y in zip(second, aten.autograd.grad(squares(wanted), theirs, allow_unused=True)):
+            close(aten.zeros([]) if x is None else x, aten.zeros([]) if y is None else y, 1e-2)
+    ours, _, a = run(compiled, args, nonleaf)
+    loss(a).backward()
+    for x, y in zip(ours, wanted):
+        close(x.grad, y)
+    return compiled
+
+
+def R(*sizes):
+    return aten.randn(list(sizes))
+
+
+def G(*sizes):
+    return aten.randn(list(sizes)).requires_grad_()
+
+
+def test_a_layer():
+    def f(x, w, b):
+        return (aten.gelu(aten.linear(x, w, b)).sum(-1),)
+
+    compiled = check(f, R(5, 4), G(6, 4), G(6))
+    text = str(compiled.graphs)
+    assert text.startswith(
+        golden("""
+        def forward(arg0: "f32[s0, s1]", arg1: "f32[s2, s1] grad", arg2: "f32[s2] grad"):
+            permute = aten.permute(arg1, [1, 0])      # f32[s1, s2]{1, s1}
+            mm = aten.mm(arg0, permute)               # f32[s0, s2]
+            add = aten.add(mm, arg2)                  # f32[s0, s2]
+            gelu = aten.gelu(add, approximate='none')  # f32[s0, s2]
+            sum = aten.sum(gelu, [1], False)          # f32[s0]
+            return (sum, arg0, arg2, mm)
+
+        def backward(arg0: "f32[s0, s1]", arg2: "f32[s2] grad", mm: "f32[s0, s2]", tangent_0: "f32[s0]"):
+        """)
+    )
+    assert "mm_1 = aten.mm(permute_1" in text
+
+
+def test_written_inputs_aliases_and_constants():
+    def f(x, y):
+        x.mul_(2)
+        z = x + y
+        return z, x.view(-1), z[0], x, z, y.t(), 3, x.shape[0]
+
+    check(f, R(5, 4), R(5, 4))
+    check(f, R(5, 4), G(5, 4))
+    compiled = check(f, G(5, 4), G(5, 4), nonleaf=True)
+    kinds = [type(o).__name__ for o in compiled.graphs.outputs]
+    assert kinds == ["Fresh", "ViewOf", "OutputView", "InputAlias", "Fresh", "ViewOf", "Constant", "Size"]
+    assert compiled.graphs.mutations == ((0, 1),)
+
+
+def test_views_of_inputs_keep_their_gradients():
+    check(lambda x: (x.t(), x[0], x.detach(), (x + 1).t()), G(5, 4))
+
+
+def test_equal_results_are_not_one_tensor():
+    check(lambda x: (lambda y: (y, y, x + 1, None, x))(x + 1), G(5, 4))
+
+
+def test_unused_and_integer_inputs():
+    check(lambda x, y: (x * 2,), G(5, 4), G(3))
+    check(lambda x, y: (x[y], y + 1), G(5, 4), aten.tensor([1, 2]))
+
+
+def test_writes_through_views_of_inputs():
+    def f(x, y):
+        x[1:3].mul_(y[1:3])
+        x.view(-1)[::2].add_(1)
+        return x[0].sum(), x
+
+    def pure(x, y):
+        x = aten.cat([x[:1], x[1:3] * y[1:3], x[3:]]) + aten.tensor([1.0, 0, 1, 0])
+        return x[0].sum(), x
+
+    example = [R(6, 4) * 1, R(6, 4)]
+    compiled = aot.compile(capture(f, example), example, interpret)
+    x, y = R(6, 4), R(6, 4)
+    wanted = pure(x, y)
+    given = x.clone()
+    out, same = compiled(given, y)
+    assert same is given and given._version == 2
+    close(out, wanted[0])
+    close(given, wanted[1])
+
+    a, b = G(6, 4), G(6, 4)
+    p = a * 1
+    compiled = aot.compile(capture(f, [p, b]), [p, b], interpret)
+    ours = aten.autograd.grad(loss(compiled(a * 1, b)), [a, b])
+    for g, w in zip(ours, aten.autograd.grad(loss(pure(a * 1, b)), [a, b])):
+        close(g, w)
+
+
+def test_writes_through_views_of_intermediates():
+    def f(x):
+        y = x * 2
+        y.t()[0].zero_()
+        return y.sum(0), y[1] * 2
+
+    check(f, G(6, 4))
+
+
+def test_random_numbers_are_eagers_and_recomputed():
+    def f(x):
+        return aten.rand_like(x) * x, x * aten.rand([4])
+
+    compiled = check(f, G(5, 4))
+    assert str(compiled.graphs.rng_counters) != "0"
+    assert "rand_philox" in str(compiled.graphs.backward)  # not saved: drawn again
+
+
+def test_products_and_softmax():
+    check(lambda x, w: ((x @ w).softmax(-1) @ w.t(),), G(6, 4), G(4, 6))
+    check(lambda x, w: (x.t() * 2, x.t() @ w), G(6, 4), G(6, 4))
+
+
+def test_no_backward_without_gradients():
+    x = G(3)
+    with aten.autograd.no_grad():
+        graphs = aot.graphs(capture(lambda x: (x * 2,), [x]), [x])
+    assert graphs.backward is None and graphs.saved == 1
+
+
+def test_another_size_than_the_example():
+    compiled = aot.compile(capture(lambda x, w: (x @ w,), [R(5, 4), G(4, 6)]), [R(5, 4), G(4, 6)], interpret)
+    x, w = G(7, 3), G(3, 2)
+    (out,) = compiled(x, w)
+    close(out, x @ w)
+    out.sum().backward()
+    close(w.grad, x.detach().t() @ aten.ones([7, 2]))
+
+
+def test_backward_twice_is_an_error():
+    x = G(3)
+    compiled = aot.compile(capture(lambda x: (x.exp(),), [x]), [x], interpret)
+    (y,) = compiled(x)
+    y.sum().backward()
+    with pytest.raises(RuntimeError, match="second time"):
+        y.sum().backward()
+
+
+def test_lines_are_carried_into_backward():
+    from aten.fx import UserLine
+
+    x = G(3)
+    gm = capture(lambda x: (x.exp() * 2,), [x])
+    for i, node in enumerate(gm.graph.nodes):
+        node.meta["line"] = UserLine("/home/me/model.py", 10 + i, "f", f"line {i}")
+    graphs = aot.graphs(gm, [x])
+    assert str(graphs.backward) == golden("""
+        def graph(arg0: "f32[s0] grad", tangent_0: "f32[s0]"):
+            mul_1 = aten.mul(tangent_0, 2)            # f32[s0]   model.py:12  line 2
+            exp = aten.exp(arg0)                      # f32[s0]   model.py:11  line 1
+            mul_2 = aten.mul(mul_1, exp)              # f32[s0]   model.py:11  line 1
+            return (mul_2,)
+        """)

@@ -11,11 +11,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from aten.aot.graphs import AotGraphs, Fresh, InputAlias, SizeOf, ViewOf
-from aten.aot.runtime import AotFunction
-
 import inductor
 from aten import aot, logs
+from aten.aot.data import AotGraphs, Fresh, InputAlias, OutputView, Size, ViewOf
+from aten.aot.runtime import AotFunction
 from aten.symbolic.expr import Expr
 from inductor import _runner, entry
 from inductor.codegen import cpp, toolchain
@@ -49,7 +48,7 @@ def compile_graph(gm: Any, example_inputs: Any) -> Compiled | Callable[..., tupl
     toolchain.compiler()
     _log("graph", gm)
     n_guards = len(gm.shape_env.guards) if gm.shape_env is not None else 0
-    graphs = aot.prepare(gm, example_inputs)
+    graphs = aot.graphs(gm, example_inputs)
     _log("graph", graphs)
     if not _native_joint(graphs):
         return AotFunction(graphs, compile_core(graphs.forward), graphs.backward and compile_core(graphs.backward))
@@ -114,7 +113,7 @@ def _native_joint(graphs: AotGraphs) -> bool:
     if any(graphs.joint.graph.placeholders[i].users for i, _ in graphs.mutations):  # their old values are needed
         return False
     returned = {o.index for o in graphs.outputs if isinstance(o, Fresh)}
-    views = any(isinstance(o, ViewOf) and o.requires_grad for o in graphs.outputs)
+    views = any(isinstance(o, (ViewOf, OutputView)) and o.requires_grad for o in graphs.outputs)
     return not views and returned >= set(graphs.differentiable)
 
 
@@ -144,18 +143,18 @@ def _result(o: Any) -> Result:
             return Result("output", o.index)
         case InputAlias():
             return Result("input", o.input)
-        case ViewOf(base=Fresh(index)):
+        case OutputView(index=index):
             return Result("part", index, tuple(o.sizes), tuple(o.strides), o.offset)
-        case ViewOf(base=InputAlias(index)):
+        case ViewOf(input=index):
             return Result("view", index, tuple(o.sizes), tuple(o.strides), o.offset)
-        case SizeOf():
+        case Size():
             return Result("number", value=o.expr)
     return Result("constant", value=o.value)
 
 
 def _generator(graphs: AotGraphs, n_inputs: int) -> tuple | None:
     """(seed, offset, counters) of a random graph."""
-    if graphs.rng_counters.is_const and graphs.rng_counters.value == 0:
+    if type(graphs.rng_counters) is int:
         return None
     extra = [n.meta["val"].expr for n in graphs.forward.graph.placeholders[n_inputs:]]
     return (*extra, graphs.rng_counters) if extra else (None, None, graphs.rng_counters)

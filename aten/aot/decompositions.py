@@ -7,7 +7,11 @@ from collections.abc import Callable, Collection
 from aten.op import Op, registry
 
 
-def core_decompositions(keep: Collection[str] = ()) -> dict[Op, Callable]:
+# What fuses as it is.
+WHOLE = ("gelu", "eye", "empty")
+
+
+def core_decompositions(keep: Collection[str] = WHOLE) -> dict[Op, Callable]:
     """{op: its decomposition} for every op that has one, except those named in `keep`."""
     return {
         made: made.decompose_fn

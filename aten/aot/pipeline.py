@@ -8,6 +8,7 @@ from typing import Any
 from aten import _native
 from aten._native import Tensor
 from aten.aot.data import AotGraphs
+from aten.aot.decompositions import core_decompositions
 from aten.aot.joint import Joint, trace_joint
 from aten.aot.partition import partition
 from aten.aot.runtime import AotFunction
@@ -29,7 +30,10 @@ def input_metas(gm: GraphModule, example_inputs: Sequence[Any]) -> list[Any]:
 def graphs(
     gm: GraphModule, example_inputs: Sequence[Any], decompositions: dict[Op, Callable] | None = None
 ) -> AotGraphs:
-    """The AotGraphs of a captured graph; with a backward if gradients are on and an input requires them."""
+    """The AotGraphs of a captured graph; with a backward if gradients are on and an input requires them.
+
+    decompositions: {op: function of its core arguments}; `core_decompositions()` by default.
+    """
     metas = input_metas(gm, example_inputs)
     needs_grad = [False] * len(metas)
     if _native.is_grad_enabled():
@@ -37,7 +41,7 @@ def graphs(
             isinstance(x, Tensor) and x.requires_grad or type(m) is Meta and m.requires_grad
             for x, m in zip(example_inputs, metas)
         ]
-    joint = trace_joint(gm, needs_grad, decompositions, metas)
+    joint = trace_joint(gm, needs_grad, core_decompositions() if decompositions is None else decompositions, metas)
     return split(joint)
 
 

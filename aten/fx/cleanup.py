@@ -69,7 +69,10 @@ def cse(graph: Graph) -> bool:
 
 
 def fold(graph: Graph) -> bool:
-    """Drop calls that return their argument: views and casts that change nothing, getitem of a known tuple."""
+    """Drop calls that return their argument: views, casts and copies that change nothing, x * 1, padding by nothing.
+
+    For functional graphs: what was a copy may then be the argument itself.
+    """
     changed = False
     for node in graph.nodes:
         if node.op != "call_function" or not node.users:
@@ -105,7 +108,20 @@ def _identity(node: Node) -> Node | None:
     if name == "view" and source.op == "call_function" and source.target is target:
         if _same_layout(source.args[0], node):
             return source.args[0]
-    return source if name in _VIEWS and _same_layout(source, node) else None
+    if name in _VIEWS or _keeps_values(name, node):
+        return source if _same_layout(source, node) else None
+    return None
+
+
+def _keeps_values(name: str, node: Node) -> bool:
+    """Whether the op returns the elements of its first argument as they are."""
+    if name in ("mul", "div"):
+        return type(node.args[1]) in (int, float) and node.args[1] == 1
+    if name == "sub":  # not x + 0, which makes 0.0 of -0.0
+        return type(node.args[1]) in (int, float) and node.args[1] == 0 and not str(node.args[1]).startswith("-")
+    if name == "constant_pad_nd":
+        return all(type(n) is int and n == 0 for n in node.args[1])
+    return name == "clone"  # nothing writes in place in a functional graph; outputs are separated later
 
 
 def _same_layout(a: Node, b: Node) -> bool:

@@ -46,6 +46,11 @@ template <class M, class V> W_INLINE V w_select(M m, V a, V b) {
 template <class T, class V> W_INLINE w_vec<T, w_lanes<V>> w_cast(V v) {
   return __builtin_convertvector(v, w_vec<T, w_lanes<V>>);
 }
+// A float becomes an integer through int64: what does not fit that is its minimum, what does not fit T is cut.
+template <class T, class V> W_INLINE w_vec<T, w_lanes<V>> w_convert(V v) {
+  if constexpr ((w_elem<V>)0.5 != (w_elem<V>)0 && (T)0.5 == (T)0) return w_cast<T>(w_cast<long>(v));
+  else return w_cast<T>(v);
+}
 template <class T, class M> W_INLINE w_vec<T, w_lanes<M>> w_from_mask(M m) {
   return __builtin_convertvector(m & 1, w_vec<T, w_lanes<M>>);
 }

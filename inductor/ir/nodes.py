@@ -165,21 +165,23 @@ def walk(roots: Iterable[Node], seen: set[Node] | None = None) -> Iterator[Node]
             stack.extend((a, False) for a in reversed(n.args) if a not in seen)
 
 
-def rewrite(n: Node, leaf: Callable[[Node], Node | None], values: dict | None = None, memo: dict | None = None) -> Node:
+def rewrite(n: Node, leaf: Callable[[Node], Node | None], values: dict | None = None, memo: dict | None = None,
+            where: tuple[Node, ...] = ()) -> Node:
     """`n` with the nodes for which `leaf` returns one replaced, and the symbols in `values` substituted.
 
-    `leaf` sees nodes before their indices are substituted; what it returns is final.
+    `leaf` sees nodes before their indices are substituted; what it returns is final. `where` are nodes whose symbols
+    stand in `values`.
     """
     values = values or {}
     memo = {} if memo is None else memo
     for x in walk([n]):
         if x not in memo:
             done = leaf(x)
-            memo[x] = _rebuilt(x, values, memo) if done is None else done
+            memo[x] = _rebuilt(x, values, memo, where) if done is None else done
     return memo[n]
 
 
-def _rebuilt(x: Node, values: dict, memo: dict) -> Node:
+def _rebuilt(x: Node, values: dict, memo: dict, where: tuple[Node, ...]) -> Node:
     args = tuple(memo[a] for a in x.args)
     if args == x.args and not values.keys() & x.symbols:
         return x
@@ -187,8 +189,8 @@ def _rebuilt(x: Node, values: dict, memo: dict) -> Node:
         swap = dict(values)
         swap.update({a.symbol.value: b.symbol for a, b in zip(x.args, args)})
         if x.kind == "load":
-            return load(x.buffer, substitute(x.index, swap), x.dtype, args)
-        return index(substitute(x.index, swap), x.dtype, args)
+            return load(x.buffer, substitute(x.index, swap), x.dtype, args + where)
+        return index(substitute(x.index, swap), x.dtype, args + where)
     if x.kind == "call":
         return call(x.name, args, x.dtype)
     if x.kind == "masked":
@@ -200,10 +202,12 @@ def _rebuilt(x: Node, values: dict, memo: dict) -> Node:
     return x
 
 
-def replace(n: Node, values: dict[str, Expr | int], memo: dict | None = None) -> Node:
-    """`n` with symbols replaced in every index. `memo` may be shared between calls with the same values."""
-    values = {k: as_expr(v) for k, v in values.items()}
-    return rewrite(n, lambda _: None, values, memo)
+def replace(n: Node, values: dict[str, Expr | int | Node], memo: dict | None = None) -> Node:
+    """`n` with symbols replaced in every index: by Exprs, or by int64 nodes. `memo` may be shared between calls with the
+    same values."""
+    where = tuple(v for v in values.values() if isinstance(v, Node))
+    exprs = {k: v.symbol if isinstance(v, Node) else as_expr(v) for k, v in values.items()}
+    return rewrite(n, lambda _: None, exprs, memo, where)
 
 
 def loads(roots: Iterable[Node]) -> list[Node]:

@@ -129,7 +129,7 @@ for _name in ("atan2", "hypot", "nextafter"):
 
 # ------------------------------------------------------------------------------------------------------- casts
 # The result's dtype is the node's own; `round_*` round a float32 to the nearest half and stay float32.
-scalar("cast", "w_cast<{T}>({0})", "w_cast<{T}>({0})", "w_from_mask<{T}>({0})", "{0}.to({T})")
+scalar("cast", "w_convert<{T}>({0})", "w_cast<{T}>({0})", "w_from_mask<{T}>({0})", "{0}.to({T})")
 scalar("to_bool", "w_mask({0} != 0)", "w_mask({0} != 0)", "{0}", "({0} != 0)", result="bool")
 scalar("bitcast", "({V}){0}", "({V}){0}", None, "{0}.to({T}, bitcast=True)")
 scalar("round_bfloat16", "w_round<w_bf16>({0})", None, None, "{0}.to(tl.bfloat16).to(tl.float32)", cost=3)

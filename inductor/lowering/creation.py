@@ -1,0 +1,41 @@
+"""Tensors from nothing: constants and counting."""
+
+from __future__ import annotations
+
+from aten.symbolic.expr import as_expr, eq
+from inductor.ir import nodes
+from inductor.ir.fold import cast
+from inductor.ir.loops import loop_variables
+from inductor.ir.nodes import compute_dtype, const
+from inductor.ir.scalar import apply
+from inductor.lowering.registry import lowering
+from inductor.lowering.value import Value, number
+
+
+@lowering("full")
+def full(graph, size, fill_value, dtype=None, device=None):
+    """One value everywhere."""
+    return number(fill_value, graph.out.dtype.name, graph.sizes(graph.out))
+
+
+@lowering("arange")
+def arange(graph, start, end, step, dtype=None, device=None):
+    """start + i * step; with a float among them computed in float64, as eager does."""
+    name = graph.out.dtype.name
+    i = loop_variables(1)[0]
+    floats = any(isinstance(v, float) or getattr(v, "kind", "int") == "float" for v in (start, step))
+    if not floats:
+        body = nodes.index(as_expr(start) + i * as_expr(step))
+    else:
+        first, by = (number(as_expr(v), "float64").body if not isinstance(v, float) else const(v, "float64")
+                     for v in (start, step))
+        body = apply("add", first, apply("mul", cast(nodes.index(i), "float64"), by))
+    return Value(graph.sizes(graph.out), name, cast(body, compute_dtype(name)))
+
+
+@lowering("eye")
+def eye(graph, n, m, dtype=None, device=None):
+    """1 where the row is the column."""
+    name = graph.out.dtype.name
+    i, j = loop_variables(2)
+    return Value(graph.sizes(graph.out), name, cast(nodes.index(eq(i, j), "bool"), compute_dtype(name)))

@@ -1,0 +1,405 @@
+"""A core graph → operations on buffers: every node becomes a lazy Value, values become buffers where they must.
+
+Operations come in the order of the graph: `Computed` (loops that fill a buffer), `Product` (a matrix product) and
+`External` (an op of aten). Nothing is fused yet.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from aten.symbolic.expr import ONE, ZERO, Expr, as_expr, simplify
+from inductor import choices
+from inductor.config import config
+from inductor.ir import nodes
+from inductor.ir.buffer import Buffer, Check, DTypeName, Ref
+from inductor.ir.index import coefficient, flat, row_major, without
+from inductor.ir.loops import Pointwise, Reduction, Scan, loop_variables
+from inductor.ir.nodes import HALF, Node
+from inductor.ir.scalar import apply
+from inductor.lowering.registry import NotLowered, load_all
+from inductor.lowering.value import Value, domain, number, of_buffer
+
+VIEWS = frozenset("view permute expand squeeze unsqueeze slice select diagonal unfold as_strided alias detach".split())
+
+
+@dataclass(frozen=True)
+class Accumulation:
+    """buffer[index] += body over the domain, in order along the dims `reduced`; `where`: nodes the index mentions."""
+
+    sizes: tuple[Expr, ...]
+    reduced: tuple[int, ...]
+    body: Node
+    index: Expr
+    where: tuple[Node, ...]
+
+
+@dataclass
+class Computed:
+    """Loops that fill `buffer`: its element at flat `store` (over i0, i1, …) for every point of the domain.
+
+    `mutates`: the buffer is an input, written in place.
+    """
+
+    buffer: str
+    loops: Pointwise | Reduction | Scan | Accumulation
+    store: Expr
+    dtype: str
+    lines: tuple[str, ...] = ()
+    mutates: bool = False
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """An operand of a product: `buffer`, offset and strides in elements (batch, row, column)."""
+
+    buffer: str
+    dtype: str
+    offset: Expr
+    strides: tuple[Expr, ...]
+
+
+@dataclass
+class Product:
+    """buffer[batch…, m, n] = a @ b"""
+
+    buffer: str
+    sizes: tuple[Expr, ...]  # batch…, M, N
+    k: Expr
+    a: Matrix
+    b: Matrix
+    dtype: str
+    lines: tuple[str, ...] = ()
+
+
+@dataclass
+class External:
+    """The op `op` on buffers."""
+
+    op: str
+    args: tuple
+    kwargs: dict[str, Any]
+    outputs: tuple[str, ...]
+    lines: tuple[str, ...] = ()
+    allocates: bool = False
+
+
+Operation = Computed | Product | External
+
+
+@dataclass
+class Lowered:
+    """What `lower` returns: see the module. `outputs` name buffers, or are Exprs or None."""
+
+    inputs: tuple
+    buffers: dict[str, Buffer]
+    operations: list[Operation]
+    outputs: list
+    ranges: dict
+    hints: dict[str, int]
+    mutated: tuple[str, ...] = ()
+    names: dict[str, str] = field(default_factory=dict)
+
+
+def line_of(node) -> str:
+    """The user's line that a node stands for, for comments and errors."""
+    line = node.meta.get("line")
+    return "" if line is None else f"{line}  {line.text.strip()}" if getattr(line, "text", None) else str(line)
+
+
+class GraphLowering:
+    """Lowers one graph. `out` is the Meta (or Metas) of the node being lowered."""
+
+    def __init__(self, gm, mutations=()):
+        self.gm = gm
+        env = getattr(gm, "shape_env", None) or getattr(gm.graph, "shape_env", None)
+        self.ranges = dict(env.ranges) if env is not None else {}
+        self.hints: dict[str, int] = {}
+        self.env = env
+        self.buffers: dict[str, Buffer] = {}
+        self.operations: list[Operation] = []
+        self.values: dict = {}
+        self.mutations = mutations
+        self.node = None
+        self.out = None
+        self.table = load_all()
+        self.count = 0
+
+    # ---- what lowerings ask
+
+    def sizes(self, meta) -> tuple[Expr, ...]:
+        return tuple(map(as_expr, meta.sizes))
+
+    def check(self, argument: str) -> Check:
+        """What a failed check of this node's `argument` reports."""
+        return Check(self.node.target.name, argument, line_of(self.node))
+
+    def condition(self, e: Expr, sizes) -> Node:
+        """A bool Expr of the loop variables as a node."""
+        return nodes.index(simplify(e, {**self.ranges, **domain(sizes)}), "bool")
+
+    def storage_offset(self, name: str) -> int | None:
+        """Where an input's first element lies in its storage; None if that is not known to be one number."""
+        offset = getattr(self.buffers[name], "offset", 0)
+        return 0 if self.buffers[name].kind == "computed" else self.offsets.get(name, offset)
+
+    def lines(self) -> tuple[str, ...]:
+        text = line_of(self.node) if self.node is not None else ""
+        return (text,) if text else ()
+
+    def new_buffer(self, dtype: str, sizes, strides=None, **kw) -> Buffer:
+        self.count += 1
+        sizes = tuple(map(as_expr, sizes))
+        strides = row_major(sizes) if strides is None else tuple(map(as_expr, strides))
+        b = Buffer(f"buf{self.count - 1}", dtype, sizes, strides, **kw)
+        self.buffers[b.name] = b
+        return b
+
+    def computed(self, loops: Reduction | Scan, dtype: str, sizes, dropped: tuple[int, ...]) -> Value:
+        """The result of a reduction or scan, in a buffer: `dropped` are the dims of the domain that it does not have."""
+        b = self.new_buffer(dtype, sizes)
+        i = loop_variables(len(loops.sizes))
+        left = [v for d, v in enumerate(i) if d not in dropped]
+        self.operations.append(Computed(b.name, loops, flat(left, b.strides), dtype, self.lines()))
+        return of_buffer(b)
+
+    def accumulated(self, start: Node, sizes, dtype: str, over, reduced, where, body: Node) -> Value:
+        """A buffer that starts as `start` (over i0, i1, …) and takes += body at the indices `where` of the domain `over`."""
+        b = self.new_buffer(dtype, sizes)
+        i = loop_variables(len(sizes))
+        self.operations.append(Computed(b.name, Pointwise(tuple(sizes), start), flat(i, b.strides), dtype, self.lines()))
+        index = flat([w.symbol if isinstance(w, Node) else w for w in where], b.strides)
+        loops = Accumulation(tuple(over), reduced, body, index, tuple(w for w in where if isinstance(w, Node)))
+        self.operations.append(Computed(b.name, loops, index, dtype, self.lines()))
+        return of_buffer(b)
+
+    def matmul(self, a: Value, b: Value) -> Value:
+        """a @ b, with or without batch dims."""
+        if not config.templates or config.exact:
+            raise NotLowered("matrix products run as ops")
+        left, right = self.matrix(a), self.matrix(b)
+        sizes = self.sizes(self.out)
+        buffer = self.new_buffer(self.out.dtype.name, sizes)
+        self.operations.append(Product(buffer.name, sizes, a.sizes[-1], left, right, buffer.dtype, self.lines()))
+        return of_buffer(buffer)
+
+    def matrix(self, x: Value) -> Matrix:
+        """x by strides in a buffer; stored first if it is not in one."""
+        layout = self.layout(x)
+        if layout is None:
+            return self.matrix(self.realize(x))
+        name, offset, strides = layout
+        return Matrix(name, self.buffers[name].dtype, offset, strides)
+
+    # ---- buffers
+
+    def layout(self, x: Value) -> tuple[str, Expr, tuple[Expr, ...]] | None:
+        """(buffer, offset, strides) if x is nothing but elements of a buffer by strides."""
+        n = x.buffer_load
+        if n is None or n.args or self.buffers[n.buffer].dtype != x.dtype:
+            return None
+        offset, strides = n.index, []
+        for d, step in enumerate(row_major(x.sizes)):
+            c = coefficient(n.index, f"i{d}")
+            if c is None or (c.is_const and c.value < 0):
+                return None
+            strides.append(step if x.sizes[d] is ONE else c)
+            offset = without(offset, f"i{d}")
+        return n.buffer, offset, tuple(strides)
+
+    def realize(self, x: Value, strides=None, lines: tuple[str, ...] | None = None) -> Value:
+        """x stored in a buffer of its own."""
+        b = self.new_buffer(x.dtype, x.sizes, strides)
+        i = loop_variables(x.rank)
+        loops = Pointwise(x.sizes, x.body)
+        self.operations.append(Computed(b.name, loops, flat(i, b.strides), x.dtype, self.lines() if lines is None else lines))
+        return of_buffer(b)
+
+    def as_buffer(self, x: Value) -> str:
+        """The name of a buffer that holds x: its own, a view of one, or a new one."""
+        found = self.layout(x)
+        if found is None:
+            found = self.layout(self.realize(x))
+        name, offset, strides = found
+        b = self.buffers[name]
+        if offset is ZERO and b.sizes == x.sizes and b.strides == strides:
+            return name
+        for v in self.buffers.values():
+            if v.base == name and v.sizes == x.sizes and v.strides == strides and as_expr(v.offset) is offset:
+                return v.name
+        return self.new_buffer(b.dtype, x.sizes, strides, kind="view", base=name, offset=offset).name
+
+    # ---- the walk
+
+    def run(self) -> Lowered:
+        inputs = [self.placeholder(n) for n in self.gm.graph.placeholders]
+        for n in self.gm.graph.nodes:
+            if n.op == "call_function":
+                self.node, self.out = n, n.meta.get("val")
+                self.values[n] = self.call(n)
+        self.node = None
+        outputs = [self.output(o) for o in self.gm.graph.outputs]
+        mutated = self.mutate(inputs, outputs)
+        return Lowered(tuple(inputs), self.buffers, self.operations, outputs, self.ranges, self.all_hints(), mutated)
+
+    def all_hints(self) -> dict[str, int]:
+        """Likely values of the symbols; unbacked ones have none."""
+        return {} if self.env is None else {k: v for k, v in self.env.hints.items() if isinstance(v, int)}
+
+    def placeholder(self, n):
+        val = n.meta["val"]
+        if not hasattr(val, "sizes"):
+            self.values[n] = as_expr(val)
+            return self.values[n]
+        device = str(getattr(val.device, "type", val.device))
+        b = Buffer(n.name, val.dtype.name, self.sizes(val), tuple(map(as_expr, val.strides)), "input", device=device)
+        self.buffers[n.name] = b
+        self.values[n] = of_buffer(b)
+        return n.name
+
+    @property
+    def offsets(self) -> dict[str, int]:
+        out = {}
+        for n in self.gm.graph.placeholders:
+            val = n.meta["val"]
+            if hasattr(val, "sizes") and isinstance(val.offset, int):
+                out[n.name] = val.offset
+        return out
+
+    def argument(self, a):
+        """A node's argument as lowerings see it."""
+        if type(a) in (tuple, list):
+            return [self.argument(x) for x in a]
+        if a in self.values if _hashable(a) else False:
+            return self.values[a]
+        inner = getattr(a, "expr", None)
+        return inner if isinstance(inner, Expr) else a
+
+    def call(self, n):
+        if not hasattr(n.target, "name"):  # operator.getitem
+            return self.values[n.args[0]][n.args[1]]
+        args = [self.argument(a) for a in n.args]
+        kwargs = {k: self.argument(a) for k, a in n.kwargs.items()}
+        fn = self.table.get(n.target.name)
+        try:
+            if fn is None:
+                raise NotLowered(n.target.name)
+            before = len(self.operations), self.count
+            value = fn(self, *args, **kwargs)
+        except NotLowered:
+            if fn is not None and (len(self.operations), self.count) != before:
+                del self.operations[before[0] :]
+            return self.external(n, args, kwargs)
+        return self.settled(n, value)
+
+    def settled(self, n, value):
+        """The value as the node's users see it: in a buffer of its own if many of them would compute it again."""
+        if not isinstance(value, Value):
+            return value
+        if config.exact and value.dtype in HALF and value.body.kind == "call":
+            value = Value(value.sizes, value.dtype, apply("round_" + value.dtype, value.body))
+        users = sum(1 for u in n.users if u.op != "output") + any(u.op == "output" for u in n.users)
+        if choices.realize(value.body, users):
+            return self.realize(value, self.dense(n.meta.get("val")))
+        return value
+
+    def dense(self, meta) -> tuple[Expr, ...] | None:
+        """The strides that the op's rule gives its result, if those are a permutation without gaps."""
+        if meta is None or not hasattr(meta, "strides"):
+            return None
+        sizes, strides = self.sizes(meta), tuple(map(as_expr, meta.strides))
+        if any(not s.is_const for s in strides) or any(not s.is_const for s in sizes):
+            return strides if strides == row_major(sizes) else None
+        dims = sorted((d for d in range(len(sizes)) if sizes[d].value != 1), key=lambda d: (strides[d].value, -d))
+        expected = 1
+        for d in dims:
+            if strides[d].value != expected:
+                return None
+            expected *= sizes[d].value
+        return strides
+
+    # ---- ops without loops
+
+    def external(self, n, args, kwargs):
+        out = n.meta["val"]
+        metas = out if isinstance(out, (tuple, list)) else (out,)
+        outputs = tuple(self.new_buffer(m.dtype.name, self.sizes(m), tuple(map(as_expr, m.strides))).name for m in metas)
+        tags = getattr(n.target, "tags", ())
+        self.operations.append(External(n.target.name, tuple(self.extern_argument(a) for a in args),
+                                        {k: self.extern_argument(a) for k, a in kwargs.items()}, outputs, self.lines(),
+                                        allocates="dynamic" in tags))
+        values = tuple(of_buffer(self.buffers[name]) for name in outputs)
+        return values if isinstance(out, (tuple, list)) else values[0]
+
+    def extern_argument(self, a):
+        if isinstance(a, Value):
+            return Ref(self.as_buffer(a))
+        if isinstance(a, (list, tuple)):
+            return tuple(self.extern_argument(x) for x in a)
+        if hasattr(a, "itemsize") and hasattr(a, "name"):
+            return DTypeName(a.name)
+        return a
+
+    # ---- results
+
+    def output(self, o):
+        if o is None or isinstance(o, (int, float, bool)):
+            return None if o is None else as_expr(o)
+        if hasattr(o, "expr") and isinstance(o.expr, Expr):
+            return o.expr
+        value = self.values[o]
+        if not isinstance(value, Value):
+            return as_expr(value)
+        if o.op == "placeholder":
+            return o.name
+        self.node = o
+        meta = o.meta["val"]
+        strides = tuple(map(as_expr, meta.strides))
+        found = self.layout(value)
+        base = self.base_of(o)
+        if found is not None and self.same_layout(value, found[2], strides):
+            own = self.buffers[found[0]].kind == "computed" and base is o
+            if own or (base is not o and (base.op == "placeholder" or self.buffers[found[0]].kind == "computed")):
+                return self.as_buffer(Value(value.sizes, value.dtype, value.body))
+        name = self.as_buffer(self.realize(value, strides))
+        if base is o and o.target.name not in ("clone", "copy"):
+            self.values[o] = of_buffer(self.buffers[name])
+        return name
+
+    def same_layout(self, x: Value, have, want) -> bool:
+        return all(a is b or s is ONE for a, b, s in zip(have, want, x.sizes))
+
+    def base_of(self, n):
+        """The node that a chain of views begins at. A clone is no view: it never shares memory."""
+        while n.op == "call_function" and getattr(n.target, "name", None) in VIEWS:
+            n = n.args[0]
+        if n.op == "call_function" and getattr(n.target, "name", None) in ("clone", "copy"):
+            return n
+        return n
+
+    def mutate(self, inputs, outputs) -> tuple[str, ...]:
+        """Write the new values of mutated inputs into them; their outputs are then the inputs themselves."""
+        done = []
+        for i, o in self.mutations:
+            name, node = inputs[i], self.gm.graph.outputs[o]
+            b = self.buffers[name]
+            if outputs[o] == name:
+                continue
+            value = of_buffer(self.buffers[outputs[o]]) if isinstance(outputs[o], str) else number(outputs[o], b.dtype)
+            self.node = node
+            index = flat(loop_variables(len(b.sizes)), b.strides)
+            self.operations.append(Computed(name, Pointwise(b.sizes, value.body), index, b.dtype, self.lines(), mutates=True))
+            outputs[o] = name
+            done.append(name)
+        return tuple(done)
+
+
+def _hashable(a) -> bool:
+    return type(a).__hash__ is not None and not isinstance(a, (Expr, slice))
+
+
+def lower(gm, mutations=()) -> Lowered:
+    """Operations on buffers that compute a core graph. `mutations`: (input, output) pairs, the input's new value being
+    that output."""
+    return GraphLowering(gm, tuple(mutations)).run()

@@ -1,0 +1,146 @@
+"""Reads by index tensors, and the writes that add."""
+
+from __future__ import annotations
+
+from aten.symbolic.expr import Expr
+from inductor.ir import nodes
+from inductor.ir.fold import cast
+from inductor.ir.loops import loop_variables
+from inductor.ir.nodes import Node, const
+from inductor.ir.scalar import apply
+from inductor.lowering.registry import NotLowered, lowering
+from inductor.lowering.value import Value, broadcast
+
+
+def in_bounds(graph, index: Node, size: Expr, argument: str, negative: bool = False) -> Node:
+    """The index, verified; with `negative`, -1 is the last."""
+    index = cast(index, "int64")
+    if negative:
+        end = cast(nodes.index(size), "int64")
+        index = apply("where", apply("lt", index, const(0, "int64")), apply("add", index, end), index)
+    return nodes.in_bounds(index, size, graph.check(argument))
+
+
+@lowering("gather")
+def gather(graph, x, dim, index):
+    """out[i] = x[i with i[dim] = index[i]]"""
+    if not x.rank:
+        raise NotLowered("gather from a scalar")
+    dim = dim % x.rank
+    i = loop_variables(index.rank)
+    j = in_bounds(graph, index.body, x.sizes[dim], "index")
+    return Value(index.sizes, x.dtype, x.load([j if d == dim else i[d] for d in range(x.rank)]))
+
+
+@lowering("index_select")
+def index_select(graph, x, dim, index):
+    """out's index along `dim` is index[i]"""
+    if not x.rank:
+        raise NotLowered("index_select from a scalar")
+    dim = dim % x.rank
+    sizes = graph.sizes(graph.out)
+    i = loop_variables(x.rank)
+    j = in_bounds(graph, index.load([i[dim]] if index.rank else []), x.sizes[dim], "index")
+    return Value(sizes, x.dtype, x.load([j if d == dim else i[d] for d in range(x.rank)]))
+
+
+@lowering("index")
+def index(graph, x, indices):
+    """x[indices]: tensors broadcast together, None for a whole dim."""
+    given = [(d, v) for d, v in enumerate(indices) if v is not None]
+    if not given or any(v.dtype not in ("int64", "int32") for _, v in given):
+        raise NotLowered("an index by masks")
+    sizes = graph.sizes(graph.out)
+    dims = [d for d, _ in given]
+    rank = max(v.rank for _, v in given)
+    start = dims[0] if dims[-1] - dims[0] == len(dims) - 1 else 0
+    i = loop_variables(len(sizes))
+    common = sizes[start : start + rank]
+    rest = [*i[:start], *i[start + rank :]]
+    places = {}
+    for d, v in given:
+        j = broadcast(v, common).load(i[start : start + rank])
+        places[d] = in_bounds(graph, j, x.sizes[d], "index", negative=True)
+    free = iter(rest)
+    return Value(sizes, x.dtype, x.load([places[d] if d in places else next(free) for d in range(x.rank)]))
+
+
+@lowering("embedding")
+def embedding(graph, weight, indices):
+    """out[i, c] = weight[indices[i], c]"""
+    sizes = graph.sizes(graph.out)
+    i = loop_variables(len(sizes))
+    j = in_bounds(graph, indices.load(i[:-1]), weight.sizes[0], "indices")
+    return Value(sizes, weight.dtype, weight.load([j, i[-1]]))
+
+
+@lowering("embedding_backward")
+def embedding_backward(graph, g, indices, num_weights):
+    """out[indices[i], c] += g[i, c], in the order of i."""
+    sizes = graph.sizes(graph.out)
+    rank = g.rank
+    i = loop_variables(rank)
+    j = in_bounds(graph, indices.load(i[:-1]), sizes[0], "indices")
+    return graph.accumulated(const(0, g.body.dtype), sizes, g.dtype, g.sizes, tuple(range(rank - 1)), (j, i[-1]), g.body)
+
+
+def _last_dims(rank: int, dim: int) -> tuple[int, ...]:
+    return tuple(d for d in range(rank) if d == dim)
+
+
+@lowering("scatter_add")
+def scatter_add(graph, x, dim, index, src):
+    """x with out[i with i[dim] = index[i]] += src[i], in the order of i along `dim`."""
+    if not x.rank or index.rank != x.rank:
+        raise NotLowered("scatter_add into a scalar")
+    dim = dim % x.rank
+    i = loop_variables(x.rank)
+    j = in_bounds(graph, index.body, x.sizes[dim], "index")
+    where = tuple(j if d == dim else i[d] for d in range(x.rank))
+    return graph.accumulated(x.body, x.sizes, x.dtype, index.sizes, _last_dims(x.rank, dim), where, src.body)
+
+
+@lowering("index_add")
+def index_add(graph, x, dim, index, source):
+    """x with out[…, index[k], …] += source[…, k, …], in the order of k."""
+    if not x.rank:
+        raise NotLowered("index_add into a scalar")
+    dim = dim % x.rank
+    i = loop_variables(x.rank)
+    j = in_bounds(graph, index.load([i[dim]] if index.rank else []), x.sizes[dim], "index")
+    where = tuple(j if d == dim else i[d] for d in range(x.rank))
+    return graph.accumulated(x.body, x.sizes, x.dtype, source.sizes, _last_dims(x.rank, dim), where, source.body)
+
+
+@lowering("index_put")
+def index_put(graph, x, indices, values, accumulate=False):
+    """x with x[indices] += values, in the order of the indices. Without `accumulate`: the op's own kernel."""
+    given = [(d, v) for d, v in enumerate(indices) if v is not None]
+    if not accumulate or not given or any(v.dtype not in ("int64", "int32") for _, v in given) or x.dtype == "bool":
+        raise NotLowered("index_put that replaces")
+    dims = [d for d, _ in given]
+    rank = max(v.rank for _, v in given)
+    start = dims[0] if dims[-1] - dims[0] == len(dims) - 1 else 0
+    common: list[Expr] = []
+    for k in range(rank):
+        sizes = [v.sizes[v.rank - rank + k] for _, v in given if v.rank - rank + k >= 0]
+        common.append(next((s for s in sizes if not (s.is_const and s.value == 1)), sizes[0]))
+    rest = [s for d, s in enumerate(x.sizes) if d not in dims]
+    domain = (*rest[:start], *common, *rest[start:])
+    i = loop_variables(len(domain))
+    free = iter([*i[:start], *i[start + rank :]])
+    places = {d: in_bounds(graph, broadcast(v, common).load(i[start : start + rank]), x.sizes[d], "index", negative=True)
+              for d, v in given}
+    where = tuple(places[d] if d in places else next(free) for d in range(x.rank))
+    source = broadcast(values, domain)
+    return graph.accumulated(x.body, x.sizes, x.dtype, domain, tuple(range(start, start + rank)), where, source.body)
+
+
+@lowering("masked_fill")
+def masked_fill(graph, x, mask, value):
+    """`value` where the mask holds, else x."""
+    from inductor.lowering.pointwise import where
+
+    return where(graph, mask, value, x)
+
+

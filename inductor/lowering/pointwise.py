@@ -1,0 +1,173 @@
+"""Pointwise ops: the scalar vocabulary applied element by element."""
+
+from __future__ import annotations
+
+import math
+
+from aten.symbolic.expr import as_expr
+from inductor.ir import nodes
+from inductor.ir.fold import cast as cast_node
+from inductor.ir.nodes import FLOATS, HALF, Node, compute_dtype, const
+from inductor.ir.scalar import apply, defined
+from inductor.lowering.registry import NotLowered, lowering
+from inductor.lowering.value import Value, broadcast, number
+
+UNARY = (
+    "neg abs sign reciprocal sqrt rsqrt exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh "
+    "acosh atanh erf erfc erfinv lgamma digamma sigmoid floor ceil round trunc frac logical_not bitwise_not signbit"
+).split()
+PREDICATES = {"isnan": False, "isinf": False, "isfinite": True}  # and what they say of every integer
+BINARY = (
+    "add sub mul pow maximum minimum fmax fmin atan2 copysign hypot nextafter bitwise_and bitwise_or bitwise_xor "
+    "bitwise_left_shift bitwise_right_shift"
+).split()
+COMPARISONS = "eq ne lt le gt ge".split()
+DIVISIONS = ("floor_divide", "remainder", "fmod")
+
+
+def operands(graph, *args) -> list[Value]:
+    """The arguments as Values of one dtype, broadcast to the result's sizes; numbers take the tensors' dtype."""
+    out = graph.out
+    dtype = next((a.dtype for a in args if isinstance(a, Value)), out.dtype.name)
+    sizes = graph.sizes(out)
+    return [broadcast(a, sizes) if isinstance(a, Value) else number(a, dtype, sizes) for a in args]
+
+
+def pointwise(graph, name: str, *args) -> Value:
+    """The scalar function `name` of the arguments."""
+    values = operands(graph, *args)
+    dtype = graph.out.dtype.name
+    if not defined(name, values[-1].body.dtype):
+        raise NotLowered(f"{name} of {values[-1].dtype}")
+    return Value(graph.sizes(graph.out), dtype, apply(name, *(v.body for v in values)))
+
+
+def _declare(name: str) -> None:
+    lowering(name)(lambda graph, *args: pointwise(graph, name, *args))
+
+
+for _name in (*UNARY, *BINARY, *COMPARISONS):
+    _declare(_name)
+
+
+def _predicate(name: str, of_integers: bool) -> None:
+    @lowering(name)
+    def lower(graph, x):
+        if x.body.dtype not in FLOATS:
+            return number(of_integers, "bool", x.sizes)
+        return pointwise(graph, name, x)
+
+
+for _name, _of_integers in PREDICATES.items():
+    _predicate(_name, _of_integers)
+
+
+def _logical(name: str) -> None:
+    @lowering(name)
+    def lower(graph, a, b):
+        values = operands(graph, a, b)
+        body = apply(name, *(cast_node(v.body, "bool") for v in values))
+        return Value(graph.sizes(graph.out), "bool", body)
+
+
+for _name in ("logical_and", "logical_or", "logical_xor"):
+    _logical(_name)
+
+
+def _division(name: str) -> None:
+    @lowering(name)
+    def lower(graph, a, b):
+        values = operands(graph, a, b)
+        x, y = (v.body for v in values)
+        if x.dtype == "bool":
+            raise NotLowered(f"{name} of bool")
+        if x.dtype not in FLOATS:
+            y = nodes.nonzero(y, graph.check("other"))
+        return Value(graph.sizes(graph.out), graph.out.dtype.name, apply(name, x, y))
+
+
+for _name in DIVISIONS:
+    _division(_name)
+
+
+@lowering("div")
+def div(graph, a, b):
+    """True division: the dispatcher has made both floats."""
+    return pointwise(graph, "div", a, b)
+
+
+@lowering("relu")
+def relu(graph, x):
+    """0 where x < 0; NaN stays."""
+    zero = const(0, x.body.dtype)
+    return Value(x.sizes, x.dtype, apply("where", apply("lt", x.body, zero), zero, x.body))
+
+
+@lowering("silu")
+def silu(graph, x):
+    """x * sigmoid(x)"""
+    return Value(x.sizes, x.dtype, apply("mul", x.body, apply("sigmoid", x.body)))
+
+
+@lowering("gelu")
+def gelu(graph, x, approximate="none"):
+    """x * P(X <= x), or its tanh form (Hendrycks & Gimpel 2016)."""
+    t, dtype = x.body, x.body.dtype
+
+    def c(v: float) -> Node:
+        return const(v, dtype)
+
+    if approximate == "tanh":
+        cube = apply("mul", apply("mul", t, t), t)
+        inner = apply("mul", c(math.sqrt(2 / math.pi)), apply("add", t, apply("mul", c(0.044715), cube)))
+        tail = apply("tanh", inner)
+    else:
+        tail = apply("erf", apply("mul", t, c(math.sqrt(0.5))))
+    body = apply("mul", apply("mul", c(0.5), t), apply("add", c(1), tail))
+    return Value(x.sizes, x.dtype, body)
+
+
+@lowering("where")
+def where(graph, condition, a, b):
+    """a where the condition holds, else b."""
+    sizes, dtype = graph.sizes(graph.out), graph.out.dtype.name
+    a, b = (broadcast(v, sizes) if isinstance(v, Value) else number(v, dtype, sizes) for v in (a, b))
+    c = broadcast(condition, sizes)
+    return Value(sizes, dtype, apply("where", c.body, a.body, b.body))
+
+
+@lowering("clamp")
+def clamp(graph, x, low=None, high=None):
+    """maximum with `low`, then minimum with `high`; NaN stays."""
+    body = x.body
+    for name, bound in (("maximum", low), ("minimum", high)):
+        if isinstance(bound, Value):
+            raise NotLowered("clamp between tensors")
+        if bound is not None:
+            body = apply(name, body, number(bound, x.dtype).body)
+    return Value(x.sizes, x.dtype, body)
+
+
+@lowering("cast")
+def cast(graph, x, dtype):
+    """x in another dtype. A cast to a half rounds even where the value stays in a register."""
+    name = getattr(dtype, "name", dtype)
+    if name.startswith("complex") or x.dtype.startswith("complex"):
+        raise NotLowered("complex")
+    body = cast_node(x.body, compute_dtype(name))
+    if name in HALF and x.dtype != name:
+        body = body if body.kind == "const" else apply("round_" + name, body)
+    return Value(x.sizes, name, body)
+
+
+@lowering("bitcast")
+def bitcast(graph, x, dtype):
+    """The same bits in another dtype of the same width."""
+    if "bool" in (x.dtype, dtype.name) or x.dtype in HALF or dtype.name in HALF:
+        raise NotLowered("bitcast of halves and bools")
+    return Value(x.sizes, dtype.name, nodes.call("bitcast", (x.body,), dtype.name))
+
+
+def as_size(value):
+    """A size argument as an Expr."""
+    return as_expr(value)

@@ -1,0 +1,143 @@
+"""Reductions: one Reduction each; mean and variance are made of sums (two passes, so that nothing cancels)."""
+
+from __future__ import annotations
+
+from aten.symbolic.expr import ONE, ZERO, as_expr, is_const, max_, prod_
+from inductor.ir import nodes
+from inductor.ir.fold import cast
+from inductor.ir.loops import Reduction
+from inductor.ir.nodes import FLOATS, Node, compute_dtype, const
+from inductor.ir.scalar import apply
+from inductor.lowering.registry import NotLowered, lowering
+from inductor.lowering.value import Value, number, reindex
+
+
+def dims_of(x: Value, dim) -> tuple[int, ...]:
+    """The dims as sorted non-negative ints."""
+    if dim is None:
+        return tuple(range(x.rank))
+    dims = dim if isinstance(dim, (list, tuple)) else [dim]
+    return tuple(sorted(int(d) % max(x.rank, 1) for d in dims)) if x.rank else ()
+
+
+def kept_sizes(x: Value, dims: tuple[int, ...], keepdim: bool) -> tuple:
+    return tuple(ONE if d in dims else s for d, s in enumerate(x.sizes) if keepdim or d not in dims)
+
+
+def with_kept_dims(x: Value, value: Value, dims: tuple[int, ...]) -> Value:
+    """A reduced value, again with the dims it lost, each of size 1."""
+    left = [d for d in range(x.rank) if d not in dims]
+    return reindex(value, kept_sizes(x, dims, True), lambda i: [i[d] for d in left])
+
+
+def reduce(graph, x: Value, kind: str, dims: tuple[int, ...], keepdim: bool, dtype: str, body: Node | None = None) -> Value:
+    """The reduction `kind` of x (or of `body`, over x's domain) along `dims`; `dtype` is the result's."""
+    body = x.body if body is None else body
+    looped = tuple(d for d in dims if x.sizes[d] is not ONE)
+    result = "int64" if kind.startswith("arg") else compute_dtype(dtype)
+    if not looped:
+        at = [ZERO if d in dims else None for d in range(x.rank)]
+        single = Value(x.sizes, dtype, const(0, "int64") if kind.startswith("arg") else cast(body, result))
+        left = [d for d in range(x.rank) if d not in dims]
+        out = reindex(single, [x.sizes[d] for d in left],
+                      lambda i: [ZERO if at[d] is not None else i[left.index(d)] for d in range(x.rank)])
+        return with_kept_dims(x, out, dims) if keepdim else out
+    working = body.dtype if kind.startswith("arg") else result
+    value = Reduction(x.sizes, looped, kind, working, cast(body, working))
+    out = graph.computed(value, dtype, tuple(s for d, s in enumerate(x.sizes) if d not in dims), dims)
+    return with_kept_dims(x, out, dims) if keepdim else out
+
+
+def count(x: Value, dims: tuple[int, ...]):
+    """How many elements are reduced into one."""
+    return prod_(x.sizes[d] for d in dims)
+
+
+def _simple(name: str, kind: str) -> None:
+    @lowering(name)
+    def lower(graph, x, dim=None, keepdim=False):
+        dims = dims_of(x, dim)
+        dtype = graph.out.dtype.name
+        body = cast(x.body, "bool") if kind in ("any", "all") else x.body
+        out = reduce(graph, x, kind, dims, keepdim, "bool" if kind in ("any", "all") else dtype, body)
+        return out if out.dtype == dtype else Value(out.sizes, dtype, cast(out.body, compute_dtype(dtype)))
+
+
+for _name, _kind in (("sum", "sum"), ("prod", "prod"), ("amax", "max"), ("amin", "min"), ("any", "any"), ("all", "all")):
+    _simple(_name, _kind)
+
+
+def _arg(name: str) -> None:
+    @lowering(name)
+    def lower(graph, x, dim=None, keepdim=False):
+        out = reduce(graph, x, name, dims_of(x, dim), keepdim, "int64")
+        return out
+
+
+for _name in ("argmax", "argmin"):
+    _arg(_name)
+
+
+def _extreme_with_place(name: str, kind: str) -> None:
+    @lowering(name)
+    def lower(graph, x, dim, keepdim=False):
+        dims = dims_of(x, dim)
+        values = reduce(graph, x, kind, dims, keepdim, x.dtype)
+        return values, reduce(graph, x, "arg" + kind, dims, keepdim, "int64")
+
+
+for _name, _kind in (("max_dim", "max"), ("min_dim", "min")):
+    _extreme_with_place(_name, _kind)
+
+
+def divided(graph, total: Value, n) -> Value:
+    """total / n, in the computed dtype."""
+    return Value(total.sizes, total.dtype, apply("div", total.body, number(as_expr(n), total.dtype).body))
+
+
+@lowering("mean")
+def mean(graph, x, dim=None, keepdim=False):
+    """sum / n"""
+    if x.body.dtype not in FLOATS:
+        raise NotLowered("mean of integers")
+    dims = dims_of(x, dim)
+    return divided(graph, reduce(graph, x, "sum", dims, keepdim, x.dtype), count(x, dims))
+
+
+def deviation(graph, x: Value, dim, correction, keepdim: bool) -> tuple[Value, Value]:
+    """(variance, mean): the mean first, then the sum of squared deviations from it."""
+    if x.body.dtype not in FLOATS:
+        raise NotLowered("variance of integers")
+    dims = dims_of(x, dim)
+    n = count(x, dims)
+    wide = x.body.dtype
+    average = divided(graph, reduce(graph, x, "sum", dims, False, wide), n)
+    left = [d for d in range(x.rank) if d not in dims]
+    spread = reindex(average, x.sizes, lambda i: [i[d] for d in left])
+    centred = apply("sub", x.body, spread.body)
+    total = reduce(graph, x, "sum", dims, False, wide, apply("square", centred))
+    correction = 1 if correction is None else correction
+    freedom = max_(n - correction, 0) if not isinstance(correction, float) or correction == int(correction) else None
+    if freedom is None:
+        raise NotLowered("a fractional correction")
+    if is_const(freedom):
+        divisor = const(float(freedom.value), wide)
+    else:
+        divisor = cast(nodes.index(freedom), wide)
+    variance = Value(total.sizes, x.dtype, apply("div", total.body, divisor))
+    average = Value(average.sizes, x.dtype, average.body)
+    if keepdim:
+        return with_kept_dims(x, variance, dims), with_kept_dims(x, average, dims)
+    return variance, average
+
+
+@lowering("var")
+def var(graph, x, dim=None, correction=1, keepdim=False):
+    """Squared deviations from the mean, summed, over n - correction."""
+    return deviation(graph, x, dim, correction, keepdim)[0]
+
+
+@lowering("var_mean")
+def var_mean(graph, x, dim=None, correction=1, keepdim=False):
+    """(variance, mean)"""
+    return deviation(graph, x, dim, correction, keepdim)

@@ -1,0 +1,73 @@
+"""Concatenation, padding, flips and rolls: choices by index."""
+
+from __future__ import annotations
+
+from aten.symbolic.expr import and_, as_expr, ge, lt, where_
+from inductor.ir import nodes
+from inductor.ir.loops import loop_variables
+from inductor.lowering.registry import NotLowered, lowering
+from inductor.lowering.value import Value, number, reindex
+
+
+@lowering("cat")
+def cat(graph, tensors, dim=0):
+    """The tensors one after the other along `dim`."""
+    sizes, dtype = graph.sizes(graph.out), graph.out.dtype.name
+    tensors = [t for t in tensors if t.rank == len(sizes)]  # an empty 1-d tensor is skipped, as in PyTorch
+    if not tensors or any(t.dtype != dtype for t in tensors):
+        raise NotLowered("cat of different dtypes")
+    dim = dim % len(sizes)
+    i = loop_variables(len(sizes))
+    starts, start = [], as_expr(0)
+    for t in tensors:
+        starts.append(start)
+        start = start + t.sizes[dim]
+    body = None
+    for t, at in reversed(list(zip(tensors, starts))):
+        own = t.load([i[d] - at if d == dim else i[d] for d in range(len(sizes))])
+        end = at + t.sizes[dim]
+        inside = graph.condition(and_(ge(i[dim], at), lt(i[dim], end)), sizes)
+        body = nodes.masked(inside, own, nodes.const(0, own.dtype) if body is None else body)
+    return Value(sizes, dtype, body)
+
+
+@lowering("constant_pad_nd")
+def constant_pad_nd(graph, x, pad, value=0):
+    """x with `pad` elements of `value` before and after each dim, from the last dim on; negative pads cut."""
+    sizes = graph.sizes(graph.out)
+    i = loop_variables(x.rank)
+    at, inside = list(i), []
+    for k in range(len(pad) // 2):
+        d = x.rank - 1 - k
+        before = as_expr(pad[2 * k])
+        at[d] = i[d] - before
+        inside += [ge(i[d], before), lt(i[d] - before, x.sizes[d])]
+    condition = graph.condition(and_(*inside), sizes)
+    other = number(0 if value is None else value, x.dtype).body
+    return Value(sizes, x.dtype, nodes.masked(condition, x.load(at), other))
+
+
+@lowering("flip")
+def flip(graph, x, dims):
+    """Reversed along `dims`."""
+    dims = {d % x.rank for d in dims} if x.rank else set()
+    return reindex(x, x.sizes, lambda i: [s - 1 - i[d] if d in dims else i[d] for d, s in enumerate(x.sizes)])
+
+
+@lowering("roll")
+def roll(graph, x, shifts, dims=()):
+    """Shifted cyclically along `dims`."""
+    shifts = list(shifts) if isinstance(shifts, (list, tuple)) else [shifts]
+    dims = list(dims) if isinstance(dims, (list, tuple)) else [dims]
+    if not dims or not x.rank or len(dims) != len(set(dims)):
+        raise NotLowered("roll of the flattened tensor")
+
+    def where(i):
+        out = list(i)
+        for shift, d in zip(shifts, dims):
+            size = x.sizes[d % x.rank]
+            moved = i[d % x.rank] - as_expr(shift) % size
+            out[d % x.rank] = where_(lt(moved, 0), moved + size, moved)
+        return out
+
+    return reindex(x, x.sizes, where, graph.ranges)

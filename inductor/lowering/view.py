@@ -1,0 +1,189 @@
+"""Views and their inverses: arithmetic on indices, never a copy."""
+
+from __future__ import annotations
+
+from aten.symbolic.expr import ONE, ZERO, and_, as_expr, eq, ge, lt
+from inductor.ir import nodes
+from inductor.ir.buffer import Buffer
+from inductor.ir.loops import loop_variables
+from inductor.ir.nodes import Node
+from inductor.ir.scalar import apply
+from inductor.lowering.registry import NotLowered, lowering
+from inductor.lowering.value import Value, broadcast, reindex, reshape
+
+
+@lowering("view", "reshape", "flatten_view")
+def view(graph, x, size):
+    """The same elements in row-major order."""
+    return reshape(x, graph.sizes(graph.out), graph.ranges)
+
+
+@lowering("permute")
+def permute(graph, x, dims):
+    """out's dim d is x's dim dims[d]"""
+    dims = [d % x.rank for d in dims]
+    return reindex(x, [x.sizes[d] for d in dims], lambda i: [i[dims.index(d)] for d in range(x.rank)])
+
+
+@lowering("expand")
+def expand(graph, x, size, implicit=False):
+    """Dims of size 1 repeated."""
+    return broadcast(x, graph.sizes(graph.out))
+
+
+@lowering("squeeze")
+def squeeze(graph, x, dim=None):
+    """Without the dims of size 1 among `dim`."""
+    sizes = graph.sizes(graph.out)
+    dims = range(x.rank) if dim is None else [d % x.rank for d in (dim if isinstance(dim, (list, tuple)) else [dim])]
+    gone = [d for d in dims if x.sizes[d] is ONE] if x.rank else []
+    if x.rank - len(gone) != len(sizes):
+        raise NotLowered("squeeze of a symbolic size")
+    left = [d for d in range(x.rank) if d not in gone]
+    return reindex(x, sizes, lambda i: [i[left.index(d)] if d in left else ZERO for d in range(x.rank)])
+
+
+@lowering("unsqueeze")
+def unsqueeze(graph, x, dim):
+    """A dim of size 1 more, at `dim`."""
+    dim = dim % (x.rank + 1)
+    return reindex(x, graph.sizes(graph.out), lambda i: [*i[:dim], *i[dim + 1 :]])
+
+
+@lowering("alias", "detach")
+def alias(graph, x):
+    """The same."""
+    return x
+
+
+@lowering("slice")
+def slice_(graph, x, dim=0, start=None, end=None, step=1):
+    """x[start:end:step] along `dim`; bounds are in range."""
+    start = as_expr(0 if start is None else start)
+    return reindex(x, graph.sizes(graph.out), lambda i: [i[d] * step + start if d == dim else i[d] for d in range(x.rank)],
+                   graph.ranges)
+
+
+@lowering("select")
+def select(graph, x, dim, index):
+    """x[index] along `dim`"""
+    at = as_expr(index)
+    return reindex(x, graph.sizes(graph.out), lambda i: [*i[:dim], at, *i[dim:]], graph.ranges)
+
+
+@lowering("diagonal")
+def diagonal(graph, x, offset=0, dim1=0, dim2=1):
+    """The elements (i, i + offset) of two dims, as a new last dim."""
+    dim1, dim2 = dim1 % x.rank, dim2 % x.rank
+    left = [d for d in range(x.rank) if d not in (dim1, dim2)]
+
+    def where(i):
+        first, second = (i[-1] - min(offset, 0), i[-1] + max(offset, 0))
+        return [first if d == dim1 else second if d == dim2 else i[left.index(d)] for d in range(x.rank)]
+
+    return reindex(x, graph.sizes(graph.out), where, graph.ranges)
+
+
+@lowering("unfold")
+def unfold(graph, x, dimension, size, step):
+    """Windows of `size`, `step` apart, as a new last dim."""
+    dim = dimension % max(x.rank, 1)
+    return reindex(x, graph.sizes(graph.out), lambda i: [i[d] * step + i[-1] if d == dim else i[d] for d in range(x.rank)],
+                   graph.ranges)
+
+
+@lowering("as_strided")
+def as_strided(graph, x, size, stride, storage_offset=None):
+    """Elements by strides in the storage of x, which must be an input or a result of its own."""
+    found = x.buffer_load
+    base: Buffer | None = graph.buffers.get(found.buffer) if found is not None else None
+    if base is None or base.base is not None:
+        raise NotLowered("as_strided of a computed value")
+    index = as_expr(0 if storage_offset is None else storage_offset)
+    sizes = graph.sizes(graph.out)
+    for i, s in zip(loop_variables(len(sizes)), stride):
+        index = index + i * as_expr(s)
+    if graph.storage_offset(base.name) is None:
+        raise NotLowered("as_strided of an input at an offset")
+    return Value(sizes, x.dtype, nodes.load(base.name, index - graph.storage_offset(base.name), x.body.dtype))
+
+
+# ------------------------------------------------------------------------------------------------------------- put
+
+
+def put(inside: Node, new: Node, old: Node) -> Node:
+    """`new` where `inside` holds (loaded only there), else `old`."""
+    return nodes.masked(inside, new, old)
+
+
+@lowering("slice_scatter")
+def slice_scatter(graph, x, src, dim=0, start=None, end=None, step=1):
+    """x with x[start:end:step] along `dim` replaced by src."""
+    start, step = as_expr(0 if start is None else start), int(step)
+    i = loop_variables(x.rank)
+    length = src.sizes[dim]
+    inside = and_(ge(i[dim], start), lt(i[dim], start + length * step))
+    if step != 1:
+        inside = and_(inside, eq((i[dim] - start) % step, 0))
+    at = [(i[d] - start) // step if d == dim else i[d] for d in range(x.rank)]
+    new = broadcast(src, [length if d == dim else s for d, s in enumerate(x.sizes)]).load(at)
+    return Value(x.sizes, x.dtype, put(graph.condition(inside, x.sizes), new, x.body))
+
+
+@lowering("select_scatter")
+def select_scatter(graph, x, src, dim, index):
+    """x with x[index] along `dim` replaced by src."""
+    i = loop_variables(x.rank)
+    inside = graph.condition(eq(i[dim], as_expr(index)), x.sizes)
+    return Value(x.sizes, x.dtype, put(inside, src.load([*i[:dim], *i[dim + 1 :]]), x.body))
+
+
+@lowering("diagonal_scatter")
+def diagonal_scatter(graph, x, src, offset=0, dim1=0, dim2=1):
+    """x with a diagonal replaced by src."""
+    i = loop_variables(x.rank)
+    dim1, dim2 = dim1 % x.rank, dim2 % x.rank
+    at = [i[d] for d in range(x.rank) if d not in (dim1, dim2)]
+    inside = graph.condition(eq(i[dim2] - i[dim1], offset), x.sizes)
+    return Value(x.sizes, x.dtype, put(inside, src.load([*at, i[dim1] + min(offset, 0)]), x.body))
+
+
+# ------------------------------------------------------------------------------------------------------------- layout
+
+
+@lowering("clone", "contiguous")
+def clone(graph, x, memory_format=None):
+    """The same elements: memory is made where a result is needed."""
+    return x
+
+
+@lowering("copy")
+def copy(graph, x, src):
+    """src broadcast to x's sizes and cast to its dtype."""
+    from inductor.lowering.pointwise import cast
+
+    if isinstance(src, Value):
+        return broadcast(cast(graph, src, x.dtype), x.sizes)
+    from inductor.lowering.value import number
+
+    return number(src, x.dtype, x.sizes)
+
+
+@lowering("tril")
+def tril(graph, x, diagonal=0):
+    """x where column - row <= diagonal, else 0."""
+    return _triangle(graph, x, lambda row, column: ge(row + diagonal, column))
+
+
+@lowering("triu")
+def triu(graph, x, diagonal=0):
+    """x where column - row >= diagonal, else 0."""
+    return _triangle(graph, x, lambda row, column: ge(column, row + diagonal))
+
+
+def _triangle(graph, x: Value, inside) -> Value:
+    i = loop_variables(x.rank)
+    zero = nodes.const(0, x.body.dtype)
+    condition = graph.condition(inside(i[-2], i[-1]), x.sizes)
+    return Value(x.sizes, x.dtype, apply("where", condition, x.body, zero) if condition.kind != "const"
+                 else (x.body if condition.value else zero))

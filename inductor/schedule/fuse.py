@@ -1,0 +1,245 @@
+"""Which operations share a kernel: each joins the group of what it reads, or of what reads the same, where that is legal
+(no cycle, every shared element at the same point) and pays."""
+
+from __future__ import annotations
+
+from aten import logs
+from aten.symbolic.expr import substitute
+from inductor import choices
+from inductor.config import config
+from inductor.ir.buffer import ITEMSIZE
+from inductor.ir.index import coefficient
+from inductor.ir.loops import Dim, Pointwise, Reduction
+from inductor.ir.nodes import checks, walk
+from inductor.lowering.graph import Accumulation, Computed, External, Lowered, Operation
+from inductor.schedule.dependencies import (
+    Group,
+    Match,
+    aligned,
+    buffers_read,
+    buffers_written,
+    join,
+    loads_of,
+    matches,
+    points,
+    start_group,
+)
+
+log = logs.get("fusion")
+
+
+class Fuser:
+    """Groups the operations of one graph."""
+
+    def __init__(self, lowered: Lowered):
+        self.lowered = lowered
+        self.hints = lowered.hints
+        self.groups: list[Group] = []
+        self.writers: dict[str, list[Group]] = {}
+        self.readers: dict[str, list[Group]] = {}
+        self.failing: list[Group] = []  # groups that may fail
+
+    def base(self, name: str) -> str:
+        return self.lowered.buffers[name].base or name
+
+    # ---- order
+
+    def before(self, op: Operation) -> set[Group]:
+        """The groups that must run before the operation."""
+        out = set()
+        for name in map(self.base, buffers_read(op)):
+            out.update(self.writers.get(name, ()))
+        for name in map(self.base, buffers_written(op)):
+            out.update(self.writers.get(name, ()))
+            out.update(self.readers.get(name, ()))
+        if isinstance(op, Computed) and op.mutates:
+            out.update(self.failing)
+        return out
+
+    def may_fail(self, op: Operation) -> bool:
+        if isinstance(op, External):
+            return True
+        return isinstance(op, Computed) and bool(checks([op.loops.body, *getattr(op.loops, "where", ())]))
+
+    def add(self, op: Operation) -> None:
+        before = self.before(op)
+        group = self.home(op, before) if isinstance(op, Computed) and config.fuse else None
+        if group is None:
+            group = start_group(len(self.groups), op)
+            self.groups.append(group)
+        group.before |= before - {group}
+        reads = set(map(self.base, buffers_read(op)))
+        writes = set(map(self.base, buffers_written(op)))
+        for names, table in ((reads, self.readers), (writes, self.writers)):
+            for name in names:
+                known = table.setdefault(name, [])
+                if group not in known:
+                    known.append(group)
+        group.reads |= reads
+        group.writes |= writes
+        if self.may_fail(op) and group not in self.failing:
+            self.failing.append(group)
+
+    # ---- joining
+
+    def home(self, op: Computed, before: set[Group]) -> Group | None:
+        """The group that `op` joins; None if it starts its own."""
+        if isinstance(op.loops, Accumulation):
+            return None
+        for g in self.candidates(op):
+            if g.external is not None or any(b is not g and b.follows(g) for b in before):
+                continue
+            if op.mutates and (g in self.failing or not self.reads_in_place(g, op)):
+                continue
+            if self.may_fail(op) and any(m.op.mutates for m in g.members):
+                continue
+            for match in matches(g, op):
+                if aligned(g, op, match, self.lowered.ranges) and self.worthwhile(g, op, match):
+                    join(g, op, match)
+                    return g
+        return None
+
+    def candidates(self, op: Computed) -> list[Group]:
+        """Groups that write what `op` reads, then groups that read the same, each the latest first."""
+        reads = [n.buffer for n in loads_of(op)]
+        producers = {g for name in reads for g in self.writers.get(name, ())}
+        sharing = {g for name in reads for g in self.readers.get(name, ())} - producers
+        by_age = lambda groups: sorted(groups, key=lambda g: -g.number)
+        return by_age(producers) + by_age(g for g in sharing if g.product is None)
+
+    def reads_in_place(self, g: Group, op: Computed) -> bool:
+        """Whether all that the group reads of the input that `op` overwrites is the element it overwrites."""
+        mine = [n for m in g.members for n in loads_of(m.op) if n.buffer == op.buffer]
+        if not mine:
+            return True
+        for match in matches(g, op):
+            target = substitute(op.store, match.at)
+            if all(substitute(substitute(n.index, m.at), match.old) is target
+                   for m in g.members for n in loads_of(m.op) if n.buffer == op.buffer):
+                return True
+        return False
+
+    def worthwhile(self, g: Group, op: Computed, match: Match) -> bool:
+        """Whether the joint nest is one that runs well."""
+        if len(g.reads | g.writes | buffers_read(op)) > choices.MAX_BUFFERS:
+            return False
+        if g.product is not None:
+            return self.fits_epilogue(g, op, match)
+        accumulates = any(isinstance(m.op.loops, Accumulation) for m in g.members)
+        if accumulates:
+            return False
+        return self.fits_stages(g, op, match)
+
+    def fits_epilogue(self, g: Group, op: Computed, match: Match) -> bool:
+        """Pointwise on the product's own domain, its columns in one piece."""
+        if not isinstance(op.loops, Pointwise) or match.place != "full":
+            return False
+        column = match.old[g.dims[-1].name]
+        reads_it = any(n.buffer in g.writes for n in loads_of(op))
+        return reads_it and column.op == "sym" and not any(n.kind == "checked" for n in walk([op.loops.body]))
+
+    def fits_stages(self, g: Group, op: Computed, match: Match) -> bool:
+        scans = [m for m in (*g.members, op) if not isinstance(getattr(m, "op", m).loops, (Pointwise, Reduction))]
+        joint = [*(m.op for m in g.members), op]
+        if scans and len({op.loops.reduced for op in joint if op.loops.reduced}) > 1:
+            return False
+        reduced = any(d.reduced for d in match.dims)
+        if not reduced:
+            return True
+        trailing = is_trailing(match.dims)
+        stage = self.stage_of(g, op, match)
+        if stage == 0:
+            if trailing:
+                return not (isinstance(op.loops, Pointwise) and match.place == "full" and not self.shares(g, op))
+            if not g.reduced:
+                return False  # a reduction across rows leaves the pointwise kernel that feeds it alone
+            return match.place == "kept" or not isinstance(op.loops, Pointwise)
+        if match.place == "kept":
+            return True
+        if not trailing or not self.contiguous(g, op, match):
+            return False
+        rows = choices.size(points(d for d in match.dims if not d.reduced), self.hints)
+        length = choices.size(points(d for d in match.dims if d.reduced), self.hints)
+        return not (rows < choices.FEW_ROWS and length > choices.LONG_ROW) and 4 * length <= choices.MAX_KEPT_BYTES
+
+    def shares(self, g: Group, op: Computed) -> bool:
+        return bool({n.buffer for n in loads_of(op)} & (g.reads | g.writes))
+
+    def stage_of(self, g: Group, op: Computed, match: Match) -> int:
+        """How many reductions of the group must be complete before `op` can run for a point."""
+        levels: dict[str, int] = {}
+        for m in g.members:
+            level = max((levels.get(n.buffer, 0) for n in loads_of(m.op)), default=0)
+            levels[m.op.buffer] = level + (1 if isinstance(m.op.loops, Reduction) else 0)
+        return max((levels.get(n.buffer, 0) for n in loads_of(op)), default=0)
+
+    def contiguous(self, g: Group, op: Computed, match: Match) -> bool:
+        """Whether the last reduced dim is the one along which memory is read and written."""
+        last = [d.name for d in match.dims if d.reduced][-1]
+        score = dict.fromkeys((d.name for d in match.dims), 0)
+        members = [(m.op, {k: substitute(e, match.old) for k, e in m.at.items()}) for m in g.members if m.place == "full"]
+        for o, at in [*members, (op, match.at)]:
+            for n in loads_of(o):
+                index = substitute(n.index, at)
+                for name in score:
+                    c = coefficient(index, name)
+                    if c is not None and c.is_const and c.value == 1:
+                        score[name] += ITEMSIZE[self.lowered.buffers[n.buffer].dtype]
+        return score[last] >= max(score.values())
+
+
+def is_trailing(dims: tuple[Dim, ...]) -> bool:
+    """Whether the reduced dims are the last ones."""
+    marks = [d.reduced for d in dims]
+    return marks == sorted(marks)
+
+
+def live(lowered: Lowered) -> list[Operation]:
+    """The operations whose results something needs, in order."""
+    needed = {lowered.buffers[o].base or o for o in lowered.outputs if isinstance(o, str)}
+    out = []
+    for op in reversed(lowered.operations):
+        written = {lowered.buffers[n].base or n for n in buffers_written(op)}
+        if written & needed or (isinstance(op, Computed) and op.mutates):
+            out.append(op)
+            needed |= {lowered.buffers[n].base or n for n in buffers_read(op)}
+    return out[::-1]
+
+
+def fuse(lowered: Lowered) -> list[Group]:
+    """The groups, in an order in which they can run."""
+    fuser = Fuser(lowered)
+    for op in live(lowered):
+        fuser.add(op)
+    ordered, done = [], set()
+
+    def visit(g: Group) -> None:
+        stack = [(g, False)]
+        while stack:
+            g, ready = stack.pop()
+            if ready:
+                if g not in done:
+                    done.add(g)
+                    ordered.append(g)
+            elif g not in done:
+                stack.append((g, True))
+                stack.extend((b, False) for b in sorted(g.before - done, key=lambda b: -b.number))
+
+    for g in fuser.groups:
+        visit(g)
+    if log.on:
+        for g in ordered:
+            log(describe(g))
+    return ordered
+
+
+def describe(g: Group) -> str:
+    """One line: the loops of a group and what it holds."""
+    dims = ", ".join(f"{d.size}{'*' if d.reduced else ''}" for d in g.dims)
+    if g.external is not None:
+        return f"{g.external.op} -> {', '.join(g.external.outputs)}"
+    names = [m.op.buffer for m in g.members]
+    head = f"product {g.product.buffer}, then " if g.product is not None else ""
+    return f"[{dims}] {head}{', '.join(names)}"
+
+

@@ -1,0 +1,101 @@
+"""A core graph → a Schedule: lower, fuse, build kernels."""
+
+from __future__ import annotations
+
+from aten import logs
+from aten.symbolic.expr import sym
+from inductor.codegen.kernel import values_of
+from inductor.ir import nodes
+from inductor.ir.buffer import Extern, Kernel, Schedule
+from inductor.ir.loops import Accumulate, Nest, Store
+from inductor.lowering.graph import Lowered, lower
+from inductor.schedule.dependencies import Group, points
+from inductor.schedule.fuse import fuse
+from inductor.schedule.loop_order import tidy
+from inductor.schedule.nests import NestBuilder
+
+
+def schedule(gm, mutations=(), prefix: str = "kernel") -> Schedule:
+    """The Schedule of a core graph. `mutations`: (input, output) pairs, the input's new value being that output; it is
+    written in place by the kernels, and the output is the input itself. Kernels are called prefix0, prefix1, …."""
+    lowered = lower(gm, mutations)
+    loops_log = logs.get("loops")
+    if loops_log.on:
+        from inductor.ir.printer import operation_text
+
+        for op in lowered.operations:
+            loops_log(operation_text(op))
+    return build(lowered, fuse(lowered), prefix)
+
+
+def build(lowered: Lowered, groups: list[Group], prefix: str) -> Schedule:
+    """Kernels and external steps of fused groups, in order."""
+    steps = []
+    for g in groups:
+        if g.external is not None:
+            e = g.external
+            steps.append(Extern(e.op, e.args, e.kwargs, e.outputs, e.lines, e.allocates))
+        else:
+            steps.append(kernel_of(g, lowered, needed_of(g, groups, lowered), f"{prefix}{len(steps)}"))
+    used = set()
+    for s in steps:
+        used.update(s.args if isinstance(s, Kernel) else [*s.outputs, *buffers_read_by(s)])
+    used.update(o for o in lowered.outputs if isinstance(o, str))
+    used.update(i for i in lowered.inputs if isinstance(i, str))
+    used.update(lowered.buffers[u].base for u in list(used) if lowered.buffers[u].base)
+    buffers = {name: b for name, b in lowered.buffers.items() if name in used}
+    return Schedule(lowered.inputs, buffers, steps, tuple(lowered.outputs), lowered.mutated)
+
+
+def buffers_read_by(step: Extern) -> set[str]:
+    from inductor.schedule.dependencies import references
+
+    return set(references((step.args, step.kwargs)))
+
+
+def needed_of(g: Group, groups: list[Group], lowered: Lowered) -> set[str]:
+    """The buffers written by `g` that something else reads: another group, or whoever called."""
+    base = lambda name: lowered.buffers[name].base or name
+    needed = {base(o) for o in lowered.outputs if isinstance(o, str)}
+    for other in groups:
+        if other is not g:
+            needed |= other.reads | other.writes
+    return needed & g.writes
+
+
+def kernel_of(g: Group, lowered: Lowered, needed: set[str], name: str) -> Kernel:
+    """The kernel of a group of loops, or of a product with its epilogue."""
+    nest = tidy(NestBuilder(g, needed, lowered.ranges).build(), lowered.ranges) if g.product is None else None
+    lines = tuple(dict.fromkeys(line for m in g.members for line in m.op.lines))
+    if g.product is not None:
+        from inductor.templates.product import product_kernel
+
+        return product_kernel(g, lowered, needed, name)
+    return loop_kernel(name, (nest,), lines, points(g.dims))
+
+
+def loop_kernel(name: str, nests: tuple[Nest, ...], lines: tuple[str, ...], work) -> Kernel:
+    """A kernel of nests: what it reads and writes, in the order of first use."""
+    args, writes, symbols, roots = {}, {}, set(), []
+    for nest in nests:
+        loops = {d.name for d in nest.dims}
+        for d in nest.dims:
+            symbols |= d.size.free_symbols
+        for stage in nest.stages:
+            values = values_of(stage)
+            roots += values
+            inner = set()
+            for n in nodes.walk(values):
+                if n.kind == "load":
+                    args[n.buffer] = None
+                inner |= {a.symbol.value for a in n.args}
+                symbols |= n.symbols - loops
+            for s in stage.body:
+                if isinstance(s, (Store, Accumulate)):
+                    args[s.buffer] = writes[s.buffer] = None
+                    where = {w.symbol.value for w in getattr(s, "where", ())}
+                    symbols |= s.index.free_symbols - loops - where
+    return Kernel(name, tuple(args), tuple(writes), tuple(sym(s) for s in sorted(symbols)), nests, lines,
+                  tuple(nodes.checks(roots)), work)
+
+

@@ -7,33 +7,25 @@ computes, and in which order, depends on sizes alone, so results do not depend o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from aten.symbolic.expr import Expr, as_expr, to_cpp
 from inductor.codegen import kernel as walk
 from inductor.codegen.cpp_loops import NestWriter
+from inductor.codegen.cpp_product import render_product
 from inductor.codegen.cpp_vector import Isa, native_isa, prelude
 from inductor.ir import scalar
 from inductor.ir.buffer import Buffer, Kernel
 from inductor.ir.loops import Accumulate
 from inductor.ir.nodes import walk as walk_nodes
 
-# Below this many additions a thread more does not pay for waking it.
-THREAD_WORK = 1 << 17
-
-
-@dataclass(frozen=True)
-class Source:
-    """A translation unit: its text, and the sections of vecmath.h that it needs."""
-
-    text: str
+LINK = "// link: mvec m"
+EXPORT = "#pragma GCC visibility push(default)"
 
 
 def sections(kernels: list[Kernel]) -> frozenset[str]:
-    """The sections of vecmath.h that loop kernels use."""
+    """The sections of vecmath.h that kernels use."""
     needs = set()
     for k in kernels:
-        for nest in k.body if isinstance(k.body, tuple) else ():
+        for nest in k.body if isinstance(k.body, tuple) else (k.body.epilogue,):
             for n in walk_nodes(v for stage in nest.stages for v in walk.values_of(stage)):
                 if n.kind == "call":
                     needs.update(scalar.table[n.name].needs.split())
@@ -48,13 +40,11 @@ def render(kernels: list[Kernel], buffers: dict[str, Buffer], hints: dict[str, i
     """
     isa = isa or native_isa()
     hints, ranges = hints or {}, ranges or {}
-    loops = [k for k in kernels if isinstance(k.body, tuple)]
-    parts = [prelude(sections(kernels))] if loops else []
     templates = [k for k in kernels if not isinstance(k.body, tuple)]
-    for preamble in dict.fromkeys(k.body.preamble() for k in templates):
-        parts.insert(0, preamble)
+    parts = [LINK, *dict.fromkeys(k.body.preamble() for k in templates), prelude(sections(kernels)), EXPORT]
     for k in kernels:
-        parts.append(k.body.render(k) if k in templates else render_kernel(k, buffers, hints, ranges, isa))
+        parts.append(render_product(k, buffers, ranges, isa) if k in templates
+                     else render_kernel(k, buffers, hints, ranges, isa))
     return "\n".join(parts)
 
 

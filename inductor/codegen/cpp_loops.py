@@ -154,8 +154,7 @@ class NestWriter(ValueWriter):
     def stage(self, stage: Stage) -> None:
         mode = self.plan.mode
         if mode == "row" and not stage.inner:
-            for s in stage.body:
-                self.statement(s)
+            self.statements(stage)
         elif mode == "row":
             self.row_stage(stage)
         elif mode == "column" and stage.inner:
@@ -168,8 +167,7 @@ class NestWriter(ValueWriter):
         """for v in [start, stop): the statements on L lanes, then on what is left."""
         v = self.plan.axis.name
         self.open({v})
-        for s in stage.body:
-            self.statement(s)
+        self.statements(stage)
         body = [*(head or []), *self.close().lines, *(foot or [])]
         loop = [f"long {v} = {start};", f"for (; {v} + L <= {stop}; {v} += L) {{", "  constexpr w_all n = {};",
                 *indent(body), "}"]
@@ -326,23 +324,24 @@ class NestWriter(ValueWriter):
 
     # ---- statements
 
+    def statements(self, stage: Stage) -> None:
+        """Stores come last, after every value has been computed: one may overwrite what another reads."""
+        for s in stage.body:
+            if not isinstance(s, Store):
+                self.statement(s)
+        stores = [s for s in stage.body if isinstance(s, Store)]
+        for s in stores:
+            self.emit(s.value)
+        for s in stores:
+            self.do_store(s)
+
     def statement(self, s) -> None:
         getattr(self, "do_" + type(s).__name__.lower())(s)
 
     def do_store(self, s: Store) -> None:
         value = self.emit(s.value)
-        scope = self.scopes[-1]
-        k = self.argument(s.buffer)
-        index = self.simplified(s.index)
-        step = coefficient(index, self.plan.axis.name)
-        if len(self.scopes) == 2 and self.plan.mode == "row":
-            scope.lines.append(f"w_store1(b{k} + {self.address(index)}, {value});")
-        elif step is not None and step.is_const and step.value == 1:
-            scope.lines.append(f"w_store(b{k} + {self.address(index)}, {value}, n);")
-        elif step is not None:
-            scope.lines.append(f"w_scatter(b{k} + {self.address(index)}, {self.expr(step)}, {value}, n);")
-        else:
-            scope.lines.append(f"w_scatter_at(b{k}, {self.vector_index(index)}, {value}, n);")
+        once = len(self.scopes) == 2 and self.plan.mode == "row"
+        self.scopes[-1].lines.append(self.store_line(s, value, once))
 
     def do_accumulate(self, s: Accumulate) -> None:
         value = self.emit(s.value)

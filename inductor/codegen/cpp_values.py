@@ -10,6 +10,7 @@ from inductor.codegen.kernel import Plan, Scope, Walk, fits_int32
 from inductor.ir import scalar
 from inductor.ir.buffer import Kernel
 from inductor.ir.index import coefficient
+from inductor.ir.loops import Store
 from inductor.ir.nodes import Node
 
 
@@ -34,6 +35,19 @@ class ValueWriter(Walk):
         """The position of a buffer among the kernel's arguments."""
         self.touched.add(buffer)
         return self.kernel.args.index(buffer)
+
+    def store_line(self, s: Store, value: str, once: bool = False, lanes: str = "n") -> str:
+        """The line that stores a value: `once` a single element, else that of every lane."""
+        b = f"b{self.argument(s.buffer)}"
+        index = self.simplified(s.index)
+        step = coefficient(index, self.plan.axis.name)
+        if once:
+            return f"w_store1({b} + {self.address(index)}, {value});"
+        if step is None:
+            return f"w_scatter_at({b}, {self.vector_index(index)}, {value}, {lanes});"
+        if step.is_const and step.value == 1:
+            return f"w_store({b} + {self.address(index)}, {value}, {lanes});"
+        return f"w_scatter({b} + {self.address(index)}, {self.expr(step)}, {value}, {lanes});"
 
     def define(self, scope: Scope, text: str) -> str:
         name = self.fresh()

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from aten.fx.node import Node as FxNode
 from aten.symbolic.expr import ONE, ZERO, Expr, as_expr, simplify
 from inductor import choices
 from inductor.config import config
@@ -22,6 +23,7 @@ from inductor.lowering.registry import NotLowered, load_all
 from inductor.lowering.value import Value, domain, number, of_buffer
 
 VIEWS = frozenset("view permute expand squeeze unsqueeze slice select diagonal unfold as_strided alias detach".split())
+COPIES = ("clone", "copy")
 
 
 @dataclass(frozen=True)
@@ -271,7 +273,7 @@ class GraphLowering:
         """A node's argument as lowerings see it."""
         if type(a) in (tuple, list):
             return [self.argument(x) for x in a]
-        if a in self.values if _hashable(a) else False:
+        if type(a) is FxNode:
             return self.values[a]
         inner = getattr(a, "expr", None)
         return inner if isinstance(inner, Expr) else a
@@ -356,27 +358,15 @@ class GraphLowering:
         self.node = o
         meta = o.meta["val"]
         strides = tuple(map(as_expr, meta.strides))
-        found = self.layout(value)
-        base = self.base_of(o)
-        if found is not None and self.same_layout(value, found[2], strides):
-            own = self.buffers[found[0]].kind == "computed" and base is o
-            if own or (base is not o and (base.op == "placeholder" or self.buffers[found[0]].kind == "computed")):
-                return self.as_buffer(Value(value.sizes, value.dtype, value.body))
+        found, base = self.layout(value), base_of(o)
+        copies = target_name(base) in COPIES  # what a clone returns shares memory with nothing
+        if found is not None and same_layout(value, found[2], strides) and not copies:
+            if self.buffers[found[0]].kind == "computed" or (base is not o and base.op == "placeholder"):
+                return self.as_buffer(value)
         name = self.as_buffer(self.realize(value, strides))
-        if base is o and o.target.name not in ("clone", "copy"):
+        if not copies:
             self.values[o] = of_buffer(self.buffers[name])
         return name
-
-    def same_layout(self, x: Value, have, want) -> bool:
-        return all(a is b or s is ONE for a, b, s in zip(have, want, x.sizes))
-
-    def base_of(self, n):
-        """The node that a chain of views begins at. A clone is no view: it never shares memory."""
-        while n.op == "call_function" and getattr(n.target, "name", None) in VIEWS:
-            n = n.args[0]
-        if n.op == "call_function" and getattr(n.target, "name", None) in ("clone", "copy"):
-            return n
-        return n
 
     def mutate(self, inputs, outputs) -> tuple[str, ...]:
         """Write the new values of mutated inputs into them; their outputs are then the inputs themselves."""
@@ -395,8 +385,21 @@ class GraphLowering:
         return tuple(done)
 
 
-def _hashable(a) -> bool:
-    return type(a).__hash__ is not None and not isinstance(a, (Expr, slice))
+def target_name(n) -> str | None:
+    """The name of the op that a node calls."""
+    return getattr(n.target, "name", None) if n.op == "call_function" else None
+
+
+def base_of(n):
+    """The node at which a chain of views begins."""
+    while target_name(n) in VIEWS:
+        n = n.args[0]
+    return n
+
+
+def same_layout(x: Value, have, want) -> bool:
+    """Whether strides agree where a dim has more than one element."""
+    return all(a is b or s is ONE for a, b, s in zip(have, want, x.sizes))
 
 
 def lower(gm, mutations=()) -> Lowered:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from aten.symbolic.expr import ONE, ZERO, Expr, prod_, simplify, substitute, sym
-from inductor.ir.index import grouped, refine
+from inductor.ir.index import flat, grouped, refine, row_major
 from inductor.ir.loops import Dim, Pointwise, Reduction
 from inductor.ir.nodes import Node, loads
 from inductor.lowering.graph import Accumulation, Computed, External, Operation, Product
@@ -48,6 +48,7 @@ class Group:
     dims: tuple[Dim, ...] = ()
     members: list[Member] = field(default_factory=list)
     product: Product | None = None
+    product_dims: tuple[Expr, ...] = ()  # the product's batch, row and column in terms of the dims
     external: External | None = None
     before: set[Group] = field(default_factory=set)  # groups that must run first
     reads: set[str] = field(default_factory=set)
@@ -133,6 +134,7 @@ def start_group(number: int, op: Operation) -> Group:
     if isinstance(op, Product):
         g.product = op
         g.dims = tuple(Dim(g.fresh(), s) for s in op.sizes)
+        g.product_dims = tuple(d.var for d in g.dims)
         return g
     sizes, reduced = domain_of(op), op.loops.reduced
     dims, at = [], {}
@@ -247,16 +249,14 @@ def aligned(g: Group, op: Computed, match: Match, ranges: dict) -> bool:
 
 
 def _product_store(g: Group, match: Match) -> Expr:
-    from inductor.ir.index import flat, row_major
-
-    sizes = [d.size for d in g.dims]
-    return substitute(flat([d.var for d in g.dims], row_major(sizes)), match.old)
+    return substitute(flat(g.product_dims, row_major(g.product.sizes)), match.old)
 
 
 def join(g: Group, op: Computed, match: Match) -> None:
     """Make `op` a member."""
     old = {k: v for k, v in match.old.items() if v is not sym(k)}
     if old:
+        g.product_dims = tuple(substitute(e, old) for e in g.product_dims)
         for m in g.members:
             m.at = {k: substitute(e, old) for k, e in m.at.items()}
     if match.place == "full" and isinstance(op.loops, Reduction) and not g.reduced:

@@ -134,7 +134,7 @@ class Fuser:
         """Pointwise on the product's own domain, its columns in one piece."""
         if not isinstance(op.loops, Pointwise) or match.place != "full":
             return False
-        column = match.old[g.dims[-1].name]
+        column = substitute(g.product_dims[-1], match.old)
         reads_it = any(n.buffer in g.writes for n in loads_of(op))
         return reads_it and column.op == "sym" and not any(n.kind == "checked" for n in walk([op.loops.body]))
 

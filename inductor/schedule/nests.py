@@ -5,7 +5,8 @@ from __future__ import annotations
 from aten.symbolic.expr import Expr, simplify, substitute
 from inductor import choices
 from inductor.ir import nodes
-from inductor.ir.loops import Accumulate, Keep, Nest, Pointwise, Reduce, Reduction, Running, Scan, Stage, Store
+from inductor.ir.index import flat, row_major
+from inductor.ir.loops import Accumulate, Dim, Keep, Nest, Pointwise, Reduce, Reduction, Running, Scan, Stage, Store
 from inductor.ir.nodes import Node, kept, row
 from inductor.lowering.graph import Accumulation
 from inductor.schedule.dependencies import Group, Member, loads_of, ranges_of
@@ -100,6 +101,43 @@ class NestBuilder:
                 if table.get(s):
                     stages.append(Stage(is_inner, tuple(sorted(table[s], key=_rank))))
         return Nest(self.group.dims, tuple(stages))
+
+    def epilogue(self, raw: str | None) -> Nest:
+        """What follows a product, for one of its elements: loops over batch, row and column, whose element is row("acc").
+        `raw`: the buffer that takes the product itself, if something needs it."""
+        g, p = self.group, self.group.product
+        assert p is not None
+        self.place()
+        acc = row("acc", nodes.compute_dtype(p.dtype))
+        dims = tuple(Dim(n, s) for n, s in zip(("batch", "row", "col")[-len(p.sizes):], p.sizes))
+        values = self.inverse(dims)
+        strides = row_major(p.sizes)
+        own = flat([d.var for d in dims], strides)
+        memo: dict[Node, Node] = {}
+
+        def leaf(n: Node) -> Node | None:
+            return acc if n.kind == "load" and n.buffer == p.buffer else None
+
+        stores = [Store(raw, own, acc, p.dtype)] if raw is not None else []
+        known = ranges_of(dims, self.ranges)
+        for m in g.members:
+            for s in self.statements(m, 0):
+                value = nodes.rewrite(s.value, leaf, values, memo)
+                stores.append(Store(s.buffer, simplify(substitute(s.index, values), known), value, s.dtype))
+        return Nest(dims, (Stage(False, tuple(stores)),))
+
+    def inverse(self, dims: tuple[Dim, ...]) -> dict[str, Expr]:
+        """The group's dims in terms of the product's own (each is a piece of one of them)."""
+        known = ranges_of(dims, self.ranges)
+        out = {}
+        for d, base in zip(dims, self.group.product_dims):
+            rest = d.var
+            pieces = [x for x in self.group.dims if x.name in base.free_symbols]
+            for k, x in enumerate(reversed(pieces)):
+                last = k == len(pieces) - 1
+                out[x.name] = simplify(rest if last else rest % x.size, known)
+                rest = rest // x.size
+        return out
 
     def statements(self, m: Member, stage: int) -> list:
         op, loops = m.op, m.op.loops

@@ -1,30 +1,22 @@
-"""A core graph → a Schedule: lower, fuse, build kernels."""
+"""A lowered graph → a Schedule: fuse, build kernels."""
 
 from __future__ import annotations
 
-from aten import logs
 from aten.symbolic.expr import sym
+from inductor.codegen.cpp_product import ProductBody
 from inductor.codegen.kernel import values_of
 from inductor.ir import nodes
 from inductor.ir.buffer import Extern, Kernel, Schedule
 from inductor.ir.loops import Accumulate, Nest, Store
-from inductor.lowering.graph import Lowered, lower
+from inductor.lowering.graph import Lowered
 from inductor.schedule.dependencies import Group, points
 from inductor.schedule.fuse import fuse
 from inductor.schedule.loop_order import tidy
 from inductor.schedule.nests import NestBuilder
 
 
-def schedule(gm, mutations=(), prefix: str = "kernel") -> Schedule:
-    """The Schedule of a core graph. `mutations`: (input, output) pairs, the input's new value being that output; it is
-    written in place by the kernels, and the output is the input itself. Kernels are called prefix0, prefix1, …."""
-    lowered = lower(gm, mutations)
-    loops_log = logs.get("loops")
-    if loops_log.on:
-        from inductor.ir.printer import operation_text
-
-        for op in lowered.operations:
-            loops_log(operation_text(op))
+def schedule(lowered: Lowered, prefix: str = "kernel") -> Schedule:
+    """The Schedule of a lowered graph. Kernels are called prefix0, prefix1, …."""
     return build(lowered, fuse(lowered), prefix)
 
 
@@ -65,13 +57,26 @@ def needed_of(g: Group, groups: list[Group], lowered: Lowered) -> set[str]:
 
 def kernel_of(g: Group, lowered: Lowered, needed: set[str], name: str) -> Kernel:
     """The kernel of a group of loops, or of a product with its epilogue."""
-    nest = tidy(NestBuilder(g, needed, lowered.ranges).build(), lowered.ranges) if g.product is None else None
     lines = tuple(dict.fromkeys(line for m in g.members for line in m.op.lines))
     if g.product is not None:
-        from inductor.templates.product import product_kernel
-
-        return product_kernel(g, lowered, needed, name)
+        return product_kernel(name, g, lowered, needed, lines)
+    nest = tidy(NestBuilder(g, needed, lowered.ranges).build(), lowered.ranges)
     return loop_kernel(name, (nest,), lines, points(g.dims))
+
+
+def product_kernel(name: str, g: Group, lowered: Lowered, needed: set[str], lines: tuple[str, ...]) -> Kernel:
+    """The kernel of a matrix product; what joined it becomes the epilogue, over (batch, row, column)."""
+    p = g.product
+    builder = NestBuilder(g, needed, lowered.ranges)
+    epilogue = builder.epilogue(p.buffer if p.buffer in needed else None)
+    plain = loop_kernel(name, (epilogue,), (), 0)
+    args = tuple(dict.fromkeys((p.a.buffer, p.b.buffer, *plain.args)))
+    symbols = set().union(*(e.free_symbols for e in (*p.sizes, p.k, p.a.offset, *p.a.strides, p.b.offset, *p.b.strides)))
+    symbols |= {s.value for s in plain.symbols}
+    body = ProductBody(p.sizes, p.k, p.a, p.b, epilogue)
+    work = points(g.dims) * p.k
+    return Kernel(name, args, plain.writes, tuple(sym(s) for s in sorted(symbols)), body,
+                  tuple(dict.fromkeys((*p.lines, *lines))), (), work)
 
 
 def loop_kernel(name: str, nests: tuple[Nest, ...], lines: tuple[str, ...], work) -> Kernel:

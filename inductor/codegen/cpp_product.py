@@ -1,0 +1,107 @@
+"""Matrix products in C++: the template of `inductor.templates.mm`, with loops' values as its epilogue."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from aten.symbolic.expr import Expr, as_expr, to_cpp
+from inductor.codegen.cpp_values import ValueWriter
+from inductor.codegen.cpp_vector import MEMORY
+from inductor.codegen.kernel import Plan
+from inductor.ir.buffer import Buffer, Kernel
+from inductor.ir.loops import Nest, Store
+from inductor.lowering.graph import Matrix
+from inductor.templates import mm
+
+
+@dataclass(frozen=True)
+class ProductBody:
+    """The body of a product's kernel: [batch…, M, K] @ [batch…, K, N], each element then going through `epilogue`."""
+
+    sizes: tuple[Expr, ...]
+    k: Expr
+    a: Matrix
+    b: Matrix
+    epilogue: Nest
+
+    def preamble(self) -> str:
+        """What stands once before such kernels."""
+        return mm.preamble()
+
+    def __str__(self) -> str:
+        return f"product [{', '.join(map(str, self.sizes))}] over {self.k}: {self.a.buffer} @ {self.b.buffer}\n{self.epilogue}"
+
+
+class EpilogueWriter(ValueWriter):
+    """Stores of a product's elements: `store_vector` writes them for one vector along a row."""
+
+    def __init__(self, kernel: Kernel, nest: Nest, buffers: dict[str, Buffer], ranges: dict):
+        axis = nest.dims[-1]
+        super().__init__(kernel, Plan(nest, "point", axis, nest.dims[:-1], ()), ranges)
+        self.buffers, self.stores = buffers, [s for s in nest.statements if isinstance(s, Store)]
+        self.rows["acc"] = 0
+
+    @property
+    def running(self) -> set[str]:
+        return {"acc"}
+
+    def declare(self) -> list[str]:
+        """Pointers and sizes."""
+        from inductor.codegen.cpp import symbol_lines
+
+        lines = symbol_lines(self.kernel, "sym")
+        for k, name in enumerate(self.kernel.args):
+            T = MEMORY[self.buffers[name].dtype]
+            const = "" if name in self.kernel.writes else "const "
+            lines.append(f"{const}{T} *const b{k} = ({const}{T} *)buf[{k}]; (void)b{k};")
+        return lines
+
+    def store_vector(self, acc: str, batch: str, row: str, col: str, lanes: int, tail: str | None) -> list[str]:
+        """Lines that compute and store everything for `lanes` elements from [batch, row, col] on."""
+        scope = self.scopes[0]
+        scope.lines, scope.names = [], {}
+        self.named_rows["acc"] = acc
+        values = [self.emit(s.value) for s in self.stores]
+        stores = [self.store_line(s, v) for s, v in zip(self.stores, values)]
+        names = [("batch", batch), ("row", row), ("col", col)]
+        head = [f"const long {n} = {text};" for n, text in names if n != text]
+        mask = "constexpr w_all n = {};" if tail is None else f"const w_some n = w_tail({tail});"
+        return ["{", f"  constexpr int L = {lanes}; {mask}", *("  " + x for x in (*head, *scope.lines, *stores)), "}"]
+
+
+def render_product(kernel: Kernel, buffers: dict[str, Buffer], ranges: dict, isa) -> str:
+    """The text of a product's kernel; stands after the preamble and the prelude."""
+    body: ProductBody = kernel.body
+    names = {s.value: f"sym[{k}]" for k, s in enumerate(kernel.symbols)}
+
+    def size(e: Expr) -> int | str:
+        e = as_expr(e)
+        return e.value if e.is_const else to_cpp(e, ranges, names)
+
+    def operand(m: Matrix) -> mm.Operand:
+        *batch, row, col = map(size, m.strides)
+        return mm.Operand(kernel.args.index(m.buffer), m.dtype, row, col, tuple(batch), size(m.offset))
+
+    *batch, rows, cols = map(size, body.sizes)
+    spec = mm.MatmulSpec(rows, cols, size(body.k), operand(body.a), operand(body.b), tuple(batch))
+    comments = [f"// {line}" for line in kernel.lines]
+    return "\n".join([*comments, mm.render_mm(spec, epilogue_of(kernel, buffers, ranges, size), kernel.name, mm.Isa(isa.bytes))])
+
+
+def epilogue_of(kernel: Kernel, buffers: dict[str, Buffer], ranges: dict, size):
+    """A plain store where the epilogue is nothing more, else compiled lines."""
+    body: ProductBody = kernel.body
+    stores = [s for s in body.epilogue.statements if isinstance(s, Store)]
+    if len(stores) == 1 and stores[0].value.kind == "row":
+        from inductor.ir.index import coefficient, without
+
+        s, steps, offset = stores[0], [], stores[0].index
+        for d in body.epilogue.dims:
+            steps.append(coefficient(s.index, d.name))
+            if steps[-1] is None:
+                break
+            offset = without(offset, d.name)
+        else:
+            *batch, row, col = map(size, steps)
+            return mm.StoreEpilogue(kernel.args.index(s.buffer), s.dtype, row, col, tuple(batch), size(offset))
+    return EpilogueWriter(kernel, body.epilogue, buffers, ranges)

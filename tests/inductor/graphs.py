@@ -40,7 +40,11 @@ class Builder:
         meta = Meta.contiguous(tuple(sizes), getattr(dtypes, dtype), CPU)
         if strides is not None:
             meta = Meta(meta.dtype, CPU, tuple(sizes), tuple(strides))
-        return self.graph.create_node("placeholder", name, name=name, val=meta)
+        later = next((n for n in self.graph.nodes if n.op != "placeholder"), None)
+        if later is None:
+            return self.graph.create_node("placeholder", name, name=name, val=meta)
+        with self.graph.inserting_before(later):
+            return self.graph.create_node("placeholder", name, name=name, val=meta)
 
     def like(self, name, array):
         strides = tuple(s // array.itemsize for s in array.strides)

@@ -2,8 +2,8 @@
 
 python -m benchmarks.compile_time [--rounds N] [--peer-python PATH]
 
-Every figure is the wall time of a whole fresh process minus that of one that only imports NumPy: medians, the jobs taken
-in turns. The peer interpreter runs the same jobs with jax.jit and torch.compile, their caches empty.
+Every figure is the wall time of a whole fresh process minus that of one that only imports NumPy: medians, the jobs
+taken in turns. The peer interpreter runs the same jobs with jax.jit and torch.compile, their caches empty.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ import jax, jax.numpy as jnp, numpy as np
 C, H = 128, 4
 r = np.random.default_rng(0)
 def w(*s): return jnp.asarray(r.normal(size=s) * 0.02, "float32")
-p = dict(n1=(w(C), w(C)), qkv=(w(C, 3 * C), w(3 * C)), out=(w(C, C), w(C)), n2=(w(C), w(C)), up=(w(C, 4 * C), w(4 * C)),
-         down=(w(4 * C, C), w(C)))
+p = dict(n1=(w(C), w(C)), qkv=(w(C, 3 * C), w(3 * C)), out=(w(C, C), w(C)), n2=(w(C), w(C)),
+         up=(w(C, 4 * C), w(4 * C)), down=(w(4 * C, C), w(C)))
 def norm(x, p):
     m = x.mean(-1, keepdims=True); v = ((x - m) ** 2).mean(-1, keepdims=True)
     return (x - m) / jnp.sqrt(v + 1e-5) * p[0] + p[1]
@@ -129,7 +129,7 @@ def run(job: Job, caches: dict[str, str]) -> tuple[float, dict]:
 
 
 def measure(rounds: int, peer: str | None) -> list[tuple[Job, float, dict]]:
-    """(job, median seconds, counters of the last run), after one run of each to warm the file system and fill caches."""
+    """(job, median seconds, counters of the last run), after one run of each to warm files and fill caches."""
     todo = jobs(peer)
     caches = {job.name: tempfile.mkdtemp(prefix="weft-bench-") for job in todo if job.cache == "full"}
     times: dict[str, list[float]] = {job.name: [] for job in todo}

@@ -53,7 +53,8 @@ def norm(x, p):
 def linear(x, p): return x @ p[0] + p[1]
 def block(p, x):
     B, T, _ = x.shape
-    q, k, v = (t.reshape(B, T, H, C // H).transpose(0, 2, 1, 3) for t in jnp.split(linear(norm(x, p["n1"]), p["qkv"]), 3, -1))
+    heads = jnp.split(linear(norm(x, p["n1"]), p["qkv"]), 3, -1)
+    q, k, v = (t.reshape(B, T, H, C // H).transpose(0, 2, 1, 3) for t in heads)
     a = q @ k.transpose(0, 1, 3, 2) / np.sqrt(C // H)
     a = jax.nn.softmax(jnp.where(np.tril(np.ones((T, T), bool)), a, -jnp.inf), -1)
     x = x + linear((a @ v).transpose(0, 2, 1, 3).reshape(B, T, C), p["out"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -71,7 +72,7 @@ def trace_joint(
         _native.set_grad_enabled(before)
     graph.line = None
     mutated = tuple([i for i, t in enumerate(inputs) if first[i] is not None and level.read(t) is not first[i]])
-    plan = _OutputPlan(level, inputs)
+    plan = _OutputPlan(level, inputs, results)
     outputs = tuple(map(plan.output, results))
     fresh = plan.fresh
     new_values = [level.read(inputs[i]) for i in mutated]
@@ -120,11 +121,16 @@ def _replay(gm: GraphModule, inputs: list[Any], graph: Graph) -> list[Any]:
     raise RuntimeError("the captured graph has no output")
 
 
+_OVERLAPPING = frozenset({"expand", "as_strided", "unfold"})  # views whose elements may share memory
+
+
 class _OutputPlan:
     """Says of each result of the captured graph where a caller gets it from; `fresh` are the forward's own outputs."""
 
-    def __init__(self, level: TraceLevel, inputs: list[Any]):
+    def __init__(self, level: TraceLevel, inputs: list[Any], results: Sequence[Any]):
         self.level = level
+        tensors = {id(t): t for t in results if isinstance(t, Tracer) and level.own(t)}.values()
+        self.shared = Counter(id(t.cell) for t in tensors)
         self.inputs = {id(t): i for i, t in enumerate(inputs) if isinstance(t, Tracer)}
         self.cells = {id(t.cell): (InputAlias(i), t) for i, t in enumerate(inputs) if isinstance(t, Tracer) and t.cell}
         self.seen: dict[int, Output] = {}
@@ -152,6 +158,8 @@ class _OutputPlan:
         if cell is None:
             return self._add(self.level.read(value))
         base = self.cells.get(id(cell))
+        if base is None and self.shared[id(cell)] == 1 and not any(op.name in _OVERLAPPING for op, _ in value.chain):
+            return self._add(self.level.read(value))  # a view, but nobody else sees its memory
         if base is None:
             made = self._add(cell.payload)
             base = self.cells[id(cell)] = (made, self.level.make(cell.payload, cell.meta))

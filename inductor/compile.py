@@ -20,8 +20,10 @@ from inductor import _runner, entry
 from inductor.codegen import cpp, toolchain
 from inductor.ir.buffer import Kernel, Schedule
 from inductor.ir.program import Program
+from inductor.lowering import lower
+from inductor.passes import run
+from inductor.schedule import schedule
 from inductor.schedule.memory import Result, plan
-from inductor.schedule.schedule import schedule
 
 
 @dataclass
@@ -70,7 +72,11 @@ def compile_graph(gm: Any, example_inputs: Any) -> Compiled | Callable[..., tupl
 def start(graph: Any, mutations: Any, folder: str, name: str) -> Unit:
     """Lower a core graph, and begin to compile its kernels into `folder`."""
     inductor.counters["lowerings"] += 1
-    planned = schedule(graph, mutations)
+    graph = run(graph)
+    _log("passes", graph)
+    loops = lower(graph, mutations)
+    _log("loops", loops)
+    planned = schedule(loops)
     kernels = [step for step in planned.steps if isinstance(step, Kernel)]
     inductor.counters["kernels"] += len(kernels)
     if not kernels:

@@ -82,7 +82,7 @@ def broadcast(*shapes: Sequence[Size]) -> tuple[Size, ...]:
         return tuple(shapes[0])
     result = tuple(shapes[0])
     for shape in shapes[1:]:
-        if result == shape and all(type(s) is int for s in result):
+        if len(result) == len(shape) and all(map(known_equal, result, shape)):
             continue
         ndim = max(len(result), len(shape))
         a = (1,) * (ndim - len(result)) + result

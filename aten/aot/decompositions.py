@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection
 
 from aten.op import Op, registry
 
-
 # What fuses as it is.
 WHOLE = ("gelu", "eye", "empty")
 

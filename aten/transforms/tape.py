@@ -150,7 +150,10 @@ def sum_to(grad: Tensor, sizes: Sequence[Any]) -> Tensor:
         have = grad.shape[d + extra]
         if known_equal(have, size):
             continue
-        if type(size) is int and size == 1 or bool(size == 1):
+        if type(size) is int:
+            if size == 1:
+                dims.append(d + extra)
+        elif not bool(have == size) and bool(size == 1):
             dims.append(d + extra)
     if dims:
         grad = grad.sum(dims, keepdim=True)

@@ -11,6 +11,18 @@ import aten
 from aten import Tensor
 
 _KEY = "weft.structure"
+# safetensors' names of dtypes
+_DTYPES = {"BOOL": "bool", "U8": "uint8", "I8": "int8", "U16": "uint16", "I16": "int16", "U32": "uint32", "I32": "int32", "U64": "uint64",
+           "I64": "int64", "F16": "float16", "BF16": "bfloat16", "F32": "float32", "F64": "float64"}
+
+
+def _tensor(name: str, entry: dict[str, Any]) -> Tensor:
+    """One tensor of a file as (dtype, sizes, bytes)."""
+    if entry["dtype"] not in _DTYPES:
+        raise ValueError(f"load: tensor '{name}' has dtype {entry['dtype']}, which weft does not have")
+    dtype = getattr(aten, _DTYPES[entry["dtype"]])
+    array = np.frombuffer(bytearray(entry["data"]), dtype.to_numpy())
+    return aten.from_numpy(array.reshape(tuple(entry["shape"])))
 
 
 def _pack(value: Any, tensors: dict[str, np.ndarray], path: str) -> Any:
@@ -65,8 +77,7 @@ def save(obj: Any, f: str | os.PathLike | Any) -> None:
 
 def load(f: str | os.PathLike | Any, map_location: Any = None, *, weights_only: bool = True) -> Any:
     """What `save` wrote; of another program's safetensors file, the dict of its tensors. Raises ValueError on other files."""
-    from safetensors import SafetensorError
-    from safetensors.numpy import load as from_bytes
+    from safetensors import SafetensorError, deserialize
 
     if hasattr(f, "read"):
         data = f.read()
@@ -74,11 +85,11 @@ def load(f: str | os.PathLike | Any, map_location: Any = None, *, weights_only: 
         with open(f, "rb") as file:
             data = file.read()
     try:
-        arrays = from_bytes(data)
+        entries = deserialize(data)
         header = json.loads(data[8:8 + int.from_bytes(data[:8], "little")])
     except (SafetensorError, ValueError) as error:
         raise ValueError(f"load: {getattr(f, 'name', f)!r} is not a safetensors file: {error}") from None
-    tensors = {name: aten.from_numpy(np.array(array)) for name, array in arrays.items()}
+    tensors = {name: _tensor(name, entry) for name, entry in entries}
     if map_location is not None:
         tensors = {name: tensor.to(device=map_location) for name, tensor in tensors.items()}
     structure = header.get("__metadata__", {}).get(_KEY)

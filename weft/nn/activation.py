@@ -15,7 +15,7 @@ def _activation(name: str, function: str, **settings: Any) -> type[Module]:
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         Module.__init__(self)
         if len(args) > len(settings):
-            raise TypeError(f"{name}.__init__() takes at most {len(settings)} arguments ({len(args)} given)")
+            raise TypeError(f"{name}.__init__() got unexpected arguments: it takes at most {len(settings)}, {len(args)} were given")
         given = dict(zip(settings, args))
         for key, value in kwargs.items():
             if key not in settings or key in given:

@@ -9,7 +9,7 @@ from aten.symbolic.shape_env import DataDependentError
 from dynamo import graph_break
 from dynamo.graph_break import NotConstant, Unsupported
 from dynamo.variables.base import Variable
-from dynamo.variables.exception import raise_exception, run_python
+from dynamo.variables.exception import as_raised, raise_exception
 from dynamo.variables.tensor import TensorVariable, wrap_result
 
 if TYPE_CHECKING:
@@ -23,6 +23,10 @@ VIEWS = frozenset(
     "atleast_1d atleast_2d atleast_3d reshape_as type cpu unfold select slice alias detach conj resolve_conj "
     "broadcast_tensors numpy_T".split()
 )
+# What a shape rule raises for arguments that eager refuses too; anything else is an error of the rule.
+SHAPE_ERRORS = (
+    RuntimeError, IndexError, TypeError, ValueError, NotImplementedError, ZeroDivisionError, OverflowError
+)  # fmt: skip
 # Results that never require grad.
 CONSTANTS = frozenset("detach detach_ zeros_like ones_like full_like empty_like rand_like randn_like".split())
 
@@ -62,9 +66,11 @@ def result_of(output, frame, op: Op, args, kwargs) -> Any:
     except NotConstant as e:
         raise Unsupported(graph_break.UNKNOWN_CALL, f"{op.name} of {e.args[0].describe()}") from None
     try:
-        return run_python(frame, op.meta, *metas, **named)
+        return op.meta(*metas, **named)
     except DataDependentError as e:
         raise Unsupported(graph_break.DATA_DEPENDENT_SIZE, str(e)) from e
+    except SHAPE_ERRORS as e:
+        raise as_raised(frame, e) from e
 
 
 def arguments(op: Op, args, kwargs) -> tuple[tuple, dict]:

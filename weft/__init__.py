@@ -13,7 +13,7 @@ _aliases.install({"weft._dynamo": "dynamo", "weft._inductor": "inductor", "weft.
 
 _PARTS = frozenset({"nn", "optim", "func", "testing", "cuda", "compiler", "linalg", "special",
                     "_dynamo", "_inductor", "fx", "autograd"})
-_HOME = {"compile": "weft.compile", "explain": "weft.compile", "save": "weft.serialization", "load": "weft.serialization"}
+_HOME = {"compile": "weft.compilation", "explain": "weft.compilation", "save": "weft.serialization", "load": "weft.serialization"}
 
 
 def __getattr__(name: str) -> _Any:

@@ -55,7 +55,7 @@ def explain_call(fn: Any, args: tuple, kwargs: dict, dynamic: bool | None) -> Ex
     from dynamo.backends import eager
     from dynamo.eval_frame import Config
     from dynamo.interpreter import trace
-    from weft.compile import compiled
+    from weft.compilation import compiled
 
     told = Explanation()
 

@@ -33,7 +33,7 @@ class SymbolicVariable(Variable):
         self.value = value
 
     def python_type(self):
-        from aten.symbolic import SymBool, SymFloat
+        from aten.symbolic.symint import SymBool, SymFloat
 
         return float if isinstance(self.value, SymFloat) else bool if isinstance(self.value, SymBool) else int
 

@@ -105,10 +105,16 @@ def _replay(gm: GraphModule, inputs: list[Any], graph: Graph) -> list[Any]:
         if op == "placeholder":
             env[node] = next(values)
         elif op == "call_function":
-            env[node] = node.target(
-                *[map_arg(a, env.__getitem__) for a in node.args],
-                **{k: map_arg(a, env.__getitem__) for k, a in node.kwargs.items()},
-            )
+            mode = node.meta.get("grad")  # recorded under no_grad, say
+            outer = None if mode is None else _native.set_grad_enabled(mode and _native.is_grad_enabled())
+            try:
+                env[node] = node.target(
+                    *[map_arg(a, env.__getitem__) for a in node.args],
+                    **{k: map_arg(a, env.__getitem__) for k, a in node.kwargs.items()},
+                )
+            finally:
+                if outer is not None:
+                    _native.set_grad_enabled(outer)
         elif op == "call_method":
             args = [map_arg(a, env.__getitem__) for a in node.args]
             kwargs = {k: map_arg(a, env.__getitem__) for k, a in node.kwargs.items()}

@@ -152,12 +152,15 @@ CONSTANTS.update({aten.DType, aten.device})
 
 # ----------------------------------------------------------------------------------------------- functions
 def _set_ambient_bits(frame, args, kwargs):
-    return ConstantVariable(frame.output.set_ambient_bits(*[a.as_python() for a in args]))
+    mask, value = [a.as_python() for a in args]
+    if mask & value & 1 and not frame.output.entry_ambient & 1:
+        raise Unsupported(graph_break.GRAD_SWITCHED_ON)
+    return ConstantVariable(frame.output.set_ambient_bits(mask, value))
 
 
 def _set_grad_enabled(frame, args, kwargs):
-    frame.output.set_ambient_bits(1, int(args[0].truth(frame)))
-    return NONE
+    bits = [ConstantVariable(1), ConstantVariable(int(args[0].truth(frame)))]
+    return boolean(bool(_set_ambient_bits(frame, bits, {}).value))
 
 
 def _ambient(frame, args, kwargs):

@@ -137,8 +137,8 @@ class Emitter:
         self.instr("CALL", n)
 
     def call_function(self, function: Any, push_args: Callable[[], Any], n: int) -> None:
-        """Call a known function on n values pushed by one thunk."""
-        self.call(lambda: self.load_const(function), [push_args] + [_nothing] * (n - 1))
+        """Call a known function on n values, which one thunk pushes."""
+        self.call(lambda: self.load_const(function), [push_args, *[_nothing] * (n - 1)] if n else [])
 
     def make_function(self, code: Any, cells: tuple[str, ...]) -> None:
         """A function of `code` in this frame's globals whose closure is this frame's cells of these names."""

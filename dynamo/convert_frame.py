@@ -1,0 +1,228 @@
+"""One frame from start to finish: trace, compile the graph, write the code, make the entry; and when to give up.
+
+The native side (eval_frame/) calls `compile_frame` for a frame that no entry answers.
+"""
+
+from __future__ import annotations
+
+import types
+from collections import Counter
+from typing import Any
+
+from aten import errors, logs
+
+from . import _eval_frame
+from . import outcome as o
+from .direct import direct_result, loaded_sources, readable
+from .eval_frame import Config
+from .graph_break import Unsupported
+from .guard_program import GuardCompiler
+from .guards import Disjoint, Guard, GuardSet, Shape, ShapeIs
+from .source import Scope
+
+counters: Counter[str] = Counter()  # frames, graphs, breaks, recompilations, skipped: since the last reset
+
+
+class Compiled:
+    """The Python record of one entry: what the logs and `explain` show. `code` is None for a direct entry."""
+
+    __slots__ = ("original", "guards", "graph", "code", "breaks")
+
+    def __init__(self, original: types.CodeType, guards: list[Guard], graph: Any, code: Any, breaks: list):
+        self.original = original
+        self.guards = guards
+        self.graph = graph
+        self.code = code
+        self.breaks = breaks
+
+
+def check_failed() -> type[BaseException]:
+    """What a compiled graph raises when it refuses its data before any effect."""
+    return errors.GraphFailed
+
+
+# ---------------------------------------------------------------------------- called by the native side
+def compile_frame(
+    code: types.CodeType, function: types.FunctionType, args: dict[str, Any], config: Config, record: dict
+) -> Any:
+    """An Entry for this frame and all that its guards admit; None: run it eager this time; False: always.
+
+    args: the values of the argument slots by name. record: lives with the code object.
+    """
+    counters["frames"] += 1
+    scope = Scope.of_function(function, args)
+    tell_recompilation(code, config, scope)
+    try:
+        traced = trace(code, function, args, config, record, scope)
+        if isinstance(traced, o.RunEager):
+            logs.get("breaks")(f"{_name(code)} runs eager this time: {traced.reason}")
+            return None
+        if isinstance(traced, o.Skip):
+            counters["skipped"] += 1
+            logs.get("breaks")(f"{_name(code)} is left to Python: {traced.reason}")
+            return False
+        return make_entry(code, traced, config, scope)
+    except Unsupported:  # only under fullgraph
+        raise
+    except Exception as e:
+        errors.internal(f"compiling {_name(code)}", e)
+        return False
+
+
+def limit_reached(code: types.CodeType, limit: int, config: Config) -> None:
+    """Said once a code object: calls that no entry answers run eager from now on."""
+    counters["limits"] += 1
+    errors.warn_once(
+        f"{_name(code)} was compiled {limit} times, its limit; other calls run eager. "
+        "WEFT_LOGS=recompiles says why it was compiled again"
+    )
+
+
+def guards_inconsistent(code: types.CodeType, entry: Any) -> None:
+    """The guards of a new entry reject the very call that it was made for."""
+    failed = ""
+    if entry is not None and isinstance(entry.info, Compiled):
+        failed = f": {entry.info.guards[entry.guards.failed]}" if entry.guards.failed >= 0 else ""
+    errors.internal(f"guarding {_name(code)}", RuntimeError(f"a guard fails for the call it was made for{failed}"))
+
+
+def rerun_returned(code: types.CodeType) -> None:
+    """A graph refused its data, and the eager code then raised nothing."""
+    errors.internal(f"running {_name(code)}", RuntimeError("the compiled graph refused data that the eager code accepts"))
+
+
+# --------------------------------------------------------------------------------------------- steps
+def trace(code, function, args: dict, config: Config, record: dict, scope: Scope) -> Any:
+    from .interpreter import Options, trace_frame
+
+    options = Options(fullgraph=config.fullgraph, dynamic=config.dynamic)
+    state = record.setdefault("trace", {})
+    closure = function.__closure__ or ()
+    return trace_frame(code, function, args, scope.globals, scope.builtins, closure, options, state)
+
+
+def make_entry(code: types.CodeType, traced: o.Traced, config: Config, scope: Scope) -> Any:
+    """Compile the graph, guard, and write the code (or the direct call) for one Traced."""
+    guards = GuardSet(traced.guards)
+    aliasing = disjoint_guard(traced)
+    if aliasing is not None:
+        if not aliasing.holds(scope):
+            logs.get("breaks")(f"{_name(code)} runs eager this time: {aliasing.why_failed(scope)}")
+            return None
+        guards.add(aliasing)
+    compiled = None
+    if traced.graph is not None:
+        counters["graphs"] += 1
+        logs.get("graph")(f"{_name(code)}\n{traced.graph.graph}")
+        compiled = config.backend(traced.graph, traced.example_inputs)
+        if not callable(compiled):
+            raise TypeError(f"the backend returned {type(compiled).__name__}, not a callable")
+    guards.update(shape_guards(traced))
+    counters["breaks"] += len(traced.breaks)
+    for reason in traced.breaks:
+        logs.get("breaks")(f"graph break in {_name(code)}: {reason}")
+    entry = direct_entry(code, traced, config, guards, compiled) or code_entry(code, traced, config, guards, compiled)
+    if logs.get("guards").on:
+        logs.get("guards")(f"{_name(code)}\n" + "\n".join(f"  {g}" for g in guards))
+    return entry
+
+
+def direct_entry(code, traced: o.Traced, config: Config, guards: GuardSet, compiled) -> Any:
+    """An entry that calls the graph and returns, with no bytecode; None when the frame does more."""
+    if traced.statements or not isinstance(traced.ending, o.Return):
+        return None
+    recipe = traced.ending.value
+    if direct_result(recipe) is None:
+        return None
+    sources = [*traced.inputs, *loaded_sources(recipe)]
+    if not all(map(readable, sources)):
+        return None
+    compiler = GuardCompiler(code, guards, sources)
+    program = compiler.compile()
+    return _eval_frame.Entry(
+        config, program, graph=compiled, inputs=tuple(map(compiler.register, traced.inputs)),
+        result=direct_result(recipe, compiler.register),
+        info=Compiled(code, compiler.guards, traced.graph, None, traced.breaks),
+    )  # fmt: skip
+
+
+def code_entry(code, traced: o.Traced, config: Config, guards: GuardSet, compiled) -> Any:
+    """An entry with new code. False when the frame cannot be continued behind its break."""
+    from .codegen import FrameWriter
+    from .resume import Unresumable
+
+    try:
+        new = FrameWriter(code, traced, compiled, check_failed() if compiled is not None else None).write()
+    except Unresumable as e:
+        counters["skipped"] += 1
+        logs.get("breaks")(f"{_name(code)} is left to Python: {e}")
+        return False
+    compiler = GuardCompiler(code, guards)
+    program = compiler.compile()
+    info = Compiled(code, compiler.guards, traced.graph, new, traced.breaks)
+    return _eval_frame.Entry(config, program, code=new, info=info, opens_window=isinstance(traced.ending, o.Break))
+
+
+# -------------------------------------------------------------------------------------------- guards
+def disjoint_guard(traced: o.Traced) -> Guard | None:
+    """What the graph writes overlaps no other input."""
+    if not traced.mutates or traced.graph is None:
+        return None
+    written = [s for i, s in enumerate(traced.inputs) if i in traced.mutates]
+    tensors = [hasattr(v, "stride") for v in traced.example_inputs]
+    others = [s for i, s in enumerate(traced.inputs) if i not in traced.mutates and tensors[i]]
+    if len(written) + len(others) < 2:
+        return None
+    return Disjoint((*written, *others), len(written))
+
+
+def shape_guards(traced: o.Traced) -> list[Guard]:
+    """The conditions on sizes that tracing and the backend relied on, and the ranges promised for symbols."""
+    symbols = traced.symbols
+    found = []
+    for guard in traced.shape_env.guards:
+        where = {name: symbols[name] for name in guard.expr.free_symbols}
+        found.append(ShapeIs(None, Shape(guard.expr, where), line=guard.user_line))
+    for name, source in symbols.items():
+        low, high = traced.shape_env.ranges[name]
+        condition = _in_range(name, low, high)
+        if condition is not None:
+            found.append(ShapeIs(None, Shape(condition, {name: source})))
+    return found
+
+
+def _in_range(name: str, low, high) -> Any:
+    """low <= name <= high as an Expr, without bounds that every size is within; None if nothing is left."""
+    from aten.symbolic import expr
+
+    symbol, conditions = expr.sym(name), []
+    if 0 < low < 2**62:
+        conditions.append(expr.le(low, symbol))
+    if high < 2**62:
+        conditions.append(expr.le(symbol, high))
+    return expr.and_(*conditions) if len(conditions) == 2 else conditions[0] if conditions else None
+
+
+def why_recompiled(code: types.CodeType, config: Config, scope: Scope) -> list[str]:
+    """For each entry of `code` made for `config` the sentence of the guard that rejects a call with this scope."""
+    reasons = []
+    for entry in _eval_frame.entries(code):
+        if entry.config is config and isinstance(entry.info, Compiled):
+            failed = next((g for g in entry.info.guards if not g.holds(scope)), None)
+            reasons.append(failed.why_failed(scope) if failed is not None else "another entry was meant")
+    return reasons
+
+
+def tell_recompilation(code: types.CodeType, config: Config, scope: Scope) -> None:
+    log = logs.get("recompiles")
+    entries = [e for e in _eval_frame.entries(code) if e.config is config]
+    if entries:
+        counters["recompilations"] += 1
+    if log.on and entries:
+        reasons = why_recompiled(code, config, scope)
+        log("\n  ".join([f"{_name(code)} is compiled again, for the {len(entries) + 1}. time:", *reasons]))
+
+
+def _name(code: types.CodeType) -> str:
+    return f"{code.co_qualname} ({code.co_filename}:{code.co_firstlineno})"
+

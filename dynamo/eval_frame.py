@@ -1,0 +1,163 @@
+"""Compiled functions: the Python side of the frame hook.
+
+`optimize(fn, config)` gives the native callable; the hook is tested once at import, on a toy, and where it does not work
+everything runs eager with a reason.
+"""
+
+from __future__ import annotations
+
+import functools
+import types
+from collections.abc import Callable
+from typing import Any
+
+from . import _eval_frame
+from ._eval_frame import CompiledFunction, Entry, GuardProgram
+
+set_stance = _eval_frame.set_stance
+
+
+class Config:
+    """For whom a function is compiled. Entries of a code object belong to one Config, compared by identity.
+
+    backend(gm, example_inputs) -> callable(*inputs) -> tuple. dynamic: None lets sizes that change become symbolic,
+    True makes all symbolic at once, False none. recompile_limit: entries per code object.
+    """
+
+    __slots__ = ("backend", "fullgraph", "dynamic", "options", "recompile_limit", "__weakref__")
+
+    def __init__(
+        self,
+        backend: Callable[..., Any],
+        fullgraph: bool = False,
+        dynamic: bool | None = None,
+        options: dict | None = None,
+        recompile_limit: int = 8,
+    ):
+        self.backend = backend
+        self.fullgraph = fullgraph
+        self.dynamic = dynamic
+        self.options = dict(options or {})
+        self.recompile_limit = recompile_limit
+
+    def _key(self) -> tuple:
+        return self.backend, self.fullgraph, self.dynamic, tuple(sorted(self.options.items())), self.recompile_limit
+
+    def __repr__(self):
+        name = getattr(self.backend, "__name__", repr(self.backend))
+        return f"Config({name}, fullgraph={self.fullgraph}, dynamic={self.dynamic})"
+
+
+_configs: dict[tuple, Config] = {}
+
+
+def intern_config(config: Config) -> Config:
+    """The first Config equal to this one, so that compiling a function twice in the same way shares entries."""
+    try:
+        return _configs.setdefault(config._key(), config)
+    except TypeError:  # an option that cannot be hashed
+        return config
+
+
+class _Compiler:
+    """What the native side calls; loads the compiler on first use."""
+
+    def __getattr__(self, name: str) -> Any:
+        from . import convert_frame
+
+        _eval_frame.set_compiler(convert_frame, convert_frame.check_failed())
+        return getattr(convert_frame, name)
+
+
+unavailable: str | None = None  # why frames cannot be captured in this process
+
+
+def _self_test() -> str | None:
+    """Compile a toy by exchanging its code. None, or a sentence saying what did not work."""
+
+    def toy(x, y=2):
+        return x + y
+
+    code = toy.__code__
+    changed = code.replace(co_name="changed", co_stacksize=code.co_stacksize + 3)
+    guards = GuardProgram(
+        n_regs=0, fixed_first=0, fixed_count=0, live=[], fixed=[], last=[], keys=[], key_function=False
+    )
+    seen = []
+
+    class Toy:
+        recompile_limit = 1
+
+        @staticmethod
+        def compile_frame(code, function, args, config, record):
+            seen.append((code, args))
+            return Entry(config, guards, code=changed)
+
+    _eval_frame.set_compiler(Toy, None)
+    try:
+        compiled = CompiledFunction(toy, Toy)
+        results = [compiled(1), compiled(1, y=3), compiled(4, 5)]
+    except Exception as e:  # whatever it is, it is the reason
+        return f"{type(e).__name__}: {e}"
+    finally:
+        _eval_frame.reset(code)
+        _eval_frame.set_compiler(_Compiler(), None)
+    if results != [3, 4, 9] or [s[1] for s in seen] != [{"x": 1, "y": 2}]:
+        return f"a toy returned {results} after {len(seen)} compilations"
+    return "the hook stayed in the interpreter" if _eval_frame.is_open() else None
+
+
+unavailable = _self_test()
+
+
+def optimize(fn: Callable, config: Config) -> Callable:
+    """`fn` compiled: a native callable for a function, a bound one for a method, a wrapper for another callable.
+
+    Where the frame hook does not work (see `unavailable`) `fn` itself, with one warning.
+    """
+    if unavailable is not None:
+        from aten import errors
+
+        errors.warn_once(f"weft.compile runs eager: this interpreter's frames cannot be captured ({unavailable})")
+        return fn
+    config = intern_config(config)
+    if isinstance(fn, CompiledFunction):
+        fn = fn.__wrapped__
+    if isinstance(fn, types.MethodType) and isinstance(fn.__func__, types.FunctionType):
+        return types.MethodType(CompiledFunction(fn.__func__, config), fn.__self__)
+    if isinstance(fn, types.FunctionType):
+        return CompiledFunction(fn, config)
+    if not callable(fn):
+        raise TypeError(f"compile() takes a callable, not {type(fn).__name__}")
+
+    def call(*args, **kwargs):
+        return fn(*args, **kwargs)
+
+    functools.update_wrapper(call, fn, updated=())
+    return CompiledFunction(call, config)
+
+
+def disable(fn: Callable) -> Callable:
+    """`fn`, in whose calls nothing is captured, also when compiled code calls it."""
+    if isinstance(fn, CompiledFunction):
+        fn = fn.__wrapped__
+    if isinstance(fn, types.MethodType) and isinstance(fn.__func__, types.FunctionType):
+        return types.MethodType(disable(fn.__func__), fn.__self__)
+    if isinstance(fn, types.FunctionType):
+        return CompiledFunction(fn, None)
+
+    def call(*args, **kwargs):
+        return fn(*args, **kwargs)
+
+    functools.update_wrapper(call, fn, updated=())
+    return CompiledFunction(call, None)
+
+
+def skip_code(code: types.CodeType, recursive: bool = False) -> None:
+    """Never capture frames of `code`; with `recursive` nor those that it calls."""
+    _eval_frame.skip(code, recursive)
+
+
+def reset() -> None:
+    """Forget every compilation and what was learned about sizes."""
+    _eval_frame.reset()

@@ -1,0 +1,444 @@
+"""The rest of a frame after a graph break, as functions that are captured in their turn.
+
+The frame's new code holds a full copy of the original instructions. It runs up to and including the breaking instruction
+there, inside its own try ranges, and then jumps to a *tail* behind all of them, which calls a *resume function* with the
+stack and the live locals and returns what that returns. A resume function is again a full copy, entered at the place
+after the break; all cells come by its closure.
+
+Inside a loop a tail would nest one frame an iteration. There the resume function is a *segment*: at a jump back to the
+head of a loop that encloses the break it returns (stack, locals, number of the head), at the function's end (value, 0),
+and the tail goes on at that head.
+"""
+
+from __future__ import annotations
+
+import types
+from typing import Any, NamedTuple
+
+from bytecode import CellVar, FreeVar, Instr, Label
+
+from . import _eval_frame
+from .bytecode.assemble import STACK_MARGIN, Copy, assemble_function
+from .bytecode.emit import VERSION, Emitter
+from .bytecode.instruction import ENDS, UNCONDITIONAL, Decoded, decode
+from .bytecode.liveness import assigned_before, live_before
+from .outcome import Null
+
+STACK = "___stack"
+RESULT = "___result"
+NOTHING = "___null"
+_CALLS = ("CALL", "CALL_KW", "CALL_FUNCTION_EX")
+# What FOR_ITER skips at the place it jumps to when the iterator is exhausted.
+_FOR_ENDS = {(3, 11): [], (3, 12): ["END_FOR"], (3, 13): ["END_FOR", "POP_TOP"]}[VERSION]
+
+
+class _Unbound:
+    """Stands for a local that has no value, where locals travel in tuples."""
+
+    def __repr__(self):
+        return "<unbound>"
+
+
+UNBOUND = _Unbound()
+
+
+class Unresumable(Exception):
+    """The frame cannot be continued behind this break: it must run eager as a whole."""
+
+
+class Point(NamedTuple):
+    """A place to go on at: instruction index, the stack there (True for NULL), the locals that have values."""
+
+    index: int
+    nulls: tuple[bool, ...]
+    locals: tuple[str, ...]
+
+
+class Exit(NamedTuple):
+    """How a segment comes back to the head of an enclosing loop."""
+
+    number: int
+    head: int
+    nulls: tuple[bool, ...]
+    locals: tuple[str, ...]      # those live at the head, by name
+    unsure: frozenset[str]       # of them, those that may have no value
+
+
+# ------------------------------------------------------------------------------------ resume functions
+def enclosing_heads(decoded: Decoded, index: int) -> list[int]:
+    """Where control, going on from `index`, jumps back to `index` or before: heads of loops around it, outermost first.
+
+    (Not every jump backwards is a loop: except blocks stand at the end of the code and jump back behind their try.)
+    """
+    heads, seen, pending = set(), set(), [index]
+    while pending:
+        i = pending.pop()
+        if i in seen or i >= len(decoded):
+            continue
+        seen.add(i)
+        handler = decoded.handler_of(i)
+        if handler is not None:
+            pending.append(handler.target)
+        for s in decoded.successors(i):
+            if s <= index and s <= i:
+                heads.add(s)
+            else:
+                pending.append(s)
+    return sorted(heads)
+
+
+def exits_of(code: types.CodeType, point: Point) -> list[Exit]:
+    decoded = decode(code)
+    heads = enclosing_heads(decoded, point.index)
+    if not heads:
+        return []
+    live = live_before(code)
+    assigned = assigned_before(decoded, point.index, frozenset(point.locals))
+    exits = []
+    for number, head in enumerate(heads, 1):
+        depth = decoded.depths[head]
+        if depth is None or depth > len(point.nulls):
+            raise Unresumable("a loop whose stack is not part of the stack at the break")
+        names = tuple(sorted(live[head]))
+        sure: frozenset[str] | None = None
+        for i in decoded.instructions:
+            known = assigned[i.index]
+            if i.target == head and i.index >= head and known is not None:
+                sure = known if sure is None else sure & known
+        exits.append(Exit(number, head, point.nulls[:depth], names, frozenset(names).difference(sure or ())))
+    return exits
+
+
+def resume_code(code: types.CodeType, point: Point, exits: list[Exit]) -> types.CodeType:
+    """The resume function's code: arguments are the stack (without NULLs), then the locals. Made once."""
+    record = _eval_frame.record(code)
+    made = record.setdefault("resume", {})
+    found = made.get(point)
+    if found is None:
+        found = made[point] = _make_resume_code(code, point, exits)
+    return found
+
+
+def _make_resume_code(code: types.CodeType, point: Point, exits: list[Exit]) -> types.CodeType:
+    decoded = decode(code)
+    copy = Copy(code)
+    body = decoded.body()
+    free = code.co_cellvars + code.co_freevars
+    line = decoded.instructions[point.index].line or code.co_firstlineno
+    stubs: list = []
+    if exits:
+        _leave_loops(code, decoded, copy, point, exits, stubs)
+    label = copy.label_before(point.index)
+    items = copy.items[copy.position[body - 1] + 1 :]  # behind RESUME
+    e = Emitter(freevars=free, line=line)
+    if free:
+        e.instr("COPY_FREE_VARS", len(free))
+    e.instr("RESUME", 0)
+    names = []
+    for i, null in enumerate(point.nulls):
+        if null:
+            e.push_null()
+            continue
+        names.append(f"{STACK}{i}")
+        e.instr("LOAD_FAST", names[-1])
+    for name in names:
+        e.delete_local(name)
+    e.jump(label)
+    items = [_free(i, frozenset(code.co_cellvars)) for i in e.out + items + stubs]
+    argnames = names + list(point.locals)
+    extra = STACK_MARGIN + len(point.nulls) + max((len(x.locals) for x in exits), default=0)
+    name = f"resume_in_{code.co_name}_at_{line}" if not code.co_name.startswith("resume_in_") else code.co_name
+    return assemble_function(code, items, name, argnames, free, code.co_stacksize + extra)
+
+
+def _free(item: Any, cellvars: frozenset[str]) -> Any:
+    """Cells of the original frame are free variables of the function that continues it."""
+    if not isinstance(item, Instr):
+        return item
+    if isinstance(item.arg, CellVar):
+        return Instr(item.name, FreeVar(item.arg.name), location=item.location)
+    if item.name == "LOAD_FAST" and item.arg in cellvars:  # 3.13: the cell of an argument
+        return Instr(item.name, FreeVar(item.arg), location=item.location)
+    return item
+
+
+def _leave_loops(code, decoded: Decoded, copy: Copy, point: Point, exits: list[Exit], stubs: list) -> None:
+    """Turn jumps back to enclosing heads, and returns, into returns of a tuple."""
+    assigned = assigned_before(decoded, point.index, frozenset(point.locals))
+    by_head = {x.head: x for x in exits}
+    for i in reversed(decoded.instructions):
+        if assigned[i.index] is None:
+            continue  # never reached from the place of resumption
+        item = copy.items[copy.position[i.index]]
+        if i.target in by_head and i.index >= i.target:
+            label = Label()
+            copy.replace(i.index, [Instr(_forward(item.name), label, location=item.location)])
+            stubs.append(label)
+            stubs += _exit_stub(by_head[i.target], assigned[i.index], i.line)
+        elif i.name in ("RETURN_VALUE", "RETURN_CONST"):
+            e = Emitter(line=i.line)
+            if i.name == "RETURN_CONST":
+                e.load_const(item.arg)
+            e.load_const(0)
+            e.build("tuple", 2)
+            e.return_value()
+            copy.replace(i.index, e.out)
+
+
+def _forward(name: str) -> str:
+    """The same jump, forward."""
+    if name in ("JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT"):
+        return "JUMP_FORWARD"
+    return name.replace("_BACKWARD_", "_FORWARD_")
+
+
+def _exit_stub(x: Exit, assigned: frozenset[str], line: int | None) -> list:
+    """stack → return (stack…, locals…, number)"""
+    e = Emitter(line=line)
+    _spill(e, x.nulls)
+    for i, null in enumerate(x.nulls):
+        if not null:
+            e.instr("LOAD_FAST", f"{STACK}{i}")
+    for name in x.locals:
+        if name in assigned:
+            e.instr("LOAD_FAST", name)
+        else:
+            _load_or_unbound(e, name)
+    e.load_const(x.number)
+    e.build("tuple", sum(not n for n in x.nulls) + len(x.locals) + 1)
+    e.return_value()
+    return e.out
+
+
+def _load_or_unbound(e: Emitter, name: str) -> None:
+    """locals().get(name, UNBOUND)"""
+    e.call_function(_get_local, lambda: (e.call_function(locals, lambda: None, 0), e.load_const(name)), 2)
+
+
+def _get_local(frame_locals: dict, name: str) -> Any:
+    return frame_locals.get(name, UNBOUND)
+
+
+def _spill(e: Emitter, nulls: tuple[bool, ...]) -> None:
+    """Move the whole stack to locals, top first. (A NULL may be stored, but not popped.)"""
+    for i in range(len(nulls) - 1, -1, -1):
+        e.instr("STORE_FAST", NOTHING if nulls[i] else f"{STACK}{i}")
+
+
+# ------------------------------------------------------------------------------------------- breaks
+class BreakWriter:
+    """Prepares the copy inside the new code of a frame for a break, and writes its tails."""
+
+    def __init__(self, code: types.CodeType, copy: Copy, decoded: Decoded, ending: Any):
+        self.code = code
+        self.copy = copy
+        self.decoded = decoded
+        self.ending = ending
+        self.label = Label()  # where the restored frame goes on
+        self.pending: list[tuple[Label, list[str], Point]] = []  # tails to write: label, instructions to begin with
+        self.heads: dict[int, Label] = {}
+        self.stack_needed = len(ending.stack) + len(ending.locals) + 8
+
+    def prepare(self) -> None:
+        """Mark the breaking instruction, and make control leave the copy right after it."""
+        first, last = self._group(self.decoded.index_of[self.ending.offset])
+        inst = self.decoded.instructions[last]
+        depth = len(self.ending.stack)
+        if self.decoded.depths[first] != depth:
+            raise Unresumable(f"the stack at {inst.name} holds {self.decoded.depths[first]} values, not {depth}")
+        self._refuse(first)
+        nulls = [isinstance(r, Null) for r in self.ending.stack]
+        if inst.target is not None:
+            self._redirect_jump(last, nulls)
+        if inst.name not in ENDS and inst.name not in UNCONDITIONAL:
+            after = self._after(first, last, nulls)
+            label = Label()
+            self.copy.insert_after(last, [*self._normalise(last), Instr("JUMP_FORWARD", label, lineno=inst.line)])
+            self.pending.append((label, [], self._point(last + 1, after)))
+        self.copy.insert(first, [self.label])
+
+    def _refuse(self, index: int) -> None:
+        instructions = self.decoded.instructions
+        for i in instructions[self.decoded.body() :]:
+            if i.name == "MAKE_CELL":
+                raise Unresumable("a comprehension whose variable is captured by a function")
+        if exception_depth(self.decoded)[index]:
+            raise Unresumable("a break inside an except block")
+
+    def _group(self, index: int) -> tuple[int, int]:
+        """(first, last) of the instructions that make one call: keyword names and PRECALL belong to CALL."""
+        instructions = self.decoded.instructions
+        first = last = index
+        while instructions[last].name in ("KW_NAMES", "PRECALL"):
+            last += 1
+        while instructions[first - 1].name in ("KW_NAMES", "PRECALL"):
+            first -= 1
+        return first, last
+
+    def _after(self, first: int, last: int, nulls: list[bool]) -> tuple[bool, ...]:
+        """The stack behind the instructions, when they do not jump."""
+        depth = len(nulls) + sum(self.decoded.effect(i, False) for i in range(first, last + 1))
+        name = self.decoded.instructions[last].name
+        kept = depth - 1 if name in _CALLS else depth
+        after = [i < len(nulls) and i < kept and nulls[i] for i in range(depth)]
+        if self._loads_method(last):
+            after[-2 if VERSION < (3, 13) else -1] = True
+        return tuple(after)
+
+    def _loads_method(self, index: int) -> bool:
+        """Whether the instruction pushes a function and its object, or a value and NULL."""
+        inst = self.decoded.instructions[index]
+        if inst.name == "LOAD_GLOBAL" and inst.arg & 1 or inst.name == "LOAD_SUPER_ATTR" and inst.arg & 1:
+            raise Unresumable(f"a break at {inst.name}")
+        return inst.name == "LOAD_METHOD" or (VERSION >= (3, 12) and inst.name == "LOAD_ATTR" and bool(inst.arg & 1))
+
+    def _normalise(self, index: int) -> list:
+        """A method is loaded as a bound one, so that the form of the stack behind it is known."""
+        if not self._loads_method(index):
+            return []
+        item = self.copy.items[self.copy.position[index]]
+        e = Emitter(line=item.lineno)
+        name = item.arg if VERSION < (3, 12) else item.arg[1]
+        self.copy.items[self.copy.position[index]] = Instr(
+            "LOAD_ATTR", name if VERSION < (3, 12) else (False, name), location=item.location
+        )
+        e.push_null()
+        if VERSION < (3, 13):
+            e.instr("SWAP", 2)
+        return e.out
+
+    def _redirect_jump(self, last: int, nulls: list[bool]) -> None:
+        inst = self.decoded.instructions[last]
+        label = Label()
+        item = self.copy.items[self.copy.position[last]]
+        self.copy.items[self.copy.position[last]] = Instr(_forward(item.name), label, location=item.location)
+        target, begin = inst.target, []
+        if inst.name == "FOR_ITER":
+            target += len(_FOR_ENDS)  # type: ignore[operator]
+            begin = _FOR_ENDS
+            depth = len(nulls) - 1
+        else:
+            depth = len(nulls) + self.decoded.effect(last, True)
+        after = tuple(i < len(nulls) and nulls[i] for i in range(depth))
+        self.pending.append((label, begin, self._point(target, after)))  # type: ignore[arg-type]
+
+    def _point(self, index: int, nulls: tuple[bool, ...]) -> Point:
+        if index >= len(self.decoded):
+            raise Unresumable("a break at the end of the code")
+        live = live_before(self.code)[index]
+        return Point(index, nulls, tuple(sorted(live.intersection(self.ending.locals))))
+
+    # --------------------------------------------------------------------------------------- tails
+    def tails(self) -> list:
+        """What stands behind the copy: for each way out of the break, the call of its resume function."""
+        out: list = []
+        for label, begin, point in self.pending:
+            e = Emitter(self.code.co_cellvars, self.code.co_freevars, line=self.decoded.instructions[point.index].line)
+            e.label(label)
+            for name in begin:
+                e.instr(name)
+            self._call_resume(e, point)
+            out += e.out
+        return out
+
+    def _call_resume(self, e: Emitter, point: Point) -> None:
+        exits = exits_of(self.code, point)
+        made = resume_code(self.code, point, exits)
+        cells = self.code.co_cellvars + self.code.co_freevars
+        _spill(e, point.nulls)
+        names = [f"{STACK}{i}" for i, null in enumerate(point.nulls) if not null] + list(point.locals)
+        self.stack_needed = max(self.stack_needed, len(names) + len(cells) + 8)
+
+        def push(name: str) -> None:
+            # The frame forgets what it hands over, so that the resume function can free it.
+            if VERSION >= (3, 12):
+                e.instr("LOAD_FAST_AND_CLEAR", name)
+            else:
+                e.instr("LOAD_FAST", name)
+                e.delete_local(name)
+
+        e.call(lambda: e.make_function(made, cells), [lambda n=n: push(n) for n in names])
+        if not exits:
+            e.return_value()
+            return
+        self._dispatch(e, exits)
+
+    def _dispatch(self, e: Emitter, exits: list[Exit]) -> None:
+        """result of a segment → return its value, or go on at the head of a loop"""
+        e.instr("STORE_FAST", RESULT)
+        for x in [None, *exits]:
+            other = Label()
+            e.instr("LOAD_FAST", RESULT)
+            e.load_const(-1)
+            e.subscript()
+            e.load_const(x.number if x else 0)
+            e.is_()
+            e.jump_if_false(other)
+            if x is None:
+                e.instr("LOAD_FAST", RESULT)
+                e.load_const(0)
+                e.subscript()
+                e.return_value()
+            else:
+                self._enter_head(e, x)
+            e.label(other)
+        e.instr("LOAD_CONST", None)  # not reached: every number was tried
+        e.return_value()
+
+    def _enter_head(self, e: Emitter, x: Exit) -> None:
+        n = sum(not null for null in x.nulls) + len(x.locals) + 1
+        self.stack_needed = max(self.stack_needed, n + 8)
+        e.instr("LOAD_FAST", RESULT)
+        e.delete_local(RESULT)
+        e.instr("UNPACK_SEQUENCE", n)
+        for i, null in enumerate(x.nulls):
+            if not null:
+                e.instr("STORE_FAST", f"{STACK}{i}")
+        for name in x.locals:
+            e.instr("STORE_FAST", name)
+        e.pop()
+        for name in sorted(x.unsure):
+            bound = Label()
+            e.instr("LOAD_FAST", name)
+            e.load_const(UNBOUND)
+            e.is_(negated=True)
+            e.instr("POP_JUMP_FORWARD_IF_TRUE" if VERSION < (3, 12) else "POP_JUMP_IF_TRUE", bound)
+            e.delete_local(name)
+            e.label(bound)
+        for i, null in enumerate(x.nulls):
+            if null:
+                e.push_null()
+            else:
+                e.instr("LOAD_FAST", f"{STACK}{i}")
+                e.delete_local(f"{STACK}{i}")
+        if x.head not in self.heads:
+            self.heads[x.head] = self.copy.label_before(x.head)
+        e.jump(self.heads[x.head], backward=True)
+
+
+def exception_depth(decoded: Decoded) -> list[int]:
+    """For each instruction how many except blocks it is inside of (by the exceptions kept on its stack)."""
+    depth: list[int | None] = [None] * len(decoded)
+    pending = [(0, 0)]
+    while pending:
+        index, n = pending.pop()
+        if index >= len(decoded) or depth[index] is not None:
+            continue
+        depth[index] = n
+        name = decoded.instructions[index].name
+        handler = decoded.handler_of(index)
+        if handler is not None:
+            # The handler's stack is cut to its depth: what lies above is gone, with the except blocks it belongs to.
+            inside = sum(1 for d in _exception_slots(decoded, index, n) if d < handler.depth)
+            pending.append((handler.target, inside))
+        n += {"PUSH_EXC_INFO": 1, "POP_EXCEPT": -1}.get(name, 0)
+        pending += [(s, max(n, 0)) for s in decoded.successors(index)]
+    return [n or 0 for n in depth]
+
+
+def _exception_slots(decoded: Decoded, index: int, n: int) -> list[int]:
+    """Lower bounds of the stack positions of the n exceptions kept at `index`: innermost blocks lie highest."""
+    depth = decoded.depths[index] or 0
+    return [depth - 2 * (n - i) for i in range(n)]
+
+

@@ -93,7 +93,7 @@ bool may_compile(CodeState *state, PyCodeObject *code, PyObject *config) {
   if (n < limit) return true;
   if (!state->limit_told) {
     state->limit_told = true;
-    CaptureOff off;
+    Suspended off;
     PyObject *r = PyObject_CallMethod(compiler, "limit_reached", "OnO", (PyObject *)code, limit, config);
     if (!r) PyErr_WriteUnraisable((PyObject *)code);
     Py_XDECREF(r);
@@ -114,7 +114,7 @@ int compile_frame(CodeState *state, PyCodeObject *code, PyFunctionObject *func, 
     Py_DECREF(values);
     return -1;
   }
-  CaptureOff off;
+  Suspended off;
   state->kind = kTracked;
   state->compiling = PyThread_get_thread_ident();
   Py_INCREF(code);

@@ -89,3 +89,11 @@ struct CaptureOff {
   CaptureOff() : config(tls.config), mode(tls.mode) { tls.config = NULL, tls.mode = kOff; }
   ~CaptureOff() { tls.config = config, tls.mode = mode; }
 };
+
+// Within a scope: this thread captures nothing and has no window open.
+struct Suspended {
+  CaptureOff off;
+  int windows;
+  Suspended();
+  ~Suspended();
+};

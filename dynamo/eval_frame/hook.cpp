@@ -43,19 +43,15 @@ void hook_close() {
   windows_add(-1);
 }
 
-// Within a scope: this thread captures nothing and has no window open.
-struct Suspended {
-  CaptureOff off;
-  int windows;
-  Suspended() : windows(my_windows) {
-    my_windows = 0;
-    windows_add(-windows);
-  }
-  ~Suspended() {
-    my_windows += windows;
-    windows_add(windows);
-  }
-};
+Suspended::Suspended() : windows(my_windows) {
+  my_windows = 0;
+  windows_add(-windows);
+}
+
+Suspended::~Suspended() {
+  my_windows += windows;
+  windows_add(windows);
+}
 
 PyObject *call_uncaptured(PyObject *callable, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
   Suspended s;
@@ -162,12 +158,7 @@ __attribute__((noinline)) static Action decide(PyThreadState *ts, Frame *frame, 
     if (state->kind == kSkipRecursive) return kPassUncaptured;
     entry = find_entry(state, config, frame->localsplus, func, spill, regs, owned);
     if (!entry && may_compile(state, code, config)) {
-      int made;
-      {
-        Suspended s;
-        tls.mode = kOff;
-        made = compile_frame(state, code, func, frame->localsplus, config);
-      }
+      int made = compile_frame(state, code, func, frame->localsplus, config);
       if (made < 0) return kRaise;
       if (state->kind == kSkipRecursive) return kPassUncaptured;
       if (made) entry = find_entry(state, config, frame->localsplus, func, spill, regs, owned);

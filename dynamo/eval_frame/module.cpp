@@ -19,8 +19,7 @@ PyMODINIT_FUNC PyInit__eval_frame(void) {
   PyObject *module = PyModule_Create(&definition);
   if (!module) return NULL;
   weft = weft_import_api();
-  if (!weft) PyErr_Clear();
-  if (!guard_program_ready(module) || !shape_program_ready(module) || !entry_ready(module) || !hook_ready(module) ||
+  if (!weft || !guard_program_ready(module) || !shape_program_ready(module) || !entry_ready(module) || !hook_ready(module) ||
       !compiled_function_ready(module)) {
     Py_DECREF(module);
     return NULL;

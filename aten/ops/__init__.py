@@ -9,6 +9,7 @@ from aten.ops import (  # noqa: F401
     conversion,
     creation,
     indexing,
+    loss,
     matmul,
     norm,
     pointwise,
@@ -16,6 +17,8 @@ from aten.ops import (  # noqa: F401
     reduction,
     scan,
     softmax,
+    sorting,
+    special,
     structure,
     view,
 )

@@ -353,3 +353,10 @@ randint_philox.kernel(
         out, lambda t: _native.philox_integers(t, seed, offset, low, high)
     )
 )
+
+
+def uniform_array(shape: tuple[int, ...], seed: int, offset: int) -> np.ndarray:
+    """Uniform numbers as `rand_philox` gives them (float32), as a NumPy array of float64."""
+    out = np.empty(shape, np.float32)
+    _row_major(out, lambda t: _native.philox_uniform(t, seed, offset))
+    return out.astype(np.float64)

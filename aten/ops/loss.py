@@ -1,0 +1,414 @@
+"""Losses, as composites; `reduction` is "mean", "sum" or "none"."""
+
+import math
+from typing import Any
+
+from aten import dtype as dtypes
+from aten.op import composite, ops
+from aten.promotion import category
+from aten.shapes import product, show
+
+
+def _old_reduction(reduction: str, size_average: Any, reduce: Any) -> str:
+    """The two flags that came before `reduction`."""
+    if size_average is None and reduce is None:
+        return reduction
+    if reduce is not None and not reduce:
+        return "none"
+    return "mean" if size_average is None or size_average else "sum"
+
+
+def reduce_loss(x: Any, reduction: str) -> Any:
+    """The mean, the sum, or each element's loss."""
+    if reduction == "mean":
+        return ops.mean(x)
+    if reduction == "sum":
+        return ops.sum(x)
+    if reduction == "none":
+        return x
+    raise ValueError(f"{reduction} is not a valid value for reduction")
+
+
+def _elementwise(name: str, parameters: str, compute: Any, doc: str, old: bool = True) -> None:
+    """A loss of input and target of broadcastable sizes."""
+    flags = ", Any size_average=None, Any reduce=None" if old else ""
+    middle = ", " + parameters if parameters and not old else ""
+    last = ", " + parameters if parameters and old else ""
+
+    @composite(
+        f"{name}(Tensor input, Tensor target{middle}{flags}, str reduction='mean'{last}) -> Tensor",
+        tags=["function_only"],
+    )
+    def definition(input, target, *rest):
+        if old:
+            size_average, reduce, reduction, *extra = rest
+            reduction = _old_reduction(reduction, size_average, reduce)
+        else:
+            *extra, reduction = rest
+        return reduce_loss(compute(input, target, *extra), reduction)
+
+    definition.__doc__ = doc
+
+
+def _huber(x, y, delta):
+    if delta <= 0:
+        raise RuntimeError("huber_loss does not support non-positive values for delta.")
+    d = (x - y).abs()
+    return ops.where(d < delta, 0.5 * (d * d), delta * (d - 0.5 * delta))
+
+
+def _smooth_l1(x, y, beta):
+    if beta < 0:
+        raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
+    d = (x - y).abs()
+    return d if beta == 0 else ops.where(d < beta, 0.5 * (d * d) / beta, d - 0.5 * beta)
+
+
+def _square(x, y):
+    d = x - y
+    return d * d
+
+
+_elementwise(
+    "mse_loss",
+    "Tensor? weight=None",
+    lambda x, y, w: _square(x, y) if w is None else _square(x, y) * w,
+    "(input - target)**2.",
+)
+_elementwise(
+    "l1_loss",
+    "Tensor? weight=None",
+    lambda x, y, w: (x - y).abs() if w is None else (x - y).abs() * w,
+    "|input - target|.",
+)
+_elementwise("smooth_l1_loss", "float beta=1.0", _smooth_l1, "Squared below beta, linear above.")
+_elementwise("soft_margin_loss", "", lambda x, y: (-y * x).exp().log1p(), "log(1 + exp(-target * input)).")
+
+
+@composite(
+    "huber_loss(Tensor input, Tensor target, str reduction='mean', float delta=1.0, Tensor? weight=None) -> Tensor",
+    tags=["function_only"],
+)
+def huber_loss(input, target, reduction, delta, weight):
+    """Squared below delta, linear above."""
+    loss = _huber(input, target, delta)
+    return reduce_loss(loss if weight is None else loss * weight, reduction)
+
+
+@composite(
+    "hinge_embedding_loss(Tensor input, Tensor target, float margin=1.0, Any size_average=None, Any reduce=None, "
+    "str reduction='mean') -> Tensor",
+    tags=["function_only"],
+)
+def hinge_embedding_loss(input, target, margin, size_average, reduce, reduction):
+    """input where target is 1, max(0, margin - input) where it is -1."""
+    loss = ops.where(target != 1, (margin - input).clamp(min=0), 0) + ops.where(target != -1, input, 0)
+    return reduce_loss(loss, _old_reduction(reduction, size_average, reduce))
+
+
+@composite(
+    "margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float margin=0, Any size_average=None, Any reduce=None, "
+    "str reduction='mean') -> Tensor",
+    tags=["function_only"],
+)
+def margin_ranking_loss(input1, input2, target, margin, size_average, reduce, reduction):
+    """max(0, -target * (input1 - input2) + margin)."""
+    if input1.ndim != input2.ndim or input1.ndim != target.ndim:
+        raise RuntimeError(
+            f"margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: {show(input1.shape)}, "
+            f"input2: {show(input2.shape)}, target: {show(target.shape)} "
+        )
+    return reduce_loss(
+        (margin - target * (input1 - input2)).clamp(min=0), _old_reduction(reduction, size_average, reduce)
+    )
+
+
+@composite("cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor", tags=["function_only"])
+def cosine_similarity(x1, x2, dim, eps):
+    """The dot product over the product of norms, each at least eps."""
+    a = x1 / ops.norm(x1, 2, dim, True).clamp(min=eps)
+    b = x2 / ops.norm(x2, 2, dim, True).clamp(min=eps)
+    return ops.sum(a * b, [dim])
+
+
+@composite(
+    "cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, float margin=0, Any size_average=None, Any reduce=None, "
+    "str reduction='mean') -> Tensor",
+    tags=["function_only"],
+)
+def cosine_embedding_loss(input1, input2, target, margin, size_average, reduce, reduction):
+    """1 - cos where target is 1, max(0, cos - margin) where it is -1."""
+    dim = target.ndim
+    eps = 1e-12
+    dot = ops.sum(input1 * input2, [dim])
+    square1, square2 = ops.sum(input1 * input1, [dim]) + eps, ops.sum(input2 * input2, [dim]) + eps
+    cos = dot / (square1 * square2).sqrt()
+    loss = ops.where(target == 1, 1 - cos, 0) + ops.where(target == -1, (cos - margin).clamp(min=0), 0)
+    return reduce_loss(loss, _old_reduction(reduction, size_average, reduce))
+
+
+@composite(
+    "pairwise_distance(Tensor x1, Tensor x2, float p=2.0, float eps=1e-06, bool keepdim=False) -> Tensor",
+    tags=["function_only"],
+)
+def pairwise_distance(x1, x2, p, eps, keepdim):
+    """The p-norm of x1 - x2 + eps along the last dimension."""
+    return ops.norm(x1 - x2 + eps, p, -1, keepdim)
+
+
+@composite(
+    "triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, float margin=1.0, float p=2, float eps=1e-06, "
+    "bool swap=False, Any size_average=None, Any reduce=None, str reduction='mean') -> Tensor",
+    tags=["function_only"],
+)
+def triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, size_average, reduce, reduction):
+    """max(0, d(anchor, positive) - d(anchor, negative) + margin)."""
+    near, far = pairwise_distance(anchor, positive, p, eps), pairwise_distance(anchor, negative, p, eps)
+    if swap:
+        far = ops.minimum(far, pairwise_distance(positive, negative, p, eps))
+    return reduce_loss((margin + near - far).clamp(min=0), _old_reduction(reduction, size_average, reduce))
+
+
+# ------------------------------------------------------------------------------------------------ probabilities
+@composite(
+    "binary_cross_entropy(Tensor input, Tensor target, Tensor? weight=None, Any size_average=None, Any reduce=None, "
+    "str reduction='mean') -> Tensor",
+    tags=["function_only"],
+)
+def binary_cross_entropy(input, target, weight, size_average, reduce, reduction):
+    """-(target * log(input) + (1 - target) * log(1 - input)), logs not below -100."""
+    if tuple(input.shape) != tuple(target.shape):
+        raise ValueError(
+            f"Using a target size ({target.shape}) that is different to the input size ({input.shape}) is deprecated. Please "
+            "ensure they have the same size."
+        )
+    loss = (target - 1) * (1 - input).log().clamp(min=-100) - target * input.log().clamp(min=-100)
+    return reduce_loss(loss if weight is None else loss * weight, _old_reduction(reduction, size_average, reduce))
+
+
+@composite(
+    "binary_cross_entropy_with_logits(Tensor input, Tensor target, Tensor? weight=None, Any size_average=None, Any reduce=None, "
+    "str reduction='mean', Tensor? pos_weight=None) -> Tensor",
+    tags=["function_only"],
+)
+def binary_cross_entropy_with_logits(input, target, weight, size_average, reduce, reduction, pos_weight):
+    """`binary_cross_entropy` of sigmoid(input), without overflow."""
+    if tuple(input.shape) != tuple(target.shape):
+        raise ValueError(f"Target size ({target.shape}) must be the same as input size ({input.shape})")
+    softplus = (-input.abs()).exp().log1p() + (-input).clamp(min=0)  # log(1 + exp(-input))
+    if pos_weight is None:
+        loss = (1 - target) * input + softplus
+    else:
+        loss = (1 - target) * input + (1 + (pos_weight - 1) * target) * softplus
+    return reduce_loss(loss if weight is None else loss * weight, _old_reduction(reduction, size_average, reduce))
+
+
+@composite(
+    "kl_div(Tensor input, Tensor target, Any size_average=None, Any reduce=None, str reduction='mean', bool log_target=False) -> Tensor",
+    tags=["function_only"],
+)
+def kl_div(input, target, size_average, reduce, reduction, log_target):
+    """target * (log(target) - input); input holds log-probabilities."""
+    loss = target.exp() * (target - input) if log_target else ops.xlogy(target, target) - target * input
+    reduction = _old_reduction(reduction, size_average, reduce)
+    if reduction == "batchmean":
+        return ops.sum(loss) / input.shape[0]
+    return reduce_loss(loss, reduction)
+
+
+@composite(
+    "poisson_nll_loss(Tensor input, Tensor target, bool log_input=True, bool full=False, Any size_average=None, float eps=1e-08, "
+    "Any reduce=None, str reduction='mean') -> Tensor",
+    tags=["function_only"],
+)
+def poisson_nll_loss(input, target, log_input, full, size_average, eps, reduce, reduction):
+    """exp(input) - target * input (or input - target * log(input)), with Stirling's terms if full."""
+    loss = input.exp() - target * input if log_input else input - target * (input + eps).log()
+    if full:
+        stirling = target * target.log() - target + 0.5 * (2 * math.pi * target).log()
+        loss = loss + ops.where(target > 1, stirling, 0)
+    return reduce_loss(loss, _old_reduction(reduction, size_average, reduce))
+
+
+@composite(
+    "gaussian_nll_loss(Tensor input, Tensor target, Any var, bool full=False, float eps=1e-06, str reduction='mean') -> Tensor",
+    tags=["function_only"],
+)
+def gaussian_nll_loss(input, target, var, full, eps, reduction):
+    """0.5 * (log(var) + (input - target)**2 / var), var at least eps."""
+    if not hasattr(var, "dtype"):
+        var = ops.full_like(input, var)
+    if tuple(var.shape) != tuple(input.shape):
+        if tuple(input.shape[:-1]) == tuple(var.shape):
+            var = var.unsqueeze(-1)
+        elif tuple(input.shape[:-1]) != tuple(var.shape[:-1]) or var.shape[-1] != 1:
+            raise ValueError("var is of incorrect size")
+    if bool((var < 0).any()):
+        raise ValueError("var has negative entry/entries")
+    limited = var + (var.detach().clamp(min=eps) - var.detach())
+    loss = 0.5 * (limited.log() + _square(input, target) / limited)
+    return reduce_loss(loss + 0.5 * math.log(2 * math.pi) if full else loss, reduction)
+
+
+# ------------------------------------------------------------------------------------------------------- classes
+
+
+@composite(
+    "nll_loss(Tensor input, Tensor target, Tensor? weight=None, Any size_average=None, int ignore_index=-100, Any reduce=None, "
+    "str reduction='mean') -> Tensor",
+    tags=["function_only"],
+)
+def nll_loss(input, target, weight, size_average, ignore_index, reduce, reduction):
+    """-input at the target class (dim 1, or 0 without a batch), weighted by class; ignore_index counts as nothing."""
+    _check_classes("nll_loss", input, target, weight)
+    picked, kept, w = _picked(input, target, weight, ignore_index)
+    return _class_reduction(
+        ops.where(kept, -picked if w is None else -picked * w, 0),
+        kept,
+        w,
+        _old_reduction(reduction, size_average, reduce),
+    )
+
+
+def _check_classes(name: str, input: Any, target: Any, weight: Any) -> None:
+    if input.ndim < 1:
+        raise ValueError(f"Expected 1 or more dimensions (got {input.ndim})")
+    if target.dtype is not dtypes.int64 and target.dtype is not dtypes.uint8:
+        raise RuntimeError(
+            "expected scalar type Long but found "
+            + {"int32": "Int", "float32": "Float"}.get(target.dtype.name, target.dtype.name)
+        )
+    expected = [*input.shape[:1], *input.shape[2:]] if input.ndim > 1 else []
+    if len(target.shape) != len(expected):
+        raise (
+            ValueError(f"Expected target size {show(expected)}, got {show(target.shape)}")
+            if input.ndim > 2
+            else RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+        )
+    for a, b in zip(target.shape, expected):
+        if not bool(a == b):
+            raise ValueError(
+                f"Expected input batch_size ({input.shape[0]}) to match target batch_size ({target.shape[0]})."
+            )
+    classes = input.shape[1] if input.ndim > 1 else input.shape[0]
+    if weight is not None and (weight.ndim != 1 or not bool(weight.shape[0] == classes)):
+        raise RuntimeError(
+            f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of "
+            f"shape: {show(weight.shape)}"
+        )
+
+
+def _picked(input: Any, target: Any, weight: Any, ignore_index: int) -> tuple[Any, Any, Any]:
+    """The value at the target class, where the target counts, and the class's weight."""
+    dim = 1 if input.ndim > 1 else 0
+    kept = ops.ne(target, ignore_index)
+    safe = ops.where(kept, target, 0)
+    picked = ops.gather(input, dim, safe.unsqueeze(dim)).squeeze([dim])
+    return picked, kept, None if weight is None else ops.embedding(weight.unsqueeze(1), safe).squeeze([-1])
+
+
+def _class_reduction(loss: Any, kept: Any, weight: Any, reduction: str) -> Any:
+    if reduction != "mean":
+        return reduce_loss(loss, reduction)
+    total = ops.sum(kept) if weight is None else ops.sum(ops.where(kept, weight, 0))
+    return ops.sum(loss) / total.to(loss.dtype)
+
+
+@composite(
+    "cross_entropy(Tensor input, Tensor target, Tensor? weight=None, Any size_average=None, int ignore_index=-100, "
+    "Any reduce=None, str reduction='mean', float label_smoothing=0.0) -> Tensor",
+    tags=["function_only"],
+)
+def cross_entropy(input, target, weight, size_average, ignore_index, reduce, reduction, label_smoothing):
+    """-log_softmax(input) at the target: classes (int64), or probabilities of the input's sizes.
+
+    Classes stand in dim 1 (dim 0 without a batch). label_smoothing mixes the target with the uniform distribution.
+    """
+    reduction = _old_reduction(reduction, size_average, reduce)
+    if input.ndim < 1:
+        raise ValueError(f"Expected 1 or more dimensions (got {input.ndim})")
+    if not 0.0 <= label_smoothing <= 1.0:
+        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
+    dim = 1 if input.ndim > 1 else 0
+    logs = ops.log_softmax(input, dim)
+    if category(target.dtype) >= 2:
+        return _soft_cross_entropy(logs, target, weight, reduction, label_smoothing, dim)
+    _check_classes("cross_entropy", input, target, weight)
+    picked, kept, w = _picked(logs, target, weight, ignore_index)
+    hard = ops.where(kept, -picked if w is None else -picked * w, 0)
+    if label_smoothing == 0:
+        return _class_reduction(hard, kept, w, reduction)
+    classes = input.shape[dim]
+    weighted = logs if weight is None else logs * weight.reshape([-1, *([1] * (input.ndim - 1 - dim))])
+    smooth = ops.where(kept, -ops.sum(weighted, [dim]), 0) / classes
+    both = (1 - label_smoothing) * hard + label_smoothing * smooth
+    return _class_reduction(both, kept, w, reduction)
+
+
+def _soft_cross_entropy(logs: Any, target: Any, weight: Any, reduction: str, label_smoothing: float, dim: int) -> Any:
+    if tuple(logs.shape) != tuple(target.shape):
+        raise RuntimeError(
+            f"Expected floating point target with class probabilities to have the same shape as input: {show(logs.shape)} "
+            f"!= {show(target.shape)}"
+        )
+    if label_smoothing:
+        target = target * (1 - label_smoothing) + label_smoothing / logs.shape[dim]
+    weighted = logs * target
+    if weight is not None:
+        weighted = weighted * weight.reshape([-1, *([1] * (logs.ndim - 1 - dim))])
+    if reduction == "mean":
+        return -ops.sum(weighted) / (product(logs.shape) // logs.shape[dim])
+    return reduce_loss(-ops.sum(weighted, [dim]), reduction)
+
+
+@composite(
+    "multi_margin_loss(Tensor input, Tensor target, int p=1, float margin=1.0, Tensor? weight=None, Any size_average=None, "
+    "Any reduce=None, str reduction='mean') -> Tensor",
+    tags=["function_only"],
+)
+def multi_margin_loss(input, target, p, margin, weight, size_average, reduce, reduction):
+    """The mean over classes of max(0, margin - input[target] + input[class])**p."""
+    if p not in (1, 2):
+        raise ValueError("only p == 1 and p == 2 supported")
+    x, y = (input, target) if input.ndim == 2 else (input.reshape([1, -1]), target.reshape([1]))
+    picked = ops.gather(x, 1, y.unsqueeze(1))
+    z = (margin - picked + x).clamp(min=0)
+    z = z if p == 1 else z * z
+    if weight is not None:
+        z = z * ops.index_select(weight, 0, y).unsqueeze(1)
+    others = ops.ne(ops.arange(x.shape[1]).unsqueeze(0), y.unsqueeze(1))
+    loss = ops.sum(ops.where(others, z, 0), [1]) / x.shape[1]
+    return reduce_loss(loss if input.ndim == 2 else loss.reshape([]), _old_reduction(reduction, size_average, reduce))
+
+
+@composite(
+    "multilabel_soft_margin_loss(Tensor input, Tensor target, Tensor? weight=None, Any size_average=None, Any reduce=None, "
+    "str reduction='mean') -> Tensor",
+    tags=["function_only"],
+)
+def multilabel_soft_margin_loss(input, target, weight, size_average, reduce, reduction):
+    """The mean over classes of the binary cross entropies."""
+    loss = -(target * ops.logsigmoid(input) + (1 - target) * ops.logsigmoid(-input))
+    loss = loss if weight is None else loss * weight
+    return reduce_loss(ops.mean(loss, [-1]), _old_reduction(reduction, size_average, reduce))
+
+
+@composite(
+    "multilabel_margin_loss(Tensor input, Tensor target, Any size_average=None, Any reduce=None, str reduction='mean') -> Tensor",
+    tags=["function_only"],
+)
+def multilabel_margin_loss(input, target, size_average, reduce, reduction):
+    """Over pairs of a target class (those before the first -1) and another: max(0, 1 - input[target] + input[other])."""
+    x, y = (input, target) if input.ndim == 2 else (input.reshape([1, -1]), target.reshape([1, -1]))
+    n = x.shape[1]
+    valid = ops.eq(ops.cumsum(ops.lt(y, 0), 1), 0)
+    safe = ops.where(valid, y, 0)
+    chosen = ops.scatter_add(ops.zeros_like(x), 1, safe, valid.to(x.dtype)) > 0
+    picked = ops.gather(x, 1, safe)
+    z = (1 - picked.unsqueeze(2) + x.unsqueeze(1)).clamp(min=0)
+    z = ops.where(valid.unsqueeze(2) & ops.logical_not(chosen).unsqueeze(1), z, 0)
+    loss = ops.sum(z, [1, 2]) / n
+    return reduce_loss(loss if input.ndim == 2 else loss.reshape([]), _old_reduction(reduction, size_average, reduce))
+
+
+__all__ = ["reduce_loss"]

@@ -1,0 +1,532 @@
+"""Order, search and sets: sort, topk, searchsorted, unique, nonzero, multinomial, histograms."""
+
+from typing import Any
+
+import numpy as np
+
+from aten import dtype as dtypes
+from aten.meta import Meta
+from aten.op import composite, op, ops
+from aten.ops.batching import batch_dims
+from aten.ops.reduction import put_along
+from aten.promotion import TYPE_NAMES, category
+from aten.shapes import show, wrap_dim
+
+
+def _comparable(x: np.ndarray) -> np.ndarray:
+    return x.astype(np.float32) if x.dtype.kind not in "biufc" else x
+
+
+def _order(x: np.ndarray, dim: int, descending: bool) -> np.ndarray:
+    """Positions in sorted order: stable, NaN counts as the largest."""
+    x = _comparable(x)
+    if not descending:
+        return np.argsort(x, axis=dim, kind="stable")
+    back = np.flip(x, dim)
+    return np.flip(x.shape[dim] - 1 - np.argsort(back, axis=dim, kind="stable"), dim)
+
+
+@op(
+    "sort(Tensor input, Any dim=-1, bool descending=False, bool stable=False) -> (Tensor values, Tensor indices)",
+    tags=["library"],
+)
+def sort(input: Meta, dim: int, descending: bool, stable: bool) -> tuple[Meta, Meta]:
+    """Elements in order along a dimension and where they stood. Always stable; NaN is the largest."""
+    return input.like(sizes=input.sizes), input.like(sizes=input.sizes, dtype=dtypes.int64)
+
+
+sort.normal(
+    lambda input, dim, descending, stable: (input, wrap_dim(-1 if dim is None else dim, input.ndim), descending, stable)
+)
+
+
+@sort.kernel
+def _(out, x, dim, descending, stable):
+    if x.ndim == 0:
+        out[0][...], out[1][...] = x, 0
+        return
+    order = _order(x, dim, descending)
+    out[0][...] = np.take_along_axis(x, order, dim)
+    out[1][...] = order
+
+
+@sort.vjp
+def _(g, input_meta, dim, out):
+    if g[0] is None or input_meta.ndim == 0:
+        return g[0]
+    return put_along(g[0], out[1], dim, True, input_meta)
+
+
+sort.batch_fn = batch_dims(sort, outputs=2)
+
+
+@composite("msort(Tensor input) -> Tensor")
+def msort(input):
+    """Sorted along the first dimension."""
+    return sort(input, 0)[0]
+
+
+@composite("argsort(Tensor input, int dim=-1, bool descending=False, bool stable=False) -> Tensor")
+def argsort(input, dim, descending, stable):
+    """Where the elements in order stood."""
+    return sort(input, dim, descending, stable)[1]
+
+
+@op(
+    "topk(Tensor input, int k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)",
+    tags=["library"],
+)
+def topk(input: Meta, k: Any, dim: int, largest: bool, sorted: bool) -> tuple[Meta, Meta]:
+    """The k largest (or smallest) elements along a dimension, in order, and where they stand."""
+    n = input.sizes[dim] if input.ndim else 1
+    if type(k) is int and type(n) is int and not 0 <= k <= n:
+        raise RuntimeError("selected index k out of range")
+    sizes = list(input.sizes)
+    if sizes:
+        sizes[dim] = k
+    return input.like(sizes=sizes), input.like(sizes=sizes, dtype=dtypes.int64)
+
+
+topk.normal(lambda input, k, dim, largest, sorted: (input, k, wrap_dim(dim, input.ndim), largest, sorted))
+
+
+@topk.kernel
+def _(out, x, k, dim, largest, sorted):
+    if x.ndim == 0:
+        out[0][...], out[1][...] = x, 0
+        return
+    order = np.take(_order(x, dim, largest), np.arange(k), axis=dim)
+    out[0][...] = np.take_along_axis(x, order, dim)
+    out[1][...] = order
+
+
+@topk.vjp
+def _(g, input_meta, dim, out):
+    if g[0] is None or input_meta.ndim == 0:
+        return g[0]
+    return put_along(g[0], out[1], dim, True, input_meta)
+
+
+@composite("kthvalue(Tensor input, int k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)")
+def kthvalue(input, k, dim, keepdim):
+    """The k-th smallest element along a dimension."""
+    d = wrap_dim(dim, input.ndim)
+    n = input.shape[d] if input.ndim else 1
+    if not 1 <= k <= n:
+        raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {d}")
+    values, indices = sort(input, d, False, True)
+    return _picked(kthvalue, values, indices, k - 1, d, keepdim)
+
+
+def _picked(made: Any, values: Any, indices: Any, at: int, dim: int, keepdim: bool) -> Any:
+    if values.ndim:
+        values, indices = ops.select(values, dim, at), ops.select(indices, dim, at)
+        if keepdim:
+            values, indices = values.unsqueeze(dim), indices.unsqueeze(dim)
+    return made.schema.result_type((values, indices))
+
+
+@composite(
+    "median_dim(Tensor input, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
+    tags=["function_only"],
+)
+def median_dim(input, dim, keepdim):
+    """The lower middle element along a dimension; NaN if there is one."""
+    d = wrap_dim(dim, input.ndim)
+    n = input.shape[d] if input.ndim else 1
+    if n == 0:
+        raise IndexError(f"median(): Expected reduction dim {d} to have non-zero size.")
+    values, indices = sort(input, d, False, True)
+    if category(input.dtype) < 2 or input.ndim == 0:
+        return _picked(median_dim, values, indices, (n - 1) // 2, d, keepdim)
+    numbers = ops.sum(ops.logical_not(ops.isnan(input)), [d], True)
+    at = ops.where(numbers < n, numbers, (n - 1) // 2)
+    found = ops.gather(values, d, at), ops.gather(indices, d, at)
+    return median_dim.schema.result_type(found if keepdim else tuple(x.squeeze([d]) for x in found))
+
+
+@composite(
+    "nanmedian_dim(Tensor input, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
+    tags=["function_only"],
+)
+def nanmedian_dim(input, dim, keepdim):
+    """The lower middle element along a dimension, NaN left out."""
+    d = wrap_dim(dim, input.ndim)
+    if category(input.dtype) < 2 or input.ndim == 0:
+        return nanmedian_dim.schema.result_type(median_dim(input, dim, keepdim))
+    values, indices = sort(input, d, False, True)
+    numbers = ops.sum(ops.logical_not(ops.isnan(input)), [d], True)
+    at = ops.floor_divide((numbers - 1).clamp(min=0), 2)
+    found = ops.gather(values, d, at), ops.gather(indices, d, at)
+    return nanmedian_dim.schema.result_type(found if keepdim else tuple(x.squeeze([d]) for x in found))
+
+
+def _middle(name: str) -> None:
+    @composite(f"{name}(Tensor input, int? dim=None, bool keepdim=False) -> Any")
+    def definition(input, dim, keepdim):
+        """The lower middle element: of all, or (values, indices) along a dimension."""
+        along = getattr(ops, f"{name}_dim")
+        if dim is not None:
+            return along(input, dim, keepdim)
+        if input.numel() == 0:
+            return ops.full([], float("nan"), dtype=input.dtype)
+        return along(ops.reshape(input, [-1]), 0)[0]
+
+
+_middle("median")
+_middle("nanmedian")
+
+
+@composite("mode(Tensor input, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)")
+def mode(input, dim, keepdim):
+    """The most frequent element along a dimension (the smallest of equally frequent ones), and its last place."""
+    d = wrap_dim(dim, input.ndim)
+    if input.ndim == 0:
+        return mode.schema.result_type((ops.clone(input), ops.zeros_like(input, dtype=dtypes.int64)))
+    if input.shape[d] == 0:
+        raise IndexError(f"mode(): Expected reduction dim {d} to have non-zero size.")
+    values, indices = sort(input, d, False, True)
+    same = ops.eq(values.unsqueeze(d), values.unsqueeze(d + 1))
+    counts = ops.sum(same, [d + 1])
+    first = ops.argmax(counts, d, True)
+    last = first + ops.gather(counts, d, first) - 1
+    found = ops.gather(values, d, first), ops.gather(indices, d, last)
+    return mode.schema.result_type(found if keepdim else tuple(x.squeeze([d]) for x in found))
+
+
+@composite("quantile(Tensor input, Any q, int? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor")
+def quantile(input, q, dim, keepdim, interpolation):
+    """The q-th quantiles; NaN if there is one."""
+    return _quantile(input, q, dim, keepdim, interpolation, False)
+
+
+@composite(
+    "nanquantile(Tensor input, Any q, int? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor"
+)
+def nanquantile(input, q, dim, keepdim, interpolation):
+    """The q-th quantiles, NaN left out."""
+    return _quantile(input, q, dim, keepdim, interpolation, True)
+
+
+def _quantile(input: Any, q: Any, dim: int | None, keepdim: bool, interpolation: str, ignore_nan: bool) -> Any:
+    if input.dtype not in (dtypes.float32, dtypes.float64):
+        raise RuntimeError("quantile() input tensor must be either float or double dtype")
+    if not hasattr(q, "dtype"):
+        if not 0 <= q <= 1:
+            raise RuntimeError(f"quantile() q must be in the range [0, 1] but got {q}")
+        q = ops.full([], q, dtype=input.dtype)
+    if q.ndim > 1:
+        raise RuntimeError(f"quantile() q must be a scalar or 1D tensor, but got {q.ndim} dims")
+    ndim = input.ndim
+    x = ops.reshape(input, [-1]) if dim is None else ops.movedim(input, dim, -1) if ndim else input.unsqueeze(0)
+    if x.shape[-1] == 0:
+        raise RuntimeError("quantile() input tensor must be non-empty")
+    values = sort(x, -1)[0]
+    numbers = ops.sum(ops.logical_not(ops.isnan(x)), [-1], True)
+    n = numbers if ignore_nan else ops.full_like(numbers, x.shape[-1])
+    rank = (n - 1).clamp(min=0).to(input.dtype) * q.reshape([-1])
+    low, high = rank.floor(), rank.ceil()
+    if interpolation == "nearest":
+        low = high = rank.round()
+    elif interpolation == "lower":
+        high = low
+    elif interpolation == "higher":
+        low = high
+    a, b = ops.gather(values, -1, low.to(dtypes.int64)), ops.gather(values, -1, high.to(dtypes.int64))
+    weight = ops.full_like(rank, 0.5) if interpolation == "midpoint" else rank - low
+    result = ops.lerp(a, b, weight) if interpolation in ("linear", "midpoint") else a
+    if not ignore_nan:
+        result = ops.where(ops.lt(numbers, x.shape[-1]), float("nan"), result)
+    result = ops.movedim(result, -1, 0)
+    if keepdim:
+        if dim is None:
+            result = result.reshape([result.shape[0], *([1] * ndim)])
+        elif ndim:
+            result = result.unsqueeze(wrap_dim(dim, ndim) + 1)
+    return result if q.ndim else result.squeeze([0])
+
+
+# ---------------------------------------------------------------------------------------------------------- search
+@op(
+    "searchsorted(Tensor sorted_sequence, Any input, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor",
+    tags=["library", "function_only"],
+)
+def searchsorted(sorted_sequence: Meta, input: Meta, out_int32: bool, right: bool) -> Meta:
+    """Where values would go to keep a sorted last dimension sorted."""
+    lead = sorted_sequence.sizes[:-1]
+    if sorted_sequence.ndim > 1 and (input.ndim != sorted_sequence.ndim or tuple(input.sizes[:-1]) != tuple(lead)):
+        raise RuntimeError(
+            "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor "
+            f"and input value tensor must match, but we got boundaries tensor {show(sorted_sequence.sizes)} and input value "
+            f"tensor {show(input.sizes)}"
+        )
+    return input.like(sizes=input.sizes, dtype=dtypes.int32 if out_int32 else dtypes.int64)
+
+
+@searchsorted.normal
+def _(sorted_sequence, input, out_int32, right, side, sorter):
+    if not hasattr(input, "dtype"):
+        input = ops.full([], input, dtype=sorted_sequence.dtype)
+    if side is not None:
+        if side not in ("left", "right"):
+            raise RuntimeError(f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}")
+        right = side == "right"
+    if sorter is not None:
+        sorted_sequence = ops.gather(sorted_sequence, -1, sorter)
+    return sorted_sequence, input, out_int32, right
+
+
+@searchsorted.kernel
+def _(out, rows, x, out_int32, right):
+    side = "right" if right else "left"
+    rows, x = _comparable(rows), _comparable(x)
+    if rows.ndim == 1:
+        out[...] = np.searchsorted(rows, x, side)
+        return
+    for at in np.ndindex(*rows.shape[:-1]):
+        out[at] = np.searchsorted(rows[at], x[at], side)
+
+
+@composite(
+    "bucketize(Any input, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor",
+    tags=["function_only"],
+)
+def bucketize(input, boundaries, out_int32, right):
+    """Which interval between sorted boundaries each value is in."""
+    return searchsorted(boundaries, input, out_int32=out_int32, right=right)
+
+
+@op("nonzero(Tensor input, *, bool as_tuple=False) -> Tensor", tags=["dynamic", "library"])
+def nonzero(input: Meta) -> Meta:
+    """The indices of the elements that are not 0, one a row. Its sizes depend on the data."""
+    raise RuntimeError("the sizes of nonzero() depend on the data")
+
+
+nonzero.special(lambda input, as_tuple: as_tuple)(lambda input, as_tuple: _by_dim(input))
+nonzero.kernel(lambda x: np.stack(np.nonzero(np.atleast_1d(x)), 1)[:, : x.ndim].astype(np.int64))
+
+
+def _by_dim(input: Any) -> tuple[Any, ...]:
+    x = input.reshape([1]) if input.ndim == 0 else input
+    found = nonzero(x)
+    return tuple(ops.select(found, 1, d) for d in range(x.ndim))
+
+
+@composite("argwhere(Tensor input) -> Tensor")
+def argwhere(input):
+    """The indices of the elements that are not 0, one a row."""
+    return nonzero(input)
+
+
+@op("masked_select(Tensor input, BoolTensor mask) -> Tensor", tags=["dynamic", "library"])
+def masked_select(input: Meta, mask: Meta) -> Meta:
+    """The elements where the mask holds, in order, as a vector."""
+    raise RuntimeError("the sizes of masked_select() depend on the data")
+
+
+@masked_select.kernel
+def _(x, mask):
+    if mask.dtype != bool:
+        raise RuntimeError("masked_select: expected BoolTensor for mask")
+    x, mask = np.broadcast_arrays(x, mask)
+    return x[mask]
+
+
+@masked_select.vjp
+def _(g, input_meta, mask):
+    sizes = np.broadcast_shapes(tuple(input_meta.sizes), tuple(mask.shape))
+    zeros = ops.full(list(sizes), 0, dtype=g.dtype, device=input_meta.device)
+    return ops.masked_scatter(zeros, mask, g)
+
+
+@composite("masked_scatter(Tensor input, BoolTensor mask, Tensor source) -> Tensor", inplace=True)
+def masked_scatter(input, mask, source):
+    """input with the elements where the mask holds replaced by those of source, in order."""
+    sizes = np.broadcast_shapes(tuple(input.shape), tuple(mask.shape))
+    x, mask = input.expand(list(sizes)), mask.expand(list(sizes))
+    if source.dtype is not input.dtype:
+        raise RuntimeError(
+            f"masked_scatter: expected self and source to have same dtypes but got {TYPE_NAMES[input.dtype.name]} and "
+            f"{TYPE_NAMES[source.dtype.name]}"
+        )
+    flat = mask.reshape([-1])
+    at = (ops.cumsum(flat, 0) - 1).clamp(min=0)
+    needed = int(ops.sum(flat).item())
+    if needed > source.numel():
+        raise RuntimeError(
+            "masked_scatter: expected source to have at least as many elements as the mask has true ones"
+        )
+    if needed == 0:
+        return ops.clone(x)
+    taken = ops.index_select(source.reshape([-1]), 0, ops.where(flat, at, 0)).reshape(list(sizes))
+    return ops.where(mask, taken, x)
+
+
+# ------------------------------------------------------------------------------------------------------------ sets
+@op(
+    "unique_dim(Tensor input, Any dim, bool return_inverse, bool return_counts) -> (Tensor, Tensor, Tensor)",
+    tags=["dynamic", "library", "function_only"],
+)
+def unique_dim(input: Meta, dim: Any, return_inverse: bool, return_counts: bool) -> Meta:
+    """Different elements (or slices along dim) in order, where each went, and how often it occurs."""
+    raise RuntimeError("the sizes of unique() depend on the data")
+
+
+@unique_dim.kernel
+def _(x, dim, return_inverse, return_counts):
+    values, inverse, counts = np.unique(
+        _comparable(x), return_inverse=True, return_counts=True, axis=dim, equal_nan=False
+    )
+    inverse = inverse.reshape(x.shape if dim is None else (x.shape[dim],))
+    return values.astype(x.dtype), inverse.astype(np.int64), counts.astype(np.int64)
+
+
+@composite(
+    "unique(Tensor input, bool sorted=True, bool return_inverse=False, bool return_counts=False, int? dim=None) -> Any"
+)
+def unique(input, sorted, return_inverse, return_counts, dim):
+    """Different elements (or slices along dim) in order; with their places and numbers if asked."""
+    dim = None if dim is None else wrap_dim(dim, input.ndim)
+    values, inverse, counts = unique_dim(input, dim, return_inverse, return_counts)
+    return _some(values, inverse, counts, return_inverse, return_counts)
+
+
+def _some(values: Any, inverse: Any, counts: Any, return_inverse: bool, return_counts: bool) -> Any:
+    result = (values, *([inverse] if return_inverse else []), *([counts] if return_counts else []))
+    return result[0] if len(result) == 1 else result
+
+
+@composite(
+    "unique_consecutive(Tensor input, bool return_inverse=False, bool return_counts=False, int? dim=None) -> Any"
+)
+def unique_consecutive(input, return_inverse, return_counts, dim):
+    """Elements (or slices along dim) that differ from the one before."""
+    x = input.reshape([-1]) if dim is None else ops.movedim(input, dim, 0)
+    n = x.shape[0]
+    changed = ops.any(ops.ne(x[1:], x[:-1]).reshape([max(n - 1, 0), -1]), 1) if n else ops.zeros(0, dtype=dtypes.bool)
+    first = ops.cat([ops.ones(min(n, 1), dtype=dtypes.bool), changed]) if n else changed
+    inverse = ops.cumsum(first, 0) - 1
+    starts = nonzero(first).reshape([-1])
+    values = ops.index_select(x, 0, starts)
+    counts = ops.cat([starts[1:], ops.full([min(n, 1)], n, dtype=dtypes.int64)]) - starts
+    if dim is None:
+        return _some(values, inverse.reshape(list(input.shape)), counts, return_inverse, return_counts)
+    return _some(ops.movedim(values, 0, dim), inverse, counts, return_inverse, return_counts)
+
+
+@op(
+    "multinomial_philox(Tensor input, int num_samples, bool replacement, int seed, int offset) -> Tensor",
+    tags=["random", "library", "function_only"],
+)
+def multinomial_philox(input: Meta, num_samples: int, replacement: bool, seed: Any, offset: Any) -> Meta:
+    """Indices drawn with the probabilities of each row: by inverting the sums, or without replacement by racing exponentials."""
+    return input.like(sizes=(*input.sizes[:-1], num_samples), dtype=dtypes.int64)
+
+
+@multinomial_philox.kernel
+def _(out, p, num_samples, replacement, seed, offset):
+    from aten.ops.random import uniform_array
+
+    p = p.astype(np.float64)
+    if not np.isfinite(p).all() or (p < 0).any():
+        raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
+    if (p.sum(-1) <= 0).any():
+        raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
+    if replacement:
+        sums = np.cumsum(p, -1)
+        u = uniform_array(out.shape, seed, offset) * sums[..., -1:]
+        rows, draws, result = sums.reshape(-1, p.shape[-1]), u.reshape(-1, num_samples), out.reshape(-1, num_samples)
+        for i in range(rows.shape[0]):
+            result[i] = np.minimum(np.searchsorted(rows[i], draws[i], "right"), p.shape[-1] - 1)
+        return
+    if ((p > 0).sum(-1) < num_samples).any():
+        raise RuntimeError(
+            "invalid multinomial distribution (with replacement=False, not enough non-negative category to sample)"
+        )
+    race = np.where(p > 0, -np.log1p(-uniform_array(p.shape, seed, offset)) / np.where(p > 0, p, 1), np.inf)
+    out[...] = np.argsort(race, -1, kind="stable")[..., :num_samples]
+
+
+@composite(
+    "multinomial(Tensor input, int num_samples, bool replacement=False, *, Generator? generator=None) -> Tensor",
+    tags=["random"],
+)
+def multinomial(input, num_samples, replacement, generator):
+    """num_samples indices for each row, drawn with its probabilities (they need not sum to 1)."""
+    from aten.ops.random import reserve
+    from aten.shapes import product
+
+    if input.ndim not in (1, 2):
+        raise RuntimeError("prob_dist must be 1 or 2 dim")
+    if category(input.dtype) < 2:
+        raise RuntimeError(
+            f"multinomial only supports floating-point dtypes for input, got: {TYPE_NAMES[input.dtype.name]}"
+        )
+    if num_samples <= 0:
+        raise RuntimeError("cannot sample n_sample <= 0 samples")
+    if not replacement and num_samples > input.shape[-1]:
+        raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
+    drawn = product([*input.shape[:-1], num_samples]) if replacement else product(input.shape)
+    seed, offset = reserve(drawn, generator)
+    return multinomial_philox(input, num_samples, replacement, seed, offset)
+
+
+# ------------------------------------------------------------------------------------------------------ histograms
+@op("bincount(Tensor input, Tensor? weights=None, int minlength=0) -> Tensor", tags=["dynamic", "library"])
+def bincount(input: Meta, weights: Any, minlength: int) -> Meta:
+    """How often each non-negative integer occurs (or the sum of its weights)."""
+    raise RuntimeError("the sizes of bincount() depend on the data")
+
+
+@bincount.kernel
+def _(x, weights, minlength):
+    if x.ndim != 1 or x.dtype.kind not in "iu" or (x.size and x.min() < 0):
+        raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
+    if minlength < 0:
+        raise RuntimeError("minlength should be >= 0")
+    result = np.bincount(x.astype(np.int64), weights, minlength)
+    return result.astype(np.int64 if weights is None else weights.dtype if weights.dtype == np.float32 else np.float64)
+
+
+@op("histc(Tensor input, int bins=100, Scalar min=0, Scalar max=0) -> Tensor", tags=["library"])
+def histc(input: Meta, bins: int, min: Any, max: Any) -> Meta:
+    """How many elements fall into each of `bins` equal intervals of [min, max] (by default the data's range)."""
+    if category(input.dtype) < 2:
+        raise NotImplementedError(f"\"histogram_cpu\" not implemented for '{TYPE_NAMES[input.dtype.name]}'")
+    if bins <= 0:
+        raise RuntimeError("bins must be > 0")
+    return input.like(sizes=(bins,))
+
+
+@histc.kernel
+def _(out, x, bins, low, high):
+    if low == high and x.size:
+        low, high = float(x.min()), float(x.max())
+    if low == high:
+        low, high = low - 1, high + 1
+    if not (np.isfinite(low) and np.isfinite(high)):
+        raise RuntimeError(f"range of [{low}, {high}] is not finite")
+    out[...] = np.histogram(x[~np.isnan(x)], bins, (low, high))[0]
+
+
+@composite("one_hot(Tensor tensor, int num_classes=-1) -> Tensor", tags=["function_only"])
+def one_hot(tensor, num_classes):
+    """1 at the index, 0 elsewhere, in a new last dimension of num_classes (by default one more than the largest index)."""
+    if tensor.dtype is not dtypes.int64:
+        raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
+    if num_classes == -1:
+        if tensor.numel() == 0:
+            raise RuntimeError("Can not infer total number of classes from empty tensor.")
+        num_classes = int(ops.amax(tensor).item()) + 1
+    if tensor.numel() and hasattr(tensor, "data_ptr") and not _is_traced(tensor):
+        if int(ops.amin(tensor).item()) < 0:
+            raise RuntimeError("Class values must be non-negative.")
+        if int(ops.amax(tensor).item()) >= num_classes:
+            raise RuntimeError("Class values must be smaller than num_classes.")
+    return ops.eq(tensor.unsqueeze(-1), ops.arange(num_classes, device=tensor.device)).to(dtypes.int64)
+
+
+def _is_traced(x: Any) -> bool:
+    from aten import _native
+
+    return _native.is_tracer(x)

@@ -1,0 +1,503 @@
+"""Further scalar functions, as composites of core ops, and the few that need kernels of their own."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from aten import dtype as dtypes
+from aten.meta import Meta
+from aten.op import alias_of, composite, op, ops, registry
+from aten.ops import numerics
+from aten.ops.pointwise import binary, pointwise_meta, unary, via
+from aten.promotion import TYPE_NAMES, category
+
+
+def _floating(x: Any) -> Any:
+    """A tensor in a floating dtype."""
+    return x if category(x.dtype) >= 2 else x.to(dtypes.get_default_dtype())
+
+
+# -------------------------------------------------------------------------------------------------- pairs of tensors
+@composite("rsub(Tensor input, Any other, *, Scalar alpha=1) -> Tensor")
+def rsub(input, other, alpha):
+    """other - alpha * input."""
+    return ops.sub(other, input, alpha=alpha)
+
+
+@composite("square(Tensor input) -> Tensor", inplace=True)
+def square(input):
+    """input * input."""
+    return ops.pow(input, 2) if input.dtype is dtypes.bool else input * input
+
+
+@composite("sgn(Tensor input) -> Tensor", inplace=True)
+def sgn(input):
+    """The sign; of complex numbers the direction."""
+    if not input.dtype.is_complex:
+        return ops.sign(input)
+    size = input.abs()
+    return ops.where(ops.eq(size, 0), 0, input / ops.where(ops.eq(size, 0), 1, size))
+
+
+@composite("true_divide(Tensor input, Any other) -> Tensor", inplace=True)
+def true_divide(input, other):
+    """input / other."""
+    return ops.div(input, other)
+
+
+@composite("addcmul(Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor", inplace=True)
+def addcmul(input, tensor1, tensor2, value):
+    """input + value * tensor1 * tensor2."""
+    product = tensor1 * tensor2
+    return input + (product if type(value) is int and value == 1 else product * value)
+
+
+@composite("addcdiv(Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor", inplace=True)
+def addcdiv(input, tensor1, tensor2, value):
+    """input + value * tensor1 / tensor2."""
+    if category(tensor1.dtype) < 2 and category(tensor2.dtype) < 2:
+        raise RuntimeError(
+            "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a true "
+            "division of tensor1 and tensor2."
+        )
+    quotient = tensor1 / tensor2
+    return input + (quotient if type(value) is int and value == 1 else quotient * value)
+
+
+@composite("lerp(Tensor input, Tensor end, Any weight) -> Tensor", inplace=True)
+def lerp(input, end, weight):
+    """input + weight * (end - input), counted from the nearer end."""
+    if input.dtype is not end.dtype:
+        raise RuntimeError(f"expected dtype {input.dtype.name} for `end` but got dtype {end.dtype.name}")
+    step = end - input
+    if not hasattr(weight, "dtype"):
+        return input + weight * step if abs(weight) < 0.5 else end - step * (1 - weight)
+    return ops.where(weight.abs() < 0.5, input + weight * step, end - step * (1 - weight))
+
+
+@composite("clamp_min(Tensor input, Any min) -> Tensor", inplace=True)
+def clamp_min(input, min):
+    """`clamp` from below."""
+    return ops.clamp(input, min, None)
+
+
+@composite("clamp_max(Tensor input, Any max) -> Tensor", inplace=True)
+def clamp_max(input, max):
+    """`clamp` from above."""
+    return ops.clamp(input, None, max)
+
+
+alias_of("clip", registry["clamp"])
+
+
+@composite("masked_fill(Tensor input, BoolTensor mask, Any value) -> Tensor", inplace=True)
+def masked_fill(input, mask, value):
+    """input with `value` (a number or 0-d tensor) where the mask holds."""
+    if mask.dtype is not dtypes.bool:
+        raise RuntimeError(f"masked_fill_ only supports boolean masks, but got mask with dtype {mask.dtype.name}")
+    if hasattr(value, "dtype"):
+        if value.ndim:
+            raise RuntimeError(
+                f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
+            )
+        value = value.to(input.dtype)
+    elif isinstance(value, float) and category(input.dtype) < 2:
+        raise (
+            RuntimeError(f"value cannot be converted to type {input.dtype.name} without overflow")
+            if value != int(value)
+            else None
+        )
+    return ops.where(mask, value, input)
+
+
+@composite("where_fn(BoolTensor condition, Any input=None, Any other=None) -> Any", tags=["function_only", "hidden"])
+def where_fn(condition, input, other):
+    """`where` of three arguments, or the indices where the condition holds."""
+    if input is None:
+        return ops.nonzero(condition, as_tuple=True)
+    return ops.where(condition if condition.dtype is dtypes.bool else condition.to(dtypes.bool), input, other)
+
+
+@composite("heaviside(Tensor input, Tensor values) -> Tensor", inplace=True)
+def heaviside(input, values):
+    """0 below 0, 1 above, `values` at 0."""
+    if input.dtype is not values.dtype:
+        raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
+    step = ops.cast(input > 0, input.dtype)
+    return ops.where(ops.eq(input, 0), values, step)
+
+
+@composite("xlogy(Any input, Any other) -> Tensor", inplace=True)
+def xlogy(input, other):
+    """input * log(other); 0 where input is 0, NaN where other is."""
+    y = other if hasattr(other, "dtype") else ops.full([], other, dtype=_floating(input).dtype)
+    x = input if hasattr(input, "dtype") else ops.full([], input, dtype=_floating(y).dtype)
+    y = _floating(y)
+    zero = ops.eq(x, 0) & ops.logical_not(ops.isnan(y))
+    return ops.where(zero, 0.0, x * ops.where(zero, 1.0, y).log())
+
+
+@composite("special_xlog1py(Any input, Any other) -> Tensor", tags=["function_only"])
+def special_xlog1py(input, other):
+    """input * log1p(other); 0 where input is 0, NaN where other is."""
+    y = other if hasattr(other, "dtype") else ops.full([], other, dtype=_floating(input).dtype)
+    x = input if hasattr(input, "dtype") else ops.full([], input, dtype=_floating(y).dtype)
+    y = _floating(y)
+    zero = ops.eq(x, 0) & ops.logical_not(ops.isnan(y))
+    return ops.where(zero, 0.0, x * ops.where(zero, 0.0, y).log1p())
+
+
+def _logaddexp(x, y, exp, log, log1p):
+    top, low = ops.maximum(x, y), ops.minimum(x, y)
+    same = ops.eq(x, y) & ops.isinf(x)
+    return ops.where(same, x, top + log1p(exp(ops.where(same, 0.0, low - top))))
+
+
+@composite("logaddexp(Tensor input, Tensor other) -> Tensor")
+def logaddexp(input, other):
+    """log(exp(input) + exp(other)), without overflow."""
+    return _logaddexp(_floating(input), _floating(other), ops.exp, ops.log, ops.log1p)
+
+
+@composite("logaddexp2(Tensor input, Tensor other) -> Tensor")
+def logaddexp2(input, other):
+    """log2(2**input + 2**other), without overflow."""
+    return _logaddexp(_floating(input), _floating(other), ops.exp2, ops.log2, lambda x: x.log1p() * (1 / math.log(2)))
+
+
+@composite("float_power(Any input, Any exponent) -> Tensor", inplace=True)
+def float_power(input, exponent):
+    """`pow` in float64."""
+    wide = lambda v: v.to(dtypes.complex128 if v.dtype.is_complex else dtypes.float64) if hasattr(v, "dtype") else v
+    return ops.pow(wide(input), wide(exponent))
+
+
+@composite("ldexp(Tensor input, Tensor other) -> Tensor", inplace=True)
+def ldexp(input, other):
+    """input * 2**other."""
+    return input * ops.pow(2.0, other)
+
+
+binary("gcd", np.gcd, compute=None, doc="The greatest common divisor.")
+binary("lcm", via(lambda x, y: np.abs(np.lcm(x, y))), compute=None, doc="The least common multiple.")
+
+
+# ----------------------------------------------------------------------------------------------------- one tensor
+@composite("nan_to_num(Tensor input, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor", inplace=True)
+def nan_to_num(input, nan, posinf, neginf):
+    """NaN and infinities replaced (by default by 0 and the extreme finite values)."""
+    if category(input.dtype) < 2:
+        return ops.clone(input)
+    limits = {"float16": 65504.0, "bfloat16": 3.3895313892515355e38, "float32": 3.4028234663852886e38}
+    limit = limits.get(input.dtype.name, 1.7976931348623157e308)
+    x = ops.where(ops.isnan(input), 0.0 if nan is None else nan, input)
+    x = ops.where(ops.eq(input, math.inf), limit if posinf is None else posinf, x)
+    return ops.where(ops.eq(input, -math.inf), -limit if neginf is None else neginf, x)
+
+
+@composite("deg2rad(Tensor input) -> Tensor", inplace=True)
+def deg2rad(input):
+    """Degrees as radians."""
+    return input * (math.pi / 180)
+
+
+@composite("rad2deg(Tensor input) -> Tensor", inplace=True)
+def rad2deg(input):
+    """Radians as degrees."""
+    return input * (180 / math.pi)
+
+
+@composite("sinc(Tensor input) -> Tensor", inplace=True)
+def sinc(input):
+    """sin(pi x) / (pi x); 1 at 0."""
+    x = _floating(input) * math.pi
+    zero = ops.eq(x, 0)
+    return ops.where(zero, 1.0, x.sin() / ops.where(zero, 1.0, x))
+
+
+@composite("diff(Tensor input, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor")
+def diff(input, n, dim, prepend, append):
+    """n-th differences of neighbours along a dimension."""
+    if input.ndim == 0:
+        raise RuntimeError("diff expects input to be at least one-dimensional")
+    if n < 0:
+        raise RuntimeError(f"order must be non-negative but got {n}")
+    x = ops.cat([p for p in (prepend, input, append) if p is not None], dim)
+    for _ in range(n):
+        size = x.shape[dim]
+        if size == 0:
+            break
+        after, before = ops.narrow(x, dim, 1, size - 1), ops.narrow(x, dim, 0, size - 1)
+        x = ops.logical_xor(after, before) if x.dtype is dtypes.bool else after - before
+    return x
+
+
+@composite("trapezoid(Tensor y, Any x=None, *, Scalar dx=1, int dim=-1) -> Tensor", tags=["function_only"])
+def trapezoid(y, x, dx, dim):
+    """The integral along a dimension by the trapezoidal rule."""
+    n = y.shape[dim]
+    if n == 0:
+        return ops.sum(y, [dim])
+    return ops.sum(_trapezoids(y, x, dx, dim), [dim])
+
+
+def _trapezoids(y, x, dx, dim):
+    n = y.shape[dim]
+    both = ops.narrow(y, dim, 1, n - 1) + ops.narrow(y, dim, 0, n - 1)
+    if x is None:
+        return both * (dx / 2)
+    if x.ndim == 1 and y.ndim > 1:
+        x = x.reshape([-1 if d == dim % y.ndim else 1 for d in range(y.ndim)])
+    along = dim if dim < 0 else dim - y.ndim
+    m = x.shape[along]
+    return both * (ops.narrow(x, along, 1, m - 1) - ops.narrow(x, along, 0, m - 1)) / 2
+
+
+alias_of("trapz", trapezoid)
+
+
+@composite("cumulative_trapezoid(Tensor y, Any x=None, *, Scalar dx=1, int dim=-1) -> Tensor", tags=["function_only"])
+def cumulative_trapezoid(y, x, dx, dim):
+    """Integrals up to each place by the trapezoidal rule."""
+    return ops.cumsum(_trapezoids(y, x, dx, dim), dim)
+
+
+@composite("cross(Tensor input, Tensor other, int? dim=None) -> Tensor")
+def cross(input, other, dim):
+    """The vector product along a dimension of size 3 (by default the first of that size)."""
+    if dim is None:
+        dim = next((d for d, s in enumerate(input.shape) if s == 3), None)
+        if dim is None:
+            raise RuntimeError("no dimension of size 3 in input")
+    return linalg_cross(input, other, dim=dim)
+
+
+@composite("linalg_cross(Tensor input, Tensor other, *, int dim=-1) -> Tensor", tags=["function_only"])
+def linalg_cross(input, other, dim):
+    """The vector product along a dimension of size 3."""
+    if input.ndim != other.ndim:
+        raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
+    if input.shape[dim] != 3 or other.shape[dim] != 3:
+        raise RuntimeError(
+            f"linalg.cross: inputs dimension {dim} must have length 3. Got {input.shape[dim]} and {other.shape[dim]}"
+        )
+    a, b = ops.broadcast_tensors(input, other)
+    turn = lambda x, k: ops.roll(x, [-k], [dim])
+    return turn(a, 1) * turn(b, 2) - turn(a, 2) * turn(b, 1)
+
+
+@composite("cov(Tensor input, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None) -> Tensor")
+def cov(input, correction, fweights, aweights):
+    """The covariances of rows."""
+    x = input if input.ndim == 2 else input.reshape([1, -1])
+    x = _floating(x)
+    w = None
+    for weights in (fweights, aweights):
+        if weights is not None:
+            w = weights.to(x.dtype) if w is None else w * weights.to(x.dtype)
+    n = x.shape[1]
+    total = n if w is None else ops.sum(w)
+    mean = ops.mean(x, [1], True) if w is None else ops.sum(x * w, [1], True) / total
+    if w is not None and aweights is not None and correction:
+        below = total - correction * ops.sum(w * aweights.to(x.dtype)) / total
+    else:
+        below = total - correction
+    centred = x - mean
+    weighted = centred if w is None else centred * w
+    below = max(below, 0) if not hasattr(below, "dtype") else below.clamp(min=0)
+    result = (weighted @ (ops.conj_physical(centred) if x.dtype.is_complex else centred).t()) / below
+    return result if input.ndim == 2 else result.reshape([])
+
+
+@composite("corrcoef(Tensor input) -> Tensor")
+def corrcoef(input):
+    """The correlations of rows."""
+    c = cov(input)
+    if c.ndim == 0:
+        return c / c
+    d = ops.diagonal(c, 0, 0, 1).sqrt()
+    return (c / d.unsqueeze(1) / d.unsqueeze(0)).clamp(-1, 1)
+
+
+@composite("renorm(Tensor input, Scalar p, int dim, Scalar maxnorm) -> Tensor", inplace=True)
+def renorm(input, p, dim, maxnorm):
+    """Slices along dim scaled down so that their p-norms are at most maxnorm."""
+    if input.ndim < 2:
+        raise RuntimeError("renorm: input needs at least 2 dimensions, got 1 dimensions")
+    others = [d for d in range(input.ndim) if d != dim % input.ndim]
+    size = ops.norm(input, p, others, True)
+    return input * ops.where(size > maxnorm, maxnorm / (size + 1e-7), 1.0)
+
+
+@composite("vander(Tensor x, int? N=None, *, bool increasing=False) -> Tensor", tags=["function_only"])
+def vander(x, N, increasing):
+    """Powers of the elements, one row each."""
+    n = x.shape[0] if N is None else N
+    powers = ops.arange(n)
+    result = ops.pow(x.unsqueeze(1) if category(x.dtype) >= 2 else x.to(dtypes.int64).unsqueeze(1), powers)
+    return result if increasing else ops.flip(result, [1])
+
+
+# -------------------------------------------------------------------------------------------- special functions
+@op("polygamma(int n, Tensor input) -> Tensor", tags=["pointwise", "library"], promote="float", compute="float32")
+def polygamma(n: int, input: Meta) -> Meta:
+    """The n-th derivative of digamma."""
+    if n < 0:
+        raise RuntimeError("polygamma(n, x) does not support negative n.")
+    return pointwise_meta(input)
+
+
+@polygamma.kernel
+def _(out, n, x):
+    x = x.astype(np.float64)
+    if n == 0:
+        out[...] = numerics.digamma(x)
+        return
+    result = numerics.polygamma_series(np.where(x > 0, x, 1.0), n)
+    if n == 1:  # reflection: trigamma(1 - x) + trigamma(x) = (pi / sin(pi x))**2
+        mirrored = (np.pi / np.sin(np.pi * x)) ** 2 - numerics.polygamma_series(np.where(x > 0, 1.0, 1 - x), 1)
+        result = np.where(x > 0, result, np.where(x == np.floor(x), np.inf, mirrored))
+    else:
+        result = np.where(x > 0, result, np.where(x == 0, np.inf, np.nan))
+    out[...] = result
+
+
+polygamma.vjp(lambda g, n, input: g * polygamma(n + 1, input))
+
+
+@composite("mvlgamma(Tensor input, int p) -> Tensor", inplace=True)
+def mvlgamma(input, p):
+    """The log of the multivariate gamma function of dimension p."""
+    if p < 1:
+        raise RuntimeError("p has to be greater than or equal to 1")
+    x = _floating(input)
+    total = p * (p - 1) / 4 * math.log(math.pi)
+    for j in range(p):
+        total = (x - j / 2).lgamma() + total
+    return total
+
+
+unary(
+    "i0",
+    via(lambda x: numerics.bessel_i(0, x)),
+    vjp=lambda g, x: g * ops.special_i1(x),
+    doc="Modified Bessel function of order 0.",
+)
+unary(
+    "special_i0e",
+    via(lambda x: numerics.bessel_ie(0, x)),
+    inplace=False,
+    vjp=lambda g, x, out: g * (ops.special_i1e(x) - ops.sign(x) * out),
+    doc="exp(-|x|) * i0(x).",
+)
+unary(
+    "special_i1",
+    via(lambda x: numerics.bessel_i(1, x)),
+    inplace=False,
+    doc="Modified Bessel function of order 1.",
+    vjp=lambda g, x, out: g * (ops.i0(x) - ops.where(ops.eq(x, 0), 0.5, out / ops.where(ops.eq(x, 0), 1.0, x))),
+)
+unary(
+    "special_i1e",
+    via(lambda x: numerics.bessel_ie(1, x)),
+    inplace=False,
+    doc="exp(-|x|) * i1(x).",
+    vjp=lambda g, x, out: (
+        g * ops.where(ops.eq(x, 0), 0.5, ops.special_i0e(x) - out * (ops.sign(x) + 1 / ops.where(ops.eq(x, 0), 1.0, x)))
+    ),
+)
+
+
+def _as_special(name: str, target: str) -> None:
+    registry[f"special_{name}"] = registry[target]
+
+
+for _name, _target in (
+    ("digamma", "digamma"),
+    ("psi", "digamma"),
+    ("erf", "erf"),
+    ("erfc", "erfc"),
+    ("erfinv", "erfinv"),
+    ("exp2", "exp2"),
+    ("expit", "sigmoid"),
+    ("expm1", "expm1"),
+    ("gammaln", "lgamma"),
+    ("i0", "i0"),
+    ("log1p", "log1p"),
+    ("log_softmax", "log_softmax"),
+    ("softmax", "softmax"),
+    ("logit", "logit"),
+    ("logsumexp", "logsumexp"),
+    ("multigammaln", "mvlgamma"),
+    ("polygamma", "polygamma"),
+    ("round", "round"),
+    ("sinc", "sinc"),
+    ("xlogy", "xlogy"),
+):
+    _as_special(_name, _target)
+
+
+@composite("special_entr(Tensor input) -> Tensor", tags=["function_only"])
+def special_entr(input):
+    """-x * log(x); 0 at 0, -inf below."""
+    x = _floating(input)
+    inside = x > 0
+    value = -x * ops.where(inside, x, 1.0).log()
+    return ops.where(inside | ops.isnan(x), value, ops.where(ops.eq(x, 0), 0.0, -math.inf))
+
+
+@composite("special_ndtr(Tensor input) -> Tensor", tags=["function_only"])
+def special_ndtr(input):
+    """The distribution function of the standard normal."""
+    return (_floating(input) * -math.sqrt(0.5)).erfc() * 0.5
+
+
+@composite("special_ndtri(Tensor input) -> Tensor", tags=["function_only"])
+def special_ndtri(input):
+    """The inverse of `ndtr`."""
+    return (_floating(input) * 2 - 1).erfinv() * math.sqrt(2)
+
+
+@composite("special_log_ndtr(Tensor input) -> Tensor", tags=["function_only"])
+def special_log_ndtr(input):
+    """log(ndtr(input)), exact in the tail."""
+    x = _floating(input)
+    low = x < -1
+    t = x * math.sqrt(0.5)
+    tail = (special_erfcx(-ops.where(low, t, -1.0)) / 2).log() - ops.where(low, t * t, 0.0)
+    return ops.where(low, tail, (ops.where(low, 0.0, -t).erfc() * 0.5).log())
+
+
+def _erfcx(x: np.ndarray) -> np.ndarray:
+    """exp(x*x) * erfc(x): directly below 5, by its continued fraction above."""
+    x = x.astype(np.float64)
+    small = np.where(x < 5, x, 0.0)
+    direct = np.exp(np.minimum(small * small, 709)) * numerics.erfc(small)
+    direct = np.where(small < -26.6, np.inf, direct)
+    big = np.where(x < 5, 5.0, x)
+    fraction = np.zeros_like(big)
+    for k in range(60, 0, -1):
+        fraction = k / 2 / (big + fraction)
+    return np.where(x < 5, direct, 1 / (big + fraction) / math.sqrt(math.pi))
+
+
+special_erfcx = unary(
+    "special_erfcx",
+    via(_erfcx),
+    inplace=False,
+    vjp=lambda g, x, out: g * (2 * x * out - 2 / math.sqrt(math.pi)),
+    doc="exp(x*x) * erfc(x).",
+)
+
+
+@composite("complex(Tensor real, Tensor imag) -> Tensor", tags=["function_only"])
+def complex_(real, imag):
+    """A complex tensor of these parts."""
+    if real.dtype is not imag.dtype:
+        raise RuntimeError(
+            f"Expected object of scalar type {TYPE_NAMES[real.dtype.name]} but got scalar type {TYPE_NAMES[imag.dtype.name]} "
+            "for second argument"
+        )
+    target = dtypes.complex128 if real.dtype is dtypes.float64 else dtypes.complex64
+    return real.to(target) + imag.to(target) * 1j

@@ -41,6 +41,7 @@ from aten.dtype import (
     uint32,
     uint64,
 )
+from aten.layout import channels_last, channels_last_3d, contiguous_format, preserve_format, strided
 from aten.op import registry
 from aten.ops import attach_methods
 from aten.random import (

@@ -14,6 +14,8 @@ import aten.schema
 from aten import _native
 from aten import dtype as dtypes
 from aten._native import Tensor
+from aten.autograd.inplace import record_inplace
+from aten.autograd.record import record
 from aten.meta import Meta, contiguous_strides
 from aten.op import Op, tensors_of
 from aten.promotion import TYPE_NAMES, can_cast, category, floating, number_dtype, result_dtype
@@ -215,27 +217,6 @@ def needs_of(op: Op, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
     return tuple(needs) if some else None
 
 
-_node_names: dict[str, str] = {}
-
-
-def _backward(node: Any, grads: tuple[Any, ...]) -> tuple[Any, ...]:
-    """What a recorded op's Node runs: its vjp, on what was saved."""
-    plan, *saved = node.saved
-    return tuple(plan.gradients(grads[0] if plan.single else grads, saved))
-
-
-def record(op: Op, args: tuple[Any, ...], result: Any, needs: tuple[Any, ...]) -> None:
-    """Make the Node of a call on core arguments, by which gradients will flow from `result` (a tensor or a tuple)."""
-    plan = op.plan(needs)
-    outputs = tuple(result) if isinstance(result, (tuple, list)) else (result,)
-    plan.single = not isinstance(result, (tuple, list))
-    name = _node_names.get(op.name)
-    if name is None:
-        name = _node_names[op.name] = "".join(part.capitalize() for part in op.name.split("_")) + "Backward"
-    inputs = tuple([x if n else None for x, n in zip(plan.inputs(args), plan.wanted)])
-    _native.record(name, _backward, inputs, outputs, (plan, *plan.save(args, result)))
-
-
 # ---------------------------------------------------------------------------------- shape rule, memory, kernel
 def _meta_argument(value: Any) -> Any:
     if isinstance(value, Tensor):
@@ -266,7 +247,7 @@ def run(op: Op, args: tuple[Any, ...]) -> Any:
         meta = result_meta(op, args)
         out = _native.alias(args[0], meta.sizes, meta.strides, meta.offset)
         if op.name != "detach":
-            out._view_of = (args[0], op, args)
+            out._view_of = (args[0], op, args[1:])
         return out
     if op.kernel_fn is None and op.decompose_fn is not None:
         with no_grad():
@@ -371,7 +352,7 @@ def _call_out(op: Op, args: Sequence[Any], kwargs: dict[str, Any], out: Any) -> 
                 f"{TYPE_NAMES[target.dtype.name]}"
             )
         if tuple(target.shape) != tuple(value.shape):
-            target.resize_(tuple(value.shape))
+            target.data = _native.empty(tuple(value.shape), target.dtype, target.device)
         with no_grad():
             target.copy_(value)
     return (
@@ -429,13 +410,6 @@ def _check_result(target: Tensor, dtype: Any, sizes: Sequence[Any]) -> None:
         )
     if tuple(sizes) != tuple(target.shape):
         raise RuntimeError(f"output with shape {show(target.shape)} doesn't match the broadcast shape {show(sizes)}")
-
-
-def record_inplace(target: Tensor, result: Tensor) -> None:
-    """Write `result` into `target`, which takes over its history."""
-    write(target, result.detach())
-    if result.requires_grad:
-        target._grad_fn = _native.gradient_edge(result)
 
 
 def write(target: Tensor, value: Tensor) -> None:

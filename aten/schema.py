@@ -177,7 +177,7 @@ class Param:
 
     def _accept_list(self, value: Any) -> Any:
         if isinstance(value, (list, tuple)):
-            items = [None if item is None and self.type == "Tensor" else self.accept_one(item) for item in value]
+            items = [None if item is None and self.is_tensor else self.accept_one(item) for item in value]
             return NotImplemented if any(item is NotImplemented for item in items) else items
         if self.spread or self.variadic:
             one = self.accept_one(value)

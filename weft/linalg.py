@@ -1,7 +1,8 @@
-"""weft.linalg: the ops of aten whose names start with `linalg_`."""
+"""Linear algebra under PyTorch's names: `linalg.norm` is the op `aten.linalg_norm`."""
 from typing import Any
 
 import aten
+from aten.errors import LinAlgError
 
 
 def __getattr__(name: str) -> Any:
@@ -10,3 +11,6 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'weft.linalg' has no attribute '{name}'")
     globals()[name] = op
     return op
+
+
+__all__ = ["LinAlgError"]

@@ -1,4 +1,4 @@
-"""weft.special: the ops of aten whose names start with `special_`."""
+"""Special functions under PyTorch's names: `special.entr` is the op `aten.special_entr`."""
 from typing import Any
 
 import aten

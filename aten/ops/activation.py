@@ -47,7 +47,7 @@ def _softplus(x, beta, threshold):
 def _hardtanh(x, low, high):
     if low > high:
         raise ValueError("min_val cannot be greater than max_val")
-    return x.clamp(low, high)
+    return x.clamp(low, high) if category(x.dtype) >= 2 else x.clamp(int(low), int(high))
 
 
 def _glu(x, dim):

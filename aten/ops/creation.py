@@ -292,12 +292,13 @@ def _triangle(row: int, col: int, inside: Any, dtype: Any) -> Any:
 
 
 @composite(
-    "scalar_tensor(Scalar s, *, ScalarType? dtype=None, Device? device=None, Any layout=None, bool? pin_memory=None) -> Tensor",
+    "scalar_tensor(Scalar s, *, ScalarType? dtype=None, Device? device=None, Any layout=None, bool? pin_memory=None, "
+    "bool requires_grad=False) -> Tensor",
     tags=["function_only"],
 )
-def scalar_tensor(s, dtype, device, layout, pin_memory):
+def scalar_tensor(s, dtype, device, layout, pin_memory, requires_grad):
     """A 0-d tensor of one number, of the default dtype unless told."""
-    return full([], s, dtype=dtype or dtypes.get_default_dtype(), device=device)
+    return finish(full([], s, dtype=dtype or dtypes.get_default_dtype(), device=device), requires_grad)
 
 
 @composite("fill(Tensor input, Any value) -> Tensor", inplace=True)
@@ -308,11 +309,11 @@ def fill(input, value):
             raise RuntimeError(
                 f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions."
             )
-        return value.to(input.dtype).expand(list(input.shape)).clone()
-    return full(list(input.shape), value, dtype=input.dtype, device=input.device)
+        return ops.copy(input, value)
+    return ops.copy(input, full([], value, dtype=input.dtype, device=input.device))
 
 
 @composite("zero(Tensor input) -> Tensor", tags=["hidden"], inplace=True)
 def zero(input):
     """Zeros with the sizes and dtype of the input."""
-    return full(list(input.shape), 0, dtype=input.dtype, device=input.device)
+    return ops.copy(input, full([], 0, dtype=input.dtype, device=input.device))

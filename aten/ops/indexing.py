@@ -97,8 +97,8 @@ def _scatter_normal(input, dim, index, src):
 
 
 @op(
-    "scatter(Tensor input, int dim, LongTensor index, Any src=None, *, str? reduce=None, Any value=None) -> Tensor",
-    tags=["indexing"],
+    "scatter(Tensor input, int dim, LongTensor index, Tensor? src=None, *, str? reduce=None, Any value=None) -> Tensor",
+    tags=["indexing", "scalars"],
 )
 def scatter(input: Meta, dim: int, index: Meta, src: Any) -> Meta:
     """input with out[i with i[dim] = index[i]] = src[i]; src may be a number. Of equal places the last wins."""
@@ -124,7 +124,7 @@ def _(input, dim, index, src, reduce, value):
 def _scatter_views(out: np.ndarray, index: np.ndarray, src: Any, dim: int) -> tuple[np.ndarray, np.ndarray, Any]:
     o, i = out.reshape(-1) if out.ndim == 0 else out, np.atleast_1d(index)
     _in_range_runtime(i, o.shape[dim], dim)
-    if isinstance(src, np.ndarray):
+    if isinstance(src, np.ndarray) and (src.ndim or index.ndim == 0):
         src = np.atleast_1d(src)[tuple(np.s_[:n] for n in i.shape)]
     return o, i, src
 

@@ -126,6 +126,7 @@ def margin_ranking_loss(input1, input2, target, margin, size_average, reduce, re
 @composite("cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor", tags=["function_only"])
 def cosine_similarity(x1, x2, dim, eps):
     """The dot product over the product of norms, each at least eps."""
+    x1, x2 = ops.broadcast_tensors(x1, x2)
     a = x1 / ops.norm(x1, 2, dim, True).clamp(min=eps)
     b = x2 / ops.norm(x2, 2, dim, True).clamp(min=eps)
     return ops.sum(a * b, [dim])

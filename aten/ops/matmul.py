@@ -8,7 +8,7 @@ from aten.meta import Meta, known_equal
 from aten.op import alias_of, composite, op, ops
 from aten.ops.batching import materialize, to_front
 from aten.promotion import TYPE_NAMES, category
-from aten.shapes import broadcast, product, show, wrap_dim
+from aten.shapes import broadcast, is_one, product, show, wrap_dim
 
 
 def _same_dtype(name: str, a: Meta, b: Meta) -> None:
@@ -188,7 +188,9 @@ alias_of("ger", outer)
 
 
 def _scaled(x: Any, factor: Any) -> Any:
-    return x if type(factor) in (int, float) and factor == 1 else x * factor
+    if type(factor) in (int, float) and factor == 1:
+        return x
+    return x * (int(factor) if isinstance(factor, float) and category(x.dtype) == 1 else factor)
 
 
 def _accumulated(name: str, operands: str, compute: Any) -> None:
@@ -259,7 +261,11 @@ def tensordot(a, b, dims):
     if len(left) != len(right):
         raise RuntimeError("both dimension lists should have same length")
     for i, j in zip(left, right):
-        if not _equal(a.shape[i], b.shape[j]):
+        if is_one(a.shape[i]) and not is_one(b.shape[j]):
+            b = ops.sum(b, [j], True)
+        elif is_one(b.shape[j]) and not is_one(a.shape[i]):
+            a = ops.sum(a, [i], True)
+        elif not _equal(a.shape[i], b.shape[j]):
             raise RuntimeError(
                 f"contracted dimensions need to match, but first has size {a.shape[i]} in dim {i} and second has size "
                 f"{b.shape[j]} in dim {j}"
@@ -391,7 +397,7 @@ def einsum(equation, operands):
     labels, out = _einsum_terms(equation, [x.ndim for x in operands])
     size: dict[str, Any] = {}
     for term, x in zip(labels, operands):
-        for d, (n, s) in enumerate(zip(term, x.shape)):
+        for n, s in zip(term, x.shape):
             known = size.setdefault(n, s)
             if not known_equal(known, s):
                 if type(known) is int and known == 1:

@@ -9,11 +9,11 @@ _erfc = np.frompyfunc(math.erfc, 1, 1)
 
 
 def erf(x: np.ndarray) -> np.ndarray:
-    return _erf(x.astype(np.float64)).astype(np.float64)
+    return np.asarray(_erf(x.astype(np.float64)), np.float64)
 
 
 def erfc(x: np.ndarray) -> np.ndarray:
-    return _erfc(x.astype(np.float64)).astype(np.float64)
+    return np.asarray(_erfc(x.astype(np.float64)), np.float64)
 
 
 def _lgamma_one(x: float) -> float:
@@ -27,15 +27,17 @@ _lgamma = np.frompyfunc(_lgamma_one, 1, 1)
 
 def lgamma(x: np.ndarray) -> np.ndarray:
     """log |gamma(x)|; +inf at the poles."""
-    return _lgamma(x.astype(np.float64)).astype(np.float64)
+    return np.asarray(_lgamma(x.astype(np.float64)), np.float64)
 
 
 def polygamma_series(x: np.ndarray, n: int) -> np.ndarray:
-    """polygamma(n, x) for n >= 1 and x > 0: recurrence up to x >= 15, then the Euler-Maclaurin tail."""
+    """polygamma(n, x) for n >= 1: recurrence up to x >= 15, then the Euler-Maclaurin tail."""
     x = np.array(x, np.float64)
     total = np.zeros_like(x)
-    for _ in range(15):
-        low = x < 15
+    while True:
+        low = (x < 15) & (x > -1e4)
+        if not low.any():
+            break
         total = np.where(low, total + x ** -(n + 1.0), total)
         x = np.where(low, x + 1, x)
     tail = x**-n / n + x ** -(n + 1.0) / 2

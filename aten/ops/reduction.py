@@ -479,7 +479,7 @@ def vector_norm(x: Any, p: Any, dim: Any, keepdim: bool) -> Any:
     """The p-norm of the elements along `dim`; gradients are 0 where the norm is."""
     dims = wrap_dims(dim, x.ndim)
     if p == 0:
-        return sum(ops.ne(x, 0).to(to_real(x.dtype)), dims or None, keepdim)
+        return sum(ops.where(ops.eq(x, 0), x.abs(), 1.0), dims or None, keepdim)
     size = x.abs()
     if p == float("inf"):
         return amax(size, dims, keepdim) if dims else size

@@ -403,7 +403,9 @@ def unique_consecutive(input, return_inverse, return_counts, dim):
     """Elements (or slices along dim) that differ from the one before."""
     x = input.reshape([-1]) if dim is None else ops.movedim(input, dim, 0)
     n = x.shape[0]
-    changed = ops.any(ops.ne(x[1:], x[:-1]).reshape([max(n - 1, 0), -1]), 1) if n else ops.zeros(0, dtype=dtypes.bool)
+    changed = ops.ne(x[1:], x[:-1]) if n else ops.zeros(0, dtype=dtypes.bool)
+    for _ in range(changed.ndim - 1):
+        changed = ops.any(changed, 1)
     first = ops.cat([ops.ones(min(n, 1), dtype=dtypes.bool), changed]) if n else changed
     inverse = ops.cumsum(first, 0) - 1
     starts = nonzero(first).reshape([-1])

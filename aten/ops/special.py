@@ -223,6 +223,8 @@ def diff(input, n, dim, prepend, append):
         raise RuntimeError("diff expects input to be at least one-dimensional")
     if n < 0:
         raise RuntimeError(f"order must be non-negative but got {n}")
+    if n == 0:
+        return ops.alias(input)
     x = ops.cat([p for p in (prepend, input, append) if p is not None], dim)
     for _ in range(n):
         size = x.shape[dim]
@@ -307,7 +309,7 @@ def cov(input, correction, fweights, aweights):
     weighted = centred if w is None else centred * w
     below = max(below, 0) if not hasattr(below, "dtype") else below.clamp(min=0)
     result = (weighted @ (ops.conj_physical(centred) if x.dtype.is_complex else centred).t()) / below
-    return result if input.ndim == 2 else result.reshape([])
+    return result.squeeze([0, 1])
 
 
 @composite("corrcoef(Tensor input) -> Tensor")
@@ -354,13 +356,8 @@ def _(out, n, x):
     if n == 0:
         out[...] = numerics.digamma(x)
         return
-    result = numerics.polygamma_series(np.where(x > 0, x, 1.0), n)
-    if n == 1:  # reflection: trigamma(1 - x) + trigamma(x) = (pi / sin(pi x))**2
-        mirrored = (np.pi / np.sin(np.pi * x)) ** 2 - numerics.polygamma_series(np.where(x > 0, 1.0, 1 - x), 1)
-        result = np.where(x > 0, result, np.where(x == np.floor(x), np.inf, mirrored))
-    else:
-        result = np.where(x > 0, result, np.where(x == 0, np.inf, np.nan))
-    out[...] = result
+    pole = (x <= 0) & (x == np.floor(x))
+    out[...] = np.where(pole, np.inf if n % 2 else np.nan, numerics.polygamma_series(np.where(pole, 1.0, x), n))
 
 
 polygamma.vjp(lambda g, n, input: g * polygamma(n + 1, input))

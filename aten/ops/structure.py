@@ -223,7 +223,7 @@ def _(out, x, src):
 
 @copy.vjp
 def _(g, needs, src_meta):
-    own = g * 0 if needs[0] else None
+    own = ops.zeros_like(g) if needs[0] else None
     given = ops.cast(g, src_meta.dtype) if needs[1] and g.dtype is not src_meta.dtype else g
     return own, given if needs[1] else None
 
@@ -612,7 +612,6 @@ def meshgrid(tensors, indexing):
     grids = [x.reshape([-1 if i == d else 1 for i in range(len(xs))]).expand(sizes) for d, x in enumerate(xs)]
     if swap:
         grids[0], grids[1] = grids[1], grids[0]
-        grids = [transpose(x, 0, 1) for x in grids]
     return tuple(grids)
 
 

@@ -55,7 +55,7 @@ def relu6(input: Tensor, inplace: bool = False) -> Tensor:
 
 
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
-    return input.clamp_(min_val, max_val) if inplace else aten.clamp(input, min_val, max_val)
+    return aten.hardtanh(input, min_val, max_val, inplace)
 
 
 def gelu(input: Tensor, approximate: str = "none") -> Tensor:
@@ -93,9 +93,7 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
 
 
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
-    if weight.numel() != 1:
-        weight = weight.reshape(*(-1 if i == 1 else 1 for i in range(input.dim())))
-    return aten.where(input > 0, input, input * weight)
+    return aten.prelu(input, weight)
 
 
 def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
@@ -264,15 +262,15 @@ def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tens
     return _reduce(loss if weight is None else loss * weight, reduction)
 
 
-def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
-    norms = (x1 * x1).sum(dim).sqrt().clamp_min(eps) * (x2 * x2).sum(dim).sqrt().clamp_min(eps)
-    return (x1 * x2).sum(dim) / norms
-
-
 def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = None) -> Tensor:
-    """Pads the last len(pad) / 2 dims, last first. Only mode 'constant'."""
-    if mode != "constant":
-        raise NotImplementedError(f"pad: mode '{mode}' is not supported")
-    return aten.constant_pad_nd(input, list(pad), 0.0 if value is None else value)
+    """Pads the last len(pad) / 2 dims, last first: with a value, or by reflecting, repeating the border, wrapping."""
+    return aten.pad(input, list(pad), mode, value)
 
 
+def __getattr__(name: str) -> Any:
+    """Every other function of neural networks is the op of that name."""
+    op = aten.registry.get(name)
+    if op is None:
+        raise AttributeError(f"module 'weft.nn.functional' has no attribute '{name}'")
+    globals()[name] = op
+    return op

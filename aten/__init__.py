@@ -1,4 +1,5 @@
 """What tensors and ops mean. Ops are attributes of this package: `aten.add`; so are dtypes, modes and construction."""
+# ruff: noqa: F401 (what is imported here is the package)
 
 import aten.device
 import aten.dtype  # these two modules share their names with the classes that PyTorch code expects here
@@ -21,6 +22,8 @@ from aten.autograd import enable_grad, inference_mode, no_grad, set_grad_enabled
 from aten.dtype import (
     bfloat16,
     bool,
+    cdouble,
+    cfloat,
     complex64,
     complex128,
     double,
@@ -41,6 +44,7 @@ from aten.dtype import (
     uint32,
     uint64,
 )
+from aten.info import broadcast_shapes, finfo, iinfo, is_complex, is_floating_point, is_nonzero, is_tensor, numel
 from aten.layout import channels_last, channels_last_3d, contiguous_format, preserve_format, strided
 from aten.op import registry
 from aten.ops import attach_methods
@@ -57,16 +61,12 @@ from aten.tensor import Parameter, as_tensor, from_dlpack, from_numpy, tensor
 
 dtype = DType
 device = Device
+_inf = 1e400
+asarray = as_tensor
+e, inf, nan, pi, newaxis = 2.718281828459045, _inf, -(_inf - _inf), 3.141592653589793, None
 
 for _name, _op in registry.items():
     globals().setdefault(_name, _op)
 attach_methods()
 
-__all__ = [
-    "DType", "Generator", "Parameter", "Size", "Tensor", "as_tensor", "autograd", "bfloat16", "bool", "complex128", "complex64",
-    "default_generator", "device", "double", "dtype", "enable_grad", "float", "float16", "float32", "float64", "fork_rng",
-    "from_dlpack", "from_numpy", "get_default_dtype", "get_num_threads", "get_rng_state", "half", "inference_mode",
-    "initial_seed", "int", "int16", "int32", "int64", "int8", "is_grad_enabled", "is_inference_mode_enabled", "long",
-    "manual_seed", "no_grad", "promote_types", "registry", "seed", "set_default_dtype", "set_grad_enabled", "set_num_threads",
-    "set_rng_state", "short", "tensor", "uint16", "uint32", "uint64", "uint8",
-]
+__all__ = [name for name in globals() if not name.startswith("_")]

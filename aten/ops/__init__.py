@@ -65,6 +65,7 @@ def attach_methods() -> None:
         ):
             if name not in taken:
                 attach(name, Method(op))
+    attach("where", Method(registry["where_method"]))
     for operator, name in _OPERATORS.items():
         attach(f"__{operator}__", registry[name])
     for operator in _INPLACE:

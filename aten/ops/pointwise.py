@@ -517,9 +517,16 @@ def _truncated_quotient(x, y):
 
 
 # ------------------------------------------------------------------------------------------- where, clamp, cast
-@op("where(BoolTensor condition, Tensor input, Tensor other) -> Tensor", tags=("pointwise", "scalars"), promote="same")
+@op(
+    "where(BoolTensor condition, Tensor? input=None, Tensor? other=None) -> Tensor",
+    tags=("pointwise", "scalars"),
+    promote="same",
+)
 def where_(condition: Meta, input: Any, other: Any) -> Meta:
-    """`input` where `condition` holds, else `other`; all three broadcast. Numbers may stand for input and other."""
+    """`input` where `condition` holds, else `other`; all three broadcast. Numbers may stand for input and other.
+
+    `where(condition)` alone gives the indices where it holds, a tensor for each dimension.
+    """
     if condition.dtype is not dtypes.bool:
         raise RuntimeError(
             f"expected condition to be a boolean tensor, but got a tensor with dtype {TYPE_NAMES[condition.dtype.name]}"
@@ -532,8 +539,16 @@ def where_(condition: Meta, input: Any, other: Any) -> Meta:
 
 @where_.special(lambda condition, input, other: not hasattr(input, "dtype") and not hasattr(other, "dtype"))
 def _(condition, input, other):
+    if input is None:
+        return ops.nonzero(condition, as_tuple=True)
     dtype = promote_types(number_dtype(input), number_dtype(other))
     return ops.where(condition, ops.full([], input, dtype=dtype, device=condition.device), other)
+
+
+@composite("where_method(Tensor input, BoolTensor condition, Tensor other) -> Tensor", tags=("hidden", "scalars"))
+def where_method(input, condition, other):
+    """input.where(condition, other)."""
+    return where_(condition, input, other)
 
 
 where_.kernel(lambda out, condition, x, y: np.copyto(out, np.where(condition, x, y)))

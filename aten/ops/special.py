@@ -111,14 +111,6 @@ def masked_fill(input, mask, value):
     return ops.where(mask, value, input)
 
 
-@composite("where_fn(BoolTensor condition, Any input=None, Any other=None) -> Any", tags=["function_only", "hidden"])
-def where_fn(condition, input, other):
-    """`where` of three arguments, or the indices where the condition holds."""
-    if input is None:
-        return ops.nonzero(condition, as_tuple=True)
-    return ops.where(condition if condition.dtype is dtypes.bool else condition.to(dtypes.bool), input, other)
-
-
 @composite("heaviside(Tensor input, Tensor values) -> Tensor", inplace=True)
 def heaviside(input, values):
     """0 below 0, 1 above, `values` at 0."""

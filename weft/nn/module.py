@@ -294,7 +294,7 @@ class Module:
         if kwargs:
             raise TypeError(f"to() got an unexpected keyword argument '{next(iter(kwargs))}'")
         for value in args:
-            if isinstance(value, aten.dtype):
+            if isinstance(value, aten.DType):
                 dtype = value
             elif isinstance(value, Tensor):
                 device, dtype = value.device, value.dtype

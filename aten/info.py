@@ -1,0 +1,81 @@
+"""Questions about dtypes, tensors and sizes that are no ops."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import aten.dtype as dtypes
+from aten._native import DType, Size, Tensor
+from aten.promotion import to_real
+from aten.shapes import broadcast
+
+
+class finfo:
+    """Limits of a floating dtype: bits, eps, max, min, tiny, smallest_normal, resolution."""
+
+    def __init__(self, dtype: DType | None = None):
+        import ml_dtypes
+
+        dtype = dtypes.get_default_dtype() if dtype is None else to_real(dtype)
+        if not dtype.is_floating_point:
+            raise TypeError(f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{dtype.name}'")
+        info = ml_dtypes.finfo(dtype.to_numpy())
+        self.dtype = dtype.name
+        self.bits = info.bits
+        self.eps, self.max, self.min = float(info.eps), float(info.max), float(info.min)
+        self.tiny = self.smallest_normal = float(info.smallest_normal)
+        self.resolution = float(info.resolution)
+
+    def __repr__(self) -> str:
+        return f"finfo(resolution={self.resolution}, min={self.min}, max={self.max}, eps={self.eps}, dtype={self.dtype})"
+
+
+class iinfo:
+    """Limits of an integer dtype: bits, max, min."""
+
+    def __init__(self, dtype: DType):
+        if dtype.is_floating_point or dtype.is_complex or dtype is dtypes.bool:
+            raise TypeError(f"torch.iinfo() requires an integer input type. Use torch.finfo to handle '{dtype.name}'")
+        info = np.iinfo(dtype.to_numpy())
+        self.dtype = dtype.name
+        self.bits, self.max, self.min = info.bits, int(info.max), int(info.min)
+
+    def __repr__(self) -> str:
+        return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype})"
+
+
+def is_tensor(obj: Any) -> bool:
+    """Whether obj is a Tensor."""
+    return isinstance(obj, Tensor)
+
+
+def is_floating_point(input: Tensor) -> bool:
+    """Whether the dtype is a floating one."""
+    return input.dtype.is_floating_point
+
+
+def is_complex(input: Tensor) -> bool:
+    """Whether the dtype is a complex one."""
+    return input.dtype.is_complex
+
+
+def is_nonzero(input: Tensor) -> bool:
+    """Whether the only element is not 0. Raises RuntimeError unless there is just one."""
+    if input.numel() != 1:
+        raise RuntimeError("Boolean value of Tensor with " + ("no values" if input.numel() == 0 else "more than one value")
+                           + " is ambiguous")
+    return bool(input.item())
+
+
+def numel(input: Tensor) -> int:
+    """Number of elements."""
+    return input.numel()
+
+
+def broadcast_shapes(*shapes: Sequence[int] | int) -> Size:
+    """The sizes that all broadcast to. Raises RuntimeError if they do not."""
+    return Size(broadcast(*[(s,) if isinstance(s, int) else tuple(s) for s in shapes]) if shapes else ())
+
+
+__all__ = ["broadcast_shapes", "finfo", "iinfo", "is_complex", "is_floating_point", "is_nonzero", "is_tensor", "numel"]

@@ -2,7 +2,7 @@
 # ruff: noqa: F401 (what is imported here is the package)
 
 import aten.device
-import aten.dtype  # these two modules share their names with the classes that PyTorch code expects here
+import aten.dtype
 from aten import autograd
 from aten._native import (
     Device,
@@ -59,8 +59,7 @@ from aten.random import (
 )
 from aten.tensor import Parameter, as_tensor, from_dlpack, from_numpy, tensor
 
-dtype = DType
-device = Device
+device = Device  # aten.dtype stays the module of dtypes; weft.dtype is the class DType
 _inf = 1e400
 asarray = as_tensor
 e, inf, nan, pi, newaxis = 2.718281828459045, _inf, -(_inf - _inf), 3.141592653589793, None

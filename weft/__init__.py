@@ -26,7 +26,7 @@ def __getattr__(name: str) -> _Any:
     else:
         import aten
         try:
-            value = getattr(aten, name)
+            value = getattr(aten, "DType" if name == "dtype" else name)
         except AttributeError:
             raise AttributeError(f"module 'weft' has no attribute '{name}'") from None
     globals()[name] = value

@@ -63,7 +63,7 @@ def compile_graph(gm: Any, example_inputs: Any) -> Compiled | Callable[..., tupl
             programs["backward"] = plan(backward.schedule)
         _log("program", "\n".join(map(str, programs.values())))
         files = {name: u.job.wait() for name, u in (("forward", forward), ("backward", backward)) if u and u.job}
-        guards = [g.expr for g in gm.shape_env.guards[n_guards:]] if gm.shape_env is not None else []
+        guards = list(dict.fromkeys(g.expr for g in gm.shape_env.guards[n_guards:])) if gm.shape_env is not None else []
         return _package(gm, programs, files, joint, guards)
     finally:
         toolchain.remove_folder(folder)

@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from aten._native import Device
+
 from aten.symbolic.expr import Expr, as_expr, max_, prod_
 from inductor.ir import buffer as ir
 from inductor.ir import program as out
@@ -298,6 +300,8 @@ class _Planner:
             return "list", tuple(map(self.argument, a))
         if a is None or isinstance(a, int | float | str):
             return "literal", a
+        if isinstance(a, Device):
+            return "device", str(a)
         e = as_expr(a)
         if e.op == "const":
             return "literal", e.value

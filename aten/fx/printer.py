@@ -17,6 +17,8 @@ import re
 import tokenize
 from typing import Any
 
+from aten import _native
+from aten._native import Device
 from aten.fx.graph import Graph
 from aten.fx.node import Node, UserLine, is_op
 from aten.symbolic.symint import SYMBOLIC, SymInt
@@ -157,7 +159,6 @@ class _Reader:
         return tuple(self.number(part) for part in _split(text))
 
     def type(self, text: str, name: str = "") -> Any:
-        from aten import dtype as dtypes
         from aten.meta import Meta
 
         text = text.strip()
@@ -174,8 +175,8 @@ class _Reader:
         found = _TYPE.match(text)
         if found is None:
             raise ValueError(f"not a type: {text!r}")
-        device = dtypes.device(found["device"] or "cpu")
-        dtype = getattr(dtypes, LONG[found["dtype"]])
+        device = Device(found["device"] or "cpu")
+        dtype = _native.dtype_by_name(LONG[found["dtype"]])
         meta = Meta.contiguous(self.numbers(found["sizes"]), dtype, device)
         strides = meta.strides if found["strides"] is None else self.numbers(found["strides"])
         offset = self.number(found["offset"]) if found["offset"] else 0
@@ -196,13 +197,11 @@ class _Reader:
             case ast.Call(func=ast.Name(id="slice"), args=args):
                 return slice(*map(self.arg, args))
             case ast.Call(func=ast.Name(id="device"), args=[ast.Constant(value=name)]):
-                from aten import dtype as dtypes
 
-                return dtypes.device(name)
+                return Device(name)
             case ast.Attribute(value=ast.Name(id="aten"), attr=name):
-                from aten import dtype as dtypes
 
-                return getattr(dtypes, name)
+                return _native.dtype_by_name(name)
             case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=value)):
                 return -value
             case ast.Call(func=ast.Name(id="float"), args=[ast.Constant(value=str() as word)]):

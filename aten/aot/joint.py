@@ -10,6 +10,7 @@ from typing import Any
 from aten import _native
 from aten._native import Tensor
 from aten.aot.data import Constant, Fresh, InputAlias, Output, OutputView, Size, ViewOf
+from aten.aot.simplify import simplify
 from aten.fx.cleanup import cleanup
 from aten.fx.graph import Graph
 from aten.fx.graph_module import GraphModule
@@ -91,6 +92,8 @@ def trace_joint(
         grads = _backward(joint, level, first, needs_grad, [*fresh, *new_values])
     graph.output((tuple(fresh), tuple(new_values), tuple(grads)))
     cleanup(graph)
+    if simplify(graph):
+        cleanup(graph)
     _separate_outputs(graph)
     return joint
 

@@ -1,0 +1,150 @@
+"""Rewrites of joint graphs: what derivatives leave behind, said in fewer or larger steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from aten.fx.graph import Graph
+from aten.fx.node import Node, is_op
+from aten.meta import known_equal
+from aten.op import registry
+
+
+def _is(node: Any, name: str) -> bool:
+    return type(node) is Node and node.op == "call_function" and is_op(node.target) and node.target.name == name
+
+
+def _insert(graph: Graph, before: Node, name: str, *args: Any) -> Node:
+    """A call of an op on core arguments in front of `before`, with its Meta and line."""
+    op = registry[name]
+    meta = op.function(*[_meta(a) for a in args])
+    positional, keywords = op.split(args)
+    with graph.inserting_before(before):
+        node = graph.create_node("call_function", op, positional, keywords, None, meta)
+    node.meta["line"] = before.meta.get("line")
+    return node
+
+
+def _meta(a: Any) -> Any:
+    if type(a) is Node:
+        return a.meta["val"]
+    return [_meta(x) for x in a] if type(a) is list else a
+
+
+def _replace(graph: Graph, node: Node, new: Node) -> None:
+    node.replace_all_uses_with(new)
+    graph.erase_node(node)
+
+
+def _transposed(graph: Graph, node: Node, before: Node) -> Node:
+    """The transpose of a matrix: the argument of a permute that is one, else a permute."""
+    if _is(node, "permute") and list(node.args[1]) == [1, 0]:
+        return node.args[0]
+    return _insert(graph, before, "permute", node, [1, 0])
+
+
+def transpose_products(graph: Graph) -> bool:
+    """(a @ b).T → b.T @ a.T where the product is used for nothing else: the result is row-major, as it is written.
+
+    The gradient of a weight that was used transposed is such a product.
+    """
+    changed = False
+    for node in graph.nodes:
+        if not _is(node, "permute"):
+            continue
+        product, dims = node.args
+        if not (_is(product, "mm") and len(product.users) == 1):
+            continue
+        if list(dims) != [1, 0]:
+            continue
+        a, b = product.args
+        if not (_is(a, "permute") or _is(b, "permute")):
+            continue
+        new = _insert(graph, node, "mm", _transposed(graph, b, node), _transposed(graph, a, node))
+        new.meta["line"] = product.meta.get("line")
+        _replace(graph, node, new)
+        graph.erase_node(product)
+        changed = True
+    return changed
+
+
+def _terms(node: Node, is_root: bool = True) -> list[Node] | None:
+    """The paddings whose sum `node` is, or None if it is anything else."""
+    if not is_root and len(node.users) > 1:
+        return None
+    if _is(node, "constant_pad_nd"):
+        return [node] if _value(node) == 0 and type(node.args[0]) is Node else None
+    if not _is(node, "add") or any(type(a) is not Node for a in node.args[:2]):
+        return None
+    parts = [_terms(a, False) for a in node.args[:2]]
+    return None if None in parts else [*parts[0], *parts[1]]  # type: ignore[misc]
+
+
+def _value(pad: Node) -> Any:
+    return pad.args[2] if len(pad.args) > 2 else pad.kwargs.get("value", 0)
+
+
+def _padded_dim(pad: Node) -> int | None:
+    """The only dim that is padded."""
+    amounts = pad.args[1]
+    ndim = pad.meta["val"].ndim
+    dims = [ndim - 1 - i // 2 for i in range(0, len(amounts), 2) if not (_zero(amounts[i]) and _zero(amounts[i + 1]))]
+    return dims[0] if len(dims) == 1 else None
+
+
+def _zero(n: Any) -> bool:
+    return type(n) is int and n == 0
+
+
+def pads_to_cat(graph: Graph) -> bool:
+    """pad(a) + pad(b) + pad(c) → cat([a, b, c]) where the parts lie side by side and fill the whole.
+
+    The gradient of a tensor that was split is such a sum.
+    """
+    changed = False
+    for node in graph.nodes:
+        if not _is(node, "add") or not node.users or any(_is(u, "add") and len(node.users) == 1 for u in node.users):
+            continue
+        terms = _terms(node)
+        if terms is None or any(t.meta["val"] != node.meta["val"] for t in terms):
+            continue
+        dims = {_padded_dim(t) for t in terms}
+        dim = next(iter(dims))
+        if len(dims) != 1 or dim is None:
+            continue
+        at = 2 * (node.meta["val"].ndim - 1 - dim)
+        parts = _side_by_side({id(t): (t.args[1][at], t.args[0], t.args[1][at + 1]) for t in terms}.values(), dim)
+        if parts is None or parts[0].meta["val"].dtype is not node.meta["val"].dtype:
+            continue
+        _replace(graph, node, _insert(graph, node, "cat", parts, dim))
+        changed = True
+    return changed
+
+
+def _side_by_side(pieces: Any, dim: int) -> list[Node] | None:
+    """The parts (each with how much lies before and after it) in order, if each begins where the last one ends."""
+    left = list(pieces)
+    place: Any = 0
+    parts: list[Node] = []
+    while left:
+        found = next((p for p in left if known_equal(p[0], place)), None)
+        if found is None:
+            return None
+        left.remove(found)
+        parts.append(found[1])
+        place = place + found[1].meta["val"].sizes[dim]
+        if not left and not _zero(found[2]):
+            return None
+    return parts
+
+
+PASSES: tuple[Callable[[Graph], bool], ...] = (transpose_products, pads_to_cat)
+
+
+def simplify(graph: Graph) -> bool:
+    """All of these; whether anything changed. Leaves dead nodes behind."""
+    return any([fn(graph) for fn in PASSES])
+
+
+__all__ = ["pads_to_cat", "simplify", "transpose_products"]

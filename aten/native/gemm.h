@@ -49,11 +49,15 @@ typedef struct WeftGemmOutput {
 typedef void (*WeftGemmStore)(const void *env, long batch, long row, long rows, long col, long cols, const void *sums,
                               long ld);
 
+struct WeftAttention;
 struct WeftGemmTable {
   // 0, always. k = 0 stores zeros; nothing is done where m, n or a batch size is 0.
   long (*run_float32)(const WeftGemm *, const WeftKernelRuntime *);
   long (*run_float64)(const WeftGemm *, const WeftKernelRuntime *);
   WeftGemmStore store_float32, store_float64; // env: a WeftGemmOutput
+  // attention.h. NULL where the processor has no AVX2.
+  long (*attention)(const struct WeftAttention *, const WeftKernelRuntime *);
+  long (*attention_derivative)(const struct WeftAttention *, const WeftKernelRuntime *);
 };
 typedef struct WeftGemmTable WeftGemmTable;
 

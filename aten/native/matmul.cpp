@@ -12,6 +12,8 @@ void weft_fill_gemm_float32_v3(WeftGemmTable *);
 void weft_fill_gemm_float64_v3(WeftGemmTable *);
 void weft_fill_gemm_float32_v4(WeftGemmTable *);
 void weft_fill_gemm_float64_v4(WeftGemmTable *);
+void weft_fill_attention_v3(WeftGemmTable *);
+void weft_fill_attention_v4(WeftGemmTable *);
 }
 
 namespace weft {
@@ -88,14 +90,17 @@ void store_portable(const void *env, long batch, long row, long rows, long col, 
 
 // Levels of x86-64 that a table may use: 1 (portable), 3 (AVX2), 4 (AVX-512).
 WeftGemmTable make_table(int level) {
-  WeftGemmTable table = {run_portable<float>, run_portable<double>, store_portable<float>, store_portable<double>};
+  WeftGemmTable table = {run_portable<float>, run_portable<double>, store_portable<float>, store_portable<double>,
+                         nullptr, nullptr};
   if (level >= 3) {
     weft_fill_gemm_float32_v3(&table);
     weft_fill_gemm_float64_v3(&table);
+    weft_fill_attention_v3(&table);
   }
   if (level >= 4) {
     weft_fill_gemm_float32_v4(&table);
     weft_fill_gemm_float64_v4(&table);
+    weft_fill_attention_v4(&table);
   }
   return table;
 }

@@ -72,6 +72,7 @@ static bool init(PyObject *module) {
          init_philox(module) && init_autograd(module) && PyModule_AddFunctions(module, ambient_functions) == 0 &&
          PyModule_AddFunctions(module, thread_functions) == 0 && PyModule_AddFunctions(module, philox_functions) == 0 &&
          PyModule_AddFunctions(module, matmul_functions) == 0 &&
+         PyModule_AddFunctions(module, attention_functions) == 0 &&
          init_api(module);
 }
 

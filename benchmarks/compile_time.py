@@ -118,6 +118,7 @@ def run(job: Job, caches: dict[str, str]) -> tuple[float, dict]:
     cache = caches.get(job.name) or tempfile.mkdtemp(prefix="weft-bench-")
     environment = {**os.environ, "WEFT_CACHE_DIR": cache + "/weft", "TORCHINDUCTOR_CACHE_DIR": cache + "/torch"}
     environment["PYTHONPATH"] = os.pathsep.join(p for p in (os.getcwd(), os.environ.get("PYTHONPATH")) if p)
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # else every start would parse weft's sources
     started = time.perf_counter()
     done = subprocess.run([job.python, "-c", job.code], env=environment, capture_output=True, text=True)
     elapsed = time.perf_counter() - started

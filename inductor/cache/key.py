@@ -18,7 +18,7 @@ from aten.fx import printer
 from aten.fx.node import is_op
 from inductor import _runner
 from inductor.codegen import toolchain
-from inductor.ir.program import FORMAT
+from inductor.ir import FORMAT
 
 # Functions besides ops whose meaning cannot change between two runs.
 _FIXED_MODULES = ("_operator", "operator", "math", "builtins")

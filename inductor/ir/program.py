@@ -12,10 +12,9 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field, fields
 
+from inductor.ir import FORMAT
 from inductor.ir import values as value_table
 from inductor.ir.values import Value
-
-FORMAT = 1
 
 DTYPES = (
     "bool uint8 int8 int16 int32 int64 uint16 uint32 uint64 float16 bfloat16 float32 float64 complex64 complex128"

@@ -6,8 +6,8 @@ stack and the live locals and returns what that returns. A resume function is ag
 after the break; all cells come by its closure.
 
 Inside a loop a tail would nest one frame an iteration. There the resume function is a *segment*: at a jump back to the
-head of a loop that encloses the break it returns (stack, locals, number of the head), at the function's end (value, 0),
-and the tail goes on at that head.
+head of a loop that encloses the break it returns (locals…, number of the head), at the function's end (value, 0), and the
+tail goes on at that head. The stack at the head (iterators, mostly) is the bottom of the stack at the break.
 """
 
 from __future__ import annotations
@@ -193,19 +193,20 @@ def _forward(name: str) -> str:
 
 
 def _exit_stub(x: Exit, assigned: frozenset[str], line: int | None) -> list:
-    """stack → return (stack…, locals…, number)"""
+    """stack → return (locals…, number): the stack at the head is as the tail left it"""
     e = Emitter(line=line)
-    _spill(e, x.nulls)
-    for i, null in enumerate(x.nulls):
-        if not null:
-            e.instr("LOAD_FAST", f"{STACK}{i}")
+    for null in reversed(x.nulls):
+        if null:
+            e.instr("STORE_FAST", NOTHING)  # a NULL may be stored, but not popped
+        else:
+            e.pop()
     for name in x.locals:
         if name in assigned:
             e.instr("LOAD_FAST", name)
         else:
             _load_or_unbound(e, name)
     e.load_const(x.number)
-    e.build("tuple", sum(not n for n in x.nulls) + len(x.locals) + 1)
+    e.build("tuple", len(x.locals) + 1)
     e.return_value()
     return e.out
 
@@ -349,9 +350,13 @@ class BreakWriter:
         names = [f"{STACK}{i}" for i, null in enumerate(point.nulls) if not null] + list(point.locals)
         self.stack_needed = max(self.stack_needed, len(names) + len(cells) + 8)
 
+        kept = {f"{STACK}{i}" for i in range(max((len(x.nulls) for x in exits), default=0))}
+
         def push(name: str) -> None:
             # The frame forgets what it hands over, so that the resume function can free it.
-            if VERSION >= (3, 12):
+            if name in kept:
+                e.instr("LOAD_FAST", name)
+            elif VERSION >= (3, 12):
                 e.instr("LOAD_FAST_AND_CLEAR", name)
             else:
                 e.instr("LOAD_FAST", name)
@@ -386,14 +391,11 @@ class BreakWriter:
         e.return_value()
 
     def _enter_head(self, e: Emitter, x: Exit) -> None:
-        n = sum(not null for null in x.nulls) + len(x.locals) + 1
-        self.stack_needed = max(self.stack_needed, n + 8)
+        n = len(x.locals) + 1
+        self.stack_needed = max(self.stack_needed, n + len(x.nulls) + 8)
         e.instr("LOAD_FAST", RESULT)
         e.delete_local(RESULT)
         e.instr("UNPACK_SEQUENCE", n)
-        for i, null in enumerate(x.nulls):
-            if not null:
-                e.instr("STORE_FAST", f"{STACK}{i}")
         for name in x.locals:
             e.instr("STORE_FAST", name)
         e.pop()

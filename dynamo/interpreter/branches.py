@@ -85,7 +85,7 @@ def pop_jump_if_not_none(frame, inst):
 
 @opcode("JUMP_IF_FALSE_OR_POP", until=(3, 11))
 def jump_if_false_or_pop(frame, inst):
-    if frame.stack[-1].truth(frame):
+    if frame.peek(1).truth(frame):
         frame.pop()
     else:
         frame.jump(inst)
@@ -93,7 +93,7 @@ def jump_if_false_or_pop(frame, inst):
 
 @opcode("JUMP_IF_TRUE_OR_POP", until=(3, 11))
 def jump_if_true_or_pop(frame, inst):
-    if frame.stack[-1].truth(frame):
+    if frame.peek(1).truth(frame):
         frame.jump(inst)
     else:
         frame.pop()

@@ -131,7 +131,7 @@ def send(frame, inst):
     from dynamo.variables.iterator import GeneratorVariable
 
     sent = frame.pop()
-    iterator = frame.stack[-1]
+    iterator = frame.peek(1)
     try:
         if isinstance(iterator, GeneratorVariable):
             value = iterator.resume(frame, sent)

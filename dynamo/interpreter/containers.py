@@ -52,43 +52,43 @@ def build_slice(frame, inst):
 @opcode("LIST_APPEND")
 def list_append(frame, inst):
     value = frame.pop()
-    frame.stack[-inst.arg].append(frame, value)
+    frame.peek(inst.arg).append(frame, value)
 
 
 @opcode("LIST_EXTEND")
 def list_extend(frame, inst):
     values = frame.pop()
-    frame.stack[-inst.arg].extend(frame, values)
+    frame.peek(inst.arg).extend(frame, values)
 
 
 @opcode("SET_ADD")
 def set_add(frame, inst):
     value = frame.pop()
-    frame.stack[-inst.arg].method(frame, "add", [value], {})
+    frame.peek(inst.arg).method(frame, "add", [value], {})
 
 
 @opcode("SET_UPDATE")
 def set_update(frame, inst):
     values = frame.pop()
-    frame.stack[-inst.arg].method(frame, "update", [values], {})
+    frame.peek(inst.arg).method(frame, "update", [values], {})
 
 
 @opcode("MAP_ADD")
 def map_add(frame, inst):
     key, value = frame.popn(2)
-    frame.stack[-inst.arg].setitem(frame, key, value)
+    frame.peek(inst.arg).setitem(frame, key, value)
 
 
 @opcode("DICT_UPDATE")
 def dict_update(frame, inst):
     other = frame.pop()
-    frame.stack[-inst.arg].merge(frame, other)
+    frame.peek(inst.arg).merge(frame, other)
 
 
 @opcode("DICT_MERGE")
 def dict_merge(frame, inst):
     other = frame.pop()
-    target = frame.stack[-inst.arg]
+    target = frame.peek(inst.arg)
     new = DictVariable()
     new.merge(frame, other)
     for key, value in new.pairs(frame):
@@ -141,23 +141,23 @@ def formatted(frame, value, convert, spec) -> ConstantVariable:
 # ------------------------------------------------------------------------------------------------- match
 @opcode("GET_LEN")
 def get_len(frame, inst):
-    frame.push(frame.stack[-1].length(frame))
+    frame.push(frame.peek(1).length(frame))
 
 
 @opcode("MATCH_SEQUENCE")
 def match_sequence(frame, inst):
-    cls = frame.stack[-1].python_type()
+    cls = frame.peek(1).python_type()
     frame.push(boolean(issubclass(cls, collections.abc.Sequence) and not issubclass(cls, (str, bytes, bytearray))))
 
 
 @opcode("MATCH_MAPPING")
 def match_mapping(frame, inst):
-    frame.push(boolean(issubclass(frame.stack[-1].python_type(), collections.abc.Mapping)))
+    frame.push(boolean(issubclass(frame.peek(1).python_type(), collections.abc.Mapping)))
 
 
 @opcode("MATCH_KEYS")
 def match_keys(frame, inst):
-    keys, mapping = frame.stack[-1], frame.stack[-2]
+    keys, mapping = frame.peek(1), frame.peek(2)
     values = []
     for key in keys.unpack(frame):
         if not operators.contains(frame, mapping, key):

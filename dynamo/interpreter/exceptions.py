@@ -48,7 +48,7 @@ def check_exc_match(frame, inst):
         raise raise_exception(
             frame, TypeError, "catching classes that do not inherit from BaseException is not allowed"
         )
-    frame.push(boolean(issubclass(frame.stack[-1].cls, classes)))
+    frame.push(boolean(issubclass(frame.peek(1).cls, classes)))
 
 
 def _flat(classes):

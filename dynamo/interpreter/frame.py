@@ -13,6 +13,7 @@ from dynamo.variables.function import CellVariable
 
 GENERATOR, COROUTINES = 0x20, 0x80 | 0x100 | 0x200
 MAX_DEPTH = 400
+HANDED = "___stack"  # resume functions (dynamo/resume.py) get the stack in arguments of these names
 MAX_STEPS = 2_000_000
 
 
@@ -56,13 +57,18 @@ class Frame:
         self.stack.append(value)
 
     def pop(self) -> Variable:
-        return self.stack.pop()
+        return self.stack.pop().realize(self)
+
+    def peek(self, n: int) -> Variable:
+        """The n-th value from the top, which stays."""
+        value = self.stack[-n] = self.stack[-n].realize(self)
+        return value
 
     def popn(self, n: int) -> list[Variable]:
         """The top n values, bottom first."""
         if n == 0:
             return []
-        values = self.stack[-n:]
+        values = [v.realize(self) for v in self.stack[-n:]]
         del self.stack[-n:]
         return values
 
@@ -71,6 +77,8 @@ class Frame:
         value = self.locals.get(name)
         if value is None:
             raise self.unbound(name)
+        if name.startswith(HANDED):  # what only passes through is not looked at
+            return value
         real = value.realize(self)
         if real is not value:
             self.locals[name] = real

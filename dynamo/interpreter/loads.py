@@ -291,7 +291,7 @@ def import_name(frame, inst):
 
 @opcode("IMPORT_FROM")
 def import_from(frame, inst):
-    module = frame.stack[-1]
+    module = frame.peek(1)
     try:
         frame.push(module.getattr(frame, inst.value))
     except Raised as r:

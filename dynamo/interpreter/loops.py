@@ -19,7 +19,7 @@ def get_iter(frame, inst):
 @opcode("FOR_ITER")
 def for_iter(frame, inst):
     try:
-        frame.push(frame.stack[-1].next(frame))
+        frame.push(frame.peek(1).next(frame))
     except Exhausted:
         frame.pop()
         frame.pc = inst.target + AFTER_LOOP

@@ -25,5 +25,5 @@ def before_with(frame, inst):
 
 @opcode("WITH_EXCEPT_START")
 def with_except_start(frame, inst):
-    leave, value = frame.stack[-4], frame.stack[-1]
+    leave, value = frame.peek(4), frame.peek(1)
     frame.push(leave.call(frame, [literal(frame, value.cls), value, NONE], {}))

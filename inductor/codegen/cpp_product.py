@@ -22,6 +22,7 @@ class ProductBody:
     k: Expr
     a: Matrix
     b: Matrix
+    batch: tuple[Expr, ...]  # the batch dim as the operands' strides see it
     epilogue: Nest
 
     def preamble(self) -> str:
@@ -82,8 +83,8 @@ def render_product(kernel: Kernel, buffers: dict[str, Buffer], ranges: dict, isa
         *batch, row, col = map(size, m.strides)
         return mm.Operand(kernel.args.index(m.buffer), m.dtype, row, col, tuple(batch), size(m.offset))
 
-    *batch, rows, cols = map(size, body.sizes)
-    spec = mm.MatmulSpec(rows, cols, size(body.k), operand(body.a), operand(body.b), tuple(batch))
+    rows, cols = map(size, body.sizes[-2:])
+    spec = mm.MatmulSpec(rows, cols, size(body.k), operand(body.a), operand(body.b), tuple(map(size, body.batch)))
     comments = [f"// {line}" for line in kernel.lines]
     return "\n".join([*comments, mm.render_mm(spec, epilogue_of(kernel, buffers, ranges, size), kernel.name, mm.Isa(isa.bytes))])
 
@@ -102,6 +103,11 @@ def epilogue_of(kernel: Kernel, buffers: dict[str, Buffer], ranges: dict, size):
                 break
             offset = without(offset, d.name)
         else:
-            *batch, row, col = map(size, steps)
-            return mm.StoreEpilogue(kernel.args.index(s.buffer), s.dtype, row, col, tuple(batch), size(offset))
+            *outer, row, col = steps
+            if len(outer) == len(body.batch) or not outer:
+                return mm.StoreEpilogue(kernel.args.index(s.buffer), s.dtype, size(row), size(col), tuple(map(size, outer)),
+                                        size(offset))
+            outer = (outer[0] * body.batch[1], outer[0])
+            return mm.StoreEpilogue(kernel.args.index(s.buffer), s.dtype, size(row), size(col), tuple(map(size, outer)),
+                                    size(offset))
     return EpilogueWriter(kernel, body.epilogue, buffers, ranges)

@@ -210,6 +210,28 @@ def replace(n: Node, values: dict[str, Expr | int | Node], memo: dict | None = N
     return rewrite(n, lambda _: None, exprs, memo, where)
 
 
+def rewrite_indices(root: Node, change: Callable[[Expr], Expr], memo: dict[Node, Node]) -> Node:
+    """`root` with every index mapped."""
+    for n in walk([root]):
+        if n in memo:
+            continue
+        args = tuple(memo[a] for a in n.args)
+        if n.kind in ("load", "index"):
+            swap = {a.symbol.value: b.symbol for a, b in zip(n.args, args)}
+            e = change(substitute(n.index, swap) if swap else n.index)
+            memo[n] = load(n.buffer, e, n.dtype, args) if n.kind == "load" else index(e, n.dtype, args)
+        elif args == n.args and n.kind != "checked":
+            memo[n] = n
+        elif n.kind == "call":
+            memo[n] = call(n.name, args, n.dtype)
+        elif n.kind == "masked":
+            memo[n] = masked(*args)
+        else:
+            kind, size, check = n.fields
+            memo[n] = in_bounds(args[0], change(size), check) if kind == "bounds" else nonzero(args[0], check)
+    return memo[root]
+
+
 def loads(roots: Iterable[Node]) -> list[Node]:
     """The loads under `roots`, in a fixed order."""
     return [n for n in walk(roots) if n.kind == "load"]

@@ -10,17 +10,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from aten.fx.node import Node as FxNode
-from aten.symbolic.expr import ONE, ZERO, Expr, as_expr, simplify
+from aten.symbolic.expr import ONE, ZERO, Expr, as_expr, simplify, substitute, sym
 from inductor import choices
 from inductor.config import config
 from inductor.ir import nodes
 from inductor.ir.buffer import Buffer, Check, DTypeName, Ref
-from inductor.ir.index import coefficient, flat, row_major, without
+from inductor.ir.index import coefficient, divides, flat, row_major, split_points, without
 from inductor.ir.loops import Pointwise, Reduction, Scan, loop_variables
-from inductor.ir.nodes import HALF, Node
+from inductor.ir.nodes import HALF, Node, rewrite_indices
 from inductor.ir.scalar import apply
 from inductor.lowering.registry import NotLowered, load_all
-from inductor.lowering.value import Value, domain, number, of_buffer
+from inductor.lowering.value import Value, domain, number, of_buffer, reindex
 
 VIEWS = frozenset("view permute expand squeeze unsqueeze slice select diagonal unfold as_strided alias detach".split())
 COPIES = ("clone", "copy")
@@ -72,6 +72,7 @@ class Product:
     a: Matrix
     b: Matrix
     dtype: str
+    batch: tuple[Expr, ...] = ()  # the batch dim as the operands' strides see it
     lines: tuple[str, ...] = ()
 
 
@@ -127,6 +128,7 @@ class GraphLowering:
         self.out = None
         self.table = load_all()
         self.count = 0
+        self.products: set[str] = set()
 
     # ---- what lowerings ask
 
@@ -180,19 +182,58 @@ class GraphLowering:
         """a @ b, with or without batch dims."""
         if not config.templates or config.exact:
             raise NotLowered("matrix products run as ops")
-        left, right = self.matrix(a), self.matrix(b)
         sizes = self.sizes(self.out)
+        batch = self.batch_sizes(sizes[0], (a, b)) if len(sizes) == 3 else ()
+        left, right = self.matrix(a, batch), self.matrix(b, batch)
         buffer = self.new_buffer(self.out.dtype.name, sizes)
-        self.operations.append(Product(buffer.name, sizes, a.sizes[-1], left, right, buffer.dtype, self.lines()))
+        self.operations.append(Product(buffer.name, sizes, a.sizes[-1], left, right, buffer.dtype, batch, self.lines()))
+        self.products.add(buffer.name)
         return of_buffer(buffer)
 
-    def matrix(self, x: Value) -> Matrix:
-        """x by strides in a buffer; stored first if it is not in one."""
-        layout = self.layout(x)
-        if layout is None:
-            return self.matrix(self.realize(x))
-        name, offset, strides = layout
+    def batch_sizes(self, size: Expr, operands) -> tuple[Expr, ...]:
+        """The batch dim cut where the operands' indices divide it: heads and batch of an attention lie apart."""
+        indices = [x.body.index for x in operands if x.buffer_load is not None and not x.body.args]
+        cuts = [p for p in split_points(indices, "i0") if (q := divides(p, size)) is not None and q is not ONE]
+        if len(cuts) != 1:
+            return (size,)
+        return (divides(cuts[0], size), cuts[0])
+
+    def matrix(self, x: Value, batch: tuple[Expr, ...]) -> Matrix:
+        """x by strides in a buffer; stored first, in the order of what it reads, if it is not in one."""
+        found = self.layout(self.cut(x, batch))
+        if found is None:
+            found = self.layout(self.cut(self.realize(x, self.natural_strides(x)), batch))
+        name, offset, strides = found
         return Matrix(name, self.buffers[name].dtype, offset, strides)
+
+    def cut(self, x: Value, batch: tuple[Expr, ...]) -> Value:
+        """x with its first dim as two, if there are two batch sizes."""
+        if len(batch) < 2:
+            return x
+        return reindex(x, (*batch, *x.sizes[1:]), lambda i: [i[0] * batch[1] + i[1], *i[2:]], self.ranges)
+
+    def dominant(self, body: Node, rank: int) -> list[Expr] | None:
+        """The strides by i0, i1, … of the load that depends on the most dims."""
+        best = None
+        for n in nodes.loads([body]):
+            steps = [coefficient(n.index, f"i{d}") for d in range(rank)]
+            if n.args or any(c is None or not c.is_const or c.value < 0 for c in steps):
+                continue
+            weight = (sum(c.value > 0 for c in steps), n.buffer in self.products)
+            if best is None or weight > best[0]:
+                best = (weight, steps)
+        return best[1] if best is not None else None
+
+    def natural_strides(self, x: Value) -> tuple[Expr, ...] | None:
+        """Dense strides in the order of what x mostly reads, so that storing it transposes nothing."""
+        steps = self.dominant(x.body, x.rank)
+        if steps is None:
+            return None
+        order = sorted(range(x.rank), key=lambda d: (-steps[d].value if steps[d].value else 0, d))
+        strides, step = {}, ONE
+        for d in reversed(order):
+            strides[d], step = step, step * x.sizes[d]
+        return tuple(strides[d] for d in range(x.rank))
 
     # ---- buffers
 
@@ -213,10 +254,40 @@ class GraphLowering:
     def realize(self, x: Value, strides=None, lines: tuple[str, ...] | None = None) -> Value:
         """x stored in a buffer of its own."""
         b = self.new_buffer(x.dtype, x.sizes, strides)
-        i = loop_variables(x.rank)
-        loops = Pointwise(x.sizes, x.body)
-        self.operations.append(Computed(b.name, loops, flat(i, b.strides), x.dtype, self.lines() if lines is None else lines))
+        loops, store = self.in_order_of_product(Pointwise(x.sizes, x.body), flat(loop_variables(x.rank), b.strides))
+        self.operations.append(Computed(b.name, loops, store, x.dtype, self.lines() if lines is None else lines))
         return of_buffer(b)
+
+    def in_order_of_product(self, loops: Pointwise, store: Expr) -> tuple[Pointwise, Expr]:
+        """The loops in the order of a matrix product that they read in another, so that they can become its epilogue."""
+        read = [n for n in nodes.loads([loops.body]) if n.buffer in self.products and not n.args]
+        if not read:
+            return loops, store
+        sizes, values = [], {}
+        for d, size in enumerate(loops.sizes):
+            cuts = [p for p in split_points([n.index for n in read], f"i{d}")
+                    if (q := divides(p, size)) is not None and q is not ONE]
+            if len(cuts) == 1:
+                values[f"i{d}"] = (len(sizes), cuts[0])
+                sizes += [divides(cuts[0], size), cuts[0]]
+            else:
+                values[f"i{d}"] = (len(sizes), None)
+                sizes.append(size)
+        fine = loop_variables(len(sizes))
+        at = {k: fine[j] if cut is None else fine[j] * cut + fine[j + 1] for k, (j, cut) in values.items()}
+        known = {**self.ranges, **domain(sizes)}
+        steps = [coefficient(simplify(substitute(read[0].index, at), known), f"i{d}") for d in range(len(sizes))]
+        if any(c is None or not c.is_const or c.value < 0 for c in steps):
+            return loops, store
+        order = sorted(range(len(sizes)), key=lambda d: -steps[d].value)
+        if order == list(range(len(sizes))):
+            return loops, store
+        place = {f"i{d}": sym(f"i{k}") for k, d in enumerate(order)}
+        at = {k: substitute(e, place) for k, e in at.items()}
+        sizes = tuple(sizes[d] for d in order)
+        known = {**self.ranges, **domain(sizes)}
+        body = rewrite_indices(loops.body, lambda e: simplify(substitute(e, at), known), {})
+        return Pointwise(sizes, body), simplify(substitute(store, at), known)
 
     def as_buffer(self, x: Value) -> str:
         """The name of a buffer that holds x: its own, a view of one, or a new one."""

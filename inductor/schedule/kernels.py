@@ -73,7 +73,7 @@ def product_kernel(name: str, g: Group, lowered: Lowered, needed: set[str], line
     args = tuple(dict.fromkeys((p.a.buffer, p.b.buffer, *plain.args)))
     symbols = set().union(*(e.free_symbols for e in (*p.sizes, p.k, p.a.offset, *p.a.strides, p.b.offset, *p.b.strides)))
     symbols |= {s.value for s in plain.symbols}
-    body = ProductBody(p.sizes, p.k, p.a, p.b, epilogue)
+    body = ProductBody(p.sizes, p.k, p.a, p.b, p.batch, epilogue)
     work = points(g.dims) * p.k
     return Kernel(name, args, plain.writes, tuple(sym(s) for s in sorted(symbols)), body,
                   tuple(dict.fromkeys((*p.lines, *lines))), (), work)

@@ -10,10 +10,9 @@ from collections.abc import Callable
 
 from aten.symbolic.expr import ONE, Expr, as_expr, evaluate, simplify, substitute, sym
 from inductor.codegen.kernel import values_of
-from inductor.ir import nodes
 from inductor.ir.index import coefficient, divides, split_points, without
 from inductor.ir.loops import Accumulate, Dim, Nest, Stage, Store
-from inductor.ir.nodes import Node, walk
+from inductor.ir.nodes import Node, rewrite_indices, walk
 
 
 def tidy(nest: Nest, ranges: dict) -> Nest:
@@ -46,28 +45,6 @@ def _mapped(s, index: Callable, value: Callable):
         renamed_symbols = {old.symbol.value: new.symbol for old, new in zip(s.where, where)}
         return Accumulate(s.buffer, index(substitute(s.index, renamed_symbols)), value(s.value), s.dtype, where)
     return type(s)(**{**vars(s), "value": value(s.value)})
-
-
-def rewrite_indices(root: Node, index: Callable[[Expr], Expr], memo: dict[Node, Node]) -> Node:
-    """`root` with every index mapped."""
-    for n in walk([root]):
-        if n in memo:
-            continue
-        args = tuple(memo[a] for a in n.args)
-        if n.kind in ("load", "index"):
-            swap = {a.symbol.value: b.symbol for a, b in zip(n.args, args)}
-            e = index(substitute(n.index, swap) if swap else n.index)
-            memo[n] = nodes.load(n.buffer, e, n.dtype, args) if n.kind == "load" else nodes.index(e, n.dtype, args)
-        elif args == n.args and n.kind != "checked":
-            memo[n] = n
-        elif n.kind == "call":
-            memo[n] = nodes.call(n.name, args, n.dtype)
-        elif n.kind == "masked":
-            memo[n] = nodes.masked(*args)
-        else:
-            kind, size, check = n.fields
-            memo[n] = nodes.in_bounds(args[0], index(size), check) if kind == "bounds" else nodes.nonzero(args[0], check)
-    return memo[root]
 
 
 def exprs_of(nest: Nest) -> list[Expr]:

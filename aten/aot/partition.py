@@ -32,17 +32,35 @@ _FUSED = frozenset({
 })  # fmt: skip
 
 
-def _recomputable(node: Node) -> bool:
-    """Whether repeating the op costs little beside reading its arguments."""
+_TRANSCENDENTAL = frozenset({
+    "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh",
+    "tanh", "asinh", "acosh", "atanh", "erf", "erfc", "erfinv", "lgamma", "digamma", "sigmoid", "silu", "gelu", "pow",
+    "atan2",
+})  # fmt: skip
+# On a CPU, writing and reading a value that stays in the cache costs less than a transcendental function.
+_CACHED_BYTES = 8 << 20
+
+
+def _fuses(node: Node) -> bool:
     target = node.target
     if target is operator.getitem:
         return True
     return is_op(target) and (target.kind == "view" or "pointwise" in target.tags or target.name in _FREE)
 
 
+def _recomputable(node: Node) -> bool:
+    """Whether repeating the op costs little beside reading its arguments."""
+    if not _fuses(node):
+        return False
+    val = node.meta.get("val")
+    if getattr(node.target, "name", "") not in _TRANSCENDENTAL or type(val) is not Meta:
+        return True
+    return val.device.type != "cpu" or nbytes(val) > _CACHED_BYTES
+
+
 def _fusible(node: Node) -> bool:
     """Whether the op can be part of a fused kernel."""
-    return node.op == "call_function" and (_recomputable(node) or (is_op(node.target) and node.target.name in _FUSED))
+    return node.op == "call_function" and (_fuses(node) or (is_op(node.target) and node.target.name in _FUSED))
 
 
 def _hint(size: Any) -> int:

@@ -203,5 +203,6 @@ def has_effect(node: Node) -> bool:
         return node.op in ("output", "placeholder", "call_method")
     target = node.target
     if is_op(target):
-        return target.kind in ("inplace", "random") or not target.tags.isdisjoint(("effect", "random_state"))
+        # A random composite advances the generator; rand_philox and the like are functions of their seed.
+        return target.kind in ("inplace", "random") or (target.kind == "composite" and "random" in target.tags)
     return getattr(target, "__module__", None) not in ("_operator", "math", "aten.symbolic.symint")

@@ -197,10 +197,8 @@ class _Reader:
             case ast.Call(func=ast.Name(id="slice"), args=args):
                 return slice(*map(self.arg, args))
             case ast.Call(func=ast.Name(id="device"), args=[ast.Constant(value=name)]):
-
                 return Device(name)
             case ast.Attribute(value=ast.Name(id="aten"), attr=name):
-
                 return _native.dtype_by_name(name)
             case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=value)):
                 return -value

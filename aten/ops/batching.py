@@ -53,12 +53,16 @@ def batch_dims(op: Op, *, outputs: int = 1) -> Callable[..., Any]:
     def rule(size: Any, dims: tuple[int | None, ...], x: Any, dim: Any, *rest: Any) -> Any:
         moved = to_front(x, dims[0])
         logical = x.ndim - 1
-        if isinstance(dim, (list, tuple)):
+        if isinstance(dim, (list, tuple)) and not dim:  # a 0-d tensor: give it a dimension of size 1
+            result = invoke(op, (moved.unsqueeze(1), [1], *rest))
+            drop = lambda r: r.squeeze(1) if r.ndim > 1 else r
+            result = tuple(map(drop, result)) if outputs > 1 else drop(result)
+        elif isinstance(dim, (list, tuple)):
             result = invoke(op, (moved, [d + 1 for d in dim], *rest))
         elif logical == 0:  # a 0-d tensor takes dim 0: give it one of size 1
             result = invoke(op, (moved.unsqueeze(1), 1, *rest))
-            squeeze = lambda r: r.squeeze(1) if r.ndim > 1 else r
-            result = tuple(map(squeeze, result)) if outputs > 1 else squeeze(result)
+            drop = lambda r: r.squeeze(1) if r.ndim > 1 else r
+            result = tuple(map(drop, result)) if outputs > 1 else drop(result)
         else:
             result = invoke(op, (moved, dim + 1, *rest))
         return (tuple(result), (0,) * outputs) if outputs > 1 else (result, 0)

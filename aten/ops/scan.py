@@ -136,6 +136,14 @@ def _(g, input, dim, out):
     return later(g) - later(-g)
 
 
+@logcumsumexp.jvp
+def _(tangents, input, dim, out):
+    if input.ndim == 0:
+        return tangents[0]
+    top = ops.amax(input, [dim], True)
+    return cumsum(tangents[0] * (input - top).exp(), dim) * (top - out).exp()
+
+
 for _made in (cumsum, cumprod, logcumsumexp):
     _made.normal(_wrapped)
     _made.batch_fn = batch_dims(_made)

@@ -3,14 +3,6 @@
 
 namespace runner {
 
-// Recording of gradients is off while the steps of a Program run: the Program itself is one node, or none.
-struct NoGrad {
-  uint64_t *word = api->ambient();
-  uint64_t before = *word;
-  NoGrad() { *word = before & ~WEFT_AMBIENT_GRAD; }
-  ~NoGrad() { *word = (*word & ~WEFT_AMBIENT_GRAD) | (before & WEFT_AMBIENT_GRAD); }
-};
-
 static PyObject *argument(Call &call, const Arg &arg) {
   switch (arg.kind) {
   case Arg::Tensor: return Py_XNewRef(tensor_of(call, arg.index));

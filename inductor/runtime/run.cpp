@@ -92,6 +92,14 @@ static bool matches(const WeftTensor *t, const Layout &layout) {
   return same;
 }
 
+// Whether the memory of every mutated input may be written. Whether autograd allows it was settled at capture.
+static bool may_write(Call &call, PyObject **args) {
+  NoGrad no_grad;
+  for (int32_t i : call.program->plan->mutations)
+    if (api->check_inplace((WeftTensor *)args[i]) < 0) return fail_without_record(call.program);
+  return true;
+}
+
 static bool bind(Call &call, PyObject **args, PyObject *movable) {
   ProgramObject *self = call.program;
   const Plan &plan = *self->plan;
@@ -115,9 +123,7 @@ static bool bind(Call &call, PyObject **args, PyObject *movable) {
     if (!check_layout(call, plan.inputs[i], (size_t)i, args, movable)) return false;
     if (plan.inputs[i].buffer >= 0) call.data[plan.inputs[i].buffer] = weft_data((const WeftTensor *)args[i]);
   }
-  for (int32_t i : plan.mutations)
-    if (api->check_inplace((WeftTensor *)args[i]) < 0) return fail_without_record(self);
-  return true;
+  return plan.mutations.empty() || may_write(call, args);
 }
 
 // ------------------------------------------------------------------------------------------------------------- buffers

@@ -154,6 +154,14 @@ PyObject *new_program(PyObject *data, void *library, PyObject *constants);
 bool add_training_type(PyObject *module);
 PyObject *sha256(PyObject *module, PyObject *data);
 
+// Recording of gradients is off while the steps of a Program run: the Program itself is one node, or none.
+struct NoGrad {
+  uint64_t *word = api->ambient();
+  uint64_t before = *word;
+  NoGrad() { *word = before & ~WEFT_AMBIENT_GRAD; }
+  ~NoGrad() { *word = (*word & ~WEFT_AMBIENT_GRAD) | (before & WEFT_AMBIENT_GRAD); }
+};
+
 static inline bool is_tensor(PyObject *o) {
   return Py_TYPE(o) == api->tensor_type || PyType_IsSubtype(Py_TYPE(o), api->tensor_type);
 }

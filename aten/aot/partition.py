@@ -33,7 +33,8 @@ _FUSED = frozenset({
 
 
 _TRANSCENDENTAL = frozenset({
-    "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh",
+    "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos", "atan", "sinh",
+    "cosh",
     "tanh", "asinh", "acosh", "atanh", "erf", "erfc", "erfinv", "lgamma", "digamma", "sigmoid", "silu", "gelu", "pow",
     "atan2",
 })  # fmt: skip

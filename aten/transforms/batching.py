@@ -63,8 +63,10 @@ class VmapLevel(Level):
         return a, None
 
     def handle(self, op: Op, args: tuple, kwargs: dict) -> Any:
-        if "random" in op.tags and op.kind == "composite":
-            return self._random(op, op.join(args, kwargs))
+        if "random" in op.tags or op.kind == "random":
+            result = self._random(op, op.join(args, kwargs))
+            if result is not NotImplemented:
+                return result
         if not super().wants((*args, *kwargs.values())):
             return NotImplemented
         if op.kind == "view":
@@ -125,19 +127,21 @@ class VmapLevel(Level):
         return super().write_op(op, args)
 
     def _random(self, op: Op, args: tuple) -> Any:
-        if self.randomness == "error":
+        """What a random op means here; NotImplemented leaves it to its definition, drawing once for all elements."""
+        if self.randomness == "error" and op.kind != "factory":
             raise RuntimeError(
                 f"vmap: called random operation {op.name} while in randomness error mode. Please either use the 'same' "
                 "or 'different' randomness flags on vmap or perform the randomness operation out of vmap"
             )
-        if self.randomness == "same" or super().wants(args):
-            return NotImplemented  # its definition draws for the sizes of one element
+        if self.randomness != "different":
+            return NotImplemented
+        if op.name == "philox_reserve":
+            return dispatch.call_core(op, (args[0] * self.size,))
         at = next((i for i, p in enumerate(op.core) if p.name == "size"), None)
-        if at is None or args[at] is None:
+        if op.kind != "factory" or at is None:
             return NotImplemented
         args = (*args[:at], [self.size, *args[at]], *args[at + 1 :])
-        positional, keywords = op.split(args)
-        return self.wrap(op(*positional, **keywords), 0)
+        return self.wrap(dispatch.call_core(op, args), 0)
 
 
 def vmap(

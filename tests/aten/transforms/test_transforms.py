@@ -129,3 +129,6 @@ def test_vmap_randomness():
     different = vmap(lambda r: r + aten.rand([3]), randomness="different")(x)
     close(same[0], same[4], 0)
     assert (different[0] - different[4]).abs().max().item() > 0
+    for mode, distinct in (("same", False), ("different", True)):
+        dropped = vmap(lambda r: aten.dropout(r, 0.5, True), randomness=mode)(aten.ones([2, 64]))
+        assert ((dropped[0] - dropped[1]).abs().max().item() > 0) == distinct

@@ -14,7 +14,7 @@ from typing import Any
 from . import _eval_frame
 from .guards import Guard
 from .shape_program import compile_expr
-from .source import DictKey, Item, Local, Offset, Size, Source, Stride
+from .source import Converted, DictKey, Item, Local, Offset, Size, Source, Stride
 
 _OPS = _eval_frame.GUARD_OPS
 _NOT_COMPARED = -(2**63)
@@ -224,7 +224,7 @@ class GuardCompiler:
 
 
 def _is_live(source: Source) -> bool:
-    while isinstance(source, (Item, DictKey)):
+    while isinstance(source, (Item, DictKey, Converted)):
         source = source.base  # type: ignore[assignment]
     return isinstance(source, Local)
 

@@ -334,6 +334,25 @@ class InstanceDict(Source):
         e.load_attr("__dict__")
 
 
+class Converted(Source):
+    """function(base): a new object for each reading, such as a tensor over the memory of an array."""
+
+    __slots__ = ()
+    accessor = "CONVERT"
+
+    def __init__(self, base: Source, function: Any):
+        super().__init__(base, function)
+
+    def __str__(self):
+        return str(self.base)
+
+    def get(self, scope):
+        return self.key(self.base.get(scope))
+
+    def emit(self, e):
+        e.call_function(self.key, lambda: self.base.emit(e), 1)
+
+
 # --------------------------------------------------------------------------- integers of a tensor
 class Size(Source):
     """base.shape[dim] of a tensor."""

@@ -212,6 +212,16 @@ PyObject *read(Walk &w, Instr &in) {
   case OP_DICT_KEY: return read_dict_key(w, w.regs[in.a], in.data[0]);
   case OP_TYPE: w.saw_type_of(w.regs[in.a]); return (PyObject *)Py_TYPE(w.regs[in.a]);
   case OP_INSTANCE_DICT: return read_instance_dict(w, w.regs[in.a]);
+  case OP_CONVERT: { // a new object for each call: a tensor over the memory of an array
+    w.cannot_remember();
+    PyObject *v = PyObject_CallOneArg(in.obj, w.regs[in.a]);
+    if (!v) {
+      PyErr_Clear();
+      return NULL;
+    }
+    w.owned.items.push_back(v);
+    return v;
+  }
   }
   return NULL;
 }

@@ -20,7 +20,7 @@ from dynamo.variables.constant import NONE, ConstantVariable, boolean
 from dynamo.variables.function import CallableVariable
 from dynamo.variables.sequence import SizeVariable
 from dynamo.variables.tensor import TensorVariable
-from dynamo.variables.track import CONSTANTS, Lazy, kind, wrap
+from dynamo.variables.track import CONSTANTS, Lazy, kind, unknown, wrap
 
 
 
@@ -42,7 +42,7 @@ def tensor(frame, value, source) -> Variable:
 def _subclass(frame, value, source):
     if isinstance(value, aten.Parameter):
         return tensor(frame, value, source)
-    raise Unsupported(graph_break.UNKNOWN_VALUE, f"{source} is of {type(value).__qualname__}, a subclass of Tensor")
+    return unknown(frame, value, source, f"of {type(value).__qualname__}, a subclass of Tensor")
 
 
 def dynamic_dims(output, source, value) -> dict[int, tuple]:

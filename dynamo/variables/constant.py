@@ -41,7 +41,8 @@ class ConstantVariable(Variable):
     def binary(self, frame, op, other):
         if isinstance(other, ConstantVariable):
             return literal(frame, run_python(frame, op, self.value, other.value))
-        if isinstance(self.value, str) and op is operator.mod and other.is_constant():
+        takes_any = isinstance(self.value, str) and op is operator.mod or op in (operator.eq, operator.ne)
+        if takes_any and not isinstance(self.value, PLAIN[:3]) and other.is_constant():
             return literal(frame, run_python(frame, op, self.value, other.as_python()))
         return None
 

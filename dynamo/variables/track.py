@@ -9,8 +9,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from dynamo import graph_break, guards, trace_rules
-from dynamo.graph_break import Unsupported
+from dynamo import guards, trace_rules
 from dynamo.source import Attr, DictKey, Item, Local, Object, Source
 from dynamo.variables import module
 from dynamo.variables.base import Variable
@@ -19,6 +18,7 @@ from dynamo.variables.function import CallableVariable, CellVariable, FunctionVa
 from dynamo.variables.mapping import DictVariable, SetVariable
 from dynamo.variables.object import ClassVariable, ModuleVariable, ObjectVariable
 from dynamo.variables.sequence import ListVariable, NamedTupleVariable, SliceVariable, TupleVariable
+from dynamo.variables.unknown import UnknownVariable
 
 TABLE: dict[type, Callable] = {}  # exact type → rule(frame, value, source)
 BASES: list[tuple[type, Callable]] = []  # in order, for subclasses
@@ -135,6 +135,12 @@ def literal(frame, value: Any) -> Variable:
     return wrap_untracked(frame, value)
 
 
+def unknown(frame, value: Any, source: Source, why: str) -> UnknownVariable:
+    """A value that is not traced; another kind of value in its place is compiled anew."""
+    frame.output.guard_type(source, type(value))
+    return UnknownVariable(value, why, source)
+
+
 def wrap_untracked(frame, value: Any) -> Variable:
     """A value that a constant object leads to (a module's function, a default): held itself, guarded by nothing above it."""
     if isinstance(value, PLAIN):
@@ -244,7 +250,7 @@ def _dict(frame, value, source):
 @kind(set)
 def _set(frame, value, source):
     if not all(isinstance(v, PLAIN) for v in value):
-        raise Unsupported(graph_break.UNKNOWN_VALUE, f"{source}: a set of objects")
+        return unknown(frame, value, source, "a set of objects")
     frame.output.guard_constant(source, value)
     return SetVariable([ConstantVariable(v) for v in value], source=source)
 
@@ -310,7 +316,7 @@ def _object(frame, value, source):
     cls = type(value)
     output = frame.output
     if issubclass(cls, (int, float, str, bytes, list, dict, set, tuple, type)):
-        raise Unsupported(graph_break.UNKNOWN_VALUE, f"{source} is of {cls.__qualname__}, a subclass of a builtin")
+        return unknown(frame, value, source, f"of {cls.__qualname__}, a subclass of a builtin")
     if isinstance(value, BaseException):
         from dynamo.variables.exception import ExceptionVariable
 

@@ -1,0 +1,562 @@
+"""NumPy functions on arrays being traced: one row each. What has no row breaks the graph.
+
+A ufunc's row names the op; dtypes come from `ufunc.resolve_dtypes`, so the loop that NumPy would run is the one computed.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from aten.dtype import dtype_from_numpy
+from aten.op import registry
+from dynamo import graph_break, trace_rules
+from dynamo.graph_break import Unsupported
+from dynamo.variables import builtin
+from dynamo.variables.base import Variable
+from dynamo.variables.constant import FALSE, NONE, TRUE, ConstantVariable, boolean, literal, plain
+from dynamo.variables.exception import run_python
+from dynamo.variables.ndarray import SUPPORTED, ArrayVariable, call_row, cast, wrap_array
+from dynamo.variables.sequence import ListVariable, TupleVariable
+from dynamo.variables.symint import SymbolicVariable
+from dynamo.variables.tensor import TensorVariable
+
+UFUNCS = {
+    np.add: "add", np.subtract: "sub", np.multiply: "mul", np.true_divide: "div", np.power: "pow",
+    np.floor_divide: "floor_divide", np.remainder: "remainder", np.fmod: "fmod", np.negative: "neg",
+    np.positive: "positive", np.absolute: "abs", np.fabs: "abs", np.sign: "sign", np.exp: "exp", np.exp2: "exp2",
+    np.expm1: "expm1", np.log: "log", np.log2: "log2", np.log10: "log10", np.log1p: "log1p", np.sqrt: "sqrt",
+    np.square: "square", np.reciprocal: "reciprocal", np.sin: "sin", np.cos: "cos", np.tan: "tan", np.arcsin: "asin",
+    np.arccos: "acos", np.arctan: "atan", np.arctan2: "atan2", np.sinh: "sinh", np.cosh: "cosh", np.tanh: "tanh",
+    np.arcsinh: "asinh", np.arccosh: "acosh", np.arctanh: "atanh", np.floor: "floor", np.ceil: "ceil",
+    np.trunc: "trunc", np.rint: "round", np.hypot: "hypot", np.copysign: "copysign", np.nextafter: "nextafter",
+    np.maximum: "maximum", np.minimum: "minimum", np.fmax: "fmax", np.fmin: "fmin", np.equal: "eq", np.not_equal: "ne",
+    np.less: "lt", np.less_equal: "le", np.greater: "gt", np.greater_equal: "ge", np.logical_and: "logical_and",
+    np.logical_or: "logical_or", np.logical_xor: "logical_xor", np.logical_not: "logical_not",
+    np.bitwise_and: "bitwise_and", np.bitwise_or: "bitwise_or", np.bitwise_xor: "bitwise_xor",
+    np.invert: "bitwise_not", np.left_shift: "bitwise_left_shift", np.right_shift: "bitwise_right_shift",
+    np.isnan: "isnan", np.isinf: "isinf", np.isfinite: "isfinite", np.signbit: "signbit", np.matmul: "matmul",
+}  # fmt: skip
+OPERATORS = {
+    operator.add: np.add, operator.sub: np.subtract, operator.mul: np.multiply, operator.truediv: np.true_divide,
+    operator.floordiv: np.floor_divide, operator.mod: np.remainder, operator.pow: np.power, operator.matmul: np.matmul,
+    operator.and_: np.bitwise_and, operator.or_: np.bitwise_or, operator.xor: np.bitwise_xor,
+    operator.lshift: np.left_shift, operator.rshift: np.right_shift, operator.eq: np.equal, operator.ne: np.not_equal,
+    operator.lt: np.less, operator.le: np.less_equal, operator.gt: np.greater, operator.ge: np.greater_equal,
+}  # fmt: skip
+OPERATORS |= {
+    operator.iadd: np.add, operator.isub: np.subtract, operator.imul: np.multiply, operator.itruediv: np.true_divide,
+    operator.ifloordiv: np.floor_divide, operator.imod: np.remainder, operator.ipow: np.power,
+    operator.iand: np.bitwise_and, operator.ior: np.bitwise_or, operator.ixor: np.bitwise_xor,
+    operator.imatmul: np.matmul,
+}  # fmt: skip
+# Integer loops whose values are not those of the op: NumPy answers a division by zero with 0, we with an error.
+OWN_VALUES = {np.floor_divide, np.remainder, np.fmod, np.power, np.reciprocal, np.left_shift, np.right_shift}
+
+
+def as_array(frame, value: Variable) -> ArrayVariable:
+    """np.asarray(value)."""
+    if isinstance(value, ArrayVariable):
+        return value
+    if isinstance(value, TensorVariable):
+        return wrap_array(value.op(frame, "detach", value))
+    if isinstance(value, (ListVariable, TupleVariable)) and any(isinstance(v, ArrayVariable) for v in value.items):
+        return stack(frame, value, ConstantVariable(0))
+    from dynamo.variables.text import as_python
+
+    return constant_array(frame, run_python(frame, np.asarray, as_python(frame, value)))
+
+
+def constant_array(frame, array: np.ndarray) -> ArrayVariable:
+    """An array known while tracing: filled where it is one value, else an input of the graph, copied at each call."""
+    from aten import _native
+    from dynamo.source import Object
+    from dynamo.variables.track import wrap
+
+    if array.dtype.char not in SUPPORTED:
+        raise Unsupported(graph_break.ARRAY_FUNCTION, f"an array of {array.dtype}")
+    if array.size and (array == array.flat[0]).all():
+        return filled(frame, literal(frame, array.shape), array.flat[0].item(), array.dtype)
+    tensor = _native.from_numpy(array.copy())
+    constant = wrap(frame, tensor, Object(tensor, "a constant array"))
+    return wrap_array(constant.op(frame, "clone", constant), array.ndim == 0)
+
+
+def filled(frame, sizes: Variable, value: Any, dtype: np.dtype) -> ArrayVariable:
+    kwargs = {"dtype": literal(frame, dtype_from_numpy(np.dtype(dtype)))}
+    args = [ListVariable(sizes.unpack(frame)), ConstantVariable(value)]
+    return wrap_array(frame.output.record(frame, registry["full"], args, kwargs))
+
+
+# ------------------------------------------------------------------------------------------------- ufuncs
+def kind_of(value: Variable):
+    """What NumPy's promotion takes for an operand: a dtype, or int, float, bool for Python's own numbers."""
+    if isinstance(value, ArrayVariable):
+        return value.dtype
+    if isinstance(value, SymbolicVariable):
+        return value.python_type()
+    number = value.as_python()
+    if isinstance(number, np.generic):
+        return number.dtype
+    return np.dtype(bool) if type(number) is bool else type(number)
+
+
+def resolve(frame, ufunc: np.ufunc, operands: list[Variable]) -> tuple[list[np.dtype], np.dtype]:
+    """(dtypes of the loop's inputs, dtype of its result)."""
+    kinds = [kind_of(v) for v in operands]
+    if not any(isinstance(k, np.dtype) for k in kinds):
+        raise Unsupported(graph_break.ARRAY_FUNCTION, f"np.{ufunc.__name__} of Python numbers")
+    dtypes = run_python(frame, ufunc.resolve_dtypes, (*kinds, *[None] * ufunc.nout))
+    if any(d.char not in SUPPORTED for d in dtypes):
+        raise Unsupported(graph_break.ARRAY_FUNCTION, f"np.{ufunc.__name__} in {dtypes[-1]}")
+    return list(dtypes[: ufunc.nin]), dtypes[-1]
+
+
+def ufunc_call(frame, ufunc: np.ufunc, operands: list[Variable]) -> ArrayVariable:
+    """ufunc(*operands)."""
+    operands = [v if not isinstance(v, (ListVariable, TupleVariable)) else as_array(frame, v) for v in operands]
+    inputs, result = resolve(frame, ufunc, operands)
+    if ufunc in OWN_VALUES and result.kind in "iub":
+        check_divisor(ufunc, operands)
+    args: list[Variable] = []
+    for value, wanted in zip(operands, inputs):
+        if isinstance(value, ArrayVariable):
+            args.append(cast(frame, value, wanted).tensor)
+        else:
+            args.append(number(value, wanted))
+    if not any(isinstance(a, TensorVariable) for a in args):
+        args[0] = filled(frame, TupleVariable([]), args[0].as_python(), inputs[0]).tensor
+    made = frame.output.record(frame, registry[UFUNCS[ufunc]], args, {})
+    return cast(frame, ArrayVariable(made, scalar=not made.meta.sizes), result)
+
+
+def number(value: Variable, dtype: np.dtype) -> Variable:
+    """A Python or NumPy number as the loop reads it."""
+    if isinstance(value, SymbolicVariable):
+        return value
+    n = value.as_python()
+    n = n.item() if isinstance(n, np.generic) else n
+    return ConstantVariable(float(n) if dtype.kind == "f" else n)
+
+
+def check_divisor(ufunc, operands: list[Variable]) -> None:
+    """Integer division, powers and shifts are traced by a constant with one meaning only."""
+    second = operands[-1]
+    if isinstance(second, ConstantVariable) and isinstance(second.value, (int, np.integer)) and second.value > 0:
+        if ufunc not in (np.left_shift, np.right_shift) or second.value < 8:
+            return
+    raise Unsupported(graph_break.ARRAY_FUNCTION, f"np.{ufunc.__name__} of integers by a value not known to be positive")
+
+
+def _ufunc_rule(ufunc: np.ufunc) -> Callable:
+    def rule(frame, *operands, out=None, dtype=None, where=None, casting=None):
+        if where is not None or casting is not None or dtype is not None:
+            raise Unsupported(graph_break.ARRAY_FUNCTION, f"np.{ufunc.__name__} with where=, casting= or dtype=")
+        if not any(isinstance(v, (ArrayVariable, ListVariable, TupleVariable)) for v in operands):
+            return literal(frame, run_python(frame, ufunc, *[plain(v) for v in operands]))
+        result = ufunc_call(frame, ufunc, list(operands))
+        return result if out is None or out is NONE else store(frame, out, result)
+
+    return rule
+
+
+def store(frame, out: Variable, result: ArrayVariable) -> Variable:
+    from dynamo.variables.ndarray import write_into
+
+    target = out.unpack(frame)[0] if isinstance(out, TupleVariable) else out
+    return write_into(frame, target, result)
+
+
+# ---------------------------------------------------------------------------------------------- functions
+FUNCTIONS: dict[Any, Callable] = {ufunc: _ufunc_rule(ufunc) for ufunc in UFUNCS}
+METHODS: dict[str, Callable] = {}
+
+
+def row(*functions: Any, method: str | None = None):
+    """Declare the rule of NumPy functions, and of the method of that name: rule(frame, array, …)."""
+
+    def declare(rule):
+        for f in functions:
+            FUNCTIONS[f] = rule
+        if method is not None:
+            METHODS[method] = rule
+        return rule
+
+    return declare
+
+
+def record(frame, name: str, *args: Variable, **kwargs: Variable) -> TensorVariable:
+    return frame.output.record(frame, registry[name], list(args), kwargs)
+
+
+def axes(frame, x: ArrayVariable, axis: Variable) -> Variable | None:
+    """The `dim` of a reduction: a list of ints, None for all."""
+    if axis.is_same(NONE):
+        return None
+    dims = axis.unpack(frame) if isinstance(axis, TupleVariable) else [axis]
+    return ListVariable([ConstantVariable(int(plain(d))) for d in dims])
+
+
+def accumulator(dtype: np.dtype) -> np.dtype:
+    """The dtype that NumPy sums and multiplies in."""
+    if dtype.kind in "bi" and dtype.itemsize < 8:
+        return np.dtype(np.int64)
+    return np.dtype(np.uint64) if dtype.kind == "u" and dtype.itemsize < 8 else dtype
+
+
+def reduction(name: str, dtype_rule: Callable[[np.dtype], np.dtype] | None = None, result: Any = None):
+    def rule(frame, x, axis=NONE, dtype=NONE, out=NONE, keepdims=FALSE):
+        x = as_array(frame, x)
+        if not out.is_same(NONE):
+            raise Unsupported(graph_break.ARRAY_FUNCTION, f"np.{name} with out=")
+        if not dtype.is_same(NONE):
+            x = cast(frame, x, np.dtype(dtype.as_python()))
+        elif dtype_rule is not None:
+            x = cast(frame, x, dtype_rule(x.dtype))
+        dims = axes(frame, x, axis)
+        if dims is None:
+            dims = ListVariable([ConstantVariable(d) for d in range(x.ndim)])
+        made = x.tensor
+        if dims.items or name not in ("amax", "amin"):
+            made = record(frame, name, x.tensor, dims, keepdim=boolean(keepdims.truth(frame)))
+        result = wrap_array(made, not made.meta.sizes)
+        return cast(frame, result, x.dtype) if name == "sum" else result
+
+    return rule
+
+
+def floating(dtype: np.dtype) -> np.dtype:
+    return np.dtype(np.float64) if dtype.kind in "biu" else dtype
+
+
+for _functions, _method, _op, _rule in [
+    ((np.sum,), "sum", "sum", accumulator), ((np.mean,), "mean", "mean", floating),
+    ((np.max, np.amax), "max", "amax", None), ((np.min, np.amin), "min", "amin", None),
+    ((np.any,), "any", "any", None), ((np.all,), "all", "all", None),
+]:  # fmt: skip
+    row(*_functions, method=_method)(reduction(_op, _rule))
+
+
+@row(np.prod, method="prod")
+def prod(frame, x, axis=NONE, dtype=NONE, keepdims=FALSE):
+    x = as_array(frame, x)
+    x = cast(frame, x, accumulator(x.dtype) if dtype.is_same(NONE) else np.dtype(dtype.as_python()))
+    if axis.is_same(NONE):
+        made = record(frame, "prod", x.tensor)
+    else:
+        made = record(frame, "prod", x.tensor, ConstantVariable(int(plain(axis))), keepdim=boolean(keepdims.truth(frame)))
+    return cast(frame, wrap_array(made, not made.meta.sizes), x.dtype)
+
+
+def _spread(name: str):
+    def rule(frame, x, axis=NONE, dtype=NONE, ddof=ConstantVariable(0), keepdims=FALSE):
+        x = as_array(frame, x)
+        x = cast(frame, x, floating(x.dtype))
+        dims = axes(frame, x, axis) or ListVariable([ConstantVariable(d) for d in range(x.ndim)])
+        keep = boolean(keepdims.truth(frame))
+        made = record(frame, name, x.tensor, dims, correction=ddof, keepdim=keep)
+        return wrap_array(made, not made.meta.sizes)
+
+    return rule
+
+
+row(np.var, method="var")(_spread("var"))
+row(np.std, method="std")(_spread("std"))
+
+
+def _argument(name: str):
+    def rule(frame, x, axis=NONE, keepdims=FALSE):
+        x = as_array(frame, x)
+        args = [] if axis.is_same(NONE) else [ConstantVariable(int(plain(axis)))]
+        made = record(frame, name, x.tensor, *args, keepdim=boolean(keepdims.truth(frame)))
+        return wrap_array(made, not made.meta.sizes)
+
+    return rule
+
+
+row(np.argmax, method="argmax")(_argument("argmax"))
+row(np.argmin, method="argmin")(_argument("argmin"))
+
+
+def _running(name: str):
+    def rule(frame, x, axis=NONE, dtype=NONE):
+        x = as_array(frame, x)
+        x = cast(frame, x, accumulator(x.dtype) if dtype.is_same(NONE) else np.dtype(dtype.as_python()))
+        tensor = x.tensor
+        if axis.is_same(NONE):
+            tensor, axis = record(frame, "reshape", tensor, TupleVariable([ConstantVariable(-1)])), ConstantVariable(0)
+        return cast(frame, wrap_array(record(frame, name, tensor, axis)), x.dtype)
+
+    return rule
+
+
+row(np.cumsum, method="cumsum")(_running("cumsum"))
+row(np.cumprod, method="cumprod")(_running("cumprod"))
+
+
+# -------------------------------------------------------------------------------------------------- layout
+@row(method="reshape")
+def reshape_method(frame, x, *sizes):
+    parts = sizes[0].unpack(frame) if len(sizes) == 1 and isinstance(sizes[0], (TupleVariable, ListVariable)) else sizes
+    return wrap_array(record(frame, "reshape", x.tensor, TupleVariable(list(parts))))
+
+
+@row(np.reshape)
+def reshape(frame, x, shape):
+    return reshape_method(frame, as_array(frame, x), shape)
+
+
+@row(method="transpose")
+def transpose_method(frame, x, *dims):
+    if len(dims) == 1 and isinstance(dims[0], (TupleVariable, ListVariable)):
+        dims = tuple(dims[0].unpack(frame))
+    order = list(dims) if dims and not dims[0].is_same(NONE) else [ConstantVariable(d) for d in reversed(range(x.ndim))]
+    return wrap_array(record(frame, "permute", x.tensor, TupleVariable(order)))
+
+
+@row(np.transpose)
+def transpose(frame, x, axes=NONE):
+    x = as_array(frame, x)
+    return transpose_method(frame, x) if axes.is_same(NONE) else transpose_method(frame, x, axes)
+
+
+@row(np.ravel, method="ravel")
+def ravel(frame, x):
+    return wrap_array(record(frame, "reshape", as_array(frame, x).tensor, TupleVariable([ConstantVariable(-1)])))
+
+
+@row(method="flatten")
+def flatten(frame, x):
+    flat = ravel(frame, x).tensor
+    return wrap_array(record(frame, "clone", flat))
+
+
+@row(np.copy, method="copy")
+def copy(frame, x):
+    return wrap_array(record(frame, "clone", as_array(frame, x).tensor))
+
+
+@row(np.squeeze, method="squeeze")
+def squeeze(frame, x, axis=NONE):
+    x = as_array(frame, x)
+    return wrap_array(record(frame, "squeeze", x.tensor, *([] if axis.is_same(NONE) else [axis])))
+
+
+@row(np.expand_dims)
+def expand_dims(frame, x, axis):
+    return wrap_array(record(frame, "unsqueeze", as_array(frame, x).tensor, axis))
+
+
+@row(np.swapaxes, method="swapaxes")
+def swapaxes(frame, x, axis1, axis2):
+    return wrap_array(record(frame, "transpose", as_array(frame, x).tensor, axis1, axis2))
+
+
+@row(np.moveaxis)
+def moveaxis(frame, x, source, destination):
+    return wrap_array(record(frame, "movedim", as_array(frame, x).tensor, source, destination))
+
+
+@row(np.broadcast_to)
+def broadcast_to(frame, x, shape):
+    return wrap_array(record(frame, "broadcast_to", as_array(frame, x).tensor, shape))
+
+
+@row(np.flip)
+def flip(frame, x, axis=NONE):
+    x = as_array(frame, x)
+    dims = axes(frame, x, axis) or ListVariable([ConstantVariable(d) for d in range(x.ndim)])
+    return wrap_array(record(frame, "flip", x.tensor, dims))
+
+
+@row(np.concatenate)
+def concatenate(frame, arrays, axis=ConstantVariable(0)):
+    return wrap_array(record(frame, "cat", same_dtype(frame, arrays), axis))
+
+
+@row(np.stack)
+def stack(frame, arrays, axis=ConstantVariable(0)):
+    return wrap_array(record(frame, "stack", same_dtype(frame, arrays), axis))
+
+
+def same_dtype(frame, arrays: Variable) -> ListVariable:
+    """The tensors of several arrays, in NumPy's common dtype."""
+    values = [as_array(frame, a) for a in arrays.unpack(frame)]
+    dtype = np.result_type(*[v.dtype for v in values])
+    return ListVariable([cast(frame, v, dtype).tensor for v in values])
+
+
+# -------------------------------------------------------------------------------------------------- values
+@row(method="astype")
+def astype(frame, x, dtype, copy=TRUE):
+    wanted = np.dtype(dtype.as_python())
+    if wanted.char not in SUPPORTED or (x.dtype.kind == "f" and wanted.kind in "iu"):
+        raise Unsupported(graph_break.ARRAY_FUNCTION, f"astype from {x.dtype} to {wanted}")
+    return copy_of(frame, x) if wanted == x.dtype and copy.truth(frame) else cast(frame, x, wanted)
+
+
+def copy_of(frame, x: ArrayVariable) -> ArrayVariable:
+    return ArrayVariable(record(frame, "clone", x.tensor), x.scalar)
+
+
+@row(np.where)
+def where(frame, condition, x=None, y=None):
+    if x is None or y is None:
+        raise Unsupported(graph_break.DATA_DEPENDENT_SIZE, "np.where(condition)")
+    kinds = [kind_of(v) for v in (x, y)]
+    numbers = [k if isinstance(k, np.dtype) else k(0) for k in kinds]
+    dtype = np.result_type(*numbers)
+    parts = [cast(frame, v, dtype).tensor if isinstance(v, ArrayVariable) else number(v, dtype) for v in (x, y)]
+    if not any(isinstance(p, TensorVariable) for p in parts):
+        parts[1] = filled(frame, TupleVariable([]), parts[1].as_python(), dtype).tensor
+    condition = cast(frame, as_array(frame, condition), np.dtype(bool))
+    return cast(frame, wrap_array(record(frame, "where", condition.tensor, *parts)), dtype)
+
+
+@row(np.clip, method="clip")
+def clip(frame, x, a_min=NONE, a_max=NONE, min=NONE, max=NONE):
+    x = as_array(frame, x)
+    low, high = (a_min, a_max) if min is NONE and max is NONE else (min, max)
+    if not low.is_same(NONE):
+        x = ufunc_call(frame, np.maximum, [x, low])
+    return x if high.is_same(NONE) else ufunc_call(frame, np.minimum, [x, high])
+
+
+@row(np.round, np.around, method="round")
+def round_(frame, x, decimals=ConstantVariable(0)):
+    if plain(decimals) != 0:
+        raise Unsupported(graph_break.ARRAY_FUNCTION, "np.round with decimals")
+    x = as_array(frame, x)
+    return x if x.dtype.kind in "iub" else ufunc_call(frame, np.rint, [x])
+
+
+@row(np.dot, method="dot")
+def dot(frame, a, b):
+    a, b = as_array(frame, a), as_array(frame, b)
+    if a.ndim == 0 or b.ndim == 0:
+        return ufunc_call(frame, np.multiply, [a, b])
+    if b.ndim > 2:
+        raise Unsupported(graph_break.ARRAY_FUNCTION, "np.dot with more than two dimensions")
+    return ufunc_call(frame, np.matmul, [a, b])
+
+
+@row(np.outer)
+def outer(frame, a, b):
+    column = expand_dims(frame, ravel(frame, a), ConstantVariable(1))
+    return ufunc_call(frame, np.multiply, [column, ravel(frame, b)])
+
+
+@row(method="fill")
+def fill(frame, x, value):
+    record(frame, "fill_", x.tensor, number(value, x.dtype))
+    return NONE
+
+
+@row(np.tril)
+def tril(frame, x, k=ConstantVariable(0)):
+    return wrap_array(record(frame, "tril", as_array(frame, x).tensor, k))
+
+
+@row(np.triu)
+def triu(frame, x, k=ConstantVariable(0)):
+    return wrap_array(record(frame, "triu", as_array(frame, x).tensor, k))
+
+
+# ------------------------------------------------------------------------------------------------ creation
+@row(np.asarray, np.array, np.ascontiguousarray)
+def array(frame, value, dtype=NONE, copy=NONE):
+    made = as_array(frame, value)
+    return made if dtype.is_same(NONE) else cast(frame, made, np.dtype(dtype.as_python()))
+
+
+def _filler(value: float):
+    def rule(frame, shape, dtype=NONE):
+        wanted = np.dtype(float) if dtype.is_same(NONE) else np.dtype(dtype.as_python())
+        sizes = shape if isinstance(shape, (TupleVariable, ListVariable)) else TupleVariable([shape])
+        return filled(frame, sizes, wanted.type(value).item(), wanted)
+
+    return rule
+
+
+row(np.zeros, np.empty)(_filler(0))
+row(np.ones)(_filler(1))
+
+
+@row(np.full)
+def full(frame, shape, fill_value, dtype=NONE):
+    value = plain(fill_value)
+    wanted = np.asarray(value).dtype if dtype.is_same(NONE) else np.dtype(dtype.as_python())
+    sizes = shape if isinstance(shape, (TupleVariable, ListVariable)) else TupleVariable([shape])
+    return filled(frame, sizes, wanted.type(value).item(), wanted)
+
+
+def _like(value: float):
+    def rule(frame, x, dtype=NONE):
+        x = as_array(frame, x)
+        wanted = x.dtype if dtype.is_same(NONE) else np.dtype(dtype.as_python())
+        return filled(frame, x.getattr(frame, "shape"), wanted.type(value).item(), wanted)
+
+    return rule
+
+
+row(np.zeros_like, np.empty_like)(_like(0))
+row(np.ones_like)(_like(1))
+
+
+@row(np.full_like)
+def full_like(frame, x, fill_value, dtype=NONE):
+    x = as_array(frame, x)
+    wanted = x.dtype if dtype.is_same(NONE) else np.dtype(dtype.as_python())
+    return filled(frame, x.getattr(frame, "shape"), wanted.type(plain(fill_value)).item(), wanted)
+
+
+@row(np.arange)
+def arange(frame, *bounds, dtype=NONE):
+    values = [plain(b) for b in bounds]
+    return constant_array(frame, run_python(frame, np.arange, *values, dtype=dtype.as_python()))
+
+
+@row(np.eye, np.identity)
+def eye(frame, *sizes, dtype=NONE):
+    wanted = np.dtype(float) if dtype.is_same(NONE) else np.dtype(dtype.as_python())
+    return constant_array(frame, np.eye(*[plain(s) for s in sizes], dtype=wanted))
+
+
+@row(np.linspace)
+def linspace(frame, *args, **kwargs):
+    values = [plain(a) for a in args]
+    return constant_array(frame, run_python(frame, np.linspace, *values, **{k: plain(v) for k, v in kwargs.items()}))
+
+
+# ------------------------------------------------------------------------------------------------- entries
+def _entry(function: Any, rule: Callable) -> Callable:
+    name = f"np.{getattr(function, '__name__', function)}"
+    return lambda frame, args, kwargs: call_row(frame, rule, name, args, kwargs)
+
+
+for _function, _row in FUNCTIONS.items():
+    trace_rules.handle(_function)(_entry(_function, _row))
+
+
+for _function, _name in ((np.ndim, "ndim"), (np.shape, "shape"), (np.size, "size")):
+    trace_rules.handle(_function)(lambda frame, args, kwargs, n=_name: as_array(frame, args[0]).getattr(frame, n))
+
+
+def _scalar_class(cls: type) -> Callable:
+    def rule(frame, args, kwargs):
+        if args and isinstance(args[0], ArrayVariable):
+            return cast(frame, args[0], np.dtype(cls))
+        return literal(frame, run_python(frame, cls, *[plain(a) for a in args]))
+
+    return rule
+
+
+for _char in "?bBhHiIlLqQefd":
+    builtin.CLASSES[np.dtype(_char).type] = _scalar_class(np.dtype(_char).type)
+builtin.CLASSES[np.dtype] = lambda frame, args, kwargs: literal(frame, run_python(frame, np.dtype, args[0].as_python()))
+METHODS["__abs__"] = lambda frame, x: ufunc_call(frame, np.absolute, [x])
+METHODS["__len__"] = lambda frame, x: x.length(frame)
+METHODS["item"] = METHODS["tolist"] = lambda frame, x, *args: x.tensor.method(frame, "item", list(args), {})

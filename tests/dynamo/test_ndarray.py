@@ -1,0 +1,122 @@
+"""Functions of NumPy arrays: results, dtypes and classes are NumPy's, in one graph."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pytest
+
+import weft
+from dynamo import convert_frame
+
+
+@pytest.fixture(autouse=True)
+def fresh():
+    weft.compiler.reset()
+    convert_frame.counters.clear()
+    yield
+    weft.compiler.reset()
+
+
+def same(a, b):
+    assert type(a) is type(b), (type(a), type(b))
+    if isinstance(a, (np.ndarray, np.generic)):
+        assert a.dtype == b.dtype and a.shape == b.shape, (a.dtype, b.dtype, a.shape, b.shape)
+        if a.dtype.kind == "O":
+            np.testing.assert_array_equal(a, b)
+        else:
+            np.testing.assert_allclose(a, b, rtol=1e-6, atol=1e-6)
+    elif isinstance(a, (tuple, list)):
+        assert len(a) == len(b)
+        for x, y in zip(a, b):
+            same(x, y)
+    else:
+        assert a == b
+
+
+def n_pointwise(x, y):
+    return np.sin(x) * 2 + np.maximum(x, y) / 3, np.exp(-(x**2)), x - 1, 2 * y, -x, abs(x), x > y, ~(x > 0) | (y < 1)
+
+
+def n_reduce(x):
+    return x.sum(), x.mean(axis=1), np.max(x, axis=0), x.std(), x.argmax(), (x > 0).any(), x.min(), np.sum(x, axis=(0, 1))
+
+
+def n_layout(x):
+    return x.T, x.reshape(-1), np.transpose(x), x[:, ::2], x[1], x[0, 1], x[None], x.ravel(), np.concatenate([x, x], axis=1)
+
+
+def n_matmul(x, y):
+    return x @ y.T, np.dot(x, x[0]), x[0] @ y[0]
+
+
+def n_create(x):
+    return np.zeros(3) + x[0, 0], np.ones_like(x) * x, np.full((2,), 7) + x[0, :2], np.arange(3), np.eye(2, dtype=np.float32)
+
+
+def n_choose(x, y):
+    return np.where(x > 0, x, y), np.clip(x, -0.5, 0.5), np.where(x > 0, 1, 0), x.astype(np.float64), np.float32(2) * x
+
+
+def n_inplace(x):
+    x += 1
+    x[0] = 5
+    y = x * 2
+    y[:, 0] -= 3
+    return y
+
+
+def n_shape(x):
+    n, m = x.shape
+    return x / n, x.ndim, len(x), x.size, x.dtype == np.float32, [r.sum() for r in x]
+
+
+FLOATS = (n_pointwise, n_reduce, n_layout, n_matmul, n_create, n_choose, n_inplace, n_shape)
+
+
+def arrays(fn, dtype, n):
+    count = fn.__code__.co_argcount
+    return [(np.arange(n * 4).reshape(n, 4) / (7 + i) - 1).astype(dtype) for i in range(count)]
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("fn", FLOATS, ids=lambda f: f.__name__)
+def test_floating_programs(fn, dtype, backend):
+    compiled = weft.compile(fn, backend=backend, fullgraph=True)
+    for n in (3, 3, 5):
+        args = arrays(fn, dtype, n)
+        mine = copy.deepcopy(args)
+        expected = fn(*args)
+        same(compiled(*mine), expected)
+        same(mine, args)
+    assert convert_frame.counters["graphs"] == 2 and convert_frame.counters["breaks"] == 0
+
+
+@pytest.mark.parametrize("a, b", [(np.int8, np.int64), (np.int32, np.float32), (np.uint8, np.int8), (bool, np.float64),
+                                  (np.float16, np.float32), (np.int64, np.float32)])  # fmt: skip
+def test_promotion_is_numpys(a, b):
+    def f(x, y):
+        return x + y, x * 2, y / 2, x + 1.5, x.sum(), np.sqrt(y), x == y
+
+    x, y = np.array([1, 0, 3]).astype(a), np.array([2, 1, 1]).astype(b)
+    same(weft.compile(f, backend="eager", fullgraph=True)(x, y), f(x, y))
+
+
+def test_what_tensors_cannot_hold_stays_in_numpy():
+    def f(x):
+        return x + 1
+
+    compiled = weft.compile(f, backend="eager")
+    for x in (np.array([1, 2], dtype=object), np.arange(3, dtype=">i4"), np.array(["a"], dtype="U1")[:0].astype("f8")):
+        same(compiled(x), f(x))
+
+
+def test_integer_division_breaks_the_graph():
+    def f(x, y):
+        return (x + 1) // y
+
+    with np.errstate(divide="ignore"):
+        x, y = np.array([4, 5]), np.array([2, 0])
+        same(weft.compile(f, backend="eager")(x, y), f(x, y))

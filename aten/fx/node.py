@@ -204,5 +204,6 @@ def has_effect(node: Node) -> bool:
     target = node.target
     if is_op(target):
         # A random composite advances the generator; rand_philox and the like are functions of their seed.
-        return target.kind in ("inplace", "random") or (target.kind == "composite" and "random" in target.tags)
+        drawn = target.kind == "composite" and "random" in target.tags
+        return target.kind in ("inplace", "random") or drawn or "effect" in target.tags  # "effect": setitem
     return getattr(target, "__module__", None) not in ("_operator", "math", "aten.symbolic.symint")

@@ -22,6 +22,7 @@ from aten.ops import (  # noqa: F401
     structure,
     view,
 )
+from aten.ops.methods import attach_properties
 from aten.tensor import Tensor, attach
 
 _OPERATORS = {
@@ -56,6 +57,7 @@ _INPLACE = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or
 
 def attach_methods() -> None:
     """Make every op whose first parameter is the tensor `input` a method, and set the operators."""
+    attach_properties()
     taken = set(vars(Tensor))
     for name, op in registry.items():
         if (

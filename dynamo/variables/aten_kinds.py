@@ -8,7 +8,7 @@ from typing import Any
 import aten
 from aten import _native
 from aten.meta import Meta, contiguous_strides
-from aten.op import Method, Op
+from aten.op import Method, Op, ops, registry
 from dynamo import graph_break, guards, trace_rules
 from dynamo._eval_frame import CompiledFunction
 from dynamo.graph_break import Unsupported
@@ -122,6 +122,23 @@ def _op(frame, value, source):
 @kind(Method)
 def _method(frame, value, source):
     return op_variable(value.op, source)
+
+
+class OpsVariable(Variable):
+    """`aten.op.ops`: each attribute is the op of that name."""
+
+    __slots__ = ()
+
+    def getattr(self, frame, name):
+        return op_variable(registry[name], Object(registry[name]))
+
+    def recipe(self, emit):
+        return emit.load(self.source)
+
+
+@kind(type(ops))
+def _ops(frame, value, source):
+    return OpsVariable(source)
 
 
 @kind(aten.DType)

@@ -1,0 +1,52 @@
+"""What tensors have besides the ops' methods: iteration, `in`, and the properties that name a view."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from aten.op import ops
+from aten.tensor import attach
+
+
+def _iterate(self: Any) -> Iterator[Any]:
+    if self.ndim == 0:
+        raise TypeError("iteration over a 0-d tensor")
+    return iter(ops.unbind(self, 0))
+
+
+def _reversed(self: Any) -> Any:
+    return self if self.ndim == 0 else ops.flip(self, list(range(self.ndim)))
+
+
+def _contains(self: Any, item: Any) -> bool:
+    if hasattr(item, "dtype") or isinstance(item, (bool, int, float, complex)):
+        return bool(ops.any(ops.eq(self, item)))
+    raise RuntimeError(
+        f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(item)}."
+    )
+
+
+def _reverse_dims(self: Any) -> Any:
+    return ops.permute(self, list(reversed(range(self.ndim))))
+
+
+def _transposed(self: Any) -> Any:
+    if self.ndim < 2:
+        raise RuntimeError(f"tensor.mT is only supported on matrices or batches of matrices. Got {self.ndim}-D tensor.")
+    return ops.transpose(self, -2, -1)
+
+
+def _matrix_transposed(self: Any) -> Any:
+    if self.ndim not in (0, 2):
+        raise RuntimeError(
+            f"tensor.H is only supported on matrices (2-D tensors). Got {self.ndim}-D tensor."
+        )
+    return self if self.ndim == 0 else ops.transpose(self, 0, 1)
+
+
+def attach_properties() -> None:
+    """Make these methods and properties of Tensor."""
+    attach("__iter__", _iterate)
+    attach("__reversed__", _reversed)
+    attach("__contains__", _contains)
+    for name, getter in (("T", _reverse_dims), ("mT", _transposed), ("mH", _transposed), ("H", _matrix_transposed)):
+        attach(name, property(getter))

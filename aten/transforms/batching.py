@@ -96,7 +96,7 @@ class VmapLevel(Level):
         def element(v: Any, d: Any, i: int) -> Any:
             if type(v) is list:
                 return v if d is None else [element(x, e, i) for x, e in zip(v, d)]
-            return v if d is None else v.select(d, i)
+            return v if d is None else v.select(d, i) if op.name != "as_strided" else v.select(d, i).clone()
 
         results = [
             dispatch.call_core(op, tuple([element(v, d, i) for v, d in zip(values, dims)]))

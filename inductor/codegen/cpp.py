@@ -7,6 +7,8 @@ computes, and in which order, depends on sizes alone, so results do not depend o
 
 from __future__ import annotations
 
+import re
+
 from aten.symbolic.expr import Expr, as_expr, to_cpp
 from inductor.codegen import kernel as walk
 from inductor.codegen.cpp_loops import NestWriter
@@ -42,10 +44,28 @@ def render(kernels: list[Kernel], buffers: dict[str, Buffer], hints: dict[str, i
     hints, ranges = hints or {}, ranges or {}
     templates = [k for k in kernels if not isinstance(k.body, tuple)]
     parts = [LINK, *dict.fromkeys(k.body.preamble() for k in templates), prelude(sections(kernels)), EXPORT]
+    seen: dict[str, str] = {}
     for k in kernels:
-        parts.append(render_product(k, buffers, ranges, isa) if k in templates
-                     else render_kernel(k, buffers, hints, ranges, isa))
+        text = (render_kernel(k, buffers, hints, ranges, isa) if isinstance(k.body, tuple)
+                else render_product(k, buffers, ranges, isa))
+        first = seen.setdefault(canonical(text, k.name), k.name)
+        parts.append(text if first == k.name else same_as(k, first))
     return "\n".join(parts)
+
+
+def canonical(text: str, name: str) -> str:
+    """A kernel's text without the names of itself, its buffers and its lines: equal for kernels that do the same."""
+    numbers: dict[str, str] = {}
+    code = "\n".join(line for line in text.split("\n") if not line.startswith("//"))
+    code = re.sub(rf"\b{name}(?!\d)", "kernel", code)
+    return re.sub(r"buf\d+", lambda m: numbers.setdefault(m[0], f"buf{len(numbers)}"), code)
+
+
+def same_as(kernel: Kernel, other: str) -> str:
+    """A kernel that does what `other`, rendered before, does on its own arguments: one more name for it."""
+    comments = [f"// {line}" for line in kernel.lines]
+    signature = f"long {kernel.name}(void *const *buffers, const long *symbols, const WeftKernelRuntime *runtime)"
+    return "\n".join([*comments, f'extern "C" {signature} __attribute__((alias("{other}")));', ""])
 
 
 def render_kernel(kernel: Kernel, buffers: dict[str, Buffer], hints: dict, ranges: dict, isa: Isa) -> str:

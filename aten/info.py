@@ -19,7 +19,8 @@ class finfo:
 
         dtype = dtypes.get_default_dtype() if dtype is None else to_real(dtype)
         if not dtype.is_floating_point:
-            raise TypeError(f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{dtype.name}'")
+            raise TypeError(f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle "
+                            f"'{dtype.name}'")
         info = ml_dtypes.finfo(dtype.to_numpy())
         self.dtype = dtype.name
         self.bits = info.bits
@@ -28,7 +29,8 @@ class finfo:
         self.resolution = float(info.resolution)
 
     def __repr__(self) -> str:
-        return f"finfo(resolution={self.resolution}, min={self.min}, max={self.max}, eps={self.eps}, dtype={self.dtype})"
+        return f"finfo(resolution={self.resolution}, min={self.min}, max={self.max}, eps={self.eps}, "
+               f"dtype={self.dtype})"
 
 
 class iinfo:

@@ -3,8 +3,10 @@
     @op("softmax(Tensor input, int dim) -> Tensor", tags=["reduction"], compute="float32")
     def softmax(input: Meta, dim: int) -> Meta: ...          # the shape rule: Metas → Meta
 
-The rule takes the op's *core signature*: a prefix of the declared parameters. What is declared beyond (alpha of add, dtype of sum)
-is resolved before the core: by `.special`, `.normal` or `promote`. A composite's function is its definition in other ops.
+The rule takes the op's *core signature*: a prefix of the declared parameters. What is declared beyond (alpha of add,
+dtype of sum)
+is resolved before the core: by `.special`, `.normal` or `promote`. A composite's function is its definition in other
+ops.
 """
 
 from collections.abc import Callable, Iterable
@@ -100,12 +102,16 @@ class Op:
         return fn
 
     def jvp(self, fn):
-        """`fn(tangents, *core arguments, out)`: the tangent of the result; tangents by core parameter, None for zero."""
+        """`fn(tangents, *core arguments, out)`: the tangent of the result; tangents by core parameter, None for
+        zero.
+        """
         self.jvp_fn = fn
         return fn
 
     def batch(self, fn):
-        """`fn(size, dims, *core arguments) -> (result, dim)`: the op on batched tensors; dims by parameter, None if unbatched."""
+        """`fn(size, dims, *core arguments) -> (result, dim)`: the op on batched tensors; dims by parameter, None
+        if unbatched.
+        """
         self.batch_fn = fn
         return fn
 
@@ -120,7 +126,8 @@ class Op:
         return fn
 
     def special(self, when):
-        """`@op.special(when)`: where `when(*declared arguments)` holds, `fn(*declared arguments)` is the call's meaning, in
+        """`@op.special(when)`: where `when(*declared arguments)` holds, `fn(*declared arguments)` is the call's
+        meaning, in
         other ops (add with alpha, clamp between tensors)."""
 
         def declare(fn):

@@ -50,7 +50,9 @@ _containers: dict[type, _Container] = {
 def register(
     cls: type, flatten: Callable[[Any], tuple[Iterable[Any], Any]], unflatten: Callable[[list[Any], Any], Any]
 ) -> None:
-    """Make `cls` a container: `flatten(x) -> (items, context)`, `unflatten(items, context) -> x`; context is hashable."""
+    """Make `cls` a container: `flatten(x) -> (items, context)`, `unflatten(items, context) -> x`; context is
+    hashable.
+    """
     _containers[cls] = _Container(flatten, unflatten)
 
 

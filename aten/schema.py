@@ -2,8 +2,10 @@
 
     sum(Tensor input, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor
 
-Types: Tensor, LongTensor and BoolTensor (never differentiated), Scalar, int, int[], int[N] (one int stands for N), int[*] (may be
-spread over the positional arguments), float, bool, str, ScalarType, Device, Generator, Any; `?` may be None, `[]` is a list.
+Types: Tensor, LongTensor and BoolTensor (never differentiated), Scalar, int, int[], int[N] (one int stands for N),
+int[*] (may be
+spread over the positional arguments), float, bool, str, ScalarType, Device, Generator, Any; `?` may be None, `[]` is
+a list.
 """
 
 import re

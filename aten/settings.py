@@ -1,4 +1,6 @@
-"""Settings: one declaration each, read as `settings.name`, set by assignment, by `patch`, or by an environment variable."""
+"""Settings: one declaration each, read as `settings.name`, set by assignment, by `patch`, or by an environment
+variable.
+"""
 
 import contextlib
 import os

@@ -1,8 +1,14 @@
 """Activations of neural networks, as composites of core ops."""
 
+import math
 from typing import Any
 
-from aten.op import Op, composite, ops
+import numpy as np
+
+from aten.meta import Meta
+from aten.op import Op, composite, op, ops
+from aten.ops import numerics
+from aten.ops.pointwise import finish_pointwise, float_only, pointwise_meta
 from aten.promotion import category
 
 
@@ -138,7 +144,8 @@ _activation("prelu", "Tensor weight", _prelu, "x, times weight below 0 (one a ch
 
 
 @composite(
-    "rrelu(Tensor input, float lower=0.125, float upper=0.3333333333333333, bool training=False, bool inplace=False) -> Tensor",
+    "rrelu(Tensor input, float lower=0.125, float upper=0.3333333333333333, bool training=False, bool "
+    "inplace=False) -> Tensor",
     tags=["function_only"],
 )
 def rrelu(input, lower, upper, training, inplace):
@@ -158,3 +165,42 @@ def logit(input, eps):
     if eps is not None:
         x = x.clamp(eps, 1 - eps)
     return (x / (1 - x)).log()
+
+
+@op("gelu(Tensor input, *, str approximate='none') -> Tensor", tags=("pointwise", "function_only"), compute="float32")
+def gelu(input: Meta, approximate: str) -> Meta:
+    """x * P(X <= x) for a standard normal X; approximate='tanh' uses tanh (Hendrycks & Gimpel 2016)."""
+    if approximate not in ("none", "tanh"):
+        raise RuntimeError("approximate argument must be either none or tanh.")
+    float_only("GeluKernelImpl", input)
+    return pointwise_meta(input)
+
+
+@gelu.kernel
+def _(out, x, approximate):
+    if approximate == "tanh":
+        out[...] = 0.5 * x * (1 + np.tanh(GELU_SCALE * (x + 0.044715 * x * x * x)))
+    else:
+        out[...] = 0.5 * x * (1 + numerics.erf(x * ROOT_HALF))
+
+
+GELU_SCALE, ROOT_HALF = math.sqrt(2 / math.pi), math.sqrt(0.5)
+ONE_BY_ROOT_TWO_PI = 1 / math.sqrt(2 * math.pi)
+
+
+def _gelu_vjp(g, x, approximate):
+    if approximate == "tanh":
+        t = (GELU_SCALE * (x + 0.044715 * (x * x * x))).tanh()
+        slope = GELU_SCALE * (1 + 0.134145 * (x * x))
+        return g * (0.5 * (1 + t) + 0.5 * x * ((1 - t * t) * slope))
+    return g * (0.5 * (1 + (x * ROOT_HALF).erf()) + x * (ONE_BY_ROOT_TWO_PI * (-0.5 * (x * x)).exp()))
+
+
+finish_pointwise(gelu, _gelu_vjp, False)
+
+
+@gelu.decompose
+def _(x, approximate):
+    if approximate == "tanh":
+        return 0.5 * x * (1 + (GELU_SCALE * (x + 0.044715 * (x * x * x))).tanh())
+    return 0.5 * x * (1 + (x * ROOT_HALF).erf())

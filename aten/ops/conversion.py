@@ -2,9 +2,13 @@
 
 from typing import Any
 
+import numpy as np
+
 from aten import dtype as dtypes
 from aten.dtype import DType
-from aten.op import composite, ops
+from aten.meta import Meta
+from aten.op import composite, op, ops
+from aten.ops.pointwise import finish_pointwise, pointwise_meta
 from aten.promotion import can_cast as _can_cast
 from aten.promotion import number_dtype, result_dtype
 from aten.promotion import promote_types as _promote_types
@@ -45,7 +49,8 @@ def convert(x: Any, dtype: Any, copy: bool = False) -> Any:
 
 
 @composite(
-    "to(Tensor input, Any first=None, Any second=None, bool non_blocking=False, bool copy=False, *, ScalarType? dtype=None, "
+    "to(Tensor input, Any first=None, Any second=None, bool non_blocking=False, bool copy=False, *, ScalarType? "
+    "dtype=None, "
     "Device? device=None, Any memory_format=None, Any other=None) -> Tensor"
 )
 def to(input, first, second, non_blocking, copy, dtype, device, memory_format, other):
@@ -125,3 +130,43 @@ def promote_types(type1, type2):
 def can_cast(from_, to):
     """Whether an in-place op may put the one dtype into the other."""
     return _can_cast(from_, to)
+
+
+@op("cast(Tensor input, ScalarType dtype) -> Tensor", tags=("pointwise", "function_only"))
+def cast(input: Meta, dtype: Any) -> Meta:
+    """The elements in another dtype; floats become integers by truncation."""
+    return pointwise_meta(input, dtype=dtype)
+
+
+@cast.kernel
+def _(out, x, dtype):
+    if x.dtype.kind == "c" and out.dtype.kind != "c":
+        x = x.real
+    if x.dtype.kind not in "biufc" and out.dtype.kind in "biu":  # bfloat16
+        x = x.astype(np.float32)
+    if x.dtype.kind == "f" and out.dtype.kind in "iu":
+        x = _wrap_to_int(x, out.dtype)
+    elif x.dtype.kind == "c" and out.dtype.kind == "b":
+        x = x != 0
+    out[...] = x
+
+
+def _wrap_to_int(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Truncate, then keep the low bits of the int64; what does not fit int64 becomes its minimum, as on x86."""
+    fits = (x >= -9.2233720368547758e18) & (x < 9.2233720368547758e18)
+    whole = np.where(fits, x, 0).astype(np.int64)
+    return np.where(fits, whole, np.iinfo(np.int64).min).astype(dtype)
+
+
+finish_pointwise(cast, lambda g, input_meta: cast(g, input_meta.dtype) if g.dtype is not input_meta.dtype else g, False)
+
+
+@op("bitcast(Tensor input, ScalarType dtype) -> Tensor", tags=("pointwise", "function_only"))
+def bitcast(input: Meta, dtype: Any) -> Meta:
+    """The same bits read in another dtype of the same item size."""
+    if input.dtype.itemsize != dtype.itemsize:
+        raise RuntimeError(f"bitcast: {input.dtype.name} and {dtype.name} have items of different sizes")
+    return pointwise_meta(input, dtype=dtype)
+
+
+bitcast.kernel(lambda out, x, dtype: np.copyto(out, np.ascontiguousarray(x).view(out.dtype).reshape(x.shape)))

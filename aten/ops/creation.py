@@ -1,4 +1,6 @@
-"""Tensors from nothing: full, arange, eye and what follows from them. `dtype` and `device` of core forms are resolved."""
+"""Tensors from nothing: full, arange, eye and what follows from them. `dtype` and `device` of core forms are
+resolved.
+"""
 
 import math
 from typing import Any
@@ -33,7 +35,8 @@ def finish(x: Any, requires_grad: bool) -> Any:
 
 
 @op(
-    "full(int[*] size, Scalar fill_value, *, ScalarType? dtype=None, Device? device=None, Any layout=None, bool? pin_memory=None, "
+    "full(int[*] size, Scalar fill_value, *, ScalarType? dtype=None, Device? device=None, Any layout=None, bool? "
+    "pin_memory=None, "
     "bool requires_grad=False) -> Tensor",
     kind="factory",
     tags=["function_only"],
@@ -80,7 +83,8 @@ def ones(size, dtype, device, layout, pin_memory, requires_grad):
 
 
 @op(
-    "empty(int[*] size, *, ScalarType? dtype=None, Device? device=None, Any layout=None, bool? pin_memory=None, bool requires_grad=False, "
+    "empty(int[*] size, *, ScalarType? dtype=None, Device? device=None, Any layout=None, bool? pin_memory=None, "
+    "bool requires_grad=False, "
     "Any memory_format=None) -> Tensor",
     kind="factory",
     tags=["function_only"],
@@ -169,7 +173,8 @@ def _length(start: Any, end: Any, step: Any) -> Any:
 
 
 @op(
-    "arange(Scalar start, Scalar? end=None, Scalar step=1, *, ScalarType? dtype=None, Device? device=None, Any layout=None, "
+    "arange(Scalar start, Scalar? end=None, Scalar step=1, *, ScalarType? dtype=None, Device? device=None, Any "
+    "layout=None, "
     "bool? pin_memory=None, bool requires_grad=False) -> Tensor",
     kind="factory",
     tags=["function_only"],

@@ -1,4 +1,4 @@
-"""Reading and writing by index tensors: gather, scatter, index_select, index, index_put, embedding, and `x[...]`."""
+"""Reading and writing by index tensors: gather, scatter, index_select, index, index_put, embedding, scatter_reduce."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,10 +8,9 @@ import numpy as np
 from aten import dtype as dtypes
 from aten.meta import Meta, known_equal
 from aten.op import composite, inplace_of, op, ops
-from aten.ops.batching import materialize, to_front
 from aten.ops.view import zeros_of
 from aten.promotion import TYPE_NAMES
-from aten.shapes import broadcast, is_int, is_symbolic, show, wrap_dim
+from aten.shapes import broadcast, is_symbolic, show, wrap_dim
 
 _INDEX_DTYPES = (dtypes.int64, dtypes.int32)
 
@@ -185,7 +184,8 @@ _REDUCERS = {
 
 
 @op(
-    "scatter_reduce(Tensor input, int dim, LongTensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor",
+    "scatter_reduce(Tensor input, int dim, LongTensor index, Tensor src, str reduce, *, bool include_self=True) "
+    "-> Tensor",
     tags=["indexing"],
     compute="float32",
 )
@@ -301,13 +301,15 @@ def index_add(input: Meta, dim: int, index: Meta, source: Meta) -> Meta:
         raise IndexError("index_add_(): Index is supposed to be a vector")
     if source.dtype is not input.dtype:
         raise RuntimeError(
-            f"index_add_(): self ({TYPE_NAMES[input.dtype.name]}) and source ({TYPE_NAMES[source.dtype.name]}) must have "
+            f"index_add_(): self ({TYPE_NAMES[input.dtype.name]}) and source ({TYPE_NAMES[source.dtype.name]}) "
+            f"must have "
             "the same scalar type"
         )
     n = source.sizes[dim] if source.ndim else 1
     if not known_equal(n, index.numel()) and not bool(n == index.numel()):
         raise RuntimeError(
-            f"index_add_(): Number of indices ({index.numel()}) should be equal to source.size(dim): ({n}), for dim: {dim}"
+            f"index_add_(): Number of indices ({index.numel()}) should be equal to source.size(dim): ({n}), for "
+            f"dim: {dim}"
         )
     for d in range(input.ndim):
         if (
@@ -316,7 +318,8 @@ def index_add(input: Meta, dim: int, index: Meta, source: Meta) -> Meta:
             and not bool(input.sizes[d] == source.sizes[d])
         ):
             raise RuntimeError(
-                f"source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
+                f"source tensor shape must match self tensor shape, excluding the specified dimension. Got "
+                f"self.shape = "
                 f"{show(input.sizes)} source.shape = {show(source.sizes)}"
             )
     return input.like(sizes=input.sizes)
@@ -349,7 +352,8 @@ def index_copy(input, dim, index, source):
     """input with the slices of `dim` that index names replaced by those of source."""
     if source.dtype is not input.dtype:
         raise RuntimeError(
-            f"index_copy_(): self and source expected to have the same dtype, but got (self) {TYPE_NAMES[input.dtype.name]} "
+            f"index_copy_(): self and source expected to have the same dtype, but got (self) "
+            f"{TYPE_NAMES[input.dtype.name]} "
             f"and (source) {TYPE_NAMES[source.dtype.name]}"
         )
     if input.ndim == 0:
@@ -439,7 +443,7 @@ embedding_backward.vjp(lambda g, indices: embedding(g, indices))
 
 
 # --------------------------------------------------------------------------------------- several index tensors
-def _layout(input_ndim: int, indices: Sequence[Any]) -> tuple[list[int], bool]:
+def dims_of_indices(input_ndim: int, indices: Sequence[Any]) -> tuple[list[int], bool]:
     """Which dims are indexed, and whether they stand together (their result then takes their place)."""
     dims = [d for d, index in enumerate(indices) if index is not None]
     return dims, bool(dims) and dims[-1] - dims[0] == len(dims) - 1
@@ -460,7 +464,7 @@ def index(input: Meta, indices: list[Any]) -> Meta:
             "shape mismatch: indexing tensors could not be broadcast together with shapes "
             + ", ".join(show(i.sizes) for i in indices if i is not None)
         ) from None
-    dims, together = _layout(input.ndim, indices)
+    dims, together = dims_of_indices(input.ndim, indices)
     rest = [s for d, s in enumerate(input.sizes) if d not in dims]
     at = dims[0] if together else 0
     return input.like(sizes=(*rest[:at], *shown, *rest[at:]))
@@ -475,7 +479,8 @@ def expand_bools(input: Any, indices: Sequence[Any]) -> list[Any]:
                 at = len(result)
                 if at >= input.ndim or i.shape[d] != input.shape[at]:
                     raise IndexError(
-                        f"The shape of the mask {show(i.shape)} at index {d} does not match the shape of the indexed tensor "
+                        f"The shape of the mask {show(i.shape)} at index {d} does not match the shape of the "
+                        f"indexed tensor "
                         f"{show(input.shape)} at index {at}"
                     )
                 result.append(None)
@@ -530,7 +535,8 @@ def index_put(input: Meta, indices: list[Any], values: Meta, accumulate: bool) -
         )
     if len(values.sizes) > len(shown) or not _fits(values.sizes, shown):
         raise RuntimeError(
-            f"shape mismatch: value tensor of shape {show(values.sizes)} cannot be broadcast to indexing result of shape "
+            f"shape mismatch: value tensor of shape {show(values.sizes)} cannot be broadcast to indexing result "
+            f"of shape "
             f"{show(shown)}"
         )
     return input.like(sizes=input.sizes)
@@ -569,249 +575,3 @@ def _(g, needs, indices, values_meta, accumulate):
 index_put.inplace = inplace_of(index_put)
 for _made in (scatter, scatter_add, scatter_reduce, index_add):
     _made.inplace = inplace_of(_made)
-
-
-# ------------------------------------------------------------------------------------------------ x[...] and x[...] = v
-def _is_basic(item: Any) -> bool:
-    return item is None or item is Ellipsis or isinstance(item, slice) or is_int(item) and not isinstance(item, bool)
-
-
-def _as_index(item: Any, device: Any) -> Any:
-    """A list, array or bool as an index tensor; anything else itself."""
-    if isinstance(item, (list, tuple, np.ndarray, range)):
-        from aten.tensor import tensor
-
-        made = tensor(list(item) if isinstance(item, range) else item)
-        return ops.cast(made, dtypes.int64) if made.numel() == 0 else made
-    return item
-
-
-def _split(input: Any, key: Any) -> tuple[Any, list[Any] | None]:
-    """The view that the basic part of a key takes, and the tensors by dimension of the advanced part (or None)."""
-    items = list(key) if isinstance(key, tuple) else [key]
-    if isinstance(key, list) and any(isinstance(i, slice) or i is None or i is Ellipsis for i in key):
-        items = list(key)
-    items = [_as_index(i, input.device) for i in items]
-    if Ellipsis in [i for i in items if not hasattr(i, "dtype")]:
-        at = next(k for k, i in enumerate(items) if i is Ellipsis)
-        used = sum(_dims_used(i) for i in items)
-        if used > input.ndim:
-            raise IndexError(f"too many indices for tensor of dimension {input.ndim}")
-        items[at : at + 1] = [slice(None)] * (input.ndim - used)
-        items = [slice(None) if i is Ellipsis else i for i in items]
-    view, dim, tensors = input, 0, {}
-    for item in items:
-        if item is None:
-            view, dim = ops.unsqueeze(view, dim), dim + 1
-        elif isinstance(item, (bool, np.bool_)):
-            view = ops.unsqueeze(view, dim)
-            tensors[dim] = ops.full([1], bool(item), dtype=dtypes.bool, device=input.device)
-            dim += 1
-        elif hasattr(item, "dtype") and hasattr(item, "shape") and item.ndim == 0 and item.dtype is dtypes.bool:
-            view = ops.unsqueeze(view, dim)
-            tensors[dim] = ops.unsqueeze(item, 0)
-            dim += 1
-        elif dim >= view.ndim:
-            raise IndexError(f"too many indices for tensor of dimension {input.ndim}")
-        elif isinstance(item, slice):
-            view, dim = _sliced(view, dim, item), dim + 1
-        elif hasattr(item, "dtype") and hasattr(item, "ndim") and not isinstance(item, np.generic):
-            tensors[dim] = item
-            dim += item.ndim if item.dtype in (dtypes.bool, dtypes.uint8) else 1
-        elif is_int(item) or isinstance(item, np.integer) or hasattr(item, "__index__"):
-            n = item if is_int(item) else item.__index__()
-            view = ops.select(view, dim, n)
-        else:
-            raise TypeError(
-                "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got "
-                f"{type(item).__name__})"
-            )
-    if not tensors:
-        return view, None
-    by_dim: list[Any] = []
-    for d in sorted(tensors):
-        by_dim += [None] * (
-            d - sum(1 if i is None or i.dtype not in (dtypes.bool, dtypes.uint8) else i.ndim for i in by_dim)
-        )
-        by_dim.append(tensors[d])
-    return view, by_dim
-
-
-def _dims_used(item: Any) -> int:
-    if item is None or item is Ellipsis or isinstance(item, (bool, np.bool_)):
-        return 0
-    if hasattr(item, "dtype") and hasattr(item, "ndim") and item.dtype in (dtypes.bool, dtypes.uint8):
-        return item.ndim
-    return 1
-
-
-def _bound(v: Any) -> Any:
-    return v if v is None or is_int(v) else v.__index__()
-
-
-def _sliced(x: Any, dim: int, item: slice) -> Any:
-    start, end, step = _bound(item.start), _bound(item.stop), _bound(item.step)
-    if start is None and end is None and step is None:
-        return x
-    if step is not None and step <= 0:
-        raise ValueError("step must be greater than zero")
-    return ops.slice(x, dim, start, end, 1 if step is None else step)
-
-
-@composite("getitem(Tensor input, Any key) -> Tensor", tags=["hidden"])
-def getitem(input, key):
-    """input[key]: ints, slices, None, ... give a view; tensors, lists and masks a copy."""
-    view, tensors = _split(input, key)
-    if tensors is None:
-        return ops.alias(view) if view is input else view
-    return index(view, tensors)
-
-
-@composite("setitem(Tensor input, Any key, Any value) -> Any", tags=["hidden", "effect"])
-def setitem(input, key, value):
-    """input[key] = value, through the view that the basic part of the key takes. Returns nothing."""
-    view, tensors = _split(input, key)
-    if not hasattr(value, "dtype") or isinstance(value, (np.ndarray, np.generic)):
-        value = _value(value, input)
-    if tensors is None:
-        extra = value.ndim - view.ndim
-        if extra > 0 and all(type(s) is int and s == 1 for s in value.shape[:extra]):
-            value = value.reshape(list(value.shape[extra:]))
-        if view is input:
-            view = ops.alias(input)
-        view.copy_(value)
-    else:
-        view.index_put_(tensors, ops.cast(value, input.dtype) if value.dtype is not input.dtype else value)
-
-
-def _value(value: Any, like: Any) -> Any:
-    if isinstance(value, (int, float, complex)) or is_symbolic(value):
-        return ops.full([], value, dtype=like.dtype, device=like.device)
-    from aten.tensor import tensor
-
-    return tensor(value, dtype=like.dtype, device=like.device)
-
-
-# --------------------------------------------------------------------------------------------------- batching rules
-@gather.batch
-def _(n, dims, x, dim, i):
-    if i.ndim - (dims[2] is not None) == 0:
-        i, x = materialize(i, dims[2], n), materialize(x, dims[0], n)
-        scalar = x.ndim == 1
-        out = gather(x.unsqueeze(1) if scalar else x, 1, i.unsqueeze(1))
-        return out.squeeze([1]), 0
-    return gather(materialize(x, dims[0], n), dim + 1, materialize(i, dims[2], n)), 0
-
-
-def _batched_scatter(made: Any) -> Any:
-    def rule(n, dims, x, dim, i, src, *rest):
-        x, i = materialize(x, dims[0], n), materialize(i, dims[2], n)
-        src = materialize(src, dims[3], n) if hasattr(src, "dtype") else src
-        if x.ndim == 1:
-            src = src.reshape([n, 1]) if hasattr(src, "dtype") else src
-            return made(x.unsqueeze(1), 1, i.reshape([n, 1]), src, *rest).squeeze([1]), 0
-        return made(x, dim + 1, i, src, *rest), 0
-
-    return rule
-
-
-scatter.batch_fn = _batched_scatter(scatter)
-scatter_add.batch_fn = _batched_scatter(scatter_add)
-
-
-@index_select.batch
-def _(n, dims, x, dim, i):
-    if dims[2] is None and x.ndim > 1:
-        return index_select(to_front(x, dims[0]), dim + 1, i), 0
-    x, i = materialize(x, dims[0], n), materialize(i, dims[2], n)
-    if x.ndim == 1:
-        return x, 0
-    places = i.reshape([n, *([1] * dim), -1, *([1] * (x.ndim - 2 - dim))])
-    sizes = list(x.shape)
-    sizes[dim + 1] = places.shape[dim + 1]
-    return gather(x, dim + 1, places.expand(sizes)), 0
-
-
-@index_add.batch
-def _(n, dims, x, dim, i, source):
-    x, source = materialize(x, dims[0], n), materialize(source, dims[3], n)
-    if dims[2] is None:
-        return index_add(x, dim + 1, i, source), 0
-    i = to_front(i, dims[2])
-    places = i.reshape([n, *([1] * dim), -1, *([1] * (x.ndim - 2 - dim))]).expand(list(source.shape))
-    return scatter_add(x, dim + 1, places, source), 0
-
-
-@embedding.batch
-def _(n, dims, weight, indices):
-    if dims[0] is None:
-        return embedding(weight, to_front(indices, dims[1])), 0
-    weight, indices = to_front(weight, dims[0]), materialize(indices, dims[1], n)
-    rows = weight.shape[1]
-    first = ops.arange(n, device=weight.device).reshape([n, *([1] * (indices.ndim - 1))]) * rows
-    return embedding(weight.reshape([n * rows, weight.shape[2]]), indices + first), 0
-
-
-def _aligned(n: Any, dims: Any, at: list[Any], ndim: int) -> list[Any]:
-    """Index tensors with the batch in front of their common rank."""
-    result = []
-    for i, d in zip(at, dims):
-        if i is None:
-            result.append(None)
-            continue
-        if d is not None:
-            i = to_front(i, d)
-            i = i.reshape([n, *([1] * (ndim - (i.ndim - 1))), *i.shape[1:]])
-        result.append(i)
-    return result
-
-
-@index.batch
-def _(n, dims, x, at):
-    inner = dims[1] if isinstance(dims[1], (list, tuple)) else [dims[1]] * len(at)
-    if all(d is None for d in inner):
-        moved = to_front(x, dims[0])
-        where, together = _layout(x.ndim - 1, at)
-        out = index(moved, [None, *at])
-        if together:
-            return out, 0
-        rank = broadcast(*[i.shape for i in at if i is not None])
-        return out, len(rank)
-    ndim = max(i.ndim - (d is not None) for i, d in zip(at, inner) if i is not None)
-    full = _aligned(n, inner, at, ndim)
-    where, together = _layout(len(at), at)
-    if dims[0] is None:
-        out = index(x, full)
-        return out, where[0] if together else 0
-    lane = ops.arange(n, device=x.device).reshape([n] + [1] * ndim)
-    moved = to_front(x, dims[0])
-    out = index(moved, [lane, *full])
-    if where[0] == 0 and together:
-        return out, 0
-    if not together or where[0] > 0:  # the lane and the indices are apart: their result comes first
-        if together:
-            order = [
-                0,
-                *range(1 + ndim, 1 + ndim + where[0]),
-                *range(1, 1 + ndim),
-                *range(1 + ndim + where[0], out.ndim),
-            ]
-            return out.permute(order), 0
-    return out, 0
-
-
-@index_put.batch
-def _(n, dims, x, at, values, accumulate):
-    inner = dims[1] if isinstance(dims[1], (list, tuple)) else [dims[1]] * len(at)
-    x = materialize(x, dims[0], n)
-    ndim = max(i.ndim - (d is not None) for i, d in zip(at, inner) if i is not None)
-    lane = ops.arange(n, device=x.device).reshape([n] + [1] * ndim)
-    full = [lane, *_aligned(n, inner, at, ndim)]
-    where, together = _layout(x.ndim - 1, at)
-    rest = x.ndim - 1 - len(where)
-    values = materialize(values, dims[2], n)
-    values = values.reshape([n, *([1] * (ndim + rest - (values.ndim - 1))), *values.shape[1:]])
-    if together and where[0] > 0:  # the indices' dims follow the kept ones in front of them
-        k = where[0]
-        values = values.permute([0, *range(1 + k, 1 + k + ndim), *range(1, 1 + k), *range(1 + k + ndim, values.ndim)])
-    return index_put(x, full, values, accumulate), 0

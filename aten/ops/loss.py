@@ -107,7 +107,8 @@ def hinge_embedding_loss(input, target, margin, size_average, reduce, reduction)
 
 
 @composite(
-    "margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float margin=0, Any size_average=None, Any reduce=None, "
+    "margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float margin=0, Any size_average=None, Any "
+    "reduce=None, "
     "str reduction='mean') -> Tensor",
     tags=["function_only"],
 )
@@ -115,7 +116,8 @@ def margin_ranking_loss(input1, input2, target, margin, size_average, reduce, re
     """max(0, -target * (input1 - input2) + margin)."""
     if input1.ndim != input2.ndim or input1.ndim != target.ndim:
         raise RuntimeError(
-            f"margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: {show(input1.shape)}, "
+            f"margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: "
+            f"{show(input1.shape)}, "
             f"input2: {show(input2.shape)}, target: {show(target.shape)} "
         )
     return reduce_loss(
@@ -133,7 +135,8 @@ def cosine_similarity(x1, x2, dim, eps):
 
 
 @composite(
-    "cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, float margin=0, Any size_average=None, Any reduce=None, "
+    "cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, float margin=0, Any size_average=None, "
+    "Any reduce=None, "
     "str reduction='mean') -> Tensor",
     tags=["function_only"],
 )
@@ -158,7 +161,8 @@ def pairwise_distance(x1, x2, p, eps, keepdim):
 
 
 @composite(
-    "triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, float margin=1.0, float p=2, float eps=1e-06, "
+    "triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, float margin=1.0, float p=2, float "
+    "eps=1e-06, "
     "bool swap=False, Any size_average=None, Any reduce=None, str reduction='mean') -> Tensor",
     tags=["function_only"],
 )
@@ -180,7 +184,8 @@ def binary_cross_entropy(input, target, weight, size_average, reduce, reduction)
     """-(target * log(input) + (1 - target) * log(1 - input)), logs not below -100."""
     if tuple(input.shape) != tuple(target.shape):
         raise ValueError(
-            f"Using a target size ({target.shape}) that is different to the input size ({input.shape}) is deprecated. Please "
+            f"Using a target size ({target.shape}) that is different to the input size ({input.shape}) is "
+            f"deprecated. Please "
             "ensure they have the same size."
         )
     loss = (target - 1) * (1 - input).log().clamp(min=-100) - target * input.log().clamp(min=-100)
@@ -188,7 +193,8 @@ def binary_cross_entropy(input, target, weight, size_average, reduce, reduction)
 
 
 @composite(
-    "binary_cross_entropy_with_logits(Tensor input, Tensor target, Tensor? weight=None, Any size_average=None, Any reduce=None, "
+    "binary_cross_entropy_with_logits(Tensor input, Tensor target, Tensor? weight=None, Any size_average=None, "
+    "Any reduce=None, "
     "str reduction='mean', Tensor? pos_weight=None) -> Tensor",
     tags=["function_only"],
 )
@@ -205,7 +211,8 @@ def binary_cross_entropy_with_logits(input, target, weight, size_average, reduce
 
 
 @composite(
-    "kl_div(Tensor input, Tensor target, Any size_average=None, Any reduce=None, str reduction='mean', bool log_target=False) -> Tensor",
+    "kl_div(Tensor input, Tensor target, Any size_average=None, Any reduce=None, str reduction='mean', bool "
+    "log_target=False) -> Tensor",
     tags=["function_only"],
 )
 def kl_div(input, target, size_average, reduce, reduction, log_target):
@@ -218,7 +225,8 @@ def kl_div(input, target, size_average, reduce, reduction, log_target):
 
 
 @composite(
-    "poisson_nll_loss(Tensor input, Tensor target, bool log_input=True, bool full=False, Any size_average=None, float eps=1e-08, "
+    "poisson_nll_loss(Tensor input, Tensor target, bool log_input=True, bool full=False, Any size_average=None, "
+    "float eps=1e-08, "
     "Any reduce=None, str reduction='mean') -> Tensor",
     tags=["function_only"],
 )
@@ -232,7 +240,8 @@ def poisson_nll_loss(input, target, log_input, full, size_average, eps, reduce, 
 
 
 @composite(
-    "gaussian_nll_loss(Tensor input, Tensor target, Any var, bool full=False, float eps=1e-06, str reduction='mean') -> Tensor",
+    "gaussian_nll_loss(Tensor input, Tensor target, Any var, bool full=False, float eps=1e-06, str "
+    "reduction='mean') -> Tensor",
     tags=["function_only"],
 )
 def gaussian_nll_loss(input, target, var, full, eps, reduction):
@@ -255,7 +264,8 @@ def gaussian_nll_loss(input, target, var, full, eps, reduction):
 
 
 @composite(
-    "nll_loss(Tensor input, Tensor target, Tensor? weight=None, Any size_average=None, int ignore_index=-100, Any reduce=None, "
+    "nll_loss(Tensor input, Tensor target, Tensor? weight=None, Any size_average=None, int ignore_index=-100, "
+    "Any reduce=None, "
     "str reduction='mean') -> Tensor",
     tags=["function_only"],
 )
@@ -349,7 +359,8 @@ def cross_entropy(input, target, weight, size_average, ignore_index, reduce, red
 def _soft_cross_entropy(logs: Any, target: Any, weight: Any, reduction: str, label_smoothing: float, dim: int) -> Any:
     if tuple(logs.shape) != tuple(target.shape):
         raise RuntimeError(
-            f"Expected floating point target with class probabilities to have the same shape as input: {show(logs.shape)} "
+            f"Expected floating point target with class probabilities to have the same shape as input: "
+            f"{show(logs.shape)} "
             f"!= {show(target.shape)}"
         )
     if label_smoothing:
@@ -363,7 +374,8 @@ def _soft_cross_entropy(logs: Any, target: Any, weight: Any, reduction: str, lab
 
 
 @composite(
-    "multi_margin_loss(Tensor input, Tensor target, int p=1, float margin=1.0, Tensor? weight=None, Any size_average=None, "
+    "multi_margin_loss(Tensor input, Tensor target, int p=1, float margin=1.0, Tensor? weight=None, Any "
+    "size_average=None, "
     "Any reduce=None, str reduction='mean') -> Tensor",
     tags=["function_only"],
 )
@@ -383,7 +395,8 @@ def multi_margin_loss(input, target, p, margin, weight, size_average, reduce, re
 
 
 @composite(
-    "multilabel_soft_margin_loss(Tensor input, Tensor target, Tensor? weight=None, Any size_average=None, Any reduce=None, "
+    "multilabel_soft_margin_loss(Tensor input, Tensor target, Tensor? weight=None, Any size_average=None, Any "
+    "reduce=None, "
     "str reduction='mean') -> Tensor",
     tags=["function_only"],
 )
@@ -395,11 +408,14 @@ def multilabel_soft_margin_loss(input, target, weight, size_average, reduce, red
 
 
 @composite(
-    "multilabel_margin_loss(Tensor input, Tensor target, Any size_average=None, Any reduce=None, str reduction='mean') -> Tensor",
+    "multilabel_margin_loss(Tensor input, Tensor target, Any size_average=None, Any reduce=None, str "
+    "reduction='mean') -> Tensor",
     tags=["function_only"],
 )
 def multilabel_margin_loss(input, target, size_average, reduce, reduction):
-    """Over pairs of a target class (those before the first -1) and another: max(0, 1 - input[target] + input[other])."""
+    """Over pairs of a target class (those before the first -1) and another: max(0, 1 - input[target] +
+    input[other]).
+    """
     x, y = (input, target) if input.ndim == 2 else (input.reshape([1, -1]), target.reshape([1, -1]))
     n = x.shape[1]
     valid = ops.eq(ops.cumsum(ops.lt(y, 0), 1), 0)

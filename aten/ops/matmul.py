@@ -76,7 +76,8 @@ def bmm(input: Meta, mat2: Meta) -> Meta:
         raise RuntimeError(f"batch{1 if input.ndim != 3 else 2} must be a 3D tensor")
     if not _equal(input.sizes[0], mat2.sizes[0]) or not _equal(input.sizes[2], mat2.sizes[1]):
         raise RuntimeError(
-            f"Expected size for first two dimensions of batch2 tensor to be: [{input.sizes[0]}, {input.sizes[2]}] but got: "
+            f"Expected size for first two dimensions of batch2 tensor to be: [{input.sizes[0]}, {input.sizes[2]}] "
+            f"but got: "
             f"[{mat2.sizes[0]}, {mat2.sizes[1]}]."
         )
     _same_dtype("bmm", input, mat2)
@@ -141,7 +142,8 @@ def dot(input, tensor):
         )
     if not _equal(input.shape[0], tensor.shape[0]):
         raise RuntimeError(
-            f"inconsistent tensor size, expected tensor {show(input.shape)} and src {show(tensor.shape)} to have the same "
+            f"inconsistent tensor size, expected tensor {show(input.shape)} and src {show(tensor.shape)} to have "
+            f"the same "
             f"number of elements, but got {input.shape[0]} and {tensor.shape[0]} elements respectively"
         )
     return mm(input.unsqueeze(0), tensor.unsqueeze(1)).reshape([])
@@ -168,7 +170,8 @@ def mv(input, vec):
         raise RuntimeError(f"vector + matrix @ vector expected, got {vec.ndim}, {input.ndim}, {vec.ndim}")
     if not _equal(input.shape[1], vec.shape[0]):
         raise RuntimeError(
-            f"size mismatch, got input ({input.shape[0]}), mat ({input.shape[0]}x{input.shape[1]}), vec ({vec.shape[0]})"
+            f"size mismatch, got input ({input.shape[0]}), mat ({input.shape[0]}x{input.shape[1]}), vec "
+            f"({vec.shape[0]})"
         )
     return mm(input, vec.unsqueeze(1)).squeeze([1])
 
@@ -317,7 +320,8 @@ def _einsum_terms(equation: str, ranks: list[int]) -> tuple[list[list[str]], lis
             widest = max(widest, rank - letters)
         if letters > rank or (letters < rank and "..." not in term):
             raise RuntimeError(
-                f"einsum(): the number of subscripts in the equation ({letters}) does not match the number of dimensions "
+                f"einsum(): the number of subscripts in the equation ({letters}) does not match the number of "
+                f"dimensions "
                 f"({rank}) for operand {terms.index(term)} and no ellipsis was given"
             )
 
@@ -404,7 +408,8 @@ def einsum(equation, operands):
                     size[n] = s
                 elif not (type(s) is int and s == 1) and not bool(known == s):
                     raise RuntimeError(
-                        f"einsum(): subscript {n} has size {s} for operand {labels.index(term)} which does not broadcast "
+                        f"einsum(): subscript {n} has size {s} for operand {labels.index(term)} which does not "
+                        f"broadcast "
                         f"with previously seen size {known}"
                     )
     terms = [_unrepeated(x, term) for x, term in zip(operands, labels)]

@@ -21,7 +21,8 @@ def _check_shape(name: str, input: Meta, normalized_shape: list[Any], weight: An
     for label, w in (("weight", weight), ("bias", bias)):
         if w is not None and (len(w.sizes) != len(normalized_shape) or not all(map(_equal, w.sizes, normalized_shape))):
             raise RuntimeError(
-                f"Expected {label} to be of same shape as normalized_shape, but got {label} of shape {show(w.sizes)} and "
+                f"Expected {label} to be of same shape as normalized_shape, but got {label} of shape "
+                f"{show(w.sizes)} and "
                 f"normalized_shape = {show(normalized_shape)}"
             )
     lead = input.ndim - len(normalized_shape)
@@ -48,7 +49,8 @@ def _first(x: Any, normalized_shape: list[Any]) -> list[int]:
 
 
 @op(
-    "layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05) -> Tensor",
+    "layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05) "
+    "-> Tensor",
     tags=["reduction", "fused", "function_only"],
     compute="float32",
 )
@@ -187,7 +189,8 @@ def _per_channel(w: Any, ndim: int) -> Any:
 
 
 @composite(
-    "batch_norm(Tensor input, Tensor? running_mean, Tensor? running_var, Tensor? weight=None, Tensor? bias=None, bool training=False, "
+    "batch_norm(Tensor input, Tensor? running_mean, Tensor? running_var, Tensor? weight=None, Tensor? bias=None, "
+    "bool training=False, "
     "float momentum=0.1, float eps=1e-05) -> Tensor",
     tags=["function_only"],
 )
@@ -219,7 +222,8 @@ def _follow(running: Any, value: Any, momentum: float) -> None:
 
 
 @composite(
-    "instance_norm(Tensor input, Tensor? running_mean=None, Tensor? running_var=None, Tensor? weight=None, Tensor? bias=None, "
+    "instance_norm(Tensor input, Tensor? running_mean=None, Tensor? running_var=None, Tensor? weight=None, "
+    "Tensor? bias=None, "
     "bool use_input_stats=True, float momentum=0.1, float eps=1e-05) -> Tensor",
     tags=["function_only"],
 )

@@ -49,7 +49,9 @@ def polygamma_series(x: np.ndarray, n: int) -> np.ndarray:
 
 
 def digamma(x: np.ndarray) -> np.ndarray:
-    """The derivative of lgamma: recurrence to x >= 10, asymptotic series, reflection below 0; -inf at 0, NaN at the poles."""
+    """The derivative of lgamma: recurrence to x >= 10, asymptotic series, reflection below 0; -inf at 0, NaN at
+    the poles.
+    """
     x = np.array(x, np.float64)
     negative = x < 0
     pole = negative & (x == np.floor(x))

@@ -14,7 +14,7 @@ from aten.meta import Meta
 from aten.op import Op, alias_of, composite, inplace_of, op, ops
 from aten.ops import numerics
 from aten.ops.batching import batch_pointwise
-from aten.promotion import TYPE_NAMES, category, number_dtype, promote_types, result_dtype, to_real
+from aten.promotion import TYPE_NAMES, category, to_real
 from aten.shapes import broadcast, pointwise_strides
 
 
@@ -23,10 +23,13 @@ def pointwise_meta(*args: Any, dtype: Any = None) -> Meta:
     metas = [a for a in args if type(a) is Meta]
     first = metas[0]
     sizes = first.sizes if len(metas) == 1 else broadcast(*[m.sizes for m in metas])
-    return Meta(first.dtype if dtype is None else dtype, _device(metas), sizes, pointwise_strides(sizes, metas))
+    return Meta(
+        first.dtype if dtype is None else dtype, pointwise_device(metas), sizes, pointwise_strides(sizes, metas)
+    )
 
 
-def _device(metas: list[Meta]) -> Any:
+def pointwise_device(metas: list[Meta]) -> Any:
+    """The common device; a 0-d tensor may be elsewhere. Raises RuntimeError for two devices."""
     device = metas[0].device
     for meta in metas[1:]:
         if meta.device != device:
@@ -62,7 +65,8 @@ def _linear_jvp(made: Op) -> Callable[..., Any]:
     return jvp
 
 
-def _finish(made: Op, vjp: Any, inplace: bool) -> Op:
+def finish_pointwise(made: Op, vjp: Any, inplace: bool) -> Op:
+    """Add what every elementwise op has: vjp, jvp, batching rule, in-place form."""
     if vjp is not None:
         made.vjp_fn = vjp
         made.jvp_fn = _linear_jvp(made)
@@ -84,7 +88,9 @@ def unary(
     compute: str | None = "float32",
     doc: str | None = None,
 ) -> Op:
-    """An elementwise op of one tensor. `kernel(x, out=)`; `result(dtype)` gives the result's dtype (default: the input's)."""
+    """An elementwise op of one tensor. `kernel(x, out=)`; `result(dtype)` gives the result's dtype (default: the
+    input's).
+    """
 
     def rule(input: Meta) -> Meta:
         if check is not None:
@@ -94,7 +100,7 @@ def unary(
     rule.__doc__ = doc or f"`{name}` of each element."
     made = op(f"{name}(Tensor input) -> Tensor", tags=("pointwise",), promote=promote, compute=compute)(rule)
     made.kernel(lambda out, x: kernel(x, out=out))
-    return _finish(made, vjp, inplace)
+    return finish_pointwise(made, vjp, inplace)
 
 
 def binary(
@@ -126,7 +132,7 @@ def binary(
         compute=compute,
     )(rule)
     made.kernel(lambda out, x, y: kernel(x, y, out=out))
-    return _finish(made, vjp, inplace)
+    return finish_pointwise(made, vjp, inplace)
 
 
 def via(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -319,7 +325,7 @@ def _(input, decimals):
 
 
 round_.kernel(lambda out, x: _round_unary(x, out))
-_finish(round_, lambda g: g * 0, True)
+finish_pointwise(round_, lambda g: g * 0, True)
 
 
 # --------------------------------------------------------------------------------------------------- two tensors
@@ -516,169 +522,12 @@ def _truncated_quotient(x, y):
     return ops.floor_divide(ops.sub(x, ops.fmod(x, y)), y)
 
 
-# ------------------------------------------------------------------------------------------- where, clamp, cast
-@op(
-    "where(BoolTensor condition, Tensor? input=None, Tensor? other=None) -> Tensor",
-    tags=("pointwise", "scalars"),
-    promote="same",
-)
-def where_(condition: Meta, input: Any, other: Any) -> Meta:
-    """`input` where `condition` holds, else `other`; all three broadcast. Numbers may stand for input and other.
-
-    `where(condition)` alone gives the indices where it holds, a tensor for each dimension.
-    """
-    if condition.dtype is not dtypes.bool:
-        raise RuntimeError(
-            f"expected condition to be a boolean tensor, but got a tensor with dtype {TYPE_NAMES[condition.dtype.name]}"
-        )
-    dtype = input.dtype if type(input) is Meta else other.dtype
-    metas = [m for m in (input, other, condition) if type(m) is Meta]
-    sizes = broadcast(*[m.sizes for m in metas])
-    return Meta(dtype, _device(metas), sizes, pointwise_strides(sizes, metas))
-
-
-@where_.special(lambda condition, input, other: not hasattr(input, "dtype") and not hasattr(other, "dtype"))
-def _(condition, input, other):
-    if input is None:
-        return ops.nonzero(condition, as_tuple=True)
-    dtype = promote_types(number_dtype(input), number_dtype(other))
-    return ops.where(condition, ops.full([], input, dtype=dtype, device=condition.device), other)
-
-
-@composite("where_method(Tensor input, BoolTensor condition, Tensor other) -> Tensor", tags=("hidden", "scalars"))
-def where_method(input, condition, other):
-    """input.where(condition, other)."""
-    return where_(condition, input, other)
-
-
-where_.kernel(lambda out, condition, x, y: np.copyto(out, np.where(condition, x, y)))
-_finish(where_, (lambda g, condition: where_(condition, g, 0), lambda g, condition: where_(condition, 0, g)), False)
-
-
-@op(
-    "clamp(Tensor input, Any min=None, Any max=None) -> Tensor",
-    tags=("pointwise",),
-    promote=lambda x, low, high: _clamp_dtype(x, low, high),
-    compute="float32",
-)
-def clamp(input: Meta, min: Any, max: Any) -> Meta:
-    """Elements limited to [min, max]; NaN stays. Bounds are numbers or tensors, either may be None."""
-    return pointwise_meta(input)
-
-
-def _clamp_dtype(x: Any, low: Any, high: Any) -> Any:
-    if low is None and high is None:
-        raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
-    return result_dtype([(x.dtype, 2 if x.ndim else 1)] + [(number_dtype(b), 0) for b in (low, high) if b is not None])
-
-
-@clamp.special(lambda input, min, max: hasattr(min, "dtype") or hasattr(max, "dtype"))
-def _(input, min, max):
-    result = input if min is None else ops.maximum(input, min)
-    return result if max is None else ops.minimum(result, max)
-
-
-@clamp.kernel
-def _(out, x, low, high):
-    y = x if low is None else np.maximum(x, np.array(low).astype(x.dtype))
-    out[...] = y if high is None else np.minimum(y, np.array(high).astype(x.dtype))
-
-
-def _clamp_vjp(g, x, min, max):
-    inside = x >= min if min is not None else x <= max
-    if min is not None and max is not None:
-        inside = inside & (x <= max)
-    return where_(inside, g, 0)
-
-
-_finish(clamp, _clamp_vjp, True)
-
-
-@op("cast(Tensor input, ScalarType dtype) -> Tensor", tags=("pointwise", "function_only"))
-def cast(input: Meta, dtype: Any) -> Meta:
-    """The elements in another dtype; floats become integers by truncation."""
-    return pointwise_meta(input, dtype=dtype)
-
-
-@cast.kernel
-def _(out, x, dtype):
-    if x.dtype.kind == "c" and out.dtype.kind != "c":
-        x = x.real
-    if x.dtype.kind not in "biufc" and out.dtype.kind in "biu":  # bfloat16
-        x = x.astype(np.float32)
-    if x.dtype.kind == "f" and out.dtype.kind in "iu":
-        x = _wrap_to_int(x, out.dtype)
-    elif x.dtype.kind == "c" and out.dtype.kind == "b":
-        x = x != 0
-    out[...] = x
-
-
-def _wrap_to_int(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Truncate, then keep the low bits of the int64; what does not fit int64 becomes its minimum, as on x86."""
-    fits = (x >= -9.2233720368547758e18) & (x < 9.2233720368547758e18)
-    whole = np.where(fits, x, 0).astype(np.int64)
-    return np.where(fits, whole, np.iinfo(np.int64).min).astype(dtype)
-
-
-_finish(cast, lambda g, input_meta: cast(g, input_meta.dtype) if g.dtype is not input_meta.dtype else g, False)
-
-
-@op("bitcast(Tensor input, ScalarType dtype) -> Tensor", tags=("pointwise", "function_only"))
-def bitcast(input: Meta, dtype: Any) -> Meta:
-    """The same bits read in another dtype of the same item size."""
-    if input.dtype.itemsize != dtype.itemsize:
-        raise RuntimeError(f"bitcast: {input.dtype.name} and {dtype.name} have items of different sizes")
-    return pointwise_meta(input, dtype=dtype)
-
-
-bitcast.kernel(lambda out, x, dtype: np.copyto(out, np.ascontiguousarray(x).view(out.dtype).reshape(x.shape)))
-
-
-@op("gelu(Tensor input, *, str approximate='none') -> Tensor", tags=("pointwise", "function_only"), compute="float32")
-def gelu(input: Meta, approximate: str) -> Meta:
-    """x * P(X <= x) for a standard normal X; approximate='tanh' uses tanh (Hendrycks & Gimpel 2016)."""
-    if approximate not in ("none", "tanh"):
-        raise RuntimeError("approximate argument must be either none or tanh.")
-    float_only("GeluKernelImpl", input)
-    return pointwise_meta(input)
-
-
-@gelu.kernel
-def _(out, x, approximate):
-    if approximate == "tanh":
-        out[...] = 0.5 * x * (1 + np.tanh(GELU_SCALE * (x + 0.044715 * x * x * x)))
-    else:
-        out[...] = 0.5 * x * (1 + numerics.erf(x * ROOT_HALF))
-
-
-GELU_SCALE, ROOT_HALF = math.sqrt(2 / math.pi), math.sqrt(0.5)
-ONE_BY_ROOT_TWO_PI = 1 / math.sqrt(2 * math.pi)
-
-
-def _gelu_vjp(g, x, approximate):
-    if approximate == "tanh":
-        t = (GELU_SCALE * (x + 0.044715 * (x * x * x))).tanh()
-        slope = GELU_SCALE * (1 + 0.134145 * (x * x))
-        return g * (0.5 * (1 + t) + 0.5 * x * ((1 - t * t) * slope))
-    return g * (0.5 * (1 + (x * ROOT_HALF).erf()) + x * (ONE_BY_ROOT_TWO_PI * (-0.5 * (x * x)).exp()))
-
-
-_finish(gelu, _gelu_vjp, False)
-
-
-@gelu.decompose
-def _(x, approximate):
-    if approximate == "tanh":
-        return 0.5 * x * (1 + (GELU_SCALE * (x + 0.044715 * (x * x * x))).tanh())
-    return 0.5 * x * (1 + (x * ROOT_HALF).erf())
-
-
-__all__ = ["binary", "float_only", "pointwise_meta", "unary", "via"]
-
-
 @composite("positive(Tensor input) -> Tensor")
 def positive(input):
     """The tensor itself."""
     if input.dtype is dtypes.bool:
         raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
     return input
+
+
+__all__ = ["binary", "finish_pointwise", "float_only", "pointwise_device", "pointwise_meta", "unary", "via"]

@@ -17,11 +17,13 @@ from aten.promotion import TYPE_NAMES, category
 from aten.shapes import product
 
 _FACTORY = (
-    "*, Generator? generator=None, ScalarType? dtype=None, Device? device=None, Any layout=None, bool? pin_memory=None, "
+    "*, Generator? generator=None, ScalarType? dtype=None, Device? device=None, Any layout=None, bool? "
+    "pin_memory=None, "
     "bool requires_grad=False"
 )
 _LIKE = (
-    "*, Generator? generator=None, ScalarType? dtype=None, Device? device=None, Any layout=None, bool requires_grad=False, "
+    "*, Generator? generator=None, ScalarType? dtype=None, Device? device=None, Any layout=None, bool "
+    "requires_grad=False, "
     "Any memory_format=None"
 )
 
@@ -99,7 +101,8 @@ for _made in (rand_philox, randn_philox):
 
 
 @op(
-    "randint_philox(int low, int high, int[] size, int seed, int offset, *, ScalarType? dtype=None, Device? device=None) -> Tensor",
+    "randint_philox(int low, int high, int[] size, int seed, int offset, *, ScalarType? dtype=None, Device? "
+    "device=None) -> Tensor",
     kind="factory",
     tags=["random", "function_only"],
 )

@@ -137,7 +137,8 @@ def _extreme(name: str, ufunc: Any) -> Op:
                     IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
                     if len(dim) < input.ndim or input.ndim > 1
                     else RuntimeError(
-                        f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction "
+                        f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the "
+                        f"reduction "
                         "dim with the 'dim' argument."
                     )
                 )
@@ -187,7 +188,8 @@ def _arg_extreme(name: str, numpy_name: str) -> None:
         if dim is None:
             if type(input.numel()) is int and input.numel() == 0:
                 raise IndexError(
-                    f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim "
+                    f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the "
+                    f"reduction dim "
                     "with the 'dim' argument."
                 )
             return input.like(sizes=(1,) * input.ndim if keepdim else (), dtype=dtypes.int64)
@@ -279,7 +281,8 @@ def _(g, input, dim, correction, keepdim):
 
 
 @op(
-    "var_mean(Tensor input, Any dim=None, Any correction=None, bool keepdim=False, *, bool? unbiased=None) -> (Tensor, Tensor)",
+    "var_mean(Tensor input, Any dim=None, Any correction=None, bool keepdim=False, *, bool? unbiased=None) -> "
+    "(Tensor, Tensor)",
     tags=["reduction"],
     compute="float32",
 )
@@ -322,7 +325,8 @@ def std(input, dim, correction, keepdim, unbiased):
 
 
 @composite(
-    "std_mean(Tensor input, Any dim=None, Any correction=None, bool keepdim=False, *, bool? unbiased=None) -> (Tensor, Tensor)"
+    "std_mean(Tensor input, Any dim=None, Any correction=None, bool keepdim=False, *, bool? unbiased=None) -> "
+    "(Tensor, Tensor)"
 )
 def std_mean(input, dim, correction, keepdim, unbiased):
     """(standard deviation, mean)."""
@@ -391,7 +395,8 @@ def _max_or_min(name: str) -> None:
         if dim is None:
             if input.numel() == 0:
                 raise RuntimeError(
-                    f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim "
+                    f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the "
+                    f"reduction dim "
                     "with the 'dim' argument."
                 )
             return full(input, [], False)
@@ -497,7 +502,8 @@ def vector_norm(x: Any, p: Any, dim: Any, keepdim: bool) -> Any:
 
 
 @composite(
-    "linalg_vector_norm(Tensor input, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+    "linalg_vector_norm(Tensor input, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? "
+    "dtype=None) -> Tensor",
     tags=["function_only"],
 )
 def linalg_vector_norm(input, ord, dim, keepdim, dtype):

@@ -248,7 +248,8 @@ def _quantile(input: Any, q: Any, dim: int | None, keepdim: bool, interpolation:
 
 # ---------------------------------------------------------------------------------------------------------- search
 @op(
-    "searchsorted(Tensor sorted_sequence, Any input, *, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor",
+    "searchsorted(Tensor sorted_sequence, Any input, *, bool out_int32=False, bool right=False, str? side=None, "
+    "Tensor? sorter=None) -> Tensor",
     tags=["library", "function_only"],
 )
 def searchsorted(sorted_sequence: Meta, input: Meta, out_int32: bool, right: bool) -> Meta:
@@ -256,8 +257,10 @@ def searchsorted(sorted_sequence: Meta, input: Meta, out_int32: bool, right: boo
     lead = sorted_sequence.sizes[:-1]
     if sorted_sequence.ndim > 1 and (input.ndim != sorted_sequence.ndim or tuple(input.sizes[:-1]) != tuple(lead)):
         raise RuntimeError(
-            "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor "
-            f"and input value tensor must match, but we got boundaries tensor {show(sorted_sequence.sizes)} and input value "
+            "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of "
+            "boundaries tensor "
+            f"and input value tensor must match, but we got boundaries tensor {show(sorted_sequence.sizes)} and "
+            f"input value "
             f"tensor {show(input.sizes)}"
         )
     return input.like(sizes=input.sizes, dtype=dtypes.int32 if out_int32 else dtypes.int64)
@@ -421,7 +424,9 @@ def unique_consecutive(input, return_inverse, return_counts, dim):
     tags=["random", "library", "function_only"],
 )
 def multinomial_philox(input: Meta, num_samples: int, replacement: bool, seed: Any, offset: Any) -> Meta:
-    """Indices drawn with the probabilities of each row: by inverting the sums, or without replacement by racing exponentials."""
+    """Indices drawn with the probabilities of each row: by inverting the sums, or without replacement by racing
+    exponentials.
+    """
     return input.like(sizes=(*input.sizes[:-1], num_samples), dtype=dtypes.int64)
 
 
@@ -513,7 +518,9 @@ def _(out, x, bins, low, high):
 
 @composite("one_hot(Tensor tensor, int num_classes=-1) -> Tensor", tags=["function_only"])
 def one_hot(tensor, num_classes):
-    """1 at the index, 0 elsewhere, in a new last dimension of num_classes (by default one more than the largest index)."""
+    """1 at the index, 0 elsewhere, in a new last dimension of num_classes (by default one more than the largest
+    index).
+    """
     if tensor.dtype is not dtypes.int64:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
     if num_classes == -1:

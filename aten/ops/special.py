@@ -58,7 +58,8 @@ def addcdiv(input, tensor1, tensor2, value):
     """input + value * tensor1 / tensor2."""
     if category(tensor1.dtype) < 2 and category(tensor2.dtype) < 2:
         raise RuntimeError(
-            "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a true "
+            "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform "
+            "a true "
             "division of tensor1 and tensor2."
         )
     quotient = tensor1 / tensor2
@@ -99,7 +100,8 @@ def masked_fill(input, mask, value):
     if hasattr(value, "dtype"):
         if value.ndim:
             raise RuntimeError(
-                f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
+                f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} "
+                f"dimension(s)."
             )
         value = value.to(input.dtype)
     elif isinstance(value, float) and category(input.dtype) < 2:
@@ -485,7 +487,8 @@ def complex_(real, imag):
     """A complex tensor of these parts."""
     if real.dtype is not imag.dtype:
         raise RuntimeError(
-            f"Expected object of scalar type {TYPE_NAMES[real.dtype.name]} but got scalar type {TYPE_NAMES[imag.dtype.name]} "
+            f"Expected object of scalar type {TYPE_NAMES[real.dtype.name]} but got scalar type "
+            f"{TYPE_NAMES[imag.dtype.name]} "
             "for second argument"
         )
     target = dtypes.complex128 if real.dtype is dtypes.float64 else dtypes.complex64

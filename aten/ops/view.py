@@ -10,7 +10,7 @@ import numpy as np
 
 from aten.meta import Meta, known_equal
 from aten.op import Op, composite, op, ops
-from aten.ops.batching import invoke, materialize, to_front
+from aten.ops.batching import invoke, to_front
 from aten.shapes import (
     clamp_index,
     infer_size,
@@ -230,10 +230,10 @@ def _(g, dim, start, end, step, input_meta):
         after = size - (start + g.shape[dim])
         pad = [0, 0] * (g.ndim - 1 - dim) + [start, after]
         return ops.constant_pad_nd(g, pad, 0)
-    return slice_scatter(zeros_of(input_meta, g), g, dim, start, end, step)
+    return ops.slice_scatter(zeros_of(input_meta, g), g, dim, start, end, step)
 
 
-slice.put(lambda base, new, dim, start, end, step: slice_scatter(base, new, dim, start, end, step))
+slice.put(lambda base, new, dim, start, end, step: ops.slice_scatter(base, new, dim, start, end, step))
 slice.batch(lambda n, dims, x, dim, start, end, step: (slice(to_front(x, dims[0]), dim + 1, start, end, step), 0))
 
 
@@ -263,7 +263,7 @@ def _(g, dim, index, input_meta):
     return ops.constant_pad_nd(unsqueeze(g, dim), pad, 0)
 
 
-select.put(lambda base, new, dim, index: select_scatter(base, new, dim, index))
+select.put(lambda base, new, dim, index: ops.select_scatter(base, new, dim, index))
 select.batch(lambda n, dims, x, dim, index: (select(to_front(x, dims[0]), dim + 1, index), 0))
 
 
@@ -298,8 +298,10 @@ def _(input, offset, dim1, dim2):
     return input, offset, first, second
 
 
-diagonal.vjp(lambda g, offset, dim1, dim2, input_meta: diagonal_scatter(zeros_of(input_meta, g), g, offset, dim1, dim2))
-diagonal.put(lambda base, new, offset, dim1, dim2: diagonal_scatter(base, new, offset, dim1, dim2))
+diagonal.vjp(
+    lambda g, offset, dim1, dim2, input_meta: ops.diagonal_scatter(zeros_of(input_meta, g), g, offset, dim1, dim2)
+)
+diagonal.put(lambda base, new, offset, dim1, dim2: ops.diagonal_scatter(base, new, offset, dim1, dim2))
 diagonal.batch(lambda n, dims, x, offset, dim1, dim2: (diagonal(to_front(x, dims[0]), offset, dim1 + 1, dim2 + 1), 0))
 
 
@@ -382,7 +384,7 @@ def _(g, input_meta, size, stride, storage_offset):
 
 
 as_strided.put(
-    lambda base, new, size, stride, storage_offset: as_strided_scatter(base, new, size, stride, storage_offset)
+    lambda base, new, size, stride, storage_offset: ops.as_strided_scatter(base, new, size, stride, storage_offset)
 )
 
 
@@ -390,12 +392,14 @@ def _window(sizes: Sequence[int], strides: Sequence[int]) -> int:
     return 0 if 0 in sizes else 1 + int(sum((n - 1) * s for n, s in zip(sizes, strides)))
 
 
-def _strided(memory: np.ndarray, sizes: Sequence[int], strides: Sequence[int], offset: int) -> np.ndarray:
+def strided_array(memory: np.ndarray, sizes: Sequence[int], strides: Sequence[int], offset: int) -> np.ndarray:
+    """A view of flat memory with these sizes and strides (in elements)."""
     return np.lib.stride_tricks.as_strided(memory[offset:], tuple(sizes), tuple(s * memory.itemsize for s in strides))
 
 
 @op(
-    "as_strided_backward(Tensor grad, int[] input_sizes, int[] input_strides, int input_offset, int[] size, int[] stride, "
+    "as_strided_backward(Tensor grad, int[] input_sizes, int[] input_strides, int input_offset, int[] size, "
+    "int[] stride, "
     "int storage_offset) -> Tensor",
     tags=["library", "function_only"],
     compute="float32",
@@ -409,7 +413,9 @@ def as_strided_backward(
     stride: list[Any],
     storage_offset: Any,
 ) -> Meta:
-    """Each element's gradient added to where it lies in the input; elements that share memory share their gradient evenly."""
+    """Each element's gradient added to where it lies in the input; elements that share memory share their
+    gradient evenly.
+    """
     return grad.like(sizes=input_sizes)
 
 
@@ -419,8 +425,8 @@ def _(out, g, input_sizes, input_strides, input_offset, size, stride, storage_of
     n = max(input_offset + _window(input_sizes, input_strides), storage_offset + _window(size, stride)) - base
     places = np.arange(n)
     memory, shared = np.zeros(n, g.dtype), np.zeros(n, np.int64)
-    np.add.at(memory, _strided(places, size, stride, storage_offset - base), g)
-    inputs = _strided(places, input_sizes, input_strides, input_offset - base)
+    np.add.at(memory, strided_array(places, size, stride, storage_offset - base), g)
+    inputs = strided_array(places, input_sizes, input_strides, input_offset - base)
     np.add.at(shared, inputs, 1)
     out[...] = memory[inputs] / np.maximum(shared[inputs], 1).astype(g.dtype)
 
@@ -446,158 +452,6 @@ detach.put(lambda base, new: new)
 detach.batch(lambda n, dims, x: (detach(x), dims[0]))
 for _made in (view, permute, expand, squeeze, unsqueeze, slice, select, diagonal, unfold, as_strided, alias):
     _linear(_made)
-
-
-# -------------------------------------------------------------------------------------------- replaced views
-def _scatter_rule(taken: Op) -> Any:
-    def check(input: Meta, src: Meta, *rest: Any) -> Meta:
-        shown = taken.function(input, *rest)
-        if len(shown.sizes) != len(src.sizes) or not all(
-            known_equal(a, b) or bool(a == b) for a, b in zip(shown.sizes, src.sizes)
-        ):
-            raise RuntimeError(
-                f"expected src to have a size equal to the slice of self. src size = {show(src.sizes)}, slice size = "
-                f"{show(shown.sizes)}"
-            )
-        return input.like()
-
-    return check
-
-
-@op(
-    "slice_scatter(Tensor input, Tensor src, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor",
-    promote="first",
-)
-def slice_scatter(input: Meta, src: Meta, dim: int, start: Any, end: Any, step: int) -> Meta:
-    """input with input[start:end:step] along `dim` replaced by src."""
-    return _scatter_rule(slice)(input, src, dim, start, end, step)
-
-
-slice_scatter.normal(lambda input, src, dim, *rest: (input, src, *slice.normal_fn(input, dim, *rest)[1:]))
-
-
-def _along(dim: int, index: Any) -> tuple[Any, ...]:
-    return (np.s_[:],) * dim + (index,)
-
-
-@slice_scatter.kernel
-def _(out, x, src, dim, start, end, step):
-    out[...] = x
-    out[_along(dim, np.s_[start : max(end, start) : step])] = src
-
-
-slice_scatter.vjp(
-    (
-        lambda g, src_meta, dim, start, end, step: slice_scatter(g, zeros_of(src_meta, g), dim, start, end, step),
-        lambda g, dim, start, end, step: slice(g, dim, start, end, step),
-    )
-)
-
-
-@op("select_scatter(Tensor input, Tensor src, int dim, int index) -> Tensor", promote="first")
-def select_scatter(input: Meta, src: Meta, dim: int, index: Any) -> Meta:
-    """input with input[index] along `dim` replaced by src."""
-    return _scatter_rule(select)(input, src, dim, index)
-
-
-select_scatter.normal(lambda input, src, dim, index: (input, src, *select.normal_fn(input, dim, index)[1:]))
-
-
-@select_scatter.kernel
-def _(out, x, src, dim, index):
-    out[...] = x
-    out[_along(dim, index)] = src
-
-
-select_scatter.vjp(
-    (
-        lambda g, src_meta, dim, index: select_scatter(g, zeros_of(src_meta, g), dim, index),
-        lambda g, dim, index: select(g, dim, index),
-    )
-)
-
-
-@op("diagonal_scatter(Tensor input, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor", promote="first")
-def diagonal_scatter(input: Meta, src: Meta, offset: int, dim1: int, dim2: int) -> Meta:
-    """input with a diagonal replaced by src."""
-    return _scatter_rule(diagonal)(input, src, offset, dim1, dim2)
-
-
-diagonal_scatter.normal(lambda input, src, *rest: (input, src, *diagonal.normal_fn(input, *rest)[1:]))
-
-
-@diagonal_scatter.kernel
-def _(out, x, src, offset, dim1, dim2):
-    out[...] = x
-    np.einsum("...ii->...i", _square(out, offset, dim1, dim2))[...] = src
-
-
-def _square(a: np.ndarray, offset: int, dim1: int, dim2: int) -> np.ndarray:
-    """The square part of the last two dimensions whose main diagonal is the wanted one."""
-    a = np.moveaxis(a, (dim1, dim2), (-2, -1))
-    a = a[..., :, offset:] if offset >= 0 else a[..., -offset:, :]
-    n = min(a.shape[-2:])
-    return a[..., :n, :n]
-
-
-diagonal_scatter.vjp(
-    (
-        lambda g, src_meta, offset, dim1, dim2: diagonal_scatter(g, zeros_of(src_meta, g), offset, dim1, dim2),
-        lambda g, offset, dim1, dim2: diagonal(g, offset, dim1, dim2),
-    )
-)
-
-
-@op(
-    "as_strided_scatter(Tensor input, Tensor src, int[] size, int[] stride, int? storage_offset=None) -> Tensor",
-    promote="first",
-)
-def as_strided_scatter(input: Meta, src: Meta, size: list[Any], stride: list[Any], storage_offset: Any) -> Meta:
-    """input with the elements at these places of its (row-major) memory replaced by src."""
-    return input.like(sizes=input.sizes)
-
-
-as_strided_scatter.normal(
-    lambda input, src, size, stride, storage_offset: (
-        input,
-        src,
-        size,
-        stride,
-        (Meta.of(input).offset if storage_offset is None else storage_offset),
-    )
-)
-
-
-@as_strided_scatter.kernel
-def _(out, x, src, size, stride, storage_offset):
-    out[...] = x
-    _strided(out.reshape(-1), size, stride, storage_offset)[...] = src
-
-
-as_strided_scatter.vjp(
-    (
-        lambda g, src_meta, size, stride, storage_offset: as_strided_scatter(
-            g, zeros_of(src_meta, g), size, stride, storage_offset
-        ),
-        lambda g, size, stride, storage_offset: as_strided(g.contiguous(), size, stride, storage_offset),
-    )
-)
-
-
-def _batch_scatter(made: Op) -> None:
-    """input and src get a leading batch; dims move up."""
-
-    @made.batch
-    def _(n, dims, x, src, *rest):
-        if made is diagonal_scatter:
-            rest = (rest[0], rest[1] + 1, rest[2] + 1)
-        else:
-            rest = (rest[0] + 1, *rest[1:])
-        return made(materialize(x, dims[0], n), materialize(src, dims[1], n), *rest), 0
-
-
-for _made in (slice_scatter, select_scatter, diagonal_scatter):
-    _batch_scatter(_made)
 
 
 # ------------------------------------------------------------------------------------------------- copies

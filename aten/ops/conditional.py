@@ -1,0 +1,91 @@
+"""Elementwise choice: where, clamp."""
+
+from typing import Any
+
+import numpy as np
+
+from aten import dtype as dtypes
+from aten.meta import Meta
+from aten.op import composite, op, ops
+from aten.ops.pointwise import finish_pointwise, pointwise_device, pointwise_meta
+from aten.promotion import TYPE_NAMES, number_dtype, promote_types, result_dtype
+from aten.shapes import broadcast, pointwise_strides
+
+
+@op(
+    "where(BoolTensor condition, Tensor? input=None, Tensor? other=None) -> Tensor",
+    tags=("pointwise", "scalars"),
+    promote="same",
+)
+def where_(condition: Meta, input: Any, other: Any) -> Meta:
+    """`input` where `condition` holds, else `other`; all three broadcast. Numbers may stand for input and other.
+
+    `where(condition)` alone gives the indices where it holds, a tensor for each dimension.
+    """
+    if condition.dtype is not dtypes.bool:
+        raise RuntimeError(
+            f"expected condition to be a boolean tensor, but got a tensor with dtype {TYPE_NAMES[condition.dtype.name]}"
+        )
+    dtype = input.dtype if type(input) is Meta else other.dtype
+    metas = [m for m in (input, other, condition) if type(m) is Meta]
+    sizes = broadcast(*[m.sizes for m in metas])
+    return Meta(dtype, pointwise_device(metas), sizes, pointwise_strides(sizes, metas))
+
+
+@where_.special(lambda condition, input, other: not hasattr(input, "dtype") and not hasattr(other, "dtype"))
+def _(condition, input, other):
+    if input is None:
+        return ops.nonzero(condition, as_tuple=True)
+    dtype = promote_types(number_dtype(input), number_dtype(other))
+    return ops.where(condition, ops.full([], input, dtype=dtype, device=condition.device), other)
+
+
+@composite("where_method(Tensor input, BoolTensor condition, Tensor other) -> Tensor", tags=("hidden", "scalars"))
+def where_method(input, condition, other):
+    """input.where(condition, other)."""
+    return where_(condition, input, other)
+
+
+where_.kernel(lambda out, condition, x, y: np.copyto(out, np.where(condition, x, y)))
+finish_pointwise(
+    where_, (lambda g, condition: where_(condition, g, 0), lambda g, condition: where_(condition, 0, g)), False
+)
+
+
+@op(
+    "clamp(Tensor input, Any min=None, Any max=None) -> Tensor",
+    tags=("pointwise",),
+    promote=lambda x, low, high: _clamp_dtype(x, low, high),
+    compute="float32",
+)
+def clamp(input: Meta, min: Any, max: Any) -> Meta:
+    """Elements limited to [min, max]; NaN stays. Bounds are numbers or tensors, either may be None."""
+    return pointwise_meta(input)
+
+
+def _clamp_dtype(x: Any, low: Any, high: Any) -> Any:
+    if low is None and high is None:
+        raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+    return result_dtype([(x.dtype, 2 if x.ndim else 1)] + [(number_dtype(b), 0) for b in (low, high) if b is not None])
+
+
+@clamp.special(lambda input, min, max: hasattr(min, "dtype") or hasattr(max, "dtype"))
+def _(input, min, max):
+    result = input if min is None else ops.maximum(input, min)
+    return result if max is None else ops.minimum(result, max)
+
+
+@clamp.kernel
+def _(out, x, low, high):
+    y = x if low is None else np.maximum(x, np.array(low).astype(x.dtype))
+    out[...] = y if high is None else np.minimum(y, np.array(high).astype(x.dtype))
+
+
+def _clamp_vjp(g, x, min, max):
+    inside = x >= min if min is not None else x <= max
+    if min is not None and max is not None:
+        inside = inside & (x <= max)
+    return where_(inside, g, 0)
+
+
+finish_pointwise(clamp, _clamp_vjp, True)

@@ -1,0 +1,130 @@
+"""`x[...]` and `x[...] = v`: the basic part of a key as views, the advanced part as index tensors."""
+
+from typing import Any
+
+import numpy as np
+
+from aten import dtype as dtypes
+from aten.op import composite, ops
+from aten.ops.indexing import index
+from aten.shapes import is_int, is_symbolic
+
+
+def _is_basic(item: Any) -> bool:
+    return item is None or item is Ellipsis or isinstance(item, slice) or is_int(item) and not isinstance(item, bool)
+
+
+def _as_index(item: Any, device: Any) -> Any:
+    """A list, array or bool as an index tensor; anything else itself."""
+    if isinstance(item, (list, tuple, np.ndarray, range)):
+        from aten.tensor import tensor
+
+        made = tensor(list(item) if isinstance(item, range) else item)
+        return ops.cast(made, dtypes.int64) if made.numel() == 0 else made
+    return item
+
+
+def _split(input: Any, key: Any) -> tuple[Any, list[Any] | None]:
+    """The view that the basic part of a key takes, and the tensors by dimension of the advanced part (or None)."""
+    items = list(key) if isinstance(key, tuple) else [key]
+    if isinstance(key, list) and any(isinstance(i, slice) or i is None or i is Ellipsis for i in key):
+        items = list(key)
+    items = [_as_index(i, input.device) for i in items]
+    if Ellipsis in [i for i in items if not hasattr(i, "dtype")]:
+        at = next(k for k, i in enumerate(items) if i is Ellipsis)
+        used = sum(_dims_used(i) for i in items)
+        if used > input.ndim:
+            raise IndexError(f"too many indices for tensor of dimension {input.ndim}")
+        items[at : at + 1] = [slice(None)] * (input.ndim - used)
+        items = [slice(None) if i is Ellipsis else i for i in items]
+    view, dim, tensors = input, 0, {}
+    for item in items:
+        if item is None:
+            view, dim = ops.unsqueeze(view, dim), dim + 1
+        elif isinstance(item, (bool, np.bool_)):
+            view = ops.unsqueeze(view, dim)
+            tensors[dim] = ops.full([1], bool(item), dtype=dtypes.bool, device=input.device)
+            dim += 1
+        elif hasattr(item, "dtype") and hasattr(item, "shape") and item.ndim == 0 and item.dtype is dtypes.bool:
+            view = ops.unsqueeze(view, dim)
+            tensors[dim] = ops.unsqueeze(item, 0)
+            dim += 1
+        elif dim >= view.ndim:
+            raise IndexError(f"too many indices for tensor of dimension {input.ndim}")
+        elif isinstance(item, slice):
+            view, dim = _sliced(view, dim, item), dim + 1
+        elif hasattr(item, "dtype") and hasattr(item, "ndim") and not isinstance(item, np.generic):
+            tensors[dim] = item
+            dim += item.ndim if item.dtype in (dtypes.bool, dtypes.uint8) else 1
+        elif is_int(item) or isinstance(item, np.integer) or hasattr(item, "__index__"):
+            n = item if is_int(item) else item.__index__()
+            view = ops.select(view, dim, n)
+        else:
+            raise TypeError(
+                "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got "
+                f"{type(item).__name__})"
+            )
+    if not tensors:
+        return view, None
+    by_dim: list[Any] = []
+    for d in sorted(tensors):
+        by_dim += [None] * (
+            d - sum(1 if i is None or i.dtype not in (dtypes.bool, dtypes.uint8) else i.ndim for i in by_dim)
+        )
+        by_dim.append(tensors[d])
+    return view, by_dim
+
+
+def _dims_used(item: Any) -> int:
+    if item is None or item is Ellipsis or isinstance(item, (bool, np.bool_)):
+        return 0
+    if hasattr(item, "dtype") and hasattr(item, "ndim") and item.dtype in (dtypes.bool, dtypes.uint8):
+        return item.ndim
+    return 1
+
+
+def _bound(v: Any) -> Any:
+    return v if v is None or is_int(v) else v.__index__()
+
+
+def _sliced(x: Any, dim: int, item: slice) -> Any:
+    start, end, step = _bound(item.start), _bound(item.stop), _bound(item.step)
+    if start is None and end is None and step is None:
+        return x
+    if step is not None and step <= 0:
+        raise ValueError("step must be greater than zero")
+    return ops.slice(x, dim, start, end, 1 if step is None else step)
+
+
+@composite("getitem(Tensor input, Any key) -> Tensor", tags=["hidden"])
+def getitem(input, key):
+    """input[key]: ints, slices, None, ... give a view; tensors, lists and masks a copy."""
+    view, tensors = _split(input, key)
+    if tensors is None:
+        return ops.alias(view) if view is input else view
+    return index(view, tensors)
+
+
+@composite("setitem(Tensor input, Any key, Any value) -> Any", tags=["hidden", "effect"])
+def setitem(input, key, value):
+    """input[key] = value, through the view that the basic part of the key takes. Returns nothing."""
+    view, tensors = _split(input, key)
+    if not hasattr(value, "dtype") or isinstance(value, (np.ndarray, np.generic)):
+        value = _value(value, input)
+    if tensors is None:
+        extra = value.ndim - view.ndim
+        if extra > 0 and all(type(s) is int and s == 1 for s in value.shape[:extra]):
+            value = value.reshape(list(value.shape[extra:]))
+        if view is input:
+            view = ops.alias(input)
+        view.copy_(value)
+    else:
+        view.index_put_(tensors, ops.cast(value, input.dtype) if value.dtype is not input.dtype else value)
+
+
+def _value(value: Any, like: Any) -> Any:
+    if isinstance(value, (int, float, complex)) or is_symbolic(value):
+        return ops.full([], value, dtype=like.dtype, device=like.device)
+    from aten.tensor import tensor
+
+    return tensor(value, dtype=like.dtype, device=like.device)

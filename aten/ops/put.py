@@ -1,0 +1,162 @@
+"""Views replaced: a tensor with the elements that a view shows replaced by those of another."""
+
+from typing import Any
+
+import numpy as np
+
+from aten.meta import Meta, known_equal
+from aten.op import Op, op
+from aten.ops.batching import materialize
+from aten.ops.view import as_strided, diagonal, select, slice, strided_array, zeros_of
+from aten.shapes import show
+
+
+def _scatter_rule(taken: Op) -> Any:
+    def check(input: Meta, src: Meta, *rest: Any) -> Meta:
+        shown = taken.function(input, *rest)
+        if len(shown.sizes) != len(src.sizes) or not all(
+            known_equal(a, b) or bool(a == b) for a, b in zip(shown.sizes, src.sizes)
+        ):
+            raise RuntimeError(
+                f"expected src to have a size equal to the slice of self. src size = {show(src.sizes)}, slice size = "
+                f"{show(shown.sizes)}"
+            )
+        return input.like()
+
+    return check
+
+
+@op(
+    "slice_scatter(Tensor input, Tensor src, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor",
+    promote="first",
+)
+def slice_scatter(input: Meta, src: Meta, dim: int, start: Any, end: Any, step: int) -> Meta:
+    """input with input[start:end:step] along `dim` replaced by src."""
+    return _scatter_rule(slice)(input, src, dim, start, end, step)
+
+
+slice_scatter.normal(lambda input, src, dim, *rest: (input, src, *slice.normal_fn(input, dim, *rest)[1:]))
+
+
+def _along(dim: int, index: Any) -> tuple[Any, ...]:
+    return (np.s_[:],) * dim + (index,)
+
+
+@slice_scatter.kernel
+def _(out, x, src, dim, start, end, step):
+    out[...] = x
+    out[_along(dim, np.s_[start : max(end, start) : step])] = src
+
+
+slice_scatter.vjp(
+    (
+        lambda g, src_meta, dim, start, end, step: slice_scatter(g, zeros_of(src_meta, g), dim, start, end, step),
+        lambda g, dim, start, end, step: slice(g, dim, start, end, step),
+    )
+)
+
+
+@op("select_scatter(Tensor input, Tensor src, int dim, int index) -> Tensor", promote="first")
+def select_scatter(input: Meta, src: Meta, dim: int, index: Any) -> Meta:
+    """input with input[index] along `dim` replaced by src."""
+    return _scatter_rule(select)(input, src, dim, index)
+
+
+select_scatter.normal(lambda input, src, dim, index: (input, src, *select.normal_fn(input, dim, index)[1:]))
+
+
+@select_scatter.kernel
+def _(out, x, src, dim, index):
+    out[...] = x
+    out[_along(dim, index)] = src
+
+
+select_scatter.vjp(
+    (
+        lambda g, src_meta, dim, index: select_scatter(g, zeros_of(src_meta, g), dim, index),
+        lambda g, dim, index: select(g, dim, index),
+    )
+)
+
+
+@op("diagonal_scatter(Tensor input, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor", promote="first")
+def diagonal_scatter(input: Meta, src: Meta, offset: int, dim1: int, dim2: int) -> Meta:
+    """input with a diagonal replaced by src."""
+    return _scatter_rule(diagonal)(input, src, offset, dim1, dim2)
+
+
+diagonal_scatter.normal(lambda input, src, *rest: (input, src, *diagonal.normal_fn(input, *rest)[1:]))
+
+
+@diagonal_scatter.kernel
+def _(out, x, src, offset, dim1, dim2):
+    out[...] = x
+    np.einsum("...ii->...i", _square(out, offset, dim1, dim2))[...] = src
+
+
+def _square(a: np.ndarray, offset: int, dim1: int, dim2: int) -> np.ndarray:
+    """The square part of the last two dimensions whose main diagonal is the wanted one."""
+    a = np.moveaxis(a, (dim1, dim2), (-2, -1))
+    a = a[..., :, offset:] if offset >= 0 else a[..., -offset:, :]
+    n = min(a.shape[-2:])
+    return a[..., :n, :n]
+
+
+diagonal_scatter.vjp(
+    (
+        lambda g, src_meta, offset, dim1, dim2: diagonal_scatter(g, zeros_of(src_meta, g), offset, dim1, dim2),
+        lambda g, offset, dim1, dim2: diagonal(g, offset, dim1, dim2),
+    )
+)
+
+
+@op(
+    "as_strided_scatter(Tensor input, Tensor src, int[] size, int[] stride, int? storage_offset=None) -> Tensor",
+    promote="first",
+)
+def as_strided_scatter(input: Meta, src: Meta, size: list[Any], stride: list[Any], storage_offset: Any) -> Meta:
+    """input with the elements at these places of its (row-major) memory replaced by src."""
+    return input.like(sizes=input.sizes)
+
+
+as_strided_scatter.normal(
+    lambda input, src, size, stride, storage_offset: (
+        input,
+        src,
+        size,
+        stride,
+        (Meta.of(input).offset if storage_offset is None else storage_offset),
+    )
+)
+
+
+@as_strided_scatter.kernel
+def _(out, x, src, size, stride, storage_offset):
+    out[...] = x
+    strided_array(out.reshape(-1), size, stride, storage_offset)[...] = src
+
+
+as_strided_scatter.vjp(
+    (
+        lambda g, src_meta, size, stride, storage_offset: as_strided_scatter(
+            g, zeros_of(src_meta, g), size, stride, storage_offset
+        ),
+        lambda g, size, stride, storage_offset: as_strided(g.contiguous(), size, stride, storage_offset),
+    )
+)
+
+
+def _batch_scatter(made: Op) -> None:
+    """input and src get a leading batch; dims move up."""
+
+    @made.batch
+    def _(n, dims, x, src, *rest):
+        if made is diagonal_scatter:
+            rest = (rest[0], rest[1] + 1, rest[2] + 1)
+        else:
+            rest = (rest[0] + 1, *rest[1:])
+        return made(materialize(x, dims[0], n), materialize(src, dims[1], n), *rest), 0
+
+
+for _made in (slice_scatter, select_scatter, diagonal_scatter):
+    _batch_scatter(_made)

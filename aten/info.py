@@ -29,8 +29,8 @@ class finfo:
         self.resolution = float(info.resolution)
 
     def __repr__(self) -> str:
-        return f"finfo(resolution={self.resolution}, min={self.min}, max={self.max}, eps={self.eps}, "
-               f"dtype={self.dtype})"
+        limits = f"min={self.min}, max={self.max}, eps={self.eps}"
+        return f"finfo(resolution={self.resolution}, {limits}, dtype={self.dtype})"
 
 
 class iinfo:

@@ -20,9 +20,7 @@ def _reversed(self: Any) -> Any:
 def _contains(self: Any, item: Any) -> bool:
     if hasattr(item, "dtype") or isinstance(item, (bool, int, float, complex)):
         return bool(ops.any(ops.eq(self, item)))
-    raise RuntimeError(
-        f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(item)}."
-    )
+    raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(item)}.")
 
 
 def _reverse_dims(self: Any) -> Any:
@@ -37,9 +35,7 @@ def _transposed(self: Any) -> Any:
 
 def _matrix_transposed(self: Any) -> Any:
     if self.ndim not in (0, 2):
-        raise RuntimeError(
-            f"tensor.H is only supported on matrices (2-D tensors). Got {self.ndim}-D tensor."
-        )
+        raise RuntimeError(f"tensor.H is only supported on matrices (2-D tensors). Got {self.ndim}-D tensor.")
     return self if self.ndim == 0 else ops.transpose(self, 0, 1)
 
 

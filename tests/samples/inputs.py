@@ -92,8 +92,8 @@ _DOMAIN = {
 
 @sample(
     *"""neg abs sign reciprocal sqrt rsqrt exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh
-tanh asinh acosh atanh erf erfc erfinv lgamma digamma sigmoid floor ceil round trunc frac relu silu logical_not isnan isinf
-isfinite signbit
+tanh asinh acosh atanh erf erfc erfinv lgamma digamma sigmoid floor ceil round trunc frac relu silu logical_not isnan
+isinf isfinite signbit
 gelu square i0 special_i1 special_erfcx leaky_relu elu selu celu hardtanh softplus mish hardsigmoid hardswish softsign
 tanhshrink
 softshrink hardshrink logsigmoid logit nan_to_num sinc""".split()

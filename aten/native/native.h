@@ -161,6 +161,7 @@ extern PyMethodDef engine_functions[];
 // saved.cpp: a tensor kept for backward, with its version. `producer` is set when it is a result of that node.
 bool init_saved(PyObject *module);
 PyObject *save_tensor(WeftTensor *t, WeftNode *producer);   // new SavedTensor
+PyObject *save_meta(WeftTensor *t);                         // its sizes and strides, unpacked as a Meta
 bool is_saved(PyObject *object);
 PyObject *unpack_saved(PyObject *saved, WeftNode *node);    // new reference to the tensor; RuntimeError if it was changed
 
@@ -175,6 +176,8 @@ bool init_storage(PyObject *module);
 bool init_tensor(PyObject *module);
 bool init_philox(PyObject *module);
 bool init_autograd(PyObject *module);
+bool init_op(PyObject *module);
+extern PyMethodDef product_functions[];
 
 // Makes a heap type from `spec` and adds it to the module under its name.
 PyTypeObject *add_type(PyObject *module, PyType_Spec *spec, PyObject *bases = nullptr);

@@ -19,7 +19,10 @@ constexpr int kFreeLimit = 256;
 static SavedTensor *free_saved[kFreeLimit];
 static int n_free;
 
-bool is_saved(PyObject *object) { return Py_TYPE(object) == saved_type; }
+static PyTypeObject *saved_meta_type;
+static PyObject *unpack_meta(PyObject *object);
+
+bool is_saved(PyObject *object) { return Py_TYPE(object) == saved_type || Py_TYPE(object) == saved_meta_type; }
 
 PyObject *save_tensor(WeftTensor *t, WeftNode *producer) {
   if (__builtin_expect((t->word & WEFT_WORD_INFERENCE) != 0, 0))
@@ -46,6 +49,7 @@ PyObject *save_tensor(WeftTensor *t, WeftNode *producer) {
 }
 
 PyObject *unpack_saved(PyObject *object, WeftNode *node) {
+  if (Py_TYPE(object) == saved_meta_type) return unpack_meta(object);
   SavedTensor *saved = reinterpret_cast<SavedTensor *>(object);
   WeftTensor *t = as_tensor(saved->tensor);
   if (WEFT_IS_TRACER(t)) return Py_NewRef(as_object(t));
@@ -69,6 +73,60 @@ PyObject *unpack_saved(PyObject *object, WeftNode *node) {
   track(r);
   return result;
 }
+
+// ------------------------------------------------------------------------------------------- saved metadata
+// What a vjp asked for as `<name>_meta`: sizes, strides and offset are kept as numbers; the Meta is built for backward.
+
+struct SavedMeta {
+  PyObject_VAR_HEAD
+  uint32_t word;
+  int64_t offset;
+  int64_t layout[1];  // sizes, strides
+};
+
+static PyObject *meta_factory;  // aten.meta.Meta
+
+PyObject *save_meta(WeftTensor *t) {
+  if (WEFT_IS_TRACER(t)) return PyErr_Format(PyExc_SystemError, "a Tracer reached a native path");
+  int n = WEFT_NDIM(t);
+  SavedMeta *saved = PyObject_NewVar(SavedMeta, saved_meta_type, 2 * n);
+  if (!saved) return nullptr;
+  saved->word = t->word;
+  saved->offset = t->offset;
+  for (int d = 0; d < n; d++) {
+    saved->layout[d] = t->sizes[d];
+    saved->layout[n + d] = t->strides[d];
+  }
+  return as_object(saved);
+}
+
+static PyObject *unpack_meta(PyObject *object) {
+  SavedMeta *saved = reinterpret_cast<SavedMeta *>(object);
+  int n = (int)Py_SIZE(saved) / 2;
+  if (!meta_factory) return PyErr_Format(PyExc_RuntimeError, "aten.meta is not loaded");
+  return PyObject_CallFunction(meta_factory, "ONNNLO", dtype_object((int)(saved->word & WEFT_WORD_DTYPE)),
+                               device_object((int)(saved->word >> 8 & 15), (int)(saved->word >> 12 & 15)), int_tuple(n, saved->layout),
+                               int_tuple(n, saved->layout + n), (long long)saved->offset,
+                               saved->word & WEFT_WORD_REQUIRES_GRAD ? Py_True : Py_False);
+}
+
+static void saved_meta_dealloc(PyObject *self) {
+  PyTypeObject *type = Py_TYPE(self);
+  PyObject_Free(self);
+  Py_DECREF(type);
+}
+
+static PyObject *set_meta_factory(PyObject *, PyObject *callable) {
+  Py_XSETREF(meta_factory, Py_NewRef(callable));
+  Py_RETURN_NONE;
+}
+
+static PyType_Slot meta_slots[] = {{Py_tp_dealloc, (void *)saved_meta_dealloc}, {0, nullptr}};
+static PyType_Spec meta_spec = {"aten._native.SavedMeta", offsetof(SavedMeta, layout), sizeof(int64_t),
+                                Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, meta_slots};
+static PyMethodDef saved_functions[] = {{"set_meta_factory", set_meta_factory, METH_O, nullptr}, {nullptr, nullptr, 0, nullptr}};
+
+// ------------------------------------------------------------------------------------------- the types
 
 static int saved_traverse(PyObject *self, visitproc visit, void *arg) {
   Py_VISIT(Py_TYPE(self));
@@ -100,7 +158,8 @@ static PyType_Spec spec = {"aten._native.SavedTensor", sizeof(SavedTensor), 0,
 
 bool init_saved(PyObject *module) {
   saved_type = add_type(module, &spec);
-  return saved_type != nullptr;
+  saved_meta_type = add_type(module, &meta_spec);
+  return saved_type && saved_meta_type && PyModule_AddFunctions(module, saved_functions) == 0;
 }
 
 }  // namespace weft

@@ -1,0 +1,147 @@
+// fast_index.cpp: input[key] with ints, slices, None and ...; embedding rows and their gradient.
+#include <string.h>
+
+#include "loops.h"
+#include "op.h"
+
+namespace weft {
+
+namespace {
+
+// A slice with plain bounds; false for anything else.
+bool read_slice(PyObject *key, int64_t size, int64_t *start, int64_t *end, int64_t *step, bool *whole) {
+  PySliceObject *s = reinterpret_cast<PySliceObject *>(key);
+  *start = 0;
+  *end = size;
+  *step = 1;
+  *whole = s->start == Py_None && s->stop == Py_None && s->step == Py_None;
+  if (s->start != Py_None && !exact_int(s->start, start)) return false;
+  if (s->stop != Py_None && !exact_int(s->stop, end)) return false;
+  if (s->step != Py_None && !exact_int(s->step, step)) return false;
+  return *step > 0;
+}
+
+// The number of dims that the key's items use; -1 when one of them is not basic.
+int dims_used(PyObject *const *items, Py_ssize_t n, int *ellipses) {
+  int used = 0;
+  *ellipses = 0;
+  for (Py_ssize_t i = 0; i < n; i++) {
+    PyObject *item = items[i];
+    if (item == Py_None) continue;
+    if (item == Py_Ellipsis) ++*ellipses;
+    else if (PyLong_CheckExact(item) || PySlice_Check(item)) used++;
+    else return -1;
+  }
+  return used;
+}
+
+PyObject *fast_getitem(NativeOp *, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
+  WeftTensor *t = nargs == 2 && !names ? plain(args[0]) : nullptr;
+  if (!t) return UNHANDLED;
+  PyObject *key = args[1], *const *items = &args[1];
+  Py_ssize_t n = 1;
+  if (PyTuple_CheckExact(key)) {
+    items = reinterpret_cast<PyTupleObject *>(key)->ob_item;
+    n = PyTuple_GET_SIZE(key);
+  }
+  int ellipses, used = dims_used(items, n, &ellipses);
+  if (used < 0 || ellipses > 1 || used > WEFT_NDIM(t)) return UNHANDLED;
+  Ref view(Py_NewRef(args[0]));
+  int dim = 0;
+  for (Py_ssize_t i = 0; i < n; i++) {
+    WeftTensor *v = as_tensor(view.get());
+    PyObject *next;
+    if (items[i] == Py_None) {
+      next = unsqueezed(v, dim++);
+    } else if (items[i] == Py_Ellipsis) {
+      dim += WEFT_NDIM(t) - used;
+      continue;
+    } else if (PySlice_Check(items[i])) {
+      int64_t start, end, step;
+      bool whole;
+      if (!read_slice(items[i], v->sizes[dim], &start, &end, &step, &whole)) return UNHANDLED;
+      if (whole) {
+        dim++;
+        continue;
+      }
+      next = sliced(v, dim++, start, end, step);
+    } else {
+      int64_t index;
+      if (!exact_int(items[i], &index) || index < -v->sizes[dim] || index >= v->sizes[dim]) return UNHANDLED;
+      next = selected(v, dim, index < 0 ? index + v->sizes[dim] : index);
+    }
+    if (!next || next == UNHANDLED) return next;
+    view.reset(next);
+  }
+  if (view.get() != args[0]) return view.release();
+  return make_view(CORE_ALIAS, t, WEFT_NDIM(t), t->sizes, t->strides, t->offset, {});
+}
+
+int64_t read_index(const char *p, int dtype, int64_t i) {
+  if (dtype == WEFT_INT64) return reinterpret_cast<const int64_t *>(p)[i];
+  return reinterpret_cast<const int32_t *>(p)[i];
+}
+
+// True when every index is in [0, rows).
+bool in_range(const WeftTensor *indices, int64_t rows) {
+  const char *p = weft_data(indices);
+  for (int64_t i = 0; i < indices->numel; i++) {
+    int64_t at = read_index(p, WEFT_DTYPE(indices), i);
+    if (at < 0 || at >= rows) return false;
+  }
+  return true;
+}
+
+bool are_indices(const WeftTensor *t) {
+  return t && (WEFT_DTYPE(t) == WEFT_INT64 || WEFT_DTYPE(t) == WEFT_INT32) && (t->word & WEFT_WORD_CONTIGUOUS);
+}
+
+// embedding(weight, indices): rows of a matrix
+PyObject *fast_embedding(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
+  if (nargs != 2 || names) return UNHANDLED;
+  WeftTensor *weight = plain(args[0]), *indices = plain(args[1]);
+  if (!weight || !are_indices(indices) || WEFT_NDIM(weight) != 2 || !(weight->word & WEFT_WORD_CONTIGUOUS)) return UNHANDLED;
+  if (!in_range(indices, weight->sizes[0]) || WEFT_NDIM(indices) == WEFT_MAX_NDIM) return UNHANDLED;
+  int64_t sizes[WEFT_MAX_NDIM];
+  int n = WEFT_NDIM(indices);
+  for (int d = 0; d < n; d++) sizes[d] = indices->sizes[d];
+  sizes[n] = weight->sizes[1];
+  Ref out(empty(weight->word, n + 1, sizes, nullptr));
+  if (!out) return nullptr;
+  size_t bytes = (size_t)(weight->sizes[1] * weft_itemsize(WEFT_DTYPE(weight)));
+  for (int64_t i = 0; bytes && i < indices->numel; i++)
+    memcpy(weft_data(as_tensor(out.get())) + i * bytes,
+           weft_data(weight) + read_index(weft_data(indices), WEFT_DTYPE(indices), i) * bytes, bytes);
+  if (records(weight) && !record_op(op, {CoreArg(weight), CoreArg(indices)}, out.get())) return nullptr;
+  return out.release();
+}
+
+// embedding_backward(grad, indices, num_weights): zeros with rows added at their indices, in the order of the indices
+PyObject *fast_embedding_backward(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
+  int64_t rows;
+  if (nargs != 3 || names || !exact_int(args[2], &rows)) return UNHANDLED;
+  WeftTensor *grad = plain(args[0]), *indices = plain(args[1]);
+  if (!grad || !are_indices(indices) || !(grad->word & WEFT_WORD_CONTIGUOUS) || !WEFT_NDIM(grad) || rows < 0) return UNHANDLED;
+  int64_t width = grad->sizes[WEFT_NDIM(grad) - 1], sizes[2] = {rows, width};
+  if (WEFT_DTYPE(grad) != WEFT_FLOAT32 || grad->numel != indices->numel * width || !in_range(indices, rows)) return UNHANDLED;
+  Ref out(empty(grad->word, 2, sizes, nullptr));
+  if (!out) return nullptr;
+  float *to = reinterpret_cast<float *>(weft_data(as_tensor(out.get())));
+  const float *from = reinterpret_cast<const float *>(weft_data(grad));
+  if (rows > 0 && width > 0) memset(to, 0, (size_t)(rows * width) * sizeof(float));
+  for (int64_t i = 0; i < indices->numel; i++) {
+    float *row = to + read_index(weft_data(indices), WEFT_DTYPE(indices), i) * width;
+    for (int64_t j = 0; j < width; j++) row[j] += from[i * width + j];
+  }
+  if (records(grad) && !record_op(op, {CoreArg(grad), CoreArg(indices), CoreArg(args[2])}, out.get())) return nullptr;
+  return out.release();
+}
+
+}  // namespace
+
+const Family index_families[] = {{"getitem", fast_getitem},
+                                 {"embedding", fast_embedding},
+                                 {"embedding_backward", fast_embedding_backward},
+                                 {nullptr, nullptr}};
+
+}  // namespace weft

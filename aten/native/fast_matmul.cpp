@@ -1,0 +1,165 @@
+// fast_matmul.cpp: products of matrices: mm, bmm, matmul, linear. Where gradients are recorded, matmul and linear are one
+// node each, whose backward is in aten/autograd/products.py; without, linear adds its bias in the product's own store.
+#include "matmul.h"
+
+#include "op.h"
+
+namespace weft {
+
+static PyObject *backwards[2];  // of matmul and linear: backward(node, grads)
+static const char *const backward_names[2] = {"matmul", "linear"};
+
+static PyObject *set_product_backward(PyObject *, PyObject *args) {
+  const char *name;
+  PyObject *callable;
+  if (!PyArg_ParseTuple(args, "sO:set_product_backward", &name, &callable)) return nullptr;
+  for (int i = 0; i < 2; i++) {
+    if (strcmp(name, backward_names[i]) == 0) {
+      Py_XSETREF(backwards[i], Py_NewRef(callable));
+      Py_RETURN_NONE;
+    }
+  }
+  return PyErr_Format(PyExc_ValueError, "%s is not a product", name);
+}
+
+namespace {
+
+bool same_kind(const WeftTensor *a, const WeftTensor *b) {
+  int dtype = WEFT_DTYPE(a);
+  return dtype == WEFT_DTYPE(b) && dtype != WEFT_BOOL && dtype_kind(dtype) != KIND_COMPLEX;
+}
+
+void run_product(WeftTensor *out, WeftTensor *a, WeftTensor *b, WeftTensor *bias) {
+  const WeftKernelRuntime *runtime = kernel_runtime();
+  double work = (double)out->numel * (double)a->sizes[WEFT_NDIM(a) - 1];
+  PyThreadState *state = work > 1e6 ? PyEval_SaveThread() : nullptr;
+  matmul(out, a, b, bias, 1.0, 0.0, runtime);
+  if (state) PyEval_RestoreThread(state);
+}
+
+bool wants_record(WeftTensor *a, WeftTensor *b, WeftTensor *c = nullptr) {
+  return grad_enabled() && (WEFT_REQUIRES_GRAD(a) || WEFT_REQUIRES_GRAD(b) || (c && WEFT_REQUIRES_GRAD(c)));
+}
+
+// [n, k] @ [k, m], or batches of them (`batched`): `code` 1
+PyObject *fast_mm(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
+  WeftTensor *a = nargs == 2 && !names ? plain(args[0]) : nullptr, *b = a ? plain(args[1]) : nullptr;
+  int ndim = op->code ? 3 : 2;
+  if (!b || WEFT_NDIM(a) != ndim || WEFT_NDIM(b) != ndim || !same_kind(a, b) || a->sizes[ndim - 1] != b->sizes[ndim - 2]) return UNHANDLED;
+  if (op->code && a->sizes[0] != b->sizes[0]) return UNHANDLED;
+  int64_t sizes[3] = {a->sizes[0], a->sizes[1], b->sizes[2 < ndim ? 2 : 1]};
+  if (ndim == 2) sizes[1] = b->sizes[1];
+  Ref out(empty(a->word, ndim, sizes, nullptr));
+  if (!out) return nullptr;
+  run_product(as_tensor(out.get()), a, b, nullptr);
+  if (wants_record(a, b) && !record_op(op, {CoreArg(a), CoreArg(b)}, out.get())) return nullptr;
+  return out.release();
+}
+
+// A node for a product as a whole, which keeps its operands.
+bool record_product(int which, NativeOp *op, PyObject *const *inputs, int n_inputs, PyObject *out, WeftTensor *a, WeftTensor *b) {
+  Ref saved(PyTuple_Pack(2, as_object(a), as_object(b)));
+  return saved && record(op->node_name, backwards[which], inputs, n_inputs, &out, 1, saved.get()) == 0;
+}
+
+// A tensor of the same memory with a size 1 or other sizes, for the kernel only: no history.
+Ref shown(WeftTensor *t, int ndim, const int64_t *sizes, const int64_t *strides) { return Ref(alias(t, ndim, sizes, strides, t->offset)); }
+
+// The leading dims of `t` as one, [*, n, k] → [prod, k]; the rows must lie evenly. Empty Ref without exception if not.
+Ref as_matrix(WeftTensor *t) {
+  int n = WEFT_NDIM(t);
+  int64_t rows = 1, step = 0;
+  for (int d = n - 2; d >= 0; d--) {
+    if (t->sizes[d] == 1) continue;
+    if (rows == 1) step = t->strides[d];
+    else if (t->strides[d] != step * rows) return Ref();
+    rows *= t->sizes[d];
+  }
+  int64_t sizes[2] = {rows, t->sizes[n - 1]}, strides[2] = {step, t->strides[n - 1]};
+  return shown(t, 2, sizes, strides);
+}
+
+// a: [*, n, k] @ b: [*, k, m], at least two dims each, batches broadcast.
+PyObject *product(NativeOp *op, WeftTensor *a, WeftTensor *b) {
+  int na = WEFT_NDIM(a), nb = WEFT_NDIM(b), ndim = na > nb ? na : nb;
+  int64_t sizes[WEFT_MAX_NDIM];
+  if (a->sizes[na - 1] != b->sizes[nb - 2] || ndim - 2 > WEFT_GEMM_MAX_BATCH) return UNHANDLED;
+  for (int d = 0; d < ndim - 2; d++) {
+    int64_t x = d < ndim - na ? 1 : a->sizes[d - (ndim - na)], y = d < ndim - nb ? 1 : b->sizes[d - (ndim - nb)];
+    if (x != y && x != 1 && y != 1) return UNHANDLED;
+    sizes[d] = x == 1 ? y : x;
+  }
+  sizes[ndim - 2] = a->sizes[na - 2];
+  sizes[ndim - 1] = b->sizes[nb - 1];
+  Ref out(empty(a->word, ndim, sizes, nullptr));
+  if (!out) return nullptr;
+  Ref flat(nb == 2 && na > 2 ? as_matrix(a) : Ref());
+  if (PyErr_Occurred()) return nullptr;
+  if (flat) {  // one matrix on the right: a taller left side
+    Ref flat_out(as_matrix(as_tensor(out.get())));
+    if (!flat_out) return nullptr;
+    run_product(as_tensor(flat_out.get()), as_tensor(flat.get()), b, nullptr);
+    return out.release();
+  }
+  Ref padded[2];
+  WeftTensor *operands[2] = {a, b};
+  for (int i = 0; i < 2; i++) {
+    int n = WEFT_NDIM(operands[i]), extra = ndim - n;
+    if (!extra) continue;
+    int64_t s[WEFT_MAX_NDIM], t[WEFT_MAX_NDIM];
+    for (int d = 0; d < ndim; d++) {
+      s[d] = d < extra ? 1 : operands[i]->sizes[d - extra];
+      t[d] = d < extra ? 0 : operands[i]->strides[d - extra];
+    }
+    padded[i] = shown(operands[i], ndim, s, t);
+    if (!padded[i]) return nullptr;
+    operands[i] = as_tensor(padded[i].get());
+  }
+  run_product(as_tensor(out.get()), operands[0], operands[1], nullptr);
+  return out.release();
+}
+
+PyObject *fast_matmul(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
+  WeftTensor *a = nargs == 2 && !names ? plain(args[0]) : nullptr, *b = a ? plain(args[1]) : nullptr;
+  if (!b || WEFT_NDIM(a) < 2 || WEFT_NDIM(b) < 2 || !same_kind(a, b)) return UNHANDLED;
+  if (WEFT_NDIM(a) == 2 && WEFT_NDIM(b) == 2) return fast_mm(core_ops[CORE_MM], args, nargs, names);
+  Ref out(product(op, a, b));
+  if (!out || out.get() == UNHANDLED || !wants_record(a, b)) return out.release();
+  return record_product(0, op, args, 2, out.get(), a, b) ? out.release() : nullptr;
+}
+
+// linear(input, weight, bias=None): input @ weight.T + bias
+PyObject *fast_linear(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
+  PyObject *slots[3] = {};
+  if (!bind_arguments(op, args, nargs, names, slots) || !slots[0] || !slots[1]) return UNHANDLED;
+  WeftTensor *x = plain(slots[0]), *w = plain(slots[1]), *bias = nullptr;
+  if (!x || !w || WEFT_NDIM(w) != 2 || WEFT_NDIM(x) < 2 || !same_kind(x, w) || x->sizes[WEFT_NDIM(x) - 1] != w->sizes[1]) return UNHANDLED;
+  if (dtype_kind(WEFT_DTYPE(x)) != KIND_FLOAT) return UNHANDLED;
+  if (slots[2] && slots[2] != Py_None) {
+    bias = plain(slots[2]);
+    if (!bias || !same_kind(x, bias) || WEFT_NDIM(bias) != 1 || bias->sizes[0] != w->sizes[0] || !(bias->word & WEFT_WORD_CONTIGUOUS))
+      return UNHANDLED;
+  }
+  Ref flat(as_matrix(x));
+  if (!flat) return PyErr_Occurred() ? nullptr : UNHANDLED;
+  int64_t sizes[WEFT_MAX_NDIM], turned[2] = {w->sizes[1], w->sizes[0]}, steps[2] = {w->strides[1], w->strides[0]};
+  int n = WEFT_NDIM(x);
+  for (int d = 0; d < n - 1; d++) sizes[d] = x->sizes[d];
+  sizes[n - 1] = w->sizes[0];
+  Ref out(empty(x->word, n, sizes, nullptr)), weight(shown(w, 2, turned, steps));
+  if (!out || !weight) return nullptr;
+  Ref flat_out(as_matrix(as_tensor(out.get())));
+  if (!flat_out) return nullptr;
+  run_product(as_tensor(flat_out.get()), as_tensor(flat.get()), as_tensor(weight.get()), bias);
+  if (!wants_record(x, w, bias)) return out.release();
+  PyObject *inputs[3] = {slots[0], slots[1], bias ? slots[2] : Py_None};
+  return record_product(1, op, inputs, 3, out.get(), x, w) ? out.release() : nullptr;
+}
+
+}  // namespace
+
+PyMethodDef product_functions[] = {{"set_product_backward", set_product_backward, METH_VARARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
+
+const Family matmul_families[] = {{"mm", fast_mm}, {"matmul", fast_matmul}, {"linear", fast_linear}, {nullptr, nullptr}};
+
+}  // namespace weft

@@ -1,0 +1,302 @@
+// fast_reduce.cpp: sum, mean, prod, amax, amin, any, all. The kept dims become rows or columns of the kernels; what does not
+// fit is reduced in two steps, the innermost dims first.
+#include <algorithm>
+#include <math.h>
+#include <string.h>
+
+#include "loops.h"
+#include "op.h"
+
+namespace weft {
+
+namespace {
+
+constexpr int64_t kGrain = 16384;                         // elements worth a thread
+constexpr int64_t kBlock = 16 * (int64_t)WEFT_REDUCE_CHUNK;  // elements of a row that one thread takes
+
+int accumulator(int kind, int dtype) {
+  if (kind >= WEFT_REDUCE_ANY) return WEFT_BOOL;
+  return dtype == WEFT_FLOAT16 || dtype == WEFT_BFLOAT16 ? WEFT_FLOAT32 : dtype;
+}
+
+// ----------------------------------------------------------------------------- one long row on several threads
+
+template <class T>
+T join(int kind, T a, T b) {
+  switch (kind) {
+    case WEFT_REDUCE_SUM: return a + b;
+    case WEFT_REDUCE_PROD: return a * b;
+    case WEFT_REDUCE_MAX: return a != a ? a : b != b ? b : a > b ? a : b;
+    default: return a != a ? a : b != b ? b : a < b ? a : b;
+  }
+}
+
+// Results of whole blocks (each 2^k chunks) and of the rest, joined as the kernel joins chunks: the same tree.
+template <class T>
+T join_blocks(int kind, const T *blocks, int64_t whole, bool has_rest) {
+  T level[64];
+  uint64_t used = 0;
+  for (int64_t i = 0; i < whole; i++) {
+    T x = blocks[i];
+    int k = 0;
+    for (; used >> k & 1; k++) x = join(kind, level[k], x);
+    used = (used >> k | 1) << k;
+    level[k] = x;
+  }
+  bool first = !has_rest;
+  T r = has_rest ? blocks[whole] : T(0);
+  for (int k = 0; k < 64; k++) {
+    if (!(used >> k & 1)) continue;
+    r = first ? level[k] : join(kind, level[k], r);
+    first = false;
+  }
+  return r;
+}
+
+struct RowJob {
+  WeftReduceRow row;
+  const char *in;
+  int64_t n, stride;
+  char *out;
+  int item;
+
+  static void run(void *ctx, int64_t begin, int64_t end, int64_t) {
+    RowJob *job = static_cast<RowJob *>(ctx);
+    for (int64_t i = begin; i < end; i++)
+      job->row(std::min(kBlock, job->n - i * kBlock), job->in + i * kBlock * job->stride, job->stride, job->out + i * job->item);
+  }
+};
+
+// One row; a long one of floats in blocks on several threads.
+void reduce_row(int kind, int dtype, WeftReduceRow row, int64_t n, const char *in, int64_t stride, char *out) {
+  int acc = accumulator(kind, dtype);
+  if (n < 2 * kBlock || kind >= WEFT_REDUCE_ANY || (acc != WEFT_FLOAT32 && acc != WEFT_FLOAT64)) return row(n, in, stride, out);
+  int64_t blocks = (n + kBlock - 1) / kBlock, whole = n / kBlock;
+  std::vector<double> partial((size_t)blocks);
+  RowJob job = {row, in, n, stride, reinterpret_cast<char *>(partial.data()), weft_itemsize(acc)};
+  kernel_runtime()->parallel_for(blocks, 1, RowJob::run, &job);
+  if (acc == WEFT_FLOAT32) {
+    float r = join_blocks(kind, reinterpret_cast<float *>(partial.data()), whole, blocks > whole);
+    memcpy(out, &r, sizeof r);
+  } else {
+    double r = join_blocks(kind, partial.data(), whole, blocks > whole);
+    memcpy(out, &r, sizeof r);
+  }
+}
+
+// ------------------------------------------------------------------------------------------------- all rows
+
+struct Dim {
+  int64_t size, stride;  // stride in bytes
+};
+
+// Adjacent dims that step as one become one.
+int merge(Dim *dims, int n) {
+  int m = 0;
+  for (int i = 0; i < n; i++) {
+    if (dims[i].size == 1) continue;
+    if (m && dims[m - 1].stride == dims[i].stride * dims[i].size) dims[m - 1] = {dims[m - 1].size * dims[i].size, dims[i].stride};
+    else dims[m++] = dims[i];
+  }
+  return m;
+}
+
+struct ReduceJob {
+  int kind, dtype;
+  WeftReduceRow row;
+  WeftReduceColumn column;
+  Dim kept[WEFT_MAX_NDIM], reduced;
+  int n_kept;
+  const char *in;
+  char *out;
+  int acc_item, item;
+  bool columns;  // the last kept dim goes to the column kernel
+
+  const char *start(int64_t i, int dims) const {
+    const char *p = in;
+    for (int d = dims - 1; d >= 0; d--) {
+      p += i % kept[d].size * kept[d].stride;
+      i /= kept[d].size;
+    }
+    return p;
+  }
+
+  static void rows(void *ctx, int64_t begin, int64_t end, int64_t) {
+    ReduceJob *j = static_cast<ReduceJob *>(ctx);
+    for (int64_t i = begin; i < end; i++)
+      j->row(j->reduced.size, j->start(i, j->n_kept), j->reduced.stride, j->out + i * j->acc_item);
+  }
+
+  // Outer positions by strips of the last dim.
+  static constexpr int64_t kStrip = 512;
+  static void strips(void *ctx, int64_t begin, int64_t end, int64_t) {
+    ReduceJob *j = static_cast<ReduceJob *>(ctx);
+    int64_t width = j->kept[j->n_kept - 1].size, per = (width + kStrip - 1) / kStrip;
+    for (int64_t i = begin; i < end; i++) {
+      int64_t outer = i / per, first = i % per * kStrip, m = std::min(kStrip, width - first);
+      j->column(j->reduced.size, m, j->start(outer, j->n_kept - 1) + first * j->item, j->reduced.stride,
+                j->out + (outer * width + first) * j->acc_item);
+    }
+  }
+
+  void run() {
+    int64_t outer = 1;
+    for (int d = 0; d < n_kept - (columns ? 1 : 0); d++) outer *= kept[d].size;
+    const WeftKernelRuntime *runtime = kernel_runtime();
+    if (columns) {
+      int64_t width = kept[n_kept - 1].size, per = (width + kStrip - 1) / kStrip;
+      int64_t work = reduced.size * std::min(width, kStrip);
+      runtime->parallel_for(outer * per, std::max<int64_t>(1, kGrain / std::max<int64_t>(work, 1)), strips, this);
+    } else if (outer == 1) {
+      reduce_row(kind, dtype, row, reduced.size, in, reduced.stride, out);
+    } else {
+      runtime->parallel_for(outer, std::max<int64_t>(1, kGrain / std::max<int64_t>(reduced.size, 1)), rows, this);
+    }
+  }
+};
+
+// Reduces the dims of `mask`; the result is contiguous, of the kept sizes, in the accumulator's dtype. NULL without an
+// exception: there is no kernel.
+PyObject *reduce(WeftTensor *x, uint64_t mask, int kind) {
+  int dtype = WEFT_DTYPE(x), item = weft_itemsize(dtype), acc = accumulator(kind, dtype), n = WEFT_NDIM(x);
+  ReduceJob job = {};
+  job.row = weft_kernels.reduce_row[kind][dtype];
+  job.column = weft_kernels.reduce_column[kind][dtype];
+  if (!job.row || !job.column) return nullptr;
+  Dim reduced[WEFT_MAX_NDIM];
+  int64_t sizes[WEFT_MAX_NDIM];
+  int n_reduced = 0, n_sizes = 0, dims[WEFT_MAX_NDIM] = {};
+  for (int d = 0; d < n; d++) {
+    Dim dim = {x->sizes[d], x->strides[d] * item};
+    if (mask >> d & 1) {
+      dims[n_reduced] = d;
+      reduced[n_reduced++] = dim;
+    } else {
+      sizes[n_sizes] = x->sizes[d];
+      job.kept[n_sizes++] = dim;
+    }
+  }
+  Dim before[WEFT_MAX_NDIM];
+  std::copy(reduced, reduced + n_reduced, before);
+  int merged = merge(reduced, n_reduced);
+  if (merged > 1) {  // the dim with the smallest step first, then the others
+    int inner = 0;
+    for (int i = 1; i < n_reduced; i++)
+      if (before[i].size > 1 && (before[inner].size == 1 || before[i].stride < before[inner].stride)) inner = i;
+    Ref part(reduce(x, 1ull << dims[inner], kind));
+    if (!part) return nullptr;
+    uint64_t rest = 0;
+    for (int i = 0; i < n_reduced; i++)
+      if (i != inner) rest |= 1ull << (dims[i] - (dims[i] > dims[inner]));
+    return reduce(as_tensor(part.get()), rest, kind);
+  }
+  Ref out(empty((uint32_t)acc, n_sizes, sizes, nullptr));
+  if (!out) return nullptr;
+  job.kind = kind;
+  job.dtype = dtype;
+  job.reduced = merged ? reduced[0] : Dim{1, item};
+  job.n_kept = merge(job.kept, n_sizes);
+  job.in = weft_data(x);
+  job.out = weft_data(as_tensor(out.get()));
+  job.acc_item = weft_itemsize(acc);
+  job.item = item;
+  job.columns = job.n_kept && job.kept[job.n_kept - 1].stride == item && job.reduced.stride != item && job.kept[job.n_kept - 1].size > 1;
+  PyThreadState *state = x->numel >= 65536 ? PyEval_SaveThread() : nullptr;
+  job.run();
+  if (state) PyEval_RestoreThread(state);
+  return out.release();
+}
+
+// ------------------------------------------------------------------------------------------------- the ops
+
+// dim: None, an int, or ints (none: all), as a list of wrapped dims; false for other forms.
+bool read_dims(PyObject *arg, int ndim, int64_t *dims, int *count, uint64_t *mask) {
+  int64_t given[WEFT_MAX_NDIM];
+  int n = !arg || arg == Py_None ? 0 : exact_int(arg, given) ? 1 : exact_ints(arg, given);
+  if (n < 0) return false;
+  *mask = 0;
+  *count = 0;
+  if (n == 0) {
+    for (int d = 0; d < ndim; d++) dims[(*count)++] = d;
+    *mask = ndim == 64 ? ~0ull : (1ull << ndim) - 1;
+    return true;
+  }
+  for (int i = 0; i < n; i++) {
+    int dim;
+    if (!wrap_dim(given[i], ndim, &dim) || *mask >> dim & 1) return false;
+    *mask |= 1ull << dim;
+    if (ndim) dims[(*count)++] = dim;
+  }
+  if (!ndim) *mask = 0;
+  return true;
+}
+
+// The reduced tensor with the sizes that keepdim asks for; it is ours alone, so its layout may be set.
+bool keep_dims(WeftTensor *out, const WeftTensor *x, uint64_t mask) {
+  int64_t sizes[WEFT_MAX_NDIM];
+  for (int d = 0; d < WEFT_NDIM(x); d++) sizes[d] = mask >> d & 1 ? 1 : x->sizes[d];
+  return set_layout(out, WEFT_NDIM(x), sizes, nullptr, 0);
+}
+
+void divide(WeftTensor *t, double by) {
+  if (WEFT_DTYPE(t) == WEFT_FLOAT32) {
+    float *p = reinterpret_cast<float *>(weft_data(t)), d = (float)by;
+    for (int64_t i = 0; i < t->numel; i++) p[i] /= d;
+  } else {
+    double *p = reinterpret_cast<double *>(weft_data(t));
+    for (int64_t i = 0; i < t->numel; i++) p[i] /= by;
+  }
+}
+
+enum Code { CODE_MEAN = WEFT_NUM_REDUCE };  // further codes of the family
+
+// The dtype that `x` is reduced in, or -1.
+int input_dtype(int code, int dtype) {
+  DTypeKind kind = dtype_kind(dtype);
+  if (kind == KIND_COMPLEX) return -1;
+  if (code == CODE_MEAN) return kind == KIND_FLOAT ? dtype : -1;
+  if (code == WEFT_REDUCE_SUM || code == WEFT_REDUCE_PROD) return kind == KIND_FLOAT ? dtype : WEFT_INT64;
+  if ((code == WEFT_REDUCE_ANY || code == WEFT_REDUCE_ALL) && dtype == WEFT_UINT8) return -1;
+  return dtype;
+}
+
+// op(input, dim=None, keepdim=False, *, dtype=None)
+PyObject *fast_reduce(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
+  PyObject *slots[4] = {};
+  if (!bind_arguments(op, args, nargs, names, slots) || !slots[0]) return UNHANDLED;
+  WeftTensor *x = plain(slots[0]), *original = x;
+  bool keepdim = false;
+  if (!x || x->numel == 0 || (slots[2] && !exact_bool(slots[2], &keepdim)) || (slots[3] && slots[3] != Py_None)) return UNHANDLED;
+  int64_t dims[WEFT_MAX_NDIM];
+  int count, dtype = input_dtype(op->code, WEFT_DTYPE(x));
+  uint64_t mask;
+  if (dtype < 0 || !read_dims(slots[1], WEFT_NDIM(x), dims, &count, &mask)) return UNHANDLED;
+  Ref cast;
+  if (dtype != WEFT_DTYPE(x)) {
+    cast.reset(cast_tensor(x, dtype));
+    if (!cast) return PyErr_Occurred() ? nullptr : UNHANDLED;
+    x = as_tensor(cast.get());
+  }
+  Ref out(reduce(x, mask, op->code == CODE_MEAN ? WEFT_REDUCE_SUM : op->code));
+  if (!out) return PyErr_Occurred() ? nullptr : UNHANDLED;
+  if (op->code == CODE_MEAN) {
+    double n = 1;
+    for (int i = 0; i < count; i++) n *= (double)x->sizes[dims[i]];
+    divide(as_tensor(out.get()), n);
+  }
+  int wanted = op->code == WEFT_REDUCE_ANY || op->code == WEFT_REDUCE_ALL ? WEFT_BOOL : dtype;
+  if (WEFT_DTYPE(out.get()) != wanted) out.reset(cast_tensor(as_tensor(out.get()), wanted));
+  if (!out || (keepdim && !keep_dims(as_tensor(out.get()), x, mask))) return nullptr;
+  if (op->node_name && records(original)) {
+    PyObject *result = out.get();
+    CoreArg core[3] = {CoreArg(original), CoreArg::integers(dims, count), CoreArg::boolean(keepdim)};
+    if (!record_op(op, core, 3, &result, 1)) return nullptr;
+  }
+  return out.release();
+}
+
+}  // namespace
+
+const Family reduce_families[] = {{"reduce", fast_reduce}, {nullptr, nullptr}};
+
+}  // namespace weft

@@ -1,0 +1,407 @@
+// fast_view.cpp: views of tensors with memory, and the composites made of them. The rules are those of aten/ops/view.py.
+#include "op.h"
+
+#include <algorithm>
+
+namespace weft {
+
+// (base, op, further arguments)
+static bool set_view_of(WeftTensor *view, WeftTensor *base, NativeOp *op, std::initializer_list<CoreArg> args) {
+  Ref rest(PyTuple_New((Py_ssize_t)args.size()));
+  Py_ssize_t i = 0;
+  for (const CoreArg &arg : args) {
+    PyObject *value = rest ? arg.build() : nullptr;
+    if (!value) return false;
+    PyTuple_SET_ITEM(rest.get(), i++, value);
+  }
+  view->view_of = rest ? PyTuple_Pack(3, as_object(base), as_object(op), rest.get()) : nullptr;
+  if (!view->view_of) return false;
+  view->view_version = view->storage->version;
+  track(view);
+  return true;
+}
+
+PyObject *make_view(CoreOp which, WeftTensor *base, int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset,
+                    std::initializer_list<CoreArg> args) {
+  NativeOp *op = core_ops[which];
+  if (!op) return UNHANDLED;
+  Ref view(alias(base, ndim, sizes, strides, offset));
+  if (!view) return nullptr;
+  if (!(*ambient() & WEFT_AMBIENT_INFERENCE) && !set_view_of(as_tensor(view.get()), base, op, args)) return nullptr;
+  if (records(base)) {
+    std::vector<CoreArg> all = {CoreArg(base)};
+    all.insert(all.end(), args.begin(), args.end());
+    PyObject *out = view.get();
+    if (!record_op(op, all.data(), (int)all.size(), &out, 1)) return nullptr;
+  }
+  return view.release();
+}
+
+// Strides that show `t` with other sizes; false if a copy is needed. See view_strides in aten/shapes.py.
+static bool view_strides(const WeftTensor *t, int ndim, const int64_t *sizes, int64_t *strides) {
+  if (t->word & WEFT_WORD_CONTIGUOUS) {
+    contiguous_strides(ndim, sizes, strides);
+    return true;
+  }
+  int64_t old[WEFT_MAX_NDIM], steps[WEFT_MAX_NDIM];
+  int n = 0, i = 0, j = 0;
+  for (int d = 0; d < WEFT_NDIM(t); d++) {
+    if (t->sizes[d] == 1) continue;
+    old[n] = t->sizes[d];
+    steps[n++] = t->strides[d];
+  }
+  while (i < n || j < ndim) {  // a run of old dims and a run of new dims of the same product
+    int first = i, start = j;
+    int64_t a = i < n ? old[i++] : 1, b = j < ndim ? sizes[j++] : 1;
+    while (a != b) {
+      if (a < b && i < n) a *= old[i++];
+      else if (b < a && j < ndim) b *= sizes[j++];
+      else return false;
+    }
+    for (int d = first; d + 1 < i; d++)
+      if (steps[d] != steps[d + 1] * old[d + 1]) return false;
+    int64_t step = i > first ? steps[i - 1] : 1;
+    for (int d = j - 1; d >= start; d--) {
+      strides[d] = step;
+      step *= sizes[d];
+    }
+  }
+  return true;
+}
+
+PyObject *view_with_sizes(WeftTensor *t, int ndim, const int64_t *sizes) {
+  int64_t strides[WEFT_MAX_NDIM];
+  if (!view_strides(t, ndim, sizes, strides)) return nullptr;
+  return make_view(CORE_VIEW, t, ndim, sizes, strides, t->offset, {CoreArg::integers(sizes, ndim)});
+}
+
+PyObject *permuted(WeftTensor *t, const int64_t *dims) {
+  int64_t sizes[WEFT_MAX_NDIM], strides[WEFT_MAX_NDIM];
+  int n = WEFT_NDIM(t);
+  for (int i = 0; i < n; i++) {
+    sizes[i] = t->sizes[dims[i]];
+    strides[i] = t->strides[dims[i]];
+  }
+  return make_view(CORE_PERMUTE, t, n, sizes, strides, t->offset, {CoreArg::integers(dims, n)});
+}
+
+static PyObject *aliased(WeftTensor *t) { return make_view(CORE_ALIAS, t, WEFT_NDIM(t), t->sizes, t->strides, t->offset, {}); }
+
+PyObject *reshaped(WeftTensor *t, int ndim, const int64_t *sizes) {
+  bool same = ndim == WEFT_NDIM(t);
+  for (int d = 0; same && d < ndim; d++) same = sizes[d] == t->sizes[d];
+  if (same) return aliased(t);
+  PyObject *view = view_with_sizes(t, ndim, sizes);
+  if (view || PyErr_Occurred()) return view;
+  Ref copy(contiguous_copy(t));
+  if (!copy || copy.get() == UNHANDLED) return copy.release();
+  return view_with_sizes(as_tensor(copy.get()), ndim, sizes);
+}
+
+namespace {
+
+// Sizes after the first argument: one list, or ints spread over the arguments. -1: not of that form.
+int spread_ints(PyObject *const *args, Py_ssize_t nargs, int64_t *out) {
+  if (nargs == 2 && !PyLong_CheckExact(args[1])) return exact_ints(args[1], out);
+  if (nargs - 1 > WEFT_MAX_NDIM) return -1;
+  for (Py_ssize_t i = 1; i < nargs; i++)
+    if (!exact_int(args[i], &out[i - 1])) return -1;
+  return (int)nargs - 1;
+}
+
+// Replaces one -1; false if the sizes do not give `numel` elements.
+bool infer_sizes(int ndim, int64_t *sizes, int64_t numel) {
+  int hole = -1;
+  int64_t known = 1;
+  for (int d = 0; d < ndim; d++) {
+    if (sizes[d] == -1 && hole < 0) hole = d;
+    else if (sizes[d] < 0 || __builtin_mul_overflow(known, sizes[d], &known)) return false;
+  }
+  if (hole < 0) return known == numel;
+  if (known == 0 || numel % known) return false;
+  sizes[hole] = numel / known;
+  return true;
+}
+
+PyObject *fast_view(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
+  WeftTensor *t = nargs >= 2 && !names ? plain(args[0]) : nullptr;
+  int64_t sizes[WEFT_MAX_NDIM];
+  int ndim = t ? spread_ints(args, nargs, sizes) : -1;
+  if (ndim < 0 || !infer_sizes(ndim, sizes, t->numel)) return UNHANDLED;
+  if (op->code == 1) return reshaped(t, ndim, sizes);
+  PyObject *view = view_with_sizes(t, ndim, sizes);
+  return view || PyErr_Occurred() ? view : UNHANDLED;
+}
+
+PyObject *fast_permute(NativeOp *, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
+  WeftTensor *t = nargs >= 2 && !names ? plain(args[0]) : nullptr;
+  int64_t dims[WEFT_MAX_NDIM];
+  int n = t ? spread_ints(args, nargs, dims) : -1;
+  if (n < 0 || n != WEFT_NDIM(t)) return UNHANDLED;
+  uint64_t seen = 0;
+  for (int i = 0; i < n; i++) {
+    int wrapped;
+    if (!wrap_dim(dims[i], n, &wrapped) || seen >> wrapped & 1) return UNHANDLED;
+    seen |= 1ull << wrapped;
+    dims[i] = wrapped;
+  }
+  return permuted(t, dims);
+}
+
+PyObject *swapped(WeftTensor *t, int a, int b) {
+  int64_t dims[WEFT_MAX_NDIM];
+  for (int i = 0; i < WEFT_NDIM(t); i++) dims[i] = i;
+  std::swap(dims[a], dims[b]);
+  return permuted(t, dims);
+}
+
+PyObject *fast_transpose(NativeOp *, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
+  WeftTensor *t = nargs == 3 && !names ? plain(args[0]) : nullptr;
+  int64_t dim0, dim1;
+  int a, b;
+  if (!t || !exact_int(args[1], &dim0) || !exact_int(args[2], &dim1)) return UNHANDLED;
+  if (!wrap_dim(dim0, WEFT_NDIM(t), &a) || !wrap_dim(dim1, WEFT_NDIM(t), &b)) return UNHANDLED;
+  return WEFT_NDIM(t) ? swapped(t, a, b) : aliased(t);
+}
+
+PyObject *fast_t(NativeOp *, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
+  WeftTensor *t = nargs == 1 && !names ? plain(args[0]) : nullptr;
+  if (!t || WEFT_NDIM(t) > 2) return UNHANDLED;
+  return WEFT_NDIM(t) == 2 ? swapped(t, 0, 1) : aliased(t);
+}
+
+PyObject *fast_expand(NativeOp *, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
+  WeftTensor *t = nargs >= 2 && !names ? plain(args[0]) : nullptr;
+  int64_t sizes[WEFT_MAX_NDIM], strides[WEFT_MAX_NDIM];
+  int ndim = t ? spread_ints(args, nargs, sizes) : -1;
+  if (ndim < 0 || ndim < WEFT_NDIM(t)) return UNHANDLED;
+  int extra = ndim - WEFT_NDIM(t);
+  for (int d = 0; d < ndim; d++) {
+    if (d < extra) {
+      if (sizes[d] < 0) return UNHANDLED;
+      strides[d] = 0;
+      continue;
+    }
+    int64_t have = t->sizes[d - extra];
+    if (sizes[d] == -1) sizes[d] = have;
+    if (sizes[d] < 0 || (sizes[d] != have && have != 1)) return UNHANDLED;
+    strides[d] = sizes[d] == have ? t->strides[d - extra] : 0;
+  }
+  return make_view(CORE_EXPAND, t, ndim, sizes, strides, t->offset, {CoreArg::integers(sizes, ndim), CoreArg::boolean(false)});
+}
+
+// The dims of squeeze: those given, or all, that have size 1.
+PyObject *fast_squeeze(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
+  PyObject *slots[2];
+  if (!bind_arguments(op, args, nargs, names, slots) || !slots[0]) return UNHANDLED;
+  WeftTensor *t = plain(slots[0]);
+  if (!t) return UNHANDLED;
+  int n = WEFT_NDIM(t), count = 0;
+  uint64_t chosen = 0;
+  int64_t given[WEFT_MAX_NDIM];
+  if (!slots[1] || slots[1] == Py_None) {
+    chosen = ~0ull;
+  } else {
+    count = exact_int(slots[1], given) ? 1 : exact_ints(slots[1], given);
+    if (count < 0) return UNHANDLED;
+    for (int i = 0; i < count; i++) {
+      int dim;
+      if (!wrap_dim(given[i], n, &dim) || chosen >> dim & 1) return UNHANDLED;
+      chosen |= 1ull << dim;
+    }
+  }
+  int64_t sizes[WEFT_MAX_NDIM], strides[WEFT_MAX_NDIM], dims[WEFT_MAX_NDIM];
+  int kept = 0, dropped = 0;
+  for (int d = 0; d < n; d++) {
+    if (t->sizes[d] == 1 && chosen >> d & 1) {
+      dims[dropped++] = d;
+    } else {
+      sizes[kept] = t->sizes[d];
+      strides[kept++] = t->strides[d];
+    }
+  }
+  return make_view(CORE_SQUEEZE, t, kept, sizes, strides, t->offset, {CoreArg::integers(dims, dropped)});
+}
+
+PyObject *fast_unsqueeze(NativeOp *, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
+  WeftTensor *t = nargs == 2 && !names ? plain(args[0]) : nullptr;
+  int64_t given;
+  int dim;
+  if (!t || WEFT_NDIM(t) == WEFT_MAX_NDIM || !exact_int(args[1], &given) || !wrap_dim(given, WEFT_NDIM(t) + 1, &dim)) return UNHANDLED;
+  return unsqueezed(t, dim);
+}
+
+PyObject *fast_flatten(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
+  PyObject *slots[3];
+  int64_t start = 0, end = -1;
+  if (!bind_arguments(op, args, nargs, names, slots) || !slots[0]) return UNHANDLED;
+  WeftTensor *t = plain(slots[0]);
+  if (!t || (slots[1] && !exact_int(slots[1], &start)) || (slots[2] && !exact_int(slots[2], &end)) || WEFT_NDIM(t) == 0) return UNHANDLED;
+  int a, b, n = 0;
+  if (!wrap_dim(start, WEFT_NDIM(t), &a) || !wrap_dim(end, WEFT_NDIM(t), &b) || a > b) return UNHANDLED;
+  if (a == b) return Py_NewRef(slots[0]);
+  int64_t sizes[WEFT_MAX_NDIM], product = 1;
+  for (int d = 0; d < WEFT_NDIM(t); d++) {
+    if (d >= a && d <= b) product *= t->sizes[d];
+    if (d < a || d > b) sizes[n++] = t->sizes[d];
+    if (d == b) sizes[n++] = product;
+  }
+  return reshaped(t, n, sizes);
+}
+
+PyObject *fast_select(NativeOp *, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
+  WeftTensor *t = nargs == 3 && !names ? plain(args[0]) : nullptr;
+  int64_t given, index;
+  int dim;
+  if (!t || !WEFT_NDIM(t) || !exact_int(args[1], &given) || !wrap_dim(given, WEFT_NDIM(t), &dim) || !exact_int(args[2], &index)) return UNHANDLED;
+  int64_t size = t->sizes[dim];
+  if (index < -size || index >= size) return UNHANDLED;
+  return selected(t, dim, index < 0 ? index + size : index);
+}
+
+// slice(input, dim=0, start=None, end=None, step=1); narrow is the same by start and length
+PyObject *fast_slice(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
+  PyObject *slots[5];
+  int64_t given = 0, start = 0, end, step = 1;
+  int dim;
+  if (!bind_arguments(op, args, nargs, names, slots) || !slots[0]) return UNHANDLED;
+  WeftTensor *t = plain(slots[0]);
+  if (!t || !WEFT_NDIM(t) || (slots[1] && !exact_int(slots[1], &given)) || !wrap_dim(given, WEFT_NDIM(t), &dim)) return UNHANDLED;
+  end = t->sizes[dim];
+  if (slots[2] && slots[2] != Py_None && !exact_int(slots[2], &start)) return UNHANDLED;
+  if (slots[3] && slots[3] != Py_None && !exact_int(slots[3], &end)) return UNHANDLED;
+  if (slots[4] && !exact_int(slots[4], &step)) return UNHANDLED;
+  return step > 0 ? sliced(t, dim, start, end, step) : UNHANDLED;
+}
+
+PyObject *fast_narrow(NativeOp *, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
+  WeftTensor *t = nargs == 4 && !names ? plain(args[0]) : nullptr;
+  int64_t given, start, length;
+  int dim;
+  if (!t || !WEFT_NDIM(t) || !exact_int(args[1], &given) || !wrap_dim(given, WEFT_NDIM(t), &dim) || !exact_int(args[2], &start) ||
+      !exact_int(args[3], &length))
+    return UNHANDLED;
+  int64_t size = t->sizes[dim];
+  if (start < 0) start += size;
+  if (start < 0 || length < 0 || length > size - start) return UNHANDLED;
+  return sliced(t, dim, start, start + length, 1);
+}
+
+// ---------------------------------------------------------------------------------------- several results
+
+// Slices of `sizes` along a dim, as a tuple.
+PyObject *pieces(WeftTensor *t, int dim, int64_t n, const int64_t *sizes, int64_t each) {
+  Ref result(PyTuple_New((Py_ssize_t)n));
+  int64_t start = 0;
+  for (int64_t i = 0; result && i < n; i++) {
+    int64_t end = sizes ? start + sizes[i] : std::min(start + each, t->sizes[dim]);
+    PyObject *piece = sliced(t, dim, start, end, 1);
+    if (!piece || piece == UNHANDLED) return piece;
+    PyTuple_SET_ITEM(result.get(), (Py_ssize_t)i, piece);
+    start = end;
+  }
+  return result.release();
+}
+
+// split(input, size or sizes, dim=0)
+PyObject *fast_split(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
+  PyObject *slots[3];
+  int64_t given = 0, each;
+  int dim;
+  if (!bind_arguments(op, args, nargs, names, slots) || !slots[0] || !slots[1]) return UNHANDLED;
+  WeftTensor *t = plain(slots[0]);
+  if (!t || !WEFT_NDIM(t) || (slots[2] && !exact_int(slots[2], &given)) || !wrap_dim(given, WEFT_NDIM(t), &dim)) return UNHANDLED;
+  int64_t n = t->sizes[dim];
+  if (exact_int(slots[1], &each)) return each > 0 && n > 0 ? pieces(t, dim, (n + each - 1) / each, nullptr, each) : UNHANDLED;
+  int64_t sizes[WEFT_MAX_NDIM], total = 0;
+  int count = exact_ints(slots[1], sizes);
+  for (int i = 0; i < count; i++) {
+    if (sizes[i] < 0) return UNHANDLED;
+    total += sizes[i];
+  }
+  return count > 0 && total == n ? pieces(t, dim, count, sizes, 0) : UNHANDLED;
+}
+
+PyObject *fast_chunk(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
+  PyObject *slots[3];
+  int64_t given = 0, chunks;
+  int dim;
+  if (!bind_arguments(op, args, nargs, names, slots) || !slots[0] || !slots[1]) return UNHANDLED;
+  WeftTensor *t = plain(slots[0]);
+  if (!t || !WEFT_NDIM(t) || (slots[2] && !exact_int(slots[2], &given)) || !wrap_dim(given, WEFT_NDIM(t), &dim)) return UNHANDLED;
+  if (!exact_int(slots[1], &chunks) || chunks <= 0 || t->sizes[dim] == 0) return UNHANDLED;
+  int64_t n = t->sizes[dim], each = (n + chunks - 1) / chunks;
+  return pieces(t, dim, (n + each - 1) / each, nullptr, each);
+}
+
+PyObject *fast_unbind(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
+  PyObject *slots[2];
+  int64_t given = 0;
+  int dim;
+  if (!bind_arguments(op, args, nargs, names, slots) || !slots[0]) return UNHANDLED;
+  WeftTensor *t = plain(slots[0]);
+  if (!t || !WEFT_NDIM(t) || (slots[1] && !exact_int(slots[1], &given)) || !wrap_dim(given, WEFT_NDIM(t), &dim)) return UNHANDLED;
+  Ref result(PyTuple_New((Py_ssize_t)t->sizes[dim]));
+  for (int64_t i = 0; result && i < t->sizes[dim]; i++) {
+    PyObject *one = selected(t, dim, i);
+    if (!one || one == UNHANDLED) return one;
+    PyTuple_SET_ITEM(result.get(), (Py_ssize_t)i, one);
+  }
+  return result.release();
+}
+
+PyObject *fast_alias(NativeOp *, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
+  WeftTensor *t = nargs == 1 && !names ? plain(args[0]) : nullptr;
+  return t ? aliased(t) : UNHANDLED;
+}
+
+}  // namespace
+
+PyObject *unsqueezed(WeftTensor *t, int dim) {
+  int64_t sizes[WEFT_MAX_NDIM], strides[WEFT_MAX_NDIM];
+  int n = WEFT_NDIM(t);
+  for (int d = 0, k = 0; k <= n; k++) {
+    if (k == dim) {
+      sizes[k] = 1;
+      strides[k] = dim < n ? t->sizes[dim] * t->strides[dim] : 1;
+    } else {
+      sizes[k] = t->sizes[d];
+      strides[k] = t->strides[d++];
+    }
+  }
+  return make_view(CORE_UNSQUEEZE, t, n + 1, sizes, strides, t->offset, {CoreArg::integer(dim)});
+}
+
+PyObject *selected(WeftTensor *t, int dim, int64_t index) {
+  int64_t sizes[WEFT_MAX_NDIM], strides[WEFT_MAX_NDIM];
+  int k = 0;
+  for (int d = 0; d < WEFT_NDIM(t); d++) {
+    if (d == dim) continue;
+    sizes[k] = t->sizes[d];
+    strides[k++] = t->strides[d];
+  }
+  return make_view(CORE_SELECT, t, k, sizes, strides, t->offset + index * t->strides[dim], {CoreArg::integer(dim), CoreArg::integer(index)});
+}
+
+PyObject *sliced(WeftTensor *t, int dim, int64_t start, int64_t end, int64_t step) {
+  int64_t size = t->sizes[dim], sizes[WEFT_MAX_NDIM], strides[WEFT_MAX_NDIM];
+  auto clamp = [&](int64_t i) { return i < 0 ? std::max<int64_t>(i + size, 0) : std::min(i, size); };
+  start = clamp(start);
+  end = clamp(end);
+  for (int d = 0; d < WEFT_NDIM(t); d++) {
+    sizes[d] = t->sizes[d];
+    strides[d] = t->strides[d];
+  }
+  int64_t length = std::max<int64_t>(end - start, 0);
+  sizes[dim] = (length + step - 1) / step;
+  strides[dim] *= step;
+  return make_view(CORE_SLICE, t, WEFT_NDIM(t), sizes, strides, t->offset + start * t->strides[dim],
+                   {CoreArg::integer(dim), CoreArg::integer(start), CoreArg::integer(end), CoreArg::integer(step)});
+}
+
+const Family view_families[] = {{"view", fast_view},         {"permute", fast_permute}, {"transpose", fast_transpose}, {"t", fast_t},
+                                {"expand", fast_expand},     {"squeeze", fast_squeeze}, {"unsqueeze", fast_unsqueeze}, {"flatten", fast_flatten},
+                                {"select", fast_select},     {"slice", fast_slice},     {"narrow", fast_narrow},       {"split", fast_split},
+                                {"chunk", fast_chunk},       {"unbind", fast_unbind},   {"alias", fast_alias},         {nullptr, nullptr}};
+
+}  // namespace weft

@@ -1,0 +1,118 @@
+// loops.cpp: see loops.h. Dimensions are put in the order of the result's memory, adjacent ones that step alike become one,
+// and the innermost is handed to the loop.
+#include "loops.h"
+
+#include <algorithm>
+
+namespace weft {
+
+constexpr int64_t kGrain = 16384;     // elements worth a thread
+constexpr int64_t kRelease = 65536;   // elements worth giving up the GIL
+
+void Loop::add(const WeftTensor *t) {
+  Operand &o = operands_[n_++];
+  int item = weft_itemsize(WEFT_DTYPE(t)), extra = ndim_ - WEFT_NDIM(t);
+  o.data = t->storage->data ? weft_data(t) : nullptr;
+  for (int i = 0; i < ndim_; i++)
+    o.steps[i] = i < extra || (t->sizes[i - extra] == 1 && sizes_[i] != 1) ? 0 : t->strides[i - extra] * item;
+}
+
+void Loop::collapse() {
+  int order[WEFT_MAX_NDIM], n = 0;
+  for (int i = 0; i < ndim_; i++)
+    if (sizes_[i] != 1) order[n++] = i;
+  const Operand &out = operands_[n_ - 1];
+  std::stable_sort(order, order + n, [&](int a, int b) { return out.steps[a] > out.steps[b]; });
+  Operand packed[kMaxOperands];
+  int64_t extents[WEFT_MAX_NDIM];
+  int m = 0;
+  for (int k = 0; k < n; k++) {
+    int dim = order[k];
+    bool joins = m > 0;
+    for (int p = 0; joins && p < n_; p++) joins = packed[p].steps[m - 1] == operands_[p].steps[dim] * sizes_[dim];
+    if (joins) {
+      extents[m - 1] *= sizes_[dim];
+    } else {
+      extents[m++] = sizes_[dim];
+    }
+    for (int p = 0; p < n_; p++) packed[p].steps[m - 1] = operands_[p].steps[dim];
+  }
+  if (m == 0) {
+    extents[0] = 1;
+    for (int p = 0; p < n_; p++) packed[p].steps[0] = 0;
+    m = 1;
+  }
+  for (int p = 0; p < n_; p++) std::copy(packed[p].steps, packed[p].steps + m, operands_[p].steps);
+  std::copy(extents, extents + m, extents_);
+  ndim_ = m;
+}
+
+// The part [begin, end) of the outer iterations, or of the inner ones when there is a single outer iteration.
+struct LoopJob {
+  const Loop *loop;
+  WeftLoop body;
+  void *data;
+
+  static void inner(void *ctx, int64_t begin, int64_t end, int64_t) {
+    LoopJob *job = static_cast<LoopJob *>(ctx);
+    const Loop &l = *job->loop;
+    char *args[kMaxOperands];
+    intptr_t steps[kMaxOperands], n = end - begin;
+    for (int p = 0; p < l.n_; p++) {
+      steps[p] = l.operands_[p].steps[l.ndim_ - 1];
+      args[p] = l.operands_[p].data + begin * steps[p];
+    }
+    job->body(args, &n, steps, job->data);
+  }
+
+  static void outer(void *ctx, int64_t begin, int64_t end, int64_t) {
+    LoopJob *job = static_cast<LoopJob *>(ctx);
+    const Loop &l = *job->loop;
+    int last = l.ndim_ - 1;
+    int64_t at[WEFT_MAX_NDIM], rest = begin;
+    char *args[kMaxOperands];
+    intptr_t steps[kMaxOperands], n = l.extents_[last];
+    for (int d = last - 1; d >= 0; d--) {
+      at[d] = rest % l.extents_[d];
+      rest /= l.extents_[d];
+    }
+    for (int p = 0; p < l.n_; p++) {
+      steps[p] = l.operands_[p].steps[last];
+      args[p] = l.operands_[p].data;
+      for (int d = 0; d < last; d++) args[p] += at[d] * l.operands_[p].steps[d];
+    }
+    for (int64_t i = begin; i < end; i++) {
+      char *now[kMaxOperands];
+      std::copy(args, args + l.n_, now);
+      job->body(now, &n, steps, job->data);
+      for (int d = last - 1; d >= 0; d--) {
+        for (int p = 0; p < l.n_; p++) args[p] += l.operands_[p].steps[d];
+        if (++at[d] < l.extents_[d]) break;
+        for (int p = 0; p < l.n_; p++) args[p] -= l.extents_[d] * l.operands_[p].steps[d];
+        at[d] = 0;
+      }
+    }
+  }
+};
+
+void Loop::run(WeftLoop body, void *data) {
+  int64_t total = 1;
+  for (int i = 0; i < ndim_; i++) total *= sizes_[i];
+  if (total == 0) return;
+  collapse();
+  LoopJob job = {this, body, data};
+  int64_t outer = 1;
+  for (int i = 0; i < ndim_ - 1; i++) outer *= extents_[i];
+  if (total < 2 * kGrain) {
+    if (outer == 1) LoopJob::inner(&job, 0, extents_[ndim_ - 1], 0);
+    else LoopJob::outer(&job, 0, outer, 0);
+    return;
+  }
+  const WeftKernelRuntime *runtime = kernel_runtime();
+  PyThreadState *state = total >= kRelease ? PyEval_SaveThread() : nullptr;
+  if (outer == 1) runtime->parallel_for(extents_[ndim_ - 1], kGrain, LoopJob::inner, &job);
+  else runtime->parallel_for(outer, std::max<int64_t>(1, kGrain / extents_[ndim_ - 1]), LoopJob::outer, &job);
+  if (state) PyEval_RestoreThread(state);
+}
+
+}  // namespace weft

@@ -1,0 +1,41 @@
+// loops.h: running an elementwise loop over tensors of any layout.
+#ifndef WEFT_LOOPS_H
+#define WEFT_LOOPS_H
+
+#include "kernels.h"
+#include "native.h"
+
+namespace weft {
+
+constexpr int kMaxOperands = 4;
+
+// One operand of a loop: memory and, in bytes, its step along each dimension of the result (0 where broadcast).
+struct Operand {
+  char *data;
+  int64_t steps[WEFT_MAX_NDIM];
+};
+
+// The operands of one elementwise call, inputs first, the result last. add() in that order.
+class Loop {
+ public:
+  Loop(int ndim, const int64_t *sizes) : ndim_(ndim), sizes_(sizes) {}
+  void add(const WeftTensor *t);                  // broadcast to the sizes
+  void add_number(const void *value) {            // one value for all
+    Operand &o = operands_[n_++];
+    o.data = static_cast<char *>(const_cast<void *>(value));
+    for (int i = 0; i < ndim_; i++) o.steps[i] = 0;
+  }
+  // Runs the loop over all elements, on several threads (without the GIL) when there are many.
+  void run(WeftLoop loop, void *data);
+
+ private:
+  friend struct LoopJob;
+  void collapse();
+  int ndim_, n_ = 0;
+  const int64_t *sizes_;
+  int64_t extents_[WEFT_MAX_NDIM];
+  Operand operands_[kMaxOperands];
+};
+
+}  // namespace weft
+#endif

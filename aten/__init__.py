@@ -44,6 +44,7 @@ from aten.dtype import (
     uint32,
     uint64,
 )
+from aten.families import bind_families
 from aten.info import broadcast_shapes, finfo, iinfo, is_complex, is_floating_point, is_nonzero, is_tensor, numel
 from aten.layout import channels_last, channels_last_3d, contiguous_format, preserve_format, strided
 from aten.op import registry
@@ -67,5 +68,6 @@ e, inf, nan, pi, newaxis = 2.718281828459045, _inf, -(_inf - _inf), 3.1415926535
 for _name, _op in registry.items():
     globals().setdefault(_name, _op)
 attach_methods()
+bind_families(registry)
 
 __all__ = [name for name in globals() if not name.startswith("_")]

@@ -446,7 +446,7 @@ def meta_call(op: Op, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     return op.function(*[_meta_argument(v) for v in normalize(op, tuple(map(_meta_argument, public)))])
 
 
-aten.op._call = call
+_native.set_general_call(call)
 aten.op._meta = meta_call
 reserve: Callable[[int], tuple[int, int]] = _native.philox_reserve
 __all__ = [

@@ -10,17 +10,20 @@ ops.
 """
 
 from collections.abc import Callable, Iterable
-from types import MethodType
 from typing import Any
 
+from aten import _native
 from aten.meta import Meta
 from aten.schema import Param, Schema
 
 registry: dict[str, "Op"] = {}
 
 
-class Op:
-    """An op: a callable with its declaration, rules and derivatives. See `docs/design.md` section 3."""
+class Op(_native.NativeOp):
+    """An op: a callable with its declaration, rules and derivatives. See `docs/design.md` section 3.
+
+    A call goes to the op's native family (aten/families.py), or else to `aten.dispatch.call`.
+    """
 
     def __init__(
         self,
@@ -45,9 +48,6 @@ class Op:
         self._plans: dict[Any, Any] = {}
         self.kernel_fn = self.vjp_fn = self.jvp_fn = self.batch_fn = self.decompose_fn = None
         self.put_fn = self.special_when = self.special_fn = self.normal_fn = None
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return _call(self, args, kwargs)
 
     def __repr__(self) -> str:
         return f"aten.{self.name}"
@@ -152,16 +152,8 @@ class Op:
         return found
 
 
-class Method:
-    """An op as an attribute of Tensor: bound on instances, the op itself on the class."""
-
-    __slots__ = ("op",)
-
-    def __init__(self, op: Op):
-        self.op = op
-
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
-        return self.op if instance is None else MethodType(self.op, instance)
+_native.enable_vectorcall(Op)
+Method = _native.OpMethod  # an op as an attribute of Tensor: bound on instances, the op itself on the class
 
 
 def op(
@@ -228,10 +220,6 @@ class _Ops:
 
 
 ops = _Ops()
-
-
-def _call(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    raise RuntimeError("aten.dispatch is not loaded")
 
 
 def _meta(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -1,7 +1,7 @@
 """Tensor's Python side: construction, Parameter, text, copying and pickling, and `attach` for the ops' methods."""
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -168,6 +168,16 @@ _native.set_parameter_type(Parameter)
 
 
 # ------------------------------------------------------------------------------- text, copying, pickling
+def _iterate(self: Tensor) -> Iterator[Tensor]:
+    if self.ndim == 0:
+        raise TypeError("iteration over a 0-d tensor")
+    return iter(self.unbind(0))
+
+
+def _contains(self: Tensor, element: Any) -> bool:
+    return bool((self == element).any())
+
+
 def _format(self: Tensor, spec: str) -> str:
     return format(self.item(), spec) if self.ndim == 0 and not self.is_meta else object.__format__(self, spec)
 
@@ -232,6 +242,8 @@ def _reduce_ex(self: Tensor, protocol: int) -> Any:
 
 for _name, _fn in {
     "__repr__": tensor_text,
+    "__iter__": _iterate,
+    "__contains__": _contains,
     "__format__": _format,
     "__deepcopy__": _deepcopy,
     "__copy__": _copy,

@@ -5,7 +5,22 @@ from aten.autograd.function import Function, once_differentiable
 from aten.autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 from aten.autograd.gradcheck import gradcheck, gradgradcheck
 from aten.autograd.inplace import record_inplace
+from aten.autograd.products import linear_backward, matmul_backward
 from aten.autograd.record import record
 
-__all__ = ["Function", "backward", "enable_grad", "grad", "gradcheck", "gradgradcheck", "inference_mode", "no_grad",
-           "once_differentiable", "record", "record_inplace", "set_grad_enabled"]
+__all__ = [
+    "Function",
+    "backward",
+    "enable_grad",
+    "grad",
+    "gradcheck",
+    "gradgradcheck",
+    "inference_mode",
+    "linear_backward",
+    "matmul_backward",
+    "no_grad",
+    "once_differentiable",
+    "record",
+    "record_inplace",
+    "set_grad_enabled",
+]

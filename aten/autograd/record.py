@@ -4,19 +4,24 @@ from collections.abc import Sequence
 from typing import Any
 
 from aten import _native
+from aten.meta import Meta
 
 
-def _run_plan(node: Any, grads: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Backward of a recorded op. `g` is a tuple where the op has several results."""
-    plan, several, *values = node.saved
-    return tuple(plan.gradients(grads if several else grads[0], values))
+class Backward:
+    """The backward of a recorded op: its vjp on what the Node has saved. `several`: `g` is a tuple of gradients."""
 
+    __slots__ = ("plan", "several")
 
-def _run_stateless(plan: Any, several: bool) -> Any:
-    """Backward of an op whose vjp needs no saved value, so that it may run again."""
-    def run(node: Any, grads: tuple[Any, ...]) -> tuple[Any, ...]:
-        return tuple(plan.gradients(grads if several else grads[0], ()))
-    return run
+    def __init__(self, plan: Any, several: bool):
+        self.plan, self.several = plan, several
+
+    def __call__(self, node: Any, grads: tuple[Any, ...]) -> tuple[Any, ...]:
+        # A vjp without saved values may run again: its Node has nothing that could have been freed.
+        saved = node.saved if self.plan.names else ()
+        return tuple(self.plan.gradients(grads if self.several else grads[0], saved))
+
+    def __repr__(self) -> str:
+        return f"<backward of {self.plan.op}>"
 
 
 def node_name(op_name: str) -> str:
@@ -29,12 +34,22 @@ def record(op: Any, args: Sequence[Any], result: Any, needs: tuple[Any, ...]) ->
     plan = op.plan(needs)
     several = isinstance(result, (tuple, list))
     outputs = tuple(result) if several else (result,)
-    inputs = tuple(plan.inputs(args))
-    name = node_name(op.name)
-    if plan.names:
-        _native.record(name, _run_plan, inputs, outputs, (plan, several, *plan.save(args, result)))
-    else:
-        _native.record(name, _run_stateless(plan, several), inputs, outputs, ())
+    _native.record(
+        node_name(op.name), Backward(plan, several), tuple(plan.inputs(args)), outputs, plan.save(args, result)
+    )
 
 
-__all__ = ["node_name", "record"]
+def native_plan(op: Any, mask: int) -> tuple[Backward, tuple[Any, ...], tuple[int, ...]]:
+    """What the native recording of `op` does where bit i of `mask` says that core argument i wants a gradient.
+
+    Returns the backward, what to save as (kind, core argument), and the core arguments that get gradients.
+    """
+    needs = tuple(bool(mask >> i & 1) for i in range(len(op.core)))
+    plan = op.plan(needs)
+    return Backward(plan, len(op.schema.returns) > 1), plan.sources(), tuple(plan.slots)
+
+
+_native.set_plan_maker(native_plan)
+_native.set_meta_factory(Meta)
+
+__all__ = ["Backward", "native_plan", "node_name", "record"]

@@ -187,7 +187,7 @@ PyObject *fast_expand(NativeOp *, PyObject *const *args, Py_ssize_t nargs, PyObj
     if (sizes[d] < 0 || (sizes[d] != have && have != 1)) return UNHANDLED;
     strides[d] = sizes[d] == have ? t->strides[d - extra] : 0;
   }
-  return make_view(CORE_EXPAND, t, ndim, sizes, strides, t->offset, {CoreArg::integers(sizes, ndim), CoreArg::boolean(false)});
+  return make_view(CORE_EXPAND, t, ndim, sizes, strides, t->offset, {CoreArg::integers(sizes, ndim)});
 }
 
 // The dims of squeeze: those given, or all, that have size 1.

@@ -1,4 +1,5 @@
 """The vector functions of vecmath.h against references in higher precision, at both vector widths."""
+
 import ctypes
 import math
 import shutil
@@ -18,9 +19,16 @@ T(exp) T(log) T(tanh) T(sigmoid) T(erf) T(sin) T(cos) T(erfinv) T(sqrt) T(floor)
 """
 # name: (reference in double, largest error in ulp that the header states)
 FUNCTIONS = {
-    "exp": (np.exp, 1.0), "log": (np.log, 1.0), "tanh": (np.tanh, 1.3), "sin": (np.sin, 1.6), "cos": (np.cos, 1.6),
+    "exp": (np.exp, 1.0),
+    "log": (np.log, 1.0),
+    "tanh": (np.tanh, 1.3),
+    "sin": (np.sin, 1.6),
+    "cos": (np.cos, 1.6),
     "sigmoid": (lambda x: np.where(x < 0, np.exp(-abs(x)), 1) / (1 + np.exp(-abs(x))), 2.4),
-    "erf": (np.vectorize(math.erf), 1.0), "sqrt": (np.sqrt, 0.5), "floor": (np.floor, 0), "abs": (np.abs, 0),
+    "erf": (np.vectorize(math.erf), 1.0),
+    "sqrt": (np.sqrt, 0.5),
+    "floor": (np.floor, 0),
+    "abs": (np.abs, 0),
 }
 WIDTHS = {"f32x16": ("avx512f", "x86-64-v4"), "f32x8": ("avx2", "x86-64-v3")}
 
@@ -33,10 +41,31 @@ def library(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("vecmath")
     (folder / "t.cpp").write_text(SOURCE)
     subprocess.run(
-        [shutil.which("g++") or "c++", "-O2", f"-march={march}", "-std=c++17", "-fno-math-errno", "-fno-trapping-math",
-         "-ffp-contract=off", "-fwrapv", "-Wall", "-Werror", "-Wno-psabi", "-shared", "-fPIC", f"-I{HEADER}",
-         f"-DV={request.param}", f"-DLANES={request.param[4:]}", str(folder / "t.cpp"), "-o", str(folder / "t.so"),
-         "-lmvec", "-lm"], check=True)
+        [
+            shutil.which("g++") or "c++",
+            "-O2",
+            f"-march={march}",
+            "-std=c++17",
+            "-fno-math-errno",
+            "-fno-trapping-math",
+            "-ffp-contract=off",
+            "-fwrapv",
+            "-Wall",
+            "-Werror",
+            "-Wno-psabi",
+            "-shared",
+            "-fPIC",
+            f"-I{HEADER}",
+            f"-DV={request.param}",
+            f"-DLANES={request.param[4:]}",
+            str(folder / "t.cpp"),
+            "-o",
+            str(folder / "t.so"),
+            "-lmvec",
+            "-lm",
+        ],
+        check=True,
+    )
     return ctypes.CDLL(str(folder / "t.so"))
 
 
@@ -51,8 +80,10 @@ def inputs():
     rng = np.random.default_rng(0)
     patterns = rng.integers(0, 2**32, 1 << 16, dtype=np.uint64).astype(np.uint32).view(np.float32)
     usual = np.concatenate([rng.standard_normal(1 << 16) * 4, rng.uniform(-100, 100, 1 << 16)]).astype(np.float32)
-    edges = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1, -1, 1e-45, -1e-45, 1e-38, 3.4e38, 88.7, 88.73, -87.4, -103.9,
-                      -104.1], np.float32)
+    edges = np.array(
+        [0.0, -0.0, np.inf, -np.inf, np.nan, 1, -1, 1e-45, -1e-45, 1e-38, 3.4e38, 88.7, 88.73, -87.4, -103.9, -104.1],
+        np.float32,
+    )
     return np.concatenate([patterns, usual, edges])
 
 
@@ -66,7 +97,9 @@ def test_error_in_ulp_and_special_values(library, name):
         got = run(library, name, x)
         finite = np.isfinite(rounded) & np.isfinite(got)
         equal = (got == rounded) | (np.isnan(got) & np.isnan(rounded))
-        unit = np.spacing(np.maximum(np.abs(np.where(finite, rounded, 1)), np.finfo(np.float32).tiny)).astype(np.float64)
+        unit = np.spacing(np.maximum(np.abs(np.where(finite, rounded, 1)), np.finfo(np.float32).tiny)).astype(
+            np.float64
+        )
         error = np.where(finite, np.abs(got.astype(np.float64) - exact) / unit, 0)
     assert (equal | finite).all(), x[~(equal | finite)][:4]
     assert error.max() <= limit + 1e-6, (error.max(), x[error.argmax()])

@@ -1,0 +1,119 @@
+"""Which ops have a native path: one row binds an op to a family of aten/native/fast_*.cpp.
+
+A family answers calls on plain tensors; what it does not handle takes the general path of aten/dispatch.py. Codes are
+the
+enums of aten/native/kernels.h, in their order.
+"""
+
+from typing import Any
+
+from aten import _native
+from aten import dtype as dtypes
+from aten.autograd.record import node_name
+
+_UNARY = (
+    "neg abs sign reciprocal sqrt rsqrt exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh "
+    "tanh asinh acosh "
+    "atanh erf erfc erfinv lgamma digamma sigmoid floor ceil round trunc frac relu silu gelu gelu_tanh bitwise_not "
+    "logical_not "
+    "isnan isinf isfinite signbit"
+).split()
+_BINARY = (
+    "add sub mul div pow maximum minimum fmax fmin atan2 fmod remainder floor_divide copysign hypot nextafter "
+    "bitwise_and "
+    "bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift eq ne lt le gt ge logical_and logical_or logical_xor"
+).split()
+_REDUCE = "sum prod amax amin any all mean".split()
+_NO_GRADIENT = frozenset(
+    "bitwise_not logical_not isnan isinf isfinite signbit bitwise_and bitwise_or bitwise_xor bitwise_left_shift "
+    "bitwise_right_shift eq ne lt le gt ge logical_and logical_or logical_xor any all nextafter".split()
+)
+_FLOAT = 1  # OP_FLOAT: integers are computed in the default dtype
+_VIEWS = "view permute transpose t expand unsqueeze select narrow alias".split()
+# Ops whose family reads keywords: their parameter names, and how many may be positional.
+_NAMED: dict[str, tuple[str, tuple[str, ...], int]] = {
+    "gelu": ("gelu", ("input", "approximate"), 1),
+    "clamp": ("clamp", ("input", "min", "max"), 3),
+    "squeeze": ("squeeze", ("input", "dim"), 2),
+    "flatten": ("flatten", ("input", "start_dim", "end_dim"), 3),
+    "slice": ("slice", ("input", "dim", "start", "end", "step"), 5),
+    "split": ("split", ("input", "split_size_or_sections", "dim"), 3),
+    "chunk": ("chunk", ("input", "chunks", "dim"), 3),
+    "unbind": ("unbind", ("input", "dim"), 2),
+    "linear": ("linear", ("input", "weight", "bias"), 3),
+    "layer_norm": ("layer_norm", ("input", "normalized_shape", "weight", "bias", "eps"), 5),
+    "rms_norm": ("rms_norm", ("input", "normalized_shape", "weight", "eps"), 4),
+}
+_CONVERSIONS = {
+    "float": "float32",
+    "double": "float64",
+    "half": "float16",
+    "bfloat16": "bfloat16",
+    "long": "int64",
+    "int": "int32",
+    "short": "int16",
+    "char": "int8",
+    "byte": "uint8",
+    "bool": "bool",
+}
+_CORE = "view permute expand squeeze unsqueeze slice select alias clone cast mm bmm add linear".split()
+
+
+def _bind(
+    registry: dict[str, Any],
+    name: str,
+    family: str,
+    code: int = 0,
+    names: tuple[str, ...] = (),
+    positional: int = 0,
+    differentiable: bool = True,
+    flags: int = 0,
+) -> None:
+    op = registry.get(name)
+    if op is not None:
+        _native.set_family(op, family, code, names, positional, node_name(name) if differentiable else None, flags)
+
+
+def _pointwise(registry: dict[str, Any]) -> None:
+    for family, table in (("unary", _UNARY), ("binary", _BINARY)):
+        for code, name in enumerate(table):
+            op = registry.get(name)
+            if op is None or name == "gelu":
+                continue
+            flags = _FLOAT if op.promote == "float" else 0
+            _bind(registry, name, family, code, differentiable=name not in _NO_GRADIENT, flags=flags)
+            if op.inplace is not None:
+                _bind(registry, name + "_", "inplace_" + family, code, differentiable=False, flags=flags)
+    _bind(registry, "where", "where")
+
+
+def _copies(registry: dict[str, Any]) -> None:
+    for name, dtype in _CONVERSIONS.items():
+        _bind(registry, name, "convert", getattr(dtypes, dtype).code)
+    for name in ("to", "cast", "clone", "contiguous", "detach", "copy_", "fill_"):
+        _bind(registry, name, name)
+    _bind(registry, "zero_", "fill_", 1)
+
+
+def bind_families(registry: dict[str, Any]) -> None:
+    """Bind every op that has a native family."""
+    _pointwise(registry)
+    _copies(registry)
+    for code, name in enumerate(_REDUCE):
+        _bind(registry, name, "reduce", code, ("input", "dim", "keepdim", "dtype"), 3, name not in _NO_GRADIENT)
+    for name in _VIEWS:
+        _bind(registry, name, name)
+    _bind(registry, "reshape", "view", 1)
+    for name, (family, names, positional) in _NAMED.items():
+        _bind(registry, name, family, 0, names, positional)
+    for code, name in enumerate(("softmax", "log_softmax")):
+        _bind(registry, name, "softmax", code, ("input", "dim", "dtype"), 3)
+    for code, name in enumerate(("mm", "bmm")):
+        _bind(registry, name, "mm", code)
+    for name in ("matmul", "getitem", "embedding", "embedding_backward"):
+        _bind(registry, name, name)
+    for name in _CORE:
+        _native.set_core_op(name, registry[name])
+
+
+__all__ = ["bind_families"]

@@ -193,7 +193,9 @@ def _backward(
     """Walk the tape into the graph: the gradients of the inputs, as nodes or None."""
     graph, tape = joint.graph, level.tape
     joint.grad_inputs = tuple([i for i, need in enumerate(needs_grad) if need])
-    joint.differentiable = tuple([i for i, node in enumerate(outputs) if node in tape.tracked])
+    # An input whose writes are not recorded keeps its history: its new value is no output of autograd's.
+    kept = {node for node in outputs[len(outputs) - len(joint.mutated) :] if tape.origin(node) in first}
+    joint.differentiable = tuple([i for i, node in enumerate(outputs) if node in tape.tracked and node not in kept])
     level.tape = None
     pairs = []
     for i in joint.differentiable:

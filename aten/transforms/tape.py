@@ -13,7 +13,7 @@ from aten.op import Op
 class Entry(NamedTuple):
     """One op: its core arguments with values in place of tensors, its result(s), which arguments need a gradient."""
 
-    op: Op
+    op: Op | None
     args: tuple
     metas: tuple
     out: Any
@@ -32,6 +32,7 @@ class Tape:
         self.tensor = tensor
         self.tracked: set[Any] = set(inputs)
         self.entries: list[Entry] = []
+        self.unrecorded: dict[Any, Any] = {}  # see `same`
 
     def record(self, op: Op, args: tuple, metas: tuple, out: Any, out_metas: Any, line: Any = None) -> None:
         """Note `out = op(*args)` (with values for tensors) if a differentiable argument is tracked."""
@@ -56,6 +57,19 @@ class Tape:
                 tracked.add(value)
         self.entries.append(Entry(op, args, metas, out, out_metas, tuple(needs), line))
 
+    def same(self, old: Any, new: Any) -> None:
+        """`new` has the history of `old`: what a write that is not recorded makes of a tensor's value."""
+        if old in self.tracked:
+            self.tracked.add(new)
+            self.unrecorded[new] = old
+            self.entries.append(Entry(None, (old,), (), new, None, (), None))
+
+    def origin(self, value: Any) -> Any:
+        """What `value` was before writes that are not recorded."""
+        while value in self.unrecorded:
+            value = self.unrecorded[value]
+        return value
+
     def backward(
         self, outputs: Sequence[tuple[Any, Tensor]], inputs: Sequence[Any], at: Callable[[Any], None] | None = None
     ) -> list[Tensor | None]:
@@ -78,6 +92,12 @@ class Tape:
                 g = grads.get(out)
                 if g is None:
                     continue
+            if entry.op is None:
+                old = entry.args[0]
+                grads[old] = grads[old] + g if old in grads else g
+                if out not in keep:
+                    del grads[out]
+                continue
             if at is not None:
                 at(entry.line)
             for o in out if type(out) is tuple else (out,):

@@ -137,6 +137,7 @@ class Level:
     """One open transform. Subclasses say what an op does (`process`) and which calls they take (`wants`)."""
 
     tracer_type: type[Tracer] = Tracer
+    tape: Any = None  # of levels that differentiate
 
     # ------------------------------------------------------------------------------------ for subclasses
 
@@ -196,9 +197,14 @@ class Level:
 
     def _replay(self, cell: Cell, chain: tuple) -> Tracer:
         value = self.make(cell.payload, cell.meta)
-        with opened(self):
-            for op, args in chain:
-                value = dispatch.call_core(op, (value, *args))
+        recording = _native.set_grad_enabled(True) if self.tape is not None else None
+        try:
+            with opened(self):
+                for op, args in chain:
+                    value = dispatch.call_core(op, (value, *args))
+        finally:
+            if recording is not None:
+                _native.set_grad_enabled(recording)
         return value
 
     # ------------------------------------------------------------------------------------ the call
@@ -259,15 +265,23 @@ class Level:
         new = self.read(result)
         cell = target.cell
         if cell is None:
+            self.replaced(target.payload, new)
             target.payload = new
             target.writes += 1
             return
         if target.chain:
             new = self._put(cell, target.chain, result)
+        self.replaced(cell.payload, new)
         cell.payload = new
         cell.generation += 1
         if not target.chain:
             target.payload, target.generation = new, cell.generation
+
+    def replaced(self, old: Any, new: Any) -> None:
+        """A tensor whose payload was `old` has been written, and its payload is `new` from now on."""
+        tape = self.tape
+        if tape is not None and not _native.is_grad_enabled():
+            tape.same(old, new)
 
     def _put(self, cell: Cell, chain: tuple, new: Tracer) -> Any:
         """The payload of the cell's tensor after what `chain` views of it became `new`."""

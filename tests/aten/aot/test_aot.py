@@ -199,6 +199,32 @@ def test_writes_through_views_of_intermediates():
     check(f, G(6, 4))
 
 
+def test_writes_that_are_not_recorded_leave_history_alone():
+    def f(p, g):
+        before = _native.set_grad_enabled(False)
+        p.add_(g, alpha=-0.1)
+        p[0].mul_(2)
+        _native.set_grad_enabled(before)
+        return p * 2, p.sum(0)
+
+    example = [G(4, 3), R(4, 3)]
+    gm = capture(lambda p, g: (p.add_(g, alpha=-0.1), p[0].mul_(2), p * 2, p.sum(0))[2:], example)
+    nodes = {n.name: n for n in gm.graph.nodes}
+    for before, mode in (("add", False), ("mul_1", True)):
+        with gm.graph.inserting_before(nodes[before]):
+            gm.graph.call_function(_native.set_grad_enabled, (mode,))
+    compiled = aot.compile(gm, example, interpret)
+    a, b, g = example[0], example[0].detach().clone().requires_grad_(), example[1]
+    ours, theirs = compiled(a, g), f(b, g)
+    for x, y in zip(ours, theirs):
+        close(x, y)
+        assert x.requires_grad
+    loss(ours).backward()
+    loss(theirs).backward()
+    close(a.grad, b.grad)
+    assert a._version == b._version == 2 and a.is_leaf
+
+
 def test_random_numbers_are_eagers_and_recomputed():
     def f(x):
         return aten.rand_like(x) * x, x * aten.rand([4])

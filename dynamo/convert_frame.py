@@ -11,7 +11,7 @@ from typing import Any
 
 from aten import errors, logs
 
-from . import _eval_frame
+from . import _eval_frame, trace_rules
 from . import outcome as o
 from .direct import direct_result, loaded_sources, readable
 from .eval_frame import Config
@@ -20,6 +20,8 @@ from .guard_program import GuardCompiler
 from .guards import Disjoint, Guard, GuardSet, Shape, ShapeIs
 from .source import Scope
 
+# Packages whose frames run without the hook. (weft is not among them: its Modules call the user's code.)
+LIBRARIES = (trace_rules.OWN | trace_rules.SKIPPED) - {"weft"}
 counters: Counter[str] = Counter()  # frames, graphs, breaks, recompilations, skipped: since the last reset
 
 
@@ -58,15 +60,23 @@ def compile_frame(
             logs.get("breaks")(f"{_name(code)} runs eager this time: {traced.reason}")
             return None
         if isinstance(traced, o.Skip):
-            counters["skipped"] += 1
-            logs.get("breaks")(f"{_name(code)} is left to Python: {traced.reason}")
-            return False
+            return leave_to_python(code, scope, traced.reason)
         return make_entry(code, traced, config, scope)
     except Unsupported:  # only under fullgraph
         raise
     except Exception as e:
         errors.internal(f"compiling {_name(code)}", e)
         return False
+
+
+def leave_to_python(code: types.CodeType, scope: Scope, reason: str) -> bool | None:
+    """Never capture `code` again. What libraries call is not captured either: they run without the hook."""
+    if str(scope.globals.get("__name__")).partition(".")[0] in LIBRARIES:
+        _eval_frame.skip(code, True)
+        return None
+    counters["skipped"] += 1
+    logs.get("breaks")(f"{_name(code)} is left to Python: {reason}")
+    return False
 
 
 def limit_reached(code: types.CodeType, limit: int, config: Config) -> None:
@@ -151,8 +161,10 @@ def code_entry(code, traced: o.Traced, config: Config, guards: GuardSet, compile
     from .codegen import FrameWriter
     from .resume import Unresumable
 
+    breaks = isinstance(traced.ending, o.Break)
+    called = _eval_frame.Uncaptured(compiled) if breaks and compiled is not None else compiled
     try:
-        new = FrameWriter(code, traced, compiled, check_failed() if compiled is not None else None).write()
+        new = FrameWriter(code, traced, called, check_failed() if compiled is not None else None).write()
     except Unresumable as e:
         counters["skipped"] += 1
         logs.get("breaks")(f"{_name(code)} is left to Python: {e}")
@@ -160,7 +172,7 @@ def code_entry(code, traced: o.Traced, config: Config, guards: GuardSet, compile
     compiler = GuardCompiler(code, guards)
     program = compiler.compile()
     info = Compiled(code, compiler.guards, traced.graph, new, traced.breaks)
-    return _eval_frame.Entry(config, program, code=new, info=info, opens_window=isinstance(traced.ending, o.Break))
+    return _eval_frame.Entry(config, program, code=new, info=info, opens_window=breaks)
 
 
 # -------------------------------------------------------------------------------------------- guards

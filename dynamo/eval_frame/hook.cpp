@@ -200,6 +200,61 @@ static PyObject *hook(PyThreadState *ts, Frame *frame, int throwflag) {
   return NULL;
 }
 
+// ------------------------------------------------------------------------------- Uncaptured(callable)
+// A callable during whose calls nothing is captured: a compiled graph in the middle of code with breaks.
+struct Uncaptured {
+  PyObject_HEAD
+  vectorcallfunc vectorcall;
+  PyObject *callable;
+};
+
+static PyObject *uncaptured_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
+  return call_uncaptured(((Uncaptured *)self)->callable, args, nargsf, kwnames);
+}
+
+static PyObject *uncaptured_new(PyTypeObject *type, PyObject *args, PyObject *) {
+  PyObject *callable;
+  if (!PyArg_ParseTuple(args, "O", &callable)) return NULL;
+  Uncaptured *self = (Uncaptured *)type->tp_alloc(type, 0);
+  if (!self) return NULL;
+  self->vectorcall = uncaptured_call;
+  self->callable = Py_NewRef(callable);
+  return (PyObject *)self;
+}
+
+static int uncaptured_traverse(PyObject *o, visitproc visit, void *arg) {
+  Py_VISIT(((Uncaptured *)o)->callable);
+  return 0;
+}
+
+static int uncaptured_clear(PyObject *o) {
+  Py_CLEAR(((Uncaptured *)o)->callable);
+  return 0;
+}
+
+static void uncaptured_dealloc(PyObject *o) {
+  PyObject_GC_UnTrack(o);
+  uncaptured_clear(o);
+  Py_TYPE(o)->tp_free(o);
+}
+
+static PyTypeObject Uncaptured_Type = {PyVarObject_HEAD_INIT(NULL, 0)};
+
+static bool uncaptured_ready(PyObject *module) {
+  PyTypeObject &t = Uncaptured_Type;
+  t.tp_name = "dynamo._eval_frame.Uncaptured";
+  t.tp_doc = "Uncaptured(callable): calls it with capture off.";
+  t.tp_basicsize = sizeof(Uncaptured);
+  t.tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL;
+  t.tp_new = uncaptured_new;
+  t.tp_dealloc = uncaptured_dealloc;
+  t.tp_traverse = uncaptured_traverse;
+  t.tp_clear = uncaptured_clear;
+  t.tp_call = PyVectorcall_Call;
+  t.tp_vectorcall_offset = offsetof(Uncaptured, vectorcall);
+  return PyType_Ready(&t) == 0 && PyModule_AddObjectRef(module, "Uncaptured", (PyObject *)&t) == 0;
+}
+
 // -------------------------------------------------------------------------------------- for Python
 static PyObject *is_open(PyObject *, PyObject *) {
   return PyBool_FromLong(_PyInterpreterState_GetEvalFrameFunc(PyInterpreterState_Get()) == hook);
@@ -226,5 +281,5 @@ static PyCodeObject *make_stub() {
 
 bool hook_ready(PyObject *module) {
   if (kEvaluatorClearsFrame && !(stub = make_stub())) return false;
-  return PyModule_AddFunctions(module, functions) == 0;
+  return uncaptured_ready(module) && PyModule_AddFunctions(module, functions) == 0;
 }

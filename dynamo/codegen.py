@@ -16,6 +16,7 @@ from . import outcome as o
 from .bytecode.assemble import STACK_MARGIN, Copy, assemble_like
 from .bytecode.emit import Emitter
 from .bytecode.instruction import decode
+from .guard_program import argument_names
 from .resume import BreakWriter
 
 GRAPH = "___graph"  # the tuple that the graph returned
@@ -115,6 +116,9 @@ class FrameWriter:
             self.e.instr("STORE_FAST", name)
         for temp in self.temps:
             self.e.delete_local(temp)
+        for name in argument_names(self.code):  # dead or deleted: eager may free them here
+            if name not in ending.locals and name not in self.code.co_cellvars:
+                self.e.delete_local(name)
 
     # ------------------------------------------------------------------------------------- recipes
     def _value(self, r: Any, depth: int = 1) -> None:

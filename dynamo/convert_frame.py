@@ -98,7 +98,8 @@ def guards_inconsistent(code: types.CodeType, entry: Any) -> None:
 
 def rerun_returned(code: types.CodeType) -> None:
     """A graph refused its data, and the eager code then raised nothing."""
-    errors.internal(f"running {_name(code)}", RuntimeError("the compiled graph refused data that the eager code accepts"))
+    refused = RuntimeError("the compiled graph refused data that the eager code accepts")
+    errors.internal(f"running {_name(code)}", refused)
 
 
 # --------------------------------------------------------------------------------------------- steps
@@ -128,8 +129,11 @@ def make_entry(code: types.CodeType, traced: o.Traced, config: Config, scope: Sc
         if not callable(compiled):
             raise TypeError(f"the backend returned {type(compiled).__name__}, not a callable")
     guards.update(shape_guards(traced))
+    traced.shape_env.user_line = None  # the graph stays; tracing, and the values of this call, go
     counters["breaks"] += len(traced.breaks)
     for reason in traced.breaks:
+        reason.with_traceback(None)  # it would keep the frames of tracing, and with them the call's values, alive
+        reason.__context__ = reason.__cause__ = None
         logs.get("breaks")(f"graph break in {_name(code)}: {reason}")
     entry = direct_entry(code, traced, config, guards, compiled) or code_entry(code, traced, config, guards, compiled)
     if logs.get("guards").on:

@@ -1,7 +1,7 @@
 """Compiled functions: the Python side of the frame hook.
 
-`optimize(fn, config)` gives the native callable; the hook is tested once at import, on a toy, and where it does not work
-everything runs eager with a reason.
+`optimize(fn, config)` gives the native callable; the hook is tested once at import, on a toy, and where it does not
+work everything runs eager with a reason.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ _WORD_REQUIRES_GRAD = 0x01000000
 _WORD_CONTIGUOUS = 0x04000000
 _DEVICE_TYPES = {"cpu": 0, "cuda": 1, "meta": 2}
 # Objects of these types are kept alive by the guard: they are few and live long. Others are referred to weakly.
-_KEPT = (type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType, types.CodeType, type(None), bool, str, int)
+_KEPT = (type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType, types.CodeType, type(None), str, int)
 # Checks that read dictionaries of their object: worth remembering even for an argument.
 _REMEMBERED = ("HAS_ATTR", "LACKS_ATTR", "LACKS_INSTANCE_ATTR", "LACKS_CLASS_ATTR", "FUNCTION_CODE")
 
@@ -38,7 +38,7 @@ def argument_names(code: types.CodeType) -> tuple[str, ...]:
 class GuardCompiler:
     """Registers and instructions for the guards of one entry.
 
-    compile() makes the program; then `register(source)` is where it keeps a value that a direct entry hands to the graph.
+    compile() makes the program; then `register(source)` says where it keeps a value, for a direct entry to hand on.
     """
 
     def __init__(self, code: types.CodeType, guards: Iterable[Guard], inputs: Iterable[Source] = ()):

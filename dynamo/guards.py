@@ -271,7 +271,7 @@ def _first_pair(g: Guard, values: tuple, test: Callable[[Any, Any], bool]) -> st
 class Layout:
     """What a TENSOR guard compares. Entries of `sizes` and `strides` may be None: not compared (symbolic).
 
-    `contiguous` None does not compare; True asks for row-major without gaps, whatever the sizes; False for the opposite.
+    `contiguous` None does not compare; True asks for row-major without gaps, whatever the sizes; False for not that.
     """
 
     __slots__ = ("cls", "dtype", "device", "requires_grad", "sizes", "strides", "contiguous")
@@ -290,7 +290,7 @@ class Layout:
         """The layout of `tensor`, with the dims of `dynamic` not compared.
 
         With a dynamic dim, a contiguous tensor must stay contiguous and no stride is compared; of another tensor all
-        strides are compared that are not multiples of a dynamic size's stride: the caller guards what else it relies on.
+        strides are compared.
         """
         dynamic = frozenset(dynamic)
         sizes = [None if d in dynamic else n for d, n in enumerate(tensor.shape)]

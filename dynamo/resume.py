@@ -1,13 +1,13 @@
 """The rest of a frame after a graph break, as functions that are captured in their turn.
 
-The frame's new code holds a full copy of the original instructions. It runs up to and including the breaking instruction
-there, inside its own try ranges, and then jumps to a *tail* behind all of them, which calls a *resume function* with the
-stack and the live locals and returns what that returns. A resume function is again a full copy, entered at the place
-after the break; all cells come by its closure.
+The frame's new code holds a full copy of the original instructions. It runs up to and including the breaking
+instruction there, inside its own try ranges, and then jumps to a *tail* behind all of them, which calls a *resume
+function* with the stack and the live locals and returns what that returns. A resume function is again a full copy,
+entered at the place after the break; all cells come by its closure.
 
 Inside a loop a tail would nest one frame an iteration. There the resume function is a *segment*: at a jump back to the
-head of a loop that encloses the break it returns (locals…, number of the head), at the function's end (value, 0), and the
-tail goes on at that head. The stack at the head (iterators, mostly) is the bottom of the stack at the break.
+head of a loop that encloses the break it returns (locals…, number of the head), at the function's end (value, 0), and
+the tail goes on at that head. The stack at the head (iterators, mostly) is the bottom of the stack at the break.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from __future__ import annotations
 import types
 from typing import Any, NamedTuple
 
-from bytecode import CellVar, FreeVar, Instr, Label
+from bytecode import CellVar, FreeVar, Instr, Label, TryBegin, TryEnd
 
 from . import _eval_frame
 from .bytecode.assemble import STACK_MARGIN, Copy, assemble_function
@@ -47,11 +47,19 @@ class Unresumable(Exception):
 
 
 class Point(NamedTuple):
-    """A place to go on at: instruction index, the stack there (True for NULL), the locals that have values."""
+    """A place to go on at: instruction index, the stack there (True for NULL), the live locals.
+
+    Those of `unsure` may have no value: they are handed over as UNBOUND then.
+    """
 
     index: int
     nulls: tuple[bool, ...]
     locals: tuple[str, ...]
+    unsure: tuple[str, ...] = ()
+
+    @property
+    def sure(self) -> frozenset[str]:
+        return frozenset(self.locals).difference(self.unsure)
 
 
 class Exit(NamedTuple):
@@ -93,7 +101,7 @@ def exits_of(code: types.CodeType, point: Point) -> list[Exit]:
     if not heads:
         return []
     live = live_before(code)
-    assigned = assigned_before(decoded, point.index, frozenset(point.locals))
+    assigned = assigned_before(decoded, point.index, point.sure)
     exits = []
     for number, head in enumerate(heads, 1):
         depth = decoded.depths[head]
@@ -143,6 +151,8 @@ def _make_resume_code(code: types.CodeType, point: Point, exits: list[Exit]) -> 
         e.instr("LOAD_FAST", names[-1])
     for name in names:
         e.delete_local(name)
+    for name in point.unsure:
+        _forget_unbound(e, name)
     e.jump(label)
     items = [_free(i, frozenset(code.co_cellvars)) for i in e.out + items + stubs]
     argnames = names + list(point.locals)
@@ -157,14 +167,14 @@ def _free(item: Any, cellvars: frozenset[str]) -> Any:
         return item
     if isinstance(item.arg, CellVar):
         return Instr(item.name, FreeVar(item.arg.name), location=item.location)
-    if item.name == "LOAD_FAST" and item.arg in cellvars:  # 3.13: the cell of an argument
+    if item.name == "LOAD_FAST" and isinstance(item.arg, str) and item.arg in cellvars:  # 3.13: the cell of an argument
         return Instr(item.name, FreeVar(item.arg), location=item.location)
     return item
 
 
 def _leave_loops(code, decoded: Decoded, copy: Copy, point: Point, exits: list[Exit], stubs: list) -> None:
     """Turn jumps back to enclosing heads, and returns, into returns of a tuple."""
-    assigned = assigned_before(decoded, point.index, frozenset(point.locals))
+    assigned = assigned_before(decoded, point.index, point.sure)
     by_head = {x.head: x for x in exits}
     for i in reversed(decoded.instructions):
         if assigned[i.index] is None:
@@ -201,23 +211,42 @@ def _exit_stub(x: Exit, assigned: frozenset[str], line: int | None) -> list:
         else:
             e.pop()
     for name in x.locals:
-        if name in assigned:
-            e.instr("LOAD_FAST", name)
-        else:
-            _load_or_unbound(e, name)
+        if name not in assigned:
+            _mark_unbound(e, name)
+    for name in x.locals:
+        e.instr("LOAD_FAST", name)
     e.load_const(x.number)
     e.build("tuple", len(x.locals) + 1)
     e.return_value()
     return e.out
 
 
-def _load_or_unbound(e: Emitter, name: str) -> None:
-    """locals().get(name, UNBOUND)"""
-    e.call_function(_get_local, lambda: (e.call_function(locals, lambda: None, 0), e.load_const(name)), 2)
+def _mark_unbound(e: Emitter, name: str) -> None:
+    """A local that may have no value becomes UNBOUND if so. The stack is empty here."""
+    handler, done = Label(), Label()
+    begin = TryBegin(handler, push_lasti=False, stack_depth=0)
+    e.out.append(begin)
+    e.instr("LOAD_FAST" if VERSION < (3, 12) else "LOAD_FAST_CHECK", name)
+    e.out.append(TryEnd(begin))
+    e.jump(done)
+    e.label(handler)
+    e.instr("PUSH_EXC_INFO")
+    e.pop()
+    e.instr("POP_EXCEPT")
+    e.load_const(UNBOUND)
+    e.label(done)
+    e.instr("STORE_FAST", name)
 
 
-def _get_local(frame_locals: dict, name: str) -> Any:
-    return frame_locals.get(name, UNBOUND)
+def _forget_unbound(e: Emitter, name: str) -> None:
+    """A local that is UNBOUND has no value."""
+    bound = Label()
+    e.instr("LOAD_FAST", name)
+    e.load_const(UNBOUND)
+    e.is_(negated=True)
+    e.instr("POP_JUMP_FORWARD_IF_TRUE" if VERSION < (3, 12) else "POP_JUMP_IF_TRUE", bound)
+    e.delete_local(name)
+    e.label(bound)
 
 
 def _spill(e: Emitter, nulls: tuple[bool, ...]) -> None:
@@ -236,6 +265,7 @@ class BreakWriter:
         self.decoded = decoded
         self.ending = ending
         self.label = Label()  # where the restored frame goes on
+        self.first = 0  # index of the breaking instruction
         self.pending: list[tuple[Label, list[str], Point]] = []  # tails to write: label, instructions to begin with
         self.heads: dict[int, Label] = {}
         self.stack_needed = len(ending.stack) + len(ending.locals) + 8
@@ -243,6 +273,7 @@ class BreakWriter:
     def prepare(self) -> None:
         """Mark the breaking instruction, and make control leave the copy right after it."""
         first, last = self._group(self.decoded.index_of[self.ending.offset])
+        self.first = first
         inst = self.decoded.instructions[last]
         depth = len(self.ending.stack)
         if self.decoded.depths[first] != depth:
@@ -327,7 +358,12 @@ class BreakWriter:
         if index >= len(self.decoded):
             raise Unresumable("a break at the end of the code")
         live = live_before(self.code)[index]
-        return Point(index, nulls, tuple(sorted(live.intersection(self.ending.locals))))
+        known = frozenset(self.ending.locals)
+        if not enclosing_heads(self.decoded, index):
+            return Point(index, nulls, tuple(sorted(live & known)))
+        # The loop comes here again, through the copy, with other locals assigned.
+        sure = assigned_before(self.decoded, self.first, known)[index] or frozenset()
+        return Point(index, nulls, tuple(sorted(live)), tuple(sorted(live - sure)))
 
     # --------------------------------------------------------------------------------------- tails
     def tails(self) -> list:
@@ -347,6 +383,8 @@ class BreakWriter:
         made = resume_code(self.code, point, exits)
         cells = self.code.co_cellvars + self.code.co_freevars
         _spill(e, point.nulls)
+        for name in point.unsure:
+            _mark_unbound(e, name)
         names = [f"{STACK}{i}" for i, null in enumerate(point.nulls) if not null] + list(point.locals)
         self.stack_needed = max(self.stack_needed, len(names) + len(cells) + 8)
 
@@ -400,13 +438,7 @@ class BreakWriter:
             e.instr("STORE_FAST", name)
         e.pop()
         for name in sorted(x.unsure):
-            bound = Label()
-            e.instr("LOAD_FAST", name)
-            e.load_const(UNBOUND)
-            e.is_(negated=True)
-            e.instr("POP_JUMP_FORWARD_IF_TRUE" if VERSION < (3, 12) else "POP_JUMP_IF_TRUE", bound)
-            e.delete_local(name)
-            e.label(bound)
+            _forget_unbound(e, name)
         for i, null in enumerate(x.nulls):
             if null:
                 e.push_null()

@@ -43,7 +43,7 @@ def _emit(e, load, code: list) -> int:
         return _fold(e.args, load, code, op.upper(), "bool")
     if op == "where":
         kind = e.kind
-        depths = [_emit(e.args[0], load, code), _emit_as(e.args[1], kind, load, code), _emit_as(e.args[2], kind, load, code)]
+        depths = [_emit(e.args[0], load, code), *(_emit_as(a, kind, load, code) for a in e.args[1:])]
         code.append(_OPS["WHERE"])
         return max(i + d for i, d in enumerate(depths))
     if op in _COMPARISON:

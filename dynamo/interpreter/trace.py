@@ -76,7 +76,9 @@ def free_cell(output: OutputGraph, name: str, cell) -> CellVariable:
         content = Lazy(cell.cell_contents, Closure(name), output)
     except ValueError:
         content = None
-    return CellVariable(content, cell=cell, name=name)
+    made = output.cells[id(cell)] = CellVariable(content, cell=cell, name=name)
+    output.alive.append(cell)
+    return made
 
 
 def finish(output: OutputGraph, result, broke: Unsupported | None) -> outcome.Traced | outcome.Skip:

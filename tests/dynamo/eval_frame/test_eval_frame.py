@@ -113,7 +113,8 @@ def test_a_direct_entry_calls_the_graph_without_a_frame(toy):
     result = ("dict", (("x", "rest"), (("output", 0), ("list", (("output", 1), ("const", None), ("reg", 0))))))
 
     def make(code, function, args, config):
-        return entry(code, config, [TypeIs(Local("a"), int)], graph=graph, inputs=(Local("a"), Local("b")), result=result)
+        inputs = (Local("a"), Local("b"))
+        return entry(code, config, [TypeIs(Local("a"), int)], graph=graph, inputs=inputs, result=result)
 
     toy(make)
 
@@ -251,7 +252,7 @@ def test_other_errors_of_a_graph_are_raised(toy):
     def graph(x):
         raise OSError("gone")
 
-    toy(lambda code, function, args, config: entry(code, config, graph=graph, inputs=(Local("x"),), result=("output", 0)))
+    toy(lambda code, f, args, config: entry(code, config, graph=graph, inputs=(Local("x"),), result=("output", 0)))
 
     def f(x):
         return "eager"

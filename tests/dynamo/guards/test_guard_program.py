@@ -110,7 +110,8 @@ class Computed:
 
 
 def test_constants_are_compared_with_their_type_and_bits():
-    values = [0, 1, -5, True, False, 1.0, 0.0, -0.0, math.nan, math.inf, "a", b"a", None, 2**70, 1j, (1, 2), (1, 2.0), "é"]
+    values = [0, 1, -5, True, False, 1.0, 0.0, -0.0, math.nan, math.inf, "a", b"a", None, 2**70, 1j, "é"]
+    values += [(1, 2), (1, 2.0)]
     for a in values:
         p = Program(Equals(X, a))
         for b in values:
@@ -166,7 +167,8 @@ def test_arguments_of_every_form():
 
 def test_attributes_and_every_way_to_change_them():
     a = Point(1, 2)
-    p = Program(TypeIs(X, Point), Equals(Attr(X, "x"), 1), Equals(Attr(X, "kind"), "point"), LacksInstanceAttr(X, "kind"))
+    guards = [Equals(Attr(X, "x"), 1), Equals(Attr(X, "kind"), "point"), LacksInstanceAttr(X, "kind")]
+    p = Program(TypeIs(X, Point), *guards)
     for _ in range(3):
         assert p(a)
     assert p(Point(1, 5))
@@ -288,7 +290,8 @@ def test_functions_closures_defaults_and_methods():
     f.__kwdefaults__["c"] = 4
     assert not p(f)
     a = Point(1, 2)
-    m = Program(TypeIs(X, types.MethodType), IdIs(Attr(X, "__self__"), a), FunctionCodeIs(Attr(X, "__func__"), Point.norm.__code__))
+    code = FunctionCodeIs(Attr(X, "__func__"), Point.norm.__code__)
+    m = Program(TypeIs(X, types.MethodType), IdIs(Attr(X, "__self__"), a), code)
     assert m(a.norm) and not m(Point(1, 2).norm)
 
 
@@ -418,7 +421,8 @@ def test_conditions_on_integers():
 
     assert program(expr.eq((n * 4 + m) // 3 % 5, 2))(2, 0) and not program(expr.eq((n * 4 + m) // 3 % 5, 2))(3, 0)
     for e in (
-        expr.le(n // 3 + n % 7 - m * m, 2), expr.and_(expr.le(n, m), expr.ne(n, 3)), expr.or_(expr.lt(n, m), expr.eq(m, 2)),
+        expr.le(n // 3 + n % 7 - m * m, 2), expr.and_(expr.le(n, m), expr.ne(n, 3)),
+        expr.or_(expr.lt(n, m), expr.eq(m, 2)),
         expr.not_(expr.eq(expr.max_(n, m), expr.min_(n, 4))), expr.le(expr.to_float(n) / m, f), expr.lt(f * 2.5, n),
         expr.eq(expr.to_int(f), n), expr.eq(expr.floor_(f), m), expr.le(expr.where_(expr.le(n, m), n, m), 3),
         expr.le(n**2, m + 5), expr.le(expr.sqrt_(expr.to_float(n)), f),

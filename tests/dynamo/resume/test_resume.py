@@ -94,31 +94,25 @@ def test_a_loop_with_a_break_runs_at_constant_depth():
     assert many == few and x.item() == 1501
 
 
-def test_values_are_freed_as_soon_as_eager_frees_them():
+def test_nothing_of_a_call_stays_alive():
     class Thing:
         pass
 
-    alive = []
-
-    @weft.compiler.disable
-    def look(ref):
-        gc.collect()
-        alive.append(ref() is not None)
-
-    def f(x):
-        thing = Thing()
-        ref = weakref.ref(thing)
-        look(ref)
+    def f(thing, x):
         x = x + 1
-        del thing
-        look(ref)
-        return x * 2
+        note()
+        y = [thing, x]
+        note()
+        return len(y)
 
     compiled = weft.compile(f, backend="eager")
-    for _ in range(2):
-        alive.clear()
-        compiled(weft.ones(2))
-        assert alive == [True, False]
+    for _ in range(3):
+        thing, x = Thing(), weft.ones(2)
+        gone = [weakref.ref(thing), weakref.ref(x)]
+        assert compiled(thing, x) == 2
+        del thing, x
+        gc.collect()
+        assert [g() for g in gone] == [None, None]
 
 
 def test_the_traceback_of_an_error_after_a_break_names_the_users_lines():

@@ -139,7 +139,41 @@ def _side_by_side(pieces: Any, dim: int) -> list[Node] | None:
     return parts
 
 
-PASSES: tuple[Callable[[Graph], bool], ...] = (transpose_products, pads_to_cat)
+def scatter_to_where(graph: Graph) -> bool:
+    """zeros.scatter_add(dim, index, src) → where(index == arange(n), src, 0) where index has size 1 along dim.
+
+    Each element then receives at most one addend, and the whole is pointwise. The gradient of a gather of one element a
+    row, as in a cross entropy, is such a scatter.
+    """
+    changed = False
+    for node in graph.nodes:
+        if not (_is(node, "scatter_add") and _is(node.args[0], "full") and node.args[0].args[1] == 0):
+            continue
+        _, dim, index, src = node.args
+        sizes, at = node.meta["val"].sizes, index.meta["val"].sizes
+        if (
+            len(sizes) == 0
+            or index.meta["val"].dtype.name != "int64"
+            or not all(known_equal(a, 1 if d == dim else s) for d, (s, a) in enumerate(zip(sizes, at)))
+        ):
+            continue
+        if not all(map(known_equal, src.meta["val"].sizes, at)):
+            continue
+        with graph.inserting_before(node):
+            graph.line = node.meta.get("line")
+            arange = registry["arange"]
+            args = arange.normal_fn(*arange.schema.bind((sizes[dim],), {"device": node.meta["val"].device}, "arange"))
+            positional, keywords = arange.split(args)
+            places = graph.create_node("call_function", arange, positional, keywords, None, arange.function(*args))
+            graph.line = None
+        for _ in range(len(sizes) - 1 - dim):
+            places = _insert(graph, node, "unsqueeze", places, places.meta["val"].ndim)
+        _replace(graph, node, _insert(graph, node, "where", _insert(graph, node, "eq", index, places), src, 0))
+        changed = True
+    return changed
+
+
+PASSES: tuple[Callable[[Graph], bool], ...] = (transpose_products, pads_to_cat, scatter_to_where)
 
 
 def simplify(graph: Graph) -> bool:
@@ -147,4 +181,4 @@ def simplify(graph: Graph) -> bool:
     return any([fn(graph) for fn in PASSES])
 
 
-__all__ = ["pads_to_cat", "simplify", "transpose_products"]
+__all__ = ["pads_to_cat", "scatter_to_where", "simplify", "transpose_products"]

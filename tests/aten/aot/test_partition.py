@@ -88,3 +88,17 @@ def test_the_gradient_of_a_split_is_a_cat():
     (y,) = aot.compile(make_fx(f)(x), [x], lambda gm, metas: gm)(x)
     ours = aten.autograd.grad(y.sum(), x)[0]
     assert (ours - aten.autograd.grad(f(x)[0].sum(), x)[0]).abs().max().item() < 1e-6
+
+
+def test_the_gradient_of_one_element_a_row_is_pointwise():
+    import weft.nn.functional as F
+
+    x, y = G(5, 4), aten.tensor([0, 3, 3, 1, 2])
+    f = lambda x, y: (F.cross_entropy(x, y),)
+    g = graphs(f, x, y, symbolic=True)
+    assert "scatter" not in str(g.backward) and "aten.where(" in str(g.backward)
+    gm = make_fx(f, symbolic=True)(x, y)
+    gm.graph.placeholders[0].meta["val"].requires_grad = True
+    (loss,) = aot.compile(gm, [x, y], lambda gm, metas: gm)(x, y)
+    ours = aten.autograd.grad(loss, x)[0]
+    assert (ours - aten.autograd.grad(f(x, y)[0], x)[0]).abs().max().item() < 1e-6

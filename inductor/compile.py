@@ -18,12 +18,12 @@ from aten.aot.runtime import AotFunction
 from aten.symbolic.expr import Expr
 from inductor import _runner, entry
 from inductor.codegen import cpp, toolchain
-from inductor.ir.buffer import Kernel, Schedule
+from inductor.ir.buffer import Kernel
 from inductor.ir.program import Program
 from inductor.lowering import lower
 from inductor.passes import run
 from inductor.schedule import schedule
-from inductor.schedule.memory import Result, plan
+from inductor.schedule.memory import PlanError, Result, plan
 
 
 @dataclass
@@ -37,9 +37,9 @@ class Compiled:
 
 @dataclass
 class Unit:
-    """A core graph whose kernels are being compiled."""
+    """The Program of a core graph, whose kernels are being compiled."""
 
-    schedule: Schedule
+    program: Program
     job: toolchain.Job | None
 
 
@@ -54,50 +54,53 @@ def compile_graph(gm: Any, example_inputs: Any) -> Compiled | Callable[..., tupl
         return AotFunction(graphs, compile_core(graphs.forward), graphs.backward and compile_core(graphs.backward))
     folder = toolchain.private_folder()
     try:
-        backward = start(graphs.backward, (), folder, "backward") if graphs.backward is not None else None
-        forward = start(graphs.forward, graphs.mutations, folder, "forward")
         rng = _generator(graphs, len(gm.graph.placeholders))
         results, joint = _join(graphs, rng)
-        programs = {"forward": plan(forward.schedule, results, graphs.mutations, graphs.writes, rng)}
-        if backward is not None:
-            programs["backward"] = plan(backward.schedule)
-        _log("program", "\n".join(map(str, programs.values())))
-        files = {name: u.job.wait() for name, u in (("forward", forward), ("backward", backward)) if u and u.job}
+        units = {}
+        if graphs.backward is not None:
+            units["backward"] = start(graphs.backward, folder, "backward")
+        units["forward"] = start(graphs.forward, folder, "forward", results, graphs.mutations, graphs.writes, rng)
+        files = {name: u.job.wait() for name, u in units.items() if u.job}
         guards = list(dict.fromkeys(g.expr for g in gm.shape_env.guards[n_guards:])) if gm.shape_env is not None else []
-        return _package(gm, programs, files, joint, guards)
+        return _package(gm, {name: u.program for name, u in units.items()}, files, joint, guards)
     finally:
         toolchain.remove_folder(folder)
 
 
-def start(graph: Any, mutations: Any, folder: str, name: str) -> Unit:
-    """Lower a core graph, and begin to compile its kernels into `folder`."""
+def start(graph: Any, folder: str, name: str, results=None, mutations=(), writes=None, rng=None) -> Unit:
+    """Lower and plan a core graph (see `plan`), and begin to compile its kernels into `folder`."""
     inductor.counters["lowerings"] += 1
     graph = run(graph)
     _log("passes", graph)
     loops = lower(graph, mutations)
     _log("loops", loops)
     planned = schedule(loops)
+    try:
+        program = plan(planned, results, mutations, writes, rng)
+    except PlanError as e:  # an input would be written before all checks have passed: its new value is copied instead
+        _log("fusion", e)
+        planned = schedule(lower(graph))
+        program = plan(planned, results, mutations, writes, rng)
+    _log("program", program)
     kernels = [step for step in planned.steps if isinstance(step, Kernel)]
     inductor.counters["kernels"] += len(kernels)
     if not kernels:
-        return Unit(planned, None)
+        return Unit(program, None)
     env = graph.shape_env
     source = cpp.render(
         kernels, planned.buffers, env.hints if env is not None else {}, env.ranges if env is not None else {}
     )
     _log("kernels", source)
     inductor.counters["compiles"] += 1
-    return Unit(planned, toolchain.start(source, folder, name))
+    return Unit(program, toolchain.start(source, folder, name))
 
 
 def compile_core(graph: Any, metas: Any = None) -> Callable[..., tuple]:
     """Compile one core graph alone: callable(*inputs) -> tuple."""
     folder = toolchain.private_folder()
     try:
-        unit = start(graph, (), folder, "graph")
-        program = plan(unit.schedule)
-        _log("program", program)
-        return _runner.Program(program.to_data(), unit.job.wait() if unit.job else None)
+        unit = start(graph, folder, "graph")
+        return _runner.Program(unit.program.to_data(), unit.job.wait() if unit.job else None)
     finally:
         toolchain.remove_folder(folder)
 

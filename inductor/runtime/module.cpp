@@ -150,9 +150,32 @@ static PyObject *benchmark(PyObject *, PyObject *args) {
   return PyFloat_FromDouble((seconds() - start) / (double)n);
 }
 
+static PyObject *profile(PyObject *, PyObject *args) {
+  PyObject *program, *inputs;
+  Py_ssize_t n;
+  if (!PyArg_ParseTuple(args, "O!O!n", program_type, &program, &PyTuple_Type, &inputs, &n)) return nullptr;
+  const Plan &plan = *((ProgramObject *)program)->plan;
+  if (PyTuple_GET_SIZE(inputs) != (Py_ssize_t)plan.inputs.size() || n <= 0) {
+    PyErr_SetString(PyExc_ValueError, "profile(program, inputs, n): wrong number of inputs, or n < 1");
+    return nullptr;
+  }
+  std::vector<double> times(plan.steps.size());
+  std::vector<PyObject *> results(plan.outputs.size() + 1);
+  for (Py_ssize_t k = 0; k < n; k++) {
+    if (!run_profiled((ProgramObject *)program, ((PyTupleObject *)inputs)->ob_item, results.data(), times.data())) return nullptr;
+    for (size_t i = 0; i < plan.outputs.size(); i++) Py_DECREF(results[i]);
+  }
+  PyObject *out = PyList_New((Py_ssize_t)times.size());
+  for (size_t i = 0; out && i < times.size(); i++)
+    PyList_SET_ITEM(out, (Py_ssize_t)i, PyFloat_FromDouble(times[i] / (double)n));
+  return out;
+}
+
 static PyMethodDef functions[] = {
     {"benchmark", benchmark, METH_VARARGS,
      "benchmark(program, inputs: tuple, n: int) -> float\n\nSeconds a call, of n calls made from C."},
+    {"profile", profile, METH_VARARGS,
+     "profile(program, inputs: tuple, n: int) -> list[float]\n\nSeconds of each step, the mean of n calls made from C."},
     {"sha256", sha256, METH_O, "sha256(data: bytes-like) -> str\n\nThe SHA-256 digest in hexadecimal."},
     {nullptr, nullptr, 0, nullptr}};
 

@@ -2,6 +2,7 @@
 #include "runner.h"
 
 #include <alloca.h>
+#include <time.h>
 
 namespace runner {
 
@@ -275,9 +276,32 @@ static bool run_step(Call &call, const Step &step) {
   return false;
 }
 
+// Adds the seconds of each step to `profile`, when a thread has asked for that.
+static thread_local double *profile;
+
+static double seconds_now() {
+  timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+bool run_profiled(ProgramObject *program, PyObject **args, PyObject **results, double *seconds) {
+  profile = seconds;
+  bool ok = run(program, args, results, nullptr);
+  profile = nullptr;
+  return ok;
+}
+
 static bool run_steps(Call &call, Release &release) {
   const WeftKernelRuntime *runtime = api->kernel_runtime();
+  double *times = profile, last = times ? seconds_now() : 0;
+  profile = nullptr; // sub-Programs count as one step
   for (const Step &step : call.program->plan->steps) {
+    if (times && &step != call.program->plan->steps.data()) {
+      double now = seconds_now();
+      times[&step - call.program->plan->steps.data() - 1] += now - last;
+      last = now;
+    }
     if (step.kind != StepKind::Kernel) {
       release.take();
       if (!run_step(call, step)) return false;
@@ -292,6 +316,8 @@ static bool run_steps(Call &call, Release &release) {
       return false;
     }
   }
+  if (times && !call.program->plan->steps.empty())
+    times[call.program->plan->steps.size() - 1] += seconds_now() - last;
   return true;
 }
 

@@ -131,6 +131,7 @@ bool evaluate_range(Call &call, int32_t start, int32_t stop);
 // run.cpp. `results` receives outputs.size() owned references. With `movable`, `args` may be replaced by owned copies of
 // the expected strides (kept alive in `movable`).
 bool run(ProgramObject *program, PyObject **args, PyObject **results, PyObject *movable);
+bool run_profiled(ProgramObject *program, PyObject **args, PyObject **results, double *seconds); // adds to one a step
 PyObject *tensor_of(Call &call, int32_t buffer); // borrowed; NULL with an exception set
 void set_failed(ProgramObject *program, int64_t check, int64_t value, int64_t bound);
 const int64_t *resolve(const Call &call, const Layout &layout, int64_t *scratch); // 2 * ndim numbers

@@ -54,6 +54,16 @@ def graph(p: "f32[8]", m: "f32[8]", g: "f32[8]"):
     norm = aten.sum(step)                 # f32[]
     return (norm, p)
 """
+CACHE = """
+def graph(cache: "f32[8, 4]", new: "f32[2, 4]", index: "i64[2]", weight: "f32[9, 4]"):
+    rows = aten.embedding(weight, index)  # f32[2, 4]
+    grown = aten.add_(cache, 1)           # f32[8, 4]
+    late = aten.embedding(weight, index)  # f32[2, 4]
+    both = aten.add(rows, late)           # f32[2, 4]
+    y = aten.mul(both, new)               # f32[2, 4]
+    z = aten.sum(cache)                   # f32[]
+    return (y, z)
+"""
 DROPOUT = """
 def graph(x: "f32[64] grad"):
     h = aten.mul(x, x)                    # f32[64]

@@ -4,7 +4,7 @@ import os
 
 import numpy as np
 import pytest
-from captured_graphs import DROPOUT, EMBEDDING, EVEN, GELU, UPDATE, VIEWS, captured, f32
+from captured_graphs import CACHE, DROPOUT, EMBEDDING, EVEN, GELU, UPDATE, VIEWS, captured, f32
 
 import aten
 import inductor
@@ -86,6 +86,21 @@ def test_inputs_are_updated_in_place():
     with pytest.raises(errors.GraphFailed):  # eager says what is wrong
         f(_native.from_numpy(readonly), got[1], got[2])
     close(got[1], want[1])
+
+
+def test_nothing_is_written_when_a_check_fails():
+    gm = captured(CACHE)
+    inputs = lambda last: (f32(8, 4), f32(2, 4, seed=1), aten.tensor([0, last]), f32(9, 4, seed=2))
+    f = inductor.compile_fx(gm, inputs(3))
+    got, want = inputs(8), inputs(8)
+    for a, e in zip(f(*got), gm(*want)):
+        close(a, e)
+    close(got[0], want[0])
+    bad = inputs(9)
+    with pytest.raises(errors.GraphFailed, match="embedding"):
+        f(*bad)
+    close(bad[0], f32(8, 4))
+    assert bad[0]._version == 0
 
 
 def test_views_of_results_and_arguments():

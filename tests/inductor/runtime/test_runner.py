@@ -449,6 +449,14 @@ def test_benchmark_counts_seconds_per_call(b, library):
         _runner.benchmark(p, (), 1)
 
 
+def test_profile_counts_seconds_per_step(b, library):
+    x, out = b.input(4), b.buffer("fresh", 4)
+    steps = [Alloc(out), Kernel("twice", (x, out), (b.value(4),), (1,))]
+    p = _runner.Program(b.program(steps, [Output("buffer", out)]).to_data(), library)
+    times = _runner.profile(p, (tensor(f32(1, 2, 3, 4)),), 100)
+    assert len(times) == 2 and all(0 < t < 1e-3 for t in times)
+
+
 # ------------------------------------------------------------------------------------------------------------ loading
 @pytest.mark.parametrize("change", [
     ("steps", [["Kernel", "nothing", [0], [], [], -1]]), ("steps", [["Kernel", "twice", [0, 9], [], [], -1]]),

@@ -33,6 +33,7 @@ class Compiled:
     callable: Callable[..., tuple]
     manifest: dict
     libraries: dict[str, bytes]
+    keep: bool  # not where tensors are part of it: those are never stored
 
 
 @dataclass
@@ -40,6 +41,7 @@ class Unit:
     """The Program of a core graph, whose kernels are being compiled."""
 
     program: Program
+    constants: list[Any]  # the tensors that stand for its last inputs
     job: toolchain.Job | None
 
 
@@ -62,7 +64,7 @@ def compile_graph(gm: Any, example_inputs: Any) -> Compiled | Callable[..., tupl
         units["forward"] = start(graphs.forward, folder, "forward", results, graphs.mutations, graphs.writes, rng)
         files = {name: u.job.wait() for name, u in units.items() if u.job}
         guards = list(dict.fromkeys(g.expr for g in gm.shape_env.guards[n_guards:])) if gm.shape_env is not None else []
-        return _package(gm, {name: u.program for name, u in units.items()}, files, joint, guards)
+        return _package(gm, units, files, joint, guards)
     finally:
         toolchain.remove_folder(folder)
 
@@ -70,29 +72,41 @@ def compile_graph(gm: Any, example_inputs: Any) -> Compiled | Callable[..., tupl
 def start(graph: Any, folder: str, name: str, results=None, mutations=(), writes=None, rng=None) -> Unit:
     """Lower and plan a core graph (see `plan`), and begin to compile its kernels into `folder`."""
     inductor.counters["lowerings"] += 1
+    constants = _lift_constants(graph)
     graph = run(graph)
     _log("passes", graph)
     loops = lower(graph, mutations)
     _log("loops", loops)
     planned = schedule(loops)
     try:
-        program = plan(planned, results, mutations, writes, rng)
+        program = plan(planned, results, mutations, writes, rng, len(constants))
     except PlanError as e:  # an input would be written before all checks have passed: its new value is copied instead
         _log("fusion", e)
         planned = schedule(lower(graph))
-        program = plan(planned, results, mutations, writes, rng)
+        program = plan(planned, results, mutations, writes, rng, len(constants))
     _log("program", program)
     kernels = [step for step in planned.steps if isinstance(step, Kernel)]
     inductor.counters["kernels"] += len(kernels)
     if not kernels:
-        return Unit(program, None)
+        return Unit(program, constants, None)
     env = graph.shape_env
     source = cpp.render(
         kernels, planned.buffers, env.hints if env is not None else {}, env.ranges if env is not None else {}
     )
     _log("kernels", source)
     inductor.counters["compiles"] += 1
-    return Unit(program, toolchain.start(source, folder, name))
+    return Unit(program, constants, toolchain.start(source, folder, name))
+
+
+def _lift_constants(graph: Any) -> list[Any]:
+    """Turn the tensors that a core graph refers to into its last inputs; returns them."""
+    found: dict[str, Any] = {}
+    for node in graph.graph.find_nodes(op="get_attr"):
+        if node.target not in found:
+            found[node.target] = graph.graph.placeholder(f"constant_{node.target}", node.meta["val"])
+        node.replace_all_uses_with(found[node.target])
+        graph.graph.erase_node(node)
+    return [getattr(graph, name) for name in found]
 
 
 def compile_core(graph: Any, metas: Any = None) -> Callable[..., tuple]:
@@ -100,7 +114,7 @@ def compile_core(graph: Any, metas: Any = None) -> Callable[..., tuple]:
     folder = toolchain.private_folder()
     try:
         unit = start(graph, folder, "graph")
-        return _runner.Program(unit.program.to_data(), unit.job.wait() if unit.job else None)
+        return _runner.Program(unit.program.to_data(), unit.job.wait() if unit.job else None, unit.constants)
     finally:
         toolchain.remove_folder(folder)
 
@@ -163,7 +177,7 @@ def _generator(graphs: AotGraphs, n_inputs: int) -> tuple | None:
 
 
 def _package(
-    gm: Any, programs: dict[str, Program], files: dict[str, str], joint: dict | None, guards: list[Expr]
+    gm: Any, units: dict[str, Unit], files: dict[str, str], joint: dict | None, guards: list[Expr]
 ) -> Compiled:
     """The manifest of what was compiled, and the callable, loaded as a later process will load it."""
     numbers: dict[str, int] = {}
@@ -171,8 +185,8 @@ def _package(
         numbers.setdefault(entry.line_of(node), i)
     manifest: dict[str, Any] = {"guards": [entry.guard_data(g) for g in guards], "training": joint}
     libraries, paths = {}, {}
-    for name, program in programs.items():
-        data = program.to_data()
+    for name, unit in units.items():
+        data = unit.program.to_data()
         data["checks"] = [[op, argument, numbers.get(line, "")] for op, argument, line in data["checks"]]
         digest = None
         if name in files:
@@ -182,7 +196,10 @@ def _package(
             libraries[digest], paths[digest] = content, files[name]
         manifest[name] = {"program": data, "library": digest}
     copy = json.loads(json.dumps(manifest))  # loading fills in the user's lines
-    return Compiled(entry.load(gm, copy, paths.__getitem__), manifest, libraries)
+    constants = {name: unit.constants for name, unit in units.items()}
+    return Compiled(
+        entry.load(gm, copy, paths.__getitem__, constants), manifest, libraries, not any(constants.values())
+    )
 
 
 def _log(channel: str, value: Any) -> None:

@@ -53,7 +53,7 @@ def compile_fx(gm: Any, example_inputs: Any) -> Callable[..., tuple]:
         errors.warn_once(f"{e}. Until then compiled functions run eager.")
         return gm
     if isinstance(compiled, pipeline.Compiled):
-        if key is not None and store.save(key, compiled.manifest, [*compiled.libraries.values()]):
+        if key is not None and compiled.keep and store.save(key, compiled.manifest, [*compiled.libraries.values()]):
             log(f"saved {key[:16]} after {time.perf_counter() - started:.2f} s")
         return compiled.callable
     return compiled
@@ -67,9 +67,10 @@ def _look_up(store: cache_store.Store, key: str, gm: Any) -> Callable | None:
         return None
 
 
-def load(gm: Any, manifest: dict, path_of: Callable[[str], str]) -> Callable[..., tuple]:
+def load(gm: Any, manifest: dict, path_of: Callable[[str], str], constants: dict | None = None) -> Callable[..., tuple]:
     """The callable that a manifest describes; `path_of(digest)` is a path from which a library can be loaded.
 
+    `constants`: by Program, the tensors bound to it.
     Raises ValueError or KeyError for a manifest that is corrupt.
     """
     guards = [parse(text, kinds) for text, kinds in manifest["guards"]]
@@ -85,7 +86,7 @@ def load(gm: Any, manifest: dict, path_of: Callable[[str], str]) -> Callable[...
         data = part["program"]
         for check in data["checks"]:
             check[2] = lines[check[2]] if type(check[2]) is int else check[2]
-        return _runner.Program(data, path_of(library) if library else None)
+        return _runner.Program(data, path_of(library) if library else None, (constants or {}).get(name, ()))
 
     forward = program("forward")
     joint = manifest["training"]

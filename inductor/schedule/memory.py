@@ -56,6 +56,7 @@ def plan(
     mutations: Sequence[tuple[int, int]] = (),
     writes: Sequence[int] | None = None,
     rng: tuple[Expr | None, Expr | None, Expr] | None = None,
+    n_constants: int = 0,
 ) -> Program:
     """The Program of a schedule.
 
@@ -65,17 +66,18 @@ def plan(
     writes     for each of the mutations how often eager would have written (by how much the version advances)
     rng        (seed, offset, counters): the symbols that stand for the generator's state, which are then not
                arguments (None where the graph has no use for them), and by how much a call advances it
+    n_constants  how many of the last inputs are tensors that are bound when the Program is loaded
 
     Raises PlanError if an input would be written before a step that may fail.
     """
     if results is None:
         results = [Result("output", i) for i in range(len(schedule.outputs))]
     versions = dict(zip((i for i, _ in mutations), writes)) if writes is not None else {}
-    return _Planner(schedule, results, list(mutations), versions, rng).run()
+    return _Planner(schedule, results, list(mutations), versions, rng, n_constants).run()
 
 
 class _Planner:
-    def __init__(self, schedule, results, mutations, versions, rng):
+    def __init__(self, schedule, results, mutations, versions, rng, n_constants):
         self.s = schedule
         self.results = results
         self.mutations = mutations
@@ -88,7 +90,9 @@ class _Planner:
         self.checks: list[out.CheckInfo] = []
         self.evaluated: int | None = None  # values computed so far; None while the prologue is open
         self.prologue = 0
-        self.arguments = [a for a in schedule.inputs if not self._is_rng(a)]
+        end = len(schedule.inputs) - n_constants
+        self.arguments = [a for a in schedule.inputs[:end] if not self._is_rng(a)]
+        self.constants = schedule.inputs[end:]
         self.kept = self._kept()
         self.copies = [
             (self.s.outputs[o], self.arguments[i]) for i, o in mutations if self.s.outputs[o] != self.arguments[i]
@@ -158,6 +162,7 @@ class _Planner:
             prologue=self.prologue,
             checks=self.checks,
             mutations=versions,
+            n_constants=len(self.constants),
             arena=arena,
             cost=cost,
         )
@@ -201,6 +206,8 @@ class _Planner:
                 self.declare(a, out.Buffer("input", b.dtype, base=i))
             else:
                 inputs.append(out.Input(as_expr(a).kind))
+        for i, name in enumerate(self.constants):
+            self.declare(name, out.Buffer("constant", self.s.buffers[name].dtype, base=i))
         return inputs
 
     def known(self, b: ir.Buffer) -> bool:

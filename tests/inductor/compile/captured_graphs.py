@@ -64,6 +64,12 @@ def graph(cache: "f32[8, 4]", new: "f32[2, 4]", index: "i64[2]", weight: "f32[9,
     z = aten.sum(cache)                   # f32[]
     return (y, z)
 """
+TABLE = """
+def graph(x: "f32[3] grad"):
+    table = self.table                    # f32[3]
+    y = aten.mul(x, table)                # f32[3]
+    return (y,)
+"""
 DROPOUT = """
 def graph(x: "f32[64] grad"):
     h = aten.mul(x, x)                    # f32[64]

@@ -4,7 +4,7 @@ import os
 
 import numpy as np
 import pytest
-from captured_graphs import CACHE, DROPOUT, EMBEDDING, EVEN, GELU, UPDATE, VIEWS, captured, f32
+from captured_graphs import CACHE, DROPOUT, EMBEDDING, EVEN, GELU, TABLE, UPDATE, VIEWS, captured, f32
 
 import aten
 import inductor
@@ -101,6 +101,17 @@ def test_nothing_is_written_when_a_check_fails():
         f(*bad)
     close(bad[0], f32(8, 4))
     assert bad[0]._version == 0
+
+
+def test_tensors_of_the_graph_are_bound_and_not_kept_on_disk():
+    for k in range(2):
+        table = f32(3, seed=k)
+        gm = captured(TABLE, attributes={"table": table})
+        x = f32(3, grad=True)
+        f = inductor.compile_fx(gm, (x,))
+        close(f(x)[0], x * table)
+        close(autograd.grad(f(x)[0].sum(), x)[0], table)
+    assert inductor.counters["cache_hits"] == 0 and inductor.counters["lowerings"] == 4
 
 
 def test_views_of_results_and_arguments():

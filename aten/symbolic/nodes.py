@@ -164,8 +164,10 @@ def const(value: Number) -> Expr:
     return e
 
 
-def sym(name: str, kind: str = "int") -> Expr:
-    """The symbol `name`."""
+def sym(name: str, kind: str | None = None) -> Expr:
+    """The symbol `name`. Names say the kind: z0, z1, ... are floats, others ints unless told."""
+    if kind is None:
+        kind = "float" if name[0] == "z" and name[1:].isdigit() else "int"
     key = ("sym", name, kind)
     e = _nodes.get(key)
     if e is None:

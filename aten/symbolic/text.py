@@ -110,7 +110,7 @@ def parse(text: str, kinds: Mapping[str, str] | None = None) -> Expr:
             case ast.Constant(value=bool() | int() | float() as value):
                 return nodes.const(value)
             case ast.Name(id=name):
-                return nodes.sym(name, kinds.get(name, "int"))
+                return nodes.sym(name, kinds.get(name))
             case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=float() as value)):
                 return nodes.const(-value)
             case ast.UnaryOp(op=ast.USub(), operand=operand):

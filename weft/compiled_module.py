@@ -64,6 +64,15 @@ class OptimizedModule(Module):
     def __len__(self) -> int:
         return len(self._orig_mod)  # type: ignore[arg-type]
 
+    def __getitem__(self, key: Any) -> Any:
+        return self._orig_mod[key]  # type: ignore[index]
+
+    def __iter__(self) -> Any:
+        return iter(self._orig_mod)  # type: ignore[call-overload]
+
+    def __contains__(self, key: Any) -> bool:
+        return key in self._orig_mod  # type: ignore[operator]
+
     def train(self, mode: bool = True) -> OptimizedModule:
         self._orig_mod.train(mode)
         return self

@@ -1,4 +1,4 @@
-"""Small programs over tensors for test_compile: each a function and a maker of its arguments for a size."""
+"""Small programs over tensors for test_programs: each a function and a maker of its arguments for a size."""
 
 # ruff: noqa: E501
 from __future__ import annotations

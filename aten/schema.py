@@ -69,6 +69,10 @@ def _int(x: Any) -> Any:
     return NotImplemented
 
 
+def _int_or_dtype(x: Any) -> Any:
+    return x if isinstance(x, DType) else _int(x)
+
+
 def _float(x: Any) -> Any:
     n = _scalar(x)
     return NotImplemented if n is NotImplemented or isinstance(n, complex) else n
@@ -105,6 +109,7 @@ _ACCEPT: dict[str, Callable[[Any], Any]] = {
     "BoolTensor": _tensor,
     "Scalar": _scalar,
     "int": _int,
+    "IntOrDType": _int_or_dtype,
     "float": _float,
     "bool": _bool,
     "ScalarType": _dtype,
@@ -115,6 +120,7 @@ _ACCEPT: dict[str, Callable[[Any], Any]] = {
 }
 _SHOWN = {
     "Scalar": "Number",
+    "IntOrDType": "int",
     "LongTensor": "Tensor",
     "BoolTensor": "Tensor",
     "ScalarType": "torch.dtype",

@@ -46,7 +46,7 @@ _OPERATORS = {
     "rshift": "bitwise_right_shift",
     "neg": "neg",
     "abs": "abs",
-    "invert": "bitwise_not",
+    "invert": "invert",
     "pos": "positive",
     "eq": "eq",
     "ne": "ne",

@@ -37,10 +37,10 @@ def _split(input: Any, key: Any) -> tuple[Any, list[Any] | None]:
             raise IndexError(f"too many indices for tensor of dimension {input.ndim}")
         items[at : at + 1] = [slice(None)] * (input.ndim - used)
         items = [slice(None) if i is Ellipsis else i for i in items]
-    view, dim, tensors = input, 0, {}
+    view, dim, added, tensors = input, 0, 0, {}
     for item in items:
         if item is None:
-            view, dim = ops.unsqueeze(view, dim), dim + 1
+            view, dim, added = ops.unsqueeze(view, dim), dim + 1, added + 1
         elif isinstance(item, (bool, np.bool_)):
             view = ops.unsqueeze(view, dim)
             tensors[dim] = ops.full([1], bool(item), dtype=dtypes.bool, device=input.device)
@@ -49,6 +49,11 @@ def _split(input: Any, key: Any) -> tuple[Any, list[Any] | None]:
             view = ops.unsqueeze(view, dim)
             tensors[dim] = ops.unsqueeze(item, 0)
             dim += 1
+        elif input.ndim == 0 and dim >= view.ndim:
+            raise IndexError(
+                "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert "
+                "a 0-dim tensor to a number"
+            )
         elif dim >= view.ndim:
             raise IndexError(f"too many indices for tensor of dimension {input.ndim}")
         elif isinstance(item, slice):
@@ -58,9 +63,13 @@ def _split(input: Any, key: Any) -> tuple[Any, list[Any] | None]:
             dim += item.ndim if item.dtype in (dtypes.bool, dtypes.uint8) else 1
         elif is_int(item) or isinstance(item, np.integer) or hasattr(item, "__index__"):
             n = item if is_int(item) else item.__index__()
+            size = view.shape[dim]
+            if type(n) is int and type(size) is int and not -size <= n < size:
+                at = input.ndim - view.ndim + dim + added
+                raise IndexError(f"index {n} is out of bounds for dimension {at} with size {size}")
             view = ops.select(view, dim, n)
         else:
-            raise TypeError(
+            raise (TypeError if isinstance(item, str) else IndexError)(
                 "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got "
                 f"{type(item).__name__})"
             )

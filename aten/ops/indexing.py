@@ -77,6 +77,24 @@ gather.vjp(lambda g, dim, index, input_meta: scatter_add(zeros_of(input_meta, g)
 gather.jvp(lambda tangents, input, dim, index, out: gather(tangents[0], dim, index))
 
 
+@op("gather_class(Tensor input, int dim, LongTensor index) -> Tensor", tags=["fused", "function_only"])
+def gather_class(input: Meta, dim: int, index: Meta) -> Meta:
+    """`gather` of losses: raises IndexError for a target that is no class."""
+    return gather.function(input, dim, index)
+
+
+gather_class.decompose(lambda input, dim, index: gather(input, dim, index))
+gather_class.vjp(lambda g, dim, index, input_meta: scatter_add(zeros_of(input_meta, g), dim, index, g))
+
+
+@gather_class.kernel
+def _(out, x, dim, index):
+    if index.size and (index.min() < 0 or index.max() >= x.shape[dim]):
+        bad = index[(index < 0) | (index >= x.shape[dim])].flat[0]
+        raise IndexError(f"Target {bad} is out of bounds.")
+    gather.kernel_fn(out, x, dim, index)
+
+
 def _scatter_check(name: str, input: Meta, dim: int, index: Meta, src: Any) -> None:
     if index.dtype not in _INDEX_DTYPES:
         raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index")

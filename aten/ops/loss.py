@@ -314,7 +314,7 @@ def _picked(input: Any, target: Any, weight: Any, ignore_index: int) -> tuple[An
     dim = 1 if input.ndim > 1 else 0
     kept = ops.ne(target, ignore_index)
     safe = ops.where(kept, target, 0)
-    picked = ops.gather(input, dim, safe.unsqueeze(dim)).squeeze([dim])
+    picked = ops.gather_class(input, dim, safe.unsqueeze(dim)).squeeze([dim])
     return picked, kept, None if weight is None else ops.embedding(weight.unsqueeze(1), safe).squeeze([-1])
 
 

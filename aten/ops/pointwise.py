@@ -204,10 +204,15 @@ def _bool_dtype(dtype: Any) -> Any:
     return dtypes.bool
 
 
+_KERNELS = {"bitwise_left_shift": "lshift", "bitwise_right_shift": "rshift"}  # PyTorch's names in messages
+
+
 def _no_float(name: str, *xs: Any) -> None:
     for x in xs:
         if type(x) is Meta and category(x.dtype) >= 2:
-            raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{TYPE_NAMES[x.dtype.name]}'")
+            raise NotImplementedError(
+                f"\"{_KERNELS.get(name, name)}_cpu\" not implemented for '{TYPE_NAMES[x.dtype.name]}'"
+            )
 
 
 LN2, LN10 = math.log(2), math.log(10)
@@ -520,6 +525,14 @@ def _(input, other, rounding_mode):
 def _truncated_quotient(x, y):
     """Integer division towards zero: the exact multiple, divided."""
     return ops.floor_divide(ops.sub(x, ops.fmod(x, y)), y)
+
+
+@composite("invert(Tensor input) -> Tensor", tags=("hidden",))
+def invert(input):
+    """The operator ~: bits of integers, truth of bools."""
+    if category(input.dtype) >= 2:
+        raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors")
+    return ops.bitwise_not(input)
 
 
 @composite("positive(Tensor input) -> Tensor")

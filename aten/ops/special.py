@@ -9,7 +9,7 @@ from aten import dtype as dtypes
 from aten.meta import Meta
 from aten.op import alias_of, composite, op, ops, registry
 from aten.ops import numerics
-from aten.ops.pointwise import binary, pointwise_meta, unary, via
+from aten.ops.pointwise import binary, float_only, pointwise_meta, unary, via
 from aten.promotion import TYPE_NAMES, category
 
 
@@ -71,6 +71,7 @@ def lerp(input, end, weight):
     """input + weight * (end - input), counted from the nearer end."""
     if input.dtype is not end.dtype:
         raise RuntimeError(f"expected dtype {input.dtype.name} for `end` but got dtype {end.dtype.name}")
+    float_only("lerp_kernel_scalar", input)
     step = end - input
     if not hasattr(weight, "dtype"):
         return input + weight * step if abs(weight) < 0.5 else end - step * (1 - weight)

@@ -8,11 +8,16 @@ import numpy as np
 from aten.meta import Meta, known_equal
 from aten.op import alias_of, inplace_of, op, ops
 from aten.ops.batching import batch_dims, materialize, to_front
+from aten.promotion import result_dtype
 from aten.shapes import broadcast, is_one, show, wrap_dim
 
 
 # ------------------------------------------------------------------------------------------------------ core ops
-@op("cat(Tensor[] tensors, int dim=0) -> Tensor", tags=["structure", "function_only"], promote="same")
+@op(
+    "cat(Tensor[] tensors, int dim=0) -> Tensor",
+    tags=["structure", "function_only"],
+    promote=lambda tensors, dim: _common_dtype(tensors),
+)
 def cat(tensors: list[Meta], dim: int) -> Meta:
     """Tensors joined along a dimension; all other sizes are equal (1-d tensors without elements are ignored)."""
     parts = [t for t in tensors if not _is_nothing(t)] or tensors[:1]
@@ -34,14 +39,18 @@ def cat(tensors: list[Meta], dim: int) -> Meta:
     return first.like(sizes=(*first.sizes[:dim], total, *first.sizes[dim + 1 :]))
 
 
+def _common_dtype(tensors: list[Any]) -> Any:
+    if not tensors:
+        raise ValueError("torch.cat(): expected a non-empty list of Tensors")
+    return result_dtype([(t.dtype, 2 if t.ndim else 1) for t in tensors])
+
+
 def _is_nothing(t: Any) -> bool:
     return len(t.shape) == 1 and type(t.shape[0]) is int and t.shape[0] == 0
 
 
 @cat.normal
 def _(tensors, dim):
-    if not tensors:
-        raise RuntimeError("torch.cat(): expected a non-empty list of Tensors")
     ndim = max(t.ndim for t in tensors)
     return tensors, wrap_dim(dim, ndim)
 

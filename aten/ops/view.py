@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from aten import _native
+from aten.dtype import DType
 from aten.meta import Meta, known_equal
 from aten.op import Op, composite, op, ops
 from aten.ops.batching import invoke, to_front
@@ -36,7 +38,7 @@ def _linear(made: Op) -> Op:
 
 
 # ------------------------------------------------------------------------------------------------------ core views
-@op("view(Tensor input, int[*] size) -> Tensor", kind="view")
+@op("view(Tensor input, IntOrDType[*] size) -> Tensor", kind="view")
 def view(input: Meta, size: list[Any]) -> Meta:
     """The same memory with other sizes; one of them may be -1. Raises RuntimeError if only a copy could show it."""
     strides = view_strides(input.sizes, input.strides, size)
@@ -46,6 +48,31 @@ def view(input: Meta, size: list[Any]) -> Meta:
             "contiguous subspaces). Use .reshape(...) instead."
         )
     return input.view(size, strides, input.offset)
+
+
+@view.special(lambda input, size: len(size) == 1 and isinstance(size[0], DType))
+def _(input, size):
+    return view_dtype(input, size[0])
+
+
+def view_dtype(x: Any, dtype: Any) -> Any:
+    """The same memory read in another dtype; another item size changes the last dimension."""
+    if _native.is_tracer(x):
+        return ops.bitcast(x, dtype)
+    ratio = x.dtype.itemsize // dtype.itemsize
+    if ratio != 1 and x.ndim == 0:
+        raise RuntimeError(f"self.dim() cannot be 0 to view {x.dtype.name} as {dtype.name} (different element sizes)")
+    if ratio != 1 and x.shape[-1] > 1 and x.stride(-1) != 1:
+        raise RuntimeError(
+            f"self.stride(-1) must be 1 to view {x.dtype.name} as {dtype.name} (different element sizes), "
+            f"but got {x.stride(-1)}"
+        )
+    if ratio == 0 and x.shape[-1] * x.dtype.itemsize % dtype.itemsize:
+        raise RuntimeError(
+            f"self.size(-1) must be divisible by {dtype.itemsize // x.dtype.itemsize} to view {x.dtype.name} as "
+            f"{dtype.name} (different element sizes), but got {x.shape[-1]}"
+        )
+    return _native.from_numpy(x.numpy(force=True).view(dtype.to_numpy()))
 
 
 view.normal(lambda input, size: (input, infer_size(size, input.numel())))
@@ -253,7 +280,9 @@ def _(input, dim, index):
     dim = wrap_dim(dim, input.ndim)
     size = input.shape[dim]
     if not bool(index < size) or not bool(index >= -size):
-        raise IndexError(f"index {index} is out of bounds for dimension {dim} with size {size}")
+        raise IndexError(
+            f"select(): index {index} out of range for tensor of size {show(input.shape)} at dimension {dim}"
+        )
     return input, dim, index + size if bool(index < 0) else index
 
 

@@ -11,6 +11,7 @@ _HOME = {
     "mark_static": "dynamo.marks",
     "reset": "dynamo.eval_frame",
     "Unsupported": "dynamo.graph_break",
+    "counters": "dynamo.convert_frame",
 }
 _PARTS = frozenset({"backends", "config", "graph_break", "guards", "source", "outcome"})
 

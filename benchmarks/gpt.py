@@ -212,8 +212,8 @@ def report(options: argparse.Namespace) -> None:
     before = torch._dynamo.counters["recompilations"]
     sample = generate(compiled, text, options.characters, True)
     print(f"\ngenerated with {torch._dynamo.counters['recompilations'] - before} recompilation(s) as the sequence grew:\n{sample}\n")
-    memory = torch._native_memory_peak()
-    print(f"peak memory: {memory / 2**20:.0f} MiB of tensors, {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10:.0f} MiB of the process")
+    from aten import _native
+    print(f"peak memory: {_native.memory_stats()['peak_bytes'] / 2**20:.0f} MiB of tensors, {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10:.0f} MiB of the process")
 
 
 def compare(options: argparse.Namespace, eager_step: float, compiled_step: float) -> None:

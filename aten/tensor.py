@@ -240,7 +240,23 @@ def _reduce_ex(self: Tensor, protocol: int) -> Any:
     )
 
 
+def _reversed(self: Tensor) -> Tensor:
+    """The tensor with its dims in reverse order; a matrix's transpose."""
+    return self.permute(tuple(range(self.ndim - 1, -1, -1)))
+
+
+def _matrix_transposed(self: Tensor) -> Tensor:
+    """The last two dims exchanged. RuntimeError below two dims."""
+    if self.ndim < 2:
+        raise RuntimeError(
+            f"tensor.mT is only supported on matrices or batches of matrices. Got {self.ndim}-D tensor."
+        )
+    return self.transpose(-2, -1)
+
+
 for _name, _fn in {
+    "T": property(_reversed),
+    "mT": property(_matrix_transposed),
     "__repr__": tensor_text,
     "__iter__": _iterate,
     "__contains__": _contains,

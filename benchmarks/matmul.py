@@ -99,6 +99,7 @@ def products(torch: Any, report: Report, seconds: float) -> None:
     print(f"\n{'float32':<34}{'GFLOP/s':>8}{'peak':>7}{'share':>7}{'2 threads':>11}")
     for layout, least in LAYOUTS.items():
         for m, k, n in SIZES:
+            torch.compiler.reset()
             case = product_case(torch, layout, m, k, n)
             f, inputs = compiled(torch, case)
             loop, steps, loop_flops = peak_call()
@@ -118,6 +119,7 @@ def vectors(torch: Any, report: Report, seconds: float) -> None:
         for layout in ("x @ w", "linear(x, w)"):
             for _, k, n in SIZES[1:]:
                 torch.set_num_threads(threads)
+                torch.compiler.reset()
                 case = product_case(torch, layout, 1, k, n)
                 f, inputs = compiled(torch, case)
                 total = torch.compile(lambda w: w.sum())
@@ -141,15 +143,18 @@ def neighbours(torch: Any, report: Report, seconds: float) -> None:
         report.line(name, figures, ratio >= least, f"{least:.0%}")
 
     for layout in LAYOUTS:
+        torch.compiler.reset()
         even, odd = product_case(torch, layout, 128, 768, 3072), product_case(torch, layout, 127, 765, 3071)
         compare(odd.name, odd, compiled(torch, odd)[0], even, NEIGHBOUR)
     for m, k, n in SIZES:
+        torch.compiler.reset()
         plain = product_case(torch, "x @ w", m, k, n)
         f = torch.compile(plain.function)
         for rows in (m - 1, m - 2, m):  # M is symbolic from the second size on
             f(plain.inputs[0][:rows], plain.inputs[1])
         compare(f"x @ w, any M  {m}x{k}x{n}", plain, f, plain, NEIGHBOUR)
     for m, k, n in SIZES:
+        torch.compiler.reset()
         fused = fused_case(torch, m, k, n)
         plain = product_case(torch, "linear(x, w)", m, k, n)
         compare(fused.name, fused, compiled(torch, fused)[0], plain, FUSED)

@@ -90,24 +90,27 @@ template <class F> WEFT_INLINE F vm_min(F x, F y) { return (x < y) | (x != x) ? 
 
 //@ exp32: base
 // Float32 only. 1.0 ulp. n = round(x / ln 2), r = x - n ln 2 in two parts, then a polynomial, scaled in two steps so that
-// results below the normal range round once.
-template <class F> WEFT_INLINE F vm_exp32(F x) {
-  typedef vm_mask<F> I;
-  F c = x > 89.0f ? F{} + 89.0f : x;
-  c = c < -104.0f ? F{} - 104.0f : c;
+// results below the normal range round once. Polynomials in pairs of terms: a short chain matters more than operations.
+// `a < b ? a : b` is one instruction, and NaN where b is.
+template <class F> WEFT_INLINE F vm_exp32_reduced(F c, vm_mask<F> &bits) {  // exp(c) = result * 2^bits
   const F shifted = vm_fma(c, F{} + 1.4426950408889634f, F{} + 12582912.0f);  // 1.5 * 2^23: rounds to an integer
   const F n = shifted - 12582912.0f;
   F r = vm_fma(n, F{} - 0.693145751953125f, c);
   r = vm_fma(n, F{} - 1.42860682030941723e-6f, r);
-  F p = F{} + 1.991935981e-04f;
-  p = vm_fma(p, r, F{} + 1.394721186e-03f);
-  p = vm_fma(p, r, F{} + 8.333262675e-03f);
-  p = vm_fma(p, r, F{} + 4.166625394e-02f);
-  p = vm_fma(p, r, F{} + 1.666666687e-01f);
-  p = vm_fma(p, r, F{} + 5.000000083e-01f);
-  p = vm_fma(p, r * r, r) + 1.0f;
-  const I bits = (I)shifted - 0x4b400000;  // the integer n, from the low bits of the shifted value
-  const I half = bits >> 1;
+  const F r2 = r * r;
+  F p = vm_fma(F{} + 1.991935981e-04f, r, F{} + 1.394721186e-03f);
+  p = vm_fma(p, r2, vm_fma(F{} + 8.333262675e-03f, r, F{} + 4.166625394e-02f));
+  p = vm_fma(p, r2, vm_fma(F{} + 1.666666687e-01f, r, F{} + 5.000000083e-01f));
+  bits = (vm_mask<F>)shifted - 0x4b400000;  // the integer n, from the low bits of the shifted value
+  return vm_fma(p, r2, r) + 1.0f;
+}
+template <class F> WEFT_INLINE F vm_exp32(F x) {
+  const F most = F{} + 89.0f, least = F{} - 104.0f;
+  F c = most < x ? most : x;
+  c = least > c ? least : c;
+  vm_mask<F> bits;
+  const F p = vm_exp32_reduced(c, bits);
+  const vm_mask<F> half = bits >> 1;
   return p * (F)((half + 127) << 23) * (F)((bits - half + 127) << 23);
 }
 
@@ -165,27 +168,23 @@ template <class F> WEFT_INLINE F vm_sigmoid32(F x) {
 //@ erf32: base exp32
 // Float32 only. 1.0 ulp. x + x P(x^2) below 0.93, 1 - exp(-g(|x|)) above with g a polynomial for -log(erfc).
 template <class F> WEFT_INLINE F vm_erf32(F x) {
-  const F s = x * x;
+  const F four = F{} + 4.0f, s = x * x, s2 = s * s;
   F t = vm_abs(x);
-  t = t > 4.0f ? F{} + 4.0f : t;
-  F p = F{} + 8.345224853e-05f;
-  p = vm_fma(p, s, F{} - 8.137437554e-04f);
-  p = vm_fma(p, s, F{} + 5.200634305e-03f);
-  p = vm_fma(p, s, F{} - 2.685927078e-02f);
-  p = vm_fma(p, s, F{} + 1.128369394e-01f);
-  p = vm_fma(p, s, F{} - 3.761263370e-01f);
+  t = four < t ? four : t;
+  const F t2 = t * t, t4 = t2 * t2;
+  F p = vm_fma(F{} + 8.345224853e-05f, s, F{} - 8.137437554e-04f);
+  p = vm_fma(p, s2, vm_fma(F{} + 5.200634305e-03f, s, F{} - 2.685927078e-02f));
+  p = vm_fma(p, s2, vm_fma(F{} + 1.128369394e-01f, s, F{} - 3.761263370e-01f));
   p = vm_fma(p, s, F{} + 1.283791666e-01f);
   p = vm_fma(p, x, x);
-  F q = F{} - 2.258897886e-06f;
-  q = vm_fma(q, t, F{} + 3.606423977e-05f);
-  q = vm_fma(q, t, F{} - 2.288106268e-04f);
-  q = vm_fma(q, t, F{} + 5.524274840e-04f);
-  q = vm_fma(q, t, F{} + 1.722230171e-03f);
-  q = vm_fma(q, t, F{} - 2.115773444e-02f);
-  q = vm_fma(q, t, F{} + 1.040988512e-01f);
-  q = vm_fma(q, t, F{} + 6.361249388e-01f);
-  q = vm_fma(q, t, F{} + 1.284598020e-01f);
-  q = 1.0f - vm_exp32(-vm_fma(q, t, t));
+  F q = vm_fma(F{} + 3.606423977e-05f, t, F{} - 2.288106268e-04f);
+  q = vm_fma(q, t2, vm_fma(F{} + 5.524274840e-04f, t, F{} + 1.722230171e-03f));
+  q = vm_fma(F{} - 2.258897886e-06f, t4, q);
+  q = vm_fma(q, t4, vm_fma(vm_fma(F{} - 2.115773444e-02f, t, F{} + 1.040988512e-01f), t2,
+                           vm_fma(F{} + 6.361249388e-01f, t, F{} + 1.284598020e-01f)));
+  vm_mask<F> bits;
+  const F e = vm_exp32_reduced(-vm_fma(q, t, t), bits);  // between exp(-17) and 1: one step scales it
+  q = 1.0f - (F)((vm_mask<F>)e + (bits << 23));
   return t < 0.93f ? p : x != x ? x : vm_copysign(q, x);
 }
 

@@ -122,6 +122,8 @@ def compile_core(graph: Any, metas: Any = None) -> Callable[..., tuple]:
 # -------------------------------------------------------------------------------------- from aot's graphs to Programs
 def _native_joint(graphs: AotGraphs) -> bool:
     """Whether Programs alone can do what the graphs say: else aot's runtime, in Python, is around them."""
+    if any(isinstance(o, (ViewOf, OutputView)) and o.requires_grad for o in graphs.outputs):  # views with history
+        return False
     if graphs.backward is None:
         return True
     if any(o >= graphs.n_fresh for o in graphs.differentiable):  # new values of inputs, with history
@@ -129,8 +131,7 @@ def _native_joint(graphs: AotGraphs) -> bool:
     if any(graphs.joint.graph.placeholders[i].users for i, _ in graphs.mutations):  # their old values are needed
         return False
     returned = {o.index for o in graphs.outputs if isinstance(o, Fresh)}
-    views = any(isinstance(o, (ViewOf, OutputView)) and o.requires_grad for o in graphs.outputs)
-    return not views and returned >= set(graphs.differentiable)
+    return returned >= set(graphs.differentiable)
 
 
 def _join(graphs: AotGraphs, rng: tuple | None) -> tuple[list[Result], dict | None]:

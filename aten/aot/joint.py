@@ -12,6 +12,7 @@ from aten._native import Tensor
 from aten.aot.data import Constant, Fresh, InputAlias, Output, OutputView, Size, ViewOf
 from aten.aot.simplify import simplify
 from aten.fx.cleanup import cleanup
+from aten.fx.emit import emit
 from aten.fx.graph import Graph
 from aten.fx.graph_module import GraphModule
 from aten.fx.node import Node, is_op, map_arg
@@ -141,6 +142,7 @@ class _OutputPlan:
         tensors = {id(t): t for t in results if isinstance(t, Tracer) and level.own(t)}.values()
         self.shared = Counter(id(t.cell) for t in tensors)
         self.inputs = {id(t): i for i, t in enumerate(inputs) if isinstance(t, Tracer)}
+        self.cells: dict[int, tuple[Fresh | InputAlias, Tracer]] = {}
         self.cells = {id(t.cell): (InputAlias(i), t) for i, t in enumerate(inputs) if isinstance(t, Tracer) and t.cell}
         self.seen: dict[int, Output] = {}
         self.fresh: list[Node] = []
@@ -228,27 +230,17 @@ def _separate_outputs(graph: Graph) -> None:
     """No two outputs of the forward may share memory, nor share it with an input: the second is a clone."""
     fresh, new_values, grads = graph.output_node.args[0]
     taken: set[Node] = set()
-    clone = _clone()
 
     def own(node: Node) -> Node:
         root = _root(node)
         if root.op not in ("placeholder", "get_attr") and root not in taken:
             taken.add(root)
             return node
-        meta = node.meta["val"]
         with graph.inserting_before(graph.output_node):
-            positional, keywords = clone.split((node,))
-            copy = graph.create_node("call_function", clone, positional, keywords, None, clone.function(meta))
-        copy.meta["line"] = node.meta.get("line")
+            copy = emit(graph, "clone", node, line=node.meta.get("line"))
         return copy
 
     graph.output_node.args = ((tuple(map(own, fresh)), tuple(map(own, new_values)), grads),)
-
-
-def _clone() -> Op:
-    from aten.op import registry
-
-    return registry["clone"]
 
 
 __all__ = ["Joint", "trace_joint"]

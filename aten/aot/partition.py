@@ -14,6 +14,7 @@ from typing import Any
 
 from aten.aot.joint import Joint
 from aten.aot.maxflow import INFINITE, FlowNetwork
+from aten.fx.emit import emit
 from aten.fx.graph import Graph
 from aten.fx.node import Node, is_op, leaves, map_arg
 from aten.fx.symbols import binders, symbols_in
@@ -164,20 +165,10 @@ def partition(joint: Joint) -> tuple[Graph, Graph, list[Node]]:
         if n.op == "placeholder" and n not in tangents or n in keep:
             env[n] = forward.node_copy(n, env.__getitem__)
     mutated = {joint.graph.placeholders[i] for i in joint.mutated}
-    kept = [_saved_in(forward, env[n], n in mutated) for n in saved]
+    # An input that is written in place is saved as a clone of what it was.
+    kept = [emit(forward, "clone", env[n]) if n in mutated else env[n] for n in saved]
     forward.output((*[env[n] for n in (*fresh, *new_values)], *kept, *symbols))
     return forward, _backward_graph(joint, saved, symbols, backward_nodes, grads), saved
-
-
-def _saved_in(forward: Graph, node: Node, mutated: bool) -> Node:
-    """What forward saves for `node`: an input that is written in place is saved as a clone of what it was."""
-    if not mutated:
-        return node
-    from aten.op import registry
-
-    clone = registry["clone"]
-    positional, keywords = clone.split((node,))
-    return forward.create_node("call_function", clone, positional, keywords, None, clone.function(node.meta["val"]))
 
 
 def _needed(ends: list[Node], stop: set[Node]) -> set[Node]:

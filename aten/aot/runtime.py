@@ -28,6 +28,10 @@ class AotFunction:
         self._symbolic = _uses_symbols(graphs)
         self._differentiable = frozenset(graphs.differentiable)
         self.kept: frozenset[int] = frozenset()
+        self.tangents: list[Any] = []
+        if graphs.backward is not None:
+            placeholders = graphs.backward.graph.placeholders
+            self.tangents = [n.meta["val"] for n in placeholders[len(placeholders) - len(graphs.differentiable) :]]
         if graphs.joint is not None:
             used = graphs.joint.graph.placeholders
             self.kept = frozenset([i for i, _ in graphs.mutations if used[i].users])
@@ -40,7 +44,7 @@ class AotFunction:
             else {}
         )
         flat: Sequence[Any] = inputs
-        if graphs.rng_counters != 0:
+        if not isinstance(graphs.rng_counters, int):
             flat = (*inputs, *_native.philox_reserve(int(resolve_expr(graphs.rng_counters, symbols))))
         before = _native.set_grad_enabled(False)
         try:
@@ -119,17 +123,16 @@ class _Backward:
         if _native.is_grad_enabled():
             return self.differentiable(grads)
         function = self.function
-        backward_graph = function.graphs.backward.graph
         saved = node.saved
-        tangents = backward_graph.placeholders[len(saved) :]
-        given = [fit_tangent(g, n.meta["val"], made) for g, n, made in zip(grads, tangents, _metas(node))]
-        return tuple(function.backward(*saved, *given))
+        tangents = function.tangents
+        given = [fit_tangent(g, meta, made) for g, meta, made in zip(grads, tangents, node.metas)]
+        return tuple(function.backward(*saved, *given))  # type: ignore[misc]
 
     def differentiable(self, grads: tuple) -> tuple:
         """The gradients with history: forward and backward again, op by op, under autograd."""
         function = self.function
-        graphs = function.graphs
-        used = graphs.joint.graph.placeholders
+        joint: Any = function.graphs.joint
+        used = joint.graph.placeholders
         for x, version, node in zip(self.inputs, self.versions, used):
             if node.users and isinstance(x, Tensor) and x._version != version:
                 raise RuntimeError(
@@ -137,15 +140,10 @@ class _Backward:
                     f"an input of a compiled graph with sizes {list(x.shape)} is at version {x._version}; "
                     f"expected version {version}"
                 )
-        joint = graphs.joint
         placeholders = joint.graph.placeholders[len(self.inputs) :]
         symbols = {name: read(self.inputs, where) for name, where in function._binders.items()}
         given = [zeros_for(n.meta["val"], symbols) if g is None else g for g, n in zip(grads, placeholders)]
         return tuple(Interpreter(joint).run(*self.inputs, *given))
-
-
-def _metas(node: Any) -> tuple:
-    return node.metas
 
 
 def fit_tangent(grad: Tensor | None, meta: Meta, made: tuple) -> Tensor:

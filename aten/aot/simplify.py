@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from aten.fx.emit import emit
 from aten.fx.graph import Graph
 from aten.fx.node import Node, is_op
 from aten.meta import known_equal
@@ -16,20 +17,9 @@ def _is(node: Any, name: str) -> bool:
 
 
 def _insert(graph: Graph, before: Node, name: str, *args: Any) -> Node:
-    """A call of an op on core arguments in front of `before`, with its Meta and line."""
-    op = registry[name]
-    meta = op.function(*[_meta(a) for a in args])
-    positional, keywords = op.split(args)
+    """A call of an op on core arguments in front of `before`, with its line."""
     with graph.inserting_before(before):
-        node = graph.create_node("call_function", op, positional, keywords, None, meta)
-    node.meta["line"] = before.meta.get("line")
-    return node
-
-
-def _meta(a: Any) -> Any:
-    if type(a) is Node:
-        return a.meta["val"]
-    return [_meta(x) for x in a] if type(a) is list else a
+        return emit(graph, name, *args, line=before.meta.get("line"))
 
 
 def _replace(graph: Graph, node: Node, new: Node) -> None:
@@ -159,13 +149,10 @@ def scatter_to_where(graph: Graph) -> bool:
             continue
         if not all(map(known_equal, src.meta["val"].sizes, at)):
             continue
-        with graph.inserting_before(node):
-            graph.line = node.meta.get("line")
-            arange = registry["arange"]
-            args = arange.normal_fn(*arange.schema.bind((sizes[dim],), {"device": node.meta["val"].device}, "arange"))
-            positional, keywords = arange.split(args)
-            places = graph.create_node("call_function", arange, positional, keywords, None, arange.function(*args))
-            graph.line = None
+        arange = registry["arange"]
+        device = {"device": node.meta["val"].device}
+        args = arange.normal_fn(*arange.schema.bind((sizes[dim],), device, "arange"))  # type: ignore[misc]
+        places = _insert(graph, node, "arange", *args)
         for _ in range(len(sizes) - 1 - dim):
             places = _insert(graph, node, "unsqueeze", places, places.meta["val"].ndim)
         _replace(graph, node, _insert(graph, node, "where", _insert(graph, node, "eq", index, places), src, 0))

@@ -182,7 +182,7 @@ class _Reader:
         offset = self.number(found["offset"]) if found["offset"] else 0
         return Meta(dtype, device, meta.sizes, strides, offset, bool(found["grad"]))
 
-    def arg(self, n: ast.AST) -> Any:
+    def arg(self, n: Any) -> Any:
         match n:
             case ast.Name(id=name) if name in self.nodes:
                 return self.nodes[name]
@@ -200,7 +200,7 @@ class _Reader:
                 return Device(name)
             case ast.Attribute(value=ast.Name(id="aten"), attr=name):
                 return _native.dtype_by_name(name)
-            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=value)):
+            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)):
                 return -value
             case ast.Call(func=ast.Name(id="float"), args=[ast.Constant(value=str() as word)]):
                 return float(word)
@@ -228,7 +228,7 @@ class _Reader:
         type_part, _, line = comment.partition("   ")
         val = self.type(type_part)
         self.graph.line = _line(line)
-        call = n.value
+        call: Any = n.value
         if isinstance(call, ast.Attribute):
             node = self.graph.create_node("get_attr", ast.unparse(call).partition(".")[2], name=name, val=val)
         else:
@@ -279,7 +279,7 @@ def parse(source: str, shape_env: Any = None, namespace: dict[str, Any] | None =
     assert isinstance(function, ast.FunctionDef)
     reader = _Reader(shape_env, namespace)
     for a in function.args.args:
-        val = reader.type(a.annotation.value, a.arg) if isinstance(a.annotation, ast.Constant) else None
+        val = reader.type(str(a.annotation.value), a.arg) if isinstance(a.annotation, ast.Constant) else None
         node = reader.graph.create_node("placeholder", a.arg, name=a.arg, val=val)
         reader.nodes[a.arg] = node
     for n in function.body:

@@ -24,7 +24,7 @@ def binders(graph: Graph) -> dict[str, tuple[int, str, int]]:
     An input that is the number itself goes before sizes, a size before a stride.
     """
     found: dict[str, tuple[int, str, int]] = {}
-    values = [n.meta.get("val") for n in graph.placeholders]
+    values: list[Any] = [n.meta.get("val") for n in graph.placeholders]
     for i, val in enumerate(values):
         if type(val) in SYMBOLIC and val.expr.op == "sym":
             found.setdefault(val.expr.name, (i, "value", 0))

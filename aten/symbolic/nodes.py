@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from typing import Any
 
 Number = int | float | bool
 
@@ -30,9 +31,11 @@ class Expr:
     op: str
     args: tuple[Expr, ...]
     kind: str
-    value: Number | str | None  # of a constant; the name of a symbol
-    terms: dict[Expr, int] | None  # of an integer: the sum of monomials times coefficients ...
+    value: Any  # of a constant; the name of a symbol
+    terms: Any  # of an integer: {monomial: coefficient}, whose sum it is ...
     offset: int  # ... plus this constant
+    _text: str | None
+    _free: frozenset[str] | None
 
     @property
     def is_const(self) -> bool:
@@ -143,7 +146,7 @@ def _new(op, args, kind, value) -> Expr:
 def const(value: Number) -> Expr:
     """The constant `value`: bool, int or float (NumPy's scalars count as Python's)."""
     if isinstance(value, bool):
-        key = ("const", value, "bool")
+        key: tuple = ("const", value, "bool")
     elif isinstance(value, int):
         key = ("const", value)
     elif isinstance(value, float):
@@ -155,11 +158,11 @@ def const(value: Number) -> Expr:
     e = _nodes.get(key)
     if e is None:
         kind = "bool" if isinstance(value, bool) else "int" if isinstance(value, int) else "float"
-        value = int(value) if kind == "int" else value  # subclasses of int, such as IntEnum
-        e = _new("const", (), kind, value)
+        plain: Any = int(value) if kind == "int" else value  # subclasses of int, such as IntEnum
+        e = _new("const", (), kind, plain)
         e._free = frozenset()
         if kind == "int":
-            e.terms, e.offset = {}, value
+            e.terms, e.offset = {}, plain
         _nodes[key] = e
     return e
 

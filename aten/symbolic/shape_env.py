@@ -103,7 +103,7 @@ class ShapeEnv:
                     if q.op != "floordiv" or self._known.get(nodes.mod(*q.args)) is not nodes.ZERO:
                         continue
                     whole = nodes.from_terms({m: k})
-                    quotient, rest = nodes.split_divisible(whole, nodes.mul(*q.args[1:], q))
+                    quotient, rest = nodes.split_divisible(whole, nodes.mul(q.args[1], q))
                     if rest is nodes.ZERO:
                         return leaf_of(nodes.add(nodes.sub(x, whole), nodes.mul(quotient, q.args[0])))
             return None

@@ -45,12 +45,12 @@ def _python(e: Expr) -> tuple[str, int]:
         return f" {op} ".join(_at(_python(a), strength + 1) for a in args), strength
     if op == "not":
         if args[0].op == "eq":
-            left, right = args[0].args
-            return f"{_at(_python(left), SUM)} != {_at(_python(right), SUM)}", COMPARE
+            a, b = map(_python, args[0].args)
+            return f"{_at(a, SUM)} != {_at(b, SUM)}", COMPARE
         return f"not {_at(_python(args[0]), NOT)}", NOT
     if op == "where":
-        c, a, b = (_python(x) for x in args)
-        return f"{_at(a, OR)} if {_at(c, OR)} else {_at(b, WHERE)}", WHERE
+        condition, a, b = map(_python, args)
+        return f"{_at(a, OR)} if {_at(condition, OR)} else {_at(b, WHERE)}", WHERE
     return f"{op}({', '.join(to_text(a) for a in args)})", ATOM
 
 
@@ -122,13 +122,15 @@ def parse(text: str, kinds: Mapping[str, str] | None = None) -> Expr:
             case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in _COMPARE:
                 return _COMPARE[type(op)](read(left), read(right))
             case ast.BoolOp(op=op, values=values):
-                return (nodes.and_ if isinstance(op, ast.And) else nodes.or_)(*map(read, values))
+                parts = map(read, values)
+                return nodes.and_(*parts) if isinstance(op, ast.And) else nodes.or_(*parts)
             case ast.IfExp(test=test, body=body, orelse=orelse):
                 return nodes.where_(read(test), read(body), read(orelse))
             case ast.Call(func=ast.Name(id="float"), args=[ast.Constant(value=str() as word)]):
                 return nodes.const(float(word))
             case ast.Call(func=ast.Name(id=name), args=args) if name in _CALLS:
-                return _CALLS[name](*map(read, args))
+                function: Callable[..., Expr] = _CALLS[name]  # type: ignore[assignment]
+                return function(*map(read, args))
         raise ValueError(f"not an expression: {ast.unparse(n)!r} in {text!r}")
 
     try:

@@ -122,7 +122,7 @@ class VmapLevel(Level):
             raise RuntimeError(
                 f"vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a Tensor in "
                 f"extra_args of {op.name} that has more elements than `self`: it is batched, and `self` is not. Use "
-                f"the out-of-place {op.base.name} instead."
+                f"the out-of-place {op.name.rstrip('_')} instead."
             )
         return super().write_op(op, args)
 
@@ -227,7 +227,7 @@ def _broadcast(dims: Any, tree: Any, what: str) -> list[Any]:
 def _input_dims(in_dims: Any, args: tuple, leaves: list[Any]) -> list[Any]:
     if isinstance(in_dims, list):
         in_dims = tuple(in_dims)
-    found = []
+    found: list[Any] = []
     for leaf, d in zip(leaves, _broadcast(in_dims, args, "in_dims")):
         if d is None or not isinstance(leaf, Tensor):
             if d is not None and not isinstance(in_dims, int):

@@ -37,7 +37,8 @@ class JvpLevel(Level):
         """A tensor of the level below with its tangent."""
         return self.make(Dual(primal, tangent), Meta.of(primal))
 
-    lift = wrap
+    def lift(self, tensor: Tensor) -> Tracer:
+        return self.wrap(tensor)
 
     def item(self, tracer: Tracer) -> Any:
         return self.read(tracer).primal.item()

@@ -30,7 +30,7 @@ def _basis(leaves: list[Any]) -> list[Any]:
 
 def _chosen(args: tuple, argnums: int | tuple[int, ...]) -> tuple[list[int], bool]:
     single = isinstance(argnums, int)
-    indices = [argnums] if single else list(argnums)  # type: ignore[list-item, arg-type]
+    indices: Any = [argnums] if single else argnums
     return [i + len(args) if i < 0 else i for i in indices], single
 
 

@@ -43,7 +43,8 @@ class GradLevel(Level):
         """A tensor of the level below as a Tracer of this one."""
         return self.make(Box(value) if box is None else box, Meta.of(value))
 
-    lift = wrap
+    def lift(self, tensor: Tensor) -> Tracer:
+        return self.wrap(tensor)
 
     def input(self, value: Tensor) -> Tracer:
         """A new leaf of the tape."""
@@ -184,7 +185,8 @@ def grad(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = Fal
 
 def _gradient(func: Callable, argnums: int | tuple[int, ...], has_aux: bool, args: tuple, kwargs: dict) -> tuple:
     single = isinstance(argnums, int)
-    indices = [i + len(args) if i < 0 else i for i in ((argnums,) if single else argnums)]
+    chosen: Any = (argnums,) if single else argnums
+    indices = [i + len(args) if i < 0 else i for i in chosen]
     for i in indices:
         if not 0 <= i < len(args):
             raise RuntimeError(f"grad: argnums is {argnums}, but there are {len(args)} positional arguments")

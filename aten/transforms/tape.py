@@ -13,7 +13,7 @@ from aten.op import Op
 class Entry(NamedTuple):
     """One op: its core arguments with values in place of tensors, its result(s), which arguments need a gradient."""
 
-    op: Op | None
+    op: Any  # None: `out` has the history of the only argument
     args: tuple
     metas: tuple
     out: Any

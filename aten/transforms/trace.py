@@ -88,7 +88,7 @@ class TraceLevel(Level):
             result = self._decompose(op, fn, args, metas)
             if result is not NotImplemented:
                 return result
-        out_meta = op.function(*metas)
+        out_meta = op.rule(*metas)
         values = tuple([self.payload_of(a) for a in args])
         positional, keywords = op.split(values)
         node = self.graph.create_node("call_function", op, positional, keywords, None, out_meta)

@@ -230,7 +230,8 @@ class Level:
 
     def write_op(self, op: Op, args: tuple) -> Any:
         """An in-place op: the functional op, then the target stands for its result."""
-        target, base = args[0], op.base
+        target = args[0]
+        base: Any = op.base
         self.check_write(op, target)
         with opened(self):
             positional, keywords = op.split(args)
@@ -323,7 +324,7 @@ class MetaLevel(Level):
     def process(self, op: Op, args: tuple) -> Any:
         if op.name == "philox_reserve":
             return 0, 0
-        metas = op.function(*[meta_argument(a) for a in args])
+        metas = op.rule(*[meta_argument(a) for a in args])
         if type(metas) is tuple:
             return public(op, tuple([self.make(None, m) for m in metas]))
         return self.make(None, metas)

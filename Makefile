@@ -9,7 +9,7 @@ READY = $(VENV)/.ready
 $(READY): pyproject.toml CMakeLists.txt $(wildcard aten/native/*.cpp aten/native/*.h aten/native/isa/*.cpp dynamo/eval_frame/* inductor/runtime/*.cpp)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install -q --upgrade pip
-	$(BIN)/python -m pip install -q "scikit-build-core>=0.10" "cmake>=3.18" ninja
+	$(BIN)/python -m pip install -q "scikit-build-core>=0.10" "cmake>=3.18" ninja "numpy>=1.26"
 	$(BIN)/python -m pip install -q --no-build-isolation -e ".[test]"
 	touch $(READY)
 

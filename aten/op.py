@@ -4,7 +4,8 @@
     def softmax(input: Meta, dim: int) -> Meta: ...          # the shape rule: Metas → Meta
 
 The rule takes the op's *core signature*: a prefix of the declared parameters. What is declared beyond (alpha of add,
-dtype of sum) is resolved before the core: by `.special`, `.normal` or `promote`. A composite's function is its definition in other ops.
+dtype of sum) is resolved before the core: by `.special`, `.normal` or `promote`. A composite's function is its
+definition in other ops.
 """
 
 from collections.abc import Callable, Iterable

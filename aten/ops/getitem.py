@@ -51,8 +51,8 @@ def _split(input: Any, key: Any) -> tuple[Any, list[Any] | None]:
             dim += 1
         elif input.ndim == 0 and dim >= view.ndim:
             raise IndexError(
-                "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert "
-                "a 0-dim tensor to a number"
+                "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to "
+                "convert a 0-dim tensor to a number"
             )
         elif dim >= view.ndim:
             raise IndexError(f"too many indices for tensor of dimension {input.ndim}")

@@ -20,7 +20,7 @@ inline f32x16 gelu_tanh(f32x16 x) { return gelu_tanh(x, 0.5f, 0.7978845608028653
 inline f32x8 gelu_tanh(f32x8 x) { return gelu_tanh(x, 0.5f, 0.79788456080286535588f, 0.044715f); }
 inline f64x8 gelu_tanh(f64x8 x) { return gelu_tanh(x, 0.5, 0.79788456080286535588, 0.044715); }
 inline f64x4 gelu_tanh(f64x4 x) { return gelu_tanh(x, 0.5, 0.79788456080286535588, 0.044715); }
-template <class V> inline V sign(V x) { return x != x ? x : x > 0 ? V{} + 1 : x < 0 ? V{} - 1 : V{}; }
+template <class V> inline V sign(V x) { return x > 0 ? V{} + 1 : x < 0 ? V{} - 1 : V{}; }  // 0 for NaN, as PyTorch
 template <class V> inline V frac(V x) { return x - vm_trunc(x); }
 template <class V> inline V exp2_of(V x) { return vm_exp2(x); }
 

@@ -89,7 +89,7 @@ static bool tensor_is(Walk &w, PyObject *o, const Instr &in) {
   d += ndim;
   for (int i = 0; i < ndim; i++)
     if (d[i] != t->strides[i] && d[i] != INT64_MIN) return false;
-  w.saw_tensor(t);
+  w.saw_tensor(t, in.a);
   return true;
 }
 
@@ -129,7 +129,7 @@ static bool disjoint(Walk &w, PyObject *const *regs, const std::vector<int64_t> 
     PyObject *o = regs[data[i]];
     if (!weft || !PyObject_TypeCheck(o, weft->tensor_type) || WEFT_IS_TRACER(o)) return false;
     WeftTensor *t = (WeftTensor *)o;
-    w.saw_tensor(t);
+    w.saw_tensor(t, (uint16_t)data[i]);
     if (t->numel == 0) continue;
     int64_t low = 0, high = 0, itemsize = weft_itemsize(WEFT_DTYPE(t));
     for (int d = 0; d < WEFT_NDIM(t); d++) (t->strides[d] < 0 ? low : high) += (t->sizes[d] - 1) * t->strides[d];
@@ -161,7 +161,7 @@ static bool lacks_class_attr(Walk &w, PyObject *cls, PyObject *name) {
 static bool check(Walk &w, const Instr &in) {
   PyObject *o = w.regs[in.a];
   switch (in.op) {
-  case OP_TYPE_IS: w.saw_type_of(o); return (PyObject *)Py_TYPE(o) == in.obj;
+  case OP_TYPE_IS: w.saw_type_of(o, in.a); return (PyObject *)Py_TYPE(o) == in.obj;
   case OP_ID_IS: return is_object(o, in);
   case OP_EQUALS: w.keep_alive(o); return same_constant(o, in.obj);
   case OP_LENGTH: return length_is(w, o, (Py_ssize_t)in.data[0]);
@@ -177,14 +177,14 @@ static bool check(Walk &w, const Instr &in) {
   case OP_HAS_ATTR: return has_attr(w, o, in.obj);
   case OP_LACKS_ATTR: return !has_attr(w, o, in.obj);
   case OP_LACKS_INSTANCE_ATTR: {
-    PyObject *dict = read_instance_dict(w, o);
+    PyObject *dict = read_instance_dict(w, o, in.a);
     return !dict || !PyDict_Contains(dict, in.obj);
   }
   case OP_LACKS_CLASS_ATTR: return lacks_class_attr(w, o, in.obj);
   case OP_LACKS_GLOBAL: w.saw_dict(w.func->func_globals); return !PyDict_Contains(w.func->func_globals, in.obj);
   case OP_FUNCTION_CODE:
     if (!PyFunction_Check(o)) return false;
-    w.saw_type_of(o);
+    w.saw_type_of(o, in.a);
     w.saw(&((PyFunctionObject *)o)->func_code, (uint64_t)((PyFunctionObject *)o)->func_code);
     return ((PyFunctionObject *)o)->func_code == in.obj;
   case OP_SAME_OBJECT: return o == w.regs[in.b];
@@ -207,6 +207,7 @@ static bool run(GuardProgram *p, std::vector<Instr> &part, Walk &w) {
         return false;
       }
       w.regs[in.dst] = v;
+      if (w.memo) w.anchored[in.dst] = w.found_in_dict;
     } else if (!check(w, in)) {
       p->failed = in.guard;
       return false;
@@ -271,6 +272,7 @@ static bool run_fixed(GuardProgram *p, Walk &w) {
   Memo fresh;
   fresh.epoch = weft ? *weft->epoch : 0;
   w.memo = &fresh;
+  w.anchored.assign((size_t)p->n_regs + 1, 0);
   bool passed = run(p, *p->fixed, w);
   w.memo = NULL;
   if (!passed || w.forget) {
@@ -288,7 +290,7 @@ static bool run_fixed(GuardProgram *p, Walk &w) {
 }
 
 bool guard_check(GuardProgram *p, PyObject *const *args, PyFunctionObject *func, PyObject **regs, Owned &owned) {
-  Walk w{regs, args, func, NULL, false, owned};
+  Walk w{regs, args, func, NULL, false, owned, {}};
   if (!run(p, *p->live, w)) return false;
   if (!p->fixed->empty() && !run_fixed(p, w)) return false;
   return p->last->empty() || run(p, *p->last, w);

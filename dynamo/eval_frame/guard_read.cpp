@@ -19,8 +19,14 @@ static PyObject *dict_get(PyObject *dict, PyObject *key) {
   return v;
 }
 
-PyObject *read_instance_dict(Walk &w, PyObject *o) {
-  w.saw_type_of(o);
+// The value of a key of a dictionary whose tag was noted.
+static PyObject *tracked_get(Walk &w, PyObject *dict, PyObject *key) {
+  w.found_in_dict = true;
+  return dict_get(dict, key);
+}
+
+PyObject *read_instance_dict(Walk &w, PyObject *o, uint16_t reg) {
+  w.saw_type_of(o, reg);
   PyObject **slot = instance_dict_slot(o);
   if (!slot) return NULL;
   PyObject *dict = instance_dict_tracked(o);
@@ -124,7 +130,7 @@ static PyObject *class_value(Walk &w, PyObject *cls, PyObject *name) {
 static PyObject *read_attr(Walk &w, Instr &in, PyObject *o) {
   PyTypeObject *t = Py_TYPE(o);
   if (in.type != t || in.type_tag == 0 || in.type_tag != t->tp_version_tag) resolve(in, t);
-  w.saw_type_of(o);
+  w.saw_type_of(o, in.a);
   w.saw_type(t);
   switch (in.mode) {
   case kSlot: {
@@ -136,9 +142,10 @@ static PyObject *read_attr(Walk &w, Instr &in, PyObject *o) {
   case kClass: return class_value(w, o, in.obj);
   case kInstance:
   case kComputedElse: {
-    PyObject *dict = read_instance_dict(w, o);
-    PyObject *v = dict ? dict_get(dict, in.obj) : NULL;
+    PyObject *dict = read_instance_dict(w, o, in.a);
+    PyObject *v = dict ? tracked_get(w, dict, in.obj) : NULL;
     if (v) return v;
+    w.found_in_dict = false;
     if (in.mode == kInstance && in.found) return in.found;
     return computed(w, o, in.obj);
   }
@@ -155,13 +162,13 @@ static PyObject *read_class_attr(Walk &w, PyObject *cls, PyObject *name) {
 
 static PyObject *read_item(Walk &w, Instr &in, PyObject *o) {
   if (PyDict_Check(o)) {
-    w.saw_type_of(o);
+    w.saw_type_of(o, in.a);
     w.saw_dict(o);
-    return dict_get(o, in.obj);
+    return tracked_get(w, o, in.obj);
   }
   if (in.data.size() && (PyList_CheckExact(o) || PyTuple_Check(o))) {
     Py_ssize_t n = Py_SIZE(o), i = (Py_ssize_t)in.data[0];
-    w.saw_type_of(o);
+    w.saw_type_of(o, in.a);
     w.saw(&((PyVarObject *)o)->ob_size, (uint64_t)n);
     if (i < 0) i += n;
     if (i < 0 || i >= n) return NULL;
@@ -191,6 +198,7 @@ static PyObject *read_dict_key(Walk &w, PyObject *dict, int64_t index) {
 }
 
 PyObject *read(Walk &w, Instr &in) {
+  w.found_in_dict = false;
   switch (in.op) {
   case OP_LOCAL: return w.args[in.a];
   case OP_CLOSURE: {
@@ -199,19 +207,19 @@ PyObject *read(Walk &w, Instr &in) {
     w.saw(&cell->ob_ref, (uint64_t)cell->ob_ref);
     return cell->ob_ref;
   }
-  case OP_GLOBAL: w.saw_dict(w.func->func_globals); return dict_get(w.func->func_globals, in.obj);
+  case OP_GLOBAL: w.saw_dict(w.func->func_globals); return tracked_get(w, w.func->func_globals, in.obj);
   case OP_BUILTIN:
     w.saw_dict(w.func->func_globals);
     if (dict_get(w.func->func_globals, in.obj)) return NULL;
     w.saw_dict(w.func->func_builtins);
-    return dict_get(w.func->func_builtins, in.obj);
+    return tracked_get(w, w.func->func_builtins, in.obj);
   case OP_OBJECT: return in.obj;
   case OP_ATTR: return read_attr(w, in, w.regs[in.a]);
   case OP_CLASS_ATTR: return read_class_attr(w, w.regs[in.a], in.obj);
   case OP_ITEM: return read_item(w, in, w.regs[in.a]);
   case OP_DICT_KEY: return read_dict_key(w, w.regs[in.a], in.data[0]);
-  case OP_TYPE: w.saw_type_of(w.regs[in.a]); return (PyObject *)Py_TYPE(w.regs[in.a]);
-  case OP_INSTANCE_DICT: return read_instance_dict(w, w.regs[in.a]);
+  case OP_TYPE: w.saw_type_of(w.regs[in.a], in.a); return (PyObject *)Py_TYPE(w.regs[in.a]);
+  case OP_INSTANCE_DICT: return read_instance_dict(w, w.regs[in.a], in.a);
   case OP_CONVERT: { // a new object for each call: a tensor over the memory of an array
     w.cannot_remember();
     PyObject *v = PyObject_CallOneArg(in.obj, w.regs[in.a]);

@@ -36,12 +36,12 @@ class OptimizedModule(Module):
         put(self, "_call", optimize(own_function(type(module).__call__), config))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        module = self._orig_mod
+        module = self._target
         forward = self._forward
         if forward is not None and not (
             module._forward_pre_hooks or module._forward_hooks or module._backward_hooks or module._backward_pre_hooks
         ):
-            return forward(module, *args, **kwargs)
+            return forward(module, *args, **kwargs) if kwargs else forward(module, *args)
         return self._call(module, *args, **kwargs)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
@@ -55,6 +55,8 @@ class OptimizedModule(Module):
     def __setattr__(self, name: str, value: Any) -> None:
         if name == "_orig_mod" or "_orig_mod" not in self.__dict__.get("_modules", ()):
             super().__setattr__(name, value)
+            if name == "_orig_mod":
+                object.__setattr__(self, "_target", value)  # the same, found without __getattr__
         else:
             setattr(self._orig_mod, name, value)
 

@@ -34,7 +34,8 @@ class Plan:
             if isinstance(op.vjp_fn, tuple) and not needs[slot]:
                 self.functions.append(None)
                 continue
-            asked = [n if n in core else rows.get(n, n) for n in fn.__code__.co_varnames[: fn.__code__.co_argcount]]
+            wished = getattr(fn, "asks", None) or fn.__code__.co_varnames[: fn.__code__.co_argcount]
+            asked = [n if n in core else rows.get(n, n) for n in wished]
             names.update(dict.fromkeys(n for n in asked if n not in ("g", "needs")))
             self.functions.append((fn, asked))
         self.names = tuple(names)

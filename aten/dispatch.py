@@ -252,6 +252,9 @@ def run(op: Op, args: tuple[Any, ...]) -> Any:
     if op.kernel_fn is None and op.decompose_fn is not None:
         with no_grad():
             return op.decompose_fn(*args)
+    if "opaque" in op.tags:  # a user's function on tensors
+        with no_grad():
+            return op.kernel_fn(*args)
     if "dynamic" in op.tags:  # sizes depend on data: the kernel returns its arrays
         return _from_arrays(op.kernel_fn(*[_kernel_argument(v, None) for v in args]))
     meta = result_meta(op, args)

@@ -8,6 +8,7 @@ views notice by the cell's generation and replay their chain when they are read.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from aten import _native, dispatch
@@ -344,6 +345,13 @@ def meta_argument(a: Any) -> Any:
 
 def meta_of_call(op: Op, public_args: tuple) -> Any:
     """Result Metas of a call of a composite or in-place op on Metas: its definition, run on Tracers."""
+    n = op.schema.positional
+    names = [p.name for p in op.schema.params[n:]]
+    return meta_of_function(lambda *args: op(*args[:n], **dict(zip(names, args[n:]))), public_args)
+
+
+def meta_of_function(fn: Callable[..., Any], args: tuple) -> Any:
+    """Result Metas of a function of tensors, called with Metas (or tensors) for them: it is run on Tracers."""
     level = MetaLevel()
 
     def enter(a: Any) -> Any:
@@ -356,18 +364,9 @@ def meta_of_call(op: Op, public_args: tuple) -> Any:
     def leave(r: Any) -> Any:
         if isinstance(r, Tensor):
             return Meta.of(r)
-        return (
-            type(r)([leave(x) for x in r])
-            if type(r) in (list, tuple)
-            else tuple(map(leave, r))
-            if isinstance(r, tuple)
-            else r
-        )
+        if type(r) in (list, tuple):
+            return type(r)([leave(x) for x in r])
+        return tuple(map(leave, r)) if isinstance(r, tuple) else r
 
     with opened(level):
-        args = tuple(map(enter, public_args))
-        positional, keywords = (
-            args[: op.schema.positional],
-            {p.name: v for p, v in zip(op.schema.params[op.schema.positional :], args[op.schema.positional :])},
-        )
-        return leave(op(*positional, **keywords))
+        return leave(fn(*map(enter, args)))

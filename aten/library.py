@@ -1,0 +1,278 @@
+"""Custom ops of users: an opaque function on tensors as one op, with a shape rule, a derivative and a batching rule.
+
+    @custom_op("mylib::smooth", mutates_args=())
+    def smooth(x: Tensor, width: int) -> Tensor: ...
+
+    @smooth.register_fake
+    def _(x, width): return empty_like(x)
+
+Levels, compile and autograd see the op and never look inside it.
+"""
+
+import inspect
+import types
+import typing
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from aten import _native, dispatch
+from aten._native import Tensor
+from aten.dtype import DType, device
+from aten.op import Op
+from aten.op import op as declare
+
+_TYPES: dict[Any, str] = {
+    Tensor: "Tensor",
+    int: "int",
+    float: "float",
+    bool: "bool",
+    str: "str",
+    complex: "Scalar",
+    DType: "ScalarType",
+    device: "Device",
+}
+
+
+def _schema_type(annotation: Any, where: str) -> str:
+    """The type of a parameter in a declaration; ValueError for an annotation that has none."""
+    if annotation in _TYPES:
+        return _TYPES[annotation]
+    origin, inner = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin in (typing.Union, types.UnionType):
+        rest = [a for a in inner if a is not type(None)]
+        if len(rest) == 1:
+            return _schema_type(rest[0], where) + "?"
+        if set(rest) <= {int, float, bool}:
+            return "Scalar" + ("?" if len(rest) < len(inner) else "")
+    if origin in (list, Sequence) and len(inner) == 1 and inner[0] in _TYPES:
+        return _TYPES[inner[0]] + "[]"
+    raise ValueError(
+        f"custom_op: {where} has the annotation {annotation!r}; supported are Tensor, int, float, bool, str, dtype, "
+        "device, sequences of these, and Optional of these"
+    )
+
+
+def infer_schema(function: Callable[..., Any], name: str) -> str:
+    """The declaration that a function's annotations say. Raises ValueError where one is missing or unknown."""
+    signature = inspect.signature(function, eval_str=True)
+    params, star = [], False
+    for p in signature.parameters.values():
+        if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
+            raise ValueError(f"custom_op: {name} must not take *args or **kwargs")
+        if p.annotation is p.empty:
+            raise ValueError(f"custom_op: parameter {p.name} of {name} needs a type annotation")
+        if p.kind is p.KEYWORD_ONLY and not star:
+            params, star = [*params, "*"], True
+        text = f"{_schema_type(p.annotation, f'parameter {p.name}')} {p.name}"
+        params.append(text if p.default is p.empty else f"{text}={p.default!r}")
+    return f"{name}({', '.join(params)}) -> {_returns(signature.return_annotation, name)}"
+
+
+def _returns(annotation: Any, name: str) -> str:
+    if annotation is Tensor:
+        return "Tensor"
+    if annotation is None or annotation is type(None):
+        return "()"
+    inner = typing.get_args(annotation)
+    if typing.get_origin(annotation) is tuple and inner and all(a is Tensor for a in inner):
+        return "(" + ", ".join(["Tensor"] * len(inner)) + ")"
+    raise ValueError(f"custom_op: {name} must return Tensor, a tuple of Tensors, or None, not {annotation!r}")
+
+
+class VmapInfo(NamedTuple):
+    """What a batching rule is told besides its arguments."""
+
+    batch_size: int
+    randomness: str
+
+
+class Context:
+    """What `setup_context` leaves for `backward`; any attribute may be set."""
+
+    def __init__(self, needs_input_grad: tuple[Any, ...]):
+        self.needs_input_grad = needs_input_grad
+        self.saved_tensors: tuple[Any, ...] = ()
+
+    def save_for_backward(self, *tensors: Any) -> None:
+        """Keep tensors for `backward`."""
+        self.saved_tensors = tensors
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Accepted for compatibility: gradients of unused results come as None."""
+
+
+class CustomOp:
+    """A user's op: calling it calls the op. The `register_` methods are decorators as well."""
+
+    def __init__(self, name: str, function: Callable[..., Any], mutates_args: Sequence[str], schema: str | None):
+        namespace, sep, short = name.partition("::")
+        if not sep or not namespace.isidentifier() or not short.isidentifier():
+            raise ValueError(f"custom_op: the name must be 'namespace::name', got {name!r}")
+        self.name = name
+        self.function = function
+        self._fake: Callable[..., Any] | None = None
+        op_name = f"{namespace}__{short}"
+        declaration = infer_schema(function, op_name) if schema is None else op_name + schema
+        self.op: Op = declare(declaration, tags=["opaque", "library", "function_only"])(self._rule)
+        self.op._core = self.op.schema.params
+        self.op.kernel(self._run)
+        self.mutates = [self.op.schema.index[m] for m in mutates_args]
+        self._arguments = [p.name for p in self.op.schema.params]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not self.mutates:
+            return self.op(*args, **kwargs)
+        return self._call_mutating(self.op.schema.bind(args, kwargs, self.name))
+
+    def __repr__(self) -> str:
+        return f"<custom op {self.name}>"
+
+    def _call_mutating(self, args: tuple[Any, ...]) -> Any:
+        """Plain tensors are written by the function itself; Tracers get the new values written back."""
+        if not any(isinstance(a, Tensor) and _native.is_tracer(a) for a in args):
+            for i in self.mutates:
+                _native.check_inplace(args[i])
+            with dispatch.no_grad():
+                result = self.function(*args)
+            for i in self.mutates:
+                args[i]._bump_version()
+            return result
+        results = dispatch.call_core(self.op, args)
+        results = results if isinstance(results, tuple) else (results,)
+        n = len(results) - len(self.mutates)
+        for i, new in zip(self.mutates, results[n:]):
+            args[i].copy_(new)
+        return None if n == 0 else results[0] if n == 1 else tuple(results[:n])
+
+    def _run(self, *args: Any) -> Any:
+        """The op as a function without effects: results, then the new values of what it mutates."""
+        if not self.mutates:
+            result = self.function(*args)
+            return tuple(result) if isinstance(result, (tuple, list)) else result
+        own = list(args)
+        for i in self.mutates:
+            own[i] = args[i].clone()
+        result = self.function(*own)
+        first = () if result is None else tuple(result) if isinstance(result, (tuple, list)) else (result,)
+        return (*first, *(own[i] for i in self.mutates))
+
+    def _rule(self, *metas: Any) -> Any:
+        from aten.transforms.tracer import meta_of_function
+
+        if self._fake is None:
+            if self.mutates and not self.op.schema.returns:
+                return tuple([metas[i].like() for i in self.mutates])
+            raise NotImplementedError(
+                f"{self.name} has no shape rule: register one with {self.name.partition('::')[2]}.register_fake"
+            )
+        result = meta_of_function(self._fake, metas)
+        if not self.mutates:
+            return result
+        first = () if result is None else result if isinstance(result, tuple) else (result,)
+        return (*first, *(metas[i].like() for i in self.mutates))
+
+    # ---- registration
+    def register_fake(self, fn: Callable[..., Any]) -> Callable[..., Any]:
+        """`fn(*args)` makes results of the right sizes and dtypes, without data: the shape rule."""
+        self._fake = fn
+        return fn
+
+    register_abstract = register_fake
+
+    def register_kernel(self, device_types: Any, fn: Callable[..., Any] | None = None) -> Any:
+        """Another implementation for a device; for "cpu" (or None) it replaces the function."""
+
+        def register(fn: Callable[..., Any]) -> Callable[..., Any]:
+            wanted = [device_types] if isinstance(device_types, str) else device_types
+            if wanted is None or "cpu" in wanted:
+                self.function = fn
+            return fn
+
+        return register if fn is None else register(fn)
+
+    def register_autograd(
+        self, backward: Callable[..., Any], /, *, setup_context: Callable[..., None] | None = None
+    ) -> None:
+        """`backward(ctx, *grads)` gives one gradient (or None) an argument; `setup_context(ctx, inputs, output)`
+        saves.
+        """
+        params = self.op.core
+        slots = [i for i, p in enumerate(params) if p.differentiable]
+
+        def vjp(g: Any, out: Any, needs: tuple[Any, ...], *inputs: Any) -> Any:
+            ctx = Context(needs)
+            if setup_context is not None:
+                n = sum(not p.kw_only for p in params)
+                keywords = {p.name: v for p, v in zip(params[n:], inputs[n:])}
+                setup_context(ctx, inputs[:n], out, **({"keyword_only_inputs": keywords} if keywords else {}))
+            grads = backward(ctx, *(g if isinstance(g, tuple) else (g,)))
+            grads = grads if isinstance(grads, tuple) else (grads,)
+            if len(slots) == 1:
+                return grads[slots[0]]
+            return tuple([grads[i] if i < len(grads) else None for i in slots])
+
+        vjp.asks = ("g", "out", "needs", *self._arguments)  # type: ignore[attr-defined]
+        self.op.vjp(vjp)
+
+    def register_vmap(self, fn: Callable[..., Any] | None = None) -> Any:
+        """`fn(info, in_dims, *args) -> (result, out_dims)`: the op on batches."""
+
+        def register(fn: Callable[..., Any]) -> Callable[..., Any]:
+            self.op.batch(lambda size, dims, *args: fn(VmapInfo(size, "error"), dims, *args))
+            return fn
+
+        return register if fn is None else register(fn)
+
+
+_custom: dict[str, CustomOp] = {}
+
+
+def custom_op(
+    name: str,
+    fn: Callable[..., Any] | None = None,
+    /,
+    *,
+    mutates_args: Sequence[str] = (),
+    device_types: Any = None,
+    schema: str | None = None,
+) -> Any:
+    """Make a function on tensors an op called `name` ("namespace::name").
+
+    mutates_args: names of the arguments that it writes. schema: "(Tensor x, int n) -> Tensor", by default from the
+    annotations. Results must not share memory with arguments. Raises ValueError for a bad name or annotation.
+    """
+
+    def make(fn: Callable[..., Any]) -> CustomOp:
+        made = _custom[name] = CustomOp(name, fn, mutates_args, schema)
+        return made
+
+    return make if fn is None else make(fn)
+
+
+def _found(op: Any) -> CustomOp:
+    if isinstance(op, CustomOp):
+        return op
+    try:
+        return _custom[op]
+    except KeyError:
+        raise ValueError(f"there is no custom op {op!r}") from None
+
+
+def register_fake(op: Any, fn: Callable[..., Any] | None = None) -> Any:
+    """`CustomOp.register_fake` by name."""
+    return _found(op).register_fake if fn is None else _found(op).register_fake(fn)
+
+
+def register_autograd(
+    op: Any, backward: Callable[..., Any], /, *, setup_context: Callable[..., None] | None = None
+) -> None:
+    """`CustomOp.register_autograd` by name."""
+    _found(op).register_autograd(backward, setup_context=setup_context)
+
+
+def register_vmap(op: Any, fn: Callable[..., Any] | None = None) -> Any:
+    """`CustomOp.register_vmap` by name."""
+    return _found(op).register_vmap(fn)
+
+
+__all__ = ["CustomOp", "custom_op", "infer_schema", "register_autograd", "register_fake", "register_vmap"]

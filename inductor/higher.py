@@ -18,11 +18,12 @@ def differentiable(gm: Any, results: Sequence[int], gradients: Sequence[int], ra
         from aten import autograd
         from aten.random import fork_rng, set_rng_state
 
-        inputs = list(node.saved[-1].inputs())
+        (kept,) = node.saved
+        inputs = list(kept.inputs())
         mutated = _mutated(gm)
         with autograd.enable_grad(), fork_rng():
             if random:
-                set_rng_state(tuple(bits & 2**64 - 1 for bits in node.saved[-3:-1]))
+                set_rng_state(tuple(bits & 2**64 - 1 for bits in kept.values()[-2:]))
             outputs = gm(*(x.clone() if i in mutated else x for i, x in enumerate(inputs)))
             pairs = [(outputs[r], g) for r, g in zip(results, grads) if g is not None and outputs[r].requires_grad]
             wanted = [i for i in gradients if inputs[i].requires_grad]

@@ -30,10 +30,12 @@ struct TrainingObject {
   PyObject *weakrefs;
 };
 
-// The arguments of a forward call, for higher derivatives. Their versions are checked only if somebody asks for them: a
+// What a node keeps of its forward call, in one object: what the backward Program takes, then the generator's state, if
+// any, then the arguments, for higher derivatives. Versions of arguments are checked only when somebody asks for them: a
 // plain backward may come after an in-place write to an argument that it does not need.
 struct KeptObject {
   PyObject_VAR_HEAD
+  int32_t n_saved;
   struct Item {
     PyObject *object; // owned
     uint32_t version;
@@ -42,33 +44,72 @@ struct KeptObject {
 
 static PyTypeObject *backward_type, *training_type, *kept_type;
 
-// ------------------------------------------------------------------------------------------------------ kept arguments
-static PyObject *new_kept(PyObject *const *args, size_t n) {
-  KeptObject *self = PyObject_GC_NewVar(KeptObject, kept_type, (Py_ssize_t)n);
+// -------------------------------------------------------------------------------------------------------- what is kept
+static void keep(KeptObject::Item &item, PyObject *owned) {
+  item.object = owned;
+  item.version = is_tensor(owned) ? ((WeftTensor *)owned)->storage->version : 0;
+}
+
+// A result of the node itself is kept without history: node -> result -> grad_fn -> node would be a cycle.
+static PyObject *without_history(PyObject *o, PyObject *const *outputs, size_t n_outputs) {
+  for (size_t i = 0; i < n_outputs; i++)
+    if (outputs[i] == o) {
+      WeftTensor *t = (WeftTensor *)o;
+      return api->alias(t, WEFT_NDIM(t), t->sizes, t->strides, t->offset);
+    }
+  return Py_NewRef(o);
+}
+
+static PyObject *new_kept(PyObject *const *args, size_t n_args, PyObject *const *saved, size_t n_saved,
+                          PyObject *const *outputs, size_t n_outputs) {
+  KeptObject *self = PyObject_GC_NewVar(KeptObject, kept_type, (Py_ssize_t)(n_saved + n_args));
   if (!self) return nullptr;
-  for (size_t i = 0; i < n; i++) {
-    self->items[i].object = Py_NewRef(args[i]);
-    self->items[i].version = is_tensor(args[i]) ? ((WeftTensor *)args[i])->storage->version : 0;
+  self->n_saved = (int32_t)n_saved;
+  memset(self->items, 0, sizeof *self->items * (n_saved + n_args));
+  for (size_t i = 0; i < n_args; i++) keep(self->items[n_saved + i], Py_NewRef(args[i]));
+  for (size_t i = 0; i < n_saved; i++) {
+    PyObject *o = without_history(saved[i], outputs, n_outputs);
+    if (!o) {
+      Py_DECREF(self);
+      return nullptr;
+    }
+    keep(self->items[i], o);
   }
   PyObject_GC_Track((PyObject *)self);
   return (PyObject *)self;
 }
 
-static PyObject *kept_inputs(PyObject *o, PyObject *) {
-  KeptObject *self = (KeptObject *)o;
-  PyObject *out = PyTuple_New(Py_SIZE(self));
-  for (Py_ssize_t i = 0; out && i < Py_SIZE(self); i++) {
-    PyObject *x = self->items[i].object;
-    if (is_tensor(x) && ((WeftTensor *)x)->storage->version != self->items[i].version) {
+static bool unchanged(const KeptObject::Item &item, const char *what, Py_ssize_t i) {
+  if (!is_tensor(item.object)) return true;
+  uint32_t version = ((WeftTensor *)item.object)->storage->version;
+  if (version == item.version) return true;
+  PyErr_Format(PyExc_RuntimeError,
+               "one of the variables needed for gradient computation has been modified by an inplace operation: "
+               "%s %zd of a compiled graph is at version %u; expected version %u instead",
+               what, i, version, item.version);
+  return false;
+}
+
+static PyObject *kept_items(KeptObject *self, Py_ssize_t start, Py_ssize_t stop, const char *what) {
+  PyObject *out = PyTuple_New(stop - start);
+  for (Py_ssize_t i = start; out && i < stop; i++) {
+    if (!unchanged(self->items[i], what, i - start)) {
       Py_DECREF(out);
-      return PyErr_Format(PyExc_RuntimeError,
-                          "one of the variables needed for gradient computation has been modified by an inplace operation: "
-                          "input %zd of a compiled graph is at version %u; expected version %u instead",
-                          i, ((WeftTensor *)x)->storage->version, self->items[i].version);
+      return nullptr;
     }
-    PyTuple_SET_ITEM(out, i, Py_NewRef(x));
+    PyTuple_SET_ITEM(out, i - start, Py_NewRef(self->items[i].object));
   }
   return out;
+}
+
+static PyObject *kept_inputs(PyObject *o, PyObject *) {
+  KeptObject *self = (KeptObject *)o;
+  return kept_items(self, self->n_saved, Py_SIZE(self), "input");
+}
+
+static PyObject *kept_values(PyObject *o, PyObject *) {
+  KeptObject *self = (KeptObject *)o;
+  return kept_items(self, 0, self->n_saved, "saved value");
 }
 
 static int kept_traverse(KeptObject *self, visitproc visit, void *arg) {
@@ -91,12 +132,14 @@ static void kept_dealloc(KeptObject *self) {
 }
 
 static PyMethodDef kept_methods[] = {
-    {"inputs", kept_inputs, METH_NOARGS, "The arguments; RuntimeError if one has been written since."}, {nullptr, nullptr, 0, nullptr}};
+    {"inputs", kept_inputs, METH_NOARGS, "The arguments; RuntimeError if one has been written since."},
+    {"values", kept_values, METH_NOARGS, "What was saved, and the generator's state; RuntimeError likewise."},
+    {nullptr, nullptr, 0, nullptr}};
 static PyType_Slot kept_slots[] = {{Py_tp_traverse, (void *)kept_traverse},
                                    {Py_tp_clear, (void *)kept_clear},
                                    {Py_tp_dealloc, (void *)kept_dealloc},
                                    {Py_tp_methods, (void *)kept_methods},
-                                   {Py_tp_doc, (void *)"The arguments of a compiled forward, in node.saved[-1]."},
+                                   {Py_tp_doc, (void *)"What a compiled node keeps of its forward call: node.saved[0]."},
                                    {0, nullptr}};
 static PyType_Spec kept_spec = {"inductor._runner.Kept", offsetof(KeptObject, items), sizeof(KeptObject::Item),
                                 Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION, kept_slots};
@@ -149,12 +192,15 @@ static PyObject *backward_call(PyObject *callable, PyObject *const *args, size_t
     return PyObject_Vectorcall(self->differentiable, args, 2, nullptr);
   PyObject *saved = PyObject_GetAttrString(node, "saved");
   if (!saved) return nullptr;
+  KeptObject *block = (KeptObject *)PyTuple_GET_ITEM(saved, 0);
   PyObject *kept = PyList_New(0), *out = nullptr;
   std::vector<PyObject *> inputs;
-  // Behind what the Program takes, `saved` holds the state of the generator, if any, and the arguments.
   Py_ssize_t n_saved = (Py_ssize_t)self->program->plan->inputs.size() - PyTuple_GET_SIZE(grads);
   bool ok = kept != nullptr;
-  for (Py_ssize_t i = 0; i < n_saved && i < PyTuple_GET_SIZE(saved); i++) inputs.push_back(PyTuple_GET_ITEM(saved, i));
+  for (Py_ssize_t i = 0; ok && i < n_saved; i++) {
+    ok = unchanged(block->items[i], "saved value", i);
+    inputs.push_back(block->items[i].object);
+  }
   for (Py_ssize_t i = 0; ok && i < PyTuple_GET_SIZE(grads); i++) {
     PyObject *g = PyTuple_GET_ITEM(grads, i);
     if (g == Py_None) {
@@ -217,25 +263,19 @@ static PyType_Spec backward_spec = {
 
 // ------------------------------------------------------------------------------------------------------------- forward
 static bool record(TrainingObject *self, PyObject *const *args, size_t n_args, PyObject **results, size_t n_outputs) {
-  size_t n_saved = n_outputs - (size_t)self->n_results;
-  PyObject *saved = PyTuple_New((Py_ssize_t)n_saved + 1), *kept = saved ? new_kept(args, n_args) : nullptr;
-  if (!kept) {
-    Py_XDECREF(saved);
-    return false;
-  }
-  PyTuple_SET_ITEM(saved, (Py_ssize_t)n_saved, kept);
-  for (size_t i = 0; i < n_saved; i++) PyTuple_SET_ITEM(saved, (Py_ssize_t)i, Py_NewRef(results[(size_t)self->n_results + i]));
   PyObject *small[16];
   size_t n = self->results->size();
   PyObject **outputs = n <= 16 ? small : (PyObject **)PyMem_Malloc(n * sizeof(PyObject *));
-  if (!outputs) {
-    Py_DECREF(saved);
-    return PyErr_NoMemory(), false;
-  }
+  if (!outputs) return PyErr_NoMemory(), false;
   for (size_t i = 0; i < n; i++) outputs[i] = results[(*self->results)[i]];
-  int rc = api->record(self->name, (PyObject *)self->backward, args, (Py_ssize_t)n_args, outputs, (Py_ssize_t)n, saved);
+  size_t n_results = (size_t)self->n_results;
+  PyObject *kept = new_kept(args, n_args, results + n_results, n_outputs - n_results, outputs, n);
+  PyObject *saved = kept ? PyTuple_Pack(1, kept) : nullptr;
+  int rc = -1;
+  if (saved) rc = api->record(self->name, (PyObject *)self->backward, args, (Py_ssize_t)n_args, outputs, (Py_ssize_t)n, saved);
   if (outputs != small) PyMem_Free(outputs);
-  Py_DECREF(saved);
+  Py_XDECREF(saved);
+  Py_XDECREF(kept);
   return rc == 0;
 }
 

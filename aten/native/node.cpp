@@ -10,10 +10,22 @@ static PyObject *accumulate_name;
 static uint64_t clock_ticks;  // one for all threads: a node is younger than those it leads to
 static PyObject *view_refresher;  // aten.autograd: gives a view written through its base a new grad_fn
 
+// An AccumulateGrad lives from one forward to its backward, and a model has one for each parameter: memory of nodes
+// without edges is kept for the next.
+constexpr int kFreeLimit = 1024;
+static WeftNode *free_leaves[kFreeLimit];
+static int n_free;
+
 WeftNode *new_node(PyObject *name, PyObject *backward, uint32_t n_edges, uint32_t layout_items) {
   Py_ssize_t extra = (Py_ssize_t)((layout_items * sizeof(int64_t) + sizeof(WeftEdge) - 1) / sizeof(WeftEdge));
-  WeftNode *node = PyObject_GC_NewVar(WeftNode, node_type, (Py_ssize_t)n_edges + extra);
-  if (!node) return nullptr;
+  WeftNode *node;
+  if (n_edges == 0 && extra == 0 && n_free) {
+    node = free_leaves[--n_free];
+    PyObject_InitVar(reinterpret_cast<PyVarObject *>(node), node_type, 0);
+  } else {
+    node = PyObject_GC_NewVar(WeftNode, node_type, (Py_ssize_t)n_edges + extra);
+    if (!node) return nullptr;
+  }
   memset(&node->name, 0, sizeof(WeftNode) - offsetof(WeftNode, name));
   node->name = Py_NewRef(name);
   node->backward = Py_XNewRef(backward);
@@ -237,7 +249,8 @@ static void node_dealloc(PyObject *self) {
     PyTypeObject *type = Py_TYPE(node);
     node_clear(as_object(node));
     Py_CLEAR(node->name);
-    PyObject_GC_Del(node);
+    if (Py_SIZE(node) == 0 && n_free < kFreeLimit) free_leaves[n_free++] = node;
+    else PyObject_GC_Del(node);
     Py_DECREF(type);
   }
   freeing = false;

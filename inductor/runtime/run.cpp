@@ -104,13 +104,12 @@ static bool may_write(Call &call, PyObject **args) {
 static bool bind(Call &call, PyObject **args, PyObject *movable) {
   ProgramObject *self = call.program;
   const Plan &plan = *self->plan;
-  PyTypeObject *tensor_type = api->tensor_type;
   size_t n = plan.inputs.size();
   for (size_t i = 0; i < n; i++) {
     const Input &input = plan.inputs[i];
     if (input.kind != InputKind::Tensor) continue;
     PyObject *o = args[i];
-    if (Py_TYPE(o) != tensor_type && !PyType_IsSubtype(Py_TYPE(o), tensor_type)) return wrong_input(i, o, "expected a Tensor");
+    if (!is_tensor(o)) return wrong_input(i, o, "expected a Tensor");
     const WeftTensor *t = (const WeftTensor *)o;
     if ((t->word & CHECKED) != input.word) return wrong_input(i, o, "another dtype, device or number of dimensions");
     if (!input.layout.is_static) continue;

@@ -164,7 +164,8 @@ struct NoGrad {
 };
 
 static inline bool is_tensor(PyObject *o) {
-  return Py_TYPE(o) == api->tensor_type || PyType_IsSubtype(Py_TYPE(o), api->tensor_type);
+  PyTypeObject *type = Py_TYPE(o);
+  return type == api->tensor_type || (PyObject *)type == api->parameter_type || PyType_IsSubtype(type, api->tensor_type);
 }
 static inline double as_double(int64_t bits) {
   double x;

@@ -79,7 +79,7 @@ class OutputGraph:
 
     # ------------------------------------------------------------------------------------------ guards
     def guard(self, guard: guards.Guard) -> None:
-        if not isinstance(guard.source, Object):
+        if not (isinstance(guard.source, Object) and guard.kind in (guards.TypeIs, guards.IdIs)):  # it is that object
             self.guards.add(guard)
 
     def guard_type(self, source: Source, cls: type) -> None:
@@ -94,6 +94,10 @@ class OutputGraph:
 
     def guard_lacks_attribute(self, source: Source, name: str) -> None:
         self.guard(guards.LacksAttr(source, name))
+
+    def guard_lacks_instance_attribute(self, source: Source, name: str) -> None:
+        """The class gives the attribute, and the instance's own dictionary must not come to hide it."""
+        self.guard(guards.LacksInstanceAttr(source, name))
 
     def guard_instance_keys(self, source: Source, names: tuple) -> None:
         from dynamo.source import InstanceDict

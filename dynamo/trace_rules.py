@@ -20,6 +20,8 @@ TRACED_STDLIB = frozenset(
      "types", "heapq", "bisect", "string", "numbers", "statistics", "fractions", "__future__", "reprlib", "keyword"}
 )  # fmt: skip
 SKIPPED = frozenset({"numpy", "scipy", "ml_dtypes", "sympy", "triton", "torch", "jax", "numba", "dynamo", "inductor"})
+# Parts of aten that are plain Python over ops and modes; the rest is machinery that must run for real.
+TRACED_ATEN = ("aten.ops", "aten.autograd.grad_mode", "aten.tensor")
 DISABLED = "_weft_disabled"  # set by weft.compiler.disable on functions left to Python
 
 _handlers: dict[Any, Callable] = {}
@@ -77,7 +79,9 @@ def check_inline(function: types.FunctionType) -> None:
     top = module.partition(".")[0]
     if top == "dynamo" and module.startswith("dynamo.polyfills"):
         return
-    if top in SKIPPED or (top in sys.stdlib_module_names and top not in TRACED_STDLIB and top != "__main__"):
+    machinery = top == "aten" and not module.startswith(TRACED_ATEN)
+    stdlib = top in sys.stdlib_module_names and top not in TRACED_STDLIB and top != "__main__"
+    if top in SKIPPED or machinery or stdlib:
         raise Unsupported(graph_break.SKIPPED_CALL, name_of(function))
 
 

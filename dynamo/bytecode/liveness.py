@@ -84,6 +84,8 @@ def assigned_before(decoded: Decoded, start: int, known: frozenset[str]) -> list
     """
     n = len(decoded)
     accesses = _accesses(decoded)
+    # What an inlined comprehension cleared is restored by a STORE_FAST, which stores "no value" where there was none.
+    restored = frozenset(i.value for i in decoded.instructions if i.name == "LOAD_FAST_AND_CLEAR")
     before: list[frozenset[str] | None] = [None] * n
     pending = [(start, known)]
     while pending:
@@ -96,7 +98,7 @@ def assigned_before(decoded: Decoded, start: int, known: frozenset[str]) -> list
             continue
         before[i] = new
         read, stored = accesses[i]
-        after = new.union(stored)
+        after = new.union(s for s in stored if s not in restored)
         if decoded.instructions[i].name in ("DELETE_FAST", "LOAD_FAST_AND_CLEAR"):
             after = after.difference(read)
         handler = decoded.handler_of(i)

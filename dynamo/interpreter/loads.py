@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dynamo import graph_break, trace_rules
+from dynamo import graph_break, guards, trace_rules
 from dynamo.graph_break import Raised, Unsupported
 from dynamo.interpreter.decode import VERSION, opcode
 from dynamo.source import Builtin, Global, Item, Object
@@ -162,8 +162,11 @@ def load_name(frame, name: str) -> Variable:
         return track.wrap(frame, value, global_source(frame, name))
     builtins = frame.output.builtins
     if name in builtins:
-        source = Builtin(name) if frame.globals is output.root.globals else None
-        return track.wrap_builtin(frame, builtins[name], source)
+        if frame.globals is output.root.globals:
+            return track.wrap_builtin(frame, builtins[name], Builtin(name))
+        if not trace_rules.is_library_name(str(frame.globals.get("__name__"))):
+            output.guard(guards.LacksKey(Object(frame.globals, "globals()"), name))
+        return track.wrap_builtin(frame, builtins[name], None)
     raise raise_exception(frame, NameError, f"name '{name}' is not defined")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 
+from dynamo import guards
 from dynamo.graph_break import NotConstant, Unsupported
 from dynamo.variables.base import Variable
 from dynamo.variables.constant import ConstantVariable, boolean
@@ -62,11 +63,14 @@ def equals(frame, a: Variable, b: Variable) -> bool:
 
 
 def same(frame, a: Variable, b: Variable) -> bool:
-    """a is b."""
+    """a is b. For two objects from outside the answer is guarded."""
     try:
-        return a.is_same(b)
+        answer = a.is_same(b)
     except NotConstant:
         raise a.unsupported("the identity") from None
+    if not answer and a.source is not None and b.source is not None and not (a.is_constant() or b.is_constant()):
+        frame.output.guard(guards.Distinct((a.source, b.source)))
+    return answer
 
 
 def unary(frame, op, a: Variable) -> Variable:

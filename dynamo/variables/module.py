@@ -98,5 +98,6 @@ class ModuleObject(ObjectVariable):
             frame.output.guard(guards.LengthIs(Attr(self.source, hooks), 0))
         forward = lookup(self.cls, "forward")
         if isinstance(forward, types.FunctionType) and "forward" not in self.value.__dict__:
+            frame.output.guard_lacks_instance_attribute(self.source, "forward")
             return self.special(frame, "forward").call(frame, args, kwargs)
         return self.getattr(frame, "forward").call(frame, args, kwargs)

@@ -150,6 +150,8 @@ class ObjectVariable(Variable):
         if own is not None:
             return own
         if raw is not MISSING:
+            if self.source is not None:
+                frame.output.guard_lacks_instance_attribute(self.source, name)
             return bind_raw(frame, raw, self, self.cls, name)
         return self.missing_attribute(frame, name)
 

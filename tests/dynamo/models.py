@@ -175,6 +175,17 @@ def f_break_try(x):
     return y + x
 
 
+def f_break_between_comprehensions(x):
+    for _ in range(2):
+        try:
+            y = sum([v * 0.1 for v in x.unbind(0)], x[0])
+            print("between")
+        except ValueError:
+            x = x + 1
+        y = sum([v * 0.2 for v in x.unbind(0)], y)
+    return y
+
+
 def f_inplace_input(x):
     x.add_(1)
     x[0] = 5
@@ -366,6 +377,7 @@ PROGRAMS = [
     (f_break_in_call, lambda n: (t(n),)),
     (f_break_with, lambda n: (t(n, requires_grad=True),)),
     (f_break_try, lambda n: (t(n),)),
+    (f_break_between_comprehensions, lambda n: (t(n),)),
     (f_inplace_input, lambda n: (t(n, 2),)),
     (f_list_result, lambda n: (t(n),)),
     (f_mutates_list, lambda n: (t(n), [1])),

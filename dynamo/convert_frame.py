@@ -28,14 +28,15 @@ counters: Counter[str] = Counter()  # frames, graphs, breaks, recompilations, sk
 class Compiled:
     """The Python record of one entry: what the logs and `explain` show. `code` is None for a direct entry."""
 
-    __slots__ = ("original", "guards", "graph", "code", "breaks")
+    __slots__ = ("original", "guards", "graph", "inputs", "code", "breaks")
 
-    def __init__(self, original: types.CodeType, guards: list[Guard], graph: Any, code: Any, breaks: list):
+    def __init__(self, original: types.CodeType, guards: list[Guard], traced: o.Traced, code: Any):
         self.original = original
         self.guards = guards
-        self.graph = graph
+        self.graph = traced.graph
+        self.inputs = traced.inputs  # the Source of each placeholder
         self.code = code
-        self.breaks = breaks
+        self.breaks = traced.breaks
 
 
 def check_failed() -> type[BaseException]:
@@ -156,7 +157,7 @@ def direct_entry(code, traced: o.Traced, config: Config, guards: GuardSet, compi
     return _eval_frame.Entry(
         config, program, graph=compiled, inputs=tuple(map(compiler.register, traced.inputs)),
         result=direct_result(recipe, compiler.register),
-        info=Compiled(code, compiler.guards, traced.graph, None, traced.breaks),
+        info=Compiled(code, compiler.guards, traced, None),
     )  # fmt: skip
 
 
@@ -175,7 +176,7 @@ def code_entry(code, traced: o.Traced, config: Config, guards: GuardSet, compile
         return False
     compiler = GuardCompiler(code, guards)
     program = compiler.compile()
-    info = Compiled(code, compiler.guards, traced.graph, new, traced.breaks)
+    info = Compiled(code, compiler.guards, traced, new)
     return _eval_frame.Entry(config, program, code=new, info=info, opens_window=breaks)
 
 

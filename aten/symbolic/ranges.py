@@ -186,20 +186,24 @@ _RULES = {
 def simplify(e: Expr | Number, ranges: Ranges) -> Expr:
     """An equal expression, usually smaller, for symbols inside their ranges: `(4*i + j)//4` is `i` if 0 <= j < 4."""
     e = as_expr(e)
-    if e.op in ("const", "sym"):
+    if e.is_plain:
         return e
     memo: dict[Expr, Interval] = {}
     done: dict[Expr, Expr] = {}
 
+    def reduce(y: Expr) -> Expr | None:
+        return _reduce(y, ranges, memo) if y.op in _REDUCE else None
+
     def visit(x: Expr) -> Expr:
+        if x.is_plain:
+            return x
         out = done.get(x)
         if out is None:
-            if x.op in ("const", "sym"):
-                out = x
-            else:
-                args = tuple(visit(a) for a in x.args)
-                out = x if all(a is b for a, b in zip(args, x.args)) else nodes.BUILD[x.op](*args)
-                out = rebuild(out, lambda y: _reduce(y, ranges, memo) if y.op in _REDUCE else None)
+            args = [visit(a) for a in x.args]
+            out = x if all(a is b for a, b in zip(args, x.args)) else nodes.combine(x, args)
+            if x.op in _REDUCE:  # sums and products of reduced parts have nothing more to reduce
+                smaller = reduce(out)
+                out = smaller if smaller is not None else rebuild(out, reduce) if out.op not in _REDUCE else out
             done[x] = out
         return out
 
@@ -284,7 +288,8 @@ def _reduce_mod(e: Expr, ranges: Ranges, memo: dict) -> Expr | None:
 
 
 def _again(e: Expr, ranges: Ranges, memo: dict) -> Expr:
-    return (_reduce(e, ranges, memo) or e) if e.op in _REDUCE else e
+    smaller = _reduce(e, ranges, memo) if e.op in _REDUCE else None
+    return e if smaller is None else smaller
 
 
 def _reduce_extreme(e: Expr, ranges: Ranges, memo: dict) -> Expr | None:

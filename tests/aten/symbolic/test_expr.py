@@ -73,6 +73,8 @@ def test_simplify_uses_ranges():
     assert simplify(sx.min_(i, 7), r) is i
     assert simplify(sx.lt(i, 8), r) is sx.TRUE
     assert simplify(sx.where_(sx.ge(j, 0), i, k), r) is i
+    assert simplify((8 * k + 4 * i + j) // 4 // 2, {"i": (0, 1), "j": (0, 3), "k": (0, 3)}) is k
+    assert simplify((16 * k + 2 * i + j) // 4 % 4, {"i": (0, 7), "j": (0, 1), "k": (0, 3)}) is i // 2
     n = sym("n")
     assert simplify((s1 * i + n) // s1, r) is i
     assert simplify((s1 * i + n) % s1, r) is n

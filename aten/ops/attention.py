@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from aten import _native
 from aten import dtype as dtypes
 from aten.meta import Meta, known_equal
 from aten.op import op, ops
@@ -111,7 +112,14 @@ def _(query, key, value, attn_mask, dropout_p, is_causal, scale):
 
 
 @scaled_dot_product_attention.vjp
-def _(g, needs, query, key, value, attn_mask, is_causal, scale):
+def _(g, needs, query, key, value, attn_mask, out, is_causal, scale):
+    """In ops that can be differentiated again where gradients are recorded; else as one op."""
+    if needs[3] or _native.is_grad_enabled():
+        return _gradients(g, needs, query, key, value, attn_mask, is_causal, scale)
+    return *scaled_dot_product_attention_backward(g, query, key, value, attn_mask, out, is_causal, scale), None
+
+
+def _gradients(g, needs, query, key, value, attn_mask, is_causal, scale):
     """The weights are made again; dS = P * (dP - sum(dP * P))."""
     p = _weights(query, key, attn_mask, is_causal, scale)
     gq = gk = gv = gm = None
@@ -129,20 +137,56 @@ def _(g, needs, query, key, value, attn_mask, is_causal, scale):
     return gq, gk, gv, gm
 
 
+@op(
+    "scaled_dot_product_attention_backward(Tensor grad, Tensor query, Tensor key, Tensor value, Tensor? attn_mask, "
+    "Tensor output, bool is_causal, float scale) -> (Tensor, Tensor, Tensor)",
+    tags=["fused", "function_only"],
+    compute="float32",
+)
+def scaled_dot_product_attention_backward(
+    grad: Meta, query: Meta, key: Meta, value: Meta, attn_mask: Any, output: Meta, is_causal: bool, scale: float
+) -> tuple[Meta, Meta, Meta]:
+    """Gradients of query, key and value, with the batch sizes of `output`. Not differentiable itself."""
+    batch = output.sizes[:-2]
+    return tuple([query.like(sizes=(*batch, *x.sizes[-2:])) for x in (query, key, value)])
+
+
+@scaled_dot_product_attention_backward.decompose
+def _(grad, query, key, value, attn_mask, output, is_causal, scale):
+    return _gradients(grad, (True, True, True, False), query, key, value, attn_mask, is_causal, scale)[:3]
+
+
+@scaled_dot_product_attention_backward.kernel
+def _(outs, g, q, k, v, mask, out, is_causal, scale):
+    given = [x if x is None else _native.from_numpy(x) for x in (*outs, g, q, k, v, mask, out)]
+    if _native.attention_derivative_into(*given, is_causal, scale):
+        return
+    p = _softmax_of_scores(q, k, mask, is_causal, scale)
+    gp = np.matmul(g, np.swapaxes(v, -1, -2))
+    gs = p * (gp - (gp * p).sum(-1, keepdims=True, dtype=p.dtype)) * np.array(scale, p.dtype)
+    for to, left, right in zip(outs, (gs, np.swapaxes(gs, -1, -2), np.swapaxes(p, -1, -2)), (k, q, g)):
+        np.matmul(left, right, out=to)
+
+
 @scaled_dot_product_attention.kernel
 def _(out, q, k, v, mask, dropout_p, is_causal, scale):
+    given = [x if x is None else _native.from_numpy(x) for x in (out, q, k, v, mask)]
+    if not _native.attention_into(*given, is_causal, scale):
+        np.matmul(_softmax_of_scores(q, k, mask, is_causal, scale), v, out=out)
+
+
+def _softmax_of_scores(q, k, mask, is_causal, scale):
     scores = np.matmul(q * np.array(scale, q.dtype), np.swapaxes(k, -1, -2))
     if is_causal:
         mask = np.tri(q.shape[-2], k.shape[-2], dtype=bool)
     if mask is not None:
         scores = np.where(mask, scores, np.array(-np.inf, scores.dtype)) if mask.dtype == bool else scores + mask
     if not scores.size:
-        out[...] = 0
-        return
+        return scores
     top = scores.max(-1, keepdims=True)
     e = np.exp(scores - np.where(np.isneginf(top), np.zeros((), top.dtype), top))
     total = e.sum(-1, keepdims=True, dtype=e.dtype)
-    np.matmul(e / np.where(total == 0, np.ones((), e.dtype), total), v, out=out)
+    return e / np.where(total == 0, np.ones((), e.dtype), total)
 
 
 @scaled_dot_product_attention.batch

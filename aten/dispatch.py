@@ -446,7 +446,7 @@ def meta_call(op: Op, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         from aten.transforms.tracer import meta_of_call
 
         return meta_of_call(op, public)
-    return op.function(*[_meta_argument(v) for v in normalize(op, tuple(map(_meta_argument, public)))])
+    return _public(op, op.function(*[_meta_argument(v) for v in normalize(op, tuple(map(_meta_argument, public)))]))
 
 
 _native.set_general_call(call)

@@ -364,9 +364,9 @@ def meta_of_function(fn: Callable[..., Any], args: tuple) -> Any:
     def leave(r: Any) -> Any:
         if isinstance(r, Tensor):
             return Meta.of(r)
-        if type(r) in (list, tuple):
-            return type(r)([leave(x) for x in r])
-        return tuple(map(leave, r)) if isinstance(r, tuple) else r
+        if hasattr(r, "_make"):  # a named tuple
+            return r._make(map(leave, r))
+        return type(r)(map(leave, r)) if isinstance(r, (list, tuple)) else r
 
     with opened(level):
         return leave(fn(*map(enter, args)))

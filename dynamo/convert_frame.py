@@ -107,7 +107,9 @@ def rerun_returned(code: types.CodeType) -> None:
 def trace(code, function, args: dict, config: Config, record: dict, scope: Scope) -> Any:
     from .interpreter import Options, trace_frame
 
-    options = Options(fullgraph=config.fullgraph, dynamic=config.dynamic)
+    # The first way through the rest of a frame may have nothing to capture, and the next one may.
+    rest = "continues" in record
+    options = Options(fullgraph=config.fullgraph, dynamic=config.dynamic, keep_empty=rest)
     state = record.setdefault("trace", {})
     closure = function.__closure__ or ()
     return trace_frame(code, function, args, scope.globals, scope.builtins, closure, options, state)

@@ -28,6 +28,7 @@ STACK = "___stack"
 RESULT = "___result"
 NOTHING = "___null"
 _CALLS = ("CALL", "CALL_KW", "CALL_FUNCTION_EX")
+_WORK = ("CALL", "BINARY", "COMPARE", "UNARY", "CONTAINS")  # how the names of instructions begin that compute
 # What FOR_ITER skips at the place it jumps to when the iterator is exhausted.
 _FOR_ENDS = {(3, 11): [], (3, 12): ["END_FOR"], (3, 13): ["END_FOR", "POP_TOP"]}[VERSION]
 
@@ -124,6 +125,7 @@ def resume_code(code: types.CodeType, point: Point, exits: list[Exit]) -> types.
     found = made.get(point)
     if found is None:
         found = made[point] = _make_resume_code(code, point, exits)
+        _eval_frame.record(found)["continues"] = code
     return found
 
 
@@ -266,14 +268,17 @@ class BreakWriter:
         self.ending = ending
         self.label = Label()  # where the restored frame goes on
         self.first = 0  # index of the breaking instruction
+        self.in_loop = False
         self.pending: list[tuple[Label, list[str], Point]] = []  # tails to write: label, instructions to begin with
-        self.heads: dict[int, Label] = {}
+        self.heads: dict[int, Label] = {}  # where the tails go on at the head of a loop
+        self.waiting: list[tuple[int, tuple[bool, ...]]] = []  # heads not written yet, with the stack there
         self.stack_needed = len(ending.stack) + len(ending.locals) + 8
 
     def prepare(self) -> None:
         """Mark the breaking instruction, and make control leave the copy right after it."""
         first, last = self._group(self.decoded.index_of[self.ending.offset])
         self.first = first
+        self.in_loop = bool(enclosing_heads(self.decoded, first))
         inst = self.decoded.instructions[last]
         depth = len(self.ending.stack)
         if self.decoded.depths[first] != depth:
@@ -359,9 +364,9 @@ class BreakWriter:
             raise Unresumable("a break at the end of the code")
         live = live_before(self.code)[index]
         known = frozenset(self.ending.locals)
-        if not enclosing_heads(self.decoded, index):
+        if not self.in_loop:
             return Point(index, nulls, tuple(sorted(live & known)))
-        # The loop comes here again, through the copy, with other locals assigned.
+        # The loop comes here again with other locals assigned.
         sure = assigned_before(self.decoded, self.first, known)[index] or frozenset()
         return Point(index, nulls, tuple(sorted(live)), tuple(sorted(live - sure)))
 
@@ -376,7 +381,41 @@ class BreakWriter:
                 e.instr(name)
             self._call_resume(e, point)
             out += e.out
+        while self.waiting:
+            head, nulls = self.waiting.pop(0)
+            out += self._at_head(head, nulls)
         return out
+
+    def _at_head(self, head: int, nulls: tuple[bool, ...]) -> list:
+        """Where segments come back to: one more step of the loop, or what follows the loop."""
+        inst = self.decoded.instructions[head]
+        e = Emitter(self.code.co_cellvars, self.code.co_freevars, line=inst.line)
+        e.label(self.heads[head])
+        if inst.name != "FOR_ITER":
+            self._go_on(e, head, nulls)
+            return e.out
+        done = Label()
+        handler = self.decoded.handler_of(head)
+        if handler is not None:  # an error of the iterator belongs to the try block around the loop
+            begin = TryBegin(self.copy.label_before(handler.target), handler.lasti, handler.depth)
+            e.out.append(begin)
+        e.instr("FOR_ITER", done)
+        if handler is not None:
+            e.out.append(TryEnd(begin))
+        self._go_on(e, head + 1, (*nulls, False))
+        e.label(done)
+        for name in _FOR_ENDS:
+            e.instr(name)
+        self._call_resume(e, self._point(inst.target + len(_FOR_ENDS), nulls[:-1]))  # type: ignore[operator]
+        return e.out
+
+    def _go_on(self, e: Emitter, index: int, nulls: tuple[bool, ...]) -> None:
+        """On to the break: in the copy if nothing worth capturing lies before it, else in a segment."""
+        between = self.decoded.instructions[index : self.first]
+        if any(i.name.startswith(_WORK) for i in between):
+            self._call_resume(e, self._point(index, nulls))
+        else:
+            e.jump(self.copy.label_before(index), backward=True)
 
     def _call_resume(self, e: Emitter, point: Point) -> None:
         exits = exits_of(self.code, point)
@@ -445,9 +484,11 @@ class BreakWriter:
             else:
                 e.instr("LOAD_FAST", f"{STACK}{i}")
                 e.delete_local(f"{STACK}{i}")
-        if x.head not in self.heads:
-            self.heads[x.head] = self.copy.label_before(x.head)
-        e.jump(self.heads[x.head], backward=True)
+        new = x.head not in self.heads
+        if new:
+            self.heads[x.head] = Label()
+            self.waiting.append((x.head, x.nulls))
+        e.jump(self.heads[x.head], backward=not any(head == x.head for head, _ in self.waiting))
 
 
 def exception_depth(decoded: Decoded) -> list[int]:

@@ -200,6 +200,8 @@ class _Reader:
                 return Device(name)
             case ast.Attribute(value=ast.Name(id="aten"), attr=name):
                 return _native.dtype_by_name(name)
+            case ast.Attribute(value=ast.Name(id="weft"), attr=name):
+                return getattr(importlib.import_module("aten.layout"), name)
             case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)):
                 return -value
             case ast.Call(func=ast.Name(id="float"), args=[ast.Constant(value=str() as word)]):

@@ -7,6 +7,7 @@ from typing import Any
 
 import aten
 from aten import _native
+from aten.layout import Layout
 from aten.meta import Meta, contiguous_strides
 from aten.op import Method, Op, ops, registry
 from dynamo import graph_break, guards, trace_rules
@@ -148,6 +149,13 @@ def _dtype(frame, value, source):
     return ConstantVariable(value, source)
 
 
+@kind(Layout)
+def _layout(frame, value, source):
+    if not isinstance(source, Object):
+        frame.output.guard_same(source, value)
+    return ConstantVariable(value, source)
+
+
 @kind(aten.device)
 def _device(frame, value, source):
     if not isinstance(source, Object):
@@ -164,7 +172,7 @@ def _size(frame, value, source):
     return SizeVariable([Lazy(v, Item(source, i), frame.output) for i, v in enumerate(value)], source)
 
 
-CONSTANTS.update({aten.DType, aten.device})
+CONSTANTS.update({aten.DType, aten.device, Layout})
 
 
 # ----------------------------------------------------------------------------------------------- functions

@@ -39,7 +39,7 @@ def cases(torch: Any) -> list[tuple[str, Callable, tuple]]:
     def layer_norm(x, weight, bias):
         return F.layer_norm(x, (x.shape[-1],), weight, bias)
 
-    found = []
+    found: list[tuple[str, Callable, tuple]] = []
     for rows, columns in ((4096, 1024), (4095, 1023)):
         x, bias, residual = make(rows, columns), make(columns), make(rows, columns)
         found.append((f"gelu(x + bias) + residual [{rows},{columns}]", gelu, (x, bias, residual)))

@@ -128,8 +128,9 @@ def _native_joint(graphs: AotGraphs) -> bool:
         return True
     if any(o >= graphs.n_fresh for o in graphs.differentiable):  # new values of inputs, with history
         return False
-    if any(graphs.joint.graph.placeholders[i].users for i, _ in graphs.mutations):  # their old values are needed
-        return False
+    joint = graphs.joint
+    if joint is not None and any(joint.graph.placeholders[i].users for i, _ in graphs.mutations):
+        return False  # gradients need the values from before
     returned = {o.index for o in graphs.outputs if isinstance(o, Fresh)}
     return returned >= set(graphs.differentiable)
 

@@ -38,7 +38,7 @@ def compile_fx(gm: Any, example_inputs: Any) -> Callable[..., tuple]:
     inductor.counters["graphs"] += 1
     store = cache_store.current()
     key = cache_key.of(gm) if store is not None else None
-    if key is not None:
+    if store is not None and key is not None:
         found = _look_up(store, key, gm)
         if found is not None:
             inductor.counters["cache_hits"] += 1
@@ -53,7 +53,12 @@ def compile_fx(gm: Any, example_inputs: Any) -> Callable[..., tuple]:
         errors.warn_once(f"{e}. Until then compiled functions run eager.")
         return gm
     if isinstance(compiled, pipeline.Compiled):
-        if key is not None and compiled.keep and store.save(key, compiled.manifest, [*compiled.libraries.values()]):
+        if (
+            store is not None
+            and key is not None
+            and compiled.keep
+            and store.save(key, compiled.manifest, [*compiled.libraries.values()])
+        ):
             log(f"saved {key[:16]} after {time.perf_counter() - started:.2f} s")
         return compiled.callable
     return compiled

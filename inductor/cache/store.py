@@ -14,6 +14,7 @@ import json
 import os
 import stat
 from collections.abc import Callable
+from typing import Any
 
 import inductor
 from aten import errors, logs, settings
@@ -104,13 +105,13 @@ class Store:
 
     def __init__(self, path: str):
         self.path = path
-        self._entries: int | None = None
-        self._objects: int | None = None
+        self._folders: tuple[int, int] | None = None
 
-    def _open(self, create: bool) -> None:
-        """Raises OSError or Unusable; FileNotFoundError if there is no cache and `create` is false."""
-        if self._entries is not None:
-            return
+    def _open(self, create: bool) -> tuple[int, int]:
+        """Descriptors of (entries, objects). Raises OSError or Unusable; FileNotFoundError if there is no cache and
+        `create` is false."""
+        if self._folders is not None:
+            return self._folders
         if create:
             os.makedirs(os.path.dirname(os.path.abspath(self.path)), exist_ok=True)
         parts = []
@@ -122,9 +123,10 @@ class Store:
                     pass
             parts.append(_open_folder(path))
         os.close(parts[0])
-        self._entries, self._objects = parts[1:]
+        self._folders = parts[1], parts[2]
+        return self._folders
 
-    def load(self, key: str, build: Callable[[dict, Callable[[str], str]], object]) -> object | None:
+    def load(self, key: str, build: Callable[[dict, Callable[[str], str]], Any]) -> Any:
         """What `build(manifest, path_of)` makes of the entry `key`; None if there is none that can be used.
 
         `path_of(digest)` is a path through which that artefact, which has been read and has this digest, can be loaded
@@ -132,8 +134,8 @@ class Store:
         """
         descriptors: list[int] = []
         try:
-            self._open(create=False)
-            found = _read(self._entries, key, "entry")
+            entries, objects = self._open(create=False)
+            found = _read(entries, key, "entry")
             if found is None:
                 return None
             descriptors.append(found[0])
@@ -142,7 +144,7 @@ class Store:
                 raise Unusable(f"entry {key[:16]} is damaged")
 
             def path_of(digest: str) -> str:
-                artefact = _read(self._objects, digest, "artefact")
+                artefact = _read(objects, digest, "artefact")
                 if artefact is None:
                     raise Unusable(f"artefact {digest[:16]} is missing")
                 descriptors.append(artefact[0])
@@ -166,11 +168,11 @@ class Store:
     def save(self, key: str, manifest: dict, artefacts: list[bytes]) -> bool:
         """Keep an entry; the manifest names artefacts by digest. False, after a warning, if that was not possible."""
         try:
-            self._open(create=True)
+            entries, objects = self._open(create=True)
             for data in artefacts:
-                _write(self._objects, _runner.sha256(data), data)
+                _write(objects, _runner.sha256(data), data)
             body = json.dumps(manifest, separators=(",", ":")).encode()
-            _write(self._entries, key, _runner.sha256(body).encode() + b"\n" + body)
+            _write(entries, key, _runner.sha256(body).encode() + b"\n" + body)
             self.trim(settings.cache_size << 20)
             return True
         except (OSError, Unusable) as e:
@@ -180,7 +182,7 @@ class Store:
     def trim(self, limit: int) -> None:
         """Remove the least recently used files until what is left takes at most `limit` bytes."""
         files = []
-        for fd in (self._entries, self._objects):
+        for fd in self._open(create=False):
             with os.scandir(fd) as items:
                 for item in items:
                     try:
@@ -202,10 +204,9 @@ class Store:
         log(f"trimmed to {total} bytes")
 
     def close(self) -> None:
-        for fd in (self._entries, self._objects):
-            if fd is not None:
-                os.close(fd)
-        self._entries = self._objects = None
+        for fd in self._folders or ():
+            os.close(fd)
+        self._folders = None
 
 
 def _touch(fd: int) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field, fields
+from typing import Any
 
 from inductor.ir import FORMAT
 from inductor.ir import values as value_table
@@ -201,7 +202,9 @@ class Output:
     literal: object = None
 
 
-STEPS = {s.__name__: s for s in (Alloc, View, Evaluate, Kernel, Extern, Python, Copy, Loop, Cond, RngAdvance, Check)}
+STEPS: dict[str, Any] = {
+    s.__name__: s for s in (Alloc, View, Evaluate, Kernel, Extern, Python, Copy, Loop, Cond, RngAdvance, Check)
+}
 
 
 @dataclass
@@ -435,7 +438,7 @@ class _Validator:
             _need(isinstance(q, Program) and len(q.inputs) == n_in and len(q.outputs) == n_out, f"{what}: sub-Program")
             _need(not q.n_constants and not q.mutations, f"{what}: a sub-Program has constants or mutations")
 
-    def result(self, i: object, what: str) -> None:
+    def result(self, i: Any, what: str) -> None:
         _index(i, len(self.p.buffers), what)
         _need(self.p.buffers[i].kind == "result", f"{what}: buffer {i} is not a result")
         self.located.add(i)
@@ -534,7 +537,7 @@ class _Printer:
                 return f"{', '.join(map(b, s.results))} = cond({b(s.predicate)}, {', '.join(map(b, s.operands))})"
             case RngAdvance(i):
                 return f"rng_advance({v(i)})"
-            case Check():
+            case _:
                 return f"check({v(s.value)})   # {self.p.checks[s.check].op}"
 
     def output(self, out: Output) -> str:

@@ -17,6 +17,7 @@ A value is a tuple `(op, *args)`. Every value is held in 64 bits: an int64, a fl
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -170,7 +171,7 @@ def text(values: list[Value], i: int) -> str:
 
 
 # --------------------------------------------------------------------------------------------------------- evaluation
-_PYTHON = {
+_PYTHON: dict[str, Callable] = {
     "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b, "floordiv": lambda a, b: a // b,
     "mod": lambda a, b: a % b, "pow": lambda a, b: a**b, "min": min, "max": max, "eq": lambda a, b: a == b,
     "le": lambda a, b: a <= b, "lt": lambda a, b: a < b, "div": lambda a, b: a / b, "and": lambda a, b: a and b,

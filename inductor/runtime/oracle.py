@@ -41,7 +41,7 @@ def run(program: Program, inputs: Sequence[Any], kernels: Kernels, ops: dict[str
 class _Call:
     def __init__(self, program: Program, inputs: list, kernels: Kernels, ops: dict[str, Callable]):
         self.p, self.inputs, self.kernels, self.ops = program, inputs, kernels, ops
-        self.v: list[int | float] = []
+        self.v: list[Any] = []
         self.arrays: dict[int, np.ndarray] = {}
 
     def run(self) -> tuple:

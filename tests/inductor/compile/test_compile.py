@@ -88,6 +88,17 @@ def test_inputs_are_updated_in_place():
     close(got[1], want[1])
 
 
+def test_an_update_in_place_moves_no_byte_twice():
+    """Every argument is read once and written once, by one kernel; nothing is copied, and nothing lies in between."""
+    f = inductor.compile_fx(captured(UPDATE), tuple(f32(8, seed=i) for i in range(3)))
+    program = Program.from_data(f.data)
+    assert program.arena == -1
+    assert [type(s).__name__ for s in program.steps] == ["Alloc", "Kernel"]
+    touched = [program.buffers[i] for i in program.steps[1].buffers]
+    assert sorted(b.base for b in touched if b.kind == "input") == [0, 1, 2]
+    assert sum(b.kind == "fresh" for b in touched) == 1  # the sum that is returned
+
+
 def test_nothing_is_written_when_a_check_fails():
     gm = captured(CACHE)
     inputs = lambda last: (f32(8, 4), f32(2, 4, seed=1), aten.tensor([0, last]), f32(9, 4, seed=2))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import cmath
+import copy
 import functools
+import inspect
 import itertools
 import math
 import types
@@ -14,7 +16,7 @@ from dynamo import graph_break, polyfills, trace_rules
 from dynamo.graph_break import Unsupported
 from dynamo.variables.base import Variable
 from dynamo.variables.builtin import CLASSES, FUNCTIONS, constant_function
-from dynamo.variables.constant import ConstantVariable
+from dynamo.variables.constant import ConstantVariable, boolean, literal
 from dynamo.variables.function import ClosureVariable, FunctionVariable, PartialVariable
 from dynamo.variables.iterator import CountIterator
 from dynamo.variables.symint import SymbolicVariable, symbolic
@@ -140,6 +142,25 @@ def wraps(frame, args, kwargs):
 
     wrapped = args[0] if args else kwargs["wrapped"]
     return CallableVariable(functools.wraps, lambda f, a, k: update_wrapper(f, [a[0], wrapped], {}))
+
+
+@trace_rules.handle(inspect.isgeneratorfunction)
+def is_generator_function(frame, args, kwargs):
+    code = getattr(args[0], "code", None) or getattr(getattr(args[0], "function", None), "__code__", None)
+    if code is None:
+        return boolean(inspect.isgeneratorfunction(args[0].as_python()))
+    return boolean(bool(code.co_flags & inspect.CO_GENERATOR))
+
+
+@trace_rules.handle(copy.deepcopy)
+def deep_copy(frame, args, kwargs):
+    """copy.deepcopy of what holds only constants; of objects and tensors it is left to Python."""
+    from dynamo.variables.text import as_python
+
+    try:
+        return literal(frame, copy.deepcopy(as_python(frame, args[0])))
+    except Unsupported:
+        raise Unsupported(graph_break.SKIPPED_CALL, f"copy.deepcopy of {args[0].describe()}") from None
 
 
 # --------------------------------------------------------------------------------------------- polyfills

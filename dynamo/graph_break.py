@@ -1,7 +1,7 @@
 """The catalogue of graph breaks: what cannot be captured, why, and what a person can do about it.
 
-A break is data (`Break`); tracing raises it as `Unsupported`, which knows the user's line once it has left the innermost
-traced frame. `Raised` is another thing: the traced program itself raised an exception.
+A break is data (`Break`); tracing raises it as `Unsupported`, which knows the user's line once it has left the
+innermost traced frame. `Raised` is another thing: the traced program itself raised an exception.
 """
 
 from __future__ import annotations
@@ -75,6 +75,11 @@ UNKNOWN_VALUE = Break(
 UNKNOWN_OPERATION = Break(
     "an operation that is not traced for this kind of value",
     "it has no rule in dynamo/variables",
+    (ALLOW,),
+)
+NOT_CONSTANT = Break(
+    "a value that had to be known while tracing",
+    "the operation is run at once, on Python values",
     (ALLOW,),
 )
 UNKNOWN_OPCODE = Break(

@@ -68,7 +68,9 @@ class OutputGraph:
 
         known = self.cells.get(id(cell))
         if known is None:
-            source = contents(cell_of(function_source, index)) if function_source else Attr(Object(cell), "cell_contents")
+            source = (
+                contents(cell_of(function_source, index)) if function_source else Attr(Object(cell), "cell_contents")
+            )
             try:
                 content = Lazy(cell.cell_contents, source, self)
             except ValueError:
@@ -245,5 +247,3 @@ def input_name(source: Source) -> str:
 
 def _is_own(globals: dict) -> bool:
     return str(globals.get("__name__") or "").partition(".")[0] in trace_rules.OWN
-
-

@@ -86,7 +86,7 @@ def compiled(model: Any, config: Any) -> Any:
         from weft.compiled_module import OptimizedModule
 
         return OptimizedModule(model, config)
-    call = getattr(type(model), "__call__", None)
+    call = getattr(type(model), "__call__", None)  # noqa: B004  (the method itself is wanted)
     if isinstance(model, _FUNCTIONS) or isinstance(model, type) or not isinstance(call, types.FunctionType):
         return optimize(model, config)
     return types.MethodType(optimize(call, config), model)

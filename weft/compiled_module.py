@@ -9,9 +9,13 @@ from weft.nn.module import Module
 
 
 def own_function(function: types.FunctionType) -> types.FunctionType:
-    """The function with a code object of its own, so that what is compiled for one module is not looked up for another."""
+    """The function with a code object of its own: what is compiled for one module is not looked up for another."""
     made = types.FunctionType(
-        function.__code__.replace(), function.__globals__, function.__name__, function.__defaults__, function.__closure__
+        function.__code__.replace(),
+        function.__globals__,
+        function.__name__,
+        function.__defaults__,
+        function.__closure__,
     )
     made.__kwdefaults__ = function.__kwdefaults__
     made.__qualname__ = function.__qualname__

@@ -9,8 +9,8 @@ from typing import Any
 
 @dataclass
 class Explanation:
-    """graphs: the GraphModules captured, in order. breaks: the Unsupported that ended them. skipped: (function, reason) of
-    frames that stayed in Python. guards: a list for each graph. result: what the call returned."""
+    """graphs: the GraphModules captured, in order. breaks: the Unsupported that ended them. skipped: (function, reason)
+    of frames that stayed in Python. guards: a list for each graph. result: what the call returned."""
 
     graphs: list = field(default_factory=list)
     breaks: list = field(default_factory=list)
@@ -36,7 +36,8 @@ class Explanation:
 
     def __str__(self) -> str:
         count = lambda n, what: f"{n} {what}{'' if n == 1 else 's'}"
-        lines = [f"{count(self.graph_count, 'graph')}, {count(self.graph_break_count, 'break')}, {count(self.op_count, 'op')}"]
+        parts = (self.graph_count, "graph"), (self.graph_break_count, "break"), (self.op_count, "op")
+        lines = [", ".join(count(*p) for p in parts)]
         for i, gm in enumerate(self.graphs):
             lines += ["", f"graph {i}:", str(gm).rstrip(), f"guards of graph {i}:"]
             lines += [f"  {g}" for g in self.guards[i]]

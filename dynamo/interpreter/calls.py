@@ -188,5 +188,3 @@ def list_to_tuple(frame, inst):
     from dynamo.variables.sequence import TupleVariable
 
     frame.push(TupleVariable(frame.pop().unpack(frame)))
-
-

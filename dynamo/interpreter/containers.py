@@ -199,5 +199,3 @@ def _positional(frame, subject, cls, count: int) -> list:
         text = f"{python_class.__name__}() accepts {len(names)} positional sub-patterns ({count} given)"
         raise raise_exception(frame, TypeError, text)
     return [subject.getattr(frame, n) for n in names[:count]]
-
-

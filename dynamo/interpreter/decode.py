@@ -1,4 +1,4 @@
-"""Code objects as the interpreter reads them: instructions with their handlers, jump targets as indices, handler ranges.
+"""Code objects as the interpreter reads them: instructions with their rules, jump targets, handler ranges.
 
 Decoded once per code object and kept as long as it lives.
 """

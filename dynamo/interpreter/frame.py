@@ -5,7 +5,7 @@ from __future__ import annotations
 import types
 
 from dynamo import graph_break
-from dynamo.graph_break import Raised, Unsupported
+from dynamo.graph_break import NotConstant, Raised, Unsupported
 from dynamo.interpreter.decode import Inst, decode
 from dynamo.variables.base import NULL, Variable
 from dynamo.variables.constant import NONE, ConstantVariable
@@ -49,7 +49,8 @@ class Frame:
         self.current: Inst = self.instructions[0]
         self.result: Variable | None = None
         self.kw_names: tuple[str, ...] = ()
-        self.handling: Variable = NONE if parent is None else parent.handling  # the exception that `raise` and sys.exception() mean
+        # The exception that a bare `raise` means.
+        self.handling: Variable = NONE if parent is None else parent.handling
         self.finished = False
 
     # --------------------------------------------------------------------------------------------- stack
@@ -110,6 +111,8 @@ class Frame:
         except Unsupported as e:
             e.places.append(self.place())
             raise
+        except NotConstant as e:
+            raise self.unknown(e) from e
         self.output.steps += len(self.instructions)
         if self.output.steps > MAX_STEPS:
             raise Unsupported(graph_break.TOO_LONG)
@@ -138,6 +141,12 @@ class Frame:
             if self.output.steps > MAX_STEPS:
                 raise Unsupported(graph_break.TOO_LONG)
         self.pc = target
+
+    def unknown(self, e: NotConstant) -> Unsupported:
+        """The break for a value that had to be a constant and is none."""
+        found = Unsupported(graph_break.NOT_CONSTANT, e.args[0].describe())
+        found.places.append(self.place())
+        return found
 
     def place(self) -> graph_break.Place:
         return self.decoded.place(self.code, self.current.offset)
@@ -216,6 +225,8 @@ class RootFrame(Frame):
             except Unsupported as e:
                 e.places.append(self.place())
                 raise
+            except NotConstant as e:
+                raise self.unknown(e) from e
         return self.result
 
     def in_call_group(self) -> bool:

@@ -225,7 +225,7 @@ def load_attr(frame, inst):
 @opcode("LOAD_SUPER_ATTR", since=(3, 12))
 def load_super_attr(frame, inst):
     _, cls, obj = frame.popn(3)
-    from dynamo.variables.object import SuperVariable
+    from dynamo.variables.super import SuperVariable
 
     value = SuperVariable(cls, obj).getattr(frame, inst.value)
     if inst.arg & 1:

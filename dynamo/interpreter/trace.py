@@ -19,7 +19,6 @@ from dynamo.variables.constant import NONE
 from dynamo.variables.function import CellVariable
 from dynamo.variables.track import Lazy
 
-
 listeners: list[Callable[[types.CodeType, Any], None]] = []  # told of every outcome (weft.explain)
 
 

@@ -92,4 +92,3 @@ TABLE = {
     operator.methodcaller: methodcaller,
 }
 PYTHON = {copy.copy: shallow_copy}
-

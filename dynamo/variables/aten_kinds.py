@@ -17,13 +17,12 @@ from dynamo.marks import DYNAMIC, STATIC
 from dynamo.source import Attr, Object, Size, Stride
 from dynamo.variables.base import Variable
 from dynamo.variables.builtin import FUNCTIONS, constant_function
+from dynamo.variables.builtin import builtin as builtin_rule
 from dynamo.variables.constant import NONE, ConstantVariable, boolean
 from dynamo.variables.function import CallableVariable
 from dynamo.variables.sequence import SizeVariable
 from dynamo.variables.tensor import TensorVariable
 from dynamo.variables.track import CONSTANTS, Lazy, kind, unknown, wrap
-
-
 
 
 # ------------------------------------------------------------------------------------------------ tensors
@@ -170,6 +169,11 @@ def _size(frame, value, source):
     from dynamo.source import Item
 
     return SizeVariable([Lazy(v, Item(source, i), frame.output) for i, v in enumerate(value)], source)
+
+
+@builtin_rule(aten.Size)
+def new_size(frame, sizes=None):
+    return SizeVariable([] if sizes is None else sizes.unpack(frame))
 
 
 CONSTANTS.update({aten.DType, aten.device, Layout})

@@ -1,4 +1,7 @@
-"""Python's builtins on values being traced. `FUNCTIONS` and `CLASSES` map the real object to handler(frame, args, kwargs)."""
+"""Python's builtins on values being traced.
+
+`FUNCTIONS` and `CLASSES` map the real object to its handler(frame, args, kwargs).
+"""
 
 from __future__ import annotations
 
@@ -17,8 +20,9 @@ from dynamo.variables.constant import NONE, ConstantVariable, boolean, literal, 
 from dynamo.variables.construct import default_dict, new_object, new_tuple
 from dynamo.variables.exception import raise_exception, run_python
 from dynamo.variables.mapping import DictVariable, SetVariable
-from dynamo.variables.object import ObjectVariable, SuperVariable
+from dynamo.variables.object import ObjectVariable
 from dynamo.variables.sequence import ListVariable, SliceVariable, TupleVariable, sort_items
+from dynamo.variables.super import SuperVariable
 from dynamo.variables.symint import SymbolicVariable, symbolic
 
 FUNCTIONS: dict[Any, Callable] = {}
@@ -72,7 +76,7 @@ def type_(frame, value, *rest):
 
 @builtin(callable)
 def callable_(frame, value):
-    return boolean(hasattr(value.python_type(), "__call__"))
+    return boolean(callable(getattr(value.python_type(), "__call__", None)))  # noqa: B004  (of instances)
 
 
 @builtin(id)

@@ -15,7 +15,7 @@ PLAIN = (int, float, bool, str, bytes, complex, type(None), type(Ellipsis), type
 
 
 class ConstantVariable(Variable):
-    """A number, string, None, enum member, dtype, device …: an immutable Python object whose identity does not matter."""
+    """A number, string, None, enum member, dtype, device …: immutable, its identity does not matter."""
 
     __slots__ = ("value",)
 

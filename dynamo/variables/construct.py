@@ -64,7 +64,8 @@ def new_object(frame, cls: type) -> Variable:
 
     if getattr(cls, "__abstractmethods__", None):
         names = ", ".join(repr(n) for n in sorted(cls.__abstractmethods__))
-        text = f"Can't instantiate abstract class {cls.__name__} with abstract method{'s'[: len(cls.__abstractmethods__) > 1]} {names}"
+        plural = "s" if len(cls.__abstractmethods__) > 1 else ""
+        text = f"Can't instantiate abstract class {cls.__name__} with abstract method{plural} {names}"
         raise raise_exception(frame, TypeError, text)
     return ObjectVariable(cls)
 

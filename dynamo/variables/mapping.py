@@ -347,7 +347,12 @@ SET_OPERATORS = {
     operator.ge: lambda a, b: a >= b,
     operator.gt: lambda a, b: a > b,
 }
-IN_PLACE = {operator.iand: operator.and_, operator.ior: operator.or_, operator.isub: operator.sub, operator.ixor: operator.xor}
+IN_PLACE = {
+    operator.iand: operator.and_,
+    operator.ior: operator.or_,
+    operator.isub: operator.sub,
+    operator.ixor: operator.xor,
+}
 
 
 class SetVariable(Variable):

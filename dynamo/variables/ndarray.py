@@ -156,7 +156,12 @@ class ArrayVariable(Variable):
     def unary(self, frame, op):
         from dynamo.variables.ndarray_table import ufunc_call
 
-        ufuncs = {operator.neg: np.negative, operator.pos: np.positive, operator.invert: np.invert, operator.abs: np.abs}
+        ufuncs = {
+            operator.neg: np.negative,
+            operator.pos: np.positive,
+            operator.invert: np.invert,
+            operator.abs: np.abs,
+        }
         return ufunc_call(frame, ufuncs[op], [self])
 
     def recipe(self, emit):
@@ -248,7 +253,6 @@ ATTRIBUTES = {
     "real": lambda self, frame: self,
     "__class__": lambda self, frame: literal(frame, self.python_type()),
     "__array_priority__": lambda self, frame: ConstantVariable(0.0),
-
 }
 
 

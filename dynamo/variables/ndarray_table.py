@@ -1,6 +1,6 @@
 """NumPy functions on arrays being traced: one row each. What has no row breaks the graph.
 
-A ufunc's row names the op; dtypes come from `ufunc.resolve_dtypes`, so the loop that NumPy would run is the one computed.
+A ufunc's row names the op; dtypes come from `ufunc.resolve_dtypes`: the loop computed is the one NumPy would run.
 """
 
 from __future__ import annotations
@@ -148,7 +148,9 @@ def check_divisor(ufunc, operands: list[Variable]) -> None:
     if isinstance(second, ConstantVariable) and isinstance(second.value, (int, np.integer)) and second.value > 0:
         if ufunc not in (np.left_shift, np.right_shift) or second.value < 8:
             return
-    raise Unsupported(graph_break.ARRAY_FUNCTION, f"np.{ufunc.__name__} of integers by a value not known to be positive")
+    raise Unsupported(
+        graph_break.ARRAY_FUNCTION, f"np.{ufunc.__name__} of integers by a value not known to be positive"
+    )
 
 
 def _ufunc_rule(ufunc: np.ufunc) -> Callable:
@@ -247,7 +249,9 @@ def prod(frame, x, axis=NONE, dtype=NONE, keepdims=FALSE):
     if axis.is_same(NONE):
         made = record(frame, "prod", x.tensor)
     else:
-        made = record(frame, "prod", x.tensor, ConstantVariable(int(plain(axis))), keepdim=boolean(keepdims.truth(frame)))
+        made = record(
+            frame, "prod", x.tensor, ConstantVariable(int(plain(axis))), keepdim=boolean(keepdims.truth(frame))
+        )
     return cast(frame, wrap_array(made, not made.meta.sizes), x.dtype)
 
 

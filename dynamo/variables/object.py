@@ -376,66 +376,6 @@ class SequenceProtocol(Variable):
             raise
 
 
-class SuperVariable(Variable):
-    """super(cls, obj)."""
-
-    __slots__ = ("start", "object")
-
-    def __init__(self, start: Variable, object: Variable):
-        super().__init__()
-        self.start = start
-        self.object = object
-
-    def python_type(self):
-        return super
-
-    def getattr(self, frame, name):
-        start = self.start.as_python()
-        is_class = isinstance(self.object, ClassVariable)
-        cls = self.object.value if is_class else self.object.python_type()
-        mro = cls.__mro__
-        for c in mro[mro.index(start) + 1 :]:
-            if name in c.__dict__:
-                return self.bound(frame, c.__dict__[name], c, cls, name)
-        raise raise_exception(frame, AttributeError, f"'super' object has no attribute '{name}'")
-
-    def bound(self, frame, raw, found_on: type, cls: type, name: str) -> Variable:
-        obj = self.object
-        if isinstance(obj, ClassVariable):
-            if isinstance(raw, staticmethod) or name == "__new__":
-                inner = raw.__func__ if isinstance(raw, staticmethod) else raw
-                return literal(frame, inner)
-            if isinstance(raw, classmethod):
-                return MethodVariable(FunctionVariable(raw.__func__), obj)
-            return literal(frame, raw)
-        if isinstance(raw, C_DESCRIPTORS):
-            return NativeSuper(obj, name)
-        return bind_raw(frame, raw, obj, found_on, name)
-
-
-class NativeSuper(Variable):
-    """super().name where a class written in C has the method."""
-
-    __slots__ = ("object", "name")
-
-    def __init__(self, object: Variable, name: str):
-        super().__init__()
-        self.object = object
-        self.name = name
-
-    def call(self, frame, args, kwargs):
-        obj = self.object
-        if isinstance(obj, ObjectVariable):
-            return obj.native_method(frame, self.name, args, kwargs)
-        if isinstance(obj, ExceptionVariable) and self.name == "__init__":
-            obj.args = list(args)
-            return NONE
-        if isinstance(obj, ExceptionVariable) and self.name == "__setattr__":
-            obj.attributes[args[0].as_python()] = args[1]
-            return NONE
-        return obj.method(frame, self.name, args, kwargs)
-
-
 class ClassVariable(Variable):
     """A class."""
 
@@ -609,4 +549,4 @@ def make_exception(frame, value: Variable) -> ExceptionVariable:
     raise raise_exception(frame, TypeError, "exceptions must derive from BaseException")
 
 
-__all__ = ["TRUE", "ClassVariable", "ModuleVariable", "ObjectVariable", "SuperVariable", "class_attribute", "lookup"]
+__all__ = ["TRUE", "ClassVariable", "ModuleVariable", "ObjectVariable", "class_attribute", "lookup"]

@@ -138,6 +138,9 @@ class TupleVariable(SequenceVariable):
     def as_python(self):
         return self.cls(v.as_python() for v in self.items)
 
+    def is_constant(self):
+        return all(v.is_constant() for v in self.items)
+
     def as_arg(self):
         return tuple(v.as_arg() for v in self.items)
 

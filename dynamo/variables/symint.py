@@ -5,7 +5,6 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-from dynamo.graph_break import NotConstant
 from dynamo.variables.base import Variable
 from dynamo.variables.constant import ConstantVariable, literal
 from dynamo.variables.exception import run_python
@@ -50,7 +49,7 @@ class SymbolicVariable(Variable):
         return False
 
     def as_python(self):
-        raise NotConstant(self)
+        return self.specialize()
 
     def specialize(self) -> Any:
         """The value in this call; guarded."""
@@ -98,7 +97,9 @@ class SymbolicVariable(Variable):
         if not hasattr(self.python_type(), name):
             from dynamo.variables.exception import raise_exception
 
-            raise raise_exception(frame, AttributeError, f"'{self.python_type().__name__}' object has no attribute '{name}'")
+            raise raise_exception(
+                frame, AttributeError, f"'{self.python_type().__name__}' object has no attribute '{name}'"
+            )
         return BoundMethod(self, name)
 
     def method(self, frame, name, args, kwargs):

@@ -36,14 +36,16 @@ MEMORY = frozenset({"data_ptr", "untyped_storage", "storage", "storage_offset", 
 
 
 class TensorVariable(Variable):
-    """A tensor: `node` makes it, `meta` describes it. `root` is the Variable whose memory it views (itself if its own).
+    """A tensor: `node` makes it, `meta` describes it, `root` is the Variable whose memory it views (or itself).
 
     One from outside has the real tensor in `value`. In-place operations keep the Variable.
     """
 
     __slots__ = ("node", "meta", "root", "value", "cls")
 
-    def __init__(self, node, meta, root: TensorVariable | None = None, value=None, cls: type | None = None, source=None):
+    def __init__(
+        self, node, meta, root: TensorVariable | None = None, value=None, cls: type | None = None, source=None
+    ):
         super().__init__(source)
         self.node = node
         self.meta = meta
@@ -212,7 +214,9 @@ def is_method(name: str) -> bool:
     op = registry.get(name)
     if op is None:
         return False
-    return op.kind == "inplace" or ("(Tensor input" in op.declaration and op.tags.isdisjoint(("function_only", "hidden")))
+    return op.kind == "inplace" or (
+        "(Tensor input" in op.declaration and op.tags.isdisjoint(("function_only", "hidden"))
+    )
 
 
 def check_key(key: Variable) -> None:
@@ -296,7 +300,9 @@ METHODS = {
     "is_floating_point": lambda self, frame: boolean(self.meta.dtype.is_floating_point),
     "is_complex": lambda self, frame: boolean(self.meta.dtype.is_complex),
     "is_signed": lambda self, frame: boolean(self.meta.dtype.is_signed),
-    "get_device": lambda self, frame: ConstantVariable(-1 if self.meta.device.type == "cpu" else self.meta.device.index),
+    "get_device": lambda self, frame: ConstantVariable(
+        -1 if self.meta.device.type == "cpu" else self.meta.device.index
+    ),
     "requires_grad_": _requires_grad,
     "backward": _backward,
     "__len__": lambda self, frame: self.length(frame),

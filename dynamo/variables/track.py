@@ -112,7 +112,7 @@ def _rule(cls: type) -> Callable:
 
 
 def literal(frame, value: Any) -> Variable:
-    """The Variable of a Python value computed while tracing: containers become new ones, the rest is held by identity."""
+    """The Variable of a Python value computed while tracing: new containers, the rest held by identity."""
     if isinstance(value, PLAIN) or type(value) in CONSTANTS:
         return ConstantVariable(value)
     cls = type(value)
@@ -142,7 +142,7 @@ def unknown(frame, value: Any, source: Source, why: str) -> UnknownVariable:
 
 
 def wrap_untracked(frame, value: Any) -> Variable:
-    """A value that a constant object leads to (a module's function, a default): held itself, guarded by nothing above it."""
+    """A value that a constant object leads to (a module's function, a default): itself, with no guard above it."""
     if isinstance(value, PLAIN):
         return ConstantVariable(value)
     return wrap(frame, value, Object(value))
@@ -298,7 +298,9 @@ def _module(frame, value, source):
 
 @kind(types.CellType)
 def _cell(frame, value, source):
-    return CellVariable(Lazy(value.cell_contents, Attr(source, "cell_contents"), frame.output), cell=value, source=source)
+    return CellVariable(
+        Lazy(value.cell_contents, Attr(source, "cell_contents"), frame.output), cell=value, source=source
+    )
 
 
 @kind(

@@ -1,6 +1,6 @@
 """Small programs over tensors for test_programs: each a function and a maker of its arguments for a size."""
 
-# ruff: noqa: E501
+# ruff: noqa: E501, B018, UP031, B009
 from __future__ import annotations
 
 import collections

@@ -1,6 +1,6 @@
 """Programs without tensors, for test_python (apart from it: pytest rewrites asserts in test files)."""
 
-# ruff: noqa: E501
+# ruff: noqa: E501, B018, UP031, B009
 from __future__ import annotations
 
 import collections

@@ -40,11 +40,30 @@ def n_pointwise(x, y):
 
 
 def n_reduce(x):
-    return x.sum(), x.mean(axis=1), np.max(x, axis=0), x.std(), x.argmax(), (x > 0).any(), x.min(), np.sum(x, axis=(0, 1))
+    return (
+        x.sum(),
+        x.mean(axis=1),
+        np.max(x, axis=0),
+        x.std(),
+        x.argmax(),
+        (x > 0).any(),
+        x.min(),
+        np.sum(x, axis=(0, 1)),
+    )
 
 
 def n_layout(x):
-    return x.T, x.reshape(-1), np.transpose(x), x[:, ::2], x[1], x[0, 1], x[None], x.ravel(), np.concatenate([x, x], axis=1)
+    return (
+        x.T,
+        x.reshape(-1),
+        np.transpose(x),
+        x[:, ::2],
+        x[1],
+        x[0, 1],
+        x[None],
+        x.ravel(),
+        np.concatenate([x, x], axis=1),
+    )
 
 
 def n_matmul(x, y):
@@ -52,7 +71,13 @@ def n_matmul(x, y):
 
 
 def n_create(x):
-    return np.zeros(3) + x[0, 0], np.ones_like(x) * x, np.full((2,), 7) + x[0, :2], np.arange(3), np.eye(2, dtype=np.float32)
+    return (
+        np.zeros(3) + x[0, 0],
+        np.ones_like(x) * x,
+        np.full((2,), 7) + x[0, :2],
+        np.arange(3),
+        np.eye(2, dtype=np.float32),
+    )
 
 
 def n_choose(x, y):

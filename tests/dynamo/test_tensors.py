@@ -51,8 +51,8 @@ def test_operators_methods_and_functions_are_one_kind_of_node():
 
     assert graph(f, t(2, 3), t(2, 3)) == [
         'def graph(x: "f32[2, 3]", y: "f32[2, 3]"):', "add = aten.add(x, 2)", "exp = aten.exp(add)",
-        "sum = aten.sum(y, -1, keepdim=True)", "mul = aten.mul(exp, sum)", "sub = aten.sub(3, x)", "relu = aten.relu(sub)",
-        "sub_1 = aten.sub(mul, relu)", "return (sub_1,)",
+        "sum = aten.sum(y, -1, keepdim=True)", "mul = aten.mul(exp, sum)", "sub = aten.sub(3, x)",
+        "relu = aten.relu(sub)", "sub_1 = aten.sub(mul, relu)", "return (sub_1,)",
     ]  # fmt: skip
     same(run(f, t(2, 3), t(2, 3)), f(t(2, 3), t(2, 3)))
 
@@ -108,7 +108,8 @@ def p_reductions(x):
 PROGRAMS = [
     (p_shapes, lambda: (t(2, 3),)), (p_branch, lambda: (t(2, 3), True)), (p_branch, lambda: (t(2, 3), False)),
     (p_inplace, lambda: (t(2, 3),)), (p_loop, lambda: ([t(2), t(2), t(2)],)), (p_index, lambda: (t(3, 4),)),
-    (p_iterate, lambda: (t(2, 3),)), (p_no_grad, lambda: (t(2, 3, requires_grad=True),)), (p_reductions, lambda: (t(3, 4),)),
+    (p_iterate, lambda: (t(2, 3),)), (p_no_grad, lambda: (t(2, 3, requires_grad=True),)),
+    (p_reductions, lambda: (t(3, 4),)),
 ]  # fmt: skip
 
 

@@ -48,7 +48,6 @@ class Unit:
 def compile_graph(gm: Any, example_inputs: Any) -> Compiled | Callable[..., tuple]:
     """Compile a captured graph; guards on sizes go to gm.shape_env. Raises CompilerMissing without a C++ compiler."""
     toolchain.compiler()
-    _log("graph", gm)
     n_guards = len(gm.shape_env.guards) if gm.shape_env is not None else 0
     graphs = aot.graphs(gm, example_inputs)
     _log("graph", graphs)
@@ -84,6 +83,7 @@ def start(graph: Any, folder: str, name: str, results=None, mutations=(), writes
         _log("fusion", e)
         planned = schedule(lower(graph))
         program = plan(planned, results, mutations, writes, rng, len(constants))
+    _log("fusion", planned)
     _log("program", program)
     kernels = [step for step in planned.steps if isinstance(step, Kernel)]
     inductor.counters["kernels"] += len(kernels)
@@ -93,7 +93,7 @@ def start(graph: Any, folder: str, name: str, results=None, mutations=(), writes
     source = cpp.render(
         kernels, planned.buffers, env.hints if env is not None else {}, env.ranges if env is not None else {}
     )
-    _log("kernels", source)
+    _log("kernels", source.partition(cpp.EXPORT)[2])  # without the vocabulary that precedes every kernel
     inductor.counters["compiles"] += 1
     return Unit(program, constants, toolchain.start(source, folder, name))
 

@@ -85,6 +85,11 @@ class Kernel:
     checks: tuple[Check, ...] = ()
     work: Expr | int = 0
 
+    def __str__(self) -> str:
+        body = "\n".join(map(str, self.body)) if isinstance(self.body, tuple) else str(self.body)
+        comes_from = "".join(f"\n    # {line}" for line in self.lines)
+        return f"{self.name}({', '.join(self.args)}) writes {', '.join(self.writes)}{comes_from}\n" + _indented(body)
+
 
 @dataclass
 class Extern:
@@ -101,6 +106,10 @@ class Extern:
     outputs: tuple[str, ...]
     lines: tuple[str, ...] = ()
     allocates: bool = False
+
+    def __str__(self) -> str:
+        given = [str(a) for a in self.args] + [f"{k}={v}" for k, v in self.kwargs.items()]
+        return f"{', '.join(self.outputs)} = aten.{self.op}({', '.join(given)})"
 
 
 @dataclass(frozen=True)
@@ -127,3 +136,12 @@ class Schedule:
     outputs: tuple[str | Expr | None, ...]
     mutated: tuple[str, ...] = ()
     symbols: tuple[Expr, ...] = field(default=())
+
+    def __str__(self) -> str:
+        buffers = "\n".join(f"    {b}" for b in self.buffers.values())
+        outputs = ", ".join(map(str, self.outputs))
+        return f"buffers\n{buffers}\n" + "\n".join(map(str, self.steps)) + f"\nreturn ({outputs})"
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"    {line}" for line in text.split("\n"))

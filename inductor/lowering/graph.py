@@ -104,6 +104,19 @@ class Lowered:
     mutated: tuple[str, ...] = ()
     names: dict[str, str] = field(default_factory=dict)
 
+    def __str__(self) -> str:
+        lines = []
+        for op in self.operations:
+            if isinstance(op, Computed):
+                loops = op.loops
+                domain = ", ".join(f"{s}*" if d in loops.reduced else str(s) for d, s in enumerate(loops.sizes))
+                kind = f"{type(loops).__name__.lower()}{' ' + loops.kind if hasattr(loops, 'kind') else ''}"
+                lines.append(f"{op.buffer}[{op.store}] = {kind} of [{domain}]: {loops.body}")
+            else:
+                lines.append(str(op))
+            lines += [f"    # {line}" for line in op.lines]
+        return "\n".join([*lines, f"return ({', '.join(map(str, self.outputs))})"])
+
 
 def line_of(node) -> str:
     """The user's line that a node stands for, for comments and errors."""

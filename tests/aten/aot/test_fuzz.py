@@ -3,7 +3,7 @@
 import random
 
 import pytest
-from test_aot import R, check, loss, run
+from tests.aten.aot.test_aot import R, check, loss, run
 
 import aten
 import aten.autograd

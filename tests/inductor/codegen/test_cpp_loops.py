@@ -3,7 +3,7 @@
 import ml_dtypes
 import numpy as np
 import pytest
-from harness import call, kernel_of
+from tests.inductor.codegen.harness import call, kernel_of
 
 from aten.symbolic.expr import as_expr, lt, sym
 from inductor.codegen.cpp_vector import Isa, native_isa

@@ -4,7 +4,7 @@ import os
 
 import numpy as np
 import pytest
-from captured_graphs import CACHE, DROPOUT, EMBEDDING, EVEN, GELU, TABLE, UPDATE, VIEWS, captured, f32
+from tests.inductor.compile.captured_graphs import CACHE, DROPOUT, EMBEDDING, EVEN, GELU, TABLE, UPDATE, VIEWS, captured, f32
 
 import aten
 import inductor

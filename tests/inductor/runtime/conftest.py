@@ -3,7 +3,7 @@
 import os
 
 import pytest
-from program_builder import Builder
+from tests.inductor.runtime.program_builder import Builder
 
 from inductor.codegen import toolchain
 

@@ -10,7 +10,7 @@ import weakref
 
 import numpy as np
 import pytest
-from program_builder import Builder
+from tests.inductor.runtime.program_builder import Builder
 
 import aten.op
 from aten import _native

@@ -5,7 +5,7 @@ import weakref
 
 import numpy as np
 import pytest
-from program_builder import Builder
+from tests.inductor.runtime.program_builder import Builder
 
 from aten import _native, autograd
 from inductor import _runner

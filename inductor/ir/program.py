@@ -212,8 +212,7 @@ class Program:
     """See the module's text. `arena` and `cost` (estimated nanoseconds of work) are values, or -1.
 
     `prologue` values are computed before the first step; `Evaluate` steps compute the others. `mutations` are the
-    inputs written in place: their versions advance when the call has succeeded, once for each time they are listed. `guards` are conditions added after
-    capture, as text of `aten.symbolic.expr`.
+    inputs written in place: their versions advance when the call has succeeded, once for each time they are listed.
     """
 
     inputs: list[Input]
@@ -223,7 +222,6 @@ class Program:
     outputs: list[Output]
     prologue: int
     checks: list[CheckInfo] = field(default_factory=list)
-    guards: list[str] = field(default_factory=list)
     mutations: list[int] = field(default_factory=list)
     n_constants: int = 0
     arena: int = -1
@@ -242,7 +240,6 @@ class Program:
             "steps": [[type(s).__name__, *_plain(s)] for s in self.steps],
             "outputs": [_plain(o) for o in self.outputs],
             "checks": [_plain(c) for c in self.checks],
-            "guards": list(self.guards),
             "mutations": list(self.mutations),
             **{name: getattr(self, name) for name in ("prologue", "n_constants", "arena", "cost")},
         }
@@ -260,7 +257,7 @@ class Program:
                 steps=[_step(s) for s in data["steps"]],
                 outputs=[Output(*map(_frozen, o)) for o in data["outputs"]],
                 checks=[CheckInfo(*c) for c in data["checks"]],
-                **{name: data[name] for name in ("prologue", "guards", "mutations", "n_constants", "arena", "cost")},
+                **{name: data[name] for name in ("prologue", "mutations", "n_constants", "arena", "cost")},
             )
         except (KeyError, TypeError, IndexError, AttributeError) as e:
             raise ProgramError(f"not a Program: {type(e).__name__}: {e}") from e

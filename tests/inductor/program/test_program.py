@@ -87,7 +87,6 @@ def everything() -> Program:
         outputs,
         prologue,
         checks=[CheckInfo("view", "size", "a.py:3"), CheckInfo("embedding", "index", "a.py:4  w[i]")],
-        guards=["s0 <= 100"],
         arena=nbytes,
     )
 

@@ -136,8 +136,13 @@ def test_memory_is_given_back(library):
     for _ in range(20):
         step()
     assert _native.memory_stats()["allocated_bytes"] == before
+
+
+def test_cycles_through_a_node_are_collected(library):
+    f = squares(library)
+    x = tensor(1, 2, 3)
     out = f(x, x)[0]
-    x.note = out  # x is kept by the node: a cycle
+    x.note = out  # x is kept by the node
     w = weakref.ref(out)
     del out, x
     gc.collect()

@@ -1,0 +1,230 @@
+"""From a frame to an entry: what is logged, what is refused, what an error inside the compiler does."""
+
+import sys
+import warnings
+
+import pytest
+
+import aten
+import weft
+from aten import errors, logs, settings
+from dynamo import _eval_frame, convert_frame
+from dynamo.source import Scope
+
+
+@pytest.fixture(autouse=True)
+def fresh():
+    weft.compiler.reset()
+    convert_frame.counters.clear()
+    errors.forget_warnings()
+    yield
+    weft.compiler.reset()
+    logs.set_logs("")
+
+
+def ones(n=3):
+    return weft.ones(n)
+
+
+def test_a_plain_frame_needs_no_new_bytecode():
+    def f(x, y):
+        return {"sum": x + y, "pair": [x * 2, None]}
+
+    g = weft.compile(f, backend="eager")
+    assert g(ones(), ones())["pair"][1] is None
+    (entry,) = _eval_frame.entries(f.__code__)
+    assert entry.code is None and entry.info.graph is not None
+    assert [str(s) for s in entry.info.inputs] == ["x", "y"]
+
+
+def test_side_effects_need_new_bytecode():
+    log = []
+
+    def f(x):
+        log.append(1)
+        return x + 1
+
+    g = weft.compile(f, backend="eager")
+    g(ones())
+    assert _eval_frame.entries(f.__code__)[0].code is not None and log == [1]
+
+
+def test_recompilations_are_explained(capfd):
+    logs.set_logs("recompiles")
+
+    def f(x, flag):
+        return x + 1 if flag else x - 1
+
+    g = weft.compile(f, backend="eager")
+    g(ones(), True)
+    assert capfd.readouterr().err == ""
+    g(ones(), False)
+    text = capfd.readouterr().err
+    assert "flag is False, compiled for True" in text and "2. time" in text and "test_convert_frame.py" in text
+    scope = Scope.of_function(f, {"x": ones(4), "flag": True})
+    config = _eval_frame.entries(f.__code__)[0].config
+    reasons = convert_frame.why_recompiled(f.__code__, config, scope)
+    assert reasons == ["flag is True, compiled for False", "x.shape[0] is 4, compiled for 3"]
+
+
+def test_graphs_guards_and_breaks_are_logged(capfd):
+    logs.set_logs("graph,guards,breaks")
+
+    def f(x):
+        y = x * 2
+        print("here")
+        return y + 1
+
+    weft.compile(f, backend="eager")(ones())
+    text = capfd.readouterr().err
+    for wanted in ("aten.mul(x, 2)", "TENSOR(x, ", "graph break in", "test_convert_frame.py", 'print("here")', "why:"):
+        assert wanted in text
+
+
+def test_sizes_that_change_become_symbols_and_conditions_are_guarded():
+    def f(x):
+        return x.view(x.shape[0] // 2, 2) * 2
+
+    g = weft.compile(f, backend="eager")
+    for n in (4, 6, 8, 2, 0, 10):
+        assert tuple(g(ones(n)).shape) == (n // 2, 2)
+    assert convert_frame.counters["frames"] == 2
+    with pytest.raises(RuntimeError, match="invalid"):
+        g(ones(3))
+    entry = _eval_frame.entries(f.__code__)[0]
+    assert any("x.shape[0] % 2 == 0" in str(guard) for guard in entry.info.guards)
+
+
+def test_marked_ranges_are_guarded():
+    def f(x):
+        return x * 2
+
+    x = ones(5)
+    weft._dynamo.mark_dynamic(x, 0, min=4, max=8)
+    g = weft.compile(f, backend="eager")
+    g(x)
+    g(ones(7))
+    assert convert_frame.counters["frames"] == 1
+    g(ones(9))
+    assert convert_frame.counters["frames"] == 2
+
+
+def test_inputs_that_overlap_and_are_written_run_eager():
+    def f(x, y):
+        x.add_(1)
+        return y * 2
+
+    g = weft.compile(f, backend="eager")
+    x, y = ones(4), ones(4)
+    assert g(x, y).sum().item() == 8 and x.sum().item() == 8
+    base, other = ones(6), ones(6)
+    got, want = g(base[:4], base[2:]), f(other[:4], other[2:])
+    assert got.tolist() == want.tolist() and base.tolist() == other.tolist()
+    assert g(base[:2], base[2:]).tolist() == f(other[:2], other[2:]).tolist()
+
+
+def test_an_internal_error_is_one_warning_and_eager():
+    def broken(gm, inputs):
+        raise KeyError("inside the backend")
+
+    def f(x):
+        return x + 1
+
+    g = weft.compile(f, backend=broken)
+    with settings.patch(strict=True), pytest.raises(KeyError, match="inside the backend"):
+        g(ones())
+    weft.compiler.reset()
+    errors.forget_warnings()
+    with settings.patch(strict=False), warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        for _ in range(3):
+            assert g(ones()).tolist() == [2, 2, 2]
+    assert len(seen) == 1 and "inside the backend" in str(seen[0].message) and "WEFT_STRICT" in str(seen[0].message)
+
+
+def test_a_backend_must_return_a_callable():
+    g = weft.compile(lambda x: x + 1, backend=lambda gm, inputs: 3)
+    with settings.patch(strict=True), pytest.raises(TypeError, match="not a callable"):
+        g(ones())
+
+
+def test_a_backend_may_return_lists():
+    g = weft.compile(lambda x: (x + 1, x - 1), backend=lambda gm, inputs: lambda *a: list(gm(*a)))
+    a, b = g(ones())
+    assert a.tolist() == [2, 2, 2] and b.tolist() == [0, 0, 0]
+
+
+def test_the_limit_of_recompilations_is_told_once():
+    def f(x, n):
+        return x + len(n)
+
+    g = weft.compile(f, backend="eager")
+    with settings.patch(strict=False), warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        for i in range(12):
+            assert g(ones(), "a" * i).tolist() == [1 + i] * 3
+    assert len(seen) == 1 and "8 times" in str(seen[0].message)
+    assert len(_eval_frame.entries(f.__code__)) == 8
+
+
+def test_grad_mode_is_guarded():
+    w = ones().requires_grad_()
+
+    def f(x):
+        return x * w
+
+    g = weft.compile(f, backend="eager")
+    assert g(ones()).requires_grad
+    with weft.no_grad():
+        assert not g(ones()).requires_grad
+    assert g(ones()).requires_grad and convert_frame.counters["frames"] == 2
+
+
+def test_integer_division_by_zero_is_eagers_error():
+    def f(x, y):
+        z = x // y
+        return z + 1
+
+    def broken(x, y):
+        z = x // y
+        print(end="")
+        return z + 1
+
+    x, zero = weft.tensor([1, 2]), weft.tensor([1, 0])
+    for function in (f, broken):
+        g = weft.compile(function)
+        assert g(x, x).tolist() == [2, 2]
+        for call in (function, lambda *a, g=g: g(*a), lambda a, b, g=g: g(a, y=b)):
+            with pytest.raises(RuntimeError, match="ZeroDivisionError") as e:
+                call(x, zero)
+            assert e.value.__context__ is None
+            assert any(t.name == function.__name__ for t in e.traceback)
+
+
+def test_functions_methods_and_callables():
+    class Scale:
+        k = 3
+
+        def by(self, x):
+            return x * self.k
+
+        def __call__(self, x):
+            return x + self.k
+
+    s = Scale()
+    assert weft.compile(s.by, backend="eager")(ones()).tolist() == [3, 3, 3]
+    assert weft.compile(s, backend="eager")(ones()).tolist() == [4, 4, 4]
+    assert weft.compile(aten.exp, backend="eager")(weft.zeros(2)).tolist() == [1, 1]
+    s.k = 5
+    assert weft.compile(s.by, backend="eager")(ones()).tolist() == [5, 5, 5]
+
+
+def test_the_bytecode_library_is_not_loaded_for_plain_frames():
+    import subprocess
+
+    code = (
+        "import weft, sys; f = weft.compile(lambda x: x + 1, backend='eager'); f(weft.ones(2));"
+        "print([m for m in ('bytecode', 'sympy', 'triton') if m in sys.modules])"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.strip() == "[]"

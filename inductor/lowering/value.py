@@ -55,11 +55,16 @@ def domain(sizes: Sequence[Expr]) -> dict[str, tuple[Expr, Expr]]:
 
 def reindex(x: Value, sizes: Sequence[Expr], where: Callable[[Sequence[Expr]], Sequence[Expr | int]],
             ranges: dict | None = None) -> Value:
-    """The tensor of `sizes` whose element at i is x's at where(i)."""
+    """The tensor of `sizes` whose element at i is x's at where(i). With `ranges` (of the symbols) every index in it is
+    simplified, which divisions need."""
     sizes = tuple(map(as_expr, sizes))
-    known = {**(ranges or {}), **domain(sizes)}
-    at = [simplify(as_expr(e), known) for e in where(loop_variables(len(sizes)))]
-    return Value(sizes, x.dtype, x.load(at))
+    at = list(map(as_expr, where(loop_variables(len(sizes)))))
+    if ranges is None:
+        return Value(sizes, x.dtype, x.load(at))
+    known = {**ranges, **domain(sizes)}
+    swap = {f"i{d}": simplify(e, known) for d, e in enumerate(at)}
+    body = nodes.rewrite_indices(x.body, lambda e: simplify(substitute(e, swap), known), {})
+    return Value(sizes, x.dtype, body)
 
 
 def broadcast(x: Value, sizes: Sequence[Expr]) -> Value:

@@ -114,6 +114,26 @@ template <class F> WEFT_INLINE F vm_exp32(F x) {
   return p * (F)((half + 127) << 23) * (F)((bits - half + 127) << 23);
 }
 
+#ifdef __AVX512F__
+// The same numbers in half the instructions: scalef rounds once wherever the result lies.
+WEFT_INLINE f32x16 vm_exp32(f32x16 x) {
+  f32x16 c = __builtin_ia32_minps512_mask(f32x16{} + 89.0f, x, x, -1, 4);  // of NaN and a number, x
+  c = __builtin_ia32_maxps512_mask(f32x16{} - 104.0f, c, c, -1, 4);
+  const f32x16 shifted = vm_fma(c, f32x16{} + 1.4426950408889634f, f32x16{} + 12582912.0f);
+  const f32x16 n = shifted - 12582912.0f;
+  f32x16 r = vm_fma(n, f32x16{} - 0.693145751953125f, c);
+  r = vm_fma(n, f32x16{} - 1.42860682030941723e-6f, r);
+  f32x16 p = f32x16{} + 1.991935981e-04f;
+  p = vm_fma(p, r, f32x16{} + 1.394721186e-03f);
+  p = vm_fma(p, r, f32x16{} + 8.333262675e-03f);
+  p = vm_fma(p, r, f32x16{} + 4.166625394e-02f);
+  p = vm_fma(p, r, f32x16{} + 1.666666687e-01f);
+  p = vm_fma(p, r, f32x16{} + 5.000000083e-01f);
+  p = vm_fma(p, r * r, r) + 1.0f;
+  return __builtin_ia32_scalefps512_mask(p, n, p, -1, 4);
+}
+#endif
+
 //@ log32: base
 // Float32 only. 1.0 ulp. x = m 2^e with m in [sqrt(1/2), sqrt 2), log m by a polynomial in m - 1.
 template <class F> WEFT_INLINE F vm_log32(F x) {

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from aten.symbolic.expr import Expr, as_expr, to_cpp
 from inductor.codegen.cpp_vector import COMPUTED, literal, vector
 from inductor.codegen.kernel import Plan, Scope, Walk, fits_int32
+from inductor.config import config
 from inductor.ir import scalar
 from inductor.ir.buffer import Kernel
 from inductor.ir.index import coefficient
@@ -149,9 +150,21 @@ class ValueWriter(Walk):
     def write_call(self, n: Node, scope: Scope) -> str:
         args = [self.emit(a) for a in n.args]
         first = n.args[0].dtype
+        if n.name == "div" and not config.exact and self.varies(n) and not self.varies(n.args[1]):
+            return self.define(scope, f"w_quotient({args[0]}, {self.inverse(n.args[1], args[1])})")
         text = scalar.table[n.name].cpp(n.args[1].dtype if n.name == "where" else first)
         text = text.format(*args, V=vector(n.dtype), T=COMPUTED[n.dtype], A=vector(first))
         return self.define(scope, text)
+
+    def inverse(self, divisor: Node, name: str) -> str:
+        """The reciprocal of a divisor that is the same for a whole row, computed where the divisor is."""
+        for scope in self.scopes:
+            if divisor in scope.inverses:
+                return scope.inverses[divisor]
+        scope = self.home(divisor)
+        scope.inverses[divisor] = self.fresh("inverse")
+        scope.lines.append(f"const auto {scope.inverses[divisor]} = w_inverse({name});")
+        return scope.inverses[divisor]
 
     def write_checked(self, n: Node, scope: Scope) -> str:
         kind, size, check = n.fields

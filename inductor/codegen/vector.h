@@ -204,6 +204,47 @@ template <class T, class V, class I, class N> W_INLINE void w_accumulate_at(T *p
     if (m >> k & 1) w_store1(p + index[k], w_load1<w_lanes<V>>(p + index[k]) + w_splat<V>(v[k]));
 }
 
+// Swaps the blocks of H lanes off the diagonal, for H = L / 2 … 1: rows become columns.
+template <int H, bool upper, class V, class T, int... K> W_INLINE V w_exchange_(V a, V b, w_pack<T, K...>) {
+  constexpr int L = w_lanes<V>;
+  if constexpr (upper) return __builtin_shufflevector(a, b, (K & H ? L + (K ^ H) : K)...);
+  else return __builtin_shufflevector(a, b, (K & H ? L + K : K + H)...);
+}
+template <int H, bool upper, class V> W_INLINE V w_exchange(V a, V b) {
+#ifdef __clang__
+  return w_exchange_<H, upper>(a, b, __make_integer_seq<w_pack_of, int, w_lanes<V>>{});
+#else
+  return w_exchange_<H, upper>(a, b, w_pack<int, __integer_pack(w_lanes<V>)...>{});
+#endif
+}
+template <int H, class V> W_INLINE void w_transpose_lanes(V *v) {
+  if constexpr (H > 0) {
+    _Pragma("GCC unroll 16") for (int k = 0; k < w_lanes<V>; k++)
+      if (!(k & H)) {
+        const V a = v[k], b = v[k + H];
+        v[k] = w_exchange<H, true>(a, b);
+        v[k + H] = w_exchange<H, false>(a, b);
+      }
+    w_transpose_lanes<H / 2>(v);
+  }
+}
+// tile[i][j] = p[j * stride + i] for i < rows, j < columns: rows are contiguous in p, columns in the tile.
+template <int L, int TILE, class T> static void w_transpose(T *tile, const T *p, long stride, long rows, long columns) {
+  typedef w_raw<T> R;
+  for (long i = 0; i < rows; i += L)
+    for (long j = 0; j < columns; j += L) {
+      w_vec<R, L> v[L];
+      if (i + L <= rows && j + L <= columns) {
+        _Pragma("GCC unroll 16") for (int k = 0; k < L; k++) v[k] = w_read<R, L>(p + (j + k) * stride + i, w_all{});
+      } else {
+        const w_some n = i + L <= rows ? w_some{(unsigned)((1ul << L) - 1)} : w_tail(rows - i);
+        for (int k = 0; k < L; k++) v[k] = j + k < columns ? w_read<R, L>(p + (j + k) * stride + i, n) : w_vec<R, L>{};
+      }
+      w_transpose_lanes<L / 2>(v);
+      _Pragma("GCC unroll 16") for (int k = 0; k < L; k++) w_write((R *)tile + (i + k) * TILE + j, v[k], w_all{});
+    }
+}
+
 // ---------------------------------------------------------------------------------------------------- scalar functions
 template <class V> W_INLINE V w_abs(V x) { return x < 0 ? -x : x; }
 template <class V> W_INLINE V w_sign(V x) { return __builtin_convertvector((x < 0) - (x > 0), V); }
@@ -278,6 +319,15 @@ template <class V> W_INLINE V w_shr(V a, V b) {
   typedef w_elem<V> T;
   return w_each(a, b, [](T x, T n) -> T { return n < 0 || n >= (T)(8 * sizeof(T)) ? (x < 0 ? -1 : 0) : x >> n; });
 }
+// Division by one number for many: by its reciprocal (one more rounding) where that is a normal number.
+template <class V> struct w_reciprocal { V divisor, inverse; bool normal; };
+template <class V> W_INLINE w_reciprocal<V> w_inverse(V divisor) {
+  const w_elem<V> size = divisor[0] < 0 ? -divisor[0] : divisor[0];
+  return {divisor, 1 / divisor, size > (w_elem<V>)0x1p-120 && size < (w_elem<V>)0x1p120};
+}
+template <class V> W_INLINE V w_quotient(V x, const w_reciprocal<V> &d) {
+  return __builtin_expect(d.normal, 1) ? x * d.inverse : x / d.divisor;
+}
 template <class V> W_INLINE V w_vfloordiv(V a, V b) { return w_floordiv(a, b); }  // of indices
 
 // ---------------------------------------------------------------------------------------------------- reductions
@@ -285,8 +335,21 @@ struct w_sum { template <class V> W_INLINE V of(V a, V b) { return a + b; } };
 struct w_prod { template <class V> W_INLINE V of(V a, V b) { return a * b; } };
 struct w_any { template <class V> W_INLINE V of(V a, V b) { return a | b; } };
 struct w_every { template <class V> W_INLINE V of(V a, V b) { return a & b; } };
-struct w_max { template <class V> W_INLINE V of(V a, V b) { return (b > a) | (b != b) ? b : a; } };
-struct w_min { template <class V> W_INLINE V of(V a, V b) { return (b < a) | (b != b) ? b : a; } };
+// NaN if either is; of equal values the first.
+struct w_max {
+  template <class V> W_INLINE V of(V a, V b) { return (b > a) | (b != b) ? b : a; }
+#ifdef __AVX512F__
+  W_INLINE f32x16 of(f32x16 a, f32x16 b) { return __builtin_ia32_maxps512_mask(b, a, b, __builtin_ia32_cmpps512_mask(b, b, 7, -1, 4), 4); }
+  W_INLINE f64x8 of(f64x8 a, f64x8 b) { return __builtin_ia32_maxpd512_mask(b, a, b, __builtin_ia32_cmppd512_mask(b, b, 7, -1, 4), 4); }
+#endif
+};
+struct w_min {
+  template <class V> W_INLINE V of(V a, V b) { return (b < a) | (b != b) ? b : a; }
+#ifdef __AVX512F__
+  W_INLINE f32x16 of(f32x16 a, f32x16 b) { return __builtin_ia32_minps512_mask(b, a, b, __builtin_ia32_cmpps512_mask(b, b, 7, -1, 4), 4); }
+  W_INLINE f64x8 of(f64x8 a, f64x8 b) { return __builtin_ia32_minpd512_mask(b, a, b, __builtin_ia32_cmppd512_mask(b, b, 7, -1, 4), 4); }
+#endif
+};
 template <int H, class V, class T, int... K> W_INLINE V w_swap_(V v, w_pack<T, K...>) {
   return __builtin_shufflevector(v, v, (K ^ H)...);
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from aten.meta import Meta
+from aten.meta import Meta, known_equal
 from aten.symbolic.shape_env import DataDependentError
 from dynamo import graph_break
 from dynamo.graph_break import NotConstant, Unsupported
@@ -66,11 +66,20 @@ def result_of(output, frame, op: Op, args, kwargs) -> Any:
     except NotConstant as e:
         raise Unsupported(graph_break.UNKNOWN_CALL, f"{op.name} of {e.args[0].describe()}") from None
     try:
+        if op.kind == "inplace" and op.base is not None and op.base.kind == "core" and metas:
+            made = op.base.meta(*metas, **named)
+            if type(made) is Meta and made.dtype is metas[0].dtype and fits(made, metas[0]):
+                return metas[0]  # the usual case; what in-place forms refuse is left to the op itself
         return op.meta(*metas, **named)
     except DataDependentError as e:
         raise Unsupported(graph_break.DATA_DEPENDENT_SIZE, str(e)) from e
     except SHAPE_ERRORS as e:
         raise as_raised(frame, e) from e
+
+
+def fits(result: Meta, target: Meta) -> bool:
+    """Whether a result has the target's sizes for certain."""
+    return len(result.sizes) == len(target.sizes) and all(map(known_equal, result.sizes, target.sizes))
 
 
 def arguments(op: Op, args, kwargs) -> tuple[tuple, dict]:

@@ -35,6 +35,14 @@ class Scope:
         return Scope(locals, function.__globals__, builtins, cells)
 
 
+_PLAIN = (str, int, float, bool, bytes, complex, type(None), tuple)
+
+
+def _same_key(a: Any, b: Any) -> bool:
+    """Equal as constants; tensors and other objects as keys are told apart by identity."""
+    return a is b or (isinstance(a, (*_PLAIN, _ById)) and a == b)
+
+
 class Source:
     """One step of an expression: `key` applied to `base` (None for a root)."""
 
@@ -55,7 +63,7 @@ class Source:
             type(self) is type(other)
             and self._hash == other._hash  # type: ignore[attr-defined]
             and type(self.key) is type(other.key)  # type: ignore[attr-defined]
-            and self.key == other.key  # type: ignore[attr-defined]
+            and _same_key(self.key, other.key)  # type: ignore[attr-defined]
             and self.base == other.base  # type: ignore[attr-defined]
         )
 
@@ -263,7 +271,8 @@ class Item(Source):
         super().__init__(base, key)
 
     def __str__(self):
-        return f"{self.base}[{self.key!r}]"
+        key = repr(self.key) if isinstance(self.key, _PLAIN) else f"<{type(self.key).__name__} at {id(self.key):#x}>"
+        return f"{self.base}[{key}]"
 
     def get(self, scope):
         return self.base.get(scope)[self.key]

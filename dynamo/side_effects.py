@@ -9,7 +9,7 @@ from typing import Any
 
 from dynamo import graph_break, outcome
 from dynamo.graph_break import Unsupported
-from dynamo.source import Local, Object
+from dynamo.source import Item, Local, Object
 from dynamo.variables.base import NULL, Variable
 
 
@@ -51,6 +51,22 @@ class SideEffects:
                 self.dirty.setdefault(value)
         elif value.source is not None:
             self.dirty.setdefault(value)
+
+    def outgrows(self, guards) -> bool:
+        """Whether a dict that lives on (it hangs on an object, global or cell) has another size than guarded: the entry
+        would not answer the next call, so compiling it is a waste the first time."""
+        for value in self.dirty:
+            source = value.source
+            while isinstance(source, Item):
+                source = source.base
+            if source is None or isinstance(source, Local):
+                continue
+            size = len(getattr(value, "entries", ()))
+            for guard in guards if size else ():
+                if guard.source == value.source and guard.kind.name in ("LENGTH", "DICT_KEYS"):
+                    if size != (guard.values[0] if guard.kind.name == "LENGTH" else len(guard.values[0])):
+                        return True
+        return False
 
     def replay(self, emit: Emission) -> None:
         """Emit everything that happened to objects from outside."""

@@ -22,6 +22,7 @@ TRACED_STDLIB = frozenset(
 SKIPPED = frozenset({"numpy", "scipy", "ml_dtypes", "sympy", "triton", "torch", "jax", "numba", "dynamo", "inductor"})
 # Parts of aten that are plain Python over ops and modes; the rest is machinery that must run for real.
 TRACED_ATEN = ("aten.ops", "aten.autograd.grad_mode", "aten.tensor")
+COMPREHENSIONS = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")  # frames of their own before Python 3.12
 DISABLED = "_weft_disabled"  # set by weft.compiler.disable on functions left to Python
 
 _handlers: dict[Any, Callable] = {}
@@ -94,8 +95,8 @@ def check_construct(cls: type) -> None:
 
 def skip_code(code: types.CodeType, globals: dict) -> str | None:
     """Why a frame of this code is never captured, or None."""
-    if code.co_flags & (0x20 | 0x80 | 0x100 | 0x200):
-        return "it is a generator or coroutine"
+    if code.co_flags & (0x20 | 0x80 | 0x100 | 0x200) or code.co_name in COMPREHENSIONS:
+        return "it is a generator, coroutine or comprehension"
     if not code.co_flags & 0x02:  # NEWLOCALS
         return "it is the code of a module or class"
     module = str(globals.get("__name__") or "")

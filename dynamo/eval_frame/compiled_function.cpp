@@ -151,7 +151,8 @@ __attribute__((noinline)) static PyObject *miss(CompiledFunction *self, PyObject
     tls.mode = mode;
   }
   if (made < 0) return NULL;
-  if (self->state->kind == kSkipRecursive) return call_uncaptured((PyObject *)self->function, args, nargsf, NULL);
+  if (self->state->kind == kSkipRecursive || made == 2)
+    return call_uncaptured((PyObject *)self->function, args, nargsf, NULL);
   if (!made) return run_open(self, args, nargsf, NULL, true);
   PyObject *inline_regs[256], **regs = inline_regs;
   std::vector<PyObject *> spill;

@@ -130,6 +130,8 @@ int compile_frame(CodeState *state, PyCodeObject *code, PyFunctionObject *func, 
     if (entry->code) frame_reserve(code, frame_words(entry->code));
     state->entries.insert(state->entries.begin(), (Entry *)Py_NewRef(made));
     result = 1;
+  } else if (made == Py_None) { // eager this time, and so is what it calls
+    result = 2;
   } else if (made == Py_False) { // never again
     state->kind = kSkip;
   }

@@ -62,7 +62,8 @@ CodeState *find_state(PyCodeObject *code);
 Entry *find_entry(CodeState *state, PyObject *config, PyObject *const *args, PyFunctionObject *func,
                   std::vector<PyObject *> &spill, PyObject **&regs, Owned &owned);
 
-// Calls the compiler for a frame; adds what it makes. 1: `state` has a new entry; 0: run eager; -1: exception.
+// Calls the compiler for a frame; adds what it makes. 1: `state` has a new entry; 0: run eager; 2: eager this time, with
+// all that it calls; -1: exception.
 int compile_frame(CodeState *state, PyCodeObject *code, PyFunctionObject *func, PyObject *const *args, PyObject *config);
 
 // Whether a miss may be compiled now. Calls back once when the limit of entries is reached.

@@ -160,7 +160,7 @@ __attribute__((noinline)) static Action decide(PyThreadState *ts, Frame *frame, 
     if (!entry && may_compile(state, code, config)) {
       int made = compile_frame(state, code, func, frame->localsplus, config);
       if (made < 0) return kRaise;
-      if (state->kind == kSkipRecursive) return kPassUncaptured;
+      if (state->kind == kSkipRecursive || made == 2) return kPassUncaptured;
       if (made) entry = find_entry(state, config, frame->localsplus, func, spill, regs, owned);
     }
     if (!entry) return kPass;

@@ -80,9 +80,12 @@ def free_cell(output: OutputGraph, name: str, cell) -> CellVariable:
     return made
 
 
-def finish(output: OutputGraph, result, broke: Unsupported | None) -> outcome.Traced | outcome.Skip:
+def finish(output: OutputGraph, result, broke: Unsupported | None) -> Any:
     """Turn the state at the end (or at the break) into recipes, statements and a finished graph."""
     root = output.root
+    if not output.state.get("grown") and output.side_effects.outgrows(output.guards):
+        output.state["grown"] = True
+        return outcome.RunEager("it fills dicts that it guards (the state of an optimizer at its first step, say)")
     emit = Emission(output)
     ending: Any
     if root.broken:

@@ -6,9 +6,13 @@ from aten.ops import (  # noqa: F401
     activation,
     attention,
     comparison,
+    complex,
     conditional,
+    conv,
     conversion,
+    copies,
     creation,
+    distance,
     getitem,
     indexing,
     indexing_batch,
@@ -16,6 +20,7 @@ from aten.ops import (  # noqa: F401
     matmul,
     norm,
     pointwise,
+    pool,
     put,
     random,
     rearrange,
@@ -25,6 +30,7 @@ from aten.ops import (  # noqa: F401
     sorting,
     special,
     structure,
+    take,
     view,
 )
 from aten.ops.methods import attach_properties
@@ -71,7 +77,7 @@ def attach_methods() -> None:
             or op.kind == "inplace"
         ):
             if name not in taken:
-                attach(name, Method(op))
+                attach(name, property(op) if "property" in op.tags else Method(op))
     attach("where", Method(registry["where_method"]))
     for operator, name in _OPERATORS.items():
         attach(f"__{operator}__", registry[name])

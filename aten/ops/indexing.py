@@ -388,9 +388,11 @@ def index_fill(input, dim, index, value):
         )
     if input.ndim == 0:
         return ops.fill(input, value)
-    if not hasattr(value, "dtype"):
-        value = ops.full([], value, dtype=input.dtype, device=input.device)
-    return index_put(input, [None] * wrap_dim(dim, input.ndim) + [index.reshape([-1])], value.to(input.dtype))
+    size = input.shape[wrap_dim(dim, input.ndim)]
+    true = ops.full([], True, dtype=dtypes.bool, device=input.device)
+    chosen = index_put(ops.zeros(size, dtype=dtypes.bool, device=input.device), [index.reshape([-1])], true)
+    chosen = chosen.reshape([-1 if d == wrap_dim(dim, input.ndim) else 1 for d in range(input.ndim)])
+    return ops.where(chosen, value.to(input.dtype) if hasattr(value, "dtype") else value, input)
 
 
 @op(

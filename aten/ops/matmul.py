@@ -7,6 +7,7 @@ import numpy as np
 from aten.meta import Meta, known_equal
 from aten.op import alias_of, composite, op, ops
 from aten.ops.batching import materialize, to_front
+from aten.ops.pointwise import conjugate
 from aten.promotion import TYPE_NAMES, category
 from aten.shapes import broadcast, is_one, product, show, wrap_dim
 
@@ -46,7 +47,7 @@ def _(out, a, b):
     np.matmul(a, b, out=out)
 
 
-mm.vjp((lambda g, mat2: mm(g, mat2.t()), lambda g, input: mm(input.t(), g)))
+mm.vjp((lambda g, mat2: mm(g, conjugate(mat2.t())), lambda g, input: mm(conjugate(input.t()), g)))
 
 
 def _product_jvp(made: Any) -> Any:
@@ -85,7 +86,12 @@ def bmm(input: Meta, mat2: Meta) -> Meta:
 
 
 bmm.kernel(lambda out, a, b: np.matmul(a, b, out=out))
-bmm.vjp((lambda g, mat2: bmm(g, mat2.transpose(1, 2)), lambda g, input: bmm(input.transpose(1, 2), g)))
+bmm.vjp(
+    (
+        lambda g, mat2: bmm(g, conjugate(mat2.transpose(1, 2))),
+        lambda g, input: bmm(conjugate(input.transpose(1, 2)), g),
+    )
+)
 bmm.jvp(_product_jvp(bmm))
 
 
@@ -221,6 +227,17 @@ _accumulated("baddbmm", "batch1 batch2", bmm)
 _accumulated("addbmm", "batch1 batch2", _reduced_bmm)
 _accumulated("addmv", "mat vec", mv)
 _accumulated("addr", "vec1 vec2", outer)
+
+
+@composite("kron(Tensor input, Tensor other) -> Tensor")
+def kron(input, other):
+    """Every element of one tensor times the whole other one, as blocks."""
+    n = max(input.ndim, other.ndim)
+    a = input.reshape([1] * (n - input.ndim) + list(input.shape))
+    b = other.reshape([1] * (n - other.ndim) + list(other.shape))
+    left = a.reshape([p for s in a.shape for p in (s, 1)])
+    right = b.reshape([p for s in b.shape for p in (1, s)])
+    return (left * right).reshape([x * y for x, y in zip(a.shape, b.shape)])
 
 
 @composite("linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor", tags=["function_only"])

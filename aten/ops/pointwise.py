@@ -224,7 +224,7 @@ unary("sign", _sign, promote="same", vjp=lambda g: g * 0)
 unary("reciprocal", np.reciprocal, vjp=lambda g, out: -g * (out * out))
 unary("sqrt", np.sqrt, vjp=lambda g, out: g / (2 * out))
 unary("rsqrt", via(lambda x: 1 / np.sqrt(x)), vjp=lambda g, out: -0.5 * g * (out * out * out))
-unary("exp", np.exp, vjp=lambda g, out: g * out)
+unary("exp", np.exp, vjp=lambda g, out: g * conjugate(out))
 unary("exp2", np.exp2, vjp=lambda g, out: g * out * LN2)
 unary("expm1", np.expm1, vjp=lambda g, out: g * (out + 1))
 unary("log", np.log, vjp=lambda g, x: g / x)
@@ -391,6 +391,13 @@ def _shift(left: bool) -> Callable[..., Any]:
     return kernel
 
 
+def conjugate(x: Any) -> Any:
+    """The complex conjugate of a tensor or number; real ones themselves. Gradients of products are conjugate."""
+    if isinstance(x, complex):
+        return x.conjugate()
+    return ops.conj_physical(x) if hasattr(x, "dtype") and x.dtype.is_complex else x
+
+
 def where(condition: Any, input: Any, other: Any) -> Any:
     return ops.where(condition, input, other)
 
@@ -443,13 +450,13 @@ binary(
     vjp=(lambda g: g, lambda g: -g),
     doc="input - alpha * other.",
 )
-binary("mul", np.multiply, vjp=(lambda g, y: g * y, lambda g, x: g * x))
+binary("mul", np.multiply, vjp=(lambda g, y: g * conjugate(y), lambda g, x: g * conjugate(x)))
 binary(
     "div",
     np.true_divide,
     promote="float",
     extra=", *, str? rounding_mode=None",
-    vjp=(lambda g, y: g / y, lambda g, y, out: -g * (out / y)),
+    vjp=(lambda g, y: g / conjugate(y), lambda g, y, out: -g * conjugate(out / y)),
     doc="input / other, in floating point unless a rounding_mode is given.",
 )
 binary("pow", _pow_kernel, check=_pow_check, vjp=(_pow_x, _pow_y))

@@ -334,6 +334,52 @@ def dropout(input, p, training, inplace):
     return input.copy_(result) if inplace and result is not input else result
 
 
+def _feature_dropout(name: str, spatial: int) -> None:
+    @composite(
+        f"{name}(Tensor input, float p=0.5, bool training=True, bool inplace=False) -> Tensor",
+        tags=["function_only", "random"],
+    )
+    def definition(input, p, training, inplace):
+        """Zero whole channels with probability p and scale the rest, while training."""
+        if not 0 <= p <= 1:
+            raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+        result = input
+        if training and p:
+            lead = input.ndim - spatial
+            sizes = [*input.shape[:lead], *([1] * spatial)]
+            result = input * dropout(ops.ones(sizes, dtype=input.dtype, device=input.device), p)
+        return input.copy_(result) if inplace and result is not input else result
+
+
+for _name, _spatial in (("dropout1d", 1), ("dropout2d", 2), ("dropout3d", 3)):
+    _feature_dropout(_name, _spatial)
+_ALPHA = -1.7580993408473766  # what selu tends to: -scale * alpha
+
+
+def _alpha_dropout(name: str, by_channel: bool) -> None:
+    @composite(
+        f"{name}(Tensor input, float p=0.5, bool training=False, bool inplace=False) -> Tensor",
+        tags=["function_only", "random"],
+    )
+    def definition(input, p, training, inplace):
+        """Dropout that keeps the mean and variance of what selu gives (Klambauer et al. 2017)."""
+        if not 0 <= p <= 1:
+            raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+        result = input
+        if training and p == 1:
+            result = input * 0
+        elif training and p:
+            sizes = [*input.shape[:2], *([1] * (input.ndim - 2))] if by_channel else list(input.shape)
+            keep = rand(sizes, dtype=input.dtype, device=input.device) >= p
+            a = (_ALPHA**2 * p + 1) ** -0.5 * (1 - p) ** -0.5
+            result = ops.where(keep, input, _ALPHA) * a - a * p * _ALPHA
+        return input.copy_(result) if inplace and result is not input else result
+
+
+_alpha_dropout("alpha_dropout", False)
+_alpha_dropout("feature_alpha_dropout", True)
+
+
 # --------------------------------------------------------------------------------------------------------- kernels
 def _row_major(out: np.ndarray, fill: Any) -> None:
     """Call a native fill, which counts elements row by row, on memory that may be laid out otherwise."""

@@ -510,6 +510,9 @@ def pad(input, pad, mode, value):
         raise NotImplementedError(f"Unrecognised padding mode {mode}")
     if len(pad) % 2 or len(pad) // 2 >= max(input.ndim, 1):
         raise NotImplementedError("Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now")
+    if mode == "circular" and any(p < 0 for p in pad):  # what is cut off does not come round
+        input = constant_pad_nd(input, [min(p, 0) for p in pad], 0)
+        pad = [max(p, 0) for p in pad]
     for k in range(len(pad) // 2):
         d, before, after = input.ndim - 1 - k, pad[2 * k], pad[2 * k + 1]
         n = input.shape[d]

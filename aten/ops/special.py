@@ -483,14 +483,53 @@ special_erfcx = unary(
 )
 
 
-@composite("complex(Tensor real, Tensor imag) -> Tensor", tags=["function_only"])
-def complex_(real, imag):
-    """A complex tensor of these parts."""
-    if real.dtype is not imag.dtype:
+@op("frexp(Tensor input) -> (Tensor mantissa, Tensor exponent)", tags=["library"])
+def frexp(input: Meta) -> tuple[Meta, Meta]:
+    """input = mantissa * 2**exponent, with the mantissa in [0.5, 1)."""
+    if category(input.dtype) != 2:
+        raise RuntimeError(f"torch.frexp() only supports floating-point dtypes, but got {TYPE_NAMES[input.dtype.name]}")
+    return input.like(), input.like(dtype=dtypes.int32)
+
+
+@frexp.kernel
+def _(out, x):
+    out[0][...], out[1][...] = np.frexp(x)
+
+
+frexp.vjp(lambda g, out: None if g[0] is None else ops.ldexp(g[0], -out[1]))
+
+
+@composite(
+    "gradient(Tensor input, *, Any spacing=1, Any dim=None, int edge_order=1) -> Tensor[]", tags=["function_only"]
+)
+def gradient(input, spacing, dim, edge_order):
+    """Derivatives along dimensions by differences of neighbours; spacing: a number, one a dim, or coordinates a dim."""
+    dims = list(range(input.ndim)) if dim is None else [dim] if isinstance(dim, int) else list(dim)
+    spacing = 1 if spacing is None else spacing
+    steps = list(spacing) if isinstance(spacing, (list, tuple)) else [spacing] * len(dims)
+    if len(steps) != len(dims):
         raise RuntimeError(
-            f"Expected object of scalar type {TYPE_NAMES[real.dtype.name]} but got scalar type "
-            f"{TYPE_NAMES[imag.dtype.name]} "
-            "for second argument"
+            f"torch.gradient expected spacing to be unspecified, a scalar, or a list of length {len(dims)}"
         )
-    target = dtypes.complex128 if real.dtype is dtypes.float64 else dtypes.complex64
-    return real.to(target) + imag.to(target) * 1j
+    return tuple(_gradient_along(input, d % input.ndim, s, edge_order) for d, s in zip(dims, steps))
+
+
+def _gradient_along(x: Any, dim: int, step: Any, edge_order: int) -> Any:
+    n = x.shape[dim]
+    if n < edge_order + 1:
+        raise RuntimeError("torch.gradient expected each dimension size to be at least edge_order+1")
+    x = _floating(x)
+    at = ops.arange(n, dtype=x.dtype) * step if not hasattr(step, "dtype") or step.ndim == 0 else step.to(x.dtype)
+    at = at.reshape([-1 if d == dim else 1 for d in range(x.ndim)])
+    part = lambda t, i, m: ops.narrow(t, dim, i, m)
+    h = part(at, 1, n - 1) - part(at, 0, n - 1)
+    slope = (part(x, 1, n - 1) - part(x, 0, n - 1)) / h
+    first, last = part(slope, 0, 1), part(slope, n - 2, 1)
+    if n == 2:
+        return ops.cat([first, last], dim)
+    left, right = part(h, 0, n - 2), part(h, 1, n - 2)
+    inner = (part(slope, 0, n - 2) * right + part(slope, 1, n - 2) * left) / (left + right)
+    if edge_order == 2:
+        bend = lambda i: (part(slope, i + 1, 1) - part(slope, i, 1)) / (part(h, i, 1) + part(h, i + 1, 1))
+        first, last = first - bend(0) * part(h, 0, 1), last + bend(n - 3) * part(h, n - 2, 1)
+    return ops.cat([first, inner, last], dim)

@@ -12,6 +12,8 @@ def mm(graph, a, b):
     """[M, K] @ [K, N]"""
     if a.dtype not in MATRIX_DTYPES or b.dtype != a.dtype:
         raise NotLowered(f"a matrix product of {a.dtype}")
+    if any(type(s) is int and s == 0 for s in graph.out.sizes):
+        raise NotLowered("a matrix product without elements")
     return graph.matmul(a, b)
 
 

@@ -269,7 +269,7 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = N
 
 def __getattr__(name: str) -> Any:
     """Every other function of neural networks is the op of that name."""
-    op = aten.registry.get(name)
+    op = aten.registry.get({"unfold": "im2col", "fold": "col2im"}.get(name, name))
     if op is None:
         raise AttributeError(f"module 'weft.nn.functional' has no attribute '{name}'")
     globals()[name] = op

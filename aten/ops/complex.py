@@ -1,0 +1,127 @@
+"""Complex numbers: parts, conjugates, polar form, and their views as pairs of real numbers."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from aten import dtype as dtypes
+from aten.meta import Meta
+from aten.op import composite, op, ops
+from aten.ops.pointwise import unary, via
+from aten.promotion import TYPE_NAMES, category, to_complex, to_real
+
+unary(
+    "conj_physical",
+    via(lambda x: np.conjugate(x) if x.dtype.kind == "c" else x),
+    promote="same",
+    vjp=lambda g: ops.conj_physical(g) if g.dtype.is_complex else g,
+    doc="The complex conjugate of each element.",
+)
+
+
+@composite("conj(Tensor input) -> Tensor")
+def conj(input):
+    """The complex conjugate; the tensor itself if it is real."""
+    return ops.conj_physical(input) if input.dtype.is_complex else input
+
+
+@composite("resolve_conj(Tensor input) -> Tensor")
+def resolve_conj(input):
+    """The tensor itself: conjugates are never lazy here."""
+    return input
+
+
+@composite("resolve_neg(Tensor input) -> Tensor")
+def resolve_neg(input):
+    """The tensor itself: negations are never lazy here."""
+    return input
+
+
+@op("view_as_real(Tensor input) -> Tensor", tags=["library"])
+def view_as_real(input: Meta) -> Meta:
+    """Complex numbers as pairs (real, imaginary) in a new last dimension."""
+    if not input.dtype.is_complex:
+        raise RuntimeError("view_as_real is only supported for complex tensors")
+    return input.like(sizes=(*input.sizes, 2), dtype=to_real(input.dtype))
+
+
+@view_as_real.kernel
+def _(out, x):
+    out[..., 0], out[..., 1] = x.real, x.imag
+
+
+view_as_real.vjp(lambda g: view_as_complex(g))
+
+
+@op("view_as_complex(Tensor input) -> Tensor", tags=["library"])
+def view_as_complex(input: Meta) -> Meta:
+    """Pairs in the last dimension as complex numbers."""
+    if category(input.dtype) != 2:
+        raise RuntimeError(
+            "view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: "
+            f"{TYPE_NAMES[input.dtype.name]}"
+        )
+    if input.ndim == 0 or input.sizes[-1] != 2:
+        raise RuntimeError("Tensor must have a last dimension of size 2")
+    return input.like(sizes=input.sizes[:-1], dtype=to_complex(input.dtype))
+
+
+@view_as_complex.kernel
+def _(out, x):
+    out[...] = x[..., 0] + 1j * x[..., 1]
+
+
+view_as_complex.vjp(lambda g: view_as_real(g if g.dtype.is_complex else g.to(to_complex(g.dtype))))
+
+
+@composite("real(Tensor input) -> Tensor", tags=["property"])
+def real(input):
+    """The real part."""
+    return ops.select(view_as_real(input), -1, 0) if input.dtype.is_complex else input
+
+
+@composite("imag(Tensor input) -> Tensor", tags=["property"])
+def imag(input):
+    """The imaginary part."""
+    if not input.dtype.is_complex:
+        raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
+    return ops.select(view_as_real(input), -1, 1)
+
+
+@composite("angle(Tensor input) -> Tensor")
+def angle(input):
+    """The argument of complex numbers; 0 or pi for real ones."""
+    if input.dtype.is_complex:
+        return ops.atan2(imag(input), real(input))
+    x = input if category(input.dtype) >= 2 else input.to(dtypes.get_default_dtype())
+    return ops.where(ops.isnan(x), x, ops.where(x < 0, math.pi, x * 0))
+
+
+@composite("polar(Tensor abs, Tensor angle) -> Tensor", tags=["function_only"])
+def polar(abs, angle):
+    """Complex numbers of these sizes and arguments."""
+    if abs.dtype is not angle.dtype:
+        raise RuntimeError(
+            f"Expected object of scalar type {TYPE_NAMES[abs.dtype.name]} but got scalar type "
+            f"{TYPE_NAMES[angle.dtype.name]} for second argument"
+        )
+    return ops.complex(abs * angle.cos(), abs * angle.sin())
+
+
+@composite("complex(Tensor real, Tensor imag) -> Tensor", tags=["function_only"])
+def complex_(real: Any, imag: Any):
+    """A complex tensor of these parts."""
+    if real.dtype is not imag.dtype:
+        raise RuntimeError(
+            f"Expected object of scalar type {TYPE_NAMES[real.dtype.name]} but got scalar type "
+            f"{TYPE_NAMES[imag.dtype.name]} for second argument"
+        )
+    real, imag = ops.broadcast_tensors(real, imag)
+    return view_as_complex(ops.stack([real, imag], -1))
+
+
+@composite("adjoint(Tensor input) -> Tensor")
+def adjoint(input):
+    """Matrices transposed and conjugated."""
+    return conj(ops.transpose(input, -2, -1))

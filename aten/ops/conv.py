@@ -1,0 +1,266 @@
+"""Convolutions as composites: windows of the input as rows of a matrix (im2col), times the weights."""
+
+from typing import Any
+
+from aten.op import composite, ops
+from aten.promotion import TYPE_NAMES
+from aten.shapes import product, show
+
+
+def spread_over(value: Any, n: int, name: str) -> list[int]:
+    """One number a spatial dimension. Raises RuntimeError for another count."""
+    if isinstance(value, int):
+        return [value] * n
+    value = list(value)
+    if len(value) == 1:
+        return value * n
+    if len(value) != n:
+        raise RuntimeError(
+            f"expected {name} to be a single integer value or a list of {n} values to match the convolution "
+            f"dimensions, "
+            f"but got {name}={show(value)}"
+        )
+    return value
+
+
+def windows(x: Any, kernel: list[int], stride: list[int], dilation: list[int]) -> Any:
+    """All windows of the last len(kernel) dimensions: [..., *positions, *kernel], a view."""
+    first = x.ndim - len(kernel)
+    for d in range(len(kernel)):
+        x = ops.unfold(x, first + d, (kernel[d] - 1) * dilation[d] + 1, stride[d])
+        if dilation[d] != 1:
+            x = ops.slice(x, x.ndim - 1, 0, x.shape[-1], dilation[d])
+    return x
+
+
+def padded(x: Any, before: list[int], after: list[int], value: float = 0.0) -> Any:
+    """x with its last dimensions padded."""
+    if not any(before) and not any(after):
+        return x
+    return ops.constant_pad_nd(x, [p for b, a in zip(reversed(before), reversed(after)) for p in (b, a)], value)
+
+
+def _check(name: str, x: Any, weight: Any, groups: int, n: int) -> None:
+    if x.ndim != n + 2:
+        raise RuntimeError(
+            f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to {name}, but got input of size: "
+            f"{show(x.shape)}"
+        )
+    if x.dtype is not weight.dtype:
+        raise RuntimeError(
+            f"Input type ({TYPE_NAMES[x.dtype.name]}) and bias type ({TYPE_NAMES[weight.dtype.name]}) should be "
+            f"the same"
+        )
+    if x.shape[1] != weight.shape[1] * groups:
+        raise RuntimeError(
+            f"Given groups={groups}, weight of size {show(weight.shape)}, expected input{show(x.shape)} to have "
+            f"{weight.shape[1] * groups} channels, but got {x.shape[1]} channels instead"
+        )
+    if weight.shape[0] % groups:
+        raise RuntimeError(f"Given groups={groups}, expected weight to be at least {groups} at dimension 0")
+
+
+def convolve(x: Any, weight: Any, bias: Any, stride: list[int], dilation: list[int], groups: int) -> Any:
+    """Cross-correlation of an input that is padded already: [N, C, *S] with [O, C / groups, *K] → [N, O, *S']."""
+    kernel = list(weight.shape[2:])
+    n, spatial = x.shape[0], len(kernel)
+    for size, k, d in zip(x.shape[2:], kernel, dilation):
+        if type(size) is int and size < (k - 1) * d + 1:
+            raise RuntimeError(
+                f"Calculated padded input size per channel: {show(x.shape[2:])}. Kernel size: {show(kernel)}. "
+                f"Kernel size "
+                "can't be greater than actual input size"
+            )
+    shown = windows(x, kernel, stride, dilation)
+    out = list(shown.shape[2 : 2 + spatial])
+    places, taps, per = product(out), product(kernel), weight.shape[1]
+    positions, inside = range(2, 2 + spatial), range(2 + spatial, 2 + 2 * spatial)
+    made = weight.shape[0] // groups
+    if groups == 1:
+        rows = ops.permute(shown, [0, *positions, 1, *inside]).reshape([n * places, per * taps])
+        result = (rows @ weight.reshape([made, per * taps]).t()).reshape([n, *out, made])
+        result = ops.movedim(result, -1, 1)
+    else:
+        split = shown.reshape([n, groups, per, *shown.shape[2:]])
+        order = [1, 0, *(p + 1 for p in positions), 2, *(p + 1 for p in inside)]
+        rows = ops.permute(split, order).reshape([groups, n * places, per * taps])
+        result = ops.bmm(rows, weight.reshape([groups, made, per * taps]).transpose(1, 2))
+        result = ops.movedim(result.reshape([groups, n, *out, made]), [1, 0, -1], [0, 1, 2]).reshape(
+            [n, groups * made, *out]
+        )
+    return result if bias is None else result + bias.reshape([-1] + [1] * spatial)
+
+
+def _conv(n: int) -> None:
+    name = f"conv{n}d"
+
+    @composite(
+        f"{name}(Tensor input, Tensor weight, Tensor? bias=None, Any stride=1, Any padding=0, Any dilation=1, int "
+        f"groups=1) -> Tensor",
+        tags=["function_only"],
+    )
+    def definition(input, weight, bias, stride, padding, dilation, groups):
+        """Cross-correlation of [N, C, *S] (or [C, *S]) with weights [O, C / groups, *K]; padding may be "same" or
+        "valid".
+        """
+        x = input.unsqueeze(0) if input.ndim == n + 1 else input
+        _check(name, x, weight, groups, n)
+        stride, dilation = spread_over(stride, n, "stride"), spread_over(dilation, n, "dilation")
+        if padding == "same":
+            if any(s != 1 for s in stride):
+                raise RuntimeError("padding='same' is not supported for strided convolutions")
+            total = [(k - 1) * d for k, d in zip(weight.shape[2:], dilation)]
+            before, after = [t // 2 for t in total], [t - t // 2 for t in total]
+        else:
+            before = after = [0] * n if padding == "valid" else spread_over(padding, n, "padding")
+        result = convolve(padded(x, before, after), weight, bias, stride, dilation, groups)
+        return result.squeeze([0]) if input.ndim == n + 1 else result
+
+
+def _dilated(x: Any, stride: list[int]) -> Any:
+    """x with stride - 1 zeros between neighbours of its last dimensions."""
+    n = len(stride)
+    for d, s in enumerate(stride):
+        if s > 1:
+            dim = x.ndim - n + d
+            size = x.shape[dim]
+            wide = ops.unsqueeze(x, dim + 1)
+            wide = ops.constant_pad_nd(wide, [0, 0] * (wide.ndim - dim - 2) + [0, s - 1], 0)
+            x = ops.narrow(ops.flatten(wide, dim, dim + 1), dim, 0, (size - 1) * s + 1)
+    return x
+
+
+def _conv_transpose(n: int) -> None:
+    name = f"conv_transpose{n}d"
+
+    @composite(
+        f"{name}(Tensor input, Tensor weight, Tensor? bias=None, Any stride=1, Any padding=0, Any "
+        f"output_padding=0, int groups=1, "
+        "Any dilation=1) -> Tensor",
+        tags=["function_only"],
+    )
+    def definition(input, weight, bias, stride, padding, output_padding, groups, dilation):
+        """The transpose of a convolution: weights are [C, O / groups, *K]."""
+        x = input.unsqueeze(0) if input.ndim == n + 1 else input
+        if x.ndim != n + 2:
+            raise RuntimeError(
+                f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to {name}, but got input of size: "
+                f"{show(input.shape)}"
+            )
+        if x.shape[1] != weight.shape[0]:
+            raise RuntimeError(
+                f"Given transposed=1, weight of size {show(weight.shape)}, expected input{show(x.shape)} to have "
+                f"{weight.shape[0]} channels, but got {x.shape[1]} channels instead"
+            )
+        stride, dilation = spread_over(stride, n, "stride"), spread_over(dilation, n, "dilation")
+        padding, extra = spread_over(padding, n, "padding"), spread_over(output_padding, n, "output_padding")
+        kernel = list(weight.shape[2:])
+        per, made = weight.shape[0] // groups, weight.shape[1]
+        flipped = ops.flip(weight, list(range(2, 2 + n))).reshape([groups, per, made, *kernel]).transpose(1, 2)
+        flipped = flipped.reshape([groups * made, per, *kernel])
+        before = [d * (k - 1) - p for d, k, p in zip(dilation, kernel, padding)]
+        after = [b + e for b, e in zip(before, extra)]
+        result = convolve(padded(_dilated(x, stride), before, after), flipped, bias, [1] * n, dilation, groups)
+        return result.squeeze([0]) if input.ndim == n + 1 else result
+
+
+for _n in (1, 2, 3):
+    _conv(_n)
+    _conv_transpose(_n)
+
+
+@composite(
+    "im2col(Tensor input, Any kernel_size, Any dilation=1, Any padding=0, Any stride=1) -> Tensor",
+    tags=["function_only"],
+)
+def im2col(input, kernel_size, dilation, padding, stride):
+    """Windows of [N, C, H, W] as columns: [N, C * taps, places]. `nn.functional.unfold`."""
+    x = input.unsqueeze(0) if input.ndim == 3 else input
+    if x.ndim != 4:
+        raise RuntimeError(
+            f"Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for "
+            f"input, but "
+            f"got: {show(input.shape)}"
+        )
+    kernel, dilation = spread_over(kernel_size, 2, "kernel_size"), spread_over(dilation, 2, "dilation")
+    padding, stride = spread_over(padding, 2, "padding"), spread_over(stride, 2, "stride")
+    shown = windows(padded(x, padding, padding), kernel, stride, dilation)
+    n, c, h, w = shown.shape[:4]
+    result = ops.permute(shown, [0, 1, 4, 5, 2, 3]).reshape([n, c * product(kernel), h * w])
+    return result.squeeze([0]) if input.ndim == 3 else result
+
+
+@composite(
+    "col2im(Tensor input, Any output_size, Any kernel_size, Any dilation=1, Any padding=0, Any stride=1) -> Tensor",
+    tags=["function_only"],
+)
+def col2im(input, output_size, kernel_size, dilation, padding, stride):
+    """Columns added back to where `im2col` takes them. `nn.functional.fold`."""
+    x = input.unsqueeze(0) if input.ndim == 2 else input
+    size, kernel = spread_over(output_size, 2, "output_size"), spread_over(kernel_size, 2, "kernel_size")
+    dilation, padding = spread_over(dilation, 2, "dilation"), spread_over(padding, 2, "padding")
+    stride = spread_over(stride, 2, "stride")
+    wide = [s + 2 * p for s, p in zip(size, padding)]
+    out = [(s - (k - 1) * d - 1) // t + 1 for s, k, d, t in zip(wide, kernel, dilation, stride)]
+    if x.shape[1] % product(kernel) or x.shape[2] != product(out):
+        raise RuntimeError(
+            f"Given output_size={show(size)}, kernel_size={show(kernel)}, dilation={show(dilation)}, "
+            f"padding={show(padding)}, "
+            f"stride={show(stride)}, expected size of input's dimension 2 to match the calculated number of "
+            f"sliding blocks "
+            f"{' * '.join(map(str, out))} = {product(out)}, but got input.size(2)={x.shape[2]}."
+        )
+    n, c = x.shape[0], x.shape[1] // product(kernel)
+    at = _places(wide, kernel, out, dilation, stride).reshape([1, 1, -1]).expand([n, c, product(kernel) * product(out)])
+    flat = ops.scatter_add(x.new_zeros([n, c, product(wide)]), 2, at, x.reshape([n, c, -1]))
+    result = padded(flat.reshape([n, c, *wide]), [-p for p in padding], [-p for p in padding])
+    return result.squeeze([0]) if input.ndim == 2 else result
+
+
+def _places(size: list[int], kernel: list[int], out: list[int], dilation: list[int], stride: list[int]) -> Any:
+    """Flat position in the image of tap (i, j) of window (y, x), as [taps, places]."""
+    rows = ops.arange(kernel[0]).unsqueeze(1) * dilation[0] + ops.arange(out[0]) * stride[0]
+    columns = ops.arange(kernel[1]).unsqueeze(1) * dilation[1] + ops.arange(out[1]) * stride[1]
+    at = rows.reshape([kernel[0], 1, out[0], 1]) * size[1] + columns.reshape([1, kernel[1], 1, out[1]])
+    return at.reshape([product(kernel), product(out)])
+
+
+@composite("pixel_shuffle(Tensor input, int upscale_factor) -> Tensor")
+def pixel_shuffle(input, upscale_factor):
+    """[*, C * r * r, H, W] → [*, C, H * r, W * r]."""
+    r = upscale_factor
+    if input.ndim < 3 or input.shape[-3] % (r * r):
+        raise RuntimeError(
+            f"pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of "
+            f"upscale_factor, but "
+            f"input.size(-3)={input.shape[-3] if input.ndim > 2 else 0} is not divisible by {r * r}"
+        )
+    *lead, c, h, w = input.shape
+    k = len(lead)
+    x = input.reshape([*lead, c // (r * r), r, r, h, w])
+    return ops.permute(x, [*range(k), k, k + 3, k + 1, k + 4, k + 2]).reshape([*lead, c // (r * r), h * r, w * r])
+
+
+@composite("pixel_unshuffle(Tensor input, int downscale_factor) -> Tensor")
+def pixel_unshuffle(input, downscale_factor):
+    """[*, C, H * r, W * r] → [*, C * r * r, H, W]."""
+    r = downscale_factor
+    *lead, c, h, w = input.shape
+    if h % r or w % r:
+        raise RuntimeError(
+            f"pixel_unshuffle expects height and width to be divisible by downscale_factor, but input.size(-2)={h}, "
+            f"input.size(-1)={w} with downscale_factor={r}"
+        )
+    k = len(lead)
+    x = input.reshape([*lead, c, h // r, r, w // r, r])
+    return ops.permute(x, [*range(k), k, k + 2, k + 4, k + 1, k + 3]).reshape([*lead, c * r * r, h // r, w // r])
+
+
+@composite("channel_shuffle(Tensor input, int groups) -> Tensor")
+def channel_shuffle(input, groups):
+    """Channels of groups interleaved."""
+    n, c = input.shape[:2]
+    if c % groups:
+        raise RuntimeError(f"Number of channels must be divisible by groups. Got {c} channels and {groups} groups.")
+    x = input.reshape([n, groups, c // groups, *input.shape[2:]])
+    return ops.transpose(x, 1, 2).reshape(list(input.shape))

@@ -1,0 +1,49 @@
+"""Distances between rows."""
+
+from aten.op import composite, ops
+from aten.ops.reduction import vector_norm
+from aten.promotion import TYPE_NAMES, category
+
+
+@composite("cdist(Tensor x1, Tensor x2, float p=2.0, str? compute_mode=None) -> Tensor", tags=["function_only"])
+def cdist(x1, x2, p, compute_mode):
+    """p-norms of all differences between rows of x1 and rows of x2."""
+    if x1.ndim < 2 or x2.ndim < 2:
+        raise RuntimeError(
+            f"cdist only supports at least 2D tensors, X1 got: {x1.ndim}D"
+            if x1.ndim < 2
+            else f"cdist only supports at least 2D tensors, X2 got: {x2.ndim}D"
+        )
+    if x1.shape[-1] != x2.shape[-1]:
+        raise RuntimeError(f"X1 and X2 must have the same number of columns. X1: {x1.shape[-1]} X2: {x2.shape[-1]}")
+    if category(x1.dtype) < 2:
+        raise RuntimeError(f"cdist only supports floating-point dtypes, X1 got: {TYPE_NAMES[x1.dtype.name]}")
+    if p < 0:
+        raise RuntimeError("cdist only supports non-negative p values")
+    return vector_norm(x1.unsqueeze(-2) - x2.unsqueeze(-3), p, -1, False)
+
+
+@composite("pdist(Tensor input, float p=2.0) -> Tensor", tags=["function_only"])
+def pdist(input, p):
+    """p-norms of the differences of all pairs of rows, in order."""
+    if input.ndim != 2:
+        raise RuntimeError(f"pdist only supports 2D tensors, got: {input.ndim}D")
+    n = input.shape[0]
+    pairs = ops.triu_indices(n, n, 1)
+    return vector_norm(ops.index_select(input, 0, pairs[0]) - ops.index_select(input, 0, pairs[1]), p, -1, False)
+
+
+@composite(
+    "triplet_margin_with_distance_loss(Tensor anchor, Tensor positive, Tensor negative, *, Any distance_function=None, "
+    "float margin=1.0, bool swap=False, str reduction='mean') -> Tensor",
+    tags=["function_only"],
+)
+def triplet_margin_with_distance_loss(anchor, positive, negative, distance_function, margin, swap, reduction):
+    """max(0, d(anchor, positive) - d(anchor, negative) + margin) for a distance of the caller."""
+    from aten.ops.loss import reduce_loss
+
+    distance = distance_function or (lambda a, b: ops.pairwise_distance(a, b))
+    near, far = distance(anchor, positive), distance(anchor, negative)
+    if swap:
+        far = ops.minimum(far, distance(positive, negative))
+    return reduce_loss((near - far + margin).clamp(min=0), reduction)

@@ -1,0 +1,344 @@
+"""Pooling and resizing of images and sequences, as composites."""
+
+import math
+from typing import Any
+
+from aten import dtype as dtypes
+from aten.op import composite, ops
+from aten.ops.conv import padded, spread_over, windows
+from aten.shapes import product, show
+
+
+def _places(size: int, kernel: int, stride: int, padding: int, dilation: int, ceil_mode: bool) -> int:
+    """How many windows fit."""
+    span = size + 2 * padding - dilation * (kernel - 1) - 1
+    n = (-(-span // stride) if ceil_mode else span // stride) + 1
+    if ceil_mode and (n - 1) * stride >= size + padding:
+        n -= 1  # the last window must start inside
+    return n
+
+
+def _prepare(
+    name: str, input: Any, n: int, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
+) -> tuple[Any, ...]:
+    if input.ndim not in (n + 1, n + 2):
+        raise RuntimeError(
+            f"{name}: Expected {n + 1}D or {n + 2}D (batch mode) tensor, but got input of size {show(input.shape)}"
+        )
+    kernel = spread_over(kernel, n, "kernel_size")
+    stride = kernel if stride is None or stride == [] else spread_over(stride, n, "stride")
+    padding, dilation = spread_over(padding, n, "padding"), spread_over(dilation, n, "dilation")
+    if any(s <= 0 for s in stride):
+        raise RuntimeError(f"{name}: stride must be greater than zero")
+    if any(2 * p > (k - 1) * d + 1 for p, k, d in zip(padding, kernel, dilation)):
+        raise RuntimeError(
+            f"pad should be at most half of effective kernel size, but got pad={max(padding)}, "
+            f"kernel_size={max(kernel)} and "
+            f"dilation={max(dilation)}"
+        )
+    sizes = list(input.shape[input.ndim - n :])
+    out = [_places(*args, ceil_mode) for args in zip(sizes, kernel, stride, padding, dilation)]
+    if any(o < 1 for o in out):
+        raise RuntimeError(
+            f"Given input size: {show(input.shape)}. Calculated output size: {show(out)}. Output size is too small"
+        )
+    after = [
+        max((o - 1) * s + d * (k - 1) + 1 - size - p, 0)
+        for o, s, d, k, size, p in zip(out, stride, dilation, kernel, sizes, padding)
+    ]
+    return kernel, stride, padding, dilation, out, after
+
+
+def _flat_windows(x: Any, kernel: list[int], stride: list[int], dilation: list[int], out: list[int]) -> Any:
+    shown = windows(x, kernel, stride, dilation)
+    n = len(kernel)
+    for d, o in enumerate(out):
+        shown = ops.narrow(shown, shown.ndim - 2 * n + d, 0, o)
+    return ops.flatten(shown, shown.ndim - n)
+
+
+def _max_pool(n: int) -> None:
+    parameters = (
+        "Tensor input, Any kernel_size, Any stride=None, Any padding=0, Any dilation=1, bool ceil_mode=False, "
+        "bool return_indices=False"
+    )
+
+    @composite(f"max_pool{n}d({parameters}) -> Any", tags=["function_only"])
+    def definition(input, kernel_size, stride, padding, dilation, ceil_mode, return_indices):
+        """The largest element of each window; with return_indices also where it stands in the flattened image."""
+        kernel, stride, padding, dilation, out, after = _prepare(
+            f"max_pool{n}d", input, n, kernel_size, stride, padding, dilation, ceil_mode
+        )
+        low = -math.inf if input.dtype.is_floating_point else -(1 << (8 * input.dtype.itemsize - 1))
+        flat = _flat_windows(padded(input, padding, after, low), kernel, stride, dilation, out)
+        values, at = ops.max_dim(flat, -1)
+        if not return_indices:
+            return values
+        return values, _image_positions(at, list(input.shape[-n:]), kernel, stride, padding, dilation, out)
+
+
+def _image_positions(
+    at: Any,
+    sizes: list[int],
+    kernel: list[int],
+    stride: list[int],
+    padding: list[int],
+    dilation: list[int],
+    out: list[int],
+) -> Any:
+    """Tap numbers of windows as flat positions in the image."""
+    n, position = len(kernel), 0
+    for d in range(n):
+        tap = ops.floor_divide(at, product(kernel[d + 1 :])) % kernel[d]
+        start = ops.arange(out[d]).reshape([-1] + [1] * (n - 1 - d)) * stride[d] - padding[d]
+        position = position * sizes[d] + (start + tap * dilation[d])
+    return position
+
+
+def _avg_pool(n: int) -> None:
+    @composite(
+        f"avg_pool{n}d(Tensor input, Any kernel_size, Any stride=None, Any padding=0, bool ceil_mode=False, "
+        "bool count_include_pad=True, Any divisor_override=None) -> Tensor",
+        tags=["function_only"],
+    )
+    def definition(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
+        """The mean of each window; padding counts as zeros if count_include_pad."""
+        kernel, stride, padding, dilation, out, after = _prepare(
+            f"avg_pool{n}d", input, n, kernel_size, stride, padding, 1, ceil_mode
+        )
+        if divisor_override == 0:
+            raise RuntimeError("divisor must be not zero")
+        total = ops.sum(
+            _flat_windows(padded(input, padding, after), kernel, stride, dilation, out), [-1], dtype=input.dtype
+        )
+        if divisor_override is not None:
+            return (
+                total / divisor_override
+                if input.dtype.is_floating_point
+                else ops.div(total, divisor_override, rounding_mode="trunc")
+            )
+        sizes = list(input.shape[-n:])
+        one = ops.ones(sizes, dtype=input.dtype)
+        if count_include_pad:
+            one = padded(one, padding, padding, 1.0 if input.dtype.is_floating_point else 1)
+            extra = [max(a - p, 0) for a, p in zip(after, padding)]
+            one = padded(one, [0] * n, extra)
+        else:
+            one = padded(one, padding, after)
+        count = ops.sum(_flat_windows(one, kernel, stride, dilation, out), [-1], dtype=input.dtype)
+        return total / count if input.dtype.is_floating_point else ops.div(total, count, rounding_mode="trunc")
+
+
+def _output_size(input: Any, output_size: Any, n: int) -> list[int]:
+    wanted = [output_size] * n if isinstance(output_size, int) or output_size is None else list(output_size)
+    return [s if w is None else w for w, s in zip(wanted, input.shape[-n:])]
+
+
+def along(x: Any, dim: int, matrix: Any) -> Any:
+    """x with a dimension replaced by its products with the rows of a matrix."""
+    return ops.movedim(ops.movedim(x, dim, -1) @ matrix.t().to(x.dtype), -1, dim)
+
+
+def _adaptive_avg(n: int) -> None:
+    @composite(f"adaptive_avg_pool{n}d(Tensor input, Any output_size) -> Tensor", tags=["function_only"])
+    def definition(input, output_size):
+        """Means of as many nearly equal parts as asked."""
+        for d, out in enumerate(_output_size(input, output_size, n)):
+            dim = input.ndim - n + d
+            size = input.shape[dim]
+            starts, ends = _parts(size, out)
+            place = ops.arange(size)
+            inside = (place >= starts.unsqueeze(1)) & (place < ends.unsqueeze(1))
+            input = along(input, dim, inside.to(input.dtype) / (ends - starts).unsqueeze(1))
+        return input
+
+
+def _parts(size: int, out: int) -> tuple[Any, Any]:
+    i = ops.arange(out)
+    return ops.floor_divide(i * size, max(out, 1)), ops.floor_divide((i + 1) * size + out - 1, max(out, 1))
+
+
+def _adaptive_max(n: int) -> None:
+    @composite(
+        f"adaptive_max_pool{n}d(Tensor input, Any output_size, bool return_indices=False) -> Any",
+        tags=["function_only"],
+    )
+    def definition(input, output_size, return_indices):
+        """Largest elements of as many nearly equal parts as asked."""
+        wanted, sizes = _output_size(input, output_size, n), list(input.shape[-n:])
+        x, places, lead = input, [], input.ndim - n
+        for d, out in enumerate(wanted):
+            starts, ends = _parts(sizes[d], out)
+            longest = int(ops.amax(ends - starts).item()) if out else 1
+            at = ops.minimum(starts.unsqueeze(1) + ops.arange(longest), ends.unsqueeze(1) - 1)
+            places.append(at)
+            dim = lead + d
+            x = ops.index_select(x, dim, at.reshape([-1]))
+            x = ops.movedim(x.reshape([*x.shape[:dim], out, longest, *x.shape[dim + 1 :]]), dim + 1, -1)
+        flat = ops.flatten(x, lead + n)
+        values, tap = ops.max_dim(flat, -1)
+        if not return_indices:
+            return values
+        lengths = [p.shape[1] for p in places]
+        position = 0
+        for d in range(n):
+            k = ops.floor_divide(tap, product(lengths[d + 1 :])) % lengths[d]
+            rows = ops.arange(wanted[d]).reshape([-1] + [1] * (n - 1 - d)).expand(list(k.shape))
+            position = position * sizes[d] + ops.index(places[d], [rows, k])
+        return values, position
+
+
+def _max_unpool(n: int) -> None:
+    @composite(
+        f"max_unpool{n}d(Tensor input, LongTensor indices, Any kernel_size, Any stride=None, Any padding=0, Any "
+        f"output_size=None) -> Tensor",
+        tags=["function_only"],
+    )
+    def definition(input, indices, kernel_size, stride, padding, output_size):
+        """Zeros with the elements where max_pool found them."""
+        kernel = spread_over(kernel_size, n, "kernel_size")
+        stride = kernel if stride is None else spread_over(stride, n, "stride")
+        padding = spread_over(padding, n, "padding")
+        sizes = list(input.shape[-n:])
+        out = [(s - 1) * t - 2 * p + k for s, t, p, k in zip(sizes, stride, padding, kernel)]
+        if output_size is not None:
+            out = list(output_size)[-n:]
+        lead = list(input.shape[:-n])
+        zeros = input.new_zeros([*lead, product(out)])
+        flat = ops.scatter(zeros, zeros.ndim - 1, ops.flatten(indices, len(lead)), ops.flatten(input, len(lead)))
+        return flat.reshape([*lead, *out])
+
+
+for _n in (1, 2, 3):
+    _max_pool(_n)
+    _avg_pool(_n)
+    _adaptive_avg(_n)
+    _adaptive_max(_n)
+    _max_unpool(_n)
+
+
+def _lp_pool(n: int) -> None:
+    @composite(
+        f"lp_pool{n}d(Tensor input, Scalar norm_type, Any kernel_size, Any stride=None, bool ceil_mode=False) -> "
+        f"Tensor",
+        tags=["function_only"],
+    )
+    def definition(input, norm_type, kernel_size, stride, ceil_mode):
+        """The p-norm of each window."""
+        kernel = spread_over(kernel_size, n, "kernel_size")
+        mean = getattr(ops, f"avg_pool{n}d")(input**norm_type, kernel, stride, 0, ceil_mode)
+        return (ops.sign(mean) * ops.relu(mean.abs()) * product(kernel)) ** (1.0 / norm_type)
+
+
+for _n in (1, 2, 3):
+    _lp_pool(_n)
+
+
+# -------------------------------------------------------------------------------------------------------- resizing
+def _source(out: int, size: int, align: bool, scale: float | None, exact: bool = False) -> Any:
+    """Where each output element lies in the input."""
+    i = ops.arange(out, dtype=dtypes.float64)
+    if align:
+        return i * ((size - 1) / (out - 1) if out > 1 else 0.0)
+    step = 1 / scale if scale is not None else size / max(out, 1)
+    return (i + 0.5) * step - 0.5 if not exact else (i + 0.5) * step
+
+
+def _linear_matrix(out: int, size: int, align: bool, scale: float | None) -> Any:
+    at = _source(out, size, align, scale).clamp(min=0)
+    low = at.floor().clamp(max=size - 1)
+    weight = (at - low).unsqueeze(1)
+    place, low = ops.arange(size), low.to(dtypes.int64).unsqueeze(1)
+    high = (low + 1).clamp(max=size - 1)
+    return ops.eq(place, low).to(dtypes.float64) * (1 - weight) + ops.eq(place, high).to(dtypes.float64) * weight
+
+
+def _cubic(t: Any, a: float) -> Any:
+    t = t.abs()
+    near = ((a + 2) * t - (a + 3)) * t * t + 1
+    far = ((a * t - 5 * a) * t + 8 * a) * t - 4 * a
+    return ops.where(t <= 1, near, ops.where(t < 2, far, 0.0))
+
+
+def _cubic_matrix(out: int, size: int, align: bool, scale: float | None) -> Any:
+    at = _source(out, size, align, scale)
+    first = at.floor()
+    place, matrix = ops.arange(size), 0.0
+    for k in range(-1, 3):
+        tap = (first + k).clamp(0, size - 1).to(dtypes.int64).unsqueeze(1)
+        matrix = matrix + ops.eq(place, tap).to(dtypes.float64) * _cubic(at - (first + k), -0.75).unsqueeze(1)
+    return matrix
+
+
+def _smooth_matrix(out: int, size: int, align: bool, scale: float | None, cubic: bool) -> Any:
+    """The filter widened by the reduction (antialias)."""
+    step = (size - 1) / (out - 1) if align and out > 1 else 1 / scale if scale is not None else size / out
+    width = max(step, 1.0)
+    centre = (ops.arange(out, dtype=dtypes.float64) + 0.5) * step
+    distance = (ops.arange(size, dtype=dtypes.float64) + 0.5 - centre.unsqueeze(1)) / width
+    weight = _cubic(distance, -0.5) if cubic else (1 - distance.abs()).clamp(min=0)
+    return weight / ops.sum(weight, [1], True)
+
+
+@composite(
+    "interpolate(Tensor input, Any size=None, Any scale_factor=None, str mode='nearest', bool? align_corners=None, "
+    "bool? recompute_scale_factor=None, bool antialias=False) -> Tensor",
+    tags=["function_only"],
+)
+def interpolate(input, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias):
+    """[N, C, *S] resized to a size or by a factor: nearest, nearest-exact, linear, bilinear, trilinear, bicubic,
+    area.
+    """
+    n = input.ndim - 2
+    if size is not None and scale_factor is not None:
+        raise ValueError("only one of size or scale_factor should be defined")
+    if size is None and scale_factor is None:
+        raise ValueError("either size or scale_factor should be defined")
+    sizes = list(input.shape[2:])
+    if size is not None:
+        out, scales = ([size] * n if isinstance(size, int) else list(size)), [None] * n
+    else:
+        factors = [scale_factor] * n if isinstance(scale_factor, (int, float)) else list(scale_factor)
+        out = [int(math.floor(s * f)) for s, f in zip(sizes, factors)]
+        scales = [None] * n if recompute_scale_factor else factors
+    if mode == "area":
+        return getattr(ops, f"adaptive_avg_pool{n}d")(input, out)
+    if mode in ("nearest", "nearest-exact"):
+        if align_corners is not None:
+            raise ValueError(
+                "align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic "
+                "| trilinear"
+            )
+        return _nearest(input, out, scales, mode == "nearest-exact")
+    if {"linear": 1, "bilinear": 2, "bicubic": 2, "trilinear": 3}.get(mode) != n:
+        raise NotImplementedError(f"Got {input.ndim}D input, but {mode} mode needs another number of dimensions")
+    for d, (o, s, f) in enumerate(zip(out, sizes, scales)):
+        if antialias:
+            matrix = _smooth_matrix(o, s, bool(align_corners), f, mode == "bicubic")
+        elif mode == "bicubic":
+            matrix = _cubic_matrix(o, s, bool(align_corners), f)
+        else:
+            matrix = _linear_matrix(o, s, bool(align_corners), f)
+        input = along(input, 2 + d, matrix)
+    return input
+
+
+def _nearest(x: Any, out: list[int], scales: list[Any], exact: bool) -> Any:
+    for d, (o, f) in enumerate(zip(out, scales)):
+        size = x.shape[2 + d]
+        i = ops.arange(o, dtype=dtypes.float32)
+        at = (i + 0.5 if exact else i) * (1 / f if f is not None else size / max(o, 1))
+        x = ops.index_select(x, 2 + d, at.floor().to(dtypes.int64).clamp(max=size - 1))
+    return x
+
+
+@composite("upsample_nearest(Tensor input, Any size=None, Any scale_factor=None) -> Tensor", tags=["function_only"])
+def upsample_nearest(input, size, scale_factor):
+    """`interpolate` with mode nearest."""
+    return interpolate(input, size, scale_factor)
+
+
+@composite("upsample_bilinear(Tensor input, Any size=None, Any scale_factor=None) -> Tensor", tags=["function_only"])
+def upsample_bilinear(input, size, scale_factor):
+    """`interpolate` with mode bilinear and aligned corners."""
+    return interpolate(input, size, scale_factor, "bilinear", True)

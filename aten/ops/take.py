@@ -1,0 +1,155 @@
+"""Indexing composites: by flat position, along a dimension, with reduction."""
+
+from typing import Any
+
+from aten import dtype as dtypes
+from aten.op import composite, ops
+from aten.shapes import product, wrap_dim
+
+
+def _flat(index: Any, n: Any) -> Any:
+    """Flat positions in [0, n), from ones that may count from the end."""
+    if index.dtype is not dtypes.int64:
+        raise RuntimeError(f"take(): Expected a long tensor for index, but got {index.dtype.name}")
+    return ops.where(index < 0, index + n, index)
+
+
+@composite("take(Tensor input, LongTensor index) -> Tensor")
+def take(input, index):
+    """Elements by their position in row-major order."""
+    flat = input.reshape([-1])
+    return ops.index(flat, [_flat(index, flat.shape[0])])
+
+
+@composite("put(Tensor input, LongTensor index, Tensor source, bool accumulate=False) -> Tensor", inplace=True)
+def put(input, index, source, accumulate):
+    """input with elements at positions in row-major order replaced (or added to)."""
+    if product(index.shape) != product(source.shape):
+        raise RuntimeError(
+            f"put_(): Expected source and index to have the same number of elements, but got source.numel() = "
+            f"{product(source.shape)}, index.numel() = {product(index.shape)}"
+        )
+    flat = input.reshape([-1])
+    at = _flat(index, flat.shape[0]).reshape([-1])
+    return ops.index_put(flat, [at], source.reshape([-1]), accumulate).reshape(list(input.shape))
+
+
+@composite("take_along_dim(Tensor input, LongTensor indices, int? dim=None) -> Tensor")
+def take_along_dim(input, indices, dim):
+    """`gather` with broadcasting of the other dimensions; without dim of the flattened tensor."""
+    if dim is None:
+        return ops.gather(input.reshape([-1]), 0, indices.reshape([-1]))
+    if input.ndim != indices.ndim:
+        raise RuntimeError(
+            f"torch.take_along_dim(): input and indices should have the same number of dimensions, but got "
+            f"{input.ndim} "
+            f"dimensions for input, and {indices.ndim} dimensions for indices"
+        )
+    d = wrap_dim(dim, input.ndim)
+    sizes = [max(a, b) if 0 not in (a, b) else 0 for a, b in zip(input.shape, indices.shape)]
+    x = input.expand([input.shape[k] if k == d else s for k, s in enumerate(sizes)])
+    indices = ops.where(indices < 0, indices + input.shape[d], indices)
+    return ops.gather(x, d, indices.expand([indices.shape[k] if k == d else s for k, s in enumerate(sizes)]))
+
+
+@composite(
+    "index_reduce(Tensor input, int dim, LongTensor index, Tensor source, str reduce, *, bool include_self=True) "
+    "-> Tensor",
+    inplace=True,
+)
+def index_reduce(input, dim, index, source, reduce, include_self):
+    """input with slices of source combined into the slices of dim that index names."""
+    if reduce not in ("prod", "mean", "amax", "amin"):
+        raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
+    if input.ndim == 0:
+        return ops.scatter_reduce(input, 0, index.reshape([]), source.reshape([]), reduce, include_self=include_self)
+    d = wrap_dim(dim, input.ndim)
+    at = index.reshape([-1 if k == d else 1 for k in range(input.ndim)]).expand(list(source.shape))
+    return ops.scatter_reduce(input, d, at, source, reduce, include_self=include_self)
+
+
+@composite("unravel_index(Tensor indices, Any shape) -> Tensor[]", tags=["function_only"])
+def unravel_index(indices, shape):
+    """The coordinates of flat positions, a tensor for each dimension."""
+    sizes = [shape] if isinstance(shape, int) else list(shape)
+    result = []
+    for size in reversed(sizes):
+        result.append(indices % size)
+        indices = ops.floor_divide(indices, size)
+    return tuple(reversed(result))
+
+
+@composite("nonzero_static(Tensor input, *, int size, int fill_value=-1) -> Tensor")
+def nonzero_static(input, size, fill_value):
+    """`nonzero` cut or filled to `size` rows."""
+    found = ops.nonzero(input)[:size]
+    return ops.constant_pad_nd(found, [0, 0, 0, size - found.shape[0]], fill_value)
+
+
+@composite("sum_to_size(Tensor input, int[*] size) -> Tensor")
+def sum_to_size(input, size):
+    """Summed over the dimensions that broadcasting `size` to the tensor would repeat."""
+    from aten.ops.view import sum_to_size as reduce
+
+    extra = input.ndim - len(size)
+    if extra < 0 or any(s != 1 and s != n for s, n in zip(size, input.shape[extra:])):
+        raise RuntimeError(f"size {{{list(size)}}} is not expandable to size {{{list(input.shape)}}}.")
+    return reduce(input, size)
+
+
+@composite(
+    "embedding_bag(Tensor input, Tensor weight, Tensor? offsets=None, float? max_norm=None, float norm_type=2.0, "
+    "bool scale_grad_by_freq=False, str mode='mean', bool sparse=False, Tensor? per_sample_weights=None, "
+    "bool include_last_offset=False, int? padding_idx=None) -> Tensor",
+    tags=["function_only"],
+)
+def embedding_bag(
+    input,
+    weight,
+    offsets,
+    max_norm,
+    norm_type,
+    scale_grad_by_freq,
+    mode,
+    sparse,
+    per_sample_weights,
+    include_last_offset,
+    padding_idx,
+):
+    """Sums, means or maxima of bags of rows; bags are the rows of a 2-d input, or start at the offsets of a 1-d one."""
+    if not weight.dtype.is_floating_point and input.dtype.is_floating_point:
+        input, weight = weight, input
+    if max_norm is not None or scale_grad_by_freq:
+        raise NotImplementedError("embedding_bag: max_norm and scale_grad_by_freq are not supported")
+    if mode not in ("sum", "mean", "max"):
+        raise ValueError("mode has to be one of sum, mean or max")
+    if per_sample_weights is not None and mode != "sum":
+        raise NotImplementedError(
+            "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' "
+            f"(got mode='{mode}'). Please open a feature request on GitHub."
+        )
+    if input.ndim == 2:
+        bags, length = input.shape
+        bag = ops.arange(bags).unsqueeze(1).expand([bags, length]).reshape([-1])
+        input = input.reshape([-1])
+    else:
+        bags = offsets.shape[0] - (1 if include_last_offset else 0)
+        starts = offsets[:bags]
+        bag = ops.searchsorted(starts, ops.arange(input.shape[0], dtype=starts.dtype), right=True) - 1
+    rows = ops.embedding(weight, input, padding_idx=padding_idx)
+    kept = ops.ones_like(input, dtype=weight.dtype)
+    if padding_idx is not None:
+        kept = ops.ne(input, padding_idx % weight.shape[0]).to(weight.dtype)
+    if per_sample_weights is not None:
+        rows = rows * per_sample_weights.reshape([-1, 1])
+    zeros = ops.zeros(bags, weight.shape[1], dtype=weight.dtype)
+    if mode == "max":
+        at = bag.unsqueeze(1).expand(list(rows.shape))
+        low = ops.where(kept.unsqueeze(1) > 0, rows, -float("inf"))
+        top = ops.scatter_reduce(zeros - float("inf"), 0, at, low, "amax")
+        return ops.where(ops.isinf(top), 0.0, top)
+    total = ops.index_add(zeros, 0, bag, rows * kept.unsqueeze(1))
+    if mode == "sum":
+        return total
+    count = ops.index_add(ops.zeros(bags, dtype=weight.dtype), 0, bag, kept)
+    return total / count.clamp(min=1).unsqueeze(1)

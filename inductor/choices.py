@@ -8,6 +8,7 @@ from inductor.ir.nodes import Node, walk
 
 MAX_NODES = 160  # of one body: beyond, a value is stored and read again
 MAX_LOADS = 12
+SMALL_NEST = 1 << 18
 EXPENSIVE = 8  # additions: what is worth keeping rather than computing again
 MAX_BUFFERS = 40  # that one nest reads and writes
 MAX_KEPT_BYTES = 1 << 20  # of a row that stays in cache between two stages
@@ -45,3 +46,8 @@ def realize(body: Node, users: int) -> bool:
         if count > MAX_NODES or loads > MAX_LOADS:
             return True
     return users > 1 and (loads > 1 or cost > EXPENSIVE)
+
+
+def small(points: Expr, hints: dict[str, int]) -> bool:
+    """Whether loops over that many points are best run together with others."""
+    return size(points, hints) <= SMALL_NEST

@@ -9,14 +9,12 @@ from __future__ import annotations
 
 import re
 
-from aten.symbolic.expr import Expr, as_expr, to_cpp
 from inductor.codegen import kernel as walk
 from inductor.codegen.cpp_loops import NestWriter
 from inductor.codegen.cpp_product import render_product
 from inductor.codegen.cpp_vector import Isa, native_isa, prelude
 from inductor.ir import scalar
 from inductor.ir.buffer import Buffer, Kernel
-from inductor.ir.loops import Accumulate
 from inductor.ir.nodes import walk as walk_nodes
 
 LINK = "// link: mvec m"
@@ -34,8 +32,13 @@ def sections(kernels: list[Kernel]) -> frozenset[str]:
     return frozenset(needs)
 
 
-def render(kernels: list[Kernel], buffers: dict[str, Buffer], hints: dict[str, int] | None = None,
-           ranges: dict | None = None, isa: Isa | None = None) -> str:
+def render(
+    kernels: list[Kernel],
+    buffers: dict[str, Buffer],
+    hints: dict[str, int] | None = None,
+    ranges: dict | None = None,
+    isa: Isa | None = None,
+) -> str:
     """The translation unit of a Program: every kernel as an `extern "C"` function of the type WeftKernel.
 
     `hints` are likely values of the graph's symbols, `ranges` what is known of them.
@@ -46,8 +49,11 @@ def render(kernels: list[Kernel], buffers: dict[str, Buffer], hints: dict[str, i
     parts = [LINK, *dict.fromkeys(k.body.preamble() for k in templates), prelude(sections(kernels)), EXPORT]
     seen: dict[str, str] = {}
     for k in kernels:
-        text = (render_kernel(k, buffers, hints, ranges, isa) if isinstance(k.body, tuple)
-                else render_product(k, buffers, ranges, isa))
+        text = (
+            render_kernel(k, buffers, hints, ranges, isa)
+            if isinstance(k.body, tuple)
+            else render_product(k, buffers, ranges, isa)
+        )
         first = seen.setdefault(canonical(text, k.name), k.name)
         parts.append(text if first == k.name else same_as(k, first))
     return "\n".join(parts)
@@ -70,16 +76,50 @@ def same_as(kernel: Kernel, other: str) -> str:
 
 def render_kernel(kernel: Kernel, buffers: dict[str, Buffer], hints: dict, ranges: dict, isa: Isa) -> str:
     """One kernel; stands after the prelude."""
-    functions, calls = [], []
-    for k, nest in enumerate(kernel.body):
-        writer = NestWriter(kernel, nest, f"{kernel.name}_{k}", buffers, hints, ranges, isa)
-        functions.append(writer.function())
-        calls += writer.launch()
-    comments = [f"// {line}" for line in kernel.lines]
-    head = (f'extern "C" long {kernel.name}(void *const *buffers, const long *symbols, const WeftKernelRuntime *runtime) {{')
-    symbols = symbol_lines(kernel, "symbols")
-    return "\n".join([*comments, *functions, head, "  w_frame frame = {buffers, symbols, runtime, 0, 0};",
-                      *(f"  {line}" for line in symbols), *(f"  {line}" for line in calls), "  return frame.failed;", "}", ""])
+    writers = [
+        NestWriter(kernel, nest, f"{kernel.name}_{k}", buffers, hints, ranges, isa)
+        for k, nest in enumerate(kernel.body)
+    ]
+    functions = [w.function() for w in writers]
+    body = writers[0].launch()
+    if len(writers) > 1:
+        functions, body = several(kernel, writers, functions)
+    return "\n".join(
+        [
+            *(f"// {line}" for line in kernel.lines),
+            *functions,
+            f'extern "C" long {kernel.name}(void *const *buffers, const long *symbols, const WeftKernelRuntime *runtime) {{',
+            "  w_frame frame = {buffers, symbols, runtime, 0, 0, 0};",
+            *(f"  {line}" for line in (*symbol_lines(kernel, "symbols"), *body)),
+            "  return frame.failed;",
+            "}",
+            "",
+        ]
+    )
+
+
+def several(kernel: Kernel, writers: list[NestWriter], functions: list[str]) -> tuple[list[str], list[str]]:
+    """(functions, lines of the entry) of a kernel of independent nests: one parallel_for over all their units. Nests that
+    differ in their buffers only share a function."""
+    own: dict[str, str] = {}
+    names = []
+    for w, text in zip(writers, functions):
+        anonymous = text.replace(f"{w.name}(", "@(")
+        names.append(own.setdefault(anonymous, w.name))
+    kept = [text for w, text, name in zip(writers, functions, names) if w.name == name]
+    lines, ends, total = [], [], "0"
+    for k, (w, name) in enumerate(zip(writers, names)):
+        kept.append(f"static const short {w.name}_args[] = {{{', '.join(map(str, w.args))}}};")
+        total = f"{total} + {w.expr(w.units)}" if total != "0" else w.expr(w.units)
+        lines.append(f"const long end{k} = {f'end{k - 1} + ' if k else ''}{w.expr(w.units)};")
+        ends.append(f"{{{name}, {w.name}_args, end{k}}}")
+    grain = max(1, min(w.grain for w in writers))
+    lines += [
+        f"const w_part parts[] = {{{', '.join(ends)}}};",
+        "w_parts all = {&frame, parts};",
+        f"runtime->parallel_for(end{len(writers) - 1}, {grain}, w_run_parts, &all);",
+    ]
+    return kept, lines
 
 
 def symbol_lines(kernel: Kernel, source: str) -> list[str]:
@@ -91,13 +131,3 @@ def symbol_lines(kernel: Kernel, source: str) -> list[str]:
         else:
             lines.append(f"const long {s.value} = {source}[{k}]; (void){s.value};")
     return lines
-
-
-def is_sequential(nest) -> bool:
-    """Whether units must run in order in one thread: they add to the same elements."""
-    return any(isinstance(s, Accumulate) for s in nest.statements)
-
-
-def expr_text(e: Expr | int, ranges: dict, names: dict | None = None) -> str:
-    """C++ text of an integer expression."""
-    return to_cpp(as_expr(e), ranges, names)

@@ -18,14 +18,16 @@ THREAD_WORK = 1 << 17  # additions a thread must have to be worth waking
 
 
 class NestWriter(ReductionWriter):
-    """Writes one nest of a kernel."""
+    """Writes one nest of a kernel as the function `name`."""
 
-    def __init__(self, kernel: Kernel, nest: Nest, name: str, buffers: dict[str, Buffer], hints: dict, ranges: dict,
-                 isa: Isa):
+    def __init__(
+        self, kernel: Kernel, nest: Nest, name: str, buffers: dict[str, Buffer], hints: dict, ranges: dict, isa: Isa
+    ):
         if not nest.dims:
             nest = Nest((Dim("i0", as_expr(1)),), nest.stages)
         super().__init__(kernel, plan(nest, buffers, hints), ranges)
         self.nest, self.name, self.buffers, self.hints, self.isa = nest, name, buffers, hints, isa
+        self.shared = len(kernel.body) > 1  # the function may serve several nests: it finds its buffers by a table
         self.lanes = isa.lanes(n.dtype for stage in nest.stages for n in walk(values_of(stage)) if self.varies(n))
         self.accumulators = VIRTUAL_LANES // self.lanes
         self.keeps: dict[str, str] = {}
@@ -75,8 +77,13 @@ class NestWriter(ReductionWriter):
             return False
         index = self.simplified(n.index)
         own, other = coefficient(index, d.name), coefficient(index, self.plan.axis.name)
-        return (own is not None and own.is_const and own.value == 1 and other is not None
-                and not (other.is_const and other.value <= 1))
+        return (
+            own is not None
+            and own.is_const
+            and own.value == 1
+            and other is not None
+            and not (other.is_const and other.value <= 1)
+        )
 
     @property
     def units(self) -> Expr:
@@ -87,17 +94,24 @@ class NestWriter(ReductionWriter):
             total = total * blocks_of(self.plan.axis.size, self.blocked)
         return total
 
+    @property
+    def grain(self) -> int:
+        """Units that are worth a thread."""
+        per_point = 1 + work_of(self.nest) // 8
+        points = max(1, self.size_hint(extent(self.nest.dims)))
+        return max(1, THREAD_WORK // per_point * max(1, self.size_hint(self.units)) // points)
+
     def launch(self) -> list[str]:
         """The lines of the entry that run this nest."""
         units, text = self.units, self.expr(self.units)
-        per_point = 1 + work_of(self.nest) // 8
-        points = max(1, self.size_hint(extent(self.nest.dims)))
-        grain = max(1, THREAD_WORK // per_point * max(1, self.size_hint(units)) // points)
-        direct = f"{self.name}(&frame, 0, {text}, 0);"
-        failed = ["if (frame.failed) return frame.failed;"] if self.kernel.checks else []
-        if self.sequential or (units.is_const and units.value <= grain):
-            return [direct, *failed]
-        return [f"runtime->parallel_for({text}, {grain}, {self.name}, &frame);", *failed]
+        if self.sequential or (units.is_const and units.value <= self.grain):
+            return [f"{self.name}(&frame, 0, {text}, 0);"]
+        return [f"runtime->parallel_for({text}, {self.grain}, {self.name}, &frame);"]
+
+    @property
+    def args(self) -> list[int]:
+        """The kernel's arguments that the function's buffers are, once it has been written."""
+        return [self.kernel.args.index(name) for name in self.touched]
 
     # ---- the function
 
@@ -126,7 +140,11 @@ class NestWriter(ReductionWriter):
         for stage in self.nest.stages:
             self.stage(stage)
         lines = self.close().lines
-        self.scopes[-1].lines += [f"for (long {d.name} = first_row; {d.name} < last_row; {d.name}++) {{", *indent(lines), "}"]
+        self.scopes[-1].lines += [
+            f"for (long {d.name} = first_row; {d.name} < last_row; {d.name}++) {{",
+            *indent(lines),
+            "}",
+        ]
 
     def write_load(self, n: Node, scope: Scope) -> str:
         if self.tiled is None or scope.guard or not self.transposed(n, self.tiled):
@@ -141,19 +159,24 @@ class NestWriter(ReductionWriter):
             self.scopes[1].lines += [
                 f"{T} {name}[{TILE_ROWS} * {TILE}];",
                 f"w_transpose<L, {TILE}>({name}, b{b} + {self.address(at)}, {self.expr(coefficient(index, v))}, "
-                "last_row - first_row, last - first);"]
+                "last_row - first_row, last - first);",
+            ]
         return self.define(scope, f"w_load<L>({name} + ({u} - first_row) * {TILE} + ({v} - first), {scope.lanes})")
 
     def declarations(self) -> list[str]:
         from inductor.codegen.cpp import symbol_lines
 
-        lines = ["if (begin >= end) return;", "w_frame *const frame = (w_frame *)ctx;", f"constexpr int L = {self.lanes};"]
+        lines = [
+            "if (begin >= end) return;",
+            "w_frame *const frame = (w_frame *)ctx;",
+            f"constexpr int L = {self.lanes};",
+        ]
         written = {s.buffer for s in self.nest.statements if isinstance(s, (Store, Accumulate))}
-        for k, name in enumerate(self.kernel.args):
-            if name in self.touched:
-                T = MEMORY[self.buffers[name].dtype]
-                const = "" if name in written else "const "
-                lines.append(f"{const}{T} *__restrict const b{k} = ({const}{T} *)frame->buffers[{k}];")
+        for name, k in self.touched.items():
+            T = MEMORY[self.buffers[name].dtype]
+            const = "" if name in written else "const "
+            at = f"frame->args[{k}]" if self.shared else self.kernel.args.index(name)
+            lines.append(f"{const}{T} *__restrict const b{k} = ({const}{T} *)frame->buffers[{at}];")
         lines += symbol_lines(self.kernel, "frame->symbols")
         if self.keeps:
             rounded = (self.plan.axis.size + (MAX_LANES - 1)) // MAX_LANES * MAX_LANES
@@ -186,7 +209,13 @@ class NestWriter(ReductionWriter):
             last = k == len(dims) - 1
             step.append(f"{name}++;" if last else f"if (++{name} == {size}) {{ {name} = 0; ")
         closing = " }" * (len(dims) - 1)
-        return [*lines, "for (long unit = begin; unit < end; unit++) {", *indent(inner), "  " + "".join(step) + closing, "}"]
+        return [
+            *lines,
+            "for (long unit = begin; unit < end; unit++) {",
+            *indent(inner),
+            "  " + "".join(step) + closing,
+            "}",
+        ]
 
     # ---- stages
 
@@ -242,5 +271,7 @@ def blocks_of(size: Expr, block: int) -> Expr:
 
 def block_bounds(number: str, first: str, last: str, block: int, size: str) -> list[str]:
     """Lines that declare where a block begins and ends."""
-    return [f"const long {first} = {number} * {block};",
-            f"const long {last} = {first} + {block} < {size} ? {first} + {block} : {size};"]
+    return [
+        f"const long {first} = {number} * {block};",
+        f"const long {last} = {first} + {block} < {size} ? {first} + {block} : {size};",
+    ]

@@ -41,6 +41,7 @@ class EpilogueWriter(ValueWriter):
         super().__init__(kernel, Plan(nest, "point", axis, nest.dims[:-1], ()), ranges)
         self.buffers, self.stores = buffers, [s for s in nest.statements if isinstance(s, Store)]
         self.rows["acc"] = 0
+        self.touched = {name: k for k, name in enumerate(kernel.args)}
 
     @property
     def running(self) -> set[str]:
@@ -51,7 +52,7 @@ class EpilogueWriter(ValueWriter):
         from inductor.codegen.cpp import symbol_lines
 
         lines = symbol_lines(self.kernel, "sym")
-        for k, name in enumerate(self.kernel.args):
+        for name, k in self.touched.items():
             T = MEMORY[self.buffers[name].dtype]
             const = "" if name in self.kernel.writes else "const "
             lines.append(f"{const}{T} *const b{k} = ({const}{T} *)buf[{k}]; (void)b{k};")
@@ -86,7 +87,9 @@ def render_product(kernel: Kernel, buffers: dict[str, Buffer], ranges: dict, isa
     rows, cols = map(size, body.sizes[-2:])
     spec = mm.MatmulSpec(rows, cols, size(body.k), operand(body.a), operand(body.b), tuple(map(size, body.batch)))
     comments = [f"// {line}" for line in kernel.lines]
-    return "\n".join([*comments, mm.render_mm(spec, epilogue_of(kernel, buffers, ranges, size), kernel.name, mm.Isa(isa.bytes))])
+    return "\n".join(
+        [*comments, mm.render_mm(spec, epilogue_of(kernel, buffers, ranges, size), kernel.name, mm.Isa(isa.bytes))]
+    )
 
 
 def epilogue_of(kernel: Kernel, buffers: dict[str, Buffer], ranges: dict, size):
@@ -105,9 +108,11 @@ def epilogue_of(kernel: Kernel, buffers: dict[str, Buffer], ranges: dict, size):
         else:
             *outer, row, col = steps
             if len(outer) == len(body.batch) or not outer:
-                return mm.StoreEpilogue(kernel.args.index(s.buffer), s.dtype, size(row), size(col), tuple(map(size, outer)),
-                                        size(offset))
+                return mm.StoreEpilogue(
+                    kernel.args.index(s.buffer), s.dtype, size(row), size(col), tuple(map(size, outer)), size(offset)
+                )
             outer = (outer[0] * body.batch[1], outer[0])
-            return mm.StoreEpilogue(kernel.args.index(s.buffer), s.dtype, size(row), size(col), tuple(map(size, outer)),
-                                    size(offset))
+            return mm.StoreEpilogue(
+                kernel.args.index(s.buffer), s.dtype, size(row), size(col), tuple(map(size, outer)), size(offset)
+            )
     return EpilogueWriter(kernel, body.epilogue, buffers, ranges)

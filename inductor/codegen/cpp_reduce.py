@@ -51,8 +51,14 @@ class ReductionWriter(ValueWriter):
         """Loops of `body` over whole vectors, then once over the rest."""
         v = self.plan.axis.name
         unroll = ["#pragma GCC unroll 4"] if self.plan.mode == "row" and len(body) <= UNROLLED_LINES else []
-        loop = [f"long {v} = {start};", *unroll, f"for (; {v} + L <= {stop}; {v} += L) {{", "  constexpr w_all n = {};",
-                *indent(body), "}"]
+        loop = [
+            f"long {v} = {start};",
+            *unroll,
+            f"for (; {v} + L <= {stop}; {v} += L) {{",
+            "  constexpr w_all n = {};",
+            *indent(body),
+            "}",
+        ]
         if not self.even():
             loop += [f"if ({v} < {stop}) {{", f"  const w_some n = w_tail({stop} - {v});", *indent(body), "}"]
         return ["{", *indent(loop), "}"]
@@ -73,8 +79,11 @@ class ReductionWriter(ValueWriter):
             start = "0" if s.kind.startswith("arg") else identity(s.kind, s.dtype)
             out.append(f"{T} {s.name} = w_splat<{T}>({start});")
         block = self.open(())
-        block.lines += [f"{COMPUTED[s.dtype]} {s.name}_carry = {identity(s.kind, s.dtype)};" for s in stage.body
-                        if isinstance(s, Running)]
+        block.lines += [
+            f"{COMPUTED[s.dtype]} {s.name}_carry = {identity(s.kind, s.dtype)};"
+            for s in stage.body
+            if isinstance(s, Running)
+        ]
         counts = self.counts(stage)
         if counts:
             block.lines.append("long at = 0;")
@@ -87,17 +96,25 @@ class ReductionWriter(ValueWriter):
             part = self.open(())
             part.lines += [line for s in reductions for line in self.accumulators_of(s)]
             part.lines.append(f"const long part = chunk + {ROW_CHUNK} < {limit} ? chunk + {ROW_CHUNK} : {limit};")
-        self.vector_loop(stage, "chunk" if chunked else "0", "part" if chunked else limit,
-                         ["at += L;"] if counts else [])
+        self.vector_loop(
+            stage, "chunk" if chunked else "0", "part" if chunked else limit, ["at += L;"] if counts else []
+        )
         if self.plan.serial and not chunked:
             self.scopes[-1].lines += self.pad_row(reductions)
         if chunked:
             lines = self.close().lines + [line for s in reductions for line in self.combined(s, True)]
-            self.scopes[-1].lines += [f"for (long chunk = 0; chunk < {limit}; chunk += {ROW_CHUNK}) {{", *indent(lines), "}"]
+            self.scopes[-1].lines += [
+                f"for (long chunk = 0; chunk < {limit}; chunk += {ROW_CHUNK}) {{",
+                *indent(lines),
+                "}",
+            ]
         for d in reversed(self.plan.serial):
             lines = self.close().lines
-            self.scopes[-1].lines += [f"for (long {d.name} = 0; {d.name} < {self.expr(d.size)}; {d.name}++) {{",
-                                      *indent(lines), "}"]
+            self.scopes[-1].lines += [
+                f"for (long {d.name} = 0; {d.name} < {self.expr(d.size)}; {d.name}++) {{",
+                *indent(lines),
+                "}",
+            ]
         if not chunked:
             block.lines += [line for s in reductions for line in self.combined(s, False)]
         out += ["{", *indent(self.close().lines), "}"]
@@ -132,8 +149,10 @@ class ReductionWriter(ValueWriter):
 
     def accumulators_of(self, s: Reduce) -> list[str]:
         T, A = vector(s.dtype), self.accumulators
-        lines = [f"{T} {s.name}_a[{A}];", f"for (int k = 0; k < {A}; k++) {s.name}_a[k] = "
-                 f"w_splat<{T}>({identity(s.kind, s.dtype)});"]
+        lines = [
+            f"{T} {s.name}_a[{A}];",
+            f"for (int k = 0; k < {A}; k++) {s.name}_a[k] = w_splat<{T}>({identity(s.kind, s.dtype)});",
+        ]
         if s.kind.startswith("arg"):
             P = f"w_vec<{self.position_type()}, L>"
             last = "0x7fffffff" if self.position_type() == "int" else "0x7fffffffffffffffl"
@@ -155,8 +174,11 @@ class ReductionWriter(ValueWriter):
         reductions = [s for s in stage.body if isinstance(s, (Reduce, Running))]
         v, serial = self.plan.axis.name, self.plan.serial
         rows = serial[0].size if len(serial) == 1 else None
-        chunked = (rows is not None and any(isinstance(s, Reduce) and self.chunks(s) for s in reductions)
-                   and not (rows.is_const and rows.value <= COLUMN_CHUNK))
+        chunked = (
+            rows is not None
+            and any(isinstance(s, Reduce) and self.chunks(s) for s in reductions)
+            and not (rows.is_const and rows.value <= COLUMN_CHUNK)
+        )
         for s in reductions:
             out += self.column_accumulators(s, chunked)
             self.rows[s.name] = INNERMOST
@@ -165,8 +187,9 @@ class ReductionWriter(ValueWriter):
             array = f"{s.name}_t" if chunked and not s.kind.startswith("arg") else f"{s.name}_a"
             if isinstance(s, Reduce):
                 at = f"[(unsigned long)({v} - first) / L]"
-                self.column_results[s.name] = (f"w_cast<long>({s.name}_i{at})" if s.kind.startswith("arg")
-                                               else array + at)
+                self.column_results[s.name] = (
+                    f"w_cast<long>({s.name}_i{at})" if s.kind.startswith("arg") else array + at
+                )
             self.rows[s.name] = INNERMOST
 
     @property
@@ -183,8 +206,12 @@ class ReductionWriter(ValueWriter):
         if s.kind.startswith("arg"):
             P = f"w_vec<{self.position_type()}, L>"
             last = "0x7fffffff" if self.position_type() == "int" else "0x7fffffffffffffffl"
-            return [*lines, self.fill(f"{s.name}_a", T, start), f"{P} {s.name}_i[{self.groups}];",
-                    self.fill(f"{s.name}_i", P, last)]
+            return [
+                *lines,
+                self.fill(f"{s.name}_a", T, start),
+                f"{P} {s.name}_i[{self.groups}];",
+                self.fill(f"{s.name}_i", P, last),
+            ]
         if chunked:
             return [*lines, f"{T} {s.name}_t[{self.groups}];", self.fill(f"{s.name}_t", T, start)]
         return [*lines, self.fill(f"{s.name}_a", T, start)]
@@ -211,11 +238,22 @@ class ReductionWriter(ValueWriter):
         rows = self.close().lines
         start, stop = ("chunk", "part") if chunked else ("0", self.expr(d.size))
         if plain:
-            four = [*head, f"for (int u = 0; u < {UNROLLED_ROWS}; u++) {{", f"  const long {d.name} = {d.name}_ + u;",
-                    *indent(rows + body), "}", *foot]
-            lines = [f"long {d.name}_ = {start};", f"for (; {d.name}_ + {UNROLLED_ROWS} <= {stop}; {d.name}_ += {UNROLLED_ROWS})",
-                     *indent(self.vector_loops(four, "first", "last")),
-                     f"for (long {d.name} = {d.name}_; {d.name} < {stop}; {d.name}++) {{", *indent(rows + loops), "}"]
+            four = [
+                *head,
+                f"for (int u = 0; u < {UNROLLED_ROWS}; u++) {{",
+                f"  const long {d.name} = {d.name}_ + u;",
+                *indent(rows + body),
+                "}",
+                *foot,
+            ]
+            lines = [
+                f"long {d.name}_ = {start};",
+                f"for (; {d.name}_ + {UNROLLED_ROWS} <= {stop}; {d.name}_ += {UNROLLED_ROWS})",
+                *indent(self.vector_loops(four, "first", "last")),
+                f"for (long {d.name} = {d.name}_; {d.name} < {stop}; {d.name}++) {{",
+                *indent(rows + loops),
+                "}",
+            ]
         else:
             lines = [f"for (long {d.name} = {start}; {d.name} < {stop}; {d.name}++) {{", *indent(rows + loops), "}"]
         if chunked:
@@ -223,18 +261,29 @@ class ReductionWriter(ValueWriter):
         self.scopes[-1].lines += ["{", *indent(lines), "}"]
         for d in reversed(serial[:-1]):
             lines = self.close().lines
-            self.scopes[-1].lines += [f"for (long {d.name} = 0; {d.name} < {self.expr(d.size)}; {d.name}++) {{",
-                                      *indent(lines), "}"]
+            self.scopes[-1].lines += [
+                f"for (long {d.name} = 0; {d.name} < {self.expr(d.size)}; {d.name}++) {{",
+                *indent(lines),
+                "}",
+            ]
 
     def column_chunks(self, reductions: list, lines: list[str], size: str) -> list[str]:
         """The rows in chunks of fixed length, each summed by itself."""
         partial = [s for s in reductions if not s.kind.startswith("arg")]
         start = [self.fill(f"{s.name}_a", vector(s.dtype), identity(s.kind, s.dtype)) for s in partial]
-        end = [f"for (int k = 0; k < {self.groups}; k++) {s.name}_t[k] = "
-               f"{combiner(s.kind, s.dtype)}::of({s.name}_t[k], {s.name}_a[k]);" for s in partial]
-        return [f"for (long chunk = 0; chunk < {size}; chunk += {COLUMN_CHUNK}) {{", *indent(start),
-                f"  const long part = chunk + {COLUMN_CHUNK} < {size} ? chunk + {COLUMN_CHUNK} : {size};",
-                *indent(lines), *indent(end), "}"]
+        end = [
+            f"for (int k = 0; k < {self.groups}; k++) {s.name}_t[k] = "
+            f"{combiner(s.kind, s.dtype)}::of({s.name}_t[k], {s.name}_a[k]);"
+            for s in partial
+        ]
+        return [
+            f"for (long chunk = 0; chunk < {size}; chunk += {COLUMN_CHUNK}) {{",
+            *indent(start),
+            f"  const long part = chunk + {COLUMN_CHUNK} < {size} ? chunk + {COLUMN_CHUNK} : {size};",
+            *indent(lines),
+            *indent(end),
+            "}",
+        ]
 
     # ---- statements that reduce
 
@@ -251,8 +300,10 @@ class ReductionWriter(ValueWriter):
             x, i = self.fresh("x"), self.fresh("x")
             keep = f"w_keep(n, {value}, w_splat<{T}>({identity(s.kind, s.dtype)}))"
             last = "0x7fffffff" if self.position_type() == "int" else "0x7fffffffffffffffl"
-            lines += [f"{T} {x} = {s.name}_a[0]; {P} {i} = {s.name}_i[0];",
-                      f"w_arg<{largest}>({x}, {i}, {keep}, w_keep(n, {at}, w_splat<{P}>({last})));"]
+            lines += [
+                f"{T} {x} = {s.name}_a[0]; {P} {i} = {s.name}_i[0];",
+                f"w_arg<{largest}>({x}, {i}, {keep}, w_keep(n, {at}, w_splat<{P}>({last})));",
+            ]
             lines += self.rotate(f"{s.name}_a", x) + self.rotate(f"{s.name}_i", i)
             return
         op = combiner(s.kind, s.dtype)

@@ -21,7 +21,7 @@ class ValueWriter(Walk):
     def __init__(self, kernel: Kernel, plan: Plan, ranges: dict):
         super().__init__(plan, ranges)
         self.kernel = kernel
-        self.touched: set[str] = set()
+        self.touched: dict[str, int] = {}
         self.column_results: dict[str, str] = {}
         self.named_rows: dict[str, str] = {}
 
@@ -33,9 +33,8 @@ class ValueWriter(Walk):
         return f"({to_cpp(index, self.ranges, names)})"
 
     def argument(self, buffer: str) -> int:
-        """The position of a buffer among the kernel's arguments."""
-        self.touched.add(buffer)
-        return self.kernel.args.index(buffer)
+        """The number of a buffer in this function: in the order in which they are first named."""
+        return self.touched.setdefault(buffer, len(self.touched))
 
     def store_line(self, s: Store, value: str, once: bool = False, lanes: str = "n") -> str:
         """The line that stores a value: `once` a single element, else that of every lane."""
@@ -115,8 +114,11 @@ class ValueWriter(Walk):
         lanes = {w.symbol.value: self.emit(w) for w in where}
         uniform = {w.symbol.value: f"{self.emit(w)}[0]" for w in where if not self.varies(w)}
         varying = {w.symbol.value for w in where if self.varies(w)} | {self.plan.axis.name}
-        narrow = e.kind == "bool" and not lanes and all(
-            a.kind == "int" and fits_int32(a, self.ranges) for a in _parts(e) if a.kind == "int")
+        narrow = (
+            e.kind == "bool"
+            and not lanes
+            and all(a.kind == "int" and fits_int32(a, self.ranges) for a in _parts(e) if a.kind == "int")
+        )
         T = "int" if narrow else "long"
 
         def part(x: Expr) -> str:
@@ -178,8 +180,10 @@ class ValueWriter(Walk):
             limit, bad = "0", f"w_mask({value} == 0)"
         lanes = "w_all{}" if uniform else scope.lanes
         lane = self.fresh("bad")
-        scope.lines += [f"if (const unsigned {lane} = w_only({lanes}, {bad}).m)",
-                        f"  return w_fail(frame, {row}, {value}[__builtin_ctz({lane})], {limit});"]
+        scope.lines += [
+            f"if (const unsigned {lane} = w_only({lanes}, {bad}).m)",
+            f"  return w_fail(frame, {row}, {value}[__builtin_ctz({lane})], {limit});",
+        ]
         if kind == "bounds" or uniform:
             return value
         return self.define(scope, f"w_keep({lanes}, {value}, w_splat<{vector(n.dtype)}>(1))")
@@ -198,8 +202,12 @@ class ValueWriter(Walk):
         if uniform:
             scope.lines += [f"if ({c}[0]) {{", *lines, f"  {name} = {v};", "}"]
         else:
-            scope.lines += [f"if (const w_some {lanes} = w_only({scope.lanes}, {c}); {lanes}.m) {{", *lines,
-                            f"  {name} = {self.select(c, v, name, n.dtype)};", "}"]
+            scope.lines += [
+                f"if (const w_some {lanes} = w_only({scope.lanes}, {c}); {lanes}.m) {{",
+                *lines,
+                f"  {name} = {self.select(c, v, name, n.dtype)};",
+                "}",
+            ]
         return name
 
     def select(self, c: str, a: str, b: str, dtype: str) -> str:

@@ -55,7 +55,7 @@ def literal(value: float | int | bool, dtype: str) -> str:
     if dtype in ("float32", "float64"):
         suffix = "f" if dtype == "float32" else ""
         if math.isnan(value):
-            return f"__builtin_nan{suffix}(\"\")"
+            return f'__builtin_nan{suffix}("")'
         if math.isinf(value):
             return f"{'-' if value < 0 else ''}__builtin_inf{suffix}()"
         return f"{float(value)!r}{suffix}" if dtype == "float64" else _float32(value)

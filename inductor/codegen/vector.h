@@ -24,7 +24,27 @@ struct w_frame {
   const WeftKernelRuntime *runtime;
   void *shared;  // memory of the whole nest: partial results
   long failed;   // 1 + index of the check that failed
+  const short *args;  // in a kernel of several nests: which buffers this one's are
 };
+// A nest of a kernel that has several, all independent: its function, its buffers, and where its units end.
+struct w_part {
+  void (*run)(void *, long, long, long);
+  const short *args;
+  long end;
+};
+struct w_parts { w_frame *frame; const w_part *parts; };
+static inline void w_run_parts(void *ctx, long begin, long end, long worker) {
+  const w_parts *all = (const w_parts *)ctx;
+  const w_part *p = all->parts;
+  long start = 0;
+  for (; begin < end; start = p->end, p++) {
+    if (begin >= p->end) continue;
+    w_frame own = *all->frame;
+    own.args = p->args;
+    p->run(&own, begin - start, (end < p->end ? end : p->end) - start, worker);
+    begin = p->end;
+  }
+}
 static void w_fail(w_frame *f, long check, long value, long bound) {
   if (__atomic_exchange_n(&f->failed, check + 1, __ATOMIC_RELAXED) == 0 && f->runtime->error)
     *f->runtime->error = WeftErrorRecord{check, value, bound};

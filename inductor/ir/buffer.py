@@ -86,6 +86,12 @@ class Kernel:
     work: Expr | int = 0
 
     def __str__(self) -> str:
+        parts = map(str, self.body) if isinstance(self.body, tuple) else [str(self.body)]
+        lines = [f"{self.name}({', '.join(self.args)})  writes {', '.join(self.writes)}"]
+        lines += [f"    # {line}" for line in self.lines]
+        return "\n".join([*lines, *("    " + line for part in parts for line in part.splitlines())])
+
+    def __str__(self) -> str:
         body = "\n".join(map(str, self.body)) if isinstance(self.body, tuple) else str(self.body)
         comes_from = "".join(f"\n    # {line}" for line in self.lines)
         return f"{self.name}({', '.join(self.args)}) writes {', '.join(self.writes)}{comes_from}\n" + _indented(body)
@@ -145,3 +151,6 @@ class Schedule:
 
 def _indented(text: str) -> str:
     return "\n".join(f"    {line}" for line in text.split("\n"))
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.steps))

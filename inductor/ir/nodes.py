@@ -101,7 +101,9 @@ def const(value: float | int | bool, dtype: str) -> Node:
     else:
         value = int(value)
     key = value.hex() if isinstance(value, float) else value
-    return _node("const", dtype, (), (math.nan if value != value else value, key))  # one NaN object: equal to itself in a tuple
+    return _node(
+        "const", dtype, (), (math.nan if value != value else value, key)
+    )  # one NaN object: equal to itself in a tuple
 
 
 def index(value: Expr | int | bool, dtype: str = "int64", where: tuple[Node, ...] = ()) -> Node:
@@ -165,8 +167,13 @@ def walk(roots: Iterable[Node], seen: set[Node] | None = None) -> Iterator[Node]
             stack.extend((a, False) for a in reversed(n.args) if a not in seen)
 
 
-def rewrite(n: Node, leaf: Callable[[Node], Node | None], values: dict | None = None, memo: dict | None = None,
-            where: tuple[Node, ...] = ()) -> Node:
+def rewrite(
+    n: Node,
+    leaf: Callable[[Node], Node | None],
+    values: dict | None = None,
+    memo: dict | None = None,
+    where: tuple[Node, ...] = (),
+) -> Node:
     """`n` with the nodes for which `leaf` returns one replaced, and the symbols in `values` substituted.
 
     `leaf` sees nodes before their indices are substituted; what it returns is final. `where` are nodes whose symbols

@@ -1,197 +1,189 @@
-"""The loop IR as text, and back. `parse(str(nest))` is the nest.
+"""Loops as text, and back.
 
-    def nest(i0=8, r0=reduced(100)):
-        with inner:
-            m = reduce_max.f32(x.f32[100*i0 + r0])
-        with inner:
-            e = keep(exp.f32(sub.f32(x.f32[100*i0 + r0], row.m.f32)))
-            s = reduce_sum.f32(kept.e.f32)
-        with inner:
-            out.f32[100*i0 + r0] = div.f32(kept.e.f32, row.s.f32)
+    nest(i0=6, r0=50):
+        inner:
+            t0 = load.float32("x", "i0*50 + r0")
+            m = reduce.max.float32(t0)
+        outer:
+            t1 = row.float32("m")
+            store.float32("out", "i0", t1)
 
-A load or store is `buffer.dtype[index]`, a call `function.dtype(…)`, a constant `dtype(value)`, a number made of indices
-`dtype[expression]`. What is used more than once has a line of its own (t0 = …); what an index depends on is j0, j1, ….
+A value has one line; an index that depends on data names it (`"t0*4 + i1"`). `parse_nest(nest_text(n)) == n`.
 """
 
 from __future__ import annotations
 
 import ast
-from collections import Counter
 
-from aten.symbolic.expr import Expr, parse as parse_expr, substitute, sym
+from aten.symbolic.expr import Expr, parse, substitute, sym
 from inductor.ir import nodes
 from inductor.ir.buffer import Check
 from inductor.ir.loops import Accumulate, Dim, Keep, Nest, Reduce, Running, Stage, Statement, Store
-from inductor.ir.nodes import Node
-
-SHORT = {"bool": "b8", "uint8": "u8", "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64", "uint16": "u16",
-         "uint32": "u32", "uint64": "u64", "float16": "f16", "bfloat16": "bf16", "float32": "f32", "float64": "f64"}
-LONG = {short: name for name, short in SHORT.items()}
-
-
-def node_text(n: Node) -> str:
-    """One node, in full."""
-    return _Writer({}).text(n)
-
-
-def nest_text(nest: Nest) -> str:
-    """A nest, as this module's docstring shows."""
-    values = [v for s in nest.statements for v in (s.value, *getattr(s, "where", ()))]
-    uses = Counter(a for n in nodes.walk(values) for a in n.args)
-    uses.update(values)
-    writer = _Writer(uses)
-    dims = ", ".join(f"{d.name}={f'reduced({d.size})' if d.reduced else d.size}" for d in nest.dims)
-    lines = [f"def nest({dims}):"]
-    for stage in nest.stages:
-        lines.append(f"    with {'inner' if stage.inner else 'each'}:")
-        for s in stage.body:
-            text = writer.statement(s)
-            lines += [f"        {line}" for line in (*writer.take(), text)]
-    return "\n".join(lines)
+from inductor.ir.nodes import Node, walk
 
 
 class _Writer:
-    """Text of nodes; those used more than once, and those that indices depend on, get names as they are met."""
+    """Names for nodes, and their lines."""
 
-    def __init__(self, uses: Counter | dict):
-        self.uses = uses
+    def __init__(self):
         self.names: dict[Node, str] = {}
-        self.indices: dict[Node, str] = {}
-        self.pending: list[str] = []
-
-    def take(self) -> list[str]:
-        lines, self.pending = self.pending, []
-        return lines
-
-    def statement(self, s: Statement) -> str:
-        if isinstance(s, Store):
-            return f"{s.buffer}.{SHORT[s.dtype]}[{s.index}] = {self.text(s.value)}"
-        if isinstance(s, Accumulate):
-            return f"{s.buffer}.{SHORT[s.dtype]}[{self.index(s.index, s.where)}] += {self.text(s.value)}"
-        if isinstance(s, Keep):
-            return f"{s.name} = keep({self.text(s.value)})"
-        what = "reduce" if isinstance(s, Reduce) else "running"
-        return f"{s.name} = {what}_{s.kind}.{SHORT[s.dtype]}({self.text(s.value)})"
 
     def index(self, e: Expr, where: tuple[Node, ...]) -> str:
-        for w in where:
-            if w not in self.indices:
-                text = self.text(w)
-                self.indices[w] = f"j{len(self.indices)}"
-                if self.uses:
-                    self.pending.append(f"{self.indices[w]} = {text}")
-        return str(substitute(e, {w.symbol.value: sym(self.indices[w]) for w in where}))
+        return repr(str(substitute(e, {w.symbol.value: sym(self.names[w]) for w in where})))
+
+    def define(self, roots) -> list[str]:
+        """Lines for what of `roots` has no name yet."""
+        lines = []
+        for n in walk(roots):
+            if n not in self.names:
+                text = self.text(n)
+                self.names[n] = f"t{len(self.names)}"
+                lines.append(f"{self.names[n]} = {text}")
+        return lines
 
     def text(self, n: Node) -> str:
-        if n in self.names:
-            return self.names[n]
-        text = self._text(n)
-        if self.uses.get(n, 0) > 1 and n.kind in ("call", "load", "masked", "checked"):
-            self.names[n] = f"t{len(self.names)}"
-            self.pending.append(f"{self.names[n]} = {text}")
-            return self.names[n]
-        return text
-
-    def _text(self, n: Node) -> str:
-        dtype = SHORT[n.dtype]
-        if n.kind == "const":
-            plain = n.dtype not in nodes.FLOATS or abs(n.value) < float("inf")
-            return f"{dtype}({n.value!r})" if plain else f'{dtype}("{n.value}")'
-        if n.kind == "index":
-            return f"{dtype}[{self.index(n.index, n.args)}]"
+        args = [self.names[a] for a in n.args]
         if n.kind == "load":
-            return f"{n.buffer}.{dtype}[{self.index(n.index, n.args)}]"
-        if n.kind in ("row", "kept"):
-            return f"{n.kind}.{n.name}.{dtype}"
-        args = ", ".join(map(self.text, n.args))
-        if n.kind == "call":
-            return f"{n.name}.{dtype}({args})"
-        if n.kind == "masked":
-            return f"masked({args})"
-        kind, size, check = n.fields
-        bound = f", {size}" if kind == "bounds" else ""
-        return f"{'in_bounds' if kind == 'bounds' else 'nonzero'}({args}{bound}, {check.op!r}, {check.argument!r}, {check.line!r})"
+            parts = [repr(n.buffer), self.index(n.index, n.args), *args]
+        elif n.kind == "index":
+            parts = [self.index(n.index, n.args), *args]
+        elif n.kind == "const":
+            parts = [repr(n.value) if isinstance(n.value, bool | int) else repr(n.fields[1])]
+        elif n.kind == "call":
+            parts = [repr(n.name), *args]
+        elif n.kind == "checked":
+            kind, size, check = n.fields
+            parts = [repr(kind), repr(str(size)), *(repr(x) for x in (check.op, check.argument, check.line)), *args]
+        elif n.kind == "masked":
+            parts = args
+        else:
+            parts = [repr(n.name)]
+        return f"{n.kind}.{n.dtype}({', '.join(parts)})"
+
+    def statement(self, s: Statement) -> list[str]:
+        where = s.where if isinstance(s, Accumulate) else ()
+        lines = self.define([*where, s.value])
+        value = self.names[s.value]
+        if isinstance(s, Reduce | Running):
+            kind = "reduce" if isinstance(s, Reduce) else "running"
+            return [*lines, f"{s.name} = {kind}.{s.kind}.{s.dtype}({value})"]
+        if isinstance(s, Keep):
+            return [*lines, f"{s.name} = keep({value})"]
+        kind = "store" if isinstance(s, Store) else "accumulate"
+        parts = [repr(s.buffer), self.index(s.index, where), value, *(self.names[w] for w in where)]
+        return [*lines, f"{kind}.{s.dtype}({', '.join(parts)})"]
 
 
-# ------------------------------------------------------------------------------------------------------------ reading
+def nest_text(nest: Nest) -> str:
+    """The nest as text; see the module."""
+    dims = ", ".join(f"{d.name}={str(d.size)!r}" if not d.size.is_const else f"{d.name}={d.size}" for d in nest.dims)
+    writer, lines = _Writer(), [f"nest({dims}):"]
+    for stage in nest.stages:
+        lines.append("    inner:" if stage.inner else "    outer:")
+        for s in stage.body:
+            lines += ["        " + line for line in writer.statement(s)]
+    return "\n".join(lines)
 
 
-def parse(text: str) -> Nest:
-    """The nest that `text` shows. Raises ValueError, naming the line, where it is not of the form above."""
-    return _Reader().nest(ast.parse(text).body[0])
+def node_text(n: Node) -> str:
+    """One value as a line a person reads."""
+    if n.kind == "load":
+        return f"{n.buffer}[{n.index}]"
+    if n.kind == "index":
+        return f"({n.index})"
+    if n.kind == "const":
+        return repr(n.value)
+    if n.kind in ("row", "kept"):
+        return n.name
+    name = {"call": lambda: n.name, "masked": lambda: "masked", "checked": lambda: n.fields[0]}[n.kind]()
+    return f"{name}({', '.join(map(node_text, n.args))})"
+
+
+def operation_text(op) -> str:
+    """A lowered operation in a few lines."""
+    from inductor.lowering.graph import Computed, Product
+
+    line = f"    # {'; '.join(op.lines)}" if op.lines else ""
+    if isinstance(op, Computed):
+        loops = op.loops
+        sizes = ", ".join(f"i{d}:{s}{'*' if d in loops.reduced else ''}" for d, s in enumerate(loops.sizes))
+        kind = type(loops).__name__.lower() + (f" {loops.kind}" if hasattr(loops, "kind") else "")
+        body = node_text(loops.body) if sum(1 for _ in walk([loops.body])) < 200 else "…"
+        return f"{op.buffer}[{op.store}] = {kind} [{sizes}] {body}{line}"
+    if isinstance(op, Product):
+        return f"{op.buffer} = {op.a.buffer} @ {op.b.buffer}  [{', '.join(map(str, op.sizes))}] over {op.k}{line}"
+    return f"{', '.join(op.outputs)} = {op.op}({', '.join(map(str, op.args))}){line}"
+
+
+# ------------------------------------------------------------------------------------------------------------- reading
 
 
 class _Reader:
-    def __init__(self) -> None:
-        self.named: dict[str, Node] = {}
+    def __init__(self):
+        self.values: dict[str, Node] = {}
 
-    def nest(self, tree: ast.AST) -> Nest:
-        if not isinstance(tree, ast.FunctionDef):
-            raise ValueError("a nest begins with `def nest(…):`")
-        dims = tuple(self.dim(a.arg, d) for a, d in zip(tree.args.args, tree.args.defaults))
-        return Nest(dims, tuple(self.stage(w) for w in tree.body))
+    def index(self, text: str) -> Expr:
+        e = parse(text)
+        own = {name: self.values[name].symbol for name in e.free_symbols if name in self.values}
+        return substitute(e, own)
 
-    def dim(self, name: str, size: ast.expr) -> Dim:
-        if isinstance(size, ast.Call):
-            return Dim(name, _expr(size.args[0]), True)
-        return Dim(name, _expr(size))
+    def call(self, node: ast.Call):
+        path = []
+        f = node.func
+        while isinstance(f, ast.Attribute):
+            path.append(f.attr)
+            f = f.value
+        path.append(f.id)
+        args = [self.values[a.id] if isinstance(a, ast.Name) else ast.literal_eval(a) for a in node.args]
+        return path[::-1], args
 
-    def stage(self, tree: ast.stmt) -> Stage:
-        if not isinstance(tree, ast.With):
-            raise ValueError(f"line {tree.lineno}: a nest consists of `with inner:` and `with each:`")
-        statements = (self.statement(s) for s in tree.body)
-        return Stage(tree.items[0].context_expr.id == "inner", tuple(s for s in statements if s is not None))
+    def node(self, kind: str, dtype: str, args: list) -> Node:
+        if kind == "load":
+            return nodes.load(args[0], self.index(args[1]), dtype, tuple(args[2:]))
+        if kind == "index":
+            return nodes.index(self.index(args[0]), dtype, tuple(args[1:]))
+        if kind == "const":
+            return nodes.const(float.fromhex(args[0]) if isinstance(args[0], str) else args[0], dtype)
+        if kind == "call":
+            return nodes.call(args[0], tuple(args[1:]), dtype)
+        if kind == "masked":
+            return nodes.masked(*args)
+        if kind == "checked":
+            check = Check(*args[2:5])
+            return (
+                nodes.in_bounds(args[5], parse(args[1]), check)
+                if args[0] == "bounds"
+                else nodes.nonzero(args[5], check)
+            )
+        return nodes.row(args[0], dtype) if kind == "row" else nodes.kept(args[0], dtype)
 
-    def statement(self, tree: ast.stmt) -> Statement | None:
-        """A statement; None for a line that names a node."""
-        if isinstance(tree, ast.AugAssign):
-            index, where = self.index(tree.target.slice)
-            return Accumulate(tree.target.value.value.id, index, self.node(tree.value), LONG[tree.target.value.attr], where)
-        if not isinstance(tree, ast.Assign):
-            raise ValueError(f"line {tree.lineno}: {ast.unparse(tree)} is no statement of a nest")
-        target, value = tree.targets[0], tree.value
-        if isinstance(target, ast.Subscript):
-            return Store(target.value.value.id, _expr(target.slice), self.node(value), LONG[target.value.attr])
-        if isinstance(value, ast.Call):
-            f = value.func
-            if isinstance(f, ast.Name) and f.id == "keep":
-                return Keep(target.id, self.node(value.args[0]))
-            if isinstance(f, ast.Attribute) and f.value.id.startswith(("reduce_", "running_")):
-                kind = Reduce if f.value.id.startswith("reduce_") else Running
-                return kind(target.id, f.value.id.split("_", 1)[1], self.node(value.args[0]), LONG[f.attr])
-        self.named[target.id] = self.node(value)
+    def line(self, text: str) -> Statement | None:
+        tree = ast.parse(text).body[0]
+        path, args = self.call(tree.value)
+        if isinstance(tree, ast.Expr):
+            buffer, index, value, *where = args
+            if path[0] == "store":
+                return Store(buffer, self.index(index), value, path[1])
+            return Accumulate(buffer, self.index(index), value, path[1], tuple(where))
+        name = tree.targets[0].id
+        if path[0] in ("reduce", "running"):
+            return (Reduce if path[0] == "reduce" else Running)(name, path[1], args[0], path[2])
+        if path[0] == "keep":
+            return Keep(name, args[0])
+        self.values[name] = self.node(path[0], path[1], args)
         return None
 
-    def index(self, tree: ast.expr) -> tuple[Expr, tuple[Node, ...]]:
-        """An index and the nodes that it depends on."""
-        e = _expr(tree)
-        used = [name for name in self.named if name in e.free_symbols]
-        return substitute(e, {name: self.named[name].symbol for name in used}), tuple(self.named[n] for n in used)
 
-    def node(self, tree: ast.expr) -> Node:
-        if isinstance(tree, ast.Name):
-            return self.named[tree.id]
-        if isinstance(tree, ast.Subscript):
-            index, where = self.index(tree.slice)
-            if isinstance(tree.value, ast.Name):
-                return nodes.index(index, LONG[tree.value.id], where)
-            return nodes.load(tree.value.value.id, index, LONG[tree.value.attr], where)
-        if isinstance(tree, ast.Attribute):
-            make = nodes.row if tree.value.value.id == "row" else nodes.kept
-            return make(tree.value.attr, LONG[tree.attr])
-        if not isinstance(tree, ast.Call):
-            raise ValueError(f"line {tree.lineno}: {ast.unparse(tree)} is no value")
-        if isinstance(tree.func, ast.Attribute):
-            return nodes.call(tree.func.value.id, tuple(map(self.node, tree.args)), LONG[tree.func.attr])
-        name = tree.func.id
-        if name == "masked":
-            return nodes.masked(*map(self.node, tree.args))
-        if name in ("in_bounds", "nonzero"):
-            check = Check(*(a.value for a in tree.args[-3:]))
-            value = self.node(tree.args[0])
-            return nodes.in_bounds(value, _expr(tree.args[1]), check) if name == "in_bounds" else nodes.nonzero(value, check)
-        return nodes.const(ast.literal_eval(tree.args[0]), LONG[name])
-
-
-def _expr(tree: ast.expr) -> Expr:
-    return parse_expr(ast.unparse(tree))
+def parse_nest(text: str) -> Nest:
+    """The nest that `nest_text` printed. Raises SyntaxError or KeyError for other text."""
+    head, *lines = text.strip().splitlines()
+    call = ast.parse(head.rstrip(":")).body[0].value
+    dims = tuple(Dim(k.arg, parse(str(ast.literal_eval(k.value))), k.arg.startswith("r")) for k in call.keywords)
+    reader, stages = _Reader(), []
+    for line in lines:
+        line = line.strip()
+        if line in ("inner:", "outer:"):
+            stages.append((line == "inner:", []))
+        elif (s := reader.line(line)) is not None:
+            stages[-1][1].append(s)
+    return Nest(dims, tuple(Stage(inner, tuple(body)) for inner, body in stages))

@@ -67,26 +67,62 @@ scalar("sign", "w_sign({0})", "w_sign({0})", "{0}", "(({0} > 0).to({T}) - ({0} <
 scalar("reciprocal", "w_splat<{V}>(1) / {0}", None, None, "tl.div_rn({T1}, {0})", cost=4)
 scalar("square", "{0} * {0}", "{0} * {0}", "{0}", "({0} * {0})")
 scalar("fma", "vm_fma({0}, {1}, {2})", None, None, "tl.fma({0}, {1}, {2})")
-scalar("floor_divide", "w_floordiv({0}, {1})", "w_floordiv({0}, {1})", None, "floordiv({0}, {1})", needs="rounding fmod",
-       cost=20)
-scalar("trunc_divide", "vm_trunc({0} / {1})", "w_truncdiv({0}, {1})", None, "truncdiv({0}, {1})", needs="rounding", cost=20)
-scalar("remainder", "w_remainder({0}, {1})", "w_remainder({0}, {1})", None, "remainder({0}, {1})", needs="fmod", cost=20)
+scalar(
+    "floor_divide",
+    "w_floordiv({0}, {1})",
+    "w_floordiv({0}, {1})",
+    None,
+    "floordiv({0}, {1})",
+    needs="rounding fmod",
+    cost=20,
+)
+scalar(
+    "trunc_divide", "vm_trunc({0} / {1})", "w_truncdiv({0}, {1})", None, "truncdiv({0}, {1})", needs="rounding", cost=20
+)
+scalar(
+    "remainder", "w_remainder({0}, {1})", "w_remainder({0}, {1})", None, "remainder({0}, {1})", needs="fmod", cost=20
+)
 scalar("fmod", "vm_fmod({0}, {1})", "w_fmod({0}, {1})", None, "fmod({0}, {1})", needs="fmod", cost=20)
 scalar("pow", "vm_pow({0}, {1})", "w_ipow({0}, {1})", None, "power({0}, {1})", needs="pow", cost=30)
 
 # ------------------------------------------------------------------------------------------------------- order
-scalar("maximum", "vm_max({0}, {1})", "w_imax({0}, {1})", "{0} | {1}",
-       "tl.maximum({0}, {1}, propagate_nan=tl.PropagateNan.ALL)", needs="minmax", cost=2)
-scalar("minimum", "vm_min({0}, {1})", "w_imin({0}, {1})", "{0} & {1}",
-       "tl.minimum({0}, {1}, propagate_nan=tl.PropagateNan.ALL)", needs="minmax", cost=2)
+scalar(
+    "maximum",
+    "vm_max({0}, {1})",
+    "w_imax({0}, {1})",
+    "{0} | {1}",
+    "tl.maximum({0}, {1}, propagate_nan=tl.PropagateNan.ALL)",
+    needs="minmax",
+    cost=2,
+)
+scalar(
+    "minimum",
+    "vm_min({0}, {1})",
+    "w_imin({0}, {1})",
+    "{0} & {1}",
+    "tl.minimum({0}, {1}, propagate_nan=tl.PropagateNan.ALL)",
+    needs="minmax",
+    cost=2,
+)
 scalar("fmax", "w_fmax({0}, {1})", "w_imax({0}, {1})", "{0} | {1}", "tl.maximum({0}, {1})", cost=2)
 scalar("fmin", "w_fmin({0}, {1})", "w_imin({0}, {1})", "{0} & {1}", "tl.minimum({0}, {1})", cost=2)
-for _name, _sign, _bool in [("eq", "==", "~({0} ^ {1})"), ("ne", "!=", "{0} ^ {1}"), ("lt", "<", "~{0} & {1}"),
-                            ("le", "<=", "~{0} | {1}"), ("gt", ">", "{0} & ~{1}"), ("ge", ">=", "{0} | ~{1}")]:
+for _name, _sign, _bool in [
+    ("eq", "==", "~({0} ^ {1})"),
+    ("ne", "!=", "{0} ^ {1}"),
+    ("lt", "<", "~{0} & {1}"),
+    ("le", "<=", "~{0} | {1}"),
+    ("gt", ">", "{0} & ~{1}"),
+    ("ge", ">=", "{0} | ~{1}"),
+]:
     _text = f"w_mask({{0}} {_sign} {{1}})"
     scalar(_name, _text, _text, _bool, f"({{0}} {_sign} {{1}})", result="bool")
-scalar("where", "w_select({0}, {1}, {2})", "w_select({0}, {1}, {2})", "({0} & {1}) | (~{0} & {2})",
-       "tl.where({0}, {1}, {2})")
+scalar(
+    "where",
+    "w_select({0}, {1}, {2})",
+    "w_select({0}, {1}, {2})",
+    "({0} & {1}) | (~{0} & {2})",
+    "tl.where({0}, {1}, {2})",
+)
 
 # ------------------------------------------------------------------------------------------------------- logic, bits
 scalar("logical_not", "w_mask({0} == 0)", "w_mask({0} == 0)", "~{0}", "({0} == 0)", result="bool")
@@ -100,10 +136,24 @@ scalar("bitwise_xor", None, "{0} ^ {1}", "{0} ^ {1}", "({0} ^ {1})")
 scalar("bitwise_left_shift", None, "w_shl({0}, {1})", None, "shift_left({0}, {1})", cost=3)
 scalar("bitwise_right_shift", None, "w_shr({0}, {1})", None, "shift_right({0}, {1})", cost=3)
 scalar("isnan", "w_mask({0} != {0})", None, None, "({0} != {0})", result="bool")
-scalar("isinf", "w_mask(vm_abs({0}) == w_splat<{A}>(__builtin_inf()))", None, None, "(tl.abs({0}) == float('inf'))",
-       result="bool", cost=2)
-scalar("isfinite", "w_mask(vm_abs({0}) < w_splat<{A}>(__builtin_inf()))", None, None, "(tl.abs({0}) < float('inf'))",
-       result="bool", cost=2)
+scalar(
+    "isinf",
+    "w_mask(vm_abs({0}) == w_splat<{A}>(__builtin_inf()))",
+    None,
+    None,
+    "(tl.abs({0}) == float('inf'))",
+    result="bool",
+    cost=2,
+)
+scalar(
+    "isfinite",
+    "w_mask(vm_abs({0}) < w_splat<{A}>(__builtin_inf()))",
+    None,
+    None,
+    "(tl.abs({0}) < float('inf'))",
+    result="bool",
+    cost=2,
+)
 scalar("signbit", "w_mask((vm_mask<{A}>){0} < 0)", "w_mask({0} < 0)", None, "signbit({0})", result="bool")
 scalar("copysign", "vm_copysign({0}, {1})", None, None, "copysign({0}, {1})", cost=2)
 
@@ -120,8 +170,26 @@ _OWN = {"exp": 10, "log": 14, "sin": 14, "cos": 14, "tanh": 18, "erf": 24, "sigm
 for _name, _cost in _OWN.items():
     _triton = f"tl.{_name}({{0}})" if _name != "tanh" else "tanh_({0})"
     scalar(_name, f"vm_{_name}({{0}})", None, None, _triton, needs=_name, cost=_cost)
-for _name in ("exp2", "expm1", "log2", "log10", "log1p", "tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh",
-              "atanh", "erfc", "lgamma", "digamma", "erfinv"):
+for _name in (
+    "exp2",
+    "expm1",
+    "log2",
+    "log10",
+    "log1p",
+    "tan",
+    "asin",
+    "acos",
+    "atan",
+    "sinh",
+    "cosh",
+    "asinh",
+    "acosh",
+    "atanh",
+    "erfc",
+    "lgamma",
+    "digamma",
+    "erfinv",
+):
     _triton = f"tl.{_name}({{0}})" if _name in ("exp2", "log2") else f"{_name}_({{0}})"
     scalar(_name, f"vm_{_name}({{0}})", None, None, _triton, needs=_name, cost=25)
 for _name in ("atan2", "hypot", "nextafter"):

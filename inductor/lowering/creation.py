@@ -27,8 +27,10 @@ def arange(graph, start, end, step, dtype=None, device=None):
     if not floats:
         body = nodes.index(as_expr(start) + i * as_expr(step))
     else:
-        first, by = (number(as_expr(v), "float64").body if not isinstance(v, float) else const(v, "float64")
-                     for v in (start, step))
+        first, by = (
+            number(as_expr(v), "float64").body if not isinstance(v, float) else const(v, "float64")
+            for v in (start, step)
+        )
         body = apply("add", first, apply("mul", cast(nodes.index(i), "float64"), by))
     return Value(graph.sizes(graph.out), name, cast(body, compute_dtype(name)))
 

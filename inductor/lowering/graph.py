@@ -6,7 +6,7 @@ Operations come in the order of the graph: `Computed` (loops that fill a buffer)
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from aten.fx.node import Node as FxNode
@@ -102,7 +102,11 @@ class Lowered:
     ranges: dict
     hints: dict[str, int]
     mutated: tuple[str, ...] = ()
-    names: dict[str, str] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        from inductor.ir.printer import operation_text
+
+        return "\n".join(map(operation_text, self.operations))
 
     def __str__(self) -> str:
         lines = []
@@ -185,7 +189,9 @@ class GraphLowering:
         """A buffer that starts as `start` (over i0, i1, …) and takes += body at the indices `where` of the domain `over`."""
         b = self.new_buffer(dtype, sizes)
         i = loop_variables(len(sizes))
-        self.operations.append(Computed(b.name, Pointwise(tuple(sizes), start), flat(i, b.strides), dtype, self.lines()))
+        self.operations.append(
+            Computed(b.name, Pointwise(tuple(sizes), start), flat(i, b.strides), dtype, self.lines())
+        )
         index = flat([w.symbol if isinstance(w, Node) else w for w in where], b.strides)
         loops = Accumulation(tuple(over), reduced, body, index, tuple(w for w in where if isinstance(w, Node)))
         self.operations.append(Computed(b.name, loops, index, dtype, self.lines()))
@@ -278,8 +284,11 @@ class GraphLowering:
             return loops, store
         sizes, values = [], {}
         for d, size in enumerate(loops.sizes):
-            cuts = [p for p in split_points([n.index for n in read], f"i{d}")
-                    if (q := divides(p, size)) is not None and q is not ONE]
+            cuts = [
+                p
+                for p in split_points([n.index for n in read], f"i{d}")
+                if (q := divides(p, size)) is not None and q is not ONE
+            ]
             if len(cuts) == 1:
                 values[f"i{d}"] = (len(sizes), cuts[0])
                 sizes += [divides(cuts[0], size), cuts[0]]
@@ -410,11 +419,20 @@ class GraphLowering:
     def external(self, n, args, kwargs):
         out = n.meta["val"]
         metas = out if isinstance(out, (tuple, list)) else (out,)
-        outputs = tuple(self.new_buffer(m.dtype.name, self.sizes(m), tuple(map(as_expr, m.strides))).name for m in metas)
+        outputs = tuple(
+            self.new_buffer(m.dtype.name, self.sizes(m), tuple(map(as_expr, m.strides))).name for m in metas
+        )
         tags = getattr(n.target, "tags", ())
-        self.operations.append(External(n.target.name, tuple(self.extern_argument(a) for a in args),
-                                        {k: self.extern_argument(a) for k, a in kwargs.items()}, outputs, self.lines(),
-                                        allocates="dynamic" in tags))
+        self.operations.append(
+            External(
+                n.target.name,
+                tuple(self.extern_argument(a) for a in args),
+                {k: self.extern_argument(a) for k, a in kwargs.items()},
+                outputs,
+                self.lines(),
+                allocates="dynamic" in tags,
+            )
+        )
         values = tuple(of_buffer(self.buffers[name]) for name in outputs)
         return values if isinstance(out, (tuple, list)) else values[0]
 
@@ -463,7 +481,9 @@ class GraphLowering:
             value = of_buffer(self.buffers[outputs[o]]) if isinstance(outputs[o], str) else number(outputs[o], b.dtype)
             self.node = node
             index = flat(loop_variables(len(b.sizes)), b.strides)
-            self.operations.append(Computed(name, Pointwise(b.sizes, value.body), index, b.dtype, self.lines(), mutates=True))
+            self.operations.append(
+                Computed(name, Pointwise(b.sizes, value.body), index, b.dtype, self.lines(), mutates=True)
+            )
             outputs[o] = name
             done.append(name)
         return tuple(done)

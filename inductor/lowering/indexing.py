@@ -81,7 +81,9 @@ def embedding_backward(graph, g, indices, num_weights):
     rank = g.rank
     i = loop_variables(rank)
     j = in_bounds(graph, indices.load(i[:-1]), sizes[0], "indices")
-    return graph.accumulated(const(0, g.body.dtype), sizes, g.dtype, g.sizes, tuple(range(rank - 1)), (j, i[-1]), g.body)
+    return graph.accumulated(
+        const(0, g.body.dtype), sizes, g.dtype, g.sizes, tuple(range(rank - 1)), (j, i[-1]), g.body
+    )
 
 
 def _last_dims(rank: int, dim: int) -> tuple[int, ...]:
@@ -129,8 +131,10 @@ def index_put(graph, x, indices, values, accumulate=False):
     domain = (*rest[:start], *common, *rest[start:])
     i = loop_variables(len(domain))
     free = iter([*i[:start], *i[start + rank :]])
-    places = {d: in_bounds(graph, broadcast(v, common).load(i[start : start + rank]), x.sizes[d], "index", negative=True)
-              for d, v in given}
+    places = {
+        d: in_bounds(graph, broadcast(v, common).load(i[start : start + rank]), x.sizes[d], "index", negative=True)
+        for d, v in given
+    }
     where = tuple(places[d] if d in places else next(free) for d in range(x.rank))
     source = broadcast(values, domain)
     return graph.accumulated(x.body, x.sizes, x.dtype, domain, tuple(range(start, start + rank)), where, source.body)
@@ -142,5 +146,3 @@ def masked_fill(graph, x, mask, value):
     from inductor.lowering.pointwise import where
 
     return where(graph, mask, value, x)
-
-

@@ -30,7 +30,9 @@ def with_kept_dims(x: Value, value: Value, dims: tuple[int, ...]) -> Value:
     return reindex(value, kept_sizes(x, dims, True), lambda i: [i[d] for d in left])
 
 
-def reduce(graph, x: Value, kind: str, dims: tuple[int, ...], keepdim: bool, dtype: str, body: Node | None = None) -> Value:
+def reduce(
+    graph, x: Value, kind: str, dims: tuple[int, ...], keepdim: bool, dtype: str, body: Node | None = None
+) -> Value:
     """The reduction `kind` of x (or of `body`, over x's domain) along `dims`; `dtype` is the result's."""
     body = x.body if body is None else body
     looped = tuple(d for d in dims if x.sizes[d] is not ONE)
@@ -39,8 +41,11 @@ def reduce(graph, x: Value, kind: str, dims: tuple[int, ...], keepdim: bool, dty
         at = [ZERO if d in dims else None for d in range(x.rank)]
         single = Value(x.sizes, dtype, const(0, "int64") if kind.startswith("arg") else cast(body, result))
         left = [d for d in range(x.rank) if d not in dims]
-        out = reindex(single, [x.sizes[d] for d in left],
-                      lambda i: [ZERO if at[d] is not None else i[left.index(d)] for d in range(x.rank)])
+        out = reindex(
+            single,
+            [x.sizes[d] for d in left],
+            lambda i: [ZERO if at[d] is not None else i[left.index(d)] for d in range(x.rank)],
+        )
         return with_kept_dims(x, out, dims) if keepdim else out
     working = body.dtype if kind.startswith("arg") else result
     value = Reduction(x.sizes, looped, kind, working, cast(body, working))
@@ -63,7 +68,14 @@ def _simple(name: str, kind: str) -> None:
         return out if out.dtype == dtype else Value(out.sizes, dtype, cast(out.body, compute_dtype(dtype)))
 
 
-for _name, _kind in (("sum", "sum"), ("prod", "prod"), ("amax", "max"), ("amin", "min"), ("any", "any"), ("all", "all")):
+for _name, _kind in (
+    ("sum", "sum"),
+    ("prod", "prod"),
+    ("amax", "max"),
+    ("amin", "min"),
+    ("any", "any"),
+    ("all", "all"),
+):
     _simple(_name, _kind)
 
 

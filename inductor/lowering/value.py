@@ -53,8 +53,9 @@ def domain(sizes: Sequence[Expr]) -> dict[str, tuple[Expr, Expr]]:
     return {f"i{d}": (ZERO, s - 1) for d, s in enumerate(sizes)}
 
 
-def reindex(x: Value, sizes: Sequence[Expr], where: Callable[[Sequence[Expr]], Sequence[Expr | int]],
-            ranges: dict | None = None) -> Value:
+def reindex(
+    x: Value, sizes: Sequence[Expr], where: Callable[[Sequence[Expr]], Sequence[Expr | int]], ranges: dict | None = None
+) -> Value:
     """The tensor of `sizes` whose element at i is x's at where(i). With `ranges` (of the symbols) every index in it is
     simplified, which divisions need."""
     sizes = tuple(map(as_expr, sizes))

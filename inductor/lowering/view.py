@@ -60,8 +60,12 @@ def alias(graph, x):
 def slice_(graph, x, dim=0, start=None, end=None, step=1):
     """x[start:end:step] along `dim`; bounds are in range."""
     start = as_expr(0 if start is None else start)
-    return reindex(x, graph.sizes(graph.out), lambda i: [i[d] * step + start if d == dim else i[d] for d in range(x.rank)],
-                   graph.ranges)
+    return reindex(
+        x,
+        graph.sizes(graph.out),
+        lambda i: [i[d] * step + start if d == dim else i[d] for d in range(x.rank)],
+        graph.ranges,
+    )
 
 
 @lowering("select")
@@ -88,8 +92,12 @@ def diagonal(graph, x, offset=0, dim1=0, dim2=1):
 def unfold(graph, x, dimension, size, step):
     """Windows of `size`, `step` apart, as a new last dim."""
     dim = dimension % max(x.rank, 1)
-    return reindex(x, graph.sizes(graph.out), lambda i: [i[d] * step + i[-1] if d == dim else i[d] for d in range(x.rank)],
-                   graph.ranges)
+    return reindex(
+        x,
+        graph.sizes(graph.out),
+        lambda i: [i[d] * step + i[-1] if d == dim else i[d] for d in range(x.rank)],
+        graph.ranges,
+    )
 
 
 @lowering("as_strided")
@@ -185,5 +193,8 @@ def _triangle(graph, x: Value, inside) -> Value:
     i = loop_variables(x.rank)
     zero = nodes.const(0, x.body.dtype)
     condition = graph.condition(inside(i[-2], i[-1]), x.sizes)
-    return Value(x.sizes, x.dtype, apply("where", condition, x.body, zero) if condition.kind != "const"
-                 else (x.body if condition.value else zero))
+    return Value(
+        x.sizes,
+        x.dtype,
+        apply("where", condition, x.body, zero) if condition.kind != "const" else (x.body if condition.value else zero),
+    )

@@ -114,8 +114,12 @@ class Fuser:
             return True
         for match in matches(g, op):
             target = substitute(op.store, match.at)
-            if all(substitute(substitute(n.index, m.at), match.old) is target
-                   for m in g.members for n in loads_of(m.op) if n.buffer == op.buffer):
+            if all(
+                substitute(substitute(n.index, m.at), match.old) is target
+                for m in g.members
+                for n in loads_of(m.op)
+                if n.buffer == op.buffer
+            ):
                 return True
         return False
 
@@ -177,7 +181,9 @@ class Fuser:
         """Whether the last reduced dim is the one along which memory is read and written."""
         last = [d.name for d in match.dims if d.reduced][-1]
         score = dict.fromkeys((d.name for d in match.dims), 0)
-        members = [(m.op, {k: substitute(e, match.old) for k, e in m.at.items()}) for m in g.members if m.place == "full"]
+        members = [
+            (m.op, {k: substitute(e, match.old) for k, e in m.at.items()}) for m in g.members if m.place == "full"
+        ]
         for o, at in [*members, (op, match.at)]:
             for n in loads_of(o):
                 index = substitute(n.index, at)
@@ -241,5 +247,3 @@ def describe(g: Group) -> str:
     names = [m.op.buffer for m in g.members]
     head = f"product {g.product.buffer}, then " if g.product is not None else ""
     return f"[{dims}] {head}{', '.join(names)}"
-
-

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from aten.symbolic.expr import sym
+from aten.symbolic.expr import sum_, sym
+from inductor import choices
 from inductor.codegen.cpp_product import ProductBody
 from inductor.codegen.kernel import values_of
 from inductor.ir import nodes
 from inductor.ir.buffer import Extern, Kernel, Schedule
 from inductor.ir.loops import Accumulate, Nest, Store
-from inductor.lowering.graph import Lowered
+from inductor.lowering.graph import Accumulation, Lowered
 from inductor.schedule.dependencies import Group, points
 from inductor.schedule.fuse import fuse
 from inductor.schedule.loop_order import tidy
@@ -22,13 +23,19 @@ def schedule(lowered: Lowered, prefix: str = "kernel") -> Schedule:
 
 def build(lowered: Lowered, groups: list[Group], prefix: str) -> Schedule:
     """Kernels and external steps of fused groups, in order."""
-    steps = []
-    for g in groups:
+    steps: list[Kernel | Extern] = []
+    for batch in batches(groups, lowered):
+        g = batch[0]
+        name = f"{prefix}{len(steps)}"
         if g.external is not None:
             e = g.external
             steps.append(Extern(e.op, e.args, e.kwargs, e.outputs, e.lines, e.allocates))
+        elif g.product is not None:
+            steps.append(product_kernel(name, g, lowered, needed_of(g, groups, lowered), lines_of(g)))
         else:
-            steps.append(kernel_of(g, lowered, needed_of(g, groups, lowered), f"{prefix}{len(steps)}"))
+            nests = tuple(nest_of(x, groups, lowered) for x in batch)
+            lines = tuple(dict.fromkeys(line for x in batch for line in lines_of(x)))
+            steps.append(loop_kernel(name, nests, lines, sum_(points(x.dims) for x in batch)))
     used = set()
     for s in steps:
         used.update(s.args if isinstance(s, Kernel) else [*s.outputs, *buffers_read_by(s)])
@@ -55,13 +62,35 @@ def needed_of(g: Group, groups: list[Group], lowered: Lowered) -> set[str]:
     return needed & g.writes
 
 
-def kernel_of(g: Group, lowered: Lowered, needed: set[str], name: str) -> Kernel:
-    """The kernel of a group of loops, or of a product with its epilogue."""
-    lines = tuple(dict.fromkeys(line for m in g.members for line in m.op.lines))
-    if g.product is not None:
-        return product_kernel(name, g, lowered, needed, lines)
-    nest = tidy(NestBuilder(g, needed, lowered.ranges).build(), lowered.ranges)
-    return loop_kernel(name, (nest,), lines, points(g.dims))
+def lines_of(g: Group) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(line for m in g.members for line in m.op.lines))
+
+
+def nest_of(g: Group, groups: list[Group], lowered: Lowered) -> Nest:
+    return tidy(NestBuilder(g, needed_of(g, groups, lowered), lowered.ranges).build(), lowered.ranges)
+
+
+def batches(groups: list[Group], lowered: Lowered) -> list[list[Group]]:
+    """Neighbours that do not depend on each other and are small run in one kernel: an optimizer's step over many
+    parameters is one launch."""
+    out: list[list[Group]] = []
+    for g in groups:
+        last = out[-1] if out else []
+        small = all(choices.small(points(x.dims), lowered.hints) and plain(x) for x in (*last, g))
+        if last and small and not g.before & set(last):
+            last.append(g)
+        else:
+            out.append([g])
+    return out
+
+
+def plain(g: Group) -> bool:
+    """Loops only, that may run in any order and cannot fail."""
+    return (
+        g.product is None
+        and g.external is None
+        and not any(isinstance(m.op.loops, Accumulation) or nodes.checks([m.op.loops.body]) for m in g.members)
+    )
 
 
 def product_kernel(name: str, g: Group, lowered: Lowered, needed: set[str], lines: tuple[str, ...]) -> Kernel:
@@ -71,12 +100,22 @@ def product_kernel(name: str, g: Group, lowered: Lowered, needed: set[str], line
     epilogue = builder.epilogue(p.buffer if p.buffer in needed else None)
     plain = loop_kernel(name, (epilogue,), (), 0)
     args = tuple(dict.fromkeys((p.a.buffer, p.b.buffer, *plain.args)))
-    symbols = set().union(*(e.free_symbols for e in (*p.sizes, p.k, p.a.offset, *p.a.strides, p.b.offset, *p.b.strides)))
+    symbols = set().union(
+        *(e.free_symbols for e in (*p.sizes, p.k, p.a.offset, *p.a.strides, p.b.offset, *p.b.strides))
+    )
     symbols |= {s.value for s in plain.symbols}
     body = ProductBody(p.sizes, p.k, p.a, p.b, p.batch, epilogue)
     work = points(g.dims) * p.k
-    return Kernel(name, args, plain.writes, tuple(sym(s) for s in sorted(symbols)), body,
-                  tuple(dict.fromkeys((*p.lines, *lines))), (), work)
+    return Kernel(
+        name,
+        args,
+        plain.writes,
+        tuple(sym(s) for s in sorted(symbols)),
+        body,
+        tuple(dict.fromkeys((*p.lines, *lines))),
+        (),
+        work,
+    )
 
 
 def loop_kernel(name: str, nests: tuple[Nest, ...], lines: tuple[str, ...], work) -> Kernel:
@@ -100,7 +139,13 @@ def loop_kernel(name: str, nests: tuple[Nest, ...], lines: tuple[str, ...], work
                     args[s.buffer] = writes[s.buffer] = None
                     where = {w.symbol.value for w in getattr(s, "where", ())}
                     symbols |= s.index.free_symbols - loops - where
-    return Kernel(name, tuple(args), tuple(writes), tuple(sym(s) for s in sorted(symbols)), nests, lines,
-                  tuple(nodes.checks(roots)), work)
-
-
+    return Kernel(
+        name,
+        tuple(args),
+        tuple(writes),
+        tuple(sym(s) for s in sorted(symbols)),
+        nests,
+        lines,
+        tuple(nodes.checks(roots)),
+        work,
+    )

@@ -142,5 +142,3 @@ def renamed(nest: Nest, ranges: dict) -> Nest:
         values[d.name] = sym(name)
         dims.append(Dim(name, d.size, d.reduced))
     return map_indices(nest, values, tuple(dims), ranges)
-
-

@@ -109,7 +109,7 @@ class NestBuilder:
         assert p is not None
         self.place()
         acc = row("acc", nodes.compute_dtype(p.dtype))
-        dims = tuple(Dim(n, s) for n, s in zip(("batch", "row", "col")[-len(p.sizes):], p.sizes))
+        dims = tuple(Dim(n, s) for n, s in zip(("batch", "row", "col")[-len(p.sizes) :], p.sizes))
         values = self.inverse(dims)
         strides = row_major(p.sizes)
         own = flat([d.var for d in dims], strides)

@@ -215,8 +215,24 @@ class Generator:
             self.keep(self.b("tanh", self.b("cumsum", x, self.pick(range(self.meta(x).ndim)))))
 
     def view(self, x) -> None:
-        name = self.pick(["permute", "view", "expand", "unsqueeze", "squeeze", "slice", "select", "flip", "cat", "pad",
-                          "diagonal", "tril", "cast", "index_select"])
+        name = self.pick(
+            [
+                "permute",
+                "view",
+                "expand",
+                "unsqueeze",
+                "squeeze",
+                "slice",
+                "select",
+                "flip",
+                "cat",
+                "pad",
+                "diagonal",
+                "tril",
+                "cast",
+                "index_select",
+            ]
+        )
         made = getattr(self, "do_" + name)(x)
         if made is not None:
             self.keep(made, x)
@@ -282,15 +298,20 @@ class Generator:
 
     def do_flip(self, x):
         rank = self.meta(x).ndim
-        return self.b("flip", x, sorted(self.random.sample(range(rank), self.random.randint(1, rank)))) if rank else None
+        return (
+            self.b("flip", x, sorted(self.random.sample(range(rank), self.random.randint(1, rank)))) if rank else None
+        )
 
     def do_cat(self, x):
         sizes = self.meta(x).sizes
         if not sizes or self.numel_of(sizes) > 20000:
             return None
         d = self.random.randrange(len(sizes))
-        fits = lambda n: self.meta(n).dtype is self.meta(x).dtype and len(self.meta(n).sizes) == len(sizes) and all(
-            as_expr(a) is as_expr(b) for k, (a, b) in enumerate(zip(self.meta(n).sizes, sizes)) if k != d)
+        fits = lambda n: (
+            self.meta(n).dtype is self.meta(x).dtype
+            and len(self.meta(n).sizes) == len(sizes)
+            and all(as_expr(a) is as_expr(b) for k, (a, b) in enumerate(zip(self.meta(n).sizes, sizes)) if k != d)
+        )
         return self.b("cat", [x, self.pick([n for n in self.pool if fits(n)])], d)
 
     def do_pad(self, x):
@@ -318,6 +339,9 @@ class Generator:
             return None
         d = self.pick(dims)
         size = self.meta(x).sizes[d]
-        index = self.b("remainder", self.b("arange", 0, self.random.randint(1, 9), 1, dtype=dtypes.int64,
-                                           device=self.meta(x).device), size)
+        index = self.b(
+            "remainder",
+            self.b("arange", 0, self.random.randint(1, 9), 1, dtype=dtypes.int64, device=self.meta(x).device),
+            size,
+        )
         return self.b("index_select", x, d, index)

@@ -52,8 +52,14 @@ class Builder:
 
     def __call__(self, name, *args, **kwargs):
         op = registry[name]
-        metas = [a.meta["val"] if hasattr(a, "meta") else
-                 [x.meta["val"] if hasattr(x, "meta") else x for x in a] if isinstance(a, (list, tuple)) else a for a in args]
+        metas = [
+            a.meta["val"]
+            if hasattr(a, "meta")
+            else [x.meta["val"] if hasattr(x, "meta") else x for x in a]
+            if isinstance(a, (list, tuple))
+            else a
+            for a in args
+        ]
         val = op.rule(*metas, *kwargs.values())
         node = self.graph.create_node("call_function", op, args, kwargs, val=val)
         return node

@@ -21,8 +21,18 @@ from inductor.ir.buffer import Buffer, Kernel
 from inductor.ir.index import row_major
 from inductor.ir.loops import Accumulate, Store
 
-FLAGS = ["-O3", "-std=c++17", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off", "-fwrapv", "-shared", "-fPIC",
-         "-nostdlib", "-Wno-psabi"]
+FLAGS = [
+    "-O3",
+    "-std=c++17",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-ffp-contract=off",
+    "-fwrapv",
+    "-shared",
+    "-fPIC",
+    "-nostdlib",
+    "-Wno-psabi",
+]
 BODY = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_long, ctypes.c_long, ctypes.c_long)
 FOLDER = Path(tempfile.gettempdir()) / "weft-test-kernels"
 
@@ -33,8 +43,13 @@ class Runtime(ctypes.Structure):
 
 PARALLEL_FOR = ctypes.CFUNCTYPE(None, ctypes.c_long, ctypes.c_long, BODY, ctypes.c_void_p)
 SCRATCH = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_long, ctypes.c_long)
-Runtime._fields_ = [("parallel_for", PARALLEL_FOR), ("scratch", SCRATCH), ("num_threads", ctypes.c_long),
-                    ("error", ctypes.POINTER(ctypes.c_long)), ("gemm", ctypes.c_void_p)]
+Runtime._fields_ = [
+    ("parallel_for", PARALLEL_FOR),
+    ("scratch", SCRATCH),
+    ("num_threads", ctypes.c_long),
+    ("error", ctypes.POINTER(ctypes.c_long)),
+    ("gemm", ctypes.c_void_p),
+]
 
 
 def compile_text(text: str, isa: Isa) -> Path:
@@ -47,8 +62,9 @@ def compile_text(text: str, isa: Isa) -> Path:
         source = path.with_suffix(".cpp")
         source.write_text(text)
         made = path.with_suffix(".tmp")
-        subprocess.run([shutil.which("g++"), *FLAGS, f"-march={march}", str(source), "-o", str(made), "-lmvec", "-lm"],
-                       check=True)
+        subprocess.run(
+            [shutil.which("g++"), *FLAGS, f"-march={march}", str(source), "-o", str(made), "-lmvec", "-lm"], check=True
+        )
         made.rename(path)
     return path
 

@@ -3,7 +3,6 @@
 import ml_dtypes
 import numpy as np
 import pytest
-from tests.inductor.codegen.harness import call, kernel_of
 
 from aten.symbolic.expr import as_expr, lt, sym
 from inductor.codegen.cpp_vector import Isa, native_isa
@@ -13,6 +12,7 @@ from inductor.ir.fold import cast
 from inductor.ir.loops import Dim, Keep, Nest, Reduce, Running, Stage, Store
 from inductor.ir.nodes import compute_dtype, const, kept, load, row
 from inductor.ir.scalar import apply
+from tests.inductor.codegen.harness import call, kernel_of
 
 WIDTHS = [Isa(64), Isa(32)] if native_isa().bytes == 64 else [Isa(32)]
 i0, i1, r0, r1 = map(sym, ("i0", "i1", "r0", "r1"))
@@ -50,8 +50,12 @@ def test_memory_dtypes_round_trip(isa, dtype):
 
 
 def test_halves_round_to_nearest_even(isa):
-    x = np.concatenate([rng.normal(size=4000) * 10.0 ** rng.integers(-8, 6, 4000), [np.inf, -np.inf, np.nan, 65519.9, 65520,
-                        2.0**-25, 6e-8, -0.0]]).astype("f4")
+    x = np.concatenate(
+        [
+            rng.normal(size=4000) * 10.0 ** rng.integers(-8, 6, 4000),
+            [np.inf, -np.inf, np.nan, 65519.9, 65520, 2.0**-25, 6e-8, -0.0],
+        ]
+    ).astype("f4")
     for T in (ml_dtypes.bfloat16, np.float16):
         out, name = np.zeros(x.size, T), np.dtype(T).name
         nest = Nest((dim("i0", x.size),), (Stage(False, (Store("out", i0, load("x", i0, "float32"), name),)),))
@@ -63,11 +67,17 @@ def test_halves_round_to_nearest_even(isa):
 def softmax_nest(rows, columns, name="x"):
     x = load(name, i0 * columns + r0, "float32")
     e = apply("exp", apply("sub", x, row("m", "float32")))
-    return Nest((dim("i0", rows), dim("r0", columns)), (
-        Stage(True, (Reduce("m", "max", x, "float32"),)),
-        Stage(True, (Keep("e", e), Reduce("s", "sum", e, "float32"))),
-        Stage(True, (Store("out", i0 * columns + r0, apply("div", kept("e", "float32"), row("s", "float32")), "float32"),)),
-    ))
+    return Nest(
+        (dim("i0", rows), dim("r0", columns)),
+        (
+            Stage(True, (Reduce("m", "max", x, "float32"),)),
+            Stage(True, (Keep("e", e), Reduce("s", "sum", e, "float32"))),
+            Stage(
+                True,
+                (Store("out", i0 * columns + r0, apply("div", kept("e", "float32"), row("s", "float32")), "float32"),),
+            ),
+        ),
+    )
 
 
 @pytest.mark.parametrize("columns", [1, 15, 16, 100, 9001])
@@ -111,9 +121,13 @@ def test_reductions(isa, kind, layout, dtype):
     place, step = as_expr(0), 1
     for k in reversed(left):
         place, step = place + sym(names[k]) * step, step * shape[k]
-    nest = Nest(tuple(dim(n, s) for n, s in zip(names, shape)), (
-        Stage(True, (Reduce("a", kind, load("x", index, dtype), dtype),)),
-        Stage(False, (Store("out", place, row("a", result), result),))))
+    nest = Nest(
+        tuple(dim(n, s) for n, s in zip(names, shape)),
+        (
+            Stage(True, (Reduce("a", kind, load("x", index, dtype), dtype),)),
+            Stage(False, (Store("out", place, row("a", result), result),)),
+        ),
+    )
     kernel = kernel_of([nest])
     call(kernel, {"x": x, "out": out}, isa=isa, pieces=3)
     if kind.startswith("arg"):
@@ -129,13 +143,21 @@ def test_reductions(isa, kind, layout, dtype):
 
 def test_nan_and_ties(isa):
     x = np.array([[1, np.nan, 3, np.nan] * 10, [5, 7, 7, 1] * 10, [-np.inf] * 40], "f4")
-    for kind, want in (("max", [np.nan, 7, -np.inf]), ("argmax", [1, 1, 0]), ("min", [np.nan, 1, -np.inf]),
-                       ("argmin", [1, 3, 0])):
+    for kind, want in (
+        ("max", [np.nan, 7, -np.inf]),
+        ("argmax", [1, 1, 0]),
+        ("min", [np.nan, 1, -np.inf]),
+        ("argmin", [1, 3, 0]),
+    ):
         result = "int64" if kind.startswith("arg") else "float32"
         out = np.zeros(3, result)
-        nest = Nest((dim("i0", 3), dim("r0", 40)), (
-            Stage(True, (Reduce("a", kind, load("x", i0 * 40 + r0, "float32"), "float32"),)),
-            Stage(False, (Store("out", i0, row("a", result), result),))))
+        nest = Nest(
+            (dim("i0", 3), dim("r0", 40)),
+            (
+                Stage(True, (Reduce("a", kind, load("x", i0 * 40 + r0, "float32"), "float32"),)),
+                Stage(False, (Store("out", i0, row("a", result), result),)),
+            ),
+        )
         call(kernel_of([nest]), {"x": x, "out": out}, isa=isa)
         np.testing.assert_array_equal(out, np.array(want, result))
 
@@ -146,9 +168,13 @@ def test_long_columns_and_full_sums(isa):
         names = ("r0", "i1" if axis == 0 else "r1")
         index = sym(names[0]) * 50 + sym(names[1])
         out = np.zeros(50 if axis == 0 else 1, "f4")
-        nest = Nest((dim(names[0], 1000), dim(names[1], 50)), (
-            Stage(True, (Reduce("a", "sum", load("x", index, "float32"), "float32"),)),
-            Stage(False, (Store("out", i1 if axis == 0 else as_expr(0), row("a", "float32"), "float32"),))))
+        nest = Nest(
+            (dim(names[0], 1000), dim(names[1], 50)),
+            (
+                Stage(True, (Reduce("a", "sum", load("x", index, "float32"), "float32"),)),
+                Stage(False, (Store("out", i1 if axis == 0 else as_expr(0), row("a", "float32"), "float32"),)),
+            ),
+        )
         call(kernel_of([nest]), {"x": x, "out": out}, isa=isa)
         np.testing.assert_allclose(out, x.astype("f8").sum(axis), atol=1e-3)
 
@@ -156,9 +182,18 @@ def test_long_columns_and_full_sums(isa):
 def test_running_sums_along_and_across_the_vectors(isa):
     x, out = rng.normal(size=(9, 21)).astype("f4"), np.zeros((9, 21), "f4")
     for index, sizes, axis in ((i0 * 21 + r0, (9, 21), 1), (r0 * 21 + i0, (21, 9), 0)):
-        nest = Nest((dim("i0", sizes[0]), dim("r0", sizes[1])), (
-            Stage(True, (Running("c", "sum", load("x", index, "float32"), "float32"),
-                         Store("out", index, row("c", "float32"), "float32"))),))
+        nest = Nest(
+            (dim("i0", sizes[0]), dim("r0", sizes[1])),
+            (
+                Stage(
+                    True,
+                    (
+                        Running("c", "sum", load("x", index, "float32"), "float32"),
+                        Store("out", index, row("c", "float32"), "float32"),
+                    ),
+                ),
+            ),
+        )
         call(kernel_of([nest]), {"x": x, "out": out}, isa=isa)
         np.testing.assert_allclose(out, np.cumsum(x, axis), rtol=1e-5, atol=1e-5)
 
@@ -166,8 +201,10 @@ def test_running_sums_along_and_across_the_vectors(isa):
 def test_strided_flipped_and_transposed_reads(isa):
     x, out = rng.normal(size=(30, 40)).astype("f4"), np.zeros((40, 30), "f4")
     for index, want in ((i1 * 40 + i0, x.T), ((29 - i1) * 40 + i0, x[::-1].T), (i0 + i1 * 40, x.T)):
-        nest = Nest((dim("i0", 40), dim("i1", 30)), (
-            Stage(False, (Store("out", i0 * 30 + i1, apply("neg", load("x", index, "float32")), "float32"),)),))
+        nest = Nest(
+            (dim("i0", 40), dim("i1", 30)),
+            (Stage(False, (Store("out", i0 * 30 + i1, apply("neg", load("x", index, "float32")), "float32"),)),),
+        )
         call(kernel_of([nest]), {"x": x, "out": out}, isa=isa)
         np.testing.assert_array_equal(out, -want)
 
@@ -176,8 +213,9 @@ def test_masked_loads_touch_nothing_outside(isa):
     x, y, out = rng.normal(size=(4, 19)).astype("f4"), rng.normal(size=(4, 21)).astype("f4"), np.zeros((4, 40), "f4")
     left = load("x", i0 * 19 + i1, "float32")
     right = load("y", i0 * 21 + i1 - 19, "float32")
-    value = nodes.masked(nodes.index(lt(i1, 19), "bool"), left, nodes.masked(nodes.index(lt(18, i1), "bool"), right,
-                                                                             const(0, "float32")))
+    value = nodes.masked(
+        nodes.index(lt(i1, 19), "bool"), left, nodes.masked(nodes.index(lt(18, i1), "bool"), right, const(0, "float32"))
+    )
     nest = Nest((dim("i0", 4), dim("i1", 40)), (Stage(False, (Store("out", i0 * 40 + i1, value, "float32"),)),))
     call(kernel_of([nest]), {"x": x, "y": y, "out": out}, isa=isa)
     np.testing.assert_array_equal(out, np.concatenate([x, y], 1))
@@ -216,8 +254,12 @@ def test_integer_division_by_zero_is_reported(isa):
 
 def test_casts_and_arange(isa):
     out = np.zeros(50, "f4")
-    value = apply("where", cast(load("m", i0, "bool"), "bool"), cast(nodes.index(i0 * 3 + 1), "float32"),
-                  cast(load("h", i0, "float64"), "float32"))
+    value = apply(
+        "where",
+        cast(load("m", i0, "bool"), "bool"),
+        cast(nodes.index(i0 * 3 + 1), "float32"),
+        cast(load("h", i0, "float64"), "float32"),
+    )
     nest = Nest((dim("i0", 50),), (Stage(False, (Store("out", i0, value, "float32"),)),))
     m, h = rng.random(50) < 0.5, rng.normal(size=50)
     call(kernel_of([nest]), {"m": m, "h": h, "out": out}, isa=isa)

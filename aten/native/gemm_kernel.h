@@ -62,6 +62,10 @@ template <typename T> struct Plan {
   i64 b_size, a_size, c_size, bytes; // scratch memory of a task
 };
 
+// Bytes of a row of a block of columns: packed b of one chunk, 384 KB, and sums of 280 rows, 280 KB, fit a second-level
+// cache of 1 MB; older processors have half of it.
+constexpr i64 block_bytes = WEFT_GEMM_BYTES == 64 ? 1024 : 512;
+
 // The tile and the tasks by shape: speed only, never the result.
 template <typename T> Plan<T> plan_tiles(const WeftGemm &g, const WeftKernelRuntime *rt, i64 batch) {
   Plan<T> p = {};
@@ -72,12 +76,12 @@ template <typename T> Plan<T> plan_tiles(const WeftGemm &g, const WeftKernelRunt
   p.full = choose_micro<T>(p.mr, nv, by_k(g.a));
   p.narrow = choose_micro<T>(p.mr, 1, by_k(g.a));
   p.chunk = chunk_length<T>(g.k);
-  p.column_block = smaller(512 / (i64)sizeof(T) / p.nr * p.nr, ceil_div(g.n, p.nr) * p.nr);
+  p.column_block = smaller(block_bytes / (i64)sizeof(T) / p.nr * p.nr, ceil_div(g.n, p.nr) * p.nr);
   p.column_blocks = ceil_div(g.n, p.column_block);
   p.direct = !g.b.load && g.b.dtype == dtype_of<T> && g.b.col_stride == 1 && g.m <= 2 * WEFT_GEMM_ROWS;
 
   i64 tiles = ceil_div(g.m, p.mr), threads = rt->num_threads, others = p.column_blocks * batch;
-  i64 blocks = ceil_div(tiles * p.mr, 280); // packing b for so many rows costs little; sums of 280 x 128 take 140 KB
+  i64 blocks = ceil_div(tiles * p.mr, 280); // packing b for so many rows costs little
   while (threads > 1 && blocks < tiles && blocks * others < 4 * threads && blocks * others % threads) blocks++;
   p.row_block = ceil_div(tiles, blocks) * p.mr;
   p.row_blocks = ceil_div(g.m, p.row_block);

@@ -12,146 +12,152 @@ evaluated once wherever it stands: what must be evaluated once and used twice wa
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
 
+class Part:
+    """What recipes, statements and endings share: fields given by position or name, compared and printed by them.
+
+    (Written out, because twenty dataclasses take as long to define as the rest of dynamo's plain data together.)
+    """
+
+    __slots__: tuple[str, ...] = ()
+    defaults: dict[str, Any] = {}
+
+    def __init__(self, *values: Any, **named: Any):
+        names = self.__slots__
+        for name, value in zip(names, values):
+            setattr(self, name, value)
+        for name in names[len(values) :]:
+            setattr(self, name, named[name] if name in named else self.defaults[name])
+
+    def values(self) -> tuple:
+        """The fields, in order."""
+        return tuple([getattr(self, name) for name in self.__slots__])
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and self.values() == other.values()  # type: ignore[attr-defined]
+
+    def __hash__(self) -> int:
+        return hash((type(self), self.values()))
+
+    def __repr__(self) -> str:
+        fields = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__slots__)
+        return f"{type(self).__name__}({fields})"
+
+
 # ------------------------------------------------------------------------------------- recipes: how to make a value
-@dataclass(frozen=True)
-class Load:
+class Load(Part):
     """The value at `source` (dynamo.source), read when the recipe is evaluated."""
 
-    source: Any
+    __slots__ = ("source",)
 
 
-@dataclass(frozen=True)
-class Output:
+class Output(Part):
     """Output `index` of the graph call."""
 
-    index: int
+    __slots__ = ("index",)
 
 
-@dataclass(frozen=True)
-class Temp:
+class Temp(Part):
     """What `Assign(index, …)` stored."""
 
-    index: int
+    __slots__ = ("index",)
 
 
-@dataclass(frozen=True, eq=False)
-class Const:
+class Const(Part):
     """This very object, kept in the code's constants (it need not be hashable)."""
 
-    value: Any
+    __slots__ = ("value",)
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is Const and self.value is other.value
+
+    def __hash__(self) -> int:
+        return id(self.value)
 
 
-@dataclass(frozen=True)
-class Cell:
+class Cell(Part):
     """The frame's own cell of variable `name` (a cell or free variable), as a cell object."""
 
-    name: str
+    __slots__ = ("name",)
 
 
-@dataclass(frozen=True)
-class Build:
+class Build(Part):
     """A new container: kind is "tuple", "list", "set", "dict" (items: key, value, key, value …), "slice" or "str"
     (the concatenation of its items, each a str)."""
 
-    kind: str
-    items: tuple
+    __slots__ = ("kind", "items")
 
 
-@dataclass(frozen=True)
-class Call:
-    """function(*args, **kwargs)."""
+class Call(Part):
+    """function(*args, **kwargs); kwargs are pairs (name, recipe)."""
 
-    function: Any
-    args: tuple = ()
-    kwargs: tuple = ()  # pairs (name, recipe)
+    __slots__ = ("function", "args", "kwargs")
+    defaults = {"args": (), "kwargs": ()}
 
 
-@dataclass(frozen=True)
-class GetAttr:
-    object: Any
-    name: str
+class GetAttr(Part):
+    __slots__ = ("object", "name")
 
 
-@dataclass(frozen=True)
-class GetItem:
-    object: Any
-    key: Any
+class GetItem(Part):
+    __slots__ = ("object", "key")
 
 
-@dataclass(frozen=True)
-class Null:
+class Null(Part):
     """An empty stack slot (PUSH_NULL): only in `Break.stack`."""
+
+    __slots__ = ()
 
 
 # ---------------------------------------------------------------------------------------------- statements: effects
-@dataclass(frozen=True)
-class Assign:
+class Assign(Part):
     """Keep a value for later recipes."""
 
-    temp: int
-    value: Any
+    __slots__ = ("temp", "value")
 
 
-@dataclass(frozen=True)
-class Do:
+class Do(Part):
     """Evaluate and drop."""
 
-    value: Any
+    __slots__ = ("value",)
 
 
-@dataclass(frozen=True)
-class SetAttr:
-    object: Any
-    name: str
-    value: Any
+class SetAttr(Part):
+    __slots__ = ("object", "name", "value")
 
 
-@dataclass(frozen=True)
-class DelAttr:
-    object: Any
-    name: str
+class DelAttr(Part):
+    __slots__ = ("object", "name")
 
 
-@dataclass(frozen=True)
-class SetItem:
-    object: Any
-    key: Any
-    value: Any
+class SetItem(Part):
+    __slots__ = ("object", "key", "value")
 
 
-@dataclass(frozen=True)
-class SetGlobal:
+class SetGlobal(Part):
     """Store into the frame's own globals."""
 
-    name: str
-    value: Any
+    __slots__ = ("name", "value")
 
 
-@dataclass(frozen=True)
-class DelGlobal:
-    name: str
+class DelGlobal(Part):
+    __slots__ = ("name",)
 
 
-@dataclass(frozen=True)
-class SetCell:
+class SetCell(Part):
     """Store into the frame's own cell of `name`; value None (not a recipe) empties it."""
 
-    name: str
-    value: Any
+    __slots__ = ("name", "value")
 
 
 # ------------------------------------------------------------------------------------------------------- endings
-@dataclass(frozen=True)
-class Return:
-    value: Any
+class Return(Part):
+    __slots__ = ("value",)
 
 
-@dataclass(frozen=True)
-class Break:
+class Break(Part):
     """Go on in Python at the instruction at byte `offset` of the frame's code, which is the one that breaks.
 
     If that is KW_NAMES or PRECALL, the call it begins, up to its CALL, breaks as one.
@@ -159,14 +165,10 @@ class Break:
     assigned fast locals (cells were stored by SetCell). `reason` is the Unsupported (prints as the user is told).
     """
 
-    offset: int
-    stack: tuple
-    locals: dict
-    reason: Any
+    __slots__ = ("offset", "stack", "locals", "reason")
 
 
-@dataclass
-class Traced:
+class Traced(Part):
     """One frame, traced. `graph` is None when nothing was recorded (then `inputs` is empty and no graph is called).
 
     `inputs[i]` is the Source of graph placeholder i and `example_inputs[i]` its value in this call. `guards` hold for
@@ -175,30 +177,22 @@ class Traced:
     where each symbol of shape_env is read.
     """
 
-    graph: Any
-    inputs: list
-    example_inputs: list
-    guards: list
-    shape_env: Any
-    statements: list
-    ending: Any
-    mutates: frozenset = frozenset()
-    aliases: frozenset = frozenset()
-    symbols: dict = field(default_factory=dict)
-    breaks: list = field(default_factory=list)
+    __slots__ = (
+        "graph", "inputs", "example_inputs", "guards", "shape_env", "statements", "ending", "mutates", "aliases",
+        "symbols", "breaks",
+    )  # fmt: skip
+    defaults = {"mutates": frozenset(), "aliases": frozenset(), "symbols": {}, "breaks": []}
 
 
-@dataclass(frozen=True)
-class RunEager:
+class RunEager(Part):
     """Run the original code for this call only. `raises`: the class of exception it is expected to raise, if any
     (under WEFT_STRICT a call that does not raise is an internal error)."""
 
-    reason: str
-    raises: type | None = None
+    __slots__ = ("reason", "raises")
+    defaults = {"raises": None}
 
 
-@dataclass(frozen=True)
-class Skip:
+class Skip(Part):
     """Never trace this code object again."""
 
-    reason: str
+    __slots__ = ("reason",)

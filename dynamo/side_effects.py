@@ -205,10 +205,6 @@ class Emission:
         return statements, substitute(ending, values)
 
 
-def _fields(part):
-    return {name: getattr(part, name) for name in part.__dataclass_fields__}
-
-
 def count_temps(part: Any, uses: dict[int, int]) -> None:
     """Count the uses of each temporary in a recipe, statement or ending."""
     if isinstance(part, outcome.Temp):
@@ -218,10 +214,8 @@ def count_temps(part: Any, uses: dict[int, int]) -> None:
             count_temps(p, uses)
     elif isinstance(part, dict):
         count_temps(list(part.values()), uses)
-    elif isinstance(part, outcome.Const):
-        pass
-    elif hasattr(part, "__dataclass_fields__") and type(part).__module__ == outcome.__name__:
-        count_temps(list(_fields(part).values()), uses)
+    elif isinstance(part, outcome.Part) and not isinstance(part, outcome.Const):
+        count_temps(part.values(), uses)
 
 
 def substitute(part: Any, values: dict[int, Any]) -> Any:
@@ -234,8 +228,8 @@ def substitute(part: Any, values: dict[int, Any]) -> Any:
         return tuple(substitute(p, values) for p in part)
     if isinstance(part, dict):
         return {k: substitute(v, values) for k, v in part.items()}
-    if hasattr(part, "__dataclass_fields__") and type(part).__module__ == outcome.__name__:
-        return type(part)(**{k: substitute(v, values) for k, v in _fields(part).items()})
+    if isinstance(part, outcome.Part):
+        return type(part)(*[substitute(v, values) for v in part.values()])
     return part
 
 

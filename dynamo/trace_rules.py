@@ -5,6 +5,7 @@ Also: which objects are part of libraries, so that nothing is guarded about them
 
 from __future__ import annotations
 
+import importlib
 import sys
 import types
 from collections.abc import Callable
@@ -45,6 +46,14 @@ def handler(obj: Any) -> Callable | None:
         return _handlers.get(obj)
     except TypeError:  # not hashable
         return None
+
+
+def load_numpy(obj: Any) -> bool:
+    """Declare the rules for NumPy once something of NumPy is met. Returns whether that happened now."""
+    if "dynamo.variables.ndarray_table" in sys.modules or not str(getattr(obj, "__module__", "")).startswith("numpy"):
+        return False
+    importlib.import_module("dynamo.variables.ndarray_table")
+    return True
 
 
 def module_of(obj: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 import types
 from collections.abc import Callable
 from typing import Any
@@ -80,9 +81,8 @@ def compiled(model: Any, config: Any) -> Any:
 
     if isinstance(model, functools.partial):
         return functools.partial(compiled(model.func, config), *model.args, **model.keywords)
-    from weft.nn import Module
-
-    if isinstance(model, Module):
+    modules = sys.modules.get("weft.nn.module")  # who has a module has imported it
+    if modules is not None and isinstance(model, modules.Module):
         from weft.compiled_module import OptimizedModule
 
         return OptimizedModule(model, config)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 import types
 from collections.abc import Callable
 from typing import Any
@@ -37,9 +38,8 @@ def disable(fn: Any = None, recursive: bool = True) -> Any:
     if fn is None:
         return lambda f: disable(f, recursive)
     from dynamo.trace_rules import DISABLED
-    from weft.nn import Module
-
-    if isinstance(fn, Module):
+    modules = sys.modules.get("weft.nn.module")
+    if modules is not None and isinstance(fn, modules.Module):
         fn.forward = disable(fn.forward, recursive)  # type: ignore[method-assign]
         return fn
     if isinstance(fn, types.MethodType):

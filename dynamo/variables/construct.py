@@ -20,6 +20,7 @@ def construct(frame, cls: Variable, args: list[Variable], kwargs: dict[str, Vari
     from dynamo.variables import builtin
 
     python_class: type = cls.as_python()
+    trace_rules.load_numpy(python_class)
     handler = builtin.CLASSES.get(python_class) or trace_rules.handler(python_class)
     if handler is not None:
         return handler(frame, args, kwargs)

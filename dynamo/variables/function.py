@@ -101,6 +101,7 @@ class FunctionVariable(Variable):
         return True
 
     def call(self, frame, args, kwargs):
+        trace_rules.load_numpy(self.function)
         handler = trace_rules.handler(self.function)
         if handler is not None:
             return handler(frame, args, kwargs)

@@ -27,6 +27,7 @@ OUTSIDE = frozenset({"time", "posix", "io", "_thread", "_socket", "marshal", "gc
 
 def handler(value: Any) -> Callable | None:
     """The rule for calls of a C callable, or None."""
+    trace_rules.load_numpy(value)
     found = FUNCTIONS.get(value) or trace_rules.handler(value)
     if found is not None:
         return found

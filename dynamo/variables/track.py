@@ -105,6 +105,8 @@ def wrap(frame, value: Any, source: Source | None) -> Variable:
 
 def _rule(cls: type) -> Callable:
     rule = TABLE.get(cls)
+    if rule is None and trace_rules.load_numpy(cls):
+        rule = TABLE.get(cls)
     if rule is None:
         rule = next((r for base, r in BASES if issubclass(cls, base)), _object)
         TABLE[cls] = rule

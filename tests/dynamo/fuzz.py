@@ -1,0 +1,178 @@
+"""Random programs: loops, branches, try, with, calls, mutations and graph breaks, over tensors, lists, dicts, objects.
+
+`python -m tests.dynamo.fuzz FIRST LAST` runs a range of seeds, and tells those whose compiled run differs from eager.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import linecache
+import random
+import sys
+
+import numpy as np
+
+import weft
+
+notes: list = []
+
+
+@weft.compiler.disable
+def note(what):
+    notes.append(what)
+
+
+class Box:
+    def __init__(self):
+        self.v = 0
+
+    def get(self, x):
+        return x + self.v
+
+
+@contextlib.contextmanager
+def manager(items):
+    items.append(1.0)
+    try:
+        yield 3
+    finally:
+        items.append(2.0)
+
+
+class Swallow:
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, value, tb):
+        return kind is ValueError
+
+
+def helper(x, y):
+    return x * 0.3 + y
+
+
+def side(x):
+    y = x + 1
+    print("s", end="")
+    return y * 0.5
+
+
+def boom(k):
+    if k % 2:
+        raise ValueError(k)
+
+
+class Program:
+    """The text of `f(a, b, items, box, d, k)` for a seed."""
+
+    def __init__(self, seed: int):
+        self.r = random.Random(seed)
+        self.budget = 22
+        lines = ["def f(a, b, items, box, d, k):", "    c = a * 1", *self.block(1, False)]
+        self.text = "\n".join([*lines, "    return a, b, c, k, items, d, box.v"]) + "\n"
+
+    def expression(self) -> str:
+        a, b = self.r.choice("abc"), self.r.choice("abc")
+        forms = [
+            f"{a} + {b}", f"{a} * 0.5", f"{a} - {b} * 0.25", f"weft.tanh({a})", f"helper({a}, {b})", f"side({a}) + {b}",
+            f"{a} + float(len(items)) * 0.1", f"box.get({a})", f"({a} if k % 2 else {b}) * 0.9",
+        ]  # fmt: skip
+        return self.r.choice(forms)
+
+    def block(self, depth: int, loop: bool) -> list[str]:
+        pre, lines = "    " * depth, []
+        for _ in range(self.r.randint(1, 4)):
+            if self.budget <= 0:
+                break
+            self.budget -= 1
+            lines += [line if line.startswith(pre) else pre + line for line in self.statement(depth, loop)]
+        return lines or [pre + "pass"]
+
+    def statement(self, depth: int, loop: bool) -> list[str]:
+        r, pre = self.r, "    " * depth
+        body = lambda in_loop=loop: self.block(depth + 1, in_loop)
+        kind = r.randrange(16)
+        if kind < 5:
+            return [f"{r.choice('abc')} = {self.expression()}"]
+        if kind == 7:
+            lines = [f"for i in range({r.randint(1, 3)}):", pre + "    k = k + 1", *body(True)]
+            return [*lines, "else:", pre + "    c = c + 1"] if r.random() < 0.3 else lines
+        if kind == 8:
+            test = r.choice(["k % 2 == 0", "a.sum() > b.sum()", "len(items) > 1", "k > 2"])
+            lines = [f"if {test}:", *body()]
+            return [*lines, "else:", *body()] if r.random() < 0.5 else lines
+        if kind == 9:
+            lines = ["try:", *body(), pre + "    " + r.choice(["boom(k)", "pass", "a = a.reshape(77)", "note('t')"])]
+            if r.random() < 0.7:
+                handler = r.choice(["note(type(e).__name__)", "b = b + 1"])
+                lines += ["except (ValueError, RuntimeError) as e:", pre + "    " + handler]
+            if r.random() < 0.4 or len(lines) and not lines[-2].startswith("except"):
+                lines += ["finally:", pre + "    " + r.choice(["b = b * 0.5", "note('f')"])]
+            return lines
+        if kind == 10:
+            opening = r.choice(["with manager(items) as m:", "with weft.no_grad():", "with Swallow():"])
+            return [opening, *body()]
+        if kind == 11 and loop:
+            return [r.choice(["if k > 3: break", "if k % 3 == 0: continue", "if a.sum() > 100: break"])]
+        if kind == 15 and depth > 1 and r.random() < 0.5:
+            return ["return a, b, k, items, d"]
+        return [
+            {5: "note('x')", 6: f"items.append({r.choice('abc')})", 12: f"box.v = {self.expression()}",
+             13: f"d['q'] = {r.choice('abc')}; k = len(d)", 14: f"c = sum([x * 0.1 for x in items], {r.choice('abc')})"}
+            .get(kind, "pass")
+        ]  # fmt: skip
+
+    def function(self, name: str):
+        linecache.cache[name] = (len(self.text), None, self.text.splitlines(True), name)
+        scope = {"weft": weft, "__name__": "fuzz_program"}
+        scope.update({f.__name__: f for f in (note, Box, manager, Swallow, helper, side, boom)})
+        exec(compile(self.text, name, "exec"), scope)
+        return scope["f"]
+
+
+def run(function, k: int, n: int):
+    """Everything that can be seen of a call: result or exception, mutated arguments, notes, output."""
+    notes.clear()
+    items, box, d, out = [0.5], Box(), {"z": 1}, io.StringIO()
+    with contextlib.redirect_stdout(out):
+        try:
+            result = function(weft.arange(float(n)) * 0.1, weft.ones(n, requires_grad=True), items, box, d, k)
+        except (ValueError, RuntimeError, UnboundLocalError) as e:
+            result = (type(e).__name__, str(e))
+    assert weft.is_grad_enabled()
+    return result, items, d, box.v, list(notes), out.getvalue()
+
+
+def same(a, b) -> None:
+    assert type(a) is type(b), (type(a), type(b))
+    if isinstance(a, weft.Tensor):
+        assert a.requires_grad == b.requires_grad
+        np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), rtol=1e-5, atol=1e-5)
+    elif isinstance(a, (list, tuple)):
+        assert len(a) == len(b)
+        for x, y in zip(a, b):
+            same(x, y)
+    elif isinstance(a, dict):
+        assert list(a) == list(b)
+        for k in a:
+            same(a[k], b[k])
+    else:
+        assert a == b
+
+
+def check(seed: int, backend: str = "eager") -> None:
+    """The program of a seed, compiled, does what it does eager."""
+    function = Program(seed).function(f"<program {seed}>")
+    weft.compiler.reset()
+    compiled = weft.compile(function, backend=backend)
+    for k, n in ((0, 3), (1, 3), (2, 4), (2, 5)):
+        same(run(compiled, k, n), run(function, k, n))
+
+
+if __name__ == "__main__":
+    for seed in range(int(sys.argv[1]), int(sys.argv[2])):
+        try:
+            check(seed, *sys.argv[3:])
+        except Exception as e:  # noqa: BLE001  (told, and the next seed is tried)
+            print(seed, type(e).__name__, str(e).splitlines()[:1])

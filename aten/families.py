@@ -28,7 +28,7 @@ _NO_GRADIENT = frozenset(
     "bitwise_not logical_not isnan isinf isfinite signbit bitwise_and bitwise_or bitwise_xor bitwise_left_shift "
     "bitwise_right_shift eq ne lt le gt ge logical_and logical_or logical_xor any all nextafter".split()
 )
-_FLOAT = 1  # OP_FLOAT: integers are computed in the default dtype
+_FLOAT, _ALPHA = 1, 2  # OpFlags: integers are computed in the default dtype; takes `alpha`
 _VIEWS = "view permute transpose t expand unsqueeze select narrow alias".split()
 # Ops whose family reads keywords: their parameter names, and how many may be positional.
 _NAMED: dict[str, tuple[str, tuple[str, ...], int]] = {
@@ -42,6 +42,12 @@ _NAMED: dict[str, tuple[str, tuple[str, ...], int]] = {
     "unbind": ("unbind", ("input", "dim"), 2),
     "linear": ("linear", ("input", "weight", "bias"), 3),
     "layer_norm": ("layer_norm", ("input", "normalized_shape", "weight", "bias", "eps"), 5),
+    "cat": ("cat", ("tensors", "dim"), 2),
+    "scaled_dot_product_attention": (
+        "attention",
+        ("query", "key", "value", "attn_mask", "dropout_p", "is_causal", "scale", "enable_gqa"),
+        6,
+    ),
     "rms_norm": ("rms_norm", ("input", "normalized_shape", "weight", "eps"), 4),
 }
 _CONVERSIONS = {
@@ -80,7 +86,7 @@ def _pointwise(registry: dict[str, Any]) -> None:
             op = registry.get(name)
             if op is None or name == "gelu":
                 continue
-            flags = _FLOAT if op.promote == "float" else 0
+            flags = (_FLOAT if op.promote == "float" else 0) | (_ALPHA if name in ("add", "sub") else 0)
             _bind(registry, name, family, code, differentiable=name not in _NO_GRADIENT, flags=flags)
             if op.inplace is not None:
                 _bind(registry, name + "_", "inplace_" + family, code, differentiable=False, flags=flags)

@@ -1,8 +1,10 @@
-"""Backward of the products that the native paths record whole: matmul of any ranks above 1, and linear."""
+"""Backward of what the native paths record whole: matmul of any ranks above 1, linear, attention, cat, split."""
 
 from typing import Any
 
 from aten import _native
+from aten.autograd.fused import attention_backward
+from aten.op import registry
 
 
 def matmul_backward(node: Any, grads: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -29,7 +31,22 @@ def linear_backward(node: Any, grads: tuple[Any, ...]) -> tuple[Any, ...]:
     return gx, gw, gb
 
 
-_native.set_product_backward("matmul", matmul_backward)
-_native.set_product_backward("linear", linear_backward)
+def cat_backward(node: Any, grads: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Of tensors joined along a dim: the slices of the gradient. Saved are the dim and the sizes along it."""
+    (g,), (dim, sizes) = grads, node.saved
+    return tuple(part if need else None for part, need in zip(g.split(list(sizes), dim), node.needs))
 
-__all__ = ["linear_backward", "matmul_backward"]
+
+def split_backward(node: Any, grads: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Of the pieces of a tensor: their gradients joined, zeros for pieces without one. Saved is the dim."""
+    (dim,) = node.saved
+    given = next(g for g in grads if g is not None)
+    parts = [given.new_zeros(tuple(sizes)) if g is None else g for g, (sizes, _, _) in zip(grads, node.metas)]
+    return (registry["cat"](parts, dim),)
+
+
+for _name, _backward in {"matmul": matmul_backward, "linear": linear_backward, "attention": attention_backward,
+                         "cat": cat_backward, "split": split_backward}.items():
+    _native.set_product_backward(_name, _backward)
+
+__all__ = ["cat_backward", "linear_backward", "matmul_backward", "split_backward"]

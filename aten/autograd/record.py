@@ -4,21 +4,28 @@ from collections.abc import Sequence
 from typing import Any
 
 from aten import _native
+from aten.autograd.fused import fused
 from aten.meta import Meta
 
 
 class Backward:
     """The backward of a recorded op: its vjp on what the Node has saved. `several`: `g` is a tuple of gradients."""
 
-    __slots__ = ("plan", "several")
+    __slots__ = ("plan", "several", "fused")
 
     def __init__(self, plan: Any, several: bool):
         self.plan, self.several = plan, several
+        self.fused = fused.get(plan.op.name)
 
     def __call__(self, node: Any, grads: tuple[Any, ...]) -> tuple[Any, ...]:
+        plan = self.plan
         # A vjp without saved values may run again: its Node has nothing that could have been freed.
-        saved = node.saved if self.plan.names else ()
-        return tuple(self.plan.gradients(grads if self.several else grads[0], saved))
+        saved = node.saved if plan.names else ()
+        if self.fused is not None and not _native.is_grad_enabled():
+            found = self.fused(plan.needs, grads[0], dict(zip(plan.names, saved)))
+            if found is not NotImplemented:
+                return tuple(found)
+        return tuple(plan.gradients(grads if self.several else grads[0], saved))
 
     def __repr__(self) -> str:
         return f"<backward of {self.plan.op}>"

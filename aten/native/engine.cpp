@@ -317,7 +317,7 @@ bool step_node(Walk &walk, uint32_t at, Ready &ready) {
     for (uint32_t k = 0; k < node->n_outputs; k++) Py_CLEAR(walk.grads[task.first + k]);
     result.reset(call_backward(node, grads.get()));
     if (!result) return false;
-    if (!walk.keep && node->saved && PyTuple_GET_SIZE(node->saved) > 0) Py_CLEAR(node->saved);
+    if (!walk.keep && node->saved && holds_tensors(node->saved)) Py_CLEAR(node->saved);
   }
   for (uint32_t e = 0; e < node->n_edges; e++) {
     WeftEdge &edge = node->edges[e];

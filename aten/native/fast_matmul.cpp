@@ -6,22 +6,6 @@
 
 namespace weft {
 
-static PyObject *backwards[2];  // of matmul and linear: backward(node, grads)
-static const char *const backward_names[2] = {"matmul", "linear"};
-
-static PyObject *set_product_backward(PyObject *, PyObject *args) {
-  const char *name;
-  PyObject *callable;
-  if (!PyArg_ParseTuple(args, "sO:set_product_backward", &name, &callable)) return nullptr;
-  for (int i = 0; i < 2; i++) {
-    if (strcmp(name, backward_names[i]) == 0) {
-      Py_XSETREF(backwards[i], Py_NewRef(callable));
-      Py_RETURN_NONE;
-    }
-  }
-  return PyErr_Format(PyExc_ValueError, "%s is not a product", name);
-}
-
 namespace {
 
 bool same_kind(const WeftTensor *a, const WeftTensor *b) {
@@ -57,9 +41,9 @@ PyObject *fast_mm(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObjec
 }
 
 // A node for a product as a whole, which keeps its operands.
-bool record_product(int which, NativeOp *op, PyObject *const *inputs, int n_inputs, PyObject *out, WeftTensor *a, WeftTensor *b) {
+bool record_product(WholeOp which, NativeOp *op, PyObject *const *inputs, int n_inputs, PyObject *out, WeftTensor *a, WeftTensor *b) {
   Ref saved(PyTuple_Pack(2, as_object(a), as_object(b)));
-  return saved && record(op->node_name, backwards[which], inputs, n_inputs, &out, 1, saved.get()) == 0;
+  return saved && record(op->node_name, whole_backwards[which], inputs, n_inputs, &out, 1, saved.get()) == 0;
 }
 
 // A tensor of the same memory with a size 1 or other sizes, for the kernel only: no history.
@@ -125,7 +109,7 @@ PyObject *fast_matmul(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyO
   if (WEFT_NDIM(a) == 2 && WEFT_NDIM(b) == 2) return fast_mm(core_ops[CORE_MM], args, nargs, names);
   Ref out(product(op, a, b));
   if (!out || out.get() == UNHANDLED || !wants_record(a, b)) return out.release();
-  return record_product(0, op, args, 2, out.get(), a, b) ? out.release() : nullptr;
+  return record_product(WHOLE_MATMUL, op, args, 2, out.get(), a, b) ? out.release() : nullptr;
 }
 
 // linear(input, weight, bias=None): input @ weight.T + bias
@@ -153,12 +137,10 @@ PyObject *fast_linear(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyO
   run_product(as_tensor(flat_out.get()), as_tensor(flat.get()), as_tensor(weight.get()), bias);
   if (!wants_record(x, w, bias)) return out.release();
   PyObject *inputs[3] = {slots[0], slots[1], bias ? slots[2] : Py_None};
-  return record_product(1, op, inputs, 3, out.get(), x, w) ? out.release() : nullptr;
+  return record_product(WHOLE_LINEAR, op, inputs, 3, out.get(), x, w) ? out.release() : nullptr;
 }
 
 }  // namespace
-
-PyMethodDef product_functions[] = {{"set_product_backward", set_product_backward, METH_VARARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
 
 const Family matmul_families[] = {{"mm", fast_mm}, {"matmul", fast_matmul}, {"linear", fast_linear}, {nullptr, nullptr}};
 

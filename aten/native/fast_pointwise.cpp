@@ -279,9 +279,29 @@ int binary_dtype(NativeOp *op, const Term *terms) {
   return dtype;
 }
 
+// `alpha` of add and sub: `other * alpha` as a tensor (its history is the general path's business), or UNHANDLED. NULL names:
+// new reference to `other`.
+PyObject *with_alpha(NativeOp *op, PyObject *const *args, PyObject *names) {
+  if (!names) return Py_NewRef(args[1]);
+  if (!(op->flags & OP_ALPHA) || PyTuple_GET_SIZE(names) != 1 || PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, 0), "alpha") != 0)
+    return UNHANDLED;
+  Term terms[2];
+  int64_t one;
+  if (exact_int(args[2], &one) && one == 1) return Py_NewRef(args[1]);
+  if (!read_term(args[1], &terms[0]) || !terms[0].tensor || !read_term(args[2], &terms[1]) || terms[1].tensor) return UNHANDLED;
+  int dtype = WEFT_DTYPE(terms[0].tensor);
+  if (records(terms[0].tensor) || terms[1].kind > dtype_kind(dtype)) return UNHANDLED;
+  NativeOp mul = {};
+  mul.code = WEFT_MUL;
+  return binary_into(&mul, terms, dtype, nullptr);
+}
+
 PyObject *fast_binary(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
   Term terms[2];
-  if (nargs != 2 || names || !read_term(args[0], &terms[0]) || !read_term(args[1], &terms[1])) return UNHANDLED;
+  if (nargs != 2) return UNHANDLED;
+  Ref scaled(with_alpha(op, args, names));
+  if (!scaled || scaled.get() == UNHANDLED) return scaled.release();
+  if (!read_term(args[0], &terms[0]) || !read_term(scaled.get(), &terms[1])) return UNHANDLED;
   WeftTensor *a = terms[0].tensor, *b = terms[1].tensor;
   if (!a && !b) return UNHANDLED;
   int dtype = binary_dtype(op, terms);
@@ -293,7 +313,7 @@ PyObject *fast_binary(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyO
   PyObject *out = binary_into(op, terms, dtype, nullptr);
   if (!recording || !out || out == UNHANDLED) return out;
   Ref owned(out);
-  return record_op(op, {CoreArg(args[0]), CoreArg(args[1])}, out) ? owned.release() : nullptr;
+  return record_op(op, {CoreArg(args[0]), CoreArg(scaled.get())}, out) ? owned.release() : nullptr;
 }
 
 // ------------------------------------------------------------------------------------------------- in place
@@ -312,7 +332,10 @@ bool overlaps(const WeftTensor *target, const WeftTensor *t) {
 // target (op)= other. With gradients to record, or of another dtype or size, the general path takes it.
 PyObject *fast_inplace_binary(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
   Term terms[2];
-  if (nargs != 2 || names || !read_term(args[0], &terms[0]) || !terms[0].tensor || !read_term(args[1], &terms[1])) return UNHANDLED;
+  if (nargs != 2) return UNHANDLED;
+  Ref scaled(with_alpha(op, args, names));
+  if (!scaled || scaled.get() == UNHANDLED) return scaled.release();
+  if (!read_term(args[0], &terms[0]) || !terms[0].tensor || !read_term(scaled.get(), &terms[1])) return UNHANDLED;
   WeftTensor *target = terms[0].tensor, *other = terms[1].tensor;
   if (check_inplace(target) < 0) return nullptr;
   if (records(target) || (other && records(other)) || overlaps(target, other)) return UNHANDLED;

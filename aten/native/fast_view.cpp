@@ -289,17 +289,28 @@ PyObject *fast_narrow(NativeOp *, PyObject *const *args, Py_ssize_t nargs, PyObj
 
 // ---------------------------------------------------------------------------------------- several results
 
-// Slices of `sizes` along a dim, as a tuple.
-PyObject *pieces(WeftTensor *t, int dim, int64_t n, const int64_t *sizes, int64_t each) {
+// Slices of `sizes` (or of `each`) along a dim, as a tuple: several results of one node.
+PyObject *pieces(NativeOp *op, WeftTensor *t, int dim, int64_t n, const int64_t *sizes, int64_t each) {
+  bool recording = records(t) && n > 1 && op->node_name;
   Ref result(PyTuple_New((Py_ssize_t)n));
+  uint64_t before = *ambient() & WEFT_AMBIENT_GRAD;
+  if (recording) *ambient() &= ~WEFT_AMBIENT_GRAD;
   int64_t start = 0;
   for (int64_t i = 0; result && i < n; i++) {
     int64_t end = sizes ? start + sizes[i] : std::min(start + each, t->sizes[dim]);
     PyObject *piece = sliced(t, dim, start, end, 1);
-    if (!piece || piece == UNHANDLED) return piece;
+    if (!piece || piece == UNHANDLED) {
+      *ambient() |= before;
+      return piece;
+    }
     PyTuple_SET_ITEM(result.get(), (Py_ssize_t)i, piece);
     start = end;
   }
+  *ambient() |= before;
+  if (!result || !recording) return result.release();
+  Ref saved(Py_BuildValue("(i)", dim));
+  PyObject *input = as_object(t), **outputs = reinterpret_cast<PyTupleObject *>(result.get())->ob_item;
+  if (!saved || record(op->node_name, whole_backwards[WHOLE_SPLIT], &input, 1, outputs, n, saved.get()) < 0) return nullptr;
   return result.release();
 }
 
@@ -312,14 +323,14 @@ PyObject *fast_split(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyOb
   WeftTensor *t = plain(slots[0]);
   if (!t || !WEFT_NDIM(t) || (slots[2] && !exact_int(slots[2], &given)) || !wrap_dim(given, WEFT_NDIM(t), &dim)) return UNHANDLED;
   int64_t n = t->sizes[dim];
-  if (exact_int(slots[1], &each)) return each > 0 && n > 0 ? pieces(t, dim, (n + each - 1) / each, nullptr, each) : UNHANDLED;
+  if (exact_int(slots[1], &each)) return each > 0 && n > 0 ? pieces(op, t, dim, (n + each - 1) / each, nullptr, each) : UNHANDLED;
   int64_t sizes[WEFT_MAX_NDIM], total = 0;
   int count = exact_ints(slots[1], sizes);
   for (int i = 0; i < count; i++) {
     if (sizes[i] < 0) return UNHANDLED;
     total += sizes[i];
   }
-  return count > 0 && total == n ? pieces(t, dim, count, sizes, 0) : UNHANDLED;
+  return count > 0 && total == n ? pieces(op, t, dim, count, sizes, 0) : UNHANDLED;
 }
 
 PyObject *fast_chunk(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
@@ -331,7 +342,7 @@ PyObject *fast_chunk(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyOb
   if (!t || !WEFT_NDIM(t) || (slots[2] && !exact_int(slots[2], &given)) || !wrap_dim(given, WEFT_NDIM(t), &dim)) return UNHANDLED;
   if (!exact_int(slots[1], &chunks) || chunks <= 0 || t->sizes[dim] == 0) return UNHANDLED;
   int64_t n = t->sizes[dim], each = (n + chunks - 1) / chunks;
-  return pieces(t, dim, (n + each - 1) / each, nullptr, each);
+  return pieces(op, t, dim, (n + each - 1) / each, nullptr, each);
 }
 
 PyObject *fast_unbind(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {

@@ -64,6 +64,11 @@ typedef void (*WeftSoftmaxBackward)(int64_t rows, int64_t n, const char *g, cons
 typedef void (*WeftLayerNorm)(int64_t rows, int64_t n, const char *x, const char *weight, const char *bias, double eps, int rms,
                               char *y, char *mean, char *rstd);
 
+// The derivative of layer_norm over `rows` rows: gx (or NULL), and gw, gb (or NULL): n sums of these rows, of the type of the
+// sums (float32, float64 for float64), which the caller adds up. The mean and deviation are computed again.
+typedef void (*WeftLayerNormBackward)(int64_t rows, int64_t n, const char *g, const char *x, const char *weight, double eps, int rms,
+                                      char *gx, char *gw, char *gb);
+
 typedef struct WeftKernels {
   const char *isa;
   WeftLoop unary[WEFT_NUM_UNARY][WEFT_NUM_DTYPES];
@@ -77,6 +82,8 @@ typedef struct WeftKernels {
   WeftSoftmax softmax[WEFT_NUM_DTYPES], log_softmax[WEFT_NUM_DTYPES];
   WeftSoftmaxBackward softmax_backward[WEFT_NUM_DTYPES], log_softmax_backward[WEFT_NUM_DTYPES];
   WeftLayerNorm layer_norm[WEFT_NUM_DTYPES];
+  WeftLayerNormBackward layer_norm_backward[WEFT_NUM_DTYPES];
+  WeftLoop gelu_backward[2][WEFT_NUM_DTYPES], silu_backward[WEFT_NUM_DTYPES]; // args: g, x, out; [1]: tanh
 } WeftKernels;
 
 #ifdef __cplusplus

@@ -69,7 +69,7 @@ static bool init(PyObject *module) {
     return false;
   }
   return init_dtype(module) && init_device(module) && init_size(module) && init_storage(module) && init_tensor(module) &&
-         init_philox(module) && init_autograd(module) && init_op(module) && PyModule_AddFunctions(module, product_functions) == 0 && PyModule_AddFunctions(module, ambient_functions) == 0 &&
+         init_philox(module) && init_autograd(module) && init_op(module) && PyModule_AddFunctions(module, fused_backward_functions) == 0 && PyModule_AddFunctions(module, ambient_functions) == 0 &&
          PyModule_AddFunctions(module, thread_functions) == 0 && PyModule_AddFunctions(module, philox_functions) == 0 &&
          PyModule_AddFunctions(module, matmul_functions) == 0 &&
          PyModule_AddFunctions(module, attention_functions) == 0 &&

@@ -163,6 +163,7 @@ bool init_saved(PyObject *module);
 PyObject *save_tensor(WeftTensor *t, WeftNode *producer);   // new SavedTensor
 PyObject *save_meta(WeftTensor *t);                         // its sizes and strides, unpacked as a Meta
 bool is_saved(PyObject *object);
+bool holds_tensors(PyObject *saved);  // whether freeing it frees memory: not so for numbers, sizes and Metas
 PyObject *unpack_saved(PyObject *saved, WeftNode *node);    // new reference to the tensor; RuntimeError if it was changed
 
 // inplace.cpp
@@ -177,7 +178,7 @@ bool init_tensor(PyObject *module);
 bool init_philox(PyObject *module);
 bool init_autograd(PyObject *module);
 bool init_op(PyObject *module);
-extern PyMethodDef product_functions[];
+extern PyMethodDef fused_backward_functions[];
 
 // Makes a heap type from `spec` and adds it to the module under its name.
 PyTypeObject *add_type(PyObject *module, PyType_Spec *spec, PyObject *bases = nullptr);

@@ -14,6 +14,9 @@ static PyObject *counted_ops;    // list of ops that have entered Python
 static const char *const core_names[CORE_COUNT] = {"view", "permute", "expand", "squeeze", "unsqueeze", "slice", "select", "alias",
                                                    "clone", "cast", "mm", "bmm", "add", "linear"};
 
+PyObject *whole_backwards[WHOLE_COUNT];
+static const char *const whole_names[WHOLE_COUNT] = {"matmul", "linear", "attention", "cat", "split"};
+
 // ------------------------------------------------------------------------------------------------ arguments
 
 bool exact_int(PyObject *p, int64_t *out) {
@@ -199,7 +202,7 @@ static PyObject *set_plan_maker(PyObject *, PyObject *callable) {
 // ------------------------------------------------------------------------------------------------- families
 
 static const Family *find_family(const char *name) {
-  for (const Family *table : {pointwise_families, cast_families, reduce_families, view_families, index_families, matmul_families, row_families})
+  for (const Family *table : {pointwise_families, cast_families, reduce_families, view_families, index_families, matmul_families, row_families, join_families})
     for (const Family *row = table; row->name; row++)
       if (strcmp(row->name, name) == 0) return row;
   return nullptr;
@@ -246,6 +249,19 @@ static PyObject *set_core_op(PyObject *, PyObject *args) {
     }
   }
   return PyErr_Format(PyExc_ValueError, "%s is not a core op of the native paths", name);
+}
+
+static PyObject *set_product_backward(PyObject *, PyObject *args) {
+  const char *name;
+  PyObject *callable;
+  if (!PyArg_ParseTuple(args, "sO:set_product_backward", &name, &callable)) return nullptr;
+  for (int i = 0; i < WHOLE_COUNT; i++) {
+    if (strcmp(name, whole_names[i]) == 0) {
+      Py_XSETREF(whole_backwards[i], Py_NewRef(callable));
+      Py_RETURN_NONE;
+    }
+  }
+  return PyErr_Format(PyExc_ValueError, "%s is not recorded whole", name);
 }
 
 static PyObject *set_general_call(PyObject *, PyObject *callable) {
@@ -359,6 +375,7 @@ static PyType_Spec method_spec = {"aten._native.OpMethod", sizeof(OpMethod), 0,
 static PyMethodDef op_functions[] = {
     {"set_family", (PyCFunction)(void *)set_family, METH_VARARGS | METH_KEYWORDS, "bind an op to a native family"},
     {"set_core_op", set_core_op, METH_VARARGS, "set_core_op(name, op): an op that native paths record"},
+    {"set_product_backward", set_product_backward, METH_VARARGS, nullptr},
     {"set_general_call", set_general_call, METH_O, "call(op, args, kwargs) takes what no family handles"},
     {"set_plan_maker", set_plan_maker, METH_O, nullptr},
     {"python_entries", python_entries, METH_VARARGS, "python_entries(reset=False) -> {op name: calls that entered Python}"},

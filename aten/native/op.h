@@ -39,7 +39,10 @@ struct NativeOp {
   int64_t python_calls;          // calls that entered Python
 };
 
-enum OpFlags { OP_FLOAT = 1 };   // integers are computed in the default dtype
+enum OpFlags {
+  OP_FLOAT = 1,  // integers are computed in the default dtype
+  OP_ALPHA = 2   // takes `alpha`
+};
 
 extern PyTypeObject *op_type;
 extern PyObject unhandled_object;
@@ -53,6 +56,10 @@ enum CoreOp {
   CORE_CAST, CORE_MM, CORE_BMM, CORE_ADD, CORE_LINEAR, CORE_COUNT
 };
 extern NativeOp *core_ops[CORE_COUNT];
+
+// Ops recorded as a whole, whose backward(node, grads) is in aten/autograd/products.py.
+enum WholeOp { WHOLE_MATMUL, WHOLE_LINEAR, WHOLE_ATTENTION, WHOLE_CAT, WHOLE_SPLIT, WHOLE_COUNT };
+extern PyObject *whole_backwards[WHOLE_COUNT];
 
 // A CPU tensor of the exact type (or Parameter), so with memory; NULL for anything else.
 inline WeftTensor *plain(PyObject *p) {
@@ -120,7 +127,7 @@ struct Family {
   FastCall fast;
 };
 extern const Family pointwise_families[], cast_families[], reduce_families[], view_families[], index_families[],
-    matmul_families[], row_families[];
+    matmul_families[], row_families[], join_families[];
 
 bool init_op(PyObject *module);
 bool init_kernels();

@@ -128,6 +128,17 @@ static PyMethodDef saved_functions[] = {{"set_meta_factory", set_meta_factory, M
 
 // ------------------------------------------------------------------------------------------- the types
 
+bool holds_tensors(PyObject *item) {
+  if (PyTuple_CheckExact(item) || PyList_CheckExact(item)) {
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(item); i++)
+      if (holds_tensors(PySequence_Fast_GET_ITEM(item, i))) return true;
+    return false;
+  }
+  bool plain = item == Py_None || PyLong_Check(item) || PyFloat_Check(item) || PyUnicode_Check(item) ||
+               Py_TYPE(item) == saved_meta_type || Py_TYPE(item) == dtype_type;
+  return !plain;
+}
+
 static int saved_traverse(PyObject *self, visitproc visit, void *arg) {
   Py_VISIT(Py_TYPE(self));
   Py_VISIT(reinterpret_cast<SavedTensor *>(self)->tensor);

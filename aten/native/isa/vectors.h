@@ -19,6 +19,7 @@ void WEFT_FILL(integer)(WeftKernels *);
 void WEFT_FILL(cast)(WeftKernels *);
 void WEFT_FILL(reduce)(WeftKernels *);
 void WEFT_FILL(rows)(WeftKernels *);
+void WEFT_FILL(backward)(WeftKernels *);
 
 namespace {
 

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import Any
 
 from aten import _native
-from aten.op import registry
 
 fused: dict[str, Callable[[tuple[bool, ...], Any, dict[str, Any]], Any]] = {}
 
@@ -56,16 +55,18 @@ def _(needs: tuple[bool, ...], g: Any, saved: dict[str, Any]) -> Any:
     return NotImplemented if found is NotImplemented else found[:2]
 
 
-def attention_backward(node: Any, grads: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Of the attention that the native path records whole: saved are query, key, value, mask, out, is_causal, scale."""
-    (g,), (query, key, value, mask, out, is_causal, scale) = grads, node.saved
-    needs = node.needs
-    if not _native.is_grad_enabled() and not needs[3] and not _native.is_tracer(g):
-        grown = [x.new_empty(x.shape) if n else None for x, n in zip((query, key, value), needs)]
-        if _native.attention_derivative_into(*grown, g, query, key, value, mask, out, is_causal, scale):
-            return (*grown, None)
-    vjp = registry["scaled_dot_product_attention"].vjp_fn
-    return vjp(g, needs, query, key, value, mask, is_causal, scale)
+@_row("scaled_dot_product_attention")
+def _(needs: tuple[bool, ...], g: Any, saved: dict[str, Any]) -> Any:
+    given = [saved[name] for name in ("query", "key", "value", "attn_mask", "out")]
+    if needs[3] or any(_native.is_tracer(x) for x in (g, *given)):
+        return NotImplemented
+    batch = tuple(given[4].shape[:-2])
+    if any(tuple(x.shape[:-2]) != batch for x in given[:3]):
+        return NotImplemented
+    grown = [_native.empty(x.shape, x.dtype) if need else None for x, need in zip(given, needs[:3])]
+    if _native.attention_derivative_into(*grown, g, *given, saved["is_causal"], saved["scale"]):
+        return (*grown, None)
+    return NotImplemented
 
 
-__all__ = ["attention_backward", "fused"]
+__all__ = ["fused"]

@@ -1,9 +1,8 @@
-"""Backward of what the native paths record whole: matmul of any ranks above 1, linear, attention, cat, split."""
+"""Backward of what the native paths record whole: matmul of any ranks above 1, linear, cat, split."""
 
 from typing import Any
 
 from aten import _native
-from aten.autograd.fused import attention_backward
 from aten.op import registry
 
 
@@ -45,7 +44,7 @@ def split_backward(node: Any, grads: tuple[Any, ...]) -> tuple[Any, ...]:
     return (registry["cat"](parts, dim),)
 
 
-for _name, _backward in {"matmul": matmul_backward, "linear": linear_backward, "attention": attention_backward,
+for _name, _backward in {"matmul": matmul_backward, "linear": linear_backward,
                          "cat": cat_backward, "split": split_backward}.items():
     _native.set_product_backward(_name, _backward)
 

@@ -1,4 +1,4 @@
-// fast_join.cpp: cat, and scaled_dot_product_attention by the kernel of attention.h. Both are recorded whole.
+// fast_join.cpp: cat, recorded whole, and scaled_dot_product_attention by the kernel of attention.h.
 #include <math.h>
 
 #include "loops.h"
@@ -101,9 +101,12 @@ PyObject *fast_attention(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, 
   int taken = run_attention(out.get(), slots, mask_object, causal, scale);
   if (taken <= 0) return taken < 0 ? nullptr : UNHANDLED;
   if (!records(q) && !records(k) && !records(v)) return out.release();
-  Ref saved(Py_BuildValue("(OOOOOOd)", slots[0], slots[1], slots[2], mask_object, out.get(), causal ? Py_True : Py_False, scale));
-  PyObject *inputs[4] = {slots[0], slots[1], slots[2], mask_object}, *result = out.get();
-  if (!saved || record(op->node_name, whole_backwards[WHOLE_ATTENTION], inputs, 4, &result, 1, saved.get()) < 0) return nullptr;
+  Ref dropout(PyFloat_FromDouble(0)), scale_object(PyFloat_FromDouble(scale));
+  if (!dropout || !scale_object) return nullptr;
+  CoreArg core[7] = {CoreArg(q), CoreArg(k), CoreArg(v), CoreArg(mask_object), CoreArg(dropout.get()), CoreArg::boolean(causal),
+                     CoreArg(scale_object.get())};
+  PyObject *result = out.get();
+  if (!record_op(op, core, 7, &result, 1)) return nullptr;
   return out.release();
 }
 

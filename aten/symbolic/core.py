@@ -145,7 +145,7 @@ def make(op: str, args: tuple[Expr, ...], kind: str) -> Expr:
         e = _new(op, args, kind, None)
         if kind == "int":
             e.terms, e.offset = {e: 1}, 0
-        _nodes[key] = e
+        e = _nodes.setdefault(key, e)  # another thread may have made it since
     return e
 
 
@@ -180,8 +180,9 @@ def const(value: Number) -> Expr:
         e._free = frozenset()
         if kind == "int":
             e.terms, e.offset = {}, plain
+        e = _nodes.setdefault(key, e)
+        if kind == "int":
             _ints[plain] = e
-        _nodes[key] = e
     return e
 
 
@@ -198,7 +199,7 @@ def sym(name: str, kind: str | None = None) -> Expr:
         e._text, e._free = name, frozenset((name,))
         if kind == "int":
             e.terms = {e: 1}
-        _nodes[key] = e
+        e = _nodes.setdefault(key, e)  # another thread may have made it since
     return e
 
 
@@ -255,7 +256,7 @@ def from_terms(terms: dict[Expr, int], offset: int = 0) -> Expr:
     if e is None:
         e = _new("add", args, "int", None)
         e.terms, e.offset = terms, offset
-        _nodes[key] = e
+        e = _nodes.setdefault(key, e)  # another thread may have made it since
     return e
 
 
@@ -276,7 +277,7 @@ def _scaled(m: Expr, c: int) -> Expr:
     if e is None:
         e = _new("mul", key[1], "int", None)
         e.terms = {m: c}
-        _nodes[key] = e
+        e = _nodes.setdefault(key, e)  # another thread may have made it since
     return e
 
 

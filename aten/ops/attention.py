@@ -192,6 +192,8 @@ def _softmax_of_scores(q, k, mask, is_causal, scale):
 @scaled_dot_product_attention.batch
 def _(n, dims, q, k, v, mask, dropout_p, is_causal, scale):
     q, k, v = (materialize(x, d, n) for x, d in zip((q, k, v), dims))
+    ndim = max(q.ndim, k.ndim, v.ndim)
+    q, k, v = (x.reshape([n, *([1] * (ndim - x.ndim)), *x.shape[1:]]) for x in (q, k, v))
     if mask is not None and dims[3] is not None:
         mask = materialize(mask, dims[3], n)
         mask = mask.reshape([n, *([1] * (q.ndim - mask.ndim)), *mask.shape[1:]])

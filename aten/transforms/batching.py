@@ -77,7 +77,7 @@ class VmapLevel(Level):
         pairs = [self.split(a) for a in args]
         values = tuple([v for v, _ in pairs])
         dims = tuple([d for _, d in pairs])
-        if op.batch_fn is not None:
+        if op.batch_fn is not None and not _along_nothing(op, values, dims):
             result, out_dims = op.batch_fn(self.size, dims, *values)
         elif op.decompose_fn is not None:
             with opened(self):
@@ -142,6 +142,13 @@ class VmapLevel(Level):
             return NotImplemented
         args = (*args[:at], [self.size, *args[at]], *args[at + 1 :])
         return self.wrap(dispatch.call_core(op, args), 0)
+
+
+def _along_nothing(op: Op, values: tuple, dims: tuple) -> bool:
+    """Whether the op works along dim 0 of an element that has no dimensions, which a batch cannot show."""
+    if (op.kind == "view" and op.name != "unfold") or "reduction" in op.tags or dims[0] is None:
+        return False
+    return type(dims[0]) is int and values[0].ndim == 1 and any(p.name in ("dim", "dimension") for p in op.core)
 
 
 def vmap(

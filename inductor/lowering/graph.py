@@ -6,7 +6,7 @@ Operations come in the order of the graph: `Computed` (loops that fill a buffer)
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from aten.fx.node import Node as FxNode
@@ -150,7 +150,9 @@ class GraphLowering:
     # ---- what lowerings ask
 
     def sizes(self, meta) -> tuple[Expr, ...]:
-        return tuple(map(as_expr, meta.sizes))
+        """The sizes of a value, with what guards say put in: a symbol guarded to be 1 broadcasts as 1 does."""
+        sizes = tuple(map(as_expr, meta.sizes))
+        return sizes if self.env is None else tuple(map(self.env.simplify, sizes))
 
     def check(self, argument: str) -> Check:
         """What a failed check of this node's `argument` reports."""
@@ -348,9 +350,10 @@ class GraphLowering:
             self.values[n] = as_expr(val)
             return self.values[n]
         device = str(getattr(val.device, "type", val.device))
-        b = Buffer(n.name, val.dtype.name, self.sizes(val), tuple(map(as_expr, val.strides)), "input", device=device)
+        sizes = tuple(map(as_expr, val.sizes))  # as they are: this is where symbols get their values
+        b = Buffer(n.name, val.dtype.name, sizes, tuple(map(as_expr, val.strides)), "input", device=device)
         self.buffers[n.name] = b
-        self.values[n] = of_buffer(b)
+        self.values[n] = of_buffer(replace(b, sizes=self.sizes(val)))
         return n.name
 
     @property

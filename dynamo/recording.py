@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from aten.meta import Meta, known_equal
+from aten.promotion import can_cast
 from aten.symbolic.shape_env import DataDependentError
 from dynamo import graph_break
 from dynamo.graph_break import NotConstant, Unsupported
@@ -41,6 +42,8 @@ def record(output, frame, op: Op, args: list[Variable], kwargs: dict[str, Variab
         if not isinstance(target, TensorVariable):
             raise Unsupported(graph_break.UNKNOWN_CALL, f"{op.name} with several out=")
     val = result_of(output, frame, op, args, kwargs)
+    if target is not None and not (fits(val, target.as_meta()) and can_cast(val.dtype, target.as_meta().dtype)):
+        raise Unsupported(graph_break.UNKNOWN_CALL, f"{op.name} with an out= of other sizes, or of a dtype that cannot hold the result")
     node_args, node_kwargs = arguments(op, args, kwargs)
     output.graph.line = output.user_line()
     node = output.graph.call_function(op, node_args, node_kwargs, val=val)

@@ -56,9 +56,14 @@ def _(out, x, dim):
     np.divide(e, e.sum(dim, keepdims=True, dtype=e.dtype), out=out)
 
 
+def _empty(x, dim: int) -> bool:
+    """Whether there is nothing along `dim` for certain; a symbolic size that happens to be 0 has no element to compute."""
+    return type(x.shape[dim]) is int and x.shape[dim] == 0
+
+
 @softmax.decompose
 def _(x, dim):
-    if x.ndim == 0:
+    if x.ndim == 0 or _empty(x, dim):
         return ops.exp(x - x)
     e = (x - ops.amax(x, [dim], True)).exp()
     return e / ops.sum(e, [dim], True)
@@ -102,7 +107,7 @@ def _(out, x, dim):
 
 @log_softmax.decompose
 def _(x, dim):
-    if x.ndim == 0:
+    if x.ndim == 0 or _empty(x, dim):
         return x - x
     centred = x - ops.amax(x, [dim], True)
     return centred - ops.sum(centred.exp(), [dim], True).log()

@@ -532,6 +532,9 @@ def one_hot(tensor, num_classes):
             raise RuntimeError("Class values must be non-negative.")
         if int(ops.amax(tensor).item()) >= num_classes:
             raise RuntimeError("Class values must be smaller than num_classes.")
+    if _is_traced(tensor):  # scatter checks what cannot be asked here
+        zeros = ops.zeros((*tensor.shape, num_classes), dtype=dtypes.int64, device=tensor.device)
+        return ops.scatter(zeros, -1, tensor.unsqueeze(-1), 1)
     return ops.eq(tensor.unsqueeze(-1), ops.arange(num_classes, device=tensor.device)).to(dtypes.int64)
 
 

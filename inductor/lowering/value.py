@@ -82,6 +82,8 @@ def reshape(x: Value, sizes: Sequence[Expr], ranges: dict) -> Value:
     sizes = tuple(map(as_expr, sizes))
     if x.sizes == sizes:
         return x
+    if ZERO in sizes:  # no element to say anything about
+        return reindex(x, sizes, lambda i: [ZERO] * x.rank)
     found = refine(x.sizes, sizes)
     if found is None:
         strides = [ONE]

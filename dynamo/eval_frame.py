@@ -159,5 +159,8 @@ def skip_code(code: types.CodeType, recursive: bool = False) -> None:
 
 
 def reset() -> None:
-    """Forget every compilation and what was learned about sizes."""
+    """Forget every compilation, what was learned about sizes, and the counters."""
+    from dynamo.convert_frame import counters
+
     _eval_frame.reset()
+    counters.clear()

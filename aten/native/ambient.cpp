@@ -6,8 +6,9 @@ namespace weft {
 constexpr uint64_t kInitial = WEFT_AMBIENT_GRAD | (uint64_t)WEFT_FLOAT32 << 8 | (uint64_t)WEFT_BFLOAT16 << 16;
 // New threads start with gradients on; what a process sets as its default dtype holds for later threads too.
 static uint64_t process_default = kInitial;
-static thread_local uint64_t word;
-static thread_local bool started;
+// initial-exec: one load instead of a call; a few bytes fit in what the loader keeps for that.
+__attribute__((tls_model("initial-exec"))) static thread_local uint64_t word;
+__attribute__((tls_model("initial-exec"))) static thread_local bool started;
 
 uint64_t *ambient() {
   if (__builtin_expect(!started, 0)) {

@@ -178,8 +178,8 @@ void after_fork_in_child() {
 }  // namespace
 
 const WeftKernelRuntime *kernel_runtime() {
-  static thread_local WeftErrorRecord error;
-  static thread_local WeftKernelRuntime runtime = {parallel_for, scratch, 1, &error, gemm_table()};
+  __attribute__((tls_model("initial-exec"))) static thread_local WeftErrorRecord error;
+  __attribute__((tls_model("initial-exec"))) static thread_local WeftKernelRuntime runtime = {parallel_for, scratch, 1, &error, gemm_table()};
   runtime.num_threads = pool->target.load(std::memory_order_relaxed);
   error = WeftErrorRecord{-1, 0, 0};
   return &runtime;

@@ -3,10 +3,12 @@
 import random
 
 import pytest
-from tests.aten.aot.test_aot import R, check, loss, run
 
 import aten
 import aten.autograd
+from aten import aot
+from aten.symbolic.expr import evaluate
+from tests.aten.aot.test_aot import R, capture, check, close, interpret, loss, run
 
 
 class Program:
@@ -110,3 +112,23 @@ def differentiable(program, inputs):
         assert "modified by an inplace operation" in str(error)
         return False
     return True
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_other_sizes(seed):
+    """What was compiled for one size answers for every other that the guards let through."""
+    program = Program(seed)
+    example = [R(4, 6), R(4, 6), R(6)]
+    gm = capture(program, [x.clone() for x in example])
+    compiled = aot.compile(gm, example, interpret)
+    for rows, columns in ((5, 8), (3, 3), (9, 4)):
+        values = {"s0": rows, "s1": columns}
+        if not all(evaluate(g.expr, values) for g in gm.shape_env.guards):
+            continue
+        inputs = [R(rows, columns), R(rows, columns), R(columns)]
+        ours, theirs = ([x.clone() for x in inputs] for _ in range(2))
+        for a, b in zip(compiled(*ours), program(*theirs)):
+            close(a, b)
+            assert a.stride() == b.stride()
+        for a, b in zip(ours, theirs):
+            close(a, b)

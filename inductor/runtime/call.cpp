@@ -67,8 +67,7 @@ static bool set_results(Call &call, const std::vector<int32_t> &buffers, PyObjec
   return ok;
 }
 
-// An op raised what eager would raise, but not where: the graph fails, with the op's exception as its cause.
-static void op_failed(ProgramObject *program) {
+void fail_because(ProgramObject *program) {
   if (!PyErr_ExceptionMatches(PyExc_Exception) || PyErr_ExceptionMatches(PyExc_MemoryError)) return;
   PyObject *type, *cause, *traceback;
   PyErr_Fetch(&type, &cause, &traceback);
@@ -99,7 +98,7 @@ bool run_op(Call &call, const Step &step) {
     NoGrad no_grad;
     size_t n_positional = args.size() - (size_t)PyTuple_GET_SIZE(step.names);
     PyObject *returned = PyObject_Vectorcall(step.op, args.data(), n_positional, step.names);
-    if (!returned) op_failed(call.program);
+    if (!returned) fail_because(call.program);
     ok = returned && (has_out || set_results(call, step.results, returned));
     Py_XDECREF(returned);
   }

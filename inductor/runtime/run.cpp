@@ -31,9 +31,9 @@ static bool fail_without_record(ProgramObject *program) {
   return false;
 }
 
-static bool wrong_input(size_t i, PyObject *got, const char *what) {
+static bool wrong_input(ProgramObject *program, size_t i, PyObject *got, const char *what) {
   PyErr_Format(PyExc_TypeError, "input %zu of the compiled graph: %s (%.100s given)", i, what, Py_TYPE(got)->tp_name);
-  return false;
+  return fail_because(program), false;
 }
 
 // ------------------------------------------------------------------------------------------------------------- binding
@@ -68,7 +68,7 @@ static bool check_layout(Call &call, const Input &input, size_t i, PyObject **ar
     if (t->sizes[k] != dims[k]) {
       PyErr_Format(PyExc_ValueError, "input %zu of the compiled graph: size %lld of dimension %d, compiled for %lld", i,
                    (long long)t->sizes[k], k, (long long)dims[k]);
-      return false;
+      return fail_because(call.program), false;
     }
   if (same_strides(t, dims, dims + n, n)) return true;
   if (movable) {
@@ -79,7 +79,7 @@ static bool check_layout(Call &call, const Input &input, size_t i, PyObject **ar
     return rc == 0;
   }
   PyErr_Format(PyExc_ValueError, "input %zu of the compiled graph has other strides than it was compiled for", i);
-  return false;
+  return fail_because(call.program), false;
 }
 
 // A tensor of static layout: compared in place. Row-major ones have it in the word, and need no look at strides.
@@ -109,16 +109,16 @@ static bool bind(Call &call, PyObject **args, PyObject *movable) {
     const Input &input = plan.inputs[i];
     if (input.kind != InputKind::Tensor) continue;
     PyObject *o = args[i];
-    if (!is_tensor(o)) return wrong_input(i, o, "expected a Tensor");
+    if (!is_tensor(o)) return wrong_input(self, i, o, "expected a Tensor");
     const WeftTensor *t = (const WeftTensor *)o;
-    if ((t->word & CHECKED) != input.word) return wrong_input(i, o, "another dtype, device or number of dimensions");
+    if ((t->word & CHECKED) != input.word) return wrong_input(self, i, o, "another dtype, device or number of dimensions");
     if (!input.layout.is_static) continue;
     if (!matches(t, input.layout) && !check_layout(call, input, i, args, movable)) return false;
     if (input.buffer >= 0) call.data[input.buffer] = weft_data((const WeftTensor *)args[i]);
   }
   for (int32_t v : plan.dynamic)
     if (!evaluate(call, plan.values[v], &call.values[v]))
-      return PyErr_Occurred() ? false : fail_without_record(self);
+      return PyErr_Occurred() ? (fail_because(self), false) : fail_without_record(self);
   for (int32_t i : plan.symbolic_inputs) {
     if (!check_layout(call, plan.inputs[i], (size_t)i, args, movable)) return false;
     if (plan.inputs[i].buffer >= 0) call.data[plan.inputs[i].buffer] = weft_data((const WeftTensor *)args[i]);

@@ -134,6 +134,9 @@ bool run(ProgramObject *program, PyObject **args, PyObject **results, PyObject *
 bool run_profiled(ProgramObject *program, PyObject **args, PyObject **results, double *seconds); // adds to one a step
 PyObject *tensor_of(Call &call, int32_t buffer); // borrowed; NULL with an exception set
 void set_failed(ProgramObject *program, int64_t check, int64_t value, int64_t bound);
+// The graph fails, with the exception that is set as its cause: an op raised what eager would raise, but not where; or an
+// argument is not what the guards promised. Interrupts and lack of memory stay what they are.
+void fail_because(ProgramObject *program);
 const int64_t *resolve(const Call &call, const Layout &layout, int64_t *scratch); // 2 * ndim numbers
 
 // call.cpp: steps that work on Python objects.

@@ -307,11 +307,12 @@ class Schema:
         """Makes the public result of several outputs: a named tuple if the outputs have names, else a tuple."""
         if self._result_type is None:
             names = [r[1] for r in self.returns if len(r) > 1]
-            self._result_type = _named(self.name, tuple(names)) if names else tuple
+            self._result_type = named_result(self.name, tuple(names)) if names else tuple
         return self._result_type
 
 
-def _named(name: str, fields: tuple[str, ...]) -> Callable[[Sequence[Any]], Any]:
+def named_result(name: str, fields: str | tuple[str, ...]) -> Callable[[Sequence[Any]], Any]:
+    """Makes named tuples of several results."""
     from collections import namedtuple
 
     return namedtuple(name, fields, module="aten.return_types")._make

@@ -11,7 +11,7 @@ __version__ = "0.1.0"
 
 _aliases.install({"weft._dynamo": "dynamo", "weft._inductor": "inductor", "weft.fx": "aten.fx", "weft.autograd": "aten.autograd"})
 
-_PARTS = frozenset({"nn", "optim", "func", "testing", "cuda", "compiler", "linalg", "special",
+_PARTS = frozenset({"nn", "optim", "func", "testing", "cuda", "compiler", "linalg", "special", "fft", "signal",
                     "_dynamo", "_inductor", "fx", "autograd"})
 _HOME = {"compile": "weft.compilation", "explain": "weft.compilation", "save": "weft.serialization", "load": "weft.serialization"}
 

@@ -13,9 +13,12 @@ from aten.ops import (  # noqa: F401
     copies,
     creation,
     distance,
+    fft,
     getitem,
     indexing,
     indexing_batch,
+    linalg,
+    linalg_public,
     loss,
     matmul,
     norm,
@@ -32,6 +35,7 @@ from aten.ops import (  # noqa: F401
     structure,
     take,
     view,
+    window,
 )
 from aten.ops.methods import attach_properties
 from aten.tensor import Tensor, attach

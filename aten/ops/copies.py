@@ -5,8 +5,8 @@ from typing import Any
 from aten.op import Op, composite, ops, registry
 from aten.ops import rearrange, view  # noqa: F401 (whose ops are copied here)
 
-_VIEWS = "alias as_strided detach diagonal expand permute select slice squeeze t transpose unbind unfold unsqueeze view split"
-_VIEWS += " split_with_sizes"
+_VIEWS = "alias as_strided detach diagonal expand permute select slice squeeze t transpose unbind unfold unsqueeze view"
+_VIEWS += " split split_with_sizes"
 
 
 def _copied(result: Any) -> Any:

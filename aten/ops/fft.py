@@ -1,0 +1,210 @@
+"""Discrete Fourier transforms: `fft_c2c`, `fft_r2c`, `fft_c2r` over a list of dims, and PyTorch's names on top."""
+
+from typing import Any
+
+import numpy as np
+
+from aten import dtype as dtypes
+from aten.meta import Meta
+from aten.op import composite, op, ops
+from aten.promotion import category, to_complex, to_real
+from aten.shapes import product, wrap_dim
+
+_NORMS = ("backward", "ortho", "forward")
+
+
+def _scale(n: int, norm: str, forward: bool) -> float:
+    """What the plain sums of a transform are multiplied by."""
+    if norm == "ortho":
+        return n**-0.5
+    return 1.0 / n if (norm == "forward") == forward else 1.0
+
+
+@op("fft_c2c(Tensor input, int[] dim, bool forward) -> Tensor", tags=["library", "function_only"])
+def fft_c2c(input: Meta, dim: list[int], forward: bool) -> Meta:
+    """Unscaled complex transform over dims (of the negative exponent if forward)."""
+    return input.like(sizes=input.sizes)
+
+
+@fft_c2c.kernel
+def _(out, x, dim, forward):
+    out[...] = np.fft.fftn(x, axes=dim) if forward else np.fft.ifftn(x, axes=dim, norm="forward")
+
+
+fft_c2c.vjp(lambda g, dim, forward: fft_c2c(g, dim, not forward))
+
+
+@op("fft_r2c(Tensor input, int[] dim) -> Tensor", tags=["library", "function_only"])
+def fft_r2c(input: Meta, dim: list[int]) -> Meta:
+    """Unscaled transform of real numbers; the last dim keeps n // 2 + 1 of its n frequencies."""
+    sizes = list(input.sizes)
+    sizes[dim[-1]] = sizes[dim[-1]] // 2 + 1
+    return input.like(sizes=sizes, dtype=to_complex(input.dtype))
+
+
+fft_r2c.kernel(lambda out, x, dim: np.copyto(out, np.fft.rfftn(x, axes=dim)))
+
+
+@fft_r2c.vjp
+def _(g, dim, input_meta):
+    """The real part of the backward transform of g, filled up with zeros."""
+    last = dim[-1]
+    pad = [0, 0] * (g.ndim - 1 - last) + [0, input_meta.sizes[last] - g.shape[last]]
+    return ops.real(fft_c2c(ops.constant_pad_nd(g, pad, 0), dim, False))
+
+
+@op("fft_c2r(Tensor input, int[] dim, int last) -> Tensor", tags=["library", "function_only"])
+def fft_c2r(input: Meta, dim: list[int], last: int) -> Meta:
+    """Unscaled backward transform to real numbers; the last dim becomes `last` long."""
+    sizes = list(input.sizes)
+    sizes[dim[-1]] = last
+    return input.like(sizes=sizes, dtype=to_real(input.dtype))
+
+
+fft_c2r.kernel(
+    lambda out, x, dim, last: np.copyto(
+        out, np.fft.irfftn(x, [*(x.shape[d] for d in dim[:-1]), last], axes=dim, norm="forward")
+    )
+)
+
+
+@fft_c2r.vjp
+def _(g, dim, last):
+    """The forward transform of g; frequencies that stand for two count twice."""
+    gx = fft_r2c(g, dim)
+    n = gx.shape[dim[-1]]
+    twice = ops.ones(n, dtype=g.dtype)
+    if n > 1:
+        twice[1 : last - n + 1] = 2.0
+    return gx * twice.reshape([-1 if d == dim[-1] else 1 for d in range(gx.ndim)])
+
+
+def _resized(x: Any, dims: list[int], sizes: list[int]) -> Any:
+    """Cut or filled up with zeros to these sizes."""
+    pad = [0] * (2 * x.ndim)
+    for d, n in zip(dims, sizes):
+        if n < 1:
+            raise RuntimeError(f"Invalid number of data points ({n}) specified")
+        pad[2 * (x.ndim - 1 - d) + 1] = n - x.shape[d]
+    return ops.constant_pad_nd(x, pad, 0) if any(pad) else x
+
+
+def _arguments(x: Any, s: Any, dim: Any, norm: str | None) -> tuple[list[int], list[int], str]:
+    norm = norm or "backward"
+    if norm not in _NORMS:
+        raise RuntimeError(f'Invalid normalization mode: "{norm}"')
+    if dim is None:
+        dims = list(range(x.ndim)) if s is None else list(range(x.ndim - len(s), x.ndim))
+    else:
+        dims = [wrap_dim(d, x.ndim) for d in ([dim] if isinstance(dim, int) else dim)]
+    if len(set(dims)) != len(dims):
+        raise RuntimeError("FFT dims must be unique")
+    s = [-1] * len(dims) if s is None else [s] if isinstance(s, int) else list(s)
+    sizes = [x.shape[d] if n in (-1, None) else n for d, n in zip(dims, s)]
+    return dims, sizes, norm
+
+
+def _as_complex(x: Any) -> Any:
+    x = x if category(x.dtype) >= 2 else x.to(dtypes.get_default_dtype())
+    return x if x.dtype.is_complex else x.to(to_complex(x.dtype))
+
+
+def _as_real(name: str, x: Any) -> Any:
+    if x.dtype.is_complex:
+        raise RuntimeError(f"{name} expects a real input tensor, but got {x.dtype.name}")
+    return x if category(x.dtype) >= 2 else x.to(dtypes.get_default_dtype())
+
+
+def complex_to_complex(x: Any, s: Any, dim: Any, norm: str | None, forward: bool) -> Any:
+    dims, sizes, norm = _arguments(x, s, dim, norm)
+    result = fft_c2c(_resized(_as_complex(x), dims, sizes), dims, forward)
+    scale = _scale(product(sizes), norm, forward)
+    return result if scale == 1.0 else result * scale
+
+
+def real_to_complex(name: str, x: Any, s: Any, dim: Any, norm: str | None, forward: bool) -> Any:
+    dims, sizes, norm = _arguments(x, s, dim, norm)
+    result = fft_r2c(_resized(_as_real(name, x), dims, sizes), dims)
+    scale = _scale(product(sizes), norm, forward)
+    result = result if forward else ops.conj(result)
+    return result if scale == 1.0 else result * scale
+
+
+def complex_to_real(x: Any, s: Any, dim: Any, norm: str | None, forward: bool) -> Any:
+    dims, sizes, norm = _arguments(x, s, dim, norm)
+    given = s if not isinstance(s, int) else [s]
+    last = 2 * (x.shape[dims[-1]] - 1) if given is None or given[-1] in (-1, None) else given[-1]
+    if last < 1:
+        raise RuntimeError(f"Invalid number of data points ({last}) specified")
+    x = _resized(_as_complex(x), dims, [*sizes[:-1], last // 2 + 1])
+    result = fft_c2r(ops.conj(x) if forward else x, dims, last)
+    scale = _scale(product([*sizes[:-1], last]), norm, forward)
+    return result if scale == 1.0 else result * scale
+
+
+def _declare(name: str, run: Any, doc: str) -> None:
+    """The forms over one dim, two dims and any dims."""
+    for suffix, parameters in (
+        ("", "Any n=None, int dim=-1"),
+        ("2", "Any s=None, Any dim=(-2, -1)"),
+        ("n", "Any s=None, Any dim=None"),
+    ):
+
+        @composite(f"fft_{name}{suffix}(Tensor input, {parameters}, str? norm=None) -> Tensor", tags=["function_only"])
+        def definition(input, s, dim, norm):
+            return run(input, s, dim, norm)
+
+        definition.__doc__ = doc
+
+
+_declare("fft", lambda x, s, d, n: complex_to_complex(x, s, d, n, True), "The discrete Fourier transform.")
+_declare("ifft", lambda x, s, d, n: complex_to_complex(x, s, d, n, False), "The inverse transform.")
+_declare(
+    "rfft", lambda x, s, d, n: real_to_complex("rfft", x, s, d, n, True), "The transform of real numbers, half of it."
+)
+_declare("irfft", lambda x, s, d, n: complex_to_real(x, s, d, n, False), "The inverse of `rfft`.")
+_declare(
+    "hfft",
+    lambda x, s, d, n: complex_to_real(x, s, d, n, True),
+    "The transform of a Hermitian signal, half of it given.",
+)
+_declare("ihfft", lambda x, s, d, n: real_to_complex("ihfft", x, s, d, n, False), "The inverse of `hfft`.")
+
+
+def _shift(name: str, amount: Any, doc: str) -> None:
+    @composite(f"fft_{name}(Tensor input, Any dim=None) -> Tensor", tags=["function_only"])
+    def definition(input, dim):
+        dims = list(range(input.ndim)) if dim is None else [dim] if isinstance(dim, int) else list(dim)
+        return ops.roll(input, [amount(input.shape[d]) for d in dims], dims) if dims else ops.clone(input)
+
+    definition.__doc__ = doc
+
+
+_shift("fftshift", lambda n: n // 2, "The zero frequency moved to the middle.")
+_shift("ifftshift", lambda n: (n + 1) // 2, "The inverse of `fftshift`.")
+
+
+@composite(
+    "fft_fftfreq(int n, float d=1.0, *, ScalarType? dtype=None, Device? device=None, Any layout=None, bool "
+    "requires_grad=False) -> "
+    "Tensor",
+    tags=["function_only"],
+)
+def fft_fftfreq(n, d, dtype, device, layout, requires_grad):
+    """The frequencies of `fft`."""
+    i = ops.arange(n, device=device)
+    i = ops.where(i < (n + 1) // 2, i, i - n)
+    made = i.to(dtype or dtypes.get_default_dtype()) / (n * d)
+    return made.requires_grad_() if requires_grad else made
+
+
+@composite(
+    "fft_rfftfreq(int n, float d=1.0, *, ScalarType? dtype=None, Device? device=None, Any layout=None, bool "
+    "requires_grad=False) -> "
+    "Tensor",
+    tags=["function_only"],
+)
+def fft_rfftfreq(n, d, dtype, device, layout, requires_grad):
+    """The frequencies of `rfft`."""
+    made = ops.arange(n // 2 + 1, device=device).to(dtype or dtypes.get_default_dtype()) / (n * d)
+    return made.requires_grad_() if requires_grad else made

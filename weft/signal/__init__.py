@@ -1,0 +1,4 @@
+"""weft.signal: windows."""
+from weft.signal import windows
+
+__all__ = ["windows"]

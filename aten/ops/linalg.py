@@ -465,8 +465,7 @@ def lu_gradient(p: Any, lower: Any, upper: Any, gl: Any, gu: Any) -> Any:
     return p @ by_lower(by_upper(ops.tril(low, -1) + ops.triu(high)))
 
 
-# -------------------------------------------------------------------------------------------- pseudo-inverse,
-exponential
+# --------------------------------------------------------------------------------------- pseudo-inverse, exponential
 
 
 @op("pinv_cut(Tensor A, Tensor cut, bool hermitian) -> Tensor", tags=["library", "function_only"])

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 class Config:
     """What tests and experiments change.
 
-    exact      every op rounds to its dtype, and matrix products run as ops: compiled results equal eager ones bit for bit
+    exact      every op rounds to its dtype, and matrix products run as ops
     fuse       off: every buffer gets a kernel of its own
     templates  off: matrix products run as ops
     """

@@ -18,6 +18,7 @@ from inductor.ir.buffer import Buffer, Kernel
 from inductor.ir.nodes import walk as walk_nodes
 
 LINK = "// link: mvec m"
+PARAMETERS = "void *const *buffers, const long *symbols, const WeftKernelRuntime *runtime"
 EXPORT = "#pragma GCC visibility push(default)"
 
 
@@ -88,7 +89,7 @@ def render_kernel(kernel: Kernel, buffers: dict[str, Buffer], hints: dict, range
         [
             *(f"// {line}" for line in kernel.lines),
             *functions,
-            f'extern "C" long {kernel.name}(void *const *buffers, const long *symbols, const WeftKernelRuntime *runtime) {{',
+            f'extern "C" long {kernel.name}({PARAMETERS}) {{',
             "  w_frame frame = {buffers, symbols, runtime, 0, 0, 0};",
             *(f"  {line}" for line in (*symbol_lines(kernel, "symbols"), *body)),
             "  return frame.failed;",
@@ -99,8 +100,8 @@ def render_kernel(kernel: Kernel, buffers: dict[str, Buffer], hints: dict, range
 
 
 def several(kernel: Kernel, writers: list[NestWriter], functions: list[str]) -> tuple[list[str], list[str]]:
-    """(functions, lines of the entry) of a kernel of independent nests: one parallel_for over all their units. Nests that
-    differ in their buffers only share a function."""
+    """(functions, lines of the entry) of a kernel of independent nests: one parallel_for over all their units. Nests
+    that differ in their buffers only share a function."""
     own: dict[str, str] = {}
     names = []
     for w, text in zip(writers, functions):

@@ -30,7 +30,8 @@ class ProductBody:
         return mm.preamble()
 
     def __str__(self) -> str:
-        return f"product [{', '.join(map(str, self.sizes))}] over {self.k}: {self.a.buffer} @ {self.b.buffer}\n{self.epilogue}"
+        sizes = ", ".join(map(str, self.sizes))
+        return f"product [{sizes}] over {self.k}: {self.a.buffer} @ {self.b.buffer}\n{self.epilogue}"
 
 
 class EpilogueWriter(ValueWriter):

@@ -1,8 +1,8 @@
 """Reductions and scans of a nest in C++: along vectors ("row") and across them ("column").
 
-The order in which a sum is taken is a function of the reduced sizes alone. In a row, element i goes to virtual lane i % 64,
-lanes combine in halves; rows longer than ROW_CHUNK are cut there and the parts added in order. In a column, rows are added
-in order, in chunks of COLUMN_CHUNK.
+The order in which a sum is taken is a function of the reduced sizes alone. In a row, element i goes to virtual lane
+i % 64, lanes combine in halves; rows longer than ROW_CHUNK are cut there and the parts added in order. In a column,
+rows are added in order, in chunks of COLUMN_CHUNK.
 """
 
 from __future__ import annotations
@@ -217,7 +217,8 @@ class ReductionWriter(ValueWriter):
         return [*lines, self.fill(f"{s.name}_a", T, start)]
 
     def column_rows(self, stage: Stage, reductions: list, chunked: bool) -> None:
-        """The loops over rows. Cheap bodies take four rows at a time, so that accumulators are loaded a quarter as often."""
+        """The loops over rows. Cheap bodies take four rows at a time, so that accumulators are loaded a quarter as
+        often."""
         serial = self.plan.serial
         for d in serial:
             self.open({d.name})

@@ -15,7 +15,8 @@ from aten.symbolic.expr import CPP_PRELUDE
 # The scalar type of a computed dtype, and the type of an element in memory.
 COMPUTED = {
     "bool": "int", "uint8": "unsigned char", "int8": "signed char", "int16": "short", "uint16": "unsigned short",
-    "int32": "int", "uint32": "unsigned", "int64": "long", "uint64": "unsigned long", "float32": "float", "float64": "double",
+    "int32": "int", "uint32": "unsigned", "int64": "long", "uint64": "unsigned long", "float32": "float",
+    "float64": "double",
 }  # fmt: skip
 MEMORY = {**COMPUTED, "bool": "w_b8", "float16": "w_f16", "bfloat16": "w_bf16"}
 WIDTH = {"bool": 4, "uint8": 1, "int8": 1, "int16": 2, "uint16": 2, "int32": 4, "uint32": 4, "int64": 8, "uint64": 8,

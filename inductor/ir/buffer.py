@@ -91,11 +91,6 @@ class Kernel:
         lines += [f"    # {line}" for line in self.lines]
         return "\n".join([*lines, *("    " + line for part in parts for line in part.splitlines())])
 
-    def __str__(self) -> str:
-        body = "\n".join(map(str, self.body)) if isinstance(self.body, tuple) else str(self.body)
-        comes_from = "".join(f"\n    # {line}" for line in self.lines)
-        return f"{self.name}({', '.join(self.args)}) writes {', '.join(self.writes)}{comes_from}\n" + _indented(body)
-
 
 @dataclass
 class Extern:
@@ -147,10 +142,3 @@ class Schedule:
         buffers = "\n".join(f"    {b}" for b in self.buffers.values())
         outputs = ", ".join(map(str, self.outputs))
         return f"buffers\n{buffers}\n" + "\n".join(map(str, self.steps)) + f"\nreturn ({outputs})"
-
-
-def _indented(text: str) -> str:
-    return "\n".join(f"    {line}" for line in text.split("\n"))
-
-    def __str__(self) -> str:
-        return "\n".join(map(str, self.steps))

@@ -103,8 +103,8 @@ def _rules():
 
     return {
         "add": _add, "sub": _sub, "mul": _mul, "div": _div, "where": _where, "logical_not": _logical_not,
-        "eq": _order(expr.eq), "ne": _order(expr.ne), "lt": _order(expr.lt), "le": _order(expr.le), "gt": _order(expr.gt),
-        "ge": _order(expr.ge),
+        "eq": _order(expr.eq), "ne": _order(expr.ne), "lt": _order(expr.lt), "le": _order(expr.le),
+        "gt": _order(expr.gt), "ge": _order(expr.ge),
     }  # fmt: skip
 
 

@@ -1,7 +1,8 @@
 """Loops: what a lowering makes (`Pointwise`, `Reduction`, `Scan`), and what a kernel runs (`Nest`).
 
-A lowering's result says one thing about one buffer. A nest is several of them that share their loops: for every point of
-its kept dims it runs its stages in order; a stage with `inner` runs its body for every point of the reduced dims as well.
+A lowering's result says one thing about one buffer. A nest is several of them that share their loops: for every
+point of its kept dims it runs its stages in order; a stage with `inner` runs its body for every point of the reduced
+dims as well.
 
     softmax of [8, 100]:  Nest(dims = i0:8, r0:100 reduced
         inner: m = max(x[i0, r0])
@@ -41,7 +42,8 @@ class Pointwise:
 class Reduction:
     """The reduction `kind` of `body` over the dims `reduced` of the domain `sizes`.
 
-    argmax and argmin give the int64 position (row-major over the reduced dims) of the first extreme, or of the first NaN.
+    argmax and argmin give the int64 position (row-major over the reduced dims) of the first extreme, or of the first
+    NaN.
     """
 
     sizes: tuple[Expr, ...]
@@ -90,7 +92,8 @@ class Store:
 
 @dataclass(frozen=True)
 class Accumulate:
-    """buffer[index] += value, in the order of the loops: never split over threads. `where`: nodes the index mentions."""
+    """buffer[index] += value, in the order of the loops: never split over threads. `where`: nodes the index
+    mentions."""
 
     buffer: str
     index: Expr

@@ -210,8 +210,8 @@ def _rebuilt(x: Node, values: dict, memo: dict, where: tuple[Node, ...]) -> Node
 
 
 def replace(n: Node, values: dict[str, Expr | int | Node], memo: dict | None = None) -> Node:
-    """`n` with symbols replaced in every index: by Exprs, or by int64 nodes. `memo` may be shared between calls with the
-    same values."""
+    """`n` with symbols replaced in every index: by Exprs, or by int64 nodes. `memo` may be shared between calls with
+    the same values."""
     where = tuple(v for v in values.values() if isinstance(v, Node))
     exprs = {k: v.symbol if isinstance(v, Node) else as_expr(v) for k, v in values.items()}
     return rewrite(n, lambda _: None, exprs, memo, where)

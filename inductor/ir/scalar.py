@@ -1,9 +1,10 @@
 """The scalar vocabulary: every function that a loop may apply to values, one row each.
 
-A row gives the function's C++ text over vector types for floats (`f`), integers (`i`) and bools (`b`: lane masks, 0 or -1),
-the sections of vecmath.h that the text needs, and its Triton text. `{0}`, `{1}`, … are the arguments, `{V}` the result's
-vector type, `{T}` its element type. A missing text means that the function is not defined for that kind of dtype.
-`result` is "same" (the dtype of the last argument) or "bool". `cost` counts about how many additions it takes.
+A row gives the function's C++ text over vector types for floats (`f`), integers (`i`) and bools (`b`: lane masks, 0
+or -1), the sections of vecmath.h that the text needs, and its Triton text. `{0}`, `{1}`, … are the arguments, `{V}`
+the result's vector type, `{T}` its element type. A missing text means that the function is not defined for that kind
+of dtype. `result` is "same" (the dtype of the last argument) or "bool". `cost` counts about how many additions it
+takes.
 """
 
 from __future__ import annotations

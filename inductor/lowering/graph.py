@@ -108,19 +108,6 @@ class Lowered:
 
         return "\n".join(map(operation_text, self.operations))
 
-    def __str__(self) -> str:
-        lines = []
-        for op in self.operations:
-            if isinstance(op, Computed):
-                loops = op.loops
-                domain = ", ".join(f"{s}*" if d in loops.reduced else str(s) for d, s in enumerate(loops.sizes))
-                kind = f"{type(loops).__name__.lower()}{' ' + loops.kind if hasattr(loops, 'kind') else ''}"
-                lines.append(f"{op.buffer}[{op.store}] = {kind} of [{domain}]: {loops.body}")
-            else:
-                lines.append(str(op))
-            lines += [f"    # {line}" for line in op.lines]
-        return "\n".join([*lines, f"return ({', '.join(map(str, self.outputs))})"])
-
 
 def line_of(node) -> str:
     """The user's line that a node stands for, for comments and errors."""
@@ -180,7 +167,8 @@ class GraphLowering:
         return b
 
     def computed(self, loops: Reduction | Scan, dtype: str, sizes, dropped: tuple[int, ...]) -> Value:
-        """The result of a reduction or scan, in a buffer: `dropped` are the dims of the domain that it does not have."""
+        """The result of a reduction or scan, in a buffer: `dropped` are the dims of the domain that it does not
+        have."""
         b = self.new_buffer(dtype, sizes)
         i = loop_variables(len(loops.sizes))
         left = [v for d, v in enumerate(i) if d not in dropped]
@@ -188,7 +176,8 @@ class GraphLowering:
         return of_buffer(b)
 
     def accumulated(self, start: Node, sizes, dtype: str, over, reduced, where, body: Node) -> Value:
-        """A buffer that starts as `start` (over i0, i1, …) and takes += body at the indices `where` of the domain `over`."""
+        """A buffer that starts as `start` (over i0, i1, …) and takes += body at the indices `where` of the domain
+        `over`."""
         b = self.new_buffer(dtype, sizes)
         i = loop_variables(len(sizes))
         self.operations.append(
@@ -280,7 +269,8 @@ class GraphLowering:
         return of_buffer(b)
 
     def in_order_of_product(self, loops: Pointwise, store: Expr) -> tuple[Pointwise, Expr]:
-        """The loops in the order of a matrix product that they read in another, so that they can become its epilogue."""
+        """The loops in the order of a matrix product that they read in another, so that they can become its
+        epilogue."""
         read = [n for n in nodes.loads([loops.body]) if n.buffer in self.products and not n.args]
         if not read:
             return loops, store

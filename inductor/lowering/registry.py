@@ -14,8 +14,9 @@ class NotLowered(Exception):
 def lowering(*names: str):
     """Declare `fn(graph, *args, **kwargs) -> Value | tuple` as the lowering of the ops `names`.
 
-    `graph` is the GraphLowering; args are the node's, with Values for tensors and Exprs or numbers for sizes. `graph.out`
-    is the Meta (or tuple of Metas) of the result. Raising NotLowered leaves the call to the op's own kernel.
+    `graph` is the GraphLowering; args are the node's, with Values for tensors and Exprs or numbers for sizes.
+    `graph.out` is the Meta (or tuple of Metas) of the result. Raising NotLowered leaves the call to the op's own
+    kernel.
     """
 
     def declare(fn: Callable) -> Callable:

@@ -1,8 +1,8 @@
 """Groups: operations that will share one nest, and how one more may join.
 
-A group's dims are its loops, in the row-major order of the tensors it works on; reduced dims are marked. Every member maps
-the indices i0, i1, … of its own domain to expressions of the group's dims. Its place is "full" (computed for every
-point) or "kept" (once for every point of the kept dims).
+A group's dims are its loops, in the row-major order of the tensors it works on; reduced dims are marked. Every
+member maps the indices i0, i1, … of its own domain to expressions of the group's dims. Its place is "full" (computed
+for every point) or "kept" (once for every point of the kept dims).
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Which operations share a kernel: each joins the group of what it reads, or of what reads the same, where that is legal
-(no cycle, every shared element at the same point) and pays."""
+"""Which operations share a kernel: each joins the group of what it reads, or of what reads the same, where that is
+legal (no cycle, every shared element at the same point) and pays."""
 
 from __future__ import annotations
 

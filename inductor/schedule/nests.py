@@ -103,8 +103,8 @@ class NestBuilder:
         return Nest(self.group.dims, tuple(stages))
 
     def epilogue(self, raw: str | None) -> Nest:
-        """What follows a product, for one of its elements: loops over batch, row and column, whose element is row("acc").
-        `raw`: the buffer that takes the product itself, if something needs it."""
+        """What follows a product, for one of its elements: loops over batch, row and column, whose element is
+        row("acc"). `raw`: the buffer that takes the product itself, if something needs it."""
         g, p = self.group, self.group.product
         assert p is not None
         self.place()

@@ -10,10 +10,10 @@ import random
 
 import ml_dtypes
 import numpy as np
-from graphs import Builder
 
 from aten import dtype as dtypes
 from aten.symbolic.expr import as_expr
+from tests.inductor.graphs import Builder
 
 FLOATS = ["float32", "float32", "float32", "float64", "float16", "bfloat16"]
 INTEGERS = ["int64", "int32", "int8", "uint8"]

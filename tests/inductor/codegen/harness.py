@@ -1,4 +1,5 @@
-"""Compiles and calls kernels from hand-written nests: a stand-in for the Program's runner, in one thread or in pieces."""
+"""Compiles and calls kernels from hand-written nests: a stand-in for the Program's runner, in one thread or in
+pieces."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
 """Loops print and read back equal."""
 
-import sys
-from pathlib import Path
-
 import pytest
 
 from aten.symbolic.expr import as_expr, lt, sym
@@ -13,7 +10,6 @@ from inductor.ir.nodes import const, kept, load, row
 from inductor.ir.printer import nest_text, parse_nest
 from inductor.ir.scalar import apply
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "fuzz"))
 i0, r0, s0 = sym("i0"), sym("r0"), sym("s0")
 
 
@@ -63,11 +59,10 @@ def test_indices_from_data_checks_masks_and_scans_read_back():
 
 @pytest.mark.parametrize("seed", range(0, 40, 4))
 def test_the_nests_of_generated_graphs_read_back(seed):
-    from generate import Generator
-
     from inductor.ir.buffer import Kernel
     from inductor.lowering.graph import lower
     from inductor.schedule.kernels import schedule
+    from tests.fuzz.generate import Generator
 
     for step in schedule(lower(Generator(seed).module)).steps:
         for nest in step.body if isinstance(step, Kernel) and isinstance(step.body, tuple) else ():

@@ -1,7 +1,8 @@
 """Core graphs through lowering, fusion, C++ and the runner equal the eager ops."""
 
 import numpy as np
-from graphs import Builder, check
+
+from tests.inductor.graphs import Builder, check
 
 rng = np.random.default_rng(0)
 

@@ -1,9 +1,9 @@
 """Which kernels a graph takes, and what they move."""
 
 import numpy as np
-from graphs import Builder, check, compiled, tensor
 
 from inductor.ir.buffer import ITEMSIZE, Kernel
+from tests.inductor.graphs import Builder, check, compiled, tensor
 
 rng = np.random.default_rng(0)
 

@@ -1,0 +1,70 @@
+"""500 generated graphs: compiled equals eager, on kernels alone. `WEFT_FUZZ=start:stop` chooses other seeds."""
+
+from __future__ import annotations
+
+import os
+import warnings
+
+import numpy as np
+import pytest
+
+from aten.fx.interpreter import Interpreter
+from inductor import _runner
+from inductor.codegen import cpp
+from inductor.codegen.cpp_vector import native_isa
+from inductor.config import config
+from inductor.ir.buffer import Kernel
+from inductor.lowering.graph import lower
+from inductor.schedule.kernels import schedule
+from inductor.schedule.memory import plan
+from tests.fuzz.generate import Generator
+from tests.inductor.graphs import compile_cached, tensor
+
+START, STOP = map(int, os.environ.get("WEFT_FUZZ", "0:500").split(":"))
+BATCH = 50  # graphs in one translation unit
+TOLERANCE = {"float64": 1e-9, "float32": 1e-4, "float16": 2e-2, "bfloat16": 1e-1}
+KERNELS_PER_GRAPH = 3.8  # 30 operations at most, 17 on average; measured 3.55
+
+
+def build(seed: int):
+    """(generator, program, kernels, their text) of one graph. Halves round at every op, as eager does."""
+    g = Generator(seed)
+    config.exact = g.half
+    try:
+        lowered = lower(g.module)
+        made = schedule(lowered, f"g{seed}_")
+        kernels = [s for s in made.steps if isinstance(s, Kernel)]
+        assert len(kernels) == len(made.steps), "an op without loops"
+        text = [cpp.render_kernel(k, made.buffers, lowered.hints, lowered.ranges, native_isa()) for k in kernels]
+    finally:
+        config.exact = False
+    return g, plan(made), kernels, text
+
+
+def compare(g: Generator, program, library: str | None) -> None:
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        want = Interpreter(g.module).run(*map(tensor, g.arrays))
+    got = _runner.Program(program.to_data(), library)(*map(tensor, g.arrays))
+    for a, b in zip(got, want, strict=True):
+        a, b = a.numpy(), b.numpy()
+        assert a.shape == b.shape and a.dtype == b.dtype
+        tolerance = TOLERANCE.get(a.dtype.name, 0)
+        np.testing.assert_allclose(a.astype("f8"), b.astype("f8"), rtol=tolerance, atol=tolerance, equal_nan=True)
+
+
+@pytest.mark.parametrize("start", range(START, STOP, BATCH))
+def test_compiled_equals_eager(start):
+    built = {seed: build(seed) for seed in range(start, min(start + BATCH, STOP))}
+    kernels = [k for _, _, own, _ in built.values() for k in own]
+    text = "\n".join([cpp.LINK, cpp.prelude(cpp.sections(kernels)), cpp.EXPORT,
+                      *(t for *_, texts in built.values() for t in texts)])  # fmt: skip
+    library = compile_cached(text)
+    failed = {}
+    for seed, (g, program, own, _) in built.items():
+        try:
+            compare(g, program, library if own else None)
+        except AssertionError as e:
+            failed[seed] = " ".join(str(e).split())[:200]
+    assert not failed, failed
+    assert len(kernels) <= KERNELS_PER_GRAPH * len(built)

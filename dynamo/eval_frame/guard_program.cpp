@@ -226,7 +226,7 @@ static void memo_clear(Memo *m) {
 }
 
 static bool memo_holds(const Memo *m, void *const *key, size_t n_keys) {
-  if (m->key.size() != n_keys || memcmp(m->key.data(), key, n_keys * sizeof(void *)) != 0) return false;
+  if (!std::equal(m->key.begin(), m->key.end(), key, key + n_keys)) return false;
   if (weft && m->epoch != *weft->epoch) return false;
   for (const Word &word : m->words)
     if ((*word.address & word.mask) != word.value) return false;
@@ -264,7 +264,7 @@ static bool run_fixed(GuardProgram *p, Walk &w) {
   if (p->memos->empty()) p->memos->resize(kMemoSlots);
   Memo *&slot = (*p->memos)[hash >> 58];
   if (slot && memo_holds(slot, key, n)) {
-    memcpy(w.regs + p->fixed_first, slot->regs.data(), slot->regs.size() * sizeof(PyObject *));
+    std::copy(slot->regs.begin(), slot->regs.end(), w.regs + p->fixed_first);
     p->hits++;
     return true;
   }

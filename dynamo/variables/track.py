@@ -17,6 +17,7 @@ from dynamo.variables.constant import PLAIN, ConstantVariable
 from dynamo.variables.function import CallableVariable, CellVariable, FunctionVariable, MethodVariable, PartialVariable
 from dynamo.variables.mapping import DictVariable, SetVariable
 from dynamo.variables.object import ClassVariable, ModuleVariable, ObjectVariable
+from dynamo.variables.outside_list import OutsideList
 from dynamo.variables.sequence import ListVariable, NamedTupleVariable, SliceVariable, TupleVariable
 from dynamo.variables.unknown import UnknownVariable
 
@@ -208,7 +209,8 @@ def _items(frame, value, source) -> list[Variable]:
 
 @kind(list)
 def _list(frame, value, source):
-    return ListVariable(_items(frame, value, source), source)
+    frame.output.guard_type(source, list)
+    return OutsideList(value, source, frame.output)
 
 
 @kind(tuple)
@@ -312,6 +314,12 @@ def _cell(frame, value, source):
 def _builtin(frame, value, source):
     from dynamo.variables import native
 
+    owner = getattr(value, "__self__", None)
+    if type(value) is types.BuiltinMethodType and isinstance(owner, (list, dict, set, str, tuple)):
+        # A method of a container: another object each time it is asked for, so its container is looked at.
+        frame.output.guard_type(source, type(value))
+        frame.output.guard(guards.Equals(Attr(source, "__name__"), value.__name__))
+        return wrap(frame, owner, Attr(source, "__self__")).getattr(frame, value.__name__)
     return _identity(frame, CallableVariable(value, native.handler(value), source))
 
 

@@ -228,3 +228,24 @@ def test_the_bytecode_library_is_not_loaded_for_plain_frames():
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "[]"
+
+
+def test_a_list_that_only_grows_is_not_guarded():
+    seen = []
+
+    def f(x):
+        y = x * 2
+        seen.append(y)
+        return y + 1
+
+    g = weft.compile(f, backend="eager")
+    for _ in range(5):
+        g(ones())
+    assert len(seen) == 5 and convert_frame.counters["frames"] == 1
+
+    def reads(x):
+        seen.append(x)
+        return x * len(seen)
+
+    g = weft.compile(reads, backend="eager")
+    assert g(ones()).tolist() == [6, 6, 6] and g(ones()).tolist() == [7, 7, 7]

@@ -10,6 +10,7 @@ from collections import Counter
 from typing import Any
 
 from aten import errors, logs
+from aten.collection import paused_collection
 
 from . import _eval_frame, trace_rules
 from . import outcome as o
@@ -56,13 +57,14 @@ def compile_frame(
     scope = Scope.of_function(function, args)
     tell_recompilation(code, config, scope)
     try:
-        traced = trace(code, function, args, config, record, scope)
-        if isinstance(traced, o.RunEager):
-            logs.get("breaks")(f"{_name(code)} runs eager this time: {traced.reason}")
-            return None
-        if isinstance(traced, o.Skip):
-            return leave_to_python(code, scope, traced.reason)
-        return make_entry(code, traced, config, scope)
+        with paused_collection():
+            traced = trace(code, function, args, config, record, scope)
+            if isinstance(traced, o.RunEager):
+                logs.get("breaks")(f"{_name(code)} runs eager this time: {traced.reason}")
+                return None
+            if isinstance(traced, o.Skip):
+                return leave_to_python(code, scope, traced.reason)
+            return make_entry(code, traced, config, scope)
     except Unsupported:  # only under fullgraph
         raise
     except Exception as e:

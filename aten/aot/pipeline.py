@@ -12,6 +12,7 @@ from aten.aot.decompositions import core_decompositions
 from aten.aot.joint import Joint, trace_joint
 from aten.aot.partition import partition
 from aten.aot.runtime import AotFunction
+from aten.collection import paused_collection
 from aten.fx.graph import Graph
 from aten.fx.graph_module import GraphModule
 from aten.meta import Meta
@@ -41,8 +42,9 @@ def graphs(
             isinstance(x, Tensor) and x.requires_grad or type(m) is Meta and m.requires_grad
             for x, m in zip(example_inputs, metas)
         ]
-    joint = trace_joint(gm, needs_grad, core_decompositions() if decompositions is None else decompositions, metas)
-    return split(joint)
+    with paused_collection():
+        joint = trace_joint(gm, needs_grad, core_decompositions() if decompositions is None else decompositions, metas)
+        return split(joint)
 
 
 def split(joint: Joint) -> AotGraphs:

@@ -60,6 +60,7 @@ class Graph:
 
     def __init__(self, owning_module: Any = None):
         self._root = Node(self, "root", "", (), {}, "")
+        self._last_placeholder = self._root
         self._before = self._root  # new nodes go in front of this one
         self._len = 0
         self._names: dict[str, int] = {}
@@ -145,20 +146,14 @@ class Graph:
         prev._next, node._prev = node, prev
         node._next, before._prev = before, node
         self._len += 1
+        if op == "placeholder":
+            self._last_placeholder = node
         return node
 
     def placeholder(self, name: str, val: Any = None) -> Node:
         """A new input, after the existing ones."""
-        if self._before is self._root:
-            last = None
-            for n in self.nodes:
-                if n.op != "placeholder":
-                    last = n
-                    break
-            if last is not None:
-                with self.inserting_before(last):
-                    return self.create_node("placeholder", name, name=name, val=val)
-        node = self.create_node("placeholder", name, name=name, val=val)
+        with self.inserting_before(self._last_placeholder._next):
+            node = self.create_node("placeholder", name, name=name, val=val)
         node.target = node.name
         return node
 
@@ -216,6 +211,8 @@ class Graph:
             return
         if self._before is node:
             self._before = node._next
+        if self._last_placeholder is node:
+            self._last_placeholder = node._prev
         node._set((), {})
         node._unlink()
         node._erased = True

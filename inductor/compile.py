@@ -48,7 +48,7 @@ class Unit:
 def compile_graph(gm: Any, example_inputs: Any) -> Compiled | Callable[..., tuple]:
     """Compile a captured graph; guards on sizes go to gm.shape_env. Raises CompilerMissing without a C++ compiler."""
     toolchain.compiler()
-    n_guards = len(gm.shape_env.guards) if gm.shape_env is not None else 0
+    n_guards = _count_guards(gm)
     graphs = aot.graphs(gm, example_inputs)
     _log("graph", graphs)
     if not _native_joint(graphs):
@@ -62,8 +62,7 @@ def compile_graph(gm: Any, example_inputs: Any) -> Compiled | Callable[..., tupl
             units["backward"] = start(graphs.backward, folder, "backward")
         units["forward"] = start(graphs.forward, folder, "forward", results, graphs.mutations, graphs.writes, rng)
         files = {name: u.job.wait() for name, u in units.items() if u.job}
-        guards = list(dict.fromkeys(g.expr for g in gm.shape_env.guards[n_guards:])) if gm.shape_env is not None else []
-        return _package(gm, units, files, joint, guards)
+        return _package(gm, units, files, joint, _new_guards(gm, n_guards))
     finally:
         toolchain.remove_folder(folder)
 
@@ -110,13 +109,28 @@ def _lift_constants(graph: Any) -> list[Any]:
 
 
 def compile_core(graph: Any, metas: Any = None) -> Callable[..., tuple]:
-    """Compile one core graph alone: callable(*inputs) -> tuple."""
-    folder = toolchain.private_folder()
-    try:
-        unit = start(graph, folder, "graph")
-        return _runner.Program(unit.program.to_data(), unit.job.wait() if unit.job else None, unit.constants)
-    finally:
-        toolchain.remove_folder(folder)
+    """Compile one core graph as it stands: callable(*inputs) -> tuple. It has an entry of its own in the cache."""
+
+    def build() -> Compiled:
+        n_guards = _count_guards(graph)
+        folder = toolchain.private_folder()
+        try:
+            unit = start(graph, folder, "graph")
+            files = {"forward": unit.job.wait()} if unit.job else {}
+            return _package(graph, {"forward": unit}, files, None, _new_guards(graph, n_guards))
+        finally:
+            toolchain.remove_folder(folder)
+
+    return entry.cached(graph, "core", build)
+
+
+def _count_guards(gm: Any) -> int:
+    return len(gm.shape_env.guards) if gm.shape_env is not None else 0
+
+
+def _new_guards(gm: Any, before: int) -> list[Expr]:
+    """The guards that were added since there were `before`."""
+    return list(dict.fromkeys(g.expr for g in gm.shape_env.guards[before:])) if gm.shape_env is not None else []
 
 
 # -------------------------------------------------------------------------------------- from aot's graphs to Programs

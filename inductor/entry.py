@@ -34,10 +34,28 @@ def compile_fx(gm: Any, example_inputs: Any) -> Callable[..., tuple]:
     the result depends on are added to gm.shape_env. Without a C++ compiler the graph itself is returned, after one
     warning.
     """
-    started = time.perf_counter()
     inductor.counters["graphs"] += 1
+
+    def build() -> Any:
+        from inductor import compile as pipeline
+
+        return pipeline.compile_graph(gm, example_inputs)
+
+    try:
+        return cached(gm, "captured", build)
+    except CompilerMissing as e:
+        errors.warn_once(f"{e}. Until then compiled functions run eager.")
+        return gm
+
+
+def cached(gm: Any, kind: str, build: Callable[[], Any]) -> Callable[..., tuple]:
+    """The callable for a graph from the cache, or else what `build` makes: a callable, or a `compile.Compiled` to keep.
+
+    `kind` says what the text of the graph means: "captured", or "core" for a graph that is compiled as it stands.
+    """
+    started = time.perf_counter()
     store = cache_store.current()
-    key = cache_key.of(gm) if store is not None else None
+    key = cache_key.of(gm, kind) if store is not None else None
     if store is not None and key is not None:
         found = _look_up(store, key, gm)
         if found is not None:
@@ -45,23 +63,14 @@ def compile_fx(gm: Any, example_inputs: Any) -> Callable[..., tuple]:
             log(f"hit {key[:16]} in {1e3 * (time.perf_counter() - started):.1f} ms")
             return found
         inductor.counters["cache_misses"] += 1
-    from inductor import compile as pipeline
-
-    try:
-        compiled = pipeline.compile_graph(gm, example_inputs)
-    except CompilerMissing as e:
-        errors.warn_once(f"{e}. Until then compiled functions run eager.")
-        return gm
-    if isinstance(compiled, pipeline.Compiled):
-        if (
-            store is not None
-            and key is not None
-            and compiled.keep
-            and store.save(key, compiled.manifest, [*compiled.libraries.values()])
-        ):
+    compiled = build()
+    manifest = getattr(compiled, "manifest", None)
+    if manifest is None:
+        return compiled
+    if store is not None and key is not None and compiled.keep:
+        if store.save(key, manifest, [*compiled.libraries.values()]):
             log(f"saved {key[:16]} after {time.perf_counter() - started:.2f} s")
-        return compiled.callable
-    return compiled
+    return compiled.callable
 
 
 def _look_up(store: cache_store.Store, key: str, gm: Any) -> Callable | None:

@@ -82,8 +82,8 @@ def graph_text(gm: Any) -> str | None:
     return None if " at 0x" in text else text
 
 
-def of(gm: Any) -> str | None:
-    """The key of a captured graph: 64 hexadecimal digits, or None where the graph cannot be cached."""
+def of(gm: Any, kind: str = "captured") -> str | None:
+    """The key of a graph of this kind: 64 hexadecimal digits, or None where the graph cannot be cached."""
     text = graph_text(gm)
     if text is None:
         return None
@@ -91,4 +91,4 @@ def of(gm: Any) -> str | None:
     known = (
         "" if env is None else f"{sorted((k, str(v)) for k, v in env.ranges.items())}\n{[str(g) for g in env.guards]}"
     )
-    return _runner.sha256("\0".join((text, known, environment())).encode())
+    return _runner.sha256("\0".join((kind, text, known, environment())).encode())

@@ -70,6 +70,12 @@ def graph(x: "f32[3] grad"):
     y = aten.mul(x, table)                # f32[3]
     return (y,)
 """
+HISTORY = """
+def graph(x: "f32[4, 6] grad"):
+    y = aten.exp(x)                       # f32[4, 6] grad
+    v = aten.view(x, [24])                # f32[24] grad
+    return (y, v)
+"""
 DROPOUT = """
 def graph(x: "f32[64] grad"):
     h = aten.mul(x, x)                    # f32[64]

@@ -4,7 +4,6 @@ import os
 
 import numpy as np
 import pytest
-from tests.inductor.compile.captured_graphs import CACHE, DROPOUT, EMBEDDING, EVEN, GELU, TABLE, UPDATE, VIEWS, captured, f32
 
 import aten
 import inductor
@@ -13,6 +12,19 @@ from aten.fx.node import UserLine
 from inductor import _runner, entry
 from inductor.ir.program import Program
 from inductor.runtime import oracle
+from tests.inductor.compile.captured_graphs import (
+    CACHE,
+    DROPOUT,
+    EMBEDDING,
+    EVEN,
+    GELU,
+    HISTORY,
+    TABLE,
+    UPDATE,
+    VIEWS,
+    captured,
+    f32,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -174,6 +186,16 @@ def test_a_warm_start_lowers_and_compiles_nothing():
     np.testing.assert_array_equal(warm(x, b)[0].detach().numpy(), cold(x, b)[0].detach().numpy())
     warm(x, b)[0].sum().backward()
     assert x.grad is not None and b.grad is not None
+
+
+def test_what_runs_around_programs_in_python_is_warm_too():
+    """A view of an argument that has a history is made again by ops, around Programs that are cached one by one."""
+    for expected in ({"lowerings": 2, "compiles": 2, "cache_misses": 3}, {"cache_misses": 1, "cache_hits": 2}):
+        x = f32(4, 6, grad=True)
+        y, v = inductor.compile_fx(captured(HISTORY), (x,))(x)
+        counted(**expected)
+        close(autograd.grad((y.sum() + (v * 2).sum()), x)[0], x.exp() + 2)
+        assert v._base is x
 
 
 def test_another_size_another_hint_is_a_hit_where_the_guards_hold():

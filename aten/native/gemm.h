@@ -9,6 +9,8 @@
 // most 384 (192 for float64), a function of k alone; within a chunk a chain of fused multiply-adds from zero, k
 // ascending; the chunks' sums are added in order. One row times a matrix contiguous in k (and one column, mirrored) has
 // another order: element k goes to chain k % 32 of 32 chains, which are then added in halves.
+// Products of bfloat16 matrices go, where the processor multiplies pairs of bfloat16 (AVX512_BF16), through `run_bfloat16`:
+// chunks of at most 768, chains of its dot product of pairs, which rounds once or twice a pair and reads denormals as zero.
 #ifndef WEFT_GEMM_H
 #define WEFT_GEMM_H
 
@@ -54,6 +56,7 @@ struct WeftGemmTable {
   // 0, always. k = 0 stores zeros; nothing is done where m, n or a batch size is 0.
   long (*run_float32)(const WeftGemm *, const WeftKernelRuntime *);
   long (*run_float64)(const WeftGemm *, const WeftKernelRuntime *);
+  long (*run_bfloat16)(const WeftGemm *, const WeftKernelRuntime *); // both operands bfloat16, sums float32
   WeftGemmStore store_float32, store_float64; // env: a WeftGemmOutput
   // attention.h. NULL where the processor has no AVX2.
   long (*attention)(const struct WeftAttention *, const WeftKernelRuntime *);

@@ -67,14 +67,15 @@ template <typename T> struct Plan {
 constexpr i64 block_bytes = WEFT_GEMM_BYTES == 64 ? 1024 : 512;
 
 // The tile and the tasks by shape: speed only, never the result.
-template <typename T> Plan<T> plan_tiles(const WeftGemm &g, const WeftKernelRuntime *rt, i64 batch) {
+template <typename T>
+Plan<T> plan_tiles(const WeftGemm &g, const WeftKernelRuntime *rt, i64 batch, Micro<T> (*choose)(i64, i64, bool)) {
   Plan<T> p = {};
   p.g = &g, p.rt = rt, p.batch = batch;
   p.mr = ceil_div(g.m, ceil_div(g.m, WEFT_GEMM_ROWS)); // as many tiles as of the largest, each as low as can be
   i64 nv = p.mr <= WEFT_GEMM_WIDE_ROWS && g.n > 2 * lanes<T> ? 4 : 2; // 8 chains and more hide the latency of an fma
   p.nr = nv * lanes<T>;
-  p.full = choose_micro<T>(p.mr, nv, by_k(g.a));
-  p.narrow = choose_micro<T>(p.mr, 1, by_k(g.a));
+  p.full = choose(p.mr, nv, by_k(g.a));
+  p.narrow = choose(p.mr, 1, by_k(g.a));
   p.chunk = chunk_length<T>(g.k);
   p.column_block = smaller(block_bytes / (i64)sizeof(T) / p.nr * p.nr, ceil_div(g.n, p.nr) * p.nr);
   p.column_blocks = ceil_div(g.n, p.column_block);
@@ -222,17 +223,28 @@ template <typename T> void do_tiles(void *context, i64 begin, i64 end, i64 worke
 }
 
 // ---------------------------------------------------------------------------------------------- entry
-template <typename T> long run(const WeftGemm *gemm, const WeftKernelRuntime *rt) {
-  const WeftGemm &g = *gemm;
+inline i64 batch_size(const WeftGemm &g) {
   i64 batch = 1;
   for (i64 d = 0; d < g.batch_ndim; d++) batch *= g.batch_sizes[d];
+  return batch;
+}
+
+template <typename T> long run_tiles(const WeftGemm &g, const WeftKernelRuntime *rt, Micro<T> (*choose)(i64, i64, bool)) {
+  i64 batch = batch_size(g);
   if (g.m <= 0 || g.n <= 0 || batch <= 0) return 0;
-  if (g.m == 1 && !g.b.load && (g.b.row_stride == 1 || g.b.col_stride == 1)) return run_vector<T>(g, rt, batch, false), 0;
-  if (g.n == 1 && !g.a.load && (g.a.row_stride == 1 || g.a.col_stride == 1)) return run_vector<T>(g, rt, batch, true), 0;
-  Plan<T> p = plan_tiles<T>(g, rt, batch);
+  Plan<T> p = plan_tiles<T>(g, rt, batch, choose);
   i64 work = p.row_block * p.column_block * (g.k + 8), grain = work >= 1000000 ? 1 : 1000000 / work; // 10 us a range
   rt->parallel_for(p.row_blocks * p.column_blocks * batch, grain, do_tiles<T>, &p);
   return 0;
+}
+
+template <typename T> long run(const WeftGemm *gemm, const WeftKernelRuntime *rt) {
+  const WeftGemm &g = *gemm;
+  i64 batch = batch_size(g);
+  if (g.m <= 0 || g.n <= 0 || batch <= 0) return 0;
+  if (g.m == 1 && !g.b.load && (g.b.row_stride == 1 || g.b.col_stride == 1)) return run_vector<T>(g, rt, batch, false), 0;
+  if (g.n == 1 && !g.a.load && (g.a.row_stride == 1 || g.a.col_stride == 1)) return run_vector<T>(g, rt, batch, true), 0;
+  return run_tiles<T>(g, rt, choose_micro<T>);
 }
 
 } // namespace

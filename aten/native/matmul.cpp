@@ -12,6 +12,7 @@ void weft_fill_gemm_float32_v3(WeftGemmTable *);
 void weft_fill_gemm_float64_v3(WeftGemmTable *);
 void weft_fill_gemm_float32_v4(WeftGemmTable *);
 void weft_fill_gemm_float64_v4(WeftGemmTable *);
+void weft_fill_gemm_bfloat16_v4(WeftGemmTable *);
 void weft_fill_attention_v3(WeftGemmTable *);
 void weft_fill_attention_v4(WeftGemmTable *);
 }
@@ -88,9 +89,9 @@ void store_portable(const void *env, long batch, long row, long rows, long col, 
     }
 }
 
-// Levels of x86-64 that a table may use: 1 (portable), 3 (AVX2), 4 (AVX-512).
+// Levels of x86-64 that a table may use: 1 (portable), 3 (AVX2), 4 (AVX-512), and 5: with AVX512_BF16.
 WeftGemmTable make_table(int level) {
-  WeftGemmTable table = {run_portable<float>, run_portable<double>, store_portable<float>, store_portable<double>,
+  WeftGemmTable table = {run_portable<float>, run_portable<double>, nullptr, store_portable<float>, store_portable<double>,
                          nullptr, nullptr};
   if (level >= 3) {
     weft_fill_gemm_float32_v3(&table);
@@ -102,6 +103,8 @@ WeftGemmTable make_table(int level) {
     weft_fill_gemm_float64_v4(&table);
     weft_fill_attention_v4(&table);
   }
+  table.run_bfloat16 = table.run_float32;
+  if (level >= 5) weft_fill_gemm_bfloat16_v4(&table);
   return table;
 }
 
@@ -110,7 +113,7 @@ int processor_level() {
   if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return 1;
   bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
               __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-  return wide ? 4 : 3;
+  return !wide ? 3 : __builtin_cpu_supports("avx512bf16") ? 5 : 4;
 }
 
 // -------------------------------------------------------------------------------------------- integers
@@ -164,7 +167,9 @@ void run(const WeftGemmOutput &o, const WeftKernelRuntime *runtime) {
   int dtype = (int)o.out.dtype;
   if (dtype == WEFT_FLOAT64) {
     gemm_table()->run_float64(&g, runtime);
-  } else if (dtype == WEFT_FLOAT32 || dtype == WEFT_BFLOAT16 || dtype == WEFT_FLOAT16) {
+  } else if (dtype == WEFT_BFLOAT16) {
+    gemm_table()->run_bfloat16(&g, runtime);
+  } else if (dtype == WEFT_FLOAT32 || dtype == WEFT_FLOAT16) {
     gemm_table()->run_float32(&g, runtime);
   } else {
     int64_t rows = g.m;
@@ -218,7 +223,7 @@ void matmul(const WeftTensor *out, const WeftTensor *a, const WeftTensor *b, con
 
 // _gemm_table(level=0) -> address: of the table for a level of x86-64 (0: the processor's), None where it lacks that.
 static PyObject *gemm_table_address(PyObject *, PyObject *args) {
-  static WeftGemmTable tables[5];
+  static WeftGemmTable tables[6];
   int level = 0;
   if (!PyArg_ParseTuple(args, "|i:_gemm_table", &level)) return nullptr;
   if (level == 0) return PyLong_FromVoidPtr(const_cast<WeftGemmTable *>(gemm_table()));

@@ -171,6 +171,8 @@ def render_mm(spec: MatmulSpec, epilogue: Epilogue | StoreEpilogue, name: str, i
     else:
         helpers.append(render_store(epilogue, spec, scalar, lanes))
         body.append("g.store = put, g.store_env = &env;")
+    both = all(operand.load is None and operand.dtype == "bfloat16" for operand in (spec.a, spec.b))
+    run = "bfloat16" if both else spec.dtype
     if helpers:
         helpers = [f"namespace {{ namespace {name}_ {{", ENVIRONMENT, *helpers, "}}"]
         body = [f"using namespace {name}_;", "const Env env = {buf, sym, rt};", *body]
@@ -178,7 +180,7 @@ def render_mm(spec: MatmulSpec, epilogue: Epilogue | StoreEpilogue, name: str, i
         *helpers,
         f'extern "C" long {name}(void *const *buf, const long *sym, const WeftKernelRuntime *rt) {{',
         *indent(body, 1),
-        f"  return rt->gemm->run_{spec.dtype}(&g, rt);",
+        f"  return rt->gemm->run_{run}(&g, rt);",
         "}",
         "",
     ])

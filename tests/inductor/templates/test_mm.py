@@ -78,6 +78,23 @@ def test_sizes_on_and_off_the_tile(builder, m, n, k, layout):
 @pytest.mark.parametrize("layout", ["nn", "nt", "tn", "ss"])
 def test_dtypes(builder, dtype, layout):
     check(builder, 19, 43, 210, layout, dtype)
+    check(builder, 33, 70, 1601, layout, dtype, batch=(2,), threads=2)
+
+
+@pytest.mark.parametrize("layout", ["nn", "nt", "tn"])
+@pytest.mark.parametrize("k", [1, 2, 3, 800, 801])
+def test_pairs_of_bfloat16_keep_infinity_where_it_is(builder, layout, k):
+    """Also where k is odd, so that the last pair has half of it."""
+    a, a_memory, *a_strides = matrix(np.random.default_rng(0), (), 20, k, layout[0], "bfloat16")
+    b, b_memory, *b_strides = matrix(np.random.default_rng(1), (), k, 40, layout[1], "bfloat16")
+    a[3, k - 1], b[k - 1, 5] = np.inf, np.nan
+    spec = MatmulSpec(20, 40, k, Operand(0, "bfloat16", *a_strides), Operand(1, "bfloat16", *b_strides))
+    out = np.empty((20, 40), np.float32)
+    builder.call(render_mm(spec, StoreEpilogue(2, "float32", 40), "product"), "product", [a_memory, b_memory, out])
+    expected = a.astype(np.float64) @ b.astype(np.float64)
+    assert (np.isfinite(out) == np.isfinite(expected)).all()
+    some = np.isfinite(expected)
+    np.testing.assert_allclose(out[some], expected[some], rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("layout", ["nn", "nt", "tn", "ss"])

@@ -1,6 +1,8 @@
 """What tensors and ops mean. Ops are attributes of this package: `aten.add`; so are dtypes, modes and construction."""
 # ruff: noqa: F401 (what is imported here is the package)
 
+from typing import TYPE_CHECKING, Any
+
 import aten.device
 import aten.dtype
 from aten import autograd
@@ -69,5 +71,10 @@ for _name, _op in registry.items():
     globals().setdefault(_name, _op)
 attach_methods()
 bind_families(registry)
+
+if TYPE_CHECKING:  # ops are attributes by way of the registry
+
+    def __getattr__(name: str) -> Any: ...
+
 
 __all__ = [name for name in globals() if not name.startswith("_")]

@@ -9,7 +9,7 @@ definition in other ops.
 """
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from aten import _native
 from aten.meta import Meta
@@ -29,7 +29,7 @@ class Op(_native.NativeOp):
         name: str,
         declaration: str,
         kind: str,
-        function: Callable[..., Any] | None,
+        function: Any,
         tags: Iterable[str],
         promote: Any,
         compute: str | None,
@@ -43,10 +43,21 @@ class Op(_native.NativeOp):
         self.function = function
         self.__doc__ = function.__doc__ if function is not None else None
         self.__module__ = "aten"
-        self.base = self.inplace = self._schema = self._core = None
+        # Declarations come after construction; whoever calls one has asked whether it is there.
+        self.base: Any = None
+        self.inplace: Any = None
+        self._schema: Any = None
+        self._core: Any = None
         self._plans: dict[Any, Any] = {}
-        self.kernel_fn = self.vjp_fn = self.jvp_fn = self.batch_fn = self.decompose_fn = None
-        self.put_fn = self.special_when = self.special_fn = self.normal_fn = None
+        self.kernel_fn: Any = None
+        self.vjp_fn: Any = None
+        self.jvp_fn: Any = None
+        self.batch_fn: Any = None
+        self.decompose_fn: Any = None
+        self.put_fn: Any = None
+        self.special_when: Any = None
+        self.special_fn: Any = None
+        self.normal_fn: Any = None
 
     def __repr__(self) -> str:
         return f"aten.{self.name}"
@@ -215,7 +226,12 @@ def lookup(name: str) -> Op:
 class _Ops:
     """`ops.name` is the op of that name: how definitions call ops of other files."""
 
-    __getattr__ = staticmethod(lookup)
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
+
+    else:
+        __getattr__ = staticmethod(lookup)
 
 
 ops = _Ops()

@@ -54,8 +54,8 @@ def _tensor(x: Any) -> Any:
 
 def _scalar(x: Any) -> Any:
     n = _number(x)
-    if n is NotImplemented and isinstance(x, tensor_types) and not isinstance(x, Meta) and x.ndim == 0:
-        return x.item()
+    if n is NotImplemented and isinstance(x, tensor_types) and not isinstance(x, Meta) and x.ndim == 0:  # type: ignore[attr-defined]
+        return x.item()  # type: ignore[attr-defined]
     return n
 
 
@@ -64,8 +64,8 @@ def _int(x: Any) -> Any:
         return x
     if isinstance(x, np.integer):
         return int(x)
-    if isinstance(x, tensor_types) and not isinstance(x, Meta) and x.ndim == 0 and not x.dtype.is_floating_point:
-        return int(x.item())
+    if isinstance(x, tensor_types) and not isinstance(x, Meta) and x.ndim == 0 and not x.dtype.is_floating_point:  # type: ignore[attr-defined]
+        return int(x.item())  # type: ignore[attr-defined]
     return NotImplemented
 
 
@@ -315,7 +315,7 @@ def named_result(name: str, fields: str | tuple[str, ...]) -> Callable[[Sequence
     """Makes named tuples of several results."""
     from collections import namedtuple
 
-    return namedtuple(name, fields, module="aten.return_types")._make
+    return namedtuple(name, fields, module="aten.return_types")._make  # type: ignore[attr-defined]
 
 
 def _split(text: str) -> list[str]:

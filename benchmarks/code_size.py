@@ -1,4 +1,5 @@
 """Lines of code per folder: non-blank lines that are not comments, of Python, C++ and headers. python -m benchmarks.code_size"""
+
 from __future__ import annotations
 
 import argparse
@@ -9,7 +10,15 @@ from collections import defaultdict
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-IGNORED = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENCODING, tokenize.ENDMARKER}
+IGNORED = {
+    tokenize.COMMENT,
+    tokenize.NL,
+    tokenize.NEWLINE,
+    tokenize.INDENT,
+    tokenize.DEDENT,
+    tokenize.ENCODING,
+    tokenize.ENDMARKER,
+}
 
 
 def python_lines(text: str) -> int:

@@ -2,6 +2,7 @@
 
 python -m benchmarks.gpt [--steps N] [--peer-python PATH]   the peer interpreter's torch runs the same job beside
 """
+
 from __future__ import annotations
 
 import argparse
@@ -70,7 +71,9 @@ class Progress:
         if self.on:
             filled = 30 * done // self.total
             end = "\n" if done == self.total else ""
-            sys.stderr.write(f"\r{self.title:10s} [{'#' * filled}{'.' * (30 - filled)}] {done}/{self.total} {note:20s}{end}")
+            sys.stderr.write(
+                f"\r{self.title:10s} [{'#' * filled}{'.' * (30 - filled)}] {done}/{self.total} {note:20s}{end}"
+            )
             sys.stderr.flush()
 
 
@@ -97,7 +100,7 @@ def generate(trainer: Trainer, text: Text, count: int, compiled: bool) -> str:
     rng, bar = np.random.default_rng(0), Progress("generate", count)
     with torch.no_grad():
         for i in range(count):
-            context = np.array([tokens[-config.context:]], np.int64)
+            context = np.array([tokens[-config.context :]], np.int64)
             logits = step(torch.from_numpy(context)).numpy()[0].astype(np.float64) / 0.8
             weights = np.exp(logits - logits.max())
             tokens.append(int(rng.choice(len(weights), p=weights / weights.sum())))
@@ -107,13 +110,19 @@ def generate(trainer: Trainer, text: Text, count: int, compiled: bool) -> str:
 
 def steady(seconds: list[float]) -> float:
     """Median seconds of a step once everything is compiled and warm."""
-    return statistics.median(seconds[len(seconds) // 4:])
+    return statistics.median(seconds[len(seconds) // 4 :])
 
 
 def peer(python: str, steps: int) -> dict[str, Any]:
     """Runs this file's `run_peer` by another interpreter, which has torch."""
     env = {k: v for k, v in os.environ.items() if not k.startswith("WEFT_")}
-    out = subprocess.run([python, "-m", "benchmarks.gpt", "--as-peer", "--steps", str(steps)], env=env, check=True, capture_output=True, text=True)
+    out = subprocess.run(
+        [python, "-m", "benchmarks.gpt", "--as-peer", "--steps", str(steps)],
+        env=env,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
     return json.loads(out.stdout.splitlines()[-1])
 
 
@@ -127,7 +136,12 @@ def run_peer(steps: int) -> None:
         start = time.perf_counter()
         trainer = Trainer(torch, config, name == "compiled")
         losses, seconds = train(trainer, batches, name)
-        result[name] = {"losses": losses[:20], "step": steady(seconds), "first": seconds[0], "total": time.perf_counter() - start}
+        result[name] = {
+            "losses": losses[:20],
+            "step": steady(seconds),
+            "first": seconds[0],
+            "total": time.perf_counter() - start,
+        }
     print(json.dumps(result))
 
 
@@ -177,8 +191,10 @@ def report(options: argparse.Namespace) -> None:
 
     config, text = Config(), Text()
     batches, probe = text.batches(config, options.steps), text.batches(config, 1, seed=1)[0]
-    print(f"GPT: {config.layers} layers, {config.width} wide, {config.heads} heads, context {config.context}, batch {config.batch}, "
-          f"{sum(p.numel() for p in build(torch, config).parameters()):,} parameters; {len(text.tokens):,} characters of text")
+    print(
+        f"GPT: {config.layers} layers, {config.width} wide, {config.heads} heads, context {config.context}, batch {config.batch}, "
+        f"{sum(p.numel() for p in build(torch, config).parameters()):,} parameters; {len(text.tokens):,} characters of text"
+    )
 
     _, cold = first_step(torch, config, probe)
     counts = {**torch._dynamo.counters, **torch._inductor.counters}
@@ -194,7 +210,9 @@ def report(options: argparse.Namespace) -> None:
         if i < options.steps:
             print(f"{i:4d}   {eager_losses[i]:10.5f}   {compiled_losses[i]:13.5f}")
     first20 = max(abs(a - b) / abs(a) for a, b in zip(eager_losses[:20], compiled_losses[:20]))
-    print(f"gradients at step 0 differ by at most {difference:.1e} of their largest entry; first 20 losses by {first20:.1e} relative")
+    print(
+        f"gradients at step 0 differ by at most {difference:.1e} of their largest entry; first 20 losses by {first20:.1e} relative"
+    )
     print(f"loss: first {compiled_losses[0]:.4f}, last {compiled_losses[-1]:.4f} (eager {eager_losses[-1]:.4f})")
 
     eager_step, compiled_step = interleaved(eager, compiled, text.batches(config, 40, seed=2))
@@ -202,8 +220,11 @@ def report(options: argparse.Namespace) -> None:
     tokens, flops = config.batch * config.context, flops_per_step(config)
     print(f"\n{machine.describe()}")
     for name, seconds in (("eager", eager_step), ("compiled", compiled_step)):
-        print(f"{name:9s} {seconds * 1e3:7.2f} ms a step   {tokens / seconds:9,.0f} tokens/s   {flops / seconds / 1e9:6.1f} GFLOP/s   "
-              f"{flops / seconds / peak:5.1%} of the FMA peak")
+        print(
+            f"{name:9s} {seconds * 1e3:7.2f} ms a step   {tokens / seconds:9,.0f} tokens/s   "
+            f"{flops / seconds / 1e9:6.1f} GFLOP/s   "
+            f"{flops / seconds / peak:5.1%} of the FMA peak"
+        )
     print(f"compiled is {eager_step / compiled_step:.2f}x eager; first step {cold:.2f} s cold, {warm:.2f} s warm")
     print(f"graphs {counts['graphs']}, graph breaks {counts['breaks']}, kernels {counts['kernels']}")
     if options.peer_python:
@@ -211,9 +232,15 @@ def report(options: argparse.Namespace) -> None:
 
     before = torch._dynamo.counters["recompilations"]
     sample = generate(compiled, text, options.characters, True)
-    print(f"\ngenerated with {torch._dynamo.counters['recompilations'] - before} recompilation(s) as the sequence grew:\n{sample}\n")
+    print(
+        f"\ngenerated with {torch._dynamo.counters['recompilations'] - before} recompilation(s) as the sequence grew:\n{sample}\n"
+    )
     from aten import _native
-    print(f"peak memory: {_native.memory_stats()['peak_bytes'] / 2**20:.0f} MiB of tensors, {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10:.0f} MiB of the process")
+
+    print(
+        f"peak memory: {_native.memory_stats()['peak_bytes'] / 2**20:.0f} MiB of tensors, "
+        f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10:.0f} MiB of the process"
+    )
 
 
 def compare(options: argparse.Namespace, eager_step: float, compiled_step: float) -> None:
@@ -222,9 +249,14 @@ def compare(options: argparse.Namespace, eager_step: float, compiled_step: float
     theirs = peer(options.peer_python, steps)
     for name, ours in (("eager", eager_step), ("compiled", compiled_step)):
         seconds = theirs[name]["step"]
-        print(f"torch {name:9s} {seconds * 1e3:7.2f} ms a step, first step {theirs[name]['first']:.2f} s; weft {name} is {seconds / ours:.2f}x")
-    print(f"weft compiled is {theirs['eager']['step'] / compiled_step:.2f}x torch eager; torch's losses "
-          + " ".join(f"{x:.4f}" for x in theirs["eager"]["losses"][:3]))
+        print(
+            f"torch {name:9s} {seconds * 1e3:7.2f} ms a step, first step {theirs[name]['first']:.2f} s; "
+            f"weft {name} is {seconds / ours:.2f}x"
+        )
+    print(
+        f"weft compiled is {theirs['eager']['step'] / compiled_step:.2f}x torch eager; torch's losses "
+        + " ".join(f"{x:.4f}" for x in theirs["eager"]["losses"][:3])
+    )
 
 
 if __name__ == "__main__":

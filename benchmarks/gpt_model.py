@@ -1,4 +1,5 @@
 """A character-level GPT in PyTorch's API. `torch` is whichever module offers it: weft, or PyTorch in a peer interpreter."""
+
 from __future__ import annotations
 
 import os
@@ -41,7 +42,9 @@ def build(torch: ModuleType, config: Config) -> Any:
             super().__init__()
             self.norm1, self.attention = nn.LayerNorm(config.width), Attention()
             self.norm2 = nn.LayerNorm(config.width)
-            self.mlp = nn.Sequential(nn.Linear(config.width, 4 * config.width), nn.GELU(), nn.Linear(4 * config.width, config.width))
+            self.mlp = nn.Sequential(
+                nn.Linear(config.width, 4 * config.width), nn.GELU(), nn.Linear(4 * config.width, config.width)
+            )
 
         def forward(self, x):
             x = x + self.attention(self.norm1(x))
@@ -77,7 +80,11 @@ def initialise(model: Any, torch: ModuleType, seed: int) -> None:
         for name, parameter in model.named_parameters():
             shape = tuple(parameter.shape)
             if len(shape) == 1:
-                value = np.ones(shape, np.float32) if "norm" in name and name.endswith("weight") else np.zeros(shape, np.float32)
+                value = (
+                    np.ones(shape, np.float32)
+                    if "norm" in name and name.endswith("weight")
+                    else np.zeros(shape, np.float32)
+                )
             else:
                 value = (rng.standard_normal(shape) * 0.02).astype(np.float32)
             parameter.copy_(torch.from_numpy(value))
@@ -108,7 +115,7 @@ class Text:
         result = []
         for _ in range(steps):
             starts = rng.integers(0, len(self.tokens) - config.context - 1, config.batch)
-            rows = np.stack([self.tokens[s:s + config.context + 1] for s in starts])
+            rows = np.stack([self.tokens[s : s + config.context + 1] for s in starts])
             result.append((np.ascontiguousarray(rows[:, :-1]), np.ascontiguousarray(rows[:, 1:])))
         return result
 

@@ -1,4 +1,5 @@
 """What this machine can do at most: the FMA peak and the copy bandwidth, measured in the same run as what is compared with them."""
+
 from __future__ import annotations
 
 import ctypes
@@ -52,7 +53,9 @@ def library() -> ctypes.CDLL:
     compiler = os.environ.get("WEFT_CXX") or shutil.which("g++") or shutil.which("c++")
     if compiler is None:
         raise RuntimeError("measuring the machine needs a C++ compiler: set WEFT_CXX")
-    subprocess.run([compiler, "-O3", "-march=native", "-shared", "-fPIC", str(source), "-o", f"{folder}/machine.so"], check=True)
+    subprocess.run(
+        [compiler, "-O3", "-march=native", "-shared", "-fPIC", str(source), "-o", f"{folder}/machine.so"], check=True
+    )
     loaded = ctypes.CDLL(f"{folder}/machine.so")
     loaded.fma_loop.restype = ctypes.c_float
     shutil.rmtree(folder)
@@ -105,10 +108,14 @@ def copy_bandwidth(nbytes: int, repeat: int = 20) -> float:
 
 def describe() -> str:
     """One line: the processor, its cores that may be used, and its measured limits."""
-    model = next((line.split(":", 1)[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), "unknown processor")
+    model = next(
+        (line.split(":", 1)[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")),
+        "unknown processor",
+    )
     cores = len(os.sched_getaffinity(0))
     one, every = fma_peak(1), fma_peak(cores)
-    return f"{model}, {cores} cores; FMA peak {one / 1e9:.0f} GFLOP/s one thread, {every / 1e9:.0f} all; copy {copy_bandwidth(1 << 26) / 1e9:.1f} GB/s"
+    peaks = f"FMA peak {one / 1e9:.0f} GFLOP/s one thread, {every / 1e9:.0f} all"
+    return f"{model}, {cores} cores; {peaks}; copy {copy_bandwidth(1 << 26) / 1e9:.1f} GB/s"
 
 
 if __name__ == "__main__":

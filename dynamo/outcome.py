@@ -12,7 +12,7 @@ evaluated once wherever it stands: what must be evaluated once and used twice wa
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 
 class Part:
@@ -30,6 +30,10 @@ class Part:
             setattr(self, name, value)
         for name in names[len(values) :]:
             setattr(self, name, named[name] if name in named else self.defaults[name])
+
+    if TYPE_CHECKING:  # the fields
+
+        def __getattr__(self, name: str) -> Any: ...
 
     def values(self) -> tuple:
         """The fields, in order."""

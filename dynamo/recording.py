@@ -43,7 +43,7 @@ def record(output, frame, op: Op, args: list[Variable], kwargs: dict[str, Variab
             raise Unsupported(graph_break.UNKNOWN_CALL, f"{op.name} with several out=")
     val = result_of(output, frame, op, args, kwargs)
     if target is not None and not (fits(val, target.as_meta()) and can_cast(val.dtype, target.as_meta().dtype)):
-        raise Unsupported(graph_break.UNKNOWN_CALL, f"{op.name} with an out= of other sizes, or of a dtype that cannot hold the result")
+        raise Unsupported(graph_break.UNKNOWN_CALL, f"{op.name} with an out= that does not fit the result")
     node_args, node_kwargs = arguments(op, args, kwargs)
     output.graph.line = output.user_line()
     node = output.graph.call_function(op, node_args, node_kwargs, val=val)

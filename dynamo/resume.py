@@ -325,9 +325,9 @@ class BreakWriter:
     def _loads_method(self, index: int) -> bool:
         """Whether the instruction pushes a function and its object, or a value and NULL."""
         inst = self.decoded.instructions[index]
-        if inst.name == "LOAD_GLOBAL" and inst.arg & 1 or inst.name == "LOAD_SUPER_ATTR" and inst.arg & 1:
+        if inst.name == "LOAD_GLOBAL" and inst.arg & 1 or inst.name == "LOAD_SUPER_ATTR" and inst.arg & 1:  # type: ignore[operator]
             raise Unresumable(f"a break at {inst.name}")
-        return inst.name == "LOAD_METHOD" or (VERSION >= (3, 12) and inst.name == "LOAD_ATTR" and bool(inst.arg & 1))
+        return inst.name == "LOAD_METHOD" or (VERSION >= (3, 12) and inst.name == "LOAD_ATTR" and bool(inst.arg & 1))  # type: ignore[operator]
 
     def _normalise(self, index: int) -> list:
         """A method is loaded as a bound one, so that the form of the stack behind it is known."""

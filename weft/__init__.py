@@ -2,6 +2,7 @@
 
 Tensors, dtypes and ops are those of `aten` and are looked up there on first use, as are the parts of this package.
 """
+
 from importlib import import_module as _import_module
 from typing import Any as _Any
 
@@ -9,7 +10,9 @@ from weft import aliases as _aliases
 
 __version__ = "0.1.0"
 
-_aliases.install({"weft._dynamo": "dynamo", "weft._inductor": "inductor", "weft.fx": "aten.fx", "weft.autograd": "aten.autograd"})
+_aliases.install(
+    {"weft._dynamo": "dynamo", "weft._inductor": "inductor", "weft.fx": "aten.fx", "weft.autograd": "aten.autograd"}
+)
 
 _PARTS = frozenset({"nn", "optim", "func", "testing", "cuda", "compiler", "linalg", "special", "fft", "signal",
                     "_dynamo", "_inductor", "fx", "autograd"})
@@ -25,6 +28,7 @@ def __getattr__(name: str) -> _Any:
         raise AttributeError(f"module 'weft' has no attribute '{name}'")
     else:
         import aten
+
         try:
             value = getattr(aten, "DType" if name == "dtype" else name)
         except AttributeError:
@@ -35,4 +39,5 @@ def __getattr__(name: str) -> _Any:
 
 def __dir__() -> list[str]:
     import aten
+
     return sorted(set(globals()) | set(dir(aten)) | _PARTS | set(_HOME))

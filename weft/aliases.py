@@ -1,4 +1,5 @@
 """Other names of packages: `weft._dynamo.config` is the module object `dynamo.config`, never a second import of its file."""
+
 from __future__ import annotations
 
 import sys
@@ -30,7 +31,7 @@ class _AliasFinder(MetaPathFinder):
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: Any = None) -> ModuleSpec | None:
         for alias, real in self.prefixes.items():
             if fullname == alias or fullname.startswith(alias + "."):
-                return ModuleSpec(fullname, _AliasLoader(real + fullname[len(alias):]))
+                return ModuleSpec(fullname, _AliasLoader(real + fullname[len(alias) :]))
         return None
 
 

@@ -77,7 +77,7 @@ class OptimizedModule(Module):
         return iter(self._orig_mod)  # type: ignore[call-overload]
 
     def __contains__(self, key: Any) -> bool:
-        return key in self._orig_mod  # type: ignore[operator]
+        return key in self._orig_mod  # type: ignore[attr-defined, operator]
 
     def train(self, mode: bool = True) -> OptimizedModule:
         self._orig_mod.train(mode)

@@ -38,6 +38,7 @@ def disable(fn: Any = None, recursive: bool = True) -> Any:
     if fn is None:
         return lambda f: disable(f, recursive)
     from dynamo.trace_rules import DISABLED
+
     modules = sys.modules.get("weft.nn.module")
     if modules is not None and isinstance(fn, modules.Module):
         fn.forward = disable(fn.forward, recursive)  # type: ignore[method-assign]

@@ -1,5 +1,6 @@
 """The GPU as PyTorch code asks about it. weft's eager kernels are for the CPU; GPU kernels are rendered as Triton and need the
 `cuda` extra and a driver."""
+
 from __future__ import annotations
 
 import functools
@@ -34,4 +35,5 @@ def manual_seed_all(seed: int) -> None:
     """Seeds the generators of all GPUs, if any: they share the CPU generator's seed."""
     if is_available():
         import aten
+
         aten.manual_seed(seed)

@@ -1,4 +1,5 @@
 """Function transforms, under PyTorch's names."""
+
 from __future__ import annotations
 
 import contextlib
@@ -8,7 +9,18 @@ from typing import Any
 from aten.transforms import grad, grad_and_value, hessian, jacfwd, jacrev, jvp, vjp, vmap
 from weft.nn.module import Module
 
-__all__ = ["functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "stack_module_state", "vjp", "vmap"]
+__all__ = [
+    "functional_call",
+    "grad",
+    "grad_and_value",
+    "hessian",
+    "jacfwd",
+    "jacrev",
+    "jvp",
+    "stack_module_state",
+    "vjp",
+    "vmap",
+]
 
 
 @contextlib.contextmanager
@@ -30,10 +42,21 @@ def _swapped(module: Module, values: dict[str, Any]) -> Iterator[None]:
             store[leaf] = old
 
 
-def functional_call(module: Module, parameter_and_buffer_dicts: Any, args: Any = None, kwargs: dict[str, Any] | None = None, *,
-                    tie_weights: bool = True, strict: bool = False) -> Any:
+def functional_call(
+    module: Module,
+    parameter_and_buffer_dicts: Any,
+    args: Any = None,
+    kwargs: dict[str, Any] | None = None,
+    *,
+    tie_weights: bool = True,
+    strict: bool = False,
+) -> Any:
     """Calls `module` with the parameters and buffers of the given dict (or tuple of dicts) in place of its own."""
-    dicts = parameter_and_buffer_dicts if isinstance(parameter_and_buffer_dicts, (tuple, list)) else (parameter_and_buffer_dicts,)
+    dicts = (
+        parameter_and_buffer_dicts
+        if isinstance(parameter_and_buffer_dicts, (tuple, list))
+        else (parameter_and_buffer_dicts,)
+    )
     values = {name: value for d in dicts for name, value in d.items()}
     args = () if args is None else args if isinstance(args, tuple) else (args,)
     with _swapped(module, values):
@@ -46,10 +69,11 @@ def stack_module_state(models: list[Module]) -> tuple[dict[str, Any], dict[str, 
 
     def stacked(kind: str) -> dict[str, Any]:
         columns = [dict(getattr(m, f"named_{kind}")()) for m in models]
-        return {name: aten.stack([c[name].detach() for c in columns]).requires_grad_(columns[0][name].requires_grad)
-                for name in columns[0]}
+        return {
+            name: aten.stack([c[name].detach() for c in columns]).requires_grad_(columns[0][name].requires_grad)
+            for name in columns[0]
+        }
 
     if not models:
         raise RuntimeError("stack_module_state: Expected at least one model, got 0.")
     return stacked("parameters"), stacked("buffers")
-

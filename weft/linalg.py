@@ -1,4 +1,5 @@
 """Linear algebra under PyTorch's names: `linalg.norm` is the op `aten.linalg_norm`."""
+
 from typing import Any
 
 import aten

@@ -1,4 +1,5 @@
 """Saving and loading without pickle: nested dicts and lists of tensors and plain values, as one safetensors file."""
+
 from __future__ import annotations
 
 import json
@@ -12,8 +13,21 @@ from aten import Tensor
 
 _KEY = "weft.structure"
 # safetensors' names of dtypes
-_DTYPES = {"BOOL": "bool", "U8": "uint8", "I8": "int8", "U16": "uint16", "I16": "int16", "U32": "uint32", "I32": "int32", "U64": "uint64",
-           "I64": "int64", "F16": "float16", "BF16": "bfloat16", "F32": "float32", "F64": "float64"}
+_DTYPES = {
+    "BOOL": "bool",
+    "U8": "uint8",
+    "I8": "int8",
+    "U16": "uint16",
+    "I16": "int16",
+    "U32": "uint32",
+    "I32": "int32",
+    "U64": "uint64",
+    "I64": "int64",
+    "F16": "float16",
+    "BF16": "bfloat16",
+    "F32": "float32",
+    "F64": "float64",
+}
 
 
 def _tensor(name: str, entry: dict[str, Any]) -> Tensor:
@@ -29,16 +43,28 @@ def _pack(value: Any, tensors: dict[str, np.ndarray], path: str) -> Any:
     """The JSON form of `value`: tensors by name into `tensors`, containers tagged, plain values as they are."""
     if isinstance(value, Tensor):
         tensors[path] = value
-        return {"tensor": path, "parameter": isinstance(value, aten.Parameter), "requires_grad": bool(value.requires_grad)}
+        return {
+            "tensor": path,
+            "parameter": isinstance(value, aten.Parameter),
+            "requires_grad": bool(value.requires_grad),
+        }
     if isinstance(value, dict):
-        return {"dict": [[_pack(k, tensors, f"{path}.key"), _pack(v, tensors, f"{path}.{k}" if path else str(k))]
-                         for k, v in value.items()]}
+        return {
+            "dict": [
+                [_pack(k, tensors, f"{path}.key"), _pack(v, tensors, f"{path}.{k}" if path else str(k))]
+                for k, v in value.items()
+            ]
+        }
     if isinstance(value, (list, tuple)):
-        return {type(value).__name__: [_pack(v, tensors, f"{path}.{i}" if path else str(i)) for i, v in enumerate(value)]}
+        return {
+            type(value).__name__: [_pack(v, tensors, f"{path}.{i}" if path else str(i)) for i, v in enumerate(value)]
+        }
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
-    raise TypeError(f"save: obj{'.' + path if path else ''} is a {type(value).__name__}; only tensors, numbers, strings, None, "
-                    "and dicts, lists and tuples of these can be saved")
+    raise TypeError(
+        f"save: obj{'.' + path if path else ''} is a {type(value).__name__}; only tensors, numbers, strings, None, "
+        "and dicts, lists and tuples of these can be saved"
+    )
 
 
 def _unpack(form: Any, tensors: dict[str, Tensor]) -> Any:
@@ -64,7 +90,10 @@ def save(obj: Any, f: str | os.PathLike | Any) -> None:
 
     tensors: dict[str, Any] = {}
     structure = _pack(obj, tensors, "")
-    arrays = {name or "_": np.ascontiguousarray(t.detach().cpu().numpy()).reshape(tuple(t.shape)) for name, t in tensors.items()}
+    arrays = {
+        name or "_": np.ascontiguousarray(t.detach().cpu().numpy()).reshape(tuple(t.shape))
+        for name, t in tensors.items()
+    }
     data = to_bytes(arrays, metadata={_KEY: json.dumps(structure)})
     if hasattr(f, "write"):
         f.write(data)
@@ -86,7 +115,7 @@ def load(f: str | os.PathLike | Any, map_location: Any = None, *, weights_only: 
             data = file.read()
     try:
         entries = deserialize(data)
-        header = json.loads(data[8:8 + int.from_bytes(data[:8], "little")])
+        header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
     except (SafetensorError, ValueError) as error:
         raise ValueError(f"load: {getattr(f, 'name', f)!r} is not a safetensors file: {error}") from None
     tensors = {name: _tensor(name, entry) for name, entry in entries}

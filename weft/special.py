@@ -1,4 +1,5 @@
 """Special functions under PyTorch's names: `special.entr` is the op `aten.special_entr`."""
+
 from typing import Any
 
 import aten

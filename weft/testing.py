@@ -1,4 +1,5 @@
 """Comparison of results in tests."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -11,36 +12,63 @@ from aten import Tensor
 _TOLERANCE = {"float16": (1e-3, 1e-5), "bfloat16": (1.6e-2, 1e-5), "float32": (1.3e-6, 1e-5), "float64": (1e-7, 1e-7)}
 
 
-def assert_close(actual: Any, expected: Any, *, rtol: float | None = None, atol: float | None = None, equal_nan: bool = False,
-                 check_dtype: bool = True, check_device: bool = True, check_stride: bool = False, msg: str | None = None) -> None:
+def assert_close(
+    actual: Any,
+    expected: Any,
+    *,
+    rtol: float | None = None,
+    atol: float | None = None,
+    equal_nan: bool = False,
+    check_dtype: bool = True,
+    check_device: bool = True,
+    check_stride: bool = False,
+    msg: str | None = None,
+) -> None:
     """Raises AssertionError unless |actual - expected| <= atol + rtol |expected| everywhere, and sizes, dtypes and structure agree.
 
     Tolerances default by dtype; give both or neither. Sequences and mappings are compared element by element.
     """
     if (rtol is None) != (atol is None):
         raise ValueError("rtol and atol must both be specified or both be unspecified")
-    rest = {"rtol": rtol, "atol": atol, "equal_nan": equal_nan, "check_dtype": check_dtype, "check_device": check_device,
-            "check_stride": check_stride, "msg": msg}
+    rest = {
+        "rtol": rtol,
+        "atol": atol,
+        "equal_nan": equal_nan,
+        "check_dtype": check_dtype,
+        "check_device": check_device,
+        "check_stride": check_stride,
+        "msg": msg,
+    }
     if isinstance(expected, dict):
         assert isinstance(actual, dict) and set(actual) == set(expected), msg or "The keys of the mappings do not match"
         for key in expected:
             assert_close(actual[key], expected[key], **rest)
         return
     if isinstance(expected, (list, tuple)):
-        assert isinstance(actual, (list, tuple)) and len(actual) == len(expected), msg or "The lengths of the sequences do not match"
+        assert isinstance(actual, (list, tuple)) and len(actual) == len(expected), (
+            msg or "The lengths of the sequences do not match"
+        )
         for a, e in zip(actual, expected):
             assert_close(a, e, **rest)
         return
     if isinstance(expected, Tensor):
         assert isinstance(actual, Tensor), msg or f"Expected a Tensor, got {type(actual).__name__}"
-        assert tuple(actual.shape) == tuple(expected.shape), msg or f"Shapes do not match: {actual.shape} != {expected.shape}"
-        assert not check_dtype or actual.dtype == expected.dtype, msg or f"dtypes do not match: {actual.dtype} != {expected.dtype}"
-        assert not check_device or actual.device == expected.device, msg or f"Devices do not match: {actual.device} != {expected.device}"
+        assert tuple(actual.shape) == tuple(expected.shape), (
+            msg or f"Shapes do not match: {actual.shape} != {expected.shape}"
+        )
+        assert not check_dtype or actual.dtype == expected.dtype, (
+            msg or f"dtypes do not match: {actual.dtype} != {expected.dtype}"
+        )
+        assert not check_device or actual.device == expected.device, (
+            msg or f"Devices do not match: {actual.device} != {expected.device}"
+        )
         assert not check_stride or actual.stride() == expected.stride(), msg or "Strides do not match"
     _values(actual, expected, rtol, atol, equal_nan, msg)
 
 
-def _values(actual: Any, expected: Any, rtol: float | None, atol: float | None, equal_nan: bool, msg: str | None) -> None:
+def _values(
+    actual: Any, expected: Any, rtol: float | None, atol: float | None, equal_nan: bool, msg: str | None
+) -> None:
     pair = [x.detach().cpu() if isinstance(x, Tensor) else x for x in (actual, expected)]
     names = [x.dtype.name for x in pair if isinstance(x, Tensor) and x.dtype.name in _TOLERANCE]
     a, e = (np.asarray(x.numpy() if isinstance(x, Tensor) else x) for x in pair)
@@ -54,5 +82,8 @@ def _values(actual: Any, expected: Any, rtol: float | None, atol: float | None, 
         bad = ~np.isclose(a.astype(wide), e.astype(wide), rtol=rtol, atol=atol, equal_nan=equal_nan)
     if np.any(bad):
         where = np.unravel_index(int(np.argmax(bad)), bad.shape) if bad.ndim else ()
-        raise AssertionError(msg or f"{int(np.sum(bad))} of {bad.size} elements are not close (rtol={rtol}, atol={atol}); the first at "
-                             f"{tuple(int(i) for i in where)}: {a[where]} != {e[where]}")
+        raise AssertionError(
+            msg
+            or f"{int(np.sum(bad))} of {bad.size} elements are not close (rtol={rtol}, atol={atol}); the first at "
+            f"{tuple(int(i) for i in where)}: {a[where]} != {e[where]}"
+        )

@@ -61,7 +61,7 @@ class Decoded:
     def _read_handlers(self, code: types.CodeType) -> list[Handler]:
         n = len(self.instructions)
         found = []
-        for entry in dis.Bytecode(code).exception_entries:
+        for entry in dis.Bytecode(code).exception_entries:  # type: ignore[attr-defined]
             first = self.index_of[entry.start]
             last = self.index_of.get(entry.end, n)
             found.append(Handler(first, last, self.index_of[entry.target], entry.depth, entry.lasti))

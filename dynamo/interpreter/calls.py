@@ -92,11 +92,11 @@ def set_function_part(frame, function: ClosureVariable, flag: int, value: Variab
     if flag == 1:
         function.default_values = value.unpack(frame)
     elif flag == 2:
-        function.kwdefault_values = {k.as_python(): v for k, v in value.pairs(frame)}
+        function.kwdefault_values = {k.as_python(): v for k, v in value.pairs(frame)}  # type: ignore[attr-defined]
     elif flag == 4:
         function.annotations = value
     elif flag == 8:
-        function.cell_list = list(value.items)
+        function.cell_list = list(value.items)  # type: ignore[attr-defined]
 
 
 @opcode("RETURN_VALUE")

@@ -68,7 +68,7 @@ class Decoded:
         self.instructions = [self._inst(code, i) for i in found]
         self.handlers = [
             (self._at(starts, e.start), self._at(starts, e.end), self.index[e.target], e.depth, e.lasti)
-            for e in dis._parse_exception_table(code)
+            for e in dis._parse_exception_table(code)  # type: ignore[attr-defined]
         ]
         self._lines: tuple[list, list] | None = None
 

@@ -64,8 +64,8 @@ def new_object(frame, cls: type) -> Variable:
     from dynamo.variables.object import ObjectVariable
 
     if getattr(cls, "__abstractmethods__", None):
-        names = ", ".join(repr(n) for n in sorted(cls.__abstractmethods__))
-        plural = "s" if len(cls.__abstractmethods__) > 1 else ""
+        names = ", ".join(repr(n) for n in sorted(cls.__abstractmethods__))  # type: ignore[attr-defined]
+        plural = "s" if len(cls.__abstractmethods__) > 1 else ""  # type: ignore[attr-defined]
         text = f"Can't instantiate abstract class {cls.__name__} with abstract method{plural} {names}"
         raise raise_exception(frame, TypeError, text)
     return ObjectVariable(cls)

@@ -176,7 +176,7 @@ def _count(frame, args, kwargs) -> Variable:
 
 
 for _real, _polyfill in polyfills.TABLE.items():
-    (CLASSES if isinstance(_real, type) else FUNCTIONS)[_real] = _inline(_polyfill)
+    (CLASSES if isinstance(_real, type) else FUNCTIONS)[_real] = _inline(_polyfill)  # type: ignore[index]
 CLASSES[itertools.count] = _count
 
 

@@ -183,7 +183,7 @@ def write_into(frame, target: ArrayVariable, result: ArrayVariable) -> ArrayVari
         from dynamo.variables.exception import raise_exception
 
         text = f"Cannot cast ufunc output from {result.dtype!r} to {target.dtype!r} with casting rule 'same_kind'"
-        raise raise_exception(frame, np._core._exceptions._UFuncOutputCastingError, text)
+        raise raise_exception(frame, np._core._exceptions._UFuncOutputCastingError, text)  # type: ignore[attr-defined]
     if target.scalar:
         return result
     frame.output.record(frame, registry["copy_"], [target.tensor, cast(frame, result, target.dtype).tensor], {})

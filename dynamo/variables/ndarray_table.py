@@ -82,7 +82,7 @@ def constant_array(frame, array: np.ndarray) -> ArrayVariable:
         return filled(frame, literal(frame, array.shape), array.flat[0].item(), array.dtype)
     tensor = _native.from_numpy(array.copy())
     constant = wrap(frame, tensor, Object(tensor, "a constant array"))
-    return wrap_array(constant.op(frame, "clone", constant), array.ndim == 0)
+    return wrap_array(constant.op(frame, "clone", constant), array.ndim == 0)  # type: ignore[attr-defined]
 
 
 def filled(frame, sizes: Variable, value: Any, dtype: np.dtype) -> ArrayVariable:

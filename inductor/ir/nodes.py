@@ -73,7 +73,7 @@ def _node(kind: str, dtype: str, args: tuple[Node, ...], fields: tuple, exprs: I
     n = _nodes.get(key)
     if n is None:
         n = Node.__new__(Node)
-        n.kind, n.dtype, n.args, n.fields, n._size = kind, dtype, args, fields, None
+        n.kind, n.dtype, n.args, n.fields, n._size = kind, dtype, args, fields, None  # type: ignore[attr-defined]
         n.uid = len(_nodes)
         inner = {a.symbol.value for a in args} if kind in ("load", "index") and args else ()
         free = set().union(*(e.free_symbols for e in exprs)) - set(inner)

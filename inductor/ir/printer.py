@@ -133,7 +133,7 @@ class _Reader:
         while isinstance(f, ast.Attribute):
             path.append(f.attr)
             f = f.value
-        path.append(f.id)
+        path.append(f.id)  # type: ignore[attr-defined]
         args = [self.values[a.id] if isinstance(a, ast.Name) else ast.literal_eval(a) for a in node.args]
         return path[::-1], args
 
@@ -159,13 +159,13 @@ class _Reader:
 
     def line(self, text: str) -> Statement | None:
         tree = ast.parse(text).body[0]
-        path, args = self.call(tree.value)
+        path, args = self.call(tree.value)  # type: ignore[attr-defined]
         if isinstance(tree, ast.Expr):
             buffer, index, value, *where = args
             if path[0] == "store":
                 return Store(buffer, self.index(index), value, path[1])
             return Accumulate(buffer, self.index(index), value, path[1], tuple(where))
-        name = tree.targets[0].id
+        name = tree.targets[0].id  # type: ignore[attr-defined]
         if path[0] in ("reduce", "running"):
             return (Reduce if path[0] == "reduce" else Running)(name, path[1], args[0], path[2])
         if path[0] == "keep":
@@ -177,7 +177,7 @@ class _Reader:
 def parse_nest(text: str) -> Nest:
     """The nest that `nest_text` printed. Raises SyntaxError or KeyError for other text."""
     head, *lines = text.strip().splitlines()
-    call = ast.parse(head.rstrip(":")).body[0].value
+    call = ast.parse(head.rstrip(":")).body[0].value  # type: ignore[attr-defined]
     dims = tuple(Dim(k.arg, parse(str(ast.literal_eval(k.value))), k.arg.startswith("r")) for k in call.keywords)
     reader, stages = _Reader(), []
     for line in lines:

@@ -154,14 +154,14 @@ def matches(g: Group, op: Computed) -> Iterator[Match]:
     sizes, reduced = domain_of(op), op.loops.reduced
     if not reduced:
         if g.reduced and (found := _refined(g, _kept(g), sizes, ())) is not None:
-            yield Match(*found[:2], "kept", found[2])
+            yield Match(*found[:2], "kept", found[2])  # type: ignore[call-arg]
         if (found := _refined(g, g.dims, sizes, ())) is not None:
-            yield Match(*found[:2], "full", found[2])
+            yield Match(*found[:2], "full", found[2])  # type: ignore[call-arg]
         return
     if (found := _refined(g, g.dims, sizes, reduced)) is not None:
-        yield Match(*found[:2], "full", found[2])
+        yield Match(*found[:2], "full", found[2])  # type: ignore[call-arg]
     if not g.reduced and (found := _inserted(g, sizes, reduced)) is not None:
-        yield Match(*found[:2], "full", found[2])
+        yield Match(*found[:2], "full", found[2])  # type: ignore[call-arg]
 
 
 def _kept(g: Group) -> tuple[Dim, ...]:

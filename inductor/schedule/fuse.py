@@ -143,7 +143,7 @@ class Fuser:
         return reads_it and column.op == "sym" and not any(n.kind == "checked" for n in walk([op.loops.body]))
 
     def fits_stages(self, g: Group, op: Computed, match: Match) -> bool:
-        scans = [m for m in (*g.members, op) if not isinstance(getattr(m, "op", m).loops, (Pointwise, Reduction))]
+        scans = [m for m in (*g.members, op) if not isinstance(getattr(m, "op", m).loops, (Pointwise, Reduction))]  # type: ignore[attr-defined]
         joint = [*(m.op for m in g.members), op]
         if scans and len({op.loops.reduced for op in joint if op.loops.reduced}) > 1:
             return False

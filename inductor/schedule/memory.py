@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from aten._native import Device
-
 from aten.symbolic.expr import Expr, as_expr, max_, prod_
 from inductor.ir import buffer as ir
 from inductor.ir import program as out

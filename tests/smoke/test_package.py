@@ -1,4 +1,5 @@
 """The package as a whole: what it exports, what it imports, what it never imports."""
+
 import subprocess
 import sys
 
@@ -14,11 +15,16 @@ def test_pytorch_names_are_there():
 
 
 def test_aliases_are_the_same_modules():
-    out = run("import weft, dynamo, inductor, aten.fx, weft._dynamo, weft._inductor, weft.fx; import sys\n"
-              "print(weft._dynamo is dynamo, weft._inductor is inductor, weft.fx is aten.fx, sys.modules['weft._dynamo'] is dynamo)")
+    out = run(
+        "import weft, dynamo, inductor, aten.fx, weft._dynamo, weft._inductor, weft.fx; import sys\n"
+        "print(weft._dynamo is dynamo, weft._inductor is inductor, weft.fx is aten.fx, sys.modules['weft._dynamo'] is dynamo)"
+    )
     assert out == "True True True True"
 
 
 def test_importing_weft_leaves_heavy_modules_alone():
-    out = run("import sys, weft; weft.ones(2) + 1; print([m for m in ('torch', 'sympy', 'bytecode', 'triton', 'ml_dtypes', 'subprocess') if m in sys.modules])")
-    assert "torch" not in out and "sympy" not in out and "bytecode" not in out and "triton" not in out
+    out = run(
+        "import sys, weft; weft.ones(2) + 1\n"
+        "print([m for m in ('torch', 'sympy', 'bytecode', 'triton') if m in sys.modules])"
+    )
+    assert out == "[]"

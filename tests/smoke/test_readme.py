@@ -1,4 +1,5 @@
 """The README's examples run as they stand."""
+
 import os
 import re
 import subprocess
@@ -14,7 +15,12 @@ def test_examples_run(tmp_path):
     assert len(blocks) == 2
     script = tmp_path / "example.py"
     script.write_text("\n".join(blocks))
-    done = subprocess.run([sys.executable, str(script)], cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)},
-                          capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, str(script)],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("tensor([")

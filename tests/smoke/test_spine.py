@@ -1,4 +1,5 @@
-"""One path through every layer: capture, joint graph, loops, Program, runner, cache; sizes, breaks, aliasing, arrays, transforms."""
+"""One path through every layer: capture, joint graph, loops, Program, cache; sizes, breaks, aliasing, arrays, transforms."""
+
 import os
 import subprocess
 import sys
@@ -151,7 +152,7 @@ def f(x, b):
 g = weft.compile(f, dynamic=True)
 for shape, strided in [((4, 3), False), ((6, 3), False), ((8, 5), True)]:
     x = weft.arange(float(2 * shape[0] * shape[1])).view(2 * shape[0], shape[1])
-    x = x[:shape[0]].contiguous() if not strided else weft.arange(float(shape[0] * shape[1])).view(shape[1], shape[0]).t().contiguous()
+    x = x[:shape[0]].contiguous() if not strided else weft.arange(float(shape[0] * shape[1])).view(shape[1], -1).t().contiguous()
     assert weft.allclose(g(x, weft.ones(1)), f(x, weft.ones(1)))
 try:
     g(weft.ones(5, 3), weft.ones(1))

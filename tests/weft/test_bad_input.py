@@ -1,4 +1,5 @@
 """Bad input: compiled code raises eager's own error, class and message, and the process lives on."""
+
 import numpy as np
 import pytest
 
@@ -23,7 +24,12 @@ CASES = {
     "embedding out of range": (F.embedding, (i64(1, 9), ones(4, 2)), IndexError, "index out of range"),
     "index out of range": (lambda x, i: x[i] * 2, (ones(4), i64(1, 9)), IndexError, "index 9 is out of bounds"),
     "negative index out of range": (lambda x, i: x[i] * 2, (ones(4), i64(-5)), IndexError, "index -5 is out of bounds"),
-    "gather out of range": (lambda x, i: x.gather(0, i) + 1, (ones(4), i64(1, 9)), RuntimeError, "index 9 is out of bounds"),
+    "gather out of range": (
+        lambda x, i: x.gather(0, i) + 1,
+        (ones(4), i64(1, 9)),
+        RuntimeError,
+        "index 9 is out of bounds",
+    ),
     "dim out of range": (lambda x: x.sum(3), (ones(4),), IndexError, "Dimension out of range"),
     "softmax over a dim it lacks": (lambda x: x.softmax(5), (ones(4, 2),), IndexError, "Dimension out of range"),
     "division of integers by zero": (lambda a, b: a // b, (i64(1, 2), i64(1, 0)), RuntimeError, "ZeroDivisionError"),
@@ -34,22 +40,40 @@ CASES = {
     "more memory than there is": (lambda x: weft.zeros(2**45) + x, (ones(1),), MemoryError, "cannot allocate"),
     "read-only memory": (lambda x: x.add_(1), (read_only(),), RuntimeError, "read-only"),
     "an expanded tensor written": (lambda x: x.add_(1), (ones(1).expand(3),), RuntimeError, "single memory location"),
-    "an out= that overlaps itself": (lambda x, o: weft.add(x, 1, out=o), (ones(3), weft.zeros(4).as_strided((3,), (0,))),
-                                     RuntimeError, "single memory location"),
-    "an out= of a narrower dtype": (lambda x, o: weft.exp(x, out=o), (ones(2), weft.zeros(2, dtype=weft.int64)), RuntimeError,
-                                    "can't be cast"),
+    "an out= that overlaps itself": (
+        lambda x, o: weft.add(x, 1, out=o),
+        (ones(3), weft.zeros(4).as_strided((3,), (0,))),
+        RuntimeError,
+        "single memory location",
+    ),
+    "an out= of a narrower dtype": (
+        lambda x, o: weft.exp(x, out=o),
+        (ones(2), weft.zeros(2, dtype=weft.int64)),
+        RuntimeError,
+        "can't be cast",
+    ),
     "the maximum of nothing": (lambda x: x.max(), (ones(0),), RuntimeError, "numel"),
     "argmax of nothing": (lambda x: x.argmax(), (ones(0),), IndexError, "argmax"),
     "a string for a number": (lambda x: x + "a", (ones(3),), TypeError, "str"),
     "bools subtracted": (lambda x: x - x, (weft.tensor([True]),), RuntimeError, "bool"),
     "a class that is not there": (F.cross_entropy, (ones(2, 3), i64(0, 7)), IndexError, "out of bounds"),
     "a class that one_hot lacks": (lambda x: F.one_hot(x, 3), (i64(4),), RuntimeError, "smaller than num_classes"),
-    "cat of other sizes": (lambda a, b: weft.cat([a, b]), (ones(2, 3), ones(2, 4)), RuntimeError, "Sizes of tensors must match"),
+    "cat of other sizes": (
+        lambda a, b: weft.cat([a, b]),
+        (ones(2, 3), ones(2, 4)),
+        RuntimeError,
+        "Sizes of tensors must match",
+    ),
     "layer_norm of another shape": (lambda x: F.layer_norm(x, (5,)), (ones(2, 3),), RuntimeError, "normalized_shape"),
     "a float put into integers": (lambda x: x.sqrt_(), (i64(4),), RuntimeError, "can't be cast"),
     "a negative repeat": (lambda x: x.repeat(-1), (ones(2),), RuntimeError, "negative dimension"),
     "two sizes to infer": (lambda x: x.reshape(-1, -1), (ones(2),), RuntimeError, "only one dimension can be inferred"),
-    "negative weights": (lambda x: weft.multinomial(x, 1), (weft.tensor([-1.0, 2.0]),), RuntimeError, "probability tensor"),
+    "negative weights": (
+        lambda x: weft.multinomial(x, 1),
+        (weft.tensor([-1.0, 2.0]),),
+        RuntimeError,
+        "probability tensor",
+    ),
 }
 
 
@@ -91,7 +115,9 @@ def test_backward_twice_is_refused():
             y.backward()
 
 
-@pytest.mark.parametrize("x", [weft.tensor(2.0), ones(0), ones(0, 3), ones(3, 0), ones(1, 1)], ids=lambda x: str(tuple(x.shape)))
+@pytest.mark.parametrize(
+    "x", [weft.tensor(2.0), ones(0), ones(0, 3), ones(3, 0), ones(1, 1)], ids=lambda x: str(tuple(x.shape))
+)
 def test_zero_dims_and_empty_tensors(x):
     f = lambda x: (x.sum(), (x * 2).exp(), x.softmax(0) if x.ndim else x, x.reshape(-1).cumsum(0), (x + 1).prod())
     for a, b in zip(weft.compile(f)(x), f(x)):

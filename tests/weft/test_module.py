@@ -1,4 +1,5 @@
 """nn.Module: where attributes go, walking, state, hooks, printing."""
+
 import pytest
 
 import weft
@@ -113,7 +114,8 @@ def test_full_backward_hooks_see_gradients_of_inputs_and_outputs():
 
 def test_printing_shows_the_tree():
     assert repr(nn.Sequential(nn.Linear(2, 3), nn.ReLU())) == (
-        "Sequential(\n  (0): Linear(in_features=2, out_features=3, bias=True)\n  (1): ReLU()\n)")
+        "Sequential(\n  (0): Linear(in_features=2, out_features=3, bias=True)\n  (1): ReLU()\n)"
+    )
 
 
 def test_containers():

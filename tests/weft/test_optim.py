@@ -1,4 +1,5 @@
 """Optimizers against their published update rules in NumPy, and their state."""
+
 import numpy as np
 import pytest
 
@@ -42,7 +43,9 @@ def test_adam_follows_the_paper(problem, decoupled, amsgrad):
     np.testing.assert_allclose(got, p, rtol=2e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("momentum,dampening,nesterov", [(0, 0, False), (0.9, 0, False), (0.9, 0.1, False), (0.9, 0, True)])
+@pytest.mark.parametrize(
+    "momentum,dampening,nesterov", [(0, 0, False), (0.9, 0, False), (0.9, 0.1, False), (0.9, 0, True)]
+)
 def test_sgd(problem, momentum, dampening, nesterov):
     start, gradients = problem
     got, _ = steps(lambda ps: optim.SGD(ps, 0.1, momentum, dampening, 0.01, nesterov), gradients, start)

@@ -1,4 +1,5 @@
 """save and load: structure, dtypes, sharing with other programs, bad files."""
+
 import numpy as np
 import pytest
 
@@ -7,8 +8,15 @@ from weft import nn
 
 
 def test_round_trip_of_nested_structures(tmp_path):
-    value = {"step": 3, "name": "x", "list": [weft.arange(3), (1.5, None)], "half": weft.ones(2, dtype=weft.bfloat16),
-             "scalar": weft.tensor(2.0), "empty": weft.zeros(0, 3), "p": nn.Parameter(weft.ones(2))}
+    value = {
+        "step": 3,
+        "name": "x",
+        "list": [weft.arange(3), (1.5, None)],
+        "half": weft.ones(2, dtype=weft.bfloat16),
+        "scalar": weft.tensor(2.0),
+        "empty": weft.zeros(0, 3),
+        "p": nn.Parameter(weft.ones(2)),
+    }
     weft.save(value, tmp_path / "a.safetensors")
     back = weft.load(tmp_path / "a.safetensors")
     assert back["step"] == 3 and back["list"][1] == (1.5, None) and back["half"].dtype == weft.bfloat16

@@ -1,4 +1,5 @@
 """Activations as modules: a table of the functions of weft.nn.functional with their settings."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -15,7 +16,9 @@ def _activation(name: str, function: str, **settings: Any) -> type[Module]:
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         Module.__init__(self)
         if len(args) > len(settings):
-            raise TypeError(f"{name}.__init__() got unexpected arguments: it takes at most {len(settings)}, {len(args)} were given")
+            raise TypeError(
+                f"{name}.__init__() got unexpected arguments: it takes at most {len(settings)}, {len(args)} were given"
+            )
         given = dict(zip(settings, args))
         for key, value in kwargs.items():
             if key not in settings or key in given:
@@ -32,8 +35,13 @@ def _activation(name: str, function: str, **settings: Any) -> type[Module]:
         return ", ".join(f"{key}={getattr(self, key)!r}" for key in shown)
 
     call = getattr(F, function)
-    body = {"__init__": __init__, "forward": forward, "extra_repr": extra_repr, "__module__": __name__,
-            "__doc__": f"`weft.nn.functional.{function}` as a module."}
+    body = {
+        "__init__": __init__,
+        "forward": forward,
+        "extra_repr": extra_repr,
+        "__module__": __name__,
+        "__doc__": f"`weft.nn.functional.{function}` as a module.",
+    }
     return type(name, (Module,), body)
 
 

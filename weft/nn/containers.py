@@ -1,4 +1,5 @@
 """Modules that hold modules: Sequential, ModuleList, ModuleDict, ParameterList, ParameterDict."""
+
 from __future__ import annotations
 
 import operator

@@ -1,4 +1,5 @@
 """Handles of registered hooks, and the backward hooks of modules."""
+
 from __future__ import annotations
 
 import itertools

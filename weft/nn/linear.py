@@ -1,4 +1,5 @@
 """Affine layers and look-up tables."""
+
 from __future__ import annotations
 
 import math
@@ -24,11 +25,15 @@ class Identity(Module):
 class Linear(Module):
     """input @ weight.T + bias. input: (*, in_features) → (*, out_features); weight: (out_features, in_features)."""
 
-    def __init__(self, in_features: int, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None) -> None:
+    def __init__(
+        self, in_features: int, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None
+    ) -> None:
         super().__init__()
         self.in_features, self.out_features = in_features, out_features
         self.weight = Parameter(aten.empty(out_features, in_features, device=device, dtype=dtype))
-        self.register_parameter("bias", Parameter(aten.empty(out_features, device=device, dtype=dtype)) if bias else None)
+        self.register_parameter(
+            "bias", Parameter(aten.empty(out_features, device=device, dtype=dtype)) if bias else None
+        )
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -47,12 +52,21 @@ class Linear(Module):
 class Bilinear(Module):
     """x1 @ weight[k] @ x2 + bias[k] for each output feature k. x1: (*, in1), x2: (*, in2) → (*, out)."""
 
-    def __init__(self, in1_features: int, in2_features: int, out_features: int, bias: bool = True, device: Any = None,
-                 dtype: Any = None) -> None:
+    def __init__(
+        self,
+        in1_features: int,
+        in2_features: int,
+        out_features: int,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
         super().__init__()
         self.in1_features, self.in2_features, self.out_features = in1_features, in2_features, out_features
         self.weight = Parameter(aten.empty(out_features, in1_features, in2_features, device=device, dtype=dtype))
-        self.register_parameter("bias", Parameter(aten.empty(out_features, device=device, dtype=dtype)) if bias else None)
+        self.register_parameter(
+            "bias", Parameter(aten.empty(out_features, device=device, dtype=dtype)) if bias else None
+        )
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -65,15 +79,25 @@ class Bilinear(Module):
         return F.bilinear(input1, input2, self.weight, self.bias)
 
     def extra_repr(self) -> str:
-        return (f"in1_features={self.in1_features}, in2_features={self.in2_features}, out_features={self.out_features}, "
-                f"bias={self.bias is not None}")
+        return (
+            f"in1_features={self.in1_features}, in2_features={self.in2_features}, out_features={self.out_features}, "
+            f"bias={self.bias is not None}"
+        )
 
 
 class Embedding(Module):
     """weight[input]. input: (*) of integers in [0, num_embeddings) → (*, embedding_dim). `padding_idx` gets no gradient."""
 
-    def __init__(self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None, _weight: Tensor | None = None,
-                 _freeze: bool = False, device: Any = None, dtype: Any = None) -> None:
+    def __init__(
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        padding_idx: int | None = None,
+        _weight: Tensor | None = None,
+        _freeze: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
         super().__init__()
         if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
             raise AssertionError("Padding_idx must be within num_embeddings")

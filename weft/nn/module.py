@@ -1,4 +1,5 @@
 """Module: a tree of parameters, buffers and sub-modules with a `forward`."""
+
 from __future__ import annotations
 
 import functools
@@ -12,8 +13,16 @@ from weft.nn.hooks import RemovableHandle, run_with_backward_hooks
 
 IncompatibleKeys = namedtuple("IncompatibleKeys", ["missing_keys", "unexpected_keys"])
 _STORES = ("_parameters", "_buffers", "_modules")
-_HOOKS = ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks", "_state_dict_hooks",
-          "_state_dict_pre_hooks", "_load_state_dict_pre_hooks", "_load_state_dict_post_hooks")
+_HOOKS = (
+    "_forward_pre_hooks",
+    "_forward_hooks",
+    "_backward_pre_hooks",
+    "_backward_hooks",
+    "_state_dict_hooks",
+    "_state_dict_pre_hooks",
+    "_load_state_dict_pre_hooks",
+    "_load_state_dict_post_hooks",
+)
 
 
 class Module:
@@ -55,7 +64,9 @@ class Module:
                 changed = hook(self, args, kwargs)
                 if changed is not None:
                     if not (isinstance(changed, tuple) and len(changed) == 2):
-                        raise RuntimeError(f"forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got {changed}")
+                        raise RuntimeError(
+                            f"forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got {changed}"
+                        )
                     args, kwargs = changed
             else:
                 changed = hook(self, args)
@@ -100,7 +111,9 @@ class Module:
         parameters = own.get("_parameters")
         if parameters is not None and name in parameters:
             if value is not None:
-                raise TypeError(f"cannot assign '{type(value).__name__}' as parameter '{name}' (weft.nn.Parameter or None expected)")
+                raise TypeError(
+                    f"cannot assign '{type(value).__name__}' as parameter '{name}' (weft.nn.Parameter or None expected)"
+                )
             parameters[name] = None
             return
         if isinstance(value, Module):
@@ -110,13 +123,17 @@ class Module:
         modules = own.get("_modules")
         if modules is not None and name in modules:
             if value is not None:
-                raise TypeError(f"cannot assign '{type(value).__name__}' as child module '{name}' (weft.nn.Module or None expected)")
+                raise TypeError(
+                    f"cannot assign '{type(value).__name__}' as child module '{name}' (weft.nn.Module or None expected)"
+                )
             modules[name] = None
             return
         buffers = own.get("_buffers")
         if buffers is not None and name in buffers:
             if value is not None and not isinstance(value, Tensor):
-                raise TypeError(f"cannot assign '{type(value).__name__}' as buffer '{name}' (weft.Tensor or None expected)")
+                raise TypeError(
+                    f"cannot assign '{type(value).__name__}' as buffer '{name}' (weft.Tensor or None expected)"
+                )
             buffers[name] = value
             return
         object.__setattr__(self, name, value)
@@ -165,16 +182,22 @@ class Module:
     def register_parameter(self, name: str, param: Parameter | None) -> None:
         self._check_name("parameter", name, "_parameters")
         if param is not None and not isinstance(param, Parameter):
-            raise TypeError(f"cannot assign '{type(param).__name__}' object to parameter '{name}' (weft.nn.Parameter or None required)")
+            raise TypeError(
+                f"cannot assign '{type(param).__name__}' object to parameter '{name}' (weft.nn.Parameter or None required)"
+            )
         if param is not None and param.grad_fn is not None:
-            raise ValueError(f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created explicitly. "
-                             "To express one as a function of another Tensor, compute the value in the forward() method.")
+            raise ValueError(
+                f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created explicitly. "
+                "To express one as a function of another Tensor, compute the value in the forward() method."
+            )
         self._parameters[name] = param
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         self._check_name("buffer", name, "_buffers")
         if tensor is not None and not isinstance(tensor, Tensor):
-            raise TypeError(f"cannot assign '{type(tensor).__name__}' object to buffer '{name}' (weft Tensor or None required)")
+            raise TypeError(
+                f"cannot assign '{type(tensor).__name__}' object to buffer '{name}' (weft Tensor or None required)"
+            )
         self._buffers[name] = tensor
         if persistent:
             self._non_persistent_buffers_set.discard(name)
@@ -214,7 +237,9 @@ class Module:
         return found
 
     # ------------------------------------------------------------------------------------------------ walking
-    def named_modules(self, memo: set | None = None, prefix: str = "", remove_duplicate: bool = True) -> Iterator[tuple[str, Module]]:
+    def named_modules(
+        self, memo: set | None = None, prefix: str = "", remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Module]]:
         memo = set() if memo is None else memo
         if self in memo:
             return
@@ -240,7 +265,9 @@ class Module:
         for _, module in self.named_children():
             yield module
 
-    def _named_members(self, store: str, prefix: str, recurse: bool, remove_duplicate: bool) -> Iterator[tuple[str, Any]]:
+    def _named_members(
+        self, store: str, prefix: str, recurse: bool, remove_duplicate: bool
+    ) -> Iterator[tuple[str, Any]]:
         seen: set[int] = set()
         modules = self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate) if recurse else [(prefix, self)]
         for path, module in modules:
@@ -250,14 +277,18 @@ class Module:
                 seen.add(id(value))
                 yield (f"{path}.{name}" if path else name), value
 
-    def named_parameters(self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True) -> Iterator[tuple[str, Parameter]]:
+    def named_parameters(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Parameter]]:
         return self._named_members("_parameters", prefix, recurse, remove_duplicate)
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
         for _, parameter in self.named_parameters(recurse=recurse):
             yield parameter
 
-    def named_buffers(self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True) -> Iterator[tuple[str, Tensor]]:
+    def named_buffers(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Tensor]]:
         return self._named_members("_buffers", prefix, recurse, remove_duplicate)
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
@@ -301,7 +332,9 @@ class Module:
             elif value is not None and not isinstance(value, bool):
                 device = value
         if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
-            raise TypeError(f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}")
+            raise TypeError(
+                f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}"
+            )
 
         def convert(t: Tensor) -> Tensor:
             wanted = dtype if dtype is not None and (t.dtype.is_floating_point or t.dtype.is_complex) else t.dtype
@@ -363,6 +396,7 @@ class Module:
     def compile(self, *args: Any, **kwargs: Any) -> None:
         """Compiles `forward` of this module in place; the arguments are those of `weft.compile`."""
         import weft
+
         self.__dict__["forward"] = weft.compile(self.forward, *args, **kwargs)
 
     # --------------------------------------------------------------------------------------------------- state
@@ -385,7 +419,9 @@ class Module:
         if self._has_extra_state():
             destination[prefix + "_extra_state"] = self.get_extra_state()
 
-    def state_dict(self, *, destination: dict | None = None, prefix: str = "", keep_vars: bool = False) -> dict[str, Any]:
+    def state_dict(
+        self, *, destination: dict | None = None, prefix: str = "", keep_vars: bool = False
+    ) -> dict[str, Any]:
         if destination is None:
             destination = OrderedDict()
         for hook in self._state_dict_pre_hooks.values():
@@ -400,8 +436,17 @@ class Module:
                 destination = changed
         return destination
 
-    def _load_from_state_dict(self, state_dict: dict, prefix: str, local_metadata: dict, strict: bool, missing_keys: list,
-                              unexpected_keys: list, error_msgs: list, assign: bool = False) -> None:
+    def _load_from_state_dict(
+        self,
+        state_dict: dict,
+        prefix: str,
+        local_metadata: dict,
+        strict: bool,
+        missing_keys: list,
+        unexpected_keys: list,
+        error_msgs: list,
+        assign: bool = False,
+    ) -> None:
         for hook in self._load_state_dict_pre_hooks.values():
             hook(self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
         own = dict(self._parameters)
@@ -415,17 +460,23 @@ class Module:
                 continue
             value = state_dict[key]
             if not isinstance(value, Tensor):
-                error_msgs.append(f'While copying the parameter named "{key}", expected weft.Tensor from checkpoint but received {type(value)}')
+                error_msgs.append(
+                    f'While copying the parameter named "{key}", expected weft.Tensor from checkpoint but received {type(value)}'
+                )
                 continue
             if tuple(value.shape) != tuple(current.shape):
-                error_msgs.append(f"size mismatch for {key}: copying a param with shape {value.shape} from checkpoint, "
-                                  f"the shape in current model is {current.shape}.")
+                error_msgs.append(
+                    f"size mismatch for {key}: copying a param with shape {value.shape} from checkpoint, "
+                    f"the shape in current model is {current.shape}."
+                )
                 continue
             with aten.no_grad():
                 if not assign:
                     current.copy_(value)
                 elif name in self._parameters:
-                    self._parameters[name] = value if isinstance(value, Parameter) else Parameter(value, current.requires_grad)
+                    self._parameters[name] = (
+                        value if isinstance(value, Parameter) else Parameter(value, current.requires_grad)
+                    )
                 else:
                     self._buffers[name] = value
         extra = prefix + "_extra_state"
@@ -437,7 +488,7 @@ class Module:
         if strict:
             for key in state_dict:
                 if key.startswith(prefix) and key != extra:
-                    head, dot, _ = key[len(prefix):].partition(".")
+                    head, dot, _ = key[len(prefix) :].partition(".")
                     if (dot and head not in self._modules) or (not dot and head not in own):
                         unexpected_keys.append(key)
 
@@ -471,7 +522,9 @@ class Module:
         return IncompatibleKeys(missing, unexpected)
 
     # --------------------------------------------------------------------------------------------------- hooks
-    def _add_hook(self, hooks: OrderedDict, hook: Callable, prepend: bool = False, extra: tuple = ()) -> RemovableHandle:
+    def _add_hook(
+        self, hooks: OrderedDict, hook: Callable, prepend: bool = False, extra: tuple = ()
+    ) -> RemovableHandle:
         handle = RemovableHandle(hooks, extra)
         hooks[handle.id] = hook
         if prepend:
@@ -480,11 +533,14 @@ class Module:
             collection.add(handle.id)
         return handle
 
-    def register_forward_pre_hook(self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False) -> RemovableHandle:
+    def register_forward_pre_hook(
+        self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False
+    ) -> RemovableHandle:
         return self._add_hook(self._forward_pre_hooks, hook, prepend, (self._hooks_with_kwargs,) if with_kwargs else ())
 
-    def register_forward_hook(self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False,
-                              always_call: bool = False) -> RemovableHandle:
+    def register_forward_hook(
+        self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
+    ) -> RemovableHandle:
         extra = ((self._hooks_with_kwargs,) if with_kwargs else ()) + ((self._hooks_always,) if always_call else ())
         return self._add_hook(self._forward_hooks, hook, prepend, extra)
 

@@ -1,4 +1,5 @@
 """Layers that normalise: LayerNorm, RMSNorm; and Dropout, which scales what it keeps."""
+
 from __future__ import annotations
 
 import numbers
@@ -18,8 +19,15 @@ def _shape(normalized_shape: Any) -> tuple[int, ...]:
 class LayerNorm(Module):
     """(x - mean) / sqrt(var + eps) * weight + bias over the last dims `normalized_shape` (Ba, Kiros, Hinton 2016)."""
 
-    def __init__(self, normalized_shape: Any, eps: float = 1e-5, elementwise_affine: bool = True, bias: bool = True,
-                 device: Any = None, dtype: Any = None) -> None:
+    def __init__(
+        self,
+        normalized_shape: Any,
+        eps: float = 1e-5,
+        elementwise_affine: bool = True,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
         super().__init__()
         self.normalized_shape, self.eps, self.elementwise_affine = _shape(normalized_shape), eps, elementwise_affine
         make = lambda: Parameter(aten.empty(self.normalized_shape, device=device, dtype=dtype))
@@ -43,11 +51,19 @@ class LayerNorm(Module):
 class RMSNorm(Module):
     """x / sqrt(mean(x²) + eps) * weight over the last dims (Zhang, Sennrich 2019); eps None is the dtype's epsilon."""
 
-    def __init__(self, normalized_shape: Any, eps: float | None = None, elementwise_affine: bool = True, device: Any = None,
-                 dtype: Any = None) -> None:
+    def __init__(
+        self,
+        normalized_shape: Any,
+        eps: float | None = None,
+        elementwise_affine: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
         super().__init__()
         self.normalized_shape, self.eps, self.elementwise_affine = _shape(normalized_shape), eps, elementwise_affine
-        weight = Parameter(aten.empty(self.normalized_shape, device=device, dtype=dtype)) if elementwise_affine else None
+        weight = (
+            Parameter(aten.empty(self.normalized_shape, device=device, dtype=dtype)) if elementwise_affine else None
+        )
         self.register_parameter("weight", weight)
         self.reset_parameters()
 

@@ -1,4 +1,5 @@
 """Where PyTorch code expects Parameter and Buffer."""
+
 from aten import Parameter
 
 __all__ = ["Parameter"]

@@ -1,4 +1,5 @@
 """Optimizers, and schedules of their learning rates."""
+
 from weft.optim import lr_scheduler
 from weft.optim.adam import Adam, AdamW
 from weft.optim.optimizer import Optimizer

@@ -1,4 +1,5 @@
 """Adam (Kingma, Ba 2015) and AdamW (Loshchilov, Hutter 2019)."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -16,16 +17,36 @@ class Adam(Optimizer):
 
     decoupled = False
 
-    def __init__(self, params: Any, lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
-                 weight_decay: float = 0, amsgrad: bool = False, *, maximize: bool = False, foreach: bool | None = None,
-                 capturable: bool = False, fused: bool | None = None) -> None:
+    def __init__(
+        self,
+        params: Any,
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        amsgrad: bool = False,
+        *,
+        maximize: bool = False,
+        foreach: bool | None = None,
+        capturable: bool = False,
+        fused: bool | None = None,
+    ) -> None:
         check_range("learning rate", lr)
         check_range("epsilon value", eps)
         check_range("beta parameter at index 0", betas[0], high=1.0)
         check_range("beta parameter at index 1", betas[1], high=1.0)
         check_range("weight_decay value", weight_decay)
-        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad,
-                                  "maximize": maximize})
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "betas": betas,
+                "eps": eps,
+                "weight_decay": weight_decay,
+                "amsgrad": amsgrad,
+                "maximize": maximize,
+            },
+        )
 
     def _state(self, p: Tensor, amsgrad: bool) -> dict[str, Any]:
         state = self.state[p]
@@ -53,7 +74,7 @@ class Adam(Optimizer):
             v = state["exp_avg_sq"].mul_(beta2).add_(g * g, alpha=1 - beta2)
             if group["amsgrad"]:
                 v = state["max_exp_avg_sq"].copy_(aten.maximum(state["max_exp_avg_sq"], v))
-            correction1, correction2 = 1 - beta1 ** step, (1 - beta2 ** step).sqrt()
+            correction1, correction2 = 1 - beta1**step, (1 - beta2**step).sqrt()
             p.sub_((m / (v.sqrt() / correction2 + eps)) * (lr / correction1))
 
 
@@ -62,7 +83,18 @@ class AdamW(Adam):
 
     decoupled = True
 
-    def __init__(self, params: Any, lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
-                 weight_decay: float = 1e-2, amsgrad: bool = False, *, maximize: bool = False, foreach: bool | None = None,
-                 capturable: bool = False, fused: bool | None = None) -> None:
+    def __init__(
+        self,
+        params: Any,
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 1e-2,
+        amsgrad: bool = False,
+        *,
+        maximize: bool = False,
+        foreach: bool | None = None,
+        capturable: bool = False,
+        fused: bool | None = None,
+    ) -> None:
         super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize)

@@ -1,4 +1,5 @@
 """Schedules of the learning rate: each is a factor, a function of the step, of every group's first rate."""
+
 from __future__ import annotations
 
 import math
@@ -11,8 +12,12 @@ from weft.optim.optimizer import Optimizer
 class LambdaLR:
     """lr = initial lr * lr_lambda(step); one function, or one a group."""
 
-    def __init__(self, optimizer: Optimizer, lr_lambda: Callable[[int], float] | Sequence[Callable[[int], float]],
-                 last_epoch: int = -1) -> None:
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        lr_lambda: Callable[[int], float] | Sequence[Callable[[int], float]],
+        last_epoch: int = -1,
+    ) -> None:
         self.optimizer, self.last_epoch = optimizer, last_epoch
         groups = optimizer.param_groups
         self.lr_lambdas = list(lr_lambda) if isinstance(lr_lambda, (list, tuple)) else [lr_lambda] * len(groups)
@@ -29,7 +34,7 @@ class LambdaLR:
     def step(self, epoch: int | None = None) -> None:
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         for group, base, factor in zip(self.optimizer.param_groups, self.base_lrs, self.lr_lambdas):
-            group["lr"] = base * factor(self.last_epoch)
+            group["lr"] = base * factor(self.last_epoch)  # type: ignore[operator]
 
     def state_dict(self) -> dict[str, Any]:
         return {"last_epoch": self.last_epoch, "base_lrs": list(self.base_lrs)}
@@ -55,10 +60,19 @@ class ExponentialLR(LambdaLR):
 class LinearLR(LambdaLR):
     """From start_factor to end_factor in `total_iters` equal steps."""
 
-    def __init__(self, optimizer: Optimizer, start_factor: float = 1 / 3, end_factor: float = 1.0, total_iters: int = 5,
-                 last_epoch: int = -1) -> None:
-        super().__init__(optimizer, lambda step: start_factor + (end_factor - start_factor) * min(step, total_iters) / total_iters,
-                         last_epoch)
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        start_factor: float = 1 / 3,
+        end_factor: float = 1.0,
+        total_iters: int = 5,
+        last_epoch: int = -1,
+    ) -> None:
+        super().__init__(
+            optimizer,
+            lambda step: start_factor + (end_factor - start_factor) * min(step, total_iters) / total_iters,
+            last_epoch,
+        )
 
 
 class CosineAnnealingLR:

@@ -1,4 +1,5 @@
 """Optimizer: parameter groups with their settings, and state per parameter."""
+
 from __future__ import annotations
 
 from collections import OrderedDict, defaultdict
@@ -23,7 +24,9 @@ class Optimizer:
 
     def __init__(self, params: Iterable[Any], defaults: dict[str, Any]) -> None:
         if isinstance(params, Tensor):
-            raise TypeError(f"params argument given to the optimizer should be an iterable of Tensors or dicts, but got {type(params)}")
+            raise TypeError(
+                f"params argument given to the optimizer should be an iterable of Tensors or dicts, but got {type(params)}"
+            )
         self.defaults = defaults
         self.state: dict[Tensor, dict[str, Any]] = defaultdict(dict)
         self.param_groups: list[dict[str, Any]] = []
@@ -105,14 +108,18 @@ class Optimizer:
         if len(saved) != len(self.param_groups):
             raise ValueError("loaded state dict has a different number of parameter groups")
         if any(len(a["params"]) != len(b["params"]) for a, b in zip(saved, self.param_groups)):
-            raise ValueError("loaded state dict contains a parameter group that doesn't match the size of optimizer's group")
+            raise ValueError(
+                "loaded state dict contains a parameter group that doesn't match the size of optimizer's group"
+            )
         by_index = {i: p for a, b in zip(saved, self.param_groups) for i, p in zip(a["params"], b["params"])}
         self.state = defaultdict(dict)
         for key, values in state_dict["state"].items():
             parameter = by_index[int(key)]
             self.state[parameter] = {name: self._loaded(parameter, name, value) for name, value in values.items()}
-        self.param_groups = [{**{k: v for k, v in a.items() if k != "params"}, "params": b["params"]}
-                             for a, b in zip(saved, self.param_groups)]
+        self.param_groups = [
+            {**{k: v for k, v in a.items() if k != "params"}, "params": b["params"]}
+            for a, b in zip(saved, self.param_groups)
+        ]
 
     @staticmethod
     def _loaded(parameter: Tensor, name: str, value: Any) -> Any:

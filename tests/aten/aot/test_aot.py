@@ -3,11 +3,11 @@
 import textwrap
 
 import pytest
-from aten._native import Tensor
 
 import aten
 import aten.autograd
 from aten import _native, aot
+from aten._native import Tensor
 from aten.transforms import make_fx
 
 

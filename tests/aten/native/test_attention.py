@@ -3,9 +3,9 @@
 import ml_dtypes
 import numpy as np
 import pytest
-from aten._native import attention_derivative_into, attention_into, from_numpy
 
 from aten import _native
+from aten._native import attention_derivative_into, attention_into, from_numpy
 
 pytestmark = pytest.mark.skipif(not _native._gemm_table(3), reason="the kernel needs AVX2")
 

@@ -3,9 +3,9 @@
 import ml_dtypes
 import numpy as np
 import pytest
-from aten._native import from_numpy, matmul_into
 
 from aten import _native
+from aten._native import from_numpy, matmul_into
 
 FLOATS = {np.float32: 1e-6, np.float64: 1e-14, ml_dtypes.bfloat16: 8e-3, np.float16: 1e-3}
 INTEGERS = [np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64]

@@ -8,9 +8,9 @@ import types
 import weakref
 
 import pytest
-from dynamo._eval_frame import CompiledFunction, Entry
 
 from dynamo import _eval_frame, eval_frame
+from dynamo._eval_frame import CompiledFunction, Entry
 from dynamo.eval_frame import Config
 from dynamo.guard_program import GuardCompiler
 from dynamo.guards import Equals, TypeIs

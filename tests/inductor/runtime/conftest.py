@@ -3,9 +3,9 @@
 import os
 
 import pytest
-from tests.inductor.runtime.program_builder import Builder
 
 from inductor.codegen import toolchain
+from tests.inductor.runtime.program_builder import Builder
 
 
 @pytest.fixture(scope="session")

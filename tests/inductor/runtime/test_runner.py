@@ -10,7 +10,6 @@ import weakref
 
 import numpy as np
 import pytest
-from tests.inductor.runtime.program_builder import Builder
 
 import aten.op
 from aten import _native
@@ -35,6 +34,7 @@ from inductor.ir.program import (
     View,
 )
 from inductor.runtime import oracle
+from tests.inductor.runtime.program_builder import Builder
 
 
 def tensor(a):

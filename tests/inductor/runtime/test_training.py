@@ -5,11 +5,11 @@ import weakref
 
 import numpy as np
 import pytest
-from tests.inductor.runtime.program_builder import Builder
 
 from aten import _native, autograd
 from inductor import _runner
 from inductor.ir.program import Alloc, Kernel, Output
+from tests.inductor.runtime.program_builder import Builder
 
 
 def tensor(*values, grad=True):

@@ -1,4 +1,5 @@
 """Limits on gradients."""
+
 from __future__ import annotations
 
 import math
@@ -14,7 +15,9 @@ def _gradients(parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
     return [p.grad for p in parameters if p.grad is not None]
 
 
-def get_total_norm(tensors: Iterable[Tensor], norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None) -> Tensor:
+def get_total_norm(
+    tensors: Iterable[Tensor], norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None
+) -> Tensor:
     """The norm of all `tensors` as if they were one vector; 0-d. Raises RuntimeError on a non-finite norm if asked to."""
     tensors = list(tensors)
     norm_type = float(norm_type)
@@ -23,9 +26,11 @@ def get_total_norm(tensors: Iterable[Tensor], norm_type: float = 2.0, error_if_n
     norms = aten.stack([_norm(g, norm_type) for g in tensors])
     total = norms.amax() if math.isinf(norm_type) else _norm(norms, norm_type)
     if error_if_nonfinite and not bool(total.isfinite()):
-        raise RuntimeError(f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it cannot be "
-                           "clipped. To disable this error and scale the gradients by the non-finite norm anyway, set "
-                           "`error_if_nonfinite=False`")
+        raise RuntimeError(
+            f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it cannot be "
+            "clipped. To disable this error and scale the gradients by the non-finite norm anyway, set "
+            "`error_if_nonfinite=False`"
+        )
     return total
 
 
@@ -37,8 +42,13 @@ def _norm(x: Tensor, p: float) -> Tensor:
     return (x.abs() ** p).sum() ** (1 / p)
 
 
-def clip_grad_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False,
-                    foreach: bool | None = None) -> Tensor:
+def clip_grad_norm_(
+    parameters: Tensor | Iterable[Tensor],
+    max_norm: float,
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
+) -> Tensor:
     """Scales all gradients in place so that their common norm is at most `max_norm`; returns the norm before."""
     with aten.no_grad():
         grads = _gradients(parameters)

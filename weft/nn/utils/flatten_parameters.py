@@ -1,4 +1,5 @@
 """All parameters as one vector, and back."""
+
 from collections.abc import Iterable
 
 import aten
@@ -12,5 +13,5 @@ def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
     start = 0
     for p in parameters:
-        p.data = vec[start:start + p.numel()].view_as(p).data
+        p.data = vec[start : start + p.numel()].view_as(p).data
         start += p.numel()

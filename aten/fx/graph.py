@@ -237,6 +237,12 @@ class Graph:
 
         lint(self)
 
+    def print_tabular(self) -> None:
+        """Print op, name, target, args and kwargs of every node as a table."""
+        from aten.fx.printer import table
+
+        print(table(self))
+
     def __str__(self) -> str:
         from aten.fx.printer import text
 

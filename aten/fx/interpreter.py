@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from aten.fx.graph import Graph
@@ -11,35 +12,61 @@ from aten.symbolic.symint import SYMBOLIC
 
 
 class Interpreter:
-    """Runs a GraphModule (or Graph) on values; subclasses override what a kind of node does.
+    """Runs a GraphModule (or Graph) on values; subclasses override what a kind of node does, as in PyTorch:
+    `placeholder`, `get_attr`, `call_function`, `call_method`, `output`, each (target, args, kwargs), or `run_node`.
 
-    Values are dropped after their last use.
+    `env` holds the values of nodes; they are dropped after their last use.
     """
 
-    def __init__(self, module: Any):
+    def __init__(self, module: Any, garbage_collect_values: bool = True):
         self.module = module
         self.graph: Graph = module if isinstance(module, Graph) else module.graph
+        self.garbage_collect_values = garbage_collect_values
         self.env: dict[Node, Any] = {}
         self.symbols: dict[str, Any] = {}
+        self.args_iter: Iterator[Any] = iter(())
 
-    def run(self, *inputs: Any) -> Any:
-        """The graph's output for these inputs, one per placeholder. Raises TypeError for another number of them."""
+    def run(self, *inputs: Any, initial_env: dict[Node, Any] | None = None) -> Any:
+        """The graph's output for these inputs, one per placeholder. `initial_env` gives values of nodes not to be run.
+
+        Raises TypeError for another number of inputs.
+        """
         placeholders = self.graph.placeholders
         if len(inputs) != len(placeholders):
             raise TypeError(f"the graph takes {len(placeholders)} inputs, not {len(inputs)}")
-        self.env = dict(zip(placeholders, inputs))
+        self.env = dict(initial_env) if initial_env else {}
         self.symbols = bind(self.graph, inputs)
-        last = _last_uses(self.graph)
+        self.args_iter = iter(inputs)
+        last = _last_uses(self.graph) if self.garbage_collect_values else {}
         for node in self.graph.nodes:
-            if node.op != "placeholder":
+            if node not in self.env:
                 self.env[node] = self.run_node(node)
-                if node.op == "output":
-                    out = self.env[node]
-                    self.env = {}
-                    return out
+            if node.op == "output":
+                return self.env[node]
             for dead in last.get(node, ()):
                 del self.env[dead]
         raise RuntimeError("the graph has no output")
+
+    def run_node(self, n: Node) -> Any:
+        """The value of one node, whose arguments are in `env`."""
+        args, kwargs = self.fetch_args_kwargs_from_env(n)
+        return getattr(self, n.op)(n.target, args, kwargs)
+
+    def fetch_args_kwargs_from_env(self, n: Node) -> tuple[tuple, dict]:
+        """The node's arguments with nodes and symbols replaced by their values."""
+        args = tuple([self.value(a) for a in n.args])
+        return args, {k: self.value(v) for k, v in n.kwargs.items()} if n.kwargs else {}
+
+    def map_nodes_to_values(self, args: Any, n: Node) -> Any:
+        """`args` with nodes replaced by their values."""
+        return self.value(args)
+
+    def fetch_attr(self, target: str) -> Any:
+        """The attribute of the module that a get_attr names."""
+        out = self.module
+        for part in target.split("."):
+            out = getattr(out, part)
+        return out
 
     def value(self, arg: Any) -> Any:
         """An argument with nodes replaced by their values and symbols by theirs."""
@@ -56,24 +83,19 @@ class Interpreter:
             return slice(self.value(arg.start), self.value(arg.stop), self.value(arg.step))
         return arg
 
-    def run_node(self, node: Node) -> Any:
-        args = tuple([self.value(a) for a in node.args])
-        kwargs = {k: self.value(v) for k, v in node.kwargs.items()} if node.kwargs else {}
-        return getattr(self, node.op)(node, args, kwargs)
+    def placeholder(self, target: Any, args: tuple, kwargs: dict) -> Any:
+        return next(self.args_iter)
 
-    def call_function(self, node: Node, args: tuple, kwargs: dict) -> Any:
-        return node.target(*args, **kwargs)
+    def call_function(self, target: Any, args: tuple, kwargs: dict) -> Any:
+        return target(*args, **kwargs)
 
-    def call_method(self, node: Node, args: tuple, kwargs: dict) -> Any:
-        return getattr(args[0], node.target)(*args[1:], **kwargs)
+    def call_method(self, target: Any, args: tuple, kwargs: dict) -> Any:
+        return getattr(args[0], target)(*args[1:], **kwargs)
 
-    def get_attr(self, node: Node, args: tuple, kwargs: dict) -> Any:
-        out = self.module
-        for part in node.target.split("."):
-            out = getattr(out, part)
-        return out
+    def get_attr(self, target: Any, args: tuple, kwargs: dict) -> Any:
+        return self.fetch_attr(target)
 
-    def output(self, node: Node, args: tuple, kwargs: dict) -> Any:
+    def output(self, target: Any, args: tuple, kwargs: dict) -> Any:
         return args[0]
 
 

@@ -182,6 +182,18 @@ class Node:
     def _unlink(self) -> None:
         self._prev._next, self._next._prev = self._next, self._prev
 
+    @property
+    def stack_trace(self) -> str | None:
+        """The user's line this node stands for, as a traceback shows it."""
+        line = self.meta.get("line")
+        if line is None:
+            return None
+        return f'  File "{line.file}", line {line.lineno}, in {line.function}\n    {line.text}\n'
+
+    def is_impure(self) -> bool:
+        """Whether running it does more than making its result."""
+        return has_effect(self)
+
     def format_node(self) -> str:
         """The line of this node in the graph's text."""
         from aten.fx.printer import node_line

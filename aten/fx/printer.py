@@ -130,6 +130,17 @@ def text(graph: Graph, name: str = "graph", lines: bool = True) -> str:
     return "\n".join([head, *(f"    {line}" for line in body)]) + "\n"
 
 
+def table(graph: Graph) -> str:
+    """One row a node: op, name, target, args, kwargs."""
+    rows = [("opcode", "name", "target", "args", "kwargs")]
+    for n in graph.nodes:
+        target = n.target if isinstance(n.target, str) else target_text(n.target)
+        rows.append((n.op, n.name, target, arg_text(n.args), arg_text(n.kwargs)))
+    widths = [max(len(row[i]) for row in rows) for i in range(5)]
+    rows.insert(1, tuple("-" * w for w in widths))  # type: ignore[arg-type]
+    return "\n".join("  ".join(cell.ljust(w) for cell, w in zip(row, widths)).rstrip() for row in rows)
+
+
 # ------------------------------------------------------------------------------------------- reading
 
 _TYPE = re.compile(

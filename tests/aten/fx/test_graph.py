@@ -120,3 +120,30 @@ def test_graph_copy():
     h.output(out)
     h.lint()
     assert GraphModule({}, h)(3, 4) == (25, [9, {"b": 16}])
+
+
+def test_interpreters_override_kinds_of_nodes():
+    class Swap(Interpreter):
+        def call_function(self, target, args, kwargs):
+            return super().call_function(operator.add if target is operator.mul else target, args, kwargs)
+
+    gm = GraphModule({}, square_sum())
+    assert Swap(gm).run(3, 4)[0] == 14
+    a = gm.graph.find_nodes(op="call_function")[0]
+    assert Interpreter(gm).run(3, 4, initial_env={a: 100})[0] == 116
+
+
+def test_tables_and_lines(capsys):
+    from aten.fx import UserLine
+
+    g = square_sum()
+    g.print_tabular()
+    assert capsys.readouterr().out.splitlines()[:3] == [
+        "opcode         name    target        args                           kwargs",
+        "-------------  ------  ------------  -----------------------------  ------",
+        "placeholder    x       x             ()                             {}",
+    ]
+    node = g.find_nodes(op="call_function")[0]
+    assert node.stack_trace is None and not node.is_impure()
+    node.meta["line"] = UserLine("m.py", 3, "f", "x * x")
+    assert node.stack_trace == '  File "m.py", line 3, in f\n    x * x\n'

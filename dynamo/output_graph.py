@@ -9,7 +9,7 @@ from aten import _native
 from aten.fx.graph import Graph
 from aten.fx.node import UserLine
 from aten.symbolic.shape_env import ShapeEnv
-from dynamo import guards, outcome, trace_rules
+from dynamo import config, guards, outcome, trace_rules
 from dynamo.guards import GuardSet
 from dynamo.side_effects import SideEffects
 from dynamo.source import Object, Source
@@ -175,7 +175,7 @@ class OutputGraph:
         seen = self.state.setdefault("numbers", {})
         key = str(source)
         first = seen.setdefault(key, value)
-        if self.options.dynamic is False:
+        if self.options.dynamic is False or not config.automatic_dynamic_shapes:
             return False
         if isinstance(value, float) and value != value:
             return False

@@ -55,9 +55,10 @@ def compile(
     extra = {**(options or {}), **({"mode": mode} if mode not in (None, "default") else {})}
     if extra:
         chosen = functools.partial(chosen, **extra) if backend == "inductor" else _with_options(chosen, extra)
+    from dynamo import config
     from dynamo.eval_frame import Config
 
-    return compiled(model, Config(chosen, fullgraph=fullgraph, dynamic=dynamic))
+    return compiled(model, Config(chosen, fullgraph, dynamic, recompile_limit=config.recompile_limit))
 
 
 def _with_options(backend: Callable, extra: dict[str, Any]) -> Callable:

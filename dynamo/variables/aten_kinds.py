@@ -10,7 +10,7 @@ from aten import _native
 from aten.layout import Layout
 from aten.meta import Meta, contiguous_strides
 from aten.op import Method, Op, ops, registry
-from dynamo import graph_break, guards, trace_rules
+from dynamo import config, graph_break, guards, trace_rules
 from dynamo._eval_frame import CompiledFunction
 from dynamo.graph_break import Unsupported
 from dynamo.marks import DYNAMIC, STATIC
@@ -56,7 +56,7 @@ def dynamic_dims(output, source, value) -> dict[int, tuple]:
     sizes = tuple(value.shape)
     seen = output.state.setdefault("tensors", {})
     first, changed = seen.setdefault(str(source), (sizes, set()))
-    if len(first) == len(sizes):
+    if len(first) == len(sizes) and config.automatic_dynamic_shapes:
         changed.update(d for d, (a, b) in enumerate(zip(first, sizes)) if a != b)
     dims = set(marked) | changed
     if output.options.dynamic is True and not isinstance(value, aten.Parameter):

@@ -269,3 +269,16 @@ def test_an_optimizer_step_is_one_graph():
             o.zero_grad()
     for a, b in zip(model.parameters(), other.parameters()):
         assert weft.allclose(a, b, atol=1e-6)
+
+
+def test_settings_of_capture():
+    config = weft._dynamo.config
+    limit, config.recompile_limit, config.automatic_dynamic_shapes = config.recompile_limit, 2, False
+    try:
+        f = eager(lambda x: x + 1)
+        f(weft.zeros(1)), f(weft.zeros(2))
+        with pytest.warns(match="compiled 2 times, its limit"):
+            equal(f(weft.zeros(3)), weft.ones(3))
+        assert convert_frame.counters["graphs"] == 2
+    finally:
+        config.recompile_limit, config.automatic_dynamic_shapes = limit, True

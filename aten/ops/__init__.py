@@ -5,6 +5,7 @@ from aten.op import Method, registry
 from aten.ops import (  # noqa: F401
     activation,
     attention,
+    bessel,
     comparison,
     complex,
     conditional,
@@ -22,6 +23,7 @@ from aten.ops import (  # noqa: F401
     loss,
     matmul,
     norm,
+    orthogonal,
     pointwise,
     pool,
     put,

@@ -5,13 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
 
-class _AliasLoader(Loader):
+class _AliasLoader:
     def __init__(self, target: str) -> None:
         self.target = target
 
@@ -24,7 +23,7 @@ class _AliasLoader(Loader):
         module.__spec__ = self.spec
 
 
-class _AliasFinder(MetaPathFinder):
+class _AliasFinder:  # no base class: importlib.abc takes longer to import than all of this file
     def __init__(self, prefixes: dict[str, str]) -> None:
         self.prefixes = prefixes
 

@@ -19,6 +19,7 @@ from dynamo.variables.base import Variable
 from dynamo.variables.builtin import FUNCTIONS, constant_function
 from dynamo.variables.builtin import builtin as builtin_rule
 from dynamo.variables.constant import NONE, ConstantVariable, boolean
+from dynamo.variables.exception import run_python
 from dynamo.variables.function import CallableVariable
 from dynamo.variables.sequence import SizeVariable
 from dynamo.variables.tensor import TensorVariable
@@ -171,6 +172,19 @@ def _size(frame, value, source):
     return SizeVariable([Lazy(v, Item(source, i), frame.output) for i, v in enumerate(value)], source)
 
 
+def _limits(cls: type):
+    """finfo and iinfo of a dtype: constants."""
+
+    def rule(frame, args, kwargs):
+        return ConstantVariable(run_python(frame, cls, *[a.as_python() for a in args]))
+
+    return rule
+
+
+for _cls in (aten.finfo, aten.iinfo):
+    trace_rules.handle(_cls)(_limits(_cls))
+
+
 @builtin_rule(aten.Size)
 def new_size(frame, sizes=None):
     return SizeVariable([] if sizes is None else sizes.unpack(frame))
@@ -229,8 +243,6 @@ def new_tensor(frame, args, kwargs):
 
     if kwargs.get("requires_grad", NONE).is_constant() and kwargs.get("requires_grad", NONE).as_python():
         raise Unsupported(graph_break.MUTATED_ALIAS, "a new leaf that requires grad")
-    from dynamo.variables.exception import run_python
-
     named = {k: v.as_python() for k, v in kwargs.items() if k not in ("data", "requires_grad")}
     value = run_python(frame, aten.tensor, as_python(frame, data), **named)
     constant = wrap(frame, value, Object(value, "a constant tensor"))

@@ -150,6 +150,8 @@ class FunctionVariable(Variable):
         try:
             value = getattr(self.function, name)
         except AttributeError as e:
+            if self.source is not None:
+                frame.output.guard_lacks_attribute(self.source, name)
             raise raise_exception(frame, AttributeError, str(e)) from None
         if name in ("__name__", "__qualname__", "__module__", "__doc__") or self.source is None:
             return track.wrap_untracked(frame, value)

@@ -8,6 +8,7 @@ import functools
 import inspect
 import itertools
 import math
+import sys
 import types
 from collections.abc import Callable
 from typing import Any
@@ -16,9 +17,10 @@ from dynamo import graph_break, polyfills, trace_rules
 from dynamo.graph_break import Unsupported
 from dynamo.variables.base import Variable
 from dynamo.variables.builtin import CLASSES, FUNCTIONS, constant_function
-from dynamo.variables.constant import ConstantVariable, boolean, literal
-from dynamo.variables.function import ClosureVariable, FunctionVariable, PartialVariable
+from dynamo.variables.constant import NONE, ConstantVariable, boolean, literal
+from dynamo.variables.function import ClosureVariable, FunctionVariable, MethodVariable, PartialVariable
 from dynamo.variables.iterator import CountIterator
+from dynamo.variables.sequence import TupleVariable
 from dynamo.variables.symint import SymbolicVariable, symbolic
 
 PURE_MODULES = (math, cmath)
@@ -122,6 +124,7 @@ def _reduce(frame, args, kwargs):
 
 
 CLASSES[functools.partial] = _partial
+CLASSES[types.MethodType] = lambda frame, args, kwargs: MethodVariable(*args)
 FUNCTIONS[functools.reduce] = _reduce
 
 
@@ -143,6 +146,17 @@ def wraps(frame, args, kwargs):
 
     wrapped = args[0] if args else kwargs["wrapped"]
     return CallableVariable(functools.wraps, lambda f, a, k: update_wrapper(f, [a[0], wrapped], {}))
+
+
+def _exc_info(frame, args, kwargs):
+    value = frame.handling
+    if value is NONE:
+        return TupleVariable([NONE, NONE, NONE])
+    return TupleVariable([literal(frame, value.cls), value, NONE])
+
+
+FUNCTIONS[sys.exc_info] = _exc_info
+FUNCTIONS[sys.exception] = lambda frame, args, kwargs: frame.handling
 
 
 @trace_rules.handle(inspect.isgeneratorfunction)

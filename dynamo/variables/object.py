@@ -178,6 +178,8 @@ class ObjectVariable(Variable):
                 return stored.realize(frame)
             if stored is None and self.value is not None and hasattr(self.value, name):
                 return track.wrap(frame, getattr(self.value, name), Attr(self.source, name))
+            if self.source is not None and stored is None:
+                frame.output.guard_lacks_attribute(self.source, name)
             raise raise_exception(frame, AttributeError, f"'{self.cls.__name__}' object has no attribute '{name}'")
         return bind_raw(frame, raw, self, self.cls, name)
 
@@ -522,6 +524,8 @@ class ModuleVariable(Variable):
         stored = frame.output.side_effects.global_value(self.value.__dict__, name)
         if stored is not None and stored is not NULL:
             return stored
+        if not hasattr(self.value, name) and not trace_rules.is_library(self.value):
+            frame.output.guard_lacks_attribute(Object(self.value), name)
         value = run_python(frame, getattr, self.value, name)
         if trace_rules.is_library(self.value):
             return track.wrap_untracked(frame, value)

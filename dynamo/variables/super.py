@@ -26,10 +26,26 @@ class SuperVariable(Variable):
         start = self.start.as_python()
         is_class = isinstance(self.object, ClassVariable)
         cls = self.object.value if is_class else self.object.python_type()
+        if is_class and start not in cls.__mro__:  # super() in a method of the metaclass
+            return self.of_metaclass(frame, start, name)
         mro = cls.__mro__
         for c in mro[mro.index(start) + 1 :]:
             if name in c.__dict__:
                 return self.bound(frame, c.__dict__[name], c, cls, name)
+        raise raise_exception(frame, AttributeError, f"'super' object has no attribute '{name}'")
+
+    def of_metaclass(self, frame, start: type, name: str) -> Variable:
+        """An attribute of the class as an instance of its metaclass."""
+        from dynamo.variables.construct import construct_plain
+        from dynamo.variables.function import CallableVariable
+
+        meta = type(self.object.as_python())
+        for c in meta.__mro__[meta.__mro__.index(start) + 1 :]:
+            raw = c.__dict__.get(name)
+            if raw is type.__call__:
+                return CallableVariable(raw, lambda f, args, kwargs: construct_plain(f, self.object, args, kwargs))
+            if raw is not None:
+                return bind_raw(frame, raw, self.object, c, name)
         raise raise_exception(frame, AttributeError, f"'super' object has no attribute '{name}'")
 
     def bound(self, frame, raw, found_on: type, cls: type, name: str) -> Variable:

@@ -111,6 +111,8 @@ class TensorVariable(Variable):
         if self.value is not None and name in self.value.__dict__:
             return track.wrap(frame, self.value.__dict__[name], Attr(self.source, name))
         if raw is MISSING:
+            if self.source is not None:
+                frame.output.guard_lacks_attribute(self.source, name)
             raise raise_exception(frame, AttributeError, f"'{self.cls.__name__}' object has no attribute '{name}'")
         raise Unsupported(graph_break.DYNAMIC_ATTRIBUTE, f"{name} of {self.describe()}")
 

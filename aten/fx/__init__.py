@@ -5,6 +5,7 @@ import importlib
 _WHERE = {
     "Graph": "graph", "Node": "node", "UserLine": "node", "map_arg": "node", "GraphModule": "graph_module",
     "Interpreter": "interpreter", "parse": "printer", "rewrite": "pattern", "ANY": "pattern",
+    "symbolic_trace": "tracing", "Proxy": "tracing", "Tracer": "tracing", "TraceError": "tracing",
 }  # fmt: skip
 __all__ = list(_WHERE)
 

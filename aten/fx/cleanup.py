@@ -18,8 +18,7 @@ def dce(graph: Graph) -> bool:
 def is_functional(graph: Graph) -> bool:
     """Whether no node writes into an existing tensor."""
     return not any(
-        n.op == "call_method" or (n.op == "call_function" and is_op(n.target) and n.target.kind == "inplace")
-        for n in graph.nodes
+        n.op == "call_method" or (n.op == "call_function" and is_op(n.target) and n.target.kind == "inplace") for n in graph.nodes
     )
 
 
@@ -135,11 +134,7 @@ def merge_views(graph: Graph) -> bool:
     """view(view(x)) → view(x); permute(permute(x)) → permute(x); expand of expand likewise."""
     changed = False
     for node in graph.nodes:
-        if (
-            node.op != "call_function"
-            or not is_op(node.target)
-            or node.target.name not in ("view", "permute", "expand")
-        ):
+        if node.op != "call_function" or not is_op(node.target) or node.target.name not in ("view", "permute", "expand"):
             continue
         source = node.args[0]
         if type(source) is not Node or source.op != "call_function" or source.target is not node.target:

@@ -101,6 +101,8 @@ class Graph:
     def name_for(self, candidate: str) -> str:
         """A name that no node has, made from `candidate` by a suffix _1, _2, ... if it is taken."""
         names = self._names
+        if candidate[0].isdigit():
+            candidate = "_" + candidate
         if candidate not in names and candidate not in _RESERVED:
             names[candidate] = 0
             return candidate

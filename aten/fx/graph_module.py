@@ -160,7 +160,7 @@ def _generate(graph: Graph) -> tuple[str, dict[str, Any]]:
             continue
         parts = [arg(a) for a in node.args] + [f"{k}={arg(v)}" for k, v in node.kwargs.items()]
         if node.op == "get_attr":
-            value = f"self.{node.target}"
+            value = printer.attribute_text(node.target)
         elif node.op == "call_method":
             value = f"{parts[0]}.{node.target}({', '.join(parts[1:])})"
         else:

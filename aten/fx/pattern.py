@@ -95,9 +95,7 @@ def _match(pattern: Any, value: Any, found: dict[str, Any], inner: list[Node], r
     return type(pattern) is type(value) and pattern == value
 
 
-def rewrite(
-    graph: Graph, pattern: Call, replacement: Callable[..., Any], where: Callable[..., bool] | None = None
-) -> Graph:
+def rewrite(graph: Graph, pattern: Call, replacement: Callable[..., Any], where: Callable[..., bool] | None = None) -> Graph:
     """Replace every match of `pattern`, in place; returns the graph.
 
     `replacement` and `where` are called with what the pattern's names matched, by name. The replacement runs on

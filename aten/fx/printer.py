@@ -89,10 +89,32 @@ def arg_text(arg: Any) -> str:
     return repr(arg)
 
 
+def attribute_text(target: str) -> str:
+    """The attribute of the module that a get_attr names: `self.a.weight`, `getattr(self, '0').weight`."""
+    out = "self"
+    for part in target.split("."):
+        out = f"{out}.{part}" if part.isidentifier() else f"getattr({out}, {part!r})"
+    return out
+
+
+def _attribute_path(n: ast.AST) -> str | None:
+    """What `attribute_text` wrote, or None if `n` is anything else."""
+    match n:
+        case ast.Name(id="self"):
+            return ""
+        case (
+            ast.Attribute(value=base, attr=name)
+            | ast.Call(func=ast.Name(id="getattr"), args=[base, ast.Constant(value=str() as name)])
+        ):
+            path = _attribute_path(base)
+            return None if path is None else f"{path}.{name}" if path else name
+    return None
+
+
 def call_text(node: Node) -> str:
     """The right-hand side of a node's line."""
     if node.op == "get_attr":
-        return f"self.{node.target}"
+        return attribute_text(node.target)
     parts = [arg_text(a) for a in node.args] + [f"{k}={arg_text(v)}" for k, v in node.kwargs.items()]
     if node.op == "call_method":
         return f"{parts[0]}.{node.target}({', '.join(parts[1:])})"
@@ -242,16 +264,15 @@ class _Reader:
         val = self.type(type_part)
         self.graph.line = _line(line)
         call: Any = n.value
-        if isinstance(call, ast.Attribute):
-            node = self.graph.create_node("get_attr", ast.unparse(call).partition(".")[2], name=name, val=val)
+        attribute = _attribute_path(call)
+        if attribute is not None:
+            node = self.graph.create_node("get_attr", attribute, name=name, val=val)
         else:
             args = tuple(map(self.arg, call.args))
             kwargs = {k.arg: self.arg(k.value) for k in call.keywords}
             owner = call.func.value if isinstance(call.func, ast.Attribute) else None
             if isinstance(owner, ast.Name) and owner.id in self.nodes:
-                node = self.graph.create_node(
-                    "call_method", call.func.attr, (self.nodes[owner.id], *args), kwargs, name, val
-                )
+                node = self.graph.create_node("call_method", call.func.attr, (self.nodes[owner.id], *args), kwargs, name, val)
             else:
                 node = self.graph.create_node("call_function", self.target(call.func), args, kwargs, name, val)
         self.nodes[name] = node

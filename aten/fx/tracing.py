@@ -1,0 +1,189 @@
+"""symbolic_trace: the graph of a function, seen by running it on stand-ins that only note what is done to them.
+
+Unlike make_fx it needs no example and knows no shapes: operators, methods and functions are recorded as they are written.
+Modules are traced into; their parameters and buffers become get_attr nodes.
+"""
+
+from __future__ import annotations
+
+import inspect
+import operator
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from aten import dispatch
+from aten._native import Tensor
+from aten.fx.graph import Graph
+from aten.fx.graph_module import GraphModule
+from aten.fx.node import Node
+
+
+class TraceError(ValueError):
+    """The traced function needs to know something that does not exist while tracing."""
+
+
+class Proxy:
+    """Stands for a value of the graph being traced."""
+
+    def __init__(self, node: Node, tracer: Tracer):
+        self.__dict__["_node"] = node
+        self.tracer = tracer
+
+    @property
+    def node(self) -> Node:
+        return self._node
+
+    def __repr__(self) -> str:
+        return f"Proxy({self.node.name})"
+
+    def __getattr__(self, name: str) -> Attribute:
+        if name.startswith("__") and name.endswith("__"):
+            raise AttributeError(name)
+        return Attribute(self, name)
+
+    def __bool__(self) -> bool:
+        raise TraceError(f"symbolically traced variables cannot be used as inputs to control flow: {self!r}")
+
+    def __iter__(self) -> Iterator[Any]:
+        raise TraceError(f"{self!r} cannot be iterated: how many elements it has is not known while tracing")
+
+    def __len__(self) -> int:
+        raise TraceError("'len' is not supported in symbolic tracing")
+
+    def __index__(self) -> int:
+        raise TraceError(f"the value of {self!r} is not known while tracing")
+
+
+class Attribute(Proxy):
+    """`proxy.name`: a method if it is called, else a node of its own."""
+
+    def __init__(self, root: Proxy, name: str):
+        self.__dict__["_node"] = None
+        self.root, self.attr, self.tracer = root, name, root.tracer
+
+    @property
+    def node(self) -> Node:
+        if self._node is None:
+            self.__dict__["_node"] = self.tracer.graph.call_function(getattr, (self.root.node, self.attr))
+        return self._node
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Proxy:
+        return self.tracer.record("call_method", self.attr, (self.root, *args), kwargs)
+
+
+def _operator(fn: Callable, reflected: bool = False) -> Callable:
+    def method(self: Proxy, *others: Any) -> Proxy:
+        args = (*others, self) if reflected else (self, *others)
+        return self.tracer.record("call_function", fn, args, {})
+
+    return method
+
+
+for (
+    _name
+) in "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift eq ne lt le gt ge neg pos invert abs getitem".split():
+    _fn = getattr(operator, _name + "_" if _name in ("and", "or") else _name)
+    setattr(Proxy, f"__{_name}__", _operator(_fn))
+for _name in "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift".split():
+    _fn = getattr(operator, _name + "_" if _name in ("and", "or") else _name)
+    setattr(Proxy, f"__r{_name}__", _operator(_fn, reflected=True))
+Proxy.__hash__ = object.__hash__  # type: ignore[method-assign]
+
+
+class Tracer:
+    """Records into `graph`; a mode of dispatch, so that it sees the calls of ops before their arguments are read."""
+
+    def __init__(self, root: Any):
+        self.graph = Graph()
+        self.root = root
+        self.constants: dict[str, Any] = {}
+        self._names: dict[int, str] = {}
+        if hasattr(root, "named_parameters"):
+            for name, tensor in (*root.named_parameters(), *root.named_buffers()):
+                self._names[id(tensor)] = name
+        self._attributes: dict[str, Node] = {}
+
+    def handle(self, op: Any, args: tuple, kwargs: dict) -> Any:
+        """What dispatch asks of a mode."""
+        if not any(isinstance(a, Proxy) for a in _leaves((args, kwargs))):
+            return NotImplemented
+        return self.record("call_function", op, args, kwargs)
+
+    def record(self, kind: str, target: Any, args: tuple, kwargs: dict) -> Proxy:
+        """A new node, as a Proxy."""
+        return Proxy(self.graph.create_node(kind, target, self.argument(args), self.argument(kwargs)), self)
+
+    def argument(self, a: Any) -> Any:
+        """An argument with nodes for Proxies and for tensors from outside."""
+        if isinstance(a, Proxy):
+            return a.node
+        if isinstance(a, Tensor):
+            return self._tensor(a)
+        if type(a) in (list, tuple):
+            return type(a)([self.argument(x) for x in a])
+        if type(a) is dict:
+            return {k: self.argument(v) for k, v in a.items()}
+        if type(a) is slice:
+            return slice(self.argument(a.start), self.argument(a.stop), self.argument(a.step))
+        return a
+
+    def _tensor(self, tensor: Tensor) -> Node:
+        name = self._names.get(id(tensor))
+        if name is None:
+            name = self._names[id(tensor)] = f"_tensor_constant{len(self.constants)}"
+            self.constants[name] = tensor
+        if name not in self._attributes:
+            self._attributes[name] = self.graph.get_attr(name)
+        return self._attributes[name]
+
+    def trace(self, concrete_args: dict[str, Any]) -> Graph:
+        """Run the root on Proxies; arguments named in concrete_args are these values."""
+        fn = self.root.forward if hasattr(self.root, "forward") else self.root
+        args, kwargs = [], {}
+        for p in inspect.signature(fn).parameters.values():
+            if p.name in concrete_args:
+                value: Any = concrete_args[p.name]
+            elif p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
+                continue
+            else:
+                value = Proxy(self.graph.placeholder(p.name), self)
+            if p.kind is p.KEYWORD_ONLY:
+                kwargs[p.name] = value
+            else:
+                args.append(value)
+        dispatch.push_mode(self)
+        try:
+            result = fn(*args, **kwargs)
+        finally:
+            dispatch.pop_mode()
+        self.graph.output(self.argument(result))
+        return self.graph
+
+
+def _leaves(tree: Any) -> Iterator[Any]:
+    if type(tree) in (list, tuple):
+        for x in tree:
+            yield from _leaves(x)
+    elif type(tree) is dict:
+        for x in tree.values():
+            yield from _leaves(x)
+    else:
+        yield tree
+
+
+class _Root:
+    """Where get_attr nodes look: the constants of the trace, then the module."""
+
+    def __init__(self, constants: dict[str, Any], module: Any):
+        self.constants, self.module = constants, module
+
+    def __getattr__(self, name: str) -> Any:
+        constants = self.__dict__["constants"]
+        return constants[name] if name in constants else getattr(self.__dict__["module"], name)
+
+
+def symbolic_trace(root: Any, concrete_args: dict[str, Any] | None = None) -> GraphModule:
+    """The GraphModule of a function or Module. Raises TraceError where it decides by a value or a size."""
+    tracer = Tracer(root)
+    graph = tracer.trace(concrete_args or {})
+    return GraphModule(_Root(tracer.constants, root), graph)

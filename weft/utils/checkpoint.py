@@ -1,0 +1,49 @@
+"""Activation checkpointing, under PyTorch's names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from aten.transforms.checkpoint import checkpoint as _checkpoint
+from weft.compiler import is_compiling
+
+__all__ = ["checkpoint", "checkpoint_sequential"]
+
+
+def checkpoint(
+    function: Callable,
+    *args: Any,
+    use_reentrant: bool | None = None,
+    preserve_rng_state: bool = True,
+    determinism_check: str = "default",
+    debug: bool = False,
+    **kwargs: Any,
+) -> Any:
+    """function(*args, **kwargs), whose intermediate values are computed again in backward instead of being kept.
+
+    Compiled code decides by itself what to keep. `use_reentrant` and the rest are accepted for PyTorch's sake.
+    """
+    if is_compiling():
+        return function(*args, **kwargs)
+    return _checkpoint(function, *args, preserve_rng_state=preserve_rng_state, **kwargs)
+
+
+def checkpoint_sequential(functions: Any, segments: int, input: Any, use_reentrant: bool | None = None, **kwargs: Any) -> Any:
+    """Run modules in a row in `segments` checkpointed parts; the last one keeps its values."""
+    modules: Sequence[Any] = list(functions.children()) if hasattr(functions, "children") else list(functions)
+
+    def run(start: int, end: int) -> Callable:
+        def part(x: Any) -> Any:
+            for module in modules[start:end]:
+                x = module(x)
+            return x
+
+        return part
+
+    size = len(modules) // segments
+    start = 0
+    for _ in range(segments - 1):
+        input = checkpoint(run(start, start + size), input, use_reentrant=use_reentrant, **kwargs)
+        start += size
+    return run(start, len(modules))(input)

@@ -61,11 +61,11 @@ def defined(name: str, dtype: str) -> bool:
 scalar("add", "{0} + {1}", "{0} + {1}", "{0} | {1}", "({0} + {1})")
 scalar("sub", "{0} - {1}", "{0} - {1}", None, "({0} - {1})")
 scalar("mul", "{0} * {1}", "{0} * {1}", "{0} & {1}", "({0} * {1})")
-scalar("div", "{0} / {1}", None, None, "tl.div_rn({0}, {1})", cost=4)
+scalar("div", "{0} / {1}", None, None, "({0} / {1})", cost=4)
 scalar("neg", "-{0}", "-{0}", None, "(-{0})")
 scalar("abs", "vm_abs({0})", "w_abs({0})", "{0}", "tl.abs({0})")
 scalar("sign", "w_sign({0})", "w_sign({0})", "{0}", "(({0} > 0).to({T}) - ({0} < 0).to({T}))", cost=2)
-scalar("reciprocal", "w_splat<{V}>(1) / {0}", None, None, "tl.div_rn({T1}, {0})", cost=4)
+scalar("reciprocal", "w_splat<{V}>(1) / {0}", None, None, "({T1} / {0})", cost=4)
 scalar("square", "{0} * {0}", "{0} * {0}", "{0}", "({0} * {0})")
 scalar("fma", "vm_fma({0}, {1}, {2})", None, None, "tl.fma({0}, {1}, {2})")
 scalar(
@@ -84,7 +84,7 @@ scalar(
     "remainder", "w_remainder({0}, {1})", "w_remainder({0}, {1})", None, "remainder({0}, {1})", needs="fmod", cost=20
 )
 scalar("fmod", "vm_fmod({0}, {1})", "w_fmod({0}, {1})", None, "fmod({0}, {1})", needs="fmod", cost=20)
-scalar("pow", "vm_pow({0}, {1})", "w_ipow({0}, {1})", None, "power({0}, {1})", needs="pow", cost=30)
+scalar("pow", "vm_pow({0}, {1})", "w_ipow({0}, {1})", None, None, needs="pow", cost=30)
 
 # ------------------------------------------------------------------------------------------------------- order
 scalar(
@@ -92,7 +92,7 @@ scalar(
     "vm_max({0}, {1})",
     "w_imax({0}, {1})",
     "{0} | {1}",
-    "tl.maximum({0}, {1}, propagate_nan=tl.PropagateNan.ALL)",
+    "maximum_({0}, {1})",
     needs="minmax",
     cost=2,
 )
@@ -101,7 +101,7 @@ scalar(
     "vm_min({0}, {1})",
     "w_imin({0}, {1})",
     "{0} & {1}",
-    "tl.minimum({0}, {1}, propagate_nan=tl.PropagateNan.ALL)",
+    "minimum_({0}, {1})",
     needs="minmax",
     cost=2,
 )
@@ -134,8 +134,8 @@ scalar("bitwise_not", None, "~{0}", "~{0}", "(~{0})")
 scalar("bitwise_and", None, "{0} & {1}", "{0} & {1}", "({0} & {1})")
 scalar("bitwise_or", None, "{0} | {1}", "{0} | {1}", "({0} | {1})")
 scalar("bitwise_xor", None, "{0} ^ {1}", "{0} ^ {1}", "({0} ^ {1})")
-scalar("bitwise_left_shift", None, "w_shl({0}, {1})", None, "shift_left({0}, {1})", cost=3)
-scalar("bitwise_right_shift", None, "w_shr({0}, {1})", None, "shift_right({0}, {1})", cost=3)
+scalar("bitwise_left_shift", None, "w_shl({0}, {1})", None, None, cost=3)
+scalar("bitwise_right_shift", None, "w_shr({0}, {1})", None, None, cost=3)
 scalar("isnan", "w_mask({0} != {0})", None, None, "({0} != {0})", result="bool")
 scalar(
     "isinf",
@@ -155,16 +155,16 @@ scalar(
     result="bool",
     cost=2,
 )
-scalar("signbit", "w_mask((vm_mask<{A}>){0} < 0)", "w_mask({0} < 0)", None, "signbit({0})", result="bool")
-scalar("copysign", "vm_copysign({0}, {1})", None, None, "copysign({0}, {1})", cost=2)
+scalar("signbit", "w_mask((vm_mask<{A}>){0} < 0)", "w_mask({0} < 0)", None, None, result="bool")
+scalar("copysign", "vm_copysign({0}, {1})", None, None, None, cost=2)
 
 # ------------------------------------------------------------------------------------------------------- rounding
 for _name in ("floor", "ceil", "round", "trunc"):
     _triton = {"floor": "tl.floor({0})", "ceil": "tl.ceil({0})"}.get(_name, f"{_name}_({{0}})")
     scalar(_name, f"vm_{_name}({{0}})", "{0}", None, _triton, needs="rounding")
 scalar("frac", "({0} - vm_trunc({0}))", None, None, "({0} - trunc_({0}))", needs="rounding", cost=2)
-scalar("sqrt", "vm_sqrt({0})", None, None, "tl.sqrt_rn({0})", needs="sqrt", cost=5)
-scalar("rsqrt", "w_splat<{V}>(1) / vm_sqrt({0})", None, None, "tl.div_rn({T1}, tl.sqrt_rn({0}))", needs="sqrt", cost=9)
+scalar("sqrt", "vm_sqrt({0})", None, None, "tl.sqrt({0})", needs="sqrt", cost=5)
+scalar("rsqrt", "w_splat<{V}>(1) / vm_sqrt({0})", None, None, "({T1} / tl.sqrt({0}))", needs="sqrt", cost=9)
 
 # ------------------------------------------------------------------------------------------------------- functions
 _OWN = {"exp": 10, "log": 14, "sin": 14, "cos": 14, "tanh": 18, "erf": 24, "sigmoid": 14}
@@ -191,10 +191,11 @@ for _name in (
     "digamma",
     "erfinv",
 ):
-    _triton = f"tl.{_name}({{0}})" if _name in ("exp2", "log2") else f"{_name}_({{0}})"
+    _own = ("expm1", "log1p", "log10", "tan", "sinh", "cosh")
+    _triton = f"tl.{_name}({{0}})" if _name in ("exp2", "log2") else f"{_name}_({{0}})" if _name in _own else None
     scalar(_name, f"vm_{_name}({{0}})", None, None, _triton, needs=_name, cost=25)
 for _name in ("atan2", "hypot", "nextafter"):
-    scalar(_name, f"vm_{_name}({{0}}, {{1}})", None, None, f"{_name}_({{0}}, {{1}})", needs=_name, cost=30)
+    scalar(_name, f"vm_{_name}({{0}}, {{1}})", None, None, None, needs=_name, cost=30)
 
 # ------------------------------------------------------------------------------------------------------- casts
 # The result's dtype is the node's own; `round_*` round a float32 to the nearest half and stay float32.

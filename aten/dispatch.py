@@ -297,9 +297,7 @@ def run_kernel(op: Op, out: Any, args: tuple[Any, ...]) -> None:
     half_to = np.dtype(op.compute) if op.compute else None
     arrays = [_kernel_argument(v, None, half_to) for v in args]
     if "scalars" in op.tags:
-        dtype = next(
-            (a.dtype for p, a in zip(op.core, arrays) if p.type == "Tensor" and isinstance(a, np.ndarray)), None
-        )
+        dtype = next((a.dtype for p, a in zip(op.core, arrays) if p.type == "Tensor" and isinstance(a, np.ndarray)), None)
         for i, param in enumerate(op.core):
             if param.numbers and not isinstance(arrays[i], np.ndarray) and arrays[i] is not None:
                 arrays[i] = as_number(arrays[i], dtype)
@@ -358,13 +356,7 @@ def _call_out(op: Op, args: Sequence[Any], kwargs: dict[str, Any], out: Any) -> 
             target.data = _native.empty(tuple(value.shape), target.dtype, target.device)
         with no_grad():
             target.copy_(value)
-    return (
-        out
-        if not isinstance(out, (tuple, list))
-        else type(result)(out)
-        if not hasattr(result, "_make")
-        else result._make(out)
-    )
+    return out if not isinstance(out, (tuple, list)) else type(result)(out) if not hasattr(result, "_make") else result._make(out)
 
 
 def _call_inplace(op: Op, public: tuple[Any, ...]) -> Any:
@@ -379,11 +371,7 @@ def _call_inplace(op: Op, public: tuple[Any, ...]) -> Any:
         _check_result(target, result.dtype, result.shape)
         record_inplace(target, result)
         return target
-    if (
-        base.kind == "core"
-        and "pointwise" in base.tags
-        and not (base.special_when is not None and base.special_when(*public))
-    ):
+    if base.kind == "core" and "pointwise" in base.tags and not (base.special_when is not None and base.special_when(*public)):
         args = normalize(base, public)
         meta = result_meta(base, args)
         _check_result(target, meta.dtype, meta.sizes)
@@ -408,8 +396,7 @@ def _as_call(base: Op, public: tuple[Any, ...]) -> tuple[tuple[Any, ...], dict[s
 def _check_result(target: Tensor, dtype: Any, sizes: Sequence[Any]) -> None:
     if not can_cast(dtype, target.dtype):
         raise RuntimeError(
-            f"result type {TYPE_NAMES[dtype.name]} can't be cast to the desired output type "
-            f"{TYPE_NAMES[target.dtype.name]}"
+            f"result type {TYPE_NAMES[dtype.name]} can't be cast to the desired output type {TYPE_NAMES[target.dtype.name]}"
         )
     if tuple(sizes) != tuple(target.shape):
         raise RuntimeError(f"output with shape {show(target.shape)} doesn't match the broadcast shape {show(sizes)}")
@@ -427,11 +414,7 @@ def _overlaps(target: Tensor, args: tuple[Any, ...]) -> bool:
     where = array(target)
     for value in args:
         if isinstance(value, Tensor) and value is not target:
-            if (
-                value.data_ptr() == target.data_ptr()
-                and value.shape == target.shape
-                and value.stride() == target.stride()
-            ):
+            if value.data_ptr() == target.data_ptr() and value.shape == target.shape and value.stride() == target.stride():
                 continue
             if np.may_share_memory(where, array(value)):
                 return True

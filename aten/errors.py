@@ -39,9 +39,7 @@ def internal(what: str, exc: BaseException) -> None:
 
     if settings.strict:
         raise exc
-    warn_once(
-        f"{what}: {type(exc).__name__}: {exc}. Running without it; WEFT_STRICT=1 shows where it failed.", stacklevel=3
-    )
+    warn_once(f"{what}: {type(exc).__name__}: {exc}. Running without it; WEFT_STRICT=1 shows where it failed.", stacklevel=3)
 
 
 class GraphFailed(RuntimeError):

@@ -190,9 +190,7 @@ class CustomOp:
 
         return register if fn is None else register(fn)
 
-    def register_autograd(
-        self, backward: Callable[..., Any], /, *, setup_context: Callable[..., None] | None = None
-    ) -> None:
+    def register_autograd(self, backward: Callable[..., Any], /, *, setup_context: Callable[..., None] | None = None) -> None:
         """`backward(ctx, *grads)` gives one gradient (or None) an argument; `setup_context(ctx, inputs, output)`
         saves.
         """
@@ -263,9 +261,7 @@ def register_fake(op: Any, fn: Callable[..., Any] | None = None) -> Any:
     return _found(op).register_fake if fn is None else _found(op).register_fake(fn)
 
 
-def register_autograd(
-    op: Any, backward: Callable[..., Any], /, *, setup_context: Callable[..., None] | None = None
-) -> None:
+def register_autograd(op: Any, backward: Callable[..., Any], /, *, setup_context: Callable[..., None] | None = None) -> None:
     """`CustomOp.register_autograd` by name."""
     _found(op).register_autograd(backward, setup_context=setup_context)
 

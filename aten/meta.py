@@ -39,21 +39,14 @@ class Meta:
         meta = getattr(tensor, "meta", None)
         if type(meta) is Meta:
             return meta
-        return Meta(
-            tensor.dtype, tensor.device, tensor.shape, tensor.stride(), tensor.storage_offset(), tensor.requires_grad
-        )
+        return Meta(tensor.dtype, tensor.device, tensor.shape, tensor.stride(), tensor.storage_offset(), tensor.requires_grad)
 
     @staticmethod
     def contiguous(sizes, dtype, device) -> "Meta":
         """Row-major, offset 0. Raises RuntimeError when the bytes of static sizes overflow 64 bits."""
         sizes = tuple(sizes)
         strides = contiguous_strides(sizes)
-        if (
-            sizes
-            and type(strides[0]) is int
-            and type(sizes[0]) is int
-            and strides[0] * sizes[0] * dtype.itemsize >= 1 << 63
-        ):
+        if sizes and type(strides[0]) is int and type(sizes[0]) is int and strides[0] * sizes[0] * dtype.itemsize >= 1 << 63:
             raise RuntimeError(f"the bytes of a tensor of sizes {list(sizes)} overflow a 64-bit integer")
         return Meta(dtype, device, sizes, strides)
 

@@ -190,9 +190,7 @@ def op(
     return declare
 
 
-def composite(
-    declaration: str, *, tags: Iterable[str] = (), inplace: bool = False
-) -> Callable[[Callable[..., Any]], Op]:
+def composite(declaration: str, *, tags: Iterable[str] = (), inplace: bool = False) -> Callable[[Callable[..., Any]], Op]:
     """Declare an op by its definition in other ops."""
     return op(declaration, kind="composite", tags=tags, inplace=inplace)
 

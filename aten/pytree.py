@@ -47,9 +47,7 @@ _containers: dict[type, _Container] = {
 }
 
 
-def register(
-    cls: type, flatten: Callable[[Any], tuple[Iterable[Any], Any]], unflatten: Callable[[list[Any], Any], Any]
-) -> None:
+def register(cls: type, flatten: Callable[[Any], tuple[Iterable[Any], Any]], unflatten: Callable[[list[Any], Any], Any]) -> None:
     """Make `cls` a container: `flatten(x) -> (items, context)`, `unflatten(items, context) -> x`; context is
     hashable.
     """

@@ -32,9 +32,7 @@ _ALIASES = {
 }
 _PYTHON_DTYPES = {float: "float64", int: "int64", bool: "bool", complex: "complex128"}
 _MISSING = object()
-_PARAM = re.compile(
-    r"(?P<type>\w+)(?P<list>\[(?:\d+|\*)?\])?(?P<optional>\?)?\s+(?P<name>\w+)(?:\s*=\s*(?P<default>.+))?$"
-)
+_PARAM = re.compile(r"(?P<type>\w+)(?P<list>\[(?:\d+|\*)?\])?(?P<optional>\?)?\s+(?P<name>\w+)(?:\s*=\s*(?P<default>.+))?$")
 
 tensor_types: tuple[type, ...] = (Meta,)  # aten.op adds the Tensor type
 
@@ -203,9 +201,7 @@ class Param:
 
 def _literal(text: str) -> Any:
     return (
-        float(text)
-        if text in ("inf", "-inf")
-        else eval(text, {"__builtins__": {}}, {"None": None, "True": True, "False": False})
+        float(text) if text in ("inf", "-inf") else eval(text, {"__builtins__": {}}, {"None": None, "True": True, "False": False})
     )
 
 
@@ -243,9 +239,7 @@ class Schema:
         self.returns = [r.split() for r in _split(results[1:-1])] if results.startswith("(") else [[results]]
         self._result_type: Any = None
 
-    def bind(
-        self, args: Sequence[Any], kwargs: dict[str, Any] | None = None, name: str | None = None
-    ) -> tuple[Any, ...]:
+    def bind(self, args: Sequence[Any], kwargs: dict[str, Any] | None = None, name: str | None = None) -> tuple[Any, ...]:
         """One value a parameter, in order, defaults filled in and checked.
 
         Raises TypeError naming the argument, as PyTorch's parser does. `name` is what messages call the op.
@@ -268,16 +262,14 @@ class Schema:
                 if value is param.default:
                     missing = [p.name for p, v in zip(self.params, values) if v is _MISSING and p.required]
                     raise TypeError(
-                        f"{name}() missing {len(missing)} required positional arguments: "
-                        + ", ".join(f'"{m}"' for m in missing)
+                        f"{name}() missing {len(missing)} required positional arguments: " + ", ".join(f'"{m}"' for m in missing)
                     )
                 continue
             found = param.accept(value)
             if found is NotImplemented:
                 position = f" (position {i + 1})" if i < len(args) else ""
                 raise TypeError(
-                    f"{name}(): argument '{param.name}'{position} must be {param.describe()}, not "
-                    f"{type(value).__name__}"
+                    f"{name}(): argument '{param.name}'{position} must be {param.describe()}, not {type(value).__name__}"
                 )
             values[i] = found
         return tuple(values)

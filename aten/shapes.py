@@ -92,8 +92,7 @@ def broadcast(*shapes: Sequence[Size]) -> tuple[Size, ...]:
             size = broadcast_size(a[dim], b[dim])
             if size is None:
                 raise RuntimeError(
-                    f"The size of tensor a ({a[dim]}) must match the size of tensor b ({b[dim]}) at "
-                    f"non-singleton dimension {dim}"
+                    f"The size of tensor a ({a[dim]}) must match the size of tensor b ({b[dim]}) at non-singleton dimension {dim}"
                 )
             sizes.append(size)
         result = tuple(sizes)

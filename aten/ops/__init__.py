@@ -30,6 +30,7 @@ from aten.ops import (  # noqa: F401
     random,
     rearrange,
     reduction,
+    sampling,
     scan,
     softmax,
     sorting,
@@ -77,11 +78,7 @@ def attach_methods() -> None:
     attach_properties()
     taken = set(vars(Tensor))
     for name, op in registry.items():
-        if (
-            "(Tensor input" in op.declaration
-            and op.tags.isdisjoint(("function_only", "hidden"))
-            or op.kind == "inplace"
-        ):
+        if "(Tensor input" in op.declaration and op.tags.isdisjoint(("function_only", "hidden")) or op.kind == "inplace":
             if name not in taken:
                 attach(name, property(op) if "property" in op.tags else Method(op))
     attach("where", Method(registry["where_method"]))

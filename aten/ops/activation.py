@@ -16,9 +16,7 @@ def _where(condition: Any, x: Any, y: Any) -> Any:
     return ops.where(condition, x, y)
 
 
-def _activation(
-    name: str, parameters: str, definition: Any, doc: str, *, method: bool = False, inplace: bool = True
-) -> Op:
+def _activation(name: str, parameters: str, definition: Any, doc: str, *, method: bool = False, inplace: bool = True) -> Op:
     """An op of one tensor; with `inplace` also `name_` and a flag `inplace=` as in torch.nn.functional."""
     extra = ", " + parameters if parameters else ""
     flag = ", bool inplace=False" if inplace and not method else ""
@@ -30,9 +28,9 @@ def _activation(
             return input.copy_(result) if rest[-1] else result
     else:
         function = definition
-    made = composite(
-        f"{name}(Tensor input{extra}{flag}) -> Tensor", tags=[] if method else ["function_only"], inplace=inplace
-    )(function)
+    made = composite(f"{name}(Tensor input{extra}{flag}) -> Tensor", tags=[] if method else ["function_only"], inplace=inplace)(
+        function
+    )
     made.__doc__ = doc
     return made
 
@@ -144,8 +142,7 @@ _activation("prelu", "Tensor weight", _prelu, "x, times weight below 0 (one a ch
 
 
 @composite(
-    "rrelu(Tensor input, float lower=0.125, float upper=0.3333333333333333, bool training=False, bool "
-    "inplace=False) -> Tensor",
+    "rrelu(Tensor input, float lower=0.125, float upper=0.3333333333333333, bool training=False, bool inplace=False) -> Tensor",
     tags=["function_only"],
 )
 def rrelu(input, lower, upper, training, inplace):

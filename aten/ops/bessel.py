@@ -119,9 +119,7 @@ def gamma_lower(a: Array, x: Array) -> Array:
         c = b + an / c
         h = h * d * c
     found = np.where(y < p + 1, front * total, 1 - front * h)
-    found = np.where(
-        (a == 0) & (x > 0) | np.isposinf(x) & (a >= 0), 1.0, np.where((x == 0) & (a > 0) | np.isposinf(a), 0.0, found)
-    )
+    found = np.where((a == 0) & (x > 0) | np.isposinf(x) & (a >= 0), 1.0, np.where((x == 0) & (a > 0) | np.isposinf(a), 0.0, found))
     bad = (a < 0) | (x < 0) | np.isnan(a) | np.isnan(x) | ((a == 0) & (x == 0)) | (np.isposinf(a) & np.isposinf(x))
     return np.where(bad, np.nan, found)
 

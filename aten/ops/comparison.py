@@ -43,8 +43,7 @@ def isclose(input, other, rtol, atol, equal_nan):
         raise RuntimeError(f"{TYPE_NAMES[input.dtype.name]} did not match {TYPE_NAMES[other.dtype.name]}")
     if rtol < 0 or atol < 0:
         raise RuntimeError(
-            f"{'rtol' if rtol < 0 else 'atol'} must be greater than or equal to zero, but got "
-            f"{rtol if rtol < 0 else atol}"
+            f"{'rtol' if rtol < 0 else 'atol'} must be greater than or equal to zero, but got {rtol if rtol < 0 else atol}"
         )
     close = ops.eq(input, other)
     if equal_nan:

@@ -47,9 +47,7 @@ def where_method(input, condition, other):
 
 
 where_.kernel(lambda out, condition, x, y: np.copyto(out, np.where(condition, x, y)))
-finish_pointwise(
-    where_, (lambda g, condition: where_(condition, g, 0), lambda g, condition: where_(condition, 0, g)), False
-)
+finish_pointwise(where_, (lambda g, condition: where_(condition, g, 0), lambda g, condition: where_(condition, 0, g)), False)
 
 
 @op(

@@ -43,13 +43,11 @@ def padded(x: Any, before: list[int], after: list[int], value: float = 0.0) -> A
 def _check(name: str, x: Any, weight: Any, groups: int, n: int) -> None:
     if x.ndim != n + 2:
         raise RuntimeError(
-            f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to {name}, but got input of size: "
-            f"{show(x.shape)}"
+            f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to {name}, but got input of size: {show(x.shape)}"
         )
     if x.dtype is not weight.dtype:
         raise RuntimeError(
-            f"Input type ({TYPE_NAMES[x.dtype.name]}) and bias type ({TYPE_NAMES[weight.dtype.name]}) should be "
-            f"the same"
+            f"Input type ({TYPE_NAMES[x.dtype.name]}) and bias type ({TYPE_NAMES[weight.dtype.name]}) should be the same"
         )
     if x.shape[1] != weight.shape[1] * groups:
         raise RuntimeError(
@@ -85,9 +83,7 @@ def convolve(x: Any, weight: Any, bias: Any, stride: list[int], dilation: list[i
         order = [1, 0, *(p + 1 for p in positions), 2, *(p + 1 for p in inside)]
         rows = ops.permute(split, order).reshape([groups, n * places, per * taps])
         result = ops.bmm(rows, weight.reshape([groups, made, per * taps]).transpose(1, 2))
-        result = ops.movedim(result.reshape([groups, n, *out, made]), [1, 0, -1], [0, 1, 2]).reshape(
-            [n, groups * made, *out]
-        )
+        result = ops.movedim(result.reshape([groups, n, *out, made]), [1, 0, -1], [0, 1, 2]).reshape([n, groups * made, *out])
     return result if bias is None else result + bias.reshape([-1] + [1] * spatial)
 
 
@@ -144,8 +140,7 @@ def _conv_transpose(n: int) -> None:
         x = input.unsqueeze(0) if input.ndim == n + 1 else input
         if x.ndim != n + 2:
             raise RuntimeError(
-                f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to {name}, but got input of size: "
-                f"{show(input.shape)}"
+                f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to {name}, but got input of size: {show(input.shape)}"
             )
         if x.shape[1] != weight.shape[0]:
             raise RuntimeError(

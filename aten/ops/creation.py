@@ -13,12 +13,8 @@ from aten.op import composite, op, ops
 from aten.promotion import category, number_dtype
 from aten.shapes import show
 
-_FACTORY = (
-    "*, ScalarType? dtype=None, Device? device=None, Any layout=None, bool? pin_memory=None, bool requires_grad=False"
-)
-_LIKE = (
-    "*, ScalarType? dtype=None, Device? device=None, Any layout=None, bool requires_grad=False, Any memory_format=None"
-)
+_FACTORY = "*, ScalarType? dtype=None, Device? device=None, Any layout=None, bool? pin_memory=None, bool requires_grad=False"
+_LIKE = "*, ScalarType? dtype=None, Device? device=None, Any layout=None, bool requires_grad=False, Any memory_format=None"
 CPU = dtypes.device("cpu")
 
 
@@ -138,9 +134,7 @@ _like("empty", None)
 @composite(f"full_like(Tensor input, Scalar fill_value, {_LIKE}) -> Tensor", tags=["function_only"])
 def full_like(input, fill_value, dtype, device, layout, requires_grad, memory_format):
     """A tensor of one value with the sizes, dtype and device of another."""
-    return finish(
-        full(list(input.shape), fill_value, dtype=dtype or input.dtype, device=device or input.device), requires_grad
-    )
+    return finish(full(list(input.shape), fill_value, dtype=dtype or input.dtype, device=device or input.device), requires_grad)
 
 
 @composite(f"new_full(Tensor input, int[] size, Scalar fill_value, {_FACTORY}) -> Tensor")
@@ -260,12 +254,8 @@ def eye(n: Any, m: Any, dtype: Any, device: Any) -> Meta:
     return Meta.contiguous((n, m), dtype, device)
 
 
-eye.normal(
-    lambda n, m, dtype, device, *rest: (n, n if m is None else m, dtype or dtypes.get_default_dtype(), device or CPU)
-)
-eye.special(lambda *public: public[-1])(
-    lambda n, m, dtype, device, *rest: eye(n, m, dtype=dtype, device=device).requires_grad_()
-)
+eye.normal(lambda n, m, dtype, device, *rest: (n, n if m is None else m, dtype or dtypes.get_default_dtype(), device or CPU))
+eye.special(lambda *public: public[-1])(lambda n, m, dtype, device, *rest: eye(n, m, dtype=dtype, device=device).requires_grad_())
 
 
 @eye.kernel
@@ -311,9 +301,7 @@ def fill(input, value):
     """A tensor of one value (a number or a 0-d tensor) with the sizes and dtype of the input."""
     if hasattr(value, "dtype"):
         if value.ndim:
-            raise RuntimeError(
-                f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions."
-            )
+            raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions.")
         return ops.copy(input, value)
     return ops.copy(input, full([], value, dtype=input.dtype, device=input.device))
 
@@ -322,3 +310,20 @@ def fill(input, value):
 def zero(input):
     """Zeros with the sizes and dtype of the input."""
     return ops.copy(input, full([], 0, dtype=input.dtype, device=input.device))
+
+
+@composite(f"new_empty_strided(Tensor input, int[] size, int[] stride, {_FACTORY}) -> Tensor")
+def new_empty_strided(input, size, stride, dtype, device, layout, pin_memory, requires_grad):
+    """`empty_strided` with the dtype and device of another tensor."""
+    made = empty_strided(size, stride, dtype=dtype or input.dtype, device=device or input.device)
+    return finish(made, requires_grad)
+
+
+@composite(f"empty_permuted(int[] size, int[] physical_layout, {_FACTORY}) -> Tensor", tags=["function_only"])
+def empty_permuted(size, physical_layout, dtype, device, layout, pin_memory, requires_grad):
+    """Undefined values in memory whose dims, from slowest to fastest, are those of physical_layout."""
+    if sorted(physical_layout) != list(range(len(size))):
+        raise RuntimeError(f"Duplicate or missing dim in physical_layout {show(physical_layout)}")
+    made = empty([size[d] for d in physical_layout], dtype=dtype, device=device)
+    order = [physical_layout.index(d) for d in range(len(size))]
+    return finish(ops.permute(made, order) if size else made, requires_grad)

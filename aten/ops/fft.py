@@ -62,9 +62,7 @@ def fft_c2r(input: Meta, dim: list[int], last: int) -> Meta:
 
 
 fft_c2r.kernel(
-    lambda out, x, dim, last: np.copyto(
-        out, np.fft.irfftn(x, [*(x.shape[d] for d in dim[:-1]), last], axes=dim, norm="forward")
-    )
+    lambda out, x, dim, last: np.copyto(out, np.fft.irfftn(x, [*(x.shape[d] for d in dim[:-1]), last], axes=dim, norm="forward"))
 )
 
 
@@ -159,9 +157,7 @@ def _declare(name: str, run: Any, doc: str) -> None:
 
 _declare("fft", lambda x, s, d, n: complex_to_complex(x, s, d, n, True), "The discrete Fourier transform.")
 _declare("ifft", lambda x, s, d, n: complex_to_complex(x, s, d, n, False), "The inverse transform.")
-_declare(
-    "rfft", lambda x, s, d, n: real_to_complex("rfft", x, s, d, n, True), "The transform of real numbers, half of it."
-)
+_declare("rfft", lambda x, s, d, n: real_to_complex("rfft", x, s, d, n, True), "The transform of real numbers, half of it.")
 _declare("irfft", lambda x, s, d, n: complex_to_real(x, s, d, n, False), "The inverse of `rfft`.")
 _declare(
     "hfft",
@@ -208,3 +204,33 @@ def fft_rfftfreq(n, d, dtype, device, layout, requires_grad):
     """The frequencies of `rfft`."""
     made = ops.arange(n // 2 + 1, device=device).to(dtype or dtypes.get_default_dtype()) / (n * d)
     return made.requires_grad_() if requires_grad else made
+
+
+@composite(
+    "stft(Tensor input, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool center=True, "
+    "str pad_mode='reflect', bool normalized=False, bool? onesided=None, bool? return_complex=None, "
+    "bool? align_to_window=None) -> Tensor"
+)
+def stft(input, n_fft, hop_length, win_length, window, center, pad_mode, normalized, onesided, return_complex, align_to_window):
+    """Transforms of windows of a signal [B, T] or [T]: [B, frequencies, frames]."""
+    hop, length = n_fft // 4 if hop_length is None else hop_length, n_fft if win_length is None else win_length
+    x = input if input.ndim == 2 else input.unsqueeze(0)
+    if center:
+        x = ops.pad(x.unsqueeze(1), [n_fft // 2, n_fft // 2], pad_mode).squeeze([1])
+    if not 0 < n_fft <= x.shape[1]:
+        raise RuntimeError(f"stft: expected 0 < n_fft < {x.shape[1]}, but got n_fft={n_fft}")
+    if hop <= 0 or not 0 < length <= n_fft:
+        raise RuntimeError(f"stft: expected hop_length > 0 and 0 < win_length <= n_fft, but got {hop} and {length}")
+    if return_complex is None and not (x.dtype.is_complex or (window is not None and window.dtype.is_complex)):
+        raise RuntimeError("stft requires the return_complex parameter be given for real inputs")
+    if window is None:
+        window = ops.ones(length, dtype=to_real(x.dtype), device=x.device)
+    left = (n_fft - length) // 2
+    window = ops.constant_pad_nd(window, [left, n_fft - length - left], 0)
+    frames = ops.unfold(x, 1, n_fft, hop) * window
+    one_sided = onesided if onesided is not None else not frames.dtype.is_complex
+    kind = "ortho" if normalized else "backward"
+    found = ops.fft_rfft(frames, None, -1, kind) if one_sided else ops.fft_fft(frames, None, -1, kind)
+    found = ops.transpose(found, 1, 2)
+    found = found if input.ndim == 2 else found.squeeze([0])
+    return found if return_complex is not False else ops.view_as_real(found)

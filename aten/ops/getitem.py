@@ -77,9 +77,7 @@ def _split(input: Any, key: Any) -> tuple[Any, list[Any] | None]:
         return view, None
     by_dim: list[Any] = []
     for d in sorted(tensors):
-        by_dim += [None] * (
-            d - sum(1 if i is None or i.dtype not in (dtypes.bool, dtypes.uint8) else i.ndim for i in by_dim)
-        )
+        by_dim += [None] * (d - sum(1 if i is None or i.dtype not in (dtypes.bool, dtypes.uint8) else i.ndim for i in by_dim))
         by_dim.append(tensors[d])
     return view, by_dim
 

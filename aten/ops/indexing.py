@@ -202,8 +202,7 @@ _REDUCERS = {
 
 
 @op(
-    "scatter_reduce(Tensor input, int dim, LongTensor index, Tensor src, str reduce, *, bool include_self=True) "
-    "-> Tensor",
+    "scatter_reduce(Tensor input, int dim, LongTensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor",
     tags=["indexing"],
     compute="float32",
 )
@@ -258,12 +257,8 @@ def _(g, needs, input, dim, index, src, reduce, include_self, out):
         masked = ops.where(src == 0, 1.0, src)
         zero = (src == 0).to(src.dtype)
         n = gather(scatter_add(zeros, dim, index, zero), dim, index)
-        others = gather(
-            scatter_reduce(rest * 0 + (input if include_self else ones), dim, index, masked, "prod"), dim, index
-        )
-        given = gather(g, dim, index) * ops.where(
-            src == 0, ops.where(n == 1, others, 0.0), gather(out, dim, index) / masked
-        )
+        others = gather(scatter_reduce(rest * 0 + (input if include_self else ones), dim, index, masked, "prod"), dim, index)
+        given = gather(g, dim, index) * ops.where(src == 0, ops.where(n == 1, others, 0.0), gather(out, dim, index) / masked)
     else:
         chosen_src = (gather(out, dim, index) == src).to(g.dtype)
         chosen_self = (out == input).to(g.dtype) if include_self else zeros
@@ -326,15 +321,10 @@ def index_add(input: Meta, dim: int, index: Meta, source: Meta) -> Meta:
     n = source.sizes[dim] if source.ndim else 1
     if not known_equal(n, index.numel()) and not bool(n == index.numel()):
         raise RuntimeError(
-            f"index_add_(): Number of indices ({index.numel()}) should be equal to source.size(dim): ({n}), for "
-            f"dim: {dim}"
+            f"index_add_(): Number of indices ({index.numel()}) should be equal to source.size(dim): ({n}), for dim: {dim}"
         )
     for d in range(input.ndim):
-        if (
-            d != dim
-            and not known_equal(input.sizes[d], source.sizes[d])
-            and not bool(input.sizes[d] == source.sizes[d])
-        ):
+        if d != dim and not known_equal(input.sizes[d], source.sizes[d]) and not bool(input.sizes[d] == source.sizes[d]):
             raise RuntimeError(
                 f"source tensor shape must match self tensor shape, excluding the specified dimension. Got "
                 f"self.shape = "
@@ -360,9 +350,7 @@ def _(out, x, dim, index, source):
     np.add.at(np.moveaxis(o, dim, 0), index, np.moveaxis(source, dim, 0))
 
 
-index_add.vjp(
-    (lambda g: g, lambda g, dim, index, source_meta: index_select(g, dim, index).reshape(list(source_meta.sizes)))
-)
+index_add.vjp((lambda g: g, lambda g, dim, index, source_meta: index_select(g, dim, index).reshape(list(source_meta.sizes))))
 
 
 @composite("index_copy(Tensor input, int dim, LongTensor index, Tensor source) -> Tensor", inplace=True)
@@ -516,13 +504,7 @@ def _(input, indices):
     if any(i is not None and i.dtype in (dtypes.bool, dtypes.uint8) for i in indices):
         indices = expand_bools(input, indices)
     return input, [
-        None
-        if i is None
-        else i
-        if i.dtype is dtypes.int64
-        else ops.cast(i, dtypes.int64)
-        if i.dtype is dtypes.int32
-        else i
+        None if i is None else i if i.dtype is dtypes.int64 else ops.cast(i, dtypes.int64) if i.dtype is dtypes.int32 else i
         for i in indices
     ]
 

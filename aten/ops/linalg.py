@@ -22,13 +22,9 @@ def check_matrix(name: str, x: Any, square: bool = False) -> None:
     if len(sizes) < 2:
         raise RuntimeError(f"{name}: The input tensor A must have at least 2 dimensions.")
     if square and type(sizes[-1]) is int and type(sizes[-2]) is int and sizes[-1] != sizes[-2]:
-        raise RuntimeError(
-            f"{name}: A must be batches of square matrices, but they are {sizes[-2]} by {sizes[-1]} matrices"
-        )
+        raise RuntimeError(f"{name}: A must be batches of square matrices, but they are {sizes[-2]} by {sizes[-1]} matrices")
     if category(x.dtype) < 2:
-        raise RuntimeError(
-            f"{name}: Expected a floating point or complex tensor as input. Got {TYPE_NAMES[x.dtype.name]}"
-        )
+        raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {TYPE_NAMES[x.dtype.name]}")
 
 
 def _lapack(name: str, function: Any, *args: Any, **kwargs: Any) -> Any:
@@ -58,9 +54,7 @@ def _(out, a):
         out[...] = np.linalg.inv(a)
     except np.linalg.LinAlgError:
         raise LinAlgError(
-            "linalg.inv: The diagonal element 1 is zero, the inversion could not be completed because the input "
-            "matrix is "
-            "singular."
+            "linalg.inv: The diagonal element 1 is zero, the inversion could not be completed because the input matrix is singular."
         ) from None
 
 
@@ -195,11 +189,7 @@ def _(out, a):
     n = s.shape[-1]
     rest = np.stack([np.prod(np.delete(s, i, -1), -1) for i in range(n)], -1) if n else s
     turn = np.linalg.det(u) * np.linalg.det(vh)
-    out[...] = (
-        turn[..., None, None]
-        * (np.conj(np.swapaxes(vh, -1, -2)) * rest[..., None, :])
-        @ np.conj(np.swapaxes(u, -1, -2))
-    )
+    out[...] = turn[..., None, None] * (np.conj(np.swapaxes(vh, -1, -2)) * rest[..., None, :]) @ np.conj(np.swapaxes(u, -1, -2))
 
 
 @op("linalg_qr(Tensor A, str mode='reduced') -> (Tensor Q, Tensor R)", tags=["library", "function_only"])
@@ -207,9 +197,7 @@ def linalg_qr(A: Meta, mode: str) -> tuple[Meta, Meta]:
     """A = Q @ R with orthonormal columns and an upper triangle; mode reduced, complete, or r (R alone)."""
     check_matrix("linalg.qr", A)
     if mode not in ("reduced", "complete", "r"):
-        raise RuntimeError(
-            f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'"
-        )
+        raise RuntimeError(f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'")
     *batch, m, n = A.sizes
     k = min(m, n)
     wide = m if mode == "complete" else k
@@ -237,9 +225,7 @@ def _(g, A, mode, out):
     q, r = out
     m, n = A.shape[-2:]
     if mode == "complete" and m > n:
-        raise RuntimeError(
-            "linalg_qr_backward: The QR decomposition is not differentiable when mode='complete' and nrows > ncols."
-        )
+        raise RuntimeError("linalg_qr_backward: The QR decomposition is not differentiable when mode='complete' and nrows > ncols.")
     gq = ops.zeros_like(q) if g[0] is None else g[0]
     gr = ops.zeros_like(r) if g[1] is None else g[1]
     if m >= n:
@@ -374,8 +360,7 @@ def _(g, out, A_meta):
 
 # ------------------------------------------------------------------------------------------------------------------ LU
 @op(
-    "linalg_lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False) -> (Tensor LU, Tensor pivots, "
-    "Tensor info)",
+    "linalg_lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False) -> (Tensor LU, Tensor pivots, Tensor info)",
     tags=["library", "function_only"],
 )
 def linalg_lu_factor_ex(A: Meta, pivot: bool) -> tuple[Meta, Meta, Meta]:

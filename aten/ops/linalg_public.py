@@ -356,16 +356,12 @@ def linalg_matrix_norm(A, ord, dim, keepdim, dtype):
 def linalg_norm(A, ord, dim, keepdim, dtype):
     """A vector norm along one dimension, a matrix norm along two; without ord and dim of all elements."""
     if category(A.dtype) < 2 and dtype is None:
-        raise RuntimeError(
-            f"linalg.norm: Expected a floating point or complex tensor as input. Got {TYPE_NAMES[A.dtype.name]}"
-        )
+        raise RuntimeError(f"linalg.norm: Expected a floating point or complex tensor as input. Got {TYPE_NAMES[A.dtype.name]}")
     if ord is None and dim is None:
         return ops.linalg_vector_norm(A, 2, None, keepdim, dtype=dtype)
     if dim is None:
         if A.ndim not in (1, 2):
-            raise RuntimeError(
-                f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {A.ndim}D."
-            )
+            raise RuntimeError(f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {A.ndim}D.")
         dim = list(range(A.ndim))
     if len(dim) == 1:
         return ops.linalg_vector_norm(A, 2 if ord is None else ord, dim, keepdim, dtype=dtype)

@@ -120,9 +120,7 @@ def margin_ranking_loss(input1, input2, target, margin, size_average, reduce, re
             f"{show(input1.shape)}, "
             f"input2: {show(input2.shape)}, target: {show(target.shape)} "
         )
-    return reduce_loss(
-        (margin - target * (input1 - input2)).clamp(min=0), _old_reduction(reduction, size_average, reduce)
-    )
+    return reduce_loss((margin - target * (input1 - input2)).clamp(min=0), _old_reduction(reduction, size_average, reduce))
 
 
 @composite("cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor", tags=["function_only"])
@@ -240,8 +238,7 @@ def poisson_nll_loss(input, target, log_input, full, size_average, eps, reduce, 
 
 
 @composite(
-    "gaussian_nll_loss(Tensor input, Tensor target, Any var, bool full=False, float eps=1e-06, str "
-    "reduction='mean') -> Tensor",
+    "gaussian_nll_loss(Tensor input, Tensor target, Any var, bool full=False, float eps=1e-06, str reduction='mean') -> Tensor",
     tags=["function_only"],
 )
 def gaussian_nll_loss(input, target, var, full, eps, reduction):
@@ -286,8 +283,7 @@ def _check_classes(name: str, input: Any, target: Any, weight: Any) -> None:
         raise ValueError(f"Expected 1 or more dimensions (got {input.ndim})")
     if target.dtype is not dtypes.int64 and target.dtype is not dtypes.uint8:
         raise RuntimeError(
-            "expected scalar type Long but found "
-            + {"int32": "Int", "float32": "Float"}.get(target.dtype.name, target.dtype.name)
+            "expected scalar type Long but found " + {"int32": "Int", "float32": "Float"}.get(target.dtype.name, target.dtype.name)
         )
     expected = [*input.shape[:1], *input.shape[2:]] if input.ndim > 1 else []
     if len(target.shape) != len(expected):
@@ -298,9 +294,7 @@ def _check_classes(name: str, input: Any, target: Any, weight: Any) -> None:
         )
     for a, b in zip(target.shape, expected):
         if not bool(a == b):
-            raise ValueError(
-                f"Expected input batch_size ({input.shape[0]}) to match target batch_size ({target.shape[0]})."
-            )
+            raise ValueError(f"Expected input batch_size ({input.shape[0]}) to match target batch_size ({target.shape[0]}).")
     classes = input.shape[1] if input.ndim > 1 else input.shape[0]
     if weight is not None and (weight.ndim != 1 or not bool(weight.shape[0] == classes)):
         raise RuntimeError(
@@ -408,8 +402,7 @@ def multilabel_soft_margin_loss(input, target, weight, size_average, reduce, red
 
 
 @composite(
-    "multilabel_margin_loss(Tensor input, Tensor target, Any size_average=None, Any reduce=None, str "
-    "reduction='mean') -> Tensor",
+    "multilabel_margin_loss(Tensor input, Tensor target, Any size_average=None, Any reduce=None, str reduction='mean') -> Tensor",
     tags=["function_only"],
 )
 def multilabel_margin_loss(input, target, size_average, reduce, reduction):
@@ -429,3 +422,50 @@ def multilabel_margin_loss(input, target, size_average, reduce, reduction):
 
 
 __all__ = ["reduce_loss"]
+
+
+@composite(
+    "ctc_loss(Tensor log_probs, LongTensor targets, Any input_lengths, Any target_lengths, int blank=0, "
+    "str reduction='mean', bool zero_infinity=False) -> Tensor",
+    tags=["function_only"],
+)
+def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity):
+    """Minus the log of the summed probability of all alignments of a target (Graves et al. 2006).
+
+    log_probs [T, N, C]; targets [N, S], or all in one vector.
+    """
+    batched = log_probs.ndim == 3
+    logs = log_probs if batched else log_probs.unsqueeze(1)
+    steps, n = logs.shape[:2]
+    as_tensor = lambda v: v if hasattr(v, "dtype") else ops.stack([ops.full([], i, dtype=dtypes.int64) for i in v])
+    frames, lengths = as_tensor(input_lengths).reshape([-1]), as_tensor(target_lengths).reshape([-1])
+    if targets.ndim == 1 and batched:
+        longest = int(ops.amax(lengths).item())
+        start = ops.cumsum(lengths, 0) - lengths
+        at = (start.unsqueeze(1) + ops.arange(longest)).clamp(max=max(targets.shape[0] - 1, 0))
+        targets = ops.index_select(targets, 0, at.reshape([-1])).reshape([n, longest])
+    targets = targets if targets.ndim == 2 else targets.unsqueeze(0)
+    spaced = ops.stack([ops.full_like(targets, blank), targets], 2).reshape([n, -1])
+    labels = ops.constant_pad_nd(spaced, [0, 1], blank)
+    width = labels.shape[1]
+    may_skip = ops.ne(labels, blank) & ops.ne(labels, ops.constant_pad_nd(labels[:, :-2], [2, 0], blank))
+    low = -1e30  # stands for log(0): differences stay finite
+    emit = ops.gather(logs, 2, labels.unsqueeze(0).expand([steps, n, width])).clamp(min=low)
+    alpha = ops.where(ops.arange(width) < 2, emit[0], low)
+    rows = [alpha]
+    for t in range(1, steps):
+        one = ops.constant_pad_nd(alpha[:, :-1], [1, 0], low)
+        two = ops.where(may_skip, ops.constant_pad_nd(alpha[:, :-2], [2, 0], low), low)
+        alpha = (ops.logsumexp(ops.stack([alpha, one, two], 0), [0]) + emit[t]).clamp(min=low)
+        rows.append(alpha)
+    final = ops.gather(ops.stack(rows, 0), 0, (frames - 1).reshape([1, n, 1]).expand([1, n, width])).squeeze([0])
+    ends = ops.stack([2 * lengths, (2 * lengths - 1).clamp(min=0)], 1)
+    pair = ops.gather(final, 1, ends)
+    pair = ops.where((ops.arange(2) == 1) & ops.eq(lengths, 0).unsqueeze(1), low, pair)
+    loss = -ops.logsumexp(pair, [1])
+    impossible = loss > 1e29
+    loss = ops.where(impossible, 0.0 if zero_infinity else math.inf, loss)
+    if reduction == "mean":
+        return ops.mean(loss / lengths.clamp(min=1).to(loss.dtype))
+    result = reduce_loss(loss, reduction)
+    return result if batched or reduction != "none" else result.squeeze([0])

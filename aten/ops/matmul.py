@@ -35,8 +35,7 @@ def mm(input: Meta, mat2: Meta) -> Meta:
         raise RuntimeError("mat2 must be a matrix")
     if not _equal(input.sizes[1], mat2.sizes[0]):
         raise RuntimeError(
-            f"mat1 and mat2 shapes cannot be multiplied ({input.sizes[0]}x{input.sizes[1]} and "
-            f"{mat2.sizes[0]}x{mat2.sizes[1]})"
+            f"mat1 and mat2 shapes cannot be multiplied ({input.sizes[0]}x{input.sizes[1]} and {mat2.sizes[0]}x{mat2.sizes[1]})"
         )
     _same_dtype("addmm_impl_cpu_", input, mat2)
     return input.like(sizes=(input.sizes[0], mat2.sizes[1]))
@@ -131,8 +130,7 @@ def matmul(input, other):
 def _inner(name: str, a: Any, b: Any) -> None:
     if not _equal(a.shape[-1], b.shape[-2]):
         raise RuntimeError(
-            f"mat1 and mat2 shapes cannot be multiplied ({product(a.shape[:-1])}x{a.shape[-1]} and "
-            f"{b.shape[-2]}x{b.shape[-1]})"
+            f"mat1 and mat2 shapes cannot be multiplied ({product(a.shape[:-1])}x{a.shape[-1]} and {b.shape[-2]}x{b.shape[-1]})"
         )
 
 
@@ -176,8 +174,7 @@ def mv(input, vec):
         raise RuntimeError(f"vector + matrix @ vector expected, got {vec.ndim}, {input.ndim}, {vec.ndim}")
     if not _equal(input.shape[1], vec.shape[0]):
         raise RuntimeError(
-            f"size mismatch, got input ({input.shape[0]}), mat ({input.shape[0]}x{input.shape[1]}), vec "
-            f"({vec.shape[0]})"
+            f"size mismatch, got input ({input.shape[0]}), mat ({input.shape[0]}x{input.shape[1]}), vec ({vec.shape[0]})"
         )
     return mm(input, vec.unsqueeze(1)).squeeze([1])
 
@@ -328,9 +325,7 @@ def _einsum_terms(equation: str, ranks: list[int]) -> tuple[list[list[str]], lis
     left, arrow, right = equation.partition("->")
     terms, widest = left.split(","), 0
     if len(terms) != len(ranks):
-        raise RuntimeError(
-            f"einsum(): {'fewer' if len(ranks) > len(terms) else 'more'} subscripts were given than operands"
-        )
+        raise RuntimeError(f"einsum(): {'fewer' if len(ranks) > len(terms) else 'more'} subscripts were given than operands")
     for term, rank in zip(terms, ranks):
         letters = len(term.replace("...", ""))
         if "..." in term:
@@ -395,9 +390,7 @@ def _contract(a: Any, la: list[str], b: Any, lb: list[str], kept: set[str]) -> t
             [*(a.shape[la.index(n)] for n in batch + rows), *([1] * len(columns))]
         )
         y = b.permute([lb.index(n) for n in batch + columns])
-        y = y.reshape(
-            [*(b.shape[lb.index(n)] for n in batch), *([1] * len(rows)), *(b.shape[lb.index(n)] for n in columns)]
-        )
+        y = y.reshape([*(b.shape[lb.index(n)] for n in batch), *([1] * len(rows)), *(b.shape[lb.index(n)] for n in columns)])
         return x * y, batch + rows + columns
     x = arranged(a, la, batch + rows + inner, [batch, rows, inner])
     y = arranged(b, lb, batch + inner + columns, [batch, inner, columns])

@@ -49,8 +49,7 @@ def _first(x: Any, normalized_shape: list[Any]) -> list[int]:
 
 
 @op(
-    "layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05) "
-    "-> Tensor",
+    "layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05) -> Tensor",
     tags=["reduction", "fused", "function_only"],
     compute="float32",
 )
@@ -63,9 +62,7 @@ def layer_norm(input: Meta, normalized_shape: list[Any], weight: Any, bias: Any,
 def _statistics(x: np.ndarray, axes: tuple[int, ...], eps: float, centre: bool) -> tuple[np.ndarray, np.ndarray]:
     n = np.array(product(x.shape[a] for a in axes), x.dtype)
     centred = x - x.sum(axes, keepdims=True, dtype=x.dtype) / n if centre else x
-    return centred, 1 / np.sqrt(
-        (centred * centred).sum(axes, keepdims=True, dtype=x.dtype) / n + np.array(eps, x.dtype)
-    )
+    return centred, 1 / np.sqrt((centred * centred).sum(axes, keepdims=True, dtype=x.dtype) / n + np.array(eps, x.dtype))
 
 
 @layer_norm.kernel
@@ -200,9 +197,7 @@ def batch_norm(input, running_mean, running_var, weight, bias, training, momentu
     if training:
         n = product(input.shape[d] for d in dims)
         if type(n) is int and n <= 1:
-            raise ValueError(
-                f"Expected more than 1 value per channel when training, got input size {show(input.shape)}"
-            )
+            raise ValueError(f"Expected more than 1 value per channel when training, got input size {show(input.shape)}")
         variance, mean = ops.var_mean(input, dims, 0)
         if running_mean is not None:
             _follow(running_mean, mean, momentum)
@@ -285,3 +280,39 @@ def local_response_norm(input, size, alpha, beta, k):
 def normalize(input, p, dim, eps):
     """input / max(norm along dim, eps)."""
     return input / ops.norm(input, p, dim, True).clamp(min=eps).expand(list(input.shape))
+
+
+@composite(
+    "native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor)",
+    tags=["function_only"],
+)
+def native_layer_norm(input, normalized_shape, weight, bias, eps):
+    """`layer_norm`, the means and the reciprocal deviations."""
+    variance, mean = ops.var_mean(input, _last(input, normalized_shape), 0, True)
+    return layer_norm(input, normalized_shape, weight, bias, eps), mean, (variance + eps).rsqrt()
+
+
+@composite(
+    "native_group_norm(Tensor input, Tensor? weight, Tensor? bias, int N, int C, int HxW, int group, float eps) -> "
+    "(Tensor, Tensor, Tensor)",
+    tags=["function_only"],
+)
+def native_group_norm(input, weight, bias, N, C, HxW, group, eps):
+    """`group_norm`, the means and the reciprocal deviations of the groups."""
+    variance, mean = ops.var_mean(input.reshape([N, group, C // group * HxW]), [2], 0)
+    return group_norm(input, group, weight, bias, eps), mean, (variance + eps).rsqrt()
+
+
+@composite(
+    "native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, "
+    "bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
+    tags=["function_only"],
+)
+def native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps):
+    """`batch_norm`, and while training the means and reciprocal deviations of the channels."""
+    if training:
+        variance, mean = ops.var_mean(input, [d for d in range(input.ndim) if d != 1], 0)
+        statistics = mean, (variance + eps).rsqrt()
+    else:
+        statistics = input.new_zeros([0]), input.new_zeros([0])
+    return batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps), *statistics

@@ -23,9 +23,7 @@ def pointwise_meta(*args: Any, dtype: Any = None) -> Meta:
     metas = [a for a in args if type(a) is Meta]
     first = metas[0]
     sizes = first.sizes if len(metas) == 1 else broadcast(*[m.sizes for m in metas])
-    return Meta(
-        first.dtype if dtype is None else dtype, pointwise_device(metas), sizes, pointwise_strides(sizes, metas)
-    )
+    return Meta(first.dtype if dtype is None else dtype, pointwise_device(metas), sizes, pointwise_strides(sizes, metas))
 
 
 def pointwise_device(metas: list[Meta]) -> Any:
@@ -35,8 +33,7 @@ def pointwise_device(metas: list[Meta]) -> Any:
         if meta.device != device:
             if meta.ndim and device != meta.device and metas[0].ndim:
                 raise RuntimeError(
-                    "Expected all tensors to be on the same device, but found at least two devices, "
-                    f"{device} and {meta.device}!"
+                    f"Expected all tensors to be on the same device, but found at least two devices, {device} and {meta.device}!"
                 )
             device = device if metas[0].ndim else meta.device
     return device
@@ -210,9 +207,7 @@ _KERNELS = {"bitwise_left_shift": "lshift", "bitwise_right_shift": "rshift"}  # 
 def _no_float(name: str, *xs: Any) -> None:
     for x in xs:
         if type(x) is Meta and category(x.dtype) >= 2:
-            raise NotImplementedError(
-                f"\"{_KERNELS.get(name, name)}_cpu\" not implemented for '{TYPE_NAMES[x.dtype.name]}'"
-            )
+            raise NotImplementedError(f"\"{_KERNELS.get(name, name)}_cpu\" not implemented for '{TYPE_NAMES[x.dtype.name]}'")
 
 
 LN2, LN10 = math.log(2), math.log(10)
@@ -432,11 +427,7 @@ def _fextreme_vjp(at_least: str) -> tuple[Callable[..., Any], ...]:
     """fmax and fmin: the first one gets the gradient where it is chosen or the second is NaN."""
 
     def chosen(x, y):
-        return (
-            getattr(ops, at_least)(x, y) | ops.isnan(y)
-            if not isinstance(y, (int, float))
-            else getattr(ops, at_least)(x, y)
-        )
+        return getattr(ops, at_least)(x, y) | ops.isnan(y) if not isinstance(y, (int, float)) else getattr(ops, at_least)(x, y)
 
     return lambda g, x, y: where(chosen(x, y), g, 0.0), lambda g, x, y: where(chosen(x, y), 0.0, g)
 
@@ -520,9 +511,7 @@ def _(input, other, rounding_mode):
     if rounding_mode == "floor":
         return ops.floor_divide(input, other)
     if rounding_mode != "trunc":
-        raise RuntimeError(
-            f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'"
-        )
+        raise RuntimeError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'")
     both = [t.dtype for t in (input, other) if hasattr(t, "dtype")]
     if all(category(d) < 2 for d in both) and not isinstance(input, float) and not isinstance(other, float):
         return _truncated_quotient(input, other)

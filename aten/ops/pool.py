@@ -22,9 +22,7 @@ def _prepare(
     name: str, input: Any, n: int, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
 ) -> tuple[Any, ...]:
     if input.ndim not in (n + 1, n + 2):
-        raise RuntimeError(
-            f"{name}: Expected {n + 1}D or {n + 2}D (batch mode) tensor, but got input of size {show(input.shape)}"
-        )
+        raise RuntimeError(f"{name}: Expected {n + 1}D or {n + 2}D (batch mode) tensor, but got input of size {show(input.shape)}")
     kernel = spread_over(kernel, n, "kernel_size")
     stride = kernel if stride is None or stride == [] else spread_over(stride, n, "stride")
     padding, dilation = spread_over(padding, n, "padding"), spread_over(dilation, n, "dilation")
@@ -39,9 +37,7 @@ def _prepare(
     sizes = list(input.shape[input.ndim - n :])
     out = [_places(*args, ceil_mode) for args in zip(sizes, kernel, stride, padding, dilation)]
     if any(o < 1 for o in out):
-        raise RuntimeError(
-            f"Given input size: {show(input.shape)}. Calculated output size: {show(out)}. Output size is too small"
-        )
+        raise RuntimeError(f"Given input size: {show(input.shape)}. Calculated output size: {show(out)}. Output size is too small")
     after = [
         max((o - 1) * s + d * (k - 1) + 1 - size - p, 0)
         for o, s, d, k, size, p in zip(out, stride, dilation, kernel, sizes, padding)
@@ -108,9 +104,7 @@ def _avg_pool(n: int) -> None:
         )
         if divisor_override == 0:
             raise RuntimeError("divisor must be not zero")
-        total = ops.sum(
-            _flat_windows(padded(input, padding, after), kernel, stride, dilation, out), [-1], dtype=input.dtype
-        )
+        total = ops.sum(_flat_windows(padded(input, padding, after), kernel, stride, dilation, out), [-1], dtype=input.dtype)
         if divisor_override is not None:
             return (
                 total / divisor_override
@@ -219,8 +213,7 @@ for _n in (1, 2, 3):
 
 def _lp_pool(n: int) -> None:
     @composite(
-        f"lp_pool{n}d(Tensor input, Scalar norm_type, Any kernel_size, Any stride=None, bool ceil_mode=False) -> "
-        f"Tensor",
+        f"lp_pool{n}d(Tensor input, Scalar norm_type, Any kernel_size, Any stride=None, bool ceil_mode=False) -> Tensor",
         tags=["function_only"],
     )
     def definition(input, norm_type, kernel_size, stride, ceil_mode):
@@ -306,8 +299,7 @@ def interpolate(input, size, scale_factor, mode, align_corners, recompute_scale_
     if mode in ("nearest", "nearest-exact"):
         if align_corners is not None:
             raise ValueError(
-                "align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic "
-                "| trilinear"
+                "align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | trilinear"
             )
         return _nearest(input, out, scales, mode == "nearest-exact")
     if {"linear": 1, "bilinear": 2, "bicubic": 2, "trilinear": 3}.get(mode) != n:

@@ -14,9 +14,7 @@ from aten.shapes import show
 def _scatter_rule(taken: Op) -> Any:
     def check(input: Meta, src: Meta, *rest: Any) -> Meta:
         shown = taken.function(input, *rest)
-        if len(shown.sizes) != len(src.sizes) or not all(
-            known_equal(a, b) or bool(a == b) for a, b in zip(shown.sizes, src.sizes)
-        ):
+        if len(shown.sizes) != len(src.sizes) or not all(known_equal(a, b) or bool(a == b) for a, b in zip(shown.sizes, src.sizes)):
             raise RuntimeError(
                 f"expected src to have a size equal to the slice of self. src size = {show(src.sizes)}, slice size = "
                 f"{show(shown.sizes)}"

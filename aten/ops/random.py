@@ -101,8 +101,7 @@ for _made in (rand_philox, randn_philox):
 
 
 @op(
-    "randint_philox(int low, int high, int[] size, int seed, int offset, *, ScalarType? dtype=None, Device? "
-    "device=None) -> Tensor",
+    "randint_philox(int low, int high, int[] size, int seed, int offset, *, ScalarType? dtype=None, Device? device=None) -> Tensor",
     kind="factory",
     tags=["random", "function_only"],
 )
@@ -255,9 +254,7 @@ def _filled(name: str, parameters: str, draw: Any, doc: str) -> None:
     definition.__doc__ = definition.inplace.__doc__ = doc
 
 
-_filled(
-    "uniform", "float from_=0.0, float to=1.0", lambda make, a, b: make(rand) * (b - a) + a, "Uniform on [from, to)."
-)
+_filled("uniform", "float from_=0.0, float to=1.0", lambda make, a, b: make(rand) * (b - a) + a, "Uniform on [from, to).")
 _filled("normal_fill", "float mean=0.0, float std=1.0", lambda make, a, b: make(randn) * b + a, "Normal.")
 registry["normal_"] = registry["normal_fill_"]
 _filled(
@@ -272,9 +269,7 @@ _filled(
     lambda make, a, b: ((make(rand) - 0.5) * math.pi).tan() * b + a,
     "Cauchy.",
 )
-_filled(
-    "log_normal", "float mean=1.0, float std=2.0", lambda make, a, b: (make(randn) * b + a).exp(), "exp of a normal."
-)
+_filled("log_normal", "float mean=1.0, float std=2.0", lambda make, a, b: (make(randn) * b + a).exp(), "exp of a normal.")
 _filled(
     "geometric",
     "float p, Any unused=None",

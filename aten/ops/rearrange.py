@@ -85,8 +85,7 @@ def unflatten(input, dim, sizes):
     size = input.shape[d]
     if not holes and not known_equal(product(sizes), size) and not bool(product(sizes) == size):
         raise RuntimeError(
-            f"unflatten: Provided sizes {show(sizes)} don't multiply up to the size of dim {d} ({size}) in the "
-            f"input tensor"
+            f"unflatten: Provided sizes {show(sizes)} don't multiply up to the size of dim {d} ({size}) in the input tensor"
         )
     return ops.view(input, [*input.shape[:d], *sizes, *input.shape[d + 1 :]])
 
@@ -252,9 +251,7 @@ def stack(tensors, dim):
         raise RuntimeError("stack expects a non-empty TensorList")
     first = tensors[0]
     for i, x in enumerate(tensors):
-        if len(x.shape) != len(first.shape) or not all(
-            known_equal(a, b) or bool(a == b) for a, b in zip(x.shape, first.shape)
-        ):
+        if len(x.shape) != len(first.shape) or not all(known_equal(a, b) or bool(a == b) for a, b in zip(x.shape, first.shape)):
             raise RuntimeError(
                 f"stack expects each tensor to be equal size, but got {show(first.shape)} at entry 0 and "
                 f"{show(x.shape)} at "
@@ -349,11 +346,7 @@ def repeat_interleave(input, repeats, dim, output_size):
     dim = wrap_dim(dim, input.ndim)
     if hasattr(repeats, "dtype"):
         if repeats.numel() == 1:
-            repeats = (
-                repeats.expand([input.shape[dim]])
-                if repeats.ndim < 2
-                else repeats.reshape([1]).expand([input.shape[dim]])
-            )
+            repeats = repeats.expand([input.shape[dim]]) if repeats.ndim < 2 else repeats.reshape([1]).expand([input.shape[dim]])
         if repeats.shape[0] != input.shape[dim]:
             raise RuntimeError(
                 "repeats must have the same size as input along dim, but got repeats.size(0) = "

@@ -281,8 +281,7 @@ def _(g, input, dim, correction, keepdim):
 
 
 @op(
-    "var_mean(Tensor input, Any dim=None, Any correction=None, bool keepdim=False, *, bool? unbiased=None) -> "
-    "(Tensor, Tensor)",
+    "var_mean(Tensor input, Any dim=None, Any correction=None, bool keepdim=False, *, bool? unbiased=None) -> (Tensor, Tensor)",
     tags=["reduction"],
     compute="float32",
 )
@@ -325,8 +324,7 @@ def std(input, dim, correction, keepdim, unbiased):
 
 
 @composite(
-    "std_mean(Tensor input, Any dim=None, Any correction=None, bool keepdim=False, *, bool? unbiased=None) -> "
-    "(Tensor, Tensor)"
+    "std_mean(Tensor input, Any dim=None, Any correction=None, bool keepdim=False, *, bool? unbiased=None) -> (Tensor, Tensor)"
 )
 def std_mean(input, dim, correction, keepdim, unbiased):
     """(standard deviation, mean)."""
@@ -502,8 +500,7 @@ def vector_norm(x: Any, p: Any, dim: Any, keepdim: bool) -> Any:
 
 
 @composite(
-    "linalg_vector_norm(Tensor input, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? "
-    "dtype=None) -> Tensor",
+    "linalg_vector_norm(Tensor input, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
     tags=["function_only"],
 )
 def linalg_vector_norm(input, ord, dim, keepdim, dtype):

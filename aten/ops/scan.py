@@ -116,9 +116,7 @@ def logcumsumexp(input: Meta, dim: int) -> Meta:
     return input.like(sizes=input.sizes)
 
 
-logcumsumexp.kernel(
-    lambda out, x, dim: np.copyto(out, np.logaddexp.accumulate(x, axis=dim) if x.ndim and x.size else x)
-)
+logcumsumexp.kernel(lambda out, x, dim: np.copyto(out, np.logaddexp.accumulate(x, axis=dim) if x.ndim and x.size else x))
 
 
 @logcumsumexp.vjp

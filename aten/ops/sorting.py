@@ -35,9 +35,7 @@ def sort(input: Meta, dim: int, descending: bool, stable: bool) -> tuple[Meta, M
     return input.like(sizes=input.sizes), input.like(sizes=input.sizes, dtype=dtypes.int64)
 
 
-sort.normal(
-    lambda input, dim, descending, stable: (input, wrap_dim(-1 if dim is None else dim, input.ndim), descending, stable)
-)
+sort.normal(lambda input, dim, descending, stable: (input, wrap_dim(-1 if dim is None else dim, input.ndim), descending, stable))
 
 
 @sort.kernel
@@ -200,9 +198,7 @@ def quantile(input, q, dim, keepdim, interpolation):
     return _quantile(input, q, dim, keepdim, interpolation, False)
 
 
-@composite(
-    "nanquantile(Tensor input, Any q, int? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor"
-)
+@composite("nanquantile(Tensor input, Any q, int? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor")
 def nanquantile(input, q, dim, keepdim, interpolation):
     """The q-th quantiles, NaN left out."""
     return _quantile(input, q, dim, keepdim, interpolation, True)
@@ -356,9 +352,7 @@ def masked_scatter(input, mask, source):
     at = (ops.cumsum(flat, 0) - 1).clamp(min=0)
     needed = int(ops.sum(flat).item())
     if needed > source.numel():
-        raise RuntimeError(
-            "masked_scatter: expected source to have at least as many elements as the mask has true ones"
-        )
+        raise RuntimeError("masked_scatter: expected source to have at least as many elements as the mask has true ones")
     if needed == 0:
         return ops.clone(x)
     taken = ops.index_select(source.reshape([-1]), 0, ops.where(flat, at, 0)).reshape(list(sizes))
@@ -377,16 +371,12 @@ def unique_dim(input: Meta, dim: Any, return_inverse: bool, return_counts: bool)
 
 @unique_dim.kernel
 def _(x, dim, return_inverse, return_counts):
-    values, inverse, counts = np.unique(
-        _comparable(x), return_inverse=True, return_counts=True, axis=dim, equal_nan=False
-    )
+    values, inverse, counts = np.unique(_comparable(x), return_inverse=True, return_counts=True, axis=dim, equal_nan=False)
     inverse = inverse.reshape(x.shape if dim is None else (x.shape[dim],))
     return values.astype(x.dtype), inverse.astype(np.int64), counts.astype(np.int64)
 
 
-@composite(
-    "unique(Tensor input, bool sorted=True, bool return_inverse=False, bool return_counts=False, int? dim=None) -> Any"
-)
+@composite("unique(Tensor input, bool sorted=True, bool return_inverse=False, bool return_counts=False, int? dim=None) -> Any")
 def unique(input, sorted, return_inverse, return_counts, dim):
     """Different elements (or slices along dim) in order; with their places and numbers if asked."""
     dim = None if dim is None else wrap_dim(dim, input.ndim)
@@ -399,9 +389,7 @@ def _some(values: Any, inverse: Any, counts: Any, return_inverse: bool, return_c
     return result[0] if len(result) == 1 else result
 
 
-@composite(
-    "unique_consecutive(Tensor input, bool return_inverse=False, bool return_counts=False, int? dim=None) -> Any"
-)
+@composite("unique_consecutive(Tensor input, bool return_inverse=False, bool return_counts=False, int? dim=None) -> Any")
 def unique_consecutive(input, return_inverse, return_counts, dim):
     """Elements (or slices along dim) that differ from the one before."""
     x = input.reshape([-1]) if dim is None else ops.movedim(input, dim, 0)
@@ -447,9 +435,7 @@ def _(out, p, num_samples, replacement, seed, offset):
             result[i] = np.minimum(np.searchsorted(rows[i], draws[i], "right"), p.shape[-1] - 1)
         return
     if ((p > 0).sum(-1) < num_samples).any():
-        raise RuntimeError(
-            "invalid multinomial distribution (with replacement=False, not enough non-negative category to sample)"
-        )
+        raise RuntimeError("invalid multinomial distribution (with replacement=False, not enough non-negative category to sample)")
     race = np.where(p > 0, -np.log1p(-uniform_array(p.shape, seed, offset)) / np.where(p > 0, p, 1), np.inf)
     out[...] = np.argsort(race, -1, kind="stable")[..., :num_samples]
 
@@ -466,9 +452,7 @@ def multinomial(input, num_samples, replacement, generator):
     if input.ndim not in (1, 2):
         raise RuntimeError("prob_dist must be 1 or 2 dim")
     if category(input.dtype) < 2:
-        raise RuntimeError(
-            f"multinomial only supports floating-point dtypes for input, got: {TYPE_NAMES[input.dtype.name]}"
-        )
+        raise RuntimeError(f"multinomial only supports floating-point dtypes for input, got: {TYPE_NAMES[input.dtype.name]}")
     if num_samples <= 0:
         raise RuntimeError("cannot sample n_sample <= 0 samples")
     if not replacement and num_samples > input.shape[-1]:

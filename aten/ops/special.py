@@ -101,15 +101,12 @@ def masked_fill(input, mask, value):
     if hasattr(value, "dtype"):
         if value.ndim:
             raise RuntimeError(
-                f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} "
-                f"dimension(s)."
+                f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
             )
         value = value.to(input.dtype)
     elif isinstance(value, float) and category(input.dtype) < 2:
         raise (
-            RuntimeError(f"value cannot be converted to type {input.dtype.name} without overflow")
-            if value != int(value)
-            else None
+            RuntimeError(f"value cannot be converted to type {input.dtype.name} without overflow") if value != int(value) else None
         )
     return ops.where(mask, value, input)
 
@@ -500,18 +497,14 @@ def _(out, x):
 frexp.vjp(lambda g, out: None if g[0] is None else ops.ldexp(g[0], -out[1]))
 
 
-@composite(
-    "gradient(Tensor input, *, Any spacing=1, Any dim=None, int edge_order=1) -> Tensor[]", tags=["function_only"]
-)
+@composite("gradient(Tensor input, *, Any spacing=1, Any dim=None, int edge_order=1) -> Tensor[]", tags=["function_only"])
 def gradient(input, spacing, dim, edge_order):
     """Derivatives along dimensions by differences of neighbours; spacing: a number, one a dim, or coordinates a dim."""
     dims = list(range(input.ndim)) if dim is None else [dim] if isinstance(dim, int) else list(dim)
     spacing = 1 if spacing is None else spacing
     steps = list(spacing) if isinstance(spacing, (list, tuple)) else [spacing] * len(dims)
     if len(steps) != len(dims):
-        raise RuntimeError(
-            f"torch.gradient expected spacing to be unspecified, a scalar, or a list of length {len(dims)}"
-        )
+        raise RuntimeError(f"torch.gradient expected spacing to be unspecified, a scalar, or a list of length {len(dims)}")
     return tuple(_gradient_along(input, d % input.ndim, s, edge_order) for d, s in zip(dims, steps))
 
 

@@ -102,9 +102,7 @@ def wrap_all(input, dims):
     """(input, non-negative dims); RuntimeError for repeated ones."""
     wrapped = [wrap_dim(d, input.ndim) for d in dims]
     if len(set(wrapped)) != len(wrapped):
-        raise RuntimeError(
-            f"dim {next(d for d in wrapped if wrapped.count(d) > 1)} appears multiple times in the list of dims"
-        )
+        raise RuntimeError(f"dim {next(d for d in wrapped if wrapped.count(d) > 1)} appears multiple times in the list of dims")
     return input, wrapped
 
 
@@ -240,9 +238,7 @@ def _(g, needs, src_meta):
     return own, given if needs[1] else None
 
 
-copy.jvp(
-    lambda tangents, input, src, out: copy(input, tangents[1]) if tangents[1] is not None else ops.zeros_like(input)
-)
+copy.jvp(lambda tangents, input, src, out: copy(input, tangents[1]) if tangents[1] is not None else ops.zeros_like(input))
 copy.batch(lambda n, dims, x, src: (copy(materialize(x, dims[0], n), _batched_source(n, dims, x, src)), 0))
 copy.inplace = inplace_of(copy)
 

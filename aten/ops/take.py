@@ -53,8 +53,7 @@ def take_along_dim(input, indices, dim):
 
 
 @composite(
-    "index_reduce(Tensor input, int dim, LongTensor index, Tensor source, str reduce, *, bool include_self=True) "
-    "-> Tensor",
+    "index_reduce(Tensor input, int dim, LongTensor index, Tensor source, str reduce, *, bool include_self=True) -> Tensor",
     inplace=True,
 )
 def index_reduce(input, dim, index, source, reduce, include_self):

@@ -64,8 +64,7 @@ def view_dtype(x: Any, dtype: Any) -> Any:
         raise RuntimeError(f"self.dim() cannot be 0 to view {x.dtype.name} as {dtype.name} (different element sizes)")
     if ratio != 1 and x.shape[-1] > 1 and x.stride(-1) != 1:
         raise RuntimeError(
-            f"self.stride(-1) must be 1 to view {x.dtype.name} as {dtype.name} (different element sizes), "
-            f"but got {x.stride(-1)}"
+            f"self.stride(-1) must be 1 to view {x.dtype.name} as {dtype.name} (different element sizes), but got {x.stride(-1)}"
         )
     if ratio == 0 and x.shape[-1] * x.dtype.itemsize % dtype.itemsize:
         raise RuntimeError(
@@ -148,9 +147,7 @@ def _(input, size, implicit):
     for i, s in enumerate(size):
         if type(s) is int and s == -1:
             if i < extra:
-                raise RuntimeError(
-                    f"The expanded size of the tensor (-1) isn't allowed in a leading, non-existing dimension {i}"
-                )
+                raise RuntimeError(f"The expanded size of the tensor (-1) isn't allowed in a leading, non-existing dimension {i}")
             s = input.shape[i - extra]
         resolved.append(s)
     return input, resolved
@@ -193,9 +190,7 @@ def squeeze(input: Meta, dim: list[int]) -> Meta:
 @squeeze.normal
 def _(input, dim):
     dims = range(input.ndim) if dim is None else wrap_dims(dim, input.ndim) if dim else []
-    return input, [
-        d for d in dims if is_one(input.shape[d]) or (is_symbolic(input.shape[d]) and bool(input.shape[d] == 1))
-    ]
+    return input, [d for d in dims if is_one(input.shape[d]) or (is_symbolic(input.shape[d]) and bool(input.shape[d] == 1))]
 
 
 squeeze.vjp(lambda g, dim: _unsqueeze_all(g, dim))
@@ -268,9 +263,7 @@ slice.batch(lambda n, dims, x, dim, start, end, step: (slice(to_front(x, dims[0]
 def select(input: Meta, dim: int, index: Any) -> Meta:
     """input[index] along `dim`."""
     kept = [d for d in range(input.ndim) if d != dim]
-    return input.view(
-        [input.sizes[d] for d in kept], [input.strides[d] for d in kept], input.offset + index * input.strides[dim]
-    )
+    return input.view([input.sizes[d] for d in kept], [input.strides[d] for d in kept], input.offset + index * input.strides[dim])
 
 
 @select.normal
@@ -280,9 +273,7 @@ def _(input, dim, index):
     dim = wrap_dim(dim, input.ndim)
     size = input.shape[dim]
     if not bool(index < size) or not bool(index >= -size):
-        raise IndexError(
-            f"select(): index {index} out of range for tensor of size {show(input.shape)} at dimension {dim}"
-        )
+        raise IndexError(f"select(): index {index} out of range for tensor of size {show(input.shape)} at dimension {dim}")
     return input, dim, index + size if bool(index < 0) else index
 
 
@@ -327,9 +318,7 @@ def _(input, offset, dim1, dim2):
     return input, offset, first, second
 
 
-diagonal.vjp(
-    lambda g, offset, dim1, dim2, input_meta: ops.diagonal_scatter(zeros_of(input_meta, g), g, offset, dim1, dim2)
-)
+diagonal.vjp(lambda g, offset, dim1, dim2, input_meta: ops.diagonal_scatter(zeros_of(input_meta, g), g, offset, dim1, dim2))
 diagonal.put(lambda base, new, offset, dim1, dim2: ops.diagonal_scatter(base, new, offset, dim1, dim2))
 diagonal.batch(lambda n, dims, x, offset, dim1, dim2: (diagonal(to_front(x, dims[0]), offset, dim1 + 1, dim2 + 1), 0))
 
@@ -357,9 +346,7 @@ def _(input, dimension, size, step):
     return input, dim, size, step
 
 
-unfold.vjp(
-    lambda g, input_meta, dimension, size, step: ops.unfold_backward(g, list(input_meta.sizes), dimension, size, step)
-)
+unfold.vjp(lambda g, input_meta, dimension, size, step: ops.unfold_backward(g, list(input_meta.sizes), dimension, size, step))
 unfold.batch(lambda n, dims, x, dimension, size, step: (unfold(to_front(x, dims[0]), dimension + 1, size, step), 0))
 
 
@@ -412,9 +399,7 @@ def _(g, input_meta, size, stride, storage_offset):
     )
 
 
-as_strided.put(
-    lambda base, new, size, stride, storage_offset: ops.as_strided_scatter(base, new, size, stride, storage_offset)
-)
+as_strided.put(lambda base, new, size, stride, storage_offset: ops.as_strided_scatter(base, new, size, stride, storage_offset))
 
 
 def _window(sizes: Sequence[int], strides: Sequence[int]) -> int:

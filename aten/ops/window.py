@@ -90,9 +90,7 @@ _window(
 )
 _window("general_cosine", "Any a", _cosines, "A sum of cosines with weights a.")
 _window("blackman", "", lambda M, sym: _cosines(M, sym, (0.42, 0.5, 0.08)), "The Blackman window.")
-_window(
-    "nuttall", "", lambda M, sym: _cosines(M, sym, _NUTTALL), "The minimal four-term Blackman-Harris window (Nuttall)."
-)
+_window("nuttall", "", lambda M, sym: _cosines(M, sym, _NUTTALL), "The minimal four-term Blackman-Harris window (Nuttall).")
 _window("bartlett", "", lambda M, sym: 1 - (_points(M, sym) * 2 - 1).abs(), "A triangle.")
 _window(
     "cosine",
@@ -108,9 +106,7 @@ _window("kaiser", "float beta=12.0", _kaiser, "The Kaiser window.")
 def _bare(name: str, target: str, parameters: str = "") -> None:
     extra = parameters + ", " if parameters else ""
 
-    @composite(
-        f"{name}_window(int window_length, bool periodic=True, {extra}*, {_OPTIONS}) -> Tensor", tags=["function_only"]
-    )
+    @composite(f"{name}_window(int window_length, bool periodic=True, {extra}*, {_OPTIONS}) -> Tensor", tags=["function_only"])
     def definition(window_length, periodic, *rest):
         """The window of signal processing, periodic by default."""
         *own, dtype, layout, device, requires_grad = rest

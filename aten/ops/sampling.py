@@ -1,0 +1,130 @@
+"""Images sampled at the points of a grid."""
+
+import math
+from typing import Any
+
+from aten import dtype as dtypes
+from aten.op import composite, ops
+from aten.shapes import show
+
+
+def _reflected(x: Any, low: float, high: float) -> Any:
+    """x folded back into [low, high] (both in half pixels)."""
+    if low == high:
+        return x * 0
+    start, span = low / 2, (high - low) / 2
+    x = (x - start).abs()
+    rest = ops.fmod(x, span)
+    flips = ops.floor(x / span)
+    return ops.where(ops.eq(ops.remainder(flips, 2), 0), rest + start, span - rest + start)
+
+
+def _inside(x: Any, size: int, padding: str, align: bool) -> Any:
+    """Coordinates moved into the image as the padding mode says (zeros: not moved)."""
+    if padding == "reflection":
+        x = _reflected(x, 0, 2 * (size - 1)) if align else _reflected(x, -1, 2 * size - 1)
+    return x if padding == "zeros" else x.clamp(0, size - 1)
+
+
+def _pixels(image: Any, at: list[Any]) -> Any:
+    """image[n, :, at...] as [N, C, *grid], 0 where a coordinate is outside."""
+    n, c, *sizes = image.shape
+    grid = list(at[0].shape[1:])
+    valid, flat = None, 0
+    for x, size in zip(at, sizes):
+        fits = (x >= 0) & (x <= size - 1)
+        valid = fits if valid is None else valid & fits
+        flat = flat * size + x.clamp(0, size - 1).to(dtypes.int64)
+    flat = ops.where(valid, flat, 0).reshape([n, 1, -1]).expand([n, c, math.prod(grid)])
+    found = ops.gather(image.reshape([n, c, -1]), 2, flat).reshape([n, c, *grid])
+    return ops.where(valid.unsqueeze(1), found, 0)
+
+
+def _linear(image: Any, at: list[Any]) -> Any:
+    low = [ops.floor(x.detach()) for x in at]
+    total = 0.0
+    for corner in range(2 ** len(at)):
+        places, weight = [], 1.0
+        for d, (x, base) in enumerate(zip(at, low)):
+            high = corner >> d & 1
+            places.append(base + high)
+            weight = weight * ((x - base) if high else (base + 1 - x))
+        total = total + _pixels(image, places) * weight.unsqueeze(1)
+    return total
+
+
+def _cubic_weights(t: Any) -> list[Any]:
+    a = -0.75
+    far = lambda x: ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
+    near = lambda x: ((a + 2) * x - (a + 3)) * x * x + 1
+    return [far(t + 1), near(t), near(1 - t), far(2 - t)]
+
+
+def _cubic(image: Any, raw: list[Any], padding: str, align: bool) -> Any:
+    (y, x), (height, width) = raw, image.shape[2:]
+    y0, x0 = ops.floor(y.detach()), ops.floor(x.detach())
+    total = 0.0
+    for i, wy in enumerate(_cubic_weights(y - y0)):
+        for j, wx in enumerate(_cubic_weights(x - x0)):
+            place = [_inside(y0 + (i - 1), height, padding, align), _inside(x0 + (j - 1), width, padding, align)]
+            total = total + _pixels(image, place) * (wy * wx).unsqueeze(1)
+    return total
+
+
+@composite(
+    "grid_sample(Tensor input, Tensor grid, str mode='bilinear', str padding_mode='zeros', bool? align_corners=None) -> Tensor",
+    tags=["function_only"],
+)
+def grid_sample(input, grid, mode, padding_mode, align_corners):
+    """The image [N, C, *S] at the points grid [N, *S', d] of [-1, 1]: bilinear, nearest or bicubic."""
+    n = input.ndim - 2
+    if grid.ndim != input.ndim or grid.shape[-1] != n or grid.shape[0] != input.shape[0]:
+        raise RuntimeError(
+            f"grid_sampler(): expected grid to have size {n} in last dimension and the batch size of input, but got "
+            f"grid of size {show(grid.shape)} and input of size {show(input.shape)}"
+        )
+    if mode not in ("bilinear", "nearest", "bicubic"):
+        raise ValueError(f"nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', but got: '{mode}'")
+    if padding_mode not in ("zeros", "border", "reflection"):
+        raise ValueError(
+            "nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or 'reflection', but got: "
+            f"'{padding_mode}'"
+        )
+    align = bool(align_corners)
+    raw = []
+    for d, size in enumerate(input.shape[2:]):
+        x = ops.select(grid, -1, n - 1 - d)
+        raw.append((x + 1) * ((size - 1) / 2) if align else ((x + 1) * size - 1) / 2)
+    if mode == "bicubic":
+        return _cubic(input, raw, padding_mode, align)
+    at = [_inside(x, size, padding_mode, align) for x, size in zip(raw, input.shape[2:])]
+    return _pixels(input, [ops.round(x) for x in at]) if mode == "nearest" else _linear(input, at)
+
+
+def _public(name: str) -> None:
+    modes, paddings = ("bilinear", "nearest", "bicubic"), ("zeros", "border", "reflection")
+
+    @composite(
+        f"{name}(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor",
+        tags=["function_only"],
+    )
+    def definition(input, grid, interpolation_mode, padding_mode, align_corners):
+        """`grid_sample` with modes by number."""
+        return grid_sample(input, grid, modes[interpolation_mode], paddings[padding_mode], align_corners)
+
+
+_public("grid_sampler_2d")
+_public("grid_sampler_3d")
+
+
+@composite("affine_grid(Tensor theta, int[] size, bool? align_corners=None) -> Tensor", tags=["function_only"])
+def affine_grid(theta, size, align_corners):
+    """The grid that `grid_sample` needs to transform an image by matrices [N, d, d + 1]."""
+    n, _, *spatial = size
+    axes = []
+    for length in spatial:
+        edge = 1.0 if align_corners or length == 0 else (length - 1) / length
+        axes.append(ops.linspace(-edge, edge, length, dtype=theta.dtype) if length > 1 else ops.zeros(length, dtype=theta.dtype))
+    points = ops.meshgrid(*axes, indexing="ij")
+    flat = ops.stack([*(p.reshape([-1]) for p in reversed(points)), ops.ones_like(points[0]).reshape([-1])], 1)
+    return (flat @ theta.transpose(1, 2)).reshape([n, *spatial, len(spatial)])

@@ -38,21 +38,29 @@ def _row_length(sizes: list[int]) -> int:
     return n
 
 
+def _in_shape(found: Any, sizes: Any) -> Any:
+    """(gradient of input, of weight, of bias) with those of weight and bias in their own sizes."""
+    if found is NotImplemented or len(sizes) == 1:
+        return found
+    return (found[0], *(None if x is None else x.reshape(list(sizes)) for x in found[1:]))
+
+
 @_row("layer_norm")
 def _(needs: tuple[bool, ...], g: Any, saved: dict[str, Any]) -> Any:
-    n = _row_length(saved["normalized_shape"])
-    return _native.layer_norm_backward(
-        g, saved["input"], n, saved["weight"], saved["eps"], False, (needs[0], needs[2], needs[3])
+    sizes = saved["normalized_shape"]
+    found = _native.layer_norm_backward(
+        g, saved["input"], _row_length(sizes), saved["weight"], saved["eps"], False, (needs[0], needs[2], needs[3])
     )
+    return _in_shape(found, sizes)
 
 
 @_row("rms_norm")
 def _(needs: tuple[bool, ...], g: Any, saved: dict[str, Any]) -> Any:
-    n = _row_length(saved["normalized_shape"])
+    sizes = saved["normalized_shape"]
     found = _native.layer_norm_backward(
-        g, saved["input"], n, saved["weight"], saved["eps"], True, (needs[0], needs[2], False)
+        g, saved["input"], _row_length(sizes), saved["weight"], saved["eps"], True, (needs[0], needs[2], False)
     )
-    return NotImplemented if found is NotImplemented else found[:2]
+    return NotImplemented if found is NotImplemented else _in_shape(found[:2], sizes)
 
 
 @_row("scaled_dot_product_attention")

@@ -59,3 +59,13 @@ def test_a_gradient_reaches_its_leaf_through_a_recorded_node():
     assert y.grad_fn.name() == "SumBackward"
     (g,) = y.grad_fn.backward(y.grad_fn, (aten.ones(()),))
     assert g.tolist() == [1, 1]
+
+
+def test_gradients_of_norms_over_several_dims_have_the_sizes_of_their_parameters():
+    x = aten.randn(2, 2, 3)
+    for with_weight in (False, True):
+        weight = aten.ones(2, 3, requires_grad=True) if with_weight else None
+        bias = aten.zeros(2, 3, requires_grad=True)
+        aten.layer_norm(x, [2, 3], weight, bias).sum().backward()
+        assert bias.grad.tolist() == [[2.0] * 3] * 2
+        assert weight is None or weight.grad.shape == (2, 3)

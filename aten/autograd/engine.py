@@ -116,16 +116,21 @@ def grad(
 ) -> tuple[Any, ...]:
     """The gradients of `outputs` (weighted by `grad_outputs`) with respect to `inputs`, as a tuple.
 
+    With is_grads_batched, grad_outputs (and so the result) have a first dimension more: one walk for all of them.
     Raises RuntimeError for an input that was not used, unless `allow_unused` (then None) or `materialize_grads`
     (zeros).
     """
-    if is_grads_batched:
-        raise NotImplementedError("grad(is_grads_batched=True): use vmap over grad_outputs")
     outs, ins = _as_tuple(outputs), _as_tuple(inputs)
     keep = create_graph if retain_graph is None else retain_graph
-    found = _native.run_backward(outs, _seeds(outs, grad_outputs), keep, create_graph, ins, False)
+    batch: list[int] = []
+    if is_grads_batched:
+        seeds = _as_tuple(grad_outputs)
+        batch = [seeds[0].shape[0]]
+        found = _batched_walk(outs, seeds, keep, create_graph, ins)
+    else:
+        found = _native.run_backward(outs, _seeds(outs, grad_outputs), keep, create_graph, ins, False)
     if materialize_grads:
-        return tuple(t.detach().new_zeros(t.shape) if g is None else g for t, g in zip(ins, found))
+        return tuple(t.detach().new_zeros([*batch, *t.shape]) if g is None else g for t, g in zip(ins, found))
     if not allow_unused and any(g is None for g in found):
         raise RuntimeError(
             "One of the differentiated Tensors appears to not have been used in the graph. Set "
@@ -133,6 +138,25 @@ def grad(
             "this is the desired behavior."
         )
     return found
+
+
+def _batched_walk(
+    outs: tuple[Tensor, ...], seeds: tuple[Tensor, ...], keep: bool, create_graph: bool, ins: tuple[Tensor, ...]
+) -> tuple[Any, ...]:
+    """One backward walk with batches of gradients (first dimension); None for an input that was not used."""
+    from aten.transforms import vmap
+
+    used: list[int] = []
+
+    def walk(*grads: Tensor) -> tuple[Any, ...]:
+        found = _native.run_backward(outs, grads, keep, create_graph, ins, False)
+        used[:] = [i for i, g in enumerate(found) if g is not None]
+        return tuple(found[i] for i in used)
+
+    results: list[Any] = [None] * len(ins)
+    for i, value in zip(used, vmap(walk)(*seeds)):
+        results[i] = value
+    return tuple(results)
 
 
 # ------------------------------------------------------------------------------------------------ hooks

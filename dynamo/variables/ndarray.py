@@ -267,7 +267,7 @@ def _array(frame, value, source):
     from dynamo.variables.aten_kinds import tensor as wrap_tensor
 
     frame.output.guard(guards.TypeIs(source, np.ndarray))
-    inner = wrap_tensor(frame, tensor, Converted(source, tensor_of))
+    inner = wrap_tensor(frame, tensor, Converted(source, _native.from_numpy))
     frame.output.alive.append(tensor)
     return ArrayVariable(inner, source=source)
 

@@ -107,6 +107,8 @@ def bind_families(registry: dict[str, Any]) -> None:
     _copies(registry)
     for code, name in enumerate(_REDUCE):
         _bind(registry, name, "reduce", code, ("input", "dim", "keepdim", "dtype"), 3, name not in _NO_GRADIENT)
+    for code, name in enumerate(("argmax", "argmin")):
+        _bind(registry, name, "arg_extreme", code, ("input", "dim", "keepdim"), 3, False)
     for name in _VIEWS:
         _bind(registry, name, name)
     _bind(registry, "reshape", "view", 1)
@@ -118,6 +120,12 @@ def bind_families(registry: dict[str, Any]) -> None:
         _bind(registry, name, "mm", code)
     for name in ("matmul", "getitem", "embedding", "embedding_backward"):
         _bind(registry, name, name)
+    for code, name in enumerate(("zeros", "ones", "empty", "full")):
+        _bind(registry, name, "create", code, differentiable=False)
+        _bind(registry, name + "_like", "like", code, differentiable=False)
+        if name != "full":
+            _bind(registry, "new_" + name, "new", code, differentiable=False)
+    _bind(registry, "arange", "arange", differentiable=False)
     for name in _CORE:
         _native.set_core_op(name, registry[name])
 

@@ -295,8 +295,83 @@ PyObject *fast_reduce(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyO
   return out.release();
 }
 
+// ------------------------------------------------------------------------------------------ argmax and argmin
+
+// The index of the first greatest (least) of n items; NaN counts as such.
+template <class T>
+int64_t extreme_at(const char *in, int64_t n, int64_t stride, bool least) {
+  T best;
+  memcpy(&best, in, sizeof best);
+  int64_t at = 0;
+  for (int64_t i = 1; i < n && best == best; i++) {
+    T x;
+    memcpy(&x, in + i * stride, sizeof x);
+    if (x != x || (least ? x < best : x > best)) {
+      best = x;
+      at = i;
+    }
+  }
+  return at;
+}
+
+typedef int64_t (*ExtremeAt)(const char *, int64_t, int64_t, bool);
+
+ExtremeAt extreme_kernel(int dtype) {
+  switch (dtype) {
+    case WEFT_FLOAT32: return extreme_at<float>;
+    case WEFT_FLOAT64: return extreme_at<double>;
+    case WEFT_INT64: return extreme_at<int64_t>;
+    case WEFT_INT32: return extreme_at<int32_t>;
+    case WEFT_INT16: return extreme_at<int16_t>;
+    case WEFT_INT8: return extreme_at<int8_t>;
+    case WEFT_UINT8: return extreme_at<uint8_t>;
+    default: return nullptr;
+  }
+}
+
+// argmax(input, dim=None, keepdim=False); argmin: `code` 1
+PyObject *fast_arg_extreme(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
+  PyObject *slots[3] = {};
+  bool keepdim = false;
+  if (!bind_arguments(op, args, nargs, names, slots) || !slots[0] || (slots[2] && !exact_bool(slots[2], &keepdim))) return UNHANDLED;
+  WeftTensor *x = plain(slots[0]);
+  ExtremeAt kernel = x && x->numel && WEFT_NDIM(x) ? extreme_kernel(WEFT_DTYPE(x)) : nullptr;
+  if (!kernel) return UNHANDLED;
+  bool all = !slots[1] || slots[1] == Py_None;
+  int64_t given = 0, sizes[WEFT_MAX_NDIM];
+  int dim = 0, n = WEFT_NDIM(x), m = 0;
+  if (all ? !(x->word & WEFT_WORD_CONTIGUOUS) : !exact_int(slots[1], &given) || !wrap_dim(given, n, &dim)) return UNHANDLED;
+  for (int d = 0; d < n; d++) {
+    if (all || d == dim) {
+      if (keepdim) sizes[m++] = 1;
+    } else {
+      sizes[m++] = x->sizes[d];
+    }
+  }
+  Ref out(empty(WEFT_INT64, m, sizes, nullptr));
+  if (!out) return nullptr;
+  int64_t *to = reinterpret_cast<int64_t *>(weft_data(as_tensor(out.get())));
+  int item = weft_itemsize(WEFT_DTYPE(x));
+  if (all) {
+    to[0] = kernel(weft_data(x), x->numel, item, op->code);
+    return out.release();
+  }
+  int64_t count = as_tensor(out.get())->numel;
+  for (int64_t i = 0; i < count; i++) {
+    const char *p = weft_data(x);
+    int64_t rest = i;
+    for (int d = n - 1; d >= 0; d--) {
+      if (d == dim) continue;
+      p += rest % x->sizes[d] * x->strides[d] * item;
+      rest /= x->sizes[d];
+    }
+    to[i] = kernel(p, x->sizes[dim], x->strides[dim] * item, op->code);
+  }
+  return out.release();
+}
+
 }  // namespace
 
-const Family reduce_families[] = {{"reduce", fast_reduce}, {nullptr, nullptr}};
+const Family reduce_families[] = {{"reduce", fast_reduce}, {"arg_extreme", fast_arg_extreme}, {nullptr, nullptr}};
 
 }  // namespace weft

@@ -10,7 +10,7 @@ static bool overlaps_itself(const WeftTensor *t) {
   return false;
 }
 
-static WeftTensor *root_of(WeftTensor *t) {
+WeftTensor *root_of(WeftTensor *t) {
   while (t->view_of) t = as_tensor(PyTuple_GET_ITEM(t->view_of, 0));
   return t;
 }
@@ -28,7 +28,7 @@ int check_inplace(WeftTensor *t) {
           "before doing inplace update.";
   } else if (grad_enabled()) {
     WeftTensor *root = root_of(t);
-    if (WEFT_REQUIRES_GRAD(t) && !t->grad_fn && root == t)
+    if (WEFT_REQUIRES_GRAD(t) && !t->grad_fn && (root == t || !WEFT_REQUIRES_GRAD(root)))
       why = "a leaf Variable that requires grad is being used in an in-place operation.";
     else if (root != t && WEFT_REQUIRES_GRAD(root) && !root->grad_fn)
       why = "a view of a leaf Variable that requires grad is being used in an in-place operation.";

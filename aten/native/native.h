@@ -168,6 +168,7 @@ PyObject *unpack_saved(PyObject *saved, WeftNode *node);    // new reference to 
 
 // inplace.cpp
 int check_inplace(WeftTensor *t);
+WeftTensor *root_of(WeftTensor *t);  // the tensor that `t` is in the end a view of; itself if it is none
 
 // Each adds its types to the module; false with an exception set.
 bool init_dtype(PyObject *module);

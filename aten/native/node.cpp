@@ -49,8 +49,15 @@ static WeftNode *accumulator(WeftTensor *t) {
   return node;
 }
 
+// A view whose memory was written since its history was noted: it must have the history of its root. A leaf that
+// happens to be a view of a tensor without history keeps its own.
+static bool is_stale(WeftTensor *t) {
+  if (!t->view_of || WEFT_IS_TRACER(t) || t->view_version == t->storage->version || !WEFT_REQUIRES_GRAD(t)) return false;
+  return t->grad_fn || WEFT_REQUIRES_GRAD(root_of(t));
+}
+
 WeftNode *gradient_node(WeftTensor *t) {
-  if (t->view_of && !WEFT_IS_TRACER(t) && t->view_version != t->storage->version && WEFT_REQUIRES_GRAD(t) && view_refresher) {
+  if (is_stale(t) && view_refresher) {
     Ref done(PyObject_CallOneArg(view_refresher, as_object(t)));
     if (!done) return nullptr;
   }

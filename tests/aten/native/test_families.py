@@ -153,6 +153,45 @@ def test_reductions(name):
     agree(name, (make((2, 3)), (0, 0)))
 
 
+@pytest.mark.parametrize("name", ["argmax", "argmin"])
+def test_arg_extremes(name):
+    for dtype, layout in itertools.product(
+        ("float32", "float64", "int64", "uint8", "bfloat16", "bool"), ("plain", "transposed")
+    ):
+        x = make((3, 4, 5), dtype, layout, 0.0, 6.0)
+        for args in ((x,), (x, 1), (x, -1, True), (x, 0), (x, None, True), (x, 3)):
+            agree(name, args)
+    agree(name, (aten.tensor([1.0, float("nan"), 3.0, float("nan")]),))
+    agree(name, (make(()),))
+    agree(name, (make((0,)),))
+
+
+def test_creation():
+    for size in ((2, 3), (0,), (), (70000,)):
+        for kwargs in (
+            {},
+            {"dtype": dtypes.int32},
+            {"dtype": dtypes.bfloat16, "device": aten.device("cpu")},
+            {"requires_grad": False},
+        ):
+            for name in ("zeros", "ones"):
+                agree(name, (size,), kwargs)
+                agree("new_" + name, (make((2,), "float64"), size), kwargs)
+                agree(name + "_like", (make(size, "float64"),), kwargs)
+            for value in (3, 2.5, True, -1, 300):
+                agree("full", (size, value), kwargs)
+                agree("full_like", (make(size, "float64"), value), kwargs)
+            assert registry["empty"](size, **kwargs).shape == size
+    agree("zeros", (2, 3))
+    agree("ones", (-1,))
+    agree("zeros", (2,), {"requires_grad": True})
+    agree("full", ((2,), 300), {"dtype": dtypes.uint8})
+    agree("full", ((2,), 2.5), {"dtype": dtypes.int64})
+    for args in ((5,), (2, 7), (1, 10, 3), (3, 3), (0,), (5, 1), (10, 0, -3), (1.0, 2.0, 0.5), (3, 9, 0)):
+        for kwargs in ({}, {"dtype": dtypes.float32}, {"dtype": dtypes.int64}):
+            agree("arange", args, kwargs)
+
+
 def test_a_long_sum_is_the_same_for_any_number_of_threads():
     x = make((1_000_003,), low=0.0, high=1.0)
     before = _native.get_num_threads()

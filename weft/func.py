@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from aten.transforms import grad, grad_and_value, hessian, jacfwd, jacrev, jvp, vjp, vmap
+from aten.transforms import grad, grad_and_value, hessian, jacfwd, jacrev, jvp, linearize, vjp, vmap
 from weft.nn.module import Module
 
 __all__ = [
@@ -16,7 +16,7 @@ __all__ = [
     "hessian",
     "jacfwd",
     "jacrev",
-    "jvp",
+    "jvp", "linearize",
     "stack_module_state",
     "vjp",
     "vmap",

@@ -8,6 +8,15 @@ from aten.autograd.inplace import record_inplace
 from aten.autograd.products import linear_backward, matmul_backward
 from aten.autograd.record import record
 
+
+def __getattr__(name: str):
+    if name in ("functional", "forward_ad"):
+        import importlib
+
+        return importlib.import_module(f"aten.autograd.{name}")
+    raise AttributeError(f"module 'aten.autograd' has no attribute {name!r}")
+
+
 __all__ = [
     "Function",
     "backward",

@@ -197,7 +197,7 @@ def report(options: argparse.Namespace) -> None:
     )
 
     _, cold = first_step(torch, config, probe)
-    counts = {**torch._dynamo.counters, **torch._inductor.counters}
+    counts = torch._dynamo.counters["graphs"], torch._dynamo.counters["breaks"], torch._inductor.counters["kernels"]
     _, warm = first_step(torch, config, probe)
     torch._dynamo.reset()
 
@@ -216,9 +216,10 @@ def report(options: argparse.Namespace) -> None:
     print(f"loss: first {compiled_losses[0]:.4f}, last {compiled_losses[-1]:.4f} (eager {eager_losses[-1]:.4f})")
 
     eager_step, compiled_step = interleaved(eager, compiled, text.batches(config, 40, seed=2))
-    peak = machine.fma_peak(len(os.sched_getaffinity(0)))
+    can_measure = machine.compiler() is not None
+    peak = machine.fma_peak(len(os.sched_getaffinity(0))) if can_measure else float("nan")
     tokens, flops = config.batch * config.context, flops_per_step(config)
-    print(f"\n{machine.describe()}")
+    print(f"\n{machine.describe() if can_measure else 'no C++ compiler: the machine is not measured, and compiled runs eager'}")
     for name, seconds in (("eager", eager_step), ("compiled", compiled_step)):
         print(
             f"{name:9s} {seconds * 1e3:7.2f} ms a step   {tokens / seconds:9,.0f} tokens/s   "
@@ -226,7 +227,7 @@ def report(options: argparse.Namespace) -> None:
             f"{flops / seconds / peak:5.1%} of the FMA peak"
         )
     print(f"compiled is {eager_step / compiled_step:.2f}x eager; first step {cold:.2f} s cold, {warm:.2f} s warm")
-    print(f"graphs {counts['graphs']}, graph breaks {counts['breaks']}, kernels {counts['kernels']}")
+    print("graphs {}, graph breaks {}, kernels {}".format(*counts))
     if options.peer_python:
         compare(options, eager_step, compiled_step)
 

@@ -44,17 +44,22 @@ extern "C" void copy(char *to, const char *from, long n) { __builtin_memcpy(to, 
 """
 
 
+def compiler() -> str | None:
+    """The C++ compiler that measures, and that weft uses; None without one."""
+    return os.environ.get("WEFT_CXX") or shutil.which("g++") or shutil.which("c++")
+
+
 @functools.cache
 def library() -> ctypes.CDLL:
     """The measuring loops, compiled for this processor."""
     folder = tempfile.mkdtemp(prefix="weft-machine-")
     source = Path(folder, "machine.cpp")
     source.write_text(SOURCE)
-    compiler = os.environ.get("WEFT_CXX") or shutil.which("g++") or shutil.which("c++")
-    if compiler is None:
+    cxx = compiler()
+    if cxx is None:
         raise RuntimeError("measuring the machine needs a C++ compiler: set WEFT_CXX")
     subprocess.run(
-        [compiler, "-O3", "-march=native", "-shared", "-fPIC", str(source), "-o", f"{folder}/machine.so"], check=True
+        [cxx, "-O3", "-march=native", "-shared", "-fPIC", str(source), "-o", f"{folder}/machine.so"], check=True
     )
     loaded = ctypes.CDLL(f"{folder}/machine.so")
     loaded.fma_loop.restype = ctypes.c_float

@@ -16,10 +16,11 @@ MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagrap
 
 @backends.register("inductor")
 def inductor(gm: Any, example_inputs: list, **options: Any) -> Callable:
-    """Fused native kernels."""
+    """Fused native kernels; the graph run eager where there is no C++ compiler."""
     from inductor import compile_fx
 
-    return compile_fx(gm, example_inputs, **options)
+    compiled = compile_fx(gm, example_inputs, **options)
+    return backends.eager(gm, example_inputs) if compiled is gm else compiled
 
 
 def compile(

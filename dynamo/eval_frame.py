@@ -6,6 +6,7 @@ work everything runs eager with a reason.
 
 from __future__ import annotations
 
+import copyreg
 import functools
 import types
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from . import _eval_frame
 from ._eval_frame import CompiledFunction, Entry, GuardProgram
 
 set_stance = _eval_frame.set_stance
+copyreg.pickle(CompiledFunction, lambda fn: fn.__qualname__)  # by name, as functions are; copies are the same object
 
 
 class Config:

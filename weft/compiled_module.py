@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import types
 from typing import Any
 
@@ -34,6 +35,8 @@ class OptimizedModule(Module):
         super().__init__()
         self._orig_mod = module
         put = object.__setattr__
+        put(self, "_config", config)
+        del self.__dict__["training"]  # the original's is meant
         forward = type(module).forward
         plain = "forward" not in module.__dict__ and isinstance(forward, types.FunctionType)
         put(self, "_forward", optimize(own_function(forward), config) if plain else None)
@@ -66,6 +69,9 @@ class OptimizedModule(Module):
 
     def __delattr__(self, name: str) -> None:
         delattr(self._orig_mod, name)
+
+    def __deepcopy__(self, memo: dict) -> OptimizedModule:
+        return OptimizedModule(copy.deepcopy(self._orig_mod, memo), self.__dict__["_config"])
 
     def __len__(self) -> int:
         return len(self._orig_mod)  # type: ignore[arg-type]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import re
 import subprocess
@@ -76,7 +77,9 @@ def test_a_module_compiles_as_itself():
     assert compiled.state_dict().keys() == {f"_orig_mod.{k}" for k in model.state_dict()}
     assert list(compiled.parameters()) == list(model.parameters()) and compiled[0] is model[0]
     compiled.eval()
-    assert not model.training
+    assert not model.training and not compiled.training and compiled.train().training
+    other = copy.deepcopy(compiled)
+    assert other._orig_mod is not model and weft.equal(other(x), compiled(x))
     model[0].register_forward_hook(lambda m, a, out: out * 2)
     equal(compiled(x), model(x))
 

@@ -44,7 +44,8 @@ def _linear(image: Any, at: list[Any]) -> Any:
     low = [ops.floor(x.detach()) for x in at]
     total = 0.0
     for corner in range(2 ** len(at)):
-        places, weight = [], 1.0
+        places: list[Any] = []
+        weight: Any = 1.0
         for d, (x, base) in enumerate(zip(at, low)):
             high = corner >> d & 1
             places.append(base + high)

@@ -9,7 +9,7 @@ from aten._native import Tensor
 from aten.autograd.engine import grad
 from aten.autograd.grad_mode import enable_grad
 
-Tensors = Tensor | tuple[Tensor, ...]
+Tensors = Any  # a Tensor or a tuple of Tensors
 
 
 def _tuple(x: Any, what: str) -> tuple[tuple[Tensor, ...], bool]:

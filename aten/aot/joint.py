@@ -142,8 +142,9 @@ class _OutputPlan:
         tensors = {id(t): t for t in results if isinstance(t, Tracer) and level.own(t)}.values()
         self.shared = Counter(id(t.cell) for t in tensors)
         self.inputs = {id(t): i for i, t in enumerate(inputs) if isinstance(t, Tracer)}
-        self.cells: dict[int, tuple[Fresh | InputAlias, Tracer]] = {}
-        self.cells = {id(t.cell): (InputAlias(i), t) for i, t in enumerate(inputs) if isinstance(t, Tracer) and t.cell}
+        self.cells: dict[int, tuple[Fresh | InputAlias, Tracer]] = {
+            id(t.cell): (InputAlias(i), t) for i, t in enumerate(inputs) if isinstance(t, Tracer) and t.cell
+        }
         self.seen: dict[int, Output] = {}
         self.fresh: list[Node] = []
         self.alive: list[Any] = inputs

@@ -129,3 +129,12 @@ def test_memory_is_refused_by_name():
 def test_a_branch_on_a_size_is_a_guard():
     gm = make_fx(lambda x: x * 2 if x.shape[0] > 3 else x, symbolic=True)(aten.ones([5, 5]))
     assert [str(g) for g in gm.shape_env.guards] == ["s0 >= 4"]
+
+
+def test_pytorchs_name_and_signature():
+    from weft.fx.experimental.proxy_tensor import make_fx as named
+
+    gm = named(lambda x: x * 2, tracing_mode="symbolic")(aten.ones([3, 4]))
+    assert 'arg0: "f32[s0, s1]"' in str(gm)
+    with pytest.raises(AssertionError):
+        named(lambda x: x, tracing_mode="dream")

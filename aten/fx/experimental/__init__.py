@@ -1,0 +1,1 @@
+"""Where PyTorch keeps make_fx and the symbols of sizes."""

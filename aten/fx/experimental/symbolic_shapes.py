@@ -1,0 +1,7 @@
+"""Symbols of sizes under PyTorch's names."""
+
+from aten.symbolic.shape_env import DataDependentError as GuardOnDataDependentSymNode
+from aten.symbolic.shape_env import ShapeEnv
+from aten.symbolic.symint import SymBool, SymFloat, SymInt, is_symbolic
+
+__all__ = ["GuardOnDataDependentSymNode", "ShapeEnv", "SymBool", "SymFloat", "SymInt", "is_symbolic"]

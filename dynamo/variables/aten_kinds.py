@@ -21,7 +21,7 @@ from dynamo.variables.builtin import builtin as builtin_rule
 from dynamo.variables.constant import NONE, ConstantVariable, boolean
 from dynamo.variables.exception import run_python
 from dynamo.variables.function import CallableVariable
-from dynamo.variables.sequence import SizeVariable
+from dynamo.variables.sequence import ListVariable, SizeVariable
 from dynamo.variables.tensor import TensorVariable
 from dynamo.variables.track import CONSTANTS, Lazy, kind, unknown, wrap
 
@@ -220,6 +220,17 @@ FUNCTIONS[_native.promote_types] = constant_function(_native.promote_types)
 FUNCTIONS[_native.get_num_threads] = constant_function(_native.get_num_threads)
 
 
+def _from_numpy(frame, args, kwargs):
+    from dynamo.variables.ndarray import ArrayVariable
+
+    if not isinstance(args[0], ArrayVariable) or args[0].scalar:
+        raise Unsupported(graph_break.UNKNOWN_CALL, f"from_numpy of {args[0].describe()}")
+    return args[0].tensor.op(frame, "detach", args[0].tensor)
+
+
+FUNCTIONS[_native.from_numpy] = _from_numpy
+
+
 def _random_state(name: str):
     def rule(frame, args, kwargs):
         raise Unsupported(graph_break.RANDOM_STATE, name)
@@ -231,20 +242,42 @@ FUNCTIONS[_native.manual_seed] = _random_state("manual_seed")
 FUNCTIONS[_native.philox_reserve] = _random_state("philox_reserve")
 
 
-@trace_rules.handle(aten.tensor, aten.as_tensor)
+@trace_rules.handle(aten.tensor)
 def new_tensor(frame, args, kwargs):
-    """aten.tensor(data): numbers become a constant of the graph, copied at each call."""
+    """aten.tensor(data): a copy. Numbers are a constant of the graph, copied at each call."""
     data = args[0] if args else kwargs["data"]
-    if isinstance(data, TensorVariable):
-        if kwargs:
-            return data.method(frame, "to", [], {k: v for k, v in kwargs.items() if k in ("dtype", "device")})
-        return data.op(frame, "clone", data.op(frame, "detach", data))
+    data = getattr(data, "tensor", data)  # of an array
+    if kwargs.get("requires_grad", NONE).truth(frame):
+        raise Unsupported(graph_break.MUTATED_ALIAS, "a new leaf that requires grad")
+    if not isinstance(data, TensorVariable):
+        return constant_tensor(frame, data, kwargs)
+    copy = data.op(frame, "clone", data.op(frame, "detach", data))
+    wanted = {k: v for k, v in kwargs.items() if k in ("dtype", "device")}
+    return copy.method(frame, "to", [], wanted) if wanted else copy
+
+
+@trace_rules.handle(aten.as_tensor)
+def as_tensor(frame, args, kwargs):
+    """aten.as_tensor(data): tensors and arrays share memory where dtype and device allow."""
+    data = args[0] if args else kwargs["data"]
+    wanted = dict(zip(("dtype", "device"), args[1:])) | {k: v for k, v in kwargs.items() if k != "data"}
+    if hasattr(data, "tensor"):
+        data = data.tensor.op(frame, "detach", data.tensor)
+    if not isinstance(data, TensorVariable):
+        return constant_tensor(frame, data, wanted)
+    return data.method(frame, "to", [], wanted) if wanted else data
+
+
+def constant_tensor(frame, data: Variable, kwargs: dict[str, Variable]) -> Variable:
+    """The tensor of numbers known while tracing: filled if it is one number, else an input of the graph, copied."""
     from dynamo.variables.text import as_python
 
-    if kwargs.get("requires_grad", NONE).is_constant() and kwargs.get("requires_grad", NONE).as_python():
-        raise Unsupported(graph_break.MUTATED_ALIAS, "a new leaf that requires grad")
-    named = {k: v.as_python() for k, v in kwargs.items() if k not in ("data", "requires_grad")}
+    named = {k: v.as_python() for k, v in kwargs.items() if k in ("dtype", "device")}
     value = run_python(frame, aten.tensor, as_python(frame, data), **named)
+    if not value.ndim:
+        sizes = ListVariable([])
+        options = {"dtype": ConstantVariable(value.dtype), "device": ConstantVariable(value.device)}
+        return frame.output.record(frame, registry["full"], [sizes, ConstantVariable(value.item())], options)
     constant = wrap(frame, value, Object(value, "a constant tensor"))
     return constant.op(frame, "clone", constant)
 

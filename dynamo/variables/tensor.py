@@ -31,7 +31,7 @@ IN_PLACE = {
     operator.ilshift: "bitwise_left_shift_", operator.irshift: "bitwise_right_shift_",
 }  # fmt: skip
 UNARY = {operator.neg: "neg", operator.pos: "positive", operator.invert: "bitwise_not", operator.abs: "abs"}
-TO_PYTHON = frozenset({"item", "tolist", "numpy", "__int__", "__float__", "__index__", "__complex__", "__array__"})
+TO_PYTHON = frozenset({"item", "tolist", "__int__", "__float__", "__index__", "__complex__", "__array__"})
 MEMORY = frozenset({"data_ptr", "untyped_storage", "storage", "storage_offset", "_version", "__dlpack__", "_base"})
 
 
@@ -282,6 +282,14 @@ def _is_contiguous(self, frame, memory_format=NONE):
     return boolean(self.meta.is_contiguous())
 
 
+def _numpy(self, frame, *, force=ConstantVariable(False)):
+    from dynamo.variables.ndarray import wrap_array
+
+    if self.meta.requires_grad and not force.truth(frame):
+        raise Unsupported(graph_break.TENSOR_TO_PYTHON, "numpy() of a tensor that requires grad")
+    return wrap_array(self.op(frame, "detach", self))
+
+
 def _backward(self, frame, *args, **kwargs):
     raise Unsupported(graph_break.BACKWARD_INSIDE)
 
@@ -307,6 +315,7 @@ METHODS = {
     ),
     "requires_grad_": _requires_grad,
     "backward": _backward,
+    "numpy": _numpy,
     "__len__": lambda self, frame: self.length(frame),
     "__getitem__": lambda self, frame, key: self.getitem(frame, key),
     "__setitem__": lambda self, frame, key, value: self.setitem(frame, key, value) or NONE,

@@ -138,6 +138,17 @@ def test_what_tensors_cannot_hold_stays_in_numpy():
         same(compiled(x), f(x))
 
 
+def test_tensors_and_arrays_mix_in_one_graph():
+    def f(x):
+        t = weft.from_numpy(x * 2).relu()
+        return np.exp(t.numpy()), weft.tensor(x) + t
+
+    x = np.array([-1.0, 2.0], np.float32)
+    (a, t), (b, u) = weft.compile(f, backend="eager", fullgraph=True)(x), f(x)
+    same(a, b)
+    assert weft.equal(t, u)
+
+
 def test_integer_division_breaks_the_graph():
     def f(x, y):
         return (x + 1) // y

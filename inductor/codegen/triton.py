@@ -182,7 +182,8 @@ class ValueText(Walk):
     def store_line(self, s: Store, value: str, scope: Scope) -> str:
         at = f"{self.argument(s.buffer)} + (({self.index(s.index)}) + {self.zeros(scope)})"
         dtype = "tl.int8" if s.dtype == "bool" else DTYPES[s.dtype]
-        return f"tl.store({at}, ({value} + {self.zeros(scope)}.to({self.plain(s)})).to({dtype}), mask={self.lanes_in(scope)})"
+        value = f"({value} + {self.zeros(scope)}.to({self.plain(s)})).to({dtype})"
+        return f"tl.store({at}, {value}, mask={self.lanes_in(scope)})"
 
     def plain(self, s: Store) -> str:
         """The dtype in which a value takes the shape of the tile."""
@@ -314,9 +315,8 @@ class TritonWriter(ValueText):
         """Atomic: the order in which equal places add up is not fixed on a GPU."""
         value = self.emit(s.value)
         at = f"{self.argument(s.buffer)} + (({self.index(s.index, s.where)}) + {self.zeros(scope)})"
-        scope.lines.append(
-            f"tl.atomic_add({at}, {value} + ({self.zeros(scope)}).to({DTYPES[s.dtype]}), mask={self.lanes_in(scope)})"
-        )
+        value = f"{value} + ({self.zeros(scope)}).to({DTYPES[s.dtype]})"
+        scope.lines.append(f"tl.atomic_add({at}, {value}, mask={self.lanes_in(scope)})")
 
     def level(self, n: Node) -> int:
         if n.kind == "kept":

@@ -149,12 +149,20 @@ static PyObject *number(PyObject *self) {
   return tensor_item(self, nullptr);
 }
 
+static bool one_element(PyObject *self) {
+  if (WEFT_IS_TRACER(self) || as_tensor(self)->numel == 1) return true;
+  PyErr_SetString(PyExc_ValueError, "only one element tensors can be converted to Python scalars");
+  return false;
+}
+
 PyObject *tensor_int(PyObject *self) {
+  if (!one_element(self)) return nullptr;
   Ref value(number(self));
   return value ? PyNumber_Long(value.get()) : nullptr;
 }
 
 PyObject *tensor_float(PyObject *self) {
+  if (!one_element(self)) return nullptr;
   Ref value(number(self));
   return value ? PyNumber_Float(value.get()) : nullptr;
 }

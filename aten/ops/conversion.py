@@ -152,12 +152,10 @@ def _(out, x, dtype):
 
 
 def _wrap_to_int(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Truncate, then keep the low bits; what does not fit int64 (for int32: int32) becomes its minimum, as on x86."""
-    wide = np.iinfo(np.int32 if dtype == np.int32 else np.int64)
-    limit = float(wide.max) + 1
-    fits = (x > -limit - 1) & (x < limit) if dtype == np.int32 else (x >= -limit) & (x < limit)
+    """Truncate, then keep the low bits of the int64; what does not fit int64 becomes its minimum, as on x86."""
+    fits = (x >= -9.2233720368547758e18) & (x < 9.2233720368547758e18)
     whole = np.where(fits, x, 0).astype(np.int64)
-    return np.where(fits, whole, wide.min).astype(dtype)
+    return np.where(fits, whole, np.iinfo(np.int64).min).astype(dtype)
 
 
 finish_pointwise(cast, lambda g, input_meta: cast(g, input_meta.dtype) if g.dtype is not input_meta.dtype else g, False)

@@ -526,3 +526,41 @@ def _is_traced(x: Any) -> bool:
     from aten import _native
 
     return _native.is_tracer(x)
+
+
+@op("histogramdd_kernel(Tensor input, Any bins, Any range, Tensor? weight, bool density) -> Tensor[]",
+    tags=["dynamic", "library", "function_only"])  # fmt: skip
+def histogramdd_kernel(input: Meta, bins: Any, range: Any, weight: Any, density: bool) -> Meta:
+    """Counts of points [n, d] in a grid of cells, then the edges of each dimension."""
+    raise RuntimeError("histograms are made eager only")
+
+
+@histogramdd_kernel.kernel
+def _(x, bins, range, weight, density):
+    edges = [b.numpy() if hasattr(b, "numpy") else b for b in bins]
+    limits = None if range is None else [(range[2 * d], range[2 * d + 1]) for d in np.arange(len(edges))]
+    counts, found = np.histogramdd(x, edges, limits, density, None if weight is None else weight.reshape(-1))
+    return (counts.astype(x.dtype), *(e.astype(x.dtype) for e in found))
+
+
+@composite(
+    "histogramdd(Tensor input, Any bins, *, Any range=None, Tensor? weight=None, bool density=False) -> "
+    "(Tensor hist, Tensor[] bin_edges)",
+    tags=["function_only"],
+)
+def histogramdd(input, bins, range, weight, density):
+    """Counts of the points of the last dimension in a grid of cells, and the edges of the cells."""
+    points = input.reshape([-1, input.shape[-1]])
+    bins = [bins] * points.shape[1] if isinstance(bins, int) else list(bins)
+    counts, *edges = histogramdd_kernel(points, bins, range, weight, density)
+    return histogramdd.schema.result_type((counts, tuple(edges)))
+
+
+@composite(
+    "histogram(Tensor input, Any bins, *, Any range=None, Tensor? weight=None, bool density=False) -> "
+    "(Tensor hist, Tensor bin_edges)"
+)
+def histogram(input, bins, range, weight, density):
+    """Counts of elements in intervals, and their edges."""
+    counts, edges = histogramdd_kernel(input.reshape([-1, 1]), [bins], range, weight, density)
+    return histogram.schema.result_type((counts, edges))

@@ -152,3 +152,38 @@ def embedding_bag(
         return total
     count = ops.index_add(ops.zeros(bags, dtype=weight.dtype), 0, bag, kept)
     return total / count.clamp(min=1).unsqueeze(1)
+
+
+@composite(
+    "segment_reduce(Tensor data, str reduce, *, Tensor? lengths=None, Tensor? indices=None, Tensor? offsets=None, "
+    "int axis=0, bool unsafe=False, Any initial=None) -> Tensor",
+    tags=["function_only"],
+)
+def segment_reduce(data, reduce, lengths, indices, offsets, axis, unsafe, initial):
+    """Runs of elements along an axis combined: sum, mean, max, min or prod; runs by lengths or offsets."""
+    kind = {"sum": "sum", "mean": "mean", "max": "amax", "min": "amin", "prod": "prod"}.get(reduce)
+    if kind is None:
+        raise RuntimeError(f"segment_reduce(): unsupported reduction {reduce}")
+    if lengths is None:
+        if offsets is None:
+            raise RuntimeError("segment_reduce(): either lengths or offsets must be given")
+        lengths = ops.diff(offsets)
+    batch, n = list(data.shape[:axis]), data.shape[axis]
+    runs, rest = lengths.shape[-1], list(data.shape[axis + 1 :])
+    if not unsafe and bool((lengths < 0).any()):
+        raise RuntimeError("lengths contains negative value!")
+    ends = ops.cumsum(lengths, -1)
+    place = ops.arange(n).expand([*batch, n]).contiguous()
+    run = ops.searchsorted(ends, place, right=True)
+    start = {"sum": 0.0, "mean": 0.0, "prod": 1.0, "amax": -float("inf"), "amin": float("inf")}[kind]
+    base = ops.full([*batch, runs, *rest], start if initial is None else initial, dtype=data.dtype)
+    kept = [slice(None)] * data.ndim
+    total = int(ends.reshape([-1, runs])[0, -1].item()) if runs else 0
+    kept[axis] = slice(0, total)
+    data, run = data[tuple(kept)], run[..., :total]
+    at = run.reshape([*run.shape, *([1] * len(rest))]).expand(list(data.shape))
+    if kind != "mean":
+        return ops.scatter_reduce(base, axis, at, data, kind)
+    count = lengths.reshape([*lengths.shape, *([1] * len(rest))]).to(data.dtype)
+    summed = ops.scatter_add(ops.zeros_like(base), axis, at, data)
+    return ops.where(count > 0, summed / count.clamp(min=1), base if initial is not None else float("nan"))

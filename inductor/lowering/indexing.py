@@ -93,8 +93,8 @@ def _last_dims(rank: int, dim: int) -> tuple[int, ...]:
 @lowering("scatter_add")
 def scatter_add(graph, x, dim, index, src):
     """x with out[i with i[dim] = index[i]] += src[i], in the order of i along `dim`."""
-    if not x.rank or index.rank != x.rank:
-        raise NotLowered("scatter_add into a scalar")
+    if not x.rank or index.rank != x.rank or x.dtype == "bool":
+        raise NotLowered("scatter_add into a scalar, or of truth values")
     dim = dim % x.rank
     i = loop_variables(x.rank)
     j = in_bounds(graph, index.body, x.sizes[dim], "index")
@@ -105,8 +105,8 @@ def scatter_add(graph, x, dim, index, src):
 @lowering("index_add")
 def index_add(graph, x, dim, index, source):
     """x with out[…, index[k], …] += source[…, k, …], in the order of k."""
-    if not x.rank:
-        raise NotLowered("index_add into a scalar")
+    if not x.rank or x.dtype == "bool":
+        raise NotLowered("index_add into a scalar, or of truth values")
     dim = dim % x.rank
     i = loop_variables(x.rank)
     j = in_bounds(graph, index.load([i[dim]] if index.rank else []), x.sizes[dim], "index")

@@ -48,6 +48,8 @@ def reduce(
         )
         return with_kept_dims(x, out, dims) if keepdim else out
     working = body.dtype if kind.startswith("arg") else result
+    if kind.startswith("arg") and working == "bool":
+        working = "int32"  # truth values have no order in vectors
     value = Reduction(x.sizes, looped, kind, working, cast(body, working))
     out = graph.computed(value, dtype, tuple(s for d, s in enumerate(x.sizes) if d not in dims), dims)
     return with_kept_dims(x, out, dims) if keepdim else out

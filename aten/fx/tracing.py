@@ -15,7 +15,8 @@ from aten import dispatch
 from aten._native import Tensor
 from aten.fx.graph import Graph
 from aten.fx.graph_module import GraphModule
-from aten.fx.node import Node
+from aten.fx.interpreter import Interpreter
+from aten.fx.node import Node, map_arg
 
 
 class TraceError(ValueError):
@@ -187,3 +188,42 @@ def symbolic_trace(root: Any, concrete_args: dict[str, Any] | None = None) -> Gr
     tracer = Tracer(root)
     graph = tracer.trace(concrete_args or {})
     return GraphModule(_Root(tracer.constants, root), graph)
+
+
+class Transformer(Interpreter):
+    """An Interpreter on Proxies: `transform()` gives a new GraphModule, with whatever its methods do differently."""
+
+    def __init__(self, module: GraphModule):
+        super().__init__(module, garbage_collect_values=False)
+        self.tracer = Tracer(None)
+        self.new_graph = self.tracer.graph
+        self.new_graph.shape_env = self.graph.shape_env
+
+    def run_node(self, n: Node) -> Any:
+        self.new_graph.line = n.meta.get("line")
+        result = super().run_node(n)
+        if type(result) is Proxy and result.node.meta.get("val") is None:
+            result.node.meta["val"] = n.meta.get("val")
+        return result
+
+    def value(self, arg: Any) -> Any:
+        return map_arg(arg, self.env.__getitem__)
+
+    def placeholder(self, target: Any, args: tuple, kwargs: dict) -> Any:
+        return Proxy(self.new_graph.placeholder(target), self.tracer)
+
+    def get_attr(self, target: Any, args: tuple, kwargs: dict) -> Any:
+        return Proxy(self.new_graph.get_attr(target), self.tracer)
+
+    def call_function(self, target: Any, args: tuple, kwargs: dict) -> Any:
+        return self.tracer.record("call_function", target, args, kwargs)
+
+    def call_method(self, target: Any, args: tuple, kwargs: dict) -> Any:
+        return self.tracer.record("call_method", target, args, kwargs)
+
+    def transform(self) -> GraphModule:
+        """Run the methods over all nodes; the new GraphModule refers to the old one's attributes."""
+        for node in self.graph.nodes:
+            self.env[node] = self.run_node(node)
+        self.new_graph.output(self.tracer.argument(self.env[self.graph.output_node]))
+        return GraphModule(self.module, self.new_graph)

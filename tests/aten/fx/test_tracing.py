@@ -7,7 +7,7 @@ import pytest
 import aten
 import weft
 import weft.nn as nn
-from aten.fx import Interpreter, TraceError, parse, symbolic_trace
+from aten.fx import Interpreter, TraceError, Transformer, parse, replace_pattern, symbolic_trace
 
 
 def golden(text):
@@ -55,3 +55,45 @@ def test_decisions_are_refused():
         symbolic_trace(lambda x: x if x.sum() > 0 else -x)
     with pytest.raises(TraceError, match="cannot be iterated"):
         symbolic_trace(lambda x: [y for y in x])
+
+
+def test_replace_pattern():
+    gm = symbolic_trace(lambda x, w: weft.relu(x @ w + 1).sum() + (w.matmul(w) + 1).relu().sum())
+    matches = replace_pattern(gm, lambda a, b: (a @ b + 1).relu(), lambda a, b: weft.sigmoid(b @ a))
+    assert len(matches) == 2
+    gm.graph.lint()
+    x, w = aten.randn([3, 3]), aten.randn([3, 3])
+    assert (gm(x, w) - (weft.sigmoid(w @ x).sum() + weft.sigmoid(w @ w).sum())).abs().item() < 1e-5
+
+
+def test_replace_pattern_keeps_what_others_use():
+    def f(x):
+        y = x + 1
+        return y.relu(), y
+
+    gm = symbolic_trace(f)
+    assert replace_pattern(gm, lambda a: (a + 1).relu(), lambda a: a) == []
+
+
+def test_replaced_ops_of_captured_graphs_have_types():
+    from aten.transforms import make_fx
+
+    gm = make_fx(lambda x: (x.exp() + 1).log())(aten.ones([3]))
+    assert len(replace_pattern(gm, lambda a: (a.exp() + 1).log(), lambda a: weft.sin(weft.cos(a)))) == 1
+    assert str(gm) == golden("""
+        def graph(arg0: "f32[3]"):
+            cos = aten.cos(arg0)                      # f32[3]
+            sin = aten.sin(cos)                       # f32[3]
+            return sin
+        """)
+
+
+def test_transformer():
+    class Negated(Transformer):
+        def call_method(self, target, args, kwargs):
+            return -super().call_method(target, args, kwargs)
+
+    gm = Negated(symbolic_trace(lambda x: (x * 2).sin())).transform()
+    assert [n.name for n in gm.graph.nodes] == ["x", "mul", "sin", "neg", "output"]
+    x = aten.ones([2])
+    assert (gm(x) + (x * 2).sin()).abs().max().item() == 0

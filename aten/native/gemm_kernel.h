@@ -105,9 +105,18 @@ template <typename T>
 void pack_panels(const Plan<T> &p, i64 batch, i64 k0, i64 kc, i64 col, i64 cols, T *to, T *spare, Panels<T> &panels) {
   const WeftGemm &g = *p.g;
   panels.count = 0;
+  i64 packed = 0; // panels that were packed together
+  if (!p.direct && !g.b.load && g.b.col_stride == 1) {
+    packed = cols / p.nr;
+    with_type<T>(g.b.dtype, [&](auto type) {
+      pack_whole_panels<T>(element<decltype(type)>(g, g.b, batch, k0, col), g.b.row_stride, packed, p.nr, kc, to);
+    });
+  }
   for (i64 j = 0; j < cols; j += p.nr, to += kc * p.nr) {
     i64 width = smaller(cols - j, p.nr), n = panels.count++;
     panels.width[n] = width <= lanes<T> ? lanes<T> : p.nr;
+    panels.at[n] = to, panels.ld[n] = p.nr;
+    if (n < packed) continue;
     if (p.direct && width == panels.width[n]) {
       panels.at[n] = element<T>(g, g.b, batch, k0, col + j);
       panels.ld[n] = g.b.row_stride;

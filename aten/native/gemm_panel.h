@@ -121,6 +121,13 @@ template <typename T, typename S> void pack_columns(const S *b, i64 k_stride, i6
   }
 }
 
+// Whole panels side by side, kc x nr each: row by row, so that memory is read in long runs.
+template <typename T, typename S> void pack_whole_panels(const S *b, i64 k_stride, i64 panels, i64 nr, i64 kc, T *to) {
+  for (i64 k = 0; k < kc; k++, b += k_stride, to += nr)
+    for (i64 n = 0; n < panels; n++)
+      for (i64 j = 0; j < nr; j += lanes<T>) *(VecU<T> *)(to + n * kc * nr + j) = load(b + n * nr + j, T());
+}
+
 // One stage of a transposition in registers: exchanges the off-diagonal D x D blocks.
 template <typename T, int D> inline void transpose_stage(Vec<T> *v) {
   typename Simd<T>::I low = {}, high = {};

@@ -172,17 +172,12 @@ template <typename T> struct Task {
   Panels<T> panels = {};
   i64 packed = -1;               // the block of columns in `panels`, when a chunk is all of k
   bool one_chunk, direct;
-  i64 a_step;                    // elements of a to bring near for each k while a tile is done, to have the next; 0: none
+  bool strided_a;                // the next panel of a is brought near by the tiles; rows of k are while packing
   i64 batch = 0, row0 = 0, rows = 0, col = 0, cols = 0;
 
   Task(const Plan<T> &plan, T *scratch)
       : p(plan), b(scratch), a(b + p.b_size), c(a + p.a_size), spare(c + p.c_size), one_chunk(p.chunk >= p.g->k),
-        direct(is_direct<T>(*p.g)), a_step(0) {
-    const WeftGemmOperand &o = p.g->a;
-    if (o.load) return;
-    if (by_k(o)) a_step = o.col_stride;
-    else if (one_chunk && o.col_stride == 1 && o.row_stride == p.g->k) a_step = 64 / item_size(o); // the next rows follow
-  }
+        direct(is_direct<T>(*p.g)), strided_a(!p.g->a.load && by_k(p.g->a)) {}
 
   // One panel of a, of `height` rows from row0 + i on, times all panels of b.
   void do_tile_row(i64 i, i64 height, i64 k0, i64 kc, Stream<T> &stream) {
@@ -193,7 +188,7 @@ template <typename T> struct Task {
     pack_a(g, p.mr, batch, row, height, k0, kc, a);
     for (i64 j = 0, at = 0; j < panels.count; j++, at += p.nr) {
       Ahead ahead = {(const char *)panels.at[j], panels.ld[j] * (i64)sizeof(T)};
-      if (j == 0 && a_step) ahead = element_ahead(p, g.a, batch, row + p.mr, k0, a_step);
+      if (j == 0 && strided_a) ahead = element_ahead(p, g.a, batch, row + p.mr, k0, g.a.col_stride);
       else ahead = stream.take(ahead);
       bool whole = out && cols - at >= panels.width[j];
       if (whole) stored = at + panels.width[j];

@@ -87,7 +87,10 @@ template <typename T, typename S>
 void pack_rows(const S *a, i64 row_stride, i64 rows, i64 kc, i64 whole, T *to) {
   for (i64 i = 0; i < rows; i++, a += row_stride, to += panel_stride<T>) {
     i64 k = 0;
-    for (; k < kc && k + lanes<T> <= whole; k += lanes<T>) *(VecU<T> *)(to + k) = load(a + k, T());
+    for (; k < kc && k + lanes<T> <= whole; k += lanes<T>) {
+      *(VecU<T> *)(to + k) = load(a + k, T());
+      __builtin_prefetch(a + rows * row_stride + k, 0, 2); // the next panel's
+    }
     if (k < kc) *(VecU<T> *)(to + k) = load_part<T>(a + k, kc - k);
   }
 }

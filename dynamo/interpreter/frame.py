@@ -14,7 +14,7 @@ from dynamo.variables.function import CellVariable
 GENERATOR, COROUTINES = 0x20, 0x80 | 0x100 | 0x200
 MAX_DEPTH = 400
 HANDED = "___stack"  # resume functions (dynamo/resume.py) get the stack in arguments of these names
-MAX_STEPS = 2_000_000
+MAX_STEPS = 400_000
 
 
 class Yield(Exception):

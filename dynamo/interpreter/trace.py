@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import types
 from collections.abc import Callable
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from dynamo import graph_break, outcome, trace_rules
 from dynamo.graph_break import Raised, Unsupported
 from dynamo.interpreter import branches, calls, containers, exceptions, loads, loops, withs  # noqa: F401  (opcodes)
-from dynamo.interpreter.frame import RootFrame
+from dynamo.interpreter.frame import MAX_DEPTH, RootFrame
 from dynamo.options import Options
 from dynamo.output_graph import OutputGraph
 from dynamo.side_effects import Emission
@@ -19,6 +20,7 @@ from dynamo.variables.constant import NONE
 from dynamo.variables.function import CellVariable
 from dynamo.variables.track import Lazy
 
+FRAMES_A_CALL = 12
 listeners: list[Callable[[types.CodeType, Any], None]] = []  # told of every outcome (weft.explain)
 
 
@@ -37,7 +39,12 @@ def trace_frame(
     `closure`: the cells of co_freevars. `state`: kept by the caller per code object; sizes seen are remembered there.
     Raises Unsupported only under fullgraph.
     """
-    made = attempt(code, function, args, globals, builtins, closure, options, state)
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(limit + FRAMES_A_CALL * MAX_DEPTH)  # a traced call is several of ours
+    try:
+        made = attempt(code, function, args, globals, builtins, closure, options, state)
+    finally:
+        sys.setrecursionlimit(limit)
     for listener in listeners:
         listener(code, made)
     return made
@@ -64,6 +71,8 @@ def attempt(code, function, args, globals, builtins, closure, options, state):
         except Unsupported as e:
             if options.fullgraph:
                 raise
+            if e.reason is graph_break.TOO_LONG:
+                return outcome.Skip(str(e))
             if broke is not None:
                 return outcome.Skip(f"{broke}\n  and there the frame cannot be left: {e}")
             break_step, broke = root.group_step, e

@@ -335,6 +335,13 @@ def p_globals(n):
     return before, after, len(NAMES)
 
 
+def p_deep(n):
+    def down(k):
+        return 0 if k == 0 else 1 + down(k - 1)
+
+    return down(n)
+
+
 def p_walrus(n):
     return [y for i in range(n) if (y := i * i) > 3], y
 
@@ -353,5 +360,5 @@ PROGRAMS = [
     (p_calls, (3, 4)), (p_strings, (42, "ab,cd")), (p_containers, (8,)), (p_closures, (4,)), (p_exceptions, (5,)),
     (p_withs, (3,)), (p_objects, (4,)), (p_dataclasses, (6,)), (p_generators, (5,)), (p_iteration, (4,)), (p_match, ((1, 2),)),
     (p_match, (0,)), (p_match, ({"k": 3},)), (p_match, (Pair(4),)), (p_match, ("abc",)), (p_match, (3.5,)), (p_globals, (9,)),
-    (p_walrus, (5,)), (p_defaultdict, (1,)),
+    (p_walrus, (5,)), (p_deep, (300,)), (p_defaultdict, (1,)),
 ]  # fmt: skip

@@ -12,6 +12,7 @@ import re
 from inductor.codegen import kernel as walk
 from inductor.codegen.cpp_loops import NestWriter
 from inductor.codegen.cpp_product import render_product
+from inductor.codegen.cpp_split import split, splits
 from inductor.codegen.cpp_vector import Isa, native_isa, prelude
 from inductor.ir import scalar
 from inductor.ir.buffer import Buffer, Kernel
@@ -81,8 +82,10 @@ def render_kernel(kernel: Kernel, buffers: dict[str, Buffer], hints: dict, range
         NestWriter(kernel, nest, f"{kernel.name}_{k}", buffers, hints, ranges, isa)
         for k, nest in enumerate(kernel.body)
     ]
-    functions = [w.function() for w in writers]
-    body = writers[0].launch()
+    if splits(writers[0]):
+        functions, body = split(writers[0])
+    else:
+        functions, body = [w.function() for w in writers], writers[0].launch()
     if len(writers) > 1:
         functions, body = several(kernel, writers, functions)
     return "\n".join(

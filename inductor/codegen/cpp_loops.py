@@ -190,13 +190,18 @@ class NestWriter(ReductionWriter):
                 at += size
         return lines
 
-    def unit_loop(self, inner: list[str]) -> list[str]:
-        """Loop over the units of this range; the outer variables count up like an odometer."""
+    def unit_dims(self) -> list[tuple[str, str]]:
+        """(variable, size) of the loops that units count through, outermost first."""
         dims = [(d.name, self.expr(d.size)) for d in self.plan.outer if d is not self.tiled]
         if self.tiled is not None:
             dims.append(("tile", self.expr(blocks_of(self.tiled.size, TILE_ROWS))))
         if self.blocked:
             dims.append(("block", self.expr(blocks_of(self.plan.axis.size, self.blocked))))
+        return dims
+
+    def unit_loop(self, inner: list[str]) -> list[str]:
+        """Loop over the units of this range; the outer variables count up like an odometer."""
+        dims = self.unit_dims()
         if not dims:
             return ["if (begin < end) {", *indent(inner), "}"]
         lines, rest = [], "begin"

@@ -264,3 +264,24 @@ def test_casts_and_arange(isa):
     m, h = rng.random(50) < 0.5, rng.normal(size=50)
     call(kernel_of([nest]), {"m": m, "h": h, "out": out}, isa=isa)
     np.testing.assert_array_equal(out, np.where(m, (np.arange(50) * 3 + 1).astype("f4"), h.astype("f4")))
+
+
+def test_the_chunks_of_a_long_row_are_shared_among_threads(isa):
+    x = rng.normal(size=(2, 70001)).astype("f4")
+    value = load("x", i0 * 70001 + r0, "float32")
+    nest = Nest(
+        (dim("i0", 2), dim("r0", 70001)),
+        (
+            Stage(True, (Reduce("a", "sum", value, "float32"), Reduce("m", "max", value, "float32"))),
+            Stage(False, (Store("out", i0 * 2, row("a", "float32"), "float32"),
+                          Store("out", i0 * 2 + 1, row("m", "float32"), "float32"))),
+        ),
+    )  # fmt: skip
+    results = []
+    for pieces in (1, 5):
+        out = np.zeros((2, 2), "f4")
+        assert call(kernel_of([nest]), {"x": x, "out": out}, isa=isa, pieces=pieces) == 0
+        np.testing.assert_allclose(out[:, 0], x.astype("f8").sum(1), atol=1e-2)
+        np.testing.assert_array_equal(out[:, 1], x.max(1))
+        results.append(out)
+    np.testing.assert_array_equal(*results)

@@ -11,7 +11,8 @@ _SPECIAL = ("g", "out", "needs")
 class Plan:
     """The vjp of an op for one pattern of needed gradients.
 
-    `names` are what it saves: names of core parameters (their values), `<name>_meta` (their Metas) and `out`.
+    `names` are what it saves: names of core parameters (their values), `<name>_meta` (their Metas), `out`, and names of
+    single results (`indices`), so that the other ones may be written in place.
     """
 
     __slots__ = ("op", "needs", "names", "functions", "slots", "wanted", "single", "_sources")
@@ -39,6 +40,7 @@ class Plan:
             names.update(dict.fromkeys(n for n in asked if n not in ("g", "needs")))
             self.functions.append((fn, asked))
         self.names = tuple(names)
+        results = {r[1]: i for i, r in enumerate(op.schema.returns) if len(r) > 1}
         self._sources: dict[str, tuple[str, int]] = {}
         for name in self.names:
             if name == "out":
@@ -49,6 +51,8 @@ class Plan:
                 self._sources[name] = ("meta", core[name[:-5]])
             elif name.endswith("_meta") and name[:-5] in rows:
                 self._sources[name] = ("meta", core[rows[name[:-5]]])
+            elif name in results:
+                self._sources[name] = ("result", results[name])
             else:
                 raise TypeError(f"the vjp of {op.name} asks for {name!r}, which is no parameter of {op.declaration}")
 
@@ -62,7 +66,12 @@ class Plan:
         values = []
         for name in self.names:
             kind, i = self._sources[name]
-            values.append(out if kind == "out" else args[i] if kind == "value" else _meta(args[i]))
+            if kind == "out":
+                values.append(out)
+            elif kind == "result":
+                values.append(out[i])
+            else:
+                values.append(args[i] if kind == "value" else _meta(args[i]))
         return tuple(values)
 
     def run(self, g: Any, saved: Sequence[Any]) -> list[Any]:

@@ -367,7 +367,8 @@ def _call_inplace(op: Op, public: tuple[Any, ...]) -> Any:
     target, base = public[0], op.base
     _native.check_inplace(target)
     if _native.is_grad_enabled() and any(t.requires_grad for t in tensors_of(base.schema.params, public, Tensor)):
-        result = base(*_as_call(base, public)[0], **_as_call(base, public)[1])
+        positional, keywords = _as_call(base, _values_kept(base, public))
+        result = base(*positional, **keywords)
         _check_result(target, result.dtype, result.shape)
         record_inplace(target, result)
         return target
@@ -386,6 +387,20 @@ def _call_inplace(op: Op, public: tuple[Any, ...]) -> Any:
         _check_result(target, result.dtype, result.shape)
     write(target, result)
     return target
+
+
+def _values_kept(base: Op, public: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The arguments of an in-place call, with a copy for its target if the derivative needs the value it had."""
+    target, core = public[0], base.core
+    if base.kind == "core" and not (base.special_when is not None and base.special_when(*public)):
+        needs = needs_of(base, public[: len(core)])
+        if base.vjp_fn is None or needs is None:
+            return public
+        names = base.plan(needs).names
+        if not any(v is target and p.name in names for p, v in zip(core, public)):
+            return public
+    copy = aten.op.registry["clone"](target)
+    return tuple([copy if v is target else v for v in public])
 
 
 def _as_call(base: Op, public: tuple[Any, ...]) -> tuple[tuple[Any, ...], dict[str, Any]]:

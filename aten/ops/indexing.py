@@ -318,6 +318,11 @@ def index_add(input: Meta, dim: int, index: Meta, source: Meta) -> Meta:
             f"must have "
             "the same scalar type"
         )
+    if max(source.ndim, 1) != max(input.ndim, 1):
+        raise RuntimeError(
+            f"index_add_(): source and self must have the same number of dimensions, but got self.shape = {show(input.sizes)} "
+            f"source.shape = {show(source.sizes)}"
+        )
     n = source.sizes[dim] if source.ndim else 1
     if not known_equal(n, index.numel()) and not bool(n == index.numel()):
         raise RuntimeError(

@@ -447,7 +447,7 @@ binary(
     np.true_divide,
     promote="float",
     extra=", *, str? rounding_mode=None",
-    vjp=(lambda g, y: g / conjugate(y), lambda g, y, out: -g * conjugate(out / y)),
+    vjp=(lambda g, y: g / conjugate(y), lambda g, x, y: -g * conjugate(x / y / y)),
     doc="input / other, in floating point unless a rounding_mode is given.",
 )
 binary("pow", _pow_kernel, check=_pow_check, vjp=(_pow_x, _pow_y))

@@ -355,8 +355,8 @@ def _indexed(name: str, pick: Any) -> Op:
         out[1][...] = at.reshape(out[1].shape)
 
     @rule.vjp
-    def _(g, input_meta, dim, keepdim, out):
-        return put_along(g[0], out[1], dim, keepdim, input_meta)
+    def _(g, input_meta, dim, keepdim, indices):
+        return put_along(g[0], indices, dim, keepdim, input_meta)
 
     rule.normal(lambda input, dim, keepdim: (input, wrap_dim(dim, input.ndim), keepdim))
     rule.batch_fn = batch_dims(rule, outputs=2)

@@ -95,11 +95,11 @@ def _extreme(name: str, better: Any) -> Op:
             indices[i] = np.where(take, i, indices[i - 1])
 
     @rule.vjp
-    def _(g, input_meta, dim, out):
+    def _(g, input_meta, dim, indices):
         if g[0] is None or input_meta.ndim == 0:
             return g[0]
         zeros = ops.full(list(input_meta.sizes), 0, dtype=g[0].dtype, device=input_meta.device)
-        return ops.scatter_add(zeros, dim, out[1], g[0])
+        return ops.scatter_add(zeros, dim, indices, g[0])
 
     rule.normal(_wrapped)
     rule.batch_fn = batch_dims(rule, outputs=2)

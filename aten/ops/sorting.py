@@ -49,10 +49,10 @@ def _(out, x, dim, descending, stable):
 
 
 @sort.vjp
-def _(g, input_meta, dim, out):
+def _(g, input_meta, dim, indices):
     if g[0] is None or input_meta.ndim == 0:
         return g[0]
-    return put_along(g[0], out[1], dim, True, input_meta)
+    return put_along(g[0], indices, dim, True, input_meta)
 
 
 sort.batch_fn = batch_dims(sort, outputs=2)
@@ -99,10 +99,10 @@ def _(out, x, k, dim, largest, sorted):
 
 
 @topk.vjp
-def _(g, input_meta, dim, out):
+def _(g, input_meta, dim, indices):
     if g[0] is None or input_meta.ndim == 0:
         return g[0]
-    return put_along(g[0], out[1], dim, True, input_meta)
+    return put_along(g[0], indices, dim, True, input_meta)
 
 
 @composite("kthvalue(Tensor input, int k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)")

@@ -350,6 +350,16 @@ unfold.vjp(lambda g, input_meta, dimension, size, step: ops.unfold_backward(g, l
 unfold.batch(lambda n, dims, x, dimension, size, step: (unfold(to_front(x, dims[0]), dimension + 1, size, step), 0))
 
 
+@unfold.put
+def _(base, new, dimension, size, step):
+    """Window by window element; where windows overlap the later one wins."""
+    count = new.shape[dimension] if base.ndim else 1
+    for i in range(size):
+        part = select(new, new.ndim - 1, i)
+        base = ops.slice_scatter(base, part, dimension, i, i + (count - 1) * step + 1, step) if base.ndim else part
+    return base
+
+
 @op(
     "unfold_backward(Tensor grad, int[] input_sizes, int dim, int size, int step) -> Tensor",
     tags=["library", "function_only"],

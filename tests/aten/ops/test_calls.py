@@ -69,3 +69,21 @@ def test_gradients_of_norms_over_several_dims_have_the_sizes_of_their_parameters
         aten.layer_norm(x, [2, 3], weight, bias).sum().backward()
         assert bias.grad.tolist() == [[2.0] * 3] * 2
         assert weight is None or weight.grad.shape == (2, 3)
+
+
+def test_in_place_keeps_what_its_derivative_needs():
+    a = aten.tensor([0.2, 3.0], requires_grad=True)
+    b = aten.tensor([2.0, 5.0], requires_grad=True)
+    x = (a * 1).clamp_(-1, 1).mul_(b)
+    x.sum().backward()
+    assert a.grad.tolist() == [2.0, 0.0] and b.grad.tolist() == pytest.approx([0.2, 1.0])
+
+
+def test_a_result_that_no_derivative_needs_may_be_written():
+    a = aten.tensor([[3.0, 1.0], [2.0, 4.0]], requires_grad=True)
+    quotient = a / a.detach()
+    quotient.add_(1)
+    values = (a * 1).max(0)[0]
+    values.mul_(2)
+    (quotient.sum() + values.sum()).backward()
+    assert a.grad.tolist() == [[pytest.approx(1 / 3 + 2), 1.0], [0.5, pytest.approx(0.25 + 2)]]

@@ -42,6 +42,8 @@ def show(sizes: Iterable[Size]) -> str:
 
 def wrap_dim(dim: int, ndim: int) -> int:
     """A dim in [0, ndim); a 0-d tensor counts as 1-d. Raises IndexError outside [-ndim, ndim)."""
+    if type(dim) is not int:
+        dim = int(dim)  # which dim it is decides what is computed: a symbol is fixed to its value
     n = ndim or 1
     if -n <= dim < n:
         return dim + n if dim < 0 else dim

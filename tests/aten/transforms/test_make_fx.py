@@ -138,3 +138,9 @@ def test_pytorchs_name_and_signature():
     assert 'arg0: "f32[s0, s1]"' in str(gm)
     with pytest.raises(AssertionError):
         named(lambda x: x, tracing_mode="dream")
+
+
+def test_a_symbolic_dim_is_fixed_to_its_value():
+    gm = make_fx(lambda x, d: x.sum(d), symbolic=True)(aten.ones([5, 4, 3]), 2)
+    assert "aten.sum(arg0, [2], False)" in str(gm)
+    assert [str(g) for g in gm.shape_env.guards] == ["s3 == 2"]

@@ -279,7 +279,7 @@ def constant_tensor(frame, data: Variable, kwargs: dict[str, Variable]) -> Varia
         options = {"dtype": ConstantVariable(value.dtype), "device": ConstantVariable(value.device)}
         return frame.output.record(frame, registry["full"], [sizes, ConstantVariable(value.item())], options)
     constant = wrap(frame, value, Object(value, "a constant tensor"))
-    return constant.op(frame, "clone", constant)
+    return frame.output.record(frame, registry["clone"], [constant], {})
 
 
 def _is_tensor(frame, args, kwargs):

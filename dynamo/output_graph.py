@@ -210,12 +210,31 @@ class OutputGraph:
             breaks=[broke] if broke is not None else [],
         )
 
-    def drop_inputs(self) -> None:
-        from aten.fx.symbols import binders, free_symbols
+    def needed_symbols(self) -> set[str]:
+        """The symbols of what the graph computes, and those that they are known to equal: whoever simplifies a size may
+        come upon them."""
+        from aten.fx.symbols import free_symbols
+        from aten.symbolic.nodes import sym
+        from aten.symbolic.symint import SYMBOLIC
 
+        if not self.symbols:
+            return set()
         used = free_symbols(self.graph)
-        where = binders(self.graph)
-        binding = {where[name][0] for name in used if name in where}
+        for node in self.graph.nodes:
+            if node.op == "placeholder" and not node.users:
+                continue
+            val = node.meta.get("val")
+            for meta in val if isinstance(val, (tuple, list)) else (val,):
+                for size in (*getattr(meta, "sizes", ()), *getattr(meta, "strides", ())):
+                    if type(size) in SYMBOLIC:
+                        used |= size.expr.free_symbols
+        return used.union(*(self.shape_env.simplify(sym(name)).free_symbols for name in used))
+
+    def drop_inputs(self) -> None:
+        from aten.fx.symbols import binders
+
+        where = binders(self.graph) if self.symbols else {}
+        binding = {where[name][0] for name in self.needed_symbols() if name in where}
         kept = []
         for i, graph_input in enumerate(self.inputs):
             if graph_input.node.users or i in binding:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from aten.fx.node import Node as FxNode
+from aten.fx.symbols import binders
 from aten.symbolic.expr import ONE, ZERO, Expr, as_expr, simplify, substitute, sym
 from inductor import choices
 from inductor.config import config
@@ -124,6 +125,7 @@ class GraphLowering:
         self.ranges = dict(env.ranges) if env is not None else {}
         self.hints: dict[str, int] = {}
         self.env = env
+        self.bound = binders(gm.graph).keys()
         self.buffers: dict[str, Buffer] = {}
         self.operations: list[Operation] = []
         self.values: dict = {}
@@ -137,9 +139,15 @@ class GraphLowering:
     # ---- what lowerings ask
 
     def sizes(self, meta) -> tuple[Expr, ...]:
-        """The sizes of a value, with what guards say put in: a symbol guarded to be 1 broadcasts as 1 does."""
+        """The sizes of a value, with what guards say put in: a symbol guarded to be 1 broadcasts as 1 does.
+
+        A size that is known to equal symbols which no input of this graph gives stays as it is.
+        """
         sizes = tuple(map(as_expr, meta.sizes))
-        return sizes if self.env is None else tuple(map(self.env.simplify, sizes))
+        if self.env is None:
+            return sizes
+        known = tuple(map(self.env.simplify, sizes))
+        return tuple([k if k.free_symbols <= self.bound else e for k, e in zip(known, sizes)])
 
     def check(self, argument: str) -> Check:
         """What a failed check of this node's `argument` reports."""

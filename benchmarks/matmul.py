@@ -167,6 +167,7 @@ torch.set_num_threads(1)
 rows = {}
 with torch.no_grad():
     for case in [product_case(torch, l, *s) for l in LAYOUTS for s in SIZES] + [fused_case(torch, *s) for s in SIZES]:
+        torch.compiler.reset()
         rows[case.name] = case.flops / fastest([compiled(torch, case)], float(sys.argv[1]))[0] / 1e9
 print(json.dumps(rows))
 """

@@ -88,7 +88,7 @@ void load_b(const void *env, long batch, long row, long col, long lines, long le
 // The operand as a matrix of pairs where its neighbours along k are pairs in memory; else computed by `join`.
 WeftGemmOperand pairs_of(const WeftGemm &g, const WeftGemmOperand &o, i64 k_stride, i64 stride, bool is_a) {
   WeftGemmOperand result = o;
-  bool even = k_stride == 1 && g.k % 2 == 0 && stride % 2 == 0;
+  bool even = k_stride == 1 && g.k % 2 == 0 && stride % 2 == 0 && (i64)o.data % 4 == 0;
   for (i64 d = 0; d < g.batch_ndim; d++) {
     even = even && o.batch_strides[d] % 2 == 0;
     result.batch_strides[d] /= 2;

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from aten.meta import Meta, known_equal
-from aten.op import Op, op
+from aten.op import Op, op, ops
 from aten.ops.batching import materialize
 from aten.ops.view import as_strided, diagonal, select, slice, strided_array, zeros_of
 from aten.shapes import show
@@ -158,3 +158,13 @@ def _batch_scatter(made: Op) -> None:
 
 for _made in (slice_scatter, select_scatter, diagonal_scatter):
     _batch_scatter(_made)
+
+
+@op("replace_values(Tensor input, Tensor src) -> Tensor", tags=["fused", "function_only"])
+def replace_values(input: Meta, src: Meta) -> Meta:
+    """src with the history of input: what a write through `detach()` or `.data` means to the tensor itself."""
+    return src.view(src.sizes, src.strides, src.offset)
+
+
+replace_values.decompose(lambda input, src: ops.alias(src))
+replace_values.vjp((lambda g: g, lambda g: None))

@@ -472,7 +472,7 @@ def detach(input: Meta) -> Meta:
     return input.view(input.sizes, input.strides, input.offset)
 
 
-detach.put(lambda base, new: new)
+detach.put(lambda base, new: ops.replace_values(base, new))
 detach.batch(lambda n, dims, x: (detach(x), dims[0]))
 for _made in (view, permute, expand, squeeze, unsqueeze, slice, select, diagonal, unfold, as_strided, alias):
     _linear(_made)

@@ -299,7 +299,7 @@ class Schema:
         """Makes the public result of several outputs: a named tuple if the outputs have names, else a tuple."""
         if self._result_type is None:
             names = [r[1] for r in self.returns if len(r) > 1]
-            self._result_type = named_result(self.name, tuple(names)) if names else tuple
+            self._result_type = named_result(self.name.removesuffix("_dim"), tuple(names)) if names else tuple
         return self._result_type
 
 

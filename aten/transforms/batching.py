@@ -102,6 +102,8 @@ class VmapLevel(Level):
             dispatch.call_core(op, tuple([element(v, d, i) for v, d in zip(values, dims)]))
             for i in range(int(self.size))
         ]
+        if not results:
+            raise RuntimeError(f"vmap: {op.name} has no batching rule, so that it cannot be mapped over no elements")
         stack = registry["stack"]
         if isinstance(results[0], (tuple, list)):
             return tuple([stack(list(column), 0) for column in zip(*results)]), (0,) * len(results[0])

@@ -76,8 +76,12 @@ class JvpLevel(Level):
         return self.wrap(out, _floating(out, tangent_out)) if isinstance(out, Tensor) else out
 
 
+def _continuous(x: Tensor) -> bool:
+    return x.dtype.is_floating_point or x.dtype.is_complex
+
+
 def _floating(out: Tensor, tangent: Any) -> Any:
-    return tangent if out.dtype.is_floating_point or out.dtype.is_complex else None
+    return tangent if _continuous(out) else None
 
 
 def _by_transposition(op: Op, primals: tuple, tangents: tuple, out: Any) -> Any:
@@ -93,9 +97,9 @@ def _by_transposition(op: Op, primals: tuple, tangents: tuple, out: Any) -> Any:
             full[i] = value
         result = dispatch.call_core(op, tuple(full))
         parts = result if isinstance(result, tuple) else (result,)
-        return tuple([p for p, o in zip(parts, outs) if o.dtype.is_floating_point])
+        return tuple([p for p, o in zip(parts, outs) if _continuous(o)])
 
-    where = [i for i, o in enumerate(outs) if o.dtype.is_floating_point]
+    where = [i for i, o in enumerate(outs) if _continuous(o)]
 
     def pullback(*cotangents: Any) -> Any:
         _, vjp_fn = vjp(f, *[primals[i] for i in chosen])

@@ -236,6 +236,8 @@ def logspace(start, end, steps, base, dtype, device, layout, pin_memory, require
     """base to the power of `steps` values from start to end."""
     dtype = dtype or dtypes.get_default_dtype()
     start, end = (v.item() if hasattr(v, "item") else v for v in (start, end))
+    if category(dtype) < 2:
+        start, end = int(start), int(end)
     exponents = _spaced(start, end, steps, dtypes.float64, device)
     return finish((base**exponents).to(dtype), requires_grad)
 

@@ -120,7 +120,7 @@ def heaviside(input, values):
     return ops.where(ops.eq(input, 0), values, step)
 
 
-@composite("xlogy(Any input, Any other) -> Tensor", inplace=True)
+@composite("xlogy(Tensor input, Tensor other) -> Tensor", tags=["scalars"], inplace=True)
 def xlogy(input, other):
     """input * log(other); 0 where input is 0, NaN where other is."""
     y = other if hasattr(other, "dtype") else ops.full([], other, dtype=_floating(input).dtype)
@@ -158,7 +158,7 @@ def logaddexp2(input, other):
     return _logaddexp(_floating(input), _floating(other), ops.exp2, ops.log2, lambda x: x.log1p() * (1 / math.log(2)))
 
 
-@composite("float_power(Any input, Any exponent) -> Tensor", inplace=True)
+@composite("float_power(Tensor input, Tensor exponent) -> Tensor", tags=["scalars"], inplace=True)
 def float_power(input, exponent):
     """`pow` in float64."""
     wide = lambda v: v.to(dtypes.complex128 if v.dtype.is_complex else dtypes.float64) if hasattr(v, "dtype") else v

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from aten.symbolic.expr import Expr, as_expr, evaluate, substitute, sym
+from aten.symbolic.expr import Expr, as_expr, evaluate, prod_, substitute, sym
 from inductor.codegen.cpp_reduce import ReductionWriter, indent
 from inductor.codegen.cpp_vector import COMPUTED, MAX_LANES, MEMORY, VIRTUAL_LANES, WIDTH, Isa
 from inductor.codegen.kernel import Plan, Scope, extent, plan, values_of, work_of
-from inductor.ir.buffer import Buffer, Kernel
+from inductor.ir.buffer import ITEMSIZE, Buffer, Kernel
 from inductor.ir.index import coefficient
 from inductor.ir.loops import Accumulate, Dim, Nest, Stage, Store
 from inductor.ir.nodes import Node, loads, walk
@@ -14,6 +14,7 @@ from inductor.ir.nodes import Node, loads, walk
 POINT_BLOCK = 8192  # elements of the vector axis in a unit
 COLUMN_BLOCK = 4096  # columns in a unit: their accumulators fit the first-level cache
 TILE_ROWS, TILE = 64, 64  # a tile of a transposed read: rows of what is written, and elements of them
+STREAMED_BYTES = 1 << 24  # results from this size on are not expected to be found in cache again
 THREAD_WORK = 1 << 17  # additions a thread must have to be worth waking
 
 
@@ -32,6 +33,8 @@ class NestWriter(ReductionWriter):
         self.accumulators = VIRTUAL_LANES // self.lanes
         self.keeps: dict[str, str] = {}
         self.sequential = any(isinstance(s, Accumulate) for s in nest.statements)
+        self.streamed = False
+        self.prefetches: list[str] = []
         self.tiles: dict[Node, str] = {}
         self.tiled = self.tiled_dim()
         self.blocked = self.block_size()
@@ -124,14 +127,26 @@ class NestWriter(ReductionWriter):
             unit.lines += ["const long first = 0;", f"const long last = {self.expr(p.axis.size)};"]
         if self.tiled is not None:
             unit.lines += block_bounds("tile", "first_row", "last_row", TILE_ROWS, self.expr(self.tiled.size))
+            start = len(unit.lines)
             self.tile_rows()
+            unit.lines[start:start] = self.prefetches
         else:
             for stage in self.nest.stages:
                 self.stage(stage)
         inner = self.close().lines
-        body = self.scopes[0].lines + self.unit_loop(inner)
+        body = self.scopes[0].lines + self.unit_loop(inner) + (["w_fence();"] if self.streamed else [])
         head = f"static void {self.name}(void *ctx, long begin, long end, long worker) {{"
         return "\n".join([head, *indent(self.declarations() + body), "}"])
+
+    def streams(self, s: Store) -> bool:
+        """A large result that the nest writes once, in long rows, and does not read."""
+        if self.tiled is not None:
+            return False
+        b = self.buffers[s.buffer]
+        size = ITEMSIZE[b.dtype] * self.size_hint(prod_(b.sizes))
+        read = any(n.buffer == s.buffer for stage in self.nest.stages for n in loads(values_of(stage)))
+        self.streamed |= size >= STREAMED_BYTES and not read
+        return size >= STREAMED_BYTES and not read
 
     def tile_rows(self) -> None:
         """The rows of a tile; what is read across them has been transposed into tiles of its own first."""
@@ -147,7 +162,10 @@ class NestWriter(ReductionWriter):
         ]
 
     def write_load(self, n: Node, scope: Scope) -> str:
-        if self.tiled is None or scope.guard or not self.transposed(n, self.tiled):
+        if self.tiled is None or scope.guard or n.args:
+            return super().write_load(n, scope)
+        if not self.transposed(n, self.tiled):
+            self.prefetch(n)
             return super().write_load(n, scope)
         v, u = self.plan.axis.name, self.tiled.name
         name = self.tiles.get(n)
@@ -162,6 +180,17 @@ class NestWriter(ReductionWriter):
                 "last_row - first_row, last - first);",
             ]
         return self.define(scope, f"w_load<L>({name} + ({u} - first_row) * {TILE} + ({v} - first), {scope.lanes})")
+
+    def prefetch(self, n: Node) -> None:
+        """Ask for the rows of a tile ahead: pieces of rows are too short for the processor to do it by itself."""
+        v, u = self.plan.axis.name, self.tiled.name
+        index = self.simplified(n.index)
+        across, along = coefficient(index, u), coefficient(index, v)
+        if u not in n.index.free_symbols or across is None or along is None or not along.is_const or along.value != 1:
+            return
+        at = substitute(index, {v: sym("first"), u: sym("first_row")})
+        place = f"b{self.argument(n.buffer)} + {self.address(at)}"
+        self.prefetches.append(f"w_prefetch({place}, {self.expr(across)}, last_row - first_row, last - first);")
 
     def declarations(self) -> list[str]:
         from inductor.codegen.cpp import symbol_lines

@@ -46,8 +46,13 @@ class ValueWriter(Walk):
         if step is None:
             return f"w_scatter_at({b}, {self.vector_index(index)}, {value}, {lanes});"
         if step.is_const and step.value == 1:
-            return f"w_store({b} + {self.address(index)}, {value}, {lanes});"
+            store = "w_stream" if self.streams(s) else "w_store"
+            return f"{store}({b} + {self.address(index)}, {value}, {lanes});"
         return f"w_scatter({b} + {self.address(index)}, {self.expr(step)}, {value}, {lanes});"
+
+    def streams(self, s: Store) -> bool:
+        """Whether the store goes past the caches."""
+        return False
 
     def define(self, scope: Scope, text: str) -> str:
         name = self.fresh()

@@ -204,6 +204,27 @@ template <int L, class T, class I, class N> W_INLINE auto w_gather_at(const T *p
   return w_mem<T>::up(v);
 }
 template <class T, class V, class N> W_INLINE void w_store(T *p, V v, N n) { w_write(p, w_mem<T>::down(v), n); }
+// Past the caches, for results too large to be found there again. w_fence() follows before others may read.
+template <class T, class V> W_INLINE void w_stream(T *p, V v, w_some n) { w_store(p, v, n); }
+template <class T, class V> W_INLINE void w_stream(T *p, V v, w_all n) {
+  const auto r = w_mem<T>::down(v);
+#ifdef __AVX512F__
+  if constexpr (sizeof(r) == 64) {
+    if (((unsigned long)p & 63) == 0) return __builtin_ia32_movntps512((float *)p, (f32x16)r);
+  }
+#endif
+#ifdef __AVX__
+  if constexpr (sizeof(r) == 32) {
+    if (((unsigned long)p & 31) == 0) return __builtin_ia32_movntps256((float *)p, (f32x8)r);
+  }
+#endif
+  w_write(p, r, n);
+}
+W_INLINE void w_fence() {
+#ifdef __SSE__
+  __builtin_ia32_sfence();
+#endif
+}
 template <class T, class V> W_INLINE void w_store1(T *p, V v) { *(w_raw<T> *)p = w_mem<T>::down(v)[0]; }
 template <class T, class V, class N> W_INLINE void w_scatter(T *p, long stride, V v, N n) {
   const auto r = w_mem<T>::down(v);
@@ -224,6 +245,10 @@ template <class T, class V, class I, class N> W_INLINE void w_accumulate_at(T *p
     if (m >> k & 1) w_store1(p + index[k], w_load1<w_lanes<V>>(p + index[k]) + w_splat<V>(v[k]));
 }
 
+template <class T> W_INLINE void w_prefetch(const T *p, long stride, long rows, long columns) {
+  for (long i = 0; i < rows; i++, p += stride)
+    for (long j = 0; j < columns; j += 64 / (long)sizeof(T)) __builtin_prefetch(p + j);
+}
 // Swaps the blocks of H lanes off the diagonal, for H = L / 2 … 1: rows become columns.
 template <int H, bool upper, class V, class T, int... K> W_INLINE V w_exchange_(V a, V b, w_pack<T, K...>) {
   constexpr int L = w_lanes<V>;

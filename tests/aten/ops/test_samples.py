@@ -34,11 +34,28 @@ def equal(a, b, tolerance=0.0):
     np.testing.assert_allclose(a.numpy(force=True), b.numpy(force=True), rtol=tolerance, atol=tolerance)
 
 
-@pytest.mark.parametrize("name,i", CASES)
+def selected(applies, cases=CASES):
+    """Parametrizes a test with the samples that it applies to."""
+    return pytest.mark.parametrize("name,i", [c for c in cases if applies(*c)])
+
+
+def of_known_sizes(name, i):
+    """Whether the sizes of the result do not depend on data."""
+    op, args, _ = case(name, i)
+    masked = name == "index" and any(t.dtype is aten.bool for t in args[1] if t is not None)
+    return "dynamic" not in op.tags and not masked
+
+
+def decomposed(name, i):
+    """Whether the op has a decomposition, and the sample is one of its core."""
+    op, args, kwargs = case(name, i)
+    outside = op.special_when is not None and op.special_when(*op.schema.bind(args, kwargs))
+    return op.decompose_fn is not None and not outside
+
+
+@selected(of_known_sizes)
 def test_the_shape_rule_says_what_the_kernel_gives(name, i):
     op, args, kwargs = case(name, i)
-    if "dynamic" in op.tags or (name == "index" and any(t.dtype is aten.bool for t in args[1] if t is not None)):
-        pytest.skip("sizes depend on data")
     metas, spec = pytree.flatten((args, kwargs))
     metas = [Meta.of(x) if isinstance(x, Tensor) else x for x in metas]
     meta_args, meta_kwargs = pytree.unflatten(metas, spec)
@@ -49,12 +66,10 @@ def test_the_shape_rule_says_what_the_kernel_gives(name, i):
         assert (tuple(meta.sizes), meta.dtype, tuple(meta.strides)) == (tuple(x.shape), x.dtype, tuple(x.stride()))
 
 
-@pytest.mark.parametrize("name,i", [c for c in CASES if aten.registry[c[0]].decompose_fn is not None])
+@selected(decomposed)
 def test_the_decomposition_is_the_kernel(name, i):
     op, args, kwargs = case(name, i)
     core = aten.dispatch.normalize(op, op.schema.bind(args, kwargs)) if "special" not in name else None
-    if op.special_when is not None and op.special_when(*op.schema.bind(args, kwargs)):
-        pytest.skip("outside the core")
     for a, b in zip(tensors(op.decompose_fn(*core)), tensors(op(*args, **kwargs))):
         equal(a, b, 1e-12)
 
@@ -74,22 +89,29 @@ def differentiable(name, i):
     return call, [leaves[k].detach().clone().requires_grad_() for k in wanted]
 
 
-@pytest.mark.parametrize("name,i", [c for c in CASES if c[0] not in _NOT_SMOOTH])
+def smooth(name, i):
+    """Whether the sample has a derivative, and one everywhere near it."""
+    if name in _NOT_SMOOTH:
+        return False
+    call, inputs = differentiable(name, i)
+    return bool(inputs) and any(x.requires_grad for x in call(*inputs))
+
+
+SMOOTH = [c for c in CASES if smooth(*c)]
+
+
+@pytest.mark.parametrize("name,i", SMOOTH)
 def test_the_gradient_is_that_of_finite_differences(name, i):
     call, inputs = differentiable(name, i)
-    if not inputs or not any(x.requires_grad for x in call(*inputs)):
-        pytest.skip("not differentiable")
     assert autograd.gradcheck(call, tuple(inputs), eps=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("name,i", [c for c in CASES if c[0] not in _NOT_SMOOTH])
+@pytest.mark.parametrize("name,i", SMOOTH)
 def test_forward_mode_agrees_with_reverse_mode(name, i):
     """<w, J t> by jvp = <Jᵀ w, t> by vjp."""
     from aten.transforms import jvp
 
     call, inputs = differentiable(name, i)
-    if not inputs or not any(x.requires_grad for x in call(*inputs)):
-        pytest.skip("not differentiable")
     generator = np.random.default_rng(1)
     draw = lambda x: from_numpy(generator.standard_normal(tuple(x.shape)))
     tangents = tuple(map(draw, inputs))
@@ -101,19 +123,17 @@ def test_forward_mode_agrees_with_reverse_mode(name, i):
     assert total(forward, weights) == pytest.approx(total(back, tangents), rel=1e-8, abs=1e-8)
 
 
-_BATCHED = [c for c in CASES if aten.registry[c[0]].kind in ("core", "view", "composite")]
+def batched(name, i):
+    """Whether vmap along a floating input is a loop over like results."""
+    kind = aten.registry[name].kind
+    return kind in ("core", "view", "composite") and of_known_sizes(name, i) and bool(differentiable(name, i)[1])
 
 
-@pytest.mark.parametrize("name,i", _BATCHED)
+@selected(batched)
 def test_vmap_is_a_loop(name, i):
     from aten.transforms import vmap
 
-    op, args, kwargs = case(name, i)
-    if name == "index" and any(t.dtype is aten.bool for t in args[1] if t is not None):
-        pytest.skip("sizes depend on data")
     call, inputs = differentiable(name, i)
-    if not inputs:
-        pytest.skip("no floating input")
     generator = np.random.default_rng(1)
     inputs = [x.detach() for x in inputs]
     first = from_numpy(
@@ -128,11 +148,15 @@ def test_vmap_is_a_loop(name, i):
             equal(a[k], b, 1e-9)
 
 
-@pytest.mark.parametrize("name,i", [c for c in CASES if aten.registry[c[0]].inplace is not None])
+def has_in_place(name, i):
+    """Whether there is an in-place form, and the sample's first argument can be written."""
+    op, args, _ = case(name, i)
+    return op.inplace is not None and isinstance(args[0], Tensor)
+
+
+@selected(has_in_place)
 def test_in_place_is_out_of_place(name, i):
     op, args, kwargs = case(name, i)
-    if not isinstance(args[0], Tensor):
-        pytest.skip("the first argument is a number")
     expected = op(*args, **kwargs)
     target = args[0].clone()
     if expected.shape != target.shape or expected.dtype is not target.dtype:

@@ -42,6 +42,10 @@ def internal(what: str, exc: BaseException) -> None:
     warn_once(f"{what}: {type(exc).__name__}: {exc}. Running without it; WEFT_STRICT=1 shows where it failed.", stacklevel=3)
 
 
+class DataDependentError(RuntimeError):
+    """Something was asked (of a size, say) that exists only once the kernels have run."""
+
+
 class GraphFailed(RuntimeError):
     """A check of a compiled graph failed, nothing visible was written: the same call, run eager, says what is wrong.
 

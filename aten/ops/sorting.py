@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from aten import dtype as dtypes
+from aten.errors import DataDependentError
 from aten.meta import Meta
 from aten.op import composite, op, ops
 from aten.ops.batching import batch_dims
@@ -298,7 +299,7 @@ def bucketize(input, boundaries, out_int32, right):
 @op("nonzero(Tensor input, *, bool as_tuple=False) -> Tensor", tags=["dynamic", "library"])
 def nonzero(input: Meta) -> Meta:
     """The indices of the elements that are not 0, one a row. Its sizes depend on the data."""
-    raise RuntimeError("the sizes of nonzero() depend on the data")
+    raise DataDependentError("the sizes of nonzero() depend on the data")
 
 
 nonzero.special(lambda input, as_tuple: as_tuple)(lambda input, as_tuple: _by_dim(input))
@@ -320,7 +321,7 @@ def argwhere(input):
 @op("masked_select(Tensor input, BoolTensor mask) -> Tensor", tags=["dynamic", "library"])
 def masked_select(input: Meta, mask: Meta) -> Meta:
     """The elements where the mask holds, in order, as a vector."""
-    raise RuntimeError("the sizes of masked_select() depend on the data")
+    raise DataDependentError("the sizes of masked_select() depend on the data")
 
 
 @masked_select.kernel
@@ -366,7 +367,7 @@ def masked_scatter(input, mask, source):
 )
 def unique_dim(input: Meta, dim: Any, return_inverse: bool, return_counts: bool) -> Meta:
     """Different elements (or slices along dim) in order, where each went, and how often it occurs."""
-    raise RuntimeError("the sizes of unique() depend on the data")
+    raise DataDependentError("the sizes of unique() depend on the data")
 
 
 @unique_dim.kernel
@@ -466,7 +467,7 @@ def multinomial(input, num_samples, replacement, generator):
 @op("bincount(Tensor input, Tensor? weights=None, int minlength=0) -> Tensor", tags=["dynamic", "library"])
 def bincount(input: Meta, weights: Any, minlength: int) -> Meta:
     """How often each non-negative integer occurs (or the sum of its weights)."""
-    raise RuntimeError("the sizes of bincount() depend on the data")
+    raise DataDependentError("the sizes of bincount() depend on the data")
 
 
 @bincount.kernel

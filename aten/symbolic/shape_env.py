@@ -7,15 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from aten.errors import DataDependentError
 from aten.symbolic import nodes
 from aten.symbolic.evaluate import evaluate
 from aten.symbolic.nodes import Expr, Number, as_expr, const
 from aten.symbolic.ranges import bounds, simplify
 from aten.symbolic.symint import SymInt, wrap
-
-
-class DataDependentError(RuntimeError):
-    """A decision was asked of a size whose value exists only once the kernels have run."""
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ import types
 from typing import Any
 
 import aten
-from aten.op import registry
+from aten.op import Method, registry
 from dynamo import graph_break
 from dynamo.graph_break import Unsupported
-from dynamo.source import Attr
+from dynamo.source import Attr, Object
 from dynamo.variables.base import NULL, Variable
 from dynamo.variables.constant import NONE, ConstantVariable, boolean, literal
 from dynamo.variables.exception import raise_exception
@@ -106,6 +106,10 @@ class TensorVariable(Variable):
         from dynamo.variables.object import MISSING, bind_raw, lookup
 
         raw = lookup(self.cls, name)
+        if isinstance(raw, Method):  # a method whose op has another name
+            from dynamo.variables.function import MethodVariable
+
+            return MethodVariable(track.wrap(frame, raw, Object(raw)), self)
         if isinstance(raw, (property, types.FunctionType, staticmethod, classmethod)):
             return bind_raw(frame, raw, self, self.cls, name)
         if self.value is not None and name in self.value.__dict__:
@@ -157,7 +161,18 @@ class TensorVariable(Variable):
         return self.op(frame, "getitem", self, key)
 
     def setitem(self, frame, key, value):
-        self.op(frame, "setitem", self, key, value)
+        if is_mask(key):
+            self.fill_masked(frame, key, value)
+        else:
+            self.op(frame, "setitem", self, key, value)
+
+    def fill_masked(self, frame, mask: TensorVariable, value: Variable) -> None:
+        """self[mask] = value: one value is written where the mask holds, several would need to be counted."""
+        if isinstance(value, TensorVariable) and value.meta.sizes:
+            raise Unsupported(graph_break.DATA_DEPENDENT_SIZE, "x[mask] = several values")
+        for _ in range(len(self.meta.sizes) - len(mask.meta.sizes)):
+            mask = mask.op(frame, "unsqueeze", mask, ConstantVariable(-1))  # type: ignore[assignment]
+        self.op(frame, "masked_fill_", self, mask, value)
 
     def length(self, frame):
         if not self.meta.sizes:
@@ -221,11 +236,15 @@ def is_method(name: str) -> bool:
     )
 
 
+def is_mask(key: Variable) -> bool:
+    return isinstance(key, TensorVariable) and key.meta.dtype in (aten.bool, aten.uint8) and bool(key.meta.sizes)
+
+
 def check_key(key: Variable) -> None:
     """An index by a mask has a result whose size depends on data."""
     parts = key.items if isinstance(key, TupleVariable) else [key]
     for part in parts:
-        if isinstance(part, TensorVariable) and part.meta.dtype in (aten.bool, aten.uint8) and part.meta.sizes:
+        if is_mask(part):
             raise Unsupported(graph_break.DATA_DEPENDENT_SIZE, "x[mask]")
 
 

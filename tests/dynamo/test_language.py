@@ -22,6 +22,8 @@ import pytest
 
 import weft
 import weft as torch
+from dynamo import outcome
+from dynamo.interpreter import trace
 from weft import nn
 
 F = nn.functional
@@ -395,7 +397,14 @@ def test_compiled_is_eager(fn, makers, fullgraph):
     args = [m() if callable(m) and not isinstance(m, nn.Module) else m for m in makers]
     mine = copy.deepcopy(args)
     compiled = weft.compile(fn, backend="eager", fullgraph=fullgraph)
-    for _ in range(2):
-        expected = fn(*args)
-        same(compiled(*mine), expected)
-        same(mine, args)
+    outcomes = []
+    trace.listeners.append(lambda code, made: outcomes.append(made))
+    try:
+        for _ in range(2):
+            expected = fn(*args)
+            same(compiled(*mine), expected)
+            same(mine, args)
+    finally:
+        trace.listeners.pop()
+    eager = [made for made in outcomes if isinstance(made, outcome.RunEager) and made.raises is not None]
+    assert not eager, eager

@@ -9,6 +9,8 @@ import pytest
 
 import aten
 import weft
+from dynamo import outcome
+from dynamo.interpreter import trace
 from tests.dynamo import models
 from tests.dynamo.models import PROGRAMS, t
 
@@ -44,13 +46,20 @@ def fresh():
 @pytest.mark.parametrize("fn, make", PROGRAMS, ids=[f"{f.__name__}-{i}" for i, (f, _) in enumerate(PROGRAMS)])
 def test_compiled_is_eager(fn, make, backend):
     compiled = weft.compile(fn, backend=backend)
-    for n in (4, 4, 5, 6):
-        args = make(n)
-        mine = copy.deepcopy(args)
-        expected = fn(*args)
-        got = compiled(*mine)
-        same(got, expected)
-        same(mine, args)
+    outcomes = []
+    trace.listeners.append(lambda code, made: outcomes.append(made))
+    try:
+        for n in (4, 4, 5, 6):
+            args = make(n)
+            mine = copy.deepcopy(args)
+            expected = fn(*args)
+            got = compiled(*mine)
+            same(got, expected)
+            same(mine, args)
+    finally:
+        trace.listeners.pop()
+    eager = [made for made in outcomes if isinstance(made, outcome.RunEager) and made.raises is not None]
+    assert not eager, eager
 
 
 def test_a_closure_that_escapes_works():

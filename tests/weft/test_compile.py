@@ -285,3 +285,20 @@ def test_settings_of_capture():
         assert convert_frame.counters["graphs"] == 2
     finally:
         config.recompile_limit, config.automatic_dynamic_shapes = limit, True
+
+
+def test_an_internal_error_runs_eager_with_one_warning(monkeypatch):
+    from aten import settings
+    from dynamo import recording
+
+    def broken(*args):
+        raise AssertionError("a bug of the compiler")
+
+    monkeypatch.setattr(recording, "result_of", broken)
+    f = eager(lambda x: x + 1)
+    with settings.patch(strict=False), pytest.warns(match="a bug of the compiler") as told:
+        equal(f(weft.zeros(2)), weft.ones(2))
+        equal(f(weft.zeros(2)), weft.ones(2))
+    assert len(told) == 1
+    with settings.patch(strict=True), pytest.raises(AssertionError, match="a bug of the compiler"):
+        eager(lambda x: x + 2)(weft.zeros(2))

@@ -1,5 +1,5 @@
 // gemm_simd.h: vectors of the target's width, loads that convert to the type of the sums, stores that round from it.
-// No includes: inductor pastes this text into kernels with a matrix product.
+// For the files that are compiled once per instruction set.
 #ifndef WEFT_GEMM_SIMD_H
 #define WEFT_GEMM_SIMD_H
 

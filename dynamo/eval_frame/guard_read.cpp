@@ -9,6 +9,7 @@ enum AttrMode : uint8_t {
   kInstance,      // in the instance's dictionary, else `found` on the class (a plain value, or NULL)
   kComputedElse,  // in the instance's dictionary, else computed by a descriptor
   kSlot,          // a pointer at `offset` of the instance
+  kSlotOrNone,    // the same, where NULL reads as None
   kClass,         // the object is a class
   kComputed       // a descriptor, a custom __getattribute__, ...: asks Python
 };
@@ -96,7 +97,7 @@ static void resolve(Instr &in, PyTypeObject *t) {
   PyObject *found = _PyType_Lookup(t, in.obj);
   in.type_tag = t->tp_version_tag; // the look-up has assigned it
   if (field_offset(t, in.obj, &in.offset)) {
-    in.mode = kSlot;
+    in.mode = t == &PyCell_Type ? kSlot : kSlotOrNone;
   } else if (PyType_IsSubtype(t, &PyType_Type)) {
     in.mode = t->tp_getattro == PyType_Type.tp_getattro && !found ? kClass : kComputed;
   } else if (!default_getattro(t)) {
@@ -105,9 +106,9 @@ static void resolve(Instr &in, PyTypeObject *t) {
     in.mode = kComputed;
     if (Py_IS_TYPE(found, &PyMemberDescr_Type)) {
       PyMemberDef *member = ((PyMemberDescrObject *)found)->d_member;
-      if (member->type == T_OBJECT_EX) {
+      if (member->type == T_OBJECT_EX || member->type == T_OBJECT) {
         in.offset = member->offset;
-        in.mode = kSlot;
+        in.mode = member->type == T_OBJECT ? kSlotOrNone : kSlot;
       }
     }
   } else if (found && Py_TYPE(found)->tp_descr_get) {
@@ -133,11 +134,11 @@ static PyObject *read_attr(Walk &w, Instr &in, PyObject *o) {
   w.saw_type_of(o, in.a);
   w.saw_type(t);
   switch (in.mode) {
-  case kSlot: {
+  case kSlot:
+  case kSlotOrNone: {
     PyObject *v = *(PyObject **)((char *)o + in.offset);
     w.saw((char *)o + in.offset, (uint64_t)v);
-    if (v || Py_IS_TYPE(o, &PyCell_Type)) return v;
-    return PyFunction_Check(o) || (weft && PyObject_TypeCheck(o, weft->tensor_type)) ? Py_None : NULL;
+    return v || in.mode == kSlot ? v : Py_None;
   }
   case kClass: return class_value(w, o, in.obj);
   case kInstance:

@@ -1,5 +1,6 @@
 """The native guard program says what the guards' Python meaning says, before and after every kind of change."""
 
+import collections
 import math
 import types
 
@@ -250,6 +251,13 @@ def test_methods_are_found_on_the_class():
     finally:
         del Point.extra
     assert q(a)
+
+
+def test_members_of_c_types_that_may_be_missing():
+    p = Program(IdIs(Attr(X, "default_factory"), list))
+    assert p(collections.defaultdict(list)) and not p(collections.defaultdict(dict))
+    assert Program(IdIs(Attr(X, "default_factory"), None))(collections.defaultdict())
+    assert p.native.stats["hits"] > 0
 
 
 def test_slots_properties_and_getattr():

@@ -110,7 +110,7 @@ def trace(code, function, args: dict, config: Config, record: dict, scope: Scope
     from .interpreter import Options, trace_frame
 
     # The first way through the rest of a frame may have nothing to capture, and the next one may.
-    rest = "continues" in record
+    rest = "continues at" in record
     options = Options(fullgraph=config.fullgraph, dynamic=config.dynamic, keep_empty=rest)
     state = record.setdefault("trace", {})
     closure = function.__closure__ or ()
@@ -245,5 +245,7 @@ def tell_recompilation(code: types.CodeType, config: Config, scope: Scope) -> No
 
 
 def _name(code: types.CodeType) -> str:
-    return f"{code.co_qualname} ({code.co_filename}:{code.co_firstlineno})"
+    line = _eval_frame.record(code).get("continues at")
+    rest = f", resumed at line {line}" if line is not None else ""
+    return f"{code.co_qualname} ({code.co_filename}:{code.co_firstlineno}{rest})"
 

@@ -125,7 +125,7 @@ def resume_code(code: types.CodeType, point: Point, exits: list[Exit]) -> types.
     found = made.get(point)
     if found is None:
         found = made[point] = _make_resume_code(code, point, exits)
-        _eval_frame.record(found)["continues"] = code
+        _eval_frame.record(found)["continues at"] = decode(code).instructions[point.index].line
     return found
 
 
@@ -159,8 +159,7 @@ def _make_resume_code(code: types.CodeType, point: Point, exits: list[Exit]) -> 
     items = [_free(i, frozenset(code.co_cellvars)) for i in e.out + items + stubs]
     argnames = names + list(point.locals)
     extra = STACK_MARGIN + len(point.nulls) + max((len(x.locals) for x in exits), default=0)
-    name = f"resume_in_{code.co_name}_at_{line}" if not code.co_name.startswith("resume_in_") else code.co_name
-    return assemble_function(code, items, name, argnames, free, code.co_stacksize + extra)
+    return assemble_function(code, items, argnames, free, code.co_stacksize + extra)
 
 
 def _free(item: Any, cellvars: frozenset[str]) -> Any:
@@ -290,8 +289,11 @@ class BreakWriter:
         if inst.name not in ENDS and inst.name not in UNCONDITIONAL:
             after = self._after(first, last, nulls)
             label = Label()
-            self.copy.insert_after(last, [*self._normalise(last), Instr("JUMP_FORWARD", label, lineno=inst.line)])
+            bind = self._bind_method(last) if self._loads_method(last) else []
+            self.copy.insert_after(last, [*bind, Instr("JUMP_FORWARD", label, lineno=inst.line)])
             self.pending.append((label, [], self._point(last + 1, after)))
+        if self.in_loop:
+            self._bind_methods(first)
         self.copy.insert(first, [self.label])
 
     def _refuse(self, index: int) -> None:
@@ -301,6 +303,8 @@ class BreakWriter:
                 raise Unresumable("a comprehension whose variable is captured by a function")
         if exception_depth(self.decoded)[index]:
             raise Unresumable("a break inside an except block")
+        if instructions[index].name == "LOAD_GLOBAL" and instructions[index].arg & 1:  # type: ignore[operator]
+            raise Unresumable("a break at LOAD_GLOBAL")
 
     def _group(self, index: int) -> tuple[int, int]:
         """(first, last) of the instructions that make one call: keyword names and PRECALL belong to CALL."""
@@ -325,24 +329,28 @@ class BreakWriter:
     def _loads_method(self, index: int) -> bool:
         """Whether the instruction pushes a function and its object, or a value and NULL."""
         inst = self.decoded.instructions[index]
-        if inst.name == "LOAD_GLOBAL" and inst.arg & 1 or inst.name == "LOAD_SUPER_ATTR" and inst.arg & 1:  # type: ignore[operator]
-            raise Unresumable(f"a break at {inst.name}")
-        return inst.name == "LOAD_METHOD" or (VERSION >= (3, 12) and inst.name == "LOAD_ATTR" and bool(inst.arg & 1))  # type: ignore[operator]
+        if inst.name == "LOAD_METHOD":
+            return True
+        return VERSION >= (3, 12) and inst.name in ("LOAD_ATTR", "LOAD_SUPER_ATTR") and bool(inst.arg & 1)  # type: ignore
 
-    def _normalise(self, index: int) -> list:
-        """A method is loaded as a bound one, so that the form of the stack behind it is known."""
-        if not self._loads_method(index):
-            return []
-        item = self.copy.items[self.copy.position[index]]
+    def _bind_method(self, index: int) -> list:
+        """Load a method as a bound one, so that the form of the stack behind it is known: what comes after the load."""
+        at = self.copy.position[index]
+        item = self.copy.items[at]
+        arg = item.arg if VERSION < (3, 12) else (False, *item.arg[1:])
+        name = "LOAD_ATTR" if item.name == "LOAD_METHOD" else item.name
+        self.copy.items[at] = Instr(name, arg, location=item.location)
         e = Emitter(line=item.lineno)
-        name = item.arg if VERSION < (3, 12) else item.arg[1]
-        self.copy.items[self.copy.position[index]] = Instr(
-            "LOAD_ATTR", name if VERSION < (3, 12) else (False, name), location=item.location
-        )
         e.push_null()
         if VERSION < (3, 13):
             e.instr("SWAP", 2)
         return e.out
+
+    def _bind_methods(self, last: int) -> None:
+        """The loop comes to the break again by way of the copy: with the stack that the tails expect."""
+        for i in range(last - 1, self.decoded.body() - 1, -1):
+            if self._loads_method(i):
+                self.copy.insert_after(i, self._bind_method(i))
 
     def _redirect_jump(self, last: int, nulls: list[bool]) -> None:
         inst = self.decoded.instructions[last]

@@ -102,16 +102,18 @@ def assemble_like(code: types.CodeType, items: list, stacksize: int) -> types.Co
 
 
 def assemble_function(
-    code: types.CodeType, items: list, name: str, argnames: list[str], freevars: tuple[str, ...], stacksize: int
+    code: types.CodeType, items: list, argnames: list[str], freevars: tuple[str, ...], stacksize: int
 ) -> types.CodeType:
-    """A code object of a function (*positional arguments) that continues `code`; all cells come by its closure."""
+    """A code object of a function of positional arguments that continues `code`; all cells come by its closure.
+
+    It has the name of `code`, so that tracebacks read as if nothing had been taken apart.
+    """
     out = _new(items, code)
     out.argnames = list(argnames)
     out.argcount = len(argnames)
     out.flags = (code.co_flags & ~0x0C) | (0x10 if freevars else 0)  # no *args and **kwargs; nested
     out.cellvars, out.freevars = [], list(freevars)
-    out.name = name
-    out.qualname = f"{code.co_qualname}.<{name}>"
+    out.name, out.qualname = code.co_name, code.co_qualname
     return _to_code(out, stacksize)
 
 

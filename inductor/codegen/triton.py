@@ -9,6 +9,7 @@ kernel its functions, with the grid as a function of the symbols.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from aten.symbolic.expr import Expr, as_expr
 from inductor.codegen.kernel import Plan, Scope, Walk, extent
@@ -30,6 +31,7 @@ def render(kernels: list[Kernel], buffers: dict[str, Buffer], ranges: dict | Non
     parts, launches = [PRELUDE], []
     for k in kernels:
         parts.extend(f"# {line}" for line in k.lines)
+        writers: list[Any]
         if isinstance(k.body, tuple):
             writers = [TritonWriter(k, nest, f"{k.name}_{j}", buffers, ranges or {}) for j, nest in enumerate(k.body)]
         else:

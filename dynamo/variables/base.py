@@ -84,7 +84,10 @@ class Variable:
 
     def method(self, frame: Frame, name: str, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
         """self.name(*args, **kwargs), without making the bound method."""
-        return self.getattr(frame, name).call(frame, args, kwargs)
+        found = self.getattr(frame, name)
+        if getattr(found, "object", None) is self and type(found).__name__ == "BoundMethod":  # it would ask here again
+            raise self.unsupported(f"method {name}")
+        return found.call(frame, args, kwargs)
 
     # ------------------------------------------------------------------------------------------- containers
     def length(self, frame: Frame) -> Variable:

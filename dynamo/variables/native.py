@@ -18,7 +18,7 @@ from dynamo.graph_break import Unsupported
 from dynamo.variables.base import Variable
 from dynamo.variables.builtin import CLASSES, FUNCTIONS, constant_function
 from dynamo.variables.constant import NONE, ConstantVariable, boolean, literal
-from dynamo.variables.function import ClosureVariable, FunctionVariable, MethodVariable, PartialVariable
+from dynamo.variables.function import CallableVariable, ClosureVariable, FunctionVariable, MethodVariable, PartialVariable
 from dynamo.variables.iterator import CountIterator
 from dynamo.variables.sequence import TupleVariable
 from dynamo.variables.symint import SymbolicVariable, symbolic
@@ -69,7 +69,10 @@ def _method_of_object(owner, name: str) -> Callable:
     def method(frame, args, kwargs):
         from dynamo.variables import track
 
-        return track.wrap_untracked(frame, owner).method(frame, name, args, kwargs)
+        found = track.wrap_untracked(frame, owner)
+        if isinstance(found, CallableVariable):  # its methods lead here again
+            raise Unsupported(graph_break.UNKNOWN_CALL, f"{name}() of {found.describe()}")
+        return found.method(frame, name, args, kwargs)
 
     return method
 

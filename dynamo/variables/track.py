@@ -21,6 +21,7 @@ from dynamo.variables.outside_list import OutsideList
 from dynamo.variables.sequence import ListVariable, NamedTupleVariable, SliceVariable, TupleVariable
 from dynamo.variables.unknown import UnknownVariable
 
+HEAP_TYPE = 1 << 9  # of tp_flags: classes written in C lack it
 TABLE: dict[type, Callable] = {}  # exact type → rule(frame, value, source)
 BASES: list[tuple[type, Callable]] = []  # in order, for subclasses
 
@@ -335,7 +336,9 @@ def _object(frame, value, source):
         output.guard_type(source, cls)
         return ExceptionVariable(cls, wrap(frame, value.args, Attr(source, "args")).unpack(frame), source)
     handler = trace_rules.handler(value)
-    if handler is not None or not cls.__flags__ & (1 << 9):  # not a heap type: written in C
+    if handler is None and not cls.__flags__ & HEAP_TYPE and not callable(value):
+        return unknown(frame, value, source, f"of {cls.__qualname__}, a class written in C")
+    if handler is not None or not cls.__flags__ & HEAP_TYPE:
         return _identity(frame, CallableVariable(value, handler, source))
     output.guard_type(source, cls)
     return (module.ModuleObject if module.is_module(value) else ObjectVariable)(cls, value, source)

@@ -15,6 +15,8 @@ POINT_BLOCK = 8192  # elements of the vector axis in a unit
 COLUMN_BLOCK = 4096  # columns in a unit: their accumulators fit the first-level cache
 TILE_ROWS, TILE = 64, 64  # a tile of a transposed read: rows of what is written, and elements of them
 STREAMED_BYTES = 1 << 24  # results from this size on are not expected to be found in cache again
+ROWS_AHEAD = 8  # of the rows of a tile, where they are asked for
+UNIT_NAMES = {"block", "tile", "first", "first_row", "next", "next_row"}
 THREAD_WORK = 1 << 17  # additions a thread must have to be worth waking
 
 
@@ -34,8 +36,8 @@ class NestWriter(ReductionWriter):
         self.keeps: dict[str, str] = {}
         self.sequential = any(isinstance(s, Accumulate) for s in nest.statements)
         self.streamed = False
-        self.prefetches: list[str] = []
         self.tiles: dict[Node, str] = {}
+        self.ahead: list[str] = []  # asks for rows of this tile and for the next tile, a part beside each row
         self.tiled = self.tiled_dim()
         self.blocked = self.block_size()
 
@@ -120,16 +122,18 @@ class NestWriter(ReductionWriter):
 
     def function(self) -> str:
         p = self.plan
-        unit = self.open({d.name for d in p.outer if d is not self.tiled} | {"block", "tile", "first", "first_row"})
+        unit = self.open({d.name for d in p.outer if d is not self.tiled} | UNIT_NAMES)
         if self.blocked:
             unit.lines += block_bounds("block", "first", "last", self.blocked, self.expr(p.axis.size))
         elif p.mode != "row":
             unit.lines += ["const long first = 0;", f"const long last = {self.expr(p.axis.size)};"]
         if self.tiled is not None:
             unit.lines += block_bounds("tile", "first_row", "last_row", TILE_ROWS, self.expr(self.tiled.size))
-            start = len(unit.lines)
+            unit.lines += [
+                f"const long next = last < {self.expr(p.axis.size)} ? last : 0;",
+                f"const long next_row = next ? first_row : first_row + {TILE_ROWS};",
+            ]
             self.tile_rows()
-            unit.lines[start:start] = self.prefetches
         else:
             for stage in self.nest.stages:
                 self.stage(stage)
@@ -157,7 +161,7 @@ class NestWriter(ReductionWriter):
         lines = self.close().lines
         self.scopes[-1].lines += [
             f"for (long {d.name} = first_row; {d.name} < last_row; {d.name}++) {{",
-            *indent(lines),
+            *indent(self.ahead + lines),
             "}",
         ]
 
@@ -174,11 +178,13 @@ class NestWriter(ReductionWriter):
             index = self.simplified(n.index)
             T, b = MEMORY[self.buffers[n.buffer].dtype], self.argument(n.buffer)
             at = substitute(index, {v: sym("first"), u: sym("first_row")})
+            next_at = substitute(index, {v: sym("next"), u: sym("next_row")})
+            stride = self.expr(coefficient(index, v))
             self.scopes[1].lines += [
                 f"{T} {name}[{TILE_ROWS} * {TILE}];",
-                f"w_transpose<L, {TILE}>({name}, b{b} + {self.address(at)}, {self.expr(coefficient(index, v))}, "
-                "last_row - first_row, last - first);",
+                f"w_transpose<L, {TILE}>({name}, b{b} + {self.address(at)}, {stride}, last_row - first_row, last - first);",
             ]
+            self.ahead.append(f"w_prefetch_row<{TILE_ROWS}>(b{b} + {self.address(next_at)}, {stride}, {u} - first_row);")
         return self.define(scope, f"w_load<L>({name} + ({u} - first_row) * {TILE} + ({v} - first), {scope.lanes})")
 
     def prefetch(self, n: Node) -> None:
@@ -188,9 +194,8 @@ class NestWriter(ReductionWriter):
         across, along = coefficient(index, u), coefficient(index, v)
         if u not in n.index.free_symbols or across is None or along is None or not along.is_const or along.value != 1:
             return
-        at = substitute(index, {v: sym("first"), u: sym("first_row")})
-        place = f"b{self.argument(n.buffer)} + {self.address(at)}"
-        self.prefetches.append(f"w_prefetch({place}, {self.expr(across)}, last_row - first_row, last - first);")
+        place = f"b{self.argument(n.buffer)} + {self.address(substitute(index, {v: sym('first')}))}"
+        self.ahead.append(f"w_prefetch_row<{TILE}>({place}, {self.expr(across)}, {ROWS_AHEAD});")
 
     def declarations(self) -> list[str]:
         from inductor.codegen.cpp import symbol_lines

@@ -245,10 +245,6 @@ template <class T, class V, class I, class N> W_INLINE void w_accumulate_at(T *p
     if (m >> k & 1) w_store1(p + index[k], w_load1<w_lanes<V>>(p + index[k]) + w_splat<V>(v[k]));
 }
 
-template <class T> W_INLINE void w_prefetch(const T *p, long stride, long rows, long columns) {
-  for (long i = 0; i < rows; i++, p += stride)
-    for (long j = 0; j < columns; j += 64 / (long)sizeof(T)) __builtin_prefetch(p + j);
-}
 // Swaps the blocks of H lanes off the diagonal, for H = L / 2 … 1: rows become columns.
 template <int H, bool upper, class V, class T, int... K> W_INLINE V w_exchange_(V a, V b, w_pack<T, K...>) {
   constexpr int L = w_lanes<V>;
@@ -276,8 +272,8 @@ template <int H, class V> W_INLINE void w_transpose_lanes(V *v) {
 // tile[i][j] = p[j * stride + i] for i < rows, j < columns: rows are contiguous in p, columns in the tile.
 template <int L, int TILE, class T> static void w_transpose(T *tile, const T *p, long stride, long rows, long columns) {
   typedef w_raw<T> R;
-  for (long i = 0; i < rows; i += L)
-    for (long j = 0; j < columns; j += L) {
+  for (long j = 0; j < columns; j += L)
+    for (long i = 0; i < rows; i += L) {
       w_vec<R, L> v[L];
       if (i + L <= rows && j + L <= columns) {
         _Pragma("GCC unroll 16") for (int k = 0; k < L; k++) v[k] = w_read<R, L>(p + (j + k) * stride + i, w_all{});
@@ -288,6 +284,11 @@ template <int L, int TILE, class T> static void w_transpose(T *tile, const T *p,
       w_transpose_lanes<L / 2>(v);
       _Pragma("GCC unroll 16") for (int k = 0; k < L; k++) w_write((R *)tile + (i + k) * TILE + j, v[k], w_all{});
     }
+}
+
+// Asks for a piece of a row far from the one before: the processor does not guess what lies on other pages.
+template <int ROWS, class T> W_INLINE void w_prefetch_row(const T *p, long stride, long k) {
+  for (unsigned i = 0; i < ROWS; i += 64 / sizeof(T)) __builtin_prefetch(p + k * stride + i, 0, 2);
 }
 
 // ---------------------------------------------------------------------------------------------------- scalar functions

@@ -7,13 +7,13 @@ rows are added in order, in chunks of COLUMN_CHUNK.
 
 from __future__ import annotations
 
-from aten.symbolic.expr import as_expr, to_cpp
+from aten.symbolic.expr import as_expr, substitute, to_cpp
 from inductor.codegen.cpp_values import ValueWriter
 from inductor.codegen.cpp_vector import COMPUTED, MAX_LANES, combiner, identity, vector
 from inductor.codegen.kernel import extent, fits_int32, values_of, work_of
 from inductor.ir.index import coefficient, row_major
 from inductor.ir.loops import Keep, Nest, Reduce, Running, Stage
-from inductor.ir.nodes import FLOATS, walk
+from inductor.ir.nodes import FLOATS, loads, walk
 
 ROW_CHUNK = 8192  # elements of a row that are summed into one partial sum
 COLUMN_CHUNK = 256  # rows
@@ -97,7 +97,10 @@ class ReductionWriter(ValueWriter):
             part.lines += [line for s in reductions for line in self.accumulators_of(s)]
             part.lines.append(f"const long part = chunk + {ROW_CHUNK} < {limit} ? chunk + {ROW_CHUNK} : {limit};")
         self.vector_loop(
-            stage, "chunk" if chunked else "0", "part" if chunked else limit, ["at += L;"] if counts else []
+            stage,
+            "chunk" if chunked else "0",
+            "part" if chunked else limit,
+            [*self.next_row(stage), *(["at += L;"] if counts else [])],
         )
         if self.plan.serial and not chunked:
             self.scopes[-1].lines += self.pad_row(reductions)
@@ -120,6 +123,21 @@ class ReductionWriter(ValueWriter):
         out += ["{", *indent(self.close().lines), "}"]
         for s in reductions:
             self.rows[s.name] = 1
+
+    def next_row(self, stage: Stage) -> list[str]:
+        """In the last of several loops over a row, lines that ask for what the first will read of the next row."""
+        inner = [s for s in self.nest.stages if s.inner]
+        if len(inner) < 2 or stage is not inner[-1] or self.plan.serial or not self.plan.outer:
+            return []
+        row, lines = self.plan.outer[-1], []
+        for n in loads(values_of(inner[0])):
+            index = self.simplified(n.index)
+            step = coefficient(index, self.plan.axis.name)
+            if n.args or row.name not in index.free_symbols or step is None or not step.is_const or step.value != 1:
+                continue
+            place = self.address(substitute(index, {row.name: row.var + 1}))
+            lines.append(f"__builtin_prefetch(b{self.argument(n.buffer)} + {place});")
+        return list(dict.fromkeys(lines))
 
     def pad_row(self, reductions: list[Reduce]) -> list[str]:
         """Every row begins at a multiple of 16 virtual lanes, so that the width of registers does not matter."""

@@ -117,8 +117,23 @@ def assemble_function(
     return _to_code(out, stacksize)
 
 
+def _without_empty_ranges(items: list) -> list:
+    """`items` without protected ranges that hold no instruction: the library does not end writing one down."""
+    opened: set[TryBegin] = set()
+    used: set[TryBegin] = set()
+    for item in items:
+        if isinstance(item, TryBegin):
+            opened.add(item)
+        elif isinstance(item, TryEnd):
+            opened.discard(item.entry)
+        elif isinstance(item, Instr):
+            used |= opened
+    entry = {TryBegin: lambda i: i, TryEnd: lambda i: i.entry}
+    return [i for i in items if type(i) not in entry or entry[type(i)](i) in used]
+
+
 def _new(items: list, code: types.CodeType) -> Bytecode:
-    out = Bytecode(items)
+    out = Bytecode(_without_empty_ranges(items))
     out.filename = code.co_filename
     out.first_lineno = code.co_firstlineno
     return out

@@ -139,7 +139,7 @@ def run_peer(steps: int) -> None:
         result[name] = {
             "losses": losses[:20],
             "step": steady(seconds),
-            "first": seconds[0],
+            "first": seconds[0] + seconds[1],
             "total": time.perf_counter() - start,
         }
     print(json.dumps(result))
@@ -176,13 +176,14 @@ def main() -> None:
         report(options)
 
 
-def first_step(torch: ModuleType, config: Config, batch: Any) -> tuple[Trainer, float]:
-    """A new compiled trainer and the seconds of its first step, compilation included."""
+def first_steps(torch: ModuleType, config: Config, batch: Any) -> float:
+    """Seconds of a new compiled trainer's first two steps: the second compiles the update, once its state exists."""
     torch._dynamo.reset()
     trainer = Trainer(torch, config, True)
     start = time.perf_counter()
     trainer.step(batch)
-    return trainer, time.perf_counter() - start
+    trainer.step(batch)
+    return time.perf_counter() - start
 
 
 def report(options: argparse.Namespace) -> None:
@@ -196,9 +197,9 @@ def report(options: argparse.Namespace) -> None:
         f"{sum(p.numel() for p in build(torch, config).parameters()):,} parameters; {len(text.tokens):,} characters of text"
     )
 
-    _, cold = first_step(torch, config, probe)
+    cold = first_steps(torch, config, probe)
     counts = torch._dynamo.counters["graphs"], torch._dynamo.counters["breaks"], torch._inductor.counters["kernels"]
-    _, warm = first_step(torch, config, probe)
+    warm = first_steps(torch, config, probe)
     torch._dynamo.reset()
 
     eager, compiled = Trainer(torch, config, False), Trainer(torch, config, True)
@@ -226,7 +227,7 @@ def report(options: argparse.Namespace) -> None:
             f"{flops / seconds / 1e9:6.1f} GFLOP/s   "
             f"{flops / seconds / peak:5.1%} of the FMA peak"
         )
-    print(f"compiled is {eager_step / compiled_step:.2f}x eager; first step {cold:.2f} s cold, {warm:.2f} s warm")
+    print(f"compiled is {eager_step / compiled_step:.2f}x eager; first two steps {cold:.2f} s cold, {warm:.2f} s warm")
     print("graphs {}, graph breaks {}, kernels {}".format(*counts))
     if options.peer_python:
         compare(options, eager_step, compiled_step)
@@ -251,7 +252,7 @@ def compare(options: argparse.Namespace, eager_step: float, compiled_step: float
     for name, ours in (("eager", eager_step), ("compiled", compiled_step)):
         seconds = theirs[name]["step"]
         print(
-            f"torch {name:9s} {seconds * 1e3:7.2f} ms a step, first step {theirs[name]['first']:.2f} s; "
+            f"torch {name:9s} {seconds * 1e3:7.2f} ms a step, first two steps {theirs[name]['first']:.2f} s; "
             f"weft {name} is {seconds / ours:.2f}x"
         )
     print(

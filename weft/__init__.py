@@ -16,7 +16,13 @@ _aliases.install(
 
 _PARTS = frozenset({"nn", "optim", "func", "testing", "cuda", "compiler", "linalg", "special", "fft", "signal",
                     "_dynamo", "_inductor", "fx", "autograd", "utils"})
-_HOME = {"compile": "weft.compilation", "explain": "weft.compilation", "vmap": "weft.func", "save": "weft.serialization", "load": "weft.serialization"}
+_HOME = {
+    "compile": "weft.compilation",
+    "explain": "weft.compilation",
+    "vmap": "weft.func",
+    "save": "weft.serialization",
+    "load": "weft.serialization",
+}
 
 
 def __getattr__(name: str) -> _Any:

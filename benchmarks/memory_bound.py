@@ -111,6 +111,7 @@ def measure(torch: Any, threads: int, seconds: float, with_copy: bool) -> list[t
     rows = []
     with torch.no_grad():
         for name, function, inputs in cases(torch):
+            torch.compiler.reset()  # or the second size of a function would be compiled for all sizes
             f = torch.compile(function)
             size = nbytes(inputs, f(*inputs))
             copy = Copy(size // 2, threads) if with_copy else None

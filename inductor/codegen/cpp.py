@@ -13,6 +13,7 @@ from inductor.codegen import kernel as walk
 from inductor.codegen.cpp_loops import NestWriter
 from inductor.codegen.cpp_product import render_product
 from inductor.codegen.cpp_split import split, splits
+from inductor.codegen.cpp_stagger import StaggeredWriter, staggers
 from inductor.codegen.cpp_vector import Isa, native_isa, prelude
 from inductor.ir import scalar
 from inductor.ir.buffer import Buffer, Kernel
@@ -78,10 +79,11 @@ def same_as(kernel: Kernel, other: str) -> str:
 
 def render_kernel(kernel: Kernel, buffers: dict[str, Buffer], hints: dict, ranges: dict, isa: Isa) -> str:
     """One kernel; stands after the prelude."""
-    writers = [
-        NestWriter(kernel, nest, f"{kernel.name}_{k}", buffers, hints, ranges, isa)
-        for k, nest in enumerate(kernel.body)
-    ]
+    writers = []
+    for k, nest in enumerate(kernel.body):
+        given = (kernel, nest, f"{kernel.name}_{k}", buffers, hints, ranges, isa)
+        w = NestWriter(*given)
+        writers.append(StaggeredWriter(*given) if staggers(w) else w)
     if splits(writers[0]):
         functions, body = split(writers[0])
     else:

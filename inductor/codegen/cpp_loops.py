@@ -144,8 +144,6 @@ class NestWriter(ReductionWriter):
 
     def streams(self, s: Store) -> bool:
         """A large result that the nest writes once, in long rows, and does not read."""
-        if self.tiled is not None:
-            return False
         b = self.buffers[s.buffer]
         size = ITEMSIZE[b.dtype] * self.size_hint(prod_(b.sizes))
         read = any(n.buffer == s.buffer for stage in self.nest.stages for n in loads(values_of(stage)))
@@ -212,16 +210,22 @@ class NestWriter(ReductionWriter):
             at = f"frame->args[{k}]" if self.shared else self.kernel.args.index(name)
             lines.append(f"{const}{T} *__restrict const b{k} = ({const}{T} *)frame->buffers[{at}];")
         lines += symbol_lines(self.kernel, "frame->symbols")
-        if self.keeps:
-            rounded = (self.plan.axis.size + (MAX_LANES - 1)) // MAX_LANES * MAX_LANES
-            stride = f"({self.expr(extent(self.plan.serial) * rounded)})"
-            sizes = [WIDTH[dtype] for dtype in self.keeps.values()]
-            lines.append(f"char *const scratch = (char *)frame->runtime->scratch(worker, {stride} * {sum(sizes)});")
-            at = 0
-            for (name, dtype), size in zip(self.keeps.items(), sizes):
-                T = COMPUTED[dtype]
-                lines.append(f"{T} *__restrict const {name} = ({T} *)(scratch + {stride} * {at});")
-                at += size
+        lines += self.scratch_lines()
+        return lines
+
+    def scratch_lines(self) -> list[str]:
+        """Declarations of kept values, which lie in memory of this thread."""
+        if not self.keeps:
+            return []
+        rounded = (self.plan.axis.size + (MAX_LANES - 1)) // MAX_LANES * MAX_LANES
+        stride = f"({self.expr(extent(self.plan.serial) * rounded)})"
+        sizes = [WIDTH[dtype] for dtype in self.keeps.values()]
+        lines = [f"char *const scratch = (char *)frame->runtime->scratch(worker, {stride} * {sum(sizes)});"]
+        at = 0
+        for (name, dtype), size in zip(self.keeps.items(), sizes):
+            T = COMPUTED[dtype]
+            lines.append(f"{T} *__restrict const {name} = ({T} *)(scratch + {stride} * {at});")
+            at += size
         return lines
 
     def unit_dims(self) -> list[tuple[str, str]]:
@@ -273,14 +277,19 @@ class NestWriter(ReductionWriter):
 
     def statements(self, stage: Stage) -> None:
         """Stores come last, after every value has been computed: one may overwrite what another reads."""
+        self.compute(stage)
+        for s in stage.body:
+            if isinstance(s, Store):
+                self.do_store(s)
+
+    def compute(self, stage: Stage) -> None:
+        """All of a stage but its stores."""
         for s in stage.body:
             if not isinstance(s, Store):
                 self.statement(s)
-        stores = [s for s in stage.body if isinstance(s, Store)]
-        for s in stores:
-            self.emit(s.value)
-        for s in stores:
-            self.do_store(s)
+        for s in stage.body:
+            if isinstance(s, Store):
+                self.emit(s.value)
 
     def statement(self, s) -> None:
         getattr(self, "do_" + type(s).__name__.lower())(s)

@@ -7,16 +7,17 @@ rows are added in order, in chunks of COLUMN_CHUNK.
 
 from __future__ import annotations
 
-from aten.symbolic.expr import as_expr, substitute, to_cpp
+from aten.symbolic.expr import Expr, as_expr, substitute, to_cpp
 from inductor.codegen.cpp_values import ValueWriter
 from inductor.codegen.cpp_vector import COMPUTED, MAX_LANES, combiner, identity, vector
 from inductor.codegen.kernel import extent, fits_int32, values_of, work_of
 from inductor.ir.index import coefficient, row_major
-from inductor.ir.loops import Keep, Nest, Reduce, Running, Stage
+from inductor.ir.loops import Keep, Nest, Reduce, Running, Stage, Store
 from inductor.ir.nodes import FLOATS, loads, walk
 
 ROW_CHUNK = 8192  # elements of a row that are summed into one partial sum
 COLUMN_CHUNK = 256  # rows
+BYTES_AHEAD = 8192  # of rows: about what arrives while they are worked through
 INNERMOST = 99  # the level of values known only in the innermost loop
 UNROLLED_ROWS = 4
 UNROLLED_LINES = 5
@@ -40,6 +41,9 @@ class ReductionWriter(ValueWriter):
     def statements(self, stage: Stage) -> None:
         raise NotImplementedError
 
+    def size_hint(self, e: Expr) -> int:
+        raise NotImplementedError
+
     def vector_loop(self, stage: Stage, start: str, stop: str, foot: list[str]) -> None:
         """for v in [start, stop): the statements on L lanes, then on what is left."""
         self.open({self.plan.axis.name})
@@ -47,10 +51,12 @@ class ReductionWriter(ValueWriter):
         body = self.close().lines + foot
         self.scopes[-1].lines += self.vector_loops(body, start, stop)
 
-    def vector_loops(self, body: list[str], start: str, stop: str) -> list[str]:
-        """Loops of `body` over whole vectors, then once over the rest."""
+    def vector_loops(self, body: list[str], start: str, stop: str, unrolled: int = 0) -> list[str]:
+        """Loops of `body` over whole vectors, `unrolled` at a time, then once over the rest."""
         v = self.plan.axis.name
-        unroll = ["#pragma GCC unroll 4"] if self.plan.mode == "row" and len(body) <= UNROLLED_LINES else []
+        if self.plan.mode == "row" and len(body) <= UNROLLED_LINES:
+            unrolled = 4
+        unroll = [f"#pragma GCC unroll {unrolled}"] if unrolled else []
         loop = [
             f"long {v} = {start};",
             *unroll,
@@ -100,7 +106,7 @@ class ReductionWriter(ValueWriter):
             stage,
             "chunk" if chunked else "0",
             "part" if chunked else limit,
-            [*self.next_row(stage), *(["at += L;"] if counts else [])],
+            [*self.coming_row(stage), *(["at += L;"] if counts else [])],
         )
         if self.plan.serial and not chunked:
             self.scopes[-1].lines += self.pad_row(reductions)
@@ -124,20 +130,32 @@ class ReductionWriter(ValueWriter):
         for s in reductions:
             self.rows[s.name] = 1
 
-    def next_row(self, stage: Stage) -> list[str]:
-        """In the last of several loops over a row, lines that ask for what the first will read of the next row."""
+    def coming_row(self, stage: Stage) -> list[str]:
+        """Lines that ask, in the last of several loops over a row, for where it will write a row to come, and in the one
+        before, or in the last of two, for what the first will read of it: loops with more to compute than to read keep
+        the processor from seeing that coming, and asked for at once they get in each other's way."""
         inner = [s for s in self.nest.stages if s.inner]
-        if len(inner) < 2 or stage is not inner[-1] or self.plan.serial or not self.plan.outer:
+        if len(inner) < 2 or self.plan.serial or not self.plan.outer:
             return []
+        wanted = []
+        if stage is inner[max(1, len(inner) - 2)]:
+            wanted += [(n.buffer, n.index, "") for n in loads(values_of(inner[0])) if not n.args]
+        if stage is inner[-1]:
+            wanted += [(s.buffer, s.index, ", 1") for s in stage.body if isinstance(s, Store) and not self.streams(s)]
         row, lines = self.plan.outer[-1], []
-        for n in loads(values_of(inner[0])):
-            index = self.simplified(n.index)
+        for buffer, index, mode in wanted:
+            index = self.simplified(index)
             step = coefficient(index, self.plan.axis.name)
-            if n.args or row.name not in index.free_symbols or step is None or not step.is_const or step.value != 1:
+            if row.name not in index.free_symbols or step is None or not step.is_const or step.value != 1:
                 continue
-            place = self.address(substitute(index, {row.name: row.var + 1}))
-            lines.append(f"__builtin_prefetch(b{self.argument(n.buffer)} + {place});")
+            place = self.address(substitute(index, {row.name: row.var + self.rows_ahead}))
+            lines.append(f"__builtin_prefetch(b{self.argument(buffer)} + {place}{mode});")
         return list(dict.fromkeys(lines))
+
+    @property
+    def rows_ahead(self) -> int:
+        """How many rows before they are used rows are asked for."""
+        return max(1, BYTES_AHEAD // (4 * max(1, self.size_hint(self.plan.axis.size))))
 
     def pad_row(self, reductions: list[Reduce]) -> list[str]:
         """Every row begins at a multiple of 16 virtual lanes, so that the width of registers does not matter."""
@@ -183,7 +201,8 @@ class ReductionWriter(ValueWriter):
             largest = str(s.kind == "argmax").lower()
             return [f"{s.name} = w_cast<long>(w_arg_combine<{largest}, {A}>({s.name}_a, {s.name}_i));"]
         op = combiner(s.kind, s.dtype)
-        total = f"w_combine<{op}, {A}>({s.name}_a)"
+        number = f"{op}_number" if op in ("w_max", "w_min") and s.dtype in FLOATS else None
+        total = f"w_extreme<{number}, {A}>({s.name}_a)" if number else f"w_combine<{op}, {A}>({s.name}_a)"
         return [f"{s.name} = {op}::of({s.name}, {total});" if partial else f"{s.name} = {total};"]
 
     def column_stage(self, stage: Stage) -> None:

@@ -289,6 +289,7 @@ template <int L, int TILE, class T> static void w_transpose(T *tile, const T *p,
 // Asks for a piece of a row far from the one before: the processor does not guess what lies on other pages.
 template <int ROWS, class T> W_INLINE void w_prefetch_row(const T *p, long stride, long k) {
   for (unsigned i = 0; i < ROWS; i += 64 / sizeof(T)) __builtin_prefetch(p + k * stride + i, 0, 2);
+  __builtin_prefetch(p + k * stride + ROWS - 1, 0, 2);  // one line more where the row begins within one
 }
 
 // ---------------------------------------------------------------------------------------------------- scalar functions
@@ -412,11 +413,22 @@ template <class Op, int H, class V> W_INLINE V w_tree(V v) {
   else return w_tree<Op, H / 2>(Op::of(v, w_swap<H>(v)));
 }
 // A[0..count) are the virtual lanes in groups: pairs half the array apart combine first.
-template <class Op, int N, class V> W_INLINE V w_combine(V *a) {
+template <class Op, int N, class V> W_INLINE V w_groups(V *a) {
   for (int h = N / 2; h > 0; h /= 2)
     for (int k = 0; k < h; k++) a[k] = Op::of(a[k], a[k + h]);
   return w_tree<Op, w_lanes<V> / 2>(a[0]);
 }
+template <class Op, int N, class V> W_INLINE V w_combine(V *a) { return w_groups<Op, N>(a); }
+// NaN is looked for once in all lanes: a step of the tree, on which the next loop waits, is then one instruction.
+template <class Number, int N, class V> W_INLINE V w_extreme(V *a) {
+  auto nan = a[0] != a[0];
+  for (int k = 1; k < N; k++) nan |= a[k] != a[k];
+  const bool any = w_bits(w_mask(nan));
+  const V number = w_groups<Number, N>(a);
+  return __builtin_expect(any, 0) ? w_splat<V>(__builtin_nan("")) : number;
+}
+struct w_max_number { template <class V> W_INLINE V of(V a, V b) { return b > a ? b : a; } };
+struct w_min_number { template <class V> W_INLINE V of(V a, V b) { return b < a ? b : a; } };
 // The first extreme, or the first NaN: `x` at `at` replaces `v` at `i` where it comes first.
 template <bool largest, class V, class I> W_INLINE void w_arg(V &v, I &i, V x, I at) {
   const auto better = (largest ? x > v : x < v) | ((x != x) & (v == v));

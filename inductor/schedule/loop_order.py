@@ -7,11 +7,12 @@ strides; neighbours that every index walks through without a gap become one.
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import permutations
 
 from aten.symbolic.expr import ONE, Expr, as_expr, evaluate, simplify, substitute, sym
 from inductor.codegen.kernel import values_of
 from inductor.ir.index import coefficient, divides, split_points, without
-from inductor.ir.loops import Accumulate, Dim, Nest, Stage, Store
+from inductor.ir.loops import Accumulate, Dim, Nest, Reduce, Running, Stage, Store
 from inductor.ir.nodes import Node, rewrite_indices, walk
 
 
@@ -94,20 +95,25 @@ def _split(nest: Nest, position: int, inner: Expr, ranges: dict) -> Nest:
 
 
 def merge_dims(nest: Nest, ranges: dict) -> Nest:
-    """Merge pairs of dims until none fits."""
-    merged = True
-    while merged:
-        merged = False
+    """Merge pairs of dims until none fits. Which of two loops is the outer one is free, except where the order of the
+    reduced points shows in results."""
+    ordered = any(isinstance(s, Running) or (isinstance(s, Reduce) and s.kind.startswith("arg")) for s in nest.statements)
+    while True:
         exprs = exprs_of(nest)
-        for reduced in (False, True):
-            dims = [d for d in nest.dims if d.reduced == reduced]
-            for a, b in zip(dims, dims[1:]):
-                if all(_walks_through(e, a, b) for e in exprs):
-                    nest, merged = _merge(nest, a, b, ranges), True
-                    break
-            if merged:
+        for a, b in permutations(nest.dims, 2):
+            if a.reduced != b.reduced or (a.reduced and ordered and not _neighbours(nest, a, b)):
+                continue
+            if all(_walks_through(e, a, b) for e in exprs):
+                nest = _merge(nest, a, b, ranges)
                 break
-    return nest
+        else:
+            return nest
+
+
+def _neighbours(nest: Nest, outer: Dim, inner: Dim) -> bool:
+    """Whether `inner` is the next loop of its kind within `outer`."""
+    dims = [d for d in nest.dims if d.reduced == outer.reduced]
+    return dims.index(inner) == dims.index(outer) + 1
 
 
 def _walks_through(e: Expr, outer: Dim, inner: Dim) -> bool:

@@ -21,10 +21,10 @@ T(exp) T(log) T(tanh) T(sigmoid) T(erf) T(sin) T(cos) T(erfinv) T(sqrt) T(floor)
 FUNCTIONS = {
     "exp": (np.exp, 1.0),
     "log": (np.log, 1.0),
-    "tanh": (np.tanh, 1.3),
+    "tanh": (np.tanh, 1.4),
     "sin": (np.sin, 1.6),
     "cos": (np.cos, 1.6),
-    "sigmoid": (lambda x: np.where(x < 0, np.exp(-abs(x)), 1) / (1 + np.exp(-abs(x))), 2.4),
+    "sigmoid": (lambda x: np.where(x < 0, np.exp(-abs(x)), 1) / (1 + np.exp(-abs(x))), 3.1),
     "erf": (np.vectorize(math.erf), 1.3),
     "sqrt": (np.sqrt, 0.5),
     "floor": (np.floor, 0),

@@ -256,10 +256,11 @@ class GraphInput:
 
 
 def input_name(source: Source) -> str:
-    """A name for the placeholder, like the user's expression."""
+    """A name for the placeholder, like the user's expression; the same in every process, as the graph's text is a key."""
     import re
 
     text = re.sub(r"\._(modules|parameters|buffers)\[", "[", str(source))
+    text = re.sub(r" at 0x[0-9a-f]+", "", text)
     text = re.sub(r"\W+", "_", text).strip("_").lower()
     return text if text and not text[0].isdigit() else f"arg_{text}".rstrip("_")
 

@@ -48,6 +48,12 @@ def realize(body: Node, users: int) -> bool:
     return users > 1 and (loads > 1 or cost > EXPENSIVE)
 
 
+def worth_sharing(elements: int, points: int) -> bool:
+    """Whether loops over that many points are best run as one because both read a buffer of so many elements. A scalar
+    or a row of biases stays in cache, and joint loops of what is otherwise unrelated only grow."""
+    return 4 * elements >= points
+
+
 def small(points: Expr, hints: dict[str, int]) -> bool:
     """Whether loops over that many points are best run together with others."""
     return size(points, hints) <= SMALL_NEST

@@ -110,8 +110,7 @@ def several(kernel: Kernel, writers: list[NestWriter], functions: list[str]) -> 
     own: dict[str, str] = {}
     names = []
     for w, text in zip(writers, functions):
-        anonymous = text.replace(f"{w.name}(", "@(")
-        names.append(own.setdefault(anonymous, w.name))
+        names.append(own.setdefault(canonical(text, w.name), w.name))
     kept = [text for w, text, name in zip(writers, functions, names) if w.name == name]
     lines, ends, total = [], [], "0"
     for k, (w, name) in enumerate(zip(writers, names)):

@@ -29,7 +29,7 @@ class Node:
     `fields` holds what else tells it from others; the functions of this module make nodes, nothing else does.
     """
 
-    __slots__ = ("kind", "dtype", "args", "fields", "uid", "symbols", "_size")
+    __slots__ = ("kind", "dtype", "args", "fields", "uid", "symbols", "_loads", "_checks")
 
     kind: str  # load const index call masked checked row kept
     dtype: str
@@ -37,6 +37,8 @@ class Node:
     fields: tuple
     uid: int
     symbols: frozenset[str]  # the names of all loop variables and sizes that its value depends on
+    _loads: tuple[Node, ...] | None  # what `loads` and `checks` have found under it
+    _checks: tuple[Check, ...] | None
 
     def __repr__(self) -> str:
         from inductor.ir.printer import node_text
@@ -73,7 +75,8 @@ def _node(kind: str, dtype: str, args: tuple[Node, ...], fields: tuple, exprs: I
     n = _nodes.get(key)
     if n is None:
         n = Node.__new__(Node)
-        n.kind, n.dtype, n.args, n.fields, n._size = kind, dtype, args, fields, None  # type: ignore[attr-defined]
+        n.kind, n.dtype, n.args, n.fields = kind, dtype, args, fields
+        n._loads = n._checks = None
         n.uid = len(_nodes)
         inner = {a.symbol.value for a in args} if kind in ("load", "index") and args else ()
         free = set().union(*(e.free_symbols for e in exprs)) - set(inner)
@@ -241,9 +244,21 @@ def rewrite_indices(root: Node, change: Callable[[Expr], Expr], memo: dict[Node,
 
 def loads(roots: Iterable[Node]) -> list[Node]:
     """The loads under `roots`, in a fixed order."""
-    return [n for n in walk(roots) if n.kind == "load"]
+    return list(dict.fromkeys(n for root in roots for n in _loads_under(root)))
 
 
 def checks(roots: Iterable[Node]) -> list[Check]:
     """The checks under `roots`, in a fixed order."""
-    return list(dict.fromkeys(n.fields[2] for n in walk(roots) if n.kind == "checked"))
+    return list(dict.fromkeys(c for root in roots for c in _checks_under(root)))
+
+
+def _loads_under(root: Node) -> tuple[Node, ...]:
+    if root._loads is None:
+        root._loads = tuple(n for n in walk([root]) if n.kind == "load")
+    return root._loads
+
+
+def _checks_under(root: Node) -> tuple[Check, ...]:
+    if root._checks is None:
+        root._checks = tuple(n.fields[2] for n in walk([root]) if n.kind == "checked")
+    return root._checks

@@ -8,6 +8,8 @@ from inductor.ir.loops import loop_variables
 from inductor.lowering.registry import NotLowered, lowering
 from inductor.lowering.value import Value, number, reindex
 
+MAX_PARTS = 12  # of a concatenation: every element asks which part it is of
+
 
 @lowering("cat")
 def cat(graph, tensors, dim=0):
@@ -16,6 +18,8 @@ def cat(graph, tensors, dim=0):
     tensors = [t for t in tensors if t.rank == len(sizes)]  # an empty 1-d tensor is skipped, as in PyTorch
     if not tensors or any(t.dtype != dtype for t in tensors):
         raise NotLowered("cat of different dtypes")
+    if len(tensors) > MAX_PARTS:
+        raise NotLowered("cat of many tensors")
     dim = dim % len(sizes)
     i = loop_variables(len(sizes))
     starts, start = [], as_expr(0)

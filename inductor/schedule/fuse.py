@@ -4,7 +4,7 @@ legal (no cycle, every shared element at the same point) and pays."""
 from __future__ import annotations
 
 from aten import logs
-from aten.symbolic.expr import substitute
+from aten.symbolic.expr import prod_, substitute
 from inductor import choices
 from inductor.config import config
 from inductor.ir.buffer import ITEMSIZE
@@ -100,12 +100,17 @@ class Fuser:
         return None
 
     def candidates(self, op: Computed) -> list[Group]:
-        """Groups that write what `op` reads, then groups that read the same, each the latest first."""
-        reads = [n.buffer for n in loads_of(op)]
+        """Groups that write what `op` reads, then groups that read much of the same, each the latest first."""
+        reads = list(dict.fromkeys(n.buffer for n in loads_of(op)))
         producers = {g for name in reads for g in self.writers.get(name, ())}
-        sharing = {g for name in reads for g in self.readers.get(name, ())} - producers
+        points = choices.size(prod_(op.loops.sizes), self.hints)
+        large = [name for name in reads if choices.worth_sharing(self.elements(name), points)]
+        sharing = {g for name in large for g in self.readers.get(name, ())} - producers
         by_age = lambda groups: sorted(groups, key=lambda g: -g.number)
         return by_age(producers) + by_age(g for g in sharing if g.product is None)
+
+    def elements(self, name: str) -> int:
+        return choices.size(prod_(self.lowered.buffers[name].sizes), self.hints)
 
     def reads_in_place(self, g: Group, op: Computed) -> bool:
         """Whether all that the group reads of the input that `op` overwrites is the element it overwrites."""

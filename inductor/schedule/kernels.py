@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from aten.symbolic.expr import sum_, sym
 from inductor import choices
 from inductor.codegen.cpp_product import ProductBody
@@ -24,6 +26,7 @@ def schedule(lowered: Lowered, prefix: str = "kernel") -> Schedule:
 def build(lowered: Lowered, groups: list[Group], prefix: str) -> Schedule:
     """Kernels and external steps of fused groups, in order."""
     steps: list[Kernel | Extern] = []
+    needed = needed_by_group(groups, lowered)
     for batch in batches(groups, lowered):
         g = batch[0]
         name = f"{prefix}{len(steps)}"
@@ -31,9 +34,9 @@ def build(lowered: Lowered, groups: list[Group], prefix: str) -> Schedule:
             e = g.external
             steps.append(Extern(e.op, e.args, e.kwargs, e.outputs, e.lines, e.allocates))
         elif g.product is not None:
-            steps.append(product_kernel(name, g, lowered, needed_of(g, groups, lowered), lines_of(g)))
+            steps.append(product_kernel(name, g, lowered, needed[g], lines_of(g)))
         else:
-            nests = tuple(nest_of(x, groups, lowered) for x in batch)
+            nests = tuple(nest_of(x, needed[x], lowered) for x in batch)
             lines = tuple(dict.fromkeys(line for x in batch for line in lines_of(x)))
             steps.append(loop_kernel(name, nests, lines, sum_(points(x.dims) for x in batch)))
     used = set()
@@ -52,35 +55,33 @@ def buffers_read_by(step: Extern) -> set[str]:
     return set(references((step.args, step.kwargs)))
 
 
-def needed_of(g: Group, groups: list[Group], lowered: Lowered) -> set[str]:
-    """The buffers written by `g` that something else reads: another group, or whoever called."""
-    base = lambda name: lowered.buffers[name].base or name
-    needed = {base(o) for o in lowered.outputs if isinstance(o, str)}
-    for other in groups:
-        if other is not g:
-            needed |= other.reads | other.writes
-    return needed & g.writes
+def needed_by_group(groups: list[Group], lowered: Lowered) -> dict[Group, set[str]]:
+    """By group, the buffers written by it that something else reads: another group, or whoever called."""
+    outputs = {lowered.buffers[o].base or o for o in lowered.outputs if isinstance(o, str)}
+    users = Counter(name for g in groups for name in g.reads | g.writes)
+    return {g: {name for name in g.writes if users[name] > 1 or name in outputs} for g in groups}
 
 
 def lines_of(g: Group) -> tuple[str, ...]:
     return tuple(dict.fromkeys(line for m in g.members for line in m.op.lines))
 
 
-def nest_of(g: Group, groups: list[Group], lowered: Lowered) -> Nest:
-    return tidy(NestBuilder(g, needed_of(g, groups, lowered), lowered.ranges).build(), lowered.ranges)
+def nest_of(g: Group, needed: set[str], lowered: Lowered) -> Nest:
+    return tidy(NestBuilder(g, needed, lowered.ranges).build(), lowered.ranges)
 
 
 def batches(groups: list[Group], lowered: Lowered) -> list[list[Group]]:
     """Neighbours that do not depend on each other and are small run in one kernel: an optimizer's step over many
     parameters is one launch."""
     out: list[list[Group]] = []
+    last_small = False
     for g in groups:
-        last = out[-1] if out else []
-        small = all(choices.small(points(x.dims), lowered.hints) and plain(x) for x in (*last, g))
-        if last and small and not g.before & set(last):
-            last.append(g)
+        small = choices.small(points(g.dims), lowered.hints) and plain(g)
+        if last_small and small and not g.before & set(out[-1]):
+            out[-1].append(g)
         else:
             out.append([g])
+        last_small = small
     return out
 
 

@@ -158,6 +158,13 @@ def test_views():
     run("as_strided", [x], [3, 4], [2, 5], 7)
 
 
+def test_a_concatenation_of_many_parts_is_a_step():
+    b = Builder()
+    parts = [normal(k % 3, 4) for k in range(40)]
+    made = check(b.module(b("cat", [b.like(f"x{k}", p) for k, p in enumerate(parts)], 0)), parts)
+    assert [s.op for s in made.steps] == ["cat"]
+
+
 def test_put_and_structure():
     x = normal(4, 6, 10)
     run("slice_scatter", [x, normal(4, 6, 3)], 2, 1, 9, 3)

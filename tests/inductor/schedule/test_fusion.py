@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from inductor.codegen.cpp import render
 from inductor.ir.buffer import ITEMSIZE, Kernel
 from tests.inductor.graphs import Builder, check, compiled, tensor
 
@@ -44,6 +45,8 @@ def test_an_optimizer_step_is_one_launch_and_moves_no_byte_twice():
         for a in (*made.steps[0].args, *made.steps[0].writes)
     )
     assert moved == sum(7 * 4 * int(np.prod(s)) for s in shapes)  # reads p g m v, writes p m v
+    text = render(made.steps, made.buffers)
+    assert text.count("static void kernel0_") == 2  # equal sizes share a function
     tensors = [tensor(a) for a in arrays]
     run(*tensors)
     for k, (p, m, v) in enumerate(want):
@@ -120,3 +123,13 @@ def test_a_product_reads_heads_by_strides():
     left, right = (b("view", b("clone", n), s) for n, s in zip(heads, ([6, 5, 8], [6, 8, 5])))
     made = check(b.module(b("bmm", left, right)), [normal(2, 5, 24), normal(2, 5, 24)], kernels=1, rtol=1e-5, atol=1e-5)
     assert isinstance(made.steps[0], Kernel) and made.steps[0].args[:2] == ("q", "k")
+
+
+def test_what_shares_a_scalar_only_stays_apart():
+    """Three loops in one launch, or one loop where they read the same matrix."""
+    for shape, loops in (((), 3), ((30, 20), 1)):
+        b = Builder()
+        scale, *xs = b.input("scale", shape), *(b.input(f"x{k}", (30, 20)) for k in range(3))
+        arrays = [np.asarray(normal(*shape)), *(normal(30, 20) for _ in xs)]
+        made = check(b.module(*(b("mul", x, scale) for x in xs)), arrays, kernels=1)
+        assert len(made.steps[0].body) == loops

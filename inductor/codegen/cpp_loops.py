@@ -10,6 +10,7 @@ from inductor.ir.buffer import ITEMSIZE, Buffer, Kernel
 from inductor.ir.index import coefficient
 from inductor.ir.loops import Accumulate, Dim, Nest, Stage, Store
 from inductor.ir.nodes import Node, loads, walk
+from inductor.ir.segments import segments
 
 POINT_BLOCK = 8192  # elements of the vector axis in a unit
 COLUMN_BLOCK = 4096  # columns in a unit: their accumulators fit the first-level cache
@@ -271,7 +272,23 @@ class NestWriter(ReductionWriter):
         elif mode == "column" and stage.inner:
             self.column_stage(stage)
         else:
+            self.point_stage(stage)
+
+    def point_stage(self, stage: Stage) -> None:
+        """A loop along the vector axis, in segments where its body asks on which side of a place it is."""
+        plain = self.tiled is None and mode_is_plain(stage)
+        parts = segments(stage, self.plan.axis, self.ranges) if plain else []
+        if not parts:
             self.vector_loop(stage, "first", "last", [])
+        for start, stop, part in parts:
+            block = self.open({"start", "stop"})
+            block.lines += [
+                f"const long start = first > {start} ? first : {start};",
+                f"const long stop = last < {stop} ? last : {stop};",
+            ]
+            self.vector_loop(part, "start", "stop", [], start % self.lanes == 0 == stop % self.lanes)
+            lines = self.close().lines
+            self.scopes[-1].lines += ["{", *indent(lines), "}"]
 
     # ---- statements
 
@@ -310,6 +327,11 @@ class NestWriter(ReductionWriter):
             self.scopes[-1].lines.append(f"w_store({at}, w_load<L>({at}, n) + {value}, n);")
         else:
             self.scopes[-1].lines.append(f"w_accumulate_at(b{k}, {self.vector_index(index, s.where)}, {value}, n);")
+
+
+def mode_is_plain(stage: Stage) -> bool:
+    """Whether a stage only stores."""
+    return all(isinstance(s, Store) for s in stage.body)
 
 
 def blocks_of(size: Expr, block: int) -> Expr:

@@ -44,15 +44,18 @@ class ReductionWriter(ValueWriter):
     def size_hint(self, e: Expr) -> int:
         raise NotImplementedError
 
-    def vector_loop(self, stage: Stage, start: str, stop: str, foot: list[str]) -> None:
+    def vector_loop(self, stage: Stage, start: str, stop: str, foot: list[str], even: bool | None = None) -> None:
         """for v in [start, stop): the statements on L lanes, then on what is left."""
         self.open({self.plan.axis.name})
         self.statements(stage)
         body = self.close().lines + foot
-        self.scopes[-1].lines += self.vector_loops(body, start, stop)
+        self.scopes[-1].lines += self.vector_loops(body, start, stop, even=even)
 
-    def vector_loops(self, body: list[str], start: str, stop: str, unrolled: int = 0) -> list[str]:
-        """Loops of `body` over whole vectors, `unrolled` at a time, then once over the rest."""
+    def vector_loops(
+        self, body: list[str], start: str, stop: str, unrolled: int = 0, even: bool | None = None
+    ) -> list[str]:
+        """Loops of `body` over whole vectors, `unrolled` at a time, then once over the rest. `even`: whether there is
+        none, where start and stop are not those of the axis."""
         v = self.plan.axis.name
         if self.plan.mode == "row" and len(body) <= UNROLLED_LINES:
             unrolled = 4
@@ -65,7 +68,7 @@ class ReductionWriter(ValueWriter):
             *indent(body),
             "}",
         ]
-        if not self.even():
+        if not (self.even() if even is None else even):
             loop += [f"if ({v} < {stop}) {{", f"  const w_some n = w_tail({stop} - {v});", *indent(body), "}"]
         return ["{", *indent(loop), "}"]
 

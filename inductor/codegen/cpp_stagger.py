@@ -23,8 +23,8 @@ from inductor.ir.index import coefficient, without
 from inductor.ir.loops import Keep, Reduce, Stage, Store
 from inductor.ir.nodes import Node, kept, loads, rewrite, row, walk
 
-SHORT = 512  # elements: rows up to here wait longer than they compute, whatever they compute
-LONGEST = 2048  # elements: of longer rows, several do not fit the first-level cache
+SHORT = 256  # elements: rows up to here wait longer than they compute, whatever they compute
+LONGEST = 4096  # elements: several longer rows would not stay near the core
 FEWEST = 64  # rows: every range runs some stages on a row too many
 LARGEST = 64  # nodes of all loops together: their values stay in registers
 

@@ -95,6 +95,8 @@ class ValueWriter(Walk):
                 return self.define(scope, f"w_load1<L>({at})")
             if step is not None and step.is_const and step.value == 1:
                 return self.define(scope, f"w_load<L>({at}, {scope.lanes})")
+            if step is not None and step.is_const and 2 <= step.value <= 4:
+                return self.define(scope, f"w_every_nth<L, {step.value}>({at}, {scope.lanes})")
             if step is not None:
                 return self.define(scope, f"w_gather<L>({at}, {self.expr(step)}, {scope.lanes})")
         return self.define(scope, f"w_gather_at<L>({b}, {self.vector_index(index, n.args)}, {scope.lanes})")

@@ -56,7 +56,8 @@ def accesses(nest: Nest, inner_only: bool = False) -> list[tuple[str, Expr]]:
 
 
 def axis_scores(nest: Nest, buffers: dict[str, Buffer]) -> dict[str, float]:
-    """For every dim, the bytes an element that would be read or written contiguously if vectors ran along it."""
+    """For every dim, the bytes an element that would not be gathered or scattered if vectors ran along it: those that
+    lie side by side, and those that are the same for all lanes."""
     wide = bool(nest.reduced)
     scores = dict.fromkeys((d.name for d in nest.dims), 0.0)
     seen = set()
@@ -66,17 +67,19 @@ def axis_scores(nest: Nest, buffers: dict[str, Buffer]) -> dict[str, float]:
         for n in loads(values_of(stage)):
             if (n.buffer, n.index) not in seen:
                 seen.add((n.buffer, n.index))
-                _score(scores, n.index, ITEMSIZE[buffers[n.buffer].dtype] if n.buffer in buffers else 4)
+                _score(scores, n, n.index, ITEMSIZE[buffers[n.buffer].dtype] if n.buffer in buffers else 4)
         for s in stage.body:
             if isinstance(s, (Store, Accumulate)):
-                _score(scores, s.index, 1.5 * ITEMSIZE[s.dtype])
+                _score(scores, s.value, s.index, 1.5 * ITEMSIZE[s.dtype])
     return scores
 
 
-def _score(scores: dict[str, float], index: Expr, size: float) -> None:
+def _score(scores: dict[str, float], n: Node, index: Expr, size: float) -> None:
     for name in scores:
         step = coefficient(index, name)
-        if step is not None and step.is_const and step.value == 1:
+        if name not in index.free_symbols:
+            scores[name] += size if name not in n.symbols else 0
+        elif step is not None and step.is_const and step.value == 1:
             scores[name] += size
 
 

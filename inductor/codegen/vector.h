@@ -196,6 +196,30 @@ template <int L, class T, class N> W_INLINE auto w_gather(const T *p, long strid
       if (w_only(n, w_bools<decltype(v)>{} - 1).m >> k & 1) v[k] = ((const w_raw<T> *)p)[k * stride];
   return w_mem<T>::up(v);
 }
+// Every S-th element, S = 2 … 4: whole vectors, of which the elements are picked. Nothing beyond the last is read.
+template <class V, class T, int... K> W_INLINE V w_even(V a, V b, w_pack<T, K...>) {
+  return __builtin_shufflevector(a, b, (2 * K)...);
+}
+template <class V, class T, int... K> W_INLINE V w_third(V a, V b, V c, w_pack<T, K...>) {
+  constexpr int L = w_lanes<V>;
+  const V x = __builtin_shufflevector(a, b, (3 * K < 2 * L ? 3 * K : 0)...);
+  return __builtin_shufflevector(x, c, (3 * K < 2 * L ? K : 3 * K - L)...);
+}
+template <int S, class T, int L, class P> W_INLINE w_vec<w_raw<T>, L> w_picked(const T *p, P lanes) {
+  typedef w_raw<T> R;
+  const auto whole = [&](int k) { return w_read<R, L>(p + k * L, w_all{}); };
+  const auto last = w_read<R, L>(p + (S - 1) * L, w_tail(L - S + 1));
+  if constexpr (S == 2) return w_even(whole(0), last, lanes);
+  else if constexpr (S == 3) return w_third(whole(0), whole(1), last, lanes);
+  else return w_even(w_even(whole(0), whole(1), lanes), w_even(whole(2), last, lanes), lanes);
+}
+template <int L, int S, class T, class N> W_INLINE auto w_every_nth(const T *p, N n) {
+#if defined(__AVX512VL__) && !defined(__clang__)
+  if constexpr (sizeof(w_raw<T>) >= 4)
+    if (w_full<L>(n)) return w_mem<T>::up(w_picked<S, T, L>(p, w_pack<int, __integer_pack(L)...>{}));
+#endif
+  return w_gather<L>(p, S, n);
+}
 template <int L, class T, class I, class N> W_INLINE auto w_gather_at(const T *p, I index, N n) {
   w_vec<w_raw<T>, L> v{};
   const unsigned m = w_only(n, w_bools<decltype(v)>{} - 1).m;

@@ -1,18 +1,22 @@
 """Nests as C++: what they compute equals NumPy, at both vector widths, however the units are cut."""
 
+import ctypes
+import mmap
+
 import ml_dtypes
 import numpy as np
 import pytest
 
 from aten.symbolic.expr import as_expr, lt, sym
 from inductor.codegen.cpp_vector import Isa, native_isa
+from inductor.codegen.kernel import plan
 from inductor.ir import nodes
 from inductor.ir.buffer import Check
 from inductor.ir.fold import cast
 from inductor.ir.loops import Dim, Keep, Nest, Reduce, Running, Stage, Store
 from inductor.ir.nodes import compute_dtype, const, kept, load, row
 from inductor.ir.scalar import apply
-from tests.inductor.codegen.harness import call, kernel_of
+from tests.inductor.codegen.harness import buffer_of, call, kernel_of
 
 WIDTHS = [Isa(64), Isa(32)] if native_isa().bytes == 64 else [Isa(32)]
 i0, i1, r0, r1 = map(sym, ("i0", "i1", "r0", "r1"))
@@ -207,6 +211,51 @@ def test_strided_flipped_and_transposed_reads(isa):
         )
         call(kernel_of([nest]), {"x": x, "out": out}, isa=isa)
         np.testing.assert_array_equal(out, -want)
+
+
+@pytest.mark.parametrize("step", [2, 3, 4, 5, -2])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "bfloat16", "int8"])
+def test_every_nth_element(isa, step, dtype):
+    """Up to the last byte of the memory and not beyond: the array ends with a page that nobody may read."""
+    T = np.dtype(getattr(ml_dtypes, dtype, None) or dtype)
+    for n in (1, 16, 33, 100):
+        count = abs(step) * (n - 1) + 1
+        x = guarded(count * T.itemsize).view(T)
+        x[:] = rng.integers(0, 100, count).astype(T)
+        out = np.zeros(n, T)
+        start = count - 1 if step < 0 else 0
+        value = load("x", i0 * step + start, compute_dtype(dtype))
+        nest = Nest((dim("i0", n),), (Stage(False, (Store("out", i0, value, dtype),)),))
+        call(kernel_of([nest]), {"x": x, "out": out}, isa=isa)
+        np.testing.assert_array_equal(out, x[::step])
+
+
+def guarded(size):
+    """`size` writable bytes that end where a page begins that cannot be read."""
+    page = mmap.PAGESIZE
+    whole = (size + page - 1) // page * page
+    memory = mmap.mmap(-1, whole + page)
+    address = np.frombuffer(memory, np.uint8).ctypes.data
+    libc = ctypes.CDLL(None, use_errno=True)
+    assert libc.mprotect(ctypes.c_void_p(address + whole), ctypes.c_size_t(page), 0) == 0
+    return np.frombuffer(memory, np.uint8)[whole - size : whole]
+
+
+def test_vectors_run_where_large_tensors_lie_side_by_side(isa):
+    """A normalisation of [N, C, H * W]: four vectors of C do not outweigh the tensor."""
+    x, out = rng.normal(size=(3, 64, 50)).astype("f4"), np.zeros((3, 64, 50), "f4")
+    small = {name: rng.normal(size=64).astype("f4") for name in "abcd"}
+    i2 = sym("i2")
+    at = i0 * 3200 + i1 * 50 + i2
+    value = load("x", at, "float32")
+    for name in small:
+        value = apply("add", value, load(name, i1, "float32"))
+    nest = Nest((dim("i0", 3), dim("i1", 64), dim("i2", 50)), (Stage(False, (Store("out", at, value, "float32"),)),))
+    arrays = {"x": x, "out": out, **small}
+    buffers = {name: buffer_of(name, a) for name, a in arrays.items()}
+    assert plan(nest, buffers, {}).axis.name == "i2"
+    call(kernel_of([nest]), arrays, isa=isa)
+    np.testing.assert_allclose(out, x + sum(v[:, None] for v in small.values()), rtol=1e-5, atol=1e-6)
 
 
 def test_masked_loads_touch_nothing_outside(isa):

@@ -402,8 +402,14 @@ template <class V> W_INLINE V w_quotient(V x, const w_reciprocal<V> &d) {
 template <class V> W_INLINE V w_vfloordiv(V a, V b) { return w_floordiv(a, b); }  // of indices
 
 // ---------------------------------------------------------------------------------------------------- reductions
-struct w_sum { template <class V> W_INLINE V of(V a, V b) { return a + b; } };
-struct w_prod { template <class V> W_INLINE V of(V a, V b) { return a * b; } };
+struct w_sum {
+  static constexpr bool doubling = true;  // running sums are taken of sums of neighbours; running products could overflow by that
+  template <class V> W_INLINE V of(V a, V b) { return a + b; }
+};
+struct w_prod {
+  static constexpr bool doubling = false;
+  template <class V> W_INLINE V of(V a, V b) { return a * b; }
+};
 struct w_any { template <class V> W_INLINE V of(V a, V b) { return a | b; } };
 struct w_every { template <class V> W_INLINE V of(V a, V b) { return a & b; } };
 // NaN if either is; of equal values the first.
@@ -475,8 +481,24 @@ template <bool largest, int N, class V, class I> W_INLINE I w_arg_combine(V *v, 
   w_arg_tree<largest, w_lanes<V> / 2>(v[0], i[0]);
   return i[0];
 }
-// Running values: lane k becomes carry op x[0] op … op x[k], one after the other, and carry the last of them.
+template <int H, class V, class T, int... K> W_INLINE V w_later_(V v, w_pack<T, K...>) {
+  return __builtin_shufflevector(V{}, v, (K < H ? K : w_lanes<V> + K - H)...);
+}
+template <int H, class V> W_INLINE V w_prefix(V v) {  // lane k becomes the sum of lanes 0 to k
+  if constexpr (H >= w_lanes<V>) return v;
+#ifdef __clang__
+  else return w_prefix<2 * H>(v + w_later_<H>(v, __make_integer_seq<w_pack_of, int, w_lanes<V>>{}));
+#else
+  else return w_prefix<2 * H>(v + w_later_<H>(v, w_pack<int, __integer_pack(w_lanes<V>)...>{}));
+#endif
+}
+// Running values: lane k becomes carry op x[0] op … op x[k] and carry the last of them; products one after the other.
 template <class Op, class T, class V, class N> W_INLINE V w_scan(T &carry, V x, N n) {
+  if constexpr (Op::doubling) {
+    const V y = w_prefix<1>(w_keep(n, x, V{})) + w_splat<V>(carry);
+    carry = y[w_lanes<V> - 1];
+    return y;
+  }
   const unsigned m = w_only(n, w_bools<V>{} - 1).m;
   for (int k = 0; k < w_lanes<V>; k++)
     if (m >> k & 1) x[k] = carry = Op::of(w_splat<V>(carry), w_splat<V>(x[k]))[0];

@@ -57,7 +57,7 @@ class OutputGraph:
             frame = frame.parent
         if frame is None:
             return None
-        line = frame.line()
+        line = frame.current.line
         text = linecache.getline(frame.code.co_filename, line).strip()
         return UserLine(frame.code.co_filename, line, frame.code.co_qualname, text)
 

@@ -19,8 +19,8 @@ from bytecode import CellVar, FreeVar, Instr, Label, TryBegin, TryEnd
 
 from . import _eval_frame
 from .bytecode.assemble import STACK_MARGIN, Copy, assemble_function
-from .bytecode.emit import VERSION, Emitter
-from .bytecode.instruction import ENDS, UNCONDITIONAL, Decoded, decode
+from .bytecode.emit import Emitter
+from .bytecode.instruction import ENDS, UNCONDITIONAL, VERSION, Decoded, decode
 from .bytecode.liveness import assigned_before, live_before
 from .outcome import Null
 
@@ -134,7 +134,7 @@ def _make_resume_code(code: types.CodeType, point: Point, exits: list[Exit]) -> 
     copy = Copy(code)
     body = decoded.body()
     free = code.co_cellvars + code.co_freevars
-    line = decoded.instructions[point.index].line or code.co_firstlineno
+    line = decoded.instructions[point.index].line
     stubs: list = []
     if exits:
         _leave_loops(code, decoded, copy, point, exits, stubs)
@@ -284,7 +284,7 @@ class BreakWriter:
             raise Unresumable(f"the stack at {inst.name} holds {self.decoded.depths[first]} values, not {depth}")
         self._refuse(first)
         nulls = [isinstance(r, Null) for r in self.ending.stack]
-        if inst.target is not None:
+        if inst.target >= 0:
             self._redirect_jump(last, nulls)
         if inst.name not in ENDS and inst.name not in UNCONDITIONAL:
             after = self._after(first, last, nulls)
@@ -303,7 +303,7 @@ class BreakWriter:
                 raise Unresumable("a comprehension whose variable is captured by a function")
         if exception_depth(self.decoded)[index]:
             raise Unresumable("a break inside an except block")
-        if instructions[index].name == "LOAD_GLOBAL" and instructions[index].arg & 1:  # type: ignore[operator]
+        if instructions[index].name == "LOAD_GLOBAL" and instructions[index].arg & 1:
             raise Unresumable("a break at LOAD_GLOBAL")
 
     def _group(self, index: int) -> tuple[int, int]:
@@ -331,7 +331,7 @@ class BreakWriter:
         inst = self.decoded.instructions[index]
         if inst.name == "LOAD_METHOD":
             return True
-        return VERSION >= (3, 12) and inst.name in ("LOAD_ATTR", "LOAD_SUPER_ATTR") and bool(inst.arg & 1)  # type: ignore
+        return VERSION >= (3, 12) and inst.name in ("LOAD_ATTR", "LOAD_SUPER_ATTR") and bool(inst.arg & 1)
 
     def _bind_method(self, index: int) -> list:
         """Load a method as a bound one, so that the form of the stack behind it is known: what comes after the load."""
@@ -359,13 +359,13 @@ class BreakWriter:
         self.copy.items[self.copy.position[last]] = Instr(_forward(item.name), label, location=item.location)
         target, begin = inst.target, []
         if inst.name == "FOR_ITER":
-            target += len(_FOR_ENDS)  # type: ignore[operator]
+            target += len(_FOR_ENDS)
             begin = _FOR_ENDS
             depth = len(nulls) - 1
         else:
             depth = len(nulls) + self.decoded.effect(last, True)
         after = tuple(i < len(nulls) and nulls[i] for i in range(depth))
-        self.pending.append((label, begin, self._point(target, after)))  # type: ignore[arg-type]
+        self.pending.append((label, begin, self._point(target, after)))
 
     def _point(self, index: int, nulls: tuple[bool, ...]) -> Point:
         if index >= len(self.decoded):
@@ -414,7 +414,7 @@ class BreakWriter:
         e.label(done)
         for name in _FOR_ENDS:
             e.instr(name)
-        self._call_resume(e, self._point(inst.target + len(_FOR_ENDS), nulls[:-1]))  # type: ignore[operator]
+        self._call_resume(e, self._point(inst.target + len(_FOR_ENDS), nulls[:-1]))
         return e.out
 
     def _go_on(self, e: Emitter, index: int, nulls: tuple[bool, ...]) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import Any
 
 from bytecode import CellVar, FreeVar, Instr, Label
 
-VERSION = sys.version_info[:2]
+from .instruction import VERSION
+
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, type(...))
 _CODE = type(compile("0", "", "eval"))
 

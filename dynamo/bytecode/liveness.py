@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 import types
+from typing import Any
 
 from .. import _eval_frame
 from .instruction import Decoded, decode
@@ -23,34 +23,26 @@ def live_at(code: types.CodeType, offset: int) -> frozenset[str]:
     return live_before(code)[decode(code).index_of[offset]]
 
 
-def uses(name: str, value: object) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def uses(name: str, value: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """(read, stored) fast locals of one instruction; reads come first."""
     if name in ("LOAD_FAST", "LOAD_FAST_CHECK", "DELETE_FAST"):
-        return (value,), ()  # type: ignore[return-value]
+        return (value,), ()
     if name == "LOAD_FAST_AND_CLEAR":
-        return (value,), (value,)  # type: ignore[return-value]
+        return (value,), (value,)
     if name == "STORE_FAST":
-        return (), (value,)  # type: ignore[return-value]
+        return (), (value,)
     if name == "LOAD_FAST_LOAD_FAST":
-        return value, ()  # type: ignore[return-value]
+        return value, ()
     if name == "STORE_FAST_LOAD_FAST":
-        first, second = value  # type: ignore[misc]
+        first, second = value
         return (() if first == second else (second,)), (first,)
     if name == "STORE_FAST_STORE_FAST":
-        return (), value  # type: ignore[return-value]
+        return (), value
     return (), ()
 
 
 def _accesses(decoded: Decoded) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
-    names = decoded.code.co_varnames
-    fused = sys.version_info >= (3, 13)
-    found = []
-    for inst in decoded.instructions:
-        value = inst.value
-        if fused and inst.name in ("LOAD_FAST_LOAD_FAST", "STORE_FAST_LOAD_FAST", "STORE_FAST_STORE_FAST"):
-            value = (names[inst.arg >> 4], names[inst.arg & 15])  # type: ignore[operator]
-        found.append(uses(inst.name, value))
-    return found
+    return [uses(inst.name, inst.value) for inst in decoded.instructions]
 
 
 def _live(decoded: Decoded) -> list[frozenset[str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 
 from dynamo.interpreter import operators
-from dynamo.interpreter.decode import VERSION, opcode
+from dynamo.interpreter.rules import VERSION, opcode
 from dynamo.variables.constant import NONE, boolean
 
 COMPARE_TO_BOOL = VERSION >= (3, 13)

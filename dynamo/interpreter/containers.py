@@ -6,7 +6,7 @@ import collections.abc
 
 from dynamo.graph_break import Raised
 from dynamo.interpreter import operators
-from dynamo.interpreter.decode import opcode
+from dynamo.interpreter.rules import opcode
 from dynamo.variables.constant import NONE, ConstantVariable, boolean
 from dynamo.variables.exception import raise_exception
 from dynamo.variables.mapping import MISSING, DictVariable, SetVariable

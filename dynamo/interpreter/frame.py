@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import types
+from itertools import islice
 
 from dynamo import graph_break
+from dynamo.bytecode.instruction import Instruction, decode
 from dynamo.graph_break import NotConstant, Raised, Unsupported
-from dynamo.interpreter.decode import Inst, decode
+from dynamo.interpreter.rules import RULES
 from dynamo.variables.base import NULL, Variable
 from dynamo.variables.constant import NONE, ConstantVariable
 from dynamo.variables.function import CellVariable
@@ -40,13 +42,14 @@ class Frame:
         self.function = function
         self.maker = maker
         self.depth = 0 if parent is None else parent.depth + 1
-        self.decoded = decode(code)
-        self.instructions = self.decoded.instructions
+        decoded = decode(code)
+        self.instructions = decoded.instructions
+        self.handlers = decoded.handlers
         self.stack: list[Variable] = []
         self.locals: dict[str, Variable] = {}
         self.free_cells: list[CellVariable] = []
         self.pc = 0
-        self.current: Inst = self.instructions[0]
+        self.current: Instruction = self.instructions[0]
         self.result: Variable | None = None
         self.kw_names: tuple[str, ...] = ()
         # The exception that a bare `raise` means.
@@ -105,7 +108,7 @@ class Frame:
                 inst = self.current = self.instructions[self.pc]
                 self.pc += 1
                 try:
-                    inst.run(self, inst)
+                    RULES[inst.opcode](self, inst)
                 except Raised as raised:
                     self.unwind(raised)
         except Unsupported as e:
@@ -122,7 +125,7 @@ class Frame:
     def unwind(self, raised: Raised) -> None:
         """Go to the handler of the exception raised by the current instruction, or let it leave the frame."""
         at = self.pc - 1
-        for first, last, target, depth, lasti in self.decoded.handlers:
+        for first, last, target, depth, lasti in self.handlers:
             if first <= at < last:
                 del self.stack[depth:]
                 if lasti:
@@ -133,7 +136,7 @@ class Frame:
                 return
         raise raised
 
-    def jump(self, inst: Inst) -> None:
+    def jump(self, inst: Instruction) -> None:
         """Go to the instruction's target; loops are counted."""
         target = inst.target
         if target <= self.pc:
@@ -149,10 +152,9 @@ class Frame:
         return found
 
     def place(self) -> graph_break.Place:
-        return self.decoded.place(self.code, self.current.offset)
-
-    def line(self) -> int:
-        return self.decoded.line(self.code, self.current.offset)
+        """File, line, function and columns of the current instruction."""
+        columns = next(islice(self.code.co_positions(), self.current.offset // 2, None))
+        return graph_break.Place(self.code.co_filename, self.current.line, self.code.co_qualname, columns)
 
     # -------------------------------------------------------------------------------------------- inlining
     def inline(self, code, function, globals: dict, cells: list[CellVariable], local: dict[str, Variable], maker=None):
@@ -177,7 +179,7 @@ class Frame:
             if inst.name == "RETURN_GENERATOR":
                 self.pc = n + 1
                 return
-            inst.run(self, inst)
+            RULES[inst.opcode](self, inst)
 
     def resume_generator(self, sent: Variable, raised: Raised | None, started: bool) -> Variable | None:
         """Run to the next yield: what it yields, or None at the return (then `result` is set)."""
@@ -219,7 +221,7 @@ class RootFrame(Frame):
             self.step += 1
             self.pc += 1
             try:
-                inst.run(self, inst)
+                RULES[inst.opcode](self, inst)
             except Raised as raised:
                 self.unwind(raised)
             except Unsupported as e:

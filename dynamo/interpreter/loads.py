@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dynamo import graph_break, guards, trace_rules
 from dynamo.graph_break import Raised, Unsupported
-from dynamo.interpreter.decode import VERSION, opcode
+from dynamo.interpreter.rules import VERSION, opcode
 from dynamo.source import Builtin, Global, Item, Object
 from dynamo.variables.base import NULL, Variable
 from dynamo.variables.constant import NONE, literal
@@ -13,7 +13,7 @@ from dynamo.variables.function import CellVariable
 
 
 # ------------------------------------------------------------------------------------------------- stack
-@opcode("NOP", "RESUME", "PRECALL", "CACHE", "EXTENDED_ARG", "MAKE_CELL_DONE", "NOT_TAKEN")
+@opcode("NOP", "RESUME", "PRECALL")
 def nop(frame, inst):
     pass
 
@@ -58,7 +58,7 @@ def load_const(frame, inst):
     frame.push(literal(frame, inst.value))
 
 
-@opcode("LOAD_FAST", "LOAD_FAST_CHECK", "LOAD_FAST_BORROW", "LOAD_CLOSURE")
+@opcode("LOAD_FAST", "LOAD_FAST_CHECK", "LOAD_CLOSURE")
 def load_fast(frame, inst):
     frame.push(frame.load_fast(inst.value))
 
@@ -81,7 +81,7 @@ def store_local(frame, name: str, value: Variable) -> None:
         frame.locals[name] = value
 
 
-@opcode("STORE_FAST", "STORE_FAST_MAYBE_NULL")
+@opcode("STORE_FAST")
 def store_fast(frame, inst):
     store_local(frame, inst.value, frame.pop())
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dynamo.graph_break import Raised
-from dynamo.interpreter.decode import VERSION, opcode
+from dynamo.interpreter.rules import VERSION, opcode
 from dynamo.variables.base import Exhausted
 from dynamo.variables.exception import raise_exception
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dynamo.graph_break import Raised
-from dynamo.interpreter.decode import opcode
+from dynamo.interpreter.rules import opcode
 from dynamo.variables.constant import NONE, literal
 from dynamo.variables.exception import raise_exception
 

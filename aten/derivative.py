@@ -5,8 +5,6 @@ from typing import Any
 
 from aten.meta import Meta
 
-_SPECIAL = ("g", "out", "needs")
-
 
 class Plan:
     """The vjp of an op for one pattern of needed gradients.

@@ -34,7 +34,7 @@ _PYTHON_DTYPES = {float: "float64", int: "int64", bool: "bool", complex: "comple
 _MISSING = object()
 _PARAM = re.compile(r"(?P<type>\w+)(?P<list>\[(?:\d+|\*)?\])?(?P<optional>\?)?\s+(?P<name>\w+)(?:\s*=\s*(?P<default>.+))?$")
 
-tensor_types: tuple[type, ...] = (Meta,)  # aten.op adds the Tensor type
+tensor_types: tuple[Any, ...] = (Meta,)  # aten.op adds the Tensor type
 
 
 def _number(x: Any) -> Any:
@@ -50,10 +50,14 @@ def _tensor(x: Any) -> Any:
     return x if isinstance(x, tensor_types) else NotImplemented
 
 
+def _holds_number(x: Any) -> bool:
+    return not isinstance(x, Meta) and isinstance(x, tensor_types) and x.ndim == 0
+
+
 def _scalar(x: Any) -> Any:
     n = _number(x)
-    if n is NotImplemented and isinstance(x, tensor_types) and not isinstance(x, Meta) and x.ndim == 0:  # type: ignore[attr-defined]
-        return x.item()  # type: ignore[attr-defined]
+    if n is NotImplemented and _holds_number(x):
+        return x.item()
     return n
 
 
@@ -62,8 +66,8 @@ def _int(x: Any) -> Any:
         return x
     if isinstance(x, np.integer):
         return int(x)
-    if isinstance(x, tensor_types) and not isinstance(x, Meta) and x.ndim == 0 and not x.dtype.is_floating_point:  # type: ignore[attr-defined]
-        return int(x.item())  # type: ignore[attr-defined]
+    if _holds_number(x) and not x.dtype.is_floating_point:
+        return int(x.item())
     return NotImplemented
 
 
@@ -307,7 +311,8 @@ def named_result(name: str, fields: str | tuple[str, ...]) -> Callable[[Sequence
     """Makes named tuples of several results."""
     from collections import namedtuple
 
-    return namedtuple(name, fields, module="aten.return_types")._make  # type: ignore[attr-defined]
+    made: Any = namedtuple(name, fields, module="aten.return_types")
+    return made._make
 
 
 def _split(text: str) -> list[str]:

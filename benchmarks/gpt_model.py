@@ -68,11 +68,6 @@ def build(torch: ModuleType, config: Config) -> Any:
     return GPT()
 
 
-def block_of(torch: ModuleType, config: Config) -> Any:
-    """One transformer block of the model, (B, T, width) → (B, T, width)."""
-    return build(torch, config).blocks[0]
-
-
 def initialise(model: Any, torch: ModuleType, seed: int) -> None:
     """Fills every parameter from NumPy's generator, the same values whatever `torch` is: weights N(0, 0.02), biases 0, norms 1."""
     rng = np.random.default_rng(seed)

@@ -92,11 +92,6 @@ DYNAMIC_ATTRIBUTE = Break(
     "it describes memory, which a graph does not have while it is captured",
     ("read it outside of the compiled function", ALLOW),
 )
-UNKNOWN_CONTEXT = Break(
-    "a with statement on an object that is not traced",
-    "what entering and leaving it does is not known",
-    ("write it as a Python class or with contextlib.contextmanager", ALLOW),
-)
 SUSPENDED = Break(
     "a generator, coroutine or iterator is in the middle of its work",
     "its state cannot be rebuilt in Python",

@@ -14,7 +14,7 @@ from typing import Any
 from . import _eval_frame
 from .guards import Guard
 from .shape_program import compile_expr
-from .source import Converted, DictKey, Item, Local, Offset, Size, Source, Stride
+from .source import Converted, DictKey, Item, Local, Object, Offset, Size, Source, Stride
 
 _OPS = _eval_frame.GUARD_OPS
 _NOT_COMPARED = -(2**63)
@@ -25,7 +25,7 @@ _DEVICE_TYPES = {"cpu": 0, "cuda": 1, "meta": 2}
 # Objects of these types are kept alive by the guard: they are few and live long. Others are referred to weakly.
 _KEPT = (type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType, types.CodeType, type(None), str, int)
 # Checks that read dictionaries of their object: worth remembering even for an argument.
-_REMEMBERED = ("HAS_ATTR", "LACKS_ATTR", "LACKS_INSTANCE_ATTR", "LACKS_CLASS_ATTR", "FUNCTION_CODE")
+_REMEMBERED = ("HAS_ATTR", "LACKS_ATTR", "LACKS_INSTANCE_ATTR", "FUNCTION_CODE")
 
 
 def argument_names(code: types.CodeType) -> tuple[str, ...]:
@@ -119,10 +119,10 @@ class GuardCompiler:
         elif kind in ("GLOBAL", "BUILTIN"):
             obj = source.key
             self.uses_function = True
-        elif kind == "OBJECT":
-            obj = source.value  # type: ignore[attr-defined]
+        elif isinstance(source, Object):
+            obj = source.value
         else:
-            a, obj = self.register(source.base), source.key  # type: ignore[arg-type]
+            a, obj = self.register(source.base), source.key
             if kind in ("ITEM", "DICT_KEY") and type(source.key) is int and -(2**62) < source.key < 2**62:
                 data = (source.key,)
         return (_OPS[kind], self.register(source), a, 0, guard, obj, data)
@@ -225,7 +225,7 @@ class GuardCompiler:
 
 def _is_live(source: Source) -> bool:
     while isinstance(source, (Item, DictKey, Converted)):
-        source = source.base  # type: ignore[assignment]
+        source = source.base
     return isinstance(source, Local)
 
 

@@ -219,11 +219,6 @@ LacksInstanceAttr = Kind(  # the attribute may come from the class: the instance
     check=lambda g, x: g.attribute not in (_instance_dict(x) or ()),
     failed=lambda g, x: f"{g.source} has an attribute {g.attribute} of its own now",
 )
-LacksClassAttr = Kind(  # source is a class: nothing in its MRO has the name
-    "LACKS_CLASS_ATTR", "source attribute",
-    check=lambda g, x: not any(g.attribute in c.__dict__ for c in x.__mro__),
-    failed=lambda g, x: f"class {_show(x)} has an attribute {g.attribute} now",
-)
 LacksGlobal = Kind(  # a name that the globals lack (so that the builtin is meant); source is None
     "LACKS_GLOBAL", "source name",
     check=lambda g, x, scope: g.name not in scope.globals,

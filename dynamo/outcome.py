@@ -40,7 +40,7 @@ class Part:
         return tuple([getattr(self, name) for name in self.__slots__])
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and self.values() == other.values()  # type: ignore[attr-defined]
+        return type(other) is type(self) and self.values() == other.values()
 
     def __hash__(self) -> int:
         return hash((type(self), self.values()))

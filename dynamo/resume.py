@@ -137,7 +137,7 @@ def _make_resume_code(code: types.CodeType, point: Point, exits: list[Exit]) -> 
     line = decoded.instructions[point.index].line
     stubs: list = []
     if exits:
-        _leave_loops(code, decoded, copy, point, exits, stubs)
+        _leave_loops(decoded, copy, point, exits, stubs)
     label = copy.label_before(point.index)
     items = copy.items[copy.position[body - 1] + 1 :]  # behind RESUME
     e = Emitter(freevars=free, line=line)
@@ -173,7 +173,7 @@ def _free(item: Any, cellvars: frozenset[str]) -> Any:
     return item
 
 
-def _leave_loops(code, decoded: Decoded, copy: Copy, point: Point, exits: list[Exit], stubs: list) -> None:
+def _leave_loops(decoded: Decoded, copy: Copy, point: Point, exits: list[Exit], stubs: list) -> None:
     """Turn jumps back to enclosing heads, and returns, into returns of a tuple."""
     assigned = assigned_before(decoded, point.index, point.sure)
     by_head = {x.head: x for x in exits}

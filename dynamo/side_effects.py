@@ -19,7 +19,7 @@ class SideEffects:
     def __init__(self) -> None:
         self.attributes: dict[Variable, dict[str, Variable]] = {}
         self.globals: dict[tuple[int, str], tuple[dict, str, Variable]] = {}
-        self.dirty: dict[Variable, None] = {}
+        self.dirty: dict[Any, None] = {}
 
     def __bool__(self) -> bool:
         return bool(self.dirty or self.globals or any(v.source is not None for v in self.attributes))
@@ -74,7 +74,7 @@ class SideEffects:
             if obj.source is not None:
                 replay_attributes(emit, emit.value(obj), obj, stored)
         for value in list(self.dirty):
-            value.replay(emit)  # type: ignore[attr-defined]
+            value.replay(emit)
         for globals, name, value in list(self.globals.values()):
             replay_global(emit, globals, name, value)
 

@@ -61,10 +61,10 @@ class Source:
     def __eq__(self, other: object) -> bool:
         return self is other or (
             type(self) is type(other)
-            and self._hash == other._hash  # type: ignore[attr-defined]
-            and type(self.key) is type(other.key)  # type: ignore[attr-defined]
-            and _same_key(self.key, other.key)  # type: ignore[attr-defined]
-            and self.base == other.base  # type: ignore[attr-defined]
+            and self._hash == other._hash
+            and type(self.key) is type(other.key)
+            and _same_key(self.key, other.key)
+            and self.base == other.base
         )
 
     def __repr__(self) -> str:
@@ -304,25 +304,6 @@ class DictKey(Source):
         e.subscript()
 
 
-class TypeOf(Source):
-    """type(base)."""
-
-    __slots__ = ()
-    accessor = "TYPE"
-
-    def __init__(self, base: Source):
-        super().__init__(base, None)
-
-    def __str__(self):
-        return f"type({self.base})"
-
-    def get(self, scope):
-        return type(self.base.get(scope))
-
-    def emit(self, e):
-        e.call_function(type, lambda: self.base.emit(e), 1)
-
-
 class InstanceDict(Source):
     """base.__dict__, read without any `__getattribute__`."""
 
@@ -435,11 +416,6 @@ def _storage_offset(tensor) -> int:
 def default(function: Source, index: int) -> Source:
     """function.__defaults__[index]"""
     return Item(Attr(function, "__defaults__"), index)
-
-
-def kwdefault(function: Source, name: str) -> Source:
-    """function.__kwdefaults__[name]"""
-    return Item(Attr(function, "__kwdefaults__"), name)
 
 
 def cell_of(function: Source, index: int) -> Source:

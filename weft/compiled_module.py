@@ -27,7 +27,7 @@ def own_function(function: types.FunctionType) -> types.FunctionType:
 class OptimizedModule(Module):
     """A Module whose calls are compiled. Everything else is the original's, which is `_orig_mod`."""
 
-    _orig_mod: Module
+    _orig_mod: Any
 
     def __init__(self, module: Module, config: Any):
         from dynamo.eval_frame import optimize
@@ -74,16 +74,16 @@ class OptimizedModule(Module):
         return OptimizedModule(copy.deepcopy(self._orig_mod, memo), self.__dict__["_config"])
 
     def __len__(self) -> int:
-        return len(self._orig_mod)  # type: ignore[arg-type]
+        return len(self._orig_mod)
 
     def __getitem__(self, key: Any) -> Any:
-        return self._orig_mod[key]  # type: ignore[index]
+        return self._orig_mod[key]
 
     def __iter__(self) -> Any:
-        return iter(self._orig_mod)  # type: ignore[call-overload]
+        return iter(self._orig_mod)
 
     def __contains__(self, key: Any) -> bool:
-        return key in self._orig_mod  # type: ignore[attr-defined, operator]
+        return key in self._orig_mod
 
     def train(self, mode: bool = True) -> OptimizedModule:
         self._orig_mod.train(mode)

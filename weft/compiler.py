@@ -41,7 +41,7 @@ def disable(fn: Any = None, recursive: bool = True) -> Any:
 
     modules = sys.modules.get("weft.nn.module")
     if modules is not None and isinstance(fn, modules.Module):
-        fn.forward = disable(fn.forward, recursive)  # type: ignore[method-assign]
+        fn.forward = disable(fn.forward, recursive)
         return fn
     if isinstance(fn, types.MethodType):
         return types.MethodType(disable(fn.__func__, recursive), fn.__self__)

@@ -155,7 +155,7 @@ def partition(joint: Joint) -> tuple[Graph, Graph, list[Node]]:
     saved = saved_values(joint)
     fresh, new_values, grads = joint.parts()
     backward_nodes = _needed(list(g for g in grads if g is not None), set(saved) | set(joint.tangents))
-    symbols = _unbound(joint, backward_nodes, grads, saved)
+    symbols = _unbound(joint, backward_nodes, saved)
     forward = Graph()
     forward.shape_env = joint.graph.shape_env
     env: dict[Node, Node] = {}
@@ -184,7 +184,7 @@ def _needed(ends: list[Node], stop: set[Node]) -> set[Node]:
     return found
 
 
-def _unbound(joint: Joint, nodes: set[Node], grads: tuple, saved: list[Node]) -> list[Any]:
+def _unbound(joint: Joint, nodes: set[Node], saved: list[Node]) -> list[Any]:
     """The symbols that backward uses and none of its tensors tells: saved as numbers."""
     probe = Graph()
     for n in (*saved, *joint.tangents):

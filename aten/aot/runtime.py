@@ -126,7 +126,7 @@ class _Backward:
         saved = node.saved
         tangents = function.tangents
         given = [fit_tangent(g, meta, made) for g, meta, made in zip(grads, tangents, node.metas)]
-        return tuple(function.backward(*saved, *given))  # type: ignore[misc]
+        return tuple(function.backward(*saved, *given))
 
     def differentiable(self, grads: tuple) -> tuple:
         """The gradients with history: forward and backward again, op by op, under autograd."""

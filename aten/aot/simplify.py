@@ -68,7 +68,7 @@ def _terms(node: Node, is_root: bool = True) -> list[Node] | None:
     if not _is(node, "add") or any(type(a) is not Node for a in node.args[:2]):
         return None
     parts = [_terms(a, False) for a in node.args[:2]]
-    return None if None in parts else [*parts[0], *parts[1]]  # type: ignore[misc]
+    return None if None in parts else [*parts[0], *parts[1]]
 
 
 def _value(pad: Node) -> Any:
@@ -151,7 +151,7 @@ def scatter_to_where(graph: Graph) -> bool:
             continue
         arange = registry["arange"]
         device = {"device": node.meta["val"].device}
-        args = arange.normal_fn(*arange.schema.bind((sizes[dim],), device, "arange"))  # type: ignore[misc]
+        args = arange.normal_fn(*arange.schema.bind((sizes[dim],), device, "arange"))
         places = _insert(graph, node, "arange", *args)
         for _ in range(len(sizes) - 1 - dim):
             places = _insert(graph, node, "unsqueeze", places, places.meta["val"].ndim)

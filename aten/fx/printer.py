@@ -159,7 +159,7 @@ def table(graph: Graph) -> str:
         target = n.target if isinstance(n.target, str) else target_text(n.target)
         rows.append((n.op, n.name, target, arg_text(n.args), arg_text(n.kwargs)))
     widths = [max(len(row[i]) for row in rows) for i in range(5)]
-    rows.insert(1, tuple("-" * w for w in widths))  # type: ignore[arg-type]
+    rows.insert(1, tuple("-" * w for w in widths))
     return "\n".join("  ".join(cell.ljust(w) for cell, w in zip(row, widths)).rstrip() for row in rows)
 
 

@@ -88,7 +88,7 @@ for (
 for _name in "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift".split():
     _fn = getattr(operator, _name + "_" if _name in ("and", "or") else _name)
     setattr(Proxy, f"__r{_name}__", _operator(_fn, reflected=True))
-Proxy.__hash__ = object.__hash__  # type: ignore[method-assign]
+Proxy.__hash__ = object.__hash__
 
 
 class Tracer:

@@ -10,11 +10,7 @@ from aten.ops.indexing import index
 from aten.shapes import is_int, is_symbolic
 
 
-def _is_basic(item: Any) -> bool:
-    return item is None or item is Ellipsis or isinstance(item, slice) or is_int(item) and not isinstance(item, bool)
-
-
-def _as_index(item: Any, device: Any) -> Any:
+def _as_index(item: Any) -> Any:
     """A list, array or bool as an index tensor; anything else itself."""
     if isinstance(item, (list, tuple, np.ndarray, range)):
         from aten.tensor import tensor
@@ -29,7 +25,7 @@ def _split(input: Any, key: Any) -> tuple[Any, list[Any] | None]:
     items = list(key) if isinstance(key, tuple) else [key]
     if isinstance(key, list) and any(isinstance(i, slice) or i is None or i is Ellipsis for i in key):
         items = list(key)
-    items = [_as_index(i, input.device) for i in items]
+    items = [_as_index(i) for i in items]
     if Ellipsis in [i for i in items if not hasattr(i, "dtype")]:
         at = next(k for k, i in enumerate(items) if i is Ellipsis)
         used = sum(_dims_used(i) for i in items)

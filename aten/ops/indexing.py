@@ -95,7 +95,7 @@ def _(out, x, dim, index):
     gather.kernel_fn(out, x, dim, index)
 
 
-def _scatter_check(name: str, input: Meta, dim: int, index: Meta, src: Any) -> None:
+def _scatter_check(name: str, input: Meta, index: Meta, src: Any) -> None:
     if index.dtype not in _INDEX_DTYPES:
         raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index")
     if isinstance(src, Meta):
@@ -119,7 +119,7 @@ def _scatter_normal(input, dim, index, src):
 )
 def scatter(input: Meta, dim: int, index: Meta, src: Any) -> Meta:
     """input with out[i with i[dim] = index[i]] = src[i]; src may be a number. Of equal places the last wins."""
-    _scatter_check("scatter", input, dim, index, src)
+    _scatter_check("scatter", input, index, src)
     return input.like(sizes=input.sizes)
 
 
@@ -175,7 +175,7 @@ def _pad_to(g: Any, meta: Any) -> Any:
 @op("scatter_add(Tensor input, int dim, LongTensor index, Tensor src) -> Tensor", tags=["indexing"], compute="float32")
 def scatter_add(input: Meta, dim: int, index: Meta, src: Meta) -> Meta:
     """input with src[i] added at out[i with i[dim] = index[i]]."""
-    _scatter_check("scatter_add", input, dim, index, src)
+    _scatter_check("scatter_add", input, index, src)
     return input.like(sizes=input.sizes)
 
 
@@ -210,7 +210,7 @@ def scatter_reduce(input: Meta, dim: int, index: Meta, src: Meta, reduce: str, i
     """input with src[i] combined into out[i with i[dim] = index[i]]; reduce is sum, prod, mean, amax or amin."""
     if reduce not in _REDUCERS:
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
-    _scatter_check("scatter_reduce", input, dim, index, src)
+    _scatter_check("scatter_reduce", input, index, src)
     return input.like(sizes=input.sizes)
 
 
@@ -456,7 +456,7 @@ embedding_backward.vjp(lambda g, indices: embedding(g, indices))
 
 
 # --------------------------------------------------------------------------------------- several index tensors
-def dims_of_indices(input_ndim: int, indices: Sequence[Any]) -> tuple[list[int], bool]:
+def dims_of_indices(indices: Sequence[Any]) -> tuple[list[int], bool]:
     """Which dims are indexed, and whether they stand together (their result then takes their place)."""
     dims = [d for d, index in enumerate(indices) if index is not None]
     return dims, bool(dims) and dims[-1] - dims[0] == len(dims) - 1
@@ -477,7 +477,7 @@ def index(input: Meta, indices: list[Any]) -> Meta:
             "shape mismatch: indexing tensors could not be broadcast together with shapes "
             + ", ".join(show(i.sizes) for i in indices if i is not None)
         ) from None
-    dims, together = dims_of_indices(input.ndim, indices)
+    dims, together = dims_of_indices(indices)
     rest = [s for d, s in enumerate(input.sizes) if d not in dims]
     at = dims[0] if together else 0
     return input.like(sizes=(*rest[:at], *shown, *rest[at:]))

@@ -96,7 +96,7 @@ def _(n, dims, x, at):
     inner = dims[1] if isinstance(dims[1], (list, tuple)) else [dims[1]] * len(at)
     if all(d is None for d in inner):
         moved = to_front(x, dims[0])
-        where, together = dims_of_indices(x.ndim - 1, at)
+        where, together = dims_of_indices(at)
         out = index(moved, [None, *at])
         if together:
             return out, 0
@@ -104,7 +104,7 @@ def _(n, dims, x, at):
         return out, len(rank)
     ndim = max(i.ndim - (d is not None) for i, d in zip(at, inner) if i is not None)
     full = _aligned(n, inner, at, ndim)
-    where, together = dims_of_indices(len(at), at)
+    where, together = dims_of_indices(at)
     if dims[0] is None:
         out = index(x, full)
         return out, where[0] if together else 0
@@ -132,7 +132,7 @@ def _(n, dims, x, at, values, accumulate):
     ndim = max(i.ndim - (d is not None) for i, d in zip(at, inner) if i is not None)
     lane = ops.arange(n, device=x.device).reshape([n] + [1] * ndim)
     full = [lane, *_aligned(n, inner, at, ndim)]
-    where, together = dims_of_indices(x.ndim - 1, at)
+    where, together = dims_of_indices(at)
     rest = x.ndim - 1 - len(where)
     values = materialize(values, dims[2], n)
     values = values.reshape([n, *([1] * (ndim + rest - (values.ndim - 1))), *values.shape[1:]])

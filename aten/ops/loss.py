@@ -268,7 +268,7 @@ def gaussian_nll_loss(input, target, var, full, eps, reduction):
 )
 def nll_loss(input, target, weight, size_average, ignore_index, reduce, reduction):
     """-input at the target class (dim 1, or 0 without a batch), weighted by class; ignore_index counts as nothing."""
-    _check_classes("nll_loss", input, target, weight)
+    _check_classes(input, target, weight)
     picked, kept, w = _picked(input, target, weight, ignore_index)
     return _class_reduction(
         ops.where(kept, -picked if w is None else -picked * w, 0),
@@ -278,7 +278,7 @@ def nll_loss(input, target, weight, size_average, ignore_index, reduce, reductio
     )
 
 
-def _check_classes(name: str, input: Any, target: Any, weight: Any) -> None:
+def _check_classes(input: Any, target: Any, weight: Any) -> None:
     if input.ndim < 1:
         raise ValueError(f"Expected 1 or more dimensions (got {input.ndim})")
     if target.dtype is not dtypes.int64 and target.dtype is not dtypes.uint8:
@@ -338,7 +338,7 @@ def cross_entropy(input, target, weight, size_average, ignore_index, reduce, red
     logs = ops.log_softmax(input, dim)
     if category(target.dtype) >= 2:
         return _soft_cross_entropy(logs, target, weight, reduction, label_smoothing, dim)
-    _check_classes("cross_entropy", input, target, weight)
+    _check_classes(input, target, weight)
     picked, kept, w = _picked(logs, target, weight, ignore_index)
     hard = ops.where(kept, -picked if w is None else -picked * w, 0)
     if label_smoothing == 0:

@@ -117,7 +117,7 @@ def matmul(input, other):
     if a == 2 and b == 2:
         return mm(input, other)
     if b == 2:  # [..., n, k] with one matrix: a taller left side
-        _inner("matmul", input, other)
+        _inner(input, other)
         flat = mm(input.reshape([product(input.shape[:-1]), input.shape[-1]]), other)
         return flat.reshape([*input.shape[:-1], other.shape[1]])
     batch = broadcast(tuple(input.shape[:-2]), tuple(other.shape[:-2]))
@@ -127,7 +127,7 @@ def matmul(input, other):
     return bmm(left, right).reshape([*batch, input.shape[-2], other.shape[-1]])
 
 
-def _inner(name: str, a: Any, b: Any) -> None:
+def _inner(a: Any, b: Any) -> None:
     if not _equal(a.shape[-1], b.shape[-2]):
         raise RuntimeError(
             f"mat1 and mat2 shapes cannot be multiplied ({product(a.shape[:-1])}x{a.shape[-1]} and {b.shape[-2]}x{b.shape[-1]})"

@@ -141,15 +141,6 @@ def via(function: Callable[..., Any]) -> Callable[..., Any]:
     return kernel
 
 
-def as_float64(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A kernel computed in float64 and rounded once."""
-
-    def kernel(*args: Any, out: np.ndarray) -> None:
-        out[...] = function(*[a.astype(np.float64) for a in args])
-
-    return kernel
-
-
 # ---------------------------------------------------------------------------------------------------- one tensor
 def _no_bool(text: str) -> Callable[[str, Meta], None]:
     def check(name: str, x: Meta) -> None:

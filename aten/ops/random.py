@@ -28,24 +28,6 @@ _LIKE = (
 )
 
 
-def philox_blocks(seed: int, offset: int, counters: int) -> np.ndarray:
-    """The bits of `counters` counters from `offset` on: uint32 [counters, 4] (Salmon et al. 2011, Philox4x32-10)."""
-    position = np.arange(counters, dtype=np.uint64) + np.uint64(offset & 0xFFFFFFFFFFFFFFFF)
-    mask = np.uint64(0xFFFFFFFF)
-    c = [position & mask, position >> np.uint64(32), np.zeros_like(position), np.zeros_like(position)]
-    k0, k1 = seed & 0xFFFFFFFF, seed >> 32 & 0xFFFFFFFF
-    for _ in range(10):
-        p0, p1 = c[0] * np.uint64(0xD2511F53), c[2] * np.uint64(0xCD9E8D57)
-        c = [
-            (p1 >> np.uint64(32)) ^ c[1] ^ np.uint64(k0),
-            p1 & mask,
-            (p0 >> np.uint64(32)) ^ c[3] ^ np.uint64(k1),
-            p0 & mask,
-        ]
-        k0, k1 = (k0 + 0x9E3779B9) & 0xFFFFFFFF, (k1 + 0xBB67AE85) & 0xFFFFFFFF
-    return np.stack(c, axis=1).astype(np.uint32)
-
-
 def counters_of(numel: Any) -> Any:
     """How many counters n elements take."""
     return (numel + 3) // 4

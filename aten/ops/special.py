@@ -140,7 +140,7 @@ def special_xlog1py(input, other):
     return ops.where(zero, 0.0, x * ops.where(zero, 0.0, y).log1p())
 
 
-def _logaddexp(x, y, exp, log, log1p):
+def _logaddexp(x, y, exp, log1p):
     top, low = ops.maximum(x, y), ops.minimum(x, y)
     same = ops.eq(x, y) & ops.isinf(x)
     return ops.where(same, x, top + log1p(exp(ops.where(same, 0.0, low - top))))
@@ -149,13 +149,13 @@ def _logaddexp(x, y, exp, log, log1p):
 @composite("logaddexp(Tensor input, Tensor other) -> Tensor")
 def logaddexp(input, other):
     """log(exp(input) + exp(other)), without overflow."""
-    return _logaddexp(_floating(input), _floating(other), ops.exp, ops.log, ops.log1p)
+    return _logaddexp(_floating(input), _floating(other), ops.exp, ops.log1p)
 
 
 @composite("logaddexp2(Tensor input, Tensor other) -> Tensor")
 def logaddexp2(input, other):
     """log2(2**input + 2**other), without overflow."""
-    return _logaddexp(_floating(input), _floating(other), ops.exp2, ops.log2, lambda x: x.log1p() * (1 / math.log(2)))
+    return _logaddexp(_floating(input), _floating(other), ops.exp2, lambda x: x.log1p() * (1 / math.log(2)))
 
 
 @composite("float_power(Tensor input, Tensor exponent) -> Tensor", tags=["scalars"], inplace=True)

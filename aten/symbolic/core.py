@@ -49,7 +49,7 @@ class Expr:
         """The name of a symbol."""
         if self.op != "sym":
             raise AttributeError(f"{self} is not a symbol")
-        return self.value  # type: ignore[return-value]
+        return self.value
 
     @property
     def is_plain(self) -> bool:
@@ -211,7 +211,7 @@ def as_expr(value: Expr | Number) -> Expr:
     if type(value) is Expr:
         return value
     inner = getattr(value, "expr", None)  # a SymInt, SymFloat, SymBool
-    return inner if type(inner) is Expr else const(value)  # type: ignore[arg-type]
+    return inner if type(inner) is Expr else const(value)
 
 
 def is_const(e: Expr | Number, value: Number | None = None) -> bool:

@@ -44,9 +44,9 @@ def evaluate(e: Expr, values: Mapping[str, Number]) -> Number:
     """
     op = e.op
     if op == "const":
-        return e.value  # type: ignore[return-value]
+        return e.value
     if op == "sym":
-        return values[e.value]  # type: ignore[index]
+        return values[e.value]
     if op == "where":
         return evaluate(e.args[1 if evaluate(e.args[0], values) else 2], values)
     if op == "and":

@@ -153,7 +153,7 @@ class ShapeEnv:
         """The value of `e` in this call, guarded."""
         e = self.simplify(e)
         if e.op == "const":
-            return e.value  # type: ignore[return-value]
+            return e.value
         value = self.hint(e)
         if value is None:
             raise DataDependentError(f"the value of {e} depends on data: it is known only once the kernels have run")

@@ -129,7 +129,7 @@ def parse(text: str, kinds: Mapping[str, str] | None = None) -> Expr:
             case ast.Call(func=ast.Name(id="float"), args=[ast.Constant(value=str() as word)]):
                 return nodes.const(float(word))
             case ast.Call(func=ast.Name(id=name), args=args) if name in _CALLS:
-                function: Callable[..., Expr] = _CALLS[name]  # type: ignore[assignment]
+                function: Callable[..., Expr] = _CALLS[name]
                 return function(*map(read, args))
         raise ValueError(f"not an expression: {ast.unparse(n)!r} in {text!r}")
 

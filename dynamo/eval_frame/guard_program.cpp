@@ -151,13 +151,6 @@ static bool is_object(PyObject *o, const Instr &in) {
   return PyWeakref_GET_OBJECT(in.obj) == o && o != Py_None; // the object may be gone: nothing equals it then
 }
 
-static bool lacks_class_attr(Walk &w, PyObject *cls, PyObject *name) {
-  if (!PyType_Check(cls)) return false;
-  PyObject *found = _PyType_Lookup((PyTypeObject *)cls, name);
-  w.saw_type((PyTypeObject *)cls);
-  return !found;
-}
-
 static bool check(Walk &w, const Instr &in) {
   PyObject *o = w.regs[in.a];
   switch (in.op) {
@@ -180,7 +173,6 @@ static bool check(Walk &w, const Instr &in) {
     PyObject *dict = read_instance_dict(w, o, in.a);
     return !dict || !PyDict_Contains(dict, in.obj);
   }
-  case OP_LACKS_CLASS_ATTR: return lacks_class_attr(w, o, in.obj);
   case OP_LACKS_GLOBAL: w.saw_dict(w.func->func_globals); return !PyDict_Contains(w.func->func_globals, in.obj);
   case OP_FUNCTION_CODE:
     if (!PyFunction_Check(o)) return false;

@@ -12,11 +12,11 @@
 
 #define WEFT_GUARD_OPS(X)                                                                                             \
   /* accessors: regs[dst] = ... */                                                                                    \
-  X(LOCAL) X(CLOSURE) X(GLOBAL) X(BUILTIN) X(OBJECT) X(ATTR) X(CLASS_ATTR) X(ITEM) X(DICT_KEY) X(TYPE)                 \
+  X(LOCAL) X(CLOSURE) X(GLOBAL) X(BUILTIN) X(OBJECT) X(ATTR) X(CLASS_ATTR) X(ITEM) X(DICT_KEY)                 \
   X(INSTANCE_DICT) X(CONVERT)                                                                                         \
   /* checks of regs[a] */                                                                                             \
   X(TYPE_IS) X(ID_IS) X(EQUALS) X(LENGTH) X(DICT_KEYS) X(HAS_KEY) X(LACKS_KEY) X(HAS_ATTR) X(LACKS_ATTR)              \
-  X(LACKS_INSTANCE_ATTR) X(LACKS_CLASS_ATTR) X(LACKS_GLOBAL) X(FUNCTION_CODE) X(SAME_OBJECT) X(DISTINCT) X(APART)      \
+  X(LACKS_INSTANCE_ATTR) X(LACKS_GLOBAL) X(FUNCTION_CODE) X(SAME_OBJECT) X(DISTINCT) X(APART)      \
   X(TENSOR) X(DISJOINT) X(AMBIENT) X(SHAPE)
 
 enum GuardOp : uint16_t {

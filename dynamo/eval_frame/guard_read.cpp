@@ -219,7 +219,6 @@ PyObject *read(Walk &w, Instr &in) {
   case OP_CLASS_ATTR: return read_class_attr(w, w.regs[in.a], in.obj);
   case OP_ITEM: return read_item(w, in, w.regs[in.a]);
   case OP_DICT_KEY: return read_dict_key(w, w.regs[in.a], in.data[0]);
-  case OP_TYPE: w.saw_type_of(w.regs[in.a], in.a); return (PyObject *)Py_TYPE(w.regs[in.a]);
   case OP_INSTANCE_DICT: return read_instance_dict(w, w.regs[in.a], in.a);
   case OP_CONVERT: { // a new object for each call: a tensor over the memory of an array
     w.cannot_remember();

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from dynamo.graph_break import Raised
 from dynamo.interpreter.rules import VERSION, opcode
 from dynamo.variables.base import NULL, Variable
@@ -88,15 +90,15 @@ def set_function_attribute(frame, inst):
     frame.push(function)
 
 
-def set_function_part(frame, function: ClosureVariable, flag: int, value: Variable) -> None:
+def set_function_part(frame, function: ClosureVariable, flag: int, value: Any) -> None:
     if flag == 1:
         function.default_values = value.unpack(frame)
     elif flag == 2:
-        function.kwdefault_values = {k.as_python(): v for k, v in value.pairs(frame)}  # type: ignore[attr-defined]
+        function.kwdefault_values = {k.as_python(): v for k, v in value.pairs(frame)}
     elif flag == 4:
         function.annotations = value
     elif flag == 8:
-        function.cell_list = list(value.items)  # type: ignore[attr-defined]
+        function.cell_list = list(value.items)
 
 
 @opcode("RETURN_VALUE")

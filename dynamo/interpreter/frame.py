@@ -209,7 +209,7 @@ class RootFrame(Frame):
         self.break_step = break_step
         self.broken = False
 
-    def run(self) -> Variable | None:  # type: ignore[override]
+    def run_to_break(self) -> Variable | None:
         """Run to the return, or to the step to break at (then `broken` is true and the state is that before it)."""
         while not self.finished:
             inst = self.current = self.instructions[self.pc]

@@ -15,7 +15,7 @@ from dynamo.options import Options
 from dynamo.output_graph import OutputGraph
 from dynamo.side_effects import Emission
 from dynamo.source import Closure, Local
-from dynamo.variables import kinds  # noqa: F401  (the type table)
+from dynamo.variables import aten_kinds, builtin, deque, native, track  # noqa: F401  (they fill the type table)
 from dynamo.variables.constant import NONE
 from dynamo.variables.function import CellVariable
 from dynamo.variables.track import Lazy
@@ -63,7 +63,7 @@ def attempt(code, function, args, globals, builtins, closure, options, state):
         root.locals = {name: Lazy(value, Local(name), output) for name, value in args.items()}
         root.free_cells = [free_cell(output, name, cell) for name, cell in zip(code.co_freevars, closure or ())]
         try:
-            result = root.run()
+            result = root.run_to_break()
             output.current = root
             return finish(output, result, broke)
         except Raised as raised:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import collections
-import dataclasses
 import enum
 import types
 
@@ -63,9 +62,10 @@ def new_object(frame, cls: type) -> Variable:
     """object.__new__(cls)."""
     from dynamo.variables.object import ObjectVariable
 
-    if getattr(cls, "__abstractmethods__", None):
-        names = ", ".join(repr(n) for n in sorted(cls.__abstractmethods__))  # type: ignore[attr-defined]
-        plural = "s" if len(cls.__abstractmethods__) > 1 else ""  # type: ignore[attr-defined]
+    abstract = getattr(cls, "__abstractmethods__", None)
+    if abstract:
+        names = ", ".join(repr(n) for n in sorted(abstract))
+        plural = "s" if len(abstract) > 1 else ""
         text = f"Can't instantiate abstract class {cls.__name__} with abstract method{plural} {names}"
         raise raise_exception(frame, TypeError, text)
     return ObjectVariable(cls)
@@ -104,18 +104,6 @@ def new_tuple(frame, args, kwargs) -> Variable:
     if not hasattr(cls, "_fields"):
         raise Unsupported(graph_break.UNKNOWN_VALUE, f"a subclass of tuple, {cls.__qualname__}")
     return NamedTupleVariable(items, cls)
-
-
-def dataclass_fields(frame, value: Variable) -> list[str]:
-    """The names of the fields of a dataclass or its instance. Raises TypeError in the program otherwise."""
-    cls = (
-        value.as_python()
-        if isinstance(value.python_type(), type) and value.python_type() is type
-        else value.python_type()
-    )
-    if not dataclasses.is_dataclass(cls):
-        raise raise_exception(frame, TypeError, "must be called with a dataclass type or instance")
-    return [f.name for f in dataclasses.fields(cls)]
 
 
 def default_dict(frame, args, kwargs) -> Variable:

@@ -73,20 +73,6 @@ class ExceptionVariable(Variable):
 
         return emit.shared(self, make, fill)
 
-    def to_exception(self) -> BaseException:
-        """A real exception, for messages; arguments that are not constants show as their description."""
-        args = []
-        for a in self.args:
-            try:
-                args.append(a.as_python())
-            except (NotConstant, Unsupported):
-                args.append(f"<{a.describe()}>")
-        try:
-            return self.cls(*args)
-        except Exception:  # noqa: BLE001  (a user's class with its own signature: only the message is wanted)
-            return RuntimeError(f"{self.cls.__name__}{tuple(args)}")
-
-
 def _text(value: Variable) -> str:
     try:
         return repr(value.as_python())

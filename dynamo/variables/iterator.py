@@ -77,31 +77,6 @@ class ItemsIterator(IteratorVariable):
         return emit.shared(self, make)
 
 
-class RangeIterator(IteratorVariable):
-    """Over a range, without making its numbers first."""
-
-    __slots__ = ("range", "index")
-
-    def __init__(self, range: range):
-        super().__init__()
-        self.range = range
-        self.index = 0
-
-    def python_type(self):
-        return type(iter(range(0)))
-
-    def next(self, frame):
-        if self.index >= len(self.range):
-            raise Exhausted()
-        value = self.range[self.index]
-        self.index += 1
-        return ConstantVariable(value)
-
-    def recipe(self, emit):
-        rest = self.range[self.index :]
-        return emit.shared(self, lambda: outcome.Call(outcome.Const(iter), (outcome.Const(rest),)))
-
-
 class ListIterator(IteratorVariable):
     """Over a list that may change meanwhile."""
 

@@ -40,7 +40,7 @@ def handler(value: Any) -> Callable | None:
     if isinstance(owner, types.ModuleType):
         return _module_function(value, owner)
     if isinstance(owner, type):
-        return _class_method(value, owner, name)
+        return _class_method(value, owner)
     if owner is not None:
         return _method_of_object(owner, name)
     return None
@@ -58,7 +58,7 @@ def _module_function(value, module) -> Callable | None:
     return None
 
 
-def _class_method(value, owner: type, name: str) -> Callable | None:
+def _class_method(value, owner: type) -> Callable | None:
     """C class methods of immutable types: int.from_bytes, float.fromhex, str.maketrans."""
     if owner in (int, float, str, bytes):
         return constant_function(value)
@@ -193,7 +193,8 @@ def _count(frame, args, kwargs) -> Variable:
 
 
 for _real, _polyfill in polyfills.TABLE.items():
-    (CLASSES if isinstance(_real, type) else FUNCTIONS)[_real] = _inline(_polyfill)  # type: ignore[index]
+    _table: dict = CLASSES if isinstance(_real, type) else FUNCTIONS
+    _table[_real] = _inline(_polyfill)
 CLASSES[itertools.count] = _count
 
 

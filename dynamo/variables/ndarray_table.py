@@ -82,7 +82,7 @@ def constant_array(frame, array: np.ndarray) -> ArrayVariable:
         return filled(frame, literal(frame, array.shape), array.flat[0].item(), array.dtype)
     tensor = _native.from_numpy(array.copy())
     constant = wrap(frame, tensor, Object(tensor, "a constant array"))
-    return wrap_array(constant.op(frame, "clone", constant), array.ndim == 0)  # type: ignore[attr-defined]
+    return wrap_array(record(frame, "clone", constant), array.ndim == 0)
 
 
 def filled(frame, sizes: Variable, value: Any, dtype: np.dtype) -> ArrayVariable:
@@ -194,7 +194,7 @@ def record(frame, name: str, *args: Variable, **kwargs: Variable) -> TensorVaria
     return frame.output.record(frame, registry[name], list(args), kwargs)
 
 
-def axes(frame, x: ArrayVariable, axis: Variable) -> Variable | None:
+def axes(frame, axis: Variable) -> Variable | None:
     """The `dim` of a reduction: a list of ints, None for all."""
     if axis.is_same(NONE):
         return None
@@ -218,7 +218,7 @@ def reduction(name: str, dtype_rule: Callable[[np.dtype], np.dtype] | None = Non
             x = cast(frame, x, np.dtype(dtype.as_python()))
         elif dtype_rule is not None:
             x = cast(frame, x, dtype_rule(x.dtype))
-        dims = axes(frame, x, axis)
+        dims = axes(frame, axis)
         if dims is None:
             dims = ListVariable([ConstantVariable(d) for d in range(x.ndim)])
         made = x.tensor
@@ -259,7 +259,7 @@ def _spread(name: str):
     def rule(frame, x, axis=NONE, dtype=NONE, ddof=ConstantVariable(0), keepdims=FALSE):
         x = as_array(frame, x)
         x = cast(frame, x, floating(x.dtype))
-        dims = axes(frame, x, axis) or ListVariable([ConstantVariable(d) for d in range(x.ndim)])
+        dims = axes(frame, axis) or ListVariable([ConstantVariable(d) for d in range(x.ndim)])
         keep = boolean(keepdims.truth(frame))
         made = record(frame, name, x.tensor, dims, correction=ddof, keepdim=keep)
         return wrap_array(made, not made.meta.sizes)
@@ -372,7 +372,7 @@ def broadcast_to(frame, x, shape):
 @row(np.flip)
 def flip(frame, x, axis=NONE):
     x = as_array(frame, x)
-    dims = axes(frame, x, axis) or ListVariable([ConstantVariable(d) for d in range(x.ndim)])
+    dims = axes(frame, axis) or ListVariable([ConstantVariable(d) for d in range(x.ndim)])
     return wrap_array(record(frame, "flip", x.tensor, dims))
 
 

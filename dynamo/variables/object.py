@@ -28,7 +28,7 @@ def lookup(cls: type, name: str) -> Any:
     return MISSING
 
 
-def class_attribute(frame, obj: Variable, cls: type, name: str, start: type | None = None) -> Variable:
+def class_attribute(frame, obj: Variable, cls: type, name: str) -> Variable:
     """The attribute of an object that its class gives: a method, property, class variable. AttributeError if none."""
     raw = lookup(cls, name)
     if raw is MISSING:

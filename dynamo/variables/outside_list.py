@@ -24,7 +24,7 @@ class OutsideList(ListVariable):
         Variable.__init__(self, source)
 
     @property
-    def items(self) -> list[Variable]:  # type: ignore[override]
+    def items(self) -> list[Variable]:
         if self.known is None:
             from dynamo.variables.track import Lazy
 

@@ -176,7 +176,7 @@ class SizeVariable(TupleVariable):
     __slots__ = ()
 
     @property
-    def cls(self):  # type: ignore[override]
+    def cls(self):
         from aten import Size
 
         return Size

@@ -171,7 +171,7 @@ class TensorVariable(Variable):
         if isinstance(value, TensorVariable) and value.meta.sizes:
             raise Unsupported(graph_break.DATA_DEPENDENT_SIZE, "x[mask] = several values")
         for _ in range(len(self.meta.sizes) - len(mask.meta.sizes)):
-            mask = mask.op(frame, "unsqueeze", mask, ConstantVariable(-1))  # type: ignore[assignment]
+            mask = mask.op(frame, "unsqueeze", mask, ConstantVariable(-1))
         self.op(frame, "masked_fill_", self, mask, value)
 
     def length(self, frame):

@@ -17,7 +17,7 @@ from aten.symbolic.expr import Expr, bounds, evaluate, prod_, simplify
 from inductor.ir import scalar
 from inductor.ir.buffer import ITEMSIZE, Buffer
 from inductor.ir.index import coefficient
-from inductor.ir.loops import Accumulate, Dim, Nest, Reduce, Running, Stage, Store
+from inductor.ir.loops import Accumulate, Dim, Nest, Running, Stage, Store
 from inductor.ir.nodes import Node, loads, walk
 
 SMALL = 1 << 31
@@ -238,7 +238,3 @@ class Walk:
 
     def simplified(self, e: Expr) -> Expr:
         return simplify(e, self.ranges)
-
-
-def reductions_of(stage: Stage) -> list[Reduce]:
-    return [s for s in stage.body if isinstance(s, Reduce)]

@@ -18,7 +18,6 @@ from aten.symbolic.expr import Expr, as_expr, sym
 from inductor.ir.nodes import Node
 
 REDUCTIONS = ("sum", "prod", "max", "min", "any", "all", "argmax", "argmin")
-SCANS = ("sum", "prod")
 
 
 def loop_variables(rank: int) -> tuple[Expr, ...]:

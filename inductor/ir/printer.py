@@ -14,6 +14,7 @@ A value has one line; an index that depends on data names it (`"t0*4 + i1"`). `p
 from __future__ import annotations
 
 import ast
+from typing import Any
 
 from aten.symbolic.expr import Expr, parse, substitute, sym
 from inductor.ir import nodes
@@ -129,11 +130,11 @@ class _Reader:
 
     def call(self, node: ast.Call):
         path = []
-        f = node.func
+        f: Any = node.func
         while isinstance(f, ast.Attribute):
             path.append(f.attr)
             f = f.value
-        path.append(f.id)  # type: ignore[attr-defined]
+        path.append(f.id)
         args = [self.values[a.id] if isinstance(a, ast.Name) else ast.literal_eval(a) for a in node.args]
         return path[::-1], args
 
@@ -158,14 +159,14 @@ class _Reader:
         return nodes.row(args[0], dtype) if kind == "row" else nodes.kept(args[0], dtype)
 
     def line(self, text: str) -> Statement | None:
-        tree = ast.parse(text).body[0]
-        path, args = self.call(tree.value)  # type: ignore[attr-defined]
+        tree: Any = ast.parse(text).body[0]
+        path, args = self.call(tree.value)
         if isinstance(tree, ast.Expr):
             buffer, index, value, *where = args
             if path[0] == "store":
                 return Store(buffer, self.index(index), value, path[1])
             return Accumulate(buffer, self.index(index), value, path[1], tuple(where))
-        name = tree.targets[0].id  # type: ignore[attr-defined]
+        name = tree.targets[0].id
         if path[0] in ("reduce", "running"):
             return (Reduce if path[0] == "reduce" else Running)(name, path[1], args[0], path[2])
         if path[0] == "keep":
@@ -177,7 +178,7 @@ class _Reader:
 def parse_nest(text: str) -> Nest:
     """The nest that `nest_text` printed. Raises SyntaxError or KeyError for other text."""
     head, *lines = text.strip().splitlines()
-    call = ast.parse(head.rstrip(":")).body[0].value  # type: ignore[attr-defined]
+    call: Any = ast.parse(head.rstrip(":"), mode="eval").body
     dims = tuple(Dim(k.arg, parse(str(ast.literal_eval(k.value))), k.arg.startswith("r")) for k in call.keywords)
     reader, stages = _Reader(), []
     for line in lines:

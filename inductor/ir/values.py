@@ -29,7 +29,6 @@ Value = tuple
 _INT = "add sub mul floordiv mod pow min max eq le lt".split()
 ARITY = {op: 2 for op in [*_INT, *("f" + op for op in _INT), "fdiv", "and", "or"]}
 ARITY.update({"not": 1, "where": 3, "float": 1, "int": 1, "sqrt": 1, "floor": 1})
-SOURCES = ("const", "input", "size", "stride", "result_size", "result_stride", "item", "seed", "rng_offset")
 MAX_INT, MIN_INT = 2**63 - 1, -(2**63)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-from aten.symbolic.expr import as_expr
 from inductor.ir import nodes
 from inductor.ir.fold import cast as cast_node
 from inductor.ir.nodes import FLOATS, HALF, Node, compute_dtype, const
@@ -167,8 +166,3 @@ def bitcast(graph, x, dtype):
     if "bool" in (x.dtype, dtype.name) or x.dtype in HALF or dtype.name in HALF:
         raise NotLowered("bitcast of halves and bools")
     return Value(x.sizes, dtype.name, nodes.call("bitcast", (x.body,), dtype.name))
-
-
-def as_size(value):
-    """A size argument as an Expr."""
-    return as_expr(value)

@@ -104,7 +104,7 @@ for _name, _kind in (("max_dim", "max"), ("min_dim", "min")):
     _extreme_with_place(_name, _kind)
 
 
-def divided(graph, total: Value, n) -> Value:
+def divided(total: Value, n) -> Value:
     """total / n, in the computed dtype."""
     return Value(total.sizes, total.dtype, apply("div", total.body, number(as_expr(n), total.dtype).body))
 
@@ -115,7 +115,7 @@ def mean(graph, x, dim=None, keepdim=False):
     if x.body.dtype not in FLOATS:
         raise NotLowered("mean of integers")
     dims = dims_of(x, dim)
-    return divided(graph, reduce(graph, x, "sum", dims, keepdim, x.dtype), count(x, dims))
+    return divided(reduce(graph, x, "sum", dims, keepdim, x.dtype), count(x, dims))
 
 
 def deviation(graph, x: Value, dim, correction, keepdim: bool) -> tuple[Value, Value]:
@@ -125,7 +125,7 @@ def deviation(graph, x: Value, dim, correction, keepdim: bool) -> tuple[Value, V
     dims = dims_of(x, dim)
     n = count(x, dims)
     wide = x.body.dtype
-    average = divided(graph, reduce(graph, x, "sum", dims, False, wide), n)
+    average = divided(reduce(graph, x, "sum", dims, False, wide), n)
     left = [d for d in range(x.rank) if d not in dims]
     spread = reindex(average, x.sizes, lambda i: [i[d] for d in left])
     centred = apply("sub", x.body, spread.body)

@@ -34,9 +34,9 @@ class Member:
 class Match:
     """A way for an operation to join: the group's new dims, its old dims in terms of them, and the new member."""
 
+    place: str
     dims: tuple[Dim, ...]
     old: dict[str, Expr]
-    place: str
     at: dict[str, Expr]
 
 
@@ -154,14 +154,14 @@ def matches(g: Group, op: Computed) -> Iterator[Match]:
     sizes, reduced = domain_of(op), op.loops.reduced
     if not reduced:
         if g.reduced and (found := _refined(g, _kept(g), sizes, ())) is not None:
-            yield Match(*found[:2], "kept", found[2])  # type: ignore[call-arg]
+            yield Match("kept", *found)
         if (found := _refined(g, g.dims, sizes, ())) is not None:
-            yield Match(*found[:2], "full", found[2])  # type: ignore[call-arg]
+            yield Match("full", *found)
         return
     if (found := _refined(g, g.dims, sizes, reduced)) is not None:
-        yield Match(*found[:2], "full", found[2])  # type: ignore[call-arg]
+        yield Match("full", *found)
     if not g.reduced and (found := _inserted(g, sizes, reduced)) is not None:
-        yield Match(*found[:2], "full", found[2])  # type: ignore[call-arg]
+        yield Match("full", *found)
 
 
 def _kept(g: Group) -> tuple[Dim, ...]:

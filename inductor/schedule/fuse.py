@@ -148,15 +148,15 @@ class Fuser:
         return reads_it and column.op == "sym" and not any(n.kind == "checked" for n in walk([op.loops.body]))
 
     def fits_stages(self, g: Group, op: Computed, match: Match) -> bool:
-        scans = [m for m in (*g.members, op) if not isinstance(getattr(m, "op", m).loops, (Pointwise, Reduction))]  # type: ignore[attr-defined]
         joint = [*(m.op for m in g.members), op]
+        scans = [o for o in joint if not isinstance(o.loops, (Pointwise, Reduction))]
         if scans and len({op.loops.reduced for op in joint if op.loops.reduced}) > 1:
             return False
         reduced = any(d.reduced for d in match.dims)
         if not reduced:
             return True
         trailing = is_trailing(match.dims)
-        stage = self.stage_of(g, op, match)
+        stage = self.stage_of(g, op)
         if stage == 0:
             if trailing:
                 return not (isinstance(op.loops, Pointwise) and match.place == "full" and not self.shares(g, op))
@@ -174,7 +174,7 @@ class Fuser:
     def shares(self, g: Group, op: Computed) -> bool:
         return bool({n.buffer for n in loads_of(op)} & (g.reads | g.writes))
 
-    def stage_of(self, g: Group, op: Computed, match: Match) -> int:
+    def stage_of(self, g: Group, op: Computed) -> int:
         """How many reductions of the group must be complete before `op` can run for a point."""
         levels: dict[str, int] = {}
         for m in g.members:

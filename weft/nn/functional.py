@@ -151,16 +151,16 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
     return a * aten.sigmoid(b)
 
 
-def _softmax_dim(name: str, dim: int | None, ndim: int) -> int:
+def _softmax_dim(dim: int | None, ndim: int) -> int:
     return (0 if ndim in (0, 1, 3) else 1) if dim is None else dim
 
 
 def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
-    return aten.softmax(input, _softmax_dim("softmax", dim, input.dim()), dtype=dtype)
+    return aten.softmax(input, _softmax_dim(dim, input.dim()), dtype=dtype)
 
 
 def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
-    return aten.log_softmax(input, _softmax_dim("log_softmax", dim, input.dim()), dtype=dtype)
+    return aten.log_softmax(input, _softmax_dim(dim, input.dim()), dtype=dtype)
 
 
 def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:

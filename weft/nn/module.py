@@ -104,50 +104,26 @@ class Module:
 
     def __setattr__(self, name: str, value: Any) -> None:
         own = self.__dict__
-        if isinstance(value, Parameter):
-            self._forget(name, "_parameters", "cannot assign parameters before Module.__init__() call")
-            self.register_parameter(name, value)
-            return
-        parameters = own.get("_parameters")
-        if parameters is not None and name in parameters:
-            if value is not None:
-                raise TypeError(
-                    f"cannot assign '{type(value).__name__}' as parameter '{name}' (weft.nn.Parameter or None expected)"
-                )
-            parameters[name] = None
-            return
-        if isinstance(value, Module):
-            self._forget(name, "_modules", "cannot assign module before Module.__init__() call")
-            own["_modules"][name] = value
-            return
-        modules = own.get("_modules")
-        if modules is not None and name in modules:
-            if value is not None:
-                raise TypeError(
-                    f"cannot assign '{type(value).__name__}' as child module '{name}' (weft.nn.Module or None expected)"
-                )
-            modules[name] = None
-            return
-        buffers = own.get("_buffers")
-        if buffers is not None and name in buffers:
-            if value is not None and not isinstance(value, Tensor):
-                raise TypeError(
-                    f"cannot assign '{type(value).__name__}' as buffer '{name}' (weft.Tensor or None expected)"
-                )
-            buffers[name] = value
-            return
+        for store, kind, called, expected, several in _KINDS:
+            if isinstance(value, kind) and store != "_buffers":  # a buffer is registered; any other tensor is a plain attribute
+                if store not in own:
+                    raise AttributeError(f"cannot assign {several} before Module.__init__() call")
+                own.pop(name, None)
+                for other in _STORES:
+                    if other != store:
+                        own[other].pop(name, None)
+                self._non_persistent_buffers_set.discard(name)
+                if store == "_parameters":
+                    self.register_parameter(name, value)
+                else:
+                    own[store][name] = value
+                return
+            if name in own.get(store, ()):
+                if value is not None and not isinstance(value, kind):
+                    raise TypeError(f"cannot assign '{type(value).__name__}' as {called} '{name}' ({expected} or None expected)")
+                own[store][name] = value
+                return
         object.__setattr__(self, name, value)
-
-    def _forget(self, name: str, target: str, early: str) -> None:
-        """Removes `name` wherever it is filed but in `target`, which must exist."""
-        own = self.__dict__
-        if target not in own:
-            raise AttributeError(early)
-        own.pop(name, None)
-        for store in _STORES:
-            if store != target:
-                own[store].pop(name, None)
-        self._non_persistent_buffers_set.discard(name)
 
     def __delattr__(self, name: str) -> None:
         for store in _STORES:
@@ -223,17 +199,16 @@ class Module:
         return module
 
     def get_parameter(self, target: str) -> Parameter:
-        path, _, name = target.rpartition(".")
-        found = self.get_submodule(path)._parameters.get(name)
-        if found is None:
-            raise AttributeError(f"`{name}` is not an nn.Parameter of `{path or type(self).__name__}`")
-        return found
+        return self._get_member(target, "_parameters", "an nn.Parameter")
 
     def get_buffer(self, target: str) -> Tensor:
+        return self._get_member(target, "_buffers", "a buffer")
+
+    def _get_member(self, target: str, store: str, called: str) -> Any:
         path, _, name = target.rpartition(".")
-        found = self.get_submodule(path)._buffers.get(name)
+        found = self.get_submodule(path).__dict__[store].get(name)
         if found is None:
-            raise AttributeError(f"`{name}` is not a buffer of `{path or type(self).__name__}`")
+            raise AttributeError(f"`{name}` is not {called} of `{path or type(self).__name__}`")
         return found
 
     # ------------------------------------------------------------------------------------------------ walking
@@ -577,3 +552,11 @@ class Module:
             return f"{head}{extra})" if "\n" not in extra else head + "\n  " + extra.replace("\n", "\n  ") + "\n)"
         body = (extra.split("\n") if extra else []) + lines
         return head + "\n  " + "\n  ".join(body) + "\n)"
+
+
+# What a module holds, in the order in which an assignment looks: where it is filed, its type, how messages call it and them.
+_KINDS = (
+    ("_parameters", Parameter, "parameter", "weft.nn.Parameter", "parameters"),
+    ("_modules", Module, "child module", "weft.nn.Module", "module"),
+    ("_buffers", Tensor, "buffer", "weft.Tensor", "buffers"),
+)

@@ -20,7 +20,7 @@ class LambdaLR:
     ) -> None:
         self.optimizer, self.last_epoch = optimizer, last_epoch
         groups = optimizer.param_groups
-        self.lr_lambdas = list(lr_lambda) if isinstance(lr_lambda, (list, tuple)) else [lr_lambda] * len(groups)
+        self.lr_lambdas = [lr_lambda] * len(groups) if callable(lr_lambda) else list(lr_lambda)
         if len(self.lr_lambdas) != len(groups):
             raise ValueError(f"Expected {len(groups)} lr_lambdas, but got {len(self.lr_lambdas)}")
         for group in groups:
@@ -34,7 +34,7 @@ class LambdaLR:
     def step(self, epoch: int | None = None) -> None:
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         for group, base, factor in zip(self.optimizer.param_groups, self.base_lrs, self.lr_lambdas):
-            group["lr"] = base * factor(self.last_epoch)  # type: ignore[operator]
+            group["lr"] = base * factor(self.last_epoch)
 
     def state_dict(self) -> dict[str, Any]:
         return {"last_epoch": self.last_epoch, "base_lrs": list(self.base_lrs)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from aten.symbolic.expr import Expr, as_expr, evaluate, prod_, substitute, sym
 from inductor.codegen.cpp_reduce import ReductionWriter, indent
+from inductor.codegen.cpp_values import runs
 from inductor.codegen.cpp_vector import COMPUTED, MAX_LANES, MEMORY, VIRTUAL_LANES, WIDTH, Isa
 from inductor.codegen.kernel import Plan, Scope, extent, plan, values_of, work_of
 from inductor.ir.buffer import ITEMSIZE, Buffer, Kernel
@@ -32,7 +33,7 @@ class NestWriter(ReductionWriter):
         super().__init__(kernel, plan(nest, buffers, hints), ranges)
         self.nest, self.name, self.buffers, self.hints, self.isa = nest, name, buffers, hints, isa
         self.shared = len(kernel.body) > 1  # the function may serve several nests: it finds its buffers by a table
-        self.lanes = isa.lanes(n.dtype for stage in nest.stages for n in walk(values_of(stage)) if self.varies(n))
+        self.lanes = isa.lanes(self.lane_dtypes())
         self.accumulators = VIRTUAL_LANES // self.lanes
         self.keeps: dict[str, str] = {}
         self.sequential = any(isinstance(s, Accumulate) for s in nest.statements)
@@ -41,6 +42,13 @@ class NestWriter(ReductionWriter):
         self.ahead: list[str] = []  # asks for rows of this tile and for the next tile, a part beside each row
         self.tiled = self.tiled_dim()
         self.blocked = self.block_size()
+
+    def lane_dtypes(self) -> set[str]:
+        """The dtypes of values that differ by lane; not of an index of which only the first lane is asked."""
+        nodes = list(walk([v for stage in self.nest.stages for v in values_of(stage)]))
+        first_only = {n.args[-1] for n in nodes if runs(n, self.plan.axis.name, self.ranges)}
+        first_only -= {a for n in nodes for a in n.args if not runs(n, self.plan.axis.name, self.ranges)}
+        return {n.dtype for n in nodes if n not in first_only and self.varies(n)}
 
     # ---- units: how the outer loops are cut
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from aten.symbolic.expr import Expr, as_expr, to_cpp
+from aten.symbolic.expr import Expr, as_expr, simplify, to_cpp
 from inductor.codegen.cpp_vector import COMPUTED, literal, vector
 from inductor.codegen.kernel import Plan, Scope, Walk, fits_int32
 from inductor.config import config
@@ -157,6 +157,10 @@ class ValueWriter(Walk):
     # ---- functions
 
     def write_call(self, n: Node, scope: Scope) -> str:
+        if runs(n, self.plan.axis.name, self.ranges):
+            args = [self.emit(a) for a in n.args[:-1]]
+            start = self.expr(n.args[-1].index)
+            return self.define(scope, scalar.table[n.name].run.format(*args, k=start, V=vector(n.dtype)))
         args = [self.emit(a) for a in n.args]
         first = n.args[0].dtype
         if n.name == "div" and not config.exact and self.varies(n) and not self.varies(n.args[1]):
@@ -219,6 +223,15 @@ class ValueWriter(Walk):
 
     def select(self, c: str, a: str, b: str, dtype: str) -> str:
         return scalar.table["where"].cpp(dtype).format(c, a, b)
+
+
+def runs(n: Node, axis: str, ranges: dict) -> bool:
+    """Whether the last argument of a call is a number that counts up by one from lane to lane, which the function wants
+    to know."""
+    if n.kind != "call" or scalar.table[n.name].run is None or n.args[-1].kind != "index" or n.args[-1].args:
+        return False
+    step = coefficient(simplify(n.args[-1].index, ranges), axis)
+    return step is not None and step.is_const and step.value == 1
 
 
 _INFIX = {"add": "+", "sub": "-", "mul": "*", "eq": "==", "le": "<=", "lt": "<", "and": "&", "or": "|"}

@@ -136,4 +136,45 @@ def remainder(a, b):
     r = a % tl.where(b == 0, 1, b)
     return tl.where((r != 0) & ((r < 0) != (b < 0)), r + b, r)
 
+
+@triton.jit
+def philox_(seed, first, element, WIDE: tl.constexpr):
+    per = 2 if WIDE else 4
+    k0, k1 = seed.to(tl.uint64), seed.to(tl.uint64) >> 32
+    low = tl.full([1, 1], 0xFFFFFFFF, tl.uint64)
+    m0, m1 = tl.full([1, 1], 0xD2511F53, tl.uint64), tl.full([1, 1], 0xCD9E8D57, tl.uint64)
+    s0, s1 = tl.full([1, 1], 0x9E3779B9, tl.uint64), tl.full([1, 1], 0xBB67AE85, tl.uint64)
+    counter = (first + element // per).to(tl.uint64)
+    c0, c1, c2, c3 = counter & low, counter >> 32, counter & 0, counter & 0
+    for _ in tl.static_range(10):
+        p0, p1 = c0 * m0, c2 * m1
+        c0, c1 = ((p1 >> 32) ^ c1 ^ k0) & low, p1 & low
+        c2, c3 = ((p0 >> 32) ^ c3 ^ k1) & low, p0 & low
+        k0, k1 = k0 + s0, k1 + s1
+    odd, upper = element % 2 != 0, element % 4 >= 2
+    if WIDE:
+        return tl.where(odd, (c2 << 32) | c3, (c0 << 32) | c1)
+    else:
+        return tl.where(upper, tl.where(odd, c3, c2), tl.where(odd, c1, c0))
+
+
+@triton.jit
+def uniform_(seed, first, element, T: tl.constexpr):
+    if T == tl.float64:
+        return (philox_(seed, first, element, True) >> 11).to(tl.int64).to(T) * 1.1102230246251565e-16
+    else:
+        return (philox_(seed, first, element, False) >> 8).to(tl.int32).to(T) * 5.9604644775390625e-08
+
+
+@triton.jit
+def normal_(seed, first, element, T: tl.constexpr):
+    odd = element % 2 != 0
+    u, v = uniform_(seed, first, element - element % 2, T), uniform_(seed, first, element - element % 2 + 1, T)
+    radius, angle = tl.sqrt(-2 * tl.log(1 - u)), v * 6.283185307179586
+    return tl.where(odd, radius * tl.sin(angle), radius * tl.cos(angle)) + 0.0
+
+
+@triton.jit
+def random_below_(seed, first, count, element, T: tl.constexpr):
+    return ((philox_(seed, first, element, False) * count.to(tl.uint64)) >> 32).to(T)
 """

@@ -3,8 +3,9 @@
 A row gives the function's C++ text over vector types for floats (`f`), integers (`i`) and bools (`b`: lane masks, 0
 or -1), the sections of vecmath.h that the text needs, and its Triton text. `{0}`, `{1}`, … are the arguments, `{V}`
 the result's vector type, `{T}` its element type. A missing text means that the function is not defined for that kind
-of dtype. `result` is "same" (the dtype of the last argument) or "bool". `cost` counts about how many additions it
-takes.
+of dtype. `result` is "same" (the dtype of the last argument), "bool", or "own" (whoever makes the node says it).
+`cost` counts about how many additions it takes. `run` is the text for where the last argument is an index that counts up
+by one from lane to lane, `{k}` its number in the first lane.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ class Scalar:
     result: str
     needs: str
     cost: int
+    run: str | None = None
 
     def cpp(self, dtype: str) -> str:
         """The C++ text for arguments of `dtype`. Raises KeyError where the function is not defined for it."""
@@ -38,9 +40,9 @@ class Scalar:
 table: dict[str, Scalar] = {}
 
 
-def scalar(name, f=None, i=None, b=None, triton=None, result="same", needs="", cost=1) -> None:
+def scalar(name, f=None, i=None, b=None, triton=None, result="same", needs="", cost=1, run=None) -> None:
     """Declare one function."""
-    table[name] = Scalar(name, f, i, b, triton, result, needs, cost)
+    table[name] = Scalar(name, f, i, b, triton, result, needs, cost, run)
 
 
 def apply(name: str, *args: Node) -> Node:
@@ -204,6 +206,20 @@ scalar("to_bool", "w_mask({0} != 0)", "w_mask({0} != 0)", "{0}", "({0} != 0)", r
 scalar("bitcast", "({V}){0}", "({V}){0}", None, "{0}.to({T}, bitcast=True)")
 scalar("round_bfloat16", "w_round<w_bf16>({0})", None, None, "{0}.to(tl.bfloat16).to(tl.float32)", cost=3)
 scalar("round_float16", "w_round<w_f16>({0})", None, None, "{0}.to(tl.float16).to(tl.float32)", cost=8)
+
+# ------------------------------------------------------------------------------------------------------- random numbers
+# Of element `k` of a draw that begins at counter `first` under `seed`, all int64; the result is of the node's own dtype.
+for _name, _rest, _cost in (("uniform", "", 45), ("normal", "", 250), ("random_below", ", {2}[0]", 45)):
+    _last = 2 if not _rest else 3
+    scalar(
+        _name,
+        i=f"vm_{_name}<{{V}}>({{0}}[0], {{1}}[0]{_rest}, {{{_last}}})",
+        triton=f"{_name}_({', '.join(f'{{{k}}}' for k in range(_last + 1))}, {{T}})",
+        result="own",
+        needs=_name,
+        cost=_cost,
+        run=f"vm_{_name}_run<{{V}}>({{0}}[0], {{1}}[0]{_rest}, {{k}})",
+    )
 
 
 def cost(n: Node) -> int:

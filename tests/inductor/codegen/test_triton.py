@@ -37,13 +37,15 @@ from triton.compiler import ASTSource, compile
 from inductor.codegen import triton as codegen
 from inductor.lowering.graph import lower
 from inductor.schedule.kernels import schedule
-from tests.inductor.graphs import Builder
+from aten import float32
+from tests.inductor.graphs import CPU, Builder
 
 b = Builder()
 x, w = b.input("x", (33, 40)), b.input("w", (40, 70))
 y = b("gelu", b("mm", x, w), approximate="none")
 e = b("exp", b("sub", y, b("amax", y, [1], True)))
-made = schedule(lower(b.module(b("div", e, b("sum", e, [1], True)), b("sum", x, [0], False), b("tanh", w))))
+draw = b("randn_philox", [40, 70], 5, 6, dtype=float32, device=CPU)
+made = schedule(lower(b.module(b("div", e, b("sum", e, [1], True)), b("sum", x, [0], False), b("add", b("tanh", w), draw))))
 path = tempfile.mkdtemp() + "/kernels.py"
 open(path, "w").write(codegen.render(made.steps, made.buffers))
 spec = importlib.util.spec_from_file_location("kernels", path)

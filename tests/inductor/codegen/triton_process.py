@@ -7,13 +7,14 @@ import warnings
 
 import numpy as np
 
+from aten import dtype as dtypes
 from aten.fx.interpreter import Interpreter
 from inductor.config import config
 from inductor.lowering.graph import lower
 from inductor.runtime.triton_host import CheckFailed, run
 from inductor.schedule.kernels import schedule
 from tests.fuzz.generate import Generator
-from tests.inductor.graphs import Builder, tensor
+from tests.inductor.graphs import CPU, Builder, tensor
 
 TOLERANCE = {"float64": 1e-6, "float32": 1e-4, "float16": 2e-2, "bfloat16": 1e-1}
 rng = np.random.default_rng(0)
@@ -30,7 +31,7 @@ def compare(module, arrays) -> None:
 
 
 def graphs() -> None:
-    """A softmax, sums by rows and by columns, a product with its epilogue, a failing index."""
+    """A softmax, sums by rows and by columns, a product with its epilogue, random numbers, a failing index."""
     b = Builder()
     n = b.input("x", (5, 70))
     e = b("exp", b("sub", n, b("amax", n, [1], True)))
@@ -51,6 +52,17 @@ def graphs() -> None:
     y = b("view", b("mm", b("view", x, [24, 40]), b("permute", w, [1, 0])), [4, 6, 35])
     arrays = [rng.normal(size=s).astype("f4") for s in ((4, 6, 40), (35, 40), (35,), (4, 6, 35))]
     compare(b.module(b("add", b("relu", b("add", y, c)), r)), arrays)
+
+    b = Builder()
+    x, seed, first = b.input("x", (6, 35)), 2**63 - 5, 2**32 - 3  # the counter's low word wraps
+    draws = [
+        b(name, [6, 35], seed, first, dtype=getattr(dtypes, dtype), device=CPU)
+        for name in ("rand_philox", "randn_philox")
+        for dtype in ("float32", "float64")
+    ]
+    draws.append(b("randint_philox", -3, 2**32 - 3, [6, 35], seed, first, dtype=dtypes.int64, device=CPU))
+    dropped = b("where", b("ge", draws[0], 0.25), b("mul", x, 1 / 0.75), 0)
+    compare(b.module(*draws, dropped, b("sum", dropped, [1], False)), [rng.normal(size=(6, 35)).astype("f4")])
 
     b = Builder()
     t, j = b.input("t", (10, 3)), b.input("j", (4,), "int64")

@@ -1,0 +1,89 @@
+"""The random sections of vecmath.h, at every width of a vector, against the eager fills."""
+
+import ctypes
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from aten import _native
+from aten.ops.random import philox_blocks
+
+HEADER = Path(__file__).parents[3] / "aten" / "native"
+SOURCE = """
+#include "vecmath.h"
+typedef unsigned long Seed;
+template <class V, class T, class Run, class Any> void fill(T *out, long start, long step, long n, Run run, Any any) {
+  typedef vm_like<V, long> E;
+  constexpr int L = vm_lanes<V>;
+  const E lane = (E)vm_order_in<E>::template of<vm_like<V, unsigned long>>();
+  for (long i = 0; i < n; i += L) {
+    const V v = step == 1 ? run(start + i) : any(start + (lane + i) * step);
+    for (int k = 0; k < L && i + k < n; k++) out[i + k] = v[k];
+  }
+}
+#define FILL(name, fn, T, L, ...) \\
+  extern "C" void name##L(T *out, Seed seed, Seed first, long start, long step, long n) { \\
+    typedef vm_vector<T, L>::V V; \\
+    fill<V>(out, start, step, n, [=](long k) { return fn##_run<V>(__VA_ARGS__, k); }, \\
+            [=](vm_like<V, long> k) { return fn<V>(__VA_ARGS__, k); }); }
+#define WIDTH(L) \\
+  FILL(bits, vm_philox, unsigned, L, seed, first) \\
+  FILL(float, vm_uniform, float, L, seed, first) FILL(double, vm_uniform, double, L, seed, first) \\
+  FILL(normal, vm_normal, float, L, seed, first) FILL(dnormal, vm_normal, double, L, seed, first) \\
+  FILL(below, vm_random_below, long, L, seed, first, 100ul)
+WIDTH(4) WIDTH(8) WIDTH(16)
+"""
+FLAGS = ["-O1", "-std=c++17", "-fno-math-errno", "-ffp-contract=off", "-fwrapv", "-w", "-shared", "-fPIC", f"-I{HEADER}"]
+
+
+@pytest.fixture(scope="module", params=["avx512f", "avx2"])
+def library(request, tmp_path_factory):
+    if request.param not in Path("/proc/cpuinfo").read_text():
+        pytest.skip(f"this processor has no {request.param}")
+    folder = tmp_path_factory.mktemp("philox")
+    (folder / "t.cpp").write_text(SOURCE)
+    march = {"avx512f": "x86-64-v4", "avx2": "x86-64-v3"}[request.param]
+    compiler = shutil.which("g++") or "c++"
+    command = [compiler, *FLAGS, f"-march={march}", str(folder / "t.cpp"), "-o", str(folder / "t.so"), "-lmvec", "-lm"]
+    subprocess.run(command, check=True)
+    return ctypes.CDLL(str(folder / "t.so"))
+
+
+CASES = [(7, 0), (2**63 + 11, 2**32 - 9)]  # the low word of the counter wraps
+DTYPES = {"bits": "u4", "float": "f4", "double": "f8", "normal": "f4", "dnormal": "f8", "below": "i8"}
+
+
+def eager(name, seed, first, n):
+    """The first n elements of a draw, by the eager fills."""
+    if name == "bits":
+        return philox_blocks(seed, first, -(-n // 4)).reshape(-1)[:n]
+    out = np.empty(n, DTYPES[name])
+    t = _native.from_numpy(out)
+    if name == "below":
+        _native.philox_integers(t, seed, first, 0, 100)
+    elif "normal" in name:
+        _native.philox_normal(t, seed, first)
+    else:
+        _native.philox_uniform(t, seed, first)
+    return out
+
+
+@pytest.mark.parametrize("lanes", [4, 8, 16])
+@pytest.mark.parametrize("name", DTYPES)
+def test_elements_are_those_of_the_eager_fills(library, name, lanes):
+    fn = getattr(library, f"{name}{lanes}")
+    for seed, first in CASES:
+        for start, step, n in ((0, 1, 70), (3, 1, 40), (6, 1, 33), (5, 3, 40), (0, 0, 16)):
+            out = np.empty(n, DTYPES[name])
+            args = [ctypes.c_ulong(seed), ctypes.c_ulong(first), *map(ctypes.c_long, (start, step, n))]
+            fn(ctypes.c_void_p(out.ctypes.data), *args)
+            places = start + np.arange(n) * step
+            np.testing.assert_array_equal(out, eager(name, seed, first, places.max() + 1)[places], err_msg=f"{start} {step}")
+
+
+def test_eager_uniform_numbers_are_the_published_generator():
+    """Known answers of Random123's kat_vectors for philox4x32-10: a key and a counter of zeros, and of ones."""
+    assert [hex(w) for w in _native.philox_bits(0, 0)] == ["0x6627e8d5", "0xe169c58d", "0xbc57ac4c", "0x9b00dbd8"]

@@ -26,7 +26,7 @@ _BINARY = (
 _REDUCE = "sum prod amax amin any all mean".split()
 _NO_GRADIENT = frozenset(
     "bitwise_not logical_not isnan isinf isfinite signbit bitwise_and bitwise_or bitwise_xor bitwise_left_shift "
-    "bitwise_right_shift eq ne lt le gt ge logical_and logical_or logical_xor any all nextafter".split()
+    "bitwise_right_shift eq ne lt le gt ge logical_and logical_or logical_xor any all".split()
 )
 _FLOAT, _ALPHA = 1, 2  # OpFlags: integers are computed in the default dtype; takes `alpha`
 _VIEWS = "view permute transpose t expand unsqueeze select narrow alias".split()

@@ -8,7 +8,6 @@ import numpy as np
 import aten.dtype as dtypes
 from aten._native import DType, Size, Tensor
 from aten.promotion import to_real
-from aten.shapes import broadcast
 
 
 class finfo:
@@ -76,8 +75,22 @@ def numel(input: Tensor) -> int:
 
 
 def broadcast_shapes(*shapes: Sequence[int] | int) -> Size:
-    """The sizes that all broadcast to. Raises RuntimeError if they do not."""
-    return Size(broadcast(*[(s,) if isinstance(s, int) else tuple(s) for s in shapes]) if shapes else ())
+    """The sizes that all broadcast to. Raises RuntimeError if they do not, ValueError for a negative size."""
+    rows = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
+    sizes: list[Any] = [1] * max([len(row) for row in rows], default=0)
+    for k, row in enumerate(rows):
+        for i in range(-1, -1 - len(row), -1):
+            if row[i] < 0:
+                raise ValueError("Attempting to broadcast a dimension with negative length!")
+            if row[i] == 1 or row[i] == sizes[i]:
+                continue
+            if sizes[i] != 1:
+                raise RuntimeError(
+                    f"Attempting to broadcast a dimension of length {row[i]} at {i}! Mismatching argument at index {k} had "
+                    f"{row}; but expected shape should be broadcastable to {sizes}"
+                )
+            sizes[i] = row[i]
+    return Size(sizes)
 
 
 __all__ = ["broadcast_shapes", "finfo", "iinfo", "is_complex", "is_floating_point", "is_nonzero", "is_tensor", "numel"]

@@ -10,7 +10,7 @@ import numpy as np
 from aten import dtype as dtypes
 from aten.meta import Meta
 from aten.op import composite, op, ops
-from aten.promotion import category, number_dtype
+from aten.promotion import TYPE_NAMES, category, number_dtype
 from aten.shapes import show
 
 _FACTORY = "*, ScalarType? dtype=None, Device? device=None, Any layout=None, bool? pin_memory=None, bool requires_grad=False"
@@ -271,21 +271,50 @@ def _(n, m, dtype, device):
     return ops.cast(ops.eq(rows, arange(m, device=device)), dtype)
 
 
-@composite(f"tril_indices(int row, int col, int offset=0, {_FACTORY}) -> Tensor", tags=["function_only"])
-def tril_indices(row, col, offset, dtype, device, layout, pin_memory, requires_grad):
-    """Row and column numbers of the lower triangle, as two rows."""
-    return _triangle(row, col, lambda i, j: j <= i + offset, dtype)
+def _triangle(name: str, inside: Any, size: Any, doc: str) -> None:
+    @op(f"{name}(int row, int col, int offset=0, {_FACTORY}) -> Tensor", kind="factory", tags=["library", "function_only"])
+    def indices(row: Any, col: Any, offset: Any, dtype: Any, device: Any) -> Meta:
+        for label, n in (("row", row), ("col", col)):
+            if n < 0:
+                raise RuntimeError(f"{label} must be non-negative, got{n}")
+        if dtype is not dtypes.int64 and dtype is not dtypes.int32:
+            raise NotImplementedError(f'"{name}" not implemented for \'{TYPE_NAMES[dtype.name]}\'')
+        return Meta.contiguous((2, size(row, col, offset)), dtype, device)
+
+    indices.__doc__ = indices.function.__doc__ = doc
+    indices.normal(lambda row, col, offset, dtype, device, *rest: (row, col, offset, dtype or dtypes.int64, device or CPU))
+    indices.special(lambda *public: public[-1])(
+        lambda row, col, offset, dtype, device, *rest: finish(indices(row, col, offset, dtype=dtype, device=device), True)
+    )
+
+    @indices.kernel
+    def _(out, row, col, offset, dtype, device):
+        out[...] = np.nonzero(inside(np.arange(row)[:, None] + offset, np.arange(col)))
 
 
-@composite(f"triu_indices(int row, int col, int offset=0, {_FACTORY}) -> Tensor", tags=["function_only"])
-def triu_indices(row, col, offset, dtype, device, layout, pin_memory, requires_grad):
-    """Row and column numbers of the upper triangle, as two rows."""
-    return _triangle(row, col, lambda i, j: j >= i + offset, dtype)
+def _lower_size(row: Any, col: Any, offset: Any) -> Any:
+    """How many places (i, j) have j <= i + offset: the sum of the numbers of such j over all rows."""
+
+    def up_to(k: Any) -> Any:  # the sum of min(j, col) for j in 1, ..., k
+        if k <= 0:
+            return 0
+        return k * (k + 1) // 2 if k <= col else col * (col + 1) // 2 + (k - col) * col
+
+    return up_to(row + offset) - up_to(offset)
 
 
-def _triangle(row: int, col: int, inside: Any, dtype: Any) -> Any:
-    mask = inside(arange(row).unsqueeze(1), arange(col).unsqueeze(0))
-    return ops.nonzero(mask).t().to(dtype or dtypes.int64)
+_triangle(
+    "tril_indices",
+    lambda i, j: j <= i,
+    _lower_size,
+    "Row and column numbers of the lower triangle (columns up to row + offset), as two rows of int64 or int32.",
+)
+_triangle(
+    "triu_indices",
+    lambda i, j: j >= i,
+    lambda row, col, offset: row * col - _lower_size(row, col, offset - 1),
+    "Row and column numbers of the upper triangle (columns from row + offset), as two rows of int64 or int32.",
+)
 
 
 @composite(

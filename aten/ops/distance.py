@@ -1,5 +1,8 @@
 """Distances between rows."""
 
+import math
+from typing import Any
+
 from aten.op import composite, ops
 from aten.ops.reduction import vector_norm
 from aten.promotion import TYPE_NAMES, category
@@ -20,7 +23,17 @@ def cdist(x1, x2, p, compute_mode):
         raise RuntimeError(f"cdist only supports floating-point dtypes, X1 got: {TYPE_NAMES[x1.dtype.name]}")
     if p < 0:
         raise RuntimeError("cdist only supports non-negative p values")
-    return vector_norm(x1.unsqueeze(-2) - x2.unsqueeze(-3), p, -1, False)
+    return _lengths(x1.unsqueeze(-2) - x2.unsqueeze(-3), p)
+
+
+def _lengths(difference: Any, p: float) -> Any:
+    """p-norms along the last dimension. Of the maximum every element that attains it gets the whole gradient."""
+    if p != math.inf or 0 in difference.shape[-1:]:
+        return vector_norm(difference, 1 if p == math.inf else p, -1, False)
+    size = difference.abs()
+    largest = ops.amax(size.detach(), [-1], True)
+    attained = ops.sum(ops.where(ops.eq(size, largest), size, 0), [-1])
+    return ops.replace_values(attained, largest.squeeze([-1]))
 
 
 @composite("pdist(Tensor input, float p=2.0) -> Tensor", tags=["function_only"])
@@ -28,9 +41,13 @@ def pdist(input, p):
     """p-norms of the differences of all pairs of rows, in order."""
     if input.ndim != 2:
         raise RuntimeError(f"pdist only supports 2D tensors, got: {input.ndim}D")
+    if category(input.dtype) < 2:
+        raise RuntimeError("pdist only supports floating-point dtypes")
+    if p < 0:
+        raise RuntimeError("pdist only supports non-negative p values")
     n = input.shape[0]
     pairs = ops.triu_indices(n, n, 1)
-    return vector_norm(ops.index_select(input, 0, pairs[0]) - ops.index_select(input, 0, pairs[1]), p, -1, False)
+    return _lengths(ops.index_select(input, 0, pairs[0]) - ops.index_select(input, 0, pairs[1]), p)
 
 
 @composite(

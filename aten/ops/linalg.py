@@ -105,6 +105,11 @@ def solve_triangular_matrix(A: Meta, B: Meta, upper: bool, unitriangular: bool) 
 
 @solve_triangular_matrix.kernel
 def _(out, a, b, upper, unitriangular):
+    substitute(out, a, b, upper, unitriangular)
+
+
+def substitute(out: np.ndarray, a: np.ndarray, b: np.ndarray, upper: bool, unitriangular: bool = False) -> None:
+    """out = X of A @ X = B for a triangle of A, row by row; out may be b."""
     n = a.shape[-1]
     diagonal = np.ones(a.shape[:-1], a.dtype) if unitriangular else np.diagonal(a, axis1=-2, axis2=-1)
     out[...] = b
@@ -149,6 +154,43 @@ def _(g, out):
     left = solve_triangular_matrix(adjoint(out), half, True, False)
     right = adjoint(solve_triangular_matrix(adjoint(out), adjoint(left), True, False))
     return (right + adjoint(right)) * 0.5
+
+
+@op("solve_factored(Tensor B, Tensor L, bool upper) -> Tensor", tags=["library", "function_only"])
+def solve_factored(B: Meta, L: Meta, upper: bool) -> Meta:
+    """X of (L @ L^H) @ X = B, or (L^H @ L) @ X = B if upper, of that triangle of L; batches equal.
+
+    The gradient of L is that of the product with all of L, as PyTorch defines it.
+    """
+    check_matrix("cholesky_solve", L, square=True)
+    if B.dtype is not L.dtype:
+        raise RuntimeError(
+            f"Expected b and A to have the same dtype, but found b of type {TYPE_NAMES[B.dtype.name]} and A of type "
+            f"{TYPE_NAMES[L.dtype.name]} instead."
+        )
+    if B.sizes[-2] != L.sizes[-1]:
+        raise RuntimeError(
+            f"Incompatible matrix sizes for cholesky_solve: each A matrix is {L.sizes[-2]} by {L.sizes[-1]} but each b "
+            f"matrix is {B.sizes[-2]} by {B.sizes[-1]}"
+        )
+    return B.like(sizes=B.sizes)
+
+
+@solve_factored.kernel
+def _(out, b, factor, upper):
+    low = np.swapaxes(factor, -1, -2).conj() if upper else factor
+    substitute(out, low, b, upper=False)
+    substitute(out, np.swapaxes(low, -1, -2).conj(), out, upper=True)
+
+
+@solve_factored.vjp
+def _(g, needs, L, upper, out):
+    gb = solve_factored(g, L, upper)
+    if not needs[1]:
+        return gb, None
+    both = gb @ adjoint(out)
+    both = both + adjoint(both)
+    return gb, -(L @ both if upper else both @ L)
 
 
 @op("slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)", tags=["library", "function_only"])

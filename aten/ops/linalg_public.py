@@ -88,14 +88,18 @@ def cholesky(input, upper):
 @composite("cholesky_solve(Tensor input, Tensor L, bool upper=False) -> Tensor")
 def cholesky_solve(input, L, upper):
     """X of A @ X = input, A given by its Cholesky factor."""
-    factor, b = _expanded(adjoint(L) if upper else L, input)
-    return solve_triangular_matrix(adjoint(factor), solve_triangular_matrix(factor, b, False, False), True, False)
+    if input.ndim < 2 or L.ndim < 2:
+        short, x = ("b", input) if input.ndim < 2 else ("u", L)
+        raise RuntimeError(f"{short} should have at least 2 dimensions, but has {x.ndim} dimensions instead")
+    b, factor = _expanded(input, L)
+    return ops.solve_factored(b, factor, upper)
 
 
 @composite("cholesky_inverse(Tensor input, bool upper=False) -> Tensor")
 def cholesky_inverse(input, upper):
     """The inverse of a matrix given by its Cholesky factor."""
-    return cholesky_solve(ops.eye(input.shape[-1], dtype=input.dtype).expand(list(input.shape)), input, upper)
+    check_matrix("cholesky_inverse", input, square=True)
+    return ops.solve_factored(ops.eye(input.shape[-1], dtype=input.dtype).expand(list(input.shape)), input, upper)
 
 
 @_linalg("solve_triangular(Tensor A, Tensor B, *, bool upper, bool left=True, bool unitriangular=False)")

@@ -464,22 +464,11 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, reduction
     pair = ops.where((ops.arange(2) == 1) & ops.eq(lengths, 0).unsqueeze(1), low, pair)
     loss = -ops.logsumexp(pair, [1])
     impossible = loss > 1e29
+    # The gradient is that of log-probabilities which a log_softmax made: it includes exp(log_probs) of the frames in use.
+    used = (ops.arange(steps).unsqueeze(1) < frames) & ops.logical_not(impossible)
+    loss = ops.replace_values(loss + ops.sum(ops.where(used.unsqueeze(2), logs, -math.inf).exp(), [0, 2]), loss)
     loss = ops.where(impossible, 0.0 if zero_infinity else math.inf, loss)
     if reduction == "mean":
         return ops.mean(loss / lengths.clamp(min=1).to(loss.dtype))
     result = reduce_loss(loss, reduction)
     return result if batched or reduction != "none" else result.squeeze([0])
-
-
-@composite(
-    "linear_cross_entropy(Tensor input, Tensor linear_weight, LongTensor target, *, Tensor? linear_bias=None, "
-    "Tensor? weight=None, int ignore_index=-100, str reduction='mean', float label_smoothing=0.0, Any options=None) -> Tensor",
-    tags=["function_only"],
-)
-def linear_cross_entropy(input, linear_weight, target, linear_bias, weight, ignore_index, reduction, label_smoothing, options):
-    """`cross_entropy` of a linear layer: weights [classes, in], or [classes, *places, in] for a target of places."""
-    flat = linear_weight.reshape([-1, linear_weight.shape[-1]])
-    logits = ops.linear(input, flat, None if linear_bias is None else linear_bias.reshape([-1]))
-    if linear_weight.ndim > 2:
-        logits = logits.reshape([*input.shape[:-1], *linear_weight.shape[:-1]])
-    return cross_entropy(logits, target, weight, ignore_index=ignore_index, reduction=reduction, label_smoothing=label_smoothing)

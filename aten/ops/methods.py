@@ -23,6 +23,13 @@ def _contains(self: Any, item: Any) -> bool:
     raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(item)}.")
 
 
+def _reflected_div(self: Any, other: Any) -> Any:
+    """other / self under the name it had in Python 2."""
+    if not hasattr(other, "dtype") and not isinstance(other, (bool, int, float, complex)):
+        return NotImplemented
+    return ops.mul(ops.reciprocal(self), other)
+
+
 def _reverse_dims(self: Any) -> Any:
     return ops.permute(self, list(reversed(range(self.ndim))))
 
@@ -44,5 +51,6 @@ def attach_properties() -> None:
     attach("__iter__", _iterate)
     attach("__reversed__", _reversed)
     attach("__contains__", _contains)
+    attach("__rdiv__", _reflected_div)
     for name, getter in (("T", _reverse_dims), ("mT", _transposed), ("mH", _transposed), ("H", _matrix_transposed)):
         attach(name, property(getter))

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from aten import dtype as dtypes
 from aten.meta import Meta, known_equal
 from aten.op import composite, op, ops
 from aten.ops.batching import materialize, to_front
@@ -269,11 +270,20 @@ def group_norm(input, num_groups, weight, bias, eps):
 def local_response_norm(input, size, alpha, beta, k):
     """input / (k + alpha * mean of squares over neighbouring channels) ** beta."""
     if input.ndim < 3:
-        raise ValueError(f"Expected 3D or higher dimensionality input (got {input.ndim} dimensions)")
+        raise ValueError(
+            f"Expected 3D or higher dimensionality                          input (got {input.ndim} dimensions)"
+        )
+    if category(input.dtype) < 2 and input.dtype is not dtypes.int64:
+        raise NotImplementedError(f'"avg_pool2d" not implemented for \'{TYPE_NAMES[input.dtype.name]}\'')
+    if 0 in input.shape:
+        return input
     squares = (input * input).movedim(1, -1)
-    padded = ops.constant_pad_nd(squares, [size // 2, (size - 1) // 2], 0)
-    mean = ops.mean(padded.unfold(-1, size, 1), [-1]).movedim(-1, 1)
-    return input / (mean * alpha + k) ** beta
+    padded = ops.constant_pad_nd(squares, [size // 2, (size - 1) // 2], 0).unfold(-1, size, 1)
+    if input.dtype is dtypes.int64:
+        mean = ops.div(ops.sum(padded, [-1]), size, rounding_mode="trunc")
+    else:
+        mean = ops.mean(padded, [-1])
+    return input / (mean.movedim(-1, 1) * alpha + k) ** beta
 
 
 @composite("normalize(Tensor input, float p=2.0, Any dim=1, float eps=1e-12) -> Tensor", tags=["function_only"])

@@ -462,7 +462,12 @@ binary(
     vjp=(lambda g, x, out: where(ops.eq(x, 0), 0.0, where(ops.signbit(x) ^ ops.signbit(out), -g, g)), lambda g: g * 0),
 )
 binary("hypot", np.hypot, vjp=(lambda g, x, out: g * (x / out), lambda g, y, out: g * (y / out)))
-binary("nextafter", np.nextafter, compute=None)
+binary(
+    "nextafter",
+    np.nextafter,
+    compute=None,
+    vjp=(lambda g, x, y: where(ops.eq(x, y), 0.0, g), lambda g: g * 0),
+)
 binary("bitwise_and", np.bitwise_and, check=_no_float, compute=None)
 binary("bitwise_or", np.bitwise_or, check=_no_float, compute=None)
 binary("bitwise_xor", np.bitwise_xor, check=_no_float, compute=None)

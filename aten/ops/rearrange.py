@@ -393,10 +393,14 @@ def cartesian_prod(tensors):
 @composite("combinations(Tensor input, int r=2, bool with_replacement=False) -> Tensor")
 def combinations(input, r, with_replacement):
     """All ways to choose r elements, in order."""
+    if input.ndim != 1:
+        raise RuntimeError(f"Expect a 1D vector, but got shape {show(input.shape)}")
+    if r < 0:
+        raise RuntimeError(f"Expect a non-negative number, but got {r}")
+    if r == 0:
+        return input.new_empty([0])
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
     rows = list(choose(range(int(input.shape[0])), r))
-    if r == 0 or not rows:
-        return input.new_empty([0 if r == 0 else len(rows), r] if r else [0])
     flat = ops.index_select(input, 0, _int_tensor([i for row in rows for i in row]))
     return ops.reshape(flat, [len(rows), r])
 

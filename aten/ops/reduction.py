@@ -494,8 +494,13 @@ def vector_norm(x: Any, p: Any, dim: Any, keepdim: bool) -> Any:
         return sum(size, dims, keepdim)
     if p == 2:
         return _root(sum(size * size, dims, keepdim))
-    total = sum(size**p, dims, keepdim)
-    where, zero = ops.where, ops.eq(total, 0)
+    where = ops.where
+    if 0 < p < 1:  # the derivative of a power at 0 is infinite: zeros get none
+        nothing = ops.eq(size, 0)
+        total = sum(where(nothing, 0.0, where(nothing, 1.0, size) ** p), dims, keepdim)
+    else:
+        total = sum(size**p, dims, keepdim)
+    zero = ops.eq(total, 0)
     return where(zero, 0.0 if p > 0 else total ** (1 / p), where(zero, 1.0, total) ** (1 / p))
 
 

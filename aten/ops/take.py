@@ -2,8 +2,11 @@
 
 from typing import Any
 
+import numpy as np
+
 from aten import dtype as dtypes
-from aten.op import composite, ops
+from aten.meta import Meta
+from aten.op import composite, op, ops
 from aten.shapes import product, wrap_dim
 
 
@@ -78,11 +81,19 @@ def unravel_index(indices, shape):
     return tuple(reversed(result))
 
 
-@composite("nonzero_static(Tensor input, *, int size, int fill_value=-1) -> Tensor")
-def nonzero_static(input, size, fill_value):
-    """`nonzero` cut or filled to `size` rows."""
-    found = ops.nonzero(input)[:size]
-    return ops.constant_pad_nd(found, [0, 0, 0, size - found.shape[0]], fill_value)
+@op("nonzero_static(Tensor input, *, int size, int fill_value=-1) -> Tensor", tags=["library"])
+def nonzero_static(input: Meta, size: Any, fill_value: int) -> Meta:
+    """The coordinates of nonzero elements, cut or filled up to `size` rows. RuntimeError if size is negative."""
+    if size < 0:
+        raise RuntimeError("nonzero_static: 'size' must be an non-negative integer")
+    return Meta.contiguous((size, input.ndim), dtypes.int64, input.device)
+
+
+@nonzero_static.kernel
+def _(out, x, size, fill_value):
+    found = np.argwhere(x)[: out.shape[0]]
+    out[: len(found)] = found
+    out[len(found) :] = fill_value
 
 
 @composite("sum_to_size(Tensor input, int[*] size) -> Tensor")

@@ -525,3 +525,56 @@ def _(name):
 def _(name):
     yield call(real(3, 4), real(3, 4), 0.3)
     yield call(real(3, 4), real(3, 4), real(4, low=0.1, high=0.9))
+
+
+@sample("combinations")
+def _(name):
+    yield call(real(4), 2)
+    yield call(real(3), 2, True)
+    yield call(real(2), 3)
+
+
+@sample("tril_indices", "triu_indices")
+def _(name):
+    for row, col, offset in ((3, 4, 0), (4, 3, -2), (4, 3, 5), (0, 3, 1), (5, 5, 2)):
+        yield call(row, col, offset)
+
+
+@sample("nonzero_static")
+def _(name):
+    yield call(from_numpy(np.eye(3)), size=2)
+    yield call(from_numpy(np.eye(3)), size=5, fill_value=7)
+
+
+@sample("hash_tensor")
+def _(name):
+    yield call(real(2, 3))
+    yield call(real(2, 3), -1, keepdim=True)
+
+
+@sample("pdist")
+def _(name):
+    for p in (0.5, 1.0, 2.0, 3.0, float("inf")):
+        yield call(real(4, 3), p)
+
+
+@sample("fractional_max_pool2d")
+def _(name):
+    yield call(spread(2, 3, 5, 6), 2, output_size=(3, 4), _random_samples=from_numpy(np.full((2, 3, 2), 0.3)))
+
+
+@sample("fractional_max_pool3d")
+def _(name):
+    yield call(spread(2, 4, 5, 6), (1, 2, 3), output_ratio=(0.5, 0.5, 0.5), _random_samples=from_numpy(np.full((1, 2, 3), 0.7)))
+
+
+@sample("local_response_norm")
+def _(name):
+    yield call(real(2, 4, 3), 2, 0.5, 0.3, 2.0)
+
+
+@sample("linear_class_nll")
+def _(name):
+    target = from_numpy(np.array([1, 4, 0, 2, 1]))
+    yield call(real(5, 3), real(5, 3), target, real(5), 2)
+    yield call(real(5, 3), real(5, 3), target, None, 7)

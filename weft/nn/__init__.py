@@ -30,7 +30,10 @@ from weft.nn.activation import (
     Tanhshrink,
 )
 from weft.nn.containers import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
+from weft.nn.distance import CosineSimilarity, PairwiseDistance
+from weft.nn.fractional_pool import FractionalMaxPool2d, FractionalMaxPool3d
 from weft.nn.linear import Bilinear, Embedding, Flatten, Identity, Linear, Unflatten
+from weft.nn.linear_cross_entropy import LinearCrossEntropyOptions
 from weft.nn.loss import (
     BCELoss,
     BCEWithLogitsLoss,
@@ -50,11 +53,14 @@ __all__ = [
     "BCEWithLogitsLoss",
     "Bilinear",
     "CELU",
+    "CosineSimilarity",
     "CrossEntropyLoss",
     "Dropout",
     "ELU",
     "Embedding",
     "Flatten",
+    "FractionalMaxPool2d",
+    "FractionalMaxPool3d",
     "GELU",
     "GLU",
     "Hardshrink",
@@ -68,6 +74,7 @@ __all__ = [
     "LayerNorm",
     "LeakyReLU",
     "Linear",
+    "LinearCrossEntropyOptions",
     "LogSigmoid",
     "LogSoftmax",
     "MSELoss",
@@ -77,6 +84,7 @@ __all__ = [
     "ModuleList",
     "NLLLoss",
     "PReLU",
+    "PairwiseDistance",
     "Parameter",
     "ParameterDict",
     "ParameterList",

@@ -3,10 +3,14 @@ arguments that only this face has: `inplace`, `training`, and the order of embed
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import aten
 from aten import Tensor
+from weft.nn.linear_cross_entropy import LinearCrossEntropyOptions
+
+_REDUCTIONS = ("mean", "sum", "none")
 
 
 def _inplace(function: Any, input: Tensor, inplace: bool, *args: Any) -> Tensor:
@@ -334,6 +338,45 @@ def binary_cross_entropy_with_logits(
 def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = None) -> Tensor:
     """Pads the last len(pad) / 2 dims, last first: with a value, or by reflecting, repeating the border, wrapping."""
     return aten.pad(input, list(pad), mode, value)
+
+
+def linear_cross_entropy(
+    input: Tensor,
+    linear_weight: Tensor,
+    target: Tensor,
+    *,
+    linear_bias: Tensor | None = None,
+    weight: Tensor | None = None,
+    reduction: str = "mean",
+    ignore_index: int | None = None,
+    label_smoothing: float = 0.0,
+    options: LinearCrossEntropyOptions | None = None,
+) -> Tensor:
+    """`cross_entropy` of input @ linear_weight.T + linear_bias; with options in pieces of rows, so that never all logits
+    exist. Options are ignored, with a warning, where there is no way in pieces: places, smoothing, probabilities."""
+    rows = None
+    if options is not None:
+        if linear_weight.ndim > 2 or label_smoothing != 0.0 or target.dtype is not aten.int64 or reduction not in _REDUCTIONS:
+            warnings.warn(
+                "linear_cross_entropy: ``options`` ignored; chunked path needs reduction in {'mean','sum','none'}, "
+                f"label_smoothing == 0, target.dtype == int64, out_features == (). Got reduction={reduction!r}, "
+                f"label_smoothing={label_smoothing}, target.dtype={target.dtype}.",
+                stacklevel=2,
+            )
+        else:
+            batches = input.shape[0] if input.ndim == 2 else 1
+            rows = options.rows(batches, input.shape[-1], linear_weight.shape[0])
+    return aten.linear_cross_entropy(
+        input,
+        linear_weight,
+        target,
+        linear_bias=linear_bias,
+        weight=weight,
+        reduction=reduction,
+        ignore_index=ignore_index,
+        label_smoothing=label_smoothing,
+        rows=rows,
+    )
 
 
 def __getattr__(name: str) -> Any:

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from aten import _native
 from aten import dtype as dtypes
 from aten.errors import DataDependentError
 from aten.meta import Meta
@@ -27,6 +28,22 @@ def _order(x: np.ndarray, dim: int, descending: bool) -> np.ndarray:
     return np.flip(x.shape[dim] - 1 - np.argsort(back, axis=dim, kind="stable"), dim)
 
 
+def _put_first(out: tuple[np.ndarray, np.ndarray], x: np.ndarray, dim: int, descending: bool) -> None:
+    """The first elements along `dim` in sorted order, as many as `out` has room for, and their positions."""
+    k = out[0].shape[dim]
+    if x.dtype.kind == "c":
+        order = np.take(_order(x, dim, descending), np.arange(k), axis=dim)
+        out[0][...], out[1][...] = np.take_along_axis(x, order, dim), order
+        return
+    rows = np.ascontiguousarray(np.moveaxis(x, dim, -1))
+    made = [np.moveaxis(a, dim, -1) for a in out]
+    given = [a if a.flags.c_contiguous else np.empty(a.shape, a.dtype) for a in made]
+    _native.order_into(*map(_native.from_numpy, given), _native.from_numpy(rows), descending)
+    for a, b in zip(made, given):
+        if a is not b:
+            a[...] = b
+
+
 @op(
     "sort(Tensor input, Any dim=-1, bool descending=False, bool stable=False) -> (Tensor values, Tensor indices)",
     tags=["library"],
@@ -44,9 +61,7 @@ def _(out, x, dim, descending, stable):
     if x.ndim == 0:
         out[0][...], out[1][...] = x, 0
         return
-    order = _order(x, dim, descending)
-    out[0][...] = np.take_along_axis(x, order, dim)
-    out[1][...] = order
+    _put_first(out, x, dim, descending)
 
 
 @sort.vjp
@@ -94,9 +109,7 @@ def _(out, x, k, dim, largest, sorted):
     if x.ndim == 0:
         out[0][...], out[1][...] = x, 0
         return
-    order = np.take(_order(x, dim, largest), np.arange(k), axis=dim)
-    out[0][...] = np.take_along_axis(x, order, dim)
-    out[1][...] = order
+    _put_first(out, x, dim, largest)
 
 
 @topk.vjp
@@ -524,8 +537,6 @@ def one_hot(tensor, num_classes):
 
 
 def _is_traced(x: Any) -> bool:
-    from aten import _native
-
     return _native.is_tracer(x)
 
 

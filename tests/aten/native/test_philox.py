@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from aten import _native
-from aten.ops.random import philox_blocks
 
 HEADER = Path(__file__).parents[3] / "aten" / "native"
 SOURCE = """
@@ -54,6 +53,19 @@ def library(request, tmp_path_factory):
 
 CASES = [(7, 0), (2**63 + 11, 2**32 - 9)]  # the low word of the counter wraps
 DTYPES = {"bits": "u4", "float": "f4", "double": "f8", "normal": "f4", "dnormal": "f8", "below": "i8"}
+
+
+def philox_blocks(seed, offset, counters):
+    """The bits of `counters` counters from `offset` on: uint32 [counters, 4] (Salmon et al. 2011, Philox4x32-10)."""
+    position = np.arange(counters, dtype=np.uint64) + np.uint64(offset & 0xFFFFFFFFFFFFFFFF)
+    mask, low = np.uint64(0xFFFFFFFF), np.uint64(32)
+    c = [position & mask, position >> low, np.zeros_like(position), np.zeros_like(position)]
+    k0, k1 = seed & 0xFFFFFFFF, seed >> 32 & 0xFFFFFFFF
+    for _ in range(10):
+        p0, p1 = c[0] * np.uint64(0xD2511F53), c[2] * np.uint64(0xCD9E8D57)
+        c = [(p1 >> low) ^ c[1] ^ np.uint64(k0), p1 & mask, (p0 >> low) ^ c[3] ^ np.uint64(k1), p0 & mask]
+        k0, k1 = (k0 + 0x9E3779B9) & 0xFFFFFFFF, (k1 + 0xBB67AE85) & 0xFFFFFFFF
+    return np.stack(c, axis=1).astype(np.uint32)
 
 
 def eager(name, seed, first, n):

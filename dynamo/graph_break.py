@@ -7,17 +7,15 @@ innermost traced frame. `Raised` is another thing: the traced program itself rai
 from __future__ import annotations
 
 import linecache
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 
-@dataclass(frozen=True)
-class Break:
+class Break(NamedTuple):
     """One kind of graph break: `what` names it, `why` explains, `hints` say what to do instead."""
 
     what: str
     why: str
-    hints: tuple[str, ...] = field(default=())
+    hints: tuple[str, ...] = ()
 
 
 ALLOW = "allow two graphs: fullgraph=False"
@@ -124,8 +122,7 @@ ARRAY_FUNCTION = Break(
 )
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(NamedTuple):
     """A position in the user's program. `columns` are the (line, end line, column, end column) of the bytecode."""
 
     file: str

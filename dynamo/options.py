@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True)
-class Options:
+class Options(NamedTuple):
     """`dynamic`: True makes every size a symbol, False none, None those seen to change. `keep_empty` captures frames
     without any operation on tensors too.
     """

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from aten.errors import DataDependentError
 from aten.symbolic import nodes
@@ -15,8 +14,7 @@ from aten.symbolic.ranges import bounds, simplify
 from aten.symbolic.symint import SymInt, wrap
 
 
-@dataclass(frozen=True)
-class ShapeGuard:
+class ShapeGuard(NamedTuple):
     """`expr` holds for every call this graph answers; `user_line` is the line of the user's that needed it."""
 
     expr: Expr

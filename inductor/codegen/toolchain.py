@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import os
 import time
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from aten import logs, settings
 
@@ -32,8 +32,7 @@ class CompileError(RuntimeError):
     """The compiler refused a generated source: an internal error. The message holds what it said."""
 
 
-@dataclass(frozen=True)
-class Compiler:
+class Compiler(NamedTuple):
     """A compiler driver: its absolute path, what identifies it in a cache key, the instruction set it compiles for."""
 
     path: str

@@ -104,6 +104,7 @@ int merge(Dim *dims, int n) {
 struct ReduceJob {
   int kind, dtype;
   WeftReduceRow row;
+  WeftReduceRows row_run;
   WeftReduceColumn column;
   Dim kept[WEFT_MAX_NDIM], reduced;
   int n_kept;
@@ -123,8 +124,16 @@ struct ReduceJob {
 
   static void rows(void *ctx, int64_t begin, int64_t end, int64_t) {
     ReduceJob *j = static_cast<ReduceJob *>(ctx);
-    for (int64_t i = begin; i < end; i++)
-      j->row(j->reduced.size, j->start(i, j->n_kept), j->reduced.stride, j->out + i * j->acc_item);
+    const Dim last = j->kept[j->n_kept - 1];
+    while (begin < end) {  // runs of rows along the last kept dim
+      const int64_t count = std::min(end - begin, last.size - begin % last.size);
+      const char *in = j->start(begin, j->n_kept);
+      char *out = j->out + begin * j->acc_item;
+      if (j->row_run) j->row_run(count, j->reduced.size, in, last.stride, j->reduced.stride, out);
+      else
+        for (int64_t i = 0; i < count; i++) j->row(j->reduced.size, in + i * last.stride, j->reduced.stride, out + i * j->acc_item);
+      begin += count;
+    }
   }
 
   // Outer positions by strips of the last dim.
@@ -161,6 +170,7 @@ PyObject *reduce(WeftTensor *x, uint64_t mask, int kind) {
   int dtype = WEFT_DTYPE(x), item = weft_itemsize(dtype), acc = accumulator(kind, dtype), n = WEFT_NDIM(x);
   ReduceJob job = {};
   job.row = weft_kernels.reduce_row[kind][dtype];
+  job.row_run = weft_kernels.reduce_rows[kind][dtype];
   job.column = weft_kernels.reduce_column[kind][dtype];
   if (!job.row || !job.column) return nullptr;
   Dim reduced[WEFT_MAX_NDIM];

@@ -54,6 +54,8 @@ enum WeftReduce {
 // fixed pairwise tree, whatever the ISA.
 #define WEFT_REDUCE_CHUNK 4096
 typedef void (*WeftReduceRow)(int64_t n, const char *in, int64_t stride, char *out);
+// `rows`: out[r] = row of the n items at in + r * row_stride, for r < count, the same bits; NULL: there is none for the dtype.
+typedef void (*WeftReduceRows)(int64_t count, int64_t n, const char *in, int64_t row_stride, int64_t stride, char *out);
 typedef void (*WeftReduceColumn)(int64_t n, int64_t m, const char *in, int64_t stride, char *out);
 
 // rows of n contiguous items; strides between rows in bytes.
@@ -78,6 +80,7 @@ typedef struct WeftKernels {
   WeftLoop ternary[WEFT_NUM_TERNARY][WEFT_NUM_DTYPES];
   WeftLoop cast[WEFT_NUM_DTYPES][WEFT_NUM_DTYPES]; // [from][to]
   WeftReduceRow reduce_row[WEFT_NUM_REDUCE][WEFT_NUM_DTYPES];
+  WeftReduceRows reduce_rows[WEFT_NUM_REDUCE][WEFT_NUM_DTYPES];
   WeftReduceColumn reduce_column[WEFT_NUM_REDUCE][WEFT_NUM_DTYPES];
   WeftSoftmax softmax[WEFT_NUM_DTYPES], log_softmax[WEFT_NUM_DTYPES];
   WeftSoftmaxBackward softmax_backward[WEFT_NUM_DTYPES], log_softmax_backward[WEFT_NUM_DTYPES];

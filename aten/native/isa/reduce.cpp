@@ -1,34 +1,7 @@
 // reduce.cpp: sums, products, extremes, any and all, of rows and of columns, in the fixed order that kernels.h states.
-#include "vectors.h"
+#include "folds.h"
 
 namespace {
-
-constexpr int kWidth = 64;  // 16 virtual lanes x 4 accumulators: item i of a chunk goes to accumulator i % 64
-
-// The registers that hold the 64 accumulators of a lane type.
-template <class D> constexpr int kRegisters = kWidth / D::kLanes;
-
-struct Sum {
-  template <class L> static constexpr L start() { return 0; }
-  template <class V> static inline V join(V a, V b) { return a + b; }
-};
-struct Prod {
-  template <class L> static constexpr L start() { return 1; }
-  template <class V> static inline V join(V a, V b) { return a * b; }
-};
-struct Max {
-  template <class L> static constexpr L start() { return -(L)__builtin_inf(); }
-  template <class V> static inline V join(V a, V b) { return vm_max(a, b); }
-};
-struct Min {
-  template <class L> static constexpr L start() { return (L)__builtin_inf(); }
-  template <class V> static inline V join(V a, V b) { return vm_min(a, b); }
-};
-
-template <class Op, class L> inline L join1(L a, L b) {
-  typedef Vec<L, 16 / sizeof(L)> V;
-  return Op::join(V{} + a, V{} + b)[0];
-}
 
 // Chunk results are merged two of a size at a time, as a binary counter carries: the shape of the tree depends on their
 // number only.
@@ -53,48 +26,169 @@ template <class Op, class L> struct Cascade {
   }
 };
 
-template <class D, class Op> inline typename D::Lane chunk(const char *in, int64_t stride, int64_t n) {
+// Up to a chunk of items as one register: what is left is to join its lanes. The tail has registers of its own, so that the
+// accumulators are never indexed by a variable and stay in registers.
+template <class D, class Op, bool dense> inline typename D::V lanes_of(const char *in, int64_t stride, int64_t n) {
   typedef typename D::V V;
   typedef typename D::Lane L;
   constexpr int item = sizeof(typename D::Stored), lanes = D::kLanes, registers = kRegisters<D>;
-  V acc[registers];
-  for (int r = 0; r < registers; r++) acc[r] = V{} + Op::template start<L>();
+  const V start = V{} + Op::template start<L>();
+  V acc[registers], rest[registers];
+#pragma GCC unroll 16
+  for (int r = 0; r < registers; r++) acc[r] = rest[r] = start;
+  Nans<V> nans = {};
   int64_t i = 0;
-  if (stride == item) {
-    for (; i + kWidth <= n; i += kWidth)
-      for (int r = 0; r < registers; r++) acc[r] = Op::join(acc[r], D::load(in + (i + r * lanes) * item));
-  } else {
-    for (; i + kWidth <= n; i += kWidth)
-      for (int r = 0; r < registers; r++) acc[r] = Op::join(acc[r], load_strided<D>(in + (i + r * lanes) * stride, stride, lanes));
+  for (; i + kWidth <= n; i += kWidth) {
+    V x[registers];
+#pragma GCC unroll 16
+    for (int r = 0; r < registers; r++) {
+      const int64_t at = i + r * lanes;
+      x[r] = dense ? D::load(in + at * item) : load_strided<D>(in + at * stride, stride, lanes);
+      acc[r] = Op::step(acc[r], x[r]);
+    }
+    if (dense)
+      for (int byte = 0; byte < kWidth * item; byte += 64) __builtin_prefetch(in + i * item + byte + kPrefetch);
+    if (Op::watches) {
+#pragma GCC unroll 16
+      for (int r = 0; r < registers; r += 2) nans |= unordered(x[r], x[r + 1]);
+    }
   }
-  for (int r = 0; i < n; r++, i += lanes) {
-    const int64_t m = n - i < lanes ? n - i : lanes;
-    V v = V{} + Op::template start<L>();
-    const V x = stride == item ? load_part<D>(in + i * item, m) : load_strided<D>(in + i * stride, stride, m);
-    for (int l = 0; l < m; l++) v[l] = x[l];
-    acc[r] = Op::join(acc[r], v);
+  if (i < n) {
+    int r = 0;
+    for (; i + lanes <= n; r++, i += lanes) rest[r] = dense ? D::load(in + i * item) : load_strided<D>(in + i * stride, stride, lanes);
+    if (i < n) {
+      if (dense) {
+        rest[r] = load_part<D>(in + i * item, n - i, Op::template start<L>());
+      } else {
+        const V x = load_strided<D>(in + i * stride, stride, n - i);
+        for (int l = 0; l < n - i; l++) rest[r][l] = x[l];
+      }
+    }
+#pragma GCC unroll 16
+    for (int k = 0; k < registers; k++) acc[k] = Op::step(acc[k], rest[k]);
+    if (Op::watches) {
+#pragma GCC unroll 16
+      for (int k = 0; k < registers; k += 2) nans |= unordered(rest[k], rest[k + 1]);
+    }
   }
-  for (int w = registers / 2; w > 0; w /= 2)
-    for (int r = 0; r < w; r++) acc[r] = Op::join(acc[r], acc[r + w]);
-  L lane[lanes];
-  memcpy(lane, acc, sizeof lane);
-  for (int w = lanes / 2; w > 0; w /= 2)
-    for (int l = 0; l < w; l++) lane[l] = join1<Op>(lane[l], lane[l + w]);
-  return lane[0];
+  const V v = fold_registers<Op, registers>(acc);
+  if constexpr (Op::watches) return put_nan(v, nans);
+  return v;
 }
 
 template <class D, class Op> void row(int64_t n, const char *in, int64_t stride, char *out) {
   typedef typename D::Lane L;
+  const bool dense = stride == sizeof(typename D::Stored);
   Cascade<Op, L> tree;
-  for (int64_t i = 0; i < n; i += WEFT_REDUCE_CHUNK)
-    tree.add(chunk<D, Op>(in + i * stride, stride, n - i < WEFT_REDUCE_CHUNK ? n - i : WEFT_REDUCE_CHUNK));
+  for (int64_t i = 0; i < n; i += WEFT_REDUCE_CHUNK) {
+    const int64_t m = n - i < WEFT_REDUCE_CHUNK ? n - i : WEFT_REDUCE_CHUNK;
+    tree.add(fold<D, Op>(dense ? lanes_of<D, Op, true>(in + i * stride, stride, m) : lanes_of<D, Op, false>(in + i * stride, stride, m)));
+  }
   const L r = tree.finish(Op::template start<L>());
   memcpy(out, &r, sizeof r);
 }
 
+// A dense row of at most `registers` registers.
+template <class D, class Op, int registers> inline typename D::V short_row(const char *in, int64_t n) {
+  typedef typename D::V V;
+  typedef typename D::Lane L;
+  constexpr int lanes = D::kLanes, item = sizeof(typename D::Stored);
+  const V start = V{} + Op::template start<L>();
+  V acc[registers];
+#pragma GCC unroll 4
+  for (int r = 0; r < registers; r++) {
+    const bool last = r == registers - 1;
+    acc[r] = last ? load_part<D>(in + r * lanes * item, n - r * lanes, Op::template start<L>()) : D::load(in + r * lanes * item);
+    acc[r] = Op::join(start, acc[r]);
+  }
+  return fold_registers<Op, registers>(acc);
+}
+
+// Rows side by side: each is brought to one register, and as many as a register has lanes are folded together.
+template <class D, class Op> void rows(int64_t count, int64_t n, const char *in, int64_t row_stride, int64_t stride, char *out) {
+  typedef typename D::V V;
+  typedef typename D::Lane L;
+  constexpr int lanes = D::kLanes;
+  int64_t i = 0;
+  if (stride == sizeof(typename D::Stored) && n <= WEFT_REDUCE_CHUNK)
+    for (; i + lanes <= count; i += lanes, in += lanes * row_stride) {
+      V part[lanes];
+      if (n <= lanes) {
+#pragma GCC unroll 16
+        for (int r = 0; r < lanes; r++) part[r] = short_row<D, Op, 1>(in + r * row_stride, n);
+      } else if (n <= 2 * lanes) {
+#pragma GCC unroll 16
+        for (int r = 0; r < lanes; r++) part[r] = short_row<D, Op, 2>(in + r * row_stride, n);
+      } else {
+        for (int r = 0; r < lanes; r++) part[r] = lanes_of<D, Op, true>(in + r * row_stride, stride, n);
+      }
+      const V v = fold_rows<D, Op>(part);
+      memcpy(out + i * sizeof(L), &v, sizeof v);
+    }
+  for (; i < count; i++, in += row_stride) row<D, Op>(n, in, stride, out + i * sizeof(L));
+}
+
 // Columns: within a block of 64 rows, row i goes to partial result i % 4; partials, then blocks, in a fixed tree. A strip of
-// columns keeps its partial results in the first-level cache.
-constexpr int64_t kBlock = 64, kStrip = 512;
+// columns keeps its partial results in the first-level cache; 16 rows are read side by side, as many streams as the
+// processor follows.
+constexpr int64_t kBlock = 64, kStrip = 512, kStreams = 16;
+
+// Rows [0, n) of a block, n at most kStreams, into the four partial results of one register of columns.
+template <class D, class Op, class Load> inline void column_step(typename D::V *acc, Nans<typename D::V> &nans, int64_t n, Load load) {
+  typedef typename D::V V;
+  if (n == kStreams) {
+#pragma GCC unroll 4
+    for (int i = 0; i < kStreams; i += 4) {
+      V x[4];
+#pragma GCC unroll 4
+      for (int a = 0; a < 4; a++) acc[a] = Op::step(acc[a], x[a] = load(i + a));
+      if (Op::watches) nans |= unordered(x[0], x[1]) | unordered(x[2], x[3]);
+    }
+  } else {
+    for (int64_t i = 0; i < n; i += 4) {
+#pragma GCC unroll 4
+      for (int a = 0; a < 4; a++)
+        if (i + a < n) {
+          const V x = load(i + a);
+          acc[a] = Op::step(acc[a], x);
+          if (Op::watches) nans |= unordered(x, x);
+        }
+    }
+  }
+}
+
+// One block of rows and one strip: out[j] for j < width; `out` has room for whole registers.
+template <class D, class Op> void column_block(int64_t rows, int64_t width, const char *in, int64_t stride, typename D::Lane *out) {
+  typedef typename D::V V;
+  typedef typename D::Lane L;
+  constexpr int item = sizeof(typename D::Stored), lanes = D::kLanes;
+  alignas(64) V kept[4][kStrip / lanes];
+  Nans<V> nans[kStrip / lanes];
+  for (int64_t i0 = 0; i0 < rows; i0 += kStreams) {
+    const int64_t n = rows - i0 < kStreams ? rows - i0 : kStreams;
+    const bool last = i0 + kStreams >= rows;
+    for (int64_t j = 0, k = 0; j < width; j += lanes, k++) {
+      V acc[4];
+#pragma GCC unroll 4
+      for (int a = 0; a < 4; a++) acc[a] = i0 ? kept[a][k] : V{} + Op::template start<L>();
+      Nans<V> seen = {};
+      if (Op::watches && i0) seen = nans[k];
+      const char *p = in + i0 * stride + j * item;
+      const int64_t part = width - j;
+      if (part >= lanes) column_step<D, Op>(acc, seen, n, [=](int64_t i) { return D::load(p + i * stride); });
+      else column_step<D, Op>(acc, seen, n, [=](int64_t i) { return load_part<D>(p + i * stride, part); });
+      if (last) {
+        V r = Op::join(Op::join(acc[0], acc[2]), Op::join(acc[1], acc[3]));
+        if constexpr (Op::watches) r = put_nan(r, seen);
+        memcpy(out + j, &r, sizeof r);
+      } else {
+#pragma GCC unroll 4
+        for (int a = 0; a < 4; a++) kept[a][k] = acc[a];
+        if (Op::watches) nans[k] = seen;
+      }
+    }
+  }
+}
 
 template <class D, class Op> void column(int64_t n, int64_t m, const char *in, int64_t stride, char *out) {
   typedef typename D::V V;
@@ -102,43 +196,31 @@ template <class D, class Op> void column(int64_t n, int64_t m, const char *in, i
   constexpr int item = sizeof(typename D::Stored), lanes = D::kLanes;
   alignas(64) L levels[24][kStrip];  // the cascade of Cascade, a strip at a time
   alignas(64) L sum[kStrip];
+  const auto join = [&](const L *level, int64_t width) {  // sum = level op sum
+    for (int64_t j = 0; j < width; j += lanes) {
+      V a, b;
+      memcpy(&a, level + j, sizeof a);
+      memcpy(&b, sum + j, sizeof b);
+      a = Op::join(a, b);
+      memcpy(sum + j, &a, sizeof a);
+    }
+  };
   for (int64_t j0 = 0; j0 < m; j0 += kStrip) {
-    const int64_t width = m - j0 < kStrip ? m - j0 : kStrip;
+    const int64_t width = m - j0 < kStrip ? m - j0 : kStrip, bytes = (width + lanes - 1) / lanes * sizeof(V);
     uint64_t used = 0;
     for (int64_t i0 = 0; i0 < n; i0 += kBlock) {
-      const int64_t rows = n - i0 < kBlock ? n - i0 : kBlock;
-      const char *block = in + i0 * stride + j0 * item;
-      for (int64_t j = 0; j < width; j += lanes) {
-        const int64_t part = width - j < lanes ? width - j : lanes;
-        V acc[4];
-        for (int a = 0; a < 4; a++) acc[a] = V{} + Op::template start<L>();
-        const char *p = block + j * item;
-        if (part == lanes) {
-          int64_t i = 0;
-          for (; i + 4 <= rows; i += 4, p += 4 * stride) {
-            acc[0] = Op::join(acc[0], D::load(p));
-            acc[1] = Op::join(acc[1], D::load(p + stride));
-            acc[2] = Op::join(acc[2], D::load(p + 2 * stride));
-            acc[3] = Op::join(acc[3], D::load(p + 3 * stride));
-          }
-          for (int a = 0; i < rows; i++, a++, p += stride) acc[a] = Op::join(acc[a], D::load(p));
-        } else {
-          for (int64_t i = 0; i < rows; i++, p += stride) acc[i % 4] = Op::join(acc[i % 4], load_part<D>(p, part));
-        }
-        const V r = Op::join(Op::join(acc[0], acc[2]), Op::join(acc[1], acc[3]));
-        memcpy(sum + j, &r, part * sizeof(L));
-      }
+      column_block<D, Op>(n - i0 < kBlock ? n - i0 : kBlock, width, in + i0 * stride + j0 * item, stride, sum);
       int k = 0;
-      for (; used >> k & 1; k++)
-        for (int64_t j = 0; j < width; j++) sum[j] = join1<Op>(levels[k][j], sum[j]);
+      for (; used >> k & 1; k++) join(levels[k], width);
       used = (used >> k | 1) << k;
-      memcpy(levels[k], sum, width * sizeof(L));
+      memcpy(levels[k], sum, bytes);
     }
     bool first = true;
     for (int64_t j = 0; j < width; j++) sum[j] = Op::template start<L>();
     for (int k = 0; k < 24; k++)
       if (used >> k & 1) {
-        for (int64_t j = 0; j < width; j++) sum[j] = first ? levels[k][j] : join1<Op>(levels[k][j], sum[j]);
+        if (first) memcpy(sum, levels[k], bytes);
+        else join(levels[k], width);
         first = false;
       }
     memcpy(out + j0 * sizeof(L), sum, width * sizeof(L));
@@ -218,9 +300,13 @@ inline bool operator!=(Half x, int) { return (x.bits & 0x7fff) != 0; }
 
 template <class D> void fill_float(WeftKernels *k, int d) {
   k->reduce_row[WEFT_REDUCE_SUM][d] = row<D, Sum>;
+  k->reduce_rows[WEFT_REDUCE_SUM][d] = rows<D, Sum>;
   k->reduce_row[WEFT_REDUCE_PROD][d] = row<D, Prod>;
+  k->reduce_rows[WEFT_REDUCE_PROD][d] = rows<D, Prod>;
   k->reduce_row[WEFT_REDUCE_MAX][d] = row<D, Max>;
+  k->reduce_rows[WEFT_REDUCE_MAX][d] = rows<D, Max>;
   k->reduce_row[WEFT_REDUCE_MIN][d] = row<D, Min>;
+  k->reduce_rows[WEFT_REDUCE_MIN][d] = rows<D, Min>;
   k->reduce_column[WEFT_REDUCE_SUM][d] = column<D, Sum>;
   k->reduce_column[WEFT_REDUCE_PROD][d] = column<D, Prod>;
   k->reduce_column[WEFT_REDUCE_MAX][d] = column<D, Max>;

@@ -118,7 +118,7 @@ struct F16 {
   }
 };
 
-// The first `n` lanes of memory; the others hold `fill`.
+// The first `n` lanes of memory; the others hold `fill`. By a mask where the processor has one for the type.
 template <class D> inline typename D::V load_part(const void *p, int64_t n, typename D::Lane fill = 0) {
   typename D::Stored buffer[D::kLanes];
   const typename D::Stored f = D::narrow(fill);
@@ -131,6 +131,46 @@ template <class D> inline void store_part(void *p, typename D::V v, int64_t n) {
   D::store(buffer, v);
   memcpy(p, buffer, n * sizeof(typename D::Stored));
 }
+#ifdef __AVX512F__
+inline unsigned lanes_below(int64_t n) { return (1u << n) - 1; }
+template <> inline F32::V load_part<F32>(const void *p, int64_t n, float fill) {
+  return __builtin_ia32_loadups512_mask((const float *)p, F32::V{} + fill, lanes_below(n));
+}
+template <> inline void store_part<F32>(void *p, F32::V v, int64_t n) { __builtin_ia32_storeups512_mask((float *)p, v, lanes_below(n)); }
+template <> inline F64::V load_part<F64>(const void *p, int64_t n, double fill) {
+  return __builtin_ia32_loadupd512_mask((const double *)p, F64::V{} + fill, lanes_below(n));
+}
+template <> inline void store_part<F64>(void *p, F64::V v, int64_t n) { __builtin_ia32_storeupd512_mask((double *)p, v, lanes_below(n)); }
+typedef Vec<short, 16> HalfBits;
+template <class D> inline typename D::V load_half_part(const void *p, int64_t n, float fill) {
+  const HalfBits bits = __builtin_ia32_loaddquhi256_mask((const short *)p, HalfBits{} + (short)D::narrow(fill), lanes_below(n));
+  return D::load(&bits);
+}
+template <class D> inline void store_half_part(void *p, typename D::V v, int64_t n) {
+  HalfBits bits;
+  D::store(&bits, v);
+  __builtin_ia32_storedquhi256_mask((short *)p, bits, lanes_below(n));
+}
+template <> inline BF16::V load_part<BF16>(const void *p, int64_t n, float fill) { return load_half_part<BF16>(p, n, fill); }
+template <> inline F16::V load_part<F16>(const void *p, int64_t n, float fill) { return load_half_part<F16>(p, n, fill); }
+template <> inline void store_part<BF16>(void *p, BF16::V v, int64_t n) { store_half_part<BF16>(p, v, n); }
+template <> inline void store_part<F16>(void *p, F16::V v, int64_t n) { store_half_part<F16>(p, v, n); }
+#else
+inline Vec<int, 8> words_below(int64_t n) { return Vec<int, 8>{0, 1, 2, 3, 4, 5, 6, 7} < (int)n; }
+inline Vec<long long, 4> longs_below(int64_t n) { return Vec<long long, 4>{0, 1, 2, 3} < (long long)n; }
+template <> inline F32::V load_part<F32>(const void *p, int64_t n, float fill) {
+  const Vec<int, 8> mask = words_below(n);
+  const F32::V v = __builtin_ia32_maskloadps256((const F32::V *)p, mask);
+  return mask ? v : F32::V{} + fill;
+}
+template <> inline void store_part<F32>(void *p, F32::V v, int64_t n) { __builtin_ia32_maskstoreps256((F32::V *)p, words_below(n), v); }
+template <> inline F64::V load_part<F64>(const void *p, int64_t n, double fill) {
+  const Vec<long long, 4> mask = longs_below(n);
+  const F64::V v = __builtin_ia32_maskloadpd256((const F64::V *)p, mask);
+  return mask ? v : F64::V{} + fill;
+}
+template <> inline void store_part<F64>(void *p, F64::V v, int64_t n) { __builtin_ia32_maskstorepd256((F64::V *)p, longs_below(n), v); }
+#endif
 // Lanes `step` bytes apart.
 template <class D> inline typename D::V load_strided(const char *p, intptr_t step, int64_t n) {
   typename D::Stored buffer[D::kLanes] = {};

@@ -76,6 +76,12 @@ def _prelu(x, weight):
     return _where(x > 0, x, weight * x)
 
 
+def _softshrink(x, lambd):
+    if lambd < 0:
+        raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd}.")
+    return _where(x > lambd, x - lambd, _where(x < -lambd, x + lambd, x * 0))
+
+
 def _logsigmoid(x):
     return x.clamp(max=0) - (-x.abs()).exp().log1p()
 
@@ -118,7 +124,7 @@ _activation("tanhshrink", "", lambda x: x - x.tanh(), "x - tanh(x).", inplace=Fa
 _activation(
     "softshrink",
     "float lambd=0.5",
-    lambda x, l: _where(x > l, x - l, _where(x < -l, x + l, x * 0)),
+    _softshrink,
     "x shrunk towards 0 by lambd.",
     inplace=False,
 )

@@ -1,7 +1,6 @@
 """Which ops have a native path: one row binds an op to a family of aten/native/fast_*.cpp.
 
-A family answers calls on plain tensors; what it does not handle takes the general path of aten/dispatch.py. Codes are
-the
+A family answers calls on plain tensors; what it does not handle takes the general path of aten/dispatch.py. Codes are the
 enums of aten/native/kernels.h, in their order.
 """
 
@@ -10,17 +9,15 @@ from typing import Any
 from aten import _native
 from aten import dtype as dtypes
 from aten.autograd.record import node_name
+from aten.ops.conversion import METHODS
 
 _UNARY = (
-    "neg abs sign reciprocal sqrt rsqrt exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh "
-    "tanh asinh acosh "
-    "atanh erf erfc erfinv lgamma digamma sigmoid floor ceil round trunc frac relu silu gelu gelu_tanh bitwise_not "
-    "logical_not "
-    "isnan isinf isfinite signbit"
+    "neg abs sign reciprocal sqrt rsqrt exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh "
+    "acosh atanh erf erfc erfinv lgamma digamma sigmoid floor ceil round trunc frac relu silu gelu gelu_tanh bitwise_not "
+    "logical_not isnan isinf isfinite signbit"
 ).split()
 _BINARY = (
-    "add sub mul div pow maximum minimum fmax fmin atan2 fmod remainder floor_divide copysign hypot nextafter "
-    "bitwise_and "
+    "add sub mul div pow maximum minimum fmax fmin atan2 fmod remainder floor_divide copysign hypot nextafter bitwise_and "
     "bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift eq ne lt le gt ge logical_and logical_or logical_xor"
 ).split()
 _REDUCE = "sum prod amax amin any all mean".split()
@@ -49,18 +46,6 @@ _NAMED: dict[str, tuple[str, tuple[str, ...], int]] = {
         6,
     ),
     "rms_norm": ("rms_norm", ("input", "normalized_shape", "weight", "eps"), 4),
-}
-_CONVERSIONS = {
-    "float": "float32",
-    "double": "float64",
-    "half": "float16",
-    "bfloat16": "bfloat16",
-    "long": "int64",
-    "int": "int32",
-    "short": "int16",
-    "char": "int8",
-    "byte": "uint8",
-    "bool": "bool",
 }
 _CORE = "view permute expand squeeze unsqueeze slice select alias clone cast mm bmm add linear".split()
 
@@ -94,8 +79,9 @@ def _pointwise(registry: dict[str, Any]) -> None:
 
 
 def _copies(registry: dict[str, Any]) -> None:
-    for name, dtype in _CONVERSIONS.items():
-        _bind(registry, name, "convert", getattr(dtypes, dtype).code)
+    for name, dtype in METHODS.items():
+        if not dtype.startswith("complex"):
+            _bind(registry, name, "convert", getattr(dtypes, dtype).code)
     for name in ("to", "cast", "clone", "contiguous", "detach", "copy_", "fill_"):
         _bind(registry, name, name)
     _bind(registry, "zero_", "fill_", 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import json
 import os
 import shutil
 import subprocess
@@ -11,6 +12,7 @@ import tempfile
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 SOURCE = r"""
 #ifdef __AVX512F__
@@ -125,3 +127,12 @@ def describe() -> str:
 
 if __name__ == "__main__":
     print(describe())
+
+
+def ask_peer(python: str, program: str, seconds: float) -> Any:
+    """What `program`, run by another interpreter (which has torch) with `seconds` as its argument, prints as JSON."""
+    environment = {**os.environ, "PYTHONPATH": os.getcwd()}
+    done = subprocess.run([python, "-c", program, str(seconds)], env=environment, capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"the peer failed:\n{done.stderr}")
+    return json.loads(done.stdout.splitlines()[-1])

@@ -10,9 +10,6 @@ from __future__ import annotations
 
 import argparse
 import ctypes
-import json
-import os
-import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -20,6 +17,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
+from benchmarks.machine import ask_peer
 
 SIZES = [(64, 512, 2048), (128, 768, 3072), (512, 512, 512), (1024, 1024, 1024)]
 LAYOUTS = {"x @ w": 0.70, "linear(x, w)": 0.60, "x.T @ g": 0.60}  # least share of one thread's peak
@@ -175,11 +174,7 @@ print(json.dumps(rows))
 
 def peer_rates(python: str, seconds: float) -> dict[str, float]:
     """GFLOP/s of torch.compile on one thread, by case."""
-    environment = {**os.environ, "PYTHONPATH": os.getcwd()}
-    done = subprocess.run([python, "-c", PEER, str(seconds)], env=environment, capture_output=True, text=True)
-    if done.returncode:
-        raise RuntimeError(f"the peer failed:\n{done.stderr}")
-    return json.loads(done.stdout.splitlines()[-1])
+    return ask_peer(python, PEER, seconds)
 
 
 def main() -> int:

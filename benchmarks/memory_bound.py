@@ -11,9 +11,6 @@ from __future__ import annotations
 
 import argparse
 import ctypes
-import json
-import os
-import subprocess
 import sys
 import threading
 import time
@@ -21,6 +18,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+
+from benchmarks.machine import ask_peer
 
 LIMIT = 0.60
 
@@ -139,11 +138,7 @@ print(json.dumps({n: {name: best for name, _, best, _ in r} for n, r in rows.ite
 
 def peer_seconds(python: str, seconds: float) -> dict[str, dict[str, float]]:
     """By number of threads and case, torch.compile's seconds a call."""
-    environment = {**os.environ, "PYTHONPATH": os.getcwd()}
-    done = subprocess.run([python, "-c", PEER, str(seconds)], env=environment, capture_output=True, text=True)
-    if done.returncode:
-        raise RuntimeError(f"the peer failed:\n{done.stderr}")
-    return json.loads(done.stdout.splitlines()[-1])
+    return ask_peer(python, PEER, seconds)
 
 
 def main() -> int:

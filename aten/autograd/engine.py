@@ -133,9 +133,8 @@ def grad(
         return tuple(t.detach().new_zeros([*batch, *t.shape]) if g is None else g for t, g in zip(ins, found))
     if not allow_unused and any(g is None for g in found):
         raise RuntimeError(
-            "One of the differentiated Tensors appears to not have been used in the graph. Set "
-            "allow_unused=True if "
-            "this is the desired behavior."
+            "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if this is "
+            "the desired behavior."
         )
     return found
 

@@ -89,9 +89,8 @@ class Function:
     def backward(ctx: FunctionCtx, *grads: Any) -> Any:
         """One gradient, or None, for each argument of `forward`."""
         raise NotImplementedError(
-            "You must implement either the backward or vjp method for your custom "
-            "autograd.Function to use it "
-            "with backward mode AD."
+            "You must implement either the backward or vjp method for your custom autograd.Function to use it with backward "
+            "mode AD."
         )
 
     @classmethod

@@ -21,18 +21,23 @@ class UserLine(NamedTuple):
         return f"{self.file.rpartition('/')[2]}:{self.lineno}"
 
 
-def map_arg(arg: Any, fn: Callable[[Node], Any]) -> Any:
-    """`arg` with every Node in it (inside lists, tuples, dicts, slices) replaced by fn(node)."""
+def map_values(arg: Any, kinds: Any, fn: Callable[[Any], Any]) -> Any:
+    """`arg` with everything in it (inside lists, tuples, dicts, slices) whose type is one of `kinds` replaced by fn(it)."""
     t = type(arg)
-    if t is Node:
+    if t in kinds:
         return fn(arg)
     if t is tuple or t is list:
-        return t([map_arg(a, fn) for a in arg])
+        return t([map_values(a, kinds, fn) for a in arg])
     if t is dict:
-        return {k: map_arg(v, fn) for k, v in arg.items()}
+        return {k: map_values(v, kinds, fn) for k, v in arg.items()}
     if t is slice:
-        return slice(map_arg(arg.start, fn), map_arg(arg.stop, fn), map_arg(arg.step, fn))
+        return slice(*[map_values(a, kinds, fn) for a in (arg.start, arg.stop, arg.step)])
     return arg
+
+
+def map_arg(arg: Any, fn: Callable[[Node], Any]) -> Any:
+    """`arg` with every Node in it replaced by fn(node)."""
+    return map_values(arg, (Node,), fn)
 
 
 def leaves(arg: Any) -> Iterator[Any]:

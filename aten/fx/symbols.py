@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from aten.fx.graph import Graph
-from aten.fx.node import leaves
+from aten.fx.node import leaves, map_values
 from aten.symbolic.evaluate import evaluate
 from aten.symbolic.nodes import Expr, as_expr, substitute
 from aten.symbolic.symint import SYMBOLIC, env_of, wrap
@@ -71,13 +71,4 @@ def resolve_expr(e: Expr, values: dict[str, Any]) -> Any:
 
 def map_symbols(arg: Any, fn) -> Any:
     """`arg` with every SymInt, SymFloat, SymBool in it replaced by fn(it)."""
-    t = type(arg)
-    if t in SYMBOLIC:
-        return fn(arg)
-    if t is tuple or t is list:
-        return t([map_symbols(a, fn) for a in arg])
-    if t is dict:
-        return {k: map_symbols(v, fn) for k, v in arg.items()}
-    if t is slice:
-        return slice(map_symbols(arg.start, fn), map_symbols(arg.stop, fn), map_symbols(arg.step, fn))
-    return arg
+    return map_values(arg, SYMBOLIC, fn)

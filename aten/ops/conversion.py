@@ -13,7 +13,7 @@ from aten.promotion import can_cast as _can_cast
 from aten.promotion import number_dtype, result_dtype
 from aten.promotion import promote_types as _promote_types
 
-_METHODS = {
+METHODS = {
     "float": "float32",
     "double": "float64",
     "half": "float16",
@@ -49,8 +49,7 @@ def convert(x: Any, dtype: Any, copy: bool = False) -> Any:
 
 
 @composite(
-    "to(Tensor input, Any first=None, Any second=None, bool non_blocking=False, bool copy=False, *, ScalarType? "
-    "dtype=None, "
+    "to(Tensor input, Any first=None, Any second=None, bool non_blocking=False, bool copy=False, *, ScalarType? dtype=None, "
     "Device? device=None, Any memory_format=None, Any other=None) -> Tensor"
 )
 def to(input, first, second, non_blocking, copy, dtype, device, memory_format, other):
@@ -86,7 +85,7 @@ def _method(name: str, dtype_name: str) -> None:
     definition.__doc__ = f"The tensor as {dtype_name}."
 
 
-for _name, _dtype in _METHODS.items():
+for _name, _dtype in METHODS.items():
     _method(_name, _dtype)
 
 

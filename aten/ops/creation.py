@@ -32,8 +32,7 @@ def finish(x: Any, requires_grad: bool) -> Any:
 
 @op(
     "full(int[*] size, Scalar fill_value, *, ScalarType? dtype=None, Device? device=None, Any layout=None, bool? "
-    "pin_memory=None, "
-    "bool requires_grad=False) -> Tensor",
+    "pin_memory=None, bool requires_grad=False) -> Tensor",
     kind="factory",
     tags=["function_only"],
 )
@@ -79,9 +78,8 @@ def ones(size, dtype, device, layout, pin_memory, requires_grad):
 
 
 @op(
-    "empty(int[*] size, *, ScalarType? dtype=None, Device? device=None, Any layout=None, bool? pin_memory=None, "
-    "bool requires_grad=False, "
-    "Any memory_format=None) -> Tensor",
+    "empty(int[*] size, *, ScalarType? dtype=None, Device? device=None, Any layout=None, bool? pin_memory=None, bool "
+    "requires_grad=False, Any memory_format=None) -> Tensor",
     kind="factory",
     tags=["function_only"],
 )
@@ -167,8 +165,7 @@ def _length(start: Any, end: Any, step: Any) -> Any:
 
 
 @op(
-    "arange(Scalar start, Scalar? end=None, Scalar step=1, *, ScalarType? dtype=None, Device? device=None, Any "
-    "layout=None, "
+    "arange(Scalar start, Scalar? end=None, Scalar step=1, *, ScalarType? dtype=None, Device? device=None, Any layout=None, "
     "bool? pin_memory=None, bool requires_grad=False) -> Tensor",
     kind="factory",
     tags=["function_only"],

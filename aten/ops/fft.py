@@ -182,8 +182,7 @@ _shift("ifftshift", lambda n: (n + 1) // 2, "The inverse of `fftshift`.")
 
 @composite(
     "fft_fftfreq(int n, float d=1.0, *, ScalarType? dtype=None, Device? device=None, Any layout=None, bool "
-    "requires_grad=False) -> "
-    "Tensor",
+    "requires_grad=False) -> Tensor",
     tags=["function_only"],
 )
 def fft_fftfreq(n, d, dtype, device, layout, requires_grad):
@@ -196,8 +195,7 @@ def fft_fftfreq(n, d, dtype, device, layout, requires_grad):
 
 @composite(
     "fft_rfftfreq(int n, float d=1.0, *, ScalarType? dtype=None, Device? device=None, Any layout=None, bool "
-    "requires_grad=False) -> "
-    "Tensor",
+    "requires_grad=False) -> Tensor",
     tags=["function_only"],
 )
 def fft_rfftfreq(n, d, dtype, device, layout, requires_grad):

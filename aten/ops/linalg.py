@@ -260,8 +260,7 @@ def _(g, A, mode, out):
     """Square or tall: (gQ + Q @ copy(M)) @ R^-H with M = R gR^H - gQ^H Q; wide: by the square part."""
     if mode == "r":
         raise RuntimeError(
-            "linalg_qr_backward: The derivative of linalg.qr depends on Q, which is not computed when mode='r'. "
-            "Please use "
+            "linalg_qr_backward: The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please use "
             "torch.linalg.qr(A, mode='reduced') if you are going to require gradients through linalg.qr."
         )
     q, r = out

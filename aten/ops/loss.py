@@ -107,8 +107,7 @@ def hinge_embedding_loss(input, target, margin, size_average, reduce, reduction)
 
 
 @composite(
-    "margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float margin=0, Any size_average=None, Any "
-    "reduce=None, "
+    "margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float margin=0, Any size_average=None, Any reduce=None, "
     "str reduction='mean') -> Tensor",
     tags=["function_only"],
 )
@@ -133,9 +132,8 @@ def cosine_similarity(x1, x2, dim, eps):
 
 
 @composite(
-    "cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, float margin=0, Any size_average=None, "
-    "Any reduce=None, "
-    "str reduction='mean') -> Tensor",
+    "cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, float margin=0, Any size_average=None, Any "
+    "reduce=None, str reduction='mean') -> Tensor",
     tags=["function_only"],
 )
 def cosine_embedding_loss(input1, input2, target, margin, size_average, reduce, reduction):
@@ -159,9 +157,8 @@ def pairwise_distance(x1, x2, p, eps, keepdim):
 
 
 @composite(
-    "triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, float margin=1.0, float p=2, float "
-    "eps=1e-06, "
-    "bool swap=False, Any size_average=None, Any reduce=None, str reduction='mean') -> Tensor",
+    "triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, float margin=1.0, float p=2, float eps=1e-06, bool "
+    "swap=False, Any size_average=None, Any reduce=None, str reduction='mean') -> Tensor",
     tags=["function_only"],
 )
 def triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, size_average, reduce, reduction):
@@ -191,9 +188,8 @@ def binary_cross_entropy(input, target, weight, size_average, reduce, reduction)
 
 
 @composite(
-    "binary_cross_entropy_with_logits(Tensor input, Tensor target, Tensor? weight=None, Any size_average=None, "
-    "Any reduce=None, "
-    "str reduction='mean', Tensor? pos_weight=None) -> Tensor",
+    "binary_cross_entropy_with_logits(Tensor input, Tensor target, Tensor? weight=None, Any size_average=None, Any "
+    "reduce=None, str reduction='mean', Tensor? pos_weight=None) -> Tensor",
     tags=["function_only"],
 )
 def binary_cross_entropy_with_logits(input, target, weight, size_average, reduce, reduction, pos_weight):
@@ -223,9 +219,8 @@ def kl_div(input, target, size_average, reduce, reduction, log_target):
 
 
 @composite(
-    "poisson_nll_loss(Tensor input, Tensor target, bool log_input=True, bool full=False, Any size_average=None, "
-    "float eps=1e-08, "
-    "Any reduce=None, str reduction='mean') -> Tensor",
+    "poisson_nll_loss(Tensor input, Tensor target, bool log_input=True, bool full=False, Any size_average=None, float "
+    "eps=1e-08, Any reduce=None, str reduction='mean') -> Tensor",
     tags=["function_only"],
 )
 def poisson_nll_loss(input, target, log_input, full, size_average, eps, reduce, reduction):
@@ -261,8 +256,7 @@ def gaussian_nll_loss(input, target, var, full, eps, reduction):
 
 
 @composite(
-    "nll_loss(Tensor input, Tensor target, Tensor? weight=None, Any size_average=None, int ignore_index=-100, "
-    "Any reduce=None, "
+    "nll_loss(Tensor input, Tensor target, Tensor? weight=None, Any size_average=None, int ignore_index=-100, Any reduce=None, "
     "str reduction='mean') -> Tensor",
     tags=["function_only"],
 )
@@ -368,9 +362,8 @@ def _soft_cross_entropy(logs: Any, target: Any, weight: Any, reduction: str, lab
 
 
 @composite(
-    "multi_margin_loss(Tensor input, Tensor target, int p=1, float margin=1.0, Tensor? weight=None, Any "
-    "size_average=None, "
-    "Any reduce=None, str reduction='mean') -> Tensor",
+    "multi_margin_loss(Tensor input, Tensor target, int p=1, float margin=1.0, Tensor? weight=None, Any size_average=None, Any "
+    "reduce=None, str reduction='mean') -> Tensor",
     tags=["function_only"],
 )
 def multi_margin_loss(input, target, p, margin, weight, size_average, reduce, reduction):
@@ -389,9 +382,8 @@ def multi_margin_loss(input, target, p, margin, weight, size_average, reduce, re
 
 
 @composite(
-    "multilabel_soft_margin_loss(Tensor input, Tensor target, Tensor? weight=None, Any size_average=None, Any "
-    "reduce=None, "
-    "str reduction='mean') -> Tensor",
+    "multilabel_soft_margin_loss(Tensor input, Tensor target, Tensor? weight=None, Any size_average=None, Any reduce=None, str "
+    "reduction='mean') -> Tensor",
     tags=["function_only"],
 )
 def multilabel_soft_margin_loss(input, target, weight, size_average, reduce, reduction):

@@ -186,10 +186,16 @@ def _per_channel(w: Any, ndim: int) -> Any:
     return w.reshape([1, -1, *([1] * (ndim - 2))])
 
 
+def _affine(y: Any, weight: Any, bias: Any) -> Any:
+    """y * weight + bias by channel, where given."""
+    if weight is not None:
+        y = y * _per_channel(weight, y.ndim)
+    return y if bias is None else y + _per_channel(bias, y.ndim)
+
+
 @composite(
-    "batch_norm(Tensor input, Tensor? running_mean, Tensor? running_var, Tensor? weight=None, Tensor? bias=None, "
-    "bool training=False, "
-    "float momentum=0.1, float eps=1e-05) -> Tensor",
+    "batch_norm(Tensor input, Tensor? running_mean, Tensor? running_var, Tensor? weight=None, Tensor? bias=None, bool "
+    "training=False, float momentum=0.1, float eps=1e-05) -> Tensor",
     tags=["function_only"],
 )
 def batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps):
@@ -206,9 +212,7 @@ def batch_norm(input, running_mean, running_var, weight, bias, training, momentu
     else:
         mean, variance = running_mean, running_var
     y = (input - _per_channel(mean, input.ndim)) * (_per_channel(variance, input.ndim) + eps).rsqrt()
-    if weight is not None:
-        y = y * _per_channel(weight, input.ndim)
-    return y if bias is None else y + _per_channel(bias, input.ndim)
+    return _affine(y, weight, bias)
 
 
 def _follow(running: Any, value: Any, momentum: float) -> None:
@@ -218,8 +222,7 @@ def _follow(running: Any, value: Any, momentum: float) -> None:
 
 
 @composite(
-    "instance_norm(Tensor input, Tensor? running_mean=None, Tensor? running_var=None, Tensor? weight=None, "
-    "Tensor? bias=None, "
+    "instance_norm(Tensor input, Tensor? running_mean=None, Tensor? running_var=None, Tensor? weight=None, Tensor? bias=None, "
     "bool use_input_stats=True, float momentum=0.1, float eps=1e-05) -> Tensor",
     tags=["function_only"],
 )
@@ -236,9 +239,7 @@ def instance_norm(input, running_mean, running_var, weight, bias, use_input_stat
         _follow(running_mean, ops.mean(mean.flatten(1), [0]), momentum)
         _follow(running_var, ops.mean(variance.flatten(1), [0]) * (n / (n - 1)), momentum)
     y = (input - mean) * (variance + eps).rsqrt()
-    if weight is not None:
-        y = y * _per_channel(weight, input.ndim)
-    return y if bias is None else y + _per_channel(bias, input.ndim)
+    return _affine(y, weight, bias)
 
 
 @composite(
@@ -258,9 +259,7 @@ def group_norm(input, num_groups, weight, bias, eps):
     grouped = input.reshape([input.shape[0], num_groups, product(input.shape[1:]) // num_groups])
     variance, mean = ops.var_mean(grouped, [2], 0, True)
     y = ((grouped - mean) * (variance + eps).rsqrt()).reshape(list(input.shape))
-    if weight is not None:
-        y = y * _per_channel(weight, input.ndim)
-    return y if bias is None else y + _per_channel(bias, input.ndim)
+    return _affine(y, weight, bias)
 
 
 @composite(

@@ -257,34 +257,13 @@ unary(
 )
 unary("logical_not", np.logical_not, promote="same", result=_bool_dtype, compute=None)
 unary("bitwise_not", np.bitwise_not, promote="same", check=_no_float, compute=None)
-unary(
-    "isnan",
-    via(lambda x: np.isnan(x) if x.dtype.kind in "fc" else False),
-    promote="same",
-    result=_bool_dtype,
-    inplace=False,
-)
-unary(
-    "isinf",
-    via(lambda x: np.isinf(x) if x.dtype.kind in "fc" else False),
-    promote="same",
-    result=_bool_dtype,
-    inplace=False,
-)
-unary(
-    "isfinite",
-    via(lambda x: np.isfinite(x) if x.dtype.kind in "fc" else True),
-    promote="same",
-    result=_bool_dtype,
-    inplace=False,
-)
-unary(
-    "signbit",
-    via(lambda x: np.signbit(x) if x.dtype.kind == "f" else x < 0 if x.dtype.kind == "i" else False),
-    promote="same",
-    result=_bool_dtype,
-    inplace=False,
-)
+for _name, _test in {
+    "isnan": lambda x: np.isnan(x) if x.dtype.kind in "fc" else False,
+    "isinf": lambda x: np.isinf(x) if x.dtype.kind in "fc" else False,
+    "isfinite": lambda x: np.isfinite(x) if x.dtype.kind in "fc" else True,
+    "signbit": lambda x: np.signbit(x) if x.dtype.kind == "f" else x < 0 if x.dtype.kind == "i" else False,
+}.items():
+    unary(_name, via(_test), promote="same", result=_bool_dtype, inplace=False)
 alias_of("arccos", ops.acos)
 alias_of("arcsin", ops.asin)
 alias_of("arctan", ops.atan)

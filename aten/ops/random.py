@@ -17,14 +17,12 @@ from aten.promotion import TYPE_NAMES, category
 from aten.shapes import product
 
 _FACTORY = (
-    "*, Generator? generator=None, ScalarType? dtype=None, Device? device=None, Any layout=None, bool? "
-    "pin_memory=None, "
-    "bool requires_grad=False"
+    "*, Generator? generator=None, ScalarType? dtype=None, Device? device=None, Any layout=None, bool? pin_memory=None, bool "
+    "requires_grad=False"
 )
 _LIKE = (
-    "*, Generator? generator=None, ScalarType? dtype=None, Device? device=None, Any layout=None, bool "
-    "requires_grad=False, "
-    "Any memory_format=None"
+    "*, Generator? generator=None, ScalarType? dtype=None, Device? device=None, Any layout=None, bool requires_grad=False, Any "
+    "memory_format=None"
 )
 
 
@@ -145,28 +143,22 @@ def randint(low, high, size, generator, dtype, device, layout, pin_memory, requi
     return finish(randint_philox(low, high, size, seed, offset, dtype=dtype, device=device), requires_grad)
 
 
+def _as_given(input, generator, dtype, device, requires_grad) -> dict[str, Any]:
+    return {
+        "generator": generator, "dtype": dtype or input.dtype, "device": device or input.device, "requires_grad": requires_grad,
+    }  # fmt: skip
+
+
 @composite(f"rand_like(Tensor input, {_LIKE}) -> Tensor", tags=["function_only", "random"])
 def rand_like(input, generator, dtype, device, layout, requires_grad, memory_format):
     """Uniform on [0, 1), with the sizes of another tensor."""
-    return rand(
-        list(input.shape),
-        generator=generator,
-        dtype=dtype or input.dtype,
-        device=device or input.device,
-        requires_grad=requires_grad,
-    )
+    return rand(list(input.shape), **_as_given(input, generator, dtype, device, requires_grad))
 
 
 @composite(f"randn_like(Tensor input, {_LIKE}) -> Tensor", tags=["function_only", "random"])
 def randn_like(input, generator, dtype, device, layout, requires_grad, memory_format):
     """Standard normal, with the sizes of another tensor."""
-    return randn(
-        list(input.shape),
-        generator=generator,
-        dtype=dtype or input.dtype,
-        device=device or input.device,
-        requires_grad=requires_grad,
-    )
+    return randn(list(input.shape), **_as_given(input, generator, dtype, device, requires_grad))
 
 
 @composite(f"randint_like(Tensor input, Any low, Any high=None, {_LIKE}) -> Tensor", tags=["function_only", "random"])
@@ -175,15 +167,7 @@ def randint_like(input, low, high, generator, dtype, device, layout, requires_gr
     if high is None:
         low, high = 0, low
     low, high = (int(v.item()) if hasattr(v, "item") else v for v in (low, high))
-    return randint(
-        low,
-        high,
-        list(input.shape),
-        generator=generator,
-        dtype=dtype or input.dtype,
-        device=device or input.device,
-        requires_grad=requires_grad,
-    )
+    return randint(low, high, list(input.shape), **_as_given(input, generator, dtype, device, requires_grad))
 
 
 @composite(

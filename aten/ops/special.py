@@ -58,8 +58,7 @@ def addcdiv(input, tensor1, tensor2, value):
     """input + value * tensor1 / tensor2."""
     if category(tensor1.dtype) < 2 and category(tensor2.dtype) < 2:
         raise RuntimeError(
-            "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform "
-            "a true "
+            "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a true "
             "division of tensor1 and tensor2."
         )
     quotient = tensor1 / tensor2

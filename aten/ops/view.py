@@ -422,9 +422,8 @@ def strided_array(memory: np.ndarray, sizes: Sequence[int], strides: Sequence[in
 
 
 @op(
-    "as_strided_backward(Tensor grad, int[] input_sizes, int[] input_strides, int input_offset, int[] size, "
-    "int[] stride, "
-    "int storage_offset) -> Tensor",
+    "as_strided_backward(Tensor grad, int[] input_sizes, int[] input_strides, int input_offset, int[] size, int[] stride, int "
+    "storage_offset) -> Tensor",
     tags=["library", "function_only"],
     compute="float32",
 )

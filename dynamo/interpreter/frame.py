@@ -103,24 +103,27 @@ class Frame:
     # --------------------------------------------------------------------------------------------- running
     def run(self) -> Variable:
         """Run to the return. Raises Raised and Unsupported."""
-        try:
-            while not self.finished:
-                inst = self.current = self.instructions[self.pc]
-                self.pc += 1
-                try:
-                    RULES[inst.opcode](self, inst)
-                except Raised as raised:
-                    self.unwind(raised)
-        except Unsupported as e:
-            e.places.append(self.place())
-            raise
-        except NotConstant as e:
-            raise self.unknown(e) from e
+        while not self.finished:
+            self.advance()
         self.output.steps += len(self.instructions)
         if self.output.steps > MAX_STEPS:
             raise Unsupported(graph_break.TOO_LONG)
         assert self.result is not None
         return self.result
+
+    def advance(self) -> None:
+        """Run one instruction, and what handles its exception."""
+        inst = self.current = self.instructions[self.pc]
+        self.pc += 1
+        try:
+            RULES[inst.opcode](self, inst)
+        except Raised as raised:
+            self.unwind(raised)
+        except Unsupported as e:
+            e.places.append(self.place())
+            raise
+        except NotConstant as e:
+            raise self.unknown(e) from e
 
     def unwind(self, raised: Raised) -> None:
         """Go to the handler of the exception raised by the current instruction, or let it leave the frame."""
@@ -219,16 +222,7 @@ class RootFrame(Frame):
                     self.broken = True
                     return None
             self.step += 1
-            self.pc += 1
-            try:
-                RULES[inst.opcode](self, inst)
-            except Raised as raised:
-                self.unwind(raised)
-            except Unsupported as e:
-                e.places.append(self.place())
-                raise
-            except NotConstant as e:
-                raise self.unknown(e) from e
+            self.advance()
         return self.result
 
     def in_call_group(self) -> bool:

@@ -55,11 +55,6 @@ class ExceptionVariable(Variable):
             return self
         return super().method(frame, name, args, kwargs)
 
-    def hash_key(self):
-        from dynamo.variables.base import IdentityKey
-
-        return IdentityKey(self)
-
     def recipe(self, emit):
         if self.source is not None:
             return emit.load(self.source)

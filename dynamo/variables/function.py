@@ -264,11 +264,6 @@ class ClosureVariable(Variable):
             return self.call(frame, args, kwargs)
         return super().method(frame, name, args, kwargs)
 
-    def hash_key(self):
-        from dynamo.variables.base import IdentityKey
-
-        return IdentityKey(self)
-
     def recipe(self, emit):
         def make():
             cells = outcome.Build("tuple", tuple(emit.value(c) for c in self.cell_list))

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from dynamo import outcome
 from dynamo.graph_break import NotConstant, Raised
-from dynamo.variables.base import IdentityKey, Variable
+from dynamo.variables.base import Variable
 from dynamo.variables.constant import FALSE, NONE, TRUE, ConstantVariable, boolean, literal
 from dynamo.variables.exception import ExceptionVariable, raise_exception
 
@@ -41,9 +41,6 @@ class DictVariable(Variable):
     def is_same(self, other):
         return self is other
 
-    def hash_key(self):
-        return IdentityKey(self)
-
     def as_arg(self):
         return {k.as_python(): v.as_arg() for k, v in self.entries.values()}
 
@@ -68,11 +65,6 @@ class DictVariable(Variable):
 
     def truth(self, frame):
         return bool(self.entries)
-
-    def unary(self, frame, op):
-        if op is operator.not_:
-            return boolean(not self.entries)
-        return super().unary(frame, op)
 
     def contains(self, frame, item):
         return boolean(_key(frame, item) in self.entries)
@@ -395,11 +387,6 @@ class SetVariable(Variable):
 
     def truth(self, frame):
         return bool(self.entries)
-
-    def unary(self, frame, op):
-        if op is operator.not_:
-            return boolean(not self.entries)
-        return super().unary(frame, op)
 
     def contains(self, frame, item):
         return boolean(_key(frame, item) in self.entries)

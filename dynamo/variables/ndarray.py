@@ -70,19 +70,11 @@ class ArrayVariable(Variable):
     def describe(self):
         return f"an array of sizes [{', '.join(map(str, self.tensor.meta.sizes))}]"
 
-    def as_python(self):
-        raise NotConstant(self)
-
     def is_constant(self):
         return False
 
     def is_same(self, other):
         return self is other
-
-    def hash_key(self):
-        from dynamo.variables.base import IdentityKey
-
-        return IdentityKey(self)
 
     # -------------------------------------------------------------------------------------- operations
     def getattr(self, frame, name):

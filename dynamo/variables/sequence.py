@@ -88,8 +88,6 @@ class SequenceVariable(Variable):
         return None
 
     def unary(self, frame, op):
-        if op is operator.not_:
-            return boolean(not self.items)
         raise raise_exception(frame, TypeError, f"bad operand type for unary {op.__name__}: '{self.cls.__name__}'")
 
     def method(self, frame, name, args, kwargs):
@@ -278,11 +276,6 @@ class ListVariable(SequenceVariable):
 
     def is_same(self, other):
         return self is other
-
-    def hash_key(self):
-        from dynamo.variables.base import IdentityKey
-
-        return IdentityKey(self)
 
     def iterate(self, frame):
         from dynamo.variables.iterator import ListIterator

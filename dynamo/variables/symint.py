@@ -81,8 +81,6 @@ class SymbolicVariable(Variable):
         return None
 
     def unary(self, frame, op):
-        if op is operator.not_:
-            return literal(frame, not bool(self.value))
         if op is operator.invert:
             return literal(frame, ~self.specialize())
         return symbolic(frame, run_python(frame, op, self.value))

@@ -62,11 +62,6 @@ class TensorVariable(Variable):
     def describe(self):
         return f"a tensor of sizes [{', '.join(map(str, self.meta.sizes))}]"
 
-    def as_python(self):
-        from dynamo.graph_break import NotConstant
-
-        raise NotConstant(self)
-
     def as_arg(self):
         return self.node
 
@@ -78,11 +73,6 @@ class TensorVariable(Variable):
 
     def is_same(self, other):
         return self is other
-
-    def hash_key(self):
-        from dynamo.variables.base import IdentityKey
-
-        return IdentityKey(self)
 
     # -------------------------------------------------------------------------------------- attributes
     def getattr(self, frame, name):

@@ -12,9 +12,8 @@ from inductor.lowering.registry import NotLowered, lowering
 from inductor.lowering.value import Value, broadcast, number
 
 UNARY = (
-    "neg abs sign reciprocal sqrt rsqrt exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh "
-    "tanh asinh acosh atanh erf erfc erfinv lgamma digamma sigmoid floor ceil round trunc frac logical_not bitwise_not "
-    "signbit"
+    "neg abs sign reciprocal sqrt rsqrt exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh "
+    "acosh atanh erf erfc erfinv lgamma digamma sigmoid floor ceil round trunc frac logical_not bitwise_not signbit"
 ).split()
 PREDICATES = {"isnan": False, "isinf": False, "isfinite": True}  # and what they say of every integer
 BINARY = (

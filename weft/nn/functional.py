@@ -1,5 +1,5 @@
 """Functions of neural networks, with PyTorch's signatures. They are the ops of aten under the same name, but for those here:
-what this face alone has is a flag `inplace`, a default `dim` of softmax, options, and the order of embedding's arguments."""
+what this face alone has is a flag `inplace`, a default `dim` of softmax, and the order of embedding's arguments."""
 
 from __future__ import annotations
 

@@ -46,6 +46,10 @@ _NAMED: dict[str, tuple[str, tuple[str, ...], int]] = {
         6,
     ),
     "rms_norm": ("rms_norm", ("input", "normalized_shape", "weight", "eps"), 4),
+    "batch_norm": ("batch_norm", ("input", "running_mean", "running_var", "weight", "bias", "training", "momentum", "eps"), 8),
+    "group_norm": ("group_norm", ("input", "num_groups", "weight", "bias", "eps"), 5),
+    "logsumexp": ("logsumexp", ("input", "dim", "keepdim"), 3),
+    "cumsum": ("cumsum", ("input", "dim", "dtype"), 2),
 }
 _CORE = "view permute expand squeeze unsqueeze slice select alias clone cast mm bmm add linear".split()
 
@@ -95,6 +99,8 @@ def bind_families(registry: dict[str, Any]) -> None:
         _bind(registry, name, "reduce", code, ("input", "dim", "keepdim", "dtype"), 3, name not in _NO_GRADIENT)
     for code, name in enumerate(("argmax", "argmin")):
         _bind(registry, name, "arg_extreme", code, ("input", "dim", "keepdim"), 3, False)
+    for code, name in enumerate(("var", "var_mean")):
+        _bind(registry, name, "var", code, ("input", "dim", "correction", "keepdim", "unbiased"), 4)
     for name in _VIEWS:
         _bind(registry, name, name)
     _bind(registry, "reshape", "view", 1)

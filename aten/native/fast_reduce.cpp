@@ -4,19 +4,20 @@
 #include <math.h>
 #include <string.h>
 
+#include "half.h"
 #include "loops.h"
-#include "op.h"
+#include "reduce.h"
+#include "statistics.h"
 
 namespace weft {
 
 namespace {
 
-constexpr int64_t kGrain = 16384;                         // elements worth a thread
 constexpr int64_t kBlock = 16 * (int64_t)WEFT_REDUCE_CHUNK;  // elements of a row that one thread takes
 
 int accumulator(int kind, int dtype) {
   if (kind >= WEFT_REDUCE_ANY) return WEFT_BOOL;
-  return dtype == WEFT_FLOAT16 || dtype == WEFT_BFLOAT16 ? WEFT_FLOAT32 : dtype;
+  return sum_dtype(dtype);
 }
 
 // ----------------------------------------------------------------------------- one long row on several threads
@@ -86,11 +87,8 @@ void reduce_row(int kind, int dtype, WeftReduceRow row, int64_t n, const char *i
 
 // ------------------------------------------------------------------------------------------------- all rows
 
-struct Dim {
-  int64_t size, stride;  // stride in bytes
-};
+}  // namespace
 
-// Adjacent dims that step as one become one.
 int merge(Dim *dims, int n) {
   int m = 0;
   for (int i = 0; i < n; i++) {
@@ -100,6 +98,8 @@ int merge(Dim *dims, int n) {
   }
   return m;
 }
+
+namespace {
 
 struct ReduceJob {
   int kind, dtype;
@@ -219,7 +219,8 @@ PyObject *reduce(WeftTensor *x, uint64_t mask, int kind) {
 
 // ------------------------------------------------------------------------------------------------- the ops
 
-// dim: None, an int, or ints (none: all), as a list of wrapped dims; false for other forms.
+}  // namespace
+
 bool read_dims(PyObject *arg, int ndim, int64_t *dims, int *count, uint64_t *mask) {
   int64_t given[WEFT_MAX_NDIM];
   int n = !arg || arg == Py_None ? 0 : exact_int(arg, given) ? 1 : exact_ints(arg, given);
@@ -241,12 +242,13 @@ bool read_dims(PyObject *arg, int ndim, int64_t *dims, int *count, uint64_t *mas
   return true;
 }
 
-// The reduced tensor with the sizes that keepdim asks for; it is ours alone, so its layout may be set.
 bool keep_dims(WeftTensor *out, const WeftTensor *x, uint64_t mask) {
   int64_t sizes[WEFT_MAX_NDIM];
   for (int d = 0; d < WEFT_NDIM(x); d++) sizes[d] = mask >> d & 1 ? 1 : x->sizes[d];
   return set_layout(out, WEFT_NDIM(x), sizes, nullptr, 0);
 }
+
+namespace {
 
 void divide(WeftTensor *t, double by) {
   if (WEFT_DTYPE(t) == WEFT_FLOAT32) {
@@ -328,6 +330,8 @@ typedef int64_t (*ExtremeAt)(const char *, int64_t, int64_t, bool);
 
 ExtremeAt extreme_kernel(int dtype) {
   switch (dtype) {
+    case WEFT_FLOAT16: return extreme_at<Half>;
+    case WEFT_BFLOAT16: return extreme_at<BFloat16>;
     case WEFT_FLOAT32: return extreme_at<float>;
     case WEFT_FLOAT64: return extreme_at<double>;
     case WEFT_INT64: return extreme_at<int64_t>;
@@ -338,6 +342,53 @@ ExtremeAt extreme_kernel(int dtype) {
     default: return nullptr;
   }
 }
+
+// Rows or strips of columns, for every position of the other dims.
+struct ExtremeJob {
+  ExtremeAt general;
+  WeftArgRow row;          // of dense rows, or NULL
+  WeftArgColumns columns;  // NULL: rows
+  bool least;
+  Dim kept[WEFT_MAX_NDIM];
+  int n_kept, item;
+  int64_t n, stride, width;
+  const char *in;
+  int64_t *out;
+  static constexpr int64_t kStrip = 512;
+
+  const char *start(int64_t i) const {
+    const char *p = in;
+    for (int d = n_kept - 1; d >= 0; d--) {
+      p += i % kept[d].size * kept[d].stride;
+      i /= kept[d].size;
+    }
+    return p;
+  }
+  static void rows(void *ctx, int64_t begin, int64_t end, int64_t) {
+    const ExtremeJob *j = static_cast<ExtremeJob *>(ctx);
+    for (int64_t i = begin; i < end; i++)
+      j->out[i] = j->row ? j->row(j->n, j->start(i)) : j->general(j->start(i), j->n, j->stride, j->least);
+  }
+  static void strips(void *ctx, int64_t begin, int64_t end, int64_t) {
+    const ExtremeJob *j = static_cast<ExtremeJob *>(ctx);
+    const int64_t per = (j->width + kStrip - 1) / kStrip;
+    for (int64_t i = begin; i < end; i++) {
+      const int64_t first = i % per * kStrip;
+      j->columns(j->n, std::min(kStrip, j->width - first), j->start(i / per) + first * j->item, j->stride, j->out + i / per * j->width + first);
+    }
+  }
+  void run(int64_t count) {
+    PyThreadState *state = count * n >= 65536 ? PyEval_SaveThread() : nullptr;
+    const WeftKernelRuntime *runtime = kernel_runtime();
+    if (columns) {
+      const int64_t per = (width + kStrip - 1) / kStrip;
+      runtime->parallel_for(count / width * per, std::max<int64_t>(1, kGrain / (n * std::min(width, kStrip))), strips, this);
+    } else {
+      runtime->parallel_for(count, std::max<int64_t>(1, kGrain / n), rows, this);
+    }
+    if (state) PyEval_RestoreThread(state);
+  }
+};
 
 // argmax(input, dim=None, keepdim=False); argmin: `code` 1
 PyObject *fast_arg_extreme(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
@@ -361,27 +412,29 @@ PyObject *fast_arg_extreme(NativeOp *op, PyObject *const *args, Py_ssize_t nargs
   Ref out(empty(WEFT_INT64, m, sizes, nullptr));
   if (!out) return nullptr;
   int64_t *to = reinterpret_cast<int64_t *>(weft_data(as_tensor(out.get())));
-  int item = weft_itemsize(WEFT_DTYPE(x));
+  const int item = weft_itemsize(WEFT_DTYPE(x)), dtype = WEFT_DTYPE(x);
+  const bool least = op->code;
+  WeftArgRow row = weft_statistics.arg_row[least][dtype];
   if (all) {
-    to[0] = kernel(weft_data(x), x->numel, item, op->code);
+    to[0] = row ? row(x->numel, weft_data(x)) : kernel(weft_data(x), x->numel, item, least);
     return out.release();
   }
-  int64_t count = as_tensor(out.get())->numel;
-  for (int64_t i = 0; i < count; i++) {
-    const char *p = weft_data(x);
-    int64_t rest = i;
-    for (int d = n - 1; d >= 0; d--) {
-      if (d == dim) continue;
-      p += rest % x->sizes[d] * x->strides[d] * item;
-      rest /= x->sizes[d];
-    }
-    to[i] = kernel(p, x->sizes[dim], x->strides[dim] * item, op->code);
+  ExtremeJob job = {kernel, x->strides[dim] == 1 ? row : nullptr, nullptr, least, {}, 0, item, x->sizes[dim],
+                    x->strides[dim] * item, 1, weft_data(x), to};
+  for (int d = 0; d < n; d++)
+    if (d != dim) job.kept[job.n_kept++] = {x->sizes[d], x->strides[d] * item};
+  job.n_kept = merge(job.kept, job.n_kept);
+  if (!job.row && job.n < INT32_MAX && job.n_kept && job.kept[job.n_kept - 1].stride == item) {
+    job.columns = weft_statistics.arg_columns[least][dtype];
+    if (job.columns) job.width = job.kept[--job.n_kept].size;
   }
+  job.run(as_tensor(out.get())->numel);
   return out.release();
 }
 
 }  // namespace
 
-const Family reduce_families[] = {{"reduce", fast_reduce}, {"arg_extreme", fast_arg_extreme}, {nullptr, nullptr}};
+const Family reduce_families[] = {{"reduce", fast_reduce}, {"arg_extreme", fast_arg_extreme}, {"var", fast_var},
+                                   {"logsumexp", fast_logsumexp}, {"cumsum", fast_cumsum}, {nullptr, nullptr}};
 
 }  // namespace weft

@@ -2,13 +2,11 @@
 #include <algorithm>
 
 #include "loops.h"
-#include "op.h"
+#include "reduce.h"
 
 namespace weft {
 
 namespace {
-
-constexpr int64_t kGrain = 16384;
 
 // The tensor itself if it is row-major, else a copy; new reference.
 PyObject *row_major(WeftTensor *t) {
@@ -115,30 +113,45 @@ PyObject *fast_layer_norm(NativeOp *op, PyObject *const *args, Py_ssize_t nargs,
   return out.release();
 }
 
-// rms_norm(input, normalized_shape, weight=None, eps=...): eps must be given
+// The eps of rms_norm where none is given: that of the dtype.
+double epsilon(int dtype) {
+  switch (dtype) {
+    case WEFT_FLOAT16: return 0.0009765625;
+    case WEFT_BFLOAT16: return 0.0078125;
+    case WEFT_FLOAT32: return 1.1920928955078125e-07;
+    default: return 2.220446049250313e-16;
+  }
+}
+
+// rms_norm(input, normalized_shape, weight=None, eps=None)
 PyObject *fast_rms_norm(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
   PyObject *slots[4] = {};
-  if (!bind_arguments(op, args, nargs, names, slots) || !slots[0] || !slots[1] || !slots[3] || !PyFloat_CheckExact(slots[3])) return UNHANDLED;
+  if (!bind_arguments(op, args, nargs, names, slots) || !slots[0] || !slots[1]) return UNHANDLED;
+  const bool given = slots[3] && slots[3] != Py_None;
+  if (given && !PyFloat_CheckExact(slots[3])) return UNHANDLED;
   WeftTensor *x = plain(slots[0]), *weight;
   int64_t sizes[WEFT_MAX_NDIM], n;
   int count;
   if (!x || !x->numel || !weft_kernels.layer_norm[WEFT_DTYPE(x)] || !trailing_sizes(x, slots[1], sizes, &count, &n)) return UNHANDLED;
   if (!read_factor(slots[2], WEFT_DTYPE(x), n, &weight)) return UNHANDLED;
+  const double eps = given ? PyFloat_AS_DOUBLE(slots[3]) : epsilon(WEFT_DTYPE(x));
   Ref in(row_major(x)), out(empty(x->word, WEFT_NDIM(x), x->sizes, nullptr));
   if (!in || !out) return PyErr_Occurred() ? nullptr : UNHANDLED;
   NormJob job = {weft_kernels.layer_norm[WEFT_DTYPE(x)], weft_data(as_tensor(in.get())), weight ? weft_data(weight) : nullptr, nullptr,
-                 weft_data(as_tensor(out.get())), n, n * weft_itemsize(WEFT_DTYPE(x)), PyFloat_AS_DOUBLE(slots[3]), 1};
+                 weft_data(as_tensor(out.get())), n, n * weft_itemsize(WEFT_DTYPE(x)), eps, 1};
   for_rows(x->numel / n, n, NormJob::run, &job);
   if (records(x) || (weight && records(weight))) {
+    Ref eps_object(PyFloat_FromDouble(eps));
     PyObject *result = out.get();
-    CoreArg core[4] = {CoreArg(x), CoreArg::integers(sizes, count), CoreArg(weight ? slots[2] : Py_None), CoreArg(slots[3])};
-    if (!record_op(op, core, 4, &result, 1)) return nullptr;
+    CoreArg core[4] = {CoreArg(x), CoreArg::integers(sizes, count), CoreArg(weight ? slots[2] : Py_None), CoreArg(eps_object.get())};
+    if (!eps_object || !record_op(op, core, 4, &result, 1)) return nullptr;
   }
   return out.release();
 }
 
 }  // namespace
 
-const Family row_families[] = {{"softmax", fast_softmax}, {"layer_norm", fast_layer_norm}, {"rms_norm", fast_rms_norm}, {nullptr, nullptr}};
+const Family row_families[] = {{"softmax", fast_softmax}, {"layer_norm", fast_layer_norm}, {"rms_norm", fast_rms_norm},
+                                {"batch_norm", fast_batch_norm}, {"group_norm", fast_group_norm}, {nullptr, nullptr}};
 
 }  // namespace weft

@@ -2,7 +2,7 @@
 // read from the first-level cache after its first pass. Sums take the order of kernels.h within one chunk.
 #include <math.h>
 
-#include "vectors.h"
+#include "folds.h"
 
 namespace {
 
@@ -22,51 +22,86 @@ template <class D> inline typename D::V get(const char *p, int64_t i, int64_t m)
   constexpr int item = sizeof(typename D::Stored);
   return m == D::kLanes ? D::load(p + i * item) : load_part<D>(p + i * item, m);
 }
-template <class D> inline typename D::V only(typename D::V v, int64_t m) {  // lanes past m become zero
-  for (int64_t l = m; l < D::kLanes; l++) v[l] = 0;
+// Lanes past m become zero. Only the last register of a row has such.
+template <class D> inline typename D::V only(typename D::V v, int64_t m) {
+  if (m == D::kLanes) return v;
+  alignas(64) typename D::Lane lane[D::kLanes] = {};
+  store_part<Plain<typename D::Lane>>(lane, v, m);
+  memcpy(&v, lane, sizeof v);
   return v;
 }
 
-// Four registers of partial sums, register i / lanes % 4, joined as a tree.
-template <class D> struct Total {
-  typename D::V part[4] = {};
-  int next = 0;
-  inline void add(typename D::V v) {
-    part[next] = part[next] + v;
-    next = (next + 1) & 3;
-  }
-  inline typename D::Lane sum() const {
-    const typename D::V v = (part[0] + part[2]) + (part[1] + part[3]);
-    typename D::Lane lane[D::kLanes];
-    memcpy(lane, &v, sizeof v);
-    for (int w = D::kLanes / 2; w > 0; w /= 2)
-      for (int l = 0; l < w; l++) lane[l] += lane[l + w];
-    return lane[0];
-  }
+struct Greatest {
+  template <class V> static inline V join(V a, V b) { return a > b ? a : b; }
 };
 
-template <class D> inline typename D::Lane row_max(const char *in, int64_t n) {
-  typename D::V best = typename D::V{} - (typename D::Lane)__builtin_inf();
-  each<D>(in, n, -(typename D::Lane)__builtin_inf(), [&](int64_t, typename D::V v, int64_t) { best = vm_max(best, v); });
-  typename D::Lane r = best[0];
-  for (int l = 1; l < D::kLanes; l++) r = (best[l] != best[l]) | (best[l] > r) ? best[l] : r;
-  return r;
+// The sum over a row of what `value(offset, register, valid lanes)` makes of it, in the order of one chunk: register r of
+// every 64 items to accumulator r. The tail has registers of its own, as in reduce.cpp.
+template <class D, class Value> inline typename D::Lane row_sum(const char *p, int64_t n, Value value) {
+  typedef typename D::V V;
+  constexpr int item = sizeof(typename D::Stored), lanes = D::kLanes, registers = kRegisters<D>;
+  V acc[registers] = {}, rest[registers] = {};
+  int64_t i = 0;
+  for (; i + kWidth <= n; i += kWidth) {
+#pragma GCC unroll 16
+    for (int r = 0; r < registers; r++) acc[r] = acc[r] + value(i + r * lanes, D::load(p + (i + r * lanes) * item), (int64_t)lanes);
+  }
+  if (i < n) {
+    int r = 0;
+    for (; i + lanes <= n; r++, i += lanes) rest[r] = value(i, D::load(p + i * item), (int64_t)lanes);
+    if (i < n) rest[r] = only<D>(value(i, load_part<D>(p + i * item, n - i), n - i), n - i);
+#pragma GCC unroll 16
+    for (int k = 0; k < registers; k++) acc[k] = acc[k] + rest[k];
+  }
+  return fold<D, Sum>(fold_registers<Sum, registers>(acc));
 }
+
+// The greatest item that is a number; rows to come are read ahead.
+template <class D> inline typename D::Lane row_max(const char *in, int64_t n) {
+  typedef typename D::V V;
+  constexpr int item = sizeof(typename D::Stored), lanes = D::kLanes;
+  V best[4];
+#pragma GCC unroll 4
+  for (int r = 0; r < 4; r++) best[r] = V{} - (typename D::Lane)__builtin_inf();
+  int64_t i = 0;
+  for (; i + 4 * lanes <= n; i += 4 * lanes) {
+#pragma GCC unroll 4
+    for (int r = 0; r < 4; r++) best[r] = greater(D::load(in + (i + r * lanes) * item), best[r]);
+    for (int byte = 0; byte < 4 * lanes * item; byte += 64) __builtin_prefetch(in + i * item + byte + kPrefetch);
+  }
+  for (; i + lanes <= n; i += lanes) best[0] = greater(D::load(in + i * item), best[0]);
+  if (i < n) best[1] = greater(load_part<D>(in + i * item, n - i, -(typename D::Lane)__builtin_inf()), best[1]);
+  return fold<D, Greatest>(greater(greater(best[0], best[2]), greater(best[1], best[3])));
+}
+
+// exp(x - top), kept where the row's results will stand (half types: beside them, for rows of at most kKept items, else
+// computed again), then scaled. A row with a NaN, of -inf alone or with +inf becomes NaN by its sum.
+constexpr int64_t kKept = 4096;
 
 template <class D, bool log> void softmax(int64_t rows, int64_t n, const char *in, int64_t in_stride, char *out, int64_t out_stride) {
   typedef typename D::V V;
   typedef typename D::Lane L;
+  typedef Plain<L> Wide;
+  constexpr bool direct = sizeof(typename D::Stored) == sizeof(L);
+  alignas(64) L beside[direct || log ? 1 : kKept];
+  const bool keeps = direct || n <= kKept;
   for (int64_t r = 0; r < rows; r++, in += in_stride, out += out_stride) {
     const L top = row_max<D>(in, n);
-    // A row of -inf alone gives NaN, as 0 / 0 does.
-    Total<D> total;
-    each<D>(in, n, 0, [&](int64_t, V v, int64_t m) { total.add(only<D>(vm_exp(v - top), m)); });
     if (log) {
-      const L shift = top + (sizeof(L) == 4 ? (L)logf(total.sum()) : (L)::log(total.sum()));
-      const L log_sum = shift - top;
+      const L total = row_sum<D>(in, n, [&](int64_t, V v, int64_t) { return vm_exp(v - top); });
+      const L log_sum = sizeof(L) == 4 ? (L)logf(total) : (L)::log(total);
       each<D>(in, n, 0, [&](int64_t i, V v, int64_t m) { put<D>(out, i, (v - top) - log_sum, m); });
+    } else if (keeps) {
+      char *kept = direct ? out : (char *)beside;
+      const L total = row_sum<D>(in, n, [&](int64_t i, V v, int64_t m) {
+        const V e = vm_exp(v - top);
+        put<Wide>(kept, i, e, m);
+        return e;
+      });
+      const L scale = 1 / total;
+      each<Wide>(kept, n, 0, [&](int64_t i, V v, int64_t m) { put<D>(out, i, v * scale, m); });
     } else {
-      const L scale = 1 / total.sum();
+      const L scale = 1 / row_sum<D>(in, n, [&](int64_t, V v, int64_t) { return vm_exp(v - top); });
       each<D>(in, n, 0, [&](int64_t i, V v, int64_t m) { put<D>(out, i, vm_exp(v - top) * scale, m); });
     }
   }
@@ -77,14 +112,17 @@ template <class D, bool log> void softmax_backward(int64_t rows, int64_t n, cons
   typedef typename D::Lane L;
   const int64_t bytes = n * sizeof(typename D::Stored);
   for (int64_t r = 0; r < rows; r++, g += bytes, out += bytes, gin += bytes) {
-    Total<D> total;
-    each<D>(g, n, 0, [&](int64_t i, V v, int64_t m) { total.add(log ? v : v * get<D>(out, i, m)); });
-    const L sum = total.sum();
+    const L sum = row_sum<D>(g, n, [&](int64_t i, V v, int64_t m) { return log ? v : v * get<D>(out, i, m); });
     each<D>(g, n, 0, [&](int64_t i, V v, int64_t m) {
       const V y = get<D>(out, i, m);
       put<D>(gin, i, log ? v - vm_exp(y) * sum : y * (v - sum), m);
     });
   }
+}
+
+// Reads ahead of the first pass over a row.
+template <class D> inline void ahead(const char *row, int64_t i) {
+  __builtin_prefetch(row + i * sizeof(typename D::Stored) + kPrefetch);
 }
 
 template <class D>
@@ -95,14 +133,12 @@ void layer_norm(int64_t rows, int64_t n, const char *x, const char *weight, cons
   const int64_t bytes = n * sizeof(typename D::Stored);
   for (int64_t r = 0; r < rows; r++, x += bytes, y += bytes) {
     L center = 0;
-    if (!rms) {
-      Total<D> total;
-      each<D>(x, n, 0, [&](int64_t, V v, int64_t) { total.add(v); });
-      center = total.sum() / (L)n;
-    }
-    Total<D> squares;
-    each<D>(x, n, 0, [&](int64_t, V v, int64_t m) { squares.add(only<D>((v - center) * (v - center), m)); });
-    const L variance = squares.sum() / (L)n;
+    if (!rms) center = row_sum<D>(x, n, [&](int64_t i, V v, int64_t) { return ahead<D>(x, i), v; }) / (L)n;
+    const L squares = row_sum<D>(x, n, [&](int64_t i, V v, int64_t) {
+      if (rms) ahead<D>(x, i);
+      return (v - center) * (v - center);
+    });
+    const L variance = squares / (L)n;
     const L scale = 1 / (sizeof(L) == 4 ? (L)sqrtf(variance + (L)eps) : (L)sqrt(variance + (L)eps));
     each<D>(x, n, 0, [&](int64_t i, V v, int64_t m) {
       V z = (v - center) * scale;

@@ -1,0 +1,230 @@
+// fast_statistics.cpp: var, var_mean, logsumexp and cumsum of floats. What is not dense along the reduced dims is copied first,
+// the reduced dims last.
+#include "statistics.h"
+
+#include <algorithm>
+#include <math.h>
+#include <string.h>
+
+#include "reduce.h"
+
+namespace weft {
+
+namespace {
+
+// A reduction of dense runs: every position of the kept dims has `runs` runs of n items.
+struct Groups {
+  Dim kept[WEFT_MAX_NDIM];
+  int n_kept = 0;
+  int64_t sizes[WEFT_MAX_NDIM];  // of the kept dims before they were merged
+  int n_sizes = 0;
+  int64_t count = 1, runs = 1, n = 1, stride = 0;
+  const char *in = nullptr;
+  Ref copy;
+
+  const char *start(int64_t i) const {
+    const char *p = in;
+    for (int d = n_kept - 1; d >= 0; d--) {
+      p += i % kept[d].size * kept[d].stride;
+      i /= kept[d].size;
+    }
+    return p;
+  }
+};
+
+// False with an exception set. `one_run`: several runs are copied to one.
+bool make_groups(WeftTensor *x, uint64_t mask, bool one_run, Groups *g) {
+  const int ndim = WEFT_NDIM(x), item = weft_itemsize(WEFT_DTYPE(x));
+  Dim reduced[WEFT_MAX_NDIM];
+  int64_t sizes[WEFT_MAX_NDIM], strides[WEFT_MAX_NDIM];
+  int n_reduced = 0, last = ndim;
+  *g = Groups();
+  for (int d = 0; d < ndim; d++) {
+    const Dim dim = {x->sizes[d], x->strides[d] * item};
+    if (mask >> d & 1) {
+      reduced[n_reduced++] = dim;
+      g->n *= dim.size;
+    } else {
+      sizes[g->n_sizes] = dim.size;
+      strides[g->n_sizes] = x->strides[d];
+      g->sizes[g->n_sizes++] = dim.size;
+      g->kept[g->n_kept++] = dim;
+      g->count *= dim.size;
+    }
+  }
+  for (int d = ndim - 1; d >= 0; d--)
+    if (mask >> d & 1) {
+      sizes[--last] = x->sizes[d];
+      strides[last] = x->strides[d];
+    }
+  g->n_kept = merge(g->kept, g->n_kept);
+  const int merged = merge(reduced, n_reduced);
+  g->in = weft_data(x);
+  if (!merged || (merged == 1 && reduced[0].stride == item)) return true;
+  if (merged == 2 && !one_run && reduced[1].stride == item && reduced[1].size >= 16) {
+    g->runs = reduced[0].size;
+    g->stride = reduced[0].stride;
+    g->n = reduced[1].size;
+    return true;
+  }
+  Ref view(alias(x, ndim, sizes, strides, x->offset));
+  g->copy.reset(view ? empty(x->word, ndim, sizes, nullptr) : nullptr);
+  if (!g->copy || !copy_into(as_tensor(g->copy.get()), as_tensor(view.get()))) return false;
+  g->in = weft_data(as_tensor(g->copy.get()));
+  g->n_kept = g->count > 1;
+  g->kept[0] = {g->count, g->n * item};
+  return true;
+}
+
+struct GroupJob {
+  const Groups *groups;
+  WeftMoments moments;
+  WeftLogSumExp logsumexp;
+  char *first, *second;  // results: means and squares, or logs and nothing
+  int item;
+
+  static void run(void *ctx, int64_t begin, int64_t end, int64_t) {
+    const GroupJob *j = static_cast<GroupJob *>(ctx);
+    const Groups &g = *j->groups;
+    for (int64_t i = begin; i < end; i++) {
+      if (j->moments) j->moments(g.runs, g.n, g.start(i), g.stride, j->first + i * j->item, j->second + i * j->item);
+      else j->logsumexp(1, g.n, g.start(i), 0, j->first + i * j->item);
+    }
+  }
+  void all() {
+    const int64_t each = groups->runs * groups->n;
+    PyThreadState *state = groups->count * each >= 65536 ? PyEval_SaveThread() : nullptr;
+    kernel_runtime()->parallel_for(groups->count, std::max<int64_t>(1, kGrain / each), run, this);
+    if (state) PyEval_RestoreThread(state);
+  }
+};
+
+// Sums of squares become variances.
+template <class T>
+void divide(char *p, int64_t count, double by) {
+  T *v = reinterpret_cast<T *>(p);
+  for (int64_t i = 0; i < count; i++) v[i] = v[i] / (T)by;
+}
+
+// Casts to `dtype` where it differs, and sets kept dims.
+bool finish(Ref *out, int dtype, const WeftTensor *x, bool keepdim, uint64_t mask) {
+  if (WEFT_DTYPE(out->get()) != dtype) out->reset(cast_tensor(as_tensor(out->get()), dtype));
+  return *out && (!keepdim || keep_dims(as_tensor(out->get()), x, mask));
+}
+
+}  // namespace
+
+// var(input, dim=None, correction=None, keepdim=False, *, unbiased=None); var_mean: `code` 1
+PyObject *fast_var(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
+  PyObject *slots[5] = {};
+  if (!bind_arguments(op, args, nargs, names, slots) || !slots[0]) return UNHANDLED;
+  WeftTensor *x = plain(slots[0]);
+  bool keepdim = false, unbiased = true;
+  int64_t dims[WEFT_MAX_NDIM], correction = 1;
+  int count;
+  uint64_t mask;
+  if (!x || !x->numel || !WEFT_NDIM(x) || !weft_statistics.moments[WEFT_DTYPE(x)] || (slots[3] && !exact_bool(slots[3], &keepdim))) return UNHANDLED;
+  if (slots[4] && slots[4] != Py_None && !exact_bool(slots[4], &unbiased)) return UNHANDLED;
+  if (!slots[2] || slots[2] == Py_None) correction = unbiased;
+  else if (!exact_int(slots[2], &correction)) return UNHANDLED;
+  if (!read_dims(slots[1], WEFT_NDIM(x), dims, &count, &mask)) return UNHANDLED;
+  const int dtype = WEFT_DTYPE(x), acc = sum_dtype(dtype);
+  Groups groups;
+  if (!make_groups(x, mask, false, &groups)) return nullptr;
+  Ref mean(empty((uint32_t)acc, groups.n_sizes, groups.sizes, nullptr)), var(empty((uint32_t)acc, groups.n_sizes, groups.sizes, nullptr));
+  if (!mean || !var) return nullptr;
+  char *squares = weft_data(as_tensor(var.get()));
+  GroupJob job = {&groups, weft_statistics.moments[dtype], nullptr, weft_data(as_tensor(mean.get())), squares, weft_itemsize(acc)};
+  job.all();
+  const double freedom = std::max<double>((double)(groups.runs * groups.n - correction), 0);
+  if (acc == WEFT_FLOAT32) divide<float>(squares, groups.count, freedom);
+  else divide<double>(squares, groups.count, freedom);
+  if (!finish(&var, dtype, x, keepdim, mask)) return nullptr;
+  if (op->code && !finish(&mean, dtype, x, keepdim, mask)) return nullptr;
+  if (records(x)) {
+    Ref number(PyLong_FromLongLong(correction));
+    PyObject *results[2] = {var.get(), mean.get()};
+    CoreArg core[4] = {CoreArg(x), CoreArg::integers(dims, count), CoreArg(number.get()), CoreArg::boolean(keepdim)};
+    if (!number || !record_op(op, core, 4, results, op->code ? 2 : 1)) return nullptr;
+  }
+  return op->code ? PyTuple_Pack(2, var.get(), mean.get()) : var.release();
+}
+
+// logsumexp(input, dim, keepdim=False)
+PyObject *fast_logsumexp(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
+  PyObject *slots[3] = {};
+  if (!bind_arguments(op, args, nargs, names, slots) || !slots[0] || !slots[1] || slots[1] == Py_None) return UNHANDLED;
+  WeftTensor *x = plain(slots[0]);
+  bool keepdim = false;
+  int64_t dims[WEFT_MAX_NDIM];
+  int count;
+  uint64_t mask;
+  if (!x || !x->numel || !WEFT_NDIM(x) || !weft_statistics.logsumexp[WEFT_DTYPE(x)] || (slots[2] && !exact_bool(slots[2], &keepdim))) return UNHANDLED;
+  if (!read_dims(slots[1], WEFT_NDIM(x), dims, &count, &mask)) return UNHANDLED;
+  const int dtype = WEFT_DTYPE(x), acc = sum_dtype(dtype);
+  Groups groups;
+  if (!make_groups(x, mask, true, &groups)) return nullptr;
+  Ref out(empty((uint32_t)acc, groups.n_sizes, groups.sizes, nullptr));
+  if (!out) return nullptr;
+  GroupJob job = {&groups, nullptr, weft_statistics.logsumexp[dtype], weft_data(as_tensor(out.get())), nullptr, weft_itemsize(acc)};
+  job.all();
+  if (!finish(&out, dtype, x, keepdim, mask)) return nullptr;
+  if (records(x) && !record_op(op, {CoreArg(x), CoreArg::integers(dims, count), CoreArg::boolean(keepdim)}, out.get())) return nullptr;
+  return out.release();
+}
+
+namespace {
+
+struct CumsumJob {
+  WeftCumsum rows;
+  WeftCumsumColumns columns;
+  const char *in;
+  char *out;
+  int64_t n, m, item;
+  static constexpr int64_t kStrip = 512;
+
+  static void by_rows(void *ctx, int64_t begin, int64_t end, int64_t) {
+    const CumsumJob *j = static_cast<CumsumJob *>(ctx);
+    const int64_t bytes = j->n * j->item;
+    j->rows(end - begin, j->n, j->in + begin * bytes, bytes, j->out + begin * bytes);
+  }
+  static void by_strips(void *ctx, int64_t begin, int64_t end, int64_t) {
+    const CumsumJob *j = static_cast<CumsumJob *>(ctx);
+    const int64_t per = (j->m + kStrip - 1) / kStrip, step = j->m * j->item;
+    for (int64_t i = begin; i < end; i++) {
+      const int64_t first = i % per * kStrip, at = i / per * j->n * step + first * j->item;
+      j->columns(j->n, std::min(kStrip, j->m - first), j->in + at, step, j->out + at, step);
+    }
+  }
+};
+
+}  // namespace
+
+// cumsum(input, dim, *, dtype=None)
+PyObject *fast_cumsum(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
+  PyObject *slots[3] = {};
+  int64_t given;
+  int dim;
+  if (!bind_arguments(op, args, nargs, names, slots) || !slots[0] || !slots[1] || (slots[2] && slots[2] != Py_None)) return UNHANDLED;
+  WeftTensor *x = plain(slots[0]);
+  if (!x || !WEFT_NDIM(x) || !x->numel || !weft_statistics.cumsum[WEFT_DTYPE(x)] || !(x->word & WEFT_WORD_CONTIGUOUS) ||
+      !exact_int(slots[1], &given) || !wrap_dim(given, WEFT_NDIM(x), &dim))
+    return UNHANDLED;
+  Ref out(empty(x->word, WEFT_NDIM(x), x->sizes, nullptr));
+  if (!out) return nullptr;
+  const int dtype = WEFT_DTYPE(x);
+  int64_t m = 1;
+  for (int d = dim + 1; d < WEFT_NDIM(x); d++) m *= x->sizes[d];
+  CumsumJob job = {weft_statistics.cumsum[dtype], weft_statistics.cumsum_columns[dtype], weft_data(x), weft_data(as_tensor(out.get())),
+                   x->sizes[dim], m, weft_itemsize(dtype)};
+  const int64_t outer = x->numel / (job.n * m), per = (m + CumsumJob::kStrip - 1) / CumsumJob::kStrip;
+  const int64_t work = job.n * std::min(m, CumsumJob::kStrip);
+  PyThreadState *state = x->numel >= 65536 ? PyEval_SaveThread() : nullptr;
+  kernel_runtime()->parallel_for(m == 1 ? outer : outer * per, std::max<int64_t>(1, kGrain / work), m == 1 ? CumsumJob::by_rows : CumsumJob::by_strips,
+                                 &job);
+  if (state) PyEval_RestoreThread(state);
+  if (records(x) && !record_op(op, {CoreArg(x), CoreArg::integer(dim)}, out.get())) return nullptr;
+  return out.release();
+}
+
+}  // namespace weft

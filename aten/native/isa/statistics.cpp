@@ -1,0 +1,247 @@
+// statistics.cpp: moments, affine maps, logsumexp, running sums and places of extremes (statistics.h).
+#include "statistics.h"
+
+#include <math.h>
+
+#include "folds.h"
+
+namespace {
+
+// The sum over up to a chunk of dense items of what `value(register)` makes of them; see lanes_of in reduce.cpp.
+template <class D, class Value> inline typename D::Lane chunk_sum(const char *p, int64_t n, Value value) {
+  typedef typename D::V V;
+  constexpr int item = sizeof(typename D::Stored), lanes = D::kLanes, registers = kRegisters<D>;
+  V acc[registers] = {}, rest[registers] = {};
+  int64_t i = 0;
+  for (; i + kWidth <= n; i += kWidth) {
+#pragma GCC unroll 16
+    for (int r = 0; r < registers; r++) acc[r] = acc[r] + value(D::load(p + (i + r * lanes) * item));
+    for (int byte = 0; byte < kWidth * item; byte += 64) __builtin_prefetch(p + i * item + byte + kPrefetch);
+  }
+  if (i < n) {
+    int r = 0;
+    for (; i + lanes <= n; r++, i += lanes) rest[r] = value(D::load(p + i * item));
+    if (i < n) {  // lanes past the end become zero
+      alignas(64) typename D::Lane lane[lanes] = {};
+      store_part<Plain<typename D::Lane>>(lane, value(load_part<D>(p + i * item, n - i)), n - i);
+      memcpy(&rest[r], lane, sizeof lane);
+    }
+#pragma GCC unroll 16
+    for (int k = 0; k < registers; k++) acc[k] = acc[k] + rest[k];
+  }
+  return fold<D, Sum>(fold_registers<Sum, registers>(acc));
+}
+
+template <class D, class Value> inline double runs_sum(int64_t runs, int64_t n, const char *in, int64_t stride, Value value) {
+  double total = 0;
+  for (int64_t r = 0; r < runs; r++, in += stride)
+    for (int64_t i = 0; i < n; i += WEFT_REDUCE_CHUNK)
+      total += chunk_sum<D>(in + i * sizeof(typename D::Stored), n - i < WEFT_REDUCE_CHUNK ? n - i : WEFT_REDUCE_CHUNK, value);
+  return total;
+}
+
+template <class D> void moments(int64_t runs, int64_t n, const char *in, int64_t stride, void *mean, void *squares) {
+  typedef typename D::V V;
+  typedef typename D::Lane L;
+  const L center = (L)(runs_sum<D>(runs, n, in, stride, [](V v) { return v; }) / ((double)runs * (double)n));
+  const L total = (L)runs_sum<D>(runs, n, in, stride, [=](V v) { return (v - center) * (v - center); });
+  memcpy(mean, &center, sizeof center);
+  memcpy(squares, &total, sizeof total);
+}
+
+template <class D> void affine(int64_t n, const char *x, const void *center, const void *scale, const void *shift, char *y) {
+  typedef typename D::V V;
+  typedef typename D::Lane L;
+  constexpr int item = sizeof(typename D::Stored), lanes = D::kLanes;
+  L c, s, b;
+  memcpy(&c, center, sizeof c);
+  memcpy(&s, scale, sizeof s);
+  memcpy(&b, shift, sizeof b);
+  const V factor = V{} + s, add = V{} + b;
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    __builtin_prefetch(x + i * item + kPrefetch);
+    D::store(y + i * item, vm_fma(D::load(x + i * item) - c, factor, add));
+  }
+  if (i < n) store_part<D>(y + i * item, vm_fma(load_part<D>(x + i * item, n - i) - c, factor, add), n - i);
+}
+
+// Rows of any length: the greatest number first, then the sum. Infinite extremes are not subtracted.
+template <class D> void logsumexp(int64_t rows, int64_t n, const char *in, int64_t stride, char *out) {
+  typedef typename D::V V;
+  typedef typename D::Lane L;
+  constexpr int item = sizeof(typename D::Stored), lanes = D::kLanes;
+  const L least = -(L)__builtin_inf();
+  for (int64_t r = 0; r < rows; r++, in += stride) {
+    V best[2] = {V{} + least, V{} + least};
+    int64_t i = 0;
+    for (; i + 2 * lanes <= n; i += 2 * lanes) {
+      best[0] = greater(D::load(in + i * item), best[0]);
+      best[1] = greater(D::load(in + (i + lanes) * item), best[1]);
+      for (int byte = 0; byte < 2 * lanes * item; byte += 64) __builtin_prefetch(in + i * item + byte + kPrefetch);
+    }
+    for (; i < n; i += lanes) best[0] = greater(n - i < lanes ? load_part<D>(in + i * item, n - i, least) : D::load(in + i * item), best[0]);
+    L top = fold<D, Max>(greater(best[0], best[1]));
+    if (top == least || top == -least) top = 0;
+    const double total = runs_sum<D>(1, n, in, 0, [=](V v) { return vm_exp(v - top); });
+    const L result = (L)::log(total) + top;
+    memcpy(out + r * sizeof(L), &result, sizeof result);
+  }
+}
+
+// ------------------------------------------------------------------------------------------------------ running sums
+
+// Lane k is lane k - by of v, zero for k < by.
+template <int by, class V, int... i> inline V shifted(V v, std::integer_sequence<int, i...>) {
+  return (V)__builtin_shufflevector(V{}, v, (i < by ? i : (int)sizeof...(i) + i - by)...);
+}
+template <class D> inline typename D::V prefix(typename D::V v) {
+  const auto lanes = std::make_integer_sequence<int, D::kLanes>();
+  v = v + shifted<1>(v, lanes);
+  v = v + shifted<2>(v, lanes);
+  if constexpr (D::kLanes >= 8) v = v + shifted<4>(v, lanes);
+  if constexpr (D::kLanes >= 16) v = v + shifted<8>(v, lanes);
+  return v;
+}
+template <class V> inline V last_lane(V v) {
+  return V{} + v[sizeof(V) / sizeof(v[0]) - 1];
+}
+
+// Two rows side by side: what the one waits for, the other computes.
+template <class D, int rows> inline void cumsum_rows(int64_t n, const char *in, int64_t in_stride, char *out) {
+  typedef typename D::V V;
+  constexpr int item = sizeof(typename D::Stored), lanes = D::kLanes;
+  const int64_t out_stride = n * item;
+  V carry[rows] = {};
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes)
+#pragma GCC unroll 4
+    for (int r = 0; r < rows; r++) {
+      const char *p = in + r * in_stride + i * item;
+      __builtin_prefetch(p + kPrefetch);
+      const V y = prefix<D>(D::load(p)) + carry[r];
+      carry[r] = last_lane(y);
+      D::store(out + r * out_stride + i * item, y);
+    }
+  if (i < n)
+#pragma GCC unroll 4
+    for (int r = 0; r < rows; r++)
+      store_part<D>(out + r * out_stride + i * item, prefix<D>(load_part<D>(in + r * in_stride + i * item, n - i)) + carry[r], n - i);
+}
+template <class D> void cumsum(int64_t rows, int64_t n, const char *in, int64_t in_stride, char *out) {
+  const int64_t out_stride = n * sizeof(typename D::Stored);
+  int64_t r = 0;
+  for (; r + 2 <= rows; r += 2) cumsum_rows<D, 2>(n, in + r * in_stride, in_stride, out + r * out_stride);
+  if (r < rows) cumsum_rows<D, 1>(n, in + r * in_stride, in_stride, out + r * out_stride);
+}
+
+// Sums of half types run on in float32, a strip at a time.
+template <class D> void cumsum_columns(int64_t n, int64_t m, const char *in, int64_t stride, char *out, int64_t out_stride) {
+  typedef typename D::V V;
+  constexpr int item = sizeof(typename D::Stored), lanes = D::kLanes;
+  constexpr int64_t strip = 512;
+  alignas(64) V running[strip / lanes];
+  for (int64_t j0 = 0; j0 < m; j0 += strip) {
+    const int64_t width = m - j0 < strip ? m - j0 : strip;
+    for (int64_t k = 0; k < strip / lanes; k++) running[k] = V{};
+    for (int64_t i = 0; i < n; i++) {
+      const char *p = in + i * stride + j0 * item;
+      char *q = out + i * out_stride + j0 * item;
+      int64_t j = 0, k = 0;
+      for (; j + lanes <= width; j += lanes, k++) {
+        __builtin_prefetch(p + 2 * stride + j * item);
+        D::store(q + j * item, running[k] = running[k] + D::load(p + j * item));
+      }
+      if (j < width) store_part<D>(q + j * item, running[k] = running[k] + load_part<D>(p + j * item, width - j), width - j);
+    }
+  }
+}
+
+// ------------------------------------------------------------------------------------------------ places of extremes
+
+#ifdef __AVX512F__
+inline bool any_lane(Vec<int, 16> m) { return __builtin_ia32_ptestmd512(m, m, -1) != 0; }
+inline bool any_lane(Vec<long, 8> m) { return __builtin_ia32_ptestmq512((Vec<long long, 8>)m, (Vec<long long, 8>)m, -1) != 0; }
+#else
+template <class I> inline bool any_lane(I m) { return !__builtin_ia32_ptestz256((Vec<long long, 4>)m, (Vec<long long, 4>)m); }
+#endif
+
+// The extreme first, with whether there is a NaN; then the first lane that equals it (is NaN).
+template <class D, class Op> int64_t arg_row(int64_t n, const char *in) {
+  typedef typename D::V V;
+  typedef typename D::Lane L;
+  constexpr int item = sizeof(typename D::Stored), lanes = D::kLanes;
+  const V start = V{} + Op::template start<L>();
+  V best[4] = {start, start, start, start};
+  Nans<V> nans = {};
+  int64_t i = 0;
+  for (; i + 4 * lanes <= n; i += 4 * lanes) {
+    V x[4];
+#pragma GCC unroll 4
+    for (int r = 0; r < 4; r++) best[r] = Op::step(best[r], x[r] = D::load(in + (i + r * lanes) * item));
+    nans |= unordered(x[0], x[1]) | unordered(x[2], x[3]);
+    for (int byte = 0; byte < 4 * lanes * item; byte += 64) __builtin_prefetch(in + i * item + byte + kPrefetch);
+  }
+  for (; i < n; i += lanes) {
+    const V x = n - i < lanes ? load_part<D>(in + i * item, n - i, Op::template start<L>()) : D::load(in + i * item);
+    best[0] = Op::step(best[0], x);
+    nans |= unordered(x, x);
+  }
+  V joined = Op::step(Op::step(best[0], best[2]), Op::step(best[1], best[3]));
+  const L extreme = fold<D, Op>(put_nan(joined, nans));
+  for (i = 0; i < n; i += lanes) {
+    const V x = n - i < lanes ? load_part<D>(in + i * item, n - i, Op::template start<L>()) : D::load(in + i * item);
+    const vm_mask<V> hit = extreme != extreme ? x != x : x == extreme;
+    if (any_lane(hit))
+      for (int l = 0; l < lanes; l++)
+        if (hit[l]) return i + l;
+  }
+  return 0;
+}
+
+// A strip's extremes and where they stand are kept in the first-level cache; rows pass by.
+template <class D, bool least> void arg_columns(int64_t n, int64_t m, const char *in, int64_t stride, int64_t *out) {
+  typedef typename D::V V;
+  typedef vm_mask<V> I;
+  constexpr int item = sizeof(typename D::Stored), lanes = D::kLanes;
+  constexpr int64_t strip = 512;
+  alignas(64) V best[strip / lanes];
+  alignas(64) I at[strip / lanes];
+  for (int64_t j0 = 0; j0 < m; j0 += strip) {
+    const int64_t width = m - j0 < strip ? m - j0 : strip;
+    for (int64_t i = 0; i < n; i++) {
+      const char *p = in + i * stride + j0 * item;
+      const I here = I{} + (decltype(I{}[0] + 0))i;
+      for (int64_t j = 0, k = 0; j < width; j += lanes, k++) {
+        const V x = width - j < lanes ? load_part<D>(p + j * item, width - j) : D::load(p + j * item);
+        __builtin_prefetch(p + 2 * stride + j * item);
+        const V b = i ? best[k] : x;
+        const I take = ((least ? x < b : x > b) | (x != x)) & (b == b);
+        best[k] = take ? x : b;
+        at[k] = take ? here : i ? at[k] : I{};
+      }
+    }
+    for (int64_t j = 0; j < width; j++) out[j0 + j] = (int64_t)at[j / lanes][j % lanes];
+  }
+}
+
+template <class D> void fill(WeftStatistics *s, int d) {
+  s->moments[d] = moments<D>;
+  s->affine[d] = affine<D>;
+  s->logsumexp[d] = logsumexp<D>;
+  s->cumsum[d] = cumsum<D>;
+  s->cumsum_columns[d] = cumsum_columns<D>;
+  s->arg_row[0][d] = arg_row<D, Max>;
+  s->arg_row[1][d] = arg_row<D, Min>;
+  s->arg_columns[0][d] = arg_columns<D, false>;
+  s->arg_columns[1][d] = arg_columns<D, true>;
+}
+
+}  // namespace
+
+extern "C" void WEFT_GLUE(weft_fill_statistics_, WEFT_ISA)(WeftStatistics *s) {
+  fill<F32>(s, WEFT_FLOAT32);
+  fill<F64>(s, WEFT_FLOAT64);
+  fill<F16>(s, WEFT_FLOAT16);
+  fill<BF16>(s, WEFT_BFLOAT16);
+}

@@ -71,6 +71,12 @@ typedef void (*WeftLayerNorm)(int64_t rows, int64_t n, const char *x, const char
 typedef void (*WeftLayerNormBackward)(int64_t rows, int64_t n, const char *g, const char *x, const char *weight, double eps, int rms,
                                       char *gx, char *gw, char *gb);
 
+// out[i][j] = in[j][i] for i < rows, j < columns; strides in bytes from j to j + 1 of `in`, from i to i + 1 of `out`; items are
+// adjacent along i in `in` and along j in `out`. The two do not overlap.
+typedef void (*WeftTranspose)(const char *in, int64_t in_stride, char *out, int64_t out_stride, int64_t rows, int64_t columns);
+
+#define WEFT_NUM_ITEMS 5  // items of 1, 2, 4, 8 and 16 bytes, by the logarithm
+
 typedef struct WeftKernels {
   const char *isa;
   WeftLoop unary[WEFT_NUM_UNARY][WEFT_NUM_DTYPES];
@@ -78,7 +84,9 @@ typedef struct WeftKernels {
   WeftLoop binary[WEFT_NUM_BINARY][WEFT_NUM_DTYPES]; // by the dtype of the inputs
   void *binary_data[WEFT_NUM_BINARY][WEFT_NUM_DTYPES];
   WeftLoop ternary[WEFT_NUM_TERNARY][WEFT_NUM_DTYPES];
-  WeftLoop cast[WEFT_NUM_DTYPES][WEFT_NUM_DTYPES]; // [from][to]
+  WeftLoop cast[WEFT_NUM_DTYPES][WEFT_NUM_DTYPES]; // [from][to]; of one dtype: copy
+  WeftLoop copy[WEFT_NUM_ITEMS];                   // args: in, out
+  WeftTranspose transpose[WEFT_NUM_ITEMS];
   WeftReduceRow reduce_row[WEFT_NUM_REDUCE][WEFT_NUM_DTYPES];
   WeftReduceRows reduce_rows[WEFT_NUM_REDUCE][WEFT_NUM_DTYPES];
   WeftReduceColumn reduce_column[WEFT_NUM_REDUCE][WEFT_NUM_DTYPES];

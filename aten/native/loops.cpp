@@ -8,11 +8,13 @@ namespace weft {
 
 constexpr int64_t kGrain = 16384;     // elements worth a thread
 constexpr int64_t kRelease = 65536;   // elements worth giving up the GIL
+constexpr int64_t kTiled = 1024;      // elements worth tiles
 
 void Loop::add(const WeftTensor *t) {
   Operand &o = operands_[n_++];
   int item = weft_itemsize(WEFT_DTYPE(t)), extra = ndim_ - WEFT_NDIM(t);
   o.data = t->storage->data ? weft_data(t) : nullptr;
+  o.item = item;
   for (int i = 0; i < ndim_; i++)
     o.steps[i] = i < extra || (t->sizes[i - extra] == 1 && sizes_[i] != 1) ? 0 : t->strides[i - extra] * item;
 }
@@ -95,24 +97,45 @@ struct LoopJob {
   }
 };
 
+// A copy of short runs of adjacent items is a copy of larger items.
+void Loop::widen_items(WeftLoop *body) {
+  Operand &in = operands_[0], &out = operands_[1];
+  int64_t item = in.item, last = ndim_ - 1;
+  if (n_ != 2 || ndim_ < 2 || item == 0 || item != out.item || *body != weft_kernels.copy[__builtin_ctzll((unsigned long long)item)]) return;
+  int64_t bytes = extents_[last] * item;
+  if (in.steps[last] != item || out.steps[last] != item || bytes > 16 || (bytes & (bytes - 1))) return;
+  in.item = out.item = bytes;
+  *body = weft_kernels.copy[__builtin_ctzll((unsigned long long)bytes)];
+  ndim_--;
+}
+
+// part(job, begin, end, worker) over [0, n), each worth `each` of `total` elements: on several threads, without the GIL, when
+// there are many.
+void Loop::parallel(int64_t total, int64_t n, int64_t each, void (*part)(void *, int64_t, int64_t, int64_t), void *job) {
+  if (total < 2 * kGrain) {
+    part(job, 0, n, 0);
+    return;
+  }
+  const WeftKernelRuntime *runtime = kernel_runtime();
+  PyThreadState *state = total >= kRelease ? PyEval_SaveThread() : nullptr;
+  runtime->parallel_for(n, std::max<int64_t>(1, kGrain / each), part, job);
+  if (state) PyEval_RestoreThread(state);
+}
+
 void Loop::run(WeftLoop body, void *data) {
   int64_t total = 1;
   for (int i = 0; i < ndim_; i++) total *= sizes_[i];
   if (total == 0) return;
   collapse();
-  LoopJob job = {this, body, data};
-  int64_t outer = 1;
-  for (int i = 0; i < ndim_ - 1; i++) outer *= extents_[i];
-  if (total < 2 * kGrain) {
-    if (outer == 1) LoopJob::inner(&job, 0, extents_[ndim_ - 1], 0);
-    else LoopJob::outer(&job, 0, outer, 0);
-    return;
+  if (total >= kTiled) {
+    widen_items(&body);
+    if (run_tiles(body, data, total)) return;
   }
-  const WeftKernelRuntime *runtime = kernel_runtime();
-  PyThreadState *state = total >= kRelease ? PyEval_SaveThread() : nullptr;
-  if (outer == 1) runtime->parallel_for(extents_[ndim_ - 1], kGrain, LoopJob::inner, &job);
-  else runtime->parallel_for(outer, std::max<int64_t>(1, kGrain / extents_[ndim_ - 1]), LoopJob::outer, &job);
-  if (state) PyEval_RestoreThread(state);
+  LoopJob job = {this, body, data};
+  int64_t outer = 1, inner = extents_[ndim_ - 1];
+  for (int i = 0; i < ndim_ - 1; i++) outer *= extents_[i];
+  if (outer == 1) parallel(total, inner, 1, LoopJob::inner, &job);
+  else parallel(total, outer, inner, LoopJob::outer, &job);
 }
 
 }  // namespace weft

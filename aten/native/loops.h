@@ -12,6 +12,7 @@ constexpr int kMaxOperands = 4;
 // One operand of a loop: memory and, in bytes, its step along each dimension of the result (0 where broadcast).
 struct Operand {
   char *data;
+  int64_t item;  // bytes of one element
   int64_t steps[WEFT_MAX_NDIM];
 };
 
@@ -23,6 +24,7 @@ class Loop {
   void add_number(const void *value) {            // one value for all
     Operand &o = operands_[n_++];
     o.data = static_cast<char *>(const_cast<void *>(value));
+    o.item = 0;
     for (int i = 0; i < ndim_; i++) o.steps[i] = 0;
   }
   // Runs the loop over all elements, on several threads (without the GIL) when there are many.
@@ -30,7 +32,13 @@ class Loop {
 
  private:
   friend struct LoopJob;
+  friend struct TileJob;
   void collapse();
+  void widen_items(WeftLoop *body);
+  bool run_tiles(WeftLoop body, void *data, int64_t total);  // tiles.cpp; false: nothing to pack
+  uint32_t scattered() const;
+  int dimension_across(uint32_t packed) const;
+  static void parallel(int64_t total, int64_t n, int64_t each, void (*part)(void *, int64_t, int64_t, int64_t), void *job);
   int ndim_, n_ = 0;
   const int64_t *sizes_;
   int64_t extents_[WEFT_MAX_NDIM];

@@ -50,10 +50,29 @@ template <class From, class To> void cast(char **args, const intptr_t *n, const 
   }
 }
 
-// Copies move whole items.
+// Copies move whole items. Sources that run backwards, skip every other item or repeat one are shuffled in registers.
 template <class T> void copy(char **args, const intptr_t *n, const intptr_t *steps, void *) {
-  if (steps[0] == sizeof(T) && steps[1] == sizeof(T)) {
+  constexpr intptr_t item = sizeof(T);
+  if (steps[0] == item && steps[1] == item) {
     memmove(args[1], args[0], *n * sizeof(T));
+    return;
+  }
+  typedef T Unaligned __attribute__((aligned(1), may_alias));
+  const Unaligned *x = (const Unaligned *)args[0];
+  Unaligned *y = (Unaligned *)args[1];
+  if (steps[1] == item && steps[0] == -item) {
+#pragma GCC ivdep
+    for (intptr_t i = 0; i < *n; i++) y[i] = x[-i];
+    return;
+  }
+  if (steps[1] == item && steps[0] == 2 * item) {
+#pragma GCC ivdep
+    for (intptr_t i = 0; i < *n; i++) y[i] = x[2 * i];
+    return;
+  }
+  if (steps[1] == item && steps[0] == 0) {
+    const T value = *x;
+    for (intptr_t i = 0; i < *n; i++) y[i] = value;
     return;
   }
   for (intptr_t i = 0; i < *n; i++) memcpy(args[1] + i * steps[1], args[0] + i * steps[0], sizeof(T));
@@ -105,10 +124,10 @@ void WEFT_FILL(cast)(WeftKernels *k) {
   k->cast[WEFT_FLOAT32][WEFT_FLOAT16] = convert<F32, F16>;
   k->cast[WEFT_BFLOAT16][WEFT_FLOAT32] = convert<BF16, F32>;
   k->cast[WEFT_FLOAT32][WEFT_BFLOAT16] = convert<F32, BF16>;
-  for (int d = 0; d <= WEFT_FLOAT64; d++) switch (weft_itemsize(d)) {
-      case 1: k->cast[d][d] = copy<uint8_t>; break;
-      case 2: k->cast[d][d] = copy<uint16_t>; break;
-      case 4: k->cast[d][d] = copy<uint32_t>; break;
-      case 8: k->cast[d][d] = copy<uint64_t>; break;
-    }
+  k->copy[0] = copy<uint8_t>;
+  k->copy[1] = copy<uint16_t>;
+  k->copy[2] = copy<uint32_t>;
+  k->copy[3] = copy<uint64_t>;
+  k->copy[4] = copy<unsigned __int128>;
+  for (int d = 0; d <= WEFT_FLOAT64; d++) k->cast[d][d] = k->copy[__builtin_ctz((unsigned)weft_itemsize(d))];
 }

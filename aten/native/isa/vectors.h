@@ -17,6 +17,7 @@ void WEFT_FILL(unary)(WeftKernels *);
 void WEFT_FILL(binary)(WeftKernels *);
 void WEFT_FILL(integer)(WeftKernels *);
 void WEFT_FILL(cast)(WeftKernels *);
+void WEFT_FILL(transpose)(WeftKernels *);
 void WEFT_FILL(reduce)(WeftKernels *);
 void WEFT_FILL(rows)(WeftKernels *);
 void WEFT_FILL(backward)(WeftKernels *);

@@ -115,11 +115,14 @@ class Meta:
 
 
 def known_equal(a: Size, b: Size) -> bool:
-    """Whether two sizes are equal for certain. Never guards."""
+    """Whether two sizes are equal for certain, by what earlier guards say. Never guards."""
     if type(a) is int and type(b) is int:
         return a == b
     ea, eb = getattr(a, "expr", a), getattr(b, "expr", b)
-    return ea is eb
+    if ea is eb:
+        return True
+    env = getattr(a, "shape_env", None) or getattr(b, "shape_env", None)
+    return env is not None and env.simplify(ea) is env.simplify(eb)
 
 
 def _hint(size: Size) -> int:

@@ -27,6 +27,13 @@ def is_one(size: Size) -> bool:
     return type(size) is int and size == 1
 
 
+def is_empty(size: Size) -> bool:
+    """Whether a size is 0, which is guarded; one that depends on data is taken to be more."""
+    if is_symbolic(size):
+        return size.hint is not None and bool(size == 0)
+    return size == 0
+
+
 def product(sizes: Iterable[Size]) -> Size:
     """The product of sizes (1 for none)."""
     n: Size = 1
@@ -72,7 +79,7 @@ def broadcast_size(a: Size, b: Size) -> Size | None:
     if type(a) is int and type(b) is int:
         return None
     if bool(a == b):
-        return a if type(a) is int else b
+        return b if type(b) is int else a
     if bool(b == 1):
         return a
     return b if bool(a == 1) else None

@@ -16,7 +16,7 @@ from aten.fx.emit import emit
 from aten.fx.graph import Graph
 from aten.fx.graph_module import GraphModule
 from aten.fx.node import Node, is_op, map_arg
-from aten.meta import Meta
+from aten.meta import Meta, dense_strides
 from aten.op import Op
 from aten.symbolic.nodes import Expr, as_expr
 from aten.symbolic.shape_env import ShapeEnv
@@ -228,7 +228,8 @@ def _root(node: Node) -> Node:
 
 
 def _separate_outputs(graph: Graph) -> None:
-    """No two outputs of the forward may share memory, nor share it with an input: the second is a clone."""
+    """No two outputs of the forward may share memory, nor share it with an input: the second is a clone, laid out as what
+    it copies."""
     fresh, new_values, grads = graph.output_node.args[0]
     taken: set[Node] = set()
 
@@ -239,6 +240,7 @@ def _separate_outputs(graph: Graph) -> None:
             return node
         with graph.inserting_before(graph.output_node):
             copy = emit(graph, "clone", node, line=node.meta.get("line"))
+        copy.meta["val"] = copy.meta["val"].like(strides=dense_strides(node.meta["val"]))
         return copy
 
     graph.output_node.args = ((tuple(map(own, fresh)), tuple(map(own, new_values)), grads),)

@@ -11,7 +11,7 @@ from aten.meta import Meta, known_equal
 from aten.op import composite, op, ops
 from aten.ops.batching import materialize
 from aten.promotion import TYPE_NAMES, category
-from aten.shapes import broadcast
+from aten.shapes import broadcast, is_empty
 
 
 def _fits(a: Any, b: Any) -> bool:
@@ -94,7 +94,7 @@ def _weights(query: Any, key: Any, mask: Any, causal: bool, scale: float) -> Any
     if mask is not None:
         scores = ops.where(mask, scores, -math.inf) if mask.dtype is dtypes.bool else scores + mask
     weights = ops.softmax(scores, -1)
-    if mask is not None and not causal:  # a row that sees nothing attends to nothing
+    if mask is not None and not causal and not is_empty(key.shape[-2]):  # a row that sees nothing attends to nothing
         empty = ops.eq(ops.amax(scores, [-1], True), -math.inf)
         weights = ops.where(empty, 0.0, weights)
     return weights

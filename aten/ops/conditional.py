@@ -27,7 +27,7 @@ def where_(condition: Meta, input: Any, other: Any) -> Meta:
             f"expected condition to be a boolean tensor, but got a tensor with dtype {TYPE_NAMES[condition.dtype.name]}"
         )
     dtype = input.dtype if type(input) is Meta else other.dtype
-    metas = [m for m in (input, other, condition) if type(m) is Meta]
+    metas = [m for m in (condition, input, other) if type(m) is Meta]
     sizes = broadcast(*[m.sizes for m in metas])
     return Meta(dtype, pointwise_device(metas), sizes, pointwise_strides(sizes, metas))
 

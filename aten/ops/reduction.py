@@ -9,7 +9,7 @@ from aten.meta import Meta
 from aten.op import Op, composite, op, ops
 from aten.ops.batching import batch_dims, is_tensor
 from aten.promotion import TYPE_NAMES, category, to_real
-from aten.shapes import product, reduced_sizes, wrap_dim, wrap_dims
+from aten.shapes import is_empty, product, reduced_sizes, wrap_dim, wrap_dims
 
 
 def spread(g: Any, dim: list[int], keepdim: bool, sizes: Any) -> Any:
@@ -132,7 +132,7 @@ def _extreme(name: str, ufunc: Any) -> Op:
     @op(f"{name}(Tensor input, int[1] dim=(), bool keepdim=False) -> Tensor", tags=["reduction"])
     def rule(input: Meta, dim: list[int], keepdim: bool) -> Meta:
         for d in dim:
-            if type(input.sizes[d]) is int and input.sizes[d] == 0:
+            if is_empty(input.sizes[d]):
                 raise (
                     IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
                     if len(dim) < input.ndim or input.ndim > 1
@@ -186,14 +186,14 @@ def _arg_extreme(name: str, numpy_name: str) -> None:
         if category(input.dtype) == 0:
             raise NotImplementedError(f"\"{name}_cpu\" not implemented for 'Bool'")
         if dim is None:
-            if type(input.numel()) is int and input.numel() == 0:
+            if is_empty(input.numel()):
                 raise IndexError(
                     f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the "
                     f"reduction dim "
                     "with the 'dim' argument."
                 )
             return input.like(sizes=(1,) * input.ndim if keepdim else (), dtype=dtypes.int64)
-        if input.ndim and type(input.sizes[dim]) is int and input.sizes[dim] == 0:
+        if input.ndim and is_empty(input.sizes[dim]):
             raise IndexError(f"{name}(): Expected reduction dim {dim} to have non-zero size.")
         return _reduced(input, [dim] if input.ndim else [], keepdim, dtypes.int64)
 
@@ -339,7 +339,7 @@ def _indexed(name: str, pick: Any) -> Op:
         tags=["reduction", "function_only"],
     )
     def rule(input: Meta, dim: int, keepdim: bool) -> tuple[Meta, Meta]:
-        if input.ndim and type(input.sizes[dim]) is int and input.sizes[dim] == 0:
+        if input.ndim and is_empty(input.sizes[dim]):
             raise IndexError(f"{name}(): Expected reduction dim {dim} to have non-zero size.")
         out = _reduced(input, [dim] if input.ndim else [], keepdim)
         return out, out.like(dtype=dtypes.int64)
@@ -463,6 +463,8 @@ def _(out, x, dim, keepdim):
 
 @logsumexp.decompose
 def _(input, dim, keepdim):
+    if any(is_empty(input.shape[d]) for d in dim):
+        return sum(input, dim, keepdim).log()
     top = amax(input, dim, True) if dim else input
     top = ops.where(ops.isinf(top), 0.0, top)
     e = (input - top).exp()

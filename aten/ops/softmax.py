@@ -8,7 +8,7 @@ from aten.meta import Meta
 from aten.op import composite, op, ops
 from aten.ops.batching import batch_dims
 from aten.promotion import TYPE_NAMES, category
-from aten.shapes import wrap_dim
+from aten.shapes import is_empty, wrap_dim
 
 
 def _check(name: str, x: Meta) -> None:
@@ -56,14 +56,9 @@ def _(out, x, dim):
     np.divide(e, e.sum(dim, keepdims=True, dtype=e.dtype), out=out)
 
 
-def _empty(x, dim: int) -> bool:
-    """Whether there is nothing along `dim` for certain; a symbolic size that happens to be 0 has no element to compute."""
-    return type(x.shape[dim]) is int and x.shape[dim] == 0
-
-
 @softmax.decompose
 def _(x, dim):
-    if x.ndim == 0 or _empty(x, dim):
+    if x.ndim == 0 or is_empty(x.shape[dim]):
         return ops.exp(x - x)
     e = (x - ops.amax(x, [dim], True)).exp()
     return e / ops.sum(e, [dim], True)
@@ -107,7 +102,7 @@ def _(out, x, dim):
 
 @log_softmax.decompose
 def _(x, dim):
-    if x.ndim == 0 or _empty(x, dim):
+    if x.ndim == 0 or is_empty(x.shape[dim]):
         return x - x
     centred = x - ops.amax(x, [dim], True)
     return centred - ops.sum(centred.exp(), [dim], True).log()

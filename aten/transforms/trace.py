@@ -118,6 +118,8 @@ class TraceLevel(Level):
         try:
             with opened(self):
                 result = fn(*args)
+                if result is not NotImplemented:
+                    result = _laid_out(result, op.rule(*metas))
         finally:
             self.tape = tape
             if recording is not None:
@@ -158,6 +160,13 @@ class TraceLevel(Level):
         target.payload = self.graph.create_node("call_function", op, positional, keywords, None, target.meta)
         target.writes += 1
         return target
+
+
+def _laid_out(result: Any, meta: Any) -> Any:
+    """The results of a decomposition, row-major where the op's own are: what it is made of may keep another order."""
+    if isinstance(result, tuple):
+        return tuple([_laid_out(r, m) for r, m in zip(result, meta, strict=True)])
+    return result.contiguous() if meta.is_contiguous() else result
 
 
 class Rng:

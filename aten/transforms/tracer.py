@@ -13,6 +13,7 @@ from typing import Any
 
 from aten import _native, dispatch
 from aten._native import Tensor
+from aten.errors import DataDependentError
 from aten.meta import Meta
 from aten.op import Op
 
@@ -151,7 +152,7 @@ class Level:
         raise NotImplementedError
 
     def item(self, tracer: Tracer) -> Any:
-        raise RuntimeError(
+        raise DataDependentError(
             f"item() needs the value of a tensor, but inside {tracer.transform} a tensor has no values yet"
         )
 

@@ -62,7 +62,7 @@ class EpilogueWriter(ValueWriter):
     def store_vector(self, acc: str, batch: str, row: str, col: str, lanes: int, tail: str | None) -> list[str]:
         """Lines that compute and store everything for `lanes` elements from [batch, row, col] on."""
         scope = self.scopes[0]
-        scope.lines, scope.names = [], {}
+        scope.lines, scope.names, scope.inverses = [], {}, {}
         self.named_rows["acc"] = acc
         values = [self.emit(s.value) for s in self.stores]
         stores = [self.store_line(s, v) for s, v in zip(self.stores, values)]

@@ -96,14 +96,15 @@ class ReductionWriter(ValueWriter):
         counts = self.counts(stage)
         if counts:
             block.lines.append("long at = 0;")
-        if not chunked:
-            block.lines += [line for s in reductions for line in self.accumulators_of(s)]
+        in_parts = [s for s in reductions if chunked and not s.kind.startswith("arg")]  # a position has no partial sum
+        whole = [s for s in reductions if s not in in_parts]
+        block.lines += [line for s in whole for line in self.accumulators_of(s)]
         for d in self.plan.serial:
             self.open({d.name})
         limit = self.expr(size)
         if chunked:
             part = self.open(())
-            part.lines += [line for s in reductions for line in self.accumulators_of(s)]
+            part.lines += [line for s in in_parts for line in self.accumulators_of(s)]
             part.lines.append(f"const long part = chunk + {ROW_CHUNK} < {limit} ? chunk + {ROW_CHUNK} : {limit};")
         self.vector_loop(
             stage,
@@ -114,7 +115,7 @@ class ReductionWriter(ValueWriter):
         if self.plan.serial and not chunked:
             self.scopes[-1].lines += self.pad_row(reductions)
         if chunked:
-            lines = self.close().lines + [line for s in reductions for line in self.combined(s, True)]
+            lines = self.close().lines + [line for s in in_parts for line in self.combined(s, True)]
             self.scopes[-1].lines += [
                 f"for (long chunk = 0; chunk < {limit}; chunk += {ROW_CHUNK}) {{",
                 *indent(lines),
@@ -127,8 +128,7 @@ class ReductionWriter(ValueWriter):
                 *indent(lines),
                 "}",
             ]
-        if not chunked:
-            block.lines += [line for s in reductions for line in self.combined(s, False)]
+        block.lines += [line for s in whole for line in self.combined(s, False)]
         out += ["{", *indent(self.close().lines), "}"]
         for s in reductions:
             self.rows[s.name] = 1

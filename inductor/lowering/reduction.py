@@ -111,11 +111,12 @@ def divided(total: Value, n) -> Value:
 
 @lowering("mean")
 def mean(graph, x, dim=None, keepdim=False):
-    """sum / n"""
+    """sum / n; the sum is kept in the computed dtype, where a half would overflow."""
     if x.body.dtype not in FLOATS:
         raise NotLowered("mean of integers")
     dims = dims_of(x, dim)
-    return divided(reduce(graph, x, "sum", dims, keepdim, x.dtype), count(x, dims))
+    average = divided(reduce(graph, x, "sum", dims, keepdim, x.body.dtype), count(x, dims))
+    return Value(average.sizes, x.dtype, average.body)
 
 
 def deviation(graph, x: Value, dim, correction, keepdim: bool) -> tuple[Value, Value]:

@@ -3,6 +3,7 @@
 
 #include "loops.h"
 #include "reduce.h"
+#include "statistics.h"
 
 namespace weft {
 
@@ -35,6 +36,24 @@ struct SoftmaxJob {
   }
 };
 
+// A dim before the last: strips of columns at every position of the dims before it.
+struct ColumnsJob {
+  WeftSoftmaxColumns kernel;
+  const char *in;
+  char *out;
+  int64_t n, m, item;
+  static constexpr int64_t kStrip = 128;
+  int64_t strips() const { return (m + kStrip - 1) / kStrip; }
+  static void run(void *ctx, int64_t begin, int64_t end, int64_t) {
+    const ColumnsJob *j = static_cast<ColumnsJob *>(ctx);
+    const int64_t per = j->strips(), step = j->m * j->item;
+    for (int64_t i = begin; i < end; i++) {
+      const int64_t first = i % per * kStrip, at = i / per * j->n * step + first * j->item;
+      j->kernel(j->n, std::min(kStrip, j->m - first), j->in + at, step, j->out + at);
+    }
+  }
+};
+
 // softmax(input, dim, dtype=None); log_softmax: `code` 1
 PyObject *fast_softmax(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
   PyObject *slots[3] = {};
@@ -42,15 +61,23 @@ PyObject *fast_softmax(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, Py
   int dim;
   if (!bind_arguments(op, args, nargs, names, slots) || !slots[0] || !slots[1] || (slots[2] && slots[2] != Py_None)) return UNHANDLED;
   WeftTensor *x = plain(slots[0]);
-  if (!x || !WEFT_NDIM(x) || !x->numel || !exact_int(slots[1], &given) || !wrap_dim(given, WEFT_NDIM(x), &dim) || dim != WEFT_NDIM(x) - 1)
-    return UNHANDLED;
+  if (!x || !WEFT_NDIM(x) || !x->numel || !exact_int(slots[1], &given) || !wrap_dim(given, WEFT_NDIM(x), &dim)) return UNHANDLED;
   WeftSoftmax kernel = (op->code ? weft_kernels.log_softmax : weft_kernels.softmax)[WEFT_DTYPE(x)];
   if (!kernel) return UNHANDLED;
   Ref in(row_major(x)), out(empty(x->word, WEFT_NDIM(x), x->sizes, nullptr));
   if (!in || !out) return PyErr_Occurred() ? nullptr : UNHANDLED;
-  int64_t n = x->sizes[dim];
-  SoftmaxJob job = {kernel, weft_data(as_tensor(in.get())), weft_data(as_tensor(out.get())), n, n * weft_itemsize(WEFT_DTYPE(x))};
-  for_rows(x->numel / n, n, SoftmaxJob::run, &job);
+  const int64_t n = x->sizes[dim], item = weft_itemsize(WEFT_DTYPE(x));
+  const char *from = weft_data(as_tensor(in.get()));
+  char *to = weft_data(as_tensor(out.get()));
+  int64_t m = 1;
+  for (int d = dim + 1; d < WEFT_NDIM(x); d++) m *= x->sizes[d];
+  if (m == 1) {
+    SoftmaxJob job = {kernel, from, to, n, n * item};
+    for_rows(x->numel / n, n, SoftmaxJob::run, &job);
+  } else {
+    ColumnsJob job = {weft_statistics.softmax_columns[op->code][WEFT_DTYPE(x)], from, to, n, m, item};
+    for_rows(x->numel / (n * m) * job.strips(), n * std::min(m, ColumnsJob::kStrip), ColumnsJob::run, &job);
+  }
   if (records(x) && !record_op(op, {CoreArg(x), CoreArg::integer(dim)}, out.get())) return nullptr;
   return out.release();
 }

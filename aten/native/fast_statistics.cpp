@@ -19,6 +19,7 @@ struct Groups {
   int64_t sizes[WEFT_MAX_NDIM];  // of the kept dims before they were merged
   int n_sizes = 0;
   int64_t count = 1, runs = 1, n = 1, stride = 0;
+  int64_t width = 0;  // of columns: the size of the last kept dim, whose items are dense; the reduced ones are `stride` apart
   const char *in = nullptr;
   Ref copy;
 
@@ -32,8 +33,8 @@ struct Groups {
   }
 };
 
-// False with an exception set. `one_run`: several runs are copied to one.
-bool make_groups(WeftTensor *x, uint64_t mask, bool one_run, Groups *g) {
+// False with an exception set. `runs_only`: neither several runs nor columns, they are copied.
+bool make_groups(WeftTensor *x, uint64_t mask, bool runs_only, Groups *g) {
   const int ndim = WEFT_NDIM(x), item = weft_itemsize(WEFT_DTYPE(x));
   Dim reduced[WEFT_MAX_NDIM];
   int64_t sizes[WEFT_MAX_NDIM], strides[WEFT_MAX_NDIM];
@@ -61,10 +62,15 @@ bool make_groups(WeftTensor *x, uint64_t mask, bool one_run, Groups *g) {
   const int merged = merge(reduced, n_reduced);
   g->in = weft_data(x);
   if (!merged || (merged == 1 && reduced[0].stride == item)) return true;
-  if (merged == 2 && !one_run && reduced[1].stride == item && reduced[1].size >= 16) {
+  if (merged == 2 && !runs_only && reduced[1].stride == item && reduced[1].size >= 16) {
     g->runs = reduced[0].size;
     g->stride = reduced[0].stride;
     g->n = reduced[1].size;
+    return true;
+  }
+  if (merged == 1 && !runs_only && g->n_kept && g->kept[g->n_kept - 1].stride == item) {
+    g->stride = reduced[0].stride;
+    g->width = g->kept[--g->n_kept].size;
     return true;
   }
   Ref view(alias(x, ndim, sizes, strides, x->offset));
@@ -79,9 +85,10 @@ bool make_groups(WeftTensor *x, uint64_t mask, bool one_run, Groups *g) {
 struct GroupJob {
   const Groups *groups;
   WeftMoments moments;
+  WeftMomentsColumns columns;
   WeftLogSumExp logsumexp;
   char *first, *second;  // results: means and squares, or logs and nothing
-  int item;
+  int item, dtype;               // item: of the results; dtype: of the input
 
   static void run(void *ctx, int64_t begin, int64_t end, int64_t) {
     const GroupJob *j = static_cast<GroupJob *>(ctx);
@@ -91,7 +98,24 @@ struct GroupJob {
       else j->logsumexp(1, g.n, g.start(i), 0, j->first + i * j->item);
     }
   }
+  static constexpr int64_t kStrip = 512;
+  static void strips(void *ctx, int64_t begin, int64_t end, int64_t) {
+    const GroupJob *j = static_cast<GroupJob *>(ctx);
+    const Groups &g = *j->groups;
+    const int64_t per = (g.width + kStrip - 1) / kStrip, item = weft_itemsize(j->dtype);
+    for (int64_t i = begin; i < end; i++) {
+      const int64_t first = i % per * kStrip, at = (i / per * g.width + first) * j->item;
+      j->columns(g.n, std::min(kStrip, g.width - first), g.start(i / per) + first * item, g.stride, j->first + at, j->second + at);
+    }
+  }
   void all() {
+    if (groups->width) {
+      const int64_t per = (groups->width + kStrip - 1) / kStrip, work = groups->n * std::min(groups->width, kStrip);
+      PyThreadState *state = groups->count * groups->n >= 65536 ? PyEval_SaveThread() : nullptr;
+      kernel_runtime()->parallel_for(groups->count / groups->width * per, std::max<int64_t>(1, kGrain / work), strips, this);
+      if (state) PyEval_RestoreThread(state);
+      return;
+    }
     const int64_t each = groups->runs * groups->n;
     PyThreadState *state = groups->count * each >= 65536 ? PyEval_SaveThread() : nullptr;
     kernel_runtime()->parallel_for(groups->count, std::max<int64_t>(1, kGrain / each), run, this);
@@ -134,7 +158,8 @@ PyObject *fast_var(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObje
   Ref mean(empty((uint32_t)acc, groups.n_sizes, groups.sizes, nullptr)), var(empty((uint32_t)acc, groups.n_sizes, groups.sizes, nullptr));
   if (!mean || !var) return nullptr;
   char *squares = weft_data(as_tensor(var.get()));
-  GroupJob job = {&groups, weft_statistics.moments[dtype], nullptr, weft_data(as_tensor(mean.get())), squares, weft_itemsize(acc)};
+  GroupJob job = {&groups, weft_statistics.moments[dtype], weft_statistics.moments_columns[dtype], nullptr,
+                  weft_data(as_tensor(mean.get())), squares, weft_itemsize(acc), dtype};
   job.all();
   const double freedom = std::max<double>((double)(groups.runs * groups.n - correction), 0);
   if (acc == WEFT_FLOAT32) divide<float>(squares, groups.count, freedom);
@@ -166,7 +191,7 @@ PyObject *fast_logsumexp(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, 
   if (!make_groups(x, mask, true, &groups)) return nullptr;
   Ref out(empty((uint32_t)acc, groups.n_sizes, groups.sizes, nullptr));
   if (!out) return nullptr;
-  GroupJob job = {&groups, nullptr, weft_statistics.logsumexp[dtype], weft_data(as_tensor(out.get())), nullptr, weft_itemsize(acc)};
+  GroupJob job = {&groups, nullptr, nullptr, weft_statistics.logsumexp[dtype], weft_data(as_tensor(out.get())), nullptr, weft_itemsize(acc), dtype};
   job.all();
   if (!finish(&out, dtype, x, keepdim, mask)) return nullptr;
   if (records(x) && !record_op(op, {CoreArg(x), CoreArg::integers(dims, count), CoreArg::boolean(keepdim)}, out.get())) return nullptr;

@@ -10,6 +10,10 @@
 // Mean and sum of squared deviations of `runs` runs of n dense items, `stride` bytes apart. Results are of the type of sums
 // (float32, float64 for float64). Sums are in the order of one chunk of kernels.h, chunks added in float64, in order.
 typedef void (*WeftMoments)(int64_t runs, int64_t n, const char *in, int64_t stride, void *mean, void *squares);
+// The same of each of m columns of n rows. Sums are of 64 rows, in order, those added in float64, in order.
+typedef void (*WeftMomentsColumns)(int64_t n, int64_t m, const char *in, int64_t stride, void *mean, void *squares);
+// softmax or log_softmax of each of m columns of n rows, which stand `stride` bytes apart in `in` and in `out`.
+typedef void (*WeftSoftmaxColumns)(int64_t n, int64_t m, const char *in, int64_t stride, char *out);
 // y = (x - center) * scale + shift over n dense items; the factors are of the type of sums.
 typedef void (*WeftAffine)(int64_t n, const char *x, const void *center, const void *scale, const void *shift, char *y);
 // out[r] = log(sum(exp(x))) of n dense items, for each of `rows` rows `stride` bytes apart.
@@ -24,6 +28,8 @@ typedef void (*WeftArgColumns)(int64_t n, int64_t m, const char *in, int64_t str
 
 typedef struct WeftStatistics {
   WeftMoments moments[WEFT_NUM_DTYPES];
+  WeftMomentsColumns moments_columns[WEFT_NUM_DTYPES];
+  WeftSoftmaxColumns softmax_columns[2][WEFT_NUM_DTYPES];  // [1]: log_softmax
   WeftAffine affine[WEFT_NUM_DTYPES];
   WeftLogSumExp logsumexp[WEFT_NUM_DTYPES];
   WeftCumsum cumsum[WEFT_NUM_DTYPES];

@@ -131,14 +131,14 @@ template <class D, class Op> void rows(int64_t count, int64_t n, const char *in,
 // Columns: within a block of 64 rows, row i goes to partial result i % 4; partials, then blocks, in a fixed tree. A strip of
 // columns keeps its partial results in the first-level cache; 16 rows are read side by side, as many streams as the
 // processor follows.
-constexpr int64_t kBlock = 64, kStrip = 512, kStreams = 16;
+constexpr int64_t kBlock = 64, kStrip = 512, kStreams = 16, kNarrow = 256;
 
-// Rows [0, n) of a block, n at most kStreams, into the four partial results of one register of columns.
+// Rows [0, n) of a block into the four partial results of one register of columns.
 template <class D, class Op, class Load> inline void column_step(typename D::V *acc, Nans<typename D::V> &nans, int64_t n, Load load) {
   typedef typename D::V V;
-  if (n == kStreams) {
+  if (n % kStreams == 0) {
 #pragma GCC unroll 4
-    for (int i = 0; i < kStreams; i += 4) {
+    for (int64_t i = 0; i < n; i += 4) {
       V x[4];
 #pragma GCC unroll 4
       for (int a = 0; a < 4; a++) acc[a] = Op::step(acc[a], x[a] = load(i + a));
@@ -164,9 +164,11 @@ template <class D, class Op> void column_block(int64_t rows, int64_t width, cons
   constexpr int item = sizeof(typename D::Stored), lanes = D::kLanes;
   alignas(64) V kept[4][kStrip / lanes];
   Nans<V> nans[kStrip / lanes];
-  for (int64_t i0 = 0; i0 < rows; i0 += kStreams) {
-    const int64_t n = rows - i0 < kStreams ? rows - i0 : kStreams;
-    const bool last = i0 + kStreams >= rows;
+  // Narrow rows stand in few lines: all rows of the block at once.
+  const int64_t together = width * item <= kNarrow ? kBlock : kStreams;
+  for (int64_t i0 = 0; i0 < rows; i0 += together) {
+    const int64_t n = rows - i0 < together ? rows - i0 : together;
+    const bool last = i0 + together >= rows;
     for (int64_t j = 0, k = 0; j < width; j += lanes, k++) {
       V acc[4];
 #pragma GCC unroll 4

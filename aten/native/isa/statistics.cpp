@@ -49,6 +49,97 @@ template <class D> void moments(int64_t runs, int64_t n, const char *in, int64_t
   memcpy(squares, &total, sizeof total);
 }
 
+// Columns go by strips: what is kept for a column stays in the first-level cache while rows pass by.
+constexpr int64_t kColumns = 512, kTall = 128;
+
+// Calls body(offset in elements, index of the register, register, valid lanes) for a row of m items.
+template <class D, class Body> inline void each(const char *p, int64_t m, Body body) {
+  constexpr int item = sizeof(typename D::Stored), lanes = D::kLanes;
+  int64_t j = 0, k = 0;
+  for (; j + lanes <= m; j += lanes, k++) body(j, k, D::load(p + j * item), (int64_t)lanes);
+  if (j < m) body(j, k, load_part<D>(p + j * item, m - j), m - j);
+}
+template <class D> inline void put(char *p, int64_t j, typename D::V v, int64_t m) {
+  constexpr int item = sizeof(typename D::Stored);
+  if (m == D::kLanes) D::store(p + j * item, v);
+  else store_part<D>(p + j * item, v, m);
+}
+
+// total[j] = the sum over rows of value(index of the register, register).
+template <class D, class Value> inline void column_sums(int64_t n, int64_t m, const char *in, int64_t stride, double *total, Value value) {
+  typedef typename D::V V;
+  constexpr int lanes = D::kLanes;
+  alignas(64) V sum[kColumns / lanes];
+  for (int64_t j = 0; j < m; j++) total[j] = 0;
+  for (int64_t i0 = 0; i0 < n; i0 += 64) {
+    const int64_t end = n - i0 < 64 ? n : i0 + 64;
+    for (int64_t i = i0; i < end; i++) {
+      const char *p = in + i * stride;
+      each<D>(p, m, [&](int64_t j, int64_t k, V v, int64_t) {
+        __builtin_prefetch(p + 2 * stride + j * sizeof(typename D::Stored));
+        sum[k] = i == i0 ? value(k, v) : sum[k] + value(k, v);
+      });
+    }
+    for (int64_t j = 0; j < m; j++) total[j] += sum[j / lanes][j % lanes];
+  }
+}
+
+template <class D> void moments_columns(int64_t n, int64_t m, const char *in, int64_t stride, void *mean, void *squares) {
+  typedef typename D::V V;
+  typedef typename D::Lane L;
+  constexpr int lanes = D::kLanes;
+  alignas(64) V center[kColumns / lanes];
+  double total[kColumns];
+  for (int64_t j0 = 0; j0 < m; j0 += kColumns) {
+    const int64_t width = m - j0 < kColumns ? m - j0 : kColumns;
+    const char *strip = in + j0 * sizeof(typename D::Stored);
+    column_sums<D>(n, width, strip, stride, total, [](int64_t, V v) { return v; });
+    for (int64_t k = 0; k < kColumns / lanes; k++) center[k] = V{};
+    for (int64_t j = 0; j < width; j++) {
+      const L c = (L)(total[j] / (double)n);
+      center[j / lanes][j % lanes] = c;
+      memcpy((L *)mean + j0 + j, &c, sizeof c);
+    }
+    column_sums<D>(n, width, strip, stride, total, [&](int64_t k, V v) { return (v - center[k]) * (v - center[k]); });
+    for (int64_t j = 0; j < width; j++) {
+      const L s = (L)total[j];
+      memcpy((L *)squares + j0 + j, &s, sizeof s);
+    }
+  }
+}
+
+// The sums of row i go to accumulator i % 4. Exponentials wait for their sum where the result will stand, but of half types.
+template <class D, bool log> void softmax_columns(int64_t n, int64_t m, const char *in, int64_t stride, char *out) {
+  typedef typename D::V V;
+  typedef typename D::Lane L;
+  constexpr int item = sizeof(typename D::Stored), registers = kTall / D::kLanes;
+  constexpr bool waits = !log && sizeof(L) == item;
+  alignas(64) V top[registers], sum[4][registers];
+  for (int64_t j0 = 0; j0 < m; j0 += kTall, in += kTall * item, out += kTall * item) {
+    const int64_t width = m - j0 < kTall ? m - j0 : kTall;
+    for (int k = 0; k < registers; k++) top[k] = V{} - (L)__builtin_inf(), sum[0][k] = sum[1][k] = sum[2][k] = sum[3][k] = V{};
+    for (int64_t i = 0; i < n; i++)
+      each<D>(in + i * stride, width, [&](int64_t j, int64_t k, V v, int64_t) {
+        __builtin_prefetch(in + (i + 8) * stride + j * item);
+        top[k] = greater(v, top[k]);
+      });
+    for (int64_t i = 0; i < n; i++)
+      each<D>(in + i * stride, width, [&](int64_t j, int64_t k, V v, int64_t valid) {
+        const V e = vm_exp(v - top[k]);
+        sum[i & 3][k] = sum[i & 3][k] + e;
+        if (waits) put<D>(out + i * stride, j, e, valid);
+      });
+    for (int k = 0; k < registers; k++) {
+      const V total = (sum[0][k] + sum[2][k]) + (sum[1][k] + sum[3][k]);
+      sum[0][k] = log ? vm_log(total) : 1 / total;
+    }
+    for (int64_t i = 0; i < n; i++)
+      each<D>((waits ? out : in) + i * stride, width, [&](int64_t j, int64_t k, V v, int64_t valid) {
+        put<D>(out + i * stride, j, log ? (v - top[k]) - sum[0][k] : waits ? v * sum[0][k] : vm_exp(v - top[k]) * sum[0][k], valid);
+      });
+  }
+}
+
 template <class D> void affine(int64_t n, const char *x, const void *center, const void *scale, const void *shift, char *y) {
   typedef typename D::V V;
   typedef typename D::Lane L;
@@ -139,11 +230,10 @@ template <class D> void cumsum(int64_t rows, int64_t n, const char *in, int64_t 
 template <class D> void cumsum_columns(int64_t n, int64_t m, const char *in, int64_t stride, char *out, int64_t out_stride) {
   typedef typename D::V V;
   constexpr int item = sizeof(typename D::Stored), lanes = D::kLanes;
-  constexpr int64_t strip = 512;
-  alignas(64) V running[strip / lanes];
-  for (int64_t j0 = 0; j0 < m; j0 += strip) {
-    const int64_t width = m - j0 < strip ? m - j0 : strip;
-    for (int64_t k = 0; k < strip / lanes; k++) running[k] = V{};
+  alignas(64) V running[kColumns / lanes];
+  for (int64_t j0 = 0; j0 < m; j0 += kColumns) {
+    const int64_t width = m - j0 < kColumns ? m - j0 : kColumns;
+    for (int64_t k = 0; k < kColumns / lanes; k++) running[k] = V{};
     for (int64_t i = 0; i < n; i++) {
       const char *p = in + i * stride + j0 * item;
       char *q = out + i * out_stride + j0 * item;
@@ -204,11 +294,10 @@ template <class D, bool least> void arg_columns(int64_t n, int64_t m, const char
   typedef typename D::V V;
   typedef vm_mask<V> I;
   constexpr int item = sizeof(typename D::Stored), lanes = D::kLanes;
-  constexpr int64_t strip = 512;
-  alignas(64) V best[strip / lanes];
-  alignas(64) I at[strip / lanes];
-  for (int64_t j0 = 0; j0 < m; j0 += strip) {
-    const int64_t width = m - j0 < strip ? m - j0 : strip;
+  alignas(64) V best[kColumns / lanes];
+  alignas(64) I at[kColumns / lanes];
+  for (int64_t j0 = 0; j0 < m; j0 += kColumns) {
+    const int64_t width = m - j0 < kColumns ? m - j0 : kColumns;
     for (int64_t i = 0; i < n; i++) {
       const char *p = in + i * stride + j0 * item;
       const I here = I{} + (decltype(I{}[0] + 0))i;
@@ -227,6 +316,9 @@ template <class D, bool least> void arg_columns(int64_t n, int64_t m, const char
 
 template <class D> void fill(WeftStatistics *s, int d) {
   s->moments[d] = moments<D>;
+  s->moments_columns[d] = moments_columns<D>;
+  s->softmax_columns[0][d] = softmax_columns<D, false>;
+  s->softmax_columns[1][d] = softmax_columns<D, true>;
   s->affine[d] = affine<D>;
   s->logsumexp[d] = logsumexp<D>;
   s->cumsum[d] = cumsum<D>;

@@ -46,6 +46,8 @@ def test_rows(dtype, n):
         assert agree("log_softmax", (x, 1), tolerance)
         assert agree("rms_norm", (x, [n], w), tolerance)
         assert agree("rms_norm", (x, [n], None, 1e-3), tolerance)
+        assert agree("softmax", (x, 0), tolerance) and agree("log_softmax", (x, 0), tolerance)
+        assert agree("var", (x, 0), tolerance * 4)
         assert agree("logsumexp", (x, 1), tolerance)
         assert agree("argmax", (x, 1), 0) and agree("argmin", (x, 1, True), 0) and agree("argmax", (x, 0), 0)
         agree("argmax", (x,), 0)
@@ -64,6 +66,8 @@ def test_reduced_dims_anywhere(dtype):
             assert agree("var_mean", (x, dim, 0, True), tolerance)
             if dim is not None:
                 assert agree("logsumexp", (x, dim, True), tolerance)
+            if type(dim) is int:
+                assert agree("softmax", (x, dim), tolerance) and agree("log_softmax", (x, dim), tolerance)
     agree("var", (x, 1), tolerance, unbiased=False)
     agree("var", (make((3, 0), dtype), 0), tolerance)
 
@@ -152,7 +156,17 @@ def test_threads_change_nothing():
         for threads in (1, 2):
             _native.set_num_threads(threads)
             with aten.no_grad():
-                out = [x.softmax(-1), x.cumsum(1), x.cumsum(2), x.var((0, 2)), x.argmax(1), x.logsumexp([0])]
+                out = [
+                    x.softmax(-1),
+                    x.cumsum(1),
+                    x.cumsum(2),
+                    x.var((0, 2)),
+                    x.var(0),
+                    x.softmax(0),
+                    x.log_softmax(1),
+                    x.argmax(1),
+                    x.logsumexp([0]),
+                ]
                 out += [registry["batch_norm"](x, None, None, w, None, True), registry["group_norm"](x, 4, w)]
             results.append([np.asarray(t) for t in out])
     finally:

@@ -12,11 +12,13 @@ from typing import Any
 
 from bytecode import Label, TryBegin, TryEnd
 
+from . import _eval_frame
 from . import outcome as o
 from .bytecode.assemble import STACK_MARGIN, Copy, assemble_like
 from .bytecode.emit import Emitter
 from .bytecode.instruction import decode
 from .guard_program import argument_names
+from .reraise import raiser
 from .resume import BreakWriter
 
 GRAPH = "___graph"  # the tuple that the graph returned
@@ -106,8 +108,14 @@ class FrameWriter:
 
     def _restore(self, ending: o.Break) -> None:
         """The stack and the locals as the breaking instruction expects them. All is read before anything is stored."""
-        for recipe in ending.stack:
-            self._value(recipe)
+        if ending.handling is not None:
+            self._value(ending.handling)
+            self.e.instr("POP_EXCEPT")
+        for n, recipe in enumerate(ending.stack):
+            if isinstance(recipe, o.Handled):
+                self._handle(recipe, n)
+            else:
+                self._value(recipe)
         names = list(ending.locals)
         for name in names:
             self._value(ending.locals[name])
@@ -119,6 +127,31 @@ class FrameWriter:
         for name in argument_names(self.code):  # dead or deleted: eager may free them here
             if name not in ending.locals and name not in self.code.co_cellvars:
                 self.e.delete_local(name)
+
+    def _handle(self, r: o.Handled, depth: int) -> None:
+        """Raise an exception and begin to handle it, above `depth` values. Leaves what was handled before."""
+        e, handler = self.e, Label()
+        begin = TryBegin(handler, push_lasti=False, stack_depth=depth)
+        e.out.append(begin)
+        line, e.line = e.line, r.line or e.line
+        if r.again:
+            self._value(r.value, depth + 1)
+            e.instr("RERAISE", 0)
+        elif r.trace:
+            raising = _eval_frame.Uncaptured(raiser(r.trace))
+            e.call(lambda: e.load_const(raising), [lambda: self._value(r.value, depth + 3)])
+        else:
+            self._value(r.value, depth + 1)
+            e.instr("RAISE_VARARGS", 1)
+        e.line = line
+        e.out.append(TryEnd(begin))
+        e.label(handler)
+        e.instr("PUSH_EXC_INFO")
+        if r.context is not None:  # what it was raised in need not be handled any more
+            self._value(r.context, depth + 3)
+            e.instr("COPY", 2)
+            e.store_attr("__context__")
+        e.pop()
 
     # ------------------------------------------------------------------------------------- recipes
     def _value(self, r: Any, depth: int = 1) -> None:

@@ -69,7 +69,8 @@ def compile_frame(
         raise
     except Exception as e:
         errors.internal(f"compiling {_name(code)}", e)
-        return False
+        _eval_frame.skip(code, True)  # what it calls would most likely fail in the same way, and say so once more
+        return None
 
 
 def leave_to_python(code: types.CodeType, scope: Scope, reason: str) -> bool | None:

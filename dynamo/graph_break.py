@@ -90,6 +90,11 @@ DYNAMIC_ATTRIBUTE = Break(
     "it describes memory, which a graph does not have while it is captured",
     ("read it outside of the compiled function", ALLOW),
 )
+RUNNING_EXCEPTION = Break(
+    "an attribute that only a running exception has",
+    "it says what was running when the exception was raised",
+    ("read it outside of the compiled function", ALLOW),
+)
 SUSPENDED = Break(
     "a generator, coroutine or iterator is in the middle of its work",
     "its state cannot be rebuilt in Python",
@@ -181,6 +186,7 @@ class Raised(Exception):
     def __init__(self, value: Any):
         super().__init__(value)
         self.value = value
+        self.noted = False  # its context is known
 
 
 class NotConstant(Exception):

@@ -115,6 +115,17 @@ class Null(Part):
     __slots__ = ()
 
 
+class Handled(Part):
+    """What PUSH_EXC_INFO pushes: what was handled before this exception. Only in `Break.stack`.
+
+    `value` makes the exception; `trace` are the inlined calls it came through (reraise.Step, innermost first), `line` is
+    that of the frame itself. `context`: its `__context__`, or None where raising it says that. `again`: it was raised
+    before the frame began, and keeps its traceback and context.
+    """
+
+    __slots__ = ("value", "trace", "line", "context", "again")
+
+
 # ---------------------------------------------------------------------------------------------- statements: effects
 class Assign(Part):
     """Keep a value for later recipes."""
@@ -167,9 +178,11 @@ class Break(Part):
     If that is KW_NAMES or PRECALL, the call it begins, up to its CALL, breaks as one.
     `stack`: recipes from the bottom up, as the instruction expects it (Null for NULL); `locals`: recipes of the live,
     assigned fast locals (cells were stored by SetCell). `reason` is the Unsupported (prints as the user is told).
+    `handling`: for a frame that was entered inside an except block and has left it, the exception handled now.
     """
 
-    __slots__ = ("offset", "stack", "locals", "reason")
+    __slots__ = ("offset", "stack", "locals", "reason", "handling")
+    defaults = {"handling": None}
 
 
 class Traced(Part):

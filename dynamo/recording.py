@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from aten.meta import Meta, known_equal
 from aten.promotion import can_cast
 from aten.symbolic.shape_env import DataDependentError
+from aten.symbolic.symint import SYMBOLIC
 from dynamo import graph_break
 from dynamo.graph_break import NotConstant, Unsupported
 from dynamo.variables.base import Variable
@@ -77,7 +78,28 @@ def result_of(output, frame, op: Op, args, kwargs) -> Any:
     except DataDependentError as e:
         raise Unsupported(graph_break.DATA_DEPENDENT_SIZE, str(e)) from e
     except SHAPE_ERRORS as e:
+        if output.symbols:
+            e = error_in_numbers(op, metas, named) or e
         raise as_raised(frame, e) from e
+
+
+def error_in_numbers(op: Op, metas: list, named: dict) -> Exception | None:
+    """What the shape rule raises for these sizes as numbers (which guards them): the program may read the message."""
+    try:
+        op.meta(*map(in_numbers, metas), **{k: in_numbers(v) for k, v in named.items()})
+    except SHAPE_ERRORS as e:
+        return e
+    return None
+
+
+def in_numbers(value: Any) -> Any:
+    """Arguments of a shape rule with every size a number."""
+    if type(value) is Meta:
+        sizes, strides = tuple(map(int, value.sizes)), tuple(map(int, value.strides))
+        return Meta(value.dtype, value.device, sizes, strides, int(value.offset), value.requires_grad)
+    if type(value) in SYMBOLIC:
+        return value.hint
+    return type(value)(map(in_numbers, value)) if type(value) in (tuple, list) else value
 
 
 def fits(result: Meta, target: Meta) -> bool:

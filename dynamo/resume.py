@@ -12,6 +12,7 @@ the tail goes on at that head. The stack at the head (iterators, mostly) is the 
 
 from __future__ import annotations
 
+import sys
 import types
 from typing import Any, NamedTuple
 
@@ -20,11 +21,13 @@ from bytecode import CellVar, FreeVar, Instr, Label, TryBegin, TryEnd
 from . import _eval_frame
 from .bytecode.assemble import STACK_MARGIN, Copy, assemble_function
 from .bytecode.emit import Emitter
+from .bytecode.handled import ENTERED, handled_slots
 from .bytecode.instruction import ENDS, UNCONDITIONAL, VERSION, Decoded, decode
 from .bytecode.liveness import assigned_before, live_before
-from .outcome import Null
+from .outcome import Handled, Null
 
 STACK = "___stack"
+HANDLED = "___handled"  # of a function that goes on inside an except block: the exception that the thread is handling
 RESULT = "___result"
 NOTHING = "___null"
 _CALLS = ("CALL", "CALL_KW", "CALL_FUNCTION_EX")
@@ -125,7 +128,12 @@ def resume_code(code: types.CodeType, point: Point, exits: list[Exit]) -> types.
     found = made.get(point)
     if found is None:
         found = made[point] = _make_resume_code(code, point, exits)
-        _eval_frame.record(found)["continues at"] = decode(code).instructions[point.index].line
+        record = _eval_frame.record(found)
+        record["continues at"] = decode(code).instructions[point.index].line
+        handled = handled_slots(code)[point.index]
+        if handled:
+            record[ENTERED] = handled
+            record["trace"] = {"handling": HANDLED}
     return found
 
 
@@ -153,11 +161,15 @@ def _make_resume_code(code: types.CodeType, point: Point, exits: list[Exit]) -> 
         e.instr("LOAD_FAST", names[-1])
     for name in names:
         e.delete_local(name)
+    if handled_slots(code)[point.index]:
+        e.delete_local(HANDLED)  # only tracing looks at it
     for name in point.unsure:
         _forget_unbound(e, name)
     e.jump(label)
     items = [_free(i, frozenset(code.co_cellvars)) for i in e.out + items + stubs]
     argnames = names + list(point.locals)
+    if handled_slots(code)[point.index]:
+        argnames.append(HANDLED)
     extra = STACK_MARGIN + len(point.nulls) + max((len(x.locals) for x in exits), default=0)
     return assemble_function(code, items, argnames, free, code.co_stacksize + extra)
 
@@ -256,6 +268,13 @@ def _spill(e: Emitter, nulls: tuple[bool, ...]) -> None:
         e.instr("STORE_FAST", NOTHING if nulls[i] else f"{STACK}{i}")
 
 
+def _leave_excepts(e: Emitter, handled: tuple[int, ...]) -> None:
+    """Let the thread handle what it did before these exceptions, if a resume function has not seen to it."""
+    if handled:
+        e.instr("LOAD_FAST", f"{STACK}{handled[0]}")
+        e.instr("POP_EXCEPT")
+
+
 # ------------------------------------------------------------------------------------------- breaks
 class BreakWriter:
     """Prepares the copy inside the new code of a frame for a break, and writes its tails."""
@@ -264,6 +283,8 @@ class BreakWriter:
         self.code = code
         self.copy = copy
         self.decoded = decoded
+        self.handled = handled_slots(code)
+        self.entered = len(_eval_frame.record(code).get(ENTERED, ()))  # except blocks that whoever called it leaves
         self.ending = ending
         self.label = Label()  # where the restored frame goes on
         self.first = 0  # index of the breaking instruction
@@ -301,8 +322,10 @@ class BreakWriter:
         for i in instructions[self.decoded.body() :]:
             if i.name == "MAKE_CELL":
                 raise Unresumable("a comprehension whose variable is captured by a function")
-        if exception_depth(self.decoded)[index]:
-            raise Unresumable("a break inside an except block")
+        raised = [i for i, r in enumerate(self.ending.stack) if isinstance(r, Handled)]
+        slots = self.handled[index]
+        if raised != list(slots[len(slots) - len(raised) :]):
+            raise Unresumable("a break in the middle of leaving an except block")
         if instructions[index].name == "LOAD_GLOBAL" and instructions[index].arg & 1:
             raise Unresumable("a break at LOAD_GLOBAL")
 
@@ -436,6 +459,8 @@ class BreakWriter:
         self.stack_needed = max(self.stack_needed, len(names) + len(cells) + 8)
 
         kept = {f"{STACK}{i}" for i in range(max((len(x.nulls) for x in exits), default=0))}
+        handled = self.handled[point.index]
+        kept.update(f"{STACK}{i}" for i in handled)
 
         def push(name: str) -> None:
             # The frame forgets what it hands over, so that the resume function can free it.
@@ -447,13 +472,27 @@ class BreakWriter:
                 e.instr("LOAD_FAST", name)
                 e.delete_local(name)
 
-        e.call(lambda: e.make_function(made, cells), [lambda n=n: push(n) for n in names])
-        if not exits:
+        failed = Label()
+        begin = TryBegin(failed, push_lasti=False, stack_depth=0)
+        if handled:
+            e.out.append(begin)
+        pushes: list = [lambda n=n: push(n) for n in names]
+        if handled:
+            pushes.append(lambda: e.call(lambda: e.load_const(sys.exception), []))
+        e.call(lambda: e.make_function(made, cells), pushes)
+        if handled:
+            e.out.append(TryEnd(begin))
+        if exits:
+            self._dispatch(e, exits, handled)
+        else:
+            _leave_excepts(e, handled[self.entered :])
             e.return_value()
-            return
-        self._dispatch(e, exits)
+        if handled:
+            e.label(failed)
+            _leave_excepts(e, handled[self.entered :])
+            e.instr("RERAISE", 0)
 
-    def _dispatch(self, e: Emitter, exits: list[Exit]) -> None:
+    def _dispatch(self, e: Emitter, exits: list[Exit], handled: tuple[int, ...]) -> None:
         """result of a segment → return its value, or go on at the head of a loop"""
         e.instr("STORE_FAST", RESULT)
         for x in [None, *exits]:
@@ -465,11 +504,13 @@ class BreakWriter:
             e.is_()
             e.jump_if_false(other)
             if x is None:
+                _leave_excepts(e, handled[self.entered :])
                 e.instr("LOAD_FAST", RESULT)
                 e.load_const(0)
                 e.subscript()
                 e.return_value()
             else:
+                _leave_excepts(e, handled[len(self.handled[x.head]) :])
                 self._enter_head(e, x)
             e.label(other)
         e.instr("LOAD_CONST", None)  # not reached: every number was tried
@@ -497,31 +538,3 @@ class BreakWriter:
             self.heads[x.head] = Label()
             self.waiting.append((x.head, x.nulls))
         e.jump(self.heads[x.head], backward=not any(head == x.head for head, _ in self.waiting))
-
-
-def exception_depth(decoded: Decoded) -> list[int]:
-    """For each instruction how many except blocks it is inside of (by the exceptions kept on its stack)."""
-    depth: list[int | None] = [None] * len(decoded)
-    pending = [(0, 0)]
-    while pending:
-        index, n = pending.pop()
-        if index >= len(decoded) or depth[index] is not None:
-            continue
-        depth[index] = n
-        name = decoded.instructions[index].name
-        handler = decoded.handler_of(index)
-        if handler is not None:
-            # The handler's stack is cut to its depth: what lies above is gone, with the except blocks it belongs to.
-            inside = sum(1 for d in _exception_slots(decoded, index, n) if d < handler.depth)
-            pending.append((handler.target, inside))
-        n += {"PUSH_EXC_INFO": 1, "POP_EXCEPT": -1}.get(name, 0)
-        pending += [(s, max(n, 0)) for s in decoded.successors(index)]
-    return [n or 0 for n in depth]
-
-
-def _exception_slots(decoded: Decoded, index: int, n: int) -> list[int]:
-    """Lower bounds of the stack positions of the n exceptions kept at `index`: innermost blocks lie highest."""
-    depth = decoded.depths[index] or 0
-    return [depth - 2 * (n - i) for i in range(n)]
-
-

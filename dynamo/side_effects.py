@@ -142,12 +142,19 @@ class Emission:
         """The recipe of what came from outside, as it was before any effect."""
         if isinstance(source, Object):
             return outcome.Const(source.value)
-        if isinstance(source, Local) or not self.output.side_effects:
+        if self._stays(source) or not (self.output.side_effects or self._in_cell(source.root)):
             return outcome.Load(source)
         temp = self._loads.get(source)
         if temp is None:
             temp = self._loads[source] = self._assign(outcome.Load(source))
         return temp
+
+    def _stays(self, source) -> bool:
+        """Whether effects leave alone what is read there: arguments that live in no cell."""
+        return isinstance(source, Local) and not self._in_cell(source)
+
+    def _in_cell(self, source) -> bool:
+        return isinstance(source, Local) and source.key in self.output.root.code.co_cellvars
 
     def shared(self, variable: Variable, make, fill=None) -> outcome.Temp:
         """A value made once, however often it is used: make() gives its recipe, fill(temp) adds what refers to it."""
@@ -197,12 +204,21 @@ class Emission:
         statements: list = []
         for assign in self.assigns:
             value = substitute(assign.value, values)
-            if assign.temp in single and (not self.effects or not reads_outside(value)):
+            if assign.temp in single and (not self.effects or not self._reads_outside(value)):
                 values[assign.temp] = value
             elif assign.temp in uses:
                 statements.append(outcome.Assign(assign.temp, value))
         statements += [substitute(s, values) for s in self.effects]
         return statements, substitute(ending, values)
+
+
+    def _reads_outside(self, recipe: Any) -> bool:
+        """Whether evaluating the recipe later could give another value: it reads or runs something."""
+        if isinstance(recipe, outcome.Load):
+            return not self._stays(recipe.source)
+        if isinstance(recipe, outcome.Build):
+            return any(map(self._reads_outside, recipe.items))
+        return isinstance(recipe, (outcome.Call, outcome.GetAttr, outcome.GetItem, outcome.Temp))
 
 
 def count_temps(part: Any, uses: dict[int, int]) -> None:
@@ -231,15 +247,6 @@ def substitute(part: Any, values: dict[int, Any]) -> Any:
     if isinstance(part, outcome.Part):
         return type(part)(*[substitute(v, values) for v in part.values()])
     return part
-
-
-def reads_outside(recipe: Any) -> bool:
-    """Whether evaluating the recipe later could give another value: it reads or runs something."""
-    if isinstance(recipe, outcome.Load):
-        return not isinstance(recipe.source, Local)
-    if isinstance(recipe, outcome.Build):
-        return any(reads_outside(i) for i in recipe.items)
-    return isinstance(recipe, (outcome.Call, outcome.GetAttr, outcome.GetItem, outcome.Temp))
 
 
 __all__ = ["Emission", "SideEffects", "base_setattr", "replay_attributes"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import types
 from collections.abc import Callable
 
-from bytecode import Bytecode, Instr, Label, TryBegin, TryEnd
+from bytecode import Bytecode, ConcreteBytecode, ConcreteInstr, Instr, Label, TryBegin, TryEnd
 
 from .. import _eval_frame
 
@@ -80,8 +80,28 @@ def _decoded(code: types.CodeType) -> Bytecode:
     record = _eval_frame.record(code)
     found = record.get("bytecode")
     if found is None:
-        found = record["bytecode"] = Bytecode.from_code(code, conserve_exception_block_stackdepth=True)
+        found = record["bytecode"] = _from_code(code)
     return found
+
+
+def _from_code(code: types.CodeType) -> Bytecode:
+    """Bytecode.from_code, which does not know that a closure's own cells are loaded like locals from Python 3.13 on."""
+    concrete = ConcreteBytecode.from_code(code)
+    first = len(code.co_varnames) + len(set(code.co_cellvars).difference(code.co_varnames))
+    cells, n = set(), 0
+    for i in concrete:
+        if isinstance(i, ConcreteInstr) and i.name not in ("CACHE", "EXTENDED_ARG"):
+            if i.name == "LOAD_FAST" and i.arg >= first:
+                cells.add(n)
+                i.name = "LOAD_DEREF"
+            n += 1
+    out = concrete.to_bytecode(conserve_exception_block_stackdepth=True)
+    if cells:
+        positions = [at for at, item in enumerate(out) if isinstance(item, Instr)]
+        for index in cells:
+            item = out[positions[index]]
+            out[positions[index]] = Instr("LOAD_FAST", item.arg, location=item.location)
+    return out
 
 
 def assemble_like(code: types.CodeType, items: list, stacksize: int) -> types.CodeType:

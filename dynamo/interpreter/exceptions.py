@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dynamo.graph_break import Raised
+from dynamo import graph_break
+from dynamo.graph_break import Raised, Unsupported
 from dynamo.interpreter.rules import opcode
 from dynamo.variables.constant import NONE, boolean, literal
-from dynamo.variables.exception import raise_exception
+from dynamo.variables.exception import ExceptionVariable, HandledBefore, raise_exception
 
 
 @opcode("RAISE_VARARGS")
@@ -15,6 +16,8 @@ def raise_varargs(frame, inst):
     if inst.arg == 0:
         if frame.handling is NONE:
             raise raise_exception(frame, RuntimeError, "No active exception to reraise")
+        if not isinstance(frame.handling, ExceptionVariable):
+            raise Unsupported(graph_break.RUNNING_EXCEPTION, "raise")
         raise Raised(frame.handling)
     cause = frame.pop() if inst.arg == 2 else None
     value = make_exception(frame, frame.pop())
@@ -31,14 +34,18 @@ def reraise(frame, inst):
 @opcode("PUSH_EXC_INFO")
 def push_exc_info(frame, inst):
     value = frame.pop()
-    frame.push(frame.handling)
+    frame.push(HandledBefore(frame.handling))
     frame.push(value)
     frame.handling = value
 
 
 @opcode("POP_EXCEPT")
 def pop_except(frame, inst):
-    frame.handling = frame.pop()
+    saved = frame.pop()
+    if isinstance(saved, HandledBefore):
+        frame.handling = saved.value
+    else:  # a resume function was handed it
+        frame.handling = NONE if saved.is_same(NONE) else saved
 
 
 @opcode("CHECK_EXC_MATCH")

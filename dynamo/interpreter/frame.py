@@ -9,8 +9,10 @@ from dynamo import graph_break
 from dynamo.bytecode.instruction import Instruction, decode
 from dynamo.graph_break import NotConstant, Raised, Unsupported
 from dynamo.interpreter.rules import RULES
+from dynamo.reraise import Step
 from dynamo.variables.base import NULL, Variable
-from dynamo.variables.constant import NONE, ConstantVariable
+from dynamo.variables.constant import ConstantVariable
+from dynamo.variables.exception import CALLERS_EXCEPTION, ExceptionVariable
 from dynamo.variables.function import CellVariable
 
 GENERATOR, COROUTINES = 0x20, 0x80 | 0x100 | 0x200
@@ -53,7 +55,7 @@ class Frame:
         self.result: Variable | None = None
         self.kw_names: tuple[str, ...] = ()
         # The exception that a bare `raise` means.
-        self.handling: Variable = NONE if parent is None else parent.handling
+        self.handling: Variable = CALLERS_EXCEPTION if parent is None else parent.handling
         self.finished = False
 
     # --------------------------------------------------------------------------------------------- stack
@@ -128,6 +130,7 @@ class Frame:
     def unwind(self, raised: Raised) -> None:
         """Go to the handler of the exception raised by the current instruction, or let it leave the frame."""
         at = self.pc - 1
+        self.note_raise(raised)
         for first, last, target, depth, lasti in self.handlers:
             if first <= at < last:
                 del self.stack[depth:]
@@ -138,6 +141,29 @@ class Frame:
                 self.kw_names = ()
                 return
         raise raised
+
+    def note_raise(self, raised: Raised) -> None:
+        """Remember for the traceback that the exception came through here; one raised again has been here already."""
+        self.note_context(raised)
+        if self.raises_again():
+            return
+        if not self.is_polyfill():
+            raised.value.trace.append(Step(self.code, self.current.line))
+
+    def raises_again(self) -> bool:
+        """Whether the current instruction raises what is being handled."""
+        return self.current.name == "RERAISE" or (self.current.name == "RAISE_VARARGS" and not self.current.arg)
+
+    def note_context(self, raised: Raised) -> None:
+        """An exception just raised has what is being handled as its context."""
+        new = not raised.noted and not self.raises_again()
+        raised.noted = True
+        raised.value.raised |= new
+        if new and self.handling is not raised.value and isinstance(self.handling, ExceptionVariable):
+            raised.value.context = self.handling
+
+    def is_polyfill(self) -> bool:
+        return str(self.globals.get("__name__")).startswith("dynamo.")
 
     def jump(self, inst: Instruction) -> None:
         """Go to the instruction's target; loops are counted."""
@@ -211,6 +237,12 @@ class RootFrame(Frame):
         self.group_step = 0
         self.break_step = break_step
         self.broken = False
+        self.entered_handling: Variable = CALLERS_EXCEPTION  # known for functions that go on inside an except block
+
+    def note_raise(self, raised: Raised) -> None:
+        self.note_context(raised)
+        if not self.raises_again():
+            raised.value.line = self.current.line
 
     def run_to_break(self) -> Variable | None:
         """Run to the return, or to the step to break at (then `broken` is true and the state is that before it)."""

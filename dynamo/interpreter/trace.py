@@ -16,7 +16,7 @@ from dynamo.output_graph import OutputGraph
 from dynamo.side_effects import Emission
 from dynamo.source import Closure, Local
 from dynamo.variables import aten_kinds, builtin, deque, native, track  # noqa: F401  (they fill the type table)
-from dynamo.variables.constant import NONE
+from dynamo.variables.exception import ExceptionVariable, HandledBefore
 from dynamo.variables.function import CellVariable
 from dynamo.variables.track import Lazy
 
@@ -62,6 +62,9 @@ def attempt(code, function, args, globals, builtins, closure, options, state):
         root = output.root = output.current = RootFrame(output, code, globals, function, break_step)
         root.locals = {name: Lazy(value, Local(name), output) for name, value in args.items()}
         root.free_cells = [free_cell(output, name, cell) for name, cell in zip(code.co_freevars, closure or ())]
+        handling = state.get("handling")
+        if handling is not None:
+            root.handling = root.entered_handling = root.locals[handling].realize(root)
         try:
             result = root.run_to_break()
             output.current = root
@@ -115,9 +118,7 @@ def break_ending(root: RootFrame, emit: Emission, broke: Unsupported | None) -> 
     """The Break before the current instruction."""
     from dynamo.bytecode.liveness import live_at
 
-    if root.handling is not NONE:
-        raise Unsupported(graph_break.NOT_REBUILT, "the exception being handled")
-    stack = tuple(emit.value(v) for v in root.stack)
+    stack = handled_stack(root, emit)
     live = live_at(root.code, root.current.offset)
     local = {}
     for name, value in root.locals.items():
@@ -126,4 +127,29 @@ def break_ending(root: RootFrame, emit: Emission, broke: Unsupported | None) -> 
                 emit.own_cell(value)
         elif name in live:
             local[name] = emit.value(value)
-    return outcome.Break(root.current.offset, stack, local, broke)
+    return outcome.Break(root.current.offset, stack, local, broke, handling_below(root, emit))
+
+
+def handled_stack(root: RootFrame, emit: Emission) -> tuple:
+    """The recipes of the stack. Exceptions being handled that nothing but tracing has raised are raised for real."""
+    outer = [v.value for v in root.stack if isinstance(v, HandledBefore)]
+    handled = iter([*outer[1:], root.handling])
+    recipes: list = []
+    for v in root.stack:
+        if not isinstance(v, HandledBefore):
+            recipes.append(emit.value(v))
+            continue
+        e = next(handled)
+        if not isinstance(e, ExceptionVariable):
+            raise Unsupported(graph_break.NOT_REBUILT, f"the handling of {e.describe()}")
+        context = None if e.context is None else emit.value(e.context)
+        again = e.source is not None and not e.raised
+        recipes.append(outcome.Handled(emit.value(e), tuple(e.trace), e.line, context, again))
+    return tuple(recipes)
+
+
+def handling_below(root: RootFrame, emit: Emission) -> Any:
+    """The recipe of what the thread handles below the frame's own except blocks; None if that is as on entry."""
+    own = [v for v in root.stack if isinstance(v, HandledBefore)]
+    below = own[0].value if own else root.handling
+    return None if below is root.entered_handling else emit.value(below)

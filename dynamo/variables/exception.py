@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dynamo import outcome
+from dynamo import graph_break, outcome
 from dynamo.graph_break import NotConstant, Raised, Unsupported
 from dynamo.variables.base import Variable
 
@@ -10,12 +10,16 @@ from dynamo.variables.base import Variable
 class ExceptionVariable(Variable):
     """An exception object: its class and arguments. Attributes set on it are kept here."""
 
-    __slots__ = ("cls", "args", "attributes")
+    __slots__ = ("cls", "args", "attributes", "context", "trace", "line", "raised")
 
     def __init__(self, cls: type, args: list[Variable], source=None):
         super().__init__(source)
         self.cls = cls
         self.args = args
+        self.context: Variable | None = None  # what was being handled when it was raised, if that is known
+        self.trace: list[tuple] = []  # the inlined calls it came through, as reraise.Step, innermost first
+        self.line: int | None = None  # and the line of the root frame
+        self.raised = False  # while tracing; one from outside may only be raised again, as it is
         self.attributes: dict[str, Variable] = {}
 
     def python_type(self):
@@ -32,8 +36,18 @@ class ExceptionVariable(Variable):
             return self.attributes[name]
         if name == "args":
             return TupleVariable(list(self.args))
-        if name in ("__cause__", "__context__", "__traceback__"):
+        if self.source is not None and name not in ("args", "__class__", "with_traceback"):
+            raise Unsupported(graph_break.RUNNING_EXCEPTION, name)
+        if name == "__cause__":
             return NONE
+        if name == "__context__" and self.context is not None:
+            return self.context
+        if name in ("__context__", "__traceback__"):
+            from dynamo import trace_rules
+
+            if not trace_rules.is_library_name(str(frame.globals.get("__name__"))):
+                raise Unsupported(graph_break.RUNNING_EXCEPTION, name)
+            return NONE  # contextlib puts them right where they came out wrong
         if name == "__class__":
             from dynamo.variables.object import ClassVariable
 
@@ -63,10 +77,50 @@ class ExceptionVariable(Variable):
             return outcome.Call(outcome.Const(self.cls), tuple(emit.value(a) for a in self.args))
 
         def fill(temp):
+            if self.context is not None:
+                emit.after(outcome.SetAttr(temp, "__context__", emit.value(self.context)))
             for name, value in self.attributes.items():
                 emit.after(outcome.SetAttr(temp, name, emit.value(value)))
 
         return emit.shared(self, make, fill)
+
+
+class CallersException(Variable):
+    """What is being handled as the traced frame is called: nothing or an exception of a caller."""
+
+    __slots__ = ()
+
+    def describe(self):
+        return "what the caller handles"
+
+
+CALLERS_EXCEPTION = CallersException()
+
+
+def being_handled(frame) -> Variable:
+    """What `sys.exception()` gives. For libraries, which mend contexts with it, an exception of a caller is none."""
+    from dynamo import trace_rules
+    from dynamo.variables.constant import NONE
+
+    if frame.handling is not CALLERS_EXCEPTION:
+        return frame.handling
+    if trace_rules.is_library_name(str(frame.globals.get("__name__"))):
+        return NONE
+    raise Unsupported(graph_break.RUNNING_EXCEPTION, "sys.exc_info()")
+
+
+class HandledBefore(Variable):
+    """What PUSH_EXC_INFO pushes: the exception that was being handled until then."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Variable):
+        super().__init__()
+        self.value = value
+
+    def describe(self):
+        return "what was handled before an exception"
+
 
 def _text(value: Variable) -> str:
     try:

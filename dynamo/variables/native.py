@@ -18,6 +18,7 @@ from dynamo.graph_break import Unsupported
 from dynamo.variables.base import Variable
 from dynamo.variables.builtin import CLASSES, FUNCTIONS, constant_function
 from dynamo.variables.constant import NONE, ConstantVariable, boolean, literal
+from dynamo.variables.exception import being_handled
 from dynamo.variables.function import CallableVariable, ClosureVariable, FunctionVariable, MethodVariable, PartialVariable
 from dynamo.variables.iterator import CountIterator
 from dynamo.variables.sequence import TupleVariable
@@ -152,14 +153,14 @@ def wraps(frame, args, kwargs):
 
 
 def _exc_info(frame, args, kwargs):
-    value = frame.handling
+    value = being_handled(frame)
     if value is NONE:
         return TupleVariable([NONE, NONE, NONE])
     return TupleVariable([literal(frame, value.cls), value, NONE])
 
 
 FUNCTIONS[sys.exc_info] = _exc_info
-FUNCTIONS[sys.exception] = lambda frame, args, kwargs: frame.handling
+FUNCTIONS[sys.exception] = lambda frame, args, kwargs: being_handled(frame)
 
 
 @trace_rules.handle(inspect.isgeneratorfunction)

@@ -1,6 +1,7 @@
 """Random programs: loops, branches, try, with, calls, mutations and graph breaks, over tensors, lists, dicts, objects.
 
-`python -m tests.dynamo.fuzz FIRST LAST` runs a range of seeds, and tells those whose compiled run differs from eager.
+`python -m tests.dynamo.fuzz FIRST LAST [plain|wild] [BACKEND]` runs a range of seeds, and tells those whose compiled
+run differs from eager.
 """
 
 from __future__ import annotations
@@ -61,6 +62,29 @@ def side(x):
 def boom(k):
     if k % 2:
         raise ValueError(k)
+
+
+def handled():
+    """The exceptions being handled, innermost first."""
+    e, names = sys.exc_info()[1], []
+    while e is not None:
+        names.append(type(e).__name__)
+        e = e.__context__
+    return names
+
+
+def raising(k, leave=False):
+    """An exception handled on the way, and another one perhaps."""
+    try:
+        boom(k)
+        raise KeyError(k)
+    except ValueError as e:
+        if leave:
+            raise TypeError("left") from e
+        return e
+    except KeyError as e:
+        note("inner")
+        return e
 
 
 class Program:
@@ -124,11 +148,55 @@ class Program:
         ]  # fmt: skip
 
     def function(self, name: str):
+        """The function `f` of this text."""
         linecache.cache[name] = (len(self.text), None, self.text.splitlines(True), name)
         scope = {"weft": weft, "__name__": "fuzz_program"}
-        scope.update({f.__name__: f for f in (note, Box, manager, Swallow, helper, side, boom)})
+        scope.update({f.__name__: f for f in (note, Box, manager, Swallow, helper, side, boom, handled, raising)})
         exec(compile(self.text, name, "exec"), scope)
         return scope["f"]
+
+
+class Wild(Program):
+    """Programs with much in except and finally blocks, closures, generators, comprehensions and while loops."""
+
+    def statement(self, depth: int, loop: bool) -> list[str]:
+        r, pre = self.r, "    " * depth
+        kind = r.randrange(14)
+        body = lambda in_loop=loop: self.block(depth + 1, in_loop)
+        if kind < 5:
+            return super().statement(depth, loop)
+        if kind < 8:
+            return self.attempt(depth, loop)
+        if kind == 8:
+            return [f"n{depth} = 0", f"while n{depth} < {r.randint(1, 3)}:", pre + f"    n{depth} = n{depth} + 1", *body(True)]
+        if kind == 9 and loop:
+            return [r.choice(["if k % 2: break", "if k % 3 == 1: continue", "if note(k): break"])]
+        if kind == 10:
+            return [r.choice(["handled()", "note(handled())", "note(type(raising(k)).__name__)"])]
+        if kind == 11:
+            return [f"g = lambda q: q * {r.choice('abc')} + k", r.choice("abc") + f" = g({self.expression()}) * 0.1"]
+        if kind == 12:
+            return [f"{r.choice('abc')} = sum(({self.expression()}) * w for w in [0.1, 0.2])"]
+        return ["a, b = b, a"] if r.random() < 0.5 else [f"{r.choice('abc')} = [{self.expression()} for w in range(2)][-1]"]
+
+    def attempt(self, depth: int, loop: bool) -> list[str]:
+        """A try statement with handlers of several statements."""
+        r, pre = self.r, "    " * (depth + 1)
+        ends = ["boom(k)", "boom(1)", "raise KeyError('k', k)", "a = a.reshape(77)", "note('t')", "raising(k, True)", "pass"]
+        lines = ["try:", *self.block(depth + 1, loop), pre + r.choice(ends)]
+        if r.random() < 0.85:
+            kinds = r.choice(["(ValueError, RuntimeError)", "LookupError", "Exception", "ValueError"])
+            lines += [f"except {kinds} as e:", *self.block(depth + 1, loop)]
+            ends = ["note(repr(e))", "note(type(e.__context__).__name__)", "raise", "raise KeyError('x') from e", "boom(1)",
+                    "note('h'); b = b + 1", "note(handled())", "pass", "pass"]  # fmt: skip
+            lines += [pre + r.choice(ends)]
+            if r.random() < 0.3:
+                lines += ["except KeyError:", *self.block(depth + 1, loop)]
+            if r.random() < 0.3:
+                lines += ["else:", *self.block(depth + 1, loop)]
+        if len(lines) < 4 or r.random() < 0.4 or not any(line.startswith("except") for line in lines):
+            lines += ["finally:", *self.block(depth + 1, loop), pre + r.choice(["note('f')", "b = b * 0.5", "note(handled())"])]
+        return lines
 
 
 def run(function, k: int, n: int):
@@ -138,9 +206,11 @@ def run(function, k: int, n: int):
     with contextlib.redirect_stdout(out):
         try:
             result = function(weft.arange(float(n)) * 0.1, weft.ones(n, requires_grad=True), items, box, d, k)
-        except (ValueError, RuntimeError, UnboundLocalError) as e:
-            result = (type(e).__name__, str(e))
+        except (ValueError, RuntimeError, UnboundLocalError, KeyError, TypeError) as e:
+            cause, context = type(e.__cause__).__name__, type(e.__context__).__name__
+            result = (type(e).__name__, str(e), cause, context)
     assert weft.is_grad_enabled()
+    assert sys.exc_info() == (None, None, None)
     return result, items, d, box.v, list(notes), out.getvalue()
 
 
@@ -161,9 +231,9 @@ def same(a, b) -> None:
         assert a == b
 
 
-def check(seed: int, backend: str = "eager") -> None:
+def check(seed: int, kind: type[Program] = Program, backend: str = "eager") -> None:
     """The program of a seed, compiled, does what it does eager."""
-    function = Program(seed).function(f"<program {seed}>")
+    function = kind(seed).function(f"<program {seed}>")
     weft.compiler.reset()
     compiled = weft.compile(function, backend=backend)
     for k, n in ((0, 3), (1, 3), (2, 4), (2, 5)):
@@ -171,8 +241,9 @@ def check(seed: int, backend: str = "eager") -> None:
 
 
 if __name__ == "__main__":
+    kind = Wild if sys.argv[3:4] == ["wild"] else Program
     for seed in range(int(sys.argv[1]), int(sys.argv[2])):
         try:
-            check(seed, *sys.argv[3:])
+            check(seed, kind, *sys.argv[4:])
         except Exception as e:  # noqa: BLE001  (told, and the next seed is tried)
             print(seed, type(e).__name__, str(e).splitlines()[:1])

@@ -1,0 +1,118 @@
+"""Graph breaks where an exception is being handled: results, what `sys.exc_info` and contexts say, tracebacks."""
+
+import sys
+import traceback
+
+import pytest
+
+import weft
+from dynamo import convert_frame
+from tests.dynamo.resume import handling
+from tests.dynamo.resume.handling import FUNCTIONS, LOG
+
+
+@pytest.fixture(autouse=True)
+def fresh():
+    weft.compiler.reset()
+    convert_frame.counters.clear()
+    yield
+    weft.compiler.reset()
+
+
+def plain(v):
+    if isinstance(v, weft.Tensor):
+        return v.tolist(), v.requires_grad
+    return type(v)(map(plain, v)) if isinstance(v, (tuple, list)) else v
+
+
+def outcome(f, x, k):
+    """Result or exception with its context, cause and the functions of its traceback; notes."""
+    LOG.clear()
+    try:
+        value = plain(f(x, k))
+    except Exception as e:
+        names = [s.name for s in traceback.extract_tb(e.__traceback__) if s.filename == handling.__file__]
+        value = type(e), e.args, repr(e.__context__), repr(e.__cause__), names[-1]
+    assert sys.exc_info() == (None, None, None) and weft.is_grad_enabled()
+    return value, list(LOG)
+
+
+@pytest.mark.parametrize("f", FUNCTIONS, ids=lambda f: f.__name__)
+def test_what_eager_does(f):
+    compiled = weft.compile(f, backend="eager")
+    for k, n in ((1, 3), (0, 3), (1, 3), (2, 4), (1, 5), (0, 6)):
+        x = weft.arange(float(n))
+        assert outcome(compiled, x, k) == outcome(f, x, k)
+    try:  # and the same while a caller handles an exception
+        raise LookupError("caller")
+    except LookupError:
+        assert within(compiled) == within(f) and isinstance(sys.exc_info()[1], LookupError)
+
+
+def within(f):
+    """The notes of a call inside of an except block, and the context of what it raises."""
+    LOG.clear()
+    try:
+        f(weft.ones(3), 1)
+    except Exception as e:
+        LOG.append(repr(e.__context__))
+    return list(LOG)
+
+
+def test_an_except_block_with_a_break_is_captured():
+    compiled = weft.compile(handling.handler, backend="eager")
+    compiled(weft.ones(3), 1)
+    assert convert_frame.counters["graphs"] == 4 and convert_frame.counters["breaks"] == 3
+    assert convert_frame.counters["skipped"] == 0
+
+
+def test_the_traceback_names_the_calls_that_were_inlined():
+    def lines(f):
+        with pytest.raises(ValueError) as e:
+            f(weft.ones(3), 1)
+        found = traceback.extract_tb(e.value.__traceback__)
+        return [(s.name, s.lineno) for s in found if s.filename == handling.__file__]
+
+    compiled = weft.compile(handling.raised_again, backend="eager")
+    assert lines(compiled)[-2:] == lines(handling.raised_again)[-2:]
+
+
+def test_a_frame_does_not_take_its_callers_exception_for_none():
+    def f(x):
+        return x + 1, sys.exc_info()[0]
+
+    compiled = weft.compile(f, backend="eager")
+    assert compiled(weft.ones(2))[1] is None
+    try:
+        raise KeyError
+    except KeyError:
+        assert compiled(weft.ones(2))[1] is KeyError
+    assert compiled(weft.ones(2))[1] is None
+
+
+def test_an_internal_error_is_told_once_for_a_function_and_all_that_it_calls():
+    import warnings
+
+    from aten import errors, settings
+
+    calls = []
+
+    def broken(gm, inputs):
+        calls.append(gm)
+        raise KeyError("inside the backend")
+
+    def leaf(x):
+        return x * 2
+
+    class Part(weft.nn.Module):
+        def forward(self, x):
+            return leaf(x) + 1
+
+    model = weft.nn.Sequential(*[Part() for _ in range(5)])
+    errors.forget_warnings()
+    compiled = weft.compile(model, backend=broken)
+    with settings.patch(strict=False), warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        for _ in range(3):
+            assert compiled(weft.ones(2)).tolist() == model(weft.ones(2)).tolist()
+    assert len(seen) == 1 and len(calls) == 1, [str(w.message) for w in seen]

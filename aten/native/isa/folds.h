@@ -98,6 +98,15 @@ template <class D, class Op> inline typename D::Lane fold(typename D::V v) {
   return join_halves<Op, 1>(v, v, lanes)[0];
 }
 
+// Lanes past the first m become zero.
+template <class V, int... i> inline V only_lanes(V v, int64_t m, std::integer_sequence<int, i...>) {
+  typedef vm_mask<V> I;
+  return I{i...} < I{} + (decltype(I{}[0] + 0))m ? v : V{};
+}
+template <class D> inline typename D::V only(typename D::V v, int64_t m) {
+  return only_lanes(v, m, std::make_integer_sequence<int, D::kLanes>());
+}
+
 // The accumulators joined to one register, halves first.
 template <class Op, int registers, class V> inline V fold_registers(V *acc) {
 #pragma GCC unroll 16

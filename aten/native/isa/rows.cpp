@@ -22,36 +22,26 @@ template <class D> inline typename D::V get(const char *p, int64_t i, int64_t m)
   constexpr int item = sizeof(typename D::Stored);
   return m == D::kLanes ? D::load(p + i * item) : load_part<D>(p + i * item, m);
 }
-// Lanes past m become zero. Only the last register of a row has such.
-template <class D> inline typename D::V only(typename D::V v, int64_t m) {
-  if (m == D::kLanes) return v;
-  alignas(64) typename D::Lane lane[D::kLanes] = {};
-  store_part<Plain<typename D::Lane>>(lane, v, m);
-  memcpy(&v, lane, sizeof v);
-  return v;
-}
-
 struct Greatest {
   template <class V> static inline V join(V a, V b) { return a > b ? a : b; }
 };
 
 // The sum over a row of what `value(offset, register, valid lanes)` makes of it, in the order of one chunk: register r of
-// every 64 items to accumulator r. The tail has registers of its own, as in reduce.cpp.
+// every 64 items to accumulator r, which no variable indexes, so that it stays in a register.
 template <class D, class Value> inline typename D::Lane row_sum(const char *p, int64_t n, Value value) {
   typedef typename D::V V;
   constexpr int item = sizeof(typename D::Stored), lanes = D::kLanes, registers = kRegisters<D>;
-  V acc[registers] = {}, rest[registers] = {};
+  V acc[registers] = {};
   int64_t i = 0;
   for (; i + kWidth <= n; i += kWidth) {
 #pragma GCC unroll 16
     for (int r = 0; r < registers; r++) acc[r] = acc[r] + value(i + r * lanes, D::load(p + (i + r * lanes) * item), (int64_t)lanes);
   }
-  if (i < n) {
-    int r = 0;
-    for (; i + lanes <= n; r++, i += lanes) rest[r] = value(i, D::load(p + i * item), (int64_t)lanes);
-    if (i < n) rest[r] = only<D>(value(i, load_part<D>(p + i * item, n - i), n - i), n - i);
 #pragma GCC unroll 16
-    for (int k = 0; k < registers; k++) acc[k] = acc[k] + rest[k];
+  for (int r = 0; r < registers; r++) {
+    const int64_t at = i + r * lanes;
+    if (at + lanes <= n) acc[r] = acc[r] + value(at, D::load(p + at * item), (int64_t)lanes);
+    else if (at < n) acc[r] = acc[r] + only<D>(value(at, load_part<D>(p + at * item, n - at), n - at), n - at);
   }
   return fold<D, Sum>(fold_registers<Sum, registers>(acc));
 }

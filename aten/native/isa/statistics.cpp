@@ -21,11 +21,7 @@ template <class D, class Value> inline typename D::Lane chunk_sum(const char *p,
   if (i < n) {
     int r = 0;
     for (; i + lanes <= n; r++, i += lanes) rest[r] = value(D::load(p + i * item));
-    if (i < n) {  // lanes past the end become zero
-      alignas(64) typename D::Lane lane[lanes] = {};
-      store_part<Plain<typename D::Lane>>(lane, value(load_part<D>(p + i * item, n - i)), n - i);
-      memcpy(&rest[r], lane, sizeof lane);
-    }
+    if (i < n) rest[r] = only<D>(value(load_part<D>(p + i * item, n - i)), n - i);
 #pragma GCC unroll 16
     for (int k = 0; k < registers; k++) acc[k] = acc[k] + rest[k];
   }

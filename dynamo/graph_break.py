@@ -45,6 +45,16 @@ SKIPPED_CALL = Break(
     "it was asked to stay in Python, or its module is not traced",
     ("move the call out of the compiled function", ALLOW),
 )
+USER_FUNCTION = Break(
+    "an autograd.Function of the user",
+    "its backward is Python code that a graph cannot hold; it runs in Python between two graphs, with its own gradient",
+    ("write it as a weft.library.custom_op with register_autograd", ALLOW),
+)
+FUNCTION_TRANSFORM = Break(
+    "a function transform inside of a compiled function",
+    "the transform runs the function on tracers of its own",
+    ("compile the transformed function's body", "transform outside of the compiled function", ALLOW),
+)
 OUTSIDE_WORLD = Break(
     "an effect on the world outside",
     "it must happen once per call, in order, and a graph cannot do it",

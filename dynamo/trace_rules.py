@@ -89,6 +89,10 @@ def check_inline(function: types.FunctionType) -> None:
     top = module.partition(".")[0]
     if top == "dynamo" and module.startswith("dynamo.polyfills"):
         return
+    if module == "aten.autograd.function":
+        raise Unsupported(graph_break.USER_FUNCTION, name_of(function))
+    if module.startswith("aten.transforms"):
+        raise Unsupported(graph_break.FUNCTION_TRANSFORM, name_of(function))
     machinery = top == "aten" and not module.startswith(TRACED_ATEN)
     stdlib = top in sys.stdlib_module_names and top not in TRACED_STDLIB and top != "__main__"
     if top in SKIPPED or machinery or stdlib:

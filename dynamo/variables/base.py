@@ -168,6 +168,15 @@ class Variable:
         return self.source == other.source
 
 
+class TrueVariable(Variable):
+    """A value that is true whatever it holds: functions, classes, modules, iterators, exceptions."""
+
+    __slots__ = ()
+
+    def truth(self, frame: Frame) -> bool:
+        return True
+
+
 class Exhausted(Exception):
     """An iterator has come to its end (StopIteration, without its cost)."""
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dynamo import graph_break, outcome
 from dynamo.graph_break import NotConstant, Raised, Unsupported
-from dynamo.variables.base import Variable
+from dynamo.variables.base import TrueVariable, Variable
 
 
-class ExceptionVariable(Variable):
+class ExceptionVariable(TrueVariable):
     """An exception object: its class and arguments. Attributes set on it are kept here."""
 
     __slots__ = ("cls", "args", "attributes", "context", "trace", "line", "raised")
@@ -60,9 +60,6 @@ class ExceptionVariable(Variable):
 
     def setattr(self, frame, name, value):
         self.attributes[name] = value
-
-    def truth(self, frame):
-        return True
 
     def method(self, frame, name, args, kwargs):
         if name == "with_traceback":

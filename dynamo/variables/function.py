@@ -10,7 +10,7 @@ from typing import Any
 from dynamo import graph_break, outcome, trace_rules
 from dynamo.graph_break import Unsupported
 from dynamo.source import Attr, Item
-from dynamo.variables.base import Variable
+from dynamo.variables.base import TrueVariable, Variable
 from dynamo.variables.constant import NONE, ConstantVariable, literal
 from dynamo.variables.exception import raise_exception
 
@@ -76,7 +76,7 @@ class CellVariable(Variable):
             emit.after(outcome.SetAttr(outcome.Const(self.cell), "cell_contents", value))
 
 
-class FunctionVariable(Variable):
+class FunctionVariable(TrueVariable):
     """A Python function that exists; calls are inlined, unless trace_rules says otherwise."""
 
     __slots__ = ("function",)
@@ -96,9 +96,6 @@ class FunctionVariable(Variable):
 
     def describe(self):
         return f"the function {self.function.__qualname__}"
-
-    def truth(self, frame):
-        return True
 
     def call(self, frame, args, kwargs):
         trace_rules.load_numpy(self.function)
@@ -177,7 +174,7 @@ class FunctionVariable(Variable):
         return emit.load(self.source) if self.source is not None else outcome.Const(self.function)
 
 
-class ClosureVariable(Variable):
+class ClosureVariable(TrueVariable):
     """A function made while tracing (def, lambda, comprehension)."""
 
     __slots__ = (
@@ -206,9 +203,6 @@ class ClosureVariable(Variable):
 
     def describe(self):
         return f"the function {self.code.co_qualname}"
-
-    def truth(self, frame):
-        return True
 
     def call(self, frame, args, kwargs):
         local = bind(frame, self.code, self.code.co_qualname, self.default_values, self.kwdefault_values, args, kwargs)
@@ -288,7 +282,7 @@ class ClosureVariable(Variable):
         return emit.shared(self, make, fill)
 
 
-class MethodVariable(Variable):
+class MethodVariable(TrueVariable):
     """function bound to self."""
 
     __slots__ = ("function", "object")
@@ -303,9 +297,6 @@ class MethodVariable(Variable):
 
     def describe(self):
         return f"a method, {self.function.describe()}"
-
-    def truth(self, frame):
-        return True
 
     def call(self, frame, args, kwargs):
         return self.function.call(frame, [self.object, *args], kwargs)
@@ -340,7 +331,7 @@ class MethodVariable(Variable):
         return emit.shared(self, lambda: outcome.Call(outcome.Const(types.MethodType), parts))
 
 
-class BoundMethod(Variable):
+class BoundMethod(TrueVariable):
     """A method of a kind of value whose `method()` knows it: [].append, x.size …"""
 
     __slots__ = ("object", "name")
@@ -355,9 +346,6 @@ class BoundMethod(Variable):
 
     def describe(self):
         return f"the method {self.name} of {self.object.describe()}"
-
-    def truth(self, frame):
-        return True
 
     def call(self, frame, args, kwargs):
         return self.object.method(frame, self.name, args, kwargs)
@@ -376,7 +364,7 @@ class BoundMethod(Variable):
         return outcome.GetAttr(emit.value(self.object), self.name)
 
 
-class PartialVariable(Variable):
+class PartialVariable(TrueVariable):
     """functools.partial."""
 
     __slots__ = ("function", "args", "kwargs")
@@ -389,9 +377,6 @@ class PartialVariable(Variable):
 
     def python_type(self):
         return functools.partial
-
-    def truth(self, frame):
-        return True
 
     def call(self, frame, args, kwargs):
         return self.function.call(frame, [*self.args, *args], {**self.kwargs, **kwargs})
@@ -420,7 +405,7 @@ class PartialVariable(Variable):
         return emit.shared(self, make)
 
 
-class CallableVariable(Variable):
+class CallableVariable(TrueVariable):
     """A callable with a handler of its own (builtins, C functions), or none: then a call breaks the graph."""
 
     __slots__ = ("value", "handler")
@@ -441,9 +426,6 @@ class CallableVariable(Variable):
 
     def describe(self):
         return f"the function {getattr(self.value, '__qualname__', None) or repr(self.value)}"
-
-    def truth(self, frame):
-        return True
 
     def call(self, frame, args, kwargs):
         if self.handler is None:

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from dynamo import graph_break, outcome
 from dynamo.graph_break import Raised, Unsupported
-from dynamo.variables.base import Exhausted, Variable
+from dynamo.variables.base import Exhausted, TrueVariable, Variable
 from dynamo.variables.constant import NONE, ConstantVariable, literal
 from dynamo.variables.exception import ExceptionVariable
 
 
-class IteratorVariable(Variable):
+class IteratorVariable(TrueVariable):
     """What all iterators share."""
 
     __slots__ = ()
 
     def iterate(self, frame):
         return self
-
-    def truth(self, frame):
-        return True
 
     def getattr(self, frame, name):
         from dynamo.variables.exception import raise_exception

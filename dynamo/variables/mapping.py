@@ -15,7 +15,28 @@ from dynamo.variables.exception import ExceptionVariable, raise_exception
 MISSING = object()
 
 
-class DictVariable(Variable):
+class HashedVariable(Variable):
+    """What dicts and sets share: `entries` by hash key."""
+
+    __slots__ = ("entries",)
+
+    def is_same(self, other):
+        return self is other
+
+    def changed(self, frame) -> None:
+        frame.output.side_effects.changed(self)
+
+    def length(self, frame):
+        return ConstantVariable(len(self.entries))
+
+    def truth(self, frame):
+        return bool(self.entries)
+
+    def contains(self, frame, item):
+        return boolean(_key(frame, item) in self.entries)
+
+
+class DictVariable(HashedVariable):
     """A dict. `entries`: hash key → [key, value]; values may be Lazy. `cls` may be a subclass that only adds order or
     a default. A change of a dict from outside is replayed after the graph."""
 
@@ -38,14 +59,8 @@ class DictVariable(Variable):
     def python_type(self):
         return self.cls
 
-    def is_same(self, other):
-        return self is other
-
     def as_arg(self):
         return {k.as_python(): v.as_arg() for k, v in self.entries.values()}
-
-    def changed(self, frame) -> None:
-        frame.output.side_effects.changed(self)
 
     def lookup(self, frame, key: Variable):
         """The value under key, or MISSING."""
@@ -59,15 +74,6 @@ class DictVariable(Variable):
         for entry in self.entries.values():
             entry[1] = entry[1].realize(frame)
         return [(k, v) for k, v in self.entries.values()]
-
-    def length(self, frame):
-        return ConstantVariable(len(self.entries))
-
-    def truth(self, frame):
-        return bool(self.entries)
-
-    def contains(self, frame, item):
-        return boolean(_key(frame, item) in self.entries)
 
     def unpack(self, frame):
         return [k for k, _ in self.entries.values()]
@@ -347,10 +353,10 @@ IN_PLACE = {
 }
 
 
-class SetVariable(Variable):
+class SetVariable(HashedVariable):
     """A set or frozenset. `entries`: hash key → item, in insertion order."""
 
-    __slots__ = ("entries", "frozen")
+    __slots__ = ("frozen",)
 
     def __init__(self, items: Iterable[Variable] = (), frozen: bool = False, source=None):
         super().__init__(source)
@@ -365,14 +371,8 @@ class SetVariable(Variable):
             raise NotConstant(self)
         return frozenset(v.as_python() for v in self.entries.values())
 
-    def is_same(self, other):
-        return self is other
-
     def hash_key(self):
         return frozenset(self.entries)
-
-    def changed(self, frame) -> None:
-        frame.output.side_effects.changed(self)
 
     def unpack(self, frame):
         return list(self.entries.values())
@@ -381,15 +381,6 @@ class SetVariable(Variable):
         from dynamo.variables.iterator import ItemsIterator
 
         return ItemsIterator(self.unpack(frame))
-
-    def length(self, frame):
-        return ConstantVariable(len(self.entries))
-
-    def truth(self, frame):
-        return bool(self.entries)
-
-    def contains(self, frame, item):
-        return boolean(_key(frame, item) in self.entries)
 
     def binary(self, frame, op, other):
         if isinstance(other, DictView):

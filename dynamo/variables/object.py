@@ -10,7 +10,7 @@ from typing import Any
 from dynamo import graph_break, outcome, trace_rules
 from dynamo.graph_break import NotConstant, Raised, Unsupported
 from dynamo.source import Attr, ClassAttr, Item, Object
-from dynamo.variables.base import NULL, Exhausted, IdentityKey, Variable
+from dynamo.variables.base import NULL, Exhausted, IdentityKey, TrueVariable, Variable
 from dynamo.variables.constant import NONE, TRUE, ConstantVariable, boolean, literal
 from dynamo.variables.exception import ExceptionVariable, raise_exception
 from dynamo.variables.function import BoundMethod, FunctionVariable, MethodVariable
@@ -378,7 +378,7 @@ class SequenceProtocol(Variable):
             raise
 
 
-class ClassVariable(Variable):
+class ClassVariable(TrueVariable):
     """A class."""
 
     __slots__ = ("value",)
@@ -398,9 +398,6 @@ class ClassVariable(Variable):
 
     def describe(self):
         return f"the class {self.value.__qualname__}"
-
-    def truth(self, frame):
-        return True
 
     def call(self, frame, args, kwargs):
         from dynamo.variables.construct import construct
@@ -496,7 +493,7 @@ class ClassVariable(Variable):
         return outcome.Const(self.value)
 
 
-class ModuleVariable(Variable):
+class ModuleVariable(TrueVariable):
     """A Python module."""
 
     __slots__ = ("value",)
@@ -513,9 +510,6 @@ class ModuleVariable(Variable):
 
     def describe(self):
         return f"the module {self.value.__name__}"
-
-    def truth(self, frame):
-        return True
 
     def getattr(self, frame, name):
         from dynamo.variables import track

@@ -12,9 +12,8 @@ import linecache
 import random
 import sys
 
-import numpy as np
-
 import weft
+from tests.dynamo.same import same
 
 notes: list = []
 
@@ -212,23 +211,6 @@ def run(function, k: int, n: int):
     assert weft.is_grad_enabled()
     assert sys.exc_info() == (None, None, None)
     return result, items, d, box.v, list(notes), out.getvalue()
-
-
-def same(a, b) -> None:
-    assert type(a) is type(b), (type(a), type(b))
-    if isinstance(a, weft.Tensor):
-        assert a.requires_grad == b.requires_grad
-        np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), rtol=1e-5, atol=1e-5)
-    elif isinstance(a, (list, tuple)):
-        assert len(a) == len(b)
-        for x, y in zip(a, b):
-            same(x, y)
-    elif isinstance(a, dict):
-        assert list(a) == list(b)
-        for k in a:
-            same(a[k], b[k])
-    else:
-        assert a == b
 
 
 def check(seed: int, kind: type[Program] = Program, backend: str = "eager") -> None:

@@ -25,6 +25,7 @@ import weft as torch
 from dynamo import outcome
 from dynamo.interpreter import trace
 from weft import nn
+from tests.dynamo.same import same
 
 F = nn.functional
 CASES = []
@@ -32,27 +33,6 @@ CASES = []
 
 def check(name, fn, *makers, fullgraph=True):
     CASES.append(pytest.param(fn, makers, fullgraph, id=name.replace(" ", "-")))
-
-
-def same(a, b):
-    assert type(a) is type(b), (type(a), type(b))
-    if isinstance(a, torch.Tensor):
-        assert a.dtype is b.dtype and tuple(a.shape) == tuple(b.shape) and a.requires_grad == b.requires_grad
-        np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), rtol=1e-5, atol=1e-5)
-    elif isinstance(a, (list, tuple)):
-        assert len(a) == len(b)
-        for x, y in zip(a, b):
-            same(x, y)
-    elif isinstance(a, dict):
-        assert list(a) == list(b)
-        for k in a:
-            same(a[k], b[k])
-    elif isinstance(a, nn.Module):
-        same(dict(a.state_dict()), dict(b.state_dict()))
-    elif hasattr(a, "__dict__") and not callable(a):
-        same(vars(a), vars(b))
-    elif isinstance(a, (int, float, str, type(None))):
-        assert a == b
 
 
 def x4():

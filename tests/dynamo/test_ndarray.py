@@ -10,13 +10,7 @@ import pytest
 import weft
 from dynamo import convert_frame
 
-
-@pytest.fixture(autouse=True)
-def fresh():
-    weft.compiler.reset()
-    convert_frame.counters.clear()
-    yield
-    weft.compiler.reset()
+pytestmark = pytest.mark.usefixtures("fresh")
 
 
 def same(a, b):

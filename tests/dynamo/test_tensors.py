@@ -8,6 +8,7 @@ import aten
 from aten.autograd import no_grad
 from dynamo import outcome
 from tests.dynamo.harness import run, trace
+from tests.dynamo.same import same
 
 
 def t(*sizes, requires_grad=False):
@@ -17,25 +18,6 @@ def t(*sizes, requires_grad=False):
         n *= s
     x = aten.arange(n, dtype=aten.float32).reshape(*sizes) / 7 - 1
     return x.requires_grad_() if requires_grad else x
-
-
-def same(a, b):
-    assert type(a) is type(b), (type(a), type(b))
-    if isinstance(a, aten.Tensor):
-        assert a.dtype is b.dtype and tuple(a.shape) == tuple(b.shape)
-        assert a.requires_grad == b.requires_grad
-        a, b = a.detach().numpy(), b.detach().numpy()
-        assert ((a == b) | ((a != a) & (b != b))).all()
-    elif isinstance(a, (tuple, list)):
-        assert len(a) == len(b)
-        for x, y in zip(a, b):
-            same(x, y)
-    elif isinstance(a, dict):
-        assert list(a) == list(b)
-        for k in a:
-            same(a[k], b[k])
-    else:
-        assert a == b
 
 
 def graph(fn, *args, **kwargs):
@@ -54,7 +36,7 @@ def test_operators_methods_and_functions_are_one_kind_of_node():
         "sum = aten.sum(y, -1, keepdim=True)", "mul = aten.mul(exp, sum)", "sub = aten.sub(3, x)",
         "relu = aten.relu(sub)", "sub_1 = aten.sub(mul, relu)", "return (sub_1,)",
     ]  # fmt: skip
-    same(run(f, t(2, 3), t(2, 3)), f(t(2, 3), t(2, 3)))
+    same(run(f, t(2, 3), t(2, 3)), f(t(2, 3), t(2, 3)), tolerance=0)
 
 
 def p_shapes(x):
@@ -116,4 +98,4 @@ PROGRAMS = [
 @pytest.mark.parametrize("fn, make", PROGRAMS, ids=[f"{f.__name__}{i}" for i, (f, _) in enumerate(PROGRAMS)])
 def test_the_graph_gives_what_eager_gives(fn, make):
     expected = fn(*make())
-    same(run(fn, *make()), expected)
+    same(run(fn, *make()), expected, tolerance=0)

@@ -14,13 +14,7 @@ import weft
 from dynamo import convert_frame
 from weft import nn
 
-
-@pytest.fixture(autouse=True)
-def fresh():
-    weft.compiler.reset()
-    convert_frame.counters.clear()
-    yield
-    weft.compiler.reset()
+pytestmark = pytest.mark.usefixtures("fresh")
 
 
 def equal(a, b):

@@ -12,13 +12,7 @@ from dynamo import convert_frame
 from tests.dynamo.resume import broken
 from tests.dynamo.resume.broken import FUNCTIONS, LOG, note
 
-
-@pytest.fixture(autouse=True)
-def fresh():
-    weft.compiler.reset()
-    convert_frame.counters.clear()
-    yield
-    weft.compiler.reset()
+pytestmark = pytest.mark.usefixtures("fresh")
 
 
 def plain(v):

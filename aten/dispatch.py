@@ -365,7 +365,7 @@ def _call_inplace(op: Op, public: tuple[Any, ...]) -> Any:
         if result is not NotImplemented:
             return result
     target, base = public[0], op.base
-    _native.check_inplace(target)
+    (_native.check_fill if "fill" in op.tags else _native.check_inplace)(target)
     if _native.is_grad_enabled() and any(t.requires_grad for t in tensors_of(base.schema.params, public, Tensor)):
         positional, keywords = _as_call(base, _values_kept(base, public))
         result = base(*positional, **keywords)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING, Any
 
 from aten.meta import Meta, known_equal
@@ -25,6 +26,11 @@ VIEWS = frozenset(
     "atleast_1d atleast_2d atleast_3d reshape_as type cpu unfold select slice alias detach conj resolve_conj "
     "broadcast_tensors numpy_T".split()
 )
+# Those of them that may be copies.
+COPIES = frozenset(
+    "reshape flatten contiguous to type_as float double half bfloat16 int long short bool ravel unflatten reshape_as "
+    "type cpu".split()
+)
 # What a shape rule raises for arguments that eager refuses too; anything else is an error of the rule.
 SHAPE_ERRORS = (
     RuntimeError, IndexError, TypeError, ValueError, NotImplementedError, ZeroDivisionError, OverflowError
@@ -42,6 +48,8 @@ def record(output, frame, op: Op, args: list[Variable], kwargs: dict[str, Variab
         target = kwargs.pop("out")
         if not isinstance(target, TensorVariable):
             raise Unsupported(graph_break.UNKNOWN_CALL, f"{op.name} with several out=")
+    if "relayout" in op.tags:
+        raise Unsupported(graph_break.MUTATED_ALIAS, f"{op.name} changes the layout of a tensor in place")
     val = result_of(output, frame, op, args, kwargs)
     if target is not None and not (fits(val, target.as_meta()) and can_cast(val.dtype, target.as_meta().dtype)):
         raise Unsupported(graph_break.UNKNOWN_CALL, f"{op.name} with an out= that does not fit the result")
@@ -126,6 +134,8 @@ def inplace_result(output, frame, op: Op, args, kwargs) -> Variable:
     target = args[0] if args else next(iter(kwargs.values()))
     if not isinstance(target, TensorVariable):
         raise Unsupported(graph_break.UNKNOWN_CALL, f"{op.name} of {target.describe()}")
+    if shares_elements(target):
+        raise Unsupported(graph_break.MUTATED_ALIAS, f"{op.name} writes into an expanded tensor")
     check_leaf(output, frame, target)
     needs = any(t.meta.requires_grad for t in tensors_of([*args, *kwargs.values()]))
     if needs and output.grad_enabled:
@@ -134,6 +144,34 @@ def inplace_result(output, frame, op: Op, args, kwargs) -> Variable:
     if target.root.source is not None:
         output.mutated.add(target.root)
     return NONE if op.name == "setitem" else target
+
+
+def shares_elements(target: TensorVariable) -> bool:
+    """Whether the tensor, or one that it is a view of, shows elements of memory more than once."""
+    node: Any = target.node
+    while node is not None:
+        val = node.meta.get("val")
+        if type(val) is Meta and any(
+            type(stride) is int and stride == 0 and not (type(size) is int and size <= 1)
+            for size, stride in zip(val.sizes, val.strides)
+        ):
+            return True
+        node = viewed_by(node)
+    return False
+
+
+def viewed_by(node: Any) -> Any:
+    """The node of the tensor that this one is a view of for certain, or None."""
+    if node.op != "call_function" or not node.args:
+        return None
+    name = getattr(node.target, "name", None)
+    basic = name != "getitem" or all(isinstance(k, (int, slice, type(None), type(...))) for k in _keys(node.args[1]))
+    is_view = node.target is operator.getitem or getattr(node.target, "kind", None) == "view" or name in VIEWS - COPIES
+    return node.args[0] if is_view and basic else None
+
+
+def _keys(key: Any) -> tuple:
+    return key if isinstance(key, tuple) else (key,)
 
 
 def check_leaf(output, frame, target: TensorVariable) -> None:

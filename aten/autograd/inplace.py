@@ -7,33 +7,104 @@ from typing import Any
 from aten import _native
 from aten._native import Tensor
 from aten.autograd.grad_mode import no_grad
+from aten.meta import Meta
+from aten.op import ops
 
 
-def _chain(view: Tensor) -> tuple[Tensor, list[tuple[Any, tuple[Any, ...]]]]:
-    """The root of a view, and the view ops (with their further arguments) that lead from it to the view."""
+class _Path:
+    """How a view is made from its root: by replaying view ops, and back by their `put` rules."""
+
+    def __init__(self, steps: list[tuple[Any, tuple[Any, ...]]]):
+        self.steps = steps
+
+    def view(self, root: Tensor) -> Tensor:
+        """The view, of the root itself."""
+        for op, args in self.steps:
+            root = op(root, *args)
+        return root
+
+    inside = view  # the part of a gradient of the root that belongs to the view
+
+    def outside(self, grad: Tensor) -> Tensor:
+        """A gradient of the root with zeros where the view was written."""
+        stages = [grad]
+        for op, args in self.steps:
+            stages.append(op(stages[-1], *args))
+        value = stages[-1] * 0 if stages[-1].requires_grad else stages[-1].new_zeros(stages[-1].shape)
+        for (op, args), stage in zip(reversed(self.steps), reversed(stages[:-1])):
+            value = op.put_fn(stage, value, *args)
+        return value
+
+
+class _Places:
+    """How a view lies in the memory of its root, where view ops do not tell: `as_strided`, elements that share memory, and
+    views of a tensor whose layout has changed in place since."""
+
+    def __init__(self, root: Tensor, view: Tensor):
+        self.root, self.shown = Meta.of(root), Meta.of(view)
+        self.start = min(self.root.offset, self.shown.offset)
+        self.span = max(map(self._end, (self.root, self.shown))) - self.start
+
+    @staticmethod
+    def _end(meta: Meta) -> int:
+        return meta.offset + (0 if 0 in meta.sizes else 1 + sum((n - 1) * s for n, s in zip(meta.sizes, meta.strides)))
+
+    def _layout(self, meta: Meta) -> tuple[list[int], list[int], int]:
+        return list(meta.sizes), list(meta.strides), meta.offset - self.start
+
+    def view(self, root: Tensor) -> Tensor:
+        """The view, of the root itself."""
+        return ops.as_strided(root, list(self.shown.sizes), list(self.shown.strides), self.shown.offset)
+
+    def _memory(self, grad: Tensor) -> Tensor:
+        """A gradient of the root as it would lie in the root's memory."""
+        return ops.as_strided_scatter(grad.new_zeros([self.span]), grad, *self._layout(self.root))
+
+    def inside(self, grad: Tensor) -> Tensor:
+        """The part of a gradient of the root that belongs to the view."""
+        return ops.as_strided(self._memory(grad), *self._layout(self.shown))
+
+    def outside(self, grad: Tensor) -> Tensor:
+        """A gradient of the root with zeros where the view was written."""
+        nothing = grad.new_zeros(list(self.shown.sizes))
+        left = ops.as_strided_scatter(self._memory(grad), nothing, *self._layout(self.shown))
+        return ops.as_strided(left, *self._layout(self.root))
+
+
+def _follows(root: Tensor, steps: list[tuple[Any, tuple[Any, ...]]], view: Tensor) -> bool:
+    """Whether the steps still lead to the memory of the view."""
+    meta = Meta.of(root)
+    try:
+        for op, args in steps:
+            meta = op.function(meta, *args)
+    except (RuntimeError, IndexError):
+        return False
+    return meta == Meta.of(view)
+
+
+def _path(view: Tensor) -> tuple[Tensor, _Path | _Places]:
+    """The root of a view, and how the view is made from it."""
     steps: list[tuple[Any, tuple[Any, ...]]] = []
-    while view._view_of is not None:
-        view, op, args = view._view_of
+    root, relaid, plain = view, False, True
+    while root._view_of is not None:
+        root, op, args = root._view_of
         steps.append((op, args))
+        relaid = relaid or _native.is_relaid(root)
+        plain = plain and op.put_fn is not None and op.name != "as_strided"
     steps.reverse()
-    return view, steps
+    if not plain or (relaid and not _follows(root, steps, view)):
+        return root, _Places(root, view)
+    return root, _Path(steps)
 
 
-def _replay(base: Tensor, steps: list[tuple[Any, tuple[Any, ...]]]) -> Tensor:
-    for op, args in steps:
-        base = op(base, *args)
-    return base
-
-
-def _without(grad: Tensor, steps: list[tuple[Any, tuple[Any, ...]]]) -> Tensor:
-    """`grad` of the root with zeros where the view was written."""
-    stages = [grad]
-    for op, args in steps:
-        stages.append(op(stages[-1], *args))
-    value = stages[-1] * 0 if stages[-1].requires_grad else stages[-1].new_zeros(stages[-1].shape)
-    for (op, args), stage in zip(reversed(steps), reversed(stages[:-1])):
-        value = op.put_fn(stage, value, *args)
-    return value
+def _assign(target: Tensor, result: Tensor) -> None:
+    """Copy the elements, also into ones that share memory (of `fill_`: they are equal)."""
+    with no_grad():
+        if 0 in target.stride():
+            target.numpy(force=True)[...] = result.numpy(force=True)
+            target._bump_version()
+        else:
+            target.detach().copy_(result.detach())
 
 
 def record_inplace(target: Tensor, result: Tensor) -> None:
@@ -43,16 +114,15 @@ def record_inplace(target: Tensor, result: Tensor) -> None:
     """
     if result.dtype is not target.dtype:
         result = result.to(target.dtype)
-    with no_grad():
-        target.detach().copy_(result.detach())
+    _assign(target, result)
     if target._view_of is None:
         target._grad_fn = (result.grad_fn, result.output_nr) if result.grad_fn is not None else None
         return
-    root, steps = _chain(target)
+    root, path = _path(target)
 
     def copy_slices(node: Any, grads: tuple[Any, ...]) -> tuple[Any, ...]:
         needs = node.needs
-        return (_without(grads[0], steps) if needs[0] else None, _replay(grads[0], steps) if needs[1] else None)
+        return (path.outside(grads[0]) if needs[0] else None, path.inside(grads[0]) if needs[1] else None)
 
     _native.record("CopySlices", copy_slices, (root, result), (root,), ())
     refresh(target)
@@ -60,10 +130,10 @@ def record_inplace(target: Tensor, result: Tensor) -> None:
 
 def refresh(view: Tensor) -> None:
     """Give a view whose memory was written through another tensor the history it now has: that of its root."""
-    root, steps = _chain(view)
+    root, path = _path(view)
     before = _native.set_grad_enabled(True)
     try:
-        fresh = _replay(root, steps)
+        fresh = path.view(root)
     finally:
         _native.set_grad_enabled(before)
     view._grad_fn = (fresh.grad_fn, fresh.output_nr) if fresh.grad_fn is not None else None

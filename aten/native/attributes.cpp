@@ -40,9 +40,12 @@ static PyObject *bump_version(PyObject *self, PyObject *) {
 }
 
 static PyObject *get_base(PyObject *self, void *) {
-  WeftTensor *root = as_tensor(self);
-  while (root->view_of) root = as_tensor(PyTuple_GET_ITEM(root->view_of, 0));
-  return Py_NewRef(root == as_tensor(self) ? Py_None : as_object(root));
+  PyObject *base = Py_None;
+  for (WeftTensor *t = as_tensor(self); t->view_of;) {
+    t = as_tensor(PyTuple_GET_ITEM(t->view_of, 0));
+    if (!(t->flags & WEFT_FLAG_HIDDEN)) base = as_object(t);
+  }
+  return Py_NewRef(base);
 }
 
 static PyObject *get_view_of(PyObject *self, void *) {

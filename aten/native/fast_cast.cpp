@@ -121,7 +121,7 @@ PyObject *fast_fill_(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyOb
   int dtype = WEFT_DTYPE(out);
   WeftLoop body = weft_kernels.cast[dtype][dtype];
   if (!body) return UNHANDLED;
-  if (check_inplace(out) < 0) return nullptr;
+  if (check_fill(out) < 0) return nullptr;
   if (records(out)) return UNHANDLED;
   if (zero && (out->word & WEFT_WORD_CONTIGUOUS) && out->numel < 65536) {
     if (out->numel) memset(weft_data(out), 0, (size_t)(out->numel * weft_itemsize(dtype)));

@@ -15,27 +15,40 @@ WeftTensor *root_of(WeftTensor *t) {
   return t;
 }
 
-int check_inplace(WeftTensor *t) {
-  const char *why = nullptr;
-  bool tracer = WEFT_IS_TRACER(t);
-  if (!tracer && t->storage->flags & WEFT_STORAGE_READONLY) {
-    why = "cannot write to this tensor: its memory is read-only (made from a read-only array or buffer); clone() it first";
-  } else if (!tracer && !(t->word & WEFT_WORD_CONTIGUOUS) && overlaps_itself(t)) {
-    why = "unsupported operation: more than one element of the written-to tensor refers to a single memory location. Please "
-          "clone() the tensor before performing the operation.";
-  } else if ((t->word & WEFT_WORD_INFERENCE) && !(*ambient() & WEFT_AMBIENT_INFERENCE)) {
-    why = "Inplace update to inference tensor outside InferenceMode is not allowed. You can make a clone to get a normal tensor "
-          "before doing inplace update.";
-  } else if (grad_enabled()) {
-    WeftTensor *root = root_of(t);
-    if (WEFT_REQUIRES_GRAD(t) && !t->grad_fn && (root == t || !WEFT_REQUIRES_GRAD(root)))
-      why = "a leaf Variable that requires grad is being used in an in-place operation.";
-    else if (root != t && WEFT_REQUIRES_GRAD(root) && !root->grad_fn)
-      why = "a view of a leaf Variable that requires grad is being used in an in-place operation.";
-  }
+static int refuse(const char *why) {
   if (!why) return 0;
   PyErr_SetString(PyExc_RuntimeError, why);
   return -1;
+}
+
+// Why history forbids an in-place op, or NULL.
+static const char *forbidden(WeftTensor *t) {
+  if ((t->word & WEFT_WORD_INFERENCE) && !(*ambient() & WEFT_AMBIENT_INFERENCE))
+    return "Inplace update to inference tensor outside InferenceMode is not allowed. You can make a clone to get a normal tensor "
+           "before doing inplace update.";
+  if (!grad_enabled()) return nullptr;
+  WeftTensor *root = root_of(t);
+  if (WEFT_REQUIRES_GRAD(t) && !t->grad_fn && (root == t || !WEFT_REQUIRES_GRAD(root)))
+    return "a leaf Variable that requires grad is being used in an in-place operation.";
+  if (root != t && WEFT_REQUIRES_GRAD(root) && !root->grad_fn)
+    return "a view of a leaf Variable that requires grad is being used in an in-place operation.";
+  return nullptr;
+}
+
+int check_relayout(WeftTensor *t) { return refuse(forbidden(t)); }
+
+int check_fill(WeftTensor *t) {
+  if (!WEFT_IS_TRACER(t) && t->storage->flags & WEFT_STORAGE_READONLY)
+    return refuse("cannot write to this tensor: its memory is read-only (made from a read-only array or buffer); clone() it first");
+  return refuse(forbidden(t));
+}
+
+int check_inplace(WeftTensor *t) {
+  bool writes_twice = !WEFT_IS_TRACER(t) && !(t->word & WEFT_WORD_CONTIGUOUS) && overlaps_itself(t);
+  if (writes_twice && !(t->storage->flags & WEFT_STORAGE_READONLY))
+    return refuse("unsupported operation: more than one element of the written-to tensor refers to a single memory location. Please "
+                  "clone() the tensor before performing the operation.");
+  return check_fill(t);
 }
 
 }  // namespace weft

@@ -168,6 +168,8 @@ PyObject *unpack_saved(PyObject *saved, WeftNode *node);    // new reference to 
 
 // inplace.cpp
 int check_inplace(WeftTensor *t);
+int check_fill(WeftTensor *t);      // of one value, which elements may share
+int check_relayout(WeftTensor *t);  // of the layout alone
 WeftTensor *root_of(WeftTensor *t);  // the tensor that `t` is in the end a view of; itself if it is none
 
 // Each adds its types to the module; false with an exception set.

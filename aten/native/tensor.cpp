@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <algorithm>
+
 #include "native.h"
 #include "operators.h"
 
@@ -346,6 +348,7 @@ PyObject *tensor_resize_(PyObject *self, PyObject *args) {
   int64_t numel = checked_numel(ndim, sizes, itemsize);
   if (numel < 0) return nullptr;
   if (WEFT_REQUIRES_GRAD(t)) return PyErr_Format(PyExc_RuntimeError, "cannot resize variables that require grad");
+  if (ndim == WEFT_NDIM(t) && std::equal(sizes, sizes + ndim, t->sizes)) return Py_NewRef(self);
   WeftStorage *storage = t->storage;
   int64_t bytes = (t->offset + numel) * itemsize;
   if (bytes > storage->nbytes) {
@@ -377,6 +380,41 @@ static PyObject *check_inplace_function(PyObject *, PyObject *arg) {
   Py_RETURN_NONE;
 }
 
+static PyObject *check_fill_function(PyObject *, PyObject *arg) {
+  if (!is_tensor(arg)) return PyErr_Format(PyExc_TypeError, "expected a Tensor, got %R", Py_TYPE(arg));
+  if (check_fill(as_tensor(arg)) < 0) return nullptr;
+  Py_RETURN_NONE;
+}
+
+static PyObject *check_relayout_function(PyObject *, PyObject *arg) {
+  if (!is_tensor(arg)) return PyErr_Format(PyExc_TypeError, "expected a Tensor, got %R", Py_TYPE(arg));
+  if (check_relayout(as_tensor(arg)) < 0) return nullptr;
+  Py_RETURN_NONE;
+}
+
+// relayout(tensor, view, before): the tensor takes the layout of a view of the same storage; `before` is an alias that
+// stands for what it was. A Tracer takes the number of dims.
+static PyObject *relayout(PyObject *, PyObject *args) {
+  PyObject *target, *view, *before;
+  if (!PyArg_ParseTuple(args, "O!O!O:relayout", tensor_type, &target, tensor_type, &view, &before)) return nullptr;
+  WeftTensor *t = as_tensor(target), *v = as_tensor(view);
+  if (WEFT_IS_TRACER(t)) {
+    t->word = (t->word & ~WEFT_WORD_NDIM) | (v->word & WEFT_WORD_NDIM);
+    Py_RETURN_NONE;
+  }
+  if (!is_tensor(before) || !need_memory(v, "relayout")) return PyErr_Format(PyExc_TypeError, "relayout: tensors with memory");
+  if (!set_layout(t, WEFT_NDIM(v), v->sizes, v->strides, v->offset)) return nullptr;
+  weft_bump_version(t);
+  t->flags |= WEFT_FLAG_RELAID;
+  as_tensor(before)->flags |= WEFT_FLAG_HIDDEN;
+  if (t->flags & WEFT_FLAG_GUARDED) epoch++;
+  Py_RETURN_NONE;
+}
+
+static PyObject *is_relaid(PyObject *, PyObject *arg) {
+  return PyBool_FromLong(is_tensor(arg) && (as_tensor(arg)->flags & WEFT_FLAG_RELAID) != 0);
+}
+
 static PyObject *is_tracer(PyObject *, PyObject *arg) { return PyBool_FromLong(is_tensor(arg) && WEFT_IS_TRACER(arg)); }
 
 static PyMemberDef tensor_members[] = {
@@ -395,6 +433,10 @@ PyMethodDef tensor_functions[] = {
     {"is_tracer", is_tracer, METH_O, nullptr},
     {"bump_version", bump_version, METH_O, "note an in-place write to the tensor's storage"},
     {"check_inplace", check_inplace_function, METH_O, "RuntimeError where an in-place write to the tensor is refused"},
+    {"check_fill", check_fill_function, METH_O, "check_inplace for a write of one value, which elements may share"},
+    {"check_relayout", check_relayout_function, METH_O, "RuntimeError where an in-place change of layout is refused"},
+    {"relayout", relayout, METH_VARARGS, "relayout(tensor, view, before): take the layout of a view of the same storage"},
+    {"is_relaid", is_relaid, METH_O, "whether the tensor's layout was changed in place"},
     {"set_constructor", set_constructor, METH_O, "what Tensor(...) calls, as constructor(cls, *args, **kwargs)"},
     {"from_numpy", from_numpy, METH_O, "a tensor on the array's memory"},
     {"from_dlpack", from_dlpack, METH_O, "a tensor on the memory of any object with __dlpack__"},

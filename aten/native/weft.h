@@ -65,7 +65,9 @@ enum WeftTensorFlags {
   WEFT_FLAG_DETACHED_VERSION = 2, // `.data`: in-place writes do not advance the version
   WEFT_FLAG_RETAIN_GRAD = 4,
   WEFT_FLAG_TRACKED = 8,   // known to the garbage collector
-  WEFT_FLAG_NEG = 16       // reserved
+  WEFT_FLAG_NEG = 16,      // reserved
+  WEFT_FLAG_RELAID = 32,   // its layout changed in place (`t_()`): views made before do not follow from it
+  WEFT_FLAG_HIDDEN = 64    // stands for what such a tensor was before; no user has it
 };
 
 struct WeftNode;

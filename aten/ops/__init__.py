@@ -20,6 +20,7 @@ from aten.ops import (  # noqa: F401
     hashing,
     indexing,
     indexing_batch,
+    inplace_views,
     ldl,
     linalg,
     linalg_public,

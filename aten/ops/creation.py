@@ -324,7 +324,7 @@ def scalar_tensor(s, dtype, device, layout, pin_memory, requires_grad):
     return finish(full([], s, dtype=dtype or dtypes.get_default_dtype(), device=device), requires_grad)
 
 
-@composite("fill(Tensor input, Any value) -> Tensor", inplace=True)
+@composite("fill(Tensor input, Any value) -> Tensor", tags=["fill"], inplace=True)
 def fill(input, value):
     """A tensor of one value (a number or a 0-d tensor) with the sizes and dtype of the input."""
     if hasattr(value, "dtype"):
@@ -334,7 +334,7 @@ def fill(input, value):
     return ops.copy(input, full([], value, dtype=input.dtype, device=input.device))
 
 
-@composite("zero(Tensor input) -> Tensor", tags=["hidden"], inplace=True)
+@composite("zero(Tensor input) -> Tensor", tags=["hidden", "fill"], inplace=True)
 def zero(input):
     """Zeros with the sizes and dtype of the input."""
     return ops.copy(input, full([], 0, dtype=input.dtype, device=input.device))

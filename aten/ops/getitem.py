@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from aten import dtype as dtypes
+from aten.meta import Meta
 from aten.op import composite, ops
 from aten.ops.indexing import index
 from aten.shapes import is_int, is_symbolic
@@ -120,7 +121,10 @@ def setitem(input, key, value):
             value = value.reshape(list(value.shape[extra:]))
         if view is input:
             view = ops.alias(input)
-        view.copy_(value)
+        if value.ndim == 0 and any(type(s) is int and s == 0 for s in Meta.of(view).strides):
+            view.fill_(value)  # one value may go to elements that share memory
+        else:
+            view.copy_(value)
     else:
         view.index_put_(tensors, ops.cast(value, input.dtype) if value.dtype is not input.dtype else value)
 

@@ -30,6 +30,13 @@ def _reflected_div(self: Any, other: Any) -> Any:
     return ops.mul(ops.reciprocal(self), other)
 
 
+def _resize_as(self: Any, other: Any, memory_format: Any = None) -> Any:
+    """`resize_` to the sizes of another tensor."""
+    if not hasattr(other, "shape"):
+        raise TypeError(f"resize_as_(): argument 'the_template' must be Tensor, not {type(other).__name__}")
+    return self.resize_(tuple(other.shape))
+
+
 def _reverse_dims(self: Any) -> Any:
     return ops.permute(self, list(reversed(range(self.ndim))))
 
@@ -52,5 +59,6 @@ def attach_properties() -> None:
     attach("__reversed__", _reversed)
     attach("__contains__", _contains)
     attach("__rdiv__", _reflected_div)
+    attach("resize_as_", _resize_as)
     for name, getter in (("T", _reverse_dims), ("mT", _transposed), ("mH", _transposed), ("H", _matrix_transposed)):
         attach(name, property(getter))

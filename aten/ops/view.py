@@ -409,7 +409,14 @@ def _(g, input_meta, size, stride, storage_offset):
     )
 
 
-as_strided.put(lambda base, new, size, stride, storage_offset: ops.as_strided_scatter(base, new, size, stride, storage_offset))
+
+
+@as_strided.put
+def _(base, new, size, stride, storage_offset):
+    meta = Meta.of(base)
+    if not meta.is_contiguous():
+        raise RuntimeError("an in-place write through as_strided of a tensor that is not row-major cannot be transformed")
+    return ops.as_strided_scatter(base, new, size, stride, storage_offset - meta.offset)
 
 
 def _window(sizes: Sequence[int], strides: Sequence[int]) -> int:

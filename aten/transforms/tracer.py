@@ -246,6 +246,15 @@ class Level:
         self.assign(target, result)
         return target
 
+    def relayout(self, target: Tracer, view: Tracer) -> None:
+        """Let `target` be what `view`, made from it, is."""
+        _native.relayout(target, view, view)
+        target.meta, target.payload = view.meta, view.payload
+        target.cell, target.chain, target.generation = view.cell, view.chain, view.generation
+        target.writes += 1
+        if view.grad_fn is not None:
+            target._grad_fn = (view.grad_fn, view.output_nr)
+
     def check_write(self, op: Op, target: Any) -> None:
         """Raises RuntimeError where an in-place write is impossible."""
         if not self.own(target):
@@ -254,7 +263,8 @@ class Level:
                 "in place"
             )
         meta = target.meta
-        if any(type(s) is int and s == 0 and not (type(n) is int and n <= 1) for s, n in zip(meta.strides, meta.sizes)):
+        shared = any(type(s) is int and s == 0 and not (type(n) is int and n <= 1) for s, n in zip(meta.strides, meta.sizes))
+        if shared and "fill" not in op.tags:
             raise RuntimeError(
                 "unsupported operation: more than one element of the written-to tensor refers to a single memory "
                 "location. Please clone() the tensor before performing the operation."

@@ -1,0 +1,171 @@
+"""View ops in place, and writes through views whose elements or layouts need memory to tell. Values are PyTorch 2.13's."""
+
+import pytest
+
+import aten
+import weft
+from aten import tensor
+
+
+def leaf():
+    return tensor([[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]], requires_grad=True)
+
+
+CALLS = [
+    (lambda x: x.t_(), (3, 2), (1, 3)),
+    (lambda x: x.transpose_(0, -1), (3, 2), (1, 3)),
+    (lambda x: x.swapaxes_(0, 1), (3, 2), (1, 3)),
+    (lambda x: x.swapdims_(0, 1), (3, 2), (1, 3)),
+    (lambda x: x.unsqueeze_(-1), (2, 3, 1), (3, 1, 1)),
+    (lambda x: x.unsqueeze_(0).squeeze_(), (2, 3), (3, 1)),
+    (lambda x: x.unsqueeze_(0).squeeze_((0, 1)), (2, 3), (3, 1)),
+    (lambda x: x.as_strided_((2, 2), (1, 2), 1), (2, 2), (1, 2)),
+]
+
+
+@pytest.mark.parametrize("call,sizes,strides", CALLS)
+def test_the_tensor_itself_takes_the_layout(call, sizes, strides):
+    x = aten.arange(6.0).reshape(2, 3).clone()
+    y, memory = x, x.data_ptr()
+    assert call(x) is y and (tuple(y.shape), y.stride()) == (sizes, strides)
+    assert y._version > 0 and y._base is None and y.untyped_storage().data_ptr() == memory
+
+
+@pytest.mark.parametrize("call,sizes,strides", CALLS)
+def test_gradients_pass_through(call, sizes, strides):
+    x = leaf()
+    y = call(x * 2)
+    (y * aten.arange(float(y.numel())).reshape(sizes)).sum().backward()
+    expected = leaf()
+    z = aten.as_strided(expected * 2, sizes, strides, y.storage_offset())
+    (z * aten.arange(float(z.numel())).reshape(sizes)).sum().backward()
+    assert x.grad.tolist() == expected.grad.tolist()
+
+
+def test_views_made_before_keep_their_places():
+    x = leaf()
+    y = x * 2
+    v = y[0]
+    y.t_()
+    v.mul_(5)
+    assert v._base is y
+    (y * aten.arange(6.0).reshape(3, 2)).sum().backward()
+    assert x.grad.tolist() == [[0, 20, 40], [2, 6, 10]]
+    x = leaf()
+    y = x * 2
+    v = y[0]
+    y.t_()
+    y.mul_(5)
+    (v * aten.arange(3.0)).sum().backward()
+    assert x.grad.tolist() == [[0, 10, 20], [0, 0, 0]]
+
+
+def test_a_relaid_view_still_writes_its_base():
+    x = leaf()
+    y = x * 2
+    v = y.t()
+    v.unsqueeze_(0)
+    v[0, 1].mul_(3)
+    y.sum().backward()
+    assert x.grad.tolist() == [[2, 6, 2], [2, 6, 2]]
+
+
+def test_what_is_refused():
+    x = leaf()
+    with pytest.raises(RuntimeError, match="^a leaf Variable that requires grad"):
+        x.t_()
+    with pytest.raises(RuntimeError, match="a view of a leaf Variable"):
+        x[0].unsqueeze_(0)
+    y = x * 2
+    z = y * y
+    y.t_()
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        z.sum().backward()
+    for bad, kind in (
+        (lambda: aten.zeros(2, 2, 2).t_(), RuntimeError),
+        (lambda: aten.zeros(2).unsqueeze_(3), IndexError),
+        (lambda: aten.zeros(2).as_strided_((20,), (1,)), RuntimeError),
+        (lambda: aten.zeros(2).as_strided_((2,), (1, 2)), RuntimeError),
+    ):
+        with pytest.raises(kind):
+            bad()
+    with aten.no_grad():
+        assert tuple(x.t_().shape) == (3, 2) and x.is_leaf and x.requires_grad
+
+
+def test_transforms():
+    x = aten.arange(6.0).reshape(2, 3)
+    assert weft.vmap(lambda x: (x * 1).unsqueeze_(0).t())(x).tolist() == x.unsqueeze(-1).tolist()
+    assert weft.func.grad(lambda x: ((x * x).t_()[0] * 2).sum())(x).tolist() == [[0, 0, 0], [12, 0, 0]]
+
+
+def test_one_value_may_be_written_to_elements_that_share_memory():
+    x = tensor([1.0, 2.0, 3.0], requires_grad=True)
+    y = (x * 1).unsqueeze(1)
+    e = y.expand(3, 4)
+    e[1] = 7.0
+    e[2].zero_()
+    e[0].fill_(5.0)
+    assert y.tolist() == [[5], [7], [0]]
+    y.sum().backward()
+    assert x.grad.tolist() == [0, 0, 0]
+    for write in (lambda: e.add_(1), lambda: e.copy_(aten.ones(3, 4)), lambda: e.normal_()):
+        with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
+            write()
+
+
+def test_a_write_to_one_column_of_an_expanded_tensor():
+    x = tensor([1.0, 2.0, 3.0], requires_grad=True)
+    y = x * 1
+    y.unsqueeze(1).expand(3, 4)[:, 2].mul_(10)
+    assert y.tolist() == [10, 20, 30]
+    (y * tensor([1.0, 2.0, 3.0])).sum().backward()
+    assert x.grad.tolist() == [10, 20, 30]
+
+
+def test_a_write_through_as_strided():
+    x = leaf()
+    y = x[:, 1:] * 2
+    y.as_strided((2,), (2,), 1).mul_(10)
+    y.expand(3, 2, 2).sum().backward()
+    assert x.grad.tolist() == [[0, 6, 60], [0, 6, 60]]
+
+
+def test_resize_as():
+    x = aten.arange(6.0).reshape(2, 3).t()
+    assert x.resize_as_(aten.zeros(3, 2)).stride() == (1, 3)  # the same sizes: nothing changes
+    assert tuple(x.clone().resize_as_(aten.zeros(2)).shape) == (2,)
+    with pytest.raises(RuntimeError, match="cannot resize variables that require grad"):
+        leaf().resize_as_(aten.zeros(2))
+    with pytest.raises(TypeError):
+        x.resize_as_([2])
+
+
+def relay(x):
+    y = x * 2
+    v = y[0]
+    y.t_()
+    v.add_(1)
+    return y + 1, v, y.shape
+
+
+def relay_input(x):
+    x.unsqueeze_(0)
+    return x * 3
+
+
+def fill_expanded(x):
+    y = (x * 1).unsqueeze(1).expand(2, 4, 3)
+    y[0].fill_(2.0)
+    y[:, 1].add_(1)
+    return y + 1
+
+
+@pytest.mark.parametrize("f", [relay, relay_input, fill_expanded])
+def test_a_compiled_function_breaks_there(f):
+    for _ in range(2):
+        x, z = aten.arange(6.0).reshape(2, 3).clone(), aten.arange(6.0).reshape(2, 3).clone()
+        got, expected = weft.compile(f)(x), f(z)
+        assert str(got) == str(expected) and x.shape == z.shape and x.stride() == z.stride()
+    with pytest.raises(Exception, match="in place|expanded tensor"):
+        weft.compile(f, fullgraph=True)(x)

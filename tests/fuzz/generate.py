@@ -55,10 +55,7 @@ class Generator:
         for k in range(self.pick([0, 0, 0, 1, 2])):
             hint = self.pick([2, 3, 5, 8, 17, 33])
             self.symbols.append((self.b.env.symbol(f"s{k}", hint), hint))
-        rank = self.pick([0, 1, 2, 2, 3, 3, 4])
-        shape = [self.size() for _ in range(rank)]
-        while np.prod([self.value(s) for s in shape]) > 20000:
-            shape[r.randrange(rank)] = 2
+        shape = self.domain()
         for k in range(self.pick([1, 2, 3])):
             self.input(k, shape)
         if r.random() < 0.4:
@@ -67,6 +64,18 @@ class Generator:
             self.step()
         outputs = self.outputs()
         self.module = self.b.module(*outputs)
+
+    def domain(self) -> list:
+        """The sizes of the first input."""
+        rank = self.pick([0, 1, 2, 2, 3, 3, 4])
+        shape = [self.size() for _ in range(rank)]
+        while np.prod([self.value(s) for s in shape]) > 20000:
+            shape[self.random.randrange(rank)] = 2
+        return shape
+
+    def dims(self, rank: int) -> list[int]:
+        """What a reduction is over."""
+        return sorted(self.random.sample(range(rank), self.random.randint(1, rank)))
 
     def size(self):
         if self.symbols and self.random.random() < 0.4:
@@ -189,7 +198,7 @@ class Generator:
         rank = self.meta(x).ndim
         if not rank:
             return
-        dims = sorted(self.random.sample(range(rank), self.random.randint(1, rank)))
+        dims = self.dims(rank)
         keepdim = self.random.random() < 0.5
         if x in self.raw and self.random.random() < 0.3:
             d = self.pick(range(rank))
@@ -298,9 +307,7 @@ class Generator:
 
     def do_flip(self, x):
         rank = self.meta(x).ndim
-        return (
-            self.b("flip", x, sorted(self.random.sample(range(rank), self.random.randint(1, rank)))) if rank else None
-        )
+        return self.b("flip", x, sorted(self.random.sample(range(rank), self.random.randint(1, rank)))) if rank else None
 
     def do_cat(self, x):
         sizes = self.meta(x).sizes
@@ -345,3 +352,16 @@ class Generator:
             size,
         )
         return self.b("index_select", x, d, index)
+
+
+class Rows(Generator):
+    """Graphs over many rows, mostly reduced along the last dim: what loops over rows side by side, in chunks, and in every
+    width of what is left of a vector."""
+
+    def domain(self) -> list:
+        columns = self.pick([1, 3, 15, 16, 17, 63, 64, 65, 100, 127, 200, 257])
+        rows = self.pick([64, 65, 100, 129])
+        return self.pick([[rows, columns], [2, rows // 2 + 1, columns], [rows, 1, columns]])
+
+    def dims(self, rank: int) -> list[int]:
+        return [rank - 1] if self.random.random() < 0.8 else super().dims(rank)

@@ -1,4 +1,4 @@
-"""500 generated graphs: compiled equals eager, on kernels alone. `WEFT_FUZZ=start:stop` chooses other seeds."""
+"""550 generated graphs: compiled equals eager, on kernels alone. `WEFT_FUZZ=start:stop` chooses other seeds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from inductor.ir.buffer import Kernel
 from inductor.lowering.graph import lower
 from inductor.schedule.kernels import schedule
 from inductor.schedule.memory import plan
-from tests.fuzz.generate import Generator
+from tests.fuzz.generate import Generator, Rows
 from tests.inductor.graphs import compile_cached, tensor
 
 START, STOP = map(int, os.environ.get("WEFT_FUZZ", "0:500").split(":"))
@@ -26,9 +26,9 @@ TOLERANCE = {"float64": 1e-9, "float32": 1e-4, "float16": 2e-2, "bfloat16": 1e-1
 KERNELS_PER_GRAPH = 3.8  # 30 operations at most, 17 on average; measured 3.55
 
 
-def build(seed: int):
+def build(seed: int, kind: type[Generator] = Generator):
     """(generator, program, kernels, their text) of one graph. Halves round at every op, as eager does."""
-    g = Generator(seed)
+    g = kind(seed)
     config.exact = g.half
     try:
         lowered = lower(g.module)
@@ -56,6 +56,16 @@ def compare(g: Generator, program, library: str | None) -> None:
 @pytest.mark.parametrize("start", range(START, STOP, BATCH))
 def test_compiled_equals_eager(start):
     built = {seed: build(seed) for seed in range(start, min(start + BATCH, STOP))}
+    assert run(built) <= KERNELS_PER_GRAPH * len(built)
+
+
+@pytest.mark.parametrize("start", range(START, START + (STOP - START) // 10, BATCH))
+def test_rows(start):
+    run({seed: build(seed, Rows) for seed in range(start, start + BATCH)})
+
+
+def run(built: dict) -> int:
+    """Compile and compare the graphs; how many kernels they take."""
     kernels = [k for _, _, own, _ in built.values() for k in own]
     text = "\n".join([cpp.LINK, cpp.prelude(cpp.sections(kernels)), cpp.EXPORT,
                       *(t for *_, texts in built.values() for t in texts)])  # fmt: skip
@@ -67,4 +77,4 @@ def test_compiled_equals_eager(start):
         except AssertionError as e:
             failed[seed] = " ".join(str(e).split())[:200]
     assert not failed, failed
-    assert len(kernels) <= KERNELS_PER_GRAPH * len(built)
+    return len(kernels)

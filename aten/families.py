@@ -49,8 +49,12 @@ _NAMED: dict[str, tuple[str, tuple[str, ...], int]] = {
     "batch_norm": ("batch_norm", ("input", "running_mean", "running_var", "weight", "bias", "training", "momentum", "eps"), 8),
     "group_norm": ("group_norm", ("input", "num_groups", "weight", "bias", "eps"), 5),
     "logsumexp": ("logsumexp", ("input", "dim", "keepdim"), 3),
+    "flip": ("flip", ("input", "dims"), 2),
+    "roll": ("roll", ("input", "shifts", "dims"), 3),
     "cumsum": ("cumsum", ("input", "dim", "dtype"), 2),
 }
+_MAX_POOL = ("input", "kernel_size", "stride", "padding", "dilation", "ceil_mode", "return_indices")
+_AVG_POOL = ("input", "kernel_size", "stride", "padding", "ceil_mode", "count_include_pad", "divisor_override")
 _CORE = "view permute expand squeeze unsqueeze slice select alias clone cast mm bmm add linear".split()
 
 
@@ -110,7 +114,10 @@ def bind_families(registry: dict[str, Any]) -> None:
         _bind(registry, name, "softmax", code, ("input", "dim", "dtype"), 3)
     for code, name in enumerate(("mm", "bmm")):
         _bind(registry, name, "mm", code)
-    for name in ("matmul", "getitem", "embedding", "embedding_backward"):
+    for n in (1, 2, 3):
+        _bind(registry, f"max_pool{n}d", "max_pool", n, _MAX_POOL, 7, False)
+        _bind(registry, f"avg_pool{n}d", "avg_pool", n, _AVG_POOL, 7, False)
+    for name in ("matmul", "getitem", "embedding", "embedding_backward", "gather", "scatter"):
         _bind(registry, name, name)
     for code, name in enumerate(("zeros", "ones", "empty", "full")):
         _bind(registry, name, "create", code, differentiable=False)

@@ -109,8 +109,6 @@ void Loop::widen_items(WeftLoop *body) {
   ndim_--;
 }
 
-// part(job, begin, end, worker) over [0, n), each worth `each` of `total` elements: on several threads, without the GIL, when
-// there are many.
 void Loop::parallel(int64_t total, int64_t n, int64_t each, void (*part)(void *, int64_t, int64_t, int64_t), void *job) {
   if (total < 2 * kGrain) {
     part(job, 0, n, 0);

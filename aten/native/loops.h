@@ -27,6 +27,15 @@ class Loop {
     o.item = 0;
     for (int i = 0; i < ndim_; i++) o.steps[i] = 0;
   }
+  // The operand added last runs backwards along a dimension.
+  void reverse(int dim) {
+    Operand &o = operands_[n_ - 1];
+    if (sizes_[dim] > 0) o.data += o.steps[dim] * (sizes_[dim] - 1);
+    o.steps[dim] = -o.steps[dim];
+  }
+  // part(job, begin, end, worker) over [0, n), each worth `each` of `total` elements: on several threads, without the GIL,
+  // when there are many.
+  static void parallel(int64_t total, int64_t n, int64_t each, void (*part)(void *, int64_t, int64_t, int64_t), void *job);
   // Runs the loop over all elements, on several threads (without the GIL) when there are many.
   void run(WeftLoop loop, void *data);
 
@@ -38,7 +47,6 @@ class Loop {
   bool run_tiles(WeftLoop body, void *data, int64_t total);  // tiles.cpp; false: nothing to pack
   uint32_t scattered() const;
   int dimension_across(uint32_t packed) const;
-  static void parallel(int64_t total, int64_t n, int64_t each, void (*part)(void *, int64_t, int64_t, int64_t), void *job);
   int ndim_, n_ = 0;
   const int64_t *sizes_;
   int64_t extents_[WEFT_MAX_NDIM];

@@ -202,7 +202,8 @@ static PyObject *set_plan_maker(PyObject *, PyObject *callable) {
 // ------------------------------------------------------------------------------------------------- families
 
 static const Family *find_family(const char *name) {
-  for (const Family *table : {pointwise_families, cast_families, reduce_families, view_families, index_families, matmul_families, row_families, join_families, create_families})
+  for (const Family *table : {pointwise_families, cast_families, reduce_families, view_families, index_families, matmul_families, row_families, join_families, structure_families, pool_families,
+                              create_families})
     for (const Family *row = table; row->name; row++)
       if (strcmp(row->name, name) == 0) return row;
   return nullptr;

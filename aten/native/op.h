@@ -127,7 +127,7 @@ struct Family {
   FastCall fast;
 };
 extern const Family pointwise_families[], cast_families[], reduce_families[], view_families[], index_families[],
-    matmul_families[], row_families[], join_families[],
+    matmul_families[], row_families[], join_families[], structure_families[], pool_families[],
     create_families[];
 
 bool init_op(PyObject *module);

@@ -30,7 +30,8 @@ template <class S> struct Put<Int<S>> {
   static inline S call(double x) { return (S)(int64_t)x; }
 };
 
-template <class From, class To> void cast(char **args, const intptr_t *n, const intptr_t *steps, void *) {
+template <class From, class To> void cast(char **args, const intptr_t *count, const intptr_t *steps, void *) {
+  const intptr_t n = *count;  // stores of bytes may alias it
   typedef typename From::Stored A;
   typedef typename To::Stored B;
   const char *a = args[0];
@@ -39,10 +40,10 @@ template <class From, class To> void cast(char **args, const intptr_t *n, const 
     const A *x = (const A *)a;
     B *y = (B *)b;
 #pragma GCC ivdep
-    for (intptr_t i = 0; i < *n; i++) y[i] = Put<To>::call(value<From>(x[i]));
+    for (intptr_t i = 0; i < n; i++) y[i] = Put<To>::call(value<From>(x[i]));
     return;
   }
-  for (intptr_t i = 0; i < *n; i++) {
+  for (intptr_t i = 0; i < n; i++) {
     A x;
     memcpy(&x, a + i * steps[0], sizeof x);
     const B y = Put<To>::call(value<From>(x));
@@ -50,11 +51,12 @@ template <class From, class To> void cast(char **args, const intptr_t *n, const 
   }
 }
 
-// Copies move whole items. Sources that run backwards, skip every other item or repeat one are shuffled in registers.
-template <class T> void copy(char **args, const intptr_t *n, const intptr_t *steps, void *) {
+// Copies move whole items. Sources that run backwards or repeat one item go by registers.
+template <class T> void copy(char **args, const intptr_t *count, const intptr_t *steps, void *) {
+  const intptr_t n = *count;  // stores of bytes may alias it
   constexpr intptr_t item = sizeof(T);
   if (steps[0] == item && steps[1] == item) {
-    memmove(args[1], args[0], *n * sizeof(T));
+    memmove(args[1], args[0], n * item);
     return;
   }
   typedef T Unaligned __attribute__((aligned(1), may_alias));
@@ -62,20 +64,15 @@ template <class T> void copy(char **args, const intptr_t *n, const intptr_t *ste
   Unaligned *y = (Unaligned *)args[1];
   if (steps[1] == item && steps[0] == -item) {
 #pragma GCC ivdep
-    for (intptr_t i = 0; i < *n; i++) y[i] = x[-i];
-    return;
-  }
-  if (steps[1] == item && steps[0] == 2 * item) {
-#pragma GCC ivdep
-    for (intptr_t i = 0; i < *n; i++) y[i] = x[2 * i];
+    for (intptr_t i = 0; i < n; i++) y[i] = x[-i];
     return;
   }
   if (steps[1] == item && steps[0] == 0) {
     const T value = *x;
-    for (intptr_t i = 0; i < *n; i++) y[i] = value;
+    for (intptr_t i = 0; i < n; i++) y[i] = value;
     return;
   }
-  for (intptr_t i = 0; i < *n; i++) memcpy(args[1] + i * steps[1], args[0] + i * steps[0], sizeof(T));
+  for (intptr_t i = 0; i < n; i++) memcpy(args[1] + i * steps[1], args[0] + i * steps[0], sizeof(T));
 }
 
 // Between half types and float32: whole registers.
@@ -85,6 +82,31 @@ template <class From, class To> void convert(char **args, const intptr_t *n, con
   int64_t i = 0;
   for (; i + From::kLanes <= *n; i += From::kLanes) To::store(args[1] + i * steps[1], in.full(i));
   if (i < *n) store_part<To>(args[1] + i * steps[1], in.part(i, *n - i), *n - i);
+}
+
+template <class D> constexpr bool is_float = false;
+template <> constexpr bool is_float<F16> = true;
+template <> constexpr bool is_float<BF16> = true;
+template <> constexpr bool is_float<F32> = true;
+template <class From, class To> inline void to_or_from_half(char **args, const intptr_t *n, const intptr_t *steps, void *data) {
+  constexpr bool half = (sizeof(typename From::Stored) == 2 && sizeof(typename To::Stored) == 4) ||
+                        (sizeof(typename From::Stored) == 4 && sizeof(typename To::Stored) == 2);
+  if constexpr (half && is_float<From> && is_float<To>) convert<From, To>(args, n, steps, data);
+  else cast<From, To>(args, n, steps, data);
+}
+
+// float16 to and from other dtypes than float32: by way of it, a piece at a time, in registers.
+constexpr intptr_t kPiece = 512;
+template <class From, class To> void through(char **args, const intptr_t *count, const intptr_t *steps, void *data) {
+  alignas(64) float between[kPiece];
+  const intptr_t in_steps[2] = {steps[0], sizeof(float)}, out_steps[2] = {sizeof(float), steps[1]};
+  const intptr_t total = *count;
+  for (intptr_t i = 0; i < total; i += kPiece) {
+    const intptr_t n = total - i < kPiece ? total - i : kPiece;
+    char *in[2] = {args[0] + i * steps[0], (char *)between}, *out[2] = {(char *)between, args[1] + i * steps[1]};
+    to_or_from_half<From, F32>(in, &n, in_steps, data);
+    to_or_from_half<F32, To>(out, &n, out_steps, data);
+  }
 }
 
 template <class From> void fill_from(WeftKernels *k, int from) {
@@ -104,6 +126,11 @@ template <class From> void fill_from(WeftKernels *k, int from) {
   row[WEFT_FLOAT64] = cast<From, F64>;
 }
 
+template <class D> void fill_float16(WeftKernels *k, int dtype) {
+  k->cast[WEFT_FLOAT16][dtype] = through<F16, D>;
+  k->cast[dtype][WEFT_FLOAT16] = through<D, F16>;
+}
+
 }  // namespace
 
 void WEFT_FILL(cast)(WeftKernels *k) {
@@ -120,6 +147,17 @@ void WEFT_FILL(cast)(WeftKernels *k) {
   fill_from<BF16>(k, WEFT_BFLOAT16);
   fill_from<F32>(k, WEFT_FLOAT32);
   fill_from<F64>(k, WEFT_FLOAT64);
+  fill_float16<Bool>(k, WEFT_BOOL);
+  fill_float16<Int<uint8_t>>(k, WEFT_UINT8);
+  fill_float16<Int<int8_t>>(k, WEFT_INT8);
+  fill_float16<Int<int16_t>>(k, WEFT_INT16);
+  fill_float16<Int<int32_t>>(k, WEFT_INT32);
+  fill_float16<Int<int64_t>>(k, WEFT_INT64);
+  fill_float16<Int<uint16_t>>(k, WEFT_UINT16);
+  fill_float16<Int<uint32_t>>(k, WEFT_UINT32);
+  fill_float16<Int<uint64_t>>(k, WEFT_UINT64);
+  fill_float16<BF16>(k, WEFT_BFLOAT16);
+  fill_float16<F64>(k, WEFT_FLOAT64);
   k->cast[WEFT_FLOAT16][WEFT_FLOAT32] = convert<F16, F32>;
   k->cast[WEFT_FLOAT32][WEFT_FLOAT16] = convert<F32, F16>;
   k->cast[WEFT_BFLOAT16][WEFT_FLOAT32] = convert<BF16, F32>;

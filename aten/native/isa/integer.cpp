@@ -13,51 +13,54 @@ template <class T> struct Item {
 };
 
 // One loop for all strides; the compiler makes vectors of the branches where the steps are constants.
-template <class In, class Out, class Op> void unary(char **args, const intptr_t *n, const intptr_t *steps, void *) {
+template <class In, class Out, class Op> void unary(char **args, const intptr_t *count, const intptr_t *steps, void *) {
+  const intptr_t n = *count;  // stores of bytes may alias it
   const char *a = args[0];
   char *o = args[1];
   if (steps[0] == sizeof(In) && steps[1] == sizeof(Out)) {
     const In *x = (const In *)a;
     Out *y = (Out *)o;
 #pragma GCC ivdep
-    for (intptr_t i = 0; i < *n; i++) y[i] = Op::call(x[i]);
+    for (intptr_t i = 0; i < n; i++) y[i] = Op::call(x[i]);
     return;
   }
-  for (intptr_t i = 0; i < *n; i++) {
+  for (intptr_t i = 0; i < n; i++) {
     const Out y = Op::call(Item<In>::load(a + i * steps[0]));
     memcpy(o + i * steps[1], &y, sizeof y);
   }
 }
 
-template <class In, class Out, class Op> void binary(char **args, const intptr_t *n, const intptr_t *steps, void *) {
+template <class In, class Out, class Op> void binary(char **args, const intptr_t *count, const intptr_t *steps, void *) {
+  const intptr_t n = *count;  // stores of bytes may alias it
   const char *a = args[0], *b = args[1];
   char *o = args[2];
   const intptr_t item = sizeof(In);
-  if (steps[2] == sizeof(Out) && (steps[0] == item || steps[0] == 0) && (steps[1] == item || steps[1] == 0) && *n > 0) {
+  if (steps[2] == sizeof(Out) && (steps[0] == item || steps[0] == 0) && (steps[1] == item || steps[1] == 0) && n > 0) {
     const In *x = (const In *)a, *y = (const In *)b;
     Out *z = (Out *)o;
     if (steps[0] && steps[1]) {
 #pragma GCC ivdep
-      for (intptr_t i = 0; i < *n; i++) z[i] = Op::call(x[i], y[i]);
+      for (intptr_t i = 0; i < n; i++) z[i] = Op::call(x[i], y[i]);
     } else if (steps[0]) {
       const In c = *y;
 #pragma GCC ivdep
-      for (intptr_t i = 0; i < *n; i++) z[i] = Op::call(x[i], c);
+      for (intptr_t i = 0; i < n; i++) z[i] = Op::call(x[i], c);
     } else {
       const In c = *x;
 #pragma GCC ivdep
-      for (intptr_t i = 0; i < *n; i++) z[i] = Op::call(c, steps[1] ? y[i] : *y);
+      for (intptr_t i = 0; i < n; i++) z[i] = Op::call(c, steps[1] ? y[i] : *y);
     }
     return;
   }
-  for (intptr_t i = 0; i < *n; i++) {
+  for (intptr_t i = 0; i < n; i++) {
     const Out z = Op::call(Item<In>::load(a + i * steps[0]), Item<In>::load(b + i * steps[1]));
     memcpy(o + i * steps[2], &z, sizeof z);
   }
 }
 
 // data moves whole items, so one loop a size serves every dtype.
-template <class T> void where(char **args, const intptr_t *n, const intptr_t *steps, void *) {
+template <class T> void where(char **args, const intptr_t *count, const intptr_t *steps, void *) {
+  const intptr_t n = *count;  // stores of bytes may alias it
   const char *c = args[0], *a = args[1], *b = args[2];
   char *o = args[3];
   const intptr_t item = sizeof(T);
@@ -66,28 +69,39 @@ template <class T> void where(char **args, const intptr_t *n, const intptr_t *st
     T *z = (T *)o;
     if (steps[1] && steps[2]) {
 #pragma GCC ivdep
-      for (intptr_t i = 0; i < *n; i++) z[i] = c[i] ? x[i] : y[i];
-    } else if (*n > 0) {
+      for (intptr_t i = 0; i < n; i++) z[i] = c[i] ? x[i] : y[i];
+    } else if (n > 0) {
       const T x0 = *x, y0 = *y;
       if (steps[1]) {
 #pragma GCC ivdep
-        for (intptr_t i = 0; i < *n; i++) z[i] = c[i] ? x[i] : y0;
+        for (intptr_t i = 0; i < n; i++) z[i] = c[i] ? x[i] : y0;
       } else if (steps[2]) {
 #pragma GCC ivdep
-        for (intptr_t i = 0; i < *n; i++) z[i] = c[i] ? x0 : y[i];
+        for (intptr_t i = 0; i < n; i++) z[i] = c[i] ? x0 : y[i];
       } else {
 #pragma GCC ivdep
-        for (intptr_t i = 0; i < *n; i++) z[i] = c[i] ? x0 : y0;
+        for (intptr_t i = 0; i < n; i++) z[i] = c[i] ? x0 : y0;
       }
     }
     return;
   }
-  for (intptr_t i = 0; i < *n; i++) memcpy(o + i * steps[3], c[i * steps[0]] ? a + i * steps[1] : b + i * steps[2], sizeof(T));
+  for (intptr_t i = 0; i < n; i++) memcpy(o + i * steps[3], c[i * steps[0]] ? a + i * steps[1] : b + i * steps[2], sizeof(T));
 }
 
-template <class T> void clamp(char **args, const intptr_t *n, const intptr_t *steps, void *) {
+template <class T> void clamp(char **args, const intptr_t *count, const intptr_t *steps, void *) {
+  const intptr_t n = *count;  // stores of bytes may alias it
   const T low = Item<T>::load(args[1]), high = Item<T>::load(args[2]);
-  for (intptr_t i = 0; i < *n; i++) {
+  if (steps[0] == sizeof(T) && steps[3] == sizeof(T)) {
+    const T *in = (const T *)args[0];
+    T *out = (T *)args[3];
+#pragma GCC ivdep
+    for (intptr_t i = 0; i < n; i++) {
+      const T x = in[i] < low ? low : in[i];
+      out[i] = x > high ? high : x;
+    }
+    return;
+  }
+  for (intptr_t i = 0; i < n; i++) {
     T x = Item<T>::load(args[0] + i * steps[0]);
     x = x < low ? low : x;
     x = x > high ? high : x;

@@ -130,3 +130,78 @@ def test_large_copies_on_threads(threads):
         assert equal(weft.from_numpy(x).permute(0, 3, 1, 2).contiguous(), x.transpose(0, 3, 1, 2))
     finally:
         weft.set_num_threads(before)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_flips(dtype):
+    for dims in ([0], [1], [2], [0, 2], [-1, 1], []):
+        x = tensor(7, 9, 83, dtype=dtype)
+        assert equal(x.flip(dims), np.flip(values(x), tuple(dims)))
+    x = tensor(70, 300, dtype=dtype)
+    assert equal(x.flip(0), np.flip(values(x), 0)) and equal(x.T.flip(0), np.flip(values(x).T, 0))
+    assert weft.empty(0, 3, dtype=dtype).flip(0).shape == (0, 3)
+
+
+def test_rolls():
+    x = tensor(13, 40, 6)
+    for shifts, dims in ((3, 0), (-5, 1), (47, 1), (2, -1), ([1], [0]), (0, 0)):
+        assert equal(x.roll(shifts, dims), np.roll(values(x), shifts, dims))
+    assert equal(x.roll(17), np.roll(values(x), 17))
+    assert equal(x.roll([1, 2], [0, 2]), np.roll(values(x), [1, 2], [0, 2]))
+    assert equal(x.transpose(0, 1).roll(2, 0), np.roll(values(x).swapaxes(0, 1), 2, 0))
+
+
+def test_gradients_of_flip_roll_and_gather():
+    x, weight = tensor(4, 5).requires_grad_(), tensor(4, 5, seed=3)
+    (x.flip(1) * weight).sum().backward()
+    assert equal(x.grad, values(weight)[:, ::-1])
+    x.grad = None
+    (x.roll(2, 1) * weight).sum().backward()
+    assert equal(x.grad, np.roll(values(weight), -2, 1))
+    x.grad = None
+    index = weft.from_numpy(np.argsort(numbers(4, 5, seed=4), 1))
+    (x.gather(1, index) * weight).sum().backward()
+    expected = np.zeros((4, 5), np.float32)
+    np.put_along_axis(expected, index.numpy(), values(weight), 1)
+    assert equal(x.grad, expected)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("dim", [0, 1, 2])
+def test_gather_and_scatter(dtype, dim):
+    x = tensor(6, 11, 20, dtype=dtype)
+    index = np.argsort(numbers(6, 11, 20, seed=5), axis=dim)
+    at = weft.from_numpy(index)
+    assert equal(x.gather(dim, at), np.take_along_axis(values(x), index, dim))
+    swapped = x.transpose(0, 2)
+    there = np.ascontiguousarray(index.swapaxes(0, 2))
+    expected = np.take_along_axis(values(x), index, dim)
+    assert equal(swapped.gather(2 - dim, weft.from_numpy(there)), expected.swapaxes(0, 2))
+    expected = values(x).copy()
+    np.put_along_axis(expected, index, values(x)[::-1], dim)
+    assert equal(x.scatter(dim, at, x.flip(0)), expected)
+    with pytest.raises((RuntimeError, IndexError)):
+        x.gather(dim, at + 100)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+@pytest.mark.parametrize("dtype", [weft.float32, weft.float64, weft.bfloat16, weft.float16], ids=str)
+@pytest.mark.parametrize("window", [(2,), (3, 1, 1), (3, 2, 1), (2, 3), (3, 2, 1, 2), (1,)], ids=str)
+def test_pools_equal_their_definition(n, dtype, window):
+    x = tensor(*(2, 3, 7, 9, 12)[: 2 + n], dtype=dtype)
+    F = weft.nn.functional
+    larger = getattr(F, f"max_pool{n}d")
+    values_, _ = larger(x, *window, return_indices=True)  # the general path
+    assert equal(larger(x, *window), values(values_))
+    if len(window) < 4:
+        mean = getattr(F, f"avg_pool{n}d")
+        definition = mean(x.clone().requires_grad_(), *window).detach()
+        assert np.allclose(values(mean(x, *window)), values(definition), rtol=1e-6)
+
+
+def test_pools_keep_nans_and_pad_with_nothing():
+    x = weft.tensor([[[[1.0, float("nan"), -3.0, -4.0], [-5.0, -6.0, -7.0, -8.0]]]])
+    result = weft.nn.functional.max_pool2d(x, 2).numpy()
+    assert np.isnan(result[0, 0, 0, 0]) and result[0, 0, 0, 1] == -3
+    padded = weft.nn.functional.max_pool2d(-weft.ones(1, 1, 2, 2), 2, 2, 1)
+    assert equal(padded, -np.ones((1, 1, 2, 2), np.float32))

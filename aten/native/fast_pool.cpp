@@ -1,0 +1,178 @@
+// fast_pool.cpp: max_pool1d, 2d, 3d and avg_pool1d, 2d, 3d of images in row-major order, without history.
+//
+// Rows of the image that a row of the result sees are joined (by maximum or sum) into one padded row, and its taps then into
+// the result: all steps are elementwise loops over whole rows.
+#include <math.h>
+#include <string.h>
+
+#include <algorithm>
+
+#include "loops.h"
+#include "op.h"
+
+namespace weft {
+
+namespace {
+
+struct PoolJob {
+  const char *in;
+  char *out;
+  int64_t item, sizes[3], results[3], kernel[3], stride[3], padding[3], dilation[3];  // depth, height, width
+  WeftLoop join, copy, divide;   // divide: of averages
+  const WeftKernelRuntime *runtime;
+  int dtype;
+  alignas(16) char nothing[16];  // what padding counts as
+  alignas(16) char count[16];
+
+  int64_t padded_width() const {
+    return std::max(padding[2] + sizes[2], (results[2] - 1) * stride[2] + (kernel[2] - 1) * dilation[2] + 1);
+  }
+
+  void call(WeftLoop loop, int64_t n, const char *a, int64_t a_step, const char *b, int64_t b_step, char *to) const {
+    char *args[3] = {const_cast<char *>(a), const_cast<char *>(b), to};
+    intptr_t steps[3] = {(intptr_t)a_step, (intptr_t)b_step, (intptr_t)item}, count = (intptr_t)n;
+    loop(args, &count, steps, nullptr);
+  }
+  void take(int64_t n, const char *from, int64_t step, char *to) const {
+    char *args[2] = {const_cast<char *>(from), to};
+    intptr_t steps[2] = {(intptr_t)step, (intptr_t)item}, count = (intptr_t)n;
+    copy(args, &count, steps, nullptr);
+  }
+
+  // The rows of `image` that row (d, h) of the result sees, joined into `row`.
+  void join_rows(const char *image, int64_t d, int64_t h, char *row) const {
+    bool first = true;
+    for (int64_t i = 0; i < kernel[0]; i++) {
+      int64_t z = d * stride[0] - padding[0] + i * dilation[0];
+      if (z < 0 || z >= sizes[0]) continue;
+      for (int64_t j = 0; j < kernel[1]; j++) {
+        int64_t y = h * stride[1] - padding[1] + j * dilation[1];
+        if (y < 0 || y >= sizes[1]) continue;
+        const char *from = image + (z * sizes[1] + y) * sizes[2] * item;
+        if (first) memcpy(row, from, (size_t)(sizes[2] * item));
+        else call(join, sizes[2], row, item, from, item, row);
+        first = false;
+      }
+    }
+    if (first) take(sizes[2], nothing, 0, row);
+  }
+
+  // The taps of a padded row, joined into a row of the result. Taps that stand apart are taken side by side first.
+  void join_taps(const char *row, char *apart, char *to) const {
+    int64_t n = results[2], step = stride[2] * item;
+    take(n, row, step, to);
+    for (int64_t k = 1; k < kernel[2]; k++) {
+      const char *tap = row + k * dilation[2] * item;
+      if (stride[2] != 1) {
+        take(n, tap, step, apart);
+        tap = apart;
+      }
+      call(join, n, to, item, tap, item, to);
+    }
+    if (divide) call(divide, n, to, item, count, 0, to);
+  }
+
+  static void range(void *ctx, int64_t begin, int64_t end, int64_t worker) {
+    const PoolJob &p = *static_cast<PoolJob *>(ctx);
+    int64_t width = p.padded_width(), image = p.sizes[0] * p.sizes[1] * p.sizes[2] * p.item;
+    char *row = static_cast<char *>(p.runtime->scratch(worker, (width + p.results[2]) * p.item));
+    p.take(width, p.nothing, 0, row);
+    for (int64_t r = begin; r < end; r++) {
+      int64_t h = r % p.results[1], d = r / p.results[1] % p.results[0], lead = r / (p.results[1] * p.results[0]);
+      p.join_rows(p.in + lead * image, d, h, row + p.padding[2] * p.item);
+      p.join_taps(row, row + width * p.item, p.out + r * p.results[2] * p.item);
+    }
+  }
+};
+
+// An int for all of n dimensions, or n ints, in the last n of three; absent: `otherwise`.
+bool read_spread(PyObject *arg, int n, const int64_t *otherwise, int64_t *out) {
+  int64_t given[WEFT_MAX_NDIM];
+  if (!arg || arg == Py_None) {
+    std::copy(otherwise, otherwise + 3, out);
+    return true;
+  }
+  int found = exact_int(arg, given) ? 1 : exact_ints(arg, given);
+  if (found != 1 && found != n) return false;
+  for (int i = 0; i < n; i++) out[3 - n + i] = given[found == 1 ? 0 : i];
+  return true;
+}
+
+bool is_false(PyObject *arg) { return !arg || arg == Py_False; }
+
+// Sizes, windows and memory of a pooling; a NULL `out` without exception: not handled.
+PyObject *prepare_pool(PoolJob *p, WeftTensor *x, int n, PyObject *const *slots) {
+  static const int64_t ones[3] = {1, 1, 1}, zeros[3] = {0, 0, 0};
+  if (!x || !(x->word & WEFT_WORD_CONTIGUOUS) || records(x) || x->numel == 0 || !slots[1]) return nullptr;
+  int ndim = WEFT_NDIM(x), lead = ndim - n;
+  if (lead != 1 && lead != 2) return nullptr;
+  for (int i = 0; i < 3; i++) p->kernel[i] = p->stride[i] = p->dilation[i] = p->sizes[i] = p->results[i] = 1, p->padding[i] = 0;
+  if (!read_spread(slots[1], n, ones, p->kernel) || !read_spread(slots[2], n, p->kernel, p->stride) ||
+      !read_spread(slots[3], n, zeros, p->padding) || !read_spread(slots[4], n, ones, p->dilation))
+    return nullptr;
+  int64_t sizes[WEFT_MAX_NDIM];
+  std::copy(x->sizes, x->sizes + lead, sizes);
+  for (int i = 3 - n; i < 3; i++) {
+    p->sizes[i] = x->sizes[lead + i - 3 + n];
+    int64_t reach = p->dilation[i] * (p->kernel[i] - 1), span = p->sizes[i] + 2 * p->padding[i] - reach - 1;
+    if (p->kernel[i] < 1 || p->stride[i] < 1 || p->dilation[i] < 1 || p->padding[i] < 0 || 2 * p->padding[i] > reach + 1 || span < 0)
+      return nullptr;
+    sizes[lead + i - 3 + n] = p->results[i] = span / p->stride[i] + 1;
+  }
+  return empty(x->word, ndim, sizes, nullptr);
+}
+
+PyObject *run_pool(PoolJob *p, WeftTensor *x, Ref out) {
+  WeftTensor *o = as_tensor(out.get());
+  p->runtime = kernel_runtime();
+  p->in = weft_data(x);
+  p->out = weft_data(o);
+  int64_t rows = o->numel / p->results[2];
+  Loop::parallel(o->numel, rows, p->results[2] * p->kernel[0] * p->kernel[1], PoolJob::range, p);
+  return out.release();
+}
+
+PyObject *not_made() { return PyErr_Occurred() ? nullptr : UNHANDLED; }
+
+// max_pool{1,2,3}d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False)
+PyObject *fast_max_pool(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
+  PyObject *slots[7];
+  if (!bind_arguments(op, args, nargs, names, slots) || !slots[0] || !is_false(slots[5]) || !is_false(slots[6])) return UNHANDLED;
+  WeftTensor *x = plain(slots[0]);
+  if (!x || dtype_kind(WEFT_DTYPE(x)) != KIND_FLOAT) return UNHANDLED;
+  PoolJob p = {};
+  p.item = weft_itemsize(WEFT_DTYPE(x));
+  p.join = weft_kernels.binary[WEFT_MAXIMUM][WEFT_DTYPE(x)];
+  p.copy = weft_kernels.cast[WEFT_DTYPE(x)][WEFT_DTYPE(x)];
+  Ref lowest(PyFloat_FromDouble(-INFINITY));
+  if (!lowest || !p.join || !p.copy || !write_scalar(p.nothing, WEFT_DTYPE(x), lowest.get())) return not_made();
+  Ref out(prepare_pool(&p, x, op->code, slots));
+  return out ? run_pool(&p, x, std::move(out)) : not_made();
+}
+
+// avg_pool{1,2,3}d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None)
+PyObject *fast_avg_pool(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
+  PyObject *slots[7];
+  if (!bind_arguments(op, args, nargs, names, slots) || !slots[0] || !is_false(slots[4]) || (slots[6] && slots[6] != Py_None)) return UNHANDLED;
+  WeftTensor *x = plain(slots[0]);
+  if (!x || (WEFT_DTYPE(x) != WEFT_FLOAT32 && WEFT_DTYPE(x) != WEFT_FLOAT64)) return UNHANDLED;  // halves are summed in float32
+  if (slots[5] && slots[5] != Py_True) return UNHANDLED;
+  PyObject *window[5] = {slots[0], slots[1], slots[2], slots[3], nullptr};
+  PoolJob p = {};
+  p.item = weft_itemsize(WEFT_DTYPE(x));
+  p.join = weft_kernels.binary[WEFT_ADD][WEFT_DTYPE(x)];
+  p.copy = weft_kernels.cast[WEFT_DTYPE(x)][WEFT_DTYPE(x)];
+  p.divide = weft_kernels.binary[WEFT_DIV][WEFT_DTYPE(x)];
+  if (!p.join || !p.copy || !p.divide) return UNHANDLED;
+  Ref out(prepare_pool(&p, x, op->code, window));
+  if (!out) return not_made();
+  Ref count(PyFloat_FromDouble((double)(p.kernel[0] * p.kernel[1] * p.kernel[2])));
+  if (!count || !write_scalar(p.count, WEFT_DTYPE(x), count.get())) return nullptr;
+  return run_pool(&p, x, std::move(out));
+}
+
+}  // namespace
+
+const Family pool_families[] = {{"max_pool", fast_max_pool}, {"avg_pool", fast_avg_pool}, {nullptr, nullptr}};
+
+}  // namespace weft

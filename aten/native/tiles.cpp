@@ -124,7 +124,9 @@ bool Loop::run_tiles(WeftLoop body, void *data, int64_t total) {
   const Operand &in = operands_[0], &out = operands_[n_ - 1];
   bool copies = n_ == 2 && in.item == out.item && body == weft_kernels.copy[item_log(in.item)];
   job.direct = copies && in.steps[job.across] == in.item && out.steps[job.last] == out.item;
-  if (copies && !job.direct) return false;
+  bool transposes = false;
+  for (int p = 0; p < n_ - 1; p++) transposes |= (packed >> p & 1) && operands_[p].steps[job.across] == operands_[p].item;
+  if (!transposes || (copies && !job.direct)) return false;  // strided rows are read where they lie
   int64_t item = 1;
   for (int p = 0; p < n_ - 1; p++)
     if (packed >> p & 1) item = std::max(item, operands_[p].item);

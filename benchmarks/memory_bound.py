@@ -143,7 +143,7 @@ def peer_seconds(python: str, seconds: float) -> dict[str, dict[str, float]]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=0.4, help="how long each case is measured (default 0.4)")
+    parser.add_argument("--seconds", type=float, default=0.8, help="how long each case is measured (default 0.8)")
     parser.add_argument("--peer-python", help="an interpreter that has torch")
     options = parser.parse_args()
     import weft

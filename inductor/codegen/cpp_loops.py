@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from aten.symbolic.expr import Expr, as_expr, evaluate, prod_, substitute, sym
-from inductor.codegen.cpp_reduce import ReductionWriter, indent
+from inductor.codegen.cpp_aside import PAGE, AsideWriter
+from inductor.codegen.cpp_reduce import indent
 from inductor.codegen.cpp_values import runs
 from inductor.codegen.cpp_vector import COMPUTED, MAX_LANES, MEMORY, VIRTUAL_LANES, WIDTH, Isa
 from inductor.codegen.kernel import Plan, Scope, extent, plan, values_of, work_of
@@ -22,7 +23,7 @@ UNIT_NAMES = {"block", "tile", "first", "first_row", "next", "next_row"}
 THREAD_WORK = 1 << 17  # additions a thread must have to be worth waking
 
 
-class NestWriter(ReductionWriter):
+class NestWriter(AsideWriter):
     """Writes one nest of a kernel as the function `name`."""
 
     def __init__(
@@ -223,19 +224,20 @@ class NestWriter(ReductionWriter):
         return lines
 
     def scratch_lines(self) -> list[str]:
-        """Declarations of kept values, which lie in memory of this thread."""
-        if not self.keeps:
+        """Declarations of kept values and of what is set aside, which lie in memory of this thread."""
+        if not self.keeps and not self.aside:
             return []
         rounded = (self.plan.axis.size + (MAX_LANES - 1)) // MAX_LANES * MAX_LANES
         stride = f"({self.expr(extent(self.plan.serial) * rounded)})"
         sizes = [WIDTH[dtype] for dtype in self.keeps.values()]
-        lines = [f"char *const scratch = (char *)frame->runtime->scratch(worker, {stride} * {sum(sizes)});"]
+        more = f" + {2 * len(self.aside)} * ({self.aside_bytes()} + {PAGE}) + {PAGE}" if self.aside else ""
+        lines = [f"char *const scratch = (char *)frame->runtime->scratch(worker, {stride} * {sum(sizes)}{more});"]
         at = 0
         for (name, dtype), size in zip(self.keeps.items(), sizes):
             T = COMPUTED[dtype]
             lines.append(f"{T} *__restrict const {name} = ({T} *)(scratch + {stride} * {at});")
             at += size
-        return lines
+        return lines + (self.aside_lines(f"scratch + {stride} * {at}") if self.aside else [])
 
     def unit_dims(self) -> list[tuple[str, str]]:
         """(variable, size) of the loops that units count through, outermost first."""

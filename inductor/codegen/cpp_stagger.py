@@ -77,6 +77,10 @@ class StaggeredWriter(NestWriter):
             out.append(Step(max(delay, 0), self.delayed(stage, max(delay, 0), made)))
         return out
 
+    @cached_property
+    def aside(self) -> dict[Node, int]:
+        return {}  # other rows are being read and stored at the same time, wherever the copies lie
+
     @property
     def depth(self) -> int:
         return 1 + max(step.delay for step in self.steps)

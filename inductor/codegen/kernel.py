@@ -147,6 +147,7 @@ class Scope:
     inverses: dict[Node, str] = field(default_factory=dict)  # reciprocals of divisors
     lanes: str = "n"  # text: which lanes exist
     guard: bool = False  # a block that runs under a condition: nothing is moved out of it
+    labels: set[str] = field(default_factory=set)  # what has been declared besides
 
 
 class Walk:

@@ -48,6 +48,7 @@ class NestWriter(AsideWriter):
         """The dtypes of values that differ by lane; not of an index of which only the first lane is asked."""
         nodes = list(walk([v for stage in self.nest.stages for v in values_of(stage)]))
         first_only = {n.args[-1] for n in nodes if runs(n, self.plan.axis.name, self.ranges)}
+        first_only -= {v for stage in self.nest.stages for v in values_of(stage)}
         first_only -= {a for n in nodes for a in n.args if not runs(n, self.plan.axis.name, self.ranges)}
         return {n.dtype for n in nodes if n not in first_only and self.varies(n)}
 
@@ -159,6 +160,14 @@ class NestWriter(AsideWriter):
         read = any(n.buffer == s.buffer for stage in self.nest.stages for n in loads(values_of(stage)))
         self.streamed |= size >= STREAMED_BYTES and not read
         return size >= STREAMED_BYTES and not read
+
+    def source(self) -> str:
+        """Vectors follow one another where the innermost loop is along them."""
+        if self.plan.mode == "column" or self.tiled is not None:
+            return super().source()
+        name = self.fresh("ahead")
+        self.scopes[0].lines.append(f"vm_ahead {name};")
+        return name
 
     def tile_rows(self) -> None:
         """The rows of a tile; what is read across them has been transposed into tiles of its own first."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from aten.symbolic.expr import Expr, as_expr, simplify, to_cpp
+from inductor import choices
 from inductor.codegen.cpp_vector import COMPUTED, literal, vector
 from inductor.codegen.kernel import Plan, Scope, Walk, fits_int32
 from inductor.config import config
@@ -160,14 +161,20 @@ class ValueWriter(Walk):
         if runs(n, self.plan.axis.name, self.ranges):
             args = [self.emit(a) for a in n.args[:-1]]
             start = self.expr(n.args[-1].index)
-            return self.define(scope, scalar.table[n.name].run.format(*args, k=start, V=vector(n.dtype)))
+            return self.define(scope, scalar.table[n.name].run.format(*args, k=start, s=self.source(), V=vector(n.dtype)))
         args = [self.emit(a) for a in n.args]
         first = n.args[0].dtype
+        if n.name == "where" and choices.expensive(n.args[0]):
+            args[1:] = [text if a.kind == "const" else f"w_held({text})" for a, text in zip(n.args[1:], args[1:])]
         if n.name == "div" and not config.exact and self.varies(n) and not self.varies(n.args[1]):
             return self.define(scope, f"w_quotient({args[0]}, {self.inverse(n.args[1], args[1])})")
         text = scalar.table[n.name].cpp(n.args[1].dtype if n.name == "where" else first)
         text = text.format(*args, V=vector(n.dtype), T=COMPUTED[n.dtype], A=vector(first))
         return self.define(scope, text)
+
+    def source(self) -> str:
+        """What a run of random numbers is taken from; see `scalar`."""
+        return "vm_direct{}"
 
     def inverse(self, divisor: Node, name: str) -> str:
         """The reciprocal of a divisor that is the same for a whole row, computed where the divisor is."""

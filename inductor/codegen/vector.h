@@ -63,6 +63,14 @@ template <class M> W_INLINE w_bools<M> w_mask(M m) { return __builtin_convertvec
 template <class M, class V> W_INLINE V w_select(M m, V a, V b) {
   return __builtin_convertvector(m, vm_mask<V>) ? a : b;
 }
+// A value that is computed, in all lanes, before one asks which lanes are wanted: the compiler would else have loads wait
+// for a mask that takes long.
+template <class V> W_INLINE V w_held(V v) {
+#ifdef __AVX__
+  if constexpr (sizeof(V) == 64 || sizeof(V) == 32) asm("" : "+v"(v));
+#endif
+  return v;
+}
 template <class T, class V> W_INLINE w_vec<T, w_lanes<V>> w_cast(V v) {
   return __builtin_convertvector(v, w_vec<T, w_lanes<V>>);
 }

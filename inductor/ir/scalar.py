@@ -5,7 +5,8 @@ or -1), the sections of vecmath.h that the text needs, and its Triton text. `{0}
 the result's vector type, `{T}` its element type. A missing text means that the function is not defined for that kind
 of dtype. `result` is "same" (the dtype of the last argument), "bool", or "own" (whoever makes the node says it).
 `cost` counts about how many additions it takes. `run` is the text for where the last argument is an index that counts up
-by one from lane to lane, `{k}` its number in the first lane.
+by one from lane to lane: `{k}` is its number in the first lane, `{s}` a vm_direct or, where the next vector is likely
+to go on from this one, a vm_ahead of this call alone.
 """
 
 from __future__ import annotations
@@ -218,7 +219,7 @@ for _name, _rest, _cost in (("uniform", "", 45), ("normal", "", 250), ("random_b
         result="own",
         needs=_name,
         cost=_cost,
-        run=f"vm_{_name}_run<{{V}}>({{0}}[0], {{1}}[0]{_rest}, {{k}})",
+        run=f"vm_{_name}_run<{{V}}>({{s}}, {{0}}[0], {{1}}[0]{_rest}, {{k}})",
     )
 
 

@@ -14,19 +14,22 @@ HEADER = Path(__file__).parents[3] / "aten" / "native"
 SOURCE = """
 #include "vecmath.h"
 typedef unsigned long Seed;
-template <class V, class T, class Run, class Any> void fill(T *out, long start, long step, long n, Run run, Any any) {
+template <class V, class T, class A, class B, class C>
+void fill(T *out, long start, long step, long n, long ahead, A run, B run_ahead, C any) {
   typedef vm_like<V, long> E;
   constexpr int L = vm_lanes<V>;
   const E lane = (E)vm_order_in<E>::template of<vm_like<V, unsigned long>>();
   for (long i = 0; i < n; i += L) {
-    const V v = step == 1 ? run(start + i) : any(start + (lane + i) * step);
+    const V v = step != 1 ? any(start + (lane + i) * step) : ahead ? run_ahead(start + i) : run(start + i);
     for (int k = 0; k < L && i + k < n; k++) out[i + k] = v[k];
   }
 }
 #define FILL(name, fn, T, L, ...) \\
-  extern "C" void name##L(T *out, Seed seed, Seed first, long start, long step, long n) { \\
+  extern "C" void name##L(T *out, Seed seed, Seed first, long start, long step, long n, long ahead) { \\
     typedef vm_vector<T, L>::V V; \\
-    fill<V>(out, start, step, n, [=](long k) { return fn##_run<V>(__VA_ARGS__, k); }, \\
+    vm_ahead source; \\
+    fill<V>(out, start, step, n, ahead, [=](long k) { return fn##_run<V>(vm_direct{}, __VA_ARGS__, k); }, \\
+            [&](long k) { return fn##_run<V>(source, __VA_ARGS__, k); }, \\
             [=](vm_like<V, long> k) { return fn<V>(__VA_ARGS__, k); }); }
 #define WIDTH(L) \\
   FILL(bits, vm_philox, unsigned, L, seed, first) \\
@@ -51,6 +54,7 @@ def library(request, tmp_path_factory):
     return ctypes.CDLL(str(folder / "t.so"))
 
 
+RUNS = [(0, 1, 70, 0), (3, 1, 40, 0), (6, 1, 33, 0), (5, 3, 40, 0), (0, 0, 16, 0), (0, 1, 300, 1), (7, 1, 333, 1)]
 CASES = [(7, 0), (2**63 + 11, 2**32 - 9)]  # the low word of the counter wraps
 DTYPES = {"bits": "u4", "float": "f4", "double": "f8", "normal": "f4", "dnormal": "f8", "below": "i8"}
 
@@ -71,7 +75,8 @@ def philox_blocks(seed, offset, counters):
 def eager(name, seed, first, n):
     """The first n elements of a draw, by the eager fills."""
     if name == "bits":
-        return philox_blocks(seed, first, -(-n // 4)).reshape(-1)[:n]
+        lanes = [_native.philox_bits(seed, first + k) for k in range(-(-n // 4))]
+        return np.array(lanes, np.uint32).reshape(-1)[:n]
     out = np.empty(n, DTYPES[name])
     t = _native.from_numpy(out)
     if name == "below":
@@ -88,12 +93,12 @@ def eager(name, seed, first, n):
 def test_elements_are_those_of_the_eager_fills(library, name, lanes):
     fn = getattr(library, f"{name}{lanes}")
     for seed, first in CASES:
-        for start, step, n in ((0, 1, 70), (3, 1, 40), (6, 1, 33), (5, 3, 40), (0, 0, 16)):
+        for start, step, n, ahead in RUNS:
             out = np.empty(n, DTYPES[name])
-            args = [ctypes.c_ulong(seed), ctypes.c_ulong(first), *map(ctypes.c_long, (start, step, n))]
+            args = [ctypes.c_ulong(seed), ctypes.c_ulong(first), *map(ctypes.c_long, (start, step, n, ahead))]
             fn(ctypes.c_void_p(out.ctypes.data), *args)
             places = start + np.arange(n) * step
-            np.testing.assert_array_equal(out, eager(name, seed, first, places.max() + 1)[places], err_msg=f"{start} {step}")
+            np.testing.assert_array_equal(out, eager(name, seed, first, places.max() + 1)[places], err_msg=f"{start} {step} {ahead}")
 
 
 def test_eager_uniform_numbers_are_the_published_generator():

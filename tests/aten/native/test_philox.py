@@ -98,7 +98,8 @@ def test_elements_are_those_of_the_eager_fills(library, name, lanes):
             args = [ctypes.c_ulong(seed), ctypes.c_ulong(first), *map(ctypes.c_long, (start, step, n, ahead))]
             fn(ctypes.c_void_p(out.ctypes.data), *args)
             places = start + np.arange(n) * step
-            np.testing.assert_array_equal(out, eager(name, seed, first, places.max() + 1)[places], err_msg=f"{start} {step} {ahead}")
+            want = eager(name, seed, first, places.max() + 1)[places]
+            np.testing.assert_array_equal(out, want, err_msg=f"{start} {step} {ahead}")
 
 
 def test_eager_uniform_numbers_are_the_published_generator():

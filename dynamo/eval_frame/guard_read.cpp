@@ -204,7 +204,9 @@ PyObject *read(Walk &w, Instr &in) {
   case OP_LOCAL: return w.args[in.a];
   case OP_CLOSURE: {
     if (!w.func->func_closure || in.a >= PyTuple_GET_SIZE(w.func->func_closure)) return NULL;
-    PyCellObject *cell = (PyCellObject *)PyTuple_GET_ITEM(w.func->func_closure, in.a);
+    PyObject **item = &PyTuple_GET_ITEM(w.func->func_closure, in.a);
+    PyCellObject *cell = (PyCellObject *)*item;
+    w.saw(item, (uint64_t)cell); // the closure of a later function may come to the same address, with other cells
     w.saw(&cell->ob_ref, (uint64_t)cell->ob_ref);
     return cell->ob_ref;
   }

@@ -314,6 +314,23 @@ def test_the_frames_own_closure_and_globals():
     assert p()
 
 
+def test_a_closure_at_the_address_of_an_earlier_one():
+    """A function made in every call: its cells are others, although its closure lies where that of the last one lay."""
+    function = make(10)
+    p = Program(Equals(Closure("free"), 10), function=function)
+    code, cells = function.__code__, (types.CellType(10), types.CellType(11))
+    reused = 0
+    for k in range(200):
+        other = types.FunctionType(code, globals(), "f", None, (cells[0],))
+        where = id(other.__closure__)
+        assert p.native.check(other, (None, None, None, (), {})) is True
+        del other
+        other = types.FunctionType(code, globals(), "f", None, (cells[1],))
+        reused += id(other.__closure__) == where
+        assert p.native.check(other, (None, None, None, (), {})) is not True
+    assert reused
+
+
 def test_modules():
     module = types.ModuleType("m")
     module.value = 1

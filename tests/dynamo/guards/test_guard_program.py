@@ -320,7 +320,7 @@ def test_a_closure_at_the_address_of_an_earlier_one():
     p = Program(Equals(Closure("free"), 10), function=function)
     code, cells = function.__code__, (types.CellType(10), types.CellType(11))
     reused = 0
-    for k in range(200):
+    for _ in range(200):
         other = types.FunctionType(code, globals(), "f", None, (cells[0],))
         where = id(other.__closure__)
         assert p.native.check(other, (None, None, None, (), {})) is True

@@ -140,15 +140,8 @@ PyObject *fast_layer_norm(NativeOp *op, PyObject *const *args, Py_ssize_t nargs,
   return out.release();
 }
 
-// The eps of rms_norm where none is given: that of the dtype.
-double epsilon(int dtype) {
-  switch (dtype) {
-    case WEFT_FLOAT16: return 0.0009765625;
-    case WEFT_BFLOAT16: return 0.0078125;
-    case WEFT_FLOAT32: return 1.1920928955078125e-07;
-    default: return 2.220446049250313e-16;
-  }
-}
+// The eps of rms_norm where none is given: that of the dtype in which it is computed, float32 for half types as well.
+double epsilon(int dtype) { return dtype == WEFT_FLOAT64 ? 2.220446049250313e-16 : 1.1920928955078125e-07; }
 
 // rms_norm(input, normalized_shape, weight=None, eps=None)
 PyObject *fast_rms_norm(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {

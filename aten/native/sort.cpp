@@ -4,6 +4,9 @@
 // bits go with their position into one number, so that equal elements stay in their order by themselves. A few of many
 // elements are kept in a heap; whole rows are sorted by counting their digits, least significant first.
 #include <algorithm>
+#include <atomic>
+#include <memory>
+#include <new>
 
 #include "half.h"
 #include "native.h"
@@ -57,10 +60,12 @@ struct Job {
   i64 n, k;
   bool descending;
   const WeftKernelRuntime *runtime;
+  std::atomic<bool> no_memory;
 };
 
 constexpr i64 kDigits = 256, kShort = 128; // shorter rows are not worth counting
 constexpr i64 kHeapShare = 16;             // a heap takes up to this part of a row
+constexpr i64 kKeptBytes = 1 << 20;        // more than this is given back, and may be lacking
 
 template <class Item, class T> inline void item_at(const T *row, i64 i, uint64_t flip, Item *to) {
   auto key = ordered(row[i]);
@@ -110,10 +115,16 @@ template <class Item, class T> Item *sort_all(const T *row, i64 n, uint64_t flip
 template <class T> void order_rows(void *context, i64 begin, i64 end, i64 worker) {
   typedef decltype(ordered(T{})) Key;
   typedef std::conditional_t<sizeof(Key) == 8, Pair, uint64_t> Item;
-  const Job &job = *(const Job *)context;
+  Job &job = *(Job *)context;
   const i64 n = job.n, k = job.k;
   const bool few = k * kHeapShare <= n;
-  Item *items = (Item *)job.runtime->scratch(worker, (few ? k : 2 * n) * (i64)sizeof(Item));
+  const i64 bytes = (few ? k : 2 * n) * (i64)sizeof(Item);
+  std::unique_ptr<char[]> large(bytes > kKeptBytes ? new (std::nothrow) char[bytes] : nullptr);
+  if (bytes > kKeptBytes && !large) {
+    job.no_memory = true;
+    return;
+  }
+  Item *items = (Item *)(large ? large.get() : job.runtime->scratch(worker, bytes));
   const uint64_t flip = job.descending ? ~(uint64_t)0 : 0;
   for (i64 r = begin; r < end; r++) {
     const T *row = (const T *)job.x + r * n;
@@ -170,11 +181,12 @@ PyObject *order_into(PyObject *, PyObject *args) {
       indices->numel != rows * k || n > 0xffffffff)
     return PyErr_Format(PyExc_ValueError, "order_into: sizes or dtypes do not fit");
   if (rows && k) {
-    Job job = {weft_data(x), weft_data(values), (i64 *)weft_data(indices), n, k, (bool)descending, kernel_runtime()};
+    Job job = {weft_data(x), weft_data(values), (i64 *)weft_data(indices), n, k, (bool)descending, kernel_runtime(), {false}};
     i64 grain = std::max<i64>(1, 4096 / n);
     Py_BEGIN_ALLOW_THREADS;
     job.runtime->parallel_for(rows, grain, body, &job);
     Py_END_ALLOW_THREADS;
+    if (job.no_memory) return PyErr_NoMemory();
   }
   Py_RETURN_NONE;
 }

@@ -113,18 +113,14 @@ def rms_norm(input: Meta, normalized_shape: list[Any], weight: Any, eps: float) 
     return input.like(sizes=input.sizes)
 
 
-_EPS = {
-    "float16": 0.0009765625,
-    "bfloat16": 0.0078125,
-    "float32": 1.1920928955078125e-07,
-    "float64": 2.220446049250313e-16,
-}
+# Where none is given: that of the dtype in which the norm is computed, float32 for half types as well.
+_EPS = {"float64": 2.220446049250313e-16, "complex128": 2.220446049250313e-16}
 rms_norm.normal(
     lambda input, normalized_shape, weight, eps: (
         input,
         normalized_shape,
         weight,
-        _EPS.get(input.dtype.name, 1e-6) if eps is None else eps,
+        _EPS.get(input.dtype.name, 1.1920928955078125e-07) if eps is None else eps,
     )
 )
 

@@ -95,6 +95,8 @@ def topk(input: Meta, k: Any, dim: int, largest: bool, sorted: bool) -> tuple[Me
     n = input.sizes[dim] if input.ndim else 1
     if type(k) is int and type(n) is int and not 0 <= k <= n:
         raise RuntimeError("selected index k out of range")
+    if input.dtype is dtypes.bool:
+        raise RuntimeError("topk does not support bool dtypes on CPU")
     sizes = list(input.sizes)
     if sizes:
         sizes[dim] = k

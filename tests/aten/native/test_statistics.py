@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import aten
+import weft
 from aten import _native, dispatch
 from aten import dtype as dtypes
 from aten.op import registry
@@ -173,3 +174,14 @@ def test_threads_change_nothing():
         _native.set_num_threads(before)
     for one, two in zip(*results):
         np.testing.assert_array_equal(one, two)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+def test_rms_norm_without_eps_takes_that_of_the_dtype_it_is_computed_in(dtype):
+    """Small halves keep their size: an eps of half precision would swallow them. PyTorch 2.13 gives these values."""
+    dtype = getattr(weft, dtype)
+    x = weft.full((2, 8), 1e-3, dtype=dtype)
+    rms_norm = weft.nn.functional.rms_norm
+    for f in (rms_norm, weft.compile(rms_norm)):
+        value = float(f(x, (8,))[0, 0])
+        assert abs(value - (1.0 if dtype is weft.float64 else 0.945)) < 4e-3

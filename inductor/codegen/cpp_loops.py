@@ -259,26 +259,20 @@ class NestWriter(AsideWriter):
 
     def unit_loop(self, inner: list[str]) -> list[str]:
         """Loop over the units of this range; the outer variables count up like an odometer."""
-        dims = self.unit_dims()
-        if not dims:
+        if not self.unit_dims():
             return ["if (begin < end) {", *indent(inner), "}"]
-        lines, rest = [], "begin"
-        for k, (name, size) in enumerate(reversed(dims)):
-            last = k == len(dims) - 1
-            lines.append(f"long {name} = {rest};" if last else f"long {name} = {rest} % ({size});")
+        start, step = self.odometer()
+        return [*start, "for (long unit = begin; unit < end; unit++) {", *indent(inner), f"  {step}", "}"]
+
+    def odometer(self) -> tuple[list[str], str]:
+        """(lines that declare the loop variables of the first unit, the line that moves them on by one unit)."""
+        dims = self.unit_dims()
+        start, rest = [], "begin"
+        for name, size in reversed(dims[1:]):
+            start.append(f"long {name} = {rest} % ({size});")
             rest = f"{rest} / ({size})"
-        step = []
-        for k, (name, size) in enumerate(reversed(dims)):
-            last = k == len(dims) - 1
-            step.append(f"{name}++;" if last else f"if (++{name} == {size}) {{ {name} = 0; ")
-        closing = " }" * (len(dims) - 1)
-        return [
-            *lines,
-            "for (long unit = begin; unit < end; unit++) {",
-            *indent(inner),
-            "  " + "".join(step) + closing,
-            "}",
-        ]
+        carry = "".join(f"if (++{name} == {size}) {{ {name} = 0; " for name, size in reversed(dims[1:]))
+        return [*start, f"long {dims[0][0]} = {rest};"], f"{carry}{dims[0][0]}++;{' }' * (len(dims) - 1)}"
 
     # ---- stages
 
@@ -295,7 +289,7 @@ class NestWriter(AsideWriter):
 
     def point_stage(self, stage: Stage) -> None:
         """A loop along the vector axis, in segments where its body asks on which side of a place it is."""
-        plain = self.tiled is None and mode_is_plain(stage)
+        plain = self.tiled is None and only_stores(stage)
         parts = segments(stage, self.plan.axis, self.ranges) if plain else []
         if not parts:
             self.vector_loop(stage, "first", "last", [])
@@ -348,7 +342,7 @@ class NestWriter(AsideWriter):
             self.scopes[-1].lines.append(f"w_accumulate_at(b{k}, {self.vector_index(index, s.where)}, {value}, n);")
 
 
-def mode_is_plain(stage: Stage) -> bool:
+def only_stores(stage: Stage) -> bool:
     """Whether a stage only stores."""
     return all(isinstance(s, Store) for s in stage.body)
 

@@ -150,23 +150,17 @@ class StaggeredWriter(NestWriter):
 
     def step_loop(self, inner: list[str]) -> list[str]:
         """Loop over the units of this range, and on until the last stage has come to the last row."""
-        dims = self.unit_dims()
-        names = [name for name, _ in dims]
-        lines, rest = [], "begin"
-        for name, size in reversed(dims[1:]):
-            lines.append(f"long {name} = {rest} % ({size});")
-            rest = f"{rest} / ({size})"
-        lines.append(f"long {names[0]} = {rest};")
+        names = [name for name, _ in self.unit_dims()]
+        start, step = self.odometer()
         for k in range(1, self.depth):
-            lines += [f"long {later(name, k)} = {name};" for name in names]
+            start += [f"long {later(name, k)} = {name};" for name in names]
         moves = [f"{later(name, k)} = {later(name, k - 1)};" for k in range(self.depth - 1, 0, -1) for name in names]
-        carry = "".join(f"if (++{name} == {size}) {{ {name} = 0; " for name, size in reversed(dims[1:]))
         return [
-            *lines,
+            *start,
             f"for (long unit = begin; unit < end + {self.depth - 1}; unit++) {{",
             *indent(inner),
             *indent(moves),
-            f"  if (unit + 1 < end) {{ {carry}{names[0]}++;{' }' * len(dims)}",
+            f"  if (unit + 1 < end) {{ {step} }}",
             "}",
         ]
 

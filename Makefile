@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 READY = $(VENV)/.ready
 
-.PHONY: demo test lint bench asan golden clean
+.PHONY: demo test fuzz lint bench asan golden clean
 
 $(READY): pyproject.toml CMakeLists.txt $(wildcard aten/native/*.cpp aten/native/*.h aten/native/isa/*.cpp dynamo/eval_frame/* inductor/runtime/*.cpp)
 	$(PYTHON) -m venv $(VENV)
@@ -20,6 +20,10 @@ demo: $(READY)  ## train a GPT eager and compiled, then generate text
 
 test: $(READY)  ## the test suite, strict
 	WEFT_STRICT=1 $(BIN)/python -m pytest tests
+
+SECONDS ?= 3600
+fuzz: $(READY)  ## every fuzzer for SECONDS (an hour), each
+	WEFT_STRICT=1 WEFT_FUZZ_SECONDS=$(SECONDS) $(BIN)/python -m pytest tests/fuzz
 
 lint: $(READY)  ## ruff and mypy
 	$(BIN)/python -m ruff check .

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import aten.device
 import aten.dtype
+import aten.logs
 from aten import autograd
 from aten._native import (
     Device,

@@ -245,22 +245,48 @@ def run(op: Op, args: tuple[Any, ...]) -> Any:
     """Shape rule, allocation and kernel on plain tensors, without autograd."""
     if op.kind == "view":
         meta = result_meta(op, args)
-        out = _native.alias(args[0], meta.sizes, meta.strides, meta.offset)
-        if op.name != "detach":
-            out._view_of = (args[0], op, args[1:])
-        return out
+        if op.name == "detach":
+            return _native.alias(args[0], meta.sizes, meta.strides, meta.offset)
+        return _native.alias(args[0], meta.sizes, meta.strides, meta.offset, op, args[1:])
     if op.kernel_fn is None and op.decompose_fn is not None:
         with no_grad():
             return op.decompose_fn(*args)
-    if "opaque" in op.tags:  # a user's function on tensors
+    if "opaque" in op.tags and not any_on_meta(args):  # a user's function on tensors
         with no_grad():
             return op.kernel_fn(*args)
+    if any_on_meta(args):
+        return _run_on_meta(op, args)
     if "dynamic" in op.tags:  # sizes depend on data: the kernel returns its arrays
         return _from_arrays(op.kernel_fn(*[_kernel_argument(v, None) for v in args]))
     meta = result_meta(op, args)
     out = tuple(map(allocate, meta)) if type(meta) is tuple else allocate(meta)
-    run_kernel(op, out, args)
+    if not (out[0] if type(out) is tuple else out).is_meta:  # of a factory on meta
+        run_kernel(op, out, args)
     return out
+
+
+_META = dtypes.device("meta")
+
+
+def any_on_meta(args: Sequence[Any]) -> bool:
+    """Whether some tensor of the arguments has no memory."""
+    for value in args:
+        if type(value) is list:
+            if any_on_meta(value):
+                return True
+        elif isinstance(value, Tensor) and value.is_meta:
+            return True
+    return False
+
+
+def _run_on_meta(op: Op, args: tuple[Any, ...]) -> Any:
+    """What the shape rule says of the result, on meta; nothing is read or written."""
+    if "dynamic" in op.tags:
+        raise NotImplementedError(f"{op.name}: the sizes of the result depend on values, which tensors on meta do not have")
+    metas = result_meta(op, args)
+    many = type(metas) is tuple
+    made = [_native.empty(m.sizes, m.dtype, _META, m.strides) for m in (metas if many else (metas,))]
+    return tuple(made) if many else made[0]
 
 
 def _from_arrays(result: Any) -> Any:
@@ -374,9 +400,14 @@ def _call_inplace(op: Op, public: tuple[Any, ...]) -> Any:
         return target
     if base.kind == "core" and "pointwise" in base.tags and not (base.special_when is not None and base.special_when(*public)):
         args = normalize(base, public)
-        meta = result_meta(base, args)
+        try:
+            meta = result_meta(base, args)
+        except NotImplementedError:  # of a dtype that the target could not take in any case
+            _check_castable(next(a.dtype for a in args if isinstance(a, Tensor)), target)
+            raise
         _check_result(target, meta.dtype, meta.sizes)
-        if meta.dtype is target.dtype and base.kernel_fn is not None and not _overlaps(target, args):
+        on_meta = target.is_meta or any_on_meta(args)
+        if meta.dtype is target.dtype and base.kernel_fn is not None and not on_meta and not _overlaps(target, args):
             run_kernel(base, target, args)
             target._bump_version()
             return target
@@ -408,19 +439,24 @@ def _as_call(base: Op, public: tuple[Any, ...]) -> tuple[tuple[Any, ...], dict[s
     return public[:n], {p.name: v for p, v in zip(base.schema.params[n:], public[n:])}
 
 
-def _check_result(target: Tensor, dtype: Any, sizes: Sequence[Any]) -> None:
+def _check_castable(dtype: Any, target: Tensor) -> None:
     if not can_cast(dtype, target.dtype):
         raise RuntimeError(
             f"result type {TYPE_NAMES[dtype.name]} can't be cast to the desired output type {TYPE_NAMES[target.dtype.name]}"
         )
+
+
+def _check_result(target: Tensor, dtype: Any, sizes: Sequence[Any]) -> None:
+    _check_castable(dtype, target)
     if tuple(sizes) != tuple(target.shape):
         raise RuntimeError(f"output with shape {show(target.shape)} doesn't match the broadcast shape {show(sizes)}")
 
 
 def write(target: Tensor, value: Tensor) -> None:
-    """Copy the elements of `value` into the memory of `target`, casting; advances the version."""
-    with np.errstate(all="ignore"):
-        array(target)[...] = array(value)
+    """Copy the elements of `value` into the memory of `target`, if it has any, casting; advances the version."""
+    if not target.is_meta:
+        with np.errstate(all="ignore"):
+            array(target)[...] = array(value)
     target._bump_version()
 
 

@@ -4,6 +4,20 @@ import sys
 
 from aten import settings
 
+CHANNELS = {
+    "graph": "captured graphs, and the forward and backward graphs made of them",
+    "guards": "what must hold for a compiled function to be used again",
+    "breaks": "where and why a function runs as several graphs, or eager",
+    "recompiles": "why a function was compiled again",
+    "passes": "core graphs after inductor's passes",
+    "loops": "the loops that a core graph becomes",
+    "fusion": "which loops share a kernel",
+    "program": "the steps of a call",
+    "kernels": "the text of kernels",
+    "cache": "hits, misses and calls of the C++ compiler",
+    "autotune": "how fast the schedules ran that max_autotune tried",
+}
+
 
 class Log:
     """One channel. `on` says whether anyone listens: ask it before making an expensive text."""
@@ -23,25 +37,26 @@ class Log:
         return f"<log {self.name}: {'on' if self.on else 'off'}>"
 
 
-_channels: dict[str, Log] = {}
-
-
 def _wanted(text: str) -> set[str]:
-    return {name.strip() for name in text.split(",") if name.strip()}
+    names = {name.strip() for name in text.split(",") if name.strip()}
+    for name in sorted(names - CHANNELS.keys() - {"all"}):
+        raise ValueError(f"there is no log channel {name!r}; known: all, {', '.join(CHANNELS)}")
+    return CHANNELS.keys() if "all" in names else names
 
 
 def get(name: str) -> Log:
-    """The channel of that name (made on first use)."""
-    log = _channels.get(name)
-    if log is None:
-        wanted = _wanted(settings.logs)
-        log = _channels[name] = Log(name, name in wanted or "all" in wanted)
-    return log
+    """The channel of that name. Raises KeyError for one that CHANNELS does not list."""
+    return _channels[name]
 
 
 def set_logs(names: str) -> None:
-    """Turn on exactly the channels in the comma-separated `names` ("all": every one)."""
-    settings.logs = names
+    """Turn on exactly the channels in the comma-separated `names` ("all": every one). Raises ValueError for an unknown
+    one."""
     wanted = _wanted(names)
+    settings.logs = names
     for log in _channels.values():
-        log.on = log.name in wanted or "all" in wanted
+        log.on = log.name in wanted
+
+
+_channels = {name: Log(name, False) for name in CHANNELS}
+set_logs(settings.logs)

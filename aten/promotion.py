@@ -1,5 +1,6 @@
 """Which dtype a result has: PyTorch's lattice of dtypes, `result_type`, `can_cast`."""
 
+import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -128,6 +129,47 @@ def result_dtype(operands: Iterable[tuple[DType, int]]) -> DType:
     if found is None:
         raise RuntimeError("result_type: at least one operand is needed")
     return found
+
+
+# How messages call the elements of a dtype.
+_ELEMENTS = {"bool": "bool", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double"}
+_ELEMENTS |= {f"{sign}int{bits}": f"{sign}int{bits}_t" for sign in ("", "u") for bits in (8, 16, 32, 64)}
+FINITE = {"float16": 65504.0, "bfloat16": 3.3895313892515355e38, "float32": 3.4028234663852886e38}
+
+
+def check_fits(low: Any, high: Any, dtype: DType) -> None:
+    """Raises RuntimeError unless the real numbers low <= high are elements of `dtype`: a negative one may stand for its
+    two's complement, infinities and NaN are floating only, and what is finite stays so."""
+    bits, kind = 8 * dtype.itemsize, category(dtype)
+    if kind == INTEGER:
+        largest = 2 ** (bits - dtype.is_signed) - 1
+        fits = -largest - dtype.is_signed <= low <= high <= largest
+    else:
+        largest = FINITE.get(dtype.name, math.inf)
+        fits = kind != FLOATING or not any(largest < abs(x) < math.inf for x in (low, high))
+    if not fits:
+        raise RuntimeError(f"value cannot be converted to type {_ELEMENTS[dtype.name]} without overflow")
+
+
+def check_width(value: Any) -> None:
+    """Raises OverflowError for an integer of more than 64 bits."""
+    if isinstance(value, int) and not -(2**63) <= value < 2**64:
+        raise OverflowError("int too big to convert" if value > 0 else "can't convert negative int to unsigned")
+
+
+def element(value: Any, dtype: DType) -> Any:
+    """A Python number as one of the kind of `dtype`, which it must fit (see `check_fits`); a symbolic one itself."""
+    if isinstance(value, complex):
+        if category(dtype) == COMPLEX:
+            return value
+        if category(dtype) != BOOL and value.imag != 0:
+            raise RuntimeError(f"value cannot be converted to type {_ELEMENTS[dtype.name]} without overflow")
+        value = value.real if category(dtype) != BOOL else value != 0
+    if not isinstance(value, (int, float)) or category(dtype) == COMPLEX:
+        return value
+    check_width(value)
+    check_fits(value, value, dtype)
+    return bool(value) if dtype is dtypes.bool else int(value) if category(dtype) == INTEGER else value
 
 
 def can_cast(source: DType, target: DType) -> bool:

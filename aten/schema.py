@@ -17,6 +17,7 @@ import numpy as np
 import aten.dtype as dtypes
 from aten.dtype import DType, device
 from aten.meta import Meta
+from aten.promotion import check_width
 from aten.shapes import is_int, is_symbolic
 
 _ALIASES = {
@@ -38,11 +39,12 @@ tensor_types: tuple[Any, ...] = (Meta,)  # aten.op adds the Tensor type
 
 
 def _number(x: Any) -> Any:
-    """x as a Python or symbolic number; NotImplemented if it is none."""
+    """x as a Python or symbolic number; NotImplemented if it is none. OverflowError for integers of more than 64 bits."""
     if isinstance(x, (int, float, complex)):
+        check_width(x)
         return x.item() if isinstance(x, np.generic) else x
     if isinstance(x, np.generic) and x.dtype.kind in "biufc":
-        return x.item()
+        return float(x) if isinstance(x, np.bool_) else x.item()  # no bool of Python's: PyTorch asks it for a float
     return x if is_symbolic(x) else NotImplemented
 
 

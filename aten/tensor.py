@@ -1,6 +1,7 @@
 """Tensor's Python side: construction, Parameter, text, copying and pickling, and `attach` for the ops' methods."""
 
 import copy
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ from aten import _native
 from aten import dtype as dtypes
 from aten._native import DType, Size, Tensor, from_dlpack, from_numpy
 from aten.printing import tensor_text
+from aten.promotion import FLOATING, INTEGER, category, check_fits
 
 _OPERATORS = frozenset(_native.get_operators())
 
@@ -23,9 +25,16 @@ def attach(name: str, fn: Any) -> None:
 
 
 # ------------------------------------------------------------------------------------------ construction
+_DEEPEST = 64  # dimensions of a tensor
+
+
 def _first_leaf(data: Any) -> Any:
+    depth = 0
     while isinstance(data, (list, tuple)) and data:
         data = data[0]
+        depth += 1
+        if depth > _DEEPEST:
+            raise ValueError("too many dimensions")
     return data
 
 
@@ -33,6 +42,8 @@ def _check_nesting(data: Any, dim: int = 0) -> None:
     """Say where a nested sequence is ragged, as PyTorch does."""
     if not isinstance(data, (list, tuple)):
         return
+    if dim > _DEEPEST:
+        raise ValueError("too many dimensions")
     lengths = [len(item) if isinstance(item, (list, tuple)) else None for item in data]
     for item, length in zip(data, lengths):
         if length != lengths[0]:
@@ -65,6 +76,8 @@ def _as_array(data: Any, dtype: DType | None) -> np.ndarray:
     if isinstance(data, Sequence) and len(data) == 0:
         return np.empty((0,), (dtype or _native.get_default_dtype()).to_numpy())
     _check_nesting(data)
+    if dtype is not None and not isinstance(_first_leaf(data), (np.ndarray, np.generic, Tensor)):
+        return _numbers(data, dtype)
     try:
         array = np.array(data)
     except OverflowError as error:
@@ -83,11 +96,45 @@ def _as_array(data: Any, dtype: DType | None) -> np.ndarray:
     return array if dtype is None else array.astype(dtype.to_numpy(), copy=False)
 
 
+def _numbers(data: Any, dtype: DType) -> np.ndarray:
+    """Python numbers, nested, as elements of `dtype`: each must fit where it is an integer."""
+    kind, wanted = category(dtype), dtype.to_numpy()
+    try:
+        array = np.array(data)
+    except OverflowError:
+        array = np.array(data, object)
+    if array.dtype.kind == "O" and not all(isinstance(x, (int, float, complex)) for x in array.flat):
+        raise TypeError(f"Could not infer dtype of {type(_first_leaf(data)).__name__}")
+    if array.dtype.kind in "Ou" and kind == INTEGER and any(not -(2**63) <= x < 2**63 for x in array.flat if isinstance(x, int)):
+        if dtype is not dtypes.uint64 or any(not 0 <= x < 2**64 for x in array.flat):
+            raise ValueError("Overflow when unpacking long long")
+    if array.dtype.kind == "c" and kind == INTEGER:
+        raise TypeError("'complex' object cannot be interpreted as an integer")
+    if array.dtype.kind == "c" and kind == FLOATING:
+        raise TypeError("must be real number, not complex")
+    if kind == INTEGER and array.size:
+        if array.dtype.kind == "f" and np.isnan(array).any():
+            check_fits(math.nan, math.nan, dtype)
+        numbers = array.flat if array.dtype.kind == "O" else (array.min().item(), array.max().item())
+        check_fits(min(numbers), max(numbers), dtype)
+    with np.errstate(all="ignore"):
+        if array.dtype.kind == "f" and kind == INTEGER:
+            array = array.astype(np.uint64 if dtype is dtypes.uint64 else np.int64)
+        elif array.dtype.kind == "O" and kind == FLOATING:
+            array = array.astype(float)
+        return array.astype(wanted)
+
+
 def _copy_of(array: np.ndarray) -> Tensor:
     """A tensor of its own memory with the array's elements, row-major."""
     result = _native.empty(array.shape, dtypes.dtype_from_numpy(array.dtype))
     result.numpy()[...] = array
     return result
+
+
+def _empty_on(tensor: Tensor) -> Tensor:
+    """A tensor of undefined values, of the same sizes, strides and dtype on the same device."""
+    return _native.empty(tuple(tensor.shape), tensor.dtype, tensor.device, tensor.stride())
 
 
 def _dtype_argument(dtype: Any) -> DType | None:
@@ -178,6 +225,14 @@ def _contains(self: Tensor, element: Any) -> bool:
     return bool((self == element).any())
 
 
+def _array_wrap(self: Tensor, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+    """What NumPy makes of a tensor beside an array, or in a ufunc, is a tensor."""
+    try:
+        return from_numpy(np.asarray(array))
+    except TypeError:  # of a dtype that tensors do not have
+        return array
+
+
 def _format(self: Tensor, spec: str) -> str:
     return format(self.item(), spec) if self.ndim == 0 and not self.is_meta else object.__format__(self, spec)
 
@@ -198,7 +253,7 @@ def _deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
             "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment. "
             "If you were attempting to deepcopy a module, this may be because of a parametrization."
         )
-    result = memo[id(self)] = _like(self, _copy_of(self.numpy(force=True)))
+    result = memo[id(self)] = _like(self, _empty_on(self) if self.is_meta else _copy_of(self.numpy(force=True)))
     if self.grad is not None:
         result.grad = copy.deepcopy(self.grad, memo)
     if self.__dict__:
@@ -213,9 +268,12 @@ def _copy(self: Tensor) -> Tensor:
 
 
 def _rebuild(
-    cls: type, data: bytes, dtype: DType, sizes: tuple[int, ...], requires_grad: bool, attributes: dict[str, Any]
+    cls: type, data: bytes | None, dtype: DType, sizes: tuple[int, ...], requires_grad: bool, attributes: dict[str, Any]
 ) -> Tensor:
-    result = _copy_of(np.frombuffer(data, dtype.to_numpy()).reshape(sizes))
+    if data is None:
+        result = _native.empty(sizes, dtype, dtypes.device("meta"))
+    else:
+        result = _copy_of(np.frombuffer(data, dtype.to_numpy()).reshape(sizes))
     if cls is not Tensor:
         result = _native.make_subclass(cls, result, False)
     if requires_grad:
@@ -229,10 +287,9 @@ def _reduce_ex(self: Tensor, protocol: int) -> Any:
         raise RuntimeError(
             "Only Tensors created explicitly by the user (graph leaves) can be pickled; detach() it first"
         )
-    array = np.ascontiguousarray(self.numpy(force=True))
     return _rebuild, (
         type(self),
-        array.tobytes(),
+        None if self.is_meta else np.ascontiguousarray(self.numpy(force=True)).tobytes(),
         self.dtype,
         tuple(self.shape),
         self.requires_grad,
@@ -265,6 +322,7 @@ for _name, _fn in {
     "__copy__": _copy,
     "__reduce_ex__": _reduce_ex,
     "__array_priority__": 1000,
+    "__array_wrap__": _array_wrap,
 }.items():
     attach(_name, _fn)
 

@@ -9,11 +9,12 @@ _HOME = {
     "mark_dynamic": "dynamo.marks",
     "maybe_mark_dynamic": "dynamo.marks",
     "mark_static": "dynamo.marks",
+    "graph_break": "dynamo.user_break",
     "reset": "dynamo.eval_frame",
-    "Unsupported": "dynamo.graph_break",
+    "Unsupported": "dynamo.breaks",
     "counters": "dynamo.convert_frame",
 }
-_PARTS = frozenset({"backends", "config", "graph_break", "guards", "source", "outcome"})
+_PARTS = frozenset({"backends", "breaks", "config", "guards", "source", "outcome"})
 
 
 def __getattr__(name: str) -> Any:

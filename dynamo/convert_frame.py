@@ -9,20 +9,21 @@ import types
 from collections import Counter
 from typing import Any
 
-from aten import errors, logs
+from aten import errors, logs, settings
 from aten.collection import paused_collection
 
 from . import _eval_frame, trace_rules
 from . import outcome as o
+from .breaks import MISTRACED, OVERLAP, Unsupported
+from .caller import is_users, users_line
+from .capture_config import Config
 from .direct import direct_result, loaded_sources, readable
-from .eval_frame import Config
-from .graph_break import Unsupported
 from .guard_program import GuardCompiler
-from .guards import Disjoint, Guard, GuardSet, Shape, ShapeIs
+from .guards import Disjoint, Guard, GuardSet, Overlap, Shape, ShapeIs
 from .source import Scope
 
-# Packages whose frames run without the hook. (weft is not among them: its Modules call the user's code.)
-LIBRARIES = (trace_rules.OWN | trace_rules.SKIPPED) - {"weft"}
+FRUITLESS = 4  # captures of one code object that made no graph, before it is left to Python
+ALWAYS = "always"  # in the record of a code object: function(code) -> guards of every entry
 counters: Counter[str] = Counter()  # frames, graphs, breaks, recompilations, skipped: since the last reset
 
 
@@ -31,13 +32,17 @@ class Compiled:
 
     __slots__ = ("original", "guards", "graph", "inputs", "code", "breaks")
 
-    def __init__(self, original: types.CodeType, guards: list[Guard], traced: o.Traced, code: Any):
+    def __init__(self, original: types.CodeType, guards: list[Guard], traced: o.Traced | None, code: Any):
         self.original = original
         self.guards = guards
-        self.graph = traced.graph
-        self.inputs = traced.inputs  # the Source of each placeholder
+        for guard in guards:
+            guard.loosen()
+        self.graph = traced.graph if traced is not None else None
+        self.inputs = traced.inputs if traced is not None else []  # the Source of each placeholder
+        for source in self.inputs:
+            source.loosen()
         self.code = code
-        self.breaks = traced.breaks
+        self.breaks = traced.breaks if traced is not None else []
 
 
 def check_failed() -> type[BaseException]:
@@ -60,22 +65,60 @@ def compile_frame(
         with paused_collection():
             traced = trace(code, function, args, config, record, scope)
             if isinstance(traced, o.RunEager):
-                logs.get("breaks")(f"{_name(code)} runs eager this time: {traced.reason}")
-                return None
+                return run_eager(code, traced, config, record)
             if isinstance(traced, o.Skip):
                 return leave_to_python(code, scope, traced.reason)
-            return make_entry(code, traced, config, scope)
+            if traced.graph is None and fruitless(record):
+                return leave_to_python(code, scope, f"{FRUITLESS} captures found no operation on tensors")
+            return make_entry(code, traced, config, scope, record)
     except Unsupported:  # only under fullgraph
         raise
     except Exception as e:
+        if config.fullgraph and not settings.strict:
+            raise Unsupported(MISTRACED, f"{type(e).__name__}: {e}") from e
         errors.internal(f"compiling {_name(code)}", e)
         _eval_frame.skip(code, True)  # what it calls would most likely fail in the same way, and say so once more
         return None
 
 
+def fruitless(record: dict) -> bool:
+    """Note a capture of this code that made no graph: whether that is enough of them."""
+    record["fruitless"] = record.get("fruitless", 0) + 1
+    return record["fruitless"] > FRUITLESS
+
+
+def run_eager(code: types.CodeType, traced: o.RunEager, config: Config, record: dict) -> Any:
+    """Leave this call to Python. The first calls of this kind are traced each; then an entry runs the original code for
+    those that pass the same guards, so that an exception that is raised in each call costs no more than its guards.
+    """
+    logs.get("breaks")(f"{_name(code)} runs eager this time: {traced.reason}")
+    if fruitless(record):
+        return False
+    if traced.raises is None or record["fruitless"] == 1:
+        return traced.raises
+    return eager_entry(code, config, GuardSet([*traced.guards, *shape_guards(traced)]))
+
+
+def did_not_raise(code: types.CodeType, expected: type[BaseException], config: Config) -> None:
+    """A frame that was certain to raise has returned: tracing went wrong, and would again."""
+    wrong = f"the call returned, and tracing found that it raises {expected.__name__}"
+    if config.fullgraph:
+        raise Unsupported(MISTRACED, wrong)
+    _eval_frame.skip(code)
+    errors.internal(f"compiling {_name(code)}", RuntimeError(wrong))
+
+
+def eager_entry(code: types.CodeType, config: Config, guards: GuardSet) -> Any:
+    """An entry that runs the original code."""
+    compiler = GuardCompiler(code, guards)
+    program = compiler.compile()
+    return _eval_frame.Entry(config, program, eager=True, info=Compiled(code, compiler.guards, None, None))
+
+
 def leave_to_python(code: types.CodeType, scope: Scope, reason: str) -> bool | None:
     """Never capture `code` again. What libraries call is not captured either: they run without the hook."""
-    if str(scope.globals.get("__name__")).partition(".")[0] in LIBRARIES:
+    top = str(scope.globals.get("__name__")).partition(".")[0]
+    if top == "aten" or trace_rules.left_to_python(top):  # (weft's Modules call the user's code)
         _eval_frame.skip(code, True)
         return None
     counters["skipped"] += 1
@@ -86,18 +129,27 @@ def leave_to_python(code: types.CodeType, scope: Scope, reason: str) -> bool | N
 def limit_reached(code: types.CodeType, limit: int, config: Config) -> None:
     """Said once a code object: calls that no entry answers run eager from now on."""
     counters["limits"] += 1
-    errors.warn_once(
-        f"{_name(code)} was compiled {limit} times, its limit; other calls run eager. "
-        "WEFT_LOGS=recompiles says why it was compiled again"
-    )
+    text = f"{_name(code)} was compiled {limit} times, its limit; other calls run eager. "
+    if not is_users(code, ""):  # a library's: its name says nothing to the user
+        text += (
+            f"It was called by {users_line()}. weft.compiler.disable(f) around the call leaves it to Python, and so does "
+            "weft._dynamo.config.libraries.add(package) for all of its package. "
+        )
+    errors.warn_once(text + "WEFT_LOGS=recompiles says why it was compiled again")
 
 
-def guards_inconsistent(code: types.CodeType, entry: Any) -> None:
-    """The guards of a new entry reject the very call that it was made for."""
-    failed = ""
+def guards_inconsistent(code: types.CodeType, function: types.FunctionType, args: dict[str, Any], entry: Any) -> None:
+    """The guards of a new entry reject the very call that it was made for: they contradict one another, or something
+    that they refer to died while the frame was compiled (then there is no entry). It would happen at each call."""
+    _eval_frame.skip(code, False)
+    reason = "what it refers to is gone"
     if entry is not None and isinstance(entry.info, Compiled):
-        failed = f": {entry.info.guards[entry.guards.failed]}" if entry.guards.failed >= 0 else ""
-    errors.internal(f"guarding {_name(code)}", RuntimeError(f"a guard fails for the call it was made for{failed}"))
+        scope = Scope.of_function(function, args)
+        failed = entry.guards.failed
+        guards = [*entry.info.guards[failed : failed + 1], *entry.info.guards] if failed >= 0 else entry.info.guards
+        reason = next((f"{g}: {g.why_failed(scope)}" for g in guards if not g.holds(scope)), "")
+        reason = reason or (f"{guards[0]} natively, though it holds" if failed >= 0 else "no guard")
+    errors.internal(f"guarding {_name(code)}", RuntimeError(f"a guard fails for the call it was made for: {reason}"))
 
 
 def rerun_returned(code: types.CodeType) -> None:
@@ -118,23 +170,31 @@ def trace(code, function, args: dict, config: Config, record: dict, scope: Scope
     return trace_frame(code, function, args, scope.globals, scope.builtins, closure, options, state)
 
 
-def make_entry(code: types.CodeType, traced: o.Traced, config: Config, scope: Scope) -> Any:
+def make_entry(code: types.CodeType, traced: o.Traced, config: Config, scope: Scope, record: dict) -> Any:
     """Compile the graph, guard, and write the code (or the direct call) for one Traced."""
     guards = GuardSet(traced.guards)
     aliasing = disjoint_guard(traced)
     if aliasing is not None:
         if not aliasing.holds(scope):
-            logs.get("breaks")(f"{_name(code)} runs eager this time: {aliasing.why_failed(scope)}")
-            return None
+            overlap = Overlap(aliasing.source, aliasing.written)
+            if config.fullgraph:
+                raise Unsupported(OVERLAP, aliasing.why_failed(scope))
+            logs.get("breaks")(f"{_name(code)} runs eager: {aliasing.why_failed(scope)}")
+            guards.update([overlap, *shape_guards(traced)])
+            return eager_entry(code, config, guards)
         guards.add(aliasing)
     compiled = None
     if traced.graph is not None:
+        record.pop("fruitless", None)
         counters["graphs"] += 1
         logs.get("graph")(f"{_name(code)}\n{traced.graph.graph}")
         compiled = config.backend(traced.graph, traced.example_inputs)
         if not callable(compiled):
             raise TypeError(f"the backend returned {type(compiled).__name__}, not a callable")
     guards.update(shape_guards(traced))
+    always = _eval_frame.record(code).get(ALWAYS)
+    if always is not None:
+        guards.update(always(code))
     traced.shape_env.user_line = None  # the graph stays; tracing, and the values of this call, go
     counters["breaks"] += len(traced.breaks)
     for reason in traced.breaks:
@@ -198,7 +258,7 @@ def disjoint_guard(traced: o.Traced) -> Guard | None:
     return Disjoint((*written, *others), len(written))
 
 
-def shape_guards(traced: o.Traced) -> list[Guard]:
+def shape_guards(traced: o.Traced | o.RunEager) -> list[Guard]:
     """The conditions on sizes that tracing and the backend relied on, and the ranges promised for symbols."""
     symbols = traced.symbols
     found = []

@@ -14,51 +14,10 @@ from typing import Any
 
 from . import _eval_frame
 from ._eval_frame import CompiledFunction, Entry, GuardProgram
+from .capture_config import Config, intern_config
 
 set_stance = _eval_frame.set_stance
 copyreg.pickle(CompiledFunction, lambda fn: fn.__qualname__)  # by name, as functions are; copies are the same object
-
-
-class Config:
-    """For whom a function is compiled. Entries of a code object belong to one Config, compared by identity.
-
-    backend(gm, example_inputs) -> callable(*inputs) -> tuple. dynamic: None lets sizes that change become symbolic,
-    True makes all symbolic at once, False none. recompile_limit: entries per code object.
-    """
-
-    __slots__ = ("backend", "fullgraph", "dynamic", "options", "recompile_limit", "__weakref__")
-
-    def __init__(
-        self,
-        backend: Callable[..., Any],
-        fullgraph: bool = False,
-        dynamic: bool | None = None,
-        options: dict | None = None,
-        recompile_limit: int = 8,
-    ):
-        self.backend = backend
-        self.fullgraph = fullgraph
-        self.dynamic = dynamic
-        self.options = dict(options or {})
-        self.recompile_limit = recompile_limit
-
-    def _key(self) -> tuple:
-        return self.backend, self.fullgraph, self.dynamic, tuple(sorted(self.options.items())), self.recompile_limit
-
-    def __repr__(self):
-        name = getattr(self.backend, "__name__", repr(self.backend))
-        return f"Config({name}, fullgraph={self.fullgraph}, dynamic={self.dynamic})"
-
-
-_configs: dict[tuple, Config] = {}
-
-
-def intern_config(config: Config) -> Config:
-    """The first Config equal to this one, so that compiling a function twice in the same way shares entries."""
-    try:
-        return _configs.setdefault(config._key(), config)
-    except TypeError:  # an option that cannot be hashed
-        return config
 
 
 class _Compiler:

@@ -7,14 +7,14 @@ checked on each call; what is reached by attributes, globals and cells is `fixed
 from __future__ import annotations
 
 import types
-import weakref
 from collections.abc import Iterable
 from typing import Any
 
 from . import _eval_frame
-from .guards import Guard
+from .guards import AMBIENT_FLAGS, Guard
+from .held import STRONG, hold
 from .shape_program import compile_expr
-from .source import Converted, DictKey, Item, Local, Object, Offset, Size, Source, Stride
+from .source import Converted, DictKey, Item, Local, Made, Object, Offset, Size, Source, Stride
 
 _OPS = _eval_frame.GUARD_OPS
 _NOT_COMPARED = -(2**63)
@@ -22,10 +22,8 @@ _WORD = 0xFFFFFFFF & ~0x0C000000  # of weft.h's tensor word: all but CONTIGUOUS 
 _WORD_REQUIRES_GRAD = 0x01000000
 _WORD_CONTIGUOUS = 0x04000000
 _DEVICE_TYPES = {"cpu": 0, "cuda": 1, "meta": 2}
-# Objects of these types are kept alive by the guard: they are few and live long. Others are referred to weakly.
-_KEPT = (type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType, types.CodeType, type(None), str, int)
 # Checks that read dictionaries of their object: worth remembering even for an argument.
-_REMEMBERED = ("HAS_ATTR", "LACKS_ATTR", "LACKS_INSTANCE_ATTR", "FUNCTION_CODE")
+_REMEMBERED = ("LACKS_ATTR", "LACKS_INSTANCE_ATTR", "FUNCTION_CODE", "CLASS_LOOKUP")
 
 
 def argument_names(code: types.CodeType) -> tuple[str, ...]:
@@ -53,9 +51,10 @@ class GuardCompiler:
         self.last_code: list[tuple] = []
         self.keys: dict[int, None] = {}
         self.uses_function = False
+        self.noted: set[Source] = set()
 
     def compile(self) -> Any:
-        tensors = {g.source for g in self.guards if g.kind.name == "TENSOR"}
+        self.noted = tensors = {g.source for g in self.guards if g.kind.name == "TENSOR"}
         for source in self._sources():
             self._number(source)
         for source in self.fixed:  # fixed registers follow the live ones
@@ -108,7 +107,7 @@ class GuardCompiler:
 
     def _accessor(self, source: Source, guard: int) -> tuple:
         kind = source.accessor
-        a, obj, data = 0, None, ()
+        a, obj, data, held = 0, None, (), STRONG
         if kind == "LOCAL":
             if source.key not in self.arguments:
                 raise ValueError(f"a guard reads {source}, which is not an argument of the frame")
@@ -120,12 +119,14 @@ class GuardCompiler:
             obj = source.key
             self.uses_function = True
         elif isinstance(source, Object):
-            obj = source.value
+            obj, held = (source.value, STRONG) if isinstance(source, Made) else hold(source.value)
         else:
             a, obj = self.register(source.base), source.key
             if kind in ("ITEM", "DICT_KEY") and type(source.key) is int and -(2**62) < source.key < 2**62:
                 data = (source.key,)
-        return (_OPS[kind], self.register(source), a, 0, guard, obj, data)
+            elif kind == "ITEM":
+                obj, held = hold(source.key)
+        return (_OPS[kind], self.register(source), a, 0, guard, obj, data, None, held)
 
     def _use(self, source: Source | None) -> None:
         """A fixed instruction depends on `source`: what it remembers is remembered for that object."""
@@ -138,11 +139,11 @@ class GuardCompiler:
         if special is not None:
             special(guard, index)
             return
-        value = guard.values[0]
-        self._check(guard.kind.name, guard.source, index, value)
+        self._check(guard.kind.name, guard.source, index, (guard.values[0], STRONG))
 
-    def _check(self, kind: str, source: Source, index: int, obj: Any = None, data: tuple = ()) -> None:
-        instruction = (_OPS[kind], 0, self.register(source), 0, index, obj, data)
+    def _check(self, kind: str, source: Source, index: int, held: tuple = (None, 0), data: tuple = (), name: Any = None):
+        obj, how = held
+        instruction = (_OPS[kind], 0, self.register(source), 0, index, obj, data, name, how)
         if source in self.live and kind not in _REMEMBERED:
             self.live_code.append(instruction)
         else:
@@ -161,16 +162,19 @@ class GuardCompiler:
             self.last_code.append(instruction)
 
     def _emit_id_is(self, guard: Guard, index: int) -> None:
-        obj = guard.object
-        if not isinstance(obj, _KEPT):
-            try:
-                obj = weakref.ref(obj)
-            except TypeError:
-                pass
-        self._check("ID_IS", guard.source, index, obj)
+        self._check("ID_IS", guard.source, index, hold(guard.object))
+
+    def _emit_type_is(self, guard: Guard, index: int) -> None:
+        self._check("TYPE_IS", guard.source, index, hold(guard.type))
+
+    def _emit_function_code(self, guard: Guard, index: int) -> None:
+        self._check("FUNCTION_CODE", guard.source, index, hold(guard.code))
+
+    def _emit_class_lookup(self, guard: Guard, index: int) -> None:
+        self._check("CLASS_LOOKUP", guard.source, index, hold(guard.object), (), guard.name)
 
     def _emit_length(self, guard: Guard, index: int) -> None:
-        self._check("LENGTH", guard.source, index, None, (guard.length,))
+        self._check("LENGTH", guard.source, index, data=(guard.length,))
 
     def _emit_tensor(self, guard: Guard, index: int) -> None:
         layout = guard.layout
@@ -182,7 +186,7 @@ class GuardCompiler:
             mask |= _WORD_CONTIGUOUS
             word |= _WORD_CONTIGUOUS if layout.contiguous else 0
         dims = [_NOT_COMPARED if n is None else n for n in (*layout.sizes, *layout.strides)]
-        self._check("TENSOR", guard.source, index, layout.cls, (word, mask, *dims))
+        self._check("TENSOR", guard.source, index, hold(layout.cls), (word, mask, *dims))
 
     def _emit_lacks_global(self, guard: Guard, index: int) -> None:
         self.uses_function = True
@@ -204,8 +208,24 @@ class GuardCompiler:
     def _emit_disjoint(self, guard: Guard, index: int) -> None:
         self._append(guard.source, "DISJOINT", index, (guard.written, *map(self.register, guard.source)))
 
+    def _emit_overlap(self, guard: Guard, index: int) -> None:
+        self._append(guard.source, "OVERLAP", index, (guard.written, *map(self.register, guard.source)))
+
     def _emit_ambient(self, guard: Guard, index: int) -> None:
         self.live_code.append((_OPS["AMBIENT"], 0, 0, 0, index, None, (guard.word & guard.mask, guard.mask)))
+
+    def _note_value(self, source: Source, index: int) -> None:
+        """A condition reads the value, and no other check of it tells the native side to remember it."""
+        read = source.base if isinstance(source, (Size, Stride, Offset)) else source
+        if read in self.fixed and read not in self.noted:
+            self.noted.add(read)
+            self._check("VALUE", read, index)
+
+    def _emit_flag(self, guard: Guard, index: int) -> None:
+        if guard.name in AMBIENT_FLAGS:
+            self.live_code.append((_OPS["AMBIENT"], 0, 0, 0, index, None, (guard.state, AMBIENT_FLAGS[guard.name])))
+        else:
+            self.live_code.append((_OPS["NUM_THREADS"], 0, 0, 0, index, None, (guard.state,)))
 
     def _emit_shape(self, guard: Guard, index: int) -> None:
         symbols = guard.shape.symbols
@@ -220,6 +240,8 @@ class GuardCompiler:
                 return "OFFSET", self.register(source.base)
             return ("FLOAT" if kind == "float" else "INT"), self.register(source)
 
+        for source in symbols.values():
+            self._note_value(source, index)
         self._append(_read_by(guard), "SHAPE", index, compile_expr(guard.shape.expr, load))
 
 

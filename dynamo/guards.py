@@ -13,6 +13,7 @@ import struct
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from .held import ABSENT, Loose
 from .source import Scope, Source
 
 UNREADABLE = (KeyError, AttributeError, IndexError, ValueError, TypeError)  # what reading a changed expression raises
@@ -22,19 +23,26 @@ class Kind:
     """A kind of guard. Calling it makes a Guard: the first field is its source, the rest are compared values.
 
     check(guard, value of the source) -> bool and failed(guard, value) -> str; the kinds that read more than one source
-    take the Scope as a third argument (`scoped`).
+    take the Scope as a third argument (`scoped`). `objects`: the compared values are objects, held by identity.
     """
 
-    __slots__ = ("name", "fields", "check", "failed", "scoped")
+    __slots__ = ("name", "fields", "check", "failed", "scoped", "objects")
 
     def __init__(
-        self, name: str, fields: str, check: Callable[..., bool], failed: Callable[..., str], scoped: bool = False
+        self,
+        name: str,
+        fields: str,
+        check: Callable[..., bool],
+        failed: Callable[..., str],
+        scoped: bool = False,
+        objects: bool = False,
     ):
         self.name = name
         self.fields = fields.split()
         self.check = check
         self.failed = failed
         self.scoped = scoped
+        self.objects = objects
 
     def __call__(self, source: Any, *values: Any, line: Any = None) -> Guard:
         """`line` is the UserLine that made the guard necessary, told when it fails."""
@@ -70,15 +78,35 @@ class Guard:
     def __getattr__(self, name: str) -> Any:
         fields = self.kind.fields
         if name in fields:
-            return self.values[fields.index(name) - 1]
+            value = self.values[fields.index(name) - 1]
+            return value() if type(value) is Loose else value
         raise AttributeError(name)
 
     def __str__(self):
-        shown = ", ".join(_show(v) for v in self.values)
+        shown = ", ".join(_show(v() if type(v) is Loose else v) for v in self.values)
         source = ", ".join(map(str, self.source)) if isinstance(self.source, tuple) else self.source
         return f"{self.kind.name}({source}{', ' + shown if shown else ''})"
 
     __repr__ = __str__
+
+    def loosen(self) -> None:
+        """Keep nothing alive from now on: the entry that the guard belongs to dies with what is guarded."""
+        if self.kind.objects:
+            self.values = tuple(Loose.of(v) for v in self.values)
+        for source in self.sources():
+            source.loosen()
+
+    def sources(self) -> Iterable[Source]:
+        """Every source that the guard reads."""
+        if isinstance(self.source, tuple):
+            yield from self.source
+        elif self.source is not None:
+            yield self.source
+        for value in self.values:
+            if isinstance(value, Source):
+                yield value
+            elif isinstance(value, Shape):
+                yield from value.symbols.values()
 
     def holds(self, scope: Scope) -> bool:
         """Whether the guard passes now; a source that cannot be read is a failure."""
@@ -91,11 +119,9 @@ class Guard:
     def why_failed(self, scope: Scope) -> str:
         """One sentence on the value found, in the user's expressions."""
         try:
-            value = self._read(scope)
+            sentence = self.kind.failed(self, self._read(scope))
         except UNREADABLE as missing:
             sentence = f"{self.source} cannot be read any more ({type(missing).__name__}: {missing})"
-        else:
-            sentence = self.kind.failed(self, value)
         return f"{sentence} ({self.line})" if self.line is not None else sentence
 
     def _read(self, scope: Scope) -> Any:
@@ -149,6 +175,8 @@ def same_constant(a: Any, b: Any) -> bool:
 
 def _identity(value: Any) -> Any:
     """What makes two compared values the same in a guard."""
+    if type(value) is Loose:
+        value = value()
     if isinstance(value, (int, str, bytes, Source)) or value is None:
         return (type(value), value)
     if type(value) is tuple:
@@ -173,11 +201,13 @@ TypeIs = Kind(
     "TYPE_IS", "source type",
     check=lambda g, x: type(x) is g.type,
     failed=lambda g, x: f"{g.source} is a {_type_name(type(x))}, compiled for {_type_name(g.type)}",
+    objects=True,
 )
 IdIs = Kind(
     "ID_IS", "source object",
     check=lambda g, x: x is g.object,
     failed=lambda g, x: f"{g.source} is {_show(x)}, compiled for the object {_show(g.object)}",
+    objects=True,
 )
 Equals = Kind(  # int, bool, float, complex, str, bytes, None and tuples of these, with their types
     "EQUALS", "source constant",
@@ -186,28 +216,18 @@ Equals = Kind(  # int, bool, float, complex, str, bytes, None and tuples of thes
 )
 LengthIs = Kind(  # of a list, tuple, dict, set, str or range, whose type is guarded
     "LENGTH", "source length",
-    check=lambda g, x: len(x) == g.length,
-    failed=lambda g, x: f"len({g.source}) is {len(x)}, compiled for {g.length}",
+    check=lambda g, x: _length(x) == g.length,
+    failed=lambda g, x: f"len({g.source}) is {_length(x)}, compiled for {g.length}",
 )
 DictKeysAre = Kind(  # in order
     "DICT_KEYS", "source keys",
     check=lambda g, x: _same_keys(tuple(dict.keys(x)), g.keys),
     failed=lambda g, x: f"the keys of {g.source} are {_show(list(x))}, compiled for {_show(list(g.keys))}",
 )
-HasKey = Kind(
-    "HAS_KEY", "source key",
-    check=lambda g, x: dict.__contains__(x, g.key),
-    failed=lambda g, x: f"{g.source} has no key {g.key!r} any more",
-)
 LacksKey = Kind(
     "LACKS_KEY", "source key",
     check=lambda g, x: not dict.__contains__(x, g.key),
     failed=lambda g, x: f"{g.source} has a key {g.key!r} now",
-)
-HasAttr = Kind(
-    "HAS_ATTR", "source attribute",
-    check=lambda g, x: hasattr(x, g.attribute),
-    failed=lambda g, x: f"{g.source} has no attribute {g.attribute} any more",
 )
 LacksAttr = Kind(
     "LACKS_ATTR", "source attribute",
@@ -219,6 +239,17 @@ LacksInstanceAttr = Kind(  # the attribute may come from the class: the instance
     check=lambda g, x: g.attribute not in (_instance_dict(x) or ()),
     failed=lambda g, x: f"{g.source} has an attribute {g.attribute} of its own now",
 )
+SetIs = Kind(  # a set or frozenset of constants: these elements, which it gives in this order
+    "SET", "source elements",
+    check=lambda g, x: _same_keys(tuple(set.__iter__(x) if isinstance(x, set) else frozenset.__iter__(x)), g.elements),
+    failed=lambda g, x: f"{g.source} is {_show(x)}, compiled for the elements {_show(g.elements)}",
+)
+ClassLookupIs = Kind(  # the walk of `name` along the MRO of the class `source` meets `object` first, or ABSENT: no class has it
+    "CLASS_LOOKUP", "source name object",
+    check=lambda g, x: _class_lookup(x, g.name) is g.object,
+    failed=lambda g, x: f"{g.source}.{g.name} is {_show(_class_lookup(x, g.name))}, compiled for {_show(g.object)}",
+    objects=True,
+)
 LacksGlobal = Kind(  # a name that the globals lack (so that the builtin is meant); source is None
     "LACKS_GLOBAL", "source name",
     check=lambda g, x, scope: g.name not in scope.globals,
@@ -229,6 +260,7 @@ FunctionCodeIs = Kind(  # another function object of the same code passes: closu
     "FUNCTION_CODE", "source code",
     check=lambda g, x: getattr(x, "__code__", None) is g.code,
     failed=lambda g, x: f"{g.source} is another function ({_show(x)}), compiled for {g.code.co_qualname}",
+    objects=True,
 )
 SameObject = Kind(
     "SAME_OBJECT", "source other",
@@ -241,6 +273,20 @@ Distinct = Kind(  # source is a tuple of sources: no two are one object
     check=lambda g, x: len({id(v) for v in x}) == len(x),
     failed=lambda g, x: f"{_first_pair(g, x, lambda a, b: a is b)} are the same object, compiled for different ones",
 )
+
+
+def _class_lookup(cls: type, name: str) -> Any:
+    for c in type.__dict__["__mro__"].__get__(cls):  # type: ignore[attr-defined]
+        members = type.__dict__["__dict__"].__get__(c)  # type: ignore[attr-defined]
+        if name in members:
+            return members[name]
+    return ABSENT
+
+
+def _length(x: Any) -> int:
+    """len(x), past whatever a subclass of a builtin container overrides."""
+    base = next((b for b in (list, tuple, dict, set, frozenset) if isinstance(x, b)), type(x))
+    return base.__len__(x)
 
 
 def _same_keys(found: tuple, keys: tuple) -> bool:
@@ -357,6 +403,13 @@ Disjoint = Kind(  # source is a tuple of tensors' sources: the first `written` o
 )
 
 
+Overlap = Kind(  # the opposite: for entries that leave such calls to Python
+    "OVERLAP", "source written",
+    check=lambda g, x: not _disjoint(x, g.written),
+    failed=lambda g, x: f"no two of {', '.join(map(str, g.source))} share memory and are written, left to Python where they do",
+)
+
+
 def _disjoint(tensors: tuple, written: int) -> bool:
     """Whether none of the first `written` tensors overlaps another: they are met in the order of their addresses."""
     spans = sorted((*_span(t), k < written) for k, t in enumerate(tensors) if t.numel())
@@ -398,6 +451,28 @@ AmbientIs = Kind(  # this thread's ambient word (weft.h), under a mask; source i
     "AMBIENT", "source word mask",
     check=lambda g, x: (_ambient() & g.mask) == g.word & g.mask,
     failed=lambda g, x: "grad mode, autocast, default dtype or another global setting changed",
+)
+# What an ambient flag is called, and its bits in the ambient word (weft.h).
+AMBIENT_FLAGS = {
+    "grad": 1, "inference": 1 << 1, "deterministic": 1 << 2, "matmul_precision": 3 << 3,
+    "autocast_cpu": 1 << 5, "autocast_cuda": 1 << 6, "default_dtype": 0xFF << 8, "autocast_dtype": 0xFF << 16,
+    "levels": 0xFF << 24, "modes": 0xFF << 32,
+}  # fmt: skip
+
+
+def flag(name: str) -> int:
+    """The state of an ambient flag now, as a number: a name of AMBIENT_FLAGS, or "num_threads"."""
+    from . import _eval_frame
+
+    if name == "num_threads":
+        return _eval_frame.num_threads()
+    return _eval_frame.ambient() & AMBIENT_FLAGS[name]
+
+
+FlagIs = Kind(  # one flag of the ambient state: FlagIs(None, name, flag(name)); wanted also where there is no graph
+    "FLAG", "source name state",
+    check=lambda g, x: flag(g.name) == g.state,
+    failed=lambda g, x: f"{g.name} is {flag(g.name):#x}, compiled for {g.state:#x}",
 )
 
 

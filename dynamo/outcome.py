@@ -190,23 +190,22 @@ class Traced(Part):
 
     `inputs[i]` is the Source of graph placeholder i and `example_inputs[i]` its value in this call. `guards` hold for
     everything but `shape_env.guards`, which the backend may still add to. `mutates` lists the inputs the graph writes;
-    `aliases` those of which it returns views (or themselves): the entry guards disjointness by these. `symbols` says
-    where each symbol of shape_env is read.
+    the entry guards that they overlap no other. `symbols` says where each symbol of shape_env is read.
     """
 
     __slots__ = (
-        "graph", "inputs", "example_inputs", "guards", "shape_env", "statements", "ending", "mutates", "aliases",
+        "graph", "inputs", "example_inputs", "guards", "shape_env", "statements", "ending", "mutates",
         "symbols", "breaks",
     )  # fmt: skip
-    defaults = {"mutates": frozenset(), "aliases": frozenset(), "symbols": {}, "breaks": []}
+    defaults = {"mutates": frozenset(), "symbols": {}, "breaks": []}
 
 
 class RunEager(Part):
-    """Run the original code for this call only. `raises`: the class of exception it is expected to raise, if any
-    (under WEFT_STRICT a call that does not raise is an internal error)."""
+    """Run the original code for this call only. `raises`: the class of exception it is expected to raise, if any (a call
+    that then does not raise is an internal error). `guards` and the rest say for which calls it was found to be so."""
 
-    __slots__ = ("reason", "raises")
-    defaults = {"raises": None}
+    __slots__ = ("reason", "raises", "guards", "shape_env", "symbols")
+    defaults = {"raises": None, "guards": (), "shape_env": None, "symbols": {}}
 
 
 class Skip(Part):

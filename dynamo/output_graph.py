@@ -15,6 +15,8 @@ from dynamo.side_effects import SideEffects
 from dynamo.source import Object, Source
 from dynamo.variables.base import Variable
 from dynamo.variables.function import CellVariable
+from dynamo.variables.lazy import Lazy
+from dynamo.world import World
 
 
 class OutputGraph:
@@ -36,8 +38,12 @@ class OutputGraph:
         self.inputs: list[GraphInput] = []
         self.symbols: dict[str, Source] = {}  # where each symbol is read
         self.steps = 0
+        self.suspended: dict[Any, int] = {}  # frames of generators that stand inside of a `try` or `with` → their birth
+        self.tracing = True
+        self.recorded = False  # whether an op was recorded, even one that nothing uses: dtypes depend on the ambient state
         self.root: Any = None
         self.current: Any = None
+        self.world = World(self)
         self.mutated: set[Variable] = set()  # inputs that the graph writes
         self.entry_ambient = self.ambient = _native.ambient()
 
@@ -64,13 +70,10 @@ class OutputGraph:
     def cell(self, cell, function_source: Source | None, index: int) -> CellVariable:
         """The Variable of a real closure cell: `index` in the closure of the function at `function_source`."""
         from dynamo.source import Attr, cell_of, contents
-        from dynamo.variables.track import Lazy
 
         known = self.cells.get(id(cell))
         if known is None:
-            source = (
-                contents(cell_of(function_source, index)) if function_source else Attr(Object(cell), "cell_contents")
-            )
+            source = contents(cell_of(function_source, index)) if function_source else Attr(Object(cell), "cell_contents")
             try:
                 content = Lazy(cell.cell_contents, source, self)
             except ValueError:
@@ -106,9 +109,18 @@ class OutputGraph:
 
         self.guard(guards.DictKeysAre(InstanceDict(source), names))
 
+    def guard_distinct(self) -> None:
+        """What was changed is none of the other objects that were looked at: the same object would show the change."""
+        kinds = {type(getattr(v, "owner", v)) for v in self.side_effects.dirty if v.source is not None}
+        for kind in kinds:
+            sources = {v.source: None for v in self.by_id.values() if type(v) is kind and v.source is not None}
+            if len(sources) > 1:
+                self.guard(guards.Distinct(tuple(sources)))
+
     # -------------------------------------------------------------------------------------- recording
     def record(self, frame, op, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
         """Record a call of an op; returns its result."""
+        self.recorded = True
         from dynamo.recording import record
 
         return record(self, frame, op, args, dict(kwargs))
@@ -154,6 +166,8 @@ class OutputGraph:
 
         if source is None or isinstance(source.root, Object) or not self.is_dynamic_number(source, value):
             return None
+        if isinstance(value, int) and not -(2**62) <= value < 2**62:  # sizes and symbols are computed in 64 bits
+            return None
         kind = "int" if isinstance(value, int) else "float"
         self.guard(guards.TypeIs(source, type(value)))
         lo = None if value < 0 else 0
@@ -173,19 +187,18 @@ class OutputGraph:
     def is_dynamic_number(self, source: Source, value) -> bool:
         """Whether a number changed between captures (or dynamic=True asks for symbols at once)."""
         seen = self.state.setdefault("numbers", {})
-        key = str(source)
-        first = seen.setdefault(key, value)
+        first = seen.setdefault((str(source), type(value)), value)
         if self.options.dynamic is False or not config.automatic_dynamic_shapes:
             return False
         if isinstance(value, float) and value != value:
             return False
-        return type(first) is type(value) and first != value
+        return first != value
 
     def finish_graph(self, outputs: list) -> None:
         """End the graph, drop what nothing uses, and drop unused inputs that bind no symbol in use."""
         self.graph.line = None
         self.graph.output(tuple(outputs))
-        self.graph.eliminate_dead_code()
+        self.graph.eliminate_dead_code(checks=True)
         self.drop_inputs()
 
     def traced(self, has_graph: bool, statements: list, ending: Any, broke: Any) -> outcome.Traced:
@@ -194,7 +207,7 @@ class OutputGraph:
 
         module = GraphModule(None, self.graph, self.shape_env) if has_graph else None
         inputs = self.inputs if has_graph else []
-        if has_graph:
+        if has_graph or self.recorded:
             self.guard(guards.AmbientIs(None, self.entry_ambient, 2**64 - 1))
         written = frozenset(n for n, i in enumerate(inputs) if any(v.source == i.source for v in self.mutated))
         return outcome.Traced(

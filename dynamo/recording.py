@@ -9,8 +9,8 @@ from aten.meta import Meta, known_equal
 from aten.promotion import can_cast
 from aten.symbolic.shape_env import DataDependentError
 from aten.symbolic.symint import SYMBOLIC
-from dynamo import graph_break
-from dynamo.graph_break import NotConstant, Unsupported
+from dynamo import breaks
+from dynamo.breaks import NotConstant, Unsupported
 from dynamo.variables.base import Variable
 from dynamo.variables.exception import as_raised, raise_exception
 from dynamo.variables.tensor import TensorVariable, wrap_result
@@ -42,17 +42,17 @@ CONSTANTS = frozenset("detach detach_ zeros_like ones_like full_like empty_like 
 def record(output, frame, op: Op, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
     """Record op(*args, **kwargs) and return its result. Raises in the traced program where the shape rule raises."""
     if "dynamic" in op.tags:
-        raise Unsupported(graph_break.DATA_DEPENDENT_SIZE, op.name)
+        raise Unsupported(breaks.DATA_DEPENDENT_SIZE, op.name)
     target = None
     if "out" in kwargs and "out" not in {p.name for p in op.schema.params}:
         target = kwargs.pop("out")
         if not isinstance(target, TensorVariable):
-            raise Unsupported(graph_break.UNKNOWN_CALL, f"{op.name} with several out=")
+            raise Unsupported(breaks.UNKNOWN_CALL, f"{op.name} with several out=")
     if "relayout" in op.tags:
-        raise Unsupported(graph_break.MUTATED_ALIAS, f"{op.name} changes the layout of a tensor in place")
+        raise Unsupported(breaks.MUTATED_ALIAS, f"{op.name} changes the layout of a tensor in place")
     val = result_of(output, frame, op, args, kwargs)
     if target is not None and not (fits(val, target.as_meta()) and can_cast(val.dtype, target.as_meta().dtype)):
-        raise Unsupported(graph_break.UNKNOWN_CALL, f"{op.name} with an out= that does not fit the result")
+        raise Unsupported(breaks.UNKNOWN_CALL, f"{op.name} with an out= that does not fit the result")
     node_args, node_kwargs = arguments(op, args, kwargs)
     output.graph.line = output.user_line()
     node = output.graph.call_function(op, node_args, node_kwargs, val=val)
@@ -76,7 +76,7 @@ def result_of(output, frame, op: Op, args, kwargs) -> Any:
         metas = [a.as_meta() for a in args]
         named = {k: v.as_meta() for k, v in kwargs.items()}
     except NotConstant as e:
-        raise Unsupported(graph_break.UNKNOWN_CALL, f"{op.name} of {e.args[0].describe()}") from None
+        raise Unsupported(breaks.UNKNOWN_CALL, f"{op.name} of {e.args[0].describe()}") from None
     try:
         if op.kind == "inplace" and op.base is not None and op.base.kind == "core" and metas:
             made = op.base.meta(*metas, **named)
@@ -84,11 +84,13 @@ def result_of(output, frame, op: Op, args, kwargs) -> Any:
                 return metas[0]  # the usual case; what in-place forms refuse is left to the op itself
         return op.meta(*metas, **named)
     except DataDependentError as e:
-        raise Unsupported(graph_break.DATA_DEPENDENT_SIZE, str(e)) from e
+        raise Unsupported(breaks.DATA_DEPENDENT_SIZE, str(e)) from e
     except SHAPE_ERRORS as e:
         if output.symbols:
             e = error_in_numbers(op, metas, named) or e
-        raise as_raised(frame, e) from e
+        raised = as_raised(frame, e)
+        raised.of_rule = True
+        raise raised from e
 
 
 def error_in_numbers(op: Op, metas: list, named: dict) -> Exception | None:
@@ -120,7 +122,7 @@ def arguments(op: Op, args, kwargs) -> tuple[tuple, dict]:
     try:
         return tuple(a.as_arg() for a in args), {k: v.as_arg() for k, v in kwargs.items()}
     except NotConstant as e:
-        raise Unsupported(graph_break.UNKNOWN_CALL, f"{op.name} of {e.args[0].describe()}") from None
+        raise Unsupported(breaks.UNKNOWN_CALL, f"{op.name} of {e.args[0].describe()}") from None
 
 
 def is_inplace(op: Op) -> bool:
@@ -133,9 +135,9 @@ def inplace_result(output, frame, op: Op, args, kwargs) -> Variable:
 
     target = args[0] if args else next(iter(kwargs.values()))
     if not isinstance(target, TensorVariable):
-        raise Unsupported(graph_break.UNKNOWN_CALL, f"{op.name} of {target.describe()}")
+        raise Unsupported(breaks.UNKNOWN_CALL, f"{op.name} of {target.describe()}")
     if shares_elements(target):
-        raise Unsupported(graph_break.MUTATED_ALIAS, f"{op.name} writes into an expanded tensor")
+        raise Unsupported(breaks.MUTATED_ALIAS, f"{op.name} writes into an expanded tensor")
     check_leaf(output, frame, target)
     needs = any(t.meta.requires_grad for t in tensors_of([*args, *kwargs.values()]))
     if needs and output.grad_enabled:

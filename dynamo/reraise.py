@@ -26,6 +26,21 @@ def raiser(trace: Sequence[Step]) -> Callable[[BaseException], None]:
     return function
 
 
+def passer(trace: Sequence[Step]) -> Callable[[BaseException], None]:
+    """A function that lets its argument pass through such calls, which then stand in its traceback, and catches it."""
+    through = raiser(trace)
+
+    def passed(exception: BaseException) -> None:
+        context = exception.__context__
+        try:
+            through(exception)
+        except BaseException as caught:
+            BaseException.__setattr__(caught, "__traceback__", caught.__traceback__ and caught.__traceback__.tb_next)
+            BaseException.__setattr__(caught, "__context__", context)
+
+    return passed
+
+
 def _stub(code: types.CodeType, line: int, inner: Callable | None) -> types.FunctionType:
     statement = "raise exception" if inner is None else "inner(exception)"
     text = "\n" * (max(line, 1) - 1) + f"def stub(exception): {statement}"

@@ -128,6 +128,7 @@ def resume_code(code: types.CodeType, point: Point, exits: list[Exit]) -> types.
     found = made.get(point)
     if found is None:
         found = made[point] = _make_resume_code(code, point, exits)
+        _eval_frame.continues(found)
         record = _eval_frame.record(found)
         record["continues at"] = decode(code).instructions[point.index].line
         handled = handled_slots(code)[point.index]
@@ -275,6 +276,16 @@ def _leave_excepts(e: Emitter, handled: tuple[int, ...]) -> None:
         e.instr("POP_EXCEPT")
 
 
+def _forget_frame(e: Emitter) -> None:
+    """Take this frame out of the traceback of the exception on the stack: the function that goes on with it is there."""
+    e.instr("COPY", 1)
+    e.instr("COPY", 1)
+    e.load_attr("__traceback__")
+    e.load_attr("tb_next")
+    e.instr("SWAP", 2)
+    e.store_attr("__traceback__")
+
+
 # ------------------------------------------------------------------------------------------- breaks
 class BreakWriter:
     """Prepares the copy inside the new code of a frame for a break, and writes its tails."""
@@ -396,10 +407,14 @@ class BreakWriter:
         live = live_before(self.code)[index]
         known = frozenset(self.ending.locals)
         if not self.in_loop:
-            return Point(index, nulls, tuple(sorted(live & known)))
+            return Point(index, nulls, self._in_order(live & known))
         # The loop comes here again with other locals assigned.
         sure = assigned_before(self.decoded, self.first, known)[index] or frozenset()
-        return Point(index, nulls, tuple(sorted(live)), tuple(sorted(live - sure)))
+        return Point(index, nulls, self._in_order(live), self._in_order(live - sure))
+
+    def _in_order(self, names: frozenset[str]) -> tuple[str, ...]:
+        """Locals in the order of the original frame, which locals() shows."""
+        return tuple(v for v in self.code.co_varnames if v in names)
 
     # --------------------------------------------------------------------------------------- tails
     def tails(self) -> list:
@@ -474,23 +489,21 @@ class BreakWriter:
 
         failed = Label()
         begin = TryBegin(failed, push_lasti=False, stack_depth=0)
-        if handled:
-            e.out.append(begin)
+        e.out.append(begin)
         pushes: list = [lambda n=n: push(n) for n in names]
         if handled:
             pushes.append(lambda: e.call(lambda: e.load_const(sys.exception), []))
         e.call(lambda: e.make_function(made, cells), pushes)
-        if handled:
-            e.out.append(TryEnd(begin))
+        e.out.append(TryEnd(begin))
         if exits:
             self._dispatch(e, exits, handled)
         else:
             _leave_excepts(e, handled[self.entered :])
             e.return_value()
-        if handled:
-            e.label(failed)
-            _leave_excepts(e, handled[self.entered :])
-            e.instr("RERAISE", 0)
+        e.label(failed)
+        _forget_frame(e)
+        _leave_excepts(e, handled[self.entered :])
+        e.instr("RERAISE", 0)
 
     def _dispatch(self, e: Emitter, exits: list[Exit], handled: tuple[int, ...]) -> None:
         """result of a segment → return its value, or go on at the head of a loop"""

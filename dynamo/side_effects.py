@@ -7,49 +7,45 @@ from __future__ import annotations
 
 from typing import Any
 
-from dynamo import graph_break, outcome
-from dynamo.graph_break import Unsupported
+from dynamo import breaks, outcome
+from dynamo.breaks import Unsupported
 from dynamo.source import Item, Local, Object
-from dynamo.variables.base import NULL, Variable
+from dynamo.variables.base import Variable
+from dynamo.variables.storage import Namespace, Storage
 
 
 class SideEffects:
-    """What was changed. `attributes`: object → name → value (NULL: deleted), of new objects too."""
+    """What was changed: `dirty` are the storages, containers and cells from outside that changed, in order.
+
+    `storages` has the attributes of every object looked at, new ones too; `classes` those of the classes that changed.
+    """
 
     def __init__(self) -> None:
-        self.attributes: dict[Variable, dict[str, Variable]] = {}
-        self.globals: dict[tuple[int, str], tuple[dict, str, Variable]] = {}
+        self.storages: dict[Variable, Storage] = {}
+        self.classes: dict[type, Storage] = {}
+        self.namespaces: dict[int, Namespace] = {}
         self.dirty: dict[Any, None] = {}
 
     def __bool__(self) -> bool:
-        return bool(self.dirty or self.globals or any(v.source is not None for v in self.attributes))
+        return bool(self.dirty)
 
-    # -------------------------------------------------------------------------------------- attributes
-    def attribute(self, obj: Variable, name: str) -> Variable | None:
-        """The value stored while tracing, NULL if deleted, None if untouched."""
-        stored = self.attributes.get(obj)
-        return None if stored is None else stored.get(name)
+    # ------------------------------------------------------------------------------------- attributes, globals
+    def namespace(self, globals: dict) -> Namespace:
+        """The globals of a module, as changed so far."""
+        found = self.namespaces.get(id(globals))
+        if found is None:
+            found = self.namespaces[id(globals)] = Namespace(globals)
+        return found
 
-    def store_attribute(self, obj: Variable, name: str, value: Variable) -> None:
-        self.attributes.setdefault(obj, {})[name] = value
-
-    # ----------------------------------------------------------------------------------------- globals
     def global_value(self, globals: dict, name: str) -> Variable | None:
-        entry = self.globals.get((id(globals), name)) if self.globals else None
-        return None if entry is None else entry[2]
-
-    def store_global(self, globals: dict, name: str, value: Variable) -> None:
-        self.globals[(id(globals), name)] = (globals, name, value)
+        """The value stored while tracing, NULL if deleted, None if untouched."""
+        found = self.namespaces.get(id(globals)) if self.namespaces else None
+        return None if found is None else found.changes.get(name)
 
     # -------------------------------------------------------------------------------------- containers
     def changed(self, value: Variable) -> None:
         """A container or cell is about to change; only those that came from outside are replayed."""
-        from dynamo.variables.function import CellVariable
-
-        if isinstance(value, CellVariable):
-            if value.cell is not None:
-                self.dirty.setdefault(value)
-        elif value.source is not None:
+        if value.comes_from_outside:
             self.dirty.setdefault(value)
 
     def outgrows(self, guards) -> bool:
@@ -70,48 +66,8 @@ class SideEffects:
 
     def replay(self, emit: Emission) -> None:
         """Emit everything that happened to objects from outside."""
-        for obj, stored in list(self.attributes.items()):
-            if obj.source is not None:
-                replay_attributes(emit, emit.value(obj), obj, stored)
         for value in list(self.dirty):
             value.replay(emit)
-        for globals, name, value in list(self.globals.values()):
-            replay_global(emit, globals, name, value)
-
-
-def replay_attributes(emit: Emission, target: Any, obj: Variable, stored: dict[str, Variable]) -> None:
-    """Store attributes on the object that `target` makes, past any `__setattr__` (it was traced already)."""
-    plain = obj.python_type().__setattr__ is object.__setattr__
-    for name, value in list(stored.items()):
-        if value is NULL:
-            emit.after(outcome.DelAttr(target, name))
-        elif plain:
-            emit.after(outcome.SetAttr(target, name, emit.value(value)))
-        else:
-            setter = outcome.Const(base_setattr(obj.python_type()))
-            emit.after(outcome.Do(outcome.Call(setter, (target, outcome.Const(name), emit.value(value)))))
-
-
-def base_setattr(cls: type):
-    """The `__setattr__` of C below the Python ones: object's, or that of a native base."""
-    for c in cls.__mro__:
-        found = c.__dict__.get("__setattr__")
-        if found is not None and not hasattr(found, "__code__"):
-            return found
-    return object.__setattr__
-
-
-def replay_global(emit: Emission, globals: dict, name: str, value: Variable) -> None:
-    own = globals is emit.output.root.globals
-    if value is NULL:
-        if own:
-            emit.after(outcome.DelGlobal(name))
-        else:
-            emit.after(outcome.Do(outcome.Call(outcome.Const(dict.pop), (outcome.Const(globals), outcome.Const(name)))))
-    elif own:
-        emit.after(outcome.SetGlobal(name, emit.value(value)))
-    else:
-        emit.after(outcome.SetItem(outcome.Const(globals), outcome.Const(name), emit.value(value)))
 
 
 class Emission:
@@ -161,7 +117,7 @@ class Emission:
         if variable in self._temps:
             return self._temps[variable]
         if variable in self._building:
-            raise Unsupported(graph_break.NOT_REBUILT, f"{variable.describe()} contains itself")
+            raise Unsupported(breaks.NOT_REBUILT, f"{variable.describe()} contains itself")
         self._building.add(variable)
         temp = self._assign(make())
         self._building.discard(variable)
@@ -211,7 +167,6 @@ class Emission:
         statements += [substitute(s, values) for s in self.effects]
         return statements, substitute(ending, values)
 
-
     def _reads_outside(self, recipe: Any) -> bool:
         """Whether evaluating the recipe later could give another value: it reads or runs something."""
         if isinstance(recipe, outcome.Load):
@@ -249,4 +204,4 @@ def substitute(part: Any, values: dict[int, Any]) -> Any:
     return part
 
 
-__all__ = ["Emission", "SideEffects", "base_setattr", "replay_attributes"]
+__all__ = ["Emission", "SideEffects"]

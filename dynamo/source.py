@@ -10,6 +10,8 @@ from __future__ import annotations
 import types
 from typing import Any
 
+from .held import Loose
+
 
 class Scope:
     """What a frame starts with: the values that root sources read.
@@ -80,6 +82,16 @@ class Source:
     def emit(self, e) -> None:
         """Push the value: `e` is an Emitter of bytecode/emit.py."""
         raise NotImplementedError
+
+    def loosen(self) -> None:
+        """Keep no object alive from now on."""
+        source: Source | None = self
+        while source is not None:
+            if type(source.key) is _ById:
+                source.key.held = Loose.of(source.key.held)
+            elif isinstance(source, Item):
+                source.key = Loose.of(source.key)
+            source = source.base
 
     @property
     def root(self) -> Source:
@@ -179,35 +191,74 @@ class Object(Source):
 
     def __init__(self, value: Any, text: str | None = None):
         super().__init__(None, _ById(value))
-        self.text = text or getattr(value, "__qualname__", None) or getattr(value, "__name__", None) or repr(value)
+        self.text = text
 
     @property
     def value(self) -> Any:
         return self.key.value
 
     def __str__(self):
-        return self.text
+        # (Made when asked for: most are never printed, and the repr of an object may take long.)
+        value = self.value
+        return self.text or getattr(value, "__qualname__", None) or getattr(value, "__name__", None) or repr(value)
 
     def get(self, scope):
         return self.key.value
 
     def emit(self, e):
+        _load_weakly(e, self.key.value)
+
+
+class Made(Object):
+    """A value that capture itself made, such as an array of constants: nobody else has it, so the entry keeps it."""
+
+    __slots__ = ()
+
+    def emit(self, e):
         e.load_const(self.key.value)
+
+
+def _now(key: Any) -> Any:
+    return key() if type(key) is Loose else key
+
+
+def _load_weakly(e, value: Any) -> None:
+    """Push an object that the entry's guards refer to: the code does not keep it alive."""
+    loose = Loose.of(value)
+    if type(loose) is Loose and loose.is_weak:
+        e.call_function(_alive, lambda: e.load_const(loose.reference), 1)
+    else:
+        e.load_const(value)
+
+
+def _alive(reference: Any) -> Any:
+    value = reference()
+    if value is None:  # it was there when the guards passed
+        raise ReferenceError("something that compiled code refers to was freed while the code ran")
+    return value
 
 
 class _ById:
     """Equal only to the same object."""
 
-    __slots__ = ("value",)
+    __slots__ = ("held", "address")
 
     def __init__(self, value):
-        self.value = value
+        self.held = value
+        self.address = id(value)
+
+    @property
+    def value(self):
+        return _now(self.held)
 
     def __hash__(self):
-        return id(self.value)
+        return self.address
 
     def __eq__(self, other):
-        return type(other) is _ById and self.value is other.value
+        if type(other) is not _ById or self.address != other.address:
+            return False
+        gone = type(self.held) is Loose and self.held() is None
+        return self is other or (not gone and self.value is other.value)
 
 
 # ------------------------------------------------------------------------------------------- steps
@@ -271,16 +322,35 @@ class Item(Source):
         super().__init__(base, key)
 
     def __str__(self):
-        key = repr(self.key) if isinstance(self.key, _PLAIN) else f"<{type(self.key).__name__} at {id(self.key):#x}>"
-        return f"{self.base}[{key}]"
+        if isinstance(self.base, InstanceDict):
+            return f"{self.base.base}.{self.key}"
+        key = _now(self.key)
+        text = repr(key) if isinstance(key, _PLAIN) else f"<{type(key).__name__} at {id(key):#x}>"
+        return f"{self.base}[{text}]"
 
     def get(self, scope):
-        return self.base.get(scope)[self.key]
+        return self.base.get(scope)[_now(self.key)]
 
     def emit(self, e):
         self.base.emit(e)
-        e.load_const(self.key)
+        _load_weakly(e, self.key)
         e.subscript()
+
+
+class NativeItem(Item):
+    """What the builtin class `cls` holds under the key in an object of a subclass, past all that the subclass overrides."""
+
+    __slots__ = ("cls",)
+
+    def __init__(self, base: Source, key: Any, cls: Any):
+        super().__init__(base, key)
+        self.cls = cls
+
+    def get(self, scope):
+        return self.cls.__getitem__(self.base.get(scope), self.key)
+
+    def emit(self, e):
+        e.call_function(self.cls.__getitem__, lambda: (self.base.emit(e), e.load_const(self.key)), 2)
 
 
 class DictKey(Source):
@@ -320,8 +390,11 @@ class InstanceDict(Source):
         return object.__getattribute__(self.base.get(scope), "__dict__")
 
     def emit(self, e):
-        self.base.emit(e)
-        e.load_attr("__dict__")
+        e.call_function(_instance_dict, lambda: self.base.emit(e), 1)
+
+
+def _instance_dict(value: Any) -> dict:
+    return object.__getattribute__(value, "__dict__")
 
 
 class Converted(Source):

@@ -11,8 +11,9 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from dynamo import graph_break
-from dynamo.graph_break import Unsupported
+from dynamo import breaks, config
+from dynamo.breaks import Unsupported
+from dynamo.bytecode.implicit import gives_its_frame
 
 OWN = frozenset({"weft", "aten", "dynamo", "inductor"})
 # Parts of the standard library that are plain Python over values; the rest is left to Python.
@@ -20,13 +21,13 @@ TRACED_STDLIB = frozenset(
     {"functools", "contextlib", "collections", "_collections_abc", "dataclasses", "enum", "abc", "typing", "operator",
      "types", "heapq", "bisect", "string", "numbers", "statistics", "fractions", "__future__", "reprlib", "keyword"}
 )  # fmt: skip
-SKIPPED = frozenset({"numpy", "scipy", "ml_dtypes", "sympy", "triton", "torch", "jax", "numba", "dynamo", "inductor"})
+MACHINERY = frozenset({"dynamo", "inductor"})
 # Parts of aten that are plain Python over ops and modes; the rest is machinery that must run for real.
 TRACED_ATEN = ("aten.ops", "aten.autograd.grad_mode", "aten.tensor", "aten.info")
 COMPREHENSIONS = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")  # frames of their own before Python 3.12
 DISABLED = "_weft_disabled"  # set by weft.compiler.disable on functions left to Python
 
-_handlers: dict[Any, Callable] = {}
+_handlers: dict[int, tuple[Any, Callable]] = {}  # id → (object, rule): looking one up runs no `__hash__` of the user
 
 
 def handle(*objects: Any):
@@ -34,7 +35,7 @@ def handle(*objects: Any):
 
     def declare(rule):
         for o in objects:
-            _handlers[o] = rule
+            _handlers[id(o)] = o, rule
         return rule
 
     return declare
@@ -42,10 +43,8 @@ def handle(*objects: Any):
 
 def handler(obj: Any) -> Callable | None:
     """The rule declared for calls of `obj`, or None."""
-    try:
-        return _handlers.get(obj)
-    except TypeError:  # not hashable
-        return None
+    found = _handlers.get(id(obj))
+    return None if found is None else found[1]
 
 
 def load_numpy(obj: Any) -> bool:
@@ -63,6 +62,11 @@ def module_of(obj: Any) -> str:
     return getattr(obj, "__module__", None) or ""
 
 
+def left_to_python(top: str) -> bool:
+    """Whether a package (by the first part of its modules' names) is left to Python: the machinery, and libraries."""
+    return top in MACHINERY or top in config.libraries
+
+
 def is_library(obj: Any) -> bool:
     """Whether a function, class or module belongs to weft, the standard library or NumPy: taken as constant."""
     return is_library_name(module_of(obj))
@@ -71,7 +75,7 @@ def is_library(obj: Any) -> bool:
 def is_library_name(module: str) -> bool:
     """The same, for the name of a module."""
     top = module.partition(".")[0]
-    return top in OWN or top in SKIPPED or (top in sys.stdlib_module_names and top != "__main__")
+    return top in OWN or top in config.libraries or (top in sys.stdlib_module_names and top != "__main__")
 
 
 def name_of(obj: Any) -> str:
@@ -84,26 +88,26 @@ def name_of(obj: Any) -> str:
 def check_inline(function: types.FunctionType) -> None:
     """Raise Unsupported if calls of `function` are left to Python."""
     if DISABLED in function.__dict__:
-        raise Unsupported(graph_break.SKIPPED_CALL, f"{name_of(function)} is disabled by weft.compiler.disable")
+        raise Unsupported(breaks.SKIPPED_CALL, f"{name_of(function)} is disabled by weft.compiler.disable")
     module = function.__globals__.get("__name__") or ""
     top = module.partition(".")[0]
     if top == "dynamo" and module.startswith("dynamo.polyfills"):
         return
     if module == "aten.autograd.function":
-        raise Unsupported(graph_break.USER_FUNCTION, name_of(function))
+        raise Unsupported(breaks.USER_FUNCTION, name_of(function))
     if module.startswith("aten.transforms"):
-        raise Unsupported(graph_break.FUNCTION_TRANSFORM, name_of(function))
+        raise Unsupported(breaks.FUNCTION_TRANSFORM, name_of(function))
     machinery = top == "aten" and not module.startswith(TRACED_ATEN)
     stdlib = top in sys.stdlib_module_names and top not in TRACED_STDLIB and top != "__main__"
-    if top in SKIPPED or machinery or stdlib:
-        raise Unsupported(graph_break.SKIPPED_CALL, name_of(function))
+    if left_to_python(top) or machinery or stdlib:
+        raise Unsupported(breaks.SKIPPED_CALL, name_of(function))
 
 
 def check_construct(cls: type) -> None:
     """Raise Unsupported if objects of `cls` are not made while tracing."""
     top = module_of(cls).partition(".")[0]
-    if top in SKIPPED or (top in sys.stdlib_module_names and top not in TRACED_STDLIB and top != "__main__"):
-        raise Unsupported(graph_break.SKIPPED_CALL, name_of(cls))
+    if left_to_python(top) or (top in sys.stdlib_module_names and top not in TRACED_STDLIB and top != "__main__"):
+        raise Unsupported(breaks.SKIPPED_CALL, name_of(cls))
 
 
 def skip_code(code: types.CodeType, globals: dict) -> str | None:
@@ -116,6 +120,8 @@ def skip_code(code: types.CodeType, globals: dict) -> str | None:
     top = module.partition(".")[0]
     if top == "aten" or code.co_filename.startswith("<weft graph"):
         return "it is part of weft"
-    if top in SKIPPED or (top in sys.stdlib_module_names and top != "__main__"):
+    if left_to_python(top) or (top in sys.stdlib_module_names and top != "__main__"):
         return f"module {module} is left to Python"
+    if gives_its_frame(code):
+        return "it asks for its own frame"
     return None

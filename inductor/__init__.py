@@ -12,4 +12,8 @@ def __getattr__(name: str):
         from inductor.entry import compile_fx
 
         return compile_fx
+    if name in ("list_options", "list_mode_options"):
+        from inductor import modes
+
+        return getattr(modes, name)
     raise AttributeError(f"module 'inductor' has no attribute {name!r}")

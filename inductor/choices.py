@@ -2,18 +2,37 @@
 
 from __future__ import annotations
 
-from aten.symbolic.expr import Expr, evaluate
-from inductor.ir import scalar
-from inductor.ir.nodes import Node, walk
+from typing import Any
 
-MAX_NODES = 160  # of one body: beyond, a value is stored and read again
-MAX_LOADS = 12
+from aten import settings
+from aten.symbolic.expr import Expr, evaluate, prod_
+from aten.symbolic.expr import walk as parts
+from inductor.ir import scalar
+from inductor.ir.nodes import HALF, Node, walk
+
 SMALL_NEST = 1 << 18
+MAX_INDEX = 400  # operations in the text of one index
+PARTS = 8  # of them cost about as much as one node
 EXPENSIVE = 8  # additions: what is worth keeping rather than computing again
 MAX_BUFFERS = 40  # that one nest reads and writes
 MAX_KEPT_BYTES = 1 << 20  # of a row that stays in cache between two stages
 FEW_ROWS = 4  # fewer rows than this do not fill the threads ...
 LONG_ROW = 1 << 16  # ... if a row is this long
+
+
+SHORT_ROW = 8  # a reduced row of fewer elements leaves most lanes empty: lanes are then rows, ...
+MANY_ROWS = 32  # ... where there are so many
+LONG_PIECE = 256  # elements that lie side by side in what is joined: from here on memcpy is faster than a loop
+LARGE_SCORES = 1 << 20  # of one head
+FEW_OPS = 3  # of a graph that has no kernel: run op by op, it loses nothing
+SHORT_PRODUCT = 64  # terms of a product of vectors that are summed where they are computed
+
+
+def may_run_eager(graph: Any) -> bool:
+    """Whether a graph for which no kernel is generated is best left to eager. The ops are the same; a Program around them adds
+    a call, and its backward is recorded in smaller ops (`chunk` backward: 400 us instead of 56; `linalg` ops 10 %)."""
+    calls = [n for n in graph.nodes if n.op == "call_function"]
+    return len(calls) <= FEW_OPS and all(n.meta.get("grad") is None for n in calls)
 
 
 def size(e: Expr | int, hints: dict[str, int], default: int = 64) -> int:
@@ -36,16 +55,27 @@ def expensive(body: Node) -> bool:
 def realize(body: Node, users: int) -> bool:
     """Whether a pointwise value that `users` ops read is worth a buffer of its own. Where all of them run in one kernel
     the buffer disappears again."""
+    most_nodes, most_loads = settings.realize_opcount_threshold, settings.realize_reads_threshold
     if body.kind in ("load", "const", "index"):
-        return False
+        return body.kind == "load" and written(body.index) > MAX_INDEX
     count, loads, cost = 0, 0, 0
     for n in walk([body]):
-        count += 1
+        count += 1 if n.kind not in ("load", "index") else 1 + written(n.index) // PARTS
         loads += n.kind == "load"
         cost += scalar.cost(n)
-        if count > MAX_NODES or loads > MAX_LOADS:
+        if count > most_nodes or loads > most_loads:
             return True
     return users > 1 and (loads > 1 or cost > EXPENSIVE)
+
+
+def written(e: Expr) -> int:
+    """How many operations the text of an index has: what it uses twice is written twice."""
+    if e.is_plain:
+        return 1
+    count: dict[Expr, int] = {}
+    for x in parts(e):
+        count[x] = 1 + sum(count[a] for a in x.args)
+    return count[e]
 
 
 def worth_sharing(elements: int, points: int) -> bool:
@@ -56,4 +86,37 @@ def worth_sharing(elements: int, points: int) -> bool:
 
 def small(points: Expr, hints: dict[str, int]) -> bool:
     """Whether loops over that many points are best run together with others."""
-    return size(points, hints) <= SMALL_NEST
+    return settings.combo_kernels or size(points, hints) <= SMALL_NEST
+
+
+def sums_product(m: Expr, n: Expr, k: Expr, batched: bool, hints: dict[str, int]) -> bool:
+    """Whether a matrix product is better a sum in a loop: two vectors (a dot product of 262144 takes 0.05 ms instead of 3), or
+    in a batch a matrix and a vector of few terms, where packing costs more than it saves (depthwise convolutions)."""
+    rows, columns = size(m, hints), size(n, hints)
+    if rows == columns == 1:
+        return m.is_const and n.is_const
+    return batched and 1 in (rows, columns) and (m.is_const or n.is_const) and size(k, hints) <= SHORT_PRODUCT
+
+
+def keeps_attention(queries: Any, keys: Any) -> bool:
+    """Whether attention over so many queries and keys stays one op, which keeps a block of the weights in cache: as products and
+    a softmax it writes and reads all of them (2048 tokens, 8 heads: 95 ms forward and backward instead of 55, 143 MB instead
+    of 8). Below, what stands around fuses with its parts."""
+    sizes = [getattr(n, "hint", n) for n in (queries, keys)]
+    return settings.exact or (None not in sizes and sizes[0] * sizes[1] >= LARGE_SCORES)
+
+
+KEPT = ("argmax", "argmin", "cat")
+
+
+def keeps_op(name: str, args: list, sizes: tuple[Expr, ...], final: bool) -> bool:
+    """Whether an op runs as itself although loops for it are known: its operands are in memory as they are, so that nothing
+    could be computed on the way, and the eager kernel is the better loop. argmax of [512,512]: 45 us instead of 61; cat of two
+    bfloat16 [720,720]: 95 instead of 133, by memcpy. `final`: nobody but the caller reads the result."""
+    operands = [v for a in args for v in (a if isinstance(a, list) else [a]) if hasattr(v, "buffer_load")]
+    if not all(v.buffer_load is not None and not v.body.args for v in operands):
+        return False
+    if name == "cat":
+        rest = prod_(sizes[args[1] % len(sizes) :]) if len(args) > 1 and sizes else prod_(sizes)
+        return final and all(v.dtype in HALF for v in operands) and size(rest, {}) >= LONG_PIECE
+    return name in KEPT

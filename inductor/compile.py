@@ -12,13 +12,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import inductor
-from aten import aot, logs
+from aten import aot, logs, settings
 from aten.aot.data import AotGraphs, Fresh, InputAlias, OutputView, Size, ViewOf
-from aten.aot.runtime import AotFunction
+from aten.aot.runtime import AotFunction, ones_for
 from aten.symbolic.expr import Expr
-from inductor import _runner, entry
+from inductor import _runner, autotune, choices, entry
 from inductor.codegen import cpp, toolchain
+from inductor.decompositions import decompositions
 from inductor.ir.buffer import Kernel
+from inductor.ir.nodes import fresh_table
 from inductor.ir.program import Program
 from inductor.lowering import lower
 from inductor.passes import run
@@ -36,12 +38,24 @@ class Compiled:
     keep: bool  # not where tensors are part of it: those are never stored
 
 
+class Part:
+    """A core graph after the passes, and how its Program is planned."""
+
+    def __init__(self, name: str, graph: Any, *planned: Any):
+        self.name = name
+        self.constants = _lift_constants(graph)
+        self.graph = run(graph)
+        self.planned = planned  # results, mutations, writes, rng of `plan`
+        _log("passes", self.graph)
+
+
 @dataclass
 class Unit:
     """The Program of a core graph, whose kernels are being compiled."""
 
     program: Program
     constants: list[Any]  # the tensors that stand for its last inputs
+    source: str
     job: toolchain.Job | None
 
 
@@ -49,30 +63,72 @@ def compile_graph(gm: Any, example_inputs: Any) -> Compiled | Callable[..., tupl
     """Compile a captured graph; guards on sizes go to gm.shape_env. Raises CompilerMissing without a C++ compiler."""
     toolchain.compiler()
     n_guards = _count_guards(gm)
-    graphs = aot.graphs(gm, example_inputs)
+    graphs = aot.graphs(gm, example_inputs, decompositions())
     _log("graph", graphs)
     if not _native_joint(graphs):
+        if _views_alone(graphs) and choices.may_run_eager(gm.graph):
+            return _eager(gm, _new_guards(gm, n_guards))
         return AotFunction(graphs, compile_core(graphs.forward), graphs.backward and compile_core(graphs.backward))
     folder = toolchain.private_folder()
     try:
         rng = _generator(graphs, len(gm.graph.placeholders))
         results, joint = _join(graphs, rng)
-        units = {}
-        if graphs.backward is not None:
-            units["backward"] = start(graphs.backward, folder, "backward")
-        units["forward"] = start(graphs.forward, folder, "forward", results, graphs.mutations, graphs.writes, rng)
+        parts = [Part("backward", graphs.backward)] if graphs.backward is not None else []
+        parts.append(Part("forward", graphs.forward, results, graphs.mutations, graphs.writes, rng))
+        if choices.may_run_eager(gm.graph):
+            parts.reverse()
+        units: dict[str, Unit] = {}
+        if settings.max_autotune:
+            units = _tuned(parts, folder, graphs, example_inputs)
+        for part in parts if not units else ():
+            units[part.name] = start(part, folder)
+            if part.name == "forward" and units["forward"].job is None and choices.may_run_eager(gm.graph):
+                return _eager(gm, _new_guards(gm, n_guards))
         files = {name: u.job.wait() for name, u in units.items() if u.job}
         return _package(gm, units, files, joint, _new_guards(gm, n_guards))
     finally:
         toolchain.remove_folder(folder)
 
 
-def start(graph: Any, folder: str, name: str, results=None, mutations=(), writes=None, rng=None) -> Unit:
-    """Lower and plan a core graph (see `plan`), and begin to compile its kernels into `folder`."""
+def _tuned(parts: list[Part], folder: str, graphs: AotGraphs, example_inputs: Any) -> dict[str, Unit]:
+    """The schedules of the parts that run fastest on the inputs of a call."""
+    choice = {part.name: autotune.candidates(lambda name, p=part: start(p, folder, name), part.name) for part in parts}
+    written = frozenset(i for i, _ in graphs.mutations)
+    best, made = autotune.fastest(choice["forward"], example_inputs, written)
+    units = {"forward": choice["forward"][best]}
+    if graphs.backward is not None:
+        best = 0
+        if made is not None:
+            flags, last = len(graphs.outputs), len(graphs.forward.graph.outputs) - graphs.saved
+            outputs = {o.index: made[i] for i, o in enumerate(graphs.outputs) if isinstance(o, Fresh)}
+            n_tangents = len(graphs.differentiable)
+            metas = [n.meta["val"] for n in graphs.backward.graph.placeholders[last : last + n_tangents]]
+            tangents = map(ones_for, metas, [outputs[o] for o in graphs.differentiable])
+            best, _ = autotune.fastest(choice["backward"], (*made[flags : flags + last], *tangents))
+        units["backward"] = choice["backward"][best]
+    return units
+
+
+def _views_alone(graphs: AotGraphs) -> bool:
+    """Whether all that is asked for are the inputs and views of them."""
+    return not graphs.n_fresh and not graphs.mutations and type(graphs.rng_counters) is int
+
+
+def _eager(gm: Any, guards: list[Expr]) -> Compiled:
+    """The captured graph itself: its ops one after the other, recorded as eager records them."""
+    return Compiled(gm, {"guards": [entry.guard_data(g) for g in guards], "eager": True}, {}, True)
+
+
+def start(part: Part, folder: str, name: str = "") -> Unit:
+    """Lower and plan a core graph, and begin to compile its kernels into `folder`."""
+    with fresh_table():
+        return _start(part, folder, name)
+
+
+def _start(part: Part, folder: str, name: str) -> Unit:
     inductor.counters["lowerings"] += 1
-    constants = _lift_constants(graph)
-    graph = run(graph)
-    _log("passes", graph)
+    results, mutations, writes, rng = part.planned or (None, (), None, None)
+    graph, constants = part.graph, part.constants
     loops = lower(graph, mutations)
     _log("loops", loops)
     planned = schedule(loops)
@@ -87,14 +143,12 @@ def start(graph: Any, folder: str, name: str, results=None, mutations=(), writes
     kernels = [step for step in planned.steps if isinstance(step, Kernel)]
     inductor.counters["kernels"] += len(kernels)
     if not kernels:
-        return Unit(program, constants, None)
+        return Unit(program, constants, "", None)
     env = graph.shape_env
-    source = cpp.render(
-        kernels, planned.buffers, env.hints if env is not None else {}, env.ranges if env is not None else {}
-    )
+    source = cpp.render(kernels, planned.buffers, env.hints if env is not None else {}, env.ranges if env is not None else {})
     _log("kernels", source.partition(cpp.EXPORT)[2])  # without the vocabulary that precedes every kernel
     inductor.counters["compiles"] += 1
-    return Unit(program, constants, toolchain.start(source, folder, name))
+    return Unit(program, constants, source, toolchain.start(source, folder, name or part.name))
 
 
 def _lift_constants(graph: Any) -> list[Any]:
@@ -115,7 +169,7 @@ def compile_core(graph: Any, metas: Any = None) -> Callable[..., tuple]:
         n_guards = _count_guards(graph)
         folder = toolchain.private_folder()
         try:
-            unit = start(graph, folder, "graph")
+            unit = start(Part("graph", graph), folder)
             files = {"forward": unit.job.wait()} if unit.job else {}
             return _package(graph, {"forward": unit}, files, None, _new_guards(graph, n_guards))
         finally:
@@ -192,9 +246,7 @@ def _generator(graphs: AotGraphs, n_inputs: int) -> tuple | None:
     return (*extra, graphs.rng_counters) if extra else (None, None, graphs.rng_counters)
 
 
-def _package(
-    gm: Any, units: dict[str, Unit], files: dict[str, str], joint: dict | None, guards: list[Expr]
-) -> Compiled:
+def _package(gm: Any, units: dict[str, Unit], files: dict[str, str], joint: dict | None, guards: list[Expr]) -> Compiled:
     """The manifest of what was compiled, and the callable, loaded as a later process will load it."""
     numbers: dict[str, int] = {}
     for i, node in enumerate(gm.graph.nodes):
@@ -213,9 +265,7 @@ def _package(
         manifest[name] = {"program": data, "library": digest}
     copy = json.loads(json.dumps(manifest))  # loading fills in the user's lines
     constants = {name: unit.constants for name, unit in units.items()}
-    return Compiled(
-        entry.load(gm, copy, paths.__getitem__, constants), manifest, libraries, not any(constants.values())
-    )
+    return Compiled(entry.load(gm, copy, paths.__getitem__, constants), manifest, libraries, not any(constants.values()))
 
 
 def _log(channel: str, value: Any) -> None:

@@ -7,15 +7,15 @@ after capture, and loads the Programs.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import inductor
-from aten import errors, logs
+from aten import errors, logs, settings
 from aten.symbolic.evaluate import evaluate
 from aten.symbolic.nodes import walk
 from aten.symbolic.text import parse
-from inductor import _runner
+from inductor import _runner, modes
 from inductor.cache import key as cache_key
 from inductor.cache import store as cache_store
 from inductor.codegen.toolchain import CompilerMissing
@@ -27,12 +27,14 @@ class _Stale(Exception):
     """An entry whose guards do not hold for the sizes at hand."""
 
 
-def compile_fx(gm: Any, example_inputs: Any) -> Callable[..., tuple]:
+def compile_fx(
+    gm: Any, example_inputs: Any, mode: str | None = None, options: Mapping[str, Any] | None = None
+) -> Callable[..., tuple]:
     """A callable(*inputs) -> tuple that does what the captured graph `gm` does.
 
-    gm: a GraphModule of public ops on the placeholders; example_inputs: the values of one call. Guards on sizes that
-    the result depends on are added to gm.shape_env. Without a C++ compiler the graph itself is returned, after one
-    warning.
+    gm: a GraphModule of public ops on the placeholders; example_inputs: the values of one call; mode, options: see
+    `modes.chosen`. Guards on sizes that the result depends on are added to gm.shape_env. Without a C++ compiler the
+    graph itself is returned, after one warning.
     """
     inductor.counters["graphs"] += 1
 
@@ -42,7 +44,8 @@ def compile_fx(gm: Any, example_inputs: Any) -> Callable[..., tuple]:
         return pipeline.compile_graph(gm, example_inputs)
 
     try:
-        return cached(gm, "captured", build)
+        with settings.options(modes.chosen(mode, options)):
+            return cached(gm, "captured", build)
     except CompilerMissing as e:
         errors.warn_once(f"{e}. Until then compiled functions run eager.")
         return gm
@@ -92,6 +95,10 @@ def load(gm: Any, manifest: dict, path_of: Callable[[str], str], constants: dict
     for guard in guards:
         if not guard.free_symbols <= env.hints.keys() or not evaluate(guard, env.hints):
             raise _Stale(str(guard))
+    if manifest.get("eager"):
+        for guard in guards:
+            env.assume(guard)
+        return gm
     lines = [line_of(node) for node in gm.graph.nodes]
 
     def program(name: str) -> Any:

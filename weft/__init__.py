@@ -18,7 +18,7 @@ _PARTS = frozenset({"nn", "optim", "func", "testing", "cuda", "compiler", "linal
                     "_dynamo", "_inductor", "fx", "autograd", "utils"})
 _HOME = {
     "compile": "weft.compilation",
-    "explain": "weft.compilation",
+    "explain": "weft.explanation",
     "vmap": "weft.func",
     "save": "weft.serialization",
     "load": "weft.serialization",

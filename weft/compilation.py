@@ -1,4 +1,4 @@
-"""`weft.compile` and `weft.explain`: where capture (dynamo), differentiation (aten.aot) and kernels (inductor) meet."""
+"""`weft.compile`: where capture (dynamo), differentiation (aten.aot) and kernels (inductor) meet."""
 
 from __future__ import annotations
 
@@ -6,21 +6,33 @@ import functools
 import sys
 import types
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from dynamo import backends
+from inductor import modes
 
 _FUNCTIONS = (types.FunctionType, types.MethodType)
-MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 
 
 @backends.register("inductor")
-def inductor(gm: Any, example_inputs: list, **options: Any) -> Callable:
+def inductor(gm: Any, example_inputs: list, mode: str | None = None, options: dict[str, Any] | None = None) -> Callable:
     """Fused native kernels; the graph run eager where there is no C++ compiler."""
     from inductor import compile_fx
 
-    compiled = compile_fx(gm, example_inputs, **options)
+    compiled = compile_fx(gm, example_inputs, mode, options)
     return backends.eager(gm, example_inputs) if compiled is gm else compiled
+
+
+@dataclass(frozen=True)
+class Inductor:
+    """The backend under a mode or options. Equal ones share what they have compiled."""
+
+    options: tuple[tuple[str, Any], ...]
+    __name__ = "inductor"
+
+    def __call__(self, gm: Any, example_inputs: list) -> Callable:
+        return inductor(gm, example_inputs, options=dict(self.options))
 
 
 def compile(
@@ -37,13 +49,15 @@ def compile(
 
     fullgraph: raise `Unsupported`, saying where and why, instead of breaking the graph. dynamic: True makes all sizes
     symbols at once, False never, None those that change. backend: a name (`weft.compiler.list_backends()`) or
-    `backend(gm, example_inputs) -> callable`. mode, options: passed to the backend. disable: `model` unchanged.
-    Raises ValueError for an unknown mode or backend, TypeError for what cannot be called.
+    `backend(gm, example_inputs) -> callable`. mode, options: one of them, see `weft._inductor.list_options()`; other
+    backends than inductor get what they ask for by name. disable: `model` unchanged.
+    Raises RuntimeError for an unknown mode or option, ValueError for an unknown backend, TypeError for what cannot be
+    called.
     """
-    if mode is not None and mode not in MODES:
-        raise ValueError(f"there is no mode {mode!r}; known: {', '.join(MODES)}")
+    if dynamic is not None and type(dynamic) is not bool:
+        raise TypeError(f"dynamic is True, False or None, not {dynamic!r}")
     if mode is not None and options:
-        raise ValueError("either mode or options can be given, not both")
+        raise RuntimeError("Either mode or options can be specified, but both can't be specified at the same time.")
     if model is None:
         return functools.partial(
             compile, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options, disable=disable
@@ -53,9 +67,11 @@ def compile(
     if disable:
         return model
     chosen = backends.lookup(backend)
-    extra = {**(options or {}), **({"mode": mode} if mode not in (None, "default") else {})}
-    if extra:
-        chosen = functools.partial(chosen, **extra) if backend == "inductor" else _with_options(chosen, extra)
+    if chosen is inductor:
+        given = modes.chosen(mode, options)
+        chosen = Inductor(tuple(sorted(given.items()))) if given else chosen
+    elif mode is not None or options:
+        chosen = _with_options(chosen, {**(options or {}), **({"mode": mode} if mode is not None else {})})
     from dynamo import config
     from dynamo.eval_frame import Config
 
@@ -92,13 +108,3 @@ def compiled(model: Any, config: Any) -> Any:
     if isinstance(model, _FUNCTIONS) or isinstance(model, type) or not isinstance(call, types.FunctionType):
         return optimize(model, config)
     return types.MethodType(optimize(call, config), model)
-
-
-def explain(fn: Any, *, dynamic: bool | None = None) -> Callable:
-    """explain(fn)(*args) runs fn once and tells its graphs, breaks and guards, as an Explanation that prints."""
-    from weft.explanation import explain_call
-
-    def call(*args: Any, **kwargs: Any) -> Any:
-        return explain_call(fn, args, kwargs, dynamic)
-
-    return call

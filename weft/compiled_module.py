@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import copy
+import functools
 import types
+import weakref
 from typing import Any
 
+from dynamo._eval_frame import CompiledFunction, record
+from dynamo.convert_frame import ALWAYS
+from dynamo.eval_frame import Config, intern_config, optimize
+from dynamo.guards import ClassLookupIs, Guard, LacksInstanceAttr, LengthIs, TypeIs
+from dynamo.source import InstanceDict, Item, Local, Object
 from weft.nn.module import Module
 
 
@@ -24,32 +31,92 @@ def own_function(function: types.FunctionType) -> types.FunctionType:
     return made
 
 
+CALL = Module.__call__
+HOOKS = ("_forward_pre_hooks", "_forward_hooks", "_backward_hooks", "_backward_pre_hooks")
+
+
+def _guards_of_calls(cls: weakref.ref, code: types.CodeType) -> list[Guard]:
+    """What a call of an object of the class means: its `forward`, with no hook."""
+    me, home, known = Local(code.co_varnames[0]), Object(cls()), cls()
+    return [
+        TypeIs(me, known),
+        ClassLookupIs(home, "__call__", CALL),
+        ClassLookupIs(home, "forward", known.forward),
+        LacksInstanceAttr(me, "forward"),
+        *(LengthIs(Item(InstanceDict(me), hooks), 0) for hooks in HOOKS),
+    ]
+
+
 class OptimizedModule(Module):
-    """A Module whose calls are compiled. Everything else is the original's, which is `_orig_mod`."""
+    """A Module whose calls are compiled. Everything else is the original's, which is `_orig_mod`.
+
+    While the module is called as nn.Module says, without hooks, its `forward` is what is compiled; a `__call__` of its
+    class, hooks and a `forward` put on the instance or class later are found at each call.
+    """
 
     _orig_mod: Any
 
     def __init__(self, module: Module, config: Any):
-        from dynamo.eval_frame import optimize
-
         super().__init__()
         self._orig_mod = module
         put = object.__setattr__
         put(self, "_config", config)
         del self.__dict__["training"]  # the original's is meant
-        forward = type(module).forward
-        plain = "forward" not in module.__dict__ and isinstance(forward, types.FunctionType)
-        put(self, "_forward", optimize(own_function(forward), config) if plain else None)
-        put(self, "_call", optimize(own_function(type(module).__call__), config))
+        put(self, "_compiled", {})  # function → compiled copy of it
+        put(self, "_known", None)  # (class, its forward) for which `_fast` was made
+        put(self, "_fast", None)
+        if self._is_plain():
+            self._make_fast()
+
+    def _is_plain(self) -> bool:
+        """Whether a call of the module is a call of its class's `forward`."""
+        module = self._target
+        forward: Any = module.forward
+        return (
+            type(module).__call__ is CALL
+            and isinstance(forward, types.MethodType)
+            and forward.__func__ is type(module).forward
+            and isinstance(forward.__func__, types.FunctionType)
+            and forward.__func__.__code__.co_argcount > 0
+            and not any(getattr(module, hooks) for hooks in HOOKS)
+        )
+
+    def _make_fast(self) -> None:
+        """`_fast` calls what was compiled of `forward`, whose guards say too that this is what a call means."""
+        module, cls = self._target, type(self._target)
+        compiled = self._compile(cls.forward)
+        record(compiled.__wrapped__.__code__)[ALWAYS] = functools.partial(_guards_of_calls, weakref.ref(cls))
+        me = weakref.ref(self)
+        fast = CompiledFunction(compiled.__wrapped__, compiled.config, lambda _, *a, **k: me()._checked(*a, **k))
+        object.__setattr__(self, "_fast", types.MethodType(fast, module))
+        object.__setattr__(self, "_known", (cls, cls.forward))
+
+    def _compile(self, function: types.FunctionType) -> Any:
+        """The compiled copy of a method of the module's class."""
+        made = self._compiled.get(function)
+        if made is None:
+            made = self._compiled[function] = optimize(own_function(function), self._config)
+        return made
+
+    def _checked(self, *args: Any, **kwargs: Any) -> Any:
+        """A call for which nothing was compiled yet, or another thing than `forward` is meant."""
+        module = self._target
+        call: Any = type(module).__call__
+        if self._is_plain():
+            call = type(module).forward
+            if (type(module), call) != self._known:
+                self._make_fast()
+        if isinstance(call, types.FunctionType):
+            return self._compile(call)(module, *args, **kwargs)
+        return module(*args, **kwargs)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        module = self._target
-        forward = self._forward
-        if forward is not None and not (
-            module._forward_pre_hooks or module._forward_hooks or module._backward_hooks or module._backward_pre_hooks
-        ):
-            return forward(module, *args, **kwargs) if kwargs else forward(module, *args)
-        return self._call(module, *args, **kwargs)
+        fast = self._fast or self._checked
+        return fast(*args, **kwargs) if kwargs else fast(*args)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        config = self._config
+        return _compiled_again, (self._orig_mod, config.backend, config.fullgraph, config.dynamic, config.recompile_limit)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         return self(*args, **kwargs)
@@ -91,3 +158,8 @@ class OptimizedModule(Module):
 
     def __repr__(self) -> str:
         return f"OptimizedModule({self._orig_mod!r})"
+
+
+def _compiled_again(module: Module, backend: Any, fullgraph: bool, dynamic: bool | None, limit: int) -> OptimizedModule:
+    """What a pickled OptimizedModule is read back by."""
+    return OptimizedModule(module, intern_config(Config(backend, fullgraph, dynamic, recompile_limit=limit)))

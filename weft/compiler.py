@@ -10,7 +10,8 @@ from typing import Any
 
 from dynamo import trace_rules
 from dynamo.backends import names as list_backends
-from weft.compilation import compile, explain
+from weft.compilation import compile
+from weft.explanation import explain
 
 __all__ = ["compile", "disable", "explain", "is_compiling", "is_dynamo_compiling", "list_backends", "reset"]
 

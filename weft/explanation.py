@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from weft.compilation import compiled
+
 
 @dataclass
 class Explanation:
@@ -56,7 +58,6 @@ def explain_call(fn: Any, args: tuple, kwargs: dict, dynamic: bool | None) -> Ex
     from dynamo.backends import eager
     from dynamo.eval_frame import Config
     from dynamo.interpreter import trace
-    from weft.compilation import compiled
 
     told = Explanation()
 
@@ -76,3 +77,11 @@ def explain_call(fn: Any, args: tuple, kwargs: dict, dynamic: bool | None) -> Ex
     finally:
         trace.listeners.remove(listen)
     return told
+
+
+def explain(fn: Any, *, dynamic: bool | None = None) -> Callable:
+    """explain(fn)(*args) runs fn once and tells its graphs, breaks and guards, as an Explanation that prints."""
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return explain_call(fn, args, kwargs, dynamic)
+
+    return call

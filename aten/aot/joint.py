@@ -90,7 +90,11 @@ def trace_joint(
     )
     grads: list[Any] = []
     if training:
+        captured = set(graph.nodes)
         grads = _backward(joint, level, first, needs_grad, [*fresh, *new_values])
+        for node in graph.nodes:
+            if node not in captured:
+                node.meta["derived"] = True
     graph.output((tuple(fresh), tuple(new_values), tuple(grads)))
     cleanup(graph)
     if simplify(graph):

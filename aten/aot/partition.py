@@ -16,7 +16,7 @@ from aten.aot.joint import Joint
 from aten.aot.maxflow import INFINITE, FlowNetwork
 from aten.fx.emit import emit
 from aten.fx.graph import Graph
-from aten.fx.node import Node, is_op, leaves, map_arg
+from aten.fx.node import Node, is_op, leaves, map_arg, may_raise
 from aten.fx.symbols import binders, symbols_in
 from aten.meta import Meta
 from aten.symbolic.nodes import sym
@@ -159,7 +159,8 @@ def partition(joint: Joint) -> tuple[Graph, Graph, list[Node]]:
     forward = Graph()
     forward.shape_env = joint.graph.shape_env
     env: dict[Node, Node] = {}
-    keep = _needed([*fresh, *new_values, *saved], set())
+    checked = [n for n in joint.graph.nodes if may_raise(n)]
+    keep = _needed([*fresh, *new_values, *saved, *checked], set())
     tangents = set(joint.tangents)
     for n in joint.graph.nodes:
         if n.op == "placeholder" and n not in tangents or n in keep:

@@ -56,7 +56,7 @@ def split(joint: Joint) -> AotGraphs:
     if not joint.differentiable or all(g is None for g in grads):
         graph = joint.graph
         graph.output_node.args = ((fresh, new_values, ()),)  # nothing that requires grad depends on an input
-        graph.eliminate_dead_code()
+        graph.eliminate_dead_code(checks=True)
         for n in joint.tangents:
             graph.erase_node(n)
         graph.output_node.args = ((*fresh, *new_values),)

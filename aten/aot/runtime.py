@@ -12,6 +12,7 @@ from typing import Any
 from aten import _native, dispatch
 from aten._native import Tensor
 from aten.aot.data import AotGraphs, Fresh, InputAlias, OutputView, Size, ViewOf
+from aten.errors import GraphFailed
 from aten.fx.interpreter import Interpreter
 from aten.fx.symbols import binders, map_symbols, read, resolve, resolve_expr
 from aten.meta import Meta
@@ -126,7 +127,11 @@ class _Backward:
         saved = node.saved
         tangents = function.tangents
         given = [fit_tangent(g, meta, made) for g, meta, made in zip(grads, tangents, node.metas)]
-        return tuple(function.backward(*saved, *given))
+        try:
+            return tuple(function.backward(*saved, *given))
+        except GraphFailed:  # what eager gives, or its error
+            found = self.differentiable(grads)
+            return tuple([g.detach() if isinstance(g, Tensor) else g for g in found])
 
     def differentiable(self, grads: tuple) -> tuple:
         """The gradients with history: forward and backward again, op by op, under autograd."""
@@ -179,6 +184,11 @@ def _stride_hint(stride: Any) -> int:
 
 def _empty_like(meta: Meta, sizes: Sequence[int], dtype: Any, device: Any) -> Tensor:
     return _native.empty(sizes, dtype, device, _strides(meta, sizes))
+
+
+def ones_for(meta: Meta, like: Tensor) -> Tensor:
+    """Ones with the sizes of `like`, laid out as this Meta says."""
+    return _empty_like(meta, like.shape, meta.dtype, meta.device).fill_(1)
 
 
 def zeros_for(meta: Meta, symbols: dict) -> Tensor:

@@ -59,16 +59,20 @@ def transpose_products(graph: Graph) -> bool:
     return changed
 
 
-def _terms(node: Node, is_root: bool = True) -> list[Node] | None:
-    """The paddings whose sum `node` is, or None if it is anything else."""
-    if not is_root and len(node.users) > 1:
-        return None
-    if _is(node, "constant_pad_nd"):
-        return [node] if _value(node) == 0 and type(node.args[0]) is Node else None
-    if not _is(node, "add") or any(type(a) is not Node for a in node.args[:2]):
-        return None
-    parts = [_terms(a, False) for a in node.args[:2]]
-    return None if None in parts else [*parts[0], *parts[1]]
+def _terms(root: Node) -> list[Node] | None:
+    """The paddings whose sum `root` is, or None if it is anything else."""
+    found, stack = [], [root]
+    while stack:
+        node = stack.pop()
+        if node is not root and len(node.users) > 1:
+            return None
+        if _is(node, "constant_pad_nd") and _value(node) == 0 and type(node.args[0]) is Node:
+            found.append(node)
+        elif _is(node, "add") and all(type(a) is Node for a in node.args[:2]):
+            stack += reversed(node.args[:2])
+        else:
+            return None
+    return found
 
 
 def _value(pad: Node) -> Any:

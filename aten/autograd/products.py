@@ -13,7 +13,7 @@ def matmul_backward(node: Any, grads: tuple[Any, ...]) -> tuple[Any, ...]:
     ga = g.matmul(b.transpose(-2, -1)) if needs[0] else None
     gb = None
     if needs[1] and b.ndim == 2 and a.ndim > 2:  # one matrix for all batches: rows of all of them in one product
-        gb = a.reshape(-1, a.shape[-1]).t().mm(g.reshape(-1, g.shape[-1]))
+        gb = a.flatten(0, -2).t().mm(g.flatten(0, -2))
     elif needs[1]:
         gb = a.transpose(-2, -1).matmul(g)
     return ga, gb
@@ -23,9 +23,9 @@ def linear_backward(node: Any, grads: tuple[Any, ...]) -> tuple[Any, ...]:
     """Of input @ weight.T + bias."""
     (g,), (x, weight) = grads, node.saved
     needs = node.needs
-    rows = g.reshape(-1, g.shape[-1])
+    rows = g.flatten(0, -2)
     gx = g.matmul(weight) if needs[0] else None
-    gw = rows.t().mm(x.reshape(-1, x.shape[-1])) if needs[1] else None
+    gw = rows.t().mm(x.flatten(0, -2)) if needs[1] else None
     gb = rows.sum(0) if needs[2] else None
     return gx, gw, gb
 

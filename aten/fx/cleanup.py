@@ -11,8 +11,9 @@ from aten.symbolic.symint import SYMBOLIC
 
 
 def dce(graph: Graph) -> bool:
-    """Erase nodes whose results nobody uses. In-place and random ops stay. Returns whether any was erased."""
-    return graph.eliminate_dead_code()
+    """Erase nodes whose results nobody uses. In-place and random ops stay, and those that may fail. Returns whether any
+    was erased."""
+    return graph.eliminate_dead_code(checks=True)
 
 
 def is_functional(graph: Graph) -> bool:

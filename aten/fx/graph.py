@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from aten.fx.node import Node, UserLine, has_effect, map_arg
+from aten.fx.node import Node, UserLine, has_effect, map_arg, may_raise
 
 # Names that generated code gives another meaning.
 _RESERVED = frozenset(
@@ -220,11 +220,12 @@ class Graph:
         node._erased = True
         self._len -= 1
 
-    def eliminate_dead_code(self) -> bool:
-        """Erase nodes without users and without effects. Returns whether any was erased."""
+    def eliminate_dead_code(self, checks: bool = False) -> bool:
+        """Erase nodes without users and without effects; with `checks` only those that cannot fail (`may_raise`).
+        Returns whether any was erased."""
         changed = False
         for node in reversed(self.nodes):
-            if not node.users and not has_effect(node):
+            if not node.users and not has_effect(node) and not (checks and may_raise(node)):
                 self.erase_node(node)
                 changed = True
         return changed

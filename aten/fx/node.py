@@ -224,3 +224,21 @@ def has_effect(node: Node) -> bool:
         drawn = target.kind == "composite" and "random" in target.tags
         return target.kind in ("inplace", "random") or drawn or "effect" in target.tags  # "effect": setitem
     return getattr(target, "__module__", None) not in ("_operator", "math", "aten.symbolic.symint")
+
+
+_DIVISIONS = frozenset({"floor_divide", "remainder", "fmod"})
+
+
+def may_raise(node: Node) -> bool:
+    """Whether the values of its arguments may make the op fail: an index out of range, an integer divided by zero, a
+    singular matrix. Then it is run though nobody reads its result. A composite may hold any such op. What a derivative
+    added (`meta["derived"]`) fails where the op that it belongs to has failed before."""
+    op = node.target
+    if node.op != "call_function" or not is_op(op) or node.meta.get("derived"):
+        return False
+    if op.kind == "composite":
+        return bool(node.all_input_nodes)
+    if "raises" in op.tags or any(p.type == "LongTensor" for p in op.schema.params):
+        return True
+    val = node.meta.get("val")
+    return op.name in _DIVISIONS and val is not None and not val.dtype.is_floating_point

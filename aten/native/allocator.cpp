@@ -156,6 +156,11 @@ WeftStorage *storage_new(int64_t nbytes, int type, int index) {
 
 void storage_decref(WeftStorage *storage) {
   if (!storage || --storage->refs > 0) return;
+  if (__builtin_expect(calls_away != 0, 0)) park(storage);
+  else storage_release(storage);
+}
+
+void storage_release(WeftStorage *storage) {
   if (storage->release) storage->release(storage);
   free_struct(storage);
 }

@@ -20,10 +20,23 @@ uint64_t *ambient() {
 
 static PyObject *get_ambient(PyObject *, PyObject *) { return PyLong_FromUnsignedLongLong(*ambient()); }
 
+// Replaces the word, which must name dtypes that there are; levels and modes are counted by add_ambient_count alone.
+static bool replace_word(uint64_t bits) {
+  constexpr uint64_t kCounted = WEFT_AMBIENT_LEVELS | WEFT_AMBIENT_MODES, kUsed = (1ull << 40) - 1;
+  const uint64_t dtype = (bits & WEFT_AMBIENT_DEFAULT_DTYPE) >> 8, autocast = (bits & WEFT_AMBIENT_AUTOCAST_DTYPE) >> 16;
+  if (dtype < WEFT_NUM_DTYPES && dtype_kind((int)dtype) == KIND_FLOAT && autocast < WEFT_NUM_DTYPES &&
+      !((bits ^ *ambient()) & kCounted) && !(bits & ~kUsed)) {
+    *ambient() = bits;
+    return true;
+  }
+  PyErr_Format(PyExc_ValueError, "%llu is no ambient word of this thread", (unsigned long long)bits);
+  return false;
+}
+
 static PyObject *set_ambient(PyObject *, PyObject *value) {
+  if (!PyLong_Check(value)) return PyErr_Format(PyExc_TypeError, "set_ambient: expected an int");
   uint64_t bits = PyLong_AsUnsignedLongLong(value);
-  if (bits == (uint64_t)-1 && PyErr_Occurred()) return nullptr;
-  *ambient() = bits;
+  if ((bits == (uint64_t)-1 && PyErr_Occurred()) || !replace_word(bits)) return nullptr;
   Py_RETURN_NONE;
 }
 
@@ -31,8 +44,8 @@ static PyObject *set_ambient(PyObject *, PyObject *value) {
 static PyObject *set_ambient_bits(PyObject *, PyObject *args) {
   unsigned long long mask, value;
   if (!PyArg_ParseTuple(args, "KK:set_ambient_bits", &mask, &value)) return nullptr;
-  uint64_t *bits = ambient(), old = *bits & mask;
-  *bits = (*bits & ~mask) | (value & mask);
+  uint64_t old = *ambient() & mask;
+  if (!replace_word((*ambient() & ~mask) | (value & mask))) return nullptr;
   return PyLong_FromUnsignedLongLong(old);
 }
 

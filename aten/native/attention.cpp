@@ -1,6 +1,6 @@
 // attention.cpp: attention of tensors, by the kernel of this processor.
 #include "matmul.h"
-#include "native.h"
+#include "released.h"
 
 #include "attention.h"
 
@@ -93,9 +93,8 @@ PyObject *attention_into(PyObject *, PyObject *args) {
   if (found < 0) return nullptr;
   if (found) {
     const WeftKernelRuntime *runtime = kernel_runtime();
-    Py_BEGIN_ALLOW_THREADS;
+    Released released;
     gemm_table()->attention(&a, runtime);
-    Py_END_ALLOW_THREADS;
   }
   return PyBool_FromLong(found);
 }
@@ -121,9 +120,8 @@ PyObject *attention_derivative_into(PyObject *, PyObject *args) {
   if (found < 0) return nullptr;
   if (found) {
     const WeftKernelRuntime *runtime = kernel_runtime();
-    Py_BEGIN_ALLOW_THREADS;
+    Released released;
     gemm_table()->attention_derivative(&a, runtime);
-    Py_END_ALLOW_THREADS;
   }
   return PyBool_FromLong(found);
 }
@@ -131,8 +129,8 @@ PyObject *attention_derivative_into(PyObject *, PyObject *args) {
 }  // namespace
 
 PyMethodDef attention_functions[] = {
-    {"attention_into", attention_into, METH_VARARGS, "scaled dot product attention into given memory"},
-    {"attention_derivative_into", attention_derivative_into, METH_VARARGS, "its derivative, into given memory"},
+    {"attention_into", guarded<attention_into>, METH_VARARGS, "scaled dot product attention into given memory"},
+    {"attention_derivative_into", guarded<attention_derivative_into>, METH_VARARGS, "its derivative, into given memory"},
     {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace weft

@@ -215,15 +215,16 @@ struct AttentionTasks {
   i64 inner;                     // bytes of scratch for a product
 };
 
-inline i64 inner_bytes(const WeftAttention &t, i64 rows) {
-  i64 keys = smaller(t.keys, key_block), widest = t.width > t.value_width ? t.width : t.value_width, bytes = 0;
-  i64 sizes[3][3] = {{rows, keys, widest}, {rows, widest, keys}, {keys, widest, rows}};
-  for (auto &s : sizes)
-    for (i64 width : {t.width, t.value_width}) {
-      i64 m = s[0], n = s[1] == widest ? width : s[1], k = s[2] == widest ? width : s[2], b = product_bytes(m, n, k);
-      bytes = b > bytes ? b : bytes;
-    }
-  return ceil_div(bytes, 64) * 64;
+// Scratch for the products of a task, of whole blocks and of the last ones: fewer rows may take other tiles, and more bytes.
+inline i64 inner_bytes(const WeftAttention &t, i64 block) {
+  const i64 rows[2] = {block, t.rows % block}, keys[2] = {smaller(t.keys, key_block), t.keys % key_block};
+  i64 most = 0;
+  for (i64 r : rows)
+    for (i64 k : keys)
+      for (i64 width : {t.width, t.value_width})
+        for (i64 bytes : {product_bytes(r, k, width), product_bytes(r, width, k), product_bytes(k, width, r)})
+          most = bytes > most ? bytes : most;
+  return ceil_div(most, 64) * 64;
 }
 
 void attention_tasks(void *context, i64 begin, i64 end, i64 worker) {

@@ -55,9 +55,19 @@ static PyObject *get_view_of(PyObject *self, void *) {
 
 static int set_view_of(PyObject *self, PyObject *value, void *) {
   WeftTensor *t = as_tensor(self);
-  if (value && value != Py_None && !(PyTuple_Check(value) && PyTuple_GET_SIZE(value) == 3)) {
-    PyErr_SetString(PyExc_TypeError, "_view_of is (base tensor, op, arguments) or None");
-    return -1;
+  if (value && value != Py_None) {
+    bool view = PyTuple_CheckExact(value) && PyTuple_GET_SIZE(value) == 3 && is_tensor(PyTuple_GET_ITEM(value, 0)) &&
+                PyTuple_CheckExact(PyTuple_GET_ITEM(value, 2));
+    WeftTensor *base = view ? as_tensor(PyTuple_GET_ITEM(value, 0)) : nullptr;
+    if (!view || base == t || WEFT_IS_TRACER(base) != WEFT_IS_TRACER(t) || base->storage != t->storage) {
+      PyErr_SetString(PyExc_TypeError, "_view_of is (a tensor of the same memory, op, arguments) or None");
+      return -1;
+    }
+    for (WeftTensor *next = base; next; next = next->view_of ? as_tensor(PyTuple_GET_ITEM(next->view_of, 0)) : nullptr) {
+      if (next != t) continue;
+      PyErr_SetString(PyExc_ValueError, "a tensor is no view of its own view");
+      return -1;
+    }
   }
   Py_XSETREF(t->view_of, value && value != Py_None ? Py_NewRef(value) : nullptr);
   track(t);
@@ -128,10 +138,6 @@ static PyObject *method_get_device(PyObject *self, PyObject *) {
 
 // ---------------------------------------------------------------------------------- autograd fields
 
-static void metadata_changed(WeftTensor *t) {
-  if (t->flags & WEFT_FLAG_GUARDED) epoch++;
-}
-
 static PyObject *get_requires_grad(PyObject *self, void *) { return PyBool_FromLong(WEFT_REQUIRES_GRAD(self)); }
 
 static int set_requires_grad(PyObject *self, PyObject *value, void *) {
@@ -156,7 +162,6 @@ static int set_requires_grad(PyObject *self, PyObject *value, void *) {
     return -1;
   }
   t->word = (t->word & ~WEFT_WORD_REQUIRES_GRAD) | (on ? WEFT_WORD_REQUIRES_GRAD : 0);
-  metadata_changed(t);
   return 0;
 }
 
@@ -232,12 +237,12 @@ static int set_data(PyObject *self, PyObject *value, void *) {
   WeftTensor *v = as_tensor(value);
   if (!need_memory(t, "setting .data") || !need_memory(v, "setting .data")) return -1;
   if (v == t) return 0;
+  if (!wait_for_calls()) return -1;
   if (!set_layout(t, WEFT_NDIM(v), v->sizes, v->strides, v->offset)) return -1;
   v->storage->refs++;
   storage_decref(std::exchange(t->storage, v->storage));
   uint32_t moved = WEFT_WORD_DTYPE | WEFT_WORD_DEVICE;
   t->word = (t->word & ~moved) | (v->word & moved);
-  metadata_changed(t);
   return 0;
 }
 
@@ -263,7 +268,6 @@ PyGetSetDef tensor_getset[] = {
     {"_base", get_base, nullptr, "the tensor this is a view of, or None", nullptr},
     {"_view_of", get_view_of, set_view_of, "(base, op, arguments) of a view, or None", nullptr},
     {"_word", get_word, nullptr, "the word of weft.h", nullptr},
-    {"__array_interface__", tensor_array_interface, nullptr, nullptr, nullptr},
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
 

@@ -1,5 +1,8 @@
 // dlpack.cpp: DLPack both ways (https://dmlc.github.io/dlpack, versions 0.x and 1.x), on the CPU.
+#include <errno.h>
 #include <stdlib.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 #include "native.h"
 
@@ -69,6 +72,7 @@ struct Export {
   static void free_it(Managed *managed) {
     Export *e = static_cast<Export *>(managed->manager);
     PyGILState_STATE state = PyGILState_Ensure();  // consumers may drop it on any thread
+    e->storage->exports--;
     storage_decref(e->storage);
     PyGILState_Release(state);
     free(e);
@@ -88,6 +92,7 @@ Managed *export_tensor(WeftTensor *t) {
     e->layout[ndim + i] = t->strides[i];
   }
   t->storage->refs++;
+  t->storage->exports++;
   e->storage = t->storage;
   e->managed.tensor = {t->storage->data ? weft_data(t) : nullptr, {kCPU, 0}, ndim, dl_dtype(WEFT_DTYPE(t)), e->layout, e->layout + ndim, 0};
   e->managed.manager = e;
@@ -107,9 +112,47 @@ void free_capsule(PyObject *capsule) {
 }
 
 template <class Managed>
+PyObject *capsule_of(Managed *managed, const char *name) {
+  PyObject *capsule = PyCapsule_New(managed, name, free_capsule);
+  if (!capsule) managed->deleter(managed);
+  return capsule;
+}
+
+template <class Managed>
 void release_imported(WeftStorage *storage) {
   auto *managed = static_cast<Managed *>(storage->owner);
   if (managed->deleter) managed->deleter(managed);
+}
+
+// The bytes from the first element to the end of the last; false with BufferError set for sizes and strides of no tensor.
+bool bytes_of(const DLTensor &dl, int itemsize, int64_t *bytes) {
+  int64_t strides[WEFT_MAX_NDIM], step = 1, reach;
+  bool overflow = false, none = false;
+  *bytes = 1;
+  for (int i = dl.ndim - 1; i >= 0; i--) {
+    const int64_t size = dl.shape[i];
+    strides[i] = dl.strides ? dl.strides[i] : step;
+    if (size < 0 || (strides[i] < 0 && size > 1)) {
+      PyErr_Format(PyExc_BufferError, "from_dlpack: the %s of dimension %d is negative", size < 0 ? "size" : "stride", i);
+      return false;
+    }
+    none |= size == 0;
+    overflow |= __builtin_mul_overflow(step, size ? size : 1, &step);
+    if (size > 1) overflow |= __builtin_mul_overflow(size - 1, strides[i], &reach) || __builtin_add_overflow(*bytes, reach, bytes);
+  }
+  overflow |= __builtin_mul_overflow(*bytes, itemsize, bytes);
+  if (none) *bytes = 0;
+  if (!overflow && window_inside(dl.ndim, dl.shape, strides, 0, itemsize, *bytes)) return true;
+  PyErr_SetString(PyExc_BufferError, "from_dlpack: the bytes of the tensor overflow a 64-bit integer");
+  return false;
+}
+
+// Whether there is memory at these bytes: the kernel is asked for the first and the last, and is believed where it can tell.
+bool readable(const char *data, int64_t bytes) {
+  char first, last;
+  iovec to[2] = {{&first, 1}, {&last, 1}};
+  iovec from[2] = {{const_cast<char *>(data), 1}, {const_cast<char *>(data) + bytes - 1, 1}};
+  return process_vm_readv(getpid(), to, 2, from, 2, 0) == 2 || errno != EFAULT;
 }
 
 template <class Managed>
@@ -118,19 +161,15 @@ PyObject *import_tensor(Managed *managed, PyObject *capsule, const char *used, b
   if (dl.device.type != kCPU) return PyErr_Format(PyExc_BufferError, "from_dlpack: device type %d is not the CPU", dl.device.type);
   int dtype = dtype_of_dl(dl.dtype);
   if (dtype < 0) return nullptr;
-  if (dl.ndim > WEFT_MAX_NDIM) return PyErr_Format(PyExc_BufferError, "from_dlpack: %d dimensions", dl.ndim);
-  int64_t extent = 1;
-  for (int i = 0; i < dl.ndim; i++) {
-    if (dl.shape[i] == 0) extent = 0;
-    if (dl.strides && dl.strides[i] < 0 && dl.shape[i] > 1)
-      return PyErr_Format(PyExc_BufferError, "from_dlpack: the stride of dimension %d is negative", i);
-  }
-  int64_t step = 1;
-  for (int i = dl.ndim - 1; i >= 0 && extent; i--) {
-    extent += (dl.shape[i] - 1) * (dl.strides ? dl.strides[i] : step);
-    step *= dl.shape[i];
-  }
-  WeftStorage *storage = storage_external(static_cast<char *>(dl.data) + dl.byte_offset, extent * weft_itemsize(dtype), nullptr, readonly);
+  if (dl.ndim < 0 || dl.ndim > WEFT_MAX_NDIM || (dl.ndim && !dl.shape))
+    return PyErr_Format(PyExc_BufferError, "from_dlpack: %d dimensions", dl.ndim);
+  int64_t bytes;
+  if (!bytes_of(dl, weft_itemsize(dtype), &bytes)) return nullptr;
+  char *data = static_cast<char *>(dl.data) + (bytes ? dl.byte_offset : 0);
+  if (bytes && (!dl.data || data < static_cast<char *>(dl.data) || !readable(data, bytes) || reinterpret_cast<uintptr_t>(data) % (uintptr_t)weft_itemsize(dtype)))
+    return PyErr_Format(PyExc_BufferError, "from_dlpack: the data at %p + %llu are no elements of %d bytes", dl.data,
+                        (unsigned long long)dl.byte_offset, weft_itemsize(dtype));
+  WeftStorage *storage = storage_external(data, bytes, nullptr, readonly);
   if (!storage) return nullptr;
   storage->owner = managed;
   storage->release = release_imported<Managed>;
@@ -167,27 +206,30 @@ PyObject *tensor_dlpack(PyObject *self, PyObject *args, PyObject *kwargs) {
     return nullptr;
   WeftTensor *t = as_tensor(self);
   if (!need_memory(t, "__dlpack__()")) return nullptr;
+  if (WEFT_DEVICE_TYPE(t) != WEFT_CPU) return PyErr_Format(PyExc_BufferError, "Cannot pack tensors on this device");
   if (stream != Py_None) return PyErr_Format(PyExc_BufferError, "__dlpack__: the CPU has no streams");
   if (copy == Py_True) return PyErr_Format(PyExc_BufferError, "__dlpack__: export a clone() for a copy");
   if (dl_device != Py_None) {
     int type, id;
+    if (!PyTuple_Check(dl_device)) return PyErr_Format(PyExc_TypeError, "__dlpack__: dl_device is a tuple of two ints");
     if (!PyArg_ParseTuple(dl_device, "ii", &type, &id)) return nullptr;
     if (type != kCPU) return PyErr_Format(PyExc_BufferError, "__dlpack__: the tensor is on the CPU");
   }
   if (WEFT_REQUIRES_GRAD(t)) return PyErr_Format(PyExc_BufferError, "Can't export tensors that require gradient, use tensor.detach()");
   bool readonly = t->storage->flags & WEFT_STORAGE_READONLY;
   int major = 0, minor = 0;
+  if (max_version != Py_None && !PyTuple_Check(max_version)) return PyErr_Format(PyExc_TypeError, "__dlpack__: max_version is a tuple of two ints");
   if (max_version != Py_None && !PyArg_ParseTuple(max_version, "ii", &major, &minor)) return nullptr;
   if (major >= 1) {
     DLManagedVersioned *managed = export_tensor<DLManagedVersioned>(t);
     if (!managed) return nullptr;
     managed->major = 1;
     managed->flags = readonly ? kReadOnly : 0;
-    return PyCapsule_New(managed, "dltensor_versioned", free_capsule);
+    return capsule_of(managed, "dltensor_versioned");
   }
   if (readonly) return PyErr_Format(PyExc_BufferError, "read-only memory needs DLPack 1.0: max_version=(1, 0)");
   DLManaged *managed = export_tensor<DLManaged>(t);
-  return managed ? PyCapsule_New(managed, "dltensor", free_capsule) : nullptr;
+  return managed ? capsule_of(managed, "dltensor") : nullptr;
 }
 
 PyObject *from_dlpack(PyObject *, PyObject *object) {

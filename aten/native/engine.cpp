@@ -215,6 +215,13 @@ bool call_node_pre_hook(PyObject *hook, PyObject **slots, uint32_t n) {
   return true;
 }
 
+// (which, hook)
+bool is_entry(PyObject *entry) {
+  if (PyTuple_Check(entry) && PyTuple_GET_SIZE(entry) == 2) return true;
+  PyErr_Format(PyExc_TypeError, "a hook is kept as (output, hook), not %R", entry);
+  return false;
+}
+
 // The entries are (output, hook), of a tensor; (None, hook), of the node; (-1 - output, hook): retained gradients, last.
 bool run_pre_hooks(WeftNode *node, PyObject **slots) {
   if (!node->pre_hooks) return true;
@@ -222,13 +229,20 @@ bool run_pre_hooks(WeftNode *node, PyObject **slots) {
   if (!entries) return false;
   for (int last = 0; last < 2; last++) {
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(entries.get()); i++) {
-      PyObject *entry = PyTuple_GET_ITEM(entries.get(), i), *which = PyTuple_GET_ITEM(entry, 0), *hook = PyTuple_GET_ITEM(entry, 1);
+      PyObject *entry = PyTuple_GET_ITEM(entries.get(), i);
+      if (!is_entry(entry)) return false;
+      PyObject *which = PyTuple_GET_ITEM(entry, 0), *hook = PyTuple_GET_ITEM(entry, 1);
       if (which == Py_None) {
         if (!last && !call_node_pre_hook(hook, slots, node->n_outputs)) return false;
         continue;
       }
-      long nr = PyLong_AsLong(which);
-      if ((nr < 0) == last && !call_tensor_hook(hook, &slots[nr < 0 ? -1 - nr : nr])) return false;
+      long nr = PyLong_AsLong(which), output = nr < 0 ? -1 - nr : nr;
+      if (PyErr_Occurred()) return false;
+      if (output >= (long)node->n_outputs) {
+        PyErr_Format(PyExc_RuntimeError, "a hook is of output %ld, but %U has %u", output, node->name, node->n_outputs);
+        return false;
+      }
+      if ((nr < 0) == last && !call_tensor_hook(hook, &slots[output])) return false;
     }
   }
   return true;
@@ -239,7 +253,9 @@ bool run_leaf_hooks(WeftTensor *leaf, long kind, PyObject **slot) {
   if (!leaf->hooks) return true;
   Ref entries(PyList_AsTuple(leaf->hooks));
   for (Py_ssize_t i = 0; entries && i < PyTuple_GET_SIZE(entries.get()); i++) {
-    PyObject *entry = PyTuple_GET_ITEM(entries.get(), i), *hook = PyTuple_GET_ITEM(entry, 1);
+    PyObject *entry = PyTuple_GET_ITEM(entries.get(), i);
+    if (!is_entry(entry)) return false;
+    PyObject *hook = PyTuple_GET_ITEM(entry, 1);
     if (PyLong_AsLong(PyTuple_GET_ITEM(entry, 0)) != kind) continue;
     if (kind == 0) {
       if (!call_tensor_hook(hook, slot)) return false;
@@ -403,6 +419,7 @@ static PyObject *run_backward(PyObject *, PyObject *args) {
   int keep, create, accumulate;
   if (!PyArg_ParseTuple(args, "O!O!ppOp:run_backward", &PyTuple_Type, &tensors, &PyTuple_Type, &grads, &keep, &create, &inputs, &accumulate))
     return nullptr;
+  if (inputs != Py_None && !PyTuple_Check(inputs)) return PyErr_Format(PyExc_TypeError, "run_backward: inputs are a tuple or None");
   for (PyObject *list : {tensors, inputs}) {
     for (Py_ssize_t i = 0; list != Py_None && i < PyTuple_GET_SIZE(list); i++) {
       PyObject *t = PyTuple_GET_ITEM(list, i);

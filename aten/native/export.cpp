@@ -1,5 +1,5 @@
-// export.cpp: memory shared with NumPy and every buffer: from_numpy, numpy(), __array__, __array_interface__, the buffer
-// protocol. Lifetimes are shared through the storage, whoever made it.
+// export.cpp: memory shared with NumPy and every buffer: from_numpy, numpy(), __array__, the buffer protocol.
+// Lifetimes are shared through the storage, whoever made it.
 #include "numpy_api.h"
 
 #include <stdlib.h>
@@ -40,8 +40,12 @@ PyObject *from_numpy(PyObject *, PyObject *object) {
   return storage ? tensor_new(weft_word(dtype, WEFT_CPU, 0, 0), ndim, sizes, strides, 0, storage) : nullptr;
 }
 
-// An array on the memory of `t`; the storage is its base.
+// An array on the memory of `t`; the storage, which must not move while there is the array, is its base.
 static PyObject *array_of(WeftTensor *t) {
+  if (WEFT_DEVICE_TYPE(t) == WEFT_META) {
+    PyErr_SetString(PyExc_NotImplementedError, "Cannot copy out of meta tensor; no data!");
+    return nullptr;
+  }
   PyObject *descr = numpy_descr(WEFT_DTYPE(t));
   if (!descr) return nullptr;
   int ndim = WEFT_NDIM(t), itemsize = weft_itemsize(WEFT_DTYPE(t));
@@ -55,7 +59,7 @@ static PyObject *array_of(WeftTensor *t) {
   int flags = t->storage->flags & WEFT_STORAGE_READONLY ? 0 : NPY_ARRAY_WRITEABLE;
   PyObject *array = PyArray_NewFromDescr(&PyArray_Type, reinterpret_cast<PyArray_Descr *>(descr), ndim, sizes, strides, data, flags, nullptr);
   if (!array) return nullptr;
-  PyObject *base = storage_object(t->storage);
+  PyObject *base = storage_object(t->storage, true);
   if (!base || PyArray_SetBaseObject(reinterpret_cast<PyArrayObject *>(array), base) < 0) {
     Py_DECREF(array);
     return nullptr;
@@ -106,19 +110,14 @@ PyObject *tensor_array(PyObject *self, PyObject *args, PyObject *kwargs) {
   return copy == Py_True ? PyArray_NewCopy(a, NPY_KEEPORDER) : array.release();
 }
 
-PyObject *tensor_array_interface(PyObject *self, void *) {
-  WeftTensor *t = as_tensor(self);
-  if (WEFT_IS_TRACER(t) || WEFT_DEVICE_TYPE(t) != WEFT_CPU || (WEFT_REQUIRES_GRAD(t) && grad_enabled()) ||
-      WEFT_DTYPE(t) == WEFT_BFLOAT16) {
-    PyErr_SetString(PyExc_AttributeError, "__array_interface__");
-    return nullptr;
-  }
-  Ref array(array_of(t));
-  return array ? PyObject_GetAttrString(array.get(), "__array_interface__") : nullptr;
-}
-
 // In the struct module's letters; bfloat16 has none.
 static const char *const formats[WEFT_NUM_DTYPES] = {"?", "B", "b", "h", "i", "q", "H", "I", "Q", "e", nullptr, "f", "d", "Zf", "Zd"};
+
+// What a buffer shows: the storage, whatever becomes of the tensor; sizes and strides.
+struct Exported {
+  WeftStorage *storage;
+  Py_ssize_t layout[1];
+};
 
 static int refuse_buffer(Py_buffer *view, const char *why) {
   PyErr_SetString(PyExc_BufferError, why);
@@ -140,8 +139,12 @@ int tensor_getbuffer(PyObject *self, Py_buffer *view, int flags) {
                       (flags & PyBUF_F_CONTIGUOUS) == PyBUF_F_CONTIGUOUS))
     return refuse_buffer(view, "the tensor is not contiguous");
   int ndim = WEFT_NDIM(t), itemsize = weft_itemsize(WEFT_DTYPE(t));
-  Py_ssize_t *layout = static_cast<Py_ssize_t *>(malloc((2 * ndim + 1) * sizeof(Py_ssize_t)));
-  if (!layout) return refuse_buffer(view, "no memory");
+  Exported *exported = static_cast<Exported *>(malloc(sizeof(Exported) + 2 * ndim * sizeof(Py_ssize_t)));
+  if (!exported) return refuse_buffer(view, "no memory");
+  exported->storage = t->storage;
+  t->storage->refs++;
+  t->storage->exports++;
+  Py_ssize_t *layout = exported->layout;
   for (int i = 0; i < ndim; i++) {
     layout[i] = t->sizes[i];
     layout[ndim + i] = t->strides[i] * itemsize;
@@ -156,11 +159,16 @@ int tensor_getbuffer(PyObject *self, Py_buffer *view, int flags) {
   view->shape = flags & PyBUF_ND ? layout : nullptr;
   view->strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES ? layout + ndim : nullptr;
   view->suboffsets = nullptr;
-  view->internal = layout;
+  view->internal = exported;
   view->obj = Py_NewRef(self);
   return 0;
 }
 
-void tensor_releasebuffer(PyObject *, Py_buffer *view) { free(view->internal); }
+void tensor_releasebuffer(PyObject *, Py_buffer *view) {
+  Exported *exported = static_cast<Exported *>(view->internal);
+  exported->storage->exports--;
+  storage_decref(exported->storage);
+  free(exported);
+}
 
 }  // namespace weft

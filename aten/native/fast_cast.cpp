@@ -127,7 +127,7 @@ PyObject *fast_fill_(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyOb
     if (out->numel) memset(weft_data(out), 0, (size_t)(out->numel * weft_itemsize(dtype)));
   } else {
     alignas(16) char value[16] = {};
-    if (!zero && !write_scalar(value, dtype, args[1])) {
+    if (!zero && !write_element(value, dtype, args[1])) {
       PyErr_Clear();
       return UNHANDLED;
     }

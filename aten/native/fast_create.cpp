@@ -41,7 +41,7 @@ PyObject *filled(Code code, int dtype, int ndim, const int64_t *sizes, PyObject 
   if (code == ONES || code == FULL) {
     bool real = number && PyFloat_CheckExact(number) && dtype_kind(dtype) < KIND_FLOAT;
     Ref one(number ? Py_NewRef(number) : PyLong_FromLong(1));
-    if (real || !one || !write_scalar(value, dtype, one.get())) {
+    if (real || !one || !write_element(value, dtype, one.get())) {
       PyErr_Clear();
       return UNHANDLED;
     }

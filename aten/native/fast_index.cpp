@@ -77,19 +77,10 @@ PyObject *fast_getitem(NativeOp *, PyObject *const *args, Py_ssize_t nargs, PyOb
   return make_view(CORE_ALIAS, t, WEFT_NDIM(t), t->sizes, t->strides, t->offset, {});
 }
 
+// Index i, read once: a kernel of another thread may write it meanwhile.
 int64_t read_index(const char *p, int dtype, int64_t i) {
-  if (dtype == WEFT_INT64) return reinterpret_cast<const int64_t *>(p)[i];
-  return reinterpret_cast<const int32_t *>(p)[i];
-}
-
-// True when every index is in [0, rows).
-bool in_range(const WeftTensor *indices, int64_t rows) {
-  const char *p = weft_data(indices);
-  for (int64_t i = 0; i < indices->numel; i++) {
-    int64_t at = read_index(p, WEFT_DTYPE(indices), i);
-    if (at < 0 || at >= rows) return false;
-  }
-  return true;
+  if (dtype == WEFT_INT64) return __atomic_load_n(reinterpret_cast<const int64_t *>(p) + i, __ATOMIC_RELAXED);
+  return __atomic_load_n(reinterpret_cast<const int32_t *>(p) + i, __ATOMIC_RELAXED);
 }
 
 bool are_indices(const WeftTensor *t) {
@@ -101,7 +92,7 @@ PyObject *fast_embedding(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, 
   if (nargs != 2 || names) return UNHANDLED;
   WeftTensor *weight = plain(args[0]), *indices = plain(args[1]);
   if (!weight || !are_indices(indices) || WEFT_NDIM(weight) != 2 || !(weight->word & WEFT_WORD_CONTIGUOUS)) return UNHANDLED;
-  if (!in_range(indices, weight->sizes[0]) || WEFT_NDIM(indices) == WEFT_MAX_NDIM) return UNHANDLED;
+  if (WEFT_NDIM(indices) == WEFT_MAX_NDIM) return UNHANDLED;
   int64_t sizes[WEFT_MAX_NDIM];
   int n = WEFT_NDIM(indices);
   for (int d = 0; d < n; d++) sizes[d] = indices->sizes[d];
@@ -109,9 +100,12 @@ PyObject *fast_embedding(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, 
   Ref out(empty(weight->word, n + 1, sizes, nullptr));
   if (!out) return nullptr;
   size_t bytes = (size_t)(weight->sizes[1] * weft_itemsize(WEFT_DTYPE(weight)));
-  for (int64_t i = 0; bytes && i < indices->numel; i++)
-    memcpy(weft_data(as_tensor(out.get())) + i * bytes,
-           weft_data(weight) + read_index(weft_data(indices), WEFT_DTYPE(indices), i) * bytes, bytes);
+  char *to = weft_data(as_tensor(out.get()));
+  for (int64_t i = 0; i < indices->numel; i++) {
+    const int64_t at = read_index(weft_data(indices), WEFT_DTYPE(indices), i);
+    if (at < 0 || at >= weight->sizes[0]) return UNHANDLED;
+    if (bytes) memcpy(to + (size_t)i * bytes, weft_data(weight) + (size_t)at * bytes, bytes);
+  }
   if (records(weight) && !record_op(op, {CoreArg(weight), CoreArg(indices)}, out.get())) return nullptr;
   return out.release();
 }
@@ -123,14 +117,16 @@ PyObject *fast_embedding_backward(NativeOp *op, PyObject *const *args, Py_ssize_
   WeftTensor *grad = plain(args[0]), *indices = plain(args[1]);
   if (!grad || !are_indices(indices) || !(grad->word & WEFT_WORD_CONTIGUOUS) || !WEFT_NDIM(grad) || rows < 0) return UNHANDLED;
   int64_t width = grad->sizes[WEFT_NDIM(grad) - 1], sizes[2] = {rows, width};
-  if (WEFT_DTYPE(grad) != WEFT_FLOAT32 || grad->numel != indices->numel * width || !in_range(indices, rows)) return UNHANDLED;
+  if (WEFT_DTYPE(grad) != WEFT_FLOAT32 || grad->numel != indices->numel * width) return UNHANDLED;
   Ref out(empty(grad->word, 2, sizes, nullptr));
   if (!out) return nullptr;
   float *to = reinterpret_cast<float *>(weft_data(as_tensor(out.get())));
   const float *from = reinterpret_cast<const float *>(weft_data(grad));
   if (rows > 0 && width > 0) memset(to, 0, (size_t)(rows * width) * sizeof(float));
   for (int64_t i = 0; i < indices->numel; i++) {
-    float *row = to + read_index(weft_data(indices), WEFT_DTYPE(indices), i) * width;
+    const int64_t at = read_index(weft_data(indices), WEFT_DTYPE(indices), i);
+    if (at < 0 || at >= rows) return UNHANDLED;
+    float *row = to + at * width;
     for (int64_t j = 0; j < width; j++) row[j] += from[i * width + j];
   }
   if (records(grad) && !record_op(op, {CoreArg(grad), CoreArg(indices), CoreArg(args[2])}, out.get())) return nullptr;

@@ -15,8 +15,10 @@ PyObject *fast_cat(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObje
   int dim;
   if (!bind_arguments(op, args, nargs, names, slots) || !slots[0] || (slots[1] && !exact_int(slots[1], &given))) return UNHANDLED;
   if (!PyList_CheckExact(slots[0]) && !PyTuple_CheckExact(slots[0])) return UNHANDLED;
-  Py_ssize_t n = PySequence_Fast_GET_SIZE(slots[0]);
-  PyObject **items = PySequence_Fast_ITEMS(slots[0]);
+  Ref held(PySequence_Tuple(slots[0]));  // the list may change while a kernel runs
+  if (!held) return nullptr;
+  Py_ssize_t n = PyTuple_GET_SIZE(held.get());
+  PyObject **items = reinterpret_cast<PyTupleObject *>(held.get())->ob_item;
   WeftTensor *first = n ? plain(items[0]) : nullptr;
   if (!first || !WEFT_NDIM(first) || !wrap_dim(given, WEFT_NDIM(first), &dim) || !weft_kernels.cast[WEFT_DTYPE(first)][WEFT_DTYPE(first)])
     return UNHANDLED;
@@ -29,7 +31,7 @@ PyObject *fast_cat(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObje
     for (int d = 0; d < WEFT_NDIM(t); d++)
       if (d != dim && t->sizes[d] != first->sizes[d]) return UNHANDLED;
     along.push_back(t->sizes[dim]);
-    total += t->sizes[dim];
+    if (__builtin_add_overflow(total, t->sizes[dim], &total)) return UNHANDLED;
     recording |= records(t);
   }
   for (int d = 0; d < WEFT_NDIM(first); d++) sizes[d] = d == dim ? total : first->sizes[d];

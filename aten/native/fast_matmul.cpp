@@ -3,6 +3,7 @@
 #include "matmul.h"
 
 #include "op.h"
+#include "released.h"
 
 namespace weft {
 
@@ -16,9 +17,8 @@ bool same_kind(const WeftTensor *a, const WeftTensor *b) {
 void run_product(WeftTensor *out, WeftTensor *a, WeftTensor *b, WeftTensor *bias) {
   const WeftKernelRuntime *runtime = kernel_runtime();
   double work = (double)out->numel * (double)a->sizes[WEFT_NDIM(a) - 1];
-  PyThreadState *state = work > 1e6 ? PyEval_SaveThread() : nullptr;
+  Released released(work > 1e6);
   matmul(out, a, b, bias, 1.0, 0.0, runtime);
-  if (state) PyEval_RestoreThread(state);
 }
 
 bool wants_record(WeftTensor *a, WeftTensor *b, WeftTensor *c = nullptr) {
@@ -49,11 +49,14 @@ bool record_product(WholeOp which, NativeOp *op, PyObject *const *inputs, int n_
 // A tensor of the same memory with a size 1 or other sizes, for the kernel only: no history.
 Ref shown(WeftTensor *t, int ndim, const int64_t *sizes, const int64_t *strides) { return Ref(alias(t, ndim, sizes, strides, t->offset)); }
 
-// The leading dims of `t` as one, [*, n, k] → [prod, k]; the rows must lie evenly. Empty Ref without exception if not.
+// The leading dims of `t` as one, [*, n, k] → [prod, k]; the rows must lie evenly, as no rows do in any case. Empty Ref
+// without exception if not.
 Ref as_matrix(WeftTensor *t) {
   int n = WEFT_NDIM(t);
   int64_t rows = 1, step = 0;
-  for (int d = n - 2; d >= 0; d--) {
+  for (int d = 0; d < n - 1; d++)
+    if (t->sizes[d] == 0) rows = 0;
+  for (int d = n - 2; d >= 0 && rows; d--) {
     if (t->sizes[d] == 1) continue;
     if (rows == 1) step = t->strides[d];
     else if (t->strides[d] != step * rows) return Ref();

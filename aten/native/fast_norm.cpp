@@ -8,6 +8,7 @@
 
 #include "half.h"
 #include "reduce.h"
+#include "released.h"
 
 namespace weft {
 
@@ -93,9 +94,9 @@ struct NormJob {
     }
   }
   void run(int64_t count, int64_t work, void (*body)(void *, int64_t, int64_t, int64_t)) {
-    PyThreadState *state = count * work >= 65536 ? PyEval_SaveThread() : nullptr;
-    kernel_runtime()->parallel_for(count, std::max<int64_t>(1, kGrain / work), body, this);
-    if (state) PyEval_RestoreThread(state);
+    const WeftKernelRuntime *runtime = kernel_runtime();
+    Released released(count * work >= 65536);
+    runtime->parallel_for(count, std::max<int64_t>(1, kGrain / work), body, this);
   }
 };
 

@@ -274,6 +274,8 @@ PyObject *binary_into(NativeOp *op, Term *terms, int dtype, PyObject *out_given)
 // The dtype a binary op computes in, by its operands; -1: not handled.
 int binary_dtype(NativeOp *op, const Term *terms) {
   const WeftTensor *a = terms[0].tensor, *b = terms[1].tensor;
+  auto is_bool = [](const Term &t) { return t.tensor ? WEFT_DTYPE(t.tensor) == WEFT_BOOL : t.kind == KIND_BOOL; };
+  if (op->code == WEFT_SUB && (is_bool(terms[0]) || is_bool(terms[1]))) return -1;  // refused
   int dtype = a && b && WEFT_DTYPE(a) == WEFT_DTYPE(b) ? WEFT_DTYPE(a) : promoted(terms, 2);
   if (dtype >= 0 && op->flags & OP_FLOAT && dtype_kind(dtype) < KIND_FLOAT) dtype = default_dtype();
   return dtype;

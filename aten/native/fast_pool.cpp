@@ -114,9 +114,11 @@ PyObject *prepare_pool(PoolJob *p, WeftTensor *x, int n, PyObject *const *slots)
   std::copy(x->sizes, x->sizes + lead, sizes);
   for (int i = 3 - n; i < 3; i++) {
     p->sizes[i] = x->sizes[lead + i - 3 + n];
+    constexpr int64_t kLimit = int64_t(1) << 30;  // products of two stay within 64 bits
+    for (int64_t number : {p->kernel[i], p->stride[i], p->dilation[i], p->padding[i]})
+      if (number < 0 || number > kLimit) return nullptr;
     int64_t reach = p->dilation[i] * (p->kernel[i] - 1), span = p->sizes[i] + 2 * p->padding[i] - reach - 1;
-    if (p->kernel[i] < 1 || p->stride[i] < 1 || p->dilation[i] < 1 || p->padding[i] < 0 || 2 * p->padding[i] > reach + 1 || span < 0)
-      return nullptr;
+    if (p->kernel[i] < 1 || p->stride[i] < 1 || p->dilation[i] < 1 || 2 * p->padding[i] > reach + 1 || span < 0) return nullptr;
     sizes[lead + i - 3 + n] = p->results[i] = span / p->stride[i] + 1;
   }
   return empty(x->word, ndim, sizes, nullptr);

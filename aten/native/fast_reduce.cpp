@@ -2,11 +2,15 @@
 // fit is reduced in two steps, the innermost dims first.
 #include <algorithm>
 #include <math.h>
+#include <memory>
+#include <new>
+#include <stdlib.h>
 #include <string.h>
 
 #include "half.h"
 #include "loops.h"
 #include "reduce.h"
+#include "released.h"
 #include "statistics.h"
 
 namespace weft {
@@ -73,14 +77,17 @@ void reduce_row(int kind, int dtype, WeftReduceRow row, int64_t n, const char *i
   int acc = accumulator(kind, dtype);
   if (n < 2 * kBlock || kind >= WEFT_REDUCE_ANY || (acc != WEFT_FLOAT32 && acc != WEFT_FLOAT64)) return row(n, in, stride, out);
   int64_t blocks = (n + kBlock - 1) / kBlock, whole = n / kBlock;
-  std::vector<double> partial((size_t)blocks);
-  RowJob job = {row, in, n, stride, reinterpret_cast<char *>(partial.data()), weft_itemsize(acc)};
+  // By malloc, which says so where there is no memory, under a sanitizer too: an expanded row may be longer than all memory.
+  std::unique_ptr<double, decltype(&free)> memory(static_cast<double *>(malloc((size_t)blocks * sizeof(double))), free);
+  if (!memory) throw std::bad_alloc();
+  double *partial = memory.get();
+  RowJob job = {row, in, n, stride, reinterpret_cast<char *>(partial), weft_itemsize(acc)};
   kernel_runtime()->parallel_for(blocks, 1, RowJob::run, &job);
   if (acc == WEFT_FLOAT32) {
-    float r = join_blocks(kind, reinterpret_cast<float *>(partial.data()), whole, blocks > whole);
+    float r = join_blocks(kind, reinterpret_cast<float *>(partial), whole, blocks > whole);
     memcpy(out, &r, sizeof r);
   } else {
-    double r = join_blocks(kind, partial.data(), whole, blocks > whole);
+    double r = join_blocks(kind, partial, whole, blocks > whole);
     memcpy(out, &r, sizeof r);
   }
 }
@@ -211,9 +218,10 @@ PyObject *reduce(WeftTensor *x, uint64_t mask, int kind) {
   job.acc_item = weft_itemsize(acc);
   job.item = item;
   job.columns = job.n_kept && job.kept[job.n_kept - 1].stride == item && job.reduced.stride != item && job.kept[job.n_kept - 1].size > 1;
-  PyThreadState *state = x->numel >= 65536 ? PyEval_SaveThread() : nullptr;
-  job.run();
-  if (state) PyEval_RestoreThread(state);
+  {
+    Released released(x->numel >= 65536);
+    job.run();
+  }
   return out.release();
 }
 
@@ -242,10 +250,11 @@ bool read_dims(PyObject *arg, int ndim, int64_t *dims, int *count, uint64_t *mas
   return true;
 }
 
-bool keep_dims(WeftTensor *out, const WeftTensor *x, uint64_t mask) {
+bool keep_dims(WeftTensor *out, uint64_t mask) {
   int64_t sizes[WEFT_MAX_NDIM];
-  for (int d = 0; d < WEFT_NDIM(x); d++) sizes[d] = mask >> d & 1 ? 1 : x->sizes[d];
-  return set_layout(out, WEFT_NDIM(x), sizes, nullptr, 0);
+  const int ndim = WEFT_NDIM(out) + __builtin_popcountll(mask);
+  for (int d = 0, kept = 0; d < ndim; d++) sizes[d] = mask >> d & 1 ? 1 : out->sizes[kept++];
+  return set_layout(out, ndim, sizes, nullptr, 0);
 }
 
 namespace {
@@ -298,7 +307,7 @@ PyObject *fast_reduce(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyO
   }
   int wanted = op->code == WEFT_REDUCE_ANY || op->code == WEFT_REDUCE_ALL ? WEFT_BOOL : dtype;
   if (WEFT_DTYPE(out.get()) != wanted) out.reset(cast_tensor(as_tensor(out.get()), wanted));
-  if (!out || (keepdim && !keep_dims(as_tensor(out.get()), x, mask))) return nullptr;
+  if (!out || (keepdim && !keep_dims(as_tensor(out.get()), mask))) return nullptr;
   if (op->node_name && records(original)) {
     PyObject *result = out.get();
     CoreArg core[3] = {CoreArg(original), CoreArg::integers(dims, count), CoreArg::boolean(keepdim)};
@@ -378,15 +387,14 @@ struct ExtremeJob {
     }
   }
   void run(int64_t count) {
-    PyThreadState *state = count * n >= 65536 ? PyEval_SaveThread() : nullptr;
     const WeftKernelRuntime *runtime = kernel_runtime();
+    Released released(count * n >= 65536);
     if (columns) {
       const int64_t per = (width + kStrip - 1) / kStrip;
       runtime->parallel_for(count / width * per, std::max<int64_t>(1, kGrain / (n * std::min(width, kStrip))), strips, this);
     } else {
       runtime->parallel_for(count, std::max<int64_t>(1, kGrain / n), rows, this);
     }
-    if (state) PyEval_RestoreThread(state);
   }
 };
 

@@ -3,6 +3,7 @@
 
 #include "loops.h"
 #include "reduce.h"
+#include "released.h"
 #include "statistics.h"
 
 namespace weft {
@@ -20,9 +21,8 @@ PyObject *row_major(WeftTensor *t) {
 // Runs `body` over ranges of rows, without the GIL when there is much to do.
 void for_rows(int64_t rows, int64_t n, void (*body)(void *, int64_t, int64_t, int64_t), void *job) {
   const WeftKernelRuntime *runtime = kernel_runtime();
-  PyThreadState *state = rows * n >= 65536 ? PyEval_SaveThread() : nullptr;
+  Released released(rows * n >= 65536);
   runtime->parallel_for(rows, std::max<int64_t>(1, kGrain / n), body, job);
-  if (state) PyEval_RestoreThread(state);
 }
 
 struct SoftmaxJob {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "reduce.h"
+#include "released.h"
 
 namespace weft {
 
@@ -111,15 +112,13 @@ struct GroupJob {
   void all() {
     if (groups->width) {
       const int64_t per = (groups->width + kStrip - 1) / kStrip, work = groups->n * std::min(groups->width, kStrip);
-      PyThreadState *state = groups->count * groups->n >= 65536 ? PyEval_SaveThread() : nullptr;
+      Released released(groups->count * groups->n >= 65536);
       kernel_runtime()->parallel_for(groups->count / groups->width * per, std::max<int64_t>(1, kGrain / work), strips, this);
-      if (state) PyEval_RestoreThread(state);
       return;
     }
     const int64_t each = groups->runs * groups->n;
-    PyThreadState *state = groups->count * each >= 65536 ? PyEval_SaveThread() : nullptr;
+    Released released(groups->count * each >= 65536);
     kernel_runtime()->parallel_for(groups->count, std::max<int64_t>(1, kGrain / each), run, this);
-    if (state) PyEval_RestoreThread(state);
   }
 };
 
@@ -131,9 +130,9 @@ void divide(char *p, int64_t count, double by) {
 }
 
 // Casts to `dtype` where it differs, and sets kept dims.
-bool finish(Ref *out, int dtype, const WeftTensor *x, bool keepdim, uint64_t mask) {
+bool finish(Ref *out, int dtype, bool keepdim, uint64_t mask) {
   if (WEFT_DTYPE(out->get()) != dtype) out->reset(cast_tensor(as_tensor(out->get()), dtype));
-  return *out && (!keepdim || keep_dims(as_tensor(out->get()), x, mask));
+  return *out && (!keepdim || keep_dims(as_tensor(out->get()), mask));
 }
 
 }  // namespace
@@ -164,8 +163,8 @@ PyObject *fast_var(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObje
   const double freedom = std::max<double>((double)(groups.runs * groups.n - correction), 0);
   if (acc == WEFT_FLOAT32) divide<float>(squares, groups.count, freedom);
   else divide<double>(squares, groups.count, freedom);
-  if (!finish(&var, dtype, x, keepdim, mask)) return nullptr;
-  if (op->code && !finish(&mean, dtype, x, keepdim, mask)) return nullptr;
+  if (!finish(&var, dtype, keepdim, mask)) return nullptr;
+  if (op->code && !finish(&mean, dtype, keepdim, mask)) return nullptr;
   if (records(x)) {
     Ref number(PyLong_FromLongLong(correction));
     PyObject *results[2] = {var.get(), mean.get()};
@@ -193,7 +192,7 @@ PyObject *fast_logsumexp(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, 
   if (!out) return nullptr;
   GroupJob job = {&groups, nullptr, nullptr, weft_statistics.logsumexp[dtype], weft_data(as_tensor(out.get())), nullptr, weft_itemsize(acc), dtype};
   job.all();
-  if (!finish(&out, dtype, x, keepdim, mask)) return nullptr;
+  if (!finish(&out, dtype, keepdim, mask)) return nullptr;
   if (records(x) && !record_op(op, {CoreArg(x), CoreArg::integers(dims, count), CoreArg::boolean(keepdim)}, out.get())) return nullptr;
   return out.release();
 }
@@ -244,10 +243,11 @@ PyObject *fast_cumsum(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyO
                    x->sizes[dim], m, weft_itemsize(dtype)};
   const int64_t outer = x->numel / (job.n * m), per = (m + CumsumJob::kStrip - 1) / CumsumJob::kStrip;
   const int64_t work = job.n * std::min(m, CumsumJob::kStrip);
-  PyThreadState *state = x->numel >= 65536 ? PyEval_SaveThread() : nullptr;
-  kernel_runtime()->parallel_for(m == 1 ? outer : outer * per, std::max<int64_t>(1, kGrain / work), m == 1 ? CumsumJob::by_rows : CumsumJob::by_strips,
-                                 &job);
-  if (state) PyEval_RestoreThread(state);
+  {
+    Released released(x->numel >= 65536);
+    kernel_runtime()->parallel_for(m == 1 ? outer : outer * per, std::max<int64_t>(1, kGrain / work),
+                                   m == 1 ? CumsumJob::by_rows : CumsumJob::by_strips, &job);
+  }
   if (records(x) && !record_op(op, {CoreArg(x), CoreArg::integer(dim)}, out.get())) return nullptr;
   return out.release();
 }

@@ -71,7 +71,8 @@ PyObject *fast_roll(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObj
   Ref out(empty_like(x, WEFT_DTYPE(x)));
   if (!out) return nullptr;
   if (int64_t size = x->numel ? sizes[dim] : 0) {
-    int64_t shift = (shifts[0] % size + size) % size;
+    int64_t shift = shifts[0] % size;
+    if (shift < 0) shift += size;
     WeftTensor *o = as_tensor(out.get());
     if (!copy_places(o, x, ndim, sizes, strides, dim, shift, 0, size - shift)) return nullptr;
     if (!copy_places(o, x, ndim, sizes, strides, dim, 0, size - shift, shift)) return nullptr;
@@ -85,14 +86,15 @@ PyObject *fast_roll(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObj
 
 // dense[i] = indexed[i with i[dim] = index[i]], or the reverse with `scatters`; `dense` and `index` step by their own strides.
 struct GatherJob {
+  static constexpr int64_t kBlock = 256;
   const WeftTensor *indexed, *dense, *index;
   int dim;
   bool scatters;
   std::atomic<bool> out_of_range{false};
 
-  template <class T> void row(char *indexed_row, char *dense_row, const int64_t *at) const {
+  template <class T> void row(char *indexed_row, char *dense_row, const int64_t *at, int64_t n) const {
     int last = WEFT_NDIM(index) - 1;
-    int64_t n = index->sizes[last], across = indexed->strides[dim], along = dim == last ? 0 : indexed->strides[last];
+    int64_t across = indexed->strides[dim], along = dim == last ? 0 : indexed->strides[last];
     int64_t step = dense->strides[last];
     T *far = reinterpret_cast<T *>(indexed_row), *near = reinterpret_cast<T *>(dense_row);
     if (scatters)
@@ -113,18 +115,25 @@ struct GatherJob {
         if (d != dim) far += i * indexed->strides[d];
       }
       const int64_t *at = reinterpret_cast<const int64_t *>(weft_data(index)) + r * n;
-      bool bad = false;
-      for (int64_t j = 0; j < n; j++) bad |= (uint64_t)at[j] >= (uint64_t)limit;
-      if (bad) {
-        out_of_range = true;
-        return;
-      }
       char *a = weft_data(indexed) + far * item, *b = weft_data(dense) + near * item;
-      switch (item) {
-        case 1: row<uint8_t>(a, b, at); break;
-        case 2: row<uint16_t>(a, b, at); break;
-        case 4: row<uint32_t>(a, b, at); break;
-        default: row<uint64_t>(a, b, at); break;
+      for (int64_t first = 0; first < n; first += kBlock) {
+        // A copy: what was found in range must be what is used, whoever writes the index meanwhile.
+        int64_t block[kBlock];
+        const int64_t m = std::min(kBlock, n - first);
+        memcpy(block, at + first, (size_t)m * sizeof(int64_t));
+        bool bad = false;
+        for (int64_t j = 0; j < m; j++) bad |= (uint64_t)block[j] >= (uint64_t)limit;
+        if (bad) {
+          out_of_range = true;
+          return;
+        }
+        char *p = a + (dim == last ? 0 : first * indexed->strides[last]) * item, *q = b + first * dense->strides[last] * item;
+        switch (item) {
+          case 1: row<uint8_t>(p, q, block, m); break;
+          case 2: row<uint16_t>(p, q, block, m); break;
+          case 4: row<uint32_t>(p, q, block, m); break;
+          default: row<uint64_t>(p, q, block, m); break;
+        }
       }
     }
   }

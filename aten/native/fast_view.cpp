@@ -187,6 +187,7 @@ PyObject *fast_expand(NativeOp *, PyObject *const *args, Py_ssize_t nargs, PyObj
     if (sizes[d] < 0 || (sizes[d] != have && have != 1)) return UNHANDLED;
     strides[d] = sizes[d] == have ? t->strides[d - extra] : 0;
   }
+  if (checked_numel(ndim, sizes, weft_itemsize(WEFT_DTYPE(t))) < 0) return nullptr;
   return make_view(CORE_EXPAND, t, ndim, sizes, strides, t->offset, {CoreArg::integers(sizes, ndim)});
 }
 
@@ -297,7 +298,7 @@ PyObject *pieces(NativeOp *op, WeftTensor *t, int dim, int64_t n, const int64_t 
   if (recording) *ambient() &= ~WEFT_AMBIENT_GRAD;
   int64_t start = 0;
   for (int64_t i = 0; result && i < n; i++) {
-    int64_t end = sizes ? start + sizes[i] : std::min(start + each, t->sizes[dim]);
+    int64_t end = sizes ? start + sizes[i] : start + std::min(each, t->sizes[dim] - start);
     PyObject *piece = sliced(t, dim, start, end, 1);
     if (!piece || piece == UNHANDLED) {
       *ambient() |= before;
@@ -323,12 +324,11 @@ PyObject *fast_split(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyOb
   WeftTensor *t = plain(slots[0]);
   if (!t || !WEFT_NDIM(t) || (slots[2] && !exact_int(slots[2], &given)) || !wrap_dim(given, WEFT_NDIM(t), &dim)) return UNHANDLED;
   int64_t n = t->sizes[dim];
-  if (exact_int(slots[1], &each)) return each > 0 && n > 0 ? pieces(op, t, dim, (n + each - 1) / each, nullptr, each) : UNHANDLED;
+  if (exact_int(slots[1], &each)) return each > 0 && n > 0 ? pieces(op, t, dim, (n - 1) / each + 1, nullptr, each) : UNHANDLED;
   int64_t sizes[WEFT_MAX_NDIM], total = 0;
   int count = exact_ints(slots[1], sizes);
   for (int i = 0; i < count; i++) {
-    if (sizes[i] < 0) return UNHANDLED;
-    total += sizes[i];
+    if (sizes[i] < 0 || __builtin_add_overflow(total, sizes[i], &total)) return UNHANDLED;
   }
   return count > 0 && total == n ? pieces(op, t, dim, count, sizes, 0) : UNHANDLED;
 }
@@ -341,8 +341,8 @@ PyObject *fast_chunk(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyOb
   WeftTensor *t = plain(slots[0]);
   if (!t || !WEFT_NDIM(t) || (slots[2] && !exact_int(slots[2], &given)) || !wrap_dim(given, WEFT_NDIM(t), &dim)) return UNHANDLED;
   if (!exact_int(slots[1], &chunks) || chunks <= 0 || t->sizes[dim] == 0) return UNHANDLED;
-  int64_t n = t->sizes[dim], each = (n + chunks - 1) / chunks;
-  return pieces(op, t, dim, (n + each - 1) / each, nullptr, each);
+  int64_t n = t->sizes[dim], each = (n - 1) / chunks + 1;
+  return pieces(op, t, dim, (n - 1) / each + 1, nullptr, each);
 }
 
 PyObject *fast_unbind(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
@@ -404,8 +404,10 @@ PyObject *sliced(WeftTensor *t, int dim, int64_t start, int64_t end, int64_t ste
     strides[d] = t->strides[d];
   }
   int64_t length = std::max<int64_t>(end - start, 0);
-  sizes[dim] = (length + step - 1) / step;
-  strides[dim] *= step;
+  sizes[dim] = length ? (length - 1) / step + 1 : 0;
+  // Steps beyond 64 bits, which only a dim of one element or none takes, are left out.
+  int64_t stride, bytes;
+  if (!__builtin_mul_overflow(strides[dim], step, &stride) && !__builtin_mul_overflow(stride, 16, &bytes)) strides[dim] = stride;
   return make_view(CORE_SLICE, t, WEFT_NDIM(t), sizes, strides, t->offset + start * t->strides[dim],
                    {CoreArg::integer(dim), CoreArg::integer(start), CoreArg::integer(end), CoreArg::integer(step)});
 }

@@ -5,6 +5,7 @@
 
 #include "loops.h"
 #include "op.h"
+#include "released.h"
 
 namespace weft {
 
@@ -70,9 +71,10 @@ PyObject *softmax_backward(PyObject *, PyObject *const *args, Py_ssize_t nargs) 
   int64_t n = out->sizes[dim];
   SoftmaxJob job = {kernel, weft_data(g), weft_data(out), weft_data(as_tensor(gin.get())), n, n * weft_itemsize(WEFT_DTYPE(out))};
   const WeftKernelRuntime *runtime = kernel_runtime();
-  PyThreadState *state = out->numel >= 65536 ? PyEval_SaveThread() : nullptr;
-  runtime->parallel_for(out->numel / n, std::max<int64_t>(1, kGrain / n), SoftmaxJob::run, &job);
-  if (state) PyEval_RestoreThread(state);
+  {
+    Released released(out->numel >= 65536);
+    runtime->parallel_for(out->numel / n, std::max<int64_t>(1, kGrain / n), SoftmaxJob::run, &job);
+  }
   return gin.release();
 }
 
@@ -132,9 +134,10 @@ PyObject *layer_norm_backward(PyObject *, PyObject *args) {
   NormJob job = {weft_kernels.layer_norm_backward[dtype], weft_data(g), weft_data(x), weight ? weft_data(weight) : nullptr, data(gx), data(gw),
                  data(gb), rows, per_block, n, n * weft_itemsize(dtype), n * weft_itemsize(sums), eps, rms};
   const WeftKernelRuntime *runtime = kernel_runtime();
-  PyThreadState *state = x->numel >= 65536 ? PyEval_SaveThread() : nullptr;
-  runtime->parallel_for(blocks, std::max<int64_t>(1, kGrain / (per_block * n)), NormJob::run, &job);
-  if (state) PyEval_RestoreThread(state);
+  {
+    Released released(x->numel >= 65536);
+    runtime->parallel_for(blocks, std::max<int64_t>(1, kGrain / (per_block * n)), NormJob::run, &job);
+  }
   if (gw) gw.reset(add_blocks(as_tensor(gw.get()), weight));
   if (gb) {  // a bias without a weight: the engine gives the gradient its sizes
     int64_t one[1] = {n};
@@ -150,10 +153,10 @@ PyObject *layer_norm_backward(PyObject *, PyObject *args) {
 }  // namespace
 
 PyMethodDef fused_backward_functions[] = {
-    {"gelu_backward", (PyCFunction)(void *)gelu_backward, METH_FASTCALL, "gelu_backward(g, x, tanh)"},
-    {"silu_backward", (PyCFunction)(void *)silu_backward, METH_FASTCALL, "silu_backward(g, x)"},
-    {"softmax_backward", (PyCFunction)(void *)softmax_backward, METH_FASTCALL, "softmax_backward(g, out, dim, log)"},
-    {"layer_norm_backward", layer_norm_backward, METH_VARARGS, "layer_norm_backward(g, x, n, weight, eps, rms, needs) -> (gx, gw, gb)"},
+    {"gelu_backward", (PyCFunction)(void *)guarded<gelu_backward>, METH_FASTCALL, "gelu_backward(g, x, tanh)"},
+    {"silu_backward", (PyCFunction)(void *)guarded<silu_backward>, METH_FASTCALL, "silu_backward(g, x)"},
+    {"softmax_backward", (PyCFunction)(void *)guarded<softmax_backward>, METH_FASTCALL, "softmax_backward(g, out, dim, log)"},
+    {"layer_norm_backward", guarded<layer_norm_backward>, METH_VARARGS, "layer_norm_backward(g, x, n, weight, eps, rms, needs) -> (gx, gw, gb)"},
     {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace weft

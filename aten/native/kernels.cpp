@@ -2,6 +2,8 @@
 // NULL, and ops take their general path.
 #include "op.h"
 
+#include <algorithm>
+
 #include "kernels.h"
 #include "statistics.h"
 
@@ -10,17 +12,33 @@ WeftStatistics weft_statistics;
 
 namespace weft {
 
-bool init_kernels() {
+// The tables for the processor's instruction set, at most `level`.
+static void fill_tables(int level) {
+  weft_kernels = WeftKernels{};
+  weft_statistics = WeftStatistics{};
   weft_kernels.isa = "none";
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && weft_fill_kernels_v3) {
-    weft_fill_kernels_v3(&weft_kernels);
-    if (weft_fill_statistics_v3) weft_fill_statistics_v3(&weft_statistics);
-    bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") &&
-                __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-    if (wide && weft_fill_kernels_v4) weft_fill_kernels_v4(&weft_kernels);
-    if (wide && weft_fill_statistics_v4) weft_fill_statistics_v4(&weft_statistics);
-  }
+  if (level < 3 || !__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") || !weft_fill_kernels_v3) return;
+  weft_fill_kernels_v3(&weft_kernels);
+  if (weft_fill_statistics_v3) weft_fill_statistics_v3(&weft_statistics);
+  bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") &&
+              __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+  if (level < 4 || !wide) return;
+  if (weft_fill_kernels_v4) weft_fill_kernels_v4(&weft_kernels);
+  if (weft_fill_statistics_v4) weft_fill_statistics_v4(&weft_statistics);
+}
+
+bool init_kernels() {
+  fill_tables(4);
   return true;
+}
+
+// _use_kernels(level): for tests that compare instruction sets, while no other thread runs; the name of what is in use now.
+PyObject *use_kernels(PyObject *, PyObject *arg) {
+  long level = PyLong_AsLong(arg);
+  if (level == -1 && PyErr_Occurred()) return nullptr;
+  if (!wait_for_calls()) return nullptr;
+  fill_tables((int)std::min<long>(level, 4));
+  return PyUnicode_FromString(weft_kernels.isa);
 }
 
 }  // namespace weft

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "released.h"
+
 namespace weft {
 
 constexpr int64_t kGrain = 16384;     // elements worth a thread
@@ -115,9 +117,8 @@ void Loop::parallel(int64_t total, int64_t n, int64_t each, void (*part)(void *,
     return;
   }
   const WeftKernelRuntime *runtime = kernel_runtime();
-  PyThreadState *state = total >= kRelease ? PyEval_SaveThread() : nullptr;
+  Released released(total >= kRelease);
   runtime->parallel_for(n, std::max<int64_t>(1, kGrain / each), part, job);
-  if (state) PyEval_RestoreThread(state);
 }
 
 void Loop::run(WeftLoop body, void *data) {

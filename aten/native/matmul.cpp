@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "half.h"
-#include "native.h"
+#include "released.h"
 
 extern "C" {
 void weft_fill_gemm_float32_v3(WeftGemmTable *);
@@ -267,9 +267,12 @@ static PyObject *matmul_into(PyObject *, PyObject *args, PyObject *kwargs) {
   WeftTensor *row = bias == Py_None ? nullptr : as_tensor(bias);
   if (!check_operands(as_tensor(out), as_tensor(a), as_tensor(b), row)) return nullptr;
   const WeftKernelRuntime *runtime = kernel_runtime();
-  Py_BEGIN_ALLOW_THREADS;
-  matmul(as_tensor(out), as_tensor(a), as_tensor(b), row, alpha, beta, runtime);
-  Py_END_ALLOW_THREADS;
+  try {
+    Released released;
+    matmul(as_tensor(out), as_tensor(a), as_tensor(b), row, alpha, beta, runtime);
+  } catch (const std::exception &) {
+    return raise_caught();
+  }
   Py_RETURN_NONE;
 }
 

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "matmul.h"
-#include "native.h"
+#include "released.h"
 
 namespace weft {
 
@@ -30,16 +30,24 @@ static bool init_api(PyObject *module) {
   api.storage_decref = storage_decref;
   api.tensor_new = tensor_new;
   api.empty = empty;
-  api.alias = alias;
+  api.alias = checked_alias;
   api.dtype_code = dtype_code;
   api.dtype_object = dtype_object;
   api.ambient = ambient;
-  api.epoch = &epoch;
   api.kernel_runtime = kernel_runtime;
   api.num_threads = num_threads;
   api.philox_reserve = philox_reserve;
   api.record = record;
   api.check_inplace = check_inplace;
+  api.call_goes_away = []() {
+    kernel_thread.depth++;
+    if (call_goes_away()) return true;
+    kernel_thread.depth--;
+    return false;
+  };
+  api.call_ended = []() {
+    if (--kernel_thread.depth == 0) call_ended();
+  };
   Ref capsule(PyCapsule_New(&api, "aten._native._C_API", nullptr));
   return capsule && PyModule_AddObjectRef(module, "_C_API", capsule.get()) == 0;
 }

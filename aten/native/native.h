@@ -72,6 +72,7 @@ int parse_ints(PyObject *sequence, int64_t *out, const char *what);
 // allocator.cpp
 WeftStorage *storage_new(int64_t nbytes, int device_type, int device_index);
 void storage_decref(WeftStorage *storage);
+void storage_release(WeftStorage *storage);  // of one without references: gives back memory and struct
 // Memory that `owner` keeps alive (a reference is taken); dropped with the storage.
 WeftStorage *storage_external(char *data, int64_t nbytes, PyObject *owner, bool readonly);
 PyObject *memory_stats(PyObject *, PyObject *);
@@ -80,7 +81,8 @@ PyObject *reset_peak_memory(PyObject *, PyObject *);
 
 // storage.cpp
 extern PyTypeObject *storage_type;
-PyObject *storage_object(WeftStorage *storage); // takes a new reference to `storage`
+// Takes a new reference to `storage`; `exports` while it lives, if asked.
+PyObject *storage_object(WeftStorage *storage, bool exports = false);
 
 // tensor.cpp
 extern PyTypeObject *tensor_type;
@@ -89,10 +91,13 @@ PyObject *tensor_new(uint32_t word, int ndim, const int64_t *sizes, const int64_
                      WeftStorage *storage);
 PyObject *empty(uint32_t word, int ndim, const int64_t *sizes, const int64_t *strides);
 PyObject *alias(WeftTensor *base, int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset);
+PyObject *checked_alias(WeftTensor *base, int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset);
 void contiguous_strides(int ndim, const int64_t *sizes, int64_t *strides);
 bool strides_are_contiguous(int ndim, const int64_t *sizes, const int64_t *strides);
 // Number of elements; -1 with RuntimeError set if a size is negative or the bytes overflow int64.
 int64_t checked_numel(int ndim, const int64_t *sizes, int itemsize);
+// Whether all elements of a layout lie inside of `nbytes` bytes, and no step of it, in bytes, is beyond 64 bits.
+bool window_inside(int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset, int itemsize, int64_t nbytes);
 // Replaces sizes, strides and offset of an existing tensor; false with MemoryError set.
 bool set_layout(WeftTensor *t, int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset);
 void track(WeftTensor *t); // makes it known to the garbage collector
@@ -107,7 +112,6 @@ extern PyGetSetDef tensor_getset[];
 extern PyMethodDef tensor_methods[];
 PyObject *tensor_numpy(PyObject *self, PyObject *args, PyObject *kwargs);
 PyObject *tensor_array(PyObject *self, PyObject *args, PyObject *kwargs);
-PyObject *tensor_array_interface(PyObject *self, void *);
 int tensor_getbuffer(PyObject *self, Py_buffer *view, int flags);
 void tensor_releasebuffer(PyObject *self, Py_buffer *view);
 PyObject *from_numpy(PyObject *, PyObject *array);
@@ -118,6 +122,7 @@ PyObject *tensor_item(PyObject *self, PyObject *);
 PyObject *tensor_tolist(PyObject *self, PyObject *);
 PyObject *read_scalar(const char *p, int dtype);                 // Python number of one element
 bool write_scalar(char *p, int dtype, PyObject *value);          // false with an exception set
+bool write_element(char *p, int dtype, PyObject *value);         // the same; what is finite must stay so
 int tensor_bool(PyObject *self);
 PyObject *tensor_int(PyObject *self);
 PyObject *tensor_float(PyObject *self);
@@ -135,6 +140,14 @@ int num_threads();
 bool init_threads();
 extern PyMethodDef thread_functions[];
 
+// released.cpp (see released.h)
+extern int64_t calls_away;        // calls that have given up the GIL and not returned yet
+bool call_goes_away();            // before giving up the GIL; false: keep it
+void call_ended();                // of this thread's, which was away
+void park(WeftStorage *storage);  // of no references: released once the calls that are away now have returned
+bool wait_for_calls();            // until no other thread's call is away; false with an exception set
+void forget_calls();              // in the child of a fork: no other thread runs here
+
 // philox.cpp
 void philox_reserve(uint64_t count, uint64_t *seed, uint64_t *offset);
 extern PyTypeObject *generator_type;
@@ -145,7 +158,6 @@ PyTypeObject *parameter_type();  // NULL before aten.tensor has defined Paramete
 
 // node.cpp
 extern PyTypeObject *node_type;
-extern uint64_t epoch;
 // The node that gives the gradient of `t`: its grad_fn (of a view: brought up to date), or its AccumulateGrad, made on first
 // use. New reference; NULL with an exception set.
 WeftNode *gradient_node(WeftTensor *t);

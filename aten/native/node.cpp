@@ -194,7 +194,15 @@ int set_grad_fn(PyObject *self, PyObject *value, void *) {
     Py_XDECREF(old);
     return 0;
   }
+  if (!PyTuple_Check(value)) {
+    PyErr_SetString(PyExc_TypeError, "_grad_fn is (node, output number) or None");
+    return -1;
+  }
   if (!PyArg_ParseTuple(value, "O!I:_grad_fn", node_type, &node, &nr)) return -1;
+  if (nr >= as_node(node)->n_outputs) {
+    PyErr_Format(PyExc_ValueError, "_grad_fn: %U has %u outputs, so none of number %u", as_node(node)->name, as_node(node)->n_outputs, nr);
+    return -1;
+  }
   Py_INCREF(node);
   old = as_object(std::exchange(t->grad_fn, as_node(node)));
   t->output_nr = nr;

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "released.h"
+
 namespace weft {
 
 PyTypeObject *op_type;
@@ -98,8 +100,13 @@ static PyObject *op_vectorcall(PyObject *self, PyObject *const *args, size_t nar
   NativeOp *op = as_op(self);
   Py_ssize_t nargs = PyVectorcall_NARGS(nargsf);
   if (op->fast && !(*ambient() & kOthersDecide)) {
-    PyObject *result = op->fast(op, args, nargs, names);
-    if (result != UNHANDLED) return result;
+    try {
+      CallScope scope;
+      PyObject *result = op->fast(op, args, nargs, names);
+      if (result != UNHANDLED) return result;
+    } catch (const std::exception &) {
+      return raise_caught();
+    }
   }
   return call_general(op, args, nargs, names);
 }
@@ -129,25 +136,36 @@ static void op_dealloc(PyObject *self) {
 
 static PyObject *plan_maker;  // aten.autograd.record.native_plan(op, mask) -> (backward, sources, inputs)
 
-static Plan *find_plan(NativeOp *op, uint32_t mask) {
+static Plan *bad_plan(NativeOp *op) {
+  if (!PyErr_Occurred()) PyErr_Format(PyExc_TypeError, "what was planned to be saved for %R is no plan", op);
+  return nullptr;
+}
+
+static Plan *find_plan(NativeOp *op, uint32_t mask, int n_args) {
   if (!op->plans) op->plans = new std::vector<Plan>();
   for (Plan &plan : *op->plans)
     if (plan.mask == mask) return &plan;
-  if (!plan_maker) {
-    PyErr_SetString(PyExc_RuntimeError, "aten.autograd is not loaded");
+  if (!plan_maker || !op->node_name) {
+    PyErr_Format(PyExc_RuntimeError, plan_maker ? "%R is not recorded here" : "aten.autograd is not loaded", op);
     return nullptr;
   }
   Ref made(PyObject_CallFunction(plan_maker, "OI", op, mask));
   PyObject *backward, *sources, *inputs;
   if (!made || !PyArg_ParseTuple(made.get(), "OO!O!", &backward, &PyTuple_Type, &sources, &PyTuple_Type, &inputs)) return nullptr;
-  Plan plan = {mask, Py_NewRef(backward), {}, {}};
+  Plan plan = {mask, backward, {}, {}};
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(sources); i++) {
     int kind, index;
-    if (!PyArg_ParseTuple(PyTuple_GET_ITEM(sources, i), "ii", &kind, &index)) return nullptr;
+    PyObject *source = PyTuple_GET_ITEM(sources, i);
+    if (!PyTuple_Check(source) || !PyArg_ParseTuple(source, "ii", &kind, &index)) return bad_plan(op);
+    if (kind < Plan::Source::VALUE || kind > Plan::Source::OUT || index < 0 || (index >= n_args && kind != Plan::Source::OUT)) return bad_plan(op);
     plan.saved.push_back({(Plan::Source::Kind)kind, index});
   }
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(inputs); i++)
-    plan.inputs.push_back((int)PyLong_AsLong(PyTuple_GET_ITEM(inputs, i)));
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(inputs); i++) {
+    int64_t index;
+    if (!exact_int(PyTuple_GET_ITEM(inputs, i), &index) || index < 0 || index >= n_args) return bad_plan(op);
+    plan.inputs.push_back((int)index);
+  }
+  Py_INCREF(backward);
   op->plans->push_back(std::move(plan));
   return &op->plans->back();
 }
@@ -173,7 +191,7 @@ bool record_op(NativeOp *op, const CoreArg *args, int n_args, PyObject *const *o
   uint32_t mask = 0;
   for (int i = 0; i < n_args; i++)
     if (args[i].kind == CoreArg::OBJECT && is_tensor(args[i].object) && WEFT_REQUIRES_GRAD(args[i].object)) mask |= 1u << i;
-  Plan *plan = find_plan(op, mask);
+  Plan *plan = find_plan(op, mask, n_args);
   if (!plan) return false;
   WeftNode *node = new_node(op->node_name, plan->backward, (uint32_t)plan->inputs.size(), layout_items(outputs, n_outputs));
   if (!node) return false;
@@ -380,6 +398,7 @@ static PyMethodDef op_functions[] = {
     {"set_general_call", set_general_call, METH_O, "call(op, args, kwargs) takes what no family handles"},
     {"set_plan_maker", set_plan_maker, METH_O, nullptr},
     {"python_entries", python_entries, METH_VARARGS, "python_entries(reset=False) -> {op name: calls that entered Python}"},
+    {"_use_kernels", use_kernels, METH_O, nullptr},
     {"enable_vectorcall", enable_vectorcall, METH_O, "let instances of a subclass of NativeOp be called natively"},
     {nullptr, nullptr, 0, nullptr}};
 

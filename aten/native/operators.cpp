@@ -38,9 +38,26 @@ PyObject *call(Operator which, PyObject *a) {
   return PyObject_CallOneArg(operators[which], a);
 }
 
+// An array beside a tensor, where NumPy leaves it to the tensor: a tensor, or NotImplemented for what is no numbers.
+PyObject *tensor_of(PyObject *array) {
+  Ref dense(PyArray_FROM_OF(array, NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED));
+  PyObject *tensor = dense ? from_numpy(nullptr, dense.get()) : nullptr;
+  if (tensor || !PyErr_ExceptionMatches(PyExc_TypeError)) return tensor;
+  PyErr_Clear();
+  Py_RETURN_NOTIMPLEMENTED;
+}
+
 PyObject *call(Operator which, PyObject *a, PyObject *b) {
   PyObject *args[3] = {nullptr, a, b};
-  if (!operators[which] || !is_operand(a) || !is_operand(b)) Py_RETURN_NOTIMPLEMENTED;
+  if (!operators[which] || !is_operand(b)) Py_RETURN_NOTIMPLEMENTED;
+  Ref array;
+  if (PyArray_Check(a)) {
+    array.reset(tensor_of(a));
+    if (!array || array.get() == Py_NotImplemented) return array.release();
+    args[1] = array.get();
+  } else if (!is_operand(a)) {
+    Py_RETURN_NOTIMPLEMENTED;
+  }
   return PyObject_Vectorcall(operators[which], args + 1, 2 | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr);
 }
 
@@ -87,7 +104,9 @@ PyObject *operator_inplace_power(PyObject *a, PyObject *b, PyObject *modulo) {
 
 PyObject *operator_compare(PyObject *a, PyObject *b, int op) {
   static const Operator which[] = {OPERATOR_LT, OPERATOR_LE, OPERATOR_EQ, OPERATOR_NE, OPERATOR_GT, OPERATOR_GE};
-  return call(which[op], a, b);
+  if ((op != Py_EQ && op != Py_NE) || !PyArray_Check(b)) return call(which[op], a, b);
+  Ref other(tensor_of(b));
+  return other && other.get() != Py_NotImplemented ? call(which[op], a, other.get()) : other.release();
 }
 
 PyObject *operator_getitem(PyObject *self, PyObject *key) {

@@ -59,6 +59,7 @@ static PyObject *generator_get_state(PyObject *self, PyObject *) {
 
 static PyObject *generator_set_state(PyObject *self, PyObject *state) {
   unsigned long long seed, offset;
+  if (!PyTuple_Check(state)) return PyErr_Format(PyExc_TypeError, "set_state: expected (seed, next counter), got %R", Py_TYPE(state));
   if (!PyArg_ParseTuple(state, "KK:set_state", &seed, &offset)) return nullptr;
   of(self)->seed = seed;
   of(self)->offset = offset;
@@ -162,6 +163,10 @@ static bool fillable(PyObject *out) {
   }
   WeftTensor *t = as_tensor(out);
   if (!need_memory(t, "a random fill")) return false;
+  if (WEFT_DEVICE_TYPE(t) != WEFT_CPU || (t->storage->flags & WEFT_STORAGE_READONLY)) {
+    PyErr_SetString(PyExc_ValueError, "random fills write memory of the CPU that is not read-only");
+    return false;
+  }
   if (t->word & WEFT_WORD_CONTIGUOUS) return true;
   PyErr_SetString(PyExc_ValueError, "random fills write contiguous tensors");
   return false;

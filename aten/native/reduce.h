@@ -19,7 +19,7 @@ inline int sum_dtype(int dtype) { return dtype == WEFT_FLOAT16 || dtype == WEFT_
 // dim: None, an int, or ints (none: all), as a list of wrapped dims; false for other forms.
 bool read_dims(PyObject *arg, int ndim, int64_t *dims, int *count, uint64_t *mask);
 // Gives the reduced tensor (ours alone) the sizes that keepdim asks for; false with MemoryError set.
-bool keep_dims(WeftTensor *out, const WeftTensor *x, uint64_t mask);
+bool keep_dims(WeftTensor *out, uint64_t mask);
 
 // fast_statistics.cpp, fast_norm.cpp: families
 PyObject *fast_var(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names);

@@ -68,7 +68,19 @@ static bool write_integer(char *p, int dtype, PyObject *value) {
   return true;
 }
 
+// Integers of more than 64 bits, which no parameter takes.
+static bool too_wide(PyObject *value) {
+  if (!PyLong_CheckExact(value)) return false;
+  int overflow;
+  PyLong_AsLongLongAndOverflow(value, &overflow);
+  if (!overflow) return false;
+  if (overflow > 0 && (PyLong_AsUnsignedLongLong(value) != (unsigned long long)-1 || !PyErr_Occurred())) return false;
+  if (overflow < 0) PyErr_SetString(PyExc_OverflowError, "can't convert negative int to unsigned");
+  return true;
+}
+
 bool write_scalar(char *p, int dtype, PyObject *value) {
+  if (too_wide(value)) return false;
   if (dtype == WEFT_BOOL) {
     int truth = PyObject_IsTrue(value);
     return truth < 0 ? false : store<uint8_t>(p, (uint8_t)truth);
@@ -88,6 +100,16 @@ bool write_scalar(char *p, int dtype, PyObject *value) {
     case WEFT_FLOAT32: return store(p, (float)d);
     default: return store(p, d);
   }
+}
+
+bool write_element(char *p, int dtype, PyObject *value) {
+  if (!write_scalar(p, dtype, value)) return false;
+  if (dtype_kind(dtype) != KIND_FLOAT) return true;
+  Ref element(read_scalar(p, dtype));
+  if (!element) return false;
+  if (!isinf(PyFloat_AS_DOUBLE(element.get())) || isinf(PyFloat_AsDouble(value))) return !PyErr_Occurred();
+  PyErr_Format(PyExc_RuntimeError, "value cannot be converted to type %s without overflow", dtype_names[dtype]);
+  return false;
 }
 
 static bool readable(WeftTensor *t, const char *what) {

@@ -9,7 +9,7 @@
 #include <new>
 
 #include "half.h"
-#include "native.h"
+#include "released.h"
 
 namespace weft {
 namespace {
@@ -169,6 +169,7 @@ PyObject *order_into(PyObject *, PyObject *args) {
     if (!is_tensor(o[i])) return PyErr_Format(PyExc_TypeError, "order_into takes Tensors");
     t[i] = as_tensor(o[i]);
     if (!need_memory(t[i], "sorting")) return nullptr;
+    if (WEFT_DEVICE_TYPE(t[i]) != WEFT_CPU) return PyErr_Format(PyExc_ValueError, "order_into takes tensors on the CPU");
     if (!(t[i]->word & WEFT_WORD_CONTIGUOUS) || WEFT_NDIM(t[i]) == 0)
       return PyErr_Format(PyExc_ValueError, "order_into takes contiguous tensors of one dim or more");
   }
@@ -183,9 +184,10 @@ PyObject *order_into(PyObject *, PyObject *args) {
   if (rows && k) {
     Job job = {weft_data(x), weft_data(values), (i64 *)weft_data(indices), n, k, (bool)descending, kernel_runtime(), {false}};
     i64 grain = std::max<i64>(1, 4096 / n);
-    Py_BEGIN_ALLOW_THREADS;
-    job.runtime->parallel_for(rows, grain, body, &job);
-    Py_END_ALLOW_THREADS;
+    {
+      Released released;
+      job.runtime->parallel_for(rows, grain, body, &job);
+    }
     if (job.no_memory) return PyErr_NoMemory();
   }
   Py_RETURN_NONE;
@@ -194,7 +196,7 @@ PyObject *order_into(PyObject *, PyObject *args) {
 }  // namespace
 
 PyMethodDef sort_functions[] = {
-    {"order_into", order_into, METH_VARARGS, "order_into(values, indices, x, descending): the first elements of rows in order"},
+    {"order_into", guarded<order_into>, METH_VARARGS, "order_into(values, indices, x, descending): the first elements of rows in order"},
     {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace weft

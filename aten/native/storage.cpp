@@ -6,15 +6,18 @@ namespace weft {
 struct StorageObject {
   PyObject_HEAD
   WeftStorage *storage;  // one of its references
+  bool exports;
 };
 
 PyTypeObject *storage_type;
 
-PyObject *storage_object(WeftStorage *storage) {
+PyObject *storage_object(WeftStorage *storage, bool exports) {
   StorageObject *object = PyObject_New(StorageObject, storage_type);
   if (!object) return nullptr;
   storage->refs++;
   object->storage = storage;
+  object->exports = exports;
+  storage->exports += exports;
   return as_object(object);
 }
 
@@ -22,6 +25,7 @@ static WeftStorage *of(PyObject *self) { return reinterpret_cast<StorageObject *
 
 static void storage_dealloc(PyObject *self) {
   PyTypeObject *type = Py_TYPE(self);
+  of(self)->exports -= reinterpret_cast<StorageObject *>(self)->exports;
   storage_decref(of(self));
   PyObject_Free(self);
   Py_DECREF(type);

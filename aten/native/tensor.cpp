@@ -13,7 +13,6 @@
 namespace weft {
 
 PyTypeObject *tensor_type;
-uint64_t epoch;
 
 constexpr int kFreeLimit = 256;
 static WeftTensor *free_tensors[kFreeLimit];
@@ -55,15 +54,30 @@ int64_t checked_numel(int ndim, const int64_t *sizes, int itemsize) {
       return -1;
     }
     zero |= sizes[i] == 0;
-    overflow |= __builtin_mul_overflow(numel, sizes[i], &numel) || __builtin_mul_overflow(bytes, sizes[i], &bytes);
+    const int64_t size = sizes[i] ? sizes[i] : 1;  // strides of empty tensors are steps as well
+    overflow |= __builtin_mul_overflow(numel, size, &numel) || __builtin_mul_overflow(bytes, size, &bytes);
   }
-  if (zero) return 0;
   if (overflow) {
     Ref list(list_of(ndim, sizes));
     PyErr_Format(PyExc_RuntimeError, "the bytes of a tensor of sizes %S overflow a 64-bit integer", list.get());
     return -1;
   }
-  return numel;
+  return zero ? 0 : numel;
+}
+
+bool window_inside(int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset, int itemsize, int64_t nbytes) {
+  int64_t low, high, step, reach;
+  bool overflow = __builtin_mul_overflow(offset, itemsize, &low), none = false;
+  high = low;
+  for (int i = 0; i < ndim; i++) {
+    overflow |= __builtin_mul_overflow(strides[i], itemsize, &step);
+    none |= sizes[i] == 0;
+    if (sizes[i] < 2) continue;
+    overflow |= __builtin_mul_overflow(step, sizes[i] - 1, &reach);
+    int64_t *end = step < 0 ? &low : &high;
+    overflow |= __builtin_add_overflow(*end, reach, end);
+  }
+  return !overflow && low >= 0 && (none || (high <= nbytes && itemsize <= nbytes - high));
 }
 
 bool set_layout(WeftTensor *t, int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset) {
@@ -144,12 +158,20 @@ PyObject *empty(uint32_t word, int ndim, const int64_t *sizes, const int64_t *st
   int itemsize = weft_itemsize((int)(word & WEFT_WORD_DTYPE));
   int64_t numel = checked_numel(ndim, sizes, itemsize);
   if (numel < 0) return nullptr;
-  int64_t extent = numel;
+  int64_t bytes = numel * itemsize;
   if (strides && numel > 0) {
-    extent = 1;
-    for (int i = 0; i < ndim; i++) extent += (sizes[i] - 1) * strides[i];
+    int64_t reach;
+    bool overflow = false;
+    bytes = 1;
+    for (int i = 0; i < ndim; i++)
+      overflow |= __builtin_mul_overflow(sizes[i] - 1, strides[i], &reach) || __builtin_add_overflow(bytes, reach, &bytes);
+    if (overflow || __builtin_mul_overflow(bytes, itemsize, &bytes) || !window_inside(ndim, sizes, strides, 0, itemsize, bytes)) {
+      Ref size_list(list_of(ndim, sizes)), stride_list(list_of(ndim, strides));
+      return PyErr_Format(PyExc_RuntimeError, "Storage size calculation overflowed with sizes=%S and strides=%S", size_list.get(),
+                          stride_list.get());
+    }
   }
-  WeftStorage *storage = storage_new(extent * itemsize, (int)(word >> 8 & 15), (int)(word >> 12 & 15));
+  WeftStorage *storage = storage_new(bytes, (int)(word >> 8 & 15), (int)(word >> 12 & 15));
   return storage ? make(tensor_type, word, ndim, sizes, strides, 0, storage) : nullptr;
 }
 
@@ -167,6 +189,16 @@ static PyObject *alias_as(PyTypeObject *type, WeftTensor *base, int ndim, const 
 
 PyObject *alias(WeftTensor *base, int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset) {
   return alias_as(tensor_type, base, ndim, sizes, strides, offset);
+}
+
+PyObject *checked_alias(WeftTensor *base, int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset) {
+  if (!need_memory(base, "a view") || checked_numel(ndim, sizes, 1) < 0) return nullptr;
+  if (window_inside(ndim, sizes, strides, offset, weft_itemsize(WEFT_DTYPE(base)), base->storage->nbytes))
+    return alias(base, ndim, sizes, strides, offset);
+  Ref size_list(list_of(ndim, sizes)), stride_list(list_of(ndim, strides));
+  return PyErr_Format(PyExc_RuntimeError, "setStorage: sizes %S, strides %S, storage offset %lld, and itemsize %d are out of bounds for "
+                      "storage of size %lld", size_list.get(), stride_list.get(), (long long)offset, weft_itemsize(WEFT_DTYPE(base)),
+                      (long long)base->storage->nbytes);
 }
 
 void track(WeftTensor *t) {
@@ -271,31 +303,27 @@ static PyObject *empty_function(PyObject *, PyObject *args, PyObject *kwargs) {
   return empty(weft_word(dtype, type, index < 0 ? 0 : index, 0), ndim, sizes, stride_arg == Py_None ? nullptr : strides);
 }
 
-// True when every element of the layout lies inside the storage.
-static bool inside(WeftTensor *base, int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset) {
-  int64_t low = offset, high = offset;
-  for (int i = 0; i < ndim; i++) {
-    if (sizes[i] == 0) return true;
-    (strides[i] < 0 ? low : high) += (sizes[i] - 1) * strides[i];
-  }
-  return low >= 0 && (high + 1) * weft_itemsize(WEFT_DTYPE(base)) <= base->storage->nbytes;
-}
-
-// alias(base, sizes, strides, offset): a view of base's storage, without autograd
+// alias(base, sizes, strides, offset, op=None, arguments=()): a view of base's storage, without autograd; with an op,
+// op(base, *arguments) to `_view_of`
 static PyObject *alias_function(PyObject *, PyObject *args) {
-  PyObject *base, *size_arg, *stride_arg;
+  PyObject *base, *size_arg, *stride_arg, *op = Py_None, *arguments = nullptr;
   long long offset;
-  if (!PyArg_ParseTuple(args, "O!OOL:alias", tensor_type, &base, &size_arg, &stride_arg, &offset)) return nullptr;
+  if (!PyArg_ParseTuple(args, "O!OOL|OO!:alias", tensor_type, &base, &size_arg, &stride_arg, &offset, &op, &PyTuple_Type, &arguments))
+    return nullptr;
   int64_t sizes[WEFT_MAX_NDIM], strides[WEFT_MAX_NDIM];
   int ndim = parse_ints(size_arg, sizes, "alias(): sizes");
   int n = ndim < 0 ? -1 : parse_ints(stride_arg, strides, "alias(): strides");
-  if (n < 0 || !need_memory(as_tensor(base), "a view")) return nullptr;
+  if (n < 0) return nullptr;
   if (n != ndim) return PyErr_Format(PyExc_RuntimeError, "alias(): %d strides for %d sizes", n, ndim);
-  if (checked_numel(ndim, sizes, 1) < 0) return nullptr;
-  if (!inside(as_tensor(base), ndim, sizes, strides, offset))
-    return PyErr_Format(PyExc_RuntimeError, "sizes %R, strides %R, storage offset %lld are out of bounds for a storage of %lld bytes",
-                        size_arg, stride_arg, offset, (long long)as_tensor(base)->storage->nbytes);
-  return alias(as_tensor(base), ndim, sizes, strides, offset);
+  Ref view(checked_alias(as_tensor(base), ndim, sizes, strides, offset));
+  if (!view || op == Py_None) return view.release();
+  Ref none(arguments ? Py_NewRef(arguments) : PyTuple_New(0));
+  WeftTensor *t = as_tensor(view.get());
+  t->view_of = none ? PyTuple_Pack(3, base, op, none.get()) : nullptr;
+  if (!t->view_of) return nullptr;
+  t->view_version = t->storage->version;
+  track(t);
+  return view.release();
 }
 
 // make_subclass(cls, tensor, requires_grad=False): a leaf of type cls on the same storage
@@ -323,6 +351,8 @@ static PyObject *make_tracer(PyObject *, PyObject *args) {
   PyTypeObject *type = reinterpret_cast<PyTypeObject *>(cls);
   if (type == tensor_type || !PyType_IsSubtype(type, tensor_type))
     return PyErr_Format(PyExc_TypeError, "%R is not a proper subclass of Tensor", cls);
+  if ((word & WEFT_WORD_DTYPE) >= WEFT_NUM_DTYPES || (word & WEFT_WORD_NDIM) >> 16 > WEFT_MAX_NDIM || (word >> 8 & 15) > WEFT_META)
+    return PyErr_Format(PyExc_ValueError, "make_tracer: %u is no word of a tensor", word);
   WeftTensor *t = allocate(type);
   if (!t) return nullptr;
   t->word = (word & (kKept | WEFT_WORD_NDIM | WEFT_WORD_REQUIRES_GRAD)) | WEFT_WORD_TRACER;
@@ -349,10 +379,15 @@ PyObject *tensor_resize_(PyObject *self, PyObject *args) {
   if (numel < 0) return nullptr;
   if (WEFT_REQUIRES_GRAD(t)) return PyErr_Format(PyExc_RuntimeError, "cannot resize variables that require grad");
   if (ndim == WEFT_NDIM(t) && std::equal(sizes, sizes + ndim, t->sizes)) return Py_NewRef(self);
+  if (!wait_for_calls()) return nullptr;
   WeftStorage *storage = t->storage;
-  int64_t bytes = (t->offset + numel) * itemsize;
-  if (bytes > storage->nbytes) {
-    if (storage->flags & WEFT_STORAGE_EXTERNAL) return PyErr_Format(PyExc_RuntimeError, "Trying to resize storage that is not resizable");
+  int64_t bytes;
+  if (__builtin_add_overflow(t->offset, numel, &bytes) || __builtin_mul_overflow(bytes, itemsize, &bytes)) {
+    Ref list(list_of(ndim, sizes));
+    return PyErr_Format(PyExc_RuntimeError, "Storage size calculation overflowed with sizes=%S", list.get());
+  }
+  if (numel && bytes > storage->nbytes) {
+    if ((storage->flags & WEFT_STORAGE_EXTERNAL) || storage->exports) return PyErr_Format(PyExc_RuntimeError, "Trying to resize storage that is not resizable");
     WeftStorage *grown = storage_new(bytes, storage->device_type, storage->device_index);
     if (!grown) return nullptr;
     if (storage->nbytes && storage->data) memcpy(grown->data, storage->data, (size_t)storage->nbytes);
@@ -363,7 +398,6 @@ PyObject *tensor_resize_(PyObject *self, PyObject *args) {
     storage_decref(grown);
   }
   if (!set_layout(t, ndim, sizes, nullptr, t->offset)) return nullptr;
-  if (t->flags & WEFT_FLAG_GUARDED) epoch++;
   return Py_NewRef(self);
 }
 
@@ -398,16 +432,17 @@ static PyObject *relayout(PyObject *, PyObject *args) {
   PyObject *target, *view, *before;
   if (!PyArg_ParseTuple(args, "O!O!O:relayout", tensor_type, &target, tensor_type, &view, &before)) return nullptr;
   WeftTensor *t = as_tensor(target), *v = as_tensor(view);
+  if (WEFT_IS_TRACER(t) != WEFT_IS_TRACER(v) || (!WEFT_IS_TRACER(t) && (t->storage != v->storage || WEFT_DTYPE(t) != WEFT_DTYPE(v))))
+    return PyErr_Format(PyExc_ValueError, "relayout: not a view of the tensor");
   if (WEFT_IS_TRACER(t)) {
     t->word = (t->word & ~WEFT_WORD_NDIM) | (v->word & WEFT_WORD_NDIM);
     Py_RETURN_NONE;
   }
   if (!is_tensor(before) || !need_memory(v, "relayout")) return PyErr_Format(PyExc_TypeError, "relayout: tensors with memory");
-  if (!set_layout(t, WEFT_NDIM(v), v->sizes, v->strides, v->offset)) return nullptr;
+  if (!wait_for_calls() || !set_layout(t, WEFT_NDIM(v), v->sizes, v->strides, v->offset)) return nullptr;
   weft_bump_version(t);
   t->flags |= WEFT_FLAG_RELAID;
   as_tensor(before)->flags |= WEFT_FLAG_HIDDEN;
-  if (t->flags & WEFT_FLAG_GUARDED) epoch++;
   Py_RETURN_NONE;
 }
 
@@ -427,7 +462,7 @@ static Py_hash_t tensor_hash(PyObject *self) { return (Py_hash_t)(reinterpret_ca
 PyMethodDef tensor_functions[] = {
     {"empty", (PyCFunction)(void *)empty_function, METH_VARARGS | METH_KEYWORDS,
      "empty(sizes, dtype=None, device=None, strides=None): a tensor of undefined values"},
-    {"alias", alias_function, METH_VARARGS, "alias(base, sizes, strides, offset): a view of the same storage"},
+    {"alias", alias_function, METH_VARARGS, "alias(base, sizes, strides, offset, op=None, arguments=()): a view of the same storage, and how op makes it"},
     {"make_subclass", make_subclass, METH_VARARGS, "make_subclass(cls, tensor, requires_grad=False)"},
     {"make_tracer", make_tracer, METH_VARARGS, "make_tracer(cls, word): an instance without storage"},
     {"is_tracer", is_tracer, METH_O, nullptr},

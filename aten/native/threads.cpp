@@ -16,7 +16,7 @@
 #include <thread>
 
 #include "matmul.h"
-#include "native.h"
+#include "released.h"
 
 namespace weft {
 
@@ -39,6 +39,7 @@ struct Pool {
   std::atomic<uint64_t> ticket{0};
   std::atomic<int> inside{0};  // workers that may still read the job
   std::atomic<int64_t> next{0}, done{0};
+  std::atomic<bool> failed{false};  // some range had no memory: those not begun are left out
   int64_t n = 0, range = 0, ranges = 0;
   Body body = nullptr;
   void *ctx = nullptr;
@@ -50,15 +51,23 @@ thread_local int64_t worker_id = -1;  // >= 0 while inside a parallel loop
 
 inline void relax() { __builtin_ia32_pause(); }
 
+struct AsWorker {  // this thread has a number for the extent of a range
+  int64_t saved;
+  explicit AsWorker(int64_t worker) : saved(worker_id) { worker_id = worker; }
+  ~AsWorker() { worker_id = saved; }
+};
+
 void run_ranges(Pool *p, int64_t worker) {
-  int64_t saved = worker_id;
-  worker_id = worker;
+  AsWorker as(worker);
   for (int64_t i; (i = p->next.fetch_add(1, std::memory_order_acq_rel)) < p->ranges;) {
     int64_t begin = i * p->range;
-    p->body(p->ctx, begin, std::min(p->n, begin + p->range), worker);
+    try {
+      if (!p->failed.load(std::memory_order_relaxed)) p->body(p->ctx, begin, std::min(p->n, begin + p->range), worker);
+    } catch (const std::bad_alloc &) {
+      p->failed.store(true);
+    }
     p->done.fetch_add(1, std::memory_order_acq_rel);
   }
-  worker_id = saved;
 }
 
 void work(Pool *p, int64_t worker) {
@@ -93,10 +102,9 @@ void start_workers(Pool *p, int threads) {
 }
 
 void run_inline(int64_t n, int64_t grain, Body body, void *ctx) {
-  int64_t worker = worker_id < 0 ? 0 : worker_id, saved = worker_id;
-  worker_id = worker;
+  int64_t worker = worker_id < 0 ? 0 : worker_id;
+  AsWorker as(worker);
   body(ctx, 0, n, worker);
-  worker_id = saved;
 }
 
 void parallel_for(int64_t n, int64_t grain, Body body, void *ctx) {
@@ -116,6 +124,7 @@ void parallel_for(int64_t n, int64_t grain, Body body, void *ctx) {
     p->ctx = ctx;
     p->next.store(0);
     p->done.store(0);
+    p->failed.store(false);
     p->ticket.fetch_add(1, std::memory_order_acq_rel);
   }
   p->wake.notify_all();
@@ -126,7 +135,9 @@ void parallel_for(int64_t n, int64_t grain, Body body, void *ctx) {
     p->body = nullptr;  // nobody enters any more
     p->finished.wait(lock, [&] { return p->inside.load(std::memory_order_acquire) == 0; });
   }
+  const bool failed = p->failed.load();
   p->busy.store(false, std::memory_order_release);
+  if (failed) throw std::bad_alloc();
 }
 
 // Memory belongs to the operating system's thread, whatever its number: a loop that runs inline on another Python
@@ -134,20 +145,24 @@ void parallel_for(int64_t n, int64_t grain, Body body, void *ctx) {
 struct Scratch {
   char *data = nullptr;
   int64_t bytes = 0;
-  ~Scratch() { free(data); }
+  ~Scratch() { give_back(); }
+  void give_back() {
+    free(data);
+    data = nullptr;
+    bytes = 0;
+  }
 };
 thread_local Scratch scratch_memory;
 
 void *scratch(int64_t, int64_t bytes) {
   Scratch &s = scratch_memory;
   if (s.bytes < bytes) {
-    free(s.data);
-    int64_t rounded = (bytes + bytes / 4 + 4095) / 4096 * 4096;
+    s.give_back();
+    int64_t rounded;
     void *data = nullptr;
-    if (posix_memalign(&data, 4096, (size_t)rounded) != 0) {
-      fprintf(stderr, "weft: no memory for %lld bytes of kernel scratch\n", (long long)rounded);
-      abort();
-    }
+    if (bytes < 0 || __builtin_add_overflow(bytes, bytes / 4 + 4095, &rounded)) throw std::bad_alloc();
+    rounded = rounded / 4096 * 4096;
+    if (posix_memalign(&data, 4096, (size_t)rounded) != 0) throw std::bad_alloc();
     s.data = static_cast<char *>(data);
     s.bytes = rounded;
   }
@@ -173,6 +188,7 @@ void after_fork_in_child() {
   pool = new Pool();
   pool->target.store(target);
   worker_id = -1;
+  forget_calls();
 }
 
 }  // namespace
@@ -238,9 +254,10 @@ static PyObject *test_pool(PyObject *, PyObject *args) {
   if (!PyArg_ParseTuple(args, "LLp:_test_pool", &n, &grain, &nested)) return nullptr;
   PoolTest test;
   test.nested = nested;
-  Py_BEGIN_ALLOW_THREADS;
-  parallel_for(n, grain, pool_test_body, &test);
-  Py_END_ALLOW_THREADS;
+  {
+    Released released;
+    parallel_for(n, grain, pool_test_body, &test);
+  }
   return Py_BuildValue("LL", (long long)test.sum.load(), (long long)test.ranges.load());
 }
 

@@ -325,6 +325,18 @@ template <class F> WEFT_INLINE F vm_cos32(F x) { return vm_sincos32<1>(x); }
 #define VM_CALL1(V, name, symbol)                                  \
   extern "C" V symbol(V) __attribute__((const, nothrow));          \
   WEFT_INLINE V vm_##name(V x) { return symbol(x); }
+// Four lanes go as eight: their results have the same bits.
+#define VM_AS_EIGHT1(name)                                                                 \
+  WEFT_INLINE f32x4 vm_##name(f32x4 x) {                                                   \
+    const f32x8 r = vm_##name(__builtin_shufflevector(x, x, 0, 1, 2, 3, 0, 1, 2, 3));      \
+    return __builtin_shufflevector(r, r, 0, 1, 2, 3);                                      \
+  }
+#define VM_AS_EIGHT2(name)                                                                 \
+  WEFT_INLINE f32x4 vm_##name(f32x4 x, f32x4 y) {                                          \
+    const f32x8 r = vm_##name(__builtin_shufflevector(x, x, 0, 1, 2, 3, 0, 1, 2, 3),       \
+                              __builtin_shufflevector(y, y, 0, 1, 2, 3, 0, 1, 2, 3));      \
+    return __builtin_shufflevector(r, r, 0, 1, 2, 3);                                      \
+  }
 #define VM_CALL2(V, name, symbol)                                  \
   extern "C" V symbol(V, V) __attribute__((const, nothrow));       \
   WEFT_INLINE V vm_##name(V x, V y) { return symbol(x, y); }
@@ -338,18 +350,18 @@ template <class F> WEFT_INLINE F vm_cos32(F x) { return vm_sincos32<1>(x); }
 #undef VM_F64_2
 #undef VM_F32_2
 #define VM_F64(name) VM_CALL1(f64x4, name, _ZGVdN4v_##name) VM_CALL1(f64x8, name, _ZGVeN8v_##name)
-#define VM_F32(name) VM_CALL1(f32x8, name, _ZGVdN8v_##name##f) VM_CALL1(f32x16, name, _ZGVeN16v_##name##f)
+#define VM_F32(name) VM_CALL1(f32x8, name, _ZGVdN8v_##name##f) VM_CALL1(f32x16, name, _ZGVeN16v_##name##f) VM_AS_EIGHT1(name)
 #define VM_F64_2(name) VM_CALL2(f64x4, name, _ZGVdN4vv_##name) VM_CALL2(f64x8, name, _ZGVeN8vv_##name)
-#define VM_F32_2(name) VM_CALL2(f32x8, name, _ZGVdN8vv_##name##f) VM_CALL2(f32x16, name, _ZGVeN16vv_##name##f)
+#define VM_F32_2(name) VM_CALL2(f32x8, name, _ZGVdN8vv_##name##f) VM_CALL2(f32x16, name, _ZGVeN16vv_##name##f) VM_AS_EIGHT2(name)
 #elif !defined(VM_NO_MVEC) && defined(__AVX2__)
 #undef VM_F64
 #undef VM_F32
 #undef VM_F64_2
 #undef VM_F32_2
 #define VM_F64(name) VM_CALL1(f64x4, name, _ZGVdN4v_##name)
-#define VM_F32(name) VM_CALL1(f32x8, name, _ZGVdN8v_##name##f)
+#define VM_F32(name) VM_CALL1(f32x8, name, _ZGVdN8v_##name##f) VM_AS_EIGHT1(name)
 #define VM_F64_2(name) VM_CALL2(f64x4, name, _ZGVdN4vv_##name)
-#define VM_F32_2(name) VM_CALL2(f32x8, name, _ZGVdN8vv_##name##f)
+#define VM_F32_2(name) VM_CALL2(f32x8, name, _ZGVdN8vv_##name##f) VM_AS_EIGHT2(name)
 #endif
 // vm_<name> of float vectors by our own vm_<name>32.
 #define VM_OWN32(name)                                             \
@@ -407,14 +419,105 @@ VM_LIBM1(acosh)
 VM_LIBM1(atanh)
 //@ erfc: mvec
 VM_LIBM1(erfc)
-//@ pow: mvec
-VM_LIBM2(pow)
+//@ pow: mvec rounding
+// Float32 by way of double: 2^(y log2|x|) to 2^-43 and less where that is near 1, rounded once, for AVX2 and AVX-512 alike. The logarithm of m in
+// [sqrt(1/2), sqrt 2) by a polynomial in (m - 1) / (m + 1). Double: libmvec's of |x|. Zeros, infinities and negative
+// bases are mended in the lanes: the library takes them one by one.
+VM_LANES2(pow)
+// The power of x by that of |x|: the sign of odd powers, NaN of those that are no integers, and what is 1 by definition.
+template <class F> WEFT_INLINE F vm_pow_signed(F x, F y, F power) {
+  const auto whole = vm_trunc(y) == y, odd = whole & (vm_trunc(y * 0.5f) != y * 0.5f);
+  F r = (vm_mask<F>)((vm_mask<F>)x < 0) & odd ? -power : power;
+  r = (x < 0) & (vm_abs(x) < __builtin_inf()) & ~whole ? F{} + __builtin_nan("") : r;
+  r = (x != x) | (y != y) ? x + y : r;
+  return (y == 0) | (x == 1) ? F{} + 1 : (x == -1) & (vm_abs(y) == __builtin_inf()) ? F{} + 1 : r;
+}
+#ifdef __AVX2__
+template <class D, class F> WEFT_INLINE F vm_pow_wide(F x32, F y32) {
+  typedef unsigned long U __attribute__((vector_size(sizeof(D))));
+  const D x = __builtin_convertvector(x32, D), y = __builtin_convertvector(y32, D);
+  const U bits = (U)x - 0x3fe6a09e667f3bcd + 0x4000000000000000;  // less those of sqrt(1/2), with 1024 more in the exponent
+  const U e = bits >> 52;
+  const D m = (D)((bits & 0x000fffffffffffff) + 0x3fe6a09e667f3bcd);
+  const D t = (m - 1.0) / (m + 1.0), s = t * t, s2 = s * s;
+  D a0 = vm_fma(D{} + 0.31990682786264507, s2, D{} + 0.5770779424565828);
+  a0 = vm_fma(a0, s2, D{} + 2.885390081777849);
+  D a1 = vm_fma(D{} + 0.2828809090583436, s2, D{} + 0.41220923213432226);
+  a1 = vm_fma(a1, s2, D{} + 0.9617966941137217);
+  D log2 = vm_fma(vm_fma(a1, s, a0), t, (D)(e + 0x4330000000000000) - 0x1.00000000004p52);
+  log2 = x == 0.0 ? D{} - 1e300 : x == __builtin_inf() ? D{} + 1e300 : log2;
+  D z = y * log2;
+  z = z < -200.0 ? D{} - 200.0 : z;
+  z = z > 200.0 ? D{} + 200.0 : z;
+  const D shifted = z + 0x1.8p52, f = z - (shifted - 0x1.8p52), f2 = f * f;
+  D b0 = vm_fma(D{} + 1.3259945262689143e-06, f2, D{} + 0.00015403432339553542);
+  b0 = vm_fma(b0, f2, D{} + 0.009618129195951041);
+  b0 = vm_fma(b0, f2, D{} + 0.24022650695631514);
+  b0 = vm_fma(b0, f2, D{} + 1.0);
+  D b1 = vm_fma(D{} + 1.0212097549811005e-07, f2, D{} + 1.5252640059770786e-05);
+  b1 = vm_fma(b1, f2, D{} + 0.001333355825801874);
+  b1 = vm_fma(b1, f2, D{} + 0.05550410866428854);
+  b1 = vm_fma(b1, f2, D{} + 0.6931471805599526);
+  return __builtin_convertvector((D)((U)vm_fma(b1, f, b0) + ((U)shifted << 52)), F);
+}
+WEFT_INLINE f32x4 vm_pow(f32x4 x, f32x4 y) { return vm_pow_signed(x, y, vm_pow_wide<f64x4>(vm_abs(x), y)); }
+WEFT_INLINE f32x8 vm_pow(f32x8 x, f32x8 y) {
+  const f32x8 a = vm_abs(x);
+#ifdef __AVX512F__
+  return vm_pow_signed(x, y, vm_pow_wide<f64x8>(a, y));
+#else
+  const f32x4 low = vm_pow_wide<f64x4>(__builtin_shufflevector(a, a, 0, 1, 2, 3), __builtin_shufflevector(y, y, 0, 1, 2, 3));
+  const f32x4 high = vm_pow_wide<f64x4>(__builtin_shufflevector(a, a, 4, 5, 6, 7), __builtin_shufflevector(y, y, 4, 5, 6, 7));
+  return vm_pow_signed(x, y, (f32x8)__builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7));
+#endif
+}
+#ifdef __AVX512F__
+WEFT_INLINE f32x16 vm_pow(f32x16 x, f32x16 y) {
+  const f32x16 a = vm_abs(x);
+  const f32x8 low = vm_pow_wide<f64x8>(__builtin_shufflevector(a, a, 0, 1, 2, 3, 4, 5, 6, 7),
+                                       __builtin_shufflevector(y, y, 0, 1, 2, 3, 4, 5, 6, 7));
+  const f32x8 high = vm_pow_wide<f64x8>(__builtin_shufflevector(a, a, 8, 9, 10, 11, 12, 13, 14, 15),
+                                        __builtin_shufflevector(y, y, 8, 9, 10, 11, 12, 13, 14, 15));
+  return vm_pow_signed(x, y, (f32x16)__builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15));
+}
+#endif
+#ifndef VM_NO_MVEC
+VM_CALL2(f64x4, pow_mvec, _ZGVdN4vv_pow)
+#ifdef __AVX512F__
+VM_CALL2(f64x8, pow_mvec, _ZGVeN8vv_pow)
+#endif
+template <class D> WEFT_INLINE D vm_pow_double(D x, D y) {
+  const D a = vm_abs(x);
+  const auto end = (a == 0) | (a == __builtin_inf());
+  const D power = vm_pow_mvec(end ? D{} + 1 : a, y);
+  return vm_pow_signed(x, y, end ? (((y > 0) ^ (a == 0)) ? D{} + __builtin_inf() : D{}) : power);
+}
+WEFT_INLINE f64x4 vm_pow(f64x4 x, f64x4 y) { return vm_pow_double(x, y); }
+#ifdef __AVX512F__
+WEFT_INLINE f64x8 vm_pow(f64x8 x, f64x8 y) { return vm_pow_double(x, y); }
+#endif
+#endif
+#endif
 //@ atan2: mvec
 VM_LIBM2(atan2)
 //@ hypot: mvec
 VM_LIBM2(hypot)
-//@ fmod: mvec
-VM_LANES2(fmod)
+//@ fmod: base rounding
+// Exact. A quotient below `most` is off by one at most, and then too large: the remainder, which a fused multiply-add gives
+// without an error, has the wrong sign. Quotients beyond, divisors that are 0 or infinite and NaN take the C library.
+template <class F> WEFT_INLINE F vm_fmod(F x, F y) {
+  const F most = F{} + (sizeof(x[0]) == 4 ? 0x1p22 : 0x1p50);
+  const F q = vm_trunc(x / y), rest = vm_fma(-q, y, x);
+  const auto over = (rest != 0) & ((rest < 0) != (x < 0));
+  F r = vm_copysign(over ? rest + vm_copysign(y, x) : rest, x);
+  const auto other = ~((vm_abs(q) < most) & (vm_abs(y) < (F{} + __builtin_inf())));
+  bool any = false;
+  for (unsigned i = 0; i < sizeof(F) / sizeof(x[0]); i++) any |= other[i] != 0;
+  if (__builtin_expect(any, 0))
+    for (unsigned i = 0; i < sizeof(F) / sizeof(x[0]); i++)
+      if (other[i]) r[i] = sizeof(x[0]) == 4 ? __builtin_fmodf(x[i], y[i]) : __builtin_fmod(x[i], y[i]);
+  return r;
+}
 //@ nextafter: base
 template <class F> WEFT_INLINE F vm_nextafter(F x, F y) {
   F r = x;

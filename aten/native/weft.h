@@ -7,9 +7,10 @@
 #define WEFT_H
 
 #include <Python.h>
+#include <stdbool.h>
 #include <stdint.h>
 
-#define WEFT_ABI 1
+#define WEFT_ABI 2
 #define WEFT_MAX_NDIM 64
 #define WEFT_INLINE_NDIM 5
 #define WEFT_ALIGNMENT 64
@@ -57,11 +58,11 @@ typedef struct WeftStorage {
   uint8_t device_type, device_index, flags, reserved;
   void (*release)(struct WeftStorage *); // frees data; the struct is freed by weft_storage_decref
   void *owner;         // what keeps external memory alive, for `release`
+  int64_t exports;     // arrays, buffers and capsules that show this memory: while there are any it must not move
 } WeftStorage;
 
 // ------------------------------------------------------------------------------------------- tensor
 enum WeftTensorFlags {
-  WEFT_FLAG_GUARDED = 1,   // some entry guards this tensor by identity: metadata changes advance `epoch`
   WEFT_FLAG_DETACHED_VERSION = 2, // `.data`: in-place writes do not advance the version
   WEFT_FLAG_RETAIN_GRAD = 4,
   WEFT_FLAG_TRACKED = 8,   // known to the garbage collector
@@ -157,7 +158,8 @@ typedef struct WeftKernelRuntime {
   // inline when the pool is busy, when called from a worker, or when one range is enough.
   void (*parallel_for)(int64_t n, int64_t grain, void (*body)(void *ctx, int64_t begin, int64_t end, int64_t worker),
                        void *ctx);
-  // 64-byte aligned memory of this worker, valid until its next call or the kernel's end. Never NULL.
+  // 64-byte aligned memory of this worker, valid until its next call or the kernel's end. Never NULL: where there is none,
+  // std::bad_alloc is thrown, through the kernel and out of parallel_for.
   void *(*scratch)(int64_t worker, int64_t bytes);
   int64_t num_threads;
   WeftErrorRecord *error;
@@ -183,14 +185,13 @@ typedef struct WeftAPI {
   PyObject *(*tensor_new)(uint32_t word, int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset,
                           WeftStorage *storage);
   PyObject *(*empty)(uint32_t word, int ndim, const int64_t *sizes, const int64_t *strides);
-  // A view of `base` (same storage) without autograd; view_of is left NULL.
+  // A view of `base` (same storage) without autograd; view_of is left NULL. RuntimeError if it reaches beyond the storage.
   PyObject *(*alias)(WeftTensor *base, int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset);
   // The C data of a DType object <-> its code; -1 with TypeError set.
   int (*dtype_code)(PyObject *dtype);
   PyObject *(*dtype_object)(int code); // borrowed
 
   uint64_t *(*ambient)(void);   // this thread's word
-  uint64_t *epoch;              // advanced when metadata of a WEFT_FLAG_GUARDED tensor changes
 
   // Threads, scratch memory, and the runtime handed to kernels (with `error` of this thread).
   const WeftKernelRuntime *(*kernel_runtime)(void);
@@ -206,6 +207,11 @@ typedef struct WeftAPI {
                 Py_ssize_t n_outputs, PyObject *saved);
   // Raises where eager would for an in-place write to `t` now (leaf that requires grad, read-only memory, expanded).
   int (*check_inplace)(WeftTensor *t);
+
+  // Around what runs without the GIL (both under it): memory that is freed in between waits, and tensors keep their layouts.
+  // Where call_goes_away says false, the GIL is kept, and call_ended is not called.
+  bool (*call_goes_away)(void);
+  void (*call_ended)(void);
 } WeftAPI;
 
 static inline void weft_bump_version(WeftTensor *t) {

@@ -206,8 +206,9 @@ def col2im(input, output_size, kernel_size, dilation, padding, stride):
             f"{' * '.join(map(str, out))} = {product(out)}, but got input.size(2)={x.shape[2]}."
         )
     n, c = x.shape[0], x.shape[1] // product(kernel)
-    at = _places(wide, kernel, out, dilation, stride).reshape([1, 1, -1]).expand([n, c, product(kernel) * product(out)])
-    flat = ops.scatter_add(x.new_zeros([n, c, product(wide)]), 2, at, x.reshape([n, c, -1]))
+    at = _places(wide, kernel, out, dilation, stride).reshape([1, 1, product(kernel) * product(out)])
+    at = at.expand([n, c, product(kernel) * product(out)])
+    flat = ops.scatter_add(x.new_zeros([n, c, product(wide)]), 2, at, x.reshape([n, c, product(kernel) * product(out)]))
     result = padded(flat.reshape([n, c, *wide]), [-p for p in padding], [-p for p in padding])
     return result.squeeze([0]) if input.ndim == 2 else result
 

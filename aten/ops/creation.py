@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from aten import dtype as dtypes
+from aten.dispatch import as_number
 from aten.meta import Meta
 from aten.op import composite, op, ops
-from aten.promotion import TYPE_NAMES, category, number_dtype
+from aten.promotion import TYPE_NAMES, category, element, number_dtype
 from aten.shapes import show
 
 _FACTORY = "*, ScalarType? dtype=None, Device? device=None, Any layout=None, bool? pin_memory=None, bool requires_grad=False"
@@ -54,15 +55,7 @@ def _(size, fill_value, dtype, device, *rest):
 
 @full.kernel
 def _(out, size, fill_value, dtype, device):
-    if out.dtype.kind in "iu" and isinstance(fill_value, float):
-        if not math.isfinite(fill_value):
-            raise RuntimeError(f"value cannot be converted to type {dtype.name} without overflow")
-        fill_value = int(fill_value)
-    if out.dtype.kind in "iu" and not isinstance(fill_value, bool):
-        low, high = np.iinfo(out.dtype).min, np.iinfo(out.dtype).max
-        if not low <= fill_value <= high:
-            raise RuntimeError(f"value cannot be converted to type {dtype.name} without overflow")
-    out[...] = fill_value
+    out[...] = as_number(element(fill_value, dtype), out.dtype)
 
 
 @composite(f"zeros(int[*] size, {_FACTORY}) -> Tensor", tags=["function_only"])

@@ -1,5 +1,6 @@
 """`x[...]` and `x[...] = v`: the basic part of a key as views, the advanced part as index tensors."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ from aten import dtype as dtypes
 from aten.meta import Meta
 from aten.op import composite, ops
 from aten.ops.indexing import index
+from aten.promotion import FINITE
 from aten.shapes import is_int, is_symbolic
 
 
@@ -131,6 +133,10 @@ def setitem(input, key, value):
 
 def _value(value: Any, like: Any) -> Any:
     if isinstance(value, (int, float, complex)) or is_symbolic(value):
+        if isinstance(value, int) and not -(2**63) <= value < 2**63:
+            raise ValueError("Overflow when unpacking long long")
+        if isinstance(value, (int, float)) and abs(value) > FINITE.get(like.dtype.name, math.inf):
+            value = math.copysign(math.inf, value)
         return ops.full([], value, dtype=like.dtype, device=like.device)
     from aten.tensor import tensor
 

@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 
 from aten import dtype as dtypes
+from aten.dispatch import as_number
 from aten.meta import Meta, known_equal
 from aten.op import composite, inplace_of, op, ops
 from aten.ops.view import zeros_of
-from aten.promotion import TYPE_NAMES
+from aten.promotion import TYPE_NAMES, element
 from aten.shapes import broadcast, is_symbolic, show, wrap_dim
 
 _INDEX_DTYPES = (dtypes.int64, dtypes.int32)
@@ -135,7 +136,8 @@ def _(input, dim, index, src, reduce, value):
 
 @scatter.normal
 def _(input, dim, index, src, reduce, value):
-    return input, wrap_dim(dim, input.ndim), index, value if src is None else src
+    src = value if src is None else src
+    return input, wrap_dim(dim, input.ndim), index, src if hasattr(src, "dtype") else element(src, input.dtype)
 
 
 def _scatter_views(out: np.ndarray, index: np.ndarray, src: Any, dim: int) -> tuple[np.ndarray, np.ndarray, Any]:
@@ -151,7 +153,7 @@ def _(out, x, dim, index, src):
     out[...] = x
     o, index, src = _scatter_views(out, index, src, dim)
     if index.size:
-        o[_places(index, dim)] = src
+        o[_places(index, dim)] = src if isinstance(src, np.ndarray) else as_number(src, out.dtype)
 
 
 @scatter.vjp
@@ -385,7 +387,8 @@ def index_fill(input, dim, index, value):
     true = ops.full([], True, dtype=dtypes.bool, device=input.device)
     chosen = index_put(ops.zeros(size, dtype=dtypes.bool, device=input.device), [index.reshape([-1])], true)
     chosen = chosen.reshape([-1 if d == wrap_dim(dim, input.ndim) else 1 for d in range(input.ndim)])
-    return ops.where(chosen, value.to(input.dtype) if hasattr(value, "dtype") else value, input)
+    value = value.to(input.dtype) if hasattr(value, "dtype") else element(value, input.dtype)
+    return ops.where(chosen, value, input)
 
 
 @op(

@@ -41,7 +41,7 @@ def tril_half(x: Any) -> Any:
 
 
 # ------------------------------------------------------------------------------------------------- inverse, systems
-@op("linalg_inv(Tensor A) -> Tensor", tags=["library", "function_only"])
+@op("linalg_inv(Tensor A) -> Tensor", tags=["library", "function_only", "raises"])
 def linalg_inv(A: Meta) -> Meta:
     """The inverse of square matrices. Raises LinAlgError for a singular one."""
     check_matrix("linalg.inv", A, square=True)
@@ -61,7 +61,7 @@ def _(out, a):
 linalg_inv.vjp(lambda g, out: -(adjoint(out) @ g @ adjoint(out)))
 
 
-@op("solve_matrix(Tensor A, Tensor B) -> Tensor", tags=["library", "function_only"])
+@op("solve_matrix(Tensor A, Tensor B) -> Tensor", tags=["library", "function_only", "raises"])
 def solve_matrix(A: Meta, B: Meta) -> Meta:
     """X of A @ X = B, batches equal."""
     check_matrix("linalg.solve", A, square=True)
@@ -130,7 +130,7 @@ def _(g, needs, A, upper, unitriangular, out):
 
 
 # --------------------------------------------------------------------------------------------------- decompositions
-@op("cholesky_lower(Tensor A) -> Tensor", tags=["library", "function_only"])
+@op("cholesky_lower(Tensor A) -> Tensor", tags=["library", "function_only", "raises"])
 def cholesky_lower(A: Meta) -> Meta:
     """L with L @ L^H = A, of the lower triangle of A. Raises LinAlgError unless A is positive definite."""
     check_matrix("linalg.cholesky", A, square=True)
@@ -287,7 +287,7 @@ def _hermitian_of_lower(x: Any) -> Any:
 
 @op(
     "linalg_eigh(Tensor A, str UPLO='L') -> (Tensor eigenvalues, Tensor eigenvectors)",
-    tags=["library", "function_only"],
+    tags=["library", "function_only", "raises"],
 )
 def linalg_eigh(A: Meta, UPLO: str) -> tuple[Meta, Meta]:
     """Eigenvalues in ascending order and orthonormal eigenvectors (columns) of a symmetric matrix."""
@@ -320,7 +320,7 @@ def _(g, out):
 
 @op(
     "linalg_svd(Tensor A, bool full_matrices=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)",
-    tags=["library", "function_only"],
+    tags=["library", "function_only", "raises"],
 )
 def linalg_svd(A: Meta, full_matrices: bool) -> tuple[Meta, Meta, Meta]:
     """A = U @ diag(S) @ Vh, singular values in descending order."""
@@ -372,7 +372,7 @@ def _(g, A, out):
     return total if result is None else total + result
 
 
-@op("linalg_eig(Tensor A) -> (Tensor eigenvalues, Tensor eigenvectors)", tags=["library", "function_only"])
+@op("linalg_eig(Tensor A) -> (Tensor eigenvalues, Tensor eigenvectors)", tags=["library", "function_only", "raises"])
 def linalg_eig(A: Meta) -> tuple[Meta, Meta]:
     """Complex eigenvalues and eigenvectors (columns of norm 1) of a square matrix."""
     check_matrix("linalg.eig", A, square=True)

@@ -7,7 +7,7 @@ import numpy as np
 from aten.meta import Meta
 from aten.op import composite, op, ops
 from aten.ops.loss import cross_entropy, reduce_loss
-from aten.shapes import is_symbolic, show
+from aten.shapes import is_symbolic, product, show
 
 
 def _pieces(n: Any, rows: int) -> list[tuple[Any, Any]]:
@@ -121,7 +121,7 @@ def linear_cross_entropy(input, linear_weight, target, linear_bias, weight, redu
     ignored = -100 if ignore_index is None else ignore_index
     if rows is not None:
         return _in_pieces(input, linear_weight, target, linear_bias, weight, reduction, ignored, rows)
-    flat = linear_weight.reshape([-1, linear_weight.shape[-1]])
+    flat = linear_weight.reshape([product(linear_weight.shape[:-1]), linear_weight.shape[-1]])
     logits = ops.linear(input, flat, None if linear_bias is None else linear_bias.reshape([-1]))
     return cross_entropy(
         logits.reshape(sizes),

@@ -437,7 +437,7 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, reduction
         at = (start.unsqueeze(1) + ops.arange(longest)).clamp(max=max(targets.shape[0] - 1, 0))
         targets = ops.index_select(targets, 0, at.reshape([-1])).reshape([n, longest])
     targets = targets if targets.ndim == 2 else targets.unsqueeze(0)
-    spaced = ops.stack([ops.full_like(targets, blank), targets], 2).reshape([n, -1])
+    spaced = ops.stack([ops.full_like(targets, blank), targets], 2).reshape([n, 2 * targets.shape[1]])
     labels = ops.constant_pad_nd(spaced, [0, 1], blank)
     width = labels.shape[1]
     may_skip = ops.ne(labels, blank) & ops.ne(labels, ops.constant_pad_nd(labels[:, :-2], [2, 0], blank))

@@ -65,7 +65,7 @@ mm.jvp(_product_jvp(mm))
 def _(n, dims, a, b):
     if dims[1] is None:  # one right side for all: a taller left side
         a = to_front(a, dims[0])
-        return mm(a.reshape([-1, a.shape[2]]), b).reshape([n, a.shape[1], b.shape[1]]), 0
+        return mm(a.reshape([n * a.shape[1], a.shape[2]]), b).reshape([n, a.shape[1], b.shape[1]]), 0
     return bmm(materialize(a, dims[0], n), materialize(b, dims[1], n)), 0
 
 
@@ -97,7 +97,8 @@ bmm.jvp(_product_jvp(bmm))
 @bmm.batch
 def _(n, dims, a, b):
     a, b = materialize(a, dims[0], n), materialize(b, dims[1], n)
-    out = bmm(a.reshape([-1, *a.shape[2:]]), b.reshape([-1, *b.shape[2:]]))
+    batch = n * a.shape[1]
+    out = bmm(a.reshape([batch, *a.shape[2:]]), b.reshape([batch, *b.shape[2:]]))
     return out.reshape([n, a.shape[1], a.shape[2], b.shape[3]]), 0
 
 

@@ -14,7 +14,7 @@ from aten.meta import Meta
 from aten.op import Op, alias_of, composite, inplace_of, op, ops
 from aten.ops import numerics
 from aten.ops.batching import batch_pointwise
-from aten.promotion import TYPE_NAMES, category, to_real
+from aten.promotion import TYPE_NAMES, category, number_dtype, result_dtype, to_real
 from aten.shapes import broadcast, pointwise_strides
 
 
@@ -104,7 +104,7 @@ def binary(
     name: str,
     kernel: Callable[..., Any],
     *,
-    promote: str = "same",
+    promote: Any = "same",
     vjp: Any = None,
     result: Any = None,
     check: Callable[[str, Any, Any], None] | None = None,
@@ -199,6 +199,11 @@ def _no_float(name: str, *xs: Any) -> None:
     for x in xs:
         if type(x) is Meta and category(x.dtype) >= 2:
             raise NotImplementedError(f"\"{_KERNELS.get(name, name)}_cpu\" not implemented for '{TYPE_NAMES[x.dtype.name]}'")
+
+
+def _integers_only(name: str, x: Any, y: Any) -> None:
+    _no_two_bools(f"{_KERNELS[name]}_cpu")(name, x, y)
+    _no_float(name, x, y)
 
 
 LN2, LN10 = math.log(2), math.log(10)
@@ -299,15 +304,31 @@ finish_pointwise(round_, lambda g: g * 0, True)
 
 
 # --------------------------------------------------------------------------------------------------- two tensors
-def _no_bool_sub(name: str, x: Any, y: Any) -> None:
-    if (x if type(x) is Meta else y).dtype is dtypes.bool:
+def _subtracted(input: Any, other: Any, alpha: Any) -> Any:
+    """The dtype of input - other. RuntimeError for bools, which are told before promotion."""
+    kinds = [x.dtype if hasattr(x, "dtype") else number_dtype(x) for x in (input, other)]
+    if dtypes.bool in kinds:
         raise RuntimeError(
             "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` "
             "operator instead."
+            if kinds[0] is kinds[1]
+            else "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use "
+            "the `~` or `logical_not()` operator instead."
         )
+    return result_dtype([(k, 2 if getattr(x, "ndim", 0) else int(hasattr(x, "dtype"))) for x, k in zip((input, other), kinds)])
+
+
+def _no_two_bools(kernel: str) -> Callable[[str, Any, Any], None]:
+    def check(name: str, x: Any, y: Any) -> None:
+        if all((z.dtype if type(z) is Meta else number_dtype(z)) is dtypes.bool for z in (x, y)):
+            raise NotImplementedError(f"\"{kernel}\" not implemented for 'Bool'")
+
+    return check
 
 
 def _pow_check(name: str, x: Any, y: Any) -> None:
+    if type(x) is type(y) is Meta and x.dtype is dtypes.bool:
+        raise NotImplementedError("\"pow\" not implemented for 'Bool'")
     if type(y) is int and y < 0 and category(x.dtype) < 2:
         raise RuntimeError("Integers to negative integer powers are not allowed.")
 
@@ -407,7 +428,7 @@ binary(
     "sub",
     np.subtract,
     extra=", *, Scalar alpha=1",
-    check=_no_bool_sub,
+    promote=_subtracted,
     vjp=(lambda g: g, lambda g: -g),
     doc="input - alpha * other.",
 )
@@ -431,9 +452,24 @@ binary(
     promote="float",
     vjp=(lambda g, x, y: g * (y / (x * x + y * y)), lambda g, x, y: g * (-x / (x * x + y * y))),
 )
-binary("fmod", _nonzero_divisor(np.fmod), vjp=(lambda g: g, lambda g, x, y: -g * ops.div(x, y, rounding_mode="trunc")))
-binary("remainder", _nonzero_divisor(np.remainder), vjp=(lambda g: g, lambda g, x, y: -g * ops.floor_divide(x, y)))
-binary("floor_divide", _nonzero_divisor(_floor_divide), vjp=(lambda g: g * 0, lambda g: g * 0))
+binary(
+    "fmod",
+    _nonzero_divisor(np.fmod),
+    check=_no_two_bools("fmod_cpu"),
+    vjp=(lambda g: g, lambda g, x, y: -g * ops.div(x, y, rounding_mode="trunc")),
+)
+binary(
+    "remainder",
+    _nonzero_divisor(np.remainder),
+    check=_no_two_bools("remainder_cpu"),
+    vjp=(lambda g: g, lambda g, x, y: -g * ops.floor_divide(x, y)),
+)
+binary(
+    "floor_divide",
+    _nonzero_divisor(_floor_divide),
+    check=_no_two_bools("div_floor_cpu"),
+    vjp=(lambda g: g * 0, lambda g: g * 0),
+)
 binary(
     "copysign",
     np.copysign,
@@ -450,8 +486,8 @@ binary(
 binary("bitwise_and", np.bitwise_and, check=_no_float, compute=None)
 binary("bitwise_or", np.bitwise_or, check=_no_float, compute=None)
 binary("bitwise_xor", np.bitwise_xor, check=_no_float, compute=None)
-binary("bitwise_left_shift", _shift(True), check=_no_float, compute=None)
-binary("bitwise_right_shift", _shift(False), check=_no_float, compute=None)
+binary("bitwise_left_shift", _shift(True), check=_integers_only, compute=None)
+binary("bitwise_right_shift", _shift(False), check=_integers_only, compute=None)
 for _new, _old in (("subtract", "sub"), ("multiply", "mul"), ("divide", "div"), ("arctan2", "atan2")):
     alias_of(_new, getattr(ops, _old))
 

@@ -137,6 +137,8 @@ def _adaptive_avg(n: int) -> None:
     @composite(f"adaptive_avg_pool{n}d(Tensor input, Any output_size) -> Tensor", tags=["function_only"])
     def definition(input, output_size):
         """Means of as many nearly equal parts as asked."""
+        if input.dtype.is_floating_point and _divide(input.shape[-n:], _output_size(input, output_size, n)):
+            return _means_of_parts(input, _output_size(input, output_size, n))
         for d, out in enumerate(_output_size(input, output_size, n)):
             dim = input.ndim - n + d
             size = input.shape[dim]
@@ -145,6 +147,20 @@ def _adaptive_avg(n: int) -> None:
             inside = (place >= starts.unsqueeze(1)) & (place < ends.unsqueeze(1))
             input = along(input, dim, inside.to(input.dtype) / (ends - starts).unsqueeze(1))
         return input
+
+
+def _divide(sizes: Any, outs: list[int]) -> bool:
+    """Whether the parts are known to be equal."""
+    whole = lambda size, out: type(size) is int and type(out) is int and size > 0 < out and size % out == 0
+    return all(out == 1 or whole(size, out) for size, out in zip(sizes, outs))
+
+
+def _means_of_parts(input: Any, outs: list[int]) -> Any:
+    """Means over the second of each pair of dims into which the last ones are cut."""
+    n = len(outs)
+    lead = list(input.shape[: input.ndim - n])
+    sizes = [s for size, out in zip(input.shape[-n:], outs) for s in (out, size // out)]
+    return ops.mean(ops.reshape(input, [*lead, *sizes]), [2 * k + 1 - 2 * n for k in range(n)])
 
 
 def _parts(size: int, out: int) -> tuple[Any, Any]:

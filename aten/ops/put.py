@@ -7,7 +7,7 @@ import numpy as np
 from aten.meta import Meta, known_equal
 from aten.op import Op, op, ops
 from aten.ops.batching import materialize
-from aten.ops.view import as_strided, diagonal, select, slice, strided_array, zeros_of
+from aten.ops.view import as_strided, check_window, diagonal, select, slice, strided_array, zeros_of
 from aten.shapes import show
 
 
@@ -114,6 +114,7 @@ diagonal_scatter.vjp(
 )
 def as_strided_scatter(input: Meta, src: Meta, size: list[Any], stride: list[Any], storage_offset: Any) -> Meta:
     """input with the elements at these places of its (row-major) memory replaced by src."""
+    check_window(size, stride, storage_offset, input.numel())
     return input.like(sizes=input.sizes)
 
 

@@ -8,7 +8,7 @@ from aten import dtype as dtypes
 from aten.meta import known_equal
 from aten.op import alias_of, composite, ops
 from aten.ops.structure import cat, constant_pad_nd, flip, wrap_all
-from aten.shapes import broadcast, is_int, product, show, wrap_dim
+from aten.shapes import broadcast, infer_size, is_int, product, show, wrap_dim
 
 
 # ------------------------------------------------------------------------------------------- reordered dimensions
@@ -87,6 +87,8 @@ def unflatten(input, dim, sizes):
         raise RuntimeError(
             f"unflatten: Provided sizes {show(sizes)} don't multiply up to the size of dim {d} ({size}) in the input tensor"
         )
+    if holes:  # among the sizes of this dimension: the others may be 0
+        sizes = infer_size(sizes, size)
     return ops.view(input, [*input.shape[:d], *sizes, *input.shape[d + 1 :]])
 
 

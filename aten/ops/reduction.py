@@ -212,7 +212,7 @@ def _arg_extreme(name: str, numpy_name: str) -> None:
     def _(size, dims, x, dim, keepdim):
         x = x.movedim(dims[0], 0)
         if dim is None:
-            out = rule(x.reshape([size, -1]), 1, False)
+            out = rule(x.reshape([size, product(x.shape[1:])]), 1, False)
             return (out.reshape([size] + [1] * (x.ndim - 1)) if keepdim else out), 0
         return (rule(x, dim + 1, keepdim) if x.ndim > 1 else rule(x.unsqueeze(1), 1, False)), 0
 

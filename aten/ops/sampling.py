@@ -35,8 +35,8 @@ def _pixels(image: Any, at: list[Any]) -> Any:
         fits = (x >= 0) & (x <= size - 1)
         valid = fits if valid is None else valid & fits
         flat = flat * size + x.clamp(0, size - 1).to(dtypes.int64)
-    flat = ops.where(valid, flat, 0).reshape([n, 1, -1]).expand([n, c, math.prod(grid)])
-    found = ops.gather(image.reshape([n, c, -1]), 2, flat).reshape([n, c, *grid])
+    flat = ops.where(valid, flat, 0).reshape([n, 1, math.prod(grid)]).expand([n, c, math.prod(grid)])
+    found = ops.gather(image.reshape([n, c, math.prod(sizes)]), 2, flat).reshape([n, c, *grid])
     return ops.where(valid.unsqueeze(1), found, 0)
 
 

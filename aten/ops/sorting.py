@@ -12,7 +12,7 @@ from aten.op import composite, op, ops
 from aten.ops.batching import batch_dims
 from aten.ops.reduction import put_along
 from aten.promotion import TYPE_NAMES, category
-from aten.shapes import show, wrap_dim
+from aten.shapes import product, show, wrap_dim
 
 
 def _comparable(x: np.ndarray) -> np.ndarray:
@@ -425,7 +425,7 @@ def unique_consecutive(input, return_inverse, return_counts, dim):
 
 @op(
     "multinomial_philox(Tensor input, int num_samples, bool replacement, int seed, int offset) -> Tensor",
-    tags=["random", "library", "function_only"],
+    tags=["random", "library", "function_only", "raises"],
 )
 def multinomial_philox(input: Meta, num_samples: int, replacement: bool, seed: Any, offset: Any) -> Meta:
     """Indices drawn with the probabilities of each row: by inverting the sums, or without replacement by racing
@@ -479,7 +479,7 @@ def multinomial(input, num_samples, replacement, generator):
 
 
 # ------------------------------------------------------------------------------------------------------ histograms
-@op("bincount(Tensor input, Tensor? weights=None, int minlength=0) -> Tensor", tags=["dynamic", "library"])
+@op("bincount(Tensor input, Tensor? weights=None, int minlength=0) -> Tensor", tags=["dynamic", "library", "raises"])
 def bincount(input: Meta, weights: Any, minlength: int) -> Meta:
     """How often each non-negative integer occurs (or the sum of its weights)."""
     raise DataDependentError("the sizes of bincount() depend on the data")
@@ -495,7 +495,7 @@ def _(x, weights, minlength):
     return result.astype(np.int64 if weights is None else weights.dtype if weights.dtype == np.float32 else np.float64)
 
 
-@op("histc(Tensor input, int bins=100, Scalar min=0, Scalar max=0) -> Tensor", tags=["library"])
+@op("histc(Tensor input, int bins=100, Scalar min=0, Scalar max=0) -> Tensor", tags=["library", "raises"])
 def histc(input: Meta, bins: int, min: Any, max: Any) -> Meta:
     """How many elements fall into each of `bins` equal intervals of [min, max] (by default the data's range)."""
     if category(input.dtype) < 2:
@@ -543,7 +543,7 @@ def _is_traced(x: Any) -> bool:
 
 
 @op("histogramdd_kernel(Tensor input, Any bins, Any range, Tensor? weight, bool density) -> Tensor[]",
-    tags=["dynamic", "library", "function_only"])  # fmt: skip
+    tags=["dynamic", "library", "function_only", "raises"])  # fmt: skip
 def histogramdd_kernel(input: Meta, bins: Any, range: Any, weight: Any, density: bool) -> Meta:
     """Counts of points [n, d] in a grid of cells, then the edges of each dimension."""
     raise RuntimeError("histograms are made eager only")
@@ -564,7 +564,7 @@ def _(x, bins, range, weight, density):
 )
 def histogramdd(input, bins, range, weight, density):
     """Counts of the points of the last dimension in a grid of cells, and the edges of the cells."""
-    points = input.reshape([-1, input.shape[-1]])
+    points = input.reshape([product(input.shape[:-1]), input.shape[-1]])
     bins = [bins] * points.shape[1] if isinstance(bins, int) else list(bins)
     counts, *edges = histogramdd_kernel(points, bins, range, weight, density)
     return histogramdd.schema.result_type((counts, tuple(edges)))

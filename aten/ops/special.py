@@ -10,7 +10,7 @@ from aten.meta import Meta
 from aten.op import alias_of, composite, op, ops, registry
 from aten.ops import numerics
 from aten.ops.pointwise import binary, float_only, pointwise_meta, unary, via
-from aten.promotion import TYPE_NAMES, category
+from aten.promotion import TYPE_NAMES, category, element
 
 
 def _floating(x: Any) -> Any:
@@ -103,10 +103,8 @@ def masked_fill(input, mask, value):
                 f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s)."
             )
         value = value.to(input.dtype)
-    elif isinstance(value, float) and category(input.dtype) < 2:
-        raise (
-            RuntimeError(f"value cannot be converted to type {input.dtype.name} without overflow") if value != int(value) else None
-        )
+    else:
+        value = element(value, input.dtype)
     return ops.where(mask, value, input)
 
 

@@ -5,10 +5,11 @@ from typing import Any
 
 import numpy as np
 
+from aten.dispatch import as_number
 from aten.meta import Meta, known_equal
 from aten.op import alias_of, inplace_of, op, ops
 from aten.ops.batching import batch_dims, materialize, to_front
-from aten.promotion import result_dtype
+from aten.promotion import element, result_dtype
 from aten.shapes import broadcast, is_one, show, wrap_dim
 
 
@@ -144,6 +145,7 @@ roll.batch(lambda n, dims, x, shifts, at: (roll(to_front(x, dims[0]), shifts, [d
 @op("constant_pad_nd(Tensor input, int[] pad, Scalar value=0) -> Tensor", tags=["structure", "function_only"])
 def constant_pad_nd(input: Meta, pad: list[Any], value: Any) -> Meta:
     """`value` added around: pad = (last dim before, after, second last before, …); negative amounts cut."""
+    element(value, input.dtype)
     if len(pad) % 2:
         raise RuntimeError("Length of pad must be even but instead it equals " + str(len(pad)))
     if len(pad) > 2 * input.ndim:
@@ -166,7 +168,7 @@ def constant_pad_nd(input: Meta, pad: list[Any], value: Any) -> Meta:
 
 @constant_pad_nd.kernel
 def _(out, x, pad, value):
-    out[...] = value
+    out[...] = as_number(value, out.dtype)
     source, target = [np.s_[:]] * x.ndim, [np.s_[:]] * x.ndim
     for k in range(len(pad) // 2):
         d, before, after = x.ndim - 1 - k, pad[2 * k], pad[2 * k + 1]

@@ -71,6 +71,9 @@ def view_dtype(x: Any, dtype: Any) -> Any:
             f"self.size(-1) must be divisible by {dtype.itemsize // x.dtype.itemsize} to view {x.dtype.name} as "
             f"{dtype.name} (different element sizes), but got {x.shape[-1]}"
         )
+    if x.is_meta:
+        last = [x.shape[-1] * x.dtype.itemsize // dtype.itemsize] if ratio != 1 else list(x.shape[-1:])
+        return _native.empty([*x.shape[:-1], *last], dtype, x.device)
     return _native.from_numpy(x.numpy(force=True).view(dtype.to_numpy()))
 
 
@@ -423,9 +426,31 @@ def _window(sizes: Sequence[int], strides: Sequence[int]) -> int:
     return 0 if 0 in sizes else 1 + int(sum((n - 1) * s for n, s in zip(sizes, strides)))
 
 
+def check_window(sizes: Sequence[Any], strides: Sequence[Any], offset: Any, numel: Any) -> None:
+    """Raises RuntimeError unless the elements that sizes and strides show lie among `numel` ones. Symbols are believed."""
+    if len(sizes) != len(strides):
+        raise RuntimeError("mismatch in length of strides and shape")
+    if any(map(is_symbolic, (*sizes, *strides, offset, numel))) or 0 in sizes:
+        return
+    if min(*sizes, *strides, offset, 0) < 0 or offset + _window(sizes, strides) > numel:
+        raise RuntimeError(
+            f"setStorage: sizes {show(sizes)}, strides {show(strides)}, storage offset {offset} are out of bounds for storage of "
+            f"{numel} elements"
+        )
+
+
 def strided_array(memory: np.ndarray, sizes: Sequence[int], strides: Sequence[int], offset: int) -> np.ndarray:
     """A view of flat memory with these sizes and strides (in elements)."""
+    check_window(sizes, strides, offset, memory.size)
     return np.lib.stride_tricks.as_strided(memory[offset:], tuple(sizes), tuple(s * memory.itemsize for s in strides))
+
+
+def _places(sizes: Sequence[int], strides: Sequence[int], offset: int) -> np.ndarray:
+    """Where the elements of a layout lie, as positions in memory."""
+    places = np.full(tuple(sizes), offset, np.int64)
+    for d, (n, stride) in enumerate(zip(sizes, strides)):
+        places += (np.arange(n) * np.int64(stride)).reshape([n if i == d else 1 for i in range(len(sizes))])
+    return places
 
 
 @op(
@@ -451,12 +476,12 @@ def as_strided_backward(
 
 @as_strided_backward.kernel
 def _(out, g, input_sizes, input_strides, input_offset, size, stride, storage_offset):
-    base = min(input_offset, storage_offset)
-    n = max(input_offset + _window(input_sizes, input_strides), storage_offset + _window(size, stride)) - base
-    places = np.arange(n)
+    outputs, inputs = _places(size, stride, storage_offset), _places(input_sizes, input_strides, input_offset)
+    _, numbered = np.unique(np.concatenate([outputs.reshape(-1), inputs.reshape(-1)]), return_inverse=True)
+    outputs, inputs = numbered[: outputs.size].reshape(outputs.shape), numbered[outputs.size :].reshape(inputs.shape)
+    n = int(numbered.max(initial=-1)) + 1
     memory, shared = np.zeros(n, g.dtype), np.zeros(n, np.int64)
-    np.add.at(memory, strided_array(places, size, stride, storage_offset - base), g)
-    inputs = strided_array(places, input_sizes, input_strides, input_offset - base)
+    np.add.at(memory, outputs, g)
     np.add.at(shared, inputs, 1)
     out[...] = memory[inputs] / np.maximum(shared[inputs], 1).astype(g.dtype)
 

@@ -9,13 +9,18 @@ Where an evaluation would divide by zero the value of an expression is unspecifi
 from __future__ import annotations
 
 import math
+import threading
+import weakref
+from _weakref import _remove_dead_weakref  # type: ignore[attr-defined]
 from collections.abc import Callable, Iterable
 from typing import Any
 
 Number = int | float | bool
 
-_nodes: dict[tuple, Expr] = {}
-_ints: dict[int, Expr] = {}
+_nodes: dict[tuple, _Entry] = {}  # the expressions that exist; they do not live longer for standing here
+_ints: dict[int, Expr] = {}  # small constants, for ever
+_SMALL = 1 << 16
+_lock = threading.RLock()
 # A product of two sums is multiplied out up to this many terms; a longer one stays a product.
 _MAX_EXPANDED = 8
 
@@ -138,14 +143,42 @@ class Expr:
         return mul(-1, self)
 
 
+class _Entry(weakref.ref):
+    """A reference to an expression that knows its key in the table."""
+
+    __slots__ = ("key",)
+    key: tuple
+
+
+def _forget(entry: _Entry) -> None:
+    _remove_dead_weakref(_nodes, entry.key)
+
+
+def _find(key: tuple) -> Expr | None:
+    entry = _nodes.get(key)
+    return None if entry is None else entry()
+
+
+def _keep(key: tuple, e: Expr) -> Expr:
+    """`e` as the expression of that key; the one that another thread has made since, if it has."""
+    with _lock:
+        found = _find(key)
+        if found is None:
+            entry = _Entry(e, _forget)
+            entry.key = key
+            _nodes[key] = entry
+            return e
+        return found
+
+
 def make(op: str, args: tuple[Expr, ...], kind: str) -> Expr:
     key = (op, args)
-    e = _nodes.get(key)
+    e = _find(key)
     if e is None:
         e = _new(op, args, kind, None)
         if kind == "int":
             e.terms, e.offset = {e: 1}, 0
-        e = _nodes.setdefault(key, e)  # another thread may have made it since
+        e = _keep(key, e)
     return e
 
 
@@ -172,7 +205,7 @@ def const(value: Number) -> Expr:
         return const(value.item())
     else:
         raise TypeError(f"a constant is an int, float or bool, not {type(value).__name__}")
-    e = _nodes.get(key)
+    e = _find(key)
     if e is None:
         kind = "bool" if isinstance(value, bool) else "int" if isinstance(value, int) else "float"
         plain: Any = int(value) if kind == "int" else value  # subclasses of int, such as IntEnum
@@ -180,8 +213,8 @@ def const(value: Number) -> Expr:
         e._free = frozenset()
         if kind == "int":
             e.terms, e.offset = {}, plain
-        e = _nodes.setdefault(key, e)
-        if kind == "int":
+        e = _keep(key, e)
+        if kind == "int" and -_SMALL < plain < _SMALL:
             _ints[plain] = e
     return e
 
@@ -191,7 +224,7 @@ def sym(name: str, kind: str | None = None) -> Expr:
     if kind is None:
         kind = "float" if name[0] == "z" and name[1:].isdigit() else "int"
     key = ("sym", name, kind)
-    e = _nodes.get(key)
+    e = _find(key)
     if e is None:
         if kind not in ("int", "float", "bool"):
             raise ValueError(f"kind is int, float or bool, not {kind!r}")
@@ -199,7 +232,7 @@ def sym(name: str, kind: str | None = None) -> Expr:
         e._text, e._free = name, frozenset((name,))
         if kind == "int":
             e.terms = {e: 1}
-        e = _nodes.setdefault(key, e)  # another thread may have made it since
+        e = _keep(key, e)
     return e
 
 
@@ -252,11 +285,11 @@ def from_terms(terms: dict[Expr, int], offset: int = 0) -> Expr:
     if offset:
         args += (const(offset),)
     key = ("add", args)
-    e = _nodes.get(key)
+    e = _find(key)
     if e is None:
         e = _new("add", args, "int", None)
         e.terms, e.offset = terms, offset
-        e = _nodes.setdefault(key, e)  # another thread may have made it since
+        e = _keep(key, e)
     return e
 
 
@@ -273,11 +306,11 @@ def _scaled(m: Expr, c: int) -> Expr:
         return m
     factors = m.args if m.op == "mul" else (m,)
     key = ("mul", (const(c), *factors))
-    e = _nodes.get(key)
+    e = _find(key)
     if e is None:
         e = _new("mul", key[1], "int", None)
         e.terms = {m: c}
-        e = _nodes.setdefault(key, e)  # another thread may have made it since
+        e = _keep(key, e)
     return e
 
 

@@ -234,18 +234,16 @@ def below(r: Expr, limit: Expr, ranges: Ranges, memo: dict | None = None) -> boo
 def _symbolic_end(e: Expr, ranges: Ranges) -> Expr | None:
     """An upper bound of `e` in terms of the symbols its range ends mention, or None if no such end is known."""
     changed = False
-    terms = {}
-    for m, c in e.terms.items():
-        end = ranges.get(m.value, (None, None))[1] if m.op == "sym" and c > 0 else None
-        if type(end) is Expr:
-            changed = True
-            terms[m] = end
-    if not changed:
-        return None
     out = const(e.offset)
+    memo: dict[Expr, Interval] = {}
     for m, c in e.terms.items():
-        out = nodes.add(out, nodes.mul(terms.get(m, m), c))
-    return out
+        factors = m.args if m.op == "mul" else (m,)
+        if c > 0 and (len(factors) == 1 or all(_bounds(f, ranges, memo)[0] >= 0 for f in factors)):
+            ends = [ranges.get(f.value, (None, None))[1] if f.op == "sym" else None for f in factors]
+            changed = changed or any(type(end) is Expr for end in ends)
+            m = nodes.prod_(end if type(end) is Expr else f for f, end in zip(factors, ends))
+        out = nodes.add(out, nodes.mul(m, c))
+    return out if changed else None
 
 
 def _splits(a: Expr, b: Expr):

@@ -8,6 +8,7 @@ from typing import Any
 
 from aten import _native, dispatch, pytree
 from aten._native import Tensor
+from aten.autograd.grad_mode import enable_grad
 from aten.meta import Meta
 from aten.op import Op, registry
 from aten.transforms.tape import Tape
@@ -31,13 +32,18 @@ class GradTracer(Tracer):
 
 
 class GradLevel(Level):
-    """Runs ops on the level below and keeps a tape of those that depend on the inputs."""
+    """Runs ops on the level below and keeps a tape of those that depend on the inputs.
+
+    What it differentiates runs with gradients on, whatever the caller's mode: `below` is that mode, in which the level
+    below gets its calls. A no_grad inside of the function holds for all levels.
+    """
 
     tracer_type = GradTracer
 
-    def __init__(self) -> None:
+    def __init__(self, below: bool) -> None:
         # Gradients are computed with the values of the level below.
         self.tape = Tape(lambda value, meta: value.value if type(value) is Box else value)
+        self.below = below
 
     def wrap(self, value: Tensor, box: Box | None = None) -> Tracer:
         """A tensor of the level below as a Tracer of this one."""
@@ -66,7 +72,13 @@ class GradLevel(Level):
             with opened(self):
                 return op.decompose_fn(*args)
         boxes = tuple([self.box(a) for a in args])
-        result = dispatch.call_core(op, tuple([_unbox(b) for b in boxes]))
+        values = tuple([_unbox(b) for b in boxes])
+        recording = _native.is_grad_enabled()
+        if recording and not self.below:
+            with dispatch.no_grad():
+                result = dispatch.call_core(op, values)
+        else:
+            result = dispatch.call_core(op, values)
         if type(result) is not tuple and not isinstance(result, tuple):
             if not isinstance(result, Tensor):
                 return result
@@ -77,7 +89,7 @@ class GradLevel(Level):
             out = tuple(map(Box, result))
             metas = tuple(map(Meta.of, result))
             tracers = tuple([self.make(o, m) for o, m in zip(out, metas)])
-        if op.vjp_fn is not None and _native.is_grad_enabled():
+        if op.vjp_fn is not None and recording:
             self.tape.record(op, boxes, tuple([_metas(b) for b in boxes]), out, metas)
         return public(op, tracers)
 
@@ -112,13 +124,13 @@ def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> tuple:
 
     With has_aux, func returns (output, aux), and aux comes third.
     """
-    level = GradLevel()
     leaves, spec = pytree.flatten(primals)
     for leaf in leaves:
         _check_differentiable(leaf, "vjp")
+    level = GradLevel(_native.is_grad_enabled())
     inputs = [level.input(leaf) for leaf in leaves]
     boxes = [t.payload for t in inputs]
-    with opened(level):
+    with opened(level), enable_grad():
         result = func(*pytree.unflatten(inputs, spec))
     aux = None
     if has_aux:

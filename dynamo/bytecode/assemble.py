@@ -9,9 +9,11 @@ from __future__ import annotations
 import types
 from collections.abc import Callable
 
-from bytecode import Bytecode, ConcreteBytecode, ConcreteInstr, Instr, Label, TryBegin, TryEnd
+from bytecode import Bytecode, CellVar, ConcreteBytecode, ConcreteInstr, FreeVar, Instr, Label, TryBegin, TryEnd
 
 from .. import _eval_frame
+from .implicit import bare_supers
+from .instruction import decode
 
 STACK_MARGIN = 16  # for what is put around copied instructions, beyond the values it pushes
 
@@ -44,6 +46,22 @@ class Copy:
                 if isinstance(item.arg, Label):
                     item = Instr(item.name, fresh(item.arg), location=item.location)
             self.items.append(item)
+        self._spell_out_supers(code)
+
+    def _spell_out_supers(self, code: types.CodeType) -> None:
+        """super() looks for its arguments in the frame, where a function that continues another has them elsewhere."""
+        first = code.co_varnames[:1]
+        for index in bare_supers(code, decode(code)):
+            item = self.items[self.position[index]]
+            load: list = [Instr("LOAD_DEREF", FreeVar("__class__"), location=item.location)]
+            if first[0] in code.co_cellvars:
+                load.append(Instr("LOAD_DEREF", CellVar(first[0]), location=item.location))
+            else:
+                load.append(Instr("LOAD_FAST", first[0], location=item.location))
+            self.replace(index, [*load, Instr(item.name, 2, location=item.location)])
+            if item.name == "PRECALL":
+                after = self.items[self.position[index + 1]]
+                self.replace(index + 1, [Instr(after.name, 2, location=after.location)])
 
     def label_before(self, index: int) -> Label:
         """A label in front of instruction `index`."""
@@ -109,7 +127,7 @@ def assemble_like(code: types.CodeType, items: list, stacksize: int) -> types.Co
     out = _new(items, code)
     # The order of argnames is that of the slots: positional, keyword-only, *args, **kwargs.
     n = code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & 0x04) + bool(code.co_flags & 0x08)
-    out.argnames = list(code.co_varnames[:n])
+    out.argnames = list(code.co_varnames)  # the others behind them: locals() has its keys in this order
     out.argcount, out.posonlyargcount = code.co_argcount, code.co_posonlyargcount
     out.kwonlyargcount = code.co_kwonlyargcount
     out.flags = code.co_flags
@@ -129,7 +147,7 @@ def assemble_function(
     It has the name of `code`, so that tracebacks read as if nothing had been taken apart.
     """
     out = _new(items, code)
-    out.argnames = list(argnames)
+    out.argnames = [*argnames, *(v for v in code.co_varnames if v not in argnames)]
     out.argcount = len(argnames)
     out.flags = (code.co_flags & ~0x0C) | (0x10 if freevars else 0)  # no *args and **kwargs; nested
     out.cellvars, out.freevars = [], list(freevars)

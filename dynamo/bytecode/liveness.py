@@ -6,6 +6,7 @@ import types
 from typing import Any
 
 from .. import _eval_frame
+from .implicit import implicit_reads
 from .instruction import Decoded, decode
 
 
@@ -14,7 +15,8 @@ def live_before(code: types.CodeType) -> list[frozenset[str]]:
     record = _eval_frame.record(code)
     found = record.get("live")
     if found is None:
-        found = record["live"] = _live(decode(code))
+        decoded = decode(code)
+        found = record["live"] = _live(decoded, implicit_reads(code, decoded))
     return found
 
 
@@ -45,9 +47,12 @@ def _accesses(decoded: Decoded) -> list[tuple[tuple[str, ...], tuple[str, ...]]]
     return [uses(inst.name, inst.value) for inst in decoded.instructions]
 
 
-def _live(decoded: Decoded) -> list[frozenset[str]]:
+def _live(decoded: Decoded, implicit: dict[int, tuple[str, ...]]) -> list[frozenset[str]]:
     n = len(decoded)
     accesses = _accesses(decoded)
+    for index, names in implicit.items():
+        read, stored = accesses[index]
+        accesses[index] = (*read, *names), stored
     live: list[frozenset[str]] = [frozenset()] * n
     handlers = [decoded.handler_of(i) for i in range(n)]
     changed = True

@@ -8,10 +8,6 @@
 
 PyObject *call_uncaptured(PyObject *callable, PyObject *const *args, size_t nargsf, PyObject *kwnames);
 
-struct EntryFunction {
-  Entry *entry;            // owned
-  PyObject *function;      // owned: runs entry->code with the closure of the original
-};
 
 struct CompiledFunction {
   PyObject_HEAD
@@ -20,7 +16,8 @@ struct CompiledFunction {
   PyObject *config;           // owned; None: calls the function with capture off
   PyCodeObject *code;         // owned: whose state is `state`
   CodeState *state;
-  std::vector<EntryFunction> *functions;
+  std::vector<PyFunctionObject *> *functions; // owned: they run the code of entries with the closure of the original
+  PyObject *otherwise;        // owned or NULL: called instead where no entry answers
   PyObject *dict;
   PyObject *weakrefs;
 };
@@ -30,17 +27,16 @@ static Mode stance = kCompile; // of the process
 // Restores this thread's state at the end of a call.
 struct Window {
   ThreadState saved;
-  Window(PyObject *config, Entry *pending, PyCodeObject *pending_code) : saved(tls) {
+  Window(PyObject *config, PyCodeObject *passing) : saved(tls) {
     tls.config = config;
     tls.mode = stance;
-    tls.pending = pending;
-    tls.pending_code = pending_code;
+    tls.passing = passing;
     hook_open();
   }
   ~Window() {
     hook_close();
     tls.config = saved.config, tls.mode = saved.mode;
-    tls.pending = saved.pending, tls.pending_code = saved.pending_code;
+    tls.passing = saved.passing;
   }
 };
 
@@ -65,9 +61,21 @@ static PyObject *rerun_eager(CompiledFunction *self, PyObject *const *args, size
   return result;
 }
 
+// Drops the functions whose code is no entry's any more (all of them: `state` NULL).
+static void drop_functions(CompiledFunction *self, const CodeState *state) {
+  std::vector<PyFunctionObject *> kept, dropped;
+  for (PyFunctionObject *f : *self->functions) {
+    bool used = false;
+    for (size_t i = 0; state && i < state->entries.size(); i++) used |= (PyObject *)state->entries[i]->code == f->func_code;
+    (used ? kept : dropped).push_back(f);
+  }
+  self->functions->swap(kept);
+  for (PyFunctionObject *f : dropped) Py_DECREF(f);
+}
+
 static PyObject *entry_function(CompiledFunction *self, Entry *entry) {
-  for (size_t i = 0; i < self->functions->size(); i++)
-    if ((*self->functions)[i].entry == entry) return (*self->functions)[i].function;
+  for (PyFunctionObject *f : *self->functions)
+    if (f->func_code == (PyObject *)entry->code) return (PyObject *)f;
   PyFunctionObject *f = self->function;
   PyObject *made = PyFunction_NewWithQualName((PyObject *)entry->code, f->func_globals, f->func_qualname);
   if (!made) return NULL;
@@ -77,15 +85,8 @@ static PyObject *entry_function(CompiledFunction *self, Entry *entry) {
   }
   PyFunctionObject *g = (PyFunctionObject *)made;
   Py_XSETREF(g->func_name, Py_NewRef(f->func_name));
-  if (self->functions->size() >= 32) { // entries come and go: forget all
-    std::vector<EntryFunction> old;
-    old.swap(*self->functions);
-    for (EntryFunction &e : old) {
-      Py_DECREF(e.function);
-      Py_DECREF(e.entry);
-    }
-  }
-  self->functions->push_back({(Entry *)Py_NewRef((PyObject *)entry), made});
+  drop_functions(self, self->state);
+  self->functions->push_back(g);
   return made;
 }
 
@@ -96,7 +97,7 @@ static PyObject *run_code(CompiledFunction *self, Entry *entry, PyObject *const 
   Py_INCREF(function);
   PyObject *result;
   if (entry->opens_window) {
-    Window window(self->config, NULL, entry->code); // the frame of this very code passes
+    Window window(self->config, entry->code); // the frame of this very code passes
     result = PyObject_Vectorcall(function, args, nargsf, NULL);
   } else {
     result = call_uncaptured(function, args, nargsf, NULL);
@@ -105,9 +106,26 @@ static PyObject *run_code(CompiledFunction *self, Entry *entry, PyObject *const 
   return result;
 }
 
+// The call whose guards passed. Steals `entry`.
+static inline PyObject *run_entry(CompiledFunction *self, Entry *entry, PyObject *const *regs, PyObject *const *args,
+                                  size_t nargsf) {
+  PyObject *result;
+  if (entry->eager) {
+    result = call_uncaptured((PyObject *)self->function, args, nargsf, NULL);
+  } else if (entry->code) {
+    result = run_code(self, entry, args, nargsf);
+  } else {
+    bool rerun;
+    result = run_direct(entry, regs, &rerun);
+    if (rerun) result = rerun_eager(self, args, nargsf);
+  }
+  Py_DECREF(entry);
+  return result;
+}
+
 // `looked`: this frame was looked at already, so that the hook lets it pass.
 static PyObject *run_open(CompiledFunction *self, PyObject *const *args, size_t nargsf, PyObject *kwnames, bool looked) {
-  Window window(self->config, NULL, looked ? self->code : NULL);
+  Window window(self->config, looked ? self->code : NULL);
   return PyObject_Vectorcall((PyObject *)self->function, args, nargsf, kwnames);
 }
 
@@ -115,13 +133,17 @@ static PyObject *miss(CompiledFunction *self, PyObject *const *args, size_t narg
 
 static PyObject *call(PyObject *callable, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
   CompiledFunction *self = (CompiledFunction *)callable;
-  if (self->config == Py_None || stance == kOff)
+  if (self->config == Py_None || stance == kOff) {
+    if (self->otherwise) return PyObject_Vectorcall(self->otherwise, args, nargsf, kwnames);
     return call_uncaptured((PyObject *)self->function, args, nargsf, kwnames);
+  }
   if ((PyObject *)self->code != self->function->func_code && !refresh_code(self)) return NULL;
   PyCodeObject *code = self->code;
   constexpr int kNotPlain = CO_VARARGS | CO_VARKEYWORDS | CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR;
   bool plain = !kwnames && PyVectorcall_NARGS(nargsf) == code->co_argcount && !code->co_kwonlyargcount &&
                !(code->co_flags & kNotPlain);
+  if (self->otherwise && (!plain || self->state->kind == kSkip || self->state->kind == kSkipRecursive))
+    return PyObject_Vectorcall(self->otherwise, args, nargsf, kwnames);
   if (!plain || self->state->kind == kSkip) return run_open(self, args, nargsf, kwnames, false);
   if (self->state->kind == kSkipRecursive) return call_uncaptured((PyObject *)self->function, args, nargsf, kwnames);
   PyObject *inline_regs[256], **regs = inline_regs;
@@ -129,66 +151,53 @@ static PyObject *call(PyObject *callable, PyObject *const *args, size_t nargsf, 
   Owned owned;
   Entry *entry = find_entry(self->state, self->config, args, self->function, spill, regs, owned);
   if (!entry) return miss(self, args, nargsf);
-  PyObject *result;
-  if (entry->code) {
-    result = run_code(self, entry, args, nargsf);
-  } else {
-    bool rerun;
-    result = run_direct(entry, regs, &rerun);
-    if (rerun) result = rerun_eager(self, args, nargsf);
-  }
-  Py_DECREF(entry);
-  return result;
+  return run_entry(self, entry, regs, args, nargsf);
 }
 
 __attribute__((noinline)) static PyObject *miss(CompiledFunction *self, PyObject *const *args, size_t nargsf) {
+  if (self->otherwise) return PyObject_Vectorcall(self->otherwise, args, nargsf, NULL);
   int made = 0;
+  PyObject *expected = NULL;
   {
     Mode mode = tls.mode;
     tls.mode = stance; // may_compile and compile_frame ask this thread's mode
     if (may_compile(self->state, self->code, self->config))
-      made = compile_frame(self->state, self->code, self->function, args, self->config);
+      made = compile_frame(self->state, self->code, self->function, args, self->config, &expected);
     tls.mode = mode;
   }
   if (made < 0) return NULL;
-  if (self->state->kind == kSkipRecursive || made == 2)
-    return call_uncaptured((PyObject *)self->function, args, nargsf, NULL);
+  if (self->state->kind == kSkipRecursive || made == 2) {
+    PyObject *code = Py_NewRef(self->code); // a call may exchange it
+    PyObject *result = call_uncaptured((PyObject *)self->function, args, nargsf, NULL);
+    result = check_raised(result, expected, (PyCodeObject *)code, self->config);
+    Py_DECREF(code);
+    return result;
+  }
   if (!made) return run_open(self, args, nargsf, NULL, true);
   PyObject *inline_regs[256], **regs = inline_regs;
   std::vector<PyObject *> spill;
   Owned owned;
   Entry *entry = find_entry(self->state, self->config, args, self->function, spill, regs, owned);
   if (!entry) {
-    // What was just made does not hold for the very call that it was made for.
-    PyObject *told = PyObject_CallMethod(compiler, "guards_inconsistent", "OO", (PyObject *)self->code,
-                                         self->state->entries.empty() ? Py_None : (PyObject *)self->state->entries[0]);
-    if (!told) return NULL;
-    Py_DECREF(told);
+    if (!tell_inconsistent(self->state, self->code, self->function, args)) return NULL;
     return run_open(self, args, nargsf, NULL, true);
   }
-  PyObject *result;
-  if (entry->code) {
-    result = run_code(self, entry, args, nargsf);
-  } else {
-    bool rerun;
-    result = run_direct(entry, regs, &rerun);
-    if (rerun) result = rerun_eager(self, args, nargsf);
-  }
-  Py_DECREF(entry);
-  return result;
+  return run_entry(self, entry, regs, args, nargsf);
 }
 
 // ------------------------------------------------------------------------------------- Python type
 static PyObject *compiled_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
-  PyObject *function, *config = Py_None;
-  static const char *names[] = {"function", "config", NULL};
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!|O", (char **)names, &PyFunction_Type, &function, &config)) return NULL;
+  PyObject *function, *config = Py_None, *otherwise = Py_None;
+  static const char *names[] = {"function", "config", "otherwise", NULL};
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!|OO", (char **)names, &PyFunction_Type, &function, &config, &otherwise))
+    return NULL;
   CompiledFunction *self = (CompiledFunction *)type->tp_alloc(type, 0);
   if (!self) return NULL;
   self->vectorcall = call;
   self->function = (PyFunctionObject *)Py_NewRef(function);
   self->config = Py_NewRef(config);
-  self->functions = new std::vector<EntryFunction>;
+  self->functions = new std::vector<PyFunctionObject *>;
+  self->otherwise = otherwise == Py_None ? NULL : Py_NewRef(otherwise);
   if (!refresh_code(self)) {
     Py_DECREF(self);
     return NULL;
@@ -200,22 +209,17 @@ static int compiled_traverse(PyObject *o, visitproc visit, void *arg) {
   CompiledFunction *self = (CompiledFunction *)o;
   Py_VISIT(self->function);
   Py_VISIT(self->config);
+  Py_VISIT(self->otherwise);
   Py_VISIT(self->dict);
   if (self->functions)
-    for (EntryFunction &f : *self->functions) Py_VISIT(f.function);
+    for (PyFunctionObject *f : *self->functions) Py_VISIT(f);
   return 0;
 }
 
 static int compiled_clear(PyObject *o) {
   CompiledFunction *self = (CompiledFunction *)o;
-  if (self->functions) {
-    std::vector<EntryFunction> old;
-    old.swap(*self->functions);
-    for (EntryFunction &f : old) {
-      Py_DECREF(f.function);
-      Py_DECREF(f.entry);
-    }
-  }
+  if (self->functions) drop_functions(self, NULL);
+  Py_CLEAR(self->otherwise);
   Py_CLEAR(self->dict);
   return 0;
 }

@@ -14,7 +14,22 @@ static Py_ssize_t extra_index = -1;
 static void drop_entries(CodeState *state) {
   std::vector<Entry *> entries;
   entries.swap(state->entries);
+  for (Entry *e : entries) e->home = NULL;
   for (Entry *e : entries) Py_DECREF(e);
+}
+
+// Something that the guards refer to is gone: nothing can use the entry any more, and its place is free.
+static void entry_died(void *owner) {
+  Entry *entry = (Entry *)owner;
+  CodeState *home = entry->home;
+  if (!home) return;
+  entry->home = NULL;
+  for (size_t i = 0; i < home->entries.size(); i++)
+    if (home->entries[i] == entry) {
+      home->entries.erase(home->entries.begin() + (ptrdiff_t)i);
+      Py_DECREF(entry);
+      return;
+    }
 }
 
 static void state_free(void *p) {
@@ -80,7 +95,7 @@ Entry *find_entry(CodeState *state, PyObject *config, PyObject *const *args, PyF
 }
 
 bool may_compile(CodeState *state, PyCodeObject *code, PyObject *config) {
-  if (!compiler || tls.mode != kCompile || state->compiling) return false;
+  if (!compiler || tls.mode != kCompile || state->compiling || state->closed) return false;
   Py_ssize_t limit = 8;
   PyObject *value = PyObject_GetAttrString(config, "recompile_limit");
   if (value) {
@@ -101,15 +116,43 @@ bool may_compile(CodeState *state, PyCodeObject *code, PyObject *config) {
   return false;
 }
 
-int compile_frame(CodeState *state, PyCodeObject *code, PyFunctionObject *func, PyObject *const *args, PyObject *config) {
-  int n = code_argument_slots(code);
+// The argument slots by name: a new dict.
+static PyObject *named_arguments(PyCodeObject *code, PyObject *const *args) {
   PyObject *values = PyDict_New();
+  int n = code_argument_slots(code);
+  for (int i = 0; values && i < n; i++)
+    if (args[i] && PyDict_SetItem(values, PyTuple_GET_ITEM(code->co_localsplusnames, i), args[i]) < 0) Py_CLEAR(values);
+  return values;
+}
+
+bool tell_inconsistent(CodeState *state, PyCodeObject *code, PyFunctionObject *func, PyObject *const *args) {
+  Suspended off;
+  PyObject *values = named_arguments(code, args);
+  PyObject *entry = state->entries.empty() ? Py_None : (PyObject *)state->entries[0];
+  PyObject *told = values ? PyObject_CallMethod(compiler, "guards_inconsistent", "OOOO", (PyObject *)code, (PyObject *)func,
+                                                values, entry)
+                          : NULL;
+  Py_XDECREF(values);
+  Py_XDECREF(told);
+  return told != NULL;
+}
+
+PyObject *check_raised(PyObject *result, PyObject *expected, PyCodeObject *code, PyObject *config) {
+  if (result && expected) {
+    Suspended off;
+    PyObject *told = PyObject_CallMethod(compiler, "did_not_raise", "OOO", (PyObject *)code, expected, config);
+    if (!told) Py_CLEAR(result);
+    Py_XDECREF(told);
+  }
+  Py_XDECREF(expected);
+  return result;
+}
+
+int compile_frame(CodeState *state, PyCodeObject *code, PyFunctionObject *func, PyObject *const *args, PyObject *config,
+                  PyObject **expected) {
+  *expected = NULL;
+  PyObject *values = named_arguments(code, args);
   if (!values) return -1;
-  for (int i = 0; i < n; i++)
-    if (args[i] && PyDict_SetItem(values, PyTuple_GET_ITEM(code->co_localsplusnames, i), args[i]) < 0) {
-      Py_DECREF(values);
-      return -1;
-    }
   if (!state->record && !(state->record = PyDict_New())) {
     Py_DECREF(values);
     return -1;
@@ -127,13 +170,23 @@ int compile_frame(CodeState *state, PyCodeObject *code, PyFunctionObject *func, 
     result = -1;
   } else if (PyObject_TypeCheck(made, &Entry_Type)) {
     Entry *entry = (Entry *)made;
-    if (entry->code) frame_reserve(code, frame_words(entry->code));
-    state->entries.insert(state->entries.begin(), (Entry *)Py_NewRef(made));
     result = 1;
+    if (entry->home || entry->guards->n_args > code_argument_slots(code)) {
+      PyErr_Format(PyExc_SystemError, "an entry for other code than %R", code);
+      result = -1;
+    } else if (!entry->guards->dead) {
+      if (entry->code) frame_reserve(code, frame_words(entry->code));
+      state->entries.insert(state->entries.begin(), (Entry *)Py_NewRef(made));
+      entry->home = state;
+    }
   } else if (made == Py_None) { // eager this time, and so is what it calls
     result = 2;
+  } else if (PyExceptionClass_Check(made)) { // the same, and the call is to raise this
+    result = 2;
+    *expected = Py_NewRef(made);
   } else if (made == Py_False) { // never again
-    state->kind = kSkip;
+    state->closed = true;
+    if (state->entries.empty()) state->kind = kSkip;
   }
   Py_XDECREF(made);
   Py_DECREF(code);
@@ -141,6 +194,13 @@ int compile_frame(CodeState *state, PyCodeObject *code, PyFunctionObject *func, 
 }
 
 // ------------------------------------------------------------------------------------------ direct
+// The registers that the result hands on: while the graph runs, what they borrow from may be changed.
+static void own_registers(const Result &r, PyObject *const *regs, Owned &owned) {
+  if (r.kind == R_REG) owned.items.push_back(Py_NewRef(regs[r.index]));
+  for (const Result &item : r.items) own_registers(item, regs, owned);
+}
+
+// `regs` whose values are owned.
 static PyObject *make_result(const Result &r, PyObject *outputs, PyObject *const *regs) {
   switch (r.kind) {
   case R_OUTPUT:
@@ -191,6 +251,8 @@ PyObject *run_direct(Entry *entry, PyObject *const *regs, bool *rerun) {
     large.resize(n);
     in = large.data();
   }
+  Owned handed_on;
+  if (entry->graph || entry->result->kind != R_REG) own_registers(*entry->result, regs, handed_on); // else nothing runs
   for (size_t i = 0; i < n; i++) in[i] = Py_NewRef(regs[(*entry->inputs)[i]]);
   PyObject *outputs = entry->graph ? PyObject_Vectorcall(entry->graph, in, n, NULL) : PyTuple_New(0);
   PyObject *result = NULL;
@@ -208,7 +270,7 @@ PyObject *run_direct(Entry *entry, PyObject *const *regs, bool *rerun) {
 }
 
 // ------------------------------------------------------------------------------------- Python type
-static bool read_result(PyObject *spec, Result &out) {
+static bool read_result(PyObject *spec, Result &out, int n_regs) {
   const char *kind;
   PyObject *value;
   if (!PyArg_ParseTuple(spec, "sO", &kind, &value)) return false;
@@ -217,7 +279,10 @@ static bool read_result(PyObject *spec, Result &out) {
   if (k == "output" || k == "reg") {
     out.kind = k == "reg" ? R_REG : R_OUTPUT;
     out.index = PyLong_AsLongLong(value);
-    return !PyErr_Occurred();
+    if (PyErr_Occurred()) return false;
+    if (out.index >= 0 && (out.kind == R_OUTPUT || out.index < n_regs)) return true;
+    PyErr_Format(PyExc_ValueError, "no %s %lld", kind, (long long)out.index);
+    return false;
   }
   if (k == "const") {
     out.kind = R_CONST;
@@ -233,9 +298,13 @@ static bool read_result(PyObject *spec, Result &out) {
   } else {
     out.kind = k == "list" ? R_LIST : R_TUPLE;
   }
-  for (Py_ssize_t i = 0; i < PyTuple_Size(items); i++) {
+  if (!PyTuple_Check(items) || (out.kind == R_DICT && PyTuple_GET_SIZE(items) != PyTuple_GET_SIZE(out.obj))) {
+    PyErr_Format(PyExc_TypeError, "the items of a %s, not %R", kind, items);
+    return false;
+  }
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items); i++) {
     out.items.emplace_back();
-    if (!read_result(PyTuple_GET_ITEM(items, i), out.items.back())) return false;
+    if (!read_result(PyTuple_GET_ITEM(items, i), out.items.back(), n_regs)) return false;
   }
   return !PyErr_Occurred();
 }
@@ -247,17 +316,17 @@ static void free_result(Result &r) {
 
 static PyObject *entry_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
   PyObject *config, *guards, *code = Py_None, *graph = Py_None, *inputs = NULL, *result = NULL, *info = Py_None;
-  int opens_window = 0;
-  static const char *names[] = {"config", "guards", "code", "graph", "inputs", "result", "info", "opens_window", NULL};
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO!|OOO!O!Op", (char **)names, &config, &GuardProgram_Type, &guards, &code,
-                                   &graph, &PyTuple_Type, &inputs, &PyTuple_Type, &result, &info, &opens_window))
+  int opens_window = 0, eager = 0;
+  static const char *names[] = {"config", "guards", "code", "graph", "inputs", "result", "info", "opens_window", "eager", NULL};
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO!|OOO!O!Opp", (char **)names, &config, &GuardProgram_Type, &guards, &code,
+                                   &graph, &PyTuple_Type, &inputs, &PyTuple_Type, &result, &info, &opens_window, &eager))
     return NULL;
   if (code != Py_None && !PyCode_Check(code)) {
     PyErr_SetString(PyExc_TypeError, "code: a code object or None");
     return NULL;
   }
-  if ((code == Py_None) == (result == NULL)) {
-    PyErr_SetString(PyExc_TypeError, "an entry has either code or a result");
+  if ((code != Py_None) + (result != NULL) + eager != 1) {
+    PyErr_SetString(PyExc_TypeError, "an entry has either code or a result, or is eager");
     return NULL;
   }
   Entry *e = (Entry *)type->tp_alloc(type, 0);
@@ -268,19 +337,28 @@ static PyObject *entry_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
   e->graph = graph == Py_None ? NULL : Py_NewRef(graph);
   e->info = Py_NewRef(info);
   e->opens_window = opens_window;
+  e->eager = eager;
   e->inputs = new std::vector<uint16_t>;
   for (Py_ssize_t i = 0; inputs && i < PyTuple_GET_SIZE(inputs); i++)
     e->inputs->push_back((uint16_t)PyLong_AsLong(PyTuple_GET_ITEM(inputs, i)));
   if (result) e->result = new Result;
-  if (PyErr_Occurred() || (result && !read_result(result, *e->result))) {
+  if (PyErr_Occurred() || (result && !read_result(result, *e->result, e->guards->n_regs))) {
     Py_DECREF(e);
     return NULL;
   }
+  for (uint16_t r : *e->inputs)
+    if (r >= e->guards->n_regs) {
+      PyErr_Format(PyExc_ValueError, "input %d is no register of the guards", (int)r);
+      Py_DECREF(e);
+      return NULL;
+    }
+  e->guards->owner = e, e->guards->died = entry_died;
   return (PyObject *)e;
 }
 
 static void entry_dealloc(PyObject *self) {
   Entry *e = (Entry *)self;
+  if (e->guards && e->guards->owner == e) e->guards->owner = NULL, e->guards->died = NULL;
   Py_XDECREF(e->config);
   Py_XDECREF(e->guards);
   Py_XDECREF(e->code);
@@ -322,6 +400,14 @@ static PyObject *entries_of(PyObject *, PyObject *code) {
   return list;
 }
 
+static PyObject *set_continues(PyObject *, PyObject *code) {
+  if (!PyCode_Check(code)) return PyErr_Format(PyExc_TypeError, "continues(code): a code object, not %R", code);
+  CodeState *state = code_state((PyCodeObject *)code);
+  if (!state) return NULL;
+  state->continues = true;
+  Py_RETURN_NONE;
+}
+
 static PyObject *record_of(PyObject *, PyObject *code) {
   if (!PyCode_Check(code)) return PyErr_Format(PyExc_TypeError, "record(code): a code object, not %R", code);
   CodeState *state = code_state((PyCodeObject *)code);
@@ -342,7 +428,7 @@ static PyObject *skip(PyObject *, PyObject *args) {
 static void reset_state(CodeState *state) {
   drop_entries(state);
   Py_CLEAR(state->record);
-  state->limit_told = false;
+  state->limit_told = state->closed = false;
   state->kind = kUnseen;
 }
 
@@ -357,7 +443,7 @@ static PyObject *reset(PyObject *, PyObject *args) {
   }
   for (CodeState *s = all_states; s;) {
     if (s->entries.empty() && !s->record) {
-      s->limit_told = false;
+      s->limit_told = s->closed = false;
       s->kind = kUnseen;
       s = s->next;
     } else {
@@ -373,6 +459,7 @@ static PyObject *reset(PyObject *, PyObject *args) {
 static PyMethodDef functions[] = {
     {"set_compiler", set_compiler, METH_VARARGS, "set_compiler(module, exception class that asks for a rerun in eager, or None)"},
     {"entries", entries_of, METH_O, "entries(code) -> list of entries, most recently used first"},
+    {"continues", set_continues, METH_O, "continues(code): it goes on with a frame behind a break, in that frame's place"},
     {"record", record_of, METH_O, "record(code) -> dict that lives with the code object"},
     {"skip", skip, METH_VARARGS, "skip(code, recursive=False): never capture it (nor, recursive, what it calls)"},
     {"reset", reset, METH_VARARGS, "reset(code=None): forget the entries of a code object, or of all"},

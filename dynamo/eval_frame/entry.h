@@ -23,7 +23,9 @@ struct Entry {
   std::vector<uint16_t> *inputs;
   Result *result;
   PyObject *info;             // owned: the Python side's record (guards to explain, ...)
+  bool eager;                 // the original code runs, with capture off
   bool opens_window;          // the code runs foreign Python that may be captured
+  struct CodeState *home;     // borrowed: whose entry it is, or NULL
   int64_t hits;
 };
 extern PyTypeObject Entry_Type;
@@ -34,6 +36,8 @@ enum CodeKind : uint8_t { kUnseen, kTracked, kSkip, kSkipRecursive };
 struct CodeState {
   CodeKind kind;
   bool limit_told;
+  bool closed;                // nothing is compiled any more; the entries that there are go on
+  bool continues;             // the code goes on with a frame behind a break: it shows that frame's caller as its own
   unsigned long compiling;    // thread that compiles it now, 0: none
   PyObject *record;           // owned dict for the Python side (sizes seen ...), or NULL
   std::vector<Entry *> entries; // owned; most recently used first
@@ -47,8 +51,7 @@ enum Mode : uint8_t { kOff, kRunOnly, kCompile };
 struct ThreadState {
   PyObject *config;           // borrowed from the CompiledFunction being called
   Mode mode;
-  Entry *pending;             // borrowed: entry whose guards already passed for the frame about to start, of `pending_code`
-  PyCodeObject *pending_code;
+  PyCodeObject *passing;      // borrowed: the next frame of this code passes, for it was looked at already
   const char *stack_limit;    // lowest address a hooked frame may use
 };
 extern thread_local ThreadState tls __attribute__((tls_model("initial-exec")));
@@ -63,8 +66,15 @@ Entry *find_entry(CodeState *state, PyObject *config, PyObject *const *args, PyF
                   std::vector<PyObject *> &spill, PyObject **&regs, Owned &owned);
 
 // Calls the compiler for a frame; adds what it makes. 1: `state` has a new entry; 0: run eager; 2: eager this time, with
-// all that it calls; -1: exception.
-int compile_frame(CodeState *state, PyCodeObject *code, PyFunctionObject *func, PyObject *const *args, PyObject *config);
+// all that it calls; -1: exception. *expected: the class of exception that the call is certain to raise, or NULL.
+int compile_frame(CodeState *state, PyCodeObject *code, PyFunctionObject *func, PyObject *const *args, PyObject *config,
+                  PyObject **expected);
+
+// The end of a call that was certain to raise `expected` (stolen, may be NULL): `result`, or NULL if that is an error.
+PyObject *check_raised(PyObject *result, PyObject *expected, PyCodeObject *code, PyObject *config);
+
+// What was just made does not hold for the very call that it was made for: an internal error. False with an exception.
+bool tell_inconsistent(CodeState *state, PyCodeObject *code, PyFunctionObject *func, PyObject *const *args);
 
 // Whether a miss may be compiled now. Calls back once when the limit of entries is reached.
 bool may_compile(CodeState *state, PyCodeObject *code, PyObject *config);

@@ -15,9 +15,10 @@
   X(LOCAL) X(CLOSURE) X(GLOBAL) X(BUILTIN) X(OBJECT) X(ATTR) X(CLASS_ATTR) X(ITEM) X(DICT_KEY)                 \
   X(INSTANCE_DICT) X(CONVERT)                                                                                         \
   /* checks of regs[a] */                                                                                             \
-  X(TYPE_IS) X(ID_IS) X(EQUALS) X(LENGTH) X(DICT_KEYS) X(HAS_KEY) X(LACKS_KEY) X(HAS_ATTR) X(LACKS_ATTR)              \
-  X(LACKS_INSTANCE_ATTR) X(LACKS_GLOBAL) X(FUNCTION_CODE) X(SAME_OBJECT) X(DISTINCT) X(APART)      \
-  X(TENSOR) X(DISJOINT) X(AMBIENT) X(SHAPE)
+  X(TYPE_IS) X(ID_IS) X(EQUALS) X(LENGTH) X(DICT_KEYS) X(LACKS_KEY) X(LACKS_ATTR) X(SET) X(CLASS_LOOKUP)              \
+  X(LACKS_INSTANCE_ATTR) X(LACKS_GLOBAL) X(FUNCTION_CODE) X(TENSOR) X(VALUE)                                          \
+  /* checks of several registers, or of none */                                                                       \
+  X(SAME_OBJECT) X(DISTINCT) X(APART) X(DISJOINT) X(OVERLAP) X(AMBIENT) X(NUM_THREADS) X(SHAPE)
 
 enum GuardOp : uint16_t {
 #define X(name) OP_##name,
@@ -27,11 +28,22 @@ enum GuardOp : uint16_t {
 };
 extern const char *const kGuardOpNames[OP_COUNT];
 
+// How an instruction holds the object that it compares with.
+enum Held : uint8_t {
+  kStrong,
+  kWeak,   // `obj` is borrowed; the program dies with it (watch)
+  kAbsent, // there is none: nothing must be found
+  kParts   // something that cannot be referred to weakly (a property): `obj` is its type, then names of attributes; `data`
+           // the addresses of what they are, which are watched
+};
+
 struct Instr {
   uint16_t op, dst, a, b;
   uint32_t guard;        // index of the guard this belongs to, to explain a failure
   uint8_t mode;          // how the attribute is found on objects of `type` (inline cache)
-  PyObject *obj;         // owned constant
+  Held held;
+  PyObject *obj;         // constant, held so
+  PyObject *name;        // owned or NULL: a str
   std::vector<int64_t> data;
   PyTypeObject *type;    // inline cache: borrowed, compared only
   uint32_t type_tag;
@@ -45,23 +57,41 @@ struct Word {
   uint64_t mask, value;
 };
 
+// What a tensor said of itself. Its offset, sizes and strides stand in Memo::layouts, in this order.
+struct SeenTensor {
+  const WeftTensor *tensor;
+  PyTypeObject *type;
+  uint32_t word;
+};
+
 struct Memo {
   std::vector<void *> key;        // the objects it starts from
   std::vector<Word> words;
-  std::vector<PyObject *> regs;   // borrowed: what the fixed part read
+  std::vector<SeenTensor> tensors; // compared after the words, which prove them alive
+  std::vector<int64_t> layouts;
+  std::vector<uint32_t> again;    // instructions of `fixed` that words cannot describe: run on every call
+  std::vector<PyObject *> regs;   // borrowed: what the fixed part read; NULL where `again` reads
   std::vector<PyObject *> keep;   // owned: immutable values that were compared by value
-  uint64_t epoch = 0;
 };
 
 struct GuardProgram {
   PyObject_HEAD
+  int n_args;                           // argument slots that it reads
   int n_regs, fixed_first, fixed_count; // registers written by `fixed` are fixed_first .. + fixed_count
   std::vector<Instr> *live, *fixed, *last;
   std::vector<uint16_t> *key_regs;      // live registers that `fixed` starts from
   bool key_function;                    // `fixed` reads cells or globals
   std::vector<Memo *> *memos;           // kMemoSlots, direct mapped; empty until first used
+  int credit, unremembered;             // see worth_remembering
   int walks, hits;
   int64_t failed;                       // guard that failed last, -1: none
+  // What the program refers to weakly. When one of these objects dies no call can pass any more: the program is dead, and
+  // `died(owner)` is called once (entry.cpp takes the entry out of its code object).
+  std::vector<PyObject *> *watched;     // owned weak references
+  PyObject *life, *callback;            // owned or NULL: what the weak references call
+  bool dead;
+  void *owner;
+  void (*died)(void *owner);
 };
 
 constexpr int kMemoSlots = 64;
@@ -82,8 +112,10 @@ extern PyTypeObject GuardProgram_Type;
 // Sets no exception. May run Python code only for attributes that are computed.
 bool guard_check(GuardProgram *p, PyObject *const *args, PyFunctionObject *func, PyObject **regs, Owned &owned);
 
+void memo_clear(Memo *m);
 bool guard_program_ready(PyObject *module);
 
 // A condition on sizes: see shape_program.cpp.
+bool shape_is_valid(const std::vector<int64_t> &code, int n_regs);
 bool shape_holds(const std::vector<int64_t> &code, PyObject *const *regs);
 bool shape_program_ready(PyObject *module);

@@ -11,6 +11,7 @@ enum AttrMode : uint8_t {
   kSlot,          // a pointer at `offset` of the instance
   kSlotOrNone,    // the same, where NULL reads as None
   kClass,         // the object is a class
+  kClassName,     // the same, and its __name__ is meant
   kComputed       // a descriptor, a custom __getattribute__, ...: asks Python
 };
 
@@ -43,6 +44,7 @@ PyObject *read_instance_dict(Walk &w, PyObject *o, uint16_t reg) {
 
 static PyObject *computed(Walk &w, PyObject *o, PyObject *name) {
   w.cannot_remember();
+  w.own_registers();
   PyObject *v = PyObject_GetAttr(o, name);
   if (!v) {
     PyErr_Clear();
@@ -100,6 +102,8 @@ static void resolve(Instr &in, PyTypeObject *t) {
     in.mode = t == &PyCell_Type ? kSlot : kSlotOrNone;
   } else if (PyType_IsSubtype(t, &PyType_Type)) {
     in.mode = t->tp_getattro == PyType_Type.tp_getattro && !found ? kClass : kComputed;
+    static PyObject *name = PyUnicode_InternFromString("__name__");
+    if (found && found == _PyType_Lookup(&PyType_Type, name) && PyUnicode_Compare(in.obj, name) == 0) in.mode = kClassName;
   } else if (!default_getattro(t)) {
     in.mode = kComputed;
   } else if (found && Py_TYPE(found)->tp_descr_set) { // a data descriptor comes before the dictionary
@@ -141,6 +145,13 @@ static PyObject *read_attr(Walk &w, Instr &in, PyObject *o) {
     return v || in.mode == kSlot ? v : Py_None;
   }
   case kClass: return class_value(w, o, in.obj);
+  case kClassName: {
+    if (!(((PyTypeObject *)o)->tp_flags & Py_TPFLAGS_HEAPTYPE)) break; // made anew from the name in C
+    PyObject **at = &((PyHeapTypeObject *)o)->ht_name;
+    w.saw(at, (uint64_t)*at);
+    w.keep_alive(*at);
+    return *at;
+  }
   case kInstance:
   case kComputedElse: {
     PyObject *dict = read_instance_dict(w, o, in.a);
@@ -167,18 +178,19 @@ static PyObject *read_item(Walk &w, Instr &in, PyObject *o) {
     w.saw_dict(o);
     return tracked_get(w, o, in.obj);
   }
-  if (in.data.size() && (PyList_CheckExact(o) || PyTuple_Check(o))) {
+  if (in.data.size() && (PyList_Check(o) || PyTuple_Check(o))) {
     Py_ssize_t n = Py_SIZE(o), i = (Py_ssize_t)in.data[0];
     w.saw_type_of(o, in.a);
     w.saw(&((PyVarObject *)o)->ob_size, (uint64_t)n);
     if (i < 0) i += n;
     if (i < 0 || i >= n) return NULL;
-    if (PyList_CheckExact(o)) w.saw(&((PyListObject *)o)->ob_item, (uint64_t)((PyListObject *)o)->ob_item);
-    PyObject **at = PyList_CheckExact(o) ? &((PyListObject *)o)->ob_item[i] : &((PyTupleObject *)o)->ob_item[i];
+    if (PyList_Check(o)) w.saw(&((PyListObject *)o)->ob_item, (uint64_t)((PyListObject *)o)->ob_item);
+    PyObject **at = PyList_Check(o) ? &((PyListObject *)o)->ob_item[i] : &((PyTupleObject *)o)->ob_item[i];
     w.saw(at, (uint64_t)*at);
     return *at;
   }
   w.cannot_remember();
+  w.own_registers();
   PyObject *v = PyObject_GetItem(o, in.obj);
   if (!v) {
     PyErr_Clear();
@@ -224,6 +236,7 @@ PyObject *read(Walk &w, Instr &in) {
   case OP_INSTANCE_DICT: return read_instance_dict(w, w.regs[in.a], in.a);
   case OP_CONVERT: { // a new object for each call: a tensor over the memory of an array
     w.cannot_remember();
+    w.own_registers();
     PyObject *v = PyObject_CallOneArg(in.obj, w.regs[in.a]);
     if (!v) {
       PyErr_Clear();

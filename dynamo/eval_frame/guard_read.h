@@ -1,21 +1,29 @@
-// guard_read.h: reading what an expression names, without running Python where that can be helped.
+// guard_read.h: one run of a guard program; reading what an expression names, without running Python where that can be helped.
 #pragma once
 
 #include "guard_program.h"
 
-// One run of a guard program. While `memo` is set, every word that a result depends on is noted in it; `forget` says that
-// something was read that words cannot describe.
+// What is known of a register's object while a walk is being noted.
+enum Standing : uint8_t {
+  kLoose,
+  kAnchored, // held by a dictionary whose tag was noted: the same object, alive, as long as the words before hold
+  kAgain     // from something that words cannot describe
+};
+
+// While `memo` is set, every word that a result depends on is noted in it; `forget` says that the instruction read
+// something that words cannot describe.
 struct Walk {
+  GuardProgram *program;
   PyObject **regs;
   PyObject *const *args;
   PyFunctionObject *func;
-  Memo *memo;
-  bool forget;
   Owned &owned;
-  // While `memo` is set: registers whose object is held by a dictionary whose tag was noted, so that it is the same object,
-  // alive, as long as the words before hold.
-  std::vector<uint8_t> anchored;
+  Memo *memo = NULL;
+  bool forget = false;
   bool found_in_dict = false; // of the value that was read last
+  std::vector<uint8_t> standing = {}; // of registers, while a walk is noted
+  size_t live_done = 0, fixed_done = 0;   // instructions whose results are in registers
+  size_t live_owned = 0, fixed_owned = 0; // of them, those whose results `owned` holds
 
   void saw(const void *address, uint64_t value, uint64_t mask = ~0ull) {
     if (memo) memo->words.push_back({(const uint64_t *)address, mask, value & mask});
@@ -23,7 +31,7 @@ struct Walk {
   void saw_type_of(PyObject *o) { saw(&o->ob_type, (uint64_t)o->ob_type); }
   // Only instances of Python's classes can change their type.
   void saw_type_of(PyObject *o, uint16_t reg) {
-    if (memo && anchored[reg] && !(Py_TYPE(o)->tp_flags & Py_TPFLAGS_HEAPTYPE)) return;
+    if (memo && standing[reg] == kAnchored && !(Py_TYPE(o)->tp_flags & Py_TPFLAGS_HEAPTYPE)) return;
     saw_type_of(o);
   }
   void saw_dict(PyObject *dict) { saw(dict_tag(dict), *dict_tag(dict), kDictTagMask); }
@@ -38,21 +46,27 @@ struct Walk {
     int shift = (int)((uintptr_t)&t->tp_version_tag - at) * 8;
     saw((void *)at, (uint64_t)t->tp_version_tag << shift, 0xffffffffull << shift);
   }
-  // The metadata of a tensor is covered by the epoch, which moves when a flagged tensor's metadata changes.
-  void saw_tensor(WeftTensor *t, uint16_t reg) {
+  void saw_tensor(const WeftTensor *t) {
     if (!memo) return;
-    saw_type_of((PyObject *)t, reg);
-    t->flags |= WEFT_FLAG_GUARDED;
-    if (anchored[reg]) return; // the same tensor, flagged for good; another one at its address would not be
-    uintptr_t at = (uintptr_t)&t->flags & ~(uintptr_t)7;
-    int shift = (int)((uintptr_t)&t->flags - at) * 8;
-    saw((void *)at, (uint64_t)WEFT_FLAG_GUARDED << shift, (uint64_t)WEFT_FLAG_GUARDED << shift);
+    int ndim = WEFT_NDIM(t);
+    memo->tensors.push_back({t, Py_TYPE(t), t->word});
+    memo->layouts.push_back(t->offset);
+    memo->layouts.insert(memo->layouts.end(), t->sizes, t->sizes + ndim);
+    memo->layouts.insert(memo->layouts.end(), t->strides, t->strides + ndim);
+  }
+  // Where the bytes of a tensor are: other tensors may move them.
+  void saw_memory(const WeftTensor *t) {
+    saw(&t->storage, (uint64_t)t->storage);
+    saw(&t->storage->data, (uint64_t)t->storage->data);
   }
   // An immutable value compared by value: another one could come to its address.
   void keep_alive(PyObject *o) {
     if (memo) memo->keep.push_back(Py_NewRef(o));
   }
   void cannot_remember() { forget = true; }
+
+  // Before Python runs, which may drop what registers borrow.
+  void own_registers();
 };
 
 // The value that the accessor `in` names: borrowed (or kept in w.owned), NULL when it does not exist. No exception is left.
@@ -60,3 +74,6 @@ PyObject *read(Walk &w, Instr &in);
 
 // The dictionary of an instance (which is in register `reg`), NULL if it has none.
 PyObject *read_instance_dict(Walk &w, PyObject *o, uint16_t reg);
+
+// Whether the check `in` passes. No exception is left.
+bool check(Walk &w, const Instr &in);

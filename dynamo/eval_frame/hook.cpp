@@ -5,11 +5,20 @@
 // or the graph is called and the frame ends with the result. Everything else passes.
 #include "entry.h"
 
+#include <algorithm>
 #include <pthread.h>
 
-static _PyFrameEvalFunction previous_eval = NULL;
+// What was in the interpreter below ours. More than one where somebody put a hook above ours while a window was open, and
+// kept it: that hook still calls ours when the next window puts ours above it, so that one frame comes here several times.
+// Its first arrival goes on to the last of these, the second to the one before.
+static std::vector<_PyFrameEvalFunction> below;
+struct Arrival {
+  Frame *frame; // the frame last sent on by this thread
+  size_t times;
+};
+static thread_local Arrival arrived __attribute__((tls_model("initial-exec")));
 static int window_count = 0;               // windows open in all threads
-static thread_local int my_windows = 0;    // of them, this thread's
+static thread_local int my_windows __attribute__((tls_model("initial-exec"))) = 0;    // of them, this thread's
 static PyCodeObject *stub = NULL;          // returns its only argument, and has no RESUME: no tracing event fires
 constexpr size_t kStackReserve = 192 * 1024;
 
@@ -19,17 +28,21 @@ static PyObject *hook(PyThreadState *ts, Frame *frame, int throwflag);
 static void windows_add(int n) {
   if (n == 0) return;
   PyInterpreterState *interp = PyInterpreterState_Get();
-  if (window_count == 0 && n > 0) {
-    _PyFrameEvalFunction current = _PyInterpreterState_GetEvalFrameFunc(interp);
-    if (current != hook) {
-      previous_eval = current;
-      _PyInterpreterState_SetEvalFrameFunc(interp, hook);
-    }
+  _PyFrameEvalFunction current = _PyInterpreterState_GetEvalFrameFunc(interp);
+  if (window_count == 0 && n > 0 && current != hook) {
+    auto known = std::find(below.begin(), below.end(), current);
+    if (known == below.end())
+      below.push_back(current);
+    else
+      below.erase(known + 1, below.end()); // what it calls is what stands before it
+    _PyInterpreterState_SetEvalFrameFunc(interp, hook);
   }
   window_count += n;
   // Somebody else may have put a hook above ours since: it stays, and ours lets everything pass.
-  if (window_count == 0 && _PyInterpreterState_GetEvalFrameFunc(interp) == hook)
-    _PyInterpreterState_SetEvalFrameFunc(interp, previous_eval);
+  if (window_count == 0 && current == hook && n < 0) {
+    _PyInterpreterState_SetEvalFrameFunc(interp, below.empty() ? _PyEval_EvalFrameDefault : below.back());
+    if (!below.empty()) below.pop_back();
+  }
 }
 
 bool hook_open() {
@@ -81,9 +94,14 @@ static PyObject *evaluate(PyThreadState *ts, Frame *frame, int throwflag) {
     if (!throwflag) PyErr_SetString(PyExc_RecursionError, "maximum recursion depth exceeded: the C stack is used up");
     throwflag = 1; // lets the evaluator tear the frame down
   }
+  Arrival before = arrived;
+  size_t times = before.frame == frame ? before.times : 0;
+  arrived = {frame, times + 1};
+  _PyFrameEvalFunction next = times < below.size() ? below[below.size() - 1 - times] : _PyEval_EvalFrameDefault;
   recursion_give(ts, 2);
-  PyObject *result = previous_eval(ts, frame, throwflag);
+  PyObject *result = next(ts, frame, throwflag);
   recursion_take(ts, 2);
+  arrived = before;
   return result;
 }
 
@@ -124,7 +142,7 @@ static PyObject *finish(PyThreadState *ts, Frame *f, PyObject *result) {
   if (!swap_code(ts, f, stub)) {
     Py_DECREF(result);
     PyErr_NoMemory();
-    return previous_eval(ts, f, 1);
+    return evaluate(ts, f, 1);
   }
   f->localsplus[0] = result;
   return evaluate(ts, f, 0);
@@ -133,7 +151,7 @@ static PyObject *finish(PyThreadState *ts, Frame *f, PyObject *result) {
 enum Action { kPass, kPassUncaptured, kSwap, kSwapUncaptured, kFinished, kRaise };
 
 // What to do with a capturable frame. The registers of guards live on this function's stack, not below the evaluator.
-__attribute__((noinline)) static Action decide(PyThreadState *ts, Frame *frame, PyObject **result) {
+__attribute__((noinline)) static Action decide(PyThreadState *ts, Frame *frame, PyObject **result, PyObject **expected) {
   ThreadState &t = tls;
   PyCodeObject *code = frame_code(frame);
   PyFunctionObject *func = frame_function(frame);
@@ -143,30 +161,30 @@ __attribute__((noinline)) static Action decide(PyThreadState *ts, Frame *frame, 
   Owned owned;
   Entry *entry = NULL;
   CodeState *state = find_state(code);
-  if (t.pending_code == code) { // CompiledFunction has looked already
-    t.pending_code = NULL;
-    entry = t.pending;
-    t.pending = NULL;
-    if (!entry) return kPass;
-    Py_INCREF(entry);
-  } else {
-    if (!state && !(state = code_state(code))) {
-      PyErr_Clear();
-      return kPass;
-    }
-    if (state->kind == kSkip) return kPass;
-    if (state->kind == kSkipRecursive) return kPassUncaptured;
-    entry = find_entry(state, config, frame->localsplus, func, spill, regs, owned);
-    if (!entry && may_compile(state, code, config)) {
-      int made = compile_frame(state, code, func, frame->localsplus, config);
-      if (made < 0) return kRaise;
-      if (state->kind == kSkipRecursive || made == 2) return kPassUncaptured;
-      if (made) entry = find_entry(state, config, frame->localsplus, func, spill, regs, owned);
-    }
-    if (!entry) return kPass;
+  if (t.passing == code) { // CompiledFunction has looked already
+    t.passing = NULL;
+    return kPass;
   }
+  if (!state && !(state = code_state(code))) {
+    PyErr_Clear();
+    return kPass;
+  }
+  if (state->kind == kSkip) return kPass;
+  if (state->kind == kSkipRecursive) return kPassUncaptured;
+  entry = find_entry(state, config, frame->localsplus, func, spill, regs, owned);
+  if (!entry && may_compile(state, code, config)) {
+    int made = compile_frame(state, code, func, frame->localsplus, config, expected);
+    if (made < 0) return kRaise;
+    if (state->kind == kSkipRecursive || made == 2) return kPassUncaptured;
+    if (made && !(entry = find_entry(state, config, frame->localsplus, func, spill, regs, owned)) &&
+        !tell_inconsistent(state, code, func, frame->localsplus))
+      return kRaise;
+  }
+  if (!entry) return kPass;
   Action action = kPass;
-  if (entry->code) {
+  if (entry->eager) {
+    action = kPassUncaptured;
+  } else if (entry->code) {
     if (swap_code(ts, frame, entry->code)) action = entry->opens_window ? kSwap : kSwapUncaptured;
   } else {
     bool rerun;
@@ -182,22 +200,51 @@ __attribute__((noinline)) static Action decide(PyThreadState *ts, Frame *frame, 
   return action;
 }
 
-static PyObject *hook(PyThreadState *ts, Frame *frame, int throwflag) {
-  if (!tls.config || throwflag || !capturable(frame)) return evaluate(ts, frame, throwflag);
-  if (__builtin_expect(stack_exhausted(), 0)) return evaluate(ts, frame, throwflag);
-  PyObject *result = NULL;
-  switch (decide(ts, frame, &result)) {
+// Within a scope: the innermost frame is out of the chain of frames. A frame that was taken apart is seen once.
+struct CallerHidden {
+  PyThreadState *ts;
+  Frame *caller;
+  CallerHidden(PyThreadState *t) : ts(t), caller(current_frame(t)) {
+    if (caller) current_frame(ts) = caller->previous;
+  }
+  ~CallerHidden() { current_frame(ts) = caller; }
+};
+
+static PyObject *run(PyThreadState *ts, Frame *frame) {
+  PyObject *result = NULL, *expected = NULL;
+  PyObject *config = tls.config;
+  PyCodeObject *code = frame_code(frame);
+  switch (decide(ts, frame, &result, &expected)) {
   case kPass:
   case kSwap: return evaluate(ts, frame, 0);
   case kPassUncaptured:
   case kSwapUncaptured: {
-    Suspended s;
-    return evaluate(ts, frame, 0);
+    if (!expected) {
+      Suspended s;
+      return evaluate(ts, frame, 0);
+    }
+    Py_INCREF(code); // the frame lets go of it
+    {
+      Suspended s;
+      result = evaluate(ts, frame, 0);
+    }
+    result = check_raised(result, expected, code, config);
+    Py_DECREF(code);
+    return result;
   }
   case kFinished: return finish(ts, frame, result);
   case kRaise: return evaluate(ts, frame, 1);
   }
   return NULL;
+}
+
+static PyObject *hook(PyThreadState *ts, Frame *frame, int throwflag) {
+  if (!tls.config || throwflag || arrived.frame == frame || !capturable(frame)) return evaluate(ts, frame, throwflag);
+  if (__builtin_expect(stack_exhausted(), 0)) return evaluate(ts, frame, throwflag);
+  CodeState *state = find_state(frame_code(frame));
+  if (!state || !state->continues) return run(ts, frame);
+  CallerHidden hidden(ts);
+  return run(ts, frame);
 }
 
 // ------------------------------------------------------------------------------- Uncaptured(callable)

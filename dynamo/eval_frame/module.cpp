@@ -5,8 +5,18 @@ static PyObject *ambient(PyObject *, PyObject *) {
   return PyLong_FromUnsignedLongLong(weft ? *weft->ambient() : 0);
 }
 
+static PyObject *num_threads(PyObject *, PyObject *) { return PyLong_FromLong(weft ? weft->num_threads() : 1); }
+
+// The name that Python's own messages call a class by: classes written in C have their module in it.
+static PyObject *type_name(PyObject *, PyObject *cls) {
+  if (!PyType_Check(cls)) return PyErr_Format(PyExc_TypeError, "type_name() is of a class");
+  return PyUnicode_FromString(((PyTypeObject *)cls)->tp_name);
+}
+
 static PyMethodDef functions[] = {
     {"ambient", ambient, METH_NOARGS, "ambient() -> this thread's ambient word (weft.h)"},
+    {"num_threads", num_threads, METH_NOARGS, "num_threads() -> threads that a kernel may use"},
+    {"type_name", type_name, METH_O, "type_name(cls) -> what messages call it: 'int', 'functools.partial'"},
     {NULL, NULL, 0, NULL},
 };
 

@@ -67,6 +67,15 @@ static inline bool frame_has_code(Frame *f) {
 #endif
 }
 
+// The thread's innermost frame, which a frame about to start takes for its caller.
+static inline Frame *&current_frame(PyThreadState *t) {
+#if PY_VERSION_HEX < 0x030D0000
+  return t->cframe->current_frame;
+#else
+  return t->current_frame;
+#endif
+}
+
 static inline int code_argument_slots(PyCodeObject *c) {
   return c->co_argcount + c->co_kwonlyargcount + !!(c->co_flags & CO_VARARGS) + !!(c->co_flags & CO_VARKEYWORDS);
 }

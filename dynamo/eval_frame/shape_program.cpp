@@ -142,6 +142,24 @@ static bool load(int64_t op, const int64_t *operand, PyObject *const *regs, Valu
   return true;
 }
 
+bool shape_is_valid(const std::vector<int64_t> &code, int n_regs) {
+  int n = 0;
+  for (size_t i = 0; i < code.size(); i++) {
+    int64_t op = code[i];
+    if (op < 0 || op >= S_COUNT) return false;
+    size_t operands = op == S_SIZE || op == S_STRIDE ? 2 : op <= S_CONST_FLOAT ? 1 : 0;
+    if (i + operands >= code.size()) return false;
+    if (op <= S_FLOAT && (code[i + 1] < 0 || code[i + 1] >= n_regs)) return false;
+    if (operands == 2 && code[i + 2] < 0) return false;
+    i += operands;
+    bool unary = op == S_NEG || op == S_NOT || op == S_NEG_F || op >= S_SQRT_F;
+    int takes = operands ? 0 : unary ? 1 : op == S_WHERE ? 3 : 2;
+    if (n < takes || n - takes + 1 > 64) return false;
+    n += 1 - takes;
+  }
+  return n == 1;
+}
+
 bool shape_holds(const std::vector<int64_t> &code, PyObject *const *regs) {
   Value stack[64];
   int n = 0;

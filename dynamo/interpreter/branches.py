@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import dis
 import operator
 
 from dynamo.interpreter import operators
 from dynamo.interpreter.rules import VERSION, opcode
+from dynamo.operators import COMPARE, binary_by_symbol
 from dynamo.variables.constant import NONE, boolean
 
+BINARY = [binary_by_symbol(symbol) for _, symbol in dis._nb_ops]  # type: ignore[attr-defined]  # the order of the arguments of BINARY_OP
 COMPARE_TO_BOOL = VERSION >= (3, 13)
 UNARY = {
     "UNARY_POSITIVE": operator.pos, "UNARY_NEGATIVE": operator.neg, "UNARY_INVERT": operator.invert,
@@ -23,13 +26,13 @@ def unary(frame, inst):
 @opcode("BINARY_OP")
 def binary_op(frame, inst):
     b = frame.pop()
-    frame.push(operators.binary(frame, operators.BINARY[inst.arg], frame.pop(), b))
+    frame.push(operators.binary(frame, BINARY[inst.arg], frame.pop(), b))
 
 
 @opcode("COMPARE_OP")
 def compare_op(frame, inst):
     b = frame.pop()
-    result = operators.binary(frame, operators.COMPARE[inst.value], frame.pop(), b)
+    result = operators.binary(frame, COMPARE[inst.value], frame.pop(), b)
     if inst.arg & 16 and COMPARE_TO_BOOL:
         result = boolean(result.truth(frame))
     frame.push(result)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dynamo.graph_break import Raised
+from dynamo.breaks import Raised
 from dynamo.interpreter.rules import VERSION, opcode
 from dynamo.variables.base import NULL, Variable
 from dynamo.variables.constant import literal
@@ -96,9 +96,17 @@ def set_function_part(frame, function: ClosureVariable, flag: int, value: Any) -
     elif flag == 2:
         function.kwdefault_values = {k.as_python(): v for k, v in value.pairs(frame)}
     elif flag == 4:
-        function.annotations = value
+        function.annotations = annotations_dict(frame, value)
     elif flag == 8:
         function.cell_list = list(value.items)
+
+
+def annotations_dict(frame, value: Any):
+    """The `__annotations__` of a function: bytecode has a tuple of names and values in turn."""
+    if not isinstance(value, frame.values.TupleVariable):
+        return value
+    parts = value.unpack(frame)
+    return frame.values.dict_(zip(parts[::2], parts[1::2]))
 
 
 @opcode("RETURN_VALUE")
@@ -166,7 +174,7 @@ def cleanup_throw(frame, inst):
 # -------------------------------------------------------------------------------------------- intrinsics
 @opcode("CALL_INTRINSIC_1", since=(3, 12))
 def call_intrinsic_1(frame, inst):
-    from dynamo import graph_break
+    from dynamo import breaks
 
     if inst.arg == 3:  # StopIteration raised in a generator is a RuntimeError
         value = frame.pop()
@@ -182,7 +190,7 @@ def call_intrinsic_1(frame, inst):
     elif inst.arg == 6:
         list_to_tuple(frame, inst)
     else:
-        raise graph_break.Unsupported(graph_break.UNKNOWN_OPCODE, f"CALL_INTRINSIC_1 {inst.arg}")
+        raise breaks.Unsupported(breaks.UNKNOWN_OPCODE, f"CALL_INTRINSIC_1 {inst.arg}")
 
 
 @opcode("LIST_TO_TUPLE", until=(3, 11))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import collections.abc
 
-from dynamo.graph_break import Raised
+from dynamo.breaks import Raised
 from dynamo.interpreter import operators
-from dynamo.interpreter.rules import opcode
+from dynamo.interpreter.rules import VERSION, opcode
 from dynamo.variables.constant import NONE, ConstantVariable, boolean
 from dynamo.variables.exception import raise_exception
-from dynamo.variables.mapping import MISSING, DictVariable, SetVariable
+from dynamo.variables.mapping import MISSING, DictVariable
 from dynamo.variables.sequence import ListVariable, SliceVariable, TupleVariable
 
 
@@ -25,7 +25,7 @@ def build_list(frame, inst):
 
 @opcode("BUILD_SET")
 def build_set(frame, inst):
-    frame.push(SetVariable(frame.popn(inst.arg)))
+    frame.push(frame.values.set_of(frame, frame.popn(inst.arg)))
 
 
 @opcode("BUILD_MAP")
@@ -58,6 +58,9 @@ def list_append(frame, inst):
 @opcode("LIST_EXTEND")
 def list_extend(frame, inst):
     values = frame.pop()
+    cls = values.python_type()
+    if all(frame.world.on_class(cls, name) is frame.world.MISSING for name in ("__iter__", "__getitem__")):
+        raise frame.ops.refused(frame, lambda v: [*v], values)
     frame.peek(inst.arg).extend(frame, values)
 
 
@@ -82,6 +85,7 @@ def map_add(frame, inst):
 @opcode("DICT_UPDATE")
 def dict_update(frame, inst):
     other = frame.pop()
+    check_mapping(frame, other)
     frame.peek(inst.arg).merge(frame, other)
 
 
@@ -89,6 +93,7 @@ def dict_update(frame, inst):
 def dict_merge(frame, inst):
     other = frame.pop()
     target = frame.peek(inst.arg)
+    check_keywords(frame, frame.peek(inst.arg + CALLABLE), other)
     new = DictVariable()
     new.merge(frame, other)
     for key, value in new.pairs(frame):
@@ -98,12 +103,35 @@ def dict_merge(frame, inst):
         target.setitem(frame, key, value)
 
 
+def check_mapping(frame, value) -> None:
+    """Raise TypeError in the program unless `{**value}` is possible."""
+    if not isinstance(value, DictVariable) and not value.hasattr(frame, "keys"):
+        raise frame.ops.refused(frame, lambda v: {**v}, value)
+
+
+def check_keywords(frame, function, value) -> None:
+    """The same for `function(**value)`."""
+    if not isinstance(value, DictVariable) and not value.hasattr(frame, "keys"):
+        text = f"{described(frame, function)} argument after ** must be a mapping, not {value.python_type().__name__}"
+        raise raise_exception(frame, TypeError, text)
+
+
+def described(frame, function) -> str:
+    """A callable as TypeErrors about its arguments name it."""
+    if not function.hasattr(frame, "__qualname__"):
+        return operators.text(frame, function).value
+    module = function.getattr(frame, "__module__").as_python() if function.hasattr(frame, "__module__") else None
+    prefix = "" if module in (None, "builtins") else f"{module}."
+    return f"{prefix}{function.getattr(frame, '__qualname__').as_python()}()"
+
+
 # ----------------------------------------------------------------------------------------------- strings
 @opcode("BUILD_STRING")
 def build_string(frame, inst):
     frame.push(ConstantVariable("".join(v.as_python() for v in frame.popn(inst.arg))))
 
 
+CALLABLE = 3 if VERSION >= (3, 13) else 2  # how far below the keywords of a call its callable lies
 CONVERT = {0: None, 1: str, 2: repr, 3: ascii}
 
 

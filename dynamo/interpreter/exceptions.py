@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from dynamo import graph_break
-from dynamo.graph_break import Raised, Unsupported
+from dynamo import breaks
+from dynamo.breaks import Raised, Unsupported
 from dynamo.interpreter.rules import opcode
 from dynamo.variables.constant import NONE, boolean, literal
-from dynamo.variables.exception import ExceptionVariable, HandledBefore, raise_exception
+from dynamo.variables.exception import ExceptionVariable, HandledBefore, make_exception, raise_exception
 
 
 @opcode("RAISE_VARARGS")
 def raise_varargs(frame, inst):
-    from dynamo.variables.object import make_exception
-
     if inst.arg == 0:
         if frame.handling is NONE:
             raise raise_exception(frame, RuntimeError, "No active exception to reraise")
         if not isinstance(frame.handling, ExceptionVariable):
-            raise Unsupported(graph_break.RUNNING_EXCEPTION, "raise")
+            raise Unsupported(breaks.RUNNING_EXCEPTION, "raise")
         raise Raised(frame.handling)
     cause = frame.pop() if inst.arg == 2 else None
     value = make_exception(frame, frame.pop())
     if cause is not None:
-        value.attributes["__cause__"] = cause if cause.is_same(NONE) else make_exception(frame, cause)
+        value.set_cause(frame, cause if cause.is_same(NONE) else make_exception(frame, cause))
     raise Raised(value)
 
 

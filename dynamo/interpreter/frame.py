@@ -5,11 +5,13 @@ from __future__ import annotations
 import types
 from itertools import islice
 
-from dynamo import graph_break
+from dynamo import breaks
+from dynamo.breaks import NotConstant, Raised, Unsupported
 from dynamo.bytecode.instruction import Instruction, decode
-from dynamo.graph_break import NotConstant, Raised, Unsupported
+from dynamo.interpreter import operators
 from dynamo.interpreter.rules import RULES
 from dynamo.reraise import Step
+from dynamo.variables import values
 from dynamo.variables.base import NULL, Variable
 from dynamo.variables.constant import ConstantVariable
 from dynamo.variables.exception import CALLERS_EXCEPTION, ExceptionVariable
@@ -34,10 +36,17 @@ class Frame:
 
     `locals` holds the fast locals as CPython does: a variable that is a cell holds its CellVariable. `globals` is the
     real dict; `function` the function object called, if it exists; `maker` the ClosureVariable if not.
+
+    Kinds of value find what they need of each other here: `values` makes values, `ops` applies operators, `world` looks
+    at what lies outside.
     """
+
+    values = values
+    ops = operators
 
     def __init__(self, output, code: types.CodeType, globals: dict, parent: Frame | None, function=None, maker=None):
         self.output = output
+        self.world = output.world
         self.code = code
         self.globals = globals
         self.parent = parent
@@ -109,7 +118,7 @@ class Frame:
             self.advance()
         self.output.steps += len(self.instructions)
         if self.output.steps > MAX_STEPS:
-            raise Unsupported(graph_break.TOO_LONG)
+            raise Unsupported(breaks.TOO_LONG)
         assert self.result is not None
         return self.result
 
@@ -171,30 +180,30 @@ class Frame:
         if target <= self.pc:
             self.output.steps += self.pc - target
             if self.output.steps > MAX_STEPS:
-                raise Unsupported(graph_break.TOO_LONG)
+                raise Unsupported(breaks.TOO_LONG)
         self.pc = target
 
     def unknown(self, e: NotConstant) -> Unsupported:
         """The break for a value that had to be a constant and is none."""
-        found = Unsupported(graph_break.NOT_CONSTANT, e.args[0].describe())
+        found = Unsupported(breaks.NOT_CONSTANT, e.args[0].describe())
         found.places.append(self.place())
         return found
 
-    def place(self) -> graph_break.Place:
+    def place(self) -> breaks.Place:
         """File, line, function and columns of the current instruction."""
         columns = next(islice(self.code.co_positions(), self.current.offset // 2, None))
-        return graph_break.Place(self.code.co_filename, self.current.line, self.code.co_qualname, columns)
+        return breaks.Place(self.code.co_filename, self.current.line, self.code.co_qualname, columns)
 
     # -------------------------------------------------------------------------------------------- inlining
     def inline(self, code, function, globals: dict, cells: list[CellVariable], local: dict[str, Variable], maker=None):
         """Trace a call into the same graph. Returns its result; a GeneratorVariable for a generator function."""
         if self.depth >= MAX_DEPTH:
-            raise Unsupported(graph_break.TOO_DEEP)
+            raise Unsupported(breaks.TOO_DEEP)
         child = Frame(self.output, code, globals, self, function, maker)
         child.locals = local
         child.free_cells = cells
         if code.co_flags & COROUTINES:
-            raise Unsupported(graph_break.SUSPENDED, f"{code.co_qualname} is a coroutine")
+            raise Unsupported(breaks.SUSPENDED, f"{code.co_qualname} is a coroutine")
         if code.co_flags & GENERATOR:
             from dynamo.variables.iterator import GeneratorVariable
 
@@ -222,10 +231,6 @@ class Frame:
         except Yield as y:
             return y.value
         return None
-
-    def recipe_of_call(self, emit, generator):
-        """The recipe of a generator that has not started: the call that made it."""
-        raise Unsupported(graph_break.SUSPENDED, generator.describe())
 
 
 class RootFrame(Frame):

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dynamo import graph_break, guards, trace_rules
-from dynamo.graph_break import Raised, Unsupported
+from dynamo import breaks
+from dynamo.breaks import Raised, Unsupported
 from dynamo.interpreter.rules import VERSION, opcode
-from dynamo.source import Builtin, Global, Item, Object
 from dynamo.variables.base import NULL, Variable
 from dynamo.variables.constant import NONE, literal
-from dynamo.variables.exception import raise_exception, run_python
+from dynamo.variables.exception import raise_exception
 from dynamo.variables.function import CellVariable
 
 
@@ -147,33 +146,13 @@ def delete_deref(frame, inst):
 # ----------------------------------------------------------------------------------------------- globals
 def load_name(frame, name: str) -> Variable:
     """A global or builtin name."""
-    from dynamo.variables import track
-
-    output = frame.output
-    stored = output.side_effects.global_value(frame.globals, name)
-    if stored is not None:
-        if stored is NULL:
-            raise raise_exception(frame, NameError, f"name '{name}' is not defined")
-        return stored
-    if name in frame.globals:
-        value = frame.globals[name]
-        if frame.parent is not None and trace_rules.is_library_name(str(frame.globals.get("__name__"))):
-            return track.wrap_untracked(frame, value)
-        return track.wrap(frame, value, global_source(frame, name))
-    builtins = frame.output.builtins
-    if name in builtins:
-        if frame.globals is output.root.globals:
-            return track.wrap_builtin(frame, builtins[name], Builtin(name))
-        if not trace_rules.is_library_name(str(frame.globals.get("__name__"))):
-            output.guard(guards.LacksKey(Object(frame.globals, "globals()"), name))
-        return track.wrap_builtin(frame, builtins[name], None)
-    raise raise_exception(frame, NameError, f"name '{name}' is not defined")
-
-
-def global_source(frame, name: str):
-    if frame.globals is frame.output.root.globals:
-        return Global(name)
-    return Item(Object(frame.globals, f"{frame.globals.get('__name__', '?')}.__dict__"), name)
+    stored = frame.output.side_effects.global_value(frame.globals, name)
+    found = frame.world.global_name(frame, name) if stored is None else stored
+    if found is None or found is NULL:
+        error = raise_exception(frame, NameError, f"name '{name}' is not defined")
+        error.value.about(frame, name=frame.values.const(name))
+        raise error
+    return found
 
 
 @opcode("LOAD_GLOBAL")
@@ -188,13 +167,13 @@ def load_global(frame, inst):
 
 @opcode("STORE_GLOBAL")
 def store_global(frame, inst):
-    frame.output.side_effects.store_global(frame.globals, inst.value, frame.pop())
+    frame.output.side_effects.namespace(frame.globals).write(frame, inst.value, frame.pop())
 
 
 @opcode("DELETE_GLOBAL")
 def delete_global(frame, inst):
-    load_name(frame, inst.value)
-    frame.output.side_effects.store_global(frame.globals, inst.value, NULL)
+    if not frame.output.side_effects.namespace(frame.globals).delete(frame, inst.value):
+        raise raise_exception(frame, NameError, f"name '{inst.value}' is not defined")
 
 
 # -------------------------------------------------------------------------------------------- attributes
@@ -208,14 +187,24 @@ def push_method(frame, value: Variable) -> None:
         frame.push(value)
 
 
+def attribute(frame, obj: Variable, name: str) -> Variable:
+    """obj.name; an AttributeError learns what was not found, and where."""
+    try:
+        return obj.getattr(frame, name)
+    except Raised as raised:
+        if issubclass(raised.value.python_type(), AttributeError):
+            raised.value.about(frame, name=frame.values.const(name), obj=obj)
+        raise
+
+
 @opcode("LOAD_METHOD", until=(3, 11))
 def load_method(frame, inst):
-    push_method(frame, frame.pop().getattr(frame, inst.value))
+    push_method(frame, attribute(frame, frame.pop(), inst.value))
 
 
 @opcode("LOAD_ATTR")
 def load_attr(frame, inst):
-    value = frame.pop().getattr(frame, inst.value)
+    value = attribute(frame, frame.pop(), inst.value)
     if VERSION >= (3, 12) and inst.arg & 1:
         push_method(frame, value)
     else:
@@ -284,12 +273,9 @@ def delete_subscr(frame, inst):
 # ----------------------------------------------------------------------------------------------- imports
 @opcode("IMPORT_NAME")
 def import_name(frame, inst):
-    from dynamo.variables import track
-
-    fromlist, level = frame.pop(), None
+    fromlist = frame.pop().as_python()
     level = frame.pop().as_python()
-    module = run_python(frame, __import__, inst.value, frame.globals, None, fromlist.as_python(), level)
-    frame.push(track.wrap(frame, module, Object(module)))
+    frame.push(frame.world.imported(frame, inst.value, fromlist, level))
 
 
 @opcode("IMPORT_FROM")
@@ -300,11 +286,9 @@ def import_from(frame, inst):
     except Raised as r:
         if not issubclass(r.value.cls, AttributeError):
             raise
-        import sys
-
-        name = f"{module.as_python().__name__}.{inst.value}"
-        if name in sys.modules:
-            frame.push(literal(frame, sys.modules[name]))
+        found = frame.world.loaded(f"{module.as_python().__name__}.{inst.value}")
+        if found is not None:
+            frame.push(found)
         else:
             text = f"cannot import name '{inst.value}' from '{module.as_python().__name__}'"
             raise raise_exception(frame, ImportError, text) from None
@@ -312,4 +296,4 @@ def import_from(frame, inst):
 
 @opcode("LOAD_BUILD_CLASS")
 def load_build_class(frame, inst):
-    raise Unsupported(graph_break.UNKNOWN_OPCODE, "a class statement")
+    raise Unsupported(breaks.UNKNOWN_OPCODE, "a class statement")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dynamo.graph_break import Raised
+from dynamo.breaks import Raised
 from dynamo.interpreter.rules import VERSION, opcode
 from dynamo.variables.base import Exhausted
 from dynamo.variables.exception import raise_exception
@@ -30,9 +30,21 @@ def for_iter(frame, inst):
         frame.pc = inst.target + AFTER_LOOP
 
 
+def unpacked(frame, value) -> list:
+    """The items of what stands on the right of `a, b = …`."""
+    cls = value.python_type()
+    if frame.world.lacks(cls, "__iter__") and frame.world.lacks(cls, "__getitem__"):
+        raise frame.ops.refused(frame, unpack_two, value)
+    return value.unpack(frame)
+
+
+def unpack_two(value) -> None:
+    _, _ = value
+
+
 @opcode("UNPACK_SEQUENCE")
 def unpack_sequence(frame, inst):
-    values = frame.pop().unpack(frame)
+    values = unpacked(frame, frame.pop())
     n = inst.arg
     if len(values) < n:
         text = f"not enough values to unpack (expected {n}, got {len(values)})"
@@ -47,7 +59,7 @@ def unpack_ex(frame, inst):
     from dynamo.variables.sequence import ListVariable
 
     before, after = inst.arg & 0xFF, inst.arg >> 8
-    values = frame.pop().unpack(frame)
+    values = unpacked(frame, frame.pop())
     if len(values) < before + after:
         text = f"not enough values to unpack (expected at least {before + after}, got {len(values)})"
         raise raise_exception(frame, ValueError, text)

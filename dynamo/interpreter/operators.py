@@ -1,60 +1,75 @@
-"""Operators on values of any kinds: the left one is asked, then the right one, then TypeError."""
+"""The protocol of Python's operators on values of any kinds: who is asked, in which order, and what if nobody knows.
+
+Kinds answer `binary` and `reflected` with None for NotImplemented. What a kind has no rule for is Unsupported; an error
+of the traced program comes only from classes that lack the special methods, in the words of Python itself (`refused`).
+"""
 
 from __future__ import annotations
 
 import operator
+import types
+from collections.abc import Callable
+from typing import Any
 
 from dynamo import guards
-from dynamo.graph_break import NotConstant, Unsupported
-from dynamo.variables.base import Variable
+from dynamo.breaks import NotConstant, Raised, Unsupported
+from dynamo.operators import ROWS, SWAPPED, Operator
+from dynamo.variables import text as texts
+from dynamo.variables.base import Exhausted, Variable
 from dynamo.variables.constant import ConstantVariable, boolean
-from dynamo.variables.exception import raise_exception
-
-SYMBOLS = {
-    operator.add: "+", operator.sub: "-", operator.mul: "*", operator.truediv: "/", operator.floordiv: "//",
-    operator.mod: "%", operator.pow: "** or pow()", operator.matmul: "@", operator.and_: "&", operator.or_: "|",
-    operator.xor: "^", operator.lshift: "<<", operator.rshift: ">>",
-    operator.lt: "<", operator.le: "<=", operator.gt: ">", operator.ge: ">=", operator.eq: "==", operator.ne: "!=",
-}  # fmt: skip
-INPLACE = {
-    operator.iadd: operator.add, operator.isub: operator.sub, operator.imul: operator.mul, operator.imod: operator.mod,
-    operator.itruediv: operator.truediv, operator.ifloordiv: operator.floordiv, operator.ipow: operator.pow,
-    operator.imatmul: operator.matmul, operator.iand: operator.and_, operator.ior: operator.or_,
-    operator.ixor: operator.xor, operator.ilshift: operator.lshift, operator.irshift: operator.rshift,
-}  # fmt: skip
-COMPARE = {
-    "<": operator.lt, "<=": operator.le, "==": operator.eq, "!=": operator.ne, ">": operator.gt, ">=": operator.ge,
-}  # fmt: skip
-SWAPPED = {
-    operator.lt: operator.gt, operator.gt: operator.lt, operator.le: operator.ge, operator.ge: operator.le,
-    operator.eq: operator.eq, operator.ne: operator.ne,
-}  # fmt: skip
-BINARY = [
-    operator.add, operator.and_, operator.floordiv, operator.lshift, operator.matmul, operator.mul, operator.mod,
-    operator.or_, operator.pow, operator.rshift, operator.sub, operator.truediv, operator.xor,
-    operator.iadd, operator.iand, operator.ifloordiv, operator.ilshift, operator.imatmul, operator.imul, operator.imod,
-    operator.ior, operator.ipow, operator.irshift, operator.isub, operator.itruediv, operator.ixor,
-]  # fmt: skip
+from dynamo.variables.exception import as_raised
+from dynamo.variables.sequence import TupleVariable
 
 
+# ------------------------------------------------------------------------------------------------- binary
 def binary(frame, op, a: Variable, b: Variable) -> Variable:
     """op(a, b) for a function of `operator`, in-place and comparing ones included."""
-    result = a.binary(frame, op, b)
-    if result is not None:
-        return result
-    if op in INPLACE:
-        return binary(frame, INPLACE[op], a, b)
-    result = b.binary(frame, SWAPPED[op], a) if op in SWAPPED else b.reflected(frame, op, a)
+    row = ROWS[op]
+    result = a.binary(frame, op, b) if op is not row.function else None
+    if result is None:
+        result = compare(frame, op, a, b) if row.is_comparison else compute(frame, row, a, b)
     if result is not None:
         return result
     if op in (operator.eq, operator.ne):
         return boolean(same(frame, a, b) == (op is operator.eq))
-    names = a.python_type().__name__, b.python_type().__name__
-    if op in SWAPPED:
-        text = f"'{SYMBOLS[op]}' not supported between instances of '{names[0]}' and '{names[1]}'"
-    else:
-        text = f"unsupported operand type(s) for {SYMBOLS.get(op, op.__name__)}: '{names[0]}' and '{names[1]}'"
-    raise raise_exception(frame, TypeError, text)
+    raise refused(frame, op, a, b)
+
+
+def compute(frame, row: Operator, a: Variable, b: Variable) -> Variable | None:
+    """The left operand is asked first, unless the right one is of a subclass that has its own reflected method."""
+    left, right = a.python_type(), b.python_type()
+    if left is right and type(a) is type(b):
+        return a.binary(frame, row.function, b)
+    look = frame.world.on_class
+    if issubclass(right, left) and look(right, row.reflected) is not look(left, row.reflected):
+        result = b.reflected(frame, row.function, a)
+        return a.binary(frame, row.function, b) if result is None else result
+    result = a.binary(frame, row.function, b)
+    return b.reflected(frame, row.function, a) if result is None else result
+
+
+def compare(frame, op, a: Variable, b: Variable) -> Variable | None:
+    """The left operand is asked first, unless the right one is of a subclass."""
+    left, right = a.python_type(), b.python_type()
+    right_first = left is not right and issubclass(right, left)
+    result = one_side(frame, SWAPPED[op], b, a) if right_first else None
+    if result is None:
+        result = one_side(frame, op, a, b)
+    if result is None and not right_first:
+        result = one_side(frame, SWAPPED[op], b, a)
+    return result
+
+
+def one_side(frame, op, a: Variable, b: Variable) -> Variable | None:
+    """What the special method of `a` answers; None for NotImplemented. The `__ne__` of object inverts `__eq__`."""
+    if op is operator.ne:
+        look, cls = frame.world.on_class, a.python_type()
+        if look(cls, "__ne__") is object.__dict__["__ne__"]:
+            if look(cls, "__eq__") is object.__dict__["__eq__"]:
+                return None
+            result = a.binary(frame, operator.eq, b)
+            return None if result is None else boolean(not result.truth(frame))
+    return a.binary(frame, op, b)
 
 
 def equals(frame, a: Variable, b: Variable) -> bool:
@@ -83,16 +98,138 @@ def contains(frame, container: Variable, item: Variable) -> bool:
     """item in container."""
     try:
         found = container.contains(frame, item)
-    except NotConstant:
+    except NotConstant as e:
+        if e.args[0] is not container:
+            raise
+        cls = container.python_type()
+        if frame.world.lacks(cls, "__iter__") and frame.world.lacks(cls, "__getitem__"):
+            raise refused(frame, operator.contains, container, item) from None
         return any(equals(frame, v, item) for v in container.unpack(frame))
     return found.truth(frame)
 
 
 def text(frame, value: Variable, function=str) -> ConstantVariable:
     """str(value) or repr(value), for what is known while tracing."""
-    from dynamo.variables import text as texts
-
     return ConstantVariable(texts.text(frame, value, function))
 
 
-__all__ = ["BINARY", "COMPARE", "Unsupported", "binary", "contains", "equals", "same", "text", "unary"]
+def formatted(frame, value: Variable, spec: str) -> ConstantVariable:
+    """format(value, spec), for what is known while tracing."""
+    return ConstantVariable(texts.formatted(frame, value, spec))
+
+
+def real(frame, value: Variable) -> Any:
+    """A Python object equal to the value, for a function that only reads it."""
+    return texts.as_python(frame, value)
+
+
+def index(frame, value: Variable, function: Callable = operator.index, *others: Variable) -> int:
+    """The int that stands for `value` as an index; a symbolic one is guarded. `function(*others, value)` is what the
+    program does with it: what it says of a value that has no `__index__`."""
+    if isinstance(value, ConstantVariable) and isinstance(value.value, int):
+        return operator.index(value.value)
+    if frame.world.lacks(value.python_type(), "__index__"):
+        raise refused(frame, function, *others, value)
+    return operator.index(value.method(frame, "__index__", [], {}).as_python())
+
+
+# ------------------------------------------------------------------------------------------------- hashing
+def hash_value(frame, value: Variable) -> int:
+    """hash(value), where it is known while tracing."""
+    value = value.realize(frame)
+    found = frame.world.on_class(value.python_type(), "__hash__")
+    if found is None:
+        raise refused(frame, hash, value)
+    if type(value) is TupleVariable and not value.is_constant():
+        return hash(tuple([Hashed(hash_value(frame, v)) for v in value.unpack(frame)]))
+    if isinstance(value, frame.values.SymbolicVariable):
+        return hash(value.specialize())
+    if isinstance(value, ConstantVariable) or (value.is_constant() and not isinstance(found, types.FunctionType)):
+        try:
+            return hash(value.as_python())
+        except TypeError:
+            raise refused(frame, hash, value) from None
+    if isinstance(value, frame.values.SymbolicVariable):
+        return hash(value.specialize())
+    if not isinstance(found, types.FunctionType):
+        raise value.unsupported("hash()")
+    result = value.method(frame, "__hash__", [], {}).as_python()
+    if not isinstance(result, int):
+        raise Raised(frame.values.exception(TypeError, [ConstantVariable("__hash__ method should return an integer")]))
+    return hash(Hashed(result))
+
+
+class Hashed:
+    """An object of this hash."""
+
+    __slots__ = ("hash",)
+
+    def __init__(self, hash: int):
+        self.hash = hash
+
+    def __hash__(self) -> int:
+        return self.hash
+
+
+class HashedKey(Hashed):
+    """The key of a value whose class says in Python what is equal: it is compared in the traced program."""
+
+    __slots__ = ("variable", "output")
+
+    def __init__(self, output: Any, variable: Variable, hash: int):
+        super().__init__(hash)
+        self.variable = variable
+        self.output = output
+
+    __hash__ = Hashed.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, HashedKey):
+            return equals(self.output.current, self.variable, other.variable)
+        if hasattr(other, "variable"):
+            return equals(self.output.current, self.variable, other.variable)
+        return equals(self.output.current, self.variable, self.output.current.values.literal(self.output.current, other))
+
+
+def key(frame, value: Variable) -> Any:
+    """What stands for a value as a key of dicts and an item of sets; TypeError in the program if it has no hash."""
+    value = value.realize(frame)
+    if isinstance(value, ConstantVariable):
+        return value.hash_key()
+    found = frame.world.on_class(value.python_type(), "__hash__")
+    if found is None:
+        raise refused(frame, hash, value)
+    if isinstance(found, types.FunctionType):
+        return HashedKey(frame.output, value, hash_value(frame, value))
+    if isinstance(value, TupleVariable):
+        return tuple([key(frame, v) for v in value.unpack(frame)])
+    return value.hash_key()
+
+
+# -------------------------------------------------------------------------------------------------- errors
+def no_rule(frame, function: Callable, needs: tuple[str, ...], value: Variable, *others: Variable) -> Exception:
+    """What function(value, *others) raises where the kind of `value` has no rule for it: the error of Python if the
+    class lacks all the special methods it needs, else a graph break."""
+    if all(frame.world.lacks(value.python_type(), name) for name in needs):
+        return refused(frame, function, value, *others)
+    return value.unsupported(needs[0])
+
+
+def refused(frame, function: Callable, *values: Variable) -> Exception:
+    """The error of function(*values) that is certain from the classes of the values: Python is asked for its words."""
+    try:
+        examples = [v.example() for v in values]
+    except (NotConstant, Unsupported):
+        return values[0].unsupported(getattr(function, "__name__", "an operation"))
+    try:
+        function(*examples)
+    except Exception as e:
+        if isinstance(e, (TypeError, AttributeError)):
+            return as_raised(frame, e)
+    return values[0].unsupported(getattr(function, "__name__", "an operation"))
+
+
+__all__ = [
+    "Exhausted", "Unsupported", "binary", "contains", "equals", "formatted", "hash_value", "index", "key", "no_rule", "one_side",
+    "real", "refused", "same", "text", "unary",
+]  # fmt: skip

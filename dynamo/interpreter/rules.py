@@ -6,8 +6,8 @@ import dis
 from collections.abc import Callable
 from typing import Any
 
+from dynamo.breaks import UNKNOWN_OPCODE, Unsupported
 from dynamo.bytecode.instruction import VERSION, Instruction
-from dynamo.graph_break import UNKNOWN_OPCODE, Unsupported
 
 PSEUDO = 256  # opcodes from here on exist only inside CPython's compiler
 

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 import sys
 import types
 from collections.abc import Callable
 from typing import Any
 
-from dynamo import graph_break, outcome, trace_rules
-from dynamo.graph_break import Raised, Unsupported
+from dynamo import breaks, outcome, trace_rules, variables
+from dynamo.breaks import Raised, Unsupported
 from dynamo.interpreter import branches, calls, containers, exceptions, loads, loops, withs  # noqa: F401  (opcodes)
 from dynamo.interpreter.frame import MAX_DEPTH, RootFrame
 from dynamo.options import Options
 from dynamo.output_graph import OutputGraph
 from dynamo.side_effects import Emission
 from dynamo.source import Closure, Local
-from dynamo.variables import aten_kinds, builtin, deque, native, track  # noqa: F401  (they fill the type table)
 from dynamo.variables.exception import ExceptionVariable, HandledBefore
 from dynamo.variables.function import CellVariable
-from dynamo.variables.track import Lazy
+from dynamo.variables.lazy import Lazy
+
+for _file in pkgutil.iter_modules(variables.__path__):  # every kind of value is a file that fills the type table
+    if not _file.name.startswith("ndarray"):  # those come with NumPy
+        importlib.import_module(f"{variables.__name__}.{_file.name}")
 
 FRAMES_A_CALL = 12
 listeners: list[Callable[[types.CodeType, Any], None]] = []  # told of every outcome (weft.explain)
@@ -68,17 +73,25 @@ def attempt(code, function, args, globals, builtins, closure, options, state):
         try:
             result = root.run_to_break()
             output.current = root
+            if not root.broken:
+                root.locals.clear()  # generators that nothing else holds are closed
             return finish(output, result, broke)
         except Raised as raised:
-            return outcome.RunEager(f"it raises {raised.value.describe()}", raised.value.cls)
+            reason, symbols = f"it raises {raised.value.describe()}", dict(output.symbols)
+            return outcome.RunEager(reason, raised.value.cls, list(output.guards), output.shape_env, symbols)
         except Unsupported as e:
             if options.fullgraph:
                 raise
-            if e.reason is graph_break.TOO_LONG:
+            if e.reason is breaks.TOO_LONG:
                 return outcome.Skip(str(e))
-            if broke is not None:
+            if break_step is None or broke is None:
+                break_step, broke = root.group_step, e
+            elif e.born is not None and e.born < break_step:  # something alive there is left to Python from its birth on
+                break_step = e.born
+            else:
                 return outcome.Skip(f"{broke}\n  and there the frame cannot be left: {e}")
-            break_step, broke = root.group_step, e
+        finally:
+            output.tracing = False
 
 
 def free_cell(output: OutputGraph, name: str, cell) -> CellVariable:
@@ -95,9 +108,12 @@ def free_cell(output: OutputGraph, name: str, cell) -> CellVariable:
 def finish(output: OutputGraph, result, broke: Unsupported | None) -> Any:
     """Turn the state at the end (or at the break) into recipes, statements and a finished graph."""
     root = output.root
-    if not output.state.get("grown") and output.side_effects.outgrows(output.guards):
+    if not (output.options.fullgraph or output.state.get("grown")) and output.side_effects.outgrows(output.guards):
         output.state["grown"] = True
         return outcome.RunEager("it fills dicts that it guards (the state of an optimizer at its first step, say)")
+    if output.suspended:
+        born = min(output.suspended.values())
+        raise Unsupported(breaks.SUSPENDED, "a generator inside of its `try` or `with`", born)
     emit = Emission(output)
     ending: Any
     if root.broken:
@@ -105,6 +121,7 @@ def finish(output: OutputGraph, result, broke: Unsupported | None) -> Any:
     else:
         ending = outcome.Return(emit.value(result))
     output.side_effects.replay(emit)
+    output.guard_distinct()
     output.replay_ambient(emit)
     statements, ending = emit.finish(ending)
     output.finish_graph(emit.outputs)
@@ -141,7 +158,7 @@ def handled_stack(root: RootFrame, emit: Emission) -> tuple:
             continue
         e = next(handled)
         if not isinstance(e, ExceptionVariable):
-            raise Unsupported(graph_break.NOT_REBUILT, f"the handling of {e.describe()}")
+            raise Unsupported(breaks.NOT_REBUILT, f"the handling of {e.describe()}")
         context = None if e.context is None else emit.value(e.context)
         again = e.source is not None and not e.raised
         recipes.append(outcome.Handled(emit.value(e), tuple(e.trace), e.line, context, again))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dynamo.graph_break import Raised
+from dynamo.breaks import Raised
 from dynamo.interpreter.rules import opcode
-from dynamo.variables.constant import NONE, literal
+from dynamo.variables.constant import literal
 from dynamo.variables.exception import raise_exception
+from dynamo.variables.traceback import TracebackVariable
 
 
 @opcode("BEFORE_WITH")
@@ -16,7 +17,7 @@ def before_with(frame, inst):
     except Raised as r:
         if not issubclass(r.value.cls, AttributeError):
             raise
-        name = context.python_type().__name__
+        name = context.type_name()
         text = f"'{name}' object does not support the context manager protocol"
         raise raise_exception(frame, TypeError, text) from None
     frame.push(leave)
@@ -26,4 +27,4 @@ def before_with(frame, inst):
 @opcode("WITH_EXCEPT_START")
 def with_except_start(frame, inst):
     leave, value = frame.peek(4), frame.peek(1)
-    frame.push(leave.call(frame, [literal(frame, value.cls), value, NONE], {}))
+    frame.push(leave.call(frame, [literal(frame, value.cls), value, TracebackVariable(value)], {}))

@@ -10,20 +10,22 @@ from aten import _native
 from aten.layout import Layout
 from aten.meta import Meta, contiguous_strides
 from aten.op import Method, Op, ops, registry
-from dynamo import config, graph_break, guards, trace_rules
+from aten.symbolic import nodes
+from dynamo import breaks, config, guards, trace_rules
 from dynamo._eval_frame import CompiledFunction
-from dynamo.graph_break import Unsupported
+from dynamo.breaks import Unsupported
 from dynamo.marks import DYNAMIC, STATIC
-from dynamo.source import Attr, Object, Size, Stride
+from dynamo.source import Attr, Item, Made, Object, Size, Stride
 from dynamo.variables.base import Variable
 from dynamo.variables.builtin import FUNCTIONS, constant_function
 from dynamo.variables.builtin import builtin as builtin_rule
 from dynamo.variables.constant import NONE, ConstantVariable, boolean
 from dynamo.variables.exception import run_python
 from dynamo.variables.function import CallableVariable
+from dynamo.variables.lazy import Lazy
 from dynamo.variables.sequence import ListVariable, SizeVariable
 from dynamo.variables.tensor import TensorVariable
-from dynamo.variables.track import CONSTANTS, Lazy, kind, unknown, wrap
+from dynamo.variables.track import CONSTANTS, kind, unknown, wrap
 
 
 # ------------------------------------------------------------------------------------------------ tensors
@@ -78,8 +80,6 @@ def input_meta(output, source, value, dims: dict[int, tuple]) -> Meta:
 
 def guard_range(output, source, dim: int, symbol, lo: int, hi: int | None) -> None:
     """A range given by mark_dynamic is checked at each call."""
-    from aten.symbolic import nodes
-
     s = symbol.expr
     conditions = ([nodes.ge(s, lo)] if lo > 0 else []) + ([nodes.le(s, hi)] if hi is not None else [])
     for condition in conditions:
@@ -90,8 +90,6 @@ def symbolic_strides(output, source, value, sizes) -> tuple:
     """Strides in terms of the symbolic sizes: row-major, or a permutation of row-major; others are symbols."""
     if value.is_contiguous():
         return contiguous_strides(sizes)
-    from aten.symbolic import nodes
-
     real = value.stride()
     strides: list[Any] = list(real)
     expected: Any = 1
@@ -117,11 +115,13 @@ def op_variable(op: Op, source) -> CallableVariable:
 
 @kind(Op)
 def _op(frame, value, source):
+    frame.world.same(source, value)
     return op_variable(value, source)
 
 
 @kind(Method)
 def _method(frame, value, source):
+    frame.world.same(source, value)
     return op_variable(value.op, source)
 
 
@@ -167,8 +167,6 @@ def _device(frame, value, source):
 def _size(frame, value, source):
     frame.output.guard_type(source, aten.Size)
     frame.output.guard(guards.LengthIs(source, len(value)))
-    from dynamo.source import Item
-
     return SizeVariable([Lazy(v, Item(source, i), frame.output) for i, v in enumerate(value)], source)
 
 
@@ -197,7 +195,8 @@ CONSTANTS.update({aten.DType, aten.device, Layout})
 def _set_ambient_bits(frame, args, kwargs):
     mask, value = [a.as_python() for a in args]
     if mask & value & 1 and not frame.output.entry_ambient & 1:
-        raise Unsupported(graph_break.GRAD_SWITCHED_ON)
+        raise Unsupported(breaks.GRAD_SWITCHED_ON)
+    frame.world.ambient(mask)
     return ConstantVariable(frame.output.set_ambient_bits(mask, value))
 
 
@@ -207,25 +206,45 @@ def _set_grad_enabled(frame, args, kwargs):
 
 
 def _ambient(frame, args, kwargs):
+    frame.world.ambient()
     return ConstantVariable(frame.output.ambient)
+
+
+def _is_grad_enabled(frame, args, kwargs):
+    frame.world.flag("grad")
+    return boolean(frame.output.grad_enabled)
+
+
+def _is_inference_mode_enabled(frame, args, kwargs):
+    frame.world.flag("inference")
+    return boolean(bool(frame.output.ambient & 2))
+
+
+def _guarded(flag: str, function):
+    """A function that reads one flag, which nothing traced can set."""
+
+    def rule(frame, args, kwargs):
+        frame.world.flag(flag)
+        return constant_function(function)(frame, args, kwargs)
+
+    return rule
 
 
 FUNCTIONS[_native.set_ambient_bits] = _set_ambient_bits
 FUNCTIONS[_native.set_grad_enabled] = _set_grad_enabled
 FUNCTIONS[_native.ambient] = _ambient
-FUNCTIONS[_native.is_grad_enabled] = lambda frame, args, kwargs: boolean(frame.output.grad_enabled)
-FUNCTIONS[_native.is_inference_mode_enabled] = lambda frame, args, kwargs: boolean(bool(frame.output.ambient & 2))
-FUNCTIONS[_native.get_default_dtype] = constant_function(_native.get_default_dtype)
+FUNCTIONS[_native.is_grad_enabled] = _is_grad_enabled
+FUNCTIONS[_native.is_inference_mode_enabled] = _is_inference_mode_enabled
+FUNCTIONS[_native.get_default_dtype] = _guarded("default_dtype", _native.get_default_dtype)
 FUNCTIONS[_native.promote_types] = constant_function(_native.promote_types)
-FUNCTIONS[_native.get_num_threads] = constant_function(_native.get_num_threads)
+FUNCTIONS[_native.get_num_threads] = _guarded("num_threads", _native.get_num_threads)
 
 
 def _from_numpy(frame, args, kwargs):
-    from dynamo.variables.ndarray import ArrayVariable
-
-    if not isinstance(args[0], ArrayVariable) or args[0].scalar:
-        raise Unsupported(graph_break.UNKNOWN_CALL, f"from_numpy of {args[0].describe()}")
-    return args[0].tensor.op(frame, "detach", args[0].tensor)
+    tensor = getattr(args[0], "tensor", None)
+    if tensor is None or args[0].scalar:
+        raise Unsupported(breaks.UNKNOWN_CALL, f"from_numpy of {args[0].describe()}")
+    return tensor.op(frame, "detach", tensor)
 
 
 FUNCTIONS[_native.from_numpy] = _from_numpy
@@ -233,7 +252,7 @@ FUNCTIONS[_native.from_numpy] = _from_numpy
 
 def _random_state(name: str):
     def rule(frame, args, kwargs):
-        raise Unsupported(graph_break.RANDOM_STATE, name)
+        raise Unsupported(breaks.RANDOM_STATE, name)
 
     return rule
 
@@ -248,7 +267,7 @@ def new_tensor(frame, args, kwargs):
     data = args[0] if args else kwargs["data"]
     data = getattr(data, "tensor", data)  # of an array
     if kwargs.get("requires_grad", NONE).truth(frame):
-        raise Unsupported(graph_break.MUTATED_ALIAS, "a new leaf that requires grad")
+        raise Unsupported(breaks.MUTATED_ALIAS, "a new leaf that requires grad")
     if not isinstance(data, TensorVariable):
         return constant_tensor(frame, data, kwargs)
     copy = data.op(frame, "clone", data.op(frame, "detach", data))
@@ -270,15 +289,13 @@ def as_tensor(frame, args, kwargs):
 
 def constant_tensor(frame, data: Variable, kwargs: dict[str, Variable]) -> Variable:
     """The tensor of numbers known while tracing: filled if it is one number, else an input of the graph, copied."""
-    from dynamo.variables.text import as_python
-
     named = {k: v.as_python() for k, v in kwargs.items() if k in ("dtype", "device")}
-    value = run_python(frame, aten.tensor, as_python(frame, data), **named)
+    value = run_python(frame, aten.tensor, frame.ops.real(frame, data), **named)
     if not value.ndim:
         sizes = ListVariable([])
         options = {"dtype": ConstantVariable(value.dtype), "device": ConstantVariable(value.device)}
         return frame.output.record(frame, registry["full"], [sizes, ConstantVariable(value.item())], options)
-    constant = wrap(frame, value, Object(value, "a constant tensor"))
+    constant = wrap(frame, value, Made(value, "a constant tensor"))
     return frame.output.record(frame, registry["clone"], [constant], {})
 
 
@@ -302,6 +319,6 @@ def _compiled_function(frame, value, source):
 def left_to_python(function):
     def rule(frame, args, kwargs):
         text = f"{trace_rules.name_of(function)} is disabled by weft.compiler.disable"
-        raise Unsupported(graph_break.SKIPPED_CALL, text)
+        raise Unsupported(breaks.SKIPPED_CALL, text)
 
     return rule

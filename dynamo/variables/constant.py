@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import enum
 import operator
+import types
 from typing import Any
 
 from dynamo import outcome
-from dynamo.graph_break import NotConstant
-from dynamo.variables.base import Exhausted, Variable
-from dynamo.variables.exception import run_python
+from dynamo.breaks import NotConstant
+from dynamo.operators import ROWS
+from dynamo.variables import attributes
+from dynamo.variables.base import Variable
+from dynamo.variables.raising import run_python
 
 PLAIN = (int, float, bool, str, bytes, complex, type(None), type(Ellipsis), type(NotImplemented))
+
+
+ENUM_FIELDS = {"value": "_value_", "name": "_name_", "_value_": "_value_", "_name_": "_name_"}
 
 
 class ConstantVariable(Variable):
@@ -38,66 +44,110 @@ class ConstantVariable(Variable):
     def truth(self, frame):
         return run_python(frame, bool, self.value)
 
+    # --------------------------------------------------------------------------------------- operators
     def binary(self, frame, op, other):
         if isinstance(other, ConstantVariable):
-            return literal(frame, run_python(frame, op, self.value, other.value))
-        takes_any = isinstance(self.value, str) and op is operator.mod or op in (operator.eq, operator.ne)
-        if takes_any and not isinstance(self.value, PLAIN[:3]) and other.is_constant():
-            return literal(frame, run_python(frame, op, self.value, other.as_python()))
-        return None
+            return frame.values.literal(frame, run_python(frame, op, self.value, other.value))
+        native = getattr(other, "native", None)  # of an object of a subclass of a builtin: what its base in C sees
+        if isinstance(native, ConstantVariable):
+            return self.binary(frame, op, native)
+        function = ROWS[op].function
+        if isinstance(self.value, (str, bytes)):
+            if function is operator.mod:
+                return frame.values.literal(frame, run_python(frame, op, self.value, frame.ops.real(frame, other)))
+            if function is operator.mul and not frame.world.lacks(other.python_type(), "__index__"):
+                times = frame.ops.index(frame, other)
+                return frame.values.literal(frame, run_python(frame, op, self.value, times))
+            return None
+        if isinstance(self.value, frozenset):
+            return frame.values.as_set(frame, self).binary(frame, op, other)
+        if op in (operator.eq, operator.ne) and not isinstance(self.value, PLAIN) and other.is_constant():
+            return frame.values.literal(frame, run_python(frame, op, self.value, other.as_python()))
+        return None if self.knows_numbers(frame, ROWS[op].dunder, other) else super().binary(frame, op, other)
+
+    def reflected(self, frame, op, other):
+        if isinstance(self.value, (str, bytes)) and op is operator.mul:
+            return self.binary(frame, op, other)
+        if isinstance(self.value, (str, bytes, frozenset)):
+            return None
+        return None if self.knows_numbers(frame, ROWS[op].reflected, other) else super().reflected(frame, op, other)
+
+    def knows_numbers(self, frame, name: str, other: Variable) -> bool:
+        """Whether the operators of C of a number certainly do not know `other`, which is no constant."""
+        if isinstance(frame.world.on_class(type(self.value), name), types.FunctionType):  # of an enum, say
+            return False
+        if hasattr(self.value, "__array_priority__"):  # a NumPy scalar makes an array of what it does not know
+            return other.is_array_like
+        return isinstance(self.value, (int, float, complex, range, type(None)))
 
     def unary(self, frame, op):
-        return literal(frame, run_python(frame, op, self.value))
+        return frame.values.literal(frame, run_python(frame, op, self.value))
 
+    # ----------------------------------------------------------------------------- attributes, methods
     def getattr(self, frame, name):
+        if isinstance(self.value, enum.Enum) and name in ENUM_FIELDS:
+            return frame.world.enum_field(self.value, ENUM_FIELDS[name])
+        if isinstance(self.value, enum.Enum):
+            found = attributes.find(frame, type(self.value), name)
+            if found is not None and not isinstance(found.raw, (*attributes.C_METHODS, *attributes.MEMBERS, enum.property)):
+                return attributes.bind(frame, found, self, frame.world.known(type(self.value)))
         value = run_python(frame, getattr, self.value, name)
         if callable(value) and not isinstance(value, type) and not isinstance(self.value, enum.Enum):
             return ConstantMethod(self, name)
         if isinstance(self.value, enum.Enum) and callable(value) and getattr(value, "__self__", None) is self.value:
-            from dynamo.variables.function import FunctionVariable, MethodVariable
-
-            return MethodVariable(FunctionVariable(value.__func__), self)
-        return literal(frame, value)
+            return frame.values.method(frame.world.known(value.__func__), self)
+        return frame.values.literal(frame, value)
 
     def method(self, frame, name, args, kwargs):
         if isinstance(self.value, enum.Enum):
             return self.getattr(frame, name).call(frame, args, kwargs)
-        if isinstance(self.value, str) and name == "format":
-            return format_string(frame, self.value, args, kwargs)
-        if isinstance(self.value, str) and name == "join":
-            return literal(frame, run_python(frame, self.value.join, [a.as_python() for a in args[0].unpack(frame)]))
-        try:
-            values = [a.as_python() for a in args]
-            named = {k: v.as_python() for k, v in kwargs.items()}
-        except NotConstant:
-            raise self.unsupported(f"method {name} with arguments that are not constants") from None
+        if name in self.rules and not all(isinstance(a, ConstantVariable) for a in args):
+            return super().method(frame, name, args, kwargs)
+        if name == "join" and len(args) == 1 and not kwargs:
+            args = [frame.values.tuple_(args[0].unpack(frame))]
+        values = [frame.ops.real(frame, a) for a in args]
+        named = {k: frame.ops.real(frame, v) for k, v in kwargs.items()}
         method = run_python(frame, getattr, self.value, name)
-        return literal(frame, run_python(frame, method, *values, **named))
+        return frame.values.literal(frame, run_python(frame, method, *values, **named))
 
+    # -------------------------------------------------------------------------------------- containers
     def length(self, frame):
         return ConstantVariable(run_python(frame, len, self.value))
 
     def getitem(self, frame, key):
-        return literal(frame, run_python(frame, operator.getitem, self.value, key.as_python()))
+        if isinstance(self.value, (str, bytes, range)) and not key.is_constant():
+            if frame.world.lacks(key.python_type(), "__index__") and not isinstance(key, frame.values.SliceVariable):
+                raise frame.ops.refused(frame, operator.getitem, self, key)
+        return frame.values.literal(frame, run_python(frame, operator.getitem, self.value, key.as_python()))
 
     def contains(self, frame, item):
-        return ConstantVariable(run_python(frame, operator.contains, self.value, item.as_python()))
+        if item.is_constant():
+            return ConstantVariable(run_python(frame, operator.contains, self.value, item.as_python()))
+        if isinstance(self.value, frozenset):
+            return frame.values.as_set(frame, self).contains(frame, item)
+        if isinstance(self.value, str) and not issubclass(item.python_type(), str):
+            raise frame.ops.refused(frame, operator.contains, self, item)
+        if isinstance(self.value, range):
+            return boolean(any(frame.ops.equals(frame, v, item) for v in self.unpack(frame)))
+        return super().contains(frame, item)
 
     def iterate(self, frame):
-        from dynamo.variables.iterator import ItemsIterator
+        return frame.values.ItemsIterator(self.unpack(frame), self)
 
-        return ItemsIterator(self.unpack(frame))
+    def backwards(self, frame):
+        run_python(frame, reversed, self.value)
+        return frame.values.ItemsIterator(self.unpack(frame)[::-1], self, reversed)
 
     def unpack(self, frame):
-        return [literal(frame, v) for v in run_python(frame, list, self.value)]
-
-    def next(self, frame):
-        raise Exhausted()
+        run_python(frame, iter, self.value)
+        return [frame.values.literal(frame, v) for v in self.value]
 
     def is_same(self, other):
-        return isinstance(other, ConstantVariable) and (
-            self.value is other.value or (type(self.value) is type(other.value) and self.value == other.value)
-        )
+        if not isinstance(other, ConstantVariable):
+            return False
+        if isinstance(self.value, PLAIN):
+            return self.value is other.value
+        return self.value is other.value or (type(self.value) is type(other.value) and self.value == other.value)
 
     def recipe(self, emit):
         return outcome.Const(self.value)
@@ -116,26 +166,21 @@ class ConstantMethod(Variable):
     def python_type(self):
         return type(getattr(self.object.value, self.name))
 
+    def truth(self, frame):
+        return True
+
     def call(self, frame, args, kwargs):
         return self.object.method(frame, self.name, args, kwargs)
+
+    def hash_key(self):
+        return ("method", self.name, self.object.hash_key())
 
     def recipe(self, emit):
         return outcome.GetAttr(outcome.Const(self.object.value), self.name)
 
 
-def format_string(frame, template: str, args, kwargs) -> Variable:
-    """template.format(*args, **kwargs) of constants and symbolic sizes."""
-    return literal(
-        frame, run_python(frame, template.format, *[plain(a) for a in args], **{k: plain(v) for k, v in kwargs.items()})
-    )
-
-
 def plain(value: Variable) -> Any:
     """The Python value for text: a symbolic size is read (and guarded), other values break the graph."""
-    from dynamo.variables.symint import SymbolicVariable
-
-    if isinstance(value, SymbolicVariable):
-        return value.specialize()
     try:
         return value.as_python()
     except NotConstant:
@@ -144,11 +189,7 @@ def plain(value: Variable) -> Any:
 
 def literal(frame, value: Any) -> Variable:
     """The Variable of a Python value computed while tracing; its contents become Variables too."""
-    if isinstance(value, PLAIN):
-        return ConstantVariable(value)
-    from dynamo.variables import track
-
-    return track.literal(frame, value)
+    return ConstantVariable(value) if isinstance(value, PLAIN) else frame.values.literal(frame, value)
 
 
 NONE = ConstantVariable(None)

@@ -1,118 +1,166 @@
-"""Calls of classes: what makes an object while tracing."""
+"""Calls of classes: what makes an object while tracing. `type.__call__`: `__new__`, then `__init__`."""
 
 from __future__ import annotations
 
 import collections
 import enum
 import types
+from collections.abc import Callable
 
-from dynamo import graph_break, trace_rules
-from dynamo.graph_break import Unsupported
+from dynamo import breaks, trace_rules
+from dynamo.breaks import Unsupported
+from dynamo.variables.attributes import bind, find, find_function
 from dynamo.variables.base import Variable
-from dynamo.variables.constant import NONE, ConstantVariable, literal
-from dynamo.variables.exception import ExceptionVariable, raise_exception, run_python
-from dynamo.variables.function import FunctionVariable
+from dynamo.variables.native_part import NEW, OUTSIDE, new_part
+from dynamo.variables.object import ObjectVariable
+from dynamo.variables.raising import raise_exception, run_python
+
+CLASSES: dict[type, Callable] = {}  # builtin class → its rule(frame, args, kwargs): variables/builtin.py fills it
 
 
 def construct(frame, cls: Variable, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
     """cls(*args, **kwargs)."""
-    from dynamo.variables import builtin
-
     python_class: type = cls.as_python()
     trace_rules.load_numpy(python_class)
-    handler = builtin.CLASSES.get(python_class) or trace_rules.handler(python_class)
+    handler = CLASSES.get(python_class) or trace_rules.handler(python_class)
     if handler is not None:
         return handler(frame, args, kwargs)
-    if issubclass(python_class, BaseException):
-        return new_exception(frame, python_class, args, kwargs)
     if isinstance(python_class, enum.EnumMeta):
         values = [a.as_python() for a in args]
-        return ConstantVariable(run_python(frame, python_class, *values))
-    meta_call = _metaclass_call(type(python_class))
+        return frame.values.const(run_python(frame, python_class, *values))
+    meta = type(python_class)
+    meta_call = None if meta is type else find_function(frame, meta, "__call__")
     if meta_call is not None:
-        return FunctionVariable(meta_call).call(frame, [cls, *args], kwargs)
+        return bind(frame, meta_call, cls, frame.world.known(meta)).call(frame, args, kwargs)
     return construct_plain(frame, cls, args, kwargs)
 
 
 def construct_plain(frame, cls: Variable, args, kwargs) -> Variable:
     """type.__call__: `__new__`, then `__init__`."""
-    from dynamo.variables.object import lookup
-
     python_class: type = cls.as_python()
-    new = lookup(python_class, "__new__")
-    new = new.__func__ if isinstance(new, staticmethod) else new
-    init = lookup(python_class, "__init__")
-    if isinstance(new, types.FunctionType):
-        obj = FunctionVariable(new).call(frame, [cls, *args], kwargs)
-    elif new is object.__new__:
-        trace_rules.check_construct(python_class)
-        if not isinstance(init, types.FunctionType) and (args or kwargs):
-            raise raise_exception(frame, TypeError, f"{python_class.__name__}() takes no arguments")
-        obj = new_object(frame, python_class)
-    else:
-        raise Unsupported(graph_break.UNKNOWN_CALL, f"{python_class.__qualname__}(…)")
-    if isinstance(init, types.FunctionType) and issubclass(obj.python_type(), python_class):
-        result = FunctionVariable(init).call(frame, [obj, *args], kwargs)
-        if not (isinstance(result, ConstantVariable) and result.value is None):
-            raise raise_exception(frame, TypeError, "__init__() should return None")
+    new = find(frame, python_class, "__new__")
+    assert new is not None
+    obj = bind(frame, new, None, cls).call(frame, [cls, *args], kwargs)
+    if not issubclass(obj.python_type(), python_class):
+        return obj
+    init = find(frame, obj.python_type(), "__init__")
+    assert init is not None
+    if init.raw is object.__dict__["__init__"] and not isinstance(obj, ObjectVariable):
+        return obj
+    result = bind(frame, init, obj, frame.world.known(obj.python_type())).call(frame, args, kwargs)
+    if not result.is_same(frame.values.NONE):
+        text = f"__init__() should return None, not '{result.type_name()}'"
+        raise raise_exception(frame, TypeError, text)
     return obj
 
 
-def new_object(frame, cls: type) -> Variable:
-    """object.__new__(cls)."""
-    from dynamo.variables.object import ObjectVariable
-
-    abstract = getattr(cls, "__abstractmethods__", None)
-    if abstract:
-        names = ", ".join(repr(n) for n in sorted(abstract))
-        plural = "s" if len(abstract) > 1 else ""
-        text = f"Can't instantiate abstract class {cls.__name__} with abstract method{plural} {names}"
+@trace_rules.handle(object.__new__)
+def new_object(frame, args, kwargs) -> Variable:
+    """object.__new__(cls, …)"""
+    cls = class_argument(frame, "object", args)
+    if len(args) > 1 or kwargs:
+        new = find(frame, cls, "__new__")
+        if new is not None and new.raw is not object.__dict__["__new__"]:
+            text = "object.__new__() takes exactly one argument (the type to instantiate)"
+            raise raise_exception(frame, TypeError, text)
+        if find_function(frame, cls, "__init__") is None:
+            raise raise_exception(frame, TypeError, f"{cls.__name__}() takes no arguments")
+    check_instantiable(frame, cls)
+    if frame.world.c_bases(cls):
+        text = f"object.__new__({cls.__name__}) is not safe, use {frame.world.c_bases(cls)[0].__name__}.__new__()"
         raise raise_exception(frame, TypeError, text)
     return ObjectVariable(cls)
 
 
-def new_exception(frame, cls: type, args, kwargs) -> ExceptionVariable:
-    from dynamo.variables.object import lookup
-
-    value = ExceptionVariable(cls, list(args))
-    init = lookup(cls, "__init__")
-    if isinstance(init, types.FunctionType):
-        FunctionVariable(init).call(frame, [value, *args], kwargs)
-    elif kwargs:
-        value.attributes.update(kwargs)
-    return value
+def class_argument(frame, base: str, args: list[Variable]) -> type:
+    """The class that `base.__new__` is asked to make an object of."""
+    if not args:
+        raise raise_exception(frame, TypeError, f"{base}.__new__(): not enough arguments")
+    if not issubclass(args[0].python_type(), type):
+        name = args[0].type_name()
+        raise raise_exception(frame, TypeError, f"{base}.__new__(X): X is not a type object ({name})")
+    return args[0].as_python()
 
 
-def _metaclass_call(meta: type):
-    """A `__call__` written in Python on the metaclass, or None."""
-    from dynamo.variables.object import lookup
+def check_instantiable(frame, cls: type) -> None:
+    """Raise the TypeError for abstract classes, and Unsupported for those left to Python."""
+    trace_rules.check_construct(cls)
+    abstract = frame.world.abstract_methods(cls)
+    if abstract:
+        names = ", ".join(repr(n) if frame.world.QUOTED else n for n in sorted(abstract))
+        plural = "s" if len(abstract) > 1 else ""
+        without = "without an implementation for " if frame.world.QUOTED else "with "
+        text = f"Can't instantiate abstract class {cls.__name__} {without}abstract method{plural} {names}"
+        raise raise_exception(frame, TypeError, text)
+    if find(frame, cls, "__del__") is not None:
+        raise Unsupported(breaks.UNKNOWN_CALL, f"{cls.__qualname__}(…), which has a __del__")
 
-    if meta is type:
-        return None
-    found = lookup(meta, "__call__")
-    return found if isinstance(found, types.FunctionType) else None
+
+def new_native(base: type) -> Callable:
+    """The rule of `base.__new__`, for subclasses of a builtin class."""
+
+    def rule(frame, args, kwargs):
+        cls = class_argument(frame, base.__name__, args)
+        if cls in CLASSES:
+            return CLASSES[cls](frame, args[1:], kwargs)
+        check_instantiable(frame, cls)
+        part = new_part(frame, cls, args[1:], kwargs)
+        obj = ObjectVariable(cls, native=part)
+        part.owner = obj
+        return obj
+
+    return rule
 
 
-def new_tuple(frame, args, kwargs) -> Variable:
-    """tuple.__new__(cls, items): also what named tuples are made by."""
-    from dynamo.variables.sequence import NamedTupleVariable, TupleVariable
+def declare_part(base: type, new: Callable, outside: Callable) -> None:
+    """A builtin class whose subclasses are traced: the rules of the part in new objects and in those from outside."""
+    NEW[base], OUTSIDE[base] = new, outside
+    trace_rules.handle(base.__new__)(new_native(base))
 
-    cls = args[0].as_python()
-    items = args[1].unpack(frame) if len(args) > 1 else []
-    if cls is tuple:
-        return TupleVariable(items)
-    if not hasattr(cls, "_fields"):
-        raise Unsupported(graph_break.UNKNOWN_VALUE, f"a subclass of tuple, {cls.__qualname__}")
-    return NamedTupleVariable(items, cls)
+
+for _base in OUTSIDE:
+    if isinstance(_base.__dict__.get("__new__"), types.BuiltinFunctionType):
+        trace_rules.handle(_base.__new__)(new_native(_base))
+
+
+def new_exception(frame, args, kwargs) -> Variable:
+    """BaseException.__new__ and those of its kin written in C."""
+    cls = class_argument(frame, "BaseException", args)
+    if issubclass(cls, BaseExceptionGroup):
+        raise Unsupported(breaks.UNKNOWN_CALL, f"{cls.__qualname__}(…)")
+    if not frame.world.is_immutable(cls):
+        check_instantiable(frame, cls)
+    return frame.values.exception(cls, args[1:])
+
+
+def _exceptions(cls: type):
+    yield cls
+    for c in cls.__subclasses__():
+        yield from _exceptions(c)
+
+
+for _base in set(_exceptions(BaseException)):
+    if isinstance(_base.__dict__.get("__new__"), types.BuiltinFunctionType):
+        trace_rules.handle(_base.__new__)(new_exception)
 
 
 def default_dict(frame, args, kwargs) -> Variable:
     """collections.defaultdict(factory, …)."""
-    from dynamo.variables.mapping import DictVariable
-
-    new = DictVariable(cls=collections.defaultdict, default_factory=args[0] if args else NONE)
+    new = frame.values.DictVariable(
+        cls=collections.defaultdict, default_factory=args[0] if args else frame.values.NONE
+    )
     if len(args) > 1:
         new.merge(frame, args[1])
     for k, v in kwargs.items():
-        new.setitem(frame, literal(frame, k), v)
+        new.setitem(frame, frame.values.const(k), v)
     return new
+
+
+def new_tuple(frame, args, kwargs) -> Variable:
+    """tuple.__new__(cls, items): also what named tuples are made by."""
+    cls = args[0].as_python()
+    if hasattr(cls, "_fields"):
+        return frame.values.NamedTupleVariable(args[1].unpack(frame) if len(args) > 1 else [], cls)
+    if cls is tuple:
+        return frame.values.tuple_(args[1].unpack(frame) if len(args) > 1 else [])
+    return new_native(tuple)(frame, args, kwargs)

@@ -3,55 +3,126 @@
 from __future__ import annotations
 
 import collections
+import operator
 
-from dynamo import guards, outcome
-from dynamo.source import Attr, Item
-from dynamo.variables import builtin, track
-from dynamo.variables.base import Variable
-from dynamo.variables.constant import NONE, plain
+from dynamo import outcome
+from dynamo.breaks import NotConstant
+from dynamo.operators import ROWS
+from dynamo.variables.base import Variable, attribute, method
+from dynamo.variables.constant import ConstantVariable, plain
 from dynamo.variables.exception import raise_exception
-from dynamo.variables.sequence import ListVariable, as_index
+from dynamo.variables.sequence import ListVariable
 
 
 class DequeVariable(ListVariable):
-    """A deque: a list that drops items at the other end when it is longer than `maxlen`."""
+    """A deque: a list that drops items at the other end when it is longer than `maxlen`.
 
-    __slots__ = ("maxlen",)
+    `state` counts the changes that iterators over it object to.
+    """
+
+    __slots__ = ("maxlen", "state")
     cls = collections.deque
+    family = collections.deque
 
     def __init__(self, items: list[Variable], maxlen: int | None = None, source=None):
         super().__init__(items, source)
         self.maxlen = maxlen
+        self.state = 0
 
     def like(self, items):
-        return DequeVariable(items, self.maxlen)
+        new = DequeVariable([], self.maxlen)
+        new.put(items, False)
+        return new
+
+    def real_of(self, items):
+        return collections.deque(items, self.maxlen)
 
     def as_arg(self):
-        from dynamo.graph_break import NotConstant
-
         raise NotConstant(self)
 
     as_meta = as_arg
 
-    def getattr(self, frame, name):
-        from dynamo.variables.constant import literal
+    def changed(self, frame):
+        super().changed(frame)
+        self.state += 1
 
-        return literal(frame, self.maxlen) if name == "maxlen" else super().getattr(frame, name)
+    def iterate(self, frame):
+        return frame.values.DequeIterator(self)
 
-    def add(self, frame, values: list[Variable], left: bool) -> Variable:
+    def backwards(self, frame):
+        return frame.values.DequeIterator(self, -1)
+
+    def getitem(self, frame, key):
+        if isinstance(key, frame.values.SliceVariable):
+            raise frame.ops.refused(frame, operator.getitem, self, key)
+        return super().getitem(frame, key)
+
+    def setitem(self, frame, key, value):
+        if isinstance(key, frame.values.SliceVariable):
+            raise frame.ops.refused(frame, operator.setitem, self, key, value)
+        state = self.state
+        super().setitem(frame, key, value)
+        self.state = state  # what stays as long is no change to an iterator
+
+    def delitem(self, frame, key):
+        if isinstance(key, frame.values.SliceVariable):
+            raise frame.ops.refused(frame, operator.delitem, self, key)
+        super().delitem(frame, key)
+
+    def binary(self, frame, op, other):
+        if op is operator.imul:
+            result = super().binary(frame, op, other)
+            if result is not None:
+                self.items = self.items[-self.maxlen :] if self.maxlen else self.items
+            return result
+        if ROWS[op].function is operator.mul and self.maxlen is not None:
+            raise self.unsupported("* of one with maxlen")
+        return super().binary(frame, op, other)
+
+    def assigned(self):
+        return "deque"
+
+    def not_found(self, item):
+        return f"{plain(item)!r} is not in deque"
+
+    def not_removed(self, item):
+        return f"{plain(item)!r} is not in deque"
+
+    @attribute("maxlen")
+    def limit(self, frame):
+        return ConstantVariable(self.maxlen)
+
+    def put(self, values: list[Variable], left: bool) -> None:
         """Append values one by one on one side."""
-        self.changed(frame)
         for v in values:
             self.items.insert(0 if left else len(self.items), v)
             if self.maxlen is not None and len(self.items) > self.maxlen:
                 self.items.pop(-1 if left else 0)
-        return NONE
 
     def append(self, frame, item):
-        return self.add(frame, [item], False)
+        self.changed(frame)
+        self.put([item], False)
+
+    @method("appendleft")
+    def appendleft(self, frame, item):
+        self.changed(frame)
+        self.put([item], True)
 
     def extend(self, frame, items):
-        return self.add(frame, items.unpack(frame), False)
+        values = items.unpack(frame)
+        self.changed(frame)
+        self.put(values, False)
+
+    @method("extendleft")
+    def extendleft(self, frame, items):
+        values = items.unpack(frame)
+        self.changed(frame)
+        self.put(values, True)
+
+    def insert(self, frame, index, item):
+        if self.maxlen is not None and len(self.items) >= self.maxlen:
+            raise raise_exception(frame, IndexError, "deque already at its maximum size")
+        super().insert(frame, index, item)
 
     def take(self, frame, index: int) -> Variable:
         if not self.items:
@@ -61,25 +132,20 @@ class DequeVariable(ListVariable):
         del self.items[index]
         return value
 
-    def rotate(self, frame, n=None):
-        steps = 1 if n is None else as_index(frame, n, "")
+    def pop(self, frame):
+        return self.take(frame, -1)
+
+    @method("popleft")
+    def popleft(self, frame):
+        return self.take(frame, 0)
+
+    @method("rotate")
+    def rotate(self, frame, n=ConstantVariable(1)):
+        steps = frame.ops.index(frame, n)
         self.changed(frame)
         if self.items:
             k = -steps % len(self.items)
             self.items = self.items[k:] + self.items[:k]
-        return NONE
-
-    methods = {
-        **ListVariable.methods,
-        "append": append,
-        "extend": extend,
-        "appendleft": lambda self, frame, item: self.add(frame, [item], True),
-        "extendleft": lambda self, frame, items: self.add(frame, items.unpack(frame), True),
-        "pop": lambda self, frame: self.take(frame, -1),
-        "popleft": lambda self, frame: self.take(frame, 0),
-        "rotate": rotate,
-        "copy": lambda self, frame: self.like(list(self.items)),
-    }
 
     def recipe(self, emit):
         if self.source is not None:
@@ -96,21 +162,3 @@ class DequeVariable(ListVariable):
         items = outcome.Build("tuple", tuple(emit.value(v) for v in self.items))
         emit.after(outcome.Do(outcome.Call(outcome.Const(collections.deque.clear), (me,))))
         emit.after(outcome.Do(outcome.Call(outcome.Const(collections.deque.extend), (me, items))))
-
-
-@builtin.builtin(collections.deque)
-def new_deque(frame, values=None, maxlen=NONE):
-    limit = plain(maxlen)
-    new = DequeVariable([], limit)
-    if values is not None:
-        new.add(frame, values.unpack(frame), False)
-    return new
-
-
-@track.kind(collections.deque)
-def _deque(frame, value, source):
-    frame.output.guard_type(source, collections.deque)
-    frame.output.guard(guards.LengthIs(source, len(value)))
-    frame.output.guard_constant(Attr(source, "maxlen"), value.maxlen)
-    items: list[Variable] = [track.Lazy(v, Item(source, i), frame.output) for i, v in enumerate(value)]
-    return DequeVariable(items, value.maxlen, source)

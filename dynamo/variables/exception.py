@@ -1,85 +1,279 @@
-"""Exceptions of the traced program, and the bridge from exceptions that run while tracing."""
+"""Exceptions as values of the traced program: objects with a part written in C."""
 
 from __future__ import annotations
 
-from dynamo import graph_break, outcome
-from dynamo.graph_break import NotConstant, Raised, Unsupported
-from dynamo.variables.base import TrueVariable, Variable
+from typing import Any
+
+from dynamo import _eval_frame, breaks, outcome, trace_rules
+from dynamo.breaks import NotConstant, Unsupported
+from dynamo.reraise import Step, passer
+from dynamo.variables import attributes
+from dynamo.variables.attributes import MEMBERS, storage_of
+from dynamo.variables.base import Variable
+from dynamo.variables.constant import ConstantVariable
+from dynamo.variables.object import ObjectVariable
+from dynamo.variables.raising import as_raised, raise_exception, raises, run_python
+from dynamo.variables.traceback import TracebackVariable
+
+RUNNING = ("__traceback__", "__context__", "__suppress_context__")
 
 
-class ExceptionVariable(TrueVariable):
-    """An exception object: its class and arguments. Attributes set on it are kept here."""
+class ExceptionVariable(ObjectVariable):
+    """An exception object: an object whose native part is what BaseException and its kin in C keep.
 
-    __slots__ = ("cls", "args", "attributes", "context", "trace", "line", "raised")
+    `new_args` is what its `__new__` was called with. `shadow` is a real exception of the builtin class with the same
+    arguments (values that are not known stand in it as `Opaque`), which answers for attributes and text as C does.
+    """
 
-    def __init__(self, cls: type, args: list[Variable], source=None):
-        super().__init__(source)
-        self.cls = cls
-        self.args = args
+    __slots__ = ("new_args", "shadow", "context", "trace", "line", "raised", "told")
+
+    def __init__(self, cls: type, args: list[Variable], source=None, value: Any = None):
+        super().__init__(cls, value, source)
+        self.new_args = args
+        self.shadow: BaseException | None = None
         self.context: Variable | None = None  # what was being handled when it was raised, if that is known
         self.trace: list[tuple] = []  # the inlined calls it came through, as reraise.Step, innermost first
         self.line: int | None = None  # and the line of the root frame
         self.raised = False  # while tracing; one from outside may only be raised again, as it is
-        self.attributes: dict[str, Variable] = {}
-
-    def python_type(self):
-        return self.cls
+        self.told: dict[str, Variable] = {}  # members of C that were set: of those it starts with, the shadow tells
+        if source is None:
+            self.shadow = make_shadow(cls, args)
+            if type(self.shadow) is not cls and cls is c_base(cls):  # OSError(2, "…") is a FileNotFoundError
+                self.cls = type(self.shadow)
 
     def describe(self):
-        return f"an exception {self.cls.__name__}({', '.join(_text(a) for a in self.args)})"
+        return f"an exception {self.cls.__name__}({', '.join(_text(a) for a in self.new_args)})"
 
-    def getattr(self, frame, name):
-        from dynamo.variables.constant import NONE
-        from dynamo.variables.sequence import TupleVariable
+    @property
+    def args(self) -> list[Variable]:
+        """What `args` holds, of one made while tracing."""
+        return self.new_args if self.shadow is None else [_open(a) for a in self.shadow.args]
 
-        if name in self.attributes:
-            return self.attributes[name]
-        if name == "args":
-            return TupleVariable(list(self.args))
-        if self.source is not None and name not in ("args", "__class__", "with_traceback"):
-            raise Unsupported(graph_break.RUNNING_EXCEPTION, name)
-        if name == "__cause__":
-            return NONE
+    # ------------------------------------------------------------------------------------- members written in C
+    def member(self, frame, descriptor, name):
         if name == "__context__" and self.context is not None:
             return self.context
-        if name in ("__context__", "__traceback__"):
-            from dynamo import trace_rules
+        if name in RUNNING and name not in self.told:
+            return self.running_member(frame, name)
+        if descriptor.__objclass__ is object or name == "__dict__" or self.is_slot(descriptor):
+            return super().member(frame, descriptor, name)
+        if name in self.told:
+            return self.told[name]
+        if self.shadow is None:
+            return super().member(frame, descriptor, name)
+        value = descriptor.__get__(self.shadow)
+        return frame.values.tuple_([_open(v) for v in value]) if type(value) is tuple else _open(value)
 
-            if not trace_rules.is_library_name(str(frame.globals.get("__name__"))):
-                raise Unsupported(graph_break.RUNNING_EXCEPTION, name)
-            return NONE  # contextlib puts them right where they came out wrong
-        if name == "__class__":
-            from dynamo.variables.object import ClassVariable
+    def is_slot(self, descriptor: Any) -> bool:
+        """Whether a class of the user declares the member."""
+        return not issubclass(c_base(self.cls), descriptor.__objclass__)
 
-            return ClassVariable(self.cls)
-        if name == "value" and issubclass(self.cls, StopIteration):
-            return self.args[0] if self.args else NONE
-        from dynamo.variables.object import class_attribute
+    def running_member(self, frame, name: str) -> Variable:
+        """What only a running exception has: contextlib may ask, and puts right where it came out wrong."""
+        if not trace_rules.is_library_name(str(frame.globals.get("__name__"))):
+            raise Unsupported(breaks.RUNNING_EXCEPTION, name)
+        return frame.values.NONE
 
-        return class_attribute(frame, self, self.cls, name)
+    def set_member(self, frame, descriptor, name, value):
+        if descriptor.__objclass__ is object or name == "__dict__" or self.is_slot(descriptor):
+            super().set_member(frame, descriptor, name, value)
+            return
+        if isinstance(value, TracebackVariable) and name == "__traceback__":
+            return  # it has that one, or gets it where it is raised
+        if name == "args":
+            value = frame.values.tuple_(value.unpack(frame))
+        self.told[name] = value
+        if name == "__cause__":
+            self.told["__suppress_context__"] = frame.values.TRUE
+        if self.shadow is not None and name not in ("__cause__", *RUNNING):
+            new = tuple([_close(v) for v in value.items]) if name == "args" else _close(value)
+            setattr(self.shadow, name, new)
+        if self.shadow is None:
+            storage_of(frame, self).write_member(frame, descriptor, value)
 
-    def setattr(self, frame, name, value):
-        self.attributes[name] = value
+    def set_cause(self, frame, cause: Variable) -> None:
+        """raise … from cause"""
+        self.set_member(frame, BaseException.__dict__["__cause__"], "__cause__", cause)
 
-    def method(self, frame, name, args, kwargs):
+    def about(self, frame, **members: Variable) -> None:
+        """Fill in what the interpreter tells of an error (the name that was not found, and where), unless it is set."""
+        shadow = self.shadow
+        if shadow is None or any(getattr(shadow, m, self) is not None or m in self.told for m in members):
+            return
+        for member, value in members.items():
+            self.told[member] = value
+
+    # ------------------------------------------------------------------------------------ methods written in C
+    def c_call(self, frame, descriptor, args, kwargs):
+        name = descriptor.__name__
+        if descriptor.__objclass__ is object:
+            return super().c_call(frame, descriptor, args, kwargs)
+        if name == "__init__":
+            return self.initialize(frame, args, kwargs)
         if name == "with_traceback":
             return self
-        return super().method(frame, name, args, kwargs)
+        if name == "add_note":
+            return self.add_note(frame, *args)
+        if name in ("__str__", "__repr__"):
+            return frame.values.const(self.c_text(frame, descriptor))
+        if name == "__setattr__":
+            attributes.store_plainly(frame, self, args[0].as_python(), args[1])
+            return frame.values.NONE
+        if name == "__delattr__":
+            attributes.remove_plainly(frame, self, args[0].as_python())
+            return frame.values.NONE
+        if name == "__getattribute__":
+            return attributes.load_plainly(frame, self, args[0].as_python())
+        raise self.unsupported(f"method {name}")
 
+    def add_note(self, frame, note: Variable) -> Variable:
+        storage = storage_of(frame, self)
+        notes = storage.read(frame, "__notes__")
+        if notes is None:
+            notes = frame.values.list_([])
+            storage.write(frame, "__notes__", notes)
+        return notes.method(frame, "append", [note], {})
+
+    def initialize(self, frame, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+        """BaseException.__init__ and those of its kin in C."""
+        if self.shadow is None:
+            raise self.unsupported("__init__()")
+        base = type(self.shadow)
+        if kwargs and base.__init__ is BaseException.__init__:
+            raise raise_exception(frame, TypeError, f"{self.cls.__name__}() takes no keyword arguments")
+        values = [_close(a) for a in args]
+        named = {k: _close(v) for k, v in kwargs.items()}
+        run_python(frame, lambda: base.__init__(self.shadow, *values, **named))
+        self.told.pop("args", None)
+        return frame.values.NONE
+
+    def c_text(self, frame, descriptor) -> str:
+        """str(e) or repr(e) where C says it."""
+        shadow = self.shadow
+        if shadow is None:
+            raise self.unsupported("the text")
+        if descriptor is BaseException.__dict__["__repr__"]:
+            shown = ", ".join(frame.ops.text(frame, a, repr).as_python() for a in self.args)
+            return f"{self.cls.__name__}({shown})"
+        current = Opaque.frame
+        Opaque.frame = frame
+        try:
+            return run_python(frame, descriptor, shadow)
+        finally:
+            Opaque.frame = current
+
+    # ------------------------------------------------------------------------------------------------ rebuild
     def recipe(self, emit):
         if self.source is not None:
             return emit.load(self.source)
+        return emit.shared(self, lambda: self.making(emit), lambda temp: self.fill(emit, temp))
 
-        def make():
-            return outcome.Call(outcome.Const(self.cls), tuple(emit.value(a) for a in self.args))
+    def making(self, emit):
+        if self.plainly_made():
+            return outcome.Call(outcome.Const(self.cls), tuple(emit.value(a) for a in self.new_args))
+        base = c_base(self.cls)
+        args = tuple(emit.value(a) for a in self.new_args)
+        return outcome.Call(outcome.Const(base.__new__), (outcome.Const(self.cls), *args))
 
-        def fill(temp):
-            if self.context is not None:
-                emit.after(outcome.SetAttr(temp, "__context__", emit.value(self.context)))
-            for name, value in self.attributes.items():
-                emit.after(outcome.SetAttr(temp, name, emit.value(value)))
+    def plainly_made(self) -> bool:
+        """Whether calling the class does no more than C does."""
+        return self.cls is c_base(self.cls)
 
-        return emit.shared(self, make, fill)
+    def fill(self, emit, temp) -> None:
+        """What the object has beyond what making it gives: members of C, then attributes."""
+        made = shadow_members(make_shadow(self.cls, self.new_args))
+        for name, value in shadow_members(self.shadow).items():
+            if name not in self.told and not (name in made and made[name] == value):
+                opened = [emit.value(_open(v)) for v in value] if name == "args" else None
+                recipe = emit.value(_open(value)) if opened is None else outcome.Build("tuple", tuple(opened))
+                emit.after(set_plainly(temp, name, recipe))
+        if self.context is not None:
+            emit.after(set_plainly(temp, "__context__", emit.value(self.context)))
+        for name, told in self.told.items():
+            emit.after(set_plainly(temp, name, emit.value(told)))
+        storage = emit.output.side_effects.storages.get(self)
+        if storage is not None:
+            storage.fill(emit, temp)
+        self.leave_traceback(emit, temp)
+
+    def leave_traceback(self, emit, temp) -> None:
+        """One that was raised and caught while tracing has a traceback; what is being handled is raised for real."""
+        root = emit.output.root
+        handled = [root.handling, *(v.value for v in root.stack if isinstance(v, HandledBefore))] if root.broken else []
+        if not self.raised or "__traceback__" in self.told or any(v is self for v in handled):
+            return
+        steps = [*self.trace, *([Step(root.code, self.line)] if self.line is not None else [])]
+        if steps:
+            passing = _eval_frame.Uncaptured(passer(steps))
+            emit.after(outcome.Do(outcome.Call(outcome.Const(passing), (temp,))))
+
+
+def set_plainly(target: Any, name: str, value: Any) -> outcome.Do:
+    """BaseException.__setattr__(target, name, value): past what the class of the user does."""
+    return outcome.Do(outcome.Call(outcome.Const(BaseException.__setattr__), (target, outcome.Const(name), value)))
+
+
+# --------------------------------------------------------------------------------------------- the part written in C
+class Opaque:
+    """A value that is not known while tracing, or no plain one, as it stands in a shadow."""
+
+    __slots__ = ("variable",)
+    frame: Any = None  # where the text of the values is asked for
+
+    def __init__(self, variable: Variable):
+        self.variable = variable
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Opaque) and self.variable is other.variable
+
+    def __hash__(self) -> int:
+        return id(self.variable)
+
+    def __str__(self) -> str:
+        return Opaque.frame.ops.text(Opaque.frame, self.variable, str).as_python()
+
+    def __repr__(self) -> str:
+        return Opaque.frame.ops.text(Opaque.frame, self.variable, repr).as_python()
+
+
+def _close(value: Variable) -> Any:
+    """What stands for a value in a shadow."""
+    if isinstance(value, ConstantVariable) and type(value.value) in (str, bytes, int, float, bool, type(None)):
+        return value.value
+    return Opaque(value)
+
+
+def _open(value: Any) -> Variable:
+    return value.variable if isinstance(value, Opaque) else ConstantVariable(value)
+
+
+def c_base(cls: type) -> type:
+    """The exception class written in C that `cls` is, or comes from."""
+    return next(c for c in cls.__mro__ if not c.__flags__ & HEAP_TYPE)
+
+
+HEAP_TYPE = 1 << 9  # of tp_flags; the builtin exceptions lack it
+
+
+def make_shadow(cls: type, args: list[Variable]) -> BaseException:
+    base = c_base(cls)
+    values = [_close(a) for a in args]
+    shadow = base.__new__(base, *values)
+    if isinstance(shadow, BaseException) and cls is base:
+        base.__init__(shadow, *values)
+    return shadow
+
+
+def shadow_members(shadow: BaseException | None) -> dict[str, Any]:
+    """The members that C filled in, which rebuilding by `__new__` alone would lose."""
+    found: dict[str, Any] = {}
+    for c in type(shadow).__mro__[:-1]:
+        for name, descriptor in c.__dict__.items():
+            if isinstance(descriptor, MEMBERS) and not name.startswith("__") and name != "characters_written":
+                value = descriptor.__get__(shadow)
+                if value is not None:
+                    found.setdefault(name, value)
+    return found
 
 
 class CallersException(Variable):
@@ -96,14 +290,11 @@ CALLERS_EXCEPTION = CallersException()
 
 def being_handled(frame) -> Variable:
     """What `sys.exception()` gives. For libraries, which mend contexts with it, an exception of a caller is none."""
-    from dynamo import trace_rules
-    from dynamo.variables.constant import NONE
-
     if frame.handling is not CALLERS_EXCEPTION:
         return frame.handling
     if trace_rules.is_library_name(str(frame.globals.get("__name__"))):
-        return NONE
-    raise Unsupported(graph_break.RUNNING_EXCEPTION, "sys.exc_info()")
+        return frame.values.NONE
+    raise Unsupported(breaks.RUNNING_EXCEPTION, "sys.exc_info()")
 
 
 class HandledBefore(Variable):
@@ -119,6 +310,15 @@ class HandledBefore(Variable):
         return "what was handled before an exception"
 
 
+def make_exception(frame, value: Variable) -> ExceptionVariable:
+    """What `raise value` raises: an instance, made if a class was given."""
+    if issubclass(value.python_type(), type) and issubclass(value.as_python(), BaseException):
+        value = value.call(frame, [], {})
+    if isinstance(value, ExceptionVariable):
+        return value
+    raise raise_exception(frame, TypeError, "exceptions must derive from BaseException")
+
+
 def _text(value: Variable) -> str:
     try:
         return repr(value.as_python())
@@ -126,37 +326,7 @@ def _text(value: Variable) -> str:
         return value.describe()
 
 
-def raise_exception(frame, cls: type, *args: str) -> Raised:
-    """The Raised of cls(*args), to be raised by the caller."""
-    from dynamo.variables.constant import literal
-
-    return Raised(ExceptionVariable(cls, [literal(frame, a) for a in args]))
-
-
-def run_python(frame, function, *args, **kwargs):
-    """function(*args, **kwargs) now, on real values; what it raises is raised by the traced program."""
-    try:
-        return function(*args, **kwargs)
-    except (Raised, Unsupported):
-        raise
-    except Exception as e:
-        raise as_raised(frame, e) from e
-
-
-def as_raised(frame, e: Exception) -> Raised:
-    """The Raised that stands for a real exception."""
-    from dynamo.variables.constant import PLAIN, ConstantVariable, literal
-
-    args = [literal(frame, a) if isinstance(a, (*PLAIN, tuple, list)) else ConstantVariable(str(a)) for a in e.args]
-    return Raised(ExceptionVariable(type(e), args))
-
-
-def raises(frame, cls: type, function) -> bool:
-    """Whether function() raises `cls` in the traced program."""
-    try:
-        function()
-    except Raised as r:
-        if issubclass(r.value.cls, cls):
-            return True
-        raise
-    return False
+__all__ = [
+    "CALLERS_EXCEPTION", "ExceptionVariable", "HandledBefore", "as_raised", "being_handled", "make_exception",
+    "raise_exception", "raises", "run_python",
+]  # fmt: skip

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import functools
+import operator
 import types
 from collections.abc import Callable
 from typing import Any
 
-from dynamo import graph_break, outcome, trace_rules
-from dynamo.graph_break import Unsupported
-from dynamo.source import Attr, Item
+from dynamo import breaks, outcome, trace_rules
+from dynamo.breaks import Unsupported
+from dynamo.bytecode.instruction import VERSION
+from dynamo.source import Object
+from dynamo.variables import attributes
+from dynamo.variables.attributes import storage_of
 from dynamo.variables.base import TrueVariable, Variable
 from dynamo.variables.constant import NONE, ConstantVariable, literal
-from dynamo.variables.exception import raise_exception
+from dynamo.variables.raising import raise_exception
+from dynamo.variables.storage import Storage
 
 
 class CellVariable(Variable):
@@ -27,6 +32,10 @@ class CellVariable(Variable):
         self.cell = cell
         self.name = name
         self.dirty = False
+
+    @property
+    def comes_from_outside(self):
+        return self.cell is not None
 
     def python_type(self):
         return types.CellType
@@ -76,31 +85,123 @@ class CellVariable(Variable):
             emit.after(outcome.SetAttr(outcome.Const(self.cell), "cell_contents", value))
 
 
-class FunctionVariable(TrueVariable):
-    """A Python function that exists; calls are inlined, unless trace_rules says otherwise."""
+class PythonFunction(TrueVariable):
+    """What functions share, those from outside and those made while tracing: attributes in a Storage, binding."""
 
-    __slots__ = ("function",)
-
-    def __init__(self, function: types.FunctionType, source=None):
-        super().__init__(source)
-        self.function = function
-
-    def __repr__(self):
-        return f"FunctionVariable({self.function.__qualname__})"
+    __slots__ = ()
 
     def python_type(self):
         return types.FunctionType
 
+    def getattr(self, frame, name):
+        return attributes.load_plainly(frame, self, name)
+
+    def setattr(self, frame, name, value):
+        attributes.store_plainly(frame, self, name, value)
+
+    def delattr(self, frame, name):
+        attributes.remove_plainly(frame, self, name)
+
+    def method(self, frame, name, args, kwargs):
+        return self.getattr(frame, name).call(frame, args, kwargs)
+
+    def c_method(self, frame, descriptor, name):
+        return frame.values.NativeMethod(self, descriptor)
+
+    def c_call(self, frame, descriptor, args, kwargs):
+        name = descriptor.__name__
+        if name == "__get__":
+            return self if args[0].is_same(NONE) else MethodVariable(self, args[0])
+        if name == "__call__":
+            return self.call(frame, args, kwargs)
+        if descriptor.__objclass__ is object or name in ("__getattribute__", "__setattr__", "__delattr__"):
+            rule = frame.values.OBJECT_METHODS.get(name)
+            if rule is not None:
+                return rule(self, frame, *args, **kwargs)
+        raise self.unsupported(f"method {name}")
+
+    def special(self, frame, name: str) -> Variable | None:
+        found = attributes.find(frame, types.FunctionType, name)
+        return None if found is None else attributes.bind(frame, found, self, frame.world.known(types.FunctionType))
+
+    def member(self, frame, descriptor, name):
+        if name == "__class__":
+            return frame.world.known(types.FunctionType)
+        if name == "__dict__":
+            return storage_of(frame, self).as_dict(frame)
+        stored = storage_of(frame, self).members.get(descriptor)
+        return self.original(frame, descriptor, name) if stored is None else stored
+
+    def original(self, frame, descriptor: Any, name: str) -> Variable:
+        """What the function holds behind a descriptor of C as long as nothing was stored there."""
+        raise self.unsupported(f"attribute {name}")
+
+    def set_member(self, frame, descriptor, name, value):
+        if name == "__dict__" and isinstance(value, frame.values.DictVariable):
+            storage_of(frame, self).replace_dict(frame, value)
+        elif name in ("__defaults__", "__kwdefaults__", "__name__", "__qualname__", "__doc__", "__module__"):
+            storage_of(frame, self).write_member(frame, descriptor, value)
+        elif name in ("__annotations__", "__type_params__"):
+            storage_of(frame, self).write_member(frame, descriptor, value)
+        else:
+            raise self.unsupported(f"setting {name}")
+
+    def told(self, frame, name: str) -> Variable | None:
+        """What was stored behind a descriptor of C, None if nothing was."""
+        storage = frame.output.side_effects.storages.get(self)
+        return None if storage is None else storage.members.get(types.FunctionType.__dict__[name])
+
+    def bind_arguments(self, frame, code, args, kwargs) -> dict[str, Variable]:
+        """The locals that a call starts with."""
+        stored = self.told(frame, "__defaults__")
+        if stored is None:
+            defaults = self.defaults(frame)
+        else:
+            defaults = [] if stored.is_same(NONE) else stored.unpack(frame)
+        stored = self.told(frame, "__kwdefaults__")
+        if stored is None:
+            kwdefaults = self.kwdefaults(frame)
+        elif stored.is_same(NONE):
+            kwdefaults = {}
+        else:
+            kwdefaults = {k.as_python(): stored.getitem(frame, k) for k in stored.unpack(frame)}
+        return bind(frame, code, code.co_qualname, defaults, kwdefaults, args, kwargs)
+
+    def defaults(self, frame) -> list[Variable]:
+        raise NotImplementedError
+
+    def kwdefaults(self, frame) -> dict[str, Variable]:
+        raise NotImplementedError
+
+
+class FunctionVariable(PythonFunction):
+    """A Python function that exists; calls are inlined, unless trace_rules says otherwise."""
+
+    __slots__ = ("function", "seen")
+
+    def __init__(self, function: types.FunctionType, source=None, seen=lambda: None):
+        super().__init__(Object(function) if source is None else source)
+        self.function = function
+        self.seen = seen  # called where it matters which function it is, not only what code it runs
+
+    def __repr__(self):
+        return f"FunctionVariable({self.function.__qualname__})"
+
     def as_python(self):
+        self.seen()
         return self.function
 
     def describe(self):
         return f"the function {self.function.__qualname__}"
 
+    def make_storage(self):
+        return Storage(self, self.function)
+
     def call(self, frame, args, kwargs):
         trace_rules.load_numpy(self.function)
         handler = trace_rules.handler(self.function)
         if handler is not None:
+            frame.world.same(self.source, self.function)
             return handler(frame, args, kwargs)
         trace_rules.check_inline(self.function)
         return self.inline(frame, args, kwargs)
@@ -108,85 +209,44 @@ class FunctionVariable(TrueVariable):
     def inline(self, frame, args, kwargs) -> Variable:
         """The call, traced into the same graph."""
         f = self.function
-        defaults = self.defaults(frame, f.__defaults__, "__defaults__")
-        kwdefaults = self.kwdefaults(frame, f.__kwdefaults__)
-        local = bind(frame, f.__code__, f.__qualname__, defaults, kwdefaults, args, kwargs)
-        return frame.inline(f.__code__, f, f.__globals__, self.cells(frame), local)
+        code = frame.world.code(f, self.source)
+        local = self.bind_arguments(frame, code, args, kwargs)
+        return frame.inline(code, f, f.__globals__, self.cells(frame), local)
 
-    def defaults(self, frame, values, name) -> list[Variable]:
-        if not values:
-            return []
-        from dynamo.variables import track
+    def defaults(self, frame):
+        return frame.world.defaults(self.function, self.source)
 
-        if self.source is None or trace_rules.is_library(self.function):
-            return [track.wrap_untracked(frame, v) for v in values]
-        source = Attr(self.source, name)
-        return [track.Lazy(v, Item(source, i), frame.output) for i, v in enumerate(values)]
-
-    def kwdefaults(self, frame, values) -> dict[str, Variable]:
-        if not values:
-            return {}
-        from dynamo.variables import track
-
-        if self.source is None or trace_rules.is_library(self.function):
-            return {k: track.wrap_untracked(frame, v) for k, v in values.items()}
-        source = Attr(self.source, "__kwdefaults__")
-        return {k: track.Lazy(v, Item(source, k), frame.output) for k, v in values.items()}
+    def kwdefaults(self, frame):
+        return frame.world.kwdefaults(self.function, self.source)
 
     def cells(self, frame) -> list[CellVariable]:
         return [frame.output.cell(c, self.source, i) for i, c in enumerate(self.function.__closure__ or ())]
 
-    def getattr(self, frame, name):
-        from dynamo.variables import track
-
-        stored = frame.output.side_effects.attribute(self, name)
-        if stored is not None:
-            return stored
-        if name == "__get__":
-            return BoundMethod(self, name)
-        try:
-            value = getattr(self.function, name)
-        except AttributeError as e:
-            if self.source is not None:
-                frame.output.guard_lacks_attribute(self.source, name)
-            raise raise_exception(frame, AttributeError, str(e)) from None
-        if name in ("__name__", "__qualname__", "__module__", "__doc__") or self.source is None:
-            return track.wrap_untracked(frame, value)
-        return track.wrap(frame, value, Attr(self.source, name))
-
-    def setattr(self, frame, name, value):
-        frame.output.side_effects.store_attribute(self, name, value)
-
-    def method(self, frame, name, args, kwargs):
-        if name == "__get__":
-            return MethodVariable(self, args[0])
-        if name == "__call__":
-            return self.call(frame, args, kwargs)
-        return super().method(frame, name, args, kwargs)
+    def original(self, frame, descriptor, name):
+        found = frame.world.slot(self.function, self.source, descriptor, name)
+        if found is None:
+            raise attributes.no_attribute(frame, self, name)
+        return found
 
     def is_same(self, other):
-        return isinstance(other, FunctionVariable) and self.function is other.function
+        self.seen()
+        if isinstance(other, FunctionVariable):
+            other.seen()
+            return self.function is other.function
+        return False
 
     def hash_key(self):
+        self.seen()
         return self.function
 
     def recipe(self, emit):
-        return emit.load(self.source) if self.source is not None else outcome.Const(self.function)
+        return emit.load(self.source)
 
 
-class ClosureVariable(TrueVariable):
+class ClosureVariable(PythonFunction):
     """A function made while tracing (def, lambda, comprehension)."""
 
-    __slots__ = (
-        "code",
-        "globals",
-        "default_values",
-        "kwdefault_values",
-        "cell_list",
-        "attributes",
-        "annotations",
-        "module",
-    )
+    __slots__ = ("code", "globals", "default_values", "kwdefault_values", "cell_list", "annotations")
 
     def __init__(self, code: types.CodeType, globals: dict, defaults=(), kwdefaults=None, cells=(), annotations=None):
         super().__init__()
@@ -195,68 +255,52 @@ class ClosureVariable(TrueVariable):
         self.default_values: list[Variable] = list(defaults)
         self.kwdefault_values: dict[str, Variable] = dict(kwdefaults or {})
         self.cell_list: list[CellVariable] = list(cells)
-        self.annotations = annotations
-        self.attributes: dict[str, Variable] = {}
-
-    def python_type(self):
-        return types.FunctionType
+        self.annotations: Variable | None = annotations
 
     def describe(self):
         return f"the function {self.code.co_qualname}"
 
+    def make_storage(self):
+        return Storage(self)
+
     def call(self, frame, args, kwargs):
-        local = bind(frame, self.code, self.code.co_qualname, self.default_values, self.kwdefault_values, args, kwargs)
+        local = self.bind_arguments(frame, self.code, args, kwargs)
         return frame.inline(self.code, None, self.globals, self.cell_list, local, maker=self)
 
-    def getattr(self, frame, name):
-        from dynamo.variables.mapping import DictVariable
-        from dynamo.variables.sequence import TupleVariable
+    def defaults(self, frame):
+        return self.default_values
 
-        if name in self.attributes:
-            return self.attributes[name]
+    def kwdefaults(self, frame):
+        return self.kwdefault_values
+
+    def original(self, frame, descriptor, name):
+        values = frame.values
+        doc = self.code.co_consts[0] if self.code.co_consts and isinstance(self.code.co_consts[0], str) else None
         plain = {
             "__name__": self.code.co_name,
             "__qualname__": self.code.co_qualname,
             "__module__": self.globals.get("__name__"),
-            "__doc__": self.code.co_consts[0]
-            if self.code.co_consts and isinstance(self.code.co_consts[0], str)
-            else None,
+            "__doc__": doc if has_docstring(self.code) else None,
+            "__code__": self.code,
         }
         if name in plain:
-            return ConstantVariable(plain[name])
-        if name == "__code__":
-            return literal(frame, self.code)
+            return literal(frame, plain[name])
         if name == "__defaults__":
-            return TupleVariable(list(self.default_values)) if self.default_values else NONE
+            return values.tuple_(self.default_values) if self.default_values else NONE
         if name == "__kwdefaults__":
             pairs = [(ConstantVariable(k), v) for k, v in self.kwdefault_values.items()]
-            return DictVariable.of(pairs) if pairs else NONE
-        if name == "__dict__":
-            return DictVariable.of([(ConstantVariable(k), v) for k, v in self.attributes.items()])
-        if name == "__annotations__":
-            return self.annotations or DictVariable()
-        if name in ("__type_params__",):
-            return TupleVariable([])
-        if name == "__closure__":
-            return TupleVariable(list(self.cell_list)) if self.cell_list else NONE
-        if name in ("__get__", "__call__"):
-            return BoundMethod(self, name)
-        raise raise_exception(frame, AttributeError, f"'function' object has no attribute '{name}'")
-
-    def setattr(self, frame, name, value):
-        if name == "__defaults__":
-            self.default_values = value.unpack(frame)
-        elif name == "__dict__":
-            self.attributes = {k.as_python(): v for k, v in value.pairs(frame)}
+            made = values.dict_(pairs) if pairs else NONE
+        elif name == "__annotations__":
+            made = self.annotations or values.dict_()
+        elif name == "__type_params__":
+            return values.tuple_([])
+        elif name == "__closure__":
+            return values.tuple_(self.cell_list) if self.cell_list else NONE
         else:
-            self.attributes[name] = value
-
-    def method(self, frame, name, args, kwargs):
-        if name == "__get__":
-            return MethodVariable(self, args[0])
-        if name == "__call__":
-            return self.call(frame, args, kwargs)
-        return super().method(frame, name, args, kwargs)
+            raise self.unsupported(f"attribute {name}")
+        if made is not NONE:  # a dict, which may be changed
+            storage_of(frame, self).members[descriptor] = made
+        return made
 
     def recipe(self, emit):
         def make():
@@ -272,14 +316,22 @@ class ClosureVariable(TrueVariable):
                 ),
             )
 
-        def fill(temp):
-            if self.kwdefault_values:
-                pairs = tuple(x for k, v in self.kwdefault_values.items() for x in (outcome.Const(k), emit.value(v)))
-                emit.after(outcome.SetAttr(temp, "__kwdefaults__", outcome.Build("dict", pairs)))
-            for name, value in self.attributes.items():
-                emit.after(outcome.SetAttr(temp, name, emit.value(value)))
+        return emit.shared(self, make, lambda temp: self.fill(emit, temp))
 
-        return emit.shared(self, make, fill)
+    def fill(self, emit, temp) -> None:
+        if self.kwdefault_values:
+            pairs = tuple(x for k, v in self.kwdefault_values.items() for x in (outcome.Const(k), emit.value(v)))
+            emit.after(outcome.SetAttr(temp, "__kwdefaults__", outcome.Build("dict", pairs)))
+        if self.annotations is not None:
+            emit.after(outcome.SetAttr(temp, "__annotations__", emit.value(self.annotations)))
+        storage = emit.output.side_effects.storages.get(self)
+        if storage is not None:
+            storage.fill(emit, temp)
+
+
+def has_docstring(code: types.CodeType) -> bool:
+    """Whether the first constant of a function is its docstring (that of a lambda never is)."""
+    return bool(code.co_flags & HAS_DOCSTRING) if VERSION >= (3, 13) else code.co_name != "<lambda>"
 
 
 class MethodVariable(TrueVariable):
@@ -308,7 +360,15 @@ class MethodVariable(TrueVariable):
             return self.function
         if name == "__call__":
             return self
+        if name == "__class__":
+            return frame.world.known(types.MethodType)
         return self.function.getattr(frame, name)
+
+    def setattr(self, frame, name, value):
+        raise attributes.no_attribute(frame, self, name)
+
+    def delattr(self, frame, name):
+        raise attributes.no_attribute(frame, self, name)
 
     def is_same(self, other):
         return self is other
@@ -317,8 +377,6 @@ class MethodVariable(TrueVariable):
         return ("method", self.function.hash_key(), self.object.hash_key())
 
     def binary(self, frame, op, other):
-        import operator
-
         if isinstance(other, MethodVariable) and op in (operator.eq, operator.ne):
             same = self.function.is_same(other.function) and self.object.is_same(other.object)
             return ConstantVariable(same == (op is operator.eq))
@@ -382,15 +440,12 @@ class PartialVariable(TrueVariable):
         return self.function.call(frame, [*self.args, *args], {**self.kwargs, **kwargs})
 
     def getattr(self, frame, name):
-        from dynamo.variables.mapping import DictVariable
-        from dynamo.variables.sequence import TupleVariable
-
         if name == "func":
             return self.function
         if name == "args":
-            return TupleVariable(list(self.args))
+            return frame.values.tuple_(self.args)
         if name == "keywords":
-            return DictVariable.of([(ConstantVariable(k), v) for k, v in self.kwargs.items()])
+            return frame.values.dict_([(ConstantVariable(k), v) for k, v in self.kwargs.items()])
         return super().getattr(frame, name)
 
     def recipe(self, emit):
@@ -425,21 +480,18 @@ class CallableVariable(TrueVariable):
         return self.value
 
     def describe(self):
-        return f"the function {getattr(self.value, '__qualname__', None) or repr(self.value)}"
+        return f"the function {trace_rules.name_of(self.value)}"
 
     def call(self, frame, args, kwargs):
         if self.handler is None:
-            raise Unsupported(graph_break.UNKNOWN_CALL, trace_rules.name_of(self.value))
+            raise Unsupported(breaks.UNKNOWN_CALL, trace_rules.name_of(self.value))
         return self.handler(frame, args, kwargs)
 
     def getattr(self, frame, name):
-        from dynamo.variables import track
-
-        try:
-            value = getattr(self.value, name)
-        except AttributeError as e:
-            raise raise_exception(frame, AttributeError, str(e)) from None
-        return track.wrap_untracked(frame, value)
+        found = frame.world.attribute(self.value, self.source or frame.world.identity(self.value), name)
+        if found is None:
+            raise attributes.no_attribute(frame, self, name)
+        return found
 
     def hash_key(self):
         return self.value
@@ -448,14 +500,11 @@ class CallableVariable(TrueVariable):
         return emit.load(self.source) if self.source is not None else outcome.Const(self.value)
 
 
-VARARGS, VARKEYWORDS = 0x04, 0x08
+VARARGS, VARKEYWORDS, HAS_DOCSTRING = 0x04, 0x08, 0x4000000
 
 
 def bind(frame, code, name: str, defaults, kwdefaults, args, kwargs) -> dict[str, Variable]:
     """The locals that a call starts with, as CPython binds them. Raises TypeError in the traced program."""
-    from dynamo.variables.mapping import DictVariable
-    from dynamo.variables.sequence import TupleVariable
-
     n = code.co_argcount
     names = code.co_varnames
     total = n + code.co_kwonlyargcount
@@ -491,10 +540,10 @@ def bind(frame, code, name: str, defaults, kwdefaults, args, kwargs) -> dict[str
     if missing:
         raise raise_exception(frame, TypeError, _missing(name, "keyword-only", missing))
     if code.co_flags & VARARGS:
-        local[names[total]] = TupleVariable(list(args[n:]))
+        local[names[total]] = frame.values.tuple_(args[n:])
         total += 1
     if code.co_flags & VARKEYWORDS:
-        local[names[total]] = DictVariable.of([(ConstantVariable(k), v) for k, v in extra.items()])
+        local[names[total]] = frame.values.dict_([(ConstantVariable(k), v) for k, v in extra.items()])
     return local
 
 

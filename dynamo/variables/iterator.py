@@ -1,12 +1,19 @@
-"""Iterators: over known items, live lists, zip, map, filter, enumerate, calls with a sentinel, and generators."""
+"""Iterators: over containers, zip, map, filter, enumerate, calls with a sentinel, and generators."""
 
 from __future__ import annotations
 
-from dynamo import graph_break, outcome
-from dynamo.graph_break import Raised, Unsupported
-from dynamo.variables.base import Exhausted, TrueVariable, Variable
-from dynamo.variables.constant import NONE, ConstantVariable, literal
-from dynamo.variables.exception import ExceptionVariable
+import itertools
+import operator
+import sys
+import types
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from dynamo import breaks, outcome
+from dynamo.breaks import NotConstant, Raised, Unsupported
+from dynamo.variables.base import Exhausted, TrueVariable, Variable, method
+from dynamo.variables.constant import NONE, ConstantVariable
+from dynamo.variables.exception import raise_exception
 
 
 class IteratorVariable(TrueVariable):
@@ -17,90 +24,136 @@ class IteratorVariable(TrueVariable):
     def iterate(self, frame):
         return self
 
-    def getattr(self, frame, name):
-        from dynamo.variables.exception import raise_exception
-        from dynamo.variables.function import BoundMethod
-
-        if not hasattr(self.python_type(), name):
-            text = f"'{self.python_type().__name__}' object has no attribute '{name}'"
-            raise raise_exception(frame, AttributeError, text)
-        return BoundMethod(self, name)
-
-    def method(self, frame, name, args, kwargs):
-        if name == "__next__":
-            return next_or_stop(frame, self)
-        if name == "__iter__":
-            return self
-        raise self.unsupported(f"method {name}")
-
-
-def next_or_stop(frame, iterator: Variable) -> Variable:
-    """next(iterator), raising StopIteration in the traced program at the end."""
-    try:
-        return iterator.next(frame)
-    except Exhausted as e:
-        raise Raised(ExceptionVariable(StopIteration, [e.value] if e.value is not None else [])) from None
+    def is_same(self, other):
+        return self is other
 
 
 class ItemsIterator(IteratorVariable):
-    """Over a fixed list of values: tuples, ranges, strings, dict views …"""
+    """Over a fixed list of values; `make(of)` is the iterator at run time (None: one over a tuple of them)."""
 
-    __slots__ = ("items", "index")
+    __slots__ = ("items", "index", "of", "make")
 
-    def __init__(self, items: list[Variable], source=None):
-        super().__init__(source)
+    def __init__(self, items: list[Variable], of: Variable | None = None, make: Callable = iter):
+        super().__init__()
         self.items = items
         self.index = 0
+        self.of = of
+        self.make = make
 
     def python_type(self):
-        return type(iter(()))
+        return type(iter(())) if self.of is None else type(self.make(self.of.example()))
 
     def next(self, frame):
         if self.index >= len(self.items):
             raise Exhausted()
-        value = self.items[self.index]
+        value = self.items[self.index].realize(frame)
         self.index += 1
         return value
 
-    def unpack(self, frame):
-        rest, self.index = self.items[self.index :], len(self.items)
-        return rest
-
     def recipe(self, emit):
         def make():
-            rest = tuple(emit.value(v) for v in self.items[self.index :])
-            return outcome.Call(outcome.Const(iter), (outcome.Build("tuple", rest),))
+            if self.of is None:
+                rest = tuple(emit.value(v) for v in self.items[self.index :])
+                return outcome.Call(outcome.Const(iter), (outcome.Build("tuple", rest),))
+            new = outcome.Call(outcome.Const(self.make), (emit.value(self.of),))
+            return outcome.Call(outcome.Const(advanced), (new, outcome.Const(self.index))) if self.index else new
 
         return emit.shared(self, make)
 
 
-class ListIterator(IteratorVariable):
-    """Over a list that may change meanwhile."""
+def advanced(iterator: Iterator, steps: int) -> Iterator:
+    """`iterator` after so many items."""
+    next(itertools.islice(iterator, steps, steps), None)
+    return iterator
 
-    __slots__ = ("list", "index")
 
-    def __init__(self, list: Variable):
-        super().__init__()
-        self.list = list
-        self.index = 0
+class HashedIterator(ItemsIterator):
+    """Over a dict, a view or a set, which must not change its size meanwhile."""
 
-    def python_type(self):
-        return type(iter([]))
+    __slots__ = ("container", "size", "shape", "ended")
+
+    def __init__(self, items: list[Variable], container: Any, of: Variable, make: Callable = iter):
+        super().__init__(items, of, make)
+        self.container = container
+        self.size = len(container.entries)
+        self.shape = container.shape
+        self.ended = False
 
     def next(self, frame):
-        if self.index >= len(self.list.items):
-            self.index = 1 << 62  # an exhausted list iterator stays exhausted
+        if self.ended:
             raise Exhausted()
-        value = self.list.item(frame, self.index)
-        self.index += 1
+        if len(self.container.entries) != self.size:
+            self.size = -1
+            text = f"{'Set' if issubclass(self.of.python_type(), set) else 'dictionary'} changed size during iteration"
+            raise raise_exception(frame, RuntimeError, text)
+        if self.shape != self.container.shape:
+            raise self.unsupported("next() after a change")
+        try:
+            return super().next(frame)
+        except Exhausted:
+            self.ended = True
+            raise
+
+    def recipe(self, emit):
+        if self.ended:
+            self.of, self.items = None, []
+        return super().recipe(emit)
+
+
+class SequenceIterator(IteratorVariable):
+    """Over a list, which may change meanwhile, or a tuple; backwards if `step` is -1."""
+
+    __slots__ = ("sequence", "index", "step")
+
+    def __init__(self, sequence: Any, step: int = 1):
+        super().__init__()
+        self.sequence = sequence
+        self.index = 0 if step == 1 else len(sequence.items) - 1
+        self.step = step
+
+    def make(self) -> Callable:
+        return iter if self.step == 1 else reversed
+
+    def python_type(self):
+        return type(self.make()(self.sequence.example()))
+
+    def next(self, frame):
+        if not 0 <= self.index < len(self.sequence.items):
+            self.index = -1 if self.step < 0 else 1 << 62  # an exhausted one stays exhausted
+            raise Exhausted()
+        value = self.sequence.item(frame, self.index)
+        self.index += self.step
         return value
 
     def recipe(self, emit):
         def fill(temp):
-            index = outcome.Const(min(self.index, len(self.list.items)))
+            index = outcome.Const(max(-1, min(self.index, len(self.sequence.items))))
             emit.after(outcome.Do(outcome.Call(outcome.GetAttr(temp, "__setstate__"), (index,))))
 
-        return emit.shared(self, lambda: outcome.Call(outcome.Const(iter), (emit.value(self.list),)), fill)
+        return emit.shared(self, lambda: outcome.Call(outcome.Const(self.make()), (emit.value(self.sequence),)), fill)
+
+
+class DequeIterator(SequenceIterator):
+    """Over a deque, which must not change meanwhile."""
+
+    __slots__ = ("state",)
+
+    def __init__(self, sequence: Any, step: int = 1):
+        super().__init__(sequence, step)
+        self.state = sequence.state
+
+    def next(self, frame):
+        if self.sequence.state != self.state:
+            raise raise_exception(frame, RuntimeError, "deque mutated during iteration")
+        return super().next(frame)
+
+    def recipe(self, emit):
+        done = self.index if self.step == 1 else len(self.sequence.items) - 1 - self.index
+        if self.sequence.state != self.state:
+            raise Unsupported(breaks.SUSPENDED, self.describe())
+        new = outcome.Call(outcome.Const(self.make()), (emit.value(self.sequence),))
+        count = outcome.Const(min(done, len(self.sequence.items)))
+        return emit.shared(self, lambda: outcome.Call(outcome.Const(advanced), (new, count)))
 
 
 class CountIterator(IteratorVariable):
@@ -114,22 +167,14 @@ class CountIterator(IteratorVariable):
         self.step = step
 
     def python_type(self):
-        import itertools
-
         return itertools.count
 
     def next(self, frame):
-        import operator
-
-        from dynamo.interpreter.operators import binary
-
         value = self.value
-        self.value = binary(frame, operator.add, value, self.step)
+        self.value = frame.ops.binary(frame, operator.add, value, self.step)
         return value
 
     def recipe(self, emit):
-        import itertools
-
         args = (emit.value(self.value), emit.value(self.step))
         return emit.shared(self, lambda: outcome.Call(outcome.Const(itertools.count), args))
 
@@ -146,8 +191,6 @@ class ZipIterator(IteratorVariable):
         return zip
 
     def next(self, frame):
-        from dynamo.variables.sequence import TupleVariable
-
         items: list[Variable] = []
         for i, iterator in enumerate(self.iterators):
             try:
@@ -158,12 +201,10 @@ class ZipIterator(IteratorVariable):
                 raise
         if not items:
             raise Exhausted()
-        return TupleVariable(items)
+        return frame.values.tuple_(items)
 
     def check_lengths(self, frame, at: int) -> None:
         """After iterator `at` came to its end first: zip(strict=True) raises unless all do."""
-        from dynamo.variables.exception import raise_exception
-
         if at:
             raise raise_exception(frame, ValueError, f"zip() argument {at + 1} is shorter than argument{_upto(at)}")
         for i, iterator in enumerate(self.iterators[1:], 1):
@@ -195,11 +236,9 @@ class EnumerateIterator(IteratorVariable):
         return enumerate
 
     def next(self, frame):
-        from dynamo.variables.sequence import TupleVariable
-
         value = self.iterator.next(frame)
         self.index += 1
-        return TupleVariable([ConstantVariable(self.index - 1), value])
+        return frame.values.tuple_([ConstantVariable(self.index - 1), value])
 
     def recipe(self, emit):
         args = (emit.value(self.iterator), outcome.Const(self.index))
@@ -255,17 +294,18 @@ class CallIterator(IteratorVariable):
 
     def __init__(self, function: Variable, sentinel: Variable):
         super().__init__()
-        self.function = function
+        self.function: Variable | None = function
         self.sentinel = sentinel
 
     def python_type(self):
         return type(iter(int, 1))
 
     def next(self, frame):
-        from dynamo.interpreter.operators import equals
-
+        if self.function is None:
+            raise Exhausted()
         value = self.function.call(frame, [], {})
-        if equals(frame, value, self.sentinel):
+        if frame.ops.equals(frame, value, self.sentinel):
+            self.function = None
             raise Exhausted()
         return value
 
@@ -301,20 +341,32 @@ class ObjectIterator(IteratorVariable):
 
 
 class GeneratorVariable(IteratorVariable):
-    """A generator: its frame, run from yield to yield."""
+    """A generator: its frame, run from yield to yield.
 
-    __slots__ = ("frame", "done", "started", "running")
+    One that is dropped inside of a `try` or `with` is closed, as Python closes it: the last reference to its Variable
+    goes as the traced program drops the generator.
+    """
+
+    __slots__ = ("frame", "done", "started", "running", "born")
 
     def __init__(self, frame):
         super().__init__()
         self.frame = frame
+        self.born = frame.output.root.group_step
         self.done = False
         self.started = False
         self.running = False
 
-    def python_type(self):
-        import types
+    def __del__(self):
+        output = self.frame.output
+        if self.frame not in output.suspended or not output.tracing:
+            return
+        try:
+            self.close(output.current)
+        except (Raised, Unsupported, NotConstant):
+            return  # it stays among the suspended, with which a capture cannot end
 
+    def python_type(self):
         return types.GeneratorType
 
     def resume(self, frame, sent: Variable | None = None, raised: Raised | None = None) -> Variable:
@@ -324,65 +376,83 @@ class GeneratorVariable(IteratorVariable):
                 raise raised
             raise Exhausted()
         if self.running:
-            from dynamo.variables.exception import raise_exception
-
             raise raise_exception(frame, ValueError, "generator already executing")
+        if not self.started and sent is not None and not sent.is_same(NONE):
+            raise raise_exception(frame, TypeError, "can't send non-None value to a just-started generator")
         self.frame.parent = frame
         self.running = True
         try:
             yielded = self.frame.resume_generator(sent if sent is not None else NONE, raised, self.started)
         except Raised as r:
-            self.done = True
+            self.end(frame)
             if issubclass(r.value.cls, StopIteration):
-                raise Raised(ExceptionVariable(RuntimeError, [literal(frame, "generator raised StopIteration")])) from r
+                raise raise_exception(frame, RuntimeError, "generator raised StopIteration") from r
             raise
         finally:
             self.running = False
         self.started = True
         if yielded is None:
-            self.done = True
+            self.end(frame)
             raise Exhausted(self.frame.result)
+        if protected(self.frame):
+            frame.output.suspended[self.frame] = self.born
+        else:
+            frame.output.suspended.pop(self.frame, None)
         return yielded
+
+    def end(self, frame) -> None:
+        self.done = True
+        frame.output.suspended.pop(self.frame, None)
 
     def next(self, frame):
         return self.resume(frame)
 
-    def method(self, frame, name, args, kwargs):
-        if name == "send":
-            try:
-                return self.resume(frame, args[0])
-            except Exhausted as e:
-                raise Raised(ExceptionVariable(StopIteration, [e.value] if e.value is not None else [])) from None
-        if name == "throw":
-            return self.throw(frame, args)
-        if name == "close":
-            return self.close(frame)
-        return super().method(frame, name, args, kwargs)
+    @method("send")
+    def send(self, frame, value):
+        try:
+            return self.resume(frame, value)
+        except Exhausted as e:
+            raise stop(frame, e) from None
 
-    def throw(self, frame, args) -> Variable:
-        from dynamo.variables.object import make_exception
-
-        value = make_exception(frame, args[1] if len(args) > 1 and not args[1].is_same(NONE) else args[0])
+    @method("throw")
+    def throw(self, frame, cls, value=NONE, traceback=NONE):
+        value = frame.values.make_exception(frame, cls if value.is_same(NONE) else value)
         try:
             return self.resume(frame, raised=Raised(value))
         except Exhausted as e:
-            raise Raised(ExceptionVariable(StopIteration, [e.value] if e.value is not None else [])) from None
+            raise stop(frame, e) from None
 
-    def close(self, frame) -> Variable:
+    @method("close")
+    def close(self, frame):
         if self.done or not self.started:
-            self.done = True
+            self.end(frame)
             return NONE
         try:
-            self.resume(frame, raised=Raised(ExceptionVariable(GeneratorExit, [])))
-        except Exhausted:
-            return NONE
+            self.resume(frame, raised=Raised(frame.values.exception(GeneratorExit)))
+        except Exhausted as e:
+            return e.value if e.value is not None and CLOSE_RETURNS else NONE
         except Raised as r:
             if issubclass(r.value.cls, GeneratorExit):
                 return NONE
             raise
-        raise Raised(ExceptionVariable(RuntimeError, [literal(frame, "generator ignored GeneratorExit")]))
+        raise raise_exception(frame, RuntimeError, "generator ignored GeneratorExit")
 
     def recipe(self, emit):
-        if not self.started and not self.done and self.frame.function is not None:
-            return self.frame.recipe_of_call(emit, self)
-        raise Unsupported(graph_break.SUSPENDED, self.describe())
+        raise Unsupported(breaks.SUSPENDED, self.describe(), self.born)
+
+
+CLOSE_RETURNS = sys.version_info >= (3, 13)  # generator.close() answers with what the generator returns
+
+
+def stop(frame, e: Exhausted) -> Raised:
+    """The StopIteration at the end of a generator."""
+    return Raised(frame.values.exception(StopIteration, [] if e.value is None or e.value.is_same(NONE) else [e.value]))
+
+
+def protected(frame) -> bool:
+    """Whether a suspended frame stands inside of a `try` or `with`, so that closing it runs code."""
+    at = frame.pc - 1
+    return any(
+        first <= at < last and frame.instructions[target].name not in ("CLEANUP_THROW", "CALL_INTRINSIC_1")
+        for first, last, target, _, _ in frame.handlers
+    )

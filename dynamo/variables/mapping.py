@@ -1,30 +1,40 @@
-"""Dicts (also OrderedDict, defaultdict and mapping proxies), their views, and sets."""
+"""Dicts (also OrderedDict, defaultdict and mapping proxies) and their views."""
 
 from __future__ import annotations
 
 import collections
 import operator
-from collections.abc import Iterable
+import types
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from dynamo import outcome
-from dynamo.graph_break import NotConstant, Raised
-from dynamo.variables.base import Variable
-from dynamo.variables.constant import FALSE, NONE, TRUE, ConstantVariable, boolean, literal
+from dynamo.breaks import Raised
+from dynamo.operators import ROWS
+from dynamo.variables.base import Variable, attribute, method
+from dynamo.variables.constant import NONE, TRUE, ConstantVariable, boolean
 from dynamo.variables.exception import ExceptionVariable, raise_exception
 
 MISSING = object()
 
 
 class HashedVariable(Variable):
-    """What dicts and sets share: `entries` by hash key."""
+    """What dicts and sets share: `entries` by hash key. `shape` counts the changes of what is in it."""
 
-    __slots__ = ("entries",)
+    __slots__ = ("entries", "shape")
+    entries: dict
+    shape: int
 
     def is_same(self, other):
         return self is other
 
     def changed(self, frame) -> None:
         frame.output.side_effects.changed(self)
+
+    def reshaped(self, frame) -> None:
+        """A key comes or goes."""
+        self.changed(frame)
+        self.shape += 1
 
     def length(self, frame):
         return ConstantVariable(len(self.entries))
@@ -33,25 +43,44 @@ class HashedVariable(Variable):
         return bool(self.entries)
 
     def contains(self, frame, item):
-        return boolean(_key(frame, item) in self.entries)
+        return boolean(frame.ops.key(frame, item) in self.entries)
+
+    @method("clear")
+    def clear(self, frame):
+        self.reshaped(frame)
+        self.entries = {}
+
+
+def pairs_from(frame, other: Variable) -> list[tuple[Variable, Variable]]:
+    """The items that update() takes from a mapping or an iterable of pairs."""
+    if isinstance(other, DictVariable):
+        return other.pairs(frame)
+    if other.hasattr(frame, "keys"):
+        keys = other.method(frame, "keys", [], {}).unpack(frame)
+        return [(k, other.getitem(frame, k)) for k in keys]
+    return [pair_of(frame, item, i) for i, item in enumerate(other.unpack(frame))]
 
 
 class DictVariable(HashedVariable):
     """A dict. `entries`: hash key → [key, value]; values may be Lazy. `cls` may be a subclass that only adds order or
-    a default. A change of a dict from outside is replayed after the graph."""
+    a default, or a mapping proxy. A change of a dict from outside is replayed after the graph."""
 
-    __slots__ = ("entries", "cls", "default_factory")
+    __slots__ = ("cls", "default_factory")
 
     def __init__(self, entries: dict | None = None, cls: type = dict, default_factory: Variable = NONE, source=None):
         super().__init__(source)
-        self.entries: dict = {} if entries is None else entries
+        self.entries = {} if entries is None else entries
+        self.shape = 0
         self.cls = cls
         self.default_factory = default_factory
 
     @staticmethod
     def of(pairs: Iterable[tuple[Variable, Variable]], cls: type = dict) -> DictVariable:
-        """A new dict of (key, value) Variables."""
-        return DictVariable({k.hash_key(): [k, v] for k, v in pairs}, cls)
+        """A new dict of (key, value) Variables, whose keys are constants. The first of equal keys stays."""
+        new = DictVariable(cls=cls)
+        for k, v in pairs:
+            new.entries.setdefault(k.hash_key(), [k, v])[1] = v
+        return new
 
     def __repr__(self):
         return f"DictVariable({list(self.entries.values())!r})"
@@ -59,12 +88,23 @@ class DictVariable(HashedVariable):
     def python_type(self):
         return self.cls
 
+    def example(self):
+        return self.cls({}) if self.cls is types.MappingProxyType else self.cls()
+
+    def real_of(self, pairs: list) -> Any:
+        """A real object of the class with these pairs."""
+        if self.cls is types.MappingProxyType:
+            return self.cls(dict(pairs))
+        if self.cls is collections.defaultdict:
+            return self.cls(self.default_factory.as_python(), pairs)
+        return self.cls(pairs)
+
     def as_arg(self):
         return {k.as_python(): v.as_arg() for k, v in self.entries.values()}
 
     def lookup(self, frame, key: Variable):
         """The value under key, or MISSING."""
-        entry = self.entries.get(_key(frame, key))
+        entry = self.entries.get(frame.ops.key(frame, key))
         if entry is None:
             return MISSING
         entry[1] = entry[1].realize(frame)
@@ -79,9 +119,10 @@ class DictVariable(HashedVariable):
         return [k for k, _ in self.entries.values()]
 
     def iterate(self, frame):
-        from dynamo.variables.iterator import ItemsIterator
+        return frame.values.HashedIterator(self.unpack(frame), self, self)
 
-        return ItemsIterator(self.unpack(frame))
+    def backwards(self, frame):
+        return frame.values.HashedIterator(self.unpack(frame)[::-1], self, self, reversed)
 
     def getitem(self, frame, key):
         value = self.lookup(frame, key)
@@ -91,76 +132,143 @@ class DictVariable(HashedVariable):
             value = self.default_factory.call(frame, [], {})
             self.setitem(frame, key, value)
             return value
-        raise Raised(ExceptionVariable(KeyError, [key]))
+        raise missing(key)
 
     def setitem(self, frame, key, value):
-        self.changed(frame)
-        k = _key(frame, key)
+        self.check_mutable(frame, operator.setitem, key, value)
+        k = frame.ops.key(frame, key)
         entry = self.entries.get(k)
         if entry is None:
+            self.reshaped(frame)
             self.entries[k] = [key, value]
         else:
+            self.changed(frame)
             entry[1] = value
 
     def delitem(self, frame, key):
-        k = _key(frame, key)
+        self.check_mutable(frame, operator.delitem, key)
+        k = frame.ops.key(frame, key)
         if k not in self.entries:
-            raise Raised(ExceptionVariable(KeyError, [key]))
-        self.changed(frame)
+            raise missing(key)
+        self.reshaped(frame)
         del self.entries[k]
 
+    def check_mutable(self, frame, function: Callable, *args: Variable) -> None:
+        if self.cls is types.MappingProxyType:
+            raise frame.ops.refused(frame, function, self, *args)
+
     def binary(self, frame, op, other):
-        if not isinstance(other, DictVariable):
-            return None
-        if op is operator.or_:
-            new = DictVariable({k: list(e) for k, e in self.entries.items()}, self.cls)
-            new.merge(frame, other)
-            return new
-        if op is operator.ior:
-            self.changed(frame)
+        row = ROWS[op]
+        if op is operator.ior and self.cls is not types.MappingProxyType:
             self.merge(frame, other)
             return self
+        if not isinstance(other, DictVariable):
+            return None
+        if row.function is operator.or_:
+            return self.union(frame, self, other)
         if op in (operator.eq, operator.ne):
-            from dynamo.interpreter.operators import equals
-
-            mine, theirs = dict(self.entries), dict(other.entries)
-            same = mine.keys() == theirs.keys() and all(
-                equals(frame, self.lookup(frame, e[0]), other.lookup(frame, e[0])) for e in mine.values()
-            )
-            return boolean(same == (op is operator.eq))
+            return boolean(self.equal(frame, other) == (op is operator.eq))
         return None
+
+    def reflected(self, frame, op, other):
+        return self.union(frame, other, self) if op is operator.or_ and isinstance(other, DictVariable) else None
+
+    def union(self, frame, left: DictVariable, right: DictVariable) -> DictVariable:
+        """left | right, of the class of `self`."""
+        cls = dict if self.cls is types.MappingProxyType else self.cls
+        new = DictVariable({k: list(e) for k, e in left.entries.items()}, cls, self.default_factory)
+        new.merge(frame, right)
+        return new
+
+    def equal(self, frame, other: DictVariable) -> bool:
+        ordered = issubclass(self.cls, collections.OrderedDict) and issubclass(other.cls, collections.OrderedDict)
+        mine, theirs = dict(self.entries), dict(other.entries)
+        same = list(mine) == list(theirs) if ordered else mine.keys() == theirs.keys()
+        return same and all(frame.ops.equals(frame, self.lookup(frame, e[0]), other.lookup(frame, e[0])) for e in mine.values())
 
     def merge(self, frame, other: Variable) -> None:
         """update() from a mapping or an iterable of pairs."""
-        if isinstance(other, DictVariable):
-            pairs = other.pairs(frame)
-        elif other.hasattr(frame, "keys"):
-            keys = other.method(frame, "keys", [], {}).unpack(frame)
-            pairs = [(k, other.getitem(frame, k)) for k in keys]
-        else:
-            pairs = []
-            for item in other.unpack(frame):
-                key, value = item.unpack(frame)
-                pairs.append((key, value))
-        for k, v in pairs:
+        for k, v in pairs_from(frame, other):
             self.setitem(frame, k, v)
 
+    # ----------------------------------------------------------------------------------------- methods
     def getattr(self, frame, name):
-        from dynamo.variables.function import BoundMethod
-
-        if name == "__class__":
-            return literal(frame, self.cls)
         if name == "default_factory" and self.cls is collections.defaultdict:
             return self.default_factory
-        if not hasattr(self.cls, name):
-            raise raise_exception(frame, AttributeError, f"'{self.cls.__name__}' object has no attribute '{name}'")
-        return BoundMethod(self, name)
+        return super().getattr(frame, name)
 
-    def method(self, frame, name, args, kwargs):
-        if name in METHODS:
-            return METHODS[name](self, frame, *args, **kwargs)
-        return super().method(frame, name, args, kwargs)
+    @method("get")
+    def get(self, frame, key, default=NONE):
+        value = self.lookup(frame, key)
+        return default if value is MISSING else value
 
+    @method("pop")
+    def pop(self, frame, key, default=None):
+        value = self.lookup(frame, key)
+        if value is MISSING:
+            if default is None:
+                raise missing(key)
+            return default
+        self.delitem(frame, key)
+        return value
+
+    @method("popitem")
+    def popitem(self, frame, last=TRUE):
+        if not self.entries:
+            ordered = issubclass(self.cls, collections.OrderedDict)
+            raise raise_exception(frame, KeyError, f"{'' if ordered else 'popitem(): '}dictionary is empty")
+        entries = list(self.entries.items())
+        k, entry = entries[-1 if last.truth(frame) else 0]
+        entry[1] = entry[1].realize(frame)
+        self.reshaped(frame)
+        del self.entries[k]
+        return frame.values.tuple_(entry)
+
+    @method("setdefault")
+    def setdefault(self, frame, key, default=NONE):
+        value = self.lookup(frame, key)
+        if value is MISSING:
+            self.setitem(frame, key, default)
+            return default
+        return value
+
+    @method("update")
+    def update(self, frame, other=None, /, **kwargs):
+        if other is not None:
+            self.merge(frame, other)
+        for name, value in kwargs.items():
+            self.setitem(frame, ConstantVariable(name), value)
+
+    @method("copy", "__copy__")
+    def copy(self, frame):
+        cls = dict if self.cls is types.MappingProxyType else self.cls
+        return DictVariable({k: list(e) for k, e in self.entries.items()}, cls, self.default_factory)
+
+    @method("move_to_end")
+    def move_to_end(self, frame, key, last=TRUE):
+        k = frame.ops.key(frame, key)
+        if k not in self.entries:
+            raise missing(key)
+        self.reshaped(frame)
+        entry = self.entries.pop(k)
+        if last.truth(frame):
+            self.entries[k] = entry
+        else:
+            self.entries = {k: entry, **self.entries}
+
+    @method("keys")
+    def keys(self, frame):
+        return DictView(self, "keys")
+
+    @method("values")
+    def values(self, frame):
+        return DictView(self, "values")
+
+    @method("items")
+    def items(self, frame):
+        return DictView(self, "items")
+
+    # ----------------------------------------------------------------------------------------- rebuild
     def recipe(self, emit):
         if self.source is not None:
             return emit.load(self.source)
@@ -184,100 +292,21 @@ class DictVariable(HashedVariable):
         emit.after(outcome.Do(outcome.Call(outcome.Const(cls.update), (me, items))))
 
 
-def _key(frame, key: Variable):
-    from dynamo.variables.sequence import ListVariable
-
-    if isinstance(key, (ListVariable, DictVariable)) or (isinstance(key, SetVariable) and not key.frozen):
-        raise raise_exception(frame, TypeError, f"unhashable type: '{key.python_type().__name__}'")
-    return key.hash_key()
+def missing(key: Variable) -> Raised:
+    return Raised(ExceptionVariable(KeyError, [key]))
 
 
-def _get(self, frame, key, default=NONE):
-    value = self.lookup(frame, key)
-    return default if value is MISSING else value
-
-
-def _pop(self, frame, key, default=None):
-    value = self.lookup(frame, key)
-    if value is MISSING:
-        if default is None:
-            raise Raised(ExceptionVariable(KeyError, [key]))
-        return default
-    self.delitem(frame, key)
-    return value
-
-
-def _popitem(self, frame, last=TRUE):
-    if not self.entries:
-        raise raise_exception(frame, KeyError, "popitem(): dictionary is empty")
-    from dynamo.variables.sequence import TupleVariable
-
-    entries = list(self.entries.items())
-    k, entry = entries[-1 if last.truth(frame) else 0]
-    entry[1] = entry[1].realize(frame)
-    self.changed(frame)
-    del self.entries[k]
-    return TupleVariable(list(entry))
-
-
-def _setdefault(self, frame, key, default=NONE):
-    value = self.lookup(frame, key)
-    if value is MISSING:
-        self.setitem(frame, key, default)
-        return default
-    return value
-
-
-def _update(self, frame, other=None, **kwargs):
-    if other is not None:
-        self.merge(frame, other)
-    for name, value in kwargs.items():
-        self.setitem(frame, ConstantVariable(name), value)
-    return NONE
-
-
-def _clear(self, frame):
-    self.changed(frame)
-    self.entries = {}
-    return NONE
-
-
-def _copy(self, frame):
-    return DictVariable({k: list(e) for k, e in self.entries.items()}, self.cls, self.default_factory)
-
-
-def _move_to_end(self, frame, key, last=TRUE):
-    k = _key(frame, key)
-    if k not in self.entries:
-        raise Raised(ExceptionVariable(KeyError, [key]))
-    self.changed(frame)
-    entry = self.entries.pop(k)
-    if last.truth(frame):
-        self.entries[k] = entry
-    else:
-        self.entries = {k: entry, **self.entries}
-    return NONE
-
-
-METHODS = {
-    "get": _get,
-    "pop": _pop,
-    "popitem": _popitem,
-    "setdefault": _setdefault,
-    "update": _update,
-    "clear": _clear,
-    "copy": _copy,
-    "move_to_end": _move_to_end,
-    "keys": lambda self, frame: DictView(self, "keys"),
-    "values": lambda self, frame: DictView(self, "values"),
-    "items": lambda self, frame: DictView(self, "items"),
-    "__len__": lambda self, frame: self.length(frame),
-    "__getitem__": lambda self, frame, key: self.getitem(frame, key),
-    "__setitem__": lambda self, frame, key, value: self.setitem(frame, key, value) or NONE,
-    "__delitem__": lambda self, frame, key: self.delitem(frame, key) or NONE,
-    "__contains__": lambda self, frame, key: self.contains(frame, key),
-    "__iter__": lambda self, frame: self.iterate(frame),
-}
+def pair_of(frame, item: Variable, index: int) -> tuple[Variable, Variable]:
+    """The key and value that an item of an iterable gives to dict.update()."""
+    cls = item.python_type()
+    if frame.world.lacks(cls, "__iter__") and frame.world.lacks(cls, "__getitem__"):
+        text = f"cannot convert dictionary update sequence element #{index} to a sequence"
+        raise raise_exception(frame, TypeError, text)
+    pair = item.unpack(frame)
+    if len(pair) != 2:
+        text = f"dictionary update sequence element #{index} has length {len(pair)}; 2 is required"
+        raise raise_exception(frame, ValueError, text)
+    return pair[0], pair[1]
 
 
 class DictView(Variable):
@@ -291,20 +320,31 @@ class DictView(Variable):
         self.kind = kind
 
     def python_type(self):
-        return type(getattr({}, self.kind)())
+        return type(self.example())
+
+    def example(self):
+        return getattr(self.mapping.example(), self.kind)()
+
+    def is_same(self, other):
+        return self is other
 
     def unpack(self, frame):
-        from dynamo.variables.sequence import TupleVariable
-
         if self.kind == "keys":
             return self.mapping.unpack(frame)
         pairs = self.mapping.pairs(frame)
-        return [v for _, v in pairs] if self.kind == "values" else [TupleVariable([k, v]) for k, v in pairs]
+        return [v for _, v in pairs] if self.kind == "values" else [frame.values.tuple_(p) for p in pairs]
 
     def iterate(self, frame):
-        from dynamo.variables.iterator import ItemsIterator
+        return frame.values.HashedIterator(self.parts(frame), self.mapping, self)
 
-        return ItemsIterator(self.unpack(frame))
+    def backwards(self, frame):
+        return frame.values.HashedIterator(self.parts(frame)[::-1], self.mapping, self, reversed)
+
+    def parts(self, frame) -> list[Variable]:
+        """What is iterated over: values are read as the iterator comes to them."""
+        if self.kind == "keys":
+            return self.mapping.unpack(frame)
+        return [EntryPart(entry, self.kind) for entry in self.mapping.entries.values()]
 
     def length(self, frame):
         return self.mapping.length(frame)
@@ -313,196 +353,74 @@ class DictView(Variable):
         return self.mapping.truth(frame)
 
     def contains(self, frame, item):
-        from dynamo.variables.sequence import ListVariable
-
         if self.kind == "keys":
             return self.mapping.contains(frame, item)
-        return ListVariable(self.unpack(frame)).contains(frame, item)
+        if self.kind == "values":
+            return boolean(any(frame.ops.equals(frame, v, item) for v in self.unpack(frame)))
+        if not isinstance(item, frame.values.TupleVariable) or len(item.items) != 2:
+            return boolean(False)
+        key, value = item.unpack(frame)
+        found = self.mapping.lookup(frame, key)
+        return boolean(found is not MISSING and frame.ops.equals(frame, value, found))
 
     def binary(self, frame, op, other):
-        if self.kind == "keys" and op in SET_OPERATORS:
-            return as_set(frame, self).binary(frame, op, as_set(frame, other))
-        return None
+        row = ROWS[op]
+        if self.kind == "values" or row.function not in SET_OPERATORS or op is not row.function:
+            return None
+        if row.is_comparison:
+            return self.compared(frame, row.function, other) if is_set_like(frame, other) else None
+        return self.as_set(frame).binary(frame, op, frame.values.as_set(frame, other))
 
-    def getattr(self, frame, name):
-        from dynamo.variables.function import BoundMethod
+    def compared(self, frame, op, other):
+        """By sizes and by asking for members, as Python does: values of items need no hash."""
+        mine, theirs = self.unpack(frame), other.unpack(frame)
+        sizes = operator.eq if op is operator.ne else op
+        inner, outer = (theirs, self) if op in (operator.gt, operator.ge) else (mine, other)
+        held = sizes(len(mine), len(theirs)) and all(outer.contains(frame, i).truth(frame) for i in inner)
+        return boolean(held is (op is not operator.ne))
 
-        return BoundMethod(self, name)
+    def reflected(self, frame, op, other):
+        if self.kind == "values" or op not in SET_OPERATORS:
+            return None
+        return frame.values.as_set(frame, other).binary(frame, op, self.as_set(frame))
+
+    def as_set(self, frame) -> Any:
+        return frame.values.set_of(frame, self.unpack(frame))
+
+    @method("isdisjoint")
+    def isdisjoint(self, frame, other):
+        return self.as_set(frame).method(frame, "isdisjoint", [other], {})
+
+    @attribute("mapping")
+    def proxy(self, frame):
+        raise self.unsupported("attribute mapping")
 
     def recipe(self, emit):
         return outcome.Call(outcome.GetAttr(emit.value(self.mapping), self.kind))
 
 
-SET_OPERATORS = {
-    operator.and_: lambda a, b: a & b,
-    operator.or_: lambda a, b: a | b,
-    operator.sub: lambda a, b: a - b,
-    operator.xor: lambda a, b: a ^ b,
-    operator.eq: lambda a, b: a == b,
-    operator.ne: lambda a, b: a != b,
-    operator.le: lambda a, b: a <= b,
-    operator.lt: lambda a, b: a < b,
-    operator.ge: lambda a, b: a >= b,
-    operator.gt: lambda a, b: a > b,
-}
-IN_PLACE = {
-    operator.iand: operator.and_,
-    operator.ior: operator.or_,
-    operator.isub: operator.sub,
-    operator.ixor: operator.xor,
-}
+class EntryPart(Variable):
+    """The value or item of an entry, as it is once an iterator has come to it."""
+
+    __slots__ = ("entry", "kind")
+
+    def __init__(self, entry: list[Variable], kind: str):
+        super().__init__()
+        self.entry = entry
+        self.kind = kind
+
+    def realize(self, frame):
+        self.entry[1] = self.entry[1].realize(frame)
+        return self.entry[1] if self.kind == "values" else frame.values.tuple_(self.entry)
 
 
-class SetVariable(HashedVariable):
-    """A set or frozenset. `entries`: hash key → item, in insertion order."""
-
-    __slots__ = ("frozen",)
-
-    def __init__(self, items: Iterable[Variable] = (), frozen: bool = False, source=None):
-        super().__init__(source)
-        self.entries = {v.hash_key(): v for v in items}
-        self.frozen = frozen
-
-    def python_type(self):
-        return frozenset if self.frozen else set
-
-    def as_python(self):
-        if not self.frozen:
-            raise NotConstant(self)
-        return frozenset(v.as_python() for v in self.entries.values())
-
-    def hash_key(self):
-        return frozenset(self.entries)
-
-    def unpack(self, frame):
-        return list(self.entries.values())
-
-    def iterate(self, frame):
-        from dynamo.variables.iterator import ItemsIterator
-
-        return ItemsIterator(self.unpack(frame))
-
-    def binary(self, frame, op, other):
-        if isinstance(other, DictView):
-            other = as_set(frame, other)
-        other_entries = other.entries if isinstance(other, SetVariable) else None
-        if other_entries is None and isinstance(other, ConstantVariable) and isinstance(other.value, frozenset):
-            other_entries = as_set(frame, other).entries
-        if other_entries is None:
-            return None
-        plain_op = IN_PLACE.get(op, op)
-        if plain_op not in SET_OPERATORS:
-            return None
-        result = SET_OPERATORS[plain_op](self.entries.keys(), other_entries.keys())
-        if isinstance(result, bool):
-            return boolean(result)
-        both = {**other_entries, **self.entries}
-        entries = {k: both[k] for k in both if k in result}
-        if op in IN_PLACE and not self.frozen:
-            self.changed(frame)
-            self.entries = entries
-            return self
-        return SetVariable(entries.values(), self.frozen)
-
-    def getattr(self, frame, name):
-        from dynamo.variables.function import BoundMethod
-
-        if not hasattr(self.python_type(), name):
-            raise raise_exception(
-                frame, AttributeError, f"'{self.python_type().__name__}' object has no attribute '{name}'"
-            )
-        return BoundMethod(self, name)
-
-    def method(self, frame, name, args, kwargs):
-        if name in SET_METHODS:
-            return SET_METHODS[name](self, frame, *args, **kwargs)
-        return super().method(frame, name, args, kwargs)
-
-    def recipe(self, emit):
-        if self.source is not None:
-            return emit.load(self.source)
-
-        def make():
-            items = outcome.Build("set", tuple(emit.value(v) for v in self.entries.values()))
-            return outcome.Call(outcome.Const(frozenset), (items,)) if self.frozen else items
-
-        return emit.shared(self, make)
-
-    def replay(self, emit) -> None:
-        me = emit.value(self)
-        items = outcome.Build("set", tuple(emit.value(v) for v in self.entries.values()))
-        emit.after(outcome.Do(outcome.Call(outcome.Const(set.clear), (me,))))
-        emit.after(outcome.Do(outcome.Call(outcome.Const(set.update), (me, items))))
+def is_set_like(frame, value: Variable) -> bool:
+    """Whether a view of keys or items compares itself with the value."""
+    return issubclass(value.python_type(), (set, frozenset, *VIEWS))
 
 
-def as_set(frame, value: Variable) -> SetVariable:
-    return value if isinstance(value, SetVariable) else SetVariable(value.unpack(frame))
-
-
-def _add(self, frame, item):
-    key = _key(frame, item)
-    if key not in self.entries:
-        self.changed(frame)
-        self.entries[key] = item
-    return NONE
-
-
-def _discard(self, frame, item):
-    if _key(frame, item) in self.entries:
-        self.changed(frame)
-        del self.entries[_key(frame, item)]
-    return NONE
-
-
-def _remove(self, frame, item):
-    if _key(frame, item) not in self.entries:
-        raise Raised(ExceptionVariable(KeyError, [item]))
-    return _discard(self, frame, item)
-
-
-def _set_pop(self, frame):
-    if not self.entries:
-        raise raise_exception(frame, KeyError, "pop from an empty set")
-    if len(self.entries) > 1:
-        raise self.unsupported("pop() of a set of several items: which one depends on hashes")
-    self.changed(frame)
-    return self.entries.pop(next(iter(self.entries)))
-
-
-def _fold(op, in_place: bool):
-    def method(self, frame, *others):
-        result = self if in_place else SetVariable(self.entries.values(), self.frozen)
-        for other in others:
-            result = result.binary(frame, op, as_set(frame, other))
-        return NONE if in_place else result
-
-    return method
-
-
-def _compare(op):
-    return lambda self, frame, other: self.binary(frame, op, as_set(frame, other))
-
-
-SET_METHODS = {
-    "add": _add,
-    "discard": _discard,
-    "remove": _remove,
-    "pop": _set_pop,
-    "clear": lambda self, frame: _clear(self, frame),
-    "copy": lambda self, frame: SetVariable(self.entries.values(), self.frozen),
-    "union": _fold(operator.or_, False),
-    "intersection": _fold(operator.and_, False),
-    "difference": _fold(operator.sub, False),
-    "symmetric_difference": _fold(operator.xor, False),
-    "update": _fold(operator.ior, True),
-    "intersection_update": _fold(operator.iand, True),
-    "difference_update": _fold(operator.isub, True),
-    "issubset": _compare(operator.le),
-    "issuperset": _compare(operator.ge),
-    "isdisjoint": lambda self, frame, other: (
-        TRUE if not (self.entries.keys() & as_set(frame, other).entries.keys()) else FALSE
-    ),
-    "__len__": lambda self, frame: self.length(frame),
-    "__contains__": lambda self, frame, item: self.contains(frame, item),
-    "__iter__": lambda self, frame: self.iterate(frame),
-}
+VIEWS = (type({}.keys()), type({}.items()))
+SET_OPERATORS = frozenset(
+    {operator.and_, operator.or_, operator.sub, operator.xor, operator.eq, operator.ne, operator.le, operator.lt,
+     operator.ge, operator.gt}
+)  # fmt: skip

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import sys
-import types
 from typing import Any
 
+import aten
 from dynamo import guards
-from dynamo.source import Attr, Item
+from dynamo.source import Attr, InstanceDict, Item
+from dynamo.variables import attributes
+from dynamo.variables.attributes import find, storage_of
 from dynamo.variables.base import Variable
 from dynamo.variables.constant import ConstantVariable
 from dynamo.variables.mapping import MISSING, DictVariable
-from dynamo.variables.object import ObjectVariable, lookup
+from dynamo.variables.object import ObjectVariable
 
 STORES = ("_parameters", "_buffers", "_modules")
 HOOKS = ("_forward_pre_hooks", "_forward_hooks", "_backward_hooks", "_backward_pre_hooks")
+ORIGINALS: dict[str, Any] = {}  # the methods of nn.Module that have short cuts, as they were when it was first met
 
 
 def module_class() -> type | None:
@@ -25,7 +28,11 @@ def module_class() -> type | None:
 
 def is_module(value: Any) -> bool:
     cls = module_class()
-    return cls is not None and isinstance(value, cls)
+    if cls is None or not issubclass(type(value), cls):
+        return False
+    if not ORIGINALS:
+        ORIGINALS.update({name: cls.__dict__[name] for name in ("__getattr__", "__setattr__", "__call__")})
+    return True
 
 
 class ModuleObject(ObjectVariable):
@@ -33,71 +40,70 @@ class ModuleObject(ObjectVariable):
 
     __slots__ = ()
 
-    def inherits(self, name: str) -> bool:
+    def inherits(self, frame, name: str) -> bool:
         """Whether the class leaves this method as nn.Module has it."""
-        cls = module_class()
-        return cls is not None and lookup(self.cls, name) is cls.__dict__[name]
+        found = find(frame, self.cls, name)
+        return found is not None and found.raw is ORIGINALS[name]
 
     def store(self, frame, name: str) -> dict | DictVariable | None:
         """`_parameters`, `_buffers` or `_modules`: the real dict while nothing was traced through it."""
-        if frame.output.side_effects.attribute(self, name) is not None:
-            value = self.own_attribute(frame, name)
+        storage = storage_of(frame, self)
+        if storage.mapping is not None or name in storage.changes:
+            value = storage.read(frame, name)
             return value if isinstance(value, DictVariable) else None
-        real = self.instance_dict().get(name)
+        real = frame.world.peek(self.value, name)
         known = frame.output.by_id.get(id(real))
         return known if isinstance(known, DictVariable) else real
 
-    def missing_attribute(self, frame, name):
-        if self.value is not None and self.inherits("__getattr__"):
-            found = self.stored(frame, name)
+    def getattr(self, frame, name):
+        """What is stored by nn.Module is found without tracing its `__getattr__`."""
+        plain = attributes.find_function(frame, self.cls, "__getattribute__") is None
+        if plain and find(frame, self.cls, name) is None and self.inherits(frame, "__getattr__"):
+            own = storage_of(frame, self).read(frame, name)
+            found = self.stored(frame, name) if own is None else own
             if found is not None:
                 return found
-        return super().missing_attribute(frame, name)
+        return super().getattr(frame, name)
 
     def stored(self, frame, name: str) -> Variable | None:
-        """A parameter, buffer or sub-module."""
-        from dynamo.variables import track
-
+        """A parameter, buffer or sub-module; the stores that do not have it are guarded as well."""
         for where in STORES:
             values = self.store(frame, where)
             if isinstance(values, DictVariable):
                 found = values.lookup(frame, ConstantVariable(name))
                 if found is not MISSING:
                     return found
-            elif values and name in values:
-                return track.wrap(frame, values[name], Item(Attr(self.source, where), name))
+                continue
+            source = Item(InstanceDict(self.source), where)
+            if values and name in values:
+                return frame.world.wrap(values[name], Item(source, name))
+            if values is not None:
+                frame.output.guard(guards.LacksKey(source, name))
         return None
 
     def setattr(self, frame, name, value):
-        from dynamo.variables.constant import NONE
-        from dynamo.variables.tensor import TensorVariable
-
-        if self.value is None or not self.inherits("__setattr__"):
+        if not self.inherits(frame, "__setattr__"):
             super().setattr(frame, name, value)
             return
         buffers = self.store(frame, "_buffers")
         is_buffer = name in (buffers if isinstance(buffers, dict) else {k.as_python() for k in buffers.unpack(frame)})
-        if is_buffer and (isinstance(value, TensorVariable) or value.is_same(NONE)):
-            self.own_attribute(frame, "_buffers").setitem(frame, ConstantVariable(name), value)
+        if is_buffer and (issubclass(value.python_type(), aten.Tensor) or value.is_same(frame.values.NONE)):
+            storage_of(frame, self).read(frame, "_buffers").setitem(frame, ConstantVariable(name), value)
         elif self.stored(frame, name) is None and not self.registers(value):
-            self.generic_setattr(frame, name, value)
+            attributes.store_plainly(frame, self, name, value)
         else:
             super().setattr(frame, name, value)
 
     def registers(self, value: Variable) -> bool:
         """Whether assigning the value files it as a parameter or sub-module."""
-        import aten
-
         cls = value.python_type()
         return issubclass(cls, aten.Parameter) or issubclass(cls, module_class() or ())
 
     def call(self, frame, args, kwargs):
-        if self.value is None or not self.inherits("__call__") or any(self.value.__dict__[h] for h in HOOKS):
+        if not self.inherits(frame, "__call__") or any(frame.world.peek(self.value, h) for h in HOOKS):
+            return super().call(frame, args, kwargs)
+        if any(storage_of(frame, self).changes.get(h) for h in HOOKS):
             return super().call(frame, args, kwargs)
         for hooks in HOOKS:
             frame.output.guard(guards.LengthIs(Attr(self.source, hooks), 0))
-        forward = lookup(self.cls, "forward")
-        if isinstance(forward, types.FunctionType) and "forward" not in self.value.__dict__:
-            frame.output.guard_lacks_instance_attribute(self.source, "forward")
-            return self.special(frame, "forward").call(frame, args, kwargs)
         return self.getattr(frame, "forward").call(frame, args, kwargs)

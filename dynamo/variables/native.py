@@ -8,13 +8,15 @@ import functools
 import inspect
 import itertools
 import math
+import operator
 import sys
 import types
 from collections.abc import Callable
 from typing import Any
 
-from dynamo import graph_break, polyfills, trace_rules
-from dynamo.graph_break import Unsupported
+from aten.symbolic import symint
+from dynamo import breaks, polyfills, trace_rules
+from dynamo.breaks import Unsupported
 from dynamo.variables.base import Variable
 from dynamo.variables.builtin import CLASSES, FUNCTIONS, constant_function
 from dynamo.variables.constant import NONE, ConstantVariable, boolean, literal
@@ -23,6 +25,7 @@ from dynamo.variables.function import CallableVariable, ClosureVariable, Functio
 from dynamo.variables.iterator import CountIterator
 from dynamo.variables.sequence import TupleVariable
 from dynamo.variables.symint import SymbolicVariable, symbolic
+from dynamo.variables.traceback import TracebackVariable
 
 PURE_MODULES = (math, cmath)
 OUTSIDE = frozenset({"time", "posix", "io", "_thread", "_socket", "marshal", "gc"})
@@ -36,7 +39,7 @@ def handler(value: Any) -> Callable | None:
         return found
     name = getattr(value, "__name__", "")
     if isinstance(value, (types.MethodDescriptorType, types.WrapperDescriptorType)):
-        return lambda frame, args, kwargs: args[0].method(frame, name, args[1:], kwargs)
+        return _unbound_method(value)
     owner = getattr(value, "__self__", None)
     if isinstance(owner, types.ModuleType):
         return _module_function(value, owner)
@@ -47,13 +50,25 @@ def handler(value: Any) -> Callable | None:
     return None
 
 
+def _unbound_method(value) -> Callable:
+    """A method of a class written in C, called with the object as its first argument."""
+    owner = value.__objclass__
+
+    def method(frame, args, kwargs):
+        if not args or not issubclass(args[0].python_type(), owner):
+            raise frame.ops.refused(frame, value, *args) if args else Unsupported(breaks.UNKNOWN_CALL, value.__name__)
+        return args[0].c_call(frame, value, list(args[1:]), kwargs)
+
+    return method
+
+
 def _module_function(value, module) -> Callable | None:
     if module in PURE_MODULES:
         return SYMBOLIC_MATH.get(value) or constant_function(value)
     if module.__name__ in OUTSIDE:
 
         def outside(frame, args, kwargs):
-            raise Unsupported(graph_break.OUTSIDE_WORLD, trace_rules.name_of(value))
+            raise Unsupported(breaks.OUTSIDE_WORLD, trace_rules.name_of(value))
 
         return outside
     return None
@@ -68,11 +83,9 @@ def _class_method(value, owner: type) -> Callable | None:
 
 def _method_of_object(owner, name: str) -> Callable:
     def method(frame, args, kwargs):
-        from dynamo.variables import track
-
-        found = track.wrap_untracked(frame, owner)
+        found = frame.world.known(owner)
         if isinstance(found, CallableVariable):  # its methods lead here again
-            raise Unsupported(graph_break.UNKNOWN_CALL, f"{name}() of {found.describe()}")
+            raise Unsupported(breaks.UNKNOWN_CALL, f"{name}() of {found.describe()}")
         return found.method(frame, name, args, kwargs)
 
     return method
@@ -86,8 +99,6 @@ def _math(function, symbolic_name: str | None = None, dunder: Callable | None = 
         if isinstance(value, SymbolicVariable):
             if dunder is not None:
                 return symbolic(frame, dunder(value.value))
-            from aten.symbolic import symint
-
             return symbolic(frame, getattr(symint, symbolic_name)(value.value))
         return plain_rule(frame, args, kwargs)
 
@@ -103,13 +114,9 @@ SYMBOLIC_MATH = {
 
 
 def _prod(frame, args, kwargs):
-    import operator
-
-    from dynamo.interpreter.operators import binary
-
     total = kwargs.get("start", ConstantVariable(1))
     for v in args[0].unpack(frame):
-        total = binary(frame, operator.mul, total, v)
+        total = frame.ops.binary(frame, operator.mul, total, v)
     return total
 
 
@@ -137,17 +144,15 @@ def update_wrapper(frame, args, kwargs):
     """functools.wraps: the wrapper gets the names of what it wraps."""
     wrapper, wrapped = args[0], args[1]
     if isinstance(wrapper, ClosureVariable):
-        wrapper.attributes["__wrapped__"] = wrapped
+        wrapper.setattr(frame, "__wrapped__", wrapped)
         for name in ("__name__", "__qualname__", "__doc__", "__module__"):
             if wrapped.hasattr(frame, name):
-                wrapper.attributes[name] = wrapped.getattr(frame, name)
+                wrapper.setattr(frame, name, wrapped.getattr(frame, name))
     return wrapper
 
 
 @trace_rules.handle(functools.wraps)
 def wraps(frame, args, kwargs):
-    from dynamo.variables.function import CallableVariable
-
     wrapped = args[0] if args else kwargs["wrapped"]
     return CallableVariable(functools.wraps, lambda f, a, k: update_wrapper(f, [a[0], wrapped], {}))
 
@@ -156,7 +161,7 @@ def _exc_info(frame, args, kwargs):
     value = being_handled(frame)
     if value is NONE:
         return TupleVariable([NONE, NONE, NONE])
-    return TupleVariable([literal(frame, value.cls), value, NONE])
+    return TupleVariable([literal(frame, value.cls), value, TracebackVariable(value)])
 
 
 FUNCTIONS[sys.exc_info] = _exc_info
@@ -174,12 +179,10 @@ def is_generator_function(frame, args, kwargs):
 @trace_rules.handle(copy.deepcopy)
 def deep_copy(frame, args, kwargs):
     """copy.deepcopy of what holds only constants; of objects and tensors it is left to Python."""
-    from dynamo.variables.text import as_python
-
     try:
-        return literal(frame, copy.deepcopy(as_python(frame, args[0])))
+        return literal(frame, copy.deepcopy(frame.ops.real(frame, args[0])))
     except Unsupported:
-        raise Unsupported(graph_break.SKIPPED_CALL, f"copy.deepcopy of {args[0].describe()}") from None
+        raise Unsupported(breaks.SKIPPED_CALL, f"copy.deepcopy of {args[0].describe()}") from None
 
 
 # --------------------------------------------------------------------------------------------- polyfills

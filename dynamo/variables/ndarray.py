@@ -5,20 +5,24 @@ Result dtypes are asked of NumPy at capture and become explicit casts, so that b
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy as np
 
+import aten
 from aten import _native
 from aten.dtype import dtype_from_numpy
 from aten.op import registry
-from dynamo import graph_break, guards, outcome
-from dynamo.graph_break import NotConstant, Unsupported
-from dynamo.source import Converted
-from dynamo.variables.base import Variable
+from dynamo import breaks, guards, outcome, trace_rules
+from dynamo.breaks import NotConstant, Raised, Unsupported
+from dynamo.operators import ROWS, UNARY
+from dynamo.recording import viewed_by
+from dynamo.source import Converted, Object
+from dynamo.variables.aten_kinds import tensor as wrap_tensor
+from dynamo.variables.base import Variable, attribute
 from dynamo.variables.constant import ConstantVariable, literal
-from dynamo.variables.sequence import SliceVariable, TupleVariable
+from dynamo.variables.exception import raise_exception, run_python
+from dynamo.variables.sequence import ListVariable, SliceVariable, TupleVariable
 from dynamo.variables.symint import SymbolicVariable, symbolic
 from dynamo.variables.tensor import TensorVariable
 from dynamo.variables.track import kind, unknown
@@ -31,6 +35,25 @@ def tensor_of(array: np.ndarray) -> Any:
     if type(array) is not np.ndarray or array.dtype.char not in SUPPORTED or not array.dtype.isnative:
         raise TypeError("not an array that tensors can hold")
     return _native.from_numpy(array)
+
+
+def view_of(array: np.ndarray, sizes: tuple, strides: tuple, offset: int) -> np.ndarray:
+    """The view of `array` with these sizes, strides and offset (in items), as indexing makes it."""
+    owner = array
+    while type(owner.base) is np.ndarray:
+        owner = owner.base
+    n = array.itemsize
+    start = array.__array_interface__["data"][0] - owner.__array_interface__["data"][0] + offset * n
+    if not owner.flags.c_contiguous or owner.dtype != array.dtype:
+        flat = np.lib.stride_tricks.as_strided(array, (offset + 1,), (n,))[offset:] if offset else array
+        return np.lib.stride_tricks.as_strided(flat, sizes, [s * n for s in strides])
+    return np.ndarray(sizes, array.dtype, owner, start, [s * n for s in strides])
+
+
+def view_beside(array: np.ndarray, tensor: Any) -> np.ndarray:
+    """The view of `array` that `tensor` is of its memory."""
+    start = array.__array_interface__["data"][0]
+    return view_of(array, tuple(tensor.shape), tuple(tensor.stride()), (tensor.data_ptr() - start) // array.itemsize)
 
 
 def scalar_of(tensor: Any) -> np.generic:
@@ -47,6 +70,7 @@ class ArrayVariable(Variable):
     """An ndarray, or with `scalar` a NumPy scalar (what reductions and indexing give)."""
 
     __slots__ = ("tensor", "scalar")
+    is_array_like = True
 
     def __init__(self, tensor: TensorVariable, scalar: bool = False, source=None):
         super().__init__(source)
@@ -77,109 +101,179 @@ class ArrayVariable(Variable):
         return self is other
 
     # -------------------------------------------------------------------------------------- operations
-    def getattr(self, frame, name):
-        from dynamo.variables.function import BoundMethod
-        from dynamo.variables.ndarray_table import METHODS
-
-        rule = ATTRIBUTES.get(name)
-        if rule is not None:
-            return rule(self, frame)
-        if name in METHODS:
-            return BoundMethod(self, name)
-        raise Unsupported(graph_break.ARRAY_FUNCTION, f"ndarray.{name}")
+    def class_attribute(self, frame, name):
+        if name in self.rules and frame.world.on_class(self.python_type(), name) is not frame.world.MISSING:
+            return frame.values.bound(self, name)
+        if frame.world.on_class(self.python_type(), name) is frame.world.MISSING:
+            return super().class_attribute(frame, name)
+        raise Unsupported(breaks.ARRAY_FUNCTION, f"ndarray.{name}")
 
     def method(self, frame, name, args, kwargs):
-        from dynamo.variables.ndarray_table import METHODS
-
-        rule = METHODS.get(name)
-        if rule is None:
-            raise Unsupported(graph_break.ARRAY_FUNCTION, f"ndarray.{name}()")
-        return call_row(frame, rule, f"ndarray.{name}", [self, *args], kwargs)
+        if name not in self.rules:
+            raise Unsupported(breaks.ARRAY_FUNCTION, f"ndarray.{name}()")
+        return super().method(frame, name, args, kwargs)
 
     def setattr(self, frame, name, value):
-        raise Unsupported(graph_break.ARRAY_FUNCTION, f"setting ndarray.{name}")
+        raise Unsupported(breaks.ARRAY_FUNCTION, f"setting ndarray.{name}")
+
+    def example(self):
+        return self.dtype.type(0) if self.scalar else np.zeros((0,) * max(self.ndim, 0), self.dtype)
+
+    @attribute("shape")
+    def shape(self, frame):
+        return TupleVariable([symbolic(frame, s) for s in self.tensor.meta.sizes])
+
+    @attribute("ndim")
+    def dimensions(self, frame):
+        return ConstantVariable(self.ndim)
+
+    @attribute("dtype")
+    def get_dtype(self, frame):
+        return literal(frame, self.dtype)
+
+    @attribute("size")
+    def size(self, frame):
+        return symbolic(frame, self.tensor.meta.numel())
+
+    @attribute("itemsize")
+    def itemsize(self, frame):
+        return ConstantVariable(self.dtype.itemsize)
+
+    @attribute("T")
+    def transposed(self, frame):
+        dims = TupleVariable([ConstantVariable(d) for d in reversed(range(self.ndim))])
+        return wrap_array(self.tensor.op(frame, "permute", self.tensor, dims), self.scalar)
+
+    @attribute("real")
+    def real(self, frame):
+        return self
+
+    @attribute("__array_priority__")
+    def priority(self, frame):
+        return ConstantVariable(-1000000.0 if self.scalar else 0.0)
 
     def truth(self, frame):
-        raise Unsupported(graph_break.BRANCH_ON_TENSOR)
+        raise Unsupported(breaks.BRANCH_ON_TENSOR)
+
+    def contains(self, frame, item):
+        raise Unsupported(breaks.BRANCH_ON_TENSOR, "`in` an array")
 
     def length(self, frame):
+        if not self.ndim:
+            raise frame.ops.refused(frame, len, self) if self.scalar else self.unsupported("len()")
         return self.tensor.length(frame)
 
     def iterate(self, frame):
-        from dynamo.variables.iterator import ItemsIterator
-
-        return ItemsIterator(self.unpack(frame))
+        return frame.values.ItemsIterator(self.unpack(frame), self)
 
     def unpack(self, frame):
+        if not self.ndim:
+            raise frame.ops.refused(frame, iter, self) if self.scalar else self.unsupported("iteration")
         return [wrap_array(t, scalar=self.ndim == 1) for t in self.tensor.unpack(frame)]
 
     def getitem(self, frame, key):
+        if self.scalar:
+            raise self.unsupported("an index")
         index = as_index(frame, key)
         parts = index.items if isinstance(index, TupleVariable) else [index]
         whole = sum(isinstance(p, (ConstantVariable, SymbolicVariable)) and is_integer(p) for p in parts)
         scalar = whole == self.ndim == len(parts)
-        return wrap_array(self.tensor.getitem(frame, index), scalar)
+        try:
+            return wrap_array(self.tensor.getitem(frame, index), scalar)
+        except Raised as raised:
+            raise left_to_numpy(raised, "array[…]") from None
 
     def setitem(self, frame, key, value):
+        if self.scalar:
+            raise self.unsupported("item assignment")
         if isinstance(value, ArrayVariable):
             value = cast(frame, value, self.dtype).tensor
-        elif isinstance(value, ConstantVariable) and isinstance(value.value, np.generic):
-            value = ConstantVariable(value.value.item())
-        self.tensor.setitem(frame, as_index(frame, key), value)
+        elif isinstance(value, ConstantVariable) and isinstance(value.value, (int, float, complex, np.generic)):
+            value = ConstantVariable(run_python(frame, stored, value.value, self.dtype))
+        try:
+            self.tensor.setitem(frame, as_index(frame, key), value)
+        except Raised as raised:
+            raise left_to_numpy(raised, "array[…] = value") from None
 
     def binary(self, frame, op, other):
-        from dynamo.variables.ndarray_table import OPERATORS, ufunc_call
-
-        ufunc = OPERATORS.get(op)
-        if ufunc is None or not is_operand(other):
+        ufunc = self.ufunc(ROWS[op].ufunc)
+        if not self.knows(frame, other):
             return None
-        result = ufunc_call(frame, ufunc, [self, other])
-        if op.__name__.startswith("i") and op in IN_PLACE:
-            return write_into(frame, self, result)
-        return result
+        result = self.call_ufunc(frame, ufunc, [self, other])
+        return result if op is ROWS[op].function else write_into(frame, self, result)
 
     def reflected(self, frame, op, other):
-        from dynamo.variables.ndarray_table import OPERATORS, ufunc_call
-
-        if op not in OPERATORS or not is_operand(other):
+        if not self.knows(frame, other):
             return None
-        return ufunc_call(frame, OPERATORS[op], [other, self])
+        return self.call_ufunc(frame, self.ufunc(ROWS[op].ufunc), [other, self])
 
     def unary(self, frame, op):
-        from dynamo.variables.ndarray_table import ufunc_call
+        return self.call_ufunc(frame, self.ufunc(UNARY[op].ufunc), [self])
 
-        ufuncs = {
-            operator.neg: np.negative,
-            operator.pos: np.positive,
-            operator.invert: np.invert,
-            operator.abs: np.abs,
-        }
-        return ufunc_call(frame, ufuncs[op], [self])
+    @staticmethod
+    def ufunc(name: str) -> np.ufunc:
+        return getattr(np, name)
+
+    def call_ufunc(self, frame, ufunc: np.ufunc, operands: list[Variable]) -> Variable:
+        rule = trace_rules.handler(ufunc)
+        if rule is None:
+            raise Unsupported(breaks.ARRAY_FUNCTION, f"np.{ufunc.__name__}")
+        return rule(frame, operands, {})
+
+    def knows(self, frame, other: Variable) -> bool:
+        """Whether `other` is an operand that is traced. NumPy makes an array of almost everything else."""
+        if isinstance(other, (ArrayVariable, SymbolicVariable, ListVariable, TupleVariable)):
+            return True
+        if isinstance(other, ConstantVariable) and isinstance(other.value, (bool, int, float, np.generic)):
+            return True
+        raise Unsupported(breaks.ARRAY_FUNCTION, f"an operator on an array and {other.describe()}")
+
+    def hash_key(self):
+        raise self.unsupported("hash()")
+
+    def view_outside(self, emit) -> Any:
+        """The recipe of a view of an array from outside, whose `base` is that of the array; None if it is none for
+        certain."""
+        root, meta = self.tensor.root, self.tensor.meta
+        array = root.source.base if isinstance(root.source, Converted) else None
+        if self.scalar or array is None or type(root.value) is not aten.Tensor:
+            return None
+        node = self.tensor.node
+        while node is not None and node is not root.node:
+            node = viewed_by(node)
+        if node is None or isinstance(array.root, Object):
+            return None
+        if all(type(n) is int for n in (*meta.sizes, *meta.strides, meta.offset)):
+            layout = map(outcome.Const, (meta.sizes, meta.strides, meta.offset))
+            return outcome.Call(outcome.Const(view_of), (emit.load(array), *layout))
+        return outcome.Call(outcome.Const(view_beside), (emit.load(array), emit.value(self.tensor)))
 
     def recipe(self, emit):
         if self.source is not None:
             return emit.load(self.source)
+        view = self.view_outside(emit)
+        if view is not None:
+            return emit.shared(self, lambda: view)
         make = scalar_of if self.scalar else array_of
         return emit.shared(self, lambda: outcome.Call(outcome.Const(make), (emit.value(self.tensor),)))
-
-
-IN_PLACE = frozenset(
-    {operator.iadd, operator.isub, operator.imul, operator.itruediv, operator.ifloordiv, operator.imod, operator.ipow,
-     operator.iand, operator.ior, operator.ixor, operator.imatmul}
-)  # fmt: skip
 
 
 def write_into(frame, target: ArrayVariable, result: ArrayVariable) -> ArrayVariable:
     """target[...] = result, as in-place operators do; a cast that could lose values is an error in NumPy."""
     if not np.can_cast(result.dtype, target.dtype, "same_kind"):
-        from dynamo.variables.exception import raise_exception
-
         text = f"Cannot cast ufunc output from {result.dtype!r} to {target.dtype!r} with casting rule 'same_kind'"
         raise raise_exception(frame, np._core._exceptions._UFuncOutputCastingError, text)  # type: ignore[attr-defined]
     if target.scalar:
         return result
     frame.output.record(frame, registry["copy_"], [target.tensor, cast(frame, result, target.dtype).tensor], {})
     return target
+
+
+def stored(value: Any, dtype: np.dtype) -> Any:
+    """The number that an array of `dtype` holds after `array[...] = value`, with NumPy's errors."""
+    array = np.zeros((), dtype)
+    array[...] = value
+    return array.item()
 
 
 def wrap_array(tensor: Variable, scalar: bool = False) -> ArrayVariable:
@@ -199,12 +293,6 @@ def is_integer(value: Variable) -> bool:
     return issubclass(value.python_type(), (int, np.integer)) and not issubclass(value.python_type(), (bool, np.bool_))
 
 
-def is_operand(value: Variable) -> bool:
-    if isinstance(value, (ArrayVariable, SymbolicVariable)):
-        return True
-    return isinstance(value, ConstantVariable) and isinstance(value.value, (bool, int, float, np.generic))
-
-
 def as_index(frame, key: Variable) -> Variable:
     """An index with arrays and NumPy integers as the tensor's index takes them."""
     if isinstance(key, TupleVariable):
@@ -218,34 +306,41 @@ def as_index(frame, key: Variable) -> Variable:
     return key
 
 
+def error_state(_: Any) -> tuple | None:
+    """What NumPy does about floating point errors in this thread: None for its default, warnings."""
+    state = np.geterr()
+    return None if state == DEFAULT_ERRORS else tuple(state.items())
+
+
+DEFAULT_ERRORS = {"divide": "warn", "over": "warn", "under": "ignore", "invalid": "warn"}
+
+
+def check_errors(frame) -> None:
+    """Compiled code raises and reports no floating point errors: where np.errstate asks for it, NumPy itself computes."""
+    state = error_state(None)
+    frame.output.guard(guards.Equals(Converted(Object(np, "np"), error_state), state))
+    if state is not None and any(how not in ("ignore", "warn") for _, how in state):
+        raise Unsupported(breaks.ARRAY_FUNCTION, "np.errstate(…)")
+
+
 def call_row(frame, rule, name: str, args: list, kwargs: dict) -> Variable:
     """rule(frame, *args, **kwargs); arguments that it does not know break the graph."""
+    check_errors(frame)
     try:
         return rule(frame, *args, **kwargs)
     except TypeError as e:
         if e.__traceback__ is not None and e.__traceback__.tb_next is None:
-            raise Unsupported(graph_break.ARRAY_FUNCTION, f"{name} with these arguments") from e
+            raise Unsupported(breaks.ARRAY_FUNCTION, f"{name} with these arguments") from e
         raise
     except NotConstant as e:
-        raise Unsupported(graph_break.ARRAY_FUNCTION, f"{name} of {e.args[0].describe()}") from None
+        raise Unsupported(breaks.ARRAY_FUNCTION, f"{name} of {e.args[0].describe()}") from None
+    except Raised as raised:
+        raise left_to_numpy(raised, name) from None
 
 
-def _transposed(self, frame):
-    dims = TupleVariable([ConstantVariable(d) for d in reversed(range(self.ndim))])
-    return wrap_array(self.tensor.op(frame, "permute", self.tensor, dims))
-
-
-ATTRIBUTES = {
-    "shape": lambda self, frame: TupleVariable([symbolic(frame, s) for s in self.tensor.meta.sizes]),
-    "ndim": lambda self, frame: ConstantVariable(self.ndim),
-    "dtype": lambda self, frame: literal(frame, self.dtype),
-    "size": lambda self, frame: symbolic(frame, self.tensor.meta.numel()),
-    "itemsize": lambda self, frame: ConstantVariable(self.dtype.itemsize),
-    "T": _transposed,
-    "real": lambda self, frame: self,
-    "__class__": lambda self, frame: literal(frame, self.python_type()),
-    "__array_priority__": lambda self, frame: ConstantVariable(0.0),
-}
+def left_to_numpy(raised: Raised, name: str) -> Exception:
+    """What the shape rule of an op refuses is refused by NumPy in words of its own."""
+    return Unsupported(breaks.ARRAY_FUNCTION, f"{name} with these sizes or indices") if raised.of_rule else raised
 
 
 # -------------------------------------------------------------------------------------------- type table
@@ -256,17 +351,34 @@ def _array(frame, value, source):
         tensor = tensor_of(value)
     except (TypeError, RuntimeError, ValueError) as e:
         return unknown(frame, value, source, str(e))
-    from dynamo.variables.aten_kinds import tensor as wrap_tensor
-
     frame.output.guard(guards.TypeIs(source, np.ndarray))
     inner = wrap_tensor(frame, tensor, Converted(source, _native.from_numpy))
     frame.output.alive.append(tensor)
     return ArrayVariable(inner, source=source)
 
 
-def _constant(frame, value, source):
-    from dynamo.source import Object
+@kind(np.ndarray, subclasses=True)
+def _subclass(frame, value, source):
+    return unknown(frame, value, source, f"of {type(value).__qualname__}, a subclass of ndarray")
 
+
+def tensor_of_scalar(value: np.generic) -> Any:
+    return _native.from_numpy(np.array(value))
+
+
+@kind(np.float64, np.float32)
+def _floating(frame, value, source):
+    """A scalar that was seen to change becomes an input of the graph, as a Python float becomes a symbol."""
+    if isinstance(source.root, Object) or not frame.output.is_dynamic_number(source, value.item()):
+        return _constant(frame, value, source)
+    tensor = tensor_of_scalar(value)
+    frame.output.guard_type(source, type(value))
+    inner = wrap_tensor(frame, tensor, Converted(source, tensor_of_scalar))
+    frame.output.alive.append(tensor)
+    return ArrayVariable(inner, scalar=True, source=source)
+
+
+def _constant(frame, value, source):
     if not isinstance(source, Object):
         frame.output.guard_constant(source, value)
     return ConstantVariable(value, source)

@@ -5,21 +5,22 @@ A ufunc's row names the op; dtypes come from `ufunc.resolve_dtypes`: the loop co
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from aten import _native
 from aten.dtype import dtype_from_numpy
 from aten.op import registry
-from dynamo import graph_break, trace_rules
-from dynamo.graph_break import Unsupported
+from dynamo import breaks, trace_rules
+from dynamo.breaks import Unsupported
+from dynamo.source import Made
 from dynamo.variables import builtin
-from dynamo.variables.base import Variable
+from dynamo.variables.base import Variable, method
 from dynamo.variables.constant import FALSE, NONE, TRUE, ConstantVariable, boolean, literal, plain
-from dynamo.variables.exception import run_python
-from dynamo.variables.ndarray import SUPPORTED, ArrayVariable, call_row, cast, wrap_array
+from dynamo.variables.exception import raise_exception, run_python
+from dynamo.variables.ndarray import SUPPORTED, ArrayVariable, call_row, cast, wrap_array, write_into
 from dynamo.variables.sequence import ListVariable, TupleVariable
 from dynamo.variables.symint import SymbolicVariable
 from dynamo.variables.tensor import TensorVariable
@@ -40,19 +41,7 @@ UFUNCS = {
     np.invert: "bitwise_not", np.left_shift: "bitwise_left_shift", np.right_shift: "bitwise_right_shift",
     np.isnan: "isnan", np.isinf: "isinf", np.isfinite: "isfinite", np.signbit: "signbit", np.matmul: "matmul",
 }  # fmt: skip
-OPERATORS = {
-    operator.add: np.add, operator.sub: np.subtract, operator.mul: np.multiply, operator.truediv: np.true_divide,
-    operator.floordiv: np.floor_divide, operator.mod: np.remainder, operator.pow: np.power, operator.matmul: np.matmul,
-    operator.and_: np.bitwise_and, operator.or_: np.bitwise_or, operator.xor: np.bitwise_xor,
-    operator.lshift: np.left_shift, operator.rshift: np.right_shift, operator.eq: np.equal, operator.ne: np.not_equal,
-    operator.lt: np.less, operator.le: np.less_equal, operator.gt: np.greater, operator.ge: np.greater_equal,
-}  # fmt: skip
-OPERATORS |= {
-    operator.iadd: np.add, operator.isub: np.subtract, operator.imul: np.multiply, operator.itruediv: np.true_divide,
-    operator.ifloordiv: np.floor_divide, operator.imod: np.remainder, operator.ipow: np.power,
-    operator.iand: np.bitwise_and, operator.ior: np.bitwise_or, operator.ixor: np.bitwise_xor,
-    operator.imatmul: np.matmul,
-}  # fmt: skip
+COMPARISONS = {np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal}
 # Integer loops whose values are not those of the op: NumPy answers a division by zero with 0, we with an error.
 OWN_VALUES = {np.floor_divide, np.remainder, np.fmod, np.power, np.reciprocal, np.left_shift, np.right_shift}
 
@@ -65,30 +54,24 @@ def as_array(frame, value: Variable) -> ArrayVariable:
         return wrap_array(value.op(frame, "detach", value))
     if isinstance(value, (ListVariable, TupleVariable)) and any(isinstance(v, ArrayVariable) for v in value.items):
         return stack(frame, value, ConstantVariable(0))
-    from dynamo.variables.text import as_python
-
-    return constant_array(frame, run_python(frame, np.asarray, as_python(frame, value)))
+    return constant_array(frame, run_python(frame, np.asarray, frame.ops.real(frame, value)))
 
 
 def constant_array(frame, array: np.ndarray) -> ArrayVariable:
     """An array known while tracing: filled where it is one value, else an input of the graph, copied at each call."""
-    from aten import _native
-    from dynamo.source import Object
-    from dynamo.variables.track import wrap
-
     if array.dtype.char not in SUPPORTED:
-        raise Unsupported(graph_break.ARRAY_FUNCTION, f"an array of {array.dtype}")
+        raise Unsupported(breaks.ARRAY_FUNCTION, f"an array of {array.dtype}")
     if array.size and (array == array.flat[0]).all():
         return filled(frame, literal(frame, array.shape), array.flat[0].item(), array.dtype)
     tensor = _native.from_numpy(array.copy())
-    constant = wrap(frame, tensor, Object(tensor, "a constant array"))
+    constant = frame.world.wrap(tensor, Made(tensor, "a constant array"))
     return wrap_array(record(frame, "clone", constant), array.ndim == 0)
 
 
-def filled(frame, sizes: Variable, value: Any, dtype: np.dtype) -> ArrayVariable:
+def filled(frame, sizes: Variable, value: Any, dtype: np.dtype, scalar: bool = False) -> ArrayVariable:
     kwargs = {"dtype": literal(frame, dtype_from_numpy(np.dtype(dtype)))}
     args = [ListVariable(sizes.unpack(frame)), ConstantVariable(value)]
-    return wrap_array(frame.output.record(frame, registry["full"], args, kwargs))
+    return wrap_array(frame.output.record(frame, registry["full"], args, kwargs), scalar)
 
 
 # ------------------------------------------------------------------------------------------------- ufuncs
@@ -108,16 +91,19 @@ def resolve(frame, ufunc: np.ufunc, operands: list[Variable]) -> tuple[list[np.d
     """(dtypes of the loop's inputs, dtype of its result)."""
     kinds = [kind_of(v) for v in operands]
     if not any(isinstance(k, np.dtype) for k in kinds):
-        raise Unsupported(graph_break.ARRAY_FUNCTION, f"np.{ufunc.__name__} of Python numbers")
+        raise Unsupported(breaks.ARRAY_FUNCTION, f"np.{ufunc.__name__} of Python numbers")
     dtypes = run_python(frame, ufunc.resolve_dtypes, (*kinds, *[None] * ufunc.nout))
     if any(d.char not in SUPPORTED for d in dtypes):
-        raise Unsupported(graph_break.ARRAY_FUNCTION, f"np.{ufunc.__name__} in {dtypes[-1]}")
+        raise Unsupported(breaks.ARRAY_FUNCTION, f"np.{ufunc.__name__} in {dtypes[-1]}")
     return list(dtypes[: ufunc.nin]), dtypes[-1]
 
 
 def ufunc_call(frame, ufunc: np.ufunc, operands: list[Variable]) -> ArrayVariable:
     """ufunc(*operands)."""
     operands = [v if not isinstance(v, (ListVariable, TupleVariable)) else as_array(frame, v) for v in operands]
+    beyond = compare_beyond(frame, ufunc, operands)
+    if beyond is not None:
+        return beyond
     inputs, result = resolve(frame, ufunc, operands)
     if ufunc in OWN_VALUES and result.kind in "iub":
         check_divisor(ufunc, operands)
@@ -126,20 +112,61 @@ def ufunc_call(frame, ufunc: np.ufunc, operands: list[Variable]) -> ArrayVariabl
         if isinstance(value, ArrayVariable):
             args.append(cast(frame, value, wanted).tensor)
         else:
-            args.append(number(value, wanted))
+            args.append(number(frame, value, wanted))
     if not any(isinstance(a, TensorVariable) for a in args):
         args[0] = filled(frame, TupleVariable([]), args[0].as_python(), inputs[0]).tensor
     made = frame.output.record(frame, registry[UFUNCS[ufunc]], args, {})
     return cast(frame, ArrayVariable(made, scalar=not made.meta.sizes), result)
 
 
-def number(value: Variable, dtype: np.dtype) -> Variable:
-    """A Python or NumPy number as the loop reads it."""
-    if isinstance(value, SymbolicVariable):
+def compare_beyond(frame, ufunc: np.ufunc, operands: list[Variable]) -> ArrayVariable | None:
+    """The comparison of an integer array with a Python integer that its dtype cannot hold: one answer for all items."""
+    if ufunc not in COMPARISONS:
+        return None
+    array, n = operands if isinstance(operands[0], ArrayVariable) else operands[::-1]
+    if not (isinstance(array, ArrayVariable) and is_python_integer(n) and array.dtype.kind in "iu"):
+        return None
+    if fits(n.as_python(), array.dtype):
+        return None
+    item = np.zeros((), array.dtype)
+    answer = bool(ufunc(item, n.as_python()) if operands[0] is array else ufunc(n.as_python(), item))
+    return filled(frame, array.getattr(frame, "shape"), answer, np.dtype(bool), not array.ndim)
+
+
+def is_python_integer(value: Variable) -> bool:
+    return issubclass(value.python_type(), int) and value.python_type() is not bool
+
+
+def is_beyond(value: Variable, dtype: np.dtype) -> bool:
+    """Whether the value is a Python integer that an integer dtype cannot hold."""
+    if isinstance(value, ArrayVariable) or dtype.kind not in "iu" or not is_python_integer(value):
+        return False
+    return not fits(value.as_python(), dtype)
+
+
+def fits(n: int, dtype: np.dtype) -> bool:
+    return np.iinfo(dtype).min <= n <= np.iinfo(dtype).max
+
+
+def number(frame, value: Variable, dtype: np.dtype) -> Variable:
+    """A Python or NumPy number as the loop reads it. NumPy refuses integers that the dtype cannot hold."""
+    narrow = dtype.kind in "iu" and dtype != np.int64
+    if isinstance(value, SymbolicVariable) and not (narrow and is_python_integer(value)):
         return value
     n = value.as_python()
-    n = n.item() if isinstance(n, np.generic) else n
-    return ConstantVariable(float(n) if dtype.kind == "f" else n)
+    if isinstance(n, np.generic):
+        return ConstantVariable(n.astype(dtype).item() if dtype.kind == "f" else n.item())
+    if type(n) is int and not -(2**63) <= n < 2**63:
+        raise Unsupported(breaks.ARRAY_FUNCTION, f"the integer {n}")
+    if type(n) is int and dtype.kind in "iu" and not fits(n, dtype):
+        raise raise_exception(frame, OverflowError, f"Python integer {n} out of bounds for {dtype}")
+    return ConstantVariable(rounded(n, dtype) if dtype.kind == "f" else n)
+
+
+def rounded(n: float, dtype: np.dtype) -> float:
+    """A number as an array of the dtype holds it."""
+    with np.errstate(all="ignore"):
+        return dtype.type(n).item()
 
 
 def check_divisor(ufunc, operands: list[Variable]) -> None:
@@ -148,15 +175,13 @@ def check_divisor(ufunc, operands: list[Variable]) -> None:
     if isinstance(second, ConstantVariable) and isinstance(second.value, (int, np.integer)) and second.value > 0:
         if ufunc not in (np.left_shift, np.right_shift) or second.value < 8:
             return
-    raise Unsupported(
-        graph_break.ARRAY_FUNCTION, f"np.{ufunc.__name__} of integers by a value not known to be positive"
-    )
+    raise Unsupported(breaks.ARRAY_FUNCTION, f"np.{ufunc.__name__} of integers by a value not known to be positive")
 
 
 def _ufunc_rule(ufunc: np.ufunc) -> Callable:
     def rule(frame, *operands, out=None, dtype=None, where=None, casting=None):
         if where is not None or casting is not None or dtype is not None:
-            raise Unsupported(graph_break.ARRAY_FUNCTION, f"np.{ufunc.__name__} with where=, casting= or dtype=")
+            raise Unsupported(breaks.ARRAY_FUNCTION, f"np.{ufunc.__name__} with where=, casting= or dtype=")
         if not any(isinstance(v, (ArrayVariable, ListVariable, TupleVariable)) for v in operands):
             return literal(frame, run_python(frame, ufunc, *[plain(v) for v in operands]))
         result = ufunc_call(frame, ufunc, list(operands))
@@ -166,28 +191,36 @@ def _ufunc_rule(ufunc: np.ufunc) -> Callable:
 
 
 def store(frame, out: Variable, result: ArrayVariable) -> Variable:
-    from dynamo.variables.ndarray import write_into
-
     target = out.unpack(frame)[0] if isinstance(out, TupleVariable) else out
     return write_into(frame, target, result)
 
 
 # ---------------------------------------------------------------------------------------------- functions
 FUNCTIONS: dict[Any, Callable] = {ufunc: _ufunc_rule(ufunc) for ufunc in UFUNCS}
-METHODS: dict[str, Callable] = {}
 
 
-def row(*functions: Any, method: str | None = None):
+def row(*functions: Any, name: str | None = None):
     """Declare the rule of NumPy functions, and of the method of that name: rule(frame, array, …)."""
 
     def declare(rule):
         for f in functions:
             FUNCTIONS[f] = rule
-        if method is not None:
-            METHODS[method] = rule
+        if name is not None:
+            declare_method(name, rule)
         return rule
 
     return declare
+
+
+def declare_method(name: str, rule: Callable) -> None:
+    """The rule of a method of arrays."""
+
+    @method(name)
+    def bound(self, frame, *args, **kwargs):
+        return call_row(frame, rule, f"ndarray.{name}", [self, *args], kwargs)
+
+    setattr(ArrayVariable, f"row_{name}", bound)
+    ArrayVariable.rules[name] = f"row_{name}"
 
 
 def record(frame, name: str, *args: Variable, **kwargs: Variable) -> TensorVariable:
@@ -213,7 +246,7 @@ def reduction(name: str, dtype_rule: Callable[[np.dtype], np.dtype] | None = Non
     def rule(frame, x, axis=NONE, dtype=NONE, out=NONE, keepdims=FALSE):
         x = as_array(frame, x)
         if not out.is_same(NONE):
-            raise Unsupported(graph_break.ARRAY_FUNCTION, f"np.{name} with out=")
+            raise Unsupported(breaks.ARRAY_FUNCTION, f"np.{name} with out=")
         if not dtype.is_same(NONE):
             x = cast(frame, x, np.dtype(dtype.as_python()))
         elif dtype_rule is not None:
@@ -239,19 +272,17 @@ for _functions, _method, _op, _rule in [
     ((np.max, np.amax), "max", "amax", None), ((np.min, np.amin), "min", "amin", None),
     ((np.any,), "any", "any", None), ((np.all,), "all", "all", None),
 ]:  # fmt: skip
-    row(*_functions, method=_method)(reduction(_op, _rule))
+    row(*_functions, name=_method)(reduction(_op, _rule))
 
 
-@row(np.prod, method="prod")
+@row(np.prod, name="prod")
 def prod(frame, x, axis=NONE, dtype=NONE, keepdims=FALSE):
     x = as_array(frame, x)
     x = cast(frame, x, accumulator(x.dtype) if dtype.is_same(NONE) else np.dtype(dtype.as_python()))
     if axis.is_same(NONE):
         made = record(frame, "prod", x.tensor)
     else:
-        made = record(
-            frame, "prod", x.tensor, ConstantVariable(int(plain(axis))), keepdim=boolean(keepdims.truth(frame))
-        )
+        made = record(frame, "prod", x.tensor, ConstantVariable(int(plain(axis))), keepdim=boolean(keepdims.truth(frame)))
     return cast(frame, wrap_array(made, not made.meta.sizes), x.dtype)
 
 
@@ -267,8 +298,8 @@ def _spread(name: str):
     return rule
 
 
-row(np.var, method="var")(_spread("var"))
-row(np.std, method="std")(_spread("std"))
+row(np.var, name="var")(_spread("var"))
+row(np.std, name="std")(_spread("std"))
 
 
 def _argument(name: str):
@@ -281,8 +312,8 @@ def _argument(name: str):
     return rule
 
 
-row(np.argmax, method="argmax")(_argument("argmax"))
-row(np.argmin, method="argmin")(_argument("argmin"))
+row(np.argmax, name="argmax")(_argument("argmax"))
+row(np.argmin, name="argmin")(_argument("argmin"))
 
 
 def _running(name: str):
@@ -297,12 +328,12 @@ def _running(name: str):
     return rule
 
 
-row(np.cumsum, method="cumsum")(_running("cumsum"))
-row(np.cumprod, method="cumprod")(_running("cumprod"))
+row(np.cumsum, name="cumsum")(_running("cumsum"))
+row(np.cumprod, name="cumprod")(_running("cumprod"))
 
 
 # -------------------------------------------------------------------------------------------------- layout
-@row(method="reshape")
+@row(name="reshape")
 def reshape_method(frame, x, *sizes):
     parts = sizes[0].unpack(frame) if len(sizes) == 1 and isinstance(sizes[0], (TupleVariable, ListVariable)) else sizes
     return wrap_array(record(frame, "reshape", x.tensor, TupleVariable(list(parts))))
@@ -313,7 +344,7 @@ def reshape(frame, x, shape):
     return reshape_method(frame, as_array(frame, x), shape)
 
 
-@row(method="transpose")
+@row(name="transpose")
 def transpose_method(frame, x, *dims):
     if len(dims) == 1 and isinstance(dims[0], (TupleVariable, ListVariable)):
         dims = tuple(dims[0].unpack(frame))
@@ -327,23 +358,23 @@ def transpose(frame, x, axes=NONE):
     return transpose_method(frame, x) if axes.is_same(NONE) else transpose_method(frame, x, axes)
 
 
-@row(np.ravel, method="ravel")
+@row(np.ravel, name="ravel")
 def ravel(frame, x):
     return wrap_array(record(frame, "reshape", as_array(frame, x).tensor, TupleVariable([ConstantVariable(-1)])))
 
 
-@row(method="flatten")
+@row(name="flatten")
 def flatten(frame, x):
     flat = ravel(frame, x).tensor
     return wrap_array(record(frame, "clone", flat))
 
 
-@row(np.copy, method="copy")
+@row(np.copy, name="copy")
 def copy(frame, x):
     return wrap_array(record(frame, "clone", as_array(frame, x).tensor))
 
 
-@row(np.squeeze, method="squeeze")
+@row(np.squeeze, name="squeeze")
 def squeeze(frame, x, axis=NONE):
     x = as_array(frame, x)
     return wrap_array(record(frame, "squeeze", x.tensor, *([] if axis.is_same(NONE) else [axis])))
@@ -354,7 +385,7 @@ def expand_dims(frame, x, axis):
     return wrap_array(record(frame, "unsqueeze", as_array(frame, x).tensor, axis))
 
 
-@row(np.swapaxes, method="swapaxes")
+@row(np.swapaxes, name="swapaxes")
 def swapaxes(frame, x, axis1, axis2):
     return wrap_array(record(frame, "transpose", as_array(frame, x).tensor, axis1, axis2))
 
@@ -394,11 +425,11 @@ def same_dtype(frame, arrays: Variable) -> ListVariable:
 
 
 # -------------------------------------------------------------------------------------------------- values
-@row(method="astype")
+@row(name="astype")
 def astype(frame, x, dtype, copy=TRUE):
     wanted = np.dtype(dtype.as_python())
     if wanted.char not in SUPPORTED or (x.dtype.kind == "f" and wanted.kind in "iu"):
-        raise Unsupported(graph_break.ARRAY_FUNCTION, f"astype from {x.dtype} to {wanted}")
+        raise Unsupported(breaks.ARRAY_FUNCTION, f"astype from {x.dtype} to {wanted}")
     return copy_of(frame, x) if wanted == x.dtype and copy.truth(frame) else cast(frame, x, wanted)
 
 
@@ -409,18 +440,20 @@ def copy_of(frame, x: ArrayVariable) -> ArrayVariable:
 @row(np.where)
 def where(frame, condition, x=None, y=None):
     if x is None or y is None:
-        raise Unsupported(graph_break.DATA_DEPENDENT_SIZE, "np.where(condition)")
+        raise Unsupported(breaks.DATA_DEPENDENT_SIZE, "np.where(condition)")
     kinds = [kind_of(v) for v in (x, y)]
     numbers = [k if isinstance(k, np.dtype) else k(0) for k in kinds]
     dtype = np.result_type(*numbers)
-    parts = [cast(frame, v, dtype).tensor if isinstance(v, ArrayVariable) else number(v, dtype) for v in (x, y)]
+    if any(is_beyond(v, dtype) for v in (x, y)):
+        raise Unsupported(breaks.ARRAY_FUNCTION, f"np.where with an integer beyond {dtype}")
+    parts = [cast(frame, v, dtype).tensor if isinstance(v, ArrayVariable) else number(frame, v, dtype) for v in (x, y)]
     if not any(isinstance(p, TensorVariable) for p in parts):
         parts[1] = filled(frame, TupleVariable([]), parts[1].as_python(), dtype).tensor
     condition = cast(frame, as_array(frame, condition), np.dtype(bool))
     return cast(frame, wrap_array(record(frame, "where", condition.tensor, *parts)), dtype)
 
 
-@row(np.clip, method="clip")
+@row(np.clip, name="clip")
 def clip(frame, x, a_min=NONE, a_max=NONE, min=NONE, max=NONE):
     x = as_array(frame, x)
     low, high = (a_min, a_max) if min is NONE and max is NONE else (min, max)
@@ -429,21 +462,21 @@ def clip(frame, x, a_min=NONE, a_max=NONE, min=NONE, max=NONE):
     return x if high.is_same(NONE) else ufunc_call(frame, np.minimum, [x, high])
 
 
-@row(np.round, np.around, method="round")
+@row(np.round, np.around, name="round")
 def round_(frame, x, decimals=ConstantVariable(0)):
     if plain(decimals) != 0:
-        raise Unsupported(graph_break.ARRAY_FUNCTION, "np.round with decimals")
+        raise Unsupported(breaks.ARRAY_FUNCTION, "np.round with decimals")
     x = as_array(frame, x)
     return x if x.dtype.kind in "iub" else ufunc_call(frame, np.rint, [x])
 
 
-@row(np.dot, method="dot")
+@row(np.dot, name="dot")
 def dot(frame, a, b):
     a, b = as_array(frame, a), as_array(frame, b)
     if a.ndim == 0 or b.ndim == 0:
         return ufunc_call(frame, np.multiply, [a, b])
     if b.ndim > 2:
-        raise Unsupported(graph_break.ARRAY_FUNCTION, "np.dot with more than two dimensions")
+        raise Unsupported(breaks.ARRAY_FUNCTION, "np.dot with more than two dimensions")
     return ufunc_call(frame, np.matmul, [a, b])
 
 
@@ -453,9 +486,9 @@ def outer(frame, a, b):
     return ufunc_call(frame, np.multiply, [column, ravel(frame, b)])
 
 
-@row(method="fill")
+@row(name="fill")
 def fill(frame, x, value):
-    record(frame, "fill_", x.tensor, number(value, x.dtype))
+    record(frame, "fill_", x.tensor, number(frame, value, x.dtype))
     return NONE
 
 
@@ -561,6 +594,5 @@ def _scalar_class(cls: type) -> Callable:
 for _char in "?bBhHiIlLqQefd":
     builtin.CLASSES[np.dtype(_char).type] = _scalar_class(np.dtype(_char).type)
 builtin.CLASSES[np.dtype] = lambda frame, args, kwargs: literal(frame, run_python(frame, np.dtype, args[0].as_python()))
-METHODS["__abs__"] = lambda frame, x: ufunc_call(frame, np.absolute, [x])
-METHODS["__len__"] = lambda frame, x: x.length(frame)
-METHODS["item"] = METHODS["tolist"] = lambda frame, x, *args: x.tensor.method(frame, "item", list(args), {})
+for _name in ("item", "tolist", "__int__", "__float__", "__index__", "__complex__"):
+    declare_method(_name, lambda frame, x, *args, n=_name: x.tensor.method(frame, n, list(args), {}))

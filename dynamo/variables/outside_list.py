@@ -7,7 +7,7 @@ from typing import Any
 from dynamo import guards, outcome
 from dynamo.source import Item, Source
 from dynamo.variables.base import Variable
-from dynamo.variables.constant import NONE
+from dynamo.variables.lazy import Lazy
 from dynamo.variables.sequence import ListVariable
 
 
@@ -26,8 +26,6 @@ class OutsideList(ListVariable):
     @property
     def items(self) -> list[Variable]:
         if self.known is None:
-            from dynamo.variables.track import Lazy
-
             assert self.source is not None
             self.output.guard(guards.LengthIs(self.source, len(self.value)))
             here = [Lazy(v, Item(self.source, i), self.output) for i, v in enumerate(self.value)]
@@ -41,9 +39,6 @@ class OutsideList(ListVariable):
     def append(self, frame, item):
         self.changed(frame)
         (self.added if self.known is None else self.known).append(item)
-        return NONE
-
-    methods = {**ListVariable.methods, "append": append}
 
     def replay(self, emit) -> None:
         if self.known is not None:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
 from typing import Any
 
+import aten
 from dynamo import outcome
-from dynamo.graph_break import NotConstant
-from dynamo.variables.base import Variable
-from dynamo.variables.constant import NONE, ConstantVariable, boolean, literal
+from dynamo.breaks import NotConstant
+from dynamo.operators import ROWS
+from dynamo.variables.attributes import bind, find, no_attribute
+from dynamo.variables.base import Variable, attribute, method
+from dynamo.variables.constant import NONE, ConstantVariable, boolean, plain
 from dynamo.variables.exception import raise_exception, run_python
 
-COMPARISONS = (operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge)
+EQUALITY = (operator.eq, operator.ne)
 
 
 class SequenceVariable(Variable):
@@ -19,6 +23,7 @@ class SequenceVariable(Variable):
 
     __slots__ = ("items",)
     cls: type = tuple
+    family: type = tuple  # sequences of one family are compared and added
 
     def __init__(self, items: list[Variable], source=None):
         super().__init__(source)
@@ -29,6 +34,13 @@ class SequenceVariable(Variable):
 
     def python_type(self):
         return self.cls
+
+    def example(self):
+        return self.cls()
+
+    def real_of(self, items: list) -> Any:
+        """A real object of the class with these items."""
+        return self.cls(items)
 
     def item(self, frame, index: int) -> Variable:
         """items[index], realised."""
@@ -53,80 +65,51 @@ class SequenceVariable(Variable):
 
     def getitem(self, frame, key):
         if isinstance(key, SliceVariable):
-            return self.like(self.items[key.as_slice()])
-        index = as_index(
-            frame, key, f"{self.cls.__name__} indices must be integers or slices, not {key.python_type().__name__}"
-        )
+            return self.like(run_python(frame, operator.getitem, self.items, key.bounds(frame)))
+        index = frame.ops.index(frame, key, operator.getitem, self)
         if not -len(self.items) <= index < len(self.items):
-            raise raise_exception(frame, IndexError, f"{self.cls.__name__} index out of range")
+            raise raise_exception(frame, IndexError, f"{self.family.__name__} index out of range")
         return self.item(frame, index)
 
     def contains(self, frame, item):
-        from dynamo.interpreter.operators import equals
+        return boolean(any(frame.ops.equals(frame, v, item) for v in self.unpack(frame)))
 
-        return boolean(any(equals(frame, v, item) for v in self.unpack(frame)))
+    def backwards(self, frame):
+        return frame.values.SequenceIterator(self, -1)
 
     def binary(self, frame, op, other):
-        if (
-            op in (operator.mul, operator.imul)
-            and not isinstance(other, SequenceVariable)
-            and other.python_type() is int
-        ):
-            return self.like(self.unpack(frame) * as_index(frame, other, ""))
-        if not isinstance(other, SequenceVariable):
+        row = ROWS[op]
+        if row.function is operator.mul:
+            return self.repeated(frame, other)
+        if not isinstance(other, SequenceVariable) or other.family is not self.family:
             return None
-        same_kind = issubclass(other.cls, tuple) == issubclass(self.cls, tuple)
-        if op in (operator.add, operator.iadd) and same_kind:
+        if row.function is operator.add:
             return self.like(self.items + other.items)
-        if op in COMPARISONS and same_kind:
-            return compare(frame, op, self.unpack(frame), other.unpack(frame))
-        return None
+        return compare(frame, op, self.unpack(frame), other.unpack(frame)) if row.is_comparison else None
 
     def reflected(self, frame, op, other):
-        if op is operator.mul and isinstance(other, ConstantVariable) and isinstance(other.value, int):
-            return self.like(self.unpack(frame) * other.value)
-        return None
+        return self.repeated(frame, other) if op is operator.mul else None
 
-    def unary(self, frame, op):
-        raise raise_exception(frame, TypeError, f"bad operand type for unary {op.__name__}: '{self.cls.__name__}'")
+    def repeated(self, frame, times: Variable) -> Variable | None:
+        """self * times; None if `times` is no integer."""
+        if frame.world.lacks(times.python_type(), "__index__"):
+            return None
+        return self.like(self.unpack(frame) * frame.ops.index(frame, times))
 
-    def method(self, frame, name, args, kwargs):
-        table = self.methods
-        if name in table:
-            return table[name](self, frame, *args, **kwargs)
-        return super().method(frame, name, args, kwargs)
-
-    def getattr(self, frame, name):
-        from dynamo.variables.function import BoundMethod
-
-        if name == "__class__":
-            return literal(frame, self.cls)
-        if not hasattr(self.cls, name):
-            raise raise_exception(frame, AttributeError, f"'{self.cls.__name__}' object has no attribute '{name}'")
-        return BoundMethod(self, name)
-
+    @method("index")
     def index(self, frame, item, start=None, stop=None):
-        from dynamo.interpreter.operators import equals
-
-        bounds = slice(start.as_python() if start else None, stop.as_python() if stop else None)
+        bounds = slice(*[None if b is None else frame.ops.index(frame, b) for b in (start, stop)])
         for i in range(*bounds.indices(len(self.items))):
-            if equals(frame, self.item(frame, i), item):
+            if frame.ops.equals(frame, self.item(frame, i), item):
                 return ConstantVariable(i)
-        raise raise_exception(frame, ValueError, f"{self.cls.__name__}.index(x): x not in {self.cls.__name__}")
+        raise raise_exception(frame, ValueError, self.not_found(item))
 
+    def not_found(self, item: Variable) -> str:
+        return "tuple.index(x): x not in tuple"
+
+    @method("count")
     def count(self, frame, item):
-        from dynamo.interpreter.operators import equals
-
-        return ConstantVariable(sum(equals(frame, v, item) for v in self.unpack(frame)))
-
-    methods = {
-        "index": index,
-        "count": count,
-        "__len__": lambda self, frame: self.length(frame),
-        "__getitem__": lambda self, frame, key: self.getitem(frame, key),
-        "__contains__": lambda self, frame, item: self.contains(frame, item),
-        "__iter__": lambda self, frame: self.iterate(frame),
-    }
+        return ConstantVariable(sum(frame.ops.equals(frame, v, item) for v in self.unpack(frame)))
 
 
 class TupleVariable(SequenceVariable):
@@ -145,13 +128,20 @@ class TupleVariable(SequenceVariable):
     def as_meta(self):
         return tuple(v.as_meta() for v in self.items)
 
-    def iterate(self, frame):
-        from dynamo.variables.iterator import ItemsIterator
+    def getitem(self, frame, key):
+        if type(self) is TupleVariable and isinstance(key, SliceVariable) and key.bounds(frame) == slice(None):
+            return self
+        return super().getitem(frame, key)
 
-        return ItemsIterator(self.unpack(frame))
+    def iterate(self, frame):
+        return frame.values.SequenceIterator(self)
 
     def hash_key(self):
         return tuple(v.hash_key() for v in self.items)
+
+    @method("__hash__")
+    def hashed(self, frame):
+        return ConstantVariable(frame.ops.hash_value(frame, self))
 
     def is_same(self, other):
         if self is other:
@@ -172,25 +162,21 @@ class SizeVariable(TupleVariable):
     """`Tensor.shape`."""
 
     __slots__ = ()
-
-    @property
-    def cls(self):
-        from aten import Size
-
-        return Size
+    cls = aten.Size
 
     def like(self, items):
         return SizeVariable(items)
 
-    def method(self, frame, name, args, kwargs):
-        if name == "numel":
-            from dynamo.interpreter.operators import binary
+    def repeated(self, frame, times):
+        result = super().repeated(frame, times)
+        return None if result is None else TupleVariable(result.items)
 
-            total = ConstantVariable(1)
-            for v in self.items:
-                total = binary(frame, operator.mul, total, v)
-            return total
-        return super().method(frame, name, args, kwargs)
+    @method("numel")
+    def numel(self, frame):
+        total: Variable = ConstantVariable(1)
+        for v in self.items:
+            total = frame.ops.binary(frame, operator.mul, total, v)
+        return total
 
     def recipe(self, emit):
         def make():
@@ -209,6 +195,9 @@ class NamedTupleVariable(TupleVariable):
         super().__init__(items, source)
         self.cls = cls
 
+    def example(self):
+        return ()
+
     def as_python(self):
         values = [v.as_python() for v in self.items]
         return self.cls._make(values) if hasattr(self.cls, "_make") else self.cls(values)
@@ -218,27 +207,27 @@ class NamedTupleVariable(TupleVariable):
         if name in fields:
             return self.item(frame, fields.index(name))
         if name in ("_fields", "_field_defaults", "__doc__"):
-            return literal(frame, getattr(self.cls, name))
+            return frame.values.literal(frame, getattr(self.cls, name))
         if hasattr(tuple, name):
             return super().getattr(frame, name)
-        from dynamo.variables.object import class_attribute
+        found = find(frame, self.cls, name)
+        if found is None:
+            raise no_attribute(frame, self, name)
+        return bind(frame, found, self, frame.world.known(self.cls))
 
-        return class_attribute(frame, self, self.cls, name)
+    @method("_replace")
+    def replaced(self, frame, **values):
+        fields = self.cls._fields  # type: ignore[attr-defined]
+        unknown = [name for name in values if name not in fields]
+        if unknown:
+            raise raise_exception(frame, ValueError, f"Got unexpected field names: {unknown!r}")
+        items = [values.get(name, item) for name, item in zip(fields, self.unpack(frame))]
+        return NamedTupleVariable(items, self.cls)
 
-    def method(self, frame, name, args, kwargs):
-        if name == "_replace":
-            items = self.unpack(frame)
-            for key, value in kwargs.items():
-                items[self.cls._fields.index(key)] = value
-            return NamedTupleVariable(items, self.cls)
-        if name == "_asdict":
-            from dynamo.variables.mapping import DictVariable
-
-            keys = [ConstantVariable(f) for f in self.cls._fields]
-            return DictVariable.of(zip(keys, self.unpack(frame)))
-        if name in self.methods and name not in self.cls.__dict__:
-            return self.methods[name](self, frame, *args, **kwargs)
-        return self.getattr(frame, name).call(frame, args, kwargs)
+    @method("_asdict")
+    def as_dict(self, frame):
+        keys = [ConstantVariable(f) for f in self.cls._fields]  # type: ignore[attr-defined]
+        return frame.values.dict_(zip(keys, self.unpack(frame)))
 
     def recipe(self, emit):
         if self.source is not None:
@@ -252,12 +241,19 @@ class NamedTupleVariable(TupleVariable):
 
         return emit.shared(self, make)
 
+    # (Last in the class: its name hides the decorator.)
+    def method(self, frame, name, args, kwargs):
+        if name in self.rules and not frame.world.class_has_own(self.cls, name) or name in ("_replace", "_asdict"):
+            return super().method(frame, name, args, kwargs)
+        return self.getattr(frame, name).call(frame, args, kwargs)
+
 
 class ListVariable(SequenceVariable):
     """A list. A change of one that came from outside is replayed after the graph."""
 
     __slots__ = ()
-    cls = list
+    cls: type = list
+    family = list
 
     def like(self, items):
         return ListVariable(items)
@@ -278,9 +274,7 @@ class ListVariable(SequenceVariable):
         return self is other
 
     def iterate(self, frame):
-        from dynamo.variables.iterator import ListIterator
-
-        return ListIterator(self)
+        return frame.values.SequenceIterator(self)
 
     def changed(self, frame) -> None:
         frame.output.side_effects.changed(self)
@@ -290,46 +284,67 @@ class ListVariable(SequenceVariable):
             self.extend(frame, other)
             return self
         if op is operator.imul:
+            result = super().binary(frame, op, other)
+            if result is None:
+                return None
             self.changed(frame)
-            self.items = self.items * as_index(frame, other, "")
+            self.items = result.items
             return self
         return super().binary(frame, op, other)
 
     def setitem(self, frame, key, value):
-        self.changed(frame)
         if isinstance(key, SliceVariable):
-            run_python(frame, operator.setitem, self.items, key.as_slice(), value.unpack(frame))
+            if frame.world.lacks(value.python_type(), "__iter__") and frame.world.lacks(value.python_type(), "__getitem__"):
+                raise frame.ops.refused(frame, operator.setitem, self, key, value)
+            items, bounds = value.unpack(frame), key.bounds(frame)
+            self.changed(frame)
+            run_python(frame, operator.setitem, self.items, bounds, items)
             return
-        index = as_index(frame, key, f"list indices must be integers or slices, not {key.python_type().__name__}")
+        index = frame.ops.index(frame, key, operator.delitem, self)
         if not -len(self.items) <= index < len(self.items):
-            raise raise_exception(frame, IndexError, "list assignment index out of range")
+            raise raise_exception(frame, IndexError, f"{self.assigned()} index out of range")
+        self.changed(frame)
         self.items[index] = value
 
     def delitem(self, frame, key):
+        if isinstance(key, SliceVariable):
+            bounds = key.bounds(frame)
+            self.changed(frame)
+            del self.items[bounds]
+            return
+        index = frame.ops.index(frame, key, operator.delitem, self)
+        if not -len(self.items) <= index < len(self.items):
+            raise raise_exception(frame, IndexError, f"{self.assigned()} index out of range")
         self.changed(frame)
-        index = (
-            key.as_slice() if isinstance(key, SliceVariable) else as_index(frame, key, "list indices must be integers")
-        )
-        run_python(frame, operator.delitem, self.items, index)
+        del self.items[index]
 
+    def assigned(self) -> str:
+        """How an IndexError of an assignment calls the list."""
+        return "list assignment"
+
+    def not_found(self, item):
+        return f"{plain(item)!r} is not in list"
+
+    @method("append")
     def append(self, frame, item):
         self.changed(frame)
         self.items.append(item)
-        return NONE
 
+    @method("extend", "__iadd__")
     def extend(self, frame, items):
         new = items.unpack(frame)
         self.changed(frame)
         self.items.extend(new)
-        return NONE
 
+    @method("insert")
     def insert(self, frame, index, item):
+        at = frame.ops.index(frame, index)
         self.changed(frame)
-        self.items.insert(as_index(frame, index, ""), item)
-        return NONE
+        self.items.insert(at, item)
 
+    @method("pop")
     def pop(self, frame, index=None):
-        i = -1 if index is None else as_index(frame, index, "")
+        i = -1 if index is None else frame.ops.index(frame, index)
         if not -len(self.items) <= i < len(self.items):
             raise raise_exception(frame, IndexError, "pop index out of range" if self.items else "pop from empty list")
         value = self.item(frame, i)
@@ -337,49 +352,37 @@ class ListVariable(SequenceVariable):
         del self.items[i]
         return value
 
+    @method("remove")
     def remove(self, frame, item):
-        try:
-            index = self.index(frame, item)
-        except Exception as e:
-            from dynamo.graph_break import Raised
+        for i in range(len(self.items)):
+            if frame.ops.equals(frame, self.item(frame, i), item):
+                self.changed(frame)
+                del self.items[i]
+                return
+        raise raise_exception(frame, ValueError, self.not_removed(item))
 
-            if isinstance(e, Raised):
-                raise raise_exception(frame, ValueError, "list.remove(x): x not in list") from None
-            raise
-        self.changed(frame)
-        del self.items[index.value]
-        return NONE
+    def not_removed(self, item: Variable) -> str:
+        return "list.remove(x): x not in list"
 
+    @method("clear")
     def clear(self, frame):
         self.changed(frame)
         self.items = []
-        return NONE
 
+    @method("reverse")
     def reverse(self, frame):
         self.changed(frame)
         self.items.reverse()
-        return NONE
 
+    @method("sort")
     def sort(self, frame, *, key=None, reverse=None):
         items = sort_items(frame, self.unpack(frame), key, reverse)
         self.changed(frame)
         self.items = items
-        return NONE
 
-    methods = {
-        **SequenceVariable.methods,
-        "append": append,
-        "extend": extend,
-        "insert": insert,
-        "pop": pop,
-        "remove": remove,
-        "clear": clear,
-        "reverse": reverse,
-        "sort": sort,
-        "copy": lambda self, frame: ListVariable(list(self.items)),
-        "__setitem__": lambda self, frame, key, value: self.setitem(frame, key, value) or NONE,
-        "__delitem__": lambda self, frame, key: self.delitem(frame, key) or NONE,
-    }
+    @method("copy")
+    def copy(self, frame):
+        return self.like(list(self.items))
 
     def recipe(self, emit):
         if self.source is not None:
@@ -404,14 +407,18 @@ class SliceVariable(Variable):
     def python_type(self):
         return slice
 
+    def example(self):
+        return slice(None)
+
     def as_python(self):
         return slice(*[p.as_python() for p in self.parts])
 
-    def as_slice(self) -> slice:
+    def bounds(self, frame) -> slice:
         """A slice of Python ints; symbolic bounds are read and guarded."""
-        from dynamo.variables.constant import plain
+        return slice(*[p if p is None else self.bound(frame, p) for p in map(_none, self.parts)])
 
-        return slice(*[plain(p) for p in self.parts])
+    def bound(self, frame, part: Variable) -> int:
+        return frame.ops.index(frame, part, lambda value: [][value:])
 
     def as_arg(self):
         return slice(*[p.as_arg() for p in self.parts])
@@ -419,48 +426,50 @@ class SliceVariable(Variable):
     def as_meta(self):
         return slice(*[p.as_meta() for p in self.parts])
 
-    def getattr(self, frame, name):
-        if name in ("start", "stop", "step"):
-            return self.parts[("start", "stop", "step").index(name)]
-        from dynamo.variables.function import BoundMethod
+    @attribute("start")
+    def start(self, frame):
+        return self.parts[0]
 
-        return BoundMethod(self, name)
+    @attribute("stop")
+    def stop(self, frame):
+        return self.parts[1]
 
-    def method(self, frame, name, args, kwargs):
-        if name == "indices":
-            return literal(frame, run_python(frame, self.as_slice().indices, *[a.as_python() for a in args]))
-        return super().method(frame, name, args, kwargs)
+    @attribute("step")
+    def step(self, frame):
+        return self.parts[2]
+
+    @method("indices")
+    def indices(self, frame, length):
+        return frame.values.literal(frame, run_python(frame, self.bounds(frame).indices, frame.ops.index(frame, length)))
+
+    def binary(self, frame, op, other):
+        if ROWS[op].is_comparison and isinstance(other, SliceVariable):
+            return compare(frame, op, self.parts, other.parts)
+        return None
+
+    def is_same(self, other):
+        return self is other
 
     def recipe(self, emit):
         return outcome.Build("slice", tuple(emit.value(p) for p in self.parts))
 
 
-def as_index(frame, value: Variable, message: str) -> int:
-    """The int that `value` is, for use as an index; a symbolic one is guarded. Raises TypeError in the program."""
-    from dynamo.variables.constant import plain
-
-    index: Any = plain(value)
-    if not hasattr(index, "__index__"):
-        name = type(index).__name__
-        raise raise_exception(frame, TypeError, message or f"'{name}' object cannot be interpreted as an integer")
-    return operator.index(index)
+def _none(part: Variable) -> Variable | None:
+    return None if part.is_same(NONE) else part
 
 
-def compare(frame, op, left: list[Variable], right: list[Variable]) -> Variable:
+def compare(frame, op: Callable, left: list[Variable], right: list[Variable]) -> Variable:
     """The lexicographic comparison of two sequences."""
-    from dynamo.interpreter.operators import binary, equals
-
-    if op in (operator.eq, operator.ne) and len(left) != len(right):
+    if op in EQUALITY and len(left) != len(right):
         return boolean(op is operator.ne)
     for a, b in zip(left, right):
-        if not equals(frame, a, b):
-            return boolean(op is operator.ne) if op in (operator.eq, operator.ne) else binary(frame, op, a, b)
+        if not frame.ops.equals(frame, a, b):
+            return boolean(op is operator.ne) if op in EQUALITY else frame.ops.binary(frame, op, a, b)
     return boolean(op(len(left), len(right)))
 
 
 def sort_items(frame, items: list[Variable], key: Variable | None, reverse: Variable | None) -> list[Variable]:
     """sorted(items, key=key, reverse=reverse) by comparisons made in the traced program."""
-    from dynamo.interpreter.operators import binary
 
     class Keyed:
         __slots__ = ("key", "item")
@@ -470,7 +479,7 @@ def sort_items(frame, items: list[Variable], key: Variable | None, reverse: Vari
             self.key = item if key is None or key.is_same(NONE) else key.call(frame, [item], {})
 
         def __lt__(self, other):
-            return binary(frame, operator.lt, self.key, other.key).truth(frame)
+            return frame.ops.binary(frame, operator.lt, self.key, other.key).truth(frame)
 
     keyed = sorted([Keyed(i) for i in items], reverse=bool(reverse is not None and reverse.truth(frame)))
     return [k.item for k in keyed]

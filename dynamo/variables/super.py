@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+from dynamo.breaks import Raised
+from dynamo.variables import attributes
+from dynamo.variables.attributes import bind, find
 from dynamo.variables.base import Variable
-from dynamo.variables.constant import NONE, literal
-from dynamo.variables.exception import ExceptionVariable, raise_exception
-from dynamo.variables.function import FunctionVariable, MethodVariable
-from dynamo.variables.object import C_DESCRIPTORS, ClassVariable, ObjectVariable, bind_raw
 
 
 class SuperVariable(Variable):
-    """super(cls, obj)."""
+    """super(cls, obj): attributes of `obj` as the classes behind `cls` in its MRO give them."""
 
     __slots__ = ("start", "object")
 
@@ -22,64 +21,34 @@ class SuperVariable(Variable):
     def python_type(self):
         return super
 
+    def truth(self, frame):
+        return True
+
     def getattr(self, frame, name):
         start = self.start.as_python()
-        is_class = isinstance(self.object, ClassVariable)
-        cls = self.object.value if is_class else self.object.python_type()
-        if is_class and start not in cls.__mro__:  # super() in a method of the metaclass
-            return self.of_metaclass(frame, start, name)
-        mro = cls.__mro__
-        for c in mro[mro.index(start) + 1 :]:
-            if name in c.__dict__:
-                return self.bound(frame, c.__dict__[name], c, cls, name)
-        raise raise_exception(frame, AttributeError, f"'super' object has no attribute '{name}'")
+        cls, obj = self.walked(frame, start)
+        if name == "__class__":
+            return frame.world.known(super)
+        found = find(frame, cls, name, start)
+        if found is None:
+            raise attributes.no_attribute(frame, self, name)
+        return bind(frame, found, obj, frame.world.known(cls))
 
-    def of_metaclass(self, frame, start: type, name: str) -> Variable:
-        """An attribute of the class as an instance of its metaclass."""
-        from dynamo.variables.construct import construct_plain
-        from dynamo.variables.function import CallableVariable
-
-        meta = type(self.object.as_python())
-        for c in meta.__mro__[meta.__mro__.index(start) + 1 :]:
-            raw = c.__dict__.get(name)
-            if raw is type.__call__:
-                return CallableVariable(raw, lambda f, args, kwargs: construct_plain(f, self.object, args, kwargs))
-            if raw is not None:
-                return bind_raw(frame, raw, self.object, c, name)
-        raise raise_exception(frame, AttributeError, f"'super' object has no attribute '{name}'")
-
-    def bound(self, frame, raw, found_on: type, cls: type, name: str) -> Variable:
+    def walked(self, frame, start: type) -> tuple[type, Variable | None]:
+        """The class whose MRO is walked, and the object that methods are bound to (None where that is the class)."""
         obj = self.object
-        if isinstance(obj, ClassVariable):
-            if isinstance(raw, staticmethod) or name == "__new__":
-                inner = raw.__func__ if isinstance(raw, staticmethod) else raw
-                return literal(frame, inner)
-            if isinstance(raw, classmethod):
-                return MethodVariable(FunctionVariable(raw.__func__), obj)
-            return literal(frame, raw)
-        if isinstance(raw, C_DESCRIPTORS):
-            return NativeSuper(obj, name)
-        return bind_raw(frame, raw, obj, found_on, name)
+        if issubclass(obj.python_type(), type):
+            cls = obj.as_python()
+            if start in frame.world.mro(cls):
+                return cls, None
+        cls = obj.python_type()
+        if start not in frame.world.mro(cls):
+            raise self.wrong_type(frame)
+        return cls, obj
 
+    def wrong_type(self, frame) -> Raised:
+        text = "super(type, obj): obj must be an instance or subtype of type"
+        return frame.values.error(frame, TypeError, text)
 
-class NativeSuper(Variable):
-    """super().name where a class written in C has the method."""
-
-    __slots__ = ("object", "name")
-
-    def __init__(self, object: Variable, name: str):
-        super().__init__()
-        self.object = object
-        self.name = name
-
-    def call(self, frame, args, kwargs):
-        obj = self.object
-        if isinstance(obj, ObjectVariable):
-            return obj.native_method(frame, self.name, args, kwargs)
-        if isinstance(obj, ExceptionVariable) and self.name == "__init__":
-            obj.args = list(args)
-            return NONE
-        if isinstance(obj, ExceptionVariable) and self.name == "__setattr__":
-            obj.attributes[args[0].as_python()] = args[1]
-            return NONE
-        return obj.method(frame, self.name, args, kwargs)
+    def method(self, frame, name, args, kwargs):
+        return self.getattr(frame, name).call(frame, args, kwargs)

@@ -5,21 +5,18 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-from dynamo.variables.base import Variable
+from aten.symbolic.symint import SymBool, SymFloat
+from dynamo.operators import ROWS
+from dynamo.variables.base import Variable, attribute
 from dynamo.variables.constant import ConstantVariable, literal
 from dynamo.variables.exception import run_python
 
-OPERATORS = {
-    operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv, operator.mod, operator.pow,
-    operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge,
-    operator.iadd, operator.isub, operator.imul, operator.itruediv, operator.ifloordiv, operator.imod, operator.ipow,
-    operator.and_, operator.or_, operator.iand, operator.ior,
-}  # fmt: skip
-UNREAL = {
-    operator.iadd: operator.add, operator.isub: operator.sub, operator.imul: operator.mul, operator.ipow: operator.pow,
-    operator.itruediv: operator.truediv, operator.ifloordiv: operator.floordiv, operator.imod: operator.mod,
-    operator.iand: operator.and_, operator.ior: operator.or_,
-}  # fmt: skip
+NUMERIC = frozenset(
+    {operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv, operator.mod, operator.pow,
+     operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge}
+)  # fmt: skip
+LOGICAL = frozenset({operator.and_, operator.or_})  # of SymBools
+DIVISIONS = frozenset({operator.truediv, operator.floordiv, operator.mod})
 
 
 class SymbolicVariable(Variable):
@@ -32,8 +29,6 @@ class SymbolicVariable(Variable):
         self.value = value
 
     def python_type(self):
-        from aten.symbolic.symint import SymBool, SymFloat
-
         return float if isinstance(self.value, SymFloat) else bool if isinstance(self.value, SymBool) else int
 
     def describe(self):
@@ -55,55 +50,52 @@ class SymbolicVariable(Variable):
         """The value in this call; guarded."""
         return self.python_type()(self.value)
 
+    def constant(self) -> ConstantVariable:
+        return ConstantVariable(self.specialize())
+
     def truth(self, frame):
         return bool(self.value)
 
+    # --------------------------------------------------------------------------------------- operators
     def binary(self, frame, op, other):
-        if op not in OPERATORS:
-            if isinstance(other, ConstantVariable):
-                return literal(frame, run_python(frame, op, self.specialize(), other.value))
+        if not is_number(other):
             return None
-        if isinstance(other, SymbolicVariable):
-            return symbolic(frame, run_python(frame, UNREAL.get(op, op), self.value, other.value))
-        if isinstance(other, ConstantVariable) and isinstance(other.value, (int, float)):
-            return symbolic(frame, run_python(frame, UNREAL.get(op, op), self.value, other.value))
-        if isinstance(other, ConstantVariable) and op in (operator.eq, operator.ne):
-            return literal(frame, op is operator.ne)
-        return None
+        return combined(frame, ROWS[op].function, self, other)
 
     def reflected(self, frame, op, other):
-        if isinstance(other, ConstantVariable) and isinstance(other.value, (int, float)):
-            if op not in OPERATORS:
-                return literal(frame, run_python(frame, op, other.value, self.specialize()))
-            return symbolic(frame, run_python(frame, UNREAL.get(op, op), other.value, self.value))
-        if isinstance(other, ConstantVariable) and op in (operator.eq, operator.ne):
-            return literal(frame, op is operator.ne)
-        return None
+        return combined(frame, op, other, self) if is_number(other) else None
 
     def unary(self, frame, op):
-        if op is operator.invert:
-            return literal(frame, ~self.specialize())
+        if op is operator.invert or self.python_type() is bool:
+            return literal(frame, run_python(frame, op, self.specialize()))
+        if op is operator.abs and self.python_type() is float and not bool(self.value != 0):  # -0.0 has a sign
+            return literal(frame, abs(self.specialize()))
         return symbolic(frame, run_python(frame, op, self.value))
 
-    def getattr(self, frame, name):
-        from dynamo.variables.function import BoundMethod
+    # ----------------------------------------------------------------------------- attributes, methods
+    @attribute("real", "numerator")
+    def itself(self, frame):
+        if self.python_type() is not int:
+            return self.constant().getattr(frame, "real")
+        return self
 
-        if name in ("real", "numerator"):
-            return self
-        if name in ("imag", "denominator"):
-            return ConstantVariable(0 if name == "imag" else 1)
-        if not hasattr(self.python_type(), name):
-            from dynamo.variables.exception import raise_exception
+    @attribute("imag")
+    def imaginary(self, frame):
+        return ConstantVariable(self.python_type()(0))
 
-            raise raise_exception(
-                frame, AttributeError, f"'{self.python_type().__name__}' object has no attribute '{name}'"
-            )
-        return BoundMethod(self, name)
+    @attribute("denominator")
+    def one(self, frame):
+        if self.python_type() is float:
+            return self.constant().getattr(frame, "denominator")
+        return ConstantVariable(1)
 
     def method(self, frame, name, args, kwargs):
-        if name == "is_integer" and self.python_type() is int:
-            return ConstantVariable(True)
-        return ConstantVariable(self.specialize()).method(frame, name, args, kwargs)
+        if name in self.rules:
+            return super().method(frame, name, args, kwargs)
+        return self.constant().method(frame, name, args, kwargs)
+
+    def getitem(self, frame, key):
+        return self.constant().getitem(frame, key)
 
     def is_same(self, other):
         return self is other
@@ -113,6 +105,33 @@ class SymbolicVariable(Variable):
 
     def recipe(self, emit):
         return emit.graph_output(self.value)
+
+
+def is_number(value: Variable) -> bool:
+    """Whether a symbolic number knows the value: Python's own numbers."""
+    if isinstance(value, SymbolicVariable):
+        return True
+    return isinstance(value, ConstantVariable) and type(value.value) in (int, float, bool, complex)
+
+
+def combined(frame, op, a: Variable, b: Variable) -> Variable:
+    """op(a, b) of numbers, at least one of them symbolic: symbolic where there is a rule, else the values are read."""
+    kinds = {v.python_type() for v in (a, b)}
+    if complex not in kinds and has_rule(op, kinds, a.value, b.value):  # type: ignore[attr-defined]
+        return symbolic(frame, run_python(frame, op, a.value, b.value))  # type: ignore[attr-defined]
+    return literal(frame, run_python(frame, op, a.as_python(), b.as_python()))
+
+
+def has_rule(op, kinds: set[type], a: Any, b: Any) -> bool:
+    """Whether op(a, b) is what the symbolic rule says; guarded where that depends on the values."""
+    if op in LOGICAL:
+        return kinds == {bool}
+    if op in DIVISIONS:
+        return bool(b != 0)
+    if op is operator.pow:
+        natural = type(b) is int and b >= 0
+        return natural or bool(a > 0) and (kinds != {int} or type(b) is not int and bool(b >= 0))
+    return op in NUMERIC
 
 
 def symbolic(frame, value: Any) -> Variable:

@@ -7,30 +7,19 @@ import types
 from typing import Any
 
 import aten
+from aten.meta import Meta
 from aten.op import Method, registry
-from dynamo import graph_break
-from dynamo.graph_break import Unsupported
-from dynamo.source import Attr, Object
-from dynamo.variables.base import NULL, Variable
-from dynamo.variables.constant import NONE, ConstantVariable, boolean, literal
+from dynamo import breaks
+from dynamo.breaks import Unsupported
+from dynamo.operators import ROWS, UNARY
+from dynamo.variables import attributes
+from dynamo.variables.base import NULL, Variable, attribute, method
+from dynamo.variables.constant import FALSE, NONE, TRUE, ConstantVariable, boolean, literal
 from dynamo.variables.exception import raise_exception
-from dynamo.variables.sequence import SizeVariable, TupleVariable
+from dynamo.variables.sequence import ListVariable, NamedTupleVariable, SizeVariable, TupleVariable
+from dynamo.variables.storage import Storage
 from dynamo.variables.symint import SymbolicVariable, symbolic
 
-BINARY = {
-    operator.add: "add", operator.sub: "sub", operator.mul: "mul", operator.truediv: "div", operator.mod: "remainder",
-    operator.floordiv: "floor_divide", operator.pow: "pow", operator.matmul: "matmul", operator.and_: "bitwise_and",
-    operator.or_: "bitwise_or", operator.xor: "bitwise_xor", operator.lshift: "bitwise_left_shift",
-    operator.rshift: "bitwise_right_shift",
-    operator.eq: "eq", operator.ne: "ne", operator.lt: "lt", operator.le: "le", operator.gt: "gt", operator.ge: "ge",
-}  # fmt: skip
-IN_PLACE = {
-    operator.iadd: "add_", operator.isub: "sub_", operator.imul: "mul_", operator.itruediv: "div_",
-    operator.imod: "remainder_", operator.ifloordiv: "floor_divide_", operator.ipow: "pow_",
-    operator.iand: "bitwise_and_", operator.ior: "bitwise_or_", operator.ixor: "bitwise_xor_",
-    operator.ilshift: "bitwise_left_shift_", operator.irshift: "bitwise_right_shift_",
-}  # fmt: skip
-UNARY = {operator.neg: "neg", operator.pos: "positive", operator.invert: "bitwise_not", operator.abs: "abs"}
 TO_PYTHON = frozenset({"item", "tolist", "__int__", "__float__", "__index__", "__complex__", "__array__"})
 MEMORY = frozenset({"data_ptr", "untyped_storage", "storage", "storage_offset", "_version", "__dlpack__", "_base"})
 
@@ -42,10 +31,9 @@ class TensorVariable(Variable):
     """
 
     __slots__ = ("node", "meta", "root", "value", "cls")
+    is_array_like = True
 
-    def __init__(
-        self, node, meta, root: TensorVariable | None = None, value=None, cls: type | None = None, source=None
-    ):
+    def __init__(self, node, meta, root: TensorVariable | None = None, value=None, cls: type | None = None, source=None):
         super().__init__(source)
         self.node = node
         self.meta = meta
@@ -74,81 +62,223 @@ class TensorVariable(Variable):
     def is_same(self, other):
         return self is other
 
+    def example(self):
+        return aten.zeros(0) if self.value is None else self.value
+
     # -------------------------------------------------------------------------------------- attributes
     def getattr(self, frame, name):
-        stored = frame.output.side_effects.attribute(self, name)
-        if stored is not None and stored is not NULL:
-            return stored
-        rule = ATTRIBUTES.get(name)
-        if rule is not None:
-            return rule(self, frame)
+        if name == "grad":
+            stored = self.storage(frame).changes.get(name)
+            if stored is not None:
+                return NONE if stored is NULL else stored.realize(frame)
         if name in MEMORY:
-            raise Unsupported(graph_break.DYNAMIC_ATTRIBUTE, f"{name} of {self.describe()}")
-        from dynamo.variables.function import BoundMethod
-
-        if name in METHODS or name in TO_PYTHON or is_method(name):
-            return BoundMethod(self, name)
-        return self.class_attribute(frame, name)
+            raise Unsupported(breaks.DYNAMIC_ATTRIBUTE, f"{name} of {self.describe()}")
+        known = name in self.rules or name in TO_PYTHON or is_method(name)
+        if known and frame.world.on_class(self.cls, name) is not frame.world.MISSING:
+            return frame.values.bound(self, name)
+        return super().getattr(frame, name)
 
     def class_attribute(self, frame, name: str) -> Variable:
         """A property or method that Tensor has in Python, or an attribute the user put on the tensor."""
-        from dynamo.variables import track
-        from dynamo.variables.object import MISSING, bind_raw, lookup
-
-        raw = lookup(self.cls, name)
-        if isinstance(raw, Method):  # a method whose op has another name
-            from dynamo.variables.function import MethodVariable
-
-            return MethodVariable(track.wrap(frame, raw, Object(raw)), self)
-        if isinstance(raw, (property, types.FunctionType, staticmethod, classmethod)):
-            return bind_raw(frame, raw, self, self.cls, name)
-        if self.value is not None and name in self.value.__dict__:
-            return track.wrap(frame, self.value.__dict__[name], Attr(self.source, name))
-        if raw is MISSING:
-            if self.source is not None:
-                frame.output.guard_lacks_attribute(self.source, name)
-            raise raise_exception(frame, AttributeError, f"'{self.cls.__name__}' object has no attribute '{name}'")
-        raise Unsupported(graph_break.DYNAMIC_ATTRIBUTE, f"{name} of {self.describe()}")
+        found = attributes.find(frame, self.cls, name)
+        if found is not None and isinstance(found.raw, Method):  # a method whose op has another name
+            return frame.values.method(frame.world.known(found.raw), self)
+        if found is not None and isinstance(found.raw, (property, types.FunctionType, staticmethod, classmethod)):
+            return attributes.bind(frame, found, self, frame.world.known(self.cls))
+        if name == "__dict__":
+            return self.storage(frame).as_dict(frame)
+        own = self.storage(frame).read(frame, name)
+        if own is not None:
+            return own
+        if found is None:
+            raise attributes.no_attribute(frame, self, name)
+        raise Unsupported(breaks.DYNAMIC_ATTRIBUTE, f"{name} of {self.describe()}")
 
     def setattr(self, frame, name, value):
         if name == "grad" or not hasattr(aten.Tensor, name):
-            frame.output.side_effects.store_attribute(self, name, value)
+            self.storage(frame).write(frame, name, value)
             return
         if name == "requires_grad" and value.as_python() == self.meta.requires_grad:
             return
-        raise Unsupported(graph_break.MUTATED_ALIAS, f"setting {name} of {self.describe()}")
+        raise Unsupported(breaks.MUTATED_ALIAS, f"setting {name} of {self.describe()}")
+
+    def delattr(self, frame, name):
+        if name != "grad" and hasattr(aten.Tensor, name):
+            raise Unsupported(breaks.MUTATED_ALIAS, f"deleting {name} of {self.describe()}")
+        if name == "grad":
+            self.storage(frame).write(frame, name, NONE)
+        elif not self.storage(frame).delete(frame, name):
+            raise attributes.no_attribute(frame, self, name)
+
+    def make_storage(self) -> Storage:
+        return Storage(self, self.value)
+
+    def storage(self, frame) -> Storage:
+        """What the program keeps on the tensor: its own attributes and `grad`."""
+        return attributes.storage_of(frame, self)
 
     def sizes(self, frame) -> SizeVariable:
         return SizeVariable([symbolic(frame, s) for s in self.meta.sizes])
 
     def gradient(self, frame) -> Variable:
         """x.grad of an input; other tensors have none while tracing."""
-        from dynamo.variables import track
-
         if self.source is None:
             if not self.meta.requires_grad:
                 return NONE
-            raise Unsupported(graph_break.DYNAMIC_ATTRIBUTE, f"grad of {self.describe()}")
-        return track.wrap(frame, self.value.grad, Attr(self.source, "grad"))
+            raise Unsupported(breaks.DYNAMIC_ATTRIBUTE, f"grad of {self.describe()}")
+        return frame.world.attribute(self.value, self.source, "grad")
+
+    @attribute("shape")
+    def get_shape(self, frame):
+        return self.sizes(frame)
+
+    @attribute("dtype")
+    def get_dtype(self, frame):
+        return frame.values.literal(frame, self.meta.dtype)
+
+    @attribute("device")
+    def get_device_object(self, frame):
+        return frame.values.literal(frame, self.meta.device)
+
+    @attribute("ndim")
+    @method("dim", "ndimension")
+    def dimensions(self, frame):
+        return ConstantVariable(len(self.meta.sizes))
+
+    @attribute("requires_grad")
+    def needs_grad(self, frame):
+        return boolean(self.meta.requires_grad)
+
+    def is_leaf_outside(self, frame) -> bool:
+        """Whether the tensor from outside is a leaf; guarded."""
+        if not self.meta.requires_grad:  # one that needs no gradient is a leaf
+            return True
+        return frame.world.fact(self.value, self.source, "is_leaf")
+
+    @attribute("is_leaf")
+    def leaf(self, frame):
+        if self.value is not None and self.root is self and not self.written(frame):
+            return boolean(self.is_leaf_outside(frame))
+        return boolean(not self.meta.requires_grad)
+
+    def written(self, frame) -> bool:
+        return self.root in frame.output.mutated and self.meta.requires_grad
+
+    @attribute("grad_fn")
+    def grad_fn(self, frame):
+        if not self.meta.requires_grad:
+            return NONE
+        if self.value is not None and not self.written(frame) and self.is_leaf_outside(frame):
+            return NONE
+        raise Unsupported(breaks.DYNAMIC_ATTRIBUTE, "grad_fn")
+
+    @attribute("grad")
+    def get_grad(self, frame):
+        return self.gradient(frame)
+
+    @attribute("data")
+    def get_data(self, frame):
+        return self.op(frame, "detach", self)
+
+    @attribute("is_cpu")
+    def on_cpu(self, frame):
+        return boolean(self.meta.device.type == "cpu")
+
+    @attribute("is_cuda")
+    def on_cuda(self, frame):
+        return boolean(self.meta.device.type == "cuda")
+
+    @attribute("is_meta")
+    def on_meta(self, frame):
+        return boolean(self.meta.device.type == "meta")
+
+    @attribute("itemsize")
+    @method("element_size")
+    def bytes_of_element(self, frame):
+        return ConstantVariable(self.meta.dtype.itemsize)
+
+    @attribute("nbytes")
+    def bytes_of_all(self, frame):
+        return symbolic(frame, self.meta.numel() * self.meta.dtype.itemsize)
+
+    @attribute("__class__")
+    def get_class(self, frame):
+        return frame.world.known(self.cls)
+
+    @attribute("__array_priority__")
+    def priority(self, frame):
+        return ConstantVariable(1000)
+
+    @method("size")
+    def size(self, frame, dim=NONE):
+        sizes = self.sizes(frame)
+        return sizes if dim.is_same(NONE) else sizes.getitem(frame, dim)
+
+    @method("stride")
+    def stride(self, frame, dim=NONE):
+        strides = TupleVariable([symbolic(frame, s) for s in self.meta.strides])
+        return strides if dim.is_same(NONE) else strides.getitem(frame, dim)
+
+    @method("numel", "nelement")
+    def numel(self, frame):
+        return symbolic(frame, self.meta.numel())
+
+    @method("is_contiguous")
+    def is_contiguous(self, frame, memory_format=NONE):
+        return boolean(self.meta.is_contiguous())
+
+    @method("is_floating_point")
+    def is_floating_point(self, frame):
+        return boolean(self.meta.dtype.is_floating_point)
+
+    @method("is_complex")
+    def is_complex(self, frame):
+        return boolean(self.meta.dtype.is_complex)
+
+    @method("is_signed")
+    def is_signed(self, frame):
+        return boolean(self.meta.dtype.is_signed)
+
+    @method("get_device")
+    def device_index(self, frame):
+        return ConstantVariable(-1 if self.meta.device.type == "cpu" else self.meta.device.index)
+
+    @method("requires_grad_")
+    def require_grad(self, frame, requires_grad=TRUE):
+        if requires_grad.as_python() == self.meta.requires_grad:
+            return self
+        raise Unsupported(breaks.MUTATED_ALIAS, "requires_grad_() changes what the graph records")
+
+    @method("backward")
+    def backward(self, frame, *args, **kwargs):
+        raise Unsupported(breaks.BACKWARD_INSIDE)
+
+    @method("numpy")
+    def numpy(self, frame, *, force=FALSE):
+        if self.meta.requires_grad and not force.truth(frame):
+            raise Unsupported(breaks.TENSOR_TO_PYTHON, "numpy() of a tensor that requires grad")
+        return frame.values.array(self.op(frame, "detach", self))
 
     # ------------------------------------------------------------------------------------------- calls
-    def method(self, frame, name, args, kwargs):
-        rule = METHODS.get(name)
-        if rule is not None:
-            return rule(self, frame, *args, **kwargs)
-        if name in TO_PYTHON:
-            raise Unsupported(graph_break.TENSOR_TO_PYTHON, f"{name}()")
-        op = registry.get(name)
-        if op is not None and is_method(name):
-            return frame.output.record(frame, op, [self, *args], kwargs)
-        return self.getattr(frame, name).call(frame, args, kwargs)
-
     def op(self, frame, name: str, *args: Variable) -> Variable:
         return frame.output.record(frame, registry[name], list(args), {})
 
     def getitem(self, frame, key):
         check_key(key)
+        self.check_bounds(frame, key)
         return self.op(frame, "getitem", self, key)
+
+    def check_bounds(self, frame, key: Variable) -> None:
+        """Indices known while tracing must lie in the tensor: the graph need not compute what nobody reads."""
+        known = key.is_constant() and isinstance(key.as_python(), range)
+        if not (known or key.python_type() is list) or not self.meta.sizes or type(self.meta.sizes[0]) is not int:
+            return
+        n = self.meta.sizes[0]
+        for v in key.unpack(frame):
+            i = v.as_python() if v.is_constant() else None
+            if type(i) is int and not -n <= i < n:
+                text = f"index {i} is out of bounds for dimension 0 with size {n}"
+                raise raise_exception(frame, IndexError, text)
 
     def setitem(self, frame, key, value):
         if is_mask(key):
@@ -159,7 +289,7 @@ class TensorVariable(Variable):
     def fill_masked(self, frame, mask: TensorVariable, value: Variable) -> None:
         """self[mask] = value: one value is written where the mask holds, several would need to be counted."""
         if isinstance(value, TensorVariable) and value.meta.sizes:
-            raise Unsupported(graph_break.DATA_DEPENDENT_SIZE, "x[mask] = several values")
+            raise Unsupported(breaks.DATA_DEPENDENT_SIZE, "x[mask] = several values")
         for _ in range(len(self.meta.sizes) - len(mask.meta.sizes)):
             mask = mask.op(frame, "unsqueeze", mask, ConstantVariable(-1))
         self.op(frame, "masked_fill_", self, mask, value)
@@ -170,9 +300,7 @@ class TensorVariable(Variable):
         return symbolic(frame, self.meta.sizes[0])
 
     def iterate(self, frame):
-        from dynamo.variables.iterator import ItemsIterator
-
-        return ItemsIterator(self.unpack(frame))
+        return frame.values.ItemsIterator(self.unpack(frame), self)
 
     def unpack(self, frame):
         if not self.meta.sizes:
@@ -180,40 +308,64 @@ class TensorVariable(Variable):
         return self.op(frame, "unbind", self, ConstantVariable(0)).unpack(frame)
 
     def contains(self, frame, item):
-        raise Unsupported(graph_break.BRANCH_ON_TENSOR, "`in` a tensor")
+        raise Unsupported(breaks.BRANCH_ON_TENSOR, "`in` a tensor")
 
     # --------------------------------------------------------------------------------------- operators
     def truth(self, frame):
-        raise Unsupported(graph_break.BRANCH_ON_TENSOR)
+        raise Unsupported(breaks.BRANCH_ON_TENSOR)
 
     def binary(self, frame, op, other):
-        name = IN_PLACE.get(op) or BINARY.get(op)
-        if name is None or not is_operand(other):
-            return None
-        if op in IN_PLACE and name not in registry:
-            return None
-        return self.op(frame, name, self, other)
+        row = ROWS[op]
+        name = row.op if op is row.function else row.op + "_"
+        operand = as_operand(op, other) or self.numpy_number(op, other)
+        return None if operand is None or name not in registry else self.op(frame, name, self, operand)
+
+    def numpy_number(self, op, other: Variable) -> Variable | None:
+        """A NumPy scalar that the graph knows, where it counts as a number does: the dtype of the result is ours."""
+        scalar = getattr(other, "scalar", False)
+        floating = self.meta.dtype.is_floating_point and self.meta.sizes and op not in (operator.matmul, operator.imatmul)
+        tensor: Any = getattr(other, "tensor", None)
+        return tensor if scalar and floating and tensor.meta.dtype.is_floating_point else None
 
     def reflected(self, frame, op, other):
-        name = BINARY.get(op)
-        if name is None or not is_operand(other):
-            return None
-        return self.op(frame, name, other, self)
+        operand = as_operand(op, other) or self.numpy_number(op, other)
+        return None if operand is None else self.op(frame, ROWS[op].op, operand, self)
 
     def unary(self, frame, op):
-        return self.op(frame, UNARY[op], self)
+        return self.op(frame, UNARY[op].op, self)
 
     def recipe(self, emit):
         if self.source is not None:
             return emit.load(self.source)
-        return emit.graph_output(self.node)
+        storage = emit.output.side_effects.storages.get(self)
+        if storage is None or not storage.changed:
+            return emit.graph_output(self.node)
+        return emit.shared(self, lambda: emit.graph_output(self.node), lambda temp: storage.fill(emit, temp))
+
+    # (Last in the class: its name hides the decorator.)
+    def method(self, frame, name, args, kwargs):
+        if name in self.rules:
+            return super().method(frame, name, args, kwargs)
+        if name in TO_PYTHON:
+            raise Unsupported(breaks.TENSOR_TO_PYTHON, f"{name}()")
+        op = registry.get(name)
+        if op is not None and is_method(name):
+            return frame.output.record(frame, op, [self, *args], kwargs)
+        return self.getattr(frame, name).call(frame, args, kwargs)
 
 
-def is_operand(value: Variable) -> bool:
-    """Whether `value` may be the other side of an operator with a tensor."""
+def as_operand(op, value: Variable) -> Variable | None:
+    """The value as the other side of an operator with a tensor; None if tensors do not know it."""
     if isinstance(value, (TensorVariable, SymbolicVariable)):
-        return True
-    return isinstance(value, ConstantVariable) and isinstance(value.value, (int, float, complex))
+        return value
+    native = getattr(value, "native", None)  # of an object that is a number besides
+    if isinstance(native, ConstantVariable):
+        value = ConstantVariable(native.value)
+    if isinstance(value, ConstantVariable) and hasattr(value.value, "__array_priority__"):  # a NumPy scalar is a number
+        if value.value.dtype.kind == "b" and ROWS[op].function is operator.sub:  # which eager has its own rule for
+            raise value.unsupported("a subtraction")
+        return ConstantVariable(value.value.item()) if value.value.dtype.kind in "biufc" else None
+    return value if isinstance(value, ConstantVariable) and isinstance(value.value, (int, float, complex)) else None
 
 
 def is_method(name: str) -> bool:
@@ -221,9 +373,7 @@ def is_method(name: str) -> bool:
     op = registry.get(name)
     if op is None:
         return False
-    return op.kind == "inplace" or (
-        "(Tensor input" in op.declaration and op.tags.isdisjoint(("function_only", "hidden"))
-    )
+    return op.kind == "inplace" or ("(Tensor input" in op.declaration and op.tags.isdisjoint(("function_only", "hidden")))
 
 
 def is_mask(key: Variable) -> bool:
@@ -235,117 +385,11 @@ def check_key(key: Variable) -> None:
     parts = key.items if isinstance(key, TupleVariable) else [key]
     for part in parts:
         if is_mask(part):
-            raise Unsupported(graph_break.DATA_DEPENDENT_SIZE, "x[mask]")
-
-
-# ------------------------------------------------------------------------------------ attributes, methods
-def _leaf(self, frame):
-    if self.value is not None and self.root is self:
-        return boolean(self.value.is_leaf)
-    return boolean(not self.meta.requires_grad)
-
-
-def _grad_fn(self, frame):
-    if not self.meta.requires_grad or (self.value is not None and self.value.is_leaf):
-        return NONE
-    raise Unsupported(graph_break.DYNAMIC_ATTRIBUTE, "grad_fn")
-
-
-ATTRIBUTES = {
-    "shape": lambda self, frame: self.sizes(frame),
-    "dtype": lambda self, frame: literal(frame, self.meta.dtype),
-    "device": lambda self, frame: literal(frame, self.meta.device),
-    "ndim": lambda self, frame: ConstantVariable(len(self.meta.sizes)),
-    "requires_grad": lambda self, frame: boolean(self.meta.requires_grad),
-    "is_leaf": _leaf,
-    "grad_fn": _grad_fn,
-    "grad": lambda self, frame: self.gradient(frame),
-    "data": lambda self, frame: self.op(frame, "detach", self),
-    "is_cpu": lambda self, frame: boolean(self.meta.device.type == "cpu"),
-    "is_cuda": lambda self, frame: boolean(self.meta.device.type == "cuda"),
-    "is_meta": lambda self, frame: boolean(self.meta.device.type == "meta"),
-    "itemsize": lambda self, frame: ConstantVariable(self.meta.dtype.itemsize),
-    "nbytes": lambda self, frame: symbolic(frame, self.meta.numel() * self.meta.dtype.itemsize),
-    "__class__": lambda self, frame: literal(frame, self.cls),
-    "__array_priority__": lambda self, frame: ConstantVariable(1000),
-}
-
-
-def _size(self, frame, dim=NONE):
-    sizes = self.sizes(frame)
-    return sizes if dim is NONE or dim.is_same(NONE) else sizes.getitem(frame, dim)
-
-
-def _stride(self, frame, dim=NONE):
-    strides = TupleVariable([symbolic(frame, s) for s in self.meta.strides])
-    return strides if dim.is_same(NONE) else strides.getitem(frame, dim)
-
-
-def _requires_grad(self, frame, requires_grad=ConstantVariable(True)):
-    if requires_grad.as_python() == self.meta.requires_grad:
-        return self
-    raise Unsupported(graph_break.MUTATED_ALIAS, "requires_grad_() changes what the graph records")
-
-
-def _is_contiguous(self, frame, memory_format=NONE):
-    return boolean(self.meta.is_contiguous())
-
-
-def _numpy(self, frame, *, force=ConstantVariable(False)):
-    from dynamo.variables.ndarray import wrap_array
-
-    if self.meta.requires_grad and not force.truth(frame):
-        raise Unsupported(graph_break.TENSOR_TO_PYTHON, "numpy() of a tensor that requires grad")
-    return wrap_array(self.op(frame, "detach", self))
-
-
-def _backward(self, frame, *args, **kwargs):
-    raise Unsupported(graph_break.BACKWARD_INSIDE)
-
-
-def _numel(self, frame):
-    return symbolic(frame, self.meta.numel())
-
-
-METHODS = {
-    "size": _size,
-    "stride": _stride,
-    "dim": ATTRIBUTES["ndim"],
-    "ndimension": ATTRIBUTES["ndim"],
-    "numel": _numel,
-    "nelement": _numel,
-    "element_size": ATTRIBUTES["itemsize"],
-    "is_contiguous": _is_contiguous,
-    "is_floating_point": lambda self, frame: boolean(self.meta.dtype.is_floating_point),
-    "is_complex": lambda self, frame: boolean(self.meta.dtype.is_complex),
-    "is_signed": lambda self, frame: boolean(self.meta.dtype.is_signed),
-    "get_device": lambda self, frame: ConstantVariable(
-        -1 if self.meta.device.type == "cpu" else self.meta.device.index
-    ),
-    "requires_grad_": _requires_grad,
-    "backward": _backward,
-    "numpy": _numpy,
-    "__len__": lambda self, frame: self.length(frame),
-    "__getitem__": lambda self, frame, key: self.getitem(frame, key),
-    "__setitem__": lambda self, frame, key, value: self.setitem(frame, key, value) or NONE,
-    "__iter__": lambda self, frame: self.iterate(frame),
-    "__bool__": lambda self, frame: boolean(self.truth(frame)),
-    "__abs__": lambda self, frame: self.op(frame, "abs", self),
-}
-for _op, _name in BINARY.items():
-    METHODS[f"__{_op.__name__.strip('_')}__"] = lambda self, frame, other, op=_op: (
-        self.binary(frame, op, other) or ConstantVariable(NotImplemented)
-    )
-    METHODS[f"__r{_op.__name__.strip('_')}__"] = lambda self, frame, other, op=_op: (
-        self.reflected(frame, op, other) or ConstantVariable(NotImplemented)
-    )
+            raise Unsupported(breaks.DATA_DEPENDENT_SIZE, "x[mask]")
 
 
 def wrap_result(frame, node, val: Any, root: TensorVariable | None = None) -> Variable:
     """The Variable of what a node returns: a Meta, a number, or a sequence of them."""
-    from aten.meta import Meta
-    from dynamo.variables.sequence import ListVariable, NamedTupleVariable
-
     if type(val) is Meta:
         return TensorVariable(node, val, root)
     if isinstance(val, (tuple, list)):

@@ -2,50 +2,75 @@
 
 from __future__ import annotations
 
-from dynamo.graph_break import NotConstant
+from typing import Any
+
+from dynamo.breaks import NotConstant
 from dynamo.variables.base import Variable
 from dynamo.variables.constant import ConstantVariable
-from dynamo.variables.exception import ExceptionVariable, run_python
-from dynamo.variables.mapping import DictVariable, SetVariable
+from dynamo.variables.mapping import DictVariable
 from dynamo.variables.object import ObjectVariable
+from dynamo.variables.raising import raise_exception, run_python
 from dynamo.variables.sequence import ListVariable, SizeVariable, TupleVariable
+from dynamo.variables.sets import SetVariable
 from dynamo.variables.symint import SymbolicVariable
 
 
 def text(frame, value: Variable, function=str) -> str:
     """function(value) for str, repr or ascii; a symbolic size is read and guarded."""
-    if isinstance(value, ObjectVariable):
-        method = (function is str and value.special(frame, "__str__")) or value.special(frame, "__repr__")
-        if method:
-            return method.call(frame, [], {}).as_python()
-        raise value.unsupported(f"{function.__name__}()")
-    if isinstance(value, ExceptionVariable):
-        real = [as_python(frame, a) for a in value.args]
-        return run_python(frame, function, value.cls(*real))
-    return run_python(frame, function, as_python(frame, value))
+    if not isinstance(value, ObjectVariable):
+        return run_python(frame, function, as_python(frame, value, shown=True))
+    name = "__str__" if function is str else "__repr__"
+    result = value.required(frame, name, f"has no {name}").call(frame, [], {})
+    if not issubclass(result.python_type(), str):
+        found = result.type_name()
+        raise raise_exception(frame, TypeError, f"{name} returned non-string (type {found})")
+    shown = result.as_python()
+    return run_python(frame, ascii_of, shown) if function is ascii else shown
+
+
+def ascii_of(shown: str) -> str:
+    """ascii(x), where repr(x) is `shown`."""
+    return shown.encode("ascii", "backslashreplace").decode()
 
 
 def formatted(frame, value: Variable, spec: str) -> str:
     """format(value, spec)."""
-    if isinstance(value, ObjectVariable) and value.special(frame, "__format__") is None:
-        return format(text(frame, value), spec)
-    if isinstance(value, ObjectVariable):
-        return value.special(frame, "__format__").call(frame, [ConstantVariable(spec)], {}).as_python()
-    if isinstance(value, ExceptionVariable):
-        return format(text(frame, value), spec)
-    return run_python(frame, format, as_python(frame, value), spec)
+    if not isinstance(value, ObjectVariable):
+        return run_python(frame, format, as_python(frame, value, shown=not spec), spec)
+    method = value.required(frame, "__format__", "has no __format__")
+    result = method.call(frame, [ConstantVariable(spec)], {})
+    if not issubclass(result.python_type(), str):
+        text = f"__format__ must return a str, not {result.type_name()}"
+        raise raise_exception(frame, TypeError, text)
+    return result.as_python()
 
 
-def as_python(frame, value: Variable):
-    """A Python object whose text is that of the value at run time."""
+class Shown:
+    """An object inside a container whose text is asked for."""
+
+    __slots__ = ("frame", "value")
+
+    def __init__(self, frame, value: Variable):
+        self.frame = frame
+        self.value = value
+
+    def __repr__(self) -> str:
+        return text(self.frame, self.value, repr)
+
+
+def as_python(frame, value: Variable, shown: bool = False) -> Any:
+    """A Python object whose text is that of the value at run time. `shown`: nothing but the text of it counts."""
     if isinstance(value, SymbolicVariable):
         return value.specialize()
+    if shown and isinstance(value, ObjectVariable):
+        return Shown(frame, value)
     if isinstance(value, (ListVariable, SizeVariable)) or type(value) is TupleVariable:
-        return value.cls([as_python(frame, v) for v in value.unpack(frame)])
+        return value.real_of([as_python(frame, v, shown) for v in value.unpack(frame)])
     if isinstance(value, DictVariable):
-        return value.cls((as_python(frame, k), as_python(frame, v)) for k, v in value.pairs(frame))
-    if isinstance(value, SetVariable) and len(value.entries) == 1:
-        return value.python_type()(as_python(frame, v) for v in value.unpack(frame))
+        pairs = [(as_python(frame, k, shown), as_python(frame, v, shown)) for k, v in value.pairs(frame)]
+        return value.real_of(pairs)
+    if isinstance(value, SetVariable):
+        return value.real_of([as_python(frame, v, shown) for v in value.unpack(frame)])
     try:
         return value.as_python()
     except NotConstant:

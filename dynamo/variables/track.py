@@ -10,18 +10,24 @@ from collections.abc import Callable
 from typing import Any
 
 from dynamo import guards, trace_rules
-from dynamo.source import Attr, DictKey, Item, Local, Object, Source
-from dynamo.variables import module
+from dynamo.breaks import Unsupported
+from dynamo.source import Attr, Converted, DictKey, Item, Object, Source
+from dynamo.variables import module, native_part
 from dynamo.variables.base import Variable
+from dynamo.variables.classes import ClassVariable, ModuleVariable
 from dynamo.variables.constant import PLAIN, ConstantVariable
+from dynamo.variables.deque import DequeVariable
+from dynamo.variables.exception import ExceptionVariable
 from dynamo.variables.function import CallableVariable, CellVariable, FunctionVariable, MethodVariable, PartialVariable
-from dynamo.variables.mapping import DictVariable, SetVariable
-from dynamo.variables.object import ClassVariable, ModuleVariable, ObjectVariable
+from dynamo.variables.lazy import Lazy
+from dynamo.variables.mapping import DictVariable
+from dynamo.variables.object import ObjectVariable
 from dynamo.variables.outside_list import OutsideList
 from dynamo.variables.sequence import ListVariable, NamedTupleVariable, SliceVariable, TupleVariable
+from dynamo.variables.sets import SetVariable
+from dynamo.variables.symint import SymbolicVariable
 from dynamo.variables.unknown import UnknownVariable
 
-HEAP_TYPE = 1 << 9  # of tp_flags: classes written in C lack it
 TABLE: dict[type, Callable] = {}  # exact type → rule(frame, value, source)
 BASES: list[tuple[type, Callable]] = []  # in order, for subclasses
 
@@ -40,45 +46,6 @@ def kind(*types_: type, subclasses: bool = False):
     return declare
 
 
-class Lazy(Variable):
-    """A value from outside that was not looked at yet, so nothing is guarded about it."""
-
-    __slots__ = ("value", "output")
-
-    def __init__(self, value: Any, source: Source, output):
-        super().__init__(source)
-        self.value = value
-        self.output = output
-
-    def realize(self, frame):
-        return wrap(frame, self.value, self.source)
-
-    @property
-    def real(self) -> Variable:
-        return self.realize(self.output.current)
-
-    def python_type(self):
-        return self.real.python_type()
-
-    def as_python(self):
-        return self.real.as_python()
-
-    def as_arg(self):
-        return self.real.as_arg()
-
-    def as_meta(self):
-        return self.real.as_meta()
-
-    def hash_key(self):
-        return self.real.hash_key()
-
-    def is_same(self, other):
-        return self.real.is_same(other)
-
-    def recipe(self, emit):
-        return emit.load(self.source)
-
-
 def wrap(frame, value: Any, source: Source | None) -> Variable:
     """The Variable of a value from outside, with its guards. One object has one Variable."""
     output = frame.output
@@ -87,19 +54,20 @@ def wrap(frame, value: Any, source: Source | None) -> Variable:
     known = output.by_source.get(source)
     if known is not None:
         return known
-    if not isinstance(value, PLAIN):
+    if type(value) not in PLAIN:  # (isinstance would ask a `__getattribute__` of the user)
         known = output.by_id.get(id(value))
         if known is not None:
-            if isinstance(known.source, Object):
-                if not isinstance(source, Object):
-                    output.guard_same(source, value)
-            elif known.source is not None and known.source != source and not isinstance(source.root, Object):
+            if isinstance(source, Object):
+                frame.world.same(known.source, value)
+            elif isinstance(known.source, Object):
+                frame.world.same(source, value)
+            elif known.source is not None and known.source != source:
                 output.guard(guards.SameObject(source, known.source))
             output.by_source[source] = known
             return known
     variable = _rule(type(value))(frame, value, source)
     output.by_source[source] = variable
-    if not isinstance(value, PLAIN):
+    if type(value) not in PLAIN:  # (isinstance would ask a `__getattribute__` of the user)
         output.by_id[id(value)] = variable
         output.alive.append(value)
     return variable
@@ -110,14 +78,13 @@ def _rule(cls: type) -> Callable:
     if rule is None and trace_rules.load_numpy(cls):
         rule = TABLE.get(cls)
     if rule is None:
-        rule = next((r for base, r in BASES if issubclass(cls, base)), _object)
-        TABLE[cls] = rule
+        rule = next((r for base, r in BASES if issubclass(cls, base)), _object)  # (not kept: it would keep the class)
     return rule
 
 
 def literal(frame, value: Any) -> Variable:
     """The Variable of a Python value computed while tracing: new containers, the rest held by identity."""
-    if isinstance(value, PLAIN) or type(value) in CONSTANTS:
+    if type(value) in PLAIN or type(value) in CONSTANTS:
         return ConstantVariable(value)
     cls = type(value)
     if cls is tuple:
@@ -132,8 +99,6 @@ def literal(frame, value: Any) -> Variable:
         return SliceVariable([literal(frame, v) for v in (value.start, value.stop, value.step)])
     if cls is frozenset:
         return ConstantVariable(value)
-    from dynamo.variables.symint import SymbolicVariable
-
     if cls.__module__ == "aten.symbolic.symint":
         return SymbolicVariable(value)
     return wrap_untracked(frame, value)
@@ -147,7 +112,7 @@ def unknown(frame, value: Any, source: Source, why: str) -> UnknownVariable:
 
 def wrap_untracked(frame, value: Any) -> Variable:
     """A value that a constant object leads to (a module's function, a default): itself, with no guard above it."""
-    if isinstance(value, PLAIN):
+    if type(value) in PLAIN:
         return ConstantVariable(value)
     return wrap(frame, value, Object(value))
 
@@ -168,7 +133,7 @@ def _constant(frame, value, source):
     return ConstantVariable(value, source)
 
 
-for _type in (bool, str, bytes, complex, type(None), range, frozenset, types.CodeType):
+for _type in (bool, str, bytes, complex, type(None), range, types.CodeType):
     kind(_type)(_constant)
 for _type in (type(Ellipsis), type(NotImplemented), types.GenericAlias, types.UnionType):
     kind(_type)(lambda frame, value, source: _identity(frame, ConstantVariable(value, source)))
@@ -236,28 +201,47 @@ def _slice(frame, value, source):
 def _dict(frame, value, source):
     output = frame.output
     output.guard_type(source, type(value))
+    inside = Converted(source, dict) if type(value) is types.MappingProxyType else source
     plain = all(isinstance(k, PLAIN) for k in value)
     entries = {}
     if plain:
-        output.guard(guards.DictKeysAre(source, tuple(value)))
+        output.guard(guards.DictKeysAre(inside, tuple(value)))
         for k, v in value.items():
-            entries[k] = [ConstantVariable(k), Lazy(v, Item(source, k), frame.output)]
+            entries[k] = [ConstantVariable(k), Lazy(v, Item(inside, k), frame.output)]
     else:
-        output.guard(guards.LengthIs(source, len(value)))
+        output.guard(guards.LengthIs(inside, len(value)))
         for i, (k, v) in enumerate(value.items()):
-            key = wrap(frame, k, DictKey(source, i))
-            entries[key.hash_key()] = [key, Lazy(v, Item(source, k), frame.output)]
+            key = wrap(frame, k, DictKey(inside, i))
+            entries[frame.ops.key(frame, key)] = [key, Lazy(v, Item(inside, k), frame.output)]
     factory = getattr(value, "default_factory", None)
     default = wrap(frame, factory, Attr(source, "default_factory")) if factory is not None else ConstantVariable(None)
-    return DictVariable(entries, type(value) if type(value) is not types.MappingProxyType else dict, default, source)
+    return DictVariable(entries, type(value), default, source)
 
 
 @kind(set)
 def _set(frame, value, source):
     if not all(isinstance(v, PLAIN) for v in value):
         return unknown(frame, value, source, "a set of objects")
-    frame.output.guard_constant(source, value)
-    return SetVariable([ConstantVariable(v) for v in value], source=source)
+    frame.output.guard_type(source, set)
+    frame.output.guard(guards.SetIs(source, tuple(value)))
+    return SetVariable([ConstantVariable(v) for v in value], source=source, order=value)
+
+
+@kind(frozenset)
+def _frozenset(frame, value, source):
+    if not isinstance(source, Object):
+        frame.output.guard_type(source, frozenset)
+        frame.output.guard(guards.SetIs(source, tuple(value)))
+    return ConstantVariable(value, source)
+
+
+@kind(collections.deque)
+def _deque(frame, value, source):
+    frame.output.guard_type(source, collections.deque)
+    frame.output.guard(guards.LengthIs(source, len(value)))
+    frame.output.guard_constant(Attr(source, "maxlen"), value.maxlen)
+    items: list[Variable] = [Lazy(v, Item(source, i), frame.output) for i, v in enumerate(value)]
+    return DequeVariable(items, value.maxlen, source)
 
 
 # ----------------------------------------------------------------------------------------------- callables
@@ -266,11 +250,13 @@ def _function(frame, value, source):
     output = frame.output
     if isinstance(source, Object):
         return FunctionVariable(value, source)
-    if isinstance(source.root, Local):  # a lambda made anew for each call has the same code
-        output.guard(guards.FunctionCodeIs(source, value.__code__))
-    else:
+    # The functions that one `def` or lambda makes share what was compiled: which of them it is matters where it was asked,
+    # and for those that a rule knows.
+    output.guard(guards.FunctionCodeIs(source, value.__code__))
+    if trace_rules.handler(value) is not None or trace_rules.is_library(value):
         output.guard_same(source, value)
-    return FunctionVariable(value, source)
+        return FunctionVariable(value, source)
+    return FunctionVariable(value, source, lambda: output.guard_same(source, value))
 
 
 @kind(types.MethodType)
@@ -303,9 +289,7 @@ def _module(frame, value, source):
 
 @kind(types.CellType)
 def _cell(frame, value, source):
-    return CellVariable(
-        Lazy(value.cell_contents, Attr(source, "cell_contents"), frame.output), cell=value, source=source
-    )
+    return CellVariable(Lazy(value.cell_contents, Attr(source, "cell_contents"), frame.output), cell=value, source=source)
 
 
 @kind(
@@ -321,6 +305,12 @@ def _builtin(frame, value, source):
         frame.output.guard_type(source, type(value))
         frame.output.guard(guards.Equals(Attr(source, "__name__"), value.__name__))
         return wrap(frame, owner, Attr(source, "__self__")).getattr(frame, value.__name__)
+    if isinstance(value, types.MethodWrapperType) and not isinstance(source, Object):
+        # Another object each time it is asked for: what it is bound to and its name say which.
+        frame.output.guard_type(source, type(value))
+        frame.output.guard(guards.Equals(Attr(source, "__name__"), value.__name__))
+        frame.output.guard_same(Attr(source, "__self__"), owner)
+        return CallableVariable(value, native.handler(value), source)
     return _identity(frame, CallableVariable(value, native.handler(value), source))
 
 
@@ -328,20 +318,33 @@ def _builtin(frame, value, source):
 def _object(frame, value, source):
     cls = type(value)
     output = frame.output
-    if issubclass(cls, (int, float, str, bytes, list, dict, set, tuple, type)):
-        return unknown(frame, value, source, f"of {cls.__qualname__}, a subclass of a builtin")
-    if isinstance(value, BaseException):
-        from dynamo.variables.exception import ExceptionVariable
-
+    if issubclass(cls, type):
+        return unknown(frame, value, source, "a class")
+    if issubclass(cls, BaseException):
         output.guard_type(source, cls)
-        return ExceptionVariable(cls, wrap(frame, value.args, Attr(source, "args")).unpack(frame), source)
+        args = wrap(frame, value.args, Attr(source, "args")).unpack(frame)
+        return ExceptionVariable(cls, args, source, value)
     handler = trace_rules.handler(value)
-    if handler is None and not cls.__flags__ & HEAP_TYPE and not callable(value):
+    in_c = output.world.c_bases(cls)
+    native = in_c and in_c[0] in native_part.OUTSIDE and all(issubclass(in_c[0], c) for c in in_c)
+    if handler is None and in_c and not native and not callable(value):
         return unknown(frame, value, source, f"of {cls.__qualname__}, a class written in C")
-    if handler is not None or not cls.__flags__ & HEAP_TYPE:
+    if handler is not None or (in_c and not native):
         return _identity(frame, CallableVariable(value, handler, source))
     output.guard_type(source, cls)
+    if native:
+        try:
+            return native_object(frame, in_c[0], value, source)
+        except Unsupported as e:
+            return unknown(frame, value, source, e.detail)
     return (module.ModuleObject if module.is_module(value) else ObjectVariable)(cls, value, source)
+
+
+def native_object(frame, base: type, value: Any, source: Source) -> Variable:
+    """An object of a subclass of a builtin class."""
+    part = native_part.outside_part(frame, base, value, source)
+    part.owner = ObjectVariable(type(value), value, source, part)
+    return part.owner
 
 
 kind(object)(_object)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from dynamo import graph_break
-from dynamo.graph_break import Unsupported
+from dynamo import breaks
+from dynamo.breaks import Unsupported
 from dynamo.variables.base import Variable
 
 
@@ -26,7 +26,7 @@ class UnknownVariable(Variable):
         return f"{self.source}, {self.why}"
 
     def unsupported(self, what: str) -> Unsupported:
-        return Unsupported(graph_break.UNKNOWN_VALUE, f"{what} of {self.describe()}")
+        return Unsupported(breaks.UNKNOWN_VALUE, f"{what} of {self.describe()}")
 
     def getattr(self, frame, name):
         if name == "__class__":

@@ -20,7 +20,7 @@ COLUMN_CHUNK = 256  # rows
 BYTES_AHEAD = 8192  # of rows: about what arrives while they are worked through
 INNERMOST = 99  # the level of values known only in the innermost loop
 UNROLLED_ROWS = 4
-UNROLLED_LINES = 5
+UNROLLED_LINES = 9
 UNROLLED_WORK = 12  # additions a point: beyond, a body is long enough as it is
 
 
@@ -58,7 +58,7 @@ class ReductionWriter(ValueWriter):
         none, where start and stop are not those of the axis."""
         v = self.plan.axis.name
         if self.plan.mode == "row" and len(body) <= UNROLLED_LINES:
-            unrolled = 4
+            unrolled = 8
         unroll = [f"#pragma GCC unroll {unrolled}"] if unrolled else []
         loop = [
             f"long {v} = {start};",

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
+from aten import settings
 from aten.symbolic.expr import Expr, as_expr, simplify, to_cpp
 from inductor import choices
 from inductor.codegen.cpp_vector import COMPUTED, literal, vector
 from inductor.codegen.kernel import Plan, Scope, Walk, fits_int32
-from inductor.config import config
 from inductor.ir import scalar
-from inductor.ir.buffer import Kernel
+from inductor.ir.buffer import Buffer, Kernel
 from inductor.ir.index import coefficient
 from inductor.ir.loops import Store
-from inductor.ir.nodes import Node
+from inductor.ir.nodes import FLOATS, Node
 
 
 class ValueWriter(Walk):
     """Writes nodes as `const auto tK = …;`. All values have L lanes; a value that is the same in all is splat."""
+
+    buffers: dict[str, Buffer]
 
     def __init__(self, kernel: Kernel, plan: Plan, ranges: dict):
         super().__init__(plan, ranges)
@@ -40,6 +42,8 @@ class ValueWriter(Walk):
     def store_line(self, s: Store, value: str, once: bool = False, lanes: str = "n") -> str:
         """The line that stores a value: `once` a single element, else that of every lane."""
         b = f"b{self.argument(s.buffer)}"
+        if self.buffers[s.buffer].dtype == "bfloat16" and self.moves_bfloat16(s.value):
+            b = f"(w_moved_bf16 *){b}"
         index = self.simplified(s.index)
         step = coefficient(index, self.plan.axis.name)
         if once:
@@ -50,6 +54,14 @@ class ValueWriter(Walk):
             store = "w_stream" if self.streams(s) else "w_store"
             return f"{store}({b} + {self.address(index)}, {value}, {lanes});"
         return f"w_scatter({b} + {self.address(index)}, {self.expr(step)}, {value}, {lanes});"
+
+    def moves_bfloat16(self, n: Node) -> bool:
+        """Whether the value is one that a bfloat16 holds exactly, since it comes from one."""
+        if n.kind == "load":
+            return self.buffers[n.buffer].dtype == "bfloat16"
+        if n.kind == "masked" or (n.kind == "call" and n.name == "where"):
+            return all(map(self.moves_bfloat16, n.args[1:]))
+        return n.kind == "const" and n.value in (0, 1)
 
     def streams(self, s: Store) -> bool:
         """Whether the store goes past the caches."""
@@ -110,20 +122,21 @@ class ValueWriter(Walk):
             if e.kind == "bool":
                 return self.define(scope, f"w_splat<{vector('bool')}>(-(int)({text}))")
             return self.define(scope, f"w_splat<{vector(n.dtype)}>(({COMPUTED[n.dtype]})({text}))")
-        text = self.vector_index(e, n.args)
+        text = self.vector_index(e, n.args, n.dtype)
         if e.kind == "bool":
             return self.define(scope, f"w_mask({text})")
         return self.define(scope, f"w_cast<{COMPUTED[n.dtype]}>({text})")
 
     # ---- indices that differ by lane
 
-    def vector_index(self, e: Expr, where: Iterable[Node] = ()) -> str:
-        """Text of a vector of `e` in the lanes: 64-bit, or 32-bit where all its parts are known to fit."""
+    def vector_index(self, e: Expr, where: Iterable[Node] = (), dtype: str = "int64") -> str:
+        """Text of a vector of `e` in the lanes: 64-bit, or 32-bit for a truth value or an int32, where all its parts are
+        known to fit."""
         lanes = {w.symbol.value: self.emit(w) for w in where}
         uniform = {w.symbol.value: f"{self.emit(w)}[0]" for w in where if not self.varies(w)}
         varying = {w.symbol.value for w in where if self.varies(w)} | {self.plan.axis.name}
         narrow = (
-            e.kind == "bool"
+            (e.kind == "bool" or dtype == "int32")
             and not lanes
             and all(a.kind == "int" and fits_int32(a, self.ranges) for a in _parts(e) if a.kind == "int")
         )
@@ -142,6 +155,8 @@ class ValueWriter(Walk):
             args = [part(a) for a in x.args]
             if x.op in _INFIX:
                 return "(" + f" {_INFIX[x.op]} ".join(args) + ")"
+            if x.op in ("floordiv", "mod") and not varying & x.args[1].free_symbols:
+                return f"{_CALLS[x.op]}({args[0]}, w_divisor_of({args[1]}))"
             if x.op in _CALLS:
                 out = args[0]
                 for a in args[1:]:
@@ -157,6 +172,9 @@ class ValueWriter(Walk):
 
     # ---- functions
 
+    def operands(self, n: Node) -> Sequence[Node]:
+        return n.args[:-1] if runs(n, self.plan.axis.name, self.ranges) else super().operands(n)
+
     def write_call(self, n: Node, scope: Scope) -> str:
         if runs(n, self.plan.axis.name, self.ranges):
             args = [self.emit(a) for a in n.args[:-1]]
@@ -166,8 +184,11 @@ class ValueWriter(Walk):
         first = n.args[0].dtype
         if n.name == "where" and choices.expensive(n.args[0]):
             args[1:] = [text if a.kind == "const" else f"w_held({text})" for a, text in zip(n.args[1:], args[1:])]
-        if n.name == "div" and not config.exact and self.varies(n) and not self.varies(n.args[1]):
-            return self.define(scope, f"w_quotient({args[0]}, {self.inverse(n.args[1], args[1])})")
+        if n.name in _DIVISIONS and self.varies(n) and not self.varies(n.args[1]):
+            if n.name == "div" and not settings.exact:
+                return self.define(scope, f"w_quotient({args[0]}, {self.inverse(n.args[1], args[1], 'w_inverse')})")
+            if n.dtype not in FLOATS:
+                args[1] = self.inverse(n.args[1], args[1], "w_divisor_of")
         text = scalar.table[n.name].cpp(n.args[1].dtype if n.name == "where" else first)
         text = text.format(*args, V=vector(n.dtype), T=COMPUTED[n.dtype], A=vector(first))
         return self.define(scope, text)
@@ -176,14 +197,14 @@ class ValueWriter(Walk):
         """What a run of random numbers is taken from; see `scalar`."""
         return "vm_direct{}"
 
-    def inverse(self, divisor: Node, name: str) -> str:
-        """The reciprocal of a divisor that is the same for a whole row, computed where the divisor is."""
+    def inverse(self, divisor: Node, name: str, function: str) -> str:
+        """What one multiplies by instead of dividing by a number that is the same for a whole row, computed where that is."""
         for scope in self.scopes:
             if divisor in scope.inverses:
                 return scope.inverses[divisor]
         scope = self.home(divisor)
         scope.inverses[divisor] = self.fresh("inverse")
-        scope.lines.append(f"const auto {scope.inverses[divisor]} = w_inverse({name});")
+        scope.lines.append(f"const auto {scope.inverses[divisor]} = {function}({name});")
         return scope.inverses[divisor]
 
     def write_checked(self, n: Node, scope: Scope) -> str:
@@ -241,6 +262,7 @@ def runs(n: Node, axis: str, ranges: dict) -> bool:
     return step is not None and step.is_const and step.value == 1
 
 
+_DIVISIONS = ("div", "floor_divide", "trunc_divide", "remainder", "fmod")
 _INFIX = {"add": "+", "sub": "-", "mul": "*", "eq": "==", "le": "<=", "lt": "<", "and": "&", "or": "|"}
 _CALLS = {"floordiv": "w_vfloordiv", "mod": "w_remainder", "min": "w_imin", "max": "w_imax"}
 

@@ -11,14 +11,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from aten.symbolic.expr import Expr, bounds, evaluate, prod_, simplify
+from aten import settings
+from aten.symbolic.expr import Expr, bounds, prod_, simplify
+from inductor import choices
 from inductor.ir import scalar
 from inductor.ir.buffer import ITEMSIZE, Buffer
 from inductor.ir.index import coefficient
 from inductor.ir.loops import Accumulate, Dim, Nest, Running, Stage, Store
-from inductor.ir.nodes import Node, loads, walk
+from inductor.ir.nodes import Node, loads, unknown, walk
 
 SMALL = 1 << 31
 
@@ -89,11 +92,11 @@ def plan(nest: Nest, buffers: dict[str, Buffer], hints: dict[str, int]) -> Plan:
     several = sum(1 for stage in nest.stages if stage.inner) > 1
     candidates = [d for d in nest.dims if not several or d.reduced]
     position = {d.name: k for k, d in enumerate(nest.dims)}
+    many = not settings.exact and any(choices.size(d.size, hints) >= choices.MANY_ROWS for d in nest.kept)
 
     def worth(d: Dim):
-        length = evaluate(d.size, hints) if d.size.free_symbols <= hints.keys() else 64
-        short = length < 4
-        return (not short, scores[d.name], position[d.name])
+        least = choices.SHORT_ROW if d.reduced and many else 4
+        return (choices.size(d.size, hints) >= least, scores[d.name], position[d.name])
 
     axis = max(candidates, key=worth)
     mode = "point" if not nest.reduced else "row" if axis.reduced else "column"
@@ -150,6 +153,16 @@ class Scope:
     labels: set[str] = field(default_factory=set)  # what has been declared besides
 
 
+class _Named:
+    """The nodes that a walk has named in the scopes that are open."""
+
+    def __init__(self, walk: Walk):
+        self.find = walk.find
+
+    def __contains__(self, n: object) -> bool:
+        return self.find(n) is not None  # type: ignore[arg-type]
+
+
 class Walk:
     """Names the value of nodes, each once, in the scope of the outermost loop that knows it.
 
@@ -169,29 +182,28 @@ class Walk:
 
     def level(self, n: Node) -> int:
         """The number of the outermost open scope in which `n` is known."""
-        known = self._level.get(n)
-        if known is None:
-            known = max((self.level(a) for a in n.args), default=0)
-            if n.kind in ("row", "kept"):
-                known = self.rows[n.name]
+        for x in unknown(n, self._level):
+            level = self.own_level(x) if x.kind in ("row", "kept") else max((self._level[a] for a in x.args), default=0)
             for k, scope in enumerate(self.scopes):
-                if k > known and n.symbols & scope.variables:
-                    known = k
-            self._level[n] = known
-        return known
+                if k > level and x.symbols & scope.variables:
+                    level = k
+            self._level[x] = level
+        return self._level[n]
+
+    def own_level(self, n: Node) -> int:
+        """The level of a row or a kept value."""
+        return self.rows[n.name]
 
     def varies(self, n: Node) -> bool:
         """Whether lanes of `n` differ."""
-        known = self._varies.get(n)
-        if known is None:
-            known = (
-                self.plan.axis.name in n.symbols
-                or n.kind == "kept"
-                or (n.kind == "row" and (self.plan.mode == "column" or n.name in self.running))
-                or any(self.varies(a) for a in n.args)
+        for x in unknown(n, self._varies):
+            self._varies[x] = (
+                self.plan.axis.name in x.symbols
+                or x.kind == "kept"
+                or (x.kind == "row" and (self.plan.mode == "column" or x.name in self.running))
+                or any(self._varies[a] for a in x.args)
             )
-            self._varies[n] = known
-        return known
+        return self._varies[n]
 
     @property
     def running(self) -> set[str]:
@@ -216,13 +228,16 @@ class Walk:
 
     def emit(self, n: Node) -> str:
         """The name of the value of `n`, writing what it takes."""
-        known = self.find(n)
-        if known is not None:
-            return known
-        scope = self.home(n)
-        text = getattr(self, "write_" + n.kind)(n, scope)
-        scope.names[n] = text
-        return text
+        for x in unknown(n, _Named(self), self.operands):
+            scope = self.home(x)
+            scope.names[x] = getattr(self, "write_" + x.kind)(x, scope)
+        name = self.find(n)
+        assert name is not None
+        return name
+
+    def operands(self, n: Node) -> Sequence[Node]:
+        """The nodes that writing `n` names where it is written, in that order."""
+        return (n.args[0], n.args[2]) if n.kind == "masked" else n.args
 
     def find(self, n: Node) -> str | None:
         for scope in reversed(self.scopes):

@@ -17,7 +17,7 @@ from aten import logs, settings
 FLAGS = (
     "-std=c++17", "-O3", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off", "-fwrapv", "-fopenmp-simd",
     "-fno-exceptions", "-fno-rtti", "-fno-stack-protector", "-fno-semantic-interposition",
-    "-fno-asynchronous-unwind-tables", "-fcf-protection=none", "-w",
+    "-fasynchronous-unwind-tables", "-fcf-protection=none", "-w",
 )  # fmt: skip
 LINK = ("-shared", "-fPIC", "-nostdlib")
 

@@ -184,12 +184,12 @@ class ValueText(Walk):
     def store_line(self, s: Store, value: str, scope: Scope) -> str:
         at = f"{self.argument(s.buffer)} + (({self.index(s.index)}) + {self.zeros(scope)})"
         dtype = "tl.int8" if s.dtype == "bool" else DTYPES[s.dtype]
-        value = f"({value} + {self.zeros(scope)}.to({self.plain(s)})).to({dtype})"
+        value = f"tl.broadcast_to({value}, {self.shape(scope)}).to({dtype})"
         return f"tl.store({at}, {value}, mask={self.lanes_in(scope)})"
 
-    def plain(self, s: Store) -> str:
-        """The dtype in which a value takes the shape of the tile."""
-        return "tl.int8" if s.dtype == "bool" else DTYPES[s.value.dtype]
+    def shape(self, scope: Scope) -> str:
+        """The shape of the scope's values, as text."""
+        raise NotImplementedError
 
 
 class TritonWriter(ValueText):
@@ -216,6 +216,9 @@ class TritonWriter(ValueText):
     def zeros(self, scope: Scope) -> str:
         return "(x * 0 + r * 0)" if self.inner and self.inside(scope) else "(x * 0)"
 
+    def shape(self, scope: Scope) -> str:
+        return "[XBLOCK, RBLOCK]" if self.inner and self.inside(scope) else "[XBLOCK, 1]"
+
     def lanes_in(self, scope: Scope) -> str:
         base = "xmask & rmask" if self.inner and self.inside(scope) else "xmask"
         return " & ".join([base, *self.masks])
@@ -228,7 +231,7 @@ class TritonWriter(ValueText):
         head = f"def {self.name}({', '.join([*args, 'failed', *symbols])}, XBLOCK: tl.constexpr, RBLOCK: tl.constexpr):"
         self.inner = False
         body = self.scopes[0]
-        body.lines.append("x = (tl.program_id(0) * XBLOCK + tl.arange(0, XBLOCK)).to(tl.int64)[:, None]")
+        body.lines.append("x = (tl.program_id(0).to(tl.int64) * XBLOCK + tl.arange(0, XBLOCK))[:, None]")
         body.lines.append(f"xmask = x < {text_of(extent(self.nest.kept))}")
         body.lines += decode("x", self.nest.kept)
         for stage in self.nest.stages:
@@ -320,12 +323,10 @@ class TritonWriter(ValueText):
         value = f"{value} + ({self.zeros(scope)}).to({DTYPES[s.dtype]})"
         scope.lines.append(f"tl.atomic_add({at}, {value}, mask={self.lanes_in(scope)})")
 
-    def level(self, n: Node) -> int:
+    def own_level(self, n: Node) -> int:
         if n.kind == "kept":
             return self.level(self.kept[n.name])
-        if n.kind == "row" and n.name not in self.rows:
-            return 0
-        return super().level(n)
+        return self.rows.get(n.name, 0)
 
 
 def decode(name: str, dims: tuple[Dim, ...]) -> list[str]:

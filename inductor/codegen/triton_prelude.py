@@ -74,25 +74,25 @@ def round_(a):
 
 
 @triton.jit
-def tanh_(a):
-    e = tl.exp(-2 * tl.abs(a))
-    t = (1 - e) / (1 + e)
-    small = a - a * a * a * 0.3333333333333333
-    return tl.where(tl.abs(a) < 0.004, small, tl.where(a < 0, -t, t))
+def expm1_(a):
+    u = tl.exp(a)
+    near = (u - 1) * (a / tl.log(u))
+    far = tl.where((u - 1 == -1) | (u == float("inf")), u - 1, near)
+    return tl.where(u == 1, a, far)
 
 
 @triton.jit
-def expm1_(a):
-    e = tl.exp(a)
-    small = a + a * a * 0.5 + a * a * a * 0.16666666666666666
-    return tl.where(tl.abs(a) < 0.01, small, e - 1)
+def tanh_(a):
+    t = expm1_(-2 * tl.abs(a))
+    y = -t / (2 + t)
+    return tl.where(a == 0, a, tl.where(a < 0, -y, y))
 
 
 @triton.jit
 def log1p_(a):
     u = 1 + a
     exact = tl.log(u) * (a / (u - 1))
-    return tl.where(u == 1, a, exact)
+    return tl.where((u == 1) | (a == float("inf")), a, exact)
 
 
 @triton.jit
@@ -107,18 +107,30 @@ def tan_(a):
 
 @triton.jit
 def sinh_(a):
-    return (tl.exp(a) - tl.exp(-a)) * 0.5
+    e = expm1_(tl.abs(a))
+    half = tl.exp(tl.abs(a) * 0.5)
+    y = tl.where(tl.abs(a) > 40, half * 0.5 * half, (e + e / (e + 1)) * 0.5)
+    return tl.where(a == 0, a, tl.where(a < 0, -y, y))
 
 
 @triton.jit
 def cosh_(a):
-    return (tl.exp(a) + tl.exp(-a)) * 0.5
+    half = tl.exp(tl.abs(a) * 0.5)
+    return half * 0.5 * half + tl.exp(-tl.abs(a)) * 0.5
 
 
 @triton.jit
 def floordiv(a, b):
-    q = a // tl.where(b == 0, 1, b)
-    return q - tl.where((a % tl.where(b == 0, 1, b) != 0) & ((a < 0) != (b < 0)), 1, 0).to(q.dtype)
+    if a.dtype.is_floating():
+        r = a % b
+        q = (a - r) / b
+        q = tl.where((r != 0) & ((r < 0) != (b < 0)), q - 1, q)
+        low = tl.floor(q)
+        whole = tl.where(q - low > 0.5, low + 1, low)
+        return tl.where(b == 0, a / b, tl.where(q == 0, a / b * 0, whole))
+    else:
+        q = a // tl.where(b == 0, 1, b)
+        return q - tl.where((a % tl.where(b == 0, 1, b) != 0) & ((a < 0) != (b < 0)), 1, 0).to(q.dtype)
 
 
 @triton.jit
@@ -128,12 +140,15 @@ def truncdiv(a, b):
 
 @triton.jit
 def fmod(a, b):
-    return a % tl.where(b == 0, 1, b)
+    if a.dtype.is_floating():
+        return a % b
+    else:
+        return a % tl.where(b == 0, 1, b)
 
 
 @triton.jit
 def remainder(a, b):
-    r = a % tl.where(b == 0, 1, b)
+    r = fmod(a, b)
     return tl.where((r != 0) & ((r < 0) != (b < 0)), r + b, r)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from aten.symbolic.expr import prod_
+from aten.symbolic.expr import Expr, prod_
 from inductor.codegen.kernel import Plan, Scope
 from inductor.codegen.triton import ValueText, text_of
 from inductor.ir.buffer import Buffer, Kernel
@@ -13,7 +13,8 @@ BLOCKS = {"BM": 16, "BN": 16, "BK": 16}
 
 
 class ProductWriter(ValueText):
-    """One product as a Triton function: the grid runs over tiles of columns, tiles of rows, and the batch."""
+    """One product as a Triton function: the grid runs over tiles of columns, tiles of rows, and the batch, as one number: its
+    second and third dims end at 65535."""
 
     def __init__(self, kernel: Kernel, buffers: dict[str, Buffer], ranges: dict):
         nest = kernel.body.epilogue
@@ -26,10 +27,13 @@ class ProductWriter(ValueText):
 
     def grid(self) -> str:
         *batch, m, n = self.body.sizes
-        return f"(cdiv({text_of(n)}, {BLOCKS['BN']}), cdiv({text_of(m)}, {BLOCKS['BM']}), {text_of(prod_(batch))})"
+        return f"(cdiv({text_of(n)}, {BLOCKS['BN']}) * cdiv({text_of(m)}, {BLOCKS['BM']}) * {text_of(prod_(batch))},)"
 
     def zeros(self, scope: Scope) -> str:
         return "(row * 0 + col * 0)"
+
+    def shape(self, scope: Scope) -> str:
+        return "[BM, BN]"
 
     def lanes_in(self, scope: Scope) -> str:
         return " & ".join(["inside", *self.masks])
@@ -56,9 +60,12 @@ class ProductWriter(ValueText):
         ]
         wide = "tl.float64" if body.a.dtype == "float64" else "tl.float32"
         lines = [
-            "batch = tl.program_id(2)",
-            "row = (tl.program_id(1) * BM + tl.arange(0, BM)).to(tl.int64)[:, None]",
-            "col = (tl.program_id(0) * BN + tl.arange(0, BN)).to(tl.int64)[None, :]",
+            "tile = tl.program_id(0).to(tl.int64)",
+            f"columns = tl.full([], 1, tl.int64) * {tiles(n, 'BN')}",
+            f"rows = tl.full([], 1, tl.int64) * {tiles(m, 'BM')}",
+            "batch = tile // (columns * rows)",
+            "row = (tile // columns % rows * BM + tl.arange(0, BM))[:, None]",
+            "col = (tile % columns * BN + tl.arange(0, BN))[None, :]",
             f"inside = (row < {text_of(m)}) & (col < {text_of(n)})",
             f"acc = tl.zeros([BM, BN], {wide})",
             f"for start in range(0, {text_of(body.k)}, BK):",
@@ -76,3 +83,10 @@ class ProductWriter(ValueText):
             scope.lines.append(self.store_line(s, value, scope))
         head = f"def {self.name}({', '.join(args)}):"
         return "\n".join(["", "@triton.jit", head, *("    " + line for line in (*lines, *scope.lines)), ""])
+
+
+def tiles(size: Expr, block: str) -> str:
+    """How many tiles a dim has, at least one, as text inside a kernel."""
+    if size.is_const:
+        return str(max(1, -(-size.value // BLOCKS[block])))
+    return f"tl.maximum(({text_of(size)} + {block} - 1) // {block}, 1)"

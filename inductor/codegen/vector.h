@@ -18,6 +18,7 @@ typedef long w_i64;
 struct w_b8 { unsigned char x; };     // bool
 struct w_bf16 { unsigned short x; };
 struct w_f16 { unsigned short x; };
+struct w_moved_bf16 { unsigned short x; };  // where a bfloat16 goes that nothing was computed of: there is nothing to round
 struct w_frame {
   void *const *buffers;
   const long *symbols;
@@ -67,11 +68,21 @@ template <class M, class V> W_INLINE V w_select(M m, V a, V b) {
 // for a mask that takes long.
 template <class V> W_INLINE V w_held(V v) {
 #ifdef __AVX__
-  if constexpr (sizeof(V) == 64 || sizeof(V) == 32) asm("" : "+v"(v));
+  if constexpr (sizeof(V) == 32) asm("" : "+v"(v));
+#endif
+#ifdef __AVX512F__
+  if constexpr (sizeof(V) == 64) asm("" : "+v"(v));  // else it is two registers, and no operand of an asm
 #endif
   return v;
 }
 template <class T, class V> W_INLINE w_vec<T, w_lanes<V>> w_cast(V v) {
+#if defined(__AVX2__) && !defined(__clang__)  // eight bytes are no register of their own: the compiler takes them apart
+  if constexpr (sizeof(V) == 8 && sizeof(w_elem<V>) == 1 && sizeof(T) >= 4) {
+    const w_vec<long long, 2> low = {__builtin_bit_cast(long long, v), 0};
+    if constexpr ((w_elem<V>)-1 < 0) return __builtin_convertvector((w_vec<int, 8>)__builtin_ia32_pmovsxbd256((w_vec<char, 16>)low), w_vec<T, 8>);
+    else return __builtin_convertvector((w_vec<int, 8>)__builtin_ia32_pmovzxbd256((w_vec<char, 16>)low), w_vec<T, 8>);
+  }
+#endif
   return __builtin_convertvector(v, w_vec<T, w_lanes<V>>);
 }
 // A float becomes an integer through int64: what does not fit that is its minimum, what does not fit T is cut.
@@ -126,7 +137,7 @@ template <class T> struct w_mem {
 };
 template <> struct w_mem<w_b8> {
   typedef unsigned char raw;
-  template <class R> W_INLINE w_bools<R> up(R r) { return w_mask(__builtin_convertvector(r, w_bools<R>) != 0); }
+  template <class R> W_INLINE w_bools<R> up(R r) { return w_mask(w_cast<int>(r) != 0); }
   template <class M> W_INLINE w_vec<unsigned char, w_lanes<M>> down(M m) { return w_from_mask<unsigned char>(m); }
 };
 template <> struct w_mem<w_bf16> {
@@ -141,9 +152,25 @@ template <> struct w_mem<w_bf16> {
     return __builtin_convertvector((I)(v != v ? (b >> 16) | 0x40 : r), w_vec<unsigned short, w_lanes<V>>);
   }
 };
+template <> struct w_mem<w_moved_bf16> {
+  typedef unsigned short raw;
+  template <class R> W_INLINE w_vec<float, w_lanes<R>> up(R r) { return w_mem<w_bf16>::up(r); }
+  template <class V> W_INLINE w_vec<unsigned short, w_lanes<V>> down(V v) {
+    typedef w_vec<unsigned, w_lanes<V>> I;
+    return __builtin_convertvector((I)v >> 16, w_vec<unsigned short, w_lanes<V>>);
+  }
+};
 template <> struct w_mem<w_f16> {
   typedef unsigned short raw;
   template <class R> W_INLINE w_vec<float, w_lanes<R>> up(R r) {
+#ifndef __clang__
+#ifdef __AVX512F__
+    if constexpr (w_lanes<R> == 16) return __builtin_ia32_vcvtph2ps512_mask((w_vec<short, 16>)r, f32x16{}, -1, 4);
+#endif
+#ifdef __F16C__
+    if constexpr (w_lanes<R> == 8) return __builtin_ia32_vcvtph2ps256((w_vec<short, 8>)r);
+#endif
+#endif
     typedef w_vec<unsigned, w_lanes<R>> I;
     typedef w_vec<float, w_lanes<R>> V;
     const I h = __builtin_convertvector(r, I), shifted = (h & 0x7fff) << 13;
@@ -152,6 +179,15 @@ template <> struct w_mem<w_f16> {
   }
   template <class V> W_INLINE w_vec<unsigned short, w_lanes<V>> down(V v) {  // to nearest, ties to even
     typedef w_vec<unsigned, w_lanes<V>> I;
+#ifndef __clang__
+#ifdef __AVX512F__
+    if constexpr (w_lanes<V> == 16)
+      return (w_vec<unsigned short, 16>)__builtin_ia32_vcvtps2ph512_mask((f32x16)v, 0, w_vec<short, 16>{}, -1);
+#endif
+#ifdef __F16C__
+    if constexpr (w_lanes<V> == 8) return (w_vec<unsigned short, 8>)__builtin_ia32_vcvtps2ph256((f32x8)v, 0);
+#endif
+#endif
     const I b = (I)v, sign = (b >> 16) & 0x8000, u = b & 0x7fffffff;
     const I normal = (u + 0xc8000fff + ((u >> 13) & 1)) >> 13;
     const I denormal = (I)((V)u + 0.5f) - 0x3f000000;
@@ -213,16 +249,23 @@ template <class V, class T, int... K> W_INLINE V w_third(V a, V b, V c, w_pack<T
   const V x = __builtin_shufflevector(a, b, (3 * K < 2 * L ? 3 * K : 0)...);
   return __builtin_shufflevector(x, c, (3 * K < 2 * L ? K : 3 * K - L)...);
 }
+template <int S, class V, class T, int... K> W_INLINE V w_lanes_from(V v, w_pack<T, K...>) {
+  return __builtin_shufflevector(v, v, (K + S < w_lanes<V> ? K + S : K)...);
+}
 template <int S, class T, int L, class P> W_INLINE w_vec<w_raw<T>, L> w_picked(const T *p, P lanes) {
   typedef w_raw<T> R;
   const auto whole = [&](int k) { return w_read<R, L>(p + k * L, w_all{}); };
+#ifdef __AVX512VL__
   const auto last = w_read<R, L>(p + (S - 1) * L, w_tail(L - S + 1));
+#else
+  const auto last = w_lanes_from<S - 1>(w_read<R, L>(p + (S - 1) * (L - 1), w_all{}), lanes);
+#endif
   if constexpr (S == 2) return w_even(whole(0), last, lanes);
   else if constexpr (S == 3) return w_third(whole(0), whole(1), last, lanes);
   else return w_even(w_even(whole(0), whole(1), lanes), w_even(whole(2), last, lanes), lanes);
 }
 template <int L, int S, class T, class N> W_INLINE auto w_every_nth(const T *p, N n) {
-#if defined(__AVX512VL__) && !defined(__clang__)
+#if defined(__AVX2__) && !defined(__clang__)
   if constexpr (sizeof(w_raw<T>) >= 4)
     if (w_full<L>(n)) return w_mem<T>::up(w_picked<S, T, L>(p, w_pack<int, __integer_pack(L)...>{}));
 #endif
@@ -329,8 +372,9 @@ template <class V> W_INLINE V w_abs(V x) { return x < 0 ? -x : x; }
 template <class V> W_INLINE V w_sign(V x) { return __builtin_convertvector((x < 0) - (x > 0), V); }
 template <class V> W_INLINE V w_imax(V a, V b) { return b > a ? b : a; }
 template <class V> W_INLINE V w_imin(V a, V b) { return b < a ? b : a; }
-template <class V> W_INLINE V w_fmax(V a, V b) { return (a != a) | (b > a) ? b : a; }
-template <class V> W_INLINE V w_fmin(V a, V b) { return (a != a) | (b < a) ? b : a; }
+// Of -0 and 0 the second, as eager: everywhere alike.
+template <class V> W_INLINE V w_fmax(V a, V b) { return (b != b) | (a > b) ? a : b; }
+template <class V> W_INLINE V w_fmin(V a, V b) { return (b != b) | (a < b) ? a : b; }
 template <class V, class F> W_INLINE V w_each(V a, V b, F f) {
   V r;
   for (int k = 0; k < w_lanes<V>; k++) r[k] = f(a[k], b[k]);
@@ -350,15 +394,13 @@ template <class V> W_INLINE V w_floordiv(V a, V b) {
       return x / y - (x % y != 0 && (x < 0) != (y < 0));
     });
   } else {  // Python's, as PyTorch's floor_divide: from fmod, so that a - b * q is exact where it can be
-    return w_each(a, b, [](T x, T y) -> T {
-      if (y == 0) return x / y;
-      const T m = __builtin_fmod(x, y);
-      T q = (x - m) / y;
-      if (m != 0 && (y < 0) != (m < 0)) q -= 1;
-      if (q == 0) return __builtin_copysign((T)0, x / y);
-      const T f = __builtin_floor(q);
-      return q - f > (T)0.5 ? f + 1 : f;
-    });
+    const V m = vm_fmod(a, b);
+    V q = (a - m) / b;
+    q = (m != 0) & ((m < 0) != (b < 0)) ? q - 1 : q;
+    V f = vm_floor(q);
+    f = q - f > (T)0.5 ? f + 1 : f;
+    f = q == 0 ? vm_copysign(V{}, a / b) : f;
+    return b == 0 ? a / b : f;
   }
 }
 template <class V> W_INLINE V w_fmod(V a, V b) {
@@ -374,11 +416,111 @@ template <class V> W_INLINE V w_remainder(V a, V b) {
       return r != 0 && (r < 0) != (y < 0) ? r + y : r;
     });
   } else {
-    return w_each(a, b, [](T x, T y) -> T {
-      const T r = __builtin_fmod(x, y);
-      return r != 0 && (r < 0) != (y < 0) ? r + y : r;
-    });
+    const V r = vm_fmod(a, b);
+    return (r != 0) & ((r < 0) != (b < 0)) ? r + b : r;
   }
+}
+// Integer division by one number for many: by a product with 2^(bits + shift) / d, rounded up, which is exact for every
+// dividend of `bits` bits (Granlund and Montgomery 1994). A negative x is divided as ~x: floor(x / d) = ~floor(~x / d).
+// 2^(63 + power) / d rounded down, for 2^power >= d > 2^(power - 1): by hand where d is no literal, since no library is linked.
+W_INLINE unsigned long w_power_over(int power, unsigned long d) {
+  if (__builtin_constant_p(d)) return (unsigned long)(((unsigned __int128)1 << (63 + power)) / d);
+  unsigned long rest = 1ul << power >> 1, quotient = 0;
+  for (int k = 0; k < 64; k++) {
+    const bool over = rest >> 63 || 2 * rest >= d;
+    rest = 2 * rest - (over ? d : 0);
+    quotient = 2 * quotient + over;
+  }
+  return quotient;
+}
+template <class V> struct w_divisor { w_elem<V> d, size; bool fast; unsigned long factor; int shift; };
+template <class V> W_INLINE w_divisor<V> w_divisor_of(V divisor) {
+  typedef w_elem<V> T;
+  constexpr bool has_sign = (T)-1 < (T)0;
+  constexpr int bits = sizeof(T) == 8 ? 63 : sizeof(T) == 4 ? 31 : 15;
+  const T d = divisor[0], size = has_sign && d < 0 ? (T)-(unsigned long)d : d;
+  if (!(size > 0) || (!has_sign && sizeof(T) >= 2)) return {d, size, false, 0, 0};
+  const int shift = size == 1 ? 0 : 64 - __builtin_clzl((unsigned long)size - 1);  // 2^shift >= size
+  const unsigned long n = size;
+  return {d, size, true, (bits == 63 ? w_power_over(shift, n) : (1ul << (bits + shift)) / n) + 1, shift};
+}
+// The low halves of 64-bit lanes multiplied.
+template <class U> W_INLINE U w_low_product(U a, U b) {
+#ifndef __clang__
+#ifdef __AVX512F__
+  if constexpr (sizeof(U) == 64)
+    return (U)__builtin_ia32_pmuludq512_mask((w_vec<int, 16>)a, (w_vec<int, 16>)b, w_vec<long long, 8>{}, -1);
+#endif
+#ifdef __AVX2__
+  if constexpr (sizeof(U) == 32) return (U)__builtin_ia32_pmuludq256((w_vec<int, 8>)a, (w_vec<int, 8>)b);
+#endif
+  if constexpr (sizeof(U) > 32) {  // wider than a register
+    typedef w_vec<unsigned long, w_lanes<U> / 2> H;
+    struct P { H low, high; };
+    const P x = __builtin_bit_cast(P, a), y = __builtin_bit_cast(P, b);
+    return __builtin_bit_cast(U, P{w_low_product(x.low, y.low), w_low_product(x.high, y.high)});
+  }
+#endif
+  return (a & 0xffffffff) * (b & 0xffffffff);
+}
+// The upper 64 bits of u * factor.
+template <class U> W_INLINE U w_high_product(U u, unsigned long factor) {
+  const U low = w_splat<U>(factor & 0xffffffff), high = w_splat<U>(factor >> 32), upper = u >> 32;
+  const U t = w_low_product(upper, low) + (w_low_product(u, low) >> 32);
+  const U w = w_low_product(u, high) + (t & 0xffffffff);
+  return w_low_product(upper, high) + (t >> 32) + (w >> 32);
+}
+// The upper 16 bits.
+template <class V> W_INLINE V w_high_product(V u, unsigned short factor) {
+  const V f = w_splat<V>(factor);
+#ifndef __clang__
+#ifdef __AVX512BW__
+  if constexpr (sizeof(V) == 64) return __builtin_ia32_pmulhuw512_mask(u, f, V{}, -1);
+#endif
+#ifdef __AVX2__
+  if constexpr (sizeof(V) == 32) return __builtin_ia32_pmulhuw256(u, f);
+#endif
+#ifdef __SSE2__
+  if constexpr (sizeof(V) == 16) return __builtin_ia32_pmulhuw128(u, f);
+#endif
+#endif
+  return w_cast<short>((w_cast<unsigned>(u) * factor) >> 16);
+}
+template <class V> W_INLINE V w_floored(V a, const w_divisor<V> &d) {  // by the size of the divisor
+  typedef w_elem<V> T;
+  if (d.size == 1) return a;
+  if constexpr (sizeof(T) == 8) {
+    const V sign = a >> 63;
+    typedef w_vec<unsigned long, w_lanes<V>> U;
+    return (V)(w_high_product((U)(a ^ sign), d.factor) >> (d.shift - 1)) ^ sign;
+  } else if constexpr (sizeof(T) == 4) {
+    const V sign = a >> 31;
+    typedef w_vec<unsigned long, w_lanes<V> / 2> U;
+    const U u = (U)(a ^ sign), factor = w_splat<U>(d.factor);
+    const U even = w_low_product(u, factor) >> (31 + d.shift), odd = w_low_product(u >> 32, factor) >> (31 + d.shift);
+    return (V)(even | (odd << 32)) ^ sign;
+  } else if constexpr (sizeof(T) == 2) {
+    const V sign = a >> 15;
+    return (w_high_product<V>(a ^ sign, (unsigned short)d.factor) >> (d.shift - 1)) ^ sign;
+  } else {
+    typedef w_vec<short, w_lanes<V>> H;
+    return w_cast<T>(w_floored(w_cast<short>(a), w_divisor<H>{d.d, d.size, true, d.factor, d.shift}));
+  }
+}
+template <class V> W_INLINE V w_floordiv(V a, const w_divisor<V> &d) {
+  if (__builtin_expect(!d.fast, 0)) return w_floordiv(a, w_splat<V>(d.d));
+  const V q = w_floored(a, d);
+  if (d.d > 0) return q;
+  return a == q * w_splat<V>(d.size) ? -q : -q - 1;  // floor(x / -d) = -ceil(x / d)
+}
+template <class V> W_INLINE V w_remainder(V a, const w_divisor<V> &d) { return a - w_floordiv(a, d) * w_splat<V>(d.d); }
+template <class V> W_INLINE V w_truncdiv(V a, const w_divisor<V> &d) {
+  if (__builtin_expect(!d.fast, 0)) return w_truncdiv(a, w_splat<V>(d.d));
+  const V f = w_floored(a, d), q = (a < 0) & (a != f * w_splat<V>(d.size)) ? f + 1 : f;
+  return d.d > 0 ? q : -q;
+}
+template <class V> W_INLINE V w_fmod(V a, const w_divisor<V> &d) {
+  return d.fast ? a - w_truncdiv(a, d) * w_splat<V>(d.d) : w_fmod(a, w_splat<V>(d.d));
 }
 template <class V> W_INLINE V w_ipow(V a, V b) {  // a negative power is 0, but of 1 and -1
   typedef w_elem<V> T;
@@ -407,7 +549,7 @@ template <class V> W_INLINE w_reciprocal<V> w_inverse(V divisor) {
 template <class V> W_INLINE V w_quotient(V x, const w_reciprocal<V> &d) {
   return __builtin_expect(d.normal, 1) ? x * d.inverse : x / d.divisor;
 }
-template <class V> W_INLINE V w_vfloordiv(V a, V b) { return w_floordiv(a, b); }  // of indices
+template <class V, class D> W_INLINE V w_vfloordiv(V a, D b) { return w_floordiv(a, b); }  // of indices
 
 // ---------------------------------------------------------------------------------------------------- reductions
 struct w_sum {
@@ -423,6 +565,10 @@ struct w_every { template <class V> W_INLINE V of(V a, V b) { return a & b; } };
 // NaN if either is; of equal values the first.
 struct w_max {
   template <class V> W_INLINE V of(V a, V b) { return (b > a) | (b != b) ? b : a; }
+#if defined(__AVX__) && !defined(__clang__)
+  W_INLINE f32x8 of(f32x8 a, f32x8 b) { return __builtin_ia32_blendvps256(__builtin_ia32_maxps256(b, a), b, __builtin_ia32_cmpps256(b, b, 3)); }
+  W_INLINE f64x4 of(f64x4 a, f64x4 b) { return __builtin_ia32_blendvpd256(__builtin_ia32_maxpd256(b, a), b, __builtin_ia32_cmppd256(b, b, 3)); }
+#endif
 #ifdef __AVX512F__
   W_INLINE f32x16 of(f32x16 a, f32x16 b) { return __builtin_ia32_maxps512_mask(b, a, b, __builtin_ia32_cmpps512_mask(b, b, 7, -1, 4), 4); }
   W_INLINE f64x8 of(f64x8 a, f64x8 b) { return __builtin_ia32_maxpd512_mask(b, a, b, __builtin_ia32_cmppd512_mask(b, b, 7, -1, 4), 4); }
@@ -430,6 +576,10 @@ struct w_max {
 };
 struct w_min {
   template <class V> W_INLINE V of(V a, V b) { return (b < a) | (b != b) ? b : a; }
+#if defined(__AVX__) && !defined(__clang__)
+  W_INLINE f32x8 of(f32x8 a, f32x8 b) { return __builtin_ia32_blendvps256(__builtin_ia32_minps256(b, a), b, __builtin_ia32_cmpps256(b, b, 3)); }
+  W_INLINE f64x4 of(f64x4 a, f64x4 b) { return __builtin_ia32_blendvpd256(__builtin_ia32_minpd256(b, a), b, __builtin_ia32_cmppd256(b, b, 3)); }
+#endif
 #ifdef __AVX512F__
   W_INLINE f32x16 of(f32x16 a, f32x16 b) { return __builtin_ia32_minps512_mask(b, a, b, __builtin_ia32_cmpps512_mask(b, b, 7, -1, 4), 4); }
   W_INLINE f64x8 of(f64x8 a, f64x8 b) { return __builtin_ia32_minpd512_mask(b, a, b, __builtin_ia32_cmppd512_mask(b, b, 7, -1, 4), 4); }

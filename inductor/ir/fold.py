@@ -42,24 +42,16 @@ def _add(args, dtype):
     a, b = args
     if dtype in FLOATS:  # x + -0.0 is x, x + 0.0 is not for x = -0.0
         return a if b.kind == "const" and b.value == 0 and str(b.value).startswith("-") else None
-    if a.kind == b.kind == "index" and dtype == "int64":
-        return nodes.index(a.index + b.index, dtype, a.args + b.args)
-    if b.kind == "const" and a.kind == "index" and dtype == "int64":
-        return nodes.index(a.index + b.value, dtype, a.args)
     return a if _is(b, 0) else b if _is(a, 0) else None
 
 
 def _sub(args, dtype):
     a, b = args
-    if a.kind == b.kind == "index" and dtype == "int64":
-        return nodes.index(a.index - b.index, dtype, a.args + b.args)
     return a if _is(b, 0) else None
 
 
 def _mul(args, dtype):
     a, b = args
-    if b.kind == "const" and a.kind == "index" and dtype == "int64":
-        return nodes.index(a.index * b.value, dtype, a.args)
     return a if _is(b, 1) else b if _is(a, 1) else None
 
 
@@ -74,6 +66,43 @@ def _div(args, dtype):
     return None
 
 
+MOST_FACTORS = 64  # beyond, a power of an integer is taken by the loop
+
+
+def _pow(args, dtype):
+    """The exponents that the eager kernel tells from others (`isa/binary.cpp`), by the same arithmetic; of integers, products."""
+    x, e = args
+    if e.kind != "const":
+        return None
+    if dtype not in FLOATS:
+        return _product(x, e.value, dtype) if dtype != "bool" and 0 <= e.value <= MOST_FACTORS else None
+
+    def times(a: Node, b: Node) -> Node:
+        return nodes.call("mul", (a, b), dtype)
+
+    if e.value == 0:
+        return const(1, dtype)
+    if e.value == 1:
+        return x
+    if e.value in (2, 3, -2):
+        square = times(x, x)
+        return square if e.value == 2 else times(square, x) if e.value == 3 else nodes.call("reciprocal", (square,), dtype)
+    names = {0.5: "sqrt", -0.5: "rsqrt", -1: "reciprocal"}
+    return nodes.call(names[e.value], (x,), dtype) if e.value in names else None
+
+
+def _product(x: Node, count: int, dtype: str) -> Node:
+    """x multiplied by itself, by squares: integers wrap, so the order does not matter."""
+    result, square = const(1, dtype), x
+    while count:
+        if count & 1:
+            result = square if _is(result, 1) else nodes.call("mul", (result, square), dtype)
+        count >>= 1
+        if count:
+            square = nodes.call("mul", (square, square), dtype)
+    return result
+
+
 def _where(args, dtype):
     condition, a, b = args
     if condition.kind == "const":
@@ -81,31 +110,11 @@ def _where(args, dtype):
     return a if a is b else None
 
 
-def _order(build):
-    def rule(args, dtype):
-        a, b = args
-        plain = a.dtype == b.dtype == "int64" and {a.kind, b.kind} <= {"index", "const"}
-        if not plain:
-            return None
-        left, right = (n.index if n.kind == "index" else n.value for n in (a, b))
-        return nodes.index(build(left, right), "bool", a.args + b.args)
-
-    return rule
-
-
 def _logical_not(args, dtype):
     (a,) = args
     return const(not a.value, "bool") if a.kind == "const" else None
 
 
-def _rules():
-    from aten.symbolic import expr
-
-    return {
-        "add": _add, "sub": _sub, "mul": _mul, "div": _div, "where": _where, "logical_not": _logical_not,
-        "eq": _order(expr.eq), "ne": _order(expr.ne), "lt": _order(expr.lt), "le": _order(expr.le),
-        "gt": _order(expr.gt), "ge": _order(expr.ge),
-    }  # fmt: skip
-
-
-_RULES = _rules()
+_RULES = {
+    "add": _add, "sub": _sub, "mul": _mul, "div": _div, "pow": _pow, "where": _where, "logical_not": _logical_not,
+}  # fmt: skip

@@ -1,19 +1,21 @@
 """What a loop computes for one point: hash-consed immutable trees over loads, constants and scalar functions.
 
 A node's `dtype` is the one it is computed in: "bool", an integer, "float32" or "float64". float16 and bfloat16 exist in
-memory only: loads widen them to float32, stores round them once. Equal nodes are the same object, so a walk that
-remembers nodes computes a common subexpression once.
+memory only: loads widen them to float32, stores round them once. Equal nodes of a graph are the same object, so a walk
+that remembers nodes computes a common subexpression once.
 """
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator
+import threading
+from collections.abc import Callable, Container, Iterable, Iterator
 
 from aten.symbolic.expr import Expr, as_expr, substitute, sym
 from inductor.ir.buffer import Check
 
-_nodes: dict[tuple, Node] = {}
 HALF = ("float16", "bfloat16")
 FLOATS = ("float32", "float64")
 
@@ -70,18 +72,40 @@ class Node:
         return self.fields[0]
 
 
+class _Table(threading.local):
+    """The nodes that exist, by what they are. Each thread has its own: a graph is compiled in one."""
+
+    def __init__(self) -> None:
+        self.nodes: dict[tuple, Node] = {}
+        self.count = itertools.count()
+
+
+_table = _Table()
+
+
+@contextlib.contextmanager
+def fresh_table() -> Iterator[None]:
+    """Nodes made within are forgotten at the end, and numbered from 0: a graph becomes the same text each time."""
+    outer = _table.nodes, _table.count
+    _table.nodes, _table.count = {}, itertools.count()
+    try:
+        yield
+    finally:
+        _table.nodes, _table.count = outer
+
+
 def _node(kind: str, dtype: str, args: tuple[Node, ...], fields: tuple, exprs: Iterable[Expr] = ()) -> Node:
     key = (kind, dtype, args, fields)
-    n = _nodes.get(key)
+    n = _table.nodes.get(key)
     if n is None:
         n = Node.__new__(Node)
         n.kind, n.dtype, n.args, n.fields = kind, dtype, args, fields
         n._loads = n._checks = None
-        n.uid = len(_nodes)
+        n.uid = next(_table.count)
         inner = {a.symbol.value for a in args} if kind in ("load", "index") and args else ()
         free = set().union(*(e.free_symbols for e in exprs)) - set(inner)
         n.symbols = frozenset(free.union(*(a.symbols for a in args)))
-        _nodes[key] = n
+        _table.nodes[key] = n
     return n
 
 
@@ -168,6 +192,23 @@ def walk(roots: Iterable[Node], seen: set[Node] | None = None) -> Iterator[Node]
             seen.add(n)
             stack.append((n, True))
             stack.extend((a, False) for a in reversed(n.args) if a not in seen)
+
+
+def unknown(root: Node, known: Container[Node], parts: Callable[[Node], Iterable[Node]] | None = None) -> Iterator[Node]:
+    """The distinct nodes under `root` that are not in `known`, what each depends on first; the caller makes each known
+    before it asks for the next. `parts(n)` says what a node depends on: its arguments."""
+    stack = [root]
+    while stack:
+        n = stack[-1]
+        if n in known:
+            stack.pop()
+            continue
+        missing = [a for a in (n.args if parts is None else parts(n)) if a not in known]
+        if missing:
+            stack.extend(reversed(missing))
+        else:
+            stack.pop()
+            yield n
 
 
 def rewrite(

@@ -102,10 +102,11 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Extern:
-    """Run the op named `op`, whose results are written into the buffers `outputs`.
+    """Run the op named `op`, whose results become the buffers `outputs`: where they are laid out as planned and new, the
+    tensors themselves take the buffers' places, else they are copied.
 
-    `args` and `kwargs` hold: ["buffer", i], ["value", i], ["dtype", name], ["device", name], ["list", items], and
-    ["literal", x] with x a number, string, bool or None.
+    `args` and `kwargs` hold: ["buffer", i], ["value", i], ["dtype", name], ["device", name], ["list", items],
+    ["literal", x] with x a number, string, bool or None, and ["complex", [real, imaginary]].
     """
 
     op: str
@@ -455,6 +456,7 @@ class _Validator:
                 "dtype": x in DTYPES if isinstance(x, str) else False,
                 "device": isinstance(x, str),
                 "literal": x is None or isinstance(x, int | float | str),
+                "complex": isinstance(x, tuple) and [type(part) for part in x] == [float, float],
             }
             _need(ok.get(kind), f"{what}: argument {a!r}")
 
@@ -505,6 +507,8 @@ class _Printer:
             return self.b(x)
         if kind.endswith("value"):
             return self.v(x)
+        if kind == "complex":
+            return repr(complex(*x))
         return "[" + ", ".join(map(self.argument, x)) + "]" if kind == "list" else repr(x) if kind == "literal" else x
 
     def step(self, s) -> str:

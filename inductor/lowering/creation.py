@@ -8,7 +8,8 @@ from inductor.ir.fold import cast
 from inductor.ir.loops import loop_variables
 from inductor.ir.nodes import compute_dtype, const
 from inductor.ir.scalar import apply
-from inductor.lowering.registry import lowering
+from inductor.lowering import positions
+from inductor.lowering.registry import NotLowered, lowering
 from inductor.lowering.value import Value, number
 
 
@@ -25,12 +26,14 @@ def arange(graph, start, end, step, dtype=None, device=None):
     i = loop_variables(1)[0]
     floats = any(isinstance(v, float) or getattr(v, "kind", "int") == "float" for v in (start, step))
     if not floats:
-        body = nodes.index(as_expr(start) + i * as_expr(step))
+        sizes = graph.sizes(graph.out)
+        body = positions.combined(graph, "mul", nodes.index(i), number(as_expr(step), "int64").body, sizes)
+        first = number(as_expr(start), "int64").body
+        body = None if body is None else positions.combined(graph, "add", body, first, sizes)
+        if body is None:
+            raise NotLowered("counting that may wrap")
     else:
-        first, by = (
-            number(as_expr(v), "float64").body if not isinstance(v, float) else const(v, "float64")
-            for v in (start, step)
-        )
+        first, by = (number(as_expr(v), "float64").body if not isinstance(v, float) else const(v, "float64") for v in (start, step))
         body = apply("add", first, apply("mul", cast(nodes.index(i), "float64"), by))
     return Value(graph.sizes(graph.out), name, cast(body, compute_dtype(name)))
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from aten import errors, settings
 from aten.fx.node import Node as FxNode
+from aten.fx.node import may_raise
 from aten.fx.symbols import binders
 from aten.symbolic.expr import ONE, ZERO, Expr, as_expr, simplify, substitute, sym
 from inductor import choices
-from inductor.config import config
 from inductor.ir import nodes
 from inductor.ir.buffer import Buffer, Check, DTypeName, Ref
 from inductor.ir.index import coefficient, divides, flat, row_major, split_points, without
@@ -42,7 +43,7 @@ class Accumulation:
 class Computed:
     """Loops that fill `buffer`: its element at flat `store` (over i0, i1, …) for every point of the domain.
 
-    `mutates`: the buffer is an input, written in place.
+    `mutates`: the buffer is an input, written in place. `verifies`: it is run for the checks in it.
     """
 
     buffer: str
@@ -51,6 +52,7 @@ class Computed:
     dtype: str
     lines: tuple[str, ...] = ()
     mutates: bool = False
+    verifies: bool = False
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,16 @@ class External:
     outputs: tuple[str, ...]
     lines: tuple[str, ...] = ()
     allocates: bool = False
+    raises: bool = False  # the values of its arguments may make it fail: it runs though nobody reads its results
+
+
+@dataclass(frozen=True)
+class Verification:
+    """At every point of a domain of `sizes` the `checked` node must hold, whoever reads its value."""
+
+    checked: Node
+    sizes: tuple[Expr, ...]
+    lines: tuple[str, ...]
 
 
 Operation = Computed | Product | External
@@ -103,6 +115,7 @@ class Lowered:
     ranges: dict
     hints: dict[str, int]
     mutated: tuple[str, ...] = ()
+    verifications: tuple[Verification, ...] = ()
 
     def __str__(self) -> str:
         from inductor.ir.printer import operation_text
@@ -135,6 +148,7 @@ class GraphLowering:
         self.table = load_all()
         self.count = 0
         self.products: set[str] = set()
+        self.verifications: list[Verification] = []
 
     # ---- what lowerings ask
 
@@ -152,6 +166,12 @@ class GraphLowering:
     def check(self, argument: str) -> Check:
         """What a failed check of this node's `argument` reports."""
         return Check(self.node.target.name, argument, line_of(self.node))
+
+    def verified(self, n: Node, sizes) -> Node:
+        """A checked node, to hold at every point of a domain of `sizes`."""
+        if n.kind == "checked":
+            self.verifications.append(Verification(n, tuple(sizes), self.lines()))
+        return n
 
     def condition(self, e: Expr, sizes) -> Node:
         """A bool Expr of the loop variables as a node."""
@@ -188,9 +208,7 @@ class GraphLowering:
         `over`."""
         b = self.new_buffer(dtype, sizes)
         i = loop_variables(len(sizes))
-        self.operations.append(
-            Computed(b.name, Pointwise(tuple(sizes), start), flat(i, b.strides), dtype, self.lines())
-        )
+        self.operations.append(Computed(b.name, Pointwise(tuple(sizes), start), flat(i, b.strides), dtype, self.lines()))
         index = flat([w.symbol if isinstance(w, Node) else w for w in where], b.strides)
         loops = Accumulation(tuple(over), reduced, body, index, tuple(w for w in where if isinstance(w, Node)))
         self.operations.append(Computed(b.name, loops, index, dtype, self.lines()))
@@ -198,7 +216,7 @@ class GraphLowering:
 
     def matmul(self, a: Value, b: Value) -> Value:
         """a @ b, with or without batch dims."""
-        if not config.templates or config.exact:
+        if settings.exact:
             raise NotLowered("matrix products run as ops")
         sizes = self.sizes(self.out)
         batch = self.batch_sizes(sizes[0], (a, b)) if len(sizes) == 3 else ()
@@ -272,6 +290,10 @@ class GraphLowering:
     def realize(self, x: Value, strides=None, lines: tuple[str, ...] | None = None) -> Value:
         """x stored in a buffer of its own."""
         b = self.new_buffer(x.dtype, x.sizes, strides)
+        if x.dtype.startswith("complex"):
+            own = self.lines() if lines is None else lines
+            self.operations.append(External("clone", (Ref(self.as_buffer(x)),), {}, (b.name,), own))
+            return of_buffer(b)
         loops, store = self.in_order_of_product(Pointwise(x.sizes, x.body), flat(loop_variables(x.rank), b.strides))
         self.operations.append(Computed(b.name, loops, store, x.dtype, self.lines() if lines is None else lines))
         return of_buffer(b)
@@ -285,9 +307,7 @@ class GraphLowering:
         sizes, values = [], {}
         for d, size in enumerate(loops.sizes):
             cuts = [
-                p
-                for p in split_points([n.index for n in read], f"i{d}")
-                if (q := divides(p, size)) is not None and q is not ONE
+                p for p in split_points([n.index for n in read], f"i{d}") if (q := divides(p, size)) is not None and q is not ONE
             ]
             if len(cuts) == 1:
                 values[f"i{d}"] = (len(sizes), cuts[0])
@@ -311,12 +331,14 @@ class GraphLowering:
         body = rewrite_indices(loops.body, lambda e: simplify(substitute(e, at), known), {})
         return Pointwise(sizes, body), simplify(substitute(store, at), known)
 
-    def as_buffer(self, x: Value) -> str:
-        """The name of a buffer that holds x: its own, a view of one, or a new one."""
+    def as_buffer(self, x: Value, exactly: tuple[Expr, ...] | None = None) -> str:
+        """The name of a buffer that holds x: its own, a view of one, or a new one. `exactly`: its strides, where those of
+        dims of one element count too."""
         found = self.layout(x)
         if found is None:
             found = self.layout(self.realize(x))
         name, offset, strides = found
+        strides = strides if exactly is None else exactly
         b = self.buffers[name]
         if offset is ZERO and b.sizes == x.sizes and b.strides == strides:
             return name
@@ -336,7 +358,17 @@ class GraphLowering:
         self.node = None
         outputs = [self.output(o) for o in self.gm.graph.outputs]
         mutated = self.mutate(inputs, outputs)
-        return Lowered(tuple(inputs), self.buffers, self.operations, outputs, self.ranges, self.all_hints(), mutated)
+        verifications = tuple(dict.fromkeys(self.verifications))
+        return Lowered(
+            tuple(inputs),
+            self.buffers,
+            self.operations,
+            outputs,
+            self.ranges,
+            self.all_hints(),
+            mutated,
+            verifications,
+        )
 
     def all_hints(self) -> dict[str, int]:
         """Likely values of the symbols; unbacked ones have none."""
@@ -378,22 +410,41 @@ class GraphLowering:
         args = [self.argument(a) for a in n.args]
         kwargs = {k: self.argument(a) for k, a in n.kwargs.items()}
         fn = self.table.get(n.target.name)
+        before = len(self.operations), len(self.verifications)
         try:
-            if fn is None:
+            if fn is None or self.kept(n, args) or (n.target.name not in VIEWS and self.is_complex(args)):
                 raise NotLowered(n.target.name)
-            before = len(self.operations), self.count
             value = fn(self, *args, **kwargs)
+            if self.is_complex([value]) and self.layout(value) is None:
+                raise NotLowered("elements of complex numbers in another order")
+            return self.settled(n, value)
         except NotLowered:
-            if fn is not None and (len(self.operations), self.count) != before:
-                del self.operations[before[0] :]
-            return self.external(n, args, kwargs)
-        return self.settled(n, value)
+            pass
+        except Exception as e:  # costs this op a step, not the function its kernels
+            errors.internal(f"lowering {n.target.name}", e)
+        del self.operations[before[0] :]
+        del self.verifications[before[1] :]
+        return self.external(n, args, kwargs)
+
+    def is_complex(self, values) -> bool:
+        """Whether complex numbers are among the values or the results: they are in memory only, and no loop computes them."""
+        flat_values = [v for x in values for v in (x if isinstance(x, (list, tuple)) else (x,))]
+        metas = self.out if isinstance(self.out, (list, tuple)) else (self.out,)
+        dtypes = [v.dtype for v in flat_values if isinstance(v, Value)]
+        dtypes += [m.dtype.name for m in metas if hasattr(m, "dtype")]
+        return any(d.startswith("complex") for d in dtypes)
+
+    def kept(self, n, args) -> bool:
+        """Whether the op is better run as it is."""
+        if n.target.name not in choices.KEPT:
+            return False
+        return choices.keeps_op(n.target.name, args, self.sizes(self.out), all(u.op == "output" for u in n.users))
 
     def settled(self, n, value):
         """The value as the node's users see it: in a buffer of its own if many of them would compute it again."""
         if not isinstance(value, Value):
             return value
-        if config.exact and value.dtype in HALF and value.body.kind == "call":
+        if settings.exact and value.dtype in HALF and value.body.kind == "call":
             value = Value(value.sizes, value.dtype, apply("round_" + value.dtype, value.body))
         users = sum(1 for u in n.users if u.op != "output") + any(u.op == "output" for u in n.users)
         if choices.realize(value.body, users):
@@ -420,9 +471,7 @@ class GraphLowering:
     def external(self, n, args, kwargs):
         out = n.meta["val"]
         metas = out if isinstance(out, (tuple, list)) else (out,)
-        outputs = tuple(
-            self.new_buffer(m.dtype.name, self.sizes(m), tuple(map(as_expr, m.strides))).name for m in metas
-        )
+        outputs = tuple(self.new_buffer(m.dtype.name, self.sizes(m), tuple(map(as_expr, m.strides))).name for m in metas)
         tags = getattr(n.target, "tags", ())
         self.operations.append(
             External(
@@ -431,7 +480,8 @@ class GraphLowering:
                 {k: self.extern_argument(a) for k, a in kwargs.items()},
                 outputs,
                 self.lines(),
-                allocates="dynamic" in tags,
+                "dynamic" in tags,
+                may_raise(n),
             )
         )
         values = tuple(of_buffer(self.buffers[name]) for name in outputs)
@@ -465,8 +515,8 @@ class GraphLowering:
         copies = target_name(base) in COPIES  # what a clone returns shares memory with nothing
         if found is not None and same_layout(value, found[2], strides) and not copies:
             if self.buffers[found[0]].kind == "computed" or (base is not o and base.op == "placeholder"):
-                return self.as_buffer(value)
-        name = self.as_buffer(self.realize(value, strides))
+                return self.as_buffer(value, strides)
+        name = self.as_buffer(self.realize(value, strides), strides)
         if not copies:
             self.values[o] = of_buffer(self.buffers[name])
         return name
@@ -477,14 +527,12 @@ class GraphLowering:
         for i, o in self.mutations:
             name, node = inputs[i], self.gm.graph.outputs[o]
             b = self.buffers[name]
-            if outputs[o] == name:
-                continue
+            if outputs[o] == name or b.dtype.startswith("complex"):
+                continue  # (what no loop can write is copied at the end)
             value = of_buffer(self.buffers[outputs[o]]) if isinstance(outputs[o], str) else number(outputs[o], b.dtype)
             self.node = node
             index = flat(loop_variables(len(b.sizes)), b.strides)
-            self.operations.append(
-                Computed(name, Pointwise(b.sizes, value.body), index, b.dtype, self.lines(), mutates=True)
-            )
+            self.operations.append(Computed(name, Pointwise(b.sizes, value.body), index, b.dtype, self.lines(), mutates=True))
             outputs[o] = name
             done.append(name)
         return tuple(done)

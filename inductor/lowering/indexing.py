@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from aten.symbolic.expr import Expr
+from aten.symbolic.expr import ONE, ZERO, Expr
 from inductor.ir import nodes
 from inductor.ir.fold import cast
 from inductor.ir.loops import loop_variables
 from inductor.ir.nodes import Node, const
 from inductor.ir.scalar import apply
+from inductor.lowering import positions
 from inductor.lowering.registry import NotLowered, lowering
-from inductor.lowering.value import Value, broadcast
+from inductor.lowering.value import Value, broadcast, number
 
 
-def in_bounds(graph, index: Node, size: Expr, argument: str, negative: bool = False) -> Node:
-    """The index, verified; with `negative`, -1 is the last."""
+def in_bounds(graph, index: Node, size: Expr, argument: str, sizes, negative: bool = False) -> Node | Expr:
+    """The index at every point of a domain of `sizes`: an expression where it is known to be in range, else verified.
+    With `negative`, -1 is the last."""
     index = cast(index, "int64")
+    if positions.within(graph, index, size, sizes):
+        return positions.position(index)
     if negative:
         end = cast(nodes.index(size), "int64")
         index = apply("where", apply("lt", index, const(0, "int64")), apply("add", index, end), index)
-    return nodes.in_bounds(index, size, graph.check(argument))
+    return graph.verified(nodes.in_bounds(index, size, graph.check(argument)), sizes)
 
 
 @lowering("gather")
@@ -28,7 +32,7 @@ def gather(graph, x, dim, index):
         raise NotLowered("gather from a scalar")
     dim = dim % x.rank
     i = loop_variables(index.rank)
-    j = in_bounds(graph, index.body, x.sizes[dim], "index")
+    j = in_bounds(graph, index.body, x.sizes[dim], "index", index.sizes)
     return Value(index.sizes, x.dtype, x.load([j if d == dim else i[d] for d in range(x.rank)]))
 
 
@@ -40,7 +44,7 @@ def index_select(graph, x, dim, index):
     dim = dim % x.rank
     sizes = graph.sizes(graph.out)
     i = loop_variables(x.rank)
-    j = in_bounds(graph, index.load([i[dim]] if index.rank else []), x.sizes[dim], "index")
+    j = in_bounds(graph, index.load([i[dim]] if index.rank else []), x.sizes[dim], "index", sizes)
     return Value(sizes, x.dtype, x.load([j if d == dim else i[d] for d in range(x.rank)]))
 
 
@@ -60,7 +64,7 @@ def index(graph, x, indices):
     places = {}
     for d, v in given:
         j = broadcast(v, common).load(i[start : start + rank])
-        places[d] = in_bounds(graph, j, x.sizes[d], "index", negative=True)
+        places[d] = in_bounds(graph, j, x.sizes[d], "index", sizes, negative=True)
     free = iter(rest)
     return Value(sizes, x.dtype, x.load([places[d] if d in places else next(free) for d in range(x.rank)]))
 
@@ -70,7 +74,7 @@ def embedding(graph, weight, indices):
     """out[i, c] = weight[indices[i], c]"""
     sizes = graph.sizes(graph.out)
     i = loop_variables(len(sizes))
-    j = in_bounds(graph, indices.load(i[:-1]), weight.sizes[0], "indices")
+    j = in_bounds(graph, indices.load(i[:-1]), weight.sizes[0], "indices", sizes)
     return Value(sizes, weight.dtype, weight.load([j, i[-1]]))
 
 
@@ -80,10 +84,8 @@ def embedding_backward(graph, g, indices, num_weights):
     sizes = graph.sizes(graph.out)
     rank = g.rank
     i = loop_variables(rank)
-    j = in_bounds(graph, indices.load(i[:-1]), sizes[0], "indices")
-    return graph.accumulated(
-        const(0, g.body.dtype), sizes, g.dtype, g.sizes, tuple(range(rank - 1)), (j, i[-1]), g.body
-    )
+    j = in_bounds(graph, indices.load(i[:-1]), sizes[0], "indices", g.sizes)
+    return graph.accumulated(const(0, g.body.dtype), sizes, g.dtype, g.sizes, tuple(range(rank - 1)), (j, i[-1]), g.body)
 
 
 def _last_dims(rank: int, dim: int) -> tuple[int, ...]:
@@ -97,9 +99,26 @@ def scatter_add(graph, x, dim, index, src):
         raise NotLowered("scatter_add into a scalar, or of truth values")
     dim = dim % x.rank
     i = loop_variables(x.rank)
-    j = in_bounds(graph, index.body, x.sizes[dim], "index")
+    j = in_bounds(graph, index.body, x.sizes[dim], "index", index.sizes)
     where = tuple(j if d == dim else i[d] for d in range(x.rank))
     return graph.accumulated(x.body, x.sizes, x.dtype, index.sizes, _last_dims(x.rank, dim), where, src.body)
+
+
+@lowering("scatter")
+def scatter(graph, x, dim, index, src):
+    """x with out[i with i[dim] = index[i]] = src[i], where a line along `dim` has one index (`one_hot`): every element asks
+    whether it is meant."""
+    if not x.rank or index.rank != x.rank:
+        raise NotLowered("scatter into a scalar")
+    dim = dim % x.rank
+    if any(n is not (ONE if d == dim else x.sizes[d]) for d, n in enumerate(index.sizes)):
+        raise NotLowered("scatter of several elements into a line, or into some lines")
+    i = loop_variables(x.rank)
+    line = [ZERO if d == dim else i[d] for d in range(x.rank)]
+    j = in_bounds(graph, index.load(line), x.sizes[dim], "index", index.sizes)
+    j = nodes.index(j) if isinstance(j, Expr) else j
+    new = src.load(line) if isinstance(src, Value) else number(src, x.dtype).body
+    return Value(x.sizes, x.dtype, apply("where", apply("eq", j, nodes.index(i[dim])), new, x.body))
 
 
 @lowering("index_add")
@@ -109,7 +128,7 @@ def index_add(graph, x, dim, index, source):
         raise NotLowered("index_add into a scalar, or of truth values")
     dim = dim % x.rank
     i = loop_variables(x.rank)
-    j = in_bounds(graph, index.load([i[dim]] if index.rank else []), x.sizes[dim], "index")
+    j = in_bounds(graph, index.load([i[dim]] if index.rank else []), x.sizes[dim], "index", source.sizes)
     where = tuple(j if d == dim else i[d] for d in range(x.rank))
     return graph.accumulated(x.body, x.sizes, x.dtype, source.sizes, _last_dims(x.rank, dim), where, source.body)
 
@@ -131,10 +150,10 @@ def index_put(graph, x, indices, values, accumulate=False):
     domain = (*rest[:start], *common, *rest[start:])
     i = loop_variables(len(domain))
     free = iter([*i[:start], *i[start + rank :]])
-    places = {
-        d: in_bounds(graph, broadcast(v, common).load(i[start : start + rank]), x.sizes[d], "index", negative=True)
-        for d, v in given
-    }
+    places = {}
+    for d, v in given:
+        j = broadcast(v, common).load(i[start : start + rank])
+        places[d] = in_bounds(graph, j, x.sizes[d], "index", domain, negative=True)
     where = tuple(places[d] if d in places else next(free) for d in range(x.rank))
     source = broadcast(values, domain)
     return graph.accumulated(x.body, x.sizes, x.dtype, domain, tuple(range(start, start + rank)), where, source.body)

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from aten import settings
+from inductor import choices
+from inductor.ir.loops import loop_variables
+from inductor.ir.scalar import apply
+from inductor.lowering.reduction import reduce
 from inductor.lowering.registry import NotLowered, lowering
+from inductor.lowering.value import Value
 
 MATRIX_DTYPES = ("float32", "float64", "bfloat16", "float16")
 
@@ -14,7 +20,19 @@ def mm(graph, a, b):
         raise NotLowered(f"a matrix product of {a.dtype}")
     if any(type(s) is int and s == 0 for s in graph.out.sizes):
         raise NotLowered("a matrix product without elements")
+    if choices.sums_product(a.sizes[-2], b.sizes[-1], a.sizes[-1], a.rank == 3, graph.all_hints()) and not settings.exact:
+        return summed(graph, a, b)
     return graph.matmul(a, b)
+
+
+def summed(graph, a, b):
+    """The product as sums in loops, with whatever its operands and its users compute."""
+    i = loop_variables(a.rank + 1)  # batch…, row, column, term
+    row, column, term = i[-3:]
+    batch = i[:-3]
+    sizes = (*graph.sizes(graph.out), a.sizes[-1])
+    body = apply("mul", a.load([*batch, row, term]), b.load([*batch, term, column]))
+    return reduce(graph, Value(sizes, graph.out.dtype.name, body), "sum", (a.rank,), False, graph.out.dtype.name)
 
 
 @lowering("bmm")

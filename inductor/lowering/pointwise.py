@@ -8,6 +8,7 @@ from inductor.ir import nodes
 from inductor.ir.fold import cast as cast_node
 from inductor.ir.nodes import FLOATS, HALF, Node, compute_dtype, const
 from inductor.ir.scalar import apply, defined
+from inductor.lowering import positions
 from inductor.lowering.registry import NotLowered, lowering
 from inductor.lowering.value import Value, broadcast, number
 
@@ -38,7 +39,9 @@ def pointwise(graph, name: str, *args) -> Value:
     dtype = graph.out.dtype.name
     if not defined(name, values[-1].body.dtype):
         raise NotLowered(f"{name} of {values[-1].dtype}")
-    return Value(graph.sizes(graph.out), dtype, apply(name, *(v.body for v in values)))
+    sizes, bodies = graph.sizes(graph.out), [v.body for v in values]
+    body = positions.combined(graph, name, bodies[0], bodies[1], sizes) if len(bodies) == 2 else None
+    return Value(sizes, dtype, apply(name, *bodies) if body is None else body)
 
 
 def _declare(name: str) -> None:
@@ -81,7 +84,7 @@ def _division(name: str) -> None:
         if x.dtype == "bool":
             raise NotLowered(f"{name} of bool")
         if x.dtype not in FLOATS:
-            y = nodes.nonzero(y, graph.check("other"))
+            y = graph.verified(nodes.nonzero(y, graph.check("other")), values[1].sizes)
         return Value(graph.sizes(graph.out), graph.out.dtype.name, apply(name, x, y))
 
 
@@ -93,6 +96,14 @@ for _name in DIVISIONS:
 def div(graph, a, b):
     """True division: the dispatcher has made both floats."""
     return pointwise(graph, "div", a, b)
+
+
+@lowering("conj_physical")
+def conj_physical(graph, x):
+    """x: real tensors are their own conjugates."""
+    if x.dtype.startswith("complex"):
+        raise NotLowered("complex")
+    return x
 
 
 @lowering("relu")

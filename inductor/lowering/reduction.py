@@ -5,7 +5,8 @@ from __future__ import annotations
 from aten.symbolic.expr import ONE, ZERO, as_expr, is_const, max_, prod_
 from inductor.ir import nodes
 from inductor.ir.fold import cast
-from inductor.ir.loops import Reduction
+from inductor.ir.index import flat, row_major
+from inductor.ir.loops import Reduction, loop_variables
 from inductor.ir.nodes import FLOATS, Node, compute_dtype, const
 from inductor.ir.scalar import apply
 from inductor.lowering.registry import NotLowered, lowering
@@ -81,23 +82,51 @@ for _name, _kind in (
     _simple(_name, _kind)
 
 
-def _arg(name: str) -> None:
+def first_place(graph, x: Value, extreme: Value, dims: tuple[int, ...], keepdim: bool) -> Value:
+    """The first place along `dims` where x is its extreme value, or NaN: the least of those places. Two passes that compare
+    are faster than one that carries places along; `extreme` has lost the dims."""
+    i = loop_variables(x.rank)
+    left = [d for d in range(x.rank) if d not in dims]
+    spread = reindex(extreme, x.sizes, lambda i: [i[d] for d in left])
+    found = apply("eq", x.body, spread.body)
+    if x.body.dtype in FLOATS:
+        found = nodes.call("bitwise_or", (found, apply("isnan", x.body)), "bool")
+    place = flat([i[d] for d in dims], row_major(tuple(x.sizes[d] for d in dims)))
+    n = count(x, dims)
+    narrow = "int32" if n.is_const and n.value < 2**31 else "int64"
+    where = apply("where", found, cast(nodes.index(place), narrow), cast(nodes.index(n), narrow))
+    out = reduce(graph, Value(x.sizes, narrow, where), "min", dims, keepdim, narrow)
+    return Value(out.sizes, "int64", cast(out.body, "int64"))
+
+
+def by_comparing(graph, x: Value) -> bool:
+    """Whether x is found again by its value: what is computed twice might be rounded in another way."""
+    return x.body.kind == "load" and x.body.dtype != "bool"
+
+
+def _arg(name: str, kind: str) -> None:
     @lowering(name)
     def lower(graph, x, dim=None, keepdim=False):
-        out = reduce(graph, x, name, dims_of(x, dim), keepdim, "int64")
-        return out
+        dims = dims_of(x, dim)
+        if by_comparing(graph, x) and any(x.sizes[d] is not ONE for d in dims):
+            return first_place(graph, x, reduce(graph, x, kind, dims, False, x.dtype), dims, keepdim)
+        return reduce(graph, x, name, dims, keepdim, "int64")
 
 
 for _name in ("argmax", "argmin"):
-    _arg(_name)
+    _arg(_name, _name[3:])
 
 
 def _extreme_with_place(name: str, kind: str) -> None:
     @lowering(name)
     def lower(graph, x, dim, keepdim=False):
         dims = dims_of(x, dim)
-        values = reduce(graph, x, kind, dims, keepdim, x.dtype)
-        return values, reduce(graph, x, "arg" + kind, dims, keepdim, "int64")
+        values = reduce(graph, x, kind, dims, False, x.dtype)
+        if by_comparing(graph, x) and any(x.sizes[d] is not ONE for d in dims):
+            places = first_place(graph, x, values, dims, keepdim)
+        else:
+            places = reduce(graph, x, "arg" + kind, dims, keepdim, "int64")
+        return with_kept_dims(x, values, dims) if keepdim else values, places
 
 
 for _name, _kind in (("max_dim", "max"), ("min_dim", "min")):

@@ -26,21 +26,6 @@ static PyObject *argument(Call &call, const Arg &arg) {
   return nullptr;
 }
 
-// The `out` of an op: one tensor, or a tuple of them.
-static PyObject *out_argument(Call &call, const std::vector<int32_t> &buffers) {
-  if (buffers.size() == 1) return Py_XNewRef(tensor_of(call, buffers[0]));
-  PyObject *out = PyTuple_New((Py_ssize_t)buffers.size());
-  for (size_t i = 0; out && i < buffers.size(); i++) {
-    PyObject *t = tensor_of(call, buffers[i]);
-    if (!t) {
-      Py_CLEAR(out);
-      break;
-    }
-    PyTuple_SET_ITEM(out, (Py_ssize_t)i, Py_NewRef(t));
-  }
-  return out;
-}
-
 bool set_result(Call &call, int32_t i, PyObject *tensor) {
   const Buffer &b = call.program->plan->buffers[i];
   uint32_t mask = WEFT_WORD_DTYPE | WEFT_WORD_DEVICE | WEFT_WORD_TRACER;
@@ -67,6 +52,55 @@ static bool set_results(Call &call, const std::vector<int32_t> &buffers, PyObjec
   return ok;
 }
 
+// Whether a tensor that an op has returned can be the buffer itself: laid out as planned, and nobody else's.
+static bool may_adopt(const WeftTensor *t, const int64_t *strides, int n) {
+  for (int k = 0; k < n; k++)
+    if (t->strides[k] != strides[k]) return false;
+  return Py_REFCNT((PyObject *)t) == 1 && t->storage->refs == 1;
+}
+
+// Puts what an op has returned into its buffer: the tensor itself where that is possible, so that a step costs no more than
+// the op does, else a copy. Steals.
+static bool place(Call &call, int32_t i, PyObject *tensor) {
+  const Buffer &b = call.program->plan->buffers[i];
+  int64_t scratch[2 * WEFT_MAX_NDIM];
+  const int64_t *dims = resolve(call, b.layout, scratch);
+  int n = b.layout.ndim();
+  WeftTensor *t = (WeftTensor *)tensor;
+  bool same = is_tensor(tensor) && (int)WEFT_NDIM(t) == n;
+  for (int k = 0; same && k < n; k++) same = t->sizes[k] == dims[k];
+  if (!same) {
+    PyErr_Format(PyExc_SystemError, "an op of a Program returned another size than buffer %d was planned for", i);
+    Py_DECREF(tensor);
+    return false;
+  }
+  if (b.kind != BufferKind::View && may_adopt(t, dims + n, n)) return set_result(call, i, tensor);
+  WeftTensor *target = (WeftTensor *)tensor_of(call, i);
+  uint32_t mask = WEFT_WORD_DTYPE | WEFT_WORD_DEVICE | WEFT_WORD_TRACER;
+  bool ok = target && (t->word & mask) == b.word;
+  if (target && !ok) PyErr_Format(PyExc_SystemError, "buffer %d of a Program was given another dtype than planned", i);
+  ok = ok && copy_strided(weft_data(target), target->strides, weft_data(t), t->strides, t->sizes, n,
+                          weft_itemsize(WEFT_DTYPE(t)));
+  Py_DECREF(tensor);
+  return ok;
+}
+
+static bool place_results(Call &call, const Step &step, PyObject *returned) { // steals
+  if (step.results.size() == 1 && is_tensor(returned)) return place(call, step.results[0], returned);
+  PyObject *items = PySequence_List(returned);
+  Py_DECREF(returned);
+  if (!items) return false;
+  bool ok = PyList_GET_SIZE(items) == (Py_ssize_t)step.results.size();
+  if (!ok) PyErr_SetString(PyExc_SystemError, "an op of a Program returned another number of results than planned");
+  for (size_t i = 0; ok && i < step.results.size(); i++) {
+    PyObject *item = PyList_GET_ITEM(items, (Py_ssize_t)i);
+    PyList_SET_ITEM(items, (Py_ssize_t)i, Py_NewRef(Py_None));
+    ok = place(call, step.results[i], item);
+  }
+  Py_DECREF(items);
+  return ok;
+}
+
 void fail_because(ProgramObject *program) {
   if (!PyErr_ExceptionMatches(PyExc_Exception) || PyErr_ExceptionMatches(PyExc_MemoryError)) return;
   PyObject *type, *cause, *traceback;
@@ -83,27 +117,30 @@ void fail_because(ProgramObject *program) {
 }
 
 bool run_op(Call &call, const Step &step) {
+  for (int32_t i : step.releases) Py_CLEAR(call.tensors[i]);
   std::vector<PyObject *> args;
   bool ok = true;
   for (const Arg &arg : step.args) {
     args.push_back(argument(call, arg));
     ok &= args.back() != nullptr;
   }
-  bool has_out = step.kind == StepKind::Extern;
-  if (ok && has_out) {
-    args.push_back(out_argument(call, step.results));
-    ok = args.back() != nullptr;
-  }
+  PyObject *returned = nullptr;
   if (ok) {
     NoGrad no_grad;
     size_t n_positional = args.size() - (size_t)PyTuple_GET_SIZE(step.names);
-    PyObject *returned = PyObject_Vectorcall(step.op, args.data(), n_positional, step.names);
+    returned = PyObject_Vectorcall(step.op, args.data(), n_positional, step.names);
     if (!returned) fail_because(call.program);
-    ok = returned && (has_out || set_results(call, step.results, returned));
-    Py_XDECREF(returned);
   }
   for (PyObject *arg : args) Py_XDECREF(arg);
-  return ok;
+  if (!returned) return false;
+  if (step.kind == StepKind::Python) {
+    ok = set_results(call, step.results, returned);
+    Py_DECREF(returned);
+    return ok;
+  }
+  if (!place_results(call, step, returned)) return false;
+  for (int32_t i : step.views) relocate_view(call, i);
+  return true;
 }
 
 // Tensors over buffers, as arguments of a sub-Program: owned references.

@@ -2,6 +2,7 @@
 // would be a wild read.
 #include "runner.h"
 
+#include <algorithm>
 #include <dlfcn.h>
 #include <unordered_map>
 
@@ -165,6 +166,14 @@ static Arg read_arg(const Plan &plan, Item item) {
     if (!arg.object) throw Malformed{""};
   } else if (kind == "literal") {
     arg.kind = Arg::Object, arg.object = Py_NewRef(x.o);
+  } else if (kind == "complex") {
+    double re = PyFloat_AsDouble(x[(Py_ssize_t)0].o), im = PyFloat_AsDouble(x[(Py_ssize_t)1].o);
+    if (PyErr_Occurred()) {
+      PyErr_Clear();
+      throw Malformed{"expected two numbers"};
+    }
+    arg.kind = Arg::Object, arg.object = PyComplex_FromDoubles(re, im);
+    if (!arg.object) throw Malformed{""};
   } else {
     throw Malformed{"unknown kind of argument '" + kind + "'"};
   }
@@ -175,15 +184,57 @@ static void read_call(const Plan &plan, Item item, Step &step) {
   step.op = find_op(item[1].text());
   for (Py_ssize_t i = 0; i < item[2].size(); i++) step.args.push_back(read_arg(plan, item[2][i]));
   step.results = indices(item[3], (int64_t)plan.buffers.size());
-  bool has_out = step.kind == StepKind::Extern;
   Py_ssize_t n = item[4].size();
-  step.names = PyTuple_New(n + has_out);
+  step.names = PyTuple_New(n);
   if (!step.names) throw Malformed{""};
   for (Py_ssize_t i = 0; i < n; i++) {
     step.args.push_back(read_arg(plan, item[4][i][1]));
     PyTuple_SET_ITEM(step.names, i, PyUnicode_FromString(item[4][i][(Py_ssize_t)0].text().c_str()));
   }
-  if (has_out) PyTuple_SET_ITEM(step.names, n, PyUnicode_FromString("out"));
+  if (step.kind == StepKind::Extern)
+    for (size_t i = 0; i < plan.buffers.size(); i++)
+      if (plan.buffers[i].kind == BufferKind::View) {
+        int32_t root = plan.buffers[i].base;
+        while (plan.buffers[root].kind == BufferKind::View) root = plan.buffers[root].base;
+        if (std::count(step.results.begin(), step.results.end(), root)) step.views.push_back((int32_t)i);
+      }
+}
+
+static void buffers_of(const Arg &arg, std::vector<int32_t> &out) {
+  if (arg.kind == Arg::Tensor) out.push_back(arg.index);
+  for (const Arg &item : arg.items) buffers_of(item, out);
+}
+
+// Results of ops are tensors of their own: each is let go by the first op behind the last step that needs it.
+static void plan_releases(Plan &plan) {
+  std::vector<size_t> last(plan.buffers.size(), 0);
+  auto touch = [&](int32_t i, size_t when) {
+    for (; i >= 0; i = plan.buffers[i].kind == BufferKind::View ? plan.buffers[i].base : -1)
+      last[i] = std::max(last[i], when);
+  };
+  for (size_t n = 0; n < plan.steps.size(); n++) {
+    const Step &step = plan.steps[n];
+    std::vector<int32_t> used = step.buffers;
+    used.insert(used.end(), step.results.begin(), step.results.end());
+    for (const Arg &arg : step.args) buffers_of(arg, used);
+    if (step.kind == StepKind::Copy || step.kind == StepKind::Cond) used.push_back(step.a);
+    if (step.kind == StepKind::Copy) used.push_back(step.b);
+    for (int32_t i : used) touch(i, n);
+  }
+  for (const Output &out : plan.outputs)
+    if (out.kind == OutputKind::Buffer) touch(out.index, plan.steps.size());
+  for (const Value &v : plan.values)
+    if (v.op == Op::ResultSize || v.op == Op::ResultStride) touch(v.a, plan.steps.size());
+  for (const Step &step : plan.steps)
+    if (step.kind == StepKind::Extern)
+      for (int32_t r : step.results)
+        if (plan.buffers[r].kind == BufferKind::Arena)
+          for (size_t n = last[r] + 1; n < plan.steps.size(); n++)
+            if (plan.steps[n].kind == StepKind::Extern) {
+              plan.steps[n].releases.push_back(r);
+              plan.steps[n].releases.insert(plan.steps[n].releases.end(), step.views.begin(), step.views.end());
+              break;
+            }
 }
 
 static void read_kernel(const Plan &plan, Item item, Step &step, void *library) {
@@ -339,6 +390,7 @@ static void read_plan(Plan &plan, Item data, PyObject *constants, void *library)
     read_step(plan, steps[i], plan.steps.back(), library);
   }
   read_outputs(plan, data["outputs"]);
+  plan_releases(plan);
   for (int32_t i : indices(data["mutations"], (int64_t)n_inputs)) {
     if (plan.inputs[i].kind != InputKind::Tensor) throw Malformed{"a mutation of a number"};
     plan.mutations.push_back(i);

@@ -108,6 +108,8 @@ class _Call:
             return bool(self.v[x]) if kind == "bool_value" else self.v[x]
         if kind == "list":
             return [self.argument(i) for i in x]
+        if kind == "complex":
+            return complex(*x)
         return numpy_dtype(x) if kind == "dtype" else x
 
     def output(self, o) -> Any:

@@ -193,6 +193,11 @@ static void locate_view(Call &call, int32_t i) {
   call.data[i] = call.data[b.base] + call.values[b.offset] * weft_itemsize(b.word & WEFT_WORD_DTYPE);
 }
 
+void relocate_view(Call &call, int32_t i) {
+  Py_CLEAR(call.tensors[i]);
+  locate_view(call, i);
+}
+
 static bool copy(Call &call, int32_t source, int32_t target) {
   WeftTensor *in = (WeftTensor *)tensor_of(call, source), *out = (WeftTensor *)tensor_of(call, target);
   if (!in || !out) return false;
@@ -224,7 +229,7 @@ static int64_t run_kernel(const Call &call, const Step &step, const WeftKernelRu
 // storages: meanwhile another thread may give an argument a new one.
 struct Release {
   PyThreadState *state = nullptr;
-  bool heavy;
+  bool heavy, away = false;
   std::vector<WeftStorage *> held;
 
   explicit Release(const Call &call) {
@@ -240,9 +245,12 @@ struct Release {
   ~Release() {
     take();
     for (WeftStorage *storage : held) api->storage_decref(storage);
+    if (away) api->call_ended();
   }
   void drop() {
-    if (heavy && !state) state = PyEval_SaveThread();
+    if (!heavy || state) return;
+    if (!away && !(away = api->call_goes_away())) return;
+    state = PyEval_SaveThread();
   }
   void take() {
     if (state) PyEval_RestoreThread(state), state = nullptr;
@@ -308,7 +316,14 @@ static bool run_steps(Call &call, Release &release) {
     }
     release.drop();
     if (step.b >= 0) runtime->error->value = runtime->error->bound = 0;
-    int64_t code = run_kernel(call, step, runtime);
+    int64_t code;
+    try {
+      code = run_kernel(call, step, runtime);
+    } catch (const std::bad_alloc &) {
+      release.take();
+      PyErr_NoMemory();
+      return false;
+    }
     if (code != 0) {
       release.take();
       set_failed(call.program, step.b < 0 ? -1 : step.b + code - 1, runtime->error->value, runtime->error->bound);

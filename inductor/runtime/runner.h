@@ -72,6 +72,8 @@ struct Step {
   WeftKernel kernel = nullptr;
   std::vector<int32_t> buffers, values, results;
   std::vector<int64_t> numbers;        // of `values`, when all are constants
+  std::vector<int32_t> views;          // of an op: the buffers that are views of its results
+  std::vector<int32_t> releases;       // of an op: results of earlier ones that nothing needs any more, and views of them
   PyObject *op = nullptr, *names = nullptr; // owned: the op, the names of its keyword arguments
   std::vector<Arg> args;               // positional, then keyword
   ProgramObject *first = nullptr, *second = nullptr; // owned sub-Programs
@@ -137,6 +139,7 @@ void set_failed(ProgramObject *program, int64_t check, int64_t value, int64_t bo
 // The graph fails, with the exception that is set as its cause: an op raised what eager would raise, but not where; or an
 // argument is not what the guards promised. Interrupts and lack of memory stay what they are.
 void fail_because(ProgramObject *program);
+void relocate_view(Call &call, int32_t buffer); // after its base has moved
 const int64_t *resolve(const Call &call, const Layout &layout, int64_t *scratch); // 2 * ndim numbers
 
 // call.cpp: steps that work on Python objects.

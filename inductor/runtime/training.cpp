@@ -181,6 +181,34 @@ static PyObject *distribute(const BackwardObject *self, const std::vector<PyObje
   return out;
 }
 
+// Whether the exception that is set says that a check of a graph failed.
+static bool graph_failed() {
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  PyObject *errors = PyImport_ImportModule("aten.errors");
+  PyObject *wanted = errors ? PyObject_GetAttrString(errors, "GraphFailed") : nullptr;
+  bool is = wanted && type && PyErr_GivenExceptionMatches(type, wanted);
+  Py_XDECREF(wanted);
+  Py_XDECREF(errors);
+  PyErr_Restore(type, value, traceback);
+  return is;
+}
+
+// The gradients by differentiable ops, without the history that nobody asked for: what eager gives, or its error.
+static PyObject *run_eager(BackwardObject *self, PyObject *const *args) {
+  PyErr_Clear();
+  PyObject *found = PyObject_Vectorcall(self->differentiable, args, 2, nullptr);
+  PyObject *out = found ? PyTuple_New(PyTuple_GET_SIZE(found)) : nullptr;
+  for (Py_ssize_t i = 0; out && i < PyTuple_GET_SIZE(found); i++) {
+    PyObject *g = PyTuple_GET_ITEM(found, i);
+    g = is_tensor(g) ? PyObject_CallMethod(g, "detach", nullptr) : Py_NewRef(g);
+    if (!g) Py_CLEAR(out);
+    else PyTuple_SET_ITEM(out, i, g);
+  }
+  Py_XDECREF(found);
+  return out;
+}
+
 static PyObject *backward_call(PyObject *callable, PyObject *const *args, size_t nargsf, PyObject *names) {
   BackwardObject *self = (BackwardObject *)callable;
   if (PyVectorcall_NARGS(nargsf) != 2 || names || !PyObject_TypeCheck(args[0], api->node_type) || !PyTuple_Check(args[1])) {
@@ -218,6 +246,7 @@ static PyObject *backward_call(PyObject *callable, PyObject *const *args, size_t
   if (ok) {
     std::vector<PyObject *> results(self->gradients->size());
     if (run(self->program, inputs.data(), results.data(), kept)) out = distribute(self, results);
+    else if (graph_failed()) out = run_eager(self, args);
   }
   Py_XDECREF(kept);
   Py_DECREF(saved);

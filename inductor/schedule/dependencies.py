@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from aten.symbolic.expr import ONE, ZERO, Expr, prod_, simplify, substitute, sym
 from inductor.ir.index import flat, grouped, refine, row_major
 from inductor.ir.loops import Dim, Pointwise, Reduction
-from inductor.ir.nodes import Node, loads
+from inductor.ir.nodes import Node, loads, walk
 from inductor.lowering.graph import Accumulation, Computed, External, Operation, Product
 
 
@@ -53,6 +53,7 @@ class Group:
     before: set[Group] = field(default_factory=set)  # groups that must run first
     reads: set[str] = field(default_factory=set)
     writes: set[str] = field(default_factory=set)
+    work: int = 0  # scalar operations for one point
     _names: int = 0
 
     @property
@@ -83,6 +84,11 @@ class Group:
 
 def domain_of(op: Computed) -> tuple[Expr, ...]:
     return op.loops.sizes
+
+
+def work_of(op: Computed) -> int:
+    """How many scalar operations one point of it takes."""
+    return sum(n.kind in ("call", "masked", "checked") for n in walk([op.loops.body]))
 
 
 def loads_of(op: Operation) -> list[Node]:
@@ -146,6 +152,7 @@ def start_group(number: int, op: Operation) -> Group:
             at[f"i{d}"] = dims[-1].var
     g.dims = tuple(dims)
     g.members.append(Member(op, "full", at))
+    g.work = work_of(op)
     return g
 
 
@@ -266,6 +273,7 @@ def join(g: Group, op: Computed, match: Match) -> None:
                 m.place = "kept"
     g.dims = match.dims
     g.members.append(Member(op, match.place, match.at))
+    g.work += work_of(op)
 
 
 def points(dims) -> Expr:

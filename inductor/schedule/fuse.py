@@ -3,10 +3,9 @@ legal (no cycle, every shared element at the same point) and pays."""
 
 from __future__ import annotations
 
-from aten import logs
+from aten import logs, settings
 from aten.symbolic.expr import prod_, substitute
 from inductor import choices
-from inductor.config import config
 from inductor.ir.buffer import ITEMSIZE
 from inductor.ir.index import coefficient
 from inductor.ir.loops import Dim, Pointwise, Reduction
@@ -23,7 +22,9 @@ from inductor.schedule.dependencies import (
     matches,
     points,
     start_group,
+    work_of,
 )
+from inductor.schedule.required import required
 
 log = logs.get("fusion")
 
@@ -63,7 +64,7 @@ class Fuser:
 
     def add(self, op: Operation) -> None:
         before = self.before(op)
-        group = self.home(op, before) if isinstance(op, Computed) and config.fuse else None
+        group = self.home(op, before) if isinstance(op, Computed) and settings.fusion else None
         if group is None:
             group = start_group(len(self.groups), op)
             self.groups.append(group)
@@ -84,7 +85,7 @@ class Fuser:
 
     def home(self, op: Computed, before: set[Group]) -> Group | None:
         """The group that `op` joins; None if it starts its own."""
-        if isinstance(op.loops, Accumulation):
+        if isinstance(op.loops, Accumulation) or op.verifies:
             return None
         for g in self.candidates(op):
             if g.external is not None or any(b is not g and b.follows(g) for b in before):
@@ -132,6 +133,8 @@ class Fuser:
         """Whether the joint nest is one that runs well."""
         if len(g.reads | g.writes | buffers_read(op)) > choices.MAX_BUFFERS:
             return False
+        if g.work + work_of(op) > settings.max_fusion_size:
+            return False
         if g.product is not None:
             return self.fits_epilogue(g, op, match)
         accumulates = any(isinstance(m.op.loops, Accumulation) for m in g.members)
@@ -141,7 +144,7 @@ class Fuser:
 
     def fits_epilogue(self, g: Group, op: Computed, match: Match) -> bool:
         """Pointwise on the product's own domain, its columns in one piece."""
-        if not isinstance(op.loops, Pointwise) or match.place != "full":
+        if not settings.epilogue_fusion or not isinstance(op.loops, Pointwise) or match.place != "full":
             return False
         column = substitute(g.product_dims[-1], match.old)
         reads_it = any(n.buffer in g.writes for n in loads_of(op))
@@ -183,15 +186,15 @@ class Fuser:
         return max((levels.get(n.buffer, 0) for n in loads_of(op)), default=0)
 
     def contiguous(self, g: Group, op: Computed, match: Match) -> bool:
-        """Whether the last reduced dim is the one along which memory is read and written."""
+        """Whether the last reduced dim is the one along which memory is read; what is read once a row does not count."""
         last = [d.name for d in match.dims if d.reduced][-1]
         score = dict.fromkeys((d.name for d in match.dims), 0)
-        members = [
-            (m.op, {k: substitute(e, match.old) for k, e in m.at.items()}) for m in g.members if m.place == "full"
-        ]
+        members = [(m.op, {k: substitute(e, match.old) for k, e in m.at.items()}) for m in g.members if m.place == "full"]
         for o, at in [*members, (op, match.at)]:
             for n in loads_of(o):
                 index = substitute(n.index, at)
+                if last not in index.free_symbols:
+                    continue
                 for name in score:
                     c = coefficient(index, name)
                     if c is not None and c.is_const and c.value == 1:
@@ -205,22 +208,10 @@ def is_trailing(dims: tuple[Dim, ...]) -> bool:
     return marks == sorted(marks)
 
 
-def live(lowered: Lowered) -> list[Operation]:
-    """The operations whose results something needs, in order."""
-    needed = {lowered.buffers[o].base or o for o in lowered.outputs if isinstance(o, str)}
-    out = []
-    for op in reversed(lowered.operations):
-        written = {lowered.buffers[n].base or n for n in buffers_written(op)}
-        if written & needed or (isinstance(op, Computed) and op.mutates):
-            out.append(op)
-            needed |= {lowered.buffers[n].base or n for n in buffers_read(op)}
-    return out[::-1]
-
-
 def fuse(lowered: Lowered) -> list[Group]:
     """The groups, in an order in which they can run."""
     fuser = Fuser(lowered)
-    for op in live(lowered):
+    for op in required(lowered):
         fuser.add(op)
     ordered, done = [], set()
 

@@ -56,8 +56,10 @@ def buffers_read_by(step: Extern) -> set[str]:
 
 
 def needed_by_group(groups: list[Group], lowered: Lowered) -> dict[Group, set[str]]:
-    """By group, the buffers written by it that something else reads: another group, or whoever called."""
+    """By group, the buffers written by it that something else reads: another group, or whoever called. What is computed
+    for its checks is stored."""
     outputs = {lowered.buffers[o].base or o for o in lowered.outputs if isinstance(o, str)}
+    outputs |= {m.op.buffer for g in groups for m in g.members if m.op.verifies}
     users = Counter(name for g in groups for name in g.reads | g.writes)
     return {g: {name for name in g.writes if users[name] > 1 or name in outputs} for g in groups}
 
@@ -101,9 +103,7 @@ def product_kernel(name: str, g: Group, lowered: Lowered, needed: set[str], line
     epilogue = builder.epilogue(p.buffer if p.buffer in needed else None)
     plain = loop_kernel(name, (epilogue,), (), 0)
     args = tuple(dict.fromkeys((p.a.buffer, p.b.buffer, *plain.args)))
-    symbols = set().union(
-        *(e.free_symbols for e in (*p.sizes, p.k, p.a.offset, *p.a.strides, p.b.offset, *p.b.strides))
-    )
+    symbols = set().union(*(e.free_symbols for e in (*p.sizes, p.k, p.a.offset, *p.a.strides, p.b.offset, *p.b.strides)))
     symbols |= {s.value for s in plain.symbols}
     body = ProductBody(p.sizes, p.k, p.a, p.b, p.batch, epilogue)
     work = points(g.dims) * p.k

@@ -306,6 +306,8 @@ class _Planner:
             return "list", tuple(map(self.argument, a))
         if a is None or isinstance(a, int | float | str):
             return "literal", a
+        if isinstance(a, complex):
+            return "complex", (a.real, a.imag)
         if isinstance(a, Device):
             return "device", str(a)
         e = as_expr(a)

@@ -22,7 +22,8 @@ class NestBuilder:
         self.by_buffer: dict[str, Member] = {m.op.buffer: m for m in group.members if not m.op.mutates}
         self.stages: dict[str, int] = {}  # of each buffer: the stage in which its member runs
         self.keeps: dict[str, Node] = {}
-        self.memo: dict[tuple[int, bool], dict] = {}
+        self.memo: dict[tuple[int, int], dict] = {}
+        self.owned: dict[tuple[str, int], Node | None] = {}  # by buffer and stage: what stands for its value
         self.rows = {m.op.buffer: f"row_{m.op.buffer}" for m in group.members}
 
     def available(self, name: str) -> int:
@@ -51,15 +52,42 @@ class NestBuilder:
         return self.rewritten(m.op.loops.body, dict(m.at), stage, memo)
 
     def rewritten(self, body: Node, values: dict[str, Expr], stage: int, memo: dict) -> Node:
+        self.prepare(body, stage)
+
         def leaf(n: Node) -> Node | None:
-            if n.kind == "load" and n.buffer in self.by_buffer and not n.args:
-                return self.own(n.buffer, stage)
-            return None
+            return self.owned[n.buffer, stage] if self.is_own(n) else None
 
         return nodes.rewrite(body, leaf, values, memo)
 
+    def is_own(self, n: Node) -> bool:
+        """Whether a node is a load of what the group computes for the same point."""
+        return n.kind == "load" and n.buffer in self.by_buffer and not n.args
+
+    def prepare(self, body: Node, stage: int) -> None:
+        """Know what stands for the loads of own buffers in `body`, those that these depend on first."""
+        stack = [(n.buffer, stage) for n in nodes.loads([body]) if self.is_own(n)]
+        while stack:
+            name, s = stack[-1]
+            if (name, s) in self.owned:
+                stack.pop()
+                continue
+            missing = [key for key in self.before(name, s) if key not in self.owned]
+            if missing:
+                stack += missing
+            else:
+                stack.pop()
+                self.owned[name, s] = self.own(name, s)
+
+    def before(self, name: str, stage: int) -> list[tuple[str, int]]:
+        """What the value of an own buffer in a stage is made of: own buffers, each with the stage that computes it."""
+        loops = self.by_buffer[name].op.loops
+        if not isinstance(loops, Pointwise):
+            return []
+        read = dict.fromkeys(n.buffer for n in nodes.loads([loops.body]) if self.is_own(n))
+        return [(b, s) for s in dict.fromkeys((stage, self.stages[name])) for b in read]
+
     def own(self, name: str, stage: int) -> Node | None:
-        """What stands for a load of an own buffer at the same point."""
+        """What stands for a load of an own buffer at the same point; None: memory does."""
         m = self.by_buffer[name]
         loops = m.op.loops
         if isinstance(loops, Accumulation):

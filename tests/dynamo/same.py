@@ -12,6 +12,9 @@ def same(a, b, tolerance: float = 1e-5, strides: bool = False) -> None:
         assert a.dtype is b.dtype and tuple(a.shape) == tuple(b.shape) and a.requires_grad == b.requires_grad
         assert not strides or a.stride() == b.stride()
         np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), rtol=tolerance, atol=tolerance)
+    elif isinstance(a, (np.ndarray, np.generic)):
+        assert a.dtype == b.dtype and np.shape(a) == np.shape(b)
+        np.testing.assert_array_equal(a, b)
     elif isinstance(a, (list, tuple)):
         assert len(a) == len(b)
         for x, y in zip(a, b):

@@ -14,6 +14,7 @@ import functools
 import itertools
 import math
 import operator
+import types
 import typing
 from typing import Any, Dict, Optional
 
@@ -388,3 +389,53 @@ def test_compiled_is_eager(fn, makers, fullgraph):
         trace.listeners.pop()
     eager = [made for made in outcomes if isinstance(made, outcome.RunEager) and made.raises is not None]
     assert not eager, eager
+
+
+@pytest.mark.parametrize(
+    "value", [functools.partial(max, 1), types.SimpleNamespace(a=1), operator.itemgetter(0), collections.deque(), types.MappingProxyType({"a": 1})]
+)
+def test_messages_call_classes_of_c_as_python_does(value):
+    def f(x, value):
+        told = []
+        for operation in (lambda v: -v, lambda v: v + 1, lambda v: v.foo, lambda v: v[None], lambda v: v @ v):
+            try:
+                operation(value)
+            except Exception as e:
+                told.append(f"{type(e).__name__}: {e}")
+        return x + 1, told
+
+    assert weft.compile(f, backend="eager")(weft.ones(2), value)[1] == f(weft.ones(2), value)[1]
+
+
+def test_a_read_only_view_of_a_dict_is_read_as_it_is():
+    inside = {"a": 1}
+    view = types.MappingProxyType(inside)
+    f = weft.compile(lambda x: (x * len(view), view["a"], list(view), str(view)), backend="eager")
+    assert f(weft.ones(1))[1:] == (1, ["a"], "{'a': 1}")
+    inside |= {"a": 2, "b": 3}
+    assert f(weft.ones(1))[1:] == (2, ["a", "b"], "{'a': 2, 'b': 3}")
+
+
+def test_what_is_bound_anew_at_each_look_is_known_by_its_object_and_name():
+    f = weft.compile(lambda g, x: (hasattr(g, "__call__"), g.__call__([1, 2]), x + 1), backend="eager")
+    assert f(len, weft.ones(1))[:2] == (True, 2)
+    assert f(sum, weft.ones(1))[:2] == (True, 3)
+
+
+def test_a_size_times_a_number_is_a_tuple():
+    f = weft.compile(lambda x: (x.shape * 2, 2 * x.shape, x.shape + (1,), x.shape[:1], x + 1), backend="eager")
+    assert [type(v) for v in f(weft.ones(3))[:4]] == [tuple, tuple, weft.Size, weft.Size]
+
+
+def test_views_of_dicts_compare_without_hashing_their_values():
+    def f(x, d, e):
+        i, k = d.items(), d.keys()
+        told = [i >= {("z", 1)}, i > {("z", 1)}, i == e.items(), i != e.items(), i <= e.items(), i < e.items(), k == {"z", "l"}, k <= {"z"}]
+        try:
+            told.append(i <= {("z", 1), 2})
+        except TypeError as error:
+            told.append(str(error))
+        return x + 1, told
+
+    args = {"z": 1, "l": []}, {"l": [], "z": 1}
+    assert weft.compile(f, backend="eager")(weft.ones(1), *args)[1] == f(weft.ones(1), *args)[1]

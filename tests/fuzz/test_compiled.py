@@ -8,11 +8,11 @@ import warnings
 import numpy as np
 import pytest
 
+from aten import settings
 from aten.fx.interpreter import Interpreter
-from inductor import _runner
+from inductor import _runner, choices
 from inductor.codegen import cpp
 from inductor.codegen.cpp_vector import native_isa
-from inductor.config import config
 from inductor.ir.buffer import Kernel
 from inductor.lowering.graph import lower
 from inductor.schedule.kernels import schedule
@@ -26,18 +26,21 @@ TOLERANCE = {"float64": 1e-9, "float32": 1e-4, "float16": 2e-2, "bfloat16": 1e-1
 KERNELS_PER_GRAPH = 3.8  # 30 operations at most, 17 on average; measured 3.55
 
 
+@pytest.fixture(autouse=True)
+def loops_for_everything(monkeypatch):
+    """Ops that stay themselves where nothing fuses with them are loops here, as they are among others."""
+    monkeypatch.setattr(choices, "KEPT", ())
+
+
 def build(seed: int, kind: type[Generator] = Generator):
     """(generator, program, kernels, their text) of one graph. Halves round at every op, as eager does."""
     g = kind(seed)
-    config.exact = g.half
-    try:
+    with settings.patch(exact=g.half):
         lowered = lower(g.module)
         made = schedule(lowered, f"g{seed}_")
         kernels = [s for s in made.steps if isinstance(s, Kernel)]
         assert len(kernels) == len(made.steps), "an op without loops"
         text = [cpp.render_kernel(k, made.buffers, lowered.hints, lowered.ranges, native_isa()) for k in kernels]
-    finally:
-        config.exact = False
     return g, plan(made), kernels, text
 
 

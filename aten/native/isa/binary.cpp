@@ -26,25 +26,12 @@ template <class V> inline V floor_divide_of(V x, V y) {
   f = q == 0 ? vm_copysign(V{}, x / y) : f;
   return y == 0 ? x / y : f;
 }
-// Float32 powers in double, rounded once.
-inline f64x8 pow_of(f64x8 x, f64x8 y) { return vm_pow(x, y); }
-inline f64x4 pow_of(f64x4 x, f64x4 y) { return vm_pow(x, y); }
-template <class V, class Half, class Wide> inline V pow_by_halves(V x, V y) {
-  struct Pair { Half low, high; };
-  const Pair a = bits_of<Pair>(x), b = bits_of<Pair>(y);
-  Pair r;
-  r.low = __builtin_convertvector(vm_pow(__builtin_convertvector(a.low, Wide), __builtin_convertvector(b.low, Wide)), Half);
-  r.high = __builtin_convertvector(vm_pow(__builtin_convertvector(a.high, Wide), __builtin_convertvector(b.high, Wide)), Half);
-  return bits_of<V>(r);
-}
-inline f32x16 pow_of(f32x16 x, f32x16 y) { return pow_by_halves<f32x16, f32x8, f64x8>(x, y); }
-inline f32x8 pow_of(f32x8 x, f32x8 y) { return pow_by_halves<f32x8, f32x4, f64x4>(x, y); }
 
 OP(Add, x + y)
 OP(Sub, x - y)
 OP(Mul, x *y)
 OP(Div, x / y)
-OP(Pow, pow_of(x, y))
+OP(Pow, vm_pow(x, y))
 OP(Maximum, vm_max(x, y))
 OP(Minimum, vm_min(x, y))
 OP(Fmax, fmax_of(x, y))
@@ -69,8 +56,12 @@ OP(Square, x *x)
 OP(Cube, x *x *x)
 OP(Root, vm_sqrt(x))
 OP(Inverse, 1 / x)
+OP(InverseSquare, 1 / (x * x))
+OP(InverseRoot, 1 / vm_sqrt(x))
+OP(First, x)
+OP(One, V{} + 1)
 
-// Exponents that everybody uses are exact products and roots; the others take the library.
+// Exponents that everybody uses are exact products and roots; compiled code tells the same ones (inductor/ir/fold.py).
 template <class D> void pow_loop(char **args, const intptr_t *n, const intptr_t *steps, void *data) {
   if (steps[1] == 0 && *n > 0) {
     const double y = (double)splat<D>(args[1])[0];
@@ -78,6 +69,10 @@ template <class D> void pow_loop(char **args, const intptr_t *n, const intptr_t 
     if (y == 3) return binary_loop<D, Values<D>, Cube>(args, n, steps, data);
     if (y == 0.5) return binary_loop<D, Values<D>, Root>(args, n, steps, data);
     if (y == -1) return binary_loop<D, Values<D>, Inverse>(args, n, steps, data);
+    if (y == -2) return binary_loop<D, Values<D>, InverseSquare>(args, n, steps, data);
+    if (y == -0.5) return binary_loop<D, Values<D>, InverseRoot>(args, n, steps, data);
+    if (y == 1) return binary_loop<D, Values<D>, First>(args, n, steps, data);
+    if (y == 0) return binary_loop<D, Values<D>, One>(args, n, steps, data);
   }
   binary_loop<D, Values<D>, Pow>(args, n, steps, data);
 }

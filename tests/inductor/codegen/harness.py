@@ -63,9 +63,7 @@ def compile_text(text: str, isa: Isa) -> Path:
         source = path.with_suffix(".cpp")
         source.write_text(text)
         made = path.with_suffix(".tmp")
-        subprocess.run(
-            [shutil.which("g++"), *FLAGS, f"-march={march}", str(source), "-o", str(made), "-lmvec", "-lm"], check=True
-        )
+        subprocess.run([shutil.which("g++"), *FLAGS, f"-march={march}", str(source), "-o", str(made), "-lmvec", "-lm"], check=True)
         made.rename(path)
     return path
 

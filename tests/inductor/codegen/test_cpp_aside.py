@@ -18,7 +18,7 @@ rng = np.random.default_rng(0)
 F = "float32"
 
 
-@pytest.fixture(params=WIDTHS, ids=["512", "256"])
+@pytest.fixture(params=WIDTHS, ids=lambda isa: str(8 * isa.bytes))
 def isa(request):
     return request.param
 
@@ -32,9 +32,7 @@ def scaled(dims, index, dtype=F, out="out", columns=300):
     x = load("x", index, F)
     w, v = load("w", r0, compute_dtype(dtype)), load("v", r0 + columns, F)
     value = apply("add", apply("mul", apply("sub", x, row("s", F)), w), v)
-    return Nest(
-        dims, (Stage(True, (Reduce("s", "sum", x, F),)), Stage(True, (Store(out, index, value, F),)))
-    )
+    return Nest(dims, (Stage(True, (Reduce("s", "sum", x, F),)), Stage(True, (Store(out, index, value, F),))))
 
 
 def expected(x, w, v, columns=300):

@@ -27,7 +27,7 @@ def dim(name, size):
     return Dim(name, as_expr(size), name.startswith("r"))
 
 
-@pytest.fixture(params=WIDTHS, ids=["512", "256"])
+@pytest.fixture(params=WIDTHS, ids=lambda isa: str(8 * isa.bytes))
 def isa(request):
     return request.param
 
@@ -334,3 +334,14 @@ def test_the_chunks_of_a_long_row_are_shared_among_threads(isa):
         np.testing.assert_array_equal(out[:, 1], x.max(1))
         results.append(out)
     np.testing.assert_array_equal(*results)
+
+
+def test_where_of_an_expensive_condition_beside_narrower_values(isa):
+    """float64 in as many lanes as float32: two registers each where one does not hold them."""
+    x, y, out = rng.normal(size=37).astype("f4"), rng.normal(size=37), np.zeros(37)
+    a, b = load("x", i0, "float32"), load("y", i0, "float64")
+    condition = apply("gt", apply("erf", a), const(0, "float32"))
+    value = apply("where", condition, b, apply("neg", b))
+    nest = Nest((dim("i0", 37),), (Stage(False, (Store("out", i0, value, "float64"),)),))
+    assert call(kernel_of([nest]), {"x": x, "y": y, "out": out}, isa=isa) == 0
+    assert np.array_equal(out, np.where(x > 0, y, -y))

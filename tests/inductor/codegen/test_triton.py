@@ -14,9 +14,7 @@ ROOT = Path(__file__).parents[3]
 
 def python(*args: str, **env: str) -> str:
     environment = {**os.environ, "PYTHONPATH": str(ROOT), **env}
-    done = subprocess.run(
-        [sys.executable, *args], env=environment, cwd=ROOT, capture_output=True, text=True, timeout=500
-    )
+    done = subprocess.run([sys.executable, *args], env=environment, cwd=ROOT, capture_output=True, text=True, timeout=500)
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout
 
@@ -64,3 +62,20 @@ print(len(made.steps))
 def test_kernels_compile_for_a_gpu_that_is_not_there(tmp_path):
     out = python("-c", COMPILE, TRITON_CACHE_DIR=str(tmp_path))
     assert int(out) == 2  # the product with its epilogue, and three nests in one kernel
+
+
+def test_places_are_64_bits_wide_and_grids_have_one_dim():
+    """program_id is 32 bits: a product of it would wrap at 2^31 elements; grids end at 65535 beyond their first dim."""
+    from inductor.codegen import triton as codegen
+    from inductor.lowering.graph import lower
+    from inductor.schedule.kernels import schedule
+    from tests.inductor.graphs import Builder
+
+    b = Builder()
+    x, w = b.input("x", (3, 33, 40)), b.input("w", (3, 40, 70))
+    made = schedule(lower(b.module(b("bmm", x, w), b("sum", x, [0], False))))
+    text = codegen.render(made.steps, made.buffers)
+    body = text.partition("LAUNCHES")[0]
+    assert body.count("tl.program_id(0).to(tl.int64)") == body.count("tl.program_id(") >= 2
+    grids = [line for line in text.partition("LAUNCHES")[2].splitlines() if "lambda" in line]
+    assert grids and all("lambda : (cdiv(" in g and ",)" in g for g in grids), grids

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from aten import dtype as dtypes
+from inductor.choices import KEPT
 from inductor.ir.buffer import Kernel
 from inductor.lowering import pointwise
 from inductor.lowering.registry import load_all
@@ -38,7 +39,7 @@ def run(name, arrays, *rest, rtol=3e-6, atol=1e-6, **kwargs):
     outputs = [b.item(out, k) for k in range(len(out.meta["val"]))] if several else [out]
     with np.errstate(all="ignore"):
         made = check(b.module(*outputs), flat, rtol=rtol, atol=atol)
-    assert all(isinstance(s, Kernel) for s in made.steps), made.steps
+    assert all(isinstance(s, Kernel) or s.op in KEPT for s in made.steps), made.steps
 
 
 UNIT = {"asin", "acos", "atanh", "erfinv"}

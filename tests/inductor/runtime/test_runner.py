@@ -295,13 +295,11 @@ def test_strides_of_size_one_dimensions_do_not_matter(b, library):
 def test_ops_called_by_name(b, library, monkeypatch):
     seen = []
 
-    def double(x, *, scale=1, out=None):
+    def double(x, *, scale=1):
         seen.append((_native.is_grad_enabled(), scale))
-        if out is None:
-            return tensor(x.numpy() * 2)
-        out.numpy()[...] = x.numpy() * 2 * scale
+        return tensor(x.numpy() * 2 * scale)
 
-    def fails(x, out):
+    def fails(x):
         raise IndexError("index 9 is out of bounds")
 
     x, t, out = b.input(4), b.buffer("arena", 4, offset=64), b.buffer("fresh", 4)
@@ -329,6 +327,48 @@ def test_ops_called_by_name(b, library, monkeypatch):
     with pytest.raises(GraphFailed) as e:
         failing(tensor(f32(1, 2, 3, 4)))
     assert isinstance(e.value.__cause__, IndexError)
+
+
+def test_what_an_op_returns_becomes_the_buffer_or_is_copied(b, library, monkeypatch):
+    """A fresh tensor of the planned layout is taken as it is, also by views that were made before; else it is copied."""
+    made = []
+
+    def fresh(x):
+        made.append(tensor(x.numpy() + 1))
+        address = made[-1].data_ptr()
+        made.append(address)
+        return made.pop(-2)
+
+    def itself(x):
+        return x
+
+    def transposed(x):
+        return _native.alias(tensor(np.ascontiguousarray((x.numpy() + 2).T)), (2, 3), (1, 2), 0)
+
+    x = b.input(2, 3)
+    names = ("fresh", "itself", "transposed")
+    t = {name: b.buffer("arena", 2, 3, offset=64 * k) for k, name in enumerate(names)}
+    out = {name: b.buffer("fresh", 2, 3) for name in names}
+    view = b.buffer("view", 3, base=t["fresh"], offset=3)
+    row, last = b.buffer("fresh", 3), b.buffer("fresh", 2, 3)
+    arena = b.value(192)
+    steps = [Alloc(out[name]) for name in names] + [Alloc(row), Alloc(last), View(view)]
+    for name in names:
+        steps += [Extern(name, (("buffer", x),), (t[name],), ()), Copy(t[name], out[name])]
+        if name == "fresh":
+            steps.append(Copy(view, row))
+    steps.append(Extern("fresh", (("buffer", x),), (last,), ()))
+    outputs = [Output("buffer", i) for i in (*out.values(), row, last)]
+    p = b.program(steps, outputs, arena="#" + str(arena))
+    monkeypatch.setattr(aten.op, "registry", {**aten.op.registry, "fresh": fresh, "itself": itself, "transposed": transposed})
+    argument = tensor(f32(1, 2, 3, 4, 5, 6).reshape(2, 3))
+    for _ in range(3):
+        got = _runner.Program(p.to_data(), library)(argument)
+        expected = argument.numpy()
+        for result, values in zip(got, (expected + 1, expected, expected + 2, expected[1] + 1, expected + 1), strict=True):
+            np.testing.assert_array_equal(result.numpy(), values)
+        assert got[4].data_ptr() == made[-1]  # not copied
+        assert got[1].data_ptr() != argument.data_ptr()
 
 
 def test_copies_between_any_layouts(b, library):

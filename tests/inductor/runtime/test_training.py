@@ -8,7 +8,7 @@ import pytest
 
 from aten import _native, autograd
 from inductor import _runner
-from inductor.ir.program import Alloc, Kernel, Output
+from inductor.ir.program import Alloc, Check, CheckInfo, Kernel, Output
 from tests.inductor.runtime.program_builder import Builder
 
 
@@ -157,3 +157,32 @@ def test_programs_that_do_not_fit_are_refused(library):
         _runner.Training(f.forward, f.backward.program, 2, [0], [7], no_second_derivative)
     with pytest.raises(TypeError):
         f(tensor(1, 2, 3))
+
+
+def test_a_failing_check_of_the_backward_runs_eager(library):
+    """What eager gives, or raises, reaches the user: not that a check of the graph failed."""
+    b = Builder()
+    x = b.input(3)
+    out = b.buffer("fresh", 3)
+    forward = b.program([Alloc(out), Kernel("square", (x, out), (b.value(3),), (1,))], [Output("buffer", out), Output("input", 0)])
+    b = Builder()
+    b.input(3), b.input(3)
+    grad = b.buffer("fresh", 3)
+    steps = [Check(b.value(0), 0), Alloc(grad)]
+    backward = b.program(steps, [Output("buffer", grad)], checks=[CheckInfo("view", "size", "a.py:1")])
+    called = []
+
+    def differentiable(node, grads):
+        called.append(len(grads))
+        return ((x * 2).mul(grads[0]).requires_grad_() if len(called) == 1 else refuse(),)
+
+    def refuse():
+        raise ValueError("what eager raises")
+
+    programs = [_runner.Program(p.to_data(), library) for p in (forward, backward)]
+    f = _runner.Training(*programs, 1, [0], [0], differentiable)
+    x = tensor(1, 2, 3)
+    f(x)[0].backward(tensor(1, 10, 100, grad=False))
+    assert x.grad.tolist() == [2, 40, 600] and not x.grad.requires_grad and called == [1]
+    with pytest.raises(ValueError, match="what eager raises"):
+        f(x)[0].backward(tensor(1, 10, 100, grad=False))

@@ -20,6 +20,11 @@ class Break(NamedTuple):
 
 ALLOW = "allow two graphs: fullgraph=False"
 
+ASKED_FOR = Break(
+    "a break that the program asks for",
+    "it calls weft._dynamo.graph_break",
+    ("leave the call out", ALLOW),
+)
 BRANCH_ON_TENSOR = Break(
     "a branch on the value of a tensor",
     "the value exists only once the kernel has run",
@@ -125,6 +130,16 @@ TOO_LONG = Break(
     "loops are unrolled into the graph",
     ("use weft.scan or weft.while_loop", "compile the body of the loop alone", ALLOW),
 )
+OVERLAP = Break(
+    "inputs that share memory, one of which is written",
+    "a graph writes its inputs in an order of its own",
+    ("clone the other one", ALLOW),
+)
+MISTRACED = Break(
+    "an internal error",
+    "tracing the function met something that it does not know",
+    ("WEFT_STRICT=1 shows where it failed", ALLOW),
+)
 MUTATED_ALIAS = Break(
     "a change of a value that a guard relies on",
     "the new value could not be told from the old",
@@ -170,10 +185,14 @@ class Place(NamedTuple):
 
 
 class Unsupported(RuntimeError):
-    """What was met cannot be captured. `places` go from the innermost traced call outwards."""
+    """What was met cannot be captured. `places` go from the innermost traced call outwards.
 
-    def __init__(self, reason: Break, detail: str = ""):
+    `born`: the step of the root frame that made a value which cannot be rebuilt; made by Python, it needs not be.
+    """
+
+    def __init__(self, reason: Break, detail: str = "", born: int | None = None):
         super().__init__(reason, detail)
+        self.born = born
         self.reason = reason
         self.detail = detail
         self.places: list[Place] = []
@@ -197,6 +216,7 @@ class Raised(Exception):
         super().__init__(value)
         self.value = value
         self.noted = False  # its context is known
+        self.of_rule = False  # the shape rule of an op refused its arguments
 
 
 class NotConstant(Exception):

@@ -1,6 +1,6 @@
 """Random programs: loops, branches, try, with, calls, mutations and graph breaks, over tensors, lists, dicts, objects.
 
-`python -m tests.dynamo.fuzz FIRST LAST [plain|wild] [BACKEND]` runs a range of seeds, and tells those whose compiled
+`python -m tests.fuzz.statements FIRST LAST [plain|wild] [BACKEND]` runs a range of seeds, and tells those whose compiled
 run differs from eager.
 """
 

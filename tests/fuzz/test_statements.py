@@ -1,9 +1,9 @@
-"""Random programs, compiled and eager (fuzz.py)."""
+"""Random programs, compiled and eager (statements.py)."""
 
 import pytest
 
 import weft
-from tests.dynamo import fuzz
+from tests.fuzz import statements as fuzz
 
 
 @pytest.mark.parametrize("first", range(0, 60, 20))

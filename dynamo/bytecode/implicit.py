@@ -1,0 +1,45 @@
+"""What a call reads of its frame without naming it: super() the first argument, locals() and its kin all variables."""
+
+from __future__ import annotations
+
+import types
+
+from .instruction import VERSION, Decoded
+
+# Calls of these see the variables of the frame they stand in: all stay alive up to the last call.
+LOOK_AT_LOCALS = frozenset({"locals", "vars", "dir", "eval", "exec", "breakpoint", "set_trace", "query"})
+_METHODS = ("set_trace", "query")  # of pdb, of data frames: the others are functions
+# And these give the frame itself, which goes on changing: a frame taken apart would not be it.
+GIVE_THE_FRAME = frozenset({"_getframe", "currentframe", "_current_frames"})
+
+
+def gives_its_frame(code: types.CodeType) -> bool:
+    """Whether the code asks for frames as objects."""
+    return not GIVE_THE_FRAME.isdisjoint(code.co_names)
+
+
+def bare_supers(code: types.CodeType, decoded: Decoded) -> list[int]:
+    """Indices of the instructions behind LOAD_GLOBAL super that call it without arguments (PRECALL on 3.11, else CALL)."""
+    if "super" not in code.co_names or "__class__" not in code.co_freevars or not code.co_argcount:
+        return []
+    name = "PRECALL" if VERSION < (3, 12) else "CALL"
+    found = []
+    for load, call in zip(decoded.instructions, decoded.instructions[1:]):
+        if load.name == "LOAD_GLOBAL" and load.value == "super" and call.name == name and call.arg == 0:
+            found.append(call.index)
+    return found
+
+
+def implicit_reads(code: types.CodeType, decoded: Decoded) -> dict[int, tuple[str, ...]]:
+    """Index of an instruction → the fast locals that it reads without naming them."""
+    cells = (*code.co_cellvars, *code.co_freevars)
+    reads: dict[int, tuple[str, ...]] = {}
+    loads = (i for i in decoded.instructions if i.value in LOOK_AT_LOCALS and i.name in ("LOAD_GLOBAL", "LOAD_METHOD", "LOAD_ATTR"))
+    if not LOOK_AT_LOCALS.isdisjoint(code.co_names) and any(i.name == "LOAD_GLOBAL" or i.value in _METHODS for i in loads):
+        everything = tuple(v for v in code.co_varnames if v not in cells)
+        reads = {i.index: everything for i in decoded.instructions if i.name.startswith("CALL")}
+    first = code.co_varnames[:1]
+    for index in bare_supers(code, decoded):
+        if not set(first).intersection(cells):
+            reads[index] = first if index not in reads else reads[index]
+    return reads

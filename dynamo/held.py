@@ -1,0 +1,79 @@
+"""How guards hold the objects that they compare with: without keeping alive what is guarded.
+
+A code object, on which entries hang, is not seen by the garbage collector: what an entry holds strongly, and what that
+holds in turn, would live as long as the code. So classes, functions, modules and objects are referred to weakly; an entry
+dies with the first of them that does. What lives as long as the interpreter, and constants, are held.
+"""
+
+from __future__ import annotations
+
+import types
+import weakref
+from typing import Any
+
+STRONG, WEAK, ABSENT_HERE, PARTS = range(4)  # Held of eval_frame/guard_program.h
+
+_HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: made by a class statement, or by an extension
+_CONSTANTS = (str, int, float, complex, bytes, tuple, frozenset, type(None), type(Ellipsis), type(NotImplemented))
+# Things of a class that cannot be referred to weakly, by what they are made of.
+_PARTS: dict[type, tuple[str, ...]] = {
+    property: ("fget", "fset", "fdel"),
+    classmethod: ("__func__",),
+    staticmethod: ("__func__",),
+    types.MemberDescriptorType: ("__objclass__", "__name__"),
+    types.GetSetDescriptorType: ("__objclass__", "__name__"),
+}
+
+
+class _Absent:
+    """What a look-up that found nothing gives: nothing that a program holds is this."""
+
+    def __repr__(self):
+        return "ABSENT"
+
+
+ABSENT = _Absent()
+
+
+def lives_on(obj: Any) -> bool:
+    """Whether `obj` is a constant, or lives as long as the interpreter."""
+    if isinstance(obj, type):
+        return not obj.__flags__ & _HEAP_TYPE
+    if isinstance(obj, types.BuiltinFunctionType):
+        return obj.__self__ is None or isinstance(obj.__self__, types.ModuleType)
+    return type(obj) in _CONSTANTS or type(obj) is bool
+
+
+def hold(obj: Any) -> tuple[Any, int]:
+    """What the native side is given of an object that is compared by identity, and how it is to hold it."""
+    if obj is ABSENT:
+        return None, ABSENT_HERE
+    if lives_on(obj):
+        return obj, STRONG
+    if type(obj) in _PARTS:
+        return (type(obj), *((name, getattr(obj, name)) for name in _PARTS[type(obj)])), PARTS
+    return obj, WEAK
+
+
+class Loose:
+    """An object held weakly where that can be: what the record of an entry keeps of it, for explanations."""
+
+    __slots__ = ("reference",)
+
+    def __init__(self, obj: Any):
+        try:
+            self.reference = weakref.ref(obj)
+        except TypeError:
+            self.reference = lambda: obj
+
+    @property
+    def is_weak(self) -> bool:
+        return isinstance(self.reference, weakref.ref)
+
+    def __call__(self) -> Any:
+        return self.reference()
+
+    @staticmethod
+    def of(obj: Any) -> Any:
+        """`obj` if it lives on, else a Loose."""
+        return obj if isinstance(obj, Loose) or obj is ABSENT or lives_on(obj) else Loose(obj)

@@ -1,0 +1,173 @@
+"""Python's builtins that make containers and iterators, and ask them."""
+
+from __future__ import annotations
+
+import collections
+
+from dynamo.breaks import Raised
+from dynamo.variables import iterator as iterators
+from dynamo.variables.base import Exhausted
+from dynamo.variables.builtin import CLASSES, builtin
+from dynamo.variables.constant import FALSE, NONE, ConstantVariable, literal, plain
+from dynamo.variables.construct import default_dict
+from dynamo.variables.deque import DequeVariable
+from dynamo.variables.exception import raise_exception, run_python
+from dynamo.variables.mapping import DictVariable
+from dynamo.variables.object import ObjectVariable
+from dynamo.variables.sequence import ListVariable, SliceVariable, TupleVariable, sort_items
+from dynamo.variables.sets import SetVariable, set_of
+
+
+@builtin(len)
+def len_(frame, value, /):
+    return value.length(frame)
+
+
+# -------------------------------------------------------------------------------------------- iteration
+@builtin(iter)
+def iter_(frame, value, sentinel=None, /):
+    if sentinel is None:
+        return value.iterate(frame)
+    if frame.world.lacks(value.python_type(), "__call__"):
+        raise raise_exception(frame, TypeError, "iter(v, w): v must be callable")
+    return iterators.CallIterator(value, sentinel)
+
+
+@builtin(next)
+def next_(frame, it, default=None, /):
+    try:
+        return it.next(frame)
+    except Exhausted as e:
+        if default is not None:
+            return default
+        raise Raised(frame.values.exception(StopIteration, [e.value] if e.value is not None else [])) from None
+
+
+@builtin(range)
+def range_(frame, *args):
+    bounds = [frame.ops.index(frame, a) for a in args]
+    return ConstantVariable(run_python(frame, range, *bounds))
+
+
+@builtin(enumerate)
+def enumerate_(frame, iterable, start=ConstantVariable(0)):
+    return iterators.EnumerateIterator(iterable.iterate(frame), frame.ops.index(frame, start))
+
+
+@builtin(zip)
+def zip_(frame, *iterables, strict=FALSE):
+    inner = []
+    for i, values in enumerate(iterables):
+        cls = values.python_type()
+        if frame.world.lacks(cls, "__iter__") and frame.world.lacks(cls, "__getitem__"):
+            run_python(frame, zip, *[()] * i, values.example())
+        inner.append(values.iterate(frame))
+    return iterators.ZipIterator(inner, strict.truth(frame))
+
+
+@builtin(map)
+def map_(frame, function, *iterables):
+    if not iterables:
+        run_python(frame, map, None)
+    return iterators.MapIterator(function, [v.iterate(frame) for v in iterables])
+
+
+@builtin(filter)
+def filter_(frame, function, iterable, /):
+    return iterators.FilterIterator(function, iterable.iterate(frame))
+
+
+@builtin(reversed)
+def reversed_(frame, sequence, /):
+    if not isinstance(sequence, ObjectVariable):
+        return sequence.backwards(frame)
+    method = sequence.special(frame, "__reversed__")
+    if method is not None:
+        return method.call(frame, [], {})
+    if frame.world.lacks(sequence.python_type(), "__getitem__"):
+        raise frame.ops.refused(frame, reversed, sequence)
+    n = sequence.length(frame).as_python()
+    return iterators.ItemsIterator([sequence.getitem(frame, ConstantVariable(i)) for i in reversed(range(n))])
+
+
+@builtin(sorted)
+def sorted_(frame, iterable, /, *, key=None, reverse=None):
+    return ListVariable(sort_items(frame, iterable.unpack(frame), key, reverse))
+
+
+# ------------------------------------------------------------------------------------------- containers
+@builtin(list)
+def list_(frame, iterable=None, /):
+    return ListVariable([] if iterable is None else iterable.unpack(frame))
+
+
+@builtin(tuple)
+def tuple_(frame, iterable=None, /):
+    if type(iterable) is TupleVariable:
+        return iterable
+    return TupleVariable([] if iterable is None else iterable.unpack(frame))
+
+
+@builtin(set)
+def set_(frame, iterable=None, /):
+    return new_set(frame, iterable, False)
+
+
+@builtin(frozenset)
+def frozenset_(frame, iterable=None, /):
+    if iterable is not None and iterable.python_type() is frozenset:
+        return iterable
+    return new_set(frame, iterable, True)
+
+
+def new_set(frame, iterable, frozen: bool) -> SetVariable:
+    if iterable is None:
+        return SetVariable((), frozen)
+    if not issubclass(iterable.python_type(), (set, frozenset)):
+        return set_of(frame, iterable.unpack(frame), frozen)
+    other = frame.values.as_set(frame, iterable)
+    new = SetVariable((), frozen)
+    new.entries = dict(other.entries)
+    new.twin = None if other.twin is None else (frozenset if frozen else set)(other.twin)
+    return new
+
+
+def _dict(cls):
+    def rule(frame, other=None, /, **kwargs):
+        new = DictVariable(cls=cls)
+        if other is not None:
+            new.merge(frame, other)
+        for name, value in kwargs.items():
+            new.setitem(frame, ConstantVariable(name), value)
+        return new
+
+    return rule
+
+
+builtin(dict)(_dict(dict))
+builtin(collections.OrderedDict)(_dict(collections.OrderedDict))
+CLASSES[collections.defaultdict] = default_dict
+
+
+@builtin(dict.fromkeys)
+def dict_fromkeys(frame, keys, value=NONE, /):
+    new = DictVariable()
+    for k in keys.unpack(frame):
+        new.setitem(frame, k, value)
+    return new
+
+
+@builtin(collections.deque)
+def deque_(frame, iterable=None, maxlen=NONE):
+    new = DequeVariable([], plain(maxlen))
+    if iterable is not None:
+        new.put(iterable.unpack(frame), False)
+    return new
+
+
+@builtin(slice)
+def slice_(frame, *parts):
+    if not 1 <= len(parts) <= 3:
+        return literal(frame, run_python(frame, slice, *[plain(p) for p in parts]))
+    values = {1: [NONE, *parts, NONE], 2: [*parts, NONE], 3: list(parts)}[len(parts)]
+    return SliceVariable(values)

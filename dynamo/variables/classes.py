@@ -1,0 +1,240 @@
+"""Classes as values: their attributes, those of their metaclasses, and what makes objects of them."""
+
+from __future__ import annotations
+
+import types
+
+from dynamo import outcome
+from dynamo.variables import attributes
+from dynamo.variables.attributes import bind, find, find_function, is_data_descriptor, storage_of
+from dynamo.variables.base import TrueVariable, Variable
+from dynamo.variables.construct import construct, construct_plain
+from dynamo.variables.storage import ClassStorage
+
+
+class ClassVariable(TrueVariable):
+    """A class."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: type, source=None):
+        super().__init__(source)
+        self.value = value
+
+    def __repr__(self):
+        return f"ClassVariable({self.value.__qualname__})"
+
+    def python_type(self):
+        return type(self.value)
+
+    def as_python(self):
+        return self.value
+
+    def describe(self):
+        return f"the class {self.value.__qualname__}"
+
+    def make_storage(self):
+        return ClassStorage(self, self.value)
+
+    # ------------------------------------------------------------------------------------------ attributes
+    def getattr(self, frame, name):
+        """type.__getattribute__, then the metaclass's `__getattr__`."""
+        meta = type(self.value)
+        of_meta = frame.world.known(meta)
+        on_meta = find(frame, meta, name)
+        if on_meta is not None and is_data_descriptor(frame, on_meta):
+            return bind(frame, on_meta, self, of_meta)
+        member = frame.world.enum_member(self.value, name)
+        if member is not None:
+            return member
+        found = find(frame, self.value, name)
+        if found is not None:
+            return bind(frame, found, None, self)
+        if on_meta is not None:
+            return bind(frame, on_meta, self, of_meta)
+        hook = find(frame, meta, "__getattr__")
+        if hook is not None:
+            return bind(frame, hook, self, of_meta).call(frame, [frame.values.const(name)], {})
+        raise attributes.no_attribute(frame, self, name, f"type object '{self.value.__name__}' has no attribute '{{1}}'")
+
+    def member(self, frame, descriptor, name):
+        if name == "__class__":
+            return frame.world.known(type(self.value))
+        if name == "__dict__":
+            return frame.world.class_dict(self.value)
+        stored = storage_of(frame, self).members.get(descriptor)
+        found = frame.world.slot(self.value, frame.world.identity(self.value), descriptor, name) if stored is None else stored
+        if found is None:
+            raise attributes.no_attribute(
+                frame, self, name, f"type object '{self.value.__name__}' has no attribute '{{1}}'"
+            )
+        return found
+
+    def setattr(self, frame, name, value):
+        meta = type(self.value)
+        hook = find_function(frame, meta, "__setattr__")
+        if hook is not None:
+            bind(frame, hook, self, frame.world.known(meta)).call(frame, [frame.values.const(name), value], {})
+            return
+        if frame.world.is_immutable(self.value):
+            text = f"cannot set '{name}' attribute of immutable type '{self.value.__name__}'"
+            raise frame.values.error(frame, TypeError, text)
+        on_meta = find(frame, meta, name)
+        if on_meta is not None and is_data_descriptor(frame, on_meta):
+            raise self.unsupported(f"setting {name}")
+        storage_of(frame, self).write(frame, name, value)
+
+    def delattr(self, frame, name):
+        meta = type(self.value)
+        if find_function(frame, meta, "__delattr__") is not None or frame.world.is_immutable(self.value):
+            raise self.unsupported(f"deleting {name}")
+        if not storage_of(frame, self).delete(frame, name):
+            raise attributes.no_attribute(
+                frame, self, name, f"type object '{self.value.__name__}' has no attribute '{{1}}'"
+            )
+
+    # --------------------------------------------------------------------------------------------- calls
+    def call(self, frame, args, kwargs):
+        return construct(frame, self, args, kwargs)
+
+    def method(self, frame, name, args, kwargs):
+        return self.getattr(frame, name).call(frame, args, kwargs)
+
+    def c_method(self, frame, descriptor, name):
+        return frame.values.NativeMethod(self, descriptor)
+
+    def c_call(self, frame, descriptor, args, kwargs):
+        name = descriptor.__name__
+        if descriptor is type.__dict__["__call__"]:
+            return construct_plain(frame, self, args, kwargs)
+        if name == "mro":
+            return frame.values.list_([frame.world.known(c) for c in frame.world.mro(self.value)])
+        if name in ("__instancecheck__", "__subclasscheck__"):
+            cls = args[0].python_type() if name == "__instancecheck__" else args[0].as_python()
+            return frame.values.boolean(frame.world.inherits(cls, self.value))
+        if descriptor is type.__dict__["__setattr__"]:
+            storage_of(frame, self).write(frame, args[0].as_python(), args[1])
+            return frame.values.NONE
+        raise self.unsupported(f"method {name}")
+
+    # ------------------------------------------------------------------------------- operations of metaclasses
+    def special(self, frame, name: str) -> Variable | None:
+        """A method of the metaclass."""
+        found = find(frame, type(self.value), name)
+        return None if found is None else bind(frame, found, self, frame.world.known(type(self.value)))
+
+    def getitem(self, frame, key):
+        found = find_function(frame, type(self.value), "__getitem__")
+        if found is not None and not frame.world.is_enum(self.value):
+            return self.special(frame, "__getitem__").call(frame, [key], {})
+        of_class = find_function(frame, self.value, "__class_getitem__") if found is None else None
+        if of_class is not None and not frame.world.is_library(self.value):
+            return bind(frame, of_class, None, self).call(frame, [key], {})
+        return frame.values.run(frame, lambda: self.value[key.as_python()])
+
+    def iterate(self, frame):
+        if frame.world.is_enum(self.value):
+            return frame.values.items_iterator([frame.world.known(m) for m in self.value])  # type: ignore[attr-defined]
+        method = self.special(frame, "__iter__")
+        if method is None:
+            raise frame.values.error(frame, TypeError, f"'{type(self.value).__name__}' object is not iterable")
+        return method.call(frame, [], {}).iterate(frame)
+
+    def length(self, frame):
+        if frame.world.is_enum(self.value):
+            return frame.values.const(len(self.value))  # type: ignore[arg-type]
+        method = self.special(frame, "__len__")
+        if method is None:
+            text = f"object of type '{type(self.value).__name__}' has no len()"
+            raise frame.values.error(frame, TypeError, text)
+        return method.call(frame, [], {})
+
+    def contains(self, frame, item):
+        method = self.special(frame, "__contains__")
+        if method is None or frame.world.is_enum(self.value):
+            return super().contains(frame, item)
+        return frame.values.boolean(method.call(frame, [item], {}).truth(frame))
+
+    def truth(self, frame):
+        method = find_function(frame, type(self.value), "__bool__") or find_function(frame, type(self.value), "__len__")
+        if method is None or frame.world.is_enum(self.value):
+            return True
+        return bind(frame, method, self, frame.world.known(type(self.value))).call(frame, [], {}).truth(frame)
+
+    def binary(self, frame, op, other):
+        name = frame.ops.ROWS[op].dunder
+        found = find_function(frame, type(self.value), name)
+        if found is not None:
+            result = bind(frame, found, self, frame.world.known(type(self.value))).call(frame, [other], {})
+            constant = isinstance(result, frame.values.ConstantVariable)
+            return None if constant and result.value is NotImplemented else result
+        if name == "__or__" and other.is_constant():
+            return frame.values.run(frame, lambda: op(self.value, other.as_python()))
+        return None
+
+    # --------------------------------------------------------------------------------------------- identity
+    def is_same(self, other):
+        return isinstance(other, ClassVariable) and self.value is other.value
+
+    def hash_key(self):
+        return self.value
+
+    def recipe(self, emit):
+        return outcome.Const(self.value)
+
+
+class ModuleVariable(TrueVariable):
+    """A Python module. Its attributes are the globals of its code."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: types.ModuleType, source=None):
+        super().__init__(source)
+        self.value = value
+
+    def python_type(self):
+        return type(self.value)
+
+    def as_python(self):
+        return self.value
+
+    def describe(self):
+        return f"the module {self.value.__name__}"
+
+    def namespace(self, frame):
+        return frame.output.side_effects.namespace(frame.world.globals_of(self.value))
+
+    def getattr(self, frame, name):
+        stored = self.namespace(frame).changes.get(name)
+        if stored is not None and stored is not attributes.NULL:
+            return stored.realize(frame)
+        found = frame.world.member(self.value, name) if stored is None else None
+        if found is not None:
+            return found
+        if name == "__class__":
+            return frame.world.known(type(self.value))
+        if name == "__dict__":
+            raise self.unsupported("__dict__")
+        if type(self.value) is not types.ModuleType and find(frame, type(self.value), name) is not None:
+            raise self.unsupported(f"attribute {name} of its class")
+        hook = frame.world.member(self.value, "__getattr__")
+        if hook is not None:
+            return hook.call(frame, [frame.values.const(name)], {})
+        raise attributes.no_attribute(frame, self, name, f"module '{self.value.__name__}' has no attribute '{{1}}'")
+
+    def setattr(self, frame, name, value):
+        self.namespace(frame).write(frame, name, value)
+
+    def delattr(self, frame, name):
+        if not self.namespace(frame).delete(frame, name):
+            text = f"'{type(self.value).__name__}' object has no attribute '{{1}}'"
+            raise attributes.no_attribute(frame, self, name, text)
+
+    def is_same(self, other):
+        return isinstance(other, ModuleVariable) and self.value is other.value
+
+    def hash_key(self):
+        return self.value
+
+    def recipe(self, emit):
+        return outcome.Const(self.value)

@@ -1,0 +1,384 @@
+"""What a builtin base class gives to objects of its subclasses: the dict in a dict subclass, the number in an int subclass.
+
+An `ObjectVariable` has one of these parts as `native`, beside its attributes. A part is the Variable of the builtin class
+itself, so its rules are those of that class; what it adds is how it is made in the object (`making`, `fill_part`), how it
+is read past all that the subclass overrides (`NativeItem`), and what C asks the subclass for (`__missing__`).
+"""
+
+from __future__ import annotations
+
+import collections
+import operator
+import types
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from dynamo import breaks, guards, outcome
+from dynamo.breaks import Unsupported
+from dynamo.operators import BY_DUNDER, UNARY
+from dynamo.source import Attr, Converted, DictKey, NativeItem, Source
+from dynamo.variables.attributes import bind, find_function, storage_of
+from dynamo.variables.base import Variable
+from dynamo.variables.constant import NONE, PLAIN, ConstantVariable
+from dynamo.variables.mapping import MISSING, DictVariable, pairs_from
+from dynamo.variables.raising import run_python
+from dynamo.variables.sequence import ListVariable, TupleVariable
+from dynamo.variables.sets import SetVariable
+
+BY_REFLECTED = {row.reflected: row for row in BY_DUNDER.values() if row.inplace is not None}
+BY_INPLACE = {row.inplace_dunder: row for row in BY_DUNDER.values() if row.inplace is not None}
+UNARY_BY_DUNDER = {row.dunder: op for op, row in UNARY.items()}
+
+
+class Part:
+    """What the parts share. `owner` is the object; `base` the builtin class."""
+
+    __slots__ = ()
+    owner: Any
+    base: type
+
+    def part_call(self, frame, name: str, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+        """A method of the builtin class, written in C."""
+        if name == "__init__":
+            self.initialize(frame, args, kwargs)
+            return NONE
+        if name in ("__getattribute__", "__setattr__", "__delattr__"):
+            raise self.owner.unsupported(f"{self.base.__name__}.{name}")
+        args = [self.operand(a) for a in args]
+        if name in BY_DUNDER:
+            return _or_not_implemented(self.binary(frame, BY_DUNDER[name].function, *args))
+        if name in BY_REFLECTED:
+            return _or_not_implemented(self.reflected(frame, BY_REFLECTED[name].function, *args))
+        if name in BY_INPLACE:
+            return _or_not_implemented(self.binary(frame, BY_INPLACE[name].inplace, *args))
+        if name in UNARY_BY_DUNDER:
+            return self.unary(frame, UNARY_BY_DUNDER[name])
+        rule = SLOTS.get(name)
+        if rule is not None:
+            return rule(self, frame, *args)
+        return self.method(frame, name, args, kwargs)
+
+    def operand(self, value: Variable) -> Variable:
+        """Another operand as C sees it: of an object that is a number or string besides, that."""
+        native = getattr(value, "native", None)
+        return native if isinstance(native, type(self)) else value
+
+    def initialize(self, frame, args: list[Variable], kwargs: dict[str, Variable]) -> None:
+        """The `__init__` of the builtin class."""
+
+    def recipe(self, emit):
+        return emit.value(self.owner)
+
+    def making(self, emit, cls: type) -> Any:
+        """The recipe of an empty object of the subclass."""
+        return outcome.Call(outcome.Const(self.base.__new__), (outcome.Const(cls),))
+
+    def fill_part(self, emit, temp: Any) -> None:
+        """Statements that fill a new object."""
+
+    if TYPE_CHECKING:  # what the other base of each part has
+
+        def __getattr__(self, name: str) -> Any: ...
+
+
+def _or_not_implemented(value: Variable | None) -> Variable:
+    return ConstantVariable(NotImplemented) if value is None else value
+
+
+SLOTS: dict[str, Callable] = {
+    "__len__": lambda self, frame: self.length(frame),
+    "__getitem__": lambda self, frame, key: self.getitem(frame, key),
+    "__setitem__": lambda self, frame, key, value: self.setitem(frame, key, value) or NONE,
+    "__delitem__": lambda self, frame, key: self.delitem(frame, key) or NONE,
+    "__contains__": lambda self, frame, item: frame.values.boolean(frame.ops.contains(frame, self, item)),
+    "__iter__": lambda self, frame: self.iterate(frame),
+    "__bool__": lambda self, frame: frame.values.boolean(self.truth(frame)),
+    "__str__": lambda self, frame: frame.ops.text(frame, self, str),
+    "__repr__": lambda self, frame: frame.ops.text(frame, self, repr),
+}
+
+
+# ------------------------------------------------------------------------------------------------------- mappings
+class DictPart(Part, DictVariable):
+    """The dict in an object of a subclass of dict, OrderedDict or defaultdict."""
+
+    __slots__ = ("owner", "base")
+
+    def getitem(self, frame, key):
+        value = self.lookup(frame, key)
+        if value is not MISSING:
+            return value
+        cls = self.owner.python_type()
+        missing = find_function(frame, cls, "__missing__")
+        if missing is not None:
+            return bind(frame, missing, self.owner, frame.world.known(cls)).call(frame, [key], {})
+        return super().getitem(frame, key)
+
+    def initialize(self, frame, args, kwargs):
+        if self.base is collections.defaultdict and args:
+            self.default_factory, *args = args
+        self.part_call(frame, "update", args, kwargs)
+
+    def part_call(self, frame, name, args, kwargs):
+        if name == "__missing__":
+            raise frame.values.raised(KeyError, args)
+        if name == "update" and issubclass(self.base, collections.OrderedDict):
+            return self.update_by_items(frame, args, kwargs)
+        return super().part_call(frame, name, args, kwargs)
+
+    def update_by_items(self, frame, args, kwargs) -> Variable:
+        """OrderedDict stores each item through the subclass."""
+        pairs = [pair for other in args for pair in pairs_from(frame, other)]
+        for key, value in [*pairs, *((ConstantVariable(k), v) for k, v in kwargs.items())]:
+            self.owner.setitem(frame, key, value)
+        return NONE
+
+    def items_recipe(self, emit):
+        return outcome.Build("dict", tuple(emit.value(x) for entry in self.entries.values() for x in entry))
+
+    def fill_part(self, emit, temp):
+        if self.base is collections.defaultdict:
+            value = emit.value(self.default_factory)
+            emit.after(outcome.Do(outcome.Call(outcome.Const(self.base.__init__), (temp, value))))
+        if self.entries:
+            args = (outcome.Const(self.base), temp, self.items_recipe(emit))
+            emit.after(outcome.Do(outcome.Call(outcome.Const(fill_dict), args)))
+
+    def replay(self, emit):
+        me = emit.value(self.owner)
+        emit.after(outcome.Do(outcome.Call(outcome.Const(self.base.clear), (me,))))
+        args = (outcome.Const(self.base), me, self.items_recipe(emit))
+        emit.after(outcome.Do(outcome.Call(outcome.Const(fill_dict), args)))
+
+
+def fill_dict(base: type[dict], target: dict, items: dict) -> None:
+    """Store items past whatever the class of `target` overrides."""
+    for key, value in items.items():
+        base.__setitem__(target, key, value)
+
+
+def outside_dict(frame, base: type, value: dict, source: Source) -> DictPart:
+    keys = list(dict.keys(value))
+    entries: dict = {}
+    if all(isinstance(k, PLAIN) for k in keys):
+        frame.output.guard(guards.DictKeysAre(source, tuple(keys)))
+        for k in keys:
+            item = NativeItem(source, k, dict)
+            entries[k] = [ConstantVariable(k), frame.world.lazy(dict.__getitem__(value, k), item)]
+    else:
+        frame.output.guard(guards.LengthIs(source, len(keys)))
+        for i, k in enumerate(keys):
+            key = frame.world.wrap(k, DictKey(source, i))
+            item = NativeItem(source, k, dict)
+            entries[frame.ops.key(frame, key)] = [key, frame.world.lazy(dict.__getitem__(value, k), item)]
+    part = DictPart(entries, base, source=source)
+    if base is collections.defaultdict:
+        part.default_factory = frame.world.wrap(value.default_factory, Attr(source, "default_factory"))  # type: ignore
+    return part
+
+
+# ------------------------------------------------------------------------------------------------------- sequences
+class ListPart(Part, ListVariable):
+    """The list in an object of a subclass of list."""
+
+    __slots__ = ("owner", "base")
+
+    def initialize(self, frame, args, kwargs):
+        if self.items:
+            self.changed(frame)
+            self.items = []
+        for values in args:
+            self.extend(frame, values)
+
+    def items_recipe(self, emit):
+        return outcome.Build("tuple", tuple(emit.value(v) for v in self.items))
+
+    def fill_part(self, emit, temp):
+        if self.items:
+            emit.after(outcome.Do(outcome.Call(outcome.Const(list.extend), (temp, self.items_recipe(emit)))))
+
+    def replay(self, emit):
+        args = (emit.value(self.owner), outcome.Const(slice(None)), self.items_recipe(emit))
+        emit.after(outcome.Do(outcome.Call(outcome.Const(list.__setitem__), args)))
+
+
+class TuplePart(Part, TupleVariable):
+    """The tuple in an object of a subclass of tuple."""
+
+    __slots__ = ("owner", "base")
+
+    def making(self, emit, cls):
+        items = outcome.Build("tuple", tuple(emit.value(v) for v in self.items))
+        return outcome.Call(outcome.Const(tuple.__new__), (outcome.Const(cls), items))
+
+
+def outside_items(frame, base: Any, value: Any, source: Source) -> list[Variable]:
+    frame.output.guard(guards.LengthIs(source, base.__len__(value)))
+    items = list(base.__iter__(value))
+    return [frame.world.lazy(v, NativeItem(source, i, base)) for i, v in enumerate(items)]
+
+
+# ------------------------------------------------------------------------------------------------------------ sets
+class SetPart(Part, SetVariable):
+    """The set in an object of a subclass of set or frozenset."""
+
+    __slots__ = ("owner", "base")
+
+    def initialize(self, frame, args, kwargs):
+        for values in args if not self.frozen else ():
+            self.method(frame, "update", [values], {})
+
+    def items_recipe(self, emit):
+        return outcome.Build("tuple", tuple(emit.value(v) for v in self.entries.values()))
+
+    def making(self, emit, cls):
+        if not self.frozen:
+            return super().making(emit, cls)
+        return outcome.Call(outcome.Const(frozenset.__new__), (outcome.Const(cls), self.items_recipe(emit)))
+
+    def fill_part(self, emit, temp):
+        if self.entries and not self.frozen:
+            emit.after(outcome.Do(outcome.Call(outcome.Const(set.update), (temp, self.items_recipe(emit)))))
+
+    def replay(self, emit):
+        me = emit.value(self.owner)
+        emit.after(outcome.Do(outcome.Call(outcome.Const(set.clear), (me,))))
+        emit.after(outcome.Do(outcome.Call(outcome.Const(set.update), (me, self.items_recipe(emit)))))
+
+
+def outside_set(frame, base: type, value: Any, source: Source) -> SetPart:
+    items = list(base.__iter__(value))  # type: ignore[attr-defined]
+    if not all(isinstance(v, PLAIN) for v in items):
+        raise Unsupported(breaks.UNKNOWN_VALUE, f"{source}, a set of objects")
+    frame.output.guard(guards.Equals(Converted(source, tuple_of_set), tuple(items)))
+    return SetPart([ConstantVariable(v) for v in items], frozen=base is frozenset, source=source)
+
+
+def tuple_of_set(value: Any) -> tuple:
+    """The items in the set's own order, past whatever its class overrides."""
+    return tuple((set if isinstance(value, set) else frozenset).__iter__(value))
+
+
+# ------------------------------------------------------------------------------------------------ numbers, strings
+class ConstantPart(Part, ConstantVariable):
+    """The number or string in an object of a subclass of int, float, str, bytes or complex."""
+
+    __slots__ = ("owner", "base")
+
+    def operand(self, value):
+        native = getattr(value, "native", None)
+        return ConstantVariable(native.value) if isinstance(native, ConstantPart) else value
+
+    def making(self, emit, cls):
+        return outcome.Call(outcome.Const(self.base.__new__), (outcome.Const(cls), outcome.Const(self.value)))
+
+    def recipe(self, emit):
+        return outcome.Const(self.value)
+
+
+PLAIN_VALUE: dict[type, Callable] = {
+    int: int.__int__,
+    float: float.__float__,
+    str: str.__str__,
+    bytes: bytes.__bytes__ if hasattr(bytes, "__bytes__") else lambda value: bytes.__getitem__(value, slice(None)),
+    complex: lambda value: complex(value.real, value.imag),
+}
+
+
+def outside_constant(frame, base: type, value: Any, source: Source) -> ConstantPart:
+    plain = PLAIN_VALUE[base](value)
+    frame.output.guard(guards.Equals(Converted(source, PLAIN_VALUE[base]), plain))
+    return ConstantPart(plain, source)
+
+
+# ------------------------------------------------------------------------------------------------ SimpleNamespace
+class NamespacePart(Part, Variable):
+    """What SimpleNamespace adds to an object: its `__init__`, equality and text."""
+
+    __slots__ = ("owner", "base")
+
+    def part_call(self, frame, name, args, kwargs):
+        if name == "__init__":
+            return self.initialize(frame, args, kwargs) or NONE
+        if name == "__eq__":
+            return self.equals(frame, args[0])
+        if name in ("__lt__", "__le__", "__gt__", "__ge__"):
+            return ConstantVariable(NotImplemented)
+        if name == "__repr__":
+            return self.text(frame)
+        raise self.owner.unsupported(f"method {name}")
+
+    def initialize(self, frame, args, kwargs):
+        pairs = [(k.as_python(), a.getitem(frame, k)) for a in args for k in a.unpack(frame)]
+        for name, value in [*pairs, *kwargs.items()]:
+            storage_of(frame, self.owner).write(frame, name, value)
+
+    def equals(self, frame, other: Variable) -> Variable:
+        if not issubclass(other.python_type(), types.SimpleNamespace):
+            return ConstantVariable(NotImplemented)
+        mine, theirs = [storage_of(frame, o).as_dict(frame) for o in (self.owner, other)]
+        return frame.ops.binary(frame, operator.eq, mine, theirs)
+
+    def text(self, frame) -> Variable:
+        storage = storage_of(frame, self.owner)
+        shown = [f"{n}={frame.ops.text(frame, storage.read(frame, n), repr).value}" for n in storage.names(frame)]
+        cls = self.owner.python_type()
+        return ConstantVariable(f"{'namespace' if cls is self.base else cls.__name__}({', '.join(shown)})")
+
+    def hash_key(self):
+        raise self.owner.unsupported("hashing")
+
+
+# ------------------------------------------------------------------------------------------------------- the table
+NEW: dict[type, Callable] = {  # builtin class → rule(frame, args, kwargs) for the part of a new object
+    dict: lambda frame, args, kwargs: DictPart(cls=dict),
+    collections.OrderedDict: lambda frame, args, kwargs: DictPart(cls=collections.OrderedDict),
+    collections.defaultdict: lambda frame, args, kwargs: DictPart(cls=collections.defaultdict),
+    list: lambda frame, args, kwargs: ListPart([]),
+    tuple: lambda frame, args, kwargs: TuplePart([v for a in args for v in a.unpack(frame)]),
+    set: lambda frame, args, kwargs: SetPart(),
+    frozenset: lambda frame, args, kwargs: SetPart([v for a in args for v in a.unpack(frame)], frozen=True),
+    types.SimpleNamespace: lambda frame, args, kwargs: NamespacePart(),
+}
+OUTSIDE: dict[type, Callable] = {  # builtin class → rule(frame, base, value, source) for one from outside
+    dict: outside_dict,
+    collections.OrderedDict: outside_dict,
+    collections.defaultdict: outside_dict,
+    list: lambda frame, base, value, source: ListPart(outside_items(frame, base, value, source), source),
+    tuple: lambda frame, base, value, source: TuplePart(outside_items(frame, base, value, source), source),
+    set: outside_set,
+    frozenset: outside_set,
+    types.SimpleNamespace: lambda frame, base, value, source: NamespacePart(source),
+    **dict.fromkeys(PLAIN_VALUE, outside_constant),
+}
+
+
+def native_base(frame, cls: type) -> type | None:
+    """The builtin class that objects of `cls` have a part of; None for none. Unsupported if C gives them anything else."""
+    bases = frame.world.c_bases(cls)
+    if not bases:
+        return None
+    if bases[0] not in OUTSIDE or not all(issubclass(bases[0], b) for b in bases):
+        raise Unsupported(breaks.UNKNOWN_VALUE, f"an object of {cls.__qualname__}, whose base is written in C")
+    return bases[0]
+
+
+def new_part(frame, cls: type, args: list[Variable], kwargs: dict[str, Variable]) -> Any:
+    """The part of a new object of `cls`, as the `__new__` of its builtin base makes it."""
+    base = native_base(frame, cls)
+    assert base is not None
+    if base in PLAIN_VALUE:
+        values = [frame.values.plain(a) for a in args]
+        named = {k: frame.values.plain(v) for k, v in kwargs.items()}
+        part: Any = ConstantPart(run_python(frame, base, *values, **named))
+    else:
+        part = NEW[base](frame, args, kwargs)
+    part.base = base
+    return part
+
+
+def outside_part(frame, base: type, value: Any, source: Source) -> Any:
+    """The part of an object from outside, guarded."""
+    part = OUTSIDE[base](frame, base, value, source)
+    part.base = base
+    return part

@@ -1,0 +1,38 @@
+"""How rules raise in the traced program, and what exceptions of Python itself become that run while tracing."""
+
+from __future__ import annotations
+
+from dynamo.breaks import Raised, Unsupported
+
+
+def raise_exception(frame, cls: type, *args: str) -> Raised:
+    """The Raised of cls(*args), to be raised by the caller."""
+    return Raised(frame.values.exception(cls, [frame.values.literal(frame, a) for a in args]))
+
+
+def run_python(frame, function, *args, **kwargs):
+    """function(*args, **kwargs) now, on real values; what it raises is raised by the traced program."""
+    try:
+        return function(*args, **kwargs)
+    except (Raised, Unsupported):
+        raise
+    except Exception as e:
+        raise as_raised(frame, e) from e
+
+
+def as_raised(frame, e: Exception) -> Raised:
+    """The Raised that stands for a real exception."""
+    plain = (str, int, float, bool, bytes, complex, type(None), tuple, list)
+    args = [frame.values.literal(frame, a) if isinstance(a, plain) else frame.values.const(str(a)) for a in e.args]
+    return Raised(frame.values.exception(type(e), args))
+
+
+def raises(frame, cls: type, function) -> bool:
+    """Whether function() raises `cls` in the traced program."""
+    try:
+        function()
+    except Raised as r:
+        if issubclass(r.value.cls, cls):
+            return True
+        raise
+    return False

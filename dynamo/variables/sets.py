@@ -1,0 +1,271 @@
+"""Sets and frozensets.
+
+Python iterates over a set in the order of its hash table, which depends on the hashes of the items and on the history
+of the set. Where all items are constants whose hashes are known, `twin` is a real set to which the same was done, so
+that it has the order that the set has at run time. Else nothing may depend on the order.
+"""
+
+from __future__ import annotations
+
+import enum
+import operator
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from dynamo import outcome
+from dynamo.breaks import NotConstant
+from dynamo.operators import ROWS
+from dynamo.variables.base import Variable, method
+from dynamo.variables.constant import PLAIN, ConstantVariable, boolean
+from dynamo.variables.exception import raise_exception
+from dynamo.variables.mapping import SET_OPERATORS, HashedVariable, missing
+
+METHODS = {
+    operator.or_: "union",
+    operator.and_: "intersection",
+    operator.sub: "difference",
+    operator.xor: "symmetric_difference",
+}
+OPERATORS = {name: op for op, name in METHODS.items()}
+
+
+def has_known_hash(value: Any) -> bool:
+    """Whether the hash of a constant is the same in each call of the compiled code."""
+    if isinstance(value, (tuple, frozenset)):
+        return all(map(has_known_hash, value))
+    return isinstance(value, (*PLAIN, type, enum.Enum))
+
+
+class SetVariable(HashedVariable):
+    """A set or frozenset. `entries`: hash key → item, in the order in which they came."""
+
+    __slots__ = ("frozen", "twin", "order")
+
+    def __init__(self, items: Iterable[Variable] = (), frozen: bool = False, source=None, order: Any = None):
+        super().__init__(source)
+        self.entries = {v.hash_key(): v for v in items}
+        self.frozen = frozen
+        self.shape = 0
+        self.order = None if order is None else tuple(order)  # of a set from outside, guarded, until it changes
+        self.twin: Any = twin_of(self.entries, frozen) if order is None else None
+
+    def python_type(self):
+        return frozenset if self.frozen else set
+
+    def example(self):
+        return self.python_type()()
+
+    def real_of(self, items: list) -> Any:
+        """A real set that is shown as this one."""
+        return self.python_type()(items) if self.twin is None else self.twin.copy()
+
+    def as_python(self):
+        if not self.frozen:
+            raise NotConstant(self)
+        return frozenset(v.as_python() for v in self.entries.values())
+
+    def hash_key(self):
+        return frozenset(self.entries)
+
+    def reshaped(self, frame):
+        super().reshaped(frame)
+        self.order = None
+
+    def unpack(self, frame):
+        """The items in the order of iteration."""
+        items = self.entries
+        if self.order is not None:
+            return [items[v] for v in self.order]
+        if len(items) > 1 and self.twin is None:
+            raise self.unsupported("the order of the items, which depends on hashes,")
+        return list(items.values()) if len(items) <= 1 else [items[v] for v in self.twin]
+
+    def iterate(self, frame):
+        return frame.values.HashedIterator(self.unpack(frame), self, self)
+
+    # --------------------------------------------------------------------------------------- operators
+    def binary(self, frame, op, other):
+        row = ROWS[op]
+        if row.function not in SET_OPERATORS or not issubclass(other.python_type(), (set, frozenset)):
+            return None
+        other = as_set(frame, other)
+        if row.is_comparison:
+            return boolean(op(self.entries.keys(), other.entries.keys()))
+        return self.combine(frame, METHODS[row.function], other, op is row.inplace and not self.frozen)
+
+    def combine(self, frame, name: str, other: Variable, in_place: bool = False) -> SetVariable:
+        """self.name(other), where `name` is "union", "intersection" …"""
+        theirs = as_set(frame, other)
+        both = {**theirs.entries, **self.entries}
+        result = OPERATORS[name](self.entries.keys(), theirs.entries.keys())
+        order = [*self.entries, *(k for k in theirs.entries if k not in self.entries)]
+        entries = {k: both[k] for k in order if k in result}
+        target = self if in_place else SetVariable((), self.frozen)
+        twin = self.twin
+        as_it_is = issubclass(other.python_type(), (set, frozenset))
+        hashed = theirs.twin if as_it_is or theirs.twin is None else list(theirs.entries)
+        if in_place:
+            self.reshaped(frame)
+            name = "update" if name == "union" else f"{name}_update"
+        if twin is None or hashed is None:
+            target.twin = None
+        else:
+            made = getattr(twin, name)(hashed)
+            target.twin = twin if in_place else made
+        target.entries = entries
+        return target
+
+    # ----------------------------------------------------------------------------------------- methods
+    @method("add")
+    def add(self, frame, item):
+        key = frame.ops.key(frame, item)
+        if key in self.entries:
+            return
+        self.reshaped(frame)
+        self.entries[key] = item
+        self.keep_twin(key, lambda twin: twin.add(key))
+
+    def keep_twin(self, key: Any, change: Callable) -> None:
+        """Do to the twin what was done to the set, if it still can be known."""
+        if self.twin is not None and has_known_hash(key):
+            change(self.twin)
+        else:
+            self.twin = None
+
+    @method("discard")
+    def discard(self, frame, item):
+        key = frame.ops.key(frame, item)
+        if key in self.entries:
+            self.reshaped(frame)
+            del self.entries[key]
+            self.keep_twin(key, lambda twin: twin.discard(key))
+
+    @method("remove")
+    def remove(self, frame, item):
+        if frame.ops.key(frame, item) not in self.entries:
+            raise missing(item)
+        self.discard(frame, item)
+
+    @method("pop")
+    def pop(self, frame):
+        if not self.entries:
+            raise raise_exception(frame, KeyError, "pop from an empty set")
+        if len(self.entries) == 1:
+            key = next(iter(self.entries))
+            if self.twin is not None:
+                self.twin.pop()
+        elif self.twin is not None:
+            key = self.twin.pop()
+        else:
+            raise self.unsupported("pop(): which item comes depends on hashes: pop()")
+        self.reshaped(frame)
+        return self.entries.pop(key)
+
+    @method("clear")
+    def clear(self, frame):
+        super().clear(frame)
+        self.twin = set()
+
+    @method("copy", "__copy__")
+    def copy(self, frame):
+        new = SetVariable((), self.frozen)
+        new.entries = dict(self.entries)
+        new.twin = None if self.twin is None else self.twin.copy()
+        return new
+
+    def fold(self, frame, name: str, others: tuple, in_place: bool = False) -> SetVariable:
+        result = self if in_place or others else self.copy(frame)
+        for other in others:
+            result = result.combine(frame, name, other, in_place)
+        return result
+
+    @method("union")
+    def union(self, frame, *others):
+        return self.fold(frame, "union", others)
+
+    @method("intersection")
+    def intersection(self, frame, *others):
+        return self.fold(frame, "intersection", others)
+
+    @method("difference")
+    def difference(self, frame, *others):
+        return self.fold(frame, "difference", others)
+
+    @method("symmetric_difference")
+    def symmetric_difference(self, frame, other):
+        return self.combine(frame, "symmetric_difference", other)
+
+    @method("update")
+    def update(self, frame, *others):
+        self.fold(frame, "union", others, True)
+
+    @method("intersection_update")
+    def intersection_update(self, frame, *others):
+        self.fold(frame, "intersection", others, True)
+
+    @method("difference_update")
+    def difference_update(self, frame, *others):
+        self.fold(frame, "difference", others, True)
+
+    @method("symmetric_difference_update")
+    def symmetric_difference_update(self, frame, other):
+        self.combine(frame, "symmetric_difference", other, True)
+
+    @method("issubset")
+    def issubset(self, frame, other):
+        return self.binary(frame, operator.le, as_set(frame, other))
+
+    @method("issuperset")
+    def issuperset(self, frame, other):
+        return self.binary(frame, operator.ge, as_set(frame, other))
+
+    @method("isdisjoint")
+    def isdisjoint(self, frame, other):
+        return not (self.entries.keys() & as_set(frame, other).entries.keys())
+
+    @method("__hash__")
+    def hashed(self, frame):
+        return ConstantVariable(hash(self.as_python()))
+
+    # ----------------------------------------------------------------------------------------- rebuild
+    def recipe(self, emit):
+        if self.source is not None:
+            return emit.load(self.source)
+
+        def make():
+            items = outcome.Build("set", tuple(emit.value(v) for v in self.entries.values()))
+            return outcome.Call(outcome.Const(frozenset), (items,)) if self.frozen else items
+
+        return emit.shared(self, make)
+
+    def replay(self, emit) -> None:
+        me = emit.value(self)
+        items = outcome.Build("set", tuple(emit.value(v) for v in self.entries.values()))
+        emit.after(outcome.Do(outcome.Call(outcome.Const(set.intersection_update), (me, items))))
+        emit.after(outcome.Do(outcome.Call(outcome.Const(set.update), (me, items))))
+
+
+def twin_of(keys: Iterable[Any], frozen: bool) -> Any:
+    """The real set of these keys, added in this order; None if a hash is not known."""
+    keys = list(keys)
+    return (frozenset if frozen else set)(keys) if all(map(has_known_hash, keys)) else None
+
+
+def set_of(frame, items: Iterable[Variable], frozen: bool = False) -> SetVariable:
+    """A new set of these items, in this order."""
+    new = SetVariable((), frozen)
+    for item in items:
+        new.entries.setdefault(frame.ops.key(frame, item), item)
+    new.twin = twin_of(new.entries, frozen)
+    return new
+
+
+def as_set(frame, value: Variable) -> SetVariable:
+    """The value itself if it is a set, else a set of what it iterates over."""
+    if isinstance(value, SetVariable):
+        return value
+    if value.is_constant() and isinstance(value.as_python(), frozenset):
+        new = set_of(frame, value.unpack(frame), frozen=True)
+        new.twin = value.as_python() if new.twin is not None else None
+        return new
+    return set_of(frame, value.unpack(frame))

@@ -1,0 +1,479 @@
+"""The one door to what lies outside of a traced program: looking at something through it guards what was seen.
+
+Reading and guarding are one act here, and *found* and *absent* are both answers that hold only as long as they hold.
+Every other file of dynamo asks the World: no other touches a real object (a test reads the sources). What may be known
+without asking cannot change: constants, and the layout of classes written in C.
+
+Each read may be listened to (`listen`): the mutation fuzzer changes everything that was read, one thing at a time.
+"""
+
+from __future__ import annotations
+
+import enum
+import sys
+import types
+import typing
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from dynamo import guards, trace_rules
+from dynamo.source import Attr, Builtin, ClassAttr, Converted, Global, InstanceDict, Item, Object, Source
+from dynamo.variables import track
+from dynamo.variables.base import Variable
+from dynamo.variables.lazy import Lazy
+from dynamo.variables.raising import run_python
+
+if TYPE_CHECKING:
+    from dynamo.output_graph import OutputGraph
+
+MISSING: Any = object()  # what a look-up gives that finds nothing
+listen: Callable[[str, Source, Any, Any], None] | None = None  # told (kind of read, source, name or key, value)
+
+
+class World:
+    """What one capture sees of the world. `output` collects the guards."""
+
+    QUOTED = sys.version_info >= (3, 12)  # whether abstract methods stand in quotes where objects cannot be made
+
+    __slots__ = ("output", "class_lookups", "bases_in_c")
+    MISSING = MISSING
+
+    def __init__(self, output: OutputGraph):
+        self.output = output
+        self.class_lookups: dict[tuple[type, type | None, str], Any] = {}
+        self.bases_in_c: dict[type, tuple[type, ...]] = {}
+
+    def _saw(self, kind: str, source: Source, name: Any, value: Any) -> None:
+        if listen is not None:
+            listen(kind, source, name, value)
+
+    # -------------------------------------------------------------------------------------------- values
+    def wrap(self, value: Any, source: Source) -> Variable:
+        """The Variable of a value that stands at `source`, with the guards of its kind."""
+        self._saw("value", source, None, value)
+        return track.wrap(self.output.current, value, source)
+
+    def lazy(self, value: Any, source: Source) -> Variable:
+        """The same, guarded only once something is asked of it."""
+        return Lazy(value, source, self.output)
+
+    def known(self, value: Any) -> Variable:
+        """The Variable of an object known by identity: a builtin, what an import gives, a constant of the code."""
+        return track.wrap_untracked(self.output.current, value)
+
+    # ------------------------------------------------------------------------------------------- classes
+    def on_class(self, cls: type, name: str) -> Any:
+        """What `cls` holds under `name` along its MRO, not bound, or MISSING; guarded either way."""
+        return self._look_up(cls, None, name)
+
+    def after_class(self, cls: type, start: type, name: str) -> Any:
+        """What super(start, …) finds: the walk along the MRO of `cls` behind `start`."""
+        return self._look_up(cls, start, name)
+
+    def _look_up(self, cls: type, start: type | None, name: str) -> Any:
+        key = (cls, start, name)
+        if key in self.class_lookups:
+            return self.class_lookups[key]
+        found = self.class_lookups[key] = self._walk(cls, start, name)
+        return found
+
+    def _walk(self, cls: type, start: type | None, name: str) -> Any:
+        mro = mro_of(cls)
+        if start is None:
+            found = walk(mro, name)
+            self._guard_class(cls, name, found)
+            return found
+        for c in mro[mro.index(start) + 1 :]:
+            # What each class on the way has by itself or from its bases: none can come to hide what lies behind it.
+            self._guard_class(c, name, walk(mro_of(c), name))
+            if name in members_of(c):
+                return members_of(c)[name]
+        return MISSING
+
+    def _guard_class(self, cls: type, name: str, found: Any) -> None:
+        if cls.__flags__ & IMMUTABLE:
+            return
+        source = Object(cls)
+        self._saw("class", source, name, found)
+        if type(found) in DATA:  # its value is looked at apart
+            self.output.guard_type(ClassAttr(source, name), type(found))
+        else:
+            self.output.guard(guards.ClassLookupIs(source, name, guards.ABSENT if found is MISSING else found))
+
+    def lacks(self, cls: type, name: str) -> bool:
+        """Whether objects of `cls` have no such special method (None in its place says so as well); guarded."""
+        found = self._look_up(cls, None, name)
+        return found is MISSING or found is None
+
+    def class_source(self, cls: type, name: str, start: type | None = None) -> Source:
+        """Where what `on_class` (or `after_class`) found can be read again."""
+        if start is not None:
+            cls = next(c for c in self.mro(cls, start) if name in members_of(c))
+        return ClassAttr(Object(cls), name)
+
+    def mro(self, cls: type, start: type | None = None) -> tuple[type, ...]:
+        """The classes that a look-up asks, in order; those behind `start` if given."""
+        found = mro_of(cls)
+        return found if start is None else found[found.index(start) + 1 :]
+
+    def class_has_own(self, cls: type, name: str) -> bool:
+        """Whether the class itself, and no base, holds `name`; guarded by what the look-up gives."""
+        self._look_up(cls, None, name)
+        return name in members_of(cls)
+
+    def class_names(self, cls: type) -> tuple[str, ...]:
+        names = tuple(members_of(cls))
+        self.output.guard(guards.Equals(Converted(Object(cls), names_of_class), names))
+        return names
+
+    def class_dict(self, cls: type) -> Variable:
+        """`cls.__dict__`: its names are guarded, each value once it is looked at."""
+        names = tuple(members_of(cls)) if self.is_immutable(cls) else self.class_names(cls)
+        here = Object(cls)
+        entries: dict = {n: [self.known(n), self.lazy(members_of(cls)[n], ClassAttr(here, n))] for n in names}
+        return self.output.current.values.DictVariable(entries, types.MappingProxyType, source=Attr(here, "__dict__"))
+
+    def names_on_class(self, cls: type) -> list[str]:
+        """The names in the class and its bases, as dir() collects them."""
+        return [name for c in self.mro(cls) for name in (c.__dict__ if self.is_immutable(c) else self.class_names(c))]
+
+    def is_immutable(self, cls: type) -> bool:
+        """Whether the attributes of the class cannot be set."""
+        return bool(cls.__flags__ & IMMUTABLE)
+
+    def has_dict(self, cls: type) -> bool:
+        """Whether objects of the class have a `__dict__`: a fact of its layout."""
+        return cls.__dictoffset__ != 0
+
+    def c_bases(self, cls: type) -> tuple[type, ...]:
+        """The classes written in C that `cls` is or comes from, but for `object`: a fact of its layout."""
+        found = self.bases_in_c.get(cls)
+        if found is None:
+            found = tuple(c for c in self.mro(cls)[:-1] if c is not typing.Generic and written_in_c(c))
+            self.bases_in_c[cls] = found
+        return found
+
+    def abstract_methods(self, cls: type) -> frozenset[str]:
+        """The abstract methods that forbid to make objects of the class; guarded."""
+        if type(cls) is type:
+            return frozenset()
+        names = getattr(cls, "__abstractmethods__", None)
+        if not names:
+            return frozenset()
+        self.output.guard(guards.Equals(Attr(Object(cls), "__abstractmethods__"), names))
+        return names
+
+    def inherits(self, cls: type, base: type) -> bool:
+        """issubclass(cls, base) by the MRO alone."""
+        return base in self.mro(cls)
+
+    def is_subclass(self, cls: type, base: type) -> bool:
+        """issubclass(cls, base). What an abstract class has registered may change, and is asked again."""
+        answer = issubclass(cls, base)
+        if base not in self.mro(cls) and type(base) is not type and not self.is_immutable(cls):
+            self.output.guard(guards.Equals(Converted(Object(base), Registered(cls)), answer))
+        return answer
+
+    def is_enum(self, cls: type) -> bool:
+        return isinstance(cls, enum.EnumMeta)
+
+    def enum_member(self, cls: type, name: str) -> Variable | None:
+        """A member of an enumeration by its name, or None. The members of a class never change."""
+        if not isinstance(cls, enum.EnumMeta) or name not in cls._member_map_:
+            return None
+        return self.known(cls._member_map_[name])
+
+    def enum_field(self, member: enum.Enum, name: str) -> Variable:
+        """What a member of an enumeration has as its value or name: its own, unless its class computes it."""
+        public = name.strip("_")
+        plain = self.on_class(type(member), public) is enum.Enum.__dict__[public]
+        own = self.own_attribute(member, Object(member), name) if plain else None
+        return self.known(getattr(member, public)) if own is None else own
+
+    def is_library(self, obj: Any) -> bool:
+        return trace_rules.is_library(obj)
+
+    def identity(self, obj: Any) -> Source:
+        """The source of an object known by identity."""
+        return Object(obj)
+
+    def setter_below_hooks(self, cls: type, name: str) -> Any:
+        """The `__setattr__` (or `__delattr__`) of C below those written in Python; None if there is none of those."""
+        for n, c in enumerate(self.mro(cls)):
+            found = c.__dict__.get(name)
+            if found is not None and not hasattr(found, "__code__"):
+                hooked = any(name in d.__dict__ for d in self.mro(cls)[:n])
+                return found if hooked else None
+        return None
+
+    # ----------------------------------------------------------------------------------------- instances
+    def own_attribute(self, obj: Any, source: Source, name: str) -> Variable | None:
+        """What the instance's own dictionary holds under `name`, or None; guarded either way."""
+        values = instance_dict(obj)
+        if values is None:
+            return None
+        if name in values:
+            self._saw("attribute", source, name, values[name])
+            return self.wrap(values[name], self.own_source(obj, source, name))
+        self._saw("attribute", source, name, MISSING)
+        self.output.guard(guards.LacksInstanceAttr(source, name))
+        return None
+
+    def peek(self, obj: Any, name: str) -> Any:
+        """What the instance's own dictionary holds, not guarded: whoever asks guards what it makes of it."""
+        return (instance_dict(obj) or {}).get(name)
+
+    def own_source(self, obj: Any, source: Source, name: str) -> Source:
+        """Where an instance's own attribute is read again: plainly, where that runs no hook and asks no class."""
+        cls = type(obj)
+        getters = (object.__getattribute__, types.FunctionType.__getattribute__, BaseException.__getattribute__)
+        if self.on_class(cls, "__getattribute__") in getters and self.on_class(cls, "__getattr__") is MISSING:
+            if self.on_class(cls, name) is MISSING:
+                return Attr(source, name)
+        return Item(InstanceDict(source), name)
+
+    def has_own(self, obj: Any, source: Source, name: str) -> bool:
+        """Whether the instance's own dictionary holds something under `name`; guarded, whatever it holds."""
+        values = instance_dict(obj)
+        if values is None:
+            return False
+        if name not in values:
+            self.output.guard(guards.LacksInstanceAttr(source, name))
+            return False
+        self.output.guard_type(Item(InstanceDict(source), name), type(values[name]))
+        return True
+
+    def own_dict(self, obj: Any, source: Source) -> Variable:
+        """The instance's `__dict__` itself."""
+        return self.wrap(instance_dict(obj), InstanceDict(source))
+
+    def known_dict(self, obj: Any) -> Variable | None:
+        """The Variable of the instance's `__dict__`, if the program came by it already."""
+        values = instance_dict(obj)
+        return None if values is None else self.output.by_id.get(id(values))
+
+    def own_names(self, obj: Any, source: Source) -> tuple[str, ...]:
+        """The names in the instance's own dictionary, in order; guarded."""
+        values = instance_dict(obj)
+        if values is None:
+            return ()
+        names = tuple(values)
+        self._saw("names", source, None, names)
+        self.output.guard(guards.DictKeysAre(InstanceDict(source), names))
+        return names
+
+    def slot(self, obj: Any, source: Source, descriptor: Any, name: str) -> Variable | None:
+        """What a `__slots__` member or another C descriptor of data holds, or None while it is empty; guarded."""
+        try:
+            value = descriptor.__get__(obj, type(obj))
+        except AttributeError:
+            self._saw("attribute", source, name, MISSING)
+            self.output.guard(guards.LacksAttr(source, name))
+            return None
+        self._saw("attribute", source, name, value)
+        return self.known(value) if value is None and source is None else self.wrap(value, Attr(source, name))
+
+    def attribute(self, obj: Any, source: Source, name: str) -> Variable | None:
+        """An attribute of an object written in C, or None; guarded either way."""
+        try:
+            value = getattr(obj, name)
+        except AttributeError:
+            self._saw("attribute", source, name, MISSING)
+            self.output.guard(guards.LacksAttr(source, name))
+            return None
+        self._saw("attribute", source, name, value)
+        return self.wrap(value, Attr(source, name))
+
+    def fact(self, obj: Any, source: Source, name: str) -> Any:
+        """What an attribute of an object written in C says now: a constant, compared at each call."""
+        value = getattr(obj, name)
+        self._saw("attribute", source, name, value)
+        if not isinstance(source, Object):
+            self.output.guard(guards.Equals(Attr(source, name), value))
+        return value
+
+    # ----------------------------------------------------------------------------------------- functions
+    def function(self, function: Any) -> Variable:
+        """A function that was found on a class, whose identity is guarded by having found it there; or what else of
+        Python or C stands in a property, staticmethod … in its place."""
+        known = self.output.by_id.get(id(function))
+        if known is not None and known.source is not None:
+            self.same(known.source, function)
+        return self.known(function)
+
+    def code(self, function: types.FunctionType, source: Source) -> types.CodeType:
+        """The code that a call runs; guarded."""
+        self._saw("code", source, None, function.__code__)
+        self.output.guard(guards.FunctionCodeIs(source, function.__code__))
+        return function.__code__
+
+    def defaults(self, function: types.FunctionType, source: Source) -> list[Variable]:
+        """The values of `__defaults__`; how many there are is guarded, each only when it is looked at."""
+        values = function.__defaults__
+        here = Attr(source, "__defaults__")
+        self._saw("defaults", source, None, values)
+        if values is None:
+            self.output.guard(guards.IdIs(here, None))
+            return []
+        self.output.guard(guards.LengthIs(here, len(values)))
+        return [self.lazy(v, Item(here, i)) for i, v in enumerate(values)]
+
+    def kwdefaults(self, function: types.FunctionType, source: Source) -> dict[str, Variable]:
+        """The values of `__kwdefaults__`, by name."""
+        values = function.__kwdefaults__
+        here = Attr(source, "__kwdefaults__")
+        self._saw("kwdefaults", source, None, values)
+        if values is None:
+            self.output.guard(guards.IdIs(here, None))
+            return {}
+        self.output.guard(guards.DictKeysAre(here, tuple(values)))
+        return {k: self.lazy(v, Item(here, k)) for k, v in values.items()}
+
+    # --------------------------------------------------------------------------------- globals, modules
+    def global_name(self, frame: Any, name: str) -> Variable | None:
+        """A name in the globals of a frame, then in the builtins; None if it is in neither. Guarded either way."""
+        namespace = frame.globals
+        root = namespace is self.output.root.globals
+        here = Object(namespace, f"{namespace.get('__name__', '?')}.__dict__")
+        if name in namespace:
+            source = Global(name) if root else Item(here, name)
+            self._saw("global", source, name, namespace[name])
+            return self.wrap(namespace[name], source)
+        builtins = self.output.builtins
+        if root:
+            self.output.guard(guards.LacksGlobal(None, name))
+        else:
+            self.output.guard(guards.LacksKey(here, name))
+        if name not in builtins:
+            return None
+        source = Builtin(name) if root else Item(Object(builtins, "builtins"), name)
+        self._saw("global", source, name, builtins[name])
+        return self.wrap(builtins[name], source)
+
+    def member(self, module: types.ModuleType, name: str) -> Variable | None:
+        """What a module holds under `name`, or None (its `__getattr__` was not asked); guarded either way."""
+        namespace = module.__dict__
+        here = Object(namespace, f"{module.__name__}.__dict__")
+        if name not in namespace and "__getattr__" in namespace and trace_rules.is_library(module):
+            getattr(module, name, None)  # packages load their parts on first use
+        if name in namespace:
+            source = Item(here, name)
+            self._saw("global", source, name, namespace[name])
+            return self.wrap(namespace[name], source)
+        self._saw("global", here, name, MISSING)
+        self.output.guard(guards.LacksKey(here, name))
+        return None
+
+    def imported(self, frame: Any, name: str, fromlist: Any, level: int) -> Variable:
+        """What an import statement gives. The import itself happens now, as it would in the first call."""
+        module = run_python(frame, __import__, name, frame.globals, None, fromlist, level)
+        return self.loaded(getattr(module, "__name__", "")) or self.known(module)
+
+    def loaded(self, name: str) -> Variable | None:
+        """The module that `sys.modules` holds under `name`, or None; another one in its place is seen."""
+        module = sys.modules.get(name)
+        if module is None:
+            return None
+        source = Item(Object(sys.modules, "sys.modules"), name)
+        self._saw("global", source, name, module)
+        return self.wrap(module, source)
+    def globals_of(self, module: types.ModuleType) -> dict:
+        return module.__dict__
+
+    def namespace_has(self, namespace: dict, name: str) -> bool:
+        """Whether globals hold a name; guarded, whatever it is."""
+        root = namespace is self.output.root.globals
+        here = Object(namespace, f"{namespace.get('__name__', '?')}.__dict__")
+        if name in namespace:
+            self.output.guard_type(Global(name) if root else Item(here, name), type(namespace[name]))
+            return True
+        self.output.guard(guards.LacksGlobal(None, name) if root else guards.LacksKey(here, name))
+        return False
+
+    # ------------------------------------------------------------------------------------- ambient state
+    def flag(self, name: str) -> int:
+        """A flag of the ambient state as the frame was entered (guards.AMBIENT_FLAGS, "num_threads")."""
+        state = guards.flag(name)
+        self.output.guard(guards.FlagIs(None, name, state))
+        return state
+
+    def ambient(self, mask: int = 2**64 - 1) -> int:
+        """The bits of the ambient word under a mask, as the frame was entered."""
+        self.output.guard(guards.AmbientIs(None, self.output.entry_ambient, mask))
+        return self.output.entry_ambient & mask
+
+    # ------------------------------------------------------------------------------------------ identity
+    def same(self, source: Source, value: Any) -> None:
+        """The identity of what stands at `source` was looked at."""
+        self._saw("identity", source, None, value)
+        if not isinstance(source, Object):
+            self.output.guard(guards.IdIs(source, value))
+
+    def equals(self, source: Source, value: Any) -> None:
+        """What stands at `source` was read as a constant."""
+        self._saw("value", source, None, value)
+        if not isinstance(source, Object):
+            self.output.guard(guards.Equals(source, value))
+
+    def distinct(self, *sources: Source) -> None:
+        """What stands at these places was seen to be different objects."""
+        self.output.guard(guards.Distinct(sources))
+
+
+IMMUTABLE = 1 << 8  # of tp_flags: attributes of the class cannot be set (classes written in C)
+HEAP_TYPE = 1 << 9  # of tp_flags: made while the program runs, as classes written in Python are (and some in C)
+DATA = frozenset({int, float, str, bytes, complex, tuple, list, dict, set, frozenset})  # no descriptors
+C_FUNCTIONS = (types.WrapperDescriptorType, types.MethodDescriptorType, types.ClassMethodDescriptorType)
+
+
+def written_in_c(cls: type) -> bool:
+    """Whether the class is written in C: it is static, or defines a method there. (Slots and `__dict__` say nothing: those
+    of classes written in Python are C's as well.)"""
+    if not cls.__flags__ & HEAP_TYPE:
+        return True
+    return any(
+        (isinstance(v, C_FUNCTIONS) and v.__objclass__ is cls)
+        or (isinstance(v, types.BuiltinFunctionType) and v.__self__ is cls)
+        for v in cls.__dict__.values()
+    )
+
+
+class Registered:
+    """Asks an abstract class whether `cls` counts as a subclass of it."""
+
+    __slots__ = ("cls",)
+
+    def __init__(self, cls: type):
+        self.cls = cls
+
+    def __call__(self, base: type) -> bool:
+        return issubclass(self.cls, base)
+
+
+def names_of_class(cls: type) -> tuple[str, ...]:
+    return tuple(cls.__dict__)
+
+
+def mro_of(cls: type) -> tuple[type, ...]:
+    return type.__dict__["__mro__"].__get__(cls)  # type: ignore[attr-defined]
+
+
+def members_of(cls: type) -> types.MappingProxyType:
+    """The dictionary of a class, past its metaclass."""
+    return type.__dict__["__dict__"].__get__(cls)  # type: ignore[attr-defined]
+
+
+def walk(mro: tuple[type, ...], name: str) -> Any:
+    return next((members_of(c)[name] for c in mro if name in members_of(c)), MISSING)
+
+
+def instance_dict(obj: Any) -> dict | None:
+    """The real dictionary of an object's attributes, past any `__getattribute__`; None if it has none."""
+    try:
+        found = object.__getattribute__(obj, "__dict__")
+    except AttributeError:
+        return None
+    return found if type(found) is dict else None
+
+
+__all__ = ["MISSING", "World", "instance_dict"]

@@ -1,0 +1,29 @@
+"""Which ops the core graphs of inductor are made of: those of `aot`, but that some ops stay whole where they are large."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from aten import aot
+from aten.op import Op, registry
+from inductor import choices
+
+
+def decompositions() -> dict[Op, Callable[..., Any]]:
+    """{op: its decomposition}; one that returns NotImplemented leaves the op as it is."""
+    found = aot.core_decompositions()
+    for name, first in (("scaled_dot_product_attention", 0), ("scaled_dot_product_attention_backward", 1)):
+        op = registry[name]
+        found[op] = _unless_large(found[op], first)
+    return found
+
+
+def _unless_large(decompose: Callable[..., Any], first: int) -> Callable[..., Any]:
+    def decomposed(*args: Any) -> Any:
+        query, key = args[first : first + 2]
+        if choices.keeps_attention(query.shape[-2], key.shape[-2]):
+            return NotImplemented
+        return decompose(*args)
+
+    return decomposed

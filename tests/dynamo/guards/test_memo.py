@@ -1,0 +1,177 @@
+"""What a guard program remembers of a walk: machine words, and which instructions words cannot describe."""
+
+import gc
+import weakref
+
+import weft
+from dynamo import _eval_frame
+from dynamo.guards import Equals, FlagIs, IdIs, TypeIs, flag
+from dynamo.source import Attr, InstanceDict, Item
+from tests.dynamo.guards.program import F, Program, X, Y
+
+
+class Plain:
+    def __init__(self, **values):
+        self.__dict__.update(values)
+
+
+def test_a_computed_read_is_run_again_and_the_rest_remembered():
+    asked = []
+
+    class Mixed(Plain):
+        @property
+        def computed(self):
+            asked.append(1)
+            return self.inner
+
+    inner = Plain(n=3)
+    o = Mixed(inner=inner, **{f"a{i}": i for i in range(20)})
+    guards = [Equals(Attr(X, f"a{i}"), i) for i in range(20)]
+    p = Program(*guards, Equals(Attr(Attr(X, "computed"), "n"), 3), TypeIs(Attr(X, "computed"), Plain))
+    assert p(o)
+    walks = p.native.stats["walks"]
+    asked.clear()
+    assert p(o) and p(o)
+    stats = p.native.stats
+    assert stats["walks"] == walks and stats["hits"] > 0 and 3 <= stats["again"] <= 4
+    assert asked
+    inner.n = 4  # only the computed part sees it
+    assert not p(o)
+    inner.n = 3
+    assert p(o)
+    o.inner = Plain(n=9)
+    assert not p(o)
+    o.inner = Plain(n=3)
+    assert p(o)
+    o.a7 = 0
+    assert not p(o)
+
+
+def test_a_computed_read_that_drops_what_was_read_before():
+    class Dropping(Plain):
+        @property
+        def bad(self):
+            self.__dict__.pop("kept", None)
+            gc.collect()
+            return 1
+
+    for _ in range(20):
+        o = Dropping(kept=Plain(n=[1]))
+        p = Program(
+            Equals(Attr(X, "bad"), 1), TypeIs(Attr(X, "kept"), Plain), Equals(Item(Attr(Attr(X, "kept"), "n"), 0), 1)
+        )  # fmt: skip
+        assert p.native.check(F, (o, None, None, (), {})) is not True
+        q = Program(TypeIs(Attr(X, "kept"), Plain), Equals(Attr(X, "bad"), 1), Equals(Item(Attr(Attr(X, "kept"), "n"), 0), 1))
+        o = Dropping(kept=Plain(n=[1]))
+        assert q.native.check(F, (o, None, None, (), {})) is True  # the list is still that which was read
+        assert q.native.check(F, (o, None, None, (), {})) is not True
+
+
+def test_a_computed_read_that_raises_fails_the_guard():
+    class Moody(Plain):
+        @property
+        def value(self):
+            if self.angry:
+                raise ValueError
+            return 1
+
+    o = Moody(angry=False)
+    p = Program(Equals(Attr(X, "value"), 1))
+    assert p(o) and p(o)
+    o.angry = True
+    assert p.native.check(F, (o, None, None, (), {})) == 0
+    o.angry = False
+    assert p(o)
+
+
+def test_roots_that_are_always_new_do_not_end_remembering():
+    p = Program(Equals(Attr(X, "n"), 1))
+    for _ in range(400):
+        assert p.native.check(F, (Plain(n=1), None, None, (), {})) is True
+    o = Plain(n=1)
+    hits = p.native.stats["hits"]
+    for _ in range(200):
+        assert p(o)
+    assert p.native.stats["hits"] > hits + 100
+
+
+def test_a_program_dies_with_what_it_guards_and_says_so():
+    class K:
+        pass
+
+    o = K()
+    for guards in ([IdIs(X, o)], [TypeIs(Item(InstanceDict(X), "k"), K)]):
+        p = Program(*guards)
+        assert not p.native.dead
+    last = Program(TypeIs(X, K), FlagIs(None, "grad", flag("grad"))).native
+    gone = weakref.ref(K)
+    del K, o, guards, p
+    gc.collect()
+    assert gone() is None and last.dead
+    assert last.check(F, (None, None, None, (), {})) is not True
+
+
+def test_a_config_with_its_own_getattribute_is_read_without_python():
+    """As the configurations of Hugging Face's models have it."""
+    class Config:
+        attribute_map = {"alias": "layers"}
+
+        def __init__(self, **values):
+            for name, value in values.items():
+                setattr(self, name, value)
+
+        def __getattribute__(self, name):
+            if name != "attribute_map" and name in super().__getattribute__("attribute_map"):
+                name = super().__getattribute__("attribute_map")[name]
+            return super().__getattribute__(name)
+
+    class Layer(weft.nn.Module):
+        def __init__(self, config):
+            super().__init__()
+            self.config, self.linear = config, weft.nn.Linear(4, 4)
+
+        def forward(self, x):
+            y = self.linear(x)
+            return y * self.config.scale if self.config.act == "scaled" else y + self.config.bias
+
+    class Model(weft.nn.Module):
+        def __init__(self, config):
+            super().__init__()
+            self.config = config
+            self.layers = weft.nn.ModuleList([Layer(config) for _ in range(8)])
+
+        def forward(self, x):
+            for layer in self.layers[: self.config.alias]:
+                x = layer(x)
+            return x
+
+    config = Config(layers=8, scale=2.0, bias=1, act="scaled")
+    model, x = Model(config), weft.ones(2, 4)
+    compiled = weft.compile(model, backend="eager")
+    with weft.no_grad():
+        assert compiled(x).tolist() == model(x).tolist()
+        for _ in range(5):
+            compiled(x)
+        (entry,) = _eval_frame.entries(compiled._fast.__func__.__wrapped__.__code__)
+        stats = entry.guards.stats
+        assert stats["hits"] >= 5 and stats["again"] == 0
+        for name, value in (("scale", 3.0), ("layers", 3), ("act", "other"), ("bias", 4)):
+            setattr(config, name, value)
+            assert compiled(x).tolist() == model(x).tolist()
+        Config.attribute_map["act"] = "mode"
+        config.mode = "scaled"
+        assert compiled(x).tolist() == model(x).tolist()
+    weft.compiler.reset()
+
+
+def test_the_name_of_a_class_is_remembered_as_a_word():
+    class K:
+        pass
+
+    p = Program(Equals(Attr(X, "__name__"), "K"), Equals(Attr(Y, "__name__"), "int"))
+    assert p(K, int) and p(K, int)
+    assert p.native.again == {1}  # that of a class written in C is made anew for each reading
+    K.__name__ = "L"
+    assert not p(K, int)
+    K.__name__ = "K"
+    assert p(K, int) and not p(K, str)

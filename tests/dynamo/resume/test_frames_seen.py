@@ -1,0 +1,172 @@
+"""What a program sees of its own frames behind a break: super(), locals(), callers, warnings, tracebacks."""
+
+import sys
+import traceback
+import warnings
+
+import pytest
+
+import weft
+
+x = weft.ones(3)
+
+
+def outside():
+    """Not traced: calls break the graph."""
+    print(end="")
+
+
+class Base:
+    def scaled(self, x):
+        return x * 3
+
+
+class Derived(Base):
+    def scaled(self, x):
+        y = x + 1
+        outside()
+        return super().scaled(y)
+
+    def kept(self, x):
+        def me():
+            return self
+
+        y = x + 1
+        outside()
+        above = super()
+        return above.scaled(y), me() is self
+
+    def looped(self, x):
+        for i in range(3):
+            x = x + i
+            outside()
+            x = super().scaled(x)
+        return x
+
+
+class Layer(weft.nn.Linear):
+    def __init__(self, *sizes):
+        outside()
+        super().__init__(*sizes)
+
+    def forward(self, x):
+        outside()
+        return super().forward(x)
+
+
+def names(x):
+    b = x + 1
+    a = b * 2
+    outside()
+    c = a + 1
+    return c, list(locals()), eval("a")
+
+
+def late_names(x):
+    dead = x + 1
+    outside()
+    y = x * 2
+    outside()
+    return y, sorted(locals()), "{dead.ndim}".format(**locals())
+
+
+def own_frame(x):
+    y = x + 1
+    outside()
+    frame = sys._getframe()
+    return y, sorted(frame.f_locals)
+
+
+def who():
+    return sys._getframe(1).f_code.co_name, sys._getframe(2).f_code.co_name, sys._getframe(1).f_lineno
+
+
+def called(x):
+    y = x + 1
+    outside()
+    z = y * 2
+    outside()
+    return who(), z
+
+
+def warns(x):
+    y = x + 1
+    outside()
+    z = y * 2
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        warn(z)
+    return [w.lineno for w in seen]
+
+
+def warn(z):
+    w = z + 1
+    outside()
+    v = w * 2
+    warnings.warn("low", stacklevel=2)
+    return v
+
+
+def fails_late(x):
+    y = x + 1
+    outside()
+    for i in range(3):
+        y = y * 2
+        outside()
+        if i == 2:
+            outside()
+            raise ValueError("no")
+    return y
+
+
+def fails_in_handler(x):
+    try:
+        raise KeyError("a")
+    except KeyError:
+        outside()
+        y = x * 2
+        outside()
+        raise ValueError(f"in the handler, {y.ndim}")  # noqa: B904  (its context is looked at)
+
+
+def caller(f):
+    return f(x)
+
+
+def raised(f):
+    with pytest.raises(ValueError) as info:
+        caller(f)
+    return [(t.name, t.lineno) for t in traceback.extract_tb(info.value.__traceback__)][1:], str(info.value)
+
+
+def shown(value):
+    if isinstance(value, tuple):
+        return tuple(map(shown, value))
+    return value.tolist() if isinstance(value, weft.Tensor) else value
+
+
+@pytest.mark.parametrize("f", [names, late_names, own_frame, called, warns], ids=lambda f: f.__name__)
+def test_a_frame_is_seen_as_in_plain_python(f):
+    compiled = weft.compile(f, backend="eager")
+    for _ in range(2):
+        assert shown(caller(compiled)) == shown(caller(f))
+
+
+@pytest.mark.parametrize("name", ["scaled", "kept", "looped"])
+def test_super_behind_a_break(name):
+    method = getattr(Derived(), name)
+    compiled = weft.compile(method, backend="eager")
+    for _ in range(2):
+        assert shown(compiled(x)) == shown(method(x))
+
+
+def test_super_of_a_module_behind_a_break():
+    layer = weft.compile(lambda: Layer(3, 2), backend="eager")()
+    assert weft.equal(weft.compile(layer, backend="eager")(x), layer(x))
+
+
+@pytest.mark.parametrize("f", [fails_late, fails_in_handler], ids=lambda f: f.__name__)
+def test_a_traceback_holds_the_frame_once(f):
+    compiled = weft.compile(f, backend="eager")
+    for _ in range(2):
+        assert raised(compiled) == raised(f)

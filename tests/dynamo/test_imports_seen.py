@@ -1,0 +1,40 @@
+"""Modules that import statements give, and numbers too large for the symbols of sizes."""
+
+import sys
+import types
+
+import pytest
+
+import weft
+
+x = weft.ones(3)
+
+
+def test_another_module_in_the_place_of_an_imported_one_is_seen(monkeypatch):
+    first, second = types.ModuleType("weft_test_module"), types.ModuleType("weft_test_module")
+    first.k, second.k = 2, 5
+    monkeypatch.setitem(sys.modules, "weft_test_module", first)
+
+    def f(x):
+        import weft_test_module
+        from weft_test_module import k
+
+        return x * weft_test_module.k * k
+
+    compiled = weft.compile(f, backend="eager")
+    for module, k in ((first, 2), (first, 3), (second, 5), (second, 7), (first, 3)):
+        monkeypatch.setitem(sys.modules, "weft_test_module", module)
+        module.k = k
+        assert weft.equal(compiled(x), f(x))
+
+
+@pytest.mark.parametrize("big", [2**62, 2**63, -(2**63) - 1, 2**70, 10**30])
+def test_integers_beyond_64_bits_among_those_that_change(big):
+    def f(x, n):
+        return (x * 2 if n < 10 else x - 1), n * n + 1
+
+    weft.compiler.reset()
+    compiled = weft.compile(f, backend="eager")
+    for n in (2, 3, 4, big, 5, big, -7, big + 1):
+        (a, b), (c, d) = compiled(x, n), f(x, n)
+        assert weft.equal(a, c) and b == d

@@ -1,0 +1,50 @@
+"""The mutation fuzzer finds what a compiler overlooks, and names it (mutation.py)."""
+
+import pytest
+
+from tests.fuzz import budget, mutation
+from tests.fuzz.mutation import Case
+
+
+def stale(fn, options):
+    """A compiler that looks once and never again."""
+    results: list = []
+
+    def call(*args):
+        if not results:
+            results.append(fn(*args))
+        return results[0]
+
+    return call
+
+
+@pytest.mark.parametrize(
+    "program, step",
+    [
+        ("storage.type_self_counter", "argument 0~.n = +1"),
+        ("reads.base_class_attr", "f<o>.k added"),
+        ("reads.base_class_attr", "f<o>~.k added"),
+        ("patches.super_chain_patched", "f<o>~^A.m = other code"),
+        ("models.f_mutates_dict", "argument 1['old'] = tensor double"),
+        ("reads.default_mutated", "f(=0) longer in place"),
+        ("aliasing.aliased_lists", "argument 1 is argument 0"),
+        ("derivatives.nested_no_grad", "grad mode"),
+    ],
+)
+def test_every_kind_of_change_is_made_and_seen(program, step):
+    keys = mutation.keys_of(program)
+    assert step in keys, [k for k in keys if k.split(" ")[-1] == step.split(" ")[-1]][:20]
+    parted = mutation.differs(Case(program, 0, (step,)), stale)
+    assert parted is not None
+
+
+def test_a_case_is_reduced_to_what_it_needs():
+    case = Case("functions.itemgetter_instance", 0, ("threads", "f<o>.k added", "threads"))
+    assert mutation.minimal(case, stale).steps == ("f<o>.k added",)
+
+
+def test_random_changes():
+    for seed, known in budget.seeds("mutation", 30, 150):
+        case = mutation.case_of(seed, hot=False)
+        found = mutation.differs(case) if case else None
+        assert bool(found) == known, f"seed {seed}: " + ("is the same now" if known else mutation.report(case))

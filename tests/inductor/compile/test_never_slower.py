@@ -1,0 +1,169 @@
+"""What is decided so that compiled code keeps up with eager: which ops stay what they are, which graphs stay with eager."""
+
+import numpy as np
+import pytest
+
+import inductor
+import weft
+from aten import settings
+from inductor.lowering.graph import GraphLowering
+
+F = weft.nn.functional
+
+
+@pytest.fixture(autouse=True)
+def fresh(tmp_path):
+    with settings.patch(cache_dir=str(tmp_path / "cache")):
+        weft.compiler.reset()
+        yield
+
+
+def kernels_of(f, *args):
+    """How many kernels a compiled call makes, and its result."""
+    weft.compiler.reset()
+    before = inductor.counters["kernels"]
+    result = weft.compile(f, fullgraph=True)(*args)
+    return inductor.counters["kernels"] - before, result
+
+
+def test_one_hot_is_a_comparison():
+    i = weft.randint(0, 7, (50,))
+    kernels, got = kernels_of(lambda i: F.one_hot(i, 7) * 2, i)
+    assert kernels == 1 and got.tolist() == (F.one_hot(i, 7) * 2).tolist()
+    with pytest.raises(RuntimeError):
+        weft.compile(lambda i: F.one_hot(i, 3), fullgraph=True)(i)
+
+
+@pytest.mark.parametrize("src", [3.5, weft.arange(12.0).view(4, 3)])
+def test_scatter_of_one_element_a_line(src):
+    x, i = weft.zeros(4, 5), weft.tensor([[1], [0], [4], [2]])
+    f = lambda x, i: x.scatter(1, i, src) + 1
+    kernels, got = kernels_of(f, x, i)
+    assert kernels == 1
+    assert got.tolist() == f(x, i).tolist()
+
+
+def test_scatter_of_several_elements_a_line_is_the_op():
+    x, i, src = weft.zeros(4, 5), weft.tensor([[1, 1], [0, 2], [4, 4], [2, 0]]), weft.arange(8.0).view(4, 2)
+    f = lambda x, i, s: x.scatter(1, i, s) + 1
+    got = weft.compile(f, fullgraph=True)(x, i, src)
+    assert got.tolist() == f(x, i, src).tolist()
+
+
+def test_products_of_vectors_are_sums():
+    a, b = weft.randn(1, 300), weft.randn(300, 1)
+    f = lambda a, b: (a * 2) @ b + 1
+    kernels, got = kernels_of(f, a, b)
+    assert kernels == 1
+    np.testing.assert_allclose(got.numpy(), f(a, b).numpy(), rtol=1e-4, atol=1e-4)
+
+
+def test_depthwise_convolutions_have_no_product(monkeypatch):
+    x, w = weft.randn(2, 8, 12, 12), weft.randn(8, 1, 3, 3)
+    f = lambda x, w: F.relu(F.conv2d(x, w, padding=1, groups=8))
+    monkeypatch.delattr(GraphLowering, "matmul")
+    _, got = kernels_of(f, x, w)
+    np.testing.assert_allclose(got.numpy(), f(x, w).numpy(), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "int64", "int32"])
+@pytest.mark.parametrize("name", ["max", "min"])
+def test_places_of_extremes_are_the_first_ones(name, dtype):
+    values = np.random.default_rng(0).integers(-5, 5, (40, 33)).astype("f8")
+    x = weft.from_numpy(values).to(getattr(weft, dtype))
+    for dim in (0, 1):
+        for y in (x, x + 1):
+            f = lambda y, d=dim: getattr(y, name)(d)
+            got = weft.compile(f, fullgraph=True)(y)
+            assert got[1].tolist() == f(y)[1].tolist() and got[0].tolist() == f(y)[0].tolist()
+    g = lambda x: getattr(x * 2, "arg" + name)() + 1
+    assert int(weft.compile(g, fullgraph=True)(x)) == int(g(x))
+
+
+@pytest.mark.parametrize("dim", [0, 1])
+def test_the_place_of_an_extreme_is_that_of_the_first_nan(dim):
+    values = np.random.default_rng(0).normal(size=(20, 20)).astype("f4")
+    values[5, 7] = values[5, 9] = values[8, 7] = np.nan
+    values[3, 3] = np.inf
+    x = weft.from_numpy(values)
+    for name in ("max", "min"):
+        f = lambda x, name=name: getattr(x, name)(dim)
+        got = weft.compile(f, fullgraph=True)(x)
+        assert got[1].tolist() == f(x)[1].tolist()
+        np.testing.assert_array_equal(got[0].numpy(), f(x)[0].numpy())
+
+
+def test_views_alone_are_left_to_eager():
+    x = weft.randn(6, 4, requires_grad=True)
+    kernels, parts = kernels_of(lambda x: x.chunk(2), x)
+    assert kernels == 0 and len(parts) == 2 and parts[0].data_ptr() == x.data_ptr()
+    (parts[0].sum() + 2 * parts[1].sum()).backward()
+    assert x.grad.tolist() == [[1.0] * 4] * 3 + [[2.0] * 4] * 3
+
+
+def test_a_graph_of_ops_without_kernels_is_eager_and_kept_on_disk():
+    x = weft.randn(5, 5, requires_grad=True)
+    f = lambda x: weft.sort(x, 1)[0]
+    for hits in (0, 1):
+        weft.compiler.reset()
+        before = inductor.counters["cache_hits"]
+        y = weft.compile(f, fullgraph=True)(x)
+        assert inductor.counters["cache_hits"] - before == hits
+        assert y.tolist() == f(x).tolist()
+        (grad,) = weft.autograd.grad(y.sum(), x)
+        assert grad.tolist() == [[1.0] * 5] * 5
+
+
+def test_many_halves_side_by_side_keep_their_bits():
+    """Halves that are only moved are not rounded: NaN keeps its payload, and nothing else changes either."""
+    bits = np.arange(65536, dtype=np.uint16).view(np.int16)
+    x = weft.from_numpy(bits).view(weft.bfloat16).view(256, 256)
+    f = lambda x: weft.cat([x[:, :5], x[:, 5:]], 1).t().contiguous()
+    got = weft.compile(f, fullgraph=True)(x).view(weft.int16).numpy()
+    np.testing.assert_array_equal(got, bits.reshape(256, 256).T)
+
+
+@pytest.mark.parametrize("sizes, out", [((8, 8), (2, 4)), ((9, 6), (1, 1)), ((7, 5), (3, 2)), ((6, 6), (6, 6))])
+def test_adaptive_means_of_equal_and_unequal_parts(sizes, out):
+    x = weft.randn(2, 3, *sizes)
+    expected = np.zeros((2, 3, *out), np.float32)
+    for i in range(out[0]):
+        for j in range(out[1]):
+            rows = slice(i * sizes[0] // out[0], -(-(i + 1) * sizes[0] // out[0]))
+            columns = slice(j * sizes[1] // out[1], -(-(j + 1) * sizes[1] // out[1]))
+            expected[:, :, i, j] = x.numpy()[:, :, rows, columns].mean((-2, -1))
+    for f in (F.adaptive_avg_pool2d, weft.compile(F.adaptive_avg_pool2d, dynamic=True)):
+        np.testing.assert_allclose(f(x, out).numpy(), expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 5, 7, 8])
+def test_sums_of_short_rows(n):
+    x, c = weft.randn(100, n), weft.randn(6, n)
+    for f in (lambda x, c: x.sum(-1), lambda x, c: ((x[:, None] - c) ** 2).sum(-1), lambda x, c: x.softmax(-1)):
+        np.testing.assert_allclose(weft.compile(f)(x, c).numpy(), f(x, c).numpy(), rtol=1e-5, atol=1e-6)
+
+
+def test_embedding_and_norm_are_one_kernel():
+    table, i, w = weft.randn(50, 64), weft.randint(0, 50, (8, 16)), weft.randn(64)
+    f = lambda i, t, w: F.layer_norm(F.embedding(i, t), (64,), w)
+    kernels, got = kernels_of(f, i, table, w)
+    assert kernels == 1
+    np.testing.assert_allclose(got.numpy(), f(i, table, w).numpy(), rtol=1e-4, atol=1e-5)
+
+
+def test_attention_of_many_tokens_stays_one_op():
+    def ops_of(length, dynamic):
+        weft.compiler.reset()
+        q = weft.randn(1, length, 8, requires_grad=True)
+        f = weft.compile(lambda q: F.scaled_dot_product_attention(q, q * 2, q + 1), fullgraph=True, dynamic=dynamic)
+        before = inductor.counters["kernels"]
+        got = f(q)
+        expected = F.scaled_dot_product_attention(q, q * 2, q + 1)
+        np.testing.assert_allclose(got.detach().numpy(), expected.detach().numpy(), rtol=1e-4, atol=1e-5)
+        (a,), (b,) = (weft.autograd.grad(r.square().sum(), q) for r in (got, expected))
+        np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-3, atol=1e-4)
+        return inductor.counters["kernels"] - before
+
+    with settings.patch(cache=False):  # what is kept for a graph of symbols serves all sizes
+        for dynamic in (False, True):
+            assert ops_of(1024, dynamic) < ops_of(64, dynamic)

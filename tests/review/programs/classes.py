@@ -1,0 +1,296 @@
+"""Classes: descriptors, metaclasses, inheritance, super(), what is asked of them."""
+
+import abc
+import dataclasses
+import typing
+import unittest.mock
+
+import weft
+from tests.review.harness import prog, x0
+
+
+@prog
+def match_stmt(C):
+    @dataclasses.dataclass
+    class Pt:
+        x: int
+        y: int
+
+    def f(v, x):
+        match v:
+            case {"k": k, **rest}:
+                return x * k, rest
+            case [a, b, *r]:
+                return x + a + b, r
+            case Pt(x=0, y=q):
+                return x - q, "pt0"
+            case Pt(p, q) if p > q:
+                return x * p, "gt"
+            case int() | float() as n:
+                return x + n, "n"
+            case "s" | "t":
+                return x, "str"
+            case None:
+                return x, None
+            case _:
+                return x, "?"
+
+    f = C(f)
+    return [f(v, x0()) for v in ({"k": 2, "z": 1}, [1, 2, 3, 4], (5, 6), Pt(0, 4), Pt(4, 1), Pt(1, 4), 3, 2.5, "s", None, b"q")]
+
+
+@prog
+def metaclass_stuff(C):
+    class Meta(type):
+        def __call__(cls, *a):
+            o = super().__call__(*a)
+            o.via = "meta"
+            return o
+
+        def __instancecheck__(cls, i):
+            return getattr(i, "duck", False)
+
+        def __getattr__(cls, n):
+            return 42 if n == "magic" else super().__getattribute__(n)
+
+        def __len__(cls):
+            return 3
+
+        def __iter__(cls):
+            return iter([1, 2])
+
+        def __contains__(cls, v):
+            return v == 7
+
+        def __getitem__(cls, k):
+            return k * 2
+
+    class A(metaclass=Meta):
+        def __init__(self, v=1):
+            self.v = v
+
+    class D:
+        duck = True
+
+    d = D()
+
+    def f(x):
+        return x * A(3).v, A().via, isinstance(d, A), A.magic, len(A), list(A), 7 in A, A[4]
+
+    return C(f)(x0())
+
+
+@prog
+def protocol_isinstance(C):
+    @typing.runtime_checkable
+    class HasK(typing.Protocol):
+        k: int
+
+    class O:
+        pass
+
+    o = O()
+    f = C(lambda o, x: x * 2 if isinstance(o, HasK) else x * 3)
+    a = f(o, x0())
+    o.k = 1
+    b = f(o, x0())
+    return a, b
+
+
+@prog
+def descriptors(C):
+    class Desc:
+        def __set_name__(self, o, n):
+            self.n = "_" + n
+
+        def __get__(self, i, o):
+            return self if i is None else getattr(i, self.n, 0) + 1
+
+        def __set__(self, i, v):
+            setattr(i, self.n, v * 2)
+
+        def __delete__(self, i):
+            delattr(i, self.n)
+
+    class O:
+        d = Desc()
+        __slots__ = ("_d", "z", "__dict__")
+
+    o = O()
+
+    def f(o, x):
+        o.d = 3
+        a = o.d
+        o.z = 5
+        b = o.z
+        del o.d
+        return x * a + b + o.d, hasattr(o, "_d")
+
+    f = C(f)
+    return f(o, x0()), f(o, x0()), o.z
+
+
+@prog
+def super_getattr_class_value(C):
+    class A:
+        k = 2
+
+        @property
+        def p(self):
+            return self.k * 2
+
+        @classmethod
+        def c(cls):
+            return cls.k
+
+        @staticmethod
+        def s(v):
+            return v + 1
+
+    class B(A):
+        k = 3
+
+        def m(self, x):
+            return x * super().k + super().p + super().c() + super().s(1)
+
+    o = B()
+    f = C(lambda x: o.m(x))
+    a = f(x0())
+    A.k = 10
+    b = f(x0())
+    A.p = property(lambda self: 100)
+    return a, b, f(x0())
+
+
+@prog
+def isinstance_abc_register(C):
+
+    class AB(abc.ABC):
+        pass
+
+    class T:
+        pass
+
+    t = T()
+    f = C(lambda x: x * 2 if isinstance(t, AB) else x * 3)
+    a = f(x0())
+    AB.register(T)
+    return a, f(x0())
+
+
+@prog
+def init_subclass_new(C):
+    class R:
+        reg = []
+
+        def __init_subclass__(cls, tag=None):
+            cls.reg.append(tag)
+
+        def __new__(cls, *a):
+            o = super().__new__(cls)
+            o.n = len(a)
+            return o
+
+        def __init__(self, *a):
+            self.a = a
+
+    class S(R, tag="s"):
+        pass
+
+    def f(x):
+        o = S(1, 2)
+        return x * o.n + sum(o.a), R.reg
+
+    return C(f)(x0())
+
+
+@prog
+def class_in_function(C):
+    def f(x):
+        class L:
+            k = 3
+
+            def m(self):
+                return self.k
+
+        return x * L().m()
+
+    return C(f)(x0())
+
+
+@prog
+def class_cell_super_break(C):
+    class A:
+        def m(self, x):
+            return x + 1
+
+    class B(A):
+        def m(self, x):
+            print("b")
+            return super().m(x) * 2
+
+    return C(B().m)(x0())
+
+
+@prog
+def super_classmethod_from_instance(C):
+    class A:
+        @classmethod
+        def make(cls):
+            return cls.__name__
+
+    class B(A):
+        def m(self, x):
+            return x * 2, super().make()
+
+    return C(B().m)(x0())
+
+
+@prog
+def isinstance_mock(C):
+
+    class T:
+        k = 3
+
+    m = unittest.mock.Mock(spec=T)
+    m.k = 4
+    f = C(lambda m, x: x * m.k if isinstance(m, T) else x)
+    return f(m, x0())
+
+
+@prog
+def method_types(C):
+    class A:
+        k = 2
+
+        def __init__(self):
+            self.v = 3
+
+        @C
+        def m(self, x):
+            return x * self.v
+
+        @classmethod
+        @C
+        def c(cls, x):
+            return x * cls.k
+
+        @staticmethod
+        @C
+        def s(x):
+            return x + 1
+
+        @property
+        @C
+        def p(self):
+            return weft.ones(2) * self.v
+
+        def __call__(self, x):
+            return x - self.v
+
+    class B(A):
+        k = 5
+
+    a, b = A(), B()
+    b.v = 7
+    return a.m(x0()), b.m(x0()), A.c(x0()), b.c(x0()), a.s(x0()), b.p, C(a)(x0()), C(b.m)(x0()), A.m.__name__, A.m.__doc__

@@ -1,0 +1,100 @@
+"""A compiled module follows what is done to the module and its class afterwards, and pickles."""
+
+import pickle
+
+import pytest
+
+import weft
+from weft import nn
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(3, 3)
+
+    def forward(self, x):
+        return self.layer(x) + 1
+
+
+class Other(Model):
+    def forward(self, x):
+        return self.layer(x) * 11
+
+
+class Calling(Model):
+    def __call__(self, x):
+        return super().__call__(x) + 1000
+
+
+x = weft.ones(2, 3)
+
+
+@pytest.fixture
+def pair():
+    model = Model()
+    compiled = weft.compile(model, backend="eager")
+
+    def agree():
+        for _ in range(2):
+            assert weft.equal(model(x), compiled(x))
+
+    agree()
+    return model, agree
+
+
+def test_a_forward_put_on_the_instance(pair):
+    model, agree = pair
+    model.forward = lambda x: x * 7
+    agree()
+    del model.forward
+    agree()
+
+
+def test_a_forward_put_on_the_class(pair, monkeypatch):
+    model, agree = pair
+    monkeypatch.setattr(Model, "forward", lambda self, x: x * 9)
+    agree()
+    monkeypatch.undo()
+    agree()
+
+
+@pytest.mark.parametrize("cls", [Other, Calling])
+def test_another_class(pair, cls):
+    model, agree = pair
+    model.__class__ = cls
+    agree()
+    model.__class__ = Model
+    agree()
+
+
+def test_another_class_with_the_same_forward(pair):
+    model, agree = pair
+
+    class Same(Model):
+        scale = 2
+
+    model.__class__ = Same
+    agree()
+    model.__class__ = Model
+    agree()
+
+
+def test_a_class_with_a_call_of_its_own():
+    model = Calling()
+    assert weft.equal(weft.compile(model, backend="eager")(x), model(x))
+
+
+def test_hooks_that_come_and_go(pair):
+    model, agree = pair
+    handle = model.register_forward_hook(lambda module, args, out: out * 2)
+    agree()
+    handle.remove()
+    agree()
+
+
+def test_a_compiled_module_pickles():
+    compiled = weft.compile(Model())
+    again = pickle.loads(pickle.dumps(compiled))
+    assert type(again) is type(compiled) and weft.equal(again(x), compiled(x))
+    assert again._config.backend is compiled._config.backend and again._config.fullgraph == compiled._config.fullgraph

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import types
+import weakref
 from collections.abc import Callable
 from typing import Any
+
+# Functions compiled with fullgraph: the only ones that it captures. What else may run in their calls (callbacks of the garbage
+# collector, `__del__`, signal handlers) is nobody's graph.
+whole: weakref.WeakSet[types.FunctionType] = weakref.WeakSet()
 
 
 class Config:

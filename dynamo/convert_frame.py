@@ -16,7 +16,7 @@ from . import _eval_frame, trace_rules
 from . import outcome as o
 from .breaks import MISTRACED, OVERLAP, Unsupported
 from .caller import is_users, users_line
-from .capture_config import Config
+from .capture_config import Config, whole
 from .direct import direct_result, loaded_sources, readable
 from .guard_program import GuardCompiler
 from .guards import Disjoint, Guard, GuardSet, Overlap, Shape, ShapeIs
@@ -58,6 +58,8 @@ def compile_frame(
 
     args: the values of the argument slots by name. record: lives with the code object.
     """
+    if config.fullgraph and function not in whole:
+        return None
     counters["frames"] += 1
     scope = Scope.of_function(function, args)
     tell_recompilation(code, config, scope)

@@ -14,7 +14,7 @@ from typing import Any
 
 from . import _eval_frame
 from ._eval_frame import CompiledFunction, Entry, GuardProgram
-from .capture_config import Config, intern_config
+from .capture_config import Config, intern_config, whole
 
 set_stance = _eval_frame.set_stance
 copyreg.pickle(CompiledFunction, lambda fn: fn.__qualname__)  # by name, as functions are; copies are the same object
@@ -85,9 +85,9 @@ def optimize(fn: Callable, config: Config) -> Callable:
     if isinstance(fn, CompiledFunction):
         fn = fn.__wrapped__
     if isinstance(fn, types.MethodType) and isinstance(fn.__func__, types.FunctionType):
-        return types.MethodType(CompiledFunction(fn.__func__, config), fn.__self__)
+        return types.MethodType(_compiled(fn.__func__, config), fn.__self__)
     if isinstance(fn, types.FunctionType):
-        return CompiledFunction(fn, config)
+        return _compiled(fn, config)
     if not callable(fn):
         raise TypeError(f"compile() takes a callable, not {type(fn).__name__}")
 
@@ -95,7 +95,13 @@ def optimize(fn: Callable, config: Config) -> Callable:
         return fn(*args, **kwargs)
 
     functools.update_wrapper(call, fn, updated=())
-    return CompiledFunction(call, config)
+    return _compiled(call, config)
+
+
+def _compiled(fn: types.FunctionType, config: Config) -> CompiledFunction:
+    if config.fullgraph:
+        whole.add(fn)
+    return CompiledFunction(fn, config)
 
 
 def disable(fn: Callable) -> Callable:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from aten.meta import Meta, known_equal
 from aten.promotion import can_cast
 from aten.symbolic.shape_env import DataDependentError
-from aten.symbolic.symint import SYMBOLIC
+from aten.symbolic.symint import SYMBOLIC, SymBool, SymFloat, SymInt
 from dynamo import breaks
 from dynamo.breaks import NotConstant, Unsupported
 from dynamo.variables.base import Variable
@@ -35,6 +35,7 @@ COPIES = frozenset(
 SHAPE_ERRORS = (
     RuntimeError, IndexError, TypeError, ValueError, NotImplementedError, ZeroDivisionError, OverflowError
 )  # fmt: skip
+PLAIN: dict[type, Any] = {SymInt: int, SymFloat: float, SymBool: bool}
 # Results that never require grad.
 CONSTANTS = frozenset("detach detach_ zeros_like ones_like full_like empty_like rand_like randn_like".split())
 
@@ -78,38 +79,36 @@ def result_of(output, frame, op: Op, args, kwargs) -> Any:
     except NotConstant as e:
         raise Unsupported(breaks.UNKNOWN_CALL, f"{op.name} of {e.args[0].describe()}") from None
     try:
-        if op.kind == "inplace" and op.base is not None and op.base.kind == "core" and metas:
-            made = op.base.meta(*metas, **named)
-            if type(made) is Meta and made.dtype is metas[0].dtype and fits(made, metas[0]):
-                return metas[0]  # the usual case; what in-place forms refuse is left to the op itself
-        return op.meta(*metas, **named)
+        return shape_rule(op, metas, named)
     except DataDependentError as e:
         raise Unsupported(breaks.DATA_DEPENDENT_SIZE, str(e)) from e
     except SHAPE_ERRORS as e:
-        if output.symbols:
-            e = error_in_numbers(op, metas, named) or e
         raised = as_raised(frame, e)
         raised.of_rule = True
         raise raised from e
 
 
-def error_in_numbers(op: Op, metas: list, named: dict) -> Exception | None:
-    """What the shape rule raises for these sizes as numbers (which guards them): the program may read the message."""
+def shape_rule(op: Op, metas: list, named: dict) -> Any:
+    """What the op's shape rule answers for these arguments; where it refuses symbols, what it answers for their values, which
+    guards them: a rule may not know symbols, and the program may read the message of what it raises."""
     try:
-        op.meta(*map(in_numbers, metas), **{k: in_numbers(v) for k, v in named.items()})
-    except SHAPE_ERRORS as e:
-        return e
-    return None
+        if op.kind == "inplace" and op.base is not None and op.base.kind == "core" and metas:
+            made = op.base.meta(*metas, **named)
+            if type(made) is Meta and made.dtype is metas[0].dtype and fits(made, metas[0]):
+                return metas[0]  # the usual case; what in-place forms refuse is left to the op itself
+        return op.meta(*metas, **named)
+    except SHAPE_ERRORS:
+        return op.meta(*map(as_numbers, metas), **{k: as_numbers(v) for k, v in named.items()})
 
 
-def in_numbers(value: Any) -> Any:
-    """Arguments of a shape rule with every size a number."""
+def as_numbers(value: Any) -> Any:
+    """An argument of a shape rule with every size a number."""
     if type(value) is Meta:
         sizes, strides = tuple(map(int, value.sizes)), tuple(map(int, value.strides))
         return Meta(value.dtype, value.device, sizes, strides, int(value.offset), value.requires_grad)
     if type(value) in SYMBOLIC:
-        return value.hint
-    return type(value)(map(in_numbers, value)) if type(value) in (tuple, list) else value
+        return PLAIN[type(value)](value)
+    return type(value)(map(as_numbers, value)) if type(value) in (tuple, list) else value
 
 
 def fits(result: Meta, target: Meta) -> bool:

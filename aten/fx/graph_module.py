@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import linecache
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +14,7 @@ from aten.fx.node import Node
 from aten.fx.symbols import binders, free_symbols, resolve
 from aten.symbolic.symint import SYMBOLIC
 
-_counter = 0
+_numbers = itertools.count(1)
 
 
 class GraphModule:
@@ -32,7 +33,7 @@ class GraphModule:
             graph.shape_env = shape_env
         self.meta: dict[str, Any] = {}
         self._forward: Callable | None = None
-        self._code: str | None = None
+        self._generated: tuple[str, dict[str, Any]] | None = None  # at once: threads may share the first call
 
     @property
     def graph(self) -> Graph:
@@ -60,25 +61,27 @@ class GraphModule:
 
     def recompile(self) -> None:
         """Forget the generated code: the graph has changed."""
-        self._forward = self._code = None
+        self._forward = self._generated = None
 
     @property
     def code(self) -> str:
         """The generated Python of `forward`."""
-        if self._code is None:
-            self._code, self._globals = _generate(self._graph)
-        return self._code
+        return self._generate()[0]
+
+    def _generate(self) -> tuple[str, dict[str, Any]]:
+        generated = self._generated
+        if generated is None:
+            generated = self._generated = _generate(self._graph)
+        return generated
 
     def _compile(self) -> Callable:
-        global _counter
-        code = self.code
-        _counter += 1
-        name = f"<weft graph {_counter}>"
+        code, scope = self._generate()
+        name = f"<weft graph {next(_numbers)}>"
         linecache.cache[name] = (len(code), None, code.splitlines(True), name)
-        scope = dict(self._globals)
+        scope = dict(scope)
         exec(compile(code, name, "exec"), scope)
-        self._forward = scope["forward"]
-        return self._forward
+        self._forward = forward = scope["forward"]
+        return forward
 
     def forward(self, *inputs: Any) -> Any:
         """Run the graph on one value per placeholder."""

@@ -142,7 +142,7 @@ PyObject *fast_fill_(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyOb
 
 }  // namespace
 
-const Family cast_families[] = {{"convert", fast_convert}, {"to", fast_to},         {"cast", fast_cast},   {"clone", fast_clone},
+const Family cast_families[] = {{"convert", fast_convert, WEFT_NUM_DTYPES}, {"to", fast_to},         {"cast", fast_cast},   {"clone", fast_clone},
                                 {"contiguous", fast_contiguous}, {"detach", fast_detach}, {"copy_", fast_copy_}, {"fill_", fast_fill_},
                                 {nullptr, nullptr}};
 

@@ -129,6 +129,6 @@ PyObject *fast_arange(NativeOp *, PyObject *const *args, Py_ssize_t nargs, PyObj
 
 }  // namespace
 
-const Family create_families[] = {{"create", fast_create}, {"like", fast_like}, {"new", fast_new}, {"arange", fast_arange}, {nullptr, nullptr}};
+const Family create_families[] = {{"create", fast_create, FULL + 1}, {"like", fast_like, FULL + 1}, {"new", fast_new, FULL + 1}, {"arange", fast_arange}, {nullptr, nullptr}};
 
 }  // namespace weft

@@ -434,11 +434,11 @@ PyObject *fast_clamp(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyOb
 
 }  // namespace
 
-const Family pointwise_families[] = {{"unary", fast_unary},
+const Family pointwise_families[] = {{"unary", fast_unary, WEFT_NUM_UNARY},
                                      {"gelu", fast_gelu},
-                                     {"binary", fast_binary},
-                                     {"inplace_binary", fast_inplace_binary},
-                                     {"inplace_unary", fast_inplace_unary},
+                                     {"binary", fast_binary, WEFT_NUM_BINARY},
+                                     {"inplace_binary", fast_inplace_binary, WEFT_NUM_BINARY},
+                                     {"inplace_unary", fast_inplace_unary, WEFT_NUM_UNARY},
                                      {"where", fast_where},
                                      {"clamp", fast_clamp},
                                      {nullptr, nullptr}};

@@ -175,6 +175,6 @@ PyObject *fast_avg_pool(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, P
 
 }  // namespace
 
-const Family pool_families[] = {{"max_pool", fast_max_pool}, {"avg_pool", fast_avg_pool}, {nullptr, nullptr}};
+const Family pool_families[] = {{"max_pool", fast_max_pool, 4}, {"avg_pool", fast_avg_pool, 4}, {nullptr, nullptr}};
 
 }  // namespace weft

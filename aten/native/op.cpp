@@ -238,6 +238,7 @@ static PyObject *set_family(PyObject *, PyObject *args, PyObject *kwargs) {
     return nullptr;
   const Family *found = find_family(family);
   if (!found) return PyErr_Format(PyExc_ValueError, "there is no native family %s", family);
+  if (code < 0 || code >= found->codes) return PyErr_Format(PyExc_ValueError, "%s has no code %d", family, code);
   NativeOp *op = as_op(object);
   Ref interned(PyTuple_New(names ? PyTuple_GET_SIZE(names) : 0));
   for (Py_ssize_t i = 0; interned && i < PyTuple_GET_SIZE(interned.get()); i++) {

@@ -125,6 +125,7 @@ void dense_strides(const WeftTensor *t, int64_t *strides);
 struct Family {
   const char *name;
   FastCall fast;
+  int codes = 2;  // its codes are below this
 };
 extern const Family pointwise_families[], cast_families[], reduce_families[], view_families[], index_families[],
     matmul_families[], row_families[], join_families[], structure_families[], pool_families[],

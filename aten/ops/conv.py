@@ -4,12 +4,12 @@ from typing import Any
 
 from aten.op import composite, ops
 from aten.promotion import TYPE_NAMES
-from aten.shapes import product, show
+from aten.shapes import is_int, product, show
 
 
 def spread_over(value: Any, n: int, name: str) -> list[int]:
     """One number a spatial dimension. Raises RuntimeError for another count."""
-    if isinstance(value, int):
+    if is_int(value):
         return [value] * n
     value = list(value)
     if len(value) == 1:

@@ -21,16 +21,19 @@ def _check_index(name: str, index: Meta) -> None:
         raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index")
 
 
-def in_range(index: np.ndarray, size: int, dim: int) -> None:
-    """Raises IndexError for an index outside [0, size)."""
+def in_range(index: np.ndarray, size: int, dim: int) -> np.ndarray:
+    """A copy of the index, for NumPy to use: another thread may write to the index after it was checked, and NumPy reads it
+    again. Raises IndexError for an index outside [0, size)."""
+    index = index.copy()
     if index.size and (index.min() < 0 or index.max() >= size):
         bad = index[(index < 0) | (index >= size)].flat[0]
         raise IndexError(f"index {bad} is out of bounds for dimension {dim} with size {size}")
+    return index
 
 
-def _in_range_runtime(index: np.ndarray, size: int, dim: int) -> None:
+def _in_range_runtime(index: np.ndarray, size: int, dim: int) -> np.ndarray:
     try:
-        in_range(index, size, dim)
+        return in_range(index, size, dim)
     except IndexError as e:
         raise RuntimeError(str(e)) from None
 
@@ -69,7 +72,7 @@ def _(out, x, dim, index):
         np.atleast_1d(index),
         out.reshape(max(out.shape, (1,)) if out.ndim == 0 else out.shape),
     )
-    _in_range_runtime(flat, x.shape[dim], dim)
+    flat = _in_range_runtime(flat, x.shape[dim], dim)
     if flat.size:
         o[...] = x[_places(flat, dim)]
 
@@ -141,8 +144,8 @@ def _(input, dim, index, src, reduce, value):
 
 
 def _scatter_views(out: np.ndarray, index: np.ndarray, src: Any, dim: int) -> tuple[np.ndarray, np.ndarray, Any]:
-    o, i = out.reshape(-1) if out.ndim == 0 else out, np.atleast_1d(index)
-    _in_range_runtime(i, o.shape[dim], dim)
+    o = out.reshape(-1) if out.ndim == 0 else out
+    i = _in_range_runtime(np.atleast_1d(index), o.shape[dim], dim)
     if isinstance(src, np.ndarray) and (src.ndim or index.ndim == 0):
         src = np.atleast_1d(src)[tuple(np.s_[:n] for n in i.shape)]
     return o, i, src
@@ -352,8 +355,7 @@ index_add.normal(lambda input, dim, index, source, alpha: (input, wrap_dim(dim, 
 def _(out, x, dim, index, source):
     out[...] = x
     o, source = np.atleast_1d(out) if out.ndim else out.reshape(1), np.atleast_1d(source)
-    index = index.reshape(-1)
-    in_range(index, o.shape[dim], dim)
+    index = in_range(index.reshape(-1), o.shape[dim], dim)
     np.add.at(np.moveaxis(o, dim, 0), index, np.moveaxis(source, dim, 0))
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from aten import dtype as dtypes
 from aten.op import composite, ops
 from aten.ops.conv import padded, spread_over, windows
-from aten.shapes import product, show
+from aten.shapes import is_int, product, show
 
 
 def _places(size: int, kernel: int, stride: int, padding: int, dilation: int, ceil_mode: bool) -> int:
@@ -124,7 +124,7 @@ def _avg_pool(n: int) -> None:
 
 
 def _output_size(input: Any, output_size: Any, n: int) -> list[int]:
-    wanted = [output_size] * n if isinstance(output_size, int) or output_size is None else list(output_size)
+    wanted = [output_size] * n if is_int(output_size) or output_size is None else list(output_size)
     return [s if w is None else w for w, s in zip(wanted, input.shape[-n:])]
 
 
@@ -305,7 +305,7 @@ def interpolate(input, size, scale_factor, mode, align_corners, recompute_scale_
         raise ValueError("either size or scale_factor should be defined")
     sizes = list(input.shape[2:])
     if size is not None:
-        out, scales = ([size] * n if isinstance(size, int) else list(size)), [None] * n
+        out, scales = ([size] * n if is_int(size) else list(size)), [None] * n
     else:
         factors = [scale_factor] * n if isinstance(scale_factor, (int, float)) else list(scale_factor)
         out = [int(math.floor(s * f)) for s, f in zip(sizes, factors)]

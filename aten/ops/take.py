@@ -7,7 +7,7 @@ import numpy as np
 from aten import dtype as dtypes
 from aten.meta import Meta
 from aten.op import composite, op, ops
-from aten.shapes import product, wrap_dim
+from aten.shapes import is_int, product, wrap_dim
 
 
 def _flat(index: Any, n: Any) -> Any:
@@ -73,7 +73,7 @@ def index_reduce(input, dim, index, source, reduce, include_self):
 @composite("unravel_index(Tensor indices, Any shape) -> Tensor[]", tags=["function_only"])
 def unravel_index(indices, shape):
     """The coordinates of flat positions, a tensor for each dimension."""
-    sizes = [shape] if isinstance(shape, int) else list(shape)
+    sizes = [shape] if is_int(shape) else list(shape)
     result = []
     for size in reversed(sizes):
         result.append(indices % size)

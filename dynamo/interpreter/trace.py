@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import sys
+import threading
 import types
 from collections.abc import Callable
 from typing import Any
@@ -26,6 +27,7 @@ for _file in pkgutil.iter_modules(variables.__path__):  # every kind of value is
         importlib.import_module(f"{variables.__name__}.{_file.name}")
 
 FRAMES_A_CALL = 12
+_limit = threading.RLock()
 listeners: list[Callable[[types.CodeType, Any], None]] = []  # told of every outcome (weft.explain)
 
 
@@ -44,15 +46,20 @@ def trace_frame(
     `closure`: the cells of co_freevars. `state`: kept by the caller per code object; sizes seen are remembered there.
     Raises Unsupported only under fullgraph.
     """
-    limit = sys.getrecursionlimit()
-    sys.setrecursionlimit(limit + FRAMES_A_CALL * MAX_DEPTH)  # a traced call is several of ours
+    deepen(FRAMES_A_CALL * MAX_DEPTH)  # a traced call is several of ours
     try:
         made = attempt(code, function, args, globals, builtins, closure, options, state)
     finally:
-        sys.setrecursionlimit(limit)
+        deepen(-FRAMES_A_CALL * MAX_DEPTH)
     for listener in listeners:
         listener(code, made)
     return made
+
+
+def deepen(by: int) -> None:
+    """Move the recursion limit, which all threads share: they may trace at once, and end in any order."""
+    with _limit:
+        sys.setrecursionlimit(sys.getrecursionlimit() + by)
 
 
 def attempt(code, function, args, globals, builtins, closure, options, state):

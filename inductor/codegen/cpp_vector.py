@@ -11,6 +11,7 @@ from pathlib import Path
 
 import aten
 from aten.symbolic.expr import CPP_PRELUDE
+from inductor.codegen import toolchain
 
 # The scalar type of a computed dtype, and the type of an element in memory.
 COMPUTED = {
@@ -39,9 +40,7 @@ class Isa:
 @cache
 def native_isa() -> Isa:
     """This machine's."""
-    flags = re.search(r"^flags\s*:(.*)$", Path("/proc/cpuinfo").read_text(), re.M)
-    wide = {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}
-    return Isa(64 if flags and wide <= set(flags[1].split()) else 32)
+    return Isa(64 if toolchain.isa()[0] == "avx512" else 32)
 
 
 def vector(dtype: str) -> str:

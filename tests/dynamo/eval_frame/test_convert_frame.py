@@ -2,6 +2,7 @@
 
 import gc
 import sys
+import time
 import warnings
 import weakref
 
@@ -457,3 +458,29 @@ def test_an_attribute_read_deleted_and_read_again():
         g = weft.compile(f, backend="eager")
         assert g(o, ones()).tolist() == f(p, ones()).tolist() == [8, 8, 8]
         assert o.__dict__ == p.__dict__ == {}
+
+
+def test_fullgraph_is_asked_of_the_compiled_function_alone():
+    """A function in which nothing was found to capture runs as it is; what then runs in its calls is not its graph."""
+
+    def late(phase, info):
+        time.perf_counter()  # no graph can do it
+
+    def f(n):
+        return [[] for _ in range(n)]
+
+    g = weft.compile(f, fullgraph=True)
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        for _ in range(convert_frame.FRUITLESS + 1):
+            g(3)
+        before = gc.get_threshold()
+        gc.callbacks.append(late)
+        gc.set_threshold(1)
+        try:
+            for n in range(20):
+                assert g(n) == [[]] * n
+        finally:
+            gc.set_threshold(*before)
+            gc.callbacks.remove(late)
+    assert [str(w.message) for w in seen] == []

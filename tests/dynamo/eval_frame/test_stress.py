@@ -22,7 +22,7 @@ SECONDS = float(os.environ.get("WEFT_STRESS_SECONDS", "3"))
 
 @pytest.fixture(autouse=True)
 def switching():
-    old = sys.getswitchinterval()
+    old, limit = sys.getswitchinterval(), sys.getrecursionlimit()
     sys.setswitchinterval(1e-5)
     # Modules change while they are being compiled here: a guard may then fail for the call it was made for, and says so.
     with settings.patch(strict=False):
@@ -30,6 +30,7 @@ def switching():
     sys.setswitchinterval(old)
     weft.compiler.reset()
     errors.forget_warnings()
+    assert sys.getrecursionlimit() == limit  # tracing raises it, in several threads at once
     assert not _eval_frame.is_open() and _eval_frame.active_config() is None
 
 

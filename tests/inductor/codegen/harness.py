@@ -14,6 +14,7 @@ import numpy as np
 
 from aten import _native
 from aten.symbolic.expr import as_expr
+from inductor.codegen import toolchain
 from inductor.codegen.cpp import render
 from inductor.codegen.cpp_vector import Isa, native_isa
 from inductor.codegen.kernel import values_of
@@ -22,18 +23,7 @@ from inductor.ir.buffer import Buffer, Kernel
 from inductor.ir.index import row_major
 from inductor.ir.loops import Accumulate, Store
 
-FLAGS = [
-    "-O3",
-    "-std=c++17",
-    "-fno-math-errno",
-    "-fno-trapping-math",
-    "-ffp-contract=off",
-    "-fwrapv",
-    "-shared",
-    "-fPIC",
-    "-nostdlib",
-    "-Wno-psabi",
-]
+FLAGS = [*toolchain.FLAGS, *toolchain.LINK]
 BODY = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_long, ctypes.c_long, ctypes.c_long)
 FOLDER = Path(tempfile.gettempdir()) / "weft-test-kernels"
 
@@ -57,7 +47,7 @@ def compile_text(text: str, isa: Isa) -> Path:
     """The shared object of a translation unit."""
     march = "native" if isa == native_isa() else "x86-64-v3"
     FOLDER.mkdir(exist_ok=True)
-    key = hashlib.sha256(f"{text}{march}".encode()).hexdigest()[:24]
+    key = hashlib.sha256(f"{text}{march}{FLAGS}".encode()).hexdigest()[:24]
     path = FOLDER / f"{key}.so"
     if not path.exists():
         source = path.with_suffix(".cpp")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import aten.device
 import aten.dtype
 import aten.logs
+import aten.meta_of_call
 from aten import autograd
 from aten._native import (
     Device,

@@ -472,19 +472,7 @@ def _overlaps(target: Tensor, args: tuple[Any, ...]) -> bool:
     return False
 
 
-# ------------------------------------------------------------------------------------------------- Op.meta
-def meta_call(op: Op, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    """Result Metas of a call on Metas: by the shape rule, or by running the definition of a composite on Tracers."""
-    public = op.schema.bind(args, kwargs, op.name)
-    if op.kind in ("composite", "inplace") or (op.special_when is not None and op.special_when(*public)):
-        from aten.transforms.tracer import meta_of_call
-
-        return meta_of_call(op, public)
-    return _public(op, op.function(*[_meta_argument(v) for v in normalize(op, tuple(map(_meta_argument, public)))]))
-
-
 _native.set_general_call(call)
-aten.op._meta = meta_call
 reserve: Callable[[int], tuple[int, int]] = _native.philox_reserve
 __all__ = [
     "Meta",

@@ -1,10 +1,8 @@
 """inductor: graphs → kernels. `compile_fx(gm, example_inputs)` is the pipeline; parts load on first use."""
 
-from collections import Counter
+from inductor.counters import counters
 
-# What the compiler has done in this process: graphs, lowerings, compiles (of C++), kernels, cache_hits, cache_misses,
-# cache_errors.
-counters: Counter[str] = Counter()
+__all__ = ["compile_fx", "counters", "list_mode_options", "list_options"]
 
 
 def __getattr__(name: str):

@@ -11,13 +11,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import inductor
 from aten import aot, logs, settings
 from aten.aot.data import AotGraphs, Fresh, InputAlias, OutputView, Size, ViewOf
 from aten.aot.runtime import AotFunction, ones_for
 from aten.symbolic.expr import Expr
-from inductor import _runner, autotune, choices, entry
+from inductor import _runner, autotune, choices, loading
 from inductor.codegen import cpp, toolchain
+from inductor.counters import counters
 from inductor.decompositions import decompositions
 from inductor.ir.buffer import Kernel
 from inductor.ir.nodes import fresh_table
@@ -30,7 +30,7 @@ from inductor.schedule.memory import PlanError, Result, plan
 
 @dataclass
 class Compiled:
-    """What `inductor.entry` keeps on disk and calls: `manifest` is plain data that names `libraries` by digest."""
+    """What `inductor.loading` keeps on disk and calls: `manifest` is plain data that names `libraries` by digest."""
 
     callable: Callable[..., tuple]
     manifest: dict
@@ -116,7 +116,7 @@ def _views_alone(graphs: AotGraphs) -> bool:
 
 def _eager(gm: Any, guards: list[Expr]) -> Compiled:
     """The captured graph itself: its ops one after the other, recorded as eager records them."""
-    return Compiled(gm, {"guards": [entry.guard_data(g) for g in guards], "eager": True}, {}, True)
+    return Compiled(gm, {"guards": [loading.guard_data(g) for g in guards], "eager": True}, {}, True)
 
 
 def start(part: Part, folder: str, name: str = "") -> Unit:
@@ -126,7 +126,7 @@ def start(part: Part, folder: str, name: str = "") -> Unit:
 
 
 def _start(part: Part, folder: str, name: str) -> Unit:
-    inductor.counters["lowerings"] += 1
+    counters["lowerings"] += 1
     results, mutations, writes, rng = part.planned or (None, (), None, None)
     graph, constants = part.graph, part.constants
     loops = lower(graph, mutations)
@@ -141,13 +141,13 @@ def _start(part: Part, folder: str, name: str) -> Unit:
     _log("fusion", planned)
     _log("program", program)
     kernels = [step for step in planned.steps if isinstance(step, Kernel)]
-    inductor.counters["kernels"] += len(kernels)
+    counters["kernels"] += len(kernels)
     if not kernels:
         return Unit(program, constants, "", None)
     env = graph.shape_env
     source = cpp.render(kernels, planned.buffers, env.hints if env is not None else {}, env.ranges if env is not None else {})
     _log("kernels", source.partition(cpp.EXPORT)[2])  # without the vocabulary that precedes every kernel
-    inductor.counters["compiles"] += 1
+    counters["compiles"] += 1
     return Unit(program, constants, source, toolchain.start(source, folder, name or part.name))
 
 
@@ -175,7 +175,7 @@ def compile_core(graph: Any, metas: Any = None) -> Callable[..., tuple]:
         finally:
             toolchain.remove_folder(folder)
 
-    return entry.cached(graph, "core", build)
+    return loading.cached(graph, "core", build)
 
 
 def _count_guards(gm: Any) -> int:
@@ -250,8 +250,8 @@ def _package(gm: Any, units: dict[str, Unit], files: dict[str, str], joint: dict
     """The manifest of what was compiled, and the callable, loaded as a later process will load it."""
     numbers: dict[str, int] = {}
     for i, node in enumerate(gm.graph.nodes):
-        numbers.setdefault(entry.line_of(node), i)
-    manifest: dict[str, Any] = {"guards": [entry.guard_data(g) for g in guards], "training": joint}
+        numbers.setdefault(loading.line_of(node), i)
+    manifest: dict[str, Any] = {"guards": [loading.guard_data(g) for g in guards], "training": joint}
     libraries, paths = {}, {}
     for name, unit in units.items():
         data = unit.program.to_data()
@@ -265,7 +265,7 @@ def _package(gm: Any, units: dict[str, Unit], files: dict[str, str], joint: dict
         manifest[name] = {"program": data, "library": digest}
     copy = json.loads(json.dumps(manifest))  # loading fills in the user's lines
     constants = {name: unit.constants for name, unit in units.items()}
-    return Compiled(entry.load(gm, copy, paths.__getitem__, constants), manifest, libraries, not any(constants.values()))
+    return Compiled(loading.load(gm, copy, paths.__getitem__, constants), manifest, libraries, not any(constants.values()))
 
 
 def _log(channel: str, value: Any) -> None:

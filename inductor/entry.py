@@ -1,30 +1,15 @@
-"""The way into inductor: a captured graph → a callable, from the cache on disk if it is there.
-
-A hit runs no lowering and no compiler, and imports neither: it reads the manifest, adds the guards that had been added
-after capture, and loads the Programs.
-"""
+"""The way into inductor: a captured graph → a callable, from the cache on disk if it is there."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import inductor
-from aten import errors, logs, settings
-from aten.symbolic.evaluate import evaluate
-from aten.symbolic.nodes import walk
-from aten.symbolic.text import parse
-from inductor import _runner, modes
-from inductor.cache import key as cache_key
-from inductor.cache import store as cache_store
+from aten import errors, settings
+from inductor import modes
 from inductor.codegen.toolchain import CompilerMissing
-
-log = logs.get("cache")
-
-
-class _Stale(Exception):
-    """An entry whose guards do not hold for the sizes at hand."""
+from inductor.counters import counters
+from inductor.loading import cached
 
 
 def compile_fx(
@@ -36,7 +21,7 @@ def compile_fx(
     `modes.chosen`. Guards on sizes that the result depends on are added to gm.shape_env. Without a C++ compiler the
     graph itself is returned, after one warning.
     """
-    inductor.counters["graphs"] += 1
+    counters["graphs"] += 1
 
     def build() -> Any:
         from inductor import compile as pipeline
@@ -49,90 +34,3 @@ def compile_fx(
     except CompilerMissing as e:
         errors.warn_once(f"{e}. Until then compiled functions run eager.")
         return gm
-
-
-def cached(gm: Any, kind: str, build: Callable[[], Any]) -> Callable[..., tuple]:
-    """The callable for a graph from the cache, or else what `build` makes: a callable, or a `compile.Compiled` to keep.
-
-    `kind` says what the text of the graph means: "captured", or "core" for a graph that is compiled as it stands.
-    """
-    started = time.perf_counter()
-    store = cache_store.current()
-    key = cache_key.of(gm, kind) if store is not None else None
-    if store is not None and key is not None:
-        found = _look_up(store, key, gm)
-        if found is not None:
-            inductor.counters["cache_hits"] += 1
-            log(f"hit {key[:16]} in {1e3 * (time.perf_counter() - started):.1f} ms")
-            return found
-        inductor.counters["cache_misses"] += 1
-    compiled = build()
-    manifest = getattr(compiled, "manifest", None)
-    if manifest is None:
-        return compiled
-    if store is not None and key is not None and compiled.keep:
-        if store.save(key, manifest, [*compiled.libraries.values()]):
-            log(f"saved {key[:16]} after {time.perf_counter() - started:.2f} s")
-    return compiled.callable
-
-
-def _look_up(store: cache_store.Store, key: str, gm: Any) -> Callable | None:
-    try:
-        return store.load(key, lambda manifest, path_of: load(gm, manifest, path_of))
-    except _Stale as e:
-        log(f"entry {key[:16]} is for other sizes: {e}")
-        return None
-
-
-def load(gm: Any, manifest: dict, path_of: Callable[[str], str], constants: dict | None = None) -> Callable[..., tuple]:
-    """The callable that a manifest describes; `path_of(digest)` is a path from which a library can be loaded.
-
-    `constants`: by Program, the tensors bound to it.
-    Raises ValueError or KeyError for a manifest that is corrupt.
-    """
-    guards = [parse(text, kinds) for text, kinds in manifest["guards"]]
-    env = gm.shape_env
-    for guard in guards:
-        if not guard.free_symbols <= env.hints.keys() or not evaluate(guard, env.hints):
-            raise _Stale(str(guard))
-    if manifest.get("eager"):
-        for guard in guards:
-            env.assume(guard)
-        return gm
-    lines = [line_of(node) for node in gm.graph.nodes]
-
-    def program(name: str) -> Any:
-        part = manifest[name]
-        library = part["library"]
-        data = part["program"]
-        for check in data["checks"]:
-            check[2] = lines[check[2]] if type(check[2]) is int else check[2]
-        return _runner.Program(data, path_of(library) if library else None, (constants or {}).get(name, ()))
-
-    forward = program("forward")
-    joint = manifest["training"]
-    if joint is not None:
-        from inductor.higher import differentiable
-
-        forward = _runner.Training(
-            forward,
-            program("backward"),
-            joint["n_results"],
-            joint["results"],
-            joint["gradients"],
-            differentiable(gm, joint["results"], joint["gradients"], joint["random"]),
-        )
-    for guard in guards:
-        env.assume(guard)
-    return forward
-
-
-def guard_data(guard: Any) -> list:
-    """A condition as plain data: its text, and the symbols in it that are not integers."""
-    return [str(guard), {e.name: e.kind for e in walk(guard) if e.op == "sym" and e.kind != "int"}]
-
-
-def line_of(node: Any) -> str:
-    """The user's line of a node, "file.py:3  x + y", or ""."""
-    line = node.meta.get("line")
-    return "" if line is None else f"{line}  {line.text}"

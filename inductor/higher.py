@@ -46,7 +46,7 @@ def differentiable(gm: Any, results: Sequence[int], gradients: Sequence[int], ra
 
 def _mutated(gm: Any) -> set[int]:
     """The inputs that in-place ops of the graph write, directly or through a view."""
-    from aten.fx.node import is_op
+    from aten.fx.targets import is_op
 
     position = {node: i for i, node in enumerate(gm.graph.placeholders)}
     written = set()

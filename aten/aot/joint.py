@@ -15,7 +15,8 @@ from aten.fx.cleanup import cleanup
 from aten.fx.emit import emit
 from aten.fx.graph import Graph
 from aten.fx.graph_module import GraphModule
-from aten.fx.node import Node, is_op, map_arg
+from aten.fx.node import Node, map_arg
+from aten.fx.targets import is_op
 from aten.meta import Meta, dense_strides
 from aten.op import Op
 from aten.symbolic.nodes import Expr, as_expr

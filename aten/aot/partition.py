@@ -16,8 +16,9 @@ from aten.aot.joint import Joint
 from aten.aot.maxflow import INFINITE, FlowNetwork
 from aten.fx.emit import emit
 from aten.fx.graph import Graph
-from aten.fx.node import Node, is_op, leaves, map_arg, may_raise
+from aten.fx.node import Node, leaves, map_arg, may_raise
 from aten.fx.symbols import binders, symbols_in
+from aten.fx.targets import is_op
 from aten.meta import Meta
 from aten.symbolic.nodes import sym
 from aten.symbolic.symint import SYMBOLIC, wrap

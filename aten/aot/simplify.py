@@ -7,7 +7,8 @@ from typing import Any
 
 from aten.fx.emit import emit
 from aten.fx.graph import Graph
-from aten.fx.node import Node, is_op
+from aten.fx.node import Node
+from aten.fx.targets import is_op
 from aten.meta import known_equal
 from aten.op import registry
 

@@ -4,7 +4,7 @@ import importlib
 
 _WHERE = {
     "Graph": "graph", "Node": "node", "UserLine": "node", "map_arg": "node", "GraphModule": "graph_module",
-    "Interpreter": "interpreter", "parse": "printer", "rewrite": "pattern", "ANY": "pattern",
+    "Interpreter": "interpreter", "parse": "reader", "rewrite": "pattern", "ANY": "pattern",
     "symbolic_trace": "tracing", "Proxy": "tracing", "Tracer": "tracing", "TraceError": "tracing",
     "replace_pattern": "subgraph_rewriter", "Transformer": "tracing",
 }  # fmt: skip

@@ -6,7 +6,8 @@ import operator
 from typing import Any
 
 from aten.fx.graph import Graph
-from aten.fx.node import Node, has_effect, is_op
+from aten.fx.node import Node, has_effect
+from aten.fx.targets import is_op
 from aten.symbolic.symint import SYMBOLIC
 
 

@@ -7,6 +7,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from aten.fx import printer
+from aten.fx.lint import lint
 from aten.fx.node import Node, UserLine, has_effect, map_arg, may_raise
 
 # Names that generated code gives another meaning.
@@ -236,19 +238,13 @@ class Graph:
 
     def lint(self) -> None:
         """Raise RuntimeError, saying where, if the graph is not well-formed."""
-        from aten.fx.lint import lint
-
         lint(self)
 
     def print_tabular(self) -> None:
         """Print op, name, target, args and kwargs of every node as a table."""
-        from aten.fx.printer import table
-
-        print(table(self))
+        print(printer.table(self))
 
     def __str__(self) -> str:
-        from aten.fx.printer import text
-
-        return text(self)
+        return printer.text(self)
 
     __repr__ = object.__repr__

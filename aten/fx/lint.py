@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from aten.fx.graph import Graph
-from aten.fx.node import is_op, leaves
+from typing import TYPE_CHECKING
+
+from aten.fx.node import leaves
 from aten.fx.symbols import binders, symbols_in
+from aten.fx.targets import is_op
+
+if TYPE_CHECKING:
+    from aten.fx.graph import Graph
 
 
 def lint(graph: Graph) -> None:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from aten.fx.printer import node_line
+from aten.fx.targets import is_op
+
 if TYPE_CHECKING:
     from aten.fx.graph import Graph
 
@@ -201,17 +204,10 @@ class Node:
 
     def format_node(self) -> str:
         """The line of this node in the graph's text."""
-        from aten.fx.printer import node_line
-
         return node_line(self)
 
     def __repr__(self) -> str:
         return self.name
-
-
-def is_op(target: Any) -> bool:
-    """Whether a call_function's target is an op of aten (not operator.getitem or a foreign function)."""
-    return hasattr(target, "schema") and hasattr(target, "kind")
 
 
 def has_effect(node: Node) -> bool:

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from aten.fx.graph import Graph
-from aten.fx.node import Node, is_op, leaves
+from aten.fx.node import Node, leaves
+from aten.fx.targets import is_op
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 from aten.fx.graph import Graph
 from aten.fx.graph_module import GraphModule
-from aten.fx.node import Node, is_op, map_arg
+from aten.fx.node import Node, map_arg
+from aten.fx.targets import is_op
 from aten.fx.tracing import symbolic_trace
 
 # Python's operators are the ops of these names, and methods those of their own.

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from aten.fx.graph import Graph
 from aten.fx.node import leaves, map_values
 from aten.symbolic.evaluate import evaluate
 from aten.symbolic.nodes import Expr, as_expr, substitute
 from aten.symbolic.symint import SYMBOLIC, env_of, wrap
+
+if TYPE_CHECKING:
+    from aten.fx.graph import Graph
 
 _NONE: frozenset[str] = frozenset()
 

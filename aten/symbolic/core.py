@@ -15,6 +15,8 @@ from _weakref import _remove_dead_weakref  # type: ignore[attr-defined]
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from aten.symbolic.python_text import to_text
+
 Number = int | float | bool
 
 _nodes: dict[tuple, _Entry] = {}  # the expressions that exist; they do not live longer for standing here
@@ -77,8 +79,6 @@ class Expr:
     def __str__(self) -> str:
         text = self._text
         if text is None:
-            from aten.symbolic.text import to_text
-
             text = self._text = to_text(self)
         return text
 
@@ -86,11 +86,7 @@ class Expr:
         return f"Expr({self})"
 
     def __reduce__(self):
-        from aten.symbolic.rewrite import walk
-        from aten.symbolic.text import parse
-
-        kinds = {e.value: e.kind for e in walk(self) if e.op == "sym" and e.kind != "int"}
-        return parse, (str(self), kinds)
+        return restored, (self.op, self.args, self.kind, self.value)
 
     def __bool__(self) -> bool:
         if self.op == "const":
@@ -253,12 +249,23 @@ def is_const(e: Expr | Number, value: Number | None = None) -> bool:
     return e.op == "const" and (value is None or e.value == value)
 
 
+def restored(op: str, args: tuple[Expr, ...], kind: str, value: Number | str | None) -> Expr:
+    """The expression of these parts: how one is copied and pickled."""
+    if op == "const":
+        return const(value)
+    if op == "sym":
+        return sym(value, kind)
+    if kind == "int" and op in ("add", "mul"):
+        return sum_(args) if op == "add" else prod_(args)
+    return make(op, args, kind)
+
+
 def as_int(e: Expr) -> Expr:
     """A number: 1 or 0 for a bool."""
     if e.kind == "bool":
-        from aten.symbolic.logic import where_
-
-        return where_(e, ONE, ZERO)
+        if e.op == "const":
+            return const(int(e.value))
+        return make("where", (e.args[0], ZERO, ONE) if e.op == "not" else (e, ONE, ZERO), "int")
     return e
 
 

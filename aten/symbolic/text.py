@@ -1,4 +1,4 @@
-"""Expressions as Python text and back, as C++ text, and as sympy."""
+"""Expressions from Python text, as C++ text, and as sympy."""
 
 from __future__ import annotations
 
@@ -7,83 +7,8 @@ from collections.abc import Callable, Mapping
 
 from aten.symbolic import nodes
 from aten.symbolic.nodes import Expr
-
-# Binding strength in Python (and, where both have the operator, in C++).
-WHERE, OR, AND, NOT, COMPARE, SUM, PRODUCT, POWER, ATOM = range(9)
-
-
-def to_text(e: Expr) -> str:
-    """Python text that `parse` reads back to the same object."""
-    return _python(e)[0]
-
-
-def _at(part: tuple[str, int], strength: int) -> str:
-    text, own = part
-    return text if own >= strength else f"({text})"
-
-
-def _python(e: Expr) -> tuple[str, int]:
-    """(text, strength)"""
-    op, args = e.op, e.args
-    if op in ("sym", "const"):
-        if isinstance(e.value, float) and e.value in (float("inf"), float("-inf")) or e.value != e.value:
-            return f"float('{e.value}')", ATOM
-        return str(e.value), ATOM if op == "sym" or e.value >= 0 else POWER
-    if op == "add":
-        return _sum_text(e, _python), SUM
-    if op == "mul":
-        return _product_text(e, _python), PRODUCT
-    if op in _INFIX:
-        sign, strength = _INFIX[op]
-        if op == "le" and args[0].op == "const":  # a bound reads better with its variable first
-            return f"{_at(_python(args[1]), SUM)} >= {_at(_python(args[0]), SUM)}", strength
-        right = POWER if op == "pow" else strength + 1
-        left = ATOM if op == "pow" else strength + (strength == COMPARE)
-        return f"{_at(_python(args[0]), left)}{sign}{_at(_python(args[1]), right)}", strength
-    if op in ("and", "or"):
-        strength = AND if op == "and" else OR
-        return f" {op} ".join(_at(_python(a), strength + 1) for a in args), strength
-    if op == "not":
-        if args[0].op == "eq":
-            a, b = map(_python, args[0].args)
-            return f"{_at(a, SUM)} != {_at(b, SUM)}", COMPARE
-        return f"not {_at(_python(args[0]), NOT)}", NOT
-    if op == "where":
-        condition, a, b = map(_python, args)
-        return f"{_at(a, OR)} if {_at(condition, OR)} else {_at(b, WHERE)}", WHERE
-    return f"{op}({', '.join(to_text(a) for a in args)})", ATOM
-
-
-_INFIX = {
-    "sub": (" - ", SUM),
-    "div": (" / ", PRODUCT),
-    "floordiv": ("//", PRODUCT),
-    "mod": (" % ", PRODUCT),
-    "pow": ("**", POWER),
-    "eq": (" == ", COMPARE),
-    "le": (" <= ", COMPARE),
-    "lt": (" < ", COMPARE),
-}
-
-
-def _sum_text(e: Expr, part: Callable[[Expr], tuple[str, int]]) -> str:
-    out = _at(part(e.args[0]), SUM)
-    for a in e.args[1:]:
-        text = _at(part(a), PRODUCT)
-        minus = text[0] == "-" and a.op in ("mul", "const")  # not of -x//2, which is (-x)//2
-        out += f" - {text[1:]}" if minus else f" + {text}"
-    return out
-
-
-def _product_text(e: Expr, part: Callable[[Expr], tuple[str, int]]) -> str:
-    first, *rest = e.args
-    if first.op == "const" and first.value == -1 and e.kind == "int":
-        return "-" + "*".join(_at(part(a), POWER) for a in rest)
-    return "*".join([_at(part(first), POWER), *(_at(part(a), POWER) for a in rest)])
-
-
-# ------------------------------------------------------------------------------------------- reading
-
+from aten.symbolic.python_text import AND, ATOM, COMPARE, OR, POWER, PRODUCT, SUM, WHERE, at, product_text, sum_text
+from aten.symbolic.ranges import non_negative
 
 _BINARY = {
     ast.Add: nodes.add, ast.Sub: nodes.sub, ast.Mult: nodes.mul, ast.Div: nodes.truediv,
@@ -164,8 +89,6 @@ def to_cpp(e: Expr, ranges: Mapping | None = None, names: Mapping[str, str] | No
 
     `//` and `%` of values that `ranges` proves non-negative become plain `/` and `%`. `names` renames symbols.
     """
-    from aten.symbolic.ranges import non_negative
-
     ranges, names = ranges or {}, names or {}
 
     def call(fn: str, args) -> tuple[str, int]:
@@ -184,44 +107,44 @@ def to_cpp(e: Expr, ranges: Mapping | None = None, names: Mapping[str, str] | No
         if op == "const":
             return _cpp_constant(x.value)
         if op == "add":
-            return _sum_text(x, part), SUM
+            return sum_text(x, part), SUM
         if op == "mul":
-            return _product_text(x, part), PRODUCT
+            return product_text(x, part), PRODUCT
         if op == "sub":
-            return f"{_at(part(args[0]), SUM)} - {_at(part(args[1]), PRODUCT)}", SUM
+            return f"{at(part(args[0]), SUM)} - {at(part(args[1]), PRODUCT)}", SUM
         if op in ("floordiv", "mod") and not floating:
             if all(non_negative(a, ranges) for a in args):
                 sign = " / " if op == "floordiv" else " % "
-                return f"{_at(part(args[0]), PRODUCT)}{sign}{_at(part(args[1]), ATOM)}", PRODUCT
+                return f"{at(part(args[0]), PRODUCT)}{sign}{at(part(args[1]), ATOM)}", PRODUCT
             return call("weft_floordiv" if op == "floordiv" else "weft_mod", args)
         if op == "floordiv":
-            return f"__builtin_floor({_at(part(args[0]), PRODUCT)} / {_at(part(args[1]), ATOM)})", ATOM
+            return f"__builtin_floor({at(part(args[0]), PRODUCT)} / {at(part(args[1]), ATOM)})", ATOM
         if op == "mod":
             return call("weft_fmod", args)
         if op == "div":
-            return f"(double){_at(part(args[0]), ATOM)} / (double){_at(part(args[1]), ATOM)}", PRODUCT
+            return f"(double){at(part(args[0]), ATOM)} / (double){at(part(args[1]), ATOM)}", PRODUCT
         if op == "pow":
             return call("weft_ipow" if x.kind == "int" else "__builtin_pow", args)
         if op in ("min", "max"):
             return fold(("weft_f" if x.kind == "float" else "weft_") + op, args)
         if op in ("eq", "le", "lt"):
             sign = {"eq": " == ", "le": " <= ", "lt": " < "}[op]
-            return f"{_at(part(args[0]), SUM)}{sign}{_at(part(args[1]), SUM)}", COMPARE
+            return f"{at(part(args[0]), SUM)}{sign}{at(part(args[1]), SUM)}", COMPARE
         if op in ("and", "or"):
             sign, strength = (" && ", AND) if op == "and" else (" || ", OR)
-            return sign.join(_at(part(a), COMPARE) for a in args), strength  # && inside || in parentheses: no warning
+            return sign.join(at(part(a), COMPARE) for a in args), strength  # && inside || in parentheses: no warning
         if op == "not":
-            return f"!{_at(part(args[0]), ATOM)}", POWER
+            return f"!{at(part(args[0]), ATOM)}", POWER
         if op == "where":
-            c, a, b = (_at(part(y), ATOM) for y in args)
+            c, a, b = (at(part(y), ATOM) for y in args)
             return f"{c} ? {a} : {b}", WHERE
         if op == "float":
-            return f"(double){_at(part(args[0]), ATOM)}", POWER
+            return f"(double){at(part(args[0]), ATOM)}", POWER
         if op == "sqrt":
             return call("__builtin_sqrt", args)
         if op in ("int", "floor"):
             text = part(args[0])
-            return (f"(long){_at(text, ATOM)}" if op == "int" else f"(long)__builtin_floor({text[0]})"), POWER
+            return (f"(long){at(text, ATOM)}" if op == "int" else f"(long)__builtin_floor({text[0]})"), POWER
         raise AssertionError(op)
 
     return part(e)[0]

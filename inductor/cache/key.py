@@ -15,7 +15,7 @@ from typing import Any
 
 from aten import _native, settings
 from aten.fx import printer
-from aten.fx.node import is_op
+from aten.fx.targets import is_op
 from inductor import _runner
 from inductor.codegen import toolchain
 from inductor.ir import FORMAT

@@ -16,9 +16,9 @@ import stat
 from collections.abc import Callable
 from typing import Any
 
-import inductor
 from aten import errors, logs, settings
 from inductor import _runner
+from inductor.counters import counters
 
 log = logs.get("cache")
 
@@ -92,7 +92,7 @@ def _write(folder_fd: int, name: str, data: bytes) -> None:
 
 
 def _complain(what: str, error: BaseException) -> None:
-    inductor.counters["cache_errors"] += 1
+    counters["cache_errors"] += 1
     log(f"{what}: {error}")
     reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     errors.warn_once(

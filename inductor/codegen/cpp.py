@@ -14,7 +14,7 @@ from inductor.codegen.cpp_loops import NestWriter
 from inductor.codegen.cpp_product import render_product
 from inductor.codegen.cpp_split import split, splits
 from inductor.codegen.cpp_stagger import StaggeredWriter, staggers
-from inductor.codegen.cpp_vector import Isa, native_isa, prelude
+from inductor.codegen.cpp_vector import Isa, native_isa, prelude, symbol_lines
 from inductor.ir import scalar
 from inductor.ir.buffer import Buffer, Kernel
 from inductor.ir.nodes import walk as walk_nodes
@@ -96,7 +96,7 @@ def render_kernel(kernel: Kernel, buffers: dict[str, Buffer], hints: dict, range
             *functions,
             f'extern "C" long {kernel.name}({PARAMETERS}) {{',
             "  w_frame frame = {buffers, symbols, runtime, 0, 0, 0};",
-            *(f"  {line}" for line in (*symbol_lines(kernel, "symbols"), *body)),
+            *(f"  {line}" for line in (*symbol_lines(kernel.symbols, "symbols"), *body)),
             "  return frame.failed;",
             "}",
             "",
@@ -125,14 +125,3 @@ def several(kernel: Kernel, writers: list[NestWriter], functions: list[str]) -> 
         f"runtime->parallel_for(end{len(writers) - 1}, {grain}, w_run_parts, &all);",
     ]
     return kept, lines
-
-
-def symbol_lines(kernel: Kernel, source: str) -> list[str]:
-    """Declarations of the kernel's symbols."""
-    lines = []
-    for k, s in enumerate(kernel.symbols):
-        if s.kind == "float":
-            lines.append(f"double {s.value}; __builtin_memcpy(&{s.value}, {source} + {k}, 8); (void){s.value};")
-        else:
-            lines.append(f"const long {s.value} = {source}[{k}]; (void){s.value};")
-    return lines

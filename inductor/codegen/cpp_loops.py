@@ -6,7 +6,7 @@ from aten.symbolic.expr import Expr, as_expr, evaluate, prod_, substitute, sym
 from inductor.codegen.cpp_aside import PAGE, AsideWriter
 from inductor.codegen.cpp_reduce import indent
 from inductor.codegen.cpp_values import runs
-from inductor.codegen.cpp_vector import COMPUTED, MAX_LANES, MEMORY, VIRTUAL_LANES, WIDTH, Isa
+from inductor.codegen.cpp_vector import COMPUTED, MAX_LANES, MEMORY, VIRTUAL_LANES, WIDTH, Isa, symbol_lines
 from inductor.codegen.kernel import Plan, Scope, extent, plan, values_of, work_of
 from inductor.ir.buffer import ITEMSIZE, Buffer, Kernel
 from inductor.ir.index import coefficient
@@ -215,8 +215,6 @@ class NestWriter(AsideWriter):
         self.ahead.append(f"w_prefetch_row<{TILE}>({place}, {self.expr(across)}, {ROWS_AHEAD});")
 
     def declarations(self) -> list[str]:
-        from inductor.codegen.cpp import symbol_lines
-
         lines = [
             "if (begin >= end) return;",
             "w_frame *const frame = (w_frame *)ctx;",
@@ -228,7 +226,7 @@ class NestWriter(AsideWriter):
             const = "" if name in written else "const "
             at = f"frame->args[{k}]" if self.shared else self.kernel.args.index(name)
             lines.append(f"{const}{T} *__restrict const b{k} = ({const}{T} *)frame->buffers[{at}];")
-        lines += symbol_lines(self.kernel, "frame->symbols")
+        lines += symbol_lines(self.kernel.symbols, "frame->symbols")
         lines += self.scratch_lines()
         return lines
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from aten.symbolic.expr import Expr, as_expr, to_cpp
 from inductor.codegen.cpp_values import ValueWriter
-from inductor.codegen.cpp_vector import MEMORY
+from inductor.codegen.cpp_vector import MEMORY, symbol_lines
 from inductor.codegen.kernel import Plan
 from inductor.ir.buffer import Buffer, Kernel
 from inductor.ir.loops import Nest, Store
@@ -50,9 +50,7 @@ class EpilogueWriter(ValueWriter):
 
     def declare(self) -> list[str]:
         """Pointers and sizes."""
-        from inductor.codegen.cpp import symbol_lines
-
-        lines = symbol_lines(self.kernel, "sym")
+        lines = symbol_lines(self.kernel.symbols, "sym")
         for name, k in self.touched.items():
             T = MEMORY[self.buffers[name].dtype]
             const = "" if name in self.kernel.writes else "const "

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 
 import aten
-from aten.symbolic.expr import CPP_PRELUDE
+from aten.symbolic.expr import CPP_PRELUDE, Expr
 from inductor.codegen import toolchain
 
 # The scalar type of a computed dtype, and the type of an element in memory.
@@ -138,3 +138,14 @@ def prelude(needs: frozenset[str]) -> str:
     for name in ("base", *sorted(needs)):
         add(name)
     return strip_comments("".join(done.values()) + _own_text() + CPP_PRELUDE)
+
+
+def symbol_lines(symbols: Iterable[Expr], source: str) -> list[str]:
+    """Declarations of a kernel's symbols."""
+    lines = []
+    for k, s in enumerate(symbols):
+        if s.kind == "float":
+            lines.append(f"double {s.value}; __builtin_memcpy(&{s.value}, {source} + {k}, 8); (void){s.value};")
+        else:
+            lines.append(f"const long {s.value} = {source}[{k}]; (void){s.value};")
+    return lines

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from aten.symbolic.expr import Expr, prod_
 from inductor.codegen.kernel import Plan, Scope
-from inductor.codegen.triton import ValueText, text_of
+from inductor.codegen.triton_values import ValueText, text_of
 from inductor.ir.buffer import Buffer, Kernel
 from inductor.ir.loops import Store
 from inductor.lowering.graph import Matrix

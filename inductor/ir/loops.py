@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from aten.symbolic.expr import Expr, as_expr, sym
-from inductor.ir.nodes import Node
+from aten.symbolic.expr import Expr, as_expr, substitute, sym
+from inductor.ir.nodes import Node, walk
 
 REDUCTIONS = ("sum", "prod", "max", "min", "any", "all", "argmax", "argmin")
 
@@ -165,6 +165,68 @@ class Nest:
         return {d.name: (as_expr(0), d.size - 1) for d in self.dims}
 
     def __str__(self) -> str:
-        from inductor.ir.printer import nest_text
-
         return nest_text(self)
+
+
+# ---------------------------------------------------------------------------------------------------- text
+class _Writer:
+    """Names for nodes, and their lines."""
+
+    def __init__(self):
+        self.names: dict[Node, str] = {}
+
+    def index(self, e: Expr, where: tuple[Node, ...]) -> str:
+        return repr(str(substitute(e, {w.symbol.value: sym(self.names[w]) for w in where})))
+
+    def define(self, roots) -> list[str]:
+        """Lines for what of `roots` has no name yet."""
+        lines = []
+        for n in walk(roots):
+            if n not in self.names:
+                text = self.text(n)
+                self.names[n] = f"t{len(self.names)}"
+                lines.append(f"{self.names[n]} = {text}")
+        return lines
+
+    def text(self, n: Node) -> str:
+        args = [self.names[a] for a in n.args]
+        if n.kind == "load":
+            parts = [repr(n.buffer), self.index(n.index, n.args), *args]
+        elif n.kind == "index":
+            parts = [self.index(n.index, n.args), *args]
+        elif n.kind == "const":
+            parts = [repr(n.value) if isinstance(n.value, bool | int) else repr(n.fields[1])]
+        elif n.kind == "call":
+            parts = [repr(n.name), *args]
+        elif n.kind == "checked":
+            kind, size, check = n.fields
+            parts = [repr(kind), repr(str(size)), *(repr(x) for x in (check.op, check.argument, check.line)), *args]
+        elif n.kind == "masked":
+            parts = args
+        else:
+            parts = [repr(n.name)]
+        return f"{n.kind}.{n.dtype}({', '.join(parts)})"
+
+    def statement(self, s: Statement) -> list[str]:
+        where = s.where if isinstance(s, Accumulate) else ()
+        lines = self.define([*where, s.value])
+        value = self.names[s.value]
+        if isinstance(s, Reduce | Running):
+            kind = "reduce" if isinstance(s, Reduce) else "running"
+            return [*lines, f"{s.name} = {kind}.{s.kind}.{s.dtype}({value})"]
+        if isinstance(s, Keep):
+            return [*lines, f"{s.name} = keep({value})"]
+        kind = "store" if isinstance(s, Store) else "accumulate"
+        parts = [repr(s.buffer), self.index(s.index, where), value, *(self.names[w] for w in where)]
+        return [*lines, f"{kind}.{s.dtype}({', '.join(parts)})"]
+
+
+def nest_text(nest: Nest) -> str:
+    """The nest as text, which `reader.parse_nest` reads."""
+    dims = ", ".join(f"{d.name}={str(d.size)!r}" if not d.size.is_const else f"{d.name}={d.size}" for d in nest.dims)
+    writer, lines = _Writer(), [f"nest({dims}):"]
+    for stage in nest.stages:
+        lines.append("    inner:" if stage.inner else "    outer:")
+        for s in stage.body:
+            lines += ["        " + line for line in writer.statement(s)]
+    return "\n".join(lines)

@@ -43,8 +43,6 @@ class Node:
     _checks: tuple[Check, ...] | None
 
     def __repr__(self) -> str:
-        from inductor.ir.printer import node_text
-
         return node_text(self)
 
     @property
@@ -303,3 +301,18 @@ def _checks_under(root: Node) -> tuple[Check, ...]:
     if root._checks is None:
         root._checks = tuple(n.fields[2] for n in walk([root]) if n.kind == "checked")
     return root._checks
+
+
+# ---------------------------------------------------------------------------------------------------- text
+def node_text(n: Node) -> str:
+    """One value as a line a person reads."""
+    if n.kind == "load":
+        return f"{n.buffer}[{n.index}]"
+    if n.kind == "index":
+        return f"({n.index})"
+    if n.kind == "const":
+        return repr(n.value)
+    if n.kind in ("row", "kept"):
+        return n.name
+    name = {"call": lambda: n.name, "masked": lambda: "masked", "checked": lambda: n.fields[0]}[n.kind]()
+    return f"{name}({', '.join(map(node_text, n.args))})"

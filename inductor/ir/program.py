@@ -15,16 +15,12 @@ from typing import Any
 
 from inductor.ir import FORMAT
 from inductor.ir import values as value_table
-from inductor.ir.values import Value
+from inductor.ir.values import ProgramError, Value
 
 DTYPES = (
     "bool uint8 int8 int16 int32 int64 uint16 uint32 uint64 float16 bfloat16 float32 float64 complex64 complex128"
 ).split()
 ITEMSIZE = dict(zip(DTYPES, (1, 1, 1, 2, 4, 8, 2, 4, 8, 2, 2, 4, 8, 8, 16)))
-
-
-class ProgramError(ValueError):
-    """A Program that is not well formed: a reference out of range, a use before its definition, an unknown name."""
 
 
 @dataclass(frozen=True)

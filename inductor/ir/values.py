@@ -32,6 +32,10 @@ ARITY.update({"not": 1, "where": 3, "float": 1, "int": 1, "sqrt": 1, "floor": 1}
 MAX_INT, MIN_INT = 2**63 - 1, -(2**63)
 
 
+class ProgramError(ValueError):
+    """A Program that is not well formed: a reference out of range, a use before its definition, an unknown name."""
+
+
 class Failed(ArithmeticError):
     """A value that does not exist: an overflow of 64 bits or a division by zero."""
 
@@ -102,8 +106,6 @@ class ValueTable:
 # -------------------------------------------------------------------------------------------------- checks and printing
 def check(program: Program, i: int, located: set[int]) -> None:
     """Raise ProgramError unless value i is well formed and depends on earlier values and located buffers only."""
-    from inductor.ir.program import ProgramError
-
     value = program.values[i]
     op, args = (value[0], value[1:]) if isinstance(value, tuple) and value else (None, ())
 

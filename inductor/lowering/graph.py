@@ -19,7 +19,7 @@ from inductor.ir import nodes
 from inductor.ir.buffer import Buffer, Check, DTypeName, Ref
 from inductor.ir.index import coefficient, divides, flat, row_major, split_points, without
 from inductor.ir.loops import Pointwise, Reduction, Scan, loop_variables
-from inductor.ir.nodes import HALF, Node, rewrite_indices
+from inductor.ir.nodes import HALF, Node, node_text, rewrite_indices, walk
 from inductor.ir.scalar import apply
 from inductor.lowering.registry import NotLowered, load_all
 from inductor.lowering.value import Value, domain, number, of_buffer, reindex
@@ -104,6 +104,20 @@ class Verification:
 Operation = Computed | Product | External
 
 
+def operation_text(op) -> str:
+    """A lowered operation in a few lines."""
+    line = f"    # {'; '.join(op.lines)}" if op.lines else ""
+    if isinstance(op, Computed):
+        loops = op.loops
+        sizes = ", ".join(f"i{d}:{s}{'*' if d in loops.reduced else ''}" for d, s in enumerate(loops.sizes))
+        kind = type(loops).__name__.lower() + (f" {loops.kind}" if hasattr(loops, "kind") else "")
+        body = node_text(loops.body) if sum(1 for _ in walk([loops.body])) < 200 else "…"
+        return f"{op.buffer}[{op.store}] = {kind} [{sizes}] {body}{line}"
+    if isinstance(op, Product):
+        return f"{op.buffer} = {op.a.buffer} @ {op.b.buffer}  [{', '.join(map(str, op.sizes))}] over {op.k}{line}"
+    return f"{', '.join(op.outputs)} = {op.op}({', '.join(map(str, op.args))}){line}"
+
+
 @dataclass
 class Lowered:
     """What `lower` returns: see the module. `outputs` name buffers, or are Exprs or None."""
@@ -118,8 +132,6 @@ class Lowered:
     verifications: tuple[Verification, ...] = ()
 
     def __str__(self) -> str:
-        from inductor.ir.printer import operation_text
-
         return "\n".join(map(operation_text, self.operations))
 
 

@@ -179,3 +179,11 @@ def test_values_survive_construction_simplification_and_text(tree, spec):
     assert evaluate(small, env) == expected
     assert parse(str(e)) is e
     assert parse(str(small)) is small
+
+
+def test_copies_of_an_expression_are_the_expression():
+    a, b, z = sym("a"), sym("b"), sym("z0")
+    truths = [sx.and_(sx.lt(a, b), sx.eq(a, const(3))), sx.not_(sx.eq(a, b)), const(True)]
+    numbers = [a + b * 2 - 3, (a + b) * (a - b) // 4, sx.where_(sx.lt(a, b), a, b % 3), z * 2.5 + a, sx.max_(a, b, 3), const(1.5)]
+    for e in [*truths, *numbers, (a * a + 1) * (b + 2) * (a + 7) * (b * b + 9)]:
+        assert pickle.loads(pickle.dumps(e)) is e and copy.deepcopy(e) is e and parse(str(e), {"z0": "float"}) is e

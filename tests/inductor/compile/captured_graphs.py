@@ -4,7 +4,7 @@ import numpy as np
 
 import aten
 from aten.fx.graph_module import GraphModule
-from aten.fx.printer import parse
+from aten.fx.reader import parse
 from aten.symbolic.shape_env import ShapeEnv
 
 

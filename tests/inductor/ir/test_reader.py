@@ -5,9 +5,9 @@ import pytest
 from aten.symbolic.expr import as_expr, lt, sym
 from inductor.ir import nodes
 from inductor.ir.buffer import Check
-from inductor.ir.loops import Accumulate, Dim, Keep, Nest, Reduce, Running, Stage, Store
+from inductor.ir.loops import Accumulate, Dim, Keep, Nest, Reduce, Running, Stage, Store, nest_text
 from inductor.ir.nodes import const, kept, load, row
-from inductor.ir.printer import nest_text, parse_nest
+from inductor.ir.reader import parse_nest
 from inductor.ir.scalar import apply
 
 i0, r0, s0 = sym("i0"), sym("r0"), sym("s0")

@@ -95,7 +95,7 @@ def plan(nest: Nest, buffers: dict[str, Buffer], hints: dict[str, int]) -> Plan:
     many = not settings.exact and any(choices.size(d.size, hints) >= choices.MANY_ROWS for d in nest.kept)
 
     def worth(d: Dim):
-        least = choices.SHORT_ROW if d.reduced and many else 4
+        least = choices.SHORT_ROW if many and (d.reduced or divided(nest, d.name)) else 4
         return (choices.size(d.size, hints) >= least, scores[d.name], position[d.name])
 
     axis = max(candidates, key=worth)
@@ -103,6 +103,12 @@ def plan(nest: Nest, buffers: dict[str, Buffer], hints: dict[str, int]) -> Plan:
     outer = tuple(d for d in nest.kept if d is not axis)
     serial = tuple(d for d in nest.reduced if d is not axis)
     return Plan(nest, mode, axis, _by_stride(nest, outer), serial)
+
+
+def divided(nest: Nest, name: str) -> bool:
+    """Whether an index divides by that loop variable: then every vector along it computes its indices anew, and gathers."""
+    found = [n for n in walk([v for stage in nest.stages for v in values_of(stage)]) if n.kind in ("load", "index")]
+    return any(name in n.index.free_symbols and coefficient(n.index, name) is None for n in found)
 
 
 def _by_stride(nest: Nest, dims: tuple[Dim, ...]) -> tuple[Dim, ...]:

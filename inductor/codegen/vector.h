@@ -532,13 +532,18 @@ template <class V> W_INLINE V w_ipow(V a, V b) {  // a negative power is 0, but 
     return r;
   });
 }
+// Shifts by what is not in [0, width) give what an infinite register would.
 template <class V> W_INLINE V w_shl(V a, V b) {
-  typedef w_elem<V> T;
-  return w_each(a, b, [](T x, T n) -> T { return n < 0 || n >= (T)(8 * sizeof(T)) ? 0 : (T)((unsigned long)x << n); });
+  constexpr int width = 8 * sizeof(w_elem<V>);
+  const V inside = (V)((b >= 0) & (b < (w_elem<V>)width));
+  return (a << (b & (w_elem<V>)(width - 1))) & inside;
 }
 template <class V> W_INLINE V w_shr(V a, V b) {
-  typedef w_elem<V> T;
-  return w_each(a, b, [](T x, T n) -> T { return n < 0 || n >= (T)(8 * sizeof(T)) ? (x < 0 ? -1 : 0) : x >> n; });
+  constexpr int width = 8 * sizeof(w_elem<V>);
+  const V inside = (V)((b >= 0) & (b < (w_elem<V>)width));
+  const V shifted = a >> ((b & inside) | ((w_elem<V>)(width - 1) & ~inside));
+  if constexpr ((w_elem<V>)-1 < 0) return shifted;
+  else return shifted & inside;
 }
 // Division by one number for many: by its reciprocal (one more rounding) where that is a normal number.
 template <class V> struct w_reciprocal { V divisor, inverse; bool normal; };

@@ -127,8 +127,8 @@ bool run_op(Call &call, const Step &step) {
   PyObject *returned = nullptr;
   if (ok) {
     NoGrad no_grad;
-    size_t n_positional = args.size() - (size_t)PyTuple_GET_SIZE(step.names);
-    returned = PyObject_Vectorcall(step.op, args.data(), n_positional, step.names);
+    size_t n_named = (size_t)PyTuple_GET_SIZE(step.names);  // (an op's native way is asked for calls without names)
+    returned = PyObject_Vectorcall(step.op, args.data(), args.size() - n_named, n_named ? step.names : nullptr);
     if (!returned) fail_because(call.program);
   }
   for (PyObject *arg : args) Py_XDECREF(arg);

@@ -5,7 +5,13 @@ import pytest
 
 import inductor
 import weft
-from aten import settings
+from aten import _native, settings
+from aten.symbolic.expr import as_expr, sym
+from inductor.codegen import cpp
+from inductor.codegen.cpp_vector import native_isa
+from inductor.codegen.kernel import plan
+from inductor.ir.loops import Dim, Nest, Stage, Store
+from inductor.ir.nodes import load
 from inductor.lowering.graph import GraphLowering
 
 F = weft.nn.functional
@@ -167,3 +173,41 @@ def test_attention_of_many_tokens_stays_one_op():
     with settings.patch(cache=False):  # what is kept for a graph of symbols serves all sizes
         for dynamic in (False, True):
             assert ops_of(1024, dynamic) < ops_of(64, dynamic)
+
+
+def test_steps_take_an_ops_native_way():
+    """Without a name among its arguments, where native families answer: scatter of [294,441] in 0.23 ms instead of 0.75."""
+    x, i, src = weft.zeros(4, 9), weft.randint(0, 9, (4, 5)), weft.randn(4, 5)
+    f = weft.compile(lambda x, i, s: (x * 2).scatter(1, i, s), fullgraph=True)
+    for _ in range(2):
+        before = _native.python_entries().get("scatter", 0)
+        got = f(x, i, src)
+    assert _native.python_entries().get("scatter", 0) == before
+    assert got.tolist() == x.scatter(1, i, src).tolist()
+
+
+def sources(monkeypatch, f, *args):
+    """The C++ of a compiled call's kernels."""
+    made, render = [], cpp.render
+    monkeypatch.setattr(cpp, "render", lambda *a: made.append(render(*a)) or made[-1])
+    weft.compile(f, fullgraph=True)(*args)
+    return "".join(text.partition(cpp.EXPORT)[2] for text in made)
+
+
+def test_functions_that_take_long_decide_how_many_lanes_there_are(monkeypatch):
+    i = weft.arange(100)
+    lanes = [native_isa().lanes([dtype]) for dtype in ("float32", "int64")]
+    assert f"constexpr int L = {lanes[0]};" in sources(monkeypatch, lambda i: weft.asinh(i), i)
+    assert f"constexpr int L = {lanes[1]};" in sources(monkeypatch, lambda i: i // (i + 1), i)
+    np.testing.assert_allclose(weft.compile(lambda i: weft.asinh(i))(i).numpy(), np.arcsinh(np.arange(100)), rtol=1e-6)
+
+
+def test_vectors_do_not_run_along_few_elements_that_indices_divide():
+    """Each would compute its places anew for a quarter of its lanes: rows of a transposed convolution, 0.45 ms instead of 27."""
+    i0, i1 = sym("i0"), sym("i1")
+    nest_of = lambda index: Nest(
+        (Dim("i0", as_expr(1000)), Dim("i1", as_expr(4))),
+        (Stage(False, (Store("out", i0 * 4 + i1, load("x", index, "float32"), "float32"),)),),
+    )
+    assert plan(nest_of(i0 * 4 + (i1 + 1) // 3), {}, {}).axis.name == "i0"
+    assert plan(nest_of(i0 * 8 + i1), {}, {}).axis.name == "i1"

@@ -94,6 +94,14 @@ def test_powers_and_shifts(name):
     run(name, [integers(60), integers(60, low=0, high=5)])
 
 
+@pytest.mark.parametrize("dtype", ["i8", "i4", "i2", "i1", "u1"])
+@pytest.mark.parametrize("name", ["bitwise_left_shift", "bitwise_right_shift"])
+def test_shifts_by_any_count(name, dtype):
+    counts = [0, 1, 5, 7, 8, 9, 15, 16, 31, 32, 63, 64, 100] + ([] if dtype == "u1" else [-1, -3])
+    x = np.array([0, 1, 5, 127] + ([128, 255] if dtype == "u1" else [-128, -7, -1]), dtype)
+    run(name, [np.repeat(x, len(counts)).reshape(-1, len(counts)), np.array(counts, dtype)])
+
+
 @pytest.mark.parametrize("name", ["logical_and", "logical_or", "logical_xor", "bitwise_and", "bitwise_or", "eq", "ne"])
 def test_binary_of_bools(name):
     run(name, [rng.random(50) < 0.5, rng.random(50) < 0.5])

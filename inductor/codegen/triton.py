@@ -3,7 +3,7 @@
 The kept dims, taken as one, run along the first axis of a tile (XBLOCK), the reduced ones along the second (RBLOCK),
 in a loop. A value known before the loop is [XBLOCK, 1], inside it [XBLOCK, RBLOCK]. What C++ keeps between stages is
 computed again here. A failed check leaves 1 + its index in `failed`. The module that results has LAUNCHES: for each
-kernel its functions, with the grid as a function of the symbols.
+kernel its functions, with the grid as a function of the symbols, and OPTIONS, how to compile them.
 """
 
 from __future__ import annotations
@@ -21,11 +21,13 @@ from inductor.ir.loops import Accumulate, Dim, Keep, Nest, Reduce, Running, Stag
 from inductor.ir.nodes import Node
 
 XBLOCK, RBLOCK, POINTS = 8, 64, 256
+# How kernels are compiled, so that they compute what the CPU's do: no product and sum in one rounding, subnormal numbers kept.
+OPTIONS = {"enable_fp_fusion": False, "enable_reflect_ftz": False}
 COMBINE = {"sum": "add_", "prod": "mul_", "max": "max_", "min": "min_", "any": "or_", "all": "and_"}
 
 
 def render(kernels: list[Kernel], buffers: dict[str, Buffer], ranges: dict | None = None) -> str:
-    """A Python module: the kernels and LAUNCHES. Raises KeyError for a scalar function that has no Triton text."""
+    """A Python module: the kernels and LAUNCHES."""
     parts, launches = [PRELUDE], []
     for k in kernels:
         parts.extend(f"# {line}" for line in k.lines)
@@ -38,7 +40,7 @@ def render(kernels: list[Kernel], buffers: dict[str, Buffer], ranges: dict | Non
         names = ", ".join(s.value for s in k.symbols)
         entries = ", ".join(f"({w.name}, lambda {names}: {w.grid()}, {w.constants()!r})" for w in writers)
         launches.append(f"    {k.name!r}: [{entries}],")
-    return "\n".join([*parts, "LAUNCHES = {", *launches, "}", ""])
+    return "\n".join([*parts, f"OPTIONS = {OPTIONS}", "LAUNCHES = {", *launches, "}", ""])
 
 
 def identity(kind: str, dtype: str) -> str:

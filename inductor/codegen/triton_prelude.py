@@ -3,6 +3,7 @@
 PRELUDE = """\
 import triton
 import triton.language as tl
+from triton.language.extra import libdevice
 
 
 def cdiv(a, b):
@@ -62,94 +63,143 @@ def minimum_(a, b):
 
 
 @triton.jit
+def div_(a, b):
+    if a.dtype == tl.float32:  # whose `/` is an approximation
+        return tl.div_rn(a, b)
+    else:
+        return a / b
+
+
+@triton.jit
+def sqrt_(a):
+    if a.dtype == tl.float32:
+        return tl.sqrt_rn(a)
+    else:
+        return tl.sqrt(a)
+
+
+@triton.jit
+def floor_(a):
+    if a.dtype.is_floating():
+        return tl.floor(a)
+    else:
+        return a
+
+
+@triton.jit
+def ceil_(a):
+    if a.dtype.is_floating():
+        return tl.ceil(a)
+    else:
+        return a
+
+
+@triton.jit
 def trunc_(a):
-    return tl.where(a < 0, tl.ceil(a), tl.floor(a))
+    if a.dtype.is_floating():
+        return libdevice.trunc(a)
+    else:
+        return a
 
 
 @triton.jit
 def round_(a):
-    low = tl.floor(a)
-    up = (a - low > 0.5) | ((a - low == 0.5) & (low * 0.5 != tl.floor(low * 0.5)))
-    return tl.where(up, low + 1, low)
-
-
-@triton.jit
-def expm1_(a):
-    u = tl.exp(a)
-    near = (u - 1) * (a / tl.log(u))
-    far = tl.where((u - 1 == -1) | (u == float("inf")), u - 1, near)
-    return tl.where(u == 1, a, far)
-
-
-@triton.jit
-def tanh_(a):
-    t = expm1_(-2 * tl.abs(a))
-    y = -t / (2 + t)
-    return tl.where(a == 0, a, tl.where(a < 0, -y, y))
-
-
-@triton.jit
-def log1p_(a):
-    u = 1 + a
-    exact = tl.log(u) * (a / (u - 1))
-    return tl.where((u == 1) | (a == float("inf")), a, exact)
-
-
-@triton.jit
-def log10_(a):
-    return tl.log(a) * 0.4342944819032518
-
-
-@triton.jit
-def tan_(a):
-    return tl.sin(a) / tl.cos(a)
-
-
-@triton.jit
-def sinh_(a):
-    e = expm1_(tl.abs(a))
-    half = tl.exp(tl.abs(a) * 0.5)
-    y = tl.where(tl.abs(a) > 40, half * 0.5 * half, (e + e / (e + 1)) * 0.5)
-    return tl.where(a == 0, a, tl.where(a < 0, -y, y))
-
-
-@triton.jit
-def cosh_(a):
-    half = tl.exp(tl.abs(a) * 0.5)
-    return half * 0.5 * half + tl.exp(-tl.abs(a)) * 0.5
-
-
-@triton.jit
-def floordiv(a, b):
     if a.dtype.is_floating():
-        r = a % b
-        q = (a - r) / b
+        return libdevice.rint(a)
+    else:
+        return a
+
+
+@triton.jit
+def signbit_(a):
+    if a.dtype == tl.float32:
+        return a.to(tl.int32, bitcast=True) < 0
+    elif a.dtype == tl.float64:
+        return a.to(tl.int64, bitcast=True) < 0
+    else:
+        return a < 0
+
+
+@triton.jit
+def floor_divide_(a, b):
+    if a.dtype.is_floating():
+        r = libdevice.fmod(a, b)
+        q = div_(a - r, b)
         q = tl.where((r != 0) & ((r < 0) != (b < 0)), q - 1, q)
         low = tl.floor(q)
         whole = tl.where(q - low > 0.5, low + 1, low)
-        return tl.where(b == 0, a / b, tl.where(q == 0, a / b * 0, whole))
+        return tl.where(b == 0, div_(a, b), tl.where(q == 0, div_(a, b) * 0, whole))
     else:
         q = a // tl.where(b == 0, 1, b)
         return q - tl.where((a % tl.where(b == 0, 1, b) != 0) & ((a < 0) != (b < 0)), 1, 0).to(q.dtype)
 
 
 @triton.jit
-def truncdiv(a, b):
-    return a // tl.where(b == 0, 1, b)
+def trunc_divide_(a, b):
+    if a.dtype.is_floating():
+        return libdevice.trunc(div_(a, b))
+    else:
+        return a // tl.where(b == 0, 1, b)
 
 
 @triton.jit
-def fmod(a, b):
+def fmod_(a, b):
     if a.dtype.is_floating():
-        return a % b
+        return libdevice.fmod(a, b)
     else:
         return a % tl.where(b == 0, 1, b)
 
 
 @triton.jit
-def remainder(a, b):
-    r = fmod(a, b)
+def remainder_(a, b):
+    r = fmod_(a, b)
     return tl.where((r != 0) & ((r < 0) != (b < 0)), r + b, r)
+
+
+@triton.jit
+def pow_(a, b):
+    if a.dtype.is_floating():
+        return libdevice.pow(a, b)
+    else:  # a negative power is 0, but of 1 and -1
+        n = tl.where(b < 0, 0, b)
+        x, r = a + n * 0, n * 0 + 1
+        for _ in range(a.dtype.primitive_bitwidth):
+            r = tl.where(n % 2 != 0, r * x, r)
+            x = x * x
+            n = n // 2
+        inverse = tl.where(a == 1, 1, tl.where(a + 1 == 0, tl.where(b % 2 != 0, -1, 1), 0)).to(a.dtype)
+        return tl.where(b < 0, inverse, r)
+
+
+@triton.jit
+def bitwise_left_shift_(a, b):
+    width = a.dtype.primitive_bitwidth
+    outside = (b < 0) | (b >= width)
+    return tl.where(outside, 0, a << tl.where(outside, 0, b)).to(a.dtype)
+
+
+@triton.jit
+def bitwise_right_shift_(a, b):
+    width = a.dtype.primitive_bitwidth
+    outside = (b < 0) | (b >= width)
+    return tl.where(outside, tl.where(a < 0, -1, 0), a >> tl.where(outside, 0, b)).to(a.dtype)
+
+
+@triton.jit
+def digamma_(a):
+    x = a.to(tl.float64)
+    f = x - libdevice.trunc(x)
+    mirrored = tl.where(f == 0, float("nan"), -3.14159265358979323846 / libdevice.tan(3.14159265358979323846 * f))
+    r = tl.where(x < 0, mirrored, x * 0)
+    x = tl.where(x < 0, 1 - x, x)
+    for _ in tl.static_range(10):
+        r = tl.where(x < 10, r - 1 / x, r)
+        x = tl.where(x < 10, x + 1, x)
+    z = 1 / (x * x)
+    s = 1 / 132.0 - z * (691 / 32760.0 - z / 12.0)
+    s = z * (1 / 12.0 - z * (1 / 120.0 - z * (1 / 252.0 - z * (1 / 240.0 - z * s))))
+    r = tl.where(x == float("inf"), x, r + tl.log(x) - 0.5 / x - s)
+    return tl.where(a == 0, libdevice.copysign(a * 0 + float("inf"), -a), r.to(a.dtype))
 
 
 @triton.jit

@@ -6,7 +6,7 @@ import math
 
 from aten.symbolic.expr import Expr, as_expr
 from inductor.codegen.kernel import Plan, Scope, Walk
-from inductor.ir import scalar
+from inductor.codegen.triton_scalars import TEXTS
 from inductor.ir.buffer import Buffer, Kernel
 from inductor.ir.loops import Store
 from inductor.ir.nodes import HALF, Node
@@ -103,14 +103,11 @@ class ValueText(Walk):
         return self.emit(self.kept[n.name])
 
     def write_call(self, n: Node, scope: Scope) -> str:
-        row = scalar.table[n.name]
-        if row.triton is None:
-            raise KeyError(f"{n.name} has no Triton text")
         args = [self.emit(a) for a in n.args]
         if n.name == "cast" and n.args[0].dtype == "bool":
             return self.define(scope, f"{args[0]}.to(tl.int8).to({DTYPES[n.dtype]})")
         one = f"tl.full([1, 1], 1, {DTYPES[n.dtype]})"
-        return self.define(scope, row.triton.format(*args, T=DTYPES[n.dtype], T1=one))
+        return self.define(scope, TEXTS[n.name].format(*args, T=DTYPES[n.dtype], T1=one))
 
     def write_checked(self, n: Node, scope: Scope) -> str:
         kind, size, check = n.fields

@@ -1,7 +1,7 @@
 """The scalar vocabulary: every function that a loop may apply to values, one row each.
 
 A row gives the function's C++ text over vector types for floats (`f`), integers (`i`) and bools (`b`: lane masks, 0
-or -1), the sections of vecmath.h that the text needs, and its Triton text. `{0}`, `{1}`, … are the arguments, `{V}`
+or -1), the sections of vecmath.h that the text needs. `{0}`, `{1}`, … are the arguments, `{V}`
 the result's vector type, `{T}` its element type. A missing text means that the function is not defined for that kind
 of dtype. `result` is "same" (the dtype of the last argument), "bool", or "own" (whoever makes the node says it).
 `cost` counts about how many additions it takes. `run` is the text for where the last argument is an index that counts up
@@ -24,7 +24,6 @@ class Scalar:
     f: str | None
     i: str | None
     b: str | None
-    triton: str | None
     result: str
     needs: str
     cost: int
@@ -41,9 +40,9 @@ class Scalar:
 table: dict[str, Scalar] = {}
 
 
-def scalar(name, f=None, i=None, b=None, triton=None, result="same", needs="", cost=1, run=None) -> None:
+def scalar(name, f=None, i=None, b=None, result="same", needs="", cost=1, run=None) -> None:
     """Declare one function."""
-    table[name] = Scalar(name, f, i, b, triton, result, needs, cost, run)
+    table[name] = Scalar(name, f, i, b, result, needs, cost, run)
 
 
 def apply(name: str, *args: Node) -> Node:
@@ -61,55 +60,27 @@ def defined(name: str, dtype: str) -> bool:
 
 
 # ------------------------------------------------------------------------------------------------------- arithmetic
-scalar("add", "{0} + {1}", "{0} + {1}", "{0} | {1}", "({0} + {1})")
-scalar("sub", "{0} - {1}", "{0} - {1}", None, "({0} - {1})")
-scalar("mul", "{0} * {1}", "{0} * {1}", "{0} & {1}", "({0} * {1})")
-scalar("div", "{0} / {1}", None, None, "({0} / {1})", cost=4)
-scalar("neg", "-{0}", "-{0}", None, "(-{0})")
-scalar("abs", "vm_abs({0})", "w_abs({0})", "{0}", "tl.abs({0})")
-scalar("sign", "w_sign({0})", "w_sign({0})", "{0}", "(({0} > 0).to({T}) - ({0} < 0).to({T}))", cost=2)
-scalar("reciprocal", "w_splat<{V}>(1) / {0}", None, None, "({T1} / {0})", cost=4)
-scalar("square", "{0} * {0}", "{0} * {0}", "{0}", "({0} * {0})")
-scalar("fma", "vm_fma({0}, {1}, {2})", None, None, "tl.fma({0}, {1}, {2})")
-scalar(
-    "floor_divide",
-    "w_floordiv({0}, {1})",
-    "w_floordiv({0}, {1})",
-    None,
-    "floordiv({0}, {1})",
-    needs="rounding fmod",
-    cost=20,
-)
-scalar(
-    "trunc_divide", "vm_trunc({0} / {1})", "w_truncdiv({0}, {1})", None, "truncdiv({0}, {1})", needs="rounding", cost=20
-)
-scalar(
-    "remainder", "w_remainder({0}, {1})", "w_remainder({0}, {1})", None, "remainder({0}, {1})", needs="fmod", cost=20
-)
-scalar("fmod", "vm_fmod({0}, {1})", "w_fmod({0}, {1})", None, "fmod({0}, {1})", needs="fmod", cost=20)
-scalar("pow", "vm_pow({0}, {1})", "w_ipow({0}, {1})", None, None, needs="pow", cost=30)
+scalar("add", "{0} + {1}", "{0} + {1}", "{0} | {1}")
+scalar("sub", "{0} - {1}", "{0} - {1}")
+scalar("mul", "{0} * {1}", "{0} * {1}", "{0} & {1}")
+scalar("div", "{0} / {1}", cost=4)
+scalar("neg", "-{0}", "-{0}")
+scalar("abs", "vm_abs({0})", "w_abs({0})", "{0}")
+scalar("sign", "w_sign({0})", "w_sign({0})", "{0}", cost=2)
+scalar("reciprocal", "w_splat<{V}>(1) / {0}", cost=4)
+scalar("square", "{0} * {0}", "{0} * {0}", "{0}")
+scalar("fma", "vm_fma({0}, {1}, {2})")
+scalar("floor_divide", "w_floordiv({0}, {1})", "w_floordiv({0}, {1})", needs="rounding fmod", cost=20)
+scalar("trunc_divide", "vm_trunc({0} / {1})", "w_truncdiv({0}, {1})", needs="rounding", cost=20)
+scalar("remainder", "w_remainder({0}, {1})", "w_remainder({0}, {1})", needs="fmod", cost=20)
+scalar("fmod", "vm_fmod({0}, {1})", "w_fmod({0}, {1})", needs="fmod", cost=20)
+scalar("pow", "vm_pow({0}, {1})", "w_ipow({0}, {1})", needs="pow", cost=30)
 
 # ------------------------------------------------------------------------------------------------------- order
-scalar(
-    "maximum",
-    "vm_max({0}, {1})",
-    "w_imax({0}, {1})",
-    "{0} | {1}",
-    "maximum_({0}, {1})",
-    needs="minmax",
-    cost=2,
-)
-scalar(
-    "minimum",
-    "vm_min({0}, {1})",
-    "w_imin({0}, {1})",
-    "{0} & {1}",
-    "minimum_({0}, {1})",
-    needs="minmax",
-    cost=2,
-)
-scalar("fmax", "w_fmax({0}, {1})", "w_imax({0}, {1})", "{0} | {1}", "tl.maximum({0}, {1})", cost=2)
-scalar("fmin", "w_fmin({0}, {1})", "w_imin({0}, {1})", "{0} & {1}", "tl.minimum({0}, {1})", cost=2)
+scalar("maximum", "vm_max({0}, {1})", "w_imax({0}, {1})", "{0} | {1}", needs="minmax", cost=2)
+scalar("minimum", "vm_min({0}, {1})", "w_imin({0}, {1})", "{0} & {1}", needs="minmax", cost=2)
+scalar("fmax", "w_fmax({0}, {1})", "w_imax({0}, {1})", "{0} | {1}", cost=2)
+scalar("fmin", "w_fmin({0}, {1})", "w_imin({0}, {1})", "{0} & {1}", cost=2)
 for _name, _sign, _bool in [
     ("eq", "==", "~({0} ^ {1})"),
     ("ne", "!=", "{0} ^ {1}"),
@@ -119,94 +90,50 @@ for _name, _sign, _bool in [
     ("ge", ">=", "{0} | ~{1}"),
 ]:
     _text = f"w_mask({{0}} {_sign} {{1}})"
-    scalar(_name, _text, _text, _bool, f"({{0}} {_sign} {{1}})", result="bool")
-scalar(
-    "where",
-    "w_select({0}, {1}, {2})",
-    "w_select({0}, {1}, {2})",
-    "({0} & {1}) | (~{0} & {2})",
-    "tl.where({0}, {1}, {2})",
-)
+    scalar(_name, _text, _text, _bool, result="bool")
+scalar("where", "w_select({0}, {1}, {2})", "w_select({0}, {1}, {2})", "({0} & {1}) | (~{0} & {2})")
 
 # ------------------------------------------------------------------------------------------------------- logic, bits
-scalar("logical_not", "w_mask({0} == 0)", "w_mask({0} == 0)", "~{0}", "({0} == 0)", result="bool")
-scalar("logical_and", None, None, "{0} & {1}", "({0} & {1})", result="bool")
-scalar("logical_or", None, None, "{0} | {1}", "({0} | {1})", result="bool")
-scalar("logical_xor", None, None, "{0} ^ {1}", "({0} ^ {1})", result="bool")
-scalar("bitwise_not", None, "~{0}", "~{0}", "(~{0})")
-scalar("bitwise_and", None, "{0} & {1}", "{0} & {1}", "({0} & {1})")
-scalar("bitwise_or", None, "{0} | {1}", "{0} | {1}", "({0} | {1})")
-scalar("bitwise_xor", None, "{0} ^ {1}", "{0} ^ {1}", "({0} ^ {1})")
-scalar("bitwise_left_shift", None, "w_shl({0}, {1})", None, None, cost=3)
-scalar("bitwise_right_shift", None, "w_shr({0}, {1})", None, None, cost=3)
-scalar("isnan", "w_mask({0} != {0})", None, None, "({0} != {0})", result="bool")
-scalar(
-    "isinf",
-    "w_mask(vm_abs({0}) == w_splat<{A}>(__builtin_inf()))",
-    None,
-    None,
-    "(tl.abs({0}) == float('inf'))",
-    result="bool",
-    cost=2,
-)
-scalar(
-    "isfinite",
-    "w_mask(vm_abs({0}) < w_splat<{A}>(__builtin_inf()))",
-    None,
-    None,
-    "(tl.abs({0}) < float('inf'))",
-    result="bool",
-    cost=2,
-)
-scalar("signbit", "w_mask((vm_mask<{A}>){0} < 0)", "w_mask({0} < 0)", None, None, result="bool")
-scalar("copysign", "vm_copysign({0}, {1})", None, None, None, cost=2)
+scalar("logical_not", "w_mask({0} == 0)", "w_mask({0} == 0)", "~{0}", result="bool")
+scalar("logical_and", b="{0} & {1}", result="bool")
+scalar("logical_or", b="{0} | {1}", result="bool")
+scalar("logical_xor", b="{0} ^ {1}", result="bool")
+scalar("bitwise_not", i="~{0}", b="~{0}")
+scalar("bitwise_and", i="{0} & {1}", b="{0} & {1}")
+scalar("bitwise_or", i="{0} | {1}", b="{0} | {1}")
+scalar("bitwise_xor", i="{0} ^ {1}", b="{0} ^ {1}")
+scalar("bitwise_left_shift", i="w_shl({0}, {1})", cost=3)
+scalar("bitwise_right_shift", i="w_shr({0}, {1})", cost=3)
+scalar("isnan", "w_mask({0} != {0})", result="bool")
+scalar("isinf", "w_mask(vm_abs({0}) == w_splat<{A}>(__builtin_inf()))", result="bool", cost=2)
+scalar("isfinite", "w_mask(vm_abs({0}) < w_splat<{A}>(__builtin_inf()))", result="bool", cost=2)
+scalar("signbit", "w_mask((vm_mask<{A}>){0} < 0)", "w_mask({0} < 0)", result="bool")
+scalar("copysign", "vm_copysign({0}, {1})", cost=2)
 
 # ------------------------------------------------------------------------------------------------------- rounding
 for _name in ("floor", "ceil", "round", "trunc"):
-    _triton = {"floor": "tl.floor({0})", "ceil": "tl.ceil({0})"}.get(_name, f"{_name}_({{0}})")
-    scalar(_name, f"vm_{_name}({{0}})", "{0}", None, _triton, needs="rounding")
-scalar("frac", "({0} - vm_trunc({0}))", None, None, "({0} - trunc_({0}))", needs="rounding", cost=2)
-scalar("sqrt", "vm_sqrt({0})", None, None, "tl.sqrt({0})", needs="sqrt", cost=5)
-scalar("rsqrt", "w_splat<{V}>(1) / vm_sqrt({0})", None, None, "({T1} / tl.sqrt({0}))", needs="sqrt", cost=9)
+    scalar(_name, f"vm_{_name}({{0}})", "{0}", needs="rounding")
+scalar("frac", "({0} - vm_trunc({0}))", needs="rounding", cost=2)
+scalar("sqrt", "vm_sqrt({0})", needs="sqrt", cost=5)
+scalar("rsqrt", "w_splat<{V}>(1) / vm_sqrt({0})", needs="sqrt", cost=9)
 
 # ------------------------------------------------------------------------------------------------------- functions
-_OWN = {"exp": 10, "log": 14, "sin": 14, "cos": 14, "tanh": 18, "erf": 24, "sigmoid": 14}
-for _name, _cost in _OWN.items():
-    _triton = f"tl.{_name}({{0}})" if _name != "tanh" else "tanh_({0})"
-    scalar(_name, f"vm_{_name}({{0}})", None, None, _triton, needs=_name, cost=_cost)
+for _name, _cost in {"exp": 10, "log": 14, "sin": 14, "cos": 14, "tanh": 18, "erf": 24, "sigmoid": 14}.items():
+    scalar(_name, f"vm_{_name}({{0}})", needs=_name, cost=_cost)
 for _name in (
-    "exp2",
-    "expm1",
-    "log2",
-    "log10",
-    "log1p",
-    "tan",
-    "asin",
-    "acos",
-    "atan",
-    "sinh",
-    "cosh",
-    "asinh",
-    "acosh",
-    "atanh",
-    "erfc",
-    "lgamma",
-    "digamma",
-    "erfinv",
+    "exp2 expm1 log2 log10 log1p tan asin acos atan sinh cosh asinh acosh atanh erfc lgamma digamma erfinv".split()
 ):
-    _own = ("expm1", "log1p", "log10", "tan", "sinh", "cosh")
-    _triton = f"tl.{_name}({{0}})" if _name in ("exp2", "log2") else f"{_name}_({{0}})" if _name in _own else None
-    scalar(_name, f"vm_{_name}({{0}})", None, None, _triton, needs=_name, cost=25)
+    scalar(_name, f"vm_{_name}({{0}})", needs=_name, cost=25)
 for _name in ("atan2", "hypot", "nextafter"):
-    scalar(_name, f"vm_{_name}({{0}}, {{1}})", None, None, None, needs=_name, cost=30)
+    scalar(_name, f"vm_{_name}({{0}}, {{1}})", needs=_name, cost=30)
 
 # ------------------------------------------------------------------------------------------------------- casts
 # The result's dtype is the node's own; `round_*` round a float32 to the nearest half and stay float32.
-scalar("cast", "w_convert<{T}>({0})", "w_cast<{T}>({0})", "w_from_mask<{T}>({0})", "{0}.to({T})")
-scalar("to_bool", "w_mask({0} != 0)", "w_mask({0} != 0)", "{0}", "({0} != 0)", result="bool")
-scalar("bitcast", "({V}){0}", "({V}){0}", None, "{0}.to({T}, bitcast=True)")
-scalar("round_bfloat16", "w_round<w_bf16>({0})", None, None, "{0}.to(tl.bfloat16).to(tl.float32)", cost=3)
-scalar("round_float16", "w_round<w_f16>({0})", None, None, "{0}.to(tl.float16).to(tl.float32)", cost=8)
+scalar("cast", "w_convert<{T}>({0})", "w_cast<{T}>({0})", "w_from_mask<{T}>({0})")
+scalar("to_bool", "w_mask({0} != 0)", "w_mask({0} != 0)", "{0}", result="bool")
+scalar("bitcast", "({V}){0}", "({V}){0}")
+scalar("round_bfloat16", "w_round<w_bf16>({0})", cost=3)
+scalar("round_float16", "w_round<w_f16>({0})", cost=8)
 
 # ------------------------------------------------------------------------------------------------------- random numbers
 # Of element `k` of a draw that begins at counter `first` under `seed`, all int64; the result is of the node's own dtype.
@@ -215,7 +142,6 @@ for _name, _rest, _cost in (("uniform", "", 45), ("normal", "", 250), ("random_b
     scalar(
         _name,
         i=f"vm_{_name}<{{V}}>({{0}}[0], {{1}}[0]{_rest}, {{{_last}}})",
-        triton=f"{_name}_({', '.join(f'{{{k}}}' for k in range(_last + 1))}, {{T}})",
         result="own",
         needs=_name,
         cost=_cost,

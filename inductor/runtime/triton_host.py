@@ -76,6 +76,9 @@ def load(source: str):
     """The module of a rendered source. Triton reads kernels from a file."""
     if os.environ.get("TRITON_INTERPRET") != "1":
         raise RuntimeError("set TRITON_INTERPRET=1 before Python starts: triton chooses its interpreter at import")
+    from inductor.runtime import triton_libdevice  # it imports triton
+
+    triton_libdevice.install()
     folder = tempfile.mkdtemp(prefix="weft-triton-")
     path = Path(folder) / "kernels.py"
     path.write_text(source)

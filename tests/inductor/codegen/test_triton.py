@@ -53,7 +53,7 @@ for k in made.steps:
     for fn, grid, constants in module.LAUNCHES[k.name]:
         signature = {f"b{i}": "*fp32" for i in range(len(k.args))} | {"failed": "*i64"}
         signature |= dict.fromkeys(constants, "constexpr")
-        done = compile(ASTSource(fn, signature, constants), target=GPUTarget("cuda", 90, 32))
+        done = compile(ASTSource(fn, signature, constants), target=GPUTarget("cuda", 90, 32), options=module.OPTIONS)
         assert done.asm["cubin"]
 print(len(made.steps))
 """
@@ -79,3 +79,57 @@ def test_places_are_64_bits_wide_and_grids_have_one_dim():
     assert body.count("tl.program_id(0).to(tl.int64)") == body.count("tl.program_id(") >= 2
     grids = [line for line in text.partition("LAUNCHES")[2].splitlines() if "lambda" in line]
     assert grids and all("lambda : (cdiv(" in g and ",)" in g for g in grids), grids
+
+
+SCALARS = """
+import importlib.util, sys, tempfile
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource, compile
+from inductor.codegen import triton as codegen
+from inductor.ir import scalar
+from inductor.ir.buffer import Buffer, Kernel
+from inductor.ir.loops import Dim, Nest, Stage, Store
+from inductor.ir.nodes import call, load
+from aten.symbolic.expr import as_expr, sym
+
+NAMES = {"float32": "fp32", "float64": "fp64", "int64": "i64", "uint8": "u8", "bool": "i1"}
+TEXTS = {n: " ".join(t for t in (r.f, r.i, r.b) if t) for n, r in scalar.table.items()}
+ARGUMENTS = {n: sum("{" + str(k) + "}" in text for k in range(4)) for n, text in TEXTS.items()}
+for dtype in sys.argv[1:]:
+    stores, buffers = [], {f"x{k}": Buffer(f"x{k}", dtype, (as_expr(64),), (as_expr(1),)) for k in range(3)}
+    for name in scalar.table:
+        if not scalar.defined(name, dtype) or scalar.table[name].result == "own" or name == "bitcast" or name.startswith("round_"):
+            continue
+        values = [load(f"x{k}", sym("i0"), dtype) for k in range(ARGUMENTS[name])]
+        if name == "where":
+            values[0] = call("to_bool", (values[0],), "bool")
+        result = "bool" if scalar.table[name].result == "bool" else dtype
+        buffers[name] = Buffer(name, result, (as_expr(64),), (as_expr(1),))
+        stores.append(Store(name, sym("i0"), call(name, tuple(values), result), result))
+    for part in range(0, len(stores), 12):  # one function for all takes the assembler long
+        body = tuple(stores[part : part + 12])
+        names = ("x0", "x1", "x2", *(s.buffer for s in body))
+        kernel = Kernel("k0", names, names[3:], (), (Nest((Dim("i0", as_expr(64), False),), (Stage(False, body),)),))
+        path = tempfile.mkdtemp() + "/kernels.py"
+        open(path, "w").write(codegen.render([kernel], buffers))
+        spec = importlib.util.spec_from_file_location("kernels", path)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        ((fn, grid, constants),) = module.LAUNCHES["k0"]
+        signature = {f"b{i}": "*" + NAMES[buffers[n].dtype] for i, n in enumerate(names)} | {"failed": "*i64"}
+        signature |= dict.fromkeys(constants, "constexpr")
+        done = compile(ASTSource(fn, signature, constants), target=GPUTarget("cuda", 90, 32), options=module.OPTIONS)
+        assert done.asm["cubin"] and ".ftz" not in done.asm["ptx"].replace(".approx.ftz", ""), (dtype, names)
+"""
+
+
+def test_every_scalar_function_has_a_text():
+    from inductor.codegen.triton_scalars import TEXTS
+    from inductor.ir import scalar
+
+    assert sorted(TEXTS) == sorted(scalar.table)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "uint8", "bool"])
+def test_every_scalar_function_compiles_for_a_gpu_that_is_not_there(tmp_path, dtype):
+    python("-c", SCALARS, dtype, TRITON_CACHE_DIR=str(tmp_path))

@@ -93,8 +93,23 @@ def specials() -> None:
         for name, values in unary.items():
             special(name, tolerance, np.array(values, dtype))
         a, b = np.array([7, -7, 5.5, 1, 0, -6, 7], dtype), np.array([2, 2, -2, 0, 3, 3, -2], dtype)
-        for name in ("floor_divide", "remainder", "fmod"):
+        for name in ("floor_divide", "remainder", "fmod", "pow", "atan2", "hypot", "copysign", "nextafter"):
             special(name, tolerance, a, b)
+        bases, powers = [0, -0.0, -2, -2, inf, -inf, nan, 1, 2], [0, -1, 3, 0.5, -1, 3, 0, nan, 70]
+        special("pow", tolerance, np.array(bases, dtype), np.array(powers, dtype))
+        inside = np.array([-1, -0.5, -0.0, 1e-9, 0.3, 1, 1.5, nan], dtype)
+        around = np.array([-2.5, -1, -0.0, 1e-3, 3, 60, inf, nan], dtype)
+        for name in ("asin", "acos", "atanh", "erfinv"):
+            special(name, 20 * tolerance, inside)
+        for name in ("atan", "asinh", "acosh", "tan", "erfc", "lgamma", "digamma", "round", "floor", "ceil", "log10"):
+            special(name, 20 * tolerance, around)
+        special("signbit", 0, around)
+    for dtype in ("i8", "i4", "i2", "u1"):
+        a, b = np.array([3, -3, 0, 1, -1, 7, 2, 100], "i8").astype(dtype), np.array([2, 3, 0, 70, 9, 1, 63, 8], "i8").astype(dtype)
+        for name in ("pow", "bitwise_left_shift", "bitwise_right_shift"):
+            special(name, 0, a, b)
+        for name in ("floor_divide", "remainder"):
+            special(name, 0, a, np.where(b == 0, 1, b))
 
 
 def special(name: str, tolerance: float, *arrays) -> None:

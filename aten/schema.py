@@ -41,11 +41,19 @@ tensor_types: tuple[Any, ...] = (Meta,)  # aten.op adds the Tensor type
 def _number(x: Any) -> Any:
     """x as a Python or symbolic number; NotImplemented if it is none. OverflowError for integers of more than 64 bits."""
     if isinstance(x, (int, float, complex)):
-        check_width(x)
-        return x.item() if isinstance(x, np.generic) else x
+        plain = x.item() if isinstance(x, np.generic) else _plain(x)
+        check_width(plain)
+        return plain
     if isinstance(x, np.generic) and x.dtype.kind in "biufc":
         return float(x) if isinstance(x, np.bool_) else x.item()  # no bool of Python's: PyTorch asks it for a float
     return x if is_symbolic(x) else NotImplemented
+
+
+def _plain(x: Any) -> Any:
+    """The number itself in an object of a subclass, whatever `__float__`, `__int__` … it has: C reads it so."""
+    if type(x) in _PYTHON_DTYPES:
+        return x
+    return next(cls for cls in (int, float, complex) if isinstance(x, cls)).__pos__(x)
 
 
 def _tensor(x: Any) -> Any:

@@ -9,6 +9,7 @@ Each read may be listened to (`listen`): the mutation fuzzer changes everything 
 
 from __future__ import annotations
 
+import collections
 import enum
 import sys
 import types
@@ -17,6 +18,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from dynamo import guards, trace_rules
+from dynamo.operators import BINARY, UNARY
 from dynamo.source import Attr, Builtin, ClassAttr, Converted, Global, InstanceDict, Item, Object, Source
 from dynamo.variables import track
 from dynamo.variables.base import Variable
@@ -104,6 +106,24 @@ class World:
         """Whether objects of `cls` have no such special method (None in its place says so as well); guarded."""
         found = self._look_up(cls, None, name)
         return found is MISSING or found is None
+
+    def keeps(self, cls: type, base: type, names: tuple[str, ...]) -> bool:
+        """Whether `cls` has under all these names what its base has; guarded as far as was looked."""
+        walked = mro_of(base)
+        return all(self.on_class(cls, name) is walk(walked, name) for name in names)
+
+    def is_named_tuple(self, cls: type) -> bool:
+        """Whether objects of the class are tuples that do what the class made by `namedtuple` does, and no more; guarded."""
+        if cls.__dictoffset__ or not hasattr(cls, "_fields"):
+            return False
+        made = ((self.on_class(cls, name), kind) for name, kind in MADE_BY_NAMEDTUPLE.items())
+        if cls.__flags__ & HEAP_TYPE and not all(
+            type(found) is kind and code_file(found) == collections.__file__ for found, kind in made
+        ):
+            return hasattr(cls, "n_sequence_fields")  # (the class of a struct sequence)
+        if cls.__flags__ & HEAP_TYPE:
+            self.output.guard(guards.Equals(ClassAttr(Object(cls), "_fields"), cls._fields))  # type: ignore[attr-defined]
+        return self.keeps(cls, tuple, TUPLE_HOOKS)
 
     def class_source(self, cls: type, name: str, start: type | None = None) -> Source:
         """Where what `on_class` (or `after_class`) found can be read again."""
@@ -225,12 +245,15 @@ class World:
 
     def own_source(self, obj: Any, source: Source, name: str) -> Source:
         """Where an instance's own attribute is read again: plainly, where that runs no hook and asks no class."""
-        cls = type(obj)
-        getters = (object.__getattribute__, types.FunctionType.__getattribute__, BaseException.__getattribute__)
-        if self.on_class(cls, "__getattribute__") in getters and self.on_class(cls, "__getattr__") is MISSING:
-            if self.on_class(cls, name) is MISSING:
-                return Attr(source, name)
+        if self.reads_plainly(type(obj)) and self.on_class(type(obj), name) is MISSING:
+            return Attr(source, name)
         return Item(InstanceDict(source), name)
+
+    def reads_plainly(self, cls: type) -> bool:
+        """Whether reading an attribute of an object runs nothing of the program's; guarded."""
+        owners = (object, type, types.FunctionType, BaseException)
+        getters = [owner.__getattribute__ for owner in owners]
+        return self.on_class(cls, "__getattribute__") in getters and self.on_class(cls, "__getattr__") is MISSING
 
     def has_own(self, obj: Any, source: Source, name: str) -> bool:
         """Whether the instance's own dictionary holds something under `name`; guarded, whatever it holds."""
@@ -264,14 +287,18 @@ class World:
 
     def slot(self, obj: Any, source: Source, descriptor: Any, name: str) -> Variable | None:
         """What a `__slots__` member or another C descriptor of data holds, or None while it is empty; guarded."""
+        plain = source is not None and self.reads_plainly(type(obj)) and self.on_class(type(obj), name) is descriptor
         try:
             value = descriptor.__get__(obj, type(obj))
         except AttributeError:
             self._saw("attribute", source, name, MISSING)
-            self.output.guard(guards.LacksAttr(source, name))
+            empty = guards.LacksAttr(source, name) if plain else guards.Equals(Converted(source, IsEmpty(descriptor)), True)
+            self.output.guard(empty)
             return None
         self._saw("attribute", source, name, value)
-        return self.known(value) if value is None and source is None else self.wrap(value, Attr(source, name))
+        if value is None and source is None:
+            return self.known(value)
+        return self.wrap(value, Attr(source, name) if plain else Converted(source, descriptor.__get__))
 
     def attribute(self, obj: Any, source: Source, name: str) -> Variable | None:
         """An attribute of an object written in C, or None; guarded either way."""
@@ -426,6 +453,21 @@ DATA = frozenset({int, float, str, bytes, complex, tuple, list, dict, set, froze
 C_FUNCTIONS = (types.WrapperDescriptorType, types.MethodDescriptorType, types.ClassMethodDescriptorType)
 
 
+MADE_BY_NAMEDTUPLE = dict.fromkeys(("__repr__", "_replace", "_asdict"), types.FunctionType) | {"_make": classmethod}
+TUPLE_HOOKS = (
+    "__getattribute__", "__getattr__", "__setattr__", "__delattr__", "__len__", "__iter__", "__getitem__", "__contains__",
+    "__bool__", "__hash__", "__str__", "__format__", "__call__", "__index__", "__reversed__", "count", "index",
+    *dict.fromkeys(name for row in BINARY for name in (row.dunder, row.reflected, row.inplace_dunder)),
+    *(row.dunder for row in UNARY.values()),
+)  # fmt: skip
+
+
+def code_file(found: Any) -> str | None:
+    """The file of a function written in Python, or of the one in a classmethod."""
+    code = getattr(getattr(found, "__func__", found), "__code__", None)
+    return None if code is None else code.co_filename
+
+
 def written_in_c(cls: type) -> bool:
     """Whether the class is written in C: it is static, or defines a method there. (Slots and `__dict__` say nothing: those
     of classes written in Python are C's as well.)"""
@@ -448,6 +490,22 @@ class Registered:
 
     def __call__(self, base: type) -> bool:
         return issubclass(self.cls, base)
+
+
+class IsEmpty:
+    """Asks a descriptor of C whether an object has nothing behind it."""
+
+    __slots__ = ("descriptor",)
+
+    def __init__(self, descriptor: Any):
+        self.descriptor = descriptor
+
+    def __call__(self, obj: Any) -> bool:
+        try:
+            self.descriptor.__get__(obj)
+        except AttributeError:
+            return True
+        return False
 
 
 def names_of_class(cls: type) -> tuple[str, ...]:

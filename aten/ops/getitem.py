@@ -14,7 +14,9 @@ from aten.shapes import is_int, is_symbolic
 
 
 def _as_index(item: Any) -> Any:
-    """A list, array or bool as an index tensor; anything else itself."""
+    """A list, array or bool as an index tensor; anything else itself, of an int of a subclass the number alone."""
+    if isinstance(item, int) and type(item) not in (int, bool):
+        return int.__pos__(item)
     if isinstance(item, (list, tuple, np.ndarray, range)):
         from aten.tensor import tensor
 
@@ -29,7 +31,7 @@ def _split(input: Any, key: Any) -> tuple[Any, list[Any] | None]:
     if isinstance(key, list) and any(isinstance(i, slice) or i is None or i is Ellipsis for i in key):
         items = list(key)
     items = [_as_index(i) for i in items]
-    if Ellipsis in [i for i in items if not hasattr(i, "dtype")]:
+    if any(i is Ellipsis for i in items):
         at = next(k for k, i in enumerate(items) if i is Ellipsis)
         used = sum(_dims_used(i) for i in items)
         if used > input.ndim:

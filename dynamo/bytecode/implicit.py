@@ -8,6 +8,7 @@ from .instruction import VERSION, Decoded
 
 # Calls of these see the variables of the frame they stand in: all stay alive up to the last call.
 LOOK_AT_LOCALS = frozenset({"locals", "vars", "dir", "eval", "exec", "breakpoint", "set_trace", "query"})
+HANDED = "___"  # so begin the names of what functions that go on behind a break are handed beside the locals
 _METHODS = ("set_trace", "query")  # of pdb, of data frames: the others are functions
 # And these give the frame itself, which goes on changing: a frame taken apart would not be it.
 GIVE_THE_FRAME = frozenset({"_getframe", "currentframe", "_current_frames"})
@@ -36,7 +37,8 @@ def implicit_reads(code: types.CodeType, decoded: Decoded) -> dict[int, tuple[st
     reads: dict[int, tuple[str, ...]] = {}
     loads = (i for i in decoded.instructions if i.value in LOOK_AT_LOCALS and i.name in ("LOAD_GLOBAL", "LOAD_METHOD", "LOAD_ATTR"))
     if not LOOK_AT_LOCALS.isdisjoint(code.co_names) and any(i.name == "LOAD_GLOBAL" or i.value in _METHODS for i in loads):
-        everything = tuple(v for v in code.co_varnames if v not in cells)
+        own = (v for v in code.co_varnames if not v.startswith(HANDED))
+        everything = tuple(v for v in own if v not in cells)
         reads = {i.index: everything for i in decoded.instructions if i.name.startswith("CALL")}
     first = code.co_varnames[:1]
     for index in bare_supers(code, decoded):

@@ -213,10 +213,8 @@ def load_attr(frame, inst):
 
 @opcode("LOAD_SUPER_ATTR", since=(3, 12))
 def load_super_attr(frame, inst):
-    _, cls, obj = frame.popn(3)
-    from dynamo.variables.super import SuperVariable
-
-    value = SuperVariable(cls, obj).getattr(frame, inst.value)
+    function, cls, obj = frame.popn(3)
+    value = function.call(frame, [cls, obj] if inst.arg & 2 else [], {}).getattr(frame, inst.value)
     if inst.arg & 1:
         push_method(frame, value)
     else:

@@ -126,8 +126,9 @@ def real(frame, value: Variable) -> Any:
 def index(frame, value: Variable, function: Callable = operator.index, *others: Variable) -> int:
     """The int that stands for `value` as an index; a symbolic one is guarded. `function(*others, value)` is what the
     program does with it: what it says of a value that has no `__index__`."""
-    if isinstance(value, ConstantVariable) and isinstance(value.value, int):
-        return operator.index(value.value)
+    number = getattr(value, "native", value)  # (C asks no `__index__` of what is an int already)
+    if isinstance(number, ConstantVariable) and isinstance(number.value, int):
+        return operator.index(number.value)
     if frame.world.lacks(value.python_type(), "__index__"):
         raise refused(frame, function, *others, value)
     return operator.index(value.method(frame, "__index__", [], {}).as_python())

@@ -5,7 +5,6 @@ TABLE: C callable → its definition here. PYTHON: Python functions of the stand
 
 from __future__ import annotations
 
-import copy
 import itertools
 import operator
 
@@ -56,13 +55,15 @@ def methodcaller(name, /, *args, **kwargs):
 
 def shallow_copy(x):
     """copy.copy of lists, dicts, sets, tuples and objects of plain classes"""
-    if isinstance(x, (list, dict, set)):
+    cls = type(x)
+    if cls in (list, dict, set):
         return x.copy()
-    if isinstance(x, (tuple, int, float, str, bool, type(None))):
+    if cls in (tuple, int, float, str, bool, type(None), frozenset, bytes, complex):
         return x
-    if hasattr(x, "__copy__"):
-        return x.__copy__()
-    new = object.__new__(type(x))
+    copier = getattr(cls, "__copy__", None)
+    if copier is not None:
+        return copier(x)
+    new = object.__new__(cls)
     for name, value in x.__dict__.items():
         object.__setattr__(new, name, value)
     return new
@@ -91,4 +92,3 @@ TABLE = {
     operator.attrgetter: attrgetter,
     operator.methodcaller: methodcaller,
 }
-PYTHON = {copy.copy: shallow_copy}

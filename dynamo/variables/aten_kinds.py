@@ -61,7 +61,7 @@ def dynamic_dims(output, source, value) -> dict[int, tuple]:
     first, changed = seen.setdefault(str(source), (sizes, set()))
     if len(first) == len(sizes) and config.automatic_dynamic_shapes:
         changed.update(d for d, (a, b) in enumerate(zip(first, sizes)) if a != b)
-    dims = set(marked) | changed
+    dims = set(marked) | {d for d in changed if d < len(sizes)}  # (of another number of sizes, they said nothing)
     if output.options.dynamic is True and not isinstance(value, aten.Parameter):
         dims = set(range(len(sizes)))
     return {d: marked.get(d, (0, None)) for d in sorted(dims) if d not in static}

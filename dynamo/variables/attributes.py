@@ -6,6 +6,7 @@ What is found on a class is a `Found`: an object outside, or a Variable that the
 
 from __future__ import annotations
 
+import collections
 import functools
 import types
 from collections.abc import Callable
@@ -213,6 +214,14 @@ def _c_class_method(frame, found, obj, owner):
 @descriptor(*MEMBERS)
 def _member(frame, found, obj, owner):
     return frame.world.known(found.raw) if obj is None else obj.member(frame, found.raw, found.name)
+
+
+@descriptor(type(collections.namedtuple("_", "field").field))  # type: ignore[attr-defined]
+def _field_of_named_tuple(frame, found, obj, owner):
+    if obj is None:
+        return found.value(frame)
+    _, (index, _) = found.raw.__reduce__()
+    return getattr(obj, "native", obj).item(frame, index)
 
 
 @descriptor(types.MethodType)

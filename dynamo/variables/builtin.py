@@ -157,12 +157,29 @@ def vars_(frame, obj, /):
 @builtin(super)
 def super_(frame, cls=None, obj=None, /):
     if cls is None:
-        cell = frame.locals.get("__class__")
-        cls = cell.load(frame)
-        first = frame.code.co_varnames[0]
-        obj = frame.locals[first]
-        obj = obj.load(frame) if hasattr(obj, "load") else obj.realize(frame)
+        cls, obj = _implicit(frame)
+    if not issubclass(cls.python_type(), type):
+        raise raise_exception(frame, TypeError, f"super() argument 1 must be a type, not {cls.type_name()}")
+    if obj is None:
+        raise Unsupported(breaks.UNKNOWN_CALL, "super() of one argument")
     return SuperVariable(cls, obj)
+
+
+def _implicit(frame) -> tuple:
+    """What super() without arguments means: the cell `__class__` and the first argument."""
+    if not frame.code.co_argcount:
+        raise raise_exception(frame, RuntimeError, "super(): no arguments")
+    first = frame.locals.get(frame.code.co_varnames[0])
+    obj = first.load(frame) if hasattr(first, "load") else first
+    if obj is None:
+        raise raise_exception(frame, RuntimeError, "super(): arg[0] deleted")
+    cell = frame.locals.get("__class__")
+    if cell is None:
+        raise raise_exception(frame, RuntimeError, "super(): __class__ cell not found")
+    cls = cell.load(frame)
+    if cls is None:
+        raise raise_exception(frame, RuntimeError, "super(): empty __class__ cell")
+    return cls, obj.realize(frame)
 
 
 @builtin(object)

@@ -86,8 +86,8 @@ def reversed_(frame, sequence, /):
         return method.call(frame, [], {})
     if frame.world.lacks(sequence.python_type(), "__getitem__"):
         raise frame.ops.refused(frame, reversed, sequence)
-    n = sequence.length(frame).as_python()
-    return iterators.ItemsIterator([sequence.getitem(frame, ConstantVariable(i)) for i in reversed(range(n))])
+    last = sequence.length(frame).as_python() - 1
+    return frame.values.sequence_iterator(sequence.special(frame, "__getitem__"), last)
 
 
 @builtin(sorted)

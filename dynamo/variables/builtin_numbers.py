@@ -35,6 +35,9 @@ def _number(cls: type) -> Callable:
         for name in ASKED[cls]:
             if not frame.world.lacks(value.python_type(), name):
                 return converted(frame, cls, name, value.method(frame, name, [], {}))
+        native = getattr(value, "native", None)
+        if isinstance(native, ConstantVariable) and isinstance(native.value, (str, bytes)):
+            return literal(frame, run_python(frame, cls, native.value))
         raise frame.ops.refused(frame, cls, value)
 
     return convert

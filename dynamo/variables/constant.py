@@ -49,7 +49,8 @@ class ConstantVariable(Variable):
         if isinstance(other, ConstantVariable):
             return frame.values.literal(frame, run_python(frame, op, self.value, other.value))
         native = getattr(other, "native", None)  # of an object of a subclass of a builtin: what its base in C sees
-        if isinstance(native, ConstantVariable):
+        shown = isinstance(self.value, (str, bytes)) and ROWS[op].function is operator.mod
+        if isinstance(native, ConstantVariable) and not shown:
             return self.binary(frame, op, native)
         function = ROWS[op].function
         if isinstance(self.value, (str, bytes)):

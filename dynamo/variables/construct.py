@@ -159,7 +159,7 @@ def default_dict(frame, args, kwargs) -> Variable:
 def new_tuple(frame, args, kwargs) -> Variable:
     """tuple.__new__(cls, items): also what named tuples are made by."""
     cls = args[0].as_python()
-    if hasattr(cls, "_fields"):
+    if frame.world.is_named_tuple(cls):
         return frame.values.NamedTupleVariable(args[1].unpack(frame) if len(args) > 1 else [], cls)
     if cls is tuple:
         return frame.values.tuple_(args[1].unpack(frame) if len(args) > 1 else [])

@@ -5,12 +5,12 @@ from __future__ import annotations
 import collections
 from typing import Any
 
-from dynamo import outcome
-from dynamo.source import Attr, Source
+from dynamo import guards, outcome
+from dynamo.source import Converted, Item, Source
 from dynamo.variables.constant import NONE
 from dynamo.variables.construct import declare_part
 from dynamo.variables.deque import DequeVariable
-from dynamo.variables.native_part import Part, outside_items
+from dynamo.variables.native_part import Part
 
 
 class DequePart(Part, DequeVariable):
@@ -26,6 +26,9 @@ class DequePart(Part, DequeVariable):
         if "iterable" in given:
             self.extend(frame, given["iterable"])
 
+    def like(self, items):
+        raise self.owner.unsupported("a copy, which calls the class,")
+
     def items_recipe(self, emit):
         return outcome.Build("tuple", tuple(emit.value(v) for v in self.items))
 
@@ -40,8 +43,20 @@ class DequePart(Part, DequeVariable):
 
 
 def outside_deque(frame, base: type, value: Any, source: Source) -> DequePart:
-    frame.output.guard_constant(Attr(source, "maxlen"), value.maxlen)
-    return DequePart(outside_items(frame, base, value, source), value.maxlen, source)
+    limit = collections.deque.maxlen.__get__(value)  # type: ignore[attr-defined]
+    frame.output.guard_constant(Converted(source, limit_of), limit)
+    here, items = Converted(source, items_of), items_of(value)
+    frame.output.guard(guards.LengthIs(here, len(items)))
+    return DequePart([frame.world.lazy(v, Item(here, i)) for i, v in enumerate(items)], limit, source)
+
+
+# Past whatever a subclass overrides:
+def items_of(value: collections.deque) -> tuple:
+    return tuple(collections.deque.__iter__(value))
+
+
+def limit_of(value: collections.deque) -> int | None:
+    return collections.deque.maxlen.__get__(value)  # type: ignore[attr-defined]
 
 
 declare_part(collections.deque, lambda frame, args, kwargs: DequePart([]), outside_deque)

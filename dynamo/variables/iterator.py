@@ -359,12 +359,15 @@ class GeneratorVariable(IteratorVariable):
 
     def __del__(self):
         output = self.frame.output
-        if self.frame not in output.suspended or not output.tracing:
+        if not output.tracing:
             return
-        try:
-            self.close(output.current)
-        except (Raised, Unsupported, NotConstant):
-            return  # it stays among the suspended, with which a capture cannot end
+        if self.frame in output.suspended:
+            try:
+                self.close(output.current)
+            except (Raised, Unsupported, NotConstant):
+                return  # it stays among the suspended, with which a capture cannot end
+        self.frame.stack.clear()  # what it alone held goes now: the generator that it delegates to, say
+        self.frame.locals.clear()
 
     def python_type(self):
         return types.GeneratorType
@@ -403,6 +406,8 @@ class GeneratorVariable(IteratorVariable):
     def end(self, frame) -> None:
         self.done = True
         frame.output.suspended.pop(self.frame, None)
+        self.frame.stack.clear()
+        self.frame.locals.clear()
 
     def next(self, frame):
         return self.resume(frame)

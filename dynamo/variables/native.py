@@ -202,5 +202,17 @@ for _real, _polyfill in polyfills.TABLE.items():
 CLASSES[itertools.count] = _count
 
 
-for _real, _polyfill in polyfills.PYTHON.items():
-    trace_rules.handle(_real)(_inline(_polyfill))
+PICKLING = ("__reduce_ex__", "__reduce__", "__getstate__", "__setstate__", "__getnewargs__", "__getnewargs_ex__", "__slots__")
+
+
+@trace_rules.handle(copy.copy)
+def _copy(frame, args, kwargs):
+    """copy.copy: what its polyfill does; objects that say themselves how they are copied are left to Python."""
+    values = [*args, *kwargs.values()]
+    cls = values[0].realize(frame).python_type() if values else object
+    plain = cls in (list, dict, set, tuple, int, float, str, bool, type(None), frozenset, bytes, complex)
+    if plain or not frame.world.lacks(cls, "__copy__"):
+        return _inline(polyfills.shallow_copy)(frame, args, kwargs)
+    if frame.world.c_bases(cls) or not frame.world.has_dict(cls) or not frame.world.keeps(cls, object, PICKLING):
+        raise Unsupported(breaks.UNKNOWN_CALL, f"copy.copy of a {cls.__qualname__}")
+    return _inline(polyfills.shallow_copy)(frame, args, kwargs)

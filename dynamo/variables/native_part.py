@@ -44,6 +44,8 @@ class Part:
             return NONE
         if name in ("__getattribute__", "__setattr__", "__delattr__"):
             raise self.owner.unsupported(f"{self.base.__name__}.{name}")
+        if name == "__format__" and args and args[0].is_constant() and args[0].as_python() == "":
+            return frame.ops.text(frame, self.owner, str)
         args = [self.operand(a) for a in args]
         if name in BY_DUNDER:
             return _or_not_implemented(self.binary(frame, BY_DUNDER[name].function, *args))

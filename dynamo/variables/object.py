@@ -41,9 +41,6 @@ class ObjectVariable(Variable):
     def make_storage(self) -> Storage:
         return Storage(self, self.value)
 
-    def as_python(self):
-        return super().as_python() if self.native is None else self.native.as_python()
-
     def as_arg(self):
         return super().as_arg() if self.native is None else self.native.as_arg()
 
@@ -167,7 +164,8 @@ class ObjectVariable(Variable):
         self.required(frame, "__setitem__", "does not support item assignment").call(frame, [key, value], {})
 
     def delitem(self, frame, key):
-        self.required(frame, "__delitem__", "doesn't support item deletion").call(frame, [key], {})
+        does_not = "does not" if frame.world.lacks(key.python_type(), "__index__") else "doesn't"
+        self.required(frame, "__delitem__", f"{does_not} support item deletion").call(frame, [key], {})
 
     def contains(self, frame, item):
         found = find(frame, self.cls, "__contains__")

@@ -204,11 +204,9 @@ class NamedTupleVariable(TupleVariable):
 
     def getattr(self, frame, name):
         fields = getattr(self.cls, "_fields", ())
-        if name in fields:
+        if name in fields and not hasattr(self.cls, "_make"):
             return self.item(frame, fields.index(name))
-        if name in ("_fields", "_field_defaults", "__doc__"):
-            return frame.values.literal(frame, getattr(self.cls, name))
-        if hasattr(tuple, name):
+        if hasattr(tuple, name) and name != "__doc__":
             return super().getattr(frame, name)
         found = find(frame, self.cls, name)
         if found is None:
@@ -235,9 +233,8 @@ class NamedTupleVariable(TupleVariable):
 
         def make():
             values = tuple(emit.value(v) for v in self.items)
-            if hasattr(self.cls, "_make"):
-                return outcome.Call(outcome.Const(self.cls), values)
-            return outcome.Call(outcome.Const(self.cls), (outcome.Build("tuple", values),))
+            new: Any = tuple.__new__ if hasattr(self.cls, "_make") else self.cls.__new__
+            return outcome.Call(outcome.Const(new), (outcome.Const(self.cls), outcome.Build("tuple", values)))
 
         return emit.shared(self, make)
 

@@ -264,6 +264,9 @@ def as_set(frame, value: Variable) -> SetVariable:
     """The value itself if it is a set, else a set of what it iterates over."""
     if isinstance(value, SetVariable):
         return value
+    native = getattr(value, "native", None)  # (C reads the set in an object past what its class overrides)
+    if isinstance(native, SetVariable):
+        return native
     if value.is_constant() and isinstance(value.as_python(), frozenset):
         new = set_of(frame, value.unpack(frame), frozen=True)
         new.twin = value.as_python() if new.twin is not None else None

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import collections
 from typing import Any
 
 from dynamo.breaks import NotConstant
 from dynamo.variables.base import Variable
 from dynamo.variables.constant import ConstantVariable
 from dynamo.variables.mapping import DictVariable
+from dynamo.variables.native_part import Part
 from dynamo.variables.object import ObjectVariable
 from dynamo.variables.raising import raise_exception, run_python
 from dynamo.variables.sequence import ListVariable, SizeVariable, TupleVariable
@@ -45,6 +47,16 @@ def formatted(frame, value: Variable, spec: str) -> str:
     return result.as_python()
 
 
+def named(value: Variable, real: Any) -> Any:
+    """The container with which an object of a subclass begins: C shows it under the name of the subclass."""
+    if not isinstance(value, Part) or type(real) in (dict, list):
+        return real
+    same_name: Any = type(value.owner.type_name(), (type(real),), {})
+    if isinstance(real, collections.defaultdict):
+        return same_name(real.default_factory, real)
+    return same_name(real, real.maxlen) if isinstance(real, collections.deque) else same_name(real)
+
+
 class Shown:
     """An object inside a container whose text is asked for."""
 
@@ -65,12 +77,12 @@ def as_python(frame, value: Variable, shown: bool = False) -> Any:
     if shown and isinstance(value, ObjectVariable):
         return Shown(frame, value)
     if isinstance(value, (ListVariable, SizeVariable)) or type(value) is TupleVariable:
-        return value.real_of([as_python(frame, v, shown) for v in value.unpack(frame)])
+        return named(value, value.real_of([as_python(frame, v, shown) for v in value.unpack(frame)]))
     if isinstance(value, DictVariable):
         pairs = [(as_python(frame, k, shown), as_python(frame, v, shown)) for k, v in value.pairs(frame)]
-        return value.real_of(pairs)
+        return named(value, value.real_of(pairs))
     if isinstance(value, SetVariable):
-        return value.real_of([as_python(frame, v, shown) for v in value.unpack(frame)])
+        return named(value, value.real_of([as_python(frame, v, shown) for v in value.unpack(frame)]))
     try:
         return value.as_python()
     except NotConstant:

@@ -186,7 +186,7 @@ def _tuple(frame, value, source):
 
 @kind(tuple, subclasses=True)
 def _named_tuple(frame, value, source):
-    if not hasattr(type(value), "_fields"):
+    if not frame.world.is_named_tuple(type(value)):
         return _object(frame, value, source)
     return NamedTupleVariable(_items(frame, value, source), type(value), source)
 

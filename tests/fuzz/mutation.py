@@ -70,14 +70,14 @@ class Stage:
                 try:
                     undo.append(here[step]())
                 except (TypeError, AttributeError, ValueError, KeyError, NameError, NotImplementedError, RuntimeError) as e:
-                    self.told.append(f"{type(e).__name__}: {e}"[:200])
+                    self.told.append(seen.ADDRESS.sub("", f"{type(e).__name__}: {e}")[:200])
                 look()
         finally:
             while undo:
                 try:
                     undo.pop()()
                 except (TypeError, AttributeError, ValueError, KeyError, NameError, RuntimeError) as e:
-                    self.told.append(f"undone: {type(e).__name__}: {e}"[:200])
+                    self.told.append(seen.ADDRESS.sub("", f"undone: {type(e).__name__}: {e}")[:200])
         look()
         return function(*args)
 

@@ -24,7 +24,7 @@ def seen(value, memo: dict | None = None, depth: int = 0):
     """A value as nested lists. An object met twice is a reference to where it was met first."""
     memo = {} if memo is None else memo
     if type(value) in PLAIN:
-        return [type(value).__name__, repr(value)]
+        return [type(value).__name__, ADDRESS.sub("", repr(value))]
     if id(value) in memo:
         return ["again", memo[id(value)][0]]
     memo[id(value)] = len(memo), value  # kept alive: its address is its name

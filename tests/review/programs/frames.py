@@ -188,3 +188,20 @@ def nested_loops_break(C):
         return x, log
 
     return C(f)(x0())
+
+
+@prog
+def locals_in_nested_loops(C):
+    def count(n):
+        for i in range(n):
+            yield i
+
+    def f(x, s):
+        out = []
+        for i in count(3):
+            for j in enumerate(s):
+                out.append(sorted(locals()))
+        return x + 1, out
+
+    f = C(f)
+    return f(x0(), "ab"), f(x0(), "abc")

@@ -10,10 +10,10 @@ eager call still works:
     input    the first size of the first tensor alone
     kept     nothing: what is left is a call of a few elements
 
-The factor makes the largest input a megabyte, and is made smaller until a call takes no more than `SLOWEST` seconds and its
-results take no more than eight megabytes. Values are the recorded ones, repeated: they stay in the domain of the op, and
-indices stay in range. Of float32 samples there is a case for `rows` as well, if that works: few elements in a row are another
-question than many.
+The factor makes the largest input a megabyte, and is made smaller until a call takes no more than `SLOWEST` seconds, with its
+gradients no more than `SLOWEST_BACKWARD`, and its results take no more than eight megabytes. Values are the recorded ones,
+repeated: they stay in the domain of the op, and indices stay in range. Of float32 samples there is a case for `rows` as well,
+if that works: few elements in a row are another question than many.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ import numpy as np
 TARGET = 1 << 20  # bytes of the largest input
 LARGEST_RESULT = 8 << 20
 SLOWEST = 0.03
+SLOWEST_BACKWARD = 0.5
 SAMPLES = 4  # how many are tried before one is taken as it is
 FORMS = ("sizes", "numbers", "rows", "batch", "input")
 DTYPES = ("float32", "int64", "bfloat16")
@@ -51,6 +52,10 @@ class Case:
     @property
     def name(self) -> str:
         return f"{self.op} [{self.dtype} {self.form}]"
+
+    def leaves(self) -> list:
+        """The inputs whose gradients are asked for."""
+        return [self.inputs[k] for k in self.differentiable if self.inputs[k].dtype.is_floating_point]
 
     def shapes(self) -> str:
         return ", ".join(str(list(t.shape)) for t in self.inputs)
@@ -174,10 +179,30 @@ class Cases:
             except Exception:  # whatever an op says of sizes that do not fit: this form is not for it
                 return None
             seconds = time.perf_counter() - start
-            if form == "kept" or (seconds <= SLOWEST and result_bytes(self.torch, result) <= LARGEST_RESULT):
+            if form == "kept" or (
+                seconds <= SLOWEST
+                and result_bytes(self.torch, result) <= LARGEST_RESULT
+                and self.backward_seconds(spec, sample, blob, form, shrink) <= SLOWEST_BACKWARD
+            ):
                 return self.build(spec, sample, blob, form, shrink)  # anew: the call may have changed its inputs
             shrink /= 3
         return None
+
+    def backward_seconds(self, *form: Any) -> float:
+        """How long the call takes with its gradients; 0 where it has none."""
+        case = self.build(*form)
+        for t in case.leaves():
+            t.requires_grad_()
+        start = time.perf_counter()
+        try:
+            call = with_backward(self.torch, case.fn, case.leaves(), case.fn(*case.inputs)) if case.leaves() else None
+            if call is not None:
+                call(*case.inputs)
+        except MemoryError:
+            return math.inf
+        except Exception:  # it is measured forward, and says there what it has to say of its gradients
+            return 0.0
+        return time.perf_counter() - start
 
     def build(self, spec: dict, sample: dict, blob: bytes, form: str, shrink: float) -> Case | None:
         torch, arrays = self.torch, [spec["arrays"][i] for i in sample["t"]]
@@ -221,6 +246,19 @@ def tensors(torch: Any, result: Any) -> list:
     if isinstance(result, (list, tuple)):
         return [t for r in result for t in tensors(torch, r)]
     return []
+
+
+def with_backward(torch: Any, fn: Callable, leaves: list, result: Any) -> Callable | None:
+    """A call that also asks for the gradients of `leaves`, and throws them away."""
+    tangents = [(k, torch.ones_like(t)) for k, t in enumerate(tensors(torch, result)) if t.requires_grad]
+    if not tangents:
+        return None
+
+    def call(*inputs):
+        found = tensors(torch, fn(*inputs))
+        torch.autograd.grad([found[k] for k, _ in tangents], leaves, [g for _, g in tangents], allow_unused=True)
+
+    return call
 
 
 def result_bytes(torch: Any, result: Any) -> int:

@@ -6,7 +6,8 @@ Every op runs eager and by weft.compile, forward, and forward with backward wher
 of many; `benchmarks.conformance_cases` says how the calls are made. Whatever seems slower is measured once more, five times as
 long. Results stand in a file, a line a case: a run that was interrupted goes on from there; `--fresh` begins anew, `--again`
 measures what loses once more, `--list` only prints. A case loses if compiled reaches less than 0.9 of eager's speed and the
-difference is more than `SLACK`, which is a call's own cost. The status is not 0 if a case loses that is not among the exceptions.
+difference is more than `SLACK`, which is a call's own cost; it fails if it takes longer than `LONGEST_CASE`, raises where eager
+does not, or ends the process. The status is not 0 if a case loses or fails that is not among the exceptions.
 All 658 ops take about 25 minutes in two processes on two cores, half of that where the kernels are in the cache.
 """
 
@@ -17,24 +18,28 @@ import fnmatch
 import json
 import os
 import queue
+import resource
+import signal
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from benchmarks.conformance_cases import DTYPES, Case, Cases, Missing, tensors
+from benchmarks.conformance_cases import DTYPES, Case, Cases, Missing, with_backward
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "conformance" / "opinfo"
 RESULTS = Path(tempfile.gettempdir()) / f"weft-never-slower-{os.getuid()}.jsonl"
 LEAST = 0.9
 SLACK = 2e-6  # seconds
 SHORTEST = 2e-4  # of a window that is timed
-LONGEST_OP = 180  # seconds without a word from a worker
+LONGEST_CASE = 60  # seconds without a word from a worker
+MOST_MEMORY = 6 << 30  # of a worker
 
 # {pattern of a case's name: why it may lose}
 EXCEPTIONS: dict[str, str] = {}
@@ -61,49 +66,32 @@ def in_turns(calls: list[Callable], inputs: list, seconds: float) -> list[float]
     return best
 
 
-def with_backward(torch: Any, fn: Callable, leaves: list, result: Any) -> Callable | None:
-    """A call that also asks for the gradients of `leaves`, and throws them away."""
-    tangents = [(k, torch.ones_like(t)) for k, t in enumerate(tensors(torch, result)) if t.requires_grad]
-    if not tangents:
-        return None
-
-    def call(*inputs):
-        found = tensors(torch, fn(*inputs))
-        torch.autograd.grad([found[k] for k, _ in tangents], leaves, [g for _, g in tangents], allow_unused=True)
-
-    return call
-
-
-def measure(torch: Any, case: Case, seconds: float) -> list[dict]:
-    """What a case gives: one line forward, one with backward."""
-    rows = []
-    for backward in (False, True):
-        torch.compiler.reset()
-        inputs = [t.detach() for t in case.inputs]
-        calls = [case.fn, torch.compile(case.fn)]
+def measure(torch: Any, case: Case, seconds: float, backward: bool) -> dict | None:
+    """The line of a case, forward or with backward; None if it has no gradients."""
+    torch.compiler.reset()
+    case = replace(case, inputs=[t.detach() for t in case.inputs])
+    calls: list[Any] = [case.fn, torch.compile(case.fn)]
+    row: dict[str, Any] = {"name": name_of(case, backward), "call": case.source, "shapes": case.shapes()}
+    try:
         if backward:
-            leaves = [inputs[k] for k in case.differentiable if inputs[k].dtype.is_floating_point]
-            if not leaves:
-                continue
-            for t in leaves:
+            for t in case.leaves():
                 t.requires_grad_()
-            calls = [with_backward(torch, f, leaves, case.fn(*inputs)) for f in calls]
+            calls = [with_backward(torch, f, case.leaves(), case.fn(*case.inputs)) for f in calls]
             if calls[0] is None:
-                continue
-        row = {"name": case.name + (" backward" if backward else ""), "call": case.source, "shapes": case.shapes()}
-        rows.append(row)
-        try:
-            calls[0](*inputs)
-        except Exception as e:
-            row["skipped"] = f"eager: {type(e).__name__}: {e}"[:200]  # no comparison without eager
-            continue
-        for _ in range(2):
-            calls[1](*inputs)
-        best = in_turns(calls, inputs, seconds)
-        if loses(*best):
-            best = [min(pair) for pair in zip(best, in_turns(calls, inputs, 5 * seconds))]
-        row["eager"], row["compiled"] = best
-    return rows
+                return None
+        calls[0](*case.inputs)
+    except Exception as e:
+        return {**row, "skipped": f"eager: {type(e).__name__}: {e}"[:200]}  # no comparison without eager
+    for _ in range(2):
+        calls[1](*case.inputs)
+    best = in_turns(calls, case.inputs, seconds)
+    if loses(*best):
+        best = [min(pair) for pair in zip(best, in_turns(calls, case.inputs, 5 * seconds))]
+    return {**row, "eager": best[0], "compiled": best[1]}
+
+
+def name_of(case: Case, backward: bool) -> str:
+    return case.name + (" backward" if backward else "")
 
 
 def loses(eager: float, compiled: float) -> bool:
@@ -111,40 +99,51 @@ def loses(eager: float, compiled: float) -> bool:
 
 
 def work(options: argparse.Namespace) -> int:
-    """A worker: ops by name from stdin, results as lines of JSON on stdout."""
+    """A worker: from stdin, as JSON, an op and the names of its cases that are done; results as lines of JSON on stdout, before
+    each the name of what is begun."""
     import weft
 
     warnings.simplefilter("ignore")
     weft.set_num_threads(1)
+    resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))  # a form that takes more is none
     cases = Cases(weft, Path(options.data))
-    say = os.fdopen(os.dup(1), "w", buffering=1)
+    out = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
-    print(json.dumps({"ready": True}), file=say)
+    say = lambda **row: print(json.dumps(row), file=out)
+    say(ready=True)
     for line in sys.stdin:
-        op = line.strip()
-        try:
-            for case in cases.of(op, tuple(options.dtypes.split(","))):
-                for row in measure(weft, case, options.seconds):
-                    print(json.dumps({"op": op, **row}), file=say)
-        except Exception as e:
-            print(json.dumps({"op": op, "name": op, "skipped": f"{type(e).__name__}: {e}"[:300]}), file=say)
-        print(json.dumps({"op": op, "done": True}), file=say)
+        op, done = json.loads(line)
+        found: Iterator[Case] = cases.of(op, tuple(options.dtypes.split(",")))
+        while case := next(found, None):
+            for backward in (False, True) if case.leaves() else (False,):
+                name = name_of(case, backward)
+                if name in done:
+                    continue
+                say(begun=name)
+                try:
+                    row = measure(weft, case, options.seconds, backward)
+                except Exception as e:
+                    row = {"name": name, "failed": f"{type(e).__name__}: {e}"[:300]}
+                if row is not None:
+                    say(op=op, **row)
+        say(op=op, done=True)
     return 0
 
 
 class Worker:
-    """A process that measures ops; started again if one kills it or takes too long."""
+    """A process that measures ops; started again if a case ends it or takes too long."""
 
     def __init__(self, options: argparse.Namespace):
-        self.options, self.process = options, None
+        self.options = options
+        self.process: subprocess.Popen | None = None
 
-    def start(self) -> None:
+    def start(self) -> subprocess.Popen:
         command = [sys.executable, "-m", "benchmarks.never_slower", "--as-worker", "--data", str(self.options.data)]
         command += ["--seconds", str(self.options.seconds), "--dtypes", self.options.dtypes]
-        self.process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-        )
-        self.process.stdout.readline()
+        pipe, strict = subprocess.PIPE, {**os.environ, "WEFT_STRICT": "1"}  # what falls back to eager has failed
+        process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True, env=strict)
+        process.stdout.readline()
+        return process
 
     def stop(self) -> None:
         if self.process is not None:
@@ -155,26 +154,39 @@ class Worker:
             self.process = None
 
     def run(self, op: str) -> list[dict]:
-        if self.process is None:
-            self.start()
-        process, rows = self.process, []
-        timer = threading.Timer(LONGEST_OP, process.kill)
-        timer.start()
-        try:
-            process.stdin.write(op + "\n")
-            process.stdin.flush()
-            while line := process.stdout.readline():
-                row = json.loads(line)
+        """The rows of an op. Where the process ends, the case that it had begun has failed and the others are asked for again."""
+        rows: list[dict] = []
+        while True:
+            begun = None
+            for row in self.answers(op, [r["name"] for r in rows]):
+                begun = row.get("begun")
+                if begun is None:
+                    rows.append(row)
                 if row.get("done"):
-                    return [*rows, row]
-                rows.append(row)
+                    return rows
+            code = self.process.wait()
+            self.stop()
+            why = f"no result within {LONGEST_CASE} s" if code == -signal.SIGKILL else f"the process ended with {code}"
+            rows.append({"op": op, "name": begun or op, "failed": why})
+            if begun is None:  # the cases themselves could not be made
+                return [*rows, {"op": op, "done": True}]
+
+    def answers(self, op: str, done: list[str]) -> Iterator[dict]:
+        """What the process says of an op; it is killed if it says nothing for long."""
+        process = self.process = self.process or self.start()
+        try:
+            process.stdin.write(json.dumps([op, done]) + "\n")
+            process.stdin.flush()
         except BrokenPipeError:
-            pass
-        finally:
+            return
+        while True:
+            timer = threading.Timer(LONGEST_CASE, process.kill)
+            timer.start()
+            line = process.stdout.readline()
             timer.cancel()
-        code = process.wait()
-        self.stop()
-        return [*rows, {"op": op, "name": op, "skipped": f"the worker ended with {code}"}, {"op": op, "done": True}]
+            if not line:
+                return
+            yield json.loads(line)
 
 
 def run(options: argparse.Namespace, ops: list[str], file: Path) -> None:
@@ -216,7 +228,7 @@ def reason(name: str) -> str | None:
 
 
 def report(rows: list[dict]) -> bool:
-    """Print what loses and what was skipped; whether all that loses is excepted."""
+    """Print what loses, what failed and what was skipped; whether all that loses or failed is excepted."""
     measured = [r for r in rows if "eager" in r]
     losing = sorted((r for r in measured if loses(r["eager"], r["compiled"])), key=lambda r: r["eager"] / r["compiled"])
     good = True
@@ -227,9 +239,12 @@ def report(rows: list[dict]) -> bool:
         ratio = r["eager"] / r["compiled"]
         times = f"{r['eager'] * 1e6:9.1f}{r['compiled'] * 1e6:10.1f}{ratio:7.2f}"
         print(f"{times}   {r['name']}   {r['call'][:70]}  {r['shapes'][:60]}" + (f"   ({why})" if why else ""))
-    skipped = [r for r in rows if "skipped" in r]
-    for r in skipped:
-        print(f"not measured: {r['name']}: {r['skipped'][:110]}")
+    for r in rows:
+        if "failed" in r:
+            good &= reason(r["name"]) is not None
+            print(f"failed: {r['name']}: {r['failed'][:110]}")
+        elif "skipped" in r:
+            print(f"not measured: {r['name']}: {r['skipped'][:110]}")
     ops = len({r["op"] for r in measured})
     unexcused = sum(reason(r["name"]) is None for r in losing)
     print(f"{len(measured)} cases of {ops} ops; {len(losing)} below {LEAST}x eager, {unexcused} of them without a reason here")
@@ -259,7 +274,7 @@ def main() -> int:
     names = [n for n in names if any(fnmatch.fnmatchcase(n, p) for p in options.only.split(","))]
     rows = [] if options.fresh else known(options.results)
     if options.again:
-        bad = {r["op"] for r in rows if "skipped" in r or ("eager" in r and loses(r["eager"], r["compiled"]))}
+        bad = {r["op"] for r in rows if "skipped" in r or "failed" in r or ("eager" in r and loses(r["eager"], r["compiled"]))}
         rows = [r for r in rows if r["op"] not in bad or r["op"] not in names]
     if not options.list:
         options.results.write_text("".join(json.dumps(r) + "\n" for r in rows))

@@ -464,11 +464,13 @@ def permutation_of(pivots: Meta, n: int, dtype: Any) -> Meta:
 
 @permutation_of.kernel
 def _(out, pivots, n, dtype):
-    for at in np.ndindex(*pivots.shape[:-1]):
-        order = list(range(n))
-        for i, p in enumerate(pivots[at]):
-            order[i], order[p - 1] = order[p - 1], order[i]
-        out[at] = np.eye(n, dtype=out.dtype)[:, order]
+    out[...] = 0
+    order = np.broadcast_to(np.arange(n), out.shape[:-1]).copy()
+    for i in range(pivots.shape[-1]):  # of all matrices at once
+        one, other = order[..., i].copy(), pivots[..., i, None].astype(np.int64) - 1
+        order[..., i] = np.take_along_axis(order, other, -1)[..., 0]
+        np.put_along_axis(order, other, one[..., None], -1)
+    np.put_along_axis(out, order[..., None, :], 1, -2)
 
 
 def lu_gradient(p: Any, lower: Any, upper: Any, gl: Any, gu: Any) -> Any:

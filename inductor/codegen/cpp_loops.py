@@ -5,6 +5,7 @@ from __future__ import annotations
 from aten.symbolic.expr import Expr, as_expr, evaluate, prod_, substitute, sym
 from inductor import choices
 from inductor.codegen.cpp_aside import PAGE, AsideWriter
+from inductor.codegen.cpp_moves import RAW, as_moves
 from inductor.codegen.cpp_reduce import indent
 from inductor.codegen.cpp_values import runs
 from inductor.codegen.cpp_vector import COMPUTED, MAX_LANES, MEMORY, VIRTUAL_LANES, WIDTH, Isa, symbol_lines
@@ -13,7 +14,7 @@ from inductor.ir import scalar
 from inductor.ir.buffer import ITEMSIZE, Buffer, Kernel
 from inductor.ir.index import coefficient
 from inductor.ir.loops import Accumulate, Dim, Nest, Stage, Store
-from inductor.ir.nodes import Node, loads, walk
+from inductor.ir.nodes import HALF, Node, loads, walk
 from inductor.ir.segments import segments
 
 POINT_BLOCK = 8192  # elements of the vector axis in a unit
@@ -33,6 +34,9 @@ class NestWriter(AsideWriter):
     ):
         if not nest.dims:
             nest = Nest((Dim("i0", as_expr(1)),), nest.stages)
+        moves = as_moves(nest, buffers)
+        self.raw = moves is not None  # halves are 16 bits
+        nest = moves or nest
         super().__init__(kernel, plan(nest, buffers, hints), ranges)
         self.nest, self.name, self.buffers, self.hints, self.isa = nest, name, buffers, hints, isa
         self.shared = len(kernel.body) > 1  # the function may serve several nests: it finds its buffers by a table
@@ -200,7 +204,7 @@ class NestWriter(AsideWriter):
         if name is None:
             name = self.tiles[n] = f"tile{len(self.tiles)}"
             index = self.simplified(n.index)
-            T, b = MEMORY[self.buffers[n.buffer].dtype], self.argument(n.buffer)
+            T, b = self.memory(n.buffer), self.argument(n.buffer)
             at = substitute(index, {v: sym("first"), u: sym("first_row")})
             next_at = substitute(index, {v: sym("next"), u: sym("next_row")})
             stride = self.expr(coefficient(index, v))
@@ -221,6 +225,11 @@ class NestWriter(AsideWriter):
         place = f"b{self.argument(n.buffer)} + {self.address(substitute(index, {v: sym('first')}))}"
         self.ahead.append(f"w_prefetch_row<{TILE}>({place}, {self.expr(across)}, {ROWS_AHEAD});")
 
+    def memory(self, buffer: str) -> str:
+        """The type of a buffer's elements."""
+        dtype = self.buffers[buffer].dtype
+        return MEMORY[RAW if self.raw and dtype in HALF else dtype]
+
     def declarations(self) -> list[str]:
         lines = [
             "if (begin >= end) return;",
@@ -229,7 +238,7 @@ class NestWriter(AsideWriter):
         ]
         written = {s.buffer for s in self.nest.statements if isinstance(s, (Store, Accumulate))}
         for name, k in self.touched.items():
-            T = MEMORY[self.buffers[name].dtype]
+            T = self.memory(name)
             const = "" if name in written else "const "
             at = f"frame->args[{k}]" if self.shared else self.kernel.args.index(name)
             lines.append(f"{const}{T} *__restrict const b{k} = ({const}{T} *)frame->buffers[{at}];")

@@ -42,7 +42,7 @@ class ValueWriter(Walk):
     def store_line(self, s: Store, value: str, once: bool = False, lanes: str = "n") -> str:
         """The line that stores a value: `once` a single element, else that of every lane."""
         b = f"b{self.argument(s.buffer)}"
-        if self.buffers[s.buffer].dtype == "bfloat16" and self.moves_bfloat16(s.value):
+        if s.dtype == "bfloat16" and self.moves_bfloat16(s.value):
             b = f"(w_moved_bf16 *){b}"
         index = self.simplified(s.index)
         step = coefficient(index, self.plan.axis.name)
@@ -108,6 +108,8 @@ class ValueWriter(Walk):
                 return self.define(scope, f"w_load1<L>({at})")
             if step is not None and step.is_const and step.value == 1:
                 return self.define(scope, f"w_load<L>({at}, {scope.lanes})")
+            if step is not None and step.is_const and step.value == -1:
+                return self.define(scope, f"w_load_back<L>({at}, {scope.lanes})")
             if step is not None and step.is_const and 2 <= step.value <= 4:
                 return self.define(scope, f"w_every_nth<L, {step.value}>({at}, {scope.lanes})")
             if step is not None:

@@ -60,10 +60,9 @@ template <class V> using w_elem = __typeof__((*(V *)0)[0]);
 template <class V> constexpr int w_lanes = sizeof(V) / sizeof(w_elem<V>);
 template <class V> using w_bools = w_vec<int, w_lanes<V>>;
 template <class V, class X> W_INLINE V w_splat(X x) { return (w_elem<V>)x - V{}; }
-template <class M> W_INLINE w_bools<M> w_mask(M m) { return __builtin_convertvector(m, w_bools<M>); }
-template <class M, class V> W_INLINE V w_select(M m, V a, V b) {
-  return __builtin_convertvector(m, vm_mask<V>) ? a : b;
-}
+template <class T, class V> W_INLINE w_vec<T, w_lanes<V>> w_cast(V v);
+template <class M> W_INLINE w_bools<M> w_mask(M m) { return w_cast<int>(m); }
+template <class M, class V> W_INLINE V w_select(M m, V a, V b) { return (vm_mask<V>)w_cast<w_elem<vm_mask<V>>>(m) ? a : b; }
 // A value that is computed, in all lanes, before one asks which lanes are wanted: the compiler would else have loads wait
 // for a mask that takes long.
 template <class V> W_INLINE V w_held(V v) {
@@ -75,23 +74,44 @@ template <class V> W_INLINE V w_held(V v) {
 #endif
   return v;
 }
+// Integers get wider and narrower by one step of two at a time, and small ones are int before they are floats: what is further
+// apart the compiler takes lane by lane (16 bytes: 50 instructions instead of 8).
+template <int bytes> struct w_signed { typedef long T; };
+template <> struct w_signed<1> { typedef signed char T; };
+template <> struct w_signed<2> { typedef short T; };
+template <> struct w_signed<4> { typedef int T; };
+template <int bytes> struct w_unsigned { typedef unsigned long T; };
+template <> struct w_unsigned<2> { typedef unsigned short T; };
+template <> struct w_unsigned<4> { typedef unsigned T; };
+template <class T> constexpr bool w_integral = (T)0.5 == (T)0;
 template <class T, class V> W_INLINE w_vec<T, w_lanes<V>> w_cast(V v) {
+  typedef w_elem<V> E;
+  constexpr int from = sizeof(E), to = sizeof(T);
 #if defined(__AVX2__) && !defined(__clang__)  // eight bytes are no register of their own: the compiler takes them apart
-  if constexpr (sizeof(V) == 8 && sizeof(w_elem<V>) == 1 && sizeof(T) >= 4) {
+  if constexpr (sizeof(V) == 8 && from == 1 && to >= 4) {
     const w_vec<long long, 2> low = {__builtin_bit_cast(long long, v), 0};
-    if constexpr ((w_elem<V>)-1 < 0) return __builtin_convertvector((w_vec<int, 8>)__builtin_ia32_pmovsxbd256((w_vec<char, 16>)low), w_vec<T, 8>);
-    else return __builtin_convertvector((w_vec<int, 8>)__builtin_ia32_pmovzxbd256((w_vec<char, 16>)low), w_vec<T, 8>);
+    if constexpr ((E)-1 < 0) return w_cast<T>((w_vec<int, 8>)__builtin_ia32_pmovsxbd256((w_vec<char, 16>)low));
+    else return w_cast<T>((w_vec<int, 8>)__builtin_ia32_pmovzxbd256((w_vec<char, 16>)low));
   }
 #endif
-  return __builtin_convertvector(v, w_vec<T, w_lanes<V>>);
+  if constexpr (w_integral<E> && w_integral<T> && to > 2 * from) {
+    if constexpr ((E)-1 < 0) return w_cast<T>(w_cast<typename w_signed<2 * from>::T>(v));
+    else return w_cast<T>(w_cast<typename w_unsigned<2 * from>::T>(v));
+  } else if constexpr (w_integral<E> && w_integral<T> && from > 2 * to) {
+    return w_cast<T>(w_cast<typename w_signed<from / 2>::T>(v));
+  } else if constexpr (w_integral<E> && !w_integral<T> && from < 4) {
+    return w_cast<T>(w_cast<int>(v));
+  } else {
+    return __builtin_convertvector(v, w_vec<T, w_lanes<V>>);
+  }
 }
 // A float becomes an integer through int64: what does not fit that is its minimum, what does not fit T is cut.
 template <class T, class V> W_INLINE w_vec<T, w_lanes<V>> w_convert(V v) {
-  if constexpr ((w_elem<V>)0.5 != (w_elem<V>)0 && (T)0.5 == (T)0) return w_cast<T>(w_cast<long>(v));
+  if constexpr (!w_integral<w_elem<V>> && w_integral<T>) return w_cast<T>(w_cast<long>(v));
   else return w_cast<T>(v);
 }
 template <class T, class M> W_INLINE w_vec<T, w_lanes<M>> w_from_mask(M m) {
-  return __builtin_convertvector(m & 1, w_vec<T, w_lanes<M>>);
+  return w_cast<T>(m & 1);
 }
 template <class T, int... K> struct w_pack { static constexpr w_vec<T, sizeof...(K)> iota = {(T)K...}; };
 template <class T, int L, int... K> W_INLINE w_vec<T, L> w_iota_(w_pack<T, K...>) { return w_vec<T, L>{(T)K...}; }
@@ -239,6 +259,16 @@ template <int L, class T, class N> W_INLINE auto w_gather(const T *p, long strid
     for (int k = 0; k < L; k++)
       if (w_only(n, w_bools<decltype(v)>{} - 1).m >> k & 1) v[k] = ((const w_raw<T> *)p)[k * stride];
   return w_mem<T>::up(v);
+}
+// Elements one before the other: those of a vector, turned round.
+template <class V, class T, int... K> W_INLINE V w_turned(V v, w_pack<T, K...>) {
+  return __builtin_shufflevector(v, v, (w_lanes<V> - 1 - K)...);
+}
+template <int L, class T, class N> W_INLINE auto w_load_back(const T *p, N n) {
+#if !defined(__clang__)
+  if (w_full<L>(n)) return w_mem<T>::up(w_turned(w_read<w_raw<T>, L>(p - (L - 1), w_all{}), w_pack<int, __integer_pack(L)...>{}));
+#endif
+  return w_gather<L>(p, -1, n);
 }
 // Every S-th element, S = 2 … 4: whole vectors, of which the elements are picked. Nothing beyond the last is read.
 template <class V, class T, int... K> W_INLINE V w_even(V a, V b, w_pack<T, K...>) {

@@ -211,3 +211,21 @@ def test_vectors_do_not_run_along_few_elements_that_indices_divide():
     )
     assert plan(nest_of(i0 * 4 + (i1 + 1) // 3), {}, {}).axis.name == "i0"
     assert plan(nest_of(i0 * 8 + i1), {}, {}).axis.name == "i1"
+
+
+def test_halves_that_are_only_moved_stay_bits(monkeypatch):
+    x, m = weft.randn(40, 24).to(weft.bfloat16), weft.randn(40, 1) > 0
+    f = lambda x, m: x.flip(0).masked_fill(m, 1.3)
+    assert "w_bf16" not in sources(monkeypatch, f, x, m)
+    for half in (x, x.to(weft.float16)):
+        got, expected = weft.compile(f)(half, m), f(half, m)
+        np.testing.assert_array_equal(got.view(weft.int16).numpy(), expected.view(weft.int16).numpy())
+    assert "w_bf16" in sources(monkeypatch, lambda x, m: weft.where(x > 0, x, 0.0), x, m)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "int64", "uint8", "bool"])
+def test_what_is_read_backwards_is_read_by_vectors(monkeypatch, dtype):
+    x = weft.arange(7 * 33).view(7, 33).to(getattr(weft, dtype))
+    f = lambda x: x.flip((0, 1))
+    assert "w_gather" not in sources(monkeypatch, f, x)
+    assert weft.compile(f)(x).tolist() == f(x).tolist()

@@ -1,4 +1,4 @@
-"""Halves that a nest only moves: copied as 16 bits, they need no way through float32 (clone of [60,120,60] in 18 us instead of 27)."""
+"""Halves that a nest only moves: as 16 bits, without the way through float32 (clone of [60,120,60] in 18 us instead of 27)."""
 
 from __future__ import annotations
 
@@ -28,10 +28,8 @@ def as_moves(nest: Nest, buffers: dict[str, Buffer]) -> Nest | None:
     values = [_bits(s.value, half, buffers, memo) for s in stores]
     if any(v is None for v in values):
         return None
-    new = dict(zip(stores, values))
-    return Nest(
-        nest.dims, tuple(Stage(s.inner, tuple(replace(x, value=new[x], dtype=RAW) for x in s.body)) for s in nest.stages)
-    )
+    rest = iter([replace(s, value=v, dtype=RAW) for s, v in zip(stores, values)])
+    return Nest(nest.dims, tuple(Stage(s.inner, tuple(next(rest) for _ in s.body)) for s in nest.stages))
 
 
 def _bits(n: Node, half: str, buffers: dict[str, Buffer], memo: dict[Node, Node | None]) -> Node | None:

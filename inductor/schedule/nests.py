@@ -179,7 +179,7 @@ class NestBuilder:
             return [Accumulate(op.buffer, substitute(op.store, swap), value, op.dtype, where)]
         wanted = op.buffer in self.needed or op.mutates
         if isinstance(loops, Pointwise):
-            return [Store(op.buffer, store, value, op.dtype)] if wanted else []
+            return [Store(op.buffer, store, unrounded(value, op.dtype), op.dtype)] if wanted else []
         if isinstance(loops, Scan):
             out = [Running(name, loops.kind, value, loops.dtype)]
             return [*out, Store(op.buffer, store, row(name, loops.dtype), op.dtype)] if wanted else out
@@ -196,6 +196,11 @@ class NestBuilder:
                 value = row(self.rows[m.op.buffer], dtype)
                 out.setdefault(self.stages[m.op.buffer] + 1, []).append(Store(m.op.buffer, store, value, m.op.dtype))
         return out
+
+
+def unrounded(value: Node, dtype: str) -> Node:
+    """A value before it is rounded to the dtype in which it is stored, as storing rounds it."""
+    return value.args[0] if value.kind == "call" and value.name == f"round_{dtype}" else value
 
 
 _ORDER = {Running: 0, Reduce: 1, Keep: 2, Accumulate: 3, Store: 4}

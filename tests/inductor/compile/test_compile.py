@@ -9,7 +9,7 @@ import aten
 import inductor
 from aten import _native, autograd, errors, settings
 from aten.fx.node import UserLine
-from inductor import _runner, entry
+from inductor import _runner, loading
 from inductor.ir.program import Program
 from inductor.runtime import oracle
 from tests.inductor.compile.captured_graphs import (
@@ -219,8 +219,8 @@ def test_an_entry_whose_guards_fail_is_a_miss():
     inductor.compile_fx(captured(text, s0=8), (f32(8, 6),))
     inductor.counters.clear()
     manifest = {"guards": [["s0 <= 8", {}]], "training": None}
-    with pytest.raises(entry._Stale, match="s0"):
-        entry.load(captured(text, s0=9), manifest, str)
+    with pytest.raises(loading._Stale, match="s0"):
+        loading.load(captured(text, s0=9), manifest, str)
 
 
 @pytest.mark.parametrize("change", ["dtype", "stride", "grad", "constant", "ambient", "threads", "setting"])

@@ -223,12 +223,11 @@ def test_vectors_do_not_run_along_few_elements_that_indices_divide():
 
 def test_halves_that_are_only_moved_stay_bits(monkeypatch):
     x, m = weft.randn(40, 24).to(weft.bfloat16), weft.randn(40, 1) > 0
-    f = lambda x, m: x.flip(0).masked_fill(m, 1.3)
-    assert "w_bf16" not in sources(monkeypatch, f, x, m)
+    f, g = lambda x, m: x.flip(0).masked_fill(m, 1.3), lambda x, m: weft.where(x > 0, x, 0.0)
+    assert "w_bf16" not in sources(monkeypatch, f, x, m) and "w_bf16" in sources(monkeypatch, g, x, m)
     for half in (x, x.to(weft.float16)):
         got, expected = weft.compile(f)(half, m), f(half, m)
         np.testing.assert_array_equal(got.view(weft.int16).numpy(), expected.view(weft.int16).numpy())
-    assert "w_bf16" in sources(monkeypatch, lambda x, m: weft.where(x > 0, x, 0.0), x, m)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "int64", "uint8", "bool"])
@@ -237,3 +236,17 @@ def test_what_is_read_backwards_is_read_by_vectors(monkeypatch, dtype):
     f = lambda x: x.flip((0, 1))
     assert "w_gather" not in sources(monkeypatch, f, x)
     assert weft.compile(f)(x).tolist() == f(x).tolist()
+
+
+def test_a_cast_to_a_half_rounds_once(monkeypatch):
+    x = weft.randn(100)
+    for half in (weft.bfloat16, weft.float16):
+        f = lambda x, half=half: x.to(half)
+        assert "w_round" not in sources(monkeypatch, f, x)
+
+
+def test_lanes_of_what_is_the_same_in_all_are_no_wider_than_a_register(monkeypatch):
+    """Zeros of [360,360] int64 in 12 us instead of 140."""
+    i = weft.arange(100)
+    f = lambda i: weft.full_like(i, 7)
+    assert f"constexpr int L = {native_isa().lanes(['int64'])};" in sources(monkeypatch, f, i)

@@ -96,3 +96,13 @@ def test_a_plain_call_of_everything_in_one_place():
         (weft.ones(1),),
         fullgraph=True,
     )
+
+
+def test_parts_of_complex_tensors():
+    z = weft.tensor([1 + 2j, 3 - 1j])
+
+    def f(z, x):
+        w = (z * z.conj()).real
+        return w.sum(), z.clone().imag + 1, x.real * 2, hasattr(z, "real"), getattr(z, "imag") - x
+
+    alike(f, (z, weft.ones(2)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from aten import aot
+from aten import aot, settings
 from aten.op import Op, registry
 from inductor import choices
 
@@ -13,6 +13,8 @@ from inductor import choices
 def decompositions() -> dict[Op, Callable[..., Any]]:
     """{op: its decomposition}; one that returns NotImplemented leaves the op as it is."""
     found = aot.core_decompositions()
+    if settings.exact:  # what eager runs as one kernel stays whole
+        return {op: fn for op, fn in found.items() if op.kernel_fn is None}
     for name, first in (("scaled_dot_product_attention", 0), ("scaled_dot_product_attention_backward", 1)):
         op = registry[name]
         found[op] = _unless_large(found[op], first)

@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from aten import _native
+from aten import _native, settings
 from aten._native import Tensor
 from aten.aot.data import Constant, Fresh, InputAlias, Output, OutputView, Size, ViewOf
+from aten.aot.exact import ExactLevel
 from aten.aot.simplify import simplify
 from aten.fx.cleanup import cleanup
 from aten.fx.emit import emit
@@ -53,7 +54,7 @@ def trace_joint(
     graph = Graph()
     graph.shape_env = gm.shape_env or ShapeEnv()
     training = any(needs_grad)
-    level = TraceLevel(graph, decompositions, functionalize=True, tape=training)
+    level = (ExactLevel if settings.exact else TraceLevel)(graph, decompositions, functionalize=True, tape=training)
     level.rng = Rng(graph.shape_env)
     inputs: list[Any] = []
     for ph, meta in zip(gm.graph.placeholders, metas):
@@ -98,7 +99,7 @@ def trace_joint(
                 node.meta["derived"] = True
     graph.output((tuple(fresh), tuple(new_values), tuple(grads)))
     cleanup(graph)
-    if simplify(graph):
+    if not settings.exact and simplify(graph):
         cleanup(graph)
     _separate_outputs(graph)
     return joint

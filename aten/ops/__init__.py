@@ -17,6 +17,7 @@ from aten.ops import (  # noqa: F401
     fft,
     fractional_pool,
     getitem,
+    gradients,
     hashing,
     indexing,
     indexing_batch,

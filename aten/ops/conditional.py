@@ -75,8 +75,14 @@ def _(input, min, max):
 
 @clamp.kernel
 def _(out, x, low, high):
-    y = x if low is None else np.maximum(x, np.array(low).astype(x.dtype))
-    out[...] = y if high is None else np.minimum(y, np.array(high).astype(x.dtype))
+    y = x if low is None else _limited(x, low, np.less)
+    out[...] = y if high is None else _limited(y, high, np.greater)
+
+
+def _limited(x: np.ndarray, bound: Any, outside: np.ufunc) -> np.ndarray:
+    """x, and the bound where x is outside or the bound NaN: of zeros with two signs x stays, as in the native loop."""
+    limit = np.array(bound).astype(x.dtype)
+    return np.where(outside(x, limit) | (limit != limit), limit, x)
 
 
 def _clamp_vjp(g, x, min, max):

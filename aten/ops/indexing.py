@@ -570,7 +570,11 @@ def _(input, indices, values, accumulate):
 def _(out, x, indices, values, accumulate):
     out[...] = x
     where = _numpy_index(x, indices)
-    if accumulate and x.dtype.kind != "b":
+    if accumulate and x.dtype.itemsize == 2 and x.dtype.kind not in "iu":  # a half: added up in float32, rounded once
+        total = x.astype(np.float32)
+        np.add.at(total, where, values.astype(np.float32))
+        out[...] = total
+    elif accumulate and x.dtype.kind != "b":
         np.add.at(out, where, values)
     else:
         out[where] = values

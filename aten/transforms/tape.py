@@ -109,6 +109,10 @@ class Tape:
                 grads[value] = grad if before is None else before + grad
         return [grads.get(v) for v in inputs]
 
+    def derive(self, plan: Any, g: Any, saved: tuple) -> list[Any]:
+        """One gradient (or None) for each differentiable parameter."""
+        return plan.run(g, saved)
+
     def _gradients(self, entry: Entry, g: Any) -> list[tuple[Any, Meta, Tensor]]:
         """(value, meta, gradient) for each argument that needs one and gets one."""
         out, tensor = entry.out, self.tensor
@@ -118,7 +122,7 @@ class Tape:
             result = tensor(out, entry.out_metas)
         plan = entry.op.plan(entry.needs)
         found = []
-        for i, grad in zip(plan.slots, plan.run(g, plan.save(_Arguments(entry, tensor), result))):
+        for i, grad in zip(plan.slots, self.derive(plan, g, plan.save(_Arguments(entry, tensor), result))):
             a, m, need = entry.args[i], entry.metas[i], entry.needs[i]
             if grad is None:
                 continue

@@ -20,6 +20,8 @@ class ValueWriter(Walk):
     """Writes nodes as `const auto tK = …;`. All values have L lanes; a value that is the same in all is splat."""
 
     buffers: dict[str, Buffer]
+    lanes: int
+    full = 0  # lanes that a register has of float32, where that is asked
 
     def __init__(self, kernel: Kernel, plan: Plan, ranges: dict):
         super().__init__(plan, ranges)
@@ -191,6 +193,10 @@ class ValueWriter(Walk):
                 return self.define(scope, f"w_quotient({args[0]}, {self.inverse(n.args[1], args[1], 'w_inverse')})")
             if n.dtype not in FLOATS:
                 args[1] = self.inverse(n.args[1], args[1], "w_divisor_of")
+        if settings.exact and n.dtype == first == "float32" and self.lanes < self.full and scalar.table[n.name].needs:
+            wide = f"w_vec<float, {self.full}>"  # functions differ by width: eager's registers are full
+            text = scalar.table[n.name].cpp(first).format(*(f"w_widened<{wide}>({a})" for a in args), V=wide, T="float", A=wide)
+            return self.define(scope, f"w_narrowed<{vector(n.dtype)}>({text})")
         text = scalar.table[n.name].cpp(n.args[1].dtype if n.name == "where" else first)
         text = text.format(*args, V=vector(n.dtype), T=COMPUTED[n.dtype], A=vector(first))
         return self.define(scope, text)

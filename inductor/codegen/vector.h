@@ -60,6 +60,20 @@ template <class V> using w_elem = __typeof__((*(V *)0)[0]);
 template <class V> constexpr int w_lanes = sizeof(V) / sizeof(w_elem<V>);
 template <class V> using w_bools = w_vec<int, w_lanes<V>>;
 template <class V, class X> W_INLINE V w_splat(X x) { return (w_elem<V>)x - V{}; }
+// A vector as the first lanes of a wider one, and back.
+template <class W, class V> W_INLINE W w_widened(V v) {
+  if constexpr (sizeof(W) == sizeof(V)) return v;
+  else {
+    typedef w_vec<w_elem<V>, 2 * w_lanes<V>> H;
+    struct P { V low, high; };
+    return w_widened<W>(__builtin_bit_cast(H, P{v, v}));
+  }
+}
+template <class V, class W> W_INLINE V w_narrowed(W w) {
+  V v;
+  __builtin_memcpy(&v, &w, sizeof v);
+  return v;
+}
 template <class T, class V> W_INLINE w_vec<T, w_lanes<V>> w_cast(V v);
 template <class M> W_INLINE w_bools<M> w_mask(M m) { return w_cast<int>(m); }
 template <class M, class V> W_INLINE V w_select(M m, V a, V b) { return (vm_mask<V>)w_cast<w_elem<vm_mask<V>>>(m) ? a : b; }

@@ -19,12 +19,12 @@ from inductor.ir import nodes
 from inductor.ir.buffer import Buffer, Check, DTypeName, Ref
 from inductor.ir.index import coefficient, divides, flat, row_major, split_points, without
 from inductor.ir.loops import Pointwise, Reduction, Scan, loop_variables
-from inductor.ir.nodes import HALF, Node, node_text, rewrite_indices, walk
-from inductor.ir.scalar import apply
+from inductor.ir.nodes import Node, node_text, rewrite_indices, walk
+from inductor.lowering import exact
+from inductor.lowering.exact import VIEWS
 from inductor.lowering.registry import NotLowered, load_all
 from inductor.lowering.value import Value, domain, number, of_buffer, reindex
 
-VIEWS = frozenset("view permute expand squeeze unsqueeze slice select diagonal unfold as_strided alias detach".split())
 COPIES = ("clone", "copy")
 
 
@@ -228,8 +228,6 @@ class GraphLowering:
 
     def matmul(self, a: Value, b: Value) -> Value:
         """a @ b, with or without batch dims."""
-        if settings.exact:
-            raise NotLowered("matrix products run as ops")
         sizes = self.sizes(self.out)
         batch = self.batch_sizes(sizes[0], (a, b)) if len(sizes) == 3 else ()
         left, right = self.matrix(a, batch), self.matrix(b, batch)
@@ -359,6 +357,15 @@ class GraphLowering:
                 return v.name
         return self.new_buffer(b.dtype, x.sizes, strides, kind="view", base=name, offset=offset).name
 
+    def as_eager(self, x: Value, node) -> str:
+        """The name of a buffer that holds x with the strides that eager has, those of dims of one element too: what a kernel
+        adds first may depend on them."""
+        strides = tuple(map(as_expr, node.meta["val"].strides))
+        if self.layout(x) is None:
+            x = self.realize(x, self.dense(node.meta["val"]))
+        found = self.layout(x)
+        return self.as_buffer(x, strides if found is not None and same_layout(x, found[2], strides) else None)
+
     # ---- the walk
 
     def run(self) -> Lowered:
@@ -424,6 +431,8 @@ class GraphLowering:
         fn = self.table.get(n.target.name)
         before = len(self.operations), len(self.verifications)
         try:
+            if settings.exact and not exact.lowers(n):
+                raise NotLowered(f"{n.target.name} adds in an order of its own")
             if fn is None or self.kept(n, args) or (n.target.name not in VIEWS and self.is_complex(args)):
                 raise NotLowered(n.target.name)
             value = fn(self, *args, **kwargs)
@@ -456,8 +465,9 @@ class GraphLowering:
         """The value as the node's users see it: in a buffer of its own if many of them would compute it again."""
         if not isinstance(value, Value):
             return value
-        if settings.exact and value.dtype in HALF and value.body.kind == "call":
-            value = Value(value.sizes, value.dtype, apply("round_" + value.dtype, value.body))
+        value = exact.rounded(value)
+        if settings.exact and value.buffer_load is None and exact.stored_for_steps(n):
+            return self.realize(value, self.dense(n.meta.get("val")))
         users = sum(1 for u in n.users if u.op != "output") + any(u.op == "output" for u in n.users)
         if choices.realize(value.body, users):
             return self.realize(value, self.dense(n.meta.get("val")))
@@ -488,8 +498,8 @@ class GraphLowering:
         self.operations.append(
             External(
                 n.target.name,
-                tuple(self.extern_argument(a) for a in args),
-                {k: self.extern_argument(a) for k, a in kwargs.items()},
+                tuple(self.extern_argument(a, x) for a, x in zip(args, n.args)),
+                {k: self.extern_argument(a, n.kwargs[k]) for k, a in kwargs.items()},
                 outputs,
                 self.lines(),
                 "dynamic" in tags,
@@ -499,11 +509,12 @@ class GraphLowering:
         values = tuple(of_buffer(self.buffers[name]) for name in outputs)
         return values if isinstance(out, (tuple, list)) else values[0]
 
-    def extern_argument(self, a):
+    def extern_argument(self, a, given):
+        """An argument of a step; `given` is how it stands in the graph."""
         if isinstance(a, Value):
-            return Ref(self.as_buffer(a))
+            return Ref(self.as_eager(a, given) if settings.exact and type(given) is FxNode else self.as_buffer(a))
         if isinstance(a, (list, tuple)):
-            return tuple(self.extern_argument(x) for x in a)
+            return tuple(self.extern_argument(x, y) for x, y in zip(a, given))
         if hasattr(a, "itemsize") and hasattr(a, "name"):
             return DTypeName(a.name)
         return a

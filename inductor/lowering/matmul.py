@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from aten import settings
 from inductor import choices
 from inductor.ir.loops import loop_variables
 from inductor.ir.scalar import apply
@@ -20,7 +19,7 @@ def mm(graph, a, b):
         raise NotLowered(f"a matrix product of {a.dtype}")
     if any(type(s) is int and s == 0 for s in graph.out.sizes):
         raise NotLowered("a matrix product without elements")
-    if choices.sums_product(a.sizes[-2], b.sizes[-1], a.sizes[-1], a.rank == 3, graph.all_hints()) and not settings.exact:
+    if choices.sums_product(a.sizes[-2], b.sizes[-1], a.sizes[-1], a.rank == 3, graph.all_hints()):
         return summed(graph, a, b)
     return graph.matmul(a, b)
 

@@ -128,8 +128,8 @@ def gelu(graph, x, approximate="none"):
         return const(v, dtype)
 
     if approximate == "tanh":
-        cube = apply("mul", apply("mul", t, t), t)
-        inner = apply("mul", c(math.sqrt(2 / math.pi)), apply("add", t, apply("mul", c(0.044715), cube)))
+        cube = apply("mul", apply("mul", apply("mul", c(0.044715), t), t), t)  # in the order of eager
+        inner = apply("mul", c(math.sqrt(2 / math.pi)), apply("add", t, cube))
         tail = apply("tanh", inner)
     else:
         tail = apply("erf", apply("mul", t, c(math.sqrt(0.5))))

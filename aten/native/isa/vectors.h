@@ -114,7 +114,7 @@ struct F16 {
   }
   static inline uint16_t narrow(float x) {
     uint16_t buffer[kLanes];
-    store(buffer, V{} + x);
+    store(buffer, x - V{});
     return buffer[0];
   }
 };
@@ -186,7 +186,7 @@ template <class D> inline void store_strided(char *p, intptr_t step, typename D:
 template <class D> inline typename D::V splat(const char *p) {
   typename D::Stored x;
   memcpy(&x, p, sizeof x);
-  return typename D::V{} + D::widen(x);
+  return D::widen(x) - typename D::V{};  // -0 stays: plus 0 it would be 0
 }
 
 // How one operand of a loop is read: Contiguous, Same (one value for all), Strided.

@@ -1,0 +1,230 @@
+"""Traces for exact mode: what eager runs as one kernel, and derives as one step, stays one node.
+
+An eager call of a native family is not what its definition says to the last bit: `linear` adds its bias before it rounds,
+`split` derives into one cat and not into a sum of paddings, softmax has a backward of its own. Here they are recorded as
+eager records them, so that gradients are made of the same ops and are added in the same order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+from aten import _native
+from aten._native import Tensor
+from aten.autograd import products
+from aten.meta import Meta, known_equal
+from aten.op import Op, ops
+from aten.transforms.tape import Entry, Tape
+from aten.transforms.trace import TraceLevel
+from aten.transforms.tracer import meta_argument, meta_of_call, opened
+
+
+class _Whole:
+    """In a tape's entry the place of an op: a call that has one Node, with the backward that this has in eager."""
+
+    def __init__(self, backward: Callable[..., Any], saved: Callable[[Sequence[Any]], tuple], metas: Any = None):
+        self.backward, self.saved, self.metas = backward, saved, metas
+        self.name = ""
+
+    def plan(self, needs: tuple[bool, ...]) -> _WholePlan:
+        return _WholePlan(self, needs)
+
+
+class _WholePlan:
+    """As aten.derivative.Plan, for a call that is a whole."""
+
+    def __init__(self, whole: _Whole, needs: tuple[bool, ...]):
+        self.op, self.needs, self.slots = whole, needs, list(range(len(needs)))
+
+    def save(self, args: Any, out: Any) -> tuple:
+        return self.op.saved(args)
+
+    def run(self, g: Any, saved: tuple) -> list[Any]:
+        node = SimpleNamespace(saved=saved, needs=self.needs, metas=self.op.metas)
+        return list(self.op.backward(node, g if isinstance(g, tuple) else (g,)))
+
+
+class ExactTape(Tape):
+    """A tape that derives as a backward walk does which is not itself recorded."""
+
+    def record_whole(self, whole: _Whole, values: tuple, metas: tuple, out: Any, out_metas: Any, line: Any) -> None:
+        needs = tuple([v is not None and v in self.tracked for v in values])
+        if not any(needs):
+            return
+        self.tracked.update(out if type(out) is tuple else (out,))
+        self.entries.append(Entry(whole, values, metas, out, out_metas, needs, line))
+
+    def derive(self, plan: Any, g: Any, saved: tuple) -> list[Any]:
+        rule = _DERIVED.get(plan.op.name)
+        found = None if rule is None else rule(plan.needs, g, dict(zip(plan.names, saved)))
+        return super().derive(plan, g, saved) if found is None else found
+
+
+def _norm(rms: bool) -> Callable[..., list[Any]]:
+    def rule(needs: tuple, g: Any, saved: dict[str, Any]) -> list[Any]:
+        wanted = [needs[0], needs[2], not rms and needs[3]]
+        found = ops.norm_gradient(
+            g, saved["input"], saved["normalized_shape"], saved["weight"], saved["eps"], rms, wanted
+        )
+        return [x if need else None for x, need in zip(found, wanted)][: 2 if rms else 3]
+
+    return rule
+
+
+def _attention(needs: tuple, g: Any, saved: dict[str, Any]) -> list[Any] | None:
+    if needs[3]:
+        return None
+    given = [saved[n] for n in ("query", "key", "value", "attn_mask", "out", "is_causal", "scale")]
+    found = ops.attention_gradient(g, *given, list(needs[:3]))
+    return [x if need else None for x, need in zip(found, needs)] + [None]
+
+
+_DERIVED: dict[str, Callable[[tuple, Any, dict[str, Any]], list[Any] | None]] = {
+    "gelu": lambda needs, g, saved: [ops.gelu_gradient(g, saved["input"], saved["approximate"])],
+    "silu": lambda needs, g, saved: [ops.silu_gradient(g, saved["input"])],
+    "softmax": lambda needs, g, saved: [ops.softmax_gradient(g, saved["out"], saved["dim"], False)],
+    "log_softmax": lambda needs, g, saved: [ops.softmax_gradient(g, saved["out"], saved["dim"], True)],
+    "layer_norm": _norm(False),
+    "rms_norm": _norm(True),
+    "scaled_dot_product_attention": _attention,
+}
+
+
+class ExactLevel(TraceLevel):
+    """A trace whose nodes are the calls that eager runs."""
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        super().__init__(*args, **kwargs)
+        if self.tape is not None:
+            self.tape = ExactTape(self.make)
+
+    def handle(self, op: Op, args: tuple, kwargs: dict) -> Any:
+        rule = _COMPOSITES.get(op.name) if op.kind == "composite" else None
+        result = NotImplemented if rule is None else rule(self, op, op.join(args, kwargs))
+        return super().handle(op, args, kwargs) if result is NotImplemented else result
+
+    def recording(self) -> ExactTape | None:
+        return self.tape if _native.is_grad_enabled() else None
+
+    def whole(self, op: Op, public: tuple) -> Any:
+        """The call as one node; its tensor."""
+        meta = meta_of_call(op, tuple(map(meta_argument, public)))
+        positional, keywords = op.split(tuple(map(self.payload_of, public)))
+        return self.make(self.graph.create_node("call_function", op, positional, keywords, None, meta), meta)
+
+    def recorded(self, public: tuple) -> bool:
+        """Whether some tensor among the arguments has history."""
+        tape = self.recording()
+        return tape is not None and any(isinstance(t, Tensor) and self.payload_of(t) in tape.tracked for t in public)
+
+
+def _fits(x: Any, n: Callable[[int], bool]) -> bool:
+    return isinstance(x, Tensor) and n(x.ndim) and not x.dtype.is_complex
+
+
+def _matmul(level: ExactLevel, op: Op, public: tuple) -> Any:
+    a, b = public
+    if not all(_fits(t, lambda n: n >= 2) for t in public) or a.ndim == b.ndim == 2 or a.dtype is not b.dtype:
+        return NotImplemented
+    return _product(level, op, public, products.matmul_backward)
+
+
+def _linear(level: ExactLevel, op: Op, public: tuple) -> Any:
+    x, weight, bias = public
+    if not _fits(x, lambda n: n >= 2) or not _fits(weight, lambda n: n == 2) or not x.dtype.is_floating_point:
+        return NotImplemented
+    if x.dtype is not weight.dtype or not _rows_lie_evenly(meta_argument(x)):
+        return NotImplemented
+    if bias is not None and not (_fits(bias, lambda n: n == 1) and bias.dtype is x.dtype and meta_argument(bias).is_contiguous()):
+        return NotImplemented
+    if bias is not None and not known_equal(bias.shape[0], weight.shape[0]):
+        return NotImplemented
+    return _product(level, op, public, products.linear_backward)
+
+
+def _rows_lie_evenly(x: Meta) -> bool:
+    """Whether all dims but the last are one with one stride."""
+    if x.is_contiguous():
+        return True
+    rows, step = 1, 0
+    for size, stride in reversed(list(zip(x.sizes[:-1], x.strides[:-1]))):
+        if type(size) is not int or type(stride) is not int:
+            return False
+        if size == 0:
+            return True
+        if size == 1:
+            continue
+        if rows == 1:
+            step = stride
+        elif stride != step * rows:
+            return False
+        rows *= size
+    return True
+
+
+def _product(level: ExactLevel, op: Op, public: tuple, backward: Callable[..., Any]) -> Any:
+    out = level.whole(op, public)
+    tape = level.recording()
+    if tape is not None:
+        values = tuple(map(level.payload_of, public))
+        whole = _Whole(backward, lambda args: (args[0], args[1]))
+        tape.record_whole(whole, values, tuple(map(meta_argument, public)), out.payload, out.meta, level.graph.line)
+    return out
+
+
+def _split(level: ExactLevel, op: Op, public: tuple) -> Any:
+    x, pieces, dim = public
+    tape = level.recording()
+    if tape is None or not isinstance(x, Tensor) or not x.ndim or level.payload_of(x) not in tape.tracked:
+        return NotImplemented
+    value, meta = level.payload_of(x), meta_argument(x)
+    level.tape, before = None, _native.set_grad_enabled(False)
+    try:
+        with opened(level):
+            result = tuple(op.function(x, pieces, dim))
+    finally:
+        level.tape = tape
+        _native.set_grad_enabled(before)
+    metas = [(tuple(t.meta.sizes), t.dtype, t.device) for t in result]
+    whole = _Whole(products.split_backward, lambda args, d=dim % x.ndim: (d,), metas)
+    out = tuple(map(level.read, result))
+    tape.record_whole(whole, (value,), (meta,), out, tuple([t.meta for t in result]), level.graph.line)
+    return result
+
+
+def _without_history(level: ExactLevel, op: Op, public: tuple) -> Any:
+    return NotImplemented if level.recorded(public) else level.whole(op, public)
+
+
+def _pool(level: ExactLevel, op: Op, public: tuple) -> Any:
+    if op.name.startswith("max_pool") and public[-1]:  # with places
+        return NotImplemented
+    return _without_history(level, op, public)
+
+
+def _batch_norm(level: ExactLevel, op: Op, public: tuple) -> Any:
+    x, mean, var, weight, bias, training, momentum, eps = public
+    if level.recorded(public):
+        return NotImplemented
+    if not training or mean is None or var is None:
+        return level.whole(op, public)
+    with opened(level):
+        out, new_mean, new_var = ops.batch_norm_training(x, mean, var, weight, bias, momentum, eps)
+        mean.copy_(new_mean)
+        var.copy_(new_var)
+    return out
+
+
+_COMPOSITES: dict[str, Callable[[ExactLevel, Op, tuple], Any]] = {
+    "matmul": _matmul,
+    "linear": _linear,
+    "split": _split,
+    "chunk": _split,
+    "batch_norm": _batch_norm,
+    "group_norm": _without_history,
+    **{f"{kind}_pool{n}d": _pool for kind in ("max", "avg") for n in (1, 2, 3)},
+}
+
+__all__ = ["ExactLevel", "ExactTape"]

@@ -1,0 +1,104 @@
+"""Exact mode: what a loop computes with the very bits of the eager op; the rest runs as the eager op, a step of its own.
+
+A scalar function is eager's own (vecmath.h, the same expression, no contraction), a move of elements changes nothing, and
+integers wrap whatever the order. Sums of floats have the order of the eager kernel, and only the eager kernel has it.
+Extremes of floats are left to it as well: of -0 and 0 each takes the one that it meets first.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from aten import settings
+from aten.fx.node import Node as FxNode
+from inductor.ir.nodes import HALF, Node, const
+from inductor.ir.scalar import apply
+from inductor.lowering.value import Value
+
+VIEWS = frozenset("view permute expand squeeze unsqueeze slice select diagonal unfold as_strided alias detach".split())
+_MOVES = VIEWS | frozenset(
+    "clone copy slice_scatter select_scatter diagonal_scatter tril triu cat constant_pad_nd flip roll gather scatter "
+    "index_select index embedding masked_fill where full arange eye bitcast rand_philox randn_philox randint_philox".split()
+)
+_SCALARS = frozenset(
+    "neg abs sign reciprocal sqrt rsqrt exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh "
+    "acosh atanh erf erfc erfinv lgamma digamma sigmoid floor ceil round trunc frac logical_not bitwise_not signbit isnan "
+    "isinf isfinite add sub mul div maximum minimum fmax fmin atan2 copysign hypot nextafter bitwise_and bitwise_or "
+    "bitwise_xor bitwise_left_shift bitwise_right_shift eq ne lt le gt ge logical_and logical_or logical_xor floor_divide "
+    "remainder fmod relu silu gelu clamp cast conj_physical".split()
+)
+_FOLDS = frozenset(
+    "sum prod amax amin any all argmax argmin max_dim min_dim cumsum cumprod scatter_add index_add index_put "
+    "embedding_backward".split()
+)
+
+
+def lowers(node: FxNode) -> bool:
+    """Whether the loops for a node's op have the bits of the eager op."""
+    name = getattr(node.target, "name", "")
+    if name in _FOLDS:
+        return not any(_is_float(v) for v in (node.meta["val"], *(a.meta["val"] for a in node.all_input_nodes)))
+    if name == "pow":  # eager looks at the exponent where it is one number for all: a loop sees that of a number only
+        return not any(isinstance(a, FxNode) for a in node.args[1:2]) or not _is_float(node.meta["val"])
+    if name == "nextafter" and node.meta["val"].dtype.name in HALF:  # of the half type, not of float32
+        return False
+    return name in _MOVES or name in _SCALARS or not hasattr(node.target, "name")
+
+
+def _is_float(val: Any) -> bool:
+    if isinstance(val, (tuple, list)):
+        return any(map(_is_float, val))
+    dtype = getattr(val, "dtype", None)
+    return dtype is not None and (dtype.is_floating_point or dtype.is_complex)
+
+
+def stored_for_steps(node: FxNode) -> bool:
+    """Whether an op that stays a step reads the node, or a view of it: then it lies in memory as eager has it, since the order
+    of a sum may depend on where its terms lie."""
+    for user in node.users:
+        if user.op != "call_function":
+            continue
+        if getattr(user.target, "name", "") in VIEWS:
+            if stored_for_steps(user):
+                return True
+        elif not lowers(user):
+            return True
+    return False
+
+
+def rounded(value: Value) -> Value:
+    """A value of a half type, rounded as eager rounds the result of every op."""
+    if not settings.exact or value.dtype not in HALF or _is_half(value.body, value.dtype):
+        return value
+    if value.body.kind == "const":
+        return Value(value.sizes, value.dtype, const(as_half(value.body.value, value.dtype), value.body.dtype))
+    return Value(value.sizes, value.dtype, apply("round_" + value.dtype, value.body))
+
+
+def as_half(number: float, dtype: str) -> float:
+    """A number in a half type, rounded once."""
+    kind = ml_dtypes.bfloat16 if dtype == "bfloat16" else np.float16
+    with np.errstate(all="ignore"):
+        return float(np.float32(number).astype(kind))
+
+
+_KEEP = frozenset(("neg", "abs", "maximum", "minimum", "fmax", "fmin", "relu", "copysign"))
+
+
+def _is_half(n: Node, dtype: str) -> bool:
+    """Whether every value of the node is one of the half type."""
+    if n.kind == "load":
+        return True  # of a buffer of that dtype: what is cast has been rounded
+    if n.kind == "const":
+        return as_half(n.value, dtype) == n.value or n.value != n.value
+    if n.kind == "masked" or (n.kind == "call" and n.name == "where"):
+        return all(_is_half(a, dtype) for a in n.args[-2:])
+    if n.kind == "call" and n.name in _KEEP:
+        return all(_is_half(a, dtype) for a in n.args)
+    return n.kind == "call" and n.name == "round_" + dtype
+
+
+__all__ = ["VIEWS", "as_half", "lowers", "rounded", "stored_for_steps"]

@@ -1,0 +1,347 @@
+"""Random programs in exact mode: compiled equals eager bit for bit, forward and backward.
+
+`python -m tests.fuzz.exact --seeds 0:1000 --threads 2` runs a range; what differs prints its seed and its text. Of NaNs only the
+place is compared; the sign of a zero counts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import time
+import warnings
+from typing import Any
+
+import numpy as np
+
+import weft
+from tests.fuzz.generate import SIZES
+
+FLOATS = ("float32", "float32", "float64", "float16", "bfloat16")
+INTEGERS = ("int64", "int32", "int16", "int8", "uint8")
+UNARY = (
+    "neg abs sign exp expm1 log1p sin cos tanh sigmoid erf relu sqrt floor ceil round trunc frac atan sinh reciprocal rsqrt square log "
+    "isnan logical_not exp2 asinh silu"
+).split()
+BINARY = "add sub mul div maximum minimum fmax fmin atan2 hypot copysign remainder fmod floor_divide pow".split()
+INTEGER_BINARY = "add sub mul maximum minimum bitwise_and bitwise_or bitwise_xor".split()
+REDUCTIONS = "sum mean amax amin prod var std logsumexp softmax log_softmax cumsum cumprod argmax argmin any all norm median".split()
+F = "weft.nn.functional."
+
+
+class Program:
+    """One program: `text` of a function `f`, and `inputs` to call it with."""
+
+    def __init__(self, seed: int):
+        self.random = random.Random(seed)
+        self.numpy = np.random.default_rng(seed)
+        self.lines: list[str] = []
+        self.inputs: list[Any] = []
+        self.known: dict[str, Any] = {}
+        self.dtype = self.pick(FLOATS)
+        self.count = 0
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            self.build()
+
+    def pick(self, items):
+        return self.random.choice(list(items))
+
+    def chance(self, p: float) -> bool:
+        return self.random.random() < p
+
+    def build(self) -> None:
+        shape = [self.pick([0, 1, *SIZES]) if self.chance(0.1) else self.pick(SIZES) for _ in range(self.pick([0, 1, 2, 2, 3, 3, 4]))]
+        while np.prod(shape, dtype=float) > 5000:
+            shape[self.random.randrange(len(shape))] = 2
+        for _ in range(self.pick([1, 2, 3])):
+            self.input(self.some_shape(shape) if self.inputs else shape, self.dtype)
+        if self.chance(0.4):
+            self.input(self.some_shape(shape), self.pick(INTEGERS))
+        if self.chance(0.15):
+            self.input(self.some_shape(shape), self.pick(FLOATS))
+        names = [f"x{i}" for i in range(len(self.inputs))]
+        self.known = {n: t.detach().clone() for n, t in zip(names, self.inputs)}
+        steps = self.random.randint(3, 14)
+        for _ in range(60):
+            if len(self.lines) >= steps:
+                break
+            self.step()
+        made = [n for n in self.known if n not in names] or names[:1]
+        results = made[-3:] + [n for n in made[:-3] if self.chance(0.1)]
+        seen = {address(self.known[n]) for n in names}
+        for k, n in enumerate(results):  # of memory that a caller sees elsewhere, gradients meet outside
+            at = address(self.known[n])
+            results[k] = f"{n}.clone()" if at in seen and self.known[n].dtype.is_floating_point else n
+            seen.add(at)
+        body = "\n".join(f"    {line}" for line in self.lines)
+        self.text = f"def f({', '.join(names)}):\n{body}\n    return {', '.join(results)},\n"
+
+    def some_shape(self, shape):
+        if self.chance(0.6) or not shape:
+            return shape
+        return shape[self.random.randrange(len(shape)) :] if self.chance(0.5) else [s if self.chance(0.6) else 1 for s in shape]
+
+    def input(self, shape, dtype: str) -> None:
+        if dtype in INTEGERS:
+            a = self.numpy.integers(0 if dtype == "uint8" else -4, 9, size=shape)
+        else:
+            a = np.asarray(self.numpy.normal(size=shape) * self.pick([1, 1, 1, 30]))
+            if self.chance(0.3):
+                a = np.round(a)  # ties and zeros of both signs
+        t = weft.tensor(np.asarray(a)).to(getattr(weft, dtype))
+        if t.ndim > 1 and self.chance(0.25):
+            t = t.transpose(0, -1).contiguous().transpose(0, -1)
+        self.inputs.append(t.requires_grad_(dtype not in INTEGERS and self.chance(0.7)))
+
+    def floats(self):
+        return [n for n, t in self.known.items() if t.dtype.is_floating_point]
+
+    def integers(self):
+        return [n for n, t in self.known.items() if not t.dtype.is_floating_point and t.dtype is not weft.bool]
+
+    def like(self, name: str):
+        """Names of tensors that broadcast with one."""
+        x = self.known[name]
+        return [n for n, t in self.known.items() if t.dtype is x.dtype and broadcast(t.shape, x.shape)]
+
+    def keep(self, expression: str, new: bool = True) -> None:
+        """Appends `v = expression` if eager can run it."""
+        name = f"v{self.count}"
+        line = f"{name} = {expression}" if new else expression
+        names = dict(self.known)
+        try:
+            exec(line, {"weft": weft}, names)
+        except (RuntimeError, TypeError, ValueError, IndexError, NotImplementedError, ZeroDivisionError, OverflowError):
+            return
+        if new:
+            value = names[name]
+            if not isinstance(value, weft.Tensor) or value.numel() > 20000 or value.dtype.is_complex:
+                return
+            self.count += 1
+        self.known.update(names)
+        self.lines.append(line)
+
+    def step(self) -> None:
+        kinds = [self.unary, self.binary, self.number, self.view, self.reduction, self.indexing, self.compare, self.integer, self.layer]
+        kinds += [self.unary, self.binary, self.number, self.view, self.mutation, self.product, self.cast]
+        floats = self.floats()
+        kind = self.pick(kinds)
+        if floats:
+            kind(self.pick(floats if self.chance(0.85) else list(self.known)))
+
+    # ---- steps
+    def unary(self, x: str) -> None:
+        self.keep(f"weft.{self.pick(UNARY)}({x})")
+
+    def binary(self, x: str) -> None:
+        y = self.pick(self.like(x) if self.chance(0.9) else list(self.known))
+        self.keep(f"weft.{self.pick(BINARY if self.chance(0.4) else BINARY[:4])}({x}, {y})")
+
+    def number(self, x: str) -> None:
+        n = self.pick(["0.1", "2", "3", "-0.5", "0.5", "7", "1.5", "-1", "0", "-0.0", "1e-3", "1/3"])
+        self.keep(self.pick([f"{x} {op} {n}" for op in "+-*/"] + [f"{n} {op} {x}" for op in "-*/"] + [
+            f"{x} ** {n}", f"{x} // {n}", f"{x} % {n}", f"weft.add({x}, {x}, alpha={n})", f"{x}.clamp(min={n})", f"{x}.clamp({n}, 1.5)"]))  # fmt: skip
+
+    def view(self, x: str) -> None:
+        t = self.known[x]
+        if not t.ndim:
+            return self.keep(f"{x}.reshape(1)")
+        d, e = self.random.randrange(t.ndim), self.random.randrange(t.ndim)
+        n = t.shape[d]
+        k = self.random.randint(0, max(n - 1, 0))
+        self.keep(self.pick([
+            f"{x}.transpose({d}, {e})", f"{x}.transpose({d}, {e}).contiguous()", f"{x}.reshape(-1)", f"{x}.unsqueeze({d})", f"{x}.squeeze()",
+            f"{x}.narrow({d}, {k}, {n - k})", f"{x}.select({d}, {k})", f"{x}.flip({d})", f"{x}[..., ::2]", f"weft.cat([{x}, {x}], {d})",
+            f"{x}.roll({k}, {d})", f"{F}pad({x}, (1, 2), value=0.1)", f"{x}.tril()", f"{x}.triu(1)", f"{x}.expand(2, {', '.join(map(str, t.shape))})",
+            f"{x}.split({max(n // 2, 1)}, {d})[0]", f"{x}.chunk(2, {d})[-1]", f"weft.stack([{x}, {x}], {d})", f"{x}.diagonal()", f"{x}.unbind({d})[{k}]",
+            f"sum({x}.split({max(n // 3, 1)}, {d})[:1], {x}.narrow({d}, 0, {min(max(n // 3, 1), n)}))", f"{x}.repeat_interleave(2, {d})",
+            f"{x}.unfold({d}, {min(2, n)}, 1)", f"{x}.movedim({d}, {e})"]))  # fmt: skip
+
+    def reduction(self, x: str) -> None:
+        name, t = self.pick(REDUCTIONS), self.known[x]
+        d = self.random.randrange(t.ndim) if t.ndim else 0
+        if name in ("softmax", "log_softmax", "cumsum", "cumprod", "logsumexp", "argmax", "argmin") and t.ndim:
+            return self.keep(f"weft.{name}({x}, {d})")
+        if name == "median":
+            return self.keep(f"{x}.sort({d})[0]" if self.chance(0.5) else f"{x}.max({d})[{self.pick([0, 1])}]")
+        form = self.pick([f"{x}.{name}()", f"{x}.{name}(dim={d})", f"{x}.{name}(dim={d}, keepdim=True)"])
+        self.keep(form)
+
+    def indexing(self, x: str) -> None:
+        t = self.known[x]
+        if not t.ndim or not t.numel():
+            return
+        d = self.random.randrange(t.ndim)
+        n = t.shape[d]
+        places = str([self.random.randrange(n) for _ in range(self.random.randint(1, 5))])
+        index = f"weft.tensor({places})"
+        other = ", ".join(["slice(None)"] * d + [index])
+        sizes = ", ".join(["1" if k != d else "-1" for k in range(t.ndim)])
+        wide = f"{index}.reshape({sizes}).expand({', '.join(str(s) if k != d else '-1' for k, s in enumerate(t.shape))})"
+        source = f"{x}.index_select({d}, {index})"
+        self.keep(self.pick([
+            source, f"{x}.gather({d}, {wide})", f"{x}[{other}]", f"{x}.scatter_add({d}, {wide}, {source})", f"{x}.index_add({d}, {index}, {source} * 0.5)",
+            f"{x}.scatter({d}, {wide}, {source})", f"{x}.index_put(({index},), {x}[{index}], accumulate=True)", f"weft.zeros_like({x}).scatter_add({d}, {wide}, {source})",
+            f"{x}.masked_fill({x} > 0, 0.1)", f"{x}.take_along_dim({wide}, {d})", f"{x}.index_fill({d}, {index}, 0.3)",
+            f"{x}.scatter_reduce({d}, {wide}, {source}, '{self.pick(['amax', 'prod', 'mean'])}')"]))  # fmt: skip
+
+    def compare(self, x: str) -> None:
+        y = self.pick(self.like(x))
+        c = self.pick([f"{x} < {y}", f"{x} >= {y}", f"{x} == {y}", f"{x} > 0", f"({x} + {y}) - {y} == {x}"])
+        self.keep(self.pick([f"weft.where({c}, {x}, {y})", f"weft.where({c}, {x}, 0.1)", f"({c}).to({x}.dtype) + {y}", f"{c}"]))
+
+    def integer(self, x: str) -> None:
+        mine = self.integers()
+        d = self.known[x].ndim - 1
+        if not mine or self.chance(0.4):
+            return self.keep(self.pick([f"({x} * 3).clamp(-99, 99).nan_to_num().long()", f"weft.arange({self.pick([1, 5, 16])}) * 2**62 > 0",
+                                        f"weft.argsort({x}, {d})" if d >= 0 else f"{x}.isfinite()"]))  # fmt: skip
+        a = self.pick(mine)
+        b = self.pick([n for n in self.like(a)])
+        self.keep(self.pick([f"weft.{self.pick(INTEGER_BINARY)}({a}, {b})", f"{a} // 3", f"{a} % -5", f"{a} << 2", f"{a} >> 1", f"{a} ** 2", f"{a} / 3", f"{a}.sum()",
+                             f"{a} * 1.1", f"{x} * {a}", f"{a}.exp()", f"{a}.cumsum(0)", f"weft.bitwise_left_shift({a}, {b})", f"{a}.prod()", f"~{a}"]))  # fmt: skip
+
+    def cast(self, x: str) -> None:
+        self.keep(f"{x}.to(weft.{self.pick(FLOATS)})" if self.chance(0.8) else f"{x}.nan_to_num().clamp(-99, 99).to(weft.{self.pick(INTEGERS)})")
+
+    def product(self, x: str) -> None:
+        t = self.known[x]
+        if t.ndim < 2:
+            return self.keep(self.pick([f"weft.outer({x}, {x})", f"{x} @ {x}", f"weft.dot({x}, {x})"]))
+        y = self.pick(self.like(x))
+        self.keep(self.pick([f"{x} @ {x}.transpose(-1, -2)", f"{x}.transpose(-1, -2) @ {x}", f"{x} @ {y}.transpose(-1, -2)", f"{F}linear({x}, {x}.reshape(-1, {t.shape[-1]})[:5])",
+                             f"{F}linear({x}, {x}.reshape(-1, {t.shape[-1]})[:3], {x}.reshape(-1)[:3])", f"weft.einsum('...ij,...ij->...i', {x}, {x})"]))  # fmt: skip
+
+    def layer(self, x: str) -> None:
+        t = self.known[x]
+        if not t.ndim:
+            return
+        n = t.shape[-1]
+        row = f"{x}.reshape(-1, {n})[0]" if t.numel() else "None"
+        choices = [f"{F}gelu({x})", f"{F}gelu({x}, approximate='tanh')", f"{F}silu({x})", f"{F}layer_norm({x}, ({n},))", f"{F}layer_norm({x}, ({n},), {row}, {row})",
+                   f"{F}rms_norm({x}, ({n},), {row})", f"{F}softplus({x})", f"{F}leaky_relu({x})", f"{F}elu({x})", f"{F}hardswish({x})", f"{F}mse_loss({x}, {x} * 0.5)",
+                   f"{F}normalize({x}, dim=-1)", f"weft.lerp({x}, {x} * 2, 0.3)", f"weft.addcmul({x}, {x}, {x}, value=0.2)", f"{F}mish({x})", f"{F}smooth_l1_loss({x}, {x}.flip(-1))"]  # fmt: skip
+        if t.ndim >= 3:
+            choices += [f"{F}scaled_dot_product_attention({x}, {x}, {x}, is_causal={self.chance(0.5)})", f"{F}max_pool1d({x}, 2)", f"{F}avg_pool1d({x}, 2)",
+                        f"{F}batch_norm({x}, None, None, training=True)", f"{F}conv1d({x}, {x}.reshape(-1)[:{t.shape[-2] * 2}].reshape(1, {t.shape[-2]}, 2))",
+                        f"{F}group_norm({x}, 1)"]  # fmt: skip
+        if t.ndim == 2:
+            choices += [f"{F}cross_entropy({x}, weft.zeros({t.shape[0]}, dtype=weft.int64))", f"{F}embedding(weft.tensor([0, 0, {max(t.shape[0] - 1, 0)}]), {x})"]
+        self.keep(self.pick(choices))
+
+    def mutation(self, x: str) -> None:
+        y = self.pick(self.like(x))
+        leaf = x.startswith("x")
+        if leaf and self.inputs[int(x[1:])].requires_grad:
+            self.keep(f"{x}.clone()")
+            x = f"v{self.count - 1}"
+            if x not in self.known:
+                return
+        forms = [f"{x}.add_({y})", f"{x}.mul_(0.3)", f"{x}.copy_({y})", f"{x}.zero_()", f"{x}.clamp_(min=0)", f"{x}.sub_({y} * 0.1)"]
+        if self.known[x].ndim and self.known[x].numel():
+            forms += [f"{x}[0].mul_(2)", f"{x}[..., 0] = {y}[..., 0] * 0.7" if self.known[y].ndim else f"{x}[0] = 0.1", f"{x}[:1].add_({x}[:1])", f"{x}.transpose(0, -1)[0].sin_()"]
+        self.keep(self.pick(forms), new=False)
+
+
+def address(t) -> int:
+    """Where the memory begins that a tensor is in."""
+    return t.untyped_storage().data_ptr()
+
+
+def broadcast(a, b) -> bool:
+    return all(s == t or s == 1 or t == 1 for s, t in zip(reversed(tuple(a)), reversed(tuple(b))))
+
+
+def bits(t) -> np.ndarray:
+    """What is compared of a tensor: NaNs are all alike."""
+    a = t.detach().numpy(force=True)
+    if a.dtype.kind in "iub":
+        return a
+    u = np.array(a, order="C").reshape(-1).view(f"u{a.dtype.itemsize}")
+    u[np.isnan(a.astype("f8")).reshape(-1)] = 0
+    return u.reshape(a.shape)
+
+
+def copy(t):
+    """A tensor of the same layout."""
+    t = t.detach()
+    return t.clone() if t.is_contiguous() else t.transpose(0, -1).clone().transpose(0, -1)
+
+
+def run(f, inputs, seed: int) -> list:
+    """Results, written inputs and gradients, in order."""
+    own = [copy(t).requires_grad_(t.requires_grad) for t in inputs]
+    leaves = [t for t in own if t.requires_grad]
+    results = f(*own)
+    numbers = np.random.default_rng(seed)
+    roots = [r for r in results if isinstance(r, weft.Tensor) and r.requires_grad]
+    grads = []
+    if roots:
+        seeds = [weft.tensor(np.asarray(numbers.normal(size=tuple(r.shape)))).to(r.dtype) for r in roots]
+        grads = list(weft.autograd.grad(roots, leaves, seeds, allow_unused=True))
+    return [*results, *own, *grads]
+
+
+def difference(program: Program, seed: int, threads: int = 1, dynamic: bool = False) -> str | None:
+    """What differs, or None."""
+    space: dict[str, Any] = {"weft": weft}
+    exec(program.text, space)
+    before = weft.get_num_threads()
+    weft.set_num_threads(threads)
+    try:
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            try:
+                want = run(space["f"], program.inputs, seed)
+            except (RuntimeError, NotImplementedError, TypeError):
+                return None  # (a backward that eager refuses)
+            f = weft.compile(space["f"], dynamic=dynamic or None, options={"exact": True})
+            try:
+                got = run(f, program.inputs, seed)
+            except RuntimeError as e:
+                if "tracing found that it raises" in str(e):
+                    return None  # (not a matter of bits: the plain function has run)
+                raise
+    finally:
+        weft.set_num_threads(before)
+        weft.compiler.reset()
+    for k, (a, b) in enumerate(zip(got, want, strict=True)):
+        if (a is None) != (b is None) or (a is not None and a.dtype is not b.dtype):
+            return f"value {k}: {a} instead of {b}"
+        if a is None:
+            continue
+        x, y = bits(a), bits(b)
+        if x.shape != y.shape or (x != y).any():
+            bad = np.argwhere(x != y)[:1].tolist() if x.shape == y.shape else (x.shape, y.shape)
+            at = tuple(bad[0]) if x.shape == y.shape else ()
+            return f"value {k} of {len(got)} ({a.dtype}), {int((x != y).sum())} of {x.size}: at {at} {a.detach().numpy(force=True)[at]!r} instead of {b.detach().numpy(force=True)[at]!r}"
+    return None
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", default="0:1000")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=float("inf"))
+    options = parser.parse_args()
+    first, last = map(int, options.seeds.split(":"))
+    end, failed, seed = time.monotonic() + options.seconds, [], first
+    for seed in range(first, last):
+        if time.monotonic() > end:
+            break
+        program = Program(seed)
+        try:
+            found = difference(program, seed, options.threads, dynamic=seed % 5 == 4)
+        except Exception as e:  # reported with its program
+            found = f"{type(e).__name__}: {str(e)[:300]}"
+        if found is not None:
+            failed.append(seed)
+            print(f"--- seed {seed}: {found}\n{program.text}", flush=True)
+    print(f"{len(failed)} of {seed - first + 1} programs differ: {failed}")
+    return bool(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,193 @@
+"""Exact mode: what a compiled function gives has the very bits of the plain one, forward and backward, at any number of threads."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+import inductor
+import weft
+from aten import settings
+from tests.fuzz.exact import bits, run
+
+F = weft.nn.functional
+HALVES = (weft.float16, weft.bfloat16)
+
+
+@pytest.fixture(autouse=True)
+def fresh():
+    weft._dynamo.reset()
+    threads = weft.get_num_threads()
+    yield
+    weft.set_num_threads(threads)
+
+
+def same(f, *inputs, **options) -> None:
+    """Results, written inputs and gradients of f compiled are those of f, bit for bit, at one and at two threads."""
+    compiled = weft.compile(f, fullgraph=True, options={"exact": True}, **options)
+    for threads in (1, 2):
+        weft.set_num_threads(threads)
+        want, got = (run(lambda *args, g=g: _tuple(g(*args)), inputs, 0) for g in (f, compiled))
+        for k, (a, b) in enumerate(zip(got, want, strict=True)):
+            assert (a is None) == (b is None)
+            assert a is None or (a.dtype is b.dtype and (bits(a) == bits(b)).all()), f"value {k} at {threads} threads"
+
+
+def _tuple(result):
+    return result if isinstance(result, tuple) else (result,)
+
+
+def rand(*sizes, dtype=weft.float32, grad=True):
+    return weft.randn(*sizes).to(dtype).requires_grad_(grad)
+
+
+# ------------------------------------------------------------------------------------------------------------ models
+@pytest.mark.parametrize("dtype", [weft.float32, *HALVES])
+def test_mlp(dtype):
+    def f(x, w1, b1, w2, b2):
+        return F.cross_entropy(F.linear(F.gelu(F.linear(x, w1, b1)), w2, b2), weft.arange(24) % 10)
+
+    same(f, *(rand(*s, dtype=dtype) for s in ((24, 33), (65, 33), (65,), (10, 65), (10,))))
+
+
+@pytest.mark.parametrize("dtype", [weft.float32, weft.bfloat16])
+def test_gpt_block(dtype):
+    def f(x, ln, qkv, out, up, down):
+        h = F.layer_norm(x, (32,), ln, None)
+        q, k, v = F.linear(h, qkv).split(32, -1)
+        q, k, v = (t.reshape(2, 17, 4, 8).transpose(1, 2) for t in (q, k, v))
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).reshape(2, 17, 32)
+        x = x + F.linear(y, out)
+        return x + F.linear(F.silu(F.linear(F.rms_norm(x, (32,), ln), up)), down)
+
+    same(f, *(rand(*s, dtype=dtype) for s in ((2, 17, 32), (32,), (96, 32), (32, 32), (64, 32), (32, 64))))
+
+
+@pytest.mark.parametrize("grad", [True, False])
+def test_conv_net(grad):
+    def f(x, w, gamma, beta, mean, var):
+        h = F.batch_norm(F.conv2d(x, w, padding=1), mean, var, gamma, beta, training=True)
+        h = F.max_pool2d(h.relu(), 2)
+        return F.avg_pool2d(F.group_norm(h, 2, gamma, beta), 2).mean((2, 3)).log_softmax(-1)
+
+    inputs = [rand(2, 3, 12, 12, grad=grad), rand(4, 3, 3, 3, grad=grad), rand(4, grad=grad), rand(4, grad=grad)]
+    same(f, *inputs, weft.zeros(4), weft.ones(4))
+
+
+@pytest.mark.parametrize("dtype", [weft.float32, weft.float64, *HALVES])
+def test_norms_and_reductions(dtype):
+    def f(x, w):
+        y = F.layer_norm(x, (37,), w, w) + F.rms_norm(x, (37,), w)
+        z = y.softmax(0) * y.logsumexp(1, keepdim=True) + y.std(1, keepdim=True) - y.var(0) + x.cumsum(1) * x.amax(0)
+        return z, y.sum(), x.norm(), x.prod(1), x.argmax(1), y.mean(0)
+
+    same(f, rand(19, 37, dtype=dtype), rand(37, dtype=dtype))
+
+
+# ------------------------------------------------------------------------------------------------------------ arithmetic
+@pytest.mark.parametrize("dtype", HALVES)
+def test_halves_round_after_every_op(dtype):
+    def f(x, y):
+        return ((x + y) - x) == y, (x * 0.1 + 0.1).floor(), weft.where(x > 0, 0.1, y) * 3, F.pad(x, (0, 1), value=0.1) * 3
+
+    same(f, rand(1000, dtype=dtype), rand(1000, dtype=dtype))
+
+
+@pytest.mark.parametrize("dtype", [weft.float32, weft.float64])
+def test_quotients_are_quotients(dtype):
+    x = (weft.arange(5000) * 1.0).to(dtype)
+    same(lambda x: ((x / 41).floor(), (x / 49).long(), x % 0.1, x // 0.3), x)
+
+
+def test_functions_of_integers_take_whole_registers():
+    """An int64 halves the lanes; functions of half a register are other ones."""
+    same(lambda x: (x.expm1(), x.tan(), x.cosh(), 0.1**x), weft.arange(-40, 40))
+    same(lambda x: (x.atan(), x.asinh(), x.exp2()), weft.tensor(-0.7037352358069926, dtype=weft.float64))
+
+
+def test_numbers_keep_the_sign_of_zero():
+    x = weft.tensor([-5.0, 5.0])
+    assert (x * -0.0).tolist().__repr__() == "[0.0, -0.0]"
+    assert weft.tensor([-0.0]).to(weft.float16)[0].to(weft.float16).item().__repr__() == "-0.0"
+    same(lambda x: (x * -0.0, x / -0.0, x.clamp(min=-0.0), x.clamp(max=0.0), weft.copysign(x, -0.0)), x)
+    same(lambda x: (x.clamp(min=0.0), x.clamp(0, 1)), weft.tensor([-0.0, 0.0, float("nan")], dtype=weft.bfloat16))
+
+
+def test_positions_wrap_as_int64():
+    def f(x):
+        i = weft.arange(64)
+        return (i * 6364136223846793005 + 1442695040888963407) < 0, i * 2**62 > 0, x + i
+
+    same(f, weft.zeros(64, dtype=weft.int64))
+
+
+@pytest.mark.parametrize("dtype", HALVES)
+def test_halves_are_added_up_in_float32(dtype):
+    """Ones added in a half type would stop at 256 or 2048."""
+    index = weft.zeros(3000, dtype=weft.int64)
+
+    def f(x, table):
+        out = weft.zeros(4, dtype=dtype)
+        return (out.scatter_add(0, index, x), out.index_add(0, index, x), out.index_put((index,), x, accumulate=True),
+                F.embedding(index, table).sum(0))  # fmt: skip
+
+    x = weft.ones(3000, dtype=dtype)
+    assert all(r[0].item() in (3000, 3008) for r in f(x, weft.ones(4, 1, dtype=dtype))[:3])
+    same(f, x, weft.ones(4, 1, dtype=dtype).requires_grad_())
+
+
+# ------------------------------------------------------------------------------------------------------------ gradients
+def test_gradients_are_added_in_the_order_of_eager():
+    def f(x, y):
+        a, b, c = x.split([3, 5, 8], -1)
+        return (a.sum() * x + y).tanh() + (b.exp().sum() - c.sin().sum()) * x + x[:, :16] * y.unsqueeze(0) + x[..., 3:4] * y
+
+    same(f, rand(9, 16), rand(16))
+
+
+def test_writes_into_inputs_and_views():
+    def f(x, y):
+        z = y * 2
+        z[:, 1].mul_(0.3)
+        z.transpose(0, 1)[2].add_(z[0, 0])
+        x.add_(z.detach())
+        x[0].zero_()
+        return z * x
+
+    same(f, rand(7, 5, grad=False), rand(7, 5))
+
+
+@pytest.mark.parametrize("sizes", [(0,), (1,), (1, 0), (1, 1)])
+def test_few_elements(sizes):
+    same(lambda x: (x.sum(), x.exp() * 0.1, x.reshape(-1).cumsum(0), x.softmax(-1)), rand(*sizes))
+
+
+def test_dynamic_sizes():
+    f = lambda x, w: F.gelu(F.linear(x, w)).softmax(-1) / 3
+    compiled = weft.compile(f, dynamic=True, options={"exact": True})
+    for n in (5, 9, 33):
+        x, w = rand(n, 7), rand(n + 1, 7)
+        want, got = (run(lambda *args, g=g: (g(*args),), (x, w), n) for g in (f, compiled))
+        assert all((bits(a) == bits(b)).all() for a, b in zip(got, want, strict=True))
+
+
+# ------------------------------------------------------------------------------------------------------------ the setting
+def test_pointwise_ops_still_share_a_kernel():
+    with settings.patch(cache=False):
+        inductor.counters.clear()
+        same(lambda x: (x.sin() * 2 + x.exp()).tanh() / 3, rand(50, grad=False))
+    assert inductor.counters["kernels"] == 1
+
+
+def test_the_environment_sets_it():
+    program = """
+import weft
+f = lambda x: ((x + 0.1) * 3 - x, x.sum())
+x = weft.randn(3001).to(weft.bfloat16)
+assert all(map(weft.equal, weft.compile(f)(x), f(x)))
+"""
+    done = subprocess.run([sys.executable, "-c", program], env={**os.environ, "WEFT_EXACT": "1"}, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

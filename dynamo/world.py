@@ -195,7 +195,22 @@ class World:
         return answer
 
     def is_enum(self, cls: type) -> bool:
-        return isinstance(cls, enum.EnumMeta)
+        """Whether the class is an enumeration that counts, lists and finds its members as enumerations do."""
+        return type(cls) is enum.EnumMeta
+
+    def enum_is_object(self, cls: type) -> bool:
+        """Whether members of an enumeration have special methods of the program's own, and are traced as objects are."""
+        for c in self.mro(cls):
+            for name, found in members_of(c).items():
+                if name.startswith("__") and name not in NOT_ASKED and type(found) is types.FunctionType:
+                    if self.on_class(cls, name) is found and found.__module__ not in ("enum", "builtins"):
+                        return True
+        return False
+
+    def enum_looks_for(self, cls: type) -> bool:
+        """Whether an enumeration has a `_missing_` of the program's own."""
+        found = self.on_class(cls, "_missing_")
+        return getattr(found, "__func__", None) is not enum.Enum.__dict__["_missing_"].__func__ and not self.is_library(cls)
 
     def enum_member(self, cls: type, name: str) -> Variable | None:
         """A member of an enumeration by its name, or None. The members of a class never change."""
@@ -453,6 +468,7 @@ DATA = frozenset({int, float, str, bytes, complex, tuple, list, dict, set, froze
 C_FUNCTIONS = (types.WrapperDescriptorType, types.MethodDescriptorType, types.ClassMethodDescriptorType)
 
 
+NOT_ASKED = ("__init__", "__new__", "__init_subclass__", "__set_name__", "__class_getitem__", "__reduce_ex__", "__reduce__")
 MADE_BY_NAMEDTUPLE = dict.fromkeys(("__repr__", "_replace", "_asdict"), types.FunctionType) | {"_make": classmethod}
 TUPLE_HOOKS = (
     "__getattribute__", "__getattr__", "__setattr__", "__delattr__", "__len__", "__iter__", "__getitem__", "__contains__",

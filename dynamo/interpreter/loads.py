@@ -214,7 +214,8 @@ def load_attr(frame, inst):
 @opcode("LOAD_SUPER_ATTR", since=(3, 12))
 def load_super_attr(frame, inst):
     function, cls, obj = frame.popn(3)
-    value = function.call(frame, [cls, obj] if inst.arg & 2 else [], {}).getattr(frame, inst.value)
+    shadowed = function.python_type() is not type or function.as_python() is not super
+    value = function.call(frame, [] if shadowed and not inst.arg & 2 else [cls, obj], {}).getattr(frame, inst.value)
     if inst.arg & 1:
         push_method(frame, value)
     else:

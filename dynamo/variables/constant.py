@@ -95,7 +95,7 @@ class ConstantVariable(Variable):
         value = run_python(frame, getattr, self.value, name)
         if callable(value) and not isinstance(value, type) and not isinstance(self.value, enum.Enum):
             return ConstantMethod(self, name)
-        if isinstance(self.value, enum.Enum) and callable(value) and getattr(value, "__self__", None) is self.value:
+        if isinstance(value, types.MethodType) and isinstance(self.value, enum.Enum) and value.__self__ is self.value:
             return frame.values.method(frame.world.known(value.__func__), self)
         return frame.values.literal(frame, value)
 

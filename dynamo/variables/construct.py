@@ -26,8 +26,10 @@ def construct(frame, cls: Variable, args: list[Variable], kwargs: dict[str, Vari
     if handler is not None:
         return handler(frame, args, kwargs)
     if isinstance(python_class, enum.EnumMeta):
-        values = [a.as_python() for a in args]
-        return frame.values.const(run_python(frame, python_class, *values))
+        plain = frame.world.is_enum(python_class) and len(args) == 1 and not kwargs
+        if not plain or frame.world.enum_looks_for(python_class):
+            raise Unsupported(breaks.UNKNOWN_CALL, f"{python_class.__qualname__}(…)")
+        return frame.world.known(run_python(frame, python_class, args[0].as_python()))
     meta = type(python_class)
     meta_call = None if meta is type else find_function(frame, meta, "__call__")
     if meta_call is not None:

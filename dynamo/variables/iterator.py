@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import itertools
 import operator
 import sys
@@ -80,8 +81,11 @@ class HashedIterator(ItemsIterator):
         self.ended = False
 
     def next(self, frame):
-        if self.ended:
+        ordered = issubclass(getattr(self.container, "cls", object), collections.OrderedDict)
+        if self.ended or (ordered and self.index >= len(self.items)):  # (an OrderedDict knows early that nothing follows)
             raise Exhausted()
+        if ordered and self.shape != self.container.shape:
+            raise raise_exception(frame, RuntimeError, "OrderedDict mutated during iteration")
         if len(self.container.entries) != self.size:
             self.size = -1
             text = f"{'Set' if issubclass(self.of.python_type(), set) else 'dictionary'} changed size during iteration"

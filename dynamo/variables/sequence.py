@@ -373,9 +373,15 @@ class ListVariable(SequenceVariable):
 
     @method("sort")
     def sort(self, frame, *, key=None, reverse=None):
-        items = sort_items(frame, self.unpack(frame), key, reverse)
+        items, self.items = self.unpack(frame), []  # (meanwhile it is empty, as in Python)
         self.changed(frame)
-        self.items = items
+        try:
+            items = sort_items(frame, items, key, reverse)
+            modified = bool(self.items)
+        finally:
+            self.items = items
+        if modified:
+            raise raise_exception(frame, ValueError, "list modified during sort")
 
     @method("copy")
     def copy(self, frame):

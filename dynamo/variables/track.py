@@ -157,6 +157,10 @@ def _float(frame, value, source):
 
 @kind(enum.Enum, subclasses=True)
 def _enum(frame, value, source):
+    if frame.world.enum_is_object(type(value)):
+        if not isinstance(source, Object):
+            frame.output.guard_same(source, value)
+        return _object(frame, value, source)
     return _identity(frame, ConstantVariable(value, source))
 
 

@@ -2,6 +2,7 @@
 
 import collections
 import copy
+import enum
 import functools
 import itertools
 import math
@@ -462,3 +463,93 @@ def super_without_its_cell(C):
     cell = A.m.__closure__[0]
     del cell.cell_contents
     return first, f(x0(), A())
+
+
+STATE = {"k": 1}
+LOG = []
+
+
+class Noisy(enum.Enum):
+    A = 1
+    B = 2
+
+    def __add__(self, other):
+        LOG.append("add")
+        return self.value + STATE["k"], other
+
+    def __lt__(self, other):
+        return self.value < other.value + STATE["k"]
+
+    def __eq__(self, other):
+        LOG.append("eq")
+        return self is other
+
+    def __hash__(self):
+        return 5
+
+    def __bool__(self):
+        return STATE["k"] == 1
+
+    def __str__(self):
+        return f"text{STATE['k']}"
+
+    def __len__(self):
+        return STATE["k"]
+
+    def __call__(self, *values):
+        return values, STATE["k"]
+
+    @classmethod
+    def _missing_(cls, value):
+        return cls.A if STATE["k"] == 1 else cls.B
+
+
+class Mode(enum.IntEnum):
+    A = 1
+    B = 2
+
+    def __add__(self, other):
+        return "add", STATE["k"]
+
+
+@prog
+def enums_with_methods(C):
+    def f(x, e, m):
+        LOG.clear()
+        told = tried(
+            lambda: e + 1, lambda: e < Noisy.B, lambda: e == Noisy.A, lambda: e != Noisy.A, lambda: bool(e), lambda: str(e), lambda: f"{e}",
+            lambda: "%s" % e, lambda: len(e), lambda: e(4), lambda: sorted([Noisy.B, Noisy.A]), lambda: {e: 1}[Noisy.A], lambda: repr(e),
+            lambda: e in [Noisy.B, Noisy.A], lambda: Noisy["A"], lambda: Noisy(1), lambda: Noisy(9), lambda: list(Noisy), lambda: e.name,
+            lambda: m + 1, lambda: 1 + m, lambda: x * m, lambda: x[m], lambda: m.bit_length(), lambda: Mode(2), lambda: m < 2,
+        )  # fmt: skip
+        return x + 1, told, LOG[:]
+
+    f = C(f)
+    out = []
+    for k in (1, 1, 2, 3, 1):
+        STATE["k"] = k
+        out += [f(x0(), Noisy.A, Mode.A), f(x0(), Noisy.B, Mode.B)]
+    return out
+
+
+@prog
+def changes_during_iteration_and_sort(C):
+    def f(x, d, values):
+        def add():
+            for k in d:
+                d[k + "1"] = 1
+
+        def cut():
+            for k in d:
+                del d[k]
+
+        def grow(v):
+            values.append(v)
+            return v
+
+        seen = tried(add, cut, lambda: list(d), lambda: values.sort(key=grow), lambda: values[:], lambda: values.sort(key=lambda v: len(values)))
+        return x + 1, seen
+
+    f = C(f)
+    make = lambda: (dict(a=1), collections.OrderedDict(a=1), collections.OrderedDict(a=1, b=2), collections.defaultdict(int, a=1))
+    return [f(x0(), d, [3, 1, 2]) for d in (*make(), *make())]

@@ -373,7 +373,9 @@ def is_method(name: str) -> bool:
     op = registry.get(name)
     if op is None:
         return False
-    return op.kind == "inplace" or ("(Tensor input" in op.declaration and op.tags.isdisjoint(("function_only", "hidden", "property")))
+    if op.kind == "inplace":
+        return True
+    return "(Tensor input" in op.declaration and op.tags.isdisjoint(("function_only", "hidden", "property"))
 
 
 def is_mask(key: Variable) -> bool:

@@ -188,11 +188,8 @@ class ValueWriter(Walk):
         first = n.args[0].dtype
         if n.name == "where" and choices.expensive(n.args[0]):
             args[1:] = [text if a.kind == "const" else f"w_held({text})" for a, text in zip(n.args[1:], args[1:])]
-        if n.name in _DIVISIONS and self.varies(n) and not self.varies(n.args[1]):
-            if n.name == "div" and not settings.exact:
-                return self.define(scope, f"w_quotient({args[0]}, {self.inverse(n.args[1], args[1], 'w_inverse')})")
-            if n.dtype not in FLOATS:
-                args[1] = self.inverse(n.args[1], args[1], "w_divisor_of")
+        if n.name in _DIVISIONS and n.dtype not in FLOATS and self.varies(n) and not self.varies(n.args[1]):
+            args[1] = self.inverse(n.args[1], args[1])
         if settings.exact and n.dtype == first == "float32" and self.lanes < self.full and scalar.table[n.name].needs:
             wide = f"w_vec<float, {self.full}>"  # functions differ by width: eager's registers are full
             text = scalar.table[n.name].cpp(first).format(*(f"w_widened<{wide}>({a})" for a in args), V=wide, T="float", A=wide)
@@ -205,14 +202,15 @@ class ValueWriter(Walk):
         """What a run of random numbers is taken from; see `scalar`."""
         return "vm_direct{}"
 
-    def inverse(self, divisor: Node, name: str, function: str) -> str:
-        """What one multiplies by instead of dividing by a number that is the same for a whole row, computed where that is."""
+    def inverse(self, divisor: Node, name: str) -> str:
+        """What one multiplies by instead of dividing integers by a number that is the same for a whole row, computed where that
+        is. (Floats are divided: a product with the reciprocal misses the nearest quotient in one case of four.)"""
         for scope in self.scopes:
             if divisor in scope.inverses:
                 return scope.inverses[divisor]
         scope = self.home(divisor)
         scope.inverses[divisor] = self.fresh("inverse")
-        scope.lines.append(f"const auto {scope.inverses[divisor]} = {function}({name});")
+        scope.lines.append(f"const auto {scope.inverses[divisor]} = w_divisor_of({name});")
         return scope.inverses[divisor]
 
     def write_checked(self, n: Node, scope: Scope) -> str:
@@ -270,7 +268,7 @@ def runs(n: Node, axis: str, ranges: dict) -> bool:
     return step is not None and step.is_const and step.value == 1
 
 
-_DIVISIONS = ("div", "floor_divide", "trunc_divide", "remainder", "fmod")
+_DIVISIONS = ("floor_divide", "trunc_divide", "remainder", "fmod")
 _INFIX = {"add": "+", "sub": "-", "mul": "*", "eq": "==", "le": "<=", "lt": "<", "and": "&", "or": "|"}
 _CALLS = {"floordiv": "w_vfloordiv", "mod": "w_remainder", "min": "w_imin", "max": "w_imax"}
 

@@ -609,15 +609,6 @@ template <class V> W_INLINE V w_shr(V a, V b) {
   if constexpr ((w_elem<V>)-1 < 0) return shifted;
   else return shifted & inside;
 }
-// Division by one number for many: by its reciprocal (one more rounding) where that is a normal number.
-template <class V> struct w_reciprocal { V divisor, inverse; bool normal; };
-template <class V> W_INLINE w_reciprocal<V> w_inverse(V divisor) {
-  const w_elem<V> size = divisor[0] < 0 ? -divisor[0] : divisor[0];
-  return {divisor, 1 / divisor, size > (w_elem<V>)0x1p-120 && size < (w_elem<V>)0x1p120};
-}
-template <class V> W_INLINE V w_quotient(V x, const w_reciprocal<V> &d) {
-  return __builtin_expect(d.normal, 1) ? x * d.inverse : x / d.divisor;
-}
 template <class V, class D> W_INLINE V w_vfloordiv(V a, D b) { return w_floordiv(a, b); }  // of indices
 
 // ---------------------------------------------------------------------------------------------------- reductions

@@ -19,7 +19,8 @@ from inductor.ir import nodes
 from inductor.ir.buffer import Buffer, Check, DTypeName, Ref
 from inductor.ir.index import coefficient, divides, flat, row_major, split_points, without
 from inductor.ir.loops import Pointwise, Reduction, Scan, loop_variables
-from inductor.ir.nodes import Node, node_text, rewrite_indices, walk
+from inductor.ir.nodes import HALF, Node, node_text, rewrite_indices, walk
+from inductor.ir.scalar import apply
 from inductor.lowering import exact
 from inductor.lowering.exact import VIEWS
 from inductor.lowering.registry import NotLowered, load_all
@@ -217,14 +218,16 @@ class GraphLowering:
 
     def accumulated(self, start: Node, sizes, dtype: str, over, reduced, where, body: Node) -> Value:
         """A buffer that starts as `start` (over i0, i1, …) and takes += body at the indices `where` of the domain
-        `over`."""
+        `over`. Halves are added up as float32: each sum in their own type would lose what is small beside it."""
+        result, dtype = dtype, "float32" if dtype in HALF else dtype
         b = self.new_buffer(dtype, sizes)
         i = loop_variables(len(sizes))
         self.operations.append(Computed(b.name, Pointwise(tuple(sizes), start), flat(i, b.strides), dtype, self.lines()))
         index = flat([w.symbol if isinstance(w, Node) else w for w in where], b.strides)
         loops = Accumulation(tuple(over), reduced, body, index, tuple(w for w in where if isinstance(w, Node)))
         self.operations.append(Computed(b.name, loops, index, dtype, self.lines()))
-        return of_buffer(b)
+        value = of_buffer(b)
+        return value if dtype == result else Value(value.sizes, result, apply(f"round_{result}", value.body))
 
     def matmul(self, a: Value, b: Value) -> Value:
         """a @ b, with or without batch dims."""

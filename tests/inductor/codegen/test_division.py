@@ -117,3 +117,17 @@ def test_powers_of_integers_wrap(exponent):
     got = weft.compile(lambda x: x**exponent)(x)
     expected = [((v**exponent + 2**63) % 2**64) - 2**63 for v in range(-40, 40)]
     assert got.tolist() == expected
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_quotients_of_floats_are_the_nearest(dtype):
+    """Also by a number that is the same for a whole row, and by a constant: a product with its reciprocal is not."""
+    random = np.random.default_rng(0)
+    x = (random.normal(size=(40, 133)) * 10.0 ** random.integers(-30, 30, (40, 133))).astype(dtype)
+    d = random.normal(size=(40, 1)).astype(dtype)
+    count = np.arange(5000, dtype=dtype)
+    f = weft.compile(lambda x, d, n: (x / d, n / 41, (n / 49).floor()), fullgraph=True)
+    by_row, by_number, floors = (t.numpy() for t in f(*map(weft.from_numpy, (x, d, count))))
+    np.testing.assert_array_equal(by_row, x / d)
+    np.testing.assert_array_equal(by_number, count / np.dtype(dtype).type(41))
+    np.testing.assert_array_equal(floors, np.arange(5000) // 49)

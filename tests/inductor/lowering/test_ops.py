@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import weft
 from aten import dtype as dtypes
 from inductor.choices import KEPT
 from inductor.ir.buffer import Kernel
@@ -249,3 +250,21 @@ def test_the_table_names_ops_that_exist():
 
     own = {"reshape", "flatten_view", "contiguous", "masked_fill", "detach"}
     assert not {n for n in load_all() if n not in registry} - own
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_writes_that_add_many_halves(dtype):
+    """3,000 ones are 3,000 (3,008 in bfloat16), where each sum rounded to a half would stop at 2,048 (256)."""
+    half, index = getattr(weft, dtype), weft.zeros(3000, dtype=weft.int64)
+
+    def f(weight, line, index):
+        rows = weft.nn.functional.embedding(index, weight).sum()
+        picked = line.gather(0, index).sum() + line[index].sum() + line.index_select(0, index).sum()
+        return rows + picked
+
+    for function in (f, weft.compile(f, fullgraph=True)):
+        weight = weft.zeros(2, 3, dtype=half, requires_grad=True)
+        line = weft.zeros(5, dtype=half, requires_grad=True)
+        function(weight, line, index).backward()
+        assert weight.grad[0].tolist() == [3000 if dtype == "float16" else 3008] * 3 and weight.grad[1].tolist() == [0] * 3
+        assert abs(line.grad[0].item() - 9000) <= 64 and line.grad[1:].tolist() == [0] * 4

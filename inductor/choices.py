@@ -23,6 +23,7 @@ LONG_ROW = 1 << 16  # ... if a row is this long
 SHORT_ROW = 8  # a reduced row of fewer elements leaves most lanes empty: lanes are then rows, ...
 MANY_ROWS = 32  # ... where there are so many
 LONG_PIECE = 256  # elements that lie side by side in what is joined: from here on memcpy is faster than a loop
+SHORT_PIECE = 16  # elements in a row that leave lanes empty
 LARGE_SCORES = 1 << 20  # of one head
 FEW_OPS = 3  # of a graph that has no kernel: run op by op, it loses nothing
 SHORT_PRODUCT = 64  # terms of a product of vectors that are summed where they are computed
@@ -31,8 +32,12 @@ SHORT_PRODUCT = 64  # terms of a product of vectors that are summed where they a
 def may_run_eager(graph: Any) -> bool:
     """Whether a graph for which no kernel is generated is best left to eager. The ops are the same; a Program around them adds
     a call, and its backward is recorded in smaller ops (`chunk` backward: 400 us instead of 56; `linalg` ops 10 %)."""
-    calls = [n for n in graph.nodes if n.op == "call_function" and hasattr(n.target, "name")]  # (not parts of results)
-    return len(calls) <= FEW_OPS and all(n.meta.get("grad") is None for n in calls)
+    return few_ops(graph) and all(n.meta.get("grad") is None for n in graph.nodes if n.op == "call_function")
+
+
+def few_ops(graph: Any) -> bool:
+    """Whether a graph has so few ops that there is little to fuse; parts of results are none."""
+    return sum(n.op == "call_function" and hasattr(n.target, "name") for n in graph.nodes) <= FEW_OPS
 
 
 def size(e: Expr | int, hints: dict[str, int], default: int = 64) -> int:
@@ -106,17 +111,22 @@ def keeps_attention(queries: Any, keys: Any) -> bool:
     return None not in sizes and sizes[0] * sizes[1] >= LARGE_SCORES
 
 
-KEPT = ("argmax", "argmin", "cat")
+MOVES = ("flip", "roll", "gather", "clone")
+STOPS = ("any", "all")  # eager stops at the first element that decides
+KEPT = ("argmax", "argmin", "cat", *MOVES, *STOPS)
 
 
-def keeps_op(name: str, args: list, sizes: tuple[Expr, ...], final: bool) -> bool:
+def keeps_op(name: str, args: list, sizes: tuple[Expr, ...], final: bool, few: bool) -> bool:
     """Whether an op runs as itself although loops for it are known: its operands are in memory as they are, so that nothing
     could be computed on the way, and the eager kernel is the better loop. argmax of [512,512]: 45 us instead of 61; cat of two
-    bfloat16 [720,720]: 95 instead of 133, by memcpy. `final`: nobody but the caller reads the result."""
+    bfloat16 [720,720]: 95 instead of 133, by memcpy; of three [52425,5]: 72 instead of 203; roll of [10485,5,5]: 87 instead of
+    118. `final`: nobody but the caller reads the result, so that nothing could be computed behind it either; `few`: nor is
+    there much beside it."""
     operands = [v for a in args for v in (a if isinstance(a, list) else [a]) if hasattr(v, "buffer_load")]
     if not all(v.buffer_load is not None and not v.body.args for v in operands):
         return False
     if name == "cat":
         rest = prod_(sizes[args[1] % len(sizes) :]) if len(args) > 1 and sizes else prod_(sizes)
-        return final and all(v.dtype in HALF for v in operands) and size(rest, {}) >= LONG_PIECE
-    return name in KEPT
+        short = len(sizes) > 1 and size(sizes[-1], {}) < SHORT_PIECE
+        return final and (short or all(v.dtype in HALF for v in operands)) and size(rest, {}) >= LONG_PIECE
+    return name in KEPT and (name not in MOVES or (final and few)) and (name not in STOPS or few)

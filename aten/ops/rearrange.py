@@ -500,6 +500,20 @@ def unfold_copy(input, dimension, size, step):
     return ops.clone(ops.unfold(input, dimension, size, step))
 
 
+def _extended(x: Any, d: int, before: int, after: int, mode: str) -> Any:
+    """x between pieces of itself: what `pad` puts before and after the dim `d`."""
+    n, flipped = x.shape[d], (lambda piece: ops.flip(piece, [d]))
+    if mode == "circular":
+        first, last = (lambda: ops.narrow(x, d, n - before, before)), (lambda: ops.narrow(x, d, 0, after))
+    elif mode == "reflect":
+        first, last = (lambda: flipped(ops.narrow(x, d, 1, before))), (lambda: flipped(ops.narrow(x, d, n - 1 - after, after)))
+    else:
+        repeated = lambda at, times: ops.expand(ops.narrow(x, d, at, 1), [times if k == d else -1 for k in range(x.ndim)])
+        first, last = (lambda: repeated(0, before)), (lambda: repeated(n - 1, after))
+    pieces = [piece() for piece, size in ((first, before), (lambda: x, 1), (last, after)) if size]
+    return ops.cat(pieces, d) if len(pieces) > 1 else x
+
+
 @composite("pad(Tensor input, int[] pad, str mode='constant', float? value=None) -> Tensor", tags=["function_only"])
 def pad(input, pad, mode, value):
     """Elements added around: constant, or by reflecting, repeating the border, or wrapping round."""
@@ -522,6 +536,9 @@ def pad(input, pad, mode, value):
             )
         if mode == "circular" and (before > n or after > n):
             raise RuntimeError("Padding value causes wrapping around more than once.")
+        if all(type(p) is int and p >= 0 for p in (before, after)) and (mode != "replicate" or n > 0):
+            input = _extended(input, d, before, after, mode)
+            continue
         i = ops.arange(-before, n + after)
         if mode == "replicate":
             i = i.clamp(0, n - 1)

@@ -263,6 +263,11 @@ template <class R, int L> W_INLINE w_vec<R, L> w_read(const void *p, w_some n) {
   if constexpr (sizeof(R) == 8 && L == 8) return (V)__builtin_ia32_loadupd512_mask((const double *)p, f64x8{}, n.m);
   if constexpr (sizeof(R) == 8 && L == 4) return (V)__builtin_ia32_loadupd256_mask((const double *)p, f64x4{}, n.m);
 #endif
+#if defined(__AVX512VL__) && defined(__AVX512BW__)
+  if constexpr (sizeof(R) == 2 && L == 16) return (V)__builtin_ia32_loaddquhi256_mask((const short *)p, w_vec<short, 16>{}, n.m);
+  if constexpr (sizeof(R) == 2 && L == 8) return (V)__builtin_ia32_loaddquhi128_mask((const short *)p, w_vec<short, 8>{}, n.m);
+  if constexpr (sizeof(R) == 1 && L == 16) return (V)__builtin_ia32_loaddquqi128_mask((const char *)p, w_vec<char, 16>{}, n.m);
+#endif
   V v{};
   for (int k = 0; k < L; k++)
     if (n.m >> k & 1) v[k] = ((const R *)p)[k];
@@ -277,6 +282,11 @@ template <class V> W_INLINE void w_write(void *p, V v, w_some n) {
   if constexpr (sizeof(R) == 4 && L == 8) return __builtin_ia32_storeups256_mask((float *)p, (f32x8)v, n.m);
   if constexpr (sizeof(R) == 8 && L == 8) return __builtin_ia32_storeupd512_mask((double *)p, (f64x8)v, n.m);
   if constexpr (sizeof(R) == 8 && L == 4) return __builtin_ia32_storeupd256_mask((double *)p, (f64x4)v, n.m);
+#endif
+#if defined(__AVX512VL__) && defined(__AVX512BW__)
+  if constexpr (sizeof(R) == 2 && L == 16) return __builtin_ia32_storedquhi256_mask((short *)p, (w_vec<short, 16>)v, n.m);
+  if constexpr (sizeof(R) == 2 && L == 8) return __builtin_ia32_storedquhi128_mask((short *)p, (w_vec<short, 8>)v, n.m);
+  if constexpr (sizeof(R) == 1 && L == 16) return __builtin_ia32_storedquqi128_mask((char *)p, (w_vec<char, 16>)v, n.m);
 #endif
   for (int k = 0; k < L; k++)
     if (n.m >> k & 1) ((R *)p)[k] = v[k];

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from aten.symbolic.expr import ONE, ZERO, Expr, as_expr, mod, prod_, simplify, sym, walk
+from aten.symbolic.expr import ONE, ZERO, Expr, as_expr, mod, prod_, simplify, substitute, sym, walk
 
 
 def coefficient(e: Expr, name: str) -> Expr | None:
@@ -30,8 +30,7 @@ def coefficient(e: Expr, name: str) -> Expr | None:
 
 def without(e: Expr, name: str) -> Expr:
     """`e`, affine in the variable `name`, at name = 0."""
-    step = coefficient(e, name)
-    return e - step * sym(name)
+    return substitute(e, {name: ZERO})  # (a difference of large products would not cancel)
 
 
 def flat(indices: Sequence[Expr | int], strides: Sequence[Expr | int], offset: Expr | int = 0) -> Expr:

@@ -462,7 +462,8 @@ class GraphLowering:
         """Whether the op is better run as it is."""
         if n.target.name not in choices.KEPT:
             return False
-        return choices.keeps_op(n.target.name, args, self.sizes(self.out), all(u.op == "output" for u in n.users))
+        final = all(u.op == "output" for u in n.users)
+        return choices.keeps_op(n.target.name, args, self.sizes(self.out), final, choices.few_ops(self.gm.graph))
 
     def settled(self, n, value):
         """The value as the node's users see it: in a buffer of its own if many of them would compute it again."""

@@ -150,11 +150,16 @@ def where(graph, condition, a, b):
 def clamp(graph, x, low=None, high=None):
     """maximum with `low`, then minimum with `high`; NaN stays."""
     body = x.body
-    for name, bound in (("maximum", low), ("minimum", high)):
+    for name, beyond, bound in (("maximum", "lt", low), ("minimum", "gt", high)):
         if isinstance(bound, Value):
             raise NotLowered("clamp between tensors")
-        if bound is not None:
-            body = apply(name, body, number(bound, x.dtype).body)
+        if bound is None:
+            continue
+        limit = number(bound, x.dtype).body
+        if limit.kind == "const" and limit.value == limit.value:  # no NaN: half the instructions of a maximum that keeps those
+            body = apply("where", apply(beyond, body, limit), limit, body)
+        else:
+            body = apply(name, body, limit)
     return Value(x.sizes, x.dtype, body)
 
 

@@ -250,3 +250,30 @@ def test_lanes_of_what_is_the_same_in_all_are_no_wider_than_a_register(monkeypat
     i = weft.arange(100)
     f = lambda i: weft.full_like(i, 7)
     assert f"constexpr int L = {native_isa().lanes(['int64'])};" in sources(monkeypatch, f, i)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: x.flip(0),
+        lambda x: x.roll(1, 1),
+        lambda x: weft.vstack((x, x)),
+        lambda x: x.any(),
+    ],
+)
+def test_what_only_moves_elements_between_caller_and_caller_is_the_op(f):
+    x = weft.randn(60, 5)
+    kernels, got = kernels_of(f, x)
+    assert kernels == 0
+    assert got.tolist() == f(x).tolist()
+    kernels, got = kernels_of(lambda x: f(x * 2).logical_not(), x)
+    assert kernels == 1 and got.tolist() == f(x * 2).logical_not().tolist()
+
+
+def test_clamp_between_numbers_is_two_choices(monkeypatch):
+    x = weft.tensor([-1.0, -0.0, 0.0, 0.5, 3.0, float("nan"), float("inf")])
+    for low, high in ((0.0, 1.0), (None, 0.0), (2.0, 1.0), (float("nan"), 1.0)):
+        f = lambda x, low=low, high=high: x.clamp(low, high)
+        np.testing.assert_array_equal(weft.compile(f)(x).numpy().view("i4"), f(x).numpy().view("i4"))
+    g = lambda x: x.clamp(-1, 1)
+    assert "vm_m" not in sources(monkeypatch, g, x)

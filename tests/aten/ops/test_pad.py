@@ -1,0 +1,26 @@
+"""Padding by reflection, repetition and wrapping round, against NumPy, forward and backward."""
+
+import numpy as np
+import pytest
+
+import weft
+
+MODES = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}
+
+
+@pytest.mark.parametrize("dynamic", [None, True])
+@pytest.mark.parametrize("pad", [(0, 0), (1, 2), (3, 0), (0, 3), (2, 1, 0, 2), (1, 1, 2, 2)])
+@pytest.mark.parametrize("mode", MODES)
+def test_pad(mode, pad, dynamic):
+    weft.compiler.reset()
+    a = np.arange(60.0, dtype="f4").reshape(1, 3, 4, 5)
+    widths = [(0, 0)] * (4 - len(pad) // 2) + [(pad[i], pad[i + 1]) for i in reversed(range(0, len(pad), 2))]
+    expected, places = np.pad(a, widths, MODES[mode]), np.pad(np.arange(60).reshape(a.shape), widths, MODES[mode])
+    plain = lambda x: weft.nn.functional.pad(x, pad, mode)
+    for f in (plain, weft.compile(plain, fullgraph=True, dynamic=dynamic)):
+        x = weft.from_numpy(a).requires_grad_()
+        y = f(x)
+        np.testing.assert_array_equal(y.detach().numpy(), expected)
+        g = np.random.default_rng(0).normal(size=expected.shape).astype("f4")
+        y.backward(weft.from_numpy(g))
+        np.testing.assert_allclose(x.grad.numpy().ravel(), np.bincount(places.ravel(), g.ravel(), 60), rtol=1e-5, atol=1e-6)

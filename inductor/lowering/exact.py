@@ -14,6 +14,7 @@ import numpy as np
 
 from aten import settings
 from aten.fx.node import Node as FxNode
+from aten.symbolic.expr import ONE
 from inductor.ir.nodes import HALF, Node, const
 from inductor.ir.scalar import apply
 from inductor.lowering.value import Value
@@ -69,6 +70,18 @@ def stored_for_steps(node: FxNode) -> bool:
     return False
 
 
+def dense_symbols(sizes, strides) -> bool:
+    """Whether strides are products of the sizes in some order."""
+    left, expected = [(n, s) for n, s in zip(sizes, strides) if n is not ONE], ONE
+    while left:
+        found = next((d for d in reversed(left) if d[1] is expected), None)
+        if found is None:
+            return False
+        left.remove(found)
+        expected = expected * found[0]
+    return True
+
+
 def rounded(value: Value) -> Value:
     """A value of a half type, rounded as eager rounds the result of every op."""
     if not settings.exact or value.dtype not in HALF or _is_half(value.body, value.dtype):
@@ -101,4 +114,4 @@ def _is_half(n: Node, dtype: str) -> bool:
     return n.kind == "call" and n.name == "round_" + dtype
 
 
-__all__ = ["VIEWS", "as_half", "lowers", "rounded", "stored_for_steps"]
+__all__ = ["VIEWS", "as_half", "dense_symbols", "lowers", "rounded", "stored_for_steps"]

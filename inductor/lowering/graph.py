@@ -13,7 +13,7 @@ from aten import errors, settings
 from aten.fx.node import Node as FxNode
 from aten.fx.node import may_raise
 from aten.fx.symbols import binders
-from aten.symbolic.expr import ONE, ZERO, Expr, as_expr, simplify, substitute, sym
+from aten.symbolic.expr import ONE, ZERO, Expr, as_expr, eq, evaluate, simplify, substitute, sym
 from inductor import choices
 from inductor.ir import nodes
 from inductor.ir.buffer import Buffer, Check, DTypeName, Ref
@@ -174,7 +174,13 @@ class GraphLowering:
         if self.env is None:
             return sizes
         known = tuple(map(self.env.simplify, sizes))
-        return tuple([k if k.free_symbols <= self.bound else e for k, e in zip(known, sizes)])
+        return tuple([ONE if self.is_one(k) else k if k.free_symbols <= self.bound else e for k, e in zip(known, sizes)])
+
+    def is_one(self, size: Expr) -> bool:
+        """Whether guards say that a symbolic size is 1: `n - (n + 1) // 2`, the second half, as it was broadcast."""
+        if size.is_const or not size.free_symbols <= self.all_hints().keys() or evaluate(size, self.all_hints()) != 1:
+            return False
+        return self.env.statically_known(eq(size, 1)) is True
 
     def check(self, argument: str) -> Check:
         """What a failed check of this node's `argument` reports."""
@@ -360,14 +366,18 @@ class GraphLowering:
                 return v.name
         return self.new_buffer(b.dtype, x.sizes, strides, kind="view", base=name, offset=offset).name
 
-    def as_eager(self, x: Value, node) -> str:
+    def as_eager(self, x: Value, meta) -> str:
         """The name of a buffer that holds x with the strides that eager has, those of dims of one element too: what a kernel
         adds first may depend on them."""
-        strides = tuple(map(as_expr, node.meta["val"].strides))
-        if self.layout(x) is None:
-            x = self.realize(x, self.dense(node.meta["val"]))
+        x, strides = self.stored_as_eager(x, meta), tuple(map(as_expr, meta.strides))
         found = self.layout(x)
         return self.as_buffer(x, strides if found is not None and same_layout(x, found[2], strides) else None)
+
+    def stored_as_eager(self, x: Value, meta) -> Value:
+        found, strides = self.layout(x), tuple(map(as_expr, meta.strides))
+        if found is not None and same_layout(x, found[2], strides):
+            return x
+        return self.realize(x, self.dense(meta))
 
     # ---- the walk
 
@@ -470,8 +480,8 @@ class GraphLowering:
         if not isinstance(value, Value):
             return value
         value = exact.rounded(value)
-        if settings.exact and value.buffer_load is None and exact.stored_for_steps(n):
-            return self.realize(value, self.dense(n.meta.get("val")))
+        if settings.exact and target_name(n) not in VIEWS and exact.stored_for_steps(n):
+            return self.stored_as_eager(value, n.meta["val"])
         users = sum(1 for u in n.users if u.op != "output") + any(u.op == "output" for u in n.users)
         if choices.realize(value.body, users):
             return self.realize(value, self.dense(n.meta.get("val")))
@@ -483,7 +493,7 @@ class GraphLowering:
             return None
         sizes, strides = self.sizes(meta), tuple(map(as_expr, meta.strides))
         if any(not s.is_const for s in strides) or any(not s.is_const for s in sizes):
-            return strides if strides == row_major(sizes) else None
+            return strides if strides == row_major(sizes) or (settings.exact and exact.dense_symbols(sizes, strides)) else None
         dims = sorted((d for d in range(len(sizes)) if sizes[d].value != 1), key=lambda d: (strides[d].value, -d))
         expected = 1
         for d in dims:
@@ -516,7 +526,7 @@ class GraphLowering:
     def extern_argument(self, a, given):
         """An argument of a step; `given` is how it stands in the graph."""
         if isinstance(a, Value):
-            return Ref(self.as_eager(a, given) if settings.exact and type(given) is FxNode else self.as_buffer(a))
+            return Ref(self.as_eager(a, given.meta["val"]) if settings.exact and type(given) is FxNode else self.as_buffer(a))
         if isinstance(a, (list, tuple)):
             return tuple(self.extern_argument(x, y) for x, y in zip(a, given))
         if hasattr(a, "itemsize") and hasattr(a, "name"):

@@ -165,6 +165,22 @@ def test_few_elements(sizes):
     same(lambda x: (x.sum(), x.exp() * 0.1, x.reshape(-1).cumsum(0), x.softmax(-1)), rand(*sizes))
 
 
+def test_steps_see_the_layout_of_eager():
+    """The order of a product or sum may depend on strides, those of dims of one element too."""
+    same(lambda x: F.linear(x, x[:3], x.reshape(-1)[:3]), weft.randn(16, 64).t().to(weft.bfloat16).requires_grad_())
+    same(lambda x: x @ x.t() + x.reshape(-1)[:3], rand(1, 7))
+    same(lambda x: (x @ x.t()).square(), weft.randn(17, 17).t(), dynamic=True)
+
+
+def test_half_of_a_symbolic_size_broadcasts():
+    """n - (n + 1) // 2 is 1 for 2 and 3: the guard says so where the product was broadcast."""
+    f = lambda x: x.chunk(2, 1)[-1] * x
+    x = weft.arange(33 * 34.0).reshape(33, 2, 17)
+    for options in ({}, {"exact": True}):
+        weft._dynamo.reset()
+        assert weft.equal(weft.compile(f, dynamic=True, options=options)(x), f(x))
+
+
 def test_dynamic_sizes():
     f = lambda x, w: F.gelu(F.linear(x, w)).softmax(-1) / 3
     compiled = weft.compile(f, dynamic=True, options={"exact": True})

@@ -346,6 +346,15 @@ def _pow_kernel(x: np.ndarray, y: np.ndarray, out: np.ndarray) -> None:
         np.power(x, y, out=out)
 
 
+def _remainder(x: np.ndarray, y: np.ndarray, out: np.ndarray) -> None:
+    """Of the sign of the divisor; a zero keeps the sign of x, as in the native loop (NumPy's takes that of y)."""
+    if out.dtype.kind != "f":
+        np.remainder(x, y, out=out)
+        return
+    r = np.fmod(x, y)
+    out[...] = np.where((r != 0) & ((r < 0) != (y < 0)), r + y, r)
+
+
 def _nonzero_divisor(function: Callable[..., Any]) -> Callable[..., Any]:
     def kernel(x: np.ndarray, y: np.ndarray, out: np.ndarray) -> None:
         if y.dtype.kind in "iu" and not np.all(y):
@@ -460,7 +469,7 @@ binary(
 )
 binary(
     "remainder",
-    _nonzero_divisor(np.remainder),
+    _nonzero_divisor(_remainder),
     check=_no_two_bools("remainder_cpu"),
     vjp=(lambda g: g, lambda g, x, y: -g * ops.floor_divide(x, y)),
 )

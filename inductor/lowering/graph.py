@@ -162,6 +162,7 @@ class GraphLowering:
         self.count = 0
         self.products: set[str] = set()
         self.verifications: list[Verification] = []
+        self.given: dict[str, Any] = {}  # buffers that are results, by the node that they are the result of
 
     # ---- what lowerings ask
 
@@ -551,7 +552,9 @@ class GraphLowering:
         found, base = self.layout(value), base_of(o)
         copies = target_name(base) in COPIES  # what a clone returns shares memory with nothing
         if found is not None and same_layout(value, found[2], strides) and not copies:
-            if self.buffers[found[0]].kind == "computed" or (base is not o and base.op == "placeholder"):
+            computed = self.buffers[found[0]].kind == "computed"
+            own = not computed or self.given.setdefault(found[0], base) is base  # (x * 1 is x to loops, to callers a copy)
+            if own and (computed or (base is not o and base.op == "placeholder")):
                 return self.as_buffer(value, strides)
         name = self.as_buffer(self.realize(value, strides), strides)
         if not copies:

@@ -172,6 +172,22 @@ def test_steps_see_the_layout_of_eager():
     same(lambda x: (x @ x.t()).square(), weft.randn(17, 17).t(), dynamic=True)
 
 
+def test_results_that_are_equal_are_two_tensors():
+    def f(x):
+        y = x.sin()
+        return y, y * 1, weft.where(x > 0, y, y)
+
+    for options in ({}, {"exact": True}):
+        made = weft.compile(f, options=options)(weft.ones(3))
+        assert len({t.data_ptr() for t in made}) == 3
+
+
+def test_remainders_keep_the_sign_of_zero_with_and_without_gradients():
+    x = weft.tensor([-3.0, -0.0, 0.0, 4.0]).to(weft.float16)
+    same(lambda x: (x % 1, x % 0.001), x)
+    same(lambda x: (x % 1, x % 0.001), x.clone().requires_grad_())
+
+
 def test_half_of_a_symbolic_size_broadcasts():
     """n - (n + 1) // 2 is 1 for 2 and 3: the guard says so where the product was broadcast."""
     f = lambda x: x.chunk(2, 1)[-1] * x

@@ -177,5 +177,29 @@ def _new(items: list, code: types.CodeType) -> Bytecode:
     return out
 
 
+# Instructions of two locals (Python 3.13), as the two that they stand for.
+PAIRS = {
+    "LOAD_FAST_LOAD_FAST": ("LOAD_FAST", "LOAD_FAST"),
+    "STORE_FAST_LOAD_FAST": ("STORE_FAST", "LOAD_FAST"),
+    "STORE_FAST_STORE_FAST": ("STORE_FAST", "STORE_FAST"),
+}
+
+
+def _split_pairs(out: Bytecode) -> None:
+    """Pairs have four bits for each local: those of a function with more of them, further on than in the original, part."""
+    near = set(out.argnames[:16])
+    if len(out.argnames) <= 16:
+        return
+    items: list = []
+    for item in out:
+        names = PAIRS.get(item.name) if isinstance(item, Instr) else None
+        if names is None or near.issuperset(item.arg):
+            items.append(item)
+        else:
+            items += [Instr(name, local, location=item.location) for name, local in zip(names, item.arg)]
+    out[:] = items
+
+
 def _to_code(out: Bytecode, stacksize: int) -> types.CodeType:
+    _split_pairs(out)
     return out.to_code(compute_exception_stack_depths=False, stacksize=stacksize)

@@ -205,3 +205,23 @@ def locals_in_nested_loops(C):
 
     f = C(f)
     return f(x0(), "ab"), f(x0(), "abc")
+
+
+@prog
+def break_below_many_values(C):
+    class V:
+        def __str__(self):
+            return "text"
+
+        def __index__(self):
+            return 2
+
+    def f(x):
+        v, w = V(), x + 1
+        w = w * 2
+        out = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, v, v, x, w, x, w, x, w, "%s" % v, x[v], w[v], x + w]
+        x, w = w, x
+        return out[18:], x, w
+
+    f = C(f)
+    return f(x0()), f(x0() + 1)

@@ -111,7 +111,7 @@ def keeps_attention(queries: Any, keys: Any) -> bool:
     return None not in sizes and sizes[0] * sizes[1] >= LARGE_SCORES
 
 
-MOVES = ("flip", "roll", "gather", "clone")
+MOVES = ("flip", "roll", "gather")
 STOPS = ("any", "all")  # eager stops at the first element that decides
 KEPT = ("argmax", "argmin", "cat", *MOVES, *STOPS)
 

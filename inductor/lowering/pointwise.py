@@ -156,7 +156,8 @@ def clamp(graph, x, low=None, high=None):
         if bound is None:
             continue
         limit = number(bound, x.dtype).body
-        if limit.kind == "const" and limit.value == limit.value:  # no NaN: half the instructions of a maximum that keeps those
+        plain = body.dtype in FLOATS and limit.kind == "const" and limit.value == limit.value
+        if plain:  # no NaN: half the instructions of a maximum that keeps those
             body = apply("where", apply(beyond, body, limit), limit, body)
         else:
             body = apply(name, body, limit)

@@ -287,10 +287,13 @@ PyObject *fast_reduce(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyO
   if (!bind_arguments(op, args, nargs, names, slots) || !slots[0]) return UNHANDLED;
   WeftTensor *x = plain(slots[0]), *original = x;
   bool keepdim = false;
-  if (!x || x->numel == 0 || (slots[2] && !exact_bool(slots[2], &keepdim)) || (slots[3] && slots[3] != Py_None)) return UNHANDLED;
+  if (!x || x->numel == 0 || (slots[2] && !exact_bool(slots[2], &keepdim))) return UNHANDLED;
   int64_t dims[WEFT_MAX_NDIM];
   int count, dtype = input_dtype(op->code, WEFT_DTYPE(x));
   uint64_t mask;
+  // A dtype that would be the sum's anyway is no other sum.
+  if (slots[3] && slots[3] != Py_None && (Py_TYPE(slots[3]) != dtype_type || dtype_code(slots[3]) != dtype || dtype != WEFT_DTYPE(x)))
+    return UNHANDLED;
   if (dtype < 0 || !read_dims(slots[1], WEFT_NDIM(x), dims, &count, &mask)) return UNHANDLED;
   Ref cast;
   if (dtype != WEFT_DTYPE(x)) {

@@ -369,7 +369,7 @@ PyObject *fast_alias(NativeOp *, PyObject *const *args, Py_ssize_t nargs, PyObje
 }  // namespace
 
 PyObject *unsqueezed(WeftTensor *t, int dim) {
-  int64_t sizes[WEFT_MAX_NDIM], strides[WEFT_MAX_NDIM];
+  int64_t sizes[WEFT_MAX_NDIM + 1], strides[WEFT_MAX_NDIM + 1];  // one too many is refused by the view
   int n = WEFT_NDIM(t);
   for (int d = 0, k = 0; k <= n; k++) {
     if (k == dim) {

@@ -83,6 +83,10 @@ bool window_inside(int ndim, const int64_t *sizes, const int64_t *strides, int64
 bool set_layout(WeftTensor *t, int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset) {
   int64_t *place = t->dims, *next = t->dims + WEFT_INLINE_NDIM;
   if (ndim > WEFT_INLINE_NDIM) {
+    if (ndim > WEFT_MAX_NDIM) {
+      PyErr_Format(PyExc_RuntimeError, "a tensor has at most %d dimensions, got %d", WEFT_MAX_NDIM, ndim);
+      return false;
+    }
     place = static_cast<int64_t *>(malloc(2 * ndim * sizeof(int64_t)));
     if (!place) {
       PyErr_NoMemory();

@@ -63,21 +63,21 @@ def test_probabilities_and_dtypes(p, dtype):
 
 def test_the_mask_is_not_saved():
     """Backward draws the numbers again: forward gives away nothing of the size of the mask."""
-    from inductor import entry
+    from inductor import loading
 
     kept = []
-    load = entry.load
+    load = loading.load
 
     def spy(gm, manifest, *args):
         kept.append(manifest)
         return load(gm, manifest, *args)
 
-    entry.load = spy
+    loading.load = spy
     try:
         x = weft.randn(64, 32, requires_grad=True)
         same(lambda x: F.dropout(x, 0.5) * 3, x, seeds=(1,))
     finally:
-        entry.load = load
+        loading.load = load
     saved = [r for m in kept if m["training"] for r in m["backward"]["program"]["inputs"]]
     assert [r[0] if isinstance(r, (list, tuple)) else r["kind"] for r in saved].count("tensor") == 1  # the tangent
 

@@ -83,3 +83,11 @@ def test_threads_change_nothing():
         _native.set_num_threads(before)
     for one, two in zip(*results):
         np.testing.assert_array_equal(one, two)
+
+
+def test_a_dtype_that_says_nothing_new_makes_no_other_sum():
+    """The order of a sum does not hang on how it is asked for."""
+    x = _native.from_numpy(np.random.default_rng(0).normal(size=(50, 4)).astype("f4"))
+    for dim in (0, 1, None):
+        assert np.array_equal(x.sum(dim).numpy(), x.sum(dim, dtype=x.dtype).numpy())
+        assert np.array_equal(x.mean(dim).numpy(), x.mean(dim, dtype=x.dtype).numpy())

@@ -261,7 +261,7 @@ def test_memory_freed_while_a_call_is_away_is_given_back():
     stop.set()
     for thread in threads:
         thread.join()
-    assert grown < 100 << 20  # of 600 tensors of a megabyte
+    assert grown < 300 << 20  # of 600 tensors of a megabyte; how much is parked at once is up to the threads
     ones(70000).exp()
     pid = os.fork()
     if pid == 0:  # no call of another thread is away here
@@ -269,3 +269,11 @@ def test_memory_freed_while_a_call_is_away_is_given_back():
         x.data = zeros(3)
         os._exit(0)
     assert os.waitpid(pid, 0)[1] == 0
+
+
+def test_more_dims_than_there_is_room_for_are_refused():
+    x = ones([1] * 64)
+    views = [lambda: x[None], lambda: x.unsqueeze(0), lambda: x.unsqueeze(-1), lambda: x[..., None]]
+    for call in (*views, lambda: ones(2, 2)[(None,) * 63]):
+        with pytest.raises(RuntimeError, match="at most 64 dimensions, got 65"):
+            call()

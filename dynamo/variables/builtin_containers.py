@@ -29,7 +29,7 @@ def iter_(frame, value, sentinel=None, /):
     if sentinel is None:
         return value.iterate(frame)
     if frame.world.lacks(value.python_type(), "__call__"):
-        raise raise_exception(frame, TypeError, "iter(v, w): v must be callable")
+        run_python(frame, iter, None, None)  # whose words differ by version
     return iterators.CallIterator(value, sentinel)
 
 

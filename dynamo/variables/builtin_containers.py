@@ -11,7 +11,7 @@ from dynamo.variables.builtin import CLASSES, builtin
 from dynamo.variables.constant import FALSE, NONE, ConstantVariable, literal, plain
 from dynamo.variables.construct import default_dict
 from dynamo.variables.deque import DequeVariable
-from dynamo.variables.exception import raise_exception, run_python
+from dynamo.variables.exception import run_python
 from dynamo.variables.mapping import DictVariable
 from dynamo.variables.object import ObjectVariable
 from dynamo.variables.sequence import ListVariable, SliceVariable, TupleVariable, sort_items

@@ -20,6 +20,7 @@ from .capture_config import Config, whole
 from .direct import direct_result, loaded_sources, readable
 from .guard_program import GuardCompiler
 from .guards import Disjoint, Guard, GuardSet, Overlap, Shape, ShapeIs
+from .shape_program import TooComplex, compile_expr
 from .source import Scope
 
 FRUITLESS = 4  # captures of one code object that made no graph, before it is left to Python
@@ -265,14 +266,27 @@ def shape_guards(traced: o.Traced | o.RunEager) -> list[Guard]:
     symbols = traced.symbols
     found = []
     for guard in traced.shape_env.guards:
-        where = {name: symbols[name] for name in guard.expr.free_symbols}
-        found.append(ShapeIs(None, Shape(guard.expr, where), line=guard.user_line))
+        for condition in _native_conditions(guard.expr, traced.shape_env.hints):
+            where = {name: symbols[name] for name in condition.free_symbols}
+            found.append(ShapeIs(None, Shape(condition, where), line=guard.user_line))
     for name, source in symbols.items():
         low, high = traced.shape_env.ranges[name]
         condition = _in_range(name, low, high)
         if condition is not None:
             found.append(ShapeIs(None, Shape(condition, {name: source})))
     return found
+
+
+def _native_conditions(condition: Any, hints: dict[str, Any]) -> list[Any]:
+    """The condition, which holds for the hints; where native code cannot express it (a number beyond 64 bits), that its symbols
+    are what they are."""
+    from aten.symbolic import expr
+
+    try:
+        compile_expr(condition, lambda name, kind: ("INT", 0))
+        return [condition]
+    except TooComplex:
+        return [expr.eq(e, expr.const(hints[e.value])) for e in expr.walk(condition) if e.op == "sym"]
 
 
 def _in_range(name: str, low, high) -> Any:

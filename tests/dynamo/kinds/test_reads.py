@@ -106,3 +106,14 @@ def test_parts_of_complex_tensors():
         return w.sum(), z.clone().imag + 1, x.real * 2, hasattr(z, "real"), z.imag - x
 
     alike(f, (z, weft.ones(2)))
+
+
+def test_conditions_with_numbers_beyond_64_bits():
+    """No native code tells them: they hold for the sizes and numbers that they were found to hold for."""
+
+    def f(x, n):
+        if n > 2**70 or x.shape[0] > 2**70:
+            return x + 1
+        return x + n % 5
+
+    alike(f, *((weft.ones(size), n) for size, n in ((3, 3), (3, 4), (5, 6), (7, 2**71), (7, 2**63), (3, 3))))

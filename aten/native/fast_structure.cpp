@@ -84,18 +84,29 @@ PyObject *fast_roll(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObj
 
 // ------------------------------------------------------------------------------------------- gather, scatter
 
+// Where a tensor lies, as it was when the call began: another thread may give it other memory and sizes while the GIL is away.
+struct Placed {
+  char *data;
+  int ndim, dtype;
+  int64_t numel, sizes[WEFT_MAX_NDIM], strides[WEFT_MAX_NDIM];
+  explicit Placed(const WeftTensor *t) : data(weft_data(const_cast<WeftTensor *>(t))), ndim(WEFT_NDIM(t)), dtype(WEFT_DTYPE(t)), numel(t->numel) {
+    std::copy(t->sizes, t->sizes + ndim, sizes);
+    std::copy(t->strides, t->strides + ndim, strides);
+  }
+};
+
 // dense[i] = indexed[i with i[dim] = index[i]], or the reverse with `scatters`; `dense` and `index` step by their own strides.
 struct GatherJob {
   static constexpr int64_t kBlock = 256;
-  const WeftTensor *indexed, *dense, *index;
+  const Placed indexed, dense, index;
   int dim;
   bool scatters;
   std::atomic<bool> out_of_range{false};
 
   template <class T> void row(char *indexed_row, char *dense_row, const int64_t *at, int64_t n) const {
-    int last = WEFT_NDIM(index) - 1;
-    int64_t across = indexed->strides[dim], along = dim == last ? 0 : indexed->strides[last];
-    int64_t step = dense->strides[last];
+    int last = index.ndim - 1;
+    int64_t across = indexed.strides[dim], along = dim == last ? 0 : indexed.strides[last];
+    int64_t step = dense.strides[last];
     T *far = reinterpret_cast<T *>(indexed_row), *near = reinterpret_cast<T *>(dense_row);
     if (scatters)
       for (int64_t j = 0; j < n; j++) far[j * along + at[j] * across] = near[j * step];
@@ -104,18 +115,18 @@ struct GatherJob {
   }
 
   void run(int64_t begin, int64_t end) {
-    int last = WEFT_NDIM(index) - 1;
-    int64_t n = index->sizes[last], limit = indexed->sizes[dim], item = weft_itemsize(WEFT_DTYPE(dense));
+    int last = index.ndim - 1;
+    int64_t n = index.sizes[last], limit = indexed.sizes[dim], item = weft_itemsize(dense.dtype);
     for (int64_t r = begin; r < end; r++) {
       int64_t rest = r, far = 0, near = 0;
       for (int d = last - 1; d >= 0; d--) {
-        int64_t i = rest % index->sizes[d];
-        rest /= index->sizes[d];
-        near += i * dense->strides[d];
-        if (d != dim) far += i * indexed->strides[d];
+        int64_t i = rest % index.sizes[d];
+        rest /= index.sizes[d];
+        near += i * dense.strides[d];
+        if (d != dim) far += i * indexed.strides[d];
       }
-      const int64_t *at = reinterpret_cast<const int64_t *>(weft_data(index)) + r * n;
-      char *a = weft_data(indexed) + far * item, *b = weft_data(dense) + near * item;
+      const int64_t *at = reinterpret_cast<const int64_t *>(index.data) + r * n;
+      char *a = indexed.data + far * item, *b = dense.data + near * item;
       for (int64_t first = 0; first < n; first += kBlock) {
         // A copy: what was found in range must be what is used, whoever writes the index meanwhile.
         int64_t block[kBlock];
@@ -127,7 +138,7 @@ struct GatherJob {
           out_of_range = true;
           return;
         }
-        char *p = a + (dim == last ? 0 : first * indexed->strides[last]) * item, *q = b + first * dense->strides[last] * item;
+        char *p = a + (dim == last ? 0 : first * indexed.strides[last]) * item, *q = b + first * dense.strides[last] * item;
         switch (item) {
           case 1: row<uint8_t>(p, q, block, m); break;
           case 2: row<uint16_t>(p, q, block, m); break;
@@ -142,10 +153,10 @@ struct GatherJob {
 
 // False when an index is out of range: the general path words the error.
 bool run_gather(GatherJob *job) {
-  if (job->index->numel == 0) return true;
-  int64_t n = job->index->sizes[WEFT_NDIM(job->index) - 1], rows = job->index->numel / n;
-  if (job->scatters && job->dim != WEFT_NDIM(job->index) - 1) job->run(0, rows);  // rows may write to the same places, in order
-  else Loop::parallel(job->index->numel, rows, n, GatherJob::range, job);
+  if (job->index.numel == 0) return true;
+  int64_t n = job->index.sizes[job->index.ndim - 1], rows = job->index.numel / n;
+  if (job->scatters && job->dim != job->index.ndim - 1) job->run(0, rows);  // rows may write to the same places, in order
+  else Loop::parallel(job->index.numel, rows, n, GatherJob::range, job);
   return !job->out_of_range;
 }
 
@@ -167,7 +178,7 @@ PyObject *fast_gather(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyO
   if (!indexes(index, x, dim)) return UNHANDLED;
   Ref out(empty(x->word, WEFT_NDIM(x), index->sizes, nullptr));
   if (!out) return nullptr;
-  GatherJob job = {x, as_tensor(out.get()), index, dim, false};
+  GatherJob job = {Placed(x), Placed(as_tensor(out.get())), Placed(index), dim, false};
   if (!run_gather(&job)) return UNHANDLED;
   if (records(x) && !record_op(op, {CoreArg(x), CoreArg::integer(dim), CoreArg(index)}, out.get())) return nullptr;
   return out.release();
@@ -187,7 +198,7 @@ PyObject *fast_scatter(NativeOp *, PyObject *const *args, Py_ssize_t nargs, PyOb
   Ref out(empty_like(x, WEFT_DTYPE(x)));
   if (!out) return nullptr;
   if (!copy_into(as_tensor(out.get()), x)) return UNHANDLED;
-  GatherJob job = {as_tensor(out.get()), src, index, dim, true};
+  GatherJob job = {Placed(as_tensor(out.get())), Placed(src), Placed(index), dim, true};
   return run_gather(&job) ? out.release() : UNHANDLED;
 }
 

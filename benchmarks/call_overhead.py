@@ -142,7 +142,7 @@ def program_jobs(torch: ModuleType) -> list[Job]:
         torch.compiler.reset()
         with torch.set_grad_enabled(grad):
             compiled(x)
-        function = compiled._forward
+        function = compiled._fast.__func__
         entry = _eval_frame.entries(function.__wrapped__.__code__)[0]
         scope = Scope.of_function(function.__wrapped__, {"self": net, "x": x})
         inputs = tuple(source.get(scope) for source in entry.info.inputs)

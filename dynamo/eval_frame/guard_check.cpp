@@ -87,23 +87,6 @@ static bool has_attr(Walk &w, PyObject *o, PyObject *name) {
   return true;
 }
 
-// data: word, mask, then ndim sizes and ndim strides, INT64_MIN where not compared.
-static bool tensor_is(Walk &w, PyObject *o, const Instr &in) {
-  if ((PyObject *)Py_TYPE(o) != in.obj) return false;
-  WeftTensor *t = (WeftTensor *)o;
-  const int64_t *d = in.data.data();
-  if ((t->word & (uint32_t)d[1]) != (uint32_t)d[0]) return false;
-  int ndim = WEFT_NDIM(t);
-  d += 2;
-  for (int i = 0; i < ndim; i++)
-    if (d[i] != t->sizes[i] && d[i] != INT64_MIN) return false;
-  d += ndim;
-  for (int i = 0; i < ndim; i++)
-    if (d[i] != t->strides[i] && d[i] != INT64_MIN) return false;
-  w.saw_tensor(t);
-  return true;
-}
-
 // A condition (OP_SHAPE) reads it.
 static bool note_value(Walk &w, PyObject *o) {
   if (weft && PyObject_TypeCheck(o, weft->tensor_type) && !WEFT_IS_TRACER(o))

@@ -23,7 +23,7 @@ static inline bool step(Walk &w, Instr &in) {
     w.regs[in.dst] = v;
     passed = v != NULL;
   } else {
-    passed = check(w, in);
+    passed = in.op == OP_TENSOR ? tensor_is(w, w.regs[in.a], in) : check(w, in);
   }
   if (!passed) w.program->failed = in.guard;
   return passed;

@@ -77,3 +77,21 @@ PyObject *read_instance_dict(Walk &w, PyObject *o, uint16_t reg);
 
 // Whether the check `in` passes. No exception is left.
 bool check(Walk &w, const Instr &in);
+
+// OP_TENSOR, of which most live parts are made. data: word, mask, then ndim sizes and ndim strides, INT64_MIN where not compared.
+inline bool tensor_is(Walk &w, PyObject *o, const Instr &in) {
+  if ((PyObject *)Py_TYPE(o) != in.obj) return false;
+  WeftTensor *t = (WeftTensor *)o;
+  const int64_t *d = in.data.data();
+  if ((t->word & (uint32_t)d[1]) != (uint32_t)d[0]) return false;
+  int ndim = WEFT_NDIM(t);
+  d += 2;
+  for (int i = 0; i < ndim; i++)
+    if (d[i] != t->sizes[i] && d[i] != INT64_MIN) return false;
+  d += ndim;
+  for (int i = 0; i < ndim; i++)
+    if (d[i] != t->strides[i] && d[i] != INT64_MIN) return false;
+  w.saw_tensor(t);
+  return true;
+}
+

@@ -22,6 +22,7 @@ from aten.promotion import TYPE_NAMES, can_cast, category, floating, number_dtyp
 from aten.shapes import show
 
 aten.schema.tensor_types = (Tensor, Meta)
+by_family = _native.by_family
 _LEVEL_COUNT, _MODE_COUNT = 24, 32  # bits of the ambient word
 
 
@@ -258,6 +259,10 @@ def run(op: Op, args: tuple[Any, ...]) -> Any:
         return _run_on_meta(op, args)
     if "dynamic" in op.tags:  # sizes depend on data: the kernel returns its arrays
         return _from_arrays(op.kernel_fn(*[_kernel_argument(v, None) for v in args]))
+    with no_grad():  # what came here for its dtypes, say, gets the same kernel as if it had come with these arguments
+        found = by_family(op, *op.split(args))
+    if found is not NotImplemented:
+        return found
     meta = result_meta(op, args)
     out = tuple(map(allocate, meta)) if type(meta) is tuple else allocate(meta)
     if not (out[0] if type(out) is tuple else out).is_meta:  # of a factory on meta

@@ -111,6 +111,32 @@ static PyObject *op_vectorcall(PyObject *self, PyObject *const *args, size_t nar
   return call_general(op, args, nargs, names);
 }
 
+// by_family(op, args, kwargs): what the op's family answers, whatever modes and levels there are; NotImplemented if it has none
+// or leaves the call.
+static PyObject *by_family(PyObject *, PyObject *given) {
+  PyObject *object, *args, *kwargs;
+  if (!PyArg_ParseTuple(given, "O!O!O!:by_family", op_type, &object, &PyTuple_Type, &args, &PyDict_Type, &kwargs)) return nullptr;
+  NativeOp *op = as_op(object);
+  if (!op->fast) Py_RETURN_NOTIMPLEMENTED;
+  Py_ssize_t n = PyTuple_GET_SIZE(args), named = PyDict_GET_SIZE(kwargs), at = 0, k = 0;
+  std::vector<PyObject *> all((size_t)(n + named) + 1);
+  for (Py_ssize_t i = 0; i < n; i++) all[(size_t)i] = PyTuple_GET_ITEM(args, i);
+  Ref names(named ? PyTuple_New(named) : nullptr);
+  if (named && !names) return nullptr;
+  for (PyObject *name, *value; PyDict_Next(kwargs, &at, &name, &value); k++) {
+    PyTuple_SET_ITEM(names.get(), k, Py_NewRef(name));
+    all[(size_t)(n + k)] = value;
+  }
+  try {
+    CallScope scope;
+    PyObject *result = op->fast(op, all.data(), n, names.get());
+    if (result != UNHANDLED) return result;
+  } catch (const std::exception &) {
+    return raise_caught();
+  }
+  Py_RETURN_NOTIMPLEMENTED;
+}
+
 static PyObject *op_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
   PyObject *self = type->tp_alloc(type, 0);
   if (self) as_op(self)->vectorcall = op_vectorcall;
@@ -394,6 +420,7 @@ static PyType_Spec method_spec = {"aten._native.OpMethod", sizeof(OpMethod), 0,
                                   method_slots};
 static PyMethodDef op_functions[] = {
     {"set_family", (PyCFunction)(void *)set_family, METH_VARARGS | METH_KEYWORDS, "bind an op to a native family"},
+    {"by_family", by_family, METH_VARARGS, "by_family(op, args, kwargs): what its family answers, or NotImplemented"},
     {"set_core_op", set_core_op, METH_VARARGS, "set_core_op(name, op): an op that native paths record"},
     {"set_product_backward", set_product_backward, METH_VARARGS, nullptr},
     {"set_general_call", set_general_call, METH_O, "call(op, args, kwargs) takes what no family handles"},

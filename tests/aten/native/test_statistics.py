@@ -5,9 +5,10 @@ import pytest
 
 import aten
 import weft
-from aten import _native, dispatch
+from aten import _native
 from aten import dtype as dtypes
 from aten.op import registry
+from tests.aten.native.oracle import general
 
 rng = np.random.default_rng(2)
 FLOATS = ("float32", "float64", "bfloat16", "float16")
@@ -28,7 +29,7 @@ def agree(name, args, tolerance, **kwargs):
     _native.python_entries(True)
     results = op(*args, **kwargs)
     entered = _native.python_entries(True)
-    expected = dispatch.call(op, args, kwargs)
+    expected = general(op, args, kwargs)
     for a, b in zip(*([t] if hasattr(t, "dtype") else t for t in (results, expected)), strict=True):
         assert (a.dtype, tuple(a.shape), a.stride()) == (b.dtype, tuple(b.shape), b.stride())
         x, y = (np.asarray(t.detach().to(dtypes.float64)) for t in (a, b))
@@ -110,7 +111,7 @@ def test_batch_norm_follows_the_running_statistics():
             to.copy_(source)
         versions = [t._version for t in a]
         op(x, *a, None, None, True, 0.3)
-        dispatch.call(op, (x, *b, None, None, True, 0.3), {})
+        general(op, (x, *b, None, None, True, 0.3))
     for one, two in zip(a, b):
         np.testing.assert_allclose(np.asarray(one), np.asarray(two), rtol=1e-5, atol=1e-6)
     assert [t._version for t in a] == [v + 1 for v in versions]
@@ -138,7 +139,7 @@ def test_gradients_of_the_native_path():
     ):
         grads = []
         y = rng.uniform(-1, 1, (4, 9))
-        for call in (registry[name], lambda *args, op=registry[name]: dispatch.call(op, args, {})):
+        for call in (registry[name], lambda *args, op=registry[name]: general(op, args)):
             x = aten.from_numpy(y).requires_grad_()
             out = call(x, *rest)
             (out * out.detach().sin()).sum().backward()

@@ -1,0 +1,12 @@
+"""The general path of a call with the NumPy kernels, which no native family answers."""
+
+from __future__ import annotations
+
+from unittest import mock
+
+from aten import dispatch
+
+
+def general(op, args, kwargs=None):
+    with mock.patch.object(dispatch, "by_family", lambda *call: NotImplemented):
+        return dispatch.call(op, args, dict(kwargs or {}))

@@ -199,8 +199,8 @@ def _unbound(joint: Joint, nodes: set[Node], saved: list[Node]) -> list[Any]:
         val = n.meta.get("val")
         for m in val if type(val) is tuple else (val,):
             if type(m) is Meta:
-                for size in m.sizes:
-                    free |= symbols_in(size)
+                for n_elements in (*m.sizes, *m.strides):  # equal sizes may be told by other symbols in strides
+                    free |= symbols_in(n_elements)
             elif type(m) in SYMBOLIC:
                 free |= symbols_in(m)
     return [wrap(sym(name), joint.graph.shape_env) for name in sorted(free - bound)]

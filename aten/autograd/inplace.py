@@ -126,6 +126,11 @@ def record_inplace(target: Tensor, result: Tensor) -> None:
 
     _native.record("CopySlices", copy_slices, (root, result), (root,), ())
     refresh(target)
+    view = target._view_of[0]
+    while view is not root:  # the views on the way: those with history find out by themselves
+        if not view.requires_grad:
+            refresh(view)
+        view = view._view_of[0]
 
 
 def refresh(view: Tensor) -> None:

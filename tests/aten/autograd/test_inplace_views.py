@@ -169,3 +169,12 @@ def test_a_compiled_function_breaks_there(f):
         assert str(got) == str(expected) and x.shape == z.shape and x.stride() == z.stride()
     with pytest.raises(Exception, match="in place|expanded tensor"):
         weft.compile(f, fullgraph=True)(x)
+
+
+def test_views_between_the_root_and_what_is_written_get_a_history():
+    x, root = tensor([1.0, 2.0, 3.0, 4.0], requires_grad=True), aten.zeros([3, 4])
+    between = root.t()
+    between[:, 0] = x * 2
+    assert root.requires_grad and between.requires_grad
+    aten.autograd.backward((between[..., ::2] * aten.arange(2.0)[None].add(3)).sum())
+    assert x.grad.tolist() == [6.0] * 4

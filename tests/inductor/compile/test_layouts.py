@@ -51,3 +51,10 @@ def test_signs_of_zero(n):
     for f in (weft.fmax, weft.fmin, weft.maximum, weft.minimum):
         got, want = weft.compile(f)(a, b).numpy(), f(a, b).numpy()
         assert np.array_equal(got, want, equal_nan=True) and np.array_equal(np.signbit(got), np.signbit(want)), f
+
+
+def test_a_result_laid_out_by_sizes_that_are_known_to_equal_its_own():
+    """Strides of the gradient are in symbols of `y`, sizes in those of `x`: the backward has to be told."""
+    x, y = weft.randn(1, 5, 1, requires_grad=True), weft.randn(8, 5, 13)
+    weft.compile(lambda x, y: x - y, dynamic=True, fullgraph=True)(x, y).sum().backward()
+    assert x.grad.flatten().tolist() == [104.0] * 5

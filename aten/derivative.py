@@ -1,9 +1,49 @@
-"""From an op's vjp, as declared, to what a recorded step keeps and runs."""
+"""From an op's derivative, as declared, to its vjp and jvp, and to what a recorded step keeps and runs."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from aten.meta import Meta
+
+
+def asked(fn: Any) -> tuple[str, ...]:
+    """The names of the values that a derivative wants."""
+    return getattr(fn, "asks", None) or fn.__code__.co_varnames[: fn.__code__.co_argcount]
+
+
+def pullback(product: Callable[..., Any]) -> Callable[..., Any]:
+    """The vjp of `product(t, ...)`, a derivative times t: a gradient is multiplied by the conjugate of the derivative."""
+
+    def vjp(g: Any, *values: Any) -> Any:
+        if not g.dtype.is_complex:
+            return product(g, *values)
+        return product(g.conj(), *values).conj()
+
+    vjp.asks = ("g", *asked(product)[1:])  # type: ignore[attr-defined]
+    return vjp
+
+
+def pushforward(op: Any, products: tuple[Callable[..., Any], ...]) -> Callable[..., Any]:
+    """The jvp of an elementwise op from `product(t, ...)`, its derivative times t, for each differentiable parameter."""
+    rows: list[Any] | None = None
+
+    def jvp(tangents: tuple[Any, ...], *args: Any) -> Any:
+        nonlocal rows
+        if rows is None:
+            place = {p.name: i for i, p in enumerate(op.core)}
+            place |= dict(zip("xyz", range(len(op.core)))) | {"out": len(op.core)}
+            slots = [i for i, p in enumerate(op.core) if p.differentiable]
+            rows = [(i, fn, [(place[n.removesuffix("_meta")], n.endswith("_meta")) for n in asked(fn)[1:]])
+                    for i, fn in zip(slots, products)]  # fmt: skip
+        total = None
+        for i, product, wanted in rows:
+            if tangents[i] is None:
+                continue
+            part = product(tangents[i], *[_meta(args[k]) if of_meta else args[k] for k, of_meta in wanted])
+            total = part if total is None else total + part
+        return total
+
+    return jvp
 
 
 class Plan:
@@ -33,10 +73,9 @@ class Plan:
             if isinstance(op.vjp_fn, tuple) and not needs[slot]:
                 self.functions.append(None)
                 continue
-            wished = getattr(fn, "asks", None) or fn.__code__.co_varnames[: fn.__code__.co_argcount]
-            asked = [n if n in core else rows.get(n, n) for n in wished]
-            names.update(dict.fromkeys(n for n in asked if n not in ("g", "needs")))
-            self.functions.append((fn, asked))
+            wished = [n if n in core else rows.get(n, n) for n in asked(fn)]
+            names.update(dict.fromkeys(n for n in wished if n not in ("g", "needs")))
+            self.functions.append((fn, wished))
         self.names = tuple(names)
         results = {r[1]: i for i, r in enumerate(op.schema.returns) if len(r) > 1}
         self._sources: dict[str, tuple[str, int]] = {}
@@ -79,8 +118,8 @@ class Plan:
         known["needs"] = self.needs
         if isinstance(self.op.vjp_fn, tuple):
             return [None if f is None else f[0](*[known[n] for n in f[1]]) for f in self.functions]
-        fn, asked = self.functions[0]
-        result = fn(*[known[n] for n in asked])
+        fn, wished = self.functions[0]
+        result = fn(*[known[n] for n in wished])
         if len(self.slots) == 1:
             return [result]
         result = list(result) if isinstance(result, tuple) else [result]

@@ -16,22 +16,33 @@ def _outputs(fn: Callable[..., Any], inputs: Sequence[Any]) -> tuple[Tensor, ...
     return tuple(r for r in (result if isinstance(result, (tuple, list)) else (result,)) if isinstance(r, Tensor))
 
 
+def _weights(generator: np.random.Generator, like: Tensor) -> np.ndarray:
+    """Random numbers of the sizes of `like`, complex for complex ones."""
+    sizes = tuple(like.shape)
+    real = generator.standard_normal(sizes)
+    return real + 1j * generator.standard_normal(sizes) if like.dtype.is_complex else real
+
+
 def _numerical(
     fn: Callable[..., Any], inputs: Sequence[Any], which: int, weights: list[np.ndarray], eps: float
 ) -> np.ndarray:
-    """d(sum of weights * outputs) / d(inputs[which]), by central differences."""
+    """d(real part of the sum of conj(weights) * outputs) / d(inputs[which]), by central differences.
+
+    With respect to a complex number the derivatives along its parts, as one complex number: PyTorch's convention.
+    """
     memory = inputs[which].detach().numpy()
-    result = np.zeros(memory.shape)
+    result = np.zeros(memory.shape, memory.dtype)
     with no_grad():
         for i in np.ndindex(memory.shape):
             kept = memory[i]
-            sums = []
-            for step in (eps, -eps):
-                memory[i] = kept + step
-                outs = _outputs(fn, inputs)
-                sums.append(sum(float((w * np.asarray(o.detach())).sum()) for w, o in zip(weights, outs)))
-            memory[i] = kept
-            result[i] = (sums[0] - sums[1]) / (2 * eps)
+            for along in (1, 1j) if memory.dtype.kind == "c" else (1,):
+                sums = []
+                for step in (eps, -eps):
+                    memory[i] = kept + step * along
+                    outs = _outputs(fn, inputs)
+                    sums.append(sum(float((np.conj(w) * np.asarray(o.detach())).real.sum()) for w, o in zip(weights, outs)))
+                memory[i] = kept
+                result[i] += along * (sums[0] - sums[1]) / (2 * eps)
     return result
 
 
@@ -47,13 +58,13 @@ def gradcheck(
 ) -> bool:
     """Whether backward of `fn(*inputs)` agrees with finite differences, for random weights of its outputs.
 
-    inputs: a tensor or a tuple; those that require grad should be float64. Raises RuntimeError where
+    inputs: a tensor or a tuple; those that require grad should be float64 or complex128. Raises RuntimeError where
     they differ, or returns False.
     """
     inputs = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
     generator = np.random.default_rng(seed)
     outs = _outputs(fn, inputs)
-    weights = [generator.standard_normal(tuple(o.shape)) for o in outs]
+    weights = [_weights(generator, o) for o in outs]
     wanted = [i for i, x in enumerate(inputs) if isinstance(x, Tensor) and x.requires_grad]
     if not wanted:
         raise ValueError("gradcheck expects at least one input tensor to require gradient")
@@ -78,8 +89,7 @@ def gradgradcheck(fn: Callable[..., Any], inputs: Any, **options: Any) -> bool:
     generator = np.random.default_rng(1)
     outs = [o for o in _outputs(fn, inputs) if o.requires_grad]
     seeds = [
-        _native.from_numpy(np.asarray(generator.standard_normal(tuple(o.shape)), o.dtype.to_numpy())).requires_grad_()
-        for o in outs
+        _native.from_numpy(np.asarray(_weights(generator, o), o.dtype.to_numpy())).requires_grad_() for o in outs
     ]
     wanted = [i for i, x in enumerate(inputs) if isinstance(x, Tensor) and x.requires_grad]
 
@@ -87,7 +97,8 @@ def gradgradcheck(fn: Callable[..., Any], inputs: Any, **options: Any) -> bool:
         values = args[: len(inputs)]
         with_grad = [o for o in _outputs(fn, values) if o.requires_grad]
         found = grad(with_grad, [values[i] for i in wanted], args[len(inputs) :], create_graph=True, allow_unused=True)
-        return tuple(g for g in found if g is not None and g.requires_grad)
+        # A gradient without history is held to be constant: where it is not, differences tell.
+        return tuple(g if g.requires_grad else g + 0 * args[-1].sum() for g in found if g is not None)
 
     return gradcheck(_recording(gradients), (*inputs, *seeds), **options)
 

@@ -124,15 +124,15 @@ def gamma_lower(a: Array, x: Array) -> Array:
     return np.where(bad, np.nan, found)
 
 
-def _unary(name: str, function: Callable[[Array], Array], doc: str, vjp: Any = None) -> None:
-    unary(f"special_{name}", via(function), inplace=False, vjp=vjp, doc=doc)
+def _unary(name: str, function: Callable[[Array], Array], doc: str, derivative: Any = None) -> None:
+    unary(f"special_{name}", via(function), inplace=False, derivative=derivative, doc=doc)
 
 
 _unary(
     "bessel_j0",
     lambda x: bessel_j(0, x),
     "Bessel function of the first kind, order 0.",
-    lambda g, x: -g * ops.special_bessel_j1(x),
+    lambda t, x: -t * ops.special_bessel_j1(x),
 )
 _unary("bessel_j1", lambda x: bessel_j(1, x), "Bessel function of the first kind, order 1.")
 _unary("bessel_y0", lambda x: bessel_y(0, x), "Bessel function of the second kind, order 0.")

@@ -11,13 +11,16 @@ from aten.op import composite, op, ops
 from aten.ops.pointwise import unary, via
 from aten.promotion import TYPE_NAMES, category, to_complex, to_real
 
-unary(
+conj_physical = unary(
     "conj_physical",
     via(lambda x: np.conjugate(x) if x.dtype.kind == "c" else x),
     promote="same",
-    vjp=lambda g: ops.conj_physical(g) if g.dtype.is_complex else g,
     doc="The complex conjugate of each element.",
 )
+
+
+conj_physical.vjp(lambda g: g.conj())
+conj_physical.jvp(lambda tangents, input, out: tangents[0].conj())
 
 
 @composite("conj(Tensor input) -> Tensor")
@@ -52,6 +55,7 @@ def _(out, x):
 
 
 view_as_real.vjp(lambda g: view_as_complex(g))
+view_as_real.jvp(lambda tangents, input, out: view_as_real(tangents[0]))
 
 
 @op("view_as_complex(Tensor input) -> Tensor", tags=["library"])
@@ -73,6 +77,7 @@ def _(out, x):
 
 
 view_as_complex.vjp(lambda g: view_as_real(g if g.dtype.is_complex else g.to(to_complex(g.dtype))))
+view_as_complex.jvp(lambda tangents, input, out: view_as_complex(tangents[0]))
 
 
 @composite("real(Tensor input) -> Tensor", tags=["property"])

@@ -157,7 +157,9 @@ def _wrap_to_int(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
     return np.where(fits, whole, np.iinfo(np.int64).min).astype(dtype)
 
 
-finish_pointwise(cast, lambda g, input_meta: cast(g, input_meta.dtype) if g.dtype is not input_meta.dtype else g, False)
+finish_pointwise(cast, None, False)
+cast.vjp(lambda g, input_meta: convert(g, input_meta.dtype))
+cast.jvp(lambda tangents, input, dtype, out: convert(tangents[0], dtype))
 
 
 @op("bitcast(Tensor input, ScalarType dtype) -> Tensor", tags=("pointwise", "function_only"))

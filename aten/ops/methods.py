@@ -47,10 +47,16 @@ def _transposed(self: Any) -> Any:
     return ops.transpose(self, -2, -1)
 
 
-def _matrix_transposed(self: Any) -> Any:
+def _adjoint(self: Any) -> Any:
+    if self.ndim < 2:
+        raise RuntimeError(f"tensor.mH is only supported on matrices or batches of matrices. Got {self.ndim}-D tensor.")
+    return ops.conj(ops.transpose(self, -2, -1))
+
+
+def _matrix_adjoint(self: Any) -> Any:
     if self.ndim not in (0, 2):
         raise RuntimeError(f"tensor.H is only supported on matrices (2-D tensors). Got {self.ndim}-D tensor.")
-    return self if self.ndim == 0 else ops.transpose(self, 0, 1)
+    return ops.conj(self if self.ndim == 0 else ops.transpose(self, 0, 1))
 
 
 def attach_properties() -> None:
@@ -60,5 +66,5 @@ def attach_properties() -> None:
     attach("__contains__", _contains)
     attach("__rdiv__", _reflected_div)
     attach("resize_as_", _resize_as)
-    for name, getter in (("T", _reverse_dims), ("mT", _transposed), ("mH", _transposed), ("H", _matrix_transposed)):
+    for name, getter in (("T", _reverse_dims), ("mT", _transposed), ("mH", _adjoint), ("H", _matrix_adjoint)):
         attach(name, property(getter))

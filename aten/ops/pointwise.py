@@ -1,8 +1,11 @@
 """Elementwise arithmetic: a row of a table is a whole op.
 
-In a vjp, x, y, z are the op's parameters after promotion, g the gradient of the result, out the result.
+A `derivative=` is a function `(t, ...)` for each differentiable parameter: t times the derivative with respect to it. Its
+further arguments are named: x, y, z, the op's parameters after promotion, and out, the result. The jvp is its value for a
+tangent; the vjp is that for a gradient, with the derivative's conjugate.
 """
 
+import cmath
 import math
 from collections.abc import Callable
 from typing import Any
@@ -10,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from aten import dtype as dtypes
+from aten.derivative import pullback, pushforward
 from aten.meta import Meta
 from aten.op import Op, alias_of, composite, inplace_of, op, ops
 from aten.ops import numerics
@@ -45,28 +49,14 @@ def float_only(name: str, x: Meta) -> None:
         raise NotImplementedError(f"\"{name}\" not implemented for '{TYPE_NAMES[x.dtype.name]}'")
 
 
-def _linear_jvp(made: Op) -> Callable[..., Any]:
-    """The jvp of an elementwise op: its vjp is a product with the derivative, so it maps tangents as well."""
-
-    def jvp(tangents: tuple[Any, ...], *args: Any) -> Any:
-        *inputs, out = args
-        total = None
-        for i, tangent in enumerate(tangents):
-            if tangent is None:
-                continue
-            plan = made.plan(tuple(j == i for j in range(len(tangents))))
-            part = plan.run(tangent, plan.save(inputs, out))[plan.slots.index(i)]
-            total = part if total is None or part is None else total + part
-        return total
-
-    return jvp
-
-
-def finish_pointwise(made: Op, vjp: Any, inplace: bool) -> Op:
-    """Add what every elementwise op has: vjp, jvp, batching rule, in-place form."""
-    if vjp is not None:
-        made.vjp_fn = vjp
-        made.jvp_fn = _linear_jvp(made)
+def finish_pointwise(made: Op, derivative: Any, inplace: bool) -> Op:
+    """Add what every elementwise op has: vjp and jvp from its derivative, batching rule, in-place form."""
+    if derivative is not None:
+        several = isinstance(derivative, tuple)
+        products = derivative if several else (derivative,)
+        vjps = tuple(map(pullback, products))
+        made.vjp_fn = vjps if several else vjps[0]
+        made.jvp_fn = pushforward(made, products)
     made.batch_fn = batch_pointwise(made)
     if inplace:
         made.inplace = inplace_of(made)
@@ -78,7 +68,7 @@ def unary(
     kernel: Callable[..., Any],
     *,
     promote: str = "float",
-    vjp: Any = None,
+    derivative: Any = None,
     result: Any = None,
     check: Callable[[str, Meta], None] | None = None,
     inplace: bool = True,
@@ -97,7 +87,7 @@ def unary(
     rule.__doc__ = doc or f"`{name}` of each element."
     made = op(f"{name}(Tensor input) -> Tensor", tags=("pointwise",), promote=promote, compute=compute)(rule)
     made.kernel(lambda out, x: kernel(x, out=out))
-    return finish_pointwise(made, vjp, inplace)
+    return finish_pointwise(made, derivative, inplace)
 
 
 def binary(
@@ -105,7 +95,7 @@ def binary(
     kernel: Callable[..., Any],
     *,
     promote: Any = "same",
-    vjp: Any = None,
+    derivative: Any = None,
     result: Any = None,
     check: Callable[[str, Any, Any], None] | None = None,
     inplace: bool = True,
@@ -129,7 +119,7 @@ def binary(
         compute=compute,
     )(rule)
     made.kernel(lambda out, x, y: kernel(x, y, out=out))
-    return finish_pointwise(made, vjp, inplace)
+    return finish_pointwise(made, derivative, inplace)
 
 
 def via(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -154,7 +144,7 @@ _neg_bool = (
     "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the `~` or "
     "`logical_not()` operator instead."
 )
-_rounding = {"promote": "same", "vjp": lambda g: g * 0}
+_rounding = {"promote": "same", "derivative": lambda t: ops.zeros_like(t)}
 
 
 def _integers_stay(ufunc: Callable[..., Any]) -> Callable[..., Any]:
@@ -209,46 +199,48 @@ def _integers_only(name: str, x: Any, y: Any) -> None:
 LN2, LN10 = math.log(2), math.log(10)
 TWO_BY_ROOT_PI = 2 / math.sqrt(math.pi)
 
-unary("neg", np.negative, promote="same", check=_no_bool(_neg_bool), vjp=lambda g: -g)
-unary("abs", _abs, promote="same", result=to_real, vjp=lambda g, x: g * x.sgn())
-unary("sign", _sign, promote="same", vjp=lambda g: g * 0)
-unary("reciprocal", np.reciprocal, vjp=lambda g, out: -g * (out * out))
-unary("sqrt", np.sqrt, vjp=lambda g, out: g / (2 * out))
-unary("rsqrt", via(lambda x: 1 / np.sqrt(x)), vjp=lambda g, out: -0.5 * g * (out * out * out))
-unary("exp", np.exp, vjp=lambda g, out: g * conjugate(out))
-unary("exp2", np.exp2, vjp=lambda g, out: g * out * LN2)
-unary("expm1", np.expm1, vjp=lambda g, out: g * (out + 1))
-unary("log", np.log, vjp=lambda g, x: g / x)
-unary("log2", np.log2, vjp=lambda g, x: g / (x * LN2))
-unary("log10", np.log10, vjp=lambda g, x: g / (x * LN10))
-unary("log1p", np.log1p, vjp=lambda g, x: g / (x + 1))
-unary("sin", np.sin, vjp=lambda g, x: g * x.cos())
-unary("cos", np.cos, vjp=lambda g, x: -g * x.sin())
-unary("tan", np.tan, vjp=lambda g, out: g * (1 + out * out))
-unary("asin", np.arcsin, vjp=lambda g, x: g * (1 - x * x).rsqrt())
-unary("acos", np.arccos, vjp=lambda g, x: -g * (1 - x * x).rsqrt())
-unary("atan", np.arctan, vjp=lambda g, x: g / (x * x + 1))
-unary("sinh", np.sinh, vjp=lambda g, x: g * x.cosh())
-unary("cosh", np.cosh, vjp=lambda g, x: g * x.sinh())
-unary("tanh", np.tanh, vjp=lambda g, out: g * (1 - out * out))
-unary("asinh", np.arcsinh, vjp=lambda g, x: g * (x * x + 1).rsqrt())
-unary("acosh", np.arccosh, vjp=lambda g, x: g * (x * x - 1).rsqrt())
-unary("atanh", np.arctanh, vjp=lambda g, x: g / (1 - x * x))
-unary("erf", via(numerics.erf), vjp=lambda g, x: g * (TWO_BY_ROOT_PI * (-x * x).exp()))
-unary("erfc", via(numerics.erfc), vjp=lambda g, x: g * (-TWO_BY_ROOT_PI * (-x * x).exp()))
-unary("erfinv", via(numerics.erfinv), vjp=lambda g, out: g * ((out * out).exp() * (1 / TWO_BY_ROOT_PI)))
-unary("lgamma", via(numerics.lgamma), vjp=lambda g, x: g * x.digamma())
-unary("digamma", via(numerics.digamma), vjp=lambda g, x: g * ops.polygamma(1, x))
-unary("sigmoid", via(numerics.sigmoid), vjp=lambda g, out: g * ((1 - out) * out))
+unary("neg", np.negative, promote="same", check=_no_bool(_neg_bool), derivative=lambda t: -t)
+_abs_op = unary("abs", _abs, promote="same", result=to_real)
+_abs_op.vjp(lambda g, x: g * x.sgn())
+_abs_op.jvp(lambda tangents, x, out: ops.real(tangents[0] * x.sgn().conj()))
+unary("sign", _sign, promote="same", derivative=lambda t: ops.zeros_like(t))
+unary("reciprocal", np.reciprocal, derivative=lambda t, out: -t * (out * out))
+unary("sqrt", np.sqrt, derivative=lambda t, out: t / (2 * out))
+unary("rsqrt", via(lambda x: 1 / np.sqrt(x)), derivative=lambda t, out: -0.5 * t * (out * out * out))
+unary("exp", np.exp, derivative=lambda t, out: t * out)
+unary("exp2", np.exp2, derivative=lambda t, out: t * out * LN2)
+unary("expm1", np.expm1, derivative=lambda t, out: t * (out + 1))
+unary("log", np.log, derivative=lambda t, x: t / x)
+unary("log2", np.log2, derivative=lambda t, x: t / (x * LN2))
+unary("log10", np.log10, derivative=lambda t, x: t / (x * LN10))
+unary("log1p", np.log1p, derivative=lambda t, x: t / (x + 1))
+unary("sin", np.sin, derivative=lambda t, x: t * x.cos())
+unary("cos", np.cos, derivative=lambda t, x: -t * x.sin())
+unary("tan", np.tan, derivative=lambda t, out: t * (1 + out * out))
+unary("asin", np.arcsin, derivative=lambda t, x: t * (1 - x * x).rsqrt())
+unary("acos", np.arccos, derivative=lambda t, x: -t * (1 - x * x).rsqrt())
+unary("atan", np.arctan, derivative=lambda t, x: t / (x * x + 1))
+unary("sinh", np.sinh, derivative=lambda t, x: t * x.cosh())
+unary("cosh", np.cosh, derivative=lambda t, x: t * x.sinh())
+unary("tanh", np.tanh, derivative=lambda t, out: t * (1 - out * out))
+unary("asinh", np.arcsinh, derivative=lambda t, x: t * (x * x + 1).rsqrt())
+unary("acosh", np.arccosh, derivative=lambda t, x: t * _acosh_slope(x))
+unary("atanh", np.arctanh, derivative=lambda t, x: t / (1 - x * x))
+unary("erf", via(numerics.erf), derivative=lambda t, x: t * (TWO_BY_ROOT_PI * (-x * x).exp()))
+unary("erfc", via(numerics.erfc), derivative=lambda t, x: t * (-TWO_BY_ROOT_PI * (-x * x).exp()))
+unary("erfinv", via(numerics.erfinv), derivative=lambda t, out: t * ((out * out).exp() * (1 / TWO_BY_ROOT_PI)))
+unary("lgamma", via(numerics.lgamma), derivative=lambda t, x: t * x.digamma())
+unary("digamma", via(numerics.digamma), derivative=lambda t, x: t * ops.polygamma(1, x))
+unary("sigmoid", via(numerics.sigmoid), derivative=lambda t, out: t * ((1 - out) * out))
 unary("floor", _integers_stay(np.floor), **_rounding)
 unary("ceil", _integers_stay(np.ceil), **_rounding)
 unary("trunc", _integers_stay(np.trunc), **_rounding)
-unary("frac", via(lambda x: x - np.trunc(x)), promote="same", check=float_only, vjp=lambda g: g)
+unary("frac", via(lambda x: x - np.trunc(x)), promote="same", check=float_only, derivative=lambda t: t)
 unary(
     "relu",
     via(lambda x: np.where(x < 0, np.zeros((), x.dtype), x)),
     promote="same",
-    vjp=lambda g, out: ops.where(out > 0, g, 0),
+    derivative=lambda t, out: ops.where(out > 0, t, 0),
     check=_no_bool("Boolean inputs not supported for relu"),
     doc="max(x, 0); NaN stays.",
 )
@@ -258,7 +250,7 @@ unary(
     promote="same",
     check=float_only,
     doc="x * sigmoid(x).",
-    vjp=lambda g, x: _silu_backward(g, x),
+    derivative=lambda t, x: _silu_backward(t, x),
 )
 unary("logical_not", np.logical_not, promote="same", result=_bool_dtype, compute=None)
 unary("bitwise_not", np.bitwise_not, promote="same", check=_no_float, compute=None)
@@ -278,6 +270,11 @@ alias_of("arctanh", ops.atanh)
 alias_of("absolute", ops.abs)
 alias_of("negative", ops.neg)
 alias_of("fix", ops.trunc)
+
+
+def _acosh_slope(x):
+    """One root less where x cannot be negative or complex: there a product of roots is the root of the product."""
+    return (x + 1).rsqrt() * (x - 1).rsqrt() if x.dtype.is_complex else (x * x - 1).rsqrt()
 
 
 def _silu_backward(g, x):
@@ -397,100 +394,112 @@ def where(condition: Any, input: Any, other: Any) -> Any:
     return ops.where(condition, input, other)
 
 
-def _pow_x(g, x, y):
+def _pow_x(t, x, y):
     """y * x**(y-1), and 0 (not NaN) where y is 0."""
-    if isinstance(y, (int, float)):
-        return g * 0 if y == 0 else g * (y * x ** (y - 1))
-    return where(y == 0, 0.0, g * (y * x ** (y - 1)))
+    if isinstance(y, (int, float, complex)):
+        return ops.zeros_like(t) if y == 0 else t * (y * x ** (y - 1))
+    return where(ops.eq(y, 0), 0.0, t * (y * x ** (y - 1)))
 
 
-def _pow_y(g, x, y, out):
+def _pow_y(t, x, y, out):
     """out * log(x), and 0 where x is 0 and y >= 0."""
-    if isinstance(x, (int, float)):
-        return g * (out * math.log(x)) if x > 0 else where((y >= 0) if x == 0 else (y != y), 0.0, g * (out * math.nan))
-    return where((x == 0) & (y >= 0), 0.0, g * (out * x.log()))
+    positive = (ops.imag(y) == 0) & (ops.real(y) >= 0) if y.dtype.is_complex else y >= 0
+    if isinstance(x, (int, float, complex)):
+        if x == 0:
+            return where(positive, 0.0, t * (out * -math.inf))
+        return t * (out * (cmath.log(x) if isinstance(x, complex) or y.dtype.is_complex else math.log(x) if x > 0 else math.nan))
+    return where(ops.eq(x, 0) & positive, 0.0, t * (out * x.log()))
 
 
-def _extreme_vjp(less: str) -> tuple[Callable[..., Any], ...]:
+def _square_size(x: Any, y: Any) -> Any:
+    """x*x + y*y, and infinity at 0: there atan2 is given the derivative 0."""
+    size = x * x + y * y
+    return where(ops.eq(size, 0), math.inf, size)
+
+
+def _extreme(less: str) -> tuple[Callable[..., Any], ...]:
     """maximum and minimum: the larger (smaller) one gets the gradient, equal ones half each."""
 
-    def first(g, x, y):
-        return where(ops.eq(x, y), g * 0.5, where(getattr(ops, less)(x, y), 0.0, g))
+    def first(t, x, y):
+        return where(ops.eq(x, y), t * 0.5, where(getattr(ops, less)(x, y), 0.0, t))
 
-    def second(g, x, y):
-        return where(ops.eq(x, y), g * 0.5, where(getattr(ops, less)(y, x), 0.0, g))
+    def second(t, x, y):
+        return where(ops.eq(x, y), t * 0.5, where(getattr(ops, less)(y, x), 0.0, t))
 
     return first, second
 
 
-def _fextreme_vjp(at_least: str) -> tuple[Callable[..., Any], ...]:
+def _fextreme(at_least: str) -> tuple[Callable[..., Any], ...]:
     """fmax and fmin: the first one gets the gradient where it is chosen or the second is NaN."""
 
     def chosen(x, y):
         return getattr(ops, at_least)(x, y) | ops.isnan(y) if not isinstance(y, (int, float)) else getattr(ops, at_least)(x, y)
 
-    return lambda g, x, y: where(chosen(x, y), g, 0.0), lambda g, x, y: where(chosen(x, y), 0.0, g)
+    return lambda t, x, y: where(chosen(x, y), t, 0.0), lambda t, x, y: where(chosen(x, y), 0.0, t)
 
 
-binary("add", np.add, extra=", *, Scalar alpha=1", vjp=(lambda g: g, lambda g: g), doc="input + alpha * other.")
+binary("add", np.add, extra=", *, Scalar alpha=1", derivative=(lambda t: t, lambda t: t), doc="input + alpha * other.")
 binary(
     "sub",
     np.subtract,
     extra=", *, Scalar alpha=1",
     promote=_subtracted,
-    vjp=(lambda g: g, lambda g: -g),
+    derivative=(lambda t: t, lambda t: -t),
     doc="input - alpha * other.",
 )
-binary("mul", np.multiply, vjp=(lambda g, y: g * conjugate(y), lambda g, x: g * conjugate(x)))
+binary("mul", np.multiply, derivative=(lambda t, y: t * y, lambda t, x: t * x))
 binary(
     "div",
     np.true_divide,
     promote="float",
     extra=", *, str? rounding_mode=None",
-    vjp=(lambda g, y: g / conjugate(y), lambda g, x, y: -g * conjugate(x / y / y)),
+    derivative=(lambda t, y: t / y, lambda t, x, y: -t * (x / y / y)),
     doc="input / other, in floating point unless a rounding_mode is given.",
 )
-binary("pow", _pow_kernel, check=_pow_check, vjp=(_pow_x, _pow_y))
-binary("maximum", np.maximum, vjp=_extreme_vjp("lt"), inplace=False, doc="The larger element; NaN if either is.")
-binary("minimum", np.minimum, vjp=_extreme_vjp("gt"), inplace=False, doc="The smaller element; NaN if either is.")
-binary("fmax", np.fmax, vjp=_fextreme_vjp("ge"), inplace=False, doc="The larger element; a NaN loses.")
-binary("fmin", np.fmin, vjp=_fextreme_vjp("le"), inplace=False, doc="The smaller element; a NaN loses.")
+binary("pow", _pow_kernel, check=_pow_check, derivative=(_pow_x, _pow_y))
+binary("maximum", np.maximum, derivative=_extreme("lt"), inplace=False, doc="The larger element; NaN if either is.")
+binary("minimum", np.minimum, derivative=_extreme("gt"), inplace=False, doc="The smaller element; NaN if either is.")
+binary("fmax", np.fmax, derivative=_fextreme("ge"), inplace=False, doc="The larger element; a NaN loses.")
+binary("fmin", np.fmin, derivative=_fextreme("le"), inplace=False, doc="The smaller element; a NaN loses.")
 binary(
     "atan2",
     np.arctan2,
     promote="float",
-    vjp=(lambda g, x, y: g * (y / (x * x + y * y)), lambda g, x, y: g * (-x / (x * x + y * y))),
+    derivative=(lambda t, x, y: t * (y / _square_size(x, y)), lambda t, x, y: t * (-x / _square_size(x, y))),
 )
 binary(
     "fmod",
     _nonzero_divisor(np.fmod),
     check=_no_two_bools("fmod_cpu"),
-    vjp=(lambda g: g, lambda g, x, y: -g * ops.div(x, y, rounding_mode="trunc")),
+    derivative=(lambda t: t, lambda t, x, y: -t * ops.div(x, y, rounding_mode="trunc")),
 )
 binary(
     "remainder",
     _nonzero_divisor(_remainder),
     check=_no_two_bools("remainder_cpu"),
-    vjp=(lambda g: g, lambda g, x, y: -g * ops.floor_divide(x, y)),
+    derivative=(lambda t: t, lambda t, x, y: -t * ops.floor_divide(x, y)),
 )
 binary(
     "floor_divide",
     _nonzero_divisor(_floor_divide),
     check=_no_two_bools("div_floor_cpu"),
-    vjp=(lambda g: g * 0, lambda g: g * 0),
+    derivative=(lambda t: ops.zeros_like(t), lambda t: ops.zeros_like(t)),
 )
 binary(
     "copysign",
     np.copysign,
     promote="float",
-    vjp=(lambda g, x, out: where(ops.eq(x, 0), 0.0, where(ops.signbit(x) ^ ops.signbit(out), -g, g)), lambda g: g * 0),
+    derivative=(
+        lambda t, x, out: where(ops.eq(x, 0), 0.0, where(ops.signbit(x) ^ ops.signbit(out), -t, t)),
+        lambda t: ops.zeros_like(t),
+    ),
 )
-binary("hypot", np.hypot, vjp=(lambda g, x, out: g * (x / out), lambda g, y, out: g * (y / out)))
+binary("hypot", np.hypot, derivative=(lambda t, x, out: t * (x / out), lambda t, y, out: t * (y / out)))
 binary(
     "nextafter",
     np.nextafter,
     compute=None,
-    vjp=(lambda g, x, y: where(ops.eq(x, y), 0.0, g), lambda g: g * 0),
+    derivative=(lambda t, x, y: where(ops.eq(x, y), 0.0, t), lambda t: ops.zeros_like(t)),
 )
 binary("bitwise_and", np.bitwise_and, check=_no_float, compute=None)
 binary("bitwise_or", np.bitwise_or, check=_no_float, compute=None)

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from aten import _native
 from aten import dtype as dtypes
 from aten.meta import Meta
 from aten.op import Op, composite, op, ops
@@ -116,16 +117,34 @@ prod.normal(_wrapped)
 prod.kernel(lambda out, x, dim, keepdim: np.prod(x, axis=_axes(dim), keepdims=keepdim, dtype=out.dtype, out=out))
 
 
+def _product_of_others(x: Any, dim: list[int], out: Any) -> Any:
+    """At each element the product over `dim` of the other ones; out: the product of all, with kept dims."""
+    if not dim:
+        return ops.ones_like(x)
+    if not _native.is_grad_enabled():
+        where, zero = ops.where, ops.eq(x, 0)
+        rest = where(zero, 1.0, x)
+        return where(zero, where(ops.eq(sum(zero, dim, True), 1), prod(rest, dim, True), 0.0), out / rest)
+    # What is differentiated further may not divide by zero: products of those before and of those after.
+    last = [d for d in range(x.ndim) if d not in dim] + list(dim)
+    flat = x.permute(last).flatten(x.ndim - len(dim))
+    ones = ops.narrow(ops.ones_like(flat), -1, 0, 1) if flat.shape[-1] else flat
+    before = ops.cumprod(ops.cat([ones, flat.narrow(-1, 0, flat.shape[-1] - 1)], -1), -1) if flat.shape[-1] else flat
+    back = flat.flip([-1])
+    after = ops.cumprod(ops.cat([ones, back.narrow(-1, 0, flat.shape[-1] - 1)], -1), -1).flip([-1]) if flat.shape[-1] else flat
+    others = (before * after).reshape([x.shape[d] for d in last])
+    return others.permute([last.index(d) for d in range(x.ndim)])
+
+
 @prod.vjp
 def _(g, input, dim, keepdim, out):
-    """The product of the others: out / x, and where x is the only zero the product of the rest."""
-    where = ops.where
-    zero = ops.eq(input, 0)
-    zeros = sum(zero, dim, True) if dim else zero.to(dtypes.int64)
-    rest = where(zero, 1.0, input)
-    others = prod(rest, dim, True) if dim else rest
-    g = spread(g, dim, keepdim, input.shape)
-    return g * where(zero, where(ops.eq(zeros, 1), others, 0.0), keep(out, dim, keepdim) / rest)
+    return spread(g, dim, keepdim, input.shape) * _product_of_others(input, dim, keep(out, dim, keepdim)).conj()
+
+
+@prod.jvp
+def _(tangents, input, dim, keepdim, out):
+    product = tangents[0] * _product_of_others(input, dim, keep(out, dim, keepdim))
+    return sum(product, dim, keepdim) if dim else product
 
 
 def _extreme(name: str, ufunc: Any) -> Op:
@@ -474,7 +493,13 @@ def _(input, dim, keepdim):
 
 @logsumexp.vjp
 def _(g, input, dim, keepdim, out):
-    return keep(g, dim, keepdim) * (input - keep(out, dim, keepdim)).exp()
+    return keep(g, dim, keepdim) * (input - keep(out, dim, keepdim)).exp().conj()
+
+
+@logsumexp.jvp
+def _(tangents, input, dim, keepdim, out):
+    product = tangents[0] * (input - keep(out, dim, keepdim)).exp()
+    return sum(product, dim, keepdim) if dim else product
 
 
 logsumexp.batch_fn = batch_dims(logsumexp)

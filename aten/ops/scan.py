@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from aten import _native
 from aten import dtype as dtypes
 from aten.meta import Meta
 from aten.op import Op, inplace_of, op, ops
@@ -58,16 +59,33 @@ def cumprod(input: Meta, dim: int) -> Meta:
 cumprod.kernel(lambda out, x, dim: np.cumprod(x, axis=dim, out=out) if x.ndim else np.copyto(out, x))
 
 
+def _row_products(x: Any, dim: int) -> Any:
+    """C[..., i, k]: the product of the elements up to k with element i left out, 0 for k < i. Derivatives of any order
+    follow from it, at zeros as well, at the price of the square of the row's length."""
+    n = x.shape[dim]
+    row = x.movedim(dim, -1)
+    eye = ops.eye(n, dtype=dtypes.bool, device=x.device)
+    return ops.triu(cumprod(ops.where(eye, 1.0, row.unsqueeze(-2)), -1), 0)
+
+
+def _may_hold_zeros(x: Any) -> bool:
+    return _native.is_tracer(x) or bool(ops.eq(x, 0).any())
+
+
 @cumprod.vjp
 def _(g, input, dim, out):
     """Sum of g * out over later places, over x; at the first zero with that zero left out; 0 after it."""
     if input.ndim == 0:
         return g
-    where, zero = ops.where, ops.eq(input, 0)
+    if _native.is_grad_enabled() and _may_hold_zeros(input):
+        rows = g.movedim(dim, -1).unsqueeze(-2) * _row_products(input, dim).conj()
+        return rows.sum(-1).movedim(-1, dim)
+    x, out = input.conj(), out.conj()
+    where, zero = ops.where, ops.eq(x, 0)
     zeros = cumsum(zero, dim)
-    rest = where(zero, 1.0, input)
+    rest = where(zero, 1.0, x)
     before = reverse_cumsum(g * out, dim) / rest
-    without = cumprod(where(zero & ops.eq(zeros, 1), 1.0, input), dim)
+    without = cumprod(where(zero & ops.eq(zeros, 1), 1.0, x), dim)
     at_first = reverse_cumsum(where(ops.eq(zeros, 1), g * without, 0.0), dim)
     return where(ops.eq(zeros, 0), before, where(zero & ops.eq(zeros, 1), at_first, 0.0))
 

@@ -367,14 +367,14 @@ def mvlgamma(input, p):
 unary(
     "i0",
     via(lambda x: numerics.bessel_i(0, x)),
-    vjp=lambda g, x: g * ops.special_i1(x),
+    derivative=lambda t, x: t * ops.special_i1(x),
     doc="Modified Bessel function of order 0.",
 )
 unary(
     "special_i0e",
     via(lambda x: numerics.bessel_ie(0, x)),
     inplace=False,
-    vjp=lambda g, x, out: g * (ops.special_i1e(x) - ops.sign(x) * out),
+    derivative=lambda t, x, out: t * (ops.special_i1e(x) - ops.sign(x) * out),
     doc="exp(-|x|) * i0(x).",
 )
 unary(
@@ -382,15 +382,15 @@ unary(
     via(lambda x: numerics.bessel_i(1, x)),
     inplace=False,
     doc="Modified Bessel function of order 1.",
-    vjp=lambda g, x, out: g * (ops.i0(x) - ops.where(ops.eq(x, 0), 0.5, out / ops.where(ops.eq(x, 0), 1.0, x))),
+    derivative=lambda t, x, out: t * (ops.i0(x) - ops.where(ops.eq(x, 0), 0.5, out / ops.where(ops.eq(x, 0), 1.0, x))),
 )
 unary(
     "special_i1e",
     via(lambda x: numerics.bessel_ie(1, x)),
     inplace=False,
     doc="exp(-|x|) * i1(x).",
-    vjp=lambda g, x, out: (
-        g * ops.where(ops.eq(x, 0), 0.5, ops.special_i0e(x) - out * (ops.sign(x) + 1 / ops.where(ops.eq(x, 0), 1.0, x)))
+    derivative=lambda t, x, out: (
+        t * ops.where(ops.eq(x, 0), 0.5, ops.special_i0e(x) - out * (ops.sign(x) + 1 / ops.where(ops.eq(x, 0), 1.0, x)))
     ),
 )
 
@@ -473,7 +473,7 @@ special_erfcx = unary(
     "special_erfcx",
     via(_erfcx),
     inplace=False,
-    vjp=lambda g, x, out: g * (2 * x * out - 2 / math.sqrt(math.pi)),
+    derivative=lambda t, x, out: t * (2 * x * out - 2 / math.sqrt(math.pi)),
     doc="exp(x*x) * erfc(x).",
 )
 

@@ -19,6 +19,7 @@ from inductor import _runner, autotune, choices, loading
 from inductor.codegen import cpp, toolchain
 from inductor.counters import counters
 from inductor.decompositions import decompositions
+from inductor.forms import Backwards
 from inductor.ir.buffer import Kernel
 from inductor.ir.nodes import fresh_table
 from inductor.ir.program import Program
@@ -68,7 +69,10 @@ def compile_graph(gm: Any, example_inputs: Any) -> Compiled | Callable[..., tupl
     if not _native_joint(graphs):
         if _views_alone(graphs) and choices.may_run_eager(gm.graph):
             return _eager(gm, _new_guards(gm, n_guards))
-        return AotFunction(graphs, compile_core(graphs.forward), graphs.backward and compile_core(graphs.backward))
+        function = AotFunction(graphs, compile_core(graphs.forward), graphs.backward and compile_core(graphs.backward))
+        names = _saved_names(graphs)
+        function.other_forms = None if names is None else Backwards(gm, names, compile_core)
+        return function
     folder = toolchain.private_folder()
     try:
         rng = _generator(graphs, len(gm.graph.placeholders))
@@ -214,6 +218,7 @@ def _join(graphs: AotGraphs, rng: tuple | None) -> tuple[list[Result], dict | No
         "results": [position[o] for o in graphs.differentiable],
         "gradients": list(graphs.grad_inputs),
         "random": False,
+        "saved": _saved_names(graphs),
     }
     n_outputs = len(graphs.forward.graph.outputs)
     results += [Result("output", i) for i in range(graphs.saved, n_outputs)]
@@ -221,6 +226,14 @@ def _join(graphs: AotGraphs, rng: tuple | None) -> tuple[list[Result], dict | No
         results += [Result("number", value=rng[0]), Result("number", value=rng[1])]
         joint["random"] = True
     return results, joint
+
+
+def _saved_names(graphs: AotGraphs) -> list[str] | None:
+    """What the forward saves, by its names in the joint graph, where other backwards may be made of it: in exact mode."""
+    if graphs.backward is None or not settings.exact:
+        return None
+    placeholders = graphs.backward.graph.placeholders
+    return [n.name for n in placeholders[: len(placeholders) - len(graphs.differentiable)]]
 
 
 def _result(o: Any) -> Result:
@@ -265,7 +278,8 @@ def _package(gm: Any, units: dict[str, Unit], files: dict[str, str], joint: dict
         manifest[name] = {"program": data, "library": digest}
     copy = json.loads(json.dumps(manifest))  # loading fills in the user's lines
     constants = {name: unit.constants for name, unit in units.items()}
-    return Compiled(loading.load(gm, copy, paths.__getitem__, constants), manifest, libraries, not any(constants.values()))
+    call = loading.load(gm, copy, paths.__getitem__, constants, compile_core)
+    return Compiled(call, manifest, libraries, not any(constants.values()))
 
 
 def _log(channel: str, value: Any) -> None:

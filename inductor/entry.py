@@ -30,7 +30,13 @@ def compile_fx(
 
     try:
         with settings.options(modes.chosen(mode, options)):
-            return cached(gm, "captured", build)
+            return cached(gm, "captured", build, _compile_core)
     except CompilerMissing as e:
         errors.warn_once(f"{e}. Until then compiled functions run eager.")
         return gm
+
+
+def _compile_core(graph: Any) -> Callable[..., tuple]:
+    from inductor import compile as pipeline
+
+    return pipeline.compile_core(graph)

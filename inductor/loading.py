@@ -26,16 +26,17 @@ class _Stale(Exception):
     """An entry whose guards do not hold for the sizes at hand."""
 
 
-def cached(gm: Any, kind: str, build: Callable[[], Any]) -> Callable[..., tuple]:
+def cached(gm: Any, kind: str, build: Callable[[], Any], compile_core: Callable | None = None) -> Callable[..., tuple]:
     """The callable for a graph from the cache, or else what `build` makes: a callable, or a `compile.Compiled` to keep.
 
     `kind` says what the text of the graph means: "captured", or "core" for a graph that is compiled as it stands.
+    `compile_core`: see `load`.
     """
     started = time.perf_counter()
     store = cache_store.current()
     key = cache_key.of(gm, kind) if store is not None else None
     if store is not None and key is not None:
-        found = _look_up(store, key, gm)
+        found = _look_up(store, key, gm, compile_core)
         if found is not None:
             counters["cache_hits"] += 1
             log(f"hit {key[:16]} in {1e3 * (time.perf_counter() - started):.1f} ms")
@@ -51,18 +52,24 @@ def cached(gm: Any, kind: str, build: Callable[[], Any]) -> Callable[..., tuple]
     return compiled.callable
 
 
-def _look_up(store: cache_store.Store, key: str, gm: Any) -> Callable | None:
+def _look_up(store: cache_store.Store, key: str, gm: Any, compile_core: Callable | None) -> Callable | None:
     try:
-        return store.load(key, lambda manifest, path_of: load(gm, manifest, path_of))
+        return store.load(key, lambda manifest, path_of: load(gm, manifest, path_of, compile_core=compile_core))
     except _Stale as e:
         log(f"entry {key[:16]} is for other sizes: {e}")
         return None
 
 
-def load(gm: Any, manifest: dict, path_of: Callable[[str], str], constants: dict | None = None) -> Callable[..., tuple]:
+def load(
+    gm: Any,
+    manifest: dict,
+    path_of: Callable[[str], str],
+    constants: dict | None = None,
+    compile_core: Callable | None = None,
+) -> Callable[..., tuple]:
     """The callable that a manifest describes; `path_of(digest)` is a path from which a library can be loaded.
 
-    `constants`: by Program, the tensors bound to it.
+    `constants`: by Program, the tensors bound to it; `compile_core`: what compiles backwards that are not there yet.
     Raises ValueError or KeyError for a manifest that is corrupt.
     """
     guards = [parse(text, kinds) for text, kinds in manifest["guards"]]
@@ -89,6 +96,11 @@ def load(gm: Any, manifest: dict, path_of: Callable[[str], str], constants: dict
     if joint is not None:
         from inductor.higher import differentiable
 
+        other = None
+        if joint["saved"] is not None and compile_core is not None:
+            from inductor.forms import Backwards, for_node
+
+            other = for_node(Backwards(gm, joint["saved"], compile_core), joint["gradients"])
         forward = _runner.Training(
             forward,
             program("backward"),
@@ -96,6 +108,7 @@ def load(gm: Any, manifest: dict, path_of: Callable[[str], str], constants: dict
             joint["results"],
             joint["gradients"],
             differentiable(gm, joint["results"], joint["gradients"], joint["random"]),
+            other_forms=other,
         )
     for guard in guards:
         env.assume(guard)

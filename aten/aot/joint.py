@@ -11,6 +11,7 @@ from aten import _native, settings
 from aten._native import Tensor
 from aten.aot.data import Constant, Fresh, InputAlias, Output, OutputView, Size, ViewOf
 from aten.aot.exact import ExactLevel
+from aten.aot.form import Form
 from aten.aot.simplify import simplify
 from aten.fx.cleanup import cleanup
 from aten.fx.emit import emit
@@ -48,9 +49,17 @@ class Joint:
 
 
 def trace_joint(
-    gm: GraphModule, needs_grad: Sequence[bool], decompositions: dict[Op, Callable] | None, metas: Sequence[Any]
+    gm: GraphModule,
+    needs_grad: Sequence[bool],
+    decompositions: dict[Op, Callable] | None,
+    metas: Sequence[Any],
+    forms: Sequence[Form | None] | None = None,
 ) -> Joint:
-    """The joint graph of `gm` for inputs with these Metas (or numbers); needs_grad says which inputs want gradients."""
+    """The joint graph of `gm` for inputs with these Metas (or numbers); needs_grad says which inputs want gradients.
+
+    forms: of each differentiable output the form of its gradient, None for one that gets none; by default each has one
+    that is laid out as the output.
+    """
     graph = Graph()
     graph.shape_env = gm.shape_env or ShapeEnv()
     training = any(needs_grad)
@@ -87,13 +96,13 @@ def trace_joint(
         outputs,
         mutated,
         writes,
-        n_primals=len(inputs),
+        n_primals=len(first),
         rng_counters=as_expr(level.rng.counters) if level.rng.seed is not None else 0,
     )
     grads: list[Any] = []
     if training:
         captured = set(graph.nodes)
-        grads = _backward(joint, level, first, needs_grad, [*fresh, *new_values])
+        grads = _backward(joint, level, first, needs_grad, [*fresh, *new_values], forms)
         for node in graph.nodes:
             if node not in captured:
                 node.meta["derived"] = True
@@ -197,7 +206,12 @@ class _OutputPlan:
 
 
 def _backward(
-    joint: Joint, level: TraceLevel, first: list[Any], needs_grad: Sequence[bool], outputs: list[Node]
+    joint: Joint,
+    level: TraceLevel,
+    first: list[Any],
+    needs_grad: Sequence[bool],
+    outputs: list[Node],
+    forms: Sequence[Form | None] | None,
 ) -> list:
     """Walk the tape into the graph: the gradients of the inputs, as nodes or None."""
     graph, tape = joint.graph, level.tape
@@ -207,9 +221,12 @@ def _backward(
     joint.differentiable = tuple([i for i, node in enumerate(outputs) if node in tape.tracked and node not in kept])
     level.tape = None
     pairs = []
-    for i in joint.differentiable:
-        meta = outputs[i].meta["val"]
-        tangent = level.placeholder(f"tangent_{i}", Meta(meta.dtype, meta.device, meta.sizes, meta.strides))
+    for k, i in enumerate(joint.differentiable):
+        meta, form = outputs[i].meta["val"], forms[k] if forms is not None else None
+        if form is None and forms is not None:
+            continue
+        strides = meta.strides if form is None else form.strides(meta.sizes)
+        tangent = level.placeholder(f"tangent_{i}", Meta(meta.dtype, meta.device, meta.sizes, strides))
         joint.tangents.append(tangent.payload)
         pairs.append((outputs[i], tangent))
 

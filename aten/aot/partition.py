@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Sequence
 from typing import Any
 
 from aten.aot.joint import Joint
@@ -171,6 +172,24 @@ def partition(joint: Joint) -> tuple[Graph, Graph, list[Node]]:
     kept = [emit(forward, "clone", env[n]) if n in mutated else env[n] for n in saved]
     forward.output((*[env[n] for n in (*fresh, *new_values)], *kept, *symbols))
     return forward, _backward_graph(joint, saved, symbols, backward_nodes, grads), saved
+
+
+def backward_from(joint: Joint, saved: Sequence[str]) -> tuple[Graph, list[tuple[str, Any]]]:
+    """A backward alone, of what forward has saved for another one: the values of these names in the joint graph.
+
+    Its inputs are first those that are told of, ("saved", index in `saved`), ("input", index of a primal) or ("symbol", its
+    name), then the tangents.
+    """
+    graph, grads = joint.graph, joint.parts()[2]
+    index = {name: k for k, name in enumerate(saved)}
+    kept = {n for n in graph.nodes if n.name in index and type(n.meta.get("val")) is Meta}
+    nodes = _needed([g for g in grads if g is not None], kept | set(joint.tangents))
+    primals = {n: i for i, n in enumerate(graph.placeholders[: joint.n_primals])}
+    given = [n for n in graph.nodes if n in nodes and (n in kept or n in primals)]
+    symbols = _unbound(joint, nodes, given)
+    sources: list[tuple[str, Any]] = [("saved", index[n.name]) if n in kept else ("input", primals[n]) for n in given]
+    sources += [("symbol", str(s)) for s in symbols]
+    return _backward_graph(joint, given, symbols, nodes, grads), sources
 
 
 def _needed(ends: list[Node], stop: set[Node]) -> set[Node]:

@@ -9,8 +9,9 @@ from aten import _native
 from aten._native import Tensor
 from aten.aot.data import AotGraphs
 from aten.aot.decompositions import core_decompositions
+from aten.aot.form import Form
 from aten.aot.joint import Joint, trace_joint
-from aten.aot.partition import partition
+from aten.aot.partition import backward_from, partition
 from aten.aot.runtime import AotFunction
 from aten.collection import paused_collection
 from aten.fx.graph import Graph
@@ -45,6 +46,23 @@ def graphs(
     with paused_collection():
         joint = trace_joint(gm, needs_grad, core_decompositions() if decompositions is None else decompositions, metas)
         return split(joint)
+
+
+def backward_in_form(
+    gm: GraphModule, saved: Sequence[str], forms: Sequence[Form | None], decompositions: dict[Op, Callable]
+) -> tuple[GraphModule, list[tuple[str, Any]]]:
+    """The backward of a captured graph for gradients in these forms, of what its forward saves for another backward; and
+    where its inputs come from (see `partition.backward_from`)."""
+    metas = [n.meta["val"] for n in gm.graph.placeholders]
+    needs_grad = [type(m) is Meta and m.requires_grad for m in metas]
+    before = _native.set_grad_enabled(True)
+    try:
+        with paused_collection():
+            joint = trace_joint(gm, needs_grad, decompositions, metas, forms)
+            graph, sources = backward_from(joint, saved)
+            return GraphModule(joint.constants, graph), sources
+    finally:
+        _native.set_grad_enabled(before)
 
 
 def split(joint: Joint) -> AotGraphs:

@@ -30,6 +30,7 @@ class AotFunction:
         self._differentiable = frozenset(graphs.differentiable)
         self.kept: frozenset[int] = frozenset()
         self.tangents: list[Any] = []
+        self.other_forms: Callable | None = None  # (inputs, saved, grads) -> gradients where the backward's form is not theirs
         if graphs.backward is not None:
             placeholders = graphs.backward.graph.placeholders
             self.tangents = [n.meta["val"] for n in placeholders[len(placeholders) - len(graphs.differentiable) :]]
@@ -126,6 +127,10 @@ class _Backward:
         function = self.function
         saved = node.saved
         tangents = function.tangents
+        if function.other_forms is not None and not all(map(_fits, grads, tangents)):
+            found = function.other_forms(lambda: self.inputs, saved, grads)
+            if found is not None:
+                return found
         given = [fit_tangent(g, meta, made) for g, meta, made in zip(grads, tangents, node.metas)]
         try:
             return tuple(function.backward(*saved, *given))
@@ -149,6 +154,10 @@ class _Backward:
         symbols = {name: read(self.inputs, where) for name, where in function._binders.items()}
         given = [zeros_for(n.meta["val"], symbols) if g is None else g for g, n in zip(grads, placeholders)]
         return tuple(Interpreter(joint).run(*self.inputs, *given))
+
+
+def _fits(grad: Tensor | None, meta: Meta) -> bool:
+    return grad is not None and _strides(meta, grad.shape) == tuple(grad.stride())
 
 
 def fit_tangent(grad: Tensor | None, meta: Meta, made: tuple) -> Tensor:

@@ -15,6 +15,7 @@ struct BackwardObject {
   vectorcallfunc vectorcall;
   ProgramObject *program;           // owned
   PyObject *differentiable;         // owned: backward(node, grads) by differentiable ops
+  PyObject *other_forms;            // owned, or NULL: backward(node, grads) of gradients that are missing or lie otherwise
   std::vector<int32_t> *gradients;  // the input that each output of the Program is the gradient of
   int32_t n_inputs;
 };
@@ -131,6 +132,11 @@ static void kept_dealloc(KeptObject *self) {
   Py_DECREF(type);
 }
 
+static PyObject *kept_n_inputs(PyObject *o, void *) {
+  return PyLong_FromSsize_t(Py_SIZE(o) - ((KeptObject *)o)->n_saved);
+}
+
+static PyGetSetDef kept_getset[] = {{"n_inputs", kept_n_inputs, nullptr, "How many arguments there were.", nullptr}, {}};
 static PyMethodDef kept_methods[] = {
     {"inputs", kept_inputs, METH_NOARGS, "The arguments; RuntimeError if one has been written since."},
     {"values", kept_values, METH_NOARGS, "What was saved, and the generator's state; RuntimeError likewise."},
@@ -139,6 +145,7 @@ static PyType_Slot kept_slots[] = {{Py_tp_traverse, (void *)kept_traverse},
                                    {Py_tp_clear, (void *)kept_clear},
                                    {Py_tp_dealloc, (void *)kept_dealloc},
                                    {Py_tp_methods, (void *)kept_methods},
+                                   {Py_tp_getset, (void *)kept_getset},
                                    {Py_tp_doc, (void *)"What a compiled node keeps of its forward call: node.saved[0]."},
                                    {0, nullptr}};
 static PyType_Spec kept_spec = {"inductor._runner.Kept", offsetof(KeptObject, items), sizeof(KeptObject::Item),
@@ -209,6 +216,25 @@ static PyObject *run_eager(BackwardObject *self, PyObject *const *args) {
   return out;
 }
 
+// Whether the gradients lie as the Program's inputs do that stand for them.
+static bool fit(const BackwardObject *self, PyObject *grads) {
+  const std::vector<Input> &inputs = self->program->plan->inputs;
+  size_t n = (size_t)PyTuple_GET_SIZE(grads);
+  for (size_t i = 0; i < n && n <= inputs.size(); i++) {
+    PyObject *g = PyTuple_GET_ITEM(grads, (Py_ssize_t)i);
+    if (g == Py_None) return false;
+    const WeftTensor *t = (WeftTensor *)g;
+    const Layout &layout = inputs[inputs.size() - n + i].layout;
+    if (layout.is_static) {
+      int ndim = layout.ndim();
+      if (WEFT_NDIM(t) != ndim || memcmp(t->strides, layout.dims.data() + ndim, sizeof(int64_t) * (size_t)ndim)) return false;
+    } else if (!layout.contiguous || !(t->word & WEFT_WORD_CONTIGUOUS)) {
+      return false;
+    }
+  }
+  return true;
+}
+
 static PyObject *backward_call(PyObject *callable, PyObject *const *args, size_t nargsf, PyObject *names) {
   BackwardObject *self = (BackwardObject *)callable;
   if (PyVectorcall_NARGS(nargsf) != 2 || names || !PyObject_TypeCheck(args[0], api->node_type) || !PyTuple_Check(args[1])) {
@@ -218,6 +244,12 @@ static PyObject *backward_call(PyObject *callable, PyObject *const *args, size_t
   PyObject *node = args[0], *grads = args[1];
   if ((*api->ambient() & (WEFT_AMBIENT_GRAD | WEFT_AMBIENT_LEVELS)) || !all_plain(grads))
     return PyObject_Vectorcall(self->differentiable, args, 2, nullptr);
+  if (self->other_forms && !fit(self, grads)) {
+    PyObject *found = PyObject_Vectorcall(self->other_forms, args, 2, nullptr);
+    if (found != Py_NotImplemented && (found || !graph_failed())) return found;
+    Py_XDECREF(found);
+    return run_eager(self, args);
+  }
   PyObject *saved = PyObject_GetAttrString(node, "saved");
   if (!saved) return nullptr;
   KeptObject *block = (KeptObject *)PyTuple_GET_ITEM(saved, 0);
@@ -257,11 +289,13 @@ static int backward_traverse(BackwardObject *self, visitproc visit, void *arg) {
   Py_VISIT(Py_TYPE(self));
   Py_VISIT((PyObject *)self->program);
   Py_VISIT(self->differentiable);
+  Py_VISIT(self->other_forms);
   return 0;
 }
 
 static int backward_clear(BackwardObject *self) {
   Py_CLEAR(self->differentiable);
+  Py_CLEAR(self->other_forms);
   return 0;
 }
 
@@ -351,11 +385,11 @@ static bool read_indices(PyObject *sequence, size_t limit, std::vector<int32_t> 
 }
 
 static PyObject *training_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
-  static const char *names[] = {"forward", "backward", "n_results", "results", "gradients", "differentiable", "name", nullptr};
-  PyObject *forward, *backward, *results, *gradients, *differentiable, *name = nullptr;
+  static const char *names[] = {"forward", "backward", "n_results", "results", "gradients", "differentiable", "name", "other_forms", nullptr};
+  PyObject *forward, *backward, *results, *gradients, *differentiable, *name = nullptr, *other_forms = Py_None;
   int n_results;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!iOOO|U", const_cast<char **>(names), program_type, &forward, program_type,
-                                   &backward, &n_results, &results, &gradients, &differentiable, &name))
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!O!iOOO|UO", const_cast<char **>(names), program_type, &forward, program_type,
+                                   &backward, &n_results, &results, &gradients, &differentiable, &name, &other_forms))
     return nullptr;
   const Plan &f = *((ProgramObject *)forward)->plan, &b = *((ProgramObject *)backward)->plan;
   auto wanted = std::make_unique<std::vector<int32_t>>(), targets = std::make_unique<std::vector<int32_t>>();
@@ -372,6 +406,7 @@ static PyObject *training_new(PyTypeObject *type, PyObject *args, PyObject *kwar
   node->vectorcall = backward_call;
   node->program = (ProgramObject *)Py_NewRef(backward);
   node->differentiable = Py_NewRef(differentiable);
+  node->other_forms = other_forms == Py_None ? nullptr : Py_NewRef(other_forms);
   node->gradients = targets.release();
   node->n_inputs = (int32_t)f.inputs.size();
   PyObject_GC_Track((PyObject *)node);
@@ -418,10 +453,11 @@ static PyMemberDef training_members[] = {
     {}};
 static PyType_Slot training_slots[] = {
     {Py_tp_doc,
-     (void *)"Training(forward, backward, n_results, results, gradients, differentiable, name='CompiledBackward')\n\n"
+     (void *)"Training(forward, backward, n_results, results, gradients, differentiable, name='CompiledBackward', other_forms=None)\n\n"
              "forward: Program -> [n_results results..., saved..., kept...]; backward: Program of [saved..., tangents...]\n"
              "results: which results have a tangent; gradients: for each output of the backward, the input it belongs to\n"
-             "differentiable(node, grads) -> tuple: the backward by differentiable ops, for higher derivatives."},
+             "differentiable(node, grads) -> tuple: the backward by differentiable ops, for higher derivatives\n"
+             "other_forms(node, grads) -> tuple or NotImplemented: the backward of gradients that are missing or lie otherwise."},
     {Py_tp_new, (void *)training_new},
     {Py_tp_call, (void *)PyVectorcall_Call},
     {Py_tp_traverse, (void *)training_traverse},

@@ -206,6 +206,45 @@ def test_dynamic_sizes():
         assert all((bits(a) == bits(b)).all() for a, b in zip(got, want, strict=True))
 
 
+# ------------------------------------------------------------------------------------------------------------ gradients
+def _columns(t):
+    return t.t().contiguous().t()
+
+
+SEEDS = {
+    "missing": lambda y, z: (None, weft.randn(*z.shape)),
+    "columns": lambda y, z: (_columns(weft.randn(*y.shape)), _columns(weft.randn(*z.shape))),
+    "repeated": lambda y, z: (weft.ones(()).expand(*y.shape), weft.ones(z.shape[1]).expand(*z.shape)),
+    "every second": lambda y, z: (weft.randn(y.shape[0], 2 * y.shape[1])[:, ::2], None),
+}
+
+
+@pytest.mark.parametrize("writes", [False, True])
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("kind", SEEDS)
+def test_gradients_may_be_missing_or_lie_otherwise(kind, dynamic, writes):
+    """A zero in place of nothing would make 0 of -0, and NaN of infinity; the order of a sum follows the layout."""
+
+    def f(x, b, w):
+        if writes:
+            w.copy_(x[:, :2])
+        y = F.normalize(x.t() * 2 + b, dim=-1) * weft.where(x.t() > 0, -1.0, float("inf"))
+        return y, weft.softmax(x, 0) / (b.reshape(-1, 1)[0] + x)
+
+    x, b = rand(17, 33), rand(17)
+    results = {}
+    for g in (f, weft.compile(f, fullgraph=True, dynamic=dynamic, options={"exact": True})):
+        weft.manual_seed(1)
+        results[g] = []
+        for _ in range(2):
+            own = [x.detach().clone().requires_grad_(), b.detach().clone().requires_grad_()]
+            outs = g(*own, weft.zeros(17, 2))
+            pairs = [(y, s) for y, s in zip(outs, SEEDS[kind](*outs)) if s is not None]
+            results[g] += weft.autograd.grad([y for y, _ in pairs], own, [s for _, s in pairs], allow_unused=True)
+    for a, w in zip(*results.values(), strict=True):
+        assert (a is None) == (w is None) and (a is None or (bits(a) == bits(w)).all())
+
+
 # ------------------------------------------------------------------------------------------------------------ the setting
 def test_pointwise_ops_still_share_a_kernel():
     with settings.patch(cache=False):

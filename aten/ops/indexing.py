@@ -454,7 +454,7 @@ def embedding_backward(grad: Meta, indices: Meta, num_weights: Any) -> Meta:
 @embedding_backward.kernel
 def _(out, g, indices, num_weights):
     out[...] = 0
-    np.add.at(out, indices.reshape(-1), g.reshape(-1, g.shape[-1]))
+    np.add.at(out, indices.reshape(-1), g.reshape(indices.size, g.shape[-1]))
 
 
 embedding_backward.vjp(lambda g, indices: embedding(g, indices))

@@ -10,7 +10,7 @@ from inductor.codegen.cpp_vector import MEMORY, symbol_lines
 from inductor.codegen.kernel import Plan
 from inductor.ir.buffer import Buffer, Kernel
 from inductor.ir.loops import Nest, Store
-from inductor.lowering.graph import Matrix
+from inductor.lowering.operations import Matrix
 from inductor.templates import mm
 
 

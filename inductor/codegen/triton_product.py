@@ -7,7 +7,7 @@ from inductor.codegen.kernel import Plan, Scope
 from inductor.codegen.triton_values import ValueText, text_of
 from inductor.ir.buffer import Buffer, Kernel
 from inductor.ir.loops import Store
-from inductor.lowering.graph import Matrix
+from inductor.lowering.operations import Matrix
 
 BLOCKS = {"BM": 16, "BN": 16, "BK": 16}
 

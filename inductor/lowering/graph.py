@@ -1,12 +1,11 @@
 """A core graph → operations on buffers: every node becomes a lazy Value, values become buffers where they must.
 
-Operations come in the order of the graph: `Computed` (loops that fill a buffer), `Product` (a matrix product) and
-`External` (an op of aten). Nothing is fused yet.
+Operations (operations.py) come in the order of the graph. Nothing is fused yet.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from aten import errors, settings
@@ -19,121 +18,15 @@ from inductor.ir import nodes
 from inductor.ir.buffer import Buffer, Check, DTypeName, Ref
 from inductor.ir.index import coefficient, divides, flat, row_major, split_points, without
 from inductor.ir.loops import Pointwise, Reduction, Scan, loop_variables
-from inductor.ir.nodes import HALF, Node, node_text, rewrite_indices, walk
+from inductor.ir.nodes import HALF, Node, rewrite_indices
 from inductor.ir.scalar import apply
 from inductor.lowering import exact
 from inductor.lowering.exact import VIEWS
+from inductor.lowering.operations import Accumulation, Computed, External, Lowered, Matrix, Operation, Product, Verification
 from inductor.lowering.registry import NotLowered, load_all
 from inductor.lowering.value import Value, domain, number, of_buffer, reindex
 
 COPIES = ("clone", "copy")
-
-
-@dataclass(frozen=True)
-class Accumulation:
-    """buffer[index] += body over the domain, in order along the dims `reduced`; `where`: nodes the index mentions."""
-
-    sizes: tuple[Expr, ...]
-    reduced: tuple[int, ...]
-    body: Node
-    index: Expr
-    where: tuple[Node, ...]
-
-
-@dataclass
-class Computed:
-    """Loops that fill `buffer`: its element at flat `store` (over i0, i1, …) for every point of the domain.
-
-    `mutates`: the buffer is an input, written in place. `verifies`: it is run for the checks in it.
-    """
-
-    buffer: str
-    loops: Pointwise | Reduction | Scan | Accumulation
-    store: Expr
-    dtype: str
-    lines: tuple[str, ...] = ()
-    mutates: bool = False
-    verifies: bool = False
-
-
-@dataclass(frozen=True)
-class Matrix:
-    """An operand of a product: `buffer`, offset and strides in elements (batch, row, column)."""
-
-    buffer: str
-    dtype: str
-    offset: Expr
-    strides: tuple[Expr, ...]
-
-
-@dataclass
-class Product:
-    """buffer[batch…, m, n] = a @ b"""
-
-    buffer: str
-    sizes: tuple[Expr, ...]  # batch…, M, N
-    k: Expr
-    a: Matrix
-    b: Matrix
-    dtype: str
-    batch: tuple[Expr, ...] = ()  # the batch dim as the operands' strides see it
-    lines: tuple[str, ...] = ()
-
-
-@dataclass
-class External:
-    """The op `op` on buffers."""
-
-    op: str
-    args: tuple
-    kwargs: dict[str, Any]
-    outputs: tuple[str, ...]
-    lines: tuple[str, ...] = ()
-    allocates: bool = False
-    raises: bool = False  # the values of its arguments may make it fail: it runs though nobody reads its results
-
-
-@dataclass(frozen=True)
-class Verification:
-    """At every point of a domain of `sizes` the `checked` node must hold, whoever reads its value."""
-
-    checked: Node
-    sizes: tuple[Expr, ...]
-    lines: tuple[str, ...]
-
-
-Operation = Computed | Product | External
-
-
-def operation_text(op) -> str:
-    """A lowered operation in a few lines."""
-    line = f"    # {'; '.join(op.lines)}" if op.lines else ""
-    if isinstance(op, Computed):
-        loops = op.loops
-        sizes = ", ".join(f"i{d}:{s}{'*' if d in loops.reduced else ''}" for d, s in enumerate(loops.sizes))
-        kind = type(loops).__name__.lower() + (f" {loops.kind}" if hasattr(loops, "kind") else "")
-        body = node_text(loops.body) if sum(1 for _ in walk([loops.body])) < 200 else "…"
-        return f"{op.buffer}[{op.store}] = {kind} [{sizes}] {body}{line}"
-    if isinstance(op, Product):
-        return f"{op.buffer} = {op.a.buffer} @ {op.b.buffer}  [{', '.join(map(str, op.sizes))}] over {op.k}{line}"
-    return f"{', '.join(op.outputs)} = {op.op}({', '.join(map(str, op.args))}){line}"
-
-
-@dataclass
-class Lowered:
-    """What `lower` returns: see the module. `outputs` name buffers, or are Exprs or None."""
-
-    inputs: tuple
-    buffers: dict[str, Buffer]
-    operations: list[Operation]
-    outputs: list
-    ranges: dict
-    hints: dict[str, int]
-    mutated: tuple[str, ...] = ()
-    verifications: tuple[Verification, ...] = ()
-
-    def __str__(self) -> str:
-        return "\n".join(map(operation_text, self.operations))
 
 
 def line_of(node) -> str:

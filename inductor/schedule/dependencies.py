@@ -14,7 +14,7 @@ from aten.symbolic.expr import ONE, ZERO, Expr, prod_, simplify, substitute, sym
 from inductor.ir.index import flat, grouped, refine, row_major
 from inductor.ir.loops import Dim, Pointwise, Reduction
 from inductor.ir.nodes import Node, loads, walk
-from inductor.lowering.graph import Accumulation, Computed, External, Operation, Product
+from inductor.lowering.operations import Accumulation, Computed, External, Operation, Product
 
 
 @dataclass

@@ -10,7 +10,7 @@ from inductor.ir.buffer import ITEMSIZE
 from inductor.ir.index import coefficient
 from inductor.ir.loops import Dim, Pointwise, Reduction
 from inductor.ir.nodes import checks, walk
-from inductor.lowering.graph import Accumulation, Computed, External, Lowered, Operation
+from inductor.lowering.operations import Accumulation, Computed, External, Lowered, Operation
 from inductor.schedule.dependencies import (
     Group,
     Match,

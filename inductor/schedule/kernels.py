@@ -11,7 +11,7 @@ from inductor.codegen.kernel import values_of
 from inductor.ir import nodes
 from inductor.ir.buffer import Extern, Kernel, Schedule
 from inductor.ir.loops import Accumulate, Nest, Store
-from inductor.lowering.graph import Accumulation, Lowered
+from inductor.lowering.operations import Accumulation, Lowered
 from inductor.schedule.dependencies import Group, points
 from inductor.schedule.fuse import fuse
 from inductor.schedule.loop_order import tidy

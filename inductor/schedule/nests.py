@@ -8,7 +8,7 @@ from inductor.ir import nodes
 from inductor.ir.index import flat, row_major
 from inductor.ir.loops import Accumulate, Dim, Keep, Nest, Pointwise, Reduce, Reduction, Running, Scan, Stage, Store
 from inductor.ir.nodes import Node, kept, row
-from inductor.lowering.graph import Accumulation
+from inductor.lowering.operations import Accumulation
 from inductor.schedule.dependencies import Group, Member, loads_of, ranges_of
 
 

@@ -14,7 +14,7 @@ from inductor.ir.buffer import Buffer
 from inductor.ir.index import coefficient, divides, split_points, without
 from inductor.ir.loops import Pointwise, Reduction
 from inductor.ir.nodes import Node
-from inductor.lowering.graph import Computed, External, Lowered, Operation, Verification
+from inductor.lowering.operations import Computed, External, Lowered, Operation, Verification
 from inductor.lowering.value import domain
 from inductor.schedule.dependencies import buffers_read, buffers_written
 

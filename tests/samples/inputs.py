@@ -438,6 +438,7 @@ def _(name):
 def _(name):
     yield call(real(5, 3), integers(0, 5, 2, 4))
     yield call(real(5, 3), integers(2, 5, 4), padding_idx=1)
+    yield call(real(5, 0), integers(0, 5, 4))
 
 
 @sample("masked_fill")

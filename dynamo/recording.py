@@ -55,6 +55,8 @@ def record(output, frame, op: Op, args: list[Variable], kwargs: dict[str, Variab
     if target is not None and not (fits(val, target.as_meta()) and can_cast(val.dtype, target.as_meta().dtype)):
         raise Unsupported(breaks.UNKNOWN_CALL, f"{op.name} with an out= that does not fit the result")
     node_args, node_kwargs = arguments(op, args, kwargs)
+    if is_inplace(op):
+        check_target(output, frame, op, args, kwargs)
     output.graph.line = output.user_line()
     node = output.graph.call_function(op, node_args, node_kwargs, val=val)
     if output.grad_changed():
@@ -62,7 +64,7 @@ def record(output, frame, op: Op, args: list[Variable], kwargs: dict[str, Variab
     if is_inplace(op):
         return inplace_result(output, frame, op, args, kwargs)
     set_requires_grad(output, op, val, tensors_of([*args, *kwargs.values()]))
-    result = wrap_result(frame, node, val, view_root(op, args))
+    result = wrap_result(frame, node, val, view_root(op, args, val))
     if target is not None:
         from aten.op import registry
 
@@ -119,9 +121,12 @@ def fits(result: Meta, target: Meta) -> bool:
 def arguments(op: Op, args, kwargs) -> tuple[tuple, dict]:
     """The arguments of the node."""
     try:
-        return tuple(a.as_arg() for a in args), {k: v.as_arg() for k, v in kwargs.items()}
+        given, named = tuple(a.as_arg() for a in args), {k: v.as_arg() for k, v in kwargs.items()}
     except NotConstant as e:
         raise Unsupported(breaks.UNKNOWN_CALL, f"{op.name} of {e.args[0].describe()}") from None
+    if any(type(v) is int and not -(2**63) <= v < 2**63 for v in (*given, *named.values())):
+        raise Unsupported(breaks.UNKNOWN_CALL, f"{op.name} of an int beyond 64 bits")
+    return given, named
 
 
 def is_inplace(op: Op) -> bool:
@@ -133,11 +138,6 @@ def inplace_result(output, frame, op: Op, args, kwargs) -> Variable:
     from dynamo.variables.constant import NONE
 
     target = args[0] if args else next(iter(kwargs.values()))
-    if not isinstance(target, TensorVariable):
-        raise Unsupported(breaks.UNKNOWN_CALL, f"{op.name} of {target.describe()}")
-    if shares_elements(target):
-        raise Unsupported(breaks.MUTATED_ALIAS, f"{op.name} writes into an expanded tensor")
-    check_leaf(output, frame, target)
     needs = any(t.meta.requires_grad for t in tensors_of([*args, *kwargs.values()]))
     if needs and output.grad_enabled:
         for tensor in {target, target.root}:
@@ -145,6 +145,16 @@ def inplace_result(output, frame, op: Op, args, kwargs) -> Variable:
     if target.root.source is not None:
         output.mutated.add(target.root)
     return NONE if op.name == "setitem" else target
+
+
+def check_target(output, frame, op: Op, args, kwargs) -> None:
+    """Refuse what eager refuses, before anything is recorded, and what is left to it."""
+    target = args[0] if args else next(iter(kwargs.values()))
+    if not isinstance(target, TensorVariable):
+        raise Unsupported(breaks.UNKNOWN_CALL, f"{op.name} of {target.describe()}")
+    if shares_elements(target):
+        raise Unsupported(breaks.MUTATED_ALIAS, f"{op.name} writes into an expanded tensor")
+    check_leaf(output, frame, target)
 
 
 def shares_elements(target: TensorVariable) -> bool:
@@ -177,11 +187,18 @@ def _keys(key: Any) -> tuple:
 
 def check_leaf(output, frame, target: TensorVariable) -> None:
     """Eager refuses in-place operations on leaves that require grad."""
-    leaf = target.root.value is not None and target.root.value.is_leaf and target.root.value.requires_grad
-    if leaf and output.grad_enabled:
+    root = target.root
+    if root.value is None or not (root.value.requires_grad and target.meta.requires_grad and output.grad_enabled):
+        return
+    if frame.world.fact(root.value, root.source, "is_leaf"):
         text = "a leaf Variable that requires grad is being used in an in-place operation."
-        if target is not target.root:
+        if target is not root:
             text = "a view of a leaf Variable that requires grad is being used in an in-place operation."
+            node = target.node
+            while node is not None and node is not root.node:
+                node = viewed_by(node)
+            if node is None:
+                raise Unsupported(breaks.MUTATED_ALIAS, "what may be a view of a leaf or a copy")
         raise raise_exception(frame, RuntimeError, text)
 
 
@@ -213,8 +230,10 @@ def copy_meta(meta: Meta, requires_grad: bool) -> Meta:
     return Meta(meta.dtype, meta.device, meta.sizes, meta.strides, meta.offset, requires_grad)
 
 
-def view_root(op: Op, args) -> TensorVariable | None:
+def view_root(op: Op, args, val: Any) -> TensorVariable | None:
     """Whose memory the result may share."""
+    if op.name in COPIES and type(val) is Meta and args and getattr(args[0], "meta", val).dtype != val.dtype:
+        return None
     if (op.kind == "view" or op.name in VIEWS) and args and isinstance(args[0], TensorVariable):
         return args[0].root
     return None

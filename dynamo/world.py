@@ -395,7 +395,7 @@ class World:
     def member(self, module: types.ModuleType, name: str) -> Variable | None:
         """What a module holds under `name`, or None (its `__getattr__` was not asked); guarded either way."""
         namespace = module.__dict__
-        here = Object(namespace, f"{module.__name__}.__dict__")
+        here = Object(namespace, f"{namespace.get('__name__', '?')}.__dict__")
         if name not in namespace and "__getattr__" in namespace and trace_rules.is_library(module):
             getattr(module, name, None)  # packages load their parts on first use
         if name in namespace:

@@ -8,7 +8,7 @@ from dynamo.breaks import Raised
 from dynamo.interpreter.rules import VERSION, opcode
 from dynamo.variables.base import NULL, Variable
 from dynamo.variables.constant import literal
-from dynamo.variables.exception import ExceptionVariable, raise_exception
+from dynamo.variables.exception import raise_exception
 from dynamo.variables.function import ClosureVariable
 
 
@@ -179,7 +179,7 @@ def call_intrinsic_1(frame, inst):
     if inst.arg == 3:  # StopIteration raised in a generator is a RuntimeError
         value = frame.pop()
         if issubclass(value.cls, StopIteration):
-            value = ExceptionVariable(RuntimeError, [literal(frame, "generator raised StopIteration")])
+            value = frame.values.iterator.stopped(frame, value).value
         frame.push(value)
     elif inst.arg == 5:
         import operator

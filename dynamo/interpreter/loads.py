@@ -127,7 +127,7 @@ def read_cell(frame, name: str) -> Variable:
     if value is None:
         if name in frame.code.co_freevars:
             text = f"cannot access free variable '{name}' where it is not associated with a value in enclosing scope"
-            raise raise_exception(frame, NameError, text)
+            raise name_error(frame, name, text)
         raise frame.unbound(name)
     return value
 
@@ -149,10 +149,14 @@ def load_name(frame, name: str) -> Variable:
     stored = frame.output.side_effects.global_value(frame.globals, name)
     found = frame.world.global_name(frame, name) if stored is None else stored
     if found is None or found is NULL:
-        error = raise_exception(frame, NameError, f"name '{name}' is not defined")
-        error.value.about(frame, name=frame.values.const(name))
-        raise error
+        raise name_error(frame, name, f"name '{name}' is not defined")
     return found
+
+
+def name_error(frame, name: str, text: str) -> Raised:
+    error = raise_exception(frame, NameError, text)
+    error.value.about(frame, name=frame.values.const(name))
+    return error
 
 
 @opcode("LOAD_GLOBAL")
@@ -173,7 +177,7 @@ def store_global(frame, inst):
 @opcode("DELETE_GLOBAL")
 def delete_global(frame, inst):
     if not frame.output.side_effects.namespace(frame.globals).delete(frame, inst.value):
-        raise raise_exception(frame, NameError, f"name '{inst.value}' is not defined")
+        raise name_error(frame, inst.value, f"name '{inst.value}' is not defined")
 
 
 # -------------------------------------------------------------------------------------------- attributes

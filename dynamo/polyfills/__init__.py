@@ -1,6 +1,6 @@
 """Library functions written in C, in plain Python: traced like the user's code.
 
-TABLE: C callable → its definition here. PYTHON: Python functions of the standard library with a simpler definition.
+ITERATORS: what makes an iterator → the function that gives its items. GETTERS: class → what a call of its objects does.
 """
 
 from __future__ import annotations
@@ -11,46 +11,36 @@ import operator
 from dynamo.polyfills import iteration
 
 
-def reduce(function, values, *initial):
+def reduce(function, iterable, initial=..., /):
     """functools.reduce"""
-    it = iter(values)
-    if initial:
-        total = initial[0]
-    else:
-        try:
-            total = next(it)
-        except StopIteration:
-            raise TypeError("reduce() of empty iterable with no initial value") from None
+    it, end = iter(iterable), object()
+    total = next(it, end) if initial is ... else initial
+    if total is end:
+        raise TypeError("reduce() of empty iterable with no initial value")
     for v in it:
         total = function(total, v)
     return total
 
 
-def itemgetter(*keys):
-    """operator.itemgetter"""
-    if len(keys) == 1:
-        key = keys[0]
-        return lambda obj: obj[key]
-    return lambda obj: tuple([obj[k] for k in keys])
+def get_items(obj, *keys):
+    """operator.itemgetter(*keys)(obj)"""
+    return obj[keys[0]] if len(keys) == 1 else tuple([obj[k] for k in keys])
 
 
-def attrgetter(*names):
-    """operator.attrgetter"""
+def get_attributes(obj, *paths):
+    """operator.attrgetter(*paths)(obj)"""
 
     def get(obj, path):
         for name in path.split("."):
             obj = getattr(obj, name)
         return obj
 
-    if len(names) == 1:
-        name = names[0]
-        return lambda obj: get(obj, name)
-    return lambda obj: tuple([get(obj, n) for n in names])
+    return get(obj, paths[0]) if len(paths) == 1 else tuple([get(obj, path) for path in paths])
 
 
-def methodcaller(name, /, *args, **kwargs):
-    """operator.methodcaller"""
-    return lambda obj: getattr(obj, name)(*args, **kwargs)
+def call_method(obj, name, /, *args, **kwargs):
+    """operator.methodcaller(name, *args, **kwargs)(obj)"""
+    return getattr(obj, name)(*args, **kwargs)
 
 
 def shallow_copy(x):
@@ -69,7 +59,7 @@ def shallow_copy(x):
     return new
 
 
-TABLE = {
+ITERATORS = {
     itertools.chain: iteration.chain,
     itertools.chain.from_iterable: iteration.chain_from_iterable,
     itertools.islice: iteration.islice,
@@ -85,10 +75,8 @@ TABLE = {
     itertools.pairwise: iteration.pairwise,
     itertools.zip_longest: iteration.zip_longest,
     itertools.combinations: iteration.combinations,
+    itertools.combinations_with_replacement: iteration.combinations_with_replacement,
     itertools.permutations: iteration.permutations,
-    itertools.tee: iteration.tee,
     itertools.groupby: iteration.groupby,
-    operator.itemgetter: itemgetter,
-    operator.attrgetter: attrgetter,
-    operator.methodcaller: methodcaller,
 }
+GETTERS = {operator.itemgetter: get_items, operator.attrgetter: get_attributes, operator.methodcaller: call_method}

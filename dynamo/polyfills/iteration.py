@@ -1,6 +1,17 @@
-"""itertools in plain Python."""
+"""itertools in plain Python: what C does at the call is done at the call, and the rest as items are asked for.
+
+Each gives a generator, which the tracer takes for an object of the class that it stands for (`disguised`).
+"""
 
 from __future__ import annotations
+
+import operator
+import sys
+
+
+def disguised(generator, like):
+    """The generator, for an object of the class of the iterators that `like` makes (the tracer has a rule for this)."""
+    return generator
 
 
 def chain(*iterables):
@@ -8,157 +19,293 @@ def chain(*iterables):
         yield from values
 
 
-def chain_from_iterable(iterables):
-    for values in iterables:
-        yield from values
+def chain_from_iterable(iterable, /):
+    it = iter(iterable)
+
+    def items():
+        for values in it:
+            yield from values
+
+    return items()
 
 
-def islice(values, *bounds):
-    start, stop, step = (0, bounds[0], 1) if len(bounds) == 1 else (*bounds, 1)[:3]
-    start = 0 if start is None else start
-    step = 1 if step is None else step
-    if stop is not None and stop <= 0:
-        return
-    wanted = start
-    i = 0
-    for v in values:
-        if stop is not None and wanted >= stop:
-            return
-        if i == wanted:
-            yield v
-            wanted += step
-        i += 1
-        if stop is not None and i >= stop:
-            return
+def bound(value):
+    """A bound of islice as an int; -1 for what is none."""
+    try:
+        found = operator.index(value)
+    except Exception:  # C forgets what was raised as well
+        found = -1
+    return found if found <= sys.maxsize else -1
 
 
-def repeat(value, times=None):
-    if times is None:
+def islice(iterable, start, stop=..., step=None, /):
+    if stop is ...:
+        start, stop = None, start
+    last = None if stop is None else bound(stop)
+    if last == -1:
+        raise ValueError("Stop argument for islice() must be None or an integer: 0 <= x <= sys.maxsize.")
+    first = 0 if start is None else bound(start)
+    if first < 0 or (last is not None and last < 0):
+        raise ValueError("Indices for islice() must be None or an integer: 0 <= x <= sys.maxsize.")
+    by = 1 if step is None else bound(step)
+    if by < 1:
+        raise ValueError("Step for islice() must be a positive integer or None.")
+    it = iter(iterable)
+
+    def items(wanted, last, by):
+        i, end = 0, object()
         while True:
-            yield value
-    for _ in range(times):
-        yield value
+            while i < wanted:
+                if next(it, end) is end:
+                    return
+                i += 1
+            v = next(it, end) if last is None or i < last else end
+            if v is end:
+                return
+            yield v
+            i += 1
+            wanted = wanted + by if last is None or wanted + by < last else last
+
+    return items(first, last, by)
 
 
-def cycle(values):
-    saved = []
-    for v in values:
-        yield v
-        saved.append(v)
-    while saved:
-        yield from saved
+def repeat(object, times=...):
+    def forever():
+        while True:
+            yield object
+
+    def some(count):
+        for _ in range(count):
+            yield object
+
+    return forever() if times is ... else some(operator.index(times))
 
 
-def accumulate(values, func=None, *, initial=None):
-    it = iter(values)
-    if initial is None:
-        try:
-            total = next(it)
-        except StopIteration:
+def cycle(iterable, /):
+    it = iter(iterable)
+
+    def items():
+        saved = []
+        for v in it:
+            yield v
+            saved.append(v)
+        while saved:
+            yield from saved
+
+    return items()
+
+
+def accumulate(iterable, func=None, *, initial=None):
+    it = iter(iterable)
+
+    def items():
+        end = object()
+        total = next(it, end) if initial is None else initial
+        if total is end:
             return
-    else:
-        total = initial
-    yield total
-    for v in it:
-        total = total + v if func is None else func(total, v)
         yield total
+        for v in it:
+            total = total + v if func is None else func(total, v)
+            yield total
+
+    return items()
 
 
 def product(*iterables, repeat=1):
+    if operator.index(repeat) < 0:
+        raise ValueError("repeat argument cannot be negative")
     pools = [tuple(values) for values in iterables] * repeat
-    result = [()]
-    for pool in pools:
-        result = [(*left, v) for left in result for v in pool]
-    yield from result
+
+    def items():
+        result = [()]
+        for pool in pools:
+            result = [(*left, v) for left in result for v in pool]
+        yield from result
+
+    return items()
 
 
-def starmap(function, values):
-    for args in values:
-        yield function(*args)
+def starmap(function, iterable, /):
+    it = iter(iterable)
+
+    def items():
+        for args in it:
+            yield function(*tuple(args))
+
+    return items()
 
 
-def takewhile(predicate, values):
-    for v in values:
-        if not predicate(v):
-            return
-        yield v
+def takewhile(predicate, iterable, /):
+    it = iter(iterable)
 
-
-def dropwhile(predicate, values):
-    it = iter(values)
-    for v in it:
-        if not predicate(v):
+    def items():
+        for v in it:
+            if not predicate(v):
+                return
             yield v
-            break
-    yield from it
+
+    return items()
 
 
-def filterfalse(predicate, values):
-    for v in values:
-        if not (v if predicate is None else predicate(v)):
-            yield v
+def dropwhile(predicate, iterable, /):
+    it = iter(iterable)
+
+    def items():
+        for v in it:
+            if not predicate(v):
+                yield v
+                break
+        yield from it
+
+    return items()
+
+
+def filterfalse(predicate, iterable, /):
+    it = iter(iterable)
+
+    def items():
+        for v in it:
+            if not (v if predicate is None else predicate(v)):
+                yield v
+
+    return items()
 
 
 def compress(data, selectors):
-    for v, keep in zip(data, selectors):
-        if keep:
-            yield v
+    pairs = zip(iter(data), iter(selectors))
+
+    def items():
+        for v, keep in pairs:
+            if keep:
+                yield v
+
+    return items()
 
 
-def pairwise(values):
-    it = iter(values)
-    try:
-        a = next(it)
-    except StopIteration:
-        return
-    for b in it:
-        yield a, b
-        a = b
+def pairwise(iterable, /):
+    it = iter(iterable)
+
+    def items():
+        end = object()
+        a = next(it, end)
+        if a is end:
+            return
+        for b in it:
+            yield a, b
+            a = b
+
+    return items()
 
 
 def zip_longest(*iterables, fillvalue=None):
-    pools = [list(values) for values in iterables]
-    for i in range(max([len(p) for p in pools]) if pools else 0):
-        yield tuple([p[i] if i < len(p) else fillvalue for p in pools])
+    its = [iter(values) for values in iterables]
+
+    def items():
+        end = object()
+        left = len(its)
+        while left:
+            row = []
+            for i, it in enumerate(its):
+                v = fillvalue if it is None else next(it, end)
+                if v is end:
+                    its[i], v = None, fillvalue
+                    left -= 1
+                    if not left:
+                        return
+                row.append(v)
+            yield tuple(row)
+
+    return items()
 
 
-def combinations(values, r):
+def chosen(values, r, following):
+    """Tuples of r items, each from those that may follow the places chosen so far."""
     pool = tuple(values)
+    if r < 0:
+        raise ValueError("r must be non-negative")
 
-    def pick(start, count):
-        if count == 0:
-            return [()]
-        return [(pool[i], *rest) for i in range(start, len(pool)) for rest in pick(i + 1, count - 1)]
+    def pick(places):
+        if len(places) == r:
+            return [tuple([pool[i] for i in places])]
+        return [found for i in following(len(pool), places) for found in pick((*places, i))]
 
-    yield from pick(0, r)
+    def items():
+        yield from pick(())
 
-
-def permutations(values, r=None):
-    pool = tuple(values)
-
-    def pick(used, count):
-        if count == 0:
-            return [()]
-        return [(pool[i], *rest) for i in range(len(pool)) if i not in used for rest in pick((*used, i), count - 1)]
-
-    yield from pick((), len(pool) if r is None else r)
+    return items()
 
 
-def tee(values, n=2):
-    saved = list(values)
-    return tuple([iter(saved) for _ in range(n)])
+def combinations(iterable, r):
+    return chosen(iterable, operator.index(r), lambda n, places: range(places[-1] + 1 if places else 0, n))
 
 
-def groupby(values, key=None):
-    group = []
-    current = None
-    first = True
-    for v in values:
-        k = v if key is None else key(v)
-        if first or k != current:
-            if not first:
-                yield current, iter(group)
-            current, group, first = k, [], False
-        group.append(v)
-    if not first:
-        yield current, iter(group)
+def combinations_with_replacement(iterable, r):
+    return chosen(iterable, operator.index(r), lambda n, places: range(places[-1] if places else 0, n))
+
+
+def permutations(iterable, r=None):
+    pool = tuple(iterable)
+    if not (r is None or isinstance(r, int)):
+        raise TypeError("Expected int as r")
+    return chosen(pool, len(pool) if r is None else r, lambda n, places: [i for i in range(n) if i not in places])
+
+
+def tee(iterable, n=2, /):
+    n = operator.index(n)
+    if n < 0:
+        raise ValueError("n must be >= 0")
+    if n == 0:
+        return ()
+    it, end = iter(iterable), object()
+
+    def items(link):
+        """What follows in a chain of [item, rest of the chain], which whoever comes to its end first makes longer."""
+        while True:
+            if not link:
+                v = next(it, end)
+                if v is end:
+                    return
+                link += [v, []]
+            yield link[0]
+            link = link[1]
+
+    link: list = []
+    return tuple([disguised(items(link), "tee") for _ in range(n)])
+
+
+def groupby(iterable, key=None):
+    it, end = iter(iterable), object()
+    value = current = wanted = end  # the item read last, its key, and the key of the group given last
+    group = None  # whose turn it is
+
+    def step():
+        nonlocal value, current
+        found = next(it, end)
+        if found is end:
+            return False
+        current = found if key is None else key(found)
+        value = found
+        return True
+
+    def members(mine, of):
+        nonlocal value, current
+        while group is mine:
+            if value is end and not step():
+                return
+            if not (of is current or of == current):
+                return
+            given, value, current = value, end, end
+            yield given
+
+    def items():
+        nonlocal wanted, group
+        while True:
+            group = None
+            while current is end or (wanted is not end and (wanted is current or wanted == current)):
+                if not step():
+                    return
+            wanted = current
+            group = object()
+            yield current, disguised(members(group, wanted), "groupby")
+
+    return items()

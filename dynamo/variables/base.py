@@ -353,7 +353,7 @@ def accepts(function: types.FunctionType, positional: int, keywords: Iterable[st
         return False
     given = set(names[: min(positional, n)])
     for key in keywords:
-        if key in given or not (key in names[:end] or code.co_flags & inspect.CO_VARKEYWORDS):
+        if key in given or not (key in names[code.co_posonlyargcount : end] or code.co_flags & inspect.CO_VARKEYWORDS):
             return False
         given.add(key)
     optional = set(names[n - len(function.__defaults__ or ()) : n]) | set(function.__kwdefaults__ or ())

@@ -82,6 +82,8 @@ def is_instance(frame, value: Variable, cls: type, function: Callable, classes: 
     own = frame.world.on_class(type(wanted), hook)
     if isinstance(own, types.FunctionType) and own is not abc.ABCMeta.__dict__[hook]:
         return frame.world.known(own).call(frame, [classes, value], {}).truth(frame)
+    if own in (type.__dict__["__instancecheck__"], type.__dict__["__subclasscheck__"]):  # they ask no other hook
+        return frame.world.inherits(cls, wanted)
     if isinstance(wanted, type):
         return frame.world.is_subclass(cls, wanted)
     run_python(frame, function, *((object(),) if function is isinstance else (object,)), wanted)
@@ -220,7 +222,19 @@ def _operator_rows() -> None:
     builtin(operator.setitem)(lambda frame, a, b, c, /: a.setitem(frame, b, c))
     builtin(operator.delitem)(lambda frame, a, b, /: a.delitem(frame, b))
     builtin(operator.index)(lambda frame, a, /: a if is_symbolic_int(a) else literal(frame, frame.ops.index(frame, a)))
-    builtin(operator.length_hint)(lambda frame, a, default=None, /: a.length(frame))
+
+
+@builtin(operator.length_hint)
+def length_hint(frame, value, default=None, /):
+    default = ConstantVariable(0) if default is None else default
+    if not issubclass(default.python_type(), int):
+        raise frame.ops.refused(frame, operator.length_hint, value, default)
+    cls = value.python_type()
+    if not frame.world.lacks(cls, "__len__"):
+        return value.length(frame)
+    if frame.world.lacks(cls, "__length_hint__"):
+        return default
+    raise value.unsupported("operator.length_hint")
 
 
 def is_symbolic_int(value: Variable) -> bool:

@@ -159,7 +159,9 @@ def dict_fromkeys(frame, keys, value=NONE, /):
 
 @builtin(collections.deque)
 def deque_(frame, iterable=None, maxlen=NONE):
-    new = DequeVariable([], plain(maxlen))
+    limit = plain(maxlen)
+    run_python(frame, collections.deque, (), limit)
+    new = DequeVariable([], limit)
     if iterable is not None:
         new.put(iterable.unpack(frame), False)
     return new

@@ -11,7 +11,7 @@ from dynamo.variables.base import Exhausted, Variable
 from dynamo.variables.builtin import FUNCTIONS, builtin
 from dynamo.variables.constant import NONE, ConstantVariable, literal, plain
 from dynamo.variables.exception import run_python
-from dynamo.variables.symint import SymbolicVariable, symbolic
+from dynamo.variables.symint import SymbolicVariable, fits, symbolic
 
 # What a class of numbers asks the value for, in order.
 ASKED: dict[type, tuple[str, ...]] = {
@@ -53,11 +53,11 @@ def converted(frame, cls: type, name: str, result: Variable) -> Variable:
 
 def convert_symbolic(cls: type, value: SymbolicVariable, frame) -> Variable:
     """int(size) and float(size) stay symbolic."""
-    if cls is int:
+    if cls is int and fits(value.value):
         return symbolic(frame, symint.sym_int(value.value)) if value.python_type() is not int else value
     if cls is float:
         return symbolic(frame, symint.sym_float(value.value)) if value.python_type() is not float else value
-    return ConstantVariable(cls(value.specialize()))
+    return literal(frame, run_python(frame, cls, value.specialize()))
 
 
 for _cls in ASKED:
@@ -98,6 +98,8 @@ def divmod_(frame, a, b, /):
     if isinstance(a, ConstantVariable) and isinstance(b, ConstantVariable):
         return literal(frame, run_python(frame, divmod, a.value, b.value))
     if isinstance(a, SymbolicVariable) or isinstance(b, SymbolicVariable):
+        if float in (a.python_type(), b.python_type()) and not b.truth(frame):
+            return literal(frame, run_python(frame, divmod, plain(a), plain(b)))
         parts = [frame.ops.binary(frame, op, a, b) for op in (operator.floordiv, operator.mod)]
         return frame.values.tuple_(parts)
     for one, name, other in ((a, "__divmod__", b), (b, "__rdivmod__", a)):

@@ -205,10 +205,7 @@ class ModuleVariable(TrueVariable):
         return frame.output.side_effects.namespace(frame.world.globals_of(self.value))
 
     def getattr(self, frame, name):
-        stored = self.namespace(frame).changes.get(name)
-        if stored is not None and stored is not attributes.NULL:
-            return stored.realize(frame)
-        found = frame.world.member(self.value, name) if stored is None else None
+        found = self.held(frame, name)
         if found is not None:
             return found
         if name == "__class__":
@@ -220,7 +217,16 @@ class ModuleVariable(TrueVariable):
         hook = frame.world.member(self.value, "__getattr__")
         if hook is not None:
             return hook.call(frame, [frame.values.const(name)], {})
-        raise attributes.no_attribute(frame, self, name, f"module '{self.value.__name__}' has no attribute '{{1}}'")
+        own = None if name == "__name__" else self.held(frame, "__name__")
+        called = f"module '{own.as_python()}'" if own is not None and issubclass(own.python_type(), str) else "module"
+        raise attributes.no_attribute(frame, self, name, f"{called} has no attribute '{{1}}'")
+
+    def held(self, frame, name: str) -> Variable | None:
+        """What the module itself holds under a name, None for nothing."""
+        stored = self.namespace(frame).changes.get(name)
+        if stored is None:
+            return frame.world.member(self.value, name)
+        return None if stored is attributes.NULL else stored.realize(frame)
 
     def setattr(self, frame, name, value):
         self.namespace(frame).write(frame, name, value)

@@ -15,8 +15,7 @@ from dynamo.variables.base import Variable
 from dynamo.variables.raising import run_python
 
 PLAIN = (int, float, bool, str, bytes, complex, type(None), type(Ellipsis), type(NotImplemented))
-
-
+C_BOUND = (types.BuiltinMethodType, types.MethodWrapperType)
 ENUM_FIELDS = {"value": "_value_", "name": "_name_", "_value_": "_value_", "_name_": "_name_"}
 
 
@@ -95,13 +94,17 @@ class ConstantVariable(Variable):
         value = run_python(frame, getattr, self.value, name)
         if callable(value) and not isinstance(value, type) and not isinstance(self.value, enum.Enum):
             return ConstantMethod(self, name)
+        if isinstance(value, C_BOUND) and value.__self__ is self.value:
+            return ConstantMethod(self, name)
         if isinstance(value, types.MethodType) and isinstance(self.value, enum.Enum) and value.__self__ is self.value:
             return frame.values.method(frame.world.known(value.__func__), self)
         return frame.values.literal(frame, value)
 
     def method(self, frame, name, args, kwargs):
         if isinstance(self.value, enum.Enum):
-            return self.getattr(frame, name).call(frame, args, kwargs)
+            found = self.getattr(frame, name)
+            if not isinstance(found, ConstantMethod):
+                return found.call(frame, args, kwargs)
         if name in self.rules and not all(isinstance(a, ConstantVariable) for a in args):
             return super().method(frame, name, args, kwargs)
         if name == "join" and len(args) == 1 and not kwargs:

@@ -11,6 +11,7 @@ from dynamo.variables.constant import NONE
 from dynamo.variables.construct import declare_part
 from dynamo.variables.deque import DequeVariable
 from dynamo.variables.native_part import Part
+from dynamo.variables.raising import run_python
 
 
 class DequePart(Part, DequeVariable):
@@ -21,6 +22,7 @@ class DequePart(Part, DequeVariable):
     def initialize(self, frame, args, kwargs):
         given = dict(zip(("iterable", "maxlen"), args)) | kwargs
         limit = given.get("maxlen", NONE).as_python()
+        run_python(frame, collections.deque, (), limit)
         self.maxlen = limit
         self.items = []
         if "iterable" in given:

@@ -14,7 +14,7 @@ from dynamo.bytecode.instruction import VERSION
 from dynamo.source import Object
 from dynamo.variables import attributes
 from dynamo.variables.attributes import storage_of
-from dynamo.variables.base import TrueVariable, Variable
+from dynamo.variables.base import C_METHODS, TrueVariable, Variable
 from dynamo.variables.constant import NONE, ConstantVariable, literal
 from dynamo.variables.raising import raise_exception
 from dynamo.variables.storage import Storage
@@ -165,7 +165,7 @@ class PythonFunction(TrueVariable):
             kwdefaults = {}
         else:
             kwdefaults = {k.as_python(): stored.getitem(frame, k) for k in stored.unpack(frame)}
-        return bind(frame, code, code.co_qualname, defaults, kwdefaults, args, kwargs)
+        return bind(frame, code, lambda: self.getattr(frame, "__qualname__").as_python(), defaults, kwdefaults, args, kwargs)
 
     def defaults(self, frame) -> list[Variable]:
         raise NotImplementedError
@@ -440,6 +440,8 @@ class PartialVariable(TrueVariable):
         return self.function.call(frame, [*self.args, *args], {**self.kwargs, **kwargs})
 
     def getattr(self, frame, name):
+        if name in ("func", "args", "keywords") and isinstance(self.function, PartialVariable):
+            raise self.unsupported(f"attribute {name}, which may be that of a partial in it,")
         if name == "func":
             return self.function
         if name == "args":
@@ -488,6 +490,8 @@ class CallableVariable(TrueVariable):
         return self.handler(frame, args, kwargs)
 
     def getattr(self, frame, name):
+        if isinstance(self.value, METHODS_BOUND_ANEW) and isinstance(frame.world.on_class(type(self.value), name), C_METHODS):
+            return BoundMethod(self, name)
         found = frame.world.attribute(self.value, self.source or frame.world.identity(self.value), name)
         if found is None:
             raise attributes.no_attribute(frame, self, name)
@@ -500,27 +504,28 @@ class CallableVariable(TrueVariable):
         return emit.load(self.source) if self.source is not None else outcome.Const(self.value)
 
 
+METHODS_BOUND_ANEW = functools._lru_cache_wrapper  # each read of a method makes an object: none can be known again
 VARARGS, VARKEYWORDS, HAS_DOCSTRING = 0x04, 0x08, 0x4000000
 
 
-def bind(frame, code, name: str, defaults, kwdefaults, args, kwargs) -> dict[str, Variable]:
+def bind(frame, code, name: Callable[[], str], defaults, kwdefaults, args, kwargs) -> dict[str, Variable]:
     """The locals that a call starts with, as CPython binds them. Raises TypeError in the traced program."""
     n = code.co_argcount
     names = code.co_varnames
     total = n + code.co_kwonlyargcount
     local: dict[str, Variable] = dict(zip(names[:n], args))
     if len(args) > n and not code.co_flags & VARARGS:
-        raise raise_exception(frame, TypeError, _too_many(name, n, len(defaults), len(args)))
+        raise raise_exception(frame, TypeError, _too_many(name(), n, len(defaults), len(args)))
     extra: dict[str, Variable] = {}
     for key, value in kwargs.items():
         if key in names[code.co_posonlyargcount : total]:
             if key in local:
-                raise raise_exception(frame, TypeError, f"{name}() got multiple values for argument '{key}'")
+                raise raise_exception(frame, TypeError, f"{name()}() got multiple values for argument '{key}'")
             local[key] = value
         elif code.co_flags & VARKEYWORDS:
             extra[key] = value
         else:
-            raise raise_exception(frame, TypeError, f"{name}() got an unexpected keyword argument '{key}'")
+            raise raise_exception(frame, TypeError, f"{name()}() got an unexpected keyword argument '{key}'")
     first_default = n - len(defaults)
     missing = []
     for i, key in enumerate(names[:n]):
@@ -530,7 +535,7 @@ def bind(frame, code, name: str, defaults, kwdefaults, args, kwargs) -> dict[str
             else:
                 missing.append(key)
     if missing:
-        raise raise_exception(frame, TypeError, _missing(name, "positional", missing))
+        raise raise_exception(frame, TypeError, _missing(name(), "positional", missing))
     for key in names[n:total]:
         if key not in local:
             if key in kwdefaults:
@@ -538,7 +543,7 @@ def bind(frame, code, name: str, defaults, kwdefaults, args, kwargs) -> dict[str
             else:
                 missing.append(key)
     if missing:
-        raise raise_exception(frame, TypeError, _missing(name, "keyword-only", missing))
+        raise raise_exception(frame, TypeError, _missing(name(), "keyword-only", missing))
     if code.co_flags & VARARGS:
         local[names[total]] = frame.values.tuple_(args[n:])
         total += 1

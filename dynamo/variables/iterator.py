@@ -12,6 +12,7 @@ from typing import Any
 
 from dynamo import breaks, outcome
 from dynamo.breaks import NotConstant, Raised, Unsupported
+from dynamo.bytecode.instruction import VERSION
 from dynamo.variables.base import Exhausted, TrueVariable, Variable, method
 from dynamo.variables.constant import NONE, ConstantVariable
 from dynamo.variables.exception import raise_exception
@@ -393,7 +394,7 @@ class GeneratorVariable(IteratorVariable):
         except Raised as r:
             self.end(frame)
             if issubclass(r.value.cls, StopIteration):
-                raise raise_exception(frame, RuntimeError, "generator raised StopIteration") from r
+                raise stopped(frame, r.value) from r
             raise
         finally:
             self.running = False
@@ -401,7 +402,7 @@ class GeneratorVariable(IteratorVariable):
         if yielded is None:
             self.end(frame)
             raise Exhausted(self.frame.result)
-        if protected(self.frame):
+        if protected(self.frame) or self.closes_another(frame):
             frame.output.suspended[self.frame] = self.born
         else:
             frame.output.suspended.pop(self.frame, None)
@@ -427,9 +428,53 @@ class GeneratorVariable(IteratorVariable):
     def throw(self, frame, cls, value=NONE, traceback=NONE):
         value = frame.values.make_exception(frame, cls if value.is_same(NONE) else value)
         try:
-            return self.resume(frame, raised=Raised(value))
+            return self.raise_inside(frame, Raised(value))
         except Exhausted as e:
             raise stop(frame, e) from None
+
+    def delegate(self) -> Variable | None:
+        """The iterator of the `yield from` that the generator stands at, if it stands at one."""
+        at = self.frame.instructions[self.frame.pc]
+        if self.done or self.running or not self.started or at.name != "RESUME" or at.arg & 3 != AFTER_YIELD_FROM:
+            return None
+        return self.frame.stack[-1]
+
+    def closes_another(self, frame) -> bool:
+        """Whether closing the generator closes an object that it delegates to (generators are closed as they are dropped)."""
+        below = self.delegate()
+        return isinstance(below, ObjectIterator) and below.object.hasattr(frame, "close")
+
+    def raise_inside(self, frame, raised: Raised) -> Variable:
+        """Run to the next yield with an exception raised where the generator stands: in what it delegates to, first."""
+        below = self.delegate()
+        if below is None:
+            return self.resume(frame, raised=raised)
+        self.running = True
+        try:
+            if issubclass(raised.value.cls, GeneratorExit):
+                close_iterator(frame, below)
+            elif isinstance(below, GeneratorVariable):
+                return below.raise_inside(frame, raised)
+            elif below.hasattr(frame, "throw"):
+                return below.method(frame, "throw", [raised.value], {})
+        except Exhausted as e:
+            return self.go_on(frame, NONE if e.value is None else e.value)
+        except Raised as r:
+            if issubclass(r.value.cls, StopIteration):
+                return self.go_on(frame, r.value.args[0] if r.value.args else NONE)
+            raised = r
+        finally:
+            self.running = False
+        return self.resume(frame, raised=raised)
+
+    def go_on(self, frame, value: Variable) -> Variable:
+        """Run to the next yield behind a `yield from` whose iterator has ended with a value."""
+        self.running = False
+        send = next(i for i in reversed(self.frame.instructions[: self.frame.pc]) if i.name == "SEND")
+        if VERSION < (3, 12):
+            self.frame.stack.pop()
+        self.frame.pc = send.target
+        return self.resume(frame, value)
 
     @method("close")
     def close(self, frame):
@@ -437,7 +482,7 @@ class GeneratorVariable(IteratorVariable):
             self.end(frame)
             return NONE
         try:
-            self.resume(frame, raised=Raised(frame.values.exception(GeneratorExit)))
+            self.raise_inside(frame, Raised(frame.values.exception(GeneratorExit)))
         except Exhausted as e:
             return e.value if e.value is not None and CLOSE_RETURNS else NONE
         except Raised as r:
@@ -450,7 +495,43 @@ class GeneratorVariable(IteratorVariable):
         raise Unsupported(breaks.SUSPENDED, self.describe(), self.born)
 
 
+class LibraryIterator(IteratorVariable):
+    """An iterator of a class written in C, whose items a generator gives while tracing (dynamo/polyfills/iteration.py)."""
+
+    __slots__ = ("generator", "cls")
+
+    def __init__(self, generator: GeneratorVariable, cls: type):
+        super().__init__()
+        self.generator = generator
+        self.cls = cls
+
+    def python_type(self):
+        return self.cls
+
+    def next(self, frame):
+        return self.generator.next(frame)
+
+    def recipe(self, emit):
+        raise Unsupported(breaks.SUSPENDED, self.describe(), self.generator.born)
+
+
+AFTER_YIELD_FROM = 2  # of the argument of RESUME
 CLOSE_RETURNS = sys.version_info >= (3, 13)  # generator.close() answers with what the generator returns
+
+
+def close_iterator(frame, iterator: Variable) -> None:
+    """What closing a generator does to the iterator that it delegates to."""
+    if isinstance(iterator, GeneratorVariable) or iterator.hasattr(frame, "close"):
+        iterator.method(frame, "close", [], {})
+
+
+def stopped(frame, e: Any) -> Raised:
+    """The RuntimeError that a StopIteration becomes where it leaves a generator."""
+    raised = raise_exception(frame, RuntimeError, "generator raised StopIteration")
+    raised.value.set_cause(frame, e)
+    raised.value.context = e
+    raised.noted = raised.value.raised = True
+    return raised
 
 
 def stop(frame, e: Exhausted) -> Raised:

@@ -17,14 +17,14 @@ from typing import Any
 from aten.symbolic import symint
 from dynamo import breaks, polyfills, trace_rules
 from dynamo.breaks import Unsupported
-from dynamo.variables.base import Variable
+from dynamo.variables.base import Variable, accepts
 from dynamo.variables.builtin import CLASSES, FUNCTIONS, constant_function
 from dynamo.variables.constant import NONE, ConstantVariable, boolean, literal
 from dynamo.variables.exception import being_handled
 from dynamo.variables.function import CallableVariable, ClosureVariable, FunctionVariable, MethodVariable, PartialVariable
-from dynamo.variables.iterator import CountIterator
+from dynamo.variables.iterator import CountIterator, LibraryIterator
 from dynamo.variables.sequence import TupleVariable
-from dynamo.variables.symint import SymbolicVariable, symbolic
+from dynamo.variables.symint import SymbolicVariable, fits, symbolic
 from dynamo.variables.traceback import TracebackVariable
 
 PURE_MODULES = (math, cmath)
@@ -97,8 +97,10 @@ def _math(function, symbolic_name: str | None = None, dunder: Callable | None = 
     def rule(frame, args, kwargs):
         value = args[0]
         if isinstance(value, SymbolicVariable):
-            if dunder is not None:
+            if dunder is not None and fits(value.value):
                 return symbolic(frame, dunder(value.value))
+            if dunder is not None or not bool(value.value >= 0):
+                return plain_rule(frame, [value.constant()], {})
             return symbolic(frame, getattr(symint, symbolic_name)(value.value))
         return plain_rule(frame, args, kwargs)
 
@@ -127,16 +129,16 @@ if hasattr(math, "sumprod"):
 
 # --------------------------------------------------------------------------------------------- functools
 def _partial(frame, args, kwargs):
-    return PartialVariable(args[0], list(args[1:]), dict(kwargs))
-
-
-def _reduce(frame, args, kwargs):
-    return FunctionVariable(polyfills.reduce).call(frame, args, kwargs)
+    if not args or frame.world.lacks(args[0].python_type(), "__call__"):
+        raise Unsupported(breaks.UNKNOWN_CALL, "functools.partial of nothing to call")
+    inner = args[0]
+    if isinstance(inner, PartialVariable) and inner.source is None:  # a partial of a partial is one of the function
+        return PartialVariable(inner.function, [*inner.args, *args[1:]], {**inner.kwargs, **kwargs})
+    return PartialVariable(inner, list(args[1:]), dict(kwargs))
 
 
 CLASSES[functools.partial] = _partial
 CLASSES[types.MethodType] = lambda frame, args, kwargs: MethodVariable(*args)
-FUNCTIONS[functools.reduce] = _reduce
 
 
 @trace_rules.handle(functools.update_wrapper)
@@ -179,26 +181,90 @@ def is_generator_function(frame, args, kwargs):
 @trace_rules.handle(copy.deepcopy)
 def deep_copy(frame, args, kwargs):
     """copy.deepcopy of what holds only constants; of objects and tensors it is left to Python."""
-    try:
-        return literal(frame, copy.deepcopy(frame.ops.real(frame, args[0])))
-    except Unsupported:
-        raise Unsupported(breaks.SKIPPED_CALL, f"copy.deepcopy of {args[0].describe()}") from None
+    if len(args) != 1 or kwargs:
+        raise Unsupported(breaks.SKIPPED_CALL, "copy.deepcopy with a memo")
+    return copied(frame, args[0], {})
+
+
+def copied(frame, value: Variable, memo: dict[Variable, Variable]) -> Variable:
+    """The deep copy of a value; what stands in it twice is copied once."""
+    value = value.realize(frame)
+    if value in memo:
+        return memo[value]
+    cls = value.python_type()
+    if cls is list:
+        new = memo[value] = frame.values.list_([])
+        new.items.extend([copied(frame, v, memo) for v in value.unpack(frame)])
+        return new
+    if cls is dict:
+        new = memo[value] = frame.values.dict_()
+        for k in value.unpack(frame):
+            new.setitem(frame, copied(frame, k, memo), copied(frame, value.getitem(frame, k), memo))
+        return new
+    if cls is tuple:
+        items = value.unpack(frame)
+        parts = [copied(frame, v, memo) for v in items]
+        if value not in memo:
+            memo[value] = value if all(a is b.realize(frame) for a, b in zip(parts, items)) else frame.values.tuple_(parts)
+        return memo[value]
+    if cls is set:
+        memo[value] = frame.values.set_([copied(frame, v, memo) for v in value.unpack(frame)])
+        return memo[value]
+    if value.is_constant() and cls in ATOMS:
+        return value
+    raise Unsupported(breaks.SKIPPED_CALL, f"copy.deepcopy of {value.describe()}")
+
+
+ATOMS = frozenset({int, float, bool, complex, str, bytes, type(None), type(Ellipsis), type(NotImplemented), type})
 
 
 # --------------------------------------------------------------------------------------------- polyfills
 def _inline(function: types.FunctionType) -> Callable:
-    return lambda frame, args, kwargs: FunctionVariable(function).call(frame, args, kwargs)
+    def rule(frame, args, kwargs):
+        if not accepts(function, len(args), kwargs):
+            raise Unsupported(breaks.UNKNOWN_CALL, f"{function.__name__} with these arguments")
+        return FunctionVariable(function).call(frame, args, kwargs)
+
+    return rule
+
+
+def _iterators(real: Any, function: types.FunctionType) -> Callable:
+    """The rule of what makes iterators: generators, which are taken for objects of its class."""
+    cls = real if isinstance(real, type) else real.__self__
+    inlined = _inline(function)
+    return lambda frame, args, kwargs: LibraryIterator(inlined(frame, args, kwargs), cls)
+
+
+PARTS = {"tee": type(itertools.tee(())[0]), "groupby": type(next(itertools.groupby("a"))[1])}
+
+
+@trace_rules.handle(polyfills.iteration.disguised)
+def disguised(frame, args, kwargs):
+    return LibraryIterator(args[0], PARTS[args[1].as_python()])
+
+
+def _tee(frame, args, kwargs):
+    """itertools.tee. Iterators that can be copied are, which is left to Python."""
+    cls = args[0].python_type() if args else object
+    if not (frame.world.lacks(cls, "__next__") or frame.world.lacks(cls, "__copy__")):
+        raise Unsupported(breaks.UNKNOWN_CALL, f"itertools.tee of a {cls.__qualname__}")
+    return _inline(polyfills.iteration.tee)(frame, args, kwargs)
 
 
 def _count(frame, args, kwargs) -> Variable:
     start = args[0] if args else kwargs.get("start", ConstantVariable(0))
     step = args[1] if len(args) > 1 else kwargs.get("step", ConstantVariable(1))
+    for value in (start, step):
+        if not issubclass(value.python_type(), (int, float, complex)):
+            raise Unsupported(breaks.UNKNOWN_CALL, f"itertools.count of {value.describe()}")
     return CountIterator(start, step)
 
 
-for _real, _polyfill in polyfills.TABLE.items():
+for _real, _polyfill in polyfills.ITERATORS.items():
     _table: dict = CLASSES if isinstance(_real, type) else FUNCTIONS
-    _table[_real] = _inline(_polyfill)
+    _table[_real] = _iterators(_real, _polyfill)
+FUNCTIONS[itertools.tee] = _tee
+FUNCTIONS[functools.reduce] = _inline(polyfills.reduce)
 CLASSES[itertools.count] = _count
 
 

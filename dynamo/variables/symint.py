@@ -5,7 +5,8 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-from aten.symbolic.symint import SymBool, SymFloat
+from aten.symbolic.symint import SymBool, SymFloat, SymInt
+from dynamo.breaks import NotConstant
 from dynamo.operators import ROWS
 from dynamo.variables.base import Variable, attribute
 from dynamo.variables.constant import ConstantVariable, literal
@@ -98,7 +99,12 @@ class SymbolicVariable(Variable):
         return self.constant().getitem(frame, key)
 
     def is_same(self, other):
-        return self is other
+        if self is other or not is_number(other) or other.python_type() is not self.python_type():
+            return self is other
+        mine, its = self.specialize(), other.as_python()
+        if mine == its and not (type(mine) is int and -5 <= mine <= 256):  # (which are one object each)
+            raise NotConstant(self)
+        return mine == its
 
     def hash_key(self):
         return self.specialize()
@@ -118,8 +124,23 @@ def combined(frame, op, a: Variable, b: Variable) -> Variable:
     """op(a, b) of numbers, at least one of them symbolic: symbolic where there is a rule, else the values are read."""
     kinds = {v.python_type() for v in (a, b)}
     if complex not in kinds and has_rule(op, kinds, a.value, b.value):  # type: ignore[attr-defined]
-        return symbolic(frame, run_python(frame, op, a.value, b.value))  # type: ignore[attr-defined]
+        result = run_python(frame, op, a.value, b.value)  # type: ignore[attr-defined]
+        if not is_large(result):
+            return symbolic(frame, result)
     return literal(frame, run_python(frame, op, a.as_python(), b.as_python()))
+
+
+def fits(value: Any) -> bool:
+    """Whether a symbolic number is finite and, as an int, computed with by graphs; guarded."""
+    return not isinstance(value, SymFloat) or (bool(value < 2.0**62) and bool(value > -(2.0**62)))
+
+
+def is_large(value: Any) -> bool:
+    """Whether an int is beyond what graphs compute with (64 bits), or only just within."""
+    if not isinstance(value, (int, SymInt)):
+        return False
+    known = value if isinstance(value, int) else value.hint
+    return known is not None and abs(known) >= 2**62
 
 
 def has_rule(op, kinds: set[type], a: Any, b: Any) -> bool:

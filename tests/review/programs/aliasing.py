@@ -335,3 +335,32 @@ def is_comparisons(C):
     f2 = C(f)
     x = x0()
     return f2(x, x, l), f2(x, x0(), []), f2(x, x, [])
+
+
+@prog
+def copies_of_leaves_written_in_place(C):
+    def cast(x):
+        y = x.to(weft.bfloat16)
+        y.sub_(1)
+        return y
+
+    def compact(x):
+        y = x.t().contiguous()
+        y.sub_(1)
+        return y
+
+    def detached(x):
+        y = x.detach()
+        y.sub_(1)
+        return y, x
+
+    def refused(x):
+        try:
+            x.view(-1).add_(1)
+        except RuntimeError as e:
+            return x, str(e)
+        return x * 1
+
+    leaf = lambda: weft.ones(2, 3).requires_grad_()
+    makes = [leaf, lambda: leaf() * 2, lambda: weft.ones(2, 3), leaf]
+    return [[C(f)(make()) for make in makes] for f in (cast, compact, detached, refused)]

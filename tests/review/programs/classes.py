@@ -2,6 +2,7 @@
 
 import abc
 import dataclasses
+import types
 import typing
 import unittest.mock
 
@@ -294,3 +295,73 @@ def method_types(C):
     a, b = A(), B()
     b.v = 7
     return a.m(x0()), b.m(x0()), A.c(x0()), b.c(x0()), a.s(x0()), b.p, C(a)(x0()), C(b.m)(x0()), A.m.__name__, A.m.__doc__
+
+
+@prog
+def type_instancecheck_asks_no_other_hook(C):
+    class Meta(type):
+        def __instancecheck__(cls, o):
+            return True
+
+        def __subclasscheck__(cls, c):
+            return True
+
+    class A(metaclass=Meta):
+        pass
+
+    def f(x, o):
+        return x + isinstance(o, A), isinstance(o, (int, A)), issubclass(type(o), A)
+
+    f = C(f)
+    told = [f(x0(), "s"), f(x0(), "s")]
+    del Meta.__instancecheck__
+    told += [f(x0(), "s"), f(x0(), A())]
+    del Meta.__subclasscheck__
+    return told + [f(x0(), "s"), f(x0(), A())]
+
+
+@prog
+def names_in_messages_of_calls(C):
+    @dataclasses.dataclass
+    class A:
+        a: int
+
+    def g(a):
+        return a
+
+    def f(x, *args):
+        try:
+            return x, g(*args)
+        except TypeError as e:
+            return x + 1, str(e)
+
+    h = C(f)
+    told = [h(x0()), h(x0(), 1)]
+    g.__qualname__ = "renamed"
+    told.append(h(x0()))
+
+    def make(x):
+        try:
+            return A()
+        except TypeError as e:
+            return x + 1, str(e)
+
+    return told + [C(make)(x0())]
+
+
+@prog
+def module_in_the_message_of_an_attribute(C):
+    module = types.ModuleType("named")
+
+    def f(x):
+        try:
+            return x + module.nothing
+        except AttributeError as e:
+            return x + 1, str(e)
+
+    f = C(f)
+    told = [f(x0()), f(x0())]
+    module.__name__ = "renamed"
+    told.append(f(x0()))
+    del module.__name__
+    return told + [f(x0())]

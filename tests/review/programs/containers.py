@@ -1,6 +1,7 @@
 """Dicts, lists, sets, deques and what derives from them: order, views, iteration while they change."""
 
 import collections
+import copy
 import itertools
 
 import weft
@@ -374,3 +375,27 @@ def chained_and_bool_ops(C):
 
     f = C(f)
     return f(x0(), 0, 3), f(x0(), 2, 1), f(x0(), 1, 1)
+
+
+@prog
+def deep_copies_keep_what_is_shared(C):
+    def f(x, d):
+        c = copy.deepcopy(d)
+        t = (1, ("a",))
+        return x, c, c["l"][1] is c["m"], c["l"] is d["l"], copy.deepcopy(t) is t, copy.deepcopy([t, t])
+
+    f = C(f)
+    m = [5]
+    return [f(x0(), {"l": [1, m], "m": m}), f(x0(), {"l": [1, m], "m": m})]
+
+
+@prog
+def deques_of_negative_size(C):
+    def f(x):
+        try:
+            d = collections.deque([1], maxlen=-1)
+        except ValueError as e:
+            return x + 1, str(e)
+        return x * 2, d
+
+    return C(f)(x0())

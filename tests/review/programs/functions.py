@@ -301,3 +301,57 @@ def logging_inside(C):
 
     r = C(f)(x0())
     return r, recs
+
+
+@prog
+def names_of_name_errors(C):
+    def f(x, how):
+        a = 1
+
+        def drop():
+            nonlocal a
+            del a
+
+        def read():
+            return a
+
+        drop()
+        told = []
+        for function in (read, drop, lambda: no_such_global, lambda: a):  # noqa: F821
+            try:
+                told.append(function())
+            except NameError as e:
+                told.append((str(e), e.name))
+        return x + how, told
+
+    f = C(f)
+    return [f(x0(), 1), f(x0(), 1)]
+
+
+@prog
+def partials_of_partials(C):
+    def f(x):
+        p = functools.partial(functools.partial(max, 1, key=None), 2, key=abs)
+        told = [p.args, p.func is max, list(p.keywords)]
+        for wrong in (lambda: functools.partial(), lambda: functools.partial(3)):
+            try:
+                told.append(wrong())
+            except TypeError as e:
+                told.append(str(e))
+        return x, told
+
+    f = C(f)
+    return [f(x0()), f(x0())]
+
+
+@prog
+def methods_of_lru_caches(C):
+    @functools.lru_cache
+    def g(n):
+        return n + 1
+
+    def f(x):
+        return x + g(1), g.cache_info().hits
+
+    f = C(f)
+    return [f(x0()), f(x0()), g.cache_clear(), f(x0())]

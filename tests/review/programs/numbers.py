@@ -151,3 +151,38 @@ def int_loop_unroll_mutate(C):
         return x, l
 
     return C(f)(x0(), [1, 3])
+
+
+@prog
+def numbers_that_change_to_what_cannot_be_converted(C):
+    def f(x, a, g):
+        try:
+            r = g(a)
+        except (OverflowError, ValueError, ZeroDivisionError) as e:
+            r = type(e).__name__, str(e)
+        return x + 1, r
+
+    told = []
+    for g in (math.floor, math.ceil, int, round, math.sqrt, lambda a: divmod(2.5, a), lambda a: divmod(a, 2)):
+        h = C(lambda x, a, g=g: f(x, a, g))
+        told.append([h(x0(), a) for a in (1.5, 2.5, float("inf"), 3.5, float("nan"), -1.5, 0.0, 1e300)])
+    return told
+
+
+@prog
+def identity_of_numbers_that_change(C):
+    f = C(lambda x, n, m: (x + n, n is m))
+    return [f(x0(), n, m) for n, m in ((5, 3), (6, 4), (7, 7), (0, 0), (8, 9))]
+
+
+@prog
+def ints_beyond_64_bits(C):
+    def f(x, n):
+        try:
+            return x * (n - 2**64), x * 2
+        except OverflowError as e:
+            return x + 1, str(e)
+
+    f = C(f)
+    g = C(lambda x, n: (x + 1, n * 2**40))
+    return [f(x0(), n) for n in (5, 6, 7)], [g(x0(), n) for n in (2, 3, 2**40, 2**30)]

@@ -1,7 +1,7 @@
 """Which ops have a native path: one row binds an op to a family of aten/native/fast_*.cpp.
 
-A family answers calls on plain tensors; what it does not handle takes the general path of aten/dispatch.py. Codes are the
-enums of aten/native/kernels.h, in their order.
+A family answers calls on plain tensors; what it does not handle takes the general path of aten/dispatch.py. Elementwise functions
+are those of aten/scalar; other codes are the enums of aten/native/kernels.h, in their order.
 """
 
 from typing import Any
@@ -11,20 +11,7 @@ from aten import dtype as dtypes
 from aten.autograd.record import node_name
 from aten.ops.conversion import METHODS
 
-_UNARY = (
-    "neg abs sign reciprocal sqrt rsqrt exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh "
-    "acosh atanh erf erfc erfinv lgamma digamma sigmoid floor ceil round trunc frac relu silu gelu gelu_tanh bitwise_not "
-    "logical_not isnan isinf isfinite signbit"
-).split()
-_BINARY = (
-    "add sub mul div pow maximum minimum fmax fmin atan2 fmod remainder floor_divide copysign hypot nextafter bitwise_and "
-    "bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift eq ne lt le gt ge logical_and logical_or logical_xor"
-).split()
 _REDUCE = "sum prod amax amin any all mean".split()
-_NO_GRADIENT = frozenset(
-    "bitwise_not logical_not isnan isinf isfinite signbit bitwise_and bitwise_or bitwise_xor bitwise_left_shift "
-    "bitwise_right_shift eq ne lt le gt ge logical_and logical_or logical_xor any all".split()
-)
 _FLOAT, _ALPHA = 1, 2  # OpFlags: integers are computed in the default dtype; takes `alpha`
 _VIEWS = "view permute transpose t expand unsqueeze select narrow alias".split()
 # Ops whose family reads keywords: their parameter names, and how many may be positional.
@@ -74,15 +61,15 @@ def _bind(
 
 
 def _pointwise(registry: dict[str, Any]) -> None:
-    for family, table in (("unary", _UNARY), ("binary", _BINARY)):
-        for code, name in enumerate(table):
-            op = registry.get(name)
-            if op is None or name == "gelu":
-                continue
-            flags = (_FLOAT if op.promote == "float" else 0) | (_ALPHA if name in ("add", "sub") else 0)
-            _bind(registry, name, family, code, differentiable=name not in _NO_GRADIENT, flags=flags)
-            if op.inplace is not None:
-                _bind(registry, name + "_", "inplace_" + family, code, differentiable=False, flags=flags)
+    for code, (name, arity) in enumerate(_native.pointwise_rows()):
+        op = registry.get(name)
+        if op is None or name in _NAMED:
+            continue
+        family = ("unary", "binary")[arity - 1]
+        flags = (_FLOAT if op.promote == "float" else 0) | (_ALPHA if name in ("add", "sub") else 0)
+        _bind(registry, name, family, code, differentiable=op.vjp_fn is not None, flags=flags)
+        if op.inplace is not None:
+            _bind(registry, name + "_", "inplace_" + family, code, differentiable=False, flags=flags)
     _bind(registry, "where", "where")
 
 
@@ -100,7 +87,7 @@ def bind_families(registry: dict[str, Any]) -> None:
     _pointwise(registry)
     _copies(registry)
     for code, name in enumerate(_REDUCE):
-        _bind(registry, name, "reduce", code, ("input", "dim", "keepdim", "dtype"), 3, name not in _NO_GRADIENT)
+        _bind(registry, name, "reduce", code, ("input", "dim", "keepdim", "dtype"), 3, name not in ("any", "all"))
     for code, name in enumerate(("argmax", "argmin")):
         _bind(registry, name, "arg_extreme", code, ("input", "dim", "keepdim"), 3, False)
     for code, name in enumerate(("var", "var_mean")):

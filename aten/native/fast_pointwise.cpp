@@ -44,7 +44,7 @@ namespace {
 constexpr int64_t kSmall = 16384;
 
 // Runs a loop over tensors of one size each, or numbers (data with NULL tensor); the result last.
-void run_loop(WeftLoop body, void *data, WeftTensor *const *tensors, void *const *numbers, int n) {
+void run_loop(WeftLoop body, WeftTensor *const *tensors, void *const *numbers, int n) {
   WeftTensor *out = tensors[n - 1];
   bool simple = out->numel < kSmall;
   for (int i = 0; i < n && simple; i++)
@@ -57,12 +57,12 @@ void run_loop(WeftLoop body, void *data, WeftTensor *const *tensors, void *const
       args[i] = tensors[i] ? weft_data(tensors[i]) : static_cast<char *>(numbers[i]);
       steps[i] = tensors[i] ? weft_itemsize(WEFT_DTYPE(tensors[i])) : 0;
     }
-    body(args, &count, steps, data);
+    body(args, &count, steps, nullptr);
     return;
   }
   Loop loop(WEFT_NDIM(out), out->sizes);
   for (int i = 0; i < n; i++) tensors[i] ? loop.add(tensors[i]) : loop.add_number(numbers[i]);
-  loop.run(body, data);
+  loop.run(body, nullptr);
 }
 
 // ---------------------------------------------------------------------------------------------------- unary
@@ -73,17 +73,17 @@ int unary_dtype(NativeOp *op, int dtype) {
 
 PyObject *unary_into(NativeOp *op, WeftTensor *x, PyObject *out_given) {
   int dtype = unary_dtype(op, WEFT_DTYPE(x));
-  WeftLoop body = weft_kernels.unary[op->code][dtype];
+  WeftLoop body = weft_kernels.pointwise[op->code][dtype];
   if (!body) return UNHANDLED;
   Ref cast(dtype == WEFT_DTYPE(x) ? nullptr : cast_tensor(x, dtype));
   if (dtype != WEFT_DTYPE(x)) {
     if (!cast) return PyErr_Occurred() ? nullptr : UNHANDLED;
     x = as_tensor(cast.get());
   }
-  Ref out(out_given ? Py_NewRef(out_given) : empty_like(x, op->code >= WEFT_FIRST_UNARY_BOOL ? WEFT_BOOL : dtype));
+  Ref out(out_given ? Py_NewRef(out_given) : empty_like(x, weft_pointwise_rows[op->code].truth ? WEFT_BOOL : dtype));
   if (!out) return nullptr;
   WeftTensor *tensors[2] = {x, as_tensor(out.get())};
-  run_loop(body, weft_kernels.unary_data[op->code][dtype], tensors, nullptr, 2);
+  run_loop(body, tensors, nullptr, 2);
   return out.release();
 }
 
@@ -106,12 +106,12 @@ PyObject *fast_gelu(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObj
   bool tanh = slots[1] && PyUnicode_Check(slots[1]) && PyUnicode_CompareWithASCIIString(slots[1], "tanh") == 0;
   bool none = !slots[1] || (PyUnicode_Check(slots[1]) && PyUnicode_CompareWithASCIIString(slots[1], "none") == 0);
   if (!tanh && !none) return UNHANDLED;
-  WeftLoop body = weft_kernels.unary[tanh ? WEFT_GELU_TANH : WEFT_GELU][WEFT_DTYPE(x)];
+  WeftLoop body = weft_kernels.pointwise[tanh ? WEFT_GELU_TANH : WEFT_GELU][WEFT_DTYPE(x)];
   if (!body) return UNHANDLED;
   Ref out(empty_like(x, WEFT_DTYPE(x)));
   if (!out) return nullptr;
   WeftTensor *tensors[2] = {x, as_tensor(out.get())};
-  run_loop(body, nullptr, tensors, nullptr, 2);
+  run_loop(body, tensors, nullptr, 2);
   if (records(x)) {
     Ref approximate(slots[1] ? Py_NewRef(slots[1]) : PyUnicode_InternFromString("none"));
     if (!approximate || !record_op(op, {CoreArg(x), CoreArg(approximate.get())}, out.get())) return nullptr;
@@ -251,13 +251,13 @@ int loop_dtype(const Term *terms, int n, int dtype) {
 // `out_given`: memory of the right sizes and dtype, or NULL.
 PyObject *binary_into(NativeOp *op, Term *terms, int dtype, PyObject *out_given) {
   int run = loop_dtype(terms, 2, dtype);
-  WeftLoop body = weft_kernels.binary[op->code][run];
+  WeftLoop body = weft_kernels.pointwise[op->code][run];
   if (!body) return UNHANDLED;
   Ref kept[2];
   int64_t sizes[WEFT_MAX_NDIM];
   int ndim = broadcast_terms(terms, 2, sizes);
   if (ndim < 0) return UNHANDLED;
-  int out_dtype = op->code >= WEFT_FIRST_BINARY_BOOL ? WEFT_BOOL : run;
+  int out_dtype = weft_pointwise_rows[op->code].truth ? WEFT_BOOL : run;
   Term original[2] = {terms[0], terms[1]};
   if (!prepare(terms, 2, run, kept)) return failed();
   bool direct = out_given && out_dtype == dtype;
@@ -265,7 +265,7 @@ PyObject *binary_into(NativeOp *op, Term *terms, int dtype, PyObject *out_given)
   if (!out) return nullptr;
   WeftTensor *tensors[3] = {terms[0].tensor, terms[1].tensor, as_tensor(out.get())};
   void *numbers[3] = {terms[0].value, terms[1].value, nullptr};
-  run_loop(body, weft_kernels.binary_data[op->code][run], tensors, numbers, 3);
+  run_loop(body, tensors, numbers, 3);
   if (out_dtype == WEFT_BOOL || run == dtype || direct) return out.release();
   if (!out_given) return cast_tensor(as_tensor(out.get()), dtype);
   return copy_into(as_tensor(out_given), as_tensor(out.get())) ? Py_NewRef(out_given) : nullptr;
@@ -343,7 +343,7 @@ PyObject *fast_inplace_binary(NativeOp *op, PyObject *const *args, Py_ssize_t na
   if (records(target) || (other && records(other)) || overlaps(target, other)) return UNHANDLED;
   int64_t sizes[WEFT_MAX_NDIM];
   int ndim = broadcast_terms(terms, 2, sizes), dtype = binary_dtype(op, terms);
-  bool truth = op->code >= WEFT_FIRST_BINARY_BOOL;
+  bool truth = weft_pointwise_rows[op->code].truth;
   if (ndim < 0 || dtype < 0 || !has_sizes(target, ndim, sizes) || (truth ? WEFT_BOOL : dtype) != WEFT_DTYPE(target)) return UNHANDLED;
   if (truth && dtype != WEFT_BOOL) return UNHANDLED;
   PyObject *out = binary_into(op, terms, dtype, as_object(target));
@@ -356,7 +356,7 @@ PyObject *fast_inplace_unary(NativeOp *op, PyObject *const *args, Py_ssize_t nar
   WeftTensor *target = plain(args[0]);
   if (!target) return UNHANDLED;
   if (check_inplace(target) < 0) return nullptr;
-  if (records(target) || op->code >= WEFT_FIRST_UNARY_BOOL || unary_dtype(op, WEFT_DTYPE(target)) != WEFT_DTYPE(target)) return UNHANDLED;
+  if (records(target) || weft_pointwise_rows[op->code].truth || unary_dtype(op, WEFT_DTYPE(target)) != WEFT_DTYPE(target)) return UNHANDLED;
   PyObject *out = unary_into(op, target, as_object(target));
   if (out && out != UNHANDLED) weft_bump_version(target);
   return out;
@@ -371,7 +371,7 @@ PyObject *fast_where(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyOb
   if (!condition || WEFT_DTYPE(condition) != WEFT_BOOL || !read_term(args[1], &terms[0]) || !read_term(args[2], &terms[1])) return UNHANDLED;
   if (!terms[0].tensor && !terms[1].tensor) return UNHANDLED;
   int dtype = promoted(terms, 2);
-  WeftLoop body = dtype < 0 ? nullptr : weft_kernels.ternary[WEFT_WHERE][dtype];
+  WeftLoop body = dtype < 0 ? nullptr : weft_kernels.where[dtype];
   if (!body) return UNHANDLED;
   bool recording = op->node_name && ((terms[0].tensor && records(terms[0].tensor)) || (terms[1].tensor && records(terms[1].tensor)));
   terms[2].tensor = condition;
@@ -386,7 +386,7 @@ PyObject *fast_where(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyOb
   if (!prepare(terms, 2, dtype, kept)) return failed();
   WeftTensor *tensors[4] = {condition, terms[0].tensor, terms[1].tensor, as_tensor(out.get())};
   void *numbers[4] = {nullptr, terms[0].value, terms[1].value, nullptr};
-  run_loop(body, nullptr, tensors, numbers, 4);
+  run_loop(body, tensors, numbers, 4);
   if (recording && !record_op(op, {CoreArg(args[0]), CoreArg(args[1]), CoreArg(args[2])}, out.get())) return nullptr;
   return out.release();
 }
@@ -417,14 +417,14 @@ PyObject *fast_clamp(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyOb
   bool bounded = (slots[1] && slots[1] != Py_None) || (slots[2] && slots[2] != Py_None);
   if (!x || !bounded) return UNHANDLED;
   int dtype = WEFT_DTYPE(x);
-  WeftLoop body = weft_kernels.ternary[WEFT_CLAMP][dtype];
+  WeftLoop body = weft_kernels.pointwise[WEFT_CLAMP][dtype];
   alignas(16) char low[16], high[16];
   if (!body || is_half(dtype) || !place_bound(slots[1], dtype, false, low) || !place_bound(slots[2], dtype, true, high)) return UNHANDLED;
   Ref out(empty_like(x, dtype));
   if (!out) return nullptr;
   WeftTensor *tensors[4] = {x, nullptr, nullptr, as_tensor(out.get())};
   void *numbers[4] = {nullptr, low, high, nullptr};
-  run_loop(body, nullptr, tensors, numbers, 4);
+  run_loop(body, tensors, numbers, 4);
   if (records(x)) {
     PyObject *lower = slots[1] ? slots[1] : Py_None, *upper = slots[2] ? slots[2] : Py_None;
     if (!record_op(op, {CoreArg(x), CoreArg(lower), CoreArg(upper)}, out.get())) return nullptr;
@@ -434,11 +434,11 @@ PyObject *fast_clamp(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyOb
 
 }  // namespace
 
-const Family pointwise_families[] = {{"unary", fast_unary, WEFT_NUM_UNARY},
+const Family pointwise_families[] = {{"unary", fast_unary, WEFT_NUM_POINTWISE},
                                      {"gelu", fast_gelu},
-                                     {"binary", fast_binary, WEFT_NUM_BINARY},
-                                     {"inplace_binary", fast_inplace_binary, WEFT_NUM_BINARY},
-                                     {"inplace_unary", fast_inplace_unary, WEFT_NUM_UNARY},
+                                     {"binary", fast_binary, WEFT_NUM_POINTWISE},
+                                     {"inplace_binary", fast_inplace_binary, WEFT_NUM_POINTWISE},
+                                     {"inplace_unary", fast_inplace_unary, WEFT_NUM_POINTWISE},
                                      {"where", fast_where},
                                      {"clamp", fast_clamp},
                                      {nullptr, nullptr}};

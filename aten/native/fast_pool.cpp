@@ -144,7 +144,7 @@ PyObject *fast_max_pool(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, P
   if (!x || dtype_kind(WEFT_DTYPE(x)) != KIND_FLOAT) return UNHANDLED;
   PoolJob p = {};
   p.item = weft_itemsize(WEFT_DTYPE(x));
-  p.join = weft_kernels.binary[WEFT_MAXIMUM][WEFT_DTYPE(x)];
+  p.join = weft_kernels.pointwise[WEFT_MAXIMUM][WEFT_DTYPE(x)];
   p.copy = weft_kernels.cast[WEFT_DTYPE(x)][WEFT_DTYPE(x)];
   Ref lowest(PyFloat_FromDouble(-INFINITY));
   if (!lowest || !p.join || !p.copy || !write_scalar(p.nothing, WEFT_DTYPE(x), lowest.get())) return not_made();
@@ -162,9 +162,9 @@ PyObject *fast_avg_pool(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, P
   PyObject *window[5] = {slots[0], slots[1], slots[2], slots[3], nullptr};
   PoolJob p = {};
   p.item = weft_itemsize(WEFT_DTYPE(x));
-  p.join = weft_kernels.binary[WEFT_ADD][WEFT_DTYPE(x)];
+  p.join = weft_kernels.pointwise[WEFT_ADD][WEFT_DTYPE(x)];
   p.copy = weft_kernels.cast[WEFT_DTYPE(x)][WEFT_DTYPE(x)];
-  p.divide = weft_kernels.binary[WEFT_DIV][WEFT_DTYPE(x)];
+  p.divide = weft_kernels.pointwise[WEFT_DIV][WEFT_DTYPE(x)];
   if (!p.join || !p.copy || !p.divide) return UNHANDLED;
   Ref out(prepare_pool(&p, x, op->code, window));
   if (!out) return not_made();

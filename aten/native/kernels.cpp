@@ -9,6 +9,7 @@
 
 WeftKernels weft_kernels;
 WeftStatistics weft_statistics;
+const WeftPointwiseRow weft_pointwise_rows[WEFT_NUM_POINTWISE] = {WEFT_POINTWISE_ROWS};
 
 namespace weft {
 
@@ -25,6 +26,17 @@ static void fill_tables(int level) {
   if (level < 4 || !wide) return;
   if (weft_fill_kernels_v4) weft_fill_kernels_v4(&weft_kernels);
   if (weft_fill_statistics_v4) weft_fill_statistics_v4(&weft_statistics);
+}
+
+// pointwise_rows() -> [(name, arity)], by code
+PyObject *pointwise_rows(PyObject *, PyObject *) {
+  PyObject *rows = PyList_New(WEFT_NUM_POINTWISE);
+  for (int code = 0; rows && code < WEFT_NUM_POINTWISE; code++) {
+    PyObject *row = Py_BuildValue("si", weft_pointwise_rows[code].name, weft_pointwise_rows[code].arity);
+    if (!row) Py_CLEAR(rows);
+    else PyList_SET_ITEM(rows, code, row);
+  }
+  return rows;
 }
 
 bool init_kernels() {

@@ -14,33 +14,8 @@
 // args = inputs..., output; steps in bytes (0 repeats a scalar); *n elements. Half types compute in float32.
 typedef void (*WeftLoop)(char **args, const intptr_t *n, const intptr_t *steps, void *data);
 
-enum WeftUnary {
-  WEFT_NEG, WEFT_ABS, WEFT_SIGN, WEFT_RECIPROCAL, WEFT_SQRT, WEFT_RSQRT, WEFT_EXP, WEFT_EXP2, WEFT_EXPM1, WEFT_LOG,
-  WEFT_LOG2, WEFT_LOG10, WEFT_LOG1P, WEFT_SIN, WEFT_COS, WEFT_TAN, WEFT_ASIN, WEFT_ACOS, WEFT_ATAN, WEFT_SINH,
-  WEFT_COSH, WEFT_TANH, WEFT_ASINH, WEFT_ACOSH, WEFT_ATANH, WEFT_ERF, WEFT_ERFC, WEFT_ERFINV, WEFT_LGAMMA,
-  WEFT_DIGAMMA, WEFT_SIGMOID, WEFT_FLOOR, WEFT_CEIL, WEFT_ROUND, WEFT_TRUNC, WEFT_FRAC, WEFT_RELU, WEFT_SILU,
-  WEFT_GELU, WEFT_GELU_TANH, WEFT_BITWISE_NOT,
-  // bool results
-  WEFT_LOGICAL_NOT, WEFT_ISNAN, WEFT_ISINF, WEFT_ISFINITE, WEFT_SIGNBIT,
-  WEFT_NUM_UNARY
-};
-#define WEFT_FIRST_UNARY_BOOL WEFT_LOGICAL_NOT
-
-enum WeftBinary {
-  WEFT_ADD, WEFT_SUB, WEFT_MUL, WEFT_DIV, WEFT_POW, WEFT_MAXIMUM, WEFT_MINIMUM, WEFT_FMAX, WEFT_FMIN, WEFT_ATAN2,
-  WEFT_FMOD, WEFT_REMAINDER, WEFT_FLOOR_DIVIDE, WEFT_COPYSIGN, WEFT_HYPOT, WEFT_NEXTAFTER, WEFT_BITWISE_AND,
-  WEFT_BITWISE_OR, WEFT_BITWISE_XOR, WEFT_LEFT_SHIFT, WEFT_RIGHT_SHIFT,
-  // bool results
-  WEFT_EQ, WEFT_NE, WEFT_LT, WEFT_LE, WEFT_GT, WEFT_GE, WEFT_LOGICAL_AND, WEFT_LOGICAL_OR, WEFT_LOGICAL_XOR,
-  WEFT_NUM_BINARY
-};
-#define WEFT_FIRST_BINARY_BOOL WEFT_EQ
-
-enum WeftTernary {
-  WEFT_WHERE,        // args: bool condition, input, other, out
-  WEFT_CLAMP,        // args: input, min, max, out (min, max repeated scalars; NaN of input propagates)
-  WEFT_NUM_TERNARY
-};
+// enum WeftPointwise: codes of the elementwise functions, in the order of aten/scalar; and what is known of each.
+#include "pointwise_codes.h"
 
 enum WeftReduce {
   WEFT_REDUCE_SUM, WEFT_REDUCE_PROD, WEFT_REDUCE_MAX, WEFT_REDUCE_MIN, WEFT_REDUCE_ANY, WEFT_REDUCE_ALL,
@@ -79,11 +54,8 @@ typedef void (*WeftTranspose)(const char *in, int64_t in_stride, char *out, int6
 
 typedef struct WeftKernels {
   const char *isa;
-  WeftLoop unary[WEFT_NUM_UNARY][WEFT_NUM_DTYPES];
-  void *unary_data[WEFT_NUM_UNARY][WEFT_NUM_DTYPES];
-  WeftLoop binary[WEFT_NUM_BINARY][WEFT_NUM_DTYPES]; // by the dtype of the inputs
-  void *binary_data[WEFT_NUM_BINARY][WEFT_NUM_DTYPES];
-  WeftLoop ternary[WEFT_NUM_TERNARY][WEFT_NUM_DTYPES];
+  WeftLoop pointwise[WEFT_NUM_POINTWISE][WEFT_NUM_DTYPES]; // by the dtype of the inputs
+  WeftLoop where[WEFT_NUM_DTYPES];                         // args: bool condition, input, other, out
   WeftLoop cast[WEFT_NUM_DTYPES][WEFT_NUM_DTYPES]; // [from][to]; of one dtype: copy
   WeftLoop copy[WEFT_NUM_ITEMS];                   // args: in, out
   WeftTranspose transpose[WEFT_NUM_ITEMS];
@@ -104,6 +76,7 @@ extern "C" {
 void weft_fill_kernels_v3(WeftKernels *) __attribute__((weak));
 void weft_fill_kernels_v4(WeftKernels *) __attribute__((weak));
 extern WeftKernels weft_kernels; // the table in use
+extern const WeftPointwiseRow weft_pointwise_rows[WEFT_NUM_POINTWISE];
 #ifdef __cplusplus
 }
 #endif

@@ -427,6 +427,7 @@ static PyMethodDef op_functions[] = {
     {"set_plan_maker", set_plan_maker, METH_O, nullptr},
     {"python_entries", python_entries, METH_VARARGS, "python_entries(reset=False) -> {op name: calls that entered Python}"},
     {"_use_kernels", use_kernels, METH_O, nullptr},
+    {"pointwise_rows", pointwise_rows, METH_NOARGS, "pointwise_rows() -> [(name, arity)]: functions with eager loops, by code"},
     {"enable_vectorcall", enable_vectorcall, METH_O, "let instances of a subclass of NativeOp be called natively"},
     {nullptr, nullptr, 0, nullptr}};
 

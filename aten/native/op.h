@@ -134,6 +134,7 @@ extern const Family pointwise_families[], cast_families[], reduce_families[], vi
 bool init_op(PyObject *module);
 bool init_kernels();
 PyObject *use_kernels(PyObject *, PyObject *level);
+PyObject *pointwise_rows(PyObject *, PyObject *);
 
 }  // namespace weft
 #endif

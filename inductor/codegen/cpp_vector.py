@@ -114,7 +114,9 @@ def _sections() -> dict[str, tuple[tuple[str, ...], str]]:
 
 @cache
 def _own_text() -> str:
-    return (Path(__file__).parent / "vector.h").read_text()
+    native = Path(aten.__file__).parent / "native"
+    parts = (native / "lanes.h", native / "scalar_functions.h", Path(__file__).parent / "vector.h")
+    return "".join(part.read_text() for part in parts)
 
 
 def strip_comments(text: str) -> str:

@@ -13,7 +13,6 @@ typedef struct WeftKernelRuntime {
   const struct WeftGemmTable *gemm;
 } WeftKernelRuntime;
 #endif
-#define W_INLINE static inline __attribute__((always_inline))
 typedef long w_i64;
 struct w_b8 { unsigned char x; };     // bool
 struct w_bf16 { unsigned short x; };
@@ -51,15 +50,7 @@ static void w_fail(w_frame *f, long check, long value, long bound) {
     *f->runtime->error = WeftErrorRecord{check, value, bound};
 }
 
-template <class T, int L> struct w_types {
-  typedef T V __attribute__((vector_size(L * sizeof(T))));
-  typedef T U __attribute__((vector_size(L * sizeof(T)), aligned(sizeof(T)), may_alias));
-};
-template <class T, int L> using w_vec = typename w_types<T, L>::V;
-template <class V> using w_elem = __typeof__((*(V *)0)[0]);
-template <class V> constexpr int w_lanes = sizeof(V) / sizeof(w_elem<V>);
 template <class V> using w_bools = w_vec<int, w_lanes<V>>;
-template <class V, class X> W_INLINE V w_splat(X x) { return (w_elem<V>)x - V{}; }
 // A vector as the first lanes of a wider one, and back.
 template <class W, class V> W_INLINE W w_widened(V v) {
   if constexpr (sizeof(W) == sizeof(V)) return v;
@@ -74,7 +65,6 @@ template <class V, class W> W_INLINE V w_narrowed(W w) {
   __builtin_memcpy(&v, &w, sizeof v);
   return v;
 }
-template <class T, class V> W_INLINE w_vec<T, w_lanes<V>> w_cast(V v);
 template <class M> W_INLINE w_bools<M> w_mask(M m) { return w_cast<int>(m); }
 template <class M, class V> W_INLINE V w_select(M m, V a, V b) { return (vm_mask<V>)w_cast<w_elem<vm_mask<V>>>(m) ? a : b; }
 // A value that is computed, in all lanes, before one asks which lanes are wanted: the compiler would else have loads wait
@@ -87,62 +77,6 @@ template <class V> W_INLINE V w_held(V v) {
   if constexpr (sizeof(V) == 64) asm("" : "+v"(v));  // else it is two registers, and no operand of an asm
 #endif
   return v;
-}
-// Integers get wider and narrower by one step of two at a time, and small ones are int before they are floats: what is further
-// apart the compiler takes lane by lane (16 bytes: 50 instructions instead of 8).
-template <int bytes> struct w_signed { typedef long T; };
-template <> struct w_signed<1> { typedef signed char T; };
-template <> struct w_signed<2> { typedef short T; };
-template <> struct w_signed<4> { typedef int T; };
-template <int bytes> struct w_unsigned { typedef unsigned long T; };
-template <> struct w_unsigned<2> { typedef unsigned short T; };
-template <> struct w_unsigned<4> { typedef unsigned T; };
-template <class T> constexpr bool w_integral = (T)0.5 == (T)0;
-template <class T, class V> W_INLINE w_vec<T, w_lanes<V>> w_cast(V v) {
-  typedef w_elem<V> E;
-  constexpr int from = sizeof(E), to = sizeof(T);
-#if defined(__AVX2__) && !defined(__clang__)  // eight bytes are no register of their own: the compiler takes them apart
-  if constexpr (sizeof(V) == 8 && from == 1 && to >= 4) {
-    const w_vec<long long, 2> low = {__builtin_bit_cast(long long, v), 0};
-    if constexpr ((E)-1 < 0) return w_cast<T>((w_vec<int, 8>)__builtin_ia32_pmovsxbd256((w_vec<char, 16>)low));
-    else return w_cast<T>((w_vec<int, 8>)__builtin_ia32_pmovzxbd256((w_vec<char, 16>)low));
-  }
-#endif
-#if defined(__AVX512BW__) && defined(__AVX512DQ__) && !defined(__clang__)  // else by halves of registers
-  constexpr int L = w_lanes<V>;
-  constexpr bool negative = (E)-1 < 0;
-  typedef long long i64;
-  if constexpr (w_integral<E> && w_integral<T> && L == 16 && to == 4) {
-    if constexpr (from == 1 && negative) return (w_vec<T, L>)__builtin_ia32_pmovsxbd512_mask((w_vec<char, L>)v, w_vec<int, L>{}, -1);
-    if constexpr (from == 1 && !negative) return (w_vec<T, L>)__builtin_ia32_pmovzxbd512_mask((w_vec<char, L>)v, w_vec<int, L>{}, -1);
-    if constexpr (from == 2 && negative) return (w_vec<T, L>)__builtin_ia32_pmovsxwd512_mask((w_vec<short, L>)v, w_vec<int, L>{}, -1);
-    if constexpr (from == 2 && !negative) return (w_vec<T, L>)__builtin_ia32_pmovzxwd512_mask((w_vec<short, L>)v, w_vec<int, L>{}, -1);
-  }
-  if constexpr (w_integral<E> && w_integral<T> && L == 16 && from == 4) {
-    if constexpr (to == 1) return (w_vec<T, L>)__builtin_ia32_pmovdb512_mask((w_vec<int, L>)v, w_vec<char, L>{}, -1);
-    if constexpr (to == 2) return (w_vec<T, L>)__builtin_ia32_pmovdw512_mask((w_vec<int, L>)v, w_vec<short, L>{}, -1);
-  }
-  if constexpr (w_integral<E> && w_integral<T> && L == 8 && from == 2 && to == 4 && negative) return (w_vec<T, L>)__builtin_ia32_pmovsxwd256((w_vec<short, L>)v);
-  if constexpr (w_integral<E> && w_integral<T> && L == 8 && from == 2 && to == 4 && !negative) return (w_vec<T, L>)__builtin_ia32_pmovzxwd256((w_vec<short, L>)v);
-  if constexpr (w_integral<E> && w_integral<T> && L == 8 && from == 8 && to == 4) return (w_vec<T, L>)__builtin_ia32_pmovqd512_mask((w_vec<i64, L>)v, w_vec<int, L>{}, -1);
-  if constexpr (!w_integral<E> && !w_integral<T> && L == 8 && from == 4 && to == 8) return (w_vec<T, L>)__builtin_ia32_cvtps2pd512_mask(v, w_vec<double, L>{}, -1, 4);
-  if constexpr (!w_integral<E> && w_integral<T> && L == 8 && from == 4 && to == 8 && (T)-1 < 0) return (w_vec<T, L>)__builtin_ia32_cvttps2qq512_mask(v, w_vec<i64, L>{}, -1, 4);
-#endif
-  if constexpr (w_integral<E> && w_integral<T> && to > 2 * from) {
-    if constexpr ((E)-1 < 0) return w_cast<T>(w_cast<typename w_signed<2 * from>::T>(v));
-    else return w_cast<T>(w_cast<typename w_unsigned<2 * from>::T>(v));
-  } else if constexpr (w_integral<E> && w_integral<T> && from > 2 * to) {
-    return w_cast<T>(w_cast<typename w_signed<from / 2>::T>(v));
-  } else if constexpr (w_integral<E> && !w_integral<T> && from < 4) {
-    return w_cast<T>(w_cast<int>(v));
-  } else {
-    return __builtin_convertvector(v, w_vec<T, w_lanes<V>>);
-  }
-}
-// A float becomes an integer through int64: what does not fit that is its minimum, what does not fit T is cut.
-template <class T, class V> W_INLINE w_vec<T, w_lanes<V>> w_convert(V v) {
-  if constexpr (!w_integral<w_elem<V>> && w_integral<T>) return w_cast<T>(w_cast<long>(v));
-  else return w_cast<T>(v);
 }
 template <class T, class M> W_INLINE w_vec<T, w_lanes<M>> w_from_mask(M m) {
   return w_cast<T>(m & 1);
@@ -440,186 +374,6 @@ template <int ROWS, class T> W_INLINE void w_prefetch_row(const T *p, long strid
   for (unsigned i = 0; i < ROWS; i += 64 / sizeof(T)) __builtin_prefetch(p + k * stride + i, 0, 2);
   __builtin_prefetch(p + k * stride + ROWS - 1, 0, 2);  // one line more where the row begins within one
 }
-
-// ---------------------------------------------------------------------------------------------------- scalar functions
-template <class V> W_INLINE V w_abs(V x) { return x < 0 ? -x : x; }
-template <class V> W_INLINE V w_sign(V x) { return __builtin_convertvector((x < 0) - (x > 0), V); }
-template <class V> W_INLINE V w_imax(V a, V b) { return b > a ? b : a; }
-template <class V> W_INLINE V w_imin(V a, V b) { return b < a ? b : a; }
-// Of -0 and 0 the second, as eager: everywhere alike.
-template <class V> W_INLINE V w_fmax(V a, V b) { return (b != b) | (a > b) ? a : b; }
-template <class V> W_INLINE V w_fmin(V a, V b) { return (b != b) | (a < b) ? a : b; }
-template <class V, class F> W_INLINE V w_each(V a, V b, F f) {
-  V r;
-  for (int k = 0; k < w_lanes<V>; k++) r[k] = f(a[k], b[k]);
-  return r;
-}
-// Integer division is total: by zero gives 0 (a check has stopped the kernel before it matters), MIN / -1 wraps.
-template <class V> W_INLINE V w_truncdiv(V a, V b) {
-  typedef w_elem<V> T;
-  return w_each(a, b, [](T x, T y) -> T { return y == 0 ? 0 : y == (T)-1 && (T)-1 < 0 ? (T)-x : x / y; });
-}
-template <class V> W_INLINE V w_floordiv(V a, V b) {
-  typedef w_elem<V> T;
-  if constexpr ((T)0.5 == (T)0) {
-    return w_each(a, b, [](T x, T y) -> T {
-      if (y == 0) return 0;
-      if (y == (T)-1 && (T)-1 < 0) return (T)-x;
-      return x / y - (x % y != 0 && (x < 0) != (y < 0));
-    });
-  } else {  // Python's, as PyTorch's floor_divide: from fmod, so that a - b * q is exact where it can be
-    const V m = vm_fmod(a, b);
-    V q = (a - m) / b;
-    q = (m != 0) & ((m < 0) != (b < 0)) ? q - 1 : q;
-    V f = vm_floor(q);
-    f = q - f > (T)0.5 ? f + 1 : f;
-    f = q == 0 ? vm_copysign(V{}, a / b) : f;
-    return b == 0 ? a / b : f;
-  }
-}
-template <class V> W_INLINE V w_fmod(V a, V b) {
-  typedef w_elem<V> T;
-  return w_each(a, b, [](T x, T y) -> T { return y == 0 || (y == (T)-1 && (T)-1 < 0) ? 0 : x % y; });
-}
-template <class V> W_INLINE V w_remainder(V a, V b) {
-  typedef w_elem<V> T;
-  if constexpr ((T)0.5 == (T)0) {
-    return w_each(a, b, [](T x, T y) -> T {
-      if (y == 0 || (y == (T)-1 && (T)-1 < 0)) return 0;
-      const T r = x % y;
-      return r != 0 && (r < 0) != (y < 0) ? r + y : r;
-    });
-  } else {
-    const V r = vm_fmod(a, b);
-    return (r != 0) & ((r < 0) != (b < 0)) ? r + b : r;
-  }
-}
-// Integer division by one number for many: by a product with 2^(bits + shift) / d, rounded up, which is exact for every
-// dividend of `bits` bits (Granlund and Montgomery 1994). A negative x is divided as ~x: floor(x / d) = ~floor(~x / d).
-// 2^(63 + power) / d rounded down, for 2^power >= d > 2^(power - 1): by hand where d is no literal, since no library is linked.
-W_INLINE unsigned long w_power_over(int power, unsigned long d) {
-  if (__builtin_constant_p(d)) return (unsigned long)(((unsigned __int128)1 << (63 + power)) / d);
-  unsigned long rest = 1ul << power >> 1, quotient = 0;
-  for (int k = 0; k < 64; k++) {
-    const bool over = rest >> 63 || 2 * rest >= d;
-    rest = 2 * rest - (over ? d : 0);
-    quotient = 2 * quotient + over;
-  }
-  return quotient;
-}
-template <class V> struct w_divisor { w_elem<V> d, size; bool fast; unsigned long factor; int shift; };
-template <class V> W_INLINE w_divisor<V> w_divisor_of(V divisor) {
-  typedef w_elem<V> T;
-  constexpr bool has_sign = (T)-1 < (T)0;
-  constexpr int bits = sizeof(T) == 8 ? 63 : sizeof(T) == 4 ? 31 : 15;
-  const T d = divisor[0], size = has_sign && d < 0 ? (T)-(unsigned long)d : d;
-  if (!(size > 0) || (!has_sign && sizeof(T) >= 2)) return {d, size, false, 0, 0};
-  const int shift = size == 1 ? 0 : 64 - __builtin_clzl((unsigned long)size - 1);  // 2^shift >= size
-  const unsigned long n = size;
-  return {d, size, true, (bits == 63 ? w_power_over(shift, n) : (1ul << (bits + shift)) / n) + 1, shift};
-}
-// The low halves of 64-bit lanes multiplied.
-template <class U> W_INLINE U w_low_product(U a, U b) {
-#ifndef __clang__
-#ifdef __AVX512F__
-  if constexpr (sizeof(U) == 64)
-    return (U)__builtin_ia32_pmuludq512_mask((w_vec<int, 16>)a, (w_vec<int, 16>)b, w_vec<long long, 8>{}, -1);
-#endif
-#ifdef __AVX2__
-  if constexpr (sizeof(U) == 32) return (U)__builtin_ia32_pmuludq256((w_vec<int, 8>)a, (w_vec<int, 8>)b);
-#endif
-  if constexpr (sizeof(U) > 32) {  // wider than a register
-    typedef w_vec<unsigned long, w_lanes<U> / 2> H;
-    struct P { H low, high; };
-    const P x = __builtin_bit_cast(P, a), y = __builtin_bit_cast(P, b);
-    return __builtin_bit_cast(U, P{w_low_product(x.low, y.low), w_low_product(x.high, y.high)});
-  }
-#endif
-  return (a & 0xffffffff) * (b & 0xffffffff);
-}
-// The upper 64 bits of u * factor.
-template <class U> W_INLINE U w_high_product(U u, unsigned long factor) {
-  const U low = w_splat<U>(factor & 0xffffffff), high = w_splat<U>(factor >> 32), upper = u >> 32;
-  const U t = w_low_product(upper, low) + (w_low_product(u, low) >> 32);
-  const U w = w_low_product(u, high) + (t & 0xffffffff);
-  return w_low_product(upper, high) + (t >> 32) + (w >> 32);
-}
-// The upper 16 bits.
-template <class V> W_INLINE V w_high_product(V u, unsigned short factor) {
-  const V f = w_splat<V>(factor);
-#ifndef __clang__
-#ifdef __AVX512BW__
-  if constexpr (sizeof(V) == 64) return __builtin_ia32_pmulhuw512_mask(u, f, V{}, -1);
-#endif
-#ifdef __AVX2__
-  if constexpr (sizeof(V) == 32) return __builtin_ia32_pmulhuw256(u, f);
-#endif
-#ifdef __SSE2__
-  if constexpr (sizeof(V) == 16) return __builtin_ia32_pmulhuw128(u, f);
-#endif
-#endif
-  return w_cast<short>((w_cast<unsigned>(u) * factor) >> 16);
-}
-template <class V> W_INLINE V w_floored(V a, const w_divisor<V> &d) {  // by the size of the divisor
-  typedef w_elem<V> T;
-  if (d.size == 1) return a;
-  if constexpr (sizeof(T) == 8) {
-    const V sign = a >> 63;
-    typedef w_vec<unsigned long, w_lanes<V>> U;
-    return (V)(w_high_product((U)(a ^ sign), d.factor) >> (d.shift - 1)) ^ sign;
-  } else if constexpr (sizeof(T) == 4) {
-    const V sign = a >> 31;
-    typedef w_vec<unsigned long, w_lanes<V> / 2> U;
-    const U u = (U)(a ^ sign), factor = w_splat<U>(d.factor);
-    const U even = w_low_product(u, factor) >> (31 + d.shift), odd = w_low_product(u >> 32, factor) >> (31 + d.shift);
-    return (V)(even | (odd << 32)) ^ sign;
-  } else if constexpr (sizeof(T) == 2) {
-    const V sign = a >> 15;
-    return (w_high_product<V>(a ^ sign, (unsigned short)d.factor) >> (d.shift - 1)) ^ sign;
-  } else {
-    typedef w_vec<short, w_lanes<V>> H;
-    return w_cast<T>(w_floored(w_cast<short>(a), w_divisor<H>{d.d, d.size, true, d.factor, d.shift}));
-  }
-}
-template <class V> W_INLINE V w_floordiv(V a, const w_divisor<V> &d) {
-  if (__builtin_expect(!d.fast, 0)) return w_floordiv(a, w_splat<V>(d.d));
-  const V q = w_floored(a, d);
-  if (d.d > 0) return q;
-  return a == q * w_splat<V>(d.size) ? -q : -q - 1;  // floor(x / -d) = -ceil(x / d)
-}
-template <class V> W_INLINE V w_remainder(V a, const w_divisor<V> &d) { return a - w_floordiv(a, d) * w_splat<V>(d.d); }
-template <class V> W_INLINE V w_truncdiv(V a, const w_divisor<V> &d) {
-  if (__builtin_expect(!d.fast, 0)) return w_truncdiv(a, w_splat<V>(d.d));
-  const V f = w_floored(a, d), q = (a < 0) & (a != f * w_splat<V>(d.size)) ? f + 1 : f;
-  return d.d > 0 ? q : -q;
-}
-template <class V> W_INLINE V w_fmod(V a, const w_divisor<V> &d) {
-  return d.fast ? a - w_truncdiv(a, d) * w_splat<V>(d.d) : w_fmod(a, w_splat<V>(d.d));
-}
-template <class V> W_INLINE V w_ipow(V a, V b) {  // a negative power is 0, but of 1 and -1
-  typedef w_elem<V> T;
-  return w_each(a, b, [](T x, T n) -> T {
-    if (n < 0) return x == 1 ? 1 : x == (T)-1 ? (n % 2 ? -1 : 1) : 0;
-    T r = 1;
-    for (; n > 0; n /= 2, x *= x)
-      if (n % 2) r *= x;
-    return r;
-  });
-}
-// Shifts by what is not in [0, width) give what an infinite register would.
-template <class V> W_INLINE V w_shl(V a, V b) {
-  constexpr int width = 8 * sizeof(w_elem<V>);
-  const V inside = (V)((b >= 0) & (b < (w_elem<V>)width));
-  return (a << (b & (w_elem<V>)(width - 1))) & inside;
-}
-template <class V> W_INLINE V w_shr(V a, V b) {
-  constexpr int width = 8 * sizeof(w_elem<V>);
-  const V inside = (V)((b >= 0) & (b < (w_elem<V>)width));
-  const V shifted = a >> ((b & inside) | ((w_elem<V>)(width - 1) & ~inside));
-  if constexpr ((w_elem<V>)-1 < 0) return shifted;
-  else return shifted & inside;
-}
-template <class V, class D> W_INLINE V w_vfloordiv(V a, D b) { return w_floordiv(a, b); }  // of indices
 
 // ---------------------------------------------------------------------------------------------------- reductions
 struct w_sum {

@@ -3,7 +3,7 @@
 
 #include <type_traits>
 
-#include "vectors.h"
+#include "pointwise.h"
 
 namespace {
 
@@ -104,9 +104,9 @@ void layer_norm_backward(int64_t rows, int64_t n, const char *g, const char *x, 
 
 template <class D> void fill(WeftKernels *k, int d) {
   k->layer_norm_backward[d] = layer_norm_backward<D>;
-  k->gelu_backward[0][d] = binary_loop<D, Values<D>, GeluBackward>;
-  k->gelu_backward[1][d] = binary_loop<D, Values<D>, GeluTanhBackward>;
-  k->silu_backward[d] = binary_loop<D, Values<D>, SiluBackward>;
+  k->gelu_backward[0][d] = pointwise_loop<D, Values<D>, GeluBackward, 2>;
+  k->gelu_backward[1][d] = pointwise_loop<D, Values<D>, GeluTanhBackward, 2>;
+  k->silu_backward[d] = pointwise_loop<D, Values<D>, SiluBackward, 2>;
 }
 
 }  // namespace

@@ -8,14 +8,19 @@
 
 #include "kernels.h"
 #include "vecmath.h"
+// after it
+#include "lanes.h"
+#include "scalar_functions.h"
 
 #define WEFT_GLUE_(a, b) a##b
 #define WEFT_GLUE(a, b) WEFT_GLUE_(a, b)
 #define WEFT_FILL(part) WEFT_GLUE(weft_fill_##part##_, WEFT_ISA)
 
-void WEFT_FILL(unary)(WeftKernels *);
-void WEFT_FILL(binary)(WeftKernels *);
-void WEFT_FILL(integer)(WeftKernels *);
+void WEFT_FILL(floats)(WeftKernels *);
+void WEFT_FILL(halves)(WeftKernels *);
+void WEFT_FILL(integers)(WeftKernels *);
+void WEFT_FILL(power)(WeftKernels *);
+void WEFT_FILL(choice)(WeftKernels *);
 void WEFT_FILL(cast)(WeftKernels *);
 void WEFT_FILL(transpose)(WeftKernels *);
 void WEFT_FILL(reduce)(WeftKernels *);
@@ -119,6 +124,29 @@ struct F16 {
   }
 };
 
+// Truth is a mask of lanes, 0 or -1, as wide as a byte here.
+struct TruthLanes {
+  typedef uint8_t Stored;
+  typedef signed char Lane;
+  static constexpr int kLanes = kBytes;
+  typedef Vec<signed char, kLanes> V;
+  static inline V load(const void *p) {
+    V v;
+    memcpy(&v, p, sizeof v);
+    return v != 0;
+  }
+  static inline void store(void *p, V v) {
+    v &= 1;
+    memcpy(p, &v, sizeof v);
+  }
+  static inline Lane widen(uint8_t x) { return x ? -1 : 0; }
+  static inline uint8_t narrow(Lane x) { return x & 1; }
+};
+
+// What the texts of the vocabulary say of masks: those of the lanes' own width.
+template <class M> inline M w_mask(M m) { return m; }
+template <class M, class V> inline V w_select(M m, V a, V b) { return m ? a : b; }
+
 // The first `n` lanes of memory; the others hold `fill`. By a mask where the processor has one for the type.
 template <class D> inline typename D::V load_part(const void *p, int64_t n, typename D::Lane fill = 0) {
   typename D::Stored buffer[D::kLanes];
@@ -189,7 +217,7 @@ template <class D> inline typename D::V splat(const char *p) {
   return D::widen(x) - typename D::V{};  // -0 stays: plus 0 it would be 0
 }
 
-// How one operand of a loop is read: Contiguous, Same (one value for all), Strided.
+// How one operand of a loop is read: Contiguous, Same (one value for all).
 template <class D> struct Contiguous {
   const char *p;
   Contiguous(const char *p, intptr_t) : p(p) {}
@@ -201,13 +229,6 @@ template <class D> struct Same {
   Same(const char *p, intptr_t) : v(splat<D>(p)) {}
   inline typename D::V full(int64_t) const { return v; }
   inline typename D::V part(int64_t, int64_t) const { return v; }
-};
-template <class D> struct Strided {
-  const char *p;
-  intptr_t step;
-  Strided(const char *p, intptr_t step) : p(p), step(step) {}
-  inline typename D::V full(int64_t i) const { return load_strided<D>(p + i * step, step, D::kLanes); }
-  inline typename D::V part(int64_t i, int64_t n) const { return load_strided<D>(p + i * step, step, n); }
 };
 
 // How results are written: values of D, or truth values (a mask of lanes) as bytes.
@@ -230,47 +251,6 @@ template <class D> struct Truths {
     for (int64_t i = 0; i < n; i++) p[i * step] = m[i] != 0;
   }
 };
-
-template <class D, class Out, class Op, class A>
-inline void run_unary(const char *in, intptr_t in_step, char *out, intptr_t out_step, int64_t n) {
-  const A a(in, in_step);
-  int64_t i = 0;
-  if (out_step == Out::kItem)
-    for (; i + D::kLanes <= n; i += D::kLanes) Out::full(out + i * Out::kItem, Op::call(a.full(i)));
-  for (; i < n; i += D::kLanes) {
-    const int64_t m = n - i < D::kLanes ? n - i : D::kLanes;
-    Out::part(out + i * out_step, out_step, Op::call(a.part(i, m)), m);
-  }
-}
-
-template <class D, class Out, class Op> void unary_loop(char **args, const intptr_t *n, const intptr_t *steps, void *) {
-  constexpr intptr_t item = sizeof(typename D::Stored);
-  if (steps[0] == item) run_unary<D, Out, Op, Contiguous<D>>(args[0], item, args[1], steps[1], *n);
-  else run_unary<D, Out, Op, Strided<D>>(args[0], steps[0], args[1], steps[1], *n);
-}
-
-template <class D, class Out, class Op, class A, class B>
-inline void run_binary(char **args, const intptr_t *steps, int64_t n) {
-  const A a(args[0], steps[0]);
-  const B b(args[1], steps[1]);
-  char *out = args[2];
-  const intptr_t out_step = steps[2];
-  int64_t i = 0;
-  if (out_step == Out::kItem)
-    for (; i + D::kLanes <= n; i += D::kLanes) Out::full(out + i * Out::kItem, Op::call(a.full(i), b.full(i)));
-  for (; i < n; i += D::kLanes) {
-    const int64_t m = n - i < D::kLanes ? n - i : D::kLanes;
-    Out::part(out + i * out_step, out_step, Op::call(a.part(i, m), b.part(i, m)), m);
-  }
-}
-
-template <class D, class Out, class Op> void binary_loop(char **args, const intptr_t *n, const intptr_t *steps, void *) {
-  constexpr intptr_t item = sizeof(typename D::Stored);
-  if (steps[0] == item && steps[1] == item) run_binary<D, Out, Op, Contiguous<D>, Contiguous<D>>(args, steps, *n);
-  else if (steps[0] == item && steps[1] == 0) run_binary<D, Out, Op, Contiguous<D>, Same<D>>(args, steps, *n);
-  else if (steps[0] == 0 && steps[1] == item) run_binary<D, Out, Op, Same<D>, Contiguous<D>>(args, steps, *n);
-  else run_binary<D, Out, Op, Strided<D>, Strided<D>>(args, steps, *n);
-}
 
 }  // namespace
 #endif

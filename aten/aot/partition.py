@@ -182,7 +182,8 @@ def backward_from(joint: Joint, saved: Sequence[str]) -> tuple[Graph, list[tuple
     """
     graph, grads = joint.graph, joint.parts()[2]
     index = {name: k for k, name in enumerate(saved)}
-    kept = {n for n in graph.nodes if n.name in index and type(n.meta.get("val")) is Meta}
+    # (What backward derives has other names in another backward.)
+    kept = {n for n in graph.nodes if n.name in index and type(n.meta.get("val")) is Meta and not n.meta.get("derived")}
     nodes = _needed([g for g in grads if g is not None], kept | set(joint.tangents))
     primals = {n: i for i, n in enumerate(graph.placeholders[: joint.n_primals])}
     given = [n for n in graph.nodes if n in nodes and (n in kept or n in primals)]

@@ -245,6 +245,22 @@ def test_gradients_may_be_missing_or_lie_otherwise(kind, dynamic, writes):
         assert (a is None) == (w is None) and (a is None or (bits(a) == bits(w)).all())
 
 
+def test_what_a_derivative_makes_is_not_taken_for_what_another_one_does():
+    """The derivative of prod saves what it computes; without it the names are those of other values."""
+
+    def f(x):
+        v, n = x % -0.5, x.norm(dim=0, keepdim=True)
+        return v.prod(dim=0, keepdim=True), v.clone(), n @ n
+
+    x = weft.randn(17, dtype=weft.float64)
+    grads = []
+    for g in (f, weft.compile(f, fullgraph=True, options={"exact": True})):
+        own = x.clone().requires_grad_()
+        _, *outs = g(own)
+        grads += weft.autograd.grad(outs, own, [weft.ones_like(y) for y in outs])
+    assert (bits(grads[0]) == bits(grads[1])).all()
+
+
 # ------------------------------------------------------------------------------------------------------------ the setting
 def test_pointwise_ops_still_share_a_kernel():
     with settings.patch(cache=False):

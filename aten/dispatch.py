@@ -11,7 +11,7 @@ import numpy as np
 
 import aten.op
 import aten.schema
-from aten import _native
+from aten import _native, devices
 from aten import dtype as dtypes
 from aten._native import Tensor
 from aten.autograd.inplace import record_inplace
@@ -68,6 +68,31 @@ def pop_mode() -> Any:
     return stack.modes.pop()
 
 
+class On:
+    """While it is open, factories that name no device make their tensors on `device`; composites run so where their tensors are.
+
+    A mode: native families, which make tensors of the CPU, are not asked meanwhile.
+    """
+
+    def __init__(self, device: Any):
+        self.device = device
+
+    def handle(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A factory's call with the device; everything else as it is."""
+        params = op.schema.params
+        at = op.schema.index.get("device")
+        if at is None or op.kind == "inplace" or params[0].is_tensor or len(args) > at or kwargs.get("device") is not None:
+            return NotImplemented
+        return op(*args, **{**kwargs, "device": self.device})
+
+    def __enter__(self) -> "On":
+        push_mode(self)
+        return self
+
+    def __exit__(self, *exc: Any) -> None:
+        pop_mode()
+
+
 def __getattr__(name: str) -> Any:
     if name == "levels":
         return stack.levels[: stack.top]
@@ -108,6 +133,9 @@ def _ask_modes(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return NotImplemented
 
 
+_DEVICES_APART = frozenset({"to", "cpu", "cuda", "type_as", "copy_"})  # composites of tensors that may be on several devices
+
+
 def call(op: Op, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """Run `op` on a user's arguments."""
     if stack.mode_top:
@@ -124,6 +152,10 @@ def call(op: Op, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
             result = _ask_levels(op, public)
             if result is not NotImplemented:
                 return result
+        away = devices.elsewhere(public)
+        if away is not None and op.name not in _DEVICES_APART:
+            with On(away):
+                return op.function(*public)
         return op.function(*public)
     if op.kind == "inplace":
         return _call_inplace(op, public)
@@ -238,7 +270,9 @@ def allocate(meta: Meta) -> Tensor:
 
 
 def array(tensor: Tensor) -> np.ndarray:
-    """The tensor's memory as a NumPy array, whatever its autograd state."""
+    """The tensor's memory, which is the host's, as a NumPy array, whatever its autograd state."""
+    if tensor.device is not devices.CPU and not tensor.is_meta:
+        raise NotImplementedError(f"a kernel of the CPU cannot read memory on {tensor.device}")
     return tensor.numpy(force=True)
 
 
@@ -249,14 +283,21 @@ def run(op: Op, args: tuple[Any, ...]) -> Any:
         if op.name == "detach":
             return _native.alias(args[0], meta.sizes, meta.strides, meta.offset)
         return _native.alias(args[0], meta.sizes, meta.strides, meta.offset, op, args[1:])
-    if op.kernel_fn is None and op.decompose_fn is not None:
+    away = devices.elsewhere(args)
+    if op.anywhere_fn is not None and away is not devices.META:  # a function on tensors
         with no_grad():
-            return op.decompose_fn(*args)
-    if "opaque" in op.tags and not any_on_meta(args):  # a user's function on tensors
+            return op.anywhere_fn(*args)
+    if op.decompose_fn is not None and (op.kernel_fn is None if away is None else away.type not in (*op.kernels, "meta")):
         with no_grad():
-            return op.kernel_fn(*args)
-    if any_on_meta(args):
-        return _run_on_meta(op, args)
+            if away is None:
+                return op.decompose_fn(*args)
+            with On(away):
+                return op.decompose_fn(*args)
+    if away is not None:
+        if away is devices.META:
+            return devices.run_on_meta(op, lambda: result_meta(op, args))
+        with no_grad():
+            return devices.run_elsewhere(op, args, away, lambda: result_meta(op, args))
     if "dynamic" in op.tags:  # sizes depend on data: the kernel returns its arrays
         return _from_arrays(op.kernel_fn(*[_kernel_argument(v, None) for v in args]))
     with no_grad():  # what came here for its dtypes, say, gets the same kernel as if it had come with these arguments
@@ -264,34 +305,24 @@ def run(op: Op, args: tuple[Any, ...]) -> Any:
     if found is not NotImplemented:
         return found
     meta = result_meta(op, args)
+    if type(meta) is not tuple and meta.device is not devices.CPU and op.kind == "factory":
+        return _factory(op, args, meta)
     out = tuple(map(allocate, meta)) if type(meta) is tuple else allocate(meta)
-    if not (out[0] if type(out) is tuple else out).is_meta:  # of a factory on meta
-        run_kernel(op, out, args)
+    run_kernel(op, out, args)
     return out
 
 
-_META = dtypes.device("meta")
-
-
-def any_on_meta(args: Sequence[Any]) -> bool:
-    """Whether some tensor of the arguments has no memory."""
-    for value in args:
-        if type(value) is list:
-            if any_on_meta(value):
-                return True
-        elif isinstance(value, Tensor) and value.is_meta:
-            return True
-    return False
-
-
-def _run_on_meta(op: Op, args: tuple[Any, ...]) -> Any:
-    """What the shape rule says of the result, on meta; nothing is read or written."""
-    if "dynamic" in op.tags:
-        raise NotImplementedError(f"{op.name}: the sizes of the result depend on values, which tensors on meta do not have")
-    metas = result_meta(op, args)
-    many = type(metas) is tuple
-    made = [_native.empty(m.sizes, m.dtype, _META, m.strides) for m in (metas if many else (metas,))]
-    return tuple(made) if many else made[0]
+def _factory(op: Op, args: tuple[Any, ...], meta: Meta) -> Tensor:
+    """The result of a factory on another device than the CPU's memory."""
+    kernel = op.kernels.get(meta.device.type)
+    if kernel is None and meta.device.type != "cpu" and not meta.device.type == "meta":
+        return devices.made_on_host(op, meta, lambda made: run_kernel(op, made, args))
+    out = allocate(meta)
+    if kernel is op.kernel_fn:
+        run_kernel(op, out, args)
+    elif kernel is not None:
+        kernel(out, *args)
+    return out
 
 
 def _from_arrays(result: Any) -> Any:
@@ -411,8 +442,8 @@ def _call_inplace(op: Op, public: tuple[Any, ...]) -> Any:
             _check_castable(next(a.dtype for a in args if isinstance(a, Tensor)), target)
             raise
         _check_result(target, meta.dtype, meta.sizes)
-        on_meta = target.is_meta or any_on_meta(args)
-        if meta.dtype is target.dtype and base.kernel_fn is not None and not on_meta and not _overlaps(target, args):
+        away = devices.elsewhere((target, *args))
+        if meta.dtype is target.dtype and base.kernel_fn is not None and away is None and not _overlaps(target, args):
             run_kernel(base, target, args)
             target._bump_version()
             return target
@@ -459,9 +490,11 @@ def _check_result(target: Tensor, dtype: Any, sizes: Sequence[Any]) -> None:
 
 def write(target: Tensor, value: Tensor) -> None:
     """Copy the elements of `value` into the memory of `target`, if it has any, casting; advances the version."""
-    if not target.is_meta:
+    if target.device is devices.CPU:
         with np.errstate(all="ignore"):
             array(target)[...] = array(value)
+    elif not target.is_meta:
+        devices.overwrite(target, value)
     target._bump_version()
 
 

@@ -15,7 +15,7 @@ import typing
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from aten import _native, dispatch
+from aten import _native, devices, dispatch
 from aten._native import Tensor
 from aten.dtype import DType, device
 from aten.op import Op
@@ -110,12 +110,13 @@ class CustomOp:
             raise ValueError(f"custom_op: the name must be 'namespace::name', got {name!r}")
         self.name = name
         self.function = function
+        self._by_device: dict[str, Callable[..., Any]] = {}
         self._fake: Callable[..., Any] | None = None
         op_name = f"{namespace}__{short}"
         declaration = infer_schema(function, op_name) if schema is None else op_name + schema
         self.op: Op = declare(declaration, tags=["opaque", "library", "function_only"])(self._rule)
         self.op._core = self.op.schema.params
-        self.op.kernel(self._run)
+        self.op.anywhere(self._run)
         self.mutates = [self.op.schema.index[m] for m in mutates_args]
         self._arguments = [p.name for p in self.op.schema.params]
 
@@ -133,7 +134,7 @@ class CustomOp:
             for i in self.mutates:
                 _native.check_inplace(args[i])
             with dispatch.no_grad():
-                result = self.function(*args)
+                result = self._function(args)(*args)
             for i in self.mutates:
                 args[i]._bump_version()
             return result
@@ -146,15 +147,21 @@ class CustomOp:
 
     def _run(self, *args: Any) -> Any:
         """The op as a function without effects: results, then the new values of what it mutates."""
+        function = self._function(args)
         if not self.mutates:
-            result = self.function(*args)
+            result = function(*args)
             return tuple(result) if isinstance(result, (tuple, list)) else result
         own = list(args)
         for i in self.mutates:
             own[i] = args[i].clone()
-        result = self.function(*own)
+        result = function(*own)
         first = () if result is None else tuple(result) if isinstance(result, (tuple, list)) else (result,)
         return (*first, *(own[i] for i in self.mutates))
+
+    def _function(self, args: tuple[Any, ...]) -> Callable[..., Any]:
+        """The implementation for where the tensors are: the device's own, or the one for all."""
+        where = devices.elsewhere(args)
+        return self.function if where is None else self._by_device.get(where.type, self.function)
 
     def _rule(self, *metas: Any) -> Any:
         from aten.transforms.tracer import meta_of_function
@@ -180,12 +187,13 @@ class CustomOp:
     register_abstract = register_fake
 
     def register_kernel(self, device_types: Any, fn: Callable[..., Any] | None = None) -> Any:
-        """Another implementation for a device; for "cpu" (or None) it replaces the function."""
+        """Another implementation for devices of a type; for "cpu" (or None) it replaces the function."""
 
         def register(fn: Callable[..., Any]) -> Callable[..., Any]:
             wanted = [device_types] if isinstance(device_types, str) else device_types
             if wanted is None or "cpu" in wanted:
                 self.function = fn
+            self._by_device.update(dict.fromkeys(wanted or (), fn))
             return fn
 
         return register if fn is None else register(fn)

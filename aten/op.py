@@ -49,7 +49,9 @@ class Op(_native.NativeOp):
         self._schema: Any = None
         self._core: Any = None
         self._plans: dict[Any, Any] = {}
-        self.kernel_fn: Any = None
+        self.kernel_fn: Any = None  # the CPU's
+        self.kernels: dict[str, Any] = {}  # by type of device
+        self.anywhere_fn: Any = None
         self.vjp_fn: Any = None
         self.jvp_fn: Any = None
         self.batch_fn: Any = None
@@ -103,7 +105,21 @@ class Op(_native.NativeOp):
     # ---- decorators
     def kernel(self, fn):
         """`fn(out, *core arguments)` on NumPy arrays: writes the result into `out` (a tuple for several)."""
-        self.kernel_fn = fn
+        self.kernel_fn = self.kernels["cpu"] = fn
+        return fn
+
+    def kernel_for(self, device_type):
+        """`@op.kernel_for("cuda")`: `fn(out, *core arguments)` on tensors of that type of device; `out` is allocated there."""
+
+        def declare(fn):
+            self.kernels[device_type] = fn
+            return fn
+
+        return declare
+
+    def anywhere(self, fn):
+        """`fn(*core arguments)` on tensors of any device that has memory: gives the results."""
+        self.anywhere_fn = fn
         return fn
 
     def vjp(self, fn):

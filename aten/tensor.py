@@ -132,9 +132,11 @@ def _copy_of(array: np.ndarray) -> Tensor:
     return result
 
 
-def _empty_on(tensor: Tensor) -> Tensor:
-    """A tensor of undefined values, of the same sizes, strides and dtype on the same device."""
-    return _native.empty(tuple(tensor.shape), tensor.dtype, tensor.device, tensor.stride())
+def _duplicate(tensor: Tensor) -> Tensor:
+    """A leaf of the same sizes, strides, dtype and elements on the same device."""
+    if tensor.is_meta:
+        return _native.empty(tuple(tensor.shape), tensor.dtype, tensor.device, tensor.stride())
+    return _native.move(tensor, tensor.device)
 
 
 def _dtype_argument(dtype: Any) -> DType | None:
@@ -253,7 +255,7 @@ def _deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
             "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment. "
             "If you were attempting to deepcopy a module, this may be because of a parametrization."
         )
-    result = memo[id(self)] = _like(self, _empty_on(self) if self.is_meta else _copy_of(self.numpy(force=True)))
+    result = memo[id(self)] = _like(self, _duplicate(self))
     if self.grad is not None:
         result.grad = copy.deepcopy(self.grad, memo)
     if self.__dict__:

@@ -100,7 +100,7 @@ def _path(view: Tensor) -> tuple[Tensor, _Path | _Places]:
 def _assign(target: Tensor, result: Tensor) -> None:
     """Copy the elements, also into ones that share memory (of `fill_`: they are equal)."""
     with no_grad():
-        if 0 in target.stride() and not target.is_meta:
+        if 0 in target.stride() and target.device.type == "cpu":
             target.numpy(force=True)[...] = result.numpy(force=True)
             target._bump_version()
         else:

@@ -4,6 +4,7 @@
 // block waits in its class's list, newest first, because fresh pages cost far more than warm ones. What waits is bounded;
 // beyond the bound, or when the system has no memory, blocks go back. All of it happens under the GIL.
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -74,18 +75,48 @@ void *allocate_system(int64_t bytes) {
   return block;
 }
 
-void release_block(WeftStorage *storage) {
-  int index = class_of(storage->nbytes);
+void release_block(void *memory, int64_t nbytes, int) {
+  int index = class_of(nbytes);
   int64_t bytes = class_bytes(index);
-  stats.allocated -= storage->nbytes;
+  stats.allocated -= nbytes;
   if (stats.cached + bytes > cached_limit) {
-    free_system(storage->data, bytes);
+    free_system(memory, bytes);
     return;
   }
-  Block *block = reinterpret_cast<Block *>(storage->data);
+  Block *block = static_cast<Block *>(memory);
   block->next = free_blocks[index];
   free_blocks[index] = block;
   stats.cached += bytes;
+}
+
+void *allocate_block(int64_t nbytes, int) {
+  int size_class = class_of(nbytes);
+  Block *block = free_blocks[size_class];
+  if (block) {
+    free_blocks[size_class] = block->next;
+    stats.cached -= class_bytes(size_class);
+  } else {
+    block = static_cast<Block *>(allocate_system(class_bytes(size_class)));
+    if (!block) return nullptr;
+  }
+  stats.allocations++;
+  stats.allocated += nbytes;
+  if (stats.allocated > stats.peak) stats.peak = stats.allocated;
+  return block;
+}
+
+int copy_block(void *to, const void *from, int64_t nbytes, WeftCopy, int) {
+  memmove(to, from, (size_t)nbytes);
+  return 0;
+}
+
+int fill_block(void *to, int byte, int64_t nbytes, int) {
+  memset(to, byte, (size_t)nbytes);
+  return 0;
+}
+
+void release_storage(WeftStorage *storage) {
+  device_row(storage->device_type)->release(storage->data, storage->nbytes, storage->device_index);
 }
 
 void release_owner(WeftStorage *storage) { Py_XDECREF(static_cast<PyObject *>(storage->owner)); }
@@ -118,13 +149,14 @@ __attribute__((constructor)) void set_limit() {
 
 }  // namespace
 
+const WeftDevice cpu_row = {
+    "cpu", true, [] { return 1; }, allocate_block, release_block, copy_block, fill_block, [](int) { return 0; }};
+
 WeftStorage *storage_new(int64_t nbytes, int type, int index) {
-  if (type == WEFT_CUDA) {
-    PyErr_SetString(PyExc_RuntimeError, "no CUDA device is available to allocate on");
-    return nullptr;
-  }
-  if (nbytes < 0 || nbytes > kLargest) {
-    PyErr_Format(PyExc_RuntimeError, "cannot allocate %lld bytes", (long long)nbytes);
+  if (!device_exists(type, index)) return nullptr;
+  const WeftDevice *device = device_row(type);
+  if (nbytes < 0 || (nbytes > kLargest && device->has_memory)) {
+    PyErr_Format(PyExc_MemoryError, "cannot allocate %lld bytes", (long long)nbytes);
     return nullptr;
   }
   WeftStorage *storage = new_struct();
@@ -132,25 +164,14 @@ WeftStorage *storage_new(int64_t nbytes, int type, int index) {
   storage->nbytes = nbytes;
   storage->device_type = (uint8_t)type;
   storage->device_index = (uint8_t)index;
-  if (nbytes == 0 || type == WEFT_META) return storage;
-  int size_class = class_of(nbytes);
-  Block *block = free_blocks[size_class];
-  if (block) {
-    free_blocks[size_class] = block->next;
-    stats.cached -= class_bytes(size_class);
-  } else {
-    block = static_cast<Block *>(allocate_system(class_bytes(size_class)));
-    if (!block) {
-      free_struct(storage);
-      PyErr_Format(PyExc_MemoryError, "cannot allocate %lld bytes", (long long)nbytes);
-      return nullptr;
-    }
+  if (nbytes == 0 || !device->has_memory) return storage;
+  storage->data = static_cast<char *>(device->allocate(nbytes, index));
+  if (!storage->data) {
+    free_struct(storage);
+    PyErr_Format(PyExc_MemoryError, "cannot allocate %lld bytes on %s", (long long)nbytes, device->name);
+    return nullptr;
   }
-  storage->data = reinterpret_cast<char *>(block);
-  storage->release = release_block;
-  stats.allocations++;
-  stats.allocated += nbytes;
-  if (stats.allocated > stats.peak) stats.peak = stats.allocated;
+  storage->release = release_storage;
   return storage;
 }
 

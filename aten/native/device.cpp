@@ -12,7 +12,7 @@ struct Device {
 };
 
 PyTypeObject *device_type;
-static const char *const device_names[] = {"cpu", "cuda", "meta"};
+const char *const device_names[kDevices] = {"cpu", "cuda", "meta"};
 static PyObject *cpu_device, *meta_device;
 
 static PyObject *make_device(int type, int index) {
@@ -39,7 +39,7 @@ static bool parse_device_text(PyObject *object, int *type, int *index) {
   if (colon) {
     char *end;
     long value = strtol(colon + 1, &end, 10);
-    if (end == colon + 1 || *end || value < 0 || value > 15) {
+    if (end == colon + 1 || *end || value < 0 || value > kLargestIndex) {
       PyErr_Format(PyExc_RuntimeError, "invalid device string: %R", object);
       return false;
     }
@@ -55,6 +55,19 @@ static bool parse_device_text(PyObject *object, int *type, int *index) {
   return false;
 }
 
+// -1 (none) to what the tensor word has room for; false with an exception set.
+static bool parse_index(PyObject *arg, int *index) {
+  int overflow;
+  long value = PyLong_AsLongAndOverflow(arg, &overflow);
+  if (value == -1 && PyErr_Occurred()) return false;
+  if (overflow || value < -1 || value > kLargestIndex) {
+    PyErr_Format(PyExc_RuntimeError, "Device index must be -1 or between 0 and %d, got %S", kLargestIndex, arg);
+    return false;
+  }
+  *index = (int)value;
+  return true;
+}
+
 bool parse_device(PyObject *arg, int *type, int *index) {
   *type = WEFT_CPU;
   *index = -1;
@@ -65,6 +78,10 @@ bool parse_device(PyObject *arg, int *type, int *index) {
     return true;
   }
   if (PyUnicode_Check(arg)) return parse_device_text(arg, type, index);
+  if (PyLong_CheckExact(arg)) {
+    *type = WEFT_CUDA;
+    return parse_index(arg, index);
+  }
   PyErr_Format(PyExc_TypeError, "device must be a device or a string, got %R", arg);
   return false;
 }
@@ -80,8 +97,7 @@ static PyObject *device_new(PyTypeObject *, PyObject *args, PyObject *kwargs) {
       PyErr_SetString(PyExc_RuntimeError, "device: an index was given twice");
       return nullptr;
     }
-    index = (int)PyLong_AsLong(index_arg);
-    if (index == -1 && PyErr_Occurred()) return nullptr;
+    if (!parse_index(index_arg, &index)) return nullptr;
   }
   if (index < 0) return device_object(type, index);
   return make_device(type, index);

@@ -42,8 +42,9 @@ PyObject *from_numpy(PyObject *, PyObject *object) {
 
 // An array on the memory of `t`; the storage, which must not move while there is the array, is its base.
 static PyObject *array_of(WeftTensor *t) {
-  if (WEFT_DEVICE_TYPE(t) == WEFT_META) {
-    PyErr_SetString(PyExc_NotImplementedError, "Cannot copy out of meta tensor; no data!");
+  if (WEFT_DEVICE_TYPE(t) != WEFT_CPU) {
+    if (WEFT_DEVICE_TYPE(t) == WEFT_META) PyErr_SetString(PyExc_NotImplementedError, "Cannot copy out of meta tensor; no data!");
+    else PyErr_Format(PyExc_TypeError, "an array cannot show %s memory. Use Tensor.cpu() first.", device_row(WEFT_DEVICE_TYPE(t))->name);
     return nullptr;
   }
   PyObject *descr = numpy_descr(WEFT_DTYPE(t));
@@ -86,7 +87,8 @@ PyObject *tensor_numpy(PyObject *self, PyObject *args, PyObject *kwargs) {
   if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$p:numpy", const_cast<char **>(names), &force)) return nullptr;
   WeftTensor *t = as_tensor(self);
   if (force ? !need_memory(t, "numpy()") : !exportable(t, "numpy()")) return nullptr;
-  return array_of(t);
+  Ref host(force && WEFT_DEVICE_TYPE(t) != WEFT_CPU ? moved(t, WEFT_CPU, 0) : Py_NewRef(self));
+  return host ? array_of(as_tensor(host.get())) : nullptr;
 }
 
 // __array__(dtype=None, copy=None), as NumPy 2 calls it

@@ -48,6 +48,8 @@ static bool init_api(PyObject *module) {
   api.call_ended = []() {
     if (--kernel_thread.depth == 0) call_ended();
   };
+  api.device = device_row;
+  api.set_device = set_device_row;
   Ref capsule(PyCapsule_New(&api, "aten._native._C_API", nullptr));
   return capsule && PyModule_AddObjectRef(module, "_C_API", capsule.get()) == 0;
 }
@@ -76,7 +78,7 @@ static bool init(PyObject *module) {
     PyErr_SetString(PyExc_ImportError, "cannot register the thread pool's fork handler");
     return false;
   }
-  return init_dtype(module) && init_device(module) && init_size(module) && init_storage(module) && init_tensor(module) &&
+  return init_dtype(module) && init_device(module) && PyModule_AddFunctions(module, device_functions) == 0 && init_size(module) && init_storage(module) && init_tensor(module) &&
          init_philox(module) && init_autograd(module) && init_op(module) && PyModule_AddFunctions(module, fused_backward_functions) == 0 && PyModule_AddFunctions(module, ambient_functions) == 0 &&
          PyModule_AddFunctions(module, thread_functions) == 0 && PyModule_AddFunctions(module, philox_functions) == 0 &&
          PyModule_AddFunctions(module, matmul_functions) == 0 &&

@@ -61,6 +61,19 @@ extern PyTypeObject *device_type;
 PyObject *device_object(int type, int index); // new reference
 // Reads a Device, a string, or None (cpu); false with an exception set.
 bool parse_device(PyObject *arg, int *type, int *index);
+constexpr int kDevices = WEFT_META + 1;
+extern const char *const device_names[kDevices];
+constexpr int kLargestIndex = 15;  // room in the tensor word
+
+// devices.cpp: the table of WeftDevice
+const WeftDevice *device_row(int type);
+void set_device_row(int type, const WeftDevice *row);
+bool device_exists(int type, int index);   // false with RuntimeError set
+bool copy_bytes(char *to, int to_type, int to_index, const char *from, int from_type, int from_index, int64_t nbytes);
+PyObject *moved(WeftTensor *t, int type, int index);  // its elements and strides on another device; NULL with an exception set
+extern const WeftDevice *const simulated_device;  // simulated.cpp
+void simulate_devices(int count);
+extern PyMethodDef device_functions[];
 
 // size.cpp
 extern PyTypeObject *size_type;
@@ -71,6 +84,7 @@ int parse_ints(PyObject *sequence, int64_t *out, const char *what);
 
 // allocator.cpp
 WeftStorage *storage_new(int64_t nbytes, int device_type, int device_index);
+extern const WeftDevice cpu_row;             // the caching allocator as a row of the table
 void storage_decref(WeftStorage *storage);
 void storage_release(WeftStorage *storage);  // of one without references: gives back memory and struct
 // Memory that `owner` keeps alive (a reference is taken); dropped with the storage.

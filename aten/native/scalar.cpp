@@ -112,23 +112,21 @@ bool write_element(char *p, int dtype, PyObject *value) {
   return false;
 }
 
-static bool readable(WeftTensor *t, const char *what) {
-  if (!need_memory(t, what)) return false;
-  if (WEFT_DEVICE_TYPE(t) == WEFT_CPU) return true;
-  PyErr_Format(PyExc_RuntimeError, "%s cannot be called on a tensor that is not on the CPU", what);
-  return false;
-}
-
-static const char *only_element(WeftTensor *t, const char *what) {
-  if (!readable(t, what)) return nullptr;
-  if (t->numel == 1) return weft_data(t);
-  PyErr_Format(PyExc_RuntimeError, "a Tensor with %lld elements cannot be converted to Scalar", (long long)t->numel);
-  return nullptr;
+// The tensor, or a copy of it in the host's memory; NULL, naming what was called, where there is no memory to read.
+static Ref on_host(WeftTensor *t, const char *what) {
+  if (!need_memory(t, what)) return Ref();
+  if (WEFT_DEVICE_TYPE(t) == WEFT_CPU) return Ref::borrow(as_object(t));
+  if (device_row(WEFT_DEVICE_TYPE(t))->has_memory) return Ref(moved(t, WEFT_CPU, 0));
+  PyErr_Format(PyExc_RuntimeError, "%s cannot be called on meta tensors", what);
+  return Ref();
 }
 
 PyObject *tensor_item(PyObject *self, PyObject *) {
-  const char *p = only_element(as_tensor(self), "item()");
-  return p ? read_scalar(p, WEFT_DTYPE(self)) : nullptr;
+  WeftTensor *t = as_tensor(self);
+  if (!need_memory(t, "item()")) return nullptr;
+  if (t->numel != 1) return PyErr_Format(PyExc_RuntimeError, "a Tensor with %lld elements cannot be converted to Scalar", (long long)t->numel);
+  Ref host = on_host(t, "item()");
+  return host ? read_scalar(weft_data(as_tensor(host.get())), WEFT_DTYPE(t)) : nullptr;
 }
 
 static PyObject *nested(const char *p, const WeftTensor *t, int dim) {
@@ -145,8 +143,9 @@ static PyObject *nested(const char *p, const WeftTensor *t, int dim) {
 }
 
 PyObject *tensor_tolist(PyObject *self, PyObject *) {
-  WeftTensor *t = as_tensor(self);
-  if (!readable(t, "tolist()")) return nullptr;
+  Ref host = on_host(as_tensor(self), "tolist()");
+  if (!host) return nullptr;
+  WeftTensor *t = as_tensor(host.get());
   return nested(t->numel ? weft_data(t) : nullptr, t, 0);
 }
 
@@ -156,13 +155,14 @@ int tensor_bool(PyObject *self) {
     Ref item(PyObject_CallMethod(self, "item", nullptr));
     return item ? PyObject_IsTrue(item.get()) : -1;
   }
-  if (!readable(t, "bool()")) return -1;
+  Ref host = on_host(t, "bool()");
+  if (!host) return -1;
   if (t->numel != 1) {
     PyErr_SetString(PyExc_RuntimeError, t->numel ? "Boolean value of Tensor with more than one value is ambiguous"
                                                  : "Boolean value of Tensor with no values is ambiguous");
     return -1;
   }
-  Ref value(read_scalar(weft_data(t), WEFT_DTYPE(t)));
+  Ref value(read_scalar(weft_data(as_tensor(host.get())), WEFT_DTYPE(t)));
   return value ? PyObject_IsTrue(value.get()) : -1;
 }
 

@@ -394,7 +394,11 @@ PyObject *tensor_resize_(PyObject *self, PyObject *args) {
     if ((storage->flags & WEFT_STORAGE_EXTERNAL) || storage->exports) return PyErr_Format(PyExc_RuntimeError, "Trying to resize storage that is not resizable");
     WeftStorage *grown = storage_new(bytes, storage->device_type, storage->device_index);
     if (!grown) return nullptr;
-    if (storage->nbytes && storage->data) memcpy(grown->data, storage->data, (size_t)storage->nbytes);
+    if (storage->nbytes && storage->data &&
+        !copy_bytes(grown->data, storage->device_type, storage->device_index, storage->data, storage->device_type, storage->device_index, storage->nbytes)) {
+      storage_decref(grown);
+      return nullptr;
+    }
     // Views keep the storage: its memory moves under it.
     std::swap(storage->data, grown->data);
     std::swap(storage->nbytes, grown->nbytes);

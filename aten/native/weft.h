@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define WEFT_ABI 2
+#define WEFT_ABI 3
 #define WEFT_MAX_NDIM 64
 #define WEFT_INLINE_NDIM 5
 #define WEFT_ALIGNMENT 64
@@ -46,6 +46,23 @@ static inline int weft_itemsize(int dtype) {
 static inline uint32_t weft_word(int dtype, int device_type, int device_index, int ndim) {
   return (uint32_t)dtype | (uint32_t)device_type << 8 | (uint32_t)device_index << 12 | (uint32_t)ndim << 16;
 }
+
+// ----------------------------------------------------------------------------------------- devices
+// What memory is made of, by type of device: `api->device(WEFT_CUDA)`. An extension that serves a device puts its row there;
+// kernels are not here: an op has its own by device (aten/op.py), and one without any for a device is not run there.
+enum WeftCopy { WEFT_COPY_WITHIN, WEFT_COPY_FROM_HOST, WEFT_COPY_TO_HOST };
+
+typedef struct WeftDevice {
+  const char *name;                          // "cpu"
+  bool has_memory;                           // false: sizes only, nothing below is called
+  int (*count)(void);                        // how many there are on this machine; indices are below it
+  void *(*allocate)(int64_t nbytes, int index);            // 64-byte aligned; NULL where there is no memory
+  void (*release)(void *block, int64_t nbytes, int index);
+  // Bytes among this device's memory and the host's, complete on return; 0, or -1 with an exception set.
+  int (*copy)(void *to, const void *from, int64_t nbytes, enum WeftCopy way, int index);
+  int (*fill)(void *to, int byte, int64_t nbytes, int index);
+  int (*synchronize)(int index);             // until all that was given to the device is done
+} WeftDevice;
 
 // ------------------------------------------------------------------------------------------ storage
 enum WeftStorageFlags { WEFT_STORAGE_READONLY = 1, WEFT_STORAGE_EXTERNAL = 2 };
@@ -212,6 +229,10 @@ typedef struct WeftAPI {
   // Where call_goes_away says false, the GIL is kept, and call_ended is not called.
   bool (*call_goes_away)(void);
   void (*call_ended)(void);
+
+  // The row of a type of device, never NULL; and another in its place (kept by whoever sets it).
+  const WeftDevice *(*device)(int type);
+  void (*set_device)(int type, const WeftDevice *row);
 } WeftAPI;
 
 static inline void weft_bump_version(WeftTensor *t) {

@@ -4,9 +4,11 @@ from typing import Any
 
 import numpy as np
 
+from aten import _native
 from aten import dtype as dtypes
+from aten.devices import same
 from aten.dtype import DType
-from aten.meta import Meta
+from aten.meta import Meta, dense_strides
 from aten.op import composite, op, ops
 from aten.ops.pointwise import finish_pointwise, pointwise_meta
 from aten.promotion import can_cast as _can_cast
@@ -69,10 +71,37 @@ def to(input, first, second, non_blocking, copy, dtype, device, memory_format, o
             if dtype is None:
                 raise TypeError(f"to(): {value.__name__} is no dtype")
         else:
-            device = dtypes.device(value) if isinstance(value, str) else value
-    if device is not None and device != input.device:
-        raise RuntimeError(f"to(): there is no copy from {input.device} to {device} in this build")
+            device = dtypes.device(value)
+    if device is not None and not same(device, input.device):
+        return convert(to_device(input, device), dtype)
     return convert(input, dtype, copy)
+
+
+@op("to_device(Tensor input, Device device) -> Tensor", tags=("function_only", "hidden"))
+def to_device(input: Meta, device: Any) -> Meta:
+    """The same elements in memory of another device, laid out as elementwise results are.
+
+    Raises NotImplementedError from meta, which has no elements; RuntimeError if there is no such device.
+    """
+    if input.device.type == "meta" and device.type != "meta":
+        raise NotImplementedError("Cannot copy out of meta tensor; no data! to_empty() gives memory.")
+    return Meta(input.dtype, device, input.sizes, dense_strides(input))
+
+
+@to_device.anywhere
+def _(input, device):
+    strides = dense_strides(Meta.of(input))
+    if device.type == "meta":
+        return _native.empty(tuple(input.shape), input.dtype, device, strides)
+    if tuple(input.stride()) != strides and input.device.type == "cpu":
+        input = _native.alias(input, input.shape, input.stride(), input.storage_offset()).contiguous()
+    moved = _native.move(input, device)
+    return moved if moved.stride() == strides or device.type != "cpu" else moved.contiguous()
+
+
+to_device.vjp(lambda g, input_meta: to_device(g, input_meta.device))
+to_device.jvp(lambda tangents, input, device, out: to_device(tangents[0], device))
+to_device.batch(lambda n, dims, input, device: (to_device(input, device), dims[0]))
 
 
 def _method(name: str, dtype_name: str) -> None:
@@ -109,6 +138,12 @@ def type_as(input, other):
 def cpu(input, memory_format):
     """The tensor in main memory."""
     return to(input, device=dtypes.device("cpu"))
+
+
+@composite("cuda(Tensor input, Any device=None, bool non_blocking=False, Any memory_format=None) -> Tensor")
+def cuda(input, device, non_blocking, memory_format):
+    """The tensor in memory of a GPU: of the first if none is named."""
+    return to(input, device=dtypes.device("cuda" if device is None else device))
 
 
 @composite("result_type(Any tensor1, Any tensor2) -> Any", tags=["function_only"])

@@ -34,7 +34,7 @@ def gelu_gradient(grad: Meta, input: Meta, approximate: str) -> Meta:
     return input.like()
 
 
-@gelu_gradient.kernel
+@gelu_gradient.anywhere
 def _(grad, input, approximate):
     return _run("gelu", (True, False), grad, input=input, approximate=approximate)[0]
 
@@ -45,7 +45,7 @@ def silu_gradient(grad: Meta, input: Meta) -> Meta:
     return input.like()
 
 
-@silu_gradient.kernel
+@silu_gradient.anywhere
 def _(grad, input):
     return _run("silu", (True,), grad, input=input)[0]
 
@@ -56,7 +56,7 @@ def softmax_gradient(grad: Meta, output: Meta, dim: int, log: bool) -> Meta:
     return output.like(sizes=output.sizes)
 
 
-@softmax_gradient.kernel
+@softmax_gradient.anywhere
 def _(grad, output, dim, log):
     return _run("log_softmax" if log else "softmax", (True, False), grad, out=output, dim=dim)[0]
 
@@ -77,7 +77,7 @@ def norm_gradient(
     )
 
 
-@norm_gradient.kernel
+@norm_gradient.anywhere
 def _(grad, input, normalized_shape, weight, eps, rms, needs):
     name, wanted = ("rms_norm", (needs[0], False, needs[1], False)) if rms else ("layer_norm", (needs[0], False, *needs[1:], False))
     saved = {"input": input, "normalized_shape": list(normalized_shape), "weight": weight, "eps": eps}
@@ -100,7 +100,7 @@ def attention_gradient(
     return tuple([_meta(need, x, (*batch, *x.sizes[-2:])) for need, x in zip(needs, (query, key, value))])
 
 
-@attention_gradient.kernel
+@attention_gradient.anywhere
 def _(grad, query, key, value, attn_mask, output, is_causal, scale, needs):
     saved = {"query": query, "key": key, "value": value, "attn_mask": attn_mask, "out": output}
     wanted = (*needs, False, False, False, False)
@@ -120,7 +120,7 @@ def batch_norm_training(
     return input.like(sizes=input.sizes), running_mean.like(), running_var.like()
 
 
-@batch_norm_training.kernel
+@batch_norm_training.anywhere
 def _(input, running_mean, running_var, weight, bias, momentum, eps):
     mean, var = running_mean.clone(), running_var.clone()
     return ops.batch_norm(input, mean, var, weight, bias, True, momentum, eps), mean, var

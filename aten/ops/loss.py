@@ -245,7 +245,7 @@ def gaussian_nll_loss(input, target, var, full, eps, reduction):
             var = var.unsqueeze(-1)
         elif tuple(input.shape[:-1]) != tuple(var.shape[:-1]) or var.shape[-1] != 1:
             raise ValueError("var is of incorrect size")
-    if bool((var < 0).any()):
+    if not var.is_meta and bool((var < 0).any()):
         raise ValueError("var has negative entry/entries")
     limited = var + (var.detach().clamp(min=eps) - var.detach())
     loss = 0.5 * (limited.log() + _square(input, target) / limited)

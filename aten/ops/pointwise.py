@@ -14,6 +14,7 @@ import numpy as np
 
 from aten import dtype as dtypes
 from aten.derivative import pullback, pushforward
+from aten.devices import two_devices
 from aten.meta import Meta
 from aten.op import Op, alias_of, composite, inplace_of, op, ops
 from aten.ops import numerics
@@ -36,9 +37,7 @@ def pointwise_device(metas: list[Meta]) -> Any:
     for meta in metas[1:]:
         if meta.device != device:
             if meta.ndim and device != meta.device and metas[0].ndim:
-                raise RuntimeError(
-                    f"Expected all tensors to be on the same device, but found at least two devices, {device} and {meta.device}!"
-                )
+                raise two_devices(device, meta.device)
             device = device if metas[0].ndim else meta.device
     return device
 

@@ -366,8 +366,8 @@ def masked_scatter(input, mask, source):
         )
     flat = mask.reshape([-1])
     at = (ops.cumsum(flat, 0) - 1).clamp(min=0)
-    needed = int(ops.sum(flat).item())
-    if needed > source.numel():
+    needed = 1 if flat.is_meta else int(ops.sum(flat).item())
+    if not flat.is_meta and needed > source.numel():
         raise RuntimeError("masked_scatter: expected source to have at least as many elements as the mask has true ones")
     if needed == 0:
         return ops.clone(x)

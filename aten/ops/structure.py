@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from aten.devices import same
 from aten.dispatch import as_number
 from aten.meta import Meta, known_equal
 from aten.op import alias_of, inplace_of, op, ops
@@ -238,6 +239,14 @@ def _(g, needs, src_meta):
     own = ops.zeros_like(g) if needs[0] else None
     given = ops.cast(g, src_meta.dtype) if needs[1] and g.dtype is not src_meta.dtype else g
     return own, given if needs[1] else None
+
+
+@copy.special(lambda input, src, non_blocking: not same(input.device, src.device))
+def _(input, src, non_blocking):
+    if input.device.type in ("cpu", "meta"):
+        return copy(input, ops.to_device(src, input.device))
+    _check_broadcast(tuple(src.shape), tuple(input.shape))  # the host can cast and expand, a device need not
+    return ops.to_device(ops.cast(src, input.dtype).expand(list(input.shape)).contiguous(), input.device)
 
 
 copy.jvp(lambda tangents, input, src, out: copy(input, tangents[1]) if tangents[1] is not None else ops.zeros_like(input))

@@ -181,7 +181,7 @@ def segment_reduce(data, reduce, lengths, indices, offsets, axis, unsafe, initia
         lengths = ops.diff(offsets)
     batch, n = list(data.shape[:axis]), data.shape[axis]
     runs, rest = lengths.shape[-1], list(data.shape[axis + 1 :])
-    if not unsafe and bool((lengths < 0).any()):
+    if not unsafe and not lengths.is_meta and bool((lengths < 0).any()):
         raise RuntimeError("lengths contains negative value!")
     ends = ops.cumsum(lengths, -1)
     place = ops.arange(n).expand([*batch, n]).contiguous()
@@ -189,12 +189,12 @@ def segment_reduce(data, reduce, lengths, indices, offsets, axis, unsafe, initia
     start = {"sum": 0.0, "mean": 0.0, "prod": 1.0, "amax": -float("inf"), "amin": float("inf")}[kind]
     base = ops.full([*batch, runs, *rest], start if initial is None else initial, dtype=data.dtype)
     kept = [slice(None)] * data.ndim
-    total = int(ends.reshape([-1, runs])[0, -1].item()) if runs else 0
+    total = n if ends.is_meta else int(ends.reshape([-1, runs])[0, -1].item()) if runs else 0
     kept[axis] = slice(0, total)
     data, run = data[tuple(kept)], run[..., :total]
     at = run.reshape([*run.shape, *([1] * len(rest))]).expand(list(data.shape))
     if kind != "mean":
         return ops.scatter_reduce(base, axis, at, data, kind)
     count = lengths.reshape([*lengths.shape, *([1] * len(rest))]).to(data.dtype)
-    summed = ops.scatter_add(ops.zeros_like(base), axis, at, data)
+    summed = ops.scatter_add(ops.zeros_like(base) if initial is None else base, axis, at, data)
     return ops.where(count > 0, summed / count.clamp(min=1), base if initial is not None else float("nan"))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from aten import _native
+from aten.devices import overwrite
 from aten.dtype import DType
 from aten.meta import Meta, known_equal
 from aten.op import Op, composite, op, ops
@@ -74,6 +75,8 @@ def view_dtype(x: Any, dtype: Any) -> Any:
     if x.is_meta:
         last = [x.shape[-1] * x.dtype.itemsize // dtype.itemsize] if ratio != 1 else list(x.shape[-1:])
         return _native.empty([*x.shape[:-1], *last], dtype, x.device)
+    if x.device.type != "cpu":
+        raise NotImplementedError(f"view: there is no other dtype for memory on {x.device}")
     return _native.from_numpy(x.numpy(force=True).view(dtype.to_numpy()))
 
 
@@ -517,6 +520,7 @@ def clone(input: Meta) -> Meta:
 
 
 clone.kernel(lambda out, x: np.copyto(out, x))
+clone.kernel_for("cuda")(overwrite)
 clone.vjp(lambda g: g)
 clone.jvp(lambda tangents, input, out: clone(tangents[0]))
 clone.batch(lambda n, dims, x: (clone(to_front(x, dims[0])), 0))

@@ -1,0 +1,103 @@
+"""Where tensors are: an op's call runs where its tensors are, by the kernel that the op has for that type of device.
+
+The memory of a device is its row in the table of `aten/native/devices.cpp`. On the CPU kernels see NumPy arrays; elsewhere they
+are given tensors, `kernel(out, *core arguments)`. On `meta` there is nothing to run: a call gives what the shape rule says.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from aten import _native
+from aten import dtype as dtypes
+from aten._native import Tensor
+from aten.meta import Meta
+from aten.op import Op
+
+CPU = dtypes.device("cpu")
+META = dtypes.device("meta")
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two devices are one: no index means the first."""
+    return a.type == b.type and (a.type != "cuda" or (a.index or 0) == (b.index or 0))
+
+
+def elsewhere(args: Sequence[Any]) -> Any:
+    """The device of the tensors among core arguments, None for the CPU; 0-d tensors of the CPU go with all.
+
+    Raises RuntimeError where tensors are on two devices that both have memory.
+    """
+    found = None
+    on_cpu = False
+    for value in args:
+        if type(value) is list:
+            device = elsewhere(value)
+            on_cpu = on_cpu or (device is None and any(isinstance(v, Tensor) and v.ndim for v in value))
+        elif isinstance(value, Tensor):
+            device = value.device
+            if device is CPU:
+                on_cpu = on_cpu or value.ndim > 0
+                continue
+        else:
+            continue
+        if device is None:
+            continue
+        if found is not None and found != device:
+            raise two_devices(found, device)
+        found = device
+    if found is not None and found is not META and on_cpu:
+        raise two_devices(found, CPU)
+    return found
+
+
+def two_devices(a: Any, b: Any) -> RuntimeError:
+    """What is raised for tensors on two devices."""
+    return RuntimeError(f"Expected all tensors to be on the same device, but found at least two devices, {a} and {b}!")
+
+
+def no_kernel(op: Op, device: Any) -> NotImplementedError:
+    """What is raised for an op that a device has no kernel for."""
+    return NotImplementedError(f"{op.name}: there is no kernel of it for tensors on {device}")
+
+
+def run_on_meta(op: Op, metas: Callable[[], Any]) -> Any:
+    """What the shape rule says of the result, on meta; nothing is read or written."""
+    if "dynamic" in op.tags:
+        raise NotImplementedError(f"{op.name}: the sizes of the result depend on values, which tensors on meta do not have")
+    found = metas()
+    if type(found) is tuple:
+        return tuple([_native.empty(m.sizes, m.dtype, META, m.strides) for m in found])
+    return _native.empty(found.sizes, found.dtype, META, found.strides)
+
+
+def run_elsewhere(op: Op, args: tuple[Any, ...], device: Any, metas: Callable[[], Any]) -> Any:
+    """The op by its kernel for this type of device; NotImplementedError if it has none."""
+    kernel = op.kernels.get(device.type)
+    if kernel is None:
+        raise no_kernel(op, device)
+    found = metas()
+    if type(found) is tuple:
+        out: Any = tuple([_native.empty(m.sizes, m.dtype, device, m.strides) for m in found])
+    else:
+        out = _native.empty(found.sizes, found.dtype, device, found.strides)
+    kernel(out, *args)
+    return out
+
+
+def made_on_host(op: Op, found: Meta, run: Callable[[Tensor], None]) -> Tensor:
+    """A factory's result on a device without a kernel of it: made in the host's memory and copied."""
+    if op.kind not in ("factory", "random"):
+        raise no_kernel(op, found.device)
+    made = _native.empty(found.sizes, found.dtype, CPU, found.strides)
+    run(made)
+    return _native.move(made, found.device)
+
+
+def overwrite(target: Tensor, value: Tensor) -> None:
+    """The bytes of `value`, of the target's sizes and dtype, into the target's memory on whatever device."""
+    if not (target.is_contiguous() and value.is_contiguous()):
+        raise NotImplementedError(f"copy: there is no kernel of it for strided memory on {target.device}")
+    _native.copy_memory(target, value)
+
+
+__all__ = ["CPU", "META", "elsewhere", "made_on_host", "overwrite", "run_elsewhere", "run_on_meta", "same", "two_devices"]

@@ -21,7 +21,7 @@ bool read_keywords(PyObject *const *values, PyObject *names, int *dtype) {
     } else if (is_word(name, "device")) {
       if (value == Py_None) continue;
       int type, index;
-      if (Py_TYPE(value) != device_type || !parse_device(value, &type, &index) || type != WEFT_CPU) return false;
+      if (Py_TYPE(value) != device_type || !parse_device(value, &type, &index) || type != WEFT_CPU || index > 0) return false;
     } else if (!is_word(name, "requires_grad") || value != Py_False) {
       return false;
     }

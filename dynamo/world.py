@@ -177,9 +177,9 @@ class World:
         """The abstract methods that forbid to make objects of the class; guarded."""
         if type(cls) is type:
             return frozenset()
-        names = getattr(cls, "__abstractmethods__", None)
-        if not names:
+        if not cls.__flags__ & ABSTRACT:  # (asking for the names would ask a `__getattr__` of the metaclass)
             return frozenset()
+        names = cls.__abstractmethods__  # type: ignore[attr-defined]
         self.output.guard(guards.Equals(Attr(Object(cls), "__abstractmethods__"), names))
         return names
 
@@ -463,6 +463,7 @@ class World:
 
 
 IMMUTABLE = 1 << 8  # of tp_flags: attributes of the class cannot be set (classes written in C)
+ABSTRACT = 1 << 20  # of tp_flags: the class has abstract methods
 HEAP_TYPE = 1 << 9  # of tp_flags: made while the program runs, as classes written in Python are (and some in C)
 DATA = frozenset({int, float, str, bytes, complex, tuple, list, dict, set, frozenset})  # no descriptors
 C_FUNCTIONS = (types.WrapperDescriptorType, types.MethodDescriptorType, types.ClassMethodDescriptorType)

@@ -30,12 +30,20 @@ def for_iter(frame, inst):
         frame.pc = inst.target + AFTER_LOOP
 
 
-def unpacked(frame, value) -> list:
-    """The items of what stands on the right of `a, b = …`."""
+def unpacked(frame, value, most: int | None = None) -> list:
+    """The items of what stands on the right of `a, b = …`; no more than `most` are asked of an iterator."""
     cls = value.python_type()
     if frame.world.lacks(cls, "__iter__") and frame.world.lacks(cls, "__getitem__"):
         raise frame.ops.refused(frame, unpack_two, value)
-    return value.unpack(frame)
+    if most is None or frame.world.lacks(cls, "__next__"):
+        return value.unpack(frame)
+    items: list = []
+    while len(items) < most:
+        try:
+            items.append(value.next(frame))
+        except Exhausted:
+            break
+    return items
 
 
 def unpack_two(value) -> None:
@@ -44,8 +52,8 @@ def unpack_two(value) -> None:
 
 @opcode("UNPACK_SEQUENCE")
 def unpack_sequence(frame, inst):
-    values = unpacked(frame, frame.pop())
     n = inst.arg
+    values = unpacked(frame, frame.pop(), n + 1)
     if len(values) < n:
         text = f"not enough values to unpack (expected {n}, got {len(values)})"
         raise raise_exception(frame, ValueError, text)

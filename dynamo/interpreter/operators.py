@@ -131,7 +131,11 @@ def index(frame, value: Variable, function: Callable = operator.index, *others: 
         return operator.index(number.value)
     if frame.world.lacks(value.python_type(), "__index__"):
         raise refused(frame, function, *others, value)
-    return operator.index(value.method(frame, "__index__", [], {}).as_python())
+    result = value.method(frame, "__index__", [], {})
+    if not issubclass(result.python_type(), int):
+        text = f"__index__ returned non-int (type {result.type_name()})"
+        raise frame.values.error(frame, TypeError, text)
+    return operator.index(result.as_python())
 
 
 # ------------------------------------------------------------------------------------------------- hashing

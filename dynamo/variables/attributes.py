@@ -313,7 +313,7 @@ def _store_by_descriptor(frame, found: Found, obj: Variable, value: Variable) ->
     raw, name = found.raw, found.name
     if isinstance(raw, property):
         if raw.fset is None:
-            raise no_attribute(frame, obj, name, "property '{1}' of '{0}' object has no setter")
+            raise no_attribute(frame, obj, name, f"property '{{1}}' of '{obj.python_type().__qualname__}' object has no setter")
         frame.world.function(raw.fset).call(frame, [obj, value], {})
     elif isinstance(raw, MEMBERS):
         obj.set_member(frame, raw, name, value)
@@ -349,7 +349,7 @@ def _remove_by_descriptor(frame, found: Found, obj: Variable) -> None:
     raw, name = found.raw, found.name
     if isinstance(raw, property):
         if raw.fdel is None:
-            raise no_attribute(frame, obj, name, "property '{1}' of '{0}' object has no deleter")
+            raise no_attribute(frame, obj, name, f"property '{{1}}' of '{obj.python_type().__qualname__}' object has no deleter")
         frame.world.function(raw.fdel).call(frame, [obj], {})
     elif isinstance(raw, MEMBERS):
         obj.del_member(frame, raw, name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import operator
 import types
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from dynamo import _eval_frame, breaks, outcome
@@ -333,6 +333,20 @@ class Variable:
         if getattr(found, "object", None) is self and isinstance(found, frame.values.BoundMethod):  # it would ask here
             raise self.unsupported(f"method {name}")
         return found.call(frame, args, kwargs)
+
+
+def one_by_one(frame: Frame, value: Variable) -> Iterator[Variable]:
+    """The items of an iterable, asked for as they are used; those of a list or tuple at once, as C takes them."""
+    if value.python_type() in (list, tuple):
+        yield from value.unpack(frame)
+        return
+    iterator = value.iterate(frame)
+    while True:
+        try:
+            item = iterator.next(frame)
+        except Exhausted:
+            return
+        yield item
 
 
 def collect_rules(cls: type[Variable]) -> None:

@@ -103,6 +103,9 @@ def new_native(base: type) -> Callable:
 
     def rule(frame, args, kwargs):
         cls = class_argument(frame, base.__name__, args)
+        if not issubclass(cls, base):
+            text = f"{base.__name__}.__new__({cls.__name__}): {cls.__name__} is not a subtype of {base.__name__}"
+            raise raise_exception(frame, TypeError, text)
         if cls in CLASSES:
             return CLASSES[cls](frame, args[1:], kwargs)
         check_instantiable(frame, cls)

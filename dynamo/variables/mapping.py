@@ -5,13 +5,13 @@ from __future__ import annotations
 import collections
 import operator
 import types
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from dynamo import outcome
 from dynamo.breaks import Raised
 from dynamo.operators import ROWS
-from dynamo.variables.base import Variable, attribute, method
+from dynamo.variables.base import Variable, attribute, method, one_by_one
 from dynamo.variables.constant import NONE, TRUE, ConstantVariable, boolean
 from dynamo.variables.exception import ExceptionVariable, raise_exception
 
@@ -51,14 +51,16 @@ class HashedVariable(Variable):
         self.entries = {}
 
 
-def pairs_from(frame, other: Variable) -> list[tuple[Variable, Variable]]:
-    """The items that update() takes from a mapping or an iterable of pairs."""
+def pairs_from(frame, other: Variable) -> Iterator[tuple[Variable, Variable]]:
+    """The items that update() takes from a mapping or an iterable of pairs, one after the other."""
     if isinstance(other, DictVariable):
-        return other.pairs(frame)
-    if other.hasattr(frame, "keys"):
-        keys = other.method(frame, "keys", [], {}).unpack(frame)
-        return [(k, other.getitem(frame, k)) for k in keys]
-    return [pair_of(frame, item, i) for i, item in enumerate(other.unpack(frame))]
+        yield from other.pairs(frame)
+    elif other.hasattr(frame, "keys"):
+        for k in other.method(frame, "keys", [], {}).unpack(frame):
+            yield k, other.getitem(frame, k)
+    else:
+        for i, item in enumerate(one_by_one(frame, other)):
+            yield pair_of(frame, item, i)
 
 
 class DictVariable(HashedVariable):
@@ -162,6 +164,8 @@ class DictVariable(HashedVariable):
         if op is operator.ior and self.cls is not types.MappingProxyType:
             self.merge(frame, other)
             return self
+        if row.is_comparison and isinstance(getattr(other, "native", None), DictVariable):
+            other = other.native
         if not isinstance(other, DictVariable):
             return None
         if row.function is operator.or_:

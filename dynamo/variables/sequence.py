@@ -11,7 +11,7 @@ from dynamo import outcome
 from dynamo.breaks import NotConstant
 from dynamo.operators import ROWS
 from dynamo.variables.attributes import bind, find, no_attribute
-from dynamo.variables.base import Variable, attribute, method
+from dynamo.variables.base import Variable, attribute, method, one_by_one
 from dynamo.variables.constant import NONE, ConstantVariable, boolean, plain
 from dynamo.variables.exception import raise_exception, run_python
 
@@ -327,11 +327,16 @@ class ListVariable(SequenceVariable):
         self.changed(frame)
         self.items.append(item)
 
-    @method("extend", "__iadd__")
+    @method("extend")
     def extend(self, frame, items):
-        new = items.unpack(frame)
         self.changed(frame)
-        self.items.extend(new)
+        for item in one_by_one(frame, items):
+            self.items.append(item)
+
+    @method("__iadd__")
+    def extended(self, frame, items):
+        self.extend(frame, items)
+        return self
 
     @method("insert")
     def insert(self, frame, index, item):
@@ -376,7 +381,7 @@ class ListVariable(SequenceVariable):
         items, self.items = self.unpack(frame), []  # (meanwhile it is empty, as in Python)
         self.changed(frame)
         try:
-            items = sort_items(frame, items, key, reverse)
+            sort_items(frame, items, key, reverse)
             modified = bool(self.items)
         finally:
             self.items = items
@@ -472,7 +477,8 @@ def compare(frame, op: Callable, left: list[Variable], right: list[Variable]) ->
 
 
 def sort_items(frame, items: list[Variable], key: Variable | None, reverse: Variable | None) -> list[Variable]:
-    """sorted(items, key=key, reverse=reverse) by comparisons made in the traced program."""
+    """items.sort(key=key, reverse=reverse) by comparisons made in the traced program; where one raises, the items stay in
+    the order that Python's own sort has come to."""
 
     class Keyed:
         __slots__ = ("key", "item")
@@ -484,5 +490,9 @@ def sort_items(frame, items: list[Variable], key: Variable | None, reverse: Vari
         def __lt__(self, other):
             return frame.ops.binary(frame, operator.lt, self.key, other.key).truth(frame)
 
-    keyed = sorted([Keyed(i) for i in items], reverse=bool(reverse is not None and reverse.truth(frame)))
-    return [k.item for k in keyed]
+    keyed = [Keyed(i) for i in items]
+    try:
+        keyed.sort(reverse=bool(reverse is not None and reverse.truth(frame)))
+    finally:
+        items[:] = [k.item for k in keyed]
+    return items

@@ -134,15 +134,23 @@ class SetVariable(HashedVariable):
 
     @method("discard")
     def discard(self, frame, item):
-        key = frame.ops.key(frame, item)
+        key = self.wanted(frame, item)
         if key in self.entries:
             self.reshaped(frame)
             del self.entries[key]
             self.keep_twin(key, lambda twin: twin.discard(key))
 
+    def wanted(self, frame, item) -> Any:
+        """What a set looks for: a set is found as the frozenset of its items."""
+        item = item.realize(frame)
+        return item.hash_key() if type(item) is SetVariable else frame.ops.key(frame, item)
+
+    def contains(self, frame, item):
+        return boolean(self.wanted(frame, item) in self.entries)
+
     @method("remove")
     def remove(self, frame, item):
-        if frame.ops.key(frame, item) not in self.entries:
+        if self.wanted(frame, item) not in self.entries:
             raise missing(item)
         self.discard(frame, item)
 

@@ -365,3 +365,45 @@ def module_in_the_message_of_an_attribute(C):
     told.append(f(x0()))
     del module.__name__
     return told + [f(x0())]
+
+
+@prog
+def abstract_by_a_hook_of_the_metaclass(C):
+    class Meta(type):
+        def __getattr__(cls, name):
+            return name
+
+    class A(metaclass=Meta):
+        pass
+
+    def f(x):
+        return x, type(A()).__name__, A.zip
+
+    return C(f)(x0())
+
+
+@prog
+def refused_by_name(C):
+    class A:
+        @property
+        def p(self):
+            return 1
+
+        def __index__(self):
+            return "no"
+
+    def f(x, how):
+        try:
+            if how == 0:
+                A().p = 1
+            if how == 1:
+                del A().p
+            if how == 2:
+                return [1, 2][A()]
+            if how == 3:
+                return int.__new__(str)
+        except (AttributeError, TypeError) as e:
+            return x + 1, str(e)
+
+    f = C(f)
+    return [f(x0(), how) for how in range(4)]

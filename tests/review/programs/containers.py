@@ -399,3 +399,60 @@ def deques_of_negative_size(C):
         return x * 2, d
 
     return C(f)(x0())
+
+
+@prog
+def taken_one_by_one(C):
+    def two(log):
+        for i in range(9):
+            log.append(i)
+            yield i
+
+    def failing():
+        yield 1, 2
+        yield 3, 4
+        raise KeyError("stop")
+
+    def f(x, d, xs):
+        log = []
+        for function in (lambda: d.update([(5, 6), (7,)]), lambda: d.update(failing()), lambda: xs.extend(failing())):
+            try:
+                function()
+            except (ValueError, KeyError) as e:
+                log.append(str(e))
+        try:
+            a, b = two(log)
+        except ValueError as e:
+            log.append(str(e))
+        try:
+            a, b = itertools.count()
+        except ValueError as e:
+            log.append(str(e))
+        return x, d, xs, log
+
+    f = C(f)
+    return [f(x0(), {1: 2}, [0]), f(x0(), {1: 2}, [0])]
+
+
+@prog
+def sorts_that_fail_half_way(C):
+    def f(x, xs):
+        try:
+            xs.sort()
+        except TypeError as e:
+            return x + 1, xs, str(e)
+        return x, xs
+
+    f = C(f)
+    return [f(x0(), [3, 1, "a", 2]), f(x0(), [3, 1, "a", 2]), f(x0(), [3, 1])]
+
+
+@prog
+def sets_looked_for_in_sets(C):
+    def f(x):
+        s = {frozenset([1]), 2}
+        found = {1} in s, {3} in s
+        s.discard({1})
+        return x, found, s, [1].__iadd__([2]), collections.Counter("ab") == {"a": 1, "b": 1}, {"a": 1} != collections.Counter("a")
+
+    return C(f)(x0())

@@ -178,11 +178,14 @@ class Rng:
         self.offset: Any = None
         self.counters: Any = 0
 
+    def _symbol(self, name: str) -> Any:
+        env = self.shape_env  # (which knows the name if the graph was traced before)
+        return env.declare(name) if name in env.ranges else env.symbol(name, 0)
+
     def reserve(self, graph: Graph, counters: Any) -> tuple[Any, Any]:
         """(seed, first counter) of the next `counters` counters."""
         if self.seed is None:
-            self.seed = self.shape_env.symbol("seed", 0)
-            self.offset = self.shape_env.symbol("offset", 0)
+            self.seed, self.offset = map(self._symbol, ("seed", "offset"))
             for value in (self.seed, self.offset):
                 graph.placeholder(str(value), value)
         first = self.offset + self.counters

@@ -23,10 +23,10 @@ FLOATS = ("float32", "float32", "float64", "float16", "bfloat16")
 INTEGERS = ("int64", "int32", "int16", "int8", "uint8")
 UNARY = (
     "neg abs sign exp expm1 log1p sin cos tanh sigmoid erf relu sqrt floor ceil round trunc frac atan sinh reciprocal rsqrt square log "
-    "isnan logical_not exp2 asinh silu"
+    "isnan logical_not exp2 asinh silu cos tan asin acos atan acosh atanh cosh erfc erfinv log2 log10 lgamma digamma isfinite signbit"
 ).split()
-BINARY = "add sub mul div maximum minimum fmax fmin atan2 hypot copysign remainder fmod floor_divide pow".split()
-INTEGER_BINARY = "add sub mul maximum minimum bitwise_and bitwise_or bitwise_xor".split()
+BINARY = "add sub mul div maximum minimum fmax fmin atan2 hypot copysign remainder fmod floor_divide pow nextafter logaddexp".split()
+INTEGER_BINARY = "add sub mul maximum minimum bitwise_and bitwise_or bitwise_xor pow floor_divide remainder fmod div".split()
 REDUCTIONS = "sum mean amax amin prod var std logsumexp softmax log_softmax cumsum cumprod argmax argmin any all norm median".split()
 F = "weft.nn.functional."
 
@@ -59,7 +59,7 @@ class Program:
         for _ in range(self.pick([1, 2, 3])):
             self.input(self.some_shape(shape) if self.inputs else shape, self.dtype)
         if self.chance(0.4):
-            self.input(self.some_shape(shape), self.pick(INTEGERS))
+            self.input(self.some_shape(shape), self.pick((*INTEGERS, "bool")))
         if self.chance(0.15):
             self.input(self.some_shape(shape), self.pick(FLOATS))
         names = [f"x{i}" for i in range(len(self.inputs))]
@@ -86,7 +86,7 @@ class Program:
         return shape[self.random.randrange(len(shape)) :] if self.chance(0.5) else [s if self.chance(0.6) else 1 for s in shape]
 
     def input(self, shape, dtype: str) -> None:
-        if dtype in INTEGERS:
+        if dtype in INTEGERS or dtype == "bool":
             a = self.numpy.integers(0 if dtype == "uint8" else -4, 9, size=shape)
         else:
             a = np.asarray(self.numpy.normal(size=shape) * self.pick([1, 1, 1, 30]))
@@ -95,7 +95,7 @@ class Program:
         t = weft.tensor(np.asarray(a)).to(getattr(weft, dtype))
         if t.ndim > 1 and self.chance(0.25):
             t = t.transpose(0, -1).contiguous().transpose(0, -1)
-        self.inputs.append(t.requires_grad_(dtype not in INTEGERS and self.chance(0.7)))
+        self.inputs.append(t.requires_grad_(t.dtype.is_floating_point and self.chance(0.7)))
 
     def floats(self):
         return [n for n, t in self.known.items() if t.dtype.is_floating_point]
@@ -169,6 +169,9 @@ class Program:
         if name == "median":
             return self.keep(f"{x}.sort({d})[0]" if self.chance(0.5) else f"{x}.max({d})[{self.pick([0, 1])}]")
         form = self.pick([f"{x}.{name}()", f"{x}.{name}(dim={d})", f"{x}.{name}(dim={d}, keepdim=True)"])
+        if self.chance(0.15):
+            form = self.pick([f"{x}.sum({d}, dtype=weft.float32)", f"{x}.softmax({d}, dtype=weft.float64)", f"{x}.var({d}, correction=0)", f"{x}.nansum()",
+                              f"weft.std_mean({x}, {d})[1]", f"{x}.cummax({d})[0]", f"weft.logcumsumexp({x}, {d})", f"{x}.norm(p=1, dim={d})"])  # fmt: skip
         self.keep(form)
 
     def indexing(self, x: str) -> None:
@@ -187,7 +190,9 @@ class Program:
             source, f"{x}.gather({d}, {wide})", f"{x}[{other}]", f"{x}.scatter_add({d}, {wide}, {source})", f"{x}.index_add({d}, {index}, {source} * 0.5)",
             f"{x}.scatter({d}, {wide}, {source})", f"{x}.index_put(({index},), {x}[{index}], accumulate=True)", f"weft.zeros_like({x}).scatter_add({d}, {wide}, {source})",
             f"{x}.masked_fill({x} > 0, 0.1)", f"{x}.take_along_dim({wide}, {d})", f"{x}.index_fill({d}, {index}, 0.3)",
-            f"{x}.scatter_reduce({d}, {wide}, {source}, '{self.pick(['amax', 'prod', 'mean'])}')"]))  # fmt: skip
+            f"{x}.scatter_reduce({d}, {wide}, {source}, '{self.pick(['sum', 'amax', 'amin', 'prod', 'mean'])}', include_self={self.chance(0.5)})",
+            f"{x}.index_copy({d}, {index}, {source} * 2)", f"{x}.index_add({d}, {index}, {source}, alpha=0.3)", f"{x}.index_put(({index},), {x}[{index}] * 0.5)",
+            f"{x}.scatter({d}, {wide}, 0.1)", f"{x}.sort({d})[{self.pick([0, 1])}]", f"{x}.topk({(n + 1) // 2}, {d})[0]"]))  # fmt: skip
 
     def compare(self, x: str) -> None:
         y = self.pick(self.like(x))
@@ -224,11 +229,14 @@ class Program:
         row = f"{x}.reshape(-1, {n})[0]" if t.numel() else "None"
         choices = [f"{F}gelu({x})", f"{F}gelu({x}, approximate='tanh')", f"{F}silu({x})", f"{F}layer_norm({x}, ({n},))", f"{F}layer_norm({x}, ({n},), {row}, {row})",
                    f"{F}rms_norm({x}, ({n},), {row})", f"{F}softplus({x})", f"{F}leaky_relu({x})", f"{F}elu({x})", f"{F}hardswish({x})", f"{F}mse_loss({x}, {x} * 0.5)",
+                   f"{F}dropout({x}, 0.3)", f"{x} + weft.rand_like({x})",
                    f"{F}normalize({x}, dim=-1)", f"weft.lerp({x}, {x} * 2, 0.3)", f"weft.addcmul({x}, {x}, {x}, value=0.2)", f"{F}mish({x})", f"{F}smooth_l1_loss({x}, {x}.flip(-1))"]  # fmt: skip
         if t.ndim >= 3:
             choices += [f"{F}scaled_dot_product_attention({x}, {x}, {x}, is_causal={self.chance(0.5)})", f"{F}max_pool1d({x}, 2)", f"{F}avg_pool1d({x}, 2)",
                         f"{F}batch_norm({x}, None, None, training=True)", f"{F}conv1d({x}, {x}.reshape(-1)[:{t.shape[-2] * 2}].reshape(1, {t.shape[-2]}, 2))",
                         f"{F}group_norm({x}, 1)"]  # fmt: skip
+        if t.ndim == 4:
+            choices += [f"{F}conv2d({x}, {x}[:1])", f"{F}max_pool2d({x}, 2, padding=1)", f"{F}interpolate({x}, scale_factor=2)"]
         if t.ndim == 2:
             choices += [f"{F}cross_entropy({x}, weft.zeros({t.shape[0]}, dtype=weft.int64))", f"{F}embedding(weft.tensor([0, 0, {max(t.shape[0] - 1, 0)}]), {x})"]
         self.keep(self.pick(choices))
@@ -244,6 +252,8 @@ class Program:
         forms = [f"{x}.add_({y})", f"{x}.mul_(0.3)", f"{x}.copy_({y})", f"{x}.zero_()", f"{x}.clamp_(min=0)", f"{x}.sub_({y} * 0.1)"]
         if self.known[x].ndim and self.known[x].numel():
             forms += [f"{x}[0].mul_(2)", f"{x}[..., 0] = {y}[..., 0] * 0.7" if self.known[y].ndim else f"{x}[0] = 0.1", f"{x}[:1].add_({x}[:1])", f"{x}.transpose(0, -1)[0].sin_()"]
+            forms += [f"{x}.view(-1)[::2].mul_({y}.sum())", f"{x}.masked_fill_({x} > 0, 0.2)", f"{x}.unsqueeze(0)[..., -1].copy_({y}[..., -1])", f"{x}.index_fill_(0, weft.tensor([0]), 0.3)"]
+        forms += [f"{x}.add_({y}, alpha=0.3)", f"{x}.div_(3)", f"{x}.copy_({self.pick(self.known)})", f"{x}.detach().add_(1)"]
         self.keep(self.pick(forms), new=False)
 
 
@@ -285,6 +295,7 @@ def run(f, inputs, seed: int) -> list:
     """Results, written inputs and gradients, in order."""
     own = [copy(t).requires_grad_(t.requires_grad) for t in inputs]
     leaves = [t for t in own if t.requires_grad]
+    weft.manual_seed(seed)
     results = f(*own)
     numbers = np.random.default_rng(seed)
     roots = [r for r in results if isinstance(r, weft.Tensor) and r.requires_grad]

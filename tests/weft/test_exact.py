@@ -245,6 +245,21 @@ def test_gradients_may_be_missing_or_lie_otherwise(kind, dynamic, writes):
         assert (a is None) == (w is None) and (a is None or (bits(a) == bits(w)).all())
 
 
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_random_graphs_with_a_gradient_missing(dynamic):
+    f = lambda x: (F.dropout(x, 0.3) * x, weft.rand_like(x) * x.sin(), x.exp())
+    x, grads = weft.randn(9, 7), []
+    for g in (f, weft.compile(f, fullgraph=True, dynamic=dynamic, options={"exact": True})):
+        for _ in range(2):
+            weft.manual_seed(3)
+            own = x.clone().requires_grad_()
+            for used in ([0], [1, 2], [0, 2]):
+                results = g(own)
+                outs = [results[k] for k in used]
+                grads += weft.autograd.grad(outs, own, [weft.ones(9, 7)] * len(used))
+    assert all((bits(a) == bits(b)).all() for a, b in zip(grads[:6], grads[6:], strict=True))
+
+
 def test_what_a_derivative_makes_is_not_taken_for_what_another_one_does():
     """The derivative of prod saves what it computes; without it the names are those of other values."""
 

@@ -8,11 +8,14 @@ dtype of sum) is resolved before the core: by `.special`, `.normal` or `promote`
 definition in other ops.
 """
 
+import functools
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from aten import _native
+from aten.dtype import float32
 from aten.meta import Meta
+from aten.promotion import category
 from aten.schema import Param, Schema
 
 registry: dict[str, "Op"] = {}
@@ -206,9 +209,34 @@ def op(
     return declare
 
 
-def composite(declaration: str, *, tags: Iterable[str] = (), inplace: bool = False) -> Callable[[Callable[..., Any]], Op]:
-    """Declare an op by its definition in other ops."""
-    return op(declaration, kind="composite", tags=tags, inplace=inplace)
+def composite(
+    declaration: str, *, tags: Iterable[str] = (), inplace: bool = False, compute: str | None = None
+) -> Callable[[Callable[..., Any]], Op]:
+    """Declare an op by its definition in other ops; with compute="float32" on halves as on float32, rounded once."""
+    declare = op(declaration, kind="composite", tags=tags, inplace=inplace)
+    return declare if compute is None else lambda function: declare(widened(function))
+
+
+def widened(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The definition with halves as float32, where all floating tensors are of one half dtype; the result has it again."""
+
+    def is_half(x: Any) -> bool:
+        dtype = getattr(x, "dtype", None)
+        return dtype is not None and dtype.is_floating_point and dtype.itemsize == 2
+
+    @functools.wraps(function)
+    def definition(*args: Any) -> Any:
+        floats = {x.dtype for x in args if getattr(x, "ndim", None) is not None and category(x.dtype) >= 2}
+        half = next((x.dtype for x in args if is_half(x)), None)
+        if half is None or floats != {half}:
+            return function(*args)
+        cast = registry["cast"]
+        result = function(*[cast(x, float32) if is_half(x) else x for x in args])
+        if isinstance(result, (tuple, list)):
+            return type(result)([cast(x, half) if getattr(x, "dtype", None) is float32 else x for x in result])
+        return cast(result, half) if getattr(result, "dtype", None) is float32 else result
+
+    return definition
 
 
 def inplace_of(base: Op) -> Op:
@@ -278,5 +306,6 @@ __all__ = [
     "op",
     "ops",
     "registry",
+    "widened",
     "tensors_of",
 ]

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from aten.meta import Meta
-from aten.op import Op, composite, op, ops
+from aten.op import Op, composite, op, ops, widened
 from aten.ops import numerics
 from aten.ops.pointwise import finish_pointwise, float_only, pointwise_meta
 from aten.promotion import category
@@ -18,6 +18,7 @@ def _where(condition: Any, x: Any, y: Any) -> Any:
 
 def _activation(name: str, parameters: str, definition: Any, doc: str, *, method: bool = False, inplace: bool = True) -> Op:
     """An op of one tensor; with `inplace` also `name_` and a flag `inplace=` as in torch.nn.functional."""
+    definition = widened(definition)
     extra = ", " + parameters if parameters else ""
     flag = ", bool inplace=False" if inplace and not method else ""
 

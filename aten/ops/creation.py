@@ -175,6 +175,8 @@ def _(start, end, step, dtype, device, *rest):
     if dtype is None:
         floats = any(isinstance(v, float) or getattr(v, "kind", "int") == "float" for v in (start, end, step))
         dtype = dtypes.get_default_dtype() if floats else dtypes.int64
+    elif not dtype.is_floating_point and not dtype.is_complex:  # counted in the dtype of the result
+        start, end, step = (int(v) if isinstance(v, float) and math.isfinite(v) else v for v in (start, end, step))
     return start, end, step, dtype, device or CPU
 
 

@@ -232,3 +232,41 @@ def stft(input, n_fft, hop_length, win_length, window, center, pad_mode, normali
     found = ops.transpose(found, 1, 2)
     found = found if input.ndim == 2 else found.squeeze([0])
     return found if return_complex is not False else ops.view_as_real(found)
+
+
+@composite(
+    "istft(Tensor input, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool center=True, "
+    "bool normalized=False, bool? onesided=None, int? length=None, bool return_complex=False) -> Tensor"
+)
+def istft(input, n_fft, hop_length, win_length, window, center, normalized, onesided, length, return_complex):
+    """The signal whose `stft` is [B, frequencies, frames], by least squares (Griffin & Lim 1984)."""
+    if not input.dtype.is_complex:
+        raise RuntimeError("istft requires a complex-valued input tensor matching the output from stft with return_complex=True.")
+    if input.ndim not in (2, 3) or 0 in input.shape:
+        raise RuntimeError("istft(...) : expected a tensor with 2 or 3 dimensions that has elements")
+    hop, width = n_fft // 4 if hop_length is None else hop_length, n_fft if win_length is None else win_length
+    if hop <= 0 or not 0 < width <= n_fft:
+        raise RuntimeError(f"istft: expected 0 < hop_length and 0 < win_length <= n_fft, but got {hop} and {width}")
+    x = ops.transpose(input if input.ndim == 3 else input.unsqueeze(0), 1, 2)
+    one_sided = onesided if onesided is not None else x.shape[2] != n_fft
+    if x.shape[2] != (n_fft // 2 + 1 if one_sided else n_fft):
+        raise RuntimeError(f"istft: {x.shape[2]} frequencies do not go with n_fft={n_fft}")
+    if window is None:
+        window = ops.ones(width, dtype=to_real(x.dtype), device=x.device)
+    left = (n_fft - width) // 2
+    window = ops.constant_pad_nd(window, [left, n_fft - width - left], 0)
+    kind = "ortho" if normalized else "backward"
+    frames = ops.fft_irfft(x, n_fft, -1, kind) if one_sided else ops.fft_ifft(x, None, -1, kind)
+    frames = (frames if return_complex or one_sided else ops.real(frames)) * window
+    batch, count, total = x.shape[0], x.shape[1], n_fft + hop * (x.shape[1] - 1)
+    at = (ops.arange(count, device=x.device).unsqueeze(1) * hop + ops.arange(n_fft, device=x.device)).reshape([-1])
+    summed = ops.index_add(ops.zeros([batch, total], dtype=frames.dtype, device=x.device), 1, at, frames.reshape([batch, -1]))
+    squares = (window * window).expand([count, n_fft]).reshape([-1])
+    envelope = ops.index_add(ops.zeros([total], dtype=squares.dtype, device=x.device), 0, at, squares)
+    start = n_fft // 2 if center else 0
+    end = start + length if length is not None else total - start
+    summed, envelope = summed[:, start:end], envelope[start:end]
+    if envelope.numel() and not envelope.is_meta and not bool(envelope.abs().min() > 1e-11):
+        raise RuntimeError("istft: the windows do not cover the signal")
+    y = ops.constant_pad_nd(summed / envelope, [0, max(end - total, 0)], 0)
+    return y if input.ndim == 3 else y.squeeze([0])

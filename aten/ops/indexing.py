@@ -42,6 +42,8 @@ def _in_range_runtime(index: np.ndarray, size: int, dim: int) -> np.ndarray:
 @op("gather(Tensor input, int dim, LongTensor index, *, bool sparse_grad=False) -> Tensor", tags=["indexing"])
 def gather(input: Meta, dim: int, index: Meta) -> Meta:
     """out[i] = input[i with i[dim] = index[i]]. Raises RuntimeError for an index outside the dimension."""
+    if type(index.numel()) is int and index.numel() == 0:
+        return input.like(sizes=index.sizes)
     _check_index("gather", index)
     if max(input.ndim, 1) != max(index.ndim, 1):
         raise RuntimeError("Index tensor must have the same number of dimensions as input tensor")
@@ -574,8 +576,8 @@ def _(out, x, indices, values, accumulate):
         total = x.astype(np.float32)
         np.add.at(total, where, values.astype(np.float32))
         out[...] = total
-    elif accumulate and x.dtype.kind != "b":
-        np.add.at(out, where, values)
+    elif accumulate:
+        (np.logical_or if x.dtype.kind == "b" else np.add).at(out, where, values)
     else:
         out[where] = values
 

@@ -415,6 +415,11 @@ def linalg_lu_factor_ex(A: Meta, pivot: bool) -> tuple[Meta, Meta, Meta]:
     )
 
 
+def _size(x: np.ndarray) -> np.ndarray:
+    """What pivots are chosen by: |x|, of complex numbers |re| + |im|, as LAPACK has it."""
+    return np.abs(x.real) + np.abs(x.imag) if x.dtype.kind == "c" else np.abs(x)
+
+
 @linalg_lu_factor_ex.kernel
 def _(out, a, pivot):
     lu, pivots, info = out
@@ -424,7 +429,7 @@ def _(out, a, pivot):
     for at in np.ndindex(*a.shape[:-2]):
         x = lu[at]
         for j in range(min(m, n)):
-            best = j + int(np.argmax(np.abs(x[j:, j]))) if pivot else j
+            best = j + int(np.argmax(_size(x[j:, j]))) if pivot else j
             pivots[at][j] = best + 1
             if best != j:
                 x[[j, best]] = x[[best, j]]

@@ -136,6 +136,8 @@ def linalg_lstsq(input, b, rcond, driver):
     solution = linalg_pinv(input, rtol=rcond) @ rhs
     driver = driver or "gelsy"
     nothing = ops.narrow(solution.reshape([-1]), 0, 0, 0)  # no elements, but differentiable like the rest
+    if nothing.dtype.is_complex:
+        nothing = ops.real(nothing)
     residuals, rank, values = nothing, ops.zeros(0, dtype=dtypes.int64), nothing
     if driver != "gels":
         rank = linalg_matrix_rank(input.detach())
@@ -205,6 +207,8 @@ def det(input):
 def logdet(input):
     """The log of the determinant; NaN below 0."""
     sign, log = ops.slogdet(input)
+    if input.dtype.is_complex:
+        return sign.log() + log
     return ops.where(ops.eq(sign, -1), float("nan"), log)
 
 

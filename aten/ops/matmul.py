@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from aten.meta import Meta, known_equal
-from aten.op import alias_of, composite, op, ops
+from aten.op import alias_of, composite, op, ops, widened
 from aten.ops.batching import materialize, to_front
 from aten.ops.pointwise import conjugate
 from aten.promotion import TYPE_NAMES, category
@@ -197,6 +197,8 @@ alias_of("ger", outer)
 def _scaled(x: Any, factor: Any) -> Any:
     if type(factor) in (int, float) and factor == 1:
         return x
+    if category(x.dtype) == 0:
+        return x if factor else ops.zeros_like(x)
     return x * (int(factor) if isinstance(factor, float) and category(x.dtype) == 1 else factor)
 
 
@@ -208,12 +210,18 @@ def _accumulated(name: str, operands: str, compute: Any) -> None:
         inplace=True,
     )
     def definition(input, a, b, beta, alpha):
-        """beta * input + alpha * product; input is not read where beta is 0."""
+        """beta * input + alpha * product; input is not read where beta is 0. Halves with factors are rounded once."""
+        plain = type(beta) in (int, float) and type(alpha) in (int, float) and beta in (0, 1) and alpha == 1
+        return (accumulate if plain else wide)(input, a, b, beta, alpha)
+
+    def accumulate(input, a, b, beta, alpha):
         result = _scaled(compute(a, b), alpha)
         if type(beta) in (int, float) and beta == 0:
             broadcast(tuple(input.shape), tuple(result.shape))
             return result
         return _scaled(input, beta) + result
+
+    wide = widened(accumulate)
 
 
 def _reduced_bmm(a, b):

@@ -9,7 +9,7 @@ from aten.meta import Meta, known_equal
 from aten.op import composite, op, ops
 from aten.ops.batching import materialize, to_front
 from aten.promotion import TYPE_NAMES, category
-from aten.shapes import product, show
+from aten.shapes import is_empty, product, show
 
 
 def _check_shape(name: str, input: Meta, normalized_shape: list[Any], weight: Any, bias: Any) -> int:
@@ -196,6 +196,10 @@ def _affine(y: Any, weight: Any, bias: Any) -> Any:
 )
 def batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps):
     """Each channel (dim 1) normalised by its mean and variance over the batch, or by running ones."""
+    if any(is_empty(size) for size in input.shape):
+        y = input * 1
+        y = y if weight is None else y * weight[:1].sum().to(y.dtype)
+        return y if bias is None else y + bias[:1].sum().to(y.dtype)
     dims = [d for d in range(input.ndim) if d != 1]
     if training:
         n = product(input.shape[d] for d in dims)
@@ -241,6 +245,7 @@ def instance_norm(input, running_mean, running_var, weight, bias, use_input_stat
 @composite(
     "group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05) -> Tensor",
     tags=["function_only"],
+    compute="float32",
 )
 def group_norm(input, num_groups, weight, bias, eps):
     """Groups of channels of each sample normalised (Wu & He 2018)."""

@@ -24,7 +24,7 @@ def _prepare(
     if input.ndim not in (n + 1, n + 2):
         raise RuntimeError(f"{name}: Expected {n + 1}D or {n + 2}D (batch mode) tensor, but got input of size {show(input.shape)}")
     kernel = spread_over(kernel, n, "kernel_size")
-    stride = kernel if stride is None or stride == [] else spread_over(stride, n, "stride")
+    stride = kernel if stride is None or (not is_int(stride) and len(stride) == 0) else spread_over(stride, n, "stride")
     padding, dilation = spread_over(padding, n, "padding"), spread_over(dilation, n, "dilation")
     if any(s <= 0 for s in stride):
         raise RuntimeError(f"{name}: stride must be greater than zero")
@@ -207,7 +207,7 @@ def _max_unpool(n: int) -> None:
     def definition(input, indices, kernel_size, stride, padding, output_size):
         """Zeros with the elements where max_pool found them."""
         kernel = spread_over(kernel_size, n, "kernel_size")
-        stride = kernel if stride is None else spread_over(stride, n, "stride")
+        stride = kernel if stride is None or (not is_int(stride) and len(stride) == 0) else spread_over(stride, n, "stride")
         padding = spread_over(padding, n, "padding")
         sizes = list(input.shape[-n:])
         out = [(s - 1) * t - 2 * p + k for s, t, p, k in zip(sizes, stride, padding, kernel)]
@@ -293,6 +293,7 @@ def _smooth_matrix(out: int, size: int, align: bool, scale: float | None, cubic:
     "interpolate(Tensor input, Any size=None, Any scale_factor=None, str mode='nearest', bool? align_corners=None, "
     "bool? recompute_scale_factor=None, bool antialias=False) -> Tensor",
     tags=["function_only"],
+    compute="float32",
 )
 def interpolate(input, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias):
     """[N, C, *S] resized to a size or by a factor: nearest, nearest-exact, linear, bilinear, trilinear, bicubic,

@@ -40,9 +40,12 @@ def philox_reserve(counters: Any) -> Any:
 philox_reserve.kernel(_native.philox_reserve)
 
 
+_LANES = {dtypes.float64: 2, dtypes.complex64: 2, dtypes.complex128: 4}  # that an element takes
+
+
 def reserve(numel: Any, generator: Any = None, dtype: Any = None) -> tuple[Any, Any]:
     """(seed, offset) for a random op of `numel` elements; 64-bit floats take two lanes each."""
-    counters = counters_of(numel * 2 if dtype is dtypes.float64 else numel)
+    counters = counters_of(numel * _LANES.get(dtype, 1))
     return philox_reserve(counters) if generator is None else generator.reserve(counters)
 
 
@@ -342,6 +345,24 @@ _alpha_dropout("feature_alpha_dropout", True)
 
 
 # --------------------------------------------------------------------------------------------------------- kernels
+def _parts(out: np.ndarray, fill: Any) -> None:
+    """A fill of floats also for complex numbers, by their parts, and of integers for what holds them inexactly."""
+    if out.dtype.kind != "c":
+        return _row_major(out, fill)
+    memory = np.empty((*out.shape, 2), out.real.dtype)
+    fill(_native.from_numpy(memory))
+    out[...] = memory.view(out.dtype)[..., 0]
+
+
+def _integers(out: np.ndarray, fill: Any) -> None:
+    """Integers into floats of few bits: rounded."""
+    if out.dtype.itemsize != 2 or out.dtype.kind in "iu":
+        return _row_major(out, fill)
+    memory = np.empty(out.shape, np.float32)
+    fill(_native.from_numpy(memory))
+    out[...] = memory
+
+
 def _row_major(out: np.ndarray, fill: Any) -> None:
     """Call a native fill, which counts elements row by row, on memory that may be laid out otherwise."""
     if out.flags.c_contiguous:
@@ -353,13 +374,15 @@ def _row_major(out: np.ndarray, fill: Any) -> None:
 
 
 rand_philox.kernel(
-    lambda out, size, seed, offset, dtype, device: _row_major(out, lambda t: _native.philox_uniform(t, seed, offset))
+    lambda out, size, seed, offset, dtype, device: _parts(out, lambda t: _native.philox_uniform(t, seed, offset))
 )
 randn_philox.kernel(
-    lambda out, size, seed, offset, dtype, device: _row_major(out, lambda t: _native.philox_normal(t, seed, offset))
+    lambda out, size, seed, offset, dtype, device: _parts(
+        out, lambda t: _native.philox_normal(t, seed, offset, 0.0, 0.5**0.5 if out.dtype.kind == "c" else 1.0)
+    )
 )
 randint_philox.kernel(
-    lambda out, low, high, size, seed, offset, dtype, device: _row_major(
+    lambda out, low, high, size, seed, offset, dtype, device: _integers(
         out, lambda t: _native.philox_integers(t, seed, offset, low, high)
     )
 )

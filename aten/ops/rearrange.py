@@ -222,6 +222,8 @@ def tensor_split(input, indices_or_sections, dim):
     if is_int(where):
         if where <= 0:
             raise RuntimeError(f"number of sections must be larger than 0, got {where}")
+        if where > 1 << 31:  # views, each a tensor of its own
+            raise MemoryError(f"tensor_split: no memory for {where} sections")
         small, more = n // where, n % where
         where = [i * (small + 1) if i <= more else more * (small + 1) + (i - more) * small for i in range(1, where)]
     starts, ends = [0, *where], [*where, n]

@@ -474,7 +474,7 @@ logsumexp.normal(_wrapped)
 
 @logsumexp.kernel
 def _(out, x, dim, keepdim):
-    top = np.max(x, axis=_axes(dim), keepdims=True, initial=-np.inf)
+    top = np.max(x.real, axis=_axes(dim), keepdims=True, initial=-np.inf).astype(x.dtype)
     top = np.where(np.isinf(top), np.zeros((), x.dtype), top)
     total = np.log(np.sum(np.exp(x - top), axis=_axes(dim), keepdims=True, dtype=x.dtype)) + top
     out[...] = total.reshape(out.shape)
@@ -484,7 +484,8 @@ def _(out, x, dim, keepdim):
 def _(input, dim, keepdim):
     if any(is_empty(input.shape[d]) for d in dim):
         return sum(input, dim, keepdim).log()
-    top = amax(input, dim, True) if dim else input
+    size = ops.real(input) if input.dtype.is_complex else input
+    top = amax(size, dim, True) if dim else size
     top = ops.where(ops.isinf(top), 0.0, top)
     e = (input - top).exp()
     total = (sum(e, dim, True) if dim else e).log() + top

@@ -134,7 +134,19 @@ def logcumsumexp(input: Meta, dim: int) -> Meta:
     return input.like(sizes=input.sizes)
 
 
-logcumsumexp.kernel(lambda out, x, dim: np.copyto(out, np.logaddexp.accumulate(x, axis=dim) if x.ndim and x.size else x))
+@logcumsumexp.kernel
+def _(out, x, dim):
+    if x.dtype.kind != "c" or not x.ndim or not x.size:
+        out[...] = np.logaddexp.accumulate(x, axis=dim) if x.ndim and x.size else x
+        return
+    rows, results = np.moveaxis(x, dim, 0), np.moveaxis(out, dim, 0)
+    total = rows[0]
+    results[0] = total
+    for i in range(1, len(rows)):
+        above = total.real > rows[i].real
+        high, low = np.where(above, total, rows[i]), np.where(above, rows[i], total)
+        total = np.where(np.isinf(high.real) & (high.real < 0), high, high + np.log1p(np.exp(low - high)))
+        results[i] = total
 
 
 @logcumsumexp.vjp

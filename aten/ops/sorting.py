@@ -549,9 +549,37 @@ def histogramdd_kernel(input: Meta, bins: Any, range: Any, weight: Any, density:
     raise RuntimeError("histograms are made eager only")
 
 
+def _cell(edges: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """The number of the cell of each x by halving, whatever the order of the edges; -1 outside. The last edge is in the last."""
+    first, count = np.zeros(x.shape, np.int64), np.full(x.shape, len(edges))
+    while (count > 0).any():
+        step = count // 2
+        at = np.minimum(first + step, len(edges) - 1)
+        right = (count > 0) & ~(x < edges[at])
+        first, count = np.where(right, first + step + 1, first), np.where(right, count - step - 1, step)
+    cell = np.where(x == edges[-1], len(edges) - 2, first - 1)
+    return np.where((x >= edges[0]) & (x <= edges[-1]), cell, -1)
+
+
+def _counted(x: np.ndarray, edges: list[np.ndarray], weight: np.ndarray | None, density: bool) -> np.ndarray:
+    """How many points (or how much weight) lie in each cell of the grid of edges; per volume and in all 1, if asked."""
+    counts = np.zeros([max(len(e) - 1, 0) for e in edges])
+    cells = np.stack([_cell(e, x[:, d]) for d, e in enumerate(edges)]) if x.size and counts.size else np.full((len(edges), 0), 0)
+    inside = (cells >= 0).all(0)
+    np.add.at(counts, tuple(cells[:, inside]), 1.0 if weight is None or not cells.size else weight[inside])
+    if density:
+        counts = counts / counts.sum()
+        for d, e in enumerate(edges):
+            counts = counts / np.diff(e).reshape([-1 if k == d else 1 for k in np.arange(len(edges))])
+    return counts
+
+
 @histogramdd_kernel.kernel
 def _(x, bins, range, weight, density):
     edges = [b.numpy() if hasattr(b, "numpy") else b for b in bins]
+    if all(isinstance(e, np.ndarray) for e in edges):
+        counts = _counted(x, edges, None if weight is None else weight.reshape(-1), density)
+        return (counts.astype(x.dtype), *(e.astype(x.dtype) for e in edges))
     limits = None if range is None else [(range[2 * d], range[2 * d + 1]) for d in np.arange(len(edges))]
     counts, found = np.histogramdd(x, edges, limits, density, None if weight is None else weight.reshape(-1))
     return (counts.astype(x.dtype), *(e.astype(x.dtype) for e in found))

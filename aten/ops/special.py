@@ -46,14 +46,22 @@ def true_divide(input, other):
     return ops.div(input, other)
 
 
-@composite("addcmul(Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor", inplace=True)
+@composite(
+    "addcmul(Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
+    inplace=True,
+    compute="float32",
+)
 def addcmul(input, tensor1, tensor2, value):
     """input + value * tensor1 * tensor2."""
     product = tensor1 * tensor2
     return input + (product if type(value) is int and value == 1 else product * value)
 
 
-@composite("addcdiv(Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor", inplace=True)
+@composite(
+    "addcdiv(Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
+    inplace=True,
+    compute="float32",
+)
 def addcdiv(input, tensor1, tensor2, value):
     """input + value * tensor1 / tensor2."""
     if category(tensor1.dtype) < 2 and category(tensor2.dtype) < 2:
@@ -65,7 +73,11 @@ def addcdiv(input, tensor1, tensor2, value):
     return input + (quotient if type(value) is int and value == 1 else quotient * value)
 
 
-@composite("lerp(Tensor input, Tensor end, Any weight) -> Tensor", inplace=True)
+@composite(
+    "lerp(Tensor input, Tensor end, Any weight) -> Tensor",
+    inplace=True,
+    compute="float32",
+)
 def lerp(input, end, weight):
     """input + weight * (end - input), counted from the nearer end."""
     if input.dtype is not end.dtype:
@@ -197,7 +209,7 @@ def rad2deg(input):
     return input * (180 / math.pi)
 
 
-@composite("sinc(Tensor input) -> Tensor", inplace=True)
+@composite("sinc(Tensor input) -> Tensor", inplace=True, compute="float32")
 def sinc(input):
     """sin(pi x) / (pi x); 1 at 0."""
     x = _floating(input) * math.pi
@@ -286,12 +298,12 @@ def cov(input, correction, fweights, aweights):
     w = None
     for weights in (fweights, aweights):
         if weights is not None:
-            w = weights.to(x.dtype) if w is None else w * weights.to(x.dtype)
+            w = weights if w is None else w * weights
     n = x.shape[1]
     total = n if w is None else ops.sum(w)
     mean = ops.mean(x, [1], True) if w is None else ops.sum(x * w, [1], True) / total
     if w is not None and aweights is not None and correction:
-        below = total - correction * ops.sum(w * aweights.to(x.dtype)) / total
+        below = total - correction * ops.sum(w * aweights) / total
     else:
         below = total - correction
     centred = x - mean
@@ -346,7 +358,7 @@ def _(out, n, x):
         out[...] = numerics.digamma(x)
         return
     pole = (x <= 0) & (x == np.floor(x))
-    out[...] = np.where(pole, np.inf if n % 2 else np.nan, numerics.polygamma_series(np.where(pole, 1.0, x), n))
+    out[...] = np.where(pole, np.inf if n % 2 else -np.inf, numerics.polygamma_series(np.where(pole, 1.0, x), n))
 
 
 polygamma.vjp(lambda g, n, input: g * polygamma(n + 1, input))
@@ -425,28 +437,28 @@ for _name, _target in (
     _as_special(_name, _target)
 
 
-@composite("special_entr(Tensor input) -> Tensor", tags=["function_only"])
+@composite("special_entr(Tensor input) -> Tensor", tags=["function_only"], compute="float32")
 def special_entr(input):
     """-x * log(x); 0 at 0, -inf below."""
     x = _floating(input)
     inside = x > 0
     value = -x * ops.where(inside, x, 1.0).log()
-    return ops.where(inside | ops.isnan(x), value, ops.where(ops.eq(x, 0), 0.0, -math.inf))
+    return ops.where(inside | ops.isnan(x), value, ops.where(ops.eq(x, 0), 0.0, -math.inf).to(x.dtype))
 
 
-@composite("special_ndtr(Tensor input) -> Tensor", tags=["function_only"])
+@composite("special_ndtr(Tensor input) -> Tensor", tags=["function_only"], compute="float32")
 def special_ndtr(input):
     """The distribution function of the standard normal."""
     return (_floating(input) * -math.sqrt(0.5)).erfc() * 0.5
 
 
-@composite("special_ndtri(Tensor input) -> Tensor", tags=["function_only"])
+@composite("special_ndtri(Tensor input) -> Tensor", tags=["function_only"], compute="float32")
 def special_ndtri(input):
     """The inverse of `ndtr`."""
     return (_floating(input) * 2 - 1).erfinv() * math.sqrt(2)
 
 
-@composite("special_log_ndtr(Tensor input) -> Tensor", tags=["function_only"])
+@composite("special_log_ndtr(Tensor input) -> Tensor", tags=["function_only"], compute="float32")
 def special_log_ndtr(input):
     """log(ndtr(input)), exact in the tail."""
     x = _floating(input)
@@ -494,7 +506,11 @@ def _(out, x):
 frexp.vjp(lambda g, out: None if g[0] is None else ops.ldexp(g[0], -out[1]))
 
 
-@composite("gradient(Tensor input, *, Any spacing=1, Any dim=None, int edge_order=1) -> Tensor[]", tags=["function_only"])
+@composite(
+    "gradient(Tensor input, *, Any spacing=1, Any dim=None, int edge_order=1) -> Tensor[]",
+    tags=["function_only"],
+    compute="float32",
+)
 def gradient(input, spacing, dim, edge_order):
     """Derivatives along dimensions by differences of neighbours; spacing: a number, one a dim, or coordinates a dim."""
     dims = list(range(input.ndim)) if dim is None else [dim] if isinstance(dim, int) else list(dim)

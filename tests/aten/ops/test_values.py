@@ -1,0 +1,100 @@
+"""Values that PyTorch has and that an op's samples do not show: complex numbers, halves rounded once, empty tensors."""
+
+import math
+
+import pytest
+
+import aten
+import weft
+import weft.special
+from weft.nn import functional as F
+
+Z = weft.tensor([1 + 2j, -0.5 + 0.25j, 3 - 1j])
+
+
+def close(x, expected, tolerance=1e-5):
+    return aten.allclose(x, weft.tensor(expected, dtype=x.dtype), tolerance, tolerance)
+
+
+def test_complex_functions_that_take_maxima_do_so_of_the_real_part():
+    assert close(weft.logsumexp(Z, 0), complex((Z.exp().sum()).log().item()))
+    assert close(weft.logcumsumexp(Z, 0)[2], complex(Z.exp().sum().log().item()))
+    assert close(weft.sigmoid(Z), (1 / (1 + (-Z).exp())).tolist()) and close(F.silu(Z), (Z / (1 + (-Z).exp())).tolist())
+
+
+def test_complex_matrices():
+    a = weft.tensor([[1 + 3j, 2.0], [3.5 + 0j, 1j]])  # |1+3j| is the larger one of sqrt(10) and 3.5 only by |re| + |im|
+    lu, pivots = weft.linalg.lu_factor(a)
+    assert pivots.tolist() == [1, 2] and weft.linalg.matrix_rank(a).item() == 2
+    assert close(weft.logdet(a), complex(weft.linalg.det(a).log().item()))
+    assert weft.linalg.lstsq(a, a).residuals.dtype is weft.float32
+
+
+@pytest.mark.parametrize("make", [weft.rand, weft.randn])
+def test_random_complex_numbers_have_both_parts(make):
+    weft.manual_seed(0)
+    x = make(4000, dtype=weft.complex64)
+    assert (x.real != x.imag).all() and abs(x.abs().square().mean().item() - (2 / 3 if make is weft.rand else 1)) < 0.1
+    assert make(3, dtype=weft.complex128).dtype is weft.complex128
+
+
+def test_integers_are_rounded_into_halves():
+    assert weft.randint(2, 10, (50,), dtype=weft.bfloat16).max() < 10
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        weft.sinc,
+        weft.special.entr,
+        weft.special.log_ndtr,
+        F.mish,
+        F.hardswish,
+        lambda x: F.group_norm(x.reshape(2, 4, 8), 2).flatten(),
+        lambda x: F.interpolate(x.reshape(1, 4, 4, 4), (5, 5), mode="bilinear").flatten(),
+        lambda x: weft.addcdiv(x, x, x * x + 1, value=3.14),
+    ],
+)
+@pytest.mark.parametrize("dtype", [weft.float16, weft.bfloat16])
+def test_composites_round_halves_once(f, dtype):
+    x = weft.linspace(-4, 4, 64).to(dtype)
+    out = f(x)
+    assert out.dtype is dtype
+    assert aten.allclose(out.float(), f(x.float()).to(dtype).float(), 0.02, 1e-6, equal_nan=True)
+
+
+def test_empty_batches_and_lists():
+    x = weft.zeros(0, 3, requires_grad=True)
+    y = F.batch_norm(x, weft.zeros(3), weft.ones(3), weft.ones(3), weft.zeros(3), True)
+    assert y.shape == (0, 3) and weft.autograd.grad(y.sum(), x)[0].shape == (0, 3)
+    assert F.avg_pool2d(weft.ones(1, 1, 4, 4), 2, ()).shape == (1, 1, 2, 2)
+    assert weft.ones(3).gather(0, weft.empty(0)).shape == (0,)
+
+
+def test_bool_accumulates_as_or_and_stays_bool():
+    one = weft.tensor([True])
+    assert weft.put(one, weft.tensor([0]), weft.tensor([False]), True).tolist() == [True]
+    assert weft.addr(weft.tensor([[True]]), one, one, beta=3, alpha=2).dtype is weft.bool
+
+
+def test_ranges_and_poles():
+    assert weft.arange(0, 3.1, dtype=weft.int64).tolist() == [0, 1, 2]
+    assert weft.polygamma(2, weft.tensor([0.0, -1.0])).tolist() == [-math.inf, -math.inf]
+
+
+@pytest.mark.parametrize("center", [True, False])
+@pytest.mark.parametrize("onesided", [True, False])
+def test_istft_undoes_stft(center, onesided):
+    x, window = weft.randn(2, 64, dtype=weft.float64), weft.hamming_window(16, dtype=weft.float64)
+    spectrum = weft.stft(x, 16, 4, 16, window, center, onesided=onesided, return_complex=True)
+    back = weft.istft(spectrum, 16, 4, 16, window, center, onesided=onesided, length=64 if center else None)
+    assert back.shape == x.shape and aten.allclose(back, x)
+    with pytest.raises(RuntimeError, match="do not cover"):
+        weft.istft(spectrum, 16, 16, 16, weft.zeros(16, dtype=weft.float64), center, onesided=onesided)
+
+
+def test_histograms_take_edges_as_they_are():
+    x = weft.tensor([[0.5], [1.5], [2.0], [3.0]])
+    assert weft.histogramdd(x, [weft.tensor([0.0, 1.0, 2.0])]).hist.tolist() == [1, 2]
+    hist = weft.histogramdd(x, [weft.tensor([0.0, 1.0, 2.0])], weight=weft.tensor([1.0, 2.0, 3.0, 4.0]), density=True).hist
+    assert close(hist, [1 / 6, 5 / 6])

@@ -130,6 +130,11 @@ TOO_LONG = Break(
     "loops are unrolled into the graph",
     ("use weft.scan or weft.while_loop", "compile the body of the loop alone", ALLOW),
 )
+LIFETIME = Break(
+    "an object whose end is seen",
+    "a frame that is captured in parts holds its objects for longer than Python does",
+    ("make the object, or the weak reference, outside of the compiled function",),
+)
 OVERLAP = Break(
     "inputs that share memory, one of which is written",
     "a graph writes its inputs in an order of its own",

@@ -70,7 +70,7 @@ def attempt(code, function, args, globals, builtins, closure, options, state):
     break_step: int | None = None
     broke: Unsupported | None = None
     while True:
-        output = OutputGraph(options, state, builtins)
+        output, kept = OutputGraph(options, state, builtins), False
         root = output.root = output.current = RootFrame(output, code, globals, function, break_step)
         root.locals = {name: Lazy(value, Local(name), output) for name, value in args.items()}
         root.free_cells = [free_cell(output, name, cell) for name, cell in zip(code.co_freevars, closure or ())]
@@ -82,14 +82,16 @@ def attempt(code, function, args, globals, builtins, closure, options, state):
             output.current = root
             if not root.broken:
                 root.locals.clear()  # generators that nothing else holds are closed
-            return finish(output, result, broke)
+            made = finish(output, result, broke)
+            kept = isinstance(made, outcome.Traced)
+            return made
         except Raised as raised:
             reason, symbols = f"it raises {raised.value.describe()}", dict(output.symbols)
             return outcome.RunEager(reason, raised.value.cls, list(output.guards), output.shape_env, symbols)
         except Unsupported as e:
             if options.fullgraph:
                 raise
-            if e.reason is breaks.TOO_LONG:
+            if e.reason in (breaks.TOO_LONG, breaks.LIFETIME):
                 return outcome.Skip(str(e))
             if break_step is None or broke is None:
                 break_step, broke = root.group_step, e
@@ -99,6 +101,16 @@ def attempt(code, function, args, globals, builtins, closure, options, state):
                 return outcome.Skip(f"{broke}\n  and there the frame cannot be left: {e}")
         finally:
             output.tracing = False
+            if not kept:
+                forget(output)
+
+
+def forget(output: OutputGraph) -> None:
+    """Let go of the values of the call, which would live on with the circles of what tracing made."""
+    effects, root = output.side_effects, output.root
+    kept: list[Any] = [output.alive, output.by_id, output.by_source, output.cells, effects.storages, effects.dirty]
+    for held in (*kept, root.locals, root.stack):
+        held.clear()
 
 
 def free_cell(output: OutputGraph, name: str, cell) -> CellVariable:

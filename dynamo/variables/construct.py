@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import enum
 import types
+import weakref
 from collections.abc import Callable
 
 from dynamo import breaks, trace_rules
@@ -95,7 +96,7 @@ def check_instantiable(frame, cls: type) -> None:
         text = f"Can't instantiate abstract class {cls.__name__} {without}abstract method{plural} {names}"
         raise raise_exception(frame, TypeError, text)
     if find(frame, cls, "__del__") is not None:
-        raise Unsupported(breaks.UNKNOWN_CALL, f"{cls.__qualname__}(…), which has a __del__")
+        raise Unsupported(breaks.LIFETIME, f"{cls.__qualname__}(…), which has a __del__")
 
 
 def new_native(base: type) -> Callable:
@@ -147,6 +148,15 @@ def _exceptions(cls: type):
 for _base in set(_exceptions(BaseException)):
     if isinstance(_base.__dict__.get("__new__"), types.BuiltinFunctionType):
         trace_rules.handle(_base.__new__)(new_exception)
+
+
+def weak_reference(frame, args, kwargs) -> Variable:
+    """weakref.ref(object, …): of libraries, which look after what lives on, only the call is left to Python."""
+    library = trace_rules.is_library_name(str(frame.globals.get("__name__")))
+    raise Unsupported(breaks.UNKNOWN_CALL if library else breaks.LIFETIME, "weakref.ref(…)")
+
+
+CLASSES[weakref.ref] = weak_reference
 
 
 def default_dict(frame, args, kwargs) -> Variable:

@@ -3,6 +3,7 @@
 import sys
 import threading
 import warnings
+import weakref
 
 import weft
 from tests.review.harness import prog, x0
@@ -225,3 +226,40 @@ def break_below_many_values(C):
 
     f = C(f)
     return f(x0()), f(x0() + 1)
+
+
+@prog
+def objects_end_where_python_ends_them(C):
+    log = []
+
+    class A:
+        def __init__(self, n):
+            self.n = n
+
+        def __del__(self):
+            log.append(("del", self.n))
+
+    class B:
+        pass
+
+    def made(x, n):
+        a = A(n)
+        b = a
+        del a
+        log.append("held")
+        b = None
+        log.append("dropped")
+        held = [A(n + 10), b]
+        held.clear()
+        log.append("cleared")
+        return x + n
+
+    def seen(x, keep):
+        o = B()
+        r = weakref.ref(o, lambda r: log.append("gone"))
+        held = r() if keep else None
+        del o
+        return x + 1, r() is None, held is None, len(log)
+
+    f, g = C(made), C(seen)
+    return [f(x0(), 1), f(x0(), 1), f(x0(), 2)], [g(x0(), keep) for keep in (True, False, True)], log

@@ -147,6 +147,8 @@ def call(op: Op, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         if out is not None:
             return _call_out(op, args, kwargs, out)
     public = op.schema.bind(args, kwargs, op.name)
+    if op.refuses is not None:
+        op.refuses(public)
     if op.kind == "composite":
         if stack.top:
             result = _ask_levels(op, public)
@@ -363,13 +365,13 @@ def run_kernel(op: Op, out: Any, args: tuple[Any, ...]) -> None:
         for i, param in enumerate(op.core):
             if param.numbers and not isinstance(arrays[i], np.ndarray) and arrays[i] is not None:
                 arrays[i] = as_number(arrays[i], dtype)
-    with np.errstate(all="ignore"):
-        if type(out) is tuple:
-            outs = tuple([_kernel_out(o, half_to) for o in out])
+    outs = tuple([_kernel_out(o, half_to) for o in out]) if type(out) is tuple else _kernel_out(out, half_to)
+    try:
+        with np.errstate(all="ignore"):
             op.kernel_fn(outs, *arrays)
-        else:
-            outs = _kernel_out(out, half_to)
-            op.kernel_fn(outs, *arrays)
+    except TypeError as error:  # NumPy has it not for this dtype, nor have we
+        found = next((a.dtype for a in args if isinstance(a, Tensor)), None)
+        raise NotImplementedError(f"\"{op.name}_cpu\" not implemented for '{TYPE_NAMES[found.name] if found else ''}'") from error
     if half_to is not None:
         for o, a in zip(out, outs) if type(out) is tuple else ((out, outs),):
             if a.dtype != o.dtype.to_numpy():
@@ -427,6 +429,8 @@ def _call_inplace(op: Op, public: tuple[Any, ...]) -> Any:
         if result is not NotImplemented:
             return result
     target, base = public[0], op.base
+    if base.refuses is not None:
+        base.refuses(public)
     (_native.check_fill if "fill" in op.tags else _native.check_inplace)(target)
     if _native.is_grad_enabled() and any(t.requires_grad for t in tensors_of(base.schema.params, public, Tensor)):
         positional, keywords = _as_call(base, _values_kept(base, public))

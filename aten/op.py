@@ -60,6 +60,7 @@ class Op(_native.NativeOp):
         self.batch_fn: Any = None
         self.decompose_fn: Any = None
         self.put_fn: Any = None
+        self.refuses: Any = None  # of declared arguments; aten/ops/refusals.py
         self.special_when: Any = None
         self.special_fn: Any = None
         self.normal_fn: Any = None

@@ -36,6 +36,7 @@ from aten.ops import (  # noqa: F401
     random,
     rearrange,
     reduction,
+    refusals,
     sampling,
     scan,
     softmax,
@@ -49,6 +50,7 @@ from aten.ops import (  # noqa: F401
 from aten.ops.methods import attach_properties
 from aten.tensor import Tensor, attach
 
+refusals.declare()
 _OPERATORS = {
     "add": "add",
     "sub": "sub",

@@ -210,7 +210,8 @@ def _spaced(start: Any, end: Any, steps: int, dtype: Any, device: Any) -> Any:
     wide = dtypes.float64 if category(dtype) < 3 else dtype
     i = arange(steps, dtype=wide, device=device)
     step = (end - start) / (steps - 1)
-    return ops.where(i < steps // 2, start + i * step, end - (steps - 1 - i) * step)
+    first = arange(steps, device=device) < steps // 2
+    return ops.where(first, start + i * step, end - (steps - 1 - i) * step)
 
 
 @composite(f"linspace(Any start, Any end, int steps, {_FACTORY}) -> Tensor", tags=["function_only"])

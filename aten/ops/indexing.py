@@ -246,7 +246,7 @@ def _(out, x, dim, index, src, reduce, include_self):
         n = np.ones(o.shape, np.int64) if include_self else np.zeros(o.shape, np.int64)
         np.add.at(n, where, 1)
         n = np.maximum(n, 1)
-        o[...] = o / n if o.dtype.kind == "f" else o // n
+        o[...] = o / n if o.dtype.kind not in "iu" else o // n
 
 
 @scatter_reduce.vjp

@@ -65,7 +65,7 @@ def _max_pool(n: int) -> None:
         kernel, stride, padding, dilation, out, after = _prepare(
             f"max_pool{n}d", input, n, kernel_size, stride, padding, dilation, ceil_mode
         )
-        low = -math.inf if input.dtype.is_floating_point else -(1 << (8 * input.dtype.itemsize - 1))
+        low = -math.inf if input.dtype.is_floating_point else -(1 << (8 * input.dtype.itemsize - 1)) * input.dtype.is_signed
         flat = _flat_windows(padded(input, padding, after, low), kernel, stride, dilation, out)
         values, at = ops.max_dim(flat, -1)
         if not return_indices:

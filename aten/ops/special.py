@@ -150,7 +150,11 @@ def special_xlog1py(input, other):
 
 
 def _logaddexp(x, y, exp, log1p):
-    top, low = ops.maximum(x, y), ops.minimum(x, y)
+    if x.dtype.is_complex or y.dtype.is_complex:  # by the real part
+        above = ops.real(x) >= ops.real(y)
+        top, low = ops.where(above, x, y), ops.where(above, y, x)
+    else:
+        top, low = ops.maximum(x, y), ops.minimum(x, y)
     same = ops.eq(x, y) & ops.isinf(x)
     return ops.where(same, x, top + log1p(exp(ops.where(same, 0.0, low - top))))
 
@@ -320,7 +324,10 @@ def corrcoef(input):
     if c.ndim == 0:
         return c / c
     d = ops.diagonal(c, 0, 0, 1).sqrt()
-    return (c / d.unsqueeze(1) / d.unsqueeze(0)).clamp(-1, 1)
+    found = c / d.unsqueeze(1) / d.unsqueeze(0)
+    if found.dtype.is_complex:
+        return ops.complex(ops.real(found).clamp(-1, 1), ops.imag(found).clamp(-1, 1))
+    return found.clamp(-1, 1)
 
 
 @composite("renorm(Tensor input, Scalar p, int dim, Scalar maxnorm) -> Tensor", inplace=True)

@@ -98,3 +98,42 @@ def test_histograms_take_edges_as_they_are():
     assert weft.histogramdd(x, [weft.tensor([0.0, 1.0, 2.0])]).hist.tolist() == [1, 2]
     hist = weft.histogramdd(x, [weft.tensor([0.0, 1.0, 2.0])], weight=weft.tensor([1.0, 2.0, 3.0, 4.0]), density=True).hist
     assert close(hist, [1 / 6, 5 / 6])
+
+
+# ------------------------------------------------------------------------------------------------------- refusals
+@pytest.mark.parametrize(
+    ("error", "call"),
+    [
+        (NotImplementedError, lambda: Z.amax()),
+        (NotImplementedError, lambda: Z.clamp(0, 1)),
+        (NotImplementedError, lambda: Z.round()),
+        (NotImplementedError, lambda: Z.softmax(0)),
+        (NotImplementedError, lambda: Z < Z),
+        (NotImplementedError, lambda: Z.relu()),
+        (NotImplementedError, lambda: Z.clone().relu_()),
+        (NotImplementedError, lambda: Z.unique()),
+        (RuntimeError, lambda: Z.sort()),
+        (RuntimeError, lambda: Z.argmax()),
+        (RuntimeError, lambda: weft.maximum(Z, Z)),
+        (NotImplementedError, lambda: weft.tensor([True]).abs()),
+        (NotImplementedError, lambda: weft.tensor([True]).round()),
+        (RuntimeError, lambda: weft.tensor([True]).argmax()),
+        (NotImplementedError, lambda: F.leaky_relu(weft.tensor([1]))),
+        (NotImplementedError, lambda: weft.logaddexp(weft.tensor([1]), weft.tensor([1]))),
+        (NotImplementedError, lambda: weft.linalg.svd(weft.ones(2, 2, dtype=weft.float16))),
+    ],
+)
+def test_dtypes_that_an_op_refuses(error, call):
+    with pytest.raises(error):
+        call()
+
+
+def test_a_dtype_that_is_asked_for_is_what_counts():
+    assert Z.real.softmax(0, dtype=weft.float64).dtype is weft.float64
+    assert weft.corrcoef(weft.stack([Z, Z * 1j])).is_complex() and weft.linspace(0, 1, 3, dtype=weft.complex64).is_complex()
+    assert close(weft.logaddexp(Z, Z), (Z + math.log(2)).tolist())
+
+
+def test_the_largest_of_bytes():
+    x = weft.tensor([[[3, 200, 7, 1]]], dtype=weft.uint8)
+    assert F.max_pool1d(x, 3, 2, 1).tolist() == [[[200, 200]]] and F.max_pool1d(x * 0, 3, 2, 1).tolist() == [[[0, 0]]]

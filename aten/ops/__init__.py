@@ -11,6 +11,7 @@ from aten.ops import (  # noqa: F401
     conditional,
     conv,
     conversion,
+    convolution,
     copies,
     creation,
     distance,

@@ -1,8 +1,9 @@
-"""Convolutions as composites: windows of the input as rows of a matrix (im2col), times the weights."""
+"""Public convolutions, by the core op of `convolution.py`; windows as columns; shuffles of pixels and channels."""
 
 from typing import Any
 
 from aten.op import composite, ops
+from aten.ops.convolution import padded, turned, windows
 from aten.promotion import TYPE_NAMES
 from aten.shapes import is_int, product, show
 
@@ -23,23 +24,6 @@ def spread_over(value: Any, n: int, name: str) -> list[int]:
     return value
 
 
-def windows(x: Any, kernel: list[int], stride: list[int], dilation: list[int]) -> Any:
-    """All windows of the last len(kernel) dimensions: [..., *positions, *kernel], a view."""
-    first = x.ndim - len(kernel)
-    for d in range(len(kernel)):
-        x = ops.unfold(x, first + d, (kernel[d] - 1) * dilation[d] + 1, stride[d])
-        if dilation[d] != 1:
-            x = ops.slice(x, x.ndim - 1, 0, x.shape[-1], dilation[d])
-    return x
-
-
-def padded(x: Any, before: list[int], after: list[int], value: float = 0.0) -> Any:
-    """x with its last dimensions padded."""
-    if not any(before) and not any(after):
-        return x
-    return ops.constant_pad_nd(x, [p for b, a in zip(reversed(before), reversed(after)) for p in (b, a)], value)
-
-
 def _check(name: str, x: Any, weight: Any, groups: int, n: int) -> None:
     if x.ndim != n + 2:
         raise RuntimeError(
@@ -58,33 +42,24 @@ def _check(name: str, x: Any, weight: Any, groups: int, n: int) -> None:
         raise RuntimeError(f"Given groups={groups}, expected weight to be at least {groups} at dimension 0")
 
 
-def convolve(x: Any, weight: Any, bias: Any, stride: list[int], dilation: list[int], groups: int) -> Any:
-    """Cross-correlation of an input that is padded already: [N, C, *S] with [O, C / groups, *K] → [N, O, *S']."""
-    kernel = list(weight.shape[2:])
-    n, spatial = x.shape[0], len(kernel)
-    for size, k, d in zip(x.shape[2:], kernel, dilation):
+def _result_sizes(sizes: Any, kernel: Any, before: Any, after: Any, stride: Any, dilation: Any) -> list[Any]:
+    """Positions along each spatial dimension. Raises RuntimeError where a kernel is larger than what is padded."""
+    wide = [s + b + a for s, b, a in zip(sizes, before, after)]
+    for size, k, d in zip(wide, kernel, dilation):
         if type(size) is int and size < (k - 1) * d + 1:
             raise RuntimeError(
-                f"Calculated padded input size per channel: {show(x.shape[2:])}. Kernel size: {show(kernel)}. "
-                f"Kernel size "
+                f"Calculated padded input size per channel: {show(wide)}. Kernel size: {show(kernel)}. Kernel size "
                 "can't be greater than actual input size"
             )
-    shown = windows(x, kernel, stride, dilation)
-    out = list(shown.shape[2 : 2 + spatial])
-    places, taps, per = product(out), product(kernel), weight.shape[1]
-    positions, inside = range(2, 2 + spatial), range(2 + spatial, 2 + 2 * spatial)
-    made = weight.shape[0] // groups
-    if groups == 1:
-        rows = ops.permute(shown, [0, *positions, 1, *inside]).reshape([n * places, per * taps])
-        result = (rows @ weight.reshape([made, per * taps]).t()).reshape([n, *out, made])
-        result = ops.movedim(result, -1, 1)
-    else:
-        split = shown.reshape([n, groups, per, *shown.shape[2:]])
-        order = [1, 0, *(p + 1 for p in positions), 2, *(p + 1 for p in inside)]
-        rows = ops.permute(split, order).reshape([groups, n * places, per * taps])
-        result = ops.bmm(rows, weight.reshape([groups, made, per * taps]).transpose(1, 2))
-        result = ops.movedim(result.reshape([groups, n, *out, made]), [1, 0, -1], [0, 1, 2]).reshape([n, groups * made, *out])
-    return result if bias is None else result + bias.reshape([-1] + [1] * spatial)
+    return [(w - d * (k - 1) - 1) // s + 1 for w, d, k, s in zip(wide, dilation, kernel, stride)]
+
+
+def _convolved(x, weight, bias, size, stride, before, dilation, holes, groups):
+    """A bias of another dtype than the weights' is added by promotion."""
+    if bias is None or bias.dtype is weight.dtype:
+        return ops.convolution(x, weight, bias, size, stride, before, dilation, holes, groups)
+    result = ops.convolution(x, weight, None, size, stride, before, dilation, holes, groups)
+    return result + bias.reshape([-1] + [1] * len(size))
 
 
 def _conv(n: int) -> None:
@@ -109,21 +84,9 @@ def _conv(n: int) -> None:
             before, after = [t // 2 for t in total], [t - t // 2 for t in total]
         else:
             before = after = [0] * n if padding == "valid" else spread_over(padding, n, "padding")
-        result = convolve(padded(x, before, after), weight, bias, stride, dilation, groups)
+        size = _result_sizes(x.shape[2:], list(weight.shape[2:]), before, after, stride, dilation)
+        result = _convolved(x, weight, bias, size, stride, before, dilation, [1] * n, groups)
         return result.squeeze([0]) if input.ndim == n + 1 else result
-
-
-def _dilated(x: Any, stride: list[int]) -> Any:
-    """x with stride - 1 zeros between neighbours of its last dimensions."""
-    n = len(stride)
-    for d, s in enumerate(stride):
-        if s > 1:
-            dim = x.ndim - n + d
-            size = x.shape[dim]
-            wide = ops.unsqueeze(x, dim + 1)
-            wide = ops.constant_pad_nd(wide, [0, 0] * (wide.ndim - dim - 2) + [0, s - 1], 0)
-            x = ops.narrow(ops.flatten(wide, dim, dim + 1), dim, 0, (size - 1) * s + 1)
-    return x
 
 
 def _conv_transpose(n: int) -> None:
@@ -150,12 +113,11 @@ def _conv_transpose(n: int) -> None:
         stride, dilation = spread_over(stride, n, "stride"), spread_over(dilation, n, "dilation")
         padding, extra = spread_over(padding, n, "padding"), spread_over(output_padding, n, "output_padding")
         kernel = list(weight.shape[2:])
-        per, made = weight.shape[0] // groups, weight.shape[1]
-        flipped = ops.flip(weight, list(range(2, 2 + n))).reshape([groups, per, made, *kernel]).transpose(1, 2)
-        flipped = flipped.reshape([groups * made, per, *kernel])
         before = [d * (k - 1) - p for d, k, p in zip(dilation, kernel, padding)]
         after = [b + e for b, e in zip(before, extra)]
-        result = convolve(padded(_dilated(x, stride), before, after), flipped, bias, [1] * n, dilation, groups)
+        wide = [(s - 1) * h + 1 for s, h in zip(x.shape[2:], stride)]
+        size = _result_sizes(wide, kernel, before, after, [1] * n, dilation)
+        result = _convolved(x, turned(weight, groups), bias, size, [1] * n, before, dilation, stride, groups)
         return result.squeeze([0]) if input.ndim == n + 1 else result
 
 

@@ -1,0 +1,321 @@
+// convolution.cpp: convolutions as matrix products whose elements are read from the image as the product asks for them, so that
+// no matrix of windows is made; and their derivative by the weights.
+#include "convolution.h"
+
+#include <algorithm>
+
+#include "matmul.h"
+#include "released.h"
+
+namespace weft {
+namespace {
+
+// A cross-correlation of up to three spatial dimensions (missing ones in front are 1): position p meets place
+// p * stride + tap * dilation - before of an image whose elements lie `hole` apart, zeros between and around them.
+struct Windows {
+  int64_t images, groups, channels;          // channels of a group
+  int64_t size[3], kernel[3], result[3], stride[3], before[3], dilation[3], hole[3];
+  int64_t taps, places, pixels;              // products of kernel, result, size
+  const char *data;                          // [images, groups * channels, *size], row-major
+  bool folded;                               // columns of the product run over the images too
+
+  // The positions [first, first + count) of one row of results, of a tap, from one row of the image.
+  template <class T> void copy_row(const T *row, int64_t tap, int64_t first, int64_t count, T *to) const {
+    const int64_t s = stride[2], h = hole[2], start = first * s + tap * dilation[2] - before[2];
+    if (h > 1) {
+      for (int64_t i = 0, at = start; i < count; i++, at += s) to[i] = at >= 0 && at < size[2] * h && at % h == 0 ? row[at / h] : T();
+      return;
+    }
+    int64_t i = 0, lead = 0, end = count;
+    if (start < 0) lead = std::min((-start + s - 1) / s, count);
+    if (start + (count - 1) * s >= size[2]) end = std::max(lead, std::min((size[2] - start + s - 1) / s, count));
+    for (; i < lead; i++) to[i] = T();
+    const T *from = row + start;
+    if (s == 1) {
+      typedef T Block __attribute__((vector_size(32), aligned(sizeof(T)), may_alias));
+      constexpr int64_t kBlock = 32 / sizeof(T);
+      for (; i + kBlock <= end; i += kBlock) *reinterpret_cast<Block *>(to + i) = *reinterpret_cast<const Block *>(from + i);
+    }
+    for (; i < end; i++) to[i] = from[i * s];
+    for (; i < count; i++) to[i] = T();
+  }
+
+  // Where the image's index along dim d is, for a position and a tap; -1: outside, or between elements.
+  int64_t place(int d, int64_t position, int64_t tap) const {
+    const int64_t at = position * stride[d] + tap * dilation[d] - before[d];
+    if (at < 0 || at >= size[d] * hole[d]) return -1;
+    return hole[d] == 1 ? at : at % hole[d] ? -1 : at / hole[d];
+  }
+
+  // `count` positions from the flat one `first` on, of one channel and tap.
+  template <class T> void copy_places(int64_t image, int64_t channel, int64_t tap, int64_t first, int64_t count, T *to) const {
+    const int64_t t2 = tap % kernel[2], t1 = tap / kernel[2] % kernel[1], t0 = tap / kernel[2] / kernel[1];
+    while (count > 0) {
+      int64_t p2 = first % result[2], rest = first / result[2];
+      const int64_t run = std::min(count, result[2] - p2);
+      const int64_t y0 = place(0, rest / result[1], t0), y1 = place(1, rest % result[1], t1);
+      const T *plane = reinterpret_cast<const T *>(data) + (image * groups * channels + channel) * pixels;
+      if (y0 < 0 || y1 < 0) std::fill(to, to + run, T());
+      else copy_row(plane + (y0 * size[1] + y1) * size[2], t2, p2, run, to);
+      first += run, count -= run, to += run;
+    }
+  }
+
+  // As above; columns of a folded product go from image to image.
+  template <class T> void copy_columns(int64_t image, int64_t channel, int64_t tap, int64_t first, int64_t count, T *to) const {
+    while (count > 0) {
+      const int64_t run = folded ? std::min(count, places - first % places) : count;
+      copy_places(folded ? first / places : image, channel, tap, folded ? first % places : first, run, to);
+      first += run, count -= run, to += run;
+    }
+  }
+};
+
+struct Product {
+  Windows w;
+  int64_t made;           // results of a group
+  const char *bias;       // groups * made elements, or NULL
+  char *out;              // forward: [images, groups * made, *result]
+  const char *grad;       // derivative by the weights: as `out`
+};
+
+// A run of columns of the matrix of windows that are neighbours in one row of results.
+struct Run {
+  int64_t image, position[3], count;
+};
+
+// The runs of the columns [first, first + length), at most kRuns; how many columns they are.
+constexpr int kRuns = 64;
+int64_t find_runs(const Windows &w, int64_t image, int64_t first, int64_t length, Run *runs, int *n) {
+  int64_t done = 0;
+  for (*n = 0; done < length && *n < kRuns; (*n)++) {
+    Run &r = runs[*n];
+    r.image = w.folded ? (first + done) / w.places : image;
+    const int64_t place = w.folded ? (first + done) % w.places : first + done, rest = place / w.result[2];
+    r.position[0] = rest / w.result[1], r.position[1] = rest % w.result[1], r.position[2] = place % w.result[2];
+    r.count = std::min(length - done, w.result[2] - r.position[2]);
+    done += r.count;
+  }
+  return done;
+}
+
+// Elements [(channel, tap), place] of the matrix of windows, row by row.
+template <class T> void load_windows(const void *env, long batch, long row, long col, long lines, long length, void *to, long ld) {
+  const Windows &w = static_cast<const Product *>(env)->w;
+  const int64_t image = w.folded ? 0 : batch / w.groups, group = w.folded ? batch : batch % w.groups;
+  Run runs[kRuns];
+  int n;
+  for (long done = 0; done < length;) {
+    const long columns = find_runs(w, image, col + done, length - done, runs, &n);
+    int64_t channel = row / w.taps, tap = row % w.taps;
+    int64_t t2 = tap % w.kernel[2], t1 = tap / w.kernel[2] % w.kernel[1], t0 = tap / w.kernel[2] / w.kernel[1];
+    T *line = static_cast<T *>(to) + done;
+    for (long i = 0; i < lines; i++, line += ld) {
+      T *at = line;
+      for (int k = 0; k < n; at += runs[k++].count) {
+        const Run &r = runs[k];
+        const int64_t y0 = w.place(0, r.position[0], t0), y1 = w.place(1, r.position[1], t1);
+        const T *plane = reinterpret_cast<const T *>(w.data) + (r.image * w.groups * w.channels + group * w.channels + channel) * w.pixels;
+        if (y0 < 0 || y1 < 0) std::fill(at, at + r.count, T());
+        else w.copy_row(plane + (y0 * w.size[1] + y1) * w.size[2], t2, r.position[2], r.count, at);
+      }
+      if (++t2 < w.kernel[2]) continue;
+      t2 = 0;
+      if (++t1 < w.kernel[1]) continue;
+      t1 = 0;
+      if (++t0 < w.kernel[0]) continue;
+      t0 = 0, channel++;
+    }
+    done += columns;
+  }
+}
+
+// The same matrix transposed, [(image, place), (channel, tap)], along its rows.
+template <class T> void load_windows_by_place(const void *env, long batch, long row, long col, long lines, long length, void *to, long ld) {
+  const Windows &w = static_cast<const Product *>(env)->w;
+  T *line = static_cast<T *>(to);
+  for (long i = 0; i < lines; i++, line += ld)
+    w.copy_columns(0, batch * w.channels + (col + i) / w.taps, (col + i) % w.taps, row, length, line);
+}
+
+// The gradient of the results as [made, (image, place)].
+template <class T> void load_gradient(const void *env, long batch, long row, long col, long lines, long length, void *to, long ld) {
+  const Product &p = *static_cast<const Product *>(env);
+  const Windows &w = p.w;
+  T *line = static_cast<T *>(to);
+  for (long i = 0; i < lines; i++, line += ld) {
+    T *at = line;
+    for (int64_t first = col, count = length; count > 0;) {
+      const int64_t image = first / w.places, place = first % w.places, run = std::min<int64_t>(count, w.places - place);
+      const T *from = reinterpret_cast<const T *>(p.grad) + ((image * w.groups + batch) * p.made + row + i) * w.places + place;
+      std::copy(from, from + run, at);
+      first += run, count -= run, at += run;
+    }
+  }
+}
+
+template <class T> void store_results(const void *env, long batch, long row, long rows, long col, long cols, const void *sums, long ld) {
+  const Product &p = *static_cast<const Product *>(env);
+  const Windows &w = p.w;
+  const int64_t group = w.folded ? batch : batch % w.groups;
+  for (long i = 0; i < rows; i++) {
+    const T *from = static_cast<const T *>(sums) + i * ld;
+    const int64_t channel = group * p.made + row + i;
+    const T more = p.bias ? reinterpret_cast<const T *>(p.bias)[channel] : T();
+    for (int64_t first = col, count = cols; count > 0;) {
+      const int64_t image = w.folded ? first / w.places : batch / w.groups, place = w.folded ? first % w.places : first;
+      const int64_t run = std::min<int64_t>(count, w.places - place);
+      T *to = reinterpret_cast<T *>(p.out) + (image * w.groups * p.made + channel) * w.places + place;
+      if (p.bias)
+        for (int64_t j = 0; j < run; j++) to[j] = from[j] + more;
+      else
+        std::copy(from, from + run, to);
+      first += run, count -= run, from += run;
+    }
+  }
+}
+
+template <class T> void run_product(const WeftGemm &g, const WeftKernelRuntime *runtime) {
+  if constexpr (sizeof(T) == 8) gemm_table()->run_float64(&g, runtime);
+  else gemm_table()->run_float32(&g, runtime);
+}
+
+template <class T> void forward(Product &p, const T *weight, const WeftKernelRuntime *runtime) {
+  Windows &w = p.w;
+  constexpr int64_t kFew = 64;  // results of an image that leave much of a tile empty
+  w.folded = w.places < kFew;
+  const int64_t k = w.channels * w.taps;
+  WeftGemm g = {};
+  WeftGemmOutput o = {};
+  g.m = p.made, g.n = w.folded ? w.images * w.places : w.places, g.k = k;
+  g.batch_ndim = w.folded ? 1 : 2;
+  g.batch_sizes[0] = w.folded ? w.groups : w.images, g.batch_sizes[1] = w.groups;
+  g.a.data = weight, g.a.row_stride = k, g.a.col_stride = 1;
+  g.a.dtype = sizeof(T) == 8 ? WEFT_FLOAT64 : WEFT_FLOAT32;
+  g.a.batch_strides[w.folded ? 0 : 1] = p.made * k;
+  g.b.load = load_windows<T>, g.load_env = &p;
+  g.b.dtype = g.a.dtype;
+  g.store = store_results<T>, g.store_env = &p;
+  if (!w.folded && !p.bias) {  // straight to the results
+    o.gemm = &g, o.alpha = 1;
+    o.out.data = p.out, o.out.dtype = g.a.dtype, o.out.row_stride = w.places, o.out.col_stride = 1;
+    o.out.batch_strides[0] = w.groups * p.made * w.places, o.out.batch_strides[1] = p.made * w.places;
+    g.store = sizeof(T) == 8 ? gemm_table()->store_float64 : gemm_table()->store_float32;
+    g.store_env = &o;
+  }
+  run_product<T>(g, runtime);
+}
+
+template <class T> void by_weight(Product &p, T *out, const WeftKernelRuntime *runtime) {
+  Windows &w = p.w;
+  w.folded = true;
+  WeftGemm g = {};
+  WeftGemmOutput o = {};
+  g.m = p.made, g.n = w.channels * w.taps, g.k = w.images * w.places;
+  g.batch_ndim = 1, g.batch_sizes[0] = w.groups;
+  g.a.load = load_gradient<T>, g.b.load = load_windows_by_place<T>, g.b.along_rows = 1, g.load_env = &p;
+  g.a.dtype = g.b.dtype = sizeof(T) == 8 ? WEFT_FLOAT64 : WEFT_FLOAT32;
+  o.gemm = &g, o.alpha = 1;
+  o.out.data = out, o.out.dtype = g.a.dtype, o.out.row_stride = g.n, o.out.col_stride = 1, o.out.batch_strides[0] = p.made * g.n;
+  g.store = sizeof(T) == 8 ? gemm_table()->store_float64 : gemm_table()->store_float32;
+  g.store_env = &o;
+  run_product<T>(g, runtime);
+}
+
+bool dense(PyObject *object, int dtype, int ndim, WeftTensor **t) {
+  *t = is_tensor(object) ? as_tensor(object) : nullptr;
+  return *t && need_memory(*t, "convolution") && WEFT_DEVICE_TYPE(*t) == WEFT_CPU && ((*t)->word & WEFT_WORD_CONTIGUOUS) &&
+         WEFT_DTYPE(*t) == dtype && WEFT_NDIM(*t) == ndim;
+}
+
+PyObject *refuse() {
+  if (!PyErr_Occurred()) PyErr_SetString(PyExc_RuntimeError, "convolution: contiguous CPU tensors of one dtype and of fitting sizes are expected");
+  return nullptr;
+}
+
+// Numbers of one spatial parameter, into the last places of `to`.
+bool read_numbers(PyObject *list, int n, int64_t low, int64_t *to) {
+  constexpr int64_t kLimit = int64_t(1) << 40;  // products with sizes stay within 64 bits
+  if (!PyTuple_Check(list) || PyTuple_GET_SIZE(list) != n) return false;
+  for (int d = 0; d < n; d++) {
+    const int64_t value = PyLong_AsLongLong(PyTuple_GET_ITEM(list, d));
+    if ((value == -1 && PyErr_Occurred()) || value < low || value > kLimit) return false;
+    to[3 - n + d] = value;
+  }
+  return true;
+}
+
+// Sizes of image [N, C, *S], weights [O, C / groups, *K] and results [N, O, *P]; false unless they fit each other.
+bool describe(Windows *w, int64_t *made, const WeftTensor *x, const WeftTensor *weight, const WeftTensor *out, PyObject *const *numbers, int64_t groups) {
+  const int n = WEFT_NDIM(x) - 2;
+  if (n < 1 || n > 3 || groups < 1 || weight->sizes[0] % groups || x->sizes[1] != weight->sizes[1] * groups) return false;
+  if (out->sizes[0] != x->sizes[0] || out->sizes[1] != weight->sizes[0]) return false;
+  for (int d = 0; d < 3; d++)
+    w->size[d] = w->kernel[d] = w->result[d] = w->stride[d] = w->dilation[d] = w->hole[d] = 1, w->before[d] = 0;
+  if (!read_numbers(numbers[0], n, 1, w->stride) || !read_numbers(numbers[1], n, -(int64_t(1) << 40), w->before) ||
+      !read_numbers(numbers[2], n, 1, w->dilation) || !read_numbers(numbers[3], n, 1, w->hole))
+    return false;
+  w->taps = w->places = w->pixels = 1;
+  for (int d = 3 - n; d < 3; d++) {
+    w->size[d] = x->sizes[2 + d - 3 + n], w->kernel[d] = weight->sizes[2 + d - 3 + n], w->result[d] = out->sizes[2 + d - 3 + n];
+    int64_t reach;  // every place that is asked for is a number
+    if (__builtin_mul_overflow(w->result[d], w->stride[d], &reach) || __builtin_mul_overflow(w->kernel[d], w->dilation[d], &reach) ||
+        __builtin_mul_overflow(w->size[d], w->hole[d], &reach))
+      return false;
+  }
+  for (int d = 0; d < 3; d++) w->taps *= w->kernel[d], w->places *= w->result[d], w->pixels *= w->size[d];
+  w->images = x->sizes[0], w->groups = groups, w->channels = weight->sizes[1];
+  w->data = weft_data(x);
+  *made = weight->sizes[0] / groups;
+  return true;
+}
+
+// convolution_into(out, input, weight, bias, stride, before, dilation, holes, groups)
+PyObject *convolution_into(PyObject *, PyObject *args) {
+  PyObject *o[8];
+  int64_t groups;
+  if (!PyArg_ParseTuple(args, "OOOOOOOOL:convolution_into", &o[0], &o[1], &o[2], &o[3], &o[4], &o[5], &o[6], &o[7], &groups)) return nullptr;
+  WeftTensor *out = is_tensor(o[0]) ? as_tensor(o[0]) : nullptr, *x, *weight, *bias = nullptr;
+  if (!out) return refuse();
+  const int dtype = WEFT_DTYPE(out), ndim = WEFT_NDIM(out);
+  Product p = {};
+  if ((dtype != WEFT_FLOAT32 && dtype != WEFT_FLOAT64) || !dense(o[0], dtype, ndim, &out) || !dense(o[1], dtype, ndim, &x) ||
+      !dense(o[2], dtype, ndim, &weight) || (o[3] != Py_None && (!dense(o[3], dtype, 1, &bias) || bias->sizes[0] != weight->sizes[0])) ||
+      !describe(&p.w, &p.made, x, weight, out, o + 4, groups))
+    return refuse();
+  p.out = weft_data(out), p.bias = bias ? weft_data(bias) : nullptr;
+  const WeftKernelRuntime *runtime = kernel_runtime();
+  Released released;
+  if (dtype == WEFT_FLOAT64) forward<double>(p, reinterpret_cast<const double *>(weft_data(weight)), runtime);
+  else forward<float>(p, reinterpret_cast<const float *>(weft_data(weight)), runtime);
+  Py_RETURN_NONE;
+}
+
+// convolution_weight_into(out, grad, input, stride, before, dilation, holes, groups)
+PyObject *convolution_weight_into(PyObject *, PyObject *args) {
+  PyObject *o[7];
+  int64_t groups;
+  if (!PyArg_ParseTuple(args, "OOOOOOOL:convolution_weight_into", &o[0], &o[1], &o[2], &o[3], &o[4], &o[5], &o[6], &groups)) return nullptr;
+  WeftTensor *out = is_tensor(o[0]) ? as_tensor(o[0]) : nullptr, *grad, *x;
+  if (!out) return refuse();
+  const int dtype = WEFT_DTYPE(out), ndim = WEFT_NDIM(out);
+  Product p = {};
+  if ((dtype != WEFT_FLOAT32 && dtype != WEFT_FLOAT64) || !dense(o[0], dtype, ndim, &out) || !dense(o[1], dtype, ndim, &grad) ||
+      !dense(o[2], dtype, ndim, &x) || !describe(&p.w, &p.made, x, out, grad, o + 3, groups))
+    return refuse();
+  p.grad = weft_data(grad);
+  const WeftKernelRuntime *runtime = kernel_runtime();
+  Released released;
+  if (dtype == WEFT_FLOAT64) by_weight<double>(p, reinterpret_cast<double *>(weft_data(out)), runtime);
+  else by_weight<float>(p, reinterpret_cast<float *>(weft_data(out)), runtime);
+  Py_RETURN_NONE;
+}
+
+}  // namespace
+
+PyMethodDef convolution_functions[] = {
+    {"convolution_into", guarded<convolution_into>, METH_VARARGS, "a cross-correlation into given memory: see aten/ops/convolution.py"},
+    {"convolution_weight_into", guarded<convolution_weight_into>, METH_VARARGS, "its derivative by the weights, into given memory"},
+    {nullptr, nullptr, 0, nullptr}};
+
+}  // namespace weft

@@ -1,0 +1,87 @@
+"""The core convolution: its kernels against its decomposition, and its derivatives against those of the decomposition."""
+
+import numpy as np
+import pytest
+
+import weft
+from aten.op import ops, registry
+
+F = weft.nn.functional
+
+
+def random_call(seed: int):
+    """A convolution or a transposed one with random sizes, groups and parameters, and its tensors; None where nothing is left."""
+    rng = np.random.default_rng(seed)
+
+    def draw(low: int, high: int, n: int) -> list[int]:
+        return [int(v) for v in rng.integers(low, high, n)]
+
+    n, transposed, groups = 1 + seed % 3, seed % 2 == 1, int(rng.choice([1, 1, 2, 4]))
+    channels, results = groups * int(rng.integers(1, 4)), groups * int(rng.integers(1, 4))
+    kernel, stride, dilation = draw(1, 4, n), draw(1, 4, n), draw(1, 3, n)
+    x = rng.standard_normal((int(rng.integers(1, 3)), channels, *draw(6, 12, n)))
+    weight = rng.standard_normal((channels, results // groups, *kernel) if transposed else (results, channels // groups, *kernel))
+    given = {"stride": stride, "padding": draw(0, 2, n), "dilation": dilation, "groups": groups}
+    if transposed:
+        given["output_padding"] = [int(rng.integers(0, max(s, d))) for s, d in zip(stride, dilation)]
+    function = getattr(F, f"conv{'_transpose' * transposed}{n}d")
+    return function, [weft.from_numpy(a) for a in (x, weight, rng.standard_normal(results))], given
+
+
+def results_of(function, tensors, given):
+    """Results, gradients, and gradients of the gradients."""
+    leaves = [t.clone().requires_grad_() for t in tensors]
+    y = function(*leaves, **given)
+    weights = weft.linspace(-1, 1, y.numel(), dtype=y.dtype).reshape(y.shape)
+    first = weft.autograd.grad((y * y * weights).sum(), leaves, create_graph=True)
+    second = weft.autograd.grad(sum((g * g).sum() for g in first), leaves, allow_unused=True)
+    return [y, *first, *(s for s in second if s is not None)]
+
+
+@pytest.mark.parametrize("seed", range(36))
+def test_kernel_is_decomposition(seed, monkeypatch):
+    call = random_call(seed)
+    by_kernel = results_of(*call)
+    for name in ("convolution", "convolution_weight"):
+        monkeypatch.setitem(registry, name, registry[name].decompose_fn)
+    for got, expected in zip(by_kernel, results_of(*call), strict=True):
+        np.testing.assert_allclose(got.detach().numpy(), expected.detach().numpy(), rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "int64", "complex128"])
+def test_other_dtypes(dtype):
+    rng = np.random.default_rng(0)
+    x, weight = (weft.from_numpy(rng.integers(-4, 5, s).astype(np.float64)).to(getattr(weft, dtype)) for s in ((2, 4, 7, 6), (6, 2, 3, 2)))
+    got = F.conv2d(x, weight, stride=2, padding=1, groups=2)
+    expected = F.conv2d(*(t.real.to(weft.float64) if t.is_complex() else t.to(weft.float64) for t in (x, weight)), stride=2, padding=1, groups=2)
+    assert got.dtype is x.dtype
+    assert weft.equal(got.real.to(weft.float64) if got.is_complex() else got.to(weft.float64), expected)
+
+
+@pytest.mark.parametrize("n, channels, size", [(0, 3, 8), (2, 0, 8)])
+def test_empty(n, channels, size):
+    y = F.conv2d(weft.zeros(n, channels, size, size), weft.ones(4, channels, 3, 3), weft.arange(4.0))
+    assert y.shape == (n, 4, size - 2, size - 2)
+    assert weft.equal(y, weft.arange(4.0).reshape(4, 1, 1).expand(y.shape))
+
+
+def test_only_inputs_are_kept():
+    x, w = weft.randn(2, 8, 16, 16).requires_grad_(), weft.randn(8, 8, 3, 3).requires_grad_()
+    y = F.conv2d(x, w, padding=1)
+    kept = [t for t in y.grad_fn.saved if isinstance(t, weft.Tensor)]
+    assert sum(t.numel() for t in kept) <= x.numel() + w.numel()
+
+
+def test_memory_is_checked():
+    """The native functions refuse what does not fit: nothing is read or written beyond a tensor."""
+    from aten import _native
+
+    x, w, out = weft.zeros(1, 1, 4), weft.zeros(1, 1, 3), weft.zeros(1, 1, 2)
+    good = ((1,), (0,), (1,), (1,), 1)
+    _native.convolution_into(out, x, w, None, *good)
+    for bad in (((0,), (0,), (1,), (1,), 1), ((1,), (2**62,), (1,), (1,), 1), ((1,), (0,), (1,), (1,), 2), ((1, 1), (0,), (1,), (1,), 1)):
+        with pytest.raises(RuntimeError, match="fitting sizes"):
+            _native.convolution_into(out, x, w, None, *bad)
+    with pytest.raises(RuntimeError, match="fitting sizes"):
+        _native.convolution_into(out, x.t() if x.ndim == 2 else x.double(), w, None, *good)
+    assert ops.convolution(x, w, None, [2], [1], [0], [1], [1], 1).shape == (1, 1, 2)

@@ -11,6 +11,34 @@ def asked(fn: Any) -> tuple[str, ...]:
     return getattr(fn, "asks", None) or fn.__code__.co_varnames[: fn.__code__.co_argcount]
 
 
+class Missing:
+    """In the place of a gradient that does not exist: to call it, where the gradient is asked for, says so."""
+
+    def __init__(self, what: str):
+        self.what = what
+
+    def __call__(self) -> Any:
+        raise NotImplementedError(f"derivative for aten::{self.what} is not implemented")
+
+
+def missing(what: str) -> Callable[..., Any]:
+    """A vjp in the place of one that does not exist."""
+
+    def refuse(*values: Any) -> Any:
+        return Missing(what)
+
+    refuse.asks = ("g",)  # type: ignore[attr-defined]
+    return refuse
+
+
+def is_lost(op: Any, result: Any) -> bool:
+    """Whether no derivative is declared for a result that has one, so that to ask for it is an error."""
+    if op.kind not in ("core", "view") or "constant" in op.tags:
+        return False
+    results = result if isinstance(result, (tuple, list)) else (result,)
+    return any(r.dtype.is_floating_point or r.dtype.is_complex for r in results)
+
+
 def pullback(product: Callable[..., Any]) -> Callable[..., Any]:
     """The vjp of `product(t, ...)`, a derivative times t: a gradient is multiplied by the conjugate of the derivative."""
 
@@ -23,7 +51,7 @@ def pullback(product: Callable[..., Any]) -> Callable[..., Any]:
     return vjp
 
 
-def pushforward(op: Any, products: tuple[Callable[..., Any], ...]) -> Callable[..., Any]:
+def pushforward(op: Any, products: tuple[Callable[..., Any] | None, ...]) -> Callable[..., Any]:
     """The jvp of an elementwise op from `product(t, ...)`, its derivative times t, for each differentiable parameter."""
     rows: list[Any] | None = None
 
@@ -33,12 +61,14 @@ def pushforward(op: Any, products: tuple[Callable[..., Any], ...]) -> Callable[.
             place = {p.name: i for i, p in enumerate(op.core)}
             place |= dict(zip("xyz", range(len(op.core)))) | {"out": len(op.core)}
             slots = [i for i, p in enumerate(op.core) if p.differentiable]
-            rows = [(i, fn, [(place[n.removesuffix("_meta")], n.endswith("_meta")) for n in asked(fn)[1:]])
+            rows = [(i, fn, () if fn is None else [(place[n.removesuffix("_meta")], n.endswith("_meta")) for n in asked(fn)[1:]])
                     for i, fn in zip(slots, products)]  # fmt: skip
         total = None
         for i, product, wanted in rows:
             if tangents[i] is None:
                 continue
+            if product is None:
+                Missing(f"{op.name}: {op.core[i].name}")()
             part = product(tangents[i], *[_meta(args[k]) if of_meta else args[k] for k, of_meta in wanted])
             total = part if total is None else total + part
         return total
@@ -65,7 +95,7 @@ class Plan:
         self.single = True  # the op has one result, so g is one gradient
         core = {p.name: i for i, p in enumerate(op.core)}
         rows = dict(zip("xyz", core))
-        declared = op.vjp_fn if isinstance(op.vjp_fn, tuple) else (op.vjp_fn,)
+        declared = op.vjp_fn if isinstance(op.vjp_fn, tuple) else (op.vjp_fn or missing(op.name),)
         # one function per differentiable parameter, or one for all of them
         self.functions: list[tuple[Callable[..., Any], list[str]] | None] = []
         names: dict[str, None] = {}
@@ -120,6 +150,8 @@ class Plan:
             return [None if f is None else f[0](*[known[n] for n in f[1]]) for f in self.functions]
         fn, wished = self.functions[0]
         result = fn(*[known[n] for n in wished])
+        if type(result) is Missing:
+            result()
         if len(self.slots) == 1:
             return [result]
         result = list(result) if isinstance(result, tuple) else [result]

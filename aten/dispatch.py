@@ -16,6 +16,7 @@ from aten import dtype as dtypes
 from aten._native import Tensor
 from aten.autograd.inplace import record_inplace
 from aten.autograd.record import record
+from aten.derivative import is_lost
 from aten.meta import Meta, contiguous_strides
 from aten.op import Op, tensors_of
 from aten.promotion import TYPE_NAMES, can_cast, category, floating, number_dtype, result_dtype
@@ -221,11 +222,12 @@ def call_core(op: Op, args: tuple[Any, ...]) -> Any:
         result = _ask_levels(op, args)
         if result is not NotImplemented:
             return result
+    needs = needs_of(op, args) if _native.is_grad_enabled() else None
+    if needs is not None and op.vjp_fn is None and op.decompose_fn is not None:
+        return _public(op, op.decompose_fn(*args))
     result = run(op, args)
-    if _native.is_grad_enabled() and op.vjp_fn is not None:
-        needs = needs_of(op, args)
-        if needs is not None:
-            record(op, args, result, needs)
+    if needs is not None and (op.vjp_fn is not None or is_lost(op, result)):
+        record(op, args, result, needs)
     return _public(op, result)
 
 

@@ -123,10 +123,13 @@ def grad(
     outs, ins = _as_tuple(outputs), _as_tuple(inputs)
     keep = create_graph if retain_graph is None else retain_graph
     batch: list[int] = []
+    level = next((o.level for o in outs if _native.is_tracer(o) and o.requires_grad and hasattr(o.level, "gradients")), None)  # type: ignore[attr-defined]
     if is_grads_batched:
         seeds = _as_tuple(grad_outputs)
         batch = [seeds[0].shape[0]]
         found = _batched_walk(outs, seeds, keep, create_graph, ins)
+    elif level is not None:
+        found = level.gradients(outs, _seeds(outs, grad_outputs), ins, create_graph)
     else:
         found = _native.run_backward(outs, _seeds(outs, grad_outputs), keep, create_graph, ins, False)
     if materialize_grads:
@@ -187,6 +190,8 @@ def _register_hook(self: Tensor, hook: Callable[[Tensor], Tensor | None]) -> Rem
     """`hook(grad)` is called with the tensor's gradient when that is complete; what it returns replaces it."""
     if not self.requires_grad:
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+    if _native.is_tracer(self) and hasattr(self.level, "hook"):
+        return RemovableHandle(*self.level.hook(self, hook))
     node = self.grad_fn
     if node is None:
         return RemovableHandle(*_native.add_leaf_hook(self, 0, hook))

@@ -24,7 +24,7 @@ def enter_dual_level() -> int:
 
     if _levels:
         raise RuntimeError("Nested forward mode AD is not supported at the moment")
-    level = JvpLevel()
+    level = JvpLevel(takes_all=False)
     _levels.append(level)
     dispatch.push_level(level)
     return len(_levels) - 1

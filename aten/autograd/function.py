@@ -2,10 +2,10 @@
 
 import functools
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from aten import _native
+from aten import _native, dispatch
 from aten._native import Tensor
 from aten.autograd.grad_mode import no_grad
 
@@ -33,6 +33,11 @@ class FunctionCtx:
             return self._to_save
         return node.saved[1:]
 
+    def save_for_forward(self, *tensors: Tensor | None) -> None:
+        """Keep inputs or outputs for `jvp`."""
+        if not self._to_save:
+            self._to_save = tensors
+
     def mark_dirty(self, *tensors: Tensor) -> None:
         """These inputs were modified in place and are returned."""
         self._dirty = tensors
@@ -40,6 +45,16 @@ class FunctionCtx:
     def mark_non_differentiable(self, *tensors: Tensor) -> None:
         """These outputs have no gradient."""
         self._non_differentiable = tensors
+
+    def seen_from(self, pairs: Sequence[tuple[Any, Any]]) -> "FunctionCtx":
+        """The same with other tensors in the place of some: as a transform sees what its values stand for."""
+        others = {id(old): new for old, new in pairs}
+        made = FunctionCtx(self.needs_input_grad)
+        for name, value in vars(self).items():
+            setattr(made, name, others.get(id(value), value))
+        made._to_save = tuple(others.get(id(t), t) for t in self.saved_tensors)
+        made._node = None
+        return made
 
     def set_materialize_grads(self, value: bool) -> None:
         """Whether gradients of unused outputs come as zeros (the default) or as None."""
@@ -51,22 +66,8 @@ def _zeros_of(meta: tuple[Any, Any, Any], like: Tensor) -> Tensor:
 
 
 def _run_backward(cls: type["Function"], node: Any, grads: tuple[Any, ...]) -> tuple[Any, ...]:
-    ctx = node.saved[0]
-    if ctx.materialize_grads:
-        some = next(g for g in grads if g is not None)
-        grads = tuple(_zeros_of(meta, some) if g is None else g for g, meta in zip(grads, node.metas))
-    result = cls.backward(ctx, *grads)
-    result = result if isinstance(result, tuple) else (result,)
-    expected = len(ctx.needs_input_grad)
-    if len(result) > expected and all(r is None for r in result[expected:]):
-        result = result[:expected]
-    if len(result) != expected:
-        raise RuntimeError(
-            f"function {cls.__name__}Backward returned an incorrect number of gradients (expected "
-            f"{expected}, got "
-            f"{len(result)})"
-        )
-    return tuple(r if needed else None for r, needed in zip(result, ctx.needs_input_grad))
+    some = next(g for g in grads if g is not None)
+    return gradients(cls, node.saved[0], grads, lambda i: _zeros_of(node.metas[i], some))
 
 
 class Function:
@@ -93,24 +94,73 @@ class Function:
             "mode AD."
         )
 
+    @staticmethod
+    def jvp(ctx: FunctionCtx, *tangents: Any) -> Any:
+        """One tangent for each output, from those of the arguments of `forward` (None for what has none)."""
+        raise NotImplementedError(
+            "You must implement the jvp function for custom autograd.Function to use it with forward mode AD."
+        )
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
+        """(result, dims of the batch) for arguments with a batch dimension in places `in_dims`."""
+        raise NotImplementedError("vmap is not implemented.")
+
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run the function and record it."""
-        needs = tuple(isinstance(a, Tensor) and a.requires_grad for a in args)
-        ctx = FunctionCtx(needs)
-        with no_grad():
-            if cls.setup_context is Function.setup_context:
-                output = cls.forward(ctx, *args, **kwargs)
-            else:
-                output = cls.forward(*args, **kwargs)
-                cls.setup_context(ctx, args, output)
-        several = isinstance(output, tuple)
-        outputs = list(output) if several else [output]
-        for tensor in ctx._dirty:
-            _native.bump_version(tensor) if not _native.is_tracer(tensor) else None
-        if _native.is_grad_enabled() and any(needs):
-            _attach(cls, ctx, args, outputs)
-        return tuple(outputs) if several else outputs[0]
+        return call(cls, args, kwargs, (False,) * len(args))[0]
+
+
+def call(cls: type[Function], args: tuple[Any, ...], kwargs: dict[str, Any], asked: tuple[bool, ...]) -> tuple[Any, FunctionCtx]:
+    """(the function's value, its context). `asked`: which arguments a transform above wants gradients of."""
+    for i in range(dispatch.stack.top - 1, -1, -1):
+        level = dispatch.stack.levels[i]
+        if level.wants(args) and any(level.own(a) for a in args):
+            found = level.call_function(cls, args, kwargs, asked, i)
+            if found is not NotImplemented:
+                return found
+    needs = tuple(want or (isinstance(a, Tensor) and a.requires_grad) for want, a in zip(asked, args))
+    ctx = FunctionCtx(needs)
+    with no_grad():
+        if cls.setup_context is Function.setup_context:
+            output = cls.forward(ctx, *args, **kwargs)
+        else:
+            output = cls.forward(*args, **kwargs)
+            cls.setup_context(ctx, args, output)
+    several = isinstance(output, tuple)
+    outputs = list(output) if several else [output]
+    for tensor in ctx._dirty:
+        _native.bump_version(tensor) if not _native.is_tracer(tensor) else None
+    if _native.is_grad_enabled() and any(isinstance(a, Tensor) and a.requires_grad for a in args):
+        _attach(cls, ctx, args, outputs)
+    return (tuple(outputs) if several else outputs[0]), ctx
+
+
+def context(cls: type[Function], found: FunctionCtx, args: tuple[Any, ...], output: Any) -> FunctionCtx:
+    """The context of a call that a transform made with `args`: what `setup_context` makes of them where there is one."""
+    if cls.setup_context is Function.setup_context:
+        return found
+    ctx = FunctionCtx(found.needs_input_grad)
+    with no_grad():
+        cls.setup_context(ctx, args, output)
+    return ctx
+
+
+def gradients(cls: type[Function], ctx: FunctionCtx, grads: tuple[Any, ...], zeros: Callable[[int], Tensor]) -> tuple[Any, ...]:
+    """What `backward` makes of the gradients of the outputs: one for each argument. zeros(i): those of output i."""
+    if ctx.materialize_grads:
+        grads = tuple(zeros(i) if g is None else g for i, g in enumerate(grads))
+    result = cls.backward(ctx, *grads)
+    result = result if isinstance(result, tuple) else (result,)
+    expected = len(ctx.needs_input_grad)
+    if len(result) > expected and all(r is None for r in result[expected:]):
+        result = result[:expected]
+    if len(result) != expected:
+        raise RuntimeError(
+            f"function {cls.__name__}Backward returned an incorrect number of gradients (expected {expected}, got {len(result)})"
+        )
+    return tuple(r if needed else None for r, needed in zip(result, ctx.needs_input_grad))
 
 
 def _own_outputs(ctx: FunctionCtx, args: tuple[Any, ...], outputs: list[Any]) -> None:
@@ -163,4 +213,4 @@ def _refuse(node: Any, grads: tuple[Any, ...]) -> Any:
     raise RuntimeError("trying to differentiate twice a function that was marked with @once_differentiable")
 
 
-__all__ = ["Function", "FunctionCtx", "once_differentiable"]
+__all__ = ["Function", "FunctionCtx", "call", "context", "gradients", "once_differentiable"]

@@ -166,6 +166,7 @@ PyObject *meta_of_output(WeftNode *node, uint32_t nr) {
 // The gradient in the sizes and dtype of where it goes: summed over what was broadcast, cast back. Steals `grad`.
 PyObject *fit(PyObject *grad, WeftNode *target, uint32_t nr, WeftNode *from, Py_ssize_t i) {
   Ref owned(grad);
+  if (!is_tensor(grad) && PyCallable_Check(grad)) return PyObject_CallNoArgs(grad);  // aten/derivative.py: there is none, which it says
   if (!is_tensor(grad))
     return PyErr_Format(PyExc_TypeError, "expected Tensor or None for the gradient at index %zd of %U, but got %s", i,
                         from ? from->name : target->name, Py_TYPE(grad)->tp_name);
@@ -176,6 +177,21 @@ PyObject *fit(PyObject *grad, WeftNode *target, uint32_t nr, WeftNode *from, Py_
 }
 
 // ------------------------------------------------------------------------------------------------- hooks
+// What a hook returns has the dtype, device and sizes of what it was given.
+bool may_replace(WeftTensor *before, WeftTensor *after) {
+  if (WEFT_IS_TRACER(before) || WEFT_IS_TRACER(after)) return true;
+  uint32_t differs = before->word ^ after->word;
+  const char *what = differs & WEFT_WORD_DTYPE ? "dtype" : differs & WEFT_WORD_DEVICE ? "device" : nullptr;
+  if (what) {
+    PyErr_Format(PyExc_RuntimeError, "hook '<unnamed>' has changed the %s of value", what);
+    return false;
+  }
+  bool same = WEFT_NDIM(before) == WEFT_NDIM(after);
+  for (int d = 0; same && d < WEFT_NDIM(before); d++) same = before->sizes[d] == after->sizes[d];
+  if (!same) PyErr_Format(PyExc_RuntimeError, "hook '<unnamed>' has changed the size of value");
+  return same;
+}
+
 // hook(grad) may return another gradient.
 bool call_tensor_hook(PyObject *hook, PyObject **slot) {
   if (!*slot) return true;
@@ -186,6 +202,7 @@ bool call_tensor_hook(PyObject *hook, PyObject **slot) {
     PyErr_Format(PyExc_TypeError, "a tensor hook must return None or a Tensor, got %s", Py_TYPE(result.get())->tp_name);
     return false;
   }
+  if (!may_replace(as_tensor(*slot), as_tensor(result.get()))) return false;
   Py_SETREF(*slot, result.release());
   return true;
 }
@@ -340,7 +357,8 @@ bool step_node(Walk &walk, uint32_t at, Ready &ready) {
     if (!edge.node) continue;
     uint32_t next = (uint32_t)walk.index.find(edge.node);
     PyObject *grad = result ? PyTuple_GET_ITEM(result.get(), e) : Py_None;
-    if (grad != Py_None) {
+    bool wanted = !walk.subset || walk.tasks[next].needed || walk.tasks[next].captured;
+    if (grad != Py_None && wanted) {
       // Taken out of the tuple when it is ours alone, so that sums may be formed in place.
       if (Py_REFCNT(result.get()) == 1) PyTuple_SET_ITEM(result.get(), e, Py_NewRef(Py_None));
       else Py_INCREF(grad);

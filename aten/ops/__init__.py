@@ -14,6 +14,7 @@ from aten.ops import (  # noqa: F401
     convolution,
     copies,
     creation,
+    determinant,
     distance,
     fft,
     fractional_pool,

@@ -8,6 +8,7 @@ import numpy as np
 from aten.meta import Meta
 from aten.op import Op, composite, op, ops, widened
 from aten.ops import numerics
+from aten.ops.closed import closed
 from aten.ops.pointwise import finish_pointwise, float_only, pointwise_meta
 from aten.promotion import category
 
@@ -36,12 +37,48 @@ def _activation(name: str, parameters: str, definition: Any, doc: str, *, method
     return made
 
 
-def _elu(x, alpha, scale=1.0, input_scale=1.0):
-    return _where(
+closed(
+    "elu_core(Tensor input, float alpha, float scale, float input_scale) -> Tensor",
+    lambda x, alpha, scale, input_scale: _where(
         x > 0,
         x * scale if scale != 1.0 else x,
         (alpha * scale) * (x if input_scale == 1.0 else x * input_scale).expm1(),
-    )
+    ),
+    lambda t, x, alpha, scale, input_scale: _where(
+        x > 0, t * scale, t * ((alpha * scale * input_scale) * (_where(x < 0, x, 0.0) * input_scale).exp())
+    ),
+    "x * scale, or alpha * scale * (exp(x * input_scale) - 1) below 0.",
+)
+closed(
+    "softplus_core(Tensor input, Scalar beta, Scalar threshold) -> Tensor",
+    lambda x, beta, threshold: _softplus(x, beta, threshold),
+    lambda t, x, beta, threshold: _where(x * beta > threshold, t, t * (x * beta).sigmoid()),
+    "log(1 + exp(beta * x)) / beta, x above the threshold.",
+)
+closed(
+    "hardtanh_core(Tensor input, float low, float high) -> Tensor",
+    lambda x, low, high: x.clamp(low, high),
+    lambda t, x, low, high: _where((x <= low) | (x >= high), 0.0, t),
+    "x limited to [low, high].",
+)
+closed(
+    "hardsigmoid_core(Tensor input) -> Tensor",
+    lambda x: (x + 3).clamp(0, 6) / 6,
+    lambda t, x: _where((x > -3) & (x < 3), t / 6, 0.0),
+    "Piecewise linear sigmoid.",
+)
+closed(
+    "hardswish_core(Tensor input) -> Tensor",
+    lambda x: x * (x + 3).clamp(0, 6) / 6,
+    lambda t, x: _where(x <= -3, 0.0, _where(x < 3, t * (x / 3 + 0.5), t)),
+    "x * hardsigmoid(x).",
+)
+closed(
+    "logsigmoid_core(Tensor input) -> Tensor",
+    lambda x: x.clamp(max=0) - (-x.abs()).exp().log1p(),
+    lambda t, x: t * (-x).sigmoid(),
+    "log(sigmoid(x)).",
+)
 
 
 def _softplus(x, beta, threshold):
@@ -52,7 +89,7 @@ def _softplus(x, beta, threshold):
 def _hardtanh(x, low, high):
     if low > high:
         raise ValueError("min_val cannot be greater than max_val")
-    return x.clamp(low, high) if category(x.dtype) >= 2 else x.clamp(int(low), int(high))
+    return ops.hardtanh_core(x, low, high) if category(x.dtype) >= 2 else x.clamp(int(low), int(high))
 
 
 def _glu(x, dim):
@@ -83,29 +120,25 @@ def _softshrink(x, lambd):
     return _where(x > lambd, x - lambd, _where(x < -lambd, x + lambd, x * 0))
 
 
-def _logsigmoid(x):
-    return x.clamp(max=0) - (-x.abs()).exp().log1p()
-
-
-_activation("relu6", "", lambda x: x.clamp(0, 6), "min(max(x, 0), 6).")
+_activation("relu6", "", lambda x: _hardtanh(x, 0.0, 6.0), "min(max(x, 0), 6).")
 _activation(
     "leaky_relu",
     "float negative_slope=0.01",
     lambda x, slope: _where(x > 0, x, x * slope),
     "x, times negative_slope below 0.",
 )
-_activation("elu", "float alpha=1.0", _elu, "x, or alpha * (exp(x) - 1) below 0.")
+_activation("elu", "float alpha=1.0", lambda x, alpha: ops.elu_core(x, alpha, 1.0, 1.0), "x, or alpha * (exp(x) - 1) below 0.")
 _activation(
     "selu",
     "",
-    lambda x: _elu(x, 1.6732632423543772, 1.0507009873554805),
+    lambda x: ops.elu_core(x, 1.6732632423543772, 1.0507009873554805, 1.0),
     "Scaled elu (Klambauer et al. 2017).",
     method=True,
 )
 _activation(
     "celu",
     "float alpha=1.0",
-    lambda x, alpha: _elu(x, alpha, 1.0, 1.0 / alpha),
+    lambda x, alpha: ops.elu_core(x, alpha, 1.0, 1.0 / alpha),
     "max(x, 0) + min(0, alpha * (exp(x / alpha) - 1)).",
     method=True,
 )
@@ -113,13 +146,13 @@ _activation("hardtanh", "float min_val=-1.0, float max_val=1.0", _hardtanh, "x l
 _activation(
     "softplus",
     "Scalar beta=1, Scalar threshold=20",
-    _softplus,
+    lambda x, beta, threshold: ops.softplus_core(x, beta, threshold),
     "log(1 + exp(beta * x)) / beta, x above the threshold.",
     inplace=False,
 )
-_activation("mish", "", lambda x: x * _softplus(x, 1, 20).tanh(), "x * tanh(softplus(x)).")
-_activation("hardsigmoid", "", lambda x: (x + 3).clamp(0, 6) / 6, "Piecewise linear sigmoid.")
-_activation("hardswish", "", lambda x: x * (x + 3).clamp(0, 6) / 6, "x * hardsigmoid(x).")
+_activation("mish", "", lambda x: x * ops.softplus_core(x, 1, 20).tanh(), "x * tanh(softplus(x)).")
+_activation("hardsigmoid", "", lambda x: ops.hardsigmoid_core(x), "Piecewise linear sigmoid.")
+_activation("hardswish", "", lambda x: ops.hardswish_core(x), "x * hardsigmoid(x).")
 _activation("softsign", "", lambda x: x / (1 + x.abs()), "x / (1 + |x|).", inplace=False)
 _activation("tanhshrink", "", lambda x: x - x.tanh(), "x - tanh(x).", inplace=False)
 _activation(
@@ -143,7 +176,7 @@ _activation(
     lambda x, t, v: _where(x <= t, v, x),
     "x above the threshold, else value.",
 )
-_activation("logsigmoid", "", _logsigmoid, "log(sigmoid(x)).", inplace=False)
+_activation("logsigmoid", "", lambda x: ops.logsigmoid_core(x), "log(sigmoid(x)).", inplace=False)
 _activation("glu", "int dim=-1", _glu, "First half times sigmoid of the second half along dim.", inplace=False)
 _activation("prelu", "Tensor weight", _prelu, "x, times weight below 0 (one a channel).", method=True, inplace=False)
 
@@ -168,7 +201,15 @@ def logit(input, eps):
     x = input if category(input.dtype) >= 2 else input.to(ops.scalar_tensor(0.0).dtype)
     if eps is not None:
         x = x.clamp(eps, 1 - eps)
-    return (x / (1 - x)).log()
+    return ops.logit_core(x)
+
+
+closed(
+    "logit_core(Tensor input) -> Tensor",
+    lambda x: (x / (1 - x)).log(),
+    lambda t, x: t / (x * (1 - x)) if x.dtype.is_complex else _where((x < 0) | (x > 1), math.nan, t / (x * (1 - x))),
+    "log(x / (1 - x)).",
+)
 
 
 @op("gelu(Tensor input, *, str approximate='none') -> Tensor", tags=("pointwise", "function_only"), compute="float32")

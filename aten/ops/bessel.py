@@ -128,28 +128,70 @@ def _unary(name: str, function: Callable[[Array], Array], doc: str, derivative: 
     unary(f"special_{name}", via(function), inplace=False, derivative=derivative, doc=doc)
 
 
-_unary(
-    "bessel_j0",
-    lambda x: bessel_j(0, x),
-    "Bessel function of the first kind, order 0.",
-    lambda t, x: -t * ops.special_bessel_j1(x),
-)
-_unary("bessel_j1", lambda x: bessel_j(1, x), "Bessel function of the first kind, order 1.")
-_unary("bessel_y0", lambda x: bessel_y(0, x), "Bessel function of the second kind, order 0.")
-_unary("bessel_y1", lambda x: bessel_y(1, x), "Bessel function of the second kind, order 1.")
-_unary("modified_bessel_i1", lambda x: numerics.bessel_i(1, x), "Modified Bessel function of the first kind, order 1.")
-_unary("modified_bessel_k0", lambda x: bessel_k(0, x, False), "Modified Bessel function of the second kind, order 0.")
-_unary("modified_bessel_k1", lambda x: bessel_k(1, x, False), "Modified Bessel function of the second kind, order 1.")
-_unary("scaled_modified_bessel_k0", lambda x: bessel_k(0, x, True), "exp(x) times the order 0 of the second kind.")
-_unary("scaled_modified_bessel_k1", lambda x: bessel_k(1, x, True), "exp(x) times the order 1 of the second kind.")
+def _over(t: Any, x: Any, at_zero: float) -> Any:
+    """t / x, and at_zero where x is 0."""
+    zero = ops.eq(x, 0)
+    return ops.where(zero, at_zero, t / ops.where(zero, 1.0, x))
+
+
+_ORDERS = {
+    "bessel_j0": (lambda x: bessel_j(0, x), lambda t, x: -t * ops.special_bessel_j1(x)),
+    "bessel_j1": (lambda x: bessel_j(1, x), lambda t, x, out: t * (ops.special_bessel_j0(x) - _over(out, x, 0.5))),
+    "bessel_y0": (lambda x: bessel_y(0, x), lambda t, x: -t * ops.special_bessel_y1(x)),
+    "bessel_y1": (lambda x: bessel_y(1, x), lambda t, x, out: t * (ops.special_bessel_y0(x) - out / x)),
+    "modified_bessel_i1": (
+        lambda x: numerics.bessel_i(1, x),
+        lambda t, x, out: t * (ops.i0(x) - _over(out, x, 0.5)),
+    ),
+    "modified_bessel_k0": (lambda x: bessel_k(0, x, False), lambda t, x: -t * ops.special_modified_bessel_k1(x)),
+    "modified_bessel_k1": (
+        lambda x: bessel_k(1, x, False),
+        lambda t, x, out: -t * (ops.special_modified_bessel_k0(x) + out / x),
+    ),
+    "scaled_modified_bessel_k0": (
+        lambda x: bessel_k(0, x, True),
+        lambda t, x, out: t * (out - ops.special_scaled_modified_bessel_k1(x)),
+    ),
+    "scaled_modified_bessel_k1": (
+        lambda x: bessel_k(1, x, True),
+        lambda t, x, out: t * (out - ops.special_scaled_modified_bessel_k0(x) - out / x),
+    ),
+}
+for _name, (_function, _product) in _ORDERS.items():
+    _unary(_name, _function, f"The Bessel function {_name.removeprefix('bessel_')} (Abramowitz & Stegun, chapter 9).", _product)
 _unary("airy_ai", airy, "The Airy function Ai.")
-_unary("spherical_bessel_j0", lambda x: np.where(x == 0, 1.0, np.sin(x) / np.where(x == 0, 1.0, x)), "sin(x) / x.")
-binary("special_zeta", via(zeta), promote="float", inplace=False, doc="The Hurwitz zeta function.")
-binary("igamma", via(gamma_lower), promote="float", doc="The regularised lower incomplete gamma function.")
+_unary(
+    "spherical_bessel_j0",
+    lambda x: np.where(x == 0, 1.0, np.sin(x) / np.where(x == 0, 1.0, x)),
+    "sin(x) / x.",
+    lambda t, x, out: t * _over(x.cos() - out, x, 0.0),
+)
+binary(
+    "special_zeta",
+    via(zeta),
+    promote="float",
+    inplace=False,
+    derivative=(None, lambda t, x, y: t * (-x * ops.special_zeta(x + 1, y))),
+    doc="The Hurwitz zeta function.",
+)
+
+
+def _gamma_density(x: Any, y: Any) -> Any:
+    return ((x - 1) * y.log() - y - x.lgamma()).exp()
+
+
+binary(
+    "igamma",
+    via(gamma_lower),
+    promote="float",
+    derivative=(None, lambda t, x, y: t * _gamma_density(x, y)),
+    doc="The regularised lower incomplete gamma function.",
+)
 binary(
     "igammac",
     via(lambda a, x: 1 - gamma_lower(a, x)),
     promote="float",
+    derivative=(None, lambda t, x, y: -t * _gamma_density(x, y)),
     doc="The regularised upper incomplete gamma function.",
 )
 registry["special_gammainc"], registry["special_gammaincc"] = registry["igamma"], registry["igammac"]

@@ -7,6 +7,7 @@ import numpy as np
 from aten import dtype as dtypes
 from aten.meta import Meta
 from aten.op import composite, op, ops
+from aten.ops.closed import closed
 from aten.ops.pointwise import finish_pointwise, pointwise_device, pointwise_meta
 from aten.promotion import TYPE_NAMES, number_dtype, promote_types, result_dtype
 from aten.shapes import broadcast, pointwise_strides
@@ -47,7 +48,7 @@ def where_method(input, condition, other):
 
 
 where_.kernel(lambda out, condition, x, y: np.copyto(out, np.where(condition, x, y)))
-finish_pointwise(where_, (lambda g, condition: where_(condition, g, 0), lambda g, condition: where_(condition, 0, g)), False)
+finish_pointwise(where_, (lambda t, condition: where_(condition, t, 0), lambda t, condition: where_(condition, 0, t)), False)
 
 
 @op(
@@ -69,8 +70,44 @@ def _clamp_dtype(x: Any, low: Any, high: Any) -> Any:
 
 @clamp.special(lambda input, min, max: hasattr(min, "dtype") or hasattr(max, "dtype"))
 def _(input, min, max):
+    same = {x.dtype for x in (input, min, max) if hasattr(x, "dtype")}
+    if len(same) == 1 and input.dtype.is_floating_point and all(x is None or hasattr(x, "dtype") for x in (min, max)):
+        return _between(input, min, max)
     result = input if min is None else ops.maximum(input, min)
     return result if max is None else ops.minimum(result, max)
+
+
+def _between(x, low, high):
+    """Bounds that are tensors: of equal numbers x has the gradient, a bound only where it takes the place of x."""
+    if high is None:
+        return ops.clamp_below(x, low)
+    if low is None:
+        return ops.clamp_above(x, high)
+    return ops.clamp_both(x, low, high)
+
+
+closed(
+    "clamp_below(Tensor input, Tensor min) -> Tensor",
+    lambda x, low: ops.maximum(x, low),
+    (lambda t, x, y: where_(x >= y, t, 0), lambda t, x, y: where_(x < y, t, 0)),
+    "`clamp` by a tensor of lower bounds.",
+)
+closed(
+    "clamp_above(Tensor input, Tensor max) -> Tensor",
+    lambda x, high: ops.minimum(x, high),
+    (lambda t, x, y: where_(x <= y, t, 0), lambda t, x, y: where_(x > y, t, 0)),
+    "`clamp` by a tensor of upper bounds.",
+)
+closed(
+    "clamp_both(Tensor input, Tensor min, Tensor max) -> Tensor",
+    lambda x, low, high: ops.minimum(ops.maximum(x, low), high),
+    (
+        lambda t, x, y, z: where_((x >= y) & (x <= z), t, 0),
+        lambda t, x, y, z: where_((y < z) & (x < y), t, 0),
+        lambda t, x, y, z: where_((x > z) | (z < y), t, 0),
+    ),
+    "`clamp` between tensors of bounds.",
+)
 
 
 @clamp.kernel
@@ -85,11 +122,11 @@ def _limited(x: np.ndarray, bound: Any, outside: np.ufunc) -> np.ndarray:
     return np.where(outside(x, limit) | (limit != limit), limit, x)
 
 
-def _clamp_vjp(g, x, min, max):
+def _clamp_product(g, x, min, max):
     inside = x >= min if min is not None else x <= max
     if min is not None and max is not None:
         inside = inside & (x <= max)
     return where_(inside, g, 0)
 
 
-finish_pointwise(clamp, _clamp_vjp, True)
+finish_pointwise(clamp, _clamp_product, True)

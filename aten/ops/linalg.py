@@ -130,17 +130,20 @@ def _(g, needs, A, upper, unitriangular, out):
 
 
 # --------------------------------------------------------------------------------------------------- decompositions
-@op("cholesky_lower(Tensor A) -> Tensor", tags=["library", "function_only", "raises"])
-def cholesky_lower(A: Meta) -> Meta:
-    """L with L @ L^H = A, of the lower triangle of A. Raises LinAlgError unless A is positive definite."""
+@op("cholesky_lower(Tensor A, bool upper=False) -> Tensor", tags=["library", "function_only", "raises"])
+def cholesky_lower(A: Meta, upper: bool) -> Meta:
+    """L with L @ L^H = A, of the lower triangle of A or the adjoint of its upper one.
+
+    Raises LinAlgError unless A is positive definite.
+    """
     check_matrix("linalg.cholesky", A, square=True)
     return A.like(sizes=A.sizes)
 
 
 @cholesky_lower.kernel
-def _(out, a):
+def _(out, a, upper):
     try:
-        out[...] = np.linalg.cholesky(a)
+        out[...] = np.linalg.cholesky(np.swapaxes(a, -1, -2).conj() if upper else a)
     except np.linalg.LinAlgError:
         raise LinAlgError(
             "linalg.cholesky: The factorization could not be completed because the input is not positive-definite."
@@ -149,11 +152,11 @@ def _(out, a):
 
 @cholesky_lower.vjp
 def _(g, out):
-    """L^-H @ phi(L^H @ g) @ L^-1, made symmetric; phi: lower triangle, half the diagonal."""
-    half = tril_half(adjoint(out) @ ops.tril(g))
+    """L^-H @ phi(L^H @ g) @ L^-1; phi: half of the lower triangle and of the part below the diagonal, transposed."""
+    low = ops.tril(adjoint(out) @ ops.tril(g))
+    half = (low + adjoint(ops.tril(low, -1))) * 0.5
     left = solve_triangular_matrix(adjoint(out), half, True, False)
-    right = adjoint(solve_triangular_matrix(adjoint(out), adjoint(left), True, False))
-    return (right + adjoint(right)) * 0.5
+    return adjoint(solve_triangular_matrix(adjoint(out), adjoint(left), True, False))
 
 
 @op("solve_factored(Tensor B, Tensor L, bool upper) -> Tensor", tags=["library", "function_only"])
@@ -191,47 +194,6 @@ def _(g, needs, L, upper, out):
     both = gb @ adjoint(out)
     both = both + adjoint(both)
     return gb, -(L @ both if upper else both @ L)
-
-
-@op("slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)", tags=["library", "function_only"])
-def slogdet(A: Meta) -> tuple[Meta, Meta]:
-    """Sign and log of the absolute value of the determinant."""
-    check_matrix("linalg.slogdet", A, square=True)
-    return A.like(sizes=A.sizes[:-2]), A.like(sizes=A.sizes[:-2], dtype=to_real(A.dtype))
-
-
-@slogdet.kernel
-def _(out, a):
-    out[0][...], out[1][...] = np.linalg.slogdet(a)
-
-
-slogdet.vjp(lambda g, A: None if g[1] is None else g[1].unsqueeze(-1).unsqueeze(-1) * adjoint(linalg_inv(A)))
-
-
-@op("linalg_det(Tensor A) -> Tensor", tags=["library", "function_only"])
-def linalg_det(A: Meta) -> Meta:
-    """The determinant."""
-    check_matrix("linalg.det", A, square=True)
-    return A.like(sizes=A.sizes[:-2])
-
-
-linalg_det.kernel(lambda out, a: np.copyto(out, np.linalg.det(a)))
-linalg_det.vjp(lambda g, A: g.unsqueeze(-1).unsqueeze(-1) * adjoint(adjugate(A)))
-
-
-@op("adjugate(Tensor A) -> Tensor", tags=["library", "function_only"])
-def adjugate(A: Meta) -> Meta:
-    """det(A) * A^-1, of singular matrices as well."""
-    return A.like(sizes=A.sizes)
-
-
-@adjugate.kernel
-def _(out, a):
-    u, s, vh = np.linalg.svd(a)
-    n = s.shape[-1]
-    rest = np.stack([np.prod(np.delete(s, i, -1), -1) for i in range(n)], -1) if n else s
-    turn = np.linalg.det(u) * np.linalg.det(vh)
-    out[...] = turn[..., None, None] * (np.conj(np.swapaxes(vh, -1, -2)) * rest[..., None, :]) @ np.conj(np.swapaxes(u, -1, -2))
 
 
 @op("linalg_qr(Tensor A, str mode='reduced') -> (Tensor Q, Tensor R)", tags=["library", "function_only"])
@@ -282,7 +244,7 @@ def _(g, A, mode, out):
 
 def _hermitian_of_lower(x: Any) -> Any:
     low = ops.tril(x, -1)
-    return low + adjoint(low) + ops.diag_embed(ops.diagonal(x, 0, -2, -1))
+    return low + adjoint(low) + ops.diag_embed(ops.real(ops.diagonal(x, 0, -2, -1)))
 
 
 @op(
@@ -461,7 +423,7 @@ def unpack_lu(lu: Any) -> tuple[Any, Any]:
     return low, ops.triu(ops.narrow(lu, -2, 0, k))
 
 
-@op("permutation_of(Tensor pivots, int n, ScalarType dtype) -> Tensor", tags=["library", "function_only"])
+@op("permutation_of(LongTensor pivots, int n, ScalarType dtype) -> Tensor", tags=["library", "function_only"])
 def permutation_of(pivots: Meta, n: int, dtype: Any) -> Meta:
     """The matrix P of A = P @ L @ U from LAPACK's row exchanges."""
     return pivots.like(sizes=(*pivots.sizes[:-1], n, n), dtype=dtype)

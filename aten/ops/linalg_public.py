@@ -69,7 +69,7 @@ def linalg_inv_ex(A, check_errors):
 @_linalg("cholesky(Tensor A, *, bool upper=False)")
 def linalg_cholesky(A, upper):
     """L with L @ L^H = A (or U with U^H @ U = A)."""
-    lower = ops.cholesky_lower(adjoint(A) if upper else A)
+    lower = ops.cholesky_lower(A, upper)
     return adjoint(lower) if upper else lower
 
 
@@ -169,7 +169,7 @@ def linalg_pinv(A, atol, rtol, hermitian, rcond):
     check_matrix("linalg.pinv", A, square=hermitian)
     rtol = rcond if rtol is None else rtol
     if 0 in A.shape:
-        return A.new_zeros([*A.shape[:-2], A.shape[-1], A.shape[-2]])
+        return adjoint(A)
     fixed = A.detach()
     values = ops.linalg_eigh(fixed)[0] if hermitian else ops.linalg_svd(fixed, False)[1]
     return pinv_cut(A, _cut(values, A.shape[-2:], atol, rtol, A.dtype).detach(), hermitian)
@@ -311,7 +311,7 @@ def linalg_householder_product(A, tau):
     for i in reversed(range(tau.shape[-1])):
         v = ops.tril(ops.narrow(A, -1, i, 1), -i - 1) + ops.eye(m, n, dtype=A.dtype)[:, i : i + 1]
         q = q - tau[..., i : i + 1].unsqueeze(-1) * (v @ (adjoint(v) @ q))
-    return q
+    return q if tau.shape[-1] else q + ops.sum(tau) * 0  # a function of A and tau even where there is no reflection
 
 
 @composite("orgqr(Tensor input, Tensor tau) -> Tensor")

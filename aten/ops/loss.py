@@ -5,6 +5,7 @@ from typing import Any
 
 from aten import dtype as dtypes
 from aten.op import composite, ops
+from aten.ops.closed import closed
 from aten.promotion import category
 from aten.shapes import product, show
 
@@ -53,15 +54,17 @@ def _elementwise(name: str, parameters: str, compute: Any, doc: str, old: bool =
 def _huber(x, y, delta):
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
-    d = (x - y).abs()
-    return ops.where(d < delta, 0.5 * (d * d), delta * (d - 0.5 * delta))
+    d = x - y
+    size = d.abs()
+    return ops.where(size < delta, 0.5 * (d * d), delta * (size - 0.5 * delta))
 
 
 def _smooth_l1(x, y, beta):
     if beta < 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
-    d = (x - y).abs()
-    return d if beta == 0 else ops.where(d < beta, 0.5 * (d * d) / beta, d - 0.5 * beta)
+    d = x - y
+    size = d.abs()
+    return size if beta == 0 else ops.where(size < beta, 0.5 * (d * d) / beta, size - 0.5 * beta)
 
 
 def _square(x, y):
@@ -170,6 +173,17 @@ def triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, size_a
 
 
 # ------------------------------------------------------------------------------------------------ probabilities
+closed(
+    "bce_core(Tensor input, Tensor target) -> Tensor",
+    lambda x, y: (y - 1) * (1 - x).log().clamp(min=-100) - y * x.log().clamp(min=-100),
+    (
+        lambda t, x, y: t * (x - y) / ((1 - x) * x).clamp(min=1e-12),
+        lambda t, x: t * ((1 - x).log().clamp(min=-100) - x.log().clamp(min=-100)),
+    ),
+    "-(target * log(input) + (1 - target) * log(1 - input)), logs not below -100.",
+)
+
+
 @composite(
     "binary_cross_entropy(Tensor input, Tensor target, Tensor? weight=None, Any size_average=None, Any reduce=None, "
     "str reduction='mean') -> Tensor",
@@ -183,7 +197,7 @@ def binary_cross_entropy(input, target, weight, size_average, reduce, reduction)
             f"deprecated. Please "
             "ensure they have the same size."
         )
-    loss = (target - 1) * (1 - input).log().clamp(min=-100) - target * input.log().clamp(min=-100)
+    loss = ops.bce_core(input, target)
     return reduce_loss(loss if weight is None else loss * weight, _old_reduction(reduction, size_average, reduce))
 
 
@@ -196,11 +210,11 @@ def binary_cross_entropy_with_logits(input, target, weight, size_average, reduce
     """`binary_cross_entropy` of sigmoid(input), without overflow."""
     if tuple(input.shape) != tuple(target.shape):
         raise ValueError(f"Target size ({target.shape}) must be the same as input size ({input.shape})")
-    softplus = (-input.abs()).exp().log1p() + (-input).clamp(min=0)  # log(1 + exp(-input))
+    logs = ops.logsigmoid_core(input)
     if pos_weight is None:
-        loss = (1 - target) * input + softplus
+        loss = (1 - target) * input - logs
     else:
-        loss = (1 - target) * input + (1 + (pos_weight - 1) * target) * softplus
+        loss = (1 - target) * input - (1 + (pos_weight - 1) * target) * logs
     return reduce_loss(loss if weight is None else loss * weight, _old_reduction(reduction, size_average, reduce))
 
 
@@ -372,7 +386,7 @@ def multi_margin_loss(input, target, p, margin, weight, size_average, reduce, re
         raise ValueError("only p == 1 and p == 2 supported")
     x, y = (input, target) if input.ndim == 2 else (input.reshape([1, -1]), target.reshape([1]))
     picked = ops.gather(x, 1, y.unsqueeze(1))
-    z = (margin - picked + x).clamp(min=0)
+    z = (margin - picked + x).relu()
     z = z if p == 1 else z * z
     if weight is not None:
         z = z * ops.index_select(weight, 0, y).unsqueeze(1)
@@ -407,7 +421,7 @@ def multilabel_margin_loss(input, target, size_average, reduce, reduction):
     safe = ops.where(valid, y, 0)
     chosen = ops.scatter_add(ops.zeros_like(x), 1, safe, valid.to(x.dtype)) > 0
     picked = ops.gather(x, 1, safe)
-    z = (1 - picked.unsqueeze(2) + x.unsqueeze(1)).clamp(min=0)
+    z = (1 - picked.unsqueeze(2) + x.unsqueeze(1)).relu()
     z = ops.where(valid.unsqueeze(2) & ops.logical_not(chosen).unsqueeze(1), z, 0)
     loss = ops.sum(z, [1, 2]) / n
     return reduce_loss(loss if input.ndim == 2 else loss.reshape([]), _old_reduction(reduction, size_average, reduce))

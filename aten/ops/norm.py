@@ -142,11 +142,11 @@ def _(x, normalized_shape, weight, eps):
 def _(g, needs, input, normalized_shape, weight, eps):
     """With y = x * r and h = g * weight: gx = r * (h - y * mean(h * y))."""
     last, first = _last(input, normalized_shape), _first(input, normalized_shape)
-    r = (ops.mean(input * input, last, True) + eps).rsqrt()
-    y = input * r
+    r = (ops.mean(input * input, last, True) + eps).rsqrt().conj()
+    y = input.conj() * r
     gx = gw = None
     if needs[0]:
-        h = g if weight is None else g * weight
+        h = g if weight is None else g * weight.conj()
         gx = r * (h - y * ops.mean(h * y, last, True))
     if needs[2]:
         gw = ops.sum(g * y, first) if first else g * y

@@ -2,7 +2,7 @@
 
 A `derivative=` is a function `(t, ...)` for each differentiable parameter: t times the derivative with respect to it. Its
 further arguments are named: x, y, z, the op's parameters after promotion, and out, the result. The jvp is its value for a
-tangent; the vjp is that for a gradient, with the derivative's conjugate.
+tangent; the vjp is that for a gradient, with the derivative's conjugate. None for one that does not exist.
 """
 
 import cmath
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from aten import dtype as dtypes
-from aten.derivative import pullback, pushforward
+from aten.derivative import missing, pullback, pushforward
 from aten.devices import two_devices
 from aten.meta import Meta
 from aten.op import Op, alias_of, composite, inplace_of, op, ops
@@ -53,7 +53,8 @@ def finish_pointwise(made: Op, derivative: Any, inplace: bool) -> Op:
     if derivative is not None:
         several = isinstance(derivative, tuple)
         products = derivative if several else (derivative,)
-        vjps = tuple(map(pullback, products))
+        params = [p.name for p in made.core if p.differentiable]
+        vjps = tuple([missing(f"{made.name}: {p}") if fn is None else pullback(fn) for fn, p in zip(products, params)])
         made.vjp_fn = vjps if several else vjps[0]
         made.jvp_fn = pushforward(made, products)
     made.batch_fn = batch_pointwise(made)

@@ -170,9 +170,11 @@ def _extreme(name: str, ufunc: Any) -> Op:
     @rule.vjp
     def _(g, input, dim, keepdim, out):
         """Equal extremes share the gradient evenly."""
+        if not dim:
+            return g
         chosen = ops.eq(input, keep(out, dim, keepdim))
-        g = keep(g, dim, keepdim)
-        return ops.where(chosen, g / sum(chosen, dim, True), 0) if dim else g
+        share = keep(g, dim, keepdim) / sum(chosen, dim, True)
+        return ops.where(chosen, share, share * 0)  # NaN equals nothing: then the share is infinite, and all are NaN
 
     rule.normal(_wrapped)
     rule.batch_fn = batch_dims(rule)

@@ -155,6 +155,12 @@ def _(g, input, dim, out):
     if input.ndim == 0:
         return g
     flip, where = ops.flip, ops.where
+    if _native.is_grad_enabled() or input.dtype.is_complex:  # in logs the derivative with respect to a g of 0 is lost
+        x, y, rows = input.movedim(dim, -1), out.movedim(dim, -1), g.movedim(dim, -1)
+        n = x.shape[-1]
+        later = ops.triu(ops.ones([n, n], dtype=dtypes.bool, device=x.device))
+        parts = where(later, where(later, x.unsqueeze(-1) - y.unsqueeze(-2), 0.0).exp(), 0.0)
+        return (rows.unsqueeze(-2) * parts.conj()).sum(-1).movedim(-1, dim)
 
     def later(weight):
         logs = where(weight > 0, weight, 1.0).log()
@@ -168,8 +174,11 @@ def _(g, input, dim, out):
 def _(tangents, input, dim, out):
     if input.ndim == 0:
         return tangents[0]
-    top = ops.amax(input, [dim], True)
-    return cumsum(tangents[0] * (input - top).exp(), dim) * (top - out).exp()
+    x, y, rows = input.movedim(dim, -1), out.movedim(dim, -1), tangents[0].movedim(dim, -1)
+    n = x.shape[-1]
+    later = ops.triu(ops.ones([n, n], dtype=dtypes.bool, device=x.device))
+    parts = ops.where(later, ops.where(later, x.unsqueeze(-1) - y.unsqueeze(-2), 0.0).exp(), 0.0)
+    return (rows.unsqueeze(-1) * parts).sum(-2).movedim(-1, dim)
 
 
 for _made in (cumsum, cumprod, logcumsumexp):

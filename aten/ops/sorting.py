@@ -184,7 +184,15 @@ def _middle(name: str) -> None:
             return along(input, dim, keepdim)
         if input.numel() == 0:
             return ops.full([], float("nan"), dtype=input.dtype)
-        return along(ops.reshape(input, [-1]), 0)[0]
+        flat = ops.reshape(input, [-1])
+        if category(input.dtype) < 2 or not _native.is_grad_enabled():
+            return along(flat, 0)[0]
+        value = along(flat.detach(), 0)[0]
+        if not flat.requires_grad and not _native.is_tracer(flat):
+            return value
+        # Equal elements share the gradient, as those that are an extreme do.
+        chosen = ops.eq(flat, value) | (ops.isnan(flat) & ops.isnan(value))
+        return ops.amax(ops.where(chosen, flat, -float("inf")), [0])
 
 
 _middle("median")
@@ -204,7 +212,7 @@ def mode(input, dim, keepdim):
     counts = ops.sum(same, [d + 1])
     first = ops.argmax(counts, d, True)
     last = first + ops.gather(counts, d, first) - 1
-    found = ops.gather(values, d, first), ops.gather(indices, d, last)
+    found = ops.gather(values, d, last), ops.gather(indices, d, last)
     return mode.schema.result_type(found if keepdim else tuple(x.squeeze([d]) for x in found))
 
 
@@ -495,7 +503,7 @@ def _(x, weights, minlength):
     return result.astype(np.int64 if weights is None else weights.dtype if weights.dtype == np.float32 else np.float64)
 
 
-@op("histc(Tensor input, int bins=100, Scalar min=0, Scalar max=0) -> Tensor", tags=["library", "raises"])
+@op("histc(Tensor input, int bins=100, Scalar min=0, Scalar max=0) -> Tensor", tags=["library", "raises", "constant"])
 def histc(input: Meta, bins: int, min: Any, max: Any) -> Meta:
     """How many elements fall into each of `bins` equal intervals of [min, max] (by default the data's range)."""
     if category(input.dtype) < 2:

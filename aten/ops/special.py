@@ -9,6 +9,7 @@ from aten import dtype as dtypes
 from aten.meta import Meta
 from aten.op import alias_of, composite, op, ops, registry
 from aten.ops import numerics
+from aten.ops.closed import closed
 from aten.ops.pointwise import binary, float_only, pointwise_meta, unary, via
 from aten.promotion import TYPE_NAMES, category, element
 
@@ -134,9 +135,26 @@ def xlogy(input, other):
     """input * log(other); 0 where input is 0, NaN where other is."""
     y = other if hasattr(other, "dtype") else ops.full([], other, dtype=_floating(input).dtype)
     x = input if hasattr(input, "dtype") else ops.full([], input, dtype=_floating(y).dtype)
-    y = _floating(y)
+    return ops.xlogy_core(_floating(x), _floating(y))
+
+
+def _times_log(x, y, log, one):
     zero = ops.eq(x, 0) & ops.logical_not(ops.isnan(y))
-    return ops.where(zero, 0.0, x * ops.where(zero, 1.0, y).log())
+    return ops.where(zero, 0.0, x * log(ops.where(zero, one, y)))
+
+
+closed(
+    "xlogy_core(Tensor input, Tensor other) -> Tensor",
+    lambda x, y: _times_log(x, y, ops.log, 1.0),
+    (lambda t, x, y: ops.where(ops.eq(x, 0) & (y <= 0), 0.0, t * y.log()), lambda t, x, y: t * (x / y)),
+    "input * log(other); 0 where input is 0.",
+)
+closed(
+    "xlog1py_core(Tensor input, Tensor other) -> Tensor",
+    lambda x, y: _times_log(x, y, ops.log1p, 0.0),
+    (lambda t, x, y: ops.where(ops.eq(x, 0) & (y <= -1), 0.0, t * y.log1p()), lambda t, x, y: t * (x / (y + 1))),
+    "input * log1p(other); 0 where input is 0.",
+)
 
 
 @composite("special_xlog1py(Any input, Any other) -> Tensor", tags=["function_only"])
@@ -144,9 +162,7 @@ def special_xlog1py(input, other):
     """input * log1p(other); 0 where input is 0, NaN where other is."""
     y = other if hasattr(other, "dtype") else ops.full([], other, dtype=_floating(input).dtype)
     x = input if hasattr(input, "dtype") else ops.full([], input, dtype=_floating(y).dtype)
-    y = _floating(y)
-    zero = ops.eq(x, 0) & ops.logical_not(ops.isnan(y))
-    return ops.where(zero, 0.0, x * ops.where(zero, 0.0, y).log1p())
+    return ops.xlog1py_core(_floating(x), _floating(y))
 
 
 def _logaddexp(x, y, exp, log1p):
@@ -159,16 +175,30 @@ def _logaddexp(x, y, exp, log1p):
     return ops.where(same, x, top + log1p(exp(ops.where(same, 0.0, low - top))))
 
 
+closed(
+    "logaddexp_core(Tensor input, Tensor other) -> Tensor",
+    lambda x, y: _logaddexp(x, y, ops.exp, ops.log1p),
+    (lambda t, x, y: t / (1 + (y - x).exp()), lambda t, x, y: t / (1 + (x - y).exp())),
+    "log(exp(input) + exp(other)).",
+)
+closed(
+    "logaddexp2_core(Tensor input, Tensor other) -> Tensor",
+    lambda x, y: _logaddexp(x, y, ops.exp2, lambda z: z.log1p() * (1 / math.log(2))),
+    (lambda t, x, y: t / (1 + (y - x).exp2()), lambda t, x, y: t / (1 + (x - y).exp2())),
+    "log2(2**input + 2**other).",
+)
+
+
 @composite("logaddexp(Tensor input, Tensor other) -> Tensor")
 def logaddexp(input, other):
     """log(exp(input) + exp(other)), without overflow."""
-    return _logaddexp(_floating(input), _floating(other), ops.exp, ops.log1p)
+    return ops.logaddexp_core(_floating(input), _floating(other))
 
 
 @composite("logaddexp2(Tensor input, Tensor other) -> Tensor")
 def logaddexp2(input, other):
     """log2(2**input + 2**other), without overflow."""
-    return _logaddexp(_floating(input), _floating(other), ops.exp2, lambda x: x.log1p() * (1 / math.log(2)))
+    return ops.logaddexp2_core(_floating(input), _floating(other))
 
 
 @composite("float_power(Tensor input, Tensor exponent) -> Tensor", tags=["scalars"], inplace=True)
@@ -447,10 +477,16 @@ for _name, _target in (
 @composite("special_entr(Tensor input) -> Tensor", tags=["function_only"], compute="float32")
 def special_entr(input):
     """-x * log(x); 0 at 0, -inf below."""
-    x = _floating(input)
+    return ops.entr_core(_floating(input))
+
+
+def _entr(x):
     inside = x > 0
     value = -x * ops.where(inside, x, 1.0).log()
     return ops.where(inside | ops.isnan(x), value, ops.where(ops.eq(x, 0), 0.0, -math.inf).to(x.dtype))
+
+
+closed("entr_core(Tensor input) -> Tensor", _entr, lambda t, x: t * (-1 - x.log()), "-x * log(x).")
 
 
 @composite("special_ndtr(Tensor input) -> Tensor", tags=["function_only"], compute="float32")

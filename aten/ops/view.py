@@ -500,7 +500,7 @@ alias.put(lambda base, new: new)
 alias.batch(lambda n, dims, x: (alias(x), dims[0]))
 
 
-@op("detach(Tensor input) -> Tensor", kind="view")
+@op("detach(Tensor input) -> Tensor", kind="view", tags=["constant"])
 def detach(input: Meta) -> Meta:
     """The same memory, cut from the graph of gradients."""
     return input.view(input.sizes, input.strides, input.offset)

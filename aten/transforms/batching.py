@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from aten import dispatch, pytree
 from aten._native import Tensor
+from aten.autograd import function
 from aten.meta import Meta
 from aten.op import Op, registry
-from aten.transforms.tracer import Level, Tracer, opened, public
+from aten.transforms.tracer import Level, Tracer, below, opened, public
+
+_LIKE = frozenset("empty_like zeros_like ones_like full_like new_empty new_zeros new_ones new_full new_tensor".split())
+
+
+class VmapInfo(NamedTuple):
+    """What Function.vmap is told: the number of elements and what random ops mean."""
+
+    batch_size: Any
+    randomness: str
 
 
 class Batched:
@@ -62,7 +72,29 @@ class VmapLevel(Level):
             return [v for v, _ in pairs], (None if all(d is None for d in dims) else dims)
         return a, None
 
+    def call_function(self, cls: Any, args: tuple, kwargs: dict, asked: tuple, place: int) -> Any:
+        if cls.vmap is function.Function.vmap:
+            return NotImplemented
+        pairs = [self.split(a) for a in args]
+        with below(place):
+            result, dims = cls.vmap(VmapInfo(self.size, self.randomness), tuple([d for _, d in pairs]), *[v for v, _ in pairs])
+        several = isinstance(result, tuple)
+        if not isinstance(dims, tuple):
+            dims = (dims,) * (len(result) if several else 1)
+        outputs = [r if d is None else self.wrap(r, d) for r, d in zip(result if several else (result,), dims)]
+        return (tuple(outputs) if several else outputs[0]), function.FunctionCtx(asked)
+
+    def _like(self, op: Op, args: tuple, kwargs: dict) -> Any:
+        """A tensor made like one of this level is of this level: a batch, that it may be written."""
+        with opened(self):
+            made = op.function(*op.join(args, kwargs))
+        if isinstance(made, Tracer) and made.level is self:
+            return made
+        return self.wrap(made.unsqueeze(0).expand([self.size, *made.shape]).clone(), 0)
+
     def handle(self, op: Op, args: tuple, kwargs: dict) -> Any:
+        if op.kind == "composite" and op.name in _LIKE and self.own(args[0]):
+            return self._like(op, args, kwargs)
         if "random" in op.tags or op.kind == "random":
             result = self._random(op, op.join(args, kwargs))
             if result is not NotImplemented:

@@ -7,9 +7,12 @@ from typing import Any
 
 from aten import dispatch, pytree
 from aten._native import Tensor
-from aten.meta import Meta
+from aten.autograd import function
+from aten.derivative import is_lost
+from aten.meta import Meta, known_equal
 from aten.op import Op, registry
-from aten.transforms.tracer import Level, Tracer, opened, public
+from aten.transforms.reverse_mode import makes_nothing
+from aten.transforms.tracer import Level, Tracer, below, opened, public
 
 
 class Dual:
@@ -32,6 +35,34 @@ class JvpLevel(Level):
     """Runs ops on the level below, on values and on tangents."""
 
     tracer_type = JvpTracer
+
+    def __init__(self, takes_all: bool = True) -> None:
+        self.takes_all = takes_all  # what is made while it is open, too: it may be written with values that have tangents
+
+    def wants(self, args: tuple) -> bool:
+        return self.takes_all or super().wants(args)
+
+    def handle(self, op: Op, args: tuple, kwargs: dict) -> Any:
+        if makes_nothing(op) and not super().wants((*args, *kwargs.values())):
+            return NotImplemented
+        return super().handle(op, args, kwargs)
+
+    def call_function(self, cls: Any, args: tuple, kwargs: dict, asked: tuple, place: int) -> Any:
+        pairs = [self.split(a) for a in args]
+        with below(place):
+            primals = tuple([p for p, _ in pairs])
+            result, ctx = function.call(cls, primals, kwargs, asked)
+            ctx = function.context(cls, ctx, primals, result)
+            outputs = result if isinstance(result, tuple) else (result,)
+            tangents: Any = (None,) * len(outputs)
+            if any(t is not None for _, t in pairs):
+                given = [registry["zeros_like"](p) if t is None and isinstance(p, Tensor) and ctx.materialize_grads else t
+                         for p, t in pairs]  # fmt: skip
+                tangents = cls.jvp(ctx, *given)
+                tangents = tangents if isinstance(tangents, tuple) else (tangents,)
+        wrapped = tuple([self.wrap(o, _floating(o, t)) if isinstance(o, Tensor) else o for o, t in zip(outputs, tangents)])
+        seen = ctx.seen_from([*zip(primals, args), *zip(outputs, wrapped)])
+        return (wrapped if isinstance(result, tuple) else wrapped[0]), seen
 
     def wrap(self, primal: Tensor, tangent: Tensor | None = None) -> Tracer:
         """A tensor of the level below with its tangent."""
@@ -68,6 +99,10 @@ class JvpLevel(Level):
             tangent_out = op.jvp_fn(tangents, *primals, out)
         elif op.vjp_fn is not None:
             tangent_out = _by_transposition(op, primals, tangents, out)
+        elif is_lost(op, out):
+            raise NotImplementedError(
+                f"Trying to use forward AD with {op.name} that does not support it because it has not been implemented yet."
+            )
         else:
             tangent_out = None
         if isinstance(out, tuple):
@@ -81,7 +116,10 @@ def _continuous(x: Tensor) -> bool:
 
 
 def _floating(out: Tensor, tangent: Any) -> Any:
-    return tangent if _continuous(out) else None
+    """The tangent of a result, if it can have one, in its sizes: that of one of several broadcast arguments may be smaller."""
+    if tangent is None or not _continuous(out):
+        return None
+    return tangent if tangent.ndim == out.ndim and all(map(known_equal, tangent.shape, out.shape)) else tangent.expand(out.shape)
 
 
 def _by_transposition(op: Op, primals: tuple, tangents: tuple, out: Any) -> Any:

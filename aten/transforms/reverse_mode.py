@@ -8,11 +8,12 @@ from typing import Any
 
 from aten import _native, dispatch, pytree
 from aten._native import Tensor
+from aten.autograd import function
 from aten.autograd.grad_mode import enable_grad
 from aten.meta import Meta
 from aten.op import Op, registry
 from aten.transforms.tape import Tape
-from aten.transforms.tracer import Level, Tracer, opened, public
+from aten.transforms.tracer import Level, Tracer, below, opened, public
 
 
 class Box:
@@ -54,9 +55,65 @@ class GradLevel(Level):
 
     def input(self, value: Tensor) -> Tracer:
         """A new leaf of the tape."""
-        t = self.wrap(value)
+        t = self.make(Box(value), Meta.of(value), requires_grad=True)
         self.tape.tracked.add(t.payload)
         return t
+
+    def wants(self, args: tuple) -> bool:
+        return True  # for what is made here: it may be written with what is differentiated
+
+    def handle(self, op: Op, args: tuple, kwargs: dict) -> Any:
+        if makes_nothing(op) and not super().wants((*args, *kwargs.values())):
+            return NotImplemented
+        return super().handle(op, args, kwargs)
+
+    def hook(self, t: Tracer, hook: Callable) -> Any:
+        """Call `hook` with the gradient of t."""
+        entry = (0, hook)
+        entries = self.tape.hooks.setdefault(self.read(t), [])
+        entries.append(entry)
+        return entries, entry
+
+    def call_function(self, cls: Any, args: tuple, kwargs: dict, asked: tuple, place: int) -> Any:
+        boxes = tuple([self.box(a) for a in args])
+        tracked = tuple([type(b) is Box and b in self.tape.tracked for b in boxes])
+        recording = _native.is_grad_enabled() and any(tracked)
+        values = tuple(map(_unbox, boxes))
+        with below(place):
+            inner = tuple([want or (recording and t) for want, t in zip(asked, tracked)])
+            before = _native.set_grad_enabled(_native.is_grad_enabled() and (self.below or not recording))
+            try:
+                result, ctx = function.call(cls, values, kwargs, inner)
+            finally:
+                _native.set_grad_enabled(before)
+            ctx = function.context(cls, ctx, values, result)
+        outputs = result if isinstance(result, tuple) else (result,)
+        out = tuple([Box(o) if isinstance(o, Tensor) else o for o in outputs])
+        if recording:
+            metas = tuple([Meta.of(o) if isinstance(o, Tensor) else None for o in outputs])
+            constant = [any(o is n for n in ctx._non_differentiable) for o in outputs]
+            kept = tuple([o if not c else Box(o.value) for o, c in zip(out, constant)])
+            self.tape.record_call(_Function(cls, ctx, metas), boxes, tuple(map(_metas, boxes)), kept, metas)
+        wrapped = tuple(
+            [self.make(o, Meta.of(o.value), o in self.tape.tracked) if type(o) is Box else o for o in out]
+        )
+        seen = ctx.seen_from([*zip(values, args), *zip(outputs, wrapped)])
+        return (wrapped if isinstance(result, tuple) else wrapped[0]), seen
+
+    def gradients(self, outputs: tuple, seeds: tuple, inputs: tuple, create_graph: bool) -> tuple:
+        """What autograd.grad gives for Tracers of this level."""
+        tape = self.tape
+        usual = tape.tensor
+        if create_graph:
+            tape.tensor = lambda value, meta: self.make(value, meta, value in tape.tracked) if type(value) is Box else value
+        else:
+            seeds = tuple([_unbox(self.box(s)) for s in seeds])
+        pairs = [(self.read(o), s) for o, s in zip(outputs, seeds) if self.own(o)]
+        try:
+            found = tape.backward(pairs, [self.box(x) for x in inputs])
+        finally:
+            tape.tensor = usual
+        return tuple(found if create_graph else [None if g is None else self.wrap(g) for g in found])
 
     def item(self, tracer: Tracer) -> Any:
         return self.read(tracer).value.item()
@@ -83,15 +140,47 @@ class GradLevel(Level):
             if not isinstance(result, Tensor):
                 return result
             out: Any = Box(result)
-            tracers: Any = self.make(out, Meta.of(result))
-            metas: Any = tracers.meta
+            metas: Any = Meta.of(result)
         else:
             out = tuple(map(Box, result))
             metas = tuple(map(Meta.of, result))
-            tracers = tuple([self.make(o, m) for o, m in zip(out, metas)])
-        if op.vjp_fn is not None and recording:
+        if recording:
             self.tape.record(op, boxes, tuple([_metas(b) for b in boxes]), out, metas)
-        return public(op, tracers)
+        tracked = self.tape.tracked
+        if type(out) is Box:
+            return self.make(out, metas, out in tracked)
+        return public(op, tuple([self.make(o, m, o in tracked) for o, m in zip(out, metas)]))
+
+
+class _Function:
+    """An autograd.Function in the place of an op on the tape."""
+
+    def __init__(self, cls: Any, ctx: Any, metas: tuple):
+        self.cls, self.ctx, self.metas = cls, ctx, metas
+        self.name = cls.__name__
+
+    def plan(self, needs: tuple) -> _FunctionPlan:
+        return _FunctionPlan(self, needs)
+
+
+class _FunctionPlan:
+    """As aten.derivative.Plan: its `backward` gives the gradients."""
+
+    def __init__(self, call: _Function, needs: tuple):
+        self.call, self.needs, self.slots = call, needs, list(range(len(needs)))
+
+    def save(self, args: Any, out: Any) -> tuple:
+        return ()
+
+    def run(self, g: tuple, saved: tuple) -> list[Any]:
+        metas = self.call.metas
+        zeros = lambda i: registry["zeros"](list(metas[i].sizes), dtype=metas[i].dtype, device=metas[i].device)
+        return list(function.gradients(self.call.cls, self.call.ctx, g, zeros))
+
+
+def makes_nothing(op: Op) -> bool:
+    """Whether the results of an op are not new tensors: a level need not have those of a call with none of its own."""
+    return op.kind in ("view", "inplace", "composite")
 
 
 def _unbox(b: Any) -> Any:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from aten._native import Tensor
+from aten.derivative import Missing, is_lost
 from aten.meta import Meta, known_equal
 from aten.op import Op
 
@@ -33,10 +34,11 @@ class Tape:
         self.tracked: set[Any] = set(inputs)
         self.entries: list[Entry] = []
         self.unrecorded: dict[Any, Any] = {}  # see `same`
+        self.hooks: dict[Any, list[tuple[int, Callable]]] = {}  # of values: (0, hook), called with the complete gradient
 
     def record(self, op: Op, args: tuple, metas: tuple, out: Any, out_metas: Any, line: Any = None) -> None:
         """Note `out = op(*args)` (with values for tensors) if a differentiable argument is tracked."""
-        if op.vjp_fn is None:
+        if op.vjp_fn is None and not is_lost(op, out_metas):
             return
         tracked, some, needs = self.tracked, False, []
         for param, a in zip(op.core, args):
@@ -64,6 +66,20 @@ class Tape:
             self.unrecorded[new] = old
             self.entries.append(Entry(None, (old,), (), new, None, (), None))
 
+    def record_call(self, made: Any, args: tuple, metas: tuple, out: tuple, out_metas: tuple) -> bool:
+        """Note `out = made(*args)` for something that is no op but has a `plan` as ops do. Whether it was tracked."""
+        needs = tuple([_is_value(a) and a in self.tracked for a in args])
+        if any(needs):
+            self.tracked.update(out)
+            self.entries.append(Entry(made, args, metas, out, out_metas, needs, None))
+        return any(needs)
+
+    def _hooked(self, value: Any, grads: dict[Any, Tensor]) -> None:
+        for _, hook in list(self.hooks.get(value, ())) if value in grads else ():
+            changed = hook(grads[value])
+            if changed is not None:
+                grads[value] = changed
+
     def origin(self, value: Any) -> Any:
         """What `value` was before writes that are not recorded."""
         while value in self.unrecorded:
@@ -84,6 +100,8 @@ class Tape:
         keep = set(inputs)
         for entry in reversed(self.entries):
             out = entry.out
+            for value in (out if type(out) is tuple else (out,)) if self.hooks else ():
+                self._hooked(value, grads)
             if type(out) is tuple:
                 g: Any = tuple([grads.get(o) for o in out])
                 if all(x is None for x in g):
@@ -107,6 +125,8 @@ class Tape:
                 grad = fit(grad, meta)
                 before = grads.get(value)
                 grads[value] = grad if before is None else before + grad
+        for value in inputs if self.hooks else ():
+            self._hooked(value, grads)
         return [grads.get(v) for v in inputs]
 
     def derive(self, plan: Any, g: Any, saved: tuple) -> list[Any]:
@@ -126,6 +146,8 @@ class Tape:
             a, m, need = entry.args[i], entry.metas[i], entry.needs[i]
             if grad is None:
                 continue
+            if type(grad) is Missing:
+                grad()
             if type(a) is list:
                 found += [(x, y, d) for x, y, d, n in zip(a, m, grad, need) if n and d is not None]
             elif need:
@@ -160,6 +182,8 @@ def fit(grad: Tensor, meta: Meta) -> Tensor:
     if len(sizes) != len(meta.sizes) or not all(map(known_equal, sizes, meta.sizes)):
         grad = sum_to(grad, meta.sizes)
     if grad.dtype is not meta.dtype:
+        if grad.dtype.is_complex and not meta.dtype.is_complex:
+            grad = grad.real
         grad = grad.to(meta.dtype)
     return grad
 

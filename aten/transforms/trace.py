@@ -9,6 +9,7 @@ from typing import Any
 from aten import _native, dispatch, pytree
 from aten._native import Tensor
 from aten.autograd.record import record
+from aten.derivative import is_lost
 from aten.fx.graph import Graph
 from aten.fx.graph_module import GraphModule
 from aten.fx.node import Node
@@ -102,12 +103,12 @@ class TraceLevel(Level):
             result = tuple([self.make(o, m) for o, m in zip(out, out_meta)])
         else:
             out, result = node, self.make(node, out_meta)
-        if op.vjp_fn is not None and _native.is_grad_enabled():
+        if _native.is_grad_enabled():
             if self.tape is not None:
                 self.tape.record(op, values, metas, out, out_meta, self.graph.line)
             else:
                 needs = dispatch.needs_of(op, args)
-                if needs is not None:
+                if needs is not None and (op.vjp_fn is not None or is_lost(op, out_meta)):
                     record(op, args, result, needs)
         return public(op, result)
 

@@ -135,6 +135,23 @@ class opened:
         dispatch.pop_level()
 
 
+class below:
+    """Within it the levels from the `place`-th on are closed, as they are while that one handles a call."""
+
+    def __init__(self, place: int):
+        self.place = place
+
+    def __enter__(self) -> None:
+        stack = dispatch.stack
+        self.top, self.above = stack.top, stack.levels[self.place :]
+        stack.top = self.place
+
+    def __exit__(self, *exc: Any) -> None:
+        stack = dispatch.stack
+        stack.levels[self.place :] = self.above
+        stack.top = self.top
+
+
 class Level:
     """One open transform. Subclasses say what an op does (`process`) and which calls they take (`wants`)."""
 
@@ -166,6 +183,11 @@ class Level:
                     if isinstance(x, Tracer) and x.level is self:
                         return True
         return False
+
+    def call_function(self, cls: Any, args: tuple, kwargs: dict, asked: tuple, place: int) -> Any:
+        """(value, context) of an autograd.Function on Tracers of this level, the `place`-th of those open; NotImplemented lets
+        its `forward` run on them."""
+        return NotImplemented
 
     # ------------------------------------------------------------------------------------ tracers
 

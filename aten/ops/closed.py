@@ -1,0 +1,48 @@
+"""Elementwise functions that are made of other ops, with a derivative of their own.
+
+What follows from their definition would be wrong where it has a kink that the function has not, or has elsewhere (log(sigmoid(x))
+by |x| at 0), or lose digits. A compiler sees the definition; its derivative is traced from the one declared here.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from aten import dtype as dtypes
+from aten.meta import Meta
+from aten.op import Op, op, ops
+from aten.ops.pointwise import finish_pointwise, pointwise_meta
+
+_HALF = (dtypes.float16, dtypes.bfloat16)
+
+
+def _wide(x: Any) -> Any:
+    return ops.cast(x, dtypes.float32) if getattr(x, "dtype", None) in _HALF else x
+
+
+def _in_float32(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function with half types computed in float32 and rounded once."""
+
+    def wide(*args: Any) -> Any:
+        dtype = args[0].dtype
+        return ops.cast(function(*map(_wide, args)), dtype) if dtype in _HALF else function(*args)
+
+    wide.asks = function.__code__.co_varnames[: function.__code__.co_argcount]  # type: ignore[attr-defined]
+    return wide
+
+
+def closed(declaration: str, definition: Callable[..., Any], derivative: Any, doc: str) -> Op:
+    """A hidden op: `definition(*core arguments)` in ops; derivatives as in `pointwise.py`."""
+
+    def rule(*args: Any) -> Meta:
+        return pointwise_meta(*args)
+
+    rule.__doc__ = doc
+    made = op(declaration, tags=("pointwise", "fused", "hidden"), promote="same")(rule)
+    made._core = made.schema.params
+    made.decompose(_in_float32(definition))
+    several = isinstance(derivative, tuple)
+    products = tuple(map(_in_float32, derivative if several else (derivative,)))
+    return finish_pointwise(made, products if several else products[0], False)
+
+
+__all__ = ["closed"]

@@ -1,0 +1,76 @@
+"""Determinants, their logarithms and what differentiates them."""
+
+
+import numpy as np
+
+from aten import _native
+from aten.meta import Meta
+from aten.op import op, ops
+from aten.ops.linalg import adjoint, check_matrix, linalg_inv
+from aten.promotion import to_real
+
+
+@op("slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)", tags=["library", "function_only"])
+def slogdet(A: Meta) -> tuple[Meta, Meta]:
+    """Sign and log of the absolute value of the determinant."""
+    check_matrix("linalg.slogdet", A, square=True)
+    return A.like(sizes=A.sizes[:-2]), A.like(sizes=A.sizes[:-2], dtype=to_real(A.dtype))
+
+
+@slogdet.kernel
+def _(out, a):
+    out[0][...], out[1][...] = np.linalg.slogdet(a)
+
+
+@slogdet.vjp
+def _(g, A, out):
+    """The log has the derivative A^-H; the sign of complex matrices turns with the imaginary part of trace(A^-1 dA)."""
+    total = g[1]
+    if A.dtype.is_complex and g[0] is not None:
+        turn = ops.imag(ops.conj(g[0]) * out[0]) * -1j
+        total = turn if total is None else total + turn
+    return None if total is None else total.unsqueeze(-1).unsqueeze(-1) * adjoint(linalg_inv(A))
+
+
+@op("linalg_det(Tensor A) -> Tensor", tags=["library", "function_only"])
+def linalg_det(A: Meta) -> Meta:
+    """The determinant."""
+    check_matrix("linalg.det", A, square=True)
+    return A.like(sizes=A.sizes[:-2])
+
+
+linalg_det.kernel(lambda out, a: np.copyto(out, np.linalg.det(a)))
+linalg_det.vjp(lambda g, A: g.unsqueeze(-1).unsqueeze(-1) * adjoint(adjugate(A)))
+
+
+@op("adjugate(Tensor A) -> Tensor", tags=["library", "function_only"])
+def adjugate(A: Meta) -> Meta:
+    """det(A) * A^-1, of singular matrices as well."""
+    return A.like(sizes=A.sizes)
+
+
+@adjugate.kernel
+def _(out, a):
+    u, s, vh = np.linalg.svd(a)
+    n = s.shape[-1]
+    rest = np.stack([np.prod(np.delete(s, i, -1), -1) for i in range(n)], -1) if n else s
+    turn = np.linalg.det(u) * np.linalg.det(vh)
+    out[...] = turn[..., None, None] * (np.conj(np.swapaxes(vh, -1, -2)) * rest[..., None, :]) @ np.conj(np.swapaxes(u, -1, -2))
+
+
+@adjugate.decompose
+def _(A):
+    """For derivatives of its own: det(A) * A^-1, or of singular matrices a polynomial in A (Faddeev & LeVerrier)."""
+    n = A.shape[-1]
+    if n == 0:
+        return A
+    det = linalg_det(A)
+    if _native.is_tracer(A) and n > 8 or not _native.is_tracer(A) and not bool(ops.eq(det, 0).any()):
+        return det.unsqueeze(-1).unsqueeze(-1) * linalg_inv(A)
+    eye = ops.eye(n, dtype=A.dtype, device=A.device)
+    power = eye.expand(A.shape)
+    for k in range(1, n):
+        product = A @ power
+        trace = ops.diagonal(product, 0, -2, -1).sum(-1).unsqueeze(-1).unsqueeze(-1)
+        power = product - eye * (trace / k)
+    return power if n % 2 else -power

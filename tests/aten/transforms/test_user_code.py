@@ -1,0 +1,187 @@
+"""What user code does inside of a transform: its own Functions, hooks, tensors made there and written in place."""
+
+import numpy as np
+import pytest
+
+import aten
+from aten import autograd
+from aten.tensor import from_numpy
+from aten.transforms import grad, hessian, jacfwd, jacrev, jvp, vjp, vmap
+
+X = from_numpy(np.array([1.0, 2.0, 3.0]))
+
+
+class Square(autograd.Function):
+    """Its derivatives are not those of its forward, so that a test sees which was taken."""
+
+    @staticmethod
+    def forward(x):
+        return x * x
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(inputs[0])
+        ctx.save_for_forward(inputs[0])
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * 3 * x
+
+    @staticmethod
+    def jvp(ctx, t):
+        (x,) = ctx.saved_tensors
+        return t * 5 * x
+
+    @staticmethod
+    def vmap(info, in_dims, x):
+        assert info.batch_size == 3
+        return x * x * 100, in_dims[0]
+
+
+class WithContext(autograd.Function):
+    @staticmethod
+    def forward(ctx, x, n):
+        y = x * n
+        ctx.n = n
+        ctx.save_for_backward(x, y)
+        return y, x.detach() + 1
+
+    @staticmethod
+    def backward(ctx, g, h):
+        x, y = ctx.saved_tensors
+        return g * x * ctx.n + 0 * y + h, None
+
+
+def values(t):
+    return t.numpy().tolist()
+
+
+def test_its_backward_is_taken():
+    total = lambda x: Square.apply(x).sum()
+    assert values(grad(total)(X)) == [3, 6, 9]
+    assert values(vjp(Square.apply, X)[1](aten.ones_like(X))[0]) == [3, 6, 9]
+    assert values(jacrev(Square.apply)(X).diagonal()) == [3, 6, 9]
+    assert values(grad(lambda x: grad(total)(x).sum())(X)) == [3, 3, 3]
+    assert values(vmap(grad(Square.apply))(X)) == [3, 6, 9]
+
+
+def test_its_jvp_is_taken():
+    assert values(jvp(Square.apply, (X,), (aten.ones_like(X),))[1]) == [5, 10, 15]
+    assert values(jacfwd(Square.apply)(X).diagonal()) == [5, 10, 15]
+    with pytest.raises(NotImplementedError, match="You must implement the jvp function"):
+        jvp(lambda x: WithContext.apply(x, 2)[0], (X,), (X,))
+
+
+def test_its_vmap_is_taken():
+    assert values(vmap(Square.apply)(X)) == [100, 400, 900]
+
+
+def test_a_forward_with_context():
+    """And of one output the other is not part of the result: its gradient comes as zeros."""
+    total = lambda x: WithContext.apply(x, 2)[0].sum()
+    assert values(grad(total)(X)) == [2, 4, 6]
+    assert values(grad(lambda x: grad(total)(x).sum())(X)) == [2, 2, 2]
+    assert values(grad(lambda x: WithContext.apply(x, 2)[1].sum())(X)) == [1, 1, 1]
+
+
+def filled(x):
+    o = aten.zeros(3, dtype=x.dtype)
+    for i in range(3):
+        o[i] = x[i] * x[i] * (i + 1)
+    return o
+
+
+def added(x):
+    s, u = aten.zeros((), dtype=x.dtype), aten.ones(3, dtype=x.dtype) * 2
+    s += x.sum()
+    u += x
+    return s * u
+
+
+def copied(x):
+    return aten.empty_like(x).copy_(x * x)
+
+
+def through_views(x):
+    o = aten.zeros(2, 3, dtype=x.dtype)
+    o[0].copy_(x * x)
+    o.view(-1)[3:] = x
+    return o.sum(0)
+
+
+CONSTANT = aten.ones(3, dtype=aten.float64)
+
+
+def of_a_copy(x):
+    c = CONSTANT.clone()
+    c[0] = x[0] * 2
+    return c * x
+
+
+@pytest.mark.parametrize("f", [filled, added, copied, through_views, of_a_copy])
+def test_a_tensor_made_inside_may_be_written(f):
+    ones = aten.ones_like(X)
+    eps = 1e-6
+    expected = np.stack([((f(X + eps * e) - f(X - eps * e)) / (2 * eps)).numpy() for e in aten.eye(3, dtype=X.dtype)], -1)
+    np.testing.assert_allclose(jacrev(f)(X).numpy(), expected, atol=1e-6)
+    np.testing.assert_allclose(jacfwd(f)(X).numpy(), expected, atol=1e-6)
+    np.testing.assert_allclose(grad(lambda x: f(x).sum())(X).numpy(), expected.sum(0), atol=1e-6)
+    np.testing.assert_allclose(jvp(f, (X,), (ones,))[1].numpy(), expected.sum(1), atol=1e-6)
+    both = aten.stack([X, 2 * X])
+    each = vmap(grad(lambda x: f(x).sum()))(both)
+    np.testing.assert_allclose(each[0].numpy(), expected.sum(0), atol=1e-6)
+    assert hessian(lambda x: f(x).sum())(X).shape == (3, 3)
+
+
+def test_a_tensor_made_like_a_batched_one_may_be_written():
+    np.testing.assert_array_equal(vmap(copied)(aten.stack([X, 2 * X])).numpy(), [[1, 4, 9], [4, 16, 36]])
+
+    def f(x):
+        z = aten.zeros_like(x)
+        z[0] = x[1]
+        z += x.new_ones(3)
+        return z
+
+    np.testing.assert_array_equal(vmap(f)(aten.stack([X, 2 * X])).numpy(), [[3, 1, 1], [5, 1, 1]])
+
+
+def test_a_tensor_from_outside_may_not():
+    def f(x):
+        CONSTANT[0] = x[0]
+        return CONSTANT.sum()
+
+    with pytest.raises(RuntimeError, match="comes from outside"):
+        grad(f)(X)
+
+
+def test_a_write_of_constants_into_a_tensor_from_outside_is_one():
+    seen = aten.zeros(1)
+
+    def f(x):
+        seen.add_(1)
+        return x.sum()
+
+    grad(f)(X)
+    assert seen.item() == 1
+
+
+def test_hooks_and_requires_grad():
+    def f(x):
+        assert x.requires_grad and (2 * x).requires_grad and not x.detach().requires_grad and not aten.zeros(1).requires_grad
+        y = x * 2
+        y.register_hook(lambda g: g * 10)
+        handle = y.register_hook(lambda g: g * 100)
+        handle.remove()
+        x.register_hook(lambda g: g + 1)
+        return (y * x.detach()).sum()
+
+    assert values(grad(f)(X)) == [21, 41, 61]
+
+
+def test_a_gradient_within():
+    def f(x):
+        (g,) = autograd.grad((x**3).sum(), x, create_graph=True)
+        return g.sum()
+
+    assert values(grad(f)(X)) == [6, 12, 18]

@@ -8,6 +8,7 @@ import numpy as np
 
 from aten import _native
 from aten import dtype as dtypes
+from aten.promotion import to_complex
 
 
 class PrintOptions:
@@ -127,7 +128,7 @@ def _suffixes(tensor: Any) -> Iterable[str]:
     natural = (
         {_native.get_default_dtype()}
         if empty or tensor.is_meta
-        else {_native.get_default_dtype(), dtypes.int64, dtypes.bool}
+        else {_native.get_default_dtype(), to_complex(_native.get_default_dtype()), dtypes.int64, dtypes.bool}
     )
     if tensor.dtype not in natural:
         yield f"dtype={tensor.dtype!r}"

@@ -86,7 +86,7 @@ def _as_array(data: Any, dtype: DType | None) -> np.ndarray:
         leaf = _first_leaf(data)
         if isinstance(leaf, int):
             raise RuntimeError("Overflow when unpacking long")
-        raise TypeError(f"Could not infer dtype of {type(leaf).__name__}")
+        raise RuntimeError(f"Could not infer dtype of {type(leaf).__name__}")
     if array.size == 0 and dtype is None:
         dtype = _native.get_default_dtype()
     if dtype is None and not isinstance(_first_leaf(data), (np.ndarray, np.generic, Tensor)):
@@ -104,7 +104,7 @@ def _numbers(data: Any, dtype: DType) -> np.ndarray:
     except OverflowError:
         array = np.array(data, object)
     if array.dtype.kind == "O" and not all(isinstance(x, (int, float, complex)) for x in array.flat):
-        raise TypeError(f"Could not infer dtype of {type(_first_leaf(data)).__name__}")
+        raise RuntimeError(f"Could not infer dtype of {type(_first_leaf(data)).__name__}")
     if array.dtype.kind in "Ou" and kind == INTEGER and any(not -(2**63) <= x < 2**63 for x in array.flat if isinstance(x, int)):
         if dtype is not dtypes.uint64 or any(not 0 <= x < 2**64 for x in array.flat):
             raise ValueError("Overflow when unpacking long long")

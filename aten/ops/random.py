@@ -202,9 +202,24 @@ def normal(mean, std, size, generator, dtype, device, layout, pin_memory, requir
 def bernoulli(input, p, generator):
     """1 with the probability that the input (or p) says, else 0, in the input's dtype."""
     chance = input if p is None else p
+    tensor = hasattr(chance, "dtype")
+    known = not tensor or not (_native.is_tracer(chance) or chance.is_meta)
+    if known and not bool(((chance >= 0) & (chance <= 1)).all() if tensor else 0 <= chance <= 1):
+        raise RuntimeError("bernoulli expects probabilities between 0 and 1")
     dtype = input.dtype if category(input.dtype) >= 2 else dtypes.float32
     drawn = rand(list(input.shape), generator=generator, dtype=dtype, device=input.device) < chance
     return ops.cast(drawn, input.dtype)
+
+
+# What the parameters of an in-place fill must satisfy, and what is said where they do not; fills of floats only.
+_PARAMETERS: dict[str, tuple[Any, str]] = {
+    "uniform": (lambda a, b: a <= b, "uniform_ expects to return a [from, to) range, but found from={0:g} > to={1:g}"),
+    "normal_fill": (lambda a, b: b >= 0, "normal expects std >= 0.0, but found std {1:g}"),
+    "exponential": (lambda a, b: a > 0, "exponential_ expects lambda > 0.0, but found lambda={0:g}"),
+    "cauchy": (lambda a, b: b > 0, "cauchy_ expects sigma > 0.0, but found sigma={1:g}"),
+    "log_normal": (lambda a, b: b > 0, "log_normal_ expects std > 0.0, but found std={1:g}"),
+    "geometric": (lambda a, b: 0 < a < 1, "geometric_ expects p to be in (0, 1), but got p={0:g}"),
+}
 
 
 def _filled(name: str, parameters: str, draw: Any, doc: str) -> None:
@@ -216,6 +231,11 @@ def _filled(name: str, parameters: str, draw: Any, doc: str) -> None:
         inplace=True,
     )
     def definition(input, a, b, generator):
+        holds, text = _PARAMETERS[name]
+        if not holds(a, b):
+            raise RuntimeError(text.format(a, b if b is not None else 0.0))
+        if name != "geometric":
+            _check_floating(f"{name.removesuffix('_fill')}_kernel_cpu", input.dtype)
         dtype = input.dtype if category(input.dtype) >= 2 else dtypes.float32
         make = lambda kind: kind(list(input.shape), generator=generator, dtype=dtype, device=input.device)
         return ops.cast(draw(make, a, b), input.dtype)

@@ -4,6 +4,7 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
+from aten import _native
 from aten import dtype as dtypes
 from aten.meta import known_equal
 from aten.op import alias_of, composite, ops
@@ -365,6 +366,8 @@ def repeat_interleave(input, repeats, dim, output_size):
 
 
 def _interleaved(values: Any, counts: Any) -> Any:
+    if not _native.is_tracer(counts) and not counts.is_meta and bool((counts < 0).any()):
+        raise RuntimeError("repeats can not be negative")
     ends = ops.cumsum(counts, 0)
     total = int(ends[-1].item()) if ends.numel() else 0
     return ops.index_select(values, 0, ops.searchsorted(ends, ops.arange(total), right=True))

@@ -33,7 +33,7 @@ def test_a_given_dtype_wins():
     ("text", TypeError, "invalid data type 'str'"),
     ([2**70], RuntimeError, "Overflow"),
     ([[1, 2], 3], TypeError, "expected a sequence"),
-    ([object()], TypeError, "Could not infer dtype of object"),
+    ([object()], RuntimeError, "Could not infer dtype of object"),
 ])
 def test_bad_data(data, error, message):
     with pytest.raises(error, match=message):

@@ -478,7 +478,7 @@ class Module:
         errors: list[str] = []
 
         def load(module: Module, prefix: str) -> None:
-            module._load_from_state_dict(state_dict, prefix, {}, strict, missing, unexpected, errors, assign)
+            module._load_from_state_dict(state_dict, prefix, {}, True, missing, unexpected, errors, assign)
             for name, child in module._modules.items():
                 if child is not None:
                     load(child, f"{prefix}{name}.")

@@ -137,3 +137,34 @@ def test_a_dtype_that_is_asked_for_is_what_counts():
 def test_the_largest_of_bytes():
     x = weft.tensor([[[3, 200, 7, 1]]], dtype=weft.uint8)
     assert F.max_pool1d(x, 3, 2, 1).tolist() == [[[200, 200]]] and F.max_pool1d(x * 0, 3, 2, 1).tolist() == [[[0, 0]]]
+
+
+# ------------------------------------------------------------------------------------------------------ parameters
+@pytest.mark.parametrize(
+    ("error", "call"),
+    [
+        (RuntimeError, lambda: weft.bernoulli(weft.tensor([2.0]))),
+        (RuntimeError, lambda: weft.zeros(3).bernoulli_(-0.5)),
+        (RuntimeError, lambda: weft.zeros(3).exponential_(-1)),
+        (RuntimeError, lambda: weft.zeros(3).geometric_(0)),
+        (RuntimeError, lambda: weft.zeros(3).normal_(0, -1)),
+        (RuntimeError, lambda: weft.zeros(3).uniform_(2, 1)),
+        (NotImplementedError, lambda: weft.zeros(3, dtype=weft.int64).normal_()),
+        (NotImplementedError, lambda: weft.zeros(3, dtype=weft.int64).uniform_()),
+        (RuntimeError, lambda: weft.ones(2).repeat_interleave(weft.tensor([1, -1]))),
+        (RuntimeError, lambda: weft.tensor({})),
+        (RuntimeError, lambda: weft.tensor([None])),
+    ],
+)
+def test_parameters_that_make_no_sense(error, call):
+    with pytest.raises(error):
+        call()
+
+
+def test_the_complex_default_dtype_is_not_printed():
+    assert repr(weft.tensor([1 + 2j])) == "tensor([1.+2.j])"
+
+
+def test_unexpected_keys_are_told_without_strict_too():
+    keys = weft.nn.Linear(2, 2).load_state_dict({"weight": weft.ones(2, 2), "other": weft.ones(1)}, strict=False)
+    assert keys.unexpected_keys == ["other"] and keys.missing_keys == ["bias"]

@@ -9,6 +9,7 @@ from aten import dtype as dtypes
 from aten.dispatch import as_number
 from aten.meta import Meta, known_equal
 from aten.op import composite, inplace_of, op, ops
+from aten.ops.accumulate import add_at
 from aten.ops.view import zeros_of
 from aten.promotion import TYPE_NAMES, element
 from aten.shapes import broadcast, is_symbolic, show, wrap_dim
@@ -194,7 +195,7 @@ def _(out, x, dim, index, src):
     out[...] = x
     o, index, src = _scatter_views(out, index, src, dim)
     if index.size:
-        np.add.at(o, _places(index, dim), src)
+        add_at(o, _places(index, dim), src)
 
 
 scatter_add.vjp((lambda g: g, lambda g, dim, index, src_meta: _pad_to(gather(g, dim, index), src_meta)))
@@ -241,10 +242,10 @@ def _(out, x, dim, index, src, reduce, include_self):
                 else reduce == "amin"
             )
         o[where] = start
-    ufunc.at(o, where, src)
+    (add_at if ufunc is np.add else ufunc.at)(o, where, src)
     if reduce == "mean":
         n = np.ones(o.shape, np.int64) if include_self else np.zeros(o.shape, np.int64)
-        np.add.at(n, where, 1)
+        add_at(n, where, np.ones((), n.dtype))
         n = np.maximum(n, 1)
         o[...] = o / n if o.dtype.kind not in "iu" else o // n
 
@@ -358,7 +359,7 @@ def _(out, x, dim, index, source):
     out[...] = x
     o, source = np.atleast_1d(out) if out.ndim else out.reshape(1), np.atleast_1d(source)
     index = in_range(index.reshape(-1), o.shape[dim], dim)
-    np.add.at(np.moveaxis(o, dim, 0), index, np.moveaxis(source, dim, 0))
+    add_at(np.moveaxis(o, dim, 0), (index,), np.moveaxis(source, dim, 0))
 
 
 index_add.vjp((lambda g: g, lambda g, dim, index, source_meta: index_select(g, dim, index).reshape(list(source_meta.sizes))))
@@ -456,7 +457,7 @@ def embedding_backward(grad: Meta, indices: Meta, num_weights: Any) -> Meta:
 @embedding_backward.kernel
 def _(out, g, indices, num_weights):
     out[...] = 0
-    np.add.at(out, indices.reshape(-1), g.reshape(indices.size, g.shape[-1]))
+    add_at(out, (indices.reshape(-1),), g.reshape(indices.size, g.shape[-1]))
 
 
 embedding_backward.vjp(lambda g, indices: embedding(g, indices))
@@ -574,10 +575,12 @@ def _(out, x, indices, values, accumulate):
     where = _numpy_index(x, indices)
     if accumulate and x.dtype.itemsize == 2 and x.dtype.kind not in "iu":  # a half: added up in float32, rounded once
         total = x.astype(np.float32)
-        np.add.at(total, where, values.astype(np.float32))
+        add_at(total, where, values.astype(np.float32))
         out[...] = total
+    elif accumulate and x.dtype.kind != "b":
+        add_at(out, where, values)
     elif accumulate:
-        (np.logical_or if x.dtype.kind == "b" else np.add).at(out, where, values)
+        np.logical_or.at(out, where, values)
     else:
         out[where] = values
 

@@ -48,14 +48,19 @@ def test_kernel_is_decomposition(seed, monkeypatch):
         np.testing.assert_allclose(got.detach().numpy(), expected.detach().numpy(), rtol=1e-8, atol=1e-8)
 
 
+def as_doubles(t):
+    return (t.real if t.is_complex() else t).to(weft.float64)
+
+
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "int64", "complex128"])
 def test_other_dtypes(dtype):
     rng = np.random.default_rng(0)
-    x, weight = (weft.from_numpy(rng.integers(-4, 5, s).astype(np.float64)).to(getattr(weft, dtype)) for s in ((2, 4, 7, 6), (6, 2, 3, 2)))
+    arrays = [rng.integers(-4, 5, sizes).astype(np.float64) for sizes in ((2, 4, 7, 6), (6, 2, 3, 2))]
+    x, weight = (weft.from_numpy(a).to(getattr(weft, dtype)) for a in arrays)
     got = F.conv2d(x, weight, stride=2, padding=1, groups=2)
-    expected = F.conv2d(*(t.real.to(weft.float64) if t.is_complex() else t.to(weft.float64) for t in (x, weight)), stride=2, padding=1, groups=2)
+    expected = F.conv2d(as_doubles(x), as_doubles(weight), stride=2, padding=1, groups=2)
     assert got.dtype is x.dtype
-    assert weft.equal(got.real.to(weft.float64) if got.is_complex() else got.to(weft.float64), expected)
+    assert weft.equal(as_doubles(got), expected)
 
 
 @pytest.mark.parametrize("n, channels, size", [(0, 3, 8), (2, 0, 8)])
@@ -79,9 +84,11 @@ def test_memory_is_checked():
     x, w, out = weft.zeros(1, 1, 4), weft.zeros(1, 1, 3), weft.zeros(1, 1, 2)
     good = ((1,), (0,), (1,), (1,), 1)
     _native.convolution_into(out, x, w, None, *good)
-    for bad in (((0,), (0,), (1,), (1,), 1), ((1,), (2**62,), (1,), (1,), 1), ((1,), (0,), (1,), (1,), 2), ((1, 1), (0,), (1,), (1,), 1)):
+    one = (1,)
+    for stride, before, groups in (((0,), (0,), 1), (one, (2**62,), 1), (one, (0,), 2), ((1, 1), (0,), 1)):
+        bad = (stride, before, one, one, groups)
         with pytest.raises(RuntimeError, match="fitting sizes"):
             _native.convolution_into(out, x, w, None, *bad)
     with pytest.raises(RuntimeError, match="fitting sizes"):
-        _native.convolution_into(out, x.t() if x.ndim == 2 else x.double(), w, None, *good)
+        _native.convolution_into(out, x.double(), w, None, *good)
     assert ops.convolution(x, w, None, [2], [1], [0], [1], [1], 1).shape == (1, 1, 2)

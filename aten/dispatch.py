@@ -457,6 +457,8 @@ def _call_inplace(op: Op, public: tuple[Any, ...]) -> Any:
     else:
         positional, keywords = _as_call(base, public)
         result = base(*positional, **keywords)
+        if "resizes" in op.tags and tuple(result.shape) != tuple(target.shape):
+            target.resize_(tuple(result.shape))
         _check_result(target, result.dtype, result.shape)
     write(target, result)
     return target

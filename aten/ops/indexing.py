@@ -80,7 +80,14 @@ def _(out, x, dim, index):
         o[...] = x[_places(flat, dim)]
 
 
-gather.vjp(lambda g, dim, index, input_meta: scatter_add(zeros_of(input_meta, g), dim, index, g))
+@gather.vjp
+def _(g, dim, index, input_meta):
+    if index.dtype not in (dtypes.int32, dtypes.int64):  # an empty index may be of any dtype
+        index = ops.cast(index, dtypes.int64)
+    return scatter_add(zeros_of(input_meta, g), dim, index, g)
+
+
+
 gather.jvp(lambda tangents, input, dim, index, out: gather(tangents[0], dim, index))
 
 

@@ -202,11 +202,12 @@ def _scaled(x: Any, factor: Any) -> Any:
     return x * (int(factor) if isinstance(factor, float) and category(x.dtype) == 1 else factor)
 
 
-def _accumulated(name: str, operands: str, compute: Any) -> None:
+def _accumulated(name: str, operands: str, compute: Any, tags: Any = ()) -> None:
     first, second = operands.split()
 
     @composite(
         f"{name}(Tensor input, Tensor {first}, Tensor {second}, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+        tags=tags,
         inplace=True,
     )
     def definition(input, a, b, beta, alpha):
@@ -230,7 +231,7 @@ def _reduced_bmm(a, b):
 
 _accumulated("addmm", "mat1 mat2", mm)
 _accumulated("baddbmm", "batch1 batch2", bmm)
-_accumulated("addbmm", "batch1 batch2", _reduced_bmm)
+_accumulated("addbmm", "batch1 batch2", _reduced_bmm, ["resizes"])  # PyTorch's writes into a target of any size
 _accumulated("addmv", "mat vec", mv)
 _accumulated("addr", "vec1 vec2", outer)
 

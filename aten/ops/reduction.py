@@ -525,13 +525,14 @@ def vector_norm(x: Any, p: Any, dim: Any, keepdim: bool) -> Any:
     if p == 2:
         return _root(sum(size * size, dims, keepdim))
     where = ops.where
-    if 0 < p < 1:  # the derivative of a power at 0 is infinite: zeros get none
+    if p < 1:  # the derivative of a power at 0 is infinite: zeros get none
         nothing = ops.eq(size, 0)
-        total = sum(where(nothing, 0.0, where(nothing, 1.0, size) ** p), dims, keepdim)
+        total = sum(where(nothing, 0.0 if p > 0 else 1.0, where(nothing, 1.0, size) ** p), dims, keepdim)
     else:
         total = sum(size**p, dims, keepdim)
     zero = ops.eq(total, 0)
-    return where(zero, 0.0 if p > 0 else total ** (1 / p), where(zero, 1.0, total) ** (1 / p))
+    norm = where(zero, 0.0 if p > 0 else float("inf"), where(zero, 1.0, total) ** (1 / p))
+    return norm if p > 0 else where(ops.any(nothing, dims, keepdim), 0.0, norm)
 
 
 @composite(

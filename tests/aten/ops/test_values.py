@@ -168,3 +168,25 @@ def test_the_complex_default_dtype_is_not_printed():
 def test_unexpected_keys_are_told_without_strict_too():
     keys = weft.nn.Linear(2, 2).load_state_dict({"weight": weft.ones(2, 2), "other": weft.ones(1)}, strict=False)
     assert keys.unexpected_keys == ["other"] and keys.missing_keys == ["bias"]
+
+
+def test_norm_of_negative_order_has_no_gradient_at_zero():
+    """PyTorch's answers."""
+    cases = (([0.0, 1.0, 2.0], 0.0, [0.0, 0.0, 0.0]), ([0.0, 0.0], 0.0, [0.0, 0.0]), ([2.0, 2.0], 1.0, [0.25, 0.25]))
+    for values, norm, gradient in cases:
+        x = weft.tensor(values, requires_grad=True)
+        y = weft.linalg.norm(x, -1)
+        y.backward()
+        assert y.item() == norm and x.grad.tolist() == gradient
+
+
+def test_addbmm_writes_into_a_target_of_any_size():
+    t = weft.tensor(1.5)
+    assert t.addbmm_(weft.ones(2, 5, 3), weft.ones(2, 3, 10)) is t
+    assert t.shape == (5, 10) and t[0, 0] == 7.5
+
+
+def test_gather_by_an_empty_index_of_any_dtype_differentiates():
+    x = weft.ones(3, requires_grad=True)
+    weft.gather(x, 0, weft.empty(0, dtype=weft.uint8)).sum().backward()
+    assert x.grad.tolist() == [0, 0, 0]

@@ -83,9 +83,29 @@ def same(frame, a: Variable, b: Variable) -> bool:
         answer = a.is_same(b)
     except NotConstant:
         raise a.unsupported("the identity") from None
-    if not answer and a.source is not None and b.source is not None and not (a.is_constant() or b.is_constant()):
+    if answer:
+        return True
+    if isinstance(a, frame.values.SymbolicVariable) or isinstance(b, frame.values.SymbolicVariable):
+        return _same_number(frame, a, b)
+    if a.source is not None and b.source is not None and not (a.is_constant() or b.is_constant()):
         frame.output.guard(guards.Distinct((a.source, b.source)))
-    return answer
+    return False
+
+
+SMALL = range(-5, 257)  # ints that CPython has one object of each
+
+
+def _same_number(frame, a: Variable, b: Variable) -> bool:
+    """Whether numbers, one of them a symbol, are one object: not if they differ, which is guarded."""
+    if a.python_type() is not b.python_type():
+        return False
+    if not binary(frame, operator.eq, a, b).truth(frame):
+        return False
+    number = a.as_python()
+    if type(number) is bool or (type(number) is int and number in SMALL):
+        b.as_python()
+        return True
+    raise a.unsupported("the identity")
 
 
 def unary(frame, op, a: Variable) -> Variable:

@@ -14,11 +14,11 @@ from aten.ops.view import zeros_of
 from aten.promotion import TYPE_NAMES, element
 from aten.shapes import broadcast, is_symbolic, show, wrap_dim
 
-_INDEX_DTYPES = (dtypes.int64, dtypes.int32)
+INDEX_DTYPES = (dtypes.int64, dtypes.int32)
 
 
 def _check_index(name: str, index: Meta) -> None:
-    if index.dtype not in _INDEX_DTYPES:
+    if index.dtype not in INDEX_DTYPES:
         raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index")
 
 
@@ -110,7 +110,7 @@ def _(out, x, dim, index):
 
 
 def _scatter_check(name: str, input: Meta, index: Meta, src: Any) -> None:
-    if index.dtype not in _INDEX_DTYPES:
+    if index.dtype not in INDEX_DTYPES:
         raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index")
     if isinstance(src, Meta):
         if src.dtype is not input.dtype:
@@ -292,7 +292,7 @@ def _(g, needs, input, dim, index, src, reduce, include_self, out):
 @op("index_select(Tensor input, int dim, LongTensor index) -> Tensor", tags=["indexing"])
 def index_select(input: Meta, dim: int, index: Meta) -> Meta:
     """The slices of `dim` that a 1-d index names. Raises IndexError for an index outside the dimension."""
-    if index.dtype not in _INDEX_DTYPES:
+    if index.dtype not in INDEX_DTYPES:
         raise RuntimeError("index_select(): Expected dtype int32 or int64 for index")
     if index.ndim > 1:
         raise IndexError("index_select(): Index is supposed to be a vector")
@@ -403,73 +403,6 @@ def index_fill(input, dim, index, value):
     return ops.where(chosen, value, input)
 
 
-@op(
-    "embedding(Tensor weight, LongTensor indices, *, int? padding_idx=None) -> Tensor",
-    tags=["indexing", "function_only"],
-)
-def embedding(weight: Meta, indices: Meta) -> Meta:
-    """Rows of a matrix. Raises IndexError for an index outside it."""
-    if indices.dtype not in _INDEX_DTYPES:
-        raise RuntimeError(
-            "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
-            f"torch.{TYPE_NAMES[indices.dtype.name]}Tensor instead (while checking arguments for embedding)"
-        )
-    if weight.ndim != 2:
-        raise RuntimeError("'weight' must be 2-D")
-    return weight.like(sizes=(*indices.sizes, weight.sizes[1]))
-
-
-@embedding.kernel
-def _(out, weight, indices):
-    if indices.size and (indices.min() < 0 or indices.max() >= weight.shape[0]):
-        raise IndexError("index out of range in self")
-    np.take(weight, indices, axis=0, out=out if out.flags.c_contiguous else None, mode="clip")
-
-
-@embedding.special(lambda weight, indices, padding_idx: padding_idx is not None)
-def _(weight, indices, padding_idx):
-    return ops.embedding_padded(weight, indices, padding_idx)
-
-
-embedding.vjp(lambda g, indices, weight_meta: embedding_backward(g, indices, weight_meta.sizes[0]))
-embedding.jvp(lambda tangents, weight, indices, out: embedding(tangents[0], indices))
-
-
-@op("embedding_padded(Tensor weight, LongTensor indices, int padding_idx) -> Tensor", tags=["fused", "function_only"])
-def embedding_padded(weight: Meta, indices: Meta, padding_idx: int) -> Meta:
-    """`embedding` whose row padding_idx gets no gradient."""
-    return embedding.function(weight, indices)
-
-
-embedding_padded.decompose(lambda weight, indices, padding_idx: embedding(weight, indices))
-
-
-@embedding_padded.vjp
-def _(g, indices, weight_meta, padding_idx):
-    padding_idx = padding_idx + weight_meta.sizes[0] if padding_idx < 0 else padding_idx
-    kept = ops.where(ops.eq(indices, padding_idx).unsqueeze(-1), 0, g)
-    return embedding_backward(kept, indices, weight_meta.sizes[0])
-
-
-@op(
-    "embedding_backward(Tensor grad, LongTensor indices, int num_weights) -> Tensor",
-    tags=["indexing", "function_only"],
-    compute="float32",
-)
-def embedding_backward(grad: Meta, indices: Meta, num_weights: Any) -> Meta:
-    """Zeros [num_weights, n] with the rows of grad added at their indices."""
-    return grad.like(sizes=(num_weights, grad.sizes[-1]))
-
-
-@embedding_backward.kernel
-def _(out, g, indices, num_weights):
-    out[...] = 0
-    add_at(out, (indices.reshape(-1),), g.reshape(indices.size, g.shape[-1]))
-
-
-embedding_backward.vjp(lambda g, indices: embedding(g, indices))
-
-
 # --------------------------------------------------------------------------------------- several index tensors
 def dims_of_indices(indices: Sequence[Any]) -> tuple[list[int], bool]:
     """Which dims are indexed, and whether they stand together (their result then takes their place)."""
@@ -483,7 +416,7 @@ def index(input: Meta, indices: list[Any]) -> Meta:
     if len(indices) > input.ndim:
         raise IndexError(f"too many indices for tensor of dimension {input.ndim}")
     for i in indices:
-        if i is not None and i.dtype not in _INDEX_DTYPES:
+        if i is not None and i.dtype not in INDEX_DTYPES:
             raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
     try:
         shown = broadcast(*[i.sizes for i in indices if i is not None])

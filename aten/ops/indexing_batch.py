@@ -4,9 +4,9 @@ from typing import Any
 
 from aten.op import ops
 from aten.ops.batching import materialize, to_front
+from aten.ops.embedding import embedding
 from aten.ops.indexing import (
     dims_of_indices,
-    embedding,
     gather,
     index,
     index_add,

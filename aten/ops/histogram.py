@@ -1,0 +1,142 @@
+"""Counts: of integers, of elements in intervals, classes as vectors."""
+
+from typing import Any
+
+import numpy as np
+
+from aten import _native
+from aten import dtype as dtypes
+from aten.errors import DataDependentError
+from aten.meta import Meta
+from aten.op import composite, op, ops
+from aten.promotion import TYPE_NAMES, category
+from aten.shapes import product
+
+
+@op("bincount(Tensor input, Tensor? weights=None, int minlength=0) -> Tensor", tags=["dynamic", "library", "raises"])
+def bincount(input: Meta, weights: Any, minlength: int) -> Meta:
+    """How often each non-negative integer occurs (or the sum of its weights)."""
+    raise DataDependentError("the sizes of bincount() depend on the data")
+
+
+@bincount.kernel
+def _(x, weights, minlength):
+    if x.ndim != 1 or x.dtype.kind not in "iu" or (x.size and x.min() < 0):
+        raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
+    if minlength < 0:
+        raise RuntimeError("minlength should be >= 0")
+    result = np.bincount(x.astype(np.int64), weights, minlength)
+    return result.astype(np.int64 if weights is None else weights.dtype if weights.dtype == np.float32 else np.float64)
+
+
+@op("histc(Tensor input, int bins=100, Scalar min=0, Scalar max=0) -> Tensor", tags=["library", "raises", "constant"])
+def histc(input: Meta, bins: int, min: Any, max: Any) -> Meta:
+    """How many elements fall into each of `bins` equal intervals of [min, max] (by default the data's range)."""
+    if category(input.dtype) < 2:
+        raise NotImplementedError(f"\"histogram_cpu\" not implemented for '{TYPE_NAMES[input.dtype.name]}'")
+    if bins <= 0:
+        raise RuntimeError("bins must be > 0")
+    return input.like(sizes=(bins,))
+
+
+@histc.kernel
+def _(out, x, bins, low, high):
+    if low == high and x.size:
+        low, high = float(x.min()), float(x.max())
+    if low == high:
+        low, high = low - 1, high + 1
+    if not (np.isfinite(low) and np.isfinite(high)):
+        raise RuntimeError(f"range of [{low}, {high}] is not finite")
+    out[...] = np.histogram(x[~np.isnan(x)], bins, (low, high))[0]
+
+
+@composite("one_hot(Tensor tensor, int num_classes=-1) -> Tensor", tags=["function_only"])
+def one_hot(tensor, num_classes):
+    """1 at the index, 0 elsewhere, in a new last dimension of num_classes (by default one more than the largest
+    index).
+    """
+    if tensor.dtype is not dtypes.int64:
+        raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
+    if num_classes == -1:
+        if tensor.numel() == 0:
+            raise RuntimeError("Can not infer total number of classes from empty tensor.")
+        num_classes = int(ops.amax(tensor).item()) + 1
+    if tensor.numel() and hasattr(tensor, "data_ptr") and not _is_traced(tensor):
+        if int(ops.amin(tensor).item()) < 0:
+            raise RuntimeError("Class values must be non-negative.")
+        if int(ops.amax(tensor).item()) >= num_classes:
+            raise RuntimeError("Class values must be smaller than num_classes.")
+    if _is_traced(tensor):  # scatter checks what cannot be asked here
+        zeros = ops.zeros((*tensor.shape, num_classes), dtype=dtypes.int64, device=tensor.device)
+        return ops.scatter(zeros, -1, tensor.unsqueeze(-1), 1)
+    return ops.eq(tensor.unsqueeze(-1), ops.arange(num_classes, device=tensor.device)).to(dtypes.int64)
+
+
+def _is_traced(x: Any) -> bool:
+    return _native.is_tracer(x)
+
+
+@op("histogramdd_kernel(Tensor input, Any bins, Any range, Tensor? weight, bool density) -> Tensor[]",
+    tags=["dynamic", "library", "function_only", "raises"])  # fmt: skip
+def histogramdd_kernel(input: Meta, bins: Any, range: Any, weight: Any, density: bool) -> Meta:
+    """Counts of points [n, d] in a grid of cells, then the edges of each dimension."""
+    raise RuntimeError("histograms are made eager only")
+
+
+def _cell(edges: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """The number of the cell of each x by halving, whatever the order of the edges; -1 outside. The last edge is in the last."""
+    first, count = np.zeros(x.shape, np.int64), np.full(x.shape, len(edges))
+    while (count > 0).any():
+        step = count // 2
+        at = np.minimum(first + step, len(edges) - 1)
+        right = (count > 0) & ~(x < edges[at])
+        first, count = np.where(right, first + step + 1, first), np.where(right, count - step - 1, step)
+    cell = np.where(x == edges[-1], len(edges) - 2, first - 1)
+    return np.where((x >= edges[0]) & (x <= edges[-1]), cell, -1)
+
+
+def _counted(x: np.ndarray, edges: list[np.ndarray], weight: np.ndarray | None, density: bool) -> np.ndarray:
+    """How many points (or how much weight) lie in each cell of the grid of edges; per volume and in all 1, if asked."""
+    counts = np.zeros([max(len(e) - 1, 0) for e in edges])
+    cells = np.stack([_cell(e, x[:, d]) for d, e in enumerate(edges)]) if x.size and counts.size else np.full((len(edges), 0), 0)
+    inside = (cells >= 0).all(0)
+    np.add.at(counts, tuple(cells[:, inside]), 1.0 if weight is None or not cells.size else weight[inside])
+    if density:
+        counts = counts / counts.sum()
+        for d, e in enumerate(edges):
+            counts = counts / np.diff(e).reshape([-1 if k == d else 1 for k in np.arange(len(edges))])
+    return counts
+
+
+@histogramdd_kernel.kernel
+def _(x, bins, range, weight, density):
+    edges = [b.numpy() if hasattr(b, "numpy") else b for b in bins]
+    if all(isinstance(e, np.ndarray) for e in edges):
+        counts = _counted(x, edges, None if weight is None else weight.reshape(-1), density)
+        return (counts.astype(x.dtype), *(e.astype(x.dtype) for e in edges))
+    limits = None if range is None else [(range[2 * d], range[2 * d + 1]) for d in np.arange(len(edges))]
+    counts, found = np.histogramdd(x, edges, limits, density, None if weight is None else weight.reshape(-1))
+    return (counts.astype(x.dtype), *(e.astype(x.dtype) for e in found))
+
+
+@composite(
+    "histogramdd(Tensor input, Any bins, *, Any range=None, Tensor? weight=None, bool density=False) -> "
+    "(Tensor hist, Tensor[] bin_edges)",
+    tags=["function_only"],
+)
+def histogramdd(input, bins, range, weight, density):
+    """Counts of the points of the last dimension in a grid of cells, and the edges of the cells."""
+    points = input.reshape([product(input.shape[:-1]), input.shape[-1]])
+    bins = [bins] * points.shape[1] if isinstance(bins, int) else list(bins)
+    counts, *edges = histogramdd_kernel(points, bins, range, weight, density)
+    return histogramdd.schema.result_type((counts, tuple(edges)))
+
+
+@composite(
+    "histogram(Tensor input, Any bins, *, Any range=None, Tensor? weight=None, bool density=False) -> "
+    "(Tensor hist, Tensor bin_edges)"
+)
+def histogram(input, bins, range, weight, density):
+    """Counts of elements in intervals, and their edges."""
+    counts, edges = histogramdd_kernel(input.reshape([-1, 1]), [bins], range, weight, density)
+    return histogram.schema.result_type((counts, edges))

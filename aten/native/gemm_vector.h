@@ -120,7 +120,7 @@ template <typename T> void do_vector(void *context, i64 begin, i64 end, i64 work
     with_type<T>(matrix.dtype, [&](auto type) {
       typedef decltype(type) S;
       const S *m = element<S>(g, matrix, batch, p.swapped ? j : 0, p.swapped ? 0 : j);
-      if (along_n == 1) return row_times<T>(vector, m, along_k, g.k, n, sum, part);
+      if (along_n == 1 && !(p.n == 1 && along_k == 1)) return row_times<T>(vector, m, along_k, g.k, n, sum, part);
       return dot_rows<T>(vector, m, along_n, g.k, n, sum);
     });
     if (p.swapped) g.store(g.store_env, batch, j, n, 0, 1, sum, 1);

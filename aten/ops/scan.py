@@ -90,7 +90,7 @@ def _(g, input, dim, out):
     return where(ops.eq(zeros, 0), before, where(zero & ops.eq(zeros, 1), at_first, 0.0))
 
 
-def _extreme(name: str, better: Any) -> Op:
+def _extreme(name: str, running: np.ufunc) -> Op:
     @op(f"{name}(Tensor input, int dim) -> (Tensor values, Tensor indices)", tags=["scan"])
     def rule(input: Meta, dim: int) -> tuple[Meta, Meta]:
         return input.like(sizes=input.sizes), input.like(sizes=input.sizes, dtype=dtypes.int64)
@@ -103,14 +103,13 @@ def _extreme(name: str, better: Any) -> Op:
         if x.ndim == 0:
             values[...], indices[...] = x, 0
             return
-        x, values, indices = (np.moveaxis(a, dim, 0) for a in (x, values, indices))
-        for i in range(x.shape[0]):
-            if i == 0:
-                values[0], indices[0] = x[0], 0
-                continue
-            take = better(x[i], values[i - 1]) | (x[i] != x[i])
-            values[i] = np.where(take, x[i], values[i - 1])
-            indices[i] = np.where(take, i, indices[i - 1])
+        if not x.size:
+            return
+        running.accumulate(x, axis=dim, out=values)  # a NaN stays
+        places = np.arange(x.shape[dim]).reshape([-1] + [1] * (x.ndim - 1 - dim % x.ndim))
+        np.maximum.accumulate(np.where((x == values) | (x != x), places, 0), axis=dim, out=indices)
+        if x.dtype.kind == "f":  # of zeros of either sign the one that stands there
+            values[...] = np.take_along_axis(x, indices, dim)
 
     @rule.vjp
     def _(g, input_meta, dim, indices):
@@ -124,8 +123,8 @@ def _extreme(name: str, better: Any) -> Op:
     return rule
 
 
-cummax = _extreme("cummax", np.greater_equal)
-cummin = _extreme("cummin", np.less_equal)
+cummax = _extreme("cummax", np.maximum)
+cummin = _extreme("cummin", np.minimum)
 
 
 @op("logcumsumexp(Tensor input, int dim) -> Tensor", tags=["scan"], promote="float", compute="float32")

@@ -81,13 +81,25 @@ class ModuleObject(ObjectVariable):
                 frame.output.guard(guards.LacksKey(source, name))
         return None
 
+    def holds(self, frame, where: str, name: str) -> bool:
+        """Whether a store has `name`; that it has not is guarded."""
+        values = self.store(frame, where)
+        if isinstance(values, DictVariable):
+            return values.lookup(frame, ConstantVariable(name)) is not MISSING
+        if values and name in values:
+            return True
+        if values is not None:
+            frame.output.guard(guards.LacksKey(Item(InstanceDict(self.source), where), name))
+        return False
+
     def setattr(self, frame, name, value):
         if not self.inherits(frame, "__setattr__"):
             super().setattr(frame, name, value)
             return
         buffers = self.store(frame, "_buffers")
         is_buffer = name in (buffers if isinstance(buffers, dict) else {k.as_python() for k in buffers.unpack(frame)})
-        if is_buffer and (issubclass(value.python_type(), aten.Tensor) or value.is_same(frame.values.NONE)):
+        fits = is_buffer and (issubclass(value.python_type(), aten.Tensor) or value.is_same(frame.values.NONE))
+        if fits and not self.holds(frame, "_parameters", name) and not self.holds(frame, "_modules", name):
             storage_of(frame, self).read(frame, "_buffers").setitem(frame, ConstantVariable(name), value)
         elif self.stored(frame, name) is None and not self.registers(value):
             attributes.store_plainly(frame, self, name, value)

@@ -466,3 +466,24 @@ def what_is_said_of_missing_slots(C):
 @pytest.mark.parametrize("case", PROGRAMS, ids=lambda p: p.__name__)
 def test_compiled_is_plain(case):
     check(case)
+
+
+def test_a_buffer_is_written_only_where_no_other_store_has_its_name():
+    """nn.Module asks `_parameters`, then `_modules`: a name that turns up there is refused, compiled too."""
+
+    class Counter(weft.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("n", weft.zeros(1))
+
+        def forward(self, x):
+            self.n += 1
+            return x + self.n
+
+    model = Counter()
+    compiled = weft.compile(model, backend="eager")
+    assert compiled(weft.zeros(1)).item() == 1 and compiled(weft.zeros(1)).item() == 2
+    model._modules["n"] = weft.nn.Identity()
+    for call in (model, compiled):
+        with pytest.raises(TypeError, match="cannot assign 'Tensor' as child module 'n'"):
+            call(weft.zeros(1))

@@ -18,18 +18,25 @@ def decompositions() -> dict[Op, Callable[..., Any]]:
     for name, first in (("scaled_dot_product_attention", 0), ("scaled_dot_product_attention_backward", 1)):
         op = registry[name]
         found[op] = _unless_large(found[op], first)
-    for name, channels in (("convolution", 1), ("convolution_weight", 0)):
+    for name, channels in (("convolution", _channels), ("convolution_weight", _channels_of_gradient)):
         op = registry[name]
         found[op] = _if_depthwise(found[op], channels)
     return found
 
 
-def _if_depthwise(decompose: Callable[..., Any], channels: int) -> Callable[..., Any]:
-    """`channels`: the argument whose size 0 or 1 is the number of results; the last argument is the number of groups."""
+def _channels(input: Any, weight: Any, *rest: Any) -> tuple[Any, Any]:
+    return input.shape[1], weight.shape[0]
+
+
+def _channels_of_gradient(grad: Any, input: Any, *rest: Any) -> tuple[Any, Any]:
+    return input.shape[1], grad.shape[1]
+
+
+def _if_depthwise(decompose: Callable[..., Any], channels: Callable[..., tuple[Any, Any]]) -> Callable[..., Any]:
+    """`channels(*args)`: how many a convolution sees and how many it makes; its last argument is the number of groups."""
 
     def decomposed(*args: Any) -> Any:
-        results = args[channels].shape[1 - channels]
-        return decompose(*args) if choices.fuses_convolution(args[1 - channels].shape[1], results, args[-1]) else NotImplemented
+        return decompose(*args) if choices.fuses_convolution(*channels(*args), args[-1]) else NotImplemented
 
     return decomposed
 

@@ -258,10 +258,10 @@ bool describe(Windows *w, int64_t *made, const WeftTensor *x, const WeftTensor *
   w->taps = w->places = w->pixels = 1;
   for (int d = 3 - n; d < 3; d++) {
     w->size[d] = x->sizes[2 + d - 3 + n], w->kernel[d] = weight->sizes[2 + d - 3 + n], w->result[d] = out->sizes[2 + d - 3 + n];
-    int64_t reach;  // every place that is asked for is a number
-    if (__builtin_mul_overflow(w->result[d], w->stride[d], &reach) || __builtin_mul_overflow(w->kernel[d], w->dilation[d], &reach) ||
-        __builtin_mul_overflow(w->size[d], w->hole[d], &reach))
-      return false;
+    const int64_t pairs[3][2] = {{w->result[d], w->stride[d]}, {w->kernel[d], w->dilation[d]}, {w->size[d], w->hole[d]}};
+    int64_t reach;  // sums of three of them, every place that is asked for, stay within 64 bits
+    for (auto &pair : pairs)
+      if (__builtin_mul_overflow(pair[0], pair[1], &reach) || reach > int64_t(1) << 60) return false;
   }
   for (int d = 0; d < 3; d++) w->taps *= w->kernel[d], w->places *= w->result[d], w->pixels *= w->size[d];
   w->images = x->sizes[0], w->groups = groups, w->channels = weight->sizes[1];

@@ -108,7 +108,7 @@ def _extreme(name: str, running: np.ufunc) -> Op:
         running.accumulate(x, axis=dim, out=values)  # a NaN stays
         places = np.arange(x.shape[dim]).reshape([-1] + [1] * (x.ndim - 1 - dim % x.ndim))
         np.maximum.accumulate(np.where((x == values) | (x != x), places, 0), axis=dim, out=indices)
-        if x.dtype.kind == "f":  # of zeros of either sign the one that stands there
+        if x.dtype.kind not in "biu":  # of zeros of either sign the one that stands there
             values[...] = np.take_along_axis(x, indices, dim)
 
     @rule.vjp

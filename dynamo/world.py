@@ -18,6 +18,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from dynamo import guards, trace_rules
+from dynamo.breaks import Raised
 from dynamo.operators import BINARY, UNARY
 from dynamo.source import Attr, Builtin, ClassAttr, Converted, Global, InstanceDict, Item, Object, Source
 from dynamo.variables import track
@@ -405,6 +406,24 @@ class World:
         self._saw("global", here, name, MISSING)
         self.output.guard(guards.LacksKey(here, name))
         return None
+
+    def computed_member(self, frame: Any, module: types.ModuleType, name: str) -> Variable | None:
+        """What the `__getattr__` of a module's class gives for a name that the module lacks; None if there is no such hook.
+
+        Packages load their parts on first use by it, so it runs now; where it keeps nothing in the module, each call asks again.
+        """
+        if name in module.__dict__ or self.on_class(type(module), "__getattr__") is MISSING:
+            return None
+        here = Object(module, module.__name__)
+        try:
+            value = run_python(frame, getattr, module, name)
+        except Raised:
+            self.output.guard(guards.LacksAttr(here, name))
+            raise
+        if name in module.__dict__:
+            return self.member(module, name)
+        self._saw("attribute", here, name, value)
+        return self.wrap(value, Attr(here, name))
 
     def imported(self, frame: Any, name: str, fromlist: Any, level: int) -> Variable:
         """What an import statement gives. The import itself happens now, as it would in the first call."""

@@ -205,6 +205,13 @@ class ModuleVariable(TrueVariable):
         return frame.output.side_effects.namespace(frame.world.globals_of(self.value))
 
     def getattr(self, frame, name):
+        if type(self.value) is not types.ModuleType and self.namespace(frame).changes.get(name) is None:
+            if find(frame, type(self.value), name) is None:
+                computed = frame.world.computed_member(frame, self.value, name)
+                if computed is not None:
+                    return computed
+            elif name not in ("__class__", "__dict__"):
+                raise self.unsupported(f"attribute {name} of its class")
         found = self.held(frame, name)
         if found is not None:
             return found
@@ -212,8 +219,6 @@ class ModuleVariable(TrueVariable):
             return frame.world.known(type(self.value))
         if name == "__dict__":
             raise self.unsupported("__dict__")
-        if type(self.value) is not types.ModuleType and find(frame, type(self.value), name) is not None:
-            raise self.unsupported(f"attribute {name} of its class")
         hook = frame.world.member(self.value, "__getattr__")
         if hook is not None:
             return hook.call(frame, [frame.values.const(name)], {})

@@ -38,3 +38,41 @@ def test_integers_beyond_64_bits_among_those_that_change(big):
     for n in (2, 3, 4, big, 5, big, -7, big + 1):
         (a, b), (c, d) = compiled(x, n), f(x, n)
         assert weft.equal(a, c) and b == d
+
+
+class _Loading(types.ModuleType):
+    """A module that makes its parts when they are first asked for, as packages of models do."""
+
+    kept = False
+    factor = 2
+
+    def __getattr__(self, name):
+        if name == "factor_now":
+            return type(self).factor
+        if name == "cosine":
+            if self.kept:
+                self.cosine = weft.cos
+            return weft.cos
+        raise AttributeError(f"no {name} here")
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_the_getattr_of_a_modules_class_is_asked(kept, monkeypatch):
+    loading = _Loading("loading")
+    monkeypatch.setattr(_Loading, "kept", kept)
+
+    def f(x):
+        try:
+            loading.nothing
+        except AttributeError as e:
+            return loading.cosine(x) * loading.factor_now, str(e), hasattr(loading, "more")
+
+    x = weft.ones(3)
+    compiled = weft.compile(f, backend="eager", fullgraph=True)
+    for _ in range(2):
+        got, expected = compiled(x), f(x)
+        assert got[0].tolist() == expected[0].tolist() and got[1:] == expected[1:]
+    monkeypatch.setattr(_Loading, "factor", 3)
+    assert compiled(x)[0].tolist() == f(x)[0].tolist()
+    loading.more = 1
+    assert compiled(x)[2] is True

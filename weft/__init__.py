@@ -11,7 +11,8 @@ from weft import aliases as _aliases
 __version__ = "0.1.0"
 
 _aliases.install(
-    {"weft._dynamo": "dynamo", "weft._inductor": "inductor", "weft.fx": "aten.fx", "weft.autograd": "aten.autograd"}
+    {"weft._dynamo": "dynamo", "weft._inductor": "inductor", "weft.fx": "aten.fx", "weft.autograd": "aten.autograd",
+     "weft.nn.modules.module": "weft.nn.module", "weft.nn.modules.container": "weft.nn.containers"}
 )
 
 _PARTS = frozenset({"nn", "optim", "func", "testing", "cuda", "compiler", "linalg", "special", "fft", "signal",

@@ -138,5 +138,7 @@ def test_containers():
 def test_missing_attribute_and_unknown_argument():
     with pytest.raises(AttributeError, match="'Net' object has no attribute 'nope'"):
         Net().nope  # noqa: B018
-    with pytest.raises(TypeError, match="unexpected"):
+    with pytest.raises(TypeError, match="positional arguments"):
         nn.GELU(1, 2)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'slope'"):
+        nn.GELU(slope=1)

@@ -1,110 +1,28 @@
-"""Neural networks: modules, functions on them, initial values."""
+"""Neural networks: modules, functions on them, initial values. Layers are looked up in `weft.nn.modules` on first use."""
+
+from importlib import import_module as _import_module
+from typing import Any as _Any
 
 from aten import Parameter
-from weft.nn import functional, init, utils
-from weft.nn.activation import (
-    CELU,
-    ELU,
-    GELU,
-    GLU,
-    SELU,
-    Hardshrink,
-    Hardsigmoid,
-    Hardswish,
-    Hardtanh,
-    LeakyReLU,
-    LogSigmoid,
-    LogSoftmax,
-    Mish,
-    PReLU,
-    ReLU,
-    ReLU6,
-    Sigmoid,
-    SiLU,
-    Softmax,
-    Softmin,
-    Softplus,
-    Softshrink,
-    Softsign,
-    Tanh,
-    Tanhshrink,
-)
-from weft.nn.containers import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
-from weft.nn.distance import CosineSimilarity, PairwiseDistance
-from weft.nn.fractional_pool import FractionalMaxPool2d, FractionalMaxPool3d
-from weft.nn.linear import Bilinear, Embedding, Flatten, Identity, Linear, Unflatten
+from weft.nn import functional, init, modules, utils
 from weft.nn.linear_cross_entropy import LinearCrossEntropyOptions
-from weft.nn.loss import (
-    BCELoss,
-    BCEWithLogitsLoss,
-    CrossEntropyLoss,
-    HuberLoss,
-    KLDivLoss,
-    L1Loss,
-    MSELoss,
-    NLLLoss,
-    SmoothL1Loss,
-)
-from weft.nn.module import Module
-from weft.nn.normalization import Dropout, LayerNorm, RMSNorm
+from weft.nn.uninitialized import UninitializedBuffer, UninitializedParameter
 
+_PARTS = ("parallel", "parameter")
 __all__ = [
-    "BCELoss",
-    "BCEWithLogitsLoss",
-    "Bilinear",
-    "CELU",
-    "CosineSimilarity",
-    "CrossEntropyLoss",
-    "Dropout",
-    "ELU",
-    "Embedding",
-    "Flatten",
-    "FractionalMaxPool2d",
-    "FractionalMaxPool3d",
-    "GELU",
-    "GLU",
-    "Hardshrink",
-    "Hardsigmoid",
-    "Hardswish",
-    "Hardtanh",
-    "HuberLoss",
-    "Identity",
-    "KLDivLoss",
-    "L1Loss",
-    "LayerNorm",
-    "LeakyReLU",
-    "Linear",
-    "LinearCrossEntropyOptions",
-    "LogSigmoid",
-    "LogSoftmax",
-    "MSELoss",
-    "Mish",
-    "Module",
-    "ModuleDict",
-    "ModuleList",
-    "NLLLoss",
-    "PReLU",
-    "PairwiseDistance",
-    "Parameter",
-    "ParameterDict",
-    "ParameterList",
-    "RMSNorm",
-    "ReLU",
-    "ReLU6",
-    "SELU",
-    "Sequential",
-    "SiLU",
-    "Sigmoid",
-    "SmoothL1Loss",
-    "Softmax",
-    "Softmin",
-    "Softplus",
-    "Softshrink",
-    "Softsign",
-    "Tanh",
-    "Tanhshrink",
-    "Unflatten",
-    "functional",
-    "init",
-    "utils",
-]
+    "LinearCrossEntropyOptions", "Parameter", "UninitializedBuffer", "UninitializedParameter", "functional", "init",
+    "modules", "utils",
+] + modules.__all__  # fmt: skip
+
+
+def __getattr__(name: str) -> _Any:
+    if name in _PARTS:
+        return _import_module(f"{__name__}.{name}")
+    if name not in modules.__all__:
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    globals()[name] = value = getattr(modules, name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, *_PARTS})

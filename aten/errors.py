@@ -16,13 +16,25 @@ class LinAlgError(RuntimeError):
 
 
 _warned: set[str] = set()
+_always = False
 
 
 def warn_once(text: str, category: type[Warning] = CompilerWarning, stacklevel: int = 3) -> None:
-    """Warn with `text` the first time it is seen in this process."""
-    if text not in _warned:
+    """Warn with `text` the first time it is seen in this process, or each time under `set_warn_always`."""
+    if _always or text not in _warned:
         _warned.add(text)
         warnings.warn(text, category, stacklevel=stacklevel)
+
+
+def set_warn_always(always: bool) -> None:
+    """Whether `warn_once` speaks each time."""
+    global _always
+    _always = always
+
+
+def warns_always() -> bool:
+    """What `set_warn_always` was last told; False at first."""
+    return _always
 
 
 def forget_warnings() -> None:

@@ -8,22 +8,33 @@ from typing import Any as _Any
 
 from weft import aliases as _aliases
 
-__version__ = "0.1.0"
-
 _aliases.install(
     {"weft._dynamo": "dynamo", "weft._inductor": "inductor", "weft.fx": "aten.fx", "weft.autograd": "aten.autograd",
      "weft.nn.modules.module": "weft.nn.module", "weft.nn.modules.container": "weft.nn.containers"}
 )
 
-_PARTS = frozenset({"nn", "optim", "func", "testing", "cuda", "compiler", "linalg", "special", "fft", "signal",
-                    "_dynamo", "_inductor", "fx", "autograd", "utils"})
-_HOME = {
-    "compile": "weft.compilation",
-    "explain": "weft.explanation",
-    "vmap": "weft.func",
-    "save": "weft.serialization",
-    "load": "weft.serialization",
+_PARTS = frozenset({
+    "_C", "__config__", "__future__", "_dynamo", "_inductor", "accelerator", "autograd", "backends", "compiler", "cpu", "cuda",
+    "distributed", "fft", "func", "functional", "fx", "hub", "jit", "library", "linalg", "nn", "onnx", "optim", "profiler",
+    "signal", "special", "testing", "torch_version", "types", "utils", "version",
+})  # fmt: skip
+_OF_FILE = {  # the names that a file gives
+    "weft.asserts": "_assert _assert_async _check _check_index _check_is_size _check_not_implemented _check_tensor_all _check_type "
+    "_check_value _check_with",
+    "weft.compilation": "compile",
+    "weft.determinism": "are_deterministic_algorithms_enabled get_deterministic_debug_mode get_float32_matmul_precision "
+    "is_deterministic_algorithms_warn_only_enabled is_warn_always_enabled set_deterministic_debug_mode "
+    "set_float32_matmul_precision set_warn_always use_deterministic_algorithms",
+    "weft.explanation": "explain",
+    "weft.func": "vmap",
+    "weft.serialization": "load save",
+    "weft.switch": "as_torch",
+    "weft.symbolic_numbers": "SymBool SymFloat SymInt sym_float sym_int sym_ite sym_max sym_min sym_not sym_sqrt sym_sum",
+    "weft.threads": "get_num_interop_threads get_num_threads set_flush_denormal set_num_interop_threads set_num_threads",
+    "weft.typename": "typename",
+    "weft.version": "__version__",
 }
+_HOME = {name: file for file, names in _OF_FILE.items() for name in names.split()}
 
 
 def __getattr__(name: str) -> _Any:
@@ -31,15 +42,17 @@ def __getattr__(name: str) -> _Any:
         value = _import_module(f"weft.{name}")
     elif name in _HOME:
         value = getattr(_import_module(_HOME[name]), name)
-    elif name.startswith("__") and name != "__array_namespace_info__":
-        raise AttributeError(f"module 'weft' has no attribute '{name}'")
     else:
+        from weft.missing import error  # here and below: what a program that asks for neither does not load
+
+        if name.startswith("__") and name != "__array_namespace_info__":
+            raise error("weft", name)
         import aten
 
         try:
             value = getattr(aten, "DType" if name == "dtype" else name)
         except AttributeError:
-            raise AttributeError(f"module 'weft' has no attribute '{name}'") from None
+            raise error("weft", name) from None
     globals()[name] = value
     return value
 

@@ -8,7 +8,7 @@ from weft.nn import functional, init, modules, utils
 from weft.nn.linear_cross_entropy import LinearCrossEntropyOptions
 from weft.nn.uninitialized import UninitializedBuffer, UninitializedParameter
 
-_PARTS = ("parallel", "parameter")
+_PARTS = ("attention", "parallel", "parameter")
 __all__ = [
     "LinearCrossEntropyOptions", "Parameter", "UninitializedBuffer", "UninitializedParameter", "functional", "init",
     "modules", "utils",

@@ -1,0 +1,6 @@
+"""Which kernel attention takes, and masks that need no memory."""
+
+from weft.nn.attention import bias
+from weft.nn.attention.sdp import WARN_FOR_UNFUSED_KERNELS, SDPBackend, sdpa_kernel
+
+__all__ = ["SDPBackend", "WARN_FOR_UNFUSED_KERNELS", "bias", "sdpa_kernel"]

@@ -1,0 +1,94 @@
+"""`weft.as_torch()`: while it is open, `import torch` and `import torch.nn.functional` … give weft, in third-party code too."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import sys
+from collections.abc import Iterator, Sequence
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+from weft.aliases import _AliasLoader
+from weft.version import __version__
+
+_DISTRIBUTION = f"Metadata-Version: 2.1\nName: torch\nVersion: {__version__}\nSummary: weft under the name torch\n"
+
+
+class _Distribution(importlib.metadata.Distribution):
+    """What `importlib.metadata.version("torch")` reads."""
+
+    def read_text(self, filename: str) -> str | None:
+        return {"METADATA": _DISTRIBUTION, "top_level.txt": "torch\n"}.get(filename)
+
+    def locate_file(self, path: Any) -> Any:
+        raise FileNotFoundError(f"{path}: weft under the name torch has no installed files")
+
+
+class _TorchFinder:
+    """Finds `torch` and what is below it as the parts of weft of the same name; what weft lacks is not found."""
+
+    def find_spec(self, fullname: str, path: Sequence[str] | None, target: Any = None) -> ModuleSpec | None:
+        if fullname.partition(".")[0] != "torch":
+            return None
+        real = "weft" + fullname[len("torch") :]
+        if real in sys.modules:
+            package = hasattr(sys.modules[real], "__path__")
+        else:
+            found = importlib.util.find_spec(real)
+            if found is None:
+                return None
+            package = found.submodule_search_locations is not None
+        return ModuleSpec(fullname, _AliasLoader(real), is_package=package)
+
+    def find_distributions(self, context: Any) -> Iterator[Any]:
+        if context.name is None or context.name.lower() == "torch":
+            yield _Distribution()
+
+
+class _Switch:
+    """An open `as_torch()`. Leaving the `with` block, or `close()`, undoes it; of several the last one does."""
+
+    _finder: Any = None
+    _opened = 0
+
+    def __init__(self) -> None:
+        known = sys.modules.get("torch")
+        if known is not None and known is not sys.modules["weft"]:
+            where = getattr(known, "__file__", None) or "an unknown place"
+            raise RuntimeError(
+                f"weft.as_torch(): another torch is already imported, from {where}; call it before anything imports torch"
+            )
+        if _Switch._opened == 0:
+            _Switch._finder = _TorchFinder()
+            sys.meta_path.insert(0, _Switch._finder)
+        _Switch._opened += 1
+        self._is_open = True
+
+    def close(self) -> None:
+        """Take the name away again. What was imported meanwhile keeps the parts of weft that it has."""
+        if not self._is_open:
+            return
+        self._is_open = False
+        _Switch._opened -= 1
+        if _Switch._opened == 0:
+            sys.meta_path.remove(_Switch._finder)
+            for name in [n for n in sys.modules if n == "torch" or n.startswith("torch.")]:
+                del sys.modules[name]
+
+    def __enter__(self) -> ModuleType:
+        return sys.modules["weft"]
+
+    def __exit__(self, *exc: Any) -> None:
+        self.close()
+
+
+def as_torch() -> _Switch:
+    """From now on, or within `with weft.as_torch() as torch:`, `import torch` means weft.
+
+    For programs and libraries that are written for PyTorch (`import torch`, `from torch import nn`,
+    `importlib.metadata.version("torch")`). Nothing happens unless it is called. Raises RuntimeError if another module
+    of that name is imported already.
+    """
+    return _Switch()

@@ -1,0 +1,18 @@
+"""The name of a type as PyTorch says it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aten import Tensor
+
+__all__ = ["typename"]
+
+
+def typename(obj: Any, /) -> str:
+    """"torch.FloatTensor" for a tensor, else the qualified name of the object or of its type, without that of builtins."""
+    if isinstance(obj, Tensor):
+        return obj.type()
+    named = obj if hasattr(obj, "__qualname__") else type(obj)
+    module = getattr(named, "__module__", None) or ""
+    return named.__qualname__ if module in ("", "builtins") else f"{module}.{named.__qualname__}"

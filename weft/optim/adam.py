@@ -1,4 +1,4 @@
-"""Adam (Kingma, Ba 2015) and AdamW (Loshchilov, Hutter 2019)."""
+"""Adam (Kingma, Ba 2015), with AMSGrad (Reddi et al. 2018)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from typing import Any
 
 import aten
 from aten import Tensor
-from weft.optim.optimizer import Optimizer, check_range
+from weft.optim.optimizer import Optimizer, count, root, scalar
+from weft.optim.settings import check_betas, check_lr, check_range
 
 
 class Adam(Optimizer):
@@ -15,86 +16,74 @@ class Adam(Optimizer):
     State per parameter: step (0-d float32), exp_avg, exp_avg_sq, and max_exp_avg_sq with `amsgrad`.
     """
 
-    decoupled = False
-
     def __init__(
         self,
         params: Any,
-        lr: float = 1e-3,
-        betas: tuple[float, float] = (0.9, 0.999),
+        lr: float | Tensor = 1e-3,
+        betas: tuple[float | Tensor, float | Tensor] = (0.9, 0.999),
         eps: float = 1e-8,
         weight_decay: float = 0,
         amsgrad: bool = False,
         *,
-        maximize: bool = False,
         foreach: bool | None = None,
+        maximize: bool = False,
         capturable: bool = False,
+        differentiable: bool = False,
         fused: bool | None = None,
+        decoupled_weight_decay: bool = False,
     ) -> None:
-        check_range("learning rate", lr)
+        if isinstance(lr, Tensor) and foreach and not capturable:
+            raise ValueError("lr as a Tensor is not supported for capturable=False and foreach=True")
+        check_lr(lr)
         check_range("epsilon value", eps)
-        check_range("beta parameter at index 0", betas[0], high=1.0)
-        check_range("beta parameter at index 1", betas[1], high=1.0)
+        _check_tensor_betas(betas, bool(foreach), capturable)
+        check_betas(betas)
         check_range("weight_decay value", weight_decay)
         super().__init__(
             params,
             {
                 "lr": lr,
-                "betas": betas,
+                "betas": tuple(map(scalar, betas)),
                 "eps": eps,
                 "weight_decay": weight_decay,
                 "amsgrad": amsgrad,
                 "maximize": maximize,
+                "foreach": foreach,
+                "capturable": capturable,
+                "differentiable": differentiable,
+                "fused": fused,
+                "decoupled_weight_decay": decoupled_weight_decay,
             },
         )
 
-    def _state(self, p: Tensor, amsgrad: bool) -> dict[str, Any]:
-        state = self.state[p]
-        if "step" not in state:
-            state["step"] = aten.tensor(0.0)
-            state["exp_avg"] = aten.zeros_like(p)
-            state["exp_avg_sq"] = aten.zeros_like(p)
-            if amsgrad:
-                state["max_exp_avg_sq"] = aten.zeros_like(p)
+    def _refusal_of_sparse(self) -> str:
+        return "Adam does not support sparse gradients, please consider SparseAdam instead"
+
+    def _init_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+        state = {"exp_avg": aten.zeros_like(p), "exp_avg_sq": aten.zeros_like(p)}
+        if group["amsgrad"]:
+            state["max_exp_avg_sq"] = aten.zeros_like(p)
         return state
 
-    def _update(self, group: dict[str, Any], params: list[Tensor]) -> None:
+    def _update(self, p: Tensor, g: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
         beta1, beta2 = group["betas"]
-        lr, eps, decay = group["lr"], group["eps"], group["weight_decay"]
-        for p in params:
-            state = self._state(p, group["amsgrad"])
-            g = -p.grad if group["maximize"] else p.grad
-            step = state["step"].add_(1)
-            if decay != 0:
-                if self.decoupled:
-                    p.mul_(1 - lr * decay)
-                else:
-                    g = g + p * decay
-            m = state["exp_avg"].mul_(beta1).add_(g, alpha=1 - beta1)
-            v = state["exp_avg_sq"].mul_(beta2).add_(g * g, alpha=1 - beta2)
-            if group["amsgrad"]:
-                v = state["max_exp_avg_sq"].copy_(aten.maximum(state["max_exp_avg_sq"], v))
-            correction1, correction2 = 1 - beta1**step, (1 - beta2**step).sqrt()
-            p.sub_((m / (v.sqrt() / correction2 + eps)) * (lr / correction1))
+        m = state["exp_avg"].mul_(beta1).add_(g * (1 - beta1))
+        v = state["exp_avg_sq"].mul_(beta2).add_(g * g * (1 - beta2))
+        if group["amsgrad"]:
+            v = aten.maximum(state["max_exp_avg_sq"], v)
+            state["max_exp_avg_sq"].copy_(v)
+        t = count(state, group)
+        lr, correction = scalar(group["lr"]), root(1 - beta2**t)
+        p.sub_((m / (v.sqrt() / correction + group["eps"])) * (lr / (1 - beta1**t)))
 
 
-class AdamW(Adam):
-    """Adam with weight decay applied to the parameter instead of the gradient."""
-
-    decoupled = True
-
-    def __init__(
-        self,
-        params: Any,
-        lr: float = 1e-3,
-        betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-8,
-        weight_decay: float = 1e-2,
-        amsgrad: bool = False,
-        *,
-        maximize: bool = False,
-        foreach: bool | None = None,
-        capturable: bool = False,
-        fused: bool | None = None,
-    ) -> None:
-        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize)
+def _check_tensor_betas(betas: Any, foreach: bool, capturable: bool) -> None:
+    tensors = [isinstance(b, Tensor) for b in betas]
+    if any(tensors) and not all(tensors):
+        raise ValueError("betas must be either both floats or both Tensors")
+    for i, beta in enumerate(betas):
+        if isinstance(beta, Tensor):
+            if foreach and not capturable:
+                raise ValueError(f"betas[{i}] as a Tensor is not supported for capturable=False and foreach=True")
+            if beta.numel() != 1:
+                raise ValueError(f"Tensor betas[{i}] must be 1-element")

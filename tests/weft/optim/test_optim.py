@@ -105,5 +105,6 @@ def test_schedules():
     rates = []
     for _ in range(5):
         rates.append(optimizer.param_groups[0]["lr"])
+        optimizer.step()
         schedule.step()
     assert rates == [1.0, 1.0, 0.5, 0.5, 0.25]

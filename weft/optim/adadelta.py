@@ -1,0 +1,56 @@
+"""Adadelta (Zeiler 2012)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import aten
+from aten import Tensor
+from weft.optim.optimizer import Optimizer, scalar
+from weft.optim.settings import check_lr, check_range
+
+
+class Adadelta(Optimizer):
+    """Steps by g times the running size of steps over that of gradients. State: step, square_avg, acc_delta."""
+
+    def __init__(
+        self,
+        params: Any,
+        lr: float | Tensor = 1.0,
+        rho: float = 0.9,
+        eps: float = 1e-6,
+        weight_decay: float = 0,
+        foreach: bool | None = None,
+        *,
+        capturable: bool = False,
+        maximize: bool = False,
+        differentiable: bool = False,
+    ) -> None:
+        check_lr(lr)
+        if not 0.0 <= rho <= 1.0:
+            raise ValueError(f"Invalid rho value: {rho}")
+        check_range("epsilon value", eps)
+        check_range("weight_decay value", weight_decay)
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "rho": rho,
+                "eps": eps,
+                "weight_decay": weight_decay,
+                "maximize": maximize,
+                "capturable": capturable,
+                "foreach": foreach,
+                "differentiable": differentiable,
+            },
+        )
+
+    def _init_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+        return {"square_avg": aten.zeros_like(p), "acc_delta": aten.zeros_like(p)}
+
+    def _update(self, p: Tensor, g: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
+        rho, eps = group["rho"], group["eps"]
+        squares = state["square_avg"].mul_(rho).add_(g * g * (1 - rho))
+        step = ((state["acc_delta"] + eps).sqrt() / (squares + eps).sqrt()) * g
+        state["acc_delta"].mul_(rho).add_(step * step * (1 - rho))
+        p.sub_(step * scalar(group["lr"]))

@@ -8,17 +8,12 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from dynamo import trace_rules
+from aten.compiling import is_compiling
 from dynamo.backends import names as list_backends
 from weft.compilation import compile
 from weft.explanation import explain
 
 __all__ = ["compile", "disable", "explain", "is_compiling", "is_dynamo_compiling", "list_backends", "reset"]
-
-
-def is_compiling() -> bool:
-    """False. While it is captured, a function sees True."""
-    return False
 
 
 is_dynamo_compiling = is_compiling
@@ -62,10 +57,3 @@ def _left_to_python(fn: Callable, recursive: bool) -> Callable:
         return fn(*args, **kwargs)
 
     return left_to_python
-
-
-@trace_rules.handle(is_compiling)
-def _is_compiling(frame: Any, args: Any, kwargs: Any) -> Any:
-    from dynamo.variables.constant import TRUE
-
-    return TRUE

@@ -7,6 +7,7 @@ from typing import Any
 
 import aten
 from aten import _native
+from aten.compiling import is_compiling
 from aten.layout import Layout
 from aten.meta import Meta, contiguous_strides
 from aten.op import Method, Op, ops, registry
@@ -19,7 +20,7 @@ from dynamo.source import Attr, Item, Made, Object, Size, Stride
 from dynamo.variables.base import Variable
 from dynamo.variables.builtin import FUNCTIONS, constant_function
 from dynamo.variables.builtin import builtin as builtin_rule
-from dynamo.variables.constant import NONE, ConstantVariable, boolean
+from dynamo.variables.constant import NONE, TRUE, ConstantVariable, boolean
 from dynamo.variables.exception import run_python
 from dynamo.variables.function import CallableVariable
 from dynamo.variables.lazy import Lazy
@@ -259,6 +260,11 @@ def _random_state(name: str):
 
 FUNCTIONS[_native.manual_seed] = _random_state("manual_seed")
 FUNCTIONS[_native.philox_reserve] = _random_state("philox_reserve")
+
+
+@trace_rules.handle(is_compiling)
+def _is_compiling(frame, args, kwargs):
+    return TRUE
 
 
 @trace_rules.handle(aten.tensor)

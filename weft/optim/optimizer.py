@@ -19,7 +19,7 @@ from weakref import WeakKeyDictionary
 
 import aten
 from aten import Tensor
-from weft import compiler
+from aten.compiling import is_compiling
 from weft.nn.hooks import RemovableHandle
 from weft.optim.settings import needs_capture_device, required
 
@@ -255,7 +255,7 @@ class Optimizer:
         if group.get("maximize", False):
             g = -g
         if self.counts:
-            if group.get("capturable", False) and not compiler.is_compiling():
+            if group.get("capturable", False) and not is_compiling():
                 needs_capture_device(p)
             state["step"].add_(1)
         decay = group.get("weight_decay", 0) if self.decays != "none" else 0
@@ -414,7 +414,7 @@ def count(state: dict[str, Any], group: dict[str, Any]) -> Any:
     float64, as 1 - beta ** step loses four digits of float32's seven at beta 0.999.
     """
     step = state["step"]
-    if group.get("capturable") or compiler.is_compiling():
+    if group.get("capturable") or is_compiling():
         return step.to(aten.float64)
     return step.item()
 

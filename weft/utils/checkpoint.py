@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from aten.compiling import is_compiling
 from aten.transforms.checkpoint import checkpoint as _checkpoint
-from weft.compiler import is_compiling
 
 __all__ = ["checkpoint", "checkpoint_sequential"]
 

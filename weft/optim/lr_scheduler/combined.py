@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from weft.optim.lr_scheduler.plateau import ReduceLROnPlateau
-from weft.optim.lr_scheduler.scheduler import LRScheduler, set_value, values_of
+from weft.optim.lr_scheduler.scheduler import UNSAID, LRScheduler, set_value, values_of, warn_of_verbose
 from weft.optim.optimizer import Optimizer
 
 
@@ -49,9 +49,15 @@ class SequentialLR(_Combined):
     """schedulers[0] up to epoch milestones[0], then schedulers[1] from its start, and so on."""
 
     def __init__(
-        self, optimizer: Optimizer, schedulers: list[LRScheduler], milestones: list[int], last_epoch: int = -1
+        self,
+        optimizer: Optimizer,
+        schedulers: list[LRScheduler],
+        milestones: list[int],
+        last_epoch: int = -1,
+        verbose: Any = UNSAID,
     ) -> None:
         self._check(optimizer, schedulers, "")
+        warn_of_verbose(verbose)
         if len(milestones) != len(schedulers) - 1:
             raise ValueError(
                 "Sequential Schedulers expects number of schedulers provided to be one more than the number of milestone "

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
-from weft.optim.lr_scheduler.scheduler import LRScheduler, Rate, values_of
+from weft.optim.lr_scheduler.scheduler import UNSAID, LRScheduler, Rate, values_of
 from weft.optim.optimizer import Optimizer
 
 
 class CosineAnnealingLR(LRScheduler):
     """A cosine from the initial rate to eta_min in T_max epochs, and back in as many. May be chained."""
 
-    def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1) -> None:
+    def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1, verbose: Any = UNSAID) -> None:
         self.T_max, self.eta_min = T_max, eta_min
-        super().__init__(optimizer, last_epoch)
+        super().__init__(optimizer, last_epoch, verbose)
 
     def _wave(self, epoch: int) -> float:
         return (1 + math.cos(math.pi * epoch / self.T_max)) / 2
@@ -40,7 +41,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
     """
 
     def __init__(
-        self, optimizer: Optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0.0, last_epoch: int = -1
+        self, optimizer: Optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0.0, last_epoch: int = -1, verbose: Any = UNSAID
     ) -> None:
         if not isinstance(T_0, int) or T_0 <= 0:
             raise ValueError(f"Expected positive integer T_0, but got {T_0}")
@@ -50,7 +51,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
             raise ValueError(f"Expected float or int eta_min, but got {eta_min} of type {type(eta_min)}")
         self.T_0, self.T_i, self.T_mult, self.eta_min = T_0, T_0, T_mult, eta_min
         self.T_cur: float = last_epoch
-        super().__init__(optimizer, last_epoch)
+        super().__init__(optimizer, last_epoch, verbose)
 
     def get_lr(self) -> list[Rate]:
         self._warn_if_asked_from_outside()

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from weft.optim.lr_scheduler.scheduler import (
+    UNSAID,
     LRScheduler,
     Rate,
     check_optimizer,
@@ -68,6 +69,7 @@ class CyclicLR(_WithMomentum):
         base_momentum: float = 0.8,
         max_momentum: float = 0.9,
         last_epoch: int = -1,
+        verbose: Any = UNSAID,
     ) -> None:
         check_optimizer(optimizer)
         self.optimizer = optimizer
@@ -86,7 +88,7 @@ class CyclicLR(_WithMomentum):
         self.cycle_momentum = cycle_momentum
         if cycle_momentum:
             self.base_momentums, self.max_momentums = self._init_momentum(base_momentum, max_momentum, last_epoch)
-        super().__init__(optimizer, last_epoch)
+        super().__init__(optimizer, last_epoch, verbose)
         self.base_lrs = base_lrs
 
     def scale_fn(self, x: float) -> float:
@@ -149,6 +151,7 @@ class OneCycleLR(_WithMomentum):
         final_div_factor: float = 1e4,
         three_phase: bool = False,
         last_epoch: int = -1,
+        verbose: Any = UNSAID,
     ) -> None:
         check_optimizer(optimizer)
         self.optimizer = optimizer
@@ -172,7 +175,7 @@ class OneCycleLR(_WithMomentum):
         self.cycle_momentum = cycle_momentum
         if cycle_momentum:
             self._init_momentum(base_momentum, max_momentum, last_epoch)
-        super().__init__(optimizer, last_epoch)
+        super().__init__(optimizer, last_epoch, verbose)
 
     def get_lr(self) -> list[Rate]:
         """Also sets the momentum. Raises ValueError past `total_steps`."""

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from weft.optim.lr_scheduler.scheduler import (
+    UNSAID,
     LRScheduler,
     Rate,
     functions_of_groups,
@@ -24,14 +25,18 @@ class _Lambdas(LRScheduler):
     """Schedules by functions of the user, which are saved by their attributes if they are objects."""
 
     def __init__(
-        self, optimizer: Optimizer, lr_lambda: Callable[[int], float] | Sequence[Callable], last_epoch: int = -1
+        self,
+        optimizer: Optimizer,
+        lr_lambda: Callable[[int], float] | Sequence[Callable],
+        last_epoch: int = -1,
+        verbose: Any = UNSAID,
     ) -> None:
         self.optimizer = optimizer
         self.lr_lambdas = functions_of_groups(optimizer, lr_lambda)
         for fn in self.lr_lambdas:
             if not callable(fn):
                 raise TypeError(f"lr_lambda should be a function, but got {type(fn).__name__}")
-        super().__init__(optimizer, last_epoch)
+        super().__init__(optimizer, last_epoch, verbose)
 
     def state_dict(self) -> dict[str, Any]:
         return {**super().state_dict(), "lr_lambdas": [state_of_callable(fn) for fn in self.lr_lambdas]}
@@ -92,9 +97,11 @@ class StepLR(_Factor):
 
     _steps_on_resuming = True
 
-    def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1) -> None:
+    def __init__(
+        self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1, verbose: Any = UNSAID
+    ) -> None:
         self.step_size, self.gamma = step_size, gamma
-        super().__init__(optimizer, last_epoch)
+        super().__init__(optimizer, last_epoch, verbose)
 
     def factor(self, epoch: int) -> float:
         return self.gamma ** (epoch // self.step_size)
@@ -106,10 +113,10 @@ class MultiStepLR(_Factor):
     _steps_on_resuming = True
 
     def __init__(
-        self, optimizer: Optimizer, milestones: Iterable[int], gamma: float = 0.1, last_epoch: int = -1
+        self, optimizer: Optimizer, milestones: Iterable[int], gamma: float = 0.1, last_epoch: int = -1, verbose: Any = UNSAID
     ) -> None:
         self.milestones, self.gamma = Counter(milestones), gamma
-        super().__init__(optimizer, last_epoch)
+        super().__init__(optimizer, last_epoch, verbose)
 
     def factor(self, epoch: int) -> float:
         return self.gamma ** bisect_right(sorted(self.milestones.elements()), epoch)
@@ -119,12 +126,12 @@ class ConstantLR(LRScheduler):
     """The rate times `factor` for `total_iters` epochs, then the rate."""
 
     def __init__(
-        self, optimizer: Optimizer, factor: float = 1 / 3, total_iters: int = 5, last_epoch: int = -1
+        self, optimizer: Optimizer, factor: float = 1 / 3, total_iters: int = 5, last_epoch: int = -1, verbose: Any = UNSAID
     ) -> None:
         if factor > 1.0 or factor < 0:
             raise ValueError("Constant multiplicative factor expected to be between 0 and 1.")
         self.factor, self.total_iters = factor, total_iters
-        super().__init__(optimizer, last_epoch)
+        super().__init__(optimizer, last_epoch, verbose)
 
     def get_lr(self) -> list[Rate]:
         self._warn_if_asked_from_outside()
@@ -149,15 +156,14 @@ class LinearLR(_Factor):
         end_factor: float = 1.0,
         total_iters: int = 5,
         last_epoch: int = -1,
+        verbose: Any = UNSAID,
     ) -> None:
         if start_factor > 1.0 or start_factor <= 0:
-            raise ValueError(
-                "Starting multiplicative factor expected to be greater than 0 and less or equal to 1."
-            )
+            raise ValueError("Starting multiplicative factor expected to be greater than 0 and less or equal to 1.")
         if end_factor > 1.0 or end_factor < 0:
             raise ValueError("Ending multiplicative factor expected to be between 0 and 1.")
         self.start_factor, self.end_factor, self.total_iters = start_factor, end_factor, total_iters
-        super().__init__(optimizer, last_epoch)
+        super().__init__(optimizer, last_epoch, verbose)
 
     def factor(self, epoch: int) -> float:
         done = min(epoch, self.total_iters) / self.total_iters if self.total_iters else 0.0
@@ -167,9 +173,9 @@ class LinearLR(_Factor):
 class ExponentialLR(_Factor):
     """Multiplies the rate by gamma every epoch."""
 
-    def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1) -> None:
+    def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1, verbose: Any = UNSAID) -> None:
         self.gamma = gamma
-        super().__init__(optimizer, last_epoch)
+        super().__init__(optimizer, last_epoch, verbose)
 
     def factor(self, epoch: int) -> float:
         return self.gamma**epoch
@@ -178,9 +184,11 @@ class ExponentialLR(_Factor):
 class PolynomialLR(_Factor):
     """The rate times (1 - epoch / total_iters) ** power, 0 from `total_iters` on."""
 
-    def __init__(self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1) -> None:
+    def __init__(
+        self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1, verbose: Any = UNSAID
+    ) -> None:
         self.total_iters, self.power = total_iters, power
-        super().__init__(optimizer, last_epoch)
+        super().__init__(optimizer, last_epoch, verbose)
 
     def factor(self, epoch: int) -> float:
         return (1 - min(epoch, self.total_iters) / self.total_iters) ** self.power

@@ -8,10 +8,12 @@ from typing import Any
 
 from weft.optim.lr_scheduler.scheduler import (
     EPOCH_DEPRECATION_WARNING,
+    UNSAID,
     LRScheduler,
     check_optimizer,
     set_value,
     values_of,
+    warn_of_verbose,
 )
 from weft.optim.optimizer import Optimizer
 
@@ -34,10 +36,12 @@ class ReduceLROnPlateau(LRScheduler):
         cooldown: int = 0,
         min_lr: list[float] | float = 0,
         eps: float = 1e-8,
+        verbose: Any = UNSAID,
     ) -> None:
         if factor >= 1.0:
             raise ValueError("Factor should be < 1.0.")
         check_optimizer(optimizer)
+        warn_of_verbose(verbose)
         self.factor, self.optimizer = factor, optimizer
         groups = len(optimizer.param_groups)
         if isinstance(min_lr, (list, tuple)):

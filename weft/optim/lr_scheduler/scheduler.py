@@ -56,6 +56,19 @@ def _copy(value: Any) -> Any:
     return value.clone() if isinstance(value, Tensor) else value
 
 
+UNSAID = "deprecated"
+"""The default of `verbose`, which schedules take and do not use."""
+
+
+def warn_of_verbose(verbose: Any) -> None:
+    if verbose != UNSAID:
+        warnings.warn(
+            "The verbose parameter is deprecated. Please use get_last_lr() to access the learning rate.",
+            UserWarning,
+            stacklevel=4,
+        )
+
+
 def check_optimizer(optimizer: Any) -> None:
     if not isinstance(optimizer, Optimizer):
         raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
@@ -70,8 +83,9 @@ class LRScheduler:
     _get_lr_called_within_step = False
     _is_initial = False
 
-    def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
+    def __init__(self, optimizer: Optimizer, last_epoch: int = -1, verbose: Any = UNSAID) -> None:
         check_optimizer(optimizer)
+        warn_of_verbose(verbose)
         self.optimizer = optimizer
         for i, group in enumerate(optimizer.param_groups):
             if last_epoch == -1:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import operator
 from typing import Any
 
 from aten import _native
@@ -195,10 +196,15 @@ class OutputGraph:
         return first != value
 
     def finish_graph(self, outputs: list) -> None:
-        """End the graph, drop what nothing uses, and drop unused inputs that bind no symbol in use."""
+        """End the graph, drop items that nothing reads, and drop unused inputs that bind no symbol in use.
+
+        Operations without a use stay, as in PyTorch: that a frame has some says whether it is compiled. Backends drop them.
+        """
         self.graph.line = None
         self.graph.output(tuple(outputs))
-        self.graph.eliminate_dead_code(checks=True)
+        for node in reversed(self.graph.nodes):
+            if not node.users and node.op == "call_function" and is_read(node):
+                self.graph.erase_node(node)
         self.drop_inputs()
 
     def traced(self, has_graph: bool, statements: list, ending: Any, broke: Any) -> outcome.Traced:
@@ -266,6 +272,12 @@ class GraphInput:
         self.node = node
         self.source = source
         self.value = value
+
+
+def is_read(node) -> bool:
+    """Whether a node takes an item out of a tuple or tensor at a place that is known to be there."""
+    reads = node.target is operator.getitem or getattr(node.target, "name", None) == "getitem"
+    return reads and len(node.all_input_nodes) == 1
 
 
 def input_name(source: Source) -> str:

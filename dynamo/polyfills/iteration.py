@@ -1,6 +1,7 @@
 """itertools in plain Python: what C does at the call is done at the call, and the rest as items are asked for.
 
-Each gives a generator, which the tracer takes for an object of the class that it stands for (`disguised`).
+Each gives a generator, which the tracer takes for an object of the class that it stands for (`disguised`). From the variables of
+a generator that stands at a `yield` Python's own iterator is made again: dynamo/variables/library_iterator.py knows their names.
 """
 
 from __future__ import annotations
@@ -15,15 +16,15 @@ def disguised(generator, like):
 
 
 def chain(*iterables):
-    for values in iterables:
-        yield from values
+    return chain_from_iterable(iterables)
 
 
 def chain_from_iterable(iterable, /):
     it = iter(iterable)
 
     def items():
-        for values in it:
+        for part in it:
+            values = iter(part)
             yield from values
 
     return items()
@@ -75,7 +76,9 @@ def repeat(object, times=...):
             yield object
 
     def some(count):
-        for _ in range(count):
+        left = count
+        while left > 0:
+            left -= 1
             yield object
 
     return forever() if times is ... else some(operator.index(times))
@@ -85,12 +88,13 @@ def cycle(iterable, /):
     it = iter(iterable)
 
     def items():
-        saved = []
+        saved, _at = [], None
         for v in it:
             yield v
             saved.append(v)
         while saved:
-            yield from saved
+            for _at, v in enumerate(saved):
+                yield v
 
     return items()
 
@@ -120,7 +124,8 @@ def product(*iterables, repeat=1):
         result = [()]
         for pool in pools:
             result = [(*left, v) for left in result for v in pool]
-        yield from result
+        for _given, v in enumerate(result):
+            yield v
 
     return items()
 
@@ -155,7 +160,8 @@ def dropwhile(predicate, iterable, /):
             if not predicate(v):
                 yield v
                 break
-        yield from it
+        for v in it:
+            yield v
 
     return items()
 
@@ -172,10 +178,10 @@ def filterfalse(predicate, iterable, /):
 
 
 def compress(data, selectors):
-    pairs = zip(iter(data), iter(selectors))
+    values, keeps = iter(data), iter(selectors)
 
     def items():
-        for v, keep in pairs:
+        for v, keep in zip(values, keeps):
             if keep:
                 yield v
 
@@ -229,10 +235,11 @@ def chosen(values, r, following):
             return [tuple([pool[i] for i in places])]
         return [found for i in following(len(pool), places) for found in pick((*places, i))]
 
-    def items():
-        yield from pick(())
+    def items(pool, r):
+        for _given, v in enumerate(pick(())):
+            yield v
 
-    return items()
+    return items(pool, r)
 
 
 def combinations(iterable, r):

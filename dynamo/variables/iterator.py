@@ -495,26 +495,6 @@ class GeneratorVariable(IteratorVariable):
         raise Unsupported(breaks.SUSPENDED, self.describe(), self.born)
 
 
-class LibraryIterator(IteratorVariable):
-    """An iterator of a class written in C, whose items a generator gives while tracing (dynamo/polyfills/iteration.py)."""
-
-    __slots__ = ("generator", "cls")
-
-    def __init__(self, generator: GeneratorVariable, cls: type):
-        super().__init__()
-        self.generator = generator
-        self.cls = cls
-
-    def python_type(self):
-        return self.cls
-
-    def next(self, frame):
-        return self.generator.next(frame)
-
-    def recipe(self, emit):
-        raise Unsupported(breaks.SUSPENDED, self.describe(), self.generator.born)
-
-
 AFTER_YIELD_FROM = 2  # of the argument of RESUME
 CLOSE_RETURNS = sys.version_info >= (3, 13)  # generator.close() answers with what the generator returns
 

@@ -22,7 +22,8 @@ from dynamo.variables.builtin import CLASSES, FUNCTIONS, constant_function
 from dynamo.variables.constant import NONE, ConstantVariable, boolean, literal
 from dynamo.variables.exception import being_handled
 from dynamo.variables.function import CallableVariable, ClosureVariable, FunctionVariable, MethodVariable, PartialVariable
-from dynamo.variables.iterator import CountIterator, LibraryIterator
+from dynamo.variables.iterator import CountIterator
+from dynamo.variables.library_iterator import LibraryIterator
 from dynamo.variables.sequence import TupleVariable
 from dynamo.variables.symint import SymbolicVariable, fits, symbolic
 from dynamo.variables.traceback import TracebackVariable

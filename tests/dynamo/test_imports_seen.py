@@ -63,7 +63,7 @@ def test_the_getattr_of_a_modules_class_is_asked(kept, monkeypatch):
 
     def f(x):
         try:
-            loading.nothing
+            loading.nothing  # noqa: B018
         except AttributeError as e:
             return loading.cosine(x) * loading.factor_now, str(e), hasattr(loading, "more")
 

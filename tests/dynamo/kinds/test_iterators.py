@@ -1,0 +1,67 @@
+"""Iterators as results of compiled functions, in every state, and as arguments."""
+
+import itertools
+import operator
+
+import pytest
+
+import weft
+
+ITEMS = [3, 1, 2, 5, 4, 7]
+MAKERS = {
+    "chain": lambda: itertools.chain([1, 2], (3,), [4]),
+    "chain.from_iterable": lambda: itertools.chain.from_iterable([[1, 2], [3], [4]]),
+    "islice": lambda: itertools.islice(ITEMS, 1, 6, 2),
+    "islice of count": lambda: itertools.islice(itertools.count(), 2, None, 3),
+    "repeat": lambda: itertools.repeat(5),
+    "repeat twice": lambda: itertools.repeat(5, 2),
+    "cycle": lambda: itertools.cycle([1, 2]),
+    "cycle in its first round": lambda: itertools.cycle(ITEMS),
+    "accumulate": lambda: itertools.accumulate(ITEMS),
+    "accumulate from": lambda: itertools.accumulate(ITEMS, operator.mul, initial=2),
+    "product": lambda: itertools.product(ITEMS, [1, 2]),
+    "starmap": lambda: itertools.starmap(max, [(1, 2), (3, 0), (5, 6)]),
+    "takewhile": lambda: itertools.takewhile(lambda v: v != 5, ITEMS),
+    "dropwhile": lambda: itertools.dropwhile(lambda v: v != 2, ITEMS),
+    "filterfalse": lambda: itertools.filterfalse(lambda v: v % 2, ITEMS),
+    "compress": lambda: itertools.compress(ITEMS, [1, 0, 1, 1, 0, 1]),
+    "pairwise": lambda: itertools.pairwise(ITEMS),
+    "zip_longest": lambda: itertools.zip_longest(ITEMS, [1, 2], fillvalue=9),
+    "combinations": lambda: itertools.combinations(ITEMS, 2),
+    "permutations": lambda: itertools.permutations(ITEMS, 2),
+    "combinations_with_replacement": lambda: itertools.combinations_with_replacement(ITEMS, 2),
+    "count": lambda: itertools.count(3),
+}
+
+
+@pytest.mark.parametrize("steps", range(4))
+@pytest.mark.parametrize("name", MAKERS)
+def test_an_iterator_is_handed_on_in_its_state(name, steps):
+    make = MAKERS[name]
+    weft._dynamo.reset()
+
+    def advanced(x):
+        it = make()
+        for _ in range(steps):
+            next(it, None)
+        return x + 1, it
+
+    expected = advanced(weft.ones(2))[1]
+    found = weft.compile(advanced, backend="eager", fullgraph=True)(weft.ones(2))[1]
+    assert type(found) is type(expected)
+    assert list(itertools.islice(found, 9)) == list(itertools.islice(expected, 9))
+
+
+@pytest.mark.parametrize("over", [range(1, 5), [1, 2, 3], (1, 2, 3), [7]])
+def test_an_iterator_from_outside_is_advanced(over):
+    @weft.compile(backend="eager", fullgraph=True)
+    def add_two(x, it):
+        return x + next(it) + next(it, 100)
+
+    for start in (0, 1):
+        found, expected = iter(over), iter(over)
+        values = [next(it) for it in (found, expected) for _ in range(start)]
+        if len(values) // 2 + 1 > len(over):
+            continue
+        assert add_two(weft.zeros(1), found).item() == next(expected) + next(expected, 100)
+        assert list(found) == list(expected)

@@ -60,6 +60,11 @@ FUNCTION_TRANSFORM = Break(
     "the transform runs the function on tracers of its own",
     ("compile the transformed function's body", "transform outside of the compiled function", ALLOW),
 )
+ESCAPED_VALUE = Break(
+    "a tensor that leaves the function it was made in otherwise than by its return",
+    "the graph of a function that cond, vmap, grad and the like call gives what the function returns, and nothing else",
+    ("return it", ALLOW),
+)
 OUTSIDE_WORLD = Break(
     "an effect on the world outside",
     "it must happen once per call, in order, and a graph cannot do it",

@@ -7,11 +7,11 @@ import operator
 from typing import Any
 
 from aten import _native
-from aten.fx.graph import Graph
 from aten.fx.node import UserLine
 from aten.symbolic.shape_env import ShapeEnv
 from dynamo import config, guards, outcome, trace_rules
 from dynamo.guards import GuardSet
+from dynamo.region import Region
 from dynamo.side_effects import SideEffects
 from dynamo.source import Object, Source
 from dynamo.variables.base import Variable
@@ -27,9 +27,8 @@ class OutputGraph:
         self.options = options
         self.state = state
         self.builtins = builtins
-        self.graph = Graph()
         self.shape_env = ShapeEnv(user_line=self.user_line)
-        self.graph.shape_env = self.shape_env
+        self.graph = self.frame_graph = Region(None, self.shape_env)  # the innermost one, and that of the frame
         self.guards = GuardSet()
         self.side_effects = SideEffects()
         self.by_source: dict[Source, Variable] = {}
@@ -47,6 +46,7 @@ class OutputGraph:
         self.world = World(self)
         self.mutated: set[Variable] = set()  # inputs that the graph writes
         self.entry_ambient = self.ambient = _native.ambient()
+        self.graph_ambient = self.ambient  # as `graph` was entered
 
     # ------------------------------------------------------------------------------------------ frames
     def run_inlined(self, child) -> Variable:
@@ -131,8 +131,8 @@ class OutputGraph:
         return bool(self.ambient & 1)
 
     def grad_changed(self) -> bool:
-        """Whether gradients are recorded here although not at the start of the frame, or the reverse."""
-        return bool((self.ambient ^ self.entry_ambient) & 1)
+        """Whether gradients are recorded here although not at the start of the graph, or the reverse."""
+        return bool((self.ambient ^ self.graph_ambient) & 1)
 
     def set_ambient_bits(self, mask: int, value: int) -> int:
         """What _native.set_ambient_bits does, to the state while tracing."""
@@ -150,8 +150,8 @@ class OutputGraph:
     # ------------------------------------------------------------------------------------------ inputs
     def add_input(self, source: Source, value: Any, val: Any, name: str | None = None):
         """A new placeholder. Returns its node."""
-        self.graph.line = None
-        node = self.graph.placeholder(name or input_name(source), val)
+        self.frame_graph.line = None
+        node = self.frame_graph.placeholder(name or input_name(source), val)
         self.inputs.append(GraphInput(node, source, value))
         return node
 

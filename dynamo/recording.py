@@ -152,6 +152,9 @@ def check_target(output, frame, op: Op, args, kwargs) -> None:
     target = args[0] if args else next(iter(kwargs.values()))
     if not isinstance(target, TensorVariable):
         raise Unsupported(breaks.UNKNOWN_CALL, f"{op.name} of {target.describe()}")
+    made_by = target.root.node
+    if made_by.graph is not output.graph or (output.graph.outer is not None and made_by.op == "placeholder"):
+        raise Unsupported(breaks.MUTATED_ALIAS, f"{op.name} writes into a tensor from outside of the function that is called")
     if shares_elements(target):
         raise Unsupported(breaks.MUTATED_ALIAS, f"{op.name} writes into an expanded tensor")
     check_leaf(output, frame, target)

@@ -31,10 +31,12 @@ _handlers: dict[int, tuple[Any, Callable]] = {}  # id → (object, rule): lookin
 
 
 def handle(*objects: Any):
-    """Declare the rule for calls of functions or classes: rule(frame, args, kwargs) on Variables."""
+    """Declare the rule for calls of functions or classes: rule(frame, args, kwargs) on Variables. A class method gets its
+    class first."""
 
     def declare(rule):
         for o in objects:
+            o = o.__func__ if isinstance(o, types.MethodType) else o
             _handlers[id(o)] = o, rule
         return rule
 
@@ -94,6 +96,8 @@ def check_inline(function: types.FunctionType) -> None:
     if top == "dynamo" and module.startswith("dynamo.polyfills"):
         return
     if module == "aten.autograd.function":
+        if function.__qualname__.startswith("FunctionCtx.") or differentiates_once(function):
+            return
         raise Unsupported(breaks.USER_FUNCTION, name_of(function))
     if module.startswith("aten.transforms"):
         raise Unsupported(breaks.FUNCTION_TRANSFORM, name_of(function))
@@ -101,6 +105,11 @@ def check_inline(function: types.FunctionType) -> None:
     stdlib = top in sys.stdlib_module_names and top not in TRACED_STDLIB and top != "__main__"
     if left_to_python(top) or machinery or stdlib:
         raise Unsupported(breaks.SKIPPED_CALL, name_of(function))
+
+
+def differentiates_once(function: types.FunctionType) -> bool:
+    """Whether it is what `autograd.function.once_differentiable` made."""
+    return function.__code__.co_qualname.startswith("once_differentiable.")
 
 
 def check_construct(cls: type) -> None:

@@ -81,7 +81,7 @@ class AotGraphs:
     saved: forward outputs from here to the end are what backward needs.
     rng_counters: how many Philox counters a call takes; 0 if it draws nothing, and then there is no seed and offset.
     joint: the gradients from the forward's placeholders and the tangents, nothing saved; what double backward
-        differentiates.
+        differentiates. own_derivatives: it does not, as an autograd.Function gave gradients that are not its operations'.
     """
 
     forward: GraphModule
@@ -95,6 +95,7 @@ class AotGraphs:
     rng_counters: Expr | int = 0
     joint: GraphModule | None = None
     writes: tuple[int, ...] = ()
+    own_derivatives: bool = False
 
     @property
     def requires_grad(self) -> tuple[bool, ...]:

@@ -42,6 +42,7 @@ class Joint:
     n_primals: int = 0
     tangents: list[Node] = field(default_factory=list)
     rng_counters: Expr | int = 0
+    own_derivatives: bool = False  # whether an autograd.Function gave gradients that are not those of its operations
 
     def parts(self) -> tuple[tuple, tuple, tuple]:
         """(fresh outputs, new values, gradients) as nodes."""
@@ -98,6 +99,7 @@ def trace_joint(
         writes,
         n_primals=len(first),
         rng_counters=as_expr(level.rng.counters) if level.rng.seed is not None else 0,
+        own_derivatives=level.own_derivatives,
     )
     grads: list[Any] = []
     if training:

@@ -101,6 +101,7 @@ def split(joint: Joint) -> AotGraphs:
         joint.rng_counters,
         whole,
         joint.writes,
+        joint.own_derivatives,
     )
 
 

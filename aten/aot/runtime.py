@@ -122,9 +122,14 @@ class _Backward:
         self.versions = tuple([x._version if isinstance(x, Tensor) else 0 for x in inputs])
 
     def __call__(self, node: Any, grads: tuple) -> tuple:
-        if _native.is_grad_enabled():
-            return self.differentiable(grads)
         function = self.function
+        if _native.is_grad_enabled():
+            if function.graphs.own_derivatives:
+                raise RuntimeError(
+                    "a compiled graph with an autograd.Function of the user cannot be differentiated twice by this backend: its "
+                    "outputs are views, or the backend is not inductor"
+                )
+            return self.differentiable(grads)
         saved = node.saved
         tangents = function.tangents
         if function.other_forms is not None and not all(map(_fits, grads, tangents)):

@@ -121,13 +121,7 @@ def call(cls: type[Function], args: tuple[Any, ...], kwargs: dict[str, Any], ask
             if found is not NotImplemented:
                 return found
     needs = tuple(want or (isinstance(a, Tensor) and a.requires_grad) for want, a in zip(asked, args))
-    ctx = FunctionCtx(needs)
-    with no_grad():
-        if cls.setup_context is Function.setup_context:
-            output = cls.forward(ctx, *args, **kwargs)
-        else:
-            output = cls.forward(*args, **kwargs)
-            cls.setup_context(ctx, args, output)
+    output, ctx = forward(cls, args, kwargs, needs)
     several = isinstance(output, tuple)
     outputs = list(output) if several else [output]
     for tensor in ctx._dirty:
@@ -135,6 +129,17 @@ def call(cls: type[Function], args: tuple[Any, ...], kwargs: dict[str, Any], ask
     if _native.is_grad_enabled() and any(isinstance(a, Tensor) and a.requires_grad for a in args):
         _attach(cls, ctx, args, outputs)
     return (tuple(outputs) if several else outputs[0]), ctx
+
+
+def forward(cls: type[Function], args: tuple[Any, ...], kwargs: dict[str, Any], needs: tuple[bool, ...]) -> tuple[Any, FunctionCtx]:
+    """(what `forward` gives, the context), without recording."""
+    ctx = FunctionCtx(needs)
+    with no_grad():
+        if cls.setup_context is Function.setup_context:
+            return cls.forward(ctx, *args, **kwargs), ctx
+        output = cls.forward(*args, **kwargs)
+        cls.setup_context(ctx, args, output)
+    return output, ctx
 
 
 def context(cls: type[Function], found: FunctionCtx, args: tuple[Any, ...], output: Any) -> FunctionCtx:

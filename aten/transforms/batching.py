@@ -11,7 +11,7 @@ from aten._native import Tensor
 from aten.autograd import function
 from aten.meta import Meta
 from aten.op import Op, registry
-from aten.transforms.tracer import Level, Tracer, below, opened, public
+from aten.transforms.tracer import Level, Tracer, below, made_by, opened, public
 
 _LIKE = frozenset("empty_like zeros_like ones_like full_like new_empty new_zeros new_ones new_full new_tensor".split())
 
@@ -200,7 +200,7 @@ def vmap(
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         leaves, spec = pytree.flatten(args)
-        dims = _input_dims(in_dims, args, leaves)
+        dims = input_dims(in_dims, args, leaves)
         size = _batch_size(leaves, dims)
         keyword_leaves, keyword_spec = pytree.flatten(kwargs)
         keyword_dims: list[int | None] = [0 if isinstance(x, Tensor) else None for x in keyword_leaves]
@@ -219,7 +219,7 @@ def vmap(
         joined = [registry["cat"](list(column), d) for column, d in zip(zip(*[p for p, _ in parts]), places)]
         return pytree.unflatten(joined, out_spec)
 
-    return wrapper
+    return made_by(vmap, wrapper, in_dims=in_dims, out_dims=out_dims, randomness=randomness, chunk_size=chunk_size)
 
 
 def _run(func, leaves, dims, spec, keyword_spec, size, out_dims, randomness) -> Any:
@@ -265,12 +265,13 @@ def _broadcast(dims: Any, tree: Any, what: str) -> list[Any]:
     return found
 
 
-def _input_dims(in_dims: Any, args: tuple, leaves: list[Any]) -> list[Any]:
+def input_dims(in_dims: Any, args: tuple, leaves: list[Any], tensor: Any = Tensor) -> list[Any]:
+    """The dimension that is mapped of each leaf of `args`, None for none. tensor: the class of what has dimensions."""
     if isinstance(in_dims, list):
         in_dims = tuple(in_dims)
     found: list[Any] = []
     for leaf, d in zip(leaves, _broadcast(in_dims, args, "in_dims")):
-        if d is None or not isinstance(leaf, Tensor):
+        if d is None or not isinstance(leaf, tensor):
             if d is not None and not isinstance(in_dims, int):
                 raise ValueError(
                     f"vmap: Got in_dim={d} for an input but the input is of type {type(leaf)}. We cannot vmap over it"

@@ -12,6 +12,7 @@ from aten.op import registry
 from aten.transforms.batching import vmap
 from aten.transforms.forward_mode import jvp
 from aten.transforms.reverse_mode import vjp
+from aten.transforms.tracer import made_by
 
 
 def _basis(leaves: list[Any]) -> list[Any]:
@@ -77,7 +78,7 @@ def jacrev(
         result = pytree.unflatten([n[0] if single else n for n in nested], out_spec)
         return (result, aux[0]) if has_aux else result
 
-    return wrapper
+    return made_by(jacrev, wrapper, argnums=argnums, has_aux=has_aux, chunk_size=chunk_size)
 
 
 def jacfwd(
@@ -108,7 +109,7 @@ def jacfwd(
         result = pytree.unflatten(results, out_spec)
         return (result, aux[0]) if has_aux else result
 
-    return wrapper
+    return made_by(jacfwd, wrapper, argnums=argnums, has_aux=has_aux, randomness=randomness)
 
 
 def hessian(func: Callable, argnums: int | tuple[int, ...] = 0) -> Callable:

@@ -12,8 +12,9 @@ from aten.autograd import function
 from aten.autograd.grad_mode import enable_grad
 from aten.meta import Meta
 from aten.op import Op, registry
+from aten.transforms.function_call import FunctionCall
 from aten.transforms.tape import Tape
-from aten.transforms.tracer import Level, Tracer, below, opened, public
+from aten.transforms.tracer import Level, Tracer, below, made_by, opened, public
 
 
 class Box:
@@ -93,7 +94,7 @@ class GradLevel(Level):
             metas = tuple([Meta.of(o) if isinstance(o, Tensor) else None for o in outputs])
             constant = [any(o is n for n in ctx._non_differentiable) for o in outputs]
             kept = tuple([o if not c else Box(o.value) for o, c in zip(out, constant)])
-            self.tape.record_call(_Function(cls, ctx, metas), boxes, tuple(map(_metas, boxes)), kept, metas)
+            self.tape.record_call(FunctionCall(cls, ctx, metas), boxes, tuple(map(_metas, boxes)), kept, metas)
         wrapped = tuple(
             [self.make(o, Meta.of(o.value), o in self.tape.tracked) if type(o) is Box else o for o in out]
         )
@@ -150,32 +151,6 @@ class GradLevel(Level):
         if type(out) is Box:
             return self.make(out, metas, out in tracked)
         return public(op, tuple([self.make(o, m, o in tracked) for o, m in zip(out, metas)]))
-
-
-class _Function:
-    """An autograd.Function in the place of an op on the tape."""
-
-    def __init__(self, cls: Any, ctx: Any, metas: tuple):
-        self.cls, self.ctx, self.metas = cls, ctx, metas
-        self.name = cls.__name__
-
-    def plan(self, needs: tuple) -> _FunctionPlan:
-        return _FunctionPlan(self, needs)
-
-
-class _FunctionPlan:
-    """As aten.derivative.Plan: its `backward` gives the gradients."""
-
-    def __init__(self, call: _Function, needs: tuple):
-        self.call, self.needs, self.slots = call, needs, list(range(len(needs)))
-
-    def save(self, args: Any, out: Any) -> tuple:
-        return ()
-
-    def run(self, g: tuple, saved: tuple) -> list[Any]:
-        metas = self.call.metas
-        zeros = lambda i: registry["zeros"](list(metas[i].sizes), dtype=metas[i].dtype, device=metas[i].device)
-        return list(function.gradients(self.call.cls, self.call.ctx, g, zeros))
 
 
 def makes_nothing(op: Op) -> bool:
@@ -258,7 +233,7 @@ def value_and_grad(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: 
         grads, value, aux = _gradient(func, argnums, has_aux, args, kwargs)
         return ((value, aux) if has_aux else value), grads
 
-    return wrapper
+    return made_by(value_and_grad, wrapper, argnums=argnums, has_aux=has_aux)
 
 
 def grad_and_value(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable:
@@ -269,7 +244,7 @@ def grad_and_value(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: 
         grads, value, aux = _gradient(func, argnums, has_aux, args, kwargs)
         return grads, ((value, aux) if has_aux else value)
 
-    return wrapper
+    return made_by(grad_and_value, wrapper, argnums=argnums, has_aux=has_aux)
 
 
 def grad(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable:
@@ -281,7 +256,7 @@ def grad(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = Fal
         grads, _, aux = _gradient(func, argnums, has_aux, args, kwargs)
         return (grads, aux) if has_aux else grads
 
-    return wrapper
+    return made_by(grad, wrapper, argnums=argnums, has_aux=has_aux)
 
 
 def _gradient(func: Callable, argnums: int | tuple[int, ...], has_aux: bool, args: tuple, kwargs: dict) -> tuple:

@@ -8,15 +8,17 @@ from typing import Any
 
 from aten import _native, dispatch, pytree
 from aten._native import Tensor
+from aten.autograd import function
 from aten.autograd.record import record
 from aten.derivative import is_lost
 from aten.fx.graph import Graph
 from aten.fx.graph_module import GraphModule
 from aten.fx.node import Node
 from aten.meta import Meta
-from aten.op import Op
+from aten.op import Op, registry
 from aten.symbolic.shape_env import ShapeEnv
 from aten.symbolic.symint import SymInt
+from aten.transforms.function_call import FunctionCall
 from aten.transforms.tape import Tape
 from aten.transforms.tracer import Level, Tracer, meta_argument, meta_of_call, opened, public
 
@@ -50,6 +52,7 @@ class TraceLevel(Level):
         self.functionalize = functionalize
         self.tape = Tape(self.make) if tape else None
         self.rng: Rng | None = None
+        self.own_derivatives = False  # whether an autograd.Function is on the tape
         self.constants: dict[str, Tensor] = {}
         self._lifted: dict[int, Tracer] = {}
 
@@ -146,6 +149,24 @@ class TraceLevel(Level):
         meta = meta_of_call(op, args)
         positional, keywords = op.split(tuple([self.payload_of(a) for a in args]))
         return self.make(self.graph.create_node("call_function", op, positional, keywords, None, meta), meta)
+
+    def call_function(self, cls: Any, args: tuple, kwargs: dict, asked: tuple, place: int) -> Any:
+        """Where the level differentiates, its tape gets the Function itself, so that its own backward is taken."""
+        tape = self.tape
+        values = tuple([self.payload_of(a) if isinstance(a, Tensor) else a for a in args])
+        tracked = tuple([tape is not None and type(v) is Node and v in tape.tracked for v in values])
+        if tape is None or not (_native.is_grad_enabled() and any(tracked)):
+            return NotImplemented
+        result, ctx = function.forward(cls, args, kwargs, tuple([a or t for a, t in zip(asked, tracked)]))
+        given = result if isinstance(result, tuple) else (result,)
+        # (An output may be an argument as it came: its history is the call's from now on.)
+        outputs = tuple([registry["alias"](o) if isinstance(o, Tensor) and any(o is a for a in args) else o for o in given])
+        metas = tuple([meta_argument(o) for o in outputs])
+        constant = [any(o is n for n in ctx._non_differentiable) for o in given]
+        out = tuple([object() if c or not isinstance(o, Tensor) else self.payload_of(o) for o, c in zip(outputs, constant)])
+        self.own_derivatives = True
+        tape.record_call(FunctionCall(cls, ctx, metas), values, tuple(map(meta_argument, args)), out, metas)
+        return (outputs if isinstance(result, tuple) else outputs[0]), ctx
 
     def write_op(self, op: Op, args: tuple) -> Any:
         target = args[0]

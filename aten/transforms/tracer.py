@@ -119,6 +119,12 @@ def word_of(meta: Meta) -> int:
     return meta.dtype.code | kind << 8 | (device.index or 0) << 12 | len(meta.sizes) << 16
 
 
+def made_by(transform: Callable, function: Callable, **settings: Any) -> Callable:
+    """Note on what `transform` made of its `__wrapped__` that it did, and how: compiled code traces what was wrapped."""
+    function.__dict__["__transform__"] = transform, settings
+    return function
+
+
 class opened:
     """Within it `level` is open again, above what is: for a level that runs ops of its own while it handles one."""
 

@@ -203,6 +203,9 @@ class FunctionVariable(PythonFunction):
         if handler is not None:
             frame.world.same(self.source, self.function)
             return handler(frame, args, kwargs)
+        made = frame.values.transformed(frame, self)
+        if made is not None:
+            return made.call(frame, args, kwargs)
         trace_rules.check_inline(self.function)
         return self.inline(frame, args, kwargs)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from dynamo.breaks import Raised
-from dynamo.variables import iterator, sets, track
+from dynamo.variables import iterator, sets, track, transforms
 from dynamo.variables.base import Variable
 from dynamo.variables.classes import ClassVariable, ModuleVariable
 from dynamo.variables.constant import FALSE, NONE, TRUE, ConstantVariable, boolean, plain
@@ -87,6 +87,11 @@ def bound(obj: Variable, name: str) -> BoundMethod:
 def method(function: Variable, obj: Variable) -> MethodVariable:
     """types.MethodType(function, obj)"""
     return MethodVariable(function, obj)
+
+
+def transformed(frame, function: Variable) -> Variable | None:
+    """vmap(f), grad(f) … for the function that such a transform gave; None for other functions."""
+    return transforms.made_outside(frame, function)
 
 
 def exception(cls: type, args: Iterable[Variable] = ()) -> ExceptionVariable:

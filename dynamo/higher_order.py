@@ -1,0 +1,154 @@
+"""Calls of functions that become nodes over graphs: what such a function computes is traced into a Region of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from aten import pytree
+from aten.fx.graph_module import GraphModule
+from aten.fx.node import Node
+from aten.meta import Meta
+from aten.symbolic.symint import SYMBOLIC
+from aten.transforms.tracer import meta_of_function
+from dynamo import breaks
+from dynamo.breaks import NotConstant, Unsupported
+from dynamo.recording import SHAPE_ERRORS
+from dynamo.region import Region
+from dynamo.variables.base import Variable
+from dynamo.variables.exception import as_raised
+from dynamo.variables.mapping import DictVariable
+from dynamo.variables.sequence import ListVariable, NamedTupleVariable, TupleVariable
+from dynamo.variables.symint import SymbolicVariable
+from dynamo.variables.tensor import TensorVariable, wrap_result
+
+
+# ------------------------------------------------------------------------------------------------- trees of Variables
+class Opaque:
+    """Stands in a tree for a value that is known to the traced function alone."""
+
+    def __init__(self, cls: type):
+        self.cls = cls
+
+
+def flatten(frame: Any, value: Variable) -> tuple[list[Variable], pytree.Spec]:
+    """The leaves of a tree of Variables, and its nesting."""
+    found: list[Variable] = []
+
+    def tree(v: Variable) -> Any:
+        v = v.realize(frame)
+        if isinstance(v, NamedTupleVariable) and hasattr(v.cls, "_make"):
+            return v.cls._make([tree(x) for x in v.unpack(frame)])
+        if type(v) in (TupleVariable, ListVariable):
+            return v.python_type()([tree(x) for x in v.unpack(frame)])
+        if isinstance(v, DictVariable) and v.cls is dict:
+            return {k.as_python(): tree(x) for k, x in v.pairs(frame)}
+        if v.is_same(frame.values.NONE):
+            return None
+        found.append(v)
+        return Opaque(object)
+
+    return found, pytree.flatten(tree(value))[1]
+
+
+def unflatten(frame: Any, items: list[Variable], spec: pytree.Spec) -> Variable:
+    """The inverse."""
+    position = iter(items)
+
+    def build(s: pytree.Spec) -> Variable:
+        if s.kind is None:
+            return next(position)
+        if s.kind is type(None):
+            return frame.values.NONE
+        parts = [build(child) for child in s.children]
+        if s.kind is dict:
+            return frame.values.dict_([(frame.values.const(k), v) for k, v in zip(s.context, parts)])
+        if s.kind is list:
+            return ListVariable(parts)
+        return TupleVariable(parts) if s.kind is tuple else NamedTupleVariable(parts, s.kind)
+
+    return build(spec)
+
+
+def operand(v: Variable) -> Any:
+    """A leaf as it is passed to a node: a node, a number; an Opaque for what is neither."""
+    try:
+        found = v.as_arg()
+    except NotConstant:
+        return Opaque(v.python_type())
+    plain = isinstance(found, (Node, bool, int, float, complex, str)) or type(found) in SYMBOLIC
+    return found if plain else Opaque(v.python_type())
+
+
+# ------------------------------------------------------------------------------------------------------------ tracing
+class Traced:
+    """A function traced into a Region: `module(*operands)` gives the leaves of the result that are tensors or symbols."""
+
+    def __init__(self, frame: Any, graph: Region, result: Variable):
+        self.graph = graph
+        self.variables, self.spec = flatten(frame, result)
+        self.outputs = [v.as_arg() for v in self.variables if is_value(v)]
+
+    def close(self) -> GraphModule:
+        self.module = self.graph.close(self.outputs)
+        return self.module
+
+    def rebuilt(self, outputs: Any) -> Any:
+        """The result, with what the graph gave in its place."""
+        given = iter(outputs)
+        found = [next(given) if is_value(v) else constant(v) for v in self.variables]
+        return pytree.unflatten(found, self.spec)
+
+
+def is_value(v: Variable) -> bool:
+    return isinstance(v, (TensorVariable, SymbolicVariable))
+
+
+def is_known(v: Variable) -> bool:
+    """Whether a value is a constant of the trace."""
+    try:
+        v.as_python()
+    except NotConstant:
+        return False
+    return True
+
+
+def constant(v: Variable) -> Any:
+    try:
+        return v.as_python()
+    except NotConstant as e:
+        raise Unsupported(breaks.FUNCTION_TRANSFORM, f"a function that returns {e.args[0].describe()}") from None
+
+
+def entered(graph: Region, v: Variable, operand: Any, see: Callable[[int, Meta], Meta], i: int) -> Variable:
+    """What the traced function sees of the i-th argument, a tensor described by see(i, its Meta) or a symbol."""
+    if not isinstance(v, TensorVariable):
+        graph.input(operand, operand, "number")
+        return v
+    meta = see(i, v.meta)
+    return TensorVariable(graph.input(operand, meta, v.node.name), meta)
+
+
+def wants_gradients(passed: list[Any]) -> bool:
+    """Whether gradients are wanted of anything that is passed."""
+    return any(isinstance(a, Node) and getattr(a.meta["val"], "requires_grad", False) for a in passed)
+
+
+def record(frame: Any, target: Callable, operands: list[Any]) -> list[Variable]:
+    """A node `target(*operands)` in the current graph; its results, a flat list. Its sizes are what it gives on Tracers."""
+    output = frame.output
+    metas = [a.meta["val"] if isinstance(a, Node) else a for a in operands]
+    try:
+        val = tuple(meta_of_function(target, tuple(metas)))
+    except SHAPE_ERRORS as e:
+        raise as_raised(frame, e) from e
+    output.recorded = True
+    output.graph.line = output.user_line()
+    node = output.graph.call_function(target, tuple(operands), val=val)
+    if output.grad_changed():
+        node.meta["grad"] = output.grad_enabled
+    needs = output.grad_enabled and wants_gradients(operands)
+    for meta in val:
+        if type(meta) is Meta:
+            meta.requires_grad = needs and (meta.dtype.is_floating_point or meta.dtype.is_complex)
+    return wrap_result(frame, node, val).unpack(frame)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import pathlib
-import time
+
+from tests.fuzz import drive
 
 KNOWN = pathlib.Path(__file__).with_name("known.txt")  # seeds that differ today, a line each: fuzzer, seed
 
@@ -14,11 +14,15 @@ def seconds(default: float) -> float:
     return float(os.environ.get("WEFT_FUZZ_SECONDS", default))
 
 
-def seeds(name: str, default_seconds: float, most: int):
-    """(seed, whether it is known to differ) of a fuzzer until its time is over: `most` of them unless a time is asked for."""
-    end = time.monotonic() + seconds(default_seconds)
-    listed = {int(line.split()[1]) for line in KNOWN.read_text().splitlines() if line.startswith(name + " ")}
-    for seed in itertools.count():
-        if time.monotonic() > end or (seed >= most and "WEFT_FUZZ_SECONDS" not in os.environ):
-            return
-        yield seed, seed in listed
+def known(name: str) -> set[int]:
+    """Seeds of a fuzzer that are listed."""
+    return {int(line.split()[1]) for line in KNOWN.read_text().splitlines() if line.startswith(name + " ")}
+
+
+def differences(name: str, default_seconds: float, most: int) -> str:
+    """What a fuzzer reports of seeds 0, 1, 2 … until its time is over: `most` of them unless a time is asked for. Each process of
+    it is ended where a seed hangs."""
+    many = 10**9 if "WEFT_FUZZ_SECONDS" in os.environ else most
+    told = drive.run(f"tests.fuzz.{name}", seconds(default_seconds), 0, lambda text: None, many, known=known(name))
+    assert told.seeds > 0 and told.void < told.seeds
+    return "\n\n".join(f"seed {seed}: {text}" for seed, text in told.reports.values())

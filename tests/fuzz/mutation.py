@@ -141,11 +141,11 @@ def differs(case: Case, compiled=compiled) -> tuple[list, list] | None:
     """What plain and compiled show where they part, or None."""
     try:
         want, _ = play(case, plain)
-    except TimeoutError:
+    except drive.OutOfTime:
         return None
     try:
         got, _ = play(case, compiled)
-    except TimeoutError:
+    except drive.OutOfTime:
         return want, ["the compiled program does not end"]
     if want == got:
         return None
@@ -156,7 +156,7 @@ def keys_of(program: str, call: int = 0) -> list[str]:
     """The changes that may be made at a call of a program."""
     try:
         _, stage = play(Case(program, call, ()), plain)
-    except TimeoutError:
+    except drive.OutOfTime:
         return []
     return stage.keys
 
@@ -169,7 +169,7 @@ def reads_of(program: str, call: int = 0) -> set[str]:
     )
     try:
         play(Case(program, call, ()), compiled)
-    except TimeoutError:
+    except drive.OutOfTime:
         pass
     finally:
         world.listen = None

@@ -78,12 +78,12 @@ def differs(text: str, name: str = "<fuzzed>", compiled=compiled) -> tuple | Non
         try:
             with drive.alarm(PATIENCE):
                 want = run(text, name, plain)
-        except (TimeoutError, MemoryError, RecursionError, OverflowError):
+        except (drive.OutOfTime, MemoryError, RecursionError, OverflowError):
             return None
         try:
             with drive.alarm(4 * PATIENCE):
                 got = run(text, name, compiled)
-        except TimeoutError:
+        except drive.OutOfTime:
             return "does not end", want, None
         finally:
             weft.compiler.reset()

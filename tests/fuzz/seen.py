@@ -102,8 +102,6 @@ def attempt(f, *args, memo: dict | None = None, **kwargs) -> list:
         try:
             result = seen(f(*args, **kwargs), memo)
         except Exception as e:
-            if isinstance(e, TimeoutError):
-                raise
             chain = [type(c).__name__ if c is not None else "" for c in (e.__cause__, e.__context__)]
             result = ["RAISED", type(e).__name__, ADDRESS.sub("", str(e))[:200], *chain]
             del e

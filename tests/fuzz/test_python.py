@@ -45,7 +45,4 @@ def test_programs_can_be_run():
 
 
 def test_random_programs():
-    for seed, known in budget.seeds("python", 30, 60):
-        text = python.Program(seed).text
-        found = python.differs(text) if python.valid(text) else None
-        assert bool(found) == known, f"seed {seed}: " + ("is the same now" if known else python.check(seed)[1])
+    assert budget.differences("python", 30, 60) == ""

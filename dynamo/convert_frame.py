@@ -52,9 +52,7 @@ def check_failed() -> type[BaseException]:
 
 
 # ---------------------------------------------------------------------------- called by the native side
-def compile_frame(
-    code: types.CodeType, function: types.FunctionType, args: dict[str, Any], config: Config, record: dict
-) -> Any:
+def compile_frame(code: types.CodeType, function: types.FunctionType, args: dict[str, Any], config: Config, record: dict) -> Any:
     """An Entry for this frame and all that its guards admit; None: run it eager this time; False: always.
 
     args: the values of the argument slots by name. record: lives with the code object.
@@ -73,7 +71,10 @@ def compile_frame(
                 return leave_to_python(code, scope, traced.reason)
             if traced.graph is None and fruitless(record):
                 return leave_to_python(code, scope, f"{FRUITLESS} captures found no operation on tensors")
-            return make_entry(code, traced, config, scope, record)
+            try:
+                return make_entry(code, traced, config, scope, record)
+            finally:
+                traced.held.clear()  # (whoever listens to captures keeps them)
     except Unsupported:  # only under fullgraph
         raise
     except Exception as e:
@@ -325,4 +326,3 @@ def _name(code: types.CodeType) -> str:
     line = _eval_frame.record(code).get("continues at")
     rest = f", resumed at line {line}" if line is not None else ""
     return f"{code.co_qualname} ({code.co_filename}:{code.co_firstlineno}{rest})"
-

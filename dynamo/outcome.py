@@ -190,14 +190,15 @@ class Traced(Part):
 
     `inputs[i]` is the Source of graph placeholder i and `example_inputs[i]` its value in this call. `guards` hold for
     everything but `shape_env.guards`, which the backend may still add to. `mutates` lists the inputs the graph writes;
-    the entry guards that they overlap no other. `symbols` says where each symbol of shape_env is read.
+    the entry guards that they overlap no other. `symbols` says where each symbol of shape_env is read. `held` keeps alive
+    what guards know by its address, until an entry is made.
     """
 
     __slots__ = (
         "graph", "inputs", "example_inputs", "guards", "shape_env", "statements", "ending", "mutates",
-        "symbols", "breaks",
+        "symbols", "breaks", "held",
     )  # fmt: skip
-    defaults = {"mutates": frozenset(), "symbols": {}, "breaks": []}
+    defaults = {"mutates": frozenset(), "symbols": {}, "breaks": [], "held": []}
 
 
 class RunEager(Part):

@@ -227,6 +227,7 @@ class OutputGraph:
             symbols=dict(self.symbols),
             mutates=written,
             breaks=[broke] if broke is not None else [],
+            held=list(self.alive),
         )
 
     def needed_symbols(self) -> set[str]:

@@ -6,8 +6,9 @@ function* with the stack and the live locals and returns what that returns. A re
 entered at the place after the break; all cells come by its closure.
 
 Inside a loop a tail would nest one frame an iteration. There the resume function is a *segment*: at a jump back to the
-head of a loop that encloses the break it returns (locals…, number of the head), at the function's end (value, 0), and
-the tail goes on at that head. The stack at the head (iterators, mostly) is the bottom of the stack at the break.
+head of a loop that encloses the break it returns (stack there, locals…, number of the head), at the function's end
+(value, 0), and the tail goes on at that head. The stack at the head (iterators, mostly) is the bottom of the stack at the
+break.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from .bytecode.assemble import STACK_MARGIN, Copy, assemble_function
 from .bytecode.emit import Emitter
 from .bytecode.handled import ENTERED, handled_slots
 from .bytecode.instruction import ENDS, UNCONDITIONAL, VERSION, Decoded, decode
-from .bytecode.liveness import assigned_before, live_before
+from .bytecode.liveness import KEPT, assigned_before, keep_locals, live_before
 from .outcome import Handled, Null
 
 STACK = "___stack"
@@ -72,8 +73,13 @@ class Exit(NamedTuple):
     number: int
     head: int
     nulls: tuple[bool, ...]
-    locals: tuple[str, ...]      # those live at the head, by name
-    unsure: frozenset[str]       # of them, those that may have no value
+    locals: tuple[str, ...]  # those live at the head, by name
+    unsure: frozenset[str]  # of them, those that may have no value
+
+    @property
+    def handed(self) -> list[str]:
+        """The locals of the tail that it gets: the stack at the head, and the frame's own."""
+        return [f"{STACK}{i}" for i, null in enumerate(self.nulls) if not null] + list(self.locals)
 
 
 # ------------------------------------------------------------------------------------ resume functions
@@ -129,6 +135,8 @@ def resume_code(code: types.CodeType, point: Point, exits: list[Exit]) -> types.
     if found is None:
         found = made[point] = _make_resume_code(code, point, exits)
         _eval_frame.continues(found)
+        if KEPT in record:
+            keep_locals(found)
         record = _eval_frame.record(found)
         record["continues at"] = decode(code).instructions[point.index].line
         handled = handled_slots(code)[point.index]
@@ -171,7 +179,7 @@ def _make_resume_code(code: types.CodeType, point: Point, exits: list[Exit]) -> 
     argnames = names + list(point.locals)
     if handled_slots(code)[point.index]:
         argnames.append(HANDLED)
-    extra = STACK_MARGIN + len(point.nulls) + max((len(x.locals) for x in exits), default=0)
+    extra = STACK_MARGIN + len(point.nulls) + max((len(x.handed) for x in exits), default=0)
     return assemble_function(code, items, argnames, free, code.co_stacksize + extra)
 
 
@@ -217,20 +225,16 @@ def _forward(name: str) -> str:
 
 
 def _exit_stub(x: Exit, assigned: frozenset[str], line: int | None) -> list:
-    """stack → return (locals…, number): the stack at the head is as the tail left it"""
+    """stack → return (stack at the head…, locals…, number)"""
     e = Emitter(line=line)
-    for null in reversed(x.nulls):
-        if null:
-            e.instr("STORE_FAST", NOTHING)  # a NULL may be stored, but not popped
-        else:
-            e.pop()
+    _spill(e, x.nulls)
     for name in x.locals:
         if name not in assigned:
             _mark_unbound(e, name)
-    for name in x.locals:
+    for name in x.handed:
         e.instr("LOAD_FAST", name)
     e.load_const(x.number)
-    e.build("tuple", len(x.locals) + 1)
+    e.build("tuple", len(x.handed) + 1)
     e.return_value()
     return e.out
 
@@ -473,9 +477,8 @@ class BreakWriter:
         names = [f"{STACK}{i}" for i, null in enumerate(point.nulls) if not null] + list(point.locals)
         self.stack_needed = max(self.stack_needed, len(names) + len(cells) + 8)
 
-        kept = {f"{STACK}{i}" for i in range(max((len(x.nulls) for x in exits), default=0))}
         handled = self.handled[point.index]
-        kept.update(f"{STACK}{i}" for i in handled)
+        kept = {f"{STACK}{i}" for i in handled}
 
         def push(name: str) -> None:
             # The frame forgets what it hands over, so that the resume function can free it.
@@ -530,12 +533,12 @@ class BreakWriter:
         e.return_value()
 
     def _enter_head(self, e: Emitter, x: Exit) -> None:
-        n = len(x.locals) + 1
+        n = len(x.handed) + 1
         self.stack_needed = max(self.stack_needed, n + len(x.nulls) + 8)
         e.instr("LOAD_FAST", RESULT)
         e.delete_local(RESULT)
         e.instr("UNPACK_SEQUENCE", n)
-        for name in x.locals:
+        for name in x.handed:
             e.instr("STORE_FAST", name)
         e.pop()
         for name in sorted(x.unsure):

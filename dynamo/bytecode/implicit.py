@@ -31,15 +31,17 @@ def bare_supers(code: types.CodeType, decoded: Decoded) -> list[int]:
     return found
 
 
-def implicit_reads(code: types.CodeType, decoded: Decoded) -> dict[int, tuple[str, ...]]:
-    """Index of an instruction → the fast locals that it reads without naming them."""
+def implicit_reads(code: types.CodeType, decoded: Decoded, kept: bool) -> dict[int, tuple[str, ...]]:
+    """Index of an instruction → the fast locals that it reads without naming them. `kept`: a frame holds its locals up to its
+    return, which counts where a local's end runs code (a generator inside of a `try`)."""
     cells = (*code.co_cellvars, *code.co_freevars)
     reads: dict[int, tuple[str, ...]] = {}
+    own = tuple(v for v in code.co_varnames if not v.startswith(HANDED) and v not in cells)
+    if kept:
+        reads = {i.index: own for i in decoded.instructions if i.name in ("RETURN_VALUE", "RETURN_CONST")}
     loads = (i for i in decoded.instructions if i.value in LOOK_AT_LOCALS and i.name in ("LOAD_GLOBAL", "LOAD_METHOD", "LOAD_ATTR"))
     if not LOOK_AT_LOCALS.isdisjoint(code.co_names) and any(i.name == "LOAD_GLOBAL" or i.value in _METHODS for i in loads):
-        own = (v for v in code.co_varnames if not v.startswith(HANDED))
-        everything = tuple(v for v in own if v not in cells)
-        reads = {i.index: everything for i in decoded.instructions if i.name.startswith("CALL")}
+        reads |= {i.index: own for i in decoded.instructions if i.name.startswith("CALL")}
     first = code.co_varnames[:1]
     for index in bare_supers(code, decoded):
         if not set(first).intersection(cells):

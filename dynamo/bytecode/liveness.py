@@ -9,6 +9,8 @@ from .. import _eval_frame
 from .implicit import implicit_reads
 from .instruction import Decoded, decode
 
+KEPT = "keeps locals"
+
 
 def live_before(code: types.CodeType) -> list[frozenset[str]]:
     """For each instruction (by index) the fast locals that may be read from there on before they are stored."""
@@ -16,8 +18,16 @@ def live_before(code: types.CodeType) -> list[frozenset[str]]:
     found = record.get("live")
     if found is None:
         decoded = decode(code)
-        found = record["live"] = _live(decoded, implicit_reads(code, decoded))
+        found = record["live"] = _live(decoded, implicit_reads(code, decoded, KEPT in record))
     return found
+
+
+def keep_locals(code: types.CodeType) -> None:
+    """From now on every local counts as read at the return: one of them may be a generator, whose end runs code."""
+    record = _eval_frame.record(code)
+    if KEPT not in record:
+        record[KEPT] = True
+        record.pop("live", None)
 
 
 def live_at(code: types.CodeType, offset: int) -> frozenset[str]:

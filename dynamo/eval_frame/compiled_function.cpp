@@ -161,8 +161,8 @@ __attribute__((noinline)) static PyObject *miss(CompiledFunction *self, PyObject
   {
     Mode mode = tls.mode;
     tls.mode = stance; // may_compile and compile_frame ask this thread's mode
-    if (may_compile(self->state, self->code, self->config))
-      made = compile_frame(self->state, self->code, self->function, args, self->config, &expected);
+    made = may_compile(self->state, self->code, self->config);
+    if (made > 0) made = compile_frame(self->state, self->code, self->function, args, self->config, &expected);
     tls.mode = mode;
   }
   if (made < 0) return NULL;

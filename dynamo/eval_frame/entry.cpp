@@ -94,8 +94,8 @@ Entry *find_entry(CodeState *state, PyObject *config, PyObject *const *args, PyF
   return NULL;
 }
 
-bool may_compile(CodeState *state, PyCodeObject *code, PyObject *config) {
-  if (!compiler || tls.mode != kCompile || state->compiling || state->closed) return false;
+int may_compile(CodeState *state, PyCodeObject *code, PyObject *config) {
+  if (!compiler || tls.mode != kCompile || state->compiling || state->closed) return 0;
   Py_ssize_t limit = 8;
   PyObject *value = PyObject_GetAttrString(config, "recompile_limit");
   if (value) {
@@ -105,15 +105,15 @@ bool may_compile(CodeState *state, PyCodeObject *code, PyObject *config) {
   PyErr_Clear();
   Py_ssize_t n = 0;
   for (Entry *e : state->entries) n += e->config == config;
-  if (n < limit) return true;
+  if (n < limit) return 1;
   if (!state->limit_told) {
     state->limit_told = true;
     Suspended off;
     PyObject *r = PyObject_CallMethod(compiler, "limit_reached", "OnO", (PyObject *)code, limit, config);
-    if (!r) PyErr_WriteUnraisable((PyObject *)code);
-    Py_XDECREF(r);
+    if (!r) return -1; // a warning that is an error here, an interrupt
+    Py_DECREF(r);
   }
-  return false;
+  return 0;
 }
 
 // The argument slots by name: a new dict.

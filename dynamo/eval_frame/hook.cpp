@@ -172,7 +172,9 @@ __attribute__((noinline)) static Action decide(PyThreadState *ts, Frame *frame, 
   if (state->kind == kSkip) return kPass;
   if (state->kind == kSkipRecursive) return kPassUncaptured;
   entry = find_entry(state, config, frame->localsplus, func, spill, regs, owned);
-  if (!entry && may_compile(state, code, config)) {
+  const int may = entry ? 0 : may_compile(state, code, config);
+  if (may < 0) return kRaise;
+  if (may) {
     int made = compile_frame(state, code, func, frame->localsplus, config, expected);
     if (made < 0) return kRaise;
     if (state->kind == kSkipRecursive || made == 2) return kPassUncaptured;

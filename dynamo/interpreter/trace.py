@@ -12,6 +12,7 @@ from typing import Any
 
 from dynamo import breaks, outcome, trace_rules, variables
 from dynamo.breaks import Raised, Unsupported
+from dynamo.bytecode.liveness import keep_locals, live_at
 from dynamo.interpreter import branches, calls, containers, exceptions, loads, loops, withs  # noqa: F401  (opcodes)
 from dynamo.interpreter.frame import MAX_DEPTH, RootFrame
 from dynamo.options import Options
@@ -70,7 +71,7 @@ def attempt(code, function, args, globals, builtins, closure, options, state):
     break_step: int | None = None
     broke: Unsupported | None = None
     while True:
-        output, kept = OutputGraph(options, state, builtins), False
+        output = OutputGraph(options, state, builtins)
         root = output.root = output.current = RootFrame(output, code, globals, function, break_step)
         root.locals = {name: Lazy(value, Local(name), output) for name, value in args.items()}
         root.free_cells = [free_cell(output, name, cell) for name, cell in zip(code.co_freevars, closure or ())]
@@ -82,9 +83,7 @@ def attempt(code, function, args, globals, builtins, closure, options, state):
             output.current = root
             if not root.broken:
                 root.locals.clear()  # generators that nothing else holds are closed
-            made = finish(output, result, broke)
-            kept = isinstance(made, outcome.Traced)
-            return made
+            return finish(output, result, broke)
         except Raised as raised:
             reason, symbols = f"it raises {raised.value.describe()}", dict(output.symbols)
             return outcome.RunEager(reason, raised.value.cls, list(output.guards), output.shape_env, symbols)
@@ -93,6 +92,8 @@ def attempt(code, function, args, globals, builtins, closure, options, state):
                 raise
             if e.reason in (breaks.TOO_LONG, breaks.LIFETIME):
                 return outcome.Skip(str(e))
+            if e.born is not None:
+                keep_locals(code)
             if break_step is None or broke is None:
                 break_step, broke = root.group_step, e
             elif e.born is not None and e.born < break_step:  # something alive there is left to Python from its birth on
@@ -101,8 +102,7 @@ def attempt(code, function, args, globals, builtins, closure, options, state):
                 return outcome.Skip(f"{broke}\n  and there the frame cannot be left: {e}")
         finally:
             output.tracing = False
-            if not kept:
-                forget(output)
+            forget(output)
 
 
 def forget(output: OutputGraph) -> None:
@@ -111,6 +111,7 @@ def forget(output: OutputGraph) -> None:
     kept: list[Any] = [output.alive, output.by_id, output.by_source, output.cells, effects.storages, effects.dirty]
     for held in (*kept, root.locals, root.stack):
         held.clear()
+    root.result = None
 
 
 def free_cell(output: OutputGraph, name: str, cell) -> CellVariable:
@@ -152,8 +153,6 @@ def finish(output: OutputGraph, result, broke: Unsupported | None) -> Any:
 
 def break_ending(root: RootFrame, emit: Emission, broke: Unsupported | None) -> outcome.Break:
     """The Break before the current instruction."""
-    from dynamo.bytecode.liveness import live_at
-
     stack = handled_stack(root, emit)
     live = live_at(root.code, root.current.offset)
     local = {}

@@ -91,6 +91,9 @@ class ConstantVariable(Variable):
             found = attributes.find(frame, type(self.value), name)
             if found is not None and not isinstance(found.raw, (*attributes.C_METHODS, *attributes.MEMBERS, enum.property)):
                 return attributes.bind(frame, found, self, frame.world.known(type(self.value)))
+            own = frame.world.own_attribute(self.value, frame.world.identity(self.value), name) if found is None else None
+            if own is not None:
+                return own
         value = run_python(frame, getattr, self.value, name)
         if callable(value) and not isinstance(value, type) and not isinstance(self.value, enum.Enum):
             return ConstantMethod(self, name)

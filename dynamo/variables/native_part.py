@@ -271,6 +271,13 @@ class ConstantPart(Part, ConstantVariable):
         native = getattr(value, "native", None)
         return ConstantVariable(native.value) if isinstance(native, ConstantPart) else value
 
+    def part_call(self, frame, name, args, kwargs):
+        if name == "__add__" and isinstance(self.value, bytes):  # the one whose error names the subclass
+            other = self.operand(args[0])
+            if other.is_constant() and not isinstance(other.as_python(), (bytes, bytearray, memoryview)):
+                raise frame.values.error(frame, TypeError, f"can't concat {args[0].type_name()} to {self.owner.type_name()}")
+        return super().part_call(frame, name, args, kwargs)
+
     def making(self, emit, cls):
         return outcome.Call(outcome.Const(self.base.__new__), (outcome.Const(cls), outcome.Const(self.value)))
 

@@ -161,11 +161,18 @@ class ObjectVariable(Variable):
         return self.required(frame, "__getitem__", "is not subscriptable").call(frame, [key], {})
 
     def setitem(self, frame, key, value):
-        self.required(frame, "__setitem__", "does not support item assignment").call(frame, [key, value], {})
+        self.storing_item(frame, "__setitem__", "does not support item assignment").call(frame, [key, value], {})
 
     def delitem(self, frame, key):
         does_not = "does not" if frame.world.lacks(key.python_type(), "__index__") else "doesn't"
-        self.required(frame, "__delitem__", f"{does_not} support item deletion").call(frame, [key], {})
+        self.storing_item(frame, "__delitem__", f"{does_not} support item deletion").call(frame, [key], {})
+
+    def storing_item(self, frame, name: str, text: str) -> Variable:
+        """One of the two methods that share a slot of C: where a class has the other alone, the slot looks for this one in vain."""
+        other = "__delitem__" if name == "__setitem__" else "__setitem__"
+        if find(frame, self.cls, name) is None and find(frame, self.cls, other) is not None:
+            raise frame.values.error(frame, AttributeError, name)
+        return self.required(frame, name, text)
 
     def contains(self, frame, item):
         found = find(frame, self.cls, "__contains__")

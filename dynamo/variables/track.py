@@ -293,7 +293,11 @@ def _module(frame, value, source):
 
 @kind(types.CellType)
 def _cell(frame, value, source):
-    return CellVariable(Lazy(value.cell_contents, Attr(source, "cell_contents"), frame.output), cell=value, source=source)
+    try:
+        contents = value.cell_contents
+    except ValueError:
+        return unknown(frame, value, source, "an empty cell")
+    return CellVariable(Lazy(contents, Attr(source, "cell_contents"), frame.output), cell=value, source=source)
 
 
 @kind(

@@ -55,8 +55,8 @@ class Limits(NamedTuple):
 
 
 class Watch:
-    """Ends a process that says nothing for too long; its Python stack goes to its stderr. A hang inside one call of C hears no signal
-    that Python handles."""
+    """Ends a process that says nothing for too long; its Python stack goes to its stderr. A hang inside one call of C hears no
+    signal that Python handles."""
 
     def __init__(self, process: subprocess.Popen, limits: Limits):
         self.process, self.limits = process, limits
@@ -93,10 +93,10 @@ class Watch:
         self.thread.join()
 
 
-def worker(check: Check, seed: int, seconds: float, most: int) -> None:
-    """Seeds from `seed` on, a line before each and one for each difference."""
+def worker(check: Check, first: int, seconds: float, most: int) -> None:
+    """Seeds from `first` on, a line before each and one for each difference."""
     out, end = sys.stdout, time.monotonic() + seconds
-    for seed in range(seed, seed + most):
+    for seed in range(first, first + most):
         if time.monotonic() >= end:
             return
         print(json.dumps({"seed": seed}), file=out, flush=True)

@@ -484,3 +484,18 @@ def test_fullgraph_is_asked_of_the_compiled_function_alone():
             gc.set_threshold(*before)
             gc.callbacks.remove(late)
     assert [str(w.message) for w in seen] == []
+
+
+def test_the_warning_at_the_limit_may_be_an_error(monkeypatch):
+    def f(x, flag):
+        return x * 2 if flag else x
+
+    monkeypatch.setattr(weft._dynamo.config, "recompile_limit", 1)
+    compiled = weft.compile(f, backend="eager")
+    x = weft.ones(2)
+    compiled(x, True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(errors.CompilerWarning, match="its limit"):
+            compiled(x, False)
+        assert compiled(x, False).tolist() == [1, 1]

@@ -1,0 +1,119 @@
+"""What the Python fuzzer found, each once."""
+
+import enum
+
+import weft
+from tests.dynamo.kinds.alike import alike
+
+x = weft.ones(2)
+
+
+class Colour(enum.IntEnum):
+    RED = 1
+
+
+def test_attributes_of_enumeration_members_are_read_from_the_member():
+    def f(x, n):
+        Colour.RED.k = [n]
+        Colour.RED.k += [1]
+        return x * 2, len(Colour.RED.k), Colour.RED.k
+
+    def read(x, n):
+        return x * 2, getattr(Colour.RED, "late", 5)
+
+    alike(f, (x, 1), (x, 2))
+    alike(read, (x, 1), (x, 2), (x, 2), between=lambda n: setattr(Colour.RED, "late", n) if n else vars(Colour.RED).pop("late", 0))
+
+
+class Storing:
+    def __setitem__(self, key, value):
+        pass
+
+
+class Deleting:
+    def __delitem__(self, key):
+        pass
+
+
+def test_items_are_stored_and_deleted_through_one_slot():
+    def f(x, o, key, store):
+        try:
+            if store:
+                o[key] = 1
+            else:
+                del o[key]
+        except (AttributeError, TypeError) as e:
+            return x + 1, type(e), str(e)
+        return x + 2
+
+    for made in (Storing, Deleting, Neither):
+        alike(f, *[(x, made(), key, store) for key in ("a", 0) for store in (True, False)])
+
+
+class Neither:
+    pass
+
+
+class Bytes(bytes):
+    pass
+
+
+def test_errors_of_adding_to_bytes_name_the_subclass():
+    def f(x, a, b):
+        try:
+            return x + 1, a + b
+        except TypeError as e:
+            return x + 1, str(e)
+
+    alike(f, (x, Bytes(b"a"), 1), (x, Bytes(b"a"), "b"), (x, Bytes(b"a"), b"b"), (x, b"a", 1), (x, Bytes(b"a"), Bytes(b"b")))
+
+
+def test_an_empty_cell_is_passed_on():
+    def made():
+        def inner():
+            return late
+
+        if not x.numel():
+            late = 1
+        return inner
+
+    def f(x, cell):
+        return x * 2, isinstance(cell, type(made().__closure__[0]))
+
+    alike(f, (x, made().__closure__[0]))
+
+
+def counting(log):
+    try:
+        yield 1
+        yield 2
+    finally:
+        log.append("closed")
+
+
+def left_in_a_loop(x, log, n):
+    for _ in range(n):
+        steps = counting(log)
+        log.append(next(steps))
+        weft._dynamo.graph_break()
+    log.append("behind")
+    return x * 2
+
+
+def left_behind_a_break(x, log, n):
+    steps = counting(log)
+    log.append(next(steps))
+    weft._dynamo.graph_break()
+    log.append(sorted([3, n]))
+    return x * 2
+
+
+def test_a_local_that_nobody_reads_any_more_holds_its_generator_up_to_the_return():
+    for f in (left_behind_a_break, left_in_a_loop):
+        log: list = []
+        for n in (1, 1, 2):
+            f(x, log, 1)
+            want, log[:] = list(log), []
+            weft.compile(f, backend="eager")(x, log, 1)
+            assert (log, f, n) == (want, f, n)
+            log.clear()

@@ -67,6 +67,8 @@ class Adam(Optimizer):
 
     def _update(self, p: Tensor, g: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
         beta1, beta2 = group["betas"]
+        if group["foreach"] and isinstance(group["lr"], Tensor) and not group["capturable"]:
+            raise RuntimeError("lr as a Tensor is not supported for capturable=False and foreach=True")
         m = state["exp_avg"].mul_(beta1).add_(g * (1 - beta1))
         v = state["exp_avg_sq"].mul_(beta2).add_(g * g * (1 - beta2))
         if group["amsgrad"]:

@@ -308,8 +308,6 @@ class Optimizer:
                 "`fused=True` requires all the params to be floating point Tensors of supported devices: "
                 f"['cpu', 'cuda'] but {p.dtype} and {p.device.type}"
             )
-        if group.get("foreach") and isinstance(group.get("lr"), Tensor) and not group.get("capturable"):
-            raise RuntimeError("lr as a Tensor is not supported for capturable=False and foreach=True")
 
     # --------------------------------------------------------------------------------------------------- state
     def state_dict(self) -> dict[str, Any]:

@@ -255,6 +255,11 @@ def custom_op(
     return make if fn is None else make(fn)
 
 
+def lookup(name: str) -> CustomOp | None:
+    """The custom op "namespace::name", or None."""
+    return _custom.get(name)
+
+
 def _found(op: Any) -> CustomOp:
     if isinstance(op, CustomOp):
         return op

@@ -15,8 +15,8 @@ _aliases.install(
 
 _PARTS = frozenset({
     "_C", "__config__", "__future__", "_dynamo", "_inductor", "accelerator", "autograd", "backends", "compiler", "cpu", "cuda",
-    "distributed", "fft", "func", "functional", "fx", "hub", "jit", "library", "linalg", "nn", "onnx", "optim", "profiler",
-    "signal", "special", "testing", "torch_version", "types", "utils", "version",
+    "distributed", "fft", "func", "functional", "fx", "hub", "jit", "library", "linalg", "nn", "onnx", "ops", "optim",
+    "profiler", "signal", "special", "testing", "torch_version", "types", "utils", "version",
 })  # fmt: skip
 _OF_FILE = {  # the names that a file gives
     "weft.asserts": "_assert _assert_async _check _check_index _check_is_size _check_not_implemented _check_tensor_all _check_type "

@@ -6,7 +6,7 @@ _WHERE = {
     "Graph": "graph", "Node": "node", "UserLine": "node", "map_arg": "node", "GraphModule": "graph_module",
     "Interpreter": "interpreter", "parse": "reader", "rewrite": "pattern", "ANY": "pattern",
     "symbolic_trace": "tracing", "Proxy": "tracing", "Tracer": "tracing", "TraceError": "tracing",
-    "replace_pattern": "subgraph_rewriter", "Transformer": "tracing",
+    "replace_pattern": "subgraph_rewriter", "Transformer": "tracing", "wrap": "wrapped",
 }  # fmt: skip
 __all__ = list(_WHERE)
 

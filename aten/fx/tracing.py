@@ -17,6 +17,7 @@ from aten.fx.graph import Graph
 from aten.fx.graph_module import GraphModule
 from aten.fx.interpreter import Interpreter
 from aten.fx.node import Node, map_arg
+from aten.fx.wrapped import kept
 
 
 class TraceError(ValueError):
@@ -154,7 +155,8 @@ class Tracer:
                 args.append(value)
         dispatch.push_mode(self)
         try:
-            result = fn(*args, **kwargs)
+            with kept(Proxy, self.record):
+                result = fn(*args, **kwargs)
         finally:
             dispatch.pop_mode()
         self.graph.output(self.argument(result))

@@ -13,6 +13,7 @@ from dynamo.convert_frame import ALWAYS
 from dynamo.eval_frame import Config, intern_config, optimize
 from dynamo.guards import ClassLookupIs, Guard, LacksInstanceAttr, LengthIs, TypeIs
 from dynamo.source import InstanceDict, Item, Local, Object
+from weft.nn.hooks import every
 from weft.nn.module import Module
 
 
@@ -79,6 +80,7 @@ class OptimizedModule(Module):
             and isinstance(forward.__func__, types.FunctionType)
             and forward.__func__.__code__.co_argcount > 0
             and not any(getattr(module, hooks) for hooks in HOOKS)
+            and not every.calls
         )
 
     def _make_fast(self) -> None:
@@ -106,6 +108,8 @@ class OptimizedModule(Module):
             call = type(module).forward
             if (type(module), call) != self._known:
                 self._make_fast()
+        elif call is CALL:
+            call = Module._call_impl  # past what `module.compile()` left on the instance
         if isinstance(call, types.FunctionType):
             return self._compile(call)(module, *args, **kwargs)
         return module(*args, **kwargs)

@@ -26,6 +26,11 @@ def module_class() -> type | None:
     return None if found is None else getattr(found, "Module", None)
 
 
+def hooks_of_every_module() -> bool:
+    """Whether a call must ask hooks that are registered for all modules; when those change, all is compiled again."""
+    return sys.modules["weft.nn.hooks"].every.calls
+
+
 def is_module(value: Any) -> bool:
     cls = module_class()
     if cls is None or not issubclass(type(value), cls):
@@ -112,10 +117,11 @@ class ModuleObject(ObjectVariable):
         return issubclass(cls, aten.Parameter) or issubclass(cls, module_class() or ())
 
     def call(self, frame, args, kwargs):
-        if not self.inherits(frame, "__call__") or any(frame.world.peek(self.value, h) for h in HOOKS):
+        if not self.inherits(frame, "__call__"):
             return super().call(frame, args, kwargs)
-        if any(storage_of(frame, self).changes.get(h) for h in HOOKS):
-            return super().call(frame, args, kwargs)
+        changed = storage_of(frame, self).changes
+        if any(frame.world.peek(self.value, h) or changed.get(h) for h in HOOKS) or hooks_of_every_module():
+            return self.getattr(frame, "_call_impl").call(frame, args, kwargs)  # past what `compile()` left on the instance
         for hooks in HOOKS:
             frame.output.guard(guards.LengthIs(Attr(self.source, hooks), 0))
         return self.getattr(frame, "forward").call(frame, args, kwargs)

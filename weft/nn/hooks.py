@@ -1,35 +1,45 @@
-"""Handles of registered hooks, and the backward hooks of modules."""
+"""Handles of registered hooks, hooks that know their module, and hooks for all modules."""
 
 from __future__ import annotations
 
+import functools
 import itertools
+import sys
 import weakref
+from collections import OrderedDict
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from aten import Tensor
-from aten.autograd import Function
-
-if TYPE_CHECKING:
-    from weft.nn.module import Module
+__all__ = ["BoundHook", "RemovableHandle", "every", "register"]
 
 _ids = itertools.count()
 
 
 class RemovableHandle:
-    """Removes its hook when `remove()` is called or when a `with` block on it ends."""
+    """Removes its hook when `remove()` is called or when a `with` block on it ends.
 
-    def __init__(self, hooks: Any, extra: tuple = ()) -> None:
+    hooks_dict: where the hook is, under `id`; extra_dict: what else has an entry of that id, a dict or several.
+    """
+
+    def __init__(self, hooks_dict: Any, *, extra_dict: Any = None) -> None:
         self.id = next(_ids)
-        self._hooks = weakref.ref(hooks)
-        self._extra = extra
+        self.hooks_dict_ref = weakref.ref(hooks_dict)
+        extra = () if extra_dict is None else extra_dict if isinstance(extra_dict, (list, tuple)) else (extra_dict,)
+        self.extra_dict_ref = tuple(weakref.ref(d) for d in extra)
 
     def remove(self) -> None:
-        hooks = self._hooks()
-        if hooks is not None:
-            hooks.pop(self.id, None)
-        for collection in self._extra:
-            collection.discard(self.id)
+        for ref in (self.hooks_dict_ref, *self.extra_dict_ref):
+            entries = ref()
+            if entries is not None:
+                entries.pop(self.id, None)
+
+    def __getstate__(self) -> tuple:
+        return self.hooks_dict_ref(), self.id, tuple(ref() for ref in self.extra_dict_ref)
+
+    def __setstate__(self, state: tuple) -> None:
+        hooks_dict, self.id, extra = state
+        self.hooks_dict_ref = weakref.ref(OrderedDict() if hooks_dict is None else hooks_dict)
+        self.extra_dict_ref = tuple(weakref.ref(OrderedDict() if d is None else d) for d in extra)
 
     def __enter__(self) -> RemovableHandle:
         return self
@@ -38,71 +48,91 @@ class RemovableHandle:
         self.remove()
 
 
-class _Boundary(Function):
-    """The identity, which shows the gradients that pass to a callback and lets it replace them."""
-
-    @staticmethod
-    def forward(ctx: Any, callback: Callable, *tensors: Tensor) -> Any:
-        ctx.callback = callback
-        return tuple(t.view_as(t) for t in tensors)
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
-        return (None, *ctx.callback(grads))
-
-
-def _through(callback: Callable, values: tuple) -> tuple:
-    where = [i for i, v in enumerate(values) if isinstance(v, Tensor) and v.requires_grad]
-    if not where:
-        return values
-    changed = _Boundary.apply(lambda grads: callback(where, grads), *(values[i] for i in where))
-    values_list = list(values)
-    for i, tensor in zip(where, changed if isinstance(changed, tuple) else (changed,)):
-        values_list[i] = tensor
-    return tuple(values_list)
+def register(hooks: OrderedDict, hook: Any, prepend: bool = False, marks: tuple[OrderedDict, ...] = ()) -> RemovableHandle:
+    """Puts a hook last (or first) among others, and its id into each of `marks`."""
+    handle = RemovableHandle(hooks, extra_dict=marks)
+    hooks[handle.id] = hook
+    for mark in marks:
+        mark[handle.id] = True
+    if prepend:
+        for entries in (hooks, *marks):
+            entries.move_to_end(handle.id, last=False)
+    return handle
 
 
-def _replaced(given: Any, old: tuple, kind: str) -> tuple:
-    """The gradients after a hook returned `given`: `old` for None, else as many as before."""
-    if given is None:
-        return old
-    given = given if isinstance(given, tuple) else (given,)
-    if len(given) != len(old):
-        raise RuntimeError(f"Backward {kind} must return {len(old)} gradients, got {len(given)}")
-    return given
+class BoundHook:
+    """A hook that is called with its module first. It does not keep the module alive; copies are of the copied module."""
+
+    def __init__(self, hook: Callable, module: Any = None) -> None:
+        self.hook = hook
+        functools.update_wrapper(self, hook)
+        self.with_module = module is not None
+        if module is not None:
+            self.module = weakref.ref(module)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not self.with_module:
+            return self.hook(*args, **kwargs)
+        module = self.module()
+        if module is None:
+            raise RuntimeError("You are trying to call the hook of a dead Module!")
+        return self.hook(module, *args, **kwargs)
+
+    def __getstate__(self) -> dict:
+        state = {"hook": self.hook, "with_module": self.with_module}
+        if self.with_module:
+            state["module"] = self.module()
+        return state
+
+    def __setstate__(self, state: dict) -> None:
+        self.hook, self.with_module = state["hook"], state["with_module"]
+        if self.with_module:
+            if state["module"] is None:
+                raise RuntimeError("You are trying to revive the hook of a dead Module!")
+            self.module = weakref.ref(state["module"])
 
 
-def _spread(grads: tuple, where: list[int], count: int) -> tuple:
-    full: list[Any] = [None] * count
-    for i, g in zip(where, grads):
-        full[i] = g
-    return tuple(full)
+class _OfEvery(OrderedDict):
+    """Hooks for all modules. What is compiled does not ask for them on each call, so it is forgotten when they change."""
+
+    def __setitem__(self, key: int, hook: Any) -> None:
+        super().__setitem__(key, hook)
+        _changed()
+
+    def pop(self, key: int, *default: Any) -> Any:
+        found = super().pop(key, *default)
+        _changed()
+        return found
 
 
-def run_with_backward_hooks(module: Module, args: tuple, kwargs: dict) -> Any:
-    """Calls `module.forward` so that its backward hooks see, and may replace, the gradients of its inputs and outputs."""
-    has_input = any(isinstance(a, Tensor) and a.requires_grad for a in args)
-    at_outputs: tuple = ()
+class _Every:
+    """Hooks for all modules, by kind; `calls` says whether there are any that a call must ask."""
 
-    def at_output(where: list[int], grads: tuple) -> tuple:
-        nonlocal at_outputs
-        full = _spread(grads, where, len(values))
-        for hook in tuple(module._backward_pre_hooks.values()):
-            full = _replaced(hook(module, full), full, "pre hook")
-        at_outputs = full
-        if not has_input:
-            for hook in tuple(module._backward_hooks.values()):
-                hook(module, (None,) * len(args), full)
-        return tuple(full[i] for i in where)
+    def __init__(self) -> None:
+        self.forward_pre, self.forward, self.backward_pre, self.backward = _OfEvery(), _OfEvery(), _OfEvery(), _OfEvery()
+        self.with_kwargs: OrderedDict = OrderedDict()
+        self.always_called: OrderedDict = OrderedDict()
+        self.backward_is_full: bool | None = None
+        self.calls = False
+        self.buffers: OrderedDict = OrderedDict()
+        self.modules: OrderedDict = OrderedDict()
+        self.parameters: OrderedDict = OrderedDict()
 
-    def at_input(where: list[int], grads: tuple) -> tuple:
-        full = _spread(grads, where, len(args))
-        for hook in tuple(module._backward_hooks.values()):
-            full = _replaced(hook(module, full, at_outputs), full, "hook")
-        return tuple(full[i] for i in where)
 
-    result = module.forward(*_through(at_input, args), **kwargs)
-    single = not isinstance(result, tuple)
-    values = (result,) if single else result
-    values = _through(at_output, values)
-    return values[0] if single else values
+every = _Every()
+
+
+def _changed() -> None:
+    every.calls = bool(every.forward_pre or every.forward or every.backward_pre or every.backward)
+    compiler = sys.modules.get("dynamo.eval_frame")
+    if compiler is not None:
+        compiler.reset()
+
+
+def registered(hooks: OrderedDict, owner: Any, name: str, value: Any) -> Any:
+    """What is filed in place of `value` once the hooks on registration have seen it."""
+    for hook in tuple(hooks.values()):
+        changed = hook(owner, name, value)
+        if changed is not None:
+            value = changed
+    return value

@@ -147,7 +147,7 @@ def _warn_of_old(args: tuple, result: Any, node: Any) -> None:
     if not all(isinstance(r, Tensor) for r in results):
         text = f"does not return a single Tensor or a tuple of Tensors {_OLD} This hook will be missing some of the grad_output."
     elif not all(isinstance(a, Tensor) for a in args):
-        text = f"does not take as input a single Tensor or a tuple of Tensors {_OLD} This hook will be missing some of the grad_input."
+        text = f"does not take as input a single Tensor or a tuple of Tensors {_OLD} This hook will be missing some grad_input."
     elif len(results) > 1:
         text = f"returns several outputs {_OLD} This hook will be missing some grad_output."
     else:

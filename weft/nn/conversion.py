@@ -126,8 +126,8 @@ class Converts:
             wanted = dtype if dtype is not None and (t.dtype.is_floating_point or t.dtype.is_complex) else t.dtype
             if t.is_meta and device is not None and aten.device(device).type != "meta":
                 raise NotImplementedError(
-                    "Cannot copy out of meta tensor; no data! Please use torch.nn.Module.to_empty() instead of torch.nn.Module.to() "
-                    "when moving module from meta to a different device."
+                    "Cannot copy out of meta tensor; no data! Please use torch.nn.Module.to_empty() instead of "
+                    "torch.nn.Module.to() when moving module from meta to a different device."
                 )
             more = {} if memory_format is None or t.dim() not in (4, 5) else {"memory_format": memory_format}
             place = {} if device is None else {"device": device}

@@ -102,7 +102,7 @@ def eye_(tensor: Tensor) -> Tensor:
 
 
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
-    """A convolution's weight (out, in / groups, *kernel) that hands its channels on: 1 in the middle of kernel (i, i) of each group.
+    """A convolution's weight (out, in / groups, *kernel) that hands its channels on: 1 in the middle of kernel (i, i) a group.
 
     Raises ValueError unless there are 1 to 3 kernel dims and the groups divide `out`.
     """

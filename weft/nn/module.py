@@ -24,7 +24,7 @@ from weft.nn.global_hooks import (  # noqa: F401  (where PyTorch has them)
 from weft.nn.hooks import RemovableHandle, every, register, registered
 from weft.nn.parameter import Buffer
 from weft.nn.state import EXTRA_STATE, HoldsState, IncompatibleKeys
-from weft.typename import typename
+from weft.type_names import typename
 
 _IncompatibleKeys, _EXTRA_STATE_KEY_SUFFIX = IncompatibleKeys, EXTRA_STATE
 _STORES = ("_parameters", "_buffers", "_modules")
@@ -478,7 +478,7 @@ class Module(HoldsState, Converts):
         return register(self._backward_pre_hooks, hook, prepend)
 
     def register_backward_hook(self, hook: Callable) -> RemovableHandle:
-        """The old kind: hook(module, grad_input, grad_output) of the last op of `forward` alone. Use register_full_backward_hook."""
+        """The old kind: hook(module, grad_input, grad_output) of the last op of `forward` alone."""
         if self._is_full_backward_hook is True:
             raise RuntimeError(_BOTH)
         self._is_full_backward_hook = False

@@ -8,7 +8,7 @@ import numpy as np
 from aten import _native
 from aten import dtype as dtypes
 from aten.meta import Meta, known_equal
-from aten.op import composite, op, ops
+from aten.op import op, ops
 from aten.ops.batching import materialize
 from aten.promotion import TYPE_NAMES, category
 from aten.shapes import broadcast, is_empty
@@ -192,82 +192,3 @@ def _(n, dims, q, k, v, mask, dropout_p, is_causal, scale):
         mask = materialize(mask, dims[3], n)
         mask = mask.reshape([n, *([1] * (q.ndim - mask.ndim)), *mask.shape[1:]])
     return scaled_dot_product_attention(q, k, v, mask, dropout_p, is_causal, scale=scale), 0
-
-
-@composite(
-    "multi_head_attention_forward(Tensor query, Tensor key, Tensor value, int embed_dim_to_check, int num_heads, "
-    "Tensor? in_proj_weight, Tensor? in_proj_bias, Tensor? bias_k, Tensor? bias_v, bool add_zero_attn, float dropout_p, "
-    "Tensor out_proj_weight, Tensor? out_proj_bias, bool training=True, Tensor? key_padding_mask=None, "
-    "bool need_weights=True, Tensor? attn_mask=None, bool use_separate_proj_weight=False, Tensor? q_proj_weight=None, "
-    "Tensor? k_proj_weight=None, Tensor? v_proj_weight=None, Tensor? static_k=None, Tensor? static_v=None, "
-    "bool average_attn_weights=True, bool is_causal=False) -> Any",
-    tags=["function_only"],
-)
-def multi_head_attention_forward(
-    query, key, value, embed_dim_to_check, num_heads, in_proj_weight, in_proj_bias, bias_k, bias_v, add_zero_attn,
-    dropout_p, out_proj_weight, out_proj_bias, training, key_padding_mask, need_weights, attn_mask,
-    use_separate_proj_weight, q_proj_weight, k_proj_weight, v_proj_weight, static_k, static_v, average_attn_weights,
-    is_causal,
-):  # fmt: skip
-    """Attention of several heads, [L, N, E] or [L, E] in and out; with need_weights also the weights."""
-    batched = query.ndim == 3
-    if not batched:
-        query, key, value = (x.unsqueeze(1) for x in (query, key, value))
-    length, n, width = query.shape
-    if width != embed_dim_to_check:
-        raise AssertionError(f"was expecting embedding dimension of {embed_dim_to_check}, but got {width}")
-    if width % num_heads:
-        raise AssertionError(f"embed_dim {width} not divisible by num_heads {num_heads}")
-    if not use_separate_proj_weight:
-        q_proj_weight, k_proj_weight, v_proj_weight = ops.chunk(in_proj_weight, 3, 0)
-    biases = (None, None, None) if in_proj_bias is None else ops.chunk(in_proj_bias, 3, 0)
-    q = ops.linear(query, q_proj_weight, biases[0])
-    k = ops.linear(key, k_proj_weight, biases[1])
-    v = ops.linear(value, v_proj_weight, biases[2])
-    added = 0
-    if bias_k is not None:
-        k = ops.cat([k, bias_k.expand([1, n, width])], 0)
-        v = ops.cat([v, bias_v.expand([1, n, width])], 0)
-        added += 1
-
-    def heads(x: Any) -> Any:
-        return x.reshape([x.shape[0], n, num_heads, width // num_heads]).permute([1, 2, 0, 3])
-
-    q = heads(q)
-    k = heads(k) if static_k is None else static_k.reshape([n, num_heads, -1, width // num_heads])
-    v = heads(v) if static_v is None else static_v.reshape([n, num_heads, -1, width // num_heads])
-    if add_zero_attn:
-        zero = k.new_zeros([n, num_heads, 1, width // num_heads])
-        k, v, added = ops.cat([k, zero], 2), ops.cat([v, zero], 2), added + 1
-    mask = _merged_mask(attn_mask, key_padding_mask, n, num_heads, added, q.dtype)
-    weights = _head_weights(q, k, mask, dropout_p if training else 0.0)
-    out = (weights @ v).permute([2, 0, 1, 3]).reshape([length * n, width])
-    out = ops.linear(out, out_proj_weight, out_proj_bias).reshape([length, n, out_proj_weight.shape[0]])
-    shown = None
-    if need_weights:
-        shown = ops.mean(weights, [1]) if average_attn_weights else weights
-        shown = shown if batched else shown.squeeze([0])
-    return (out if batched else out.squeeze([1])), shown
-
-
-def _additive(mask: Any, dtype: Any) -> Any:
-    """A mask of forbidden places (bool) or of summands, as summands."""
-    return ops.where(mask, -math.inf, ops.zeros([], dtype=dtype)) if mask.dtype is dtypes.bool else mask
-
-
-def _merged_mask(mask: Any, padding: Any, n: Any, heads: int, added: int, dtype: Any) -> Any:
-    if mask is not None:
-        mask = ops.constant_pad_nd(_additive(mask, dtype), [0, added], 0)
-        if mask.ndim == 3:
-            mask = mask.reshape([n, heads, *mask.shape[1:]])
-    if padding is not None:
-        padding = _additive(padding if padding.ndim == 2 else padding.unsqueeze(0), dtype)
-        padding = ops.constant_pad_nd(padding, [0, added], 0).unsqueeze(1).unsqueeze(1)
-        mask = padding if mask is None else mask + padding
-    return mask
-
-
-def _head_weights(q: Any, k: Any, mask: Any, dropout_p: float) -> Any:
-    scores = (q * (1 / math.sqrt(q.shape[-1]))) @ k.transpose(-2, -1)
-    weights = ops.softmax(scores if mask is None else scores + mask, -1)
-    return ops.dropout(weights, dropout_p) if dropout_p else weights

@@ -1,6 +1,7 @@
 """Losses, as composites; `reduction` is "mean", "sum" or "none"."""
 
 import math
+import warnings
 from typing import Any
 
 from aten import dtype as dtypes
@@ -15,8 +16,23 @@ def _old_reduction(reduction: str, size_average: Any, reduce: Any) -> str:
     if size_average is None and reduce is None:
         return reduction
     if reduce is not None and not reduce:
-        return "none"
-    return "mean" if size_average is None or size_average else "sum"
+        reduction = "none"
+    else:
+        reduction = "mean" if size_average is None or size_average else "sum"
+    warnings.warn(
+        f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.", stacklevel=4
+    )
+    return reduction
+
+
+def _check_sizes(x: Any, y: Any) -> None:
+    """Sizes that differ are broadcast, which is rarely meant."""
+    if len(x.shape) != len(y.shape) or any(bool(a != b) for a, b in zip(x.shape, y.shape)):
+        warnings.warn(
+            f"Using a target size ({y.shape}) that is different to the input size ({x.shape}). This will likely lead to incorrect "
+            "results due to broadcasting. Please ensure they have the same size.",
+            stacklevel=4,
+        )
 
 
 def reduce_loss(x: Any, reduction: str) -> Any:
@@ -30,22 +46,17 @@ def reduce_loss(x: Any, reduction: str) -> Any:
     raise ValueError(f"{reduction} is not a valid value for reduction")
 
 
-def _elementwise(name: str, parameters: str, compute: Any, doc: str, old: bool = True) -> None:
+def _elementwise(name: str, parameters: str, compute: Any, doc: str) -> None:
     """A loss of input and target of broadcastable sizes."""
-    flags = ", Any size_average=None, Any reduce=None" if old else ""
-    middle = ", " + parameters if parameters and not old else ""
-    last = ", " + parameters if parameters and old else ""
+    last = ", " + parameters if parameters else ""
 
     @composite(
-        f"{name}(Tensor input, Tensor target{middle}{flags}, str reduction='mean'{last}) -> Tensor",
+        f"{name}(Tensor input, Tensor target, Any size_average=None, Any reduce=None, str reduction='mean'{last}) -> Tensor",
         tags=["function_only"],
     )
-    def definition(input, target, *rest):
-        if old:
-            size_average, reduce, reduction, *extra = rest
-            reduction = _old_reduction(reduction, size_average, reduce)
-        else:
-            *extra, reduction = rest
+    def definition(input, target, size_average, reduce, reduction, *extra):
+        _check_sizes(input, target)
+        reduction = _old_reduction(reduction, size_average, reduce)
         return reduce_loss(compute(input, target, *extra), reduction)
 
     definition.__doc__ = doc
@@ -94,6 +105,7 @@ _elementwise("soft_margin_loss", "", lambda x, y: (-y * x).exp().log1p(), "log(1
 )
 def huber_loss(input, target, reduction, delta, weight):
     """Squared below delta, linear above."""
+    _check_sizes(input, target)
     loss = _huber(input, target, delta)
     return reduce_loss(loss if weight is None else loss * weight, reduction)
 
@@ -229,6 +241,13 @@ def kl_div(input, target, size_average, reduce, reduction, log_target):
     reduction = _old_reduction(reduction, size_average, reduce)
     if reduction == "batchmean":
         return ops.sum(loss) / input.shape[0]
+    if reduction == "mean":
+        warnings.warn(
+            "reduction: 'mean' divides the total loss by both the batch size and the support size.'batchmean' divides only by the "
+            "batch size, and aligns with the KL div math definition.'mean' will be changed to behave the same as 'batchmean' in "
+            "the next major release.",
+            stacklevel=3,
+        )
     return reduce_loss(loss, reduction)
 
 

@@ -305,6 +305,13 @@ def interpolate(input, size, scale_factor, mode, align_corners, recompute_scale_
     if size is None and scale_factor is None:
         raise ValueError("either size or scale_factor should be defined")
     sizes = list(input.shape[2:])
+    given = size if size is not None else scale_factor
+    if isinstance(given, (list, tuple)) and len(given) != n:
+        raise ValueError(
+            f"Input and output must have the same number of spatial dimensions, but got input with spatial dimensions of {sizes} "
+            f"and {'output size' if size is not None else 'scale factors'} of {given}. Please provide input tensor in (N, C, d1, "
+            f"d2, ...,dK) format and {'output size' if size is not None else 'scale_factor'} in (o1, o2, ...,oK) format."
+        )
     if size is not None:
         out, scales = ([size] * n if is_int(size) else list(size)), [None] * n
     else:

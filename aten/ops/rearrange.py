@@ -526,6 +526,11 @@ def pad(input, pad, mode, value):
         return constant_pad_nd(input, pad, 0 if value is None else value)
     if mode not in ("reflect", "replicate", "circular"):
         raise NotImplementedError(f"Unrecognised padding mode {mode}")
+    if len(pad) > 2 * input.ndim:
+        raise RuntimeError(
+            "Padding length should be less than or equal to two times the input dimension but got padding length "
+            f"{len(pad)} and input of dimension {input.ndim}"
+        )
     if len(pad) % 2 or len(pad) // 2 >= max(input.ndim, 1):
         raise NotImplementedError("Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now")
     if mode == "circular" and any(p < 0 for p in pad):  # what is cut off does not come round

@@ -398,7 +398,7 @@ def meta_of_function(fn: Callable[..., Any], args: tuple) -> Any:
             return level.make(None, a)
         if isinstance(a, Tensor):
             return level.make(None, Meta.of(a))
-        return [enter(x) for x in a] if type(a) is list else a
+        return type(a)(map(enter, a)) if type(a) in (list, tuple) else a
 
     def leave(r: Any) -> Any:
         if isinstance(r, Tensor):

@@ -1,5 +1,5 @@
-"""Functions of neural networks, with PyTorch's signatures. They are the ops of aten under the same name, but for those here:
-what this face alone has is a flag `inplace`, a default `dim` of softmax, and the order of embedding's arguments."""
+"""Functions of neural networks, with PyTorch's signatures. They are the ops of aten under the same name, but for those here and
+in weft.nn.functions: flags `inplace`, old names and defaults with their warnings, look-ups."""
 
 from __future__ import annotations
 
@@ -8,74 +8,32 @@ from typing import Any
 
 import aten
 from aten import Tensor
+from weft.nn.functions.activation import (  # noqa: F401
+    _get_softmax_dim,
+    celu,
+    gumbel_softmax,
+    log_softmax,
+    relu,
+    rrelu_,
+    selu,
+    silu,
+    softmax,
+    softmin,
+)
+from weft.nn.functions.attention import _canonical_mask, _in_projection, _in_projection_packed, _none_or_dtype  # noqa: F401
+from weft.nn.functions.embedding import _no_grad_embedding_renorm_, embedding, embedding_bag  # noqa: F401
+from weft.nn.functions.pooling import WITH_INDICES
+from weft.nn.functions.resize import affine_grid, grid_sample, upsample, upsample_bilinear, upsample_nearest  # noqa: F401
 from weft.nn.linear_cross_entropy import LinearCrossEntropyOptions
 
 _REDUCTIONS = ("mean", "sum", "none")
-
-
-def _inplace(function: Any, input: Tensor, inplace: bool, *args: Any) -> Tensor:
-    """function(input, *args), written into `input` if asked to."""
-    result = function(input, *args)
-    return input.copy_(result) if inplace else result
-
-
-def relu(input: Tensor, inplace: bool = False) -> Tensor:
-    return input.relu_() if inplace else aten.relu(input)
-
-
-def silu(input: Tensor, inplace: bool = False) -> Tensor:
-    return _inplace(aten.silu, input, inplace)
-
-
-def selu(input: Tensor, inplace: bool = False) -> Tensor:
-    return _inplace(aten.selu, input, inplace)
-
-
-def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
-    return _inplace(aten.celu, input, inplace, alpha)
-
-
-def _softmax_dim(dim: int | None, ndim: int) -> int:
-    return (0 if ndim in (0, 1, 3) else 1) if dim is None else dim
-
-
-def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
-    return aten.softmax(input, _softmax_dim(dim, input.dim()), dtype=dtype)
-
-
-def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
-    return aten.log_softmax(input, _softmax_dim(dim, input.dim()), dtype=dtype)
-
-
-def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
-    return softmax(-input, dim, dtype=dtype)
+globals().update(WITH_INDICES)
 
 
 def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: Tensor | None = None) -> Tensor:
     """input / max(norm, eps) along `dim`."""
     denominator = input.norm(p, dim, keepdim=True).clamp_min(eps).expand_as(input)
     return input / denominator if out is None else aten.div(input, denominator, out=out)
-
-
-def embedding(
-    input: Tensor,
-    weight: Tensor,
-    padding_idx: int | None = None,
-    max_norm: float | None = None,
-    norm_type: float = 2.0,
-    scale_grad_by_freq: bool = False,
-    sparse: bool = False,
-) -> Tensor:
-    """weight[input]. Raises IndexError outside [0, rows); the row `padding_idx` gets no gradient."""
-    if max_norm is not None or scale_grad_by_freq or sparse:
-        raise NotImplementedError("embedding: max_norm, scale_grad_by_freq and sparse are not supported")
-    if padding_idx is None:
-        return aten.embedding(weight, input)
-    if not -weight.shape[0] <= padding_idx < weight.shape[0]:
-        raise AssertionError("Padding_idx must be within num_embeddings")
-    padding_idx %= weight.shape[0]
-    rows = aten.embedding(weight, input)
-    return aten.where((input == padding_idx).unsqueeze(-1), rows.detach(), rows)
 
 
 def linear_cross_entropy(
@@ -117,9 +75,12 @@ def linear_cross_entropy(
     )
 
 
+_RENAMED = {"unfold": "im2col", "fold": "col2im", "native_channel_shuffle": "channel_shuffle"}
+
+
 def __getattr__(name: str) -> Any:
     """Every other function of neural networks is the op of that name."""
-    op = aten.registry.get({"unfold": "im2col", "fold": "col2im"}.get(name, name))
+    op = aten.registry.get(_RENAMED.get(name, name))
     if op is None:
         raise AttributeError(f"module 'weft.nn.functional' has no attribute '{name}'")
     globals()[name] = op

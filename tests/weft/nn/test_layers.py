@@ -1,7 +1,5 @@
 """Layers: what they print, how they are set up, their errors, and that they compile to what they are."""
 
-import warnings
-
 import pytest
 
 import weft
@@ -109,7 +107,7 @@ PRINTED = [
         lambda: nn.ConvTranspose2d(4, 6, 3, 2, 1, 1),
         "ConvTranspose2d(4, 6, kernel_size=(3, 3), stride=(2, 2), padding=(1, 1), output_padding=(1, 1))",
     ),
-    (lambda: nn.BatchNorm2d(4), "BatchNorm2d(4, eps=1e-05, momentum=0.1, affine=True, track_running_stats=True)"),
+    (lambda: nn.BatchNorm2d(4), "BatchNorm2d(4, eps=1e-05, momentum=0.1, affine=True, bias=True, track_running_stats=True)"),
     (lambda: nn.MaxPool2d(3, 2), "MaxPool2d(kernel_size=3, stride=2, padding=0, dilation=1, ceil_mode=False)"),
     (lambda: nn.AvgPool1d(2), "AvgPool1d(kernel_size=(2,), stride=(2,), padding=(0,))"),
     (lambda: nn.ReLU(True), "ReLU(inplace=True)"),
@@ -172,9 +170,7 @@ def test_synchronised_normalisation_takes_over_what_there_was():
 
 
 def test_lazy_layers_become_ordinary_ones():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model = nn.Sequential(nn.LazyLinear(3), nn.LazyBatchNorm1d())
+    model = nn.Sequential(nn.LazyLinear(3), nn.LazyBatchNorm1d())
     assert repr(model[0]) == "LazyLinear(in_features=0, out_features=3, bias=True)"
     assert isinstance(model[0].weight, nn.UninitializedParameter)
     with pytest.raises(RuntimeError, match="Can't access the shape of an uninitialized parameter"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from typing import Any
 
@@ -10,7 +11,9 @@ from aten import Parameter, Tensor
 from weft.nn import functional as F
 from weft.nn import init
 from weft.nn.module import Module
+from weft.nn.modules.lazy import LazyModuleMixin
 from weft.nn.modules.utils import _ntuple, _reverse_repeat_tuple
+from weft.nn.uninitialized import UninitializedParameter
 
 _PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 _PADDINGS = ("same", "valid")
@@ -251,3 +254,78 @@ class ConvTranspose2d(_ConvTranspose):
 class ConvTranspose3d(_ConvTranspose):
     _dims = 3
     _function = staticmethod(F.conv_transpose3d)
+
+
+class _LazyConvXdMixin(LazyModuleMixin):
+    """A convolution whose in_channels are those of the first input. Raises RuntimeError for another number of dims."""
+
+    groups: int
+    transposed: bool
+    out_channels: int
+    kernel_size: tuple[int, ...]
+    weight: UninitializedParameter
+    bias: Any
+
+    def __init__(self, out_channels: int, kernel_size: Any, *args: Any, **kwargs: Any) -> None:
+        signature = inspect.signature(self.cls_to_become.__init__)
+        given = signature.bind(self, 0, 0, kernel_size, *args, **kwargs).arguments
+        place = {name: given.get(name) for name in ("device", "dtype")}
+        bias = given.get("bias", True)
+        given.update(bias=False)
+        given.pop("self")
+        super().__init__(**given)
+        self.weight, self.out_channels = UninitializedParameter(**place), out_channels
+        if bias:
+            self.bias = UninitializedParameter(**place)
+
+    def reset_parameters(self) -> None:
+        if not self.has_uninitialized_params() and self.in_channels != 0:
+            super().reset_parameters()  # type: ignore[misc]
+
+    def initialize_parameters(self, input: Tensor, *args: Any, **kwargs: Any) -> None:
+        if self.has_uninitialized_params():
+            self.in_channels = self._get_in_channels(input)
+            if self.in_channels % self.groups != 0:
+                raise ValueError("in_channels must be divisible by groups")
+            ends = (self.in_channels, self.out_channels // self.groups)
+            ends = ends if self.transposed else (self.out_channels, self.in_channels // self.groups)
+            self.weight.materialize((*ends, *self.kernel_size))
+            if self.bias is not None:
+                self.bias.materialize((self.out_channels,))
+            self.reset_parameters()
+
+    def _get_num_spatial_dims(self) -> int:
+        return self._dims  # type: ignore[attr-defined]
+
+    def _get_in_channels(self, input: Tensor) -> int:
+        n = self._get_num_spatial_dims()
+        if input.dim() not in (n + 1, n + 2):
+            raise RuntimeError(
+                f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to {type(self).__name__}, but got input of size: "
+                f"{input.shape}"
+            )
+        return input.shape[1] if input.dim() == n + 2 else input.shape[0]
+
+
+class LazyConv1d(_LazyConvXdMixin, Conv1d):
+    cls_to_become = Conv1d
+
+
+class LazyConv2d(_LazyConvXdMixin, Conv2d):
+    cls_to_become = Conv2d
+
+
+class LazyConv3d(_LazyConvXdMixin, Conv3d):
+    cls_to_become = Conv3d
+
+
+class LazyConvTranspose1d(_LazyConvXdMixin, ConvTranspose1d):
+    cls_to_become = ConvTranspose1d
+
+
+class LazyConvTranspose2d(_LazyConvXdMixin, ConvTranspose2d):
+    cls_to_become = ConvTranspose2d
+
+
+class LazyConvTranspose3d(_LazyConvXdMixin, ConvTranspose3d):
+    cls_to_become = ConvTranspose3d

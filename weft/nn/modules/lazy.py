@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import warnings
 from typing import Any
 
 import aten
@@ -22,11 +21,6 @@ class LazyModuleMixin:
         super().__init__(*args, **kwargs)  # type: ignore[misc]
         self._load_hook = self.register_load_state_dict_pre_hook(_lazy_load_hook)
         self._initialize_hook = self.register_forward_pre_hook(_infer_parameters, with_kwargs=True)
-        warnings.warn(
-            "Lazy modules are a new feature under heavy development so changes to the API or functionality can happen at any "
-            "moment.",
-            stacklevel=2,
-        )
 
     def _save_to_state_dict(self: Any, destination: dict, prefix: str, keep_vars: bool) -> None:
         for name, value in itertools.chain(self._parameters.items(), self._buffers.items()):

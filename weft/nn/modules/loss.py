@@ -14,6 +14,7 @@ from weft.nn._reduction import legacy_get_string
 from weft.nn.layer import layer
 from weft.nn.linear_cross_entropy import LinearCrossEntropyOptions
 from weft.nn.module import Module
+from weft.nn.modules.distance import PairwiseDistance
 from weft.nn.modules.linear import Linear
 
 _OLD = "size_average: bool | None = None, reduce: bool | None = None"
@@ -63,7 +64,10 @@ class NLLLoss2d(NLLLoss):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         warnings.warn(
-            "NLLLoss2d has been deprecated. Please use NLLLoss instead as a drop-in replacement.", FutureWarning, stacklevel=2
+            "`NLLLoss2d` has been deprecated. Please use `NLLLoss` instead as a drop-in replacement and see "
+            "https://pytorch.org/docs/main/nn.html#torch.nn.NLLLoss for more details.",
+            FutureWarning,
+            stacklevel=2,
         )
         super().__init__(*args, **kwargs)
 
@@ -195,7 +199,7 @@ class TripletMarginWithDistanceLoss(_Loss):
     ) -> None:
         super().__init__(reduction=reduction)
         _positive(margin)
-        self.distance_function = F.pairwise_distance if distance_function is None else distance_function
+        self.distance_function = PairwiseDistance() if distance_function is None else distance_function
         self.margin, self.swap = margin, swap
 
     def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:

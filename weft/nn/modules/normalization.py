@@ -59,8 +59,9 @@ class LayerNorm(_Affine):
         return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
-        text = f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
-        return text + (", bias=False" if self.elementwise_affine and self.bias is None else "")
+        return (
+            f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}, bias={self.bias is not None}"
+        )
 
 
 class RMSNorm(_Affine):
@@ -113,8 +114,7 @@ class GroupNorm(_Affine):
         return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
-        text = f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}"
-        return text + (", bias=False" if self.affine and self.bias is None else "")
+        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, bias={self.bias is not None}"
 
 
 class _AcrossChannels(Module):
@@ -129,4 +129,10 @@ class LocalResponseNorm(_AcrossChannels):
 
 @layer("local_response_norm", "size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1")
 class CrossMapLRN2d(_AcrossChannels):
-    """`LocalResponseNorm` of images (N, C, H, W)."""
+    """`LocalResponseNorm` of images (N, C, H, W), whose neighbours are as many on both sides: for an even size one fewer."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        if input.dim() != 4:
+            raise ValueError(f"CrossMapLRN2d: Expected input to be 4D, got {input.dim()}D instead.")
+        window = self.size - 1 + self.size % 2
+        return F.local_response_norm(input, window, self.alpha * window / self.size, self.beta, self.k)

@@ -1,0 +1,1 @@
+"""What weft.nn.functional has beyond the ops of aten, by family."""

@@ -1,0 +1,67 @@
+"""Activations: the flag `inplace`, and the old choice of a `dim`."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import aten
+from aten import Tensor
+
+
+def _inplace(function: Any, input: Tensor, inplace: bool, *args: Any) -> Tensor:
+    """function(input, *args), written into `input` if asked to."""
+    result = function(input, *args)
+    return input.copy_(result) if inplace else result
+
+
+def relu(input: Tensor, inplace: bool = False) -> Tensor:
+    return input.relu_() if inplace else aten.relu(input)
+
+
+def silu(input: Tensor, inplace: bool = False) -> Tensor:
+    return _inplace(aten.silu, input, inplace)
+
+
+def selu(input: Tensor, inplace: bool = False) -> Tensor:
+    return _inplace(aten.selu, input, inplace)
+
+
+def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+    return _inplace(aten.celu, input, inplace, alpha)
+
+
+def rrelu_(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False) -> Tensor:
+    return aten.rrelu(input, lower, upper, training, True)
+
+
+def _get_softmax_dim(name: str, ndim: int, stacklevel: int) -> int:
+    warnings.warn(
+        f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.",
+        stacklevel=stacklevel,
+    )
+    return 0 if ndim in (0, 1, 3) else 1
+
+
+def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+    if dim is None:
+        dim = _get_softmax_dim("softmax", input.dim(), _stacklevel)
+    return aten.softmax(input, dim, dtype=dtype)
+
+
+def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+    if dim is None:
+        dim = _get_softmax_dim("log_softmax", input.dim(), _stacklevel)
+    return aten.log_softmax(input, dim, dtype=dtype)
+
+
+def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
+    if dim is None:
+        dim = _get_softmax_dim("softmin", input.dim(), _stacklevel)
+    return aten.softmax(-input, dim, dtype=dtype)
+
+
+def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
+    if eps != 1e-10:
+        warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=2)
+    return aten.gumbel_softmax(logits, tau, hard, eps, dim)

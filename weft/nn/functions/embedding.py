@@ -1,0 +1,186 @@
+"""Rows of a table, one by one or by bags."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import aten
+from aten import Tensor
+from aten.op import ops
+from weft.compiler import is_compiling
+
+
+def _no_grad_embedding_renorm_(weight: Tensor, input: Tensor, max_norm: float, norm_type: float) -> None:
+    """Shortens in place the rows read to `max_norm`."""
+    with aten.no_grad():
+        at = input.reshape(-1)
+        rows = weight.detach().index_select(0, at)
+        norms = rows.norm(norm_type, 1, keepdim=True)
+        shorter = aten.where(norms > max_norm, rows * (max_norm / (norms + 1e-7)), rows)
+        weight.detach().index_copy_(0, at, shorter)
+
+
+def _by_frequency(rows: Tensor, input: Tensor, count: int) -> Tensor:
+    """`rows` whose gradients are divided by how often each row was read."""
+    seen = aten.bincount(input.reshape(-1), minlength=count).index_select(0, input.reshape(-1)).reshape(input.shape)
+    return ops.replace_values(rows / seen.unsqueeze(-1).to(rows.dtype), rows.detach())
+
+
+def _row(padding_idx: int | None, count: int, message: str, error: type[Exception]) -> int | None:
+    """padding_idx from the start."""
+    if padding_idx is not None and not -count <= padding_idx < count:
+        raise error(message)
+    return padding_idx if padding_idx is None or padding_idx >= 0 else padding_idx + count
+
+
+def _rows(input: Tensor, weight: Tensor, padding_idx: int | None, scale_grad_by_freq: bool) -> Tensor:
+    rows = aten.embedding(weight, input, padding_idx=padding_idx)
+    return _by_frequency(rows, input, weight.shape[0]) if scale_grad_by_freq else rows
+
+
+def embedding(
+    input: Tensor,
+    weight: Tensor,
+    padding_idx: int | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+) -> Tensor:
+    """weight[input]. Raises IndexError outside [0, rows); the row `padding_idx` gets no gradient. Gradients are dense, also with
+    `sparse`."""
+    padding_idx = _row(padding_idx, weight.shape[0], "Padding_idx must be within num_embeddings", AssertionError)
+    if max_norm is not None:
+        _no_grad_embedding_renorm_(weight, input, max_norm, norm_type)
+    return _rows(input, weight, padding_idx, scale_grad_by_freq)
+
+
+def embedding_bag(
+    input: Tensor,
+    weight: Tensor,
+    offsets: Tensor | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2,
+    scale_grad_by_freq: bool = False,
+    mode: str = "mean",
+    sparse: bool = False,
+    per_sample_weights: Tensor | None = None,
+    include_last_offset: bool = False,
+    padding_idx: int | None = None,
+) -> Tensor:
+    """The sum, mean or maximum of the rows of each bag: a row of `input` (N, L), or of a vector what begins at `offsets`. Empty
+    bags give zeros; `padding_idx` does not count.
+
+    Raises ValueError for arguments that do not go together, NotImplementedError for weights of samples that are not summed.
+    """
+    if weight.dtype is aten.int64 and input.is_floating_point():
+        warnings.warn(
+            "Argument order of nn.functional.embedding_bag was changed. Usage `embedding_bag(weight, input, ...)` is deprecated, "
+            "and should now be `embedding_bag(input, weight, ...)`.",
+            stacklevel=2,
+        )
+        weight, input = input, weight
+    offsets = _check(input, weight, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset)
+    message = f"padding_idx must be within the number of embeddings, -{weight.shape[0]} through {weight.shape[0] - 1}, "
+    padding_idx = _row(padding_idx, weight.shape[0], f"{message}but got {padding_idx}", RuntimeError)
+    if max_norm is not None:
+        _no_grad_embedding_renorm_(weight, input, max_norm, norm_type)
+    rows = _rows(input, weight, None, scale_grad_by_freq)
+    kept = None if padding_idx is None else (input != padding_idx)
+    if per_sample_weights is not None:
+        rows = rows * per_sample_weights.unsqueeze(-1)
+    if input.dim() == 2:
+        return _of_rows(rows, kept, mode)
+    bags = offsets.shape[0] - 1 if include_last_offset else offsets.shape[0]
+    return _of_offsets(rows, kept, offsets, bags, mode)
+
+
+def _check(
+    input: Tensor, weight: Tensor, offsets: Any, by_frequency: bool, mode: str, sparse: bool, samples: Any, last: bool
+) -> Any:
+    if samples is not None and tuple(input.shape) != tuple(samples.shape):
+        raise ValueError(
+            f"embedding_bag: If per_sample_weights ({samples.shape}) is not None, then it must have the same shape as the input "
+            f"({input.shape})"
+        )
+    if weight.dim() != 2:
+        raise ValueError(f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.dim()}")
+    if input.dim() == 2:
+        if offsets is not None:
+            shown = f"Tensor of type {type(offsets)}" if isinstance(offsets, Tensor) else str(type(offsets))
+            raise ValueError(
+                "if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length sequences. "
+                f"However, found offsets of type {shown}"
+            )
+    elif input.dim() == 1:
+        if not isinstance(offsets, Tensor):
+            raise ValueError("offsets has to be a 1D Tensor but got None")
+        if offsets.dim() != 1:
+            raise ValueError("offsets has to be a 1D Tensor")
+        _check_offsets(offsets, input.shape[0])
+    else:
+        raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.dim()}")
+    if mode not in ("sum", "mean", "max"):
+        raise ValueError("mode has to be one of sum, mean or max")
+    if mode == "max" and by_frequency:
+        raise ValueError("max mode does not support scaling the gradient by the frequency")
+    if mode == "max" and sparse:
+        raise ValueError("max mode does not support sparse weights")
+    if samples is not None and mode != "sum":
+        raise NotImplementedError(
+            "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' "
+            f"(got mode='{mode}'). Please open a feature request on GitHub."
+        )
+    if last and input.dim() == 1 and offsets.shape[0] < 1:
+        raise RuntimeError("include_last_offset: number of offset should be at least 1")
+    return offsets
+
+
+def _check_offsets(offsets: Tensor, length: int) -> None:
+    """Their values are looked at only where they are there: not while a graph is captured."""
+    if is_compiling() or offsets.shape[0] == 0:
+        return
+    if int(offsets[0]) != 0:
+        raise RuntimeError(
+            "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. However, got "
+            f"{int(offsets[0])}"
+        )
+    if int(offsets[-1]) > length:
+        raise RuntimeError(
+            f"offsets[-1] can not be greater than input's length({length}) but got offsets[-1] of {int(offsets[-1])}"
+        )
+
+
+def _of_rows(rows: Tensor, kept: Tensor | None, mode: str) -> Tensor:
+    """rows: (N, L, D) → (N, D)."""
+    if rows.shape[1] == 0:
+        return rows.sum(1)
+    if mode == "max":
+        best = (rows if kept is None else aten.where(kept.unsqueeze(-1), rows, -math.inf)).max(1).values
+        return best if kept is None else aten.where(kept.any(1, keepdim=True), best, 0.0)
+    total = (rows if kept is None else aten.where(kept.unsqueeze(-1), rows, 0.0)).sum(1)
+    if mode == "sum":
+        return total
+    return total / (rows.shape[1] if kept is None else kept.sum(1, keepdim=True).clamp(min=1).to(rows.dtype))
+
+
+def _of_offsets(rows: Tensor, kept: Tensor | None, offsets: Tensor, bags: int, mode: str) -> Tensor:
+    """rows: (L, D) → (bags, D)."""
+    places = aten.arange(rows.shape[0], device=rows.device)
+    bag = aten.bucketize(places, offsets[:bags].to(aten.int64), right=True) - 1
+    if kept is not None:
+        rows = aten.where(kept.unsqueeze(-1), rows, 0.0 if mode != "max" else -math.inf)
+    counted = aten.ones_like(bag) if kept is None else kept.to(aten.int64)
+    counts = aten.zeros(bags, dtype=aten.int64).index_add(0, bag, counted).unsqueeze(1)
+    if mode == "max":
+        if rows.shape[0] == 0:
+            return rows.new_zeros([bags, rows.shape[1]])
+        best = rows.new_full([bags, rows.shape[1]], -math.inf)
+        best = best.index_reduce(0, bag, rows.detach(), "amax")
+        first = aten.where(rows.detach() == best.index_select(0, bag), places.unsqueeze(1), rows.shape[0])
+        at = aten.full([bags, rows.shape[1]], rows.shape[0] - 1).index_reduce(0, bag, first, "amin")
+        return aten.where(counts > 0, rows.gather(0, at), 0.0)
+    total = rows.new_zeros([bags, rows.shape[1]]).index_add(0, bag, rows)
+    return total if mode == "sum" else total / counts.clamp(min=1).to(rows.dtype)

@@ -1,0 +1,54 @@
+"""Old names of `interpolate`, and what is easily mistaken in sampling."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import aten
+from aten import Tensor
+
+
+def _old(name: str) -> None:
+    warnings.warn(f"`nn.functional.{name}` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=3)
+
+
+def upsample(
+    input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None
+) -> Tensor:
+    _old("upsample")
+    return aten.interpolate(input, size, scale_factor, mode, align_corners)
+
+
+def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
+    _old("upsample_nearest")
+    return aten.interpolate(input, size, scale_factor, mode="nearest")
+
+
+def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
+    _old("upsample_bilinear")
+    return aten.interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)
+
+
+def _old_corners(name: str) -> None:
+    warnings.warn(
+        f"Default {name} behavior has changed to align_corners=False since 1.3.0. Please specify align_corners=True if the old "
+        f"behavior is desired. See the documentation of {name} for details.",
+        stacklevel=3,
+    )
+
+
+def grid_sample(
+    input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool | None = None
+) -> Tensor:
+    if align_corners is None:
+        _old_corners("grid_sample")
+        align_corners = False
+    return aten.grid_sample(input, grid, mode, padding_mode, align_corners)
+
+
+def affine_grid(theta: Tensor, size: list[int], align_corners: bool | None = None) -> Tensor:
+    if align_corners is None:
+        _old_corners("affine_grid")
+        align_corners = False
+    return aten.affine_grid(theta, size, align_corners)

@@ -194,7 +194,11 @@ class Place(NamedTuple):
         return "\n".join(lines)
 
 
-class Unsupported(RuntimeError):
+class TorchDynamoException(RuntimeError):
+    """What capture raises; see exc.py."""
+
+
+class Unsupported(TorchDynamoException):
     """What was met cannot be captured. `places` go from the innermost traced call outwards.
 
     `born`: the step of the root frame that made a value which cannot be rebuilt; made by Python, it needs not be.
@@ -213,7 +217,8 @@ class Unsupported(RuntimeError):
         if self.places:
             lines.append(str(self.places[0]))
             lines += [f"  called from {p.file}:{p.line}, in {p.function}" for p in self.places[1:]]
-        lines.append(f"  why: {self.reason.why}")
+        if self.reason.why:
+            lines.append(f"  why: {self.reason.why}")
         if self.reason.hints:
             lines.append(f"  try: {', or '.join(self.reason.hints)}")
         return "\n".join(lines)

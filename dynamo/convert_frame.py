@@ -12,9 +12,11 @@ from typing import Any
 from aten import errors, logs, settings
 from aten.collection import paused_collection
 
-from . import _eval_frame, trace_rules
+from . import _eval_frame, exc, stance, trace_rules, utils
+from . import config as settings_of_capture
 from . import outcome as o
-from .breaks import MISTRACED, OVERLAP, Unsupported
+from .breaks import OVERLAP, Unsupported
+from .callback import callback_handler
 from .caller import is_users, users_line
 from .capture_config import Config, whole
 from .direct import direct_result, loaded_sources, readable
@@ -60,8 +62,19 @@ def compile_frame(code: types.CodeType, function: types.FunctionType, args: dict
     if config.fullgraph and function not in whole:
         return None
     counters["frames"] += 1
+    utils.counters["frames"]["total"] += 1
     scope = Scope.of_function(function, args)
     tell_recompilation(code, config, scope)
+    if not (callback_handler.start_callbacks or callback_handler.end_callbacks):
+        return compile_traced(code, function, args, config, record, scope)
+    with callback_handler.install_callbacks():
+        return compile_traced(code, function, args, config, record, scope)
+
+
+def compile_traced(
+    code: types.CodeType, function: types.FunctionType, args: dict[str, Any], config: Config, record: dict, scope: Scope
+) -> Any:
+    """What compile_frame answers, and what becomes of errors."""
     try:
         with paused_collection():
             traced = trace(code, function, args, config, record, scope)
@@ -75,11 +88,17 @@ def compile_frame(code: types.CodeType, function: types.FunctionType, args: dict
                 return make_entry(code, traced, config, scope, record)
             finally:
                 traced.held.clear()  # (whoever listens to captures keeps them)
-    except Unsupported:  # only under fullgraph
+    except (Unsupported, exc.Forbidden):  # Unsupported only under fullgraph
         raise
+    except exc.BackendCompilerFailed as e:
+        if not settings_of_capture.suppress_errors:
+            raise
+        errors.warn_once(f"{e}. {_name(code)} runs without it")
+        _eval_frame.skip(code, True)
+        return None
     except Exception as e:
         if config.fullgraph and not settings.strict:
-            raise Unsupported(MISTRACED, f"{type(e).__name__}: {e}") from e
+            raise exc.Mistraced(f"{type(e).__name__}: {e}") from e
         errors.internal(f"compiling {_name(code)}", e)
         _eval_frame.skip(code, True)  # what it calls would most likely fail in the same way, and say so once more
         return None
@@ -107,7 +126,7 @@ def did_not_raise(code: types.CodeType, expected: type[BaseException], config: C
     """A frame that was certain to raise has returned: tracing went wrong, and would again."""
     wrong = f"the call returned, and tracing found that it raises {expected.__name__}"
     if config.fullgraph:
-        raise Unsupported(MISTRACED, wrong)
+        raise exc.Mistraced(wrong)
     _eval_frame.skip(code)
     errors.internal(f"compiling {_name(code)}", RuntimeError(wrong))
 
@@ -130,8 +149,19 @@ def leave_to_python(code: types.CodeType, scope: Scope, reason: str) -> bool | N
     return False
 
 
+def forced_config(config: Config) -> Config:
+    """The config of calls while a stance forces a backend."""
+    return stance.forced_config(config)
+
+
 def limit_reached(code: types.CodeType, limit: int, config: Config) -> None:
-    """Said once a code object: calls that no entry answers run eager from now on."""
+    """Said once a code object: calls that no entry answers run eager from now on, with all that they call.
+
+    Raises FailOnRecompileLimitHit where they may not.
+    """
+    if config.fullgraph or settings_of_capture.fail_on_recompile_limit_hit:
+        why = "the function is compiled with fullgraph" if config.fullgraph else "fail_on_recompile_limit_hit is set"
+        raise exc.FailOnRecompileLimitHit(f"{_name(code)} was compiled {limit} times, its limit, and {why}")
     counters["limits"] += 1
     text = f"{_name(code)} was compiled {limit} times, its limit; other calls run eager. "
     if not is_users(code, ""):  # a library's: its name says nothing to the user
@@ -168,7 +198,10 @@ def trace(code, function, args: dict, config: Config, record: dict, scope: Scope
 
     # The first way through the rest of a frame may have nothing to capture, and the next one may.
     rest = "continues at" in record
-    options = Options(fullgraph=config.fullgraph, dynamic=config.dynamic, keep_empty=rest)
+    dynamic = config.dynamic
+    if dynamic is None and not settings_of_capture.assume_static_by_default:
+        dynamic = True
+    options = Options(fullgraph=config.fullgraph, dynamic=dynamic, keep_empty=rest)
     state = record.setdefault("trace", {})
     closure = function.__closure__ or ()
     return trace_frame(code, function, args, scope.globals, scope.builtins, closure, options, state)
@@ -192,9 +225,7 @@ def make_entry(code: types.CodeType, traced: o.Traced, config: Config, scope: Sc
         record.pop("fruitless", None)
         counters["graphs"] += 1
         logs.get("graph")(f"{_name(code)}\n{traced.graph.graph}")
-        compiled = config.backend(traced.graph, traced.example_inputs)
-        if not callable(compiled):
-            raise TypeError(f"the backend returned {type(compiled).__name__}, not a callable")
+        compiled = call_backend(config.backend, traced)
     guards.update(shape_guards(traced))
     always = _eval_frame.record(code).get(ALWAYS)
     if always is not None:
@@ -205,10 +236,31 @@ def make_entry(code: types.CodeType, traced: o.Traced, config: Config, scope: Sc
         reason.with_traceback(None)  # it would keep the frames of tracing, and with them the call's values, alive
         reason.__context__ = reason.__cause__ = None
         logs.get("breaks")(f"graph break in {_name(code)}: {reason}")
+        utils.counters["graph_break"][str(reason)] += 1
+    utils.counters["frames"]["ok"] += 1
     entry = direct_entry(code, traced, config, guards, compiled) or code_entry(code, traced, config, guards, compiled)
     if logs.get("guards").on:
         logs.get("guards")(f"{_name(code)}\n" + "\n".join(f"  {g}" for g in guards))
     return entry
+
+
+def call_backend(backend: Any, traced: o.Traced) -> Any:
+    """The graph compiled. What a backend of the user's raises is an error of the call; our own may fail."""
+    graph: Any = traced.graph
+    counted = utils.counters["stats"]
+    counted["unique_graphs"] += 1
+    counted["calls_captured"] += sum(node.op.startswith("call") for node in graph.graph.nodes)
+    try:
+        compiled = backend(graph, traced.example_inputs)
+        if not callable(compiled):
+            raise TypeError(f"the backend returned {type(compiled).__name__}, not a callable")
+    except Exception as e:
+        users = getattr(backend, "func", backend)  # with options it is a partial
+        module = trace_rules.module_of(users if isinstance(users, types.FunctionType) else type(users))
+        if module.partition(".")[0] in trace_rules.OWN and not isinstance(e, exc.TorchDynamoException):
+            raise
+        raise exc.BackendCompilerFailed(users, e) from e
+    return compiled
 
 
 def direct_entry(code, traced: o.Traced, config: Config, guards: GuardSet, compiled) -> Any:
@@ -317,6 +369,10 @@ def tell_recompilation(code: types.CodeType, config: Config, scope: Scope) -> No
     entries = [e for e in _eval_frame.entries(code) if e.config is config]
     if entries:
         counters["recompilations"] += 1
+        if settings_of_capture.error_on_recompile:
+            raise exc.RecompileError(f"Recompiling {_name(code)}: " + "; ".join(why_recompiled(code, config, scope)))
+    if stance.current.name == "fail_on_recompile" and trace_rules.skip_code(code, scope.globals) is None:
+        raise RuntimeError("Detected recompile when torch.compile stance is 'fail_on_recompile'")
     if log.on and entries:
         reasons = why_recompiled(code, config, scope)
         log("\n  ".join([f"{_name(code)} is compiled again, for the {len(entries) + 1}. time:", *reasons]))

@@ -12,11 +12,10 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from . import _eval_frame
+from . import _eval_frame, above
 from ._eval_frame import CompiledFunction, Entry, GuardProgram
 from .capture_config import Config, intern_config, whole
 
-set_stance = _eval_frame.set_stance
 copyreg.pickle(CompiledFunction, lambda fn: fn.__qualname__)  # by name, as functions are; copies are the same object
 
 
@@ -28,6 +27,10 @@ class _Compiler:
 
         _eval_frame.set_compiler(convert_frame, convert_frame.check_failed())
         return getattr(convert_frame, name)
+
+
+def __getattr__(name: str) -> Any:
+    return above.find(__name__, name)
 
 
 unavailable: str | None = None  # why frames cannot be captured in this process
@@ -127,7 +130,18 @@ def skip_code(code: types.CodeType, recursive: bool = False) -> None:
 
 def reset() -> None:
     """Forget every compilation, what was learned about sizes, and the counters."""
-    from dynamo.convert_frame import counters
+    from dynamo import convert_frame, utils
 
     _eval_frame.reset()
-    counters.clear()
+    convert_frame.counters.clear()
+    utils.counters.clear()
+
+
+def reset_code_caches() -> None:
+    """Forget every compilation and what was learned about sizes; counters stay."""
+    _eval_frame.reset()
+
+
+def is_dynamo_supported() -> bool:
+    """Whether frames can be captured in this process."""
+    return unavailable is None

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from aten._native import Tensor
+
 DYNAMIC, STATIC = "_weft_dynamic_dims", "_weft_static_dims"  # attributes of the tensor
+ADDRESS = "_weft_static_address"  # the same: the tensor is meant, not one like it
 
 
 def _dims(tensor: Any, index: int | Iterable[int]) -> list[int]:
@@ -41,3 +44,13 @@ def mark_static(tensor: Any, index: int | Iterable[int] | None = None) -> None:
     marked = getattr(tensor, STATIC, ())
     if marked is not True:
         setattr(tensor, STATIC, (*marked, *_dims(tensor, index)))
+
+
+def mark_static_address(tensor: Any, guard: bool = True) -> None:
+    """The tensor is the same object in each call. guard: what is compiled is for this tensor alone.
+
+    Raises TypeError for what is not a tensor.
+    """
+    if not isinstance(tensor, Tensor):
+        raise TypeError(f"mark_static_address expects a tensor, got {type(tensor).__name__}")
+    setattr(tensor, ADDRESS, guard)

@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 class Options(NamedTuple):
     """`dynamic`: True makes every size a symbol, False none, None those seen to change. `keep_empty` captures frames
-    without any operation on tensors too.
+    without any operation on tensors too. `export`: the whole program is wanted, and there is no call to leave to Python.
     """
 
     fullgraph: bool = False
     dynamic: bool | None = None
     keep_empty: bool = False
+    export: bool = False

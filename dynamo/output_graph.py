@@ -189,6 +189,8 @@ class OutputGraph:
         """Whether a number changed between captures (or dynamic=True asks for symbols at once)."""
         seen = self.state.setdefault("numbers", {})
         first = seen.setdefault((str(source), type(value)), value)
+        if config.specialize_float if isinstance(value, float) else config.specialize_int:
+            return False
         if self.options.dynamic is False or not config.automatic_dynamic_shapes:
             return False
         if isinstance(value, float) and value != value:

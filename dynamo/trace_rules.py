@@ -5,9 +5,11 @@ Also: which objects are part of libraries, so that nothing is guarded about them
 
 from __future__ import annotations
 
+import functools
 import importlib
 import sys
 import types
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -27,6 +29,7 @@ TRACED_ATEN = ("aten.ops", "aten.autograd.grad_mode", "aten.tensor", "aten.info"
 COMPREHENSIONS = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")  # frames of their own before Python 3.12
 DISABLED = "_weft_disabled"  # set by weft.compiler.disable on functions left to Python
 
+_marked: dict[int, tuple[Callable[[], Any], Callable]] = {}  # the same for objects of the user's, which die
 _handlers: dict[int, tuple[Any, Callable]] = {}  # id → (object, rule): looking one up runs no `__hash__` of the user
 
 
@@ -46,7 +49,27 @@ def handle(*objects: Any):
 def handler(obj: Any) -> Callable | None:
     """The rule declared for calls of `obj`, or None."""
     found = _handlers.get(id(obj))
-    return None if found is None else found[1]
+    if found is not None:
+        return found[1]
+    marked = _marked.get(id(obj))
+    return marked[1] if marked is not None and marked[0]() is obj else None
+
+
+def mark(obj: Any, rule: Callable | None) -> None:
+    """Declare the rule for calls of an object of the user's, as long as it lives; None: no rule any more."""
+    key = id(obj)
+    if rule is None:
+        _marked.pop(key, None)
+        return
+    try:
+        reference: Callable[[], Any] = weakref.ref(obj, lambda _, forget=_marked.pop: forget(key, None))
+    except TypeError:  # it lives on
+        reference = functools.partial(_itself, obj)
+    _marked[key] = reference, rule
+
+
+def _itself(obj: Any) -> Any:
+    return obj
 
 
 def load_numpy(obj: Any) -> bool:
@@ -90,7 +113,9 @@ def name_of(obj: Any) -> str:
 def check_inline(function: types.FunctionType) -> None:
     """Raise Unsupported if calls of `function` are left to Python."""
     if DISABLED in function.__dict__:
-        raise Unsupported(breaks.SKIPPED_CALL, f"{name_of(function)} is disabled by weft.compiler.disable")
+        reason = function.__dict__[DISABLED]
+        why = f": {reason}" if isinstance(reason, str) else ""
+        raise Unsupported(breaks.SKIPPED_CALL, f"{name_of(function)} is disabled by weft.compiler.disable{why}")
     module = function.__globals__.get("__name__") or ""
     top = module.partition(".")[0]
     if top == "dynamo" and module.startswith("dynamo.polyfills"):

@@ -16,6 +16,8 @@ class _AliasLoader:
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         module = import_module(self.target)
+        if self.target == "dynamo":
+            import_module("weft.names_of_dynamo")
         self.spec = module.__spec__  # the import system puts the alias's own there next
         return module
 

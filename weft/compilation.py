@@ -15,7 +15,7 @@ from inductor import modes
 _FUNCTIONS = (types.FunctionType, types.MethodType)
 
 
-@backends.register("inductor")
+@backends.register_backend(name="inductor")
 def inductor(gm: Any, example_inputs: list, mode: str | None = None, options: dict[str, Any] | None = None) -> Callable:
     """Fused native kernels; the graph run eager where there is no C++ compiler."""
     from inductor import compile_fx
@@ -66,16 +66,15 @@ def compile(
         raise TypeError(f"weft.compile takes a function, method, Module or callable, not {type(model).__name__}")
     if disable:
         return model
-    chosen = backends.lookup(backend)
+    chosen = backends.lookup_backend(backend)
     if chosen is inductor:
         given = modes.chosen(mode, options)
         chosen = Inductor(tuple(sorted(given.items()))) if given else chosen
     elif mode is not None or options:
         chosen = _with_options(chosen, {**(options or {}), **({"mode": mode} if mode is not None else {})})
-    from dynamo import config
     from dynamo.eval_frame import Config
 
-    return compiled(model, Config(chosen, fullgraph, dynamic, recompile_limit=config.recompile_limit))
+    return compiled(model, Config(chosen, fullgraph, dynamic))
 
 
 def _with_options(backend: Callable, extra: dict[str, Any]) -> Callable:

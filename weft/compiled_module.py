@@ -118,9 +118,14 @@ class OptimizedModule(Module):
         fast = self._fast or self._checked
         return fast(*args, **kwargs) if kwargs else fast(*args)
 
+    @property
+    def dynamo_ctx(self) -> Any:
+        """What compiles other functions as this module is compiled: dynamo_ctx(f)."""
+        return functools.partial(optimize, config=self._config)
+
     def __reduce_ex__(self, protocol: Any) -> Any:
         config = self._config
-        return _compiled_again, (self._orig_mod, config.backend, config.fullgraph, config.dynamic, config.recompile_limit)
+        return _compiled_again, (self._orig_mod, config.backend, config.fullgraph, config.dynamic, config.limit)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         return self(*args, **kwargs)
@@ -164,6 +169,6 @@ class OptimizedModule(Module):
         return f"OptimizedModule({self._orig_mod!r})"
 
 
-def _compiled_again(module: Module, backend: Any, fullgraph: bool, dynamic: bool | None, limit: int) -> OptimizedModule:
+def _compiled_again(module: Module, backend: Any, fullgraph: bool, dynamic: bool | None, limit: int | None) -> OptimizedModule:
     """What a pickled OptimizedModule is read back by."""
-    return OptimizedModule(module, intern_config(Config(backend, fullgraph, dynamic, recompile_limit=limit)))
+    return OptimizedModule(module, intern_config(Config(backend, fullgraph, dynamic, limit=limit)))

@@ -6,17 +6,39 @@ import functools
 import sys
 import types
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 from aten.compiling import is_compiling
-from dynamo.backends import names as list_backends
+from dynamo import trace_rules
+from dynamo.backends.registry import list_backends
 from weft.compilation import compile
 from weft.explanation import explain
 
-__all__ = ["compile", "disable", "explain", "is_compiling", "is_dynamo_compiling", "list_backends", "reset"]
+_HOME = {
+    "allow_in_graph": "dynamo.decorators",
+    "assume_constant_result": "dynamo.decorators",
+    "substitute_in_graph": "dynamo.decorators",
+    "set_stance": "dynamo.stance",
+    "wrap_numpy": "weft.wrap_numpy",
+}
+__all__ = ["compile", "disable", "explain", "is_compiling", "is_dynamo_compiling", "is_exporting", "list_backends", "reset"]
+__all__ += _HOME
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'weft.compiler' has no attribute '{name}'")
+    value = globals()[name] = getattr(import_module(_HOME[name]), name)
+    return value
 
 
 is_dynamo_compiling = is_compiling
+
+
+def is_exporting() -> bool:
+    """False. While it is captured for export, a function sees True."""
+    return False
 
 
 def reset() -> None:
@@ -26,23 +48,23 @@ def reset() -> None:
     eval_frame.reset()
 
 
-def disable(fn: Any = None, recursive: bool = True) -> Any:
+def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None) -> Any:
     """`fn` left to Python: calls break the graph. With recursive=False, what it calls may still be captured.
 
-    Also a decorator, with and without arguments.
+    Also a decorator, with and without arguments. reason: told where the break is explained.
     """
     if fn is None:
-        return lambda f: disable(f, recursive)
+        return lambda f: disable(f, recursive, reason=reason)
     from dynamo.trace_rules import DISABLED
 
     modules = sys.modules.get("weft.nn.module")
     if modules is not None and isinstance(fn, modules.Module):
-        fn.forward = disable(fn.forward, recursive)
+        fn.forward = disable(fn.forward, recursive, reason=reason)
         return fn
     if isinstance(fn, types.MethodType):
-        return types.MethodType(disable(fn.__func__, recursive), fn.__self__)
+        return types.MethodType(disable(fn.__func__, recursive, reason=reason), fn.__self__)
     made = _left_to_python(fn, recursive)
-    made.__dict__[DISABLED] = True
+    made.__dict__[DISABLED] = reason or True
     return made
 
 
@@ -57,3 +79,10 @@ def _left_to_python(fn: Callable, recursive: bool) -> Callable:
         return fn(*args, **kwargs)
 
     return left_to_python
+
+
+@trace_rules.handle(is_exporting)
+def _is_exporting(frame: Any, args: Any, kwargs: Any) -> Any:
+    from dynamo.variables.constant import boolean
+
+    return boolean(frame.output.options.export)

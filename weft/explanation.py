@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -35,6 +36,16 @@ class Explanation:
     @property
     def break_reasons(self) -> list:
         return self.breaks
+
+    @property
+    def ops_per_graph(self) -> list:
+        """The targets of the calls of each graph."""
+        return [[node.target for node in gm.graph.nodes if node.op.startswith("call")] for gm in self.graphs]
+
+    @property
+    def out_guards(self) -> list:
+        """The guards of all graphs."""
+        return [guard for guards in self.guards for guard in guards]
 
     def __str__(self) -> str:
         count = lambda n, what: f"{n} {what}{'' if n == 1 else 's'}"
@@ -79,8 +90,19 @@ def explain_call(fn: Any, args: tuple, kwargs: dict, dynamic: bool | None) -> Ex
     return told
 
 
-def explain(fn: Any, *, dynamic: bool | None = None) -> Callable:
-    """explain(fn)(*args) runs fn once and tells its graphs, breaks and guards, as an Explanation that prints."""
+def explain(fn: Any, *extra_args: Any, dynamic: bool | None = None, **extra_kwargs: Any) -> Any:
+    """explain(fn)(*args) runs fn once and tells its graphs, breaks and guards, as an Explanation that prints.
+
+    explain(fn, *args) is the same, as it used to be written.
+    """
+    if extra_args or extra_kwargs:
+        warnings.warn(
+            "explain(f, *args) is deprecated: write explain(f)(*args)",
+            FutureWarning,
+            stacklevel=2,
+        )
+        return explain_call(fn, extra_args, extra_kwargs, dynamic)
+
     def call(*args: Any, **kwargs: Any) -> Any:
         return explain_call(fn, args, kwargs, dynamic)
 

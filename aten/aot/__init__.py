@@ -4,7 +4,8 @@ import importlib
 
 _WHERE = {
     "compile": "pipeline", "graphs": "pipeline", "AotGraphs": "data", "Fresh": "data", "InputAlias": "data",
-    "ViewOf": "data", "OutputView": "data", "Size": "data", "Constant": "data", "core_decompositions": "decompositions",
+    "ViewOf": "data", "OutputView": "data", "Size": "data", "Constant": "data", "AotFunction": "runtime",
+    "core_decompositions": "decompositions",
 }  # fmt: skip
 __all__ = list(_WHERE)
 

@@ -23,6 +23,7 @@ struct CompiledFunction {
 };
 
 static Mode stance = kCompile; // of the process
+static bool forced = false;    // every call is compiled by the backend that the stance names: see call_unusual
 
 // Restores this thread's state at the end of a call.
 struct Window {
@@ -131,12 +132,35 @@ static PyObject *run_open(CompiledFunction *self, PyObject *const *args, size_t 
 
 static PyObject *miss(CompiledFunction *self, PyObject *const *args, size_t nargsf);
 
-static PyObject *call(PyObject *callable, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
-  CompiledFunction *self = (CompiledFunction *)callable;
+static inline PyObject *call_captured(CompiledFunction *self, PyObject *const *args, size_t nargsf, PyObject *kwnames);
+
+// A call that is left to Python, or under a stance that is not the default.
+__attribute__((noinline)) static PyObject *call_unusual(CompiledFunction *self, PyObject *const *args, size_t nargsf,
+                                                        PyObject *kwnames) {
   if (self->config == Py_None || stance == kOff) {
     if (self->otherwise) return PyObject_Vectorcall(self->otherwise, args, nargsf, kwnames);
     return call_uncaptured((PyObject *)self->function, args, nargsf, kwnames);
   }
+  if (!forced || !compiler) return call_captured(self, args, nargsf, kwnames);
+  PyObject *config = PyObject_CallMethod(compiler, "forced_config", "O", self->config);
+  if (!config) return NULL;
+  std::swap(self->config, config); // for the time of the call: stances are the process's, so are calls meanwhile
+  Py_INCREF(self);
+  PyObject *result = call_captured(self, args, nargsf, kwnames);
+  std::swap(self->config, config);
+  Py_DECREF(self);
+  Py_DECREF(config);
+  return result;
+}
+
+static PyObject *call(PyObject *callable, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
+  CompiledFunction *self = (CompiledFunction *)callable;
+  if (__builtin_expect(self->config == Py_None || stance != kCompile || forced, 0))
+    return call_unusual(self, args, nargsf, kwnames);
+  return call_captured(self, args, nargsf, kwnames);
+}
+
+static inline PyObject *call_captured(CompiledFunction *self, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
   if ((PyObject *)self->code != self->function->func_code && !refresh_code(self)) return NULL;
   PyCodeObject *code = self->code;
   constexpr int kNotPlain = CO_VARARGS | CO_VARKEYWORDS | CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR;
@@ -161,8 +185,11 @@ __attribute__((noinline)) static PyObject *miss(CompiledFunction *self, PyObject
   {
     Mode mode = tls.mode;
     tls.mode = stance; // may_compile and compile_frame ask this thread's mode
-    made = may_compile(self->state, self->code, self->config);
-    if (made > 0) made = compile_frame(self->state, self->code, self->function, args, self->config, &expected);
+    Permission permission = may_compile(self->state, self->code, self->config);
+    if (permission == kYes)
+      made = compile_frame(self->state, self->code, self->function, args, self->config, &expected);
+    else if (permission != kNo)
+      made = permission == kError ? -1 : 2;
     tls.mode = mode;
   }
   if (made < 0) return NULL;
@@ -275,18 +302,46 @@ static PyTypeObject CompiledFunction_Type = {PyVarObject_HEAD_INIT(NULL, 0)};
 static PyObject *set_stance(PyObject *, PyObject *arg) {
   const char *name = PyUnicode_AsUTF8(arg);
   if (!name) return NULL;
-  static const char *const names[] = {"eager", "run_only", "compile"};
-  for (int i = 0; i < 3; i++)
+  static const char *const names[] = {"eager", "run_only", "compile", "forced"};
+  for (int i = 0; i < 4; i++)
     if (strcmp(name, names[i]) == 0) {
-      PyObject *old = PyUnicode_FromString(names[stance]);
-      stance = (Mode)i;
+      PyObject *old = PyUnicode_FromString(names[forced ? 3 : stance]);
+      forced = i == 3;
+      stance = forced ? kCompile : (Mode)i;
       return old;
     }
-  return PyErr_Format(PyExc_ValueError, "stance: 'eager', 'run_only' or 'compile', not %R", arg);
+  return PyErr_Format(PyExc_ValueError, "stance: 'eager', 'run_only', 'compile' or 'forced', not %R", arg);
+}
+
+// Until leave() this thread captures the frames that start.
+static PyObject *enter(PyObject *, PyObject *args) {
+  PyObject *config;
+  int run_only = 0;
+  if (!PyArg_ParseTuple(args, "O|p", &config, &run_only)) return NULL;
+  PyObject *before = Py_BuildValue("Oi", tls.config ? tls.config : Py_None, (int)tls.mode);
+  if (!before) return NULL;
+  tls.config = config;
+  tls.mode = run_only ? kRunOnly : stance;
+  hook_open();
+  return before;
+}
+
+static PyObject *leave(PyObject *, PyObject *before) {
+  PyObject *config;
+  int mode;
+  if (!PyTuple_Check(before) || !PyArg_ParseTuple(before, "Oi", &config, &mode)) return NULL;
+  hook_close();
+  tls.config = config == Py_None ? NULL : config;
+  tls.mode = (Mode)mode;
+  Py_RETURN_NONE;
 }
 
 static PyMethodDef functions[] = {
-    {"set_stance", set_stance, METH_O, "set_stance(name) -> the one before: 'compile', 'run_only' (no new entries) or 'eager'"},
+    {"enter", enter, METH_VARARGS,
+     "enter(config, run_only=False) -> before: this thread captures for config, which the caller keeps alive; run_only: it makes "
+     "no new entries"},
+    {"leave", leave, METH_O, "leave(before): ends what enter() began"},
+    {"set_stance", set_stance, METH_O, "set_stance(name) -> the one before: 'compile', 'forced' (as compiler.forced_config says), 'run_only' (no new entries), 'eager'"},
     {NULL, NULL, 0, NULL},
 };
 

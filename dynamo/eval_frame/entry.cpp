@@ -94,26 +94,32 @@ Entry *find_entry(CodeState *state, PyObject *config, PyObject *const *args, PyF
   return NULL;
 }
 
-int may_compile(CodeState *state, PyCodeObject *code, PyObject *config) {
-  if (!compiler || tls.mode != kCompile || state->compiling || state->closed) return 0;
-  Py_ssize_t limit = 8;
-  PyObject *value = PyObject_GetAttrString(config, "recompile_limit");
-  if (value) {
-    limit = PyLong_AsSsize_t(value);
-    Py_DECREF(value);
-  }
+static Py_ssize_t limit_of(PyObject *config, const char *name, Py_ssize_t otherwise) {
+  Suspended off; // a property
+  PyObject *value = PyObject_GetAttrString(config, name);
+  Py_ssize_t limit = value ? PyLong_AsSsize_t(value) : otherwise;
+  Py_XDECREF(value);
   PyErr_Clear();
-  Py_ssize_t n = 0;
+  return limit;
+}
+
+Permission may_compile(CodeState *state, PyCodeObject *code, PyObject *config) {
+  if (!compiler || tls.mode != kCompile || state->compiling || state->closed) return kNo;
+  Py_ssize_t limit = limit_of(config, "recompile_limit", 8), n = 0;
   for (Entry *e : state->entries) n += e->config == config;
-  if (n < limit) return 1;
+  if (n < limit) {
+    n = (Py_ssize_t)state->entries.size();
+    limit = n ? limit_of(config, "accumulated_recompile_limit", 256) : 1;
+  }
+  if (n < limit) return kYes;
   if (!state->limit_told) {
-    state->limit_told = true;
     Suspended off;
     PyObject *r = PyObject_CallMethod(compiler, "limit_reached", "OnO", (PyObject *)code, limit, config);
-    if (!r) return -1; // a warning that is an error here, an interrupt
+    if (!r) return kError;
     Py_DECREF(r);
+    state->limit_told = true;
   }
-  return 0;
+  return kBeyondLimit;
 }
 
 // The argument slots by name: a new dict.

@@ -76,8 +76,10 @@ PyObject *check_raised(PyObject *result, PyObject *expected, PyCodeObject *code,
 // What was just made does not hold for the very call that it was made for: an internal error. False with an exception.
 bool tell_inconsistent(CodeState *state, PyCodeObject *code, PyFunctionObject *func, PyObject *const *args);
 
-// Whether a miss may be compiled now; -1 with an exception. Calls back once when the limit of entries is reached.
-int may_compile(CodeState *state, PyCodeObject *code, PyObject *config);
+// Whether a miss may be compiled now. Calls back once when the limit of entries is reached (kError: that raised); what the
+// limit refuses runs eager with all that it calls.
+enum Permission { kNo, kYes, kBeyondLimit, kError };
+Permission may_compile(CodeState *state, PyCodeObject *code, PyObject *config);
 
 // Runs a direct entry. NULL with an exception; *rerun: the graph refused the data and wrote nothing.
 PyObject *run_direct(Entry *entry, PyObject *const *regs, bool *rerun);

@@ -172,9 +172,10 @@ __attribute__((noinline)) static Action decide(PyThreadState *ts, Frame *frame, 
   if (state->kind == kSkip) return kPass;
   if (state->kind == kSkipRecursive) return kPassUncaptured;
   entry = find_entry(state, config, frame->localsplus, func, spill, regs, owned);
-  const int may = entry ? 0 : may_compile(state, code, config);
-  if (may < 0) return kRaise;
-  if (may) {
+  Permission permission = entry ? kNo : may_compile(state, code, config);
+  if (permission == kError) return kRaise;
+  if (permission == kBeyondLimit) return kPassUncaptured;
+  if (permission == kYes) {
     int made = compile_frame(state, code, func, frame->localsplus, config, expected);
     if (made < 0) return kRaise;
     if (state->kind == kSkipRecursive || made == 2) return kPassUncaptured;

@@ -15,7 +15,7 @@ from aten.symbolic import nodes
 from dynamo import breaks, config, guards, trace_rules
 from dynamo._eval_frame import CompiledFunction
 from dynamo.breaks import Unsupported
-from dynamo.marks import DYNAMIC, STATIC
+from dynamo.marks import ADDRESS, DYNAMIC, STATIC
 from dynamo.source import Attr, Item, Made, Object, Size, Stride
 from dynamo.variables.base import Variable
 from dynamo.variables.builtin import FUNCTIONS, constant_function
@@ -38,6 +38,8 @@ def tensor(frame, value, source) -> Variable:
     meta = input_meta(output, source, value, dims)
     if not isinstance(source, Object):
         output.guard(guards.TensorIs(source, guards.Layout.of(value, dims)))
+        if getattr(value, ADDRESS, False):
+            output.guard_same(source, value)
     node = output.add_input(source, value, meta)
     return TensorVariable(node, meta, value=value, cls=type(value), source=source)
 
@@ -111,6 +113,9 @@ def symbolic_strides(output, source, value, sizes) -> tuple:
 
 # -------------------------------------------------------------------------------------------- ops, dtypes
 def op_variable(op: Op, source) -> CallableVariable:
+    rule = trace_rules.handler(op)
+    if rule is not None:
+        return CallableVariable(op, rule, source)
     return CallableVariable(op, lambda frame, args, kwargs: frame.output.record(frame, op, list(args), kwargs), source)
 
 

@@ -188,10 +188,10 @@ def test_options_are_part_of_the_cache_key(tmp_path):
 
 def test_unknown_settings_are_errors():
     config = weft._dynamo.config
-    with pytest.raises(AttributeError, match="no setting 'cache_size_limit'; known: automatic_dynamic_shapes, "):
-        config.cache_size_limit = 3
-    with pytest.raises(AttributeError, match="no setting 'cache_size_limit'"):
-        config.cache_size_limit  # noqa: B018
+    with pytest.raises(AttributeError, match="no setting 'cache_size'; known: accumulated_recompile_limit, "):
+        config.cache_size = 3
+    with pytest.raises(AttributeError, match="no setting 'cache_size'"):
+        config.cache_size  # noqa: B018
     with pytest.raises(TypeError, match="recompile_limit is of type int, not str"):
         config.recompile_limit = "8"
     with pytest.raises(AttributeError, match="no setting 'quick'"):

@@ -11,7 +11,7 @@ import pytest
 import aten
 import weft
 from aten import errors, logs, settings
-from dynamo import _eval_frame, convert_frame
+from dynamo import _eval_frame, config, convert_frame, exc
 from dynamo.source import Scope
 
 
@@ -126,15 +126,16 @@ def test_inputs_that_overlap_and_are_written_run_eager():
     assert g(base[:2], base[2:]).tolist() == f(other[:2], other[2:]).tolist()
 
 
-def test_an_internal_error_is_one_warning_and_eager():
-    def broken(gm, inputs):
-        raise KeyError("inside the backend")
+def test_an_internal_error_is_one_warning_and_eager(monkeypatch):
+    def broken(traced):
+        raise KeyError("inside the compiler")
 
     def f(x):
         return x + 1
 
-    g = weft.compile(f, backend=broken)
-    with settings.patch(strict=True), pytest.raises(KeyError, match="inside the backend"):
+    g = weft.compile(f, backend="eager")
+    monkeypatch.setattr(convert_frame, "shape_guards", broken)
+    with settings.patch(strict=True), pytest.raises(KeyError, match="inside the compiler"):
         g(ones())
     weft.compiler.reset()
     errors.forget_warnings()
@@ -142,12 +143,25 @@ def test_an_internal_error_is_one_warning_and_eager():
         warnings.simplefilter("always")
         for _ in range(3):
             assert g(ones()).tolist() == [2, 2, 2]
-    assert len(seen) == 1 and "inside the backend" in str(seen[0].message) and "WEFT_STRICT" in str(seen[0].message)
+    assert len(seen) == 1 and "inside the compiler" in str(seen[0].message) and "WEFT_STRICT" in str(seen[0].message)
+
+
+def test_what_a_backend_raises_is_an_error_of_the_call():
+    def broken(gm, inputs):
+        raise KeyError("inside the backend")
+
+    g = weft.compile(lambda x: x + 1, backend=broken)
+    for _ in range(2):  # not only the first time
+        with pytest.raises(exc.BackendCompilerFailed, match="backend='broken' raised:\nKeyError: 'inside the backend'") as told:
+            g(ones())
+        assert type(told.value.inner_exception) is KeyError
+    with config.patch(suppress_errors=True), pytest.warns(errors.CompilerWarning, match="inside the backend"):
+        assert g(ones()).tolist() == [2, 2, 2]
 
 
 def test_a_backend_must_return_a_callable():
     g = weft.compile(lambda x: x + 1, backend=lambda gm, inputs: 3)
-    with settings.patch(strict=True), pytest.raises(TypeError, match="not a callable"):
+    with pytest.raises(exc.BackendCompilerFailed, match="not a callable"):
         g(ones())
 
 
@@ -345,7 +359,7 @@ def test_overlapping_inputs_are_traced_once():
     assert g(ones(4), ones(4)).tolist() == [2, 2, 2, 2]
 
 
-def test_fullgraph_never_runs_eager_silently():
+def test_fullgraph_never_runs_eager_silently(monkeypatch):
     def overlapping(x, y):
         x.add_(1)
         return y * 2
@@ -355,12 +369,14 @@ def test_fullgraph_never_runs_eager_silently():
         weft.compile(overlapping, backend="eager", fullgraph=True)(x[:3], x[1:])
     assert x.tolist() == [1] * 4
 
-    def broken(gm, inputs):
+    def broken(traced):
         raise KeyError("inside")
 
-    for _ in range(2):  # not only the first time
-        with settings.patch(strict=False), pytest.raises(RuntimeError, match="an internal error: KeyError"):
-            weft.compile(overlapping, backend=broken, fullgraph=True)(ones(2), ones(2))
+    with monkeypatch.context() as patch:
+        patch.setattr(convert_frame, "shape_guards", broken)
+        for _ in range(2):  # not only the first time
+            with settings.patch(strict=False), pytest.raises(exc.InternalTorchDynamoError, match="an internal error: KeyError"):
+                weft.compile(overlapping, backend="eager", fullgraph=True)(ones(2), ones(2))
     with pytest.raises(ValueError, match="bad"):  # the program's own error is the program's
         weft.compile(raising, backend="eager", fullgraph=True)(ones(), "bad")
 

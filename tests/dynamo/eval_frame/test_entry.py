@@ -45,7 +45,7 @@ def test_guards_choose_among_entries(toy):
     def f(n):
         return "eager"
 
-    g = CompiledFunction(f, Config(backend=print, recompile_limit=4))
+    g = CompiledFunction(f, Config(backend=print, limit=4))
     for _ in range(3):
         for n in (1, 2, 3, 4):
             assert g(n) == f"for {n}"

@@ -1,7 +1,6 @@
-"""Backends: `backend(gm, example_inputs) -> callable(*inputs) -> tuple`, by name.
+"""Backends that run graphs op by op: for tests, and to find which step of compiling goes wrong.
 
-`eager` runs the captured graph op by op; `aot_eager` runs the forward and backward graphs that `aten.aot` makes of it.
-Others register themselves (`register`), or are given to weft.compile as a callable.
+`eager` runs the captured graph; `aot_eager` runs the forward and backward graphs that `aten.aot` makes of it.
 """
 
 from __future__ import annotations
@@ -11,33 +10,8 @@ from typing import Any
 
 from aten import _native
 from aten.fx.interpreter import Interpreter
-
-_backends: dict[str, Callable] = {}
-
-
-def register(name: str):
-    """Declare a backend under a name."""
-
-    def declare(backend: Callable) -> Callable:
-        _backends[name] = backend
-        return backend
-
-    return declare
-
-
-def names() -> list[str]:
-    """The registered names."""
-    return sorted(_backends)
-
-
-def lookup(backend: str | Callable) -> Callable:
-    """The backend of that name, or the callable itself. Raises ValueError for an unknown name."""
-    if callable(backend):
-        return backend
-    found = _backends.get(backend)
-    if found is None:
-        raise ValueError(f"there is no backend {backend!r}; known: {', '.join(names())}")
-    return found
+from dynamo.backends.registry import register_backend
+from dynamo.exc import TorchDynamoException
 
 
 class GradModeInterpreter(Interpreter):
@@ -54,7 +28,6 @@ class GradModeInterpreter(Interpreter):
             _native.set_ambient_bits(1, before)
 
 
-@register("eager")
 def eager(gm: Any, example_inputs: list) -> Callable:
     """The captured graph itself."""
     if any("grad" in node.meta for node in gm.graph.nodes):
@@ -62,7 +35,19 @@ def eager(gm: Any, example_inputs: list) -> Callable:
     return gm.forward
 
 
-@register("aot_eager")
+def eager_noexcept(gm: Any, example_inputs: list) -> Callable:
+    """The captured graph; what it raises is an error of the capture, for eager would have raised it before."""
+    run = eager(gm, example_inputs)
+
+    def inner(*inputs: Any) -> Any:
+        try:
+            return run(*inputs)
+        except Exception as e:
+            raise TorchDynamoException("Unexpected exception when running generated GraphModule") from e
+
+    return inner
+
+
 def aot_eager(gm: Any, example_inputs: list) -> Callable:
     """The core graphs of forward and backward, run op by op."""
     from aten import aot
@@ -70,5 +55,14 @@ def aot_eager(gm: Any, example_inputs: list) -> Callable:
     return aot.compile(gm, example_inputs, _run, _run)
 
 
+def aot_eager_decomp_partition(gm: Any, example_inputs: list) -> Callable:
+    """The graphs as the default backend gets them: decomposed into core ops, cut where least is saved; run op by op."""
+    return aot_eager(gm, example_inputs)
+
+
 def _run(graph: Any, example_metas: Any) -> Callable:
     return graph.forward
+
+
+for _backend in (eager, eager_noexcept, aot_eager, aot_eager_decomp_partition):
+    register_backend(_backend, tags=("debug",))

@@ -1,0 +1,64 @@
+"""What backends are made of: `aot_autograd` gives compilers of core graphs what they need to be a backend."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from aten import aot
+
+
+def unboxed(compiled: Any) -> Callable:
+    """A compiler's result as callable(*inputs) -> tuple: boxed ones take a list, which they may empty."""
+    if getattr(compiled, "_boxed_call", False):
+        return lambda *inputs: compiled(list(inputs))
+    return compiled
+
+
+class AotAutograd:
+    """backend(gm, example_inputs): the core graphs of forward and backward, each given to its compiler."""
+
+    def __init__(
+        self,
+        fw_compiler: Callable | None = None,
+        bw_compiler: Callable | None = None,
+        inference_compiler: Callable | None = None,
+        decompositions: dict | None = None,
+    ):
+        if fw_compiler is None:
+            raise TypeError("aot_autograd needs fw_compiler")
+        self.fw_compiler = fw_compiler
+        self.bw_compiler = bw_compiler or fw_compiler
+        self.inference_compiler = inference_compiler or fw_compiler
+        self.decompositions = decompositions
+        self.__name__ = "aot_autograd"
+
+    def __call__(self, gm: Any, example_inputs: Sequence[Any], **options: Any) -> Callable:
+        made = aot.graphs(gm, example_inputs, self._table())
+        forward = self.inference_compiler if made.backward is None else self.fw_compiler
+        run = unboxed(forward(made.forward, metas_of(made.forward)))
+        back = None if made.backward is None else unboxed(self.bw_compiler(made.backward, metas_of(made.backward)))
+        return aot.AotFunction(made, run, back)
+
+    def _table(self) -> dict | None:
+        return None if self.decompositions is None else {**aot.core_decompositions(), **self.decompositions}
+
+
+def metas_of(gm: Any) -> list[Any]:
+    """What is known of each input of a graph: Metas, and symbols of sizes."""
+    return [n.meta["val"] for n in gm.graph.placeholders]
+
+
+def aot_autograd(
+    fw_compiler: Callable | None = None,
+    bw_compiler: Callable | None = None,
+    inference_compiler: Callable | None = None,
+    decompositions: dict | None = None,
+) -> AotAutograd:
+    """A backend of compilers of functional graphs of core ops.
+
+    fw_compiler(gm, metas) -> callable(*inputs) -> tuple, or what `make_boxed_func` makes; bw_compiler, inference_compiler
+    (graphs that nothing will be differentiated through): the same by default. decompositions: {op: function}, added to
+    those into core ops. Raises TypeError without fw_compiler.
+    """
+    return AotAutograd(fw_compiler, bw_compiler, inference_compiler, decompositions)

@@ -1,0 +1,53 @@
+"""Calls that stand in the graph as they are: what `allow_in_graph` asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from aten import pytree
+from aten.fx.graph import Graph
+from aten.meta import Meta
+from aten.transforms.trace import TraceLevel
+from aten.transforms.tracer import Tracer, opened
+from dynamo import breaks
+from dynamo.breaks import NotConstant, Unsupported
+from dynamo.variables.tensor import wrap_result
+
+
+def record_call(frame: Any, fn: Callable, args: list, kwargs: dict) -> Any:
+    """One node that calls fn(*args, **kwargs), which is not looked into; run on stand-ins, to know what it returns."""
+    try:
+        given = [a.as_arg() for a in args], {k: v.as_arg() for k, v in kwargs.items()}
+        metas = [a.as_meta() for a in args], {k: v.as_meta() for k, v in kwargs.items()}
+    except NotConstant as e:
+        raise Unsupported(breaks.UNKNOWN_CALL, f"{fn.__name__} of {e.args[0].describe()}") from None
+    val = result_of(fn, *metas, grad=frame.output.grad_enabled)
+    output = frame.output
+    output.graph.line = output.user_line()
+    output.recorded = True
+    node = output.graph.call_function(fn, tuple(given[0]), given[1], val=val)
+    if output.grad_changed():
+        node.meta["grad"] = output.grad_enabled
+    return wrap_result(frame, node, val)
+
+
+def result_of(fn: Callable, args: Any, kwargs: Any, grad: bool) -> Any:
+    """What fn returns for tensors of these Metas: the same structure, of Metas."""
+    level = TraceLevel(Graph(), functionalize=False)
+    leaves, spec = pytree.flatten((args, kwargs))
+    needs = grad and any(m.requires_grad for m in leaves if type(m) is Meta)
+    inputs = [level.placeholder(f"a{i}", m) if type(m) is Meta else m for i, m in enumerate(leaves)]
+    with opened(level):
+        args, kwargs = pytree.unflatten(inputs, spec)
+        result = fn(*args, **kwargs)
+
+    def meta_of(x: Any) -> Any:
+        if not isinstance(x, Tracer):
+            return x
+        meta = x.meta
+        floating = meta.dtype.is_floating_point or meta.dtype.is_complex
+        return Meta(meta.dtype, meta.device, meta.sizes, meta.strides, meta.offset, needs and floating)
+
+    found, shape = pytree.flatten(result)
+    return pytree.unflatten(list(map(meta_of, found)), shape)

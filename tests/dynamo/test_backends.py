@@ -1,0 +1,75 @@
+"""Backends by name: registered, declared by packages, made of compilers of core graphs."""
+
+import importlib.metadata
+
+import pytest
+from weft._dynamo import exc, list_backends, lookup_backend, register_backend
+
+import weft
+from dynamo.backends import registry
+from dynamo.backends.common import aot_autograd
+
+x = weft.ones(3)
+
+
+def test_registered_backends_are_found_by_name(monkeypatch):
+    monkeypatch.setattr(registry, "_backends", dict(registry._backends))
+
+    @register_backend
+    def my_backend(gm, example_inputs):
+        return gm.forward
+
+    assert lookup_backend("my_backend") is my_backend and "my_backend" in list_backends()
+    assert weft.compile(lambda x: x + 1, backend="my_backend")(x).tolist() == [2, 2, 2]
+    with pytest.raises(AssertionError, match="duplicate name"):
+        register_backend(lambda gm, inputs: gm.forward, name="my_backend")
+    assert "eager" not in list_backends() and "eager" in list_backends(exclude_tags=None)
+    with pytest.raises(exc.InvalidBackend, match="no backend 'none_such'"):
+        lookup_backend("none_such")
+
+
+def test_packages_declare_backends(monkeypatch):
+    class Point:
+        def load(self):
+            return lambda gm, inputs: lambda *a: (weft.zeros(1),)
+
+    class Group(dict):
+        names = ("theirs",)
+
+    registry._discover_entrypoint_backends.cache_clear()
+    monkeypatch.setattr(registry, "_backends", dict(registry._backends))
+    monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: Group(theirs=Point()))
+    try:
+        assert "theirs" in list_backends()
+        assert weft.compile(lambda x: x + 1, backend="theirs")(x).tolist() == [0]
+    finally:
+        registry._discover_entrypoint_backends.cache_clear()
+
+
+def test_compilers_of_core_graphs_make_a_backend():
+    asked = []
+
+    def compiler(name):
+        def compile(gm, metas):
+            asked.append((name, len(metas)))
+            boxed = lambda inputs: gm.forward(*inputs)
+            boxed._boxed_call = True
+            return boxed
+
+        return compile
+
+    backend = aot_autograd(fw_compiler=compiler("fw"), bw_compiler=compiler("bw"), inference_compiler=compiler("inference"))
+    compiled = weft.compile(lambda x: x.sin(), backend=backend)
+    compiled(x)
+    value = weft.ones(2, requires_grad=True)
+    compiled(value).sum().backward()
+    weft.testing.assert_close(value.grad, weft.ones(2).cos())
+    assert asked == [("inference", 1), ("fw", 1), ("bw", 2)]
+
+
+def test_errors_of_a_graph_are_told_apart():
+    compiled = weft.compile(lambda x: x + 1, backend="eager_noexcept")
+    assert compiled(x).tolist() == [2, 2, 2]
+    gm = weft.fx.symbolic_trace(lambda x: x.reshape(7))
+    with pytest.raises(exc.TorchDynamoException, match="Unexpected exception"):
+        lookup_backend("eager_noexcept")(gm, [x])(x)

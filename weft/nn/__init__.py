@@ -8,19 +8,24 @@ from weft.nn import functional, init, modules, utils
 from weft.nn.linear_cross_entropy import LinearCrossEntropyOptions
 from weft.nn.uninitialized import UninitializedBuffer, UninitializedParameter
 
-_PARTS = ("attention", "parallel", "parameter")
+_PARTS = ("attention", "common_types", "grad", "parallel", "parameter")
+_ELSEWHERE = {"Buffer": "weft.nn.parameter", "DataParallel": "weft.nn.parallel"}
 __all__ = [
-    "LinearCrossEntropyOptions", "Parameter", "UninitializedBuffer", "UninitializedParameter", "functional", "init",
-    "modules", "utils",
+    "Buffer", "DataParallel", "LinearCrossEntropyOptions", "Parameter", "UninitializedBuffer", "UninitializedParameter",
+    "functional", "init", "modules", "utils",
 ] + modules.__all__  # fmt: skip
 
 
 def __getattr__(name: str) -> _Any:
     if name in _PARTS:
         return _import_module(f"{__name__}.{name}")
-    if name not in modules.__all__:
+    if name in _ELSEWHERE:
+        value = getattr(_import_module(_ELSEWHERE[name]), name)
+    elif name in modules.__all__:
+        value = getattr(modules, name)
+    else:
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
-    globals()[name] = value = getattr(modules, name)
+    globals()[name] = value
     return value
 
 

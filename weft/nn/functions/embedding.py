@@ -8,8 +8,8 @@ from typing import Any
 
 import aten
 from aten import Tensor
+from aten.compiling import is_compiling
 from aten.op import ops
-from weft.compiler import is_compiling
 
 
 def _no_grad_embedding_renorm_(weight: Tensor, input: Tensor, max_norm: float, norm_type: float) -> None:

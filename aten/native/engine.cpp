@@ -287,13 +287,19 @@ bool run_leaf_hooks(WeftTensor *leaf, long kind, PyObject **slot) {
 // -------------------------------------------------------------------------------------------------- steps
 // leaf.grad += grad; the first gradient is kept itself where nobody else holds it.
 bool accumulate_into(WeftTensor *leaf, PyObject **slot) {
-  if (!leaf->grad) {
-    bool steal = !grad_enabled() && unshared(*slot) && (as_tensor(*slot)->word & WEFT_WORD_CONTIGUOUS);
-    PyObject *kept = steal ? std::exchange(*slot, nullptr) : PyObject_CallMethod(*slot, "clone", nullptr);
-    if (!kept) return false;
-    leaf->grad = kept;
+  if (!leaf->grad && !grad_enabled() && unshared(*slot) && (as_tensor(*slot)->word & WEFT_WORD_CONTIGUOUS)) {
+    leaf->grad = std::exchange(*slot, nullptr);
     track(leaf);
     return true;
+  }
+  if (!leaf->grad) {
+    Ref kept(PyObject_CallMethod(*slot, "clone", nullptr));
+    if (!kept) return false;
+    if (!leaf->grad) {  // no other thread's walk has come here meanwhile
+      leaf->grad = kept.release();
+      track(leaf);
+      return true;
+    }
   }
   Ref before(Py_NewRef(leaf->grad));
   Ref sum(grad_enabled() ? PyNumber_Add(before.get(), *slot) : PyNumber_InPlaceAdd(before.get(), *slot));

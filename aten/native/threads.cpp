@@ -41,6 +41,7 @@ struct Pool {
   std::atomic<int64_t> next{0}, done{0};
   std::atomic<bool> failed{false};  // some range had no memory: those not begun are left out
   int64_t n = 0, range = 0, ranges = 0;
+  bool open = false;  // whether workers may still enter; those inside go on with what they have taken
   Body body = nullptr;
   void *ctx = nullptr;
   WeftErrorRecord *error = nullptr;
@@ -78,7 +79,7 @@ void work(Pool *p, int64_t worker) {
       std::unique_lock<std::mutex> lock(p->mutex);
       p->wake.wait(lock, [&] { return p->ticket.load(std::memory_order_acquire) != seen; });
       seen = p->ticket.load(std::memory_order_acquire);
-      if (!p->body || worker >= p->target.load()) continue;  // the job has ended, or fewer threads are wanted
+      if (!p->open || worker >= p->target.load()) continue;  // the job has ended, or fewer threads are wanted
       p->inside.fetch_add(1, std::memory_order_acq_rel);
     }
     run_ranges(p, worker);
@@ -120,6 +121,7 @@ void parallel_for(int64_t n, int64_t grain, Body body, void *ctx) {
     p->n = n;
     p->range = std::max(grain, (n + threads * kRangesPerThread - 1) / (threads * kRangesPerThread));
     p->ranges = (n + p->range - 1) / p->range;
+    p->open = true;
     p->body = body;
     p->ctx = ctx;
     p->next.store(0);
@@ -132,7 +134,7 @@ void parallel_for(int64_t n, int64_t grain, Body body, void *ctx) {
   for (int spin = 0; spin < kSpins && p->done.load(std::memory_order_acquire) < p->ranges; spin++) relax();
   {
     std::unique_lock<std::mutex> lock(p->mutex);
-    p->body = nullptr;  // nobody enters any more
+    p->open = false;
     p->finished.wait(lock, [&] { return p->inside.load(std::memory_order_acquire) == 0; });
   }
   const bool failed = p->failed.load();

@@ -9,6 +9,7 @@ import pytest
 from aten import _native
 from aten import dtype as dtypes
 from aten import random as weft_random
+from tests.fuzz import children
 
 
 def test_the_ambient_word_belongs_to_a_thread():
@@ -65,6 +66,17 @@ def test_two_threads_compete_for_the_pool():
     for t in threads:
         t.join()
     assert results == [5000 * 4999 // 2] * 150
+
+
+def test_a_worker_that_was_put_off_still_does_what_it_took():
+    """More threads than processors: workers stand still between taking a range and running it."""
+
+    def work(progress):
+        _native.set_num_threads(8)
+        for _ in range(30000):
+            assert _native._test_pool(64, 1, False)[0] == 64 * 63 // 2
+
+    assert children.run(work).kind == "ended"
 
 
 def test_the_pool_survives_a_fork():

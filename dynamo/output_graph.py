@@ -35,6 +35,7 @@ class OutputGraph:
         self.by_id: dict[int, Variable] = {}
         self.alive: list[Any] = []  # keeps ids of by_id from being reused
         self.cells: dict[int, CellVariable] = {}
+        self.apart: dict[Any, dict[Variable, None]] = {}  # dict or set → objects not found in it
         self.inputs: list[GraphInput] = []
         self.symbols: dict[str, Source] = {}  # where each symbol is read
         self.steps = 0
@@ -83,6 +84,11 @@ class OutputGraph:
             self.alive.append(cell)
         return known
 
+    def kept(self, value: Any) -> Any:
+        """An object made while tracing that lives on with the code object: entries hold nothing that dies."""
+        self.state.setdefault("kept", []).append(value)
+        return value
+
     # ------------------------------------------------------------------------------------------ guards
     def guard(self, guard: guards.Guard) -> None:
         if not (isinstance(guard.source, Object) and guard.kind in (guards.TypeIs, guards.IdIs)):  # it is that object
@@ -110,12 +116,20 @@ class OutputGraph:
 
         self.guard(guards.DictKeysAre(InstanceDict(source), names))
 
+    def told_apart(self, container: Any, key: Variable) -> None:
+        """An object was not found among the keys of a dict or set."""
+        self.apart.setdefault(container, {})[key] = None
+
     def guard_distinct(self) -> None:
         """What was changed is none of the other objects that were looked at: the same object would show the change."""
         kinds = {type(getattr(v, "owner", v)) for v in self.side_effects.dirty if v.source is not None}
         for kind in kinds:
             sources = {v.source: None for v in self.by_id.values() if type(v) is kind and v.source is not None}
             if len(sources) > 1:
+                self.guard(guards.Distinct(tuple(sources)))
+        for container, keys in self.apart.items():
+            sources = {v.source: None for v in (*container.objects(), *keys) if v.source is not None}
+            if len(sources) > 1 and not all(isinstance(s, Object) for s in sources):
                 self.guard(guards.Distinct(tuple(sources)))
 
     # -------------------------------------------------------------------------------------- recording

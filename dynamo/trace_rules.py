@@ -21,7 +21,8 @@ OWN = frozenset({"weft", "aten", "dynamo", "inductor"})
 # Parts of the standard library that are plain Python over values; the rest is left to Python.
 TRACED_STDLIB = frozenset(
     {"functools", "contextlib", "collections", "_collections_abc", "dataclasses", "enum", "abc", "typing", "operator",
-     "types", "heapq", "bisect", "string", "numbers", "statistics", "fractions", "__future__", "reprlib", "keyword"}
+     "types", "heapq", "bisect", "string", "numbers", "statistics", "fractions", "__future__", "reprlib", "keyword", "os",
+     "posixpath", "genericpath", "inspect", "textwrap"}
 )  # fmt: skip
 MACHINERY = frozenset({"dynamo", "inductor"})
 # Parts of aten that are plain Python over ops and modes; the rest is machinery that must run for real.
@@ -77,6 +78,7 @@ def load_numpy(obj: Any) -> bool:
     if "dynamo.variables.ndarray_table" in sys.modules or not str(getattr(obj, "__module__", "")).startswith("numpy"):
         return False
     importlib.import_module("dynamo.variables.ndarray_table")
+    importlib.import_module("dynamo.variables.ndarray_functions")
     return True
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import collections
 import enum
 import sys
+import threading
 import types
 import typing
 from collections.abc import Callable
@@ -164,7 +165,7 @@ class World:
 
     def has_dict(self, cls: type) -> bool:
         """Whether objects of the class have a `__dict__`: a fact of its layout."""
-        return cls.__dictoffset__ != 0
+        return cls.__dictoffset__ != 0 or issubclass(cls, threading.local)
 
     def c_bases(self, cls: type) -> tuple[type, ...]:
         """The classes written in C that `cls` is or comes from, but for `object`: a fact of its layout."""
@@ -252,7 +253,10 @@ class World:
             self._saw("attribute", source, name, values[name])
             return self.wrap(values[name], self.own_source(obj, source, name))
         self._saw("attribute", source, name, MISSING)
-        self.output.guard(guards.LacksInstanceAttr(source, name))
+        if isinstance(obj, threading.local):
+            self.output.guard(guards.Equals(Converted(source, LacksOwn(name)), True))
+        else:
+            self.output.guard(guards.LacksInstanceAttr(source, name))
         return None
 
     def peek(self, obj: Any, name: str) -> Any:
@@ -267,7 +271,7 @@ class World:
 
     def reads_plainly(self, cls: type) -> bool:
         """Whether reading an attribute of an object runs nothing of the program's; guarded."""
-        owners = (object, type, types.FunctionType, BaseException)
+        owners = (object, type, types.FunctionType, BaseException, threading.local)
         getters = [owner.__getattribute__ for owner in owners]
         return self.on_class(cls, "__getattribute__") in getters and self.on_class(cls, "__getattr__") is MISSING
 
@@ -528,6 +532,18 @@ class Registered:
         return issubclass(self.cls, base)
 
 
+class LacksOwn:
+    """Asks an object whose dictionary is another one in each thread whether it lacks a name."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def __call__(self, obj: Any) -> bool:
+        return self.name not in (instance_dict(obj) or {})
+
+
 class IsEmpty:
     """Asks a descriptor of C whether an object has nothing behind it."""
 
@@ -564,7 +580,8 @@ def walk(mro: tuple[type, ...], name: str) -> Any:
 def instance_dict(obj: Any) -> dict | None:
     """The real dictionary of an object's attributes, past any `__getattribute__`; None if it has none."""
     try:
-        found = object.__getattribute__(obj, "__dict__")
+        getter = threading.local if isinstance(obj, threading.local) else object
+        found = getter.__getattribute__(obj, "__dict__")
     except AttributeError:
         return None
     return found if type(found) is dict else None

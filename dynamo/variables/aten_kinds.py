@@ -17,6 +17,7 @@ from dynamo._eval_frame import CompiledFunction
 from dynamo.breaks import Unsupported
 from dynamo.marks import ADDRESS, DYNAMIC, STATIC
 from dynamo.source import Attr, Item, Made, Object, Size, Stride
+from dynamo.variables.attributes import descriptor
 from dynamo.variables.base import Variable
 from dynamo.variables.builtin import FUNCTIONS, constant_function
 from dynamo.variables.builtin import builtin as builtin_rule
@@ -117,6 +118,13 @@ def op_variable(op: Op, source) -> CallableVariable:
     if rule is not None:
         return CallableVariable(op, rule, source)
     return CallableVariable(op, lambda frame, args, kwargs: frame.output.record(frame, op, list(args), kwargs), source)
+
+
+@descriptor(Method)
+def _method_of_op(frame, found, obj, owner):
+    """Tensor.abs_ and the like: the op."""
+    op = frame.world.known(found.raw.__get__(None, owner.as_python()))
+    return op if obj is None else frame.values.method(op, obj)
 
 
 @kind(Op)

@@ -127,6 +127,8 @@ class Variable:
             raise self.unsupported(f"attribute {name}")
         if isinstance(found, C_METHODS):
             return frame.values.bound(self, name)
+        if isinstance(found, (types.BuiltinFunctionType, staticmethod)):  # __new__, say
+            return frame.world.known(getattr(cls, name))
         if name == "__doc__" and isinstance(found, str):
             return frame.values.const(found)
         raise self.unsupported(f"attribute {name}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import abc
 import builtins
 import operator
+import os
 import types
 from collections.abc import Callable
 from typing import Any
@@ -104,10 +105,22 @@ def callable_(frame, value):
 
 @builtin(id)
 def id_(frame, value):
-    if value.source is None or not hasattr(value, "value"):
+    real = getattr(value, "value", None)
+    if real is None:
+        real = getattr(value, "function", None)
+    if value.source is None or real is None or isinstance(real, Variable):
         raise value.unsupported("id()")
-    frame.world.same(value.source, value.value)
-    return ConstantVariable(id(value.value))
+    frame.world.same(value.source, real)
+    return ConstantVariable(id(real))
+
+
+@builtin(os.fspath)
+def fspath(frame, path, /):
+    if issubclass(path.python_type(), (str, bytes)):
+        return path
+    if frame.world.lacks(path.python_type(), "__fspath__"):
+        raise frame.ops.refused(frame, os.fspath, path)
+    return path.method(frame, "__fspath__", [], {})
 
 
 @builtin(hash)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import collections
+from collections.abc import Callable
 
-from dynamo.breaks import Raised
+from dynamo import breaks
+from dynamo.breaks import Raised, Unsupported
 from dynamo.variables import iterator as iterators
-from dynamo.variables.base import Exhausted
-from dynamo.variables.builtin import CLASSES, builtin
+from dynamo.variables.base import Exhausted, one_by_one
+from dynamo.variables.builtin import CLASSES, FUNCTIONS, builtin
 from dynamo.variables.constant import FALSE, NONE, ConstantVariable, literal, plain
 from dynamo.variables.construct import default_dict
 from dynamo.variables.deque import DequeVariable
@@ -149,12 +151,22 @@ builtin(collections.OrderedDict)(_dict(collections.OrderedDict))
 CLASSES[collections.defaultdict] = default_dict
 
 
-@builtin(dict.fromkeys)
-def dict_fromkeys(frame, keys, value=NONE, /):
-    new = DictVariable()
-    for k in keys.unpack(frame):
-        new.setitem(frame, k, value)
-    return new
+def from_keys(cls: type) -> Callable:
+    """The rule of cls.fromkeys, for a class of dicts."""
+
+    def rule(frame, args, kwargs):
+        if kwargs or not 1 <= len(args) <= 2:
+            raise Unsupported(breaks.UNKNOWN_CALL, f"{cls.__name__}.fromkeys with these arguments")
+        new = frame.world.known(cls).call(frame, [], {})
+        for k in one_by_one(frame, args[0]):
+            new.setitem(frame, k, args[1] if len(args) > 1 else NONE)
+        return new
+
+    return rule
+
+
+for _cls in (dict, collections.OrderedDict, collections.defaultdict):
+    FUNCTIONS[_cls.fromkeys] = from_keys(_cls)
 
 
 @builtin(collections.deque)

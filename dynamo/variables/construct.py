@@ -9,7 +9,7 @@ import weakref
 from collections.abc import Callable
 
 from dynamo import breaks, trace_rules
-from dynamo.breaks import Unsupported
+from dynamo.breaks import NotConstant, Unsupported
 from dynamo.variables.attributes import bind, find, find_function
 from dynamo.variables.base import Variable
 from dynamo.variables.native_part import NEW, OUTSIDE, new_part
@@ -152,6 +152,8 @@ for _base in set(_exceptions(BaseException)):
 
 def weak_reference(frame, args, kwargs) -> Variable:
     """weakref.ref(object, …): of libraries, which look after what lives on, only the call is left to Python."""
+    if len(args) == 1 and not kwargs and args[0].source is not None and not args[0].is_constant():
+        return frame.values.weak_reference(args[0])
     library = trace_rules.is_library_name(str(frame.globals.get("__name__")))
     raise Unsupported(breaks.UNKNOWN_CALL if library else breaks.LIFETIME, "weakref.ref(…)")
 
@@ -179,3 +181,18 @@ def new_tuple(frame, args, kwargs) -> Variable:
     if cls is tuple:
         return frame.values.tuple_(args[1].unpack(frame) if len(args) > 1 else [])
     return new_native(tuple)(frame, args, kwargs)
+
+
+@trace_rules.handle(collections.namedtuple)
+def named_tuple_class(frame, args, kwargs) -> Variable:
+    """collections.namedtuple(…): the class is made once for a code object."""
+    try:
+        values = [frame.ops.real(frame, a) for a in args]
+        named = {k: frame.ops.real(frame, v) for k, v in kwargs.items()}
+    except NotConstant as e:
+        raise Unsupported(breaks.UNKNOWN_CALL, f"collections.namedtuple with {e.args[0].describe()}") from None
+    named.setdefault("module", frame.globals.get("__name__", "__main__"))
+    made = run_python(frame, collections.namedtuple, *values, **named)
+    classes = frame.output.state.setdefault("named tuples", {})
+    key = (made.__qualname__, made._fields, repr(made._field_defaults), made.__module__)
+    return frame.world.known(classes.setdefault(key, made))

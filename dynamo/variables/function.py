@@ -428,10 +428,11 @@ class BoundMethod(TrueVariable):
 class PartialVariable(TrueVariable):
     """functools.partial."""
 
-    __slots__ = ("function", "args", "kwargs")
+    __slots__ = ("function", "args", "kwargs", "value")
 
-    def __init__(self, function: Variable, args: list[Variable], kwargs: dict[str, Variable], source=None):
+    def __init__(self, function: Variable, args: list[Variable], kwargs: dict[str, Variable], source=None, value=None):
         super().__init__(source)
+        self.value = value
         self.function = function
         self.args = args
         self.kwargs = kwargs
@@ -451,7 +452,26 @@ class PartialVariable(TrueVariable):
             return frame.values.tuple_(self.args)
         if name == "keywords":
             return frame.values.dict_([(ConstantVariable(k), v) for k, v in self.kwargs.items()])
+        if name == "__dict__":
+            return storage_of(frame, self).as_dict(frame)
+        if attributes.find(frame, functools.partial, name) is None:
+            own = storage_of(frame, self).read(frame, name)
+            if own is None:
+                raise attributes.no_attribute(frame, self, name)
+            return own
         return super().getattr(frame, name)
+
+    def setattr(self, frame, name, value):
+        if attributes.find(frame, functools.partial, name) is not None:
+            raise self.unsupported(f"setting {name}")
+        storage_of(frame, self).write(frame, name, value)
+
+    def delattr(self, frame, name):
+        if not storage_of(frame, self).delete(frame, name):
+            raise attributes.no_attribute(frame, self, name)
+
+    def make_storage(self):
+        return Storage(self, self.value)
 
     def recipe(self, emit):
         if self.source is not None:
@@ -462,7 +482,8 @@ class PartialVariable(TrueVariable):
             kwargs = tuple((k, emit.value(v)) for k, v in self.kwargs.items())
             return outcome.Call(outcome.Const(functools.partial), args, kwargs)
 
-        return emit.shared(self, make)
+        storage = emit.output.side_effects.storages.get(self)
+        return emit.shared(self, make, None if storage is None else lambda temp: storage.fill(emit, temp))
 
 
 class CallableVariable(TrueVariable):
@@ -488,6 +509,8 @@ class CallableVariable(TrueVariable):
         return f"the function {trace_rules.name_of(self.value)}"
 
     def call(self, frame, args, kwargs):
+        if self.handler is None and type(self.value) is METHODS_BOUND_ANEW and frame.output.options.fullgraph:
+            return self.getattr(frame, "__wrapped__").call(frame, args, kwargs)  # a graph cannot ask the cache
         if self.handler is None:
             raise Unsupported(breaks.UNKNOWN_CALL, trace_rules.name_of(self.value))
         return self.handler(frame, args, kwargs)

@@ -11,7 +11,7 @@ from typing import Any
 from dynamo import outcome
 from dynamo.breaks import Raised
 from dynamo.operators import ROWS
-from dynamo.variables.base import Variable, attribute, method, one_by_one
+from dynamo.variables.base import IdentityKey, Variable, attribute, method, one_by_one
 from dynamo.variables.constant import NONE, TRUE, ConstantVariable, boolean
 from dynamo.variables.exception import ExceptionVariable, raise_exception
 
@@ -42,8 +42,19 @@ class HashedVariable(Variable):
     def truth(self, frame):
         return bool(self.entries)
 
+    def key(self, frame, item: Variable) -> Any:
+        """What the item is found under. That an object is none of those here is guarded."""
+        key = frame.ops.key(frame, item)
+        if type(key) is IdentityKey and key not in self.entries:
+            frame.output.told_apart(self, key.variable)
+        return key
+
+    def objects(self) -> list[Variable]:
+        """The keys that are found by identity."""
+        return [key.variable for key in self.entries if type(key) is IdentityKey]
+
     def contains(self, frame, item):
-        return boolean(frame.ops.key(frame, item) in self.entries)
+        return boolean(self.key(frame, item) in self.entries)
 
     @method("clear")
     def clear(self, frame):
@@ -106,7 +117,7 @@ class DictVariable(HashedVariable):
 
     def lookup(self, frame, key: Variable):
         """The value under key, or MISSING."""
-        entry = self.entries.get(frame.ops.key(frame, key))
+        entry = self.entries.get(self.key(frame, key))
         if entry is None:
             return MISSING
         entry[1] = entry[1].realize(frame)
@@ -138,7 +149,7 @@ class DictVariable(HashedVariable):
 
     def setitem(self, frame, key, value):
         self.check_mutable(frame, operator.setitem, key, value)
-        k = frame.ops.key(frame, key)
+        k = self.key(frame, key)
         entry = self.entries.get(k)
         if entry is None:
             self.reshaped(frame)
@@ -149,7 +160,7 @@ class DictVariable(HashedVariable):
 
     def delitem(self, frame, key):
         self.check_mutable(frame, operator.delitem, key)
-        k = frame.ops.key(frame, key)
+        k = self.key(frame, key)
         if k not in self.entries:
             raise missing(key)
         self.reshaped(frame)
@@ -250,7 +261,7 @@ class DictVariable(HashedVariable):
 
     @method("move_to_end")
     def move_to_end(self, frame, key, last=TRUE):
-        k = frame.ops.key(frame, key)
+        k = self.key(frame, key)
         if k not in self.entries:
             raise missing(key)
         self.reshaped(frame)

@@ -17,6 +17,7 @@ from typing import Any
 from aten.symbolic import symint
 from dynamo import breaks, polyfills, trace_rules
 from dynamo.breaks import Unsupported
+from dynamo.variables import builtin_containers
 from dynamo.variables.base import Variable, accepts
 from dynamo.variables.builtin import CLASSES, FUNCTIONS, constant_function
 from dynamo.variables.constant import NONE, ConstantVariable, boolean, literal
@@ -79,6 +80,8 @@ def _class_method(value, owner: type) -> Callable | None:
     """C class methods of immutable types: int.from_bytes, float.fromhex, str.maketrans."""
     if owner in (int, float, str, bytes):
         return constant_function(value)
+    if value.__name__ == "fromkeys" and issubclass(owner, dict):  # of a class of the program's
+        return builtin_containers.from_keys(owner)
     return None
 
 
@@ -168,6 +171,7 @@ def _exc_info(frame, args, kwargs):
 
 
 FUNCTIONS[sys.exc_info] = _exc_info
+FUNCTIONS[sys.intern] = constant_function(sys.intern)
 FUNCTIONS[sys.exception] = lambda frame, args, kwargs: being_handled(frame)
 
 

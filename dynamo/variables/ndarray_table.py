@@ -569,13 +569,13 @@ def linspace(frame, *args, **kwargs):
 
 
 # ------------------------------------------------------------------------------------------------- entries
-def _entry(function: Any, rule: Callable) -> Callable:
+def entry(function: Any, rule: Callable) -> Callable:
     name = f"np.{getattr(function, '__name__', function)}"
     return lambda frame, args, kwargs: call_row(frame, rule, name, args, kwargs)
 
 
 for _function, _row in FUNCTIONS.items():
-    trace_rules.handle(_function)(_entry(_function, _row))
+    trace_rules.handle(_function)(entry(_function, _row))
 
 
 for _function, _name in ((np.ndim, "ndim"), (np.shape, "shape"), (np.size, "size")):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import types
 from typing import Any
 
@@ -11,6 +12,7 @@ from dynamo.operators import ROWS, UNARY
 from dynamo.variables import attributes
 from dynamo.variables.attributes import C_METHODS, MEMBERS, find, storage_of
 from dynamo.variables.base import NULL, Exhausted, IdentityKey, Variable
+from dynamo.variables.raising import run_python
 from dynamo.variables.storage import Storage
 
 
@@ -132,6 +134,12 @@ class ObjectVariable(Variable):
     def method(self, frame, name, args, kwargs):
         return self.getattr(frame, name).call(frame, args, kwargs)
 
+    def as_typing(self) -> Any:
+        """An object of the module typing, which cannot change."""
+        if self.value is None:
+            raise NotConstant(self)
+        return self.value
+
     # -------------------------------------------------------------------------------------- containers
     def truth(self, frame):
         method = self.special(frame, "__bool__")
@@ -158,6 +166,9 @@ class ObjectVariable(Variable):
         return result
 
     def getitem(self, frame, key):
+        if self.cls.__module__ == "typing":  # List[int] and the like
+            made = run_python(frame, operator.getitem, self.as_typing(), frame.ops.real(frame, key))
+            return frame.world.known(frame.output.kept(made))
         return self.required(frame, "__getitem__", "is not subscriptable").call(frame, [key], {})
 
     def setitem(self, frame, key, value):

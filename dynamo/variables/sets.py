@@ -2,7 +2,8 @@
 
 Python iterates over a set in the order of its hash table, which depends on the hashes of the items and on the history
 of the set. Where all items are constants whose hashes are known, `twin` is a real set to which the same was done, so
-that it has the order that the set has at run time. Else nothing may depend on the order.
+that it has the order that the set has at run time. Sets of objects, which memory orders, have the order in which these came; else
+nothing may depend on it.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any
 from dynamo import outcome
 from dynamo.breaks import NotConstant
 from dynamo.operators import ROWS
-from dynamo.variables.base import Variable, method
+from dynamo.variables.base import IdentityKey, Variable, method
 from dynamo.variables.constant import PLAIN, ConstantVariable, boolean
 from dynamo.variables.exception import raise_exception
 from dynamo.variables.mapping import SET_OPERATORS, HashedVariable, missing
@@ -76,9 +77,15 @@ class SetVariable(HashedVariable):
         items = self.entries
         if self.order is not None:
             return [items[v] for v in self.order]
-        if len(items) > 1 and self.twin is None:
+        if len(items) > 1 and self.twin is None and not self.any_order():
             raise self.unsupported("the order of the items, which depends on hashes,")
-        return list(items.values()) if len(items) <= 1 else [items[v] for v in self.twin]
+        return list(items.values()) if len(items) <= 1 or self.twin is None else [items[v] for v in self.twin]
+
+    def any_order(self) -> bool:
+        """Whether the language leaves the order open: objects are found by where they lie in memory. It is that of their coming."""
+        return any(type(key) is IdentityKey for key in self.entries) and all(
+            type(key) is IdentityKey or has_known_hash(key) for key in self.entries
+        )
 
     def iterate(self, frame):
         return frame.values.HashedIterator(self.unpack(frame), self, self)
@@ -118,7 +125,7 @@ class SetVariable(HashedVariable):
     # ----------------------------------------------------------------------------------------- methods
     @method("add")
     def add(self, frame, item):
-        key = frame.ops.key(frame, item)
+        key = self.key(frame, item)
         if key in self.entries:
             return
         self.reshaped(frame)
@@ -143,7 +150,7 @@ class SetVariable(HashedVariable):
     def wanted(self, frame, item) -> Any:
         """What a set looks for: a set is found as the frozenset of its items."""
         item = item.realize(frame)
-        return item.hash_key() if type(item) is SetVariable else frame.ops.key(frame, item)
+        return item.hash_key() if type(item) is SetVariable else self.key(frame, item)
 
     def contains(self, frame, item):
         return boolean(self.wanted(frame, item) in self.entries)
@@ -164,6 +171,8 @@ class SetVariable(HashedVariable):
                 self.twin.pop()
         elif self.twin is not None:
             key = self.twin.pop()
+        elif self.any_order():
+            key = next(iter(self.entries))
         else:
             raise self.unsupported("pop(): which item comes depends on hashes: pop()")
         self.reshaped(frame)
@@ -263,7 +272,7 @@ def set_of(frame, items: Iterable[Variable], frozen: bool = False) -> SetVariabl
     """A new set of these items, in this order."""
     new = SetVariable((), frozen)
     for item in items:
-        new.entries.setdefault(frame.ops.key(frame, item), item)
+        new.entries.setdefault(new.key(frame, item), item)
     new.twin = twin_of(new.entries, frozen)
     return new
 

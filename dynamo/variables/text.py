@@ -83,6 +83,8 @@ def as_python(frame, value: Variable, shown: bool = False) -> Any:
         return named(value, value.real_of(pairs))
     if isinstance(value, SetVariable):
         return named(value, value.real_of([as_python(frame, v, shown) for v in value.unpack(frame)]))
+    if isinstance(value, ObjectVariable) and value.cls.__module__ == "typing":
+        return value.as_typing()
     try:
         return value.as_python()
     except NotConstant:

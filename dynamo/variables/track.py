@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import enum
 import functools
+import threading
 import types
 from collections.abc import Callable
 from typing import Any
@@ -224,17 +225,33 @@ def _dict(frame, value, source):
 
 @kind(set)
 def _set(frame, value, source):
-    if not all(isinstance(v, PLAIN) for v in value):
-        return unknown(frame, value, source, "a set of objects")
     frame.output.guard_type(source, set)
+    if not all(isinstance(v, PLAIN) for v in value):
+        return _set_of_objects(frame, value, source)
     frame.output.guard(guards.SetIs(source, tuple(value)))
     return SetVariable([ConstantVariable(v) for v in value], source=source, order=value)
+
+
+def _set_of_objects(frame, value, source) -> SetVariable:
+    """A set with objects in it: each is read where it comes in the order of iteration."""
+    frame.output.guard(guards.LengthIs(source, len(value)))
+    in_order = Converted(source, tuple)
+    made = SetVariable(source=source, order=())
+    for i, v in enumerate(value):
+        item = wrap(frame, v, Item(in_order, i))
+        made.entries[frame.ops.key(frame, item)] = item
+    made.order = tuple(made.entries)
+    return made
 
 
 @kind(frozenset)
 def _frozenset(frame, value, source):
     if not isinstance(source, Object):
         frame.output.guard_type(source, frozenset)
+        if not all(isinstance(v, PLAIN) for v in value):
+            made = _set_of_objects(frame, value, source)
+            made.frozen = True
+            return made
         frame.output.guard(guards.SetIs(source, tuple(value)))
     return ConstantVariable(value, source)
 
@@ -278,7 +295,7 @@ def _partial(frame, value, source):
     args = wrap(frame, value.args, Attr(source, "args")).unpack(frame)
     keywords = wrap(frame, value.keywords, Attr(source, "keywords")).pairs(frame)
     function = wrap(frame, value.func, Attr(source, "func"))
-    return PartialVariable(function, args, {k.as_python(): v for k, v in keywords}, source)
+    return PartialVariable(function, args, {k.as_python(): v for k, v in keywords}, source, value)
 
 
 @kind(type, subclasses=True)
@@ -335,6 +352,8 @@ def _object(frame, value, source):
     handler = trace_rules.handler(value)
     in_c = output.world.c_bases(cls)
     native = in_c and in_c[0] in native_part.OUTSIDE and all(issubclass(in_c[0], c) for c in in_c)
+    if in_c == (threading.local,):
+        in_c = ()
     if handler is None and in_c and not native and not callable(value):
         return unknown(frame, value, source, f"of {cls.__qualname__}, a class written in C")
     if handler is not None or (in_c and not native):

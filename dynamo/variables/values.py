@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import importlib
+import weakref
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from dynamo.breaks import Raised
-from dynamo.variables import iterator, sets, track, transforms
+from dynamo.variables import iterator, sets, track, transforms, weak
 from dynamo.variables.base import Variable
 from dynamo.variables.classes import ClassVariable, ModuleVariable
 from dynamo.variables.constant import FALSE, NONE, TRUE, ConstantVariable, boolean, plain
@@ -94,6 +95,11 @@ def transformed(frame, function: Variable) -> Variable | None:
     return transforms.made_outside(frame, function)
 
 
+def weak_reference(referent: Variable) -> Variable:
+    """weakref.ref(referent)"""
+    return weak.WeakReference(weakref.ref, referent)
+
+
 def exception(cls: type, args: Iterable[Variable] = ()) -> ExceptionVariable:
     return ExceptionVariable(cls, list(args))
 
@@ -105,5 +111,5 @@ __all__ = [
     "OBJECT_METHODS", "ObjectVariable", "PartialVariable", "SequenceIterator", "SetVariable", "SizeVariable",
     "SliceVariable", "SymbolicVariable", "TRUE", "TensorVariable", "TupleVariable", "array", "as_set", "boolean",
     "bound", "const", "dict_", "exception", "items_iterator", "iterator", "list_", "literal", "make_exception",
-    "method", "plain", "plain_answer", "set_", "set_of", "sets", "symbolic", "tuple_",
+    "method", "plain", "plain_answer", "set_", "set_of", "sets", "symbolic", "tuple_", "weak_reference",
 ]  # fmt: skip

@@ -1,0 +1,191 @@
+"""More NumPy functions: those of dtypes, which are known while tracing, and those that rearrange, sort and measure arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from dynamo import breaks, trace_rules
+from dynamo.breaks import Unsupported
+from dynamo.variables import builtin
+from dynamo.variables.base import Variable
+from dynamo.variables.constant import FALSE, NONE, ConstantVariable, boolean, plain
+from dynamo.variables.exception import run_python
+from dynamo.variables.ndarray import ArrayVariable, cast, wrap_array
+from dynamo.variables.ndarray_table import FUNCTIONS, as_array, axes, entry, floating, ravel, record, row, same_dtype, ufunc_call
+from dynamo.variables.sequence import ListVariable, TupleVariable
+from dynamo.variables.track import CONSTANTS
+
+
+# -------------------------------------------------------------------------------------------------- dtypes
+def of_dtypes(function: Callable) -> Callable:
+    """The rule of a function of dtypes: run while tracing, an array standing for its dtype."""
+
+    def rule(frame, args, kwargs):
+        values = [a.dtype if isinstance(a, ArrayVariable) else frame.ops.real(frame, a) for a in args]
+        named = {k: frame.ops.real(frame, v) for k, v in kwargs.items()}
+        return frame.values.literal(frame, run_python(frame, function, *values, **named))
+
+    return rule
+
+
+for _function in (np.issubdtype, np.can_cast, np.promote_types, np.min_scalar_type, np.isdtype if hasattr(np, "isdtype") else None):
+    if _function is not None:
+        trace_rules.handle(_function)(of_dtypes(_function))
+for _cls in (np.finfo, np.iinfo):
+    builtin.CLASSES[_cls] = of_dtypes(_cls)
+    CONSTANTS.add(_cls)
+
+
+@trace_rules.handle(np.result_type)
+def result_type(frame, args, kwargs):
+    if any(isinstance(a, ArrayVariable) and a.scalar for a in args) and np.lib.NumpyVersion(np.__version__) < "2.0.0":
+        raise Unsupported(breaks.ARRAY_FUNCTION, "np.result_type of scalars, whose values count")
+    return of_dtypes(np.result_type)(frame, args, kwargs)
+
+
+# ----------------------------------------------------------------------------------------------- rearranging
+def integer(value: Variable) -> ConstantVariable:
+    return ConstantVariable(int(plain(value)))
+
+
+@row(np.take_along_axis)
+def take_along_axis(frame, x, indices, axis):
+    x, places = as_array(frame, x), as_array(frame, indices)
+    if axis.is_same(NONE):
+        x, axis = ravel(frame, x), ConstantVariable(0)
+    return wrap_array(record(frame, "take_along_dim", x.tensor, cast(frame, places, np.dtype(np.int64)).tensor, integer(axis)))
+
+
+@row(np.roll)
+def roll(frame, x, shift, axis=NONE):
+    x = as_array(frame, x)
+    dims = [] if axis.is_same(NONE) else [axis]
+    return wrap_array(record(frame, "roll", x.tensor, shift, *dims))
+
+
+@row(np.repeat, name="repeat")
+def repeat(frame, x, repeats, axis=NONE):
+    x = as_array(frame, x)
+    if isinstance(repeats, ArrayVariable):
+        raise Unsupported(breaks.DATA_DEPENDENT_SIZE, "np.repeat by an array")
+    if axis.is_same(NONE):
+        x, axis = ravel(frame, x), ConstantVariable(0)
+    return wrap_array(record(frame, "repeat_interleave", x.tensor, integer(repeats), integer(axis)))
+
+
+@row(np.tile)
+def tile(frame, x, reps):
+    times = reps if isinstance(reps, (TupleVariable, ListVariable)) else TupleVariable([reps])
+    return wrap_array(record(frame, "tile", as_array(frame, x).tensor, times))
+
+
+def one_op(name: str, *functions: Callable, method: str | None = None, defaults: tuple = ()) -> None:
+    """A function of one array and ints that is an op by itself."""
+
+    def rule(frame, x, *rest):
+        given = [*rest, *map(ConstantVariable, defaults[len(rest) :])]
+        return wrap_array(record(frame, name, as_array(frame, x).tensor, *map(integer, given)))
+
+    row(*functions, name=method)(rule)
+
+
+one_op("diag", np.diag, defaults=(0,))
+one_op("diagonal", np.diagonal, method="diagonal", defaults=(0, 0, 1))
+one_op("rot90", np.rot90, defaults=(1,))
+for _name in ("flipud", "fliplr", "atleast_1d", "atleast_2d", "atleast_3d"):
+    one_op(_name, getattr(np, _name))
+for _name in ("vstack", "hstack", "dstack", "column_stack"):
+    row(getattr(np, _name))(lambda frame, arrays, n=_name: wrap_array(record(frame, n, same_dtype(frame, arrays))))
+
+
+@row(np.split, np.array_split)
+def split(frame, x, sections, axis=ConstantVariable(0)):
+    x = as_array(frame, x)
+    parts = record(frame, "tensor_split", x.tensor, sections, integer(axis))
+    return ListVariable([wrap_array(p) for p in parts.unpack(frame)])
+
+
+@row(np.diff)
+def diff(frame, x, n=ConstantVariable(1), axis=ConstantVariable(-1)):
+    return wrap_array(record(frame, "diff", as_array(frame, x).tensor, integer(n), integer(axis)))
+
+
+@row(np.meshgrid)
+def meshgrid(frame, *arrays, indexing=ConstantVariable("xy")):
+    tensors = ListVariable([as_array(frame, a).tensor for a in arrays])
+    made = record(frame, "meshgrid", tensors, indexing=indexing).unpack(frame)
+    return frame.values.tuple_([wrap_array(t) for t in made])
+
+
+# ------------------------------------------------------------------------------------------- sorting, measuring
+def sorted_axis(frame, x, axis) -> tuple[ArrayVariable, Variable]:
+    return (ravel(frame, x), ConstantVariable(0)) if axis.is_same(NONE) else (as_array(frame, x), integer(axis))
+
+
+@row(np.sort)
+def sort(frame, x, axis=ConstantVariable(-1)):
+    x, dim = sorted_axis(frame, x, axis)
+    return wrap_array(record(frame, "sort", x.tensor, dim).unpack(frame)[0])
+
+
+@row(np.argsort, name="argsort")
+def argsort(frame, x, axis=ConstantVariable(-1), kind=NONE):
+    x, dim = sorted_axis(frame, x, axis)
+    if kind.as_python() not in ("stable", "mergesort"):
+        raise Unsupported(breaks.ARRAY_FUNCTION, "np.argsort whose order of equal items is open (kind='stable' is traced)")
+    return wrap_array(record(frame, "argsort", x.tensor, stable=boolean(True), dim=dim))
+
+
+@row(np.trace, name="trace")
+def trace(frame, x):
+    return np_sum(frame, wrap_array(record(frame, "diagonal", as_array(frame, x).tensor)), ConstantVariable(-1))
+
+
+def np_sum(frame, x: ArrayVariable, axis: Variable) -> Any:
+    return x.method(frame, "sum", [axis], {})
+
+
+@row(np.nan_to_num)
+def nan_to_num(frame, x, copy=NONE, nan=ConstantVariable(0.0), posinf=NONE, neginf=NONE):
+    x = as_array(frame, x)
+    if x.dtype.kind in "iub":
+        return x
+    made = record(frame, "nan_to_num", x.tensor, nan, posinf, neginf)
+    return wrap_array(made, x.scalar)
+
+
+@row(np.isclose)
+def isclose(frame, a, b, rtol=ConstantVariable(1e-5), atol=ConstantVariable(1e-8), equal_nan=FALSE):
+    dtype = floating(np.result_type(as_array(frame, a).dtype, as_array(frame, b).dtype))
+    a, b = [cast(frame, as_array(frame, v), dtype).tensor for v in (a, b)]
+    made = record(frame, "isclose", a, b, rtol, atol, boolean(equal_nan.truth(frame)))
+    return wrap_array(made, not made.meta.sizes)
+
+
+@row(np.inner)
+def inner(frame, a, b):
+    a, b = as_array(frame, a), as_array(frame, b)
+    if a.ndim > 1 or b.ndim > 1:
+        raise Unsupported(breaks.ARRAY_FUNCTION, "np.inner with more than one dimension")
+    return ufunc_call(frame, np.matmul if a.ndim and b.ndim else np.multiply, [a, b])
+
+
+@row(np.linalg.norm)
+def norm(frame, x, ord=NONE, axis=NONE, keepdims=FALSE):
+    x = as_array(frame, x)
+    x = cast(frame, x, floating(x.dtype))
+    dims = axes(frame, axis) or ListVariable([ConstantVariable(d) for d in range(x.ndim)])
+    kind = ord.as_python()
+    if kind is not None and len(dims.items) != 1:  # type: ignore[attr-defined]
+        raise Unsupported(breaks.ARRAY_FUNCTION, "np.linalg.norm of matrices")
+    order = ConstantVariable(2 if kind is None else kind)
+    made = record(frame, "linalg_vector_norm", x.tensor, order, dims, boolean(keepdims.truth(frame)))
+    return wrap_array(made, not made.meta.sizes)
+
+
+for _function, _rule in FUNCTIONS.items():
+    if trace_rules.handler(_function) is None:
+        trace_rules.handle(_function)(entry(_function, _rule))

@@ -1,0 +1,52 @@
+"""Weak references."""
+
+from __future__ import annotations
+
+import operator
+import weakref
+from typing import Any
+
+from dynamo import outcome
+from dynamo.source import Converted
+from dynamo.variables.base import TrueVariable, Variable
+from dynamo.variables.constant import boolean
+from dynamo.variables.track import kind
+
+
+class WeakReference(TrueVariable):
+    """A weak reference, and what it refers to while the function runs (None: it is dead)."""
+
+    __slots__ = ("cls", "referent", "value")
+
+    def __init__(self, cls: type, referent: Variable, value: Any = None, source=None):
+        super().__init__(source)
+        self.cls = cls
+        self.referent = referent
+        self.value = value
+
+    def python_type(self):
+        return self.cls
+
+    def call(self, frame, args, kwargs):
+        if args or kwargs:
+            raise self.unsupported("a call with arguments")
+        return self.referent.realize(frame)
+
+    def is_same(self, other):
+        return self is other
+
+    def binary(self, frame, op, other):
+        if isinstance(other, WeakReference) and op in (operator.eq, operator.ne):
+            return boolean(frame.ops.equals(frame, self.referent, other.referent) == (op is operator.eq))
+        return None
+
+    def recipe(self, emit):
+        if self.source is not None:
+            return emit.load(self.source)
+        return emit.shared(self, lambda: outcome.Call(outcome.Const(self.cls), (emit.value(self.referent),)))
+
+
+@kind(weakref.ref)
+def _reference(frame, value, source):
+    frame.output.guard_type(source, type(value))
+    return WeakReference(type(value), frame.world.lazy(value(), Converted(source, operator.call)), value, source)

@@ -1,0 +1,37 @@
+"""NumPy functions inside compiled functions, beside NumPy."""
+
+import numpy as np
+import pytest
+
+import weft
+
+A = np.arange(12.0).reshape(3, 4).astype(np.float32)
+I = np.array([[0], [1], [3]])  # noqa: E741
+B = np.array([3, 1, 2])
+EXPRESSIONS = """np.take_along_axis(A, I, 1); np.take_along_axis(A, B, None); np.roll(A, 1); np.roll(A, 1, 0); np.repeat(A, 2)
+np.repeat(B, 2, 0); np.tile(B, 2); np.tile(B, (2, 2)); np.diag(A); np.diag(B); np.diagonal(A); np.rot90(A); np.flipud(A)
+np.vstack([A, A]); np.hstack([B, B]); np.split(A, 2, 1); np.split(A, [1, 2], 1); np.array_split(B, 2); np.diff(B)
+np.meshgrid(B, B); np.sort(B); np.sort(A, axis=0); np.argsort(B, kind='stable'); np.trace(A); A.trace(); np.nan_to_num(A)
+np.isclose(A, A + 1e-9); np.inner(B, B); np.linalg.norm(A); np.linalg.norm(A, axis=0); np.linalg.norm(B)
+np.linalg.norm(A, 1, axis=1); np.issubdtype(A.dtype, np.floating); np.finfo(A.dtype).eps; np.iinfo(np.int16).max
+np.result_type(A, B); np.column_stack([B, B]); np.atleast_2d(B); np.linalg.norm(A, axis=1, keepdims=True)
+np.can_cast(np.int32, np.int64); np.promote_types(np.int8, np.float16)""".replace("\n", ";")
+
+
+@pytest.mark.parametrize("expression", [e.strip() for e in EXPRESSIONS.split(";")])
+def test_it_is_numpys(expression):
+    scope = {"np": np}
+    exec(f"def f(A, B, I): return {expression}", scope)
+    same(weft.compile(scope["f"], backend="eager", fullgraph=True)(A, B, I), scope["f"](A, B, I))
+
+
+def same(found, expected):
+    assert type(found) is type(expected)
+    if isinstance(expected, (list, tuple)):
+        assert len(found) == len(expected)
+        for a, b in zip(found, expected):
+            same(a, b)
+    elif isinstance(expected, (np.ndarray, np.generic)):
+        assert found.dtype == expected.dtype and np.allclose(found, expected)
+    else:
+        assert found == expected

@@ -60,6 +60,7 @@ class Op(_native.NativeOp):
         self.batch_fn: Any = None
         self.decompose_fn: Any = None
         self.put_fn: Any = None
+        self.traced_fn: Any = None
         self.refuses: Any = None  # of declared arguments; aten/ops/refusals.py
         self.special_when: Any = None
         self.special_fn: Any = None
@@ -124,6 +125,11 @@ class Op(_native.NativeOp):
     def anywhere(self, fn):
         """`fn(*core arguments)` on tensors of any device that has memory: gives the results."""
         self.anywhere_fn = fn
+        return fn
+
+    def traced(self, fn):
+        """`fn(level, *core arguments)`: the arguments as make_fx records them, for an op that takes functions."""
+        self.traced_fn = fn
         return fn
 
     def vjp(self, fn):

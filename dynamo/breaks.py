@@ -60,6 +60,11 @@ FUNCTION_TRANSFORM = Break(
     "the transform runs the function on tracers of its own",
     ("compile the transformed function's body", "transform outside of the compiled function", ALLOW),
 )
+HIGHER_ORDER = Break(
+    "a higher-order operation that cannot be a node",
+    "its functions become graphs over tensors, whose results must be tensors of the same sizes and dtypes",
+    ("make both functions return alike", ALLOW),
+)
 ESCAPED_VALUE = Break(
     "a tensor that leaves the function it was made in otherwise than by its return",
     "the graph of a function that cond, vmap, grad and the like call gives what the function returns, and nothing else",

@@ -14,6 +14,7 @@ from typing import Any
 from aten import aot, logs, settings
 from aten.aot.data import AotGraphs, Fresh, InputAlias, OutputView, Size, ViewOf
 from aten.aot.runtime import AotFunction, ones_for
+from aten.higher_order.subgraph import SubGraph
 from aten.symbolic.expr import Expr
 from inductor import _runner, autotune, choices, loading
 from inductor.codegen import cpp, toolchain
@@ -125,6 +126,8 @@ def _eager(gm: Any, guards: list[Expr]) -> Compiled:
 
 def start(part: Part, folder: str, name: str = "") -> Unit:
     """Lower and plan a core graph, and begin to compile its kernels into `folder`."""
+    for inner in (a for node in part.graph.graph.nodes for a in node.args if isinstance(a, SubGraph)):
+        inner.run = compile_core(inner.module)
     with fresh_table():
         return _start(part, folder, name)
 

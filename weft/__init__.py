@@ -10,17 +10,19 @@ from weft import aliases as _aliases
 
 _aliases.install(
     {"weft._dynamo": "dynamo", "weft._inductor": "inductor", "weft.fx": "aten.fx", "weft.autograd": "aten.autograd",
+     "weft._higher_order_ops": "aten.higher_order",
      "weft.nn.modules.module": "weft.nn.module", "weft.nn.modules.container": "weft.nn.containers"}
 )
 
 _PARTS = frozenset({
-    "_C", "__config__", "__future__", "_dynamo", "_inductor", "accelerator", "autograd", "backends", "compiler", "cpu", "cuda",
-    "distributed", "fft", "func", "functional", "fx", "hub", "jit", "library", "linalg", "nn", "onnx", "ops", "optim",
-    "profiler", "signal", "special", "testing", "torch_version", "types", "utils", "version",
+    "_C", "__config__", "__future__", "_dynamo", "_higher_order_ops", "_inductor", "accelerator", "autograd", "backends",
+    "compiler", "cpu", "cuda", "distributed", "fft", "func", "functional", "fx", "hub", "jit", "library", "linalg", "nn",
+    "onnx", "ops", "optim", "profiler", "signal", "special", "testing", "torch_version", "types", "utils", "version",
 })  # fmt: skip
 _OF_FILE = {  # the names that a file gives
     "weft.asserts": "_assert _assert_async _check _check_index _check_is_size _check_not_implemented _check_tensor_all _check_type "
     "_check_value _check_with",
+    "aten.higher_order": "cond while_loop",
     "weft.compilation": "compile",
     "weft.determinism": "are_deterministic_algorithms_enabled get_deterministic_debug_mode get_float32_matmul_precision "
     "is_deterministic_algorithms_warn_only_enabled is_warn_always_enabled set_deterministic_debug_mode "

@@ -86,6 +86,8 @@ class TraceLevel(Level):
     def process(self, op: Op, args: tuple) -> Any:
         if op.name == "philox_reserve" and self.rng is not None:
             return self.rng.reserve(self.graph, *args)
+        if op.traced_fn is not None:
+            args = op.traced_fn(self, *args)
         metas = tuple([meta_argument(a) for a in args])
         fn = self.decompositions.get(op)
         if fn is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from aten.symbolic.expr import ONE, ZERO, Expr, as_expr, mod, prod_, simplify, substitute, sym, walk
+from aten.symbolic.expr import ONE, ZERO, Expr, as_expr, const, mod, prod_, simplify, substitute, sym, walk
 
 
 def coefficient(e: Expr, name: str) -> Expr | None:
@@ -129,6 +129,11 @@ def split_points(exprs: Iterable[Expr], name: str) -> set[Expr]:
                 divisor = x.args[1]
                 if step is None or name in divisor.free_symbols:
                     continue
-                if (d := divides(step, divisor)) is not None and d is not ONE:
+                d = divides(step, divisor)
+                if d is None or d.is_const and abs(d.value) == 1:
+                    continue
+                if d.is_const:
+                    found.add(const(abs(d.value)))  # (a flipped dimension runs downwards)
+                elif not any(e.is_const and e.value < 0 for e in walk(d)):
                     found.add(d)
     return found

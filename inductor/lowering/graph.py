@@ -12,6 +12,7 @@ from aten import errors, settings
 from aten.fx.node import Node as FxNode
 from aten.fx.node import may_raise
 from aten.fx.symbols import binders
+from aten.higher_order.subgraph import SubGraph
 from aten.symbolic.expr import ONE, ZERO, Expr, as_expr, eq, evaluate, simplify, substitute, sym
 from inductor import choices
 from inductor.ir import nodes
@@ -425,6 +426,8 @@ class GraphLowering:
             return tuple(self.extern_argument(x, y) for x, y in zip(a, given))
         if hasattr(a, "itemsize") and hasattr(a, "name"):
             return DTypeName(a.name)
+        if isinstance(a, SubGraph):
+            return a.named()
         return a
 
     # ---- results

@@ -1,0 +1,106 @@
+"""The graph of a function that an op calls, as the op's argument."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+from aten import _native
+from aten._native import Tensor
+from aten.fx.graph import Graph
+from aten.fx.graph_module import GraphModule
+from aten.fx.node import leaves
+from aten.fx.symbols import binders
+from aten.meta import Meta
+from aten.op import registry
+from aten.symbolic.nodes import walk
+from aten.symbolic.symint import SYMBOLIC, wrap
+from aten.transforms.trace import TraceLevel
+from aten.transforms.tracer import Tracer, opened
+
+_numbers = itertools.count(1)
+_known: dict[str, SubGraph] = {}  # compiled Programs, which are data, name them
+
+
+class SubGraph:
+    """A core graph, called with all operands of the op: it takes those at `takes`. `run`: what a call of it calls."""
+
+    def __init__(self, module: GraphModule, takes: list[int]):
+        self.module, self.takes = module, takes
+        self.run: Callable = module.forward
+        self.name = f"graph{next(_numbers)}"
+
+    def __call__(self, *operands: Any) -> tuple:
+        return tuple(self.run(*[operands[i] for i in self.takes]))
+
+    def named(self) -> str:
+        """A name that `function` knows."""
+        _known[self.name] = self
+        return self.name
+
+
+def function(f: Any) -> Callable:
+    """The function itself, or the SubGraph of that name."""
+    return _known[f] if isinstance(f, str) else f
+
+
+class _SubLevel(TraceLevel):
+    """Traces a function that an op of the level `outer` calls. Tensors from outside become operands of the op."""
+
+    def __init__(self, outer: TraceLevel, operands: list[Tensor]):
+        graph = Graph()
+        graph.shape_env = outer.graph.shape_env
+        super().__init__(graph, outer.decompositions)
+        self.outer, self.operands = outer, operands
+        self.takes: list[int] = []
+
+    def take(self, index: int) -> Tracer:
+        """A new placeholder for an operand."""
+        self.takes.append(index)
+        tensor = self.operands[index]
+        meta = Meta.of(tensor)
+        return self.placeholder(f"arg{index}", Meta(meta.dtype, meta.device, meta.sizes, meta.strides))
+
+    def lift(self, tensor: Tensor) -> Tracer:
+        found = self._lifted.get(id(tensor))
+        if found is None:
+            index = next((i for i, x in enumerate(self.operands) if x is tensor), None)
+            if index is None:
+                index = len(self.operands)
+                self.operands.append(tensor)
+            found = self._lifted[id(tensor)] = self.take(index)
+        return found
+
+    def bind_symbols(self) -> None:
+        """Sizes that no operand has: an operand of that size is added."""
+        bound, used = binders(self.graph), {}
+        for node in self.graph.nodes:
+            for leaf in leaves((node.args, node.kwargs)):
+                if type(leaf) in SYMBOLIC:
+                    used.update((e.value, e) for e in walk(leaf.expr) if e.op == "sym")
+        for name, e in used.items():
+            if name not in bound:
+                with opened(self.outer):
+                    self.operands.append(registry["zeros"]([1]).expand([wrap(e, self.graph.shape_env)]))
+                self.take(len(self.operands) - 1)
+
+
+def traced(level: TraceLevel, functions: list[Callable], operands: list[Tensor]) -> tuple[list[SubGraph], list[Tensor]]:
+    """The functions of the operands as SubGraphs, and the operands with what they take besides."""
+    count, everything, found = len(operands), list(operands), []
+    for f in functions:
+        inner = _SubLevel(level, everything)
+        inputs = [inner.take(i) for i in range(count)]
+        before = _native.set_grad_enabled(False)
+        try:
+            with opened(inner):
+                results = f(*inputs)
+                outputs = tuple([inner.payload_of(r) for r in ([results] if isinstance(results, Tensor) else results)])
+        finally:
+            _native.set_grad_enabled(before)
+        inner.bind_symbols()
+        inner.graph.output(outputs)
+        inner.graph.eliminate_dead_code()
+        found.append(SubGraph(GraphModule(inner.constants, inner.graph), inner.takes))
+    return found, everything

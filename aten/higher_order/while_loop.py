@@ -1,0 +1,88 @@
+"""while_loop: a function of tensors, applied until another says stop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from aten import pytree
+from aten._native import Tensor
+from aten.higher_order import subgraph
+from aten.higher_order.cond import TAGS, owned
+from aten.meta import Meta
+from aten.op import op, registry
+from aten.transforms.batching import vmap
+
+
+@op("loop(Any cond_fn, Any body_fn, Tensor[] carried, Tensor[] more) -> Tensor[]", tags=TAGS)
+def loop(cond_fn, body_fn, carried, more):
+    """`carried` after `carried = body_fn(*carried, *more)` while cond_fn(*carried, *more). It has no derivative."""
+    return tuple([m.like() if type(m) is Meta else m for m in carried])
+
+
+@loop.anywhere
+def _run(cond_fn, body_fn, carried, more):
+    values, test, body = list(carried), subgraph.function(cond_fn), subgraph.function(body_fn)
+    while bool(first(test(*values, *more))):
+        found = list(body(*values, *more))
+        _check(values, found)
+        values = found
+    return owned(values, [*carried, *more])
+
+
+def first(result: Any) -> Any:
+    """What a function over tensors gives, where a SubGraph gives a tuple."""
+    return result[0] if isinstance(result, tuple) else result
+
+
+@loop.traced
+def _traced_args(level, cond_fn, body_fn, carried, more):
+    functions, operands = subgraph.traced(level, [cond_fn, body_fn], [*carried, *more])
+    return *functions, operands[: len(carried)], operands[len(carried) :]
+
+
+@loop.batch
+def _batch(size, dims, cond_fn, body_fn, carried, more):
+    places, others = (d or [None] * len(xs) for d, xs in zip(dims[2:], (carried, more)))
+    whole = lambda x, d: x.unsqueeze(0).expand([size, *x.shape]) if d is None else x.movedim(d, 0)
+    values = [whole(x, d) for x, d in zip(carried, places)]
+    in_dims = (*[0] * len(carried), *others)
+    go, step = vmap(cond_fn, in_dims=in_dims), vmap(body_fn, in_dims=in_dims, randomness="different")
+
+    def body(*now: Any) -> tuple:
+        running = go(*now).reshape(size)
+        along = lambda t: running.reshape([size, *[1] * (t.ndim - 1)])
+        return tuple([registry["where"](along(a), a, b) for a, b in zip(step(*now), now)])
+
+    found = loop(lambda *now: go(*now).any(), body, values, more)
+    return tuple(found), (0,) * len(found)
+
+
+def _check(before: list[Tensor], after: list[Tensor]) -> None:
+    if len(before) != len(after):
+        raise RuntimeError(f"body_fn should return the same number of elements as carried_inputs, {len(before)}, got {len(after)}")
+    for a, b in zip(before, after):
+        if a.dtype is not b.dtype or tuple(a.shape) != tuple(b.shape):
+            raise RuntimeError(
+                "Expected body_fn to return a tensor with same metadata as the carried input, but got "
+                f"{b.dtype} of sizes {list(b.shape)} for {a.dtype} of sizes {list(a.shape)}"
+            )
+
+
+def while_loop(cond_fn: Callable, body_fn: Callable, carried_inputs: Any) -> Any:
+    """The values of `carried_inputs` after `body_fn` while `cond_fn` of them is true.
+
+    carried_inputs: a tuple of tensors (nested or not); body_fn gives tensors of the same sizes and dtypes. Compiled code keeps
+    both as graphs. There is no derivative. Raises RuntimeError for other arguments.
+    """
+    if not callable(cond_fn) or not callable(body_fn):
+        raise RuntimeError("Expect cond_fn and body_fn to be callable.")
+    if not isinstance(carried_inputs, (tuple, list)):
+        raise RuntimeError(f"Expect carried_inputs to be a tuple or list, but got {type(carried_inputs)}.")
+    leaves, spec = pytree.flatten(tuple(carried_inputs))
+    if not all(isinstance(x, Tensor) for x in leaves):
+        raise RuntimeError(f"Expect carried_inputs to be a tuple of possibly nested tensors, but got {carried_inputs}.")
+    nested = lambda fn: lambda *values: fn(*pytree.unflatten(values, spec))
+    body = nested(body_fn)
+    found = loop(nested(cond_fn), lambda *values: tuple(pytree.leaves(body(*values))), leaves, [])
+    return pytree.unflatten(found, spec)

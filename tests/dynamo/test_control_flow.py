@@ -1,0 +1,145 @@
+"""cond, while_loop, map, scan, associative_scan and wrap: plain, and as nodes of one graph."""
+
+import pytest
+from weft._higher_order_ops import associative_scan, cond, map, scan, while_loop, wrap
+
+import weft
+
+weft.manual_seed(0)
+w = weft.randn(4, 4, requires_grad=True)
+FUNCTIONS = {
+    "cond": lambda x: cond(x.sum() > 0, lambda a: a.sin(), lambda a: a * 2, (x,)),
+    "closures": lambda x: cond(x.sum() > 0, lambda a: a @ w, lambda a: (a + w[0]) * x.shape[0], (x,)),
+    "no operands": lambda x: cond(x.max() < 0, lambda: x + 1, lambda: x - 1),
+    "nested results": lambda x: cond(x.sum() > 0, lambda a: {"a": (a, a.sum())}, lambda a: {"a": (a * 3, a.sum() * 2)}, (x,)),
+    "nested cond": lambda x: cond(
+        x.sum() > 0, lambda a: cond(a[0, 0] > 0, lambda b: b.exp(), lambda b: b.cos(), (a,)), lambda a: a * 2, (x,)
+    ),
+    "size": lambda x: cond(x.shape[0] > 5, lambda a: a + 1, lambda a: a - 1, (x,)),
+    "map": lambda x: map(lambda row, m: row @ m, x, w),
+    "map of pairs": lambda x: map(lambda p: {"s": p[0] * p[1]}, (x, x * 2)),
+    "scan": lambda x: scan(lambda c, row: (c * 0.5 + row, c @ w), weft.zeros(4), x),
+    "scan backwards": lambda x: scan(lambda c, col: (c + col, c * col), x[:, 0] * 0, x, dim=1, reverse=True),
+    "associative": lambda x: associative_scan(lambda a, b: a * b, x, 0),
+    "pairs": lambda x: associative_scan(
+        lambda p, q: (p[0] * q[0], q[0] * p[1] + q[1]), (x.sigmoid(), x), dim=1, reverse=True, combine_mode="generic"
+    ),
+    "wrap": lambda x: wrap(lambda a, k: (a * w[0]).sum(1) * k, x, 3),
+}
+
+
+def leaves(value):
+    if isinstance(value, (tuple, list)):
+        return [x for v in value for x in leaves(v)]
+    return [x for v in value.values() for x in leaves(v)] if isinstance(value, dict) else [value]
+
+
+def gradients(value, x):
+    return weft.autograd.grad(sum((t * t).sum() for t in leaves(value)), (x, w), allow_unused=True, materialize_grads=True)
+
+
+@pytest.mark.parametrize("backend", ["eager", "inductor"])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_one_graph_and_the_plain_values(name, backend):
+    f = FUNCTIONS[name]
+    compiled = weft.compile(f, backend=backend, fullgraph=True)
+    for sign, n in ((1, 5), (-1, 5), (1, 6), (-1, 7)):
+        x = (weft.rand(n, 4) * sign).requires_grad_()
+        expected, got = f(x), compiled(x)
+        weft.testing.assert_close(got, expected)
+        for a, b in zip(gradients(got, x), gradients(expected, x)):
+            weft.testing.assert_close(a, b)
+
+
+@pytest.mark.parametrize("backend", ["eager", "inductor"])
+def test_both_branches_are_in_the_graph(backend):
+    weft.compiler.reset()
+    compiled = weft.compile(FUNCTIONS["cond"], backend=backend, fullgraph=True)
+    x = weft.ones(3, 4)
+    for value in (x, -x, x, -x):
+        weft.testing.assert_close(compiled(value), FUNCTIONS["cond"](value))
+    assert weft._dynamo.counters["frames"] == 1
+
+
+@pytest.mark.parametrize("backend", [None, "eager", "inductor"])
+def test_while_loop(backend):
+    def f(x, n):
+        return while_loop(lambda i, a: i < n, lambda i, a: (i + 1, a * 1.5 + w.detach()[0]), (weft.tensor(0), x))
+
+    g = f if backend is None else weft.compile(f, backend=backend, fullgraph=True)
+    for n in (0, 1, 7):
+        i, got = g(weft.ones(2, 4), weft.tensor(n))
+        expected = weft.ones(2, 4)
+        for _ in range(n):
+            expected = expected * 1.5 + w.detach()[0]
+        assert int(i) == n
+        weft.testing.assert_close(got, expected)
+
+
+def test_loops_have_no_derivative():
+    x = weft.ones(3, requires_grad=True)
+    (out,) = while_loop(lambda a: a.sum() < 100, lambda a: (a * 2,), (x,))
+    with pytest.raises(RuntimeError, match="not implemented"):
+        out.sum().backward()
+
+
+def test_conditions_and_loops_over_batches():
+    x = weft.arange(-3.0, 5.0)
+    f = lambda a: cond(a > 0, lambda a: a * 10, lambda a: a - 1, (a,))
+    assert weft.vmap(f)(x).tolist() == [float(f(a)) for a in x]
+    count = lambda a: while_loop(lambda n, a: a < 40, lambda n, a: (n + 1, a * 2 + 1), (weft.tensor(0), a.abs()))[0]
+    assert weft.vmap(count)(x).tolist() == [int(count(a)) for a in x]
+
+
+def test_derivatives_of_cond_in_transforms():
+    f = lambda a: cond(a.sum() > 0, lambda a: a.sin(), lambda a: a**3, (a,)).sum()
+    for x in (weft.ones(3), -weft.ones(3)):
+        expected = x.cos() if x.sum() > 0 else 3 * x**2
+        weft.testing.assert_close(weft.func.grad(f)(x), expected)
+        weft.testing.assert_close(weft.compile(weft.func.grad(f), fullgraph=True)(x), expected)
+        weft.testing.assert_close(weft.func.jvp(f, (x,), (weft.ones(3),))[1], expected.sum())
+        batch = weft.stack([x, -x])
+        weft.testing.assert_close(weft.vmap(weft.func.grad(f))(batch), weft.stack([weft.func.grad(f)(b) for b in batch]))
+
+
+@pytest.mark.parametrize(
+    "f, text",
+    [
+        (lambda x: cond(x.sum() > 0, lambda a: a[:2], lambda a: a, (x,)), "differ in sizes"),
+        (lambda x: cond(x.sum() > 0, lambda a: (a,), lambda a: a, (x,)), "nested"),
+        (lambda x: cond(x.sum() > 0, lambda a: a.double(), lambda a: a, (x,)), "dtype"),
+        (lambda x: cond(x.sum() > 0, lambda a: a.add_(1), lambda a: a, (x,)), "from outside"),
+        (lambda x: while_loop(lambda a: a.sum() < 9, lambda a: (a, a), (x,)), "2 tensors for 1"),
+        (lambda x: while_loop(lambda a: 3, lambda a: (a,), (x,)), "no tensor"),
+    ],
+)
+def test_what_cannot_be_a_node_breaks(f, text):
+    with pytest.raises(weft._dynamo.Unsupported, match=text):
+        weft.compile(f, backend="eager", fullgraph=True)(weft.ones(3, 4))
+
+
+@pytest.mark.parametrize(
+    "call, text",
+    [
+        (lambda x: cond(x > 0, lambda a: a, lambda a: a, (x,)), "single-element"),
+        (lambda x: cond(True, lambda a: a, lambda a: a, (3,)), "tensor leaves"),
+        (lambda x: cond("yes", lambda a: a, lambda a: a, (x,)), "pred to be bool or tensor"),
+        (lambda x: cond(True, 3, lambda a: a, (x,)), "callable"),
+        (lambda x: while_loop(lambda a: True, lambda a: a, x), "tuple or list"),
+        (lambda x: while_loop(lambda a: a.sum() < 99, lambda a: (a[:1],), (x,)), "same metadata"),
+        (lambda x: map(lambda a: a, x[:0]), "cannot be 0"),
+        (lambda x: map(lambda a: a, (x, x[0])), "consistent"),
+        (lambda x: scan(lambda c, a: (c[:1], a), x[0], x), "must keep"),
+        (lambda x: scan(lambda c, a: (c, a), 3, x), "must be a Tensor"),
+    ],
+)
+def test_bad_arguments(call, text):
+    with pytest.raises((RuntimeError, ValueError), match=text):
+        call(weft.ones(3, 4))
+
+
+def test_prefixes_of_every_length():
+    for n in range(1, 18):
+        x = weft.arange(1.0, n + 1)
+        weft.testing.assert_close(associative_scan(lambda a, b: a + b, x, 0), x.cumsum(0))
+        weft.testing.assert_close(associative_scan(lambda a, b: a + b, x, 0, reverse=True), x.flip(0).cumsum(0).flip(0))

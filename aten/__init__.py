@@ -28,10 +28,16 @@ from aten.dtype import (
     bool,
     cdouble,
     cfloat,
+    chalf,
+    complex32,
     complex64,
     complex128,
     double,
     float,
+    float8_e4m3fn,
+    float8_e4m3fnuz,
+    float8_e5m2,
+    float8_e5m2fnuz,
     float16,
     float32,
     float64,
@@ -50,7 +56,8 @@ from aten.dtype import (
 )
 from aten.families import bind_families
 from aten.info import broadcast_shapes, finfo, iinfo, is_complex, is_floating_point, is_nonzero, is_tensor, numel
-from aten.layout import channels_last, channels_last_3d, contiguous_format, preserve_format, strided
+from aten.layout import Layout, MemoryFormat, channels_last, channels_last_3d, contiguous_format, preserve_format, sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr, strided
+from aten.legacy import set_default_tensor_type, tensor_classes
 from aten.op import registry
 from aten.ops import attach_methods
 from aten.random import (
@@ -62,13 +69,18 @@ from aten.random import (
     seed,
     set_rng_state,
 )
+from aten.storage import TypedStorage, UntypedStorage, frombuffer, typed_classes
+from aten.storage import tensor_from_file as from_file
 from aten.tensor import Parameter, as_tensor, from_dlpack, from_numpy, tensor
+from aten.tensor_facts import is_conj, is_inference, is_neg, is_same_size, is_signed
 
 device = Device  # aten.dtype stays the module of dtypes; weft.dtype is the class DType
 _inf = 1e400
 asarray = as_tensor
 e, inf, nan, pi, newaxis = 2.718281828459045, _inf, -(_inf - _inf), 3.141592653589793, None
 
+globals().update(tensor_classes)
+globals().update(typed_classes)
 for _name, _op in registry.items():
     globals().setdefault(_name, _op)
 attach_methods()

@@ -335,9 +335,26 @@ def _from_arrays(result: Any) -> Any:
     return _native.from_numpy(np.ascontiguousarray(result)) if isinstance(result, np.ndarray) else result
 
 
+def numbers(tensor: Tensor) -> np.ndarray:
+    """The tensor's elements as NumPy computes with them: its memory, or complex64 for complex32, which NumPy lacks."""
+    a = array(tensor)
+    return a if tensor.dtype is not dtypes.complex32 else a["real"].astype(np.float32) + 1j * a["imag"].astype(np.float32)
+
+
+def store(tensor: Tensor, values: np.ndarray) -> None:
+    """Put numbers into the tensor's memory, casting; a complex32 takes their parts."""
+    memory = array(tensor)
+    if tensor.dtype is not dtypes.complex32:
+        memory[...] = values
+    elif values.dtype == memory.dtype:
+        memory[...] = values
+    else:
+        memory["real"], memory["imag"] = values.real, values.imag
+
+
 def _kernel_argument(value: Any, dtype: Any, half_to: Any = None) -> Any:
     if isinstance(value, Tensor):
-        a = array(value)
+        a = numbers(value)
         if half_to is not None and value.dtype.itemsize == 2 and value.dtype.is_floating_point:
             a = a.astype(half_to)
         return a
@@ -374,15 +391,17 @@ def run_kernel(op: Op, out: Any, args: tuple[Any, ...]) -> None:
     except TypeError as error:  # NumPy has it not for this dtype, nor have we
         found = next((a.dtype for a in args if isinstance(a, Tensor)), None)
         raise NotImplementedError(f"\"{op.name}_cpu\" not implemented for '{TYPE_NAMES[found.name] if found else ''}'") from error
-    if half_to is not None:
+    if half_to is not None or dtypes.complex32 in [o.dtype for o in (out if type(out) is tuple else (out,))]:
         for o, a in zip(out, outs) if type(out) is tuple else ((out, outs),):
             if a.dtype != o.dtype.to_numpy():
-                array(o)[...] = a
+                store(o, a)
 
 
 def _kernel_out(tensor: Tensor, half_to: Any) -> np.ndarray:
     if half_to is not None and tensor.dtype.itemsize == 2 and tensor.dtype.is_floating_point:
         return np.empty(tuple(tensor.shape), half_to)
+    if tensor.dtype is dtypes.complex32:
+        return np.empty(tuple(tensor.shape), np.complex64)
     return array(tensor)
 
 
@@ -500,7 +519,7 @@ def write(target: Tensor, value: Tensor) -> None:
     """Copy the elements of `value` into the memory of `target`, if it has any, casting; advances the version."""
     if target.device is devices.CPU:
         with np.errstate(all="ignore"):
-            array(target)[...] = array(value)
+            store(target, numbers(value))
     elif not target.is_meta:
         devices.overwrite(target, value)
     target._bump_version()

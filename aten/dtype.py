@@ -19,7 +19,15 @@ float64 = double = dtype_by_name("float64")
 complex64 = cfloat = dtype_by_name("complex64")
 complex128 = cdouble = dtype_by_name("complex128")
 
-__all__ = ["DType", "bfloat16", "bool", "cdouble", "cfloat", "complex128", "complex64", "device", "double",
+complex32 = chalf = dtype_by_name("complex32")
+float8_e4m3fn = dtype_by_name("float8_e4m3fn")
+float8_e5m2 = dtype_by_name("float8_e5m2")
+float8_e4m3fnuz = dtype_by_name("float8_e4m3fnuz")
+float8_e5m2fnuz = dtype_by_name("float8_e5m2fnuz")
+FLOAT8 = frozenset((float8_e4m3fn, float8_e5m2, float8_e4m3fnuz, float8_e5m2fnuz))  # kept and cast: they promote with nothing
+
+__all__ = ["FLOAT8", "chalf", "complex32", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz",
+           "DType", "bfloat16", "bool", "cdouble", "cfloat", "complex128", "complex64", "device", "double",
            "dtype_by_name", "dtype_from_numpy", "float", "float16", "float32", "float64", "get_default_dtype", "half",
            "int", "int16", "int32", "int64", "int8", "long", "promote_types", "set_default_dtype", "short", "uint16",
            "uint32", "uint64", "uint8"]

@@ -1,8 +1,8 @@
-"""Names of memory layouts, accepted where PyTorch takes them. Every tensor here is strided; copies are row-major."""
+"""Names of layouts and of memory formats. Every tensor here is strided."""
 
 
 class Layout:
-    """A named layout."""
+    """How a tensor keeps its elements."""
 
     __slots__ = ("name",)
 
@@ -12,9 +12,20 @@ class Layout:
     def __repr__(self) -> str:
         return f"weft.{self.name}"
 
+    def __reduce__(self) -> str:
+        return self.name
+
+
+class MemoryFormat(Layout):
+    """The order of the dims in the memory of a strided tensor."""
+
+    __slots__ = ()
+
 
 strided = Layout("strided")
-contiguous_format = Layout("contiguous_format")
-preserve_format = Layout("preserve_format")
-channels_last = Layout("channels_last")
-channels_last_3d = Layout("channels_last_3d")
+sparse_coo, sparse_csr, sparse_csc = Layout("sparse_coo"), Layout("sparse_csr"), Layout("sparse_csc")
+sparse_bsr, sparse_bsc, jagged = Layout("sparse_bsr"), Layout("sparse_bsc"), Layout("jagged")
+contiguous_format = MemoryFormat("contiguous_format")
+preserve_format = MemoryFormat("preserve_format")
+channels_last = MemoryFormat("channels_last")
+channels_last_3d = MemoryFormat("channels_last_3d")

@@ -118,7 +118,9 @@ def _shown(values: np.ndarray, shorten: bool) -> np.ndarray:
 
 def _values(tensor: Any) -> np.ndarray:
     array = tensor.numpy(force=True)
-    return array.astype(np.float32) if tensor.dtype is dtypes.bfloat16 else array
+    if tensor.dtype is dtypes.complex32:
+        return array["real"].astype(np.float32) + 1j * array["imag"].astype(np.float32)
+    return array.astype(np.float32) if tensor.dtype is dtypes.bfloat16 or tensor.dtype in dtypes.FLOAT8 else array
 
 
 def _suffixes(tensor: Any) -> Iterable[str]:

@@ -23,12 +23,17 @@ TYPE_NAMES = {
     "uint16": "UInt16",
     "uint32": "UInt32",
     "uint64": "UInt64",
+    "complex32": "ComplexHalf",
+    "float8_e4m3fn": "Float8_e4m3fn",
+    "float8_e5m2": "Float8_e5m2",
+    "float8_e4m3fnuz": "Float8_e4m3fnuz",
+    "float8_e5m2fnuz": "Float8_e5m2fnuz",
 }  # for messages
 BOOL, INTEGER, FLOATING, COMPLEX = range(4)
 
 _UNSIGNED_WIDE = frozenset((dtypes.uint16, dtypes.uint32, dtypes.uint64))
-_TO_COMPLEX = {dtypes.float64: dtypes.complex128}
-_TO_REAL = {dtypes.complex64: dtypes.float32, dtypes.complex128: dtypes.float64}
+_TO_COMPLEX = {dtypes.float64: dtypes.complex128, dtypes.float16: dtypes.complex32}
+_TO_REAL = {dtypes.complex64: dtypes.float32, dtypes.complex128: dtypes.float64, dtypes.complex32: dtypes.float16}
 
 
 def category(dtype: DType) -> int:
@@ -83,13 +88,20 @@ def promote_types(a: DType, b: DType) -> DType:
 
 
 def _promote(a: DType, b: DType) -> DType:
+    if a in dtypes.FLOAT8 or b in dtypes.FLOAT8:
+        raise RuntimeError(
+            f"Promotion for Float8 Types is not supported, attempted to promote {TYPE_NAMES[a.name]} and {TYPE_NAMES[b.name]}"
+        )
     ca, cb = category(a), category(b)
     if ca < cb:
         a, b, ca, cb = b, a, cb, ca
     if ca == INTEGER and cb == INTEGER:
         return _promote_integers(a, b)
     if ca != cb:
-        return dtypes.complex128 if ca == COMPLEX and b is dtypes.float64 else a
+        if ca == COMPLEX and cb == FLOATING:
+            wide = to_complex(b)
+            return wide if wide.itemsize > a.itemsize else a
+        return a
     if a.itemsize == b.itemsize:
         return dtypes.float32  # float16 with bfloat16
     return a if a.itemsize > b.itemsize else b
@@ -133,6 +145,8 @@ def result_dtype(operands: Iterable[tuple[DType, int]]) -> DType:
 
 # How messages call the elements of a dtype.
 _ELEMENTS = {"bool": "bool", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double"}
+_ELEMENTS |= {"complex32": "c10::complex<c10::Half>", "complex64": "c10::complex<float>", "complex128": "c10::complex<double>"}
+_ELEMENTS |= {name: f"c10::{name.capitalize()}" for name in ("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz")}
 _ELEMENTS |= {f"{sign}int{bits}": f"{sign}int{bits}_t" for sign in ("", "u") for bits in (8, 16, 32, 64)}
 FINITE = {"float16": 65504.0, "bfloat16": 3.3895313892515355e38, "float32": 3.4028234663852886e38}
 

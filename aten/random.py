@@ -1,17 +1,103 @@
-"""Random number generators: Philox4x32-10 streams, each a seed and the next counter."""
+"""Random number generators: Philox4x32-10 streams, each a seed and the next counter. A state is 16 bytes, as a tensor: both, low
+bytes first."""
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import Any
 
-from aten._native import Generator, default_generator, manual_seed, philox_reserve
+import numpy as np
+
+from aten import _native
+from aten._native import Generator, Tensor, default_generator, philox_reserve
+
+_as_numbers, _from_numbers = Generator.get_state, Generator.set_state  # (seed, next counter)
+_seed = Generator.manual_seed
+_WORD = 2**64
+
+
+def _number(seed: Any) -> int:
+    """The 64 bits of a seed. Raises RuntimeError for one that has more."""
+    value = int(seed)
+    if not -(2**63) <= value < _WORD:
+        raise RuntimeError(f"Overflow when unpacking long: a seed has 64 bits, got {value}")
+    return value % _WORD
+
+
+def _get_state(self: Generator) -> Tensor:
+    """The state as 16 bytes."""
+    return _native.from_numpy(np.array(_as_numbers(self), np.uint64).view(np.uint8))
+
+
+def _set_state(self: Generator, state: Any) -> Generator:
+    """Continue where `get_state` was called."""
+    if isinstance(state, tuple):
+        _from_numbers(self, state)
+        return self
+    if not isinstance(state, Tensor):
+        raise TypeError(f"expected a torch.ByteTensor, but got {type(state).__name__}")
+    if state.dtype.name != "uint8" or state.numel() != 16 or state.ndim != 1:
+        raise RuntimeError("RNG state must be a torch.ByteTensor of 16 elements")
+    seed, offset = np.array(state.tolist(), np.uint8).view(np.uint64).tolist()
+    _from_numbers(self, (seed, offset))
+    return self
+
+
+def _fresh_seed(self: Generator) -> int:
+    """Seed from the system's entropy; returns the seed."""
+    value = int.from_bytes(os.urandom(8), "little") >> 1
+    _seed(self, value)
+    return value
+
+
+def _manual_seed(self: Generator, seed: Any) -> Generator:
+    """Start again at this seed; returns the generator."""
+    _seed(self, _number(seed))
+    return self
+
+
+def _clone_state(self: Generator) -> Generator:
+    """Another generator that continues as this one would."""
+    made = Generator()
+    _from_numbers(made, _as_numbers(self))
+    return made
+
+
+def _graphsafe_set_state(self: Generator, other: Generator) -> Generator:
+    _from_numbers(self, _as_numbers(other))
+    return self
+
+
+def _rebuild(state: tuple[int, int]) -> Generator:
+    made = Generator()
+    _from_numbers(made, state)
+    return made
+
+
+for _name, _fn in {
+    "get_state": _get_state,
+    "set_state": _set_state,
+    "graphsafe_get_state": _clone_state,
+    "graphsafe_set_state": _graphsafe_set_state,
+    "clone_state": _clone_state,
+    "seed": _fresh_seed,
+    "manual_seed": _manual_seed,
+    "device": property(lambda self: _native.Device("cpu")),
+    "get_offset": lambda self: self.offset,
+    "set_offset": lambda self, offset: _from_numbers(self, (_as_numbers(self)[0], offset)),
+    "__reduce__": lambda self: (_rebuild, (_as_numbers(self),)),
+}.items():
+    setattr(Generator, _name, _fn)
+
+
+def manual_seed(seed: Any) -> Generator:
+    """Seed the default generator, and return it. Raises RuntimeError for a seed of more than 64 bits."""
+    return _manual_seed(default_generator, seed)
 
 
 def seed() -> int:
     """Seed the default generator from the system's entropy; returns the seed."""
-    value = int.from_bytes(os.urandom(8), "little")
-    manual_seed(value)
-    return value
+    return _fresh_seed(default_generator)
 
 
 def initial_seed() -> int:
@@ -19,24 +105,28 @@ def initial_seed() -> int:
     return default_generator.initial_seed()
 
 
-def get_rng_state() -> tuple[int, int]:
-    """(seed, next counter) of the default generator."""
-    return default_generator.get_state()
+def get_rng_state() -> Tensor:
+    """The state of the default generator, a tensor of 16 bytes."""
+    return _get_state(default_generator)
 
 
-def set_rng_state(state: tuple[int, int]) -> None:
+def set_rng_state(new_state: Any) -> None:
     """Continue the default generator where `get_rng_state` was called."""
-    default_generator.set_state(state)
+    _set_state(default_generator, new_state)
 
 
 @contextlib.contextmanager
-def fork_rng() -> Iterator[None]:
-    """Restore the default generator's state at the end."""
-    state = get_rng_state()
+def fork_rng(
+    devices: Iterable[Any] | None = None, enabled: bool = True, _caller: str = "fork_rng", _devices_kw: str = "devices",
+    device_type: str = "cuda",
+) -> Iterator[None]:  # fmt: skip
+    """Restore the default generator's state at the end. The CPU has the only generator, whatever `devices` says."""
+    state = _as_numbers(default_generator)
     try:
         yield
     finally:
-        set_rng_state(state)
+        if enabled:
+            _from_numbers(default_generator, state)
 
 
 __all__ = ["Generator", "default_generator", "fork_rng", "get_rng_state", "initial_seed", "manual_seed",

@@ -153,8 +153,10 @@ def tensor(data: Any, *, dtype: DType | None = None, device: Any = None, require
     if isinstance(data, Tensor):
         result = data.detach().clone() if dtype is None else data.detach().clone().to(dtype)
     else:
-        array = _as_array(data, dtype)
+        array = _as_array(data, dtypes.complex64 if dtype is dtypes.complex32 else dtype)
         result = _copy_of(array)
+        if dtype is dtypes.complex32:
+            result = result.to(dtype)
     if device is not None and dtypes.device(device) != result.device:
         result = result.to(device)
     return result.requires_grad_() if requires_grad else result

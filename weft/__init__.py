@@ -39,6 +39,9 @@ _OF_FILE = {  # the names that a file gives
 _HOME = {name: file for file, names in _OF_FILE.items() for name in names.split()}
 
 
+_CLASSES = {"dtype": "DType", "layout": "Layout", "memory_format": "MemoryFormat"}  # whose lower-case names are modules of aten
+
+
 def __getattr__(name: str) -> _Any:
     if name in _PARTS:
         value = _import_module(f"weft.{name}")
@@ -52,7 +55,7 @@ def __getattr__(name: str) -> _Any:
         import aten
 
         try:
-            value = getattr(aten, "DType" if name == "dtype" else name)
+            value = getattr(aten, _CLASSES.get(name, name))
         except AttributeError:
             raise error("weft", name) from None
     globals()[name] = value

@@ -68,7 +68,7 @@ static PyObject *get_default_dtype(PyObject *, PyObject *) { return Py_NewRef(dt
 static PyObject *set_default_dtype(PyObject *, PyObject *dtype) {
   int code = dtype_code(dtype);
   if (code < 0) return nullptr;
-  if (dtype_kind(code) != KIND_FLOAT)
+  if (dtype_kind(code) != KIND_FLOAT || code > WEFT_FLOAT64)
     return PyErr_Format(PyExc_TypeError, "only floating-point dtypes can be the default dtype, got %R", dtype);
   *ambient() = (*ambient() & ~WEFT_AMBIENT_DEFAULT_DTYPE) | (uint64_t)code << 8;
   process_default = (process_default & ~WEFT_AMBIENT_DEFAULT_DTYPE) | (uint64_t)code << 8;

@@ -109,8 +109,34 @@ static PyObject *method_numel(PyObject *self, PyObject *) {
   return PyLong_FromLongLong(as_tensor(self)->numel);
 }
 static PyObject *method_dim(PyObject *self, PyObject *) { return PyLong_FromLong(WEFT_NDIM(self)); }
-static PyObject *method_is_contiguous(PyObject *self, PyObject *) {
+// Whether the dim after the batch is the fastest of `ndim`, then the others row-major; steps of dims of one element do not count.
+static bool is_channels_last(WeftTensor *t, int ndim) {
+  if (WEFT_NDIM(t) != ndim) return false;
+  int64_t expected = 1;
+  for (int k = 0; k < ndim; k++) {
+    int dim = k == 0 ? 1 : k == ndim - 1 ? 0 : ndim - k;
+    if (t->sizes[dim] == 1) continue;
+    if (t->numel && t->strides[dim] != expected) return false;
+    expected *= t->sizes[dim];
+  }
+  return true;
+}
+
+static PyObject *method_is_contiguous(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
   if (!need_memory(as_tensor(self), "is_contiguous()")) return nullptr;
+  Py_ssize_t given = nargs + (names ? PyTuple_GET_SIZE(names) : 0);
+  if (given > 1) return PyErr_Format(PyExc_TypeError, "is_contiguous() takes at most 1 argument (%zd given)", given);
+  if (names && given && PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, 0), "memory_format"))
+    return PyErr_Format(PyExc_TypeError, "is_contiguous() got an unexpected keyword argument '%U'", PyTuple_GET_ITEM(names, 0));
+  if (given) {
+    Ref format(PyObject_GetAttrString(args[0], "name"));
+    if (!format || !PyUnicode_Check(format.get()))
+      return PyErr_Format(PyExc_TypeError, "is_contiguous(): argument 'memory_format' must be torch.memory_format, not %s", Py_TYPE(args[0])->tp_name);
+    if (PyUnicode_CompareWithASCIIString(format.get(), "channels_last") == 0) return PyBool_FromLong(is_channels_last(as_tensor(self), 4));
+    if (PyUnicode_CompareWithASCIIString(format.get(), "channels_last_3d") == 0) return PyBool_FromLong(is_channels_last(as_tensor(self), 5));
+    if (PyUnicode_CompareWithASCIIString(format.get(), "preserve_format") == 0)
+      return PyErr_Format(PyExc_RuntimeError, "preserve memory format is unsupported by the contiguous operator");
+  }
   return PyBool_FromLong((as_tensor(self)->word & WEFT_WORD_CONTIGUOUS) != 0);
 }
 static PyObject *method_data_ptr(PyObject *self, PyObject *) {
@@ -282,7 +308,7 @@ PyMethodDef tensor_methods[] = {
     {"dim", method_dim, METH_NOARGS, "number of dimensions"},
     {"ndimension", method_dim, METH_NOARGS, "number of dimensions"},
     {"element_size", [](PyObject *self, PyObject *) { return get_itemsize(self, nullptr); }, METH_NOARGS, "bytes of one element"},
-    {"is_contiguous", method_is_contiguous, METH_NOARGS, "row-major without gaps"},
+    {"is_contiguous", WEFT_KEYWORDS(method_is_contiguous), METH_FASTCALL | METH_KEYWORDS, "is_contiguous(memory_format=contiguous_format): without gaps, row-major or as the format says"},
     {"data_ptr", method_data_ptr, METH_NOARGS, "address of the first element"},
     {"untyped_storage", method_untyped_storage, METH_NOARGS, nullptr},
     {"is_floating_point", method_is_floating_point, METH_NOARGS, nullptr},

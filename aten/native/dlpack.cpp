@@ -53,7 +53,7 @@ DLDataType dl_dtype(int code) {
 
 int dtype_of_dl(DLDataType dtype) {
   if (dtype.lanes == 1) {
-    for (int code = 0; code < WEFT_NUM_DTYPES; code++) {
+    for (int code = 0; code < WEFT_FLOAT8_E4M3FN; code++) {
       DLDataType own = dl_dtype(code);
       if (own.code == dtype.code && own.bits == dtype.bits) return code;
     }

@@ -17,16 +17,18 @@ PyTypeObject *dtype_type;
 PyObject *dtype_objects[WEFT_NUM_DTYPES];
 const char *const dtype_names[WEFT_NUM_DTYPES] = {"bool",   "uint8",   "int8",     "int16",   "int32",
                                                   "int64",  "uint16",  "uint32",   "uint64",  "float16",
-                                                  "bfloat16", "float32", "float64", "complex64", "complex128"};
+                                                  "bfloat16", "float32", "float64", "complex64", "complex128",
+                                                  "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "complex32"};
 
 static const int numpy_types[WEFT_NUM_DTYPES] = {NPY_BOOL,   NPY_UINT8,  NPY_INT8,   NPY_INT16,   NPY_INT32,
                                                  NPY_INT64,  NPY_UINT16, NPY_UINT32, NPY_UINT64,  NPY_HALF,
-                                                 -1,         NPY_FLOAT,  NPY_DOUBLE, NPY_CFLOAT,  NPY_CDOUBLE};
+                                                 -1,         NPY_FLOAT,  NPY_DOUBLE, NPY_CFLOAT,  NPY_CDOUBLE,
+                                                 -1,         -1,         -1,         -1,          -1};
 
 DTypeKind dtype_kind(int code) {
   if (code == WEFT_BOOL) return KIND_BOOL;
   if (code <= WEFT_UINT64) return KIND_INTEGER;
-  return code <= WEFT_FLOAT64 ? KIND_FLOAT : KIND_COMPLEX;
+  return code <= WEFT_FLOAT64 || (code >= WEFT_FLOAT8_E4M3FN && code <= WEFT_FLOAT8_E5M2FNUZ) ? KIND_FLOAT : KIND_COMPLEX;
 }
 
 bool dtype_is_signed(int code) {
@@ -48,6 +50,8 @@ static int promote_integers(int a, int b) {
 
 int promote_dtypes(int a, int b) {
   if (a == b) return a;
+  bool tiny_a = a >= WEFT_FLOAT8_E4M3FN && a <= WEFT_FLOAT8_E5M2FNUZ, tiny_b = b >= WEFT_FLOAT8_E4M3FN && b <= WEFT_FLOAT8_E5M2FNUZ;
+  if (tiny_a || tiny_b) return WEFT_NUM_DTYPES;
   DTypeKind kind_a = dtype_kind(a), kind_b = dtype_kind(b);
   if (kind_a > kind_b) std::swap(a, b), std::swap(kind_a, kind_b);
   if (kind_a == KIND_BOOL) return b;
@@ -58,6 +62,7 @@ int promote_dtypes(int a, int b) {
     if (size_a == 2 && size_b == 2) return WEFT_FLOAT32;  // float16 with bfloat16
     return size_a > size_b ? a : b;
   }
+  if (b == WEFT_COMPLEX32 && (a == WEFT_FLOAT16 || kind_a < KIND_FLOAT)) return WEFT_COMPLEX32;
   return a == WEFT_FLOAT64 || a == WEFT_COMPLEX128 || b == WEFT_COMPLEX128 ? WEFT_COMPLEX128 : WEFT_COMPLEX64;
 }
 
@@ -72,21 +77,34 @@ int dtype_code(PyObject *dtype) {
 
 PyObject *dtype_object(int code) { return dtype_objects[code]; }
 
-// ml_dtypes registers bfloat16 with NumPy; it is imported when the first array of it is met.
-static PyObject *bfloat16_descr() {
-  static PyObject *descr = nullptr;
-  if (!descr) {
+// ml_dtypes registers its dtypes with NumPy; it is imported when the first array of one is met.
+static PyObject *registered_descr(int code) {
+  static PyObject *descr[WEFT_NUM_DTYPES];
+  if (!descr[code]) {
     Ref module(PyImport_ImportModule("ml_dtypes"));
-    Ref scalar(module ? PyObject_GetAttrString(module.get(), "bfloat16") : nullptr);
+    Ref scalar(module ? PyObject_GetAttrString(module.get(), dtype_names[code]) : nullptr);
     PyArray_Descr *found = nullptr;
-    if (scalar && PyArray_DescrConverter(scalar.get(), &found)) descr = as_object(found);
+    if (scalar && PyArray_DescrConverter(scalar.get(), &found)) descr[code] = as_object(found);
+  }
+  Py_XINCREF(descr[code]);
+  return descr[code];
+}
+
+// NumPy has no complex numbers of halves: their arrays are of pairs.
+static PyObject *pair_descr() {
+  static PyObject *descr;
+  if (!descr) {
+    Ref fields(Py_BuildValue("[(ss)(ss)]", "real", "<f2", "imag", "<f2"));
+    PyArray_Descr *found = nullptr;
+    if (fields && PyArray_DescrConverter(fields.get(), &found)) descr = as_object(found);
   }
   Py_XINCREF(descr);
   return descr;
 }
 
 PyObject *numpy_descr(int code) {
-  return code == WEFT_BFLOAT16 ? bfloat16_descr() : as_object(PyArray_DescrFromType(numpy_types[code]));
+  if (code == WEFT_COMPLEX32) return pair_descr();
+  return numpy_types[code] < 0 ? registered_descr(code) : as_object(PyArray_DescrFromType(numpy_types[code]));
 }
 
 int dtype_of_descr(PyObject *object) {
@@ -115,7 +133,13 @@ int dtype_of_descr(PyObject *object) {
     case NPY_CDOUBLE: return WEFT_COMPLEX128;
     default: break;
   }
-  if (descr->type_num >= NPY_USERDEF && strcmp(descr->typeobj->tp_name, "ml_dtypes.bfloat16") == 0) return WEFT_BFLOAT16;
+  if (descr->type_num >= NPY_USERDEF && strncmp(descr->typeobj->tp_name, "ml_dtypes.", 10) == 0)
+    for (int code = 0; code < WEFT_NUM_DTYPES; code++)
+      if (numpy_types[code] < 0 && strcmp(descr->typeobj->tp_name + 10, dtype_names[code]) == 0) return code;
+  if (descr->type_num == NPY_VOID && PyDataType_ELSIZE(descr) == 4) {
+    Ref pair(pair_descr());
+    if (pair && PyArray_EquivTypes(descr, reinterpret_cast<PyArray_Descr *>(pair.get()))) return WEFT_COMPLEX32;
+  }
   PyErr_Format(PyExc_TypeError, "no tensor dtype corresponds to the NumPy dtype %R; supported are bool, (u)int8-64, "
                "float16, bfloat16 (ml_dtypes), float32, float64, complex64, complex128", object);
   return -1;
@@ -162,7 +186,11 @@ static PyObject *promote_types(PyObject *, PyObject *args) {
   PyObject *first, *second;
   if (!PyArg_ParseTuple(args, "OO:promote_types", &first, &second)) return nullptr;
   int a = dtype_code(first), b = a < 0 ? -1 : dtype_code(second);
-  return b < 0 ? nullptr : Py_NewRef(dtype_objects[promote_dtypes(a, b)]);
+  if (b < 0) return nullptr;
+  int found = promote_dtypes(a, b);
+  if (found < WEFT_NUM_DTYPES) return Py_NewRef(dtype_objects[found]);
+  return PyErr_Format(PyExc_RuntimeError, "Promotion for Float8 Types is not supported, attempted to promote %s and %s", dtype_names[a],
+                      dtype_names[b]);
 }
 
 static PyGetSetDef dtype_getset[] = {

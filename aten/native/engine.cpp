@@ -317,9 +317,23 @@ bool step_leaf(Walk &walk, Task &task, PyObject **slot) {
   return accumulate_into(leaf, slot) && run_leaf_hooks(leaf, 1, slot);
 }
 
+// Tells the watcher of detect_anomaly what the node gave, or what it raised. False with an exception set.
+bool watch(WeftNode *node, PyObject *result) {
+  Ref watcher(Py_NewRef(anomaly_watcher));
+  if (result) return Ref(PyObject_CallFunctionObjArgs(watcher.get(), as_object(node), result, nullptr)).get() != nullptr;
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  PyErr_NormalizeException(&type, &value, &traceback);
+  Ref told(PyObject_CallFunctionObjArgs(watcher.get(), as_object(node), value, nullptr));
+  if (!told) PyErr_Clear();
+  PyErr_Restore(type, value, traceback);
+  return false;
+}
+
 PyObject *call_backward(WeftNode *node, PyObject *grads) {
   PyObject *args[3] = {nullptr, as_object(node), grads};
   Ref result(PyObject_Vectorcall(node->backward, args + 1, 2 | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr));
+  if (__builtin_expect(anomaly_watcher != nullptr, 0) && !watch(node, result.get())) return nullptr;
   if (!result) return nullptr;
   if (!PyTuple_Check(result.get()) || PyTuple_GET_SIZE(result.get()) != (Py_ssize_t)node->n_edges)
     return PyErr_Format(PyExc_RuntimeError, "%U returned an incorrect number of gradients (expected %u, got %zd)", node->name, node->n_edges,
@@ -405,13 +419,31 @@ struct GradMode {
   ~GradMode() { *ambient() = (*ambient() & ~WEFT_AMBIENT_GRAD) | before; }
 };
 
+// The node and which of its outputs: of a tensor, or of a (node, output number) itself. New reference.
+WeftNode *edge_of(PyObject *object, uint32_t *nr) {
+  if (PyTuple_Check(object)) {
+    *nr = (uint32_t)PyLong_AsUnsignedLong(PyTuple_GET_ITEM(object, 1));
+    return as_node(Py_NewRef(PyTuple_GET_ITEM(object, 0)));
+  }
+  WeftTensor *t = as_tensor(object);
+  WeftNode *node = gradient_node(t);
+  *nr = t->grad_fn ? t->output_nr : 0;
+  return node;
+}
+
+bool is_edge(PyObject *object) {
+  if (!PyTuple_Check(object) || PyTuple_GET_SIZE(object) != 2 || Py_TYPE(PyTuple_GET_ITEM(object, 0)) != node_type) return false;
+  int64_t nr = PyLong_Check(PyTuple_GET_ITEM(object, 1)) ? PyLong_AsLongLong(PyTuple_GET_ITEM(object, 1)) : -1;
+  if (PyErr_Occurred()) PyErr_Clear();
+  return nr >= 0 && nr < (int64_t)std::max<uint32_t>(as_node(PyTuple_GET_ITEM(object, 0))->n_outputs, 1);
+}
+
 bool add_roots(Walk &walk, PyObject *tensors, PyObject *grads, std::vector<Ref> &held) {
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tensors); i++) {
-    PyObject *tensor = PyTuple_GET_ITEM(tensors, i);
-    WeftNode *node = gradient_node(as_tensor(tensor));
+    uint32_t nr;
+    WeftNode *node = edge_of(PyTuple_GET_ITEM(tensors, i), &nr);
     if (!node) return false;
     held.emplace_back(as_object(node));
-    uint32_t nr = as_tensor(tensor)->grad_fn ? as_tensor(tensor)->output_nr : 0;
     uint32_t task = walk.visit(node);
     PyObject *fitted = fit(Py_NewRef(PyTuple_GET_ITEM(grads, i)), node, nr, nullptr, i);
     if (!fitted || !add_gradient(&walk.grads[walk.tasks[task].first + nr], fitted)) return false;
@@ -423,11 +455,11 @@ bool add_inputs(Walk &walk, PyObject *inputs) {
   walk.subset = true;
   walk.results.resize((size_t)PyTuple_GET_SIZE(inputs));
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(inputs); i++) {
-    WeftTensor *t = as_tensor(PyTuple_GET_ITEM(inputs, i));
-    Ref node(as_object(gradient_node(t)));
+    uint32_t nr;
+    Ref node(as_object(edge_of(PyTuple_GET_ITEM(inputs, i), &nr)));
     if (!node) return false;
     int64_t task = walk.index.find(as_node(node.get()));
-    walk.captures.push_back({task, t->grad_fn ? t->output_nr : 0});
+    walk.captures.push_back({task, nr});
     if (task >= 0) walk.tasks[(size_t)task].captured = true;
   }
   walk.mark_needed();
@@ -447,7 +479,7 @@ static PyObject *run_backward(PyObject *, PyObject *args) {
   for (PyObject *list : {tensors, inputs}) {
     for (Py_ssize_t i = 0; list != Py_None && i < PyTuple_GET_SIZE(list); i++) {
       PyObject *t = PyTuple_GET_ITEM(list, i);
-      if (!is_tensor(t) || !WEFT_REQUIRES_GRAD(t))
+      if (!is_edge(t) && (!is_tensor(t) || !WEFT_REQUIRES_GRAD(t)))
         return PyErr_Format(PyExc_RuntimeError, list == tensors ? "element %zd of tensors does not require grad and does not have a grad_fn"
                                                                 : "One of the differentiated Tensors does not require grad (input %zd)", i);
     }
@@ -471,6 +503,11 @@ static PyObject *run_backward(PyObject *, PyObject *args) {
     PyTuple_SET_ITEM(result.get(), (Py_ssize_t)i, grad ? grad : Py_NewRef(Py_None));
   }
   return result.release();
+}
+
+static PyObject *set_anomaly_watcher(PyObject *, PyObject *callable) {
+  Py_XSETREF(anomaly_watcher, callable == Py_None ? nullptr : Py_NewRef(callable));
+  Py_RETURN_NONE;
 }
 
 static PyObject *set_fit_gradient(PyObject *, PyObject *callable) {
@@ -499,6 +536,7 @@ static PyObject *set_retains_grad(PyObject *, PyObject *tensor) {
 
 PyMethodDef engine_functions[] = {
     {"run_backward", run_backward, METH_VARARGS, "run_backward(tensors, grads, retain_graph, create_graph, inputs, accumulate)"},
+    {"set_anomaly_watcher", set_anomaly_watcher, METH_O, nullptr},
     {"set_fit_gradient", set_fit_gradient, METH_O, nullptr},
     {"add_leaf_hook", add_leaf_hook, METH_VARARGS, "add_leaf_hook(leaf, kind, hook) -> (list, entry)"},
     {"set_retains_grad", set_retains_grad, METH_O, nullptr},

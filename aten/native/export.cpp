@@ -113,7 +113,8 @@ PyObject *tensor_array(PyObject *self, PyObject *args, PyObject *kwargs) {
 }
 
 // In the struct module's letters; bfloat16 has none.
-static const char *const formats[WEFT_NUM_DTYPES] = {"?", "B", "b", "h", "i", "q", "H", "I", "Q", "e", nullptr, "f", "d", "Zf", "Zd"};
+static const char *const formats[WEFT_NUM_DTYPES] = {"?", "B", "b", "h", "i", "q", "H", "I", "Q", "e", nullptr, "f", "d", "Zf", "Zd",
+                                                     nullptr, nullptr, nullptr, nullptr, nullptr};
 
 // What a buffer shows: the storage, whatever becomes of the tensor; sizes and strides.
 struct Exported {
@@ -135,7 +136,7 @@ int tensor_getbuffer(PyObject *self, Py_buffer *view, int flags) {
   }
   const char *format = formats[WEFT_DTYPE(t)];
   bool readonly = t->storage->flags & WEFT_STORAGE_READONLY, contiguous = t->word & WEFT_WORD_CONTIGUOUS;
-  if (!format) return refuse_buffer(view, "bfloat16 has no buffer format; use numpy()");
+  if (!format) return refuse_buffer(view, "the tensor's dtype has no buffer format; use numpy()");
   if ((flags & PyBUF_WRITABLE) && readonly) return refuse_buffer(view, "the tensor's memory is read-only");
   if (!contiguous && ((flags & PyBUF_STRIDES) != PyBUF_STRIDES || (flags & PyBUF_C_CONTIGUOUS) == PyBUF_C_CONTIGUOUS ||
                       (flags & PyBUF_F_CONTIGUOUS) == PyBUF_F_CONTIGUOUS))

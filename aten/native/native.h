@@ -97,6 +97,7 @@ PyObject *reset_peak_memory(PyObject *, PyObject *);
 extern PyTypeObject *storage_type;
 // Takes a new reference to `storage`; `exports` while it lives, if asked.
 PyObject *storage_object(WeftStorage *storage, bool exports = false);
+bool storage_resize(WeftStorage *storage, int64_t bytes);  // false with an exception set
 
 // tensor.cpp
 extern PyTypeObject *tensor_type;

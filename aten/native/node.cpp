@@ -88,7 +88,13 @@ static PyObject *traced_metas(PyObject *const *outputs, Py_ssize_t n) {
   return metas.release();
 }
 
+PyObject *anomaly_watcher;
+
 bool set_outputs(WeftNode *node, PyObject *const *outputs, Py_ssize_t n) {
+  if (__builtin_expect(anomaly_watcher != nullptr, 0)) {
+    Ref done(PyObject_CallFunctionObjArgs(anomaly_watcher, as_object(node), Py_None, nullptr));
+    if (!done) return false;
+  }
   node->n_outputs = (uint32_t)n;
   if (node->layouts) {
     int64_t *p = node->layouts;
@@ -305,6 +311,12 @@ PyObject *unpack(WeftNode *node) {
 
 static PyObject *get_saved(PyObject *self, void *) { return unpack(as_node(self)); }
 
+// What is kept itself: tensors as SavedTensors, whose hooks may be set.
+static PyObject *get_raw_saved(PyObject *self, void *) {
+  if (!as_node(self)->saved) return unpack(as_node(self));  // says that it is freed
+  return Py_NewRef(as_node(self)->saved);
+}
+
 static PyObject *get_needs(PyObject *self, void *) {
   WeftNode *node = as_node(self);
   PyObject *needs = PyTuple_New(node->n_edges);
@@ -373,6 +385,7 @@ static PyObject *set_view_refresher(PyObject *, PyObject *callable) {
 static PyGetSetDef node_getset[] = {
     {"next_functions", get_next_functions, nullptr, "((node or None, output number), ...) of the inputs", nullptr},
     {"saved", get_saved, nullptr, "the values kept for backward; RuntimeError once freed, or if a tensor has changed", nullptr},
+    {"_raw_saved", get_raw_saved, nullptr, "the values kept for backward, tensors as SavedTensors", nullptr},
     {"needs", get_needs, nullptr, "which inputs want a gradient", nullptr},
     {"metas", get_metas, nullptr, "(sizes, dtype, device) of each output", nullptr},
     {"variable", get_variable, nullptr, "the leaf of an AccumulateGrad", nullptr},

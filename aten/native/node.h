@@ -16,6 +16,9 @@ bool set_edge(WeftEdge *edge, PyObject *input);
 uint32_t layout_items(PyObject *const *outputs, Py_ssize_t n);
 // Makes `node` the grad_fn of the floating outputs, and notes their sizes.
 bool set_outputs(WeftNode *node, PyObject *const *outputs, Py_ssize_t n);
+// What detect_anomaly watches with: watcher(node, None) of a new node, watcher(node, gradients) and watcher(node, exception) of
+// one that ran; NULL while it is off.
+extern PyObject *anomaly_watcher;
 // The saved values, tensors unpacked and checked: a new tuple; NULL with RuntimeError set.
 PyObject *unpack(WeftNode *node);
 

@@ -94,7 +94,8 @@ static PyObject *call_general(NativeOp *op, PyObject *const *args, Py_ssize_t na
   return PyObject_Vectorcall(general_call, call + 1, 3 | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr);
 }
 
-constexpr uint64_t kOthersDecide = WEFT_AMBIENT_LEVELS | WEFT_AMBIENT_MODES | WEFT_AMBIENT_AUTOCAST_CPU | WEFT_AMBIENT_AUTOCAST_CUDA;
+constexpr uint64_t kOthersDecide = WEFT_AMBIENT_LEVELS | WEFT_AMBIENT_MODES | WEFT_AMBIENT_AUTOCAST_CPU | WEFT_AMBIENT_AUTOCAST_CUDA |
+                                   WEFT_AMBIENT_SAVED_HOOKS;
 
 static PyObject *op_vectorcall(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names) {
   NativeOp *op = as_op(self);

@@ -66,7 +66,7 @@ inline WeftTensor *plain(PyObject *p) {
   PyTypeObject *type = Py_TYPE(p);
   if (type != tensor_type && type != parameter_type()) return nullptr;
   WeftTensor *t = as_tensor(p);
-  return (t->word & (WEFT_WORD_TRACER | WEFT_WORD_DEVICE)) == 0 ? t : nullptr;
+  return (t->word & (WEFT_WORD_TRACER | WEFT_WORD_DEVICE)) == 0 && WEFT_DTYPE(t) < WEFT_FLOAT8_E4M3FN ? t : nullptr;
 }
 
 inline bool records(const WeftTensor *t) { return WEFT_REQUIRES_GRAD(t) && grad_enabled(); }

@@ -223,7 +223,7 @@ static PyType_Slot generator_slots[] = {
     {Py_tp_members, generator_members},
     {Py_tp_doc, (void *)"Generator(device='cpu'): a Philox4x32-10 stream: a seed and the next counter."},
     {0, nullptr}};
-static PyType_Spec generator_spec = {"aten._native.Generator", sizeof(Generator), 0, Py_TPFLAGS_DEFAULT, generator_slots};
+static PyType_Spec generator_spec = {"weft.Generator", sizeof(Generator), 0, Py_TPFLAGS_DEFAULT, generator_slots};
 
 PyMethodDef philox_functions[] = {
     {"philox_reserve", reserve_default, METH_O, "philox_reserve(counters) -> (seed, offset) of the default generator"},

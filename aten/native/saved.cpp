@@ -12,6 +12,8 @@ struct SavedTensor {
   uint32_t version;
   uint32_t output_nr;
   bool is_output;
+  PyObject *unpack;  // owned; of a user's hooks: `tensor` is what they packed, and this gives the tensor again. Else NULL
+  PyObject *source;  // owned; then, of an input that requires grad: what takes its place in the graph
 };
 
 static PyTypeObject *saved_type;
@@ -23,6 +25,58 @@ static PyTypeObject *saved_meta_type;
 static PyObject *unpack_meta(PyObject *object);
 
 bool is_saved(PyObject *object) { return Py_TYPE(object) == saved_type || Py_TYPE(object) == saved_meta_type; }
+
+static PyObject *packer;    // aten.autograd.graph: packer(tensor) -> (packed, unpack), or None without hooks
+static PyObject *unpacked;  // aten.autograd.graph: unpacked(tensor, source): the tensor with the history of `source`
+
+// Hands the saved tensor to hooks, `pack` where given, else the open ones. False with an exception set.
+static bool pack_by_hooks(SavedTensor *saved, PyObject *pack, PyObject *unpack) {
+  WeftTensor *t = as_tensor(saved->tensor);
+  Ref bare(alias(t, WEFT_NDIM(t), t->sizes, t->strides, t->offset));
+  if (!bare) return false;
+  uint32_t version = t->storage->version;
+  Ref packed, back;
+  uint64_t before = *ambient();
+  *ambient() &= ~(WEFT_AMBIENT_GRAD | WEFT_AMBIENT_SAVED_HOOKS);
+  if (pack) {
+    packed.reset(PyObject_CallOneArg(pack, bare.get()));
+    back.reset(Py_NewRef(unpack));
+  } else {
+    Ref both(PyObject_CallOneArg(packer, bare.get()));
+    if (both && both.get() != Py_None && PyTuple_Check(both.get()) && PyTuple_GET_SIZE(both.get()) == 2) {
+      packed.reset(Py_NewRef(PyTuple_GET_ITEM(both.get(), 0)));
+      back.reset(Py_NewRef(PyTuple_GET_ITEM(both.get(), 1)));
+    } else if (both) {
+      *ambient() = before;
+      return true;
+    }
+  }
+  *ambient() = before;
+  if (!packed || !back) return false;
+  if (t->storage->version != version) {
+    PyErr_SetString(PyExc_RuntimeError, "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook can "
+                    "not be modified by in-place operations as this can lead to unexpected side-effects. Please open an issue if you need to "
+                    "perform in-place operations on the input to a pack hook.");
+    return false;
+  }
+  if (!saved->is_output && WEFT_REQUIRES_GRAD(t)) saved->source = Py_NewRef(as_object(t));
+  Py_SETREF(saved->tensor, packed.release());
+  saved->unpack = back.release();
+  return true;
+}
+
+static PyObject *with_history(SavedTensor *saved, WeftTensor *t, WeftNode *node);
+
+static PyObject *unpack_by_hooks(SavedTensor *saved, WeftNode *node) {
+  Ref tensor(PyObject_CallOneArg(saved->unpack, saved->tensor));
+  if (!tensor) return nullptr;
+  if (!is_tensor(tensor.get()))
+    return PyErr_Format(PyExc_TypeError, "Output of saved tensor unpack_hook expected to be a Tensor but got result of type %s", Py_TYPE(tensor.get())->tp_name);
+  if (WEFT_IS_TRACER(tensor.get())) return tensor.release();
+  if (saved->is_output) return with_history(saved, as_tensor(tensor.get()), node);
+  if (!saved->source) return tensor_detach(tensor.get(), nullptr);
+  return PyObject_CallFunctionObjArgs(unpacked, tensor.get(), saved->source, nullptr);
+}
 
 PyObject *save_tensor(WeftTensor *t, WeftNode *producer) {
   if (__builtin_expect((t->word & WEFT_WORD_INFERENCE) != 0, 0))
@@ -39,18 +93,37 @@ PyObject *save_tensor(WeftTensor *t, WeftNode *producer) {
   saved->is_output = producer && !WEFT_IS_TRACER(t);
   saved->version = WEFT_IS_TRACER(t) ? 0 : t->storage->version;
   saved->output_nr = t->output_nr;
+  saved->unpack = saved->source = nullptr;
   saved->tensor = saved->is_output ? alias(t, WEFT_NDIM(t), t->sizes, t->strides, t->offset) : Py_NewRef(as_object(t));
   if (!saved->tensor) {
     Py_DECREF(saved);
     return nullptr;
   }
   PyObject_GC_Track(as_object(saved));
+  if ((*ambient() & WEFT_AMBIENT_SAVED_HOOKS) && !WEFT_IS_TRACER(t) && packer && !pack_by_hooks(saved, nullptr, nullptr)) {
+    Py_DECREF(saved);
+    return nullptr;
+  }
   return as_object(saved);
+}
+
+// A result again as it was: the memory of `t` with the node's history.
+static PyObject *with_history(SavedTensor *saved, WeftTensor *t, WeftNode *node) {
+  PyObject *result = alias(t, WEFT_NDIM(t), t->sizes, t->strides, t->offset);
+  if (!result) return nullptr;
+  WeftTensor *r = as_tensor(result);
+  Py_INCREF(node);
+  r->grad_fn = node;
+  r->output_nr = saved->output_nr;
+  r->word |= WEFT_WORD_REQUIRES_GRAD;
+  track(r);
+  return result;
 }
 
 PyObject *unpack_saved(PyObject *object, WeftNode *node) {
   if (Py_TYPE(object) == saved_meta_type) return unpack_meta(object);
   SavedTensor *saved = reinterpret_cast<SavedTensor *>(object);
+  if (saved->unpack) return unpack_by_hooks(saved, node);
   WeftTensor *t = as_tensor(saved->tensor);
   if (WEFT_IS_TRACER(t)) return Py_NewRef(as_object(t));
   if (t->storage->version != saved->version) {
@@ -63,16 +136,32 @@ PyObject *unpack_saved(PyObject *object, WeftNode *node) {
                         dtype_names[WEFT_DTYPE(t)], list.get(), node->name, t->storage->version, saved->version);
   }
   if (!saved->is_output) return Py_NewRef(as_object(t));
-  PyObject *result = alias(t, WEFT_NDIM(t), t->sizes, t->strides, t->offset);
-  if (!result) return nullptr;
-  WeftTensor *r = as_tensor(result);
-  Py_INCREF(node);
-  r->grad_fn = node;
-  r->output_nr = saved->output_nr;
-  r->word |= WEFT_WORD_REQUIRES_GRAD;
-  track(r);
-  return result;
+  return with_history(saved, t, node);
 }
+
+// register_hooks(pack, unpack): replaces what is kept by what `pack` makes of it
+static PyObject *register_hooks(PyObject *self, PyObject *args) {
+  PyObject *pack, *unpack;
+  if (!PyArg_ParseTuple(args, "OO:register_hooks", &pack, &unpack)) return nullptr;
+  SavedTensor *saved = reinterpret_cast<SavedTensor *>(self);
+  if (!PyCallable_Check(pack) || !PyCallable_Check(unpack)) return PyErr_Format(PyExc_TypeError, "incompatible function arguments: hooks are callables");
+  if (saved->unpack) return PyErr_Format(PyExc_RuntimeError, "Calling register_hooks on a saved tensor whose hooks have already been set. Hint: only one pair of hooks is allowed at a time.");
+  if (!saved->tensor || WEFT_IS_TRACER(saved->tensor)) return PyErr_Format(PyExc_RuntimeError, "Calling register_hooks on a saved tensor after it has been freed. Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time or if you need to access saved variables after calling backward.");
+  if (!pack_by_hooks(saved, pack, unpack)) return nullptr;
+  Py_RETURN_NONE;
+}
+
+static PyObject *set_saved_hooks(PyObject *, PyObject *args) {
+  PyObject *pack, *history;
+  if (!PyArg_ParseTuple(args, "OO:set_saved_hooks", &pack, &history)) return nullptr;
+  Py_XSETREF(packer, Py_NewRef(pack));
+  Py_XSETREF(unpacked, Py_NewRef(history));
+  Py_RETURN_NONE;
+}
+
+static PyMethodDef tensor_saved_methods[] = {
+    {"register_hooks", register_hooks, METH_VARARGS, "register_hooks(pack, unpack): keep what `pack` makes of the tensor instead"},
+    {nullptr, nullptr, 0, nullptr}};
 
 // ------------------------------------------------------------------------------------------- saved metadata
 // What a vjp asked for as `<name>_meta`: sizes, strides and offset are kept as numbers; the Meta is built for backward.
@@ -124,7 +213,9 @@ static PyObject *set_meta_factory(PyObject *, PyObject *callable) {
 static PyType_Slot meta_slots[] = {{Py_tp_dealloc, (void *)saved_meta_dealloc}, {0, nullptr}};
 static PyType_Spec meta_spec = {"aten._native.SavedMeta", offsetof(SavedMeta, layout), sizeof(int64_t),
                                 Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, meta_slots};
-static PyMethodDef saved_functions[] = {{"set_meta_factory", set_meta_factory, METH_O, nullptr}, {nullptr, nullptr, 0, nullptr}};
+static PyMethodDef saved_functions[] = {{"set_meta_factory", set_meta_factory, METH_O, nullptr},
+                                        {"set_saved_hooks", set_saved_hooks, METH_VARARGS, nullptr},
+                                        {nullptr, nullptr, 0, nullptr}};
 
 // ------------------------------------------------------------------------------------------- the types
 
@@ -142,11 +233,15 @@ bool holds_tensors(PyObject *item) {
 static int saved_traverse(PyObject *self, visitproc visit, void *arg) {
   Py_VISIT(Py_TYPE(self));
   Py_VISIT(reinterpret_cast<SavedTensor *>(self)->tensor);
+  Py_VISIT(reinterpret_cast<SavedTensor *>(self)->unpack);
+  Py_VISIT(reinterpret_cast<SavedTensor *>(self)->source);
   return 0;
 }
 
 static int saved_clear(PyObject *self) {
   Py_CLEAR(reinterpret_cast<SavedTensor *>(self)->tensor);
+  Py_CLEAR(reinterpret_cast<SavedTensor *>(self)->unpack);
+  Py_CLEAR(reinterpret_cast<SavedTensor *>(self)->source);
   return 0;
 }
 
@@ -162,6 +257,7 @@ static void saved_dealloc(PyObject *self) {
 static PyType_Slot slots[] = {{Py_tp_dealloc, (void *)saved_dealloc},
                               {Py_tp_traverse, (void *)saved_traverse},
                               {Py_tp_clear, (void *)saved_clear},
+                              {Py_tp_methods, tensor_saved_methods},
                               {Py_tp_doc, (void *)"A tensor kept for backward, with the version it had."},
                               {0, nullptr}};
 static PyType_Spec spec = {"aten._native.SavedTensor", sizeof(SavedTensor), 0,

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "float8.h"
 #include "half.h"
 #include "native.h"
 
@@ -37,6 +38,9 @@ PyObject *read_scalar(const char *p, int dtype) {
     case WEFT_FLOAT64: return PyFloat_FromDouble(load<double>(p));
     case WEFT_COMPLEX64: return PyComplex_FromDoubles(load<float>(p), load<float>(p + 4));
     case WEFT_COMPLEX128: return PyComplex_FromDoubles(load<double>(p), load<double>(p + 8));
+    case WEFT_COMPLEX32: return PyComplex_FromDoubles(float16_to_float(load<uint16_t>(p)), float16_to_float(load<uint16_t>(p + 2)));
+    case WEFT_FLOAT8_E4M3FN: case WEFT_FLOAT8_E5M2: case WEFT_FLOAT8_E4M3FNUZ: case WEFT_FLOAT8_E5M2FNUZ:
+      return PyFloat_FromDouble(float8_to_double(load<uint8_t>(p), dtype));
     default: return PyErr_Format(PyExc_SystemError, "unknown dtype code %d", dtype);
   }
 }
@@ -86,10 +90,11 @@ bool write_scalar(char *p, int dtype, PyObject *value) {
     return truth < 0 ? false : store<uint8_t>(p, (uint8_t)truth);
   }
   if (dtype <= WEFT_UINT64) return write_integer(p, dtype, value);
-  if (dtype >= WEFT_COMPLEX64) {
+  if (dtype_kind(dtype) == KIND_COMPLEX) {
     Py_complex c = PyComplex_AsCComplex(value);
     if (PyErr_Occurred()) return false;
     if (dtype == WEFT_COMPLEX64) return store(p, (float)c.real) && store(p + 4, (float)c.imag);
+    if (dtype == WEFT_COMPLEX32) return store(p, float_to_float16((float)c.real)) && store(p + 2, float_to_float16((float)c.imag));
     return store(p, c.real) && store(p + 8, c.imag);
   }
   double d = PyFloat_AsDouble(value);
@@ -98,7 +103,8 @@ bool write_scalar(char *p, int dtype, PyObject *value) {
     case WEFT_FLOAT16: return store(p, float_to_float16((float)d));
     case WEFT_BFLOAT16: return store(p, float_to_bfloat16((float)d));
     case WEFT_FLOAT32: return store(p, (float)d);
-    default: return store(p, d);
+    case WEFT_FLOAT64: return store(p, d);
+    default: return store(p, double_to_float8(d, dtype));
   }
 }
 

@@ -89,7 +89,7 @@ static PyType_Slot size_slots[] = {{Py_tp_repr, (void *)size_repr},
                                    {Py_sq_concat, (void *)size_concat},
                                    {Py_tp_doc, (void *)"The sizes of a tensor: a tuple of ints."},
                                    {0, nullptr}};
-static PyType_Spec size_spec = {"aten._native.Size", 0, 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, size_slots};
+static PyType_Spec size_spec = {"weft.Size", 0, 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, size_slots};
 
 bool init_size(PyObject *module) {
   Ref bases(PyTuple_Pack(1, &PyTuple_Type));

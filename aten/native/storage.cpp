@@ -1,4 +1,8 @@
 // storage.cpp: the Python face of a storage, `t.untyped_storage()`.
+#include <string.h>
+
+#include <utility>
+
 #include "native.h"
 
 namespace weft {
@@ -27,7 +31,7 @@ static void storage_dealloc(PyObject *self) {
   PyTypeObject *type = Py_TYPE(self);
   of(self)->exports -= reinterpret_cast<StorageObject *>(self)->exports;
   storage_decref(of(self));
-  PyObject_Free(self);
+  type->tp_free(self);
   Py_DECREF(type);
 }
 
@@ -39,14 +43,96 @@ static PyObject *repr(PyObject *self) {
 }
 
 static PyObject *compare(PyObject *a, PyObject *b, int op) {
-  if (Py_TYPE(a) != storage_type || Py_TYPE(b) != storage_type || (op != Py_EQ && op != Py_NE)) Py_RETURN_NOTIMPLEMENTED;
+  if (!PyObject_TypeCheck(a, storage_type) || !PyObject_TypeCheck(b, storage_type) || (op != Py_EQ && op != Py_NE)) Py_RETURN_NOTIMPLEMENTED;
   return PyBool_FromLong((of(a) == of(b)) == (op == Py_EQ));
 }
 
 static Py_hash_t hash(PyObject *self) { return (Py_hash_t)(reinterpret_cast<uintptr_t>(of(self)) >> 4); }
 
+// Another length, keeping what fits: the memory of tensors on it moves. Bytes that others see are not given back.
+bool storage_resize(WeftStorage *storage, int64_t bytes) {
+  if (bytes == storage->nbytes) return true;
+  if ((storage->flags & WEFT_STORAGE_EXTERNAL) || storage->exports) {
+    PyErr_SetString(PyExc_RuntimeError, "Trying to resize storage that is not resizable");
+    return false;
+  }
+  WeftStorage *fresh = storage_new(bytes, storage->device_type, storage->device_index);
+  if (!fresh) return false;
+  int64_t kept = bytes < storage->nbytes ? bytes : storage->nbytes;
+  if (kept && storage->data &&
+      !copy_bytes(fresh->data, storage->device_type, storage->device_index, storage->data, storage->device_type, storage->device_index, kept)) {
+    storage_decref(fresh);
+    return false;
+  }
+  std::swap(storage->data, fresh->data);
+  std::swap(storage->nbytes, fresh->nbytes);
+  std::swap(storage->release, fresh->release);
+  storage_decref(fresh);
+  return true;
+}
+
+static PyObject *storage_resize_(PyObject *self, PyObject *arg) {
+  long long bytes = PyLong_AsLongLong(arg);
+  if (bytes == -1 && PyErr_Occurred()) return nullptr;
+  if (bytes < 0) return PyErr_Format(PyExc_RuntimeError, "resize_(): %lld bytes", bytes);
+  if (bytes < of(self)->nbytes && of(self)->refs > 1)
+    return PyErr_Format(PyExc_RuntimeError, "resize_(): tensors see the %lld bytes that are to be given back", (long long)of(self)->nbytes - bytes);
+  if (!wait_for_calls() || !storage_resize(of(self), bytes)) return nullptr;
+  return Py_NewRef(self);
+}
+
+// UntypedStorage(nbytes=0, device=None)
+static PyObject *storage_create(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
+  static const char *names[] = {"size", "device", nullptr};
+  long long bytes = 0;
+  PyObject *device = Py_None;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|LO:UntypedStorage", const_cast<char **>(names), &bytes, &device)) return nullptr;
+  int device_kind, index;
+  if (!parse_device(device, &device_kind, &index)) return nullptr;
+  if (bytes < 0) return PyErr_Format(PyExc_RuntimeError, "UntypedStorage of %lld bytes", bytes);
+  WeftStorage *storage = storage_new(bytes, device_kind, index < 0 ? 0 : index);
+  if (!storage) return nullptr;
+  StorageObject *object = reinterpret_cast<StorageObject *>(type->tp_alloc(type, 0));
+  if (!object) {
+    storage_decref(storage);
+    return nullptr;
+  }
+  object->storage = storage;
+  object->exports = false;
+  return as_object(object);
+}
+
+static PyObject *get_device(PyObject *self, void *) { return device_object(of(self)->device_type, of(self)->device_index); }
+static PyGetSetDef getset[] = {{"device", get_device, nullptr, "where the bytes are", nullptr}, {nullptr, nullptr, nullptr, nullptr, nullptr}};
+
+// tensor_on(storage, dtype, sizes, strides, offset): a leaf on the storage's memory
+static PyObject *tensor_on(PyObject *, PyObject *args) {
+  PyObject *object, *dtype_arg, *size_arg, *stride_arg;
+  long long offset;
+  if (!PyArg_ParseTuple(args, "O!OOOL:tensor_on", storage_type, &object, &dtype_arg, &size_arg, &stride_arg, &offset)) return nullptr;
+  int64_t sizes[WEFT_MAX_NDIM], strides[WEFT_MAX_NDIM];
+  int dtype = dtype_code(dtype_arg), ndim = dtype < 0 ? -1 : parse_ints(size_arg, sizes, "sizes");
+  int n = ndim < 0 ? -1 : parse_ints(stride_arg, strides, "strides");
+  if (n < 0) return nullptr;
+  if (n != ndim) return PyErr_Format(PyExc_RuntimeError, "mismatch in length of strides and shape: %d and %d", n, ndim);
+  for (int i = 0; i < n; i++)
+    if (strides[i] < 0) return PyErr_Format(PyExc_RuntimeError, "as_strided: Negative strides are not supported at the moment");
+  WeftStorage *storage = of(object);
+  if (checked_numel(ndim, sizes, weft_itemsize(dtype)) < 0) return nullptr;
+  if (offset < 0 || !window_inside(ndim, sizes, strides, offset, weft_itemsize(dtype), storage->nbytes)) {
+    Ref wanted(PySequence_List(size_arg)), steps(PySequence_List(stride_arg));
+    return PyErr_Format(PyExc_RuntimeError, "setStorage: sizes %S, strides %S, storage offset %lld, and itemsize %d require a storage beyond "
+                        "the %lld bytes there are", wanted.get(), steps.get(), offset, weft_itemsize(dtype), (long long)storage->nbytes);
+  }
+  storage->refs++;
+  return tensor_new(weft_word(dtype, storage->device_type, storage->device_index, 0), ndim, sizes, strides, offset, storage);
+}
+
+static PyMethodDef functions[] = {{"tensor_on", tensor_on, METH_VARARGS, "tensor_on(storage, dtype, sizes, strides, offset): a leaf on its memory"},
+                                  {nullptr, nullptr, 0, nullptr}};
 static PyMethodDef methods[] = {{"data_ptr", data_ptr, METH_NOARGS, "address of the first byte; 0 if there is none"},
                                 {"nbytes", nbytes, METH_NOARGS, "size in bytes"},
+                                {"resize_", storage_resize_, METH_O, "resize_(nbytes): another length, keeping what fits"},
                                 {"size", nbytes, METH_NOARGS, "size in bytes"},
                                 {nullptr, nullptr, 0, nullptr}};
 static PyType_Slot slots[] = {{Py_tp_dealloc, (void *)storage_dealloc},
@@ -54,15 +140,17 @@ static PyType_Slot slots[] = {{Py_tp_dealloc, (void *)storage_dealloc},
                               {Py_tp_richcompare, (void *)compare},
                               {Py_tp_hash, (void *)hash},
                               {Py_tp_methods, methods},
+                              {Py_tp_getset, getset},
+                              {Py_tp_new, (void *)storage_create},
                               {Py_sq_length, (void *)length},
                               {Py_tp_doc, (void *)"The bytes that a tensor and its views share."},
                               {0, nullptr}};
-static PyType_Spec spec = {"aten._native.UntypedStorage", sizeof(StorageObject), 0,
-                           Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
+static PyType_Spec spec = {"weft.UntypedStorage", sizeof(StorageObject), 0,
+                           Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, slots};
 
 bool init_storage(PyObject *module) {
   storage_type = add_type(module, &spec);
-  return storage_type != nullptr;
+  return storage_type && PyModule_AddFunctions(module, functions) == 0;
 }
 
 }  // namespace weft

@@ -391,21 +391,10 @@ PyObject *tensor_resize_(PyObject *self, PyObject *args) {
     return PyErr_Format(PyExc_RuntimeError, "Storage size calculation overflowed with sizes=%S", list.get());
   }
   if (numel && bytes > storage->nbytes) {
-    if ((storage->flags & WEFT_STORAGE_EXTERNAL) || storage->exports) return PyErr_Format(PyExc_RuntimeError, "Trying to resize storage that is not resizable");
-    WeftStorage *grown = storage_new(bytes, storage->device_type, storage->device_index);
-    if (!grown) return nullptr;
-    if (storage->nbytes && storage->data &&
-        !copy_bytes(grown->data, storage->device_type, storage->device_index, storage->data, storage->device_type, storage->device_index, storage->nbytes)) {
-      storage_decref(grown);
-      return nullptr;
-    }
-    // Views keep the storage: its memory moves under it.
-    std::swap(storage->data, grown->data);
-    std::swap(storage->nbytes, grown->nbytes);
-    std::swap(storage->release, grown->release);
-    storage_decref(grown);
+    if (!storage_resize(storage, bytes)) return nullptr;  // views keep the storage: its memory moves under it
   }
   if (!set_layout(t, ndim, sizes, nullptr, t->offset)) return nullptr;
+  weft_bump_version(t);
   return Py_NewRef(self);
 }
 
@@ -501,7 +490,7 @@ bool init_tensor(PyObject *module) {
                          {Py_tp_doc, (void *)"An array of one dtype on one device, with views and gradients."},
                          WEFT_OPERATOR_SLOTS,
                          {0, nullptr}};
-  PyType_Spec spec = {"aten._native.Tensor", sizeof(WeftTensor), 0,
+  PyType_Spec spec = {"weft.Tensor", sizeof(WeftTensor), 0,
                       Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, slots};
   tensor_type = add_type(module, &spec);
   return tensor_type && PyModule_AddFunctions(module, tensor_functions) == 0 &&

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define WEFT_ABI 3
+#define WEFT_ABI 4
 #define WEFT_MAX_NDIM 64
 #define WEFT_INLINE_NDIM 5
 #define WEFT_ALIGNMENT 64
@@ -23,12 +23,14 @@ extern "C" {
 // Codes are part of the cache key and of Program files: append only.
 enum WeftDType {
   WEFT_BOOL = 0, WEFT_UINT8, WEFT_INT8, WEFT_INT16, WEFT_INT32, WEFT_INT64, WEFT_UINT16, WEFT_UINT32, WEFT_UINT64,
-  WEFT_FLOAT16, WEFT_BFLOAT16, WEFT_FLOAT32, WEFT_FLOAT64, WEFT_COMPLEX64, WEFT_COMPLEX128, WEFT_NUM_DTYPES
+  WEFT_FLOAT16, WEFT_BFLOAT16, WEFT_FLOAT32, WEFT_FLOAT64, WEFT_COMPLEX64, WEFT_COMPLEX128,
+  // Kept in memory and cast only: no native family takes them.
+  WEFT_FLOAT8_E4M3FN, WEFT_FLOAT8_E5M2, WEFT_FLOAT8_E4M3FNUZ, WEFT_FLOAT8_E5M2FNUZ, WEFT_COMPLEX32, WEFT_NUM_DTYPES
 };
 enum WeftDeviceType { WEFT_CPU = 0, WEFT_CUDA = 1, WEFT_META = 2 };
 
 static inline int weft_itemsize(int dtype) {
-  static const uint8_t size[WEFT_NUM_DTYPES] = {1, 1, 1, 2, 4, 8, 2, 4, 8, 2, 2, 4, 8, 8, 16};
+  static const uint8_t size[WEFT_NUM_DTYPES] = {1, 1, 1, 2, 4, 8, 2, 4, 8, 2, 2, 4, 8, 8, 16, 1, 1, 1, 1, 4};
   return size[dtype];
 }
 
@@ -156,6 +158,7 @@ typedef struct WeftNode {
 #define WEFT_AMBIENT_MATMUL_PRECISION (3ull << 3) // 0 highest, 1 high, 2 medium
 #define WEFT_AMBIENT_AUTOCAST_CPU (1ull << 5)
 #define WEFT_AMBIENT_AUTOCAST_CUDA (1ull << 6)
+#define WEFT_AMBIENT_SAVED_HOOKS (1ull << 7)    // what is saved for backward goes through a user's hooks
 #define WEFT_AMBIENT_DEFAULT_DTYPE (0xffull << 8)
 #define WEFT_AMBIENT_AUTOCAST_DTYPE (0xffull << 16)
 #define WEFT_AMBIENT_LEVELS (0xffull << 24)     // number of open transform levels (trace, vmap, jvp, grad ...)

@@ -28,21 +28,8 @@ METHODS = {
     "bool": "bool",
     "cfloat": "complex64",
     "cdouble": "complex128",
+    "chalf": "complex32",
 }
-_OLD_TYPES = {
-    "FloatTensor": "float32",
-    "DoubleTensor": "float64",
-    "HalfTensor": "float16",
-    "BFloat16Tensor": "bfloat16",
-    "LongTensor": "int64",
-    "IntTensor": "int32",
-    "ShortTensor": "int16",
-    "CharTensor": "int8",
-    "ByteTensor": "uint8",
-    "BoolTensor": "bool",
-}
-
-
 def convert(x: Any, dtype: Any, copy: bool = False) -> Any:
     """x in a dtype: itself if it has it already and no copy is asked."""
     if dtype is None or dtype is x.dtype:
@@ -116,16 +103,6 @@ def _method(name: str, dtype_name: str) -> None:
 
 for _name, _dtype in METHODS.items():
     _method(_name, _dtype)
-
-
-@composite("type(Tensor input, Any dtype=None) -> Any")
-def type_(input, dtype):
-    """The tensor in another dtype; without one the name of its tensor type."""
-    if dtype is None:
-        return "torch." + next(k for k, v in _OLD_TYPES.items() if v == input.dtype.name)
-    if isinstance(dtype, str):
-        dtype = getattr(dtypes, _OLD_TYPES[dtype.rpartition(".")[2]])
-    return convert(input, dtype)
 
 
 @composite("type_as(Tensor input, Tensor other) -> Tensor")

@@ -8,7 +8,7 @@ from typing import Any
 import aten
 from aten import _native
 from aten.compiling import is_compiling
-from aten.layout import Layout
+from aten.layout import Layout, MemoryFormat
 from aten.meta import Meta, contiguous_strides
 from aten.op import Method, Op, ops, registry
 from aten.symbolic import nodes
@@ -163,7 +163,7 @@ def _dtype(frame, value, source):
     return ConstantVariable(value, source)
 
 
-@kind(Layout)
+@kind(Layout, MemoryFormat)
 def _layout(frame, value, source):
     if not isinstance(source, Object):
         frame.output.guard_same(source, value)
@@ -202,7 +202,7 @@ def new_size(frame, sizes=None):
     return SizeVariable([] if sizes is None else sizes.unpack(frame))
 
 
-CONSTANTS.update({aten.DType, aten.device, Layout})
+CONSTANTS.update({aten.DType, aten.device, Layout, MemoryFormat})
 
 
 # ----------------------------------------------------------------------------------------------- functions

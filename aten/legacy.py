@@ -1,0 +1,153 @@
+"""Tensor types of old: FloatTensor, LongTensor … as constructors and in isinstance, `tensor.type()`, `tensor.new()`, and functions of
+single elements (`apply_`, `map_`)."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from aten import _native
+from aten import dtype as dtypes
+from aten._native import DType, Size, Tensor, UntypedStorage
+from aten.dispatch import no_grad, numbers, store
+from aten.storage import TypedStorage
+from aten.tensor import attach, tensor
+
+_DTYPES = {
+    "FloatTensor": "float32", "DoubleTensor": "float64", "HalfTensor": "float16", "BFloat16Tensor": "bfloat16",
+    "LongTensor": "int64", "IntTensor": "int32", "ShortTensor": "int16", "CharTensor": "int8", "ByteTensor": "uint8",
+    "BoolTensor": "bool", "ComplexFloatTensor": "complex64", "ComplexDoubleTensor": "complex128",
+}  # fmt: skip
+_NAMES = {dtype: name for name, dtype in _DTYPES.items()}
+
+
+def construct(args: tuple[Any, ...], dtype: DType, device: Any, what: str) -> Tensor:
+    """No argument: an empty tensor; sizes: undefined values; a sequence: its elements; a tensor or storage of the dtype: its memory."""
+    if not args:
+        return _native.empty((0,), dtype, device)
+    first = args[0]
+    if len(args) == 1 and isinstance(first, Size):
+        return _native.empty(first, dtype, device)
+    if all(isinstance(a, (int, np.integer)) and not isinstance(a, bool) for a in args):
+        return _native.empty(tuple(map(int, args)), dtype, device)
+    if isinstance(first, (UntypedStorage, TypedStorage)):
+        if isinstance(first, TypedStorage) and first.dtype is not dtype:
+            raise TypeError(f"expected TypedStorage to have type {dtype} but got {first.dtype} of {what}")
+        return _native.empty((0,), dtype, device).set_(first)
+    if len(args) > 1:
+        raise TypeError(f"new() received an invalid combination of arguments: {what} takes sizes, or one sequence of data")
+    if isinstance(first, Tensor):
+        if first.dtype is not dtype:
+            raise TypeError(f"expected {what} (got torch.{_NAMES.get(first.dtype.name, first.dtype.name)})")
+        return first.detach()
+    if isinstance(first, (float, bool, complex, str)):
+        raise TypeError(f"new(): data must be a sequence (got {type(first).__name__})")
+    return tensor(first, dtype=dtype, device=device)
+
+
+class TensorType(type):
+    """The type of FloatTensor and its like: no classes of tensors, but names of a dtype on the CPU."""
+
+    dtype: DType
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, Tensor) and instance.dtype is cls.dtype and instance.is_cpu
+
+    def __call__(cls, *args: Any, device: Any = None, **unknown: Any) -> Tensor:
+        if unknown:
+            raise TypeError(f"{cls.__name__}() takes no keyword argument '{next(iter(unknown))}'")
+        if device is not None and dtypes.device(device).type != "cpu":
+            raise RuntimeError(f"legacy constructor expects device type: cpu but device type: {dtypes.device(device).type} was passed")
+        return construct(args, cls.dtype, None, f"torch.{cls.__name__}")
+
+    def __repr__(cls) -> str:
+        return f"<class 'torch.{cls.__name__}'>"
+
+
+tensor_classes: dict[str, TensorType] = {
+    name: TensorType(name, (), {"dtype": getattr(dtypes, dtype), "__module__": "torch", "is_sparse": False, "is_cuda": False,
+                                "layout": property(lambda self: None)})
+    for name, dtype in _DTYPES.items()
+}
+
+
+def dtype_of_type(what: Any) -> DType:
+    """The dtype that a dtype, a tensor type or its name ("torch.FloatTensor") stands for. Raises ValueError for another name."""
+    if isinstance(what, DType):
+        return what
+    if isinstance(what, TensorType):
+        return what.dtype
+    if what is Tensor:
+        return _native.get_default_dtype()
+    if isinstance(what, str):
+        package, _, name = what.rpartition(".")
+        if name == "Tensor" and package in ("torch", "weft"):
+            return _native.get_default_dtype()
+        if name in _DTYPES and package in ("torch", "weft"):
+            return getattr(dtypes, _DTYPES[name])
+        raise ValueError(f"invalid type: '{what}'")
+    if isinstance(what, type) and what in (float, int, bool, complex):
+        return {float: dtypes.float64, int: dtypes.int64, bool: dtypes.bool, complex: dtypes.complex128}[what]
+    raise TypeError(f"type(): argument 'dtype' must be a dtype, a tensor type or its name, not {type(what).__name__}")
+
+
+def type_name(dtype: DType) -> str:
+    """The name of the tensor type of a dtype: torch.FloatTensor."""
+    return f"torch.{_NAMES[dtype.name]}" if dtype.name in _NAMES else f"torch.{dtype.name.capitalize()}Tensor"
+
+
+def set_default_tensor_type(t: Any) -> None:
+    """The dtype of a floating tensor type becomes the default one. Raises TypeError for a type of integers."""
+    dtype = dtype_of_type(t)
+    if not dtype.is_floating_point:
+        raise TypeError("only floating-point types are supported as the default type")
+    _native.set_default_dtype(dtype)
+
+
+def _type(self: Tensor, dtype: Any = None, non_blocking: bool = False, **kwargs: Any) -> Any:
+    """The tensor in another dtype, given as one or as a tensor type; without one the name of its tensor type."""
+    return type_name(self.dtype) if dtype is None else self.to(dtype_of_type(dtype))
+
+
+def _new(self: Tensor, *args: Any, device: Any = None, size: Any = None) -> Tensor:
+    """A tensor of this dtype and device: of sizes, of data, or on memory that is given."""
+    if size is not None:
+        args = (Size(size),)
+    return construct(args, self.dtype, self.device if device is None else device, type_name(self.dtype))
+
+
+def _each(self: Tensor, what: str, fn: Callable[..., Any], *others: Tensor) -> Tensor:
+    if not self.is_cpu:
+        raise TypeError(f"{what} is only implemented on CPU tensors")
+    if self.requires_grad and _native.is_grad_enabled():
+        raise RuntimeError(f"Can't call {what}() on Variable that requires grad. Use var.detach().{what}() instead.")
+    for other in others:
+        if other.dtype is not self.dtype:
+            raise TypeError(f"{what}: expected {type_name(self.dtype)} (got {type_name(other.dtype)})")
+    columns = [np.broadcast_to(numbers(t), tuple(self.shape)).ravel().tolist() for t in (self, *others)]
+    values = [fn(*row) for row in zip(*columns)]
+    with no_grad():
+        store(self, numbers(tensor(values, dtype=self.dtype)).reshape(tuple(self.shape)))
+        self._bump_version()
+    return self
+
+
+def _apply_(self: Tensor, callable: Callable[[Any], Any]) -> Tensor:
+    """Every element becomes callable(element), a Python number."""
+    return _each(self, "apply_", callable)
+
+
+def _map_(self: Tensor, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> Tensor:
+    """Every element becomes callable(element, the other tensor's)."""
+    return _each(self, "map_", callable, tensor)
+
+
+def _map2_(self: Tensor, x: Tensor, y: Tensor, callable: Callable[[Any, Any, Any], Any]) -> Tensor:
+    """Every element becomes callable(element, x's, y's)."""
+    return _each(self, "map2_", callable, x, y)
+
+
+for _name, _fn in {"type": _type, "new": _new, "apply_": _apply_, "map_": _map_, "map2_": _map2_}.items():
+    attach(_name, _fn)
+
+__all__ = ["TensorType", "construct", "dtype_of_type", "set_default_tensor_type", "tensor_classes", "type_name"]

@@ -1,0 +1,104 @@
+"""What a tensor says of itself in PyTorch's words: layout, kind of memory, view, sameness. Every tensor here is strided, dense and
+without lazily applied conjugation, so many answers are constant."""
+
+from typing import Any
+
+from aten import _native, layout
+from aten._native import Tensor
+from aten.info import is_nonzero
+from aten.tensor import attach
+
+
+def _always(value: Any) -> Any:
+    return lambda self: value
+
+
+def _is_view(self: Tensor) -> bool:
+    return self._base is not None
+
+
+def is_same_size(self: Tensor, other: Tensor) -> bool:
+    """Whether both have the same sizes."""
+    return tuple(self.shape) == tuple(other.shape)
+
+
+def _is_set_to(self: Tensor, tensor: Tensor) -> bool:
+    """Whether both show the same memory in the same way."""
+    return (
+        self.untyped_storage() == tensor.untyped_storage()
+        and self.storage_offset() == tensor.storage_offset()
+        and self.shape == tensor.shape
+        and self.stride() == tensor.stride()
+    )
+
+
+def _is_pinned(self: Tensor, device: Any = None) -> bool:
+    """No memory here is pinned: the CPU reads all of it alike."""
+    return False
+
+
+def _pin_memory(self: Tensor, device: Any = None) -> Tensor:
+    """The tensor itself: without a GPU there is nobody to pin memory for."""
+    return self
+
+
+def _dim_order(self: Tensor, *, ambiguity_check: Any = False) -> tuple[int, ...]:
+    """The dims from the slowest to the fastest in memory."""
+    return tuple(sorted(range(self.ndim), key=lambda d: (-self.stride(d), d)))
+
+
+def _names(self: Tensor) -> tuple[None, ...]:
+    return (None,) * self.ndim
+
+
+def is_signed(input: Tensor) -> bool:
+    """Whether the dtype holds negative numbers."""
+    return input.dtype.is_signed
+
+
+def is_inference(input: Tensor) -> bool:
+    """Whether the tensor was made under inference_mode."""
+    return input.is_inference()
+
+
+def is_conj(input: Tensor) -> bool:
+    """False: conjugation is never left to later."""
+    return False
+
+
+def is_neg(input: Tensor) -> bool:
+    """False: negation is never left to later."""
+    return False
+
+
+
+for _name in ("is_sparse", "is_sparse_csr", "is_quantized", "is_mkldnn", "is_nested", "is_mps", "is_xpu", "is_hpu", "is_ipu", "is_xla",
+              "is_vulkan", "is_ort", "is_mtia", "is_maia"):
+    attach(_name, property(_always(False)))
+for _name, _fn in {
+    "is_conj": is_conj,
+    "is_neg": is_neg,
+    "is_distributed": _always(False),
+    "has_names": _always(False),
+    "names": property(_names),
+    "layout": property(_always(layout.strided)),
+    "_is_view": _is_view,
+    "_is_zerotensor": _always(False),
+    "is_same_size": is_same_size,
+    "is_set_to": _is_set_to,
+    "is_nonzero": is_nonzero,
+    "is_pinned": _is_pinned,
+    "pin_memory": _pin_memory,
+    "dim_order": _dim_order,
+    "_fix_weakref": _always(None),
+    "sparse_dim": _always(0),
+    "dense_dim": lambda self: self.ndim,
+    "to_dense": lambda self, dtype=None, *, masked_grad=True: self if dtype is None else self.to(dtype),
+}.items():
+    attach(_name, _fn)
+
+_native.DType.__module__ = _native.Device.__module__ = "weft"  # as users know them
+_native.DType.__name__ = _native.DType.__qualname__ = "dtype"
+_native.Device.__name__ = _native.Device.__qualname__ = "device"
+
+__all__ = ["is_conj", "is_inference", "is_neg", "is_nonzero", "is_same_size", "is_signed"]

@@ -23,6 +23,7 @@ from aten._native import (
     set_num_threads,
 )
 from aten.autograd import enable_grad, inference_mode, no_grad, set_grad_enabled
+from aten.autograd.anomaly import is_anomaly_check_nan_enabled, is_anomaly_enabled
 from aten.dtype import (
     bfloat16,
     bool,
@@ -56,7 +57,20 @@ from aten.dtype import (
 )
 from aten.families import bind_families
 from aten.info import broadcast_shapes, finfo, iinfo, is_complex, is_floating_point, is_nonzero, is_tensor, numel
-from aten.layout import Layout, MemoryFormat, channels_last, channels_last_3d, contiguous_format, preserve_format, sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr, strided
+from aten.layout import (
+    Layout,
+    MemoryFormat,
+    channels_last,
+    channels_last_3d,
+    contiguous_format,
+    preserve_format,
+    sparse_bsc,
+    sparse_bsr,
+    sparse_coo,
+    sparse_csc,
+    sparse_csr,
+    strided,
+)
 from aten.legacy import set_default_tensor_type, tensor_classes
 from aten.op import registry
 from aten.ops import attach_methods

@@ -1,5 +1,5 @@
-"""Tensor types of old: FloatTensor, LongTensor … as constructors and in isinstance, `tensor.type()`, `tensor.new()`, and functions of
-single elements (`apply_`, `map_`)."""
+"""Tensor types of old: FloatTensor, LongTensor … as constructors and in isinstance, `tensor.type()`, `tensor.new()`, and functions
+of single elements (`apply_`, `map_`)."""
 
 from collections.abc import Callable
 from typing import Any
@@ -22,7 +22,8 @@ _NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 
 
 def construct(args: tuple[Any, ...], dtype: DType, device: Any, what: str) -> Tensor:
-    """No argument: an empty tensor; sizes: undefined values; a sequence: its elements; a tensor or storage of the dtype: its memory."""
+    """No argument: an empty tensor; sizes: undefined values; a sequence: its elements; a tensor or storage of the dtype: its
+    memory."""
     if not args:
         return _native.empty((0,), dtype, device)
     first = args[0]
@@ -57,7 +58,9 @@ class TensorType(type):
         if unknown:
             raise TypeError(f"{cls.__name__}() takes no keyword argument '{next(iter(unknown))}'")
         if device is not None and dtypes.device(device).type != "cpu":
-            raise RuntimeError(f"legacy constructor expects device type: cpu but device type: {dtypes.device(device).type} was passed")
+            raise RuntimeError(
+                f"legacy constructor expects device type: cpu but device type: {dtypes.device(device).type} was passed"
+            )
         return construct(args, cls.dtype, None, f"torch.{cls.__name__}")
 
     def __repr__(cls) -> str:
@@ -65,8 +68,17 @@ class TensorType(type):
 
 
 tensor_classes: dict[str, TensorType] = {
-    name: TensorType(name, (), {"dtype": getattr(dtypes, dtype), "__module__": "torch", "is_sparse": False, "is_cuda": False,
-                                "layout": property(lambda self: None)})
+    name: TensorType(
+        name,
+        (),
+        {
+            "dtype": getattr(dtypes, dtype),
+            "__module__": "torch",
+            "is_sparse": False,
+            "is_cuda": False,
+            "layout": property(lambda self: None),
+        },
+    )
     for name, dtype in _DTYPES.items()
 }
 

@@ -129,5 +129,14 @@ def fork_rng(
             _from_numbers(default_generator, state)
 
 
-__all__ = ["Generator", "default_generator", "fork_rng", "get_rng_state", "initial_seed", "manual_seed",
-           "philox_reserve", "seed", "set_rng_state"]
+__all__ = [
+    "Generator",
+    "default_generator",
+    "fork_rng",
+    "get_rng_state",
+    "initial_seed",
+    "manual_seed",
+    "philox_reserve",
+    "seed",
+    "set_rng_state",
+]

@@ -36,7 +36,7 @@ def _get(self: UntypedStorage, key: Any) -> Any:
         start, stop, step = key.indices(self.nbytes())
         if step != 1:
             raise RuntimeError("Trying to slice with a step of " + str(step) + ", but only a step of 1 is supported")
-        return elements(self)[start:max(start, stop)].clone().untyped_storage()
+        return elements(self)[start : max(start, stop)].clone().untyped_storage()
     return int(elements(self)[_index(self, key)])
 
 
@@ -446,12 +446,17 @@ def _set_(
         memory = source.untyped_storage()
     else:
         if isinstance(source, TypedStorage) and source.dtype is not self.dtype:
-            raise RuntimeError(f"Expected a Storage of type {self.dtype} or an UntypedStorage, but got type {source.dtype} for argument 1 'storage'")
+            raise RuntimeError(
+                f"Expected a Storage of type {self.dtype} or an UntypedStorage, but got type {source.dtype} "
+                f"for argument 1 'storage'"
+            )
         memory = source._untyped()
         sizes = tuple(size) if size is not None else (memory.nbytes() // self.dtype.itemsize,)
         strides, offset = stride, storage_offset or 0
     if memory.device.type != self.device.type:
-        raise RuntimeError(f"Attempted to set the storage of a tensor on device \"{self.device}\" to a storage on different device \"{memory.device}\"")
+        raise RuntimeError(
+            f'Attempted to set the storage of a tensor on device "{self.device}" to a storage on different device "{memory.device}"'
+        )
     if self.requires_grad and not self.is_leaf:
         raise RuntimeError("set_() of a tensor that has a history; detach() it first")
     where = _native.tensor_on(memory, self.dtype, sizes, _contiguous(sizes) if strides is None else tuple(strides), offset)
@@ -492,20 +497,39 @@ def frombuffer(buffer: Any, *, dtype: DType, count: int = -1, offset: int = 0, r
     if not 0 <= offset < length:
         raise ValueError(f"offset ({offset} bytes) must be non-negative and no greater than buffer length ({length} bytes) minus 1")
     if count < 0 and (length - offset) % dtype.itemsize:
-        raise ValueError(f"buffer length ({length - offset} bytes) after offset ({offset} bytes) must be a multiple of element size "
-                         f"({dtype.itemsize})")
+        raise ValueError(
+            f"buffer length ({length - offset} bytes) after offset ({offset} bytes) must be a multiple of "
+            f"element size "
+            f"({dtype.itemsize})"
+        )
     if count > 0 and offset + count * dtype.itemsize > length:
-        raise ValueError(f"requested buffer length ({count} * {dtype.itemsize} bytes) after offset ({offset} bytes) must not be greater "
-                         f"than actual buffer length ({length} bytes)")
+        raise ValueError(
+            f"requested buffer length ({count} * {dtype.itemsize} bytes) after offset ({offset} bytes) must "
+            f"not be greater "
+            f"than actual buffer length ({length} bytes)"
+        )
     if view.readonly:
-        warnings.warn("The given buffer is not writable, and PyTorch does not support non-writable tensors: writing in place raises "
-                      "here. You may want to copy the buffer to protect its data or make it writable.", stacklevel=2)
+        warnings.warn(
+            "The given buffer is not writable, and PyTorch does not support non-writable tensors: writing in "
+            "place raises "
+            "here. You may want to copy the buffer to protect its data or make it writable.",
+            stacklevel=2,
+        )
     found = _native.from_numpy(np.frombuffer(buffer, dtype.to_numpy(), count, offset))
     return found.requires_grad_() if requires_grad else found
 
 
-def tensor_from_file(filename: str, shared: bool | None = None, size: int | None = 0, *, dtype: DType | None = None, layout: Any = None,
-                     device: Any = None, pin_memory: bool = False, requires_grad: bool = False) -> Tensor:
+def tensor_from_file(
+    filename: str,
+    shared: bool | None = None,
+    size: int | None = 0,
+    *,
+    dtype: DType | None = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:
     """A one-dimensional tensor of `size` elements on a mapped file."""
     dtype = dtype or dtypes.get_default_dtype()
     return elements(from_file(filename, bool(shared), (size or 0) * dtype.itemsize), dtype).requires_grad_(requires_grad)

@@ -71,9 +71,22 @@ def is_neg(input: Tensor) -> bool:
     return False
 
 
-
-for _name in ("is_sparse", "is_sparse_csr", "is_quantized", "is_mkldnn", "is_nested", "is_mps", "is_xpu", "is_hpu", "is_ipu", "is_xla",
-              "is_vulkan", "is_ort", "is_mtia", "is_maia"):
+for _name in (
+    "is_sparse",
+    "is_sparse_csr",
+    "is_quantized",
+    "is_mkldnn",
+    "is_nested",
+    "is_mps",
+    "is_xpu",
+    "is_hpu",
+    "is_ipu",
+    "is_xla",
+    "is_vulkan",
+    "is_ort",
+    "is_mtia",
+    "is_maia",
+):
     attach(_name, property(_always(False)))
 for _name, _fn in {
     "is_conj": is_conj,

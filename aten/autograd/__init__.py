@@ -1,12 +1,15 @@
 """Derivatives: modes, the backward walk, hooks, user-defined functions, finite-difference checks."""
 
+from aten.autograd import graph
+from aten.autograd.anomaly import detect_anomaly, is_anomaly_check_nan_enabled, is_anomaly_enabled, set_detect_anomaly
 from aten.autograd.engine import backward, grad
 from aten.autograd.function import Function, once_differentiable
 from aten.autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
-from aten.autograd.gradcheck import gradcheck, gradgradcheck
+from aten.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
 from aten.autograd.inplace import record_inplace
 from aten.autograd.products import linear_backward, matmul_backward
 from aten.autograd.record import record
+from aten.autograd.variable import Variable
 
 
 def __getattr__(name: str):
@@ -19,6 +22,13 @@ def __getattr__(name: str):
 
 __all__ = [
     "Function",
+    "GradcheckError",
+    "Variable",
+    "detect_anomaly",
+    "graph",
+    "is_anomaly_check_nan_enabled",
+    "is_anomaly_enabled",
+    "set_detect_anomaly",
     "backward",
     "enable_grad",
     "grad",

@@ -2,12 +2,16 @@
 aten/native/engine.cpp.
 """
 
+import math
+import threading
+import warnings
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from aten import _native
 from aten._native import Tensor
+from aten.op import ops
 from aten.tensor import attach
 
 
@@ -57,8 +61,99 @@ def fit(grad: Tensor, meta: tuple[Any, Any, Any], name: str | None, index: int) 
 _native.set_fit_gradient(fit)
 
 
+def is_edge(value: Any) -> bool:
+    """Whether the value is an edge of the graph: (node, output number)."""
+    return isinstance(value, tuple) and len(value) == 2 and isinstance(value[0], _native.Node)
+
+
 def _as_tuple(value: Any) -> tuple[Any, ...]:
-    return (value,) if isinstance(value, Tensor) else tuple(value)
+    return (value,) if isinstance(value, Tensor) or is_edge(value) else tuple(value)
+
+
+class _Walk:
+    """A backward walk that is under way: what it starts from and, if only some are wanted, where it goes."""
+
+    __slots__ = ("roots", "inputs", "callbacks", "_runs")
+
+    def __init__(self, roots: tuple[Any, ...], inputs: tuple[Any, ...] | None):
+        self.roots, self.inputs = roots, inputs
+        self.callbacks: list[Callable[[], None]] = []
+        self._runs: set[Any] | None = None
+
+    @staticmethod
+    def _nodes(values: tuple[Any, ...]) -> list[Any]:
+        return [v[0] if is_edge(v) else _native.gradient_edge(v)[0] for v in values]
+
+    def runs(self, node: Any) -> bool:
+        """Whether the walk reaches the node (on its way to an input, if only some are wanted)."""
+        if self._runs is None:
+            self._runs = self._reached()
+        return node in self._runs
+
+    def _reached(self) -> set[Any]:
+        order, seen = [], set()
+        waiting = self._nodes(self.roots)
+        while waiting:
+            at = waiting.pop()
+            if at in seen:
+                continue
+            seen.add(at)
+            order.append(at)
+            waiting += [n for n, _ in at.next_functions if n is not None]
+        if self.inputs is None:
+            return seen
+        ends = set(self._nodes(self.inputs))
+        kept: set[Any] = set()
+        for at in sorted(order, key=lambda n: n._sequence_nr if n.next_functions else 0):
+            if at in ends or any(n in kept for n, _ in at.next_functions):
+                kept.add(at)
+        return kept
+
+
+class _Walks(threading.local):
+    def __init__(self) -> None:
+        self.open: list[_Walk] = []
+
+
+_walks = _Walks()
+
+
+def current_walk() -> _Walk:
+    """The innermost walk of this thread. Raises RuntimeError outside of backward."""
+    if not _walks.open:
+        raise RuntimeError("this is only known while backward runs")
+    return _walks.open[-1]
+
+
+def queue_callback(callback: Callable[[], None]) -> None:
+    """Call `callback()` when the backward that runs now is done."""
+    if not _walks.open:
+        raise RuntimeError("Final callbacks can only be installed during backward pass.")
+    _walks.open[-1].callbacks.append(callback)
+
+
+def _walk(
+    outs: tuple[Any, ...], seeds: tuple[Any, ...], keep: Any, create_graph: bool, ins: tuple[Any, ...] | None, accumulate: bool
+) -> Any:
+    walk = _Walk(outs, ins)
+    _walks.open.append(walk)
+    try:
+        found = _native.run_backward(outs, seeds, keep, create_graph, ins, accumulate)
+        while walk.callbacks:
+            walk.callbacks.pop(0)()
+        return found
+    finally:
+        _walks.open.pop()
+
+
+def _sizes_of(value: Any) -> tuple[Any, Any, Any]:
+    """(sizes, dtype, device) of a tensor, or of the output that an edge leads to."""
+    if isinstance(value, Tensor):
+        return value.shape, value.dtype, value.device
+    node, nr = value
+    if node.name() == "AccumulateGrad":
+        return _sizes_of(node.variable)
+    return node.metas[nr]
 
 
 def _seeds(outputs: tuple[Tensor, ...], grads: Any) -> tuple[Tensor, ...]:
@@ -68,17 +163,28 @@ def _seeds(outputs: tuple[Tensor, ...], grads: Any) -> tuple[Tensor, ...]:
         raise RuntimeError(f"got {len(outputs)} tensors and {len(given)} gradients")
     seeds = []
     for i, (out, seed) in enumerate(zip(outputs, given)):
-        if not out.requires_grad:
+        if isinstance(out, Tensor) and not out.requires_grad:
             raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn")
+        sizes, dtype, device = _sizes_of(out)
         if seed is None:
-            if out.numel() != 1:
+            if math.prod(sizes) != 1:
                 raise RuntimeError("grad can be implicitly created only for scalar outputs")
-            seed = out.detach().new_ones(out.shape)
-        elif tuple(seed.shape) != tuple(out.shape):
+            if not dtype.is_floating_point:
+                raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {dtype}")
+            ones = ops.ones if is_edge(out) else out.detach().new_ones
+            seed = ones(sizes, dtype=dtype, device=device) if is_edge(out) else ones(sizes)
+        elif not isinstance(seed, Tensor):
+            raise TypeError(f"gradients can be either Tensors or None, but got {type(seed).__name__}")
+        elif tuple(seed.shape) != tuple(sizes):
             raise RuntimeError(
                 f"Mismatch in shape: grad_output[{i}] has a shape of {_show(seed.shape)} and "
                 f"output[{i}] has a "
-                f"shape of {_show(out.shape)}."
+                f"shape of {_show(sizes)}."
+            )
+        elif seed.dtype.is_complex != dtype.is_complex:
+            raise RuntimeError(
+                "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in dtype: "
+                f"grad_output[{i}] has a dtype of {seed.dtype} and output[{i}] has a dtype of {dtype}."
             )
         seeds.append(seed)
     return tuple(seeds)
@@ -89,18 +195,31 @@ def backward(
     grad_tensors: Any = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
+    grad_variables: Any = None,
     inputs: Any = None,
 ) -> None:
-    """Accumulate the gradients of `tensors` into the `.grad` of the leaves they depend on, or of `inputs` only."""
+    """Accumulate the gradients of `tensors` into the `.grad` of the leaves they depend on, or of `inputs` only.
+
+    Tensors may be edges of the graph (graph.GradientEdge). `grad_variables` is the old name of `grad_tensors`.
+    """
+    if grad_variables is not None:
+        warnings.warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning, stacklevel=2)
+        if grad_tensors is not None:
+            raise RuntimeError("`grad_tensors` and `grad_variables` (deprecated) arguments both passed to `backward()`. "
+                               "Please only "
+                               "use `grad_tensors`.")
+        grad_tensors = grad_variables
     outputs = _as_tuple(tensors)
     if inputs is not None:
         inputs = _as_tuple(inputs)
         if not inputs:
             raise RuntimeError("'inputs' argument to backward cannot be empty.")
     keep = create_graph if retain_graph is None else retain_graph
-    found = _native.run_backward(outputs, _seeds(outputs, grad_tensors), keep, create_graph, inputs, True)
+    if create_graph and not _warned_of_cycle:
+        _warn_of_cycle()
+    found = _walk(outputs, _seeds(outputs, grad_tensors), keep, create_graph, inputs, True)
     for tensor, value in zip(inputs or (), found or ()):
-        if tensor.grad_fn is not None and value is not None:
+        if isinstance(tensor, Tensor) and tensor.grad_fn is not None and value is not None:
             tensor.grad = value if tensor.grad is None else tensor.grad + value
 
 
@@ -121,18 +240,32 @@ def grad(
     (zeros).
     """
     outs, ins = _as_tuple(outputs), _as_tuple(inputs)
+    if materialize_grads and allow_unused is False:
+        raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.")
     keep = create_graph if retain_graph is None else retain_graph
     batch: list[int] = []
     level = next((o.level for o in outs if _native.is_tracer(o) and o.requires_grad and hasattr(o.level, "gradients")), None)  # type: ignore[attr-defined]
     if is_grads_batched:
         seeds = _as_tuple(grad_outputs)
         batch = [seeds[0].shape[0]]
+        _check_batched(outs, seeds)
         found = _batched_walk(outs, seeds, keep, create_graph, ins)
     elif level is not None:
         found = level.gradients(outs, _seeds(outs, grad_outputs), ins, create_graph)
     else:
-        found = _native.run_backward(outs, _seeds(outs, grad_outputs), keep, create_graph, ins, False)
+        if materialize_grads:
+            outs, grad_outputs = _differentiable_only(outs, grad_outputs)
+        wanted = [i for i, t in enumerate(ins) if is_edge(t) or t.requires_grad]
+        if not outs:
+            found = (None,) * len(ins)
+        elif materialize_grads and len(wanted) < len(ins):
+            part = _walk(outs, _seeds(outs, grad_outputs), keep, create_graph, tuple(ins[i] for i in wanted), False)
+            found = tuple(part[wanted.index(i)] if i in wanted else None for i in range(len(ins)))
+        else:
+            found = _walk(outs, _seeds(outs, grad_outputs), keep, create_graph, ins, False)
     if materialize_grads:
+        if any(is_edge(t) and g is None for t, g in zip(ins, found)):
+            raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
         return tuple(t.detach().new_zeros([*batch, *t.shape]) if g is None else g for t, g in zip(ins, found))
     if not allow_unused and any(g is None for g in found):
         raise RuntimeError(
@@ -140,6 +273,42 @@ def grad(
             "the desired behavior."
         )
     return found
+
+
+def _differentiable_only(outs: tuple[Any, ...], seeds: Any) -> tuple[tuple[Any, ...], Any]:
+    """The outputs that require grad, with what was given for them: where gradients are materialised the others give zeros."""
+    given = (None,) * len(outs) if seeds is None else _as_tuple(seeds)
+    pairs = [(o, s) for o, s in zip(outs, given) if is_edge(o) or o.requires_grad]
+    return tuple(o for o, _ in pairs), tuple(s for _, s in pairs)
+
+
+def _check_batched(outs: tuple[Any, ...], seeds: tuple[Any, ...]) -> None:
+    for i, (out, seed) in enumerate(zip(outs, seeds)):
+        sizes = tuple(_sizes_of(out)[0])
+        if tuple(seed.shape[1:]) != sizes:
+            raise RuntimeError(
+                "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch dimension. "
+                "The sizes of "
+                f"the remaining dimensions are expected to match the shape of corresponding output, but a mismatch was detected: "
+                f"grad_output[{i}] has a shape of {_show(seed.shape)} and output[{i}] has a shape of {_show(sizes)}. If you "
+                f"only want "
+                "some tensors in `grad_output` to be considered batched, consider using vmap."
+            )
+
+
+_warned_of_cycle: list[bool] = []
+
+
+def _warn_of_cycle() -> None:
+    _warned_of_cycle.append(True)
+    warnings.warn(
+        "Using backward() with create_graph=True will create a reference cycle between the parameter and its gradient which "
+        "can cause "
+        "a memory leak. We recommend using autograd.grad when creating the graph to avoid this. If you have to use this "
+        "function, make "
+        "sure to reset the .grad fields of your parameters to None after use to break the cycle and avoid the leak.",
+        stacklevel=4,
+    )
 
 
 def _batched_walk(
@@ -151,7 +320,7 @@ def _batched_walk(
     used: list[int] = []
 
     def walk(*grads: Tensor) -> tuple[Any, ...]:
-        found = _native.run_backward(outs, grads, keep, create_graph, ins, False)
+        found = _walk(outs, grads, keep, create_graph, ins, False)
         used[:] = [i for i, g in enumerate(found) if g is not None]
         return tuple(found[i] for i in used)
 
@@ -221,8 +390,18 @@ def _retain_grad(self: Tensor) -> None:
         if tensor is not None:
             tensor.grad = gradient if tensor.grad is None else tensor.grad + gradient
 
+    keep.of = ref  # type: ignore[attr-defined]  # by which `move_retained` finds it
     node._pre_hooks.append((-1 - self.output_nr, keep))
     _native.set_retains_grad(self)
+
+
+def move_retained(tensor: Tensor, node: Any) -> None:
+    """A tensor written in place keeps the gradient of what it now is: its hook leaves `node`, which it was made by."""
+    mine = [entry for entry in node._pre_hooks if getattr(entry[1], "of", None) is not None and entry[1].of() is tensor]
+    node._pre_hooks[:] = [entry for entry in node._pre_hooks if not any(entry is m for m in mine)]
+    now = tensor.grad_fn
+    if now is not None:
+        now._pre_hooks.extend((-1 - tensor.output_nr, hook) for _, hook in mine)
 
 
 def _backward(
@@ -233,7 +412,7 @@ def _backward(
     inputs: Any = None,
 ) -> None:
     """Accumulate this tensor's gradients into the leaves it depends on."""
-    backward((self,), None if gradient is None else (gradient,), retain_graph, create_graph, inputs)
+    backward((self,), None if gradient is None else (gradient,), retain_graph, create_graph, inputs=inputs)
 
 
 def _detach_(self: Tensor) -> Tensor:
@@ -249,7 +428,7 @@ def _register_node_hook(self: Any, hook: Callable[[Any, Any], Any]) -> Removable
     return _append(self._post_hooks, hook)
 
 
-def _register_node_prehook(self: Any, hook: Callable[[Any], Any]) -> RemovableHandle:
+def register_node_prehook(self: Any, hook: Callable[[Any], Any]) -> RemovableHandle:
     """`hook(grad_outputs)` is called before the node runs; what it returns replaces them."""
     return _append(self._pre_hooks, (None, hook))
 
@@ -263,6 +442,16 @@ for _name, _fn in {
 }.items():
     attach(_name, _fn)
 _native.Node.register_hook = _register_node_hook
-_native.Node.register_prehook = _register_node_prehook
+_native.Node.register_prehook = register_node_prehook
 
-__all__ = ["RemovableHandle", "backward", "fit", "grad"]
+__all__ = [
+    "RemovableHandle",
+    "backward",
+    "current_walk",
+    "fit",
+    "grad",
+    "is_edge",
+    "move_retained",
+    "queue_callback",
+    "register_node_prehook",
+]

@@ -6,6 +6,7 @@ from typing import Any
 
 from aten import _native
 from aten._native import Tensor
+from aten.autograd.engine import move_retained
 from aten.autograd.grad_mode import no_grad
 from aten.meta import Meta
 from aten.op import ops
@@ -115,6 +116,13 @@ def record_inplace(target: Tensor, result: Tensor) -> None:
     if result.dtype is not target.dtype:
         result = result.to(target.dtype)
     _assign(target, result)
+    before = target.grad_fn if target.retains_grad else None
+    _rewrite(target, result)
+    if before is not None:
+        move_retained(target, before)
+
+
+def _rewrite(target: Tensor, result: Tensor) -> None:
     if target._view_of is None:
         target._grad_fn = (result.grad_fn, result.output_nr) if result.grad_fn is not None else None
         return

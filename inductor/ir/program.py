@@ -18,9 +18,10 @@ from inductor.ir import values as value_table
 from inductor.ir.values import ProgramError, Value
 
 DTYPES = (
-    "bool uint8 int8 int16 int32 int64 uint16 uint32 uint64 float16 bfloat16 float32 float64 complex64 complex128"
+    "bool uint8 int8 int16 int32 int64 uint16 uint32 uint64 float16 bfloat16 float32 float64 complex64 complex128 "
+    "float8_e4m3fn float8_e5m2 float8_e4m3fnuz float8_e5m2fnuz complex32"
 ).split()
-ITEMSIZE = dict(zip(DTYPES, (1, 1, 1, 2, 4, 8, 2, 4, 8, 2, 2, 4, 8, 8, 16)))
+ITEMSIZE = dict(zip(DTYPES, (1, 1, 1, 2, 4, 8, 2, 4, 8, 2, 2, 4, 8, 8, 16, 1, 1, 1, 1, 4)))
 
 
 @dataclass(frozen=True)

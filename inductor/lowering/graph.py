@@ -356,12 +356,12 @@ class GraphLowering:
         return self.external(n, args, kwargs)
 
     def is_complex(self, values) -> bool:
-        """Whether complex numbers are among the values or the results: they are in memory only, and no loop computes them."""
+        """Whether complex numbers or floats of eight bits are among the values or results: they are in memory only."""
         flat_values = [v for x in values for v in (x if isinstance(x, (list, tuple)) else (x,))]
         metas = self.out if isinstance(self.out, (list, tuple)) else (self.out,)
         dtypes = [v.dtype for v in flat_values if isinstance(v, Value)]
         dtypes += [m.dtype.name for m in metas if hasattr(m, "dtype")]
-        return any(d.startswith("complex") for d in dtypes)
+        return any(d.startswith(("complex", "float8")) for d in dtypes)
 
     def kept(self, n, args) -> bool:
         """Whether the op is better run as it is."""

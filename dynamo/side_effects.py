@@ -5,6 +5,8 @@ Until then the objects themselves are untouched: reads while tracing look here f
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 from dynamo import breaks, outcome
@@ -25,6 +27,7 @@ class SideEffects:
         self.classes: dict[type, Storage] = {}
         self.namespaces: dict[int, Namespace] = {}
         self.dirty: dict[Any, None] = {}
+        self.frozen: set[Variable] | None = None  # what a function must not change that runs never or often
 
     def __bool__(self) -> bool:
         return bool(self.dirty)
@@ -45,8 +48,27 @@ class SideEffects:
     # -------------------------------------------------------------------------------------- containers
     def changed(self, value: Variable) -> None:
         """A container or cell is about to change; only those that came from outside are replayed."""
+        self.check(value, value.comes_from_outside)
         if value.comes_from_outside:
             self.dirty.setdefault(value)
+
+    def check(self, value: Any, outside: bool) -> None:
+        """Raise Unsupported for a change of what was there before, in a function that may run never or often."""
+        if self.frozen is not None and (outside or value in self.frozen):
+            raise Unsupported(breaks.HIGHER_ORDER, "a function that changes what was there before it was called")
+
+    @contextlib.contextmanager
+    def freeze(self, frame: Any) -> Iterator[None]:
+        """Within, nothing may change that the frame, or those that called it, can reach."""
+        before, found = self.frozen, set[Variable]()
+        while frame is not None:
+            reach([*frame.locals.values(), *frame.stack], found)
+            frame = frame.parent
+        self.frozen = found | (before or set())
+        try:
+            yield
+        finally:
+            self.frozen = before
 
     def outgrows(self, guards) -> bool:
         """Whether a dict that lives on (it hangs on an object, global or cell) has another size than guarded: the entry
@@ -68,6 +90,21 @@ class SideEffects:
         """Emit everything that happened to objects from outside."""
         for value in list(self.dirty):
             value.replay(emit)
+
+
+def reach(value: Any, found: set[Variable]) -> None:
+    """Add the Variables that can be reached from these."""
+    waiting = [value]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, (list, tuple)):
+            waiting.extend(value)
+        elif isinstance(value, dict):
+            waiting.extend(value.values())
+        elif isinstance(value, Variable) and value not in found:
+            found.add(value)
+            names = {name for cls in type(value).__mro__ for name in getattr(cls, "__slots__", ())}
+            waiting.extend(getattr(value, name, None) for name in names)
 
 
 class Emission:

@@ -89,7 +89,7 @@ def _traced(frame: Any, name: str, functions: list[Variable], operands: Variable
     for function in functions:
         graph = Region(output.graph, output.shape_env)
         inner = [higher_order.entered(graph, v, node, lambda i, m: m, 0) for v, node in zip(leaves, nodes)]
-        with opened(output, graph):
+        with opened(output, graph), output.side_effects.freeze(frame):
             result = function.call(frame, higher_order.unflatten(frame, inner, spec).unpack(frame), {})
             traced = Traced(frame, graph, result)
         traced.close()
@@ -188,7 +188,8 @@ def _map(frame, args, kwargs):
     def apply(f: Callable, xs: Any, *rest: Any) -> Any:
         return vmap(f, in_dims=(0, *[None] * len(rest)), randomness="different")(xs, *rest)
 
-    return call(frame, "map", apply, args[0], list(args[1:]), {}, lambda metas, spec: _slice(_dims_of(spec, metas, [0], 0)))
+    with frame.output.side_effects.freeze(frame):
+        return call(frame, "map", apply, args[0], list(args[1:]), {}, lambda metas, spec: _slice(_dims_of(spec, metas, [0], 0)))
 
 
 @trace_rules.handle(scan)
@@ -198,7 +199,8 @@ def _scan(frame, args, kwargs):
     backwards = reverse is not None and reverse.as_python()
     apply = lambda f, init, xs: scan(f, init, xs, dim=along, reverse=backwards)
     see = lambda metas, spec: _slice(_dims_of(spec, metas, [1], along))
-    return call(frame, "scan", apply, function, [init, xs], {}, see)
+    with frame.output.side_effects.freeze(frame):
+        return call(frame, "scan", apply, function, [init, xs], {}, see)
 
 
 @trace_rules.handle(associative_scan)
@@ -210,6 +212,7 @@ def _associative_scan(frame, args, kwargs):
     if mode is not None and mode.as_python() not in ("pointwise", "generic"):
         text = f"Combine_mode must either 'pointwise' or 'generic', but got {mode.as_python()}"
         raise frame.values.error(frame, ValueError, text)
-    return call(frame, "associative_scan", apply, function, [xs, xs], {}, see)
+    with frame.output.side_effects.freeze(frame):
+        return call(frame, "associative_scan", apply, function, [xs, xs], {}, see)
 
 

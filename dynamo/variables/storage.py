@@ -60,6 +60,7 @@ class Storage:
 
     def touch(self, frame: Frame) -> None:
         """A change is coming."""
+        frame.output.side_effects.check(self.owner, self.real is not None)
         if self.real is not None:
             frame.output.side_effects.dirty.setdefault(self)
 
@@ -230,8 +231,8 @@ class ClassStorage(Storage):
         return None if value is None or value is NULL else value.realize(frame)
 
     def touch(self, frame):
-        frame.output.side_effects.classes[self.real] = self
         super().touch(frame)
+        frame.output.side_effects.classes[self.real] = self
 
 
 class Namespace(Storage):

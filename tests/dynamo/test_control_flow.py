@@ -27,6 +27,8 @@ FUNCTIONS = {
     "wrap": lambda x: wrap(lambda a, k: (a * w[0]).sum(1) * k, x, 3),
 }
 
+KEPT = []
+
 
 def leaves(value):
     if isinstance(value, (tuple, list)):
@@ -109,6 +111,8 @@ def test_derivatives_of_cond_in_transforms():
         (lambda x: cond(x.sum() > 0, lambda a: (a,), lambda a: a, (x,)), "nested"),
         (lambda x: cond(x.sum() > 0, lambda a: a.double(), lambda a: a, (x,)), "dtype"),
         (lambda x: cond(x.sum() > 0, lambda a: a.add_(1), lambda a: a, (x,)), "from outside"),
+        (lambda x, kept=KEPT: cond(x.sum() > 0, lambda a: kept.append(1) or a + 1, lambda a: a + 2, (x,)), "changes what was"),
+        (lambda x: (lambda kept: map(lambda a: kept.append(1) or a + 1, x))([]), "changes what was"),
         (lambda x: while_loop(lambda a: a.sum() < 9, lambda a: (a, a), (x,)), "2 tensors for 1"),
         (lambda x: while_loop(lambda a: 3, lambda a: (a,), (x,)), "no tensor"),
     ],

@@ -158,7 +158,7 @@ def test_what_cannot_be_sent_is_named():
 
 
 @pytest.mark.parametrize("end,text", [
-    (lambda: os.kill(os.getpid(), signal.SIGKILL), r"\(pid \d+\) is killed by signal: Killed. It was making batch 3 of indices \[3\]"),
+    (lambda: os.kill(os.getpid(), signal.SIGKILL), r"\(pid \d+\) is killed by signal: Killed. It was making batch 3"),
     (lambda: os._exit(3), r"worker 1 \(pid\(s\) \d+\) exited unexpectedly with exit code 3. It was making batch 3 of"),
     (lambda: sys.exit(4), r"exited unexpectedly with exit code 4"),
 ])  # fmt: skip

@@ -3,6 +3,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+import aten.autocast
 import aten.device
 import aten.dtype
 import aten.logs
@@ -21,6 +22,24 @@ from aten._native import (
     promote_types,
     set_default_dtype,
     set_num_threads,
+)
+from aten.autocast import (
+    autocast_decrement_nesting,
+    autocast_increment_nesting,
+    clear_autocast_cache,
+    get_autocast_cpu_dtype,
+    get_autocast_dtype,
+    get_autocast_gpu_dtype,
+    is_autocast_available,
+    is_autocast_cache_enabled,
+    is_autocast_cpu_enabled,
+    is_autocast_enabled,
+    set_autocast_cache_enabled,
+    set_autocast_cpu_dtype,
+    set_autocast_cpu_enabled,
+    set_autocast_dtype,
+    set_autocast_enabled,
+    set_autocast_gpu_dtype,
 )
 from aten.autograd import enable_grad, inference_mode, no_grad, set_grad_enabled
 from aten.autograd.anomaly import is_anomaly_check_nan_enabled, is_anomaly_enabled
@@ -99,6 +118,7 @@ for _name, _op in registry.items():
     globals().setdefault(_name, _op)
 attach_methods()
 bind_families(registry)
+aten.autocast.declare(registry)
 
 if TYPE_CHECKING:  # ops are attributes by way of the registry
 

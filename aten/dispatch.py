@@ -11,7 +11,7 @@ import numpy as np
 
 import aten.op
 import aten.schema
-from aten import _native, devices
+from aten import _native, autocast, devices
 from aten import dtype as dtypes
 from aten._native import Tensor
 from aten.autograd.inplace import record_inplace
@@ -143,6 +143,13 @@ def call(op: Op, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         result = _ask_modes(op, tuple(args), kwargs)
         if result is not NotImplemented:
             return result
+    if op.autocast and _native.ambient() & autocast.ON:
+        go_on = op if not stack.mode_top else lambda *args, **kwargs: _call(op, args, kwargs)  # modes have been asked
+        return autocast.run(op, args, kwargs, go_on)
+    return _call(op, args, kwargs)
+
+
+def _call(op: Op, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     if kwargs and "out" in kwargs and "out" not in op.schema.index:
         out = kwargs.pop("out")
         if out is not None:

@@ -15,6 +15,7 @@ from aten.collection import paused_collection
 from . import _eval_frame, exc, stance, trace_rules, utils
 from . import config as settings_of_capture
 from . import outcome as o
+from .autocast import compiled_without
 from .breaks import OVERLAP, Unsupported
 from .callback import callback_handler
 from .caller import is_users, users_line
@@ -225,7 +226,7 @@ def make_entry(code: types.CodeType, traced: o.Traced, config: Config, scope: Sc
         record.pop("fruitless", None)
         counters["graphs"] += 1
         logs.get("graph")(f"{_name(code)}\n{traced.graph.graph}")
-        compiled = call_backend(config.backend, traced)
+        compiled = compiled_without(lambda: call_backend(config.backend, traced))
     guards.update(shape_guards(traced))
     always = _eval_frame.record(code).get(ALWAYS)
     if always is not None:

@@ -6,7 +6,7 @@ import linecache
 import operator
 from typing import Any
 
-from aten import _native
+from aten import _native, autocast
 from aten.fx.node import UserLine
 from aten.symbolic.shape_env import ShapeEnv
 from dynamo import config, guards, outcome, trace_rules
@@ -138,6 +138,10 @@ class OutputGraph:
         self.recorded = True
         from dynamo.recording import record
 
+        if op.autocast and self.ambient & autocast.ON:
+            from dynamo.autocast import cast
+
+            args, kwargs = cast(self, frame, op, args, dict(kwargs))
         return record(self, frame, op, args, dict(kwargs))
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from typing import TYPE_CHECKING, Any
 
+from aten import _native, autocast
 from aten.meta import Meta, known_equal
 from aten.promotion import can_cast
 from aten.symbolic.shape_env import DataDependentError
@@ -80,6 +81,7 @@ def result_of(output, frame, op: Op, args, kwargs) -> Any:
         named = {k: v.as_meta() for k, v in kwargs.items()}
     except NotConstant as e:
         raise Unsupported(breaks.UNKNOWN_CALL, f"{op.name} of {e.args[0].describe()}") from None
+    before = _native.set_ambient_bits(autocast.ON, 0)  # its casts are in the graph
     try:
         return shape_rule(op, metas, named)
     except DataDependentError as e:
@@ -88,6 +90,8 @@ def result_of(output, frame, op: Op, args, kwargs) -> Any:
         raised = as_raised(frame, e)
         raised.of_rule = True
         raise raised from e
+    finally:
+        _native.set_ambient_bits(autocast.ON, before)
 
 
 def shape_rule(op: Op, metas: list, named: dict) -> Any:

@@ -15,11 +15,12 @@ _aliases.install(
 )
 
 _PARTS = frozenset({
-    "_C", "__config__", "__future__", "_dynamo", "_higher_order_ops", "_inductor", "accelerator", "autograd", "backends",
-    "compiler", "cpu", "cuda", "distributed", "fft", "func", "functional", "fx", "hub", "jit", "library", "linalg", "nn",
+    "_C", "__config__", "__future__", "_dynamo", "_higher_order_ops", "_inductor", "accelerator", "amp", "autograd",
+    "backends", "compiler", "cpu", "cuda", "distributed", "fft", "func", "functional", "fx", "hub", "jit", "library", "linalg", "nn",
     "onnx", "ops", "optim", "profiler", "signal", "special", "testing", "torch_version", "types", "utils", "version",
 })  # fmt: skip
 _OF_FILE = {  # the names that a file gives
+    "weft.amp.autocast_mode": "autocast",
     "weft.asserts": "_assert _assert_async _check _check_index _check_is_size _check_not_implemented _check_tensor_all _check_type "
     "_check_value _check_with",
     "aten.higher_order": "cond while_loop",

@@ -94,13 +94,13 @@ static PyObject *call_general(NativeOp *op, PyObject *const *args, Py_ssize_t na
   return PyObject_Vectorcall(general_call, call + 1, 3 | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr);
 }
 
-constexpr uint64_t kOthersDecide = WEFT_AMBIENT_LEVELS | WEFT_AMBIENT_MODES | WEFT_AMBIENT_AUTOCAST_CPU | WEFT_AMBIENT_AUTOCAST_CUDA |
-                                   WEFT_AMBIENT_SAVED_HOOKS;
+constexpr uint64_t kOthersDecide = WEFT_AMBIENT_LEVELS | WEFT_AMBIENT_MODES | WEFT_AMBIENT_SAVED_HOOKS;
+constexpr uint64_t kAutocast = WEFT_AMBIENT_AUTOCAST_CPU | WEFT_AMBIENT_AUTOCAST_CUDA;
 
 static PyObject *op_vectorcall(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names) {
   NativeOp *op = as_op(self);
   Py_ssize_t nargs = PyVectorcall_NARGS(nargsf);
-  if (op->fast && !(*ambient() & kOthersDecide)) {
+  if (op->fast && !(*ambient() & (op->autocast ? kOthersDecide | kAutocast : kOthersDecide))) {
     try {
       CallScope scope;
       PyObject *result = op->fast(op, args, nargs, names);
@@ -393,7 +393,9 @@ static void method_dealloc(PyObject *self) {
 }
 
 static PyMemberDef op_members[] = {
-    {"__vectorcalloffset__", T_PYSSIZET, offsetof(NativeOp, vectorcall), READONLY, nullptr}, {nullptr, 0, 0, 0, nullptr}};
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(NativeOp, vectorcall), READONLY, nullptr},
+    {"autocast", T_BOOL, offsetof(NativeOp, autocast), 0, nullptr},
+    {nullptr, 0, 0, 0, nullptr}};
 static PyType_Slot op_slots[] = {{Py_tp_new, (void *)op_new},
                                  {Py_tp_init, (void *)op_init},
                                  {Py_tp_dealloc, (void *)op_dealloc},

@@ -81,7 +81,12 @@ def _(x, normalized_shape, weight, bias, eps):
     y = (x - mean) * (variance + eps).rsqrt()
     if weight is not None:
         y = y * weight
-    return y if bias is None else y + bias
+    return _like(y if bias is None else y + bias, x)
+
+
+def _like(y: Any, x: Any) -> Any:
+    """`y` in the dtype of `x`: a weight may be wider than what it weighs, as under autocast."""
+    return y if y.dtype is x.dtype else ops.cast(y, x.dtype)
 
 
 @layer_norm.vjp
@@ -135,7 +140,7 @@ def _(out, x, normalized_shape, weight, eps):
 @rms_norm.decompose
 def _(x, normalized_shape, weight, eps):
     y = x * (ops.mean(x * x, _last(x, normalized_shape), True) + eps).rsqrt()
-    return y if weight is None else y * weight
+    return y if weight is None else _like(y * weight, x)
 
 
 @rms_norm.vjp
@@ -212,7 +217,7 @@ def batch_norm(input, running_mean, running_var, weight, bias, training, momentu
     else:
         mean, variance = running_mean, running_var
     y = (input - _per_channel(mean, input.ndim)) * (_per_channel(variance, input.ndim) + eps).rsqrt()
-    return _affine(y, weight, bias)
+    return _like(_affine(y, weight, bias), input)
 
 
 def _follow(running: Any, value: Any, momentum: float) -> None:
@@ -239,7 +244,7 @@ def instance_norm(input, running_mean, running_var, weight, bias, use_input_stat
         _follow(running_mean, ops.mean(mean.flatten(1), [0]), momentum)
         _follow(running_var, ops.mean(variance.flatten(1), [0]) * (n / (n - 1)), momentum)
     y = (input - mean) * (variance + eps).rsqrt()
-    return _affine(y, weight, bias)
+    return _like(_affine(y, weight, bias), input)
 
 
 @composite(

@@ -7,6 +7,7 @@ from typing import Any
 
 import aten
 from aten import _native
+from aten.autocast import is_autocast_cache_enabled
 from aten.compiling import is_compiling
 from aten.layout import Layout, MemoryFormat
 from aten.meta import Meta, contiguous_strides
@@ -273,6 +274,11 @@ def _random_state(name: str):
 
 FUNCTIONS[_native.manual_seed] = _random_state("manual_seed")
 FUNCTIONS[_native.philox_reserve] = _random_state("philox_reserve")
+
+
+@trace_rules.handle(is_autocast_cache_enabled)
+def _caches_casts(frame, args, kwargs):
+    return TRUE  # whatever eager does: a graph may hold a cast once or twice
 
 
 @trace_rules.handle(is_compiling)

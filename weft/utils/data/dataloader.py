@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
 import aten
+from aten import _native
 from aten.random import Generator
 from weft.utils.data.collate import default_collate, default_convert
 from weft.utils.data.dataset import Dataset, IterableDataset
@@ -71,7 +72,7 @@ class DataLoader(Generic[T_co]):
         self.pin_memory, self.pin_memory_device, self.in_order = pin_memory, pin_memory_device, in_order
         self.worker_init_fn, self.generator, self.persistent_workers = worker_init_fn, generator, persistent_workers
         self.multiprocessing_context = multiprocessing_context
-        if pin_memory and not _has_device_to_pin_for():
+        if pin_memory and _native.device_count("cuda") == 0:
             warnings.warn(
                 "'pin_memory' argument is set as true but no accelerator is found, then device pinned memory won't be used.",
                 stacklevel=2,
@@ -296,10 +297,6 @@ def _check_iterable(shuffle: Any, sampler: Any, batch_sampler: Any) -> None:
         raise ValueError(
             f"DataLoader with IterableDataset: expected unspecified shuffle option, but got shuffle={shuffle}"
         )
-
-
-def _has_device_to_pin_for() -> bool:
-    return False  # cuda has no devices yet
 
 
 def _warn_of_many(num_workers: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from importlib import import_module
 from typing import Any
 
 __all__ = ["current_device", "current_stream", "device_count", "is_available", "set_device", "stream", "synchronize"]
@@ -43,3 +44,9 @@ def current_stream(device: Any = None) -> Stream:
 @contextlib.contextmanager
 def stream(stream: Stream) -> Iterator[None]:
     yield
+
+
+def __getattr__(name: str) -> Any:
+    if name == "amp":
+        return import_module("weft.cpu.amp")
+    raise AttributeError(f"module 'weft.cpu' has no attribute {name!r}")

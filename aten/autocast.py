@@ -1,0 +1,226 @@
+"""Autocast: while it is on, ops that gain from it run in a lower dtype, and those that need the digits in float32.
+
+The state is in the ambient word (whether, and for the CPU which dtype), so that compiled code guards it. The policies are
+PyTorch's for the CPU. An op with a policy runs with autocast off inside: what it is made of is part of it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from aten import _native
+from aten import dtype as dtypes
+from aten._native import Device, Tensor
+
+BITS = {"cpu": 1 << 5, "cuda": 1 << 6}
+ON = BITS["cpu"] | BITS["cuda"]
+_DTYPE, _DTYPE_SHIFT = 0xFF << 16, 16
+
+_POLICIES = {
+    # to the dtype of autocast
+    "lower": "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d convolution mm bmm matmul addmm addbmm "
+    "baddbmm linear linalg_vecdot prelu scaled_dot_product_attention "
+    # made of those
+    "einsum tensordot inner matrix_power linalg_matrix_power chain_matmul linalg_multi_dot multi_head_attention_forward",
+    "float32": "avg_pool3d binary_cross_entropy grid_sample grid_sampler_2d grid_sampler_3d polar prod quantile nanquantile stft "
+    "cdist trace view_as_complex cholesky cholesky_inverse cholesky_solve inverse lu_solve orgqr ormqr pinverse max_pool3d "
+    "max_unpool2d max_unpool3d adaptive_avg_pool3d adaptive_max_pool3d fractional_max_pool2d fractional_max_pool3d mse_loss "
+    "cosine_embedding_loss nll_loss hinge_embedding_loss poisson_nll_loss smooth_l1_loss cross_entropy l1_loss huber_loss "
+    "margin_ranking_loss soft_margin_loss triplet_margin_loss multi_margin_loss ctc_loss kl_div multilabel_margin_loss "
+    "binary_cross_entropy_with_logits fft_fft fft_ifft fft_fft2 fft_ifft2 fft_fftn fft_ifftn fft_rfft fft_irfft fft_rfft2 "
+    "fft_irfft2 fft_rfftn fft_irfftn fft_hfft fft_ihfft linalg_cond linalg_matrix_rank linalg_solve linalg_cholesky "
+    "linalg_cholesky_ex linalg_svdvals linalg_eigvals linalg_eigvalsh linalg_inv linalg_inv_ex linalg_householder_product "
+    "linalg_tensorinv linalg_tensorsolve geqrf qr svd triangular_solve linalg_qr linalg_svd linalg_eig linalg_eigh linalg_lstsq",
+    # to the widest among the arguments
+    "widest": "stack cat concat concatenate hstack vstack dstack column_stack index_copy",
+    # as they are, though they are made of ops that are not
+    "kept": "bilinear mv addmv addr outer ger dot vdot det slogdet logdet matrix_exp linalg_det linalg_slogdet "
+    "linalg_matrix_exp linalg_pinv linalg_cross cov corrcoef",
+}
+POLICY = {name: policy for policy, names in _POLICIES.items() for name in names.split()}
+
+
+class _Thread(threading.local):
+    """What of autocast no compiled code depends on."""
+
+    def __init__(self) -> None:
+        self.depth = 0
+        self.caching = True
+        self.casts: dict[int, tuple[Tensor, Tensor]] = {}
+        self.cuda_dtype = dtypes.float16
+
+
+_thread = _Thread()
+
+
+def declare(registry: Any) -> None:
+    """Tells every op that has a policy, so that where autocast is on its calls come here."""
+    for name in POLICY:
+        if name in registry:
+            registry[name].autocast = True
+
+
+# ------------------------------------------------------------------------------------------------------ state
+def _kind(device_type: Any) -> str:
+    if not isinstance(device_type, str):
+        raise TypeError(f"device_type must be a str, got {type(device_type).__name__}")
+    if device_type not in BITS:
+        Device(device_type)  # raises for what is no device at all
+        raise RuntimeError(f"User specified an unsupported autocast device_type '{device_type}'")
+    return device_type
+
+
+def is_autocast_enabled(device_type: str = "cuda") -> bool:
+    return bool(_native.ambient() & BITS[_kind(device_type)])
+
+
+def set_autocast_enabled(*args: Any) -> None:
+    """set_autocast_enabled(device_type, enabled), or (enabled) for cuda."""
+    device_type, enabled = args if len(args) == 2 else ("cuda", *args)
+    bit = BITS[_kind(device_type)]
+    _native.set_ambient_bits(bit, bit if enabled else 0)
+
+
+def get_autocast_dtype(device_type: str) -> Any:
+    if _kind(device_type) == "cuda":
+        return _thread.cuda_dtype
+    return dtype_of_word(_native.ambient())
+
+
+def set_autocast_dtype(device_type: str, dtype: Any) -> None:
+    if _kind(device_type) == "cuda":
+        _thread.cuda_dtype = dtype
+    else:
+        _native.set_ambient_bits(_DTYPE, dtype.code << _DTYPE_SHIFT)
+
+
+def dtype_of_word(word: int) -> Any:
+    """The dtype of the CPU's autocast in an ambient word."""
+    return _BY_CODE[(word & _DTYPE) >> _DTYPE_SHIFT]
+
+
+_BY_CODE = {d.code: d for d in vars(dtypes).values() if isinstance(d, _native.DType)}
+
+
+def is_autocast_cache_enabled() -> bool:
+    return _thread.caching
+
+
+def set_autocast_cache_enabled(enabled: bool) -> None:
+    _thread.caching = enabled
+
+
+def clear_autocast_cache() -> None:
+    _thread.casts.clear()
+
+
+def autocast_increment_nesting() -> int:
+    _thread.depth += 1
+    return _thread.depth
+
+
+def autocast_decrement_nesting() -> int:
+    _thread.depth -= 1
+    return _thread.depth
+
+
+def is_autocast_available(device_type: str) -> bool:
+    """Whether autocast knows this type of device."""
+    if not isinstance(device_type, str):
+        raise TypeError(f"device_type must be a str, got {type(device_type).__name__}")
+    if device_type in BITS:
+        return True
+    Device(device_type)  # raises for what is no device at all
+    return False
+
+
+def is_autocast_cpu_enabled() -> bool:
+    return is_autocast_enabled("cpu")
+
+
+def set_autocast_cpu_enabled(enabled: bool) -> None:
+    set_autocast_enabled("cpu", enabled)
+
+
+def get_autocast_cpu_dtype() -> Any:
+    return get_autocast_dtype("cpu")
+
+
+def set_autocast_cpu_dtype(dtype: Any) -> None:
+    set_autocast_dtype("cpu", dtype)
+
+
+def get_autocast_gpu_dtype() -> Any:
+    return get_autocast_dtype("cuda")
+
+
+def set_autocast_gpu_dtype(dtype: Any) -> None:
+    set_autocast_dtype("cuda", dtype)
+
+
+# ------------------------------------------------------------------------------------------------------ calls
+def target(policy: str, word: int, seen: list[tuple[Any, str]]) -> Callable[[Any, str], Any]:
+    """(dtype, type of device) of a tensor argument → the dtype that it comes in, or None to leave it; `seen`: all of them."""
+
+    def of_device(kind: str) -> Any:
+        if not word & BITS.get(kind, 0):
+            return None
+        return dtype_of_word(word) if kind == "cpu" else _thread.cuda_dtype
+
+    def eligible(dtype: Any, kind: str) -> bool:
+        return dtype.is_floating_point and dtype is not dtypes.float64 and of_device(kind) is not None
+
+    if policy == "kept":
+        return lambda dtype, kind: None
+    if policy == "lower":
+        return lambda dtype, kind: of_device(kind) if eligible(dtype, kind) else None
+    if policy == "widest" and not any(eligible(*s) and s[0] is dtypes.float32 for s in seen):
+        return lambda dtype, kind: of_device(kind) if eligible(dtype, kind) else None
+    return lambda dtype, kind: dtypes.float32 if eligible(dtype, kind) else None
+
+
+def run(op: Any, args: Any, kwargs: dict[str, Any], go_on: Callable[..., Any]) -> Any:
+    """The call of an op that has a policy, by `go_on(*args, **kwargs)`."""
+    word = _native.ambient()
+    before = _native.set_ambient_bits(ON, 0)
+    try:
+        if kwargs.get("out") is None:
+            given = [*args, *kwargs.values()]
+            seen = [(t.dtype, t.device.type) for a in given for t in _tensors(a)]
+            wanted = target(POLICY[op.name], word, seen)
+            args = [_cast(a, wanted) for a in args]
+            kwargs = {k: _cast(v, wanted) for k, v in kwargs.items()}
+        return go_on(*args, **kwargs)
+    finally:
+        _native.set_ambient_bits(ON, before)
+
+
+def _tensors(value: Any) -> list[Tensor]:
+    if isinstance(value, Tensor):
+        return [value]
+    return [v for v in value if isinstance(v, Tensor)] if isinstance(value, (list, tuple)) else []
+
+
+def _cast(value: Any, wanted: Callable[[Any, str], Any]) -> Any:
+    if isinstance(value, Tensor):
+        dtype = wanted(value.dtype, value.device.type)
+        return value if dtype is None or dtype is value.dtype else _converted(value, dtype)
+    if isinstance(value, (list, tuple)) and any(isinstance(v, Tensor) for v in value):
+        return [_cast(v, wanted) for v in value]
+    return value
+
+
+def _converted(t: Tensor, dtype: Any) -> Tensor:
+    """`t` in `dtype`. Parameters are cast once as long as the outermost autocast lasts, so that their gradients add up in it."""
+    keep = (
+        _thread.caching and _thread.depth and t.dtype is dtypes.float32 and t.requires_grad and t.is_leaf
+        and not t._base and _native.is_grad_enabled() and not _native.ambient() & 0xFF << 24
+    )  # fmt: skip
+    if not keep:
+        return t.to(dtype)
+    found = _thread.casts.get(id(t))
+    if found is None or found[0] is not t or found[1].dtype is not dtype:
+        found = _thread.casts[id(t)] = (t, t.to(dtype))
+    return found[1]

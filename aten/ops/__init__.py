@@ -43,6 +43,7 @@ from aten.ops import (  # noqa: F401
     recurrent,
     reduction,
     refusals,
+    resize,
     sampling,
     scan,
     softmax,

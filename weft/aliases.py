@@ -11,8 +11,8 @@ from typing import Any
 
 
 class _AliasLoader:
-    def __init__(self, alias: str, target: str) -> None:
-        self.alias, self.target = alias, target
+    def __init__(self, target: str) -> None:
+        self.target = target
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         module = import_module(self.target)
@@ -22,11 +22,7 @@ class _AliasLoader:
         return module
 
     def exec_module(self, module: ModuleType) -> None:
-        """What lies below and is there has its other name at once: imported under it later, it would hide, as an attribute of
-        its package, a function of the same name (autograd.gradcheck)."""
         module.__spec__ = self.spec
-        for name in [n for n in sys.modules if n.startswith(self.target + ".")]:
-            sys.modules.setdefault(self.alias + name[len(self.target) :], sys.modules[name])
 
 
 class _AliasFinder:  # no base class: importlib.abc takes longer to import than all of this file
@@ -36,7 +32,7 @@ class _AliasFinder:  # no base class: importlib.abc takes longer to import than 
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: Any = None) -> ModuleSpec | None:
         for alias, real in self.prefixes.items():
             if fullname == alias or fullname.startswith(alias + "."):
-                return ModuleSpec(fullname, _AliasLoader(fullname, real + fullname[len(alias) :]))
+                return ModuleSpec(fullname, _AliasLoader(real + fullname[len(alias) :]))
         return None
 
 

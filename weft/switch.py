@@ -40,7 +40,7 @@ class _TorchFinder:
             if found is None:
                 return None
             package = found.submodule_search_locations is not None
-        return ModuleSpec(fullname, _AliasLoader(fullname, real), is_package=package)
+        return ModuleSpec(fullname, _AliasLoader(real), is_package=package)
 
     def find_distributions(self, context: Any) -> Iterator[Any]:
         if context.name is None or context.name.lower() == "torch":

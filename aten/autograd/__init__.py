@@ -1,5 +1,8 @@
 """Derivatives: modes, the backward walk, hooks, user-defined functions, finite-difference checks."""
 
+import sys
+import types
+
 from aten.autograd import graph
 from aten.autograd.anomaly import detect_anomaly, is_anomaly_check_nan_enabled, is_anomaly_enabled, set_detect_anomaly
 from aten.autograd.engine import backward, grad
@@ -43,3 +46,15 @@ __all__ = [
     "record_inplace",
     "set_grad_enabled",
 ]
+
+
+class _Package(types.ModuleType):
+    """Whoever imports `gradcheck`, the module, under another name of this package has the import system put it in place of the
+    function: the function stays."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not (isinstance(value, types.ModuleType) and isinstance(self.__dict__.get(name), types.FunctionType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

@@ -3,7 +3,6 @@
 import math
 from typing import Any
 
-from aten import dtype as dtypes
 from aten.op import composite, ops
 from aten.ops.conv import padded, spread_over, windows
 from aten.shapes import is_int, product, show

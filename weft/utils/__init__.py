@@ -2,7 +2,7 @@
 
 import importlib
 
-_PARTS = frozenset({"_foreach_utils", "checkpoint", "data"})
+_PARTS = frozenset({"_foreach_utils", "_pytree", "checkpoint", "data"})
 
 
 def __getattr__(name: str):

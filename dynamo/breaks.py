@@ -30,6 +30,11 @@ BRANCH_ON_TENSOR = Break(
     "the value exists only once the kernel has run",
     ("choose with weft.where(cond, a, b)", ALLOW),
 )
+BRANCH_ON_VALUE = Break(
+    "the program depends on a number that a tensor holds",
+    "the number exists only once the kernel has run",
+    ("choose with weft.where(cond, a, b)", ALLOW),
+)
 TENSOR_TO_PYTHON = Break(
     "a tensor's value is read into Python",
     "the value exists only once the kernel has run",

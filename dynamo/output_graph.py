@@ -8,6 +8,8 @@ from typing import Any
 
 from aten import _native, autocast
 from aten.fx.node import UserLine
+from aten.fx.symbols import bound_by, free_symbols
+from aten.fx.targets import item
 from aten.symbolic.shape_env import ShapeEnv
 from dynamo import config, guards, outcome, trace_rules
 from dynamo.guards import GuardSet
@@ -222,8 +224,9 @@ class OutputGraph:
         """
         self.graph.line = None
         self.graph.output(tuple(outputs))
+        used = free_symbols(self.graph)
         for node in reversed(self.graph.nodes):
-            if not node.users and node.op == "call_function" and is_read(node):
+            if not node.users and node.op == "call_function" and is_read(node) and bound_by(node) not in used:
                 self.graph.erase_node(node)
         self.drop_inputs()
 
@@ -296,7 +299,9 @@ class GraphInput:
 
 
 def is_read(node) -> bool:
-    """Whether a node takes an item out of a tuple or tensor at a place that is known to be there."""
+    """Whether a node takes an item out of a tuple or tensor at a place that is known to be there, or a number out of a tensor."""
+    if node.target is item:
+        return True
     reads = node.target is operator.getitem or getattr(node.target, "name", None) == "getitem"
     return reads and len(node.all_input_nodes) == 1
 

@@ -146,6 +146,7 @@ def inplace_result(output, frame, op: Op, args, kwargs) -> Variable:
     if needs and output.grad_enabled:
         for tensor in {target, target.root}:
             tensor.meta = copy_meta(tensor.meta, True)
+    target.known = target.root.known = None
     if target.root.source is not None:
         output.mutated.add(target.root)
     return NONE if op.name == "setitem" else target

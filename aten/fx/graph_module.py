@@ -11,7 +11,7 @@ from aten.fx import printer
 from aten.fx.graph import Graph
 from aten.fx.interpreter import _last_uses
 from aten.fx.node import Node
-from aten.fx.symbols import binders, free_symbols, resolve
+from aten.fx.symbols import binders, bound_by, free_symbols, resolve
 from aten.symbolic.symint import SYMBOLIC
 
 _numbers = itertools.count(1)
@@ -170,7 +170,9 @@ def _generate(graph: Graph) -> tuple[str, dict[str, Any]]:
             value = f"{constant(node.target, getattr(node.target, '__name__', 'function'))}({', '.join(parts)})"
         dead = last.get(node, ())
         free = ";  " + " = ".join(n.name for n in dead) + " = None" if dead else ""
-        lines.append(f"    {node.name} = {value}{free}")
+        symbol = bound_by(node)
+        name = node.name if symbol is None else f"{symbol} = {node.name}"
+        lines.append(f"    {name} = {value}{free}")
     return "\n".join(lines) + "\n", scope
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from aten.fx.graph import Graph
 from aten.fx.node import Node
-from aten.fx.symbols import bind, resolve
+from aten.fx.symbols import bind, bound_by, resolve
 from aten.symbolic.symint import SYMBOLIC
 
 
@@ -41,6 +41,9 @@ class Interpreter:
         for node in self.graph.nodes:
             if node not in self.env:
                 self.env[node] = self.run_node(node)
+                symbol = bound_by(node)
+                if symbol is not None:
+                    self.symbols[symbol] = self.env[node]
             if node.op == "output":
                 return self.env[node]
             for dead in last.get(node, ()):

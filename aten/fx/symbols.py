@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from aten.fx.node import leaves, map_values
+from aten.fx.node import Node, leaves, map_values
+from aten.fx.targets import item
 from aten.symbolic.evaluate import evaluate
 from aten.symbolic.nodes import Expr, as_expr, substitute
 from aten.symbolic.symint import SYMBOLIC, env_of, wrap
@@ -36,6 +37,17 @@ def binders(graph: Graph) -> dict[str, tuple[int, str, int]]:
                 if type(size) in SYMBOLIC and size.expr.op == "sym":
                     found.setdefault(size.expr.name, (i, what, dim))
     return found
+
+
+def bound_by(node: Node) -> str | None:
+    """The symbol whose value a node gives, as one that reads a tensor's value does."""
+    val = node.meta.get("val") if node.op == "call_function" else None
+    return val.expr.name if type(val) in SYMBOLIC and val.expr.op == "sym" else None
+
+
+def reads_values(graph: Graph) -> bool:
+    """Whether a number of the graph is known only once some of it has run."""
+    return any(node.target is item for node in graph.nodes)
 
 
 def free_symbols(graph: Graph) -> set[str]:

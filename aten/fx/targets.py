@@ -3,6 +3,11 @@
 from typing import Any
 
 
+def item(tensor: Any) -> Any:
+    """The number in a tensor of one element. The node's symbol (`u0`) is bound by it."""
+    return tensor.item()
+
+
 def is_op(target: Any) -> bool:
     """Whether a call_function's target is an op of aten (not operator.getitem or a foreign function)."""
     return hasattr(target, "schema") and hasattr(target, "kind")

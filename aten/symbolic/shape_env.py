@@ -11,7 +11,7 @@ from aten.symbolic import nodes
 from aten.symbolic.evaluate import evaluate
 from aten.symbolic.nodes import Expr, Number, as_expr, const
 from aten.symbolic.ranges import bounds, simplify
-from aten.symbolic.symint import SymInt, wrap
+from aten.symbolic.symint import wrap
 
 
 class ShapeGuard(NamedTuple):
@@ -58,12 +58,12 @@ class ShapeEnv:
         self.ranges.setdefault(name, (0 if kind == "int" else -math.inf, math.inf))
         return wrap(nodes.sym(name, kind), self)
 
-    def unbacked(self, lo: int = 0, hi: int | None = None) -> SymInt:
-        """A new size without a hint, known only to lie within [lo, hi]."""
+    def unbacked(self, lo: Number = 0, hi: int | None = None, kind: str = "int"):
+        """A new number without a hint, known only to lie within [lo, hi]; a size if nothing else is said."""
         name = f"u{self._unbacked}"
         self._unbacked += 1
-        self.ranges[name] = (lo, math.inf if hi is None else hi)
-        return wrap(nodes.sym(name), self)
+        self.ranges[name] = (-math.inf if kind == "float" else lo, math.inf if hi is None else hi)
+        return wrap(nodes.sym(name, kind), self)
 
     def hint(self, e: Expr | Number) -> Number | None:
         """The value of `e` in this call, or None where it depends on an unbacked symbol."""

@@ -7,6 +7,8 @@ import collections.abc
 from dynamo.breaks import Raised
 from dynamo.interpreter import operators
 from dynamo.interpreter.rules import VERSION, opcode
+from dynamo.variables import logged
+from dynamo.variables.base import Variable
 from dynamo.variables.constant import NONE, ConstantVariable, boolean
 from dynamo.variables.exception import raise_exception
 from dynamo.variables.mapping import MISSING, DictVariable
@@ -128,7 +130,7 @@ def described(frame, function) -> str:
 # ----------------------------------------------------------------------------------------------- strings
 @opcode("BUILD_STRING")
 def build_string(frame, inst):
-    frame.push(ConstantVariable("".join(v.as_python() for v in frame.popn(inst.arg))))
+    frame.push(logged.joined(frame.popn(inst.arg)))
 
 
 CALLABLE = 3 if VERSION >= (3, 13) else 2  # how far below the keywords of a call its callable lies
@@ -157,10 +159,12 @@ def format_with_spec(frame, inst):
     frame.push(formatted(frame, frame.pop(), None, spec))
 
 
-def formatted(frame, value, convert, spec) -> ConstantVariable:
+def formatted(frame, value, convert, spec) -> Variable:
     """format(convert(value), spec)."""
     from dynamo.variables import text
 
+    if logged.delays_text(value):
+        return logged.DelayedText([(value, convert, spec.as_python())])
     if convert is not None:
         value = operators.text(frame, value, convert)
     return ConstantVariable(text.formatted(frame, value, spec.as_python()))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import types
 from itertools import islice
 
+from aten.errors import DataDependentError
 from dynamo import breaks
 from dynamo.breaks import NotConstant, Raised, Unsupported
 from dynamo.bytecode.instruction import Instruction, decode
@@ -135,6 +136,10 @@ class Frame:
             raise
         except NotConstant as e:
             raise self.unknown(e) from e
+        except DataDependentError as e:
+            broke = Unsupported(breaks.BRANCH_ON_VALUE, str(e))
+            broke.places.append(self.place())
+            raise broke from e
 
     def unwind(self, raised: Raised) -> None:
         """Go to the handler of the exception raised by the current instruction, or let it leave the frame."""

@@ -319,9 +319,12 @@ def constant_tensor(frame, data: Variable, kwargs: dict[str, Variable]) -> Varia
     if not value.ndim:
         sizes = ListVariable([])
         options = {"dtype": ConstantVariable(value.dtype), "device": ConstantVariable(value.device)}
-        return frame.output.record(frame, registry["full"], [sizes, ConstantVariable(value.item())], options)
-    constant = wrap(frame, value, Made(value, "a constant tensor"))
-    return frame.output.record(frame, registry["clone"], [constant], {})
+        made = frame.output.record(frame, registry["full"], [sizes, ConstantVariable(value.item())], options)
+    else:
+        constant = wrap(frame, value, Made(value, "a constant tensor"))
+        made = frame.output.record(frame, registry["clone"], [constant], {})
+    made.known = value
+    return made
 
 
 def _is_tensor(frame, args, kwargs):

@@ -8,11 +8,11 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from dynamo import breaks, outcome, trace_rules
+from dynamo import breaks, config, outcome, trace_rules
 from dynamo.breaks import Unsupported
 from dynamo.bytecode.instruction import VERSION
 from dynamo.source import Object
-from dynamo.variables import attributes
+from dynamo.variables import attributes, logged
 from dynamo.variables.attributes import storage_of
 from dynamo.variables.base import C_METHODS, TrueVariable, Variable
 from dynamo.variables.constant import NONE, ConstantVariable, literal
@@ -198,6 +198,9 @@ class FunctionVariable(PythonFunction):
         return Storage(self, self.function)
 
     def call(self, frame, args, kwargs):
+        told = logged.logged(frame, self.function, args, kwargs)
+        if told is not None:
+            return told
         trace_rules.load_numpy(self.function)
         handler = trace_rules.handler(self.function)
         if handler is not None:
@@ -354,6 +357,9 @@ class MethodVariable(TrueVariable):
         return f"a method, {self.function.describe()}"
 
     def call(self, frame, args, kwargs):
+        if config.ignore_logger_methods and isinstance(self.function, FunctionVariable):
+            if logged.ignored_method(self.function.function, getattr(self.object, "value", None)):
+                return NONE
         return self.function.call(frame, [self.object, *args], kwargs)
 
     def getattr(self, frame, name):
@@ -509,6 +515,9 @@ class CallableVariable(TrueVariable):
         return f"the function {trace_rules.name_of(self.value)}"
 
     def call(self, frame, args, kwargs):
+        told = logged.logged(frame, self.value, args, kwargs)
+        if told is not None:
+            return told
         if self.handler is None and type(self.value) is METHODS_BOUND_ANEW and frame.output.options.fullgraph:
             return self.getattr(frame, "__wrapped__").call(frame, args, kwargs)  # a graph cannot ask the cache
         if self.handler is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from aten.errors import DataDependentError
 from dynamo.breaks import Raised, Unsupported
 
 
@@ -14,7 +15,7 @@ def run_python(frame, function, *args, **kwargs):
     """function(*args, **kwargs) now, on real values; what it raises is raised by the traced program."""
     try:
         return function(*args, **kwargs)
-    except (Raised, Unsupported):
+    except (Raised, Unsupported, DataDependentError):
         raise
     except Exception as e:
         raise as_raised(frame, e) from e

@@ -15,7 +15,7 @@ from dynamo.operators import ROWS, UNARY
 from dynamo.variables import attributes
 from dynamo.variables.base import NULL, Variable, attribute, method
 from dynamo.variables.constant import FALSE, NONE, TRUE, ConstantVariable, boolean, literal
-from dynamo.variables.exception import raise_exception
+from dynamo.variables.exception import raise_exception, run_python
 from dynamo.variables.sequence import ListVariable, NamedTupleVariable, SizeVariable, TupleVariable
 from dynamo.variables.storage import Storage
 from dynamo.variables.symint import SymbolicVariable, symbolic
@@ -30,7 +30,7 @@ class TensorVariable(Variable):
     One from outside has the real tensor in `value`. In-place operations keep the Variable.
     """
 
-    __slots__ = ("node", "meta", "root", "value", "cls")
+    __slots__ = ("node", "meta", "root", "value", "cls", "known")
     is_array_like = True
 
     def __init__(self, node, meta, root: TensorVariable | None = None, value=None, cls: type | None = None, source=None):
@@ -40,6 +40,7 @@ class TensorVariable(Variable):
         self.root: TensorVariable = self if root is None else root
         self.value = value
         self.cls = cls or aten.Tensor
+        self.known: Any = None  # a real tensor equal to this one, while its values are constants
 
     def __repr__(self):
         return f"TensorVariable({self.node}, {self.meta})"
@@ -312,6 +313,8 @@ class TensorVariable(Variable):
 
     # --------------------------------------------------------------------------------------- operators
     def truth(self, frame):
+        if self.known is not None:
+            return run_python(frame, bool, self.known)
         raise Unsupported(breaks.BRANCH_ON_TENSOR)
 
     def binary(self, frame, op, other):
@@ -347,7 +350,9 @@ class TensorVariable(Variable):
         if name in self.rules:
             return super().method(frame, name, args, kwargs)
         if name in TO_PYTHON:
-            raise Unsupported(breaks.TENSOR_TO_PYTHON, f"{name}()")
+            if args or kwargs:
+                raise Unsupported(breaks.TENSOR_TO_PYTHON, f"{name}()")
+            return frame.values.to_python(frame, self, name)
         op = registry.get(name)
         if op is not None and is_method(name):
             return frame.output.record(frame, op, [self, *args], kwargs)

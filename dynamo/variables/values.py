@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from dynamo.breaks import Raised
-from dynamo.variables import iterator, sets, track, transforms, weak
+from dynamo.variables import iterator, sets, tensor_values, track, transforms, weak
 from dynamo.variables.base import Variable
 from dynamo.variables.classes import ClassVariable, ModuleVariable
 from dynamo.variables.constant import FALSE, NONE, TRUE, ConstantVariable, boolean, plain
@@ -100,6 +100,11 @@ def weak_reference(referent: Variable) -> Variable:
     return weak.WeakReference(weakref.ref, referent)
 
 
+def to_python(frame, tensor: TensorVariable, name: str) -> Variable:
+    """tensor.item(), tensor.tolist() …"""
+    return tensor_values.to_python(frame, tensor, name)
+
+
 def exception(cls: type, args: Iterable[Variable] = ()) -> ExceptionVariable:
     return ExceptionVariable(cls, list(args))
 
@@ -111,5 +116,5 @@ __all__ = [
     "OBJECT_METHODS", "ObjectVariable", "PartialVariable", "SequenceIterator", "SetVariable", "SizeVariable",
     "SliceVariable", "SymbolicVariable", "TRUE", "TensorVariable", "TupleVariable", "array", "as_set", "boolean",
     "bound", "const", "dict_", "exception", "items_iterator", "iterator", "list_", "literal", "make_exception",
-    "method", "plain", "plain_answer", "set_", "set_of", "sets", "symbolic", "tuple_", "weak_reference",
+    "method", "plain", "plain_answer", "set_", "set_of", "sets", "symbolic", "to_python", "tuple_", "weak_reference",
 ]  # fmt: skip

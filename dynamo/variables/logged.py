@@ -1,0 +1,88 @@
+"""Calls that only tell somebody something: put behind the graph (`config.reorderable_logging_functions`), or left out
+(`config.ignore_logger_methods`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dynamo import config, outcome
+from dynamo.variables.base import Variable
+from dynamo.variables.constant import NONE, ConstantVariable
+
+
+class LoggedCall:
+    """A call that is made behind the graph, in order with all that the program does to objects from outside."""
+
+    source = None
+    comes_from_outside = True
+
+    def __init__(self, function: Any, args: list[Variable], kwargs: dict[str, Variable]):
+        self.function = function
+        self.args = args
+        self.kwargs = kwargs
+
+    def replay(self, emit) -> None:
+        args = tuple(emit.value(a) for a in self.args)
+        kwargs = tuple((k, emit.value(v)) for k, v in self.kwargs.items())
+        emit.after(outcome.Do(outcome.Call(outcome.Const(self.function), args, kwargs)))
+
+
+class DelayedText(Variable):
+    """The text of values that are known once the graph has run: of strings and (value, format) pairs."""
+
+    __slots__ = ("parts",)
+
+    def __init__(self, parts: list):
+        super().__init__()
+        self.parts = parts
+
+    def python_type(self):
+        return str
+
+    def recipe(self, emit):
+        parts = [self.part(emit, p) for p in self.parts]
+        return outcome.Call(outcome.Const("".join), (outcome.Build("list", tuple(parts)),))
+
+    @staticmethod
+    def part(emit, part: Any) -> Any:
+        if isinstance(part, str):
+            return outcome.Const(part)
+        value, convert, spec = part
+        made = emit.value(value)
+        if convert is not None:
+            made = outcome.Call(outcome.Const(convert), (made,))
+        return outcome.Call(outcome.Const(format), (made, outcome.Const(spec)))
+
+
+def delays_text(value: Variable) -> bool:
+    """Whether the text of a value is made behind the graph: it is a tensor's, and calls are put there that may want it."""
+    return bool(config.reorderable_logging_functions) and (hasattr(value, "node") or isinstance(value, DelayedText))
+
+
+def joined(parts: list[Variable]) -> Variable:
+    """"".join(parts), where some are delayed."""
+    if not any(isinstance(p, DelayedText) for p in parts):
+        return ConstantVariable("".join(p.as_python() for p in parts))
+    return DelayedText([x for p in parts for x in (p.parts if isinstance(p, DelayedText) else [p.as_python()])])
+
+
+def logged(frame, function: Any, args: list[Variable], kwargs: dict[str, Variable]) -> Variable | None:
+    """The rule of a call of `function` if a setting names it, else None."""
+    if config.reorderable_logging_functions and is_one_of(function, config.reorderable_logging_functions):
+        call = LoggedCall(function, [a.realize(frame) for a in args], {k: v.realize(frame) for k, v in kwargs.items()})
+        frame.output.side_effects.dirty[call] = None
+        return NONE
+    if config.ignore_logger_methods and is_one_of(function, config.ignore_logger_methods):
+        return NONE
+    return None
+
+
+def is_one_of(function: Any, functions: set) -> bool:
+    return any(f is function for f in functions)
+
+
+def ignored_method(function: Any, owner: Any) -> bool:
+    """Whether a setting names the method of this very object."""
+    return any(
+        getattr(f, "__func__", None) is function and getattr(f, "__self__", None) is owner for f in config.ignore_logger_methods
+    )

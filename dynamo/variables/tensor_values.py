@@ -1,0 +1,58 @@
+"""Values of tensors in Python: known ones, and numbers that are known once the graph has run (`u0`, bound by a node `item`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aten.fx.targets import item
+from dynamo import breaks, config
+from dynamo.breaks import Unsupported
+from dynamo.variables.base import Variable
+from dynamo.variables.constant import ConstantVariable
+from dynamo.variables.symint import SymbolicVariable
+
+INT64 = (-(2**63), 2**63 - 1)
+CLASSES = {"__int__": int, "__float__": float, "__index__": int}
+MANY = 256  # items of tolist(), each of which is a node
+
+
+def to_python(frame, tensor: Any, name: str) -> Variable:
+    """tensor.item(), tensor.tolist(), int(tensor) …"""
+    if tensor.known is not None and name in ("item", "tolist", *CLASSES):
+        return frame.values.run(frame, getattr(tensor.known, name))
+    sizes, dtype = tensor.meta.sizes, tensor.meta.dtype
+    numeric = not (dtype.is_complex or dtype.itemsize == 1 and not dtype.is_signed)  # (a bool, or of 8 bits)
+    integral = numeric and not dtype.is_floating_point
+    if not all(type(s) is int for s in sizes) or not numeric:
+        raise Unsupported(breaks.TENSOR_TO_PYTHON, f"{name}()")
+    count = 1
+    for s in sizes:
+        count *= s
+    if name == "tolist" and integral and count <= MANY:
+        return listed(frame, tensor)
+    if name not in ("item", *CLASSES) or count != 1 or not config.capture_scalar_outputs:
+        raise Unsupported(breaks.TENSOR_TO_PYTHON, f"{name}()")
+    number = read(frame, tensor)
+    wanted = CLASSES.get(name)
+    if wanted is not None and number.python_type() is not wanted:
+        return frame.world.known(wanted).call(frame, [number], {})
+    return number
+
+
+def read(frame, tensor: Any) -> SymbolicVariable:
+    """The number in a tensor of one element."""
+    output = frame.output
+    kind = "float" if tensor.meta.dtype.is_floating_point else "int"
+    value = output.shape_env.unbacked(*INT64, kind)
+    output.recorded = True
+    output.graph.line = output.user_line()
+    output.graph.call_function(item, (tensor.node,), {}, val=value)
+    return SymbolicVariable(value)
+
+
+def listed(frame, tensor: Any) -> Variable:
+    """tensor.tolist()"""
+    if not tensor.meta.sizes:
+        return read(frame, tensor)
+    items = [tensor.getitem(frame, ConstantVariable(i)) for i in range(tensor.meta.sizes[0])]
+    return frame.values.list_([listed(frame, v) for v in items])

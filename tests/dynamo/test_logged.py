@@ -1,0 +1,79 @@
+"""print, warnings and loggers: a break, or put behind the graph, or left out, as the settings say."""
+
+import contextlib
+import io
+import logging
+
+import weft
+
+logger = logging.getLogger("weft.tests.logged")
+
+
+def chatty(x):
+    print("begin")
+    y = x + x
+    print(y)
+    print(f"res: {y} {y!r} {1}", sep="")
+    z = y * y
+    weft._dynamo.graph_break()
+    print(1, 2, 3)
+    parts = [z]
+    print(parts)
+    parts.append(y)
+    return z + y
+
+
+def printed(f, x):
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        f(x)
+    return out.getvalue()
+
+
+def test_print_breaks_and_is_not_lost():
+    x = weft.ones(2)
+    compiled = weft.compile(chatty, backend="eager")
+    assert printed(compiled, x) == printed(compiled, x) == printed(chatty, x)
+
+
+def test_print_goes_behind_the_graph():
+    x = weft.ones(2)
+    with weft._dynamo.config.patch(reorderable_logging_functions={print}):
+        compiled = weft.compile(chatty, backend="eager")
+        assert printed(compiled, x) == printed(compiled, x) == printed(chatty, x)
+        whole = weft.compile(lambda x: (print(f"{x.sum()}"), x + 1)[1], backend="eager", fullgraph=True)
+        assert printed(whole, x) == "2.0\n"
+
+
+def test_functions_of_the_users_go_behind_the_graph():
+    told = []
+
+    def tell(text):
+        told.append(text)
+
+    def f(x):
+        tell("first")
+        y = x + x
+        tell(f"{y.sum()}")
+        return y * 2
+
+    with weft._dynamo.config.patch(reorderable_logging_functions={tell}):
+        weft.compile(f, backend="eager", fullgraph=True)(weft.ones(2))
+    assert told == ["first", "4.0"]
+
+
+def test_methods_of_loggers_are_left_out(caplog):
+    def f(x):
+        y = x + 1
+        logger.info("told")
+        return y * 2
+
+    with caplog.at_level(logging.INFO):
+        for ignored in ({logger.info}, {logging.Logger.info}):
+            weft._dynamo.reset()
+            with weft._dynamo.config.patch(ignore_logger_methods=ignored):
+                assert weft.compile(f, backend="eager", fullgraph=True)(weft.ones(1)).item() == 4
+        assert not caplog.records
+        weft._dynamo.reset()
+        weft.compile(f, backend="eager")(weft.ones(1))
+        assert [r.message for r in caplog.records] == ["told"]

@@ -26,8 +26,7 @@ def _activation(name: str, parameters: str, definition: Any, doc: str, *, method
     if flag:
 
         def function(input, *rest):
-            result = definition(input, *rest[:-1])
-            return input.copy_(result) if rest[-1] else result
+            return getattr(ops, f"{name}_")(input, *rest[:-1]) if rest[-1] else definition(input, *rest[:-1])
     else:
         function = definition
     made = composite(f"{name}(Tensor input{extra}{flag}) -> Tensor", tags=[] if method else ["function_only"], inplace=inplace)(

@@ -60,8 +60,14 @@ def to(input, first, second, non_blocking, copy, dtype, device, memory_format, o
         else:
             device = dtypes.device(value)
     if device is not None and not same(device, input.device):
-        return convert(to_device(input, device), dtype)
-    return convert(input, dtype, copy)
+        result = convert(to_device(input, device), dtype)
+    else:
+        result = convert(input, dtype, copy)
+    return result if memory_format is None else _laid_out(result, memory_format)
+
+
+def _laid_out(x, memory_format):
+    return x if memory_format.name == "preserve_format" else x.contiguous(memory_format=memory_format)
 
 
 @op("to_device(Tensor input, Device device) -> Tensor", tags=("function_only", "hidden"))
@@ -96,7 +102,8 @@ def _method(name: str, dtype_name: str) -> None:
 
     @composite(f"{name}(Tensor input, Any memory_format=None) -> Tensor")
     def definition(input, memory_format):
-        return convert(input, dtype)
+        result = convert(input, dtype)
+        return result if memory_format is None else _laid_out(result, memory_format)
 
     definition.__doc__ = f"The tensor as {dtype_name}."
 

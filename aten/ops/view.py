@@ -519,6 +519,24 @@ def clone(input: Meta) -> Meta:
     return input.like(sizes=input.sizes)
 
 
+@clone.special(lambda input, memory_format: _innermost(memory_format) is not None)
+def _(input, memory_format):
+    return _channels_last(input, memory_format, clone)
+
+
+def _innermost(memory_format: Any) -> int | None:
+    """How many dims a tensor has whose channels this format has innermost."""
+    return {"channels_last": 4, "channels_last_3d": 5}.get(getattr(memory_format, "name", None))
+
+
+def _channels_last(input: Any, memory_format: Any, make: Any) -> Any:
+    """make(input with its channels last), which is row-major, with the channels in their place again."""
+    n = _innermost(memory_format)
+    if input.ndim != n:
+        raise RuntimeError(f"required rank {n} tensor to use {memory_format.name} format")
+    return permute(make(permute(input, [0, *range(2, n), 1])), [0, n - 1, *range(1, n - 1)])
+
+
 clone.kernel(lambda out, x: np.copyto(out, x))
 clone.kernel_for("cuda")(overwrite)
 clone.vjp(lambda g: g)
@@ -528,8 +546,12 @@ clone.batch(lambda n, dims, x: (clone(to_front(x, dims[0])), 0))
 
 @composite("contiguous(Tensor input, *, Any memory_format=None) -> Tensor")
 def contiguous(input, memory_format):
-    """The tensor itself if it is row-major, else a row-major copy."""
-    return input if Meta.of(input).is_contiguous() else clone(input)
+    """The tensor itself if it is laid out so, else a copy: row-major, or with the channels innermost."""
+    n = _innermost(memory_format)
+    as_laid_out = permute(input, [0, *range(2, n), 1]) if input.ndim == n else input
+    if Meta.of(as_laid_out).is_contiguous() and n in (None, input.ndim):
+        return input
+    return clone(input) if n is None else _channels_last(input, memory_format, clone)
 
 
 @composite("reshape(Tensor input, int[*] shape) -> Tensor")

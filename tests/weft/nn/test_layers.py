@@ -198,3 +198,18 @@ def test_where_pytorch_keeps_the_bases():
     assert Module is nn.Module and Sequential is nn.Sequential and nn.modules.conv.Conv2d is nn.Conv2d
     with pytest.raises(AttributeError, match="has no attribute 'Conv4d'"):
         _ = nn.Conv4d
+
+
+IN_PLACE = ["ReLU", "ReLU6", "ELU", "SELU", "CELU", "SiLU", "Mish", "Hardswish", "Hardsigmoid", "Hardtanh", "LeakyReLU", "RReLU"]
+
+
+@pytest.mark.parametrize("name", IN_PLACE)
+def test_activations_in_place_have_the_same_gradients(name):
+    x = weft.linspace(-4.0, 4.0, 12, requires_grad=True)
+    plain, within = getattr(nn, name)().eval(), getattr(nn, name)(inplace=True).eval()
+    (expected,) = weft.autograd.grad(plain(x).sin().sum(), x)
+    given = x * 1
+    result = within(given)
+    assert result is given
+    weft.testing.assert_close(result, plain(x))
+    weft.testing.assert_close(weft.autograd.grad(result.sin().sum(), x)[0], expected)

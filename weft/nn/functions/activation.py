@@ -9,26 +9,20 @@ import aten
 from aten import Tensor
 
 
-def _inplace(function: Any, input: Tensor, inplace: bool, *args: Any) -> Tensor:
-    """function(input, *args), written into `input` if asked to."""
-    result = function(input, *args)
-    return input.copy_(result) if inplace else result
-
-
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
     return input.relu_() if inplace else aten.relu(input)
 
 
 def silu(input: Tensor, inplace: bool = False) -> Tensor:
-    return _inplace(aten.silu, input, inplace)
+    return aten.silu_(input) if inplace else aten.silu(input)
 
 
 def selu(input: Tensor, inplace: bool = False) -> Tensor:
-    return _inplace(aten.selu, input, inplace)
+    return aten.selu_(input) if inplace else aten.selu(input)
 
 
 def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
-    return _inplace(aten.celu, input, inplace, alpha)
+    return aten.celu_(input, alpha) if inplace else aten.celu(input, alpha)
 
 
 def rrelu_(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False) -> Tensor:

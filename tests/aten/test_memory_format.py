@@ -1,0 +1,42 @@
+"""Channels innermost in memory."""
+
+import pytest
+
+import weft
+
+LAST = weft.channels_last
+
+
+def test_conversions_lay_elements_out_and_keep_their_places():
+    x = weft.arange(120.0).reshape(2, 3, 4, 5)
+    for y in (x.contiguous(memory_format=LAST), x.clone(memory_format=LAST), x.to(memory_format=LAST), x.double(memory_format=LAST)):
+        assert y.stride() == (60, 1, 15, 3) and weft.equal(x.to(y.dtype), y) and y.is_contiguous(memory_format=LAST)
+    y = x.contiguous(memory_format=LAST)
+    assert y.contiguous(memory_format=LAST) is y and y.contiguous().stride() == (60, 20, 5, 1)
+    volume = weft.zeros(2, 3, 4, 5, 6).contiguous(memory_format=weft.channels_last_3d)
+    assert volume.stride() == (360, 1, 90, 18, 3)
+    with pytest.raises(RuntimeError, match="required rank 4 tensor to use channels_last format"):
+        weft.zeros(3).contiguous(memory_format=LAST)
+
+
+def test_conversions_are_differentiated_and_compiled():
+    x = weft.randn(2, 3, 4, 5, requires_grad=True)
+    f = lambda x: x.contiguous(memory_format=LAST) * 2
+    f(x).sum().backward()
+    assert weft.equal(x.grad, weft.full((2, 3, 4, 5), 2.0))
+    compiled = weft.compile(f, backend="eager", fullgraph=True)(x)
+    assert compiled.stride() == (60, 1, 15, 3) and weft.equal(compiled, f(x))
+
+
+@pytest.mark.parametrize("mode", ["nearest", "bilinear", "bicubic"])
+def test_resized_images_are_laid_out_as_they_were(mode):
+    x = weft.rand(2, 3, 4, 5)
+    y = weft.nn.functional.interpolate(x.contiguous(memory_format=LAST), scale_factor=2, mode=mode)
+    assert y.is_contiguous(memory_format=LAST)
+    weft.testing.assert_close(y.contiguous(), weft.nn.functional.interpolate(x, scale_factor=2, mode=mode))
+
+
+def test_bytes_are_resized_to_bytes():
+    x = weft.tensor([[[[0, 255], [100, 50]]]], dtype=weft.uint8)
+    y = weft.nn.functional.interpolate(x, size=(3, 3), mode="bilinear", align_corners=True)
+    assert y.dtype is weft.uint8 and y.tolist() == [[[[0, 128, 255], [50, 101, 152], [100, 75, 50]]]]

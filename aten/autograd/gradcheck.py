@@ -5,6 +5,7 @@ backward, columns by forward mode), or in fast mode only a product of both with 
 """
 
 import collections
+import math
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -154,7 +155,7 @@ class _Check:
         rows = []
         for part in parts:
             value = part(real) if imaginary is None else part(real) + 1j * part(imaginary)
-            rows.append(value.reshape(-1, count).T.reshape(count, *sizes))
+            rows.append(value.reshape(math.prod(sizes), count).T.reshape(count, *sizes))
         return np.stack(rows, axis=1)
 
     def backward_fast(self, seed: int) -> None:

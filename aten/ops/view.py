@@ -524,7 +524,7 @@ def _(input, memory_format):
     return _channels_last(input, memory_format, clone)
 
 
-def _innermost(memory_format: Any) -> int | None:
+def _innermost(memory_format: Any) -> Any:
     """How many dims a tensor has whose channels this format has innermost."""
     return {"channels_last": 4, "channels_last_3d": 5}.get(getattr(memory_format, "name", None))
 

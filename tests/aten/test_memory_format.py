@@ -9,7 +9,8 @@ LAST = weft.channels_last
 
 def test_conversions_lay_elements_out_and_keep_their_places():
     x = weft.arange(120.0).reshape(2, 3, 4, 5)
-    for y in (x.contiguous(memory_format=LAST), x.clone(memory_format=LAST), x.to(memory_format=LAST), x.double(memory_format=LAST)):
+    made = [f(memory_format=LAST) for f in (x.contiguous, x.clone, x.to, x.double)]
+    for y in made:
         assert y.stride() == (60, 1, 15, 3) and weft.equal(x.to(y.dtype), y) and y.is_contiguous(memory_format=LAST)
     y = x.contiguous(memory_format=LAST)
     assert y.contiguous(memory_format=LAST) is y and y.contiguous().stride() == (60, 20, 5, 1)

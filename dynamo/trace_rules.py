@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import os
 import sys
 import types
 import weakref
@@ -25,6 +26,7 @@ TRACED_STDLIB = frozenset(
      "posixpath", "genericpath", "inspect", "textwrap"}
 )  # fmt: skip
 MACHINERY = frozenset({"dynamo", "inductor"})
+FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 # Parts of aten that are plain Python over ops and modes; the rest is machinery that must run for real.
 TRACED_ATEN = ("aten.ops", "aten.autocast", "aten.autograd.grad_mode", "aten.tensor", "aten.info")
 COMPREHENSIONS = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")  # frames of their own before Python 3.12
@@ -89,9 +91,14 @@ def module_of(obj: Any) -> str:
     return getattr(obj, "__module__", None) or ""
 
 
-def left_to_python(top: str) -> bool:
-    """Whether a package (by the first part of its modules' names) is left to Python: the machinery, and libraries."""
-    return top in MACHINERY or top in config.libraries
+def left_to_python(top: str, code: types.CodeType | None = None) -> bool:
+    """Whether a package (by the first part of its modules' names) is left to Python: the machinery, and libraries.
+
+    code: of a function there; a program may have packages of the machinery's names of its own.
+    """
+    if top in MACHINERY:
+        return code is None or code.co_filename.startswith(FOLDER)
+    return top in config.libraries
 
 
 def is_library(obj: Any) -> bool:
@@ -130,7 +137,7 @@ def check_inline(function: types.FunctionType) -> None:
         raise Unsupported(breaks.FUNCTION_TRANSFORM, name_of(function))
     machinery = top == "aten" and not module.startswith(TRACED_ATEN)
     stdlib = top in sys.stdlib_module_names and top not in TRACED_STDLIB and top != "__main__"
-    if left_to_python(top) or machinery or stdlib:
+    if left_to_python(top, function.__code__) or machinery or stdlib:
         raise Unsupported(breaks.SKIPPED_CALL, name_of(function))
 
 
@@ -156,7 +163,7 @@ def skip_code(code: types.CodeType, globals: dict) -> str | None:
     top = module.partition(".")[0]
     if top == "aten" or code.co_filename.startswith("<weft graph"):
         return "it is part of weft"
-    if left_to_python(top) or (top in sys.stdlib_module_names and top != "__main__"):
+    if left_to_python(top, code) or (top in sys.stdlib_module_names and top != "__main__"):
         return f"module {module} is left to Python"
     if gives_its_frame(code):
         return "it asks for its own frame"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-import aten
+from aten import registry as _registry
 from aten.library import lookup
 
 _BUILT_IN = ("aten", "prims")
@@ -69,7 +69,7 @@ class _Namespace:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        op = aten.registry.get(name) if self.name in _BUILT_IN else lookup(f"{self.name}::{name}")
+        op = _registry.get(name) if self.name in _BUILT_IN else lookup(f"{self.name}::{name}")
         if op is None:
             raise AttributeError(f"'_OpNamespace' '{self.name}' object has no attribute '{name}'")
         made = self.__dict__[name] = OpOverloadPacket(f"{self.name}::{name}", op)

@@ -60,3 +60,13 @@ def test_a_warning_about_a_library_names_the_users_line_and_the_remedy(tmp_path,
     with pytest.warns(match=r"It was called by .*test_libraries.py:\d+, in .*compiled\(weft.ones\(2\), n\).*disable"):
         for n in ("1", "2", "3", "4"):
             assert compiled(weft.ones(2), n)[0] == float(n)
+
+
+def test_a_package_of_the_program_may_have_a_name_of_ours(monkeypatch):
+    name = "inductor.of_the_program"
+    module = types.ModuleType(name)
+    exec("def double(x):\n    return x * 2\n\ndef outer(x):\n    return double(x) + 1\n", module.__dict__)
+    monkeypatch.setitem(sys.modules, name, module)
+    seen = []
+    compiled = weft.compile(module.outer, backend=lambda gm, _: seen.append(gm) or gm.forward, fullgraph=True)
+    assert compiled(weft.ones(2)).tolist() == [3, 3] and len(seen) == 1

@@ -69,3 +69,7 @@ class GraphFailed(RuntimeError):
         self.value, self.bound = value, bound
         what = f"{self.op}({self.argument})" if self.op else "a size"
         super().__init__(f"{self.line or 'compiled graph'}: {what} failed a check: {value} against {bound}")
+
+
+class ConstraintViolationError(RuntimeError):
+    """A size that was said to differ between calls is the same in all calls that the program works for."""

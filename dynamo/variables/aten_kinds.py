@@ -17,7 +17,7 @@ from dynamo import breaks, config, guards, trace_rules
 from dynamo._eval_frame import CompiledFunction
 from dynamo.breaks import Unsupported
 from dynamo.marks import ADDRESS, DYNAMIC, STATIC
-from dynamo.source import Attr, Item, Made, Object, Size, Stride
+from dynamo.source import Attr, Item, Local, Made, Object, Size, Stride
 from dynamo.variables.attributes import descriptor
 from dynamo.variables.base import Variable
 from dynamo.variables.builtin import FUNCTIONS, constant_function
@@ -57,6 +57,8 @@ def dynamic_dims(output, source, value) -> dict[int, tuple]:
     """dim → (least, greatest size) of the sizes that become symbols."""
     if isinstance(source.root, Object) or output.options.dynamic is False or not value.ndim:
         return {}
+    if output.options.export:
+        return exported_dims(output, source, value)
     marked = getattr(value, DYNAMIC, {})
     static = getattr(value, STATIC, ())
     if static is True:
@@ -70,6 +72,15 @@ def dynamic_dims(output, source, value) -> dict[int, tuple]:
     if output.options.dynamic is True and not isinstance(value, aten.Parameter):
         dims = set(range(len(sizes)))
     return {d: marked.get(d, (0, None)) for d in sorted(dims) if d not in static}
+
+
+def exported_dims(output, source, value) -> dict[int, tuple]:
+    """The same for export: what the user said of arguments, or all of their sizes but 0 and 1."""
+    if not isinstance(source.root, Local):
+        return {}
+    said = output.state["marks"].get(id(value), {})
+    dims = {d for d, size in enumerate(value.shape) if size > 1} if output.options.dynamic else set()
+    return {d: said.get(d, (0, None)) for d in sorted(dims | set(said))}
 
 
 def input_meta(output, source, value, dims: dict[int, tuple]) -> Meta:

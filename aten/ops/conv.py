@@ -141,6 +141,17 @@ def im2col(input, kernel_size, dilation, padding, stride):
         )
     kernel, dilation = spread_over(kernel_size, 2, "kernel_size"), spread_over(dilation, 2, "dilation")
     padding, stride = spread_over(padding, 2, "padding"), spread_over(stride, 2, "stride")
+    if any(k <= 0 for k in kernel):
+        raise RuntimeError(
+            f"kernel size should be greater than zero, but got kernel_height: {kernel[0]} kernel_width: {kernel[1]}"
+        )
+    out = _windows_along([s + 2 * p for s, p in zip(x.shape[2:], padding)], kernel, dilation, stride)
+    if any(bool(o < 1) for o in out):
+        raise RuntimeError(
+            f"Given input with spatial size {tuple(x.shape[2:])}, kernel_size={tuple(kernel)}, dilation={tuple(dilation)}, "
+            f"padding={tuple(padding)}, calculated shape of the array of sliding blocks as {tuple(out)}, but its components must "
+            "be at least one."
+        )
     shown = windows(padded(x, padding, padding), kernel, stride, dilation)
     n, c, h, w = shown.shape[:4]
     result = ops.permute(shown, [0, 1, 4, 5, 2, 3]).reshape([n, c * product(kernel), h * w])
@@ -158,13 +169,23 @@ def col2im(input, output_size, kernel_size, dilation, padding, stride):
     dilation, padding = spread_over(dilation, 2, "dilation"), spread_over(padding, 2, "padding")
     stride = spread_over(stride, 2, "stride")
     wide = [s + 2 * p for s, p in zip(size, padding)]
-    out = [(s - (k - 1) * d - 1) // t + 1 for s, k, d, t in zip(wide, kernel, dilation, stride)]
-    if x.shape[1] % product(kernel) or x.shape[2] != product(out):
+    out = _windows_along(wide, kernel, dilation, stride)
+    given = (
+        f"Given output_size={tuple(size)}, kernel_size={tuple(kernel)}, dilation={tuple(dilation)}, padding={tuple(padding)}, "
+        f"stride={tuple(stride)}, "
+    )
+    if any(bool(o < 1) for o in out):
         raise RuntimeError(
-            f"Given output_size={show(size)}, kernel_size={show(kernel)}, dilation={show(dilation)}, "
-            f"padding={show(padding)}, "
-            f"stride={show(stride)}, expected size of input's dimension 2 to match the calculated number of "
-            f"sliding blocks "
+            f"{given}calculated shape of the array of sliding blocks as {tuple(out)}, which is too small (non-positive)"
+        )
+    if bool(x.shape[1] % product(kernel) != 0):
+        raise RuntimeError(
+            "Expected size of input's dimension 1 to be divisible by the product of kernel_size, but got "
+            f"input.size(1)={x.shape[1]} and kernel_size={tuple(kernel)}."
+        )
+    if bool(x.shape[2] != product(out)):
+        raise RuntimeError(
+            f"{given}expected size of input's dimension 2 to match the calculated number of sliding blocks "
             f"{' * '.join(map(str, out))} = {product(out)}, but got input.size(2)={x.shape[2]}."
         )
     n, c = x.shape[0], x.shape[1] // product(kernel)
@@ -173,6 +194,10 @@ def col2im(input, output_size, kernel_size, dilation, padding, stride):
     flat = ops.scatter_add(x.new_zeros([n, c, product(wide)]), 2, at, x.reshape([n, c, product(kernel) * product(out)]))
     result = padded(flat.reshape([n, c, *wide]), [-p for p in padding], [-p for p in padding])
     return result.squeeze([0]) if input.ndim == 2 else result
+
+
+def _windows_along(wide: list[Any], kernel: list[int], dilation: list[int], stride: list[int]) -> list[Any]:
+    return [(s - (k - 1) * d - 1) // t + 1 for s, k, d, t in zip(wide, kernel, dilation, stride)]
 
 
 def _places(size: list[int], kernel: list[int], out: list[int], dilation: list[int], stride: list[int]) -> Any:

@@ -13,6 +13,8 @@ _AXES = {2: ("height", "width"), 3: ("time", "height", "width")}
 def _spread(name: str, what: str, value: Any, n: int) -> list[Any]:
     values = [value] * n if isinstance(value, (int, float)) else list(value)
     if len(values) != n:
+        if what == "output_ratio":
+            raise ValueError(f"{name} requires output_ratio to either be a single Int or tuple of Ints.")
         raise RuntimeError(f"{name}: {what} must either be a single Int or tuple of Ints")
     return values
 

@@ -7,8 +7,8 @@ from typing import Any
 from aten import dtype as dtypes
 from aten.op import composite, ops
 from aten.ops.closed import closed
-from aten.promotion import category
-from aten.shapes import product, show
+from aten.promotion import TYPE_NAMES, category
+from aten.shapes import is_empty, product, show
 
 
 def _old_reduction(reduction: str, size_average: Any, reduce: Any) -> str:
@@ -59,6 +59,28 @@ def _elementwise(name: str, parameters: str, compute: Any, doc: str) -> None:
         reduction = _old_reduction(reduction, size_average, reduce)
         return reduce_loss(compute(input, target, *extra), reduction)
 
+
+def _weighted(name: str, compute: Any, doc: str) -> None:
+    """Such a loss whose elements may have weights, of which the mean is then taken."""
+
+    @composite(
+        f"{name}(Tensor input, Tensor target, Any size_average=None, Any reduce=None, str reduction='mean', "
+        "Tensor? weight=None) -> Tensor",
+        tags=["function_only"],
+    )
+    def definition(input, target, size_average, reduce, reduction, weight):
+        _check_sizes(input, target)
+        reduction = _old_reduction(reduction, size_average, reduce)
+        loss = compute(input, target)
+        if weight is None:
+            return reduce_loss(loss, reduction)
+        if len(weight.shape) != len(input.shape) or any(bool(a != b) for a, b in zip(weight.shape, input.shape)):
+            raise ValueError("Weights and input must have the same size.")
+        loss = loss * weight
+        return ops.sum(loss) / ops.sum(weight) if reduction == "mean" else reduce_loss(loss, reduction)
+
+    definition.__doc__ = doc
+
     definition.__doc__ = doc
 
 
@@ -83,18 +105,8 @@ def _square(x, y):
     return d * d
 
 
-_elementwise(
-    "mse_loss",
-    "Tensor? weight=None",
-    lambda x, y, w: _square(x, y) if w is None else _square(x, y) * w,
-    "(input - target)**2.",
-)
-_elementwise(
-    "l1_loss",
-    "Tensor? weight=None",
-    lambda x, y, w: (x - y).abs() if w is None else (x - y).abs() * w,
-    "|input - target|.",
-)
+_weighted("mse_loss", _square, "(input - target)**2.")
+_weighted("l1_loss", lambda x, y: (x - y).abs(), "|input - target|.")
 _elementwise("smooth_l1_loss", "float beta=1.0", _smooth_l1, "Squared below beta, linear above.")
 _elementwise("soft_margin_loss", "", lambda x, y: (-y * x).exp().log1p(), "log(1 + exp(-target * input)).")
 
@@ -140,7 +152,12 @@ def margin_ranking_loss(input1, input2, target, margin, size_average, reduce, re
 @composite("cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor", tags=["function_only"])
 def cosine_similarity(x1, x2, dim, eps):
     """The dot product over the product of norms, each at least eps."""
-    x1, x2 = ops.broadcast_tensors(x1, x2)
+    dtype = ops.result_type(x1, x2)
+    if category(dtype) < 2:
+        raise RuntimeError(
+            f"expected common dtype to be floating point, yet common dtype is {TYPE_NAMES[dtype.name]}"
+        )
+    x1, x2 = ops.broadcast_tensors(x1.to(dtype), x2.to(dtype))
     a = x1 / ops.norm(x1, 2, dim, True).clamp(min=eps)
     b = x2 / ops.norm(x2, 2, dim, True).clamp(min=eps)
     return ops.sum(a * b, [dim])
@@ -154,6 +171,13 @@ def cosine_similarity(x1, x2, dim, eps):
 def cosine_embedding_loss(input1, input2, target, margin, size_average, reduce, reduction):
     """1 - cos where target is 1, max(0, cos - margin) where it is -1."""
     dim = target.ndim
+    if dim > 1:
+        raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+    if input1.ndim != dim + 1 or input2.ndim != dim + 1:
+        raise RuntimeError(
+            f"{dim}D target tensor expects {dim + 1}D input tensors, but found inputs with sizes {show(input1.shape)} and "
+            f"{show(input2.shape)}."
+        )
     eps = 1e-12
     dot = ops.sum(input1 * input2, [dim])
     square1, square2 = ops.sum(input1 * input1, [dim]) + eps, ops.sum(input2 * input2, [dim]) + eps
@@ -334,7 +358,7 @@ def _picked(input: Any, target: Any, weight: Any, ignore_index: int) -> tuple[An
     """The value at the target class, where the target counts, and the class's weight."""
     dim = 1 if input.ndim > 1 else 0
     kept = ops.ne(target, ignore_index)
-    safe = ops.where(kept, target, 0)
+    safe = ops.where(kept, target, 0).to(dtypes.int64)
     picked = ops.gather_class(input, dim, safe.unsqueeze(dim)).squeeze([dim])
     return picked, kept, None if weight is None else ops.embedding(weight.unsqueeze(1), safe).squeeze([-1])
 
@@ -390,8 +414,15 @@ def _soft_cross_entropy(logs: Any, target: Any, weight: Any, reduction: str, lab
     if weight is not None:
         weighted = weighted * weight.reshape([-1, *([1] * (logs.ndim - 1 - dim))])
     if reduction == "mean":
-        return -ops.sum(weighted) / (product(logs.shape) // logs.shape[dim])
+        return -ops.sum(weighted) / product(s for d, s in enumerate(logs.shape) if d != dim)
     return reduce_loss(-ops.sum(weighted, [dim]), reduction)
+
+
+def _check_scores(input: Any) -> None:
+    if input.ndim > 2 or any(is_empty(s) for s in input.shape[-1:]):
+        raise RuntimeError(
+            f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {show(input.shape)}"
+        )
 
 
 @composite(
@@ -403,7 +434,13 @@ def multi_margin_loss(input, target, p, margin, weight, size_average, reduce, re
     """The mean over classes of max(0, margin - input[target] + input[class])**p."""
     if p not in (1, 2):
         raise ValueError("only p == 1 and p == 2 supported")
-    x, y = (input, target) if input.ndim == 2 else (input.reshape([1, -1]), target.reshape([1]))
+    _check_scores(input)
+    x, y = (input, target) if input.ndim == 2 else (input.reshape([1, -1]), target.reshape([-1]))
+    if y.ndim != 1 or bool(y.shape[0] != x.shape[0]):
+        raise RuntimeError(
+            "multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch size). Expected "
+            f"target size [{x.shape[0]}], but got {show(target.shape)}. Input has shape {show(input.shape)}."
+        )
     picked = ops.gather(x, 1, y.unsqueeze(1))
     z = (margin - picked + x).relu()
     z = z if p == 1 else z * z
@@ -434,6 +471,9 @@ def multilabel_margin_loss(input, target, size_average, reduce, reduction):
     """Over pairs of a target class (those before the first -1) and another: max(0, 1 - input[target] +
     input[other]).
     """
+    _check_scores(input)
+    if input.ndim != target.ndim or any(bool(a != b) for a, b in zip(input.shape, target.shape)):
+        raise RuntimeError(f"inconsistent target size: {show(target.shape)} for input of size: {show(input.shape)}")
     x, y = (input, target) if input.ndim == 2 else (input.reshape([1, -1]), target.reshape([1, -1]))
     n = x.shape[1]
     valid = ops.eq(ops.cumsum(ops.lt(y, 0), 1), 0)
@@ -483,7 +523,9 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, reduction
         two = ops.where(may_skip, ops.constant_pad_nd(alpha[:, :-2], [2, 0], low), low)
         alpha = (ops.logsumexp(ops.stack([alpha, one, two], 0), [0]) + emit[t]).clamp(min=low)
         rows.append(alpha)
-    final = ops.gather(ops.stack(rows, 0), 0, (frames - 1).reshape([1, n, 1]).expand([1, n, width])).squeeze([0])
+    at = (frames - 1).clamp(min=0).reshape([1, n, 1]).expand([1, n, width])
+    final = ops.gather(ops.stack(rows, 0), 0, at).squeeze([0])
+    final = ops.where(ops.eq(frames, 0).unsqueeze(1), ops.where(ops.arange(width) == 0, 0.0, low), final)
     ends = ops.stack([2 * lengths, (2 * lengths - 1).clamp(min=0)], 1)
     pair = ops.gather(final, 1, ends)
     pair = ops.where((ops.arange(2) == 1) & ops.eq(lengths, 0).unsqueeze(1), low, pair)

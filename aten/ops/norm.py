@@ -215,6 +215,9 @@ def batch_norm(input, running_mean, running_var, weight, bias, training, momentu
             _follow(running_mean, mean, momentum)
             _follow(running_var, variance * (n / (n - 1)), momentum)
     else:
+        for name, value in (("running_mean", running_mean), ("running_var", running_var)):
+            if value is None:
+                raise RuntimeError(f"{name} must be defined in evaluation mode")
         mean, variance = running_mean, running_var
     y = (input - _per_channel(mean, input.ndim)) * (_per_channel(variance, input.ndim) + eps).rsqrt()
     return _like(_affine(y, weight, bias), input)
@@ -261,6 +264,12 @@ def group_norm(input, num_groups, weight, bias, eps):
         raise RuntimeError(
             f"Expected number of channels in input to be divisible by num_groups, but got input of shape "
             f"{show(input.shape)} and num_groups={num_groups}"
+        )
+    each = input.shape[0] * channels // num_groups * product(input.shape[2:])
+    if type(each) is int and each == 1:
+        raise ValueError(
+            "Expected more than 1 value per channel when training, got input size "
+            f"{show([input.shape[0] * channels // num_groups, num_groups, *input.shape[2:]])}"
         )
     grouped = input.reshape([input.shape[0], num_groups, product(input.shape[1:]) // num_groups])
     variance, mean = ops.var_mean(grouped, [2], 0, True)

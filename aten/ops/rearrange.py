@@ -9,7 +9,7 @@ from aten import dtype as dtypes
 from aten.meta import known_equal
 from aten.op import alias_of, composite, ops
 from aten.ops.structure import cat, constant_pad_nd, flip, wrap_all
-from aten.shapes import broadcast, infer_size, is_int, product, show, wrap_dim
+from aten.shapes import broadcast, infer_size, is_empty, is_int, product, show, wrap_dim
 
 
 # ------------------------------------------------------------------------------------------- reordered dimensions
@@ -530,6 +530,12 @@ def pad(input, pad, mode, value):
         raise RuntimeError(
             "Padding length should be less than or equal to two times the input dimension but got padding length "
             f"{len(pad)} and input of dimension {input.ndim}"
+        )
+    n = len(pad) // 2
+    if mode != "circular" and any(is_empty(s) for s in input.shape[1 if input.ndim == n + 2 else 0 :]):
+        raise RuntimeError(
+            f"Expected {n + 1}D or {n + 2}D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for "
+            f"input, but got: {show(input.shape)}"
         )
     if len(pad) % 2 or len(pad) // 2 >= max(input.ndim, 1):
         raise NotImplementedError("Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now")

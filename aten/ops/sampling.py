@@ -72,6 +72,29 @@ def _cubic(image: Any, raw: list[Any], padding: str, align: bool) -> Any:
     return total
 
 
+def _check_grid(input: Any, grid: Any, mode: str) -> None:
+    n = input.ndim - 2
+    if bool(grid.shape[-1] != n):
+        raise RuntimeError(
+            f"grid_sampler(): expected grid to have size {n} in last dimension, but got grid with sizes {show(grid.shape)}"
+        )
+    both = f"input with sizes {show(input.shape)} and grid with sizes {show(grid.shape)}"
+    if bool(grid.shape[0] != input.shape[0]):
+        raise RuntimeError(f"grid_sampler(): expected grid and input to have same batch size, but got {both}")
+    if grid.ndim != input.ndim:
+        raise RuntimeError(
+            f"grid_sampler(): expected 4D or 5D input and grid with same number of dimensions, but got {both}"
+        )
+    for d in range(2, input.ndim):
+        if bool(input.shape[d] <= 0):
+            raise RuntimeError(
+                f"grid_sampler(): expected input to have non-empty spatial dimensions, but input has sizes {show(input.shape)} "
+                f"with dimension {d} being empty"
+            )
+    if mode == "bicubic" and n != 2:
+        raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
+
+
 @composite(
     "grid_sample(Tensor input, Tensor grid, str mode='bilinear', str padding_mode='zeros', bool? align_corners=None) -> Tensor",
     tags=["function_only"],
@@ -79,11 +102,7 @@ def _cubic(image: Any, raw: list[Any], padding: str, align: bool) -> Any:
 def grid_sample(input, grid, mode, padding_mode, align_corners):
     """The image [N, C, *S] at the points grid [N, *S', d] of [-1, 1]: bilinear, nearest or bicubic."""
     n = input.ndim - 2
-    if grid.ndim != input.ndim or grid.shape[-1] != n or grid.shape[0] != input.shape[0]:
-        raise RuntimeError(
-            f"grid_sampler(): expected grid to have size {n} in last dimension and the batch size of input, but got "
-            f"grid of size {show(grid.shape)} and input of size {show(input.shape)}"
-        )
+    _check_grid(input, grid, mode)
     if mode not in ("bilinear", "nearest", "bicubic"):
         raise ValueError(f"nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', but got: '{mode}'")
     if padding_mode not in ("zeros", "border", "reflection"):

@@ -23,10 +23,10 @@ from weft.nn.global_hooks import (  # noqa: F401  (where PyTorch has them)
 )
 from weft.nn.hooks import RemovableHandle, every, register, registered
 from weft.nn.parameter import Buffer
-from weft.nn.state import EXTRA_STATE, HoldsState, IncompatibleKeys
+from weft.nn.state import EXTRA_STATE, HoldsState, _IncompatibleKeys  # noqa: F401
 from weft.type_names import typename
 
-_IncompatibleKeys, _EXTRA_STATE_KEY_SUFFIX = IncompatibleKeys, EXTRA_STATE
+_EXTRA_STATE_KEY_SUFFIX = EXTRA_STATE
 _STORES = ("_parameters", "_buffers", "_modules")
 _HOOKS = (
     "_backward_pre_hooks",

@@ -18,7 +18,7 @@ from weft.utils.swap import swap_tensors
 EXTRA_STATE = "_extra_state"
 
 
-class IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpected_keys"])):
+class _IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpected_keys"])):
     """What `load_state_dict` did not find, and what it found no place for."""
 
     __slots__ = ()
@@ -235,7 +235,7 @@ class HoldsState:
                 made = Parameter(made, requires_grad=current.requires_grad)
         swap_tensors(current, made)
 
-    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> IncompatibleKeys:
+    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> _IncompatibleKeys:
         """Copies values from `state_dict`, or with `assign` takes its tensors. Returns what was missing and what was left over.
 
         Raises RuntimeError on mismatched sizes, and under `strict` on missing or unexpected keys; all are named.
@@ -259,7 +259,7 @@ class HoldsState:
                 if child is not None:
                     below = f"{prefix}{name}."
                     load(child, {k: v for k, v in part.items() if k.startswith(below)}, below)
-            keys = IncompatibleKeys(missing, unexpected)
+            keys = _IncompatibleKeys(missing, unexpected)
             for hook in module._load_state_dict_post_hooks.values():
                 assert hook(module, keys) is None, (
                     "Hooks registered with ``register_load_state_dict_post_hook`` are not expected to return new values, if "
@@ -274,4 +274,4 @@ class HoldsState:
                 errors.insert(0, "Missing key(s) in state_dict: {}. ".format(", ".join(f'"{k}"' for k in missing)))
         if errors:
             raise RuntimeError("Error(s) in loading state_dict for {}:\n\t{}".format(type(self).__name__, "\n\t".join(errors)))
-        return IncompatibleKeys(missing, unexpected)
+        return _IncompatibleKeys(missing, unexpected)

@@ -74,6 +74,8 @@ def _apply(frame, args, kwargs):
             return _forward(frame, cls, ctx, args, kwargs)
         finally:
             output.set_ambient_bits(1, before)
+    if not getattr(cls.as_python(), "alone", True):
+        raise Unsupported(breaks.USER_FUNCTION, f"{cls.as_python().__name__}, whose backward depends on that of another")
     return _differentiable(frame, cls, ctx, args, kwargs, wanted)
 
 

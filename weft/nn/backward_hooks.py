@@ -16,6 +16,8 @@ __all__ = ["FullBackwardHooks", "watch_old"]
 class BackwardHookFunction(Function):
     """The identity, which shows the gradients that pass to a callback and lets it replace them."""
 
+    alone = False  # the one before `forward` tells hooks what the one after it has seen: backwards that are not traced apart
+
     @staticmethod
     def forward(ctx: Any, callback: Callable, *tensors: Tensor) -> Any:
         ctx.callback = callback
@@ -107,13 +109,6 @@ class FullBackwardHooks:
 
     def _without_inputs(self) -> None:
         """Calls the hooks here, as no gradient will come to the inputs."""
-        if self.hooks:
-            warnings.warn(
-                "Full backward hook is firing when gradients are computed with respect to module outputs since no inputs require "
-                "gradients. See https://docs.pytorch.org/docs/main/generated/torch.nn.Module.html#torch.nn.Module."
-                "register_full_backward_hook for more details.",
-                stacklevel=5,
-            )
         for hook in self.hooks:
             given = hook(self.module, (None,) * self.n_inputs, self.grad_outputs)
             if given is not None and not (isinstance(given, tuple) and all(g is None for g in given)):

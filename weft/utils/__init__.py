@@ -1,11 +1,22 @@
 """Helpers around training: each part is loaded when it is first named."""
 
-import importlib
+from importlib import import_module as _import_module
+from typing import Any as _Any
 
-_PARTS = frozenset({"_foreach_utils", "_pytree", "checkpoint", "data"})
+_PARTS = frozenset({
+    "_foreach_utils", "_pytree", "benchmark", "checkpoint", "collect_env", "cpp_extension", "data", "deterministic", "dlpack",
+    "hooks", "model_zoo", "tensorboard",
+})  # fmt: skip
+_HOME = {"swap_tensors": "swap"}
 
 
-def __getattr__(name: str):
+def __getattr__(name: str) -> _Any:
     if name in _PARTS:
-        return importlib.import_module(f"weft.utils.{name}")
+        return _import_module(f"weft.utils.{name}")
+    if name in _HOME:
+        return getattr(_import_module(f"weft.utils.{_HOME[name]}"), name)
     raise AttributeError(f"module 'weft.utils' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*_PARTS, *_HOME})

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import functools
+import types
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -203,7 +204,7 @@ def _parametrized_class(cls: Any, names: tuple[str, ...]) -> type:
     members.update(__getstate__=_getstate, __module__=cls.__module__, _parametrized_names=names)
     if not hasattr(cls, "__deepcopy__"):
         members["__deepcopy__"] = _deepcopy
-    return type(f"Parametrized{cls.__name__}", (cls,), members)
+    return types.new_class(f"Parametrized{cls.__name__}", (cls,), exec_body=lambda names: names.update(members))
 
 
 def _set_class(module: Module, names: tuple[str, ...]) -> None:

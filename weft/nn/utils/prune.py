@@ -174,7 +174,7 @@ def _check_amount(amount: Any) -> None:
 def _count(amount: Any, size: int) -> int:
     """How many of `size` are pruned. Raises ValueError for more than there are."""
     if isinstance(amount, numbers.Integral):
-        if amount > size:
+        if int(amount) > size:
             raise ValueError(f"amount={amount} should be smaller than the number of parameters to prune={size}")
         return int(amount)
     return round(float(amount) * size)

@@ -1,0 +1,169 @@
+"""save and load. No file is ever executed: what is written and read is data.
+
+Written: safetensors with the structure of containers beside (structure.py), or PyTorch's zip format. Read: both, PyTorch's older
+files, other programs' safetensors (also sharded), npz and GGUF.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from typing import Any
+
+import aten
+from aten import Tensor
+from weft.serialization import gguf, npz, pytorch, safetensors
+from weft.serialization.bad_file import BadFile
+from weft.serialization.inert_pickle import Refused
+from weft.serialization.safe_globals import add_safe_globals, clear_safe_globals, get_safe_globals, safe_globals
+from weft.serialization.source import bytes_of
+from weft.serialization.structure import KEY, Packer, Unpacker
+from weft.serialization.write_pytorch import write_zip
+
+__all__ = [
+    "BadFile",
+    "Refused",
+    "add_safe_globals",
+    "clear_safe_globals",
+    "get_safe_globals",
+    "load",
+    "safe_globals",
+    "save",
+]
+
+_PYTORCH_ENDINGS = (".pt", ".pth", ".bin")
+
+
+def save(
+    obj: Any,
+    f: str | os.PathLike | Any,
+    pickle_module: Any = None,
+    pickle_protocol: int = 2,
+    _use_new_zipfile_serialization: bool = True,
+    *,
+    format: str | None = None,
+) -> None:
+    """Writes `obj` (tensors, numbers, strings, bytes, dtypes …, nested in containers) to the path or binary file `f`.
+
+    format: "pytorch" is what PyTorch reads, also with weights_only; it is taken for paths that end in .pt, .pth and .bin.
+    "safetensors" (else) is what other programs read the tensors of. Tensors that share memory go on sharing it. Pickle is not
+    used, so `pickle_module` and `pickle_protocol` change nothing. Raises TypeError naming what cannot be saved.
+    """
+    if format is None:
+        named = isinstance(f, (str, os.PathLike)) and str(os.fspath(f)).endswith(_PYTORCH_ENDINGS)
+        format = "pytorch" if named else "safetensors"
+    if format not in ("pytorch", "safetensors"):
+        raise ValueError(f"save: format must be 'pytorch' or 'safetensors', got {format!r}")
+    if not hasattr(f, "write") and not isinstance(f, (str, os.PathLike)):
+        raise AttributeError(f"expected 'f' to be string, path, or a file-like object with a 'write' attribute, got {type(f)}")
+    if hasattr(f, "write"):
+        _write(obj, f, format, "archive")
+        return
+    path = os.fspath(f)
+    temporary = f"{path}.{os.getpid()}.tmp"
+    try:
+        with open(temporary, "wb") as file:
+            _write(obj, file, format, os.path.splitext(os.path.basename(path))[0] or "archive")
+        os.replace(temporary, path)
+    finally:
+        if os.path.exists(temporary):
+            os.unlink(temporary)
+
+
+def _write(obj: Any, file: Any, format: str, root: str) -> None:
+    if format == "pytorch":
+        write_zip(obj, file, root)
+        return
+    packer = Packer()
+    form = packer.pack(obj)
+    stored, made = packer.finish()
+    for piece in safetensors.write(stored, {KEY: json.dumps({"form": form, "made": made})}):
+        file.write(piece)
+
+
+def load(
+    f: str | os.PathLike | Any,
+    map_location: Any = None,
+    pickle_module: Any = None,
+    *,
+    weights_only: bool | None = None,
+    mmap: bool | None = None,
+    **pickle_load_args: Any,
+) -> Any:
+    """What `save` or PyTorch's torch.save wrote; of other programs' safetensors, npz and GGUF files, the dict of tensors.
+
+    f: a path (also `model.safetensors.index.json` beside its shards), or a binary file. map_location: a device, {from: to}, or
+    fn(storage, location) → storage, as in PyTorch. mmap: the file is mapped, and read where it is touched.
+    No code of a file runs, whatever `weights_only` says: classes that a PyTorch file asks for beyond those of tensors are refused
+    by name (pickle.UnpicklingError) unless `add_safe_globals` allows them. Raises BadFile, a RuntimeError and a ValueError, for
+    files that are damaged or of no known format, EOFError for empty ones.
+    """
+    data = bytes_of(f, bool(mmap))
+    if not data.size:
+        raise EOFError("load: the file is empty (Ran out of input)")
+    start = data[:16].tobytes()
+    place = _placing(map_location)
+
+    def placed(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+        return {name: place(t, "cpu") for name, t in tensors.items()}
+
+    if start.startswith(pytorch.ZIP_START):
+        archive_names = data[-(1 << 16) :].tobytes()
+        if b"data.pkl" not in archive_names and b".npy" in archive_names:
+            return placed(npz.read(data))
+        return pytorch.read_zip(pytorch.Archive(data), place)
+    if start.startswith(pytorch.LEGACY_START):
+        return pytorch.read_legacy(data, place)
+    if start.startswith(gguf.START):
+        return placed(gguf.read(data)[0])
+    if start[:1] == b"{" and isinstance(f, (str, os.PathLike)):
+        shards = safetensors.shards_of(f, data.tobytes())
+        return placed({k: v for shard in shards for k, v in safetensors.read(bytes_of(shard, bool(mmap)))[0].items()})
+    if not safetensors.looks_like(data):
+        raise BadFile(
+            f"load: {getattr(f, 'name', f)!r} is not a safetensors file, nor one of PyTorch's, npz or GGUF; a plain pickle is not "
+            "loaded, as it runs code"
+        )
+    tensors, metadata = safetensors.read(data)
+    if KEY not in metadata:
+        return placed(tensors)
+    try:
+        structure = json.loads(metadata[KEY])
+        return Unpacker(placed(tensors), structure["made"]).unpack(structure["form"])
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, RecursionError) as error:
+        raise BadFile(f"load: the structure of the file is damaged: {type(error).__name__}: {error}") from None
+
+
+def _placing(map_location: Any) -> Callable[[Tensor, str], Tensor]:
+    """(tensor in the CPU's memory, where it was saved) → the tensor where it is wanted."""
+
+    def to(t: Tensor, device: Any) -> Tensor:
+        device = aten.device(device) if isinstance(device, str) else device
+        return t if device.type == "cpu" else t.to(device)
+
+    def default(t: Tensor, location: str) -> Tensor:
+        kind = location.partition(":")[0]
+        if kind in ("cpu", "meta"):
+            return to(t, location)
+        if kind == "cuda" and aten._native.device_count("cuda") > 0:
+            return to(t, location)
+        raise RuntimeError(
+            f"Attempting to deserialize object on a {kind.upper()} device but weft.cuda.is_available() is False. If you are "
+            "running on a CPU-only machine, please use load with map_location='cpu' to map your storages to the CPU."
+        )
+
+    if map_location is None:
+        return default
+    if isinstance(map_location, dict):
+        return lambda t, location: default(t, str(map_location.get(location, location)))
+    if isinstance(map_location, (str, aten.Device)):
+        return lambda t, location: to(t, map_location)
+    if callable(map_location):
+
+        def ask(t: Tensor, location: str) -> Tensor:
+            wanted = map_location(t.untyped_storage(), location)
+            return default(t, location) if wanted is None else to(t, wanted.device)
+
+        return ask
+    raise TypeError(f"map_location must be a device, a str, a dict or a function, got {type(map_location).__name__}")

@@ -1,0 +1,180 @@
+"""Containers of tensors as JSON: what `save` writes beside the tensors of a safetensors file.
+
+A plain value is itself, anything else a list [tag, …]. Tensors that share memory share it again after loading.
+"""
+
+from __future__ import annotations
+
+import base64
+import collections
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import aten
+from aten import Tensor
+
+KEY = "weft.structure"
+
+
+class Packer:
+    """`form = Packer(); text = form.pack(obj)`; then `form.tensors` are the tensors by name."""
+
+    def __init__(self) -> None:
+        self.tensors: dict[str, Tensor] = {}
+        self.seen: dict[int, str] = {}  # id of a tensor: its name
+        self.kept: list[Tensor] = []  # so that ids stay theirs
+        self.places: dict[int, list[tuple[str, Tensor]]] = {}  # address of a storage: tensors on it
+        self.open: set[int] = set()
+
+    def pack(self, value: Any, path: str = "") -> Any:
+        if value is None or type(value) in (bool, int, float, str):
+            return value if value == value and value not in (float("inf"), -float("inf")) else ["float", repr(value)]
+        if isinstance(value, Tensor):
+            return self._tensor(value, path)
+        simple = _simple(value)
+        if simple is not None:
+            return simple
+        if id(value) in self.open:
+            raise ValueError(f"save: obj{_at(path)} contains itself")
+        self.open.add(id(value))
+        try:
+            return self._container(value, path)
+        finally:
+            self.open.discard(id(value))
+
+    def _container(self, value: Any, path: str) -> Any:
+        if type(value) in (dict, collections.OrderedDict):
+            pairs = [[self.pack(k, f"{path}.key"), self.pack(v, _join(path, k))] for k, v in value.items()]
+            form = ["dict" if type(value) is dict else "ordered", pairs]
+            attributes = getattr(value, "_metadata", None)  # of a module's state dict: versions of its parts
+            return form if attributes is None else [*form, self.pack(dict(attributes), _join(path, "_metadata"))]
+        if type(value) in (list, tuple, set, frozenset):
+            return [type(value).__name__, [self.pack(v, _join(path, i)) for i, v in enumerate(value)]]
+        if isinstance(value, tuple) and hasattr(value, "_fields"):
+            items = [self.pack(v, _join(path, name)) for name, v in zip(value._fields, value)]
+            return ["namedtuple", type(value).__name__, list(value._fields), items]
+        raise TypeError(
+            f"save: obj{_at(path)} is a {type(value).__name__}; only tensors, numbers, strings, bytes, None, dtypes, devices, "
+            "and dicts, lists, tuples, named tuples and sets of these can be saved"
+        )
+
+    def _tensor(self, t: Tensor, path: str) -> Any:
+        if id(t) in self.seen:
+            return ["same", self.seen[id(t)]]
+        name = self._name(path)
+        self.seen[id(t)] = name
+        self.kept.append(t)
+        if t.numel():
+            self.places.setdefault(t.untyped_storage().data_ptr(), []).append((name, t))
+        self.tensors[name] = t
+        return ["tensor", name, type(t) is not Tensor and isinstance(t, aten.Parameter), bool(t.requires_grad)]
+
+    def _name(self, path: str) -> str:
+        name, count = path or "tensor", 1
+        while name in self.tensors or name == "__metadata__":
+            name, count = f"{path or 'tensor'}#{count}", count + 1
+        return name
+
+    def finish(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        """(what the file holds, how the tensors of the structure are made of that where it is not the same)."""
+        stored, made = dict(self.tensors), {}
+        for group in self.places.values():
+            if len(group) == 1:
+                continue
+            memory = group[0][1].untyped_storage()
+            base = self._name("memory")
+            flat = aten.empty(0, dtype=aten.uint8).set_(memory, 0, (memory.nbytes(),), (1,))
+            stored[base] = self.tensors[base] = flat
+            for name, t in group:
+                del stored[name]
+                made[name] = ["view", base, t.dtype.name, list(t.shape), list(t.stride()), t.storage_offset()]
+        for name, t in list(stored.items()):
+            if t.dtype.is_complex:
+                stored[name] = aten.view_as_real(t.detach().resolve_conj())
+                made[name] = ["complex", t.dtype.name]
+        return stored, made
+
+
+class Unpacker:
+    def __init__(self, tensors: dict[str, Tensor], made: dict[str, Any]) -> None:
+        self.tensors, self.made = tensors, made
+        self.ready: dict[str, Tensor] = {}
+
+    def unpack(self, form: Any) -> Any:
+        if not isinstance(form, list):
+            return form
+        tag, *rest = form
+        if tag in ("tensor", "same"):
+            return self._tensor(*rest) if tag == "tensor" else self.ready[rest[0]]
+        if tag in ("dict", "ordered"):
+            result: Any = {} if tag == "dict" else collections.OrderedDict()
+            for k, v in rest[0]:
+                result[self.unpack(k)] = self.unpack(v)
+            if len(rest) > 1:
+                result._metadata = collections.OrderedDict(self.unpack(rest[1]))
+            return result
+        if tag in _SEQUENCES:
+            return _SEQUENCES[tag](self.unpack(v) for v in rest[0])
+        if tag == "namedtuple":
+            name, fields, items = rest
+            return collections.namedtuple(name, fields)(*map(self.unpack, items))  # type: ignore[misc]
+        return _SIMPLE[tag](*rest)
+
+    def _tensor(self, name: str, parameter: bool, requires_grad: bool) -> Tensor:
+        how = self.made.get(name)
+        if how is None:
+            t = self.tensors[name]
+        elif how[0] == "complex":
+            t = aten.view_as_complex(self.tensors[name])
+        else:
+            _, base, dtype, sizes, strides, offset = how
+            memory = self.tensors[base].untyped_storage()
+            t = aten.empty(0, dtype=getattr(aten, dtype)).set_(memory, offset, tuple(sizes), tuple(strides))
+        t = aten.Parameter(t, requires_grad) if parameter else t.requires_grad_(requires_grad)
+        self.ready[name] = t
+        return t
+
+
+def _simple(value: Any) -> Any:
+    """The form of a value that contains no other; None for others."""
+    kind = type(value)
+    if kind is complex:
+        return ["complex", repr(value.real), repr(value.imag)]
+    if kind in (bytes, bytearray):
+        return [kind.__name__, base64.b64encode(value).decode()]
+    if kind is aten.Size:
+        return ["size", list(value)]
+    if isinstance(value, aten.DType):
+        return ["dtype", value.name]
+    if isinstance(value, aten.Device):
+        return ["device", str(value)]
+    if isinstance(value, (np.bool_, np.number)):
+        return ["numpy", value.dtype.name, base64.b64encode(value.tobytes()).decode()]
+    if kind is range:
+        return ["range", value.start, value.stop, value.step]
+    return None
+
+
+_SEQUENCES: dict[str, Callable] = {"list": list, "tuple": tuple, "set": set, "frozenset": frozenset}
+_SIMPLE: dict[str, Callable] = {
+    "float": float,
+    "complex": lambda real, imag: complex(float(real), float(imag)),
+    "bytes": base64.b64decode,
+    "bytearray": lambda text: bytearray(base64.b64decode(text)),
+    "size": lambda sizes: aten.Size(sizes),
+    "dtype": lambda name: getattr(aten, name) if isinstance(getattr(aten, name), aten.DType) else None,
+    "device": lambda name: aten.Device(name),
+    "numpy": lambda dtype, text: np.frombuffer(base64.b64decode(text), dtype)[0],
+    "range": range,
+}
+
+
+def _join(path: str, key: Any) -> str:
+    text = str(key) if isinstance(key, (str, int)) else "?"
+    return f"{path}.{text}" if path else text
+
+
+def _at(path: str) -> str:
+    return f".{path}" if path else ""

@@ -1,0 +1,139 @@
+"""Writes PyTorch's zip files, of what `torch.load(weights_only=True)` reads there."""
+
+from __future__ import annotations
+
+import codecs
+import collections
+import io
+import pickle
+import zipfile
+from typing import Any
+
+import numpy as np
+
+import aten
+from aten import Tensor
+from weft.serialization.safe_globals import STORAGES
+
+_STORAGE_OF = {dtype: name for name, dtype in STORAGES.items() if name != "UntypedStorage"}
+_PLAIN = (type(None), bool, int, float, str, bytes, bytearray, complex, dict, list, tuple, set, collections.OrderedDict, type)
+_NUMBERS = frozenset(t for t in np.sctypeDict.values() if issubclass(t, (np.number, np.bool_)))
+_ALIGN = 64
+
+
+class _Name:
+    """A function or class by its name: written as that, never imported."""
+
+    def __init__(self, module: str, name: str) -> None:
+        self.module, self.name = module, name
+
+    def __call__(self, *args: Any) -> None:
+        raise TypeError("a name")
+
+
+class _Storage:
+    """What a tensor's first argument is written as: a reference to a record."""
+
+    def __init__(self, key: str, dtype: str, count: int) -> None:
+        self.id = ("storage", _Name("torch", dtype), key, "cpu", count)
+
+
+_PythonPickler: Any = pickle._Pickler  # type: ignore[attr-defined]  # the one in Python: it can be told to write names
+
+
+class _Writer(_PythonPickler):
+    write: Any
+    memoize: Any
+    save: Any
+    dispatch = _PythonPickler.dispatch.copy()
+
+    def __init__(self, file: io.BytesIO) -> None:
+        super().__init__(file, protocol=2)
+        self.storages: dict[int, tuple[str, Tensor]] = {}
+        self.kept: list[Any] = []
+        self.names: dict[tuple[str, str], _Name] = {}
+
+    def name(self, module: str, name: str) -> _Name:
+        return self.names.setdefault((module, name), _Name(module, name))
+
+    def persistent_id(self, obj: Any) -> Any:
+        if not isinstance(obj, _Storage):
+            return None
+        kind = obj.id[1]
+        return (*obj.id[:1], self.name(kind.module, kind.name), *obj.id[2:])  # type: ignore[attr-defined]
+
+    def reducer_override(self, obj: Any) -> Any:
+        if isinstance(obj, Tensor):
+            return self._tensor(obj)
+        if isinstance(obj, aten.Size):
+            return self.name("torch", "Size"), (tuple(obj),)
+        if isinstance(obj, aten.Device):
+            return self.name("torch", "device"), ((obj.type,) if obj.index is None else (obj.type, obj.index))
+        if isinstance(obj, (_Name, aten.DType)) or type(obj) in _PLAIN:
+            if isinstance(obj, type) and obj not in (dict, list, set, complex, bytearray, collections.OrderedDict):
+                raise TypeError(f"save: the class {obj.__name__} cannot be written to PyTorch's format")
+            return NotImplemented
+        if type(obj) in _NUMBERS or obj is codecs.encode:  # with which pickle writes bytes
+            return NotImplemented
+        raise TypeError(
+            f"save: PyTorch's format is written without running code when it is read; a {type(obj).__name__} is not among what "
+            "can be saved: tensors, numbers, strings, bytes, None, dtypes, devices, and dicts, lists, tuples and sets of these"
+        )
+
+    def _tensor(self, t: Tensor) -> Any:
+        if type(t) is not Tensor and isinstance(t, aten.Parameter):
+            data = t.detach()
+            self.kept.append(data)
+            return self.name("torch._utils", "_rebuild_parameter"), (data, bool(t.requires_grad), collections.OrderedDict())
+        source = t.detach().resolve_conj().cpu()
+        self.kept.append(source)
+        memory = source.untyped_storage()
+        key = memory.data_ptr() if memory.nbytes() else -1 - len(self.storages)
+        if key not in self.storages:
+            flat = aten.empty(0, dtype=aten.uint8).set_(memory, 0, (memory.nbytes(),), (1,))
+            self.storages[key] = str(len(self.storages)), flat
+        record, dtype = self.storages[key][0], t.dtype.name
+        hooks: collections.OrderedDict = collections.OrderedDict()
+        shape = source.storage_offset(), tuple(source.shape), tuple(source.stride()), bool(t.requires_grad), hooks
+        if dtype in _STORAGE_OF:
+            stored = _Storage(record, _STORAGE_OF[dtype], memory.nbytes() // t.dtype.itemsize)
+            self.kept.append(stored)
+            return self.name("torch._utils", "_rebuild_tensor_v2"), (stored, *shape)
+        stored = _Storage(record, "UntypedStorage", memory.nbytes())
+        stored.id = (*stored.id[:1], _Name("torch.storage", "UntypedStorage"), *stored.id[2:])  # type: ignore[assignment]
+        self.kept.append(stored)
+        return self.name("torch._utils", "_rebuild_tensor_v3"), (stored, *shape, t.dtype)
+
+    def save_name(self, obj: Any) -> None:
+        module, name = ("torch", obj.name) if isinstance(obj, aten.DType) else (obj.module, obj.name)
+        self.write(pickle.GLOBAL + f"{module}\n{name}\n".encode())
+        self.memoize(obj)
+
+    def save_number(self, obj: Any) -> None:
+        """A scalar of NumPy as Python's number: by default torch.load refuses the function that makes the former."""
+        self.save(obj.item())
+
+    dispatch.update(dict.fromkeys(_NUMBERS, save_number))
+    dispatch[_Name] = save_name
+    dispatch[aten.DType] = save_name
+
+
+def write_zip(obj: Any, file: Any, root: str) -> None:
+    """Writes `obj` to the open binary file. Raises TypeError naming what cannot be saved."""
+    text = io.BytesIO()
+    writer = _Writer(text)
+    writer.dump(obj)
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
+
+        def record(name: str, data: Any) -> None:
+            info = zipfile.ZipInfo(f"{root}/{name}")
+            start = archive.fp.tell() + 30 + len(info.filename.encode())  # type: ignore[union-attr]
+            padding = -(start + 4) % _ALIGN  # storages lie on multiples of 64, for those who map the file
+            info.extra = b"FB" + padding.to_bytes(2, "little") + b"Z" * padding
+            archive.writestr(info, data)
+
+        record("data.pkl", text.getvalue())
+        record("byteorder", b"little")
+        for key, flat in writer.storages.values():
+            record(f"data/{key}", memoryview(np.ascontiguousarray(flat.numpy())))
+        record("version", b"3\n")

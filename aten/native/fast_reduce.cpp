@@ -64,24 +64,39 @@ struct RowJob {
   int64_t n, stride;
   char *out;
   int item;
+  int64_t block;
 
   static void run(void *ctx, int64_t begin, int64_t end, int64_t) {
     RowJob *job = static_cast<RowJob *>(ctx);
     for (int64_t i = begin; i < end; i++)
-      job->row(std::min(kBlock, job->n - i * kBlock), job->in + i * kBlock * job->stride, job->stride, job->out + i * job->item);
+      job->row(std::min(job->block, job->n - i * job->block), job->in + i * job->block * job->stride, job->stride, job->out + i * job->item);
   }
 };
+
+// What gives the same in any order, in blocks as well where it is long.
+constexpr int64_t kExactBlock = 1 << 20;
+void reduce_exact_row(int kind, int acc, WeftReduceRow row, int64_t n, const char *in, int64_t stride, char *out) {
+  const int result = kind >= WEFT_REDUCE_ANY ? WEFT_BOOL : acc, item = weft_itemsize(result);
+  const WeftReduceRow join = weft_kernels.reduce_row[kind][result];
+  if (n < 2 * kExactBlock || !join) return row(n, in, stride, out);
+  const int64_t blocks = (n + kExactBlock - 1) / kExactBlock;
+  std::vector<char> partial((size_t)(blocks * item));
+  RowJob job = {row, in, n, stride, partial.data(), item, kExactBlock};
+  kernel_runtime()->parallel_for(blocks, 1, RowJob::run, &job);
+  join(blocks, partial.data(), item, out);
+}
 
 // One row; a long one of floats in blocks on several threads.
 void reduce_row(int kind, int dtype, WeftReduceRow row, int64_t n, const char *in, int64_t stride, char *out) {
   int acc = accumulator(kind, dtype);
-  if (n < 2 * kBlock || kind >= WEFT_REDUCE_ANY || (acc != WEFT_FLOAT32 && acc != WEFT_FLOAT64)) return row(n, in, stride, out);
+  if (kind >= WEFT_REDUCE_ANY || (acc != WEFT_FLOAT32 && acc != WEFT_FLOAT64)) return reduce_exact_row(kind, acc, row, n, in, stride, out);
+  if (n < 2 * kBlock) return row(n, in, stride, out);
   int64_t blocks = (n + kBlock - 1) / kBlock, whole = n / kBlock;
   // By malloc, which says so where there is no memory, under a sanitizer too: an expanded row may be longer than all memory.
   std::unique_ptr<double, decltype(&free)> memory(static_cast<double *>(malloc((size_t)blocks * sizeof(double))), free);
   if (!memory) throw std::bad_alloc();
   double *partial = memory.get();
-  RowJob job = {row, in, n, stride, reinterpret_cast<char *>(partial), weft_itemsize(acc)};
+  RowJob job = {row, in, n, stride, reinterpret_cast<char *>(partial), weft_itemsize(acc), kBlock};
   kernel_runtime()->parallel_for(blocks, 1, RowJob::run, &job);
   if (acc == WEFT_FLOAT32) {
     float r = join_blocks(kind, reinterpret_cast<float *>(partial), whole, blocks > whole);

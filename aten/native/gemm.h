@@ -64,4 +64,5 @@ struct WeftGemmTable {
 };
 typedef struct WeftGemmTable WeftGemmTable;
 
+extern "C" void weft_poll_signals(void);  // kernels.h
 #endif

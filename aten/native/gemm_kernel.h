@@ -216,6 +216,7 @@ template <typename T> struct Task {
       if (after == columns && one_chunk) stream.left = 0; // is packed already
       for (i64 i = 0; i < rows; i += p.mr) do_tile_row(i, smaller(rows - i, p.mr), k0, kc, stream);
       k0 += kc;
+      if (k0 < g.k) weft_poll_signals();
     } while (k0 < g.k);
   }
 };

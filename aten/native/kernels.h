@@ -76,6 +76,7 @@ extern "C" {
 void weft_fill_kernels_v3(WeftKernels *) __attribute__((weak));
 void weft_fill_kernels_v4(WeftKernels *) __attribute__((weak));
 extern WeftKernels weft_kernels; // the table in use
+void weft_poll_signals(void);    // in long kernels now and then: throws where the call was interrupted (released.h)
 extern const WeftPointwiseRow weft_pointwise_rows[WEFT_NUM_POINTWISE];
 #ifdef __cplusplus
 }

@@ -50,6 +50,10 @@ static bool init_api(PyObject *module) {
   api.call_ended = []() {
     if (--kernel_thread.depth == 0) call_ended();
   };
+  api.without_gil = [](PyThreadState *state) {
+    kernel_thread.state = state;
+    kernel_thread.asked = __builtin_ia32_rdtsc();
+  };
   api.device = device_row;
   api.set_device = set_device_row;
   Ref capsule(PyCapsule_New(&api, "aten._native._C_API", nullptr));

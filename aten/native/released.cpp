@@ -60,12 +60,14 @@ bool wait_for_calls() {
 void forget_calls() {
   away.clear();
   calls_away = waiting = 0;
-  kernel_thread = {kernel_thread.depth, 0};
+  kernel_thread = {kernel_thread.depth, 0, nullptr, 0};
 }
 
 PyObject *raise_caught() noexcept {
   try {
     throw;
+  } catch (const Interrupted &) {
+    return nullptr;
   } catch (const std::bad_alloc &) {
     return PyErr_NoMemory();
   } catch (const std::exception &error) {

@@ -14,10 +14,23 @@
 namespace weft {
 
 struct KernelThread {
-  int depth;        // calls of this thread that are open
-  int64_t ticket;   // of the outermost, once it is away; else 0
+  int depth;             // calls of this thread that are open
+  int64_t ticket;        // of the outermost, once it is away; else 0
+  PyThreadState *state;  // while the thread is without the GIL
+  uint64_t asked;        // when it last asked for signals, in ticks of the processor
 };
 __attribute__((tls_model("initial-exec"))) extern thread_local KernelThread kernel_thread;
+
+// Thrown out of a kernel where a signal's handler has raised; that exception is set.
+struct Interrupted : std::exception {};
+
+// To be called in kernels now and then (a parallel loop does): about ten times a second a thread without the GIL takes it to run
+// the handlers of signals, so that Ctrl-C ends a kernel that goes on for long.
+constexpr uint64_t kAskTicks = 300000000;
+void ask_for_signals();
+inline void poll_signals() {
+  if (kernel_thread.state && __builtin_ia32_rdtsc() - kernel_thread.asked > kAskTicks) ask_for_signals();
+}
 
 // A call that may run kernels.
 class CallScope {
@@ -31,14 +44,20 @@ class CallScope {
 };
 
 // Where `yes`, the GIL is given up for the extent of a kernel, unless a thread waits for all calls to return. Kernels may
-// throw std::bad_alloc. At the interpreter's end, taking the GIL again ends the thread, by unwinding.
+// throw std::bad_alloc, and Interrupted. At the interpreter's end, taking the GIL again ends the thread, by unwinding.
 class Released {
  public:
-  explicit Released(bool yes = true) : state_(yes && call_goes_away() ? PyEval_SaveThread() : nullptr) {}
+  explicit Released(bool yes = true) : state_(yes && call_goes_away() ? PyEval_SaveThread() : nullptr) {
+    if (!state_) return;
+    kernel_thread.state = state_;
+    kernel_thread.asked = __builtin_ia32_rdtsc();
+  }
   Released(const Released &) = delete;
   Released &operator=(const Released &) = delete;
   ~Released() noexcept(false) {
-    if (state_) PyEval_RestoreThread(state_);
+    if (!state_) return;
+    kernel_thread.state = nullptr;
+    PyEval_RestoreThread(state_);
   }
 
  private:

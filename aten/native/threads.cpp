@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
+#include <exception>
 #include <mutex>
 #include <new>
 #include <thread>
@@ -39,8 +40,8 @@ struct Pool {
   std::atomic<uint64_t> ticket{0};
   std::atomic<int> inside{0};  // workers that may still read the job
   std::atomic<int64_t> next{0}, done{0};
-  std::atomic<bool> failed{false};  // some range had no memory: those not begun are left out
-  int64_t n = 0, range = 0, ranges = 0;
+  std::atomic<bool> failed{false};  // some range had no memory or was interrupted: those not begun are left out
+  int64_t n = 0, grain = 1, range = 0, ranges = 0;
   bool open = false;  // whether workers may still enter; those inside go on with what they have taken
   Body body = nullptr;
   void *ctx = nullptr;
@@ -58,14 +59,40 @@ struct AsWorker {  // this thread has a number for the extent of a range
   ~AsWorker() { worker_id = saved; }
 };
 
-void run_ranges(Pool *p, int64_t worker) {
+// [begin, end) in parts that take some milliseconds, with a look at signals (and at `failed`) between them.
+constexpr int64_t kFirstPart = 64;          // grains
+constexpr uint64_t kPartTicks = 10000000;
+
+void run_parts(Body body, void *ctx, int64_t begin, int64_t end, int64_t grain, int64_t worker, const std::atomic<bool> *failed) {
+  int64_t part = 0;
+  if (__builtin_mul_overflow(grain, kFirstPart, &part) || end - begin <= part) part = end - begin;
+  uint64_t before = part < end - begin ? __builtin_ia32_rdtsc() : 0;
+  while (begin < end) {
+    const int64_t n = std::min(part, end - begin);
+    body(ctx, begin, begin + n, worker);
+    if ((begin += n) == end) return;
+    if (failed && failed->load(std::memory_order_relaxed)) return;
+    poll_signals();
+    const uint64_t now = __builtin_ia32_rdtsc();
+    if (now - before < kPartTicks / 2) part *= 2;
+    else if (now - before > 2 * kPartTicks && part > grain) part /= 2;
+    before = now;
+  }
+}
+
+// What the caller's own ranges throw is thrown again once all workers are out.
+void run_ranges(Pool *p, int64_t worker, std::exception_ptr *thrown) {
   AsWorker as(worker);
   for (int64_t i; (i = p->next.fetch_add(1, std::memory_order_acq_rel)) < p->ranges;) {
     int64_t begin = i * p->range;
     try {
-      if (!p->failed.load(std::memory_order_relaxed)) p->body(p->ctx, begin, std::min(p->n, begin + p->range), worker);
-    } catch (const std::bad_alloc &) {
+      if (!p->failed.load(std::memory_order_relaxed)) {
+        run_parts(p->body, p->ctx, begin, std::min(p->n, begin + p->range), p->grain, worker, &p->failed);
+        poll_signals();
+      }
+    } catch (const std::exception &) {
       p->failed.store(true);
+      if (thrown) *thrown = std::current_exception();
     }
     p->done.fetch_add(1, std::memory_order_acq_rel);
   }
@@ -82,7 +109,7 @@ void work(Pool *p, int64_t worker) {
       if (!p->open || worker >= p->target.load()) continue;  // the job has ended, or fewer threads are wanted
       p->inside.fetch_add(1, std::memory_order_acq_rel);
     }
-    run_ranges(p, worker);
+    run_ranges(p, worker, nullptr);
     if (p->inside.fetch_sub(1, std::memory_order_acq_rel) == 1) {
       std::lock_guard<std::mutex> lock(p->mutex);
       p->finished.notify_one();
@@ -105,7 +132,7 @@ void start_workers(Pool *p, int threads) {
 void run_inline(int64_t n, int64_t grain, Body body, void *ctx) {
   int64_t worker = worker_id < 0 ? 0 : worker_id;
   AsWorker as(worker);
-  body(ctx, 0, n, worker);
+  run_parts(body, ctx, 0, n, grain, worker, nullptr);
 }
 
 void parallel_for(int64_t n, int64_t grain, Body body, void *ctx) {
@@ -119,6 +146,7 @@ void parallel_for(int64_t n, int64_t grain, Body body, void *ctx) {
   {
     std::lock_guard<std::mutex> lock(p->mutex);
     p->n = n;
+    p->grain = grain;
     p->range = std::max(grain, (n + threads * kRangesPerThread - 1) / (threads * kRangesPerThread));
     p->ranges = (n + p->range - 1) / p->range;
     p->open = true;
@@ -130,7 +158,8 @@ void parallel_for(int64_t n, int64_t grain, Body body, void *ctx) {
     p->ticket.fetch_add(1, std::memory_order_acq_rel);
   }
   p->wake.notify_all();
-  run_ranges(p, 0);
+  std::exception_ptr thrown;
+  run_ranges(p, 0, &thrown);
   for (int spin = 0; spin < kSpins && p->done.load(std::memory_order_acquire) < p->ranges; spin++) relax();
   {
     std::unique_lock<std::mutex> lock(p->mutex);
@@ -139,6 +168,7 @@ void parallel_for(int64_t n, int64_t grain, Body body, void *ctx) {
   }
   const bool failed = p->failed.load();
   p->busy.store(false, std::memory_order_release);
+  if (thrown) std::rethrow_exception(thrown);
   if (failed) throw std::bad_alloc();
 }
 
@@ -147,7 +177,6 @@ void parallel_for(int64_t n, int64_t grain, Body body, void *ctx) {
 struct Scratch {
   char *data = nullptr;
   int64_t bytes = 0;
-  ~Scratch() { give_back(); }
   void give_back() {
     free(data);
     data = nullptr;
@@ -155,6 +184,9 @@ struct Scratch {
   }
 };
 thread_local Scratch scratch_memory;
+thread_local struct AtEnd {
+  ~AtEnd() { scratch_memory.give_back(); }
+} scratch_end;
 
 void *scratch(int64_t, int64_t bytes) {
   Scratch &s = scratch_memory;
@@ -167,6 +199,7 @@ void *scratch(int64_t, int64_t bytes) {
     if (posix_memalign(&data, 4096, (size_t)rounded) != 0) throw std::bad_alloc();
     s.data = static_cast<char *>(data);
     s.bytes = rounded;
+    (void)&scratch_end;  // made with the first
   }
   return s.data;
 }
@@ -184,6 +217,15 @@ int usable_cores() {
   return std::clamp(cores, 1, kMaxThreads);
 }
 
+// The handlers may run kernels, with the GIL and without: they have scratch memory of their own.
+void run_handlers() {
+  const Scratch kept = std::exchange(scratch_memory, {});
+  const bool raised = PyErr_CheckSignals() != 0;
+  scratch_memory.give_back();
+  scratch_memory = kept;
+  if (raised) throw Interrupted();
+}
+
 // The child has none of the parent's threads: it starts a pool of its own when it needs one.
 void after_fork_in_child() {
   int target = pool->target.load();
@@ -194,6 +236,22 @@ void after_fork_in_child() {
 }
 
 }  // namespace
+
+void ask_for_signals() {
+  struct Taken {  // the GIL
+    Taken() { PyEval_RestoreThread(std::exchange(kernel_thread.state, nullptr)); }
+    ~Taken() noexcept(false) {
+      kernel_thread.state = PyEval_SaveThread();
+      kernel_thread.asked = __builtin_ia32_rdtsc();
+    }
+  } taken;
+  run_handlers();
+}
+
+extern "C" void weft_poll_signals() {
+  poll_signals();
+  if (worker_id > 0 && pool->failed.load(std::memory_order_relaxed)) throw Interrupted();
+}
 
 const WeftKernelRuntime *kernel_runtime() {
   __attribute__((tls_model("initial-exec"))) static thread_local WeftErrorRecord error;

@@ -233,6 +233,10 @@ typedef struct WeftAPI {
   bool (*call_goes_away)(void);
   void (*call_ended)(void);
 
+  // Behind PyEval_SaveThread with its result, and with NULL before PyEval_RestoreThread: in between kernels look for signals, and
+  // throw (an exception is set) where a handler raises.
+  void (*without_gil)(PyThreadState *state);
+
   // The row of a type of device, never NULL; and another in its place (kept by whoever sets it).
   const WeftDevice *(*device)(int type);
   void (*set_device)(int type, const WeftDevice *row);

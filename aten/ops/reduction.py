@@ -9,6 +9,7 @@ from aten import dtype as dtypes
 from aten.meta import Meta
 from aten.op import Op, composite, op, ops
 from aten.ops.batching import batch_dims, is_tensor
+from aten.ops.pieces import reduce_into
 from aten.promotion import TYPE_NAMES, category, to_real
 from aten.shapes import is_empty, product, reduced_sizes, wrap_dim, wrap_dims
 
@@ -73,7 +74,7 @@ def _wrapped(input, dim, keepdim, *rest):
 
 
 sum.normal(_wrapped)
-sum.kernel(lambda out, x, dim, keepdim: np.sum(x, axis=_axes(dim), keepdims=keepdim, dtype=out.dtype, out=out))
+sum.kernel(lambda out, x, dim, keepdim: reduce_into(out, np.add, x, _axes(dim), keepdim))
 sum.vjp(lambda g, dim, keepdim, input_meta: spread(g, dim, keepdim, input_meta.sizes))
 sum.jvp(lambda tangents, input, dim, keepdim, out: sum(tangents[0], dim, keepdim) if dim else tangents[0])
 
@@ -114,7 +115,7 @@ def prod(input: Meta, dim: list[int], keepdim: bool) -> Meta:
 
 
 prod.normal(_wrapped)
-prod.kernel(lambda out, x, dim, keepdim: np.prod(x, axis=_axes(dim), keepdims=keepdim, dtype=out.dtype, out=out))
+prod.kernel(lambda out, x, dim, keepdim: reduce_into(out, np.multiply, x, _axes(dim), keepdim))
 
 
 def _product_of_others(x: Any, dim: list[int], out: Any) -> Any:

@@ -251,9 +251,13 @@ struct Release {
     if (!heavy || state) return;
     if (!away && !(away = api->call_goes_away())) return;
     state = PyEval_SaveThread();
+    api->without_gil(state);
   }
   void take() {
-    if (state) PyEval_RestoreThread(state), state = nullptr;
+    if (!state) return;
+    api->without_gil(nullptr);
+    PyEval_RestoreThread(state);
+    state = nullptr;
   }
 };
 
@@ -322,6 +326,9 @@ static bool run_steps(Call &call, Release &release) {
     } catch (const std::bad_alloc &) {
       release.take();
       PyErr_NoMemory();
+      return false;
+    } catch (const std::exception &) { // a handler of signals raised
+      release.take();
       return false;
     }
     if (code != 0) {

@@ -82,6 +82,7 @@ template <class D, class Op> void row(int64_t n, const char *in, int64_t stride,
   Cascade<Op, L> tree;
   for (int64_t i = 0; i < n; i += WEFT_REDUCE_CHUNK) {
     const int64_t m = n - i < WEFT_REDUCE_CHUNK ? n - i : WEFT_REDUCE_CHUNK;
+    if (i && i % (1 << 20) == 0) weft_poll_signals();
     tree.add(fold<D, Op>(dense ? lanes_of<D, Op, true>(in + i * stride, stride, m) : lanes_of<D, Op, false>(in + i * stride, stride, m)));
   }
   const L r = tree.finish(Op::template start<L>());
@@ -132,6 +133,7 @@ template <class D, class Op> void rows(int64_t count, int64_t n, const char *in,
 // columns keeps its partial results in the first-level cache; 16 rows are read side by side, as many streams as the
 // processor follows.
 constexpr int64_t kBlock = 64, kStrip = 512, kStreams = 16, kNarrow = 256;
+constexpr int kLevels = 58;  // enough for any number of blocks; those of high places are not touched
 
 // Rows [0, n) of a block into the four partial results of one register of columns.
 template <class D, class Op, class Load> inline void column_step(typename D::V *acc, Nans<typename D::V> &nans, int64_t n, Load load) {
@@ -196,7 +198,7 @@ template <class D, class Op> void column(int64_t n, int64_t m, const char *in, i
   typedef typename D::V V;
   typedef typename D::Lane L;
   constexpr int item = sizeof(typename D::Stored), lanes = D::kLanes;
-  alignas(64) L levels[24][kStrip];  // the cascade of Cascade, a strip at a time
+  alignas(64) L levels[kLevels][kStrip];  // the cascade of Cascade, a strip at a time
   alignas(64) L sum[kStrip];
   const auto join = [&](const L *level, int64_t width) {  // sum = level op sum
     for (int64_t j = 0; j < width; j += lanes) {
@@ -211,6 +213,7 @@ template <class D, class Op> void column(int64_t n, int64_t m, const char *in, i
     const int64_t width = m - j0 < kStrip ? m - j0 : kStrip, bytes = (width + lanes - 1) / lanes * sizeof(V);
     uint64_t used = 0;
     for (int64_t i0 = 0; i0 < n; i0 += kBlock) {
+      if (i0 && i0 % (1 << 16) == 0) weft_poll_signals();
       column_block<D, Op>(n - i0 < kBlock ? n - i0 : kBlock, width, in + i0 * stride + j0 * item, stride, sum);
       int k = 0;
       for (; used >> k & 1; k++) join(levels[k], width);
@@ -219,7 +222,7 @@ template <class D, class Op> void column(int64_t n, int64_t m, const char *in, i
     }
     bool first = true;
     for (int64_t j = 0; j < width; j++) sum[j] = Op::template start<L>();
-    for (int k = 0; k < 24; k++)
+    for (int k = 0; k < kLevels; k++)
       if (used >> k & 1) {
         if (first) memcpy(sum, levels[k], bytes);
         else join(levels[k], width);

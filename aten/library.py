@@ -15,12 +15,14 @@ import typing
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from aten import _native, devices, dispatch
+from aten import _native, devices, dispatch, pytree
 from aten._native import Tensor
 from aten.dtype import DType, device
+from aten.meta import Meta
 from aten.op import Op
 from aten.op import op as declare
 
+_KEPT: Any = object()
 _TYPES: dict[Any, str] = {
     Tensor: "Tensor",
     int: "int",
@@ -76,7 +78,19 @@ def _returns(annotation: Any, name: str) -> str:
     inner = typing.get_args(annotation)
     if typing.get_origin(annotation) is tuple and inner and all(a is Tensor for a in inner):
         return "(" + ", ".join(["Tensor"] * len(inner)) + ")"
+    if _nests(annotation):
+        return "Tensor[]"
     raise ValueError(f"custom_op: {name} must return Tensor, a tuple of Tensors, or None, not {annotation!r}")
+
+
+def _nests(annotation: Any) -> bool:
+    """Whether results are a list of tensors, or a tuple that has such a list or numbers beside tensors."""
+    inner = typing.get_args(annotation)
+    if typing.get_origin(annotation) in (list, Sequence):
+        return inner == (Tensor,)
+    known = (Tensor, int, float, bool)
+    several = typing.get_origin(annotation) is tuple and not all(a is Tensor for a in inner)
+    return several and all(a in known or _nests(a) for a in inner)
 
 
 class VmapInfo(NamedTuple):
@@ -92,13 +106,15 @@ class Context:
     def __init__(self, needs_input_grad: tuple[Any, ...]):
         self.needs_input_grad = needs_input_grad
         self.saved_tensors: tuple[Any, ...] = ()
+        self.materialize_grads = True
 
     def save_for_backward(self, *tensors: Any) -> None:
         """Keep tensors for `backward`."""
         self.saved_tensors = tensors
 
     def set_materialize_grads(self, value: bool) -> None:
-        """Accepted for compatibility: gradients of unused results come as None."""
+        """Whether gradients of unused results come as zeros (the default) or as None."""
+        self.materialize_grads = value
 
 
 class CustomOp:
@@ -117,16 +133,38 @@ class CustomOp:
         self.op: Op = declare(declaration, tags=["opaque", "library", "function_only"])(self._rule)
         self.op._core = self.op.schema.params
         self.op.anywhere(self._run)
+        self._spec: Any = None  # of nested results: how the op's, a list of tensors, are nested, and the numbers among them
+        self._nested = schema is None and _nests(inspect.signature(function, eval_str=True).return_annotation)
         self.mutates = [self.op.schema.index[m] for m in mutates_args]
         self._arguments = [p.name for p in self.op.schema.params]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not self.mutates:
-            return self.op(*args, **kwargs)
+            result = self.op(*args, **kwargs)
+            return self._nest(result) if self._nested else result
         return self._call_mutating(self.op.schema.bind(args, kwargs, self.name))
 
     def __repr__(self) -> str:
         return f"<custom op {self.name}>"
+
+    @property
+    def _opoverload(self) -> "CustomOp":
+        """The op itself: it has no overloads."""
+        return self
+
+    def _flat(self, result: Any) -> tuple[Any, ...]:
+        """The tensors of a nested result; how they were nested is kept for `_nest`."""
+        leaves, spec = pytree.flatten(result)
+        is_tensor = [isinstance(x, (Tensor, Meta)) for x in leaves]
+        self._spec = spec, [None if t else x for t, x in zip(is_tensor, leaves)], is_tensor
+        return tuple([x for t, x in zip(is_tensor, leaves) if t])
+
+    def _nest(self, tensors: Any, other: Any = _KEPT) -> Any:
+        """The tensors nested as the last result was; `other` in the place of its numbers."""
+        spec, numbers, is_tensor = self._spec
+        rest = iter(tensors)
+        leaves = [next(rest) if t else n if other is _KEPT else other for t, n in zip(is_tensor, numbers)]
+        return pytree.unflatten(leaves, spec)
 
     def _call_mutating(self, args: tuple[Any, ...]) -> Any:
         """Plain tensors are written by the function itself; Tracers get the new values written back."""
@@ -150,6 +188,8 @@ class CustomOp:
         function = self._function(args)
         if not self.mutates:
             result = function(*args)
+            if self._nested:
+                return self._flat(result)
             return tuple(result) if isinstance(result, (tuple, list)) else result
         own = list(args)
         for i in self.mutates:
@@ -173,6 +213,8 @@ class CustomOp:
                 f"{self.name} has no shape rule: register one with {self.name.partition('::')[2]}.register_fake"
             )
         result = meta_of_function(self._fake, metas)
+        if self._nested:
+            return self._flat(result)
         if not self.mutates:
             return result
         first = () if result is None else result if isinstance(result, tuple) else (result,)
@@ -210,8 +252,16 @@ class CustomOp:
             if setup_context is not None:
                 n = sum(not p.kw_only for p in params)
                 keywords = {p.name: v for p, v in zip(params[n:], inputs[n:])}
-                setup_context(ctx, inputs[:n], out, **({"keyword_only_inputs": keywords} if keywords else {}))
-            grads = backward(ctx, *(g if isinstance(g, tuple) else (g,)))
+                shown = self._nest(out) if self._nested else out
+                setup_context(ctx, inputs[:n], shown, **({"keyword_only_inputs": keywords} if keywords else {}))
+            given = tuple(g) if isinstance(g, (tuple, list)) else (g,)
+            outs = tuple(out) if isinstance(out, (tuple, list)) else (out,)
+            if ctx.materialize_grads:
+                given = tuple([o.new_zeros(o.shape) if x is None else x for x, o in zip(given, outs)])
+            if self._nested:
+                nested = self._nest(given, None)
+                given = nested if isinstance(nested, tuple) else (nested,)
+            grads = backward(ctx, *given)
             grads = grads if isinstance(grads, tuple) else (grads,)
             if len(slots) == 1:
                 return grads[slots[0]]
@@ -224,7 +274,17 @@ class CustomOp:
         """`fn(info, in_dims, *args) -> (result, out_dims)`: the op on batches."""
 
         def register(fn: Callable[..., Any]) -> Callable[..., Any]:
-            self.op.batch(lambda size, dims, *args: fn(VmapInfo(size, "error"), dims, *args))
+            def batch(size: Any, dims: Any, *args: Any) -> tuple[Any, Any]:
+                result, out_dims = fn(VmapInfo(size, "error"), dims, *args)
+                if not self._nested:
+                    return result, out_dims
+                tensors = self._flat(result)
+                places, _ = pytree.flatten(out_dims, is_leaf=lambda x: x is None)
+                if len(places) == 1:
+                    return tensors, (places[0],) * len(tensors)
+                return tensors, tuple([p for p, t in zip(places, self._spec[2]) if t])
+
+            self.op.batch(batch)
             return fn
 
         return register if fn is None else register(fn)

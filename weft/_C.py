@@ -6,9 +6,15 @@ from typing import Any
 
 from aten import Generator, Size, Tensor, device, dtype
 from aten.errors import LinAlgError as _LinAlgError
+from weft import fallback_switches as _functorch
+from weft.fallback_switches import (  # noqa: F401
+    _debug_only_are_vmap_fallback_warnings_enabled,
+    _debug_only_display_vmap_fallback_warnings,
+)
 
 __all__ = [
-    "Generator", "Size", "TensorBase", "_LinAlgError", "_TensorBase", "_get_tracing_state", "_log_api_usage_once", "device",
+    "Generator", "Size", "TensorBase", "_LinAlgError", "_TensorBase", "_functorch", "_get_tracing_state",
+    "_log_api_usage_once", "device",
     "dtype",
 ]  # fmt: skip
 

@@ -16,6 +16,7 @@ class UnpackedDualTensor(NamedTuple):
 
 
 _levels: list[Any] = []
+_current_level = -1  # the number of the innermost open level
 
 
 def enter_dual_level() -> int:
@@ -27,15 +28,26 @@ def enter_dual_level() -> int:
     level = JvpLevel(takes_all=False)
     _levels.append(level)
     dispatch.push_level(level)
-    return len(_levels) - 1
+    _count()
+    return _current_level
+
+
+def _count() -> None:
+    global _current_level
+    _current_level = len(_levels) - 1
 
 
 def exit_dual_level(*, level: int | None = None) -> None:
     """Close it. Raises RuntimeError if none is open."""
     if not _levels:
         raise RuntimeError("Trying to exit a forward AD level but no level was entered")
+    if level is not None and level != _current_level:
+        raise RuntimeError(
+            "Trying to exit a forward AD level that was not the last one that was created. This is not supported."
+        )
     _levels.pop()
     dispatch.pop_level()
+    _count()
 
 
 class dual_level:

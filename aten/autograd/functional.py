@@ -44,11 +44,14 @@ _INDEPENDENT = {
     "grad_inputs": "The gradient with respect to input {i} is independent of the inputs of the user-provided function. This is not "
     "allowed in strict mode.",
     "jacobian": "While computing the hessian, found that the jacobian of the user-provided function with respect to input {i} is "
-    "independent of the input. This is not allowed in strict mode. You should ensure that your function is twice differentiable and "
+    "independent of the input. This is not allowed in strict mode. You should ensure that your function is twice "
+    "differentiable and "
     "that the jacobian depends on the inputs (this would be violated by a linear function for example).",
-    "hessian": "The hessian of the user-provided function with respect to input {i} is independent of the input. This is not allowed "
+    "hessian": "The hessian of the user-provided function with respect to input {i} is independent of the input. This is "
+    "not allowed "
     "in strict mode. You should ensure that your function is thrice differentiable and that the hessian depends on the inputs.",
-    "create_graph": "The jacobian of the user-provided function is independent of input {i}. This is not allowed in strict mode when "
+    "create_graph": "The jacobian of the user-provided function is independent of input {i}. This is not allowed in strict "
+    "mode when "
     "create_graph=True.",
 }
 
@@ -168,7 +171,8 @@ def jacobian(
         _check(ys, "outputs", strict)
         if vectorize and strict:
             raise RuntimeError(
-                "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported together. Please either set "
+                "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported together. Please "
+                "either set "
                 "`strict=False` or `vectorize=False`."
             )
         rows = [_rows(k, y, xs, create_graph, strict, vectorize) for k, y in enumerate(ys)]
@@ -182,7 +186,8 @@ def _by_forward_mode(func: Callable, inputs: Tensors, create_graph: bool, strict
     for asked, name in ((strict, "strict"), (create_graph, "create_graph")):
         if asked:
             raise NotImplementedError(
-                f'torch.autograd.functional.jacobian: `{name}=True` and `strategy="forward-mode"` are not supported together (yet). Please '
+                f'torch.autograd.functional.jacobian: `{name}=True` and `strategy="forward-mode"` are not supported '
+                f"together (yet). Please "
                 f'either set `{name}=False` or `strategy="reverse-mode"`.'
             )
     if not vectorize:
@@ -202,9 +207,7 @@ def _by_forward_mode(func: Callable, inputs: Tensors, create_graph: bool, strict
     return parts if nested[0] else parts[0]
 
 
-def _rows(
-    k: int, y: Tensor, xs: tuple[Tensor, ...], create_graph: bool, strict: bool, vectorize: bool
-) -> tuple[Tensor, ...]:
+def _rows(k: int, y: Tensor, xs: tuple[Tensor, ...], create_graph: bool, strict: bool, vectorize: bool) -> tuple[Tensor, ...]:
     """The Jacobian of output k by each input."""
     n = y.numel()
     sizes = [(*y.shape, *x.shape) for x in xs]

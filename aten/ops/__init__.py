@@ -33,6 +33,7 @@ from aten.ops import (  # noqa: F401
     loss,
     matmul,
     multihead_attention,
+    native_names,
     norm,
     orthogonal,
     pointwise,

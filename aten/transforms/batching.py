@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -123,7 +124,8 @@ class VmapLevel(Level):
         return result if out_dims is None else self.wrap(result, out_dims)
 
     def _one_by_one(self, op: Op, values: tuple, dims: tuple) -> tuple[Any, Any]:
-        """An op without a batching rule runs once for each element."""
+        """An op without a batching rule runs once for each element, and says so."""
+        _tell_of_loop(op)
 
         def element(v: Any, d: Any, i: int) -> Any:
             if type(v) is list:
@@ -164,7 +166,7 @@ class VmapLevel(Level):
         """What a random op means here; NotImplemented leaves it to its definition, drawing once for all elements."""
         if self.randomness == "error" and op.kind != "factory":
             raise RuntimeError(
-                f"vmap: called random operation {op.name} while in randomness error mode. Please either use the 'same' "
+                "vmap: called random operation while in randomness error mode. Please either use the 'same' "
                 "or 'different' randomness flags on vmap or perform the randomness operation out of vmap"
             )
         if self.randomness != "different":
@@ -176,6 +178,47 @@ class VmapLevel(Level):
             return NotImplemented
         args = (*args[:at], [self.size, *args[at]], *args[at + 1 :])
         return self.wrap(dispatch.call_core(op, args), 0)
+
+
+class _Loops:
+    """Whether every loop over elements is told, and the ops whose loop was."""
+
+    allowed = True
+    every_time = False
+    told: set[str] = set()
+
+
+def warns_of_loops() -> bool:
+    """Whether every loop over elements is told, instead of one an op."""
+    return _Loops.every_time
+
+
+def warn_of_loops(every_time: bool) -> None:
+    """Tell of every loop over elements, or of one an op."""
+    _Loops.every_time = every_time
+
+
+def loops_allowed() -> bool:
+    """Whether ops without a batching rule run once for each element."""
+    return _Loops.allowed
+
+
+def allow_loops(allowed: bool) -> None:
+    """Let them, or have them raise RuntimeError."""
+    _Loops.allowed = allowed
+
+
+def _tell_of_loop(op: Op) -> None:
+    if not _Loops.allowed:
+        raise RuntimeError(f"Batching rule not implemented for aten::{op.name}; the fallback path is not enabled.")
+    if _Loops.every_time or op.name not in _Loops.told:
+        _Loops.told.add(op.name)
+        warnings.warn(
+            f"There is a performance drop because we have not yet implemented the batching rule for aten::{op.name}: it "
+            f"runs once for "
+            "each element of the batch.",
+            stacklevel=2,
+        )
 
 
 def _along_nothing(op: Op, values: tuple, dims: tuple) -> bool:

@@ -184,7 +184,7 @@ def _property(name: str) -> property:
 def _deepcopy(self: Any, memo: dict) -> Any:
     made = memo.get(id(self))
     if made is None:
-        made = memo[id(self)] = type(self).__new__(type(self))
+        made = memo[id(self)] = object.__new__(type(self))
         made.__dict__.update(copy.deepcopy(self.__dict__, memo))
     return made
 
@@ -204,7 +204,7 @@ def _parametrized_class(cls: Any, names: tuple[str, ...]) -> type:
     members.update(__getstate__=_getstate, __module__=cls.__module__, _parametrized_names=names)
     if not hasattr(cls, "__deepcopy__"):
         members["__deepcopy__"] = _deepcopy
-    return types.new_class(f"Parametrized{cls.__name__}", (cls,), exec_body=lambda names: names.update(members))
+    return types.new_class(f"Parametrized{cls.__name__}", (cls,), {}, lambda names: names.update(members))
 
 
 def _set_class(module: Module, names: tuple[str, ...]) -> None:

@@ -61,7 +61,7 @@ class SpectralNorm:
 
     def _solve_v_and_rescale(self, matrix: Tensor, u: Tensor, target_sigma: Any) -> Tensor:
         """A v with u^T W v = target_sigma, for old checkpoints which kept u alone."""
-        v = aten.linalg_multi_dot([matrix.t().mm(matrix).pinverse(), matrix.t(), u.unsqueeze(1)]).squeeze(1)
+        v = aten.mv(matrix.pinverse(), u)
         return v.mul_(target_sigma / aten.dot(u, aten.mv(matrix, v)))
 
     @staticmethod

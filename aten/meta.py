@@ -130,8 +130,8 @@ def _hint(size: Size) -> int:
 
 
 def dense_strides(meta: Meta) -> tuple[Size, ...]:
-    """The layout of an elementwise result of this argument: its own strides if they are a dense permutation of
-    row-major ones (no gaps, no overlap), else row-major."""
+    """The layout of an elementwise result of this argument: its own strides if they are a dense permutation of row-major ones; of
+    elements that lie apart, as a slice leaves them, the same order with the gaps closed; else (overlap) row-major."""
     if meta.is_contiguous():
         return contiguous_strides(meta.sizes)
     dims = [d for d, size in enumerate(meta.sizes) if not (type(size) is int and size == 1)]
@@ -139,6 +139,22 @@ def dense_strides(meta: Meta) -> tuple[Size, ...]:
     expected: Size = 1
     for d in order:
         if not known_equal(meta.strides[d], expected):
-            return contiguous_strides(meta.sizes)
+            return _gaps_closed(meta, order)
         expected = expected * meta.sizes[d]
     return meta.strides
+
+
+def _gaps_closed(meta: Meta, order: list[int]) -> tuple[Size, ...]:
+    """Of known sizes, the dims (all but those of one element) in this order, from the innermost; row-major if they overlap."""
+    sizes, strides = meta.sizes, meta.strides
+    if not all(type(v) is int for v in (*sizes, *strides)) or 0 in sizes or strides[order[0]] <= 0:
+        return contiguous_strides(sizes)
+    if any(strides[b] < strides[a] * sizes[a] for a, b in zip(order, order[1:])):
+        return contiguous_strides(sizes)
+    closed, step = [1] * len(sizes), 1
+    for d in order:
+        closed[d], step = step, step * sizes[d]
+    for d in reversed(range(len(sizes) - 1)):
+        if sizes[d] == 1:
+            closed[d] = closed[d + 1] * sizes[d + 1]
+    return tuple(closed)

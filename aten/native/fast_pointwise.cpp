@@ -27,6 +27,19 @@ void dense_strides(const WeftTensor *t, int64_t *strides) {
       for (int d = 0; d < n; d++) strides[d] = t->strides[d];
       return;
     }
+    // Elements apart, as a slice leaves them: in the same order, with the gaps closed.
+    bool apart = m > 0 && t->numel > 0 && t->strides[order[0]] > 0;
+    for (int k = 1; k < m && apart; k++) apart = t->strides[order[k]] >= t->strides[order[k - 1]] * t->sizes[order[k - 1]];
+    if (apart) {
+      int64_t step = 1;
+      for (int k = 0; k < m; k++) {
+        strides[order[k]] = step;
+        step *= t->sizes[order[k]];
+      }
+      for (int d = n - 1; d >= 0; d--)
+        if (t->sizes[d] == 1) strides[d] = d == n - 1 ? 1 : strides[d + 1] * t->sizes[d + 1];
+      return;
+    }
   }
   contiguous_strides(n, t->sizes, strides);
 }

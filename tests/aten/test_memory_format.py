@@ -41,3 +41,12 @@ def test_bytes_are_resized_to_bytes():
     x = weft.tensor([[[[0, 255], [100, 50]]]], dtype=weft.uint8)
     y = weft.nn.functional.interpolate(x, size=(3, 3), mode="bilinear", align_corners=True)
     assert y.dtype is weft.uint8 and y.tolist() == [[[[0, 128, 255], [50, 101, 152], [100, 75, 50]]]]
+
+
+def test_results_of_sliced_elements_keep_the_order_without_the_gaps():
+    x = weft.rand(2, 3, 8, 8).contiguous(memory_format=LAST)[:, :, 1:-1, ::2]
+    for y in (x * 2, x.double(), weft.where(x > 0.5, x, 0.0), weft.compile(lambda x: x * 2, backend="eager")(x)):
+        assert y.stride() == (72, 1, 12, 3)
+    assert (weft.rand(6, 8).t()[1:] + 1).stride() == (1, 7)
+    assert (weft.rand(6, 1).expand(6, 8).t() + 1).stride() == (6, 1)
+    assert (weft.rand(4, 1, 6)[:, :, ::2] + 1).stride() == (3, 3, 1)

@@ -8,6 +8,7 @@ from typing import Any
 
 import aten
 from aten import Tensor
+from weft.nn import _reduction as _Reduction  # noqa: F401
 from weft.nn.functions.activation import (  # noqa: F401
     _get_softmax_dim,
     celu,
@@ -25,6 +26,7 @@ from weft.nn.functions.embedding import _no_grad_embedding_renorm_, embedding, e
 from weft.nn.functions.pooling import WITH_INDICES
 from weft.nn.functions.resize import affine_grid, grid_sample, upsample, upsample_bilinear, upsample_nearest  # noqa: F401
 from weft.nn.linear_cross_entropy import LinearCrossEntropyOptions
+from weft.nn.modules.utils import _list_with_default, _pair, _single, _triple  # noqa: F401
 
 _REDUCTIONS = ("mean", "sum", "none")
 globals().update(WITH_INDICES)
@@ -73,6 +75,11 @@ def linear_cross_entropy(
         label_smoothing=label_smoothing,
         rows=rows,
     )
+
+
+def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tensor:
+    """`conv1d` of sequences (T, N, C) with weights (K, C, O)."""
+    return aten.conv1d(input.permute(1, 2, 0), weight.permute(2, 1, 0), bias, padding=pad).permute(2, 0, 1)
 
 
 _RENAMED = {"unfold": "im2col", "fold": "col2im", "native_channel_shuffle": "channel_shuffle"}

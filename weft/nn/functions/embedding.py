@@ -36,7 +36,7 @@ def _row(padding_idx: int | None, count: int, message: str, error: type[Exceptio
 
 
 def _rows(input: Tensor, weight: Tensor, padding_idx: int | None, scale_grad_by_freq: bool) -> Tensor:
-    rows = aten.embedding(weight, input, padding_idx=padding_idx)
+    rows = aten.embedding(weight, input) if padding_idx is None else aten.embedding(weight, input, padding_idx=padding_idx)
     return _by_frequency(rows, input, weight.shape[0]) if scale_grad_by_freq else rows
 
 

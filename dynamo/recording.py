@@ -45,6 +45,8 @@ def record(output, frame, op: Op, args: list[Variable], kwargs: dict[str, Variab
     """Record op(*args, **kwargs) and return its result. Raises in the traced program where the shape rule raises."""
     if "dynamic" in op.tags:
         raise Unsupported(breaks.DATA_DEPENDENT_SIZE, op.name)
+    if "requires_grad" in kwargs and kwargs["requires_grad"].truth(frame):
+        raise Unsupported(breaks.MUTATED_ALIAS, "a new leaf that requires grad")
     target = None
     if "out" in kwargs and "out" not in {p.name for p in op.schema.params}:
         target = kwargs.pop("out")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from aten.fx.node import Node, leaves, map_values
-from aten.fx.targets import item
+from aten.fx.targets import draw, item
 from aten.symbolic.evaluate import evaluate
 from aten.symbolic.nodes import Expr, as_expr, substitute
 from aten.symbolic.symint import SYMBOLIC, env_of, wrap
@@ -47,7 +47,7 @@ def bound_by(node: Node) -> str | None:
 
 def reads_values(graph: Graph) -> bool:
     """Whether a number of the graph is known only once some of it has run."""
-    return any(node.target is item for node in graph.nodes)
+    return any(node.target is item or node.target is draw for node in graph.nodes)
 
 
 def free_symbols(graph: Graph) -> set[str]:

@@ -8,6 +8,11 @@ def item(tensor: Any) -> Any:
     return tensor.item()
 
 
+def draw(generator: Any, method: str, *args: Any, **kwargs: Any) -> Any:
+    """What a method of a random.Random gives. A number is the value of the node's symbol."""
+    return getattr(generator, method)(*args, **kwargs)
+
+
 def is_op(target: Any) -> bool:
     """Whether a call_function's target is an op of aten (not operator.getitem or a foreign function)."""
     return hasattr(target, "schema") and hasattr(target, "kind")

@@ -276,6 +276,15 @@ def _from_numpy(frame, args, kwargs):
 FUNCTIONS[_native.from_numpy] = _from_numpy
 
 
+def _empty(frame, args, kwargs):
+    sizes, *rest = args
+    named = dict(zip(("dtype", "device"), rest)) | kwargs
+    return frame.output.record(frame, registry["empty"], [ListVariable(sizes.unpack(frame))], named)
+
+
+FUNCTIONS[_native.empty] = _empty
+
+
 def _random_state(name: str):
     def rule(frame, args, kwargs):
         raise Unsupported(breaks.RANDOM_STATE, name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import aten
+import weft
 from aten.autograd import no_grad
 from dynamo import outcome
 from tests.dynamo.harness import run, trace
@@ -99,3 +100,14 @@ PROGRAMS = [
 def test_the_graph_gives_what_eager_gives(fn, make):
     expected = fn(*make())
     same(run(fn, *make()), expected, tolerance=0)
+
+
+def test_a_new_leaf_is_made_by_python():
+    @weft.compile(backend="aot_eager")
+    def f(x):
+        leaf = weft.ones(2, requires_grad=True)
+        return leaf, leaf * x
+
+    leaf, out = f(weft.tensor(2.0))
+    out.sum().backward()
+    assert leaf.is_leaf and leaf.grad.tolist() == [2.0, 2.0]

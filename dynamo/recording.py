@@ -164,7 +164,17 @@ def check_target(output, frame, op: Op, args, kwargs) -> None:
         raise Unsupported(breaks.MUTATED_ALIAS, f"{op.name} writes into a tensor from outside of the function that is called")
     if shares_elements(target):
         raise Unsupported(breaks.MUTATED_ALIAS, f"{op.name} writes into an expanded tensor")
+    born = read_as_data(target.node) if target.root.meta.requires_grad else None
+    if born is not None:
+        raise Unsupported(breaks.MUTATED_ALIAS, f"{op.name} writes what autograd is not to see", born)
     check_leaf(output, frame, target)
+
+
+def read_as_data(node: Any) -> int | None:
+    """The step that read a tensor as the `data` of another (or what it is a view of): writing there counts as no change."""
+    while node is not None and "data" not in node.meta:
+        node = viewed_by(node)
+    return None if node is None else node.meta["data"]
 
 
 def shares_elements(target: TensorVariable) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from aten.fx.symbols import reads_values
+from aten.fx.symbols import runs_whole
 from dynamo import backends
 from inductor import modes
 
@@ -21,7 +21,7 @@ def inductor(gm: Any, example_inputs: list, mode: str | None = None, options: di
     """Fused native kernels; the graph run eager where there is no C++ compiler."""
     from inductor import compile_fx
 
-    if reads_values(gm.graph):  # kernels are planned for sizes that are known before the first of them runs
+    if runs_whole(gm.graph):
         return backends.eager(gm, example_inputs)
     compiled = compile_fx(gm, example_inputs, mode, options)
     return backends.eager(gm, example_inputs) if compiled is gm else compiled

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from aten.fx.node import Node, leaves, map_values
-from aten.fx.targets import draw, item
+from aten.fx.targets import WHOLE
 from aten.symbolic.evaluate import evaluate
 from aten.symbolic.nodes import Expr, as_expr, substitute
 from aten.symbolic.symint import SYMBOLIC, env_of, wrap
@@ -45,9 +45,9 @@ def bound_by(node: Node) -> str | None:
     return val.expr.name if type(val) in SYMBOLIC and val.expr.op == "sym" else None
 
 
-def reads_values(graph: Graph) -> bool:
-    """Whether a number of the graph is known only once some of it has run."""
-    return any(node.target is item or node.target is draw for node in graph.nodes)
+def runs_whole(graph: Graph) -> bool:
+    """Whether the graph is run as it was captured: some of its numbers are known only once a part has run, say."""
+    return any(node.target is target for node in graph.nodes for target in WHOLE)
 
 
 def free_symbols(graph: Graph) -> set[str]:

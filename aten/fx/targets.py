@@ -13,6 +13,15 @@ def draw(generator: Any, method: str, *args: Any, **kwargs: Any) -> Any:
     return getattr(generator, method)(*args, **kwargs)
 
 
+def set_data(tensor: Any, value: Any) -> Any:
+    """tensor.data = value"""
+    tensor.data = value
+    return tensor
+
+
+WHOLE = (item, draw, set_data)  # a graph with one of these is run as it is: it is cut into no parts yet
+
+
 def is_op(target: Any) -> bool:
     """Whether a call_function's target is an op of aten (not operator.getitem or a foreign function)."""
     return hasattr(target, "schema") and hasattr(target, "kind")

@@ -10,7 +10,7 @@ from typing import Any
 
 from aten import _native
 from aten.fx.interpreter import Interpreter
-from aten.fx.symbols import reads_values
+from aten.fx.symbols import runs_whole
 from dynamo.backends.registry import register_backend
 from dynamo.exc import TorchDynamoException
 
@@ -53,7 +53,7 @@ def aot_eager(gm: Any, example_inputs: list) -> Callable:
     """The core graphs of forward and backward, run op by op."""
     from aten import aot
 
-    if reads_values(gm.graph):  # they are cut into no parts yet
+    if runs_whole(gm.graph):
         return eager(gm, example_inputs)
     return aot.compile(gm, example_inputs, _run, _run)
 

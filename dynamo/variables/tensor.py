@@ -7,6 +7,7 @@ import types
 from typing import Any
 
 import aten
+from aten.fx.targets import set_data
 from aten.meta import Meta
 from aten.op import Method, registry
 from dynamo import breaks
@@ -99,6 +100,9 @@ class TensorVariable(Variable):
         if name == "grad" or not hasattr(aten.Tensor, name):
             self.storage(frame).write(frame, name, value)
             return
+        if name == "data":
+            self.set_data(frame, value)
+            return
         if name == "requires_grad" and value.as_python() == self.meta.requires_grad:
             return
         raise Unsupported(breaks.MUTATED_ALIAS, f"setting {name} of {self.describe()}")
@@ -179,7 +183,22 @@ class TensorVariable(Variable):
 
     @attribute("data")
     def get_data(self, frame):
-        return self.op(frame, "detach", self)
+        made: Any = self.op(frame, "detach", self)
+        made.node.meta["data"] = frame.output.root.group_step
+        return made
+
+    def set_data(self, frame, value: Variable) -> None:
+        """x.data = value: the tensor has other memory from now on, and stays what it is to autograd."""
+        if not isinstance(value, TensorVariable) or self.cls is not value.cls and not self.meta.requires_grad:
+            raise Unsupported(breaks.MUTATED_ALIAS, f"setting data of {self.describe()}")
+        meta = value.meta
+        made = Meta(meta.dtype, meta.device, meta.sizes, meta.strides, meta.offset, self.meta.requires_grad)
+        output = frame.output
+        output.recorded = True
+        output.graph.line = output.user_line()
+        self.node = output.graph.call_function(set_data, (self.node, value.node), {}, val=made)
+        self.meta, self.known = made, None
+        output.mutated.update(t.root for t in (self, value) if t.root.source is not None)
 
     @attribute("is_cpu")
     def on_cpu(self, frame):
@@ -340,6 +359,9 @@ class TensorVariable(Variable):
     def recipe(self, emit):
         if self.source is not None:
             return emit.load(self.source)
+        if emit.output.root.broken and self.root.meta.requires_grad and "data" in self.node.meta:
+            # What follows may write there, which must not count as a change of the tensor: Python reads `data` itself.
+            raise Unsupported(breaks.NOT_REBUILT, "the data of a tensor that requires grad", self.node.meta["data"])
         storage = emit.output.side_effects.storages.get(self)
         if storage is None or not storage.changed:
             return emit.graph_output(self.node)

@@ -111,3 +111,41 @@ def test_a_new_leaf_is_made_by_python():
     leaf, out = f(weft.tensor(2.0))
     out.sum().backward()
     assert leaf.is_leaf and leaf.grad.tolist() == [2.0, 2.0]
+
+
+def write_data(x, y):
+    x.data = y
+    x.add_(1)
+    return x
+
+
+def swap_data(x, y):
+    z = x
+    x.data = y
+    y.data = weft.zeros([0])
+    return weft.tensor(x is z), x * 2
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+def test_data_is_set(backend):
+    written, swapped = [weft.compile(f, backend=backend, fullgraph=True) for f in (write_data, swap_data)]
+    for _ in range(2):
+        x, y = weft.ones(6), weft.zeros(6)
+        assert written(x, y) is x and x.tolist() == y.tolist() == [1.0] * 6
+        x, y = weft.ones(6, requires_grad=True), weft.zeros(4, requires_grad=True)
+        same_tensor, doubled = swapped(x, y)
+        doubled.sum().backward()
+        assert same_tensor and x.grad.tolist() == [2.0] * 4 and x.tolist() == [0.0] * 4 and y.shape == (0,)
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_writes_to_data_are_not_seen_by_autograd(backend):
+    @weft.compile(backend=backend)
+    def f(x):
+        out = x.exp()
+        x.data.mul_(2)
+        return out
+
+    x = weft.zeros(2, requires_grad=True)
+    f(x).sum().backward()
+    assert x.grad.tolist() == [1.0, 1.0]

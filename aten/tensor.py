@@ -287,10 +287,7 @@ def _rebuild(
 
 
 def _reduce_ex(self: Tensor, protocol: int) -> Any:
-    if not self.is_leaf:
-        raise RuntimeError(
-            "Only Tensors created explicitly by the user (graph leaves) can be pickled; detach() it first"
-        )
+    """What is pickled: the values, as a leaf."""
     return _rebuild, (
         type(self),
         None if self.is_meta else np.ascontiguousarray(self.numpy(force=True)).tobytes(),

@@ -100,6 +100,7 @@ for _name, _fn in {
     "is_same_size": is_same_size,
     "is_set_to": _is_set_to,
     "is_nonzero": is_nonzero,
+    "_grad": property(lambda self: self.grad, lambda self, grad: setattr(self, "grad", grad)),
     "is_pinned": _is_pinned,
     "pin_memory": _pin_memory,
     "dim_order": _dim_order,

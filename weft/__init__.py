@@ -32,6 +32,7 @@ _OF_FILE = {  # the names that a file gives
     "weft.explanation": "explain",
     "weft.func": "vmap",
     "weft.serialization": "load save",
+    "weft.nn.utils.weight_norm": "norm_except_dim",
     "weft.switch": "as_torch",
     "weft.symbolic_numbers": "SymBool SymFloat SymInt sym_float sym_int sym_ite sym_max sym_min sym_not sym_sqrt sym_sum",
     "weft.threads": "get_num_interop_threads get_num_threads set_flush_denormal set_num_interop_threads set_num_threads",

@@ -7,9 +7,7 @@ rendered as Triton text by the compiler.)
 
 from __future__ import annotations
 
-import contextlib
 from collections import OrderedDict
-from collections.abc import Iterator
 from importlib import import_module
 from typing import Any
 
@@ -180,12 +178,30 @@ class CUDAGraph:
         raise RuntimeError("torch.cuda.CUDAGraph requires CUDA support")
 
 
-@contextlib.contextmanager
-def stream(stream: Stream | None) -> Iterator[None]:
-    """Within the block work goes to `stream`; None changes nothing."""
-    if stream is not None:
-        init()
-    yield
+class graph:
+    """A block whose work is recorded into a CUDAGraph. Raises RuntimeError where there is no GPU."""
+
+    def __init__(self, cuda_graph: CUDAGraph, *args: Any, **kwargs: Any) -> None:
+        raise RuntimeError("torch.cuda.graph requires CUDA support")
+
+
+class StreamContext:
+    """Within the block work goes to a queue; None changes nothing."""
+
+    def __init__(self, stream: Stream | None) -> None:
+        self.stream = stream
+
+    def __enter__(self) -> None:
+        if self.stream is not None:
+            init()
+
+    def __exit__(self, *exc: Any) -> None:
+        pass
+
+
+def stream(stream: Stream | None) -> StreamContext:
+    """A block in which work goes to `stream`."""
+    return StreamContext(stream)
 
 
 def current_stream(device: Any = None) -> Stream:

@@ -4,21 +4,20 @@
 Python side. Saved TorchScript files cannot be read.
 """
 
-from __future__ import annotations
-
 import contextlib
-import typing
 from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 
+from weft.jit import annotations
 from weft.jit.containers import isinstance
+from weft.jit.future import Future
 from weft.nn.module import Module
 
 __all__ = [
-    "Attribute", "Error", "Final", "Future", "ScriptFunction", "ScriptModule", "ScriptWarning", "TracerWarning", "annotate",
-    "export", "fork", "freeze", "ignore", "interface", "is_scripting", "is_tracing", "isinstance", "load", "onednn_fusion_enabled",
-    "optimize_for_inference", "optimized_execution", "save", "script", "script_if_tracing", "script_method", "strict_fusion",
-    "trace", "trace_module", "unused", "wait",
+    "Attribute", "Error", "Final", "Future", "ScriptFunction", "ScriptModule", "ScriptWarning", "TracerWarning",
+    "annotate", "annotations", "export", "fork", "freeze", "ignore", "interface", "is_scripting", "is_tracing",
+    "isinstance", "load", "onednn_fusion_enabled", "optimize_for_inference", "optimized_execution", "save", "script",
+    "script_if_tracing", "script_method", "strict_fusion", "trace", "trace_module", "unused", "wait",
 ]  # fmt: skip
 
 
@@ -133,24 +132,6 @@ class strict_fusion:
 def onednn_fusion_enabled() -> bool:
     """False: fusion is weft.compile's."""
     return False
-
-
-class Future:
-    """The result of `fork`, which is there at once."""
-
-    def __init__(self, value: Any) -> None:
-        self._value = value
-
-    def __class_getitem__(cls, item: Any) -> Any:
-        return typing.Annotated[cls, item]
-
-    def wait(self) -> Any:
-        return self._value
-
-    value = wait
-
-    def done(self) -> bool:
-        return True
 
 
 def fork(func: Callable, *args: Any, **kwargs: Any) -> Future:

@@ -2,4 +2,4 @@
 
 from typing import Any, Dict, List, Optional, Tuple, Union  # noqa: F401, UP035  (the names are the point)
 
-from weft.jit import Future  # noqa: F401
+from weft.jit.future import Future  # noqa: F401

@@ -484,6 +484,16 @@ class Module(HoldsState, Converts):
         self._is_full_backward_hook = False
         return register(self._backward_hooks, hook)
 
+    def _replicate_for_data_parallel(self) -> Any:
+        """A copy with stores of its own and no parameters, whose tensors a replica of DataParallel puts in as attributes."""
+        replica: Any = type(self).__new__(type(self))
+        replica.__dict__.update(self.__dict__)
+        object.__setattr__(replica, "_parameters", {})
+        object.__setattr__(replica, "_buffers", dict(self._buffers))
+        object.__setattr__(replica, "_modules", dict(self._modules))
+        replica._is_replica = True
+        return replica
+
     # ------------------------------------------------------------------------------------------------- printing
     def extra_repr(self) -> str:
         """What printing shows beside the sub-modules; a line or several."""

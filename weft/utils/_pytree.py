@@ -193,6 +193,14 @@ register_pytree_node(
     flatten_with_keys_fn=lambda x: (_keyed(x), x.maxlen),
 )  # fmt: skip
 
+# The names by which subclasses of containers take these functions for their own registration.
+_dict_flatten, _dict_unflatten, _dict_flatten_with_keys = (
+    SUPPORTED_NODES[dict].flatten_fn, SUPPORTED_NODES[dict].unflatten_fn, SUPPORTED_NODES[dict].flatten_with_keys_fn,
+)  # fmt: skip
+_list_flatten, _list_unflatten, _list_flatten_with_keys = (
+    SUPPORTED_NODES[list].flatten_fn, SUPPORTED_NODES[list].unflatten_fn, SUPPORTED_NODES[list].flatten_with_keys_fn,
+)  # fmt: skip
+
 _NAMEDTUPLE = NodeDef(
     tuple, lambda x: (list(x), type(x)), lambda v, cls: cls(*v),
     lambda x: ([(GetAttrKey(n), v) for n, v in zip(type(x)._fields, x)], type(x)),

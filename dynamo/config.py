@@ -20,6 +20,7 @@ ignore_logger_methods: set = set()  # logging.Logger.info, logger.info …: call
 reorderable_logging_functions: set = set()  # print, warnings.warn …: called behind the graph, with what it has computed
 specialize_int = False  # ints are constants, each value compiled for itself
 specialize_float = False  # the same for floats
+error_on_nested_fx_trace = True  # weft.fx.symbolic_trace of a compiled function is an error
 raise_on_ctx_manager_usage = True  # `with weft._dynamo.optimize(…):` is an error: it compiles whatever starts in the block
 
 # Packages that are left to Python with all that they call: their functions work on Python's own values, and capturing

@@ -5,14 +5,15 @@ The native side (eval_frame/) calls `compile_frame` for a frame that no entry an
 
 from __future__ import annotations
 
+import sys
 import types
 from collections import Counter
 from typing import Any
 
-from aten import errors, logs, settings
+from aten import dispatch, errors, logs, settings
 from aten.collection import paused_collection
 
-from . import _eval_frame, exc, stance, trace_rules, utils
+from . import _eval_frame, exc, marked_sizes, stance, trace_rules, utils
 from . import config as settings_of_capture
 from . import outcome as o
 from .autocast import compiled_without
@@ -23,6 +24,7 @@ from .capture_config import Config, whole
 from .direct import direct_result, loaded_sources, readable
 from .guard_program import GuardCompiler
 from .guards import Disjoint, Guard, GuardSet, Overlap, Shape, ShapeIs
+from .marks import DYNAMIC
 from .shape_program import TooComplex, compile_expr
 from .source import Scope
 
@@ -62,6 +64,8 @@ def compile_frame(code: types.CodeType, function: types.FunctionType, args: dict
     """
     if config.fullgraph and function not in whole:
         return None
+    if fx_traced():
+        return None
     counters["frames"] += 1
     utils.counters["frames"]["total"] += 1
     scope = Scope.of_function(function, args)
@@ -70,6 +74,19 @@ def compile_frame(code: types.CodeType, function: types.FunctionType, args: dict
         return compile_traced(code, function, args, config, record, scope)
     with callback_handler.install_callbacks():
         return compile_traced(code, function, args, config, record, scope)
+
+
+def fx_traced() -> bool:
+    """Whether weft.fx.symbolic_trace runs the call: a compiled function has nothing to show it."""
+    tracing = sys.modules.get("aten.fx.tracing")
+    if tracing is None or not any(isinstance(mode, tracing.Tracer) for mode in dispatch.stack.modes):
+        return False
+    if settings_of_capture.error_on_nested_fx_trace:
+        raise RuntimeError(
+            "Detected that you are using FX to symbolically trace a dynamo-optimized function. Trace the function itself; "
+            "weft._dynamo.config.error_on_nested_fx_trace = False leaves it to Python"
+        )
+    return True
 
 
 def compile_traced(
@@ -89,7 +106,7 @@ def compile_traced(
                 return make_entry(code, traced, config, scope, record)
             finally:
                 traced.held.clear()  # (whoever listens to captures keeps them)
-    except (Unsupported, exc.Forbidden):  # Unsupported only under fullgraph
+    except (Unsupported, exc.Forbidden, errors.ConstraintViolationError):  # Unsupported only under fullgraph
         raise
     except exc.BackendCompilerFailed as e:
         if not settings_of_capture.suppress_errors:
@@ -227,6 +244,8 @@ def make_entry(code: types.CodeType, traced: o.Traced, config: Config, scope: Sc
         counters["graphs"] += 1
         logs.get("graph")(f"{_name(code)}\n{traced.graph.graph}")
         compiled = compiled_without(lambda: call_backend(config.backend, traced))
+    if any(hasattr(value, DYNAMIC) for value in traced.example_inputs):
+        marked_sizes.check(traced)
     guards.update(shape_guards(traced))
     always = _eval_frame.record(code).get(ALWAYS)
     if always is not None:
@@ -372,6 +391,10 @@ def tell_recompilation(code: types.CodeType, config: Config, scope: Scope) -> No
         counters["recompilations"] += 1
         if settings_of_capture.error_on_recompile:
             raise exc.RecompileError(f"Recompiling {_name(code)}: " + "; ".join(why_recompiled(code, config, scope)))
+        if stance.current.skip_guard_eval_unsafe:
+            raise RuntimeError(
+                "Recompilation triggered with skip_guard_eval_unsafe stance: under it every kind of call has to have been compiled"
+            )
     if stance.current.name == "fail_on_recompile" and trace_rules.skip_code(code, scope.globals) is None:
         raise RuntimeError("Detected recompile when torch.compile stance is 'fail_on_recompile'")
     if log.on and entries:

@@ -8,6 +8,7 @@ from typing import Any
 from aten._native import Tensor
 
 DYNAMIC, STATIC = "_weft_dynamic_dims", "_weft_static_dims"  # attributes of the tensor
+MAYBE = "_weft_maybe_dynamic_dims"  # the same, of sizes that may turn out to be constants
 ADDRESS = "_weft_static_address"  # the same: the tensor is meant, not one like it
 
 
@@ -23,17 +24,24 @@ def _dims(tensor: Any, index: int | Iterable[int]) -> list[int]:
 def mark_dynamic(tensor: Any, index: int | Iterable[int], *, min: int | None = None, max: int | None = None) -> None:
     """The size of `tensor` at these dimensions becomes a symbol at the first compilation, within [min, max].
 
+    A program that works for fewer sizes than that raises ConstraintViolationError as it is compiled.
     Raises IndexError if there is no such dimension, ValueError if min is greater than max.
     """
     if min is not None and max is not None and min > max:
         raise ValueError(f"min {min} is greater than max {max}")
-    marked = dict(getattr(tensor, DYNAMIC, {}))
+    _mark(tensor, index, DYNAMIC, (min or 0, max))
+
+
+def maybe_mark_dynamic(tensor: Any, index: int | Iterable[int]) -> None:
+    """The same for sizes that the program may turn out to need as constants."""
+    _mark(tensor, index, MAYBE, (0, None))
+
+
+def _mark(tensor: Any, index: int | Iterable[int], attribute: str, ends: tuple[int, int | None]) -> None:
+    marked = dict(getattr(tensor, attribute, {}))
     for d in _dims(tensor, index):
-        marked[d] = (min or 0, max)
-    setattr(tensor, DYNAMIC, marked)
-
-
-maybe_mark_dynamic = mark_dynamic
+        marked[d] = ends
+    setattr(tensor, attribute, marked)
 
 
 def mark_static(tensor: Any, index: int | Iterable[int] | None = None) -> None:

@@ -16,13 +16,14 @@ NATIVE = {"default": "compile", "force_eager": "eager", "eager_on_recompile": "r
 
 
 class Stance:
-    """One stance: its name, and the backend that it forces (None: none)."""
+    """One stance: its name, the backend that it forces (None: none), and whether what is not compiled yet is an error."""
 
-    __slots__ = ("name", "backend")
+    __slots__ = ("name", "backend", "skip_guard_eval_unsafe")
 
-    def __init__(self, name: str = "default", backend: Callable | None = None):
+    def __init__(self, name: str = "default", backend: Callable | None = None, skip_guard_eval_unsafe: bool = False):
         self.name = name
         self.backend = backend
+        self.skip_guard_eval_unsafe = skip_guard_eval_unsafe
 
     def __repr__(self) -> str:
         return f"Stance({self.name!r})" if self.backend is None else f"Stance({self.name!r}, backend={self.backend!r})"
@@ -53,16 +54,21 @@ class set_stance:
 
     stance: "default"; "force_eager" (compiled functions run as Python); "eager_on_recompile" (what is compiled already is
     used, other calls run eager); "fail_on_recompile" (they raise RuntimeError). force_backend: the backend, by name or
-    callable, that everything is compiled with, whatever it asked for; with the default stance only.
+    callable, that everything is compiled with, whatever it asked for; with the default stance only. skip_guard_eval_unsafe:
+    the program promises that every kind of call was compiled: another one raises RuntimeError (all guards are checked as
+    ever: they cost less than telling them apart).
     Raises RuntimeError for other names, and in compiled code.
     """
 
-    def __init__(self, stance: str = "default", *, force_backend: str | Callable | None = None):
+    def __init__(
+        self, stance: str = "default", *, skip_guard_eval_unsafe: bool = False, force_backend: str | Callable | None = None
+    ):
         if stance not in NATIVE:
             raise RuntimeError(f"invalid torch.compile stance '{stance}'; known: {', '.join(NATIVE)}")
         if force_backend is not None and stance != "default":
             raise RuntimeError("non-default stance cannot have force_backend set")
-        self.stance = Stance(stance, None if force_backend is None else lookup_backend(force_backend))
+        backend = None if force_backend is None else lookup_backend(force_backend)
+        self.stance = Stance(stance, backend, skip_guard_eval_unsafe)
         self.before = take(self.stance)
 
     def __call__(self, fn: Callable) -> Callable:

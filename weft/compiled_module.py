@@ -16,9 +16,22 @@ from dynamo.source import InstanceDict, Item, Local, Object
 from weft.nn.hooks import every
 from weft.nn.module import Module
 
+COPIES = "_weft_copies"  # in the dictionary of a function: [(a class, the function, its copy for modules of the class)]
 
-def own_function(function: types.FunctionType) -> types.FunctionType:
-    """The function with a code object of its own: what is compiled for one module is not looked up for another."""
+
+def own_function(function: types.FunctionType, cls: type) -> types.FunctionType:
+    """The function with a code object that modules of this very class share: what is compiled for one serves others that
+    pass the same guards. (Kept with the function, so that the two go together.)"""
+    copies = function.__dict__.setdefault(COPIES, [])
+    for known, original, copied in copies:
+        if known() is cls and original is function:
+            return copied
+    copies[:] = [copy for copy in copies if copy[0]() is not None]
+    copies.append((weakref.ref(cls), function, _copy(function)))
+    return copies[-1][2]
+
+
+def _copy(function: types.FunctionType) -> types.FunctionType:
     made = types.FunctionType(
         function.__code__.replace(),
         function.__globals__,
@@ -97,7 +110,7 @@ class OptimizedModule(Module):
         """The compiled copy of a method of the module's class."""
         made = self._compiled.get(function)
         if made is None:
-            made = self._compiled[function] = optimize(own_function(function), self._config)
+            made = self._compiled[function] = optimize(own_function(function, type(self._target)), self._config)
         return made
 
     def _checked(self, *args: Any, **kwargs: Any) -> Any:
@@ -148,6 +161,9 @@ class OptimizedModule(Module):
 
     def __deepcopy__(self, memo: dict) -> OptimizedModule:
         return OptimizedModule(copy.deepcopy(self._orig_mod, memo), self.__dict__["_config"])
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *dir(self._orig_mod)})
 
     def __len__(self) -> int:
         return len(self._orig_mod)

@@ -3,7 +3,7 @@
 import importlib
 
 _WHERE = {
-    "compile": "pipeline", "graphs": "pipeline", "AotGraphs": "data", "Fresh": "data", "InputAlias": "data",
+    "compile": "pipeline", "checked": "pipeline", "graphs": "pipeline", "AotGraphs": "data", "Fresh": "data", "InputAlias": "data",
     "ViewOf": "data", "OutputView": "data", "Size": "data", "Constant": "data", "AotFunction": "runtime",
     "core_decompositions": "decompositions",
 }  # fmt: skip

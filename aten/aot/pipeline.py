@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from aten import _native
+from aten import _native, settings
 from aten._native import Tensor
 from aten.aot.data import AotGraphs
 from aten.aot.decompositions import core_decompositions
@@ -16,6 +16,7 @@ from aten.aot.runtime import AotFunction
 from aten.collection import paused_collection
 from aten.fx.graph import Graph
 from aten.fx.graph_module import GraphModule
+from aten.fx.node import Node
 from aten.meta import Meta
 from aten.op import Op
 
@@ -123,9 +124,30 @@ def compile(
     same by default), which is compiled on the first backward.
     """
     made = graphs(gm, example_inputs, decompositions)
-    forward = forward_compiler(made.forward, example_metas(made.forward.graph))
+    forward = checked(made.forward, forward_compiler(made.forward, example_metas(made.forward.graph)))
     backward = None
     if made.backward is not None:
         compiler = backward_compiler or forward_compiler
-        backward = compiler(made.backward, example_metas(made.backward.graph))
+        backward = checked(made.backward, compiler(made.backward, example_metas(made.backward.graph)))
     return AotFunction(made, forward, backward)
+
+
+def checked(gm: GraphModule, compiled: Callable) -> Callable:
+    """A compiled graph; under settings.check_metas its outputs are compared with what is known of them.
+
+    Raises AssertionError where a compiler's results have other dtypes or sizes than the graph says.
+    """
+    if not settings.check_metas:
+        return compiled
+    known = [n.meta.get("val") if isinstance(n, Node) else None for n in gm.graph.output_node.args[0]]
+
+    def run(*inputs: Any) -> Any:
+        outputs = compiled(*inputs)
+        for i, (meta, out) in enumerate(zip(known, outputs, strict=True)):
+            if type(meta) is Meta and isinstance(out, Tensor):
+                sizes = [size if type(size) is int else given for size, given in zip(meta.sizes, out.shape)]
+                if out.dtype is not meta.dtype or tuple(sizes) != tuple(out.shape) or len(meta.sizes) != out.ndim:
+                    raise AssertionError(f"output {i} of a compiled graph is {Meta.of(out)}, and the graph says {meta}")
+        return outputs
+
+    return run

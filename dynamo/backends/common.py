@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from aten import aot
+from dynamo.backends.partition import check_partition
 
 
 def unboxed(compiled: Any) -> Callable:
@@ -36,8 +37,10 @@ class AotAutograd:
     def __call__(self, gm: Any, example_inputs: Sequence[Any], **options: Any) -> Callable:
         made = aot.graphs(gm, example_inputs, self._table())
         forward = self.inference_compiler if made.backward is None else self.fw_compiler
-        run = unboxed(forward(made.forward, metas_of(made.forward)))
-        back = None if made.backward is None else unboxed(self.bw_compiler(made.backward, metas_of(made.backward)))
+        run = aot.checked(made.forward, unboxed(forward(made.forward, metas_of(made.forward))))
+        back = None
+        if made.backward is not None:
+            back = aot.checked(made.backward, unboxed(self.bw_compiler(made.backward, metas_of(made.backward))))
         return aot.AotFunction(made, run, back)
 
     def _table(self) -> dict | None:
@@ -54,11 +57,16 @@ def aot_autograd(
     bw_compiler: Callable | None = None,
     inference_compiler: Callable | None = None,
     decompositions: dict | None = None,
+    partition_fn: Callable | None = None,
+    keep_inference_input_mutations: bool = False,
 ) -> AotAutograd:
     """A backend of compilers of functional graphs of core ops.
 
     fw_compiler(gm, metas) -> callable(*inputs) -> tuple, or what `make_boxed_func` makes; bw_compiler, inference_compiler
     (graphs that nothing will be differentiated through): the same by default. decompositions: {op: function}, added to
-    those into core ops. Raises TypeError without fw_compiler.
+    those into core ops. partition_fn: min_cut_rematerialization_partition. Graphs write their inputs at the end of a call,
+    whatever keep_inference_input_mutations says. Raises TypeError without fw_compiler, NotImplementedError for another
+    partition_fn.
     """
+    check_partition(partition_fn)
     return AotAutograd(fw_compiler, bw_compiler, inference_compiler, decompositions)

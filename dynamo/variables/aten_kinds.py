@@ -16,7 +16,7 @@ from aten.symbolic import nodes
 from dynamo import breaks, config, guards, trace_rules
 from dynamo._eval_frame import CompiledFunction
 from dynamo.breaks import Unsupported
-from dynamo.marks import ADDRESS, DYNAMIC, STATIC
+from dynamo.marks import ADDRESS, DYNAMIC, MAYBE, STATIC
 from dynamo.source import Attr, Item, Local, Made, Object, Size, Stride
 from dynamo.variables.attributes import descriptor
 from dynamo.variables.base import Variable
@@ -59,7 +59,7 @@ def dynamic_dims(output, source, value) -> dict[int, tuple]:
         return {}
     if output.options.export:
         return exported_dims(output, source, value)
-    marked = getattr(value, DYNAMIC, {})
+    marked = {**getattr(value, MAYBE, {}), **getattr(value, DYNAMIC, {})}
     static = getattr(value, STATIC, ())
     if static is True:
         return {}

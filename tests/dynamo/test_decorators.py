@@ -7,7 +7,7 @@ from weft._dynamo import config, exc
 from weft._dynamo.comptime import comptime
 
 import weft
-from aten.errors import CompilerWarning
+from aten.errors import CompilerWarning, ConstraintViolationError
 from dynamo.testing import AotEagerAndRecordGraphs, CompileCounter, CompileCounterWithBackend, EagerAndRecordGraphs
 
 x = weft.ones(3)
@@ -240,3 +240,34 @@ def test_wrap_numpy():
         return np.sum(x * 2)
 
     assert float(total(x)) == 6 == float(weft.compile(total, backend="eager", fullgraph=True)(x))
+
+
+def test_marked_sizes_that_the_program_does_not_take():
+    marked = weft.ones(3, 2)
+    weft._dynamo.mark_dynamic(marked, 0, max=9)
+    compiled = weft.compile(lambda x: x * 2 if x.shape[0] == 3 else x, backend="eager")
+    with pytest.raises(ConstraintViolationError, match="works for 3 only"):
+        compiled(marked)
+    with pytest.raises(ConstraintViolationError, match="the program needs"):
+        weft.compile(lambda x: x * 2 if x.shape[0] < 5 else x, backend="eager")(marked)
+    assert weft.compile(lambda x: x * 2 if x.shape[0] < 10 else x, backend="eager")(marked).shape == (3, 2)
+    maybe = weft.ones(3, 2)
+    weft._dynamo.maybe_mark_dynamic(maybe, 0)
+    assert compiled(maybe).tolist() == [[2, 2]] * 3
+
+
+def test_symbolic_trace_of_compiled_functions():
+    compiled = weft.compile(lambda x: x + 1, backend="eager")
+    with pytest.raises(RuntimeError, match="Detected that you are using FX"):
+        weft.fx.symbolic_trace(compiled)
+    with config.patch(error_on_nested_fx_trace=False):
+        assert weft.fx.symbolic_trace(compiled)(x).tolist() == [2, 2, 2]
+
+
+def test_a_stance_without_recompilations():
+    compiled = weft.compile(lambda x, n: x + n, backend="eager", dynamic=False)
+    compiled(x, 1)
+    with weft.compiler.set_stance(skip_guard_eval_unsafe=True):
+        assert compiled(x, 1).tolist() == [2, 2, 2]
+        with pytest.raises(RuntimeError, match="Recompilation triggered with skip_guard_eval_unsafe stance"):
+            compiled(x, 2)

@@ -1,0 +1,1 @@
+"""Differentiation of whole graphs ahead of time, under the names that PyTorch's tools use."""

@@ -135,7 +135,7 @@ def dense_strides(meta: Meta) -> tuple[Size, ...]:
     if meta.is_contiguous():
         return contiguous_strides(meta.sizes)
     dims = [d for d, size in enumerate(meta.sizes) if not (type(size) is int and size == 1)]
-    order = sorted(dims, key=lambda d: (_hint(meta.strides[d]) or 0, -d))
+    order = sorted(dims, key=lambda d: (_hint(meta.strides[d]) or 0, _hint(meta.sizes[d]) != 1, -d))
     expected: Size = 1
     for d in order:
         if not known_equal(meta.strides[d], expected):

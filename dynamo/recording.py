@@ -89,6 +89,8 @@ def result_of(output, frame, op: Op, args, kwargs) -> Any:
     except DataDependentError as e:
         raise Unsupported(breaks.DATA_DEPENDENT_SIZE, str(e)) from e
     except SHAPE_ERRORS as e:
+        if any(getattr(a, "native", None) is not None for a in (*args, *kwargs.values())):
+            raise Unsupported(breaks.UNKNOWN_CALL, f"{op.name}, which raises") from e  # its text may name the class
         raised = as_raised(frame, e)
         raised.of_rule = True
         raise raised from e

@@ -110,8 +110,8 @@ def symbolic_strides(output, source, value, sizes) -> tuple:
     strides: list[Any] = list(real)
     expected: Any = 1
     expected_hint = 1
-    for d in sorted(range(len(real)), key=lambda d: real[d]):
-        if real[d] == expected_hint and value.shape[d] != 1:
+    for d in sorted(range(len(real)), key=lambda d: (real[d], value.shape[d] != 1, -d)):  # as in dense_strides
+        if real[d] == expected_hint:
             if type(expected) is not int:
                 condition = nodes.eq(nodes.sym(f"t{len(output.symbols)}"), expected.expr)
                 symbols = {n: output.symbols[n] for n in expected.expr.free_symbols}

@@ -88,6 +88,8 @@ class ConstantVariable(Variable):
         if isinstance(self.value, enum.Enum) and name in ENUM_FIELDS:
             return frame.world.enum_field(self.value, ENUM_FIELDS[name])
         if isinstance(self.value, enum.Enum):
+            if name == "__dict__":
+                raise self.unsupported("attribute __dict__")
             found = attributes.find(frame, type(self.value), name)
             if found is not None and not isinstance(found.raw, (*attributes.C_METHODS, *attributes.MEMBERS, enum.property)):
                 return attributes.bind(frame, found, self, frame.world.known(type(self.value)))

@@ -117,3 +117,39 @@ def test_a_local_that_nobody_reads_any_more_holds_its_generator_up_to_the_return
             weft.compile(f, backend="eager")(x, log, 1)
             assert (log, f, n) == (want, f, n)
             log.clear()
+
+
+def test_the_dict_of_an_enumeration_member_is_the_members():
+    def f(x, n):
+        y = weft.tanh(x)
+        Colour.RED.__dict__["z"] = n
+        return y, Colour.RED.z, vars(Colour.RED)["z"]
+
+    alike(f, (x, 1), (x, 2))
+
+
+class Pair(tuple):
+    pass
+
+
+def test_errors_of_ops_name_the_class_of_what_they_were_given():
+    def f(x, value):
+        y = x * 2
+        try:
+            return y, weft.full((2,), value)
+        except TypeError as e:
+            return y, str(e)
+
+    alike(f, (x, Pair()), (x, (1,)))
+
+
+def test_a_permuted_input_with_a_size_of_one_keeps_its_layout():
+    def f(x):
+        return x + 1
+
+    for sizes, strides in (((5, 3, 1), (1, 5, 15)), ((5, 3, 1), (1, 5, 5)), ((1, 5, 3), (1, 1, 5)), ((5, 1, 3), (1, 5, 5))):
+        weft.compiler.reset()
+        given = weft.arange(15.0).as_strided(sizes, strides)
+        for backend in ("eager", "inductor"):
+            got = weft.compile(f, dynamic=True, fullgraph=True, backend=backend)(given)
+            assert (got.stride(), got.tolist()) == (f(given).stride(), f(given).tolist()), (backend, strides)

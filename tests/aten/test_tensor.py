@@ -1,6 +1,7 @@
 """Construction from data, printing, Parameter, copying and pickling, scalars."""
 
 import copy
+import operator
 import pickle
 
 import numpy as np
@@ -146,3 +147,15 @@ def test_data_can_be_replaced():
     t = tensor([1.0, 2.0], requires_grad=True)
     t.data = tensor([3.0, 4.0, 5.0])
     assert t.shape == (3,) and t.requires_grad
+
+
+@pytest.mark.parametrize("method", ["__index__", "__float__", "__int__"])
+def test_objects_that_could_be_numbers_are_no_operands(method):
+    """What PyTorch 2.13 says."""
+    other, x = type("Other", (), {method: lambda self: 1})(), tensor([1.0, 1.0])
+    assert (x == other, x != other, other == x) == (False, True, False)
+    for function, symbol in ((operator.mul, "*"), (operator.add, r"\+"), (operator.lt, "<")):
+        with pytest.raises(TypeError, match=f"{symbol}.*Tensor' and 'Other'"):
+            function(x, other)
+    taking = type("Taking", (), {method: lambda self: 1, "__rmul__": lambda self, tensor: "mine"})()
+    assert x * taking == "mine"

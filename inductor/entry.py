@@ -22,6 +22,8 @@ def compile_fx(
     graph itself is returned, after one warning.
     """
     counters["graphs"] += 1
+    if not all(on_cpu(node.meta.get("val")) for node in gm.graph.nodes):
+        return gm.forward
 
     def build() -> Any:
         from inductor import compile as pipeline
@@ -34,6 +36,13 @@ def compile_fx(
     except CompilerMissing as e:
         errors.warn_once(f"{e}. Until then compiled functions run eager.")
         return gm
+
+
+def on_cpu(val: Any) -> bool:
+    """Whether what a node gives lies in the CPU's memory: nothing else is compiled."""
+    if isinstance(val, (tuple, list)):
+        return all(map(on_cpu, val))
+    return not hasattr(val, "device") or val.device.type == "cpu"
 
 
 def _compile_core(graph: Any) -> Callable[..., tuple]:

@@ -190,3 +190,13 @@ def bitcast(input: Meta, dtype: Any) -> Meta:
 
 
 bitcast.kernel(lambda out, x, dtype: np.copyto(out, np.ascontiguousarray(x).view(out.dtype).reshape(x.shape)))
+
+
+@op("reinterpret(Tensor input, ScalarType dtype) -> Tensor", tags=("opaque", "library", "function_only", "hidden", "constant"))
+def reinterpret(input: Meta, dtype: Any) -> Meta:
+    """The same bytes read in a dtype of another item size: the last dimension is longer or shorter."""
+    last = input.sizes[-1] * input.dtype.itemsize // dtype.itemsize
+    return input.like(sizes=[*input.sizes[:-1], last], dtype=dtype)
+
+
+reinterpret.kernel(lambda out, x, dtype: np.copyto(out, np.ascontiguousarray(x).view(out.dtype).reshape(out.shape)))

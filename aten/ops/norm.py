@@ -271,10 +271,12 @@ def group_norm(input, num_groups, weight, bias, eps):
             "Expected more than 1 value per channel when training, got input size "
             f"{show([input.shape[0] * channels // num_groups, num_groups, *input.shape[2:]])}"
         )
+    if weight is not None and input.dtype.is_floating_point and input.dtype.itemsize == 2 and weight.dtype is dtypes.float32:
+        return ops.cast(group_norm(ops.cast(input, dtypes.float32), num_groups, weight, bias, eps), input.dtype)
     grouped = input.reshape([input.shape[0], num_groups, product(input.shape[1:]) // num_groups])
     variance, mean = ops.var_mean(grouped, [2], 0, True)
     y = ((grouped - mean) * (variance + eps).rsqrt()).reshape(list(input.shape))
-    return _affine(y, weight, bias)
+    return _like(_affine(y, weight, bias), input)
 
 
 @composite(

@@ -73,6 +73,16 @@ def _wrapped(input, dim, keepdim, *rest):
     return input, wrap_dims(dim, input.ndim), keepdim
 
 
+def _asks_narrow(input: Any, dim: Any, keepdim: Any, dtype: Any) -> bool:
+    return dtype is not None and category(dtype) < 2 and dtype is not dtypes.int64
+
+
+@sum.special(_asks_narrow)
+def _(input, dim, keepdim, dtype):
+    """In int64, which wraps to the same."""
+    return sum(input.to(dtype), dim, keepdim).to(dtype)
+
+
 sum.normal(_wrapped)
 sum.kernel(lambda out, x, dim, keepdim: reduce_into(out, np.add, x, _axes(dim), keepdim))
 sum.vjp(lambda g, dim, keepdim, input_meta: spread(g, dim, keepdim, input_meta.sizes))
@@ -112,6 +122,11 @@ mean.jvp(lambda tangents, input, dim, keepdim, out: mean(tangents[0], dim, keepd
 def prod(input: Meta, dim: list[int], keepdim: bool) -> Meta:
     """The product over `dim` (all dims if None). Integers and bool are multiplied in int64."""
     return _reduced(input, dim, keepdim)
+
+
+@prod.special(_asks_narrow)
+def _(input, dim, keepdim, dtype):
+    return prod(input.to(dtype), dim, keepdim).to(dtype)
 
 
 prod.normal(_wrapped)

@@ -58,8 +58,6 @@ def _(input, size):
 
 def view_dtype(x: Any, dtype: Any) -> Any:
     """The same memory read in another dtype; another item size changes the last dimension."""
-    if _native.is_tracer(x):
-        return ops.bitcast(x, dtype)
     ratio = x.dtype.itemsize // dtype.itemsize
     if ratio != 1 and x.ndim == 0:
         raise RuntimeError(f"self.dim() cannot be 0 to view {x.dtype.name} as {dtype.name} (different element sizes)")
@@ -72,6 +70,8 @@ def view_dtype(x: Any, dtype: Any) -> Any:
             f"self.size(-1) must be divisible by {dtype.itemsize // x.dtype.itemsize} to view {x.dtype.name} as "
             f"{dtype.name} (different element sizes), but got {x.shape[-1]}"
         )
+    if _native.is_tracer(x):
+        return ops.bitcast(x, dtype) if x.dtype.itemsize == dtype.itemsize else ops.reinterpret(x, dtype)
     if x.is_meta:
         last = [x.shape[-1] * x.dtype.itemsize // dtype.itemsize] if ratio != 1 else list(x.shape[-1:])
         return _native.empty([*x.shape[:-1], *last], dtype, x.device)

@@ -154,7 +154,7 @@ def test_objects_that_could_be_numbers_are_no_operands(method):
     """What PyTorch 2.13 says."""
     other, x = type("Other", (), {method: lambda self: 1})(), tensor([1.0, 1.0])
     assert (x == other, x != other, other == x) == (False, True, False)
-    for function, symbol in ((operator.mul, "*"), (operator.add, r"\+"), (operator.lt, "<")):
+    for function, symbol in ((operator.mul, r"\*"), (operator.add, r"\+"), (operator.lt, "<")):
         with pytest.raises(TypeError, match=f"{symbol}.*Tensor' and 'Other'"):
             function(x, other)
     taking = type("Taking", (), {method: lambda self: 1, "__rmul__": lambda self, tensor: "mine"})()

@@ -13,8 +13,9 @@ from aten.op import Method, Op
 from dynamo import above, breaks, trace_rules
 from dynamo.breaks import NotConstant, Unsupported
 from dynamo.exc import IncorrectUsage
+from dynamo.forbidden import forbidden
 from dynamo.marks import mark_dynamic, mark_static, mark_static_address, maybe_mark_dynamic
-from dynamo.stance import forbidden, set_stance
+from dynamo.stance import set_stance
 from dynamo.user_break import graph_break
 
 __all__ = [

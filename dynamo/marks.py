@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from aten._native import Tensor
+from dynamo import trace_rules
+from dynamo.forbidden import forbidden
 
 DYNAMIC, STATIC = "_weft_dynamic_dims", "_weft_static_dims"  # attributes of the tensor
 MAYBE = "_weft_maybe_dynamic_dims"  # the same, of sizes that may turn out to be constants
@@ -62,3 +64,6 @@ def mark_static_address(tensor: Any, guard: bool = True) -> None:
     if not isinstance(tensor, Tensor):
         raise TypeError(f"mark_static_address expects a tensor, got {type(tensor).__name__}")
     setattr(tensor, ADDRESS, guard)
+
+
+trace_rules.handle(mark_dynamic, maybe_mark_dynamic, mark_static_address)(forbidden)  # said before the compiled call

@@ -9,7 +9,7 @@ from typing import Any
 from dynamo import _eval_frame, trace_rules
 from dynamo.backends.registry import lookup_backend
 from dynamo.capture_config import Config, intern_config
-from dynamo.exc import Forbidden
+from dynamo.forbidden import forbidden
 
 # what the native side does → see compiled_function.cpp
 NATIVE = {"default": "compile", "force_eager": "eager", "eager_on_recompile": "run_only", "fail_on_recompile": "compile"}
@@ -90,11 +90,6 @@ class set_stance:
 
     def __exit__(self, *exc: Any) -> None:
         take(self.before)
-
-
-def forbidden(frame: Any, args: Any, kwargs: Any) -> Any:
-    """The rule of what must not be called in compiled code."""
-    raise Forbidden(f"Attempt to trace forbidden callable, at {frame.output.user_line()}")
 
 
 trace_rules.handle(set_stance, take)(forbidden)

@@ -8,9 +8,10 @@ import types
 import weakref
 from typing import Any
 
+from dynamo import trace_rules
 from dynamo._eval_frame import CompiledFunction, record
 from dynamo.convert_frame import ALWAYS
-from dynamo.eval_frame import Config, intern_config, optimize
+from dynamo.eval_frame import Config, disable, intern_config, optimize
 from dynamo.guards import ClassLookupIs, Guard, LacksInstanceAttr, LengthIs, TypeIs
 from dynamo.source import InstanceDict, Item, Local, Object
 from weft.nn.hooks import every
@@ -188,3 +189,28 @@ class OptimizedModule(Module):
 def _compiled_again(module: Module, backend: Any, fullgraph: bool, dynamic: bool | None, limit: int | None) -> OptimizedModule:
     """What a pickled OptimizedModule is read back by."""
     return OptimizedModule(module, intern_config(Config(backend, fullgraph, dynamic, limit=limit)))
+
+
+class DisabledModule(OptimizedModule):
+    """A Module whose calls, hooks included, are left to Python. Everything else is the original's, which is `_orig_mod`."""
+
+    def __init__(self, module: Module, reason: str | None = None):
+        Module.__init__(self)
+        self._orig_mod = module
+        del self.__dict__["training"]  # the original's is meant
+        put = object.__setattr__
+        put(self, "_reason", reason)
+        put(self, "_call", disable(types.MethodType(type(module).__call__, module)))
+        self._call.__func__.__dict__[trace_rules.DISABLED] = reason or True
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._call(*args, **kwargs)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return DisabledModule, (self._orig_mod, self._reason)
+
+    def __deepcopy__(self, memo: dict) -> DisabledModule:
+        return DisabledModule(copy.deepcopy(self._orig_mod, memo), self._reason)
+
+    def __repr__(self) -> str:
+        return f"DisabledModule({self._orig_mod!r})"

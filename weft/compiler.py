@@ -51,7 +51,8 @@ def reset() -> None:
 def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None) -> Any:
     """`fn` left to Python: calls break the graph. With recursive=False, what it calls may still be captured.
 
-    Also a decorator, with and without arguments. reason: told where the break is explained.
+    Also a decorator, with and without arguments. Of a Module, another one that calls it, hooks included. reason: told where
+    the break is explained.
     """
     if fn is None:
         return lambda f: disable(f, recursive, reason=reason)
@@ -59,6 +60,8 @@ def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None
 
     modules = sys.modules.get("weft.nn.module")
     if modules is not None and isinstance(fn, modules.Module):
+        if recursive:
+            return import_module("weft.compiled_module").DisabledModule(fn, reason)
         fn.forward = disable(fn.forward, recursive, reason=reason)
         return fn
     if isinstance(fn, types.MethodType):

@@ -10,6 +10,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
+from aten import Tensor
 from dynamo import breaks, outcome, trace_rules, variables
 from dynamo.breaks import Raised, Unsupported
 from dynamo.bytecode.liveness import keep_locals, live_at
@@ -107,6 +108,9 @@ def attempt(code, function, args, globals, builtins, closure, options, state):
 
 def forget(output: OutputGraph) -> None:
     """Let go of the values of the call, which would live on with the circles of what tracing made."""
+    for value in (*output.inputs, *output.by_id.values()):
+        if hasattr(value, "value") and isinstance(value.value, Tensor):
+            value.value = None
     effects, root = output.side_effects, output.root
     kept: list[Any] = [output.alive, output.by_id, output.by_source, output.cells, effects.storages, effects.dirty]
     for held in (*kept, root.locals, root.stack):

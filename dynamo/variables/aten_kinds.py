@@ -366,7 +366,9 @@ def _compiled_function(frame, value, source):
 
 def left_to_python(function):
     def rule(frame, args, kwargs):
+        reason = value.__dict__.get(trace_rules.DISABLED)
         text = f"{trace_rules.name_of(function)} is disabled by weft.compiler.disable"
+        text += f": {reason}" if isinstance(reason, str) else ""
         raise Unsupported(breaks.SKIPPED_CALL, text)
 
     return rule

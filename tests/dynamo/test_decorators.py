@@ -271,3 +271,48 @@ def test_a_stance_without_recompilations():
         assert compiled(x, 1).tolist() == [2, 2, 2]
         with pytest.raises(RuntimeError, match="Recompilation triggered with skip_guard_eval_unsafe stance"):
             compiled(x, 2)
+
+
+def test_marks_are_not_made_in_compiled_code():
+    def f(x):
+        weft._dynamo.mark_dynamic(x, 0)
+        return x * x
+
+    with pytest.raises(AssertionError, match="Attempt to trace forbidden callable"):
+        weft.compile(f, backend="eager")(x)
+
+
+def test_a_disabled_module_breaks_the_graph_with_its_hooks():
+    class Net(weft.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first = weft.nn.Linear(2, 2)
+
+        def forward(self, x):
+            return self.first(x.sin()).cos()
+
+    net, value = Net(), weft.randn(3, 2)
+    net.first.register_forward_pre_hook(lambda module, args: (args[0].sigmoid(),))
+    expected = net(value)
+    net.first = weft.compiler.disable(net.first, reason="as a test")
+    counter = CompileCounter()
+    weft.testing.assert_close(weft.compile(net, backend=counter)(value), expected)
+    assert counter.frame_count == 2 and set(net.state_dict()) == {"first._orig_mod.weight", "first._orig_mod.bias"}
+    with pytest.raises(exc.Unsupported, match="as a test"):
+        weft.compile(net, backend="eager", fullgraph=True)(value)
+
+
+def test_a_capture_holds_no_inputs():
+    import gc
+    import weakref
+
+    compiled = weft.compile(lambda x: x + x, backend=CompileCounter())
+    value = weft.rand(4)
+    alive = weakref.ref(value)
+    gc.disable()
+    try:
+        compiled(value)
+        del value
+        assert alive() is None
+    finally:
+        gc.enable()

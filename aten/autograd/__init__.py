@@ -16,7 +16,7 @@ from aten.autograd.variable import Variable
 
 
 def __getattr__(name: str):
-    if name in ("functional", "forward_ad"):
+    if name in ("functional", "forward_ad", "profiler"):
         import importlib
 
         return importlib.import_module(f"aten.autograd.{name}")

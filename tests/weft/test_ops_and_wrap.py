@@ -1,0 +1,44 @@
+"""torch.ops by namespace and name, and fx.wrap."""
+
+from __future__ import annotations
+
+import pytest
+
+import weft as torch
+from weft import fx, library
+
+
+@fx.wrap
+def halves(x):
+    return x / 2 if x.sum() > 0 else x
+
+
+def test_ops_by_namespace():
+    x = torch.ones(2)
+    assert torch.ops.aten.add(x, 1).tolist() == torch.ops.aten.add.Tensor(x, x).tolist() == [2, 2]
+    with pytest.raises(AttributeError, match="no_such_op"):
+        torch.ops.aten.no_such_op  # noqa: B018
+
+    @library.custom_op("namestest::triple", mutates_args=())
+    def triple(x: torch.Tensor) -> torch.Tensor:
+        return x * 3
+
+    @triple.register_fake
+    def _(x):
+        return torch.empty_like(x)
+
+    assert torch.ops.namestest.triple(x).tolist() == [3, 3]
+    assert torch.compile(lambda x: torch.ops.namestest.triple(x) + 1, backend="eager", fullgraph=True)(x).tolist() == [4, 4]
+
+
+def test_wrapped_functions_are_one_node():
+    def f(x):
+        return halves(x) + 1
+
+    traced = fx.symbolic_trace(f)
+    assert [n.target for n in traced.graph.nodes if n.op == "call_function"][0] is halves
+    assert traced(torch.full((1,), 4.0)).item() == 3 and halves(torch.ones(1)).item() == 0.5
+    with pytest.raises(NotImplementedError, match="top level of a module"):
+        fx.wrap("halves")
+    with pytest.raises(RuntimeError, match="callable or string name"):
+        fx.wrap(3)

@@ -54,6 +54,8 @@ def target_text(target: Any) -> str:
     """How a call_function's target is written."""
     if is_op(target):
         return f"aten.{target.name}"
+    if hasattr(target, "graphs"):
+        return str(target.__name__)
     module = getattr(target, "__module__", None) or ""
     module = {"_operator": "operator", "builtins": ""}.get(module, module)
     name = getattr(target, "__qualname__", None) or getattr(target, "__name__", None) or type(target).__name__
@@ -122,13 +124,17 @@ def _quote(text: str) -> str:
 
 
 def text(graph: Graph, name: str = "graph", lines: bool = True) -> str:
-    """The whole graph. `lines` False leaves out the user's lines (for cache keys)."""
+    """The whole graph, and those of the functions that its nodes call. `lines` False leaves out the user's lines (for cache keys)."""
     params = [node_line(n) if n.meta.get("val") is not None else n.name for n in graph.placeholders]
     head = f"def {name}({', '.join(params)}):"
     if len(head) > 120:
         head = f"def {name}(\n" + "".join(f"    {p},\n" for p in params) + "):"
     body = [node_line(n, lines) for n in graph.nodes if n.op != "placeholder"]
-    return "\n".join([head, *(f"    {line}" for line in body)]) + "\n"
+    whole = "\n".join([head, *(f"    {line}" for line in body)]) + "\n"
+    for node in graph.nodes:  # what functions of functions call
+        for part, inner in getattr(node.target, "graphs", {}).items():
+            whole += "\n" + text(inner.graph, f"{node.name}_{part}", lines)
+    return whole
 
 
 def table(graph: Graph) -> str:

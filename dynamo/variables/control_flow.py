@@ -57,6 +57,10 @@ class _Choice:
     def __init__(self, parts: list[_Part]):
         self.parts = parts
 
+    @property
+    def graphs(self) -> dict[str, Any]:
+        return dict(zip(("true", "false"), [part.traced.module for part in self.parts]))
+
     def __call__(self, pred: Any, *operands: Any) -> list[Any]:
         one, other = (part.over(operands) for part in self.parts)
         return list(branch(pred, one, other, [x for x in operands if hasattr(x, "dtype")]))
@@ -69,6 +73,10 @@ class _Loop:
 
     def __init__(self, parts: list[_Part], count: int, constant: bool):
         self.parts, self.count, self.constant = parts, count, constant
+
+    @property
+    def graphs(self) -> dict[str, Any]:
+        return dict(zip(("cond", "body"), [part.traced.module for part in self.parts]))
 
     def __call__(self, *operands: Any) -> list[Any]:
         if self.constant:  # what has a gradient is used by what has none

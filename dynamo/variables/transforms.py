@@ -40,6 +40,10 @@ class Transformed:
         self.n = sum(g is None for g in given)
         self.result: pytree.Spec | None = None
 
+    @property
+    def graphs(self) -> dict[str, Any]:
+        return {"body": self.traced.module}
+
     def __repr__(self) -> str:
         return self.__name__
 

@@ -29,6 +29,10 @@ class GraphFunction:
         self.forward: GraphModule
         self.backward: GraphModule
 
+    @property
+    def graphs(self) -> dict[str, Any]:
+        return {"forward": self.forward, "backward": self.backward}
+
     def __repr__(self) -> str:
         return self.__name__
 

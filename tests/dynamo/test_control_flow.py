@@ -147,3 +147,8 @@ def test_prefixes_of_every_length():
         x = weft.arange(1.0, n + 1)
         weft.testing.assert_close(associative_scan(lambda a, b: a + b, x, 0), x.cumsum(0))
         weft.testing.assert_close(associative_scan(lambda a, b: a + b, x, 0, reverse=True), x.flip(0).cumsum(0).flip(0))
+
+
+def test_graphs_inside_of_graphs_are_shown():
+    text = str(weft.explain(FUNCTIONS["cond"])(weft.ones(3, 4)))
+    assert "cond = cond(" in text and "def cond_true(" in text and "def cond_false(" in text and "aten.sin(" in text

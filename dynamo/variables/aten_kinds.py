@@ -360,14 +360,14 @@ for _name in ("is_tensor",):
 def _compiled_function(frame, value, source):
     """A compiled function inside a compiled one is traced as what it wraps; a disabled one stays in Python."""
     if value.config is None:
-        return CallableVariable(value, left_to_python(value.__wrapped__), source)
+        return CallableVariable(value, left_to_python(value), source)
     return wrap(frame, value.__wrapped__, Attr(source, "__wrapped__"))
 
 
-def left_to_python(function):
+def left_to_python(disabled):
     def rule(frame, args, kwargs):
-        reason = value.__dict__.get(trace_rules.DISABLED)
-        text = f"{trace_rules.name_of(function)} is disabled by weft.compiler.disable"
+        reason = disabled.__dict__.get(trace_rules.DISABLED)
+        text = f"{trace_rules.name_of(disabled.__wrapped__)} is disabled by weft.compiler.disable"
         text += f": {reason}" if isinstance(reason, str) else ""
         raise Unsupported(breaks.SKIPPED_CALL, text)
 

@@ -9,7 +9,7 @@ import os
 from typing import Any
 
 from aten import registry as _registry
-from aten.library import lookup
+from aten.library import CustomOp, lookup
 
 _BUILT_IN = ("aten", "prims")
 
@@ -69,7 +69,9 @@ class _Namespace:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        op = _registry.get(name) if self.name in _BUILT_IN else lookup(f"{self.name}::{name}")
+        op: Any = _registry.get(name) if self.name in _BUILT_IN else lookup(f"{self.name}::{name}")
+        if isinstance(op, CustomOp) and not op.mutates:
+            op = op.op
         if op is None:
             raise AttributeError(f"'_OpNamespace' '{self.name}' object has no attribute '{name}'")
         made = self.__dict__[name] = OpOverloadPacket(f"{self.name}::{name}", op)

@@ -146,7 +146,8 @@ class EventList(list):
         rule = "  ".join("-" * w for w in widths)
         text = ["  ".join(cell.rjust(w) for cell, w in zip(line, widths)) for line in lines]
         head = [header] if header else []
-        return "\n".join([*head, rule, text[0], rule, *text[1:], rule, f"Self CPU time total: {_time(self.self_cpu_time_total)}", ""])
+        total = f"Self CPU time total: {_time(self.self_cpu_time_total)}"
+        return "\n".join([*head, rule, text[0], rule, *text[1:], rule, total, ""])
 
     def export_chrome_trace(self, path: str) -> None:
         """Writes them as JSON that chrome://tracing and Perfetto read."""

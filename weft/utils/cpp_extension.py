@@ -9,13 +9,16 @@ from __future__ import annotations
 import os
 from typing import Any
 
-__all__ = ["BuildExtension", "CUDAExtension", "CppExtension", "include_paths", "is_ninja_available", "library_paths", "load", "load_inline"]
+__all__ = [
+    "BuildExtension", "CUDAExtension", "CppExtension", "include_paths", "is_ninja_available", "library_paths", "load",
+    "load_inline",
+]  # fmt: skip
 
 CUDA_HOME = ROCM_HOME = None
 IS_WINDOWS = False
 _INSTEAD = (
-    "weft has no C++ interface of PyTorch's: an extension built against its headers cannot be loaded. Declare the op in Python with "
-    "weft.library.custom_op, and call compiled code through ctypes, DLPack or NumPy's buffer"
+    "weft has no C++ interface of PyTorch's: an extension built against its headers cannot be loaded. Declare the op in Python "
+    "with weft.library.custom_op, and call compiled code through ctypes, DLPack or NumPy's buffer"
 )
 
 

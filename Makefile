@@ -18,8 +18,9 @@ venv: $(READY)
 demo: $(READY)  ## train a GPT eager and compiled, then generate text
 	$(BIN)/python -m benchmarks.gpt
 
-test: $(READY)  ## the test suite, strict
-	WEFT_STRICT=1 $(BIN)/python -m pytest tests
+WORKERS ?= 2
+test: $(READY)  ## the test suite, strict, in WORKERS processes
+	WEFT_STRICT=1 $(BIN)/python -m pytest tests -n $(WORKERS) --dist worksteal
 
 SECONDS ?= 3600
 fuzz: $(READY)  ## every fuzzer for SECONDS (an hour), each

@@ -7,6 +7,8 @@
 
 #include <math.h>
 
+#include <algorithm>
+
 #include "half.h"
 #include "native.h"
 
@@ -86,55 +88,93 @@ struct Fill {
   uint64_t range;     // high - low
 };
 
+// The lanes of kRun counters from `first` on. Loops over counters side by side, for the compiler's vectors.
+constexpr int kRun = 64;
+
+__attribute__((target_clones("default", "avx2", "avx512f"), optimize("O3"))) static void philox_run(uint64_t seed, uint64_t first,
+                                                                                                  uint32_t *out) {
+  uint32_t c0[kRun], c1[kRun], c2[kRun] = {}, c3[kRun] = {}, k0 = (uint32_t)seed, k1 = (uint32_t)(seed >> 32);
+  for (int j = 0; j < kRun; j++) {
+    const uint64_t counter = first + (uint64_t)j;
+    c0[j] = (uint32_t)counter;
+    c1[j] = (uint32_t)(counter >> 32);
+  }
+  for (int round = 0; round < 10; round++) {
+    for (int j = 0; j < kRun; j++) {
+      const uint64_t a = (uint64_t)0xD2511F53u * c0[j], b = (uint64_t)0xCD9E8D57u * c2[j];
+      c0[j] = (uint32_t)(b >> 32) ^ c1[j] ^ k0;
+      c2[j] = (uint32_t)(a >> 32) ^ c3[j] ^ k1;
+      c1[j] = (uint32_t)b;
+      c3[j] = (uint32_t)a;
+    }
+    k0 += 0x9E3779B9u;
+    k1 += 0xBB67AE85u;
+  }
+  for (int j = 0; j < kRun; j++) {
+    out[4 * j] = c0[j];
+    out[4 * j + 1] = c1[j];
+    out[4 * j + 2] = c2[j];
+    out[4 * j + 3] = c3[j];
+  }
+}
+
+// some(lanes, i, count): elements [i, i + count), of which each takes `width` of the lanes.
+template <int width, class Some>
+static void by_runs(int64_t n, const Fill &f, Some some) {
+  uint32_t lanes[4 * kRun];
+  constexpr int64_t many = 4 * kRun / width;
+  for (int64_t i = 0; i < n; i += many) {
+    philox_run(f.seed, f.offset + (uint64_t)(i / many) * kRun, lanes);
+    some(lanes, i, std::min(many, n - i));
+  }
+}
+
 template <class T>
 void fill_float(T *out, int64_t n, const Fill &f) {
-  for (int64_t i = 0; i < n; i += 4) {
-    Philox p = philox(f.seed, f.offset + (uint64_t)i / 4);
-    float v[4];
-    for (int k = 0; k < 4; k++) v[k] = philox_uniform(p.lane[k]);
+  by_runs<1>(n, f, [&](const uint32_t *lanes, int64_t i, int64_t count) {
+    float v[4 * kRun];
+    for (int k = 0; k < 4 * kRun; k++) v[k] = philox_uniform(lanes[k]);
     if (f.kind == Fill::NORMAL) {
-      for (int k = 0; k < 4; k += 2) {
+      for (int64_t k = 0; k < count; k += 2) {
         float radius = sqrtf(-2.0f * logf(1.0f - v[k])), angle = 6.283185307179586f * v[k + 1];
         v[k] = (float)f.mean + (float)f.std * (radius * cosf(angle));
         v[k + 1] = (float)f.mean + (float)f.std * (radius * sinf(angle));
       }
     }
-    for (int k = 0; k < 4 && i + k < n; k++) out[i + k] = T(v[k]);
-  }
+    for (int64_t k = 0; k < count; k++) out[i + k] = T(v[k]);
+  });
 }
 
 static void fill_double(double *out, int64_t n, const Fill &f) {
-  if (f.kind == Fill::UNIFORM) {
-    for (int64_t i = 0; i < n; i++) {
-      Philox p = philox(f.seed, f.offset + (uint64_t)i / 2);
-      out[i] = philox_uniform64(p.lane[2 * (i % 2)], p.lane[2 * (i % 2) + 1]);
+  by_runs<2>(n, f, [&](const uint32_t *lanes, int64_t i, int64_t count) {
+    double v[2 * kRun];
+    for (int k = 0; k < 2 * kRun; k++) v[k] = philox_uniform64(lanes[2 * k], lanes[2 * k + 1]);
+    if (f.kind == Fill::NORMAL) {
+      for (int64_t k = 0; k < count; k += 2) {
+        double radius = sqrt(-2.0 * log(1.0 - v[k])), angle = 6.283185307179586476925 * v[k + 1];
+        v[k] = f.mean + f.std * (radius * cos(angle));
+        v[k + 1] = f.mean + f.std * (radius * sin(angle));
+      }
     }
-    return;
-  }
-  for (int64_t i = 0; i < n; i += 2) {
-    Philox p = philox(f.seed, f.offset + (uint64_t)i / 2);
-    double u = philox_uniform64(p.lane[0], p.lane[1]), v = philox_uniform64(p.lane[2], p.lane[3]);
-    double radius = sqrt(-2.0 * log(1.0 - u)), angle = 6.283185307179586476925 * v;
-    out[i] = f.mean + f.std * (radius * cos(angle));
-    if (i + 1 < n) out[i + 1] = f.mean + f.std * (radius * sin(angle));
-  }
+    std::copy(v, v + count, out + i);
+  });
 }
 
 // Ranges below 2^32 take the high half of lane * range, wider ones two lanes modulo the range.
 template <class T>
 void fill_integers(T *out, int64_t n, const Fill &f) {
   if (f.range <= 0x100000000ull) {
-    for (int64_t i = 0; i < n; i++) {
-      Philox p = philox(f.seed, f.offset + (uint64_t)i / 4);
-      out[i] = (T)(f.low + (int64_t)(p.lane[i % 4] * f.range >> 32));
-    }
+    by_runs<1>(n, f, [&](const uint32_t *lanes, int64_t i, int64_t count) {
+      for (int64_t k = 0; k < count; k++) out[i + k] = (T)(f.low + (int64_t)(lanes[k] * f.range >> 32));
+    });
     return;
   }
-  for (int64_t i = 0; i < n; i++) {
-    Philox p = philox(f.seed, f.offset + (uint64_t)i / 2);
-    uint64_t bits = (uint64_t)p.lane[2 * (i % 2)] << 32 | p.lane[2 * (i % 2) + 1];
-    out[i] = (T)(f.low + (int64_t)(bits % f.range));
-  }
+  by_runs<2>(n, f, [&](const uint32_t *lanes, int64_t i, int64_t count) {
+    for (int64_t k = 0; k < count; k++) {
+      uint64_t bits = (uint64_t)lanes[2 * k] << 32 | lanes[2 * k + 1];
+      out[i + k] = (T)(f.low + (int64_t)(bits % f.range));
+    }
+  });
 }
 
 static bool run_fill(WeftTensor *t, const Fill &f) {

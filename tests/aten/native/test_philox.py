@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from aten import _native
+from aten import dtype as dtypes
 
 HEADER = Path(__file__).parents[3] / "aten" / "native"
 SOURCE = """
@@ -105,3 +106,26 @@ def test_elements_are_those_of_the_eager_fills(library, name, lanes):
 def test_eager_uniform_numbers_are_the_published_generator():
     """Known answers of Random123's kat_vectors for philox4x32-10: a key and a counter of zeros, and of ones."""
     assert [hex(w) for w in _native.philox_bits(0, 0)] == ["0x6627e8d5", "0xe169c58d", "0xbc57ac4c", "0x9b00dbd8"]
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 127, 128, 129, 255, 256, 257, 1000])
+def test_fills_take_the_lanes_that_the_contract_says(n):
+    """Whatever is computed side by side, beyond 2^32 counters as well."""
+    seed, offset = 12345678901234567890, 2**32 - 20
+    bits = [_native.philox_bits(seed, offset + i) for i in range(n)]
+    lanes = np.array(bits, np.uint64).reshape(-1)
+    wide = lanes[0::2] << np.uint64(32) | lanes[1::2]
+    floats, doubles = _native.empty((n,), dtypes.float32), _native.empty((n,), dtypes.float64)
+    _native.philox_uniform(floats, seed, offset)
+    _native.philox_uniform(doubles, seed, offset)
+    assert (floats.numpy() == (lanes[:n] >> np.uint64(8)).astype(np.float32) * np.float32(2**-24)).all()
+    assert (doubles.numpy() == (wide[:n] >> np.uint64(11)).astype(np.float64) * 2.0**-53).all()
+    for dtype, high in ((dtypes.int64, 100), (dtypes.int8, 100), (dtypes.int64, 2**32), (dtypes.int64, 2**32 + 1)):
+        whole = _native.empty((n,), dtype)
+        _native.philox_integers(whole, seed, offset, 0, high)
+        small = high <= 2**32
+        want = lanes[:n] * np.uint64(high) >> np.uint64(32) if small else wide[:n] % np.uint64(high)
+        if high < 2**32 or not small:
+            assert (whole.numpy() == want.astype(np.int64)).all()
+        else:
+            assert (whole.numpy() == lanes[:n].astype(np.int64)).all()

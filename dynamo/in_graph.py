@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from aten import pytree
 from aten.fx.graph import Graph
@@ -12,11 +13,61 @@ from aten.transforms.trace import TraceLevel
 from aten.transforms.tracer import Tracer, opened
 from dynamo import breaks
 from dynamo.breaks import NotConstant, Unsupported
+from dynamo.variables.object import ObjectVariable
 from dynamo.variables.tensor import wrap_result
+
+
+class Taken(NamedTuple):
+    """A dataclass among the arguments, taken apart: its class, and the number of its leaf for each field."""
+
+    cls: type
+    fields: dict[str, Any]
+
+
+class CallOfObjects:
+    """fn, with arguments that are dataclasses made of what the graph gives."""
+
+    def __init__(self, fn: Callable, args: list, kwargs: dict):
+        self.fn, self.args, self.kwargs = fn, args, kwargs
+        self.__name__ = fn.__name__
+
+    def __call__(self, *leaves: Any) -> Any:
+        def made(part: Any) -> Any:
+            if not isinstance(part, Taken):
+                return leaves[part]
+            result = object.__new__(part.cls)  # as it is, not by its constructor
+            for name, value in part.fields.items():
+                object.__setattr__(result, name, made(value))
+            return result
+
+        return self.fn(*map(made, self.args), **{k: made(v) for k, v in self.kwargs.items()})
+
+
+def taken_apart(frame: Any, fn: Callable, args: list, kwargs: dict) -> tuple[CallOfObjects, list]:
+    """The call as one of leaves."""
+    leaves: list[Any] = []
+
+    def part(v: Any) -> Any:
+        v = v.realize(frame)
+        if v.is_constant() or not dataclasses.is_dataclass(v.python_type()):
+            leaves.append(v)
+            return len(leaves) - 1
+        cls = v.python_type()
+        return Taken(cls, {f.name: part(v.getattr(frame, f.name)) for f in dataclasses.fields(cls)})
+
+    return CallOfObjects(fn, [part(a) for a in args], {k: part(v) for k, v in kwargs.items()}), leaves
+
+
+def is_object(frame: Any, v: Any) -> bool:
+    v = v.realize(frame)
+    return isinstance(v, ObjectVariable) and dataclasses.is_dataclass(v.python_type())
 
 
 def record_call(frame: Any, fn: Callable, args: list, kwargs: dict) -> Any:
     """One node that calls fn(*args, **kwargs), which is not looked into; run on stand-ins, to know what it returns."""
+    if any(is_object(frame, v) for v in (*args, *kwargs.values())):
+        call, leaves = taken_apart(frame, fn, args, kwargs)
+        return record_call(frame, call, leaves, {})
     try:
         given = [a.as_arg() for a in args], {k: v.as_arg() for k, v in kwargs.items()}
         metas = [a.as_meta() for a in args], {k: v.as_meta() for k, v in kwargs.items()}

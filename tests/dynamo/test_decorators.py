@@ -1,6 +1,7 @@
 """What users say about their functions, and how compiled functions are told to behave."""
 
 import io
+from dataclasses import dataclass
 
 import pytest
 from weft._dynamo import config, exc
@@ -31,6 +32,26 @@ def test_an_allowed_function_is_one_call_of_the_graph(backend):
     compiled(value).sum().backward()
     weft.testing.assert_close(value.grad, 2 * weft.ones(2).cos())
     assert (counter.frame_count, counter.op_count) == (1, 2)
+
+
+def test_an_allowed_function_takes_dataclasses():
+    @dataclass(frozen=True)
+    class Pair:
+        x: weft.Tensor
+        y: weft.Tensor
+        scale: int = 3
+
+    @weft.compiler.allow_in_graph
+    def joined(pair, *, more):
+        weft._dynamo.graph_break()
+        return (pair.x + pair.y) * pair.scale + more.x
+
+    def f(a, b):
+        return joined(Pair(a, b), more=Pair(b, a)) + 1
+
+    a, b = weft.randn(2), weft.randn(2)
+    for backend in ("eager", "aot_eager"):
+        weft.testing.assert_close(weft.compile(f, backend=backend, fullgraph=True)(a, b), f(a, b))
 
 
 def test_disallowed_ops_break_the_graph():

@@ -5,9 +5,11 @@ from typing import Any
 import numpy as np
 
 from aten import dtype as dtypes
+from aten.layout import channels_last, channels_last_3d
 from aten.meta import Meta, known_equal
 from aten.op import composite, op, ops
 from aten.ops.batching import materialize, to_front
+from aten.ops.resize import channels_innermost
 from aten.promotion import TYPE_NAMES, category
 from aten.shapes import is_empty, product, show
 
@@ -187,6 +189,11 @@ def _per_channel(w: Any, ndim: int) -> Any:
     return w.reshape([1, -1, *([1] * (ndim - 2))])
 
 
+def _wide(x: Any) -> Any:
+    """Halves as float32: one rounding at the end."""
+    return ops.cast(x, dtypes.float32) if x.dtype.is_floating_point and x.dtype.itemsize <= 2 else x
+
+
 def _affine(y: Any, weight: Any, bias: Any) -> Any:
     """y * weight + bias by channel, where given."""
     if weight is not None:
@@ -205,12 +212,12 @@ def batch_norm(input, running_mean, running_var, weight, bias, training, momentu
         y = input * 1
         y = y if weight is None else y * weight[:1].sum().to(y.dtype)
         return y if bias is None else y + bias[:1].sum().to(y.dtype)
-    dims = [d for d in range(input.ndim) if d != 1]
+    dims, x = [d for d in range(input.ndim) if d != 1], _wide(input)
     if training:
         n = product(input.shape[d] for d in dims)
         if type(n) is int and n <= 1:
             raise ValueError(f"Expected more than 1 value per channel when training, got input size {show(input.shape)}")
-        variance, mean = ops.var_mean(input, dims, 0)
+        variance, mean = ops.var_mean(x, dims, 0)
         if running_mean is not None:
             _follow(running_mean, mean, momentum)
             _follow(running_var, variance * (n / (n - 1)), momentum)
@@ -219,7 +226,7 @@ def batch_norm(input, running_mean, running_var, weight, bias, training, momentu
             if value is None:
                 raise RuntimeError(f"{name} must be defined in evaluation mode")
         mean, variance = running_mean, running_var
-    y = (input - _per_channel(mean, input.ndim)) * (_per_channel(variance, input.ndim) + eps).rsqrt()
+    y = (x - _per_channel(mean, input.ndim)) * (_per_channel(variance, input.ndim) + eps).rsqrt()
     return _like(_affine(y, weight, bias), input)
 
 
@@ -253,7 +260,6 @@ def instance_norm(input, running_mean, running_var, weight, bias, use_input_stat
 @composite(
     "group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05) -> Tensor",
     tags=["function_only"],
-    compute="float32",
 )
 def group_norm(input, num_groups, weight, bias, eps):
     """Groups of channels of each sample normalised (Wu & He 2018)."""
@@ -271,12 +277,13 @@ def group_norm(input, num_groups, weight, bias, eps):
             "Expected more than 1 value per channel when training, got input size "
             f"{show([input.shape[0] * channels // num_groups, num_groups, *input.shape[2:]])}"
         )
-    if weight is not None and input.dtype.is_floating_point and input.dtype.itemsize == 2 and weight.dtype is dtypes.float32:
-        return ops.cast(group_norm(ops.cast(input, dtypes.float32), num_groups, weight, bias, eps), input.dtype)
-    grouped = input.reshape([input.shape[0], num_groups, product(input.shape[1:]) // num_groups])
+    grouped = _wide(input).reshape([input.shape[0], num_groups, product(input.shape[1:]) // num_groups])
     variance, mean = ops.var_mean(grouped, [2], 0, True)
     y = ((grouped - mean) * (variance + eps).rsqrt()).reshape(list(input.shape))
-    return _like(_affine(y, weight, bias), input)
+    y = _like(_affine(y, weight, bias), input)
+    if channels_innermost(input):
+        return y.contiguous(memory_format=channels_last if input.ndim == 4 else channels_last_3d)
+    return y
 
 
 @composite(

@@ -41,14 +41,14 @@ def interpolate(input, size, scale_factor, mode, align_corners, recompute_scale_
         )
     if not input.dtype.is_floating_point and input.dtype is not dtypes.uint8:
         raise NotImplementedError(f"\"upsample_{mode}{n}d\" not implemented for '{TYPE_NAMES[input.dtype.name]}'")
-    if _channels_last(input):
+    if channels_innermost(input):
         inner = [0, *range(2, input.ndim), 1]
         resized = _resized(input.permute(inner), 1, out, sizes, scales, mode, bool(align_corners), antialias)
         return resized.permute([0, input.ndim - 1, *range(1, input.ndim - 1)])
     return _resized(input, 2, out, sizes, scales, mode, bool(align_corners), antialias)
 
 
-def _channels_last(x: Any) -> bool:
+def channels_innermost(x: Any) -> bool:
     """Whether its memory has the channels innermost; then the result's has, too."""
     if x.ndim not in (4, 5) or any(type(s) is not int for s in x.shape):
         return False

@@ -50,3 +50,13 @@ def test_results_of_sliced_elements_keep_the_order_without_the_gaps():
     assert (weft.rand(6, 8).t()[1:] + 1).stride() == (1, 7)
     assert (weft.rand(6, 1).expand(6, 8).t() + 1).stride() == (6, 1)
     assert (weft.rand(4, 1, 6)[:, :, ::2] + 1).stride() == (3, 3, 1)
+
+
+@pytest.mark.parametrize("dtype", [weft.bfloat16, weft.float16])
+def test_norms_of_halves_with_wide_weights_give_halves(dtype):
+    x = weft.randn(2, 4, 3, 5).to(dtype).contiguous(memory_format=LAST)
+    for norm in (weft.nn.GroupNorm(2, 4), weft.nn.BatchNorm2d(4), weft.nn.InstanceNorm2d(4, affine=True)):
+        y = norm(x)
+        assert y.dtype is dtype
+        weft.testing.assert_close(y.float(), norm(x.float()), atol=1e-2, rtol=1e-2)
+    assert weft.nn.GroupNorm(2, 4)(x).is_contiguous(memory_format=LAST)

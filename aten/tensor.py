@@ -66,6 +66,13 @@ def _python_dtype(kind: str) -> DType:
     return dtypes.int64
 
 
+def _without_history(data: Any) -> Any:
+    """Nested tensors as values: what is made of them is new."""
+    if isinstance(data, Tensor):
+        return data.detach()
+    return list(map(_without_history, data)) if isinstance(data, (list, tuple)) else data
+
+
 def _as_array(data: Any, dtype: DType | None) -> np.ndarray:
     """Data as a NumPy array of the dtype that a tensor of it has."""
     if isinstance(data, (np.ndarray, np.generic)):
@@ -79,7 +86,7 @@ def _as_array(data: Any, dtype: DType | None) -> np.ndarray:
     if dtype is not None and not isinstance(_first_leaf(data), (np.ndarray, np.generic, Tensor)):
         return _numbers(data, dtype)
     try:
-        array = np.array(data)
+        array = np.array(_without_history(data) if isinstance(_first_leaf(data), Tensor) else data)
     except OverflowError as error:
         raise RuntimeError("Overflow when unpacking long") from error
     if array.dtype.kind == "O":

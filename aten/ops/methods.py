@@ -66,5 +66,6 @@ def attach_properties() -> None:
     attach("__contains__", _contains)
     attach("__rdiv__", _reflected_div)
     attach("resize_as_", _resize_as)
+    attach("_grad", property(lambda self: self.grad, lambda self, value: setattr(self, "grad", value)))
     for name, getter in (("T", _reverse_dims), ("mT", _transposed), ("mH", _adjoint), ("H", _matrix_adjoint)):
         attach(name, property(getter))

@@ -159,3 +159,11 @@ def test_objects_that_could_be_numbers_are_no_operands(method):
             function(x, other)
     taking = type("Taking", (), {method: lambda self: 1, "__rmul__": lambda self, tensor: "mine"})()
     assert x * taking == "mine"
+
+
+def test_tensors_made_of_elements_with_history_are_new():
+    x = tensor([1.0, 2.0], requires_grad=True)
+    made = tensor([[x[1], x[1]], [x[0], x[0]]])
+    assert made.tolist() == [[2, 2], [1, 1]] and not made.requires_grad
+    x._grad = tensor([3.0, 4.0])
+    assert x.grad.tolist() == [3, 4] and x._grad is x.grad

@@ -16,6 +16,7 @@ from aten.ops import (  # noqa: F401
     creation,
     determinant,
     distance,
+    draws,
     embedding,
     fft,
     fractional_pool,

@@ -39,6 +39,8 @@ class Meta:
         meta = getattr(tensor, "meta", None)
         if type(meta) is Meta:
             return meta
+        if type(tensor) is Meta:  # (a shape rule asks of what stands for a tensor)
+            return tensor
         return Meta(tensor.dtype, tensor.device, tensor.shape, tensor.stride(), tensor.storage_offset(), tensor.requires_grad)
 
     @staticmethod

@@ -85,11 +85,6 @@ RANDOM_STATE = Break(
     "the graph takes the state as an input and cannot set it",
     ("seed outside of the compiled function", ALLOW),
 )
-GRAD_SWITCHED_ON = Break(
-    "gradients switched on in a function that was entered without them",
-    "whether a graph records gradients is decided as it is entered",
-    ("enter the compiled function with gradients on", ALLOW),
-)
 BACKWARD_INSIDE = Break(
     "backward() inside the captured function",
     "the graph to differentiate is still being captured",

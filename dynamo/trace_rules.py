@@ -78,9 +78,8 @@ def _itself(obj: Any) -> Any:
 
 def load_numpy(obj: Any) -> bool:
     """Declare the rules for NumPy once something of NumPy is met. Returns whether that happened now."""
-    if "dynamo.variables.ndarray_table" in sys.modules or not str(getattr(obj, "__module__", "")).startswith("numpy"):
+    if "dynamo.variables.ndarray_functions" in sys.modules or not str(getattr(obj, "__module__", "")).startswith("numpy"):
         return False
-    importlib.import_module("dynamo.variables.ndarray_table")
     importlib.import_module("dynamo.variables.ndarray_functions")
     return True
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from aten.fx import printer
 from aten.fx.graph import Graph
-from aten.fx.interpreter import _last_uses
+from aten.fx.interpreter import GradMode, _last_uses
 from aten.fx.node import Node
 from aten.fx.symbols import binders, bound_by, free_symbols, resolve
 from aten.symbolic.symint import SYMBOLIC
@@ -155,9 +155,14 @@ def _generate(graph: Graph) -> tuple[str, dict[str, Any]]:
         if value != name:
             lines.append(f"    {name} = {value}")
     last = _last_uses(graph)
+    mode: bool | None = None  # of recording gradients, where it is another than that of the call
     for node in graph.nodes:
         if node.op == "placeholder":
             continue
+        if node.meta.get("grad") is not mode and node.op != "output":
+            mode = node.meta.get("grad")
+            if mode is not None:
+                lines.append(f"    with {constant(GradMode, 'grad_mode')}({mode}):")
         if node.op == "output":
             lines.append(f"    return {arg(node.args[0])}")
             continue
@@ -172,7 +177,7 @@ def _generate(graph: Graph) -> tuple[str, dict[str, Any]]:
         free = ";  " + " = ".join(n.name for n in dead) + " = None" if dead else ""
         symbol = bound_by(node)
         name = node.name if symbol is None else f"{symbol} = {node.name}"
-        lines.append(f"    {name} = {value}{free}")
+        lines.append(f"    {'' if mode is None else '    '}{name} = {value}{free}")
     return "\n".join(lines) + "\n", scope
 
 

@@ -5,10 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from aten import _native
 from aten.fx.graph import Graph
 from aten.fx.node import Node
 from aten.fx.symbols import bind, bound_by, resolve
 from aten.symbolic.symint import SYMBOLIC
+
+
+class GradMode:
+    """Within a `with` block, gradients are recorded or not: what `node.meta["grad"]` asks for."""
+
+    __slots__ = ("mode", "before")
+
+    def __init__(self, mode: bool):
+        self.mode = mode
+        self.before = 0
+
+    def __enter__(self) -> None:
+        self.before = _native.set_ambient_bits(1, int(self.mode))
+
+    def __exit__(self, *exc: Any) -> None:
+        _native.set_ambient_bits(1, self.before)
 
 
 class Interpreter:
@@ -53,7 +70,12 @@ class Interpreter:
     def run_node(self, n: Node) -> Any:
         """The value of one node, whose arguments are in `env`."""
         args, kwargs = self.fetch_args_kwargs_from_env(n)
-        return getattr(self, n.op)(n.target, args, kwargs)
+        run = getattr(self, n.op)
+        mode = n.meta.get("grad")
+        if mode is None:
+            return run(n.target, args, kwargs)
+        with GradMode(mode):
+            return run(n.target, args, kwargs)
 
     def fetch_args_kwargs_from_env(self, n: Node) -> tuple[tuple, dict]:
         """The node's arguments with nodes and symbols replaced by their values."""

@@ -47,7 +47,7 @@ def bound_by(node: Node) -> str | None:
 
 def runs_whole(graph: Graph) -> bool:
     """Whether the graph is run as it was captured: some of its numbers are known only once a part has run, say."""
-    return any(node.target is target for node in graph.nodes for target in WHOLE)
+    return any(node.meta.get("grad") or any(node.target is target for target in WHOLE) for node in graph.nodes)
 
 
 def free_symbols(graph: Graph) -> set[str]:

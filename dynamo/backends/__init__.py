@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dynamo.backends.debugging import GradModeInterpreter, aot_eager, eager
+from dynamo.backends.debugging import aot_eager, eager
 from dynamo.backends.registry import list_backends, lookup_backend, names, register_backend
 
-__all__ = ["GradModeInterpreter", "aot_eager", "eager", "list_backends", "lookup_backend", "names", "register_backend"]
+__all__ = ["aot_eager", "eager", "list_backends", "lookup_backend", "names", "register_backend"]

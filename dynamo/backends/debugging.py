@@ -8,31 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from aten import _native
-from aten.fx.interpreter import Interpreter
 from aten.fx.symbols import runs_whole
 from dynamo.backends.registry import register_backend
 from dynamo.exc import TorchDynamoException
 
 
-class GradModeInterpreter(Interpreter):
-    """Runs a graph some of whose nodes have their own grad mode (`node.meta["grad"]`)."""
-
-    def run_node(self, node: Any) -> Any:
-        mode = node.meta.get("grad")
-        if mode is None:
-            return super().run_node(node)
-        before = _native.set_ambient_bits(1, int(mode))
-        try:
-            return super().run_node(node)
-        finally:
-            _native.set_ambient_bits(1, before)
-
-
 def eager(gm: Any, example_inputs: list) -> Callable:
     """The captured graph itself."""
-    if any("grad" in node.meta for node in gm.graph.nodes):
-        return lambda *inputs: GradModeInterpreter(gm).run(*inputs)
     return gm.forward
 
 

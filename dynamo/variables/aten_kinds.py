@@ -220,8 +220,6 @@ CONSTANTS.update({aten.DType, aten.device, Layout, MemoryFormat})
 # ----------------------------------------------------------------------------------------------- functions
 def _set_ambient_bits(frame, args, kwargs):
     mask, value = [a.as_python() for a in args]
-    if mask & value & 1 and not frame.output.entry_ambient & 1:
-        raise Unsupported(breaks.GRAD_SWITCHED_ON)
     frame.world.ambient(mask)
     return ConstantVariable(frame.output.set_ambient_bits(mask, value))
 

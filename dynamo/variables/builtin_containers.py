@@ -155,6 +155,9 @@ def from_keys(cls: type) -> Callable:
     """The rule of cls.fromkeys, for a class of dicts."""
 
     def rule(frame, args, kwargs):
+        kwargs = dict(kwargs)
+        if cls is collections.OrderedDict:  # (the others take no keywords)
+            args = [*args, *(kwargs.pop(name) for name in ("iterable", "value")[len(args) :] if name in kwargs)]
         if kwargs or not 1 <= len(args) <= 2:
             raise Unsupported(breaks.UNKNOWN_CALL, f"{cls.__name__}.fromkeys with these arguments")
         new = frame.world.known(cls).call(frame, [], {})

@@ -506,6 +506,7 @@ def triu(frame, x, k=ConstantVariable(0)):
 @row(np.asarray, np.array, np.ascontiguousarray)
 def array(frame, value, dtype=NONE, copy=NONE):
     made = as_array(frame, value)
+    made = ArrayVariable(made.tensor) if made.scalar else made
     return made if dtype.is_same(NONE) else cast(frame, made, np.dtype(dtype.as_python()))
 
 

@@ -367,6 +367,12 @@ class TensorVariable(Variable):
             return emit.graph_output(self.node)
         return emit.shared(self, lambda: emit.graph_output(self.node), lambda temp: storage.fill(emit, temp))
 
+    def add_scaled(self, frame, name: str, args: list[Variable], scale: Variable) -> Variable:
+        """self.add_(other, alpha=scale), self.addcmul_(a, b, value=scale) …, where the factor is a tensor."""
+        inner = SCALED[name]
+        added: Any = args[0] if inner is None else self.op(frame, inner, *args)
+        return self.op(frame, "add_", self, self.op(frame, "mul", added, scale))
+
     # (Last in the class: its name hides the decorator.)
     def method(self, frame, name, args, kwargs):
         if name in self.rules:
@@ -375,10 +381,16 @@ class TensorVariable(Variable):
             if args or kwargs:
                 raise Unsupported(breaks.TENSOR_TO_PYTHON, f"{name}()")
             return frame.values.to_python(frame, self, name)
+        if name in SCALED:
+            for scale in (v for k, v in kwargs.items() if k in ("alpha", "value") and isinstance(v, TensorVariable)):
+                return self.add_scaled(frame, name, args, scale)
         op = registry.get(name)
         if op is not None and is_method(name):
             return frame.output.record(frame, op, [self, *args], kwargs)
         return self.getattr(frame, name).call(frame, args, kwargs)
+
+
+SCALED = {"add_": None, "addcmul_": "mul", "addcdiv_": "div"}  # whose factor may be a tensor: what is added → the op of it
 
 
 def as_operand(op, value: Variable) -> Variable | None:

@@ -149,3 +149,23 @@ def test_writes_to_data_are_not_seen_by_autograd(backend):
     x = weft.zeros(2, requires_grad=True)
     f(x).sum().backward()
     assert x.grad.tolist() == [1.0, 1.0]
+
+
+def test_factors_of_in_place_sums_may_be_tensors():
+    def f(x, a):
+        return x.addcmul_(x * 2, x, value=a), x.addcdiv_(x, x + 1, value=a), x.add_(x, alpha=a)
+
+    args = [(weft.ones(3), weft.tensor(0.5)) for _ in range(2)]
+    for found, expected in zip(weft.compile(f, backend="eager", fullgraph=True)(*args[0]), f(*args[1])):
+        assert found.equal(expected)
+
+
+def test_as_strided_of_views():
+    def windows(h):
+        h = h.view(h.size(0), h.size(1) // 2, 2, h.size(2))
+        return h.as_strided((h.size(0), h.size(1) * 2 - 1, 2, h.size(3)), (h.stride(0), h.stride(1) // 2, *h.stride()[2:]))
+
+    compiled = weft.compile(windows, backend="eager", fullgraph=True)
+    for sizes in ((1, 8, 1), (3, 6, 2)):
+        x = weft.randn(*sizes)
+        assert compiled(x).equal(windows(x))

@@ -225,3 +225,7 @@ def test_a_cached_function_is_looked_through_where_one_graph_is_asked_for():
     assert doubled.cache_info().misses == 0
     assert (weft.compile(f, backend="eager")(weft.zeros(2)) == 6).all()
     assert doubled.cache_info().misses == 1
+
+
+def test_dicts_are_made_from_keys_by_keyword():
+    alike(lambda x: (x + 1, collections.OrderedDict.fromkeys(iterable=[1, 2], value=4)), (weft.ones(3),), fullgraph=True)

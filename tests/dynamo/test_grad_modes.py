@@ -1,0 +1,53 @@
+"""Gradients switched on and off inside of compiled functions, whoever runs the graph."""
+
+import pytest
+
+import weft
+from aten.fx.interpreter import Interpreter
+
+
+def off(x):
+    with weft.no_grad():
+        y = x * 2
+    return y, x * 3
+
+
+def on(x):
+    y = x * 2
+    with weft.enable_grad():
+        z = x * 3 + y
+    return y, z, weft.is_grad_enabled()
+
+
+def asked(x):
+    with weft.set_grad_enabled(True):
+        if weft.is_grad_enabled():
+            x = x * 4
+    return x * 2, x
+
+
+def own(gm, inputs):
+    return gm.forward
+
+
+def interpreted(gm, inputs):
+    return Interpreter(gm).run
+
+
+@pytest.mark.parametrize("entered_with", [True, False])
+@pytest.mark.parametrize("f", [off, on, asked], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("backend", [own, interpreted, "eager", "aot_eager", "inductor"])
+def test_results_require_what_eager_ones_do(backend, f, entered_with):
+    compiled = weft.compile(f, backend=backend, fullgraph=True)
+    x, y = [weft.ones(2, requires_grad=True) for _ in range(2)]
+    with weft.set_grad_enabled(entered_with):
+        found, expected = compiled(x), f(y)
+    for a, b in zip(found, expected):
+        if isinstance(b, weft.Tensor):
+            assert a.requires_grad == b.requires_grad and a.equal(b)
+            if b.requires_grad:
+                a.sum().backward(retain_graph=True)
+                b.sum().backward(retain_graph=True)
+        else:
+            assert a == b
+    assert (x.grad is None) == (y.grad is None) and (x.grad is None or x.grad.equal(y.grad))

@@ -61,8 +61,13 @@ class FailOnRecompileLimitHit(RecompileLimitExceeded):
     """The same where calls may not go on eager: under fullgraph, and `config.fail_on_recompile_limit_hit`."""
 
 
-class UncapturedHigherOrderOpError(TorchDynamoException):
-    """A function given to a higher-order op (cond, map, …) cannot be captured."""
+class UncapturedHigherOrderOpError(Unsupported):
+    """A function given to a higher-order op (cond, while_loop) cannot be captured. Without fullgraph the op runs as plain."""
+
+    def __init__(self, name: str, why: Unsupported):
+        detail = f"{name.capitalize()} doesn't work unless it is captured completely with torch.compile. {why.detail}"
+        super().__init__(why.reason, detail, why.born)
+        self.places = why.places
 
 
 class IncorrectUsage(Exception):

@@ -14,7 +14,7 @@ from aten.higher_order.while_loop import loop, while_loop
 from aten.higher_order.wrap import wrap
 from aten.meta import Meta, known_equal
 from aten.transforms import vmap
-from dynamo import breaks, higher_order, trace_rules
+from dynamo import breaks, exc, higher_order, trace_rules
 from dynamo.breaks import Unsupported
 from dynamo.higher_order import Traced
 from dynamo.region import Region, opened
@@ -97,9 +97,12 @@ def _traced(frame: Any, name: str, functions: list[Variable], operands: Variable
     for function in functions:
         graph = Region(output.graph, output.shape_env)
         inner = [higher_order.entered(graph, v, node, lambda i, m: m, 0) for v, node in zip(leaves, nodes)]
-        with opened(output, graph), output.side_effects.freeze(frame):
-            result = function.call(frame, higher_order.unflatten(frame, inner, spec).unpack(frame), {})
-            traced = Traced(frame, graph, result)
+        try:
+            with opened(output, graph), output.side_effects.freeze(frame):
+                result = function.call(frame, higher_order.unflatten(frame, inner, spec).unpack(frame), {})
+                traced = Traced(frame, graph, result)
+        except Unsupported as e:
+            raise exc.UncapturedHigherOrderOpError(name, e) from e
         traced.close()
         more = graph.operands[len(nodes) :]
         parts.append(_Part(traced, [*range(len(nodes)), *range(len(passed), len(passed) + len(more))]))

@@ -122,6 +122,17 @@ def test_what_cannot_be_a_node_breaks(f, text):
         weft.compile(f, backend="eager", fullgraph=True)(weft.ones(3, 4))
 
 
+def test_a_break_in_a_branch():
+    def branch(a):
+        weft._dynamo.graph_break()
+        return a + 1
+
+    f = lambda x: cond(x.sum() > 0, branch, lambda a: a - 1, (x,))
+    with pytest.raises(weft._dynamo.exc.UncapturedHigherOrderOpError, match="captured completely"):
+        weft.compile(f, backend="eager", fullgraph=True)(weft.ones(3))
+    assert weft.compile(f, backend="eager")(weft.ones(3)).tolist() == [2, 2, 2]
+
+
 @pytest.mark.parametrize(
     "call, text",
     [

@@ -26,7 +26,7 @@ def _dims(tensor: Any, index: int | Iterable[int]) -> list[int]:
 def mark_dynamic(tensor: Any, index: int | Iterable[int], *, min: int | None = None, max: int | None = None) -> None:
     """The size of `tensor` at these dimensions becomes a symbol at the first compilation, within [min, max].
 
-    A program that works for fewer sizes than that raises ConstraintViolationError as it is compiled.
+    A program that works for one size only raises ConstraintViolationError as it is compiled.
     Raises IndexError if there is no such dimension, ValueError if min is greater than max.
     """
     if min is not None and max is not None and min > max:

@@ -10,6 +10,9 @@ from typing import Any
 import aten
 from aten import pytree
 from aten.fx import printer, reader
+from aten.fx.graph import Graph
+from aten.fx.graph_module import GraphModule
+from aten.higher_order.subgraph import SubGraph
 from aten.symbolic.shape_env import ShapeEnv
 from weft import serialization
 from weft.export.program import ExportedProgram
@@ -33,9 +36,10 @@ def save(ep: ExportedProgram, f: str | os.PathLike | Any, *, extra_files: dict[s
     Raises TypeError for programs whose arguments or results have containers other than tuples, lists and dicts.
     """
     in_spec, out_spec, names = ep.structure
+    subgraphs: dict[str, Any] = {}
     text = {
         "version": VERSION,
-        "graph": printer.text(ep.graph),
+        "graph": _text(ep.graph, subgraphs), "subgraphs": subgraphs,
         "inputs": [[s.kind.name, _argument(s.arg), s.target, s.persistent] for s in ep.graph_signature.input_specs],
         "outputs": [[s.kind.name, _argument(s.arg), s.target] for s in ep.graph_signature.output_specs],
         "in_spec": _spec(in_spec), "out_spec": _spec(out_spec), "names": names, "symbols": ep.symbol_names,
@@ -68,7 +72,10 @@ def load(f: str | os.PathLike | Any, *, extra_files: dict[str, str] | None = Non
         kind = "int" if name.startswith("s") else "float"
         env.symbol(name, text["hints"].get(name, 2), low, high, kind)
         ranges[name] = (low, float("inf") if high is None else high)
-    graph = reader.parse(text["graph"], env)
+    known: dict[str, Any] = {}
+    for name, form in text["subgraphs"].items():  # inner ones come first
+        known[name] = SubGraph(GraphModule(None, _parse(form["graph"], env, known)), form["takes"])
+    graph = _parse(text["graph"], env, known)
     inputs = [InputSpec(InputKind[kind], _read_argument(a), target, saved) for kind, a, target, saved in text["inputs"]]
     outputs = [OutputSpec(OutputKind[kind], _read_argument(a), target) for kind, a, target in text["outputs"]]
     for name in extra_files or {}:
@@ -78,6 +85,42 @@ def load(f: str | os.PathLike | Any, *, extra_files: dict[str, str] | None = Non
         graph, ExportGraphSignature(inputs, outputs), found["state"], found["constants"], ranges,
         (_read_spec(text["in_spec"]), _read_spec(text["out_spec"]), text["names"]), text["symbols"],
     )  # fmt: skip
+
+
+class _Name(str):
+    """Stands for a sub-graph in the text of a graph."""
+
+
+def _text(graph: Graph, subgraphs: dict[str, Any]) -> str:
+    """The text of a graph, whose sub-graphs are noted by name."""
+    named = Graph()
+    named.shape_env = graph.shape_env
+    named.output(named.graph_copy(graph, {}))
+
+    def name_of(a: Any) -> Any:
+        if isinstance(a, SubGraph):
+            inner = _text(a.module.graph, subgraphs)
+            if any(n.op == "get_attr" for n in a.module.graph.nodes):
+                raise TypeError("save: a branch or loop of the program brings tensors of its own")
+            name = f"<subgraph {len(subgraphs)}>"
+            subgraphs[name] = {"graph": inner, "takes": list(a.takes)}
+            return _Name(name)
+        if type(a) in (tuple, list):
+            return type(a)([name_of(x) for x in a])
+        return a
+
+    for node in named.nodes:
+        if any(isinstance(a, SubGraph) for a in node.args):
+            node.args = name_of(node.args)
+    return printer.text(named)
+
+
+def _parse(text: str, env: ShapeEnv, subgraphs: dict[str, Any]) -> Graph:
+    graph = reader.parse(text, env)
+    for node in graph.nodes:
+        if any(a in subgraphs for a in node.args if isinstance(a, str)):
+            node.args = tuple([subgraphs.get(a, a) if isinstance(a, str) else a for a in node.args])
+    return graph
 
 
 def _argument(arg: TensorArgument | ConstantArgument) -> list:

@@ -182,6 +182,24 @@ def test_programs_are_saved_and_loaded(decomposed, tmp_path):
         load(file)
 
 
+def test_branches_are_part_of_the_program():
+    class Chooses(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.lin = nn.Linear(2, 2)
+
+        def forward(self, x):
+            return weft.cond(x.sum() > 0, lambda x: self.lin(x), lambda x: x * 2, (x,))
+
+    net, x = Chooses(), weft.ones(3, 2)
+    ep, file = export(net, (x,)), io.BytesIO()
+    save(ep, file)
+    file.seek(0)
+    for module in (ep.module(), load(file).module(), weft._dynamo.export(net)(x).graph_module):
+        for value in (x, -x):
+            same(module(value), net(value))
+
+
 class Branches(nn.Module):
     def __init__(self, rule):
         super().__init__()

@@ -55,7 +55,7 @@ class FullBackwardHooks:
         renewed = list(values)
         for i, tensor in zip(where, changed):
             renewed[i] = tensor
-        return tuple(renewed), where
+        return type(values)(*renewed) if hasattr(values, "_fields") else tuple(renewed), where
 
     def inputs(self, args: tuple) -> tuple:
         """The arguments for `forward`."""

@@ -104,6 +104,10 @@ class _OfEvery(OrderedDict):
         _changed()
         return found
 
+    def clear(self) -> None:
+        super().clear()
+        _changed()
+
 
 class _Every:
     """Hooks for all modules, by kind; `calls` says whether there are any that a call must ask."""

@@ -27,6 +27,9 @@ from weft.nn.state import EXTRA_STATE, HoldsState, _IncompatibleKeys  # noqa: F4
 from weft.type_names import typename
 
 _EXTRA_STATE_KEY_SUFFIX = EXTRA_STATE
+_global_forward_pre_hooks, _global_forward_hooks = every.forward_pre, every.forward  # the names that PyTorch's module has
+_global_backward_pre_hooks, _global_backward_hooks = every.backward_pre, every.backward
+_global_forward_hooks_with_kwargs, _global_forward_hooks_always_called = every.with_kwargs, every.always_called
 _STORES = ("_parameters", "_buffers", "_modules")
 _HOOKS = (
     "_backward_pre_hooks",

@@ -313,13 +313,35 @@ static PyObject *set_stance(PyObject *, PyObject *arg) {
   return PyErr_Format(PyExc_ValueError, "stance: 'eager', 'run_only', 'compile' or 'forced', not %R", arg);
 }
 
+// What enter() hands out, in a capsule: it keeps alive what the thread captures for, and knows what was before.
+struct Entered {
+  PyObject *config, *before; // owned
+  Mode mode;
+  const void *thread; // NULL once it is closed
+};
+static const char *const ENTERED = "dynamo._eval_frame.enter";
+
+static void drop_entered(PyObject *capsule) {
+  Entered *entered = (Entered *)PyCapsule_GetPointer(capsule, ENTERED);
+  if (!entered->thread) { // (one that was never left goes on being used)
+    Py_DECREF(entered->config);
+    Py_XDECREF(entered->before);
+    delete entered;
+  }
+}
+
 // Until leave() this thread captures the frames that start.
 static PyObject *enter(PyObject *, PyObject *args) {
   PyObject *config;
   int run_only = 0;
   if (!PyArg_ParseTuple(args, "O|p", &config, &run_only)) return NULL;
-  PyObject *before = Py_BuildValue("Oi", tls.config ? tls.config : Py_None, (int)tls.mode);
+  PyObject *limit = PyObject_GetAttrString(config, "recompile_limit");
+  if (!limit) return PyErr_Format(PyExc_TypeError, "enter: a Config, not %.200s", Py_TYPE(config)->tp_name);
+  Py_DECREF(limit);
+  Entered *entered = new Entered{Py_NewRef(config), Py_XNewRef(tls.config), tls.mode, NULL};
+  PyObject *before = PyCapsule_New(entered, ENTERED, drop_entered);
   if (!before) return NULL;
+  entered->thread = &tls;
   tls.config = config;
   tls.mode = run_only ? kRunOnly : stance;
   hook_open();
@@ -327,12 +349,16 @@ static PyObject *enter(PyObject *, PyObject *args) {
 }
 
 static PyObject *leave(PyObject *, PyObject *before) {
-  PyObject *config;
-  int mode;
-  if (!PyTuple_Check(before) || !PyArg_ParseTuple(before, "Oi", &config, &mode)) return NULL;
+  if (!PyCapsule_IsValid(before, ENTERED)) return PyErr_Format(PyExc_TypeError, "leave: what enter() gave, not %.200s", Py_TYPE(before)->tp_name);
+  Entered *entered = (Entered *)PyCapsule_GetPointer(before, ENTERED);
+  if (entered->thread != &tls || tls.config != entered->config) {
+    PyErr_SetString(PyExc_RuntimeError, "leave: not what this thread entered last");
+    return NULL;
+  }
+  entered->thread = NULL;
   hook_close();
-  tls.config = config == Py_None ? NULL : config;
-  tls.mode = (Mode)mode;
+  tls.config = entered->before;
+  tls.mode = entered->mode;
   Py_RETURN_NONE;
 }
 

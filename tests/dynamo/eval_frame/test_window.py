@@ -150,3 +150,20 @@ def test_generators_and_coroutines_pass_through(toy):
     g = CompiledFunction(f, CONFIG)
     name, values, done = g(2)
     assert name == "compiled" and values == [(0, "eager"), "sent", (1, "eager")] and done == "eager"
+
+
+def test_a_window_is_closed_by_whoever_opened_it_and_once():
+    config = Config(lambda gm, inputs: gm)
+    with pytest.raises(TypeError, match="Config"):
+        _eval_frame.enter(3)
+    for wrong in (None, (None, 0), slice(None)):
+        with pytest.raises(TypeError, match="what enter"):
+            _eval_frame.leave(wrong)
+    outer = _eval_frame.enter(config)
+    inner = _eval_frame.enter(Config(lambda gm, inputs: gm))
+    with pytest.raises(RuntimeError, match="entered last"):
+        _eval_frame.leave(outer)
+    _eval_frame.leave(inner)
+    _eval_frame.leave(outer)
+    with pytest.raises(RuntimeError, match="entered last"):
+        _eval_frame.leave(outer)

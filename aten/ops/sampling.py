@@ -118,7 +118,11 @@ def grid_sample(input, grid, mode, padding_mode, align_corners):
     if mode == "bicubic":
         return _cubic(input, raw, padding_mode, align)
     at = [_inside(x, size, padding_mode, align) for x, size in zip(raw, input.shape[2:])]
-    return _pixels(input, [ops.round(x) for x in at]) if mode == "nearest" else _linear(input, at)
+    if mode != "nearest":
+        return _linear(input, at)
+    found = _pixels(input, [ops.round(x) for x in at])
+    flat = sum(raw).unsqueeze(1) * 0  # the nearest pixel does not change with the place: its gradient is zero, but there
+    return ops.replace_values(found + flat, found.detach()) if grid.requires_grad else found
 
 
 def _public(name: str) -> None:

@@ -23,6 +23,7 @@ from weft.nn.functions.activation import (  # noqa: F401
 )
 from weft.nn.functions.attention import _canonical_mask, _in_projection, _in_projection_packed, _none_or_dtype  # noqa: F401
 from weft.nn.functions.embedding import _no_grad_embedding_renorm_, embedding, embedding_bag  # noqa: F401
+from weft.nn.functions.loss import binary_cross_entropy  # noqa: F401
 from weft.nn.functions.pooling import WITH_INDICES
 from weft.nn.functions.resize import affine_grid, grid_sample, upsample, upsample_bilinear, upsample_nearest  # noqa: F401
 from weft.nn.linear_cross_entropy import LinearCrossEntropyOptions

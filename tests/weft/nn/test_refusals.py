@@ -15,6 +15,7 @@ def empty(*sizes, dtype=weft.float32):
 REFUSED = [
     (lambda: F.mse_loss(x, t, weight=w[:2]), ValueError, "Weights and input must have the same size"),
     (lambda: F.unfold(empty(1, 2, 2, 2), (2, 3)), RuntimeError, r"as \(1, 0\), but its components must be at least one"),
+    (lambda: F.binary_cross_entropy(x, t), RuntimeError, "all elements of input should be between 0 and 1"),
     (lambda: F.unfold(empty(1, 2, 4, 4), 0), RuntimeError, "kernel size should be greater than zero"),
     (lambda: F.fold(empty(1, 5, 9), (4, 5), (2, 3)), RuntimeError, "to be divisible by the product of kernel_size"),
     (lambda: F.fold(empty(1, 6, 10), (4, 5), (2, 3)), RuntimeError, "to match the calculated number of sliding blocks 3 . 3 = 9"),
@@ -63,3 +64,10 @@ def test_alignments_of_no_frames():
 def test_classes_as_bytes():
     logs, classes = weft.randn(3, 4).log_softmax(1), weft.tensor([0, 3, 1])
     assert weft.equal(F.nll_loss(logs, classes.to(weft.uint8)), F.nll_loss(logs, classes))
+
+
+def test_places_of_nearest_pixels_have_gradients_of_zero():
+    grid = (weft.rand(1, 3, 2, 2) * 2 - 1).requires_grad_()
+    image = weft.rand(1, 2, 4, 5, requires_grad=True)
+    F.grid_sample(image, grid, "nearest", align_corners=False).sum().backward()
+    assert weft.equal(grid.grad, weft.zeros(1, 3, 2, 2)) and image.grad.sum().item() == 12

@@ -1,0 +1,27 @@
+"""Losses that look at values, which only a call on tensors in memory can."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import aten
+from aten import Parameter, Tensor
+from aten.compiling import is_compiling
+
+
+def binary_cross_entropy(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    size_average: bool | None = None,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """-(target * log(input) + (1 - target) * log(1 - input)), logs not below -100. Raises RuntimeError for probabilities
+    outside [0, 1], ValueError for other sizes of the target."""
+    if type(input) in (Tensor, Parameter) and input.device.type == "cpu" and not is_compiling():
+        values = input.detach()
+        if not bool(((values >= 0) & (values <= 1)).all()):
+            raise RuntimeError("all elements of input should be between 0 and 1")
+    given: dict[str, Any] = {"size_average": size_average, "reduce": reduce, "reduction": reduction}
+    return aten.binary_cross_entropy(input, target, weight, **given)

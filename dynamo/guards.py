@@ -327,11 +327,11 @@ class Layout:
         self.contiguous = contiguous
 
     @staticmethod
-    def of(tensor: Any, dynamic: Iterable[int] = ()) -> Layout:
+    def of(tensor: Any, dynamic: Iterable[int] = (), derived: Iterable[int] = ()) -> Layout:
         """The layout of `tensor`, with the dims of `dynamic` not compared.
 
         With a dynamic dim, a contiguous tensor must stay contiguous and no stride is compared; of another tensor all
-        strides are compared.
+        strides are compared but those of `derived` dims, which other guards derive from sizes.
         """
         dynamic = frozenset(dynamic)
         sizes = [None if d in dynamic else n for d, n in enumerate(tensor.shape)]
@@ -339,8 +339,9 @@ class Layout:
         contiguous = None
         if dynamic:
             contiguous = tensor.is_contiguous()
-            if contiguous:
-                strides = [None] * len(strides)
+            loose = range(len(strides)) if contiguous else derived
+            for d in loose:
+                strides[d] = None
         return Layout(type(tensor), tensor.dtype, tensor.device, tensor.requires_grad, sizes, strides, contiguous)
 
     def _key(self):

@@ -39,7 +39,8 @@ def tensor(frame, value, source) -> Variable:
     dims = dynamic_dims(output, source, value)
     meta = input_meta(output, source, value, dims)
     if not isinstance(source, Object):
-        output.guard(guards.TensorIs(source, guards.Layout.of(value, dims)))
+        derived = [d for d, stride in enumerate(meta.strides) if type(stride) is not int]
+        output.guard(guards.TensorIs(source, guards.Layout.of(value, dims, derived)))
         if getattr(value, ADDRESS, False):
             output.guard_same(source, value)
     node = output.add_input(source, value, meta)

@@ -17,6 +17,7 @@ PARTS = {"__dict__", "__mro__", "__bases__", "__code__", "__defaults__", "__kwde
 C_CLASSES = {"object", "type", "BaseException", "types.FunctionType", "abc.ABCMeta"}  # theirs cannot be replaced
 ASKING = {"getattr", "hasattr", "setattr", "delattr", "vars", "dir"}
 ALLOWED = {
+    ("aten_kinds.py", "disabled.__dict__"): "a reason, for a message",
     ("base.py", "vars(cls)"): "the methods of our own Variables",
     ("base.py", "function.__code__"): "a rule of our own",
     ("base.py", "function.__defaults__"): "a rule of our own",

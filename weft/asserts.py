@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from aten import Tensor
+from aten.symbolic.checked import holds
 
 __all__ = ["_assert", "_assert_async", "_check", "_check_index", "_check_is_size", "_check_not_implemented", "_check_tensor_all",
            "_check_type", "_check_value", "_check_with"]  # fmt: skip
@@ -30,7 +31,7 @@ def _check_with(error: type[Exception], cond: bool, message: Callable[[], str] |
     """Raises `error`, with the text that `message()` gives, unless `cond` holds."""
     if not isinstance(cond, builtins.bool) and not hasattr(cond, "node"):
         raise TypeError(f"cond must be a bool, but got {type(cond)}")
-    if cond:
+    if holds(cond):
         return
     if message is None:
         raise error("Expected cond to be True, but got False.")

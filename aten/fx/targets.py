@@ -19,6 +19,12 @@ def set_data(tensor: Any, value: Any) -> Any:
     return tensor
 
 
+def check(condition: bool) -> None:
+    """Raises RuntimeError for a promise about numbers (torch._check, say) that is not kept."""
+    if not condition:
+        raise RuntimeError("Expected cond to be True, but got False.")
+
+
 WHOLE = (item, draw, set_data)  # a graph with one of these is run as it is: it is cut into no parts yet
 
 

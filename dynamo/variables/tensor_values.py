@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from aten.fx.targets import item
-from dynamo import breaks, config
+from aten.fx.targets import check, item
+from aten.symbolic.checked import holds
+from dynamo import breaks, config, trace_rules
 from dynamo.breaks import Unsupported
 from dynamo.variables.base import Variable
-from dynamo.variables.constant import ConstantVariable
+from dynamo.variables.constant import ConstantVariable, boolean
 from dynamo.variables.symint import SymbolicVariable
 
 INT64 = (-(2**63), 2**63 - 1)
@@ -48,6 +49,21 @@ def read(frame, tensor: Any) -> SymbolicVariable:
     output.graph.line = output.user_line()
     output.graph.call_function(item, (tensor.node,), {}, val=value)
     return SymbolicVariable(value)
+
+
+@trace_rules.handle(holds)
+def promised(frame, args, kwargs) -> Variable:
+    """Whether the condition of a check holds; one on numbers that the graph has yet to compute is learned, and checked there."""
+    value = args[0]
+    env = frame.output.shape_env
+    if not isinstance(value, SymbolicVariable) or value.python_type() is not bool or env.hint(value.value.expr) is not None:
+        return boolean(value.truth(frame))
+    known = env.statically_known(value.value.expr)
+    if known is None:
+        frame.output.graph.line = frame.output.user_line()
+        frame.output.graph.call_function(check, (value.value,), {}, val=None)
+        env.assume(value.value.expr, record=False)
+    return boolean(known is not False)
 
 
 def listed(frame, tensor: Any) -> Variable:

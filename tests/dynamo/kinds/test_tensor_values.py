@@ -82,3 +82,20 @@ def test_one_that_nobody_uses_is_not_read(captured):
 
     weft.compile(lambda x: (x.sum().item(), x + 1)[1], backend=backend, fullgraph=True)(weft.ones(2))
     assert not any(n.target is item for n in graphs[0].graph.nodes)
+
+
+def test_promises_are_learned_and_checked():
+    @weft.compile(backend="eager", fullgraph=True)
+    def f(i, x):
+        a, b = i.tolist()
+        weft._check_is_size(a)
+        weft._check(b < 5)
+        y = weft.zeros(a, b) + 1 if a >= 0 and b <= 4 else x
+        return y.sum() + x
+
+    for i in ([2, 4], [0, 3]):
+        assert f(weft.tensor(i), weft.zeros(1)).item() == i[0] * i[1]
+    with pytest.raises(RuntimeError, match="Expected cond to be True"):
+        f(weft.tensor([2, 6]), weft.zeros(1))
+    with pytest.raises(RuntimeError):
+        f(weft.tensor([-2, 3]), weft.zeros(1))

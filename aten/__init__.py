@@ -43,6 +43,8 @@ from aten.autocast import (
 )
 from aten.autograd import enable_grad, inference_mode, no_grad, set_grad_enabled
 from aten.autograd.anomaly import is_anomaly_check_nan_enabled, is_anomaly_enabled
+from aten.default_device import current as _default_device
+from aten.default_device import get_default_device, set_default_device
 from aten.dtype import (
     bfloat16,
     bool,
@@ -104,7 +106,7 @@ from aten.random import (
 )
 from aten.storage import TypedStorage, UntypedStorage, frombuffer, typed_classes
 from aten.storage import tensor_from_file as from_file
-from aten.tensor import Parameter, as_tensor, from_dlpack, from_numpy, tensor
+from aten.tensor import Parameter, as_tensor, from_dlpack, from_numpy, set_current_device, tensor
 from aten.tensor_facts import is_conj, is_inference, is_neg, is_same_size, is_signed
 
 device = Device  # aten.dtype stays the module of dtypes; weft.dtype is the class DType
@@ -112,6 +114,7 @@ _inf = 1e400
 asarray = as_tensor
 e, inf, nan, pi, newaxis = 2.718281828459045, _inf, -(_inf - _inf), 3.141592653589793, None
 
+set_current_device(_default_device)
 globals().update(tensor_classes)
 globals().update(typed_classes)
 for _name, _op in registry.items():

@@ -11,7 +11,7 @@ import numpy as np
 
 import aten.op
 import aten.schema
-from aten import _native, autocast, devices
+from aten import _native, autocast, devices, overrides
 from aten import dtype as dtypes
 from aten._native import Tensor
 from aten.autograd.inplace import record_inplace
@@ -143,6 +143,13 @@ def call(op: Op, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         result = _ask_modes(op, tuple(args), kwargs)
         if result is not NotImplemented:
             return result
+    for value in (*args, *kwargs.values()):
+        cls = type(value)
+        if cls is list or cls is tuple or overrides.kind_of(cls) & 1:
+            found = () if overrides.state.off else overrides.overriding((*args, *kwargs.values()))
+            if found:
+                return overrides.ask(found, op, tuple(args), kwargs)
+            break
     if op.autocast and _native.ambient() & autocast.ON:
         go_on = op if not stack.mode_top else lambda *args, **kwargs: _call(op, args, kwargs)  # modes have been asked
         return autocast.run(op, args, kwargs, go_on)
@@ -289,6 +296,10 @@ def array(tensor: Tensor) -> np.ndarray:
 
 def run(op: Op, args: tuple[Any, ...]) -> Any:
     """Shape rule, allocation and kernel on plain tensors, without autograd."""
+    if overrides.state.modes or any([overrides.kind_of(type(v)) or type(v) is list for v in args]):
+        result = overrides.dispatched(op, args)
+        if result is not NotImplemented:
+            return result
     if op.kind == "view":
         meta = result_meta(op, args)
         if op.name == "detach":
@@ -457,6 +468,8 @@ def _call_inplace(op: Op, public: tuple[Any, ...]) -> Any:
         if result is not NotImplemented:
             return result
     target, base = public[0], op.base
+    if overrides.kind_of(type(target)) & overrides.DISPATCH and overrides.dispatched(op, public) is not NotImplemented:
+        return target
     if base.refuses is not None:
         base.refuses(public)
     (_native.check_fill if "fill" in op.tags else _native.check_inplace)(target)

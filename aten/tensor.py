@@ -150,6 +150,15 @@ def _dtype_argument(dtype: Any) -> DType | None:
     return dtype if dtype is None or isinstance(dtype, DType) else dtypes.dtype_from_numpy(dtype)
 
 
+_current_device: Any = lambda: None  # aten.default_device, which is above this file
+
+
+def set_current_device(current: Any) -> None:
+    """What says the device of tensors for which none is named."""
+    global _current_device
+    _current_device = current
+
+
 def tensor(data: Any, *, dtype: DType | None = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """A new tensor holding a copy of `data`: numbers, nested sequences, arrays or a tensor.
 
@@ -157,6 +166,8 @@ def tensor(data: Any, *, dtype: DType | None = None, device: Any = None, require
     Raises ValueError for ragged sequences, TypeError for what is not numbers, RuntimeError for ints over 64 bits.
     """
     dtype = _dtype_argument(dtype)
+    if device is None and not isinstance(data, Tensor):
+        device = _current_device()
     if isinstance(data, Tensor):
         result = data.detach().clone() if dtype is None else data.detach().clone().to(dtype)
     else:

@@ -17,7 +17,8 @@ _aliases.install(
 _PARTS = frozenset({
     "_C", "__config__", "__future__", "_dynamo", "_functorch", "_higher_order_ops", "_inductor", "accelerator", "amp",
     "autograd", "backends", "compiler", "cpu", "cuda", "distributed", "export", "fft", "func", "functional", "functorch", "fx",
-    "hub", "jit", "library", "linalg", "nn", "onnx", "ops", "optim", "profiler", "serialization", "signal", "special", "testing",
+    "hub", "jit", "library", "linalg", "nn", "onnx", "ops", "optim",
+    "overrides", "profiler", "serialization", "signal", "special", "testing",
     "torch_version", "types", "utils", "version",
 })  # fmt: skip
 _OF_FILE = {  # the names that a file gives

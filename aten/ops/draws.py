@@ -80,8 +80,8 @@ def _(out, alpha, seed, offset):
 
 @op("standard_gamma_grad(Tensor input, Tensor output) -> Tensor", tags=["function_only", "hidden"])
 def standard_gamma_grad(input: Meta, output: Meta) -> Meta:
-    """The derivative of a drawn gamma number by its concentration: minus that of the distribution function by the concentration over
-    the density (implicit reparameterisation; Figurnov et al. 2018)."""
+    """The derivative of a drawn gamma number by its concentration: minus that of the distribution function by the concentration
+    over the density (implicit reparameterisation; Figurnov et al. 2018)."""
     return output.like(sizes=output.sizes)
 
 

@@ -1,0 +1,186 @@
+"""Types and modes that take calls of ops themselves: `__torch_function__` above autograd, `__torch_dispatch__` below it.
+
+Calls on exact Tensors and Parameters never come here: they are native. What other calls cost is a look at the types of their
+arguments, of which it is remembered whether they override anything.
+"""
+
+import threading
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from aten import _native
+from aten._native import Tensor
+from aten.tensor import Parameter, attach
+
+FUNCTION, DISPATCH = 1, 2
+_ours = ("aten", "weft", "dynamo", "inductor")
+_kinds: dict[type, int] = {Tensor: 0, Parameter: 0, int: 0, float: 0, bool: 0, complex: 0, type(None): 0, str: 0}
+
+
+class _State(threading.local):
+    """Whether `__torch_function__` of types is off in this thread, and the open dispatch modes."""
+
+    def __init__(self) -> None:
+        self.off = 0
+        self.modes: list[Any] = []
+
+
+state = _State()
+
+
+def kind_of(cls: type) -> int:
+    """Which of FUNCTION and DISPATCH the class overrides."""
+    found = _kinds.get(cls)
+    if found is None:
+        found = _kinds[cls] = _look_at(cls)
+    return found
+
+
+def _look_at(cls: type) -> int:
+    own = getattr(cls, "__torch_function__", None)
+    subclass = isinstance(cls, type) and issubclass(cls, Tensor)
+    if own is None or own is disabled_torch_function or getattr(own, "__func__", own) is disabled_torch_function:
+        function = 0
+    elif subclass and getattr(own, "__func__", None) is _default.__func__:  # type: ignore[attr-defined]
+        # a user's class without one: results are of it too
+        function = 0 if cls.__module__.partition(".")[0] in _ours else FUNCTION
+    else:
+        function = FUNCTION
+    return function | (DISPATCH if subclass and getattr(cls, "__torch_dispatch__", None) is not None else 0)
+
+
+def disabled_torch_function(func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    """As the `__torch_function__` of a subclass: its instances are treated as plain tensors."""
+    with DisableTorchFunctionSubclass():
+        return func(*args, **(kwargs or {}))
+
+
+class DisableTorchFunctionSubclass:
+    """Within the block no type's `__torch_function__` is asked."""
+
+    def __enter__(self) -> None:
+        state.off += 1
+
+    def __exit__(self, *exc: object) -> None:
+        state.off -= 1
+
+
+def _flat(values: Iterable[Any]) -> Iterable[Any]:
+    for v in values:
+        if type(v) in (list, tuple):
+            yield from v
+        else:
+            yield v
+
+
+def overriding(values: Iterable[Any], kind: int = FUNCTION) -> list[Any]:
+    """The arguments whose types override, one a type, subclasses before their bases, else from the left."""
+    found: list[Any] = []
+    for v in _flat(values):
+        cls = type(v)
+        if not kind_of(cls) & kind or any(type(f) is cls for f in found):
+            continue
+        at = next((i for i, f in enumerate(found) if issubclass(cls, type(f))), len(found))
+        found.insert(at, v)
+    return found
+
+
+def ask(found: list[Any], func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What the first type that answers makes of the call. Raises TypeError if none does."""
+    types = tuple(type(f) for f in found)
+    for value in found:
+        result = type(value).__torch_function__(func, types, args, kwargs)
+        if result is not NotImplemented:
+            return result
+    raise TypeError(
+        f"no implementation found for '{getattr(func, '__module__', 'torch')}.{getattr(func, '__name__', func)}' on types that "
+        f"implement __torch_function__: {list(types)}"
+    )
+
+
+def dispatched(op: Any, args: tuple[Any, ...]) -> Any:
+    """What dispatch modes and types below autograd make of a core op; NotImplemented if there are none."""
+    modes = state.modes
+    found = overriding(args, DISPATCH)
+    if not modes and not found:
+        return NotImplemented
+    positional, kwargs = op.split(args)
+    types = tuple(type(f) for f in found)
+    before = _native.set_grad_enabled(False)
+    try:
+        if modes:
+            mode = modes.pop()
+            try:
+                return mode.__torch_dispatch__(op, types, positional, kwargs)
+            finally:
+                modes.append(mode)
+        for value in found:
+            result = type(value).__torch_dispatch__(op, types, positional, kwargs)
+            if result is not NotImplemented:
+                return tuple(result) if isinstance(result, list) else result
+    finally:
+        _native.set_grad_enabled(before)
+    raise TypeError(f"Multiple dispatch failed for '{op}'; all __torch_dispatch__ handlers returned NotImplemented")
+
+
+def as_subclass(self: Tensor, cls: type) -> Any:
+    """The tensor as an instance of a subclass of Tensor, on the same memory and with the same history."""
+    if not (isinstance(cls, type) and issubclass(cls, Tensor)):
+        raise TypeError(f"as_subclass(): argument 'cls' must be a subclass of Tensor, not {cls!r}")
+    if type(self) is cls:
+        return self
+    made = _native.make_subclass(cls, self.detach(), False)
+    if self.requires_grad and _native.is_grad_enabled():
+        _native.record("AliasBackward0", lambda node, grads: grads, (self,), (made,), ())
+    return made
+
+
+def _converted(value: Any, cls: type) -> Any:
+    if isinstance(value, Tensor) and not _native.is_tracer(value):
+        return value if isinstance(value, cls) else as_subclass(value, cls)
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*[_converted(v, cls) for v in value])
+    return type(value)([_converted(v, cls) for v in value]) if isinstance(value, (tuple, list)) else value
+
+
+@classmethod  # type: ignore[misc]
+def _default(cls: type, func: Callable[..., Any], types: Iterable[type], args: Any = (), kwargs: Any = None) -> Any:
+    """What subclasses do that say nothing else: the op on tensors, the results as instances of the subclass."""
+    if not all(issubclass(cls, t) for t in types):
+        return NotImplemented
+    with DisableTorchFunctionSubclass():
+        result = func(*args, **(kwargs or {}))
+    return result if getattr(func, "kind", "") == "inplace" else _converted(result, cls)
+
+
+def _make_subclass(cls: type, data: Tensor, require_grad: bool = False, **known: Any) -> Any:
+    return _native.make_subclass(cls, data.detach(), require_grad)
+
+
+def _make_wrapper_subclass(
+    cls: type, size: Any, strides: Any = None, storage_offset: Any = None, memory_format: Any = None, dtype: Any = None, layout: Any = None,
+    device: Any = None, pin_memory: bool = False, requires_grad: bool = False, **known: Any,
+) -> Any:  # fmt: skip
+    """An instance of `cls` of these sizes and dtype, whose ops go to `cls.__torch_dispatch__`; its own memory has no meaning."""
+    made = _native.empty(tuple(size), dtype, device, None if strides is None else tuple(strides))
+    return _native.make_subclass(cls, made, requires_grad)
+
+
+attach("as_subclass", as_subclass)
+attach("__torch_function__", _default)
+attach("_make_subclass", staticmethod(_make_subclass))
+attach("_make_wrapper_subclass", staticmethod(_make_wrapper_subclass))
+_kinds[Tensor] = _kinds[Parameter] = 0
+
+__all__ = [
+    "DISPATCH",
+    "FUNCTION",
+    "DisableTorchFunctionSubclass",
+    "as_subclass",
+    "ask",
+    "disabled_torch_function",
+    "dispatched",
+    "kind_of",
+    "overriding",
+    "state",
+]

@@ -208,10 +208,10 @@ def _spaced(start: Any, end: Any, steps: int, dtype: Any, device: Any) -> Any:
     if steps < 2:
         return full([steps], start, dtype=dtype, device=device)
     wide = dtypes.float64 if category(dtype) < 3 else dtype
-    i = arange(steps, dtype=wide, device=device)
-    step = (end - start) / (steps - 1)
-    first = arange(steps, device=device) < steps // 2
-    return ops.where(first, start + i * step, end - (steps - 1 - i) * step)
+    step, low = (end - start) / (steps - 1), steps // 2
+    below = arange(low, dtype=wide, device=device) * step + start
+    above = end - arange(steps - low - 1, -1, -1, dtype=wide, device=device) * step
+    return ops.cat([below, above], 0)
 
 
 @composite(f"linspace(Any start, Any end, int steps, {_FACTORY}) -> Tensor", tags=["function_only"])

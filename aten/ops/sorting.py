@@ -208,10 +208,12 @@ def mode(input, dim, keepdim):
     if input.shape[d] == 0:
         raise IndexError(f"mode(): Expected reduction dim {d} to have non-zero size.")
     values, indices = sort(input, d, False, True)
-    same = ops.eq(values.unsqueeze(d), values.unsqueeze(d + 1))
-    counts = ops.sum(same, [d + 1])
-    first = ops.argmax(counts, d, True)
-    last = first + ops.gather(counts, d, first) - 1
+    places = ops.arange(input.shape[d], device=input.device).reshape([-1] + [1] * (input.ndim - 1 - d)).expand(input.shape)
+    n = input.shape[d] - 1
+    changes = ops.ne(values.narrow(d, 1, n), values.narrow(d, 0, n))
+    firsts = ops.cat([places.narrow(d, 0, 1), ops.where(changes, places.narrow(d, 1, n), 0)], d)
+    begins = ops.cummax(firsts, d)[0]  # where the run of equal elements that each is in begins
+    last = ops.argmax(places - begins, d, True)
     found = ops.gather(values, d, last), ops.gather(indices, d, last)
     return mode.schema.result_type(found if keepdim else tuple(x.squeeze([d]) for x in found))
 

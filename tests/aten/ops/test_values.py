@@ -190,3 +190,27 @@ def test_gather_by_an_empty_index_of_any_dtype_differentiates():
     x = weft.ones(3, requires_grad=True)
     weft.gather(x, 0, weft.empty(0, dtype=weft.uint8)).sum().backward()
     assert x.grad.tolist() == [0, 0, 0]
+
+
+def test_distances_by_products():
+    """More than 25 rows; values and gradients of the direct way, no gradient where the distance is 0 (as PyTorch 2.13)."""
+    weft.manual_seed(0)
+    a = weft.randn(30, 4, dtype=weft.float64, requires_grad=True)
+    b = weft.cat([a.detach()[:2], weft.randn(5, 4, dtype=weft.float64)]).requires_grad_()
+    got, want = weft.cdist(a, b), weft.cdist(a, b, compute_mode="donot_use_mm_for_euclid_dist")
+    assert (got - want).abs().max() < 1e-7
+    weight = weft.rand(30, 7, dtype=weft.float64)
+    weight[0, 0] = weight[1, 1] = 0
+    ours, theirs = (weft.autograd.grad((d * weight).nan_to_num().sum(), (a, b)) for d in (got, want))
+    assert all((x - y).abs().max() < 1e-9 for x, y in zip(ours, theirs))
+    assert weft.cdist(weft.ones(2, 30, 3), weft.ones(1, 5, 3)).tolist() == weft.zeros(2, 30, 5).tolist()
+    with pytest.raises(ValueError, match="compute_mode"):
+        weft.cdist(a, b, compute_mode="quickly")
+
+
+def test_the_mode_is_the_smallest_of_the_most_frequent_and_its_last_place():
+    x = weft.tensor([[3, 1, 3, 1, 2], [5, 5, 5, 0, 0], [4, 3, 2, 1, 0]])
+    assert [r.tolist() for r in x.mode(1)] == [[1, 5, 0], [3, 2, 4]]
+    assert [r.tolist() for r in x.t().mode(0, True)] == [[[1, 5, 0]], [[3, 2, 4]]]
+    assert [r.tolist() for r in weft.tensor([float("nan"), 2.0, 2.0]).mode()] == [2.0, 2]
+    assert weft.randint(0, 50, (4, 100000)).mode(1)[0].shape == (4,)  # (not a table of all pairs)

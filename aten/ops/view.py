@@ -384,8 +384,14 @@ def _(out, g, input_sizes, dim, size, step):
         return
     g = np.moveaxis(g, dim, 0)
     target = np.moveaxis(out, dim, -1)
-    for i in range(g.shape[0]):
-        target[..., i * step : i * step + size] += g[i]
+    count = g.shape[0]
+    if count < size:
+        for i in range(count):
+            target[..., i * step : i * step + size] += g[i]
+        return
+    target, g = np.moveaxis(target, -1, 0), np.moveaxis(g, -1, 0)
+    for i in reversed(range(size)):  # fewer and longer additions, each element's in the same order
+        target[i : i + (count - 1) * step + 1 : step] += g[i]
 
 
 unfold_backward.vjp(lambda g, dim, size, step: unfold(g, dim, size, step))

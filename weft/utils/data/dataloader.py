@@ -105,6 +105,7 @@ class DataLoader(Generic[T_co]):
         self.collate_fn = collate_fn or (default_collate if self._auto_collation else default_convert)
         self.__initialized = True
         self._iterator: Any = None
+        self._told: int | None = None  # what `len` said of a dataset that is iterated
         if num_workers > 0:
             _warn_of_many(num_workers)
 
@@ -164,7 +165,8 @@ class DataLoader(Generic[T_co]):
     def __len__(self) -> int:
         if not isinstance(self.dataset, IterableDataset):
             return len(self._index_sampler)
-        return _batches_of(self.dataset, self.batch_size, self.drop_last)
+        self._told = _batches_of(self.dataset, self.batch_size, self.drop_last)
+        return self._told
 
 
 class _Maker:
@@ -192,7 +194,7 @@ class _Iterator:
 
     def __init__(self, loader: DataLoader) -> None:
         self._dataset, self._num_workers = loader.dataset, loader.num_workers
-        self._shape, self._index_sampler = (loader.batch_size, loader.drop_last), loader._index_sampler
+        self._told, self._index_sampler = loader._told, loader._index_sampler
         self._base_seed = int(aten.empty((), dtype=aten.int64).random_(generator=loader.generator).item())
         self._start(loader)
 
@@ -216,16 +218,10 @@ class _Iterator:
         raise NotImplementedError
 
     def _warn_of_length(self) -> None:
-        if not hasattr(self._dataset, "__len__"):
-            return
-        try:
-            told = _batches_of(self._dataset, *self._shape)
-        except TypeError:  # an object that has the method, and no length
-            return
-        if self._yielded > told:
+        if self._told is not None and self._yielded > self._told:
             self._warned = True
             text = (
-                f"Length of IterableDataset {self._dataset} was reported to be {told}(when accessing len(dataloader)), "
+                f"Length of IterableDataset {self._dataset} was reported to be {self._told}(when accessing len(dataloader)), "
                 f"but {self._yielded} samples have been fetched. "
             )
             if self._num_workers > 0:

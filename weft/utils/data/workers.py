@@ -215,4 +215,3 @@ def _close(processes: list[Any], sockets: list[socket.socket], owner: int, grace
         if process.is_alive():
             process.kill()
             process.join()
-        process.close()

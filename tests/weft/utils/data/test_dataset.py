@@ -200,8 +200,11 @@ def test_a_length_that_is_wrong_is_told():
         def __len__(self):
             return 2
 
+    loader = DataLoader(Wrong(6), batch_size=2)
+    assert len(loader) == 1
     with pytest.warns(UserWarning, match="was reported to be 1"):
-        list(DataLoader(Wrong(6), batch_size=2))
+        list(loader)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        list(DataLoader(Wrong(6), batch_size=2))  # nobody asked
         list(DataLoader(Count(6), batch_size=2))

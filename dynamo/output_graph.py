@@ -215,6 +215,8 @@ class OutputGraph:
             return False
         if isinstance(value, float) and value != value:
             return False
+        if self.options.dynamic is True and value not in (0, 1) and not self.options.export:
+            return True  # 0 and 1 are mostly flags
         return first != value
 
     def finish_graph(self, outputs: list) -> None:

@@ -291,6 +291,7 @@ def _random_state(name: str):
     return rule
 
 
+trace_rules.handle(aten.manual_seed)(_random_state("manual_seed"))
 FUNCTIONS[_native.manual_seed] = _random_state("manual_seed")
 FUNCTIONS[_native.philox_reserve] = _random_state("philox_reserve")
 

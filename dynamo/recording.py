@@ -6,11 +6,13 @@ import operator
 from typing import TYPE_CHECKING, Any
 
 from aten import _native, autocast
+from aten.fx.targets import check
 from aten.meta import Meta, known_equal
 from aten.promotion import can_cast
+from aten.symbolic import nodes
 from aten.symbolic.shape_env import DataDependentError
-from aten.symbolic.symint import SYMBOLIC, SymBool, SymFloat, SymInt
-from dynamo import breaks
+from aten.symbolic.symint import SYMBOLIC, SymBool, SymFloat, SymInt, wrap
+from dynamo import breaks, config
 from dynamo.breaks import NotConstant, Unsupported
 from dynamo.variables.base import Variable
 from dynamo.variables.exception import as_raised, raise_exception
@@ -87,7 +89,7 @@ def result_of(output, frame, op: Op, args, kwargs) -> Any:
     try:
         return shape_rule(op, metas, named)
     except DataDependentError as e:
-        raise Unsupported(breaks.DATA_DEPENDENT_SIZE, str(e)) from e
+        return promised_result(output, op, metas, named, e)
     except SHAPE_ERRORS as e:
         if any(getattr(a, "native", None) is not None for a in (*args, *kwargs.values())):
             raise Unsupported(breaks.UNKNOWN_CALL, f"{op.name}, which raises") from e  # its text may name the class
@@ -96,6 +98,35 @@ def result_of(output, frame, op: Op, args, kwargs) -> Any:
         raise raised from e
     finally:
         _native.set_ambient_bits(autocast.ON, before)
+
+
+def promised_result(output, op: Op, metas: list, named: dict, error: DataDependentError) -> Any:
+    """What the shape rule answers if sizes that are not known yet are neither 0 nor 1, and equal where they have to be; the
+    graph checks that as it runs."""
+    if not (output.options.fullgraph or config.capture_scalar_outputs):
+        raise Unsupported(breaks.DATA_DEPENDENT_SIZE, str(error)) from error
+    env = output.shape_env
+    taken: list[Any] = []
+
+    def promise(e: Any) -> bool | None:
+        inner = e.args[0] if e.op == "not" else e
+        if inner.op != "eq" or any(a.kind != "int" for a in inner.args):
+            return None
+        special = any(a.op == "const" and a.value in (0, 1) for a in inner.args)
+        taken.append(nodes.not_(inner) if special else inner)
+        return special == (e.op == "not")
+
+    env.promise = promise
+    try:
+        result = shape_rule(op, metas, named)
+    except (DataDependentError, *SHAPE_ERRORS):
+        raise Unsupported(breaks.DATA_DEPENDENT_SIZE, str(error)) from error
+    finally:
+        env.promise = None
+    output.graph.line = output.user_line()
+    for condition in taken:
+        output.graph.call_function(check, (wrap(condition, env),), {}, val=None)
+    return result
 
 
 def shape_rule(op: Op, metas: list, named: dict) -> Any:

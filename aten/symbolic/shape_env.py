@@ -40,6 +40,7 @@ class ShapeEnv:
         self._known: dict[Expr, Expr] = {}  # replacements that follow from equalities
         self._memo: dict[Expr, Expr] = {}
         self._unbacked = 0
+        self.promise: Callable[[Expr], bool | None] | None = None  # answers for numbers that are not known yet, if it does
 
     # ------------------------------------------------------------------------------------ symbols
 
@@ -139,6 +140,11 @@ class ShapeEnv:
             return known
         e = self.simplify(e)
         value = self.hint(e)
+        if value is None and self.promise is not None:
+            promised = self.promise(e)
+            if promised is not None:
+                self.assume(e if promised else nodes.not_(e), record=False)
+                return promised
         if value is None:
             raise DataDependentError(
                 f"whether {e} holds depends on data: it is known only once the kernels have run "

@@ -75,7 +75,9 @@ class RandomVariable(Opaque):
 
 
 def drawn(frame, generator: RandomVariable, name: str, args: list[Variable], kwargs: dict[str, Variable], val: Any) -> Any:
-    """The node of a draw."""
+    """The node of a draw. (Without fullgraph it breaks the graph: a graph with one is run as it is.)"""
+    if not frame.output.options.fullgraph:
+        raise Unsupported(breaks.RANDOM_STATE, f"random.{name}")
     try:
         given = [a.as_arg() for a in args]
         named = {k: v.as_arg() for k, v in kwargs.items()}
@@ -108,6 +110,8 @@ def bounds(name: str, args: list[Variable], kwargs: dict[str, Variable]) -> tupl
 
 def new_random(frame, args, kwargs) -> Variable:
     """random.Random(seed)"""
+    if not frame.output.options.fullgraph:
+        raise Unsupported(breaks.RANDOM_STATE, "random.Random")
     given = [a.as_arg() for a in args]
     frame.output.recorded = True
     node = frame.output.graph.call_function(random.Random, tuple(given), {k: v.as_arg() for k, v in kwargs.items()}, val=None)

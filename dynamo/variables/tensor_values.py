@@ -29,7 +29,7 @@ def to_python(frame, tensor: Any, name: str) -> Variable:
     count = 1
     for s in sizes:
         count *= s
-    if name == "tolist" and integral and count <= MANY:
+    if name == "tolist" and integral and count <= MANY and (frame.output.options.fullgraph or config.capture_scalar_outputs):
         return listed(frame, tensor)
     if name not in ("item", *CLASSES) or count != 1 or not config.capture_scalar_outputs:
         raise Unsupported(breaks.TENSOR_TO_PYTHON, f"{name}()")

@@ -46,7 +46,7 @@ def alike(found, expected):
 @pytest.mark.parametrize("backend", ["eager", "inductor"])
 @pytest.mark.parametrize("f", [numbers, states, floats, sizes, seeded], ids=lambda f: f.__name__)
 def test_draws_are_those_of_plain_python(f, backend):
-    compiled = weft.compile(f, backend=backend, fullgraph=f is not seeded)
+    compiled = weft.compile(f, backend=backend, fullgraph=f is not seeded)  # (which branches on a draw)
     before = random.getstate()
     try:
         for seed in (7, 8):

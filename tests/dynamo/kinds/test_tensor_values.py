@@ -99,3 +99,17 @@ def test_promises_are_learned_and_checked():
         f(weft.tensor([2, 6]), weft.zeros(1))
     with pytest.raises(RuntimeError):
         f(weft.tensor([-2, 3]), weft.zeros(1))
+
+
+def test_sizes_that_have_to_fit_are_checked_as_the_graph_runs(captured):
+    @weft.compile(backend="eager", fullgraph=True)
+    def f(i, n):
+        a, b = i[0].item(), i[1].item()
+        weft._check_is_size(a)
+        weft._check_is_size(b)
+        return weft.ones(a, b).view(n) * 2
+
+    assert f(weft.tensor([2, 4]), 8).tolist() == [2.0] * 8
+    assert f(weft.tensor([4, 2]), 8).tolist() == [2.0] * 8
+    with pytest.raises(RuntimeError):
+        f(weft.tensor([3, 2]), 8)

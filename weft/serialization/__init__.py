@@ -15,6 +15,7 @@ import aten
 from aten import Tensor
 from weft.serialization import gguf, npz, pytorch, safetensors
 from weft.serialization.bad_file import BadFile
+from weft.serialization.endianness import LoadEndianness, get_default_load_endianness, set_default_load_endianness
 from weft.serialization.inert_pickle import Refused
 from weft.serialization.safe_globals import add_safe_globals, clear_safe_globals, get_safe_globals, safe_globals
 from weft.serialization.source import bytes_of
@@ -23,13 +24,16 @@ from weft.serialization.write_pytorch import write_zip
 
 __all__ = [
     "BadFile",
+    "LoadEndianness",
     "Refused",
     "add_safe_globals",
     "clear_safe_globals",
+    "get_default_load_endianness",
     "get_safe_globals",
     "load",
     "safe_globals",
     "save",
+    "set_default_load_endianness",
 ]
 
 _PYTORCH_ENDINGS = (".pt", ".pth", ".bin")

@@ -15,7 +15,7 @@ import numpy as np
 
 import aten
 from aten import Tensor
-from weft.serialization import safe_globals
+from weft.serialization import endianness, safe_globals
 from weft.serialization.bad_file import BadFile
 from weft.serialization.inert_pickle import Global, Refused, Walker
 from weft.serialization.safe_globals import TABLE, Storage, users
@@ -147,7 +147,7 @@ def read_zip(archive: Archive, place: Place) -> Any:
         raise BadFile("load: the archive has no data.pkl: it is no file of PyTorch's")
     if f"{archive.root}constants.pkl" in archive.records:
         raise Refused("load: the file is a TorchScript archive: weft runs no code of a file; save a state dict instead")
-    order = archive.read("byteorder").tobytes() if "byteorder" in archive else b"little"
+    order = archive.read("byteorder").tobytes() if "byteorder" in archive else endianness.assumed()
     if order not in (b"little", b"big"):
         raise BadFile(f"load: unknown byte order {order!r}")
     loaded: dict[str, Stored] = {}

@@ -242,3 +242,18 @@ def test_modules_and_tensors_are_pickled():
     assert set(weft.load(weft_file)) == set(compiled.state_dict())
     t = pickle.loads(pickle.dumps(weft.arange(6.0).reshape(2, 3).t()))
     assert t.tolist() == [[0, 3], [1, 4], [2, 5]]
+
+
+def test_files_that_do_not_say_their_byte_order():
+    swapped = [("data/0", np.arange(4, dtype=">f4").tobytes())]
+    assert weft.load(archive_of(tensor(4, 0, [4], [1]), [*swapped, ("byteorder", b"big")])).tolist() == [0, 1, 2, 3]
+    weft.serialization.set_default_load_endianness(weft.serialization.LoadEndianness.BIG)
+    try:
+        assert weft.load(archive_of(tensor(4, 0, [4], [1]), swapped)).tolist() == [0, 1, 2, 3]
+    finally:
+        weft.serialization.set_default_load_endianness(None)
+    assert weft.load(archive_of(tensor(4, 0, [4], [1]), swapped)).tolist() != [0, 1, 2, 3]
+    with pytest.raises(TypeError):
+        weft.serialization.set_default_load_endianness("big")
+    with pytest.raises(RuntimeError, match="unknown byte order"):
+        weft.load(archive_of(tensor(4, 0, [4], [1]), [*swapped, ("byteorder", b"middle")]))

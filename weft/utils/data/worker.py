@@ -37,12 +37,12 @@ class WorkerInfo:
     dataset: Any
 
 
-_info: WorkerInfo | None = None
+_worker_info: WorkerInfo | None = None
 
 
 def get_worker_info() -> WorkerInfo | None:
     """Which worker of a DataLoader this process is; None in the main process."""
-    return _info
+    return _worker_info
 
 
 class ExceptionWrapper:
@@ -87,12 +87,12 @@ class Job:
 
 def run(job: Job, connection: socket.socket) -> None:
     """The life of a worker."""
-    global _info
+    global _worker_info
     _end_with_parent(job)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     aten.set_num_threads(1)
     _seed(job)
-    _info = job.info
+    _worker_info = job.info
     fetcher, error = None, None
     try:
         if job.init is not None:

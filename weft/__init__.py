@@ -11,7 +11,8 @@ from weft import aliases as _aliases
 _aliases.install(
     {"weft._dynamo": "dynamo", "weft._inductor": "inductor", "weft.fx": "aten.fx", "weft.autograd": "aten.autograd",
      "weft._higher_order_ops": "aten.higher_order",
-     "weft.nn.modules.module": "weft.nn.module", "weft.nn.modules.container": "weft.nn.containers"}
+     "weft.nn.modules.module": "weft.nn.module", "weft.nn.modules.container": "weft.nn.containers",
+     "weft.nn.modules.linear_cross_entropy_options": "weft.nn.linear_cross_entropy"}
 )
 
 _PARTS = frozenset({

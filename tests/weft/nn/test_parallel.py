@@ -47,3 +47,10 @@ def test_gradients_of_convolutions():
     out.backward(g)
     weft.testing.assert_close(nn.grad.conv1d_input(x.shape, w.detach(), g, 2, 1, 1, 2), x.grad)
     weft.testing.assert_close(nn.grad.conv1d_weight(x.detach(), w.shape, g, 2, 1, 1, 2), w.grad)
+
+
+def test_a_wrapper_is_taken_off_a_state_dict():
+    state = nn.DataParallel(nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2))).state_dict()
+    nn.modules.utils.consume_prefix_in_state_dict_if_present(state, "module.")
+    assert list(state)[:3] == ["0.weight", "0.bias", "1.weight"] and state._metadata["1"] == {"version": 2}
+    nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2)).load_state_dict(state)

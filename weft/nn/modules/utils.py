@@ -35,3 +35,16 @@ def _list_with_default(out_size: list[int | None], defaults: list[int]) -> list[
     if len(defaults) <= len(out_size):
         raise ValueError(f"Input dimension should be at least {len(out_size) + 1}")
     return [v if v is not None else d for v, d in zip(out_size, defaults[-len(out_size) :])]
+
+
+def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: str) -> None:
+    """Takes `prefix` (of a wrapper, as "module.") off the keys of a state dict and of its metadata, in place."""
+    for key in list(state_dict):
+        if key.startswith(prefix):
+            state_dict[key[len(prefix) :]] = state_dict.pop(key)
+    metadata = getattr(state_dict, "_metadata", None)
+    for key in list(metadata or ()):
+        if key in (prefix.rstrip("."), prefix):
+            metadata[""] = metadata.pop(key)
+        elif key.startswith(prefix):
+            metadata[key[len(prefix) :]] = metadata.pop(key)

@@ -12,11 +12,16 @@ def empty(*sizes, dtype=weft.float32):
     return weft.zeros(*sizes, dtype=dtype)
 
 
+PLACES = weft.zeros(1, 1, 2, 2, dtype=weft.int64)
 REFUSED = [
     (lambda: F.mse_loss(x, t, weight=w[:2]), ValueError, "Weights and input must have the same size"),
     (lambda: F.unfold(empty(1, 2, 2, 2), (2, 3)), RuntimeError, r"as \(1, 0\), but its components must be at least one"),
     (lambda: F.binary_cross_entropy(x, t), RuntimeError, "all elements of input should be between 0 and 1"),
     (lambda: F.unfold(empty(1, 2, 4, 4), 0), RuntimeError, "kernel size should be greater than zero"),
+    (lambda: F.max_unpool2d(empty(1, 1, 2, 2), PLACES, 2, output_size=(6, 6)), ValueError, r"dim 0 must be between 2 and 6"),
+    (lambda: F.max_unpool2d(empty(1, 1, 2, 2), PLACES, 2, output_size=(1, 5, 5)), ValueError, "containing 2 or 4 elements"),
+    (lambda: F.max_unpool2d(empty(1, 1, 2, 2), PLACES[..., :1], 2), RuntimeError, "Expected shape of indices to be same"),
+    (lambda: F.max_unpool2d(empty(1, 1, 2, 2), PLACES.int(), 2), RuntimeError, "should be type int64 but got: Int"),
     (lambda: F.fold(empty(1, 5, 9), (4, 5), (2, 3)), RuntimeError, "to be divisible by the product of kernel_size"),
     (lambda: F.fold(empty(1, 6, 10), (4, 5), (2, 3)), RuntimeError, "to match the calculated number of sliding blocks 3 . 3 = 9"),
     (lambda: F.fold(empty(1, 12, 12), (4, 5), 2, dilation=8), RuntimeError, r"as \(-4, -3\), which is too small"),

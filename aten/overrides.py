@@ -158,7 +158,8 @@ def _make_subclass(cls: type, data: Tensor, require_grad: bool = False, **known:
 
 
 def _make_wrapper_subclass(
-    cls: type, size: Any, strides: Any = None, storage_offset: Any = None, memory_format: Any = None, dtype: Any = None, layout: Any = None,
+    cls: type, size: Any, strides: Any = None, storage_offset: Any = None, memory_format: Any = None, dtype: Any = None,
+    layout: Any = None,
     device: Any = None, pin_memory: bool = False, requires_grad: bool = False, **known: Any,
 ) -> Any:  # fmt: skip
     """An instance of `cls` of these sizes and dtype, whose ops go to `cls.__torch_dispatch__`; its own memory has no meaning."""

@@ -236,7 +236,7 @@ class TypedStorage:
         return self._getitem(key)
 
     def _getitem(self, key: Any) -> Any:
-        if self.device.type == "meta":
+        if self.device.type == "meta":  # which has no elements
             raise NotImplementedError(f"Not available for '{self.device.type}' device")
         if isinstance(key, slice):
             raise RuntimeError("slices are only supported in UntypedStorage.__getitem__")
@@ -544,5 +544,14 @@ for _name, _fn in {
     "is_shared": is_shared,
 }.items():
     attach(_name, _fn)
+
+
+def _dtype_to_storage_type_map() -> dict[DType, str]:
+    return {getattr(dtypes, dtype): name for dtype, name in _CLASSES.items()}
+
+
+def _storage_type_to_dtype_map() -> dict[str, DType]:
+    return {name: getattr(dtypes, dtype) for dtype, name in _CLASSES.items()}
+
 
 __all__ = ["TypedStorage", "UntypedStorage", "elements", "from_file", "frombuffer", "tensor_from_file", "typed_classes"]

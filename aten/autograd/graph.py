@@ -179,15 +179,13 @@ def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable[..., Any], 
 
 # ---------------------------------------------------------------------------------- mutation of saved tensors
 class _AllowMutationHandle:
-    """What `allow_mutation_on_saved_tensors` gives: `clear()` forgets the copies."""
+    """What `allow_mutation_on_saved_tensors` gives: `clear()` forgets what was saved."""
 
     def __init__(self) -> None:
-        self.copies: dict[tuple[int, int], Tensor] = {}
         self.live: dict[int, Any] = {}
 
     def clear(self) -> None:
         """Forget what was kept."""
-        self.copies.clear()
         self.live.clear()
 
 

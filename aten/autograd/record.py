@@ -32,8 +32,8 @@ class Backward:
 
 
 def node_name(op_name: str) -> str:
-    """'add' → 'AddBackward', 'log_softmax' → 'LogSoftmaxBackward'."""
-    return "".join(part.capitalize() for part in op_name.strip("_").split("_")) + "Backward"
+    """'add' → 'AddBackward0', 'log_softmax' → 'LogSoftmaxBackward0'."""
+    return "".join(part.capitalize() for part in op_name.strip("_").split("_")) + "Backward0"
 
 
 def record(op: Any, args: Sequence[Any], result: Any, needs: tuple[Any, ...]) -> None:

@@ -21,6 +21,7 @@ from aten.promotion import check_width
 from aten.shapes import is_int, is_symbolic
 
 _ALIASES = {
+    "split_size": "split_size_or_sections",
     "axis": "dim",
     "axes": "dims",
     "keepdims": "keepdim",

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from aten.errors import DataDependentError
 from aten.op import composite, ops
 
 State = tuple[Any, ...]
@@ -114,6 +115,14 @@ def _network(
     return x, tuple(ops.stack(list(parts), 0) for parts in zip(*finals))
 
 
+def _steps(batch_sizes: Any) -> list[int]:
+    """How many sequences of a packed batch reach each step, as numbers: the loop over the steps is made of them."""
+    try:
+        return batch_sizes.tolist()
+    except RuntimeError as e:
+        raise DataDependentError("the steps of a packed sequence are numbers in its batch_sizes") from e
+
+
 def _recurrent(name: str) -> None:
     kind, pair = _KINDS[name], name == "lstm"
     result = "(Tensor, Tensor, Tensor)" if pair else "(Tensor, Tensor)"
@@ -132,7 +141,7 @@ def _recurrent(name: str) -> None:
         sizes = None
         if not isinstance(has_biases, bool):
             hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first, sizes = (
-                params, has_biases, num_layers, dropout, train, bidirectional, batch_first, False, hx.tolist(),
+                params, has_biases, num_layers, dropout, train, bidirectional, batch_first, False, _steps(hx),
             )  # fmt: skip
         initial = tuple(hx) if pair else (hx,)
         projected = pair and initial[0].shape[2] != initial[1].shape[2]

@@ -7,4 +7,10 @@ Each file defines `build()` -> (module, batch of inputs, loss) and `sizes()` -> 
 from pathlib import Path
 
 RUNNER = {"__init__", "__main__", "run", "compare", "phases"}
+# Where a graph breaks, under PyTorch too, and why: these are compiled with fullgraph=False.
+BREAKS = {
+    "dcgan": "requires_grad_() of the discriminator's parameters changes what is recorded",
+    "neural_ode": "the adjoint calls autograd.grad inside the backward of an autograd.Function",
+    "seq2seq": "pack_padded_sequence reads the lengths into Python",
+}
 NAMES = sorted(path.stem for path in Path(__file__).parent.glob("*.py") if path.stem not in RUNNER)

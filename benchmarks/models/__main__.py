@@ -13,7 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks.models import NAMES
+from benchmarks.models import BREAKS, NAMES
 from benchmarks.models.compare import PHASES, difference, load, of_phase
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -54,7 +54,7 @@ def model(name, options):
         row = {"name": name, "failures": facts["failures"], "compilations": facts.get("compilations")}
         row["breaks"] = None if "graphs" not in facts else facts["graphs"] - 1
         row["ms"] = [facts.get("eager ms"), facts.get("compiled ms")]
-        row["compiled"] = {phase: difference(of_phase(arrays, f"compiled {phase}"), of_phase(arrays, phase), phase) for phase in PHASES}
+        row["compiled"] = {p: difference(of_phase(arrays, f"compiled {p}"), of_phase(arrays, p), p) for p in PHASES}
         if options.peer_python and data.exists():
             extra += ["--torch", "--no-compile"]
             peer, facts = process(options.peer_python, name, data, out, options.limit, extra)
@@ -62,7 +62,8 @@ def model(name, options):
             row["peer failures"], row["peer compilations"] = facts["failures"], facts.get("compilations")
             row["peer breaks"] = None if "graphs" not in facts else facts["graphs"] - 1
             row["peer ms"] = [facts.get("eager ms"), facts.get("compiled ms")]
-    row["agrees"] = not row["failures"] and all(d <= 1 for key in ("compiled", "peer") for d, _ in row.get(key, {}).values())
+    near = all(share <= 1 for key in ("compiled", "peer") for share, _ in row.get(key, {}).values())
+    row["agrees"] = near and not row["failures"] and (not row["breaks"] or name in BREAKS)
     return row
 
 
@@ -90,8 +91,10 @@ def columns(options):
 
 def summary(rows):
     agree = sum(row["agrees"] for row in rows)
-    broken = [row["name"] for row in rows if row["breaks"]]
-    lines = [f"{agree} of {len(rows)} agree; breaks in {', '.join(broken) or 'none'}"]
+    lines = [f"{agree} of {len(rows)} agree"]
+    for row in rows:
+        if row["breaks"]:
+            lines.append(f"- {row['name']} breaks: {BREAKS.get(row['name'], 'not documented')}")
     for row in rows:
         for key in ("failures", "peer failures"):
             lines += [f"- {row['name']}, {key}, {phase}: {text.splitlines()[0]}" for phase, text in row.get(key, {}).items()]

@@ -89,7 +89,8 @@ def loss(out, images, boxes, labels):
 
 def batch(n, h, w, objects=3):
     corner = torch.rand(n, objects, 2) * torch.tensor([w - 8.0, h - 8.0])
-    return torch.randn(n, 3, h, w), torch.cat([corner, corner + 4 + 4 * torch.rand(n, objects, 2)], -1), torch.randint(CLASSES, (n, objects))
+    boxes = torch.cat([corner, corner + 4 + 4 * torch.rand(n, objects, 2)], -1)
+    return torch.randn(n, 3, h, w), boxes, torch.randint(CLASSES, (n, objects))
 
 
 def build():

@@ -75,7 +75,8 @@ def loss(out, x, t, noise, draws):
 
 
 def batch(n, side):
-    return torch.randn(n, 1, side, side), torch.randint(0, STEPS, (n,)), torch.randn(n, 1, side, side), torch.randn(4, 2, 1, side, side)
+    x, noise = torch.randn(2, n, 1, side, side).unbind(0)
+    return x.clone(), torch.randint(0, STEPS, (n,)), noise.clone(), torch.randn(4, 2, 1, side, side)
 
 
 def build():

@@ -64,7 +64,8 @@ def loss(logits, x, edges, graph, labels):
 def batch(nodes, edges, graphs):
     graph = torch.arange(nodes) % graphs
     loops = torch.arange(nodes).repeat(2, 1)
-    return torch.randn(nodes, FEATURES), torch.cat([torch.randint(nodes, (2, edges)), loops], 1), graph, torch.randint(CLASSES, (graphs,))
+    pairs = torch.cat([torch.randint(nodes, (2, edges)), loops], 1)
+    return torch.randn(nodes, FEATURES), pairs, graph, torch.randint(CLASSES, (graphs,))
 
 
 def build():

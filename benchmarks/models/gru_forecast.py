@@ -1,4 +1,4 @@
-"""Forecasting in the manner of DeepAR (Salinas et al. 2017): a GRU gives a distribution of every next value; several likelihoods."""
+"""Forecasting in the manner of DeepAR (Salinas et al. 2017): a GRU gives the distribution of every next value."""
 
 import torch
 from torch import nn

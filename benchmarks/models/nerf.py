@@ -41,7 +41,8 @@ class NeRF(nn.Module):
         points = origins[..., None, :] + directions[..., None, :] * t[..., :, None]
         unit = directions / torch.norm(directions, dim=-1, keepdim=True)
         rgb, sigma = self.field(points, unit[:, None].expand(points.shape))
-        gaps = torch.cat([t[..., 1:] - t[..., :-1], torch.full_like(t[..., :1], 1e10)], -1) * torch.norm(directions[..., None, :], dim=-1)
+        gaps = torch.cat([t[..., 1:] - t[..., :-1], torch.full_like(t[..., :1], 1e10)], -1)
+        gaps = gaps * torch.norm(directions[..., None, :], dim=-1)
         alpha = 1.0 - torch.exp(-sigma * gaps)
         through = torch.cumprod(torch.cat([torch.ones((alpha.shape[0], 1)), 1.0 - alpha + 1e-10], -1), -1)[:, :-1]
         weights = alpha * through

@@ -24,8 +24,8 @@ def array(tensor):
 class Run:
     """One model under `torch`, which is weft or PyTorch. `arrays` and `facts` are what it has to say."""
 
-    def __init__(self, torch, program, given=None):
-        self.torch = torch
+    def __init__(self, torch, program, given=None, fullgraph=True):
+        self.torch, self.fullgraph = torch, fullgraph
         torch.manual_seed(0)
         self.model, self.inputs, self.loss = program.build()
         self.sizes = program.sizes()
@@ -66,7 +66,7 @@ class Run:
 
     def compiled(self, fn, **options):
         self.torch._dynamo.reset()
-        return self.torch.compile(fn, fullgraph=True, **options)
+        return self.torch.compile(fn, fullgraph=self.fullgraph, **options)
 
     def outputs(self, model, inputs):
         return {f"output/{i}": array(out) for i, out in enumerate(flat(model(*inputs)))}
@@ -111,7 +111,7 @@ class Run:
 
     def count(self):
         """How many graphs four sizes take, whole and with breaks allowed (a break makes more than one graph of one call)."""
-        for fact, options in (("compilations", {"fullgraph": True}), ("graphs", {"fullgraph": False})):
+        for fact, options in (("compilations", {"fullgraph": self.fullgraph}), ("graphs", {"fullgraph": False})):
             graphs = []
 
             def keep(module, inputs, graphs=graphs):

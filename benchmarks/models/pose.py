@@ -11,7 +11,11 @@ class Residual(nn.Module):
     def __init__(self, inputs, outputs):
         super().__init__()
         self.body = nn.Sequential(
-            nn.BatchNorm2d(inputs), nn.ReLU(), nn.Conv2d(inputs, outputs // 2, 1), nn.ELU(), nn.Conv2d(outputs // 2, outputs, 3, padding=1)
+            nn.BatchNorm2d(inputs),
+            nn.ReLU(),
+            nn.Conv2d(inputs, outputs // 2, 1),
+            nn.ELU(),
+            nn.Conv2d(outputs // 2, outputs, 3, padding=1),
         )
         self.skip = nn.Conv2d(inputs, outputs, 1) if inputs != outputs else nn.Identity()
 
@@ -64,8 +68,8 @@ def loss(out, images, joints, visible):
     ys, xs = torch.meshgrid(torch.linspace(0, 1, h), torch.linspace(0, 1, w), indexing="ij")
     target = torch.exp(-((xs - joints[..., 0, None, None]) ** 2 + (ys - joints[..., 1, None, None]) ** 2) / 0.02)
     every = (maps - target[:, None]).square().mean(dim=(-1, -2))
-    seen = visible[:, None].expand_as(every)
-    return every[seen].mean() + F.l1_loss(points * visible[..., None], joints * visible[..., None])
+    seen = visible[:, None].expand_as(every).float()
+    return (every * seen).sum() / seen.sum() + F.l1_loss(points * visible[..., None], joints * visible[..., None])
 
 
 def batch(n, side):

@@ -1,4 +1,4 @@
-"""A step of soft actor-critic (Haarnoja et al. 2018): squashed Gaussian policy by TransformedDistribution, twin critics, targets."""
+"""A step of soft actor-critic (Haarnoja et al. 2018): a squashed Gaussian policy, twin critics, targets."""
 
 import copy
 

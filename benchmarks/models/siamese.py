@@ -31,7 +31,8 @@ def loss(out, *inputs):
     triplet = nn.TripletMarginLoss(margin=0.5, p=2)(anchor, positive, negative)
     near = torch.cdist(anchor, negative).min(dim=1).values
     contrast = F.cosine_embedding_loss(anchor, positive, torch.ones(anchor.shape[0]))
-    return triplet + F.relu(0.8 - near).mean() + 0.1 * contrast + 0.1 * (1 - F.pairwise_distance(anchor, negative)).clamp(min=0).mean()
+    far = (1 - F.pairwise_distance(anchor, negative)).clamp(min=0)
+    return triplet + F.relu(0.8 - near).mean() + 0.1 * contrast + 0.1 * far.mean()
 
 
 def batch(n, side=14):

@@ -38,7 +38,9 @@ class StyleTransfer(nn.Module):
     def __init__(self):
         super().__init__()
         self.net = TransformerNet()
-        self.features = nn.Sequential(nn.Conv2d(3, 8, 3, padding=1), nn.ReLU(), nn.AvgPool2d(2), nn.Conv2d(8, 12, 3, padding=1), nn.ReLU())
+        self.features = nn.Sequential(
+            nn.Conv2d(3, 8, 3, padding=1), nn.ReLU(), nn.AvgPool2d(2), nn.Conv2d(8, 12, 3, padding=1), nn.ReLU()
+        )
         for p in self.features.parameters():
             p.requires_grad = False
         self.seen = {}

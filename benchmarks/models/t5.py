@@ -1,4 +1,4 @@
-"""An encoder and decoder in the manner of T5 (Raffel et al. 2019): relative position buckets, no biases, gated GELU, teacher forcing."""
+"""T5-like encoder and decoder (Raffel et al. 2019): relative position buckets, no biases, gated GELU, teacher forcing."""
 
 import math
 

@@ -117,9 +117,12 @@ def _bind_stored(frame, found: Found, obj: Variable | None, owner: Variable) -> 
 
 
 def _bind_by_class(frame, found: Found, descriptor: Variable, cls: type, obj: Variable | None, owner: Variable):
-    """A descriptor whose `__get__` is written in Python."""
+    """A descriptor whose `__get__` is written in Python, or comes from a kind that has a rule (a class made from property)."""
     getter = find_function(frame, cls, "__get__")
     if getter is None:
+        kind = next((kind for kind in cls.__mro__ if kind in RULES), None)
+        if kind is not None and not isinstance(found.raw, Variable) and cls.__get__ is kind.__get__:
+            return RULES[kind](frame, found, obj, owner)
         raise Unsupported(breaks.UNKNOWN_VALUE, f"the descriptor {found.name} of {found.cls.__name__}")
     getter_of = bind(frame, getter, descriptor, frame.world.known(cls))
     return getter_of.call(frame, [frame.values.NONE if obj is None else obj, owner], {})

@@ -167,3 +167,9 @@ def test_tensors_made_of_elements_with_history_are_new():
     assert made.tolist() == [[2, 2], [1, 1]] and not made.requires_grad
     x._grad = tensor([3.0, 4.0])
     assert x.grad.tolist() == [3, 4] and x._grad is x.grad
+
+
+def test_split_takes_the_names_of_the_function_and_of_the_method():
+    x = tensor([0, 1, 2, 3, 4])
+    assert [p.tolist() for p in x.split(split_size=2)] == [p.tolist() for p in x.split(split_size_or_sections=2, dim=0)]
+    assert [p.tolist() for p in x.split(split_size=[4, 1], dim=0)] == [[0, 1, 2, 3], [4]]

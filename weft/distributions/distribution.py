@@ -7,6 +7,7 @@ from typing import Any
 
 import aten
 from aten import Size, Tensor
+from aten.compiling import is_compiling
 from weft.distributions import constraints
 from weft.distributions.utils import lazy_property
 
@@ -36,7 +37,7 @@ class Distribution:
         self._batch_shape, self._event_shape = Size(batch_shape), Size(event_shape)
         if validate_args is not None:
             self._validate_args = validate_args
-        if self._validate_args:
+        if self._validate_args and not is_compiling():  # as in PyTorch, what a graph would have to break for is left out
             self._check_parameters()
         super().__init__()
 
@@ -200,7 +201,7 @@ class Distribution:
                 "`validate_args=False` to turn off validation.", stacklevel=3,
             )  # fmt: skip
             return
-        if not bool(support.check(value).all()):
+        if not is_compiling() and not bool(support.check(value).all()):
             raise ValueError(
                 f"Expected value argument ({type(value).__name__} of shape {tuple(value.shape)}) to be within the support "
                 f"({support!r}) of the distribution {self!r}, but found invalid values:\n{value}"

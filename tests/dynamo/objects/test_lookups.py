@@ -304,3 +304,26 @@ def class_attributes_that_are_data(C):
 @pytest.mark.parametrize("case", PROGRAMS, ids=lambda p: p.__name__)
 def test_compiled_is_plain(case):
     check(case)
+
+
+class Described(property):
+    def __init__(self, fget=None, *, unit=""):
+        super().__init__(fget)
+        self.unit = unit
+
+
+class Rod:
+    def __init__(self, size):
+        self.size = size
+
+    @Described
+    def double(self):
+        return self.size * 2
+
+
+def test_a_class_made_from_property_is_read_as_a_property():
+    rod = Rod(3)
+    compiled = weft.compile(lambda x: x + rod.double, backend="eager", fullgraph=True)
+    assert compiled(weft.ones(2)).tolist() == [7.0, 7.0]
+    rod.size = 5
+    assert compiled(weft.ones(2)).tolist() == [11.0, 11.0]

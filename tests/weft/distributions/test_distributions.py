@@ -205,3 +205,18 @@ def test_a_step_with_samples_and_divergence_is_captured():
     found = weft.compile(step, backend="eager", fullgraph=True)(*args)
     for a, b in zip(found, expected):
         np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-6)
+
+
+def test_densities_are_captured_whole_without_the_checks_of_values():
+    def density(logits, mean, index, value):
+        chosen = D.Categorical(logits=logits).log_prob(index)
+        squashed = D.TransformedDistribution(D.Normal(mean, mean.exp()), [D.TanhTransform(cache_size=1)])
+        return chosen + squashed.log_prob(value) + D.StudentT(mean.exp() + 2).log_prob(value)
+
+    weft.manual_seed(0)
+    args = (weft.randn(3, 4), weft.randn(3), weft.tensor([0, 3, 1]), weft.rand(3) - 0.5)
+    compiled = weft.compile(density, backend="eager", fullgraph=True)
+    weft.testing.assert_close(compiled(*args), density(*args))
+    wrong = weft.tensor([0, 7, 1])
+    with pytest.raises(ValueError, match="within the support"):
+        D.Categorical(logits=args[0]).log_prob(wrong)

@@ -105,3 +105,15 @@ def test_names_and_printed_form():
     assert module.weight_ih_l1.shape == (20, 6) and module.weight_hr_l0.shape == (3, 5)
     assert repr(nn.RNNCell(4, 5, nonlinearity="relu")) == "RNNCell(4, 5, nonlinearity=relu)"
     assert [len(row) for row in module.all_weights] == [5, 5, 5, 5]
+
+
+def test_a_packed_sequence_breaks_the_graph_and_gives_what_eager_gives():
+    gru = weft.nn.GRU(3, 4, batch_first=True)
+
+    def run(x, lengths):
+        out, last = gru(rnn.pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False))
+        return rnn.pad_packed_sequence(out, batch_first=True)[0], last
+
+    x, lengths = weft.randn(2, 5, 3), weft.tensor([2, 5])
+    for got, want in zip(weft.compile(run, backend="eager")(x, lengths), run(x, lengths)):
+        weft.testing.assert_close(got, want)

@@ -32,6 +32,8 @@ def _index(self: UntypedStorage, key: Any) -> int:
 
 
 def _get(self: UntypedStorage, key: Any) -> Any:
+    if self.device.type == "meta":
+        raise NotImplementedError("Not available for 'meta' device")
     if isinstance(key, slice):
         start, stop, step = key.indices(self.nbytes())
         if step != 1:
@@ -41,6 +43,8 @@ def _get(self: UntypedStorage, key: Any) -> Any:
 
 
 def _set(self: UntypedStorage, key: Any, value: Any) -> None:
+    if self.device.type == "meta":
+        raise NotImplementedError("Not available for 'meta' device")
     elements(self)[key if isinstance(key, slice) else _index(self, key)] = value
 
 

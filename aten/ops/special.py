@@ -258,6 +258,14 @@ def diff(input, n, dim, prepend, append):
         raise RuntimeError("diff expects input to be at least one-dimensional")
     if n < 0:
         raise RuntimeError(f"order must be non-negative but got {n}")
+    for beside in (prepend, append):
+        if beside is None:
+            continue
+        if beside.ndim != input.ndim:
+            raise RuntimeError("diff expects prepend or append to be the same dimension as input")
+        if any(a != b for k, (a, b) in enumerate(zip(beside.shape, input.shape)) if k != dim % input.ndim):
+            raise RuntimeError("diff expects the shape of tensor to prepend or append to match that of input except along "
+                               "the differencing dimension")
     if n == 0:
         return ops.alias(input)
     x = ops.cat([p for p in (prepend, input, append) if p is not None], dim)

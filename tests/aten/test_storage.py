@@ -133,3 +133,16 @@ def test_a_tensor_knows_its_layout_and_views():
     assert x.is_contiguous(memory_format=weft.contiguous_format) and not x.is_contiguous(memory_format=weft.channels_last)
     assert x.permute(0, 3, 1, 2).is_contiguous(memory_format=weft.channels_last)
     assert repr(type(x)) == "<class 'weft.Tensor'>" and repr(type(x.dtype)) == "<class 'weft.dtype'>"
+
+
+def test_a_storage_without_memory_has_no_elements():
+    for read in (lambda s: s[0], lambda s: s.__setitem__(0, 1)):
+        with pytest.raises(NotImplementedError, match="meta"):
+            read(weft.zeros(2, device="meta").untyped_storage())
+
+
+def test_diff_says_what_does_not_fit():
+    with pytest.raises(RuntimeError, match="same dimension as input"):
+        weft.diff(weft.ones(3, 3), prepend=weft.ones(3))
+    with pytest.raises(RuntimeError, match="except along the differencing dimension"):
+        weft.diff(weft.ones(3, 3), prepend=weft.ones(2, 1))

@@ -1,0 +1,1 @@
+"""Parts of aot under the names of their files in PyTorch."""

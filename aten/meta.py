@@ -1,6 +1,7 @@
 """A tensor without data: dtype, device, sizes, strides, offset. Shape rules map Metas to Metas."""
 
 from collections.abc import Iterable
+from math import prod
 from typing import Any
 
 Size = Any  # int or SymInt
@@ -156,7 +157,7 @@ def _gaps_closed(meta: Meta, order: list[int]) -> tuple[Size, ...]:
     closed, step = [1] * len(sizes), 1
     for d in order:
         closed[d], step = step, step * sizes[d]
-    for d in reversed(range(len(sizes) - 1)):
+    for d in range(len(sizes)):
         if sizes[d] == 1:
-            closed[d] = closed[d + 1] * sizes[d + 1]
+            closed[d] = prod(sizes[k] for k in order if (strides[k], -k) < (strides[d], -d))
     return tuple(closed)

@@ -36,8 +36,12 @@ void dense_strides(const WeftTensor *t, int64_t *strides) {
         strides[order[k]] = step;
         step *= t->sizes[order[k]];
       }
-      for (int d = n - 1; d >= 0; d--)
-        if (t->sizes[d] == 1) strides[d] = d == n - 1 ? 1 : strides[d + 1] * t->sizes[d + 1];
+      for (int d = 0; d < n; d++) {
+        if (t->sizes[d] != 1) continue;
+        strides[d] = 1;
+        for (int k = 0; k < m; k++)
+          if (t->strides[order[k]] < t->strides[d] || (t->strides[order[k]] == t->strides[d] && order[k] > d)) strides[d] *= t->sizes[order[k]];
+      }
       return;
     }
   }

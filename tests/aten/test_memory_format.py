@@ -47,6 +47,8 @@ def test_results_of_sliced_elements_keep_the_order_without_the_gaps():
     x = weft.rand(2, 3, 8, 8).contiguous(memory_format=LAST)[:, :, 1:-1, ::2]
     for y in (x * 2, x.double(), weft.where(x > 0.5, x, 0.0), weft.compile(lambda x: x * 2, backend="eager")(x)):
         assert y.stride() == (72, 1, 12, 3)
+        one = x[:1] * 2
+        assert one.stride() == (72, 1, 12, 3)
     assert (weft.rand(6, 8).t()[1:] + 1).stride() == (1, 7)
     assert (weft.rand(6, 1).expand(6, 8).t() + 1).stride() == (6, 1)
     assert (weft.rand(4, 1, 6)[:, :, ::2] + 1).stride() == (3, 3, 1)

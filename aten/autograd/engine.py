@@ -116,6 +116,7 @@ class _Walks(threading.local):
 
 
 _walks = _Walks()
+kept_state: list[Callable[[], Callable[[], None]]] = []  # of a thread, which backward leaves as it was: each gives what restores it
 
 
 def current_walk() -> _Walk:
@@ -136,6 +137,7 @@ def _walk(
     outs: tuple[Any, ...], seeds: tuple[Any, ...], keep: Any, create_graph: bool, ins: tuple[Any, ...] | None, accumulate: bool
 ) -> Any:
     walk = _Walk(outs, ins)
+    undo = [keep_state() for keep_state in kept_state]
     _walks.open.append(walk)
     try:
         found = _native.run_backward(outs, seeds, keep, create_graph, ins, accumulate)
@@ -144,6 +146,8 @@ def _walk(
         return found
     finally:
         _walks.open.pop()
+        for restore in undo:
+            restore()
 
 
 def _sizes_of(value: Any) -> tuple[Any, Any, Any]:

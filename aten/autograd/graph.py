@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from aten import _native
 from aten._native import Node, Tensor
-from aten.autograd.engine import RemovableHandle, current_walk
+from aten.autograd.engine import RemovableHandle, current_walk, kept_state
 from aten.autograd.grad_mode import no_grad
 
 _SAVED_HOOKS = 1 << 7  # bit of the ambient word
@@ -66,6 +66,19 @@ def pop_hooks() -> None:
     _hooks.pairs.pop()
     if not _hooks.pairs:
         _native.set_ambient_bits(_SAVED_HOOKS, 0)
+
+
+def _keep_hooks() -> Callable[[], None]:
+    open_now = len(_hooks.pairs)
+
+    def restore() -> None:
+        while len(_hooks.pairs) > open_now:  # what a hook opened in backward and left open
+            pop_hooks()
+
+    return restore
+
+
+kept_state.append(_keep_hooks)
 
 
 class saved_tensors_hooks:

@@ -134,17 +134,22 @@ def wants_gradients(passed: list[Any]) -> bool:
     return any(isinstance(a, Node) and getattr(a.meta["val"], "requires_grad", False) for a in passed)
 
 
-def record(frame: Any, target: Callable, operands: list[Any]) -> list[Variable]:
-    """A node `target(*operands)` in the current graph; its results, a flat list. Its sizes are what it gives on Tracers."""
+def record(frame: Any, target: Callable, operands: list[Any], body: GraphModule | None = None) -> list[Variable]:
+    """A node `target(*operands)` in the current graph; its results, a flat list. Its sizes are what it gives on Tracers.
+
+    body: a graph that is the node's first argument, an attribute of the GraphModule.
+    """
     output = frame.output
     metas = [a.meta["val"] if isinstance(a, Node) else a for a in operands]
+    run = target if body is None else lambda *values: target(body, *values)
     try:
-        val = tuple(meta_of_function(target, tuple(metas)))
+        val = tuple(meta_of_function(run, tuple(metas)))
     except SHAPE_ERRORS as e:
         raise as_raised(frame, e) from e
     output.recorded = True
     output.graph.line = output.user_line()
-    node = output.graph.call_function(target, tuple(operands), val=val)
+    first = () if body is None else (output.graph.attach(f"{target.__name__}_body", body),)
+    node = output.graph.call_function(target, (*first, *operands), val=val)
     if output.grad_changed():
         node.meta["grad"] = output.grad_enabled
     needs = output.grad_enabled and wants_gradients(operands)

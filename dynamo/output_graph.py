@@ -236,7 +236,7 @@ class OutputGraph:
         """The outcome; the graph is left out when nothing was recorded."""
         from aten.fx.graph_module import GraphModule
 
-        module = GraphModule(None, self.graph, self.shape_env) if has_graph else None
+        module = GraphModule(self.frame_graph.modules, self.graph, self.shape_env) if has_graph else None
         inputs = self.inputs if has_graph else []
         if has_graph or self.recorded:
             self.guard(guards.AmbientIs(None, self.entry_ambient, 2**64 - 1))

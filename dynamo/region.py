@@ -35,6 +35,13 @@ class Region(Graph):
         self.shape_env = shape_env
         self.operands: list[Any] = []  # nodes of `outer`, numbers, symbols
         self.lifted: dict[Node, Node] = {}
+        self.modules: dict[str, GraphModule] = {}  # the graphs that nodes of this one are given, by the names of their attributes
+
+    def attach(self, name: str, module: GraphModule) -> Node:
+        """The node of a graph that another node calls."""
+        name = f"{name}_{sum(n.startswith(name) for n in self.modules)}"
+        self.modules[name] = module
+        return self.get_attr(name)
 
     def input(self, operand: Any, val: Any, name: str) -> Node:
         """A new placeholder, and what is passed for it."""
@@ -71,7 +78,7 @@ class Region(Graph):
         for name, value in used.items():
             if name not in bound:
                 self.input(value, value, name)
-        return GraphModule(None, self, self.shape_env)
+        return GraphModule(self.modules, self, self.shape_env)
 
 
 @contextlib.contextmanager

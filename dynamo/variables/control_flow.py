@@ -165,7 +165,24 @@ def _while_loop(frame, args, kwargs):
 
 @trace_rules.handle(wrap)
 def _wrap(frame, args, kwargs):
-    return call(frame, "wrap", lambda f, *a, **k: f(*a, **k), args[0], list(args[1:]), kwargs)
+    """A node that is given the graph of the function."""
+    output, values = frame.output, frame.values
+    if output.options.export:  # what is exported has its operations in one graph
+        return args[0].call(frame, list(args[1:]), kwargs)
+    whole = values.tuple_([values.tuple_(args[1:]), values.dict_([(values.const(k), v) for k, v in kwargs.items()])])
+    leaves, spec = higher_order.flatten(frame, whole)
+    operands = [higher_order.operand(v) for v in leaves]
+    graph = Region(output.graph, output.shape_env)
+    inner = [
+        higher_order.entered(graph, v, o, lambda i, m: m, 0) if higher_order.is_value(v) else v for v, o in zip(leaves, operands)
+    ]
+    with opened(output, graph):
+        inner_args, inner_kwargs = higher_order.unflatten(frame, inner, spec).unpack(frame)
+        named = dict(zip(kwargs, [inner_kwargs.getitem(frame, values.const(k)) for k in kwargs]))
+        traced = Traced(frame, graph, args[0].call(frame, inner_args.unpack(frame), named))
+    found = iter(higher_order.record(frame, wrap, list(graph.operands), traced.close()))
+    results = [next(found) if higher_order.is_value(v) else v for v in traced.variables]
+    return higher_order.unflatten(frame, results, traced.spec)
 
 
 def _slice(dims: list[int | None]) -> Callable[[int, Meta], Meta]:

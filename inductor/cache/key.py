@@ -21,7 +21,7 @@ from inductor.codegen import toolchain
 from inductor.ir import FORMAT
 
 # Functions besides ops whose meaning cannot change between two runs.
-_FIXED_MODULES = ("_operator", "operator", "math", "builtins")
+_FIXED_MODULES = ("_operator", "operator", "math", "builtins", "aten.higher_order.wrap")
 
 
 @functools.lru_cache(maxsize=1)

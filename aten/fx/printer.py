@@ -124,7 +124,7 @@ def _quote(text: str) -> str:
 
 
 def text(graph: Graph, name: str = "graph", lines: bool = True) -> str:
-    """The whole graph, and those of the functions that its nodes call. `lines` False leaves out the user's lines (for cache keys)."""
+    """The whole graph, and those of the functions that its nodes call. `lines` False leaves out the user's lines."""
     params = [node_line(n) if n.meta.get("val") is not None else n.name for n in graph.placeholders]
     head = f"def {name}({', '.join(params)}):"
     if len(head) > 120:

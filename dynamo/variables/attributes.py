@@ -121,7 +121,7 @@ def _bind_by_class(frame, found: Found, descriptor: Variable, cls: type, obj: Va
     getter = find_function(frame, cls, "__get__")
     if getter is None:
         kind = next((kind for kind in cls.__mro__ if kind in RULES), None)
-        if kind is not None and not isinstance(found.raw, Variable) and cls.__get__ is kind.__get__:
+        if kind is not None and not isinstance(found.raw, Variable) and frame.world.keeps(cls, kind, ("__get__",)):
             return RULES[kind](frame, found, obj, owner)
         raise Unsupported(breaks.UNKNOWN_VALUE, f"the descriptor {found.name} of {found.cls.__name__}")
     getter_of = bind(frame, getter, descriptor, frame.world.known(cls))

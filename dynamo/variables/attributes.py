@@ -120,7 +120,7 @@ def _bind_by_class(frame, found: Found, descriptor: Variable, cls: type, obj: Va
     """A descriptor whose `__get__` is written in Python, or comes from a kind that has a rule (a class made from property)."""
     getter = find_function(frame, cls, "__get__")
     if getter is None:
-        kind = next((kind for kind in cls.__mro__ if kind in RULES), None)
+        kind = next((kind for kind in frame.world.mro(cls) if kind in RULES), None)
         if kind is not None and not isinstance(found.raw, Variable) and frame.world.keeps(cls, kind, ("__get__",)):
             return RULES[kind](frame, found, obj, owner)
         raise Unsupported(breaks.UNKNOWN_VALUE, f"the descriptor {found.name} of {found.cls.__name__}")

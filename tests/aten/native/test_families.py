@@ -391,7 +391,7 @@ def test_gradients_of_elementwise_ops():
     x, y = make((3, 4), "float64", low=0.5).requires_grad_(), make((4,), "float64", low=0.5).requires_grad_()
     for name in ("add", "sub", "mul", "div", "pow", "maximum", "atan2"):
         assert aten.autograd.gradcheck(registry[name], (x, y))
-        assert registry[name](x, y).grad_fn.name() == f"{name.capitalize()}Backward"
+        assert registry[name](x, y).grad_fn.name() == f"{name.capitalize()}Backward0"
     for name in ("exp", "log", "tanh", "sigmoid", "sqrt", "sum", "mean", "relu", "erf"):
         assert aten.autograd.gradcheck(registry[name], (x,))
         assert aten.autograd.gradgradcheck(registry[name], (x,))

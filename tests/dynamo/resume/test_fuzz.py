@@ -168,4 +168,5 @@ def check(seed):
 @pytest.mark.parametrize("seed", range(SEEDS))
 def test_random_programs_with_breaks(seed):
     weft.compiler.reset()
-    check(seed)
+    with weft._dynamo.config.patch(recompile_limit=64):
+        check(seed)

@@ -106,15 +106,17 @@ class Timer:
         """Runs until their IQR is less than `threshold` of the median, or `max_run_time` seconds are over."""
 
         def run() -> Measurement:
-            number, times, total = self._number(min_run_time), [], 0.0
+            number, times, total, look = self._number(min_run_time), [], 0.0, 4
             while True:
                 times.append(self._timer.timeit(number))
                 total += times[-1]
                 if callback is not None:
                     callback(number, times[-1])
-                found = self._measured(number, times)
-                steady = len(times) > 3 and found.iqr < threshold * found.median
-                if total >= max_run_time or (total >= min_run_time and steady):
+                if total < max_run_time and (total < min_run_time or len(times) < look):
+                    continue
+                look = len(times) + len(times) // 8 + 1  # (quartiles of all times cost as much as a run of many calls)
+                found = self._measured(number, list(times))
+                if total >= max_run_time or found.iqr < threshold * found.median:
                     return found
 
         return self._threaded(run)

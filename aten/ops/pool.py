@@ -126,7 +126,8 @@ def _avg_pool(n: int) -> None:
 
 def _output_size(input: Any, output_size: Any, n: int) -> list[int]:
     wanted = [output_size] * n if is_int(output_size) or output_size is None else list(output_size)
-    return [s if w is None else w for w, s in zip(wanted, input.shape[-n:])]
+    # (A number of parts that is a symbol is taken as its value: where parts begin would be too much to compute by it.)
+    return [s if w is None else int(w) for w, s in zip(wanted, input.shape[-n:])]
 
 
 def along(x: Any, dim: int, matrix: Any) -> Any:

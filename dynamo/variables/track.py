@@ -5,8 +5,10 @@ from __future__ import annotations
 import collections
 import enum
 import functools
+import sys
 import threading
 import types
+import typing
 from collections.abc import Callable
 from typing import Any
 
@@ -176,6 +178,14 @@ def _items(frame, value, source) -> list[Variable]:
     frame.output.guard_type(source, type(value))
     frame.output.guard(guards.LengthIs(source, len(value)))
     return [Lazy(v, Item(source, i), frame.output) for i, v in enumerate(value)]
+
+
+def _type_variable(frame, value, source):
+    return _identity(frame, ConstantVariable(value, source))
+
+
+if sys.version_info >= (3, 12):  # they are classes of C
+    kind(typing.TypeVar, typing.ParamSpec, typing.TypeVarTuple)(_type_variable)
 
 
 @kind(list)

@@ -136,7 +136,7 @@ def along(x: Any, dim: int, matrix: Any) -> Any:
 
 
 def _adaptive_avg(n: int) -> None:
-    @composite(f"adaptive_avg_pool{n}d(Tensor input, Any output_size) -> Tensor", tags=["function_only"])
+    @composite(f"adaptive_avg_pool{n}d(Tensor input, Any output_size) -> Tensor", tags=["function_only"], compute="float32")
     def definition(input, output_size):
         """Means of as many nearly equal parts as asked."""
         if input.dtype.is_floating_point and _divide(input.shape[-n:], _output_size(input, output_size, n)):

@@ -16,12 +16,12 @@ def map(f: Callable, xs: Any, *args: Any) -> Any:
     xs: a tensor, or a nesting of tensors with one size at dim 0. Raises RuntimeError for other arguments or no slices.
     """
     leaves, spec = pytree.flatten(xs)
-    count = slices("map", leaves, [0] * len(leaves))
+    count = int(slices("map", leaves, [0] * len(leaves)))
     results = [f(pytree.unflatten([x[i] for x in leaves], spec), *args) for i in range(count)]
     return stacked(results, 0)
 
 
-def slices(name: str, leaves: list[Any], dims: list[int]) -> int:
+def slices(name: str, leaves: list[Any], dims: list[int]) -> Any:
     """How many slices the tensors have along these dims. Raises RuntimeError where they differ or there are none."""
     if not leaves or not all(isinstance(x, Tensor) for x in leaves):
         raise RuntimeError(f"{name}: Mapped xs can only consist of tensors. Got xs {leaves}.")
@@ -33,7 +33,7 @@ def slices(name: str, leaves: list[Any], dims: list[int]) -> int:
         raise RuntimeError(f"{name}: Leading dimensions of mapped xs must be consistent. Got shapes {shapes}.")
     if sizes[0] == 0:
         raise RuntimeError(f"{name}: Leading dimensions of mapped xs cannot be 0.")
-    return int(sizes[0])
+    return sizes[0]
 
 
 def stacked(results: list[Any], dim: int) -> Any:

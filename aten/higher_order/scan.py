@@ -27,7 +27,7 @@ def scan(combine_fn: Callable, init: Any, xs: Any, *, dim: int = 0, reverse: boo
         raise RuntimeError(f"All init leaves must be a Tensor, and there must be one, but got {init}")
     leaves, spec = pytree.flatten(xs)
     places = [dim + x.ndim if dim < 0 else dim for x in leaves if isinstance(x, Tensor)]
-    count = slices("scan", leaves, places)
+    count = int(slices("scan", leaves, places))
     carry, results = init, []
     for i in reversed(range(count)) if reverse else range(count):
         x = pytree.unflatten([x.select(d, i) for x, d in zip(leaves, places)], spec)

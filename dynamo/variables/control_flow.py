@@ -9,6 +9,7 @@ from aten import pytree
 from aten.higher_order.associative_scan import associative_scan
 from aten.higher_order.cond import branch, cond
 from aten.higher_order.map import map as map_slices
+from aten.higher_order.map import slices
 from aten.higher_order.scan import scan
 from aten.higher_order.while_loop import loop, while_loop
 from aten.higher_order.wrap import wrap
@@ -214,6 +215,8 @@ def _map(frame, args, kwargs):
         raise Unsupported(breaks.HIGHER_ORDER, "map with keyword arguments")
 
     def apply(f: Callable, xs: Any, *rest: Any) -> Any:
+        leaves = pytree.leaves(xs)
+        slices("map", leaves, [0] * len(leaves))
         return vmap(f, in_dims=(0, *[None] * len(rest)), randomness="different")(xs, *rest)
 
     with frame.output.side_effects.freeze(frame):

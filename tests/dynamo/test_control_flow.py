@@ -163,3 +163,9 @@ def test_prefixes_of_every_length():
 def test_graphs_inside_of_graphs_are_shown():
     text = str(weft.explain(FUNCTIONS["cond"])(weft.ones(3, 4)))
     assert "cond = cond(" in text and "def cond_true(" in text and "def cond_false(" in text and "aten.sin(" in text
+
+
+@pytest.mark.parametrize("backend", ["eager", "inductor"])
+def test_no_slices_are_refused_by_compiled_code_too(backend):
+    with pytest.raises(RuntimeError, match="cannot be 0"):
+        weft.compile(lambda x: map(lambda a: a + 1, x), backend=backend)(weft.ones(0, 3))

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import aten.autocast
 import aten.device
+import aten.device_memory
 import aten.dtype
 import aten.logs
 import aten.meta_of_call
@@ -43,6 +44,7 @@ from aten.autocast import (
 )
 from aten.autograd import enable_grad, inference_mode, no_grad, set_grad_enabled
 from aten.autograd.anomaly import is_anomaly_check_nan_enabled, is_anomaly_enabled
+from aten.chains import bind_chains
 from aten.default_device import current as _default_device
 from aten.default_device import get_default_device, set_default_device
 from aten.dtype import (
@@ -121,6 +123,7 @@ for _name, _op in registry.items():
     globals().setdefault(_name, _op)
 attach_methods()
 bind_families(registry)
+bind_chains()
 aten.autocast.declare(registry)
 
 if TYPE_CHECKING:  # ops are attributes by way of the registry

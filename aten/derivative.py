@@ -124,8 +124,9 @@ class Plan:
                 raise TypeError(f"the vjp of {op.name} asks for {name!r}, which is no parameter of {op.declaration}")
 
     def sources(self) -> tuple[tuple[int, int], ...]:
-        """What `save` collects, as (kind, core argument) for native recording: kind 0 value, 1 Meta, 2 the result."""
-        kinds = {"value": 0, "meta": 1, "out": 2}
+        """What `save` collects, as (kind, place) for native recording: kind 0 value and 1 Meta of a core argument, 2 the result,
+        3 one of several results."""
+        kinds = {"value": 0, "meta": 1, "out": 2, "result": 3}
         return tuple((kinds[kind], i) for kind, i in self._sources.values())
 
     def save(self, args: Sequence[Any], out: Any) -> tuple[Any, ...]:

@@ -17,21 +17,35 @@ CPU = dtypes.device("cpu")
 META = dtypes.device("meta")
 
 
+# By type of device what runs ops that have no kernel there: a function that gives a module with `run(op, core arguments, device)`
+# and `overwrite(target, value)`. inductor compiles them.
+compilers: dict[str, Callable[[], Any]] = {}
+# Called when somebody has waited for a device: raises what kernels there have found meanwhile.
+after_wait: list[Callable[[], Any]] = []
+
+
+def waited() -> None:
+    """Raise what kernels on a device have found wrong, now that it has been waited for."""
+    for look in after_wait:
+        look()
+
+
 def same(a: Any, b: Any) -> bool:
-    """Whether two devices are one: no index means the first."""
-    return a.type == b.type and (a.type != "cuda" or (a.index or 0) == (b.index or 0))
+    """Whether two devices are one: no index means the one that this thread is on."""
+    return a.type == b.type and (a.type != "cuda" or _native.device_index(a) == _native.device_index(b))
 
 
-def elsewhere(args: Sequence[Any]) -> Any:
-    """The device of the tensors among core arguments, None for the CPU; 0-d tensors of the CPU go with all.
+def elsewhere(args: Sequence[Any], op: Op | None = None, among: Sequence[Any] | None = None) -> Any:
+    """The device of the tensors among the op's arguments, None for the CPU; 0-d tensors of the CPU go with all.
 
-    Raises RuntimeError where tensors are on two devices that both have memory.
+    Raises RuntimeError, naming the argument, where tensors are on two devices that both have memory. `among`: the arguments that a
+    list of tensors is one of.
     """
     found = None
     on_cpu = False
     for value in args:
         if type(value) is list:
-            device = elsewhere(value)
+            device = elsewhere(value, op, args)
             on_cpu = on_cpu or (device is None and any(isinstance(v, Tensor) and v.ndim for v in value))
         elif isinstance(value, Tensor):
             device = value.device
@@ -43,16 +57,26 @@ def elsewhere(args: Sequence[Any]) -> Any:
         if device is None:
             continue
         if found is not None and found != device:
-            raise two_devices(found, device)
+            raise two_devices(found, device, argument_on(device, among or args, op))
         found = device
     if found is not None and found is not META and on_cpu:
-        raise two_devices(found, CPU)
+        raise two_devices(found, CPU, argument_on(CPU, among or args, op))
     return found
 
 
-def two_devices(a: Any, b: Any) -> RuntimeError:
+def argument_on(device: Any, args: Sequence[Any], op: Op | None) -> str:
+    """Which argument of the op is on the device, in PyTorch's words; empty where that cannot be told."""
+    if op is not None:
+        for param, value in zip(op.schema.params, args):
+            tensors = value if type(value) is list else [value]
+            if any(isinstance(v, Tensor) and v.device == device and (v.ndim or device is not CPU) for v in tensors):
+                return f" (when checking argument for argument {param.name} in method {op.name})"
+    return ""
+
+
+def two_devices(a: Any, b: Any, where: str = "") -> RuntimeError:
     """What is raised for tensors on two devices."""
-    return RuntimeError(f"Expected all tensors to be on the same device, but found at least two devices, {a} and {b}!")
+    return RuntimeError(f"Expected all tensors to be on the same device, but found at least two devices, {a} and {b}!{where}")
 
 
 def no_kernel(op: Op, device: Any) -> NotImplementedError:
@@ -74,6 +98,8 @@ def run_elsewhere(op: Op, args: tuple[Any, ...], device: Any, metas: Callable[[]
     """The op by its kernel for this type of device; NotImplementedError if it has none."""
     kernel = op.kernels.get(device.type)
     if kernel is None:
+        if device.type in compilers:
+            return compilers[device.type]().run(op, args, device)
         raise no_kernel(op, device)
     found = metas()
     if type(found) is tuple:
@@ -95,6 +121,10 @@ def made_on_host(op: Op, found: Meta, run: Callable[[Tensor], None]) -> Tensor:
 
 def overwrite(target: Tensor, value: Tensor) -> None:
     """The bytes of `value`, of the target's sizes and dtype, into the target's memory on whatever device."""
+    if target.device.type in compilers and value.device == target.device:
+        if not (target.is_contiguous() and value.is_contiguous() and value.dtype is target.dtype):
+            compilers[target.device.type]().overwrite(target, value)
+            return
     if not (target.is_contiguous() and value.is_contiguous()):
         raise NotImplementedError(f"copy: there is no kernel of it for strided memory on {target.device}")
     _native.copy_memory(target, value)

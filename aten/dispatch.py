@@ -35,6 +35,7 @@ class _Stack(threading.local):
         self.top = 0
         self.modes: list[Any] = []
         self.mode_top = 0
+        self.unasked = 0  # how many modes the innermost ModesUnasked keeps from being asked
 
 
 stack = _Stack()
@@ -67,6 +68,17 @@ def pop_mode() -> Any:
     stack.mode_top -= 1
     _native.add_ambient_count(_MODE_COUNT, -1)
     return stack.modes.pop()
+
+
+class ModesUnasked:
+    """While it is open, the modes of this thread are asked nothing, and go on existing (the ambient word counts them)."""
+
+    def __enter__(self) -> None:
+        self.before = stack.mode_top, stack.unasked
+        stack.mode_top, stack.unasked = 0, stack.mode_top
+
+    def __exit__(self, *exc: object) -> None:
+        stack.mode_top, stack.unasked = self.before
 
 
 class On:
@@ -134,7 +146,9 @@ def _ask_modes(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return NotImplemented
 
 
-_DEVICES_APART = frozenset({"to", "cpu", "cuda", "type_as", "copy_"})  # composites of tensors that may be on several devices
+_DEVICES_APART = frozenset(  # composites of tensors that may be on several devices
+    {"to", "cpu", "cuda", "type_as", "copy_", "getitem", "setitem"}
+)
 
 
 def call(op: Op, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
@@ -161,7 +175,11 @@ def _call(op: Op, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         out = kwargs.pop("out")
         if out is not None:
             return _call_out(op, args, kwargs, out)
+    if kwargs and kwargs.get("pin_memory"):
+        return _call(op, args, {**kwargs, "pin_memory": None}).pin_memory()
     public = op.schema.bind(args, kwargs, op.name)
+    if "scalars" in op.tags and op.kind == "core":
+        public = numbers_alone(op, public)
     if op.refuses is not None:
         op.refuses(public)
     if op.kind == "composite":
@@ -169,8 +187,12 @@ def _call(op: Op, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
             result = _ask_levels(op, public)
             if result is not NotImplemented:
                 return result
-        away = devices.elsewhere(public)
-        if away is not None and op.name not in _DEVICES_APART:
+        if op.name in overrides.LIKE and overrides.kind_of(type(public[0])) & overrides.DISPATCH:
+            result = overrides.dispatched(op, public)
+            if result is not NotImplemented:
+                return result
+        away = None if op.name in _DEVICES_APART else devices.elsewhere(public, op)
+        if away is not None:
             with On(away):
                 return op.function(*public)
         return op.function(*public)
@@ -179,6 +201,19 @@ def _call(op: Op, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     if op.special_when is not None and op.special_when(*public):
         return op.special_fn(*public)
     return call_core(op, normalize(op, public))
+
+
+_OF_NUMBERS = frozenset({"add", "sub", "mul", "div", "floor_divide"})
+
+
+def numbers_alone(op: Op, public: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The arguments where all operands are numbers: arithmetic takes the first as a tensor, other ops raise TypeError."""
+    if any(isinstance(value, (Tensor, Meta)) for value in public):
+        return public
+    if op.name not in _OF_NUMBERS:
+        first = op.schema.params[0].name
+        raise TypeError(f"{op.name}(): argument '{first}' (position 1) must be Tensor, not {type(public[0]).__name__}")
+    return (aten.op.registry["full"]([], public[0]), *public[1:])
 
 
 def normalize(op: Op, public: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -305,10 +340,13 @@ def run(op: Op, args: tuple[Any, ...]) -> Any:
         if op.name == "detach":
             return _native.alias(args[0], meta.sizes, meta.strides, meta.offset)
         return _native.alias(args[0], meta.sizes, meta.strides, meta.offset, op, args[1:])
-    away = devices.elsewhere(args)
+    away = devices.elsewhere(args, op)
     if op.anywhere_fn is not None and away is not devices.META:  # a function on tensors
         with no_grad():
             return op.anywhere_fn(*args)
+    if away is not None and away.type in devices.compilers and away.type not in op.kernels:
+        with no_grad():
+            return devices.run_elsewhere(op, args, away, lambda: result_meta(op, args))
     if op.decompose_fn is not None and (op.kernel_fn is None if away is None else away.type not in (*op.kernels, "meta")):
         with no_grad():
             if away is None:
@@ -487,7 +525,7 @@ def _call_inplace(op: Op, public: tuple[Any, ...]) -> Any:
             _check_castable(next(a.dtype for a in args if isinstance(a, Tensor)), target)
             raise
         _check_result(target, meta.dtype, meta.sizes)
-        away = devices.elsewhere((target, *args))
+        away = devices.elsewhere((target, *args), base)
         if meta.dtype is target.dtype and base.kernel_fn is not None and away is None and not _overlaps(target, args):
             run_kernel(base, target, args)
             target._bump_version()

@@ -15,6 +15,16 @@ class LinAlgError(RuntimeError):
     """A matrix does not have the property that a decomposition needs."""
 
 
+class CudaError(RuntimeError):
+    """What the driver of a cuda device answered: `code` is its number, the text names the call and what it was for."""
+
+    code = 0
+
+
+class OutOfMemoryError(RuntimeError):
+    """A device's memory is full, though all that was free has been given back. (The host's memory gives MemoryError.)"""
+
+
 _warned: set[str] = set()
 _always = False
 

@@ -38,11 +38,12 @@ _NAMED: dict[str, tuple[str, tuple[str, ...], int]] = {
     "logsumexp": ("logsumexp", ("input", "dim", "keepdim"), 3),
     "flip": ("flip", ("input", "dims"), 2),
     "roll": ("roll", ("input", "shifts", "dims"), 3),
-    "cumsum": ("cumsum", ("input", "dim", "dtype"), 2),
 }
+_SCANS = "cumsum cumprod cummax cummin logcumsumexp".split()
 _MAX_POOL = ("input", "kernel_size", "stride", "padding", "dilation", "ceil_mode", "return_indices")
 _AVG_POOL = ("input", "kernel_size", "stride", "padding", "ceil_mode", "count_include_pad", "divisor_override")
-_CORE = "view permute expand squeeze unsqueeze slice select alias clone cast mm bmm add linear".split()
+_PLACES = "index index_select index_add gather scatter scatter_add nonzero".split()
+_CORE = "view permute expand squeeze unsqueeze slice select alias clone cast mm bmm add linear index".split()
 
 
 def _bind(
@@ -92,6 +93,8 @@ def bind_families(registry: dict[str, Any]) -> None:
         _bind(registry, name, "arg_extreme", code, ("input", "dim", "keepdim"), 3, False)
     for code, name in enumerate(("var", "var_mean")):
         _bind(registry, name, "var", code, ("input", "dim", "correction", "keepdim", "unbiased"), 4)
+    for code, name in enumerate(_SCANS):
+        _bind(registry, name, "scan", code, ("input", "dim", "dtype")[: 3 if code < 2 else 2], 2)
     for name in _VIEWS:
         _bind(registry, name, name)
     _bind(registry, "reshape", "view", 1)
@@ -104,8 +107,10 @@ def bind_families(registry: dict[str, Any]) -> None:
     for n in (1, 2, 3):
         _bind(registry, f"max_pool{n}d", "max_pool", n, _MAX_POOL, 7, False)
         _bind(registry, f"avg_pool{n}d", "avg_pool", n, _AVG_POOL, 7, False)
-    for name in ("matmul", "getitem", "embedding", "embedding_backward", "gather", "scatter"):
+    for name in "matmul getitem setitem embedding embedding_backward".split() + _PLACES:
         _bind(registry, name, name)
+    for code, name in enumerate(("index_put", "index_put_")):
+        _bind(registry, name, "index_put", code, ("input", "indices", "values", "accumulate"), 4)
     for code, name in enumerate(("zeros", "ones", "empty", "full")):
         _bind(registry, name, "create", code, differentiable=False)
         _bind(registry, name + "_like", "like", code, differentiable=False)

@@ -21,6 +21,9 @@ def contiguous_strides(sizes: Iterable[Size]) -> tuple[Size, ...]:
     return tuple(strides)
 
 
+CHANNELS_INNERMOST = {"channels_last": 4, "channels_last_3d": 5}  # memory formats → the number of dims of their tensors
+
+
 class Meta:
     """What is known of a tensor without its data. Immutable by habit; sizes, strides and offset may be SymInts."""
 
@@ -82,10 +85,14 @@ class Meta:
             n = n * size
         return n
 
-    def is_contiguous(self) -> bool:
-        """Row-major without gaps, as far as is known without a guard."""
+    def is_contiguous(self, memory_format: Any = None) -> bool:
+        """Row-major without gaps, or with the channels (dim 1) innermost, as far as is known without a guard."""
+        channels_innermost = CHANNELS_INNERMOST.get(getattr(memory_format, "name", None))
+        if channels_innermost not in (None, len(self.sizes)):
+            return False
+        order = range(len(self.sizes)) if channels_innermost is None else [0, *range(2, channels_innermost), 1]
         expected: Size = 1
-        for size, stride in zip(reversed(self.sizes), reversed(self.strides)):
+        for size, stride in [(self.sizes[d], self.strides[d]) for d in reversed(order)]:
             if type(size) is int and size == 1:
                 continue
             if not known_equal(stride, expected):

@@ -11,6 +11,8 @@ from aten.op import Op
 def meta_call(op: Op, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """Result Metas of a call on Metas: by the shape rule, or by running the definition of a composite on Tracers."""
     public = op.schema.bind(args, kwargs, op.name)
+    if "scalars" in op.tags and op.kind == "core":
+        public = dispatch.numbers_alone(op, public)
     if op.refuses is not None:
         op.refuses(public)
     if op.kind in ("composite", "inplace") or (op.special_when is not None and op.special_when(*public)):

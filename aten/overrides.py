@@ -17,6 +17,13 @@ _ours = ("aten", "weft", "dynamo", "inductor")
 _kinds: dict[type, int] = {Tensor: 0, Parameter: 0, int: 0, float: 0, bool: 0, complex: 0, type(None): 0, str: 0}
 
 
+_native_detach = Tensor.detach
+LIKE = frozenset(
+    "empty_like zeros_like ones_like full_like new_empty new_zeros new_ones new_full rand_like randn_like randint_like".split()
+)
+"""Composites that classes are asked about, as they make a tensor of their kind."""
+
+
 class _State(threading.local):
     """Whether `__torch_function__` of types is off in this thread, and the open dispatch modes."""
 
@@ -129,7 +136,7 @@ def as_subclass(self: Tensor, cls: type) -> Any:
         raise TypeError(f"as_subclass(): argument 'cls' must be a subclass of Tensor, not {cls!r}")
     if type(self) is cls:
         return self
-    made = _native.make_subclass(cls, self.detach(), False)
+    made = _native.make_subclass(cls, _native_detach(self), False)
     if self.requires_grad and _native.is_grad_enabled():
         _native.record("AliasBackward0", lambda node, grads: grads, (self,), (made,), ())
     return made
@@ -154,7 +161,7 @@ def _default(cls: type, func: Callable[..., Any], types: Iterable[type], args: A
 
 
 def _make_subclass(cls: type, data: Tensor, require_grad: bool = False, **known: Any) -> Any:
-    return _native.make_subclass(cls, data.detach(), require_grad)
+    return _native.make_subclass(cls, _native_detach(data), require_grad)
 
 
 def _make_wrapper_subclass(
@@ -167,6 +174,26 @@ def _make_wrapper_subclass(
     return _native.make_subclass(cls, made, requires_grad)
 
 
+def _detach(self: Tensor) -> Any:
+    """The same memory without history, of a class that may take the call itself."""
+    return _registry()["detach"](self) if kind_of(type(self)) else _native_detach(self)
+
+
+@classmethod  # type: ignore[misc]
+def _prepare(cls: type, **keywords: Any) -> None:
+    """Native methods that are no ops ask subclasses, as ops do."""
+    super(Tensor, cls).__init_subclass__(**keywords)
+    if cls.__module__.partition(".")[0] not in _ours and cls.detach is _native_detach:  # type: ignore[attr-defined]
+        cls.detach = _detach  # type: ignore[attr-defined]
+
+
+def _registry() -> Any:
+    from aten.op import registry
+
+    return registry
+
+
+attach("__init_subclass__", _prepare)
 attach("as_subclass", as_subclass)
 attach("__torch_function__", _default)
 attach("_make_subclass", staticmethod(_make_subclass))

@@ -124,6 +124,8 @@ def _values(tensor: Any) -> np.ndarray:
 
 
 def _suffixes(tensor: Any) -> Iterable[str]:
+    if not tensor.is_cpu:
+        yield f"device='{tensor.device}'"
     empty = not tensor.is_meta and tensor.numel() == 0
     if tensor.is_meta or (empty and tensor.ndim != 1):
         yield f"size={tuple(tensor.shape)}"
@@ -134,8 +136,6 @@ def _suffixes(tensor: Any) -> Iterable[str]:
     )
     if tensor.dtype not in natural:
         yield f"dtype={tensor.dtype!r}"
-    if not tensor.is_cpu:
-        yield f"device='{tensor.device}'"
     grad_fn = tensor.grad_fn
     if grad_fn is not None:
         yield f"grad_fn=<{grad_fn.name()}>"

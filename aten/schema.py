@@ -320,10 +320,9 @@ class Schema:
 
 def named_result(name: str, fields: str | tuple[str, ...]) -> Callable[[Sequence[Any]], Any]:
     """Makes named tuples of several results."""
-    from collections import namedtuple
+    from aten import return_types
 
-    made: Any = namedtuple(name, fields, module="aten.return_types")
-    return made._make
+    return return_types.declare(name, fields)._make
 
 
 def _split(text: str) -> list[str]:

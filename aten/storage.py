@@ -131,13 +131,11 @@ for _name, _fn in {
     "tolist": _untyped_tolist,
     "byteswap": _byteswap,
     "element_size": lambda self: 1,
-    "cpu": _unchanged,
+    "cpu": lambda self: self if self.device.type == "cpu" else elements(self).cpu().untyped_storage(),
+    "cuda": lambda self, device=None, non_blocking=False: elements(self).cuda(device).untyped_storage(),
     "untyped": _unchanged,
     "share_memory_": _unchanged,
     "is_shared": lambda self: False,
-    "is_pinned": lambda self, device=None: False,
-    "pin_memory": _unchanged,
-    "get_device": lambda self: -1,
     "type": lambda self, dtype=None, non_blocking=False: "torch.storage.UntypedStorage" if dtype is None else dtype(self),
     "is_cuda": property(lambda self: self.device.type == "cuda"),
     "is_cpu": property(lambda self: self.device.type == "cpu"),
@@ -149,6 +147,7 @@ for _name, _fn in {
     "_untyped": _unchanged,
     "new": lambda self: UntypedStorage(0, device=self.device),
     "resizable": lambda self: True,
+    "__sizeof__": lambda self: object.__sizeof__(self) + self.nbytes(),
 }.items():
     setattr(UntypedStorage, _name, _fn)
 _CONVERSIONS = {
@@ -381,13 +380,15 @@ _TYPED: dict[str, Any] = {
     "fill_": _fill_elements,
     "resize_": _resize_elements,
     "type": _typed_type,
-    "cpu": _unchanged,
-    "pin_memory": _unchanged,
+    "cpu": lambda self: self if self.device.type == "cpu" else self._like(self._untyped_storage.cpu()),
+    "cuda": lambda self, device=None, non_blocking=False: self._like(self._untyped_storage.cuda(device)),
+    "pin_memory": lambda self, device=None: self._like(self._untyped_storage.pin_memory()),
     "share_memory_": _unchanged,
-    "is_pinned": lambda self, device=None: False,
+    "is_pinned": lambda self, device=None: self._untyped_storage.is_pinned(),
     "is_shared": lambda self: False,
-    "get_device": lambda self: -1,
+    "get_device": lambda self: self._untyped_storage.get_device(),
     "resizable": lambda self: True,
+    "__sizeof__": lambda self: object.__sizeof__(self) + self.nbytes(),
     **{name: (lambda dtype: lambda self: self._to(dtype))(getattr(dtypes, d)) for name, d in _CONVERSIONS.items()},
 }
 

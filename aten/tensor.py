@@ -51,6 +51,9 @@ def _check_nesting(data: Any, dim: int = 0) -> None:
                 raise TypeError(
                     f"expected a sequence of length {lengths[0]} at dim {dim + 1} (got {type(item).__name__})"
                 )
+            if lengths[0] is None:
+                wanted = "must be real number, not list" if isinstance(data[0], float) else "cannot be interpreted as an integer"
+                raise TypeError(wanted if isinstance(data[0], float) else f"'{type(item).__name__}' object {wanted}")
             raise ValueError(f"expected sequence of length {lengths[0]} at dim {dim + 1} (got {length})")
         _check_nesting(item, dim + 1)
 
@@ -73,6 +76,13 @@ def _without_history(data: Any) -> Any:
     return list(map(_without_history, data)) if isinstance(data, (list, tuple)) else data
 
 
+def _overflow(data: Any) -> Exception:
+    """A number alone and one in a list are refused by different classes, as in PyTorch."""
+    if isinstance(data, int):
+        return ValueError("Overflow when unpacking long long")
+    return RuntimeError("Overflow when unpacking long")
+
+
 def _as_array(data: Any, dtype: DType | None) -> np.ndarray:
     """Data as a NumPy array of the dtype that a tensor of it has."""
     if isinstance(data, (np.ndarray, np.generic)):
@@ -88,17 +98,17 @@ def _as_array(data: Any, dtype: DType | None) -> np.ndarray:
     try:
         array = np.array(_without_history(data) if isinstance(_first_leaf(data), Tensor) else data)
     except OverflowError as error:
-        raise RuntimeError("Overflow when unpacking long") from error
+        raise _overflow(data) from error
     if array.dtype.kind == "O":
         leaf = _first_leaf(data)
         if isinstance(leaf, int):
-            raise RuntimeError("Overflow when unpacking long")
+            raise _overflow(data)
         raise RuntimeError(f"Could not infer dtype of {type(leaf).__name__}")
     if array.size == 0 and dtype is None:
         dtype = _native.get_default_dtype()
     if dtype is None and not isinstance(_first_leaf(data), (np.ndarray, np.generic, Tensor)):
         if array.dtype.kind == "u" and array.size and array.max() > np.iinfo(np.int64).max:
-            raise RuntimeError("Overflow when unpacking long")
+            raise _overflow(data)
         dtype = _python_dtype(array.dtype.kind)
     return array if dtype is None else array.astype(dtype.to_numpy(), copy=False)
 
@@ -187,12 +197,24 @@ def as_tensor(data: Any, dtype: DType | None = None, device: Any = None) -> Tens
         result = data if dtype is None or dtype is data.dtype else data.to(dtype)
     elif isinstance(data, np.ndarray):
         result = from_numpy(data if dtype is None else data.astype(dtype.to_numpy(), copy=False))
+    elif hasattr(data, "__cuda_array_interface__"):
+        result = _from_array_interface(data)
+        result = result if dtype is None or dtype is result.dtype else result.to(dtype)
     elif hasattr(data, "__dlpack__") and not isinstance(data, np.generic):
         result = from_dlpack(data)
         result = result if dtype is None or dtype is result.dtype else result.to(dtype)
     else:
         result = tensor(data, dtype=dtype)
     return result if device is None or dtypes.device(device) == result.device else result.to(device)
+
+
+_from_array_interface: Any = None  # aten.device_memory, which is above this file
+
+
+def set_array_interface(read: Any) -> None:
+    """`read` makes a tensor of an object that has `__cuda_array_interface__`."""
+    global _from_array_interface
+    _from_array_interface = read
 
 
 def _construct(cls: type, *args: Any, **kwargs: Any) -> Tensor:
@@ -290,12 +312,20 @@ def _copy(self: Tensor) -> Tensor:
 
 
 def _rebuild(
-    cls: type, data: bytes | None, dtype: DType, sizes: tuple[int, ...], requires_grad: bool, attributes: dict[str, Any]
+    cls: type,
+    data: bytes | None,
+    dtype: DType,
+    sizes: tuple[int, ...],
+    requires_grad: bool,
+    attributes: dict[str, Any],
+    device: str = "cpu",
 ) -> Tensor:
     if data is None:
         result = _native.empty(sizes, dtype, dtypes.device("meta"))
     else:
         result = _copy_of(np.frombuffer(data, dtype.to_numpy()).reshape(sizes))
+        if device != "cpu":
+            result = _native.move(result, device)
     if cls is not Tensor:
         result = _native.make_subclass(cls, result, False)
     if requires_grad:
@@ -313,6 +343,7 @@ def _reduce_ex(self: Tensor, protocol: int) -> Any:
         tuple(self.shape),
         self.requires_grad,
         dict(self.__dict__),
+        *([str(self.device)] if self.is_cuda else []),
     )
 
 
@@ -345,4 +376,4 @@ for _name, _fn in {
 }.items():
     attach(_name, _fn)
 
-__all__ = ["Parameter", "Size", "Tensor", "as_tensor", "attach", "from_dlpack", "from_numpy", "tensor"]
+__all__ = ["Parameter", "Size", "Tensor", "as_tensor", "attach", "from_dlpack", "from_numpy", "set_array_interface", "tensor"]

@@ -32,16 +32,6 @@ def _is_set_to(self: Tensor, tensor: Tensor) -> bool:
     )
 
 
-def _is_pinned(self: Tensor, device: Any = None) -> bool:
-    """No memory here is pinned: the CPU reads all of it alike."""
-    return False
-
-
-def _pin_memory(self: Tensor, device: Any = None) -> Tensor:
-    """The tensor itself: without a GPU there is nobody to pin memory for."""
-    return self
-
-
 def _dim_order(self: Tensor, *, ambiguity_check: Any = False) -> tuple[int, ...]:
     """The dims from the slowest to the fastest in memory."""
     return tuple(sorted(range(self.ndim), key=lambda d: (-self.stride(d), d)))
@@ -101,8 +91,6 @@ for _name, _fn in {
     "is_set_to": _is_set_to,
     "is_nonzero": is_nonzero,
     "_grad": property(lambda self: self.grad, lambda self, grad: setattr(self, "grad", grad)),
-    "is_pinned": _is_pinned,
-    "pin_memory": _pin_memory,
     "dim_order": _dim_order,
     "_fix_weakref": _always(None),
     "sparse_dim": _always(0),

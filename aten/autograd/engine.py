@@ -9,8 +9,9 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from aten import _native
+from aten import _native, overrides
 from aten._native import Tensor
+from aten.autograd.hook_handle import ListedHandle, RemovableHandle
 from aten.op import ops
 from aten.tensor import attach
 
@@ -139,12 +140,14 @@ def _walk(
     walk = _Walk(outs, ins)
     undo = [keep_state() for keep_state in kept_state]
     _walks.open.append(walk)
+    overrides.state.off += 1  # derivatives are no calls of the program: no `__torch_function__` is asked
     try:
         found = _native.run_backward(outs, seeds, keep, create_graph, ins, accumulate)
         while walk.callbacks:
             walk.callbacks.pop(0)()
         return found
     finally:
+        overrides.state.off -= 1
         _walks.open.pop()
         for restore in undo:
             restore()
@@ -209,9 +212,11 @@ def backward(
     if grad_variables is not None:
         warnings.warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning, stacklevel=2)
         if grad_tensors is not None:
-            raise RuntimeError("`grad_tensors` and `grad_variables` (deprecated) arguments both passed to `backward()`. "
-                               "Please only "
-                               "use `grad_tensors`.")
+            raise RuntimeError(
+                "`grad_tensors` and `grad_variables` (deprecated) arguments both passed to `backward()`. "
+                "Please only "
+                "use `grad_tensors`."
+            )
         grad_tensors = grad_variables
     outputs = _as_tuple(tensors)
     if inputs is not None:
@@ -335,28 +340,9 @@ def _batched_walk(
 
 
 # ------------------------------------------------------------------------------------------------ hooks
-class RemovableHandle:
-    """What registering a hook returns: `remove()` takes the hook away; a context manager that does so at its end."""
-
-    __slots__ = ("_entries", "_entry", "__weakref__")
-
-    def __init__(self, entries: list[Any], entry: Any):
-        self._entries, self._entry = entries, entry
-
-    def remove(self) -> None:
-        """Take the hook away; once is enough."""
-        self._entries[:] = [e for e in self._entries if e is not self._entry]
-
-    def __enter__(self) -> "RemovableHandle":
-        return self
-
-    def __exit__(self, *exc: Any) -> None:
-        self.remove()
-
-
 def _append(entries: list[Any], entry: Any) -> RemovableHandle:
     entries.append(entry)
-    return RemovableHandle(entries, entry)
+    return ListedHandle(entries, entry)
 
 
 def _register_hook(self: Tensor, hook: Callable[[Tensor], Tensor | None]) -> RemovableHandle:
@@ -364,10 +350,10 @@ def _register_hook(self: Tensor, hook: Callable[[Tensor], Tensor | None]) -> Rem
     if not self.requires_grad:
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
     if _native.is_tracer(self) and hasattr(self.level, "hook"):
-        return RemovableHandle(*self.level.hook(self, hook))
+        return ListedHandle(*self.level.hook(self, hook))
     node = self.grad_fn
     if node is None:
-        return RemovableHandle(*_native.add_leaf_hook(self, 0, hook))
+        return ListedHandle(*_native.add_leaf_hook(self, 0, hook))
     return _append(node._pre_hooks, (self.output_nr, hook))
 
 
@@ -377,7 +363,7 @@ def _register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Tensor], N
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
     if self.grad_fn is not None:
         raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
-    return RemovableHandle(*_native.add_leaf_hook(self, 1, hook))
+    return ListedHandle(*_native.add_leaf_hook(self, 1, hook))
 
 
 def _retain_grad(self: Tensor) -> None:

@@ -15,7 +15,6 @@ import numpy as np
 from aten import _native
 from aten._native import Tensor
 from aten.autograd.engine import grad
-from aten.autograd.grad_mode import no_grad
 
 
 class GradcheckError(RuntimeError):
@@ -60,11 +59,10 @@ class _Check:
         """The derivatives of all outputs by one element, by central differences."""
         memory = self.inputs[which].detach().numpy(force=True)
         kept, results = memory[place].copy(), []
-        with no_grad():
-            for step in (self.eps, -self.eps):
-                memory[place] = kept + step * along
-                results.append([_array(o) for o in _outputs(self.fn, self.inputs)])
-            memory[place] = kept
+        for step in (self.eps, -self.eps):
+            memory[place] = kept + step * along
+            results.append([_array(o) for o in _outputs(self.fn, self.inputs)])
+        memory[place] = kept
         for before, after in zip(*results):
             if before.shape != after.shape or before.dtype != after.dtype:
                 raise GradcheckError("Expected `func` to return outputs with the same shape and dtype when inputs are perturbed")
@@ -192,11 +190,10 @@ class _Check:
     def _along(self, which: int, u: np.ndarray) -> list[np.ndarray]:
         memory = self.inputs[which].detach().numpy(force=True)
         kept, results = memory.copy(), []
-        with no_grad():
-            for step in (self.eps, -self.eps):
-                memory[...] = kept + step * u
-                results.append([_array(o) for o in _outputs(self.fn, self.inputs)])
-            memory[...] = kept
+        for step in (self.eps, -self.eps):
+            memory[...] = kept + step * u
+            results.append([_array(o) for o in _outputs(self.fn, self.inputs)])
+        memory[...] = kept
         return [(a - b) / (2 * self.eps) for a, b in zip(*results)]
 
     # ---- forward mode

@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 
 from aten import _native
 from aten._native import Node, Tensor
-from aten.autograd.engine import RemovableHandle, current_walk, kept_state
+from aten.autograd.engine import current_walk, kept_state
 from aten.autograd.grad_mode import no_grad
+from aten.autograd.hook_handle import JoinedHandle, RemovableHandle
 
 _SAVED_HOOKS = 1 << 7  # bit of the ambient word
 
@@ -145,18 +146,6 @@ def increment_version(tensor: Any) -> None:
 
 
 # --------------------------------------------------------------------------------------------- many tensors
-class _MultiHandle(RemovableHandle):
-    __slots__ = ("_handles",)
-
-    def __init__(self, handles: Sequence[RemovableHandle]):
-        self._handles = tuple(handles)
-
-    def remove(self) -> None:
-        """Take all of the hooks away."""
-        for handle in self._handles:
-            handle.remove()
-
-
 def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable[..., Any], *, mode: str = "all") -> RemovableHandle:
     """`fn(gradients)` once those of all tensors are there (None for what has none), or `fn(gradient)` at the first ("any").
 
@@ -187,7 +176,7 @@ def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable[..., Any], 
         if found[0] == 0:
             fn(found[1])
 
-    return _MultiHandle([t.register_hook(functools.partial(at, i)) for i, t in enumerate(tensors)])
+    return JoinedHandle([t.register_hook(functools.partial(at, i)) for i, t in enumerate(tensors)])
 
 
 # ---------------------------------------------------------------------------------- mutation of saved tensors

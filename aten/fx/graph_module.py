@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import linecache
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
+from aten._native import Tensor
 from aten.fx import printer
 from aten.fx.graph import Graph
 from aten.fx.interpreter import GradMode, _last_uses
 from aten.fx.node import Node
 from aten.fx.symbols import binders, bound_by, free_symbols, resolve
 from aten.symbolic.symint import SYMBOLIC
+from aten.tensor import Parameter
 
 _numbers = itertools.count(1)
 
@@ -58,6 +61,66 @@ class GraphModule:
         elif hasattr(root, name):
             return getattr(root, name)
         raise AttributeError(f"this GraphModule has no attribute {name!r}")
+
+    def named_children(self) -> Iterator[tuple[str, Any]]:
+        """The graphs and modules that are attributes, by name."""
+        root = self.__dict__["_root"]
+        if isinstance(root, dict):
+            yield from ((name, value) for name, value in root.items() if hasattr(value, "forward"))
+        else:
+            yield from root.named_children()
+
+    def children(self) -> Iterator[Any]:
+        """The same without names."""
+        return (child for _, child in self.named_children())
+
+    def named_modules(self, memo: set[Any] | None = None, prefix: str = "") -> Iterator[tuple[str, Any]]:
+        """This module, then those that can be reached from it, by their paths; each once."""
+        memo = set() if memo is None else memo
+        if self not in memo:
+            memo.add(self)
+            yield prefix, self
+            for name, child in self.named_children():
+                yield from child.named_modules(memo, f"{prefix}.{name}" if prefix else name)
+
+    def modules(self) -> Iterator[Any]:
+        """The same without paths."""
+        return (module for _, module in self.named_modules())
+
+    def named_parameters(self, prefix: str = "", recurse: bool = True) -> Iterator[tuple[str, Any]]:
+        """The Parameters that are attributes of it, or of modules in it, by their paths."""
+        return self._tensors(prefix, recurse, lambda value: isinstance(value, Parameter))
+
+    def named_buffers(self, prefix: str = "", recurse: bool = True) -> Iterator[tuple[str, Any]]:
+        """The other tensors, by their paths."""
+        return self._tensors(prefix, recurse, lambda value: isinstance(value, Tensor) and not isinstance(value, Parameter))
+
+    def parameters(self, recurse: bool = True) -> Iterator[Any]:
+        return (value for _, value in self.named_parameters("", recurse))
+
+    def buffers(self, recurse: bool = True) -> Iterator[Any]:
+        return (value for _, value in self.named_buffers("", recurse))
+
+    def _tensors(self, prefix: str, recurse: bool, wanted: Callable[[Any], bool]) -> Iterator[tuple[str, Any]]:
+        root = self.__dict__["_root"]
+        if not isinstance(root, dict):
+            found = [*root.named_parameters(prefix, recurse), *root.named_buffers(prefix, recurse)]
+            yield from ((name, value) for name, value in found if wanted(value))
+            return
+        for name, value in root.items():
+            path = f"{prefix}.{name}" if prefix else name
+            if wanted(value):
+                yield path, value
+            elif recurse and isinstance(value, GraphModule):
+                yield from value._tensors(path, recurse, wanted)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> GraphModule:
+        graph, root = Graph(), self.__dict__["_root"]
+        graph.shape_env = self.shape_env
+        graph.output(graph.graph_copy(self._graph, {}))
+        made = memo[id(self)] = GraphModule(copy.deepcopy(root, memo), graph, class_name=self.class_name)
+        made.meta = dict(self.meta)
+        return made
 
     def recompile(self) -> None:
         """Forget the generated code: the graph has changed."""

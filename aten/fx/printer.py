@@ -134,6 +134,9 @@ def text(graph: Graph, name: str = "graph", lines: bool = True) -> str:
     for node in graph.nodes:  # what functions of functions call
         for part, inner in getattr(node.target, "graphs", {}).items():
             whole += "\n" + text(inner.graph, f"{node.name}_{part}", lines)
+        inner = getattr(graph.owning_module, node.target, None) if node.op == "get_attr" else None
+        if hasattr(inner, "graph"):
+            whole += "\n" + text(inner.graph, node.target, lines)
     return whole
 
 

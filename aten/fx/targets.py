@@ -25,6 +25,11 @@ def check(condition: bool) -> None:
         raise RuntimeError("Expected cond to be True, but got False.")
 
 
+def set_grad_enabled(mode: bool) -> None:
+    """Says where in a graph gradients begin or cease to be recorded. Each node has its mode (`meta["grad"]`): it does nothing."""
+
+
+set_grad_enabled.__name__ = "_set_grad_enabled"
 WHOLE = (item, draw, set_data)  # a graph with one of these is run as it is: it is cut into no parts yet
 
 

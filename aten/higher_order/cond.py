@@ -133,6 +133,15 @@ def cond(pred: Any, true_fn: Callable, false_fn: Callable, operands: Any = ()) -
     return chosen(*operands)
 
 
+def cond_op(pred: Any, true_graph: Callable, false_graph: Callable, operands: Sequence[Any]) -> list[Any]:
+    """What a captured graph calls: both graphs take all operands, tensors and numbers, and give a tuple of tensors."""
+    fns = [subgraph.over_tensors(graph, operands) for graph in (true_graph, false_graph)]
+    return list(branch(pred, *fns, subgraph.tensors(operands)))
+
+
+cond_op.__name__ = "cond"
+
+
 def _traced(pred: Tensor, true_fn: Callable, false_fn: Callable, operands: tuple) -> Any:
     leaves, spec = pytree.flatten(operands)
     specs: list[Any] = []

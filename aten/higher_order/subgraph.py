@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from aten import _native
@@ -104,3 +104,18 @@ def traced(level: TraceLevel, functions: list[Callable], operands: list[Tensor])
         inner.graph.eliminate_dead_code()
         found.append(SubGraph(GraphModule(inner.constants, inner.graph), inner.takes))
     return found, everything
+
+
+def tensors(operands: Sequence[Any]) -> list[Tensor]:
+    """The tensors among operands, some of which are numbers."""
+    return [x for x in operands if isinstance(x, Tensor)]
+
+
+def over_tensors(f: Callable, operands: Sequence[Any]) -> Callable:
+    """A function of these operands as one of the tensors among them."""
+
+    def run(*values: Any) -> Any:
+        given = iter(values)
+        return f(*[next(given) if isinstance(x, Tensor) else x for x in operands])
+
+    return run

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from aten import pytree
@@ -86,3 +86,19 @@ def while_loop(cond_fn: Callable, body_fn: Callable, carried_inputs: Any) -> Any
     body = nested(body_fn)
     found = loop(nested(cond_fn), lambda *values: tuple(pytree.leaves(body(*values))), leaves, [])
     return pytree.unflatten(found, spec)
+
+
+def while_loop_op(cond_graph: Callable, body_graph: Callable, carried: Sequence[Any], more: Sequence[Any] = ()) -> list[Any]:
+    """What a captured graph calls: both graphs take all operands, tensors and numbers, and give a tuple of tensors."""
+    operands = [*carried, *more]
+    test, body = (subgraph.over_tensors(graph, operands) for graph in (cond_graph, body_graph))
+    return list(loop(lambda *x: first(test(*x)), body, list(carried), subgraph.tensors(more)))
+
+
+def while_loop_of_constants(cond_graph: Callable, body_graph: Callable, carried: Sequence[Any], more: Sequence[Any]) -> list[Any]:
+    """The same where nothing that the loop computes has a gradient, although some of what it reads has one."""
+    carried, more = ([x.detach() if isinstance(x, Tensor) else x for x in xs] for xs in (carried, more))
+    return while_loop_op(cond_graph, body_graph, carried, more)
+
+
+while_loop_op.__name__ = while_loop_of_constants.__name__ = "while_loop"

@@ -168,7 +168,7 @@ WeftStorage *storage_new(int64_t nbytes, int type, int index) {
   storage->data = static_cast<char *>(device->allocate(nbytes, index));
   if (!storage->data) {
     free_struct(storage);
-    PyErr_Format(PyExc_MemoryError, "cannot allocate %lld bytes on %s", (long long)nbytes, device->name);
+    if (!PyErr_Occurred()) PyErr_Format(PyExc_MemoryError, "cannot allocate %lld bytes on %s", (long long)nbytes, device->name);
     return nullptr;
   }
   storage->release = release_storage;

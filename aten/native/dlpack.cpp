@@ -1,4 +1,6 @@
-// dlpack.cpp: DLPack both ways (https://dmlc.github.io/dlpack, versions 0.x and 1.x), on the CPU.
+// dlpack.cpp: DLPack both ways (https://dmlc.github.io/dlpack, versions 0.x and 1.x), on the CPU and on CUDA devices.
+//
+// On CUDA a consumer names its stream: what is queued there from then on comes after what the producer has queued on its own.
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/uio.h>
@@ -38,7 +40,7 @@ struct DLManagedVersioned {
   DLTensor tensor;
 };
 
-constexpr int kCPU = 1, kReadOnly = 1;
+constexpr int kCPU = 1, kCUDA = 2, kCUDAHost = 3, kReadOnly = 1;
 constexpr uint8_t kInt = 0, kUInt = 1, kFloat = 2, kBfloat = 4, kComplex = 5, kBool = 6;
 
 DLDataType dl_dtype(int code) {
@@ -94,7 +96,9 @@ Managed *export_tensor(WeftTensor *t) {
   t->storage->refs++;
   t->storage->exports++;
   e->storage = t->storage;
-  e->managed.tensor = {t->storage->data ? weft_data(t) : nullptr, {kCPU, 0}, ndim, dl_dtype(WEFT_DTYPE(t)), e->layout, e->layout + ndim, 0};
+  const bool on_cuda = WEFT_DEVICE_TYPE(t) == WEFT_CUDA;
+  const DLDevice device = {on_cuda ? kCUDA : kCPU, on_cuda ? t->storage->device_index : 0};
+  e->managed.tensor = {t->storage->data ? weft_data(t) : nullptr, device, ndim, dl_dtype(WEFT_DTYPE(t)), e->layout, e->layout + ndim, 0};
   e->managed.manager = e;
   e->managed.deleter = Export<Managed>::free_it;
   return &e->managed;
@@ -158,7 +162,10 @@ bool readable(const char *data, int64_t bytes) {
 template <class Managed>
 PyObject *import_tensor(Managed *managed, PyObject *capsule, const char *used, bool readonly) {
   DLTensor &dl = managed->tensor;
-  if (dl.device.type != kCPU) return PyErr_Format(PyExc_BufferError, "from_dlpack: device type %d is not the CPU", dl.device.type);
+  const bool on_cuda = dl.device.type == kCUDA;
+  if (!on_cuda && dl.device.type != kCPU && dl.device.type != kCUDAHost)
+    return PyErr_Format(PyExc_BufferError, "from_dlpack: device type %d is neither the CPU nor CUDA", dl.device.type);
+  if (on_cuda && !device_exists(WEFT_CUDA, dl.device.id)) return nullptr;
   int dtype = dtype_of_dl(dl.dtype);
   if (dtype < 0) return nullptr;
   if (dl.ndim < 0 || dl.ndim > WEFT_MAX_NDIM || (dl.ndim && !dl.shape))
@@ -166,19 +173,20 @@ PyObject *import_tensor(Managed *managed, PyObject *capsule, const char *used, b
   int64_t bytes;
   if (!bytes_of(dl, weft_itemsize(dtype), &bytes)) return nullptr;
   char *data = static_cast<char *>(dl.data) + (bytes ? dl.byte_offset : 0);
-  if (bytes && (!dl.data || data < static_cast<char *>(dl.data) || !readable(data, bytes) || reinterpret_cast<uintptr_t>(data) % (uintptr_t)weft_itemsize(dtype)))
+  if (bytes && (!dl.data || data < static_cast<char *>(dl.data) || (!on_cuda && !readable(data, bytes)) || reinterpret_cast<uintptr_t>(data) % (uintptr_t)weft_itemsize(dtype)))
     return PyErr_Format(PyExc_BufferError, "from_dlpack: the data at %p + %llu are no elements of %d bytes", dl.data,
                         (unsigned long long)dl.byte_offset, weft_itemsize(dtype));
   WeftStorage *storage = storage_external(data, bytes, nullptr, readonly);
   if (!storage) return nullptr;
   storage->owner = managed;
   storage->release = release_imported<Managed>;
+  if (on_cuda) storage->device_type = WEFT_CUDA, storage->device_index = (uint8_t)dl.device.id;
   if (PyCapsule_SetName(capsule, used) < 0) {
     storage->release = nullptr;
     storage_decref(storage);
     return nullptr;
   }
-  return tensor_new(weft_word(dtype, WEFT_CPU, 0, 0), dl.ndim, dl.shape, dl.strides, 0, storage);
+  return tensor_new(weft_word(dtype, storage->device_type, storage->device_index, 0), dl.ndim, dl.shape, dl.strides, 0, storage);
 }
 
 PyObject *import_capsule(PyObject *capsule) {
@@ -191,10 +199,35 @@ PyObject *import_capsule(PyObject *capsule) {
   return managed ? import_tensor(managed, capsule, "used_dltensor", false) : nullptr;
 }
 
+// Lets a consumer's stream wait for what is queued on ours: a handle, 1 or None for the legacy stream, 2 for the thread's, -1 for none.
+bool hand_over(PyObject *tensor, PyObject *stream) {
+  if (stream != Py_None && !PyLong_Check(stream)) {
+    PyErr_SetString(PyExc_TypeError, "stream must be ``int`` or ``none``");
+    return false;
+  }
+  Ref module(PyImport_ImportModule("aten._cuda"));
+  return module && Ref(PyObject_CallMethod(module.get(), "hand_over", "OO", tensor, stream));
+}
+
+// The arguments for a producer's __dlpack__, our stream among them where it is on CUDA; NULL with an exception set.
+PyObject *consumer_arguments(PyObject *object) {
+  Ref kwargs(Py_BuildValue("{s:(ii)}", "max_version", 1, 0)), where(PyObject_CallMethod(object, "__dlpack_device__", nullptr));
+  if (!where) PyErr_Clear();  // a producer without the method is of the CPU
+  int type = kCPU, id = 0;
+  if (where && !PyArg_ParseTuple(where.get(), "ii:__dlpack_device__", &type, &id)) return nullptr;
+  if (!kwargs || type != kCUDA) return kwargs.release();
+  if (!device_exists(WEFT_CUDA, id)) return nullptr;
+  Ref module(PyImport_ImportModule("aten._cuda"));
+  Ref stream(module ? PyObject_CallMethod(module.get(), "current_stream", "i", id) : nullptr);
+  if (!stream || PyDict_SetItemString(kwargs.get(), "stream", PyTuple_GET_ITEM(stream.get(), 0)) < 0) return nullptr;
+  return kwargs.release();
+}
+
 }  // namespace
 
 PyObject *tensor_dlpack_device(PyObject *self, PyObject *) {
-  if (WEFT_DEVICE_TYPE(self) != WEFT_CPU) return PyErr_Format(PyExc_BufferError, "DLPack export of this device");
+  if (WEFT_DEVICE_TYPE(self) == WEFT_META) return PyErr_Format(PyExc_BufferError, "Cannot pack tensors on meta");
+  if (WEFT_DEVICE_TYPE(self) == WEFT_CUDA) return Py_BuildValue("ii", kCUDA, (int)as_tensor(self)->storage->device_index);
   return Py_BuildValue("ii", kCPU, 0);
 }
 
@@ -206,16 +239,19 @@ PyObject *tensor_dlpack(PyObject *self, PyObject *args, PyObject *kwargs) {
     return nullptr;
   WeftTensor *t = as_tensor(self);
   if (!need_memory(t, "__dlpack__()")) return nullptr;
-  if (WEFT_DEVICE_TYPE(t) != WEFT_CPU) return PyErr_Format(PyExc_BufferError, "Cannot pack tensors on this device");
-  if (stream != Py_None) return PyErr_Format(PyExc_BufferError, "__dlpack__: the CPU has no streams");
+  if (WEFT_DEVICE_TYPE(t) == WEFT_META) return PyErr_Format(PyExc_BufferError, "Cannot pack tensors on meta");
+  const bool on_cuda = WEFT_DEVICE_TYPE(t) == WEFT_CUDA;
+  if (!on_cuda && stream != Py_None) return PyErr_Format(PyExc_BufferError, "__dlpack__: the CPU has no streams");
   if (copy == Py_True) return PyErr_Format(PyExc_BufferError, "__dlpack__: export a clone() for a copy");
   if (dl_device != Py_None) {
     int type, id;
     if (!PyTuple_Check(dl_device)) return PyErr_Format(PyExc_TypeError, "__dlpack__: dl_device is a tuple of two ints");
     if (!PyArg_ParseTuple(dl_device, "ii", &type, &id)) return nullptr;
-    if (type != kCPU) return PyErr_Format(PyExc_BufferError, "__dlpack__: the tensor is on the CPU");
+    if (type != (on_cuda ? kCUDA : kCPU) || (on_cuda && id != t->storage->device_index))
+      return PyErr_Format(PyExc_BufferError, "__dlpack__: the tensor is on %s: copy it first", on_cuda ? "another device" : "the CPU");
   }
   if (WEFT_REQUIRES_GRAD(t)) return PyErr_Format(PyExc_BufferError, "Can't export tensors that require gradient, use tensor.detach()");
+  if (on_cuda && !hand_over(self, stream)) return nullptr;
   bool readonly = t->storage->flags & WEFT_STORAGE_READONLY;
   int major = 0, minor = 0;
   if (max_version != Py_None && !PyTuple_Check(max_version)) return PyErr_Format(PyExc_TypeError, "__dlpack__: max_version is a tuple of two ints");
@@ -234,12 +270,15 @@ PyObject *tensor_dlpack(PyObject *self, PyObject *args, PyObject *kwargs) {
 
 PyObject *from_dlpack(PyObject *, PyObject *object) {
   if (PyCapsule_CheckExact(object)) return import_capsule(object);
-  Ref method(PyObject_GetAttrString(object, "__dlpack__")), kwargs(Py_BuildValue("{s:(ii)}", "max_version", 1, 0)), none(PyTuple_New(0));
-  if (!method || !kwargs || !none) return nullptr;
+  Ref method(PyObject_GetAttrString(object, "__dlpack__")), none(PyTuple_New(0));
+  if (!method || !none) return nullptr;
+  Ref kwargs(consumer_arguments(object));
+  if (!kwargs) return nullptr;
   Ref capsule(PyObject_Call(method.get(), none.get(), kwargs.get()));
   if (!capsule && PyErr_ExceptionMatches(PyExc_TypeError)) {  // a producer older than DLPack 1.0
     PyErr_Clear();
-    capsule.reset(PyObject_CallNoArgs(method.get()));
+    if (PyDict_DelItemString(kwargs.get(), "max_version") < 0) return nullptr;
+    capsule.reset(PyObject_Call(method.get(), none.get(), kwargs.get()));
   }
   return capsule ? import_capsule(capsule.get()) : nullptr;
 }

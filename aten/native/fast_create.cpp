@@ -89,11 +89,11 @@ PyObject *fast_create(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyO
   return filled((Code)op->code, dtype, ndim, sizes, value);
 }
 
-// zeros_like(input), ...; full_like(input, value)
+// zeros_like(input), ...; full_like(input, value), of row-major tensors: others keep their layout
 PyObject *fast_like(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
   bool full = op->code == FULL;
   WeftTensor *t = nargs == (full ? 2 : 1) ? plain(args[0]) : nullptr;
-  if (!t || (full && !is_number(args[1]))) return UNHANDLED;
+  if (!t || !(t->word & WEFT_WORD_CONTIGUOUS) || (full && !is_number(args[1]))) return UNHANDLED;
   int dtype = WEFT_DTYPE(t);
   if (!read_keywords(args + nargs, names, &dtype)) return UNHANDLED;
   return filled((Code)op->code, dtype, WEFT_NDIM(t), t->sizes, full ? args[1] : nullptr);

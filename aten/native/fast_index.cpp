@@ -1,4 +1,4 @@
-// fast_index.cpp: input[key] with ints, slices, None and ...; embedding rows and their gradient.
+// fast_index.cpp: input[key] and input[key] = value; embedding rows and their gradient.
 #include <string.h>
 
 #include "loops.h"
@@ -21,60 +21,151 @@ bool read_slice(PyObject *key, int64_t size, int64_t *start, int64_t *end, int64
   return *step > 0;
 }
 
-// The number of dims that the key's items use; -1 when one of them is not basic.
-int dims_used(PyObject *const *items, Py_ssize_t n, int *ellipses) {
-  int used = 0;
-  *ellipses = 0;
-  for (Py_ssize_t i = 0; i < n; i++) {
-    PyObject *item = items[i];
-    if (item == Py_None) continue;
-    if (item == Py_Ellipsis) ++*ellipses;
-    else if (PyLong_CheckExact(item) || PySlice_Check(item)) used++;
-    else return -1;
+// A key in parts: the view that ints, slices, None and ... take of a tensor, and the tensors among its items by dim of that view.
+struct Key {
+  Ref view;
+  Ref tensors;  // a list of tensors and None; NULL where there are none
+
+  // False: not of the usual kinds, or an exception is set.
+  bool read(WeftTensor *t, PyObject *key) {
+    PyObject *const *items = &key;
+    Py_ssize_t n = 1;
+    if (PyTuple_CheckExact(key)) {
+      items = reinterpret_cast<PyTupleObject *>(key)->ob_item;
+      n = PyTuple_GET_SIZE(key);
+    }
+    int ellipses, used = dims_used(items, n, &ellipses);
+    if (used < 0 || ellipses > 1 || used > WEFT_NDIM(t)) return false;
+    view.reset(Py_NewRef(as_object(t)));
+    int dim = 0;
+    for (Py_ssize_t i = 0; i < n; i++) {
+      WeftTensor *v = as_tensor(view.get());
+      PyObject *next, *item = items[i];
+      if (item == Py_None) {
+        next = unsqueezed(v, dim++);
+      } else if (item == Py_Ellipsis) {
+        dim += WEFT_NDIM(t) - used;
+        continue;
+      } else if (PySlice_Check(item)) {
+        int64_t start, end, step;
+        bool whole;
+        if (!read_slice(item, v->sizes[dim], &start, &end, &step, &whole)) return false;
+        if (whole) {
+          dim++;
+          continue;
+        }
+        next = sliced(v, dim++, start, end, step);
+      } else if (PyLong_CheckExact(item) || is_number(item)) {
+        int64_t index;
+        if (PyLong_CheckExact(item) ? !exact_int(item, &index) : (index = number(item), false)) return false;
+        if (index < -v->sizes[dim] || index >= v->sizes[dim]) return false;
+        next = selected(v, dim, index < 0 ? index + v->sizes[dim] : index);
+      } else {
+        if (!add_tensor(item, &dim)) return false;
+        continue;
+      }
+      if (!next || next == UNHANDLED) return false;
+      view.reset(next);
+    }
+    return true;
   }
-  return used;
-}
+
+ private:
+  int listed = 0;  // dims of the view that `tensors` reaches to
+
+  // A tensor of one int takes a view, as the int would.
+  static bool is_number(PyObject *item) {
+    const WeftTensor *t = plain(item);
+    return t && WEFT_NDIM(t) == 0 && WEFT_DTYPE(t) == WEFT_INT64;
+  }
+  static int64_t number(PyObject *item) { return *reinterpret_cast<const int64_t *>(weft_data(as_tensor(item))); }
+
+  // The number of dims that the items use; -1 when one of them is of no usual kind.
+  static int dims_used(PyObject *const *items, Py_ssize_t n, int *ellipses) {
+    int used = 0;
+    *ellipses = 0;
+    for (Py_ssize_t i = 0; i < n; i++) {
+      PyObject *item = items[i];
+      if (item == Py_None) continue;
+      if (item == Py_Ellipsis) {
+        ++*ellipses;
+      } else if (PyLong_CheckExact(item) || PySlice_Check(item)) {
+        used++;
+      } else {
+        const WeftTensor *t = plain(item);
+        if (!t || !WEFT_NDIM(t) || (WEFT_DTYPE(t) != WEFT_BOOL && WEFT_DTYPE(t) != WEFT_INT64)) return -1;  // one number is an int: a view
+        used += WEFT_DTYPE(t) == WEFT_BOOL ? WEFT_NDIM(t) : 1;
+      }
+    }
+    return used;
+  }
+
+  bool add_tensor(PyObject *item, int *dim) {
+    if (!tensors) tensors.reset(PyList_New(0));
+    for (; tensors && listed < *dim; listed++)
+      if (PyList_Append(tensors.get(), Py_None) < 0) return false;
+    if (!tensors || PyList_Append(tensors.get(), item) < 0) return false;
+    const int used = WEFT_DTYPE(as_tensor(item)) == WEFT_BOOL ? WEFT_NDIM(as_tensor(item)) : 1;
+    *dim += used, listed += used;
+    return true;
+  }
+};
 
 PyObject *fast_getitem(NativeOp *, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
   WeftTensor *t = nargs == 2 && !names ? plain(args[0]) : nullptr;
   if (!t) return UNHANDLED;
-  PyObject *key = args[1], *const *items = &args[1];
-  Py_ssize_t n = 1;
-  if (PyTuple_CheckExact(key)) {
-    items = reinterpret_cast<PyTupleObject *>(key)->ob_item;
-    n = PyTuple_GET_SIZE(key);
-  }
-  int ellipses, used = dims_used(items, n, &ellipses);
-  if (used < 0 || ellipses > 1 || used > WEFT_NDIM(t)) return UNHANDLED;
-  Ref view(Py_NewRef(args[0]));
-  int dim = 0;
-  for (Py_ssize_t i = 0; i < n; i++) {
-    WeftTensor *v = as_tensor(view.get());
-    PyObject *next;
-    if (items[i] == Py_None) {
-      next = unsqueezed(v, dim++);
-    } else if (items[i] == Py_Ellipsis) {
-      dim += WEFT_NDIM(t) - used;
-      continue;
-    } else if (PySlice_Check(items[i])) {
-      int64_t start, end, step;
-      bool whole;
-      if (!read_slice(items[i], v->sizes[dim], &start, &end, &step, &whole)) return UNHANDLED;
-      if (whole) {
-        dim++;
-        continue;
-      }
-      next = sliced(v, dim++, start, end, step);
-    } else {
-      int64_t index;
-      if (!exact_int(items[i], &index) || index < -v->sizes[dim] || index >= v->sizes[dim]) return UNHANDLED;
-      next = selected(v, dim, index < 0 ? index + v->sizes[dim] : index);
-    }
-    if (!next || next == UNHANDLED) return next;
-    view.reset(next);
-  }
-  if (view.get() != args[0]) return view.release();
+  Key key;
+  if (!key.read(t, args[1])) return PyErr_Occurred() ? nullptr : UNHANDLED;
+  if (key.tensors) return indexed(as_tensor(key.view.get()), key.tensors.get());
+  if (key.view.get() != args[0]) return key.view.release();
   return make_view(CORE_ALIAS, t, WEFT_NDIM(t), t->sizes, t->strides, t->offset, {});
+}
+
+// A Python number as a tensor of one element; NULL, without an exception where `dtype` cannot take it.
+PyObject *number_as(PyObject *number, int dtype) {
+  alignas(16) char value[16];
+  if (!PyFloat_CheckExact(number) && !PyLong_Check(number)) return nullptr;
+  if (!write_element(value, dtype, number)) {
+    PyErr_Clear();
+    return nullptr;
+  }
+  PyObject *made = empty((uint32_t)dtype, 0, nullptr, nullptr);
+  if (made) memcpy(weft_data(as_tensor(made)), value, (size_t)weft_itemsize(dtype));
+  return made;
+}
+
+// input[key] = value of numbers and of tensors of the same dtype, without history
+PyObject *fast_setitem(NativeOp *, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
+  WeftTensor *t = nargs == 3 && !names ? plain(args[0]) : nullptr;
+  if (!t || records(t)) return UNHANDLED;
+  Ref value;
+  if (WeftTensor *given = plain(args[2])) {
+    if (records(given) || WEFT_DTYPE(given) != WEFT_DTYPE(t) || given->storage == t->storage) return UNHANDLED;
+    value.reset(Py_NewRef(args[2]));
+  } else {
+    value.reset(number_as(args[2], WEFT_DTYPE(t)));
+  }
+  if (!value) return PyErr_Occurred() ? nullptr : UNHANDLED;
+  WeftTensor *v = as_tensor(value.get());
+  Key key;
+  if (!key.read(t, args[1])) return PyErr_Occurred() ? nullptr : UNHANDLED;
+  WeftTensor *view = as_tensor(key.view.get());
+  if (WEFT_NDIM(v) == 0 && !key.tensors) {
+    if (check_fill(view) < 0) return nullptr;
+  } else if (check_inplace(view) < 0) {
+    return nullptr;
+  }
+  if (key.tensors) {
+    if (!put_indexed(view, key.tensors.get(), v, false)) return PyErr_Occurred() ? nullptr : UNHANDLED;
+  } else {
+    const int extra = WEFT_NDIM(view) - WEFT_NDIM(v);
+    if (extra < 0) return UNHANDLED;
+    for (int d = 0; d < WEFT_NDIM(v); d++)
+      if (v->sizes[d] != 1 && v->sizes[d] != view->sizes[extra + d]) return UNHANDLED;
+    if (!copy_into(view, v)) return UNHANDLED;
+  }
+  weft_bump_version(t);
+  Py_RETURN_NONE;
 }
 
 // Index i, read once: a kernel of another thread may write it meanwhile.
@@ -135,7 +226,7 @@ PyObject *fast_embedding_backward(NativeOp *op, PyObject *const *args, Py_ssize_
 
 }  // namespace
 
-const Family index_families[] = {{"getitem", fast_getitem},
+const Family index_families[] = {{"getitem", fast_getitem}, {"setitem", fast_setitem},
                                  {"embedding", fast_embedding},
                                  {"embedding_backward", fast_embedding_backward},
                                  {nullptr, nullptr}};

@@ -461,6 +461,6 @@ PyObject *fast_arg_extreme(NativeOp *op, PyObject *const *args, Py_ssize_t nargs
 }  // namespace
 
 const Family reduce_families[] = {{"reduce", fast_reduce, CODE_MEAN + 1}, {"arg_extreme", fast_arg_extreme}, {"var", fast_var},
-                                   {"logsumexp", fast_logsumexp}, {"cumsum", fast_cumsum}, {nullptr, nullptr}};
+                                   {"logsumexp", fast_logsumexp}, {nullptr, nullptr}};
 
 }  // namespace weft

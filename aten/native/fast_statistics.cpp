@@ -224,16 +224,8 @@ struct CumsumJob {
 
 }  // namespace
 
-// cumsum(input, dim, *, dtype=None)
-PyObject *fast_cumsum(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
-  PyObject *slots[3] = {};
-  int64_t given;
-  int dim;
-  if (!bind_arguments(op, args, nargs, names, slots) || !slots[0] || !slots[1] || (slots[2] && slots[2] != Py_None)) return UNHANDLED;
-  WeftTensor *x = plain(slots[0]);
-  if (!x || !WEFT_NDIM(x) || !x->numel || !weft_statistics.cumsum[WEFT_DTYPE(x)] || !(x->word & WEFT_WORD_CONTIGUOUS) ||
-      !exact_int(slots[1], &given) || !wrap_dim(given, WEFT_NDIM(x), &dim))
-    return UNHANDLED;
+PyObject *float_cumsum(NativeOp *op, WeftTensor *x, int dim) {
+  if (!weft_statistics.cumsum[WEFT_DTYPE(x)] || !(x->word & WEFT_WORD_CONTIGUOUS)) return UNHANDLED;
   Ref out(empty(x->word, WEFT_NDIM(x), x->sizes, nullptr));
   if (!out) return nullptr;
   const int dtype = WEFT_DTYPE(x);

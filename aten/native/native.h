@@ -69,10 +69,10 @@ constexpr int kLargestIndex = 15;  // room in the tensor word
 const WeftDevice *device_row(int type);
 void set_device_row(int type, const WeftDevice *row);
 bool device_exists(int type, int index);   // false with RuntimeError set
-bool copy_bytes(char *to, int to_type, int to_index, const char *from, int from_type, int from_index, int64_t nbytes);
-PyObject *moved(WeftTensor *t, int type, int index);  // its elements and strides on another device; NULL with an exception set
-extern const WeftDevice *const simulated_device;  // simulated.cpp
-void simulate_devices(int count);
+int device_index(int type, int index);     // of a device that may name none
+// `ahead`: the copy may still be under way on return, in the order of the device's stream
+bool copy_bytes(char *to, int to_type, int to_index, const char *from, int from_type, int from_index, int64_t nbytes, bool ahead = false);
+PyObject *moved(WeftTensor *t, int type, int index, bool ahead = false);  // its elements and strides on another device; NULL with an exception set
 extern PyMethodDef device_functions[];
 
 // size.cpp

@@ -132,7 +132,7 @@ uint32_t layout_items(PyObject *const *outputs, Py_ssize_t n) {
 }
 
 // The tuple with its tensors, also those in lists and tuples inside, replaced by SavedTensors.
-static PyObject *pack(PyObject *item, PyObject *const *outputs, Py_ssize_t n_outputs, WeftNode *node) {
+PyObject *save_value(PyObject *item, PyObject *const *outputs, Py_ssize_t n_outputs, WeftNode *node) {
   if (is_tensor(item)) {
     bool is_output = false;
     for (Py_ssize_t k = 0; k < n_outputs; k++) is_output |= outputs[k] == item;
@@ -143,7 +143,7 @@ static PyObject *pack(PyObject *item, PyObject *const *outputs, Py_ssize_t n_out
   Py_ssize_t n = PySequence_Fast_GET_SIZE(item);
   Ref packed(list ? PyList_New(n) : PyTuple_New(n));
   for (Py_ssize_t i = 0; packed && i < n; i++) {
-    PyObject *kept = pack(PySequence_Fast_GET_ITEM(item, i), outputs, n_outputs, node);
+    PyObject *kept = save_value(PySequence_Fast_GET_ITEM(item, i), outputs, n_outputs, node);
     if (!kept) return nullptr;
     if (list) PyList_SET_ITEM(packed.get(), i, kept);
     else PyTuple_SET_ITEM(packed.get(), i, kept);
@@ -174,7 +174,7 @@ int record(PyObject *name, PyObject *backward, PyObject *const *inputs, Py_ssize
   for (Py_ssize_t i = 0; i < n_inputs; i++)
     if (!set_edge(&node->edges[i], inputs[i])) return -1;
   if (!set_outputs(node, outputs, n_outputs)) return -1;
-  node->saved = saved ? pack(saved, outputs, n_outputs, node) : PyTuple_New(0);
+  node->saved = saved ? save_value(saved, outputs, n_outputs, node) : PyTuple_New(0);
   if (!node->saved) return -1;
   PyObject_GC_Track(as_object(node));
   return 0;

@@ -14,6 +14,8 @@ WeftNode *new_node(PyObject *name, PyObject *backward, uint32_t n_edges, uint32_
 bool set_edge(WeftEdge *edge, PyObject *input);
 // Room that set_outputs needs in `layouts`: 0 when some output is a Tracer.
 uint32_t layout_items(PyObject *const *outputs, Py_ssize_t n);
+// A value as a Node keeps it: its tensors, also those in lists and tuples inside, replaced by SavedTensors.
+PyObject *save_value(PyObject *item, PyObject *const *outputs, Py_ssize_t n_outputs, WeftNode *node);
 // Makes `node` the grad_fn of the floating outputs, and notes their sizes.
 bool set_outputs(WeftNode *node, PyObject *const *outputs, Py_ssize_t n);
 // What detect_anomaly watches with: watcher(node, None) of a new node, watcher(node, gradients) and watcher(node, exception) of

@@ -14,7 +14,7 @@ static PyTypeObject *method_type;
 static PyObject *general_call;   // aten.dispatch.call(op, args, kwargs)
 static PyObject *counted_ops;    // list of ops that have entered Python
 static const char *const core_names[CORE_COUNT] = {"view", "permute", "expand", "squeeze", "unsqueeze", "slice", "select", "alias",
-                                                   "clone", "cast", "mm", "bmm", "add", "linear"};
+                                                   "clone", "cast", "mm", "bmm", "add", "linear", "index"};
 
 PyObject *whole_backwards[WHOLE_COUNT];
 static const char *const whole_names[WHOLE_COUNT] = {"matmul", "linear", "cat", "split"};
@@ -184,7 +184,8 @@ static Plan *find_plan(NativeOp *op, uint32_t mask, int n_args) {
     int kind, index;
     PyObject *source = PyTuple_GET_ITEM(sources, i);
     if (!PyTuple_Check(source) || !PyArg_ParseTuple(source, "ii", &kind, &index)) return bad_plan(op);
-    if (kind < Plan::Source::VALUE || kind > Plan::Source::OUT || index < 0 || (index >= n_args && kind != Plan::Source::OUT)) return bad_plan(op);
+    const bool argument = kind == Plan::Source::VALUE || kind == Plan::Source::META;
+    if (kind < Plan::Source::VALUE || kind > Plan::Source::RESULT || index < 0 || (argument && index >= n_args)) return bad_plan(op);
     plan.saved.push_back({(Plan::Source::Kind)kind, index});
   }
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(inputs); i++) {
@@ -208,7 +209,9 @@ static PyObject *save_source(const Plan::Source &source, const CoreArg *args, Py
     }
     return all;
   }
+  if (source.kind == Plan::Source::RESULT) return save_tensor(as_tensor(outputs[source.index]), node);
   const CoreArg &arg = args[source.index];
+  if (arg.kind == CoreArg::OBJECT && PyList_CheckExact(arg.object)) return save_value(arg.object, outputs, n_outputs, node);
   if (arg.kind != CoreArg::OBJECT || !is_tensor(arg.object)) return arg.build();
   if (source.kind == Plan::Source::META) return save_meta(as_tensor(arg.object));
   return save_tensor(as_tensor(arg.object), nullptr);
@@ -239,6 +242,14 @@ bool record_op(NativeOp *op, const CoreArg *args, int n_args, PyObject *const *o
   return true;
 }
 
+PyObject *named_results(NativeOp *op, PyObject *const *results, int n) {
+  Ref all(PyTuple_New(n));
+  for (int i = 0; all && i < n; i++) PyTuple_SET_ITEM(all.get(), i, Py_NewRef(results[i]));
+  Ref schema(all ? PyObject_GetAttrString(as_object(op), "schema") : nullptr);
+  Ref made(schema ? PyObject_GetAttrString(schema.get(), "result_type") : nullptr);
+  return made ? PyObject_CallOneArg(made.get(), all.get()) : nullptr;
+}
+
 static PyObject *set_plan_maker(PyObject *, PyObject *callable) {
   Py_XSETREF(plan_maker, Py_NewRef(callable));
   Py_RETURN_NONE;
@@ -247,7 +258,7 @@ static PyObject *set_plan_maker(PyObject *, PyObject *callable) {
 // ------------------------------------------------------------------------------------------------- families
 
 static const Family *find_family(const char *name) {
-  for (const Family *table : {pointwise_families, cast_families, reduce_families, view_families, index_families, matmul_families, row_families, join_families, structure_families, pool_families,
+  for (const Family *table : {pointwise_families, cast_families, reduce_families, view_families, index_families, matmul_families, row_families, join_families, structure_families, pool_families, place_families, scan_families,
                               create_families})
     for (const Family *row = table; row->name; row++)
       if (strcmp(row->name, name) == 0) return row;

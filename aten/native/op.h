@@ -18,8 +18,8 @@ struct Plan {
   uint32_t mask;                 // bit i: core argument i wants a gradient
   PyObject *backward;            // owned
   struct Source {
-    enum Kind { VALUE, META, OUT } kind;
-    int index;
+    enum Kind { VALUE, META, OUT, RESULT } kind;
+    int index;                   // of the core argument; of RESULT: which of several results
   };
   std::vector<Source> saved;
   std::vector<int> inputs;       // core arguments that the gradients belong to, in order
@@ -54,7 +54,7 @@ inline NativeOp *as_op(PyObject *p) { return reinterpret_cast<NativeOp *>(p); }
 // The ops that others are made of; set by set_family.
 enum CoreOp {
   CORE_VIEW, CORE_PERMUTE, CORE_EXPAND, CORE_SQUEEZE, CORE_UNSQUEEZE, CORE_SLICE, CORE_SELECT, CORE_ALIAS, CORE_CLONE,
-  CORE_CAST, CORE_MM, CORE_BMM, CORE_ADD, CORE_LINEAR, CORE_COUNT
+  CORE_CAST, CORE_MM, CORE_BMM, CORE_ADD, CORE_LINEAR, CORE_INDEX, CORE_COUNT
 };
 extern NativeOp *core_ops[CORE_COUNT];
 
@@ -118,6 +118,19 @@ PyObject *cast_tensor(WeftTensor *t, int dtype);
 PyObject *contiguous_copy(WeftTensor *t);                                  // recorded as clone
 bool copy_into(WeftTensor *out, WeftTensor *source);                       // broadcast and cast; false: no such cast
 
+// fast_places.cpp: `t` at index tensors, a list of them and None by dim, recorded as `index`; or UNHANDLED. And t[indices] = values,
+// without history: `values` broadcasts, and is of the dtype of `t`. False without an exception: not handled.
+PyObject *indexed(WeftTensor *t, PyObject *indices);
+bool put_indexed(WeftTensor *t, PyObject *indices, WeftTensor *values, bool accumulate);
+// The places of the true elements of a mask, an int64 tensor for each of its dims; -1 with an exception set, 0: not handled.
+int mask_places(WeftTensor *mask, Ref *places);
+
+// fast_statistics.cpp: the running sums of a row-major tensor of floats, recorded; or UNHANDLED.
+PyObject *float_cumsum(NativeOp *op, WeftTensor *x, int dim);
+
+// Several results as the op's schema names them: a new tuple.
+PyObject *named_results(NativeOp *op, PyObject *const *results, int n);
+
 // A new tensor for an elementwise result of this argument: its layout if dense, else row-major.
 PyObject *empty_like(WeftTensor *t, int dtype);
 void dense_strides(const WeftTensor *t, int64_t *strides);
@@ -129,7 +142,7 @@ struct Family {
   int codes = 2;  // its codes are below this
 };
 extern const Family pointwise_families[], cast_families[], reduce_families[], view_families[], index_families[],
-    matmul_families[], row_families[], join_families[], structure_families[], pool_families[],
+    matmul_families[], row_families[], join_families[], structure_families[], pool_families[], place_families[], scan_families[],
     create_families[];
 
 bool init_op(PyObject *module);

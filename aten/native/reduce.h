@@ -24,7 +24,6 @@ bool keep_dims(WeftTensor *out, uint64_t mask);
 // fast_statistics.cpp, fast_norm.cpp: families
 PyObject *fast_var(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names);
 PyObject *fast_logsumexp(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names);
-PyObject *fast_cumsum(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names);
 PyObject *fast_batch_norm(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names);
 PyObject *fast_group_norm(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names);
 

@@ -90,7 +90,7 @@ static PyObject *storage_create(PyTypeObject *type, PyObject *args, PyObject *kw
   int device_kind, index;
   if (!parse_device(device, &device_kind, &index)) return nullptr;
   if (bytes < 0) return PyErr_Format(PyExc_RuntimeError, "UntypedStorage of %lld bytes", bytes);
-  WeftStorage *storage = storage_new(bytes, device_kind, index < 0 ? 0 : index);
+  WeftStorage *storage = storage_new(bytes, device_kind, device_index(device_kind, index));
   if (!storage) return nullptr;
   StorageObject *object = reinterpret_cast<StorageObject *>(type->tp_alloc(type, 0));
   if (!object) {

@@ -304,7 +304,7 @@ static PyObject *empty_function(PyObject *, PyObject *args, PyObject *kwargs) {
     for (int i = 0; i < n; i++)
       if (strides[i] < 0) return PyErr_Format(PyExc_RuntimeError, "empty(): stride %lld is negative", (long long)strides[i]);
   }
-  return empty(weft_word(dtype, type, index < 0 ? 0 : index, 0), ndim, sizes, stride_arg == Py_None ? nullptr : strides);
+  return empty(weft_word(dtype, type, device_index(type, index), 0), ndim, sizes, stride_arg == Py_None ? nullptr : strides);
 }
 
 // alias(base, sizes, strides, offset, op=None, arguments=()): a view of base's storage, without autograd; with an op,

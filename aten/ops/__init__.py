@@ -28,12 +28,15 @@ from aten.ops import (  # noqa: F401
     indexing_batch,
     inplace_views,
     ldl,
+    library_batch,
     linalg,
     linalg_public,
     linear_loss,
     loss,
     matmul,
     multihead_attention,
+    native_activations,
+    native_backward,
     native_names,
     norm,
     orthogonal,
@@ -60,6 +63,7 @@ from aten.ops.methods import attach_properties
 from aten.tensor import Tensor, attach
 
 refusals.declare()
+library_batch.declare()
 _OPERATORS = {
     "add": "add",
     "sub": "sub",

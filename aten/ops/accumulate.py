@@ -23,7 +23,7 @@ def add_at(out: np.ndarray, where: tuple[Any, ...], values: Any) -> None:
         np.add.at(out, where, values)
         return
     target, *indices, added = [_native.from_numpy(a) for a in arrays]
-    _native.add_at(target, tuple(indices), added)
+    _native.at_places("add", target, tuple(indices), added)
 
 
 __all__ = ["add_at"]

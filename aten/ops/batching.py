@@ -67,4 +67,5 @@ def batch_dims(op: Op, *, outputs: int = 1) -> Callable[..., Any]:
             result = invoke(op, (moved, dim + 1, *rest))
         return (tuple(result), (0,) * outputs) if outputs > 1 else (result, 0)
 
+    rule.takes_scalars = True  # type: ignore[attr-defined]  # elements without dimensions, along whose dim 0 it works
     return rule

@@ -6,7 +6,7 @@ import numpy as np
 
 from aten import _native
 from aten import dtype as dtypes
-from aten.devices import same
+from aten.devices import same, waited
 from aten.dtype import DType
 from aten.meta import Meta, dense_strides
 from aten.op import composite, op, ops
@@ -60,7 +60,7 @@ def to(input, first, second, non_blocking, copy, dtype, device, memory_format, o
         else:
             device = dtypes.device(value)
     if device is not None and not same(device, input.device):
-        result = convert(to_device(input, device), dtype)
+        result = convert((to_device_ahead if non_blocking else to_device)(input, device), dtype)
     else:
         result = convert(input, dtype, copy)
     return result if memory_format is None else _laid_out(result, memory_format)
@@ -70,31 +70,44 @@ def _laid_out(x, memory_format):
     return x if memory_format.name == "preserve_format" else x.contiguous(memory_format=memory_format)
 
 
-@op("to_device(Tensor input, Device device) -> Tensor", tags=("function_only", "hidden"))
-def to_device(input: Meta, device: Any) -> Meta:
+def _moving(name: str, ahead: bool, doc: str) -> Any:
+    """An op that copies to another device; `ahead`: from or to pinned memory it may return before the copy is done."""
+
+    @op(f"{name}(Tensor input, Device device) -> Tensor", tags=("function_only", "hidden"))
+    def moving(input: Meta, device: Any) -> Meta:
+        if input.device.type == "meta" and device.type != "meta":
+            raise NotImplementedError("Cannot copy out of meta tensor; no data! to_empty() gives memory.")
+        return Meta(input.dtype, device, input.sizes, dense_strides(input))
+
+    moving.__doc__ = doc
+
+    @moving.anywhere
+    def _(input, device):
+        strides = dense_strides(Meta.of(input))
+        if device.type == "meta":
+            return _native.empty(tuple(input.shape), input.dtype, device, strides)
+        if tuple(input.stride()) != strides and input.device.type == "cpu":
+            input = _native.alias(input, input.shape, input.stride(), input.storage_offset()).contiguous()
+        moved = _native.move(input, device, ahead)
+        if device.type == "cpu":
+            waited()
+        return moved if moved.stride() == strides or device.type != "cpu" else moved.contiguous()
+
+    moving.vjp(lambda g, input_meta: to_device(g, input_meta.device))
+    moving.jvp(lambda tangents, input, device, out: moving(tangents[0], device))
+    moving.batch(lambda n, dims, input, device: (moving(input, device), dims[0]))
+    return moving
+
+
+to_device = _moving(
+    "to_device",
+    False,
     """The same elements in memory of another device, laid out as elementwise results are.
 
     Raises NotImplementedError from meta, which has no elements; RuntimeError if there is no such device.
-    """
-    if input.device.type == "meta" and device.type != "meta":
-        raise NotImplementedError("Cannot copy out of meta tensor; no data! to_empty() gives memory.")
-    return Meta(input.dtype, device, input.sizes, dense_strides(input))
-
-
-@to_device.anywhere
-def _(input, device):
-    strides = dense_strides(Meta.of(input))
-    if device.type == "meta":
-        return _native.empty(tuple(input.shape), input.dtype, device, strides)
-    if tuple(input.stride()) != strides and input.device.type == "cpu":
-        input = _native.alias(input, input.shape, input.stride(), input.storage_offset()).contiguous()
-    moved = _native.move(input, device)
-    return moved if moved.stride() == strides or device.type != "cpu" else moved.contiguous()
-
-
-to_device.vjp(lambda g, input_meta: to_device(g, input_meta.device))
-to_device.jvp(lambda tangents, input, device, out: to_device(tangents[0], device))
-to_device.batch(lambda n, dims, input, device: (to_device(input, device), dims[0]))
+    """,
+)
+to_device_ahead = _moving("to_device_ahead", True, "`to_device` that does not wait for copies from or to pinned memory.")
 
 
 def _method(name: str, dtype_name: str) -> None:
@@ -127,7 +140,7 @@ def cpu(input, memory_format):
 @composite("cuda(Tensor input, Any device=None, bool non_blocking=False, Any memory_format=None) -> Tensor")
 def cuda(input, device, non_blocking, memory_format):
     """The tensor in memory of a GPU: of the first if none is named."""
-    return to(input, device=dtypes.device("cuda" if device is None else device))
+    return to(input, device=dtypes.device("cuda" if device is None else device), non_blocking=non_blocking)
 
 
 @composite("result_type(Any tensor1, Any tensor2) -> Any", tags=["function_only"])

@@ -9,7 +9,7 @@ import numpy as np
 
 from aten import dtype as dtypes
 from aten.dispatch import as_number
-from aten.meta import Meta
+from aten.meta import Meta, dense_strides
 from aten.op import composite, op, ops
 from aten.promotion import TYPE_NAMES, category, element, number_dtype
 from aten.shapes import show
@@ -83,10 +83,19 @@ def empty(size: list[Any], dtype: Any, device: Any) -> Meta:
 
 
 empty.normal(lambda size, dtype, device, *rest: (size, dtype or dtypes.get_default_dtype(), device or CPU))
-empty.special(lambda size, dtype, device, layout, pin_memory, requires_grad, memory_format: requires_grad)(
-    lambda size, dtype, device, *rest: empty(size, dtype=dtype, device=device).requires_grad_()
+
+
+@empty.special(
+    lambda size, dtype, device, layout, pin_memory, requires_grad, memory_format: (
+        requires_grad or getattr(memory_format, "name", None) in _CHANNELS
+    )
 )
+def _(size, dtype, device, layout, pin_memory, requires_grad, memory_format):
+    return finish(laid_out(size, None, memory_format, lambda sizes: empty(sizes, dtype=dtype, device=device)), requires_grad)
+
+
 empty.kernel(lambda out, size, dtype, device: None)
+empty.kernel_for("cuda")(lambda out, size, dtype, device: None)
 empty.decompose(lambda size, dtype, device: full(size, 0, dtype=dtype, device=device))
 
 
@@ -101,13 +110,35 @@ def empty_strided(size, stride, dtype, device, layout, pin_memory, requires_grad
     return finish(ops.as_strided(empty([span], dtype=dtype, device=device), size, stride), requires_grad)
 
 
+_CHANNELS = {"channels_last": 4, "channels_last_3d": 5}  # formats with the channels innermost, and of how many dims
+
+
+def laid_out(sizes: list[Any], like: Any, memory_format: Any, make: Any) -> Any:
+    """make(sizes), with its dims in memory as a format says, or (None, preserve_format) as those of the tensor `like`."""
+    name, n = getattr(memory_format, "name", "preserve_format"), len(sizes)
+    if name in _CHANNELS:
+        if n != _CHANNELS[name]:
+            raise RuntimeError(f"required rank {_CHANNELS[name]} tensor to use {name} format")
+        order = [0, *range(2, n), 1]
+    elif name != "preserve_format" or like is None or like.is_contiguous():
+        return make(sizes)
+    else:
+        strides = dense_strides(Meta.of(like))
+        if not all(type(v) is int for v in (*sizes, *strides)) or 0 in sizes:
+            return make(sizes)
+        order = sorted(range(n), key=lambda d: (-strides[d], sizes[d] != 1, d))
+    if order == list(range(n)):
+        return make(sizes)
+    return ops.permute(make([sizes[d] for d in order]), [order.index(d) for d in range(n)])
+
+
 def _like(name: str, value: Any) -> None:
     @composite(f"{name}_like(Tensor input, {_LIKE}) -> Tensor", tags=["function_only"])
     def like(input, dtype, device, layout, requires_grad, memory_format):
         """A tensor with the sizes (and by default dtype and device) of another."""
         keywords = {"dtype": dtype or input.dtype, "device": device or input.device}
-        made = empty(list(input.shape), **keywords) if value is None else full(list(input.shape), value, **keywords)
-        return finish(made, requires_grad)
+        make = lambda sizes: empty(sizes, **keywords) if value is None else full(sizes, value, **keywords)
+        return finish(laid_out(list(input.shape), input, memory_format, make), requires_grad)
 
     @composite(f"new_{name}(Tensor input, int[*] size, {_FACTORY}) -> Tensor")
     def new(input, size, dtype, device, layout, pin_memory, requires_grad):
@@ -125,7 +156,8 @@ _like("empty", None)
 @composite(f"full_like(Tensor input, Scalar fill_value, {_LIKE}) -> Tensor", tags=["function_only"])
 def full_like(input, fill_value, dtype, device, layout, requires_grad, memory_format):
     """A tensor of one value with the sizes, dtype and device of another."""
-    return finish(full(list(input.shape), fill_value, dtype=dtype or input.dtype, device=device or input.device), requires_grad)
+    make = lambda sizes: full(sizes, fill_value, dtype=dtype or input.dtype, device=device or input.device)
+    return finish(laid_out(list(input.shape), input, memory_format, make), requires_grad)
 
 
 @composite(f"new_full(Tensor input, int[] size, Scalar fill_value, {_FACTORY}) -> Tensor")

@@ -1,5 +1,6 @@
 """Determinants, their logarithms and what differentiates them."""
 
+from typing import Any
 
 import numpy as np
 
@@ -58,15 +59,23 @@ def _(out, a):
     out[...] = turn[..., None, None] * (np.conj(np.swapaxes(vh, -1, -2)) * rest[..., None, :]) @ np.conj(np.swapaxes(u, -1, -2))
 
 
+_SMALL = 8  # sizes up to which the polynomial is exact enough, and cheap
+
+
+def _is_singular(A: Any) -> bool:
+    """Whether a matrix has no inverse to its precision: then det(A) * A^-1 is noise."""
+    values = np.linalg.svd(A.numpy(force=True), compute_uv=False)
+    return bool((values[..., -1] <= np.finfo(values.dtype).eps * A.shape[-1] * values[..., 0]).any())
+
+
 @adjugate.decompose
 def _(A):
-    """For derivatives of its own: det(A) * A^-1, or of singular matrices a polynomial in A (Faddeev & LeVerrier)."""
+    """For derivatives of its own: of small and of singular matrices a polynomial in A (Faddeev & LeVerrier), else det(A) * A^-1."""
     n = A.shape[-1]
     if n == 0:
         return A
-    det = linalg_det(A)
-    if _native.is_tracer(A) and n > 8 or not _native.is_tracer(A) and not bool(ops.eq(det, 0).any()):
-        return det.unsqueeze(-1).unsqueeze(-1) * linalg_inv(A)
+    if not (type(n) is int and n <= _SMALL) and (_native.is_tracer(A) or not _is_singular(A)):
+        return linalg_det(A).unsqueeze(-1).unsqueeze(-1) * linalg_inv(A)
     eye = ops.eye(n, dtype=A.dtype, device=A.device)
     power = eye.expand(A.shape)
     for k in range(1, n):

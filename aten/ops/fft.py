@@ -97,9 +97,14 @@ def _arguments(x: Any, s: Any, dim: Any, norm: str | None) -> tuple[list[int], l
         dims = [wrap_dim(d, x.ndim) for d in ([dim] if isinstance(dim, int) else dim)]
     if len(set(dims)) != len(dims):
         raise RuntimeError("FFT dims must be unique")
-    s = [-1] * len(dims) if s is None else [s] if isinstance(s, int) else list(s)
+    s = [-1] * len(dims) if s is None else _each(s)
     sizes = [x.shape[d] if n in (-1, None) else n for d, n in zip(dims, s)]
     return dims, sizes, norm
+
+
+def _each(s: Any) -> list[Any]:
+    """The sizes asked for: one number, or one for each dim."""
+    return list(s) if isinstance(s, (tuple, list)) else [s]
 
 
 def _as_complex(x: Any) -> Any:
@@ -130,7 +135,7 @@ def real_to_complex(name: str, x: Any, s: Any, dim: Any, norm: str | None, forwa
 
 def complex_to_real(x: Any, s: Any, dim: Any, norm: str | None, forward: bool) -> Any:
     dims, sizes, norm = _arguments(x, s, dim, norm)
-    given = s if not isinstance(s, int) else [s]
+    given = None if s is None else _each(s)
     last = 2 * (x.shape[dims[-1]] - 1) if given is None or given[-1] in (-1, None) else given[-1]
     if last < 1:
         raise RuntimeError(f"Invalid number of data points ({last}) specified")

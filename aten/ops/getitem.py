@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from aten import _native
 from aten import dtype as dtypes
 from aten.meta import Meta
 from aten.op import composite, ops
@@ -14,9 +15,11 @@ from aten.shapes import is_int, is_symbolic
 
 
 def _as_index(item: Any) -> Any:
-    """A list, array or bool as an index tensor; anything else itself, of an int of a subclass the number alone."""
+    """A list, array or bool as an index tensor; the number of what is one (a tensor, an int of a subclass); else itself."""
     if isinstance(item, int) and type(item) not in (int, bool):
         return int.__pos__(item)
+    if _is_number(item):
+        return item.item()
     if isinstance(item, (list, tuple, np.ndarray, range)):
         from aten.tensor import tensor
 
@@ -25,10 +28,26 @@ def _as_index(item: Any) -> Any:
     return item
 
 
+def _is_number(item: Any) -> bool:
+    """Whether a tensor stands for an int, which takes a view: one of no dims, with a value, of an integer dtype but uint8."""
+    return (
+        isinstance(item, _native.Tensor)
+        and item.ndim == 0
+        and not (item.dtype.is_floating_point or item.dtype.is_complex or item.dtype in (dtypes.bool, dtypes.uint8))
+        and not _native.is_tracer(item)
+        and item.device.type != "meta"
+    )
+
+
+def _makes_a_tuple(item: Any) -> bool:
+    """Whether a list with such an item is read as a tuple of indices, as NumPy once did and PyTorch does."""
+    return item is None or item is Ellipsis or isinstance(item, (slice, list, tuple, np.ndarray, _native.Tensor))
+
+
 def _split(input: Any, key: Any) -> tuple[Any, list[Any] | None]:
     """The view that the basic part of a key takes, and the tensors by dimension of the advanced part (or None)."""
     items = list(key) if isinstance(key, tuple) else [key]
-    if isinstance(key, list) and any(isinstance(i, slice) or i is None or i is Ellipsis for i in key):
+    if isinstance(key, list) and len(key) < 32 and any(_makes_a_tuple(i) for i in key):
         items = list(key)
     items = [_as_index(i) for i in items]
     if any(i is Ellipsis for i in items):
@@ -79,8 +98,14 @@ def _split(input: Any, key: Any) -> tuple[Any, list[Any] | None]:
     by_dim: list[Any] = []
     for d in sorted(tensors):
         by_dim += [None] * (d - sum(1 if i is None or i.dtype not in (dtypes.bool, dtypes.uint8) else i.ndim for i in by_dim))
-        by_dim.append(tensors[d])
+        by_dim.append(_beside(tensors[d], input))
     return view, by_dim
+
+
+def _beside(index: Any, input: Any) -> Any:
+    """An index where the input is: lists are made on the CPU, and tensors of the CPU may index those of any device."""
+    away = input.device
+    return index if away.type in ("cpu", "meta") or index.device.type != "cpu" else index.to(away)
 
 
 def _dims_used(item: Any) -> int:
@@ -92,7 +117,11 @@ def _dims_used(item: Any) -> int:
 
 
 def _bound(v: Any) -> Any:
-    return v if v is None or is_int(v) else v.__index__()
+    if v is None or is_int(v):
+        return v
+    if not hasattr(v, "__index__"):
+        raise TypeError("slice indices must be integers or None or have an __index__ method")
+    return v.__index__()
 
 
 def _sliced(x: Any, dim: int, item: slice) -> Any:
@@ -106,7 +135,7 @@ def _sliced(x: Any, dim: int, item: slice) -> Any:
 
 @composite("getitem(Tensor input, Any key) -> Tensor", tags=["hidden"])
 def getitem(input, key):
-    """input[key]: ints, slices, None, ... give a view; tensors, lists and masks a copy."""
+    """input[key]: ints (also tensors of one), slices, None, ... give a view; tensors of dims, lists and masks a copy."""
     view, tensors = _split(input, key)
     if tensors is None:
         return ops.alias(view) if view is input else view

@@ -21,7 +21,9 @@ def bincount(input: Meta, weights: Any, minlength: int) -> Meta:
 
 @bincount.kernel
 def _(x, weights, minlength):
-    if x.ndim != 1 or x.dtype.kind not in "iu" or (x.size and x.min() < 0):
+    if x.dtype.kind not in "iu":
+        raise NotImplementedError(f"\"bincount_cpu\" not implemented for '{TYPE_NAMES[x.dtype.name]}'")
+    if x.ndim != 1 or (x.size and x.min() < 0):
         raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
     if minlength < 0:
         raise RuntimeError("minlength should be >= 0")

@@ -10,8 +10,9 @@ from aten.dispatch import as_number
 from aten.meta import Meta, known_equal
 from aten.op import composite, inplace_of, op, ops
 from aten.ops.accumulate import add_at
+from aten.ops.pointwise import conjugate
 from aten.ops.view import zeros_of
-from aten.promotion import TYPE_NAMES, element
+from aten.promotion import TYPE_NAMES, element, to_real
 from aten.shapes import broadcast, is_symbolic, show, wrap_dim
 
 INDEX_DTYPES = (dtypes.int64, dtypes.int32)
@@ -264,9 +265,12 @@ def _(g, needs, input, dim, index, src, reduce, include_self, out):
     if reduce == "sum":
         own, given = g, gather(g, dim, index)
     elif reduce == "mean":
-        n = scatter_add(ones if include_self else zeros, dim, index, ops.ones_like(src)).clamp(min=1)
+        real = to_real(input.dtype)
+        start = ops.full(list(input.shape), int(include_self), dtype=real, device=input.device)
+        n = scatter_add(start, dim, index, ops.full(list(src.shape), 1, dtype=real, device=src.device)).clamp(min=1)
         own, given = g / n, gather(g / n, dim, index)
     elif reduce == "prod":
+        input, src, out = conjugate(input), conjugate(src), conjugate(out)
         rest = ops.where(input == 0, 1.0, input)
         own = g * scatter_reduce(ones, dim, index, src, "prod", include_self=True)
         masked = ops.where(src == 0, 1.0, src)
@@ -297,6 +301,8 @@ def index_select(input: Meta, dim: int, index: Meta) -> Meta:
     if index.ndim > 1:
         raise IndexError("index_select(): Index is supposed to be a vector")
     sizes = list(input.sizes)
+    if not sizes and type(index.numel()) is int and index.numel() != 1:
+        raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {index.numel()} value(s)")
     if sizes:
         sizes[dim] = index.numel()
     return input.like(sizes=sizes)
@@ -399,8 +405,34 @@ def index_fill(input, dim, index, value):
     true = ops.full([], True, dtype=dtypes.bool, device=input.device)
     chosen = index_put(ops.zeros(size, dtype=dtypes.bool, device=input.device), [index.reshape([-1])], true)
     chosen = chosen.reshape([-1 if d == wrap_dim(dim, input.ndim) else 1 for d in range(input.ndim)])
+    inexact = value.dtype.is_complex if hasattr(value, "dtype") else isinstance(value, complex)
+    if inexact and not input.dtype.is_complex:
+        raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
     value = value.to(input.dtype) if hasattr(value, "dtype") else element(value, input.dtype)
     return ops.where(chosen, value, input)
+
+
+@composite("fill_diagonal_(Tensor input, Any fill_value, bool wrap=False) -> Tensor", tags=["effect"])
+def fill_diagonal_(input, fill_value, wrap):
+    """`fill_value` on the main diagonal, in place; wrap: of a tall matrix again and again, a row apart.
+
+    Raises RuntimeError for fewer than 2 dims, and for more unless all are of one size.
+    """
+    if input.ndim < 2:
+        raise RuntimeError("dimensions must larger than 1")
+    if input.ndim > 2 and len(set(input.shape)) > 1:
+        raise RuntimeError("all dimensions of input must be of equal length")
+    rows, columns = input.shape[0], input.shape[1]
+    places = ops.arange(min(input.shape), device=input.device)
+    value = fill_value if hasattr(fill_value, "dtype") else element(fill_value, input.dtype)
+    filled = value.to(input.dtype) if hasattr(value, "dtype") else ops.full([], value, dtype=input.dtype, device=input.device)
+    down = places
+    if wrap and input.ndim == 2 and rows > columns + 1:
+        count = (rows * columns + columns) // (columns + 1)
+        flat = ops.arange(count, device=input.device) * (columns + 1)
+        down, places = ops.floor_divide(flat, columns), ops.remainder(flat, columns)
+    input.index_put_([down, *([places] * (input.ndim - 1))], filled)
+    return input
 
 
 # --------------------------------------------------------------------------------------- several index tensors

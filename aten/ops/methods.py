@@ -1,8 +1,12 @@
 """What tensors have besides the ops' methods: iteration, `in`, and the properties that name a view."""
 
+import sys
 from collections.abc import Iterator
 from typing import Any
 
+from aten import dtype as dtypes
+from aten._native import Tensor
+from aten.info import iinfo
 from aten.op import ops
 from aten.tensor import attach
 
@@ -14,7 +18,7 @@ def _iterate(self: Any) -> Iterator[Any]:
 
 
 def _reversed(self: Any) -> Any:
-    return self if self.ndim == 0 else ops.flip(self, list(range(self.ndim)))
+    return self if self.ndim == 0 else ops.flip(self, [0])
 
 
 def _contains(self: Any, item: Any) -> bool:
@@ -30,11 +34,40 @@ def _reflected_div(self: Any, other: Any) -> Any:
     return ops.mul(ops.reciprocal(self), other)
 
 
+grown_memory_is_filled = False  # where deterministic algorithms are asked for: with NaN, or the greatest number
+_native_resize = Tensor.resize_
+
+
+def _resize(self: Any, *sizes: Any, memory_format: Any = None) -> Any:
+    """New sizes, row-major, keeping what fits; the storage grows when it must."""
+    if memory_format is not None and memory_format.name not in ("contiguous_format", "preserve_format"):
+        size = sizes[0] if len(sizes) == 1 and not isinstance(sizes[0], int) else sizes
+        made = ops.empty(list(size), memory_format=memory_format)
+        _resize(self, tuple(made.shape))
+        return self.set_(self.untyped_storage(), self.storage_offset(), tuple(made.shape), made.stride())
+    if not grown_memory_is_filled:
+        return _native_resize(self, *sizes)
+    before = self.untyped_storage().nbytes()
+    _native_resize(self, *sizes)
+    now, size = self.untyped_storage().nbytes(), self.dtype.itemsize
+    if now > before and fills_memory():
+        new = ops.as_strided(self.detach(), [(now - before) // size], [1], before // size)
+        floats = self.dtype.is_floating_point or self.dtype.is_complex
+        new.fill_(float("nan") if floats else True if self.dtype is dtypes.bool else iinfo(self.dtype).max)
+    return self
+
+
+def fills_memory() -> bool:
+    """What `utils.deterministic.fill_uninitialized_memory` says."""
+    switch = sys.modules.get("weft.utils.deterministic")
+    return switch is None or switch.fill_uninitialized_memory
+
+
 def _resize_as(self: Any, other: Any, memory_format: Any = None) -> Any:
     """`resize_` to the sizes of another tensor."""
     if not hasattr(other, "shape"):
         raise TypeError(f"resize_as_(): argument 'the_template' must be Tensor, not {type(other).__name__}")
-    return self.resize_(tuple(other.shape))
+    return self.resize_(tuple(other.shape), memory_format=memory_format)
 
 
 def _reverse_dims(self: Any) -> Any:
@@ -42,12 +75,16 @@ def _reverse_dims(self: Any) -> Any:
 
 
 def _transposed(self: Any) -> Any:
+    if self.ndim == 0:
+        return ops.alias(self)
     if self.ndim < 2:
         raise RuntimeError(f"tensor.mT is only supported on matrices or batches of matrices. Got {self.ndim}-D tensor.")
     return ops.transpose(self, -2, -1)
 
 
 def _adjoint(self: Any) -> Any:
+    if self.ndim == 0:
+        return ops.conj(self)
     if self.ndim < 2:
         raise RuntimeError(f"tensor.mH is only supported on matrices or batches of matrices. Got {self.ndim}-D tensor.")
     return ops.conj(ops.transpose(self, -2, -1))
@@ -66,6 +103,7 @@ def attach_properties() -> None:
     attach("__contains__", _contains)
     attach("__rdiv__", _reflected_div)
     attach("resize_as_", _resize_as)
+    attach("resize_", _resize)
     attach("_grad", property(lambda self: self.grad, lambda self, value: setattr(self, "grad", value)))
     for name, getter in (("T", _reverse_dims), ("mT", _transposed), ("mH", _adjoint), ("H", _matrix_adjoint)):
         attach(name, property(getter))

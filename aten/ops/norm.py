@@ -265,7 +265,7 @@ def group_norm(input, num_groups, weight, bias, eps):
     """Groups of channels of each sample normalised (Wu & He 2018)."""
     if input.ndim < 2:
         raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {input.ndim}")
-    channels = input.shape[1]
+    channels, num_groups = input.shape[1], int(num_groups)  # (one that is a symbol is taken as its value)
     if bool(channels % num_groups != 0):
         raise RuntimeError(
             f"Expected number of channels in input to be divisible by num_groups, but got input of shape "
@@ -277,9 +277,11 @@ def group_norm(input, num_groups, weight, bias, eps):
             "Expected more than 1 value per channel when training, got input size "
             f"{show([input.shape[0] * channels // num_groups, num_groups, *input.shape[2:]])}"
         )
-    grouped = _wide(input).reshape([input.shape[0], num_groups, product(input.shape[1:]) // num_groups])
-    variance, mean = ops.var_mean(grouped, [2], 0, True)
-    y = ((grouped - mean) * (variance + eps).rsqrt()).reshape(list(input.shape))
+    wide, batch, parts = _wide(input), input.shape[0], channels // num_groups
+    variance, mean = ops.var_mean(wide.reshape([batch, num_groups, parts * product(input.shape[2:])]), [2], 0, True)
+    # Statistics are spread over channels, elements stay where they are: sizes may be symbols, by which dividing is dear.
+    spread = lambda t: t.expand([batch, num_groups, parts]).reshape([batch, channels] + [1] * (input.ndim - 2))
+    y = (wide - spread(mean)) * spread((variance + eps).rsqrt())
     y = _like(_affine(y, weight, bias), input)
     if channels_innermost(input):
         return y.contiguous(memory_format=channels_last if input.ndim == 4 else channels_last_3d)

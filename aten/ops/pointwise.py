@@ -396,7 +396,7 @@ def where(condition: Any, input: Any, other: Any) -> Any:
 
 def _pow_x(t, x, y):
     """y * x**(y-1), and 0 (not NaN) where y is 0."""
-    if isinstance(y, (int, float, complex)):
+    if not hasattr(y, "dtype"):  # a number, maybe symbolic
         return ops.zeros_like(t) if y == 0 else t * (y * x ** (y - 1))
     return where(ops.eq(y, 0), 0.0, t * (y * x ** (y - 1)))
 
@@ -404,7 +404,7 @@ def _pow_x(t, x, y):
 def _pow_y(t, x, y, out):
     """out * log(x), and 0 where x is 0 and y >= 0."""
     positive = (ops.imag(y) == 0) & (ops.real(y) >= 0) if y.dtype.is_complex else y >= 0
-    if isinstance(x, (int, float, complex)):
+    if not hasattr(x, "dtype"):
         if x == 0:
             return where(positive, 0.0, t * (out * -math.inf))
         return t * (out * (cmath.log(x) if isinstance(x, complex) or y.dtype.is_complex else math.log(x) if x > 0 else math.nan))
@@ -526,13 +526,19 @@ def _is_not_one(input, other, alpha):
 @ops.add.special(_is_not_one)
 def _(input, other, alpha):
     _check_alpha(input, other, alpha)
-    return ops.add(input, ops.mul(other, alpha))
+    return ops.add(input, scaled(other, alpha))
 
 
 @ops.sub.special(_is_not_one)
 def _(input, other, alpha):
     _check_alpha(input, other, alpha)
-    return ops.sub(input, ops.mul(other, alpha))
+    return ops.sub(input, scaled(other, alpha))
+
+
+def scaled(other: Any, alpha: Any) -> Any:
+    """other * alpha, either of them a tensor or a number."""
+    numbers = not hasattr(other, "dtype") and not hasattr(alpha, "dtype")
+    return other * alpha if numbers else ops.mul(other, alpha)
 
 
 @ops.div.special(lambda input, other, rounding_mode: rounding_mode is not None)

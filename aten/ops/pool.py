@@ -7,7 +7,7 @@ from aten import dtype as dtypes
 from aten.op import composite, ops
 from aten.ops.conv import padded, spread_over, windows
 from aten.promotion import TYPE_NAMES
-from aten.shapes import is_int, product, show
+from aten.shapes import is_empty, is_int, product, show
 
 
 def _places(size: int, kernel: int, stride: int, padding: int, dilation: int, ceil_mode: bool) -> int:
@@ -24,6 +24,11 @@ def _prepare(
 ) -> tuple[Any, ...]:
     if input.ndim not in (n + 1, n + 2):
         raise RuntimeError(f"{name}: Expected {n + 1}D or {n + 2}D (batch mode) tensor, but got input of size {show(input.shape)}")
+    if name.startswith("max") and any(is_empty(s) for s in input.shape[input.ndim - n - 1 :]):
+        raise RuntimeError(
+            f"Expected {n + 1}D or {n + 2}D (batch mode) tensor with optional 0 dim batch size for input, but got:"
+            f"{show(input.shape)}"
+        )
     kernel = spread_over(kernel, n, "kernel_size")
     stride = kernel if stride is None or (not is_int(stride) and len(stride) == 0) else spread_over(stride, n, "stride")
     padding, dilation = spread_over(padding, n, "padding"), spread_over(dilation, n, "dilation")

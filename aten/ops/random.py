@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from aten import _native
+from aten import _native, dispatch
 from aten import dtype as dtypes
 from aten.meta import Meta
 from aten.op import composite, op, ops, registry
@@ -46,7 +46,11 @@ _LANES = {dtypes.float64: 2, dtypes.complex64: 2, dtypes.complex128: 4}  # that 
 def reserve(numel: Any, generator: Any = None, dtype: Any = None) -> tuple[Any, Any]:
     """(seed, offset) for a random op of `numel` elements; 64-bit floats take two lanes each."""
     counters = counters_of(numel * _LANES.get(dtype, 1))
-    return philox_reserve(counters) if generator is None else generator.reserve(counters)
+    if generator is None:
+        return philox_reserve(counters)
+    for level in dispatch.levels:  # which see no call of a generator
+        counters = counters * getattr(level, "draws", 1)
+    return generator.reserve(counters)
 
 
 @op(
@@ -191,6 +195,8 @@ def randperm(n, generator, dtype, device, layout, pin_memory, requires_grad):
 )
 def normal(mean, std, size, generator, dtype, device, layout, pin_memory, requires_grad):
     """Normal with these means and standard deviations (numbers or tensors)."""
+    if isinstance(std, (int, float)) and std < 0:
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
     if size is None:
         size = list((mean + std * 0 if hasattr(mean, "shape") else std).shape)
         dtype = dtype or next(v.dtype for v in (mean, std) if hasattr(v, "dtype"))
@@ -312,6 +318,9 @@ def dropout(input, p, training, inplace):
         result = input
     elif p == 1:
         result = input * 0
+    elif not (input.dtype.is_floating_point or input.dtype.is_complex):
+        name = TYPE_NAMES[input.dtype.name]
+        raise RuntimeError(f"result type Float can't be cast to the desired output type {name}")
     else:
         seed, offset = reserve(product(input.shape), None, input.dtype)
         result = dropout_philox(input, p, seed, offset)

@@ -408,14 +408,14 @@ def combinations(input, r, with_replacement):
         return input.new_empty([0])
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
     rows = list(choose(range(int(input.shape[0])), r))
-    flat = ops.index_select(input, 0, _int_tensor([i for row in rows for i in row]))
+    flat = ops.index_select(input, 0, _int_tensor([i for row in rows for i in row], input.device))
     return ops.reshape(flat, [len(rows), r])
 
 
-def _int_tensor(values: Sequence[int]) -> Any:
+def _int_tensor(values: Sequence[int], device: Any) -> Any:
     from aten.tensor import tensor
 
-    return tensor(list(values), dtype=dtypes.int64)
+    return tensor(list(values), dtype=dtypes.int64, device=device)
 
 
 @composite("block_diag(Tensor[*] tensors) -> Tensor", tags=["function_only"])

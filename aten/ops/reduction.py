@@ -163,20 +163,22 @@ def _(tangents, input, dim, keepdim, out):
     return sum(product, dim, keepdim) if dim else product
 
 
+def _wrapped_all(input, dim, keepdim):
+    """What has no dims reduces all, which must not be empty."""
+    if not dim and is_empty(input.numel()) and input.ndim:
+        raise RuntimeError(
+            "amax, amin: Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' "
+            "argument."
+        )
+    return _wrapped(input, dim, keepdim)
+
+
 def _extreme(name: str, ufunc: Any) -> Op:
     @op(f"{name}(Tensor input, int[1] dim=(), bool keepdim=False) -> Tensor", tags=["reduction"])
     def rule(input: Meta, dim: list[int], keepdim: bool) -> Meta:
         for d in dim:
             if is_empty(input.sizes[d]):
-                raise (
-                    IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
-                    if len(dim) < input.ndim or input.ndim > 1
-                    else RuntimeError(
-                        f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the "
-                        f"reduction "
-                        "dim with the 'dim' argument."
-                    )
-                )
+                raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
         return _reduced(input, dim, keepdim)
 
     @rule.kernel
@@ -192,7 +194,7 @@ def _extreme(name: str, ufunc: Any) -> Op:
         share = keep(g, dim, keepdim) / sum(chosen, dim, True)
         return ops.where(chosen, share, share * 0)  # NaN equals nothing: then the share is infinite, and all are NaN
 
-    rule.normal(_wrapped)
+    rule.normal(_wrapped_all)
     rule.batch_fn = batch_dims(rule)
     return rule
 
@@ -361,7 +363,8 @@ def std(input, dim, correction, keepdim, unbiased):
 
 
 @composite(
-    "std_mean(Tensor input, Any dim=None, Any correction=None, bool keepdim=False, *, bool? unbiased=None) -> (Tensor, Tensor)"
+    "std_mean(Tensor input, Any dim=None, Any correction=None, bool keepdim=False, *, bool? unbiased=None) -> (Tensor, Tensor)",
+    tags=["function_only"],
 )
 def std_mean(input, dim, correction, keepdim, unbiased):
     """(standard deviation, mean)."""

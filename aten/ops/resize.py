@@ -136,6 +136,11 @@ def _matrix(taps: list[tuple[Any, Any]], size: Any) -> Any:
 
 # ---------------------------------------------------------------------------------------------------------- places
 def _nearest(out: Any, size: Any, scale: float | None, exact: bool) -> Any:
+    if scale is not None and not exact:  # the same sizes, and twice as many, are told by sizes whatever the scale
+        if bool(out == size):
+            return ops.arange(out)
+        if bool(out == 2 * size):
+            return ops.floor_divide(ops.arange(out), 2)
     i = ops.arange(out, dtype=dtypes.float32)
     at = (i + 0.5 if exact else i) * (1 / scale if scale is not None else size / max(out, 1))
     return at.floor().to(dtypes.int64).clamp(max=size - 1)

@@ -12,7 +12,7 @@ from aten.op import composite, op, ops
 from aten.ops.batching import batch_dims
 from aten.ops.reduction import put_along
 from aten.promotion import TYPE_NAMES, category
-from aten.shapes import product, show, wrap_dim
+from aten.shapes import broadcast, is_empty, product, show, wrap_dim
 
 
 def _comparable(x: np.ndarray) -> np.ndarray:
@@ -126,6 +126,8 @@ def kthvalue(input, k, dim, keepdim):
     """The k-th smallest element along a dimension."""
     d = wrap_dim(dim, input.ndim)
     n = input.shape[d] if input.ndim else 1
+    if is_empty(n):
+        raise IndexError(f"kthvalue(): Expected reduction dim {d} to have non-zero size.")
     if not 1 <= k <= n:
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {d}")
     values, indices = sort(input, d, False, True)
@@ -353,8 +355,8 @@ def masked_select(input: Meta, mask: Meta) -> Meta:
 def _(x, mask):
     if mask.dtype != bool:
         raise RuntimeError("masked_select: expected BoolTensor for mask")
-    x, mask = np.broadcast_arrays(x, mask)
-    return x[mask]
+    sizes = broadcast(x.shape, mask.shape)
+    return np.broadcast_to(x, sizes)[np.broadcast_to(mask, sizes)]
 
 
 @masked_select.vjp

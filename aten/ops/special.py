@@ -41,7 +41,7 @@ def sgn(input):
     return ops.where(ops.eq(size, 0), 0, input / ops.where(ops.eq(size, 0), 1, size))
 
 
-@composite("true_divide(Tensor input, Any other) -> Tensor", inplace=True)
+@composite("true_divide(Tensor input, Any other) -> Tensor", tags=["scalars"], inplace=True)
 def true_divide(input, other):
     """input / other."""
     return ops.div(input, other)
@@ -204,6 +204,8 @@ def logaddexp2(input, other):
 @composite("float_power(Tensor input, Tensor exponent) -> Tensor", tags=["scalars"], inplace=True)
 def float_power(input, exponent):
     """`pow` in float64."""
+    if not hasattr(input, "dtype") and not hasattr(exponent, "dtype"):
+        raise TypeError(f"float_power(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     wide = lambda v: v.to(dtypes.complex128 if v.dtype.is_complex else dtypes.float64) if hasattr(v, "dtype") else v
     return ops.pow(wide(input), wide(exponent))
 
@@ -411,14 +413,30 @@ polygamma.vjp(lambda g, n, input: g * polygamma(n + 1, input))
 
 @composite("mvlgamma(Tensor input, int p) -> Tensor", inplace=True)
 def mvlgamma(input, p):
-    """The log of the multivariate gamma function of dimension p."""
+    """The log of the multivariate gamma function of dimension p.
+
+    Raises RuntimeError for p below 1, and above 2**24: it takes p logarithms an element.
+    """
     if p < 1:
         raise RuntimeError("p has to be greater than or equal to 1")
+    if p > _MOST_GAMMAS:
+        raise RuntimeError(f"mvlgamma: p of {p} asks for more than {_MOST_GAMMAS} logarithms of each element")
     x = _floating(input)
     total = p * (p - 1) / 4 * math.log(math.pi)
-    for j in range(p):
-        total = (x - j / 2).lgamma() + total
+    if p <= _GAMMAS_APART:
+        for j in range(p):
+            total = (x - j / 2).lgamma() + total
+        return total
+    for start in range(0, p, _GAMMAS_AT_ONCE):
+        stop = min(start + _GAMMAS_AT_ONCE, p)
+        halves = ops.arange(start, stop, dtype=x.dtype, device=x.device) / 2
+        total = (x.unsqueeze(-1) - halves).lgamma().sum(-1) + total
     return total
+
+
+_MOST_GAMMAS = 1 << 24  # beyond, a float32 does not tell the halves apart that are subtracted
+_GAMMAS_AT_ONCE = 4096  # bounds the memory and how long an interrupt waits
+_GAMMAS_APART = 16  # so many are added one by one: they fuse
 
 
 unary(

@@ -245,8 +245,10 @@ def _(g, needs, src_meta):
 def _(input, src, non_blocking):
     if input.device.type in ("cpu", "meta"):
         return copy(input, ops.to_device(src, input.device))
+    move = ops.to_device_ahead if non_blocking else ops.to_device
     _check_broadcast(tuple(src.shape), tuple(input.shape))  # the host can cast and expand, a device need not
-    return ops.to_device(ops.cast(src, input.dtype).expand(list(input.shape)).contiguous(), input.device)
+    cast = src if src.dtype is input.dtype else ops.cast(src, input.dtype)
+    return move(cast.expand(list(input.shape)).contiguous(), input.device)
 
 
 copy.jvp(lambda tangents, input, src, out: copy(input, tangents[1]) if tangents[1] is not None else ops.zeros_like(input))

@@ -7,12 +7,14 @@ import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from aten import dispatch, pytree
+from aten import dispatch, pytree, random
 from aten._native import Tensor
 from aten.autograd import function
+from aten.errors import DataDependentError
 from aten.meta import Meta
 from aten.op import Op, registry
-from aten.transforms.tracer import Level, Tracer, below, made_by, opened, public
+from aten.transforms.mapped_function import MappedFunction
+from aten.transforms.tracer import Level, Tracer, below, made_by, opened, public, shown
 
 _LIKE = frozenset("empty_like zeros_like ones_like full_like new_empty new_zeros new_ones new_full new_tensor".split())
 
@@ -39,6 +41,10 @@ class VmapTracer(Tracer):
     __slots__ = ()
     transform = "vmap"
 
+    def __repr__(self) -> str:
+        batched = self.level.read(self)
+        return shown("BatchedTensor", self, batched.value, f"bdim={batched.dim}, ")
+
 
 class VmapLevel(Level):
     """Runs ops on whole batches in the level below."""
@@ -48,6 +54,7 @@ class VmapLevel(Level):
     def __init__(self, size: Any, randomness: str):
         self.size = size
         self.randomness = randomness
+        self.draws = size if randomness == "different" else 1  # for each number that the function draws
 
     def wants(self, args: tuple) -> bool:
         return True  # for the random ops without tensor arguments
@@ -75,7 +82,7 @@ class VmapLevel(Level):
 
     def call_function(self, cls: Any, args: tuple, kwargs: dict, asked: tuple, place: int) -> Any:
         if cls.vmap is function.Function.vmap:
-            return NotImplemented
+            return self._map_function(cls, args, kwargs, asked, place)
         pairs = [self.split(a) for a in args]
         with below(place):
             result, dims = cls.vmap(VmapInfo(self.size, self.randomness), tuple([d for _, d in pairs]), *[v for v, _ in pairs])
@@ -84,6 +91,18 @@ class VmapLevel(Level):
             dims = (dims,) * (len(result) if several else 1)
         outputs = [r if d is None else self.wrap(r, d) for r, d in zip(result if several else (result,), dims)]
         return (tuple(outputs) if several else outputs[0]), function.FunctionCtx(asked)
+
+    def _map_function(self, cls: Any, args: tuple, kwargs: dict, asked: tuple, place: int) -> Any:
+        """As call_function, of a Function that has no `vmap`."""
+        pairs = [self.split(a) if isinstance(a, Tensor) else (a, None) for a in args]
+        mapped = MappedFunction(self, cls, tuple([d for _, d in pairs]), kwargs)
+        with below(place):
+            result, ctx = function.call(mapped.function, tuple([v for v, _ in pairs]), {}, asked)
+        several = isinstance(result, tuple)
+        results = result if several else (result,)
+        outputs = [r if d is None else self.wrap(r, d) for r, d in zip(results, mapped.out_dims)]
+        known = [*zip([v for v, _ in pairs], args), *zip(results, outputs)]
+        return (tuple(outputs) if several else outputs[0]), mapped.seen(ctx, known)
 
     def _like(self, op: Op, args: tuple, kwargs: dict) -> Any:
         """A tensor made like one of this level is of this level: a batch, that it may be written."""
@@ -105,6 +124,13 @@ class VmapLevel(Level):
         if op.kind == "view":
             return self.process(op, op.join(args, kwargs))  # the level below knows what shares memory
         return super().handle(op, args, kwargs)
+
+    def item(self, tracer: Tracer) -> Any:
+        raise DataDependentError(
+            "vmap: It looks like you're calling .item() on a Tensor: item() needs the value of a tensor, but inside vmap a tensor "
+            "has no values yet. We don't support vmap over calling .item() on a Tensor, nor data-dependent control flow (an `if` "
+            "on one); choose with where()"
+        )
 
     def process(self, op: Op, args: tuple) -> Any:
         pairs = [self.split(a) for a in args]
@@ -132,10 +158,7 @@ class VmapLevel(Level):
                 return v if d is None else [element(x, e, i) for x, e in zip(v, d)]
             return v if d is None else v.select(d, i) if op.name != "as_strided" else v.select(d, i).clone()
 
-        results = [
-            dispatch.call_core(op, tuple([element(v, d, i) for v, d in zip(values, dims)]))
-            for i in range(int(self.size))
-        ]
+        results = [dispatch.call_core(op, tuple([element(v, d, i) for v, d in zip(values, dims)])) for i in range(int(self.size))]
         if not results:
             raise RuntimeError(f"vmap: {op.name} has no batching rule, so that it cannot be mapped over no elements")
         stack = registry["stack"]
@@ -164,20 +187,41 @@ class VmapLevel(Level):
 
     def _random(self, op: Op, args: tuple) -> Any:
         """What a random op means here; NotImplemented leaves it to its definition, drawing once for all elements."""
+        given = {param.name: a for param, a in zip(op.schema.params, args)}
+        if given.get("training") is False or ("training" in given and given.get("p") == 0):
+            return NotImplemented  # nothing is drawn
         if self.randomness == "error" and op.kind != "factory":
             raise RuntimeError(
                 "vmap: called random operation while in randomness error mode. Please either use the 'same' "
                 "or 'different' randomness flags on vmap or perform the randomness operation out of vmap"
             )
-        if self.randomness != "different":
+        drawn_by = args[1:] if op.kind == "inplace" else args
+        if self.randomness == "same":
+            if op.name in _DRAWN_FROM_TENSORS and any(map(self.own, drawn_by)):
+                raise RuntimeError(
+                    "Vmap does not currently support same randomness with a batched tensor input. Please use randomness='different'"
+                )
             return NotImplemented
+        if op.kind == "inplace" and not self.own(args[0]) and not any(map(self.own, drawn_by)):
+            raise RuntimeError(
+                "vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will appear like same randomness. "
+                "Write into a tensor that is batched instead."
+            )
         if op.name == "philox_reserve":
             return dispatch.call_core(op, (args[0] * self.size,))
+        if op.kind == "core" and not any(map(self.own, args)):  # drawn from a tensor that all elements share
+            return self.process(op, tuple([self.lift(a) if isinstance(a, Tensor) else a for a in args]))
         at = next((i for i, p in enumerate(op.core) if p.name == "size"), None)
         if op.kind != "factory" or at is None:
             return NotImplemented
         args = (*args[:at], [self.size, *args[at]], *args[at + 1 :])
         return self.wrap(dispatch.call_core(op, args), 0)
+
+
+_DRAWN_FROM_TENSORS = frozenset(
+    "bernoulli bernoulli_ binomial multinomial normal poisson _standard_gamma _sample_dirichlet".split()
+)
+"""Random ops whose tensors say what to draw: one draw for all elements has no meaning where these differ."""
 
 
 class _Loops:
@@ -225,16 +269,17 @@ def _along_nothing(op: Op, values: tuple, dims: tuple) -> bool:
     """Whether the op works along dim 0 of an element that has no dimensions, which a batch cannot show."""
     if (op.kind == "view" and op.name != "unfold") or "reduction" in op.tags or dims[0] is None:
         return False
+    if getattr(op.batch_fn, "takes_scalars", False):
+        return False
     return type(dims[0]) is int and values[0].ndim == 1 and any(p.name in ("dim", "dimension") for p in op.core)
 
 
-def vmap(
-    func: Callable, in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", *, chunk_size: int | None = None
-):
+def vmap(func: Callable, in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", *, chunk_size: int | None = None):
     """A function that maps `func` over dimensions `in_dims` of its arguments (an int or None for all, or nested as they
     are) and stacks the results at `out_dims`.
 
-    randomness: "error", "same" (one draw for all elements) or "different". chunk_size: elements at a time.
+    randomness: "error", "same" (one draw for all elements) or "different". chunk_size: elements at a time. Keyword arguments are
+    not mapped: every element gets them whole.
     Raises ValueError where in_dims does not fit the arguments or batch sizes differ.
     """
     if randomness not in ("error", "same", "different"):
@@ -244,19 +289,20 @@ def vmap(
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         leaves, spec = pytree.flatten(args)
         dims = input_dims(in_dims, args, leaves)
-        size = _batch_size(leaves, dims)
-        keyword_leaves, keyword_spec = pytree.flatten(kwargs)
-        keyword_dims: list[int | None] = [0 if isinstance(x, Tensor) else None for x in keyword_leaves]
-        leaves, dims = [*leaves, *keyword_leaves], [*dims, *keyword_dims]
+        size = batch_size(leaves, dims)
+        mapped = functools.partial(func, **kwargs) if kwargs else func  # keyword arguments are those of every element
         if chunk_size is None:
-            return _run(func, leaves, dims, spec, keyword_spec, size, out_dims, randomness)
+            return _run(mapped, leaves, dims, spec, size, out_dims, randomness)
         if chunk_size <= 0:
             raise ValueError(f"vmap: chunk_size should be None or greater than 0. Got {chunk_size}")
         parts = []
+        state = random.get_rng_state() if randomness == "same" else None
         for start in range(0, int(size), chunk_size):
             n = min(chunk_size, int(size) - start)
             chunk = [x if d is None else x.narrow(d, start, n) for x, d in zip(leaves, dims)]
-            parts.append(pytree.flatten(_run(func, chunk, dims, spec, keyword_spec, n, out_dims, randomness)))
+            if state is not None:
+                random.set_rng_state(state)  # all chunks draw the same
+            parts.append(pytree.flatten(_run(mapped, chunk, dims, spec, n, out_dims, randomness)))
         out_spec = parts[0][1]
         places = _output_dims(out_dims, out_spec)
         joined = [registry["cat"](list(column), d) for column, d in zip(zip(*[p for p, _ in parts]), places)]
@@ -265,12 +311,11 @@ def vmap(
     return made_by(vmap, wrapper, in_dims=in_dims, out_dims=out_dims, randomness=randomness, chunk_size=chunk_size)
 
 
-def _run(func, leaves, dims, spec, keyword_spec, size, out_dims, randomness) -> Any:
+def _run(func, leaves, dims, spec, size, out_dims, randomness) -> Any:
     level = VmapLevel(size, randomness)
     inputs = [x if d is None else level.wrap(x, d) for x, d in zip(leaves, dims)]
-    n = spec.num_leaves
     with opened(level):
-        result = func(*pytree.unflatten(inputs[:n], spec), **pytree.unflatten(inputs[n:], keyword_spec))
+        result = func(*pytree.unflatten(inputs, spec))
     outputs, out_spec = pytree.flatten(result)
     values = []
     for o, place in zip(outputs, _output_dims(out_dims, out_spec)):
@@ -315,9 +360,10 @@ def input_dims(in_dims: Any, args: tuple, leaves: list[Any], tensor: Any = Tenso
     found: list[Any] = []
     for leaf, d in zip(leaves, _broadcast(in_dims, args, "in_dims")):
         if d is None or not isinstance(leaf, tensor):
-            if d is not None and not isinstance(in_dims, int):
+            if d is not None:
                 raise ValueError(
-                    f"vmap: Got in_dim={d} for an input but the input is of type {type(leaf)}. We cannot vmap over it"
+                    f"vmap: Got in_dim={d} for an input but the input is of type {type(leaf)}. We cannot vmap over non-Tensor "
+                    "arguments, please use None as the respective in_dim"
                 )
             found.append(None)
             continue
@@ -336,13 +382,11 @@ def _output_dims(out_dims: Any, spec: pytree.Spec) -> list[Any]:
     return _broadcast(out_dims, spec, "out_dims")
 
 
-def _batch_size(leaves: list[Any], dims: list[Any]) -> Any:
+def batch_size(leaves: list[Any], dims: list[Any]) -> Any:
     sizes = [x.shape[d] for x, d in zip(leaves, dims) if d is not None]
     if not sizes:
         raise ValueError("vmap: at least one input must be mapped over a dimension")
     for s in sizes[1:]:
         if not (s is sizes[0] or bool(s == sizes[0])):
-            raise ValueError(
-                f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sizes}"
-            )
+            raise ValueError(f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sizes}")
     return sizes[0]

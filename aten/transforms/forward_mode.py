@@ -12,7 +12,7 @@ from aten.derivative import is_lost
 from aten.meta import Meta, known_equal
 from aten.op import Op, registry
 from aten.transforms.reverse_mode import makes_nothing
-from aten.transforms.tracer import Level, Tracer, below, opened, public
+from aten.transforms.tracer import Level, Tracer, below, check_outputs, opened, public, shown
 
 
 class Dual:
@@ -29,6 +29,9 @@ class JvpTracer(Tracer):
 
     __slots__ = ()
     transform = "jvp"
+
+    def __repr__(self) -> str:
+        return shown("GradTrackingTensor", self, self.level.read(self).primal)
 
 
 class JvpLevel(Level):
@@ -166,11 +169,17 @@ def jvp(func: Callable, primals: tuple, tangents: tuple, *, strict: bool = False
     the inputs.
     """
     if not isinstance(primals, tuple) or not isinstance(tangents, tuple):
-        raise RuntimeError("jvp: primals and tangents must be tuples")
+        wrong = "primals" if not isinstance(primals, tuple) else "tangents"
+        raise RuntimeError(
+            f"jvp(f, primals, tangents): Expected {wrong} to be a tuple. E.g. it should be valid to call f(*primals)."
+        )
     leaves, spec = pytree.flatten(primals)
     directions, tangent_spec = pytree.flatten(tangents)
     if spec != tangent_spec:
-        raise RuntimeError("jvp: primals and tangents must have the same nesting")
+        raise RuntimeError(
+            "jvp(f, primals, tangents): Expected primals and tangents to have the same python structure. For example, if primals "
+            f"is a tuple of 3 tensors, tangents also must be. Got primals with structure {spec} and tangents with {tangent_spec}"
+        )
     level = JvpLevel()
     for x, t in zip(leaves, directions):
         if tuple(x.shape) != tuple(t.shape):
@@ -183,6 +192,7 @@ def jvp(func: Callable, primals: tuple, tangents: tuple, *, strict: bool = False
         result, aux = result
         aux = pytree.map_leaves(lambda x: level.split(x)[0], aux)
     outputs, out_spec = pytree.flatten(result)
+    check_outputs("jvp(f, primals, tangents)", "f(*primals)", outputs, result)
     values, derivatives = [], []
     for o in outputs:
         value, tangent = level.split(o)

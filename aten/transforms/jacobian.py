@@ -31,8 +31,20 @@ def _basis(leaves: list[Any]) -> list[Any]:
 
 def _chosen(args: tuple, argnums: int | tuple[int, ...]) -> tuple[list[int], bool]:
     single = isinstance(argnums, int)
+    if not single and not isinstance(argnums, tuple):
+        raise RuntimeError(f"argnums must be int or Tuple[int, ...], got: {type(argnums)}")
     indices: Any = [argnums] if single else argnums
-    return [i + len(args) if i < 0 else i for i in indices], single
+    if not indices:
+        raise RuntimeError(f"argnums must be non-empty, got argnums={argnums}")
+    for i in indices:
+        if not isinstance(i, int):
+            raise RuntimeError(f"argnums must be int or Tuple[int, ...], got a {type(i)} in it")
+        if not -len(args) <= i < len(args):
+            raise RuntimeError(f"Got argnum={i}, but only {len(args)} positional inputs")
+    chosen = [i + len(args) if i < 0 else i for i in indices]
+    if len(set(chosen)) != len(chosen):
+        raise RuntimeError(f"argnums elements must be unique, got {argnums}")
+    return chosen, single
 
 
 def _of(func: Callable, args: tuple, indices: list[int], kwargs: dict) -> Callable:
@@ -57,10 +69,21 @@ def _split(columns: Any, leaves: list[Any], rest: Callable[[Any, Any], list[Any]
 
 
 def jacrev(
-    func: Callable, argnums: int | tuple[int, ...] = 0, *, has_aux: bool = False, chunk_size: int | None = None
+    func: Callable,
+    argnums: int | tuple[int, ...] = 0,
+    *,
+    has_aux: bool = False,
+    chunk_size: int | None = None,
+    _preallocate_and_copy: bool = False,
 ) -> Callable:
     """A function that returns the Jacobian of func: for each output (nested as they are) and chosen argument a tensor
-    of sizes (*output, *argument). Reverse mode: one vjp for each element of the outputs."""
+    of sizes (*output, *argument). Reverse mode: one vjp for each element of the outputs, chunk_size at a time (None: all).
+
+    Raises RuntimeError where `argnums` names no argument, or one twice; ValueError for a chunk_size below 1.
+    _preallocate_and_copy, a way of PyTorch's to save memory, changes nothing.
+    """
+    if chunk_size is not None and chunk_size <= 0:
+        raise ValueError("jacrev: `chunk_size` should be greater than 0.")
 
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:

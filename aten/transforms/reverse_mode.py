@@ -14,7 +14,7 @@ from aten.meta import Meta
 from aten.op import Op, registry
 from aten.transforms.function_call import FunctionCall
 from aten.transforms.tape import Tape
-from aten.transforms.tracer import Level, Tracer, below, made_by, opened, public
+from aten.transforms.tracer import Level, Tracer, below, check_outputs, made_by, opened, public, shown
 
 
 class Box:
@@ -31,6 +31,12 @@ class GradTracer(Tracer):
 
     __slots__ = ()
     transform = "grad"
+
+    def __repr__(self) -> str:
+        return shown("GradTrackingTensor", self, self.level.read(self).value)
+
+    def retain_grad(self) -> None:
+        raise RuntimeError("Tensor.retain_grad() inside a function that is transformed has no effect: return the tensor's gradient")
 
 
 class GradLevel(Level):
@@ -201,6 +207,12 @@ def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> tuple:
         result, aux = result
         aux = pytree.map_leaves(lambda x: _unwrap(level, x), aux)
     outputs, out_spec = pytree.flatten(result)
+    check_outputs("vjp(f, *primals)", "f(*primals)", outputs, result)
+    for out in outputs:
+        if not (out.dtype.is_floating_point or out.dtype.is_complex):
+            raise RuntimeError(
+                f"vjp(f, ...): All outputs of f must be floating-point or complex Tensors, got Tensor with dtype {out.dtype}"
+            )
     keys = [level.read(o) if level.own(o) else None for o in outputs]
     values = [_unwrap(level, o) for o in outputs]
 

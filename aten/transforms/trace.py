@@ -119,6 +119,8 @@ class TraceLevel(Level):
 
     def _decompose(self, op: Op, fn: Callable, args: tuple, metas: tuple) -> Any:
         """Record smaller ops; the tape still sees the op itself, so that its own derivative is taken."""
+        # (Views of what was written since are made again here, where the tape sees it, not by the first of the smaller ops.)
+        values = tuple([self.payload_of(a) for a in args])
         tape, self.tape = self.tape, None
         recording = _native.set_grad_enabled(False) if tape is not None else None
         try:
@@ -133,7 +135,6 @@ class TraceLevel(Level):
         if result is NotImplemented:
             return result
         if tape is not None and recording:
-            values = tuple([self.payload_of(a) for a in args])
             if isinstance(result, tuple):
                 out: Any = tuple([self.payload_of(r) for r in result])
                 tape.record(op, values, metas, out, tuple([r.meta for r in result]), self.graph.line)

@@ -337,6 +337,23 @@ class Level:
         return self.read(new)
 
 
+def shown(name: str, tracer: Tracer, value: Any, more: str = "") -> str:
+    """How a tensor inside of a transform prints: which transform, at which level of those open, and what it stands for."""
+    levels = dispatch.stack.levels
+    at = f"lvl={levels.index(tracer.level) + 1}" if tracer.level in levels else "dead"
+    text = repr(value).replace("\n", "\n    ")
+    return f"{name}({at}, {more}value=\n    {text}\n)"
+
+
+def check_outputs(call: str, function: str, outputs: list[Any], result: Any) -> None:
+    """Raises RuntimeError where a transformed function returned nothing, or what is no tensor."""
+    if result is None or not outputs:
+        raise RuntimeError(f"{call}: Expected f to be a function that has non-empty output (got output = {result})")
+    for o in outputs:
+        if not isinstance(o, Tensor):
+            raise RuntimeError(f"{call}: expected {function} to return only tensors, got unsupported type {type(o)}")
+
+
 def public(op: Op, results: Any) -> Any:
     """A tuple of results as the op's named tuple."""
     return op.schema.result_type(results) if type(results) is tuple and len(op.schema.returns) > 1 else results

@@ -1,0 +1,14 @@
+// chain.h: several elementwise loops over the same elements as one pass, in blocks that stay in the cache.
+#ifndef WEFT_CHAIN_H
+#define WEFT_CHAIN_H
+
+#include "op.h"
+
+namespace weft {
+
+// A family of composites made of elementwise ops: a call whose kinds of arguments have been learned (aten/chains.py) runs its chain.
+PyObject *fast_chain(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names);
+extern PyMethodDef chain_functions[];
+
+}  // namespace weft
+#endif

@@ -1,0 +1,105 @@
+// memory.cpp: CUDA's row of the table of devices, and copies in the order of streams.
+#include "extension.h"
+
+namespace weft::cuda {
+
+namespace {
+
+CUdeviceptr pointer(const void *p) { return reinterpret_cast<CUdeviceptr>(p); }
+CUstream handle(void *stream) { return static_cast<CUstream>(stream); }
+
+}  // namespace
+
+CUresult copy_from_host(void *to, const void *from, int64_t nbytes, void *stream) {
+  return nbytes ? driver.cuMemcpyHtoDAsync(pointer(to), from, (size_t)nbytes, handle(stream)) : CUDA_SUCCESS;
+}
+
+CUresult copy_to_host(void *to, const void *from, int64_t nbytes, void *stream) {
+  return nbytes ? driver.cuMemcpyDtoHAsync(to, pointer(from), (size_t)nbytes, handle(stream)) : CUDA_SUCCESS;
+}
+
+CUresult copy_within(void *to, const void *from, int64_t nbytes, void *stream) {
+  return nbytes ? driver.cuMemcpyDtoDAsync(pointer(to), pointer(from), (size_t)nbytes, handle(stream)) : CUDA_SUCCESS;
+}
+
+CUresult copy_across(void *to, int to_device, const void *from, int from_device, int64_t nbytes, void *stream) {
+  if (!nbytes) return CUDA_SUCCESS;
+  return driver.cuMemcpyPeerAsync(pointer(to), context_of(to_device), pointer(from), context_of(from_device), (size_t)nbytes, handle(stream));
+}
+
+CUresult fill(void *to, int byte, int64_t nbytes, void *stream) {
+  return nbytes ? driver.cuMemsetD8Async(pointer(to), (unsigned char)byte, (size_t)nbytes, handle(stream)) : CUDA_SUCCESS;
+}
+
+namespace {
+
+// The current stream of a device that has been entered; NULL with an exception set.
+Stream *here(int device) {
+  if (!entered(device)) return nullptr;
+  Stream *stream = current_stream(device);
+  if (!stream) raise(enter(device), "cuStreamCreateWithPriority");
+  return stream;
+}
+
+int row_copy(void *to, const void *from, int64_t nbytes, WeftCopy way, int device, bool wait) {
+  Stream *stream = here(device);
+  if (!stream) return -1;
+  if (way == WEFT_COPY_WITHIN) return ok(copy_within(to, from, nbytes, stream->handle), "cuMemcpyDtoDAsync") ? 0 : -1;
+  const bool to_host = way == WEFT_COPY_TO_HOST, pinned = pinned_use(to_host ? to : from, stream);
+  CUresult code, waited = CUDA_SUCCESS;
+  {
+    Away copying;
+    code = to_host ? copy_to_host(to, from, nbytes, stream->handle) : copy_from_host(to, from, nbytes, stream->handle);
+    // Pageable memory has been read when the call returns, and where it is written there is no way but to wait.
+    if (code == CUDA_SUCCESS && (to_host || pinned) && (wait || !pinned)) waited = driver.cuStreamSynchronize(stream->handle);
+  }
+  return ok(code, to_host ? "cuMemcpyDtoHAsync" : "cuMemcpyHtoDAsync") && ok(waited, "cuStreamSynchronize") ? 0 : -1;
+}
+
+int copy(void *to, const void *from, int64_t nbytes, WeftCopy way, int device) { return row_copy(to, from, nbytes, way, device, true); }
+
+int copy_ahead(void *to, const void *from, int64_t nbytes, WeftCopy way, int device) { return row_copy(to, from, nbytes, way, device, false); }
+
+int across(void *to, int to_device, const void *from, int from_device, int64_t nbytes) {
+  // What was queued for either device comes first, and what is queued for either from now on, after.
+  Stream *giving = here(from_device), *taking = giving ? here(to_device) : nullptr;
+  if (!taking) return -1;
+  CUevent event;
+  if (!WEFT_CUDA_OK(cuEventCreate, &event, CU_EVENT_DISABLE_TIMING)) return -1;
+  CUresult code = driver.cuEventRecord(event, taking->handle);
+  if (code == CUDA_SUCCESS) code = enter(from_device);
+  if (code == CUDA_SUCCESS) code = driver.cuStreamWaitEvent(giving->handle, event, 0);
+  if (code == CUDA_SUCCESS) code = copy_across(to, to_device, from, from_device, nbytes, giving->handle);
+  driver.cuEventDestroy(event);
+  if (!ok(code, "cuMemcpyPeerAsync") || !WEFT_CUDA_OK(cuEventCreate, &event, CU_EVENT_DISABLE_TIMING)) return -1;
+  code = driver.cuEventRecord(event, giving->handle);
+  if (code == CUDA_SUCCESS) code = enter(to_device);
+  if (code == CUDA_SUCCESS) code = driver.cuStreamWaitEvent(taking->handle, event, 0);
+  driver.cuEventDestroy(event);
+  return ok(code, "cuStreamWaitEvent") ? 0 : -1;
+}
+
+int row_fill(void *to, int byte, int64_t nbytes, int device) {
+  Stream *stream = here(device);
+  return stream && ok(fill(to, byte, nbytes, stream->handle), "cuMemsetD8Async") ? 0 : -1;
+}
+
+int synchronize(int device) {
+  if (!entered(device)) return -1;
+  CUresult code;
+  {
+    WithoutGil waiting;
+    code = driver.cuCtxSynchronize();
+  }
+  return ok(code, "cuCtxSynchronize") ? 0 : -1;
+}
+
+}  // namespace
+
+const WeftStreamedDevice device_row = {{"cuda", true, device_count, [](int64_t nbytes, int device) { return allocate(nbytes, device, nullptr); },
+                                        [](void *block, int64_t, int) { release(block); }, copy, row_fill, synchronize},
+                                       current_device,
+                                       copy_ahead,
+                                       across};
+
+}  // namespace weft::cuda

@@ -1,0 +1,220 @@
+// fast_scan.cpp: running products, extremes and log-sum-exps along a dim of row-major tensors, running sums of integers.
+//
+// Rows that stand beside each other in memory go together: along the last dim several rows at once, so that the chains of their
+// results hide each other's delay; along another dim a strip of columns, whose results of the row before are still in the cache.
+#include <math.h>
+#include <string.h>
+
+#include <algorithm>
+#include <limits>
+#include <type_traits>
+
+#include "loops.h"
+#include "op.h"
+#include "released.h"
+
+namespace weft {
+
+namespace {
+
+constexpr int64_t kRows = 8, kStrip = 512, kGrain = 32768;
+
+enum ScanKind { SCAN_SUM, SCAN_PRODUCT, SCAN_MAX, SCAN_MIN, SCAN_LOGSUMEXP };
+
+struct ScanJob {
+  const char *in;
+  char *out;
+  int64_t *at;          // of extremes: where they stand
+  int64_t n, m;         // length of a row; columns that stand beside each other
+};
+
+// The running value. Products of float32 run in float64, log-sum-exps keep the maximum and the sum of exponentials relative to it.
+template <class T> using Wide = std::conditional_t<std::is_same<T, float>::value, double, T>;
+
+template <ScanKind kind, class T> struct Running {
+  Wide<T> value;
+  void start(T x) { value = x; }
+  T step(T x) {
+    if constexpr (kind == SCAN_SUM) value += x;
+    else value *= x;
+    return (T)value;
+  }
+};
+
+template <class T> struct Running<SCAN_LOGSUMEXP, T> {
+  T top;
+  double sum;
+  T start(T x) {
+    top = x, sum = 1;
+    return x;
+  }
+  T step(T x) {
+    if (x != x || top != top) return top = x != x ? x : top;
+    if (x > top) {
+      sum = top == -std::numeric_limits<T>::infinity() ? 1 : sum * exp((double)top - (double)x) + 1;
+      top = x;
+    } else if (x > -std::numeric_limits<T>::infinity()) {
+      sum += x == top ? 1 : exp((double)x - (double)top);
+    }
+    return top - top == 0 ? (T)((double)top + log(sum)) : top;
+  }
+};
+
+// Rows of `n` elements `step` apart, `rows` (at most kRows) of them `apart` from each other.
+template <ScanKind kind, class T> void scan_rows(const T *in, T *out, int64_t n, int64_t step, int64_t rows, int64_t apart) {
+  Running<kind, T> running[kRows];
+  for (int64_t r = 0; r < rows; r++) running[r].start(out[r * apart] = in[r * apart]);
+  if (rows == kRows) {
+    for (int64_t i = 1; i < n; i++)
+#pragma GCC unroll 8
+      for (int64_t r = 0; r < kRows; r++) out[i * step + r * apart] = running[r].step(in[i * step + r * apart]);
+  } else {
+    for (int64_t i = 1; i < n; i++)
+      for (int64_t r = 0; r < rows; r++) out[i * step + r * apart] = running[r].step(in[i * step + r * apart]);
+  }
+}
+
+// Of equal elements the last one; a NaN is the extreme from where it first stands.
+template <bool least, class T> inline bool takes(T x, T best) { return x != x || (best == best && (least ? x <= best : x >= best)); }
+
+template <bool least, class T> void extreme_row(const T *in, T *out, int64_t *at, int64_t n) {
+  T best = in[0];
+  int64_t place = 0;
+  for (int64_t i = 0; i < n; i++) {
+    if (__builtin_expect(takes<least>(in[i], best), 0)) best = in[i], place = i;
+    out[i] = best, at[i] = place;
+  }
+}
+
+template <bool least, class T> void extreme_columns(const T *in, T *out, int64_t *at, int64_t n, int64_t stride, int64_t width) {
+  for (int64_t j = 0; j < width; j++) out[j] = in[j], at[j] = 0;
+  for (int64_t i = 1; i < n; i++) {
+    const T *x = in + i * stride, *best = out + (i - 1) * stride;
+    const int64_t *places = at + (i - 1) * stride;
+    T *to = out + i * stride;
+    int64_t *place = at + i * stride;
+    for (int64_t j = 0; j < width; j++) {
+      const bool take = takes<least>(x[j], best[j]);
+      to[j] = take ? x[j] : best[j], place[j] = take ? i : places[j];
+    }
+  }
+}
+
+// Parts are groups of rows where m is 1, else strips of columns.
+template <ScanKind kind, class T> void scan(void *context, int64_t begin, int64_t end, int64_t) {
+  const ScanJob &job = *static_cast<ScanJob *>(context);
+  const T *in = reinterpret_cast<const T *>(job.in);
+  T *out = reinterpret_cast<T *>(job.out);
+  const int64_t per = (job.m + kStrip - 1) / kStrip;
+  for (int64_t part = begin; part < end; part++) {
+    const int64_t group = part / per, first = part % per * kStrip, at = group * job.n * job.m + first, width = std::min(kStrip, job.m - first);
+    if constexpr (kind == SCAN_MAX || kind == SCAN_MIN) {
+      if (job.m == 1) extreme_row<kind == SCAN_MIN>(in + at, out + at, job.at + at, job.n);
+      else extreme_columns<kind == SCAN_MIN>(in + at, out + at, job.at + at, job.n, job.m, width);
+    } else {
+      for (int64_t j = 0; j < width; j += kRows) scan_rows<kind>(in + at + j, out + at + j, job.n, job.m, std::min(kRows, width - j), 1);
+    }
+    poll_signals();
+  }
+}
+
+// Rows beside each other along the last dim: groups of kRows.
+template <ScanKind kind, class T> void scan_groups(void *context, int64_t begin, int64_t end, int64_t) {
+  const ScanJob &job = *static_cast<ScanJob *>(context);
+  for (int64_t row = begin; row < end; row += kRows) {
+    const int64_t rows = std::min(kRows, end - row), at = row * job.n;
+    scan_rows<kind>(reinterpret_cast<const T *>(job.in) + at, reinterpret_cast<T *>(job.out) + at, job.n, 1, rows, job.n);
+    poll_signals();
+  }
+}
+
+typedef void (*Body)(void *, int64_t, int64_t, int64_t);
+
+template <ScanKind kind, class T> Body body(bool rows) {
+  if constexpr (kind != SCAN_MAX && kind != SCAN_MIN)
+    if (rows) return scan_groups<kind, T>;
+  return scan<kind, T>;
+}
+
+template <ScanKind kind> Body body_for(int dtype, bool rows) {
+  constexpr bool extreme = kind == SCAN_MAX || kind == SCAN_MIN;
+  switch (dtype) {
+    case WEFT_FLOAT32: if constexpr (kind != SCAN_SUM) return body<kind, float>(rows); break;
+    case WEFT_FLOAT64: if constexpr (kind != SCAN_SUM) return body<kind, double>(rows); break;
+    case WEFT_INT64: if constexpr (kind != SCAN_LOGSUMEXP) return body<kind, int64_t>(rows); break;
+    case WEFT_INT32: if constexpr (extreme) return body<kind, int32_t>(rows); break;
+    case WEFT_INT16: if constexpr (extreme) return body<kind, int16_t>(rows); break;
+    case WEFT_INT8: if constexpr (extreme) return body<kind, int8_t>(rows); break;
+    case WEFT_UINT8: case WEFT_BOOL: if constexpr (extreme) return body<kind, uint8_t>(rows); break;
+    default: break;
+  }
+  return nullptr;
+}
+
+Body body_of(int kind, int dtype, bool rows) {
+  switch (kind) {
+    case SCAN_SUM: return body_for<SCAN_SUM>(dtype, rows);
+    case SCAN_PRODUCT: return body_for<SCAN_PRODUCT>(dtype, rows);
+    case SCAN_MAX: return body_for<SCAN_MAX>(dtype, rows);
+    case SCAN_MIN: return body_for<SCAN_MIN>(dtype, rows);
+    default: return body_for<SCAN_LOGSUMEXP>(dtype, rows);
+  }
+}
+
+// Fills `out` (and `at`) with the scan of a row-major `x` of the same dtype and at least one element.
+void run_scan(Body body, WeftTensor *x, int dim, WeftTensor *out, WeftTensor *at, bool rows) {
+  ScanJob job = {weft_data(x), weft_data(out), at ? reinterpret_cast<int64_t *>(weft_data(at)) : nullptr, x->sizes[dim], 1};
+  for (int d = dim + 1; d < WEFT_NDIM(x); d++) job.m *= x->sizes[d];
+  const int64_t outer = x->numel / (job.n * job.m), parts = rows ? outer : outer * ((job.m + kStrip - 1) / kStrip);
+  Released released(x->numel >= kGrain);
+  kernel_runtime()->parallel_for(parts, std::max<int64_t>(kRows, kGrain / (job.n * std::min(job.m, kStrip))), body, &job);
+}
+
+// The dtype in which a scan runs: halves in float32, small integers and bool, where it adds or multiplies, in int64.
+int running_dtype(int kind, int dtype) {
+  if (dtype == WEFT_FLOAT16 || dtype == WEFT_BFLOAT16) return WEFT_FLOAT32;
+  const bool folds = kind == SCAN_SUM || kind == SCAN_PRODUCT;
+  return folds && dtype_kind(dtype) <= KIND_INTEGER ? WEFT_INT64 : dtype;
+}
+
+PyObject *scanned(NativeOp *op, WeftTensor *x, int dim) {
+  const int kind = op->code, dtype = running_dtype(kind, WEFT_DTYPE(x));
+  const bool extreme = kind == SCAN_MAX || kind == SCAN_MIN, rows = !extreme && dim == WEFT_NDIM(x) - 1;
+  const Body body = body_of(kind, dtype, rows);
+  if (!body || !weft_kernels.cast[WEFT_DTYPE(x)][dtype]) return UNHANDLED;
+  const uint32_t word = x->word & ~(uint32_t)WEFT_WORD_DTYPE;
+  Ref in(Py_NewRef(as_object(x)));
+  if (!(x->word & WEFT_WORD_CONTIGUOUS) || WEFT_DTYPE(x) != dtype) {
+    in.reset(empty(word | (uint32_t)dtype, WEFT_NDIM(x), x->sizes, nullptr));
+    if (!in || !copy_into(as_tensor(in.get()), x)) return PyErr_Occurred() ? nullptr : UNHANDLED;
+  }
+  Ref out(empty(word | (uint32_t)dtype, WEFT_NDIM(x), x->sizes, nullptr));
+  Ref places(extreme && out ? empty(word | (uint32_t)WEFT_INT64, WEFT_NDIM(x), x->sizes, nullptr) : nullptr);
+  if (!out || (extreme && !places)) return nullptr;
+  run_scan(body, as_tensor(in.get()), dim, as_tensor(out.get()), places ? as_tensor(places.get()) : nullptr, rows);
+  if (dtype != WEFT_DTYPE(x) && dtype == WEFT_FLOAT32) out.reset(cast_tensor(as_tensor(out.get()), WEFT_DTYPE(x)));
+  if (!out) return nullptr;
+  const CoreArg core[2] = {CoreArg(x), CoreArg::integer(dim)};
+  PyObject *results[2] = {out.get(), places.get()};
+  const int n = extreme ? 2 : 1;
+  if (records(x) && !record_op(op, core, 2, results, n)) return nullptr;
+  return extreme ? named_results(op, results, n) : out.release();
+}
+
+// cumsum, cumprod(input, dim, *, dtype=None), cummax, cummin, logcumsumexp(input, dim); `code` is the kind
+PyObject *fast_scan(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
+  PyObject *slots[3] = {};
+  int64_t given;
+  int dim;
+  if (!bind_arguments(op, args, nargs, names, slots) || !slots[0] || !slots[1] || (slots[2] && slots[2] != Py_None)) return UNHANDLED;
+  WeftTensor *x = plain(slots[0]);
+  if (!x || !WEFT_NDIM(x) || !x->numel || !exact_int(slots[1], &given) || !wrap_dim(given, WEFT_NDIM(x), &dim)) return UNHANDLED;
+  PyObject *sums = op->code == SCAN_SUM ? float_cumsum(op, x, dim) : UNHANDLED;
+  return sums == UNHANDLED ? scanned(op, x, dim) : sums;
+}
+
+}  // namespace
+
+const Family scan_families[] = {{"scan", fast_scan, 5}, {nullptr, nullptr}};
+
+}  // namespace weft

@@ -1,0 +1,313 @@
+// places.cpp: the loops of places.h.
+//
+// Indices are read once, checked, and made offsets, a chunk at a time: what was found in range is what is used, whoever writes the
+// index meanwhile. Equal places add up in the order of the indices, whatever the layout.
+#include "places.h"
+
+#include <string.h>
+
+#include <algorithm>
+#include <atomic>
+#include <complex>
+
+#include "released.h"
+
+namespace weft {
+
+bool Places::add_index(const WeftTensor *t, int64_t far_extent, int64_t far_stride) {
+  const int k = n_indices, extra = ndim - WEFT_NDIM(t);
+  if (k == kMaxIndices || extra < 0 || WEFT_DEVICE_TYPE(t) != WEFT_CPU || WEFT_DTYPE(t) != WEFT_INT64) return false;
+  for (int d = 0; d < ndim; d++) {
+    const int64_t size = d < extra ? 1 : t->sizes[d - extra];
+    if (size != 1 && size != sizes[d]) return false;
+    index_steps[k][d] = size == 1 ? 0 : t->strides[d - extra];
+  }
+  index[k] = reinterpret_cast<const int64_t *>(weft_data(const_cast<WeftTensor *>(t)));
+  extent[k] = far_extent, stride[k] = far_stride;
+  n_indices++;
+  return true;
+}
+
+int64_t Places::count() const {
+  int64_t n = 1;
+  for (int d = 0; d < ndim; d++) n *= sizes[d];
+  return n;
+}
+
+namespace {
+
+constexpr int64_t kChunk = 512;
+constexpr int64_t kAway = 16384;  // elements from which on the GIL is given up
+
+// Adjacent dims that step as one become one; dims of size 1 go.
+template <class Mergeable, class Keep> int merged(int ndim, int64_t *sizes, Mergeable mergeable, Keep keep) {
+  int n = 0;
+  for (int d = 0; d < ndim; d++) {
+    if (sizes[d] == 1) continue;
+    if (n && mergeable(n - 1, d)) {
+      const int64_t size = sizes[n - 1] * sizes[d];
+      keep(n - 1, d), sizes[n - 1] = size;
+    } else {
+      const int64_t size = sizes[d];
+      keep(n, d), sizes[n++] = size;
+    }
+  }
+  return n;
+}
+
+void collapse(Places &p) {
+  p.ndim = merged(
+      p.ndim, p.sizes,
+      [&](int a, int d) {
+        bool fits = p.near_steps[a] == p.near_steps[d] * p.sizes[d] && p.far_steps[a] == p.far_steps[d] * p.sizes[d];
+        for (int k = 0; k < p.n_indices; k++) fits = fits && p.index_steps[k][a] == p.index_steps[k][d] * p.sizes[d];
+        return fits;
+      },
+      [&](int to, int from) {
+        p.near_steps[to] = p.near_steps[from], p.far_steps[to] = p.far_steps[from];
+        for (int k = 0; k < p.n_indices; k++) p.index_steps[k][to] = p.index_steps[k][from];
+      });
+  p.block_ndim = merged(
+      p.block_ndim, p.block_sizes,
+      [&](int a, int d) { return p.block_far[a] == p.block_far[d] * p.block_sizes[d] && p.block_near[a] == p.block_near[d] * p.block_sizes[d]; },
+      [&](int to, int from) { p.block_far[to] = p.block_far[from], p.block_near[to] = p.block_near[from]; });
+}
+
+template <PlaceOp op, class T> inline void apply(T &far, T &near) {
+  if constexpr (op == PlaceOp::TAKE) near = far;
+  else if constexpr (op == PlaceOp::PUT) far = near;
+  else if constexpr (op == PlaceOp::ADD) far += near;
+  else if constexpr (op == PlaceOp::MULTIPLY) far *= near;
+  else if constexpr (op == PlaceOp::MAXIMUM) far = far > near || far != far ? far : near;  // a NaN stays, and comes in
+  else far = far < near || far != far ? far : near;
+}
+
+template <PlaceOp op, class T> void apply_row(int64_t n, T *far, int64_t far_step, T *near, int64_t near_step) {
+  if (far_step == 1 && near_step == 1) {
+    if constexpr (op == PlaceOp::TAKE) memcpy(near, far, (size_t)n * sizeof(T));
+    else if constexpr (op == PlaceOp::PUT) memcpy(far, near, (size_t)n * sizeof(T));
+    else
+      for (int64_t i = 0; i < n; i++) apply<op>(far[i], near[i]);
+  } else {
+    for (int64_t i = 0; i < n; i++) apply<op>(far[i * far_step], near[i * near_step]);
+  }
+}
+
+template <PlaceOp op, class T> void apply_block(const Places &p, int d, T *far, T *near) {
+  if (d + 1 == p.block_ndim) return apply_row<op>(p.block_sizes[d], far, p.block_far[d], near, p.block_near[d]);
+  for (int64_t i = 0; i < p.block_sizes[d]; i++) apply_block<op>(p, d + 1, far + i * p.block_far[d], near + i * p.block_near[d]);
+}
+
+// A chunk of indices at every place of the block, one after the other: for blocks whose elements lie apart.
+template <PlaceOp op, class T> void apply_across(const Places &p, int d, T *far, T *near, const int64_t *offsets, int64_t n, int64_t step) {
+  if (d < p.block_ndim) {
+    for (int64_t i = 0; i < p.block_sizes[d]; i++)
+      apply_across<op>(p, d + 1, far + i * p.block_far[d], near + i * p.block_near[d], offsets, n, step);
+  } else if (step == 1) {
+    for (int64_t i = 0; i < n; i++) apply<op>(far[offsets[i]], near[i]);
+  } else {
+    for (int64_t i = 0; i < n; i++) apply<op>(far[offsets[i]], near[i * step]);
+  }
+}
+
+struct Job {
+  Places *places;
+  std::atomic<bool> bad{false};
+};
+
+// Offsets of n places along the last dim, from `position` of each index on. False: one is out of range.
+bool find_offsets(Job &job, const int64_t *position, int64_t far, int64_t n, int64_t *offsets) {
+  Places &p = *job.places;
+  const int last = p.ndim - 1;
+  const int64_t along = last < 0 ? 0 : p.far_steps[last];
+  for (int64_t i = 0; i < n; i++) offsets[i] = far + i * along;
+  for (int k = 0; k < p.n_indices; k++) {
+    const int64_t *index = p.index[k] + position[k], step = last < 0 ? 0 : p.index_steps[k][last];
+    const int64_t extent = p.extent[k], stride = p.stride[k], lowest = p.wraps ? -extent : 0;
+    for (int64_t i = 0; i < n; i++) {
+      const int64_t at = __atomic_load_n(index + i * step, __ATOMIC_RELAXED);
+      if (__builtin_expect(at < lowest || at >= extent, 0)) {
+        if (!job.bad.exchange(true)) p.bad_index = k, p.bad_value = at;
+        return false;
+      }
+      offsets[i] += (at < 0 ? at + extent : at) * stride;
+    }
+  }
+  return true;
+}
+
+template <PlaceOp op, class T> void run_range(void *context, int64_t begin, int64_t end, int64_t) {
+  Job &job = *static_cast<Job *>(context);
+  const Places &p = *job.places;
+  const int last = p.ndim - 1;
+  const int64_t length = last < 0 ? 1 : p.sizes[last], near_step = last < 0 ? 0 : p.near_steps[last];
+  const bool across = p.block_ndim == 0 || p.block_far[p.block_ndim - 1] != 1;
+  int64_t offsets[kChunk], polled = begin;
+  for (int64_t i = begin; i < end && !job.bad;) {
+    int64_t rest = i / length, column = i % length, position[kMaxIndices], far = 0, near = column * near_step;
+    const int64_t n = std::min({end - i, length - column, kChunk});
+    for (int k = 0; k < p.n_indices; k++) position[k] = last < 0 ? 0 : column * p.index_steps[k][last];
+    if (last >= 0) far = column * p.far_steps[last];
+    for (int d = last - 1; d >= 0; d--) {
+      const int64_t at = rest % p.sizes[d];
+      rest /= p.sizes[d];
+      far += at * p.far_steps[d], near += at * p.near_steps[d];
+      for (int k = 0; k < p.n_indices; k++) position[k] += at * p.index_steps[k][d];
+    }
+    if (!find_offsets(job, position, far, n, offsets)) return;
+    T *a = reinterpret_cast<T *>(p.far), *b = reinterpret_cast<T *>(p.near) + near;
+    if (across) apply_across<op>(p, 0, a, b, offsets, n, near_step);
+    else
+      for (int64_t j = 0; j < n; j++) apply_block<op>(p, 0, a + offsets[j], b + j * near_step);
+    i += n;
+    if (i - polled > kAway) poll_signals(), polled = i;
+  }
+}
+
+typedef void (*Body)(void *, int64_t, int64_t, int64_t);
+struct Sixteen {
+  uint64_t low, high;
+};
+
+template <PlaceOp op> Body mover(int item) {
+  switch (item) {
+    case 1: return run_range<op, uint8_t>;
+    case 2: return run_range<op, uint16_t>;
+    case 4: return run_range<op, uint32_t>;
+    case 8: return run_range<op, uint64_t>;
+    case 16: return run_range<op, Sixteen>;
+    default: return nullptr;
+  }
+}
+
+template <PlaceOp op> Body combiner(int dtype) {
+  constexpr bool ordered = op == PlaceOp::MAXIMUM || op == PlaceOp::MINIMUM;
+  switch (dtype) {
+    case WEFT_FLOAT32: return run_range<op, float>;
+    case WEFT_FLOAT64: return run_range<op, double>;
+    case WEFT_INT64: return run_range<op, int64_t>;
+    case WEFT_UINT64: return run_range<op, uint64_t>;
+    case WEFT_INT32: return run_range<op, int32_t>;
+    case WEFT_UINT32: return run_range<op, uint32_t>;
+    case WEFT_INT16: return run_range<op, int16_t>;
+    case WEFT_UINT16: return run_range<op, uint16_t>;
+    case WEFT_INT8: return run_range<op, int8_t>;
+    case WEFT_UINT8: return run_range<op, uint8_t>;
+    case WEFT_COMPLEX64:
+      if constexpr (op == PlaceOp::ADD) return run_range<op, std::complex<float>>;
+      return nullptr;
+    case WEFT_COMPLEX128:
+      if constexpr (op == PlaceOp::ADD) return run_range<op, std::complex<double>>;
+      return nullptr;
+    case WEFT_BOOL:
+      if constexpr (ordered) return run_range<op, uint8_t>;
+      return nullptr;
+    default: return nullptr;
+  }
+}
+
+Body body_of(PlaceOp op, int dtype) {
+  switch (op) {
+    case PlaceOp::TAKE: return mover<PlaceOp::TAKE>((int)weft_itemsize(dtype));
+    case PlaceOp::PUT: return mover<PlaceOp::PUT>((int)weft_itemsize(dtype));
+    case PlaceOp::ADD: return combiner<PlaceOp::ADD>(dtype);
+    case PlaceOp::MULTIPLY: return combiner<PlaceOp::MULTIPLY>(dtype);
+    case PlaceOp::MAXIMUM: return combiner<PlaceOp::MAXIMUM>(dtype);
+    default: return combiner<PlaceOp::MINIMUM>(dtype);
+  }
+}
+
+}  // namespace
+
+bool has_place_op(PlaceOp op, int dtype) { return body_of(op, dtype) != nullptr; }
+
+bool run_places(Places &places, PlaceOp op, int dtype) {
+  const int64_t count = places.count();
+  int64_t block = 1;
+  for (int d = 0; d < places.block_ndim; d++) block *= places.block_sizes[d];
+  if (count == 0) return true;
+  if (block == 0) places.block_ndim = 0, places.far = places.near = nullptr;
+  collapse(places);
+  Job job{&places};
+  if (block == 0) {  // no element moves, but the indices are checked
+    int64_t offsets[kChunk];
+    Places &p = places;
+    const int last = p.ndim - 1;
+    const int64_t length = last < 0 ? 1 : p.sizes[last];
+    for (int64_t i = 0; i < count;) {
+      int64_t rest = i / length, column = i % length, position[kMaxIndices];
+      const int64_t n = std::min(length - column, kChunk);
+      for (int k = 0; k < p.n_indices; k++) position[k] = last < 0 ? 0 : column * p.index_steps[k][last];
+      for (int d = last - 1; d >= 0; d--) {
+        for (int k = 0; k < p.n_indices; k++) position[k] += rest % p.sizes[d] * p.index_steps[k][d];
+        rest /= p.sizes[d];
+      }
+      if (!find_offsets(job, position, 0, n, offsets)) return false;
+      i += n;
+    }
+    return true;
+  }
+  const Body body = body_of(op, dtype);
+  Released released(count * block >= kAway);
+  if (op == PlaceOp::TAKE && count * block >= 2 * kAway) kernel_runtime()->parallel_for(count, std::max<int64_t>(1, kAway / block), body, &job);
+  else body(&job, 0, count, 0);
+  return !job.bad;
+}
+
+namespace {
+
+const char *const op_names[] = {"take", "put", "add", "multiply", "maximum", "minimum"};
+
+PyObject *refuse() {
+  if (!PyErr_Occurred()) PyErr_SetString(PyExc_RuntimeError, "at_places: expected CPU tensors, indices of int64, and values of their sizes and of the dtype of `out`");
+  return nullptr;
+}
+
+// at_places(name, out, indices, values): out[indices] += values, or another of the ops; the leading dims of `out` are indexed.
+PyObject *at_places(PyObject *, PyObject *args) {
+  PyObject *to, *indices, *from;
+  const char *name;
+  if (!PyArg_ParseTuple(args, "sOO!O:at_places", &name, &to, &PyTuple_Type, &indices, &from)) return nullptr;
+  int code = 1;  // what writes
+  while (code < 6 && strcmp(op_names[code], name)) code++;
+  if (code == 6) return PyErr_Format(PyExc_ValueError, "at_places: there is no %s", name);
+  const PlaceOp op = (PlaceOp)code;
+  if (!is_tensor(to) || !is_tensor(from)) return refuse();
+  WeftTensor *out = as_tensor(to), *values = as_tensor(from);
+  const int dtype = WEFT_DTYPE(out), n = (int)PyTuple_GET_SIZE(indices);
+  if (!need_memory(out, "at_places") || !need_memory(values, "at_places")) return nullptr;
+  if (WEFT_DEVICE_TYPE(out) != WEFT_CPU || WEFT_DEVICE_TYPE(values) != WEFT_CPU || dtype != WEFT_DTYPE(values) || !has_place_op(op, dtype)) return refuse();
+  Places places;
+  if (n < 1 || n > WEFT_NDIM(out)) return refuse();
+  for (int k = 0; k < n; k++) {
+    PyObject *item = PyTuple_GET_ITEM(indices, k);
+    if (!is_tensor(item) || !need_memory(as_tensor(item), "at_places")) return refuse();
+    WeftTensor *index = as_tensor(item);
+    if (k == 0) std::copy(index->sizes, index->sizes + WEFT_NDIM(index), places.sizes), places.ndim = WEFT_NDIM(index);
+    if (!places.add_index(index, out->sizes[k], out->strides[k])) return refuse();
+  }
+  const int rest = WEFT_NDIM(out) - n;
+  if (WEFT_NDIM(values) != places.ndim + rest) return refuse();
+  for (int d = 0; d < places.ndim; d++) {
+    if (values->sizes[d] != places.sizes[d]) return refuse();
+    places.near_steps[d] = values->strides[d];
+  }
+  for (int d = 0; d < rest; d++) {
+    if (values->sizes[places.ndim + d] != out->sizes[n + d]) return refuse();
+    places.add_block(out->sizes[n + d], out->strides[n + d], values->strides[places.ndim + d]);
+  }
+  places.far = weft_data(out), places.near = weft_data(values);
+  if (!run_places(places, op, dtype)) {
+    return PyErr_Format(PyExc_IndexError, "index %lld is out of bounds for dimension %d with size %lld", (long long)places.bad_value,
+                        places.bad_index, (long long)places.extent[places.bad_index]);
+  }
+  Py_RETURN_NONE;
+}
+
+}  // namespace
+
+PyMethodDef places_functions[] = {
+    {"at_places", guarded<at_places>, METH_VARARGS, "at_places(name, out, indices, values): out[indices] op= values, repeated places in order"},
+    {nullptr, nullptr, 0, nullptr}};
+
+}  // namespace weft

@@ -1,0 +1,27 @@
+"""The named tuples that ops of several results return, a class an op: `max.dim` gives a `return_types.max`.
+
+`weft.return_types` is this module's face, where the class of an op can be asked for before the op was called.
+"""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from typing import Any
+
+
+def _shown(self: Any) -> str:
+    """As PyTorch shows them: a field a line."""
+    fields = ",\n".join(f"{name}={value!r}" for name, value in zip(self._fields, self))
+    return f"weft.return_types.{type(self).__name__}(\n{fields})"
+
+
+def declare(name: str, fields: str | tuple[str, ...]) -> Any:
+    """The class of this name and fields, made when it is first asked for."""
+    found = globals().get(name)
+    if found is None or found._fields != (tuple(fields.split()) if isinstance(fields, str) else tuple(fields)):
+        made: Any = namedtuple(name, fields, module="weft.return_types")
+        made.__repr__ = _shown
+        globals().setdefault(name, made)
+        return made
+    return found
+

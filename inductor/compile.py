@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from aten import aot, logs, settings
 from aten.aot.data import AotGraphs, Fresh, InputAlias, OutputView, Size, ViewOf
@@ -24,10 +24,15 @@ from inductor.forms import Backwards
 from inductor.ir.buffer import Kernel
 from inductor.ir.nodes import fresh_table
 from inductor.ir.program import Program
+from inductor.ir.steps import Extern, Python
 from inductor.lowering import lower
+from inductor.lowering.registry import NotLowered
 from inductor.passes import run
 from inductor.schedule import schedule
 from inductor.schedule.memory import PlanError, Result, plan
+
+if TYPE_CHECKING:
+    from inductor.cuda.launches import Functions
 
 
 @dataclass
@@ -59,6 +64,12 @@ class Unit:
     constants: list[Any]  # the tensors that stand for its last inputs
     source: str
     job: toolchain.Job | None
+    functions: Functions | None = None  # of a device
+
+    @property
+    def compiles(self) -> bool:
+        """Whether it has kernels."""
+        return self.job is not None or self.functions is not None
 
 
 def compile_graph(gm: Any, example_inputs: Any) -> Compiled | Callable[..., tuple]:
@@ -87,7 +98,7 @@ def compile_graph(gm: Any, example_inputs: Any) -> Compiled | Callable[..., tupl
             units = _tuned(parts, folder, graphs, example_inputs)
         for part in parts if not units else ():
             units[part.name] = start(part, folder)
-            if part.name == "forward" and units["forward"].job is None and choices.may_run_eager(gm.graph):
+            if part.name == "forward" and not units["forward"].compiles and choices.may_run_eager(gm.graph):
                 return _eager(gm, _new_guards(gm, n_guards))
         files = {name: u.job.wait() for name, u in units.items() if u.job}
         return _package(gm, units, files, joint, _new_guards(gm, n_guards))
@@ -139,23 +150,41 @@ def _start(part: Part, folder: str, name: str) -> Unit:
     loops = lower(graph, mutations)
     _log("loops", loops)
     planned = schedule(loops)
+    env = graph.shape_env
+    rest = (results, mutations, writes, rng, len(constants))
     try:
-        program = plan(planned, results, mutations, writes, rng, len(constants))
+        functions = _on_device(planned, env)
+        program = plan(planned, *rest, functions.launches if functions else None)
     except PlanError as e:  # an input would be written before all checks have passed: its new value is copied instead
         _log("fusion", e)
         planned = schedule(lower(graph))
-        program = plan(planned, results, mutations, writes, rng, len(constants))
+        functions = _on_device(planned, env)
+        program = plan(planned, *rest, functions.launches if functions else None)
     _log("fusion", planned)
     _log("program", program)
     kernels = [step for step in planned.steps if isinstance(step, Kernel)]
     counters["kernels"] += len(kernels)
-    if not kernels:
-        return Unit(program, constants, "", None)
-    env = graph.shape_env
-    source = cpp.render(kernels, planned.buffers, env.hints if env is not None else {}, env.ranges if env is not None else {})
+    here = [k for k in kernels if functions is None or k.name not in functions.launches]
+    if not here:
+        return Unit(program, constants, "", None, functions)
+    source = cpp.render(here, planned.buffers, env.hints if env is not None else {}, env.ranges if env is not None else {})
     _log("kernels", source.partition(cpp.EXPORT)[2])  # without the vocabulary that precedes every kernel
     counters["compiles"] += 1
-    return Unit(program, constants, source, toolchain.start(source, folder, name or part.name))
+    return Unit(program, constants, source, toolchain.start(source, folder, name or part.name), functions)
+
+
+def _on_device(planned: Any, env: Any) -> Functions | None:
+    """The kernels of a schedule that write memory of a device, being compiled for it; None if there are none."""
+    away = [step for step in planned.steps if isinstance(step, Kernel) and planned.buffers[step.writes[0]].device != "cpu"]
+    if not away:
+        return None
+    from inductor.cuda import launches
+
+    names = {planned.buffers[k.writes[0]].device for k in away}
+    if len(names) > 1:
+        raise NotImplementedError(f"one graph with kernels on {' and '.join(sorted(names))}")
+    written = frozenset(a for step in planned.steps for a in (step.writes if isinstance(step, Kernel) else step.outputs))
+    return launches.start(planned, away, env, launches.device_of(names.pop()), written)
 
 
 def _lift_constants(graph: Any) -> list[Any]:
@@ -167,6 +196,24 @@ def _lift_constants(graph: Any) -> list[Any]:
         node.replace_all_uses_with(found[node.target])
         graph.graph.erase_node(node)
     return [getattr(graph, name) for name in found]
+
+
+def compile_op(gm: Any, example_inputs: Any) -> Compiled:
+    """Compile a graph of one op into kernels alone, without gradients. Raises NotLowered where a step of it is an op."""
+    n_guards = _count_guards(gm)
+    graphs = aot.graphs(gm, example_inputs, decompositions())
+    folder = toolchain.private_folder()
+    try:
+        rng = _generator(graphs, len(gm.graph.placeholders))
+        results, _ = _join(graphs, rng)
+        unit = start(Part("forward", graphs.forward, results, graphs.mutations, graphs.writes, rng), folder)
+        steps = [s.op for s in unit.program.steps if isinstance(s, Extern | Python) and s.op != "to_device"]
+        if steps:
+            raise NotLowered(f"{', '.join(dict.fromkeys(steps))} is not made of loops")
+        files = {"forward": unit.job.wait()} if unit.job else {}
+        return _package(gm, {"forward": unit}, files, None, _new_guards(gm, n_guards))
+    finally:
+        toolchain.remove_folder(folder)
 
 
 def compile_core(graph: Any, metas: Any = None) -> Callable[..., tuple]:
@@ -270,7 +317,14 @@ def _package(gm: Any, units: dict[str, Unit], files: dict[str, str], joint: dict
     manifest: dict[str, Any] = {"guards": [loading.guard_data(g) for g in guards], "training": joint}
     libraries, paths = {}, {}
     for name, unit in units.items():
-        data = unit.program.to_data()
+        program = unit.program
+        if unit.functions is not None:
+            from inductor.cuda import launches
+
+            made = unit.functions.wait()
+            program = launches.settled(program, made)
+            libraries.update((i.digest, i.data) for i in made.values())
+        data = program.to_data()
         data["checks"] = [[op, argument, numbers.get(line, "")] for op, argument, line in data["checks"]]
         digest = None
         if name in files:
@@ -281,7 +335,7 @@ def _package(gm: Any, units: dict[str, Unit], files: dict[str, str], joint: dict
         manifest[name] = {"program": data, "library": digest}
     copy = json.loads(json.dumps(manifest))  # loading fills in the user's lines
     constants = {name: unit.constants for name, unit in units.items()}
-    call = loading.load(gm, copy, paths.__getitem__, constants, compile_core)
+    call = loading.load(gm, copy, paths.__getitem__, constants, compile_core, libraries.__getitem__)
     return Compiled(call, manifest, libraries, not any(constants.values()))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from aten import errors, settings
 from inductor import modes
-from inductor.codegen.toolchain import CompilerMissing
+from inductor.codegen.toolchain import CompilerMissing, DeviceCompileError
 from inductor.counters import counters
 from inductor.loading import cached
 
@@ -22,7 +22,11 @@ def compile_fx(
     graph itself is returned, after one warning.
     """
     counters["graphs"] += 1
-    if not all(on_cpu(node.meta.get("val")) for node in gm.graph.nodes):
+    kinds = set().union(*(devices_of(node.meta.get("val")) for node in gm.graph.nodes))
+    if not kinds <= {"cpu", "cuda"}:
+        return gm.forward
+    if "cuda" in kinds and (reason := _no_cuda()) is not None:
+        errors.warn_once(f"compiled functions of tensors on cuda run eager: {reason}")
         return gm.forward
 
     def build() -> Any:
@@ -36,13 +40,22 @@ def compile_fx(
     except CompilerMissing as e:
         errors.warn_once(f"{e}. Until then compiled functions run eager.")
         return gm
+    except DeviceCompileError as e:
+        errors.warn_once(f"a kernel for the device was not compiled, and its function runs eager: {e}")
+        return gm
 
 
-def on_cpu(val: Any) -> bool:
-    """Whether what a node gives lies in the CPU's memory: nothing else is compiled."""
+def _no_cuda() -> str | None:
+    from inductor import cuda
+
+    return cuda.why_not()
+
+
+def devices_of(val: Any) -> set[str]:
+    """The types of the devices on which lies what a node gives."""
     if isinstance(val, (tuple, list)):
-        return all(map(on_cpu, val))
-    return not hasattr(val, "device") or val.device.type == "cpu"
+        return set().union(*map(devices_of, val))
+    return {val.device.type} if hasattr(val, "device") else set()
 
 
 def _compile_core(graph: Any) -> Callable[..., tuple]:

@@ -66,8 +66,10 @@ def load(
     path_of: Callable[[str], str],
     constants: dict | None = None,
     compile_core: Callable | None = None,
+    image_of: Callable[[str], bytes] | None = None,
 ) -> Callable[..., tuple]:
-    """The callable that a manifest describes; `path_of(digest)` is a path from which a library can be loaded.
+    """The callable that a manifest describes; `path_of(digest)` is a path from which a library can be loaded, `image_of` gives
+    what a device loads, by default from that path.
 
     `constants`: by Program, the tensors bound to it; `compile_core`: what compiles backwards that are not there yet.
     Raises ValueError or KeyError for a manifest that is corrupt.
@@ -87,9 +89,10 @@ def load(
         part = manifest[name]
         library = part["library"]
         data = part["program"]
+        functions = functions_of(data, image_of or (lambda digest: _contents(path_of(digest))))
         for check in data["checks"]:
             check[2] = lines[check[2]] if type(check[2]) is int else check[2]
-        return _runner.Program(data, path_of(library) if library else None, (constants or {}).get(name, ()))
+        return _runner.Program(data, path_of(library) if library else None, (constants or {}).get(name, ()), functions)
 
     forward = program("forward")
     joint = manifest["training"]
@@ -113,6 +116,22 @@ def load(
     for guard in guards:
         env.assume(guard)
     return forward
+
+
+def functions_of(data: dict, image_of: Callable[[str], bytes]) -> dict[tuple[str, str], Any] | None:
+    """The functions that a Program launches, by image and name, loaded by the driver; None where it launches nothing."""
+    launched = [f for step in data["steps"] if step[0] == "Launch" for f in step[1]]
+    if not launched:
+        return None
+    from inductor.cuda import modules
+
+    device = int(data["device"].partition(":")[2] or 0)
+    return {(digest, name): modules.function(device, digest, name, shared, image_of) for digest, name, _, shared in launched}
+
+
+def _contents(path: str) -> bytes:
+    with open(path, "rb") as f:
+        return f.read()
 
 
 def guard_data(guard: Any) -> list:

@@ -21,7 +21,7 @@ from inductor.codegen import toolchain
 from inductor.ir import FORMAT
 
 # Functions besides ops whose meaning cannot change between two runs.
-_FIXED_MODULES = ("_operator", "operator", "math", "builtins", "aten.higher_order.wrap")
+_FIXED_MODULES = ("_operator", "operator", "math", "builtins", "aten.higher_order.wrap", "aten.fx.targets")
 
 
 @functools.lru_cache(maxsize=1)
@@ -91,4 +91,23 @@ def of(gm: Any, kind: str = "captured") -> str | None:
     known = (
         "" if env is None else f"{sorted((k, str(v)) for k, v in env.ranges.items())}\n{[str(g) for g in env.guards]}"
     )
-    return _runner.sha256("\0".join((kind, text, known, environment())).encode())
+    return _runner.sha256("\0".join((kind, text, known, devices(gm), environment())).encode())
+
+
+def devices(gm: Any) -> str:
+    """Where the values of a graph lie, in order, and what decides how kernels for those devices are compiled."""
+    found = [_device(node.meta.get("val")) for node in gm.graph.nodes]
+    away = sorted({d for d in found if d.startswith("cuda")})
+    if not away:
+        return ""
+    from inductor.cuda import images, launches
+
+    kinds = [str(launches.device_of(name)) for name in away]
+    return "\n".join([" ".join(found), *kinds, images.triton_version(), images.compiler.__name__])
+
+
+def _device(val: Any) -> str:
+    if isinstance(val, (tuple, list)):
+        return next((d for d in map(_device, val) if d != "-"), "-")
+    device = getattr(val, "device", None)
+    return "-" if device is None else f"{device.type}:{device.index or 0}"

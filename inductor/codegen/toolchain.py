@@ -26,6 +26,10 @@ LINK = ("-shared", "-fPIC", "-nostdlib")
 log = logs.get("cache")
 
 
+class DeviceCompileError(RuntimeError):
+    """A kernel for a device was not compiled: the text says why."""
+
+
 class CompilerMissing(RuntimeError):
     """There is no C++ compiler that works. The message says what was tried and what to do."""
 
@@ -57,9 +61,7 @@ def find() -> str:
             path = os.path.join(folder, name)
             if os.path.isfile(path) and os.access(path, os.X_OK):
                 return os.path.abspath(path)
-    where = (
-        f"WEFT_CXX={settings.cxx} is not an executable" if settings.cxx else f"none of {', '.join(names)} is on PATH"
-    )
+    where = f"WEFT_CXX={settings.cxx} is not an executable" if settings.cxx else f"none of {', '.join(names)} is on PATH"
     raise CompilerMissing(f"no C++ compiler: {where}. Install g++, or point WEFT_CXX at one")
 
 
@@ -93,9 +95,7 @@ def isa() -> tuple[str, tuple[str, ...]]:
     """
     flags = cpu_flags()
     level = "avx512" if flags >= _V4 else "avx2" if flags >= _V3 else "base"
-    march = {"avx512": ("-march=x86-64-v4", "-mprefer-vector-width=512"), "avx2": ("-march=x86-64-v3",), "base": ()}[
-        level
-    ]
+    march = {"avx512": ("-march=x86-64-v4", "-mprefer-vector-width=512"), "avx2": ("-march=x86-64-v3",), "base": ()}[level]
     return level, (*march, *(f for name, f in _EXTRA.items() if level == "avx512" and name in flags))
 
 
@@ -143,11 +143,7 @@ class Job:
         with open(self.diagnostics, encoding="utf-8", errors="replace") as f:
             said = f.read()
         os.unlink(self.diagnostics)
-        log(
-            f"compiled {os.path.basename(self.output)} in {1e3 * elapsed:.0f} ms"
-            if code == 0
-            else f"compiler failed: {code}"
-        )
+        log(f"compiled {os.path.basename(self.output)} in {1e3 * elapsed:.0f} ms" if code == 0 else f"compiler failed: {code}")
         if code != 0:
             if code == 127 or (code < 0 and not said):
                 raise CompilerMissing(f"{self.command[0]} did not run (status {code})")

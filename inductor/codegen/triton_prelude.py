@@ -6,10 +6,6 @@ import triton.language as tl
 from triton.language.extra import libdevice
 
 
-def cdiv(a, b):
-    return max(1, -(-a // b))
-
-
 @triton.jit
 def add_(a, b):
     return a + b

@@ -1,92 +1,191 @@
-"""A matrix product in Triton: tiles of the result, with the loops' values as the epilogue of each."""
+"""A matrix product in Triton: tiles of the result, with the loops' values as the epilogue of each.
+
+Programs that run side by side have rows and columns in common (GROUP of rows at a time), so that operands come out of the
+second-level cache. float32 is multiplied as float32, or as TF32 on tensor cores where `set_float32_matmul_precision` allows.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+from aten import _native
 from aten.symbolic.expr import Expr, prod_
+from inductor import choices
 from inductor.codegen.kernel import Plan, Scope
-from inductor.codegen.triton_values import ValueText, text_of
+from inductor.codegen.triton_function import Function, named
+from inductor.codegen.triton_tiles import power_of_two
+from inductor.codegen.triton_values import ValueText
 from inductor.ir.buffer import Buffer, Kernel
-from inductor.ir.loops import Store
+from inductor.ir.loops import Dim, Store
 from inductor.lowering.operations import Matrix
 
-BLOCKS = {"BM": 16, "BN": 16, "BK": 16}
+GROUP = 8
+SMALLEST = 16  # side of a tile that a tensor core takes
+AMBIENT_PRECISION = 3 << 3  # WEFT_AMBIENT_MATMUL_PRECISION of weft.h
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """The tile of a product: rows, columns, and how much of the sum a step takes."""
+
+    m: int
+    n: int
+    k: int
+    warps: int
+    stages: int
+
+
+# The large tile for each width of an element, and the one where that would leave processors without work.
+LARGE = {2: Blocks(128, 128, 64, 8, 4), 4: Blocks(128, 64, 32, 4, 3), 8: Blocks(64, 64, 16, 8, 2)}
+SMALL = {2: Blocks(64, 64, 64, 4, 4), 4: Blocks(64, 64, 32, 4, 3), 8: Blocks(64, 32, 16, 4, 2)}
+FEW_TILES = 128
+
+
+def blocks_of(m: int, n: int, k: int, batch: int, itemsize: int) -> Blocks:
+    """The tile of a product of likely sizes; sides are no longer than a power of two about the matrix's own."""
+    large = LARGE[itemsize]
+    tiles = -(-m // large.m) * -(-n // large.n) * batch
+    b = large if tiles >= FEW_TILES else SMALL[itemsize]
+    rows, columns = (min(side, max(SMALLEST, power_of_two(size))) for side, size in ((b.m, m), (b.n, n)))
+    depth = min(b.k, max(SMALLEST, power_of_two(k)))
+    return Blocks(rows, columns, depth, min(b.warps, max(1, rows * columns // 512)), b.stages)
 
 
 class ProductWriter(ValueText):
     """One product as a Triton function: the grid runs over tiles of columns, tiles of rows, and the batch, as one number: its
     second and third dims end at 65535."""
 
-    def __init__(self, kernel: Kernel, buffers: dict[str, Buffer], ranges: dict):
+    def __init__(self, kernel: Kernel, buffers: dict[str, Buffer], ranges: dict, hints: dict, narrow: bool):
         nest = kernel.body.epilogue
-        super().__init__(kernel, Plan(nest, "tile", nest.dims[-1], (), ()), buffers, ranges)
-        self.nest, self.body, self.name = nest, kernel.body, f"{kernel.name}_0"
+        super().__init__(kernel, Plan(nest, "tile", nest.dims[-1], (), ()), buffers, ranges, narrow)
+        self.nest, self.body = nest, kernel.body
         self.rows["acc"] = 0
+        self.named["acc"] = "acc"
+        body = self.body
+        m, n = body.sizes[-2:]
+        batch = prod_(body.sizes[:-2])
+        rows, columns, depth, batches = (choices.size(e, hints, 512) for e in (m, n, body.k, batch))
+        self.blocks = blocks_of(rows, columns, depth, batches, {"float64": 8, "float32": 4}.get(body.a.dtype, 2))
+        self.dims = {d.name: d for d in nest.dims}
+        matrices = (body.a, body.b)
+        exprs = [*body.sizes, body.k, *body.batch, *(e for x in matrices for e in (x.offset, *x.strides))]
+        exprs += [s.index for s in nest.statements if isinstance(s, Store)]
+        self.sized = frozenset().union(*(e.free_symbols for e in exprs)) - self.dims.keys()
 
-    def constants(self) -> dict[str, int]:
-        return dict(BLOCKS)
+    def variable(self, name: str) -> str | None:
+        return name if name in self.dims else None
 
-    def grid(self) -> str:
-        *batch, m, n = self.body.sizes
-        return f"(cdiv({text_of(n)}, {BLOCKS['BN']}) * cdiv({text_of(m)}, {BLOCKS['BM']}) * {text_of(prod_(batch))},)"
+    def joined(self, e: Expr) -> tuple[Expr, dict[str, str]]:
+        return e, {}
 
-    def zeros(self, scope: Scope) -> str:
-        return "(row * 0 + col * 0)"
+    def present(self, scope: Scope) -> list[str]:
+        return ["row", "col"]
+
+    def address(self, buffer: str, e: Expr, where, scope: Scope) -> str:
+        text = f"{self.argument(buffer)} + {self.index(e, where)}"
+        missing = [d for d in ("row", "col") if d not in e.free_symbols or where]
+        return " + ".join([text, *(f"{d} * 0" for d in missing)])
 
     def shape(self, scope: Scope) -> str:
         return "[BM, BN]"
 
     def lanes_in(self, scope: Scope) -> str:
-        return " & ".join(["inside", *self.masks])
+        inside = ["inside"] if self.edges else []
+        return " & ".join([*inside, *self.masks])
 
-    def operand(self, m: Matrix, row: str, col: str, mask: str) -> str:
+    def operand(self, m: Matrix, row: tuple[str, bool], col: tuple[str, bool]) -> str:
+        """The line's right side that loads a block of an operand. `row`, `col`: its variables, and whether they may lie beyond
+        the end (of the sum: rows and columns of the result that do not exist read what exists and are not stored)."""
         *batch, by_row, by_col = m.strides
-        at = f"{text_of(m.offset)} + {row} * {text_of(by_row)} + {col} * {text_of(by_col)}"
+        places = as_places(self, m)
+        at = f"{places(m.offset)} + {row[0]} * {places(by_row)} + {col[0]} * {places(by_col)}"
         if len(batch) == 2:
-            inner = text_of(self.body.batch[1])
-            at += f" + batch // {inner} * {text_of(batch[0])} + batch % {inner} * {text_of(batch[1])}"
+            inner = places(self.body.batch[1])
+            at += f" + batch // {inner} * {places(batch[0])} + batch % {inner} * {places(batch[1])}"
         elif batch:
-            at += f" + batch * {text_of(batch[0])}"
-        return f"tl.load({self.argument(m.buffer)} + {at}, mask={mask}, other=0)"
+            at += f" + batch * {places(batch[0])}"
+        tests = [f"({name} < n_k)" for name, beyond in (row, col) if beyond]
+        mask = f", mask={tests[0]}, other=0" if tests else ""
+        return f"tl.load({self.argument(m.buffer)} + {at}{mask})"
 
-    def function(self) -> str:
-        body = self.body
+    def precision(self) -> str:
+        """How float32 operands are multiplied; of other dtypes it says nothing."""
+        return "tf32" if self.body.a.dtype == "float32" and _native.ambient() & AMBIENT_PRECISION else "ieee"
+
+    def function(self) -> Function:
+        body, b = self.body, self.blocks
         m, n = body.sizes[-2:]
-        symbols = [s.value for s in self.kernel.symbols]
-        args = [
-            *(f"b{k}" for k in range(len(self.kernel.args))),
-            "failed",
-            *symbols,
-            *(f"{b}: tl.constexpr" for b in BLOCKS),
-        ]
-        wide = "tl.float64" if body.a.dtype == "float64" else "tl.float32"
+        largest = self.fits_whole()
+        wide = "" if largest else ".to(tl.int64)"
+        accumulator = "tl.float64" if body.a.dtype == "float64" else "tl.float32"
+        rest = {"m": beyond(m, b.m), "n": beyond(n, b.n), "k": beyond(body.k, b.k)}
+        self.edges = rest["m"] or rest["n"]
+        text_m, text_n, text_k = (self.places(e) for e in (m, n, body.k))
         lines = [
-            "tile = tl.program_id(0).to(tl.int64)",
-            f"columns = tl.full([], 1, tl.int64) * {tiles(n, 'BN')}",
-            f"rows = tl.full([], 1, tl.int64) * {tiles(m, 'BM')}",
-            "batch = tile // (columns * rows)",
-            "row = (tile // columns % rows * BM + tl.arange(0, BM))[:, None]",
-            "col = (tile % columns * BN + tl.arange(0, BN))[None, :]",
-            f"inside = (row < {text_of(m)}) & (col < {text_of(n)})",
-            f"acc = tl.zeros([BM, BN], {wide})",
-            f"for start in range(0, {text_of(body.k)}, BK):",
-            "    across = (start + tl.arange(0, BK)).to(tl.int64)[None, :]",
-            "    down = (start + tl.arange(0, BK)).to(tl.int64)[:, None]",
-            f"    left = {self.operand(body.a, 'row', 'across', f'(row < {text_of(m)}) & (across < {text_of(body.k)})')}",
-            f"    right = {self.operand(body.b, 'down', 'col', f'(down < {text_of(body.k)}) & (col < {text_of(n)})')}",
-            '    acc = tl.dot(left, right, acc, input_precision="ieee")',
+            f"tile = tl.program_id(0){wide}",
+            f"rows = {self.places(tiles(m, b.m))}",
+            f"columns = {self.places(tiles(n, b.n))}",
+            "batch = tile // (rows * columns)",
+            "tile = tile % (rows * columns)",
+            f"group = tile // ({GROUP} * columns)",
+            f"height = tl.minimum(rows - group * {GROUP}, {GROUP})",
+            f"tile = tile % ({GROUP} * columns)",
+            f"row = ((group * {GROUP} + tile % height) * BM + tl.arange(0, BM))[:, None]",
+            "col = (tile // height * BN + tl.arange(0, BN))[None, :]",
+            f"n_k = {text_k}",
+            f"up = {f'row % {text_m}' if rest['m'] else 'row'}",
+            f"aside = {f'col % {text_n}' if rest['n'] else 'col'}",
+            f"acc = tl.zeros([BM, BN], {accumulator})",
+            f"for start in range(0, {text_k}, BK):",
+            f"    across = (start + tl.arange(0, BK))[None, :]{wide}",
+            f"    down = (start + tl.arange(0, BK))[:, None]{wide}",
+            f"    left = {self.operand(body.a, ('up', False), ('across', rest['k']))}",
+            f"    right = {self.operand(body.b, ('down', rest['k']), ('aside', False))}",
+            f'    acc = tl.dot(left, right, acc, input_precision="{self.precision()}")',
         ]
+        if self.edges:
+            lines.append(f"inside = (row < {text_m}) & (col < {text_n})")
         scope = self.scopes[0]
         stores = [s for s in self.nest.statements if isinstance(s, Store)]
         values = [self.emit(s.value) for s in stores]
         for s, value in zip(stores, values):
             value = f"{value}.to(tl.int8)" if s.dtype == "bool" else value
             scope.lines.append(self.store_line(s, value, scope))
-        head = f"def {self.name}({', '.join(args)}):"
-        return "\n".join(["", "@triton.jit", head, *("    " + line for line in (*lines, *scope.lines)), ""])
+        constants = (("BM", b.m), ("BN", b.n), ("BK", b.k))
+        parameters = tuple(self.arguments.values())
+        names = ", ".join([*(p.name for p in parameters), *(f"{name}: tl.constexpr" for name, _ in constants)])
+        body_lines = (f"    {line}" for line in (*lines, *scope.lines))
+        name, text = named("product", "\n".join(["", "", "@triton.jit", f"def NAME({names}):", *body_lines, ""]))
+        grid = tiles(m, b.m) * tiles(n, b.n) * prod_(body.sizes[:-2])
+        return Function(name, text, parameters, constants, grid, b.warps, b.stages)
+
+    def fits_whole(self) -> bool:
+        """Whether every place of the operands is counted in 32 bits."""
+        return all(self.fits(e) for e in (*map(self.reach, (self.body.a, self.body.b)), prod_(self.body.sizes)))
+
+    def reach(self, m: Matrix) -> Expr:
+        """About the last place of an operand, a block beyond its end included."""
+        *batch, by_row, by_col = m.strides
+        sizes = [*(self.body.batch if len(batch) == 2 else self.body.sizes[:-2][-len(batch) :] if batch else ())]
+        total = m.offset + (self.body.sizes[-2] + self.body.k + self.body.sizes[-1] + 512) * (by_row + by_col)
+        for size, step in zip(sizes, batch):
+            total = total + size * step
+        return total
 
 
-def tiles(size: Expr, block: str) -> str:
-    """How many tiles a dim has, at least one, as text inside a kernel."""
-    if size.is_const:
-        return str(max(1, -(-size.value // BLOCKS[block])))
-    return f"tl.maximum(({text_of(size)} + {block} - 1) // {block}, 1)"
+def as_places(writer: ProductWriter, m: Matrix):
+    """Strides and offsets as text, in the width of the loops' places."""
+    return lambda e: writer.places(e, narrow=True)
+
+
+def beyond(size: Expr, block: int) -> bool:
+    """Whether a last block may reach beyond the end."""
+    return not size.is_const or size.value % block != 0
+
+
+def tiles(size: Expr, block: int) -> Expr:
+    """How many tiles a dim has."""
+    return (size + (block - 1)) // block
+
+
+__all__ = ["Blocks", "Dim", "ProductWriter", "blocks_of"]

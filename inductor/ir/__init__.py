@@ -1,3 +1,3 @@
 """Loop IR, schedules and Programs."""
 
-FORMAT = 1  # of Programs in JSON: another number is another language
+FORMAT = 2  # of Programs in JSON: another number is another language

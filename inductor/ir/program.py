@@ -15,199 +15,34 @@ from typing import Any
 
 from inductor.ir import FORMAT
 from inductor.ir import values as value_table
+from inductor.ir.printer import Printer
+from inductor.ir.steps import (
+    DTYPES,
+    STEPS,
+    Alloc,
+    Buffer,
+    Check,
+    CheckInfo,
+    Cond,
+    Copy,
+    Evaluate,
+    Extern,
+    Input,
+    Kernel,
+    Launch,
+    Loop,
+    Output,
+    Python,
+    RngAdvance,
+    View,
+)
 from inductor.ir.values import ProgramError, Value
-
-DTYPES = (
-    "bool uint8 int8 int16 int32 int64 uint16 uint32 uint64 float16 bfloat16 float32 float64 complex64 complex128 "
-    "float8_e4m3fn float8_e5m2 float8_e4m3fnuz float8_e5m2fnuz complex32"
-).split()
-ITEMSIZE = dict(zip(DTYPES, (1, 1, 1, 2, 4, 8, 2, 4, 8, 2, 2, 4, 8, 8, 16, 1, 1, 1, 1, 4)))
-
-
-@dataclass(frozen=True)
-class Input:
-    """One argument of a call: a tensor whose sizes and strides must equal the given values, or a Python number.
-
-    `kind` is "tensor", "int", "float" or "bool"; `dtype`, `sizes` and `strides` are those of a tensor.
-    """
-
-    kind: str
-    dtype: str = ""
-    sizes: tuple[int, ...] = ()
-    strides: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True)
-class Buffer:
-    """Memory of one call.
-
-    kind      where it lies                                     `base`            `offset` (a value)
-    input     in an argument                                    input             -
-    constant  in a tensor bound when the Program was loaded     constant          -
-    fresh     newly allocated by an `Alloc` step                -                 -
-    arena     in the call's arena                               -                 bytes from its start
-    view      in another buffer                                 buffer            elements from the base's first
-    result    wherever the op of a `Python` step put it         -                 -
-
-    `sizes` and `strides` are values; those of a `result` are unknown before its step has run, so they are empty.
-    """
-
-    kind: str
-    dtype: str
-    sizes: tuple[int, ...] = ()
-    strides: tuple[int, ...] = ()
-    base: int = -1
-    offset: int = -1
-
-
-@dataclass(frozen=True)
-class Alloc:
-    """Take memory for a `fresh` buffer."""
-
-    buffer: int
-
-
-@dataclass(frozen=True)
-class View:
-    """Locate a `view` buffer; its base is located already."""
-
-    buffer: int
-
-
-@dataclass(frozen=True)
-class Evaluate:
-    """Compute the values start..stop-1, which depend on sizes of `result` buffers."""
-
-    start: int
-    stop: int
-
-
-@dataclass(frozen=True)
-class Kernel:
-    """Call a function of the Program's library with the addresses of `buffers` and the numbers of `values`.
-
-    `writes` are the positions in `buffers` that it writes. A kernel whose `first_check` is not -1 may fail, having
-    written nothing visible: it returns 1 + i for checks[first_check + i].
-    """
-
-    name: str
-    buffers: tuple[int, ...]
-    values: tuple[int, ...] = ()
-    writes: tuple[int, ...] = ()
-    first_check: int = -1
-
-
-@dataclass(frozen=True)
-class Extern:
-    """Run the op named `op`, whose results become the buffers `outputs`: where they are laid out as planned and new, the
-    tensors themselves take the buffers' places, else they are copied.
-
-    `args` and `kwargs` hold: ["buffer", i], ["value", i], ["dtype", name], ["device", name], ["list", items],
-    ["literal", x] with x a number, string, bool or None, and ["complex", [real, imaginary]].
-    """
-
-    op: str
-    args: tuple
-    outputs: tuple[int, ...]
-    kwargs: tuple = ()
-
-
-@dataclass(frozen=True)
-class Python:
-    """Run the op named `op`; the tensors it returns become the `result` buffers `outputs`."""
-
-    op: str
-    args: tuple
-    outputs: tuple[int, ...]
-    kwargs: tuple = ()
-
-
-@dataclass(frozen=True)
-class Copy:
-    """Copy a buffer into another of the same sizes and dtype."""
-
-    source: int
-    target: int
-
-
-@dataclass(frozen=True)
-class Loop:
-    """while condition(*carried, *captured): carried = body(*carried, *captured).
-
-    `results` are `result` buffers that hold the carried tensors afterwards, never the initial ones themselves.
-    """
-
-    condition: Program
-    body: Program
-    carried: tuple[int, ...]
-    captured: tuple[int, ...]
-    results: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class Cond:
-    """Run `then` if the one element of the bool buffer `predicate` is true, else `otherwise`, on `operands`."""
-
-    predicate: int
-    then: Program
-    otherwise: Program
-    operands: tuple[int, ...]
-    results: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class RngAdvance:
-    """Advance the default generator by a number (a value) of Philox counters."""
-
-    count: int
-
-
-@dataclass(frozen=True)
-class Check:
-    """Fail with checks[check] unless the value is not 0."""
-
-    value: int
-    check: int
-
-
-@dataclass(frozen=True)
-class CheckInfo:
-    """What a failing check means: the op, its argument, and the user's line ("" when not known)."""
-
-    op: str
-    argument: str = ""
-    line: str = ""
-
-
-@dataclass(frozen=True)
-class Output:
-    """One result of a call.
-
-    kind      result                                            `index`
-    buffer    a tensor over the buffer                          buffer
-    input     the argument itself                               input
-    view      a view of an argument, `sizes`, `strides`,        input
-              `offset` (elements in the storage) being values
-    int, float, bool   a value as a Python number               value
-    constant  `literal`: a number, string, bool or None         -
-    """
-
-    kind: str
-    index: int = -1
-    sizes: tuple[int, ...] = ()
-    strides: tuple[int, ...] = ()
-    offset: int = -1
-    literal: object = None
-
-
-STEPS: dict[str, Any] = {
-    s.__name__: s for s in (Alloc, View, Evaluate, Kernel, Extern, Python, Copy, Loop, Cond, RngAdvance, Check)
-}
 
 
 @dataclass
 class Program:
-    """See the module's text. `arena` and `cost` (estimated nanoseconds of work) are values, or -1.
+    """See the module's text. `arena` and `cost` (estimated nanoseconds of work) are values, or -1. `device` is where Launch
+    steps run, "cuda:0", and `device_arena` the size of the arena there; no step needs more than one device and the CPU.
 
     `prologue` values are computed before the first step; `Evaluate` steps compute the others. `mutations` are the
     inputs written in place: their versions advance when the call has succeeded, once for each time they are listed.
@@ -224,6 +59,8 @@ class Program:
     n_constants: int = 0
     arena: int = -1
     cost: int = -1
+    device: str = ""
+    device_arena: int = -1
 
     def __post_init__(self):
         check(self)
@@ -239,7 +76,7 @@ class Program:
             "outputs": [_plain(o) for o in self.outputs],
             "checks": [_plain(c) for c in self.checks],
             "mutations": list(self.mutations),
-            **{name: getattr(self, name) for name in ("prologue", "n_constants", "arena", "cost")},
+            **{name: getattr(self, name) for name in ("prologue", "n_constants", "arena", "cost", "device", "device_arena")},
         }
 
     @staticmethod
@@ -255,7 +92,7 @@ class Program:
                 steps=[_step(s) for s in data["steps"]],
                 outputs=[Output(*map(_frozen, o)) for o in data["outputs"]],
                 checks=[CheckInfo(*c) for c in data["checks"]],
-                **{name: data[name] for name in ("prologue", "mutations", "n_constants", "arena", "cost")},
+                **{name: data[name] for name in _PLAIN},
             )
         except (KeyError, TypeError, IndexError, AttributeError) as e:
             raise ProgramError(f"not a Program: {type(e).__name__}: {e}") from e
@@ -273,7 +110,10 @@ class Program:
         return Program.from_data(data)
 
     def __str__(self) -> str:
-        return _Printer(self).text()
+        return Printer(self).text()
+
+
+_PLAIN = ("prologue", "mutations", "n_constants", "arena", "cost", "device", "device_arena")
 
 
 def _plain(item) -> list:
@@ -341,10 +181,12 @@ class _Validator:
         for i, item in enumerate(p.inputs):
             _need(item.kind in ("tensor", "int", "float", "bool"), f"input {i}: unknown kind {item.kind!r}")
             _need(item.kind != "tensor" or item.dtype in DTYPES, f"input {i}: unknown dtype {item.dtype!r}")
+            _need(item.device in ("cpu", p.device), f"input {i}: on {item.device!r}, which is not the Program's device")
         self.values(0, p.prologue)
         for i, item in enumerate(p.inputs):
             self.layout(item, f"input {i}")
-        for name in ("arena", "cost"):
+        _need(isinstance(p.device, str), f"device {p.device!r}")
+        for name in ("arena", "cost", "device_arena"):
             if getattr(p, name) != -1:
                 self.value(getattr(p, name), name)
         for i, b in enumerate(p.buffers):
@@ -360,6 +202,7 @@ class _Validator:
     def declare(self, i: int, b: Buffer) -> None:
         what = f"buffer {i}"
         _need(b.dtype in DTYPES, f"{what}: unknown dtype {b.dtype!r}")
+        _need(b.device in ("cpu", self.p.device), f"{what}: on {b.device!r}, which is not the Program's device")
         if b.kind == "input":
             _index(b.base, len(self.p.inputs), what)
             _need(self.p.inputs[b.base].kind == "tensor", f"{what}: input {b.base} is not a tensor")
@@ -368,7 +211,7 @@ class _Validator:
             _index(b.base, self.p.n_constants, what)
             self.located.add(i)
         elif b.kind == "arena":
-            _need(self.p.arena != -1, f"{what}: the Program has no arena")
+            _need((self.p.arena if b.device == "cpu" else self.p.device_arena) != -1, f"{what}: the Program has no arena")
             self.value(b.offset, what)
             self.layout(b, what)
             self.located.add(i)
@@ -399,6 +242,9 @@ class _Validator:
                 for i in s.writes:
                     _index(i, len(s.buffers), f"{what}: write")
                 _need(s.first_check == -1 or 0 <= s.first_check < len(p.checks), f"{what}: check {s.first_check}")
+                _need(all(p.buffers[i].device == "cpu" for i in s.buffers), f"{what}: a buffer is not in the CPU's memory")
+            case Launch():
+                self.launch(s, what)
             case Extern() | Python():
                 _need(isinstance(s.op, str) and s.op, f"{what}: no op")
                 for a in (*s.args, *(v for _, v in s.kwargs)):
@@ -421,6 +267,28 @@ class _Validator:
                 _index(s.check, len(p.checks), what)
             case _:
                 raise ProgramError(f"{what}: not a step")
+
+    def launch(self, s: Launch, what: str) -> None:
+        _need(self.p.device, f"{what}: the Program has no device")
+        _need(s.functions, f"{what}: no function")
+        for digest, name, threads, shared in s.functions:
+            _need(len(digest) == 64 and all(c in "0123456789abcdef" for c in digest), f"{what}: image {digest!r}")
+            _need(isinstance(name, str) and name.isidentifier(), f"{what}: no name {name!r}")
+            _need(type(threads) is int and 0 < threads <= 1024 and threads % 32 == 0, f"{what}: {threads!r} threads")
+            _need(type(shared) is int and 0 <= shared < 1 << 20, f"{what}: {shared!r} bytes of shared memory")
+        _need(s.choice != -1 or len(s.functions) == 1, f"{what}: which function is not said")
+        for v in (s.grid, *([s.choice] if s.choice != -1 else [])):
+            self.value(v, what)
+        for kind, i in s.arguments:
+            if kind == "buffer":
+                self.buffer(i, what)
+                _need(self.p.buffers[i].device == self.p.device, f"{what}: buffer {i} is not on {self.p.device}")
+            elif kind == "failed":
+                _index(i, len(self.p.checks), what)
+            else:
+                _need(kind in ("i32", "i64", "fp64"), f"{what}: argument {kind!r}")
+                self.value(i, what)
+        _need(set(s.writes) <= {i for kind, i in s.arguments if kind == "buffer"}, f"{what}: writes what it is not given")
 
     def subprograms(self, s: Loop | Cond, what: str) -> None:
         if isinstance(s, Loop):
@@ -481,84 +349,3 @@ def check(program: Program) -> None:
         _Validator(program).run()
     except (TypeError, AttributeError) as e:
         raise ProgramError(f"not a Program: {e}") from e
-
-
-# ----------------------------------------------------------------------------------------------------------- printing
-class _Printer:
-    def __init__(self, program: Program):
-        self.p = program
-
-    def v(self, i: int) -> str:
-        return value_table.text(self.p.values, i)
-
-    def dims(self, item) -> str:
-        return "[" + ", ".join(map(self.v, item.sizes)) + "]"
-
-    def b(self, i: int) -> str:
-        b = self.p.buffers[i]
-        return {"input": f"in{b.base}", "constant": f"const{b.base}"}.get(b.kind, f"buf{i}")
-
-    def argument(self, a) -> str:
-        kind, x = a
-        if kind == "buffer":
-            return self.b(x)
-        if kind.endswith("value"):
-            return self.v(x)
-        if kind == "complex":
-            return repr(complex(*x))
-        return "[" + ", ".join(map(self.argument, x)) + "]" if kind == "list" else repr(x) if kind == "literal" else x
-
-    def step(self, s) -> str:
-        b, v = self.b, self.v
-        match s:
-            case Alloc(i):
-                return f"{b(i)} = empty({self.p.buffers[i].dtype}{self.dims(self.p.buffers[i])})"
-            case View(i):
-                view = self.p.buffers[i]
-                return f"{b(i)} = as_strided({b(view.base)}, {self.dims(view)}, offset={v(view.offset)})"
-            case Evaluate(start, stop):
-                return f"evaluate values {start}..{stop}"
-            case Kernel():
-                fails = "   # may fail" if s.first_check != -1 else ""
-                return f"{s.name}({', '.join([b(i) for i in s.buffers] + [v(i) for i in s.values])}){fails}"
-            case Extern() | Python():
-                args = [self.argument(a) for a in s.args] + [f"{k}={self.argument(a)}" for k, a in s.kwargs]
-                outs = ", ".join(map(b, s.outputs))
-                if isinstance(s, Extern):
-                    return f"{s.op}({', '.join(args)}, out=({outs}))"
-                return f"{outs} = {s.op}({', '.join(args)})"
-            case Copy():
-                return f"copy({b(s.target)}, {b(s.source)})"
-            case Loop():
-                return f"{', '.join(map(b, s.results))} = while_loop({', '.join(map(b, s.carried + s.captured))})"
-            case Cond():
-                return f"{', '.join(map(b, s.results))} = cond({b(s.predicate)}, {', '.join(map(b, s.operands))})"
-            case RngAdvance(i):
-                return f"rng_advance({v(i)})"
-            case _:
-                return f"check({v(s.value)})   # {self.p.checks[s.check].op}"
-
-    def output(self, out: Output) -> str:
-        if out.kind == "buffer":
-            return self.b(out.index)
-        if out.kind == "constant":
-            return repr(out.literal)
-        if out.kind == "view":
-            return f"as_strided(in{out.index}, {self.dims(out)}, offset={self.v(out.offset)})"
-        return f"in{out.index}" if out.kind == "input" else self.v(out.index)
-
-    def text(self) -> str:
-        p = self.p
-        params = [
-            f'in{i}: "{x.dtype}{self.dims(x)}"' if x.kind == "tensor" else f"in{i}: {x.kind}"
-            for i, x in enumerate(p.inputs)
-        ]
-        lines = [f"def program({', '.join(params)}):"]
-        if p.arena != -1:
-            lines.append(f"    arena = {self.v(p.arena)} bytes")
-            for i, b in enumerate(p.buffers):
-                if b.kind == "arena":
-                    lines.append(f"    {self.b(i)} = arena[{self.v(b.offset)}:] as {b.dtype}{self.dims(b)}")
-        lines += ["    " + self.step(s) for s in p.steps]
-        lines += [f"    version(in{i}) += 1" for i in p.mutations]
-        return "\n".join([*lines, f"    return ({', '.join(map(self.output, p.outputs))},)"])

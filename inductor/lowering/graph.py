@@ -52,6 +52,7 @@ class GraphLowering:
         self.mutations = mutations
         self.node = None
         self.out = None
+        self.device = "cpu"  # where what is being lowered lies
         self.table = load_all()
         self.count = 0
         self.products: set[str] = set()
@@ -104,7 +105,8 @@ class GraphLowering:
         self.count += 1
         sizes = tuple(map(as_expr, sizes))
         strides = row_major(sizes) if strides is None else tuple(map(as_expr, strides))
-        b = Buffer(f"buf{self.count - 1}", dtype, sizes, strides, **kw)
+        device = self.buffers[kw["base"]].device if "base" in kw else self.device
+        b = Buffer(f"buf{self.count - 1}", dtype, sizes, strides, device=device, **kw)
         self.buffers[b.name] = b
         return b
 
@@ -281,6 +283,7 @@ class GraphLowering:
         for n in self.gm.graph.nodes:
             if n.op == "call_function":
                 self.node, self.out = n, n.meta.get("val")
+                self.device = device_of(self.out) or self.device
                 self.values[n] = self.call(n)
         self.node = None
         outputs = [self.output(o) for o in self.gm.graph.outputs]
@@ -306,7 +309,7 @@ class GraphLowering:
         if not hasattr(val, "sizes"):
             self.values[n] = as_expr(val)
             return self.values[n]
-        device = str(getattr(val.device, "type", val.device))
+        device = device_of(val)
         sizes = tuple(map(as_expr, val.sizes))  # as they are: this is where symbols get their values
         b = Buffer(n.name, val.dtype.name, sizes, tuple(map(as_expr, val.strides)), "input", device=device)
         self.buffers[n.name] = b
@@ -365,7 +368,7 @@ class GraphLowering:
 
     def kept(self, n, args) -> bool:
         """Whether the op is better run as it is."""
-        if n.target.name not in choices.KEPT:
+        if n.target.name not in choices.KEPT or self.device != "cpu":
             return False
         final = all(u.op == "output" for u in n.users)
         return choices.keeps_op(n.target.name, args, self.sizes(self.out), final, choices.few_ops(self.gm.graph))
@@ -418,10 +421,18 @@ class GraphLowering:
         values = tuple(of_buffer(self.buffers[name]) for name in outputs)
         return values if isinstance(out, (tuple, list)) else values[0]
 
+    def operand(self, a: Value, given) -> Ref:
+        """A buffer that holds an argument of a step."""
+        return Ref(self.as_eager(a, given.meta["val"]) if settings.exact and type(given) is FxNode else self.as_buffer(a))
+
     def extern_argument(self, a, given):
         """An argument of a step; `given` is how it stands in the graph."""
         if isinstance(a, Value):
-            return Ref(self.as_eager(a, given.meta["val"]) if settings.exact and type(given) is FxNode else self.as_buffer(a))
+            here, self.device = self.device, device_of(getattr(given, "meta", {}).get("val")) or self.device
+            try:
+                return self.operand(a, given)
+            finally:
+                self.device = here
         if isinstance(a, (list, tuple)):
             return tuple(self.extern_argument(x, y) for x, y in zip(a, given))
         if hasattr(a, "itemsize") and hasattr(a, "name"):
@@ -444,6 +455,7 @@ class GraphLowering:
             return o.name
         self.node = o
         meta = o.meta["val"]
+        self.device = device_of(meta)
         strides = tuple(map(as_expr, meta.strides))
         found, base = self.layout(value), base_of(o)
         copies = target_name(base) in COPIES  # what a clone returns shares memory with nothing
@@ -467,11 +479,22 @@ class GraphLowering:
                 continue  # (what no loop can write is copied at the end)
             value = of_buffer(self.buffers[outputs[o]]) if isinstance(outputs[o], str) else number(outputs[o], b.dtype)
             self.node = node
+            self.device = b.device
             index = flat(loop_variables(len(b.sizes)), b.strides)
             self.operations.append(Computed(name, Pointwise(b.sizes, value.body), index, b.dtype, self.lines(), mutates=True))
             outputs[o] = name
             done.append(name)
         return tuple(done)
+
+
+def device_of(val) -> str:
+    """Where a value lies, an index included: "cpu", "cuda:0"; empty for what lies nowhere."""
+    if isinstance(val, (tuple, list)):
+        return next(filter(None, map(device_of, val)), "")
+    device = getattr(val, "device", None)
+    if device is None:
+        return ""
+    return "cpu" if device.type == "cpu" else f"{device.type}:{device.index or 0}"
 
 
 def target_name(n) -> str | None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from aten.fx.cleanup import dce
+from inductor.passes.devices import on_one_device
 
-PASSES = (dce,)
+PASSES = (dce, on_one_device)
 
 
 def run(gm):

@@ -79,8 +79,11 @@ static bool place(Call &call, int32_t i, PyObject *tensor) {
   uint32_t mask = WEFT_WORD_DTYPE | WEFT_WORD_DEVICE | WEFT_WORD_TRACER;
   bool ok = target && (t->word & mask) == b.word;
   if (target && !ok) PyErr_Format(PyExc_SystemError, "buffer %d of a Program was given another dtype than planned", i);
-  ok = ok && copy_strided(weft_data(target), target->strides, weft_data(t), t->strides, t->sizes, n,
-                          weft_itemsize(WEFT_DTYPE(t)));
+  if (ok && on_device(t->word))
+    ok = t->numel == 0 || copy_by_op(target, t);
+  else
+    ok = ok && copy_strided(weft_data(target), target->strides, weft_data(t), t->strides, t->sizes, n,
+                            weft_itemsize(WEFT_DTYPE(t)));
   Py_DECREF(tensor);
   return ok;
 }
@@ -161,7 +164,9 @@ static void drop(std::vector<PyObject *> &tensors) {
 static PyObject *clone(WeftTensor *t) {
   int n = WEFT_NDIM(t);
   PyObject *out = api->empty(t->word & (WEFT_WORD_DTYPE | WEFT_WORD_DEVICE), n, t->sizes, nullptr);
-  if (out && t->numel)
+  if (out && t->numel && on_device(t->word)) {
+    if (!copy_by_op((WeftTensor *)out, t)) Py_CLEAR(out);
+  } else if (out && t->numel)
     copy_strided(weft_data((WeftTensor *)out), ((WeftTensor *)out)->strides, weft_data(t), t->strides, t->sizes, n,
                  weft_itemsize(WEFT_DTYPE(t)));
   return out;
@@ -174,8 +179,11 @@ static bool truth(PyObject *o, bool *out) {
       PyErr_SetString(PyExc_SystemError, "the condition of a Program is not one bool");
       return false;
     }
-    *out = *weft_data(t) != 0;
-    return true;
+    if (!on_device(t->word)) return *out = *weft_data(t) != 0, true;
+    PyObject *value = PyObject_CallMethod(o, "item", nullptr);
+    *out = value == Py_True;
+    Py_XDECREF(value);
+    return value != nullptr;
   }
   int rc = PyObject_IsTrue(o);
   *out = rc == 1;

@@ -16,7 +16,7 @@ static const char *const OP_NAMES[] = {
 static const char *const DTYPE_NAMES[WEFT_NUM_DTYPES] = {
     "bool", "uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64", "float16", "bfloat16", "float32",
     "float64", "complex64", "complex128", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "complex32"};
-static const char *const STEP_NAMES[] = {"Alloc", "View", "Evaluate", "Kernel", "Extern", "Python",
+static const char *const STEP_NAMES[] = {"Alloc", "View", "Evaluate", "Kernel", "Launch", "Extern", "Python",
                                          "Copy", "Loop", "Cond", "RngAdvance", "Check"};
 
 // Thrown when the data are malformed; `load_plan` turns it into a ValueError.
@@ -251,16 +251,61 @@ static void read_kernel(const Plan &plan, Item item, Step &step, void *library) 
   }
 }
 
-static ProgramObject *read_subprogram(Item item, void *library) {
+// "cpu" or "cuda:0" as the device bits of a tensor's word.
+static uint32_t device_word(const std::string &name) {
+  if (name.empty() || name == "cpu") return weft_word(0, WEFT_CPU, 0, 0);
+  if (name.compare(0, 5, "cuda:") != 0 || name.size() > 7) throw Malformed{"device '" + name + "'"};
+  int index = atoi(name.c_str() + 5);
+  if (index < 0 || index > 15) throw Malformed{"device '" + name + "'"};
+  return weft_word(0, WEFT_CUDA, index, 0);
+}
+
+static void read_launch(const Plan &plan, Item item, Step &step, PyObject *functions) {
+  Launch &launch = step.launch;
+  Item list = item[1];
+  for (Py_ssize_t i = 0; i < list.size(); i++) {
+    PyObject *key = PyTuple_Pack(2, list[i][(Py_ssize_t)0].o, list[i][1].o);
+    PyObject *found = key && PyDict_Check(functions) ? PyDict_GetItem(functions, key) : nullptr;
+    Py_XDECREF(key);
+    if (!found) throw Malformed{"a function that it launches is not there"};
+    void *handle = cuda->function(found);
+    if (!handle) throw Malformed{""};
+    launch.functions.push_back({handle, (uint32_t)list[i][2].index(1025), (uint32_t)list[i][3].index(1 << 20)});
+  }
+  int64_t n_values = (int64_t)plan.values.size(), n_buffers = (int64_t)plan.buffers.size();
+  launch.choice = item[2].index(n_values, true);
+  launch.grid = item[3].index(n_values);
+  if (launch.functions.empty() || (launch.choice < 0 && launch.functions.size() > 1)) throw Malformed{"which function is not said"};
+  for (Py_ssize_t i = 0; i < item[4].size(); i++) {
+    std::string kind = item[4][i][(Py_ssize_t)0].text();
+    Item x = item[4][i][1];
+    if (kind == "buffer") {
+      launch.arguments.push_back({Launch::Argument::Buffer, x.index(n_buffers)});
+      step.buffers.push_back(launch.arguments.back().index);
+    } else if (kind == "failed") {
+      launch.arguments.push_back({Launch::Argument::Failed, x.index(plan.n_words)});
+    } else if (kind == "i32") {
+      launch.arguments.push_back({Launch::Argument::I32, x.index(n_values)});
+    } else if (kind == "i64" || kind == "fp64") { // both are 64 bits as they are in the table
+      launch.arguments.push_back({Launch::Argument::I64, x.index(n_values)});
+    } else {
+      throw Malformed{"unknown kind of argument '" + kind + "'"};
+    }
+  }
+  for (int32_t i : step.buffers)
+    if (!on_device(plan.buffers[i].word)) throw Malformed{"a launch is given a buffer of the CPU"};
+}
+
+static ProgramObject *read_subprogram(Item item, void *library, PyObject *functions) {
   PyObject *constants = PyTuple_New(0);
   // Kernels of sub-Programs live in their parent's library.
-  PyObject *p = constants ? new_program(item.o, library, constants) : nullptr;
+  PyObject *p = constants ? new_program(item.o, library, constants, functions) : nullptr;
   Py_XDECREF(constants);
   if (!p) throw Malformed{""};
   return (ProgramObject *)p;
 }
 
-static void read_step(const Plan &plan, Item item, Step &step, void *library) {
+static void read_step(const Plan &plan, Item item, Step &step, void *library, PyObject *functions) {
   int64_t n_buffers = (int64_t)plan.buffers.size(), n_values = (int64_t)plan.values.size();
   switch (step.kind) {
   case StepKind::Alloc:
@@ -269,14 +314,15 @@ static void read_step(const Plan &plan, Item item, Step &step, void *library) {
     step.a = item[1].index(n_values + 1), step.b = item[2].index(n_values + 1);
     break;
   case StepKind::Kernel: read_kernel(plan, item, step, library); break;
+  case StepKind::Launch: read_launch(plan, item, step, functions); break;
   case StepKind::Extern:
   case StepKind::Python: read_call(plan, item, step); break;
   case StepKind::Copy: step.a = item[1].index(n_buffers), step.b = item[2].index(n_buffers); break;
   case StepKind::RngAdvance: step.a = item[1].index(n_values); break;
   case StepKind::Check: step.a = item[1].index(n_values), step.b = (int32_t)item[2].integer(); break;
   case StepKind::Loop:
-    step.first = read_subprogram(item[1], library);
-    step.second = read_subprogram(item[2], library);
+    step.first = read_subprogram(item[1], library, functions);
+    step.second = read_subprogram(item[2], library, functions);
     step.buffers = indices(item[3], n_buffers);
     step.n_carried = (int32_t)step.buffers.size();
     for (int32_t i : indices(item[4], n_buffers)) step.buffers.push_back(i);
@@ -285,8 +331,8 @@ static void read_step(const Plan &plan, Item item, Step &step, void *library) {
     break;
   case StepKind::Cond:
     step.a = item[1].index(n_buffers);
-    step.first = read_subprogram(item[2], library);
-    step.second = read_subprogram(item[3], library);
+    step.first = read_subprogram(item[2], library, functions);
+    step.second = read_subprogram(item[3], library, functions);
     step.buffers = indices(item[4], n_buffers);
     step.results = indices(item[5], n_buffers);
     break;
@@ -303,7 +349,8 @@ static void read_inputs(Plan &plan, Item items) {
     input.kind = (InputKind)name_index(item[(Py_ssize_t)0].text(), KINDS);
     if (input.kind == InputKind::Tensor) {
       input.layout = read_layout(plan, item[2], item[3]);
-      input.word = weft_word(name_index(item[1].text(), DTYPE_NAMES), WEFT_CPU, 0, input.layout.ndim());
+      input.word = weft_word(name_index(item[1].text(), DTYPE_NAMES), WEFT_CPU, 0, input.layout.ndim()) | device_word(item[4].text());
+      input.aligned = PyObject_IsTrue(item[5].o) == 1;
     }
     if (input.kind == InputKind::Tensor && !input.layout.is_static) plan.symbolic_inputs.push_back((int32_t)i);
     plan.inputs.push_back(std::move(input));
@@ -324,7 +371,7 @@ static void read_buffers(Plan &plan, Item items, int64_t n_constants) {
     Buffer b{};
     b.kind = (BufferKind)name_index(item[(Py_ssize_t)0].text(), KINDS);
     b.layout = read_layout(plan, item[2], item[3]);
-    b.word = weft_word(name_index(item[1].text(), DTYPE_NAMES), WEFT_CPU, 0, 0);
+    b.word = weft_word(name_index(item[1].text(), DTYPE_NAMES), WEFT_CPU, 0, 0) | device_word(item[6].text());
     switch (b.kind) {
     case BufferKind::Input:
       b.base = item[4].index((int64_t)plan.inputs.size());
@@ -364,7 +411,7 @@ static void read_outputs(Plan &plan, Item items) {
   }
 }
 
-static void read_plan(Plan &plan, Item data, PyObject *constants, void *library) {
+static void read_plan(Plan &plan, Item data, PyObject *constants, void *library, PyObject *functions) {
   Item values = data["values"], buffers = data["buffers"];
   size_t n_inputs = (size_t)data["inputs"].size();
   for (Py_ssize_t i = 0; i < values.size(); i++) {
@@ -379,6 +426,13 @@ static void read_plan(Plan &plan, Item data, PyObject *constants, void *library)
   for (const Value &v : plan.values) plan.all_static &= v.op == Op::Const;
   plan.arena = data["arena"].index(n_values, true);
   plan.cost = data["cost"].index(n_values, true);
+  plan.device_arena = data["device_arena"].index(n_values, true);
+  std::string device = data["device"].text();
+  if (!device.empty()) {
+    plan.device = (int32_t)(device_word(device) >> 12 & 15);
+    plan.n_words = (int32_t)data["checks"].size();
+    if (!cuda && !(cuda = weft_import_cuda())) throw Malformed{""};
+  }
   read_inputs(plan, data["inputs"]);
   int64_t n_constants = data["n_constants"].integer();
   if (n_constants != PyTuple_GET_SIZE(constants)) throw Malformed{"the number of constants differs"};
@@ -387,7 +441,7 @@ static void read_plan(Plan &plan, Item data, PyObject *constants, void *library)
   for (Py_ssize_t i = 0; i < steps.size(); i++) {
     plan.steps.emplace_back();
     plan.steps.back().kind = (StepKind)name_index(steps[i][(Py_ssize_t)0].text(), STEP_NAMES);
-    read_step(plan, steps[i], plan.steps.back(), library);
+    read_step(plan, steps[i], plan.steps.back(), library, functions);
   }
   read_outputs(plan, data["outputs"]);
   plan_releases(plan);
@@ -397,10 +451,10 @@ static void read_plan(Plan &plan, Item data, PyObject *constants, void *library)
   }
 }
 
-Plan *load_plan(PyObject *data, PyObject *constants, void *library) {
+Plan *load_plan(PyObject *data, PyObject *constants, void *library, PyObject *functions) {
   Plan *plan = new Plan();
   try {
-    read_plan(*plan, Item(data), constants, library);
+    read_plan(*plan, Item(data), constants, library, functions);
     return plan;
   } catch (const Malformed &e) {
     if (!e.what.empty() || !PyErr_Occurred()) PyErr_Format(PyExc_ValueError, "not a Program: %s", e.what.c_str());

@@ -8,6 +8,7 @@
 namespace runner {
 
 const WeftAPI *api = nullptr;
+const WeftCudaApi *cuda = nullptr;
 PyTypeObject *program_type = nullptr;
 
 // ------------------------------------------------------------------------------------------------------------- Program
@@ -25,13 +26,13 @@ static PyObject *program_call(PyObject *callable, PyObject *const *args, size_t 
   return nullptr;
 }
 
-PyObject *new_program(PyObject *data, void *library, PyObject *constants) {
+PyObject *new_program(PyObject *data, void *library, PyObject *constants, PyObject *functions) {
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(constants); i++)
     if (!is_tensor(PyTuple_GET_ITEM(constants, i))) {
       PyErr_SetString(PyExc_TypeError, "the constants of a Program are Tensors");
       return nullptr;
     }
-  Plan *plan = load_plan(data, constants, library);
+  Plan *plan = load_plan(data, constants, library, functions);
   if (!plan) return nullptr;
   PyObject *listed = PyDict_GetItemString(data, "checks");
   PyObject *checks = listed ? PySequence_Tuple(listed) : PyTuple_New(0);
@@ -46,6 +47,7 @@ PyObject *new_program(PyObject *data, void *library, PyObject *constants) {
   self->constants = Py_NewRef(constants);
   self->checks = checks;
   self->data = Py_NewRef(data);
+  self->functions = Py_NewRef(functions);
   self->library = library;
   self->weakrefs = nullptr;
   PyObject_GC_Track((PyObject *)self);
@@ -64,9 +66,10 @@ static std::string unique_spelling(const char *path) {
 }
 
 static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
-  static const char *names[] = {"data", "library", "constants", nullptr};
-  PyObject *data, *library = Py_None, *constants = nullptr;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!|OO", const_cast<char **>(names), &PyDict_Type, &data, &library, &constants))
+  static const char *names[] = {"data", "library", "constants", "functions", nullptr};
+  PyObject *data, *library = Py_None, *constants = nullptr, *functions = Py_None;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!|OOO", const_cast<char **>(names), &PyDict_Type, &data, &library, &constants,
+                                   &functions))
     return nullptr;
   void *handle = nullptr;
   if (library != Py_None) {
@@ -79,7 +82,7 @@ static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     }
   }
   PyObject *bound = constants ? PySequence_Tuple(constants) : PyTuple_New(0);
-  PyObject *self = bound ? new_program(data, handle, bound) : nullptr;
+  PyObject *self = bound ? new_program(data, handle, bound, functions) : nullptr;
   Py_XDECREF(bound);
   return self;
 }
@@ -88,6 +91,7 @@ static int program_traverse(ProgramObject *self, visitproc visit, void *arg) {
   Py_VISIT(Py_TYPE(self));
   Py_VISIT(self->constants);
   Py_VISIT(self->data);
+  Py_VISIT(self->functions);
   return traverse_plan(self->plan, visit, arg);
 }
 
@@ -98,6 +102,7 @@ static void program_dealloc(ProgramObject *self) {
   Py_DECREF(self->constants);
   Py_DECREF(self->checks);
   Py_DECREF(self->data);
+  Py_DECREF(self->functions);
   PyTypeObject *type = Py_TYPE(self);
   type->tp_free(self);
   Py_DECREF(type);
@@ -111,7 +116,7 @@ static PyMemberDef program_members[] = {
     {}};
 
 static PyType_Slot program_slots[] = {
-    {Py_tp_doc, (void *)"Program(data: dict, library: str | None = None, constants: sequence of Tensor = ())\n\n"
+    {Py_tp_doc, (void *)"Program(data: dict, library: str | None = None, constants: sequence of Tensor = (), functions: dict | None = None)\n\n"
                         "A loaded Program: called with its inputs, returns the tuple of its outputs. Raises ValueError for "
                         "data that are not a Program, aten.errors.GraphFailed when a check fails."},
     {Py_tp_new, (void *)program_new},
@@ -176,6 +181,8 @@ static PyMethodDef functions[] = {
      "benchmark(program, inputs: tuple, n: int) -> float\n\nSeconds a call, of n calls made from C."},
     {"profile", profile, METH_VARARGS,
      "profile(program, inputs: tuple, n: int) -> list[float]\n\nSeconds of each step, the mean of n calls made from C."},
+    {"failed_checks", failed_checks, METH_NOARGS,
+     "failed_checks()\n\nRaises aten.errors.GraphFailed's cause for a check that a kernel on a device has failed, once what ran it is done."},
     {"sha256", sha256, METH_O, "sha256(data: bytes-like) -> str\n\nThe SHA-256 digest in hexadecimal."},
     {nullptr, nullptr, 0, nullptr}};
 

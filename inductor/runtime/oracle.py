@@ -16,7 +16,8 @@ import numpy as np
 
 from aten import _native
 from inductor.ir import values as value_table
-from inductor.ir.program import ITEMSIZE, Program
+from inductor.ir.program import Program
+from inductor.ir.steps import ITEMSIZE
 
 Kernels = dict[str, Callable[[list[int], list[int]], int]]
 
@@ -118,9 +119,7 @@ class _Call:
         if o.kind == "input":
             return self.inputs[o.index]
         if o.kind == "view":
-            return _view(
-                self.inputs[o.index], self.v[o.offset], *([self.v[i] for i in d] for d in (o.sizes, o.strides))
-            )
+            return _view(self.inputs[o.index], self.v[o.offset], *([self.v[i] for i in d] for d in (o.sizes, o.strides)))
         if o.kind == "constant":
             return o.literal
         return bool(self.v[o.index]) if o.kind == "bool" else self.v[o.index]

@@ -54,9 +54,23 @@ static bool same_strides(const WeftTensor *t, const int64_t *sizes, const int64_
 static PyObject *restride(WeftTensor *t, const int64_t *sizes, const int64_t *strides, int n) {
   uint32_t word = t->word & (WEFT_WORD_DTYPE | WEFT_WORD_DEVICE);
   PyObject *out = api->empty(word, n, sizes, strides);
-  if (out && t->numel)
+  if (out && t->numel && on_device(t->word)) {
+    if (!copy_by_op((WeftTensor *)out, t)) Py_CLEAR(out);
+  } else if (out && t->numel) {
     copy_strided(weft_data((WeftTensor *)out), strides, weft_data(t), t->strides, sizes, n, weft_itemsize(WEFT_DTYPE(t)));
+  }
   return out;
+}
+
+// Kernels on a device rely on an address that 16 divides: what lies otherwise is copied, gaps and all.
+static bool align_input(Call &call, const Input &input, size_t i) {
+  WeftTensor *t = (WeftTensor *)call.args[i];
+  if (((uintptr_t)weft_data(t) & 15) == 0 || t->numel == 0) return true;
+  PyObject *copy = moved_to_aligned(t);
+  if (!copy) return false;
+  call.data[input.buffer] = weft_data((WeftTensor *)copy);
+  Py_XSETREF(call.tensors[input.buffer], copy);
+  return true;
 }
 
 static bool check_layout(Call &call, const Input &input, size_t i, PyObject **args, PyObject *movable) {
@@ -115,6 +129,7 @@ static bool bind(Call &call, PyObject **args, PyObject *movable) {
     if (!input.layout.is_static) continue;
     if (!matches(t, input.layout) && !check_layout(call, input, i, args, movable)) return false;
     if (input.buffer >= 0) call.data[input.buffer] = weft_data((const WeftTensor *)args[i]);
+    if (input.aligned && !align_input(call, input, i)) return false;
   }
   for (int32_t v : plan.dynamic)
     if (!evaluate(call, plan.values[v], &call.values[v]))
@@ -122,6 +137,7 @@ static bool bind(Call &call, PyObject **args, PyObject *movable) {
   for (int32_t i : plan.symbolic_inputs) {
     if (!check_layout(call, plan.inputs[i], (size_t)i, args, movable)) return false;
     if (plan.inputs[i].buffer >= 0) call.data[plan.inputs[i].buffer] = weft_data((const WeftTensor *)args[i]);
+    if (plan.inputs[i].aligned && !align_input(call, plan.inputs[i], (size_t)i)) return false;
   }
   return plan.mutations.empty() || may_write(call, args);
 }
@@ -135,10 +151,11 @@ static bool prepare(Call &call) {
     call.arena = api->storage_new(bytes, WEFT_CPU, 0);
     if (!call.arena) return false;
   }
+  if (plan.device >= 0 && !begin_device(call)) return false;
   for (int32_t i : plan.prepared) {
     const Buffer &b = plan.buffers[i];
     if (b.kind == BufferKind::Arena)
-      call.data[i] = call.arena->data + call.values[b.offset];
+      call.data[i] = (on_device(b.word) ? call.device_arena : call.arena)->data + call.values[b.offset];
     else
       call.data[i] = weft_data((WeftTensor *)PyTuple_GET_ITEM(call.program->constants, b.base));
   }
@@ -171,9 +188,10 @@ PyObject *tensor_of(Call &call, int32_t i) {
   case BufferKind::Constant: out = Py_NewRef(PyTuple_GET_ITEM(call.program->constants, b.base)); break;
   case BufferKind::Arena: {
     const int64_t *dims = resolve(call, b.layout, scratch);
-    call.arena->refs++;
+    WeftStorage *arena = on_device(b.word) ? call.device_arena : call.arena;
+    arena->refs++;
     out = api->tensor_new(b.word, b.layout.ndim(), dims, dims + b.layout.ndim(),
-                          call.values[b.offset] / weft_itemsize(b.word & WEFT_WORD_DTYPE), call.arena);
+                          call.values[b.offset] / weft_itemsize(b.word & WEFT_WORD_DTYPE), arena);
     break;
   }
   case BufferKind::View: {
@@ -207,6 +225,7 @@ static bool copy(Call &call, int32_t source, int32_t target) {
     PyErr_SetString(PyExc_SystemError, "a Program copies between buffers of different sizes or dtypes");
     return false;
   }
+  if (on_device(out->word)) return in->numel == 0 || copy_by_op(out, in);
   return copy_strided(weft_data(out), out->strides, weft_data(in), in->strides, in->sizes, WEFT_NDIM(in),
                       weft_itemsize(WEFT_DTYPE(in)));
 }
@@ -282,6 +301,7 @@ static bool run_step(Call &call, const Step &step) {
     if (call.values[step.a]) return true;
     set_failed(call.program, step.b, 0, 0);
     return false;
+  case StepKind::Launch: return launch(call, step);
   case StepKind::Kernel: break;
   }
   return false;
@@ -384,7 +404,8 @@ bool run(ProgramObject *program, PyObject **args, PyObject **results, PyObject *
   alignas(16) char small[4096];
   char *block = bytes <= sizeof small ? small : (char *)PyMem_RawMalloc(bytes);
   if (!block) return PyErr_NoMemory(), false;
-  Call call{program, args, (int64_t *)block, (char **)block + n_values, (PyObject **)block + n_values + n_buffers, nullptr};
+  Call call{program, args, (int64_t *)block, (char **)block + n_values, (PyObject **)block + n_values + n_buffers,
+            nullptr, nullptr, nullptr, nullptr};
   if (plan.all_static)
     call.values = const_cast<int64_t *>(plan.constants.data());
   else
@@ -396,6 +417,7 @@ bool run(ProgramObject *program, PyObject **args, PyObject **results, PyObject *
     Release release(call);
     ok = run_steps(call, release);
   }
+  if (plan.device >= 0) ok = end_device(call, ok);
   if (ok)
     for (int32_t i : plan.mutations) weft_bump_version((WeftTensor *)args[i]);
   ok = ok && collect(call, results);

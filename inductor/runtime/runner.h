@@ -5,6 +5,7 @@
 #ifndef WEFT_RUNNER_H
 #define WEFT_RUNNER_H
 
+#include "cuda/cuda.h"
 #include "weft.h"
 
 #include <memory>
@@ -14,6 +15,7 @@
 namespace runner {
 
 extern const WeftAPI *api;
+extern const WeftCudaApi *cuda; // NULL until a Program with a device is loaded
 
 enum class Op : uint8_t {
   Const, Input, Size, Stride, ResultSize, ResultStride, Item, Seed, RngOffset,
@@ -43,6 +45,7 @@ struct Input {
   uint32_t word = 0; // dtype, device and rank that the argument must have
   Layout layout;
   int32_t buffer = -1; // the buffer that stands for it
+  bool aligned = false; // 16 must divide its address
 };
 
 enum class BufferKind : uint8_t { Input, Constant, Fresh, Arena, View, Result };
@@ -61,9 +64,24 @@ struct Arg {
   std::vector<Arg> items;
 };
 
-enum class StepKind : uint8_t { Alloc, View, Evaluate, Kernel, Extern, Python, Copy, Loop, Cond, RngAdvance, Check };
+enum class StepKind : uint8_t { Alloc, View, Evaluate, Kernel, Launch, Extern, Python, Copy, Loop, Cond, RngAdvance, Check };
 
 struct ProgramObject;
+
+// What a launch on a device passes and runs: see `Launch` in inductor/ir/steps.py.
+struct Launch {
+  struct Function {
+    void *handle;
+    uint32_t threads, shared;
+  };
+  struct Argument {
+    enum Kind : uint8_t { Buffer, I32, I64, Failed } kind;
+    int32_t index;
+  };
+  std::vector<Function> functions;
+  std::vector<Argument> arguments;
+  int32_t choice = -1, grid = -1;
+};
 
 struct Step {
   StepKind kind;
@@ -78,6 +96,7 @@ struct Step {
   std::vector<Arg> args;               // positional, then keyword
   ProgramObject *first = nullptr, *second = nullptr; // owned sub-Programs
   int32_t n_carried = 0;
+  Launch launch;
 };
 
 enum class OutputKind : uint8_t { Buffer, Input, View, Int, Float, Bool, Constant };
@@ -102,6 +121,8 @@ struct Plan {
   std::vector<int32_t> mutations;
   int32_t prologue = 0, arena = -1, cost = -1;
   bool all_static = false;         // no value depends on the call
+  int32_t device = -1, device_arena = -1; // of the steps that run on a device
+  int32_t n_words = 0;             // checks that may fail there
 };
 
 struct ProgramObject {
@@ -111,6 +132,7 @@ struct ProgramObject {
   PyObject *constants; // owned tuple of tensors
   PyObject *checks;    // owned tuple of (op, argument, line)
   PyObject *data;      // owned: the plain data it was loaded from
+  PyObject *functions; // owned: dict of the functions it launches, or None
   void *library;       // dlopen handle: never closed, its code may be on a stack
   PyObject *weakrefs;
 };
@@ -123,6 +145,9 @@ struct Call {
   char **data;         // by buffer: address of the first element
   PyObject **tensors;  // by buffer: owned tensor over it, or NULL until someone needs one
   WeftStorage *arena;
+  WeftStorage *device_arena;
+  void *stream;        // of the device
+  char *words;         // on the device: one int32 a check, not 0 where it has failed
 };
 
 // values.cpp. Returns false with the error indicator clear when a value does not exist (overflow, division by zero),
@@ -142,6 +167,17 @@ void fail_because(ProgramObject *program);
 void relocate_view(Call &call, int32_t buffer); // after its base has moved
 const int64_t *resolve(const Call &call, const Layout &layout, int64_t *scratch); // 2 * ndim numbers
 
+// device.cpp: steps on a device. `begin` makes it this thread's and takes its arena and words; `end` gives the words to whoever
+// waits next, or looks at them at once where errors are to be met where they happen.
+bool begin_device(Call &call);
+bool launch(Call &call, const Step &step);
+bool end_device(Call &call, bool ok);
+PyObject *failed_checks(PyObject *module, PyObject *ignored); // raises for what has failed since it was last called
+PyObject *moved_to_aligned(WeftTensor *t); // a copy of a tensor on a device in memory of its own
+// The elements of a tensor into another of the same sizes, one of them or both on a device: through the op.
+bool copy_by_op(WeftTensor *out, WeftTensor *in);
+static inline bool on_device(uint32_t word) { return ((word >> 8) & 15) != WEFT_CPU; }
+
 // call.cpp: steps that work on Python objects.
 bool run_op(Call &call, const Step &step);
 bool run_loop(Call &call, const Step &step);
@@ -151,13 +187,13 @@ bool copy_strided(char *out, const int64_t *out_strides, const char *in, const i
 bool set_result(Call &call, int32_t buffer, PyObject *tensor); // steals; locates a `result` buffer
 
 // load.cpp
-Plan *load_plan(PyObject *data, PyObject *constants, void *library); // NULL with ValueError set
+Plan *load_plan(PyObject *data, PyObject *constants, void *library, PyObject *functions); // NULL with ValueError set
 void free_plan(Plan *plan);
 int traverse_plan(Plan *plan, visitproc visit, void *arg);
 
 // module.cpp, training.cpp
 extern PyTypeObject *program_type;
-PyObject *new_program(PyObject *data, void *library, PyObject *constants);
+PyObject *new_program(PyObject *data, void *library, PyObject *constants, PyObject *functions);
 bool add_training_type(PyObject *module);
 PyObject *sha256(PyObject *module, PyObject *data);
 

@@ -14,6 +14,8 @@ import numpy as np
 
 from aten.symbolic.expr import as_expr, evaluate
 from inductor.codegen import triton as codegen
+from inductor.codegen.triton_function import Function, Parameter
+from inductor.codegen.triton_prelude import PRELUDE
 from inductor.ir.buffer import Extern, Kernel, Schedule
 
 NUMPY = {"bool": "int8", "bfloat16": "bfloat16"}
@@ -72,8 +74,8 @@ class CheckFailed(Exception):
         self.check = check
 
 
-def load(source: str):
-    """The module of a rendered source. Triton reads kernels from a file."""
+def load(functions: list[Function]):
+    """The module of rendered functions. Triton reads kernels from a file."""
     if os.environ.get("TRITON_INTERPRET") != "1":
         raise RuntimeError("set TRITON_INTERPRET=1 before Python starts: triton chooses its interpreter at import")
     from inductor.runtime import triton_libdevice  # it imports triton
@@ -81,32 +83,41 @@ def load(source: str):
     triton_libdevice.install()
     folder = tempfile.mkdtemp(prefix="weft-triton-")
     path = Path(folder) / "kernels.py"
-    path.write_text(source)
+    path.write_text(PRELUDE + "".join(dict.fromkeys(f.text for f in functions)))
     spec = importlib.util.spec_from_file_location(f"weft_triton_{abs(hash(folder))}", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
-def run(
-    schedule: Schedule, arrays: list[np.ndarray], symbols: dict[str, int], ranges: dict | None = None, module=None
-) -> list:
+def run(schedule: Schedule, arrays: list[np.ndarray], symbols: dict[str, int], ranges: dict | None = None) -> list:
     """The outputs of a schedule of kernels, on arrays. Raises CheckFailed, or ValueError for a step that is an op."""
     kernels = [s for s in schedule.steps if isinstance(s, Kernel)]
     if any(isinstance(s, Extern) for s in schedule.steps):
         raise ValueError("a schedule with ops cannot run on the interpreter")
-    module = module or load(codegen.render(kernels, schedule.buffers, ranges))
+    rendered = codegen.render(kernels, schedule.buffers, ranges, symbols)
+    module = load([f for functions in rendered.values() for f in functions])
     memory = allocate(schedule, arrays, symbols)
-    failed = np.zeros(1, np.int64)
     for k in kernels:
-        tensors = [HostTensor(memory[a], schedule.buffers[a].dtype if schedule.buffers[a].dtype != "bool" else "int8")
-                   for a in k.args]  # fmt: skip
-        values = [symbols[s.value] for s in k.symbols]
-        for fn, grid, constants in module.LAUNCHES[k.name]:
-            fn[grid(*values)](*tensors, HostTensor(failed, "int64"), *values, **constants)
-        if failed[0]:
-            raise CheckFailed(k.checks[failed[0] - 1])
+        failed = np.zeros(len(k.checks) + 1, np.int32)
+        for f in rendered[k.name]:
+            grid = evaluate(f.grid, symbols)
+            if grid:
+                given = [argument(p, schedule, memory, failed, symbols) for p in f.parameters]
+                getattr(module, f.name)[(grid,)](*given, **dict(f.constants))
+        if failed.any():
+            raise CheckFailed(k.checks[int(failed.argmax())])
     return [output(schedule, o, memory, symbols) for o in schedule.outputs]
+
+
+def argument(p: Parameter, schedule: Schedule, memory: dict, failed: np.ndarray, symbols: dict):
+    """What a parameter is given."""
+    if p.source is None:
+        return HostTensor(failed, "int32")
+    if isinstance(p.source, str):
+        dtype = schedule.buffers[p.source].dtype
+        return HostTensor(memory[p.source], dtype if dtype != "bool" else "int8")
+    return evaluate(p.source, symbols)
 
 
 def allocate(schedule: Schedule, arrays: list[np.ndarray], symbols: dict[str, int]) -> dict[str, np.ndarray]:

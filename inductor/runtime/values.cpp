@@ -109,6 +109,16 @@ static bool result_dim(Call &call, const Value &v, int64_t *out) {
   return true;
 }
 
+// The one element of a buffer on a device: waits for it.
+static bool item_on_device(Call &call, int32_t buffer, int64_t *out) {
+  PyObject *tensor = tensor_of(call, buffer);
+  PyObject *value = tensor ? PyObject_CallMethod(tensor, "item", nullptr) : nullptr;
+  if (!value) return false;
+  *out = PyFloat_Check(value) ? as_bits(PyFloat_AS_DOUBLE(value)) : PyLong_AsLongLong(value);
+  Py_DECREF(value);
+  return !PyErr_Occurred();
+}
+
 bool evaluate(Call &call, const Value &v, int64_t *out) {
   const int64_t *x = call.values;
   switch (v.op) {
@@ -118,7 +128,9 @@ bool evaluate(Call &call, const Value &v, int64_t *out) {
   case Op::Stride: *out = ((WeftTensor *)call.args[v.a])->strides[v.b]; return true;
   case Op::ResultSize:
   case Op::ResultStride: return result_dim(call, v, out);
-  case Op::Item: return item(call.data[v.a], call.program->plan->buffers[v.a].word & WEFT_WORD_DTYPE, out);
+  case Op::Item:
+    if (on_device(call.program->plan->buffers[v.a].word)) return item_on_device(call, v.a, out);
+    return item(call.data[v.a], call.program->plan->buffers[v.a].word & WEFT_WORD_DTYPE, out);
   case Op::Seed:
   case Op::RngOffset: {
     uint64_t seed, offset;

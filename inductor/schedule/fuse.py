@@ -88,7 +88,9 @@ class Fuser:
         if isinstance(op.loops, Accumulation) or op.verifies:
             return None
         for g in self.candidates(op):
-            if g.external is not None or any(b is not g and b.follows(g) for b in before):
+            if g.external is not None or self.device_of(g) != self.lowered.buffers[op.buffer].device:
+                continue
+            if any(b is not g and b.follows(g) for b in before):
                 continue
             if op.mutates and (g in self.failing or not self.reads_in_place(g, op)):
                 continue
@@ -99,6 +101,10 @@ class Fuser:
                     join(g, op, match)
                     return g
         return None
+
+    def device_of(self, g: Group) -> str:
+        """Where a group's kernel runs."""
+        return self.lowered.buffers[next(iter(g.writes))].device
 
     def candidates(self, op: Computed) -> list[Group]:
         """Groups that write what `op` reads, then groups that read much of the same, each the latest first."""

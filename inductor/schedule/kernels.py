@@ -79,12 +79,16 @@ def batches(groups: list[Group], lowered: Lowered) -> list[list[Group]]:
     last_small = False
     for g in groups:
         small = choices.small(points(g.dims), lowered.hints) and plain(g)
-        if last_small and small and not g.before & set(out[-1]):
+        if last_small and small and not g.before & set(out[-1]) and device_of(g, lowered) == device_of(out[-1][0], lowered):
             out[-1].append(g)
         else:
             out.append([g])
         last_small = small
     return out
+
+
+def device_of(g: Group, lowered: Lowered) -> str:
+    return lowered.buffers[next(iter(g.writes))].device
 
 
 def plain(g: Group) -> bool:

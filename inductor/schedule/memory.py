@@ -8,14 +8,14 @@ allocated when they are first written.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from aten._native import Device
-from aten.symbolic.expr import Expr, as_expr, max_, prod_
+from aten.symbolic.expr import Expr, and_, as_expr, eq, max_, mod, prod_, where_
 from inductor.ir import buffer as ir
-from inductor.ir import program as out
+from inductor.ir import steps as out
 from inductor.ir.program import Program
 from inductor.ir.values import ValueTable
 
@@ -25,6 +25,18 @@ ELEMENTS_PER_NANOSECOND = 2  # of a kernel's stated work, roughly: decides only 
 
 class PlanError(RuntimeError):
     """A schedule that has no safe Program."""
+
+
+@dataclass(frozen=True)
+class Launched:
+    """A function on a device, as `program.Launch` has it: `arguments` are (type, source), a source being the name of a buffer, an
+    Expr, or None for the words of failed checks. Of two `functions` the first is for calls in which 16 divides all of
+    `divides`."""
+
+    functions: tuple[tuple[str, str, int, int], ...]
+    grid: Expr
+    arguments: tuple[tuple[str, str | Expr | None], ...]
+    divides: tuple[Expr, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -56,6 +68,7 @@ def plan(
     writes: Sequence[int] | None = None,
     rng: tuple[Expr | None, Expr | None, Expr] | None = None,
     n_constants: int = 0,
+    launches: Mapping[str, Sequence[Launched]] | None = None,
 ) -> Program:
     """The Program of a schedule.
 
@@ -66,18 +79,21 @@ def plan(
     rng        (seed, offset, counters): the symbols that stand for the generator's state, which are then not
                arguments (None where the graph has no use for them), and by how much a call advances it
     n_constants  how many of the last inputs are tensors that are bound when the Program is loaded
+    launches   by name of a kernel the functions on a device that do its work
 
     Raises PlanError if an input would be written before a step that may fail.
     """
     if results is None:
         results = [Result("output", i) for i in range(len(schedule.outputs))]
     versions = dict(zip((i for i, _ in mutations), writes)) if writes is not None else {}
-    return _Planner(schedule, results, list(mutations), versions, rng, n_constants).run()
+    return _Planner(schedule, results, list(mutations), versions, rng, n_constants, launches or {}).run()
 
 
 class _Planner:
-    def __init__(self, schedule, results, mutations, versions, rng, n_constants):
+    def __init__(self, schedule, results, mutations, versions, rng, n_constants, launches):
         self.s = schedule
+        self.launches = launches
+        self.device = next((b.device for b in schedule.buffers.values() if b.device != "cpu"), "")
         self.results = results
         self.mutations = mutations
         self.versions = versions
@@ -93,9 +109,7 @@ class _Planner:
         self.arguments = [a for a in schedule.inputs[:end] if not self._is_rng(a)]
         self.constants = schedule.inputs[end:]
         self.kept = self._kept()
-        self.copies = [
-            (self.s.outputs[o], self.arguments[i]) for i, o in mutations if self.s.outputs[o] != self.arguments[i]
-        ]
+        self.copies = [(self.s.outputs[o], self.arguments[i]) for i, o in mutations if self.s.outputs[o] != self.arguments[i]]
         self.live = self._lifetimes()
 
     # ---- what the schedule says
@@ -132,8 +146,8 @@ class _Planner:
     def run(self) -> Program:
         self.check_order()
         inputs = self.inputs()
-        arena = self.arena()
-        cost = self.table.expr(_cost(self.s))
+        arena, device_arena = self.arena("cpu"), self.arena(self.device) if self.device else -1
+        cost = self.table.expr(_cost(self.s, self.launches))
         safe = not any(isinstance(step, ir.Extern) or step.checks for step in self.s.steps)
         if self.rng is not None and safe:
             self.emit(out.RngAdvance(self.table.expr(self.rng[2])))  # at once: no other thread sees the same state
@@ -164,6 +178,8 @@ class _Planner:
             n_constants=len(self.constants),
             arena=arena,
             cost=cost,
+            device=self.device,
+            device_arena=device_arena,
         )
 
     def check_order(self) -> None:
@@ -198,31 +214,42 @@ class _Planner:
                 if symbol is not None:
                     table.bind(symbol.name, table.add(source))
         inputs = []
+        written = self.written()
         for i, a in enumerate(self.arguments):
             if isinstance(a, str):
                 b = self.s.buffers[a]
-                inputs.append(out.Input("tensor", b.dtype, table.exprs(b.sizes), table.exprs(b.strides)))
-                self.declare(a, out.Buffer("input", b.dtype, base=i))
+                layout = table.exprs(b.sizes), table.exprs(b.strides)
+                inputs.append(out.Input("tensor", b.dtype, *layout, b.device, b.device != "cpu" and a not in written))
+                self.declare(a, out.Buffer("input", b.dtype, base=i, device=b.device))
             else:
                 inputs.append(out.Input(as_expr(a).kind))
         for i, name in enumerate(self.constants):
-            self.declare(name, out.Buffer("constant", self.s.buffers[name].dtype, base=i))
+            b = self.s.buffers[name]
+            self.declare(name, out.Buffer("constant", b.dtype, base=i, device=b.device))
         return inputs
+
+    def written(self) -> set[str]:
+        """The inputs that steps write."""
+        steps = (s.outputs if isinstance(s, ir.Extern) else s.writes for s in self.s.steps)
+        return {self.base(name) for names in steps for name in names} | {target for _, target in self.copies}
 
     def known(self, b: ir.Buffer) -> bool:
         """Whether its size is known before the first step."""
         exprs = [*map(as_expr, b.sizes), *map(as_expr, b.strides), as_expr(b.offset)]
         return all(e.free_symbols <= self.table.symbols.keys() for e in exprs)
 
-    def arena(self) -> int:
-        """Declares the buffers of the arena; the value of its size in bytes, or -1."""
-        spans = {n: t for n, t in self.live.items() if n not in self.kept and self.known(self.s.buffers[n])}
+    def arena(self, device: str) -> int:
+        """Declares the buffers of a device's arena; the value of its size in bytes, or -1."""
+        buffers = self.s.buffers
+        spans = {
+            n: t for n, t in self.live.items() if n not in self.kept and buffers[n].device == device and self.known(buffers[n])
+        }
         sizes = {n: nbytes(self.s.buffers[n]) for n in spans}
         offsets, total = pack(spans, sizes)
         for name in spans:
             b = self.s.buffers[name]
             layout = self.table.exprs(b.sizes), self.table.exprs(b.strides)
-            self.declare(name, out.Buffer("arena", b.dtype, *layout, offset=self.table.expr(offsets[name])))
+            self.declare(name, out.Buffer("arena", b.dtype, *layout, offset=self.table.expr(offsets[name]), device=device))
         return self.table.expr(total) if spans else -1
 
     def allocate_early(self) -> None:
@@ -249,11 +276,11 @@ class _Planner:
         if b.kind == "view":
             base = self.locate(b.base)
             layout = self.table.exprs(b.sizes), self.table.exprs(b.strides)
-            i = self.declare(name, out.Buffer("view", b.dtype, *layout, base=base, offset=self.table.expr(b.offset)))
+            i = self.declare(name, out.Buffer("view", b.dtype, *layout, base, self.table.expr(b.offset), b.device))
             self.emit(out.View(i))
         else:
             layout = self.table.exprs(b.sizes), self.table.exprs(b.strides)
-            i = self.declare(name, out.Buffer("fresh", b.dtype, *layout))
+            i = self.declare(name, out.Buffer("fresh", b.dtype, *layout, device=b.device))
             self.emit(out.Alloc(i))
         return i
 
@@ -274,9 +301,31 @@ class _Planner:
     def kernel(self, k: ir.Kernel) -> None:
         first_check = len(self.checks) if k.checks else -1
         self.checks += [out.CheckInfo(c.op, c.argument, c.line) for c in k.checks]
+        if k.name in self.launches:
+            for launched in self.launches[k.name]:
+                self.launch(launched, k, first_check)
+            return
         args = tuple(map(self.locate, k.args))
         writes = tuple(i for i, a in enumerate(k.args) if a in k.writes)
         self.emit(out.Kernel(k.name, args, self.table.exprs(k.symbols), writes, first_check))
+
+    def launch(self, launched: Launched, k: ir.Kernel, first_check: int) -> None:
+        if launched.grid.is_const and launched.grid.value == 0:
+            return
+        arguments = []
+        for kind, source in launched.arguments:
+            if source is None:
+                arguments.append(("failed", first_check))
+            elif isinstance(source, str):
+                arguments.append(("buffer", self.locate(source)))
+            else:
+                arguments.append((kind, self.table.expr(source)))
+        choice = -1
+        if len(launched.functions) > 1:
+            sixteenths = and_(*(eq(mod(e, 16), 0) for e in launched.divides))
+            choice = self.table.expr(where_(sixteenths, as_expr(0), as_expr(1)))
+        writes = tuple(self.number[a] for a in k.writes if a in self.number and ("buffer", self.number[a]) in arguments)
+        self.emit(out.Launch(launched.functions, choice, self.table.expr(launched.grid), tuple(arguments), writes))
 
     def extern(self, e: ir.Extern) -> None:
         args = tuple(map(self.argument, e.args))
@@ -288,7 +337,8 @@ class _Planner:
         self.close_prologue()
         results = []
         for name in e.outputs:
-            results.append(self.declare(name, out.Buffer("result", self.s.buffers[name].dtype)))
+            b = self.s.buffers[name]
+            results.append(self.declare(name, out.Buffer("result", b.dtype, device=b.device)))
         self.emit(out.Python(e.op, args, tuple(results), kwargs))
         for name, i in zip(e.outputs, results):
             b = self.s.buffers[name]
@@ -341,7 +391,8 @@ class _Planner:
         whole = self.s.outputs[r.index]
         base = self.locate(whole)
         layout = self.table.exprs(r.sizes), self.table.exprs(r.strides)
-        view = out.Buffer("view", self.s.buffers[whole].dtype, *layout, base=base, offset=self.table.expr(r.offset))
+        b = self.s.buffers[whole]
+        view = out.Buffer("view", b.dtype, *layout, base, self.table.expr(r.offset), b.device)
         self.buffers.append(view)
         self.emit(out.View(len(self.buffers) - 1))
         return len(self.buffers) - 1
@@ -372,12 +423,12 @@ def _names(step) -> list[str]:
     return names
 
 
-def _cost(schedule: ir.Schedule) -> Expr:
-    """Estimated nanoseconds of all kernels whose work is known beforehand."""
+def _cost(schedule: ir.Schedule, launches: Mapping) -> Expr:
+    """Estimated nanoseconds of all kernels of the CPU whose work is known beforehand."""
     known = set().union(*(_symbols_of(schedule, a) for a in schedule.inputs))
     total = as_expr(0)
     for k in schedule.steps:
-        if isinstance(k, ir.Kernel) and as_expr(k.work).free_symbols <= known:
+        if isinstance(k, ir.Kernel) and k.name not in launches and as_expr(k.work).free_symbols <= known:
             total = total + as_expr(k.work)
     return total // ELEMENTS_PER_NANOSECOND
 

@@ -10,7 +10,7 @@ import types
 from collections import Counter
 from typing import Any
 
-from aten import dispatch, errors, logs, settings
+from aten import dispatch, errors, logs, overrides, settings
 from aten.collection import paused_collection
 
 from . import _eval_frame, exc, marked_sizes, stance, trace_rules, utils
@@ -27,6 +27,7 @@ from .guards import Disjoint, Guard, GuardSet, Overlap, Shape, ShapeIs
 from .marks import DYNAMIC
 from .shape_program import TooComplex, compile_expr
 from .source import Scope
+from .variables.function_modes import captured_modes, run_unasked
 
 FRUITLESS = 4  # captures of one code object that made no graph, before it is left to Python
 ALWAYS = "always"  # in the record of a code object: function(code) -> guards of every entry
@@ -64,7 +65,7 @@ def compile_frame(code: types.CodeType, function: types.FunctionType, args: dict
     """
     if config.fullgraph and function not in whole:
         return None
-    if fx_traced():
+    if fx_traced() or overrides.state.modes:  # (a graph would hide operations from a dispatch mode)
         return None
     counters["frames"] += 1
     utils.counters["frames"]["total"] += 1
@@ -94,7 +95,7 @@ def compile_traced(
 ) -> Any:
     """What compile_frame answers, and what becomes of errors."""
     try:
-        with paused_collection():
+        with paused_collection(), captured_modes():
             traced = trace(code, function, args, config, record, scope)
             if isinstance(traced, o.RunEager):
                 return run_eager(code, traced, config, record)
@@ -243,7 +244,7 @@ def make_entry(code: types.CodeType, traced: o.Traced, config: Config, scope: Sc
         record.pop("fruitless", None)
         counters["graphs"] += 1
         logs.get("graph")(f"{_name(code)}\n{traced.graph.graph}")
-        compiled = compiled_without(lambda: call_backend(config.backend, traced))
+        compiled = run_unasked(compiled_without(lambda: call_backend(config.backend, traced)))
     if any(hasattr(value, DYNAMIC) for value in traced.example_inputs):
         marked_sizes.check(traced)
     guards.update(shape_guards(traced))

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from aten import pytree
+from aten.fx.graph import Graph
 from aten.fx.graph_module import GraphModule
 from aten.fx.node import Node
 from aten.meta import Meta
@@ -134,25 +135,70 @@ def wants_gradients(passed: list[Any]) -> bool:
     return any(isinstance(a, Node) and getattr(a.meta["val"], "requires_grad", False) for a in passed)
 
 
-def record(frame: Any, target: Callable, operands: list[Any], body: GraphModule | None = None) -> list[Variable]:
+def close_alike(found: list[Traced], count: int) -> list[Any]:
+    """Close the graphs of functions over the same `count` operands, so that each takes all that any of them takes.
+
+    Returns what a node passes to all of them.
+    """
+    for traced in found:
+        traced.close()
+    passed = list(found[0].graph.operands[:count])
+    places: dict[Any, int] = {}
+    for traced in found:
+        for operand, node in zip(traced.graph.operands[count:], traced.module.graph.placeholders[count:]):
+            if _key(operand) not in places:
+                places[_key(operand)] = len(passed)
+                passed.append((operand, node))
+    more = passed[count:]
+    for traced in found:
+        old = traced.module.graph
+        own = dict(zip(map(_key, traced.graph.operands[count:]), old.placeholders[count:]))
+        if len(own) == len(more):
+            if [_key(operand) for operand, _ in more] == list(own):
+                continue
+        graph = Graph()
+        mapping = {node: graph.placeholder(node.name, node.meta["val"]) for node in old.placeholders[:count]}
+        for operand, node in more:
+            mine = own.get(_key(operand))
+            mapping[node if mine is None else mine] = graph.placeholder(node.name, node.meta["val"])
+        graph.output(graph.graph_copy(old, mapping))
+        traced.module = GraphModule(traced.graph.modules, graph, traced.graph.shape_env)
+    return [*passed[:count], *(operand for operand, _ in more)]
+
+
+def _key(operand: Any) -> Any:
+    """Equal for operands that are the same value."""
+    return operand if isinstance(operand, Node) else str(operand)
+
+
+def record(
+    frame: Any, target: Callable, operands: list[Any], bodies: dict[str, GraphModule] | None = None, at: int = 0
+) -> list[Variable]:
     """A node `target(*operands)` in the current graph; its results, a flat list. Its sizes are what it gives on Tracers.
 
-    body: a graph that is the node's first argument, an attribute of the GraphModule.
+    bodies: graphs that are arguments too, from place `at`, each an attribute of the GraphModule named like its key.
     """
     output = frame.output
-    metas = [a.meta["val"] if isinstance(a, Node) else a for a in operands]
-    run = target if body is None else lambda *values: target(body, *values)
+    graphs = bodies or {}
+    flat = [a for part in operands for a in (part if type(part) is list else [part])]
+    metas = [a.meta["val"] if isinstance(a, Node) else a for a in flat]
+
+    def run(*values: Any) -> Any:
+        given = iter(values)
+        args = [[next(given) for _ in part] if type(part) is list else next(given) for part in operands]
+        return target(*args[:at], *graphs.values(), *args[at:])
+
     try:
         val = tuple(meta_of_function(run, tuple(metas)))
     except SHAPE_ERRORS as e:
         raise as_raised(frame, e) from e
     output.recorded = True
     output.graph.line = output.user_line()
-    first = () if body is None else (output.graph.attach(f"{target.__name__}_body", body),)
-    node = output.graph.call_function(target, (*first, *operands), val=val)
+    attached = [output.graph.attach(name, body) for name, body in graphs.items()]
+    node = output.graph.call_function(target, (*operands[:at], *attached, *operands[at:]), val=val)
     if output.grad_changed():
         node.meta["grad"] = output.grad_enabled
-    needs = output.grad_enabled and wants_gradients(operands)
+    needs = output.grad_enabled and wants_gradients(flat)
     for meta in val:
         if type(meta) is Meta:
             meta.requires_grad = needs and (meta.dtype.is_floating_point or meta.dtype.is_complex)

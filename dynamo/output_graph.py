@@ -9,13 +9,13 @@ from typing import Any
 from aten import _native, autocast
 from aten.fx.node import UserLine
 from aten.fx.symbols import bound_by, free_symbols
-from aten.fx.targets import item
+from aten.fx.targets import item, set_grad_enabled
 from aten.symbolic.shape_env import ShapeEnv
 from dynamo import config, guards, outcome, trace_rules
 from dynamo.guards import GuardSet
 from dynamo.region import Region
 from dynamo.side_effects import SideEffects
-from dynamo.source import Object, Source
+from dynamo.source import Attr, InstanceDict, Object, Source
 from dynamo.variables.base import Variable
 from dynamo.variables.function import CellVariable
 from dynamo.variables.lazy import Lazy
@@ -44,10 +44,14 @@ class OutputGraph:
         self.suspended: dict[Any, int] = {}  # frames of generators that stand inside of a `try` or `with` → their birth
         self.tracing = True
         self.recorded = False  # whether an op was recorded, even one that nothing uses: dtypes depend on the ambient state
+        self.modes: list[Variable] | None = None  # the open TorchFunctionModes, once somebody asked
+        self.mode_changes: list[Any] = []  # how they were opened and closed, replayed behind the graph
+        self.overriding_off = 0  # within how many blocks no `__torch_function__` is asked
         self.root: Any = None
         self.current: Any = None
         self.world = World(self)
         self.mutated: set[Variable] = set()  # inputs that the graph writes
+        self.read_by_number: dict[Variable, int] = {}  # tensors read at places that tensors say (views in eager), and at which step
         self.entry_ambient = self.ambient = _native.ambient()
         self.graph_ambient = self.ambient  # as `graph` was entered
 
@@ -137,9 +141,13 @@ class OutputGraph:
     # -------------------------------------------------------------------------------------- recording
     def record(self, frame, op, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
         """Record a call of an op; returns its result."""
-        self.recorded = True
         from dynamo.recording import record
+        from dynamo.variables.overriding import asked
 
+        answer = asked(frame, op, args, kwargs)
+        if answer is not None:
+            return answer
+        self.recorded = True
         if op.autocast and self.ambient & autocast.ON:
             from dynamo.autocast import cast
 
@@ -215,8 +223,8 @@ class OutputGraph:
             return False
         if isinstance(value, float) and value != value:
             return False
-        if self.options.dynamic is True and value not in (0, 1) and not self.options.export:
-            return True  # 0 and 1 are mostly flags
+        if self.options.dynamic is True and value not in (0, 1) and not self.options.export and not of_object(source):
+            return True  # 0 and 1 are mostly flags, and attributes (of layers, mostly) settings
         return first != value
 
     def finish_graph(self, outputs: list) -> None:
@@ -231,6 +239,20 @@ class OutputGraph:
             if not node.users and node.op == "call_function" and is_read(node) and bound_by(node) not in used:
                 self.graph.erase_node(node)
         self.drop_inputs()
+        self.show_grad_modes()
+
+    def show_grad_modes(self) -> None:
+        """Nodes where the mode of gradients changes, for those who read the graph: what runs it goes by the nodes' own modes."""
+        before: bool | None = None
+        for node in list(self.graph.nodes):
+            mode = None if node.op == "output" else node.meta.get("grad")
+            if node.op not in ("call_function", "output") or node.target is operator.getitem:  # it takes part of a result
+                continue
+            if mode is not before:
+                with self.graph.inserting_before(node):
+                    shown = bool(self.entry_ambient & 1) if mode is None else mode
+                    self.graph.call_function(set_grad_enabled, (shown,))
+                before = mode
 
     def traced(self, has_graph: bool, statements: list, ending: Any, broke: Any) -> outcome.Traced:
         """The outcome; the graph is left out when nothing was recorded."""
@@ -320,3 +342,12 @@ def input_name(source: Source) -> str:
 
 def _is_own(globals: dict) -> bool:
     return str(globals.get("__name__") or "").partition(".")[0] in trace_rules.OWN
+
+
+def of_object(source: Source | None) -> bool:
+    """Whether a value is reached by an attribute of an object."""
+    while source is not None:
+        if isinstance(source, (Attr, InstanceDict)):
+            return True
+        source = getattr(source, "base", None)
+    return False

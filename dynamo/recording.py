@@ -34,6 +34,7 @@ COPIES = frozenset(
     "reshape flatten contiguous to type_as float double half bfloat16 int long short bool ravel unflatten reshape_as "
     "type cpu".split()
 )
+_PLACES = frozenset("int8 int16 int32 int64 uint16 uint32 uint64".split())
 # What a shape rule raises for arguments that eager refuses too; anything else is an error of the rule.
 SHAPE_ERRORS = (
     RuntimeError, IndexError, TypeError, ValueError, NotImplementedError, ZeroDivisionError, OverflowError
@@ -70,6 +71,10 @@ def record(output, frame, op: Op, args: list[Variable], kwargs: dict[str, Variab
         return inplace_result(output, frame, op, args, kwargs)
     set_requires_grad(output, op, val, tensors_of([*args, *kwargs.values()]))
     result = wrap_result(frame, node, val, view_root(op, args, val))
+    if op.name == "getitem" and any(map(is_number, _keys(node_args[1]))):
+        node.meta["by number"] = frame.output.root.group_step
+        if isinstance(args[0], TensorVariable):
+            output.read_by_number.setdefault(args[0].root, node.meta["by number"])
     if target is not None:
         from aten.op import registry
 
@@ -195,12 +200,23 @@ def check_target(output, frame, op: Op, args, kwargs) -> None:
     made_by = target.root.node
     if made_by.graph is not output.graph or (output.graph.outer is not None and made_by.op == "placeholder"):
         raise Unsupported(breaks.MUTATED_ALIAS, f"{op.name} writes into a tensor from outside of the function that is called")
+    if target.root.is_of_subclass and target.root.source is not None and target.root.meta.requires_grad:
+        raise Unsupported(breaks.MUTATED_ALIAS, f"{op.name} writes into a tensor of a subclass, of which the graph has an alias")
     if shares_elements(target):
         raise Unsupported(breaks.MUTATED_ALIAS, f"{op.name} writes into an expanded tensor")
     born = read_as_data(target.node) if target.root.meta.requires_grad else None
     if born is not None:
         raise Unsupported(breaks.MUTATED_ALIAS, f"{op.name} writes what autograd is not to see", born)
+    if target.root in output.read_by_number:
+        born = output.read_by_number[target.root]
+        raise Unsupported(breaks.MUTATED_ALIAS, f"{op.name} writes what was read at the place that a tensor says", born)
     check_leaf(output, frame, target)
+
+
+def is_number(key: Any) -> bool:
+    """Whether a key is a tensor of one int: eager takes a view at its value, which the graph does not know."""
+    val = key.meta.get("val") if hasattr(key, "meta") else None
+    return type(val) is Meta and not val.sizes and val.dtype.name in _PLACES
 
 
 def read_as_data(node: Any) -> int | None:

@@ -35,11 +35,17 @@ class Region(Graph):
         self.shape_env = shape_env
         self.operands: list[Any] = []  # nodes of `outer`, numbers, symbols
         self.lifted: dict[Node, Node] = {}
+        self.attached: dict[str, int] = {}  # how many graphs of a name all graphs of this capture have
         self.modules: dict[str, GraphModule] = {}  # the graphs that nodes of this one are given, by the names of their attributes
 
     def attach(self, name: str, module: GraphModule) -> Node:
         """The node of a graph that another node calls."""
-        name = f"{name}_{sum(n.startswith(name) for n in self.modules)}"
+        outermost = self
+        while outermost.outer is not None:
+            outermost = outermost.outer
+        count = outermost.attached.get(name, 0)
+        outermost.attached[name] = count + 1
+        name = f"{name}_{count}"
         self.modules[name] = module
         return self.get_attr(name)
 

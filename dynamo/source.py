@@ -45,6 +45,16 @@ def _same_key(a: Any, b: Any) -> bool:
     return a is b or (isinstance(a, (*_PLAIN, _ById)) and a == b)
 
 
+_HASHED = frozenset(_PLAIN) - {tuple}
+
+
+def _hash_of_key(key: Any) -> int:
+    """A hash under which equal keys (`_same_key`) of exact constants agree, without running a `__hash__` of the user's."""
+    if type(key) is tuple:
+        return hash(tuple([_hash_of_key(k) for k in key]))
+    return hash(key) if type(key) in _HASHED or type(key) is _ById else id(key)
+
+
 class Source:
     """One step of an expression: `key` applied to `base` (None for a root)."""
 
@@ -55,7 +65,7 @@ class Source:
         self.base = base
         self.key = key
         # True == 1 == 1.0 as dictionary keys, and so they are here; types are compared where keys are constants.
-        self._hash = hash((type(self), base, key))
+        self._hash = hash((type(self), base, _hash_of_key(key)))
 
     def __hash__(self) -> int:
         return self._hash

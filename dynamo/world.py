@@ -398,11 +398,14 @@ class World:
         return self.wrap(builtins[name], source)
 
     def member(self, module: types.ModuleType, name: str) -> Variable | None:
-        """What a module holds under `name`, or None (its `__getattr__` was not asked); guarded either way."""
+        """What a module holds under `name`, or None; guarded either way. Only a library's `__getattr__` is asked."""
         namespace = module.__dict__
         here = Object(namespace, f"{namespace.get('__name__', '?')}.__dict__")
         if name not in namespace and "__getattr__" in namespace and trace_rules.is_library(module):
-            getattr(module, name, None)  # packages load their parts on first use
+            value = getattr(module, name, MISSING)  # packages load their parts on first use, and mostly keep them
+            if value is not MISSING and name not in namespace:
+                self._saw("attribute", Object(module, module.__name__), name, value)
+                return self.wrap(value, Attr(Object(module, module.__name__), name))
         if name in namespace:
             source = Item(here, name)
             self._saw("global", source, name, namespace[name])

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from dynamo.breaks import Raised
+from dynamo.interpreter.containers import described
+from dynamo.interpreter.loads import constant_of_code
 from dynamo.interpreter.rules import VERSION, opcode
 from dynamo.variables.base import NULL, Variable
-from dynamo.variables.constant import literal
 from dynamo.variables.exception import raise_exception
 from dynamo.variables.function import ClosureVariable
 
@@ -48,9 +49,13 @@ def call_function_ex(frame, inst):
     kwargs = {}
     if inst.arg & 1:
         kwargs = mapping_of(frame, frame.pop())
-    args = frame.pop().unpack(frame)
+    given = frame.pop()
     function, self = pop_callable(frame)
-    frame.push(function.call(frame, self + args, kwargs))
+    cls = given.python_type()
+    if all(frame.world.on_class(cls, name) is frame.world.MISSING for name in ("__iter__", "__getitem__")):
+        text = f"{described(frame, function)} argument after * must be an iterable, not {given.type_name()}"
+        raise raise_exception(frame, TypeError, text)
+    frame.push(function.call(frame, self + given.unpack(frame), kwargs))
 
 
 def mapping_of(frame, value: Variable) -> dict[str, Variable]:
@@ -117,7 +122,7 @@ def return_value(frame, inst):
 
 @opcode("RETURN_CONST", since=(3, 12))
 def return_const(frame, inst):
-    frame.result = literal(frame, inst.value)
+    frame.result = constant_of_code(frame, inst.value)
     frame.finished = True
 
 

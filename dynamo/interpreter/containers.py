@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections.abc
+from typing import Any
 
 from dynamo.breaks import Raised
 from dynamo.interpreter import operators
@@ -100,7 +101,8 @@ def dict_merge(frame, inst):
     new.merge(frame, other)
     for key, value in new.pairs(frame):
         if target.lookup(frame, key) is not MISSING:
-            text = f"got multiple values for keyword argument '{key.as_python()}'"
+            function = described(frame, frame.peek(inst.arg + CALLABLE))
+            text = f"{function} got multiple values for keyword argument '{key.as_python()}'"
             raise raise_exception(frame, TypeError, text)
         target.setitem(frame, key, value)
 
@@ -187,15 +189,31 @@ def match_mapping(frame, inst):
     frame.push(boolean(issubclass(frame.peek(1).python_type(), collections.abc.Mapping)))
 
 
+NO_VALUE = object()  # what `get` gives for a key that a pattern asks for in vain
+
+
 @opcode("MATCH_KEYS")
 def match_keys(frame, inst):
     keys, mapping = frame.peek(1), frame.peek(2)
+    wanted = keys.unpack(frame)
+    seen: set = set()
+    for key in wanted:
+        hashed = operators.key(frame, key)
+        if hashed in seen:
+            text = f"mapping pattern checks duplicate key ({operators.text(frame, key, repr).value})"
+            raise raise_exception(frame, ValueError, text)
+        seen.add(hashed)
+    if not wanted:
+        frame.push(TupleVariable([]))
+        return
+    get, missing = mapping.getattr(frame, "get"), frame.world.known(NO_VALUE)  # as Python: never `__getitem__`
     values = []
-    for key in keys.unpack(frame):
-        if not operators.contains(frame, mapping, key):
+    for key in wanted:
+        value = get.call(frame, [key, missing], {})
+        if operators.same(frame, value, missing):
             frame.push(NONE)
             return
-        values.append(mapping.getitem(frame, key))
+        values.append(value)
     frame.push(TupleVariable(values))
 
 
@@ -204,30 +222,60 @@ def match_class(frame, inst):
     names = frame.pop().as_python()
     cls = frame.pop()
     subject = frame.pop()
-    if not issubclass(subject.python_type(), cls.as_python()):
+    if not issubclass(cls.python_type(), type):
+        raise raise_exception(frame, TypeError, "called match pattern must be a class")
+    if not frame.world.known(isinstance).call(frame, [subject, cls], {}).truth(frame):
         frame.push(NONE)
         return
-    try:
-        values = _positional(frame, subject, cls, inst.arg) + [subject.getattr(frame, n) for n in names]
-    except Raised as r:
-        if not issubclass(r.value.cls, AttributeError):
-            raise
-        frame.push(NONE)
-        return
+    values: list = []
+    seen: set[str] = set()
+    for name in [*_positional(frame, cls, inst.arg), *names]:
+        if name in seen:
+            text = f"{cls.as_python().__name__}() got multiple sub-patterns for attribute {name!r}"
+            raise raise_exception(frame, TypeError, text)
+        seen.add(name)
+        try:
+            values.append(subject if name is ITSELF else subject.getattr(frame, name))
+        except Raised as r:
+            if not issubclass(r.value.cls, AttributeError):
+                raise
+            frame.push(NONE)
+            return
     frame.push(TupleVariable(values))
 
 
 SELF_MATCH = (bool, bytearray, bytes, dict, float, frozenset, int, list, set, str, tuple)
+ITSELF: Any = object()  # in the place of an attribute's name: the subject
 
 
-def _positional(frame, subject, cls, count: int) -> list:
+def _positional(frame, cls, count: int) -> list:
+    """The names of the attributes that `count` patterns without a name are for."""
     if not count:
         return []
     python_class = cls.as_python()
-    if not hasattr(python_class, "__match_args__") and issubclass(python_class, SELF_MATCH):
-        return [subject]
-    names = getattr(python_class, "__match_args__", ())
-    if len(names) < count:
-        text = f"{python_class.__name__}() accepts {len(names)} positional sub-patterns ({count} given)"
+    label, allowed = python_class.__name__, 1
+    names: Any = [ITSELF]
+    try:
+        declared = cls.getattr(frame, "__match_args__")
+    except Raised as r:
+        if not issubclass(r.value.cls, AttributeError):
+            raise
+        if not issubclass(python_class, SELF_MATCH):
+            names, allowed = [], 0
+    else:
+        if not issubclass(declared.python_type(), tuple):
+            text = f"{label}.__match_args__ must be a tuple (got {declared.type_name()})"
+            raise raise_exception(frame, TypeError, text)
+        items = declared.unpack(frame)
+        names, allowed = items, len(items)
+    if allowed < count:
+        text = f"{label}() accepts {allowed} positional sub-pattern{'' if allowed == 1 else 's'} ({count} given)"
         raise raise_exception(frame, TypeError, text)
-    return [subject.getattr(frame, n) for n in names[:count]]
+    for k, name in enumerate(names[:count]):
+        if name is ITSELF:
+            continue
+        if name.python_type() is not str:
+            text = f"__match_args__ elements must be strings (got {name.type_name()})"
+            raise raise_exception(frame, TypeError, text)
+        names[k] = name.as_python()
+    return list(names[:count])

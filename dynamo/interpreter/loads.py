@@ -52,9 +52,14 @@ def swap(frame, inst):
 
 
 # --------------------------------------------------------------------------------------- constants, locals
+def constant_of_code(frame, value) -> Variable:
+    """One of the constants of the code: a tuple among them is one object, each time."""
+    return frame.world.known(value) if type(value) is tuple else literal(frame, value)
+
+
 @opcode("LOAD_CONST")
 def load_const(frame, inst):
-    frame.push(literal(frame, inst.value))
+    frame.push(constant_of_code(frame, inst.value))
 
 
 @opcode("LOAD_FAST", "LOAD_FAST_CHECK", "LOAD_CLOSURE")

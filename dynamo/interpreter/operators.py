@@ -74,7 +74,11 @@ def one_side(frame, op, a: Variable, b: Variable) -> Variable | None:
 
 def equals(frame, a: Variable, b: Variable) -> bool:
     """a is b or a == b, as containers compare."""
-    return a is b or binary(frame, operator.eq, a, b).truth(frame)
+    if a is b:
+        return True
+    if isinstance(a, ConstantVariable) and isinstance(b, ConstantVariable) and a.value != a.value and same(frame, a, b):
+        return True  # NaN is found where it is
+    return binary(frame, operator.eq, a, b).truth(frame)
 
 
 def same(frame, a: Variable, b: Variable) -> bool:
@@ -83,6 +87,8 @@ def same(frame, a: Variable, b: Variable) -> bool:
         answer = a.is_same(b)
     except NotConstant:
         raise a.unsupported("the identity") from None
+    if isinstance(a, ConstantVariable) and isinstance(b, ConstantVariable):
+        _guard_identity(frame, a, b, answer)
     if answer:
         return True
     if isinstance(a, frame.values.SymbolicVariable) or isinstance(b, frame.values.SymbolicVariable):
@@ -90,6 +96,16 @@ def same(frame, a: Variable, b: Variable) -> bool:
     if a.source is not None and b.source is not None and not (a.is_constant() or b.is_constant()):
         frame.output.guard(guards.Distinct((a.source, b.source)))
     return False
+
+
+def _guard_identity(frame, a: ConstantVariable, b: ConstantVariable, answer: bool) -> None:
+    """Of two constants from outside their guards say only what they are equal to, not whether they are one object."""
+    if a.source is None or b.source is None or a.source == b.source or isinstance(a.value, (bool, types.NoneType)):
+        return
+    if answer:
+        frame.output.guard(guards.SameObject(a.source, b.source))
+    elif type(a.value) is type(b.value) and (a.value == b.value or a.value != a.value):
+        frame.output.guard(guards.Distinct((a.source, b.source)))
 
 
 SMALL = range(-5, 257)  # ints that CPython has one object of each
@@ -224,7 +240,7 @@ def key(frame, value: Variable) -> Any:
     found = frame.world.on_class(value.python_type(), "__hash__")
     if found is None:
         raise refused(frame, hash, value)
-    if isinstance(found, types.FunctionType):
+    if isinstance(found, types.FunctionType) or isinstance(frame.world.on_class(value.python_type(), "__eq__"), types.FunctionType):
         return HashedKey(frame.output, value, hash_value(frame, value))
     if isinstance(value, TupleVariable):
         return tuple([key(frame, v) for v in value.unpack(frame)])

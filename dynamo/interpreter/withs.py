@@ -12,16 +12,20 @@ from dynamo.variables.traceback import TracebackVariable
 @opcode("BEFORE_WITH")
 def before_with(frame, inst):
     context = frame.pop()
+    enter = _special(frame, context, "__enter__", "")
+    leave = _special(frame, context, "__exit__", " (missed __exit__ method)")
+    frame.push(leave)
+    frame.push(enter.call(frame, [], {}))
+
+
+def _special(frame, context, name: str, hint: str):
     try:
-        enter, leave = context.getattr(frame, "__enter__"), context.getattr(frame, "__exit__")
+        return context.getattr(frame, name)
     except Raised as r:
         if not issubclass(r.value.cls, AttributeError):
             raise
-        name = context.type_name()
-        text = f"'{name}' object does not support the context manager protocol"
+        text = f"'{context.type_name()}' object does not support the context manager protocol{hint}"
         raise raise_exception(frame, TypeError, text) from None
-    frame.push(leave)
-    frame.push(enter.call(frame, [], {}))
 
 
 @opcode("WITH_EXCEPT_START")

@@ -1,6 +1,7 @@
 """Library functions written in C, in plain Python: traced like the user's code.
 
-ITERATORS: what makes an iterator → the function that gives its items. GETTERS: class → what a call of its objects does.
+FUNCTIONS: function of C → its like. ITERATORS: what makes an iterator → the function that gives its items. GETTERS: class →
+what a call of its objects does.
 """
 
 from __future__ import annotations
@@ -59,6 +60,58 @@ def shallow_copy(x):
     return new
 
 
+def set_attributes(obj, attributes):
+    """What copy.deepcopy does to a new object: the attributes without what its class makes of setting one"""
+    for name, value in attributes:
+        object.__setattr__(obj, name, value)
+
+
+def concat(a, b, /):
+    """operator.concat"""
+    if not hasattr(a, "__getitem__"):
+        raise TypeError(f"'{type(a).__name__}' object can't be concatenated")
+    return a + b
+
+
+def concat_in_place(a, b, /):
+    """operator.iconcat"""
+    if not hasattr(a, "__getitem__"):
+        raise TypeError(f"'{type(a).__name__}' object can't be concatenated")
+    a += b
+    return a
+
+
+def count_of(a, b, /):
+    """operator.countOf"""
+    count = 0
+    for x in a:
+        if x is b or x == b:
+            count += 1
+    return count
+
+
+def index_of(a, b, /):
+    """operator.indexOf"""
+    at = 0
+    for x in a:
+        if x is b or x == b:
+            return at
+        at += 1
+    raise ValueError("sequence.index(x): x not in sequence")
+
+
+def call(obj, /, *args, **kwargs):
+    """operator.call"""
+    return obj(*args, **kwargs)
+
+
+FUNCTIONS = {
+    operator.concat: concat,
+    operator.iconcat: concat_in_place,
+    operator.countOf: count_of,
+    operator.indexOf: index_of,
+    operator.call: call,
+}
 ITERATORS = {
     itertools.chain: iteration.chain,
     itertools.chain.from_iterable: iteration.chain_from_iterable,

@@ -6,7 +6,7 @@ import types
 from typing import Any
 
 import aten
-from aten import _native
+from aten import _native, overrides
 from aten.autocast import is_autocast_cache_enabled
 from aten.compiling import is_compiling
 from aten.layout import Layout, MemoryFormat
@@ -17,7 +17,7 @@ from dynamo import breaks, config, guards, trace_rules
 from dynamo._eval_frame import CompiledFunction
 from dynamo.breaks import Unsupported
 from dynamo.marks import ADDRESS, DYNAMIC, MAYBE, STATIC
-from dynamo.source import Attr, Item, Local, Made, Object, Size, Stride
+from dynamo.source import Attr, Converted, Item, Local, Made, Object, Size, Stride
 from dynamo.variables.attributes import descriptor
 from dynamo.variables.base import Variable
 from dynamo.variables.builtin import FUNCTIONS, constant_function
@@ -26,6 +26,7 @@ from dynamo.variables.constant import NONE, TRUE, ConstantVariable, boolean
 from dynamo.variables.exception import run_python
 from dynamo.variables.function import CallableVariable
 from dynamo.variables.lazy import Lazy
+from dynamo.variables.overriding import plain
 from dynamo.variables.sequence import ListVariable, SizeVariable
 from dynamo.variables.tensor import TensorVariable
 from dynamo.variables.track import CONSTANTS, kind, unknown, wrap
@@ -51,7 +52,13 @@ def tensor(frame, value, source) -> Variable:
 def _subclass(frame, value, source):
     if isinstance(value, aten.Parameter):
         return tensor(frame, value, source)
-    return unknown(frame, value, source, f"of {type(value).__qualname__}, a subclass of Tensor")
+    cls = type(value)
+    if overrides.kind_of(cls) & overrides.DISPATCH:
+        return unknown(frame, value, source, f"of {cls.__qualname__}, a subclass of Tensor with a __torch_dispatch__")
+    frame.output.guard_type(source, cls)
+    inside = Converted(source, plain)
+    made = tensor(frame, plain(value), inside)
+    return TensorVariable(made.node, made.meta, value=value, cls=cls, source=source)
 
 
 def dynamic_dims(output, source, value) -> dict[int, tuple]:
@@ -197,17 +204,18 @@ def _size(frame, value, source):
     return SizeVariable([Lazy(v, Item(source, i), frame.output) for i, v in enumerate(value)], source)
 
 
-def _limits(cls: type):
-    """finfo and iinfo of a dtype: constants."""
+def _constant_of(cls: type):
+    """finfo and iinfo of a dtype, a device by its name: constants."""
 
     def rule(frame, args, kwargs):
-        return ConstantVariable(run_python(frame, cls, *[a.as_python() for a in args]))
+        named = {name: value.as_python() for name, value in kwargs.items()}
+        return ConstantVariable(run_python(frame, cls, *[a.as_python() for a in args], **named))
 
     return rule
 
 
-for _cls in (aten.finfo, aten.iinfo):
-    trace_rules.handle(_cls)(_limits(_cls))
+for _cls in (aten.finfo, aten.iinfo, aten.device):
+    trace_rules.handle(_cls)(_constant_of(_cls))
 
 
 @builtin_rule(aten.Size)

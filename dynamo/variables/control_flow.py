@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
 from aten import pytree
 from aten.higher_order.associative_scan import associative_scan
-from aten.higher_order.cond import branch, cond
+from aten.higher_order.cond import cond, cond_op
 from aten.higher_order.map import map as map_slices
 from aten.higher_order.map import slices
 from aten.higher_order.scan import scan
-from aten.higher_order.while_loop import loop, while_loop
+from aten.higher_order.while_loop import while_loop, while_loop_of_constants, while_loop_op
 from aten.higher_order.wrap import wrap
 from aten.meta import Meta, known_equal
+from aten.op import registry
 from aten.transforms import vmap
 from dynamo import breaks, exc, higher_order, trace_rules
 from dynamo.breaks import Unsupported
@@ -32,68 +34,13 @@ def _arguments(names: str, args: list[Variable], kwargs: dict[str, Variable]) ->
     return [given.get(name) for name in names.split()]
 
 
-class _Part:
-    """A function over the tensors of a node: those at `places`, then the numbers and tensors that its graph takes besides."""
-
-    def __init__(self, traced: Traced, places: list[int]):
-        self.traced, self.places = traced, places
-
-    def over(self, operands: tuple) -> Callable:
-        """The function of the tensors among the operands, in their order."""
-        tensors = [i for i, x in enumerate(operands) if hasattr(x, "dtype")]
-        position = {i: n for n, i in enumerate(tensors)}
-
-        def run(*values: Any) -> Any:
-            full = [values[position[i]] if i in position else operands[i] for i in self.places]
-            return self.traced.module.forward(*full)
-
-        return run
-
-
-class _Choice:
-    """What a node of cond calls."""
-
-    __name__ = "cond"
-
-    def __init__(self, parts: list[_Part]):
-        self.parts = parts
-
-    @property
-    def graphs(self) -> dict[str, Any]:
-        return dict(zip(("true", "false"), [part.traced.module for part in self.parts]))
-
-    def __call__(self, pred: Any, *operands: Any) -> list[Any]:
-        one, other = (part.over(operands) for part in self.parts)
-        return list(branch(pred, one, other, [x for x in operands if hasattr(x, "dtype")]))
-
-
-class _Loop:
-    """What a node of while_loop calls; the first `count` operands are carried."""
-
-    __name__ = "while_loop"
-
-    def __init__(self, parts: list[_Part], count: int, constant: bool):
-        self.parts, self.count, self.constant = parts, count, constant
-
-    @property
-    def graphs(self) -> dict[str, Any]:
-        return dict(zip(("cond", "body"), [part.traced.module for part in self.parts]))
-
-    def __call__(self, *operands: Any) -> list[Any]:
-        if self.constant:  # what has a gradient is used by what has none
-            operands = tuple([x.detach() if hasattr(x, "detach") else x for x in operands])
-        test, body = (part.over(operands) for part in self.parts)
-        first, more = operands[: self.count], [x for x in operands[self.count :] if hasattr(x, "dtype")]
-        return list(loop(lambda *x: test(*x)[0], body, list(first), more))
-
-
-def _traced(frame: Any, name: str, functions: list[Variable], operands: Variable) -> tuple[list[Traced], list[Any], list[_Part]]:
-    """Both functions over the same operands: their graphs, all that a node passes, and where each finds its own."""
+def _traced(frame: Any, name: str, functions: list[Variable], operands: Variable) -> tuple[list[Traced], list[Any]]:
+    """Both functions over the same operands: their graphs, which take all that a node passes, and that."""
     leaves, spec = higher_order.flatten(frame, operands)
     if not all(isinstance(v, TensorVariable) for v in leaves):
         raise Unsupported(breaks.HIGHER_ORDER, f"{name} with operands that are no tensors")
     nodes = [v.as_arg() for v in leaves]
-    passed, found, parts = list(nodes), [], []
+    found: list[Traced] = []
     output = frame.output
     for function in functions:
         graph = Region(output.graph, output.shape_env)
@@ -101,15 +48,10 @@ def _traced(frame: Any, name: str, functions: list[Variable], operands: Variable
         try:
             with opened(output, graph), output.side_effects.freeze(frame):
                 result = function.call(frame, higher_order.unflatten(frame, inner, spec).unpack(frame), {})
-                traced = Traced(frame, graph, result)
+                found.append(Traced(frame, graph, result))
         except Unsupported as e:
             raise exc.UncapturedHigherOrderOpError(name, e) from e
-        traced.close()
-        more = graph.operands[len(nodes) :]
-        parts.append(_Part(traced, [*range(len(nodes)), *range(len(passed), len(passed) + len(more))]))
-        passed += more
-        found.append(traced)
-    return found, passed, parts
+    return found, higher_order.close_alike(found, len(nodes))
 
 
 def _tensors_only(name: str, traced: Traced) -> list[Meta]:
@@ -133,21 +75,31 @@ def _cond(frame, args, kwargs):
     pred, true_fn, false_fn, operands = _arguments("pred true_fn false_fn operands", args, kwargs)
     operands = frame.values.tuple_([]) if operands is None else operands
     pred = pred.realize(frame)
+    if isinstance(pred, SymbolicVariable) and frame.output.options.export:  # a program of sizes: both ways stay
+        pred = _as_tensor(frame, pred)
     if isinstance(pred, (ConstantVariable, SymbolicVariable)):  # known as it is captured, and guarded
         chosen = true_fn if pred.truth(frame) else false_fn
         return chosen.call(frame, operands.unpack(frame), {})
     if not isinstance(pred, TensorVariable) or not known_equal(pred.meta.numel(), 1):
         raise Unsupported(breaks.HIGHER_ORDER, f"cond with a pred that is {pred.describe()}")
-    found, passed, parts = _traced(frame, "cond", [true_fn, false_fn], operands)
+    found, passed = _traced(frame, "cond", [true_fn, false_fn], operands)
     _alike("cond", found[0], found[1].spec, _tensors_only("cond", found[1]))
-    results = higher_order.record(frame, _Choice(parts), [pred.as_arg(), *passed])
+    bodies = {"cond_true": found[0].module, "cond_false": found[1].module}
+    results = higher_order.record(frame, cond_op, [pred.as_arg(), passed], bodies, 1)
     return higher_order.unflatten(frame, results, found[0].spec)
+
+
+def _as_tensor(frame: Any, pred: SymbolicVariable) -> Variable:
+    """A condition on sizes as a tensor."""
+    number = frame.world.known(int).call(frame, [pred], {})
+    filled = frame.output.record(frame, registry["full"], [frame.values.list_([]), number], {})
+    return filled.binary(frame, operator.ne, ConstantVariable(0))
 
 
 @trace_rules.handle(while_loop)
 def _while_loop(frame, args, kwargs):
     test, body, carried = _arguments("cond_fn body_fn carried_inputs", args, kwargs)
-    found, passed, parts = _traced(frame, "while_loop", [test, body], carried)
+    found, passed = _traced(frame, "while_loop", [test, body], carried)
     leaves, _ = higher_order.flatten(frame, carried)
     if len(_tensors_only("while_loop", found[0])) != 1:
         raise Unsupported(breaks.HIGHER_ORDER, "while_loop: cond_fn does not return a tensor")
@@ -157,7 +109,9 @@ def _while_loop(frame, args, kwargs):
     if spec is None:
         raise Unsupported(breaks.HIGHER_ORDER, f"while_loop: body_fn returns {len(found[1].variables)} tensors for {len(leaves)}")
     constant = not any(m.requires_grad for m in _tensors_only("while_loop", found[1]))
-    results = higher_order.record(frame, _Loop(parts, len(leaves), constant), passed)
+    bodies = {"cond_fn": found[0].module, "body_fn": found[1].module}
+    target = while_loop_of_constants if constant else while_loop_op
+    results = higher_order.record(frame, target, [passed[: len(leaves)], passed[len(leaves) :]], bodies)
     if constant:
         for v in results:
             v.meta.requires_grad = False
@@ -167,21 +121,14 @@ def _while_loop(frame, args, kwargs):
 @trace_rules.handle(wrap)
 def _wrap(frame, args, kwargs):
     """A node that is given the graph of the function."""
-    output, values = frame.output, frame.values
+    output = frame.output
     if output.options.export:  # what is exported has its operations in one graph
         return args[0].call(frame, list(args[1:]), kwargs)
-    whole = values.tuple_([values.tuple_(args[1:]), values.dict_([(values.const(k), v) for k, v in kwargs.items()])])
-    leaves, spec = higher_order.flatten(frame, whole)
-    operands = [higher_order.operand(v) for v in leaves]
     graph = Region(output.graph, output.shape_env)
-    inner = [
-        higher_order.entered(graph, v, o, lambda i, m: m, 0) if higher_order.is_value(v) else v for v, o in zip(leaves, operands)
-    ]
-    with opened(output, graph):
-        inner_args, inner_kwargs = higher_order.unflatten(frame, inner, spec).unpack(frame)
-        named = dict(zip(kwargs, [inner_kwargs.getitem(frame, values.const(k)) for k in kwargs]))
-        traced = Traced(frame, graph, args[0].call(frame, inner_args.unpack(frame), named))
-    found = iter(higher_order.record(frame, wrap, list(graph.operands), traced.close()))
+    with opened(output, graph), output.side_effects.freeze(frame):  # tensors are passed where they are used
+        traced = Traced(frame, graph, args[0].call(frame, list(args[1:]), kwargs))
+    body = traced.close()  # which may add to the operands
+    found = iter(higher_order.record(frame, wrap, graph.operands, {"wrap_body": body}))
     results = [next(found) if higher_order.is_value(v) else v for v in traced.variables]
     return higher_order.unflatten(frame, results, traced.spec)
 

@@ -8,6 +8,8 @@ import types
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from dynamo import breaks, config, outcome, trace_rules
 from dynamo.breaks import Unsupported
 from dynamo.bytecode.instruction import VERSION
@@ -15,6 +17,7 @@ from dynamo.source import Object
 from dynamo.variables import attributes, logged
 from dynamo.variables.attributes import storage_of
 from dynamo.variables.base import C_METHODS, TrueVariable, Variable
+from dynamo.variables.binding import bind
 from dynamo.variables.constant import NONE, ConstantVariable, literal
 from dynamo.variables.raising import raise_exception
 from dynamo.variables.storage import Storage
@@ -452,6 +455,8 @@ class PartialVariable(TrueVariable):
     def getattr(self, frame, name):
         if name in ("func", "args", "keywords") and isinstance(self.function, PartialVariable):
             raise self.unsupported(f"attribute {name}, which may be that of a partial in it,")
+        if name in ("args", "keywords") and self.source is not None:
+            return frame.world.attribute(self.value, self.source, name)  # the objects that it holds, not their like
         if name == "func":
             return self.function
         if name == "args":
@@ -518,7 +523,7 @@ class CallableVariable(TrueVariable):
         told = logged.logged(frame, self.value, args, kwargs)
         if told is not None:
             return told
-        if self.handler is None and type(self.value) is METHODS_BOUND_ANEW and frame.output.options.fullgraph:
+        if self.handler is None and type(self.value) is functools._lru_cache_wrapper and frame.output.options.fullgraph:
             return self.getattr(frame, "__wrapped__").call(frame, args, kwargs)  # a graph cannot ask the cache
         if self.handler is None:
             raise Unsupported(breaks.UNKNOWN_CALL, trace_rules.name_of(self.value))
@@ -539,65 +544,5 @@ class CallableVariable(TrueVariable):
         return emit.load(self.source) if self.source is not None else outcome.Const(self.value)
 
 
-METHODS_BOUND_ANEW = functools._lru_cache_wrapper  # each read of a method makes an object: none can be known again
-VARARGS, VARKEYWORDS, HAS_DOCSTRING = 0x04, 0x08, 0x4000000
-
-
-def bind(frame, code, name: Callable[[], str], defaults, kwdefaults, args, kwargs) -> dict[str, Variable]:
-    """The locals that a call starts with, as CPython binds them. Raises TypeError in the traced program."""
-    n = code.co_argcount
-    names = code.co_varnames
-    total = n + code.co_kwonlyargcount
-    local: dict[str, Variable] = dict(zip(names[:n], args))
-    if len(args) > n and not code.co_flags & VARARGS:
-        raise raise_exception(frame, TypeError, _too_many(name(), n, len(defaults), len(args)))
-    extra: dict[str, Variable] = {}
-    for key, value in kwargs.items():
-        if key in names[code.co_posonlyargcount : total]:
-            if key in local:
-                raise raise_exception(frame, TypeError, f"{name()}() got multiple values for argument '{key}'")
-            local[key] = value
-        elif code.co_flags & VARKEYWORDS:
-            extra[key] = value
-        else:
-            raise raise_exception(frame, TypeError, f"{name()}() got an unexpected keyword argument '{key}'")
-    first_default = n - len(defaults)
-    missing = []
-    for i, key in enumerate(names[:n]):
-        if key not in local:
-            if i >= first_default:
-                local[key] = defaults[i - first_default]
-            else:
-                missing.append(key)
-    if missing:
-        raise raise_exception(frame, TypeError, _missing(name(), "positional", missing))
-    for key in names[n:total]:
-        if key not in local:
-            if key in kwdefaults:
-                local[key] = kwdefaults[key]
-            else:
-                missing.append(key)
-    if missing:
-        raise raise_exception(frame, TypeError, _missing(name(), "keyword-only", missing))
-    if code.co_flags & VARARGS:
-        local[names[total]] = frame.values.tuple_(args[n:])
-        total += 1
-    if code.co_flags & VARKEYWORDS:
-        local[names[total]] = frame.values.dict_([(ConstantVariable(k), v) for k, v in extra.items()])
-    return local
-
-
-def _too_many(name: str, n: int, n_defaults: int, given: int) -> str:
-    takes = f"from {n - n_defaults} to {n}" if n_defaults else str(n)
-    plural = "" if takes == "1" else "s"
-    return f"{name}() takes {takes} positional argument{plural} but {given} {'was' if given == 1 else 'were'} given"
-
-
-def _missing(name: str, kind: str, missing: list[str]) -> str:
-    quoted = [repr(m) for m in missing]
-    text = (
-        quoted[0]
-        if len(quoted) == 1
-        else ", ".join(quoted[:-1]) + ("," if len(quoted) > 2 else "") + f" and {quoted[-1]}"
-    )
-    return f"{name}() missing {len(missing)} required {kind} argument{'s' if len(missing) > 1 else ''}: {text}"
+METHODS_BOUND_ANEW = (functools._lru_cache_wrapper, np.ufunc)  # each read of a method makes an object: none can be known again
+HAS_DOCSTRING = 0x4000000

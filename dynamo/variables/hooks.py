@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import aten
-from aten.autograd.engine import RemovableHandle
+from aten.autograd.hook_handle import RemovableHandle
 from dynamo import breaks, outcome, trace_rules
 from dynamo.breaks import Unsupported
 from dynamo.variables.base import TrueVariable, Variable, method

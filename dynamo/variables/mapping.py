@@ -64,8 +64,11 @@ class HashedVariable(Variable):
 
 def pairs_from(frame, other: Variable) -> Iterator[tuple[Variable, Variable]]:
     """The items that update() takes from a mapping or an iterable of pairs, one after the other."""
+    part = getattr(other.realize(frame), "native", None)
     if isinstance(other, DictVariable):
         yield from other.pairs(frame)
+    elif isinstance(part, DictVariable) and frame.world.on_class(other.python_type(), "__iter__") is dict.__iter__:
+        yield from part.pairs(frame)  # of a subclass C reads what is in it, whatever the class says of `keys` and items
     elif other.hasattr(frame, "keys"):
         for k in other.method(frame, "keys", [], {}).unpack(frame):
             yield k, other.getitem(frame, k)

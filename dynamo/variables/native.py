@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import cmath
 import copy
+import copyreg
+import enum
 import functools
 import inspect
 import itertools
@@ -21,10 +23,13 @@ from dynamo.variables import builtin_containers
 from dynamo.variables.base import Variable, accepts
 from dynamo.variables.builtin import CLASSES, FUNCTIONS, constant_function
 from dynamo.variables.constant import NONE, ConstantVariable, boolean, literal
+from dynamo.variables.construct import new_object
 from dynamo.variables.exception import being_handled
 from dynamo.variables.function import CallableVariable, ClosureVariable, FunctionVariable, MethodVariable, PartialVariable
 from dynamo.variables.iterator import CountIterator
 from dynamo.variables.library_iterator import LibraryIterator
+from dynamo.variables.object import ObjectVariable
+from dynamo.variables.raising import run_python
 from dynamo.variables.sequence import TupleVariable
 from dynamo.variables.symint import SymbolicVariable, fits, symbolic
 from dynamo.variables.traceback import TracebackVariable
@@ -185,7 +190,7 @@ def is_generator_function(frame, args, kwargs):
 
 @trace_rules.handle(copy.deepcopy)
 def deep_copy(frame, args, kwargs):
-    """copy.deepcopy of what holds only constants; of objects and tensors it is left to Python."""
+    """copy.deepcopy of constants, containers and objects of plain classes; of tensors it is left to Python."""
     if len(args) != 1 or kwargs:
         raise Unsupported(breaks.SKIPPED_CALL, "copy.deepcopy with a memo")
     return copied(frame, args[0], {})
@@ -215,12 +220,18 @@ def copied(frame, value: Variable, memo: dict[Variable, Variable]) -> Variable:
     if cls is set:
         memo[value] = frame.values.set_([copied(frame, v, memo) for v in value.unpack(frame)])
         return memo[value]
-    if value.is_constant() and cls in ATOMS:
+    if isinstance(value, (ConstantVariable, SymbolicVariable)) or issubclass(cls, WHOLE):
         return value
+    if isinstance(value, ObjectVariable) and frame.world.lacks(cls, "__deepcopy__") and copied_by_dict(frame, cls):
+        new = memo[value] = new_object(frame, [frame.world.known(cls)], {})
+        attributes = value.getattr(frame, "__dict__")
+        parts = [(k, copied(frame, attributes.getitem(frame, k), memo)) for k in attributes.unpack(frame)]
+        _inline(polyfills.set_attributes)(frame, [new, frame.values.list_([frame.values.tuple_([k, v]) for k, v in parts])], {})
+        return new
     raise Unsupported(breaks.SKIPPED_CALL, f"copy.deepcopy of {value.describe()}")
 
 
-ATOMS = frozenset({int, float, bool, complex, str, bytes, type(None), type(Ellipsis), type(NotImplemented), type})
+WHOLE = (type, types.FunctionType, types.BuiltinFunctionType, enum.Enum)  # what copy.deepcopy gives back as it is
 
 
 # --------------------------------------------------------------------------------------------- polyfills
@@ -268,6 +279,9 @@ def _count(frame, args, kwargs) -> Variable:
 for _real, _polyfill in polyfills.ITERATORS.items():
     _table: dict = CLASSES if isinstance(_real, type) else FUNCTIONS
     _table[_real] = _iterators(_real, _polyfill)
+for _real, _polyfill in polyfills.FUNCTIONS.items():
+    FUNCTIONS[_real] = _inline(_polyfill)
+FUNCTIONS[operator.inv] = FUNCTIONS[operator.invert]
 FUNCTIONS[itertools.tee] = _tee
 FUNCTIONS[functools.reduce] = _inline(polyfills.reduce)
 CLASSES[itertools.count] = _count
@@ -284,6 +298,17 @@ def _copy(frame, args, kwargs):
     plain = cls in (list, dict, set, tuple, int, float, str, bool, type(None), frozenset, bytes, complex)
     if plain or not frame.world.lacks(cls, "__copy__"):
         return _inline(polyfills.shallow_copy)(frame, args, kwargs)
-    if frame.world.c_bases(cls) or not frame.world.has_dict(cls) or not frame.world.keeps(cls, object, PICKLING):
+    if not copied_by_dict(frame, cls):
         raise Unsupported(breaks.UNKNOWN_CALL, f"copy.copy of a {cls.__qualname__}")
     return _inline(polyfills.shallow_copy)(frame, args, kwargs)
+
+
+def copied_by_dict(frame, cls: type) -> bool:
+    """Whether objects of a class are copied as the attributes in their `__dict__`, which is object's own way."""
+    if frame.world.c_bases(cls) or not frame.world.has_dict(cls) or not frame.world.keeps(cls, object, PICKLING):
+        return False
+    run_python(frame, slot_names, cls)  # (a copy leaves the names of the slots in the class)
+    return True
+
+
+slot_names: Callable = copyreg._slotnames  # type: ignore[attr-defined]

@@ -21,7 +21,7 @@ from dynamo.source import Converted, Object
 from dynamo.variables.aten_kinds import tensor as wrap_tensor
 from dynamo.variables.base import Variable, attribute
 from dynamo.variables.constant import ConstantVariable, literal
-from dynamo.variables.exception import raise_exception, run_python
+from dynamo.variables.exception import run_python
 from dynamo.variables.sequence import ListVariable, SliceVariable, TupleVariable
 from dynamo.variables.symint import SymbolicVariable, symbolic
 from dynamo.variables.tensor import TensorVariable
@@ -43,6 +43,8 @@ def view_of(array: np.ndarray, sizes: tuple, strides: tuple, offset: int) -> np.
     while type(owner.base) is np.ndarray:
         owner = owner.base
     n = array.itemsize
+    if 0 in sizes:  # wherever it begins, maybe behind the end
+        return np.ndarray(sizes, array.dtype, owner, 0, [s * n for s in strides])
     start = array.__array_interface__["data"][0] - owner.__array_interface__["data"][0] + offset * n
     if not owner.flags.c_contiguous or owner.dtype != array.dtype:
         flat = np.lib.stride_tricks.as_strided(array, (offset + 1,), (n,))[offset:] if offset else array
@@ -186,6 +188,7 @@ class ArrayVariable(Variable):
     def setitem(self, frame, key, value):
         if self.scalar:
             raise self.unsupported("item assignment")
+        check_writable(frame, self)
         if isinstance(value, ArrayVariable):
             value = cast(frame, value, self.dtype).tensor
         elif isinstance(value, ConstantVariable) and isinstance(value.value, (int, float, complex, np.generic)):
@@ -258,13 +261,27 @@ class ArrayVariable(Variable):
         return emit.shared(self, lambda: outcome.Call(outcome.Const(make), (emit.value(self.tensor),)))
 
 
+def is_writable(array: np.ndarray) -> bool:
+    return array.flags.writeable
+
+
+def check_writable(frame, target: ArrayVariable) -> None:
+    """A write into a read-only array from outside is left to NumPy, which refuses it. Guarded where there is a write."""
+    root = target.tensor.root
+    if not isinstance(root.source, Converted) or root.source.key is not _native.from_numpy or type(root.value) is not aten.Tensor:
+        return
+    if not root.value.numpy(force=True).flags.writeable:
+        raise Unsupported(breaks.ARRAY_FUNCTION, "a write into a read-only array")
+    frame.output.guard(guards.Equals(Converted(root.source.base, is_writable), True))
+
+
 def write_into(frame, target: ArrayVariable, result: ArrayVariable) -> ArrayVariable:
-    """target[...] = result, as in-place operators do; a cast that could lose values is an error in NumPy."""
+    """target[...] = result, as in-place operators do; of a cast that could lose values NumPy tells itself."""
     if not np.can_cast(result.dtype, target.dtype, "same_kind"):
-        text = f"Cannot cast ufunc output from {result.dtype!r} to {target.dtype!r} with casting rule 'same_kind'"
-        raise raise_exception(frame, np._core._exceptions._UFuncOutputCastingError, text)  # type: ignore[attr-defined]
+        raise Unsupported(breaks.ARRAY_FUNCTION, f"a cast from {result.dtype} to {target.dtype} in place")
     if target.scalar:
         return result
+    check_writable(frame, target)
     frame.output.record(frame, registry["copy_"], [target.tensor, cast(frame, result, target.dtype).tensor], {})
     return target
 

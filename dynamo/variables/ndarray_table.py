@@ -20,7 +20,7 @@ from dynamo.variables import builtin
 from dynamo.variables.base import Variable, method
 from dynamo.variables.constant import FALSE, NONE, TRUE, ConstantVariable, boolean, literal, plain
 from dynamo.variables.exception import raise_exception, run_python
-from dynamo.variables.ndarray import SUPPORTED, ArrayVariable, call_row, cast, wrap_array, write_into
+from dynamo.variables.ndarray import SUPPORTED, ArrayVariable, call_row, cast, check_writable, wrap_array, write_into
 from dynamo.variables.sequence import ListVariable, TupleVariable
 from dynamo.variables.symint import SymbolicVariable
 from dynamo.variables.tensor import TensorVariable
@@ -180,6 +180,8 @@ def check_divisor(ufunc, operands: list[Variable]) -> None:
 
 def _ufunc_rule(ufunc: np.ufunc) -> Callable:
     def rule(frame, *operands, out=None, dtype=None, where=None, casting=None):
+        if len(operands) == ufunc.nin + 1 and out is None:
+            *operands, out = operands
         if where is not None or casting is not None or dtype is not None:
             raise Unsupported(breaks.ARRAY_FUNCTION, f"np.{ufunc.__name__} with where=, casting= or dtype=")
         if not any(isinstance(v, (ArrayVariable, ListVariable, TupleVariable)) for v in operands):
@@ -488,6 +490,7 @@ def outer(frame, a, b):
 
 @row(name="fill")
 def fill(frame, x, value):
+    check_writable(frame, x)
     record(frame, "fill_", x.tensor, number(frame, value, x.dtype))
     return NONE
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import types
+
 from aten.errors import DataDependentError
+from dynamo import breaks
 from dynamo.breaks import Raised, Unsupported
 
 
@@ -22,7 +25,9 @@ def run_python(frame, function, *args, **kwargs):
 
 
 def as_raised(frame, e: Exception) -> Raised:
-    """The Raised that stands for a real exception."""
+    """The Raised that stands for a real exception; Unsupported for one that is more than its arguments."""
+    if isinstance(type(e).__init__, types.FunctionType):
+        raise Unsupported(breaks.RUNNING_EXCEPTION, f"a {type(e).__name__}, whose class fills it in Python") from e
     plain = (str, int, float, bool, bytes, complex, type(None), tuple, list)
     args = [frame.values.literal(frame, a) if isinstance(a, plain) else frame.values.const(str(a)) for a in e.args]
     return Raised(frame.values.exception(type(e), args))

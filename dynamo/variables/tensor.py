@@ -10,7 +10,8 @@ import aten
 from aten.fx.targets import set_data
 from aten.meta import Meta
 from aten.op import Method, registry
-from dynamo import breaks
+from aten.overrides import as_subclass
+from dynamo import breaks, outcome
 from dynamo.breaks import Unsupported
 from dynamo.operators import ROWS, UNARY
 from dynamo.variables import attributes
@@ -22,6 +23,7 @@ from dynamo.variables.storage import Storage
 from dynamo.variables.symint import SymbolicVariable, symbolic
 
 TO_PYTHON = frozenset({"item", "tolist", "__int__", "__float__", "__index__", "__complex__", "__array__"})
+FEW_SLICES = 8  # up to so many are an index each, as in PyTorch; of more, one unbind has the cheaper gradient
 MEMORY = frozenset({"data_ptr", "untyped_storage", "storage", "storage_offset", "_version", "__dlpack__", "_base"})
 
 
@@ -49,6 +51,10 @@ class TensorVariable(Variable):
     def python_type(self):
         return self.cls
 
+    @property
+    def is_of_subclass(self) -> bool:
+        return self.cls is not aten.Tensor and self.cls is not aten.Parameter
+
     def describe(self):
         return f"a tensor of sizes [{', '.join(map(str, self.meta.sizes))}]"
 
@@ -73,6 +79,12 @@ class TensorVariable(Variable):
             stored = self.storage(frame).changes.get(name)
             if stored is not None:
                 return NONE if stored is NULL else stored.realize(frame)
+        if self.is_of_subclass:
+            look = frame.world.on_class
+            base = look(aten.Tensor, name)
+            if base is not frame.world.MISSING and look(self.cls, name) is not base:
+                text = f"attribute {name} of {self.cls.__qualname__}, which has its own"
+                raise Unsupported(breaks.DYNAMIC_ATTRIBUTE, text)
         if name in MEMORY:
             raise Unsupported(breaks.DYNAMIC_ATTRIBUTE, f"{name} of {self.describe()}")
         known = name in self.rules or name in TO_PYTHON or is_method(name)
@@ -94,6 +106,8 @@ class TensorVariable(Variable):
             return own
         if found is None:
             raise attributes.no_attribute(frame, self, name)
+        if self.is_of_subclass and not hasattr(aten.Tensor, name):
+            return attributes.bind(frame, found, self, frame.world.known(self.cls))
         raise Unsupported(breaks.DYNAMIC_ATTRIBUTE, f"{name} of {self.describe()}")
 
     def setattr(self, frame, name, value):
@@ -245,7 +259,8 @@ class TensorVariable(Variable):
 
     @method("is_contiguous")
     def is_contiguous(self, frame, memory_format=NONE):
-        return boolean(self.meta.is_contiguous())
+        wanted = None if memory_format.is_same(NONE) else memory_format.as_python()
+        return boolean(self.meta.is_contiguous(wanted))
 
     @method("is_floating_point")
     def is_floating_point(self, frame):
@@ -268,6 +283,10 @@ class TensorVariable(Variable):
         if requires_grad.as_python() == self.meta.requires_grad:
             return self
         raise Unsupported(breaks.MUTATED_ALIAS, "requires_grad_() changes what the graph records")
+
+    @method("__init__")
+    def initialize(self, frame, *args, **kwargs):
+        """Tensor.__init__, which does nothing."""
 
     @method("backward")
     def backward(self, frame, *args, **kwargs):
@@ -325,6 +344,9 @@ class TensorVariable(Variable):
     def unpack(self, frame):
         if not self.meta.sizes:
             raise raise_exception(frame, TypeError, "iteration over a 0-d tensor")
+        count = self.meta.sizes[0]
+        if type(count) is int and count <= FEW_SLICES:
+            return [self.op(frame, "getitem", self, ConstantVariable(i)) for i in range(count)]
         return self.op(frame, "unbind", self, ConstantVariable(0)).unpack(frame)
 
     def contains(self, frame, item):
@@ -362,10 +384,20 @@ class TensorVariable(Variable):
         if emit.output.root.broken and self.root.meta.requires_grad and "data" in self.node.meta:
             # What follows may write there, which must not count as a change of the tensor: Python reads `data` itself.
             raise Unsupported(breaks.NOT_REBUILT, "the data of a tensor that requires grad", self.node.meta["data"])
+        if emit.output.root.broken and "by number" in self.node.meta:
+            raise Unsupported(breaks.NOT_REBUILT, "a view at the place that a tensor says", self.node.meta["by number"])
         storage = emit.output.side_effects.storages.get(self)
-        if storage is None or not storage.changed:
+        changed = storage is not None and storage.changed
+        if not changed and not self.is_of_subclass:
             return emit.graph_output(self.node)
-        return emit.shared(self, lambda: emit.graph_output(self.node), lambda temp: storage.fill(emit, temp))
+        return emit.shared(self, lambda: self.made(emit), (lambda temp: storage.fill(emit, temp)) if changed else None)
+
+    def made(self, emit) -> Any:
+        """The recipe of what the graph gives, as an instance of its class."""
+        given = emit.graph_output(self.node)
+        if not self.is_of_subclass:
+            return given
+        return outcome.Call(outcome.Const(as_subclass), (given, outcome.Const(self.cls)))
 
     def add_scaled(self, frame, name: str, args: list[Variable], scale: Variable) -> Variable:
         """self.add_(other, alpha=scale), self.addcmul_(a, b, value=scale) …, where the factor is a tensor."""

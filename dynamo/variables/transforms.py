@@ -13,7 +13,7 @@ from typing import Any
 from aten import pytree, transforms
 from aten.meta import Meta
 from aten.transforms import batching
-from dynamo import breaks, higher_order, trace_rules
+from dynamo import breaks, higher_order, outcome, trace_rules
 from dynamo.breaks import Unsupported
 from dynamo.higher_order import Traced
 from dynamo.region import Region, opened
@@ -130,7 +130,10 @@ class TransformedVariable(TrueVariable):
         return self is other
 
     def recipe(self, emit):
-        raise Unsupported(breaks.NOT_REBUILT, self.describe())
+        if self.source is not None:
+            return emit.load(self.source)
+        settings = tuple((name, outcome.Const(value)) for name, value in self.settings.items())
+        return emit.shared(self, lambda: outcome.Call(outcome.Const(self.transform), (emit.value(self.function),), settings))
 
 
 class _Sized:

@@ -1,0 +1,178 @@
+"""`__torch_function__` while tracing: classes, of tensors or not, that take calls of ops themselves, and subclasses of Tensor.
+
+A tensor of a subclass that has nothing but `__torch_function__` is a plain tensor to the graph: from outside an alias of it is
+passed, and what leaves the frame as a subclass is made one behind the graph.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import aten
+from aten import overrides
+from aten.overrides import DisableTorchFunctionSubclass
+from dynamo import breaks, trace_rules
+from dynamo.breaks import Unsupported
+from dynamo.variables import function_modes
+from dynamo.variables.base import Variable
+from dynamo.variables.construct import class_argument
+from dynamo.variables.object import ObjectVariable
+from dynamo.variables.tensor import TensorVariable
+
+
+# ------------------------------------------------------------------------------------------------------------- asking
+def asked(frame: Any, op: Any, args: list[Variable], kwargs: dict[str, Variable]) -> Variable | None:
+    """What the first class among the arguments' that answers makes of the call; None if none overrides."""
+    output = frame.output
+    modes = function_modes.opened(frame)
+    if not modes and output.overriding_off:
+        return None
+    found = [] if output.overriding_off else _overriding(frame, [*args, *kwargs.values()])
+    if not found and not modes:
+        return None
+    if overrides.state.off:
+        raise Unsupported(breaks.UNKNOWN_CALL, f"{op.name} where __torch_function__ was switched off before the frame")
+    values = frame.values
+    call = [
+        frame.world.known(op),
+        values.tuple_([frame.world.known(v.python_type()) for v in found]),
+        values.tuple_(args),
+        values.dict_([(values.const(k), v) for k, v in kwargs.items()]),
+    ]
+    for i in reversed(range(len(modes))):
+        above, modes[i:] = modes[i:], []
+        try:
+            result = above[0].getattr(frame, "__torch_function__").call(frame, call, {}).realize(frame)
+        finally:
+            modes[i:] = above
+        if not (result.is_constant() and result.as_python() is NotImplemented):
+            return result
+    for value in found:
+        owner = frame.world.known(value.python_type())
+        result = owner.getattr(frame, "__torch_function__").call(frame, call, {}).realize(frame)
+        if not (result.is_constant() and result.as_python() is NotImplemented):
+            return result
+    if not found:
+        return None
+    classes = [v.python_type() for v in found]
+    text = f"no implementation found for 'torch.{op.name}' on types that implement __torch_function__: {classes}"
+    raise values.error(frame, TypeError, text)
+
+
+def _overriding(frame: Any, values: list[Variable]) -> list[Variable]:
+    """The arguments whose classes override, one a class, subclasses before their bases, else from the left."""
+    found: list[Variable] = []
+    for outer in values:
+        inside = outer.unpack(frame) if outer.python_type() in (list, tuple) else [outer]
+        for v in map(lambda v: v.realize(frame), inside):
+            if not isinstance(v, (TensorVariable, ObjectVariable)) or not _overrides(v.python_type()):
+                continue
+            cls = v.python_type()
+            if all(f.python_type() is not cls for f in found):
+                at = next((i for i, f in enumerate(found) if issubclass(cls, f.python_type())), len(found))
+                found.insert(at, v)
+    return found
+
+
+def _overrides(cls: type) -> bool:
+    return cls is not aten.Tensor and bool(overrides.kind_of(cls) & overrides.FUNCTION)
+
+
+# ------------------------------------------------------------------------------------------------------------ the rules
+def _switch(by: int):
+    def rule(frame, args, kwargs):
+        frame.output.overriding_off += by
+        return args[0] if by > 0 else frame.values.NONE
+
+    return rule
+
+
+trace_rules.handle(DisableTorchFunctionSubclass.__enter__)(_switch(1))
+trace_rules.handle(DisableTorchFunctionSubclass.__exit__)(_switch(-1))
+
+
+def _plainly(frame: Any, function: Variable, args: Variable, kwargs: Variable) -> Variable:
+    """function(*args, **kwargs) with nobody asked."""
+    named = {k.as_python(): v for k, v in kwargs.pairs(frame)} if hasattr(kwargs, "pairs") else {}
+    frame.output.overriding_off += 1
+    try:
+        return function.call(frame, args.unpack(frame), named).realize(frame)
+    finally:
+        frame.output.overriding_off -= 1
+
+
+def _parameters(frame: Any, args: list[Variable], kwargs: dict[str, Variable]) -> list[Variable]:
+    """(func, types, args, kwargs) of a `__torch_function__`."""
+    given = {**dict(zip(("func", "types", "args", "kwargs"), args)), **kwargs}
+    none = frame.values.NONE
+    return [given["func"], given["types"], given.get("args", frame.values.tuple_([])), given.get("kwargs", none)]
+
+
+@trace_rules.handle(overrides.disabled_torch_function)
+def _disabled(frame, args, kwargs):
+    function, _, positional, named = _parameters(frame, args, kwargs)
+    return _plainly(frame, function, positional, named)
+
+
+@trace_rules.handle(aten.Tensor.__torch_function__)
+def _default(frame, args, kwargs):
+    """What subclasses do that say nothing else: the results are of the subclass."""
+    cls = args[0].as_python()
+    function, types, positional, named = _parameters(frame, args[1:], kwargs)
+    if not all(issubclass(cls, t.as_python()) for t in types.unpack(frame)):
+        return frame.values.const(NotImplemented)
+    result = _plainly(frame, function, positional, named)
+    in_place = function.is_constant() and getattr(function.as_python(), "kind", "") == "inplace"
+    return result if in_place else _converted(frame, result, cls)
+
+
+def _converted(frame: Any, value: Variable, cls: type) -> Variable:
+    value = value.realize(frame)
+    if isinstance(value, TensorVariable):
+        return value if issubclass(value.cls, cls) else as_subclass(value, cls)
+    if value.python_type() is list:
+        return frame.values.list_([_converted(frame, v, cls) for v in value.unpack(frame)])
+    if value.python_type() is tuple:
+        return frame.values.tuple_([_converted(frame, v, cls) for v in value.unpack(frame)])
+    return value
+
+
+def as_subclass(value: TensorVariable, cls: type) -> TensorVariable:
+    """The same tensor as an instance of a subclass of Tensor."""
+    made = TensorVariable(value.node, value.meta, value.root, cls=cls)
+    made.known = value.known
+    return made
+
+
+@trace_rules.handle(overrides.as_subclass)
+def _as_subclass(frame, args, kwargs):
+    value, cls = args[0], (args[1] if len(args) > 1 else kwargs["cls"]).as_python()
+    if not issubclass(cls, aten.Tensor):
+        raise frame.values.error(frame, TypeError, f"as_subclass(): argument 'cls' must be a subclass of Tensor, not {cls!r}")
+    if overrides.kind_of(cls) & overrides.DISPATCH or not isinstance(value, TensorVariable):
+        raise Unsupported(breaks.UNKNOWN_VALUE, f"of {cls.__qualname__}, which has a __torch_dispatch__")
+    return as_subclass(value, cls)
+
+
+@trace_rules.handle(aten.Tensor.__new__)
+def _new(frame, args, kwargs):
+    """Tensor.__new__(cls, tensor): on the same memory, without its history."""
+    cls = class_argument(frame, "Tensor", args)
+    value = args[1].realize(frame) if len(args) == 2 and not kwargs else None
+    if not isinstance(value, TensorVariable) or overrides.kind_of(cls) & overrides.DISPATCH or issubclass(cls, aten.Parameter):
+        raise Unsupported(breaks.UNKNOWN_CALL, f"{cls.__qualname__}(…)")
+    frame.output.overriding_off += 1
+    try:
+        return as_subclass(value.op(frame, "detach", value), cls)
+    finally:
+        frame.output.overriding_off -= 1
+
+
+# --------------------------------------------------------------------------------------------------------- from outside
+def plain(tensor: Any) -> Any:
+    """The tensor on the same memory and with the same history, as a plain Tensor."""
+    with DisableTorchFunctionSubclass():
+        return overrides.as_subclass(tensor, aten.Tensor)
+
+
+__all__ = ["as_subclass", "asked", "plain"]

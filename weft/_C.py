@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from aten import Generator, Size, Tensor, device, dtype
+from aten import Generator, Size, Tensor, device, dispatch, dtype, overrides, registry
+from aten._native import set_grad_enabled
 from aten.errors import LinAlgError as _LinAlgError
+from aten.errors import OutOfMemoryError
 from weft import fallback_switches as _functorch
 from weft.fallback_switches import (  # noqa: F401
     _debug_only_are_vmap_fallback_warnings_enabled,
@@ -13,7 +15,7 @@ from weft.fallback_switches import (  # noqa: F401
 )
 
 __all__ = [
-    "Generator", "Size", "TensorBase", "_LinAlgError", "_TensorBase", "_functorch", "_get_tracing_state",
+    "Generator", "OutOfMemoryError", "Size", "TensorBase", "_LinAlgError", "_TensorBase", "_functorch", "_get_tracing_state",
     "_log_api_usage_once", "device",
     "dtype",
 ]  # fmt: skip
@@ -21,8 +23,17 @@ __all__ = [
 TensorBase = _TensorBase = Tensor
 
 
-class OutOfMemoryError(RuntimeError):
-    """A device's memory is full."""
+class _Functions:
+    """The functions of nn that PyTorch keeps apart: ops by their names."""
+
+    def __getattr__(self, name: str) -> Any:
+        found = registry.get(name)
+        if found is None:
+            raise AttributeError(f"module 'torch._C._nn' has no attribute '{name}'")
+        return found
+
+
+_nn = _Functions()
 
 
 def _get_tracing_state() -> Any:
@@ -44,5 +55,31 @@ _jit_override_can_fuse_on_gpu = _jit_set_profiling_executor
 
 
 def _cuda_getCurrentRawStream(device: int) -> int:
-    """The default queue."""
-    return 0
+    """The handle of the current stream; 0 without a device."""
+    from weft import cuda
+
+    return cuda.current_stream(device).cuda_stream if cuda.is_available() else 0
+
+
+DisableTorchFunctionSubclass = overrides.DisableTorchFunctionSubclass
+_set_grad_enabled = set_grad_enabled
+
+
+def _push_on_torch_function_stack(mode: Any) -> None:
+    """Open a TorchFunctionMode."""
+    dispatch.push_mode(mode)
+
+
+def _pop_torch_function_stack() -> Any:
+    """Close the innermost TorchFunctionMode, and return it."""
+    return dispatch.pop_mode()
+
+
+def _len_torch_function_stack() -> int:
+    """How many modes are open."""
+    return dispatch.stack.mode_top
+
+
+def _get_function_stack_at(index: int) -> Any:
+    """An open mode, the outermost being 0. Raises IndexError beyond the innermost."""
+    return dispatch.stack.modes[: dispatch.stack.mode_top][index]

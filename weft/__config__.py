@@ -14,6 +14,13 @@ from weft.version import __version__
 __all__ = ["parallel_info", "show"]
 
 
+def _cxx_flags() -> str:
+    """The flags with which kernels are compiled at run time."""
+    from inductor.codegen import toolchain  # (the compiler loads when it is asked for)
+
+    return " ".join(toolchain.FLAGS)
+
+
 def show() -> str:
     """Versions, compiler, processor and libraries, one a line."""
     lines = [

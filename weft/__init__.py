@@ -6,7 +6,10 @@ Tensors, dtypes and ops are those of `aten` and are looked up there on first use
 from importlib import import_module as _import_module
 from typing import Any as _Any
 
+from aten import devices as _devices
 from weft import aliases as _aliases
+
+_devices.compilers["cuda"] = lambda: _import_module("inductor.cuda.eager")  # what runs ops there
 
 _aliases.install(
     {"weft._dynamo": "dynamo", "weft._inductor": "inductor", "weft.fx": "aten.fx", "weft.autograd": "aten.autograd",
@@ -16,16 +19,18 @@ _aliases.install(
 )
 
 _PARTS = frozenset({
-    "_C", "__config__", "__future__", "_dynamo", "_functorch", "_higher_order_ops", "_inductor", "accelerator", "amp",
-    "autograd", "backends", "compiler", "cpu", "cuda", "distributed", "export", "fft", "func", "functional", "functorch", "fx",
-    "hub", "jit", "library", "linalg", "nn", "onnx", "ops", "optim",
-    "overrides", "profiler", "serialization", "signal", "special", "testing",
-    "torch_version", "types", "utils", "version",
+    "_C", "__config__", "__future__", "_dynamo", "_functorch", "_higher_order_ops", "_inductor", "_prims_common", "_refs", "_utils",
+    "accelerator", "amp", "autograd", "backends", "compiler", "cpu", "cuda", "distributed", "distributions", "export", "fft",
+    "func", "functional", "functorch", "fx", "hub", "jit", "library", "linalg", "masked", "nn", "onnx", "ops", "optim",
+    "overrides", "profiler", "return_types", "serialization", "signal", "special", "testing", "torch_version", "types",
+    "utils", "version",
 })  # fmt: skip
 _OF_FILE = {  # the names that a file gives
     "weft.amp.autocast_mode": "autocast",
+    "weft.amp.grad_scaler": "GradScaler",
     "weft.asserts": "_assert _assert_async _check _check_index _check_is_size _check_not_implemented _check_tensor_all _check_type "
     "_check_value _check_with",
+    "aten.errors": "OutOfMemoryError",
     "aten.higher_order": "cond while_loop",
     "weft.compilation": "compile",
     "weft.determinism": "are_deterministic_algorithms_enabled get_deterministic_debug_mode get_float32_matmul_precision "

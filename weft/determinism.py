@@ -10,10 +10,11 @@ import warnings
 from typing import Any
 
 from aten import errors
+from aten.ops import methods
 
 _MODES = ("default", "warn", "error")
 _PRECISIONS = ("highest", "high", "medium")
-_algorithms = {"mode": 0}
+_algorithms = {"mode": 0, "warn_only": 0}
 _precision = {"matmul": "highest"}
 
 
@@ -21,7 +22,12 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
     """Asks for algorithms with the same result on each run, which all of weft's are."""
     if not isinstance(mode, bool):
         raise TypeError(f"use_deterministic_algorithms(): argument 'mode' must be bool, not {type(mode).__name__}")
-    _algorithms["mode"] = 0 if not mode else 1 if warn_only else 2
+    _set(0 if not mode else 1 if warn_only else 2, bool(warn_only))
+
+
+def _set(mode: int, warn_only: bool) -> None:
+    _algorithms.update(mode=mode, warn_only=int(warn_only))
+    methods.grown_memory_is_filled = bool(mode)
 
 
 def are_deterministic_algorithms_enabled() -> bool:
@@ -31,7 +37,7 @@ def are_deterministic_algorithms_enabled() -> bool:
 
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
     """Whether they were asked for with `warn_only`."""
-    return _algorithms["mode"] == 1
+    return bool(_algorithms["warn_only"])
 
 
 def set_deterministic_debug_mode(debug_mode: int | str) -> None:
@@ -44,7 +50,7 @@ def set_deterministic_debug_mode(debug_mode: int | str) -> None:
         debug_mode = _MODES.index(debug_mode)
     elif debug_mode not in (0, 1, 2):
         raise RuntimeError(f"invalid value of debug_mode, expected 0, 1, or 2, but got {debug_mode}")
-    _algorithms["mode"] = debug_mode
+    _set(debug_mode, debug_mode == 1)
 
 
 def get_deterministic_debug_mode() -> int:

@@ -2,26 +2,77 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import functools
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import aten
-from aten.transforms import grad, grad_and_value, hessian, jacfwd, jacrev, jvp, linearize, vjp, vmap
+from aten import pytree
+from aten.transforms import batching, grad, grad_and_value, hessian, jacfwd, jacrev, jvp, linearize, vjp, vmap
+from aten.transforms.tracer import Tracer
 from weft.nn.module import Module
+from weft.nn.modules.batchnorm import _BatchNorm
 from weft.nn.utils import stateless
 
 __all__ = [
-    "functional_call",
-    "grad",
-    "grad_and_value",
-    "hessian",
-    "jacfwd",
-    "jacrev",
-    "jvp", "linearize",
-    "stack_module_state",
-    "vjp",
-    "vmap",
-]
+    "chunk_vmap", "debug_unwrap", "functional_call", "functionalize", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev",
+    "jvp", "linearize", "replace_all_batch_norm_modules_", "stack_module_state", "vjp", "vmap",
+]  # fmt: skip
+
+
+def functionalize(func: Callable, *, remove: str = "mutations") -> Callable:
+    """`func`, for whoever traces it: in-place operations, and with remove="mutations_and_views" views, need not be in its graph.
+
+    Every trace of weft (`make_fx`, `compile`, vmap, grad …) records functional operations of itself, and results, writes into
+    arguments included, are those of `func`. Raises RuntimeError for another `remove`.
+    """
+    if remove not in ("mutations", "mutations_and_views"):
+        raise RuntimeError(
+            f"functionalize(f, remove='mutations'): received invalid argument for remove={remove}. Valid options are 'mutations' "
+            "and 'mutations_and_views'"
+        )
+
+    @functools.wraps(func)
+    def functional(*args: Any, **kwargs: Any) -> Any:
+        return func(*args, **kwargs)
+
+    return functional
+
+
+def chunk_vmap(func: Callable, in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", chunks: int = 2) -> Callable:
+    """vmap in about `chunks` equal parts of the batch, one after the other."""
+
+    @functools.wraps(func)
+    def mapped(*args: Any, **kwargs: Any) -> Any:
+        leaves = pytree.flatten(args)[0]
+        dims = batching.input_dims(in_dims, args, leaves)
+        size = batching.batch_size(leaves, dims)
+        part = -(-int(size) // chunks) or None
+        return vmap(func, in_dims, out_dims, randomness, chunk_size=part)(*args, **kwargs)
+
+    return mapped
+
+
+def debug_unwrap(tensor: Any, *, recurse: bool = True) -> Any:
+    """The value inside of a tensor that a transform passes to its function; a tensor that is in none is itself."""
+    while isinstance(tensor, Tracer):
+        inside = tensor.level.read(tensor)
+        inside = getattr(inside, "value", inside)
+        if not isinstance(inside, aten.Tensor):
+            return tensor
+        tensor = inside
+        if not recurse:
+            break
+    return tensor
+
+
+def replace_all_batch_norm_modules_(root: Module) -> Module:
+    """`root`, whose batch norms use the statistics of each batch from now on and keep none; in place."""
+    for module in root.modules():
+        if isinstance(module, _BatchNorm) and module.track_running_stats:
+            module.running_mean = module.running_var = module.num_batches_tracked = None
+            module.track_running_stats = False
+    return root
 
 
 def functional_call(

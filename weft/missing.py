@@ -11,7 +11,6 @@ _INSTEAD = {
     "export": "weft does not export programs; weft.compile runs them, weft.fx.symbolic_trace gives a graph",
     "mps": "weft has no kernels for Apple's GPUs; weft.backends.mps.is_available() says so",
     "mtia": "weft has no kernels for this device",
-    "masked": "use weft.where with a mask",
     "package": "save the state_dict with weft.save",
     "qint8": "quantised types are not part of weft",
     "quint8": "quantised types are not part of weft",

@@ -8,10 +8,30 @@ from __future__ import annotations
 import os
 from typing import Any
 
+import aten as _aten
+from aten import Tensor as _Tensor
 from aten import registry as _registry
 from aten.library import CustomOp, lookup
+from aten.ops.native_activations import NATIVE_LOSSES as _NATIVE_LOSSES
 
 _BUILT_IN = ("aten", "prims")
+# Ops that take or give something else here than the function, or the core op, of that name.
+_OWN = {
+    "convolution": "native_convolution",
+    "adaptive_max_pool2d": "adaptive_max_pool2d_with_indices",
+    "adaptive_max_pool3d": "adaptive_max_pool3d_with_indices",
+    "fractional_max_pool2d": "native_fractional_max_pool2d",
+    "fractional_max_pool3d": "native_fractional_max_pool3d",
+    **_NATIVE_LOSSES,
+}
+
+
+def _built_in(name: str) -> Any:
+    """What stands for an op of PyTorch's own: the op, or where weft has none the function or method of that name."""
+    op = _registry.get(_OWN.get(name, name))
+    if op is None:
+        op = getattr(_aten, name, None) or vars(_Tensor).get(name)
+    return op if callable(op) else None
 
 
 class OpOverload:
@@ -69,7 +89,7 @@ class _Namespace:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        op: Any = _registry.get(name) if self.name in _BUILT_IN else lookup(f"{self.name}::{name}")
+        op: Any = _built_in(name) if self.name in _BUILT_IN else lookup(f"{self.name}::{name}")
         if isinstance(op, CustomOp) and not op.mutates:
             op = op.op
         if op is None:

@@ -11,7 +11,8 @@ from aten import dispatch
 from aten.overrides import DisableTorchFunctionSubclass, ask, disabled_torch_function, overriding, state
 
 __all__ = [
-    "DisableTorchFunctionSubclass", "TorchFunctionMode", "get_ignored_functions", "get_overridable_functions",
+    "BaseTorchFunctionMode", "DisableTorchFunctionSubclass", "TorchFunctionMode", "get_ignored_functions",
+    "get_overridable_functions",
     "get_testing_overrides",
     "handle_torch_function", "has_torch_function", "is_tensor_like", "is_tensor_method_or_property", "resolve_name",
     "wrap_torch_function",
@@ -37,6 +38,13 @@ class TorchFunctionMode:
 
     def __exit__(self, *exc: object) -> None:
         dispatch.pop_mode()
+
+
+class BaseTorchFunctionMode(TorchFunctionMode):
+    """A mode that calls the op: for others to override."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return func(*args, **(kwargs or {}))
 
 
 def has_torch_function(relevant_args: Iterable[Any]) -> bool:

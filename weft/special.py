@@ -4,6 +4,8 @@ from typing import Any
 
 import aten
 
+__all__ = sorted(name.removeprefix("special_") for name in aten.registry if name.startswith("special_") and name[-1] != "_")
+
 
 def __getattr__(name: str) -> Any:
     op = aten.registry.get(f"special_{name}")

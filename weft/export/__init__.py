@@ -14,4 +14,5 @@ __all__ = list(_WHERE)
 def __getattr__(name: str):
     if name not in _WHERE:
         raise AttributeError(f"module 'weft.export' has no attribute {name!r}")
-    return getattr(importlib.import_module(f"weft.export.{_WHERE[name]}"), name)
+    value = globals()[name] = getattr(importlib.import_module(f"weft.export.{_WHERE[name]}"), name)
+    return value

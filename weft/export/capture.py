@@ -156,6 +156,8 @@ def _module(fn: Any, caller: types.FunctionType, traced: Traced, args: tuple, kw
         for node, value in zip(captured.placeholders, traced.example_inputs):
             mapping[node] = nodes[inputs[node]] if node in inputs else attributes.node(value, node)
         outputs = tuple(graph.graph_copy(captured, mapping))
+        for name, inner in traced.graph.named_children():  # what cond and the like choose from
+            object.__setattr__(module, name, inner)
     given = [_output(part, nodes, outputs, attributes) for part in found]
     graph.output(tuple(given))
     module.finish(graph, in_spec, out_spec, in_order(fn, args, kwargs))

@@ -3,49 +3,15 @@
 from __future__ import annotations
 
 import functools
-import itertools
 import sys
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
+from aten.autograd.hook_handle import RemovableHandle
+
 __all__ = ["BoundHook", "RemovableHandle", "every", "register"]
-
-_ids = itertools.count()
-
-
-class RemovableHandle:
-    """Removes its hook when `remove()` is called or when a `with` block on it ends.
-
-    hooks_dict: where the hook is, under `id`; extra_dict: what else has an entry of that id, a dict or several.
-    """
-
-    def __init__(self, hooks_dict: Any, *, extra_dict: Any = None) -> None:
-        self.id = next(_ids)
-        self.hooks_dict_ref = weakref.ref(hooks_dict)
-        extra = () if extra_dict is None else extra_dict if isinstance(extra_dict, (list, tuple)) else (extra_dict,)
-        self.extra_dict_ref = tuple(weakref.ref(d) for d in extra)
-
-    def remove(self) -> None:
-        for ref in (self.hooks_dict_ref, *self.extra_dict_ref):
-            entries = ref()
-            if entries is not None:
-                entries.pop(self.id, None)
-
-    def __getstate__(self) -> tuple:
-        return self.hooks_dict_ref(), self.id, tuple(ref() for ref in self.extra_dict_ref)
-
-    def __setstate__(self, state: tuple) -> None:
-        hooks_dict, self.id, extra = state
-        self.hooks_dict_ref = weakref.ref(OrderedDict() if hooks_dict is None else hooks_dict)
-        self.extra_dict_ref = tuple(weakref.ref(OrderedDict() if d is None else d) for d in extra)
-
-    def __enter__(self) -> RemovableHandle:
-        return self
-
-    def __exit__(self, *exc: Any) -> None:
-        self.remove()
 
 
 def register(hooks: OrderedDict, hook: Any, prepend: bool = False, marks: tuple[OrderedDict, ...] = ()) -> RemovableHandle:

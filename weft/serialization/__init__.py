@@ -1,4 +1,4 @@
-"""save and load. No file is ever executed: what is written and read is data.
+"""save and load. No file is ever executed: what is written and read is data, objects of classes included (objects.py).
 
 Written: safetensors with the structure of containers beside (structure.py), or PyTorch's zip format. Read: both, PyTorch's older
 files, other programs' safetensors (also sharded), npz and GGUF.
@@ -13,11 +13,12 @@ from typing import Any
 
 import aten
 from aten import Tensor
-from weft.serialization import gguf, npz, pytorch, safetensors
+from weft.serialization import gguf, npz, objects, pytorch, safetensors
 from weft.serialization.bad_file import BadFile
 from weft.serialization.endianness import LoadEndianness, get_default_load_endianness, set_default_load_endianness
 from weft.serialization.inert_pickle import Refused
 from weft.serialization.safe_globals import add_safe_globals, clear_safe_globals, get_safe_globals, safe_globals
+from weft.serialization.safe_globals import find as find_allowed
 from weft.serialization.source import bytes_of
 from weft.serialization.structure import KEY, Packer, Unpacker
 from weft.serialization.write_pytorch import write_zip
@@ -30,6 +31,7 @@ __all__ = [
     "clear_safe_globals",
     "get_default_load_endianness",
     "get_safe_globals",
+    "get_unsafe_globals_in_checkpoint",
     "load",
     "safe_globals",
     "save",
@@ -51,7 +53,8 @@ def save(
     """Writes `obj` (tensors, numbers, strings, bytes, dtypes …, nested in containers) to the path or binary file `f`.
 
     format: "pytorch" is what PyTorch reads, also with weights_only; it is taken for paths that end in .pt, .pth and .bin.
-    "safetensors" (else) is what other programs read the tensors of. Tensors that share memory go on sharing it. Pickle is not
+    "safetensors" (else) is what other programs read the tensors of. Tensors that share memory go on sharing it. Modules and other
+    objects are written as the name of their class and their state, to be loaded where the class can be imported. Pickle is not
     used, so `pickle_module` and `pickle_protocol` change nothing. Raises TypeError naming what cannot be saved.
     """
     if format is None:
@@ -99,14 +102,16 @@ def load(
 
     f: a path (also `model.safetensors.index.json` beside its shards), or a binary file. map_location: a device, {from: to}, or
     fn(storage, location) → storage, as in PyTorch. mmap: the file is mapped, and read where it is touched.
-    No code of a file runs, whatever `weights_only` says: classes that a PyTorch file asks for beyond those of tensors are refused
-    by name (pickle.UnpicklingError) unless `add_safe_globals` allows them. Raises BadFile, a RuntimeError and a ValueError, for
-    files that are damaged or of no known format, EOFError for empty ones.
+    weights_only: True, the default, refuses by name (pickle.UnpicklingError) the classes of a file beyond those of tensors, but for
+    those that `add_safe_globals` allows. False is for files that you trust: it imports whatever classes and functions the file
+    names, makes objects without `__init__` and gives them their state (`__setstate__` runs); it never calls a function.
+    Raises BadFile, a RuntimeError and a ValueError, for files that are damaged or of no known format, EOFError for empty ones.
     """
     data = bytes_of(f, bool(mmap))
     if not data.size:
         raise EOFError("load: the file is empty (Ran out of input)")
     start = data[:16].tobytes()
+    trusted = weights_only is not None and not weights_only
     place = _placing(map_location)
 
     def placed(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -116,9 +121,9 @@ def load(
         archive_names = data[-(1 << 16) :].tobytes()
         if b"data.pkl" not in archive_names and b".npy" in archive_names:
             return placed(npz.read(data))
-        return pytorch.read_zip(pytorch.Archive(data), place)
+        return pytorch.read_zip(pytorch.Archive(data), place, trusted)
     if start.startswith(pytorch.LEGACY_START):
-        return pytorch.read_legacy(data, place)
+        return pytorch.read_legacy(data, place, trusted)
     if start.startswith(gguf.START):
         return placed(gguf.read(data)[0])
     if start[:1] == b"{" and isinstance(f, (str, os.PathLike)):
@@ -134,9 +139,23 @@ def load(
         return placed(tensors)
     try:
         structure = json.loads(metadata[KEY])
-        return Unpacker(placed(tensors), structure["made"]).unpack(structure["form"])
+        find = objects.imported if trusted else find_allowed
+        return Unpacker(placed(tensors), structure["made"], find).unpack(structure["form"])
+    except Refused:
+        raise
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, RecursionError) as error:
         raise BadFile(f"load: the structure of the file is damaged: {type(error).__name__}: {error}") from None
+
+
+def get_unsafe_globals_in_checkpoint(f: str | os.PathLike | Any) -> list[str]:
+    """The classes and functions of a `.pt` file that `load` would refuse, by their full names, for `add_safe_globals`.
+
+    Raises ValueError for files of other formats (BadFile is one).
+    """
+    data = bytes_of(f, False)
+    if not data[:4].tobytes() == pytorch.ZIP_START:
+        raise ValueError("Expected input to be a checkpoint returned by torch.save")
+    return pytorch.refused_names(pytorch.Archive(data))
 
 
 def _placing(map_location: Any) -> Callable[[Tensor, str], Tensor]:

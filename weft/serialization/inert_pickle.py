@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import collections
+import functools
 import pickle
 import pickletools
 from collections.abc import Callable
@@ -30,10 +32,17 @@ class Global:
 
 
 class Walker:
-    """One pickle of a stream. find(module, name) -> an object to stand for the global, a Global to call; persistent(id)."""
+    """One pickle of a stream. find(module, name) -> an object to stand for the global, a Global to call; persistent(id);
+    make(what, args) -> an object of a class, or of whatever else `find` gave that is no Global."""
 
-    def __init__(self, find: Callable[[str, str], Any], persistent: Callable[[Any], Any]) -> None:
-        self.find, self.persistent = find, persistent
+    def __init__(
+        self,
+        find: Callable[[str, str], Any],
+        persistent: Callable[[Any], Any],
+        make: Callable[[Any, Any], Any] | None = None,
+        set_state: Callable[[Any, Any], Any] | None = None,
+    ) -> None:
+        self.find, self.persistent, self.make, self.set_state = find, persistent, make, set_state
         self.stack: list[Any] = []
         self.memo: dict[int, Any] = {}
         self.made_by: dict[int, Global] = {}  # id of an object: what made it, for its state
@@ -69,6 +78,8 @@ class Walker:
         return items
 
     def call(self, what: Any, args: Any) -> None:
+        if self.make is not None and callable(what):  # no Global is
+            what = Global(getattr(what, "__name__", "?"), functools.partial(self._made, what), self.set_state)
         if not isinstance(what, Global) or what.call is None:
             raise Refused(f"Weights only load failed: the file calls {getattr(what, 'name', what)!r}, which is not allowed")
         made = what.call(*args)
@@ -76,6 +87,10 @@ class Walker:
             self.made_by[id(made)] = what
             self.made.append(made)  # keeps its id
         self.stack.append(made)
+
+    def _made(self, what: Any, *args: Any) -> Any:
+        assert self.make is not None
+        return self.make(what, args)
 
     def build(self) -> None:
         state = self.stack.pop()
@@ -98,14 +113,16 @@ class Walker:
             target[key] = value
 
     def extend(self, items: list[Any]) -> None:
-        if type(self.stack[-1]) is not list:
-            raise TypeError(f"items appended to a {type(self.stack[-1]).__name__}")
-        self.stack[-1].extend(items)
+        target = self.stack[-1]
+        if not isinstance(target, (list, collections.deque)):
+            raise TypeError(f"items appended to a {type(target).__name__}")
+        target.extend(items)
 
     def add(self, items: list[Any]) -> None:
-        if type(self.stack[-1]) is not set:
-            raise TypeError(f"items added to a {type(self.stack[-1]).__name__}")
-        self.stack[-1].update(items)
+        target = self.stack[-1]
+        if not isinstance(target, set):
+            raise TypeError(f"items added to a {type(target).__name__}")
+        target.update(items)
 
     def pop(self) -> Any:
         return self.stack.pop()

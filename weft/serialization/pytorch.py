@@ -5,6 +5,7 @@ Nothing of the file is executed (inert_pickle.py). Tensors on one storage share 
 
 from __future__ import annotations
 
+import pickletools
 import struct
 import zipfile
 from collections.abc import Callable
@@ -15,10 +16,10 @@ import numpy as np
 
 import aten
 from aten import Tensor
-from weft.serialization import endianness, safe_globals
+from weft.serialization import endianness, objects
 from weft.serialization.bad_file import BadFile
 from weft.serialization.inert_pickle import Global, Refused, Walker
-from weft.serialization.safe_globals import TABLE, Storage, users
+from weft.serialization.safe_globals import TABLE, Storage, make, not_allowed, users
 from weft.serialization.safetensors import tensor_on
 
 MAGIC_NUMBER = 0x1950A86A20F9469CFC6C
@@ -89,11 +90,42 @@ def find(module: str, name: str) -> Any:
     if found is None:
         found = _REBUILD.get(full, TABLE.get(full))
     if found is None:
-        raise Refused(
-            f"Weights only load failed. Unsupported global: GLOBAL {full} was not an allowed global by default. If you trust "
-            f"this class or function, use `weft.serialization.add_safe_globals([{name}])`; weft runs no code of a file"
-        )
+        found = next((c for c in objects.CALLED if f"{c.__module__}.{c.__qualname__}" == full), None)
+    if found is None:
+        raise Refused(not_allowed(full))
     return found
+
+
+def find_any(module: str, name: str) -> Any:
+    """The same, and all classes and functions that can be imported: for files that the user trusts."""
+    try:
+        return find(module, name)
+    except Refused:
+        return objects.imported(_MODULES.get(module, module), name)
+
+
+def refused_names(archive: Archive) -> list[str]:
+    """The classes and functions of a zip file that are not allowed, by their full names."""
+    texts: list[str] = []
+    names = set()
+    for opcode, argument, _ in pickletools.genops(archive.read("data.pkl").tobytes()):
+        if opcode.name == "GLOBAL":
+            names.add(tuple(argument.split(" ", 1)))
+        elif opcode.name == "STACK_GLOBAL":
+            names.add(tuple(texts[-2:]))
+        elif isinstance(argument, str):
+            texts.append(argument)
+    refused = []
+    for module, name in sorted(names):
+        try:
+            find(module, name)
+        except Refused:
+            refused.append(f"{module}.{name}")
+    return refused
+
+
+def _walker(trusted: bool, persistent: Callable[[Any], Any]) -> Walker:
+    return Walker(find_any if trusted else find, persistent, make, objects.set_state)
 
 
 # ------------------------------------------------------------------------------------------------------ zip
@@ -141,8 +173,8 @@ class Archive:
         return f"{self.root}{name}" in self.records
 
 
-def read_zip(archive: Archive, place: Place) -> Any:
-    """The object of a zip file of PyTorch."""
+def read_zip(archive: Archive, place: Place, trusted: bool = False) -> Any:
+    """The object of a zip file of PyTorch. trusted: objects of all classes that can be imported, not only of those allowed."""
     if archive.root is None:
         raise BadFile("load: the archive has no data.pkl: it is no file of PyTorch's")
     if f"{archive.root}constants.pkl" in archive.records:
@@ -163,7 +195,7 @@ def read_zip(archive: Archive, place: Place) -> Any:
             loaded[key] = Stored(place(flat, location), kind.dtype)
         return Stored(loaded[key].flat, kind.dtype)
 
-    return Walker(find, persistent).load(BytesIO(archive.read("data.pkl").tobytes()))
+    return _walker(trusted, persistent).load(BytesIO(archive.read("data.pkl").tobytes()))
 
 
 def _storage_id(id: Any) -> tuple[Storage, str, str, int]:
@@ -183,8 +215,8 @@ def _ordered(data: np.ndarray, dtype: Any, swapped: bool) -> np.ndarray:
 
 
 # --------------------------------------------------------------------------------------------------- legacy
-def read_legacy(data: np.ndarray, place: Place) -> Any:
-    """The object of a file that PyTorch wrote before it wrote zips."""
+def read_legacy(data: np.ndarray, place: Place, trusted: bool = False) -> Any:
+    """The object of a file that PyTorch wrote before it wrote zips; trusted as for read_zip."""
     file = BytesIO(memoryview(data))
     plain = Walker(lambda module, name: find(module, name), lambda id: None)
     magic = plain.load(file)
@@ -214,7 +246,7 @@ def read_legacy(data: np.ndarray, place: Place) -> Any:
         _, offset, size = view
         return Stored(loaded[key].flat.narrow(0, int(offset), int(size)), kind.dtype)
 
-    result = Walker(find, persistent).load(file)
+    result = _walker(trusted, persistent).load(file)
     keys = Walker(find, lambda id: None).load(file)
     if not isinstance(keys, list) or any(str(key) not in loaded for key in keys):
         raise BadFile("load: the file's list of storages does not fit its pickle")
@@ -231,4 +263,4 @@ def read_legacy(data: np.ndarray, place: Place) -> Any:
     return result
 
 
-__all__ = ["LEGACY_START", "ZIP_START", "Archive", "find", "read_legacy", "read_zip", "safe_globals"]
+__all__ = ["LEGACY_START", "ZIP_START", "Archive", "find", "read_legacy", "read_zip", "refused_names"]

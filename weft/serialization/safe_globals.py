@@ -11,6 +11,7 @@ import numpy as np
 
 import aten
 from aten import Tensor
+from weft.serialization import objects
 from weft.serialization.inert_pickle import Global, Refused
 
 _allowed: dict[str, tuple[Any, Any]] = {}  # full name: (object, as it was given)
@@ -54,28 +55,45 @@ class safe_globals(contextlib.ContextDecorator):
         _allowed.update(self.before)
 
 
-def users(name: str) -> Global | None:
-    """What the user allowed under this name."""
-    if name not in _allowed:
-        return None
-    what = _allowed[name][0]
-    if not isinstance(what, type):
-        return Global(name, what)
-    return Global(name, lambda *args: _new(what, args), _set_state)
+def users(name: str) -> Any:
+    """What the user allowed under this name, PyTorch's or weft's; None if nothing."""
+    if name in _allowed:
+        return _allowed[name][0]
+    if name.startswith("torch."):
+        module, _, last = name.rpartition(".")
+        try:
+            found = objects.imported(module, last)
+        except Refused:
+            return None
+        return next((what for what, _ in _allowed.values() if what is found), None)
+    return None
 
 
-def _new(cls: Any, args: tuple) -> Any:
-    return cls(*args) if args and isinstance(args, tuple) and cls.__new__ is object.__new__ else cls.__new__(cls, *args)
+def find(module: str, name: str) -> Any:
+    """The class or function `module.name` of a file of weft's, if the user allowed it; raises Refused, with the remedy, else."""
+    what = users(f"{module}.{name}")
+    if what is None:
+        what = next((c for c in objects.CALLED if (c.__module__, c.__qualname__) == (module, name)), None)
+    if what is None:
+        raise Refused(not_allowed(f"{module}.{name}"))
+    return what
 
 
-def _set_state(made: Any, state: Any) -> None:
-    if hasattr(made, "__setstate__"):
-        made.__setstate__(state)
-        return
-    plain, slots = state if isinstance(state, tuple) and len(state) == 2 else (state, None)
-    made.__dict__.update(plain or {})
-    for name, value in (slots or {}).items():
-        setattr(made, name, value)
+def not_allowed(full: str) -> str:
+    """The message for a class or function that is not among those allowed."""
+    name = full.rpartition(".")[2]
+    return (
+        f"Weights only load failed. Unsupported global: GLOBAL {full} was not an allowed global by default. If you trust this "
+        f"class or function, use `weft.serialization.add_safe_globals([{name}])`; if you trust the file, weights_only=False"
+    )
+
+
+def make(maker: Any, args: tuple) -> Any:
+    """An object of what a file names: what the user allowed is called where it has to be, all else is made by objects.make."""
+    allowed = any(what is maker for what, _ in _allowed.values())
+    if allowed and (not isinstance(maker, type) or args and maker.__new__ is object.__new__):
+        return maker(*args)
+    return objects.make(maker, args)
 
 
 # --------------------------------------------------------------------------------------------------- tables

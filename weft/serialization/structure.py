@@ -1,4 +1,4 @@
-"""Containers of tensors as JSON: what `save` writes beside the tensors of a safetensors file.
+"""Containers of tensors, and objects with their state, as JSON: what `save` writes beside the tensors of a safetensors file.
 
 A plain value is itself, anything else a list [tag, …]. Tensors that share memory share it again after loading.
 """
@@ -14,6 +14,8 @@ import numpy as np
 
 import aten
 from aten import Tensor
+from weft.serialization import objects
+from weft.serialization.safe_globals import make
 
 KEY = "weft.structure"
 
@@ -24,9 +26,10 @@ class Packer:
     def __init__(self) -> None:
         self.tensors: dict[str, Tensor] = {}
         self.seen: dict[int, str] = {}  # id of a tensor: its name
-        self.kept: list[Tensor] = []  # so that ids stay theirs
+        self.kept: list[Any] = []  # so that ids stay theirs
         self.places: dict[int, list[tuple[str, Tensor]]] = {}  # address of a storage: tensors on it
         self.open: set[int] = set()
+        self.objects: dict[int, int] = {}  # id of an object of a class: its number
 
     def pack(self, value: Any, path: str = "") -> Any:
         if value is None or type(value) in (bool, int, float, str):
@@ -36,6 +39,8 @@ class Packer:
         simple = _simple(value)
         if simple is not None:
             return simple
+        if type(value) not in _CONTAINERS and not (isinstance(value, tuple) and _made_by_namedtuple(type(value))):
+            return self._object(value, path)
         if id(value) in self.open:
             raise ValueError(f"save: obj{_at(path)} contains itself")
         self.open.add(id(value))
@@ -55,12 +60,33 @@ class Packer:
         if isinstance(value, tuple) and hasattr(value, "_fields"):
             items = [self.pack(v, _join(path, name)) for name, v in zip(value._fields, value)]
             return ["namedtuple", type(value).__name__, list(value._fields), items]
-        raise TypeError(
-            f"save: obj{_at(path)} is a {type(value).__name__}; only tensors, numbers, strings, bytes, None, dtypes, devices, "
-            "and dicts, lists, tuples, named tuples and sets of these can be saved"
-        )
+        raise AssertionError(value)
+
+    def _object(self, value: Any, path: str) -> Any:
+        """An object of a class; it may contain itself, by its number."""
+        if id(value) in self.objects:
+            return ["seen", self.objects[id(value)]]
+        try:
+            if objects.is_named(value):
+                return ["named", *objects.name_of(value)]
+            made = objects.parts(value)
+            maker = objects.name_of(made.maker)
+        except TypeError as error:
+            raise TypeError(
+                f"save: obj{_at(path)} is a {type(value).__name__}, and {error}; tensors, numbers, strings, bytes, None, dtypes, "
+                "devices, dicts, lists, tuples, sets, and objects that are their class and state can be saved"
+            ) from None
+        number = self.objects[id(value)] = len(self.objects)
+        self.kept.append(value)
+        args = [self.pack(a, _join(path, i)) for i, a in enumerate(made.args)]
+        items = [self.pack(v, _join(path, i)) for i, v in enumerate(made.items)]
+        pairs = [[self.pack(k, f"{path}.key"), self.pack(v, _join(path, k))] for k, v in made.pairs]
+        state = self.pack(made.state, path)
+        return ["object", number, *maker, args, items, pairs, state]
 
     def _tensor(self, t: Tensor, path: str) -> Any:
+        if type(t) not in (Tensor, aten.Parameter):
+            return self._subclass(t, path)
         if id(t) in self.seen:
             return ["same", self.seen[id(t)]]
         name = self._name(path)
@@ -70,6 +96,19 @@ class Packer:
             self.places.setdefault(t.untyped_storage().data_ptr(), []).append((name, t))
         self.tensors[name] = t
         return ["tensor", name, type(t) is not Tensor and isinstance(t, aten.Parameter), bool(t.requires_grad)]
+
+    def _subclass(self, t: Tensor, path: str) -> Any:
+        """A tensor of a class of its own: the plain tensor, the class and the attributes."""
+        if type(t).__reduce_ex__ is not Tensor.__reduce_ex__:
+            return self._object(t, path)
+        if id(t) in self.objects:
+            return ["seen", self.objects[id(t)]]
+        cls = objects.name_of(type(t))
+        number = self.objects[id(t)] = len(self.objects)
+        plain = t.as_subclass(Tensor).detach()
+        self.kept += [t, plain]
+        form = self._tensor(plain, path)
+        return ["subclass", number, *cls, form, bool(t.requires_grad), self.pack(dict(getattr(t, "__dict__", {})), path)]
 
     def _name(self, path: str) -> str:
         name, count = path or "tensor", 1
@@ -98,9 +137,12 @@ class Packer:
 
 
 class Unpacker:
-    def __init__(self, tensors: dict[str, Tensor], made: dict[str, Any]) -> None:
-        self.tensors, self.made = tensors, made
+    """find(module, name): the class or function of that name, if the reader allows it."""
+
+    def __init__(self, tensors: dict[str, Tensor], made: dict[str, Any], find: Callable[[str, str], Any]) -> None:
+        self.tensors, self.made, self.find = tensors, made, find
         self.ready: dict[str, Tensor] = {}
+        self.objects: dict[int, Any] = {}
 
     def unpack(self, form: Any) -> Any:
         if not isinstance(form, list):
@@ -120,7 +162,35 @@ class Unpacker:
         if tag == "namedtuple":
             name, fields, items = rest
             return collections.namedtuple(name, fields)(*map(self.unpack, items))  # type: ignore[misc]
+        if tag == "named":
+            return self.find(*rest)
+        if tag == "seen":
+            return self.objects[rest[0]]
+        if tag == "object":
+            return self._object(*rest)
+        if tag == "subclass":
+            return self._subclass(*rest)
         return _SIMPLE[tag](*rest)
+
+    def _object(self, number: int, module: str, name: str, args: list, items: list, pairs: list, state: Any) -> Any:
+        maker = self.find(module, name)
+        made = self.objects[number] = make(maker, tuple(map(self.unpack, args)))
+        for item in items:
+            made.append(self.unpack(item))
+        for key, value in pairs:
+            made[self.unpack(key)] = self.unpack(value)
+        if state is not None:
+            objects.set_state(made, self.unpack(state))
+        return made
+
+    def _subclass(self, number: int, module: str, name: str, form: Any, requires_grad: bool, attributes: Any) -> Any:
+        cls = self.find(module, name)
+        if not (isinstance(cls, type) and issubclass(cls, Tensor)):
+            raise TypeError(f"a tensor of {module}.{name}")
+        made = self.objects[number] = aten._native.make_subclass(cls, self.unpack(form), requires_grad)
+        for key, value in self.unpack(attributes).items():
+            setattr(made, key, value)
+        return made
 
     def _tensor(self, name: str, parameter: bool, requires_grad: bool) -> Tensor:
         how = self.made.get(name)
@@ -157,6 +227,11 @@ def _simple(value: Any) -> Any:
     return None
 
 
+def _made_by_namedtuple(cls: type) -> bool:
+    return hasattr(cls, "_fields") and cls.__bases__ == (tuple,)
+
+
+_CONTAINERS = (dict, collections.OrderedDict, list, tuple, set, frozenset)
 _SEQUENCES: dict[str, Callable] = {"list": list, "tuple": tuple, "set": set, "frozenset": frozenset}
 _SIMPLE: dict[str, Callable] = {
     "float": float,

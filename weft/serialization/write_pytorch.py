@@ -1,11 +1,13 @@
-"""Writes PyTorch's zip files, of what `torch.load(weights_only=True)` reads there."""
+"""Writes PyTorch's zip files, of what `torch.load(weights_only=True)` reads there; objects of classes (objects.py) are for weft."""
 
 from __future__ import annotations
 
 import codecs
 import collections
+import copyreg
 import io
 import pickle
+import types
 import zipfile
 from typing import Any
 
@@ -13,11 +15,13 @@ import numpy as np
 
 import aten
 from aten import Tensor
+from weft.serialization import objects
 from weft.serialization.safe_globals import STORAGES
 
 _STORAGE_OF = {dtype: name for name, dtype in STORAGES.items() if name != "UntypedStorage"}
-_PLAIN = (type(None), bool, int, float, str, bytes, bytearray, complex, dict, list, tuple, set, collections.OrderedDict, type)
+_PLAIN = (type(None), bool, int, float, str, bytes, bytearray, complex, dict, list, tuple, set, collections.OrderedDict)
 _NUMBERS = frozenset(t for t in np.sctypeDict.values() if issubclass(t, (np.number, np.bool_)))
+_BUILTINS = (dict, list, set, complex, bytearray, collections.OrderedDict)
 _ALIGN = 64
 
 
@@ -63,22 +67,36 @@ class _Writer(_PythonPickler):
         return (*obj.id[:1], self.name(kind.module, kind.name), *obj.id[2:])  # type: ignore[attr-defined]
 
     def reducer_override(self, obj: Any) -> Any:
-        if isinstance(obj, Tensor):
+        if isinstance(obj, Tensor) and type(obj).__reduce_ex__ is Tensor.__reduce_ex__:
             return self._tensor(obj)
         if isinstance(obj, aten.Size):
             return self.name("torch", "Size"), (tuple(obj),)
         if isinstance(obj, aten.Device):
             return self.name("torch", "device"), ((obj.type,) if obj.index is None else (obj.type, obj.index))
-        if isinstance(obj, (_Name, aten.DType)) or type(obj) in _PLAIN:
-            if isinstance(obj, type) and obj not in (dict, list, set, complex, bytearray, collections.OrderedDict):
-                raise TypeError(f"save: the class {obj.__name__} cannot be written to PyTorch's format")
-            return NotImplemented
-        if type(obj) in _NUMBERS or obj is codecs.encode:  # with which pickle writes bytes
-            return NotImplemented
-        raise TypeError(
-            f"save: PyTorch's format is written without running code when it is read; a {type(obj).__name__} is not among what "
-            "can be saved: tensors, numbers, strings, bytes, None, dtypes, devices, and dicts, lists, tuples and sets of these"
-        )
+        if isinstance(obj, (_Name, aten.DType)) or type(obj) in _PLAIN or type(obj) in _NUMBERS or obj is codecs.encode:
+            return NotImplemented  # (with codecs.encode pickle writes bytes)
+        if objects.is_named(obj):
+            return NotImplemented  # save_global
+        try:
+            made = objects.parts(obj)
+        except TypeError as error:
+            raise TypeError(f"save: a {type(obj).__name__} cannot be saved: {error}") from None
+        items, pairs = iter(made.items) if made.items else None, iter(made.pairs) if made.pairs else None
+        if made.maker is type(obj):
+            return copyreg.__newobj__, (made.maker, *made.args), made.state, items, pairs  # type: ignore[attr-defined]
+        return made.maker, made.args, made.state, items, pairs
+
+    def save_global(self, obj: Any, name: str | None = None) -> None:
+        """A class or function as its name, also one inside of a class."""
+        if obj is codecs.encode or obj in _BUILTINS:
+            super().save_global(obj, name)
+            return
+        try:
+            if obj.__module__ == "builtins" and isinstance(obj, type):
+                raise TypeError(f"the class {obj.__name__} cannot be written to PyTorch's format")
+            self.save_name(_Name(*objects.name_of(obj)), obj)
+        except TypeError as error:
+            raise TypeError(f"save: {error}") from None
 
     def _tensor(self, t: Tensor) -> Any:
         if type(t) is not Tensor and isinstance(t, aten.Parameter):
@@ -104,10 +122,10 @@ class _Writer(_PythonPickler):
         self.kept.append(stored)
         return self.name("torch._utils", "_rebuild_tensor_v3"), (stored, *shape, t.dtype)
 
-    def save_name(self, obj: Any) -> None:
+    def save_name(self, obj: Any, of: Any = None) -> None:
         module, name = ("torch", obj.name) if isinstance(obj, aten.DType) else (obj.module, obj.name)
         self.write(pickle.GLOBAL + f"{module}\n{name}\n".encode())
-        self.memoize(obj)
+        self.memoize(obj if of is None else of)
 
     def save_number(self, obj: Any) -> None:
         """A scalar of NumPy as Python's number: by default torch.load refuses the function that makes the former."""
@@ -115,6 +133,7 @@ class _Writer(_PythonPickler):
 
     dispatch.update(dict.fromkeys(_NUMBERS, save_number))
     dispatch[_Name] = save_name
+    dispatch[types.FunctionType] = save_global
     dispatch[aten.DType] = save_name
 
 

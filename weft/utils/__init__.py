@@ -14,7 +14,8 @@ def __getattr__(name: str) -> _Any:
     if name in _PARTS:
         return _import_module(f"weft.utils.{name}")
     if name in _HOME:
-        return getattr(_import_module(f"weft.utils.{_HOME[name]}"), name)
+        value = globals()[name] = getattr(_import_module(f"weft.utils.{_HOME[name]}"), name)
+        return value
     raise AttributeError(f"module 'weft.utils' has no attribute {name!r}")
 
 

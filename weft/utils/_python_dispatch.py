@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from aten import dispatch
+from aten import Tensor, dispatch
 from aten.overrides import state
 
-__all__ = ["TorchDispatchMode"]
+__all__ = ["TorchDispatchMode", "is_traceable_wrapper_subclass", "return_and_correct_aliasing"]
 
 
 class _Watch:
@@ -32,3 +32,21 @@ class TorchDispatchMode:
     def __exit__(self, *exc: object) -> None:
         state.modes.pop()
         dispatch.pop_mode()
+
+
+def is_traceable_wrapper_subclass(t: Any) -> bool:
+    """Whether it is a tensor of a subclass that says which tensors it is made of, and can be made of them again."""
+    ours = isinstance(t, Tensor) and type(t) is not Tensor
+    return ours and hasattr(t, "__tensor_flatten__") and hasattr(t, "__tensor_unflatten__")
+
+
+def return_and_correct_aliasing(func: Any, args: Any, kwargs: Any, out: Any) -> Any:
+    """What a `__torch_dispatch__` returns for `out`, its result of func(*args, **kwargs).
+
+    An op that writes in place returns the tensor written (with `out=`, that one), as its callers rely on; other results are
+    `out` itself.
+    """
+    if getattr(func, "kind", "") == "inplace":
+        return args[0]
+    written = (kwargs or {}).get("out")
+    return out if written is None else written

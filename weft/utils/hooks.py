@@ -6,7 +6,7 @@ import warnings
 from collections import OrderedDict
 from typing import Any
 
-from weft.nn.hooks import RemovableHandle
+from aten.autograd.hook_handle import RemovableHandle
 
 __all__ = ["RemovableHandle", "unserializable_hook", "warn_if_has_hooks"]
 

@@ -25,7 +25,8 @@ def __getattr__(name: str) -> _Any:
         return _import_module(f"{__name__}.{name}")
     if name not in _FILE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(_import_module(f"{__name__}.{_FILE[name]}"), name)
+    value = globals()[name] = getattr(_import_module(f"{__name__}.{_FILE[name]}"), name)
+    return value
 
 
 def __dir__() -> list[str]:

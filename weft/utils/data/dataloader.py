@@ -15,6 +15,7 @@ from aten.random import Generator
 from weft.utils.data.collate import default_collate, default_convert
 from weft.utils.data.dataset import Dataset, IterableDataset
 from weft.utils.data.fetch import Fetcher, IterableFetcher, MapFetcher
+from weft.utils.data.pinning import pin
 from weft.utils.data.sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
 from weft.utils.data.worker import get_worker_info as get_worker_info
 from weft.utils.data.workers import WorkerPool
@@ -36,7 +37,8 @@ class DataLoader(Generic[T_co]):
     num_workers: processes that make batches, `prefetch_factor` (2) each ahead; batches come through shared memory, in the
     order of the sampler if `in_order`. collate_fn(samples) makes the batch. generator: draws base_seed and the order; worker
     i is seeded base_seed + i (weft, random, NumPy), then worker_init_fn(i) runs. timeout: seconds to wait for a batch
-    (0: for ever). persistent_workers: they stay from one iteration to the next. pin_memory needs a CUDA device.
+    (0: for ever). persistent_workers: they stay from one iteration to the next. pin_memory: batches come in pinned memory,
+    which a CUDA device copies from without staging; without a device it warns.
 
     An exception in a worker is raised here with its class, naming worker, batch and index; a worker that dies or times out
     is a RuntimeError that names it. Raises ValueError for options that contradict each other.
@@ -195,6 +197,7 @@ class _Iterator:
     def __init__(self, loader: DataLoader) -> None:
         self._dataset, self._num_workers = loader.dataset, loader.num_workers
         self._told, self._index_sampler = loader._told, loader._index_sampler
+        self._pinned = loader.pin_memory and _native.device_count("cuda") > 0
         self._base_seed = int(aten.empty((), dtype=aten.int64).random_(generator=loader.generator).item())
         self._start(loader)
 
@@ -208,7 +211,7 @@ class _Iterator:
         return len(self._index_sampler)
 
     def __next__(self) -> Any:
-        data = self._next_data()
+        data = pin(self._next_data()) if self._pinned else self._next_data()
         self._yielded += 1
         if isinstance(self._dataset, IterableDataset) and not self._warned:
             self._warn_of_length()

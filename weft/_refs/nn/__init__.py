@@ -1,0 +1,5 @@
+"""References of the functions of nn."""
+
+from weft.nn import functional
+
+__all__ = ["functional"]

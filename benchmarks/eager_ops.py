@@ -1,0 +1,197 @@
+"""How long ops take eager beside PyTorch eager: forward and backward, at about a megabyte and at 64 elements, on one thread.
+
+python -m benchmarks.eager_ops --peer-python PATH [--only PATTERN,…] [--sizes large,small] [--seconds S] [--rows FILE]
+
+PATH is a Python in which torch can be imported. A process of each library holds the same inputs; they measure every case in
+turns, a few milliseconds at a time, so that both meet the same noise, and the least of each counts. Backward is a call of
+autograd.grad on a graph that is kept, with respect to all floating inputs that the case names. Peak memory is that of the
+process above what it held before, for large inputs. A case loses if it is slower than `SLOWEST` times the peer. The status is
+not 0 if a case loses, fails where the peer does not, or the geometric mean is above `MEAN`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fnmatch
+import json
+import math
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+SLOWEST, MEAN = 1.2, 0.5
+WINDOW = 3e-3  # seconds that a turn takes
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from benchmarks.eager_cases import CASES, inputs_of  # noqa: E402  (the peer runs this file by its path)
+
+
+# ------------------------------------------------------------------------------------------------ in each library
+def _calls(torch: Any, size: str, name: str) -> dict[str, Any]:
+    """{pass: function} of a case; backward where its result has a history."""
+    names = inputs_of(torch, size)
+    code = compile(CASES[name], name, "eval")
+    scope = {"torch": torch, "F": torch.nn.functional, **names}
+    calls = {"forward": lambda: eval(code, scope)}
+    used = [k for k in code.co_names if k in names and getattr(names[k], "is_floating_point", lambda: False)()]
+    leaves = {k: names[k].detach().clone().requires_grad_() for k in used}
+    try:
+        out = eval(code, {**scope, **leaves})
+    except (RuntimeError, NotImplementedError):
+        return calls
+    outs = [t for t in (out if isinstance(out, (tuple, list)) else [out]) if hasattr(t, "requires_grad") and t.requires_grad]
+    if outs and used:
+        g = torch.ones_like(outs[0])
+        xs = list(leaves.values())
+        try:
+            torch.autograd.grad(outs[0], xs, g, retain_graph=True, allow_unused=True)
+        except (RuntimeError, NotImplementedError):
+            return calls
+        calls["backward"] = lambda: torch.autograd.grad(outs[0], xs, g, retain_graph=True, allow_unused=True)
+    return calls
+
+
+def _peak(call: Any) -> int:
+    """Bytes by which the process grew at most during a call."""
+    status = Path("/proc/self/status")
+    Path("/proc/self/clear_refs").write_text("5")
+    read = lambda key: int(next(line for line in status.read_text().splitlines() if line.startswith(key)).split()[1]) << 10
+    before = read("VmRSS")
+    kept = call()
+    peak = read("VmHWM")
+    del kept
+    return max(0, peak - before)
+
+
+def work(library: str) -> None:
+    """Answer questions on standard input, one a line."""
+    if library == "weft":
+        import weft as torch
+    else:
+        import torch
+    torch.set_num_threads(1)
+    calls: dict[str, Any] = {}
+    repeat: dict[str, int] = {}
+    for line in sys.stdin:
+        ask = json.loads(line)
+        answer: Any
+        try:
+            if ask["do"] == "open":
+                torch.manual_seed(0)
+                calls = _calls(torch, ask["size"], ask["name"])
+                repeat = {}
+                for key, call in calls.items():
+                    call()
+                    start = time.perf_counter()
+                    call()
+                    repeat[key] = max(1, min(5000, int(WINDOW / max(time.perf_counter() - start, 1e-7))))
+                answer = list(calls)
+            elif ask["do"] == "peak":
+                answer = _peak(calls[ask["pass"]])
+            else:
+                call, n = calls[ask["pass"]], repeat[ask["pass"]]
+                start = time.thread_time()
+                for _ in range(n):
+                    call()
+                answer = (time.thread_time() - start) / n
+        except Exception as error:  # told to the other side, which counts it as a failure of the case
+            answer = {"error": f"{type(error).__name__}: {error}"[:200]}
+        print(json.dumps(answer), flush=True)
+
+
+# ------------------------------------------------------------------------------------------------------ in turns
+class Library:
+    """A process in which one of the libraries measures."""
+
+    def __init__(self, python: str, name: str):
+        command = [python, __file__, "--work", name]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def ask(self, **question: Any) -> Any:
+        """The answer to a question; EOFError if the process ended."""
+        assert self.process.stdin and self.process.stdout
+        print(json.dumps(question), file=self.process.stdin, flush=True)
+        line = self.process.stdout.readline()
+        if not line:
+            raise EOFError(f"the process ended with {self.process.wait()}")
+        return json.loads(line)
+
+
+def measure(ours: Library, peer: Library, name: str, size: str, seconds: float) -> list[dict]:
+    """A row for each pass of a case."""
+    opened = [library.ask(do="open", name=name, size=size) for library in (ours, peer)]
+    if isinstance(opened[1], dict):
+        return []
+    if isinstance(opened[0], dict):
+        return [{"name": name, "size": size, "pass": "forward", "error": opened[0]["error"]}]
+    rows = []
+    for key in opened[1]:
+        if key not in opened[0]:
+            rows.append({"name": name, "size": size, "pass": key, "error": "no gradient here"})
+            continue
+        best, end, turns = [math.inf, math.inf], time.perf_counter() + seconds, 0
+        while time.perf_counter() < end or turns < 3:
+            turns += 1
+            for k, library in enumerate((ours, peer)):
+                best[k] = min(best[k], library.ask(**{"do": "time", "pass": key}))
+        row = {"name": name, "size": size, "pass": key, "weft": best[0], "peer": best[1], "ratio": best[0] / best[1]}
+        if size == "large":
+            row["peaks"] = [library.ask(**{"do": "peak", "pass": key}) for library in (ours, peer)]
+        rows.append(row)
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--peer-python", help="a Python with torch")
+    parser.add_argument("--only", default="*", help="patterns of names")
+    parser.add_argument("--sizes", default="large,small")
+    parser.add_argument("--seconds", type=float, default=0.06, help="for a pass of a case")
+    parser.add_argument("--rows", help="a file for the rows, as lines of JSON")
+    parser.add_argument("--work", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.work:
+        return work(options.work)
+    ours, peer = Library(sys.executable, "weft"), Library(options.peer_python, "torch")
+    rows: list[dict] = []
+    patterns = options.only.split(",")
+    for size in options.sizes.split(","):
+        for name in CASES:
+            if not any(fnmatch.fnmatch(name, p) for p in patterns):
+                continue
+            try:
+                made = measure(ours, peer, name, size, options.seconds)
+            except EOFError as error:
+                made = [{"name": name, "size": size, "pass": "forward", "error": str(error)}]
+                ours, peer = Library(sys.executable, "weft"), Library(options.peer_python, "torch")
+            rows += made
+            if options.rows:
+                with open(options.rows, "a") as file:
+                    file.writelines(json.dumps(row) + "\n" for row in made)
+    for library in (ours, peer):
+        library.process.terminate()
+    sys.exit(report(rows))
+
+
+def report(rows: list[dict]) -> int:
+    """Print the rows from the slowest on, and what they come to; the exit status."""
+    good = sorted((r for r in rows if "ratio" in r), key=lambda r: -r["ratio"])
+    for r in good:
+        memory = f"  peak {r['peaks'][0] >> 10:7} / {r['peaks'][1] >> 10:7} kB" if "peaks" in r else ""
+        times = f"{r['weft'] * 1e6:10.1f} / {r['peer'] * 1e6:10.1f} us"
+        print(f"{r['ratio']:7.2f}x  {r['name']:26} {r['size']:5} {r['pass']:8} {times}{memory}")
+    for r in rows:
+        if "error" in r:
+            print(f"FAILED   {r['name']:26} {r['size']:5} {r['pass']:8} {r['error']}")
+    if not good:
+        return 1
+    mean = math.exp(sum(math.log(r["ratio"]) for r in good) / len(good))
+    slower = sum(r["ratio"] > SLOWEST for r in good)
+    print(f"{len(good)} measured, {slower} slower than {SLOWEST}x, geometric mean {mean:.2f}x, {len(rows) - len(good)} failed")
+    return int(slower > 0 or mean > MEAN or len(good) < len(rows))
+
+
+if __name__ == "__main__":
+    main()

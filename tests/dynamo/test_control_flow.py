@@ -1,6 +1,7 @@
 """cond, while_loop, map, scan, associative_scan and wrap: plain, and as nodes of one graph."""
 
 import pytest
+from weft._dynamo.testing import EagerAndRecordGraphs
 from weft._higher_order_ops import associative_scan, cond, map, scan, while_loop, wrap
 
 import weft
@@ -162,7 +163,54 @@ def test_prefixes_of_every_length():
 
 def test_graphs_inside_of_graphs_are_shown():
     text = str(weft.explain(FUNCTIONS["cond"])(weft.ones(3, 4)))
-    assert "cond = cond(" in text and "def cond_true(" in text and "def cond_false(" in text and "aten.sin(" in text
+    assert "cond = " in text and "def cond_true_0(" in text and "def cond_false_0(" in text and "aten.sin(" in text
+
+
+def test_graphs_inside_of_graphs_are_modules_that_all_take_what_any_takes():
+    y, z = weft.ones(3), weft.full((3,), 2.0)
+    backend = EagerAndRecordGraphs()
+
+    def choose(x):
+        inner = lambda x: cond(x.sum() > 9, lambda x: x * z, lambda x: x * y, (x,))
+        return cond(x.sum() > 0, lambda x: x + y, inner, (x,))
+
+    compiled = weft.compile(choose, backend=backend, fullgraph=True)
+    for x in (weft.ones(3), -weft.ones(3)):
+        weft.testing.assert_close(compiled(x), choose(x))
+    names = {name for name, _ in backend.graphs[0].named_modules()}
+    inner = {"cond_false_1.cond_true_0", "cond_false_1.cond_false_0"}
+    assert names == {"", "cond_true_1", "cond_false_1", *inner}
+    counts = [len(graph.graph.placeholders) for graph in backend.graphs[0].children()]
+    assert counts[0] == counts[1]
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+def test_a_number_from_outside_reaches_a_wrapped_function(backend):
+    number = 3.5
+
+    @weft.compile(backend=backend, fullgraph=True)
+    def f(x):
+        return wrap(lambda x: x + number, x)
+
+    for number in (3.5, 2.25, 7.0):
+        weft.testing.assert_close(f(weft.zeros(2)), weft.full((2,), number))
+
+
+def test_a_wrapped_function_changes_nothing_outside():
+    seen = []
+
+    def f(x):
+        def g(x):
+            seen.append(1)
+            return x + 1
+
+        return wrap(g, x)
+
+    counts = weft.explain(f)(weft.ones(2))
+    assert counts.graph_break_count >= 1
+    seen.clear()
+    weft.testing.assert_close(weft.compile(f)(weft.ones(2)), weft.full((2,), 2.0))
+    assert seen == [1]
 
 
 @pytest.mark.parametrize("backend", ["eager", "inductor"])

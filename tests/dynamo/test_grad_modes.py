@@ -1,6 +1,7 @@
 """Gradients switched on and off inside of compiled functions, whoever runs the graph."""
 
 import pytest
+from weft._dynamo.testing import CompileCounter
 
 import weft
 from aten.fx.interpreter import Interpreter
@@ -51,3 +52,16 @@ def test_results_require_what_eager_ones_do(backend, f, entered_with):
         else:
             assert a == b
     assert (x.grad is None) == (y.grad is None) and (x.grad is None or x.grad.equal(y.grad))
+
+
+def test_changes_of_the_mode_are_operations_that_are_counted():
+    def f(x):
+        with weft.no_grad():
+            y = x * 2
+            y = y + 1
+        return x * y
+
+    counter = CompileCounter()
+    x = weft.ones(3, requires_grad=True)
+    weft.compile(f, backend=counter, fullgraph=True)(x).sum().backward()
+    assert counter.op_count == 5 and x.grad.tolist() == [3.0, 3.0, 3.0]

@@ -3,7 +3,7 @@
 import pytest
 
 import weft
-from aten.autograd.engine import RemovableHandle
+from aten.autograd.hook_handle import RemovableHandle
 
 
 @pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])

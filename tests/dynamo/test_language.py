@@ -260,6 +260,30 @@ check("deque", f, x4)
 def f(x):
     return copy.copy([x]), copy.deepcopy({"a": 1})
 check("deepcopy", f, x4)
+class Shade(enum.Enum): DARK = 1
+class Settings:
+    def __init__(self, **attributes): self.__dict__.update(attributes)
+    def __setattr__(self, name, value): object.__setattr__(self, name, value + 1)
+def settings():
+    c = Settings(n=1, layers=[1, 2], inner=Settings(v=[1]), act=len, shade=Shade.DARK, dtype=torch.float32, of=Settings)
+    c.__dict__["again"] = c.__dict__["layers"]
+    return c
+def f(x, c):
+    d = copy.deepcopy(c); d.n = d.n + 1; d.layers.append(4)
+    parts = d.again is d.layers, d.act is c.act, d.shade is c.shade, d.inner.v is c.inner.v, d.dtype, d.of is Settings
+    return x * d.n * len(d.layers), parts, c.layers, d.layers, vars(d).keys() == vars(c).keys()
+check("deepcopy of objects", f, x4, settings)
+check("deepcopy of a number seen to change", lambda x, k: x * copy.deepcopy([k])[0], x4, lambda: 3)
+def f(x, name):
+    d = torch.device(name); e = torch.device("cpu", index=0)
+    return torch.zeros(4, device=torch.device(d)) + x, d.type, str(e), isinstance(d, torch.device)
+check("device by its name", f, x4, lambda: "cpu")
+check("a part of a library that is loaded on first use", lambda x: x + 1 if isinstance(x, torch.fx.Proxy) else x * 2, x4)
+def f(x, m):
+    from weft._dynamo._trace_wrapped_higher_order_op import TransformGetItemToIndex
+    with TransformGetItemToIndex():
+        return torch.vmap(lambda i: m[i] * x[0, 0])(torch.arange(3))
+check("rows by an index that is mapped", f, x4, lambda: torch.arange(6.0).reshape(3, 2))
 class P(nn.Module):
     def __init__(s): super().__init__(); s.l = nn.Linear(4,4)
     @property

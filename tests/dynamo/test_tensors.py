@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from weft._dynamo.testing import CompileCounter
 
 import aten
 import weft
@@ -169,3 +170,21 @@ def test_as_strided_of_views():
     for sizes in ((1, 8, 1), (3, 6, 2)):
         x = weft.randn(*sizes)
         assert compiled(x).equal(windows(x))
+
+
+def test_contiguity_in_a_memory_format():
+    def which(x):
+        return x + 1 if x.is_contiguous() else x + 2 if x.is_contiguous(memory_format=weft.channels_last) else x + 3
+
+    x = weft.zeros(2, 3, 4, 5)
+    compiled = weft.compile(which, fullgraph=True)
+    for t in (x, x.contiguous(memory_format=weft.channels_last), x.transpose(1, 3), x[0], weft.zeros(2, 3, 4, 5)[:, :, 1:]):
+        weft.testing.assert_close(compiled(t), which(t))
+
+
+def test_a_few_slices_are_an_operation_each():
+    counter = CompileCounter()
+    f = lambda x: weft.cat([*x])
+    x = weft.randn(3, 2)
+    weft.testing.assert_close(weft.compile(f, backend=counter)(x), f(x))
+    assert counter.op_count == 4

@@ -13,7 +13,8 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 def losses(example, folder, *flags):
     report = folder / "report.json"
     command = [sys.executable, "-m", f"examples.{example}", "--weights", str(folder / "weights.pt"), "--report", str(report)]
-    subprocess.run([*command, *flags], cwd=ROOT, check=True, capture_output=True, timeout=120)
+    done = subprocess.run([*command, *flags], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
     return json.loads(report.read_text())["losses"]
 
 

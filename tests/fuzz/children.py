@@ -58,9 +58,12 @@ def sanitized() -> bool:
 
 
 def _limit(memory: int) -> None:
+    """No core files, and `memory` bytes of addresses beyond those that the parent has: a simulated device reserves plenty."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if not sanitized():
-        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+        with open("/proc/self/statm") as sizes:
+            most = int(sizes.read().split()[0]) * resource.getpagesize() + memory
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
 
 
 def _interrupt(progress: Progress, after: float) -> None:

@@ -9,7 +9,8 @@ from typing import Any
 import weft
 from aten import _native
 from inductor import _runner
-from inductor.ir.program import Alloc, Copy, Output, Program, View
+from inductor.ir.program import Program
+from inductor.ir.steps import Alloc, Copy, Output, View
 from tests.fuzz.arguments import Arguments
 from tests.inductor.runtime.program_builder import Builder
 

@@ -19,18 +19,8 @@ ABSENT = {
 }
 PENDING = {
     **dict.fromkeys(
-        [f"torch.distributions.{name}" for name in (
-            "Bernoulli", "Categorical", "Exponential", "Gamma", "MultivariateNormal", "Normal", "StudentT", "beta.Beta",
-            "binomial.Binomial", "categorical.Categorical", "constraints.interval", "constraints.real", "normal.Normal",
-            "transformed_distribution.TransformedDistribution", "transforms.Transform",
-        )],
-        "distributions are not there yet",
-    ),
-    **dict.fromkeys(
         ["torch.spmm", "torch.Tensor.to_sparse", "torch.Tensor.indices"], "sparse tensors are not there yet"
     ),
-    "torch.get_default_device": "the default device is not there yet",
-    "torch.serialization.get_unsafe_globals_in_checkpoint": "PyTorch's own files are not read yet",
     "torch.Tensor.resize": "deprecated by PyTorch in favour of resize_, which exists",
 }  # fmt: skip
 

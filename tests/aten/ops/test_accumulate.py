@@ -41,8 +41,8 @@ def test_out_of_range():
 
 def test_native_checks_what_it_is_given():
     out, index, values = (_native.from_numpy(a) for a in (np.zeros(3), np.zeros(2, np.int64), np.ones(2)))
-    _native.add_at(out, (index,), values)
+    _native.at_places("add", out, (index,), values)
     assert out.tolist() == [2, 0, 0]
     for bad in (((values,), values), ((), values), ((index, index), values), ((index,), index), ((index,), out)):
-        with pytest.raises(RuntimeError, match="add_at: expected"):
-            _native.add_at(out, *bad)
+        with pytest.raises(RuntimeError, match="at_places: expected"):
+            _native.at_places("add", out, *bad)

@@ -82,6 +82,24 @@ def test_ranges_and_poles():
     assert weft.polygamma(2, weft.tensor([0.0, -1.0])).tolist() == [-math.inf, -math.inf]
 
 
+@pytest.mark.parametrize("p", [1, 5, 16, 17, 5000])
+def test_mvlgamma_of_many_dimensions(p):
+    x = weft.tensor([[2600.0, 1e5]], dtype=weft.float64, requires_grad=True)
+    value = weft.mvlgamma(x, p)
+    constant = p * (p - 1) / 4 * math.log(math.pi)
+    expected = [constant + math.fsum(math.lgamma(v - j / 2) for j in range(p)) for v in (2600.0, 1e5)]
+    assert value.shape == (1, 2) and value.tolist()[0] == pytest.approx(expected, rel=1e-12)
+    value.sum().backward()
+    slope = [math.fsum(weft.digamma(weft.tensor(v, dtype=weft.float64) - j / 2).item() for j in range(p)) for v in (2600.0, 1e5)]
+    assert x.grad.tolist()[0] == pytest.approx(slope, rel=1e-10)
+
+
+def test_mvlgamma_of_more_dimensions_than_it_can_tell_apart():
+    for x in (weft.ones(3), weft.ones(0), weft.ones(())):
+        with pytest.raises(RuntimeError, match="logarithms"):
+            weft.mvlgamma(x, 2**31)
+
+
 @pytest.mark.parametrize("center", [True, False])
 @pytest.mark.parametrize("onesided", [True, False])
 def test_istft_undoes_stft(center, onesided):

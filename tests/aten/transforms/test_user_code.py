@@ -185,3 +185,78 @@ def test_a_gradient_within():
         return g.sum()
 
     assert values(grad(f)(X)) == [6, 12, 18]
+
+
+class Unmapped(Square):
+    """Square without a `vmap`."""
+
+    vmap = staticmethod(autograd.Function.vmap)
+
+
+class OldSquare(autograd.Function):
+    """Square in the older form, without `vmap` and `jvp`."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * 3 * x
+
+
+class Scaled(autograd.Function):
+    """x * y and an output that has no gradient; the gradients are tripled."""
+
+    @staticmethod
+    def forward(x, y):
+        return x * y, x > y
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+        ctx.mark_non_differentiable(output[1])
+
+    @staticmethod
+    def backward(ctx, g, _):
+        x, y = ctx.saved_tensors
+        return 3 * g * y, 3 * g * x
+
+
+@pytest.mark.parametrize("cls", [Unmapped, OldSquare])
+def test_a_function_without_vmap_keeps_its_own_derivative_below_and_above_vmap(cls):
+    each = vmap(cls.apply)
+    assert values(grad(lambda x: each(x).sum())(X)) == [3, 6, 9]
+    assert values(vmap(grad(cls.apply))(X)) == [3, 6, 9]
+    assert values(vjp(each, X)[1](X)[0]) == [3, 12, 27]
+    np.testing.assert_array_equal(jacrev(each)(X).numpy(), np.diag([3.0, 6.0, 9.0]))
+    assert values(vmap(grad(grad(cls.apply)))(X)) == [3, 3, 3]
+    assert values(grad(lambda x: vmap(grad(lambda t: cls.apply(t) ** 2))(x).sum())(X)) == [24, 96, 216]  # 6 x * x^2
+    both = aten.stack([X, 2 * X])
+    np.testing.assert_array_equal(grad(lambda b: vmap(each)(b).sum())(both).numpy(), 3 * both.numpy())
+    np.testing.assert_array_equal(grad(lambda b: vmap(cls.apply, in_dims=1)(b).sum())(both).numpy(), 3 * both.numpy())
+    leaf = X.clone().requires_grad_()
+    each(leaf).sum().backward()
+    assert values(leaf.grad) == [3, 6, 9]
+
+
+def test_forward_mode_through_vmap_of_a_function():
+    ones = aten.ones_like(X)
+    assert values(jvp(vmap(Unmapped.apply), (X,), (ones,))[1]) == [5, 10, 15]
+    assert values(vmap(lambda x: jvp(Unmapped.apply, (x,), (x,))[1])(X)) == [5, 20, 45]
+    np.testing.assert_array_equal(jacfwd(vmap(Unmapped.apply))(X).numpy(), np.diag([5.0, 10.0, 15.0]))
+    with pytest.raises(NotImplementedError, match="must implement the jvp"):
+        jvp(vmap(OldSquare.apply), (X,), (ones,))
+
+
+def test_gradients_of_what_is_mapped_and_what_is_shared():
+    y = from_numpy(np.array(2.0))
+    mapped = vmap(lambda x, y: Scaled.apply(x, y)[0], in_dims=(0, None))
+    gx, gy = grad(lambda x, y: mapped(x, y).sum(), argnums=(0, 1))(X, y)
+    assert values(gx) == [6, 6, 6] and gy.item() == 18
+    above = vmap(lambda x: Scaled.apply(x, y)[1])(X)
+    assert values(above) == [False, False, True]
+    shared = grad(lambda t: vmap(lambda a: Unmapped.apply(t) * a)(X).sum())(X)
+    assert values(shared) == [18, 36, 54]

@@ -7,6 +7,7 @@ import dataclasses
 import types
 
 import weft
+from dynamo.source import Item, Local
 from tests.dynamo.kinds.alike import alike
 
 
@@ -229,3 +230,15 @@ def test_views_are_compared_by_what_they_hold():
         return x + 1, items >= {("a", 1)}, items > {("b", 1)}, d.keys() <= {"a", "new", "z"}, d.keys() != {"a"}, items == items
 
     alike(f, (weft.ones(1), {"a": 1}), fullgraph=True)
+
+
+def test_sources_run_no_hash_of_a_key():
+    class Key:
+        def __hash__(self):
+            raise AssertionError("a source has run it")
+
+    key, d = Key(), Local("d")
+    for k in (key, (1, key)):
+        assert hash(Item(d, k)) == hash(Item(d, k)) and Item(d, k) == Item(d, k)
+    assert Item(d, key) != Item(d, Key())
+    assert hash(Item(d, (1, "a"))) == hash(Item(d, (1, "a"))) and Item(d, (1, "a")) == Item(d, (1, "a"))

@@ -106,3 +106,39 @@ def test_where_with_an_integer_beyond_the_dtype():
 
 def test_indices_out_of_bounds_that_nobody_reads():
     alike(lambda x, k: x[k].shape, (weft.ones(3), [1]), (weft.ones(3), [5]), (weft.ones(3), range(2, 4)), (weft.ones(3), [-3]))
+
+
+def _fill(a):
+    a.fill(2)
+
+
+def _item(a):
+    a.reshape(2, 2)[0] = 1
+
+
+def _in_place(a):
+    a += 1
+
+
+def _out(a):
+    np.add(a, 1, out=a)
+
+
+@pytest.mark.parametrize("backend", ["eager", "inductor"])
+@pytest.mark.parametrize("write", [_fill, _item, _in_place, _out])
+def test_writes_into_read_only_arrays_are_refused_as_numpy_does(write, backend):
+    def f(a):
+        write(a)
+        return a + 1
+
+    def read_only():
+        a = np.arange(4.0)
+        a.flags.writeable = False
+        return a
+
+    compiled = weft.compile(f, backend=backend)
+    listed = lambda f: lambda a: f(a).tolist()
+    for make in (lambda: np.arange(4.0), read_only, lambda: np.arange(4.0)):  # compiled for one that may be written
+        assert result_of(listed(compiled), (make(),)) == result_of(listed(f), (make(),))
+    weft._dynamo.reset()
+    assert result_of(listed(compiled), (read_only(),)) == result_of(listed(f), (read_only(),))

@@ -8,6 +8,19 @@ from pathlib import Path
 
 import pytest
 
+from aten.symbolic.expr import as_expr, evaluate, sym
+from inductor.codegen import triton as codegen
+from inductor.codegen.triton_scalars import TEXTS
+from inductor.codegen.triton_tiles import tile_of
+from inductor.cuda import compile_server, images
+from inductor.ir import scalar
+from inductor.ir.buffer import Buffer, Kernel
+from inductor.ir.loops import Dim, Nest, Stage, Store
+from inductor.ir.nodes import call, load
+from inductor.lowering.graph import lower
+from inductor.schedule.kernels import schedule
+from tests.inductor.graphs import Builder
+
 pytest.importorskip("triton")
 ROOT = Path(__file__).parents[3]
 
@@ -19,6 +32,16 @@ def python(*args: str, **env: str) -> str:
     return done.stdout
 
 
+def functions(*outputs, builder):
+    made = schedule(lower(builder.module(*outputs)))
+    rendered = codegen.render(made.steps, made.buffers)
+    return made, [f for k in made.steps for f in rendered[k.name]]
+
+
+def ptx(f, capability=90):
+    return compile_server.compiled(images.request(f, capability).data(), "ptx")[0]
+
+
 def test_pointwise_reductions_products_and_checks_on_the_interpreter():
     python("-m", "tests.inductor.codegen.triton_process", "graphs", TRITON_INTERPRET="1")
 
@@ -28,79 +51,94 @@ def test_generated_graphs_on_the_interpreter():
     assert out.split() == ["50"]
 
 
-COMPILE = """
-import importlib.util, sys, tempfile
-from triton.backends.compiler import GPUTarget
-from triton.compiler import ASTSource, compile
-from inductor.codegen import triton as codegen
-from inductor.lowering.graph import lower
-from inductor.schedule.kernels import schedule
-from aten import float32
-from tests.inductor.graphs import CPU, Builder
-
-b = Builder()
-x, w = b.input("x", (33, 40)), b.input("w", (40, 70))
-y = b("gelu", b("mm", x, w), approximate="none")
-e = b("exp", b("sub", y, b("amax", y, [1], True)))
-draw = b("randn_philox", [40, 70], 5, 6, dtype=float32, device=CPU)
-made = schedule(lower(b.module(b("div", e, b("sum", e, [1], True)), b("sum", x, [0], False), b("add", b("tanh", w), draw))))
-path = tempfile.mkdtemp() + "/kernels.py"
-open(path, "w").write(codegen.render(made.steps, made.buffers))
-spec = importlib.util.spec_from_file_location("kernels", path)
-module = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(module)
-for k in made.steps:
-    for fn, grid, constants in module.LAUNCHES[k.name]:
-        signature = {f"b{i}": "*fp32" for i in range(len(k.args))} | {"failed": "*i64"}
-        signature |= dict.fromkeys(constants, "constexpr")
-        done = compile(ASTSource(fn, signature, constants), target=GPUTarget("cuda", 90, 32), options=module.OPTIONS)
-        assert done.asm["cubin"]
-print(len(made.steps))
-"""
-
-
-def test_kernels_compile_for_a_gpu_that_is_not_there(tmp_path):
-    out = python("-c", COMPILE, TRITON_CACHE_DIR=str(tmp_path))
-    assert int(out) == 2  # the product with its epilogue, and three nests in one kernel
-
-
-def test_places_are_64_bits_wide_and_grids_have_one_dim():
-    """program_id is 32 bits: a product of it would wrap at 2^31 elements; grids end at 65535 beyond their first dim."""
-    from inductor.codegen import triton as codegen
-    from inductor.lowering.graph import lower
-    from inductor.schedule.kernels import schedule
-    from tests.inductor.graphs import Builder
-
+def test_kernels_compile_for_a_gpu_that_is_not_there():
     b = Builder()
-    x, w = b.input("x", (3, 33, 40)), b.input("w", (3, 40, 70))
-    made = schedule(lower(b.module(b("bmm", x, w), b("sum", x, [0], False))))
-    text = codegen.render(made.steps, made.buffers)
-    body = text.partition("LAUNCHES")[0]
-    assert body.count("tl.program_id(0).to(tl.int64)") == body.count("tl.program_id(") >= 2
-    grids = [line for line in text.partition("LAUNCHES")[2].splitlines() if "lambda" in line]
-    assert grids and all("lambda : (cdiv(" in g and ",)" in g for g in grids), grids
+    x, w = b.input("x", (33, 40)), b.input("w", (40, 70))
+    y = b("gelu", b("mm", x, w), approximate="none")
+    e = b("exp", b("sub", y, b("amax", y, [1], True)))
+    _, made = functions(b("div", e, b("sum", e, [1], True)), b("sum", x, [0], False), builder=b)
+    assert len(made) == 3  # the product with its epilogue, and two nests
+    for f in made:
+        cubin, metadata = compile_server.compiled(images.request(f, 90).data())
+        assert cubin[:4] == b"\x7fELF" and metadata["name"] == f.name and metadata["num_warps"] == f.warps
 
 
-SCALARS = """
-import importlib.util, sys, tempfile
-from triton.backends.compiler import GPUTarget
-from triton.compiler import ASTSource, compile
-from inductor.codegen import triton as codegen
-from inductor.ir import scalar
-from inductor.ir.buffer import Buffer, Kernel
-from inductor.ir.loops import Dim, Nest, Stage, Store
-from inductor.ir.nodes import call, load
-from aten.symbolic.expr import as_expr, sym
+def test_places_are_as_wide_as_they_need_and_grids_have_one_dim():
+    """program_id is 32 bits: a product of it would wrap at 2^31 elements."""
+    b = Builder()
+    x = b.input("x", (1 << 16, 1 << 16))
+    _, (large,) = functions(b("neg", x), builder=b)
+    assert "tl.program_id(0).to(tl.int64)" in large.text
+    b = Builder()
+    y = b.input("y", (1 << 10, 1 << 10))
+    _, (small,) = functions(b("neg", y), builder=b)
+    assert "int64" not in small.text
+    for f, points in ((large, 1 << 32), (small, 1 << 20)):
+        assert evaluate(f.grid, {}) * dict(f.constants)["XBLOCK"] == points
 
-NAMES = {"float32": "fp32", "float64": "fp64", "int64": "i64", "uint8": "u8", "bool": "i1"}
-TEXTS = {n: " ".join(t for t in (r.f, r.i, r.b) if t) for n, r in scalar.table.items()}
-ARGUMENTS = {n: sum("{" + str(k) + "}" in text for k in range(4)) for n, text in TEXTS.items()}
-for dtype in sys.argv[1:]:
+
+def softmax(b, x):
+    e = b("exp", b("sub", x, b("amax", x, [1], True)))
+    return b("div", e, b("sum", e, [1], True))
+
+
+def transposed(b, x):
+    return b("add", x, b("permute", b.input("w", (1024, 64)), [1, 0]))
+
+
+@pytest.mark.parametrize("mode, make", [("points", lambda b, x: b("relu", x)), ("whole", softmax), ("tiles", transposed)])
+def test_accesses_move_sixteen_bytes(mode, make):
+    b = Builder()
+    _, (f,) = functions(make(b, b.input("x", (64, 1024))), builder=b)
+    text = ptx(f)
+    assert f.name.startswith(mode)
+    assert "ld.global.v4.b32" in text and "st.global.v4.b32" in text and "ld.global.b32" not in text, f.text
+
+
+def test_rows_are_read_once_where_a_program_holds_them():
+    for columns, mode, loads in ((1024, "whole", 1), (8192, "looped", 3)):
+        b = Builder()
+        _, (f,) = functions(softmax(b, b.input("x", (16, columns))), builder=b)
+        assert f.name.startswith(mode) and f.text.count("tl.load(") == loads
+
+
+def test_rows_of_odd_length_are_walked_through_by_one_number():
+    b = Builder()
+    x, y = b.input("x", (16, 1023)), b.input("y", (16, 1023))
+    _, (f,) = functions(b("add", x, y), builder=b)
+    assert "//" not in f.text and "%" not in f.text
+
+
+def test_products_use_tensor_cores():
+    b = Builder()
+    x, w = b.input("x", (256, 256), "bfloat16"), b.input("w", (256, 256), "bfloat16")
+    _, (f,) = functions(b("mm", x, w), builder=b)
+    assert "wgmma.mma_async" in ptx(f, 90) and "mma.sync" in ptx(f, 80)
+
+
+def test_tiles_of_reductions_follow_what_lies_side_by_side():
+    b = Builder()
+    x = b.input("x", (4096, 512))
+    made, _ = functions(b("sum", x, [0], False), b("sum", x, [1], False), builder=b)
+    tiles = [tile_of(nest, made.buffers, {}) for k in made.steps for nest in k.body]
+    by_columns, by_rows = sorted(tiles, key=lambda t: t.mode)
+    assert (by_columns.mode, by_columns.xblock >= 32) == ("looped", True)
+    assert (by_rows.mode, by_rows.rblock) == ("whole", 512)
+
+
+def test_every_scalar_function_has_a_text():
+    assert sorted(TEXTS) == sorted(scalar.table)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "uint8", "bool"])
+def test_every_scalar_function_compiles_for_a_gpu_that_is_not_there(dtype):
+    texts = {n: " ".join(t for t in (r.f, r.i, r.b) if t) for n, r in scalar.table.items()}
     stores, buffers = [], {f"x{k}": Buffer(f"x{k}", dtype, (as_expr(64),), (as_expr(1),)) for k in range(3)}
-    for name in scalar.table:
-        if not scalar.defined(name, dtype) or scalar.table[name].result == "own" or name == "bitcast" or name.startswith("round_"):
+    for name, text in texts.items():
+        own = scalar.table[name].result == "own" or name == "bitcast" or name.startswith("round_")
+        if own or not scalar.defined(name, dtype):
             continue
-        values = [load(f"x{k}", sym("i0"), dtype) for k in range(ARGUMENTS[name])]
+        values = [load(f"x{k}", sym("i0"), dtype) for k in range(sum("{" + str(k) + "}" in text for k in range(4)))]
         if name == "where":
             values[0] = call("to_bool", (values[0],), "bool")
         result = "bool" if scalar.table[name].result == "bool" else dtype
@@ -110,26 +148,6 @@ for dtype in sys.argv[1:]:
         body = tuple(stores[part : part + 12])
         names = ("x0", "x1", "x2", *(s.buffer for s in body))
         kernel = Kernel("k0", names, names[3:], (), (Nest((Dim("i0", as_expr(64), False),), (Stage(False, body),)),))
-        path = tempfile.mkdtemp() + "/kernels.py"
-        open(path, "w").write(codegen.render([kernel], buffers))
-        spec = importlib.util.spec_from_file_location("kernels", path)
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        ((fn, grid, constants),) = module.LAUNCHES["k0"]
-        signature = {f"b{i}": "*" + NAMES[buffers[n].dtype] for i, n in enumerate(names)} | {"failed": "*i64"}
-        signature |= dict.fromkeys(constants, "constexpr")
-        done = compile(ASTSource(fn, signature, constants), target=GPUTarget("cuda", 90, 32), options=module.OPTIONS)
-        assert done.asm["cubin"] and ".ftz" not in done.asm["ptx"].replace(".approx.ftz", ""), (dtype, names)
-"""
-
-
-def test_every_scalar_function_has_a_text():
-    from inductor.codegen.triton_scalars import TEXTS
-    from inductor.ir import scalar
-
-    assert sorted(TEXTS) == sorted(scalar.table)
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "uint8", "bool"])
-def test_every_scalar_function_compiles_for_a_gpu_that_is_not_there(tmp_path, dtype):
-    python("-c", SCALARS, dtype, TRITON_CACHE_DIR=str(tmp_path))
+        (f,) = codegen.render([kernel], buffers)["k0"]
+        text = ptx(f)
+        assert ".ftz" not in text.replace(".approx.ftz", ""), (dtype, names)

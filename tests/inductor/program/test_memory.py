@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from aten.symbolic.expr import as_expr, evaluate, sym
 from inductor.ir import buffer as ir
-from inductor.ir import program as out
+from inductor.ir import steps as out
 from inductor.schedule.memory import PlanError, Result, pack, plan
 
 

@@ -6,22 +6,8 @@ import pytest
 
 from aten.symbolic import expr
 from aten.symbolic.expr import sym
-from inductor.ir.program import (
-    Alloc,
-    Buffer,
-    Check,
-    CheckInfo,
-    Copy,
-    Evaluate,
-    Extern,
-    Input,
-    Kernel,
-    Output,
-    Program,
-    ProgramError,
-    Python,
-    View,
-)
+from inductor.ir.program import Program, ProgramError
+from inductor.ir.steps import Alloc, Buffer, Check, CheckInfo, Copy, Evaluate, Extern, Input, Kernel, Output, Python, View
 from inductor.ir.values import Failed, ValueTable, apply
 
 

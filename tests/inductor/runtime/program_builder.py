@@ -1,6 +1,7 @@
 """Short ways to write Programs by hand."""
 
-from inductor.ir.program import Buffer, Input, Program
+from inductor.ir.program import Program
+from inductor.ir.steps import Buffer, Input
 from inductor.ir.values import ValueTable
 
 

@@ -16,7 +16,8 @@ from aten import _native
 from aten.errors import GraphFailed
 from inductor import _runner
 from inductor.codegen import toolchain
-from inductor.ir.program import (
+from inductor.ir.program import Program
+from inductor.ir.steps import (
     Alloc,
     Buffer,
     Check,
@@ -28,7 +29,6 @@ from inductor.ir.program import (
     Kernel,
     Loop,
     Output,
-    Program,
     Python,
     RngAdvance,
     View,

@@ -8,7 +8,7 @@ import pytest
 
 from aten import _native, autograd
 from inductor import _runner
-from inductor.ir.program import Alloc, Check, CheckInfo, Kernel, Output
+from inductor.ir.steps import Alloc, Check, CheckInfo, Kernel, Output
 from tests.inductor.runtime.program_builder import Builder
 
 

@@ -87,7 +87,7 @@ def test_what_is_written_is_what_pytorch_writes(tmp_path):
 
 
 def test_what_cannot_be_written_is_named(tmp_path):
-    for wrong in (nn.Linear(1, 1), lambda: 0, int, {"a": [object()]}):
+    for wrong in (lambda: 0, int, {"a": [object()]}):
         with pytest.raises(TypeError, match="save: "):
             weft.save(wrong, tmp_path / "a.pt")
     assert list(tmp_path.iterdir()) == []
@@ -134,8 +134,11 @@ def test_nothing_is_executed():
         for protocol in (2, 4):
             with pytest.raises(pickle.UnpicklingError, match=text):
                 weft.load(archive_of(pickle.dumps(wanted, protocol)))
-            with pytest.raises(pickle.UnpicklingError, match="not an allowed global"):
-                weft.load(archive_of(pickle.dumps(wanted, protocol)), weights_only=False)
+            if isinstance(wanted, Evil):
+                with pytest.raises(pickle.UnpicklingError, match="eval.*not allowed"):
+                    weft.load(archive_of(pickle.dumps(wanted, protocol)), weights_only=False)
+            else:
+                assert weft.load(archive_of(pickle.dumps(wanted, protocol)), weights_only=False).x == 1
     assert not Path("/tmp/weft-was-here").exists()
     with pytest.raises(weft.serialization.BadFile, match="a plain pickle is not loaded"):
         weft.load(io.BytesIO(pickle.dumps({"a": 1})))

@@ -1,0 +1,19 @@
+"""gradcheck runs the function as it will run: with gradients on."""
+
+import pytest
+from weft.autograd import gradcheck
+
+import weft
+
+
+@pytest.mark.parametrize("fast", [True, False])
+def test_functions_that_register_hooks(fast):
+    x = weft.ones(2, dtype=weft.float64, requires_grad=True)
+
+    def wrong(x):
+        y = x.clone()
+        y.register_hook(lambda g: g + 1e-2)
+        return y
+
+    with pytest.raises(RuntimeError, match="Jacobian mismatch for output 0 with respect to input 0"):
+        gradcheck(wrong, (x,), fast_mode=fast)

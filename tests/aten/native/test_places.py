@@ -1,0 +1,128 @@
+"""Reading and writing by index tensors natively is what NumPy does with the same keys; errors are those of the general path."""
+
+import numpy as np
+import pytest
+
+import aten
+from aten import _native
+from aten.op import registry
+from aten.ops.getitem import _split
+from aten.ops.indexing import expand_bools
+from aten.tensor import from_numpy
+
+DTYPES = ("float32", "float64", "float16", "int8", "int64", "bool", "complex128")
+
+
+def random_key(rng, sizes):
+    key, d = [], 0
+    while d < len(sizes):
+        n = sizes[d]
+        kind = rng.integers(0, 7)
+        if kind == 0:
+            key.append(int(rng.integers(-n, n)))
+        elif kind in (1, 2):
+            key.append(rng.integers(-n, n, [(), (3,), (2, 3), (1, 3)][rng.integers(0, 4)]))
+        elif kind == 3:
+            key.append(rng.random(n) < 0.6)
+        elif kind == 4:
+            key.append(slice(0, None, 2))
+        else:
+            key.append(slice(None))
+        d += 1
+        if rng.random() < 0.15:
+            break
+    return tuple(from_numpy(np.asarray(k)) if isinstance(k, np.ndarray) else k for k in key)
+
+
+def by_numpy(x, key):
+    """(the array that the basic part of the key views, the NumPy index of the rest)"""
+    view, tensors = _split(x, key)
+    if tensors is None:
+        return view.numpy(), ...
+    return view.numpy(), tuple(np.s_[:] if i is None else i.numpy() for i in expand_bools(view, tensors))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_getitem_and_setitem_are_numpys(seed):
+    rng = np.random.default_rng(seed)
+    for _ in range(60):
+        sizes = tuple(rng.integers(1, 5, rng.integers(1, 5)))
+        x = from_numpy((rng.standard_normal(sizes) * 5).astype(rng.choice(DTYPES[:5])))
+        x = x if rng.random() < 0.5 else x.permute(list(range(len(sizes)))[::-1])
+        key = random_key(rng, tuple(x.shape))
+        try:
+            array, index = by_numpy(x, key)
+            expected = array[index]
+        except IndexError:  # masks and indices that do not broadcast together
+            with pytest.raises((IndexError, RuntimeError)):
+                x[key]
+            continue
+        assert x[key].numpy().tolist() == expected.tolist()
+        mine, theirs = x.clone(), x.clone()
+        mine[key] = 7
+        array, index = by_numpy(theirs, key)
+        array[index] = 7
+        assert mine.tolist() == theirs.tolist()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dim", (0, 1, -1))
+def test_sums_and_moves_along_a_dim(dtype, dim):
+    rng = np.random.default_rng(1)
+    x, source = ((rng.standard_normal((4, 5, 6)) * 3).astype(dtype) for _ in range(2))
+    at = rng.integers(0, x.shape[dim], 9)
+    places = rng.integers(0, x.shape[dim], (3, 4, 2))
+    grid = list(np.ogrid[:3, :4, :2])
+    grid[dim] = places
+    taken = registry["gather"](from_numpy(x), dim, from_numpy(places))
+    assert taken.tolist() == x[tuple(grid)].tolist()
+    assert registry["index_select"](from_numpy(x), dim, from_numpy(at)).tolist() == np.take(x, at, dim).tolist()
+    if dtype == "bool":
+        return
+    wide = np.float64 if dtype == "float16" else dtype
+    sums = x.astype(wide)
+    np.add.at(sums, tuple(grid), source[:3, :4, :2].astype(wide))
+    mine = registry["scatter_add"](from_numpy(x), dim, from_numpy(places), from_numpy(source))
+    assert np.allclose(mine.numpy(), sums, rtol=2e-3 if dtype == "float16" else 1e-6)
+    slices = np.moveaxis(x.astype(wide), dim, 0).copy()
+    added = np.take(source, at % x.shape[dim], dim)
+    np.add.at(slices, (at,), np.moveaxis(added, dim, 0).astype(wide))
+    mine = registry["index_add"](from_numpy(x), dim, from_numpy(at), from_numpy(added))
+    assert np.allclose(mine.numpy(), np.moveaxis(slices, 0, dim), rtol=2e-3 if dtype == "float16" else 1e-5)
+
+
+def test_plain_calls_stay_native_and_are_differentiated():
+    x = from_numpy(np.arange(12.0).reshape(3, 4)).requires_grad_()
+    at, mask = from_numpy(np.array([2, 0, 2])), from_numpy(np.arange(12).reshape(3, 4) % 3 == 0)
+    _native.python_entries(True)
+    total = (x[at] * 2).sum() + x[mask].sum() + x[:, at].sum() + x.index_select(0, at).sum() + x.gather(0, at.reshape(1, 3)).sum()
+    y = x.detach().clone()
+    y[mask] = 1.0
+    y[at] = from_numpy(np.ones(4))
+    y.index_put_((at,), from_numpy(np.ones(4)))
+    assert _native.python_entries(True) == {}
+    total.backward()
+    expected = np.zeros((3, 4))
+    np.add.at(expected, [2, 0, 2], 2.0)
+    expected += mask.numpy()
+    np.add.at(expected, (slice(None), [2, 0, 2]), 1.0)
+    np.add.at(expected, [2, 0, 2], 1.0)
+    for column, row in enumerate((2, 0, 2)):
+        expected[row, column] += 1
+    assert x.grad.tolist() == expected.tolist()
+
+
+def test_a_saved_index_that_was_written_is_noticed():
+    x, at = from_numpy(np.arange(3.0)).requires_grad_(), from_numpy(np.array([0, 2]))
+    y = x[at].sum()
+    at[0] = 1
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.backward()
+
+
+@pytest.mark.parametrize("sizes", ((3, 0), (0, 3)))
+def test_indices_of_nothing_are_checked(sizes):
+    x = aten.zeros(*sizes)
+    with pytest.raises(IndexError, match="out of bounds"):
+        x[from_numpy(np.array([5]))]
+    assert tuple(x[from_numpy(np.zeros(0, np.int64))].shape) == (0, sizes[1])

@@ -1,0 +1,102 @@
+"""Composites that run as one pass give the numbers of the ops that they are made of, and their derivatives."""
+
+import numpy as np
+import pytest
+
+from aten import _native, autograd
+from aten import dtype as dtypes
+from aten.chains import CHAINED
+from aten.op import registry
+from aten.tensor import from_numpy
+
+OPERANDS = {
+    "threshold": (0.1, 0.3),
+    "lerp": ("t", 0.3),
+    "addcmul": ("t", "t"),
+    "addcdiv": ("t", "t"),
+    "clamp_min": (0.1,),
+    "clamp_max": (0.1,),
+    **dict.fromkeys("xlogy logaddexp logaddexp2 heaviside float_power isclose ldexp rsub special_xlog1py".split(), ("t",)),
+}
+NAMES = [name for name in CHAINED if name in registry and registry[name].kind == "composite"]
+DTYPES = ("float32", "float64", "bfloat16", "float16")
+
+
+def operand(rng, dtype):
+    values = rng.standard_normal((3, 700))
+    values.reshape(-1)[:9] = [0, -0.0, np.inf, -np.inf, np.nan, 1, -1, 3, 6]
+    values[1], values[2] = abs(values[1]), rng.random(700)
+    return from_numpy(values).to(getattr(dtypes, dtype))
+
+
+def call(name, dtype):
+    rng = np.random.default_rng(0)
+    x = operand(rng, dtype)
+    return registry[name], (x, *[operand(rng, dtype) if a == "t" else a for a in OPERANDS.get(name, ())])
+
+
+def in_smaller_ops(op, args):
+    return op.function(*op.schema.bind(args, {}, op.name))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", NAMES)
+def test_the_values_are_those_of_the_ops(name, dtype):
+    op, args = call(name, dtype)
+    expected = in_smaller_ops(op, args)
+    op(*args)
+    found = op(*args)
+    assert found.dtype is expected.dtype and found.stride() == expected.stride()
+    assert np.array_equal(found.double().numpy(), expected.double().numpy(), equal_nan=True)
+
+
+@pytest.mark.parametrize("dtype", ("float32", "float64"))
+@pytest.mark.parametrize("name", NAMES)
+def test_the_gradients_are_those_of_the_ops(name, dtype):
+    op, args = call(name, dtype)
+    args = tuple(a.requires_grad_() if hasattr(a, "dtype") else a for a in args)
+    xs = [a for a in args if hasattr(a, "dtype")]
+    expected, found = in_smaller_ops(op, args), op(*args)
+    assert expected.requires_grad == found.requires_grad
+    if found.requires_grad:
+        g = from_numpy(np.random.default_rng(1).standard_normal(tuple(found.shape))).to(found.dtype)
+        for a, b in zip(autograd.grad(expected, xs, g, allow_unused=True), autograd.grad(found, xs, g, allow_unused=True)):
+            assert (a is None) == (b is None)
+            assert a is None or np.allclose(a.numpy(), b.numpy(), rtol=1e-6, equal_nan=True)
+
+
+def test_a_learned_call_stays_native_and_is_one_node():
+    x = from_numpy(np.linspace(-4, 4, 50)).requires_grad_()
+    registry["hardswish"](x)
+    _native.python_entries(True)
+    y = registry["hardswish"](x)
+    assert _native.python_entries(True) == {} and y.grad_fn.name() == "HardswishBackward0"
+    assert autograd.gradgradcheck(registry["mish"], (x.detach()[:7].clone().requires_grad_(),))
+
+
+@pytest.mark.parametrize("name", ("logaddexp", "xlogy", "mish"))
+def test_arguments_that_depend_on_each_other_are_apart(name):
+    """Twice differentiated, where one argument is a function of the other, or the same."""
+    x = from_numpy(np.linspace(0.4, 2, 5)).requires_grad_()
+    several = len(registry[name].schema.params) > 1 and name != "mish"
+    for f in (lambda t: registry[name](t, t * t), lambda t: registry[name](t, t)) if several else (registry[name],):
+        f(x)
+        assert autograd.gradcheck(f, (x,)) and autograd.gradgradcheck(f, (x,))
+
+
+def test_what_backward_does_not_read_may_be_written():
+    x, a, b = (from_numpy(np.ones(4)).requires_grad_() for _ in range(3))
+    start = x * 1
+    y = registry["addcmul"](start, a, b)
+    with autograd.no_grad():
+        start.add_(1)
+    y.sum().backward()
+    assert a.grad.tolist() == [1.0] * 4
+
+
+@pytest.mark.parametrize("layout", ("strided", "broadcast", "empty"))
+def test_other_layouts_take_the_ops(layout):
+    x = from_numpy(np.arange(-6.0, 6.0).reshape(3, 4))
+    x = {"strided": x.t(), "broadcast": x[:1].expand(3, 4), "empty": x[:0]}[layout]
+    found = registry["hardswish"](x)
+    assert found.tolist() == in_smaller_ops(registry["hardswish"], (x,)).tolist()

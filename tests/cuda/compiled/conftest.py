@@ -1,0 +1,12 @@
+"""Compiled functions on the simulated device: images are tokens (tests/cuda/compiled/tokens.py)."""
+
+import pytest
+
+
+@pytest.fixture
+def device(cuda, sim):
+    """The simulated "cuda:0", for which inductor compiles."""
+    from tests.cuda.compiled import tokens
+
+    with tokens.serving(sim):
+        yield cuda

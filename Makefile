@@ -19,8 +19,9 @@ demo: $(READY)  ## train a GPT eager and compiled, then generate text
 	$(BIN)/python -m benchmarks.gpt
 
 WORKERS ?= 2
-test: $(READY)  ## the test suite, strict, in WORKERS processes
-	WEFT_STRICT=1 $(BIN)/python -m pytest tests -n $(WORKERS) --dist worksteal
+test: $(READY)  ## the test suite, strict, in WORKERS processes (those on the simulated device apart: they open a driver)
+	WEFT_STRICT=1 $(BIN)/python -m pytest tests --ignore=tests/cuda -n $(WORKERS) --dist worksteal
+	WEFT_STRICT=1 $(BIN)/python -m pytest tests/cuda -n $(WORKERS) --dist worksteal
 
 SECONDS ?= 3600
 fuzz: $(READY)  ## every fuzzer for SECONDS (an hour), each

@@ -28,10 +28,15 @@ METADATA = ("name", "shared", "num_warps", "num_ctas", "global_scratch_size", "g
 LEAST_BLACKWELL_DRIVER = 13000  # a driver of CUDA 12 does not load what the assembler of CUDA 13 makes
 
 
+def frame(value: Any) -> bytes:
+    """A value as it travels."""
+    data = pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
+    return struct.pack("<Q", len(data)) + data
+
+
 def send(channel: socket.socket, value: Any) -> None:
     """One frame."""
-    data = pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
-    channel.sendall(struct.pack("<Q", len(data)) + data)
+    channel.sendall(frame(value))
 
 
 def receive(channel: socket.socket) -> Any:
@@ -118,10 +123,12 @@ def answer(number: int, request: dict[str, Any]) -> tuple:
 
 
 class Server:
-    """Forks at most `width` workers at a time; each writes its answer into a pipe of its own."""
+    """Forks at most `width` workers at a time; each writes its answer into a pipe of its own.
+
+    Answers wait in `outgoing` while the channel is full: whoever asks is busy asking, and must be read on meanwhile."""
 
     def __init__(self, channel: socket.socket, width: int):
-        self.channel, self.width = channel, width
+        self.channel, self.width, self.outgoing = channel, width, bytearray()
         self.waiting: list[tuple[int, dict]] = []
         self.workers: dict[int, tuple[int, int, bytearray]] = {}  # by descriptor: process, request, what it has written
         self.selector = selectors.DefaultSelector()
@@ -130,17 +137,28 @@ class Server:
     def serve(self) -> None:
         """Until the other side closes the channel."""
         while True:
-            for key, _ in self.selector.select():
-                if key.fileobj is self.channel:
-                    try:
-                        self.waiting.append(receive(self.channel))
-                    except (EOFError, OSError):
-                        self.end()
-                        return
-                else:
+            self.selector.modify(self.channel, selectors.EVENT_READ | (selectors.EVENT_WRITE if self.outgoing else 0))
+            for key, events in self.selector.select():
+                if key.fileobj is not self.channel:
                     self.read(key.fd)
+                    continue
+                try:
+                    if events & selectors.EVENT_WRITE:
+                        self.write()
+                    if events & selectors.EVENT_READ:
+                        self.waiting.append(receive(self.channel))
+                except (EOFError, OSError):
+                    self.end()
+                    return
             while self.waiting and len(self.workers) < self.width:
                 self.start(*self.waiting.pop(0))
+
+    def write(self) -> None:
+        """As much of what waits as the channel takes."""
+        try:
+            del self.outgoing[: self.channel.send(self.outgoing, socket.MSG_DONTWAIT)]
+        except BlockingIOError:
+            pass  # it is full after all: the selector tells when it is not
 
     def start(self, number: int, request: dict) -> None:
         reader, writer = os.pipe()
@@ -170,10 +188,10 @@ class Server:
         del self.workers[descriptor]
         status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         if status == 0:
-            send(self.channel, pickle.loads(bytes(data)))
+            self.outgoing += frame(pickle.loads(bytes(data)))
         else:
             how = f"was ended by {signal.Signals(-status).name}" if status < 0 else f"ended with {status}"
-            send(self.channel, (number, "died", f"the process that compiled it {how}"))
+            self.outgoing += frame((number, "died", f"the process that compiled it {how}"))
 
     def end(self) -> None:
         for pid, _, _ in self.workers.values():

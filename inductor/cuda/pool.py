@@ -7,6 +7,7 @@ request tried once more; a server that dies likewise.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import importlib.util
 import os
 import socket
@@ -75,6 +76,7 @@ class Pool:
                 number, kind, *rest = compile_server.receive(channel)
             except (EOFError, OSError):
                 self._lost(channel)
+                channel.close()
                 return
             if number < 0:  # the server's own first kernel
                 if kind == "refused":
@@ -95,8 +97,12 @@ class Pool:
     def _refuse_all(self, channel: socket.socket, reason: str) -> None:
         with self.lock:
             asked, self.asked = self.asked, {}
+            process = None
             if self.channel is channel:
                 self.channel = None
+                process, self.process = self.process, None
+        if process is not None:
+            process.wait()
         for request in asked.values():
             request.future.set_exception(DeviceCompileError(reason))
 
@@ -124,6 +130,8 @@ class Pool:
             channel, self.channel = self.channel, None
             process, self.process = self.process, None
         if channel is not None:
+            with contextlib.suppress(OSError):  # the server may have gone
+                channel.shutdown(socket.SHUT_RDWR)  # (closing alone ends nothing while a thread reads)
             channel.close()
         if process is not None:
             process.wait(10)

@@ -43,7 +43,8 @@ def test_a_burst_of_large_requests_with_large_answers_is_answered(pool):
 
 
 def test_a_worker_that_ends_is_replaced(pool, tmp_path):
-    ends_once = f"import os, pathlib\np = pathlib.Path({str(tmp_path / 'been')!r})\nif not p.exists():\n    p.touch()\n    os.kill(os.getpid(), 9)\n"
+    been = str(tmp_path / "been")
+    ends_once = f"import os\nif not os.path.exists({been!r}):\n    open({been!r}, 'w').close()\n    os.kill(os.getpid(), 9)\n"
     image, metadata = pool.submit(request(ends_once + KERNEL)).result(60)
     assert image[:4] == b"\x7fELF" and metadata["name"] == "double"
 

@@ -51,7 +51,7 @@ class OutputGraph:
         self.current: Any = None
         self.world = World(self)
         self.mutated: set[Variable] = set()  # inputs that the graph writes
-        self.read_by_number: dict[Variable, int] = {}  # tensors read at places that tensors say (views in eager), and at which step
+        self.copied_views: dict[Variable, int] = {}  # tensors of which the graph has copies for views, and since which step
         self.entry_ambient = self.ambient = _native.ambient()
         self.graph_ambient = self.ambient  # as `graph` was entered
 

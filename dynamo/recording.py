@@ -74,7 +74,7 @@ def record(output, frame, op: Op, args: list[Variable], kwargs: dict[str, Variab
     if op.name == "getitem" and any(map(is_number, _keys(node_args[1]))):
         node.meta["by number"] = frame.output.root.group_step
         if isinstance(args[0], TensorVariable):
-            output.read_by_number.setdefault(args[0].root, node.meta["by number"])
+            output.copied_views.setdefault(args[0].root, node.meta["by number"])
     if target is not None:
         from aten.op import registry
 
@@ -202,14 +202,17 @@ def check_target(output, frame, op: Op, args, kwargs) -> None:
         raise Unsupported(breaks.MUTATED_ALIAS, f"{op.name} writes into a tensor from outside of the function that is called")
     if target.root.is_of_subclass and target.root.source is not None and target.root.meta.requires_grad:
         raise Unsupported(breaks.MUTATED_ALIAS, f"{op.name} writes into a tensor of a subclass, of which the graph has an alias")
+    born = numpys_own(target.node)
+    if born is not None:
+        raise Unsupported(breaks.MUTATED_ALIAS, f"{op.name} writes a view that only NumPy can make", born)
     if shares_elements(target):
         raise Unsupported(breaks.MUTATED_ALIAS, f"{op.name} writes into an expanded tensor")
     born = read_as_data(target.node) if target.root.meta.requires_grad else None
     if born is not None:
         raise Unsupported(breaks.MUTATED_ALIAS, f"{op.name} writes what autograd is not to see", born)
-    if target.root in output.read_by_number:
-        born = output.read_by_number[target.root]
-        raise Unsupported(breaks.MUTATED_ALIAS, f"{op.name} writes what was read at the place that a tensor says", born)
+    if target.root in output.copied_views:  # such as an item at the place that a tensor says
+        born = output.copied_views[target.root]
+        raise Unsupported(breaks.MUTATED_ALIAS, f"{op.name} writes a tensor of which the graph has a copy for a view", born)
     check_leaf(output, frame, target)
 
 
@@ -224,6 +227,14 @@ def read_as_data(node: Any) -> int | None:
     while node is not None and "data" not in node.meta:
         node = viewed_by(node)
     return None if node is None else node.meta["data"]
+
+
+def numpys_own(node: Any) -> int | None:
+    """The step that made a view which only NumPy can make, of which this node is a view, or may be one."""
+    while node is not None and "numpy's own" not in node.meta:
+        is_reshaped = node.op == "call_function" and getattr(node.target, "name", None) == "reshape"
+        node = node.args[0] if is_reshaped else viewed_by(node)
+    return None if node is None else node.meta["numpy's own"]
 
 
 def shares_elements(target: TensorVariable) -> bool:

@@ -16,7 +16,7 @@ from aten.op import registry
 from dynamo import breaks, guards, outcome, trace_rules
 from dynamo.breaks import NotConstant, Raised, Unsupported
 from dynamo.operators import ROWS, UNARY
-from dynamo.recording import viewed_by
+from dynamo.recording import numpys_own, viewed_by
 from dynamo.source import Converted, Object
 from dynamo.variables.aten_kinds import tensor as wrap_tensor
 from dynamo.variables.base import Variable, attribute
@@ -39,6 +39,13 @@ def tensor_of(array: np.ndarray) -> Any:
 
 def view_of(array: np.ndarray, sizes: tuple, strides: tuple, offset: int) -> np.ndarray:
     """The view of `array` with these sizes, strides and offset (in items), as indexing makes it."""
+    view = _view_of(array, sizes, strides, offset)
+    if not array.flags.writeable:
+        view.flags.writeable = False
+    return view
+
+
+def _view_of(array: np.ndarray, sizes: tuple, strides: tuple, offset: int) -> np.ndarray:
     owner = array
     while type(owner.base) is np.ndarray:
         owner = owner.base
@@ -69,15 +76,18 @@ def array_of(tensor: Any) -> np.ndarray:
 
 
 class ArrayVariable(Variable):
-    """An ndarray, or with `scalar` a NumPy scalar (what reductions and indexing give)."""
+    """An ndarray, or with `scalar` a NumPy scalar (what reductions and indexing give).
 
-    __slots__ = ("tensor", "scalar")
+    `again`: a function, an array and what else it takes, by which NumPy makes the array where no tensor can be it."""
+
+    __slots__ = ("tensor", "scalar", "again")
     is_array_like = True
 
-    def __init__(self, tensor: TensorVariable, scalar: bool = False, source=None):
+    def __init__(self, tensor: TensorVariable, scalar: bool = False, source=None, again: tuple | None = None):
         super().__init__(source)
         self.tensor = tensor
         self.scalar = scalar
+        self.again = again
 
     def __repr__(self):
         return f"ArrayVariable({self.tensor})"
@@ -171,7 +181,8 @@ class ArrayVariable(Variable):
     def unpack(self, frame):
         if not self.ndim:
             raise frame.ops.refused(frame, iter, self) if self.scalar else self.unsupported("iteration")
-        return [wrap_array(t, scalar=self.ndim == 1) for t in self.tensor.unpack(frame)]
+        make = copied_scalar if self.ndim == 1 else lambda _, item: wrap_array(item)
+        return [make(frame, t) for t in self.tensor.unpack(frame)]
 
     def getitem(self, frame, key):
         if self.scalar:
@@ -181,7 +192,8 @@ class ArrayVariable(Variable):
         whole = sum(isinstance(p, (ConstantVariable, SymbolicVariable)) and is_integer(p) for p in parts)
         scalar = whole == self.ndim == len(parts)
         try:
-            return wrap_array(self.tensor.getitem(frame, index), scalar)
+            item = self.tensor.getitem(frame, index)
+            return copied_scalar(frame, item) if scalar else wrap_array(item)
         except Raised as raised:
             raise left_to_numpy(raised, "array[…]") from None
 
@@ -254,6 +266,13 @@ class ArrayVariable(Variable):
     def recipe(self, emit):
         if self.source is not None:
             return emit.load(self.source)
+        if self.again is not None:
+            function, base, rest = self.again
+            values = (base, *rest)
+            return emit.shared(self, lambda: outcome.Call(outcome.Const(function), tuple(emit.value(v) for v in values)))
+        born = None if self.scalar else numpys_own(self.tensor.node)
+        if born is not None:
+            raise Unsupported(breaks.ARRAY_FUNCTION, "a view of a view that only NumPy can make", born)
         view = self.view_outside(emit)
         if view is not None:
             return emit.shared(self, lambda: view)
@@ -296,6 +315,15 @@ def stored(value: Any, dtype: np.dtype) -> Any:
 def wrap_array(tensor: Variable, scalar: bool = False) -> ArrayVariable:
     assert isinstance(tensor, TensorVariable)
     return ArrayVariable(tensor, scalar)
+
+
+def copied_scalar(frame, item: TensorVariable) -> ArrayVariable:
+    """A scalar with the value that the item has now."""
+    return ArrayVariable(frame.output.record(frame, registry["clone"], [item], {}), scalar=True)
+
+
+def copy_of(frame, x: ArrayVariable) -> ArrayVariable:
+    return ArrayVariable(frame.output.record(frame, registry["clone"], [x.tensor], {}), x.scalar)
 
 
 def cast(frame, value: ArrayVariable, dtype: np.dtype) -> ArrayVariable:

@@ -13,7 +13,7 @@ from dynamo.variables import builtin
 from dynamo.variables.base import Variable
 from dynamo.variables.constant import FALSE, NONE, ConstantVariable, boolean, plain
 from dynamo.variables.exception import run_python
-from dynamo.variables.ndarray import ArrayVariable, cast, wrap_array
+from dynamo.variables.ndarray import ArrayVariable, cast, copy_of, wrap_array
 from dynamo.variables.ndarray_table import FUNCTIONS, as_array, axes, entry, floating, ravel, record, row, same_dtype, ufunc_call
 from dynamo.variables.sequence import ListVariable, TupleVariable
 from dynamo.variables.track import CONSTANTS
@@ -82,27 +82,29 @@ def tile(frame, x, reps):
     return wrap_array(record(frame, "tile", as_array(frame, x).tensor, times))
 
 
-def one_op(name: str, *functions: Callable, method: str | None = None, defaults: tuple = ()) -> None:
-    """A function of one array and ints that is an op by itself."""
-
-    def rule(frame, x, *rest):
-        given = [*rest, *map(ConstantVariable, defaults[len(rest) :])]
-        return wrap_array(record(frame, name, as_array(frame, x).tensor, *map(integer, given)))
-
-    row(*functions, name=method)(rule)
+def one_op(name: str, function: Callable) -> None:
+    """A function of one array that is an op by itself."""
+    row(function)(lambda frame, x: wrap_array(record(frame, name, as_array(frame, x).tensor)))
 
 
-one_op("diag", np.diag, defaults=(0,))
-one_op("diagonal", np.diagonal, method="diagonal", defaults=(0, 0, 1))
-one_op("rot90", np.rot90, defaults=(1,))
-for _name in ("flipud", "fliplr", "atleast_1d", "atleast_2d", "atleast_3d"):
+for _name in ("atleast_1d", "atleast_2d", "atleast_3d"):
     one_op(_name, getattr(np, _name))
 for _name in ("vstack", "hstack", "dstack", "column_stack"):
     row(getattr(np, _name))(lambda frame, arrays, n=_name: wrap_array(record(frame, n, same_dtype(frame, arrays))))
 
 
-@row(np.split, np.array_split)
+@row(np.split)
 def split(frame, x, sections, axis=ConstantVariable(0)):
+    x = as_array(frame, x)
+    if isinstance(sections, ConstantVariable):
+        n, at = plain(sections), plain(axis)
+        if n < 1 or (-x.ndim <= at < x.ndim and x.tensor.meta.sizes[at] % n != 0):
+            raise Unsupported(breaks.ARRAY_FUNCTION, "np.split into parts that are not equal")
+    return array_split(frame, x, sections, axis)
+
+
+@row(np.array_split)
+def array_split(frame, x, sections, axis=ConstantVariable(0)):
     x = as_array(frame, x)
     parts = record(frame, "tensor_split", x.tensor, sections, integer(axis))
     return ListVariable([wrap_array(p) for p in parts.unpack(frame)])
@@ -117,7 +119,7 @@ def diff(frame, x, n=ConstantVariable(1), axis=ConstantVariable(-1)):
 def meshgrid(frame, *arrays, indexing=ConstantVariable("xy")):
     tensors = ListVariable([as_array(frame, a).tensor for a in arrays])
     made = record(frame, "meshgrid", tensors, indexing=indexing).unpack(frame)
-    return frame.values.tuple_([wrap_array(t) for t in made])
+    return frame.values.tuple_([copy_of(frame, wrap_array(t)) for t in made])
 
 
 # ------------------------------------------------------------------------------------------- sorting, measuring
@@ -151,8 +153,10 @@ def np_sum(frame, x: ArrayVariable, axis: Variable) -> Any:
 @row(np.nan_to_num)
 def nan_to_num(frame, x, copy=NONE, nan=ConstantVariable(0.0), posinf=NONE, neginf=NONE):
     x = as_array(frame, x)
+    if not copy.is_same(NONE) and not copy.truth(frame):
+        raise Unsupported(breaks.ARRAY_FUNCTION, "np.nan_to_num with copy=False")
     if x.dtype.kind in "iub":
-        return x
+        return copy_of(frame, x)
     made = record(frame, "nan_to_num", x.tensor, nan, posinf, neginf)
     return wrap_array(made, x.scalar)
 
@@ -177,9 +181,9 @@ def inner(frame, a, b):
 def norm(frame, x, ord=NONE, axis=NONE, keepdims=FALSE):
     x = as_array(frame, x)
     x = cast(frame, x, floating(x.dtype))
-    dims = axes(frame, axis) or ListVariable([ConstantVariable(d) for d in range(x.ndim)])
+    dims = axes(frame, x, axis)
     kind = ord.as_python()
-    if kind is not None and len(dims.items) != 1:  # type: ignore[attr-defined]
+    if kind is not None and len(dims.items) != 1:
         raise Unsupported(breaks.ARRAY_FUNCTION, "np.linalg.norm of matrices")
     order = ConstantVariable(2 if kind is None else kind)
     made = record(frame, "linalg_vector_norm", x.tensor, order, dims, boolean(keepdims.truth(frame)))

@@ -20,7 +20,7 @@ from dynamo.variables import builtin
 from dynamo.variables.base import Variable, method
 from dynamo.variables.constant import FALSE, NONE, TRUE, ConstantVariable, boolean, literal, plain
 from dynamo.variables.exception import raise_exception, run_python
-from dynamo.variables.ndarray import SUPPORTED, ArrayVariable, call_row, cast, check_writable, wrap_array, write_into
+from dynamo.variables.ndarray import SUPPORTED, ArrayVariable, call_row, cast, check_writable, copy_of, wrap_array, write_into
 from dynamo.variables.sequence import ListVariable, TupleVariable
 from dynamo.variables.symint import SymbolicVariable
 from dynamo.variables.tensor import TensorVariable
@@ -28,7 +28,7 @@ from dynamo.variables.tensor import TensorVariable
 UFUNCS = {
     np.add: "add", np.subtract: "sub", np.multiply: "mul", np.true_divide: "div", np.power: "pow",
     np.floor_divide: "floor_divide", np.remainder: "remainder", np.fmod: "fmod", np.negative: "neg",
-    np.positive: "positive", np.absolute: "abs", np.fabs: "abs", np.sign: "sign", np.exp: "exp", np.exp2: "exp2",
+    np.positive: "clone", np.absolute: "abs", np.fabs: "abs", np.sign: "sign", np.exp: "exp", np.exp2: "exp2",
     np.expm1: "expm1", np.log: "log", np.log2: "log2", np.log10: "log10", np.log1p: "log1p", np.sqrt: "sqrt",
     np.square: "square", np.reciprocal: "reciprocal", np.sin: "sin", np.cos: "cos", np.tan: "tan", np.arcsin: "asin",
     np.arccos: "acos", np.arctan: "atan", np.arctan2: "atan2", np.sinh: "sinh", np.cosh: "cosh", np.tanh: "tanh",
@@ -107,6 +107,8 @@ def ufunc_call(frame, ufunc: np.ufunc, operands: list[Variable]) -> ArrayVariabl
     inputs, result = resolve(frame, ufunc, operands)
     if ufunc in OWN_VALUES and result.kind in "iub":
         check_divisor(ufunc, operands)
+    if ufunc is np.power and "?" in [getattr(kind_of(v), "char", "") for v in operands]:
+        raise Unsupported(breaks.ARRAY_FUNCTION, "powers of bools, whose dtype the exponent decides")
     args: list[Variable] = []
     for value, wanted in zip(operands, inputs):
         if isinstance(value, ArrayVariable):
@@ -116,6 +118,8 @@ def ufunc_call(frame, ufunc: np.ufunc, operands: list[Variable]) -> ArrayVariabl
     if not any(isinstance(a, TensorVariable) for a in args):
         args[0] = filled(frame, TupleVariable([]), args[0].as_python(), inputs[0]).tensor
     made = frame.output.record(frame, registry[UFUNCS[ufunc]], args, {})
+    if ufunc is np.sign and result.kind == "f":  # of NaN it is NaN, for tensors 0
+        made = record(frame, "where", record(frame, "isnan", args[0]), args[0], made)
     return cast(frame, ArrayVariable(made, scalar=not made.meta.sizes), result)
 
 
@@ -229,11 +233,13 @@ def record(frame, name: str, *args: Variable, **kwargs: Variable) -> TensorVaria
     return frame.output.record(frame, registry[name], list(args), kwargs)
 
 
-def axes(frame, axis: Variable) -> Variable | None:
-    """The `dim` of a reduction: a list of ints, None for all."""
+def axes(frame, x: ArrayVariable, axis: Variable) -> ListVariable:
+    """The `dim` of an op, a list of ints, from an `axis` that is None (all), a number or a tuple."""
     if axis.is_same(NONE):
-        return None
+        return ListVariable([ConstantVariable(d) for d in range(x.ndim)])
     dims = axis.unpack(frame) if isinstance(axis, TupleVariable) else [axis]
+    if not dims:
+        raise Unsupported(breaks.ARRAY_FUNCTION, "axis=(), which is no axis for NumPy and all for tensors")
     return ListVariable([ConstantVariable(int(plain(d))) for d in dims])
 
 
@@ -253,12 +259,11 @@ def reduction(name: str, dtype_rule: Callable[[np.dtype], np.dtype] | None = Non
             x = cast(frame, x, np.dtype(dtype.as_python()))
         elif dtype_rule is not None:
             x = cast(frame, x, dtype_rule(x.dtype))
-        dims = axes(frame, axis)
-        if dims is None:
-            dims = ListVariable([ConstantVariable(d) for d in range(x.ndim)])
-        made = x.tensor
+        dims = axes(frame, x, axis)
         if dims.items or name not in ("amax", "amin"):
             made = record(frame, name, x.tensor, dims, keepdim=boolean(keepdims.truth(frame)))
+        else:
+            made = copy_of(frame, x).tensor
         result = wrap_array(made, not made.meta.sizes)
         return cast(frame, result, x.dtype) if name == "sum" else result
 
@@ -281,10 +286,13 @@ for _functions, _method, _op, _rule in [
 def prod(frame, x, axis=NONE, dtype=NONE, keepdims=FALSE):
     x = as_array(frame, x)
     x = cast(frame, x, accumulator(x.dtype) if dtype.is_same(NONE) else np.dtype(dtype.as_python()))
-    if axis.is_same(NONE):
+    keep = boolean(keepdims.truth(frame))
+    if axis.is_same(NONE) and not keep.value:
         made = record(frame, "prod", x.tensor)
     else:
-        made = record(frame, "prod", x.tensor, ConstantVariable(int(plain(axis))), keepdim=boolean(keepdims.truth(frame)))
+        made, dims = x.tensor, {d.value % x.ndim for d in axes(frame, x, axis).items}
+        for d in sorted(dims, reverse=True):
+            made = record(frame, "prod", made, ConstantVariable(d), keepdim=keep)
     return cast(frame, wrap_array(made, not made.meta.sizes), x.dtype)
 
 
@@ -292,7 +300,7 @@ def _spread(name: str):
     def rule(frame, x, axis=NONE, dtype=NONE, ddof=ConstantVariable(0), keepdims=FALSE):
         x = as_array(frame, x)
         x = cast(frame, x, floating(x.dtype))
-        dims = axes(frame, axis) or ListVariable([ConstantVariable(d) for d in range(x.ndim)])
+        dims = axes(frame, x, axis)
         keep = boolean(keepdims.truth(frame))
         made = record(frame, name, x.tensor, dims, correction=ddof, keepdim=keep)
         return wrap_array(made, not made.meta.sizes)
@@ -379,7 +387,14 @@ def copy(frame, x):
 @row(np.squeeze, name="squeeze")
 def squeeze(frame, x, axis=NONE):
     x = as_array(frame, x)
-    return wrap_array(record(frame, "squeeze", x.tensor, *([] if axis.is_same(NONE) else [axis])))
+    if axis.is_same(NONE):
+        return wrap_array(record(frame, "squeeze", x.tensor))
+    dims = axes(frame, x, axis)
+    for d in dims.items:
+        at = plain(d)
+        if -x.ndim <= at < x.ndim and x.tensor.meta.sizes[at] != 1:
+            raise Unsupported(breaks.ARRAY_FUNCTION, "np.squeeze of a size that is not 1")
+    return wrap_array(record(frame, "squeeze", x.tensor, dims))
 
 
 @row(np.expand_dims)
@@ -395,18 +410,6 @@ def swapaxes(frame, x, axis1, axis2):
 @row(np.moveaxis)
 def moveaxis(frame, x, source, destination):
     return wrap_array(record(frame, "movedim", as_array(frame, x).tensor, source, destination))
-
-
-@row(np.broadcast_to)
-def broadcast_to(frame, x, shape):
-    return wrap_array(record(frame, "broadcast_to", as_array(frame, x).tensor, shape))
-
-
-@row(np.flip)
-def flip(frame, x, axis=NONE):
-    x = as_array(frame, x)
-    dims = axes(frame, axis) or ListVariable([ConstantVariable(d) for d in range(x.ndim)])
-    return wrap_array(record(frame, "flip", x.tensor, dims))
 
 
 @row(np.concatenate)
@@ -435,10 +438,6 @@ def astype(frame, x, dtype, copy=TRUE):
     return copy_of(frame, x) if wanted == x.dtype and copy.truth(frame) else cast(frame, x, wanted)
 
 
-def copy_of(frame, x: ArrayVariable) -> ArrayVariable:
-    return ArrayVariable(record(frame, "clone", x.tensor), x.scalar)
-
-
 @row(np.where)
 def where(frame, condition, x=None, y=None):
     if x is None or y is None:
@@ -459,6 +458,10 @@ def where(frame, condition, x=None, y=None):
 def clip(frame, x, a_min=NONE, a_max=NONE, min=NONE, max=NONE):
     x = as_array(frame, x)
     low, high = (a_min, a_max) if min is NONE and max is NONE else (min, max)
+    if is_beyond(low, x.dtype) or is_beyond(high, x.dtype):
+        raise Unsupported(breaks.ARRAY_FUNCTION, f"np.clip by an integer beyond {x.dtype}")
+    if low.is_same(NONE) and high.is_same(NONE):
+        return copy_of(frame, x)
     if not low.is_same(NONE):
         x = ufunc_call(frame, np.maximum, [x, low])
     return x if high.is_same(NONE) else ufunc_call(frame, np.minimum, [x, high])
@@ -469,7 +472,9 @@ def round_(frame, x, decimals=ConstantVariable(0)):
     if plain(decimals) != 0:
         raise Unsupported(breaks.ARRAY_FUNCTION, "np.round with decimals")
     x = as_array(frame, x)
-    return x if x.dtype.kind in "iub" else ufunc_call(frame, np.rint, [x])
+    if x.dtype.kind == "b":
+        raise Unsupported(breaks.ARRAY_FUNCTION, "np.round of bools, which are halves then")
+    return copy_of(frame, x) if x.dtype.kind in "iu" else ufunc_call(frame, np.rint, [x])
 
 
 @row(np.dot, name="dot")
@@ -503,73 +508,6 @@ def tril(frame, x, k=ConstantVariable(0)):
 @row(np.triu)
 def triu(frame, x, k=ConstantVariable(0)):
     return wrap_array(record(frame, "triu", as_array(frame, x).tensor, k))
-
-
-# ------------------------------------------------------------------------------------------------ creation
-@row(np.asarray, np.array, np.ascontiguousarray)
-def array(frame, value, dtype=NONE, copy=NONE):
-    made = as_array(frame, value)
-    made = ArrayVariable(made.tensor) if made.scalar else made
-    return made if dtype.is_same(NONE) else cast(frame, made, np.dtype(dtype.as_python()))
-
-
-def _filler(value: float):
-    def rule(frame, shape, dtype=NONE):
-        wanted = np.dtype(float) if dtype.is_same(NONE) else np.dtype(dtype.as_python())
-        sizes = shape if isinstance(shape, (TupleVariable, ListVariable)) else TupleVariable([shape])
-        return filled(frame, sizes, wanted.type(value).item(), wanted)
-
-    return rule
-
-
-row(np.zeros, np.empty)(_filler(0))
-row(np.ones)(_filler(1))
-
-
-@row(np.full)
-def full(frame, shape, fill_value, dtype=NONE):
-    value = plain(fill_value)
-    wanted = np.asarray(value).dtype if dtype.is_same(NONE) else np.dtype(dtype.as_python())
-    sizes = shape if isinstance(shape, (TupleVariable, ListVariable)) else TupleVariable([shape])
-    return filled(frame, sizes, wanted.type(value).item(), wanted)
-
-
-def _like(value: float):
-    def rule(frame, x, dtype=NONE):
-        x = as_array(frame, x)
-        wanted = x.dtype if dtype.is_same(NONE) else np.dtype(dtype.as_python())
-        return filled(frame, x.getattr(frame, "shape"), wanted.type(value).item(), wanted)
-
-    return rule
-
-
-row(np.zeros_like, np.empty_like)(_like(0))
-row(np.ones_like)(_like(1))
-
-
-@row(np.full_like)
-def full_like(frame, x, fill_value, dtype=NONE):
-    x = as_array(frame, x)
-    wanted = x.dtype if dtype.is_same(NONE) else np.dtype(dtype.as_python())
-    return filled(frame, x.getattr(frame, "shape"), wanted.type(plain(fill_value)).item(), wanted)
-
-
-@row(np.arange)
-def arange(frame, *bounds, dtype=NONE):
-    values = [plain(b) for b in bounds]
-    return constant_array(frame, run_python(frame, np.arange, *values, dtype=dtype.as_python()))
-
-
-@row(np.eye, np.identity)
-def eye(frame, *sizes, dtype=NONE):
-    wanted = np.dtype(float) if dtype.is_same(NONE) else np.dtype(dtype.as_python())
-    return constant_array(frame, np.eye(*[plain(s) for s in sizes], dtype=wanted))
-
-
-@row(np.linspace)
-def linspace(frame, *args, **kwargs):
-    values = [plain(a) for a in args]
-    return constant_array(frame, run_python(frame, np.linspace, *values, **{k: plain(v) for k, v in kwargs.items()}))
 
 
 # ------------------------------------------------------------------------------------------------- entries

@@ -1,0 +1,101 @@
+"""NumPy functions that make arrays, of values or of sizes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dynamo import breaks
+from dynamo.breaks import Unsupported
+from dynamo.variables.base import Variable
+from dynamo.variables.constant import NONE, TRUE, ConstantVariable, plain
+from dynamo.variables.exception import run_python
+from dynamo.variables.ndarray import ArrayVariable, cast, copy_of, wrap_array
+from dynamo.variables.ndarray_table import as_array, constant_array, filled, record, row
+from dynamo.variables.sequence import ListVariable, TupleVariable
+
+
+@row(np.asarray)
+def array(frame, value, dtype=NONE, copy=NONE):
+    return _fresh(frame, value, dtype, not copy.is_same(NONE) and copy.truth(frame))
+
+
+@row(np.array)
+def new_array(frame, value, dtype=NONE, copy=TRUE):
+    return _fresh(frame, value, dtype, not copy.is_same(NONE) and copy.truth(frame))
+
+
+@row(np.ascontiguousarray)
+def row_major(frame, value, dtype=NONE):
+    made = _fresh(frame, value, dtype, False)
+    if not made.ndim:
+        return wrap_array(record(frame, "unsqueeze", made.tensor, ConstantVariable(0)))
+    return wrap_array(record(frame, "contiguous", made.tensor))
+
+
+def _fresh(frame, value: Variable, dtype: Variable, copies: bool) -> ArrayVariable:
+    """An array of a value. What is none is copied, a scalar too."""
+    made = as_array(frame, value)
+    if not dtype.is_same(NONE) and np.dtype(dtype.as_python()) != made.dtype:
+        return ArrayVariable(cast(frame, made, np.dtype(dtype.as_python())).tensor)
+    return ArrayVariable(copy_of(frame, made).tensor) if copies or made.scalar else made
+
+
+def _filler(value: float):
+    def rule(frame, shape, dtype=NONE):
+        wanted = np.dtype(float) if dtype.is_same(NONE) else np.dtype(dtype.as_python())
+        sizes = shape if isinstance(shape, (TupleVariable, ListVariable)) else TupleVariable([shape])
+        return filled(frame, sizes, wanted.type(value).item(), wanted)
+
+    return rule
+
+
+row(np.zeros, np.empty)(_filler(0))
+row(np.ones)(_filler(1))
+
+
+@row(np.full)
+def full(frame, shape, fill_value, dtype=NONE):
+    value = plain(fill_value)
+    wanted = np.asarray(value).dtype if dtype.is_same(NONE) else np.dtype(dtype.as_python())
+    sizes = shape if isinstance(shape, (TupleVariable, ListVariable)) else TupleVariable([shape])
+    return filled(frame, sizes, wanted.type(value).item(), wanted)
+
+
+def _like(value: float):
+    def rule(frame, x, dtype=NONE):
+        x = as_array(frame, x)
+        wanted = x.dtype if dtype.is_same(NONE) else np.dtype(dtype.as_python())
+        return filled(frame, x.getattr(frame, "shape"), wanted.type(value).item(), wanted)
+
+    return rule
+
+
+row(np.zeros_like, np.empty_like)(_like(0))
+row(np.ones_like)(_like(1))
+
+
+@row(np.full_like)
+def full_like(frame, x, fill_value, dtype=NONE):
+    x = as_array(frame, x)
+    wanted = x.dtype if dtype.is_same(NONE) else np.dtype(dtype.as_python())
+    return filled(frame, x.getattr(frame, "shape"), wanted.type(plain(fill_value)).item(), wanted)
+
+
+@row(np.arange)
+def arange(frame, *bounds, dtype=NONE):
+    values = [plain(b) for b in bounds]
+    return constant_array(frame, run_python(frame, np.arange, *values, dtype=dtype.as_python()))
+
+
+@row(np.eye, np.identity)
+def eye(frame, *sizes, dtype=NONE):
+    wanted = np.dtype(float) if dtype.is_same(NONE) else np.dtype(dtype.as_python())
+    return constant_array(frame, np.eye(*[plain(s) for s in sizes], dtype=wanted))
+
+
+@row(np.linspace)
+def linspace(frame, *args, **kwargs):
+    values = [plain(a) for a in args]
+    if "retstep" in kwargs:
+        raise Unsupported(breaks.ARRAY_FUNCTION, "np.linspace with retstep=")
+    return constant_array(frame, run_python(frame, np.linspace, *values, **{k: plain(v) for k, v in kwargs.items()}))

@@ -1,0 +1,81 @@
+"""NumPy's views that no tensor is: backwards through memory, or read-only.
+
+The graph computes with a copy, or with a view that could be written. Where such an array leaves the frame, NumPy makes it anew of
+what it is a view of; where it, that, or a view of it is written or leaves, it is left to NumPy from where it was made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from dynamo import breaks
+from dynamo.breaks import Unsupported
+from dynamo.variables.base import Variable
+from dynamo.variables.constant import NONE, ConstantVariable, plain
+from dynamo.variables.ndarray import ArrayVariable, wrap_array
+from dynamo.variables.ndarray_table import FUNCTIONS, as_array, axes, declare_method, record
+from dynamo.variables.sequence import ListVariable, SequenceVariable
+from dynamo.variables.tensor import TensorVariable
+
+
+def view(frame, function: Callable, base: ArrayVariable, rest: tuple[Variable, ...], made: TensorVariable) -> ArrayVariable:
+    """What function(base, *rest) gives; in the graph it is `made`, which is a copy of elements or a view."""
+    born = frame.output.root.group_step
+    made.node.meta["numpy's own"] = born
+    if made.root is not base.tensor.root:
+        frame.output.copied_views.setdefault(base.tensor.root, born)
+    return ArrayVariable(made, again=(function, base, rest))
+
+
+def _flip(frame, x, axis=NONE):
+    x = as_array(frame, x)
+    return view(frame, np.flip, x, (axis,), record(frame, "flip", x.tensor, axes(frame, x, axis)))
+
+
+def _flipped(function: Callable, dim: int) -> Callable:
+    def rule(frame, x):
+        x = as_array(frame, x)
+        return view(frame, function, x, (), record(frame, "flip", x.tensor, ListVariable([ConstantVariable(dim)])))
+
+    return rule
+
+
+def _rot90(frame, x, k=ConstantVariable(1)):
+    x = as_array(frame, x)
+    return view(frame, np.rot90, x, (k,), record(frame, "rot90", x.tensor, ConstantVariable(int(plain(k)))))
+
+
+def _diagonal(frame, x, offset=ConstantVariable(0), axis1=ConstantVariable(0), axis2=ConstantVariable(1)):
+    x, rest = as_array(frame, x), (offset, axis1, axis2)
+    made = record(frame, "diagonal", x.tensor, *[ConstantVariable(int(plain(v))) for v in rest])
+    return view(frame, np.diagonal, x, rest, made)
+
+
+def _diag(frame, x, k=ConstantVariable(0)):
+    x = as_array(frame, x)
+    if x.ndim == 2:
+        return _diagonal(frame, x, k)
+    return wrap_array(record(frame, "diag", x.tensor, ConstantVariable(int(plain(k)))))
+
+
+def _broadcast_to(frame, x, shape):
+    x = as_array(frame, x)
+    sizes = shape.unpack(frame) if isinstance(shape, SequenceVariable) else [shape]
+    if any(isinstance(n, ConstantVariable) and plain(n) < 0 for n in sizes):
+        raise Unsupported(breaks.ARRAY_FUNCTION, "np.broadcast_to a negative size")
+    return view(frame, np.broadcast_to, x, (shape,), record(frame, "broadcast_to", x.tensor, ListVariable(list(sizes))))
+
+
+RULES: dict[Callable, Callable] = {
+    np.flip: _flip,
+    np.flipud: _flipped(np.flipud, 0),
+    np.fliplr: _flipped(np.fliplr, 1),
+    np.rot90: _rot90,
+    np.diagonal: _diagonal,
+    np.diag: _diag,
+    np.broadcast_to: _broadcast_to,
+}
+declare_method("diagonal", _diagonal)
+FUNCTIONS.update(RULES)

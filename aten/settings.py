@@ -140,6 +140,7 @@ _option("max_fusion_size", 1024, "scalar operations that the ops of one kernel h
 _option("realize_opcount_threshold", 160, "scalar operations beyond which a value is stored and read again")
 _option("realize_reads_threshold", 12, "loads beyond which a value is stored and read again")
 _option("combo_kernels", False, "run large independent loops in one kernel as well as small ones: fewer launches")
+_option("cudagraphs", False, "play the launches of a call on a device as graphs of its driver: less time on the host")
 _option("max_autotune", False, "compile several schedules of a graph, run them on the inputs at hand, keep the fastest")
 
 sys.modules[__name__].__class__ = _Settings

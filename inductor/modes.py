@@ -9,8 +9,8 @@ from aten import settings
 
 MODES: dict[str, dict[str, Any]] = {
     "default": {},
-    "reduce-overhead": {"combo_kernels": True},
-    "max-autotune": {"max_autotune": True, "combo_kernels": True},
+    "reduce-overhead": {"combo_kernels": True, "cudagraphs": True},
+    "max-autotune": {"max_autotune": True, "combo_kernels": True, "cudagraphs": True},
     "max-autotune-no-cudagraphs": {"max_autotune": True},
 }
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from aten import settings
 from aten.symbolic.expr import Expr, as_expr, le
 from inductor.codegen import triton
 from inductor.codegen.triton_function import Function
@@ -73,7 +74,7 @@ class Functions:
 
 
 def settled(program: Program, found: Mapping[str, Image]) -> Program:
-    """The Program with its images by digest, and what launches of them must know."""
+    """The Program with its images by digest, and what launches of them must know."""""
 
     def step(s: Any) -> Any:
         if not isinstance(s, Launch):
@@ -81,7 +82,7 @@ def settled(program: Program, found: Mapping[str, Image]) -> Program:
         made = [found[key] for key, *_ in s.functions]
         return replace(s, functions=tuple((i.digest, i.name, i.threads, i.shared) for i in made))
 
-    return replace(program, steps=[step(s) for s in program.steps])
+    return replace(program, steps=[step(s) for s in program.steps], graphs=int(settings.cudagraphs))
 
 
 def sizes_of(f: Function) -> list[Expr]:

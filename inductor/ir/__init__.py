@@ -1,3 +1,3 @@
 """Loop IR, schedules and Programs."""
 
-FORMAT = 2  # of Programs in JSON: another number is another language
+FORMAT = 3  # of Programs in JSON: another number is another language

@@ -43,6 +43,7 @@ from inductor.ir.values import ProgramError, Value
 class Program:
     """See the module's text. `arena` and `cost` (estimated nanoseconds of work) are values, or -1. `device` is where Launch
     steps run, "cuda:0", and `device_arena` the size of the arena there; no step needs more than one device and the CPU.
+    `graphs`: 1 where launches are to be played as graphs of the driver (inductor/runtime/graphs.cpp).
 
     `prologue` values are computed before the first step; `Evaluate` steps compute the others. `mutations` are the
     inputs written in place: their versions advance when the call has succeeded, once for each time they are listed.
@@ -61,6 +62,7 @@ class Program:
     cost: int = -1
     device: str = ""
     device_arena: int = -1
+    graphs: int = 0
 
     def __post_init__(self):
         check(self)
@@ -76,7 +78,7 @@ class Program:
             "outputs": [_plain(o) for o in self.outputs],
             "checks": [_plain(c) for c in self.checks],
             "mutations": list(self.mutations),
-            **{name: getattr(self, name) for name in ("prologue", "n_constants", "arena", "cost", "device", "device_arena")},
+            **{name: getattr(self, name) for name in _PLAIN if name != "mutations"},
         }
 
     @staticmethod
@@ -113,7 +115,7 @@ class Program:
         return Printer(self).text()
 
 
-_PLAIN = ("prologue", "mutations", "n_constants", "arena", "cost", "device", "device_arena")
+_PLAIN = ("prologue", "mutations", "n_constants", "arena", "cost", "device", "device_arena", "graphs")
 
 
 def _plain(item) -> list:
@@ -186,6 +188,7 @@ class _Validator:
         for i, item in enumerate(p.inputs):
             self.layout(item, f"input {i}")
         _need(isinstance(p.device, str), f"device {p.device!r}")
+        _need(p.graphs in (0, 1) and (p.device or not p.graphs), f"graphs {p.graphs!r}")
         for name in ("arena", "cost", "device_arena"):
             if getattr(p, name) != -1:
                 self.value(getattr(p, name), name)

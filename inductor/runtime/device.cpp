@@ -84,6 +84,7 @@ bool begin_device(Call &call) {
   int code = cuda->enter(plan.device);
   if (code) return failed(code, "cuCtxSetCurrent"), false;
   call.stream = cuda->current_stream(plan.device);
+  if (plan.graphs && !cuda->is_capturing(call.stream)) call.queue = new_queue();
   if (plan.n_words) {
     if (!pending.empty() && !cuda->is_capturing(call.stream) && !look(false)) return false;
     call.words = (char *)cuda->allocate(4 * plan.n_words, plan.device, call.stream);
@@ -120,6 +121,7 @@ bool launch(Call &call, const Step &step) {
     params[i] = &slots[i];
   }
   slots[n] = slots[n + 1] = 0; // global and profile scratch, of which it needs none
+  if (call.queue) return queue_launch(call, f, (uint32_t)grid, slots, n + 2), true;
   params[n] = &slots[n], params[n + 1] = &slots[n + 1];
   uint32_t dims[3] = {(uint32_t)grid, 1, 1};
   int code = cuda->launch(f.handle, dims, f.threads, f.shared, params, call.stream);
@@ -159,6 +161,10 @@ static bool send_words(Call &call) {
 }
 
 bool end_device(Call &call, bool ok) {
+  if (call.queue) {
+    ok = ok && play_queued(call);
+    free_queue(call.queue);
+  }
   if (ok && call.words && !cuda->is_capturing(call.stream)) ok = send_words(call);
   if (call.words) cuda->release(call.words);
   if (call.device_arena) api->storage_decref(call.device_arena);

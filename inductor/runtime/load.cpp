@@ -431,6 +431,7 @@ static void read_plan(Plan &plan, Item data, PyObject *constants, void *library,
   if (!device.empty()) {
     plan.device = (int32_t)(device_word(device) >> 12 & 15);
     plan.n_words = (int32_t)data["checks"].size();
+    plan.graphs = data["graphs"].integer() != 0;
     if (!cuda && !(cuda = weft_import_cuda())) throw Malformed{""};
   }
   read_inputs(plan, data["inputs"]);

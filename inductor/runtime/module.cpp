@@ -50,6 +50,7 @@ PyObject *new_program(PyObject *data, void *library, PyObject *constants, PyObje
   self->functions = Py_NewRef(functions);
   self->library = library;
   self->weakrefs = nullptr;
+  self->graphs = nullptr;
   PyObject_GC_Track((PyObject *)self);
   return (PyObject *)self;
 }
@@ -98,6 +99,7 @@ static int program_traverse(ProgramObject *self, visitproc visit, void *arg) {
 static void program_dealloc(ProgramObject *self) {
   PyObject_GC_UnTrack(self);
   if (self->weakrefs) PyObject_ClearWeakRefs((PyObject *)self);
+  free_graphs(self->graphs);
   free_plan(self->plan);
   Py_DECREF(self->constants);
   Py_DECREF(self->checks);

@@ -280,7 +280,13 @@ struct Release {
   }
 };
 
+// Whether a step may queue work on the device otherwise than by a launch.
+static bool may_use_device(StepKind kind) {
+  return kind == StepKind::Extern || kind == StepKind::Python || kind == StepKind::Copy || kind == StepKind::Loop || kind == StepKind::Cond;
+}
+
 static bool run_step(Call &call, const Step &step) {
+  if (call.queue && may_use_device(step.kind) && !play_queued(call)) return false;
   switch (step.kind) {
   case StepKind::Alloc: return alloc(call, step.a);
   case StepKind::View: return locate_view(call, step.a), true;
@@ -405,7 +411,7 @@ bool run(ProgramObject *program, PyObject **args, PyObject **results, PyObject *
   char *block = bytes <= sizeof small ? small : (char *)PyMem_RawMalloc(bytes);
   if (!block) return PyErr_NoMemory(), false;
   Call call{program, args, (int64_t *)block, (char **)block + n_values, (PyObject **)block + n_values + n_buffers,
-            nullptr, nullptr, nullptr, nullptr};
+            nullptr, nullptr, nullptr, nullptr, nullptr};
   if (plan.all_static)
     call.values = const_cast<int64_t *>(plan.constants.data());
   else

@@ -123,7 +123,11 @@ struct Plan {
   bool all_static = false;         // no value depends on the call
   int32_t device = -1, device_arena = -1; // of the steps that run on a device
   int32_t n_words = 0;             // checks that may fail there
+  bool graphs = false;             // launches are played as graphs
 };
+
+struct LaunchQueue;  // graphs.cpp: launches of a call that wait
+struct LaunchGraphs; // and what they were played as
 
 struct ProgramObject {
   PyObject_HEAD
@@ -135,6 +139,7 @@ struct ProgramObject {
   PyObject *functions; // owned: dict of the functions it launches, or None
   void *library;       // dlopen handle: never closed, its code may be on a stack
   PyObject *weakrefs;
+  LaunchGraphs *graphs; // owned, or NULL
 };
 
 // One call in flight. All arrays live in one block, on the stack when they are small.
@@ -148,6 +153,7 @@ struct Call {
   WeftStorage *device_arena;
   void *stream;        // of the device
   char *words;         // on the device: one int32 a check, not 0 where it has failed
+  LaunchQueue *queue;  // owned; NULL: launches are made at once
 };
 
 // values.cpp. Returns false with the error indicator clear when a value does not exist (overflow, division by zero),
@@ -172,6 +178,12 @@ const int64_t *resolve(const Call &call, const Layout &layout, int64_t *scratch)
 bool begin_device(Call &call);
 bool launch(Call &call, const Step &step);
 bool end_device(Call &call, bool ok);
+// graphs.cpp: launches that are played together. `play_queued` is called before anything else is done on the device.
+LaunchQueue *new_queue();
+void free_queue(LaunchQueue *queue);
+void free_graphs(LaunchGraphs *graphs);
+void queue_launch(Call &call, const Launch::Function &function, uint32_t grid, const int64_t *slots, size_t n);
+bool play_queued(Call &call);
 PyObject *failed_checks(PyObject *module, PyObject *ignored); // raises for what has failed since it was last called
 PyObject *moved_to_aligned(WeftTensor *t); // a copy of a tensor on a device in memory of its own
 // The elements of a tensor into another of the same sizes, one of them or both on a device: through the op.

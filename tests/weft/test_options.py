@@ -69,7 +69,7 @@ def test_options_are_listed_and_documented():
     names = weft._inductor.list_options()
     assert "exact" in names and "strict" not in names
     assert all(settings.declared[n].doc and settings.declared[n].in_cache_key for n in names)
-    assert weft._inductor.list_mode_options("reduce-overhead") == {"combo_kernels": True}
+    assert weft._inductor.list_mode_options("reduce-overhead") == {"combo_kernels": True, "cudagraphs": True}
     assert set(weft._inductor.list_mode_options()) >= {"default", "max-autotune"}
 
 

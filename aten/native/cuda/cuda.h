@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define WEFT_CUDA_ABI 1
+#define WEFT_CUDA_ABI 2
 
 #ifdef __cplusplus
 extern "C" {
@@ -67,6 +67,10 @@ typedef struct WeftCudaApi {
   int (*capture_end)(void *stream, void **graph);    // [any] a graph to be given to `instantiate` and `graph_destroy`
   int (*instantiate)(void *graph, void **executable);  // [any]
   int (*graph_launch)(void *executable, void *stream);  // [any]
+  // A graph without nodes; one more node, which runs after `before` (NULL: a first one), with arguments as `launch`'s.
+  int (*graph_new)(void **graph);                    // [any]
+  int (*add_node)(void *graph, void *before, void **node, void *function, const uint32_t grid[3], uint32_t threads, uint32_t shared,
+                  void **params);                    // [any]
   // Kernel nodes of a captured graph in the order of their launches: how many there are; up to `room` are written. -1: an error.
   int (*kernel_nodes)(void *graph, void **nodes, int room);  // [any]
   // Other parameters for a node of the executable, from its next launch on; arguments as `launch`'s.

@@ -106,6 +106,8 @@ enum {
   X(cuLaunchKernelEx, cuLaunchKernelEx, (const CUlaunchConfig *, CUfunction, void **, void **))                               \
   X(cuStreamBeginCapture, cuStreamBeginCapture_v2, (CUstream, int))                                                           \
   X(cuStreamEndCapture, cuStreamEndCapture, (CUstream, CUgraph *))                                                            \
+  X(cuGraphCreate, cuGraphCreate, (CUgraph *, unsigned))                                                                      \
+  X(cuGraphAddKernelNode, cuGraphAddKernelNode_v2, (CUgraphNode *, CUgraph, const CUgraphNode *, size_t, const CUkernelNodeParams *)) \
   X(cuGraphInstantiate, cuGraphInstantiateWithFlags, (CUgraphExec *, CUgraph, unsigned long long))                            \
   X(cuGraphGetNodes, cuGraphGetNodes, (CUgraph, CUgraphNode *, size_t *))                                                     \
   X(cuGraphNodeGetType, cuGraphNodeGetType, (CUgraphNode, int *))                                                             \

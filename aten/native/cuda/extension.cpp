@@ -66,10 +66,14 @@ WeftCudaApi api() {
     return driver.cuGraphInstantiate(reinterpret_cast<CUgraphExec *>(made), static_cast<CUgraph>(graph), 0);
   };
   a.graph_launch = [](void *executable, void *on) { return driver.cuGraphLaunch(static_cast<CUgraphExec>(executable), stream(on)); };
+  a.graph_new = [](void **made) { return driver.cuGraphCreate(reinterpret_cast<CUgraph *>(made), 0); };
+  a.add_node = add_node;
   a.kernel_nodes = kernel_nodes;
   a.update_node = update_node;
-  a.executable_destroy = [](void *executable) { return driver.cuGraphExecDestroy(static_cast<CUgraphExec>(executable)); };
-  a.graph_destroy = [](void *graph) { return driver.cuGraphDestroy(static_cast<CUgraph>(graph)); };
+  a.executable_destroy = [](void *executable) {
+    return is_forked() ? CUDA_SUCCESS : driver.cuGraphExecDestroy(static_cast<CUgraphExec>(executable));
+  };
+  a.graph_destroy = [](void *graph) { return is_forked() ? CUDA_SUCCESS : driver.cuGraphDestroy(static_cast<CUgraph>(graph)); };
   a.pool_begin = pool_begin;
   a.pool_end = pool_end;
   a.pool_release = pool_release;

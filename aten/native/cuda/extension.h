@@ -111,6 +111,7 @@ bool init_kernels(PyObject *module);
 
 // -------------------------------------------------------------------------------------------- graphs.cpp
 bool is_capturing(CUstream stream);
+int add_node(void *graph, void *before, void **node, void *function, const uint32_t grid[3], uint32_t threads, uint32_t shared, void **params);
 int kernel_nodes(void *graph, void **nodes, int room);
 int update_node(void *executable, void *node, void *function, const uint32_t grid[3], uint32_t threads, uint32_t shared, void **params);
 bool init_graphs(PyObject *module);

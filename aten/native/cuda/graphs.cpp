@@ -28,6 +28,12 @@ int kernel_nodes(void *graph, void **nodes, int room) {
   return kernels;
 }
 
+int add_node(void *graph, void *before, void **node, void *function, const uint32_t grid[3], uint32_t threads, uint32_t shared, void **params) {
+  CUkernelNodeParams given = {static_cast<CUfunction>(function), grid[0], grid[1], grid[2], threads, 1, 1, shared, params, nullptr, nullptr, nullptr};
+  CUgraphNode after = static_cast<CUgraphNode>(before);
+  return driver.cuGraphAddKernelNode(reinterpret_cast<CUgraphNode *>(node), static_cast<CUgraph>(graph), &after, before ? 1 : 0, &given);
+}
+
 int update_node(void *executable, void *node, void *function, const uint32_t grid[3], uint32_t threads, uint32_t shared, void **params) {
   CUkernelNodeParams given = {static_cast<CUfunction>(function), grid[0], grid[1], grid[2], threads, 1, 1, shared, params, nullptr, nullptr, nullptr};
   return driver.cuGraphExecKernelNodeSetParams(static_cast<CUgraphExec>(executable), static_cast<CUgraphNode>(node), &given);

@@ -977,6 +977,17 @@ API cuGraphGetNodes(CUgraph g, CUgraphNode *nodes, size_t *n) {
     for (size_t i = 0; i < std::min(*n, g->nodes.size()); i++) nodes[i] = (CUgraphNode)g->nodes[i].get();
   return *n = g->nodes.size(), CUDA_SUCCESS;
 }
+API cuGraphAddKernelNode(CUgraphNode *out, CUgraph g, const CUgraphNode *after, size_t n, const CUDA_KERNEL_NODE_PARAMS *p) {
+  ENTER();
+  shared_ptr<Kernel> k;
+  uint32_t grid[3] = {p->gridDimX, p->gridDimY, p->gridDimZ}, block[3] = {p->blockDimX, p->blockDimY, p->blockDimZ};
+  if (CUresult e = prepare_kernel(k, p->func, grid, block, p->sharedMemBytes, p->kernelParams)) return e;
+  auto node = std::make_unique<Node>();
+  node->work = [k] { return run_kernel(k); }, node->what = k->launch.name, node->type = CU_GRAPH_NODE_TYPE_KERNEL, node->kernel = k;
+  for (size_t i = 0; i < n; i++) node->after.push_back((Node *)after[i]);
+  *out = (CUgraphNode)node.get();
+  return g->nodes.push_back(std::move(node)), CUDA_SUCCESS;
+}
 API cuGraphNodeGetType(CUgraphNode n, CUgraphNodeType *t) { ENTER(false); return *t = ((Node *)n)->type, CUDA_SUCCESS; }
 API cuGraphInstantiate(CUgraphExec *out, CUgraph g, unsigned long long) {
   ENTER();

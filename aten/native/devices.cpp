@@ -61,6 +61,19 @@ bool device_exists(int type, int index) {
   return false;
 }
 
+// The host has waited for a device: raises what kernels there have found wrong meanwhile (aten.devices.waited).
+static bool looked() {
+  static PyObject *waited = nullptr;
+  if (!waited) {
+    PyObject *module = PyImport_ImportModule("aten.devices");
+    waited = module ? PyObject_GetAttrString(module, "waited") : nullptr;
+    Py_XDECREF(module);
+  }
+  PyObject *done = waited ? PyObject_CallNoArgs(waited) : nullptr;
+  Py_XDECREF(done);
+  return done != nullptr;
+}
+
 bool copy_bytes(char *to, int to_type, int to_index, const char *from, int from_type, int from_index, int64_t nbytes, bool ahead) {
   if (nbytes == 0) return true;
   if (ahead && from_type != to_type && (from_type == WEFT_CUDA || to_type == WEFT_CUDA) && cuda_row().copy_ahead)
@@ -70,7 +83,7 @@ bool copy_bytes(char *to, int to_type, int to_index, const char *from, int from_
     return cuda_row().across(to, to_index, from, from_index, nbytes) == 0;
   if (to_type == from_type && to_index == from_index) return rows[to_type]->copy(to, from, nbytes, WEFT_COPY_WITHIN, to_index) == 0;
   if (from_type == WEFT_CPU) return rows[to_type]->copy(to, from, nbytes, WEFT_COPY_FROM_HOST, to_index) == 0;
-  if (to_type == WEFT_CPU) return rows[from_type]->copy(to, from, nbytes, WEFT_COPY_TO_HOST, from_index) == 0;
+  if (to_type == WEFT_CPU) return rows[from_type]->copy(to, from, nbytes, WEFT_COPY_TO_HOST, from_index) == 0 && looked();
   std::unique_ptr<char[]> between(new (std::nothrow) char[nbytes]);
   if (!between) {
     PyErr_NoMemory();

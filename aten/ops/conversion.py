@@ -89,8 +89,8 @@ def _moving(name: str, ahead: bool, doc: str) -> Any:
         if tuple(input.stride()) != strides and input.device.type == "cpu":
             input = _native.alias(input, input.shape, input.stride(), input.storage_offset()).contiguous()
         moved = _native.move(input, device, ahead)
-        if device.type == "cpu":
-            waited()
+        if ahead and device.type == "cpu":
+            waited()  # (the copy itself need not have waited)
         return moved if moved.stride() == strides or device.type != "cpu" else moved.contiguous()
 
     moving.vjp(lambda g, input_meta: to_device(g, input_meta.device))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-_REASONS = {"index": (IndexError, "an index is out of range"), "divisor": (ZeroDivisionError, "division by zero")}
+_OUT_OF_RANGE = (IndexError, "an index is out of range")
+_REASONS = {"index": _OUT_OF_RANGE, "indices": _OUT_OF_RANGE, "other": (RuntimeError, "ZeroDivisionError")}
 
 
 def late(record: Sequence[str]) -> Exception:

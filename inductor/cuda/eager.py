@@ -85,7 +85,7 @@ def run(op: Op, args: tuple[Any, ...], device: Any) -> Any:
         return on_host(op, args, device)
     for p in _programs.get(key, ()):
         if p.holds(inputs):
-            return _result(p, p.run(inputs))
+            return _called(p, inputs, op, args)
     dispatch.result_meta(op, args)  # what is wrong with the arguments is the user's to know
     try:
         with _lock:
@@ -100,7 +100,7 @@ def run(op: Op, args: tuple[Any, ...], device: Any) -> Any:
         errors.internal(f"compiling {op.name} for {device}", e)
         _on_host.add(key)
         return on_host(op, args, device, str(e))
-    return _result(p, p.run(inputs))
+    return _called(p, inputs, op, args)
 
 
 def takes_numbers(op: Op) -> bool:
@@ -108,8 +108,15 @@ def takes_numbers(op: Op) -> bool:
     return "pointwise" in op.tags and op.name not in NUMBERS_DECIDE
 
 
-def _result(p: _Program, made: tuple) -> Any:
-    return made if p.several else made[0]
+def _called(p: _Program, inputs: Sequence[Any], op: Op, args: tuple[Any, ...]) -> Any:
+    try:
+        made = p.run(inputs)
+        return made if p.several else made[0]
+    except errors.GraphFailed as e:
+        failed = e
+    with no_grad(), dispatch.On(CPU):  # the CPU's kernel says what is wrong, in its words
+        dispatch.run(op, _moved(args, CPU))
+    raise failed
 
 
 def overwrite(target: Tensor, value: Tensor) -> None:
@@ -292,6 +299,7 @@ def overwrite_on_host(target: Tensor, value: Tensor) -> None:
 def _moved(value: Any, device: Any) -> Any:
     if isinstance(value, Tensor):
         return value if value.device == device else registry["to_device"](value, device)
-    if type(value) in (list, tuple):
-        return type(value)(_moved(v, device) for v in value)
+    if isinstance(value, (list, tuple)):
+        make = getattr(value, "_make", type(value))  # (results may have names)
+        return make([_moved(v, device) for v in value])
     return device if isinstance(value, _native.Device) else value

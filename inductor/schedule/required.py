@@ -51,7 +51,8 @@ def verifying(lowered: Lowered, v: Verification, number: int) -> Computed:
     """An operation that evaluates a check at every point: the largest value that was checked, which nobody reads."""
     name = f"check{number}"
     dtype = v.checked.dtype
-    lowered.buffers[name] = Buffer(name, dtype, (), ())
+    read = (lowered.buffers[n.buffer].device for n in nodes.walk([v.checked]) if n.kind == "load")
+    lowered.buffers[name] = Buffer(name, dtype, (), (), device=next(read, "cpu"))  # where what is checked lies
     single = all(s is ONE for s in v.sizes)
     at = {f"i{d}": ZERO for d in range(len(v.sizes))}
     loops = (

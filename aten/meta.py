@@ -4,6 +4,8 @@ from collections.abc import Iterable
 from math import prod
 from typing import Any
 
+from aten.errors import DataDependentError
+
 Size = Any  # int or SymInt
 
 
@@ -122,6 +124,16 @@ class Meta:
             else (f", strides=({', '.join(map(str, self.strides))}), offset={self.offset}")
         )
         return f"Meta({self.dtype.name}[{sizes}]{layout}, {self.device})"
+
+
+def exceeds(a: Size, b: Size) -> bool:
+    """Whether size a is larger than b. Symbols decide it for this call, with a guard; of sizes that data decides, False."""
+    if type(a) is int and type(b) is int:
+        return a > b
+    try:
+        return not known_equal(a, b) and bool(a > b)
+    except DataDependentError:
+        return False
 
 
 def known_equal(a: Size, b: Size) -> bool:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from aten import _native, autocast
 from aten.fx.targets import check
-from aten.meta import Meta, known_equal
+from aten.meta import Meta, exceeds, known_equal
 from aten.promotion import can_cast
 from aten.symbolic import nodes
 from aten.symbolic.shape_env import DataDependentError
@@ -55,9 +55,13 @@ def record(output, frame, op: Op, args: list[Variable], kwargs: dict[str, Variab
         target = kwargs.pop("out")
         if not isinstance(target, TensorVariable):
             raise Unsupported(breaks.UNKNOWN_CALL, f"{op.name} with several out=")
+        if output.grad_enabled and any(t.meta.requires_grad for t in tensors_of([target, *args, *kwargs.values()])):
+            raise Unsupported(breaks.UNKNOWN_CALL, f"{op.name} with out= and a tensor that requires grad, which eager refuses")
     if "relayout" in op.tags:
         raise Unsupported(breaks.MUTATED_ALIAS, f"{op.name} changes the layout of a tensor in place")
     val = result_of(output, frame, op, args, kwargs)
+    if op.name == "as_strided" and reaches_beyond(val, args[0].as_meta()):
+        raise Unsupported(breaks.UNKNOWN_CALL, "as_strided beyond the elements of a tensor: how long its storage is has no guard")
     if target is not None and not (fits(val, target.as_meta()) and can_cast(val.dtype, target.as_meta().dtype)):
         raise Unsupported(breaks.UNKNOWN_CALL, f"{op.name} with an out= that does not fit the result")
     node_args, node_kwargs = arguments(op, args, kwargs)
@@ -81,6 +85,17 @@ def record(output, frame, op: Op, args: list[Variable], kwargs: dict[str, Variab
         record(output, frame, registry["copy_"], [target, result], {})
         return target
     return result
+
+
+def reaches_beyond(view: Meta, base: Meta) -> bool:
+    """Whether a view of the storage of `base` shows elements before or behind those of `base`. Symbols are guarded."""
+    before, behind = exceeds(base.offset, view.offset), exceeds(_end(view), _end(base))
+    return before or behind
+
+
+def _end(meta: Meta) -> Any:
+    """Behind the last element, in the storage."""
+    return meta.offset + 1 + sum((size - 1) * stride for size, stride in zip(meta.sizes, meta.strides))
 
 
 def result_of(output, frame, op: Op, args, kwargs) -> Any:

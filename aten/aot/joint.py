@@ -20,7 +20,7 @@ from aten.fx.graph_module import GraphModule
 from aten.fx.node import Node, map_arg
 from aten.fx.targets import is_op
 from aten.meta import Meta, dense_strides
-from aten.op import Op
+from aten.op import Op, registry
 from aten.symbolic.nodes import Expr, as_expr
 from aten.symbolic.shape_env import ShapeEnv
 from aten.symbolic.symint import SYMBOLIC
@@ -81,7 +81,7 @@ def trace_joint(
     before = _native.set_grad_enabled(training)
     try:
         with opened(level):
-            results = _replay(gm, inputs, graph)
+            results = _replay(gm, inputs, level)
     finally:
         _native.set_grad_enabled(before)
     graph.line = None
@@ -116,23 +116,27 @@ def trace_joint(
     return joint
 
 
-def _replay(gm: GraphModule, inputs: list[Any], graph: Graph) -> list[Any]:
-    """Run the captured nodes on Tracers; symbols keep their names, so symbolic arguments stay as they are."""
+def _replay(gm: GraphModule, inputs: list[Any], level: TraceLevel) -> list[Any]:
+    """Run the captured nodes on Tracers; symbols keep their names, so symbolic arguments stay as they are.
+
+    A tensor that an op makes of numbers alone is a constant, copied at each call: the program may write into it."""
     env: dict[Node, Any] = {}
     values = iter(inputs)
     for node in gm.graph.nodes:
         op = node.op
-        graph.line = node.meta.get("line")
+        level.graph.line = node.meta.get("line")
         if op == "placeholder":
             env[node] = next(values)
         elif op == "call_function":
             mode = node.meta.get("grad")  # recorded under no_grad, say
             outer = None if mode is None else _native.set_grad_enabled(mode and _native.is_grad_enabled())
             try:
-                env[node] = node.target(
+                made = node.target(
                     *[map_arg(a, env.__getitem__) for a in node.args],
                     **{k: map_arg(a, env.__getitem__) for k, a in node.kwargs.items()},
                 )
+                is_constant = isinstance(made, Tensor) and not isinstance(made, Tracer)
+                env[node] = registry["clone"](level.lift(made)) if is_constant else made
             finally:
                 if outer is not None:
                     _native.set_grad_enabled(outer)

@@ -33,7 +33,8 @@ class AotFunction:
         self.other_forms: Callable | None = None  # (inputs, saved, grads) -> gradients where the backward's form is not theirs
         if graphs.backward is not None:
             placeholders = graphs.backward.graph.placeholders
-            self.tangents = [n.meta["val"] for n in placeholders[len(placeholders) - len(graphs.differentiable) :]]
+            first = len(graphs.forward.graph.outputs) - graphs.saved  # (behind them a backend may have put constants)
+            self.tangents = [n.meta["val"] for n in placeholders[first : first + len(graphs.differentiable)]]
         if graphs.joint is not None:
             used = graphs.joint.graph.placeholders
             self.kept = frozenset([i for i, _ in graphs.mutations if used[i].users])

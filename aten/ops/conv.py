@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from aten.meta import exceeds
 from aten.op import composite, ops
 from aten.ops.convolution import padded, turned, windows
 from aten.promotion import TYPE_NAMES
@@ -46,7 +47,7 @@ def _result_sizes(sizes: Any, kernel: Any, before: Any, after: Any, stride: Any,
     """Positions along each spatial dimension. Raises RuntimeError where a kernel is larger than what is padded."""
     wide = [s + b + a for s, b, a in zip(sizes, before, after)]
     for size, k, d in zip(wide, kernel, dilation):
-        if type(size) is int and size < (k - 1) * d + 1:
+        if exceeds((k - 1) * d + 1, size):
             raise RuntimeError(
                 f"Calculated padded input size per channel: {show(wide)}. Kernel size: {show(kernel)}. Kernel size "
                 "can't be greater than actual input size"
@@ -56,6 +57,12 @@ def _result_sizes(sizes: Any, kernel: Any, before: Any, after: Any, stride: Any,
 
 def _convolved(x, weight, bias, size, stride, before, dilation, holes, groups):
     """A bias of another dtype than the weights' is added by promotion."""
+    n = weight.shape[0]
+    if bias is not None and (bias.ndim != 1 or exceeds(bias.shape[0], n) or exceeds(n, bias.shape[0])):
+        raise RuntimeError(
+            f"Given weight of size {show(weight.shape)}, expected bias to be 1-dimensional with {n} elements, but got bias of size "
+            f"{show(bias.shape)} instead"
+        )
     if bias is None or bias.dtype is weight.dtype:
         return ops.convolution(x, weight, bias, size, stride, before, dilation, holes, groups)
     result = ops.convolution(x, weight, None, size, stride, before, dilation, holes, groups)

@@ -9,7 +9,7 @@ import numpy as np
 
 from aten import dtype as dtypes
 from aten.dispatch import as_number
-from aten.meta import Meta, dense_strides
+from aten.meta import Meta, dense_strides, exceeds
 from aten.op import composite, op, ops
 from aten.promotion import TYPE_NAMES, category, element, number_dtype
 from aten.shapes import show
@@ -22,7 +22,7 @@ CPU = dtypes.device("cpu")
 def check_sizes(size: list[Any]) -> None:
     """Raises RuntimeError for a negative size."""
     for s in size:
-        if type(s) is int and s < 0:
+        if exceeds(0, s):
             raise RuntimeError(f"Trying to create tensor with negative dimension {s}: {show(size)}")
 
 
@@ -123,8 +123,8 @@ def laid_out(sizes: list[Any], like: Any, memory_format: Any, make: Any) -> Any:
     elif name != "preserve_format" or like is None or like.is_contiguous():
         return make(sizes)
     else:
-        strides = dense_strides(Meta.of(like))
-        if not all(type(v) is int for v in (*sizes, *strides)) or 0 in sizes:
+        strides = [v if type(v) is int else v.hint for v in dense_strides(Meta.of(like))]
+        if None in strides or 0 in sizes:  # (the order of symbolic strides is that of their hints: no size of theirs is 0 or 1)
             return make(sizes)
         order = sorted(range(n), key=lambda d: (-strides[d], sizes[d] != 1, d))
     if order == list(range(n)):
@@ -276,7 +276,7 @@ def logspace(start, end, steps, base, dtype, device, layout, pin_memory, require
 def eye(n: Any, m: Any, dtype: Any, device: Any) -> Meta:
     """Ones on the diagonal, zeros elsewhere."""
     for size in (n, m):
-        if type(size) is int and size < 0:
+        if exceeds(0, size):
             raise RuntimeError(f"n must be greater or equal to 0, got {size}")
     return Meta.contiguous((n, m), dtype, device)
 

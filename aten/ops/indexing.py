@@ -7,7 +7,7 @@ import numpy as np
 
 from aten import dtype as dtypes
 from aten.dispatch import as_number
-from aten.meta import Meta, known_equal
+from aten.meta import Meta, exceeds, known_equal
 from aten.op import composite, inplace_of, op, ops
 from aten.ops.accumulate import add_at
 from aten.ops.pointwise import conjugate
@@ -50,8 +50,7 @@ def gather(input: Meta, dim: int, index: Meta) -> Meta:
     if max(input.ndim, 1) != max(index.ndim, 1):
         raise RuntimeError("Index tensor must have the same number of dimensions as input tensor")
     for d in range(min(input.ndim, index.ndim)):
-        a, b = index.sizes[d], input.sizes[d]
-        if d != dim and type(a) is int and type(b) is int and a > b:
+        if d != dim and exceeds(index.sizes[d], input.sizes[d]):
             raise RuntimeError(
                 f"Size does not match at dimension {d} expected index {show(index.sizes)} to be no larger than self "
                 f"{show(input.sizes)} apart from dimension {dim}"
@@ -110,7 +109,7 @@ def _(out, x, dim, index):
     gather.kernel_fn(out, x, dim, index)
 
 
-def _scatter_check(name: str, input: Meta, index: Meta, src: Any) -> None:
+def _scatter_check(name: str, input: Meta, dim: int, index: Meta, src: Any) -> None:
     if index.dtype not in INDEX_DTYPES:
         raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index")
     if isinstance(src, Meta):
@@ -122,6 +121,16 @@ def _scatter_check(name: str, input: Meta, index: Meta, src: Any) -> None:
         if type(index.numel()) is int and index.numel() == 0:
             return
         raise RuntimeError("Index tensor must have the same number of dimensions as self tensor")
+    if type(index.numel()) is int and index.numel() == 0:
+        return
+    beyond = any(d != dim and exceeds(n, input.sizes[d]) for d, n in enumerate(index.sizes[: input.ndim]))
+    if isinstance(src, Meta) and src.ndim == index.ndim:
+        beyond = beyond or any(map(exceeds, index.sizes, src.sizes))
+    if beyond:
+        text = f"Expected index {show(index.sizes)} to be no larger than self {show(input.sizes)} apart from dimension {dim}"
+        if isinstance(src, Meta):
+            text += f" and to be no larger size than src {show(src.sizes)}"
+        raise RuntimeError(text)
 
 
 def _scatter_normal(input, dim, index, src):
@@ -134,7 +143,7 @@ def _scatter_normal(input, dim, index, src):
 )
 def scatter(input: Meta, dim: int, index: Meta, src: Any) -> Meta:
     """input with out[i with i[dim] = index[i]] = src[i]; src may be a number. Of equal places the last wins."""
-    _scatter_check("scatter", input, index, src)
+    _scatter_check("scatter", input, dim, index, src)
     return input.like(sizes=input.sizes)
 
 
@@ -191,7 +200,7 @@ def _pad_to(g: Any, meta: Any) -> Any:
 @op("scatter_add(Tensor input, int dim, LongTensor index, Tensor src) -> Tensor", tags=["indexing"], compute="float32")
 def scatter_add(input: Meta, dim: int, index: Meta, src: Meta) -> Meta:
     """input with src[i] added at out[i with i[dim] = index[i]]."""
-    _scatter_check("scatter_add", input, index, src)
+    _scatter_check("scatter_add", input, dim, index, src)
     return input.like(sizes=input.sizes)
 
 
@@ -226,7 +235,7 @@ def scatter_reduce(input: Meta, dim: int, index: Meta, src: Meta, reduce: str, i
     """input with src[i] combined into out[i with i[dim] = index[i]]; reduce is sum, prod, mean, amax or amin."""
     if reduce not in _REDUCERS:
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
-    _scatter_check("scatter_reduce", input, index, src)
+    _scatter_check("scatter_reduce", input, dim, index, src)
     return input.like(sizes=input.sizes)
 
 

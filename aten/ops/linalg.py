@@ -6,7 +6,7 @@ import numpy as np
 
 from aten import dtype as dtypes
 from aten.errors import LinAlgError
-from aten.meta import Meta
+from aten.meta import Meta, exceeds
 from aten.op import op, ops
 from aten.promotion import TYPE_NAMES, category, to_complex, to_real
 
@@ -21,7 +21,7 @@ def check_matrix(name: str, x: Any, square: bool = False) -> None:
     sizes = x.sizes if isinstance(x, Meta) else x.shape
     if len(sizes) < 2:
         raise RuntimeError(f"{name}: The input tensor A must have at least 2 dimensions.")
-    if square and type(sizes[-1]) is int and type(sizes[-2]) is int and sizes[-1] != sizes[-2]:
+    if square and (exceeds(sizes[-1], sizes[-2]) or exceeds(sizes[-2], sizes[-1])):
         raise RuntimeError(f"{name}: A must be batches of square matrices, but they are {sizes[-2]} by {sizes[-1]} matrices")
     if category(x.dtype) < 2:
         raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {TYPE_NAMES[x.dtype.name]}")
@@ -100,6 +100,11 @@ def _(g, needs, A, out):
 def solve_triangular_matrix(A: Meta, B: Meta, upper: bool, unitriangular: bool) -> Meta:
     """X of A @ X = B for a triangle of A, with ones on the diagonal if unitriangular; batches equal."""
     check_matrix("linalg.solve_triangular", A, square=True)
+    if A.sizes[-1] != B.sizes[-2]:
+        raise RuntimeError(
+            f"linalg.solve_triangular: Incompatible shapes of A and B for the equation AX = B ({A.sizes[-2]}x{A.sizes[-1]} and "
+            f"{B.sizes[-2]}x{B.sizes[-1]})"
+        )
     return B.like(sizes=B.sizes)
 
 

@@ -119,6 +119,11 @@ def linalg_solve_triangular(A, B, upper, left, unitriangular):
 )
 def triangular_solve(input, A, upper, transpose, unitriangular):
     """X of A @ X = input for a triangle of A (or of its transpose), and A."""
+    if A.shape[-1] != input.shape[-2]:
+        raise RuntimeError(
+            f"Incompatible matrix sizes for triangular_solve: each A matrix is {A.shape[-2]} by {A.shape[-1]} but each b matrix is "
+            f"{input.shape[-2]} by {input.shape[-1]}"
+        )
     a, b = _expanded(A, input)
     x = solve_triangular_matrix(ops.transpose(a, -2, -1) if transpose else a, b, upper != transpose, unitriangular)
     return _result(triangular_solve, x, ops.clone(a))
@@ -289,6 +294,8 @@ def lu_unpack(LU_data, LU_pivots, unpack_data, unpack_pivots):
 @_linalg("lu_solve(Tensor LU, LongTensor pivots, Tensor B, *, bool left=True, bool adjoint=False)")
 def linalg_lu_solve(LU, pivots, B, left, adjoint):
     """X of A @ X = B (or X @ A = B), A given by `lu_factor`."""
+    if pivots.shape[-1] != LU.shape[-1]:
+        raise RuntimeError("linalg.lu_solve: Number of pivots per batch should be same as the dimension of the matrix")
     lower, upper = unpack_lu(LU)
     a = permutation_of(pivots, LU.shape[-2], LU.dtype) @ lower @ upper
     if adjoint:

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from aten.meta import Meta, known_equal
+from aten.meta import Meta, exceeds, known_equal
 from aten.op import Op, op, ops
 from aten.ops.batching import materialize
 from aten.ops.view import as_strided, check_window, diagonal, select, slice, strided_array, zeros_of
@@ -115,6 +115,10 @@ diagonal_scatter.vjp(
 def as_strided_scatter(input: Meta, src: Meta, size: list[Any], stride: list[Any], storage_offset: Any) -> Meta:
     """input with the elements at these places of its (row-major) memory replaced by src."""
     check_window(size, stride, storage_offset, input.numel())
+    if len(src.sizes) != len(size) or any(exceeds(a, b) or exceeds(b, a) for a, b in zip(src.sizes, size)):
+        raise RuntimeError(
+            f"expected src to have a size equal to the slice of self. src size = {show(src.sizes)}, slice size = {show(size)}"
+        )
     return input.like(sizes=input.sizes)
 
 

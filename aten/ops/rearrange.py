@@ -6,7 +6,7 @@ from typing import Any
 
 from aten import _native
 from aten import dtype as dtypes
-from aten.meta import known_equal
+from aten.meta import exceeds, known_equal
 from aten.op import alias_of, composite, ops
 from aten.ops.structure import cat, constant_pad_nd, flip, wrap_all
 from aten.shapes import broadcast, infer_size, is_empty, is_int, product, show, wrap_dim
@@ -325,7 +325,7 @@ def repeat(input, repeats):
     if len(repeats) < input.ndim:
         raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
     for r in repeats:
-        if type(r) is int and r < 0:
+        if exceeds(0, r):
             raise RuntimeError(f"Trying to create tensor with negative dimension {r}: {show(repeats)}")
     extra = len(repeats) - input.ndim
     sizes = [1] * extra + list(input.shape)

@@ -4,6 +4,7 @@ import math
 from typing import Any
 
 from aten import dtype as dtypes
+from aten.meta import exceeds
 from aten.op import composite, ops
 from aten.promotion import TYPE_NAMES
 from aten.shapes import is_int, product
@@ -35,7 +36,7 @@ def interpolate(input, size, scale_factor, mode, align_corners, recompute_scale_
     _check_mode(mode, input.ndim)
     if mode == "area":
         return getattr(ops, f"adaptive_avg_pool{n}d")(input, out)
-    if any(type(s) is int and s <= 0 for s in (*out, *sizes)):
+    if any(exceeds(1, s) for s in (*out, *sizes)):
         raise RuntimeError(
             f"Input and output sizes should be greater than 0, but got input {tuple(sizes)} output {tuple(out)}"
         )

@@ -7,7 +7,7 @@ import numpy as np
 from aten import _native
 from aten import dtype as dtypes
 from aten.errors import DataDependentError
-from aten.meta import Meta
+from aten.meta import Meta, exceeds
 from aten.op import composite, op, ops
 from aten.ops.batching import batch_dims
 from aten.ops.reduction import put_along
@@ -93,7 +93,7 @@ def argsort(input, dim, descending, stable):
 def topk(input: Meta, k: Any, dim: int, largest: bool, sorted: bool) -> tuple[Meta, Meta]:
     """The k largest (or smallest) elements along a dimension, in order, and where they stand."""
     n = input.sizes[dim] if input.ndim else 1
-    if type(k) is int and type(n) is int and not 0 <= k <= n:
+    if exceeds(0, k) or exceeds(k, n):
         raise RuntimeError("selected index k out of range")
     if input.dtype is dtypes.bool:
         raise RuntimeError("topk does not support bool dtypes on CPU")
@@ -320,6 +320,8 @@ def _(out, rows, x, out_int32, right):
 )
 def bucketize(input, boundaries, out_int32, right):
     """Which interval between sorted boundaries each value is in."""
+    if boundaries.ndim != 1:
+        raise RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({boundaries.ndim})")
     return searchsorted(boundaries, input, out_int32=out_int32, right=right)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from aten.devices import same
 from aten.dispatch import as_number
-from aten.meta import Meta, known_equal
+from aten.meta import Meta, exceeds, known_equal
 from aten.op import alias_of, inplace_of, op, ops
 from aten.ops.batching import batch_dims, materialize, to_front
 from aten.promotion import element, result_dtype
@@ -158,7 +158,7 @@ def constant_pad_nd(input: Meta, pad: list[Any], value: Any) -> Meta:
     for k in range(len(pad) // 2):
         d = input.ndim - 1 - k
         sizes[d] = sizes[d] + pad[2 * k] + pad[2 * k + 1]
-        if type(sizes[d]) is int and sizes[d] < 0:
+        if exceeds(0, sizes[d]):
             raise RuntimeError(
                 f"The input size {input.sizes[d]}, plus negative padding {pad[2 * k]} and {pad[2 * k + 1]} "
                 f"resulted in a "

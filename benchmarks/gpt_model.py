@@ -60,7 +60,7 @@ def build(torch: ModuleType, config: Config) -> Any:
             self.head = nn.Linear(config.width, config.vocabulary, bias=False)
 
         def forward(self, tokens):
-            x = self.tokens(tokens) + self.positions(torch.arange(tokens.shape[1]))
+            x = self.tokens(tokens) + self.positions(torch.arange(tokens.shape[1], device=tokens.device))
             for block in self.blocks:
                 x = block(x)
             return self.head(self.norm(x))

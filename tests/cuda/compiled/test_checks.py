@@ -65,6 +65,6 @@ def test_a_check_that_no_other_loop_makes_runs_on_the_device(device):
 def test_results_with_names_come_back_from_the_host(device):
     x = weft.tensor([3.0, 1.0, 3.0, 2.0], device=device)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # sort and cummax go through the host
-        assert weft.cummax(x, 0).indices.device == device
-        assert weft.mode(x).values.item() == 3
+        warnings.simplefilter("ignore")  # it goes through the host
+        found = weft.cummax(x, 0)
+    assert found.indices.device == device and found.indices.tolist() == [0, 0, 2, 2]

@@ -1,6 +1,7 @@
 """Trains a character-level GPT on the source text of Python's standard library, eager and compiled, then generates text.
 
 python -m benchmarks.gpt [--steps N] [--peer-python PATH]   the peer interpreter's torch runs the same job beside
+python -m benchmarks.gpt --device cuda [--simulated]        a small one on a GPU, or on the simulated one: see gpt_device.py
 """
 
 from __future__ import annotations
@@ -19,16 +20,18 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks import gpt_device
 from benchmarks.gpt_model import Config, Text, build, flops_per_step, initialise
 
 
 class Trainer:
-    """One model with its optimizer; `compiled` compiles the loss and the update (clipping and AdamW)."""
+    """One model with its optimizer; `compiled` compiles the loss and the update (clipping and AdamW), in `mode`."""
 
-    def __init__(self, torch: ModuleType, config: Config, compiled: bool) -> None:
-        self.torch, self.config = torch, config
+    def __init__(self, torch: ModuleType, config: Config, compiled: bool, device: str = "cpu", mode: str | None = None) -> None:
+        self.torch, self.config, self.device, self.mode = torch, config, device, mode
         self.model = build(torch, config)
         initialise(self.model, torch, seed=0)
+        self.model.to(device)
         optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-3, weight_decay=0.01)
         self.parameters = parameters = list(self.model.parameters())
         model, F, clip = self.model, torch.nn.functional, torch.nn.utils.clip_grad_norm_
@@ -42,21 +45,29 @@ class Trainer:
             optimizer.step()
 
         self.optimizer = optimizer
-        self.loss = torch.compile(loss) if compiled else loss
-        self.update = torch.compile(update) if compiled else update
+        self.loss = torch.compile(loss, mode=mode) if compiled else loss
+        self.update = torch.compile(update, mode=mode) if compiled else update
 
-    def step(self, batch: tuple[np.ndarray, np.ndarray]) -> float:
-        tokens, targets = (self.torch.from_numpy(a) for a in batch)
+    def tensors(self, batch: tuple[np.ndarray, np.ndarray]) -> tuple[Any, Any]:
+        """The tokens and targets of a batch, where the model is."""
+        tokens, targets = (self.torch.from_numpy(a).to(self.device) for a in batch)
+        return tokens, targets
+
+    def advance(self, tokens: Any, targets: Any) -> Any:
+        """A step of training; the loss stays a tensor."""
         value = self.loss(tokens, targets)
         value.backward()
         self.update()
         self.optimizer.zero_grad()
-        return float(value.detach())
+        return value.detach()
+
+    def step(self, batch: tuple[np.ndarray, np.ndarray]) -> float:
+        return float(self.advance(*self.tensors(batch)))
 
     def gradients(self, batch: tuple[np.ndarray, np.ndarray]) -> list[np.ndarray]:
         """The gradient of every parameter at `batch`; the parameters are left as they are."""
-        self.loss(*(self.torch.from_numpy(a) for a in batch)).backward()
-        result = [p.grad.detach().numpy().copy() for p in self.parameters]
+        self.loss(*self.tensors(batch)).backward()
+        result = [p.grad.detach().cpu().numpy().copy() for p in self.parameters]
         self.optimizer.zero_grad()
         return result
 
@@ -95,13 +106,13 @@ def generate(trainer: Trainer, text: Text, count: int, compiled: bool) -> str:
     def next_logits(tokens):
         return model(tokens)[:, -1, :]
 
-    step = torch.compile(next_logits) if compiled else next_logits
+    step = torch.compile(next_logits, mode=trainer.mode) if compiled else next_logits
     tokens = [int(t) for t in text.tokens[:2]]
     rng, bar = np.random.default_rng(0), Progress("generate", count)
     with torch.no_grad():
         for i in range(count):
             context = np.array([tokens[-config.context :]], np.int64)
-            logits = step(torch.from_numpy(context)).numpy()[0].astype(np.float64) / 0.8
+            logits = step(torch.from_numpy(context).to(trainer.device)).cpu().numpy()[0].astype(np.float64) / 0.8
             weights = np.exp(logits - logits.max())
             tokens.append(int(rng.choice(len(weights), p=weights / weights.sum())))
             bar.show(i + 1)
@@ -163,11 +174,17 @@ def interleaved(first: Trainer, second: Trainer, batches: list) -> tuple[float, 
 
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    arguments.add_argument("--steps", type=int, default=300)
-    arguments.add_argument("--characters", type=int, default=300)
+    arguments.add_argument("--steps", type=int, help="of training: 300, on a device 8")
+    arguments.add_argument("--characters", type=int, help="to generate: 300, on a device 6")
+    arguments.add_argument("--device", default="cpu", help="cpu or cuda")
+    arguments.add_argument("--simulated", action="store_true", help="the device is the simulated one (tests/cuda/sim)")
     arguments.add_argument("--peer-python", metavar="PATH", help="an interpreter with torch, for ratios")
     arguments.add_argument("--as-peer", action="store_true", help=argparse.SUPPRESS)
     options = arguments.parse_args()
+    if options.device != "cpu":
+        gpt_device.main(options.steps or 8, options.characters or 6, options.simulated)
+        return
+    options.steps, options.characters = options.steps or 300, options.characters or 300
     if options.as_peer:
         run_peer(options.steps)
         return

@@ -18,9 +18,22 @@ def cat(graph, tensors, dim=0):
     tensors = [t for t in tensors if t.rank == len(sizes)]  # an empty 1-d tensor is skipped, as in PyTorch
     if not tensors or any(t.dtype != dtype for t in tensors):
         raise NotLowered("cat of different dtypes")
-    if len(tensors) > MAX_PARTS:
-        raise NotLowered("cat of many tensors")
     dim = dim % len(sizes)
+    if len(tensors) > MAX_PARTS and graph.device == "cpu":
+        raise NotLowered("cat of many tensors")  # the op copies them one by one, which no loop does faster
+    while len(tensors) > MAX_PARTS:
+        groups = [tensors[k : k + MAX_PARTS] for k in range(0, len(tensors), MAX_PARTS)]
+        tensors = [graph.realize(joined(graph, g, dim)) if len(g) > 1 else g[0] for g in groups]
+    return joined(graph, tensors, dim)
+
+
+def joined(graph, tensors: list[Value], dim: int) -> Value:
+    """A few tensors of one dtype as one: which of them an element is of is asked of its place."""
+    (first, *others), dtype = tensors, tensors[0].dtype
+    length = first.sizes[dim]
+    for t in others:
+        length = length + t.sizes[dim]
+    sizes = (*first.sizes[:dim], length, *first.sizes[dim + 1 :])
     i = loop_variables(len(sizes))
     starts, start = [], as_expr(0)
     for t in tensors:

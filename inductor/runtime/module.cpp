@@ -51,6 +51,7 @@ PyObject *new_program(PyObject *data, void *library, PyObject *constants, PyObje
   self->library = library;
   self->weakrefs = nullptr;
   self->graphs = nullptr;
+  self->words = nullptr;
   PyObject_GC_Track((PyObject *)self);
   return (PyObject *)self;
 }
@@ -100,6 +101,7 @@ static void program_dealloc(ProgramObject *self) {
   PyObject_GC_UnTrack(self);
   if (self->weakrefs) PyObject_ClearWeakRefs((PyObject *)self);
   free_graphs(self->graphs);
+  free_words(self->words);
   free_plan(self->plan);
   Py_DECREF(self->constants);
   Py_DECREF(self->checks);

@@ -411,7 +411,7 @@ bool run(ProgramObject *program, PyObject **args, PyObject **results, PyObject *
   char *block = bytes <= sizeof small ? small : (char *)PyMem_RawMalloc(bytes);
   if (!block) return PyErr_NoMemory(), false;
   Call call{program, args, (int64_t *)block, (char **)block + n_values, (PyObject **)block + n_values + n_buffers,
-            nullptr, nullptr, nullptr, nullptr, nullptr};
+            nullptr, nullptr, nullptr, nullptr, false, nullptr};
   if (plan.all_static)
     call.values = const_cast<int64_t *>(plan.constants.data());
   else

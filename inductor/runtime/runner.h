@@ -128,6 +128,7 @@ struct Plan {
 
 struct LaunchQueue;  // graphs.cpp: launches of a call that wait
 struct LaunchGraphs; // and what they were played as
+struct CheckWords;   // checks.cpp: what kernels on a device have found
 
 struct ProgramObject {
   PyObject_HEAD
@@ -140,6 +141,7 @@ struct ProgramObject {
   void *library;       // dlopen handle: never closed, its code may be on a stack
   PyObject *weakrefs;
   LaunchGraphs *graphs; // owned, or NULL
+  CheckWords *words;   // owned, or NULL
 };
 
 // One call in flight. All arrays live in one block, on the stack when they are small.
@@ -153,6 +155,7 @@ struct Call {
   WeftStorage *device_arena;
   void *stream;        // of the device
   char *words;         // on the device: one int32 a check, not 0 where it has failed
+  bool own_words;      // of this call alone
   LaunchQueue *queue;  // owned; NULL: launches are made at once
 };
 
@@ -184,6 +187,10 @@ void free_queue(LaunchQueue *queue);
 void free_graphs(LaunchGraphs *graphs);
 void queue_launch(Call &call, const Launch::Function &function, uint32_t grid, const int64_t *slots, size_t n);
 bool play_queued(Call &call);
+// checks.cpp: the words of a call's checks.
+bool begin_checks(Call &call);
+bool end_checks(Call &call, bool ok);
+void free_words(CheckWords *words);
 PyObject *failed_checks(PyObject *module, PyObject *ignored); // raises for what has failed since it was last called
 PyObject *moved_to_aligned(WeftTensor *t); // a copy of a tensor on a device in memory of its own
 // The elements of a tensor into another of the same sizes, one of them or both on a device: through the op.

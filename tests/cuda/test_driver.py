@@ -128,3 +128,13 @@ def test_a_child_of_fork_has_no_devices(sim, cuda):
         del kept
         os._exit(0 if not weft.cuda.is_available() else 1)
     assert os.waitpid(child, 0)[1] == 0 and kept.tolist() == [1, 1, 1]
+
+
+def test_what_the_driver_was_asked_is_counted(sim, cuda):
+    kernel, before = AddOne(sim), _cuda.counts()
+    x = weft.zeros(10).to(cuda)
+    kernel(kernel(x, x), x).clone().cpu()
+    asked = {name: n - before[name] for name, n in _cuda.counts().items() if n != before[name]}
+    copy = {"copies_from_host": 1, "bytes_from_host": 40, "copies_to_host": 1, "bytes_to_host": 40}
+    within = {name: asked.pop(name, 0) for name in ("copies_within", "bytes_within")}
+    assert within["bytes_within"] == 40 * within["copies_within"] and asked.pop("launches") >= 2 and asked == copy

@@ -74,3 +74,17 @@ def test_custom_ops_have_a_function_by_device(cuda):
         return (x.cpu() * 2).cuda()
 
     assert double(X).equal(X * 2) and double(X.cuda()).cpu().equal(X * 2)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "float16", "int8", "int16", "int64", "bool", "complex64"])
+@pytest.mark.parametrize("number", [0, 1, -1, 3])
+def test_factories_of_one_value(sim, cuda, dtype, number):
+    from aten import _cuda
+
+    kind = getattr(weft, dtype)
+    before = _cuda.counts()["copies_from_host"]
+    x = weft.full((3, 5), number, dtype=kind, device=cuda)
+    known = kind.itemsize < 8 or number == 0 or (dtype == "int64" and number == -1)
+    assert _cuda.counts()["copies_from_host"] == before + (not known)  # what the driver can fill with is not copied
+    assert x.cpu().equal(weft.full((3, 5), number, dtype=kind)) and x.device == cuda
+    assert weft.full((0, 2), number, dtype=kind, device=cuda).numel() == 0

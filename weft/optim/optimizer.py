@@ -246,6 +246,8 @@ class Optimizer:
             self._check_devices(p, group)
             if self.counts:
                 state["step"] = self._number(0.0)
+                if group.get("capturable") or group.get("fused"):
+                    state["step"] = state["step"].to(p.device)
             state.update(self._init_state(p, group))
         differentiable = group.get("differentiable", False)
         if differentiable:  # what an earlier step recorded stays as it was
@@ -257,6 +259,8 @@ class Optimizer:
         if self.counts:
             if group.get("capturable", False) and not is_compiling():
                 needs_capture_device(p)
+            if is_compiling() and state["step"].device != p.device:  # a compiled step copies nothing between devices
+                state["step"] = state["step"].to(p.device)
             state["step"].add_(1)
         decay = group.get("weight_decay", 0) if self.decays != "none" else 0
         if isinstance(decay, Tensor) or decay != 0:

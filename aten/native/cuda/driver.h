@@ -84,6 +84,8 @@ enum {
   X(cuMemcpyDtoDAsync, cuMemcpyDtoDAsync_v2, (CUdeviceptr, CUdeviceptr, size_t, CUstream))                                    \
   X(cuMemcpyPeerAsync, cuMemcpyPeerAsync, (CUdeviceptr, CUcontext, CUdeviceptr, CUcontext, size_t, CUstream))                 \
   X(cuMemsetD8Async, cuMemsetD8Async, (CUdeviceptr, unsigned char, size_t, CUstream))                                         \
+  X(cuMemsetD16Async, cuMemsetD16Async, (CUdeviceptr, unsigned short, size_t, CUstream))                                      \
+  X(cuMemsetD32Async, cuMemsetD32Async, (CUdeviceptr, unsigned, size_t, CUstream))                                            \
   X(cuPointerGetAttribute, cuPointerGetAttribute, (void *, int, CUdeviceptr))                                                 \
   X(cuStreamCreateWithPriority, cuStreamCreateWithPriority, (CUstream *, unsigned, int))                                      \
   X(cuStreamDestroy, cuStreamDestroy_v2, (CUstream))                                                                          \

@@ -1,5 +1,5 @@
 // extension.cpp: the extension module aten._cuda and the capsule of its C API (cuda.h). Importing it opens nothing.
-#include "extension.h"
+#include "counts.h"
 
 #include <string.h>
 
@@ -52,7 +52,7 @@ WeftCudaApi api() {
   a.fill = fill;
   a.stream_synchronize = [](void *on) { return driver.cuStreamSynchronize(stream(on)); };
   a.event_new = [](void **made) { return driver.cuEventCreate(reinterpret_cast<CUevent *>(made), CU_EVENT_DISABLE_TIMING); };
-  a.event_destroy = [](void *e) { return driver.cuEventDestroy(event(e)); };
+  a.event_destroy = [](void *e) { return is_forked() ? CUDA_SUCCESS : driver.cuEventDestroy(event(e)); };
   a.event_record = [](void *e, void *on) { return driver.cuEventRecord(event(e), stream(on)); };
   a.event_query = [](void *e) { return driver.cuEventQuery(event(e)); };
   a.event_synchronize = [](void *e) { return driver.cuEventSynchronize(event(e)); };
@@ -65,7 +65,10 @@ WeftCudaApi api() {
   a.instantiate = [](void *graph, void **made) {
     return driver.cuGraphInstantiate(reinterpret_cast<CUgraphExec *>(made), static_cast<CUgraph>(graph), 0);
   };
-  a.graph_launch = [](void *executable, void *on) { return driver.cuGraphLaunch(static_cast<CUgraphExec>(executable), stream(on)); };
+  a.graph_launch = [](void *executable, void *on) {
+    count(counts.graph_launches);
+    return driver.cuGraphLaunch(static_cast<CUgraphExec>(executable), stream(on));
+  };
   a.graph_new = [](void **made) { return driver.cuGraphCreate(reinterpret_cast<CUgraph *>(made), 0); };
   a.add_node = add_node;
   a.kernel_nodes = kernel_nodes;
@@ -87,7 +90,7 @@ PyModuleDef definition = {PyModuleDef_HEAD_INIT, "aten._cuda", "CUDA devices of 
 bool init(PyObject *module) {
   static WeftCudaApi table = api();
   if (!(aten = weft_import_api())) return false;
-  for (PyMethodDef *functions : {device_functions, stream_functions, memory_functions, pinned_functions, interchange_functions})
+  for (PyMethodDef *functions : {device_functions, stream_functions, memory_functions, pinned_functions, interchange_functions, count_functions, fill_functions})
     if (PyModule_AddFunctions(module, functions) < 0) return false;
   if (!init_events(module) || !init_kernels(module) || !init_graphs(module)) return false;
   PyObject *capsule = PyCapsule_New(&table, "aten._cuda._C_API", nullptr);

@@ -118,11 +118,15 @@ bool init_graphs(PyObject *module);
 
 // --------------------------------------------------------------------------------------------- memory.cpp
 extern const WeftStreamedDevice device_row;
+extern PyMethodDef fill_functions[];
 CUresult copy_from_host(void *to, const void *from, int64_t nbytes, void *stream);
 CUresult copy_to_host(void *to, const void *from, int64_t nbytes, void *stream);
 CUresult copy_within(void *to, const void *from, int64_t nbytes, void *stream);
 CUresult copy_across(void *to, int to_device, const void *from, int from_device, int64_t nbytes, void *stream);
 CUresult fill(void *to, int byte, int64_t nbytes, void *stream);
+
+// --------------------------------------------------------------------------------------------- counts.cpp
+extern PyMethodDef count_functions[];
 
 // Makes a heap type from `spec` and adds it to the module under its name.
 PyTypeObject *add_type(PyObject *module, PyType_Spec *spec);

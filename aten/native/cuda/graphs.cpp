@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "extension.h"
+#include "counts.h"
 
 namespace weft::cuda {
 
@@ -36,6 +36,7 @@ int add_node(void *graph, void *before, void **node, void *function, const uint3
 
 int update_node(void *executable, void *node, void *function, const uint32_t grid[3], uint32_t threads, uint32_t shared, void **params) {
   CUkernelNodeParams given = {static_cast<CUfunction>(function), grid[0], grid[1], grid[2], threads, 1, 1, shared, params, nullptr, nullptr, nullptr};
+  count(counts.patched_nodes);
   return driver.cuGraphExecKernelNodeSetParams(static_cast<CUgraphExec>(executable), static_cast<CUgraphNode>(node), &given);
 }
 
@@ -112,6 +113,7 @@ PyObject *graph_launch(PyObject *self, PyObject *address) {
   CUresult code;
   {
     WithoutGil launching;
+    count(counts.graph_launches);
     code = driver.cuGraphLaunch(graph->executable, static_cast<CUstream>(stream));
   }
   return ok(code, "cuGraphLaunch") ? Py_NewRef(Py_None) : nullptr;

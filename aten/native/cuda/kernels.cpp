@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "extension.h"
+#include "counts.h"
 
 namespace weft::cuda {
 
@@ -224,6 +224,7 @@ void *function_handle(PyObject *function) {
 CUresult launch(void *function, const uint32_t grid[3], uint32_t threads, uint32_t shared, void **params, void *stream) {
   if (!grid[0] || !grid[1] || !grid[2]) return CUDA_SUCCESS;
   CUlaunchConfig config = {grid[0], grid[1], grid[2], threads, 1, 1, shared, static_cast<CUstream>(stream), nullptr, 0};
+  count(counts.launches);
   return driver.cuLaunchKernelEx(&config, static_cast<CUfunction>(function), params, nullptr);
 }
 

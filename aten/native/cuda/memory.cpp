@@ -1,5 +1,7 @@
 // memory.cpp: CUDA's row of the table of devices, and copies in the order of streams.
-#include "extension.h"
+#include "counts.h"
+
+#include <string.h>
 
 namespace weft::cuda {
 
@@ -11,15 +13,21 @@ CUstream handle(void *stream) { return static_cast<CUstream>(stream); }
 }  // namespace
 
 CUresult copy_from_host(void *to, const void *from, int64_t nbytes, void *stream) {
-  return nbytes ? driver.cuMemcpyHtoDAsync(pointer(to), from, (size_t)nbytes, handle(stream)) : CUDA_SUCCESS;
+  if (!nbytes) return CUDA_SUCCESS;
+  count(counts.copies_from_host), count(counts.bytes_from_host, nbytes);
+  return driver.cuMemcpyHtoDAsync(pointer(to), from, (size_t)nbytes, handle(stream));
 }
 
 CUresult copy_to_host(void *to, const void *from, int64_t nbytes, void *stream) {
-  return nbytes ? driver.cuMemcpyDtoHAsync(to, pointer(from), (size_t)nbytes, handle(stream)) : CUDA_SUCCESS;
+  if (!nbytes) return CUDA_SUCCESS;
+  count(counts.copies_to_host), count(counts.bytes_to_host, nbytes);
+  return driver.cuMemcpyDtoHAsync(to, pointer(from), (size_t)nbytes, handle(stream));
 }
 
 CUresult copy_within(void *to, const void *from, int64_t nbytes, void *stream) {
-  return nbytes ? driver.cuMemcpyDtoDAsync(pointer(to), pointer(from), (size_t)nbytes, handle(stream)) : CUDA_SUCCESS;
+  if (!nbytes) return CUDA_SUCCESS;
+  count(counts.copies_within), count(counts.bytes_within, nbytes);
+  return driver.cuMemcpyDtoDAsync(pointer(to), pointer(from), (size_t)nbytes, handle(stream));
 }
 
 CUresult copy_across(void *to, int to_device, const void *from, int from_device, int64_t nbytes, void *stream) {
@@ -94,7 +102,36 @@ int synchronize(int device) {
   return ok(code, "cuCtxSynchronize") ? 0 : -1;
 }
 
+// fill(tensor, element): every element is the one of a tensor on the CPU; False, and nothing done, where the driver has no memset of
+// such elements: of 8 bytes and more that do not repeat
+PyObject *fill_elements(PyObject *, PyObject *args) {
+  PyObject *tensor, *element;
+  if (!PyArg_ParseTuple(args, "O!O!:fill", aten->tensor_type, &tensor, aten->tensor_type, &element)) return nullptr;
+  WeftTensor *to = reinterpret_cast<WeftTensor *>(tensor), *one = reinterpret_cast<WeftTensor *>(element);
+  if (to->storage->device_type != WEFT_CUDA || one->storage->device_type != WEFT_CPU || one->numel != 1 ||
+      WEFT_DTYPE(to) != WEFT_DTYPE(one) || !(to->word & WEFT_WORD_CONTIGUOUS))
+    return PyErr_Format(PyExc_ValueError, "fill: a row-major tensor on a device and one element of its dtype on the CPU");
+  if (!to->numel) Py_RETURN_TRUE;
+  const char *bytes = weft_data(one);
+  size_t size = weft_itemsize(WEFT_DTYPE(to)), width = size;
+  while (width > 1 && memcmp(bytes, bytes + width / 2, width / 2) == 0) width /= 2;
+  if (width > 4) Py_RETURN_FALSE;
+  Stream *stream = here(to->storage->device_index);
+  if (!stream) return nullptr;
+  uint32_t value = 0;
+  memcpy(&value, bytes, width);
+  CUdeviceptr at = pointer(weft_data(to));
+  size_t n = (size_t)to->numel * (size / width);
+  CUresult code = width == 4   ? driver.cuMemsetD32Async(at, value, n, stream->handle)
+                  : width == 2 ? driver.cuMemsetD16Async(at, (unsigned short)value, n, stream->handle)
+                               : driver.cuMemsetD8Async(at, (unsigned char)value, n, stream->handle);
+  return ok(code, "cuMemsetAsync") ? Py_NewRef(Py_True) : nullptr;
+}
+
 }  // namespace
+
+PyMethodDef fill_functions[] = {{"fill", fill_elements, METH_VARARGS, "fill(tensor, element): whether all its elements could be made that one"},
+                                {nullptr, nullptr, 0, nullptr}};
 
 const WeftStreamedDevice device_row = {{"cuda", true, device_count, [](int64_t nbytes, int device) { return allocate(nbytes, device, nullptr); },
                                         [](void *block, int64_t, int) { release(block); }, copy, row_fill, synchronize},

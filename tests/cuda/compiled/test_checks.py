@@ -68,3 +68,46 @@ def test_results_with_names_come_back_from_the_host(device):
         warnings.simplefilter("ignore")  # it goes through the host
         found = weft.cummax(x, 0)
     assert found.indices.device == device and found.indices.tolist() == [0, 0, 2, 2]
+
+
+def test_a_call_with_checks_copies_and_clears_nothing(sim, device):
+    f = weft.compile(lambda x, i: x[i] * 2, fullgraph=True)
+    x, i = weft.ones(5, device=device), weft.tensor([0, 4], device=device)
+    with settings.patch(strict=False):
+        f(x, i)
+        names = ("cuMemcpyDtoHAsync", "cuMemcpyHtoDAsync", "cuMemsetD8Async", "cuEventCreate", "cuMemAlloc")
+        before = [sim.calls(name) for name in names]
+        for _ in range(3):
+            f(x, i)
+        assert [sim.calls(name) for name in names] == before
+        assert f(x, i).tolist() == [2.0, 2.0]
+
+
+def test_what_failed_is_told_once(device):
+    f = weft.compile(lambda x, i: x[i] * 3, fullgraph=True)
+    x, i = weft.ones(5, device=device), weft.tensor([0, 5], device=device)
+    with settings.patch(strict=False):
+        f(x, i), f(x, i)
+        with pytest.raises(IndexError, match="index: an index is out of range"):
+            weft.cuda.synchronize()
+        weft.cuda.synchronize()
+        assert f(x, i - 1).tolist() == [3.0, 3.0]
+        f(x, i)
+        with pytest.raises(IndexError):
+            weft.cuda.synchronize()
+
+
+def test_calls_on_several_streams_share_the_words(device):
+    f = weft.compile(lambda x, i: x[i] * 4, fullgraph=True)
+    x, good, bad = weft.ones(5, device=device), weft.tensor([0, 4], device=device), weft.tensor([5], device=device)
+    sides = [weft.cuda.Stream(), weft.cuda.Stream()]
+    weft.cuda.synchronize()
+    with settings.patch(strict=False):
+        f(x, good[:1])
+        for given in (bad, good[:1]):
+            for side in sides:
+                with weft.cuda.stream(side):
+                    f(x, given)
+        with pytest.raises(IndexError):
+            weft.cuda.synchronize()
+        weft.cuda.synchronize()

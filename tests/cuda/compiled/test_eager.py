@@ -212,3 +212,12 @@ def test_complex_numbers_are_written_in_place(device):
         warnings.simplefilter("ignore")  # through the host: complex numbers are no loop's
         a.t()[1].copy_(a.t()[0].clone())
     np.testing.assert_allclose(a.cpu().numpy(), b.numpy())
+
+
+@pytest.mark.parametrize("dim", [0, 1])
+def test_many_tensors_are_joined_on_the_device(device, dim):
+    tensors = [floats(*sizes) for sizes in ([(k % 3, 4), (4, k % 3)][dim] for k in range(30))]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        equal(weft.cat([t.to(device) for t in tensors], dim), weft.cat(tensors, dim))
+        equal(weft.stack([t.to(device) for t in tensors[1::3]]), weft.stack(tensors[1::3]))

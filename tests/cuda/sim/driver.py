@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import ctypes as c
 import functools
 import hashlib
@@ -93,6 +94,7 @@ class Simulator:
         self.races, self.order, self.log = False, None, []
         self._hooks = _LOAD(self._load), _RUN(self._run)
         lib.cudasim_hooks(*self._hooks)
+        atexit.register(lib.cudasim_finish)  # what is queued still runs: later, the interpreter that runs it is half gone
         self._ranges = (c.c_uint64 * (2 * _MOST_RANGES))()
         self._ranges_lock = threading.Lock()
 

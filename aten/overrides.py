@@ -4,6 +4,7 @@ Calls on exact Tensors and Parameters never come here: they are native. What oth
 arguments, of which it is remembered whether they override anything.
 """
 
+import operator
 import threading
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -185,6 +186,44 @@ def _prepare(cls: type, **keywords: Any) -> None:
     super(Tensor, cls).__init_subclass__(**keywords)
     if cls.__module__.partition(".")[0] not in _ours and cls.detach is _native_detach:  # type: ignore[attr-defined]
         cls.detach = _detach  # type: ignore[attr-defined]
+    if kind_of(cls) & DISPATCH:
+        for name, method in _WITHOUT_MEMORY.items():
+            if getattr(cls, name, None) is getattr(Tensor, name, None):
+                setattr(cls, name, method)
+
+
+# ------------------------------------------------------------------------ of classes whose own memory has no meaning
+def _refused(name: str) -> Any:
+    def refuse(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+        raise RuntimeError(f"{name}() is not supported for tensor subclasses, got {type(self).__name__}")
+
+    return refuse
+
+
+def _item(self: Tensor) -> Any:
+    """The number that `__torch_dispatch__` says the only element is."""
+    if self.numel() != 1:
+        raise RuntimeError(f"a Tensor with {self.numel()} elements cannot be converted to Scalar")
+    return dispatched(_registry()["_local_scalar_dense"], (self,))
+
+
+def _number(kind: Callable[[Any], Any]) -> Any:
+    return lambda self: kind(_item(self))
+
+
+_WITHOUT_MEMORY: dict[str, Any] = {
+    "numpy": _refused(".numpy"),
+    "tolist": _refused(".tolist"),
+    "__array__": _refused(".numpy"),
+    "__repr__": lambda self: f"{type(self).__name__}(..., size={tuple(self.shape)}, dtype={self.dtype})",
+    "data": property(lambda self: _registry()["detach"](self), Tensor.data.__set__),  # type: ignore[attr-defined]
+    "item": _item,
+    "__bool__": _number(bool),
+    "__int__": _number(int),
+    "__float__": _number(float),
+    "__complex__": _number(complex),
+    "__index__": _number(operator.index),
+}
 
 
 def _registry() -> Any:

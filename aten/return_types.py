@@ -15,12 +15,24 @@ def _shown(self: Any) -> str:
     return f"weft.return_types.{type(self).__name__}(\n{fields})"
 
 
+def _new(by_field: Any) -> Any:
+    """As PyTorch makes them, of one sequence, besides field by field."""
+
+    def __new__(cls: type, *values: Any, **named: Any) -> Any:
+        if len(values) == 1 and not named and isinstance(values[0], (tuple, list)):
+            values = tuple(values[0])
+        return by_field(cls, *values, **named)
+
+    return __new__
+
+
 def declare(name: str, fields: str | tuple[str, ...]) -> Any:
     """The class of this name and fields, made when it is first asked for."""
     found = globals().get(name)
     if found is None or found._fields != (tuple(fields.split()) if isinstance(fields, str) else tuple(fields)):
         made: Any = namedtuple(name, fields, module="weft.return_types")
         made.__repr__ = _shown
+        made.__new__ = _new(made.__new__)
         globals().setdefault(name, made)
         return made
     return found

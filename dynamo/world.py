@@ -18,6 +18,7 @@ import typing
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from aten import return_types
 from dynamo import guards, trace_rules
 from dynamo.breaks import Raised
 from dynamo.operators import BINARY, UNARY
@@ -120,7 +121,7 @@ class World:
             return False
         made = ((self.on_class(cls, name), kind) for name, kind in MADE_BY_NAMEDTUPLE.items())
         if cls.__flags__ & HEAP_TYPE and not all(
-            type(found) is kind and code_file(found) == collections.__file__ for found, kind in made
+            type(found) is kind and code_file(found) in (collections.__file__, return_types.__file__) for found, kind in made
         ):
             return hasattr(cls, "n_sequence_fields")  # (the class of a struct sequence)
         if cls.__flags__ & HEAP_TYPE:

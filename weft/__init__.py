@@ -57,6 +57,8 @@ def __getattr__(name: str) -> _Any:
         value = _import_module(f"weft.{name}")
     elif name in _HOME:
         value = getattr(_import_module(_HOME[name]), name)
+    elif name.startswith("_foreach_") and name in (foreach := _import_module("weft.foreach")).NAMES:
+        value = getattr(foreach, name)
     else:
         from weft.missing import error  # here and below: what a program that asks for neither does not load
 

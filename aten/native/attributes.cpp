@@ -74,10 +74,20 @@ static int set_view_of(PyObject *self, PyObject *value, void *) {
   return 0;
 }
 
-static PyObject *method_size(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
-  if (!need_memory(as_tensor(self), "size()")) return nullptr;
+// Whether a call has at most one argument, `dim`, by place or by name: args[0], then. False with an exception set.
+static bool takes_dim(const char *name, Py_ssize_t *nargs, PyObject *names) {
+  if (names && PyTuple_GET_SIZE(names)) {
+    PyObject *first = PyTuple_GET_ITEM(names, 0);
+    if (PyUnicode_CompareWithASCIIString(first, "dim")) return PyErr_Format(PyExc_TypeError, "%s() got an unexpected keyword argument %R", name, first), false;
+    *nargs += PyTuple_GET_SIZE(names);
+  }
+  if (*nargs > 1) PyErr_Format(PyExc_TypeError, "%s() takes at most 1 argument (%zd given)", name, *nargs);
+  return *nargs <= 1;
+}
+
+static PyObject *method_size(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
+  if (!need_memory(as_tensor(self), "size()") || !takes_dim("size", &nargs, names)) return nullptr;
   if (nargs == 0 || args[0] == Py_None) return get_shape(self, nullptr);
-  if (nargs > 1) return PyErr_Format(PyExc_TypeError, "size() takes at most 1 argument (%zd given)", nargs);
   int ndim = WEFT_NDIM(self);
   Py_ssize_t dim = PyNumber_AsSsize_t(args[0], PyExc_IndexError);
   if (dim == -1 && PyErr_Occurred()) return nullptr;
@@ -87,11 +97,10 @@ static PyObject *method_size(PyObject *self, PyObject *const *args, Py_ssize_t n
   return PyLong_FromLongLong(as_tensor(self)->sizes[dim < 0 ? dim + ndim : dim]);
 }
 
-static PyObject *method_stride(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
-  if (!need_memory(as_tensor(self), "stride()")) return nullptr;
+static PyObject *method_stride(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
+  if (!need_memory(as_tensor(self), "stride()") || !takes_dim("stride", &nargs, names)) return nullptr;
   int ndim = WEFT_NDIM(self);
   if (nargs == 0 || args[0] == Py_None) return int_tuple(ndim, as_tensor(self)->strides);
-  if (nargs > 1) return PyErr_Format(PyExc_TypeError, "stride() takes at most 1 argument (%zd given)", nargs);
   Py_ssize_t dim = PyNumber_AsSsize_t(args[0], PyExc_IndexError);
   if (dim == -1 && PyErr_Occurred()) return nullptr;
   if (dim < -ndim || dim >= ndim)
@@ -300,8 +309,8 @@ PyGetSetDef tensor_getset[] = {
 #define WEFT_KEYWORDS(f) (PyCFunction)(void *)f
 
 PyMethodDef tensor_methods[] = {
-    {"size", WEFT_KEYWORDS(method_size), METH_FASTCALL, "size(dim=None): the sizes, or one of them"},
-    {"stride", WEFT_KEYWORDS(method_stride), METH_FASTCALL, "stride(dim=None): steps in elements"},
+    {"size", WEFT_KEYWORDS(method_size), METH_FASTCALL | METH_KEYWORDS, "size(dim=None): the sizes, or one of them"},
+    {"stride", WEFT_KEYWORDS(method_stride), METH_FASTCALL | METH_KEYWORDS, "stride(dim=None): steps in elements"},
     {"storage_offset", method_storage_offset, METH_NOARGS, "index in the storage of the first element"},
     {"numel", method_numel, METH_NOARGS, "number of elements"},
     {"nelement", method_numel, METH_NOARGS, "number of elements"},

@@ -57,6 +57,9 @@ def _result_sizes(sizes: Any, kernel: Any, before: Any, after: Any, stride: Any,
 
 def _convolved(x, weight, bias, size, stride, before, dilation, holes, groups):
     """A bias of another dtype than the weights' is added by promotion."""
+    if x.dtype is not weight.dtype:
+        found, expected = TYPE_NAMES[weight.dtype.name], TYPE_NAMES[x.dtype.name]
+        raise RuntimeError(f"expected scalar type {expected} but found {found}")
     n = weight.shape[0]
     if bias is not None and (bias.ndim != 1 or exceeds(bias.shape[0], n) or exceeds(n, bias.shape[0])):
         raise RuntimeError(

@@ -157,6 +157,12 @@ def promote_types(type1, type2):
     return _promote_types(type1, type2)
 
 
+@composite("_local_scalar_dense(Tensor input) -> Any", tags=["function_only"])
+def _local_scalar_dense(input):
+    """The only element as a Python number: what `item()` asks of classes with a `__torch_dispatch__`."""
+    return input.item()
+
+
 @composite("can_cast(ScalarType from_, ScalarType to) -> bool", tags=["function_only"])
 def can_cast(from_, to):
     """Whether an in-place op may put the one dtype into the other."""

@@ -249,7 +249,7 @@ def _filled(name: str, parameters: str, draw: Any, doc: str) -> None:
     definition.__doc__ = definition.inplace.__doc__ = doc
 
 
-_filled("uniform", "float from_=0.0, float to=1.0", lambda make, a, b: make(rand) * (b - a) + a, "Uniform on [from, to).")
+_filled("uniform", "float from=0.0, float to=1.0", lambda make, a, b: make(rand) * (b - a) + a, "Uniform on [from, to).")
 _filled("normal_fill", "float mean=0.0, float std=1.0", lambda make, a, b: make(randn) * b + a, "Normal.")
 registry["normal_"] = registry["normal_fill_"]
 _filled(
@@ -274,7 +274,7 @@ _filled(
 
 
 @composite(
-    "random(Tensor input, Any from_=None, Any to=None, *, Generator? generator=None) -> Tensor",
+    "random(Tensor input, Any from=None, Any to=None, *, Generator? generator=None) -> Tensor",
     tags=["random", "hidden"],
     inplace=True,
 )

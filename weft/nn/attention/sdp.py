@@ -41,6 +41,9 @@ def current_backends() -> list[SDPBackend]:
     return [b for b in _SWITCHED if allowed[b.name]]
 
 
+_cur_sdpa_kernel_backends = current_backends  # as PyTorch's own tests and some models call it
+
+
 @contextlib.contextmanager
 def sdpa_kernel(backends: SDPBackend | Iterable[SDPBackend], set_priority: bool = False) -> Iterator[None]:
     """Within the block (or the decorated function) only `backends` are allowed. Raises AssertionError for anything else."""

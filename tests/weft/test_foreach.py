@@ -1,0 +1,44 @@
+"""`_foreach_*`: ops on lists of tensors, eager and captured whole."""
+
+import pytest
+
+import weft
+
+
+def made(a):
+    return [
+        weft._foreach_add(a, 1), weft._foreach_sub(a, a, alpha=2), weft._foreach_mul(a, [2, 3]),
+        weft._foreach_div(a, weft.tensor(2.0)),
+        weft._foreach_addcdiv(a, a, a, [1, 2]), weft._foreach_addcmul(a, a, a, value=3), weft._foreach_pow(a, 2),
+        weft._foreach_lerp(a, a, 0.5), weft._foreach_sqrt(a), weft._foreach_norm(a), weft._foreach_maximum(a, 1.5),
+    ]  # fmt: skip
+
+
+def written(a):
+    weft._foreach_add_(a, a, alpha=2)
+    weft._foreach_lerp_(a, [weft.zeros(2), weft.zeros(3)], 0.5)
+    weft._foreach_zero_(a[:1])
+    weft._foreach_maximum_(a, 2.0)
+    weft._foreach_copy_(a[1:], a[1:])
+    weft._foreach_neg_(a)
+
+
+EXPECTED = [[2, 3], [-1, -2], [2, 6], [0.5, 1], [2, 4], [4, 14], [1, 4], [1, 2], [1, 2**0.5], [2**0.5, 12**0.5], [1.5, 2]]
+
+
+@pytest.mark.parametrize("run", [lambda f: f, lambda f: weft.compile(f, fullgraph=True)], ids=["eager", "compiled"])
+def test_an_op_on_each_tensor(run):
+    a = [weft.ones(2), weft.ones(3) * 2]
+    found = [[t.reshape(-1)[0].item() for t in tensors] for tensors in run(made)(a)]
+    assert found == [pytest.approx(row) for row in EXPECTED]
+    run(written)(a)
+    assert [t.tolist() for t in a] == [[-2, -2], [-3, -3, -3]]
+
+
+def test_lists_of_other_lengths_and_unknown_names():
+    with pytest.raises(RuntimeError, match="got 2 and 3"):
+        weft._foreach_add([weft.ones(1)] * 2, [1, 2, 3])
+    with pytest.raises(RuntimeError, match="at least one tensor"):
+        weft._foreach_neg([])
+    with pytest.raises(AttributeError, match="_foreach_nothing"):
+        weft._foreach_nothing([])

@@ -1,0 +1,98 @@
+"""`_foreach_*`: an op on each tensor of a list. Names and arguments as PyTorch's optimizers use them.
+
+A second operand is a number (or a tensor) for all, or a list with one for each. The forms with a trailing underscore write into
+the first list and return nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from aten.op import registry
+
+_UNARY = """abs acos asin atan ceil cos cosh erf erfc exp expm1 floor frac lgamma log log10 log1p log2 neg reciprocal round rsqrt
+sigmoid sign sin sinh sqrt tan tanh trunc""".split()
+_BINARY = "add sub mul div pow maximum minimum clamp_min clamp_max".split()
+_TERNARY = "addcmul addcdiv lerp".split()
+
+
+def _spread(x: Any, n: int, name: str) -> Sequence[Any]:
+    """One operand a tensor. Raises RuntimeError for a list of another length."""
+    if not isinstance(x, (list, tuple)):
+        return [x] * n
+    if len(x) != n:
+        raise RuntimeError(f"_foreach_{name}: Tensor lists must have the same number of tensors, got {n} and {len(x)}")
+    return x
+
+
+def _each(name: str, op: str) -> Callable[..., list[Any]]:
+    def foreach(self: Sequence[Any], *operands: Any, **options: Any) -> list[Any]:
+        if not self:
+            raise RuntimeError("Tensor list must have at least one tensor.")
+        columns = [_spread(x, len(self), name) for x in operands]
+        if name in ("addcmul", "addcdiv") and len(columns) == 3:
+            *columns, values = columns
+            return [registry[op](t, *rest, value=v) for t, v, *rest in zip(self, values, *columns)]
+        if name in ("maximum", "minimum") and not hasattr(columns[0][0], "dtype"):
+            clamp = registry[("clamp_min" if name == "maximum" else "clamp_max") + ("_" if op.endswith("_") else "")]
+            return [clamp(t, x) for t, x in zip(self, columns[0])]
+        return [registry[op](t, *rest, **options) for t, *rest in zip(self, *columns)]
+
+    return foreach
+
+
+def _in_place(name: str, op: str) -> Callable[..., None]:
+    each = _each(name, op)
+
+    def foreach_(self: Sequence[Any], *operands: Any, **options: Any) -> None:
+        each(self, *operands, **options)
+
+    return foreach_
+
+
+def _overwritten(name: str) -> Callable[..., None]:
+    """For an op without a form in place."""
+    each = _each(name, name)
+
+    def foreach_(self: Sequence[Any], *operands: Any, **options: Any) -> None:
+        for t, made in zip(self, each(self, *operands, **options)):
+            t.copy_(made)
+
+    return foreach_
+
+
+for _name in [*_UNARY, *_BINARY, *_TERNARY]:
+    globals()[f"_foreach_{_name}"] = _each(_name, _name)
+    globals()[f"_foreach_{_name}_"] = _in_place(_name, f"{_name}_") if f"{_name}_" in registry else _overwritten(_name)
+
+
+def _foreach_zero_(self: Sequence[Any]) -> None:
+    """Zeros in each tensor."""
+    for t in self:
+        t.zero_()
+
+
+def _foreach_copy_(self: Sequence[Any], src: Sequence[Any], non_blocking: bool = False) -> None:
+    """The elements of each tensor of `src` in its partner."""
+    for t, other in zip(self, _spread(src, len(self), "copy_")):
+        t.copy_(other, non_blocking)
+
+
+def _foreach_norm(self: Sequence[Any], ord: Any = 2, dtype: Any = None) -> list[Any]:
+    """The norm of each tensor, flat."""
+    return [registry["linalg_vector_norm"](t, ord, dtype=dtype) for t in self]
+
+
+def _foreach_max(self: Sequence[Any]) -> list[Any]:
+    """The greatest element of each tensor."""
+    return [t.max() for t in self]
+
+
+def _foreach_clone(self: Sequence[Any]) -> list[Any]:
+    """A copy of each tensor."""
+    return [t.clone() for t in self]
+
+
+NAMES = sorted(name for name in globals() if name.startswith("_foreach_"))
+__all__ = ["NAMES"]

@@ -234,7 +234,12 @@ class TritonWriter(ValueText):
         self.rows[s.name] = 1
 
     def accumulate(self, s: Accumulate, scope: Scope) -> None:
-        """Atomic: the order in which equal places add up is not fixed on a GPU."""
+        """Atomic: the order in which equal places add up is not fixed on a GPU. Nor is which of them replaces."""
+        if s.replaces:
+            value = f"{self.emit(s.value)}.to(tl.int8)" if s.dtype == "bool" else self.emit(s.value)
+            value = f"tl.broadcast_to({value}, {self.shape(scope)})"
+            scope.lines.append(f"tl.store({self.address(s.buffer, s.index, s.where, scope)}, {value}{self.mask(scope)})")
+            return
         value = f"tl.broadcast_to({self.emit(s.value)}, {self.shape(scope)}).to({DTYPES[s.dtype]})"
         scope.lines.append(f"tl.atomic_add({self.address(s.buffer, s.index, s.where, scope)}, {value}{self.mask(scope)})")
 

@@ -119,15 +119,15 @@ class GraphLowering:
         self.operations.append(Computed(b.name, loops, flat(left, b.strides), dtype, self.lines()))
         return of_buffer(b)
 
-    def accumulated(self, start: Node, sizes, dtype: str, over, reduced, where, body: Node) -> Value:
-        """A buffer that starts as `start` (over i0, i1, …) and takes += body at the indices `where` of the domain
-        `over`. Halves are added up as float32: each sum in their own type would lose what is small beside it."""
-        result, dtype = dtype, "float32" if dtype in HALF else dtype
+    def accumulated(self, start: Node, sizes, dtype: str, over, reduced, where, body: Node, replaces=False) -> Value:
+        """A buffer that starts as `start` (over i0, i1, …) and takes += body (= if it `replaces`) at the indices `where` of the
+        domain `over`. Halves are added up as float32: each sum in their own type would lose what is small beside it."""
+        result, dtype = dtype, "float32" if dtype in HALF and not replaces else dtype
         b = self.new_buffer(dtype, sizes)
         i = loop_variables(len(sizes))
         self.operations.append(Computed(b.name, Pointwise(tuple(sizes), start), flat(i, b.strides), dtype, self.lines()))
         index = flat([w.symbol if isinstance(w, Node) else w for w in where], b.strides)
-        loops = Accumulation(tuple(over), reduced, body, index, tuple(w for w in where if isinstance(w, Node)))
+        loops = Accumulation(tuple(over), reduced, body, index, tuple(w for w in where if isinstance(w, Node)), replaces)
         self.operations.append(Computed(b.name, loops, index, dtype, self.lines()))
         value = of_buffer(b)
         return value if dtype == result else Value(value.sizes, result, apply(f"round_{result}", value.body))

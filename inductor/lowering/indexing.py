@@ -111,9 +111,14 @@ def scatter(graph, x, dim, index, src):
     if not x.rank or index.rank != x.rank:
         raise NotLowered("scatter into a scalar")
     dim = dim % x.rank
-    if any(n is not (ONE if d == dim else x.sizes[d]) for d, n in enumerate(index.sizes)):
-        raise NotLowered("scatter of several elements into a line, or into some lines")
     i = loop_variables(x.rank)
+    if any(n is not (ONE if d == dim else x.sizes[d]) for d, n in enumerate(index.sizes)):
+        if graph.device == "cpu" or x.dtype.startswith("complex"):
+            raise NotLowered("scatter of several elements into a line, or into some lines")
+        j = in_bounds(graph, index.body, x.sizes[dim], "index", index.sizes)
+        where = tuple(j if d == dim else i[d] for d in range(x.rank))
+        new = src.body if isinstance(src, Value) else number(src, x.dtype).body
+        return graph.accumulated(x.body, x.sizes, x.dtype, index.sizes, _last_dims(x.rank, dim), where, new, replaces=True)
     line = [ZERO if d == dim else i[d] for d in range(x.rank)]
     j = in_bounds(graph, index.load(line), x.sizes[dim], "index", index.sizes)
     j = nodes.index(j) if isinstance(j, Expr) else j
@@ -135,10 +140,15 @@ def index_add(graph, x, dim, index, source):
 
 @lowering("index_put")
 def index_put(graph, x, indices, values, accumulate=False):
-    """x with x[indices] += values, in the order of the indices. Without `accumulate`: the op's own kernel."""
+    """x with x[indices] += values, in the order of the indices. Without `accumulate`, = in no order on a device, and the op's
+    own kernel on the CPU, where the last of equal indices counts."""
     given = [(d, v) for d, v in enumerate(indices) if v is not None]
-    if not accumulate or not given or any(v.dtype not in ("int64", "int32") for _, v in given) or x.dtype == "bool":
-        raise NotLowered("index_put that replaces")
+    if not given or any(v.dtype not in ("int64", "int32") for _, v in given):
+        raise NotLowered("index_put of places that are not numbers")
+    if accumulate and x.dtype == "bool":
+        raise NotLowered("index_put that adds truth values")
+    if not accumulate and (graph.device == "cpu" or x.dtype.startswith("complex")):
+        raise NotLowered("index_put that replaces in order")
     dims = [d for d, _ in given]
     rank = max(v.rank for _, v in given)
     start = dims[0] if dims[-1] - dims[0] == len(dims) - 1 else 0
@@ -156,7 +166,8 @@ def index_put(graph, x, indices, values, accumulate=False):
         places[d] = in_bounds(graph, j, x.sizes[d], "index", domain, negative=True)
     where = tuple(places[d] if d in places else next(free) for d in range(x.rank))
     source = broadcast(values, domain)
-    return graph.accumulated(x.body, x.sizes, x.dtype, domain, tuple(range(start, start + rank)), where, source.body)
+    over = tuple(range(start, start + rank))
+    return graph.accumulated(x.body, x.sizes, x.dtype, domain, over, where, source.body, not accumulate)
 
 
 @lowering("masked_fill")

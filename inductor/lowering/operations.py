@@ -16,13 +16,15 @@ from inductor.ir.nodes import Node, node_text, walk
 
 @dataclass(frozen=True)
 class Accumulation:
-    """buffer[index] += body over the domain, in order along the dims `reduced`; `where`: nodes the index mentions."""
+    """buffer[index] += body over the domain, in order along the dims `reduced`; `where`: nodes the index mentions.
+    `replaces`: = instead of +=, in no order: kernels of a device alone."""
 
     sizes: tuple[Expr, ...]
     reduced: tuple[int, ...]
     body: Node
     index: Expr
     where: tuple[Node, ...]
+    replaces: bool = False
 
 
 @dataclass

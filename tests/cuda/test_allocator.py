@@ -8,6 +8,7 @@ import pytest
 
 import weft
 from aten import _cuda
+from inductor.cuda import eager
 from tests.cuda.kernels import AddOne
 
 MB = 1 << 20
@@ -16,6 +17,8 @@ MB = 1 << 20
 @pytest.fixture
 def memory(sim, cuda):
     """Figures from 0 and nothing cached; 64 MB on each device."""
+    eager._programs.clear()  # compiled functions keep words on the device that their checks write
+    weft._dynamo.reset()
     gc.collect()  # exceptions hold the frames of tests before
     weft.cuda.empty_cache()
     weft.cuda.reset_peak_memory_stats()

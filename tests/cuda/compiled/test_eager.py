@@ -221,3 +221,34 @@ def test_many_tensors_are_joined_on_the_device(device, dim):
         warnings.simplefilter("error")
         equal(weft.cat([t.to(device) for t in tensors], dim), weft.cat(tensors, dim))
         equal(weft.stack([t.to(device) for t in tensors[1::3]]), weft.stack(tensors[1::3]))
+
+
+def put(x, *places, value):
+    x = x.clone()
+    x[places] = value if isinstance(value, (int, float, bool)) else value.to(x.dtype)
+    return x
+
+
+PLACED = {
+    "one dim": lambda x, i: put(x, i, value=x[:3] * 2),
+    "a number": lambda x, i: put(x, i, value=7.0),
+    "two dims": lambda x, i: put(x, i, i + 1, value=x[0, :3]),
+    "behind": lambda x, i: put(x, slice(None), i, value=x[:, :3] - 1),
+    "apart": lambda x, i: put(x[:, :, None].repeat(1, 1, 5), i, slice(None), i, value=3.0),
+    "from behind": lambda x, i: put(x, i - 5, value=x[:3] + 1),
+    "integers": lambda x, i: put(x.long(), i, value=4),
+    "truth values": lambda x, i: put(x > 0, i, value=True),
+    "halves": lambda x, i: put(x.half(), i, value=x[3:6]),
+    "scatter": lambda x, i: x.scatter(1, i.expand(x.shape[0], 3), x),
+    "scatter a number": lambda x, i: x.scatter(0, i[None], 5.0),
+    "index_add": lambda x, i: x.index_add(0, i, x[:3]),
+    "accumulate": lambda x, i: x.index_put((i,), x[:3], accumulate=True),
+}
+
+
+@pytest.mark.parametrize("name", PLACED)
+def test_elements_are_put_in_place_on_the_device(device, name):
+    x, i = floats(6, 20), weft.tensor([4, 0, 2])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        equal(PLACED[name](x.to(device), i.to(device)), PLACED[name](x, i))

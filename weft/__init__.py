@@ -32,6 +32,7 @@ _OF_FILE = {  # the names that a file gives
     "_check_value _check_with",
     "aten.errors": "OutOfMemoryError",
     "aten.higher_order": "cond while_loop",
+    "aten.printing": "set_printoptions",
     "weft.compilation": "compile",
     "weft.determinism": "are_deterministic_algorithms_enabled get_deterministic_debug_mode get_float32_matmul_precision "
     "is_deterministic_algorithms_warn_only_enabled is_warn_always_enabled set_deterministic_debug_mode "

@@ -25,7 +25,7 @@ def spread_over(value: Any, n: int, name: str) -> list[int]:
     return value
 
 
-def _check(name: str, x: Any, weight: Any, groups: int, n: int) -> None:
+def _check(name: str, x: Any, weight: Any, bias: Any, groups: int, n: int) -> None:
     if x.ndim != n + 2:
         raise RuntimeError(
             f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to {name}, but got input of size: {show(x.shape)}"
@@ -33,6 +33,10 @@ def _check(name: str, x: Any, weight: Any, groups: int, n: int) -> None:
     if x.dtype is not weight.dtype:
         raise RuntimeError(
             f"Input type ({TYPE_NAMES[x.dtype.name]}) and bias type ({TYPE_NAMES[weight.dtype.name]}) should be the same"
+        )
+    if bias is not None and bias.dtype is not x.dtype:
+        raise RuntimeError(
+            f"Input type ({TYPE_NAMES[x.dtype.name]}) and bias type ({TYPE_NAMES[bias.dtype.name]}) should be the same"
         )
     if x.shape[1] != weight.shape[1] * groups:
         raise RuntimeError(
@@ -56,7 +60,7 @@ def _result_sizes(sizes: Any, kernel: Any, before: Any, after: Any, stride: Any,
 
 
 def _convolved(x, weight, bias, size, stride, before, dilation, holes, groups):
-    """A bias of another dtype than the weights' is added by promotion."""
+    """A bias of another dtype than the weights', which only transposed convolutions take, does not change that of the result."""
     if x.dtype is not weight.dtype:
         found, expected = TYPE_NAMES[weight.dtype.name], TYPE_NAMES[x.dtype.name]
         raise RuntimeError(f"expected scalar type {expected} but found {found}")
@@ -69,7 +73,7 @@ def _convolved(x, weight, bias, size, stride, before, dilation, holes, groups):
     if bias is None or bias.dtype is weight.dtype:
         return ops.convolution(x, weight, bias, size, stride, before, dilation, holes, groups)
     result = ops.convolution(x, weight, None, size, stride, before, dilation, holes, groups)
-    return result + bias.reshape([-1] + [1] * len(size))
+    return (result + bias.reshape([-1] + [1] * len(size))).to(x.dtype)
 
 
 def _conv(n: int) -> None:
@@ -85,7 +89,7 @@ def _conv(n: int) -> None:
         "valid".
         """
         x = input.unsqueeze(0) if input.ndim == n + 1 else input
-        _check(name, x, weight, groups, n)
+        _check(name, x, weight, bias, groups, n)
         stride, dilation = spread_over(stride, n, "stride"), spread_over(dilation, n, "dilation")
         if padding == "same":
             if any(s != 1 for s in stride):

@@ -135,6 +135,18 @@ def _output_size(input: Any, output_size: Any, n: int) -> list[int]:
     return [s if w is None else int(w) for w, s in zip(wanted, input.shape[-n:])]
 
 
+def _check_rank(name: str, input: Any, n: int) -> None:
+    """Raises RuntimeError unless the input is one sample or a batch of them."""
+    if input.ndim in (n + 1, n + 2):
+        return
+    if n == 1:
+        raise RuntimeError(
+            f"Expected 2 to 3 dimensions, but got {input.ndim}-dimensional tensor for argument #1 'self' "
+            f"(while checking arguments for {name})"
+        )
+    raise RuntimeError(f"{name}(): Expected {n + 1}D or {n + 2}D tensor, but got: {show(input.shape)}")
+
+
 def along(x: Any, dim: int, matrix: Any) -> Any:
     """x with a dimension replaced by its products with the rows of a matrix."""
     return ops.movedim(ops.movedim(x, dim, -1) @ matrix.t().to(x.dtype), -1, dim)
@@ -144,6 +156,7 @@ def _adaptive_avg(n: int) -> None:
     @composite(f"adaptive_avg_pool{n}d(Tensor input, Any output_size) -> Tensor", tags=["function_only"], compute="float32")
     def definition(input, output_size):
         """Means of as many nearly equal parts as asked."""
+        _check_rank(f"adaptive_avg_pool{n}d", input, n)
         if input.dtype.is_floating_point and _divide(input.shape[-n:], _output_size(input, output_size, n)):
             return _means_of_parts(input, _output_size(input, output_size, n))
         for d, out in enumerate(_output_size(input, output_size, n)):
@@ -182,6 +195,7 @@ def _adaptive_max(n: int) -> None:
     )
     def definition(input, output_size, return_indices):
         """Largest elements of as many nearly equal parts as asked."""
+        _check_rank(f"adaptive_max_pool{n}d", input, n)
         wanted, sizes = _output_size(input, output_size, n), list(input.shape[-n:])
         x, places, lead = input, [], input.ndim - n
         for d, out in enumerate(wanted):

@@ -298,9 +298,14 @@ def _(sorted_sequence, input, out_int32, right, side, sorter):
         if side not in ("left", "right"):
             raise RuntimeError(f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}")
         right = side == "right"
-    if sorter is not None:
-        sorted_sequence = ops.gather(sorted_sequence, -1, sorter)
     return sorted_sequence, input, out_int32, right
+
+
+searchsorted.special(lambda sorted_sequence, input, out_int32, right, side, sorter: sorter is not None)(
+    lambda sorted_sequence, input, out_int32, right, side, sorter: searchsorted(
+        ops.gather(sorted_sequence, -1, sorter), input, out_int32=out_int32, right=right, side=side
+    )
+)
 
 
 @searchsorted.kernel

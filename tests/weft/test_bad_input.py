@@ -57,6 +57,15 @@ CASES = {
     "a string for a number": (lambda x: x + "a", (ones(3),), TypeError, "str"),
     "bools subtracted": (lambda x: x - x, (weft.tensor([True]),), RuntimeError, "bool"),
     "a class that is not there": (F.cross_entropy, (ones(2, 3), i64(0, 7)), IndexError, "out of bounds"),
+    "a bias of another dtype": (
+        F.conv2d,
+        (ones(1, 1, 4, 4), ones(1, 1, 3, 3), ones(1, dtype=weft.float64)),
+        RuntimeError,
+        "bias type .* should be the same",
+    ),
+    "an adaptive pool of a matrix": (lambda x: F.adaptive_avg_pool2d(x, 2), (ones(2, 3),), RuntimeError, "Expected 3D or 4D"),
+    "an adaptive maximum of a matrix": (lambda x: F.adaptive_max_pool2d(x, 2), (ones(2, 3),), RuntimeError, "Expected 3D or 4D"),
+    "an adaptive pool of a row": (lambda x: F.adaptive_avg_pool1d(x, 2), (ones(3),), RuntimeError, "Expected 2 to 3 dim"),
     "a class that one_hot lacks": (lambda x: F.one_hot(x, 3), (i64(4),), RuntimeError, "smaller than num_classes"),
     "cat of other sizes": (
         lambda a, b: weft.cat([a, b]),

@@ -92,3 +92,10 @@ def test_memory_is_checked():
     with pytest.raises(RuntimeError, match="fitting sizes"):
         _native.convolution_into(out, x.double(), w, None, *good)
     assert ops.convolution(x, w, None, [2], [1], [0], [1], [1], 1).shape == (1, 1, 2)
+
+
+def test_a_wider_bias_of_a_transposed_convolution_does_not_widen_the_result():
+    args = weft.ones(1, 1, 2), weft.ones(1, 1, 1), weft.full((1,), 0.5, dtype=weft.float64)
+    for f in (F.conv_transpose1d, weft.compile(F.conv_transpose1d, fullgraph=True)):
+        out = f(*args)
+        assert out.dtype is weft.float32 and out.tolist() == [[[1.5, 1.5]]]

@@ -1,0 +1,13 @@
+"""`set_printoptions` under the name that programs call."""
+
+import weft
+
+
+def test_set_printoptions():
+    x = weft.tensor([1.23456, 2e-6])
+    try:
+        weft.set_printoptions(precision=2, sci_mode=False)
+        assert repr(x) == "tensor([1.23, 0.00])"
+    finally:
+        weft.set_printoptions(profile="default")
+    assert repr(x) == "tensor([1.2346e+00, 2.0000e-06])"

@@ -74,7 +74,7 @@ def _as_tuple(value: Any) -> tuple[Any, ...]:
 class _Walk:
     """A backward walk that is under way: what it starts from and, if only some are wanted, where it goes."""
 
-    __slots__ = ("roots", "inputs", "callbacks", "_runs")
+    __slots__ = ("roots", "inputs", "callbacks", "_runs", "__weakref__")
 
     def __init__(self, roots: tuple[Any, ...], inputs: tuple[Any, ...] | None):
         self.roots, self.inputs = roots, inputs
@@ -125,6 +125,11 @@ def current_walk() -> _Walk:
     if not _walks.open:
         raise RuntimeError("this is only known while backward runs")
     return _walks.open[-1]
+
+
+def open_walk() -> _Walk | None:
+    """The innermost walk of this thread, if one is under way."""
+    return _walks.open[-1] if _walks.open else None
 
 
 def queue_callback(callback: Callable[[], None]) -> None:
@@ -442,6 +447,7 @@ __all__ = [
     "grad",
     "is_edge",
     "move_retained",
+    "open_walk",
     "queue_callback",
     "register_node_prehook",
 ]

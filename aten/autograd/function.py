@@ -8,6 +8,7 @@ from typing import Any
 from aten import _native, dispatch
 from aten._native import Tensor
 from aten.autograd.grad_mode import no_grad
+from aten.autograd.inplace import rewrite
 
 
 class FunctionCtx:
@@ -65,9 +66,11 @@ def _zeros_of(meta: tuple[Any, Any, Any], like: Tensor) -> Tensor:
     return like.detach().new_zeros(tuple(meta[0]), dtype=meta[1])
 
 
-def _run_backward(cls: type["Function"], node: Any, grads: tuple[Any, ...]) -> tuple[Any, ...]:
+def _run_backward(cls: type["Function"], places: dict[int, int], count: int, node: Any, grads: tuple[Any, ...]) -> tuple[Any, ...]:
+    """`places`: which output of the node each of the function's `count` outputs is; what is no tensor has the gradient None."""
     some = next(g for g in grads if g is not None)
-    return gradients(cls, node.saved[0], grads, lambda i: _zeros_of(node.metas[i], some))
+    given = tuple(grads[places[i]] if i in places else None for i in range(count))
+    return gradients(cls, node.saved[0], given, lambda i: _zeros_of(node.metas[places[i]], some) if i in places else None)
 
 
 class Function:
@@ -152,7 +155,9 @@ def context(cls: type[Function], found: FunctionCtx, args: tuple[Any, ...], outp
     return ctx
 
 
-def gradients(cls: type[Function], ctx: FunctionCtx, grads: tuple[Any, ...], zeros: Callable[[int], Tensor]) -> tuple[Any, ...]:
+def gradients(
+    cls: type[Function], ctx: FunctionCtx, grads: tuple[Any, ...], zeros: Callable[[int], Tensor | None]
+) -> tuple[Any, ...]:
     """What `backward` makes of the gradients of the outputs: one for each argument. zeros(i): those of output i."""
     if ctx.materialize_grads:
         grads = tuple(zeros(i) if g is None else g for i, g in enumerate(grads))
@@ -180,19 +185,24 @@ def _attach(cls: type[Function], ctx: FunctionCtx, args: tuple[Any, ...], output
     _own_outputs(ctx, args, outputs)
     for tensor in ctx._dirty:
         _native.check_inplace(tensor)
-    differentiable = tuple(
-        o for o in outputs if isinstance(o, Tensor) and not any(o is n for n in ctx._non_differentiable)
-    )
+    tensors = [i for i, o in enumerate(outputs) if isinstance(o, Tensor)]
+    differentiable = [i for i in tensors if not any(outputs[i] is n for n in ctx._non_differentiable)]
     if not differentiable:
         return
-    everything = tuple(o for o in outputs if isinstance(o, Tensor))
-    saved = (ctx, *ctx._to_save)
+    # A view that was written gives its base a history, by way of a tensor that stands for what was written into it.
+    views = [t for t in ctx._dirty if not _native.is_tracer(t) and t._view_of is not None]
+    written = {id(t): t.detach() for t in views}
+    places = {i: nr for nr, i in enumerate(tensors)}
+    made = [written.get(id(outputs[i]), outputs[i]) for i in places]
+    saved = (ctx, *(written.get(id(t), t) for t in ctx._to_save))
     ctx._to_save = ()
-    backward = functools.partial(_run_backward, cls)
-    _native.record(f"{cls.__name__}Backward", backward, args, everything, saved)
-    ctx._node = weakref.ref(differentiable[0].grad_fn)
+    backward = functools.partial(_run_backward, cls, places, len(outputs))
+    _native.record(f"{cls.__name__}Backward", backward, args, tuple(made), saved)
+    ctx._node = weakref.ref(made[places[differentiable[0]]].grad_fn)
     for tensor in ctx._non_differentiable:
         tensor._grad_fn = None
+    for view in views:
+        rewrite(view, written[id(view)])
 
 
 def once_differentiable(fn: Callable[..., Any]) -> Callable[..., Any]:

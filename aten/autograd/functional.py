@@ -96,12 +96,13 @@ def _finish(values: tuple[Tensor, ...], as_tuple: bool, create_graph: bool) -> T
     return values if as_tuple else values[0]
 
 
-def _weights(v: Any, like: tuple[Tensor, ...], fn: str, whose: str) -> tuple[Tensor, ...]:
+def _weights(v: Any, like: tuple[Tensor, ...], many: bool, fn: str, whose: str) -> tuple[Tensor, ...]:
+    """v, nested as `like`, which came as a tuple where `many`."""
     if v is None:
         if len(like) != 1 or like[0].numel() != 1:
             raise RuntimeError(f"The vector v can only be None if the {whose} a single Tensor with a single element.")
         return (like[0].detach().new_ones(tuple(like[0].shape)),)
-    vs, many = _tuple(v, "v", fn)
+    vs, _ = _tuple(v, "v", fn)
     if len(vs) != len(like):
         if many:
             raise RuntimeError(f"v is a tuple of invalid length: should be {len(like)} but got {len(vs)}.")
@@ -123,7 +124,7 @@ def vjp(func: Callable, inputs: Tensors, v: Tensors | None = None, create_graph:
         xs = _leaves(given, create_graph)
         ys, many_out = _tuple(func(*xs), "outputs of the user-provided function", "vjp")
         _check(ys, "outputs", strict)
-        found = _found(ys, xs, _weights(v, ys, "vjp", _OF_OUTPUT), create_graph)
+        found = _found(ys, xs, _weights(v, ys, many_out, "vjp", _OF_OUTPUT), create_graph)
         pulled = _filled(found, xs, strict, create_graph, "back")
         return _finish(ys, many_out, create_graph), _finish(pulled, many, create_graph)
 
@@ -131,9 +132,9 @@ def vjp(func: Callable, inputs: Tensors, v: Tensors | None = None, create_graph:
 def jvp(func: Callable, inputs: Tensors, v: Tensors | None = None, create_graph: bool = False, strict: bool = False) -> tuple:
     """(func(*inputs), Jacobian @ v): v nested as the inputs. The gradient of the vjp by its weights."""
     with enable_grad():
-        given, _ = _tuple(inputs, "inputs", "jvp")
+        given, many = _tuple(inputs, "inputs", "jvp")
         xs = _leaves(given, create_graph)
-        vs = _weights(v, xs, "jvp", _OF_INPUT)
+        vs = _weights(v, xs, many, "jvp", _OF_INPUT)
         ys, many_out = _tuple(func(*xs), "outputs of the user-provided function", "jvp")
         _check(ys, "outputs", strict)
         weights = tuple(y.detach().new_zeros(tuple(y.shape)).requires_grad_() for y in ys)
@@ -310,7 +311,7 @@ def vhp(func: Callable, inputs: Tensors, v: Tensors | None = None, create_graph:
     with enable_grad():
         given, many = _tuple(inputs, "inputs", "vhp")
         xs = _leaves(given, create_graph)
-        vs = _weights(v, xs, "vhp", _OF_INPUT)
+        vs = _weights(v, xs, many, "vhp", _OF_INPUT)
         y, first = _first_derivative("vhp", func, xs, strict)
         found = _filled(_found(first, xs, vs, create_graph), xs, strict, create_graph, "double_back")
         return _finish((y,), False, create_graph), _finish(found, many, create_graph)
@@ -321,7 +322,7 @@ def hvp(func: Callable, inputs: Tensors, v: Tensors | None = None, create_graph:
     with enable_grad():
         given, many = _tuple(inputs, "inputs", "hvp")
         xs = _leaves(given, create_graph)
-        vs = _weights(v, xs, "hvp", _OF_INPUT)
+        vs = _weights(v, xs, many, "hvp", _OF_INPUT)
         y, first = _first_derivative("hvp", func, xs, strict)
         weights = tuple(x.detach().new_zeros(tuple(x.shape)).requires_grad_() for x in xs)
         pulled = _found(first, xs, weights, True)

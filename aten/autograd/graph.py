@@ -35,11 +35,11 @@ def _pack(tensor: Tensor) -> Any:
     return pack(tensor), unpack
 
 
-def _with_history(tensor: Tensor, source: Tensor) -> Tensor:
-    """The unpacked tensor as part of the graph: its gradient goes where that of `source`, which was saved, goes."""
+def _with_history(tensor: Tensor, source: Any) -> Tensor:
+    """The unpacked tensor as part of the graph: its gradient goes to `source`, the edge or the leaf that it was saved with."""
     made = tensor.detach()
-    if source.grad_fn is not None:
-        made._grad_fn = (source.grad_fn, source.output_nr)
+    if isinstance(source, tuple):
+        made._grad_fn = source
     else:
         with no_grad():
             made = made.view_as(made)

@@ -117,12 +117,13 @@ def record_inplace(target: Tensor, result: Tensor) -> None:
         result = result.to(target.dtype)
     _assign(target, result)
     before = target.grad_fn if target.retains_grad else None
-    _rewrite(target, result)
+    rewrite(target, result)
     if before is not None:
         move_retained(target, before)
 
 
-def _rewrite(target: Tensor, result: Tensor) -> None:
+def rewrite(target: Tensor, result: Tensor) -> None:
+    """Give `target`, which was written, the history of `result`, what it holds now; of a view, to its base too."""
     if target._view_of is None:
         target._grad_fn = (result.grad_fn, result.output_nr) if result.grad_fn is not None else None
         return
@@ -154,4 +155,4 @@ def refresh(view: Tensor) -> None:
 
 _native.set_view_refresher(refresh)
 
-__all__ = ["record_inplace", "refresh"]
+__all__ = ["record_inplace", "refresh", "rewrite"]

@@ -13,7 +13,7 @@ struct SavedTensor {
   uint32_t output_nr;
   bool is_output;
   PyObject *unpack;  // owned; of a user's hooks: `tensor` is what they packed, and this gives the tensor again. Else NULL
-  PyObject *source;  // owned; then, of an input that requires grad: what takes its place in the graph
+  PyObject *source;  // owned; then, of an input that requires grad: the leaf, or the edge, that its gradient goes to
 };
 
 static PyTypeObject *saved_type;
@@ -27,7 +27,7 @@ static PyObject *unpack_meta(PyObject *object);
 bool is_saved(PyObject *object) { return Py_TYPE(object) == saved_type || Py_TYPE(object) == saved_meta_type; }
 
 static PyObject *packer;    // aten.autograd.graph: packer(tensor) -> (packed, unpack), or None without hooks
-static PyObject *unpacked;  // aten.autograd.graph: unpacked(tensor, source): the tensor with the history of `source`
+static PyObject *unpacked;  // aten.autograd.graph: unpacked(tensor, source): the tensor whose gradient goes to `source`
 
 // Hands the saved tensor to hooks, `pack` where given, else the open ones. False with an exception set.
 static bool pack_by_hooks(SavedTensor *saved, PyObject *pack, PyObject *unpack) {
@@ -59,7 +59,10 @@ static bool pack_by_hooks(SavedTensor *saved, PyObject *pack, PyObject *unpack) 
                     "perform in-place operations on the input to a pack hook.");
     return false;
   }
-  if (!saved->is_output && WEFT_REQUIRES_GRAD(t)) saved->source = Py_NewRef(as_object(t));
+  if (!saved->is_output && WEFT_REQUIRES_GRAD(t)) {  // of what is no leaf the edge: the tensor itself may go
+    saved->source = t->grad_fn ? Py_BuildValue("(OI)", as_object(t->grad_fn), (unsigned)t->output_nr) : Py_NewRef(as_object(t));
+    if (!saved->source) return false;
+  }
   Py_SETREF(saved->tensor, packed.release());
   saved->unpack = back.release();
   return true;

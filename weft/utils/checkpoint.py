@@ -3,37 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import weft
+from aten import _native, pytree
 from aten.compiling import is_compiling
-from aten.transforms.checkpoint import checkpoint as _checkpoint
+from aten.transforms.checkpoint import checkpoint as _reentrant
+from aten.transforms.recompute import CheckpointError, recompute
+from aten.transforms.recompute import early_stop as set_checkpoint_early_stop
 
-__all__ = ["checkpoint", "checkpoint_sequential", "noop_context_fn"]
-
-
-def checkpoint(
-    function: Callable,
-    *args: Any,
-    use_reentrant: bool | None = None,
-    preserve_rng_state: bool = True,
-    context_fn: Callable | None = None,
-    determinism_check: str = "default",
-    debug: bool = False,
-    **kwargs: Any,
-) -> Any:
-    """function(*args, **kwargs), whose intermediate values are computed again in backward instead of being kept.
-
-    context_fn: gives two context managers, for the call now and for the one in backward. Compiled code decides by itself what to
-    keep. `use_reentrant` and the rest are accepted for PyTorch's sake. Raises ValueError for a context_fn with use_reentrant=True.
-    """
-    if context_fn is not None and context_fn is not noop_context_fn:
-        if use_reentrant:
-            raise ValueError("Passing `context_fn` or `debug` is only supported when use_reentrant=False.")
-        function = _within(function, *context_fn())
-    if is_compiling():
-        return function(*args, **kwargs)
-    return _checkpoint(function, *args, preserve_rng_state=preserve_rng_state, **kwargs)
+__all__ = ["CheckpointError", "checkpoint", "checkpoint_sequential", "noop_context_fn", "set_checkpoint_early_stop"]
 
 
 def noop_context_fn() -> tuple[Any, Any]:
@@ -41,19 +22,77 @@ def noop_context_fn() -> tuple[Any, Any]:
     return contextlib.nullcontext(), contextlib.nullcontext()
 
 
-def _within(function: Callable, first: Any, again: Any) -> Callable:
-    """`function`, its first call in one context and those after it in the other."""
-    contexts = [first]
+def _explicit(use_reentrant: bool | None, fn: str) -> bool:
+    if use_reentrant is None:
+        warnings.warn(
+            f"torch.utils.{fn}: the use_reentrant parameter should be passed explicitly. use_reentrant=False is recommended; "
+            "use_reentrant=True is what is done where it is not passed.",
+            stacklevel=3,
+        )
+        return True
+    return use_reentrant
 
-    def run(*args: Any, **kwargs: Any) -> Any:
-        with contexts.pop() if contexts else again:
-            return function(*args, **kwargs)
 
-    return run
+def checkpoint(
+    function: Callable,
+    *args: Any,
+    use_reentrant: bool | None = None,
+    preserve_rng_state: bool = True,
+    context_fn: Callable = noop_context_fn,
+    determinism_check: str = "default",
+    debug: bool = False,
+    **kwargs: Any,
+) -> Any:
+    """function(*args, **kwargs), whose intermediate values are computed again in backward instead of being kept.
+
+    use_reentrant: as one node of the graph, whose backward walks a graph of its own; False keeps the graph of the call, and makes
+    the call again for what that had saved. context_fn: gives two context managers, for the call now and for the one in backward.
+    determinism_check: "none" takes what a second call gives whatever its sizes. Compiled code decides by itself what to keep.
+    Raises ValueError for a context_fn, or for debug, with use_reentrant=True; CheckpointError in backward where the second call
+    saves other tensors than the first.
+    """
+    if is_compiling():
+        return function(*args, **kwargs)
+    if _explicit(use_reentrant, "checkpoint"):
+        if context_fn is not noop_context_fn or debug:
+            raise ValueError("Passing `context_fn` or `debug` is only supported when use_reentrant=False.")
+        return _reentrant(function, *args, preserve_rng_state=preserve_rng_state, **kwargs)
+    if determinism_check not in ("default", "none"):
+        raise ValueError(f"determinism_check must be one of ['default', 'none'], got {determinism_check}")
+    leaves, spec = pytree.flatten((args, kwargs))
+
+    def call(given: list[Any]) -> Any:
+        positional, named = pytree.unflatten(given, spec)
+        return function(*positional, **named)
+
+    first, again = context_fn()
+    state = _native.default_generator.get_state() if preserve_rng_state else None
+    return recompute(call, leaves, first, _as_it_was(state, again), determinism_check == "default")
+
+
+def _as_it_was(state: Any, context: Any) -> Callable[[], Any]:
+    """What gives a context in which the generator has this state (None: the one it has) and autocast is as it is now."""
+    enabled, dtype = weft.is_autocast_enabled("cpu"), weft.get_autocast_dtype("cpu")
+
+    @contextlib.contextmanager
+    def restored() -> Iterator[None]:
+        generator = _native.default_generator
+        now = generator.get_state()
+        try:
+            if state is not None:
+                generator.set_state(state)
+            with weft.amp.autocast("cpu", dtype=dtype, enabled=enabled), context:
+                yield
+        finally:
+            if state is not None:
+                generator.set_state(now)
+
+    return restored
 
 
 def checkpoint_sequential(functions: Any, segments: int, input: Any, use_reentrant: bool | None = None, **kwargs: Any) -> Any:
     """Run modules in a row in `segments` checkpointed parts; the last one keeps its values."""
+    use_reentrant = _explicit(use_reentrant, "checkpoint_sequential")
     modules: Sequence[Any] = list(functions.children()) if hasattr(functions, "children") else list(functions)
 
     def run(start: int, end: int) -> Callable:

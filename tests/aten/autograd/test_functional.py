@@ -73,3 +73,11 @@ def test_names():
     out, push = weft.func.linearize(scalar, aten.ones([2]))
     close(push(aten.ones([2])), weft.func.grad(scalar)(aten.ones([2])).sum())
     assert weft.utils.checkpoint.checkpoint is not None
+
+
+def test_vectors_are_nested_as_what_they_belong_to():
+    x, v = weft.ones(3), weft.ones(3)
+    with pytest.raises(RuntimeError, match="The given v should contain a single Tensor"):
+        functional.jvp(weft.sin, x, (v, v))
+    with pytest.raises(RuntimeError, match="v is a tuple of invalid length: should be 2 but got 1"):
+        functional.jvp(lambda a, b: a + b, (x, x), v)

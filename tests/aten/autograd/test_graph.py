@@ -1,5 +1,7 @@
 """Hooks on what is saved for backward, edges, hooks on several tensors, anomalies."""
 
+import weakref
+
 import pytest
 from weft.autograd import graph
 
@@ -58,3 +60,16 @@ def test_an_anomaly_names_the_forward_call():
     with detect, pytest.warns(UserWarning, match="Traceback of forward call"):
         with pytest.raises(RuntimeError, match="returned nan values"):
             (x.sqrt() * 0).sum().backward()
+
+
+def test_a_packed_tensor_that_is_no_leaf_is_not_kept():
+    x = weft.ones(3, requires_grad=True)
+    with weft.autograd.graph.saved_tensors_hooks(lambda t: t.tolist(), weft.tensor):
+        h = x * 2
+        out = h.sin()
+    gone = weakref.ref(h)
+    del h
+    assert gone() is None
+    (g,) = weft.autograd.grad(out.sum(), x, create_graph=True)
+    (gg,) = weft.autograd.grad(g.sum(), x)
+    weft.testing.assert_close(gg, -4 * (2 * x.detach()).sin())

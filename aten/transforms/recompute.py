@@ -65,6 +65,7 @@ class _Frame:
     def __init__(self, again: Callable[[], None], compare: bool):
         self.again, self.compare = again, compare
         self.stop_early = _switches.early_stop
+        self.complete = False  # a walk within the call itself asks for what was saved so far
         self.places: list[weakref.ref[_Place]] = []
         self.facts: list[dict[str, Any]] = []
         self.made: weakref.WeakSet[Any] = weakref.WeakSet()  # walks for which the call was made again
@@ -89,7 +90,7 @@ class _Frame:
             nonlocal count
             at, count = count, count + 1
             if at >= len(self.places):
-                if self.stop_early:
+                if self.stop_early or not self.complete:
                     return tensor
                 raise CheckpointError(
                     "torch.utils.checkpoint: trying to save more tensors during recomputation than during the original forward "
@@ -106,7 +107,7 @@ class _Frame:
 
         with saved_tensors_hooks(keep, lambda tensor: tensor), enable_grad():
             self.again()
-        if count != len(self.places):
+        if self.complete and count != len(self.places):
             raise CheckpointError(
                 "torch.utils.checkpoint: A different number of tensors was saved during the original forward and "
                 "recomputation.\n"
@@ -161,7 +162,9 @@ def recompute(
 
     frame = _Frame(again, compare)
     with saved_tensors_hooks(frame.pack, frame.unpack), first:
-        return call(leaves)
+        result = call(leaves)
+    frame.complete = True
+    return result
 
 
 __all__ = ["CheckpointError", "early_stop", "recompute"]

@@ -101,3 +101,14 @@ def test_not_to_say_how_warns():
         checkpoint(weft.sin, x)
     with pytest.warns(UserWarning, match="the use_reentrant parameter should be passed explicitly"):
         checkpoint_sequential(weft.nn.Sequential(weft.nn.Sigmoid()), 1, x)
+
+
+@pytest.mark.parametrize("stop", [True, False])
+def test_a_backward_within_the_call(stop):
+    inner = lambda x: checkpoint(lambda v: v.sin().exp(), x, use_reentrant=False)
+    slope = lambda x: weft.autograd.grad(inner(x), x, create_graph=True)[0]
+    x = weft.tensor(1.0, requires_grad=True)
+    with set_checkpoint_early_stop(stop):
+        out = checkpoint(slope, x, use_reentrant=False)
+    out.backward()
+    weft.testing.assert_close(x.grad, weft.tensor(-1.2748205661773682))

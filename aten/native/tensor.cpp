@@ -215,7 +215,9 @@ bool need_memory(WeftTensor *t, const char *what) {
   if (__builtin_expect(!WEFT_IS_TRACER(t), 1)) return true;
   Ref transform(PyObject_GetAttrString(as_object(Py_TYPE(t)), "transform"));
   if (!transform) return false;
-  PyErr_Format(PyExc_RuntimeError, "%s needs the memory of a tensor, but inside %S a tensor has no values yet", what, transform.get());
+  Ref errors(PyImport_ImportModule("aten.errors"));
+  Ref kind(errors ? PyObject_GetAttrString(errors.get(), "DataDependentError") : nullptr);
+  if (kind) PyErr_Format(kind.get(), "%s needs the memory of a tensor, but inside %S a tensor has no values yet", what, transform.get());
   return false;
 }
 

@@ -82,7 +82,7 @@ def _is_traced(x: Any) -> bool:
     tags=["dynamic", "library", "function_only", "raises"])  # fmt: skip
 def histogramdd_kernel(input: Meta, bins: Any, range: Any, weight: Any, density: bool) -> Meta:
     """Counts of points [n, d] in a grid of cells, then the edges of each dimension."""
-    raise RuntimeError("histograms are made eager only")
+    raise DataDependentError("the edges of histograms depend on the data")
 
 
 def _cell(edges: np.ndarray, x: np.ndarray) -> np.ndarray:

@@ -7,6 +7,7 @@ import numpy as np
 
 from aten import dtype as dtypes
 from aten.dispatch import as_number
+from aten.errors import DataDependentError
 from aten.meta import Meta, exceeds, known_equal
 from aten.op import composite, inplace_of, op, ops
 from aten.ops.accumulate import add_at
@@ -486,6 +487,8 @@ def expand_bools(input: Any, indices: Sequence[Any]) -> list[Any]:
                         f"{show(input.shape)} at index {at}"
                     )
                 result.append(None)
+            if isinstance(i, Meta):
+                raise DataDependentError("how many elements a mask shows depends on the data")
             found = ops.nonzero(i)
             result[len(result) - i.ndim :] = [found.select(1, d) for d in range(i.ndim)]
         else:
@@ -543,6 +546,29 @@ def _fits(sizes: Sequence[Any], target: Sequence[Any]) -> bool:
         known_equal(a, b) or (type(a) is int and a == 1) or ((is_symbolic(a) or is_symbolic(b)) and bool(a == b))
         for a, b in zip(reversed(sizes), reversed(target))
     )
+
+
+def _is_one_mask(input: Any, indices: Any, values: Any, accumulate: Any) -> bool:
+    """Whether a single mask says where one value goes: how many places there are does not matter then."""
+    given = list(indices)
+    if len(given) != 1 or given[0] is None or not hasattr(given[0], "dtype") or given[0].dtype is not dtypes.bool:
+        return False
+    return all(type(n) is int and n == 1 for n in values.shape) and values.dtype is input.dtype and given[0].ndim > 0
+
+
+@index_put.special(_is_one_mask)
+def _(input, indices, values, accumulate):
+    mask, value = indices[0], ops.reshape(values, [])
+    for d in range(mask.ndim):
+        if d >= input.ndim or exceeds(mask.shape[d], input.shape[d]) or exceeds(input.shape[d], mask.shape[d]):
+            raise IndexError(
+                f"The shape of the mask {show(mask.shape)} at index {d} does not match the shape of the indexed tensor "
+                f"{show(input.shape)} at index {d}"
+            )
+    mask = ops.reshape(mask, [*mask.shape, *[1] * (input.ndim - mask.ndim)])
+    if accumulate:
+        value = ops.logical_or(input, value) if input.dtype is dtypes.bool else input + value
+    return ops.where(mask, value, input)
 
 
 @index_put.normal

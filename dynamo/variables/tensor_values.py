@@ -29,9 +29,10 @@ def to_python(frame, tensor: Any, name: str) -> Variable:
     count = 1
     for s in sizes:
         count *= s
-    if name == "tolist" and integral and count <= MANY and (frame.output.options.fullgraph or config.capture_scalar_outputs):
+    captures = frame.output.options.fullgraph or config.capture_scalar_outputs
+    if name == "tolist" and integral and count <= MANY and captures:
         return listed(frame, tensor)
-    if name not in ("item", *CLASSES) or count != 1 or not config.capture_scalar_outputs:
+    if name not in ("item", *CLASSES) or count != 1 or not captures:
         raise Unsupported(breaks.TENSOR_TO_PYTHON, f"{name}()")
     number = read(frame, tensor)
     wanted = CLASSES.get(name)

@@ -1,0 +1,51 @@
+"""Ops whose results depend on values: captured where a graph can hold them, else left to eager, and never taken for errors."""
+
+import warnings
+
+import pytest
+
+import weft
+import weft.nn.functional as F
+
+X = weft.tensor([3.0, 0.0, 1.0, 1.0])
+CAPTURED = {
+    "item": lambda x: x + x[0].item(),
+    "a number alone": lambda x: x[2].item(),
+    "sorter": lambda x: weft.searchsorted(x, x, sorter=weft.tensor([1, 2, 3, 0])),
+    "one value where a mask says": lambda x: x.index_put((x > 0,), weft.tensor(7.0)),
+    "added where a mask says": lambda x: x.reshape(2, 2).index_put((weft.tensor([True, False]),), weft.tensor([7.0]), True),
+    "an old name": lambda x: F.upsample_nearest(x[None, None], 8),
+}
+LEFT = {
+    "sizes in a tensor": lambda x: weft.tensor_split(x, weft.tensor([1, 2])),
+    "histogram": lambda x: weft.histogram(x, 3, density=True),
+    "several values where a mask says": lambda x: x.index_put((x > 0,), weft.tensor([7.0, 8.0, 9.0])),
+}
+
+
+def same(found, expected):
+    if isinstance(expected, tuple):
+        return len(found) == len(expected) and all(map(same, found, expected))
+    return weft.equal(found, expected) if isinstance(expected, weft.Tensor) else found == expected
+
+
+def plain(function):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return function(X)
+
+
+@pytest.mark.parametrize("name", CAPTURED)
+def test_captured_whole(name):
+    assert same(weft.compile(CAPTURED[name], fullgraph=True)(X), plain(CAPTURED[name]))
+
+
+@pytest.mark.parametrize("name", LEFT)
+def test_left_to_eager(name):
+    assert same(weft.compile(LEFT[name])(X), plain(LEFT[name]))
+
+
+def test_a_mask_of_other_sizes_is_refused():
+    for run in (lambda f: f, weft.compile):
+        with pytest.raises(IndexError, match="mask \\[3\\] at index 0"):
+            run(lambda x: x.index_put((weft.tensor([True, False, True]),), weft.tensor(1.0)))(X)

@@ -135,3 +135,9 @@ def test_what_is_kept_on_disk_is_of_one_device(device, fresh):
     inductor.counters.clear()
     np.testing.assert_array_equal(f(x.to(device)).cpu().numpy(), x.numpy() * 3 - 1)
     assert inductor.counters["cache_hits"] == 1 and inductor.counters["lowerings"] == 0
+
+
+def test_inputs_without_elements_lie_anywhere(device):
+    on_both(lambda i, x: x[i[1]] * 2, weft.zeros(2, 0, dtype=weft.int64), floats(3), device=device)
+    assert F.pdist(floats(1, 1).to(device)).shape == (0,)
+    weft.cuda.synchronize()

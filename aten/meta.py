@@ -128,8 +128,8 @@ class Meta:
 
 def exceeds(a: Size, b: Size) -> bool:
     """Whether size a is larger than b. Symbols decide it for this call, with a guard; of sizes that data decides, False."""
-    if type(a) is int and type(b) is int:
-        return a > b
+    if isinstance(a, int) and isinstance(b, int):  # (of a class of the user's, which may compare otherwise)
+        return int.__gt__(a, b)
     try:
         return not known_equal(a, b) and bool(a > b)
     except DataDependentError:

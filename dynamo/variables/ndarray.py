@@ -5,6 +5,7 @@ Result dtypes are asked of NumPy at capture and become explicit casts, so that b
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -368,9 +369,22 @@ def check_errors(frame) -> None:
         raise Unsupported(breaks.ARRAY_FUNCTION, "np.errstate(…)")
 
 
+def of_scalars(rule: Callable) -> Callable:
+    """Declare that a rule gives NumPy's result for scalars and arrays without dimensions, too."""
+    OF_SCALARS.add(rule)
+    return rule
+
+
+OF_SCALARS: set[Callable] = set()
+
+
 def call_row(frame, rule, name: str, args: list, kwargs: dict) -> Variable:
-    """rule(frame, *args, **kwargs); arguments that it does not know break the graph."""
+    """rule(frame, *args, **kwargs); arguments that it does not know break the graph.
+
+    NumPy has no axis 0 where there are no dimensions, and gives scalars in many a place where tensors are 0-d."""
     check_errors(frame)
+    if args and rule not in OF_SCALARS and _is_scalar(args[0]):
+        raise Unsupported(breaks.ARRAY_FUNCTION, f"{name} of a scalar")
     try:
         return rule(frame, *args, **kwargs)
     except TypeError as e:
@@ -381,6 +395,12 @@ def call_row(frame, rule, name: str, args: list, kwargs: dict) -> Variable:
         raise Unsupported(breaks.ARRAY_FUNCTION, f"{name} of {e.args[0].describe()}") from None
     except Raised as raised:
         raise left_to_numpy(raised, name) from None
+
+
+def _is_scalar(value: Variable) -> bool:
+    if isinstance(value, ArrayVariable):
+        return not value.ndim
+    return isinstance(value, SymbolicVariable) or (value.is_constant() and not isinstance(value, (ListVariable, TupleVariable)))
 
 
 def left_to_numpy(raised: Raised, name: str) -> Exception:

@@ -9,22 +9,25 @@ from dynamo.breaks import Unsupported
 from dynamo.variables.base import Variable
 from dynamo.variables.constant import NONE, TRUE, ConstantVariable, plain
 from dynamo.variables.exception import run_python
-from dynamo.variables.ndarray import ArrayVariable, cast, copy_of, wrap_array
+from dynamo.variables.ndarray import ArrayVariable, cast, copy_of, of_scalars, wrap_array
 from dynamo.variables.ndarray_table import as_array, constant_array, filled, record, row
 from dynamo.variables.sequence import ListVariable, TupleVariable
 
 
 @row(np.asarray)
+@of_scalars
 def array(frame, value, dtype=NONE, copy=NONE):
     return _fresh(frame, value, dtype, not copy.is_same(NONE) and copy.truth(frame))
 
 
 @row(np.array)
+@of_scalars
 def new_array(frame, value, dtype=NONE, copy=TRUE):
     return _fresh(frame, value, dtype, not copy.is_same(NONE) and copy.truth(frame))
 
 
 @row(np.ascontiguousarray)
+@of_scalars
 def row_major(frame, value, dtype=NONE):
     made = _fresh(frame, value, dtype, False)
     if not made.ndim:
@@ -49,11 +52,12 @@ def _filler(value: float):
     return rule
 
 
-row(np.zeros, np.empty)(_filler(0))
-row(np.ones)(_filler(1))
+row(np.zeros, np.empty)(of_scalars(_filler(0)))
+row(np.ones)(of_scalars(_filler(1)))
 
 
 @row(np.full)
+@of_scalars
 def full(frame, shape, fill_value, dtype=NONE):
     value = plain(fill_value)
     wanted = np.asarray(value).dtype if dtype.is_same(NONE) else np.dtype(dtype.as_python())
@@ -70,11 +74,12 @@ def _like(value: float):
     return rule
 
 
-row(np.zeros_like, np.empty_like)(_like(0))
-row(np.ones_like)(_like(1))
+row(np.zeros_like, np.empty_like)(of_scalars(_like(0)))
+row(np.ones_like)(of_scalars(_like(1)))
 
 
 @row(np.full_like)
+@of_scalars
 def full_like(frame, x, fill_value, dtype=NONE):
     x = as_array(frame, x)
     wanted = x.dtype if dtype.is_same(NONE) else np.dtype(dtype.as_python())
@@ -82,18 +87,21 @@ def full_like(frame, x, fill_value, dtype=NONE):
 
 
 @row(np.arange)
+@of_scalars
 def arange(frame, *bounds, dtype=NONE):
     values = [plain(b) for b in bounds]
     return constant_array(frame, run_python(frame, np.arange, *values, dtype=dtype.as_python()))
 
 
 @row(np.eye, np.identity)
+@of_scalars
 def eye(frame, *sizes, dtype=NONE):
     wanted = np.dtype(float) if dtype.is_same(NONE) else np.dtype(dtype.as_python())
     return constant_array(frame, np.eye(*[plain(s) for s in sizes], dtype=wanted))
 
 
 @row(np.linspace)
+@of_scalars
 def linspace(frame, *args, **kwargs):
     values = [plain(a) for a in args]
     if "retstep" in kwargs:

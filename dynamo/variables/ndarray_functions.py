@@ -13,7 +13,7 @@ from dynamo.variables import builtin
 from dynamo.variables.base import Variable
 from dynamo.variables.constant import FALSE, NONE, ConstantVariable, boolean, plain
 from dynamo.variables.exception import run_python
-from dynamo.variables.ndarray import ArrayVariable, cast, copy_of, wrap_array
+from dynamo.variables.ndarray import ArrayVariable, cast, copy_of, of_scalars, wrap_array
 from dynamo.variables.ndarray_table import FUNCTIONS, as_array, axes, entry, floating, ravel, record, row, same_dtype, ufunc_call
 from dynamo.variables.sequence import ListVariable, TupleVariable
 from dynamo.variables.track import CONSTANTS
@@ -151,6 +151,7 @@ def np_sum(frame, x: ArrayVariable, axis: Variable) -> Any:
 
 
 @row(np.nan_to_num)
+@of_scalars
 def nan_to_num(frame, x, copy=NONE, nan=ConstantVariable(0.0), posinf=NONE, neginf=NONE):
     x = as_array(frame, x)
     if not copy.is_same(NONE) and not copy.truth(frame):
@@ -162,6 +163,7 @@ def nan_to_num(frame, x, copy=NONE, nan=ConstantVariable(0.0), posinf=NONE, negi
 
 
 @row(np.isclose)
+@of_scalars
 def isclose(frame, a, b, rtol=ConstantVariable(1e-5), atol=ConstantVariable(1e-8), equal_nan=FALSE):
     dtype = floating(np.result_type(as_array(frame, a).dtype, as_array(frame, b).dtype))
     a, b = [cast(frame, as_array(frame, v), dtype).tensor for v in (a, b)]

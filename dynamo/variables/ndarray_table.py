@@ -20,7 +20,17 @@ from dynamo.variables import builtin
 from dynamo.variables.base import Variable, method
 from dynamo.variables.constant import FALSE, NONE, TRUE, ConstantVariable, boolean, literal, plain
 from dynamo.variables.exception import raise_exception, run_python
-from dynamo.variables.ndarray import SUPPORTED, ArrayVariable, call_row, cast, check_writable, copy_of, wrap_array, write_into
+from dynamo.variables.ndarray import (
+    SUPPORTED,
+    ArrayVariable,
+    call_row,
+    cast,
+    check_writable,
+    copy_of,
+    of_scalars,
+    wrap_array,
+    write_into,
+)
 from dynamo.variables.sequence import ListVariable, TupleVariable
 from dynamo.variables.symint import SymbolicVariable
 from dynamo.variables.tensor import TensorVariable
@@ -189,6 +199,8 @@ def _ufunc_rule(ufunc: np.ufunc) -> Callable:
         if where is not None or casting is not None or dtype is not None:
             raise Unsupported(breaks.ARRAY_FUNCTION, f"np.{ufunc.__name__} with where=, casting= or dtype=")
         if not any(isinstance(v, (ArrayVariable, ListVariable, TupleVariable)) for v in operands):
+            if out is not None and out is not NONE:
+                raise Unsupported(breaks.ARRAY_FUNCTION, f"np.{ufunc.__name__} of numbers with out=")
             return literal(frame, run_python(frame, ufunc, *[plain(v) for v in operands]))
         result = ufunc_call(frame, ufunc, list(operands))
         return result if out is None or out is NONE else store(frame, out, result)
@@ -198,11 +210,13 @@ def _ufunc_rule(ufunc: np.ufunc) -> Callable:
 
 def store(frame, out: Variable, result: ArrayVariable) -> Variable:
     target = out.unpack(frame)[0] if isinstance(out, TupleVariable) else out
+    if not isinstance(target, ArrayVariable) or target.scalar:
+        raise Unsupported(breaks.ARRAY_FUNCTION, "out= of what is no array")
     return write_into(frame, target, result)
 
 
 # ---------------------------------------------------------------------------------------------- functions
-FUNCTIONS: dict[Any, Callable] = {ufunc: _ufunc_rule(ufunc) for ufunc in UFUNCS}
+FUNCTIONS: dict[Any, Callable] = {ufunc: of_scalars(_ufunc_rule(ufunc)) for ufunc in UFUNCS}
 
 
 def row(*functions: Any, name: str | None = None):
@@ -265,9 +279,9 @@ def reduction(name: str, dtype_rule: Callable[[np.dtype], np.dtype] | None = Non
         else:
             made = copy_of(frame, x).tensor
         result = wrap_array(made, not made.meta.sizes)
-        return cast(frame, result, x.dtype) if name == "sum" else result
+        return cast(frame, result, np.dtype(bool) if name in ("any", "all") else x.dtype)
 
-    return rule
+    return of_scalars(rule)
 
 
 def floating(dtype: np.dtype) -> np.dtype:
@@ -283,6 +297,7 @@ for _functions, _method, _op, _rule in [
 
 
 @row(np.prod, name="prod")
+@of_scalars
 def prod(frame, x, axis=NONE, dtype=NONE, keepdims=FALSE):
     x = as_array(frame, x)
     x = cast(frame, x, accumulator(x.dtype) if dtype.is_same(NONE) else np.dtype(dtype.as_python()))
@@ -308,8 +323,8 @@ def _spread(name: str):
     return rule
 
 
-row(np.var, name="var")(_spread("var"))
-row(np.std, name="std")(_spread("std"))
+row(np.var, name="var")(of_scalars(_spread("var")))
+row(np.std, name="std")(of_scalars(_spread("std")))
 
 
 def _argument(name: str):
@@ -370,7 +385,9 @@ def transpose(frame, x, axes=NONE):
 
 @row(np.ravel, name="ravel")
 def ravel(frame, x):
-    return wrap_array(record(frame, "reshape", as_array(frame, x).tensor, TupleVariable([ConstantVariable(-1)])))
+    """A view of row-major memory, else a copy: also of one dimension with gaps, of which a tensor's reshape gives a view."""
+    flat = record(frame, "reshape", as_array(frame, x).tensor, TupleVariable([ConstantVariable(-1)]))
+    return wrap_array(record(frame, "contiguous", flat))
 
 
 @row(name="flatten")
@@ -431,6 +448,7 @@ def same_dtype(frame, arrays: Variable) -> ListVariable:
 
 # -------------------------------------------------------------------------------------------------- values
 @row(name="astype")
+@of_scalars
 def astype(frame, x, dtype, copy=TRUE):
     wanted = np.dtype(dtype.as_python())
     if wanted.char not in SUPPORTED or (x.dtype.kind == "f" and wanted.kind in "iu"):
@@ -439,6 +457,7 @@ def astype(frame, x, dtype, copy=TRUE):
 
 
 @row(np.where)
+@of_scalars
 def where(frame, condition, x=None, y=None):
     if x is None or y is None:
         raise Unsupported(breaks.DATA_DEPENDENT_SIZE, "np.where(condition)")
@@ -455,6 +474,7 @@ def where(frame, condition, x=None, y=None):
 
 
 @row(np.clip, name="clip")
+@of_scalars
 def clip(frame, x, a_min=NONE, a_max=NONE, min=NONE, max=NONE):
     x = as_array(frame, x)
     low, high = (a_min, a_max) if min is NONE and max is NONE else (min, max)
@@ -468,16 +488,18 @@ def clip(frame, x, a_min=NONE, a_max=NONE, min=NONE, max=NONE):
 
 
 @row(np.round, np.around, name="round")
+@of_scalars
 def round_(frame, x, decimals=ConstantVariable(0)):
     if plain(decimals) != 0:
         raise Unsupported(breaks.ARRAY_FUNCTION, "np.round with decimals")
     x = as_array(frame, x)
     if x.dtype.kind == "b":
         raise Unsupported(breaks.ARRAY_FUNCTION, "np.round of bools, which are halves then")
-    return copy_of(frame, x) if x.dtype.kind in "iu" else ufunc_call(frame, np.rint, [x])
+    return wrap_array(copy_of(frame, x).tensor, not x.ndim) if x.dtype.kind in "iu" else ufunc_call(frame, np.rint, [x])
 
 
 @row(np.dot, name="dot")
+@of_scalars
 def dot(frame, a, b):
     a, b = as_array(frame, a), as_array(frame, b)
     if a.ndim == 0 or b.ndim == 0:
@@ -488,6 +510,7 @@ def dot(frame, a, b):
 
 
 @row(np.outer)
+@of_scalars
 def outer(frame, a, b):
     column = expand_dims(frame, ravel(frame, a), ConstantVariable(1))
     return ufunc_call(frame, np.multiply, [column, ravel(frame, b)])
@@ -537,4 +560,4 @@ for _char in "?bBhHiIlLqQefd":
     builtin.CLASSES[np.dtype(_char).type] = _scalar_class(np.dtype(_char).type)
 builtin.CLASSES[np.dtype] = lambda frame, args, kwargs: literal(frame, run_python(frame, np.dtype, args[0].as_python()))
 for _name in ("item", "tolist", "__int__", "__float__", "__index__", "__complex__"):
-    declare_method(_name, lambda frame, x, *args, n=_name: x.tensor.method(frame, n, list(args), {}))
+    declare_method(_name, of_scalars(lambda frame, x, *args, n=_name: x.tensor.method(frame, n, list(args), {})))

@@ -104,6 +104,8 @@ def literal(frame, value: Any) -> Variable:
         return ConstantVariable(value)
     if cls.__module__ == "aten.symbolic.symint":
         return SymbolicVariable(value)
+    if cls.__name__ == "ndarray" and cls.__module__ == "numpy":  # the program may write into it: a new one at each call
+        return frame.values.new_array(frame, value)
     return wrap_untracked(frame, value)
 
 

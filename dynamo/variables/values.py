@@ -80,6 +80,11 @@ def array(tensor: Variable) -> Variable:
     return importlib.import_module("dynamo.variables.ndarray_table").wrap_array(tensor)
 
 
+def new_array(frame, value: Any) -> Variable:
+    """An array that is known while tracing, copied at each call."""
+    return importlib.import_module("dynamo.variables.ndarray_table").constant_array(frame, value)
+
+
 def bound(obj: Variable, name: str) -> BoundMethod:
     """obj.name, a method that the kind of `obj` has a rule for."""
     return BoundMethod(obj, name)

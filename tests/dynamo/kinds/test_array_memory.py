@@ -29,6 +29,11 @@ b = np.sum(a, axis=()) | b = np.mean(a, axis=()) | b = np.prod(a, axis=(0, 1)); 
 b, c = np.linspace(0, 1, 5, retstep=True) | b = np.array(a, copy=None); b[0] = 1 | b = np.array(a, np.float32); b[0] = 1"""
 OF_INTEGERS = """b = np.round(a); b[0] = 9 | b = np.nan_to_num(a); b[0] = 7 | b = a[1]; b += 1; c = a[1, 1]; a[1, 1] = 0
 b = np.clip(a.astype(np.uint8), 1, 300) | b = (a > 2) ** 2; c = (a > 2) ** 3; x = np.power(a > 2, 2) | b = np.round(a > 2)"""
+OF_SCALARS = """x = a.sum().squeeze(); b = a[0, 0].flatten() | x = a.max(); x.fill(3) | x = a.sum(); c = np.add(x, 1, out=x)
+x = a.item(0); c = np.add(x, 1, out=x) | x = np.swapaxes(a.sum(), 0, -1) | x = np.moveaxis(a.item(0), 0, -1) | x = np.sort(a.any())
+x = a.any(); y = a.all(axis=0); b = np.any(a > 100) | x = np.round(a.item(1)); y = np.round(np.array(3))
+x = np.atleast_2d(a.sum()) | b = np.int64(11).reshape(-1); b **= 2
+b = a[:, 0].ravel(); b[0] = 9 | b = np.ravel(a[::2, 1]); b[0] = 9 | b = a.ravel(); b[0] = 9 | b = a[:, 0].reshape(-1); b[0] = 9"""
 OF_SPECIAL = "b = np.sign(a); c = np.sign(a.astype(np.float32))"
 
 
@@ -47,7 +52,7 @@ def outcome(function, array):
     array = copy.deepcopy(array)
     try:
         result = function(array)
-    except (ValueError, TypeError, IndexError) as e:
+    except (ValueError, TypeError, IndexError) as e:  # (AxisError among them)
         return array, type(e), str(e)
     result[0][-1, -1] = 77  # who shares its memory sees it
     return array, result
@@ -68,7 +73,8 @@ def same(found, expected):
         assert found == expected
 
 
-CASES = [(p, A) for p in programs(OF_FLOATS)] + [(p, I) for p in programs(OF_INTEGERS)] + [(OF_SPECIAL, S[None])]
+GROUPS = [(OF_FLOATS, A), (OF_INTEGERS, I), (OF_SCALARS, I.astype("u1")), (OF_SPECIAL, S[None])]
+CASES = [(program, array) for text, array in GROUPS for program in programs(text)]
 
 
 @pytest.mark.parametrize("program, array", CASES, ids=[p for p, _ in CASES])

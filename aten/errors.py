@@ -81,5 +81,9 @@ class GraphFailed(RuntimeError):
         super().__init__(f"{self.line or 'compiled graph'}: {what} failed a check: {value} against {bound}")
 
 
+class PromiseBroken(GraphFailed):
+    """A number that data decides is another than was taken for granted while capturing: this call has to be run eager."""
+
+
 class ConstraintViolationError(RuntimeError):
     """A size that was said to differ between calls is the same in all calls that the program works for."""

@@ -4,8 +4,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from aten.meta import Meta, contiguous_strides, dense_strides, known_equal
+from aten.symbolic.unknown import decided, unknown_number, unknown_size
 
 Size = Any
+OF_DATA = "the bounds of a slice depend on data"
 
 
 def is_symbolic(x: Any) -> bool:
@@ -216,21 +218,27 @@ def slice_bounds(size: Size, start: Size | None, end: Size | None, step: int) ->
         raise ValueError("slice step must be positive")
     start = 0 if start is None else clamp_index(start, size)
     end = size if end is None else clamp_index(end, size)
+    if start is None or end is None:
+        start = unknown_number(OF_DATA, "int") if start is None else start
+        return start, end, unknown_size(OF_DATA, size)
     if known_equal(start, 0):
         length = end
     elif type(start) is int and type(end) is int:
         length = max(end - start, 0)
-    elif bool(end >= start):
-        length = end - start
     else:
-        return start, start, 0
+        ordered = decided(end >= start)
+        if ordered is None:
+            return start, end, unknown_size(OF_DATA, size)
+        if not ordered:
+            return start, start, 0
+        length = end - start
     if not is_one(step):
         length = (length + (step - 1)) // step
     return start, end, length
 
 
-def clamp_index(index: Size, size: Size) -> Size:
-    """A slice bound moved into [0, size]."""
+def clamp_index(index: Size, size: Size) -> Size | None:
+    """A slice bound moved into [0, size]; None where it depends on data how."""
     if known_equal(index, size):
         return size
     if type(index) is int and type(size) is int:
@@ -239,7 +247,10 @@ def clamp_index(index: Size, size: Size) -> Size:
         return 0
     if type(index) is int and index >= 1 << 62:
         return size
-    if bool(index < 0):
-        moved = index + size
-        return moved if bool(moved >= 0) else 0
-    return index if bool(index <= size) else size
+    negative = decided(index < 0, special=True)
+    if negative:
+        index = index + size
+        inside = decided(index >= 0)
+        return None if inside is None else index if inside else 0
+    inside = None if negative is None else decided(index <= size)
+    return None if inside is None else index if inside else size

@@ -205,8 +205,10 @@ def guards_inconsistent(code: types.CodeType, function: types.FunctionType, args
     errors.internal(f"guarding {_name(code)}", RuntimeError(f"a guard fails for the call it was made for: {reason}"))
 
 
-def rerun_returned(code: types.CodeType) -> None:
+def rerun_returned(code: types.CodeType, refusal: BaseException) -> None:
     """A graph refused its data, and the eager code then raised nothing."""
+    if isinstance(refusal, errors.PromiseBroken):
+        return
     refused = RuntimeError("the compiled graph refused data that the eager code accepts")
     errors.internal(f"running {_name(code)}", refused)
 

@@ -8,10 +8,10 @@ from typing import Any
 
 from aten import _native, autocast
 from aten.fx.node import UserLine
-from aten.fx.symbols import bound_by, free_symbols
+from aten.fx.symbols import binders_within, free_symbols
 from aten.fx.targets import item, set_grad_enabled
 from aten.symbolic.shape_env import ShapeEnv
-from dynamo import config, guards, outcome, trace_rules
+from dynamo import config, guards, outcome, promises, trace_rules
 from dynamo.guards import GuardSet
 from dynamo.region import Region
 from dynamo.side_effects import SideEffects
@@ -234,11 +234,13 @@ class OutputGraph:
         """
         self.graph.line = None
         self.graph.output(tuple(outputs))
-        used = free_symbols(self.graph)
+        used, binds = free_symbols(self.graph), binders_within(self.graph)
         for node in reversed(self.graph.nodes):
-            if not node.users and node.op == "call_function" and is_read(node) and bound_by(node) not in used:
+            bound = any(name in used for name, _ in binds.get(node, ()))
+            if not node.users and node.op == "call_function" and is_read(node) and not bound:
                 self.graph.erase_node(node)
         self.drop_inputs()
+        promises.settle(self.graph, self.mutated)
         self.show_grad_modes()
 
     def show_grad_modes(self) -> None:

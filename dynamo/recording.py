@@ -6,17 +6,15 @@ import operator
 from typing import TYPE_CHECKING, Any
 
 from aten import _native, autocast
-from aten.fx.targets import check
 from aten.meta import Meta, exceeds, known_equal
 from aten.promotion import can_cast
-from aten.symbolic import nodes
 from aten.symbolic.shape_env import DataDependentError
-from aten.symbolic.symint import SYMBOLIC, SymBool, SymFloat, SymInt, wrap
-from dynamo import breaks, config
+from aten.symbolic.symint import SYMBOLIC, SymBool, SymFloat, SymInt
+from dynamo import breaks, config, promises
 from dynamo.breaks import NotConstant, Unsupported
 from dynamo.variables.base import Variable
 from dynamo.variables.exception import as_raised, raise_exception
-from dynamo.variables.tensor import TensorVariable, wrap_result
+from dynamo.variables.tensor import TensorVariable, has_mask, wrap_result
 
 if TYPE_CHECKING:
     from aten.op import Op
@@ -46,8 +44,6 @@ CONSTANTS = frozenset("detach detach_ zeros_like ones_like full_like empty_like 
 
 def record(output, frame, op: Op, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
     """Record op(*args, **kwargs) and return its result. Raises in the traced program where the shape rule raises."""
-    if "dynamic" in op.tags:
-        raise Unsupported(breaks.DATA_DEPENDENT_SIZE, op.name)
     if "requires_grad" in kwargs and kwargs["requires_grad"].truth(frame):
         raise Unsupported(breaks.MUTATED_ALIAS, "a new leaf that requires grad")
     target = None
@@ -59,7 +55,7 @@ def record(output, frame, op: Op, args: list[Variable], kwargs: dict[str, Variab
             raise Unsupported(breaks.UNKNOWN_CALL, f"{op.name} with out= and a tensor that requires grad, which eager refuses")
     if "relayout" in op.tags:
         raise Unsupported(breaks.MUTATED_ALIAS, f"{op.name} changes the layout of a tensor in place")
-    val = result_of(output, frame, op, args, kwargs)
+    val, taken = result_of(output, frame, op, args, kwargs)
     if op.name == "as_strided" and reaches_beyond(val, args[0].as_meta()):
         raise Unsupported(breaks.UNKNOWN_CALL, "as_strided beyond the elements of a tensor: how long its storage is has no guard")
     if target is not None and not (fits(val, target.as_meta()) and can_cast(val.dtype, target.as_meta().dtype)):
@@ -72,9 +68,15 @@ def record(output, frame, op: Op, args: list[Variable], kwargs: dict[str, Variab
     if output.grad_changed():
         node.meta["grad"] = output.grad_enabled
     if is_inplace(op):
+        if op.name == "setitem" and has_mask(args[1]):
+            node.meta["whole"] = True
+        if taken is not None:
+            promises.write_checks(output.graph, output.shape_env, taken, node, val)
         return inplace_result(output, frame, op, args, kwargs)
     set_requires_grad(output, op, val, tensors_of([*args, *kwargs.values()]))
     result = wrap_result(frame, node, val, view_root(op, args, val))
+    if taken is not None:
+        promises.write_checks(output.graph, output.shape_env, taken, node, val)
     if op.name == "getitem" and any(map(is_number, _keys(node_args[1]))):
         node.meta["by number"] = frame.output.root.group_step
         if isinstance(args[0], TensorVariable):
@@ -98,8 +100,8 @@ def _end(meta: Meta) -> Any:
     return meta.offset + 1 + sum((size - 1) * stride for size, stride in zip(meta.sizes, meta.strides))
 
 
-def result_of(output, frame, op: Op, args, kwargs) -> Any:
-    """What the shape rule answers."""
+def result_of(output, frame, op: Op, args, kwargs) -> tuple[Any, promises.Promises | None]:
+    """What the shape rule answers, and what was promised for it."""
     try:
         metas = [a.as_meta() for a in args]
         named = {k: v.as_meta() for k, v in kwargs.items()}
@@ -107,7 +109,7 @@ def result_of(output, frame, op: Op, args, kwargs) -> Any:
         raise Unsupported(breaks.UNKNOWN_CALL, f"{op.name} of {e.args[0].describe()}") from None
     before = _native.set_ambient_bits(autocast.ON, 0)  # its casts are in the graph
     try:
-        return shape_rule(op, metas, named)
+        return shape_rule(op, metas, named), None
     except DataDependentError as e:
         return promised_result(output, op, metas, named, e)
     except SHAPE_ERRORS as e:
@@ -121,45 +123,37 @@ def result_of(output, frame, op: Op, args, kwargs) -> Any:
 
 
 def promised_result(output, op: Op, metas: list, named: dict, error: DataDependentError) -> Any:
-    """What the shape rule answers if sizes that are not known yet are neither 0 nor 1, and equal where they have to be; the
-    graph checks that as it runs."""
-    if not (output.options.fullgraph or config.capture_scalar_outputs):
+    """What the shape rule answers where sizes that are not known yet decide it, and the promises that the graph checks."""
+    sizes = promises.captures_sizes(output)
+    if not (sizes or config.capture_scalar_outputs):
         raise Unsupported(breaks.DATA_DEPENDENT_SIZE, str(error)) from error
+    if op.name == "setitem" and sizes:  # which checks by itself what it is given, and has no result
+        return None, None
     env = output.shape_env
-    taken: list[Any] = []
-
-    def promise(e: Any) -> bool | None:
-        inner = e.args[0] if e.op == "not" else e
-        if inner.op != "eq" or any(a.kind != "int" for a in inner.args):
-            return None
-        special = any(a.op == "const" and a.value in (0, 1) for a in inner.args)
-        taken.append(nodes.not_(inner) if special else inner)
-        return special == (e.op == "not")
-
-    env.promise = promise
     try:
-        result = shape_rule(op, metas, named)
-    except (DataDependentError, *SHAPE_ERRORS):
-        raise Unsupported(breaks.DATA_DEPENDENT_SIZE, str(error)) from error
-    finally:
-        env.promise = None
-    output.graph.line = output.user_line()
-    for condition in taken:
-        output.graph.call_function(check, (wrap(condition, env),), {}, val=None)
-    return result
+        return promises.through(env, lambda: symbolic_rule(op, metas, named), SHAPE_ERRORS, sizes)
+    except promises.Refused as e:
+        raise Unsupported(breaks.DATA_DEPENDENT_SIZE, str(e)) from error
 
 
 def shape_rule(op: Op, metas: list, named: dict) -> Any:
     """What the op's shape rule answers for these arguments; where it refuses symbols, what it answers for their values, which
     guards them: a rule may not know symbols, and the program may read the message of what it raises."""
     try:
-        if op.kind == "inplace" and op.base is not None and op.base.kind == "core" and metas:
-            made = op.base.meta(*metas, **named)
-            if type(made) is Meta and made.dtype is metas[0].dtype and fits(made, metas[0]):
-                return metas[0]  # the usual case; what in-place forms refuse is left to the op itself
-        return op.meta(*metas, **named)
+        return symbolic_rule(op, metas, named)
+    except DataDependentError:
+        raise
     except SHAPE_ERRORS:
         return op.meta(*map(as_numbers, metas), **{k: as_numbers(v) for k, v in named.items()})
+
+
+def symbolic_rule(op: Op, metas: list, named: dict) -> Any:
+    """What the op's shape rule answers."""
+    if op.kind == "inplace" and op.base is not None and op.base.kind == "core" and metas:
+        made = op.base.meta(*metas, **named)
+        if type(made) is Meta and made.dtype is metas[0].dtype and fits(made, metas[0]):
+            return metas[0]  # the usual case; what in-place forms refuse is left to the op itself
+    return op.meta(*metas, **named)
 
 
 def as_numbers(value: Any) -> Any:

@@ -13,7 +13,7 @@ from aten.fx import printer
 from aten.fx.graph import Graph
 from aten.fx.interpreter import GradMode, _last_uses
 from aten.fx.node import Node
-from aten.fx.symbols import binders, bound_by, free_symbols, resolve
+from aten.fx.symbols import binders, binders_within, free_symbols, resolve
 from aten.symbolic.symint import SYMBOLIC
 from aten.tensor import Parameter
 
@@ -218,6 +218,8 @@ def _generate(graph: Graph) -> tuple[str, dict[str, Any]]:
         if value != name:
             lines.append(f"    {name} = {value}")
     last = _last_uses(graph)
+    binds = binders_within(graph)
+    used = free_symbols(graph)
     mode: bool | None = None  # of recording gradients, where it is another than that of the call
     for node in graph.nodes:
         if node.op == "placeholder":
@@ -238,9 +240,13 @@ def _generate(graph: Graph) -> tuple[str, dict[str, Any]]:
             value = f"{constant(node.target, getattr(node.target, '__name__', 'function'))}({', '.join(parts)})"
         dead = last.get(node, ())
         free = ";  " + " = ".join(n.name for n in dead) + " = None" if dead else ""
-        symbol = bound_by(node)
-        name = node.name if symbol is None else f"{symbol} = {node.name}"
-        lines.append(f"    {'' if mode is None else '    '}{name} = {value}{free}")
+        name, sizes = node.name, ""
+        for symbol, dim in binds.get(node, ()):
+            if dim is None:
+                name = f"{symbol} = {node.name}"
+            elif symbol in used:
+                sizes += f";  {symbol} = {node.name}.shape[{dim}]"
+        lines.append(f"    {'' if mode is None else '    '}{name} = {value}{sizes}{free}")
     return "\n".join(lines) + "\n", scope
 
 

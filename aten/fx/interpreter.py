@@ -8,7 +8,7 @@ from typing import Any
 from aten import _native
 from aten.fx.graph import Graph
 from aten.fx.node import Node
-from aten.fx.symbols import bind, bound_by, resolve
+from aten.fx.symbols import bind, binders_within, resolve
 from aten.symbolic.symint import SYMBOLIC
 
 
@@ -55,12 +55,12 @@ class Interpreter:
         self.symbols = bind(self.graph, inputs)
         self.args_iter = iter(inputs)
         last = _last_uses(self.graph) if self.garbage_collect_values else {}
+        binds = binders_within(self.graph)
         for node in self.graph.nodes:
             if node not in self.env:
                 self.env[node] = self.run_node(node)
-                symbol = bound_by(node)
-                if symbol is not None:
-                    self.symbols[symbol] = self.env[node]
+                for symbol, dim in binds.get(node, ()):
+                    self.symbols[symbol] = self.env[node] if dim is None else self.env[node].shape[dim]
             if node.op == "output":
                 return self.env[node]
             for dead in last.get(node, ()):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from aten.fx.node import Node, leaves, map_values
@@ -39,15 +40,39 @@ def binders(graph: Graph) -> dict[str, tuple[int, str, int]]:
     return found
 
 
-def bound_by(node: Node) -> str | None:
-    """The symbol whose value a node gives, as one that reads a tensor's value does."""
+def bound_by(node: Node) -> Iterator[tuple[str, int | None]]:
+    """The symbols whose values a node gives, if nothing before it does: (name, None) as the number that it is, as one that reads
+    a tensor's value; (name, dim) as a size of the tensor that it makes."""
     val = node.meta.get("val") if node.op == "call_function" else None
-    return val.expr.name if type(val) in SYMBOLIC and val.expr.op == "sym" else None
+    if type(val) in SYMBOLIC:
+        if val.expr.op == "sym":
+            yield val.expr.name, None
+    else:
+        for dim, size in enumerate(getattr(val, "sizes", ())):
+            if type(size) in SYMBOLIC and size.expr.op == "sym":
+                yield size.expr.name, dim
+
+
+def binders_within(graph: Graph) -> dict[Node, list[tuple[str, int | None]]]:
+    """The nodes by which symbols get values that no input gives, the first of each symbol."""
+    found: dict[Node, list[tuple[str, int | None]]] = {}
+    bound: set[str] | None = None
+    for node in graph.nodes:
+        for name, dim in bound_by(node):
+            if bound is None:
+                bound = set(binders(graph))
+            if name not in bound:
+                bound.add(name)
+                found.setdefault(node, []).append((name, dim))
+    return found
 
 
 def runs_whole(graph: Graph) -> bool:
     """Whether the graph is run as it was captured: some of its numbers are known only once a part has run, say."""
-    return any(node.meta.get("grad") or any(node.target is target for target in WHOLE) for node in graph.nodes)
+    marked = any(
+        node.meta.get("grad") or node.meta.get("whole") or any(node.target is target for target in WHOLE) for node in graph.nodes
+    )
+    return marked or bool(binders_within(graph))
 
 
 def free_symbols(graph: Graph) -> set[str]:

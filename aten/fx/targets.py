@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from aten.errors import PromiseBroken
+
 
 def item(tensor: Any) -> Any:
     """The number in a tensor of one element. The node's symbol (`u0`) is bound by it."""
@@ -23,6 +25,28 @@ def check(condition: bool) -> None:
     """Raises RuntimeError for a promise about numbers (torch._check, say) that is not kept."""
     if not condition:
         raise RuntimeError("Expected cond to be True, but got False.")
+
+
+def expect(condition: bool, text: str, again: bool) -> None:
+    """Fails where a number is not as it was taken to be while capturing: with PromiseBroken if the call can be made `again`, run
+    eager, else with RuntimeError."""
+    if not condition:
+        _failed(f"Runtime assertion failed for expression {text}", again)
+
+
+def expect_sizes(result: Any, sizes: tuple, again: bool) -> None:
+    """Fails, as `expect`, where a tensor (or one of several) has other sizes than those with which what follows was captured."""
+    if sizes and type(sizes[0]) is tuple:
+        for part, expected in zip(result, sizes, strict=True):
+            expect_sizes(part, expected, again)
+    elif tuple(result.shape) != sizes:
+        _failed(f"Runtime assertion failed: a tensor has sizes {list(result.shape)}, where {list(sizes)} was captured", again)
+
+
+def _failed(text: str, again: bool) -> None:
+    if again:
+        raise PromiseBroken()
+    raise RuntimeError(text)
 
 
 def set_grad_enabled(mode: bool) -> None:

@@ -11,12 +11,14 @@ from aten.meta import Meta
 from aten.op import composite, op, ops
 from aten.promotion import TYPE_NAMES, category
 from aten.shapes import product
+from aten.symbolic.unknown import unknown_size
 
 
 @op("bincount(Tensor input, Tensor? weights=None, int minlength=0) -> Tensor", tags=["dynamic", "library", "raises"])
 def bincount(input: Meta, weights: Any, minlength: int) -> Meta:
     """How often each non-negative integer occurs (or the sum of its weights)."""
-    raise DataDependentError("the sizes of bincount() depend on the data")
+    counted = dtypes.int64 if weights is None else weights.dtype if weights.dtype is dtypes.float32 else dtypes.float64
+    return Meta(counted, input.device, (unknown_size("the sizes of bincount() depend on the data"),), (1,))
 
 
 @bincount.kernel
@@ -62,7 +64,7 @@ def one_hot(tensor, num_classes):
     if num_classes == -1:
         if tensor.numel() == 0:
             raise RuntimeError("Can not infer total number of classes from empty tensor.")
-        num_classes = int(ops.amax(tensor).item()) + 1
+        num_classes = ops.amax(tensor).item() + 1
     if tensor.numel() and hasattr(tensor, "data_ptr") and not _is_traced(tensor):
         if int(ops.amin(tensor).item()) < 0:
             raise RuntimeError("Class values must be non-negative.")

@@ -7,7 +7,6 @@ import numpy as np
 
 from aten import dtype as dtypes
 from aten.dispatch import as_number
-from aten.errors import DataDependentError
 from aten.meta import Meta, exceeds, known_equal
 from aten.op import composite, inplace_of, op, ops
 from aten.ops.accumulate import add_at
@@ -15,6 +14,7 @@ from aten.ops.pointwise import conjugate
 from aten.ops.view import zeros_of
 from aten.promotion import TYPE_NAMES, element, to_real
 from aten.shapes import broadcast, is_symbolic, show, wrap_dim
+from aten.symbolic.unknown import unknown_size
 
 INDEX_DTYPES = (dtypes.int64, dtypes.int32)
 
@@ -488,7 +488,9 @@ def expand_bools(input: Any, indices: Sequence[Any]) -> list[Any]:
                     )
                 result.append(None)
             if isinstance(i, Meta):
-                raise DataDependentError("how many elements a mask shows depends on the data")
+                shown = unknown_size("how many elements a mask shows depends on the data", i.numel())
+                result[len(result) - i.ndim :] = [Meta(dtypes.int64, i.device, (shown,), (1,))] * i.ndim
+                continue
             found = ops.nonzero(i)
             result[len(result) - i.ndim :] = [found.select(1, d) for d in range(i.ndim)]
         else:

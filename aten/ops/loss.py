@@ -505,7 +505,7 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, reduction
     as_tensor = lambda v: v if hasattr(v, "dtype") else ops.stack([ops.full([], i, dtype=dtypes.int64) for i in v])
     frames, lengths = as_tensor(input_lengths).reshape([-1]), as_tensor(target_lengths).reshape([-1])
     if targets.ndim == 1 and batched:
-        longest = int(ops.amax(lengths).item())
+        longest = ops.amax(lengths).item()
         start = ops.cumsum(lengths, 0) - lengths
         at = (start.unsqueeze(1) + ops.arange(longest)).clamp(max=max(targets.shape[0] - 1, 0))
         targets = ops.index_select(targets, 0, at.reshape([-1])).reshape([n, longest])

@@ -369,7 +369,7 @@ def _interleaved(values: Any, counts: Any) -> Any:
     if not _native.is_tracer(counts) and not counts.is_meta and bool((counts < 0).any()):
         raise RuntimeError("repeats can not be negative")
     ends = ops.cumsum(counts, 0)
-    total = int(ends[-1].item()) if ends.numel() else 0
+    total = ends[-1].item() if ends.numel() else 0
     return ops.index_select(values, 0, ops.searchsorted(ends, ops.arange(total), right=True))
 
 

@@ -6,13 +6,13 @@ import numpy as np
 
 from aten import _native
 from aten import dtype as dtypes
-from aten.errors import DataDependentError
-from aten.meta import Meta, exceeds
+from aten.meta import Meta, contiguous_strides, exceeds
 from aten.op import composite, op, ops
 from aten.ops.batching import batch_dims
 from aten.ops.reduction import put_along
 from aten.promotion import TYPE_NAMES, category
 from aten.shapes import broadcast, is_empty, product, show, wrap_dim
+from aten.symbolic.unknown import unknown_size
 
 
 def _comparable(x: np.ndarray) -> np.ndarray:
@@ -333,7 +333,8 @@ def bucketize(input, boundaries, out_int32, right):
 @op("nonzero(Tensor input, *, bool as_tuple=False) -> Tensor", tags=["dynamic", "library"])
 def nonzero(input: Meta) -> Meta:
     """The indices of the elements that are not 0, one a row. Its sizes depend on the data."""
-    raise DataDependentError("the sizes of nonzero() depend on the data")
+    found = unknown_size("the sizes of nonzero() depend on the data", input.numel())
+    return Meta(dtypes.int64, input.device, (found, input.ndim), (input.ndim, 1))
 
 
 nonzero.special(lambda input, as_tuple: as_tuple)(lambda input, as_tuple: _by_dim(input))
@@ -355,7 +356,9 @@ def argwhere(input):
 @op("masked_select(Tensor input, BoolTensor mask) -> Tensor", tags=["dynamic", "library"])
 def masked_select(input: Meta, mask: Meta) -> Meta:
     """The elements where the mask holds, in order, as a vector."""
-    raise DataDependentError("the sizes of masked_select() depend on the data")
+    sizes = broadcast(input.sizes, mask.sizes)
+    shown = unknown_size("the sizes of masked_select() depend on the data", product(sizes))
+    return Meta(input.dtype, input.device, (shown,), (1,))
 
 
 @masked_select.kernel
@@ -385,8 +388,8 @@ def masked_scatter(input, mask, source):
         )
     flat = mask.reshape([-1])
     at = (ops.cumsum(flat, 0) - 1).clamp(min=0)
-    needed = 1 if flat.is_meta else int(ops.sum(flat).item())
-    if not flat.is_meta and needed > source.numel():
+    needed = 1 if flat.is_meta else ops.sum(flat).item()
+    if not flat.is_meta and exceeds(needed, source.numel()):
         raise RuntimeError("masked_scatter: expected source to have at least as many elements as the mask has true ones")
     if needed == 0:
         return ops.clone(x)
@@ -401,7 +404,15 @@ def masked_scatter(input, mask, source):
 )
 def unique_dim(input: Meta, dim: Any, return_inverse: bool, return_counts: bool) -> Meta:
     """Different elements (or slices along dim) in order, where each went, and how often it occurs."""
-    raise DataDependentError("the sizes of unique() depend on the data")
+    n = input.numel() if dim is None else input.sizes[dim]
+    found = unknown_size("the sizes of unique() depend on the data", n)
+    sizes = (found,) if dim is None else (*input.sizes[:dim], found, *input.sizes[dim + 1 :])
+    inverse = input.sizes if dim is None else (n,)
+    return (
+        Meta(input.dtype, input.device, sizes, contiguous_strides(sizes)),
+        Meta(dtypes.int64, input.device, inverse, contiguous_strides(inverse)),
+        Meta(dtypes.int64, input.device, (found,), (1,)),
+    )
 
 
 @unique_dim.kernel

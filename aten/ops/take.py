@@ -189,7 +189,7 @@ def segment_reduce(data, reduce, lengths, indices, offsets, axis, unsafe, initia
     start = {"sum": 0.0, "mean": 0.0, "prod": 1.0, "amax": -float("inf"), "amin": float("inf")}[kind]
     base = ops.full([*batch, runs, *rest], start if initial is None else initial, dtype=data.dtype)
     kept = [slice(None)] * data.ndim
-    total = n if ends.is_meta else int(ends.reshape([-1, runs])[0, -1].item()) if runs else 0
+    total = n if ends.is_meta else ends.reshape([-1, runs])[0, -1].item() if runs else 0
     kept[axis] = slice(0, total)
     data, run = data[tuple(kept)], run[..., :total]
     at = run.reshape([*run.shape, *([1] * len(rest))]).expand(list(data.shape))

@@ -246,8 +246,9 @@ def _(input, dim, start, end, step):
     if type(step) is int and step <= 0:
         raise ValueError("slice step must be positive")
     size = input.shape[dim]
-    start = 0 if start is None else clamp_index(start, size)
-    end = size if end is None else clamp_index(end, size)
+    bounds = [default if at is None else clamp_index(at, size) for at, default in ((start, 0), (end, size))]
+    # (What data decides stays as it is given, and is moved as the kernel is run.)
+    start, end = (given if moved is None else moved for given, moved in zip((start, end), bounds))
     return input, dim, start, end, step
 
 

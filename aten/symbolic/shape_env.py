@@ -40,7 +40,7 @@ class ShapeEnv:
         self._known: dict[Expr, Expr] = {}  # replacements that follow from equalities
         self._memo: dict[Expr, Expr] = {}
         self._unbacked = 0
-        self.promise: Callable[[Expr], bool | None] | None = None  # answers for numbers that are not known yet, if it does
+        self.promise: Any = None  # fn(Expr), answers for numbers that are not known yet; `.special(Expr)` if they are not 0 or 1
 
     # ------------------------------------------------------------------------------------ symbols
 
@@ -128,6 +128,22 @@ class ShapeEnv:
                     return False
         return None
 
+    def state(self) -> tuple:
+        """What is known now, for `restore`."""
+        return (
+            *map(dict, (self.hints, self.ranges, self._known)),
+            list(self.guards),
+            set(self._facts),
+            list(self._orders),
+            self._unbacked,
+        )
+
+    def restore(self, state: tuple) -> None:
+        """Forget what was learned, and the symbols that were made, since."""
+        self.hints, self.ranges, self._known = map(dict, state[:3])
+        self.guards, self._facts, self._orders, self._unbacked = list(state[3]), set(state[4]), list(state[5]), state[6]
+        self._memo.clear()
+
     # ------------------------------------------------------------------------------------ guards
 
     def guard(self, e: Expr | bool) -> bool:
@@ -152,6 +168,18 @@ class ShapeEnv:
             )
         self.assume(e if value else nodes.not_(e), self.user_line() if self.user_line is not None else None)
         return bool(value)
+
+    def decided(self, e: Expr | bool, special: bool = False) -> bool | None:
+        """What is known of `e`, or holds in this call (recorded); None where data decides it.
+
+        `special`: as if no size that data decides were 0, 1 or negative.
+        """
+        known = self.statically_known(e)
+        if known is not None:
+            return known
+        if self.hint(e) is not None:
+            return self.guard(e)
+        return self.promise.special(self.simplify(e)) if special and self.promise is not None else None
 
     def specialize(self, e: Expr | Number) -> Number:
         """The value of `e` in this call, guarded."""

@@ -16,6 +16,7 @@ from aten._native import Tensor
 from aten.errors import DataDependentError
 from aten.meta import Meta
 from aten.op import Op
+from aten.symbolic.unknown import unknown_number
 
 
 class TracerSize(tuple):
@@ -388,6 +389,12 @@ class MetaLevel(Level):
 
     def lift(self, tensor: Tensor) -> Tracer:
         return self.make(None, Meta.of(tensor))
+
+    def item(self, tracer: Tracer) -> Any:
+        what = f"item() needs the value of a tensor, but inside {tracer.transform} a tensor has no values yet"
+        if tracer.meta.numel() != 1 or tracer.dtype.is_complex:
+            raise DataDependentError(what)
+        return unknown_number(what, "float" if tracer.dtype.is_floating_point else "int")
 
 
 def meta_argument(a: Any) -> Any:

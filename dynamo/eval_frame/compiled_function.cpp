@@ -51,14 +51,20 @@ static bool refresh_code(CompiledFunction *self) {
   return true;
 }
 
-// Runs the original after a graph refused its data; eager is expected to raise.
+// Runs the original after a graph refused its data; eager is expected to raise, mostly: `rerun_returned` says.
 static PyObject *rerun_eager(CompiledFunction *self, PyObject *const *args, size_t nargsf) {
-  PyErr_Clear();
+  PyObject *type, *refusal, *traceback;
+  PyErr_Fetch(&type, &refusal, &traceback);
+  PyErr_NormalizeException(&type, &refusal, &traceback);
   PyObject *result = call_uncaptured((PyObject *)self->function, args, nargsf, NULL);
-  if (!result || !compiler) return result;
-  PyObject *told = PyObject_CallMethod(compiler, "rerun_returned", "O", (PyObject *)self->code);
-  if (!told) Py_CLEAR(result);
-  Py_XDECREF(told);
+  if (result && compiler) {
+    PyObject *told = PyObject_CallMethod(compiler, "rerun_returned", "OO", (PyObject *)self->code, refusal);
+    if (!told) Py_CLEAR(result);
+    Py_XDECREF(told);
+  }
+  Py_XDECREF(type);
+  Py_XDECREF(refusal);
+  Py_XDECREF(traceback);
   return result;
 }
 

@@ -14,6 +14,7 @@ from aten.overrides import as_subclass
 from dynamo import breaks, outcome
 from dynamo.breaks import Unsupported
 from dynamo.operators import ROWS, UNARY
+from dynamo.promises import captures_sizes
 from dynamo.variables import attributes
 from dynamo.variables.base import NULL, Variable, attribute, method
 from dynamo.variables.constant import FALSE, NONE, TRUE, ConstantVariable, boolean, literal
@@ -303,13 +304,13 @@ class TensorVariable(Variable):
         return frame.output.record(frame, registry[name], list(args), {})
 
     def getitem(self, frame, key):
-        check_key(key)
+        check_key(frame, key)
         self.check_bounds(frame, key)
         return self.op(frame, "getitem", self, key)
 
     def check_bounds(self, frame, key: Variable) -> None:
         """Indices known while tracing must lie in the tensor: the graph need not compute what nobody reads."""
-        known = key.is_constant() and isinstance(key.as_python(), range)
+        known = key.python_type() is range and key.is_constant()
         if not (known or key.python_type() is list) or not self.meta.sizes or type(self.meta.sizes[0]) is not int:
             return
         n = self.meta.sizes[0]
@@ -328,7 +329,10 @@ class TensorVariable(Variable):
     def fill_masked(self, frame, mask: TensorVariable, value: Variable) -> None:
         """self[mask] = value: one value is written where the mask holds, several would need to be counted."""
         if isinstance(value, TensorVariable) and value.meta.sizes:
-            raise Unsupported(breaks.DATA_DEPENDENT_SIZE, "x[mask] = several values")
+            if not captures_sizes(frame.output):
+                raise Unsupported(breaks.DATA_DEPENDENT_SIZE, "x[mask] = several values")
+            self.op(frame, "setitem", self, mask, value)
+            return
         for _ in range(len(self.meta.sizes) - len(mask.meta.sizes)):
             mask = mask.op(frame, "unsqueeze", mask, ConstantVariable(-1))
         self.op(frame, "masked_fill_", self, mask, value)
@@ -453,12 +457,14 @@ def is_mask(key: Variable) -> bool:
     return isinstance(key, TensorVariable) and key.meta.dtype in (aten.bool, aten.uint8) and bool(key.meta.sizes)
 
 
-def check_key(key: Variable) -> None:
+def check_key(frame, key: Variable) -> None:
     """An index by a mask has a result whose size depends on data."""
-    parts = key.items if isinstance(key, TupleVariable) else [key]
-    for part in parts:
-        if is_mask(part):
-            raise Unsupported(breaks.DATA_DEPENDENT_SIZE, "x[mask]")
+    if has_mask(key) and not captures_sizes(frame.output):
+        raise Unsupported(breaks.DATA_DEPENDENT_SIZE, "x[mask]")
+
+
+def has_mask(key: Variable) -> bool:
+    return any(map(is_mask, key.items if isinstance(key, TupleVariable) else [key]))
 
 
 def wrap_result(frame, node, val: Any, root: TensorVariable | None = None) -> Variable:

@@ -157,7 +157,7 @@ def test_fullgraph_says_where_why_and_what_to_do():
     "body, what",
     [
         (lambda x: x.to(weft.complex64).sum().item(), "a tensor's value is read into Python"),
-        (lambda x: x[x > 0], "an operation whose result size depends on data"),
+        (lambda x: x[x > 0].unbind(), "an operation whose result size depends on data"),
         (lambda x: print(x), "an effect on the world outside: print()"),
         (lambda x: weft.manual_seed(0), "a change of the state of random numbers"),
         (lambda x: x.sum().backward(), "backward() inside the captured function"),

@@ -37,7 +37,7 @@ class ToyCompiler:
     def guards_inconsistent(self, code, function, args, entry):
         self.told.append(("inconsistent", code.co_name))
 
-    def rerun_returned(self, code):
+    def rerun_returned(self, code, refusal):
         self.told.append(("rerun", code.co_name))
 
 

@@ -239,18 +239,20 @@ bool is_entry(PyObject *entry) {
   return false;
 }
 
-// The entries are (output, hook), of a tensor; (None, hook), of the node; (-1 - output, hook): retained gradients, last.
-bool run_pre_hooks(WeftNode *node, PyObject **slots) {
+// The entries are (output, hook), of a tensor; (-1 - output, hook): retained gradients, after those; (None, hook), of the node, which
+// are run by themselves (`of_node`).
+bool run_pre_hooks(WeftNode *node, PyObject **slots, bool of_node) {
   if (!node->pre_hooks) return true;
   Ref entries(PyList_AsTuple(node->pre_hooks));
   if (!entries) return false;
-  for (int last = 0; last < 2; last++) {
+  for (int last = 0; last < (of_node ? 1 : 2); last++) {
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(entries.get()); i++) {
       PyObject *entry = PyTuple_GET_ITEM(entries.get(), i);
       if (!is_entry(entry)) return false;
       PyObject *which = PyTuple_GET_ITEM(entry, 0), *hook = PyTuple_GET_ITEM(entry, 1);
-      if (which == Py_None) {
-        if (!last && !call_node_pre_hook(hook, slots, node->n_outputs)) return false;
+      if ((which == Py_None) != of_node) continue;
+      if (of_node) {
+        if (!call_node_pre_hook(hook, slots, node->n_outputs)) return false;
         continue;
       }
       long nr = PyLong_AsLong(which), output = nr < 0 ? -1 - nr : nr;
@@ -279,6 +281,10 @@ bool run_leaf_hooks(WeftTensor *leaf, long kind, PyObject **slot) {
     } else {
       Ref result(PyObject_CallOneArg(hook, as_object(leaf)));
       if (!result) return false;
+      if (result.get() != Py_None) {
+        PyErr_SetString(PyExc_RuntimeError, "Tensor post accumulate grad hooks should return None.");
+        return false;
+      }
     }
   }
   return entries || !PyErr_Occurred();
@@ -308,13 +314,26 @@ bool accumulate_into(WeftTensor *leaf, PyObject **slot) {
   return true;
 }
 
+// Whether the walk runs the node: it may only come to it for the gradient that arrives there.
+bool executes(const Walk &walk, const Task &task) {
+  if (task.node->variable) return walk.accumulate && (!walk.subset || task.captured);
+  return !walk.subset || task.needed;
+}
+
 bool step_leaf(Walk &walk, Task &task, PyObject **slot) {
   Ref keep(Py_NewRef(task.node->variable));
   WeftTensor *leaf = as_tensor(keep.get());
-  if (!*slot) return true;
-  if (walk.subset && !(walk.accumulate && task.captured)) return true;
-  if (!walk.accumulate) return true;
-  return accumulate_into(leaf, slot) && run_leaf_hooks(leaf, 1, slot);
+  if (!*slot || !executes(walk, task)) return true;
+  Ref node(Py_NewRef(as_object(task.node))), given(task.node->post_hooks ? PyTuple_Pack(1, *slot) : nullptr);
+  if (task.node->post_hooks && !given) return false;
+  if (!accumulate_into(leaf, slot) || !run_leaf_hooks(leaf, 1, slot)) return false;
+  if (!given) return true;
+  Ref hooks(PyList_AsTuple(as_node(node.get())->post_hooks)), nothing(PyTuple_New(0));
+  for (Py_ssize_t i = 0; hooks && nothing && i < PyTuple_GET_SIZE(hooks.get()); i++) {
+    Ref result(PyObject_CallFunctionObjArgs(PyTuple_GET_ITEM(hooks.get(), i), nothing.get(), given.get(), nullptr));
+    if (!result) return false;
+  }
+  return hooks && nothing;
 }
 
 // Tells the watcher of detect_anomaly what the node gave, or what it raised. False with an exception set.
@@ -364,7 +383,7 @@ bool step_node(Walk &walk, uint32_t at, Ready &ready) {
   bool any = false;
   for (uint32_t k = 0; k < node->n_outputs; k++) any |= walk.grads[task.first + k] != nullptr;
   Ref result;
-  if (any && (!walk.subset || task.needed)) {
+  if (any && executes(walk, task)) {
     Ref grads(as_tuple(&walk.grads[task.first], node->n_outputs));
     if (!grads) return false;
     for (uint32_t k = 0; k < node->n_outputs; k++) Py_CLEAR(walk.grads[task.first + k]);
@@ -399,12 +418,13 @@ bool run(Walk &walk) {
     ready.pop();
     Task &task = walk.tasks[at];
     PyObject **slots = &walk.grads[task.first];
-    if (!run_pre_hooks(task.node, slots)) return false;
+    if (!run_pre_hooks(task.node, slots, false)) return false;
     if (task.node->variable && !run_leaf_hooks(as_tensor(task.node->variable), 0, slots)) return false;
     if (task.captured) {
       for (size_t c = 0; c < walk.captures.size(); c++)
         if (walk.captures[c].first == (int64_t)at) walk.results[c] = Ref::borrow(slots[walk.captures[c].second]);
     }
+    if (executes(walk, task) && !run_pre_hooks(task.node, slots, true)) return false;
     if (task.node->variable ? !step_leaf(walk, task, slots) : !step_node(walk, at, ready)) return false;
   }
   return true;

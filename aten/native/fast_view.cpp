@@ -17,6 +17,7 @@ static bool set_view_of(WeftTensor *view, WeftTensor *base, NativeOp *op, std::i
   view->view_of = rest ? PyTuple_Pack(3, as_object(base), as_object(op), rest.get()) : nullptr;
   if (!view->view_of) return false;
   view->view_version = view->storage->version;
+  if (!grad_enabled()) view->flags |= WEFT_FLAG_NO_GRAD_VIEW;
   track(view);
   return true;
 }

@@ -28,6 +28,15 @@ static const char *forbidden(WeftTensor *t) {
            "before doing inplace update.";
   if (!grad_enabled()) return nullptr;
   WeftTensor *root = root_of(t);
+  if (root != t && !WEFT_REQUIRES_GRAD(t) && WEFT_REQUIRES_GRAD(root) && WEFT_DTYPE(t) >= WEFT_FLOAT16) {
+    if (t->flags & WEFT_FLAG_NO_GRAD_VIEW)
+      return "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this use case is "
+             "ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the inplace either both "
+             "inside the no_grad block (if you don't want the inplace to be tracked) or both outside (if you want the inplace to be "
+             "tracked).";
+    if (root->grad_fn)  // its base got a history by an in-place operation, of which it knows nothing
+      return "a leaf Variable that requires grad is being used in an in-place operation.";
+  }
   if (WEFT_REQUIRES_GRAD(t) && !t->grad_fn && (root == t || !WEFT_REQUIRES_GRAD(root)))
     return "a leaf Variable that requires grad is being used in an in-place operation.";
   if (root != t && WEFT_REQUIRES_GRAD(root) && !root->grad_fn)

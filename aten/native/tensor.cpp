@@ -328,6 +328,7 @@ static PyObject *alias_function(PyObject *, PyObject *args) {
   t->view_of = none ? PyTuple_Pack(3, base, op, none.get()) : nullptr;
   if (!t->view_of) return nullptr;
   t->view_version = t->storage->version;
+  if (!grad_enabled()) t->flags |= WEFT_FLAG_NO_GRAD_VIEW;
   track(t);
   return view.release();
 }

@@ -87,6 +87,7 @@ enum WeftTensorFlags {
   WEFT_FLAG_TRACKED = 8,   // known to the garbage collector
   WEFT_FLAG_NEG = 16,      // reserved
   WEFT_FLAG_RELAID = 32,   // its layout changed in place (`t_()`): views made before do not follow from it
+  WEFT_FLAG_NO_GRAD_VIEW = 128, // a view that was made while gradients were off
   WEFT_FLAG_HIDDEN = 64    // stands for what such a tensor was before; no user has it
 };
 

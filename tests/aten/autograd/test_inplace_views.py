@@ -178,3 +178,22 @@ def test_views_between_the_root_and_what_is_written_get_a_history():
     assert root.requires_grad and between.requires_grad
     aten.autograd.backward((between[..., ::2] * aten.arange(2.0)[None].add(3)).sum())
     assert x.grad.tolist() == [6.0] * 4
+
+
+def test_a_view_made_without_gradients_is_not_written_with_them():
+    base = weft.ones(4, requires_grad=True) * 2
+    with weft.no_grad():
+        view = base[:2]
+    with pytest.raises(RuntimeError, match="A view was created in no_grad mode and is being modified inplace"):
+        view.add_(1)
+    with weft.no_grad():
+        view.add_(1)
+    assert base.tolist() == [3.0, 3.0, 2.0, 2.0]
+
+
+def test_a_view_is_not_written_that_does_not_know_of_the_history_of_its_base():
+    base, w = weft.ones(4), weft.ones(4, requires_grad=True)
+    view = base[:2]
+    base.mul_(w)
+    with pytest.raises(RuntimeError, match="in-place operation"):  # its base would have lost what is done here
+        view.mul_(3)

@@ -1,0 +1,55 @@
+"""When hooks of tensors and of nodes run, and which gradient each of them sees."""
+
+import pytest
+
+import weft
+
+
+def test_the_order_of_the_hooks_of_a_leaf():
+    leaf = weft.rand(3, requires_grad=True)
+    node = leaf.view_as(leaf).grad_fn.next_functions[0][0]
+    node.register_prehook(lambda grads: (grads[0] / 5.0,))
+    node.register_hook(lambda inputs, grads: setattr(leaf, "grad", grads[0] * 10))
+    leaf.register_hook(lambda grad: grad - 2.0)
+    seen = []
+    leaf.register_post_accumulate_grad_hook(lambda tensor: seen.append(tensor.grad.clone()))
+    leaf.sum().backward()
+    assert seen[0].tolist() == pytest.approx([-0.2] * 3)  # (1 - 2) / 5
+    assert leaf.grad.tolist() == pytest.approx([-2.0] * 3)
+
+
+def test_a_hook_after_accumulation_returns_nothing():
+    leaf = weft.rand(2, requires_grad=True)
+    leaf.register_post_accumulate_grad_hook(lambda tensor: tensor.grad)
+    with pytest.raises(RuntimeError, match="hooks should return None"):
+        leaf.sum().backward()
+
+
+def test_hooks_of_nodes_run_only_where_the_node_does():
+    a = weft.tensor(1.0, requires_grad=True)
+    b = a * 2
+    c = b * 2
+    counts = {"tensor": 0, "before": 0, "after": 0}
+
+    def counting(name):
+        def hook(*gradients):
+            counts[name] += 1
+
+        return hook
+
+    leaf = b.grad_fn.next_functions[0][0]
+    for tensor in (a, b):
+        tensor.register_hook(counting("tensor"))
+    for node in (leaf, b.grad_fn):
+        node.register_prehook(counting("before"))
+        node.register_hook(counting("after"))
+
+    def ran(call):
+        counts.update(tensor=0, before=0, after=0)
+        call()
+        return tuple(counts.values())
+
+    assert ran(lambda: weft.autograd.grad(c, b, retain_graph=True)) == (1, 0, 0)
+    assert ran(lambda: weft.autograd.grad(c, (a, b), retain_graph=True)) == (2, 1, 1)
+    assert ran(lambda: c.backward(retain_graph=True)) == (2, 2, 2)
+    assert ran(lambda: c.backward(inputs=(a, b), retain_graph=True)) == (2, 2, 2)

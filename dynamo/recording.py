@@ -12,6 +12,7 @@ from aten.symbolic.shape_env import DataDependentError
 from aten.symbolic.symint import SYMBOLIC, SymBool, SymFloat, SymInt
 from dynamo import breaks, config, promises
 from dynamo.breaks import NotConstant, Unsupported
+from dynamo.variables import wrapper
 from dynamo.variables.base import Variable
 from dynamo.variables.exception import as_raised, raise_exception
 from dynamo.variables.tensor import TensorVariable, has_mask, wrap_result
@@ -44,6 +45,8 @@ CONSTANTS = frozenset("detach detach_ zeros_like ones_like full_like empty_like 
 
 def record(output, frame, op: Op, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
     """Record op(*args, **kwargs) and return its result. Raises in the traced program where the shape rule raises."""
+    if wrapper.among([*args, *kwargs.values()]):
+        return wrapper.record(output, frame, op, args, kwargs)
     if "requires_grad" in kwargs and kwargs["requires_grad"].truth(frame):
         raise Unsupported(breaks.MUTATED_ALIAS, "a new leaf that requires grad")
     target = None

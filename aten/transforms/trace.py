@@ -20,7 +20,7 @@ from aten.symbolic.shape_env import ShapeEnv
 from aten.symbolic.symint import SymInt
 from aten.transforms.function_call import FunctionCall
 from aten.transforms.tape import Tape
-from aten.transforms.tracer import Level, Tracer, meta_argument, meta_of_call, opened, public
+from aten.transforms.tracer import Level, Tracer, any_wrapper, meta_argument, meta_of_call, opened, public
 
 
 class GraphTracer(Tracer):
@@ -57,7 +57,7 @@ class TraceLevel(Level):
         self._lifted: dict[int, Tracer] = {}
 
     def wants(self, args: tuple) -> bool:
-        return True
+        return not any_wrapper(args)
 
     def placeholder(self, name: str, meta: Meta, requires_grad: bool = False) -> Tracer:
         """A new input."""

@@ -8,10 +8,10 @@ views notice by the cell's generation and replay their chain when they are read.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
-from aten import _native, dispatch
+from aten import _native, dispatch, overrides
 from aten._native import Tensor
 from aten.errors import DataDependentError
 from aten.meta import Meta
@@ -366,6 +366,17 @@ def _registry() -> dict[str, Op]:
     return registry
 
 
+def any_wrapper(args: Iterable[Any]) -> bool:
+    """Whether a tensor is among the arguments whose class has a `__torch_dispatch__`: levels that record get what it is made of."""
+    for a in args:
+        if type(a) is list or type(a) is tuple:
+            if any_wrapper(a):
+                return True
+        elif overrides.kind_of(type(a)) & overrides.DISPATCH:
+            return True
+    return False
+
+
 class MetaTracer(Tracer):
     __slots__ = ()
     transform = "a shape rule"
@@ -377,7 +388,7 @@ class MetaLevel(Level):
     tracer_type = MetaTracer
 
     def wants(self, args: tuple) -> bool:
-        return True
+        return not any_wrapper(args)
 
     def process(self, op: Op, args: tuple) -> Any:
         if op.name == "philox_reserve":

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from aten import aot
+from aten.fx.symbols import runs_whole
 from dynamo.backends.partition import check_partition
 
 
@@ -35,6 +36,8 @@ class AotAutograd:
         self.__name__ = "aot_autograd"
 
     def __call__(self, gm: Any, example_inputs: Sequence[Any], **options: Any) -> Callable:
+        if runs_whole(gm.graph):
+            return gm
         made = aot.graphs(gm, example_inputs, self._table())
         forward = self.inference_compiler if made.backward is None else self.fw_compiler
         run = aot.checked(made.forward, unboxed(forward(made.forward, metas_of(made.forward))))

@@ -18,6 +18,7 @@ from dynamo._eval_frame import CompiledFunction
 from dynamo.breaks import Unsupported
 from dynamo.marks import ADDRESS, DYNAMIC, MAYBE, STATIC
 from dynamo.source import Attr, Converted, Item, Local, Made, Object, Size, Stride
+from dynamo.variables import wrapper
 from dynamo.variables.attributes import descriptor
 from dynamo.variables.base import Variable
 from dynamo.variables.builtin import FUNCTIONS, constant_function
@@ -54,6 +55,8 @@ def _subclass(frame, value, source):
         return tensor(frame, value, source)
     cls = type(value)
     if overrides.kind_of(cls) & overrides.DISPATCH:
+        if wrapper.is_traceable(cls):
+            return wrapper.outside(frame, value, source)
         return unknown(frame, value, source, f"of {cls.__qualname__}, a subclass of Tensor with a __torch_dispatch__")
     frame.output.guard_type(source, cls)
     inside = Converted(source, plain)

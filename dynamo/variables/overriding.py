@@ -129,6 +129,8 @@ def _default(frame, args, kwargs):
 def _converted(frame: Any, value: Variable, cls: type) -> Variable:
     value = value.realize(frame)
     if isinstance(value, TensorVariable):
+        if not issubclass(value.cls, cls) and overrides.kind_of(cls) & overrides.DISPATCH:
+            raise Unsupported(breaks.UNKNOWN_VALUE, f"a plain tensor as one of {cls.__qualname__}, which has a __torch_dispatch__")
         return value if issubclass(value.cls, cls) else as_subclass(value, cls)
     if value.python_type() is list:
         return frame.values.list_([_converted(frame, v, cls) for v in value.unpack(frame)])

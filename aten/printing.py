@@ -136,7 +136,11 @@ def _suffixes(tensor: Any) -> Iterable[str]:
     )
     if tensor.dtype not in natural:
         yield f"dtype={tensor.dtype!r}"
-    grad_fn = tensor.grad_fn
+    try:
+        grad_fn = tensor.grad_fn
+    except RuntimeError:  # a view whose memory was written where autograd cannot follow
+        yield "grad_fn=<Invalid>"
+        return
     if grad_fn is not None:
         yield f"grad_fn=<{grad_fn.name()}>"
     elif tensor.requires_grad:

@@ -50,11 +50,13 @@ __all__ = [
 
 class _Package(types.ModuleType):
     """Whoever imports `gradcheck`, the module, under another name of this package has the import system put it in place of the
-    function: the function stays."""
+    function: the function stays. A module of someone else's may not take its place at all."""
 
     def __setattr__(self, name: str, value: object) -> None:
         if not (isinstance(value, types.ModuleType) and isinstance(self.__dict__.get(name), types.FunctionType)):
             super().__setattr__(name, value)
+        elif value.__name__ != f"{__name__}.{name}":
+            raise AttributeError(f"{name} is a function of {__name__}, which the module {value.__name__} may not replace")
 
 
 sys.modules[__name__].__class__ = _Package

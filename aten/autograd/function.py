@@ -177,7 +177,9 @@ def _own_outputs(ctx: FunctionCtx, args: tuple[Any, ...], outputs: list[Any]) ->
     """An input returned as it came, and not dirty, is returned as another tensor on the same memory."""
     for i, out in enumerate(outputs):
         if isinstance(out, Tensor) and any(out is a for a in args) and not any(out is d for d in ctx._dirty):
-            outputs[i] = out.detach()
+            with no_grad():
+                outputs[i] = out.detach() if _native.is_tracer(out) else out.view_as(out)
+            outputs[i]._grad_fn = None
             ctx._to_save = tuple(outputs[i] if s is out and not out.requires_grad else s for s in ctx._to_save)
 
 
@@ -201,6 +203,9 @@ def _attach(cls: type[Function], ctx: FunctionCtx, args: tuple[Any, ...], output
     ctx._node = weakref.ref(made[places[differentiable[0]]].grad_fn)
     for tensor in ctx._non_differentiable:
         tensor._grad_fn = None
+    for i in differentiable:
+        if not any(outputs[i] is d for d in ctx._dirty):
+            _native.made_by_function(outputs[i], len(differentiable) > 1)
     for view in views:
         rewrite(view, written[id(view)])
 

@@ -180,77 +180,99 @@ def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable[..., Any], 
 
 
 # ---------------------------------------------------------------------------------- mutation of saved tensors
-class _AllowMutationHandle:
-    """What `allow_mutation_on_saved_tensors` gives: `clear()` forgets what was saved."""
+class _Saved:
+    """A tensor as it was saved. `tensor` is None once a copy stands for it, because its memory was written."""
+
+    __slots__ = ("tensor", "__weakref__")
+
+    def __init__(self, tensor: Tensor):
+        self.tensor: Tensor | None = tensor
+
+
+class _SavedTensors:
+    """What is saved within `allow_mutation_on_saved_tensors`, while a graph needs it: by memory, layout and version, and the
+    copies that writes made."""
 
     def __init__(self) -> None:
-        self.live: dict[int, Any] = {}
+        self.tid_to_weakhandle: weakref.WeakValueDictionary[Any, _Saved] = weakref.WeakValueDictionary()
+        self.cloned: weakref.WeakKeyDictionary[_Saved, Tensor] = weakref.WeakKeyDictionary()
+        self.known: weakref.WeakSet[_Saved] = weakref.WeakSet()
 
     def clear(self) -> None:
         """Forget what was kept."""
-        self.live.clear()
+        self.tid_to_weakhandle.clear()
+        self.cloned.clear()
+        self.known.clear()
 
-
-class _Saved:
-    """A tensor as it was saved: itself while nobody wrote it, else the copy that was made before the write."""
-
-    __slots__ = ("tensor", "version", "copy", "__weakref__")
-
-    def __init__(self, tensor: Tensor):
-        self.tensor, self.version, self.copy = tensor, tensor._version, None
-
-
-class _CopyOnWrite:
-    """A mode that copies what is saved before an op writes it in place."""
-
-    def __init__(self) -> None:
-        self.saved: weakref.WeakSet[_Saved] = weakref.WeakSet()
-
-    def handle(self, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Copies are made before an in-place op runs, which is left to the others."""
-        if op.kind == "inplace" or kwargs.get("out") is not None:
-            target = kwargs.get("out", args[0] if args else None)
-            for written in target if isinstance(target, (tuple, list)) else (target,):
-                if isinstance(written, Tensor):
-                    self._keep(written)
-        return NotImplemented
-
-    def _keep(self, written: Tensor) -> None:
-        memory = written.untyped_storage()
-        for entry in list(self.saved):
-            if entry.copy is None and entry.tensor.untyped_storage() == memory:
-                with no_grad():
-                    entry.copy = entry.tensor.detach().clone()
-
-
-@contextlib.contextmanager
-def allow_mutation_on_saved_tensors() -> Iterator[_AllowMutationHandle]:
-    """Within the block tensors that are saved for backward may be written in place: a copy is made before the first write."""
-    from aten import dispatch  # dispatch records, so it is above this package
-
-    handle, mode = _AllowMutationHandle(), _CopyOnWrite()
-
-    def pack(tensor: Tensor) -> _Saved:
-        entry = _Saved(tensor)
-        mode.saved.add(entry)
-        handle.live[id(entry)] = entry
+    def pack(self, tensor: Tensor) -> _Saved:
+        """The entry of a tensor: one for all nodes that save it in this version."""
+        tid = (tensor.data_ptr(), tuple(tensor.shape), tensor.stride(), tensor.dtype, tensor._version)
+        entry = self.tid_to_weakhandle.get(tid)
+        if entry is None or entry.tensor is None:
+            with no_grad():
+                entry = self.tid_to_weakhandle[tid] = _Saved(tensor.detach())
+            self.known.add(entry)
         return entry
 
-    def unpack(entry: _Saved) -> Tensor:
-        if id(entry) not in handle.live:
+    def unpack(self, entry: _Saved) -> Tensor:
+        """What was saved, as it was."""
+        if entry not in self.known:
             raise AssertionError(
                 "Trying to backward outside of the 'allow_mutation_on_saved_tensors' context in which the graph was "
                 "originally recorded."
             )
-        return entry.tensor if entry.copy is None else entry.copy
+        return entry.tensor if entry.tensor is not None else self.cloned[entry]
 
-    dispatch.push_mode(mode)
+    def keep(self, written: Tensor) -> None:
+        """Copy what lies in the memory of a tensor that is about to be written."""
+        memory = written.untyped_storage()
+        for entry in list(self.known):
+            if entry.tensor is not None and entry.tensor.untyped_storage() == memory:
+                with no_grad():
+                    self.cloned[entry] = entry.tensor.clone()
+                entry.tensor = None
+
+
+class _CopyBeforeWrite:
+    """A mode that copies what is saved before an op writes it."""
+
+    def __init__(self, saved: _SavedTensors) -> None:
+        self.saved = saved
+
+    def handle(self, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Copies are made before the op runs, which is left to the others."""
+        if op.kind == "inplace" or kwargs.get("out") is not None:
+            target = kwargs.get("out", args[0] if args else None)
+            for written in target if isinstance(target, (tuple, list)) else (target,):
+                if isinstance(written, Tensor):
+                    self.saved.keep(written)
+        return NotImplemented
+
+
+_mutation_allowed = False
+
+
+@contextlib.contextmanager
+def allow_mutation_on_saved_tensors() -> Iterator[_SavedTensors]:
+    """Within the block tensors that are saved for backward may be written in place: a copy is made before the first write.
+
+    Backward must run within the block too. Raises RuntimeError inside of another such block.
+    """
+    from aten import dispatch  # dispatch records, so it is above this package
+
+    global _mutation_allowed
+    if _mutation_allowed:
+        raise RuntimeError("allow_mutation_on_saved_tensors contexts cannot be nested")
+    saved = _SavedTensors()
+    dispatch.push_mode(_CopyBeforeWrite(saved))
+    _mutation_allowed = True
     try:
-        with saved_tensors_hooks(pack, unpack):
-            yield handle
+        with saved_tensors_hooks(saved.pack, saved.unpack):
+            yield saved
     finally:
+        _mutation_allowed = False
         dispatch.pop_mode()
-        handle.clear()
+        saved.clear()
 
 
 # -------------------------------------------------------------------------------------------- nodes' attributes

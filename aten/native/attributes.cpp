@@ -70,7 +70,6 @@ static int set_view_of(PyObject *self, PyObject *value, void *) {
     }
   }
   Py_XSETREF(t->view_of, value && value != Py_None ? Py_NewRef(value) : nullptr);
-  if (t->view_of && !grad_enabled()) t->flags |= WEFT_FLAG_NO_GRAD_VIEW;
   track(t);
   return 0;
 }

@@ -17,7 +17,7 @@ static bool set_view_of(WeftTensor *view, WeftTensor *base, NativeOp *op, std::i
   view->view_of = rest ? PyTuple_Pack(3, as_object(base), as_object(op), rest.get()) : nullptr;
   if (!view->view_of) return false;
   view->view_version = view->storage->version;
-  if (!grad_enabled()) view->flags |= WEFT_FLAG_NO_GRAD_VIEW;
+  note_view(view, base);
   track(view);
   return true;
 }
@@ -28,7 +28,7 @@ PyObject *make_view(CoreOp which, WeftTensor *base, int ndim, const int64_t *siz
   if (!op) return UNHANDLED;
   Ref view(alias(base, ndim, sizes, strides, offset));
   if (!view) return nullptr;
-  if (!(*ambient() & WEFT_AMBIENT_INFERENCE) && !set_view_of(as_tensor(view.get()), base, op, args)) return nullptr;
+  if (!(base->word & WEFT_WORD_INFERENCE) && !set_view_of(as_tensor(view.get()), base, op, args)) return nullptr;
   if (records(base)) {
     std::vector<CoreArg> all = {CoreArg(base)};
     all.insert(all.end(), args.begin(), args.end());
@@ -313,6 +313,7 @@ PyObject *pieces(NativeOp *op, WeftTensor *t, int dim, int64_t n, const int64_t 
   Ref saved(Py_BuildValue("(i)", dim));
   PyObject *input = as_object(t), **outputs = reinterpret_cast<PyTupleObject *>(result.get())->ob_item;
   if (!saved || record(op->node_name, whole_backwards[WHOLE_SPLIT], &input, 1, outputs, n, saved.get()) < 0) return nullptr;
+  for (Py_ssize_t i = 0; i < n; i++) note_result_of(as_tensor(outputs[i]), WEFT_FLAG_OF_SEVERAL);
   return result.release();
 }
 
@@ -357,6 +358,7 @@ PyObject *fast_unbind(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyO
   for (int64_t i = 0; result && i < t->sizes[dim]; i++) {
     PyObject *one = selected(t, dim, i);
     if (!one || one == UNHANDLED) return one;
+    if (records(t)) note_result_of(as_tensor(one), WEFT_FLAG_OF_SEVERAL);
     PyTuple_SET_ITEM(result.get(), (Py_ssize_t)i, one);
   }
   return result.release();

@@ -16,40 +16,64 @@ WeftTensor *root_of(WeftTensor *t) {
 }
 
 static int refuse(const char *why) {
-  if (!why) return 0;
   PyErr_SetString(PyExc_RuntimeError, why);
   return -1;
 }
 
-// Why history forbids an in-place op, or NULL.
-static const char *forbidden(WeftTensor *t) {
-  if ((t->word & WEFT_WORD_INFERENCE) && !(*ambient() & WEFT_AMBIENT_INFERENCE))
-    return "Inplace update to inference tensor outside InferenceMode is not allowed. You can make a clone to get a normal tensor "
-           "before doing inplace update.";
-  if (!grad_enabled()) return nullptr;
-  WeftTensor *root = root_of(t);
-  if (root != t && !WEFT_REQUIRES_GRAD(t) && WEFT_REQUIRES_GRAD(root) && WEFT_DTYPE(t) >= WEFT_FLOAT16) {
-    if (t->flags & WEFT_FLAG_NO_GRAD_VIEW)
-      return "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this use case is "
-             "ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the inplace either both "
-             "inside the no_grad block (if you don't want the inplace to be tracked) or both outside (if you want the inplace to be "
-             "tracked).";
-    if (root->grad_fn)  // its base got a history by an in-place operation, of which it knows nothing
-      return "a leaf Variable that requires grad is being used in an in-place operation.";
-  }
-  if (WEFT_REQUIRES_GRAD(t) && !t->grad_fn && (root == t || !WEFT_REQUIRES_GRAD(root)))
-    return "a leaf Variable that requires grad is being used in an in-place operation.";
-  if (root != t && WEFT_REQUIRES_GRAD(root) && !root->grad_fn)
-    return "a view of a leaf Variable that requires grad is being used in an in-place operation.";
-  return nullptr;
+void note_view(WeftTensor *view, const WeftTensor *base) {
+  view->flags |= base->flags & WEFT_FLAGS_OF_VIEW;
+  if (grad_enabled()) return;
+  if (!(view->flags & WEFT_FLAGS_OF_VIEW))
+    view->flags |= *ambient() & WEFT_AMBIENT_INFERENCE ? WEFT_FLAG_OF_INFERENCE : WEFT_FLAG_OF_NO_GRAD;
+  if (WEFT_REQUIRES_GRAD(base) && dtype_kind(WEFT_DTYPE(view)) >= KIND_FLOAT) view->word |= WEFT_WORD_REQUIRES_GRAD;
 }
 
-int check_relayout(WeftTensor *t) { return refuse(forbidden(t)); }
+void note_result_of(WeftTensor *view, uint32_t flag) {
+  view->flags = (view->flags & ~WEFT_FLAGS_OF_VIEW) | flag;
+}
+
+int refuse_view(WeftTensor *view, bool indirect) {
+  const char *written = indirect ? "its base or another view of its base has been" : "is being";
+  const char *clear = "That could mean two things, so it is forbidden: make the view and write to it both inside of that mode (then "
+                      "the write is not recorded), or both outside.";
+  if (view->flags & WEFT_FLAG_OF_INFERENCE)
+    PyErr_Format(PyExc_RuntimeError, "A view was created in inference mode and %s modified inplace in normal mode. %s", written, clear);
+  else if (view->flags & WEFT_FLAG_OF_NO_GRAD)
+    PyErr_Format(PyExc_RuntimeError, "A view was created in no_grad mode and %s modified inplace with grad mode enabled. %s", written, clear);
+  else
+    PyErr_Format(PyExc_RuntimeError, "Output %u of %S is a view and %s modified inplace. %s", view->output_nr,
+                 view->grad_fn ? view->grad_fn->name : Py_None, written,
+                 view->flags & WEFT_FLAG_OF_SEVERAL
+                     ? "This view is the output of a function that returns multiple views. Such functions do not allow the output "
+                       "views to be modified inplace. Use an operation that is not in place."
+                     : "This view was created inside a custom Function (or because an input was returned as-is), whose backward the "
+                       "write would set aside. Clone the output of the Function first.");
+  return -1;
+}
+
+// RuntimeError where history forbids an in-place op.
+static int check_history(WeftTensor *t) {
+  if ((t->word & WEFT_WORD_INFERENCE) && !(*ambient() & WEFT_AMBIENT_INFERENCE))
+    return refuse("Inplace update to inference tensor outside InferenceMode is not allowed. You can make a clone to get a normal tensor "
+                  "before doing inplace update.");
+  if (!grad_enabled()) return 0;
+  WeftTensor *root = root_of(t);
+  if (root != t && t->flags & WEFT_FLAGS_OF_VIEW && (WEFT_REQUIRES_GRAD(root) || WEFT_REQUIRES_GRAD(t))) return refuse_view(t, false);
+  // The base got a history by an in-place operation, of which a view without one knows nothing.
+  bool unaware = root != t && !WEFT_REQUIRES_GRAD(t) && root->grad_fn && dtype_kind(WEFT_DTYPE(t)) >= KIND_FLOAT;
+  if (unaware || (WEFT_REQUIRES_GRAD(t) && !t->grad_fn && (root == t || !WEFT_REQUIRES_GRAD(root))))
+    return refuse("a leaf Variable that requires grad is being used in an in-place operation.");
+  if (root != t && WEFT_REQUIRES_GRAD(root) && !root->grad_fn)
+    return refuse("a view of a leaf Variable that requires grad is being used in an in-place operation.");
+  return 0;
+}
+
+int check_relayout(WeftTensor *t) { return check_history(t); }
 
 int check_fill(WeftTensor *t) {
   if (!WEFT_IS_TRACER(t) && t->storage->flags & WEFT_STORAGE_READONLY)
     return refuse("cannot write to this tensor: its memory is read-only (made from a read-only array or buffer); clone() it first");
-  return refuse(forbidden(t));
+  return check_history(t);
 }
 
 int check_inplace(WeftTensor *t) {

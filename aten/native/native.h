@@ -194,6 +194,12 @@ bool holds_tensors(PyObject *saved);  // whether freeing it frees memory: not so
 PyObject *unpack_saved(PyObject *saved, WeftNode *node);    // new reference to the tensor; RuntimeError if it was changed
 
 // inplace.cpp
+// Notes on a new view how it was made, and that it requires grad where nothing is recorded: as its base does.
+void note_view(WeftTensor *view, const WeftTensor *base);
+// The view was made by an op, or a user's function, of several results (or as its only one): not where nothing is recorded.
+void note_result_of(WeftTensor *view, uint32_t flag);
+// RuntimeError where a view that was made without history was written, by itself or through others (`indirect`), with history.
+int refuse_view(WeftTensor *view, bool indirect);
 int check_inplace(WeftTensor *t);
 int check_fill(WeftTensor *t);      // of one value, which elements may share
 int check_relayout(WeftTensor *t);  // of the layout alone

@@ -57,6 +57,7 @@ static bool is_stale(WeftTensor *t) {
 }
 
 WeftNode *gradient_node(WeftTensor *t) {
+  if (is_stale(t) && t->flags & WEFT_FLAGS_OF_VIEW) return refuse_view(t, true), nullptr;
   if (is_stale(t) && view_refresher) {
     Ref done(PyObject_CallOneArg(view_refresher, as_object(t)));
     if (!done) return nullptr;

@@ -322,13 +322,13 @@ static PyObject *alias_function(PyObject *, PyObject *args) {
   if (n < 0) return nullptr;
   if (n != ndim) return PyErr_Format(PyExc_RuntimeError, "alias(): %d strides for %d sizes", n, ndim);
   Ref view(checked_alias(as_tensor(base), ndim, sizes, strides, offset));
-  if (!view || op == Py_None) return view.release();
+  if (!view || op == Py_None || as_tensor(base)->word & WEFT_WORD_INFERENCE) return view.release();
   Ref none(arguments ? Py_NewRef(arguments) : PyTuple_New(0));
   WeftTensor *t = as_tensor(view.get());
   t->view_of = none ? PyTuple_Pack(3, base, op, none.get()) : nullptr;
   if (!t->view_of) return nullptr;
   t->view_version = t->storage->version;
-  if (!grad_enabled()) t->flags |= WEFT_FLAG_NO_GRAD_VIEW;
+  note_view(t, as_tensor(base));
   track(t);
   return view.release();
 }
@@ -414,6 +414,15 @@ static PyObject *check_inplace_function(PyObject *, PyObject *arg) {
   Py_RETURN_NONE;
 }
 
+// made_by_function(view, several): a user's autograd.Function has made the view, as one of several results or the only one
+static PyObject *made_by_function(PyObject *, PyObject *args) {
+  PyObject *view;
+  int several;
+  if (!PyArg_ParseTuple(args, "O!p:made_by_function", tensor_type, &view, &several)) return nullptr;
+  if (as_tensor(view)->view_of) note_result_of(as_tensor(view), several ? WEFT_FLAG_OF_SEVERAL : WEFT_FLAG_OF_FUNCTION);
+  Py_RETURN_NONE;
+}
+
 static PyObject *check_fill_function(PyObject *, PyObject *arg) {
   if (!is_tensor(arg)) return PyErr_Format(PyExc_TypeError, "expected a Tensor, got %R", Py_TYPE(arg));
   if (check_fill(as_tensor(arg)) < 0) return nullptr;
@@ -468,6 +477,7 @@ PyMethodDef tensor_functions[] = {
     {"is_tracer", is_tracer, METH_O, nullptr},
     {"bump_version", bump_version, METH_O, "note an in-place write to the tensor's storage"},
     {"check_inplace", check_inplace_function, METH_O, "RuntimeError where an in-place write to the tensor is refused"},
+    {"made_by_function", made_by_function, METH_VARARGS, "made_by_function(view, several): a write to the view is refused"},
     {"check_fill", check_fill_function, METH_O, "check_inplace for a write of one value, which elements may share"},
     {"check_relayout", check_relayout_function, METH_O, "RuntimeError where an in-place change of layout is refused"},
     {"relayout", relayout, METH_VARARGS, "relayout(tensor, view, before): take the layout of a view of the same storage"},

@@ -87,9 +87,14 @@ enum WeftTensorFlags {
   WEFT_FLAG_TRACKED = 8,   // known to the garbage collector
   WEFT_FLAG_NEG = 16,      // reserved
   WEFT_FLAG_RELAID = 32,   // its layout changed in place (`t_()`): views made before do not follow from it
-  WEFT_FLAG_NO_GRAD_VIEW = 128, // a view that was made while gradients were off
-  WEFT_FLAG_HIDDEN = 64    // stands for what such a tensor was before; no user has it
+  WEFT_FLAG_HIDDEN = 64,   // stands for what such a tensor was before; no user has it
+  // How a view was made, where autograd could not follow a write to it; its own views have that too (inplace.cpp).
+  WEFT_FLAG_OF_NO_GRAD = 128,
+  WEFT_FLAG_OF_INFERENCE = 256,
+  WEFT_FLAG_OF_SEVERAL = 512,   // one of several results
+  WEFT_FLAG_OF_FUNCTION = 1024  // by a user's autograd.Function
 };
+#define WEFT_FLAGS_OF_VIEW (WEFT_FLAG_OF_NO_GRAD | WEFT_FLAG_OF_INFERENCE | WEFT_FLAG_OF_SEVERAL | WEFT_FLAG_OF_FUNCTION)
 
 struct WeftNode;
 

@@ -106,6 +106,10 @@ def ask(found: list[Any], func: Any, args: tuple[Any, ...], kwargs: dict[str, An
     )
 
 
+# What `__torch_dispatch__` is given for an op that is called with these arguments; the last says.
+seen_by_users: list[Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]] = []
+
+
 def dispatched(op: Any, args: tuple[Any, ...]) -> Any:
     """What dispatch modes and types below autograd make of a core op; NotImplemented if there are none."""
     modes = state.modes
@@ -113,6 +117,8 @@ def dispatched(op: Any, args: tuple[Any, ...]) -> Any:
     if not modes and not found:
         return NotImplemented
     positional, kwargs = op.split(args)
+    if seen_by_users:
+        op = seen_by_users[-1](op, positional, kwargs)
     types = tuple(type(f) for f in found)
     before = _native.set_grad_enabled(False)
     try:

@@ -7,9 +7,12 @@ from importlib import import_module as _import_module
 from typing import Any as _Any
 
 from aten import devices as _devices
+from aten import overrides as _overrides
 from weft import aliases as _aliases
 
 _devices.compilers["cuda"] = lambda: _import_module("inductor.cuda.eager")  # what runs ops there
+
+_overrides.seen_by_users.append(lambda op, args, kwargs: _import_module("weft.ops").overload_of(op, args, kwargs))
 
 _aliases.install(
     {"weft._dynamo": "dynamo", "weft._inductor": "inductor", "weft.fx": "aten.fx", "weft.autograd": "aten.autograd",

@@ -49,6 +49,20 @@ class OpOverload:
         suffix = "" if self._overloadname == "default" else f".{self._overloadname}"
         return self.overloadpacket._qualified + suffix
 
+    @property
+    def __name__(self) -> str:
+        return f"{self.overloadpacket.__name__}.{self._overloadname}"
+
+    @property
+    def namespace(self) -> str:
+        """The library's name."""
+        return self.overloadpacket._qualified.partition("::")[0]
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name == "_op":
+            raise AttributeError(name)
+        return getattr(self._op, name)
+
     def __repr__(self) -> str:
         return f"<OpOverload(op='{self.overloadpacket._qualified.replace('::', '.')}', overload='{self._overloadname}')>"
 
@@ -98,9 +112,49 @@ class _Namespace:
         return made
 
 
+_OF_TENSOR_OR_NUMBER = frozenset(
+    "add sub mul div rsub remainder fmod floor_divide eq ne lt le gt ge bitwise_and bitwise_or bitwise_xor".split()
+)
+_OVERLOADS = {  # of ops with several: the name of the one that the arguments mean
+    "pow": lambda args, kwargs: "Tensor_Tensor" if len(args) > 1 and isinstance(args[1], _Tensor) else "Tensor_Scalar",
+    "sum": lambda args, kwargs: "default" if _whole(args, kwargs) else "dim_IntList",
+    "mean": lambda args, kwargs: "default" if _whole(args, kwargs) else "dim",
+    "select": lambda args, kwargs: "int",
+    "slice": lambda args, kwargs: "Tensor",
+    "transpose": lambda args, kwargs: "int",
+    "var_mean": lambda args, kwargs: "correction",
+    "std_mean": lambda args, kwargs: "correction",
+    "var": lambda args, kwargs: "correction",
+    "std": lambda args, kwargs: "correction",
+    "index": lambda args, kwargs: "Tensor",
+}
+
+
+def _whole(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether a reduction is over all dims."""
+    dim = args[1] if len(args) > 1 else kwargs.get("dim")
+    return dim is None or len(dim) == args[0].ndim
+
+
+def overload_of(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The name under which users know an op that is called with these arguments; the op itself where they know it by none."""
+    packet = aten_ops.__dict__.get(op.name)
+    if packet is None:
+        packet = getattr(aten_ops, op.name, None)
+    if packet is None or packet.op is not op:
+        return op
+    if op.name in _OF_TENSOR_OR_NUMBER:
+        return packet.Tensor if len(args) > 1 and isinstance(args[1], _Tensor) else packet.Scalar
+    named = _OVERLOADS.get(op.name)
+    return getattr(packet, named(args, kwargs) if named is not None else "default")
+
+
 def load_library(path: str | os.PathLike) -> None:
     """Raises OSError: an extension built for PyTorch cannot be loaded without it."""
     raise OSError(f"{path}: weft cannot load libraries that were built for PyTorch; declare the op with weft.library.custom_op")
+
+
+aten = aten_ops = _Namespace("aten")
 
 
 def __getattr__(name: str) -> Any:

@@ -1,6 +1,8 @@
 """User-defined functions with their own backward: `autograd.Function`."""
 
 import functools
+import inspect
+import warnings
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -66,7 +68,7 @@ def _zeros_of(meta: tuple[Any, Any, Any], like: Tensor) -> Tensor:
     return like.detach().new_zeros(tuple(meta[0]), dtype=meta[1])
 
 
-def _run_backward(cls: type["Function"], places: dict[int, int], count: int, node: Any, grads: tuple[Any, ...]) -> tuple[Any, ...]:
+def run_backward(cls: type["Function"], places: dict[int, int], count: int, node: Any, grads: tuple[Any, ...]) -> tuple[Any, ...]:
     """`places`: which output of the node each of the function's `count` outputs is; what is no tensor has the gradient None."""
     some = next(g for g in grads if g is not None)
     given = tuple(grads[places[i]] if i in places else None for i in range(count))
@@ -98,6 +100,11 @@ class Function:
         )
 
     @staticmethod
+    def vjp(ctx: FunctionCtx, *grads: Any) -> Any:
+        """Another name of `backward`: a function has one of the two."""
+        return Function.backward(ctx, *grads)
+
+    @staticmethod
     def jvp(ctx: FunctionCtx, *tangents: Any) -> Any:
         """One tangent for each output, from those of the arguments of `forward` (None for what has none)."""
         raise NotImplementedError(
@@ -112,7 +119,38 @@ class Function:
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run the function and record it."""
+        if cls.setup_context is not Function.setup_context:
+            args, kwargs = _with_defaults(cls.forward, args, kwargs)
         return call(cls, args, kwargs, (False,) * len(args))[0]
+
+
+class InplaceFunction(Function):
+    """A Function that may be told to write its input."""
+
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__()
+        self.inplace = inplace
+
+
+def _with_defaults(forward: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments with those that `forward` has by default: `setup_context` is given all."""
+    code = getattr(forward, "__func__", forward)
+    if not getattr(code, "__defaults__", None):
+        return args, kwargs
+    bound = inspect.signature(forward).bind(*args, **kwargs)
+    bound.apply_defaults()
+    return bound.args, bound.kwargs
+
+
+def _backward_of(cls: type[Function]) -> Callable[..., Any]:
+    """The function's `backward` or `vjp`. Raises RuntimeError if it has both."""
+    if cls.vjp is Function.vjp:
+        return cls.backward
+    if cls.backward is not Function.backward:
+        raise RuntimeError(
+            "Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should only implement one of them."
+        )
+    return cls.vjp
 
 
 def call(cls: type[Function], args: tuple[Any, ...], kwargs: dict[str, Any], asked: tuple[bool, ...]) -> tuple[Any, FunctionCtx]:
@@ -161,7 +199,7 @@ def gradients(
     """What `backward` makes of the gradients of the outputs: one for each argument. zeros(i): those of output i."""
     if ctx.materialize_grads:
         grads = tuple(zeros(i) if g is None else g for i, g in enumerate(grads))
-    result = cls.backward(ctx, *grads)
+    result = _backward_of(cls)(ctx, *grads)
     result = result if isinstance(result, tuple) else (result,)
     expected = len(ctx.needs_input_grad)
     if len(result) > expected and all(r is None for r in result[expected:]):
@@ -183,7 +221,29 @@ def _own_outputs(ctx: FunctionCtx, args: tuple[Any, ...], outputs: list[Any]) ->
             ctx._to_save = tuple(outputs[i] if s is out and not out.requires_grad else s for s in ctx._to_save)
 
 
+def _check_dirty(ctx: FunctionCtx, args: tuple[Any, ...], outputs: list[Any]) -> None:
+    """Raises RuntimeError where what was marked dirty was not returned, or is a view that several results were returned with."""
+    for tensor in ctx._dirty:
+        if not any(tensor is o for o in outputs):
+            raise RuntimeError(
+                "Some elements marked as dirty during the forward method were not returned as output. The inputs that are "
+                "modified inplace must all be outputs of the Function."
+            )
+        if not any(tensor is a for a in args):
+            warnings.warn(
+                "Only input Tensors should be given to ctx.mark_dirty(). If a Tensor is not an input, there is no need to pass it "
+                "to mark_dirty().",
+                stacklevel=5,
+            )
+        elif not _native.is_tracer(tensor) and tensor._view_of is not None and len(outputs) > 1:
+            raise RuntimeError(
+                "If your Function modifies inplace an input that is a view of another Tensor, your Function cannot return "
+                "more than one Tensor. Return only the modified view, or do not write in place."
+            )
+
+
 def _attach(cls: type[Function], ctx: FunctionCtx, args: tuple[Any, ...], outputs: list[Any]) -> None:
+    _check_dirty(ctx, args, outputs)
     _own_outputs(ctx, args, outputs)
     for tensor in ctx._dirty:
         _native.check_inplace(tensor)
@@ -198,7 +258,7 @@ def _attach(cls: type[Function], ctx: FunctionCtx, args: tuple[Any, ...], output
     made = [written.get(id(outputs[i]), outputs[i]) for i in places]
     saved = (ctx, *(written.get(id(t), t) for t in ctx._to_save))
     ctx._to_save = ()
-    backward = functools.partial(_run_backward, cls, places, len(outputs))
+    backward = functools.partial(run_backward, cls, places, len(outputs))
     _native.record(f"{cls.__name__}Backward", backward, args, tuple(made), saved)
     ctx._node = weakref.ref(made[places[differentiable[0]]].grad_fn)
     for tensor in ctx._non_differentiable:
@@ -233,4 +293,4 @@ def _refuse(node: Any, grads: tuple[Any, ...]) -> Any:
     raise RuntimeError("trying to differentiate twice a function that was marked with @once_differentiable")
 
 
-__all__ = ["Function", "FunctionCtx", "call", "context", "gradients", "once_differentiable"]
+__all__ = ["Function", "FunctionCtx", "InplaceFunction", "call", "context", "gradients", "once_differentiable"]

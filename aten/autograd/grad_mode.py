@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -27,6 +28,12 @@ class _AmbientBits:
         return type(self)()
 
     def __call__(self, fn: Callable[..., Any]) -> Callable[..., Any]:
+        if inspect.isclass(fn):
+            warnings.warn(
+                "Decorating classes is deprecated: only making an instance is covered. Decorate the functions or methods instead.",
+                FutureWarning,
+                stacklevel=2,
+            )
         if inspect.isgeneratorfunction(fn):
             return _wrap_generator(self, fn)
 
@@ -103,19 +110,19 @@ class set_grad_enabled(_AmbientBits):
 
 
 class inference_mode(_AmbientBits):
-    """No recording, and results are inference tensors, which autograd never takes. `mode=False` does nothing."""
+    """No recording, and results are inference tensors, which autograd never takes. `mode=False`: as usual, with recording."""
 
     __slots__ = ("value", "mask")
 
     def __new__(cls, mode: Any = True) -> Any:
         made = object.__new__(cls)
         on = mode if isinstance(mode, bool) else True
-        made.mask = _GRAD | _INFERENCE if on else 0
-        made.value = _INFERENCE if on else 0
+        made.mask = _GRAD | _INFERENCE
+        made.value = _INFERENCE if on else _GRAD
         return made(mode) if callable(mode) else made
 
     def clone(self) -> "inference_mode":
-        return inference_mode(bool(self.mask))
+        return inference_mode(self.value == _INFERENCE)
 
 
 is_grad_enabled = _native.is_grad_enabled

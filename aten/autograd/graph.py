@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from aten import _native
 from aten._native import Node, Tensor
 from aten.autograd.engine import current_walk, kept_state
+from aten.autograd.function import run_backward
 from aten.autograd.grad_mode import no_grad
 from aten.autograd.hook_handle import JoinedHandle, RemovableHandle
 
@@ -291,6 +292,8 @@ _RESULTS = ("out", "result")
 def _node_attribute(self: Node, name: str) -> Any:
     """`_saved_x` is what the op keeps of its parameter x ("self" and "result" as PyTorch calls them), `_raw_saved_x` the
     SavedTensor of it."""
+    if name in ("saved_tensors", "_raw_saved_tensors") and getattr(self.backward, "func", None) is run_backward:
+        return (self._raw_saved if name[0] == "_" else self.saved)[1:]
     raw = name.startswith("_raw_saved_")
     if raw or name.startswith("_saved_"):
         wanted = name[11 if raw else 7 :]

@@ -57,13 +57,19 @@ class JvpLevel(Level):
             result, ctx = function.call(cls, primals, kwargs, asked)
             ctx = function.context(cls, ctx, primals, result)
             outputs = result if isinstance(result, tuple) else (result,)
+            given = [p if isinstance(p, Tensor) and _continuous(p) else None for p in primals]
+            known = [t for _, t in pairs]
+            if ctx.materialize_grads and any(t is not None for t in known):
+                known = [registry["zeros_like"](p) if t is None and p is not None else t for p, t in zip(given, known)]
             tangents: Any = (None,) * len(outputs)
             if any(t is not None for _, t in pairs):
-                given = [registry["zeros_like"](p) if t is None and isinstance(p, Tensor) and ctx.materialize_grads else t
-                         for p, t in pairs]  # fmt: skip
-                tangents = cls.jvp(ctx, *given)
+                tangents = cls.jvp(ctx, *known)
                 tangents = tangents if isinstance(tangents, tuple) else (tangents,)
-        wrapped = tuple([self.wrap(o, _floating(o, t)) if isinstance(o, Tensor) else o for o, t in zip(outputs, tangents)])
+                _check_tangents(cls, ctx, primals, known, outputs, tangents)
+        kept = {id(p): a for p, a in zip(primals, args) if any(p is d for d in ctx._dirty) and self.own(a)}
+        wrapped = tuple(
+            [kept.get(id(o)) or self.wrap(o, _floating(o, t)) if isinstance(o, Tensor) else o for o, t in zip(outputs, tangents)]
+        )
         seen = ctx.seen_from([*zip(primals, args), *zip(outputs, wrapped)])
         return (wrapped if isinstance(result, tuple) else wrapped[0]), seen
 
@@ -101,7 +107,13 @@ class JvpLevel(Level):
         elif op.jvp_fn is not None:
             tangent_out = op.jvp_fn(tangents, *primals, out)
         elif op.vjp_fn is not None:
-            tangent_out = _by_transposition(op, primals, tangents, out)
+            try:
+                tangent_out = _by_transposition(op, primals, tangents, out)
+            except NotImplementedError as error:
+                raise NotImplementedError(
+                    f"Trying to use forward AD with {op.name} that does not support it because it has not been implemented yet: "
+                    f"{error}"
+                ) from None
         elif is_lost(op, out):
             raise NotImplementedError(
                 f"Trying to use forward AD with {op.name} that does not support it because it has not been implemented yet."
@@ -123,6 +135,26 @@ def _floating(out: Tensor, tangent: Any) -> Any:
     if tangent is None or not _continuous(out):
         return None
     return tangent if tangent.ndim == out.ndim and all(map(known_equal, tangent.shape, out.shape)) else tangent.expand(out.shape)
+
+
+def _check_tangents(cls: Any, ctx: Any, primals: tuple, given: list, outputs: tuple, tangents: tuple) -> None:
+    """Raises RuntimeError for what `jvp` of a user's function may not return."""
+    if len(tangents) != len(outputs):
+        raise RuntimeError(f"{cls.__name__}.jvp returned {len(tangents)} tangents for {len(outputs)} outputs")
+    for i, (out, tangent) in enumerate(zip(outputs, tangents)):
+        lost = not isinstance(out, Tensor) or any(out is n for n in ctx._non_differentiable)
+        if lost and tangent is not None:
+            raise RuntimeError(
+                f"{cls.__name__}.jvp returned a tangent for output {i}, which is not differentiable. You should return None at "
+                "that position instead."
+            )
+        if any(out is d for d in ctx._dirty):
+            known = next((t for p, t in zip(primals, given) if p is out), None)
+            if known is not None and tangent is not known:
+                raise RuntimeError(
+                    "An inplace custom Function is not modifying the forward mode gradients inplace. If the forward is modifying "
+                    "an input inplace, then the jvp function must modify the corresponding gradient inplace."
+                )
 
 
 def _by_transposition(op: Op, primals: tuple, tangents: tuple, out: Any) -> Any:

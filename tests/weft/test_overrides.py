@@ -82,7 +82,7 @@ def test_a_mode_sees_calls():
 def test_a_wrapper_is_below_autograd():
     x = Wrapper(weft.tensor([1.0, 2.0]), requires_grad=True)
     y = (x * x).sum()
-    assert type(y) is Wrapper and y.inner.item() == 5 and x.seen[:2] == ["mul", "sum"]
+    assert type(y) is Wrapper and y.inner.item() == 5 and x.seen[:2] == ["mul.Tensor", "sum.default"]
     y.backward(Wrapper(weft.tensor(1.0)))
     assert x.grad.inner.tolist() == [2, 4]
 
@@ -99,4 +99,4 @@ def test_a_dispatch_mode_sees_core_ops():
     x = weft.ones(2, 2, requires_grad=True)
     with Count() as count:
         weft.nn.functional.softplus(x.exp()).sum().backward()
-    assert "exp" in count.names and "sum" in count.names and x.grad is not None
+    assert "exp.default" in count.names and "sum.default" in count.names and x.grad is not None

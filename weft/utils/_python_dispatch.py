@@ -34,6 +34,11 @@ class TorchDispatchMode:
         dispatch.pop_mode()
 
 
+def _get_current_dispatch_mode() -> Any:
+    """The innermost open mode, or None."""
+    return state.modes[-1] if state.modes else None
+
+
 def is_traceable_wrapper_subclass(t: Any) -> bool:
     """Whether it is a tensor of a subclass that says which tensors it is made of, and can be made of them again."""
     ours = isinstance(t, Tensor) and type(t) is not Tensor

@@ -13,8 +13,24 @@ from aten.compiling import is_compiling
 from aten.transforms.checkpoint import checkpoint as _reentrant
 from aten.transforms.recompute import CheckpointError, recompute
 from aten.transforms.recompute import early_stop as set_checkpoint_early_stop
+from weft.utils.selective_checkpoint import (
+    CheckpointPolicy,
+    SelectiveCheckpointContext,
+    _CachedTorchDispatchMode,  # noqa: F401
+    _CachingTorchDispatchMode,  # noqa: F401
+    create_selective_checkpoint_contexts,
+)
 
-__all__ = ["CheckpointError", "checkpoint", "checkpoint_sequential", "noop_context_fn", "set_checkpoint_early_stop"]
+__all__ = [
+    "CheckpointError",
+    "CheckpointPolicy",
+    "SelectiveCheckpointContext",
+    "checkpoint",
+    "checkpoint_sequential",
+    "create_selective_checkpoint_contexts",
+    "noop_context_fn",
+    "set_checkpoint_early_stop",
+]
 
 
 def noop_context_fn() -> tuple[Any, Any]:

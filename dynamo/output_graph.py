@@ -15,10 +15,11 @@ from dynamo import config, guards, outcome, promises, trace_rules
 from dynamo.guards import GuardSet
 from dynamo.region import Region
 from dynamo.side_effects import SideEffects
-from dynamo.source import Attr, InstanceDict, Object, Source
+from dynamo.source import Attr, InstanceDict, Item, Object, Source
 from dynamo.variables.base import Variable
 from dynamo.variables.function import CellVariable
 from dynamo.variables.lazy import Lazy
+from dynamo.variables.module import module_class
 from dynamo.world import World
 
 
@@ -221,11 +222,25 @@ class OutputGraph:
             return False
         if self.options.dynamic is False or not config.automatic_dynamic_shapes:
             return False
+        if isinstance(value, int) and self.is_setting(source):
+            return False
         if isinstance(value, float) and value != value:
             return False
         if self.options.dynamic is True and value not in (0, 1) and not self.options.export and not of_object(source):
             return True  # 0 and 1 are mostly flags, and attributes (of layers, mostly) settings
         return first != value
+
+    def is_setting(self, source: Source) -> bool:
+        """Whether a number is in a tuple of a Module: strides, paddings … mean other code for each value. (An attribute may be a
+        counter.)"""
+        module = module_class()
+        at: Any = source
+        while at is not None and isinstance(source, Item) and type(source.key) is int and module is not None:
+            known = self.by_source.get(at)
+            if known is not None and issubclass(known.python_type(), module):
+                return True
+            at = getattr(at, "base", None)
+        return False
 
     def finish_graph(self, outputs: list) -> None:
         """End the graph, drop items that nothing reads, and drop unused inputs that bind no symbol in use.

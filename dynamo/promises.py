@@ -35,13 +35,16 @@ class Refused(Exception):
 
 
 class Promises:
-    """Answers for conditions that no one knows; `flipped` of the guesses, in their order, are the other way round."""
+    """Answers for conditions that no one knows; `flipped` of the guesses, in their order, are the other way round, and so is what
+    would be answered for sizes of 2 and more to the conditions of `special_after_all`."""
 
-    def __init__(self, env: ShapeEnv, flipped: frozenset[int]):
-        self.env, self.flipped = env, flipped
+    def __init__(self, env: ShapeEnv, flipped: frozenset[int], special_after_all: frozenset[Expr]):
+        self.env, self.flipped, self.special_after_all = env, flipped, special_after_all
+        self.equalities: list[Expr] = []  # with 0 or 1, which were answered so
         self.guesses: list[Expr] = []  # as taken to hold
         self.kinds: list[str] = []
         self.used_special = False
+        self.inside = False  # whether the op itself reads values of tensors
 
     def special(self, e: Expr) -> bool | None:
         """The answer if no size that data decides is 0 or 1, or a number below."""
@@ -50,7 +53,11 @@ class Promises:
         answer = simplify(e, above)
         if answer.op != "const":
             return None
+        if e in self.special_after_all:
+            return None
         self.used_special = True
+        if "eq" in (e.op, e.args[0].op if e.op == "not" else ""):
+            self.equalities.append(e)
         return bool(answer.value)
 
     def __call__(self, e: Expr) -> bool | None:
@@ -58,7 +65,7 @@ class Promises:
         if answer is not None:
             return answer
         inner = e.args[0] if e.op == "not" else e
-        if inner.op == "eq":
+        if inner.op == "eq":  # (what is special after all is equal too)
             answer = e.op != "not"
         else:
             answer = bool(evaluate(e, {n: self.env.hints.get(n, 2) for n in e.free_symbols}))
@@ -91,16 +98,18 @@ def through(env: ShapeEnv, rule: Callable[[], Any], errors: tuple, sizes: bool) 
     """
     before = env.state()
     flipped: frozenset[int] = frozenset()
-    tried: set[frozenset[int]] = set()
+    special: frozenset[Expr] = frozenset()
+    tried: set[tuple] = set()
     while True:
-        tried.add(flipped)
+        tried.add((flipped, special))
         env.restore(before)
-        promises = Promises(env, flipped)
+        promises = Promises(env, flipped, special)
         made: list[str] = []
         env.promise = promises
         try:
             with unknown.allowed(functools.partial(new_symbol, env, made) if sizes else None):
                 result = rule()
+            promises.inside = bool(made)
             result = with_bare_symbols(env, result, frozenset(made))
             keep_checked(env, before, promises, frozenset(made) - bound_by(result))
             return result, promises
@@ -110,7 +119,9 @@ def through(env: ShapeEnv, rule: Callable[[], Any], errors: tuple, sizes: bool) 
             # What is refused may hang on the last guess that could be otherwise: sizes that are not equal are refused for good.
             last = next((i for i in reversed(range(len(promises.guesses))) if promises.kinds[i] != "eq"), None)
             flipped = frozenset() if last is None else frozenset({*(i for i in flipped if i < last), last})
-            if flipped in tried:
+            if (flipped, special) in tried and promises.equalities:  # or on a size that has to be 0 or 1
+                flipped, special = frozenset(), special | {promises.equalities[-1]}
+            if (flipped, special) in tried:
                 raise Refused(str(e)) from e
         finally:
             env.promise = None
@@ -154,6 +165,8 @@ def with_bare_symbols(env: ShapeEnv, result: Any, made: frozenset[str]) -> Any:
 
 def write_checks(graph: Any, env: ShapeEnv, promises: Promises, node: Any, result: Any) -> None:
     """The nodes that check what was promised, behind the op."""
+    if promises.inside:
+        node.meta["whole"] = True
     for guess in promises.guesses:
         graph.call_function(expect, (wrap(guess, env), str(guess), False), {}, val=None)
     if not promises.used_special:

@@ -15,6 +15,8 @@ from dynamo.breaks import NotConstant, Unsupported
 from dynamo.variables import wrapper
 from dynamo.variables.base import Variable
 from dynamo.variables.exception import as_raised, raise_exception
+from dynamo.variables.function import FunctionVariable, MethodVariable, PartialVariable
+from dynamo.variables.object import ObjectVariable
 from dynamo.variables.tensor import TensorVariable, has_mask, wrap_result
 
 if TYPE_CHECKING:
@@ -38,6 +40,7 @@ _PLACES = frozenset("int8 int16 int32 int64 uint16 uint32 uint64".split())
 SHAPE_ERRORS = (
     RuntimeError, IndexError, TypeError, ValueError, NotImplementedError, ZeroDivisionError, OverflowError
 )  # fmt: skip
+CALLABLES = (FunctionVariable, MethodVariable, PartialVariable, ObjectVariable)
 PLAIN: dict[type, Any] = {SymInt: int, SymFloat: float, SymBool: bool}
 # Results that never require grad.
 CONSTANTS = frozenset("detach detach_ zeros_like ones_like full_like empty_like rand_like randn_like".split())
@@ -47,6 +50,8 @@ def record(output, frame, op: Op, args: list[Variable], kwargs: dict[str, Variab
     """Record op(*args, **kwargs) and return its result. Raises in the traced program where the shape rule raises."""
     if wrapper.among([*args, *kwargs.values()]):
         return wrapper.record(output, frame, op, args, kwargs)
+    if op.kind == "composite" and takes_a_function(op, args, kwargs):
+        return defined(frame, op, args, kwargs)
     if "requires_grad" in kwargs and kwargs["requires_grad"].truth(frame):
         raise Unsupported(breaks.MUTATED_ALIAS, "a new leaf that requires grad")
     target = None
@@ -90,6 +95,29 @@ def record(output, frame, op: Op, args: list[Variable], kwargs: dict[str, Variab
         record(output, frame, registry["copy_"], [target, result], {})
         return target
     return result
+
+
+def takes_a_function(op: Op, args: list[Variable], kwargs: dict[str, Variable]) -> bool:
+    """Whether a function, or an object that can be called, is given for a parameter that takes anything."""
+    if not any(isinstance(v, CALLABLES) for v in (*args, *kwargs.values())):
+        return False
+    anything = {p.name for p in op.schema.params if p.type == "Any"}
+    given = {**dict(zip((p.name for p in op.schema.params), args)), **kwargs}
+    return any(name in anything and isinstance(v, CALLABLES) and callable_class(v) for name, v in given.items())
+
+
+def callable_class(v: Variable) -> bool:
+    return not isinstance(v, ObjectVariable) or hasattr(v.python_type(), "__call__")  # noqa: B004 (of the class)
+
+
+def defined(frame, op: Op, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+    """What the definition of an op gives that takes a function, which is traced as a function of Python is."""
+    given = {**dict(zip((p.name for p in op.schema.params), args)), **kwargs}
+    try:
+        full = [given[p.name] if p.name in given else frame.values.literal(frame, p.default) for p in op.schema.params]
+    except (KeyError, AttributeError) as e:
+        raise Unsupported(breaks.UNKNOWN_CALL, f"{op.name} without an argument") from e
+    return frame.world.known(op.function).call(frame, full, {}).realize(frame)
 
 
 def reaches_beyond(view: Meta, base: Meta) -> bool:

@@ -129,16 +129,17 @@ class GraphModule:
     @property
     def code(self) -> str:
         """The generated Python of `forward`."""
-        return self._generate()[0]
+        return self.generated()[0]
 
-    def _generate(self) -> tuple[str, dict[str, Any]]:
+    def generated(self) -> tuple[str, dict[str, Any]]:
+        """(text of `forward`, the globals it needs): one object until the graph changes."""
         generated = self._generated
         if generated is None:
             generated = self._generated = _generate(self._graph)
         return generated
 
     def _compile(self) -> Callable:
-        code, scope = self._generate()
+        code, scope = self.generated()
         name = f"<weft graph {next(_numbers)}>"
         linecache.cache[name] = (len(code), None, code.splitlines(True), name)
         scope = dict(scope)

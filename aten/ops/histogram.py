@@ -6,7 +6,6 @@ import numpy as np
 
 from aten import _native
 from aten import dtype as dtypes
-from aten.errors import DataDependentError
 from aten.meta import Meta
 from aten.op import composite, op, ops
 from aten.promotion import TYPE_NAMES, category
@@ -84,7 +83,10 @@ def _is_traced(x: Any) -> bool:
     tags=["dynamic", "library", "function_only", "raises"])  # fmt: skip
 def histogramdd_kernel(input: Meta, bins: Any, range: Any, weight: Any, density: bool) -> Meta:
     """Counts of points [n, d] in a grid of cells, then the edges of each dimension."""
-    raise DataDependentError("the edges of histograms depend on the data")
+    unknown_size("the edges of histograms depend on the data")  # not their number, but they are not computed as graphs are
+    cells = [b if isinstance(b, int) else b.sizes[0] - 1 for b in bins]
+    counts = input.like(sizes=tuple(cells))
+    return (counts, *(input.like(sizes=(n + 1,)) for n in cells))  # type: ignore[return-value]
 
 
 def _cell(edges: np.ndarray, x: np.ndarray) -> np.ndarray:

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from aten import _native
 from aten import dtype as dtypes
 from aten.meta import Meta
 from aten.op import composite, op, ops
@@ -181,7 +182,7 @@ def segment_reduce(data, reduce, lengths, indices, offsets, axis, unsafe, initia
         lengths = ops.diff(offsets)
     batch, n = list(data.shape[:axis]), data.shape[axis]
     runs, rest = lengths.shape[-1], list(data.shape[axis + 1 :])
-    if not unsafe and not lengths.is_meta and bool((lengths < 0).any()):
+    if not unsafe and not lengths.is_meta and not _native.is_tracer(lengths) and bool((lengths < 0).any()):
         raise RuntimeError("lengths contains negative value!")
     ends = ops.cumsum(lengths, -1)
     place = ops.arange(n).expand([*batch, n]).contiguous()

@@ -99,6 +99,12 @@ class Tracer(Tensor):
     def item(self) -> Any:
         return self.level.item(self)
 
+    def tolist(self) -> Any:
+        """Nested lists of the numbers, as `item` gives them."""
+        if not self.meta.sizes:
+            return self.item()
+        return [part.tolist() for part in _registry()["unbind"](self)]
+
     def detach(self) -> Tracer:
         return _registry()["detach"](self)
 

@@ -474,7 +474,8 @@ def wrap_result(frame, node, val: Any, root: TensorVariable | None = None) -> Va
     if isinstance(val, (tuple, list)):
         items = []
         for i, v in enumerate(val):
-            part = frame.output.graph.call_function(operator.getitem, (node, i), val=v) if type(v) is Meta else None
+            some = type(v) is Meta or (isinstance(v, (tuple, list)) and any(type(m) is Meta for m in v))
+            part = frame.output.graph.call_function(operator.getitem, (node, i), val=v) if some else None
             items.append(wrap_result(frame, part, v, root))
         if hasattr(val, "_fields"):
             return NamedTupleVariable(items, type(val))

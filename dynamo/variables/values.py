@@ -8,7 +8,15 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from dynamo.breaks import Raised
-from dynamo.variables import iterator, sets, tensor_values, track, transforms, weak
+from dynamo.variables import (
+    graph_call,  # noqa: F401 (it declares a rule)
+    iterator,
+    sets,
+    tensor_values,
+    track,
+    transforms,
+    weak,
+)
 from dynamo.variables.base import Variable
 from dynamo.variables.classes import ClassVariable, ModuleVariable
 from dynamo.variables.constant import FALSE, NONE, TRUE, ConstantVariable, boolean, plain

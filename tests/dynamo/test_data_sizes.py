@@ -110,6 +110,25 @@ def test_several_values_are_written_where_a_mask_holds():
     same_as_plain(write, [*calls, (weft.zeros(5), weft.zeros(5) > 0, weft.ones(0))])
 
 
+WITHIN = {  # ops that read values of tensors for themselves
+    "linspace": (lambda a: weft.linspace(-2.0, a, 5), tensor(3.0)),
+    "masked_scatter": (lambda a, b: weft.masked_scatter(a, a > 0, b), MIXED, weft.arange(5.0)),
+    "narrow": (lambda a, s: weft.narrow(a, 0, s, 2) + 1, MIXED, tensor(3)),
+    "tensor_split": (lambda a, s: weft.tensor_split(a, s), MIXED, tensor([2, 4])),
+    "index_put of nothing": (lambda a, m, v: weft.index_put(a, (m,), v), MIXED, MIXED > 100, weft.ones(0)),
+    "histogram": (lambda a: weft.histogram(a, 4), MIXED),
+    "histogramdd": (lambda a: weft.histogramdd(a, (3, 2)), weft.arange(12.0).reshape(6, 2)),
+    "segment_reduce": (lambda a, s: weft.segment_reduce(a, "sum", lengths=s), MIXED, tensor([2, 3])),
+    "one_hot": (lambda a: F.one_hot(a), tensor([1, 3, 0])),
+}
+
+
+@pytest.mark.parametrize("name", WITHIN)
+def test_of_values_that_an_op_reads(name):
+    function, *args = WITHIN[name]
+    same_as_plain(function, [args])
+
+
 def test_gradients_go_through_a_mask():
     function = lambda x: (x[x > 0] * 2).sum()
     compiled = weft.compile(function, fullgraph=True)

@@ -106,6 +106,7 @@ from aten.random import (
     seed,
     set_rng_state,
 )
+from aten.sparse.conversion import sparse_compressed_tensor, sparse_coo_tensor, sparse_csc_tensor, sparse_csr_tensor, spmm
 from aten.storage import TypedStorage, UntypedStorage, frombuffer, typed_classes
 from aten.storage import tensor_from_file as from_file
 from aten.tensor import Parameter, as_tensor, from_dlpack, from_numpy, set_current_device, tensor

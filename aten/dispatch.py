@@ -506,7 +506,8 @@ def _call_inplace(op: Op, public: tuple[Any, ...]) -> Any:
         if result is not NotImplemented:
             return result
     target, base = public[0], op.base
-    if overrides.kind_of(type(target)) & overrides.DISPATCH and overrides.dispatched(op, public) is not NotImplemented:
+    of_classes = any([overrides.kind_of(type(value)) & overrides.DISPATCH for value in public])
+    if of_classes and overrides.dispatched(op, public) is not NotImplemented:
         return target
     if base.refuses is not None:
         base.refuses(public)

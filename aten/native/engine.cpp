@@ -119,7 +119,7 @@ bool add_gradient(PyObject **slot, PyObject *grad) {
     return true;
   }
   Ref owned(grad), before(std::exchange(*slot, nullptr));
-  bool in_place = !grad_enabled() && unshared(before.get()) && (as_tensor(before.get())->word & WEFT_WORD_CONTIGUOUS) &&
+  bool in_place = !grad_enabled() && Py_TYPE(before.get()) == Py_TYPE(grad) && unshared(before.get()) && (as_tensor(before.get())->word & WEFT_WORD_CONTIGUOUS) &&
                   !WEFT_IS_TRACER(grad);
   if (in_place) {
     *slot = PyNumber_InPlaceAdd(before.get(), grad);
@@ -308,7 +308,8 @@ bool accumulate_into(WeftTensor *leaf, PyObject **slot) {
     }
   }
   Ref before(Py_NewRef(leaf->grad));
-  Ref sum(grad_enabled() ? PyNumber_Add(before.get(), *slot) : PyNumber_InPlaceAdd(before.get(), *slot));
+  bool in_place = !grad_enabled() && Py_TYPE(before.get()) == Py_TYPE(*slot);  // else a class decides what the sum is
+  Ref sum(!in_place ? PyNumber_Add(before.get(), *slot) : PyNumber_InPlaceAdd(before.get(), *slot));
   if (!sum) return false;
   Py_XSETREF(leaf->grad, sum.release());
   return true;

@@ -18,9 +18,6 @@ ABSENT = {
     "torch.grad": "the corpus counts a method of a transform here; torch.autograd.grad and torch.func.grad exist",
 }
 PENDING = {
-    **dict.fromkeys(
-        ["torch.spmm", "torch.Tensor.to_sparse", "torch.Tensor.indices"], "sparse tensors are not there yet"
-    ),
     "torch.Tensor.resize": "deprecated by PyTorch in favour of resize_, which exists",
 }  # fmt: skip
 

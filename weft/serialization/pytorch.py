@@ -16,6 +16,7 @@ import numpy as np
 
 import aten
 from aten import Tensor
+from aten.sparse.conversion import sparse_compressed_tensor, sparse_coo_tensor
 from weft.serialization import endianness, objects
 from weft.serialization.bad_file import BadFile
 from weft.serialization.inert_pickle import Global, Refused, Walker
@@ -74,10 +75,22 @@ def _meta(dtype: Any, sizes: Any, strides: Any, requires_grad: Any) -> Tensor:
     return _flagged(aten.empty_strided(tuple(sizes), tuple(strides), dtype=dtype, device="meta"), requires_grad)
 
 
+def _sparse(layout: Any, data: Any) -> Tensor:
+    """Through the functions that check that the parts fit each other."""
+    if layout == "torch.sparse_coo":
+        indices, values, size, *coalesced = data
+        return sparse_coo_tensor(indices, values, size, is_coalesced=bool(coalesced and coalesced[0]))
+    kinds = {"torch.sparse_csr": aten.sparse_csr, "torch.sparse_csc": aten.sparse_csc}
+    if layout not in kinds:
+        raise ValueError(f"a tensor of layout {layout} cannot be read")
+    return sparse_compressed_tensor(*data, layout=kinds[layout])
+
+
 _REBUILD = {
     f"torch._utils.{name}": Global(f"torch._utils.{name}", fn)
     for name, fn in {
         "_rebuild_tensor": _v1, "_rebuild_tensor_v2": _v2, "_rebuild_tensor_v3": _v3, "_rebuild_meta_tensor_no_storage": _meta,
+        "_rebuild_sparse_tensor": _sparse,
     }.items()
 }  # fmt: skip
 _MODULES = {"__builtin__": "builtins", "copy_reg": "copyreg", "UserDict": "collections"}

@@ -14,6 +14,8 @@ import numpy as np
 
 import aten
 from aten import Tensor
+from aten.sparse.conversion import sparse_compressed_tensor, sparse_coo_tensor
+from aten.sparse.tensor import SparseTensor
 from weft.serialization import objects
 from weft.serialization.safe_globals import make
 
@@ -85,6 +87,9 @@ class Packer:
         return ["object", number, *maker, args, items, pairs, state]
 
     def _tensor(self, t: Tensor, path: str) -> Any:
+        if isinstance(t, SparseTensor):
+            parts = [self._tensor(part.detach(), _join(path, i)) for i, part in enumerate(t._pieces())]
+            return ["sparse", t.layout.name, list(t.shape), bool(t.requires_grad), parts]  # type: ignore[attr-defined]
         if type(t) not in (Tensor, aten.Parameter):
             return self._subclass(t, path)
         if id(t) in self.seen:
@@ -170,6 +175,8 @@ class Unpacker:
             return self._object(*rest)
         if tag == "subclass":
             return self._subclass(*rest)
+        if tag == "sparse":
+            return self._sparse(*rest)
         return _SIMPLE[tag](*rest)
 
     def _object(self, number: int, module: str, name: str, args: list, items: list, pairs: list, state: Any) -> Any:
@@ -191,6 +198,14 @@ class Unpacker:
         for key, value in self.unpack(attributes).items():
             setattr(made, key, value)
         return made
+
+    def _sparse(self, layout: str, size: list[int], requires_grad: bool, forms: list[Any]) -> Tensor:
+        """Through the functions that check that the parts fit each other."""
+        parts = [self.unpack(form) for form in forms]
+        if layout == "sparse_coo":
+            return sparse_coo_tensor(*parts, size, requires_grad=requires_grad)
+        kind = {"sparse_csr": aten.sparse_csr, "sparse_csc": aten.sparse_csc}[layout]
+        return sparse_compressed_tensor(*parts, size, layout=kind, requires_grad=requires_grad)
 
     def _tensor(self, name: str, parameter: bool, requires_grad: bool) -> Tensor:
         how = self.made.get(name)

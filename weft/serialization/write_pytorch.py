@@ -15,6 +15,7 @@ import numpy as np
 
 import aten
 from aten import Tensor
+from aten.sparse.tensor import SparseTensor
 from weft.serialization import objects
 from weft.serialization.safe_globals import STORAGES
 
@@ -69,6 +70,13 @@ class _Writer(_PythonPickler):
     def reducer_override(self, obj: Any) -> Any:
         if isinstance(obj, Tensor) and type(obj).__reduce_ex__ is Tensor.__reduce_ex__:
             return self._tensor(obj)
+        if isinstance(obj, SparseTensor):
+            parts = [part.detach() for part in obj._pieces()]
+            self.kept += parts
+            flags = [obj.is_coalesced()] if obj.is_sparse else []
+            return self.name("torch._utils", "_rebuild_sparse_tensor"), (obj.layout, (*parts, obj.shape, *flags))  # type: ignore[attr-defined]
+        if isinstance(obj, aten.Layout):
+            return self.name("torch.serialization", "_get_layout"), (f"torch.{obj.name}",)
         if isinstance(obj, aten.Size):
             return self.name("torch", "Size"), (tuple(obj),)
         if isinstance(obj, aten.Device):

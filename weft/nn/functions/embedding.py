@@ -10,6 +10,7 @@ import aten
 from aten import Tensor
 from aten.compiling import is_compiling
 from aten.op import ops
+from aten.sparse import as_sparse_gradient
 
 
 def _no_grad_embedding_renorm_(weight: Tensor, input: Tensor, max_norm: float, norm_type: float) -> None:
@@ -35,8 +36,29 @@ def _row(padding_idx: int | None, count: int, message: str, error: type[Exceptio
     return padding_idx if padding_idx is None or padding_idx >= 0 else padding_idx + count
 
 
-def _rows(input: Tensor, weight: Tensor, padding_idx: int | None, scale_grad_by_freq: bool) -> Tensor:
-    rows = aten.embedding(weight, input) if padding_idx is None else aten.embedding(weight, input, padding_idx=padding_idx)
+class _SparseRows(aten.autograd.Function):
+    """weight[input], whose gradient is sparse."""
+
+    @staticmethod
+    def forward(ctx: Any, input: Tensor, weight: Tensor, padding_idx: int | None) -> Tensor:
+        ctx.save_for_backward(input)
+        ctx.size, ctx.padding_idx = tuple(weight.shape), padding_idx
+        return aten.embedding(weight, input)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Any, ...]:
+        rows, values = ctx.saved_tensors[0].reshape(-1), grad.reshape(-1, *ctx.size[1:])
+        if ctx.padding_idx is not None:
+            kept = (rows != ctx.padding_idx).nonzero().flatten()
+            rows, values = rows[kept], values[kept]
+        return None, as_sparse_gradient(rows, values, ctx.size), None
+
+
+def _rows(input: Tensor, weight: Tensor, padding_idx: int | None, scale_grad_by_freq: bool, sparse: bool) -> Tensor:
+    if sparse and not is_compiling() and weight.requires_grad and aten.is_grad_enabled():
+        rows = _SparseRows.apply(input, weight, padding_idx)
+    else:
+        rows = aten.embedding(weight, input) if padding_idx is None else aten.embedding(weight, input, padding_idx=padding_idx)
     return _by_frequency(rows, input, weight.shape[0]) if scale_grad_by_freq else rows
 
 
@@ -49,12 +71,12 @@ def embedding(
     scale_grad_by_freq: bool = False,
     sparse: bool = False,
 ) -> Tensor:
-    """weight[input]. Raises IndexError outside [0, rows); the row `padding_idx` gets no gradient. Gradients are dense, also with
-    `sparse`."""
+    """weight[input]. Raises IndexError outside [0, rows); the row `padding_idx` gets no gradient. With `sparse` the gradient
+    of the table has the rows read alone; in compiled code it is dense."""
     padding_idx = _row(padding_idx, weight.shape[0], "Padding_idx must be within num_embeddings", AssertionError)
     if max_norm is not None:
         _no_grad_embedding_renorm_(weight, input, max_norm, norm_type)
-    return _rows(input, weight, padding_idx, scale_grad_by_freq)
+    return _rows(input, weight, padding_idx, scale_grad_by_freq, sparse)
 
 
 def embedding_bag(
@@ -87,7 +109,7 @@ def embedding_bag(
     padding_idx = _row(padding_idx, weight.shape[0], f"{message}but got {padding_idx}", RuntimeError)
     if max_norm is not None:
         _no_grad_embedding_renorm_(weight, input, max_norm, norm_type)
-    rows = _rows(input, weight, None, scale_grad_by_freq)
+    rows = _rows(input, weight, None, scale_grad_by_freq, sparse)
     kept = None if padding_idx is None else (input != padding_idx)
     if per_sample_weights is not None:
         rows = rows * per_sample_weights.unsqueeze(-1)

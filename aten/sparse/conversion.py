@@ -1,0 +1,206 @@
+"""Sparse tensors of dense ones, of places and values, and of sparse ones of another layout."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aten import dtype as dtypes
+from aten import layout
+from aten._native import DType, Tensor
+from aten.op import ops
+from aten.sparse.tensor import CompressedTensor, CooTensor, SparseTensor
+from aten.tensor import as_tensor, attach
+
+_COMPRESSED = (layout.sparse_csr, layout.sparse_csc)
+
+
+def _values(values: Any, dtype: DType | None, device: Any) -> Tensor:
+    return as_tensor(values, dtype, device)
+
+
+def _finished(made: Any, requires_grad: bool) -> Any:
+    return made.detach().requires_grad_() if requires_grad else made
+
+
+def sparse_coo_tensor(
+    indices: Any = None, values: Any = None, size: Any = None, *, dtype: DType | None = None, device: Any = None,
+    pin_memory: bool = False, requires_grad: bool = False, check_invariants: bool | None = None, is_coalesced: bool | None = None,
+) -> CooTensor:  # fmt: skip
+    """values[k] at indices[:, k] of a tensor of `size` (else the smallest that holds them); sparse_coo_tensor(size) is empty.
+
+    Raises RuntimeError for places outside of `size` or parts that do not fit each other.
+    """
+    if values is None:
+        size = tuple(size if indices is None else indices)
+        made = CooTensor(ops.zeros(len(size), 0, dtype=dtypes.int64), ops.zeros(0, dtype=dtype, device=device), size, True)
+        return _finished(made, requires_grad)
+    values = _values(values, dtype, device)
+    indices = as_tensor(indices).to(device=values.device, dtype=dtypes.int64)
+    if indices.ndim != 2:
+        if indices.numel():
+            raise RuntimeError(f"indices must be sparse_dim x nnz, but got: {list(indices.shape)}")
+        indices = indices.reshape(len(size) - max(values.ndim - 1, 0) if size is not None else 1, 0)
+    if values.ndim == 0:
+        values = values.expand(indices.shape[1])
+    if values.shape[0] != indices.shape[1]:
+        raise RuntimeError(
+            f"indices and values must have same nnz, but got nnz from indices: {indices.shape[1]}, "
+            f"nnz from values: {values.shape[0]}"
+        )
+    size = _size_of(indices, values, size)
+    return _finished(CooTensor(indices, values, size, bool(is_coalesced)), requires_grad)
+
+
+def _size_of(indices: Tensor, values: Tensor, size: Any) -> tuple[int, ...]:
+    n = indices.shape[0]
+    if indices.numel() and int(indices.min()) < 0:
+        raise RuntimeError("found negative index in indices")
+    most = indices.amax(1).tolist() if indices.numel() else [-1] * n
+    if size is None:
+        return (*[m + 1 for m in most], *values.shape[1:])
+    size = tuple(size)
+    if len(size) != n + values.ndim - 1:
+        raise RuntimeError(
+            f"number of dimensions must be sparse_dim ({n}) + dense_dim ({values.ndim - 1}), but got {len(size)}"
+        )
+    if size[n:] != tuple(values.shape[1:]):
+        raise RuntimeError(f"values has incorrect size, expected {list(size[n:])}, got {list(values.shape[1:])}")
+    for dim, m in enumerate(most):
+        if m >= size[dim]:
+            raise RuntimeError(f"size is inconsistent with indices: for dim {dim}, size is {size[dim]} but found index {m}")
+    return size
+
+
+def _compressed(
+    kind: Any, lines: Any, places: Any, values: Any, size: Any, dtype: DType | None, device: Any, requires_grad: bool
+) -> CompressedTensor:
+    values = _values(values, dtype, device)
+    lines, places = (as_tensor(part).to(values.device) for part in (lines, places))
+    by_row = kind is layout.sparse_csr
+    if lines.ndim != 1 or places.ndim != 1 or values.ndim != 1:
+        raise RuntimeError("batches of compressed matrices and blocks of values are not supported: give 1-d parts")
+    if size is None:
+        found = (lines.shape[0] - 1, int(places.max()) + 1 if places.numel() else 0)
+        size = found if by_row else found[::-1]
+    size = tuple(size)
+    outer, inner = size if by_row else size[::-1]
+    names = ("crow_indices", "col_indices") if by_row else ("ccol_indices", "row_indices")
+    if lines.shape[0] != outer + 1:
+        raise RuntimeError(f"{names[0]}.shape[-1] must be equal to the number of lines + 1 = {outer + 1}, but got {lines.shape[0]}")
+    if places.shape[0] != values.shape[0] or int(lines[-1]) != places.shape[0] or int(lines[0]) != 0:
+        raise RuntimeError(f"{names[0]} must go from 0 to the number of values, which is that of {names[1]}")
+    if bool((lines.diff() < 0).any()) or (places.numel() and not (0 <= int(places.min()) and int(places.max()) < inner)):
+        raise RuntimeError(f"{names[0]} must not fall, and {names[1]} must be within [0, {inner})")
+    return _finished(CompressedTensor(lines, places, values, size, kind), requires_grad)
+
+
+def sparse_csr_tensor(
+    crow_indices: Any, col_indices: Any, values: Any, size: Any = None, *, dtype: DType | None = None, device: Any = None,
+    pin_memory: bool = False, requires_grad: bool = False, check_invariants: bool | None = None,
+) -> CompressedTensor:  # fmt: skip
+    """A matrix by rows: the values of row r are those from crow_indices[r] to crow_indices[r + 1], in columns col_indices."""
+    return _compressed(layout.sparse_csr, crow_indices, col_indices, values, size, dtype, device, requires_grad)
+
+
+def sparse_csc_tensor(
+    ccol_indices: Any, row_indices: Any, values: Any, size: Any = None, *, dtype: DType | None = None, device: Any = None,
+    pin_memory: bool = False, requires_grad: bool = False, check_invariants: bool | None = None,
+) -> CompressedTensor:  # fmt: skip
+    """A matrix by columns, as sparse_csr_tensor is by rows."""
+    return _compressed(layout.sparse_csc, ccol_indices, row_indices, values, size, dtype, device, requires_grad)
+
+
+def sparse_compressed_tensor(
+    compressed_indices: Any, plain_indices: Any, values: Any, size: Any = None, *, layout: Any, dtype: DType | None = None,
+    device: Any = None, pin_memory: bool = False, requires_grad: bool = False, check_invariants: bool | None = None,
+) -> CompressedTensor:  # fmt: skip
+    """sparse_csr_tensor or sparse_csc_tensor, as `layout` says."""
+    if layout not in _COMPRESSED:
+        raise RuntimeError(f"sparse_compressed_tensor: layout {layout} is not supported, use sparse_csr or sparse_csc")
+    return _compressed(layout, compressed_indices, plain_indices, values, size, dtype, device, requires_grad)
+
+
+# --------------------------------------------------------------------------------------------------- of tensors
+def _of_dense(dense: Tensor, sparse_dim: int | None) -> CooTensor:
+    n = dense.ndim if sparse_dim is None else sparse_dim
+    if not 0 <= n <= dense.ndim:
+        raise RuntimeError(f"sparse_dim must be within [0, {dense.ndim}], but got {n}")
+    seen = dense.detach() != 0
+    if n < dense.ndim:
+        seen = seen.flatten(n).any(-1)
+    at = seen.nonzero(as_tuple=True)
+    return CooTensor(ops.stack(at), dense[at], tuple(dense.shape), True)
+
+
+def to_layout(input: Tensor, kind: Any = None, sparse_dim: int | None = None) -> Any:
+    """The tensor in a sparse layout, in coordinates unless another is named."""
+    if kind is layout.strided:
+        return input.to_dense()  # type: ignore[attr-defined]
+    kind = layout.sparse_coo if kind is None else kind
+    if kind is not layout.sparse_coo and kind not in _COMPRESSED:
+        raise RuntimeError(f"to_sparse: layout {kind} is not supported, use sparse_coo, sparse_csr or sparse_csc")
+    if input.layout is kind:  # type: ignore[attr-defined]
+        return input
+    if kind is not layout.sparse_coo and input.ndim != 2:
+        raise RuntimeError("to_sparse: batches of compressed matrices are not supported: give a matrix")
+    coo = input._coo() if isinstance(input, SparseTensor) else _of_dense(input, sparse_dim)
+    return coo if kind is layout.sparse_coo else _compress(coo, kind)
+
+
+def _compress(coo: CooTensor, kind: Any) -> CompressedTensor:
+    if coo.dense_dim():
+        raise RuntimeError("to_sparse: a compressed matrix of blocks is not supported: its values must be numbers")
+    coo = coo.coalesce()
+    by_row = kind is layout.sparse_csr
+    lines, places, values = coo._idx[0 if by_row else 1], coo._idx[1 if by_row else 0], coo._val
+    if not by_row:
+        order = lines.argsort(stable=True)
+        lines, places, values = lines[order], places[order], values[order]
+    counts = ops.bincount(lines, minlength=coo.shape[0 if by_row else 1])
+    return CompressedTensor(ops.cat([counts.new_zeros(1), counts.cumsum(0)]), places, values, tuple(coo.shape), kind)
+
+
+def _to_sparse(
+    self: Tensor, sparse_dim: int | None = None, *, layout: Any = None, blocksize: Any = None, dense_dim: Any = None
+) -> Any:
+    """The elements that are not zero, with their places; over the first `sparse_dim` dims alone, if given."""
+    return to_layout(self, layout, sparse_dim)
+
+
+def spmm(input: Tensor, mat2: Tensor) -> Any:
+    """The product of two matrices, of which one may be sparse."""
+    return ops.mm(input, mat2)
+
+
+def _to_kind(kind: Any) -> Any:
+    return lambda self, dense_dim=None: to_layout(self, kind)
+
+
+def _sparse_mask(self: Tensor, mask: Any) -> Any:
+    """The elements at the places of the sparse `mask`."""
+    if not isinstance(mask, SparseTensor):
+        raise RuntimeError("sparse_mask(): the mask must be a sparse tensor")
+    coo = mask._coo().coalesce()
+    dense = self.to_dense()  # type: ignore[attr-defined]
+    made = coo._with(dense[tuple(coo._idx.unbind(0))])
+    return made if mask.layout is layout.sparse_coo else made.to_sparse(layout=mask.layout)
+
+
+def _refused(name: str) -> Any:
+    def refuse(self: Tensor, *args: Any) -> Any:
+        wanted = "sparse row compressed" if name in ("crow_indices", "col_indices") else "sparse coordinate"
+        raise RuntimeError(f"{name} expected {wanted} tensor layout but got Strided")
+
+    return refuse
+
+
+attach("to_sparse", _to_sparse)
+attach("to_sparse_coo", lambda self: to_layout(self, layout.sparse_coo))
+attach("to_sparse_csr", _to_kind(layout.sparse_csr))
+attach("to_sparse_csc", _to_kind(layout.sparse_csc))
+attach("sparse_mask", _sparse_mask)
+for _name in (
+    "indices", "values", "_indices", "_values", "_nnz", "coalesce", "is_coalesced", "crow_indices", "col_indices", "ccol_indices",
+    "row_indices",
+):  # fmt: skip
+    attach(_name, _refused(_name))

@@ -341,7 +341,8 @@ def run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             f"Could not run 'aten::{name}' with arguments from the 'SparseCPU' backend: there is no rule for sparse tensors; "
             "call to_dense() first"
         )
-    first = next((a for a in args if isinstance(a, SparseTensor)), None)
+    operands = args[0] if args and isinstance(args[0], (list, tuple)) else args
+    first = next((a for a in operands if isinstance(a, SparseTensor)), None)
     if not isinstance(first, CompressedTensor) or name.endswith("_"):
         return rule(*args, **kwargs)
     result = rule(*[_in_coordinates(a) for a in args], **kwargs)

@@ -33,9 +33,10 @@ class SparseTensor(Tensor):
 
     @classmethod
     def __torch_dispatch__(cls, func: Any, types: Iterable[type], args: Any = (), kwargs: Any = None) -> Any:
-        if func.__name__ == "add" and not isinstance(args[1], SparseTensor):  # gradients that meet in a backward walk
+        name = func.__name__.partition(".")[0]  # of an overload
+        if name == "add" and not isinstance(args[1], SparseTensor):  # gradients that meet in a backward walk
             args = args[::-1]
-        return run(func.__name__, args, kwargs or {})
+        return run(name, args, kwargs or {})
 
     # ---------------------------------------------------------------------------------------------- autograd
     requires_grad = property(lambda self: self._val.requires_grad, lambda self, value: self.requires_grad_(value))

@@ -588,7 +588,7 @@ def _overlaps(target: Tensor, args: tuple[Any, ...]) -> bool:
     """Whether some argument shares memory with the target without being exactly it."""
     where = array(target)
     for value in args:
-        if isinstance(value, Tensor) and value is not target:
+        if isinstance(value, Tensor) and value is not target and not overrides.kind_of(type(value)) & overrides.DISPATCH:
             if value.data_ptr() == target.data_ptr() and value.shape == target.shape and value.stride() == target.stride():
                 continue
             if np.may_share_memory(where, array(value)):

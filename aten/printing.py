@@ -147,10 +147,12 @@ def _suffixes(tensor: Any) -> Iterable[str]:
         yield "requires_grad=True"
 
 
-def tensor_text(tensor: Any, prefix: str = "tensor(") -> str:
-    """The repr of a tensor with memory."""
+def tensor_text(tensor: Any, prefix: str = "tensor(", *, tensor_contents: str | None = None) -> str:
+    """The repr of a tensor with memory; `tensor_contents` stands for the elements of one that has none."""
     indent = len(prefix)
-    if tensor.is_meta:
+    if tensor_contents is not None:
+        body = tensor_contents
+    elif tensor.is_meta:
         body = "..."
     elif tensor.numel() == 0:
         body = "[]"

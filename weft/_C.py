@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from aten import Generator, Size, Tensor, device, dispatch, dtype, overrides, registry
+from aten import Generator, Size, Tensor, autograd, device, dispatch, dtype, overrides, registry
 from aten._native import set_grad_enabled
 from aten.errors import LinAlgError as _LinAlgError
 from aten.errors import OutOfMemoryError
 from weft import fallback_switches as _functorch
+from weft.engine_names import (  # noqa: F401
+    _autograd,
+    _current_autograd_node,
+    _current_graph_task_id,
+    _functions,
+    _will_engine_execute_node,
+)
 from weft.fallback_switches import (  # noqa: F401
     _debug_only_are_vmap_fallback_warnings_enabled,
     _debug_only_display_vmap_fallback_warnings,
@@ -59,6 +66,11 @@ def _cuda_getCurrentRawStream(device: int) -> int:
     from weft import cuda
 
     return cuda.current_stream(device).cuda_stream if cuda.is_available() else 0
+
+
+def _set_fwd_grad_enabled(mode: bool) -> None:
+    """Whether dual tensors take tangents from now on."""
+    autograd.forward_ad._set_fwd_grad_enabled(mode)
 
 
 DisableTorchFunctionSubclass = overrides.DisableTorchFunctionSubclass

@@ -2,6 +2,7 @@
 aten/native/engine.cpp.
 """
 
+import itertools
 import math
 import threading
 import warnings
@@ -74,10 +75,12 @@ def _as_tuple(value: Any) -> tuple[Any, ...]:
 class _Walk:
     """A backward walk that is under way: what it starts from and, if only some are wanted, where it goes."""
 
-    __slots__ = ("roots", "inputs", "callbacks", "_runs", "__weakref__")
+    __slots__ = ("roots", "inputs", "accumulates", "number", "callbacks", "_runs", "__weakref__")
+    _numbers = itertools.count()
 
-    def __init__(self, roots: tuple[Any, ...], inputs: tuple[Any, ...] | None):
-        self.roots, self.inputs = roots, inputs
+    def __init__(self, roots: tuple[Any, ...], inputs: tuple[Any, ...] | None, accumulates: bool):
+        self.roots, self.inputs, self.accumulates = roots, inputs, accumulates
+        self.number = next(self._numbers)
         self.callbacks: list[Callable[[], None]] = []
         self._runs: set[Any] | None = None
 
@@ -142,7 +145,7 @@ def queue_callback(callback: Callable[[], None]) -> None:
 def _walk(
     outs: tuple[Any, ...], seeds: tuple[Any, ...], keep: Any, create_graph: bool, ins: tuple[Any, ...] | None, accumulate: bool
 ) -> Any:
-    walk = _Walk(outs, ins)
+    walk = _Walk(outs, ins, accumulate)
     undo = [keep_state() for keep_state in kept_state]
     _walks.open.append(walk)
     overrides.state.off += 1  # derivatives are no calls of the program: no `__torch_function__` is asked

@@ -83,6 +83,11 @@ def _keep_hooks() -> Callable[[], None]:
 kept_state.append(_keep_hooks)
 
 
+def saved_tensors_hooks_enabled() -> bool:
+    """Whether hooks on saved tensors may be used here: not within `disable_saved_tensors_hooks`."""
+    return _hooks.refusal is None
+
+
 class saved_tensors_hooks:
     """Within the block every tensor that is saved for backward is kept as `pack_hook(tensor)`, any object; backward asks
     `unpack_hook(object)` for a tensor of the same contents. `pack_hook` must not write its argument."""

@@ -265,11 +265,19 @@ static PyObject *get_data(PyObject *self, void *) {
 
 static int set_data(PyObject *self, PyObject *value, void *) {
   WeftTensor *t = as_tensor(self);
-  if (!value || !is_tensor(value)) {
+  if (!value) {
+    PyErr_SetString(PyExc_RuntimeError, "Deleting tensor data is not allowed. Delete tensor instead!");
+    return -1;
+  }
+  if (!is_tensor(value)) {
     PyErr_SetString(PyExc_TypeError, "Variable data has to be a tensor");
     return -1;
   }
   WeftTensor *v = as_tensor(value);
+  if (WEFT_REQUIRES_GRAD(t) && dtype_kind(WEFT_DTYPE(v)) < KIND_FLOAT) {
+    PyErr_SetString(PyExc_RuntimeError, "data set to a tensor that requires gradients must be floating point or complex dtype");
+    return -1;
+  }
   if (!need_memory(t, "setting .data") || !need_memory(v, "setting .data")) return -1;
   if (v == t) return 0;
   if (!wait_for_calls()) return -1;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "node.h"
+#include "op.h"
 
 namespace weft {
 
@@ -291,15 +292,23 @@ bool run_leaf_hooks(WeftTensor *leaf, long kind, PyObject **slot) {
 }
 
 // -------------------------------------------------------------------------------------------------- steps
+// A copy of the gradient, in the layout of its leaf if that is dense, else row-major.
+PyObject *laid_out_as(WeftTensor *leaf, PyObject *grad) {
+  bool plain = !grad_enabled() && !WEFT_IS_TRACER(leaf) && !WEFT_IS_TRACER(grad) && Py_TYPE(grad) == tensor_type;
+  if (!plain) return PyObject_CallMethod(grad, "clone", nullptr);
+  Ref copy(empty_like(leaf, WEFT_DTYPE(as_tensor(grad))));
+  return copy ? PyObject_CallMethod(copy.get(), "copy_", "O", grad) : nullptr;
+}
+
 // leaf.grad += grad; the first gradient is kept itself where nobody else holds it.
 bool accumulate_into(WeftTensor *leaf, PyObject **slot) {
-  if (!leaf->grad && !grad_enabled() && unshared(*slot) && (as_tensor(*slot)->word & WEFT_WORD_CONTIGUOUS)) {
+  if (!leaf->grad && !grad_enabled() && unshared(*slot) && as_tensor(*slot)->word & leaf->word & WEFT_WORD_CONTIGUOUS) {
     leaf->grad = std::exchange(*slot, nullptr);
     track(leaf);
     return true;
   }
   if (!leaf->grad) {
-    Ref kept(PyObject_CallMethod(*slot, "clone", nullptr));
+    Ref kept(laid_out_as(leaf, *slot));
     if (!kept) return false;
     if (!leaf->grad) {  // no other thread's walk has come here meanwhile
       leaf->grad = kept.release();
@@ -377,6 +386,14 @@ void settle(Walk &walk, Ready &ready, uint32_t i) {
   if (--walk.tasks[i].waiting == 0) ready.push({walk.tasks[i].node->sequence, i});
 }
 
+thread_local WeftNode *running;  // the node whose backward this thread runs
+
+struct Running {
+  WeftNode *before;
+  explicit Running(WeftNode *node) : before(std::exchange(running, node)) {}
+  ~Running() { running = before; }
+};
+
 // Runs the node's backward and sends its gradients on.
 bool step_node(Walk &walk, uint32_t at, Ready &ready) {
   Task task = walk.tasks[at];
@@ -388,7 +405,10 @@ bool step_node(Walk &walk, uint32_t at, Ready &ready) {
     Ref grads(as_tuple(&walk.grads[task.first], node->n_outputs));
     if (!grads) return false;
     for (uint32_t k = 0; k < node->n_outputs; k++) Py_CLEAR(walk.grads[task.first + k]);
-    result.reset(call_backward(node, grads.get()));
+    {
+      Running now(node);
+      result.reset(call_backward(node, grads.get()));
+    }
     if (!result) return false;
     if (!walk.keep && node->saved && holds_tensors(node->saved)) Py_CLEAR(node->saved);
   }
@@ -555,7 +575,10 @@ static PyObject *set_retains_grad(PyObject *, PyObject *tensor) {
   Py_RETURN_NONE;
 }
 
+static PyObject *current_node(PyObject *, PyObject *) { return Py_NewRef(running ? as_object(running) : Py_None); }
+
 PyMethodDef engine_functions[] = {
+    {"current_node", current_node, METH_NOARGS, "the node whose backward this thread runs, or None"},
     {"run_backward", run_backward, METH_VARARGS, "run_backward(tensors, grads, retain_graph, create_graph, inputs, accumulate)"},
     {"set_anomaly_watcher", set_anomaly_watcher, METH_O, nullptr},
     {"set_fit_gradient", set_fit_gradient, METH_O, nullptr},

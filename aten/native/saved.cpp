@@ -29,20 +29,44 @@ bool is_saved(PyObject *object) { return Py_TYPE(object) == saved_type || Py_TYP
 static PyObject *packer;    // aten.autograd.graph: packer(tensor) -> (packed, unpack), or None without hooks
 static PyObject *unpacked;  // aten.autograd.graph: unpacked(tensor, source): the tensor whose gradient goes to `source`
 
+// Whether the memory of the tensor has no meaning, as its class has a `__torch_dispatch__`: what it holds, only the class knows.
+static bool is_wrapper(WeftTensor *t) {
+  PyTypeObject *type = Py_TYPE(t);
+  if (type == tensor_type || WEFT_IS_TRACER(t)) return false;
+  static PyObject *name = PyUnicode_InternFromString("__torch_dispatch__");
+  Ref found(PyObject_GetAttr(reinterpret_cast<PyObject *>(type), name));
+  if (!found) PyErr_Clear();
+  return found && found.get() != Py_None;
+}
+
+// The tensor without its history.
+static PyObject *bare(WeftTensor *t) {
+  if (!is_wrapper(t)) return alias(t, WEFT_NDIM(t), t->sizes, t->strides, t->offset);
+  uint64_t before = *ambient();
+  *ambient() &= ~(WEFT_AMBIENT_GRAD | WEFT_AMBIENT_SAVED_HOOKS);
+  PyObject *result = PyObject_CallMethod(as_object(t), "detach", nullptr);
+  *ambient() = before;
+  if (result && (!is_tensor(result) || as_tensor(result) == t || as_tensor(result)->grad_fn)) {
+    PyErr_Format(PyExc_TypeError, "detach() of a %s, which is saved for backward, gave no other tensor", Py_TYPE(t)->tp_name);
+    Py_CLEAR(result);
+  }
+  return result;
+}
+
 // Hands the saved tensor to hooks, `pack` where given, else the open ones. False with an exception set.
 static bool pack_by_hooks(SavedTensor *saved, PyObject *pack, PyObject *unpack) {
   WeftTensor *t = as_tensor(saved->tensor);
-  Ref bare(alias(t, WEFT_NDIM(t), t->sizes, t->strides, t->offset));
-  if (!bare) return false;
+  Ref bare_tensor(bare(t));
+  if (!bare_tensor) return false;
   uint32_t version = t->storage->version;
   Ref packed, back;
   uint64_t before = *ambient();
   *ambient() &= ~(WEFT_AMBIENT_GRAD | WEFT_AMBIENT_SAVED_HOOKS);
   if (pack) {
-    packed.reset(PyObject_CallOneArg(pack, bare.get()));
+    packed.reset(PyObject_CallOneArg(pack, bare_tensor.get()));
     back.reset(Py_NewRef(unpack));
   } else {
-    Ref both(PyObject_CallOneArg(packer, bare.get()));
+    Ref both(PyObject_CallOneArg(packer, bare_tensor.get()));
     if (both && both.get() != Py_None && PyTuple_Check(both.get()) && PyTuple_GET_SIZE(both.get()) == 2) {
       packed.reset(Py_NewRef(PyTuple_GET_ITEM(both.get(), 0)));
       back.reset(Py_NewRef(PyTuple_GET_ITEM(both.get(), 1)));
@@ -94,14 +118,14 @@ PyObject *save_tensor(WeftTensor *t, WeftNode *producer) {
     if (!saved) return nullptr;
   }
   saved->is_output = producer && !WEFT_IS_TRACER(t);
-  saved->version = WEFT_IS_TRACER(t) ? 0 : t->storage->version;
   saved->output_nr = t->output_nr;
   saved->unpack = saved->source = nullptr;
-  saved->tensor = saved->is_output ? alias(t, WEFT_NDIM(t), t->sizes, t->strides, t->offset) : Py_NewRef(as_object(t));
+  saved->tensor = saved->is_output ? bare(t) : Py_NewRef(as_object(t));
   if (!saved->tensor) {
     Py_DECREF(saved);
     return nullptr;
   }
+  saved->version = WEFT_IS_TRACER(saved->tensor) ? 0 : as_tensor(saved->tensor)->storage->version;
   PyObject_GC_Track(as_object(saved));
   if ((*ambient() & WEFT_AMBIENT_SAVED_HOOKS) && !WEFT_IS_TRACER(t) && packer && !pack_by_hooks(saved, nullptr, nullptr)) {
     Py_DECREF(saved);
@@ -112,7 +136,7 @@ PyObject *save_tensor(WeftTensor *t, WeftNode *producer) {
 
 // A result again as it was: the memory of `t` with the node's history.
 static PyObject *with_history(SavedTensor *saved, WeftTensor *t, WeftNode *node) {
-  PyObject *result = alias(t, WEFT_NDIM(t), t->sizes, t->strides, t->offset);
+  PyObject *result = bare(t);
   if (!result) return nullptr;
   WeftTensor *r = as_tensor(result);
   Py_INCREF(node);

@@ -76,6 +76,8 @@ def checkpoint(function: Callable, *args: Any, preserve_rng_state: bool = True, 
         others = _aliases(names, used)
         flat = pytree.leaves(_again(function, args, kwargs, state, others))
         pairs = [(flat[i], g) for i, g in zip(outputs, grads) if g is not None and flat[i].requires_grad]
+        if not any(flat[i].requires_grad for i in outputs):
+            raise RuntimeError("none of output has requires_grad=True, this checkpoint() is not necessary")
         if not pairs:
             return (None,) * len(used)
         ys, gs = zip(*pairs)

@@ -62,10 +62,11 @@ class JvpLevel(Level):
             if ctx.materialize_grads and any(t is not None for t in known):
                 known = [registry["zeros_like"](p) if t is None and p is not None else t for p, t in zip(given, known)]
             tangents: Any = (None,) * len(outputs)
+            versions = [t._version if isinstance(t, Tensor) else 0 for t in known]
             if any(t is not None for _, t in pairs):
                 tangents = cls.jvp(ctx, *known)
                 tangents = tangents if isinstance(tangents, tuple) else (tangents,)
-                _check_tangents(cls, ctx, primals, known, outputs, tangents)
+                _check_tangents(cls, ctx, primals, list(zip(known, versions)), outputs, tangents)
         kept = {id(p): a for p, a in zip(primals, args) if any(p is d for d in ctx._dirty) and self.own(a)}
         wrapped = tuple(
             [kept.get(id(o)) or self.wrap(o, _floating(o, t)) if isinstance(o, Tensor) else o for o, t in zip(outputs, tangents)]
@@ -102,28 +103,26 @@ class JvpLevel(Level):
         primals = tuple([p for p, _ in pairs])
         tangents = tuple([t for _, t in pairs])
         out = dispatch.call_core(op, primals)
-        if all(t is None for t in tangents):
-            tangent_out = None
-        elif op.jvp_fn is not None:
-            tangent_out = op.jvp_fn(tangents, *primals, out)
-        elif op.vjp_fn is not None:
-            try:
-                tangent_out = _by_transposition(op, primals, tangents, out)
-            except NotImplementedError as error:
-                raise NotImplementedError(
-                    f"Trying to use forward AD with {op.name} that does not support it because it has not been implemented yet: "
-                    f"{error}"
-                ) from None
-        elif is_lost(op, out):
-            raise NotImplementedError(
-                f"Trying to use forward AD with {op.name} that does not support it because it has not been implemented yet."
-            )
-        else:
-            tangent_out = None
+        tangent_out = None if all(t is None for t in tangents) else self._tangent_of(op, primals, tangents, out)
         if isinstance(out, tuple):
             parts = tangent_out if isinstance(tangent_out, (tuple, list)) else [None] * len(out)
             return public(op, tuple([self.wrap(o, _floating(o, t)) for o, t in zip(out, parts)]))
         return self.wrap(out, _floating(out, tangent_out)) if isinstance(out, Tensor) else out
+
+
+    @staticmethod
+    def _tangent_of(op: Op, primals: tuple, tangents: tuple, out: Any) -> Any:
+        lacking = f"Trying to use forward AD with {op.name} that does not support it because it has not been implemented yet."
+        try:
+            if op.jvp_fn is not None:
+                return op.jvp_fn(tangents, *primals, out)
+            if op.vjp_fn is not None:
+                return _by_transposition(op, primals, tangents, out)
+        except NotImplementedError as error:
+            raise NotImplementedError(f"{lacking} {error}") from None
+        if is_lost(op, out):
+            raise NotImplementedError(lacking)
+        return None
 
 
 def _continuous(x: Tensor) -> bool:
@@ -149,8 +148,8 @@ def _check_tangents(cls: Any, ctx: Any, primals: tuple, given: list, outputs: tu
                 "that position instead."
             )
         if any(out is d for d in ctx._dirty):
-            known = next((t for p, t in zip(primals, given) if p is out), None)
-            if known is not None and tangent is not known:
+            known, version = next((t for p, t in zip(primals, given) if p is out), (None, 0))
+            if known is not None and (tangent is not known or known._version == version):
                 raise RuntimeError(
                     "An inplace custom Function is not modifying the forward mode gradients inplace. If the forward is modifying "
                     "an input inplace, then the jvp function must modify the corresponding gradient inplace."

@@ -62,8 +62,8 @@ def _facts(tensor: Tensor) -> dict[str, Any]:
 class _Frame:
     """One checkpointed call: the places of what its graph saves, in order, and how to make the call again."""
 
-    def __init__(self, again: Callable[[], None], compare: bool):
-        self.again, self.compare = again, compare
+    def __init__(self, again: Callable[[], None], compare: bool, explain: Callable[[], str] | None):
+        self.again, self.compare, self.explain = again, compare, explain
         self.stop_early = _switches.early_stop
         self.complete = False  # a walk within the call itself asks for what was saved so far
         self.places: list[weakref.ref[_Place]] = []
@@ -80,7 +80,12 @@ class _Frame:
         walk = open_walk() or _Once()
         if walk not in self.made:
             self.made.add(walk)
-            self._recompute(walk)
+            try:
+                self._recompute(walk)
+            except CheckpointError as error:
+                if self.explain is None:
+                    raise
+                raise CheckpointError(self.explain()) from error
         return place.found[walk]
 
     def _recompute(self, walk: Any) -> None:
@@ -140,11 +145,16 @@ def _no_gradients(node: Any, grads: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def recompute(
-    call: Callable[[list[Any]], Any], leaves: list[Any], first: Any, restored: Callable[[], Any], compare: bool = True
+    call: Callable[[list[Any]], Any],
+    leaves: list[Any],
+    first: Any,
+    restored: Callable[[], Any],
+    compare: bool = True,
+    explain: Callable[[], str] | None = None,
 ) -> Any:
     """call(leaves) in the context `first`; made again in backward within the one that `restored()` gives.
 
-    compare: a second call whose saved tensors differ in sizes, dtype or device raises CheckpointError.
+    compare: a second call whose saved tensors differ in sizes, dtype or device raises CheckpointError; explain: what it says then.
     """
     if not _native.is_grad_enabled():
         with first:
@@ -160,7 +170,7 @@ def recompute(
         with restored(), contextlib.suppress(_Stop):
             call(given)
 
-    frame = _Frame(again, compare)
+    frame = _Frame(again, compare, explain)
     with saved_tensors_hooks(frame.pack, frame.unpack), first:
         result = call(leaves)
     frame.complete = True

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import weft
-from aten import _native, pytree
+from aten import Tensor, _native, dispatch, pytree
 from aten.compiling import is_compiling
 from aten.transforms.checkpoint import checkpoint as _reentrant
 from aten.transforms.recompute import CheckpointError, recompute
@@ -29,6 +30,7 @@ __all__ = [
     "checkpoint_sequential",
     "create_selective_checkpoint_contexts",
     "noop_context_fn",
+    "set_checkpoint_debug_enabled",
     "set_checkpoint_early_stop",
 ]
 
@@ -36,6 +38,50 @@ __all__ = [
 def noop_context_fn() -> tuple[Any, Any]:
     """Two contexts that do nothing."""
     return contextlib.nullcontext(), contextlib.nullcontext()
+
+
+_debug_enabled: bool | None = None
+
+
+@contextlib.contextmanager
+def set_checkpoint_debug_enabled(enabled: bool | None) -> Iterator[None]:
+    """Within the block this is the `debug` of every checkpoint, whatever is passed; None leaves it to them."""
+    global _debug_enabled
+    before, _debug_enabled = _debug_enabled, enabled
+    try:
+        yield
+    finally:
+        _debug_enabled = before
+
+
+class _Log:
+    """A context, and mode, that notes which ops are called within it."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def handle(self, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Notes the call and leaves it to the others."""
+        shown = [f"{a.dtype}{list(a.shape)}" if isinstance(a, Tensor) else repr(a) for a in args]
+        self.lines.append(f"{op.name}({', '.join([*shown, *(f'{k}={v!r}' for k, v in kwargs.items())])})")
+        return NotImplemented
+
+    def __enter__(self) -> None:
+        self.lines.clear()
+        dispatch.push_mode(self)
+
+    def __exit__(self, *exc: object) -> None:
+        dispatch.pop_mode()
+
+
+def _compared(first: _Log, again: _Log) -> str:
+    sides = [f"Ops of {name}:\n" + "\n".join(f"  {line}" for line in log.lines)
+             for name, log in (("the original call", first), ("the call made again", again))]  # fmt: skip
+    return (
+        "torch.utils.checkpoint: the call made again saved other tensors than the original one.\n"
+        "You are seeing this error because you passed `debug=True` to checkpoint, so the ops of both are listed; the first that "
+        "differs is where they part.\n\n" + "\n\n".join(sides)
+    )
 
 
 def _explicit(use_reentrant: bool | None, fn: str) -> bool:
@@ -65,7 +111,7 @@ def checkpoint(
     the call again for what that had saved. context_fn: gives two context managers, for the call now and for the one in backward.
     determinism_check: "none" takes what a second call gives whatever its sizes. Compiled code decides by itself what to keep.
     Raises ValueError for a context_fn, or for debug, with use_reentrant=True; CheckpointError in backward where the second call
-    saves other tensors than the first.
+    saves other tensors than the first; with debug that lists the ops of both.
     """
     if is_compiling():
         return function(*args, **kwargs)
@@ -81,9 +127,16 @@ def checkpoint(
         positional, named = pytree.unflatten(given, spec)
         return function(*positional, **named)
 
-    first, again = context_fn()
+    explain = None
+    if debug if _debug_enabled is None else _debug_enabled:
+        if context_fn is not noop_context_fn:
+            raise ValueError("debug=True is incompatible with non-default context_fn")
+        first, again = _Log(), _Log()
+        explain = functools.partial(_compared, first, again)
+    else:
+        first, again = context_fn()
     state = _native.default_generator.get_state() if preserve_rng_state else None
-    return recompute(call, leaves, first, _as_it_was(state, again), determinism_check == "default")
+    return recompute(call, leaves, first, _as_it_was(state, again), determinism_check == "default", explain)
 
 
 def _as_it_was(state: Any, context: Any) -> Callable[[], Any]:

@@ -82,8 +82,9 @@ def test_a_function_that_writes_its_input_writes_the_tangent():
         dual = fw.make_dual(weft.ones(1), direction)
         assert Double.apply(dual, False) is dual and fw.unpack_dual(dual).tangent is direction
         assert fw.unpack_dual(dual).primal.item() == 2 and direction.item() == 2
-        with pytest.raises(RuntimeError, match="jvp function must modify the corresponding gradient inplace"):
-            Double.apply(dual, True)
+        for bad in (True, None):
+            with pytest.raises(RuntimeError, match="jvp function must modify the corresponding gradient inplace"):
+                Double.apply(dual, bad)
 
 
 class Apart(weft.autograd.Function):
@@ -106,3 +107,10 @@ def test_an_output_that_is_not_differentiable_has_no_tangent():
         assert fw.unpack_dual(first).tangent.item() == 2 and fw.unpack_dual(second).tangent is None
         with pytest.raises(RuntimeError, match="You should return None at that position instead"):
             Apart.apply(dual, weft.tensor(3), True)
+
+
+def test_an_op_without_a_derivative_says_so():
+    with fw.dual_level():
+        dual = fw.make_dual(weft.ones(1), weft.ones(1))
+        with pytest.raises(NotImplementedError, match="Trying to use forward AD with igamma that does not support it"):
+            weft.igamma(dual, dual)

@@ -5,7 +5,7 @@ Everything else is a leaf.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 
@@ -88,14 +88,14 @@ def unflatten(leaves: Iterable[Any], spec: Spec) -> Any:
     items = list(leaves)
     if len(items) != spec.num_leaves:
         raise ValueError(f"unflatten: {len(items)} leaves for a tree of {spec.num_leaves}: {spec}")
-    position = iter(items)
+    return _build(spec, iter(items))
 
-    def build(spec: Spec) -> Any:
-        if spec.kind is None:
-            return next(position)
-        return _containers[spec.kind].unflatten([build(c) for c in spec.children], spec.context)
 
-    return build(spec)
+def _build(spec: Spec, leaves: Iterator[Any]) -> Any:
+    # No function inside `unflatten`, which would refer to itself, and so keep the leaves until the collector comes.
+    if spec.kind is None:
+        return next(leaves)
+    return _containers[spec.kind].unflatten([_build(c, leaves) for c in spec.children], spec.context)
 
 
 def map_leaves(fn: Callable[..., Any], tree: Any, *rest: Any) -> Any:

@@ -14,6 +14,7 @@ from weft.engine_names import (  # noqa: F401
     _current_autograd_node,
     _current_graph_task_id,
     _functions,
+    _WeakTensorRef,
     _will_engine_execute_node,
 )
 from weft.fallback_switches import (  # noqa: F401

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from types import SimpleNamespace
 from typing import Any
 
@@ -43,6 +44,17 @@ class _OfName(type):
 
 class AccumulateGrad(metaclass=_OfName):
     """The nodes where gradients arrive at leaves: `isinstance` tells them."""
+
+
+class _WeakTensorRef:
+    """Tells whether a tensor has gone."""
+
+    def __init__(self, tensor: Tensor) -> None:
+        self._ref = weakref.ref(tensor)
+
+    def expired(self) -> bool:
+        """Whether it has."""
+        return self._ref() is None
 
 
 _functions = SimpleNamespace(

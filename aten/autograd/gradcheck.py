@@ -140,9 +140,12 @@ class _Check:
     def close(self, analytical: np.ndarray, numerical: np.ndarray) -> bool:
         return np.allclose(analytical, numerical, rtol=self.rtol, atol=self.atol, equal_nan=True)
 
-    def _mismatch(self, k: int, i: int, numerical: Any, analytical: Any, mode: str = "") -> GradcheckError:
+    def _mismatch(
+        self, k: int, i: int, numerical: Any, analytical: Any, mode: str = "", forward: bool = False
+    ) -> GradcheckError:
+        jacobian = "Jacobian computed with forward mode" if forward else "Jacobian"
         return GradcheckError(
-            f"{mode}Jacobian mismatch for output {k} with respect to input {i},\nnumerical:{numerical}\nanalytical:{analytical}\n"
+            f"{mode}{jacobian} mismatch for output {k} with respect to input {i},\nnumerical:{numerical}\nanalytical:{analytical}\n"
         )
 
     def backward_slow(self) -> None:
@@ -246,7 +249,7 @@ class _Check:
                         if not _is_number_tensor(self.outputs[k]) or column is None:
                             continue
                         if not self.close(pushed, column[p]):
-                            raise self._mismatch(k, i, column[p], pushed, "While computing the forward mode derivative, ")
+                            raise self._mismatch(k, i, column[p], pushed, forward=True)
 
     # ---- the rest
     def no_outputs(self) -> None:

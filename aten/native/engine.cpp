@@ -334,9 +334,13 @@ bool step_leaf(Walk &walk, Task &task, PyObject **slot) {
   Ref keep(Py_NewRef(task.node->variable));
   WeftTensor *leaf = as_tensor(keep.get());
   if (!*slot || !executes(walk, task)) return true;
-  Ref node(Py_NewRef(as_object(task.node))), given(task.node->post_hooks ? PyTuple_Pack(1, *slot) : nullptr);
+  Ref node(Py_NewRef(as_object(task.node)));
+  if (!accumulate_into(leaf, slot)) return false;
+  // What came, for hooks of the node: it may have become the leaf's own gradient, which hooks of the leaf write.
+  Ref given(task.node->post_hooks ? PyTuple_Pack(1, *slot ? *slot : leaf->grad) : nullptr);
   if (task.node->post_hooks && !given) return false;
-  if (!accumulate_into(leaf, slot) || !run_leaf_hooks(leaf, 1, slot)) return false;
+  if (!run_leaf_hooks(leaf, 1, slot)) return false;
+  Py_CLEAR(*slot);  // another leaf may have been given the same, and keep it itself if nobody else holds it
   if (!given) return true;
   Ref hooks(PyList_AsTuple(as_node(node.get())->post_hooks)), nothing(PyTuple_New(0));
   for (Py_ssize_t i = 0; hooks && nothing && i < PyTuple_GET_SIZE(hooks.get()); i++) {

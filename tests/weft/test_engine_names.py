@@ -53,3 +53,11 @@ def test_functions_of_the_engine():
     with weft.autograd.graph.disable_saved_tensors_hooks("no"):
         assert not _C._autograd._saved_tensors_hooks_is_enabled()
     assert _C._autograd._saved_tensors_hooks_is_enabled()
+
+
+def test_a_weak_reference_tells_whether_its_tensor_has_gone():
+    x = weft.ones(1)
+    ref = _C._WeakTensorRef(x)
+    assert not ref.expired()
+    del x
+    assert ref.expired()

@@ -27,3 +27,22 @@ def test_of_complex_outputs_the_imaginary_part_is_named_first():
 
     with pytest.raises(RuntimeError, match="While considering the imaginary part of complex outputs only"):
         gradcheck(wrong, (weft.ones(2, dtype=weft.complex128, requires_grad=True),))
+
+
+def test_a_wrong_jvp_is_named():
+    class Wrong(weft.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def vjp(ctx, grad):
+            return grad * 2
+
+        @staticmethod
+        def jvp(ctx, tangent):
+            return tangent * 3
+
+    x = weft.ones(2, dtype=weft.float64, requires_grad=True)
+    with pytest.raises(RuntimeError, match="Jacobian computed with forward mode mismatch for output 0"):
+        gradcheck(Wrong.apply, (x,), check_forward_ad=True)

@@ -53,3 +53,34 @@ def test_hooks_of_nodes_run_only_where_the_node_does():
     assert ran(lambda: weft.autograd.grad(c, (a, b), retain_graph=True)) == (2, 1, 1)
     assert ran(lambda: c.backward(retain_graph=True)) == (2, 2, 2)
     assert ran(lambda: c.backward(inputs=(a, b), retain_graph=True)) == (2, 2, 2)
+
+
+def test_hooks_of_the_node_of_a_leaf_see_the_gradient_that_hooks_of_the_leaf_wrote():
+    x = weft.ones(2, requires_grad=True)
+    node = x.view_as(x).grad_fn.next_functions[0][0]
+    seen = []
+
+    def add(leaf):
+        leaf.grad.add_(0.5)
+
+    x.register_post_accumulate_grad_hook(add)
+    node.register_hook(lambda _, given: seen.append(given[0].tolist()))
+    (x * 2).sum().backward()
+    assert seen == [[2.5, 2.5]] and x.grad.tolist() == [2.5, 2.5]
+
+
+def test_of_leaves_with_one_gradient_the_last_keeps_it_itself():
+    class Both(weft.autograd.Function):
+        @staticmethod
+        def forward(ctx, a, b):
+            return a + b
+
+        @staticmethod
+        def backward(ctx, grad):
+            seen.append(grad.data_ptr())
+            return grad, grad
+
+    seen = []
+    a, b = weft.ones(2, 2, requires_grad=True), weft.ones(2, 2, requires_grad=True)
+    Both.apply(a, b)[1].sum().backward()
+    assert a.grad.data_ptr() != b.grad.data_ptr() and seen[0] in (a.grad.data_ptr(), b.grad.data_ptr())

@@ -1,7 +1,9 @@
 """weft.utils._pytree: PyTorch's protocol of nested containers, plain and captured."""
 
 import dataclasses
+import gc
 import time
+import weakref
 from collections import OrderedDict, defaultdict, deque, namedtuple
 
 import pytest
@@ -108,3 +110,16 @@ def test_captured_in_one_graph():
     assert n == m and p.tree_structure(got) == p.tree_structure(expected)
     for a, b in zip(p.tree_leaves(got), p.tree_leaves(expected)):
         assert weft.equal(a, b) if isinstance(a, weft.Tensor) else a == b
+
+
+def test_leaves_are_let_go_at_once():
+    leaf = weft.ones(1)
+    gone = weakref.ref(leaf)
+    gc.disable()
+    try:
+        flat, spec = p.tree_flatten([(leaf,), {"a": leaf}])
+        tree = p.tree_unflatten(flat, spec)
+        del leaf, flat, tree
+        assert gone() is None
+    finally:
+        gc.enable()

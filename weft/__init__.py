@@ -16,7 +16,8 @@ _overrides.seen_by_users.append(lambda op, args, kwargs: _import_module("weft.op
 
 _aliases.install(
     {"weft._dynamo": "dynamo", "weft._inductor": "inductor", "weft.fx": "aten.fx", "weft.autograd": "aten.autograd",
-     "weft._higher_order_ops": "aten.higher_order", "weft.sparse": "aten.sparse",
+     "weft._higher_order_ops": "aten.higher_order", "weft.sparse": "aten.sparse", "weft.random": "aten.random",
+     "weft.storage": "aten.storage",
      "weft.nn.modules.module": "weft.nn.module", "weft.nn.modules.container": "weft.nn.containers",
      "weft.nn.modules.linear_cross_entropy_options": "weft.nn.linear_cross_entropy"}
 )
@@ -24,9 +25,9 @@ _aliases.install(
 _PARTS = frozenset({
     "_C", "__config__", "__future__", "_dynamo", "_functorch", "_higher_order_ops", "_inductor", "_prims_common", "_refs", "_utils",
     "accelerator", "amp", "autograd", "backends", "compiler", "cpu", "cuda", "distributed", "distributions", "export", "fft",
-    "func", "functional", "functorch", "fx", "hub", "jit", "library", "linalg", "masked", "nn", "onnx", "ops", "optim",
-    "overrides", "profiler", "return_types", "serialization", "signal", "sparse", "special", "testing", "torch_version", "types",
-    "utils", "version",
+    "func", "functional", "functorch", "fx", "hub", "jit", "library", "linalg", "masked", "mps", "multiprocessing", "nn", "onnx",
+    "ops", "optim", "overrides", "profiler", "return_types", "serialization", "signal", "sparse", "special", "testing",
+    "torch_version", "types", "utils", "version", "xpu",
 })  # fmt: skip
 _OF_FILE = {  # the names that a file gives
     "weft.amp.autocast_mode": "autocast",

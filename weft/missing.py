@@ -9,7 +9,6 @@ _INSTEAD = {
     "quantize_per_channel": "quantised types are not part of weft; use float16 or bfloat16",
     "nested": "nested tensors are not part of weft; pad, and use a mask",
     "export": "weft does not export programs; weft.compile runs them, weft.fx.symbolic_trace gives a graph",
-    "mps": "weft has no kernels for Apple's GPUs; weft.backends.mps.is_available() says so",
     "mtia": "weft has no kernels for this device",
     "package": "save the state_dict with weft.save",
     "qint8": "quantised types are not part of weft",

@@ -76,3 +76,8 @@ def test_layouts_of_what_is_made_like_another():
         weft.empty(2, 3, memory_format=weft.channels_last)
     compiled = weft.compile(lambda x: weft.ones_like(x) * 2, fullgraph=True)
     assert compiled(x).stride() == x.stride()
+
+
+def test_methods_whose_functions_are_named_so():
+    x = weft.tensor([[2.0, 0.0], [0.0, 0.5]])
+    assert x.slogdet()[1].item() == 0 and abs(x.polygamma(1)[0, 0].item() - 0.644934) < 1e-5

@@ -339,3 +339,13 @@ def test_update_bn_takes_the_mean_of_all_batches():
     optim.swa_utils.update_bn([(b, None) for b in batches], model)
     np.testing.assert_allclose(model[0].running_mean.numpy(), [3.0, 4.5])
     assert model[0].momentum == 0.1 and not model.training
+
+
+def test_what_a_schedule_saves_in_another_form_comes_last():
+    optimizer = optim.SGD(parameters(), lr=0.1, momentum=0.9)
+    schedules = optim.lr_scheduler
+    assert list(schedules.LambdaLR(optimizer, lambda epoch: 1).state_dict()) == [
+        "base_lrs", "last_epoch", "_step_count", "_is_initial", "_get_lr_called_within_step", "_last_lr", "lr_lambdas",
+    ]  # fmt: skip
+    assert list(schedules.ChainedScheduler([schedules.StepLR(optimizer, 1)]).state_dict()) == ["_last_lr", "_schedulers"]
+    assert list(schedules.CyclicLR(optimizer, 0.1, 0.2).state_dict())[-1] == "_scale_fn_custom"

@@ -37,7 +37,7 @@ class _Combined(LRScheduler):
         return optimizer
 
     def state_dict(self) -> dict[str, Any]:
-        return {**super().state_dict(), "_schedulers": [s.state_dict() for s in self._schedulers]}
+        return self._state_with("_schedulers", [s.state_dict() for s in self._schedulers])
 
     def _load(self, state_dict: dict[str, Any]) -> None:
         super()._load({k: v for k, v in state_dict.items() if k != "_schedulers"})

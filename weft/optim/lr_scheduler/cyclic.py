@@ -110,7 +110,7 @@ class CyclicLR(_WithMomentum):
         return [low + (high - low) * height for low, high in zip(self.base_lrs, self.max_lrs, strict=True)]
 
     def state_dict(self) -> dict[str, Any]:
-        return {**super().state_dict(), "_scale_fn_custom": state_of_callable(self._scale_fn_custom)}
+        return self._state_with("_scale_fn_custom", state_of_callable(self._scale_fn_custom))
 
     def _load(self, state_dict: dict[str, Any]) -> None:
         super()._load({k: v for k, v in state_dict.items() if k != "_scale_fn_custom"})

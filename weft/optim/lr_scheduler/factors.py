@@ -39,7 +39,7 @@ class _Lambdas(LRScheduler):
         super().__init__(optimizer, last_epoch, verbose)
 
     def state_dict(self) -> dict[str, Any]:
-        return {**super().state_dict(), "lr_lambdas": [state_of_callable(fn) for fn in self.lr_lambdas]}
+        return self._state_with("lr_lambdas", [state_of_callable(fn) for fn in self.lr_lambdas])
 
     def _load(self, state_dict: dict[str, Any]) -> None:
         super()._load({k: v for k, v in state_dict.items() if k != "lr_lambdas"})

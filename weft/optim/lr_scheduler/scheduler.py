@@ -176,6 +176,10 @@ class LRScheduler:
         """All attributes but the optimizer."""
         return {k: v for k, v in self.__dict__.items() if k != "optimizer"}
 
+    def _state_with(self, name: str, value: Any) -> dict[str, Any]:
+        """The attributes, of which `name` comes last, as this value."""
+        return {**{k: v for k, v in LRScheduler.state_dict(self).items() if k != name}, name: value}
+
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Goes on where `state_dict` was made, with its rates, whether the optimizer is loaded before, later or not."""
         self._load(state_dict)

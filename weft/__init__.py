@@ -15,7 +15,8 @@ _devices.compilers["cuda"] = lambda: _import_module("inductor.cuda.eager")  # wh
 _overrides.seen_by_users.append(lambda op, args, kwargs: _import_module("weft.ops").overload_of(op, args, kwargs))
 
 _aliases.install(
-    {"weft._dynamo": "dynamo", "weft._inductor": "inductor", "weft.fx": "aten.fx", "weft.autograd": "aten.autograd",
+    {"weft.autograd.anomaly_mode": "aten.autograd.anomaly", "weft._tensor": "aten.tensor",
+     "weft._dynamo": "dynamo", "weft._inductor": "inductor", "weft.fx": "aten.fx", "weft.autograd": "aten.autograd",
      "weft._higher_order_ops": "aten.higher_order", "weft.sparse": "aten.sparse", "weft.random": "aten.random",
      "weft.storage": "aten.storage",
      "weft.nn.modules.module": "weft.nn.module", "weft.nn.modules.container": "weft.nn.containers",

@@ -41,3 +41,5 @@ def test_names():
     assert not weft.mps.is_available() and not weft.xpu.is_available() and weft.xpu.device_count() == 0
     for name in ("random", "storage"):
         assert importlib.import_module(f"weft.{name}") is getattr(weft, name)
+    assert importlib.import_module("weft._tensor").Tensor is weft.Tensor
+    assert importlib.import_module("weft.autograd.anomaly_mode").detect_anomaly is weft.autograd.detect_anomaly

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from aten import settings
 from aten.symbolic.expr import Expr, as_expr, simplify, to_cpp
+from aten.symbolic.ranges import bounds
 from inductor import choices
 from inductor.codegen.cpp_vector import COMPUTED, literal, vector
 from inductor.codegen.kernel import Plan, Scope, Walk, fits_int32
@@ -107,7 +108,7 @@ class ValueWriter(Walk):
             step = coefficient(index, v)
             at = f"{b} + {self.address(index, names)}"
             if v not in index.free_symbols:
-                return self.define(scope, f"w_load1<L>({at})")
+                return self.define(scope, self.one_for_all(n.buffer, f"w_load1<L>({at})"))
             if step is not None and step.is_const and step.value == 1:
                 return self.define(scope, f"w_load<L>({at}, {scope.lanes})")
             if step is not None and step.is_const and step.value == -1:
@@ -117,6 +118,16 @@ class ValueWriter(Walk):
             if step is not None:
                 return self.define(scope, f"w_gather<L>({at}, {self.expr(step)}, {scope.lanes})")
         return self.define(scope, f"w_gather_at<L>({b}, {self.vector_index(index, n.args)}, {scope.lanes})")
+
+    def one_for_all(self, buffer: str, load: str) -> str:
+        """A load that stands before the loop: there is nothing to load from a buffer without elements."""
+        empty = [s for s in map(as_expr, self.buffers[buffer].sizes) if bounds(s, self.ranges)[0] <= 0]
+        if not empty:
+            return load
+        known = {s.value for s in self.kernel.symbols}
+        loops = [d.size for d in self.plan.nest.dims if bounds(d.size, self.ranges)[0] <= 0]
+        some = [f"{self.expr(e)} > 0" for e in dict.fromkeys((*empty, *loops)) if e.free_symbols <= known]
+        return f"b{self.argument(buffer)} && {' && '.join([*some, 'true'])} ? {load} : decltype({load}){{}}"
 
     def write_index(self, n: Node, scope: Scope) -> str:
         e = self.simplified(n.index)

@@ -20,7 +20,7 @@ from inductor import choices
 from inductor.ir import scalar
 from inductor.ir.buffer import ITEMSIZE, Buffer
 from inductor.ir.index import coefficient
-from inductor.ir.loops import Accumulate, Dim, Nest, Running, Stage, Store
+from inductor.ir.loops import Accumulate, Dim, Nest, Reduce, Running, Stage, Store
 from inductor.ir.nodes import Node, loads, unknown, walk
 
 SMALL = 1 << 31
@@ -91,6 +91,8 @@ def plan(nest: Nest, buffers: dict[str, Buffer], hints: dict[str, int]) -> Plan:
     scores = axis_scores(nest, buffers)
     several = sum(1 for stage in nest.stages if stage.inner) > 1
     candidates = [d for d in nest.dims if not several or d.reduced]
+    if in_order(nest):  # vectors run along the innermost of the reduced loops, or along none of them
+        candidates = [d for d in candidates if not d.reduced or d is nest.reduced[-1]]
     position = {d.name: k for k, d in enumerate(nest.dims)}
     many = not settings.exact and any(choices.size(d.size, hints) >= choices.MANY_ROWS for d in nest.kept)
 
@@ -103,6 +105,11 @@ def plan(nest: Nest, buffers: dict[str, Buffer], hints: dict[str, int]) -> Plan:
     outer = tuple(d for d in nest.kept if d is not axis)
     serial = tuple(d for d in nest.reduced if d is not axis)
     return Plan(nest, mode, axis, _by_stride(nest, outer), serial)
+
+
+def in_order(nest: Nest) -> bool:
+    """Whether results depend on the order in which the reduced points come."""
+    return any(isinstance(s, Running) or (isinstance(s, Reduce) and s.kind.startswith("arg")) for s in nest.statements)
 
 
 def divided(nest: Nest, name: str) -> bool:

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from itertools import permutations
 
 from aten.symbolic.expr import ONE, Expr, as_expr, evaluate, simplify, substitute, sym
-from inductor.codegen.kernel import values_of
+from inductor.codegen.kernel import in_order, values_of
 from inductor.ir.index import coefficient, divides, split_points, without
-from inductor.ir.loops import Accumulate, Dim, Nest, Reduce, Running, Stage, Store
+from inductor.ir.loops import Accumulate, Dim, Nest, Stage, Store
 from inductor.ir.nodes import Node, rewrite_indices, walk
 
 
@@ -97,7 +97,7 @@ def _split(nest: Nest, position: int, inner: Expr, ranges: dict) -> Nest:
 def merge_dims(nest: Nest, ranges: dict) -> Nest:
     """Merge pairs of dims until none fits. Which of two loops is the outer one is free, except where the order of the
     reduced points shows in results."""
-    ordered = any(isinstance(s, Running) or (isinstance(s, Reduce) and s.kind.startswith("arg")) for s in nest.statements)
+    ordered = in_order(nest)
     while True:
         exprs = exprs_of(nest)
         for a, b in permutations(nest.dims, 2):

@@ -23,6 +23,7 @@ SCANS = {
 @pytest.mark.parametrize("scan", SCANS)
 @pytest.mark.parametrize("view", VIEWS)
 def test_scans_go_through_the_elements_in_their_order(view, scan):
+    dynamo.reset()  # (all functions here have one code object)
     function = lambda x: SCANS[scan](VIEWS[view](x))
     compiled = weft.compile(function, dynamic=False)
     for sizes in ((2, 4), (4, 1), (5, 17)):

@@ -216,7 +216,7 @@ def _converted(t: Tensor, dtype: Any) -> Tensor:
     """`t` in `dtype`. Parameters are cast once as long as the outermost autocast lasts, so that their gradients add up in it."""
     keep = (
         _thread.caching and _thread.depth and t.dtype is dtypes.float32 and t.requires_grad and t.is_leaf
-        and not t._base and _native.is_grad_enabled() and not _native.ambient() & 0xFF << 24
+        and t._base is None and _native.is_grad_enabled() and not _native.ambient() & 0xFF << 24
     )  # fmt: skip
     if not keep:
         return t.to(dtype)

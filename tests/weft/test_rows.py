@@ -78,7 +78,7 @@ def test_the_mean_of_halves_does_not_overflow(dim):
 
 
 def test_an_op_that_looks_at_its_data_breaks_the_graph():
-    """The rest is compiled, instead of all being run eager at every call."""
+    """The rest is compiled, instead of all being run eager at every call; under fullgraph the graph has the op, which looks."""
     graphs = []
 
     def backend(gm, inputs):
@@ -93,8 +93,10 @@ def test_an_op_that_looks_at_its_data_breaks_the_graph():
     for _ in range(3):
         assert weft.allclose(compiled(x, x, x), f(x, x, x))
     assert len(graphs) == 2
-    with pytest.raises(weft._dynamo.Unsupported):
-        weft.compile(f, fullgraph=True)(x, x, x)
+    whole = weft.compile(lambda x, y, v: F.gaussian_nll_loss(x, y, v), fullgraph=True)
+    assert weft.equal(whole(x, x, x.exp()), F.gaussian_nll_loss(x, x, x.exp()))
+    with pytest.raises(ValueError, match="negative"):
+        whole(x, x, -x.exp())
 
 
 def test_two_equal_results_in_different_layouts():

@@ -107,7 +107,7 @@ def compile_traced(
                 return make_entry(code, traced, config, scope, record)
             finally:
                 traced.held.clear()  # (whoever listens to captures keeps them)
-    except (Unsupported, exc.Forbidden, errors.ConstraintViolationError):  # Unsupported only under fullgraph
+    except (Unsupported, exc.Forbidden, exc.BrokenProtocol, errors.ConstraintViolationError):  # Unsupported only under fullgraph
         raise
     except exc.BackendCompilerFailed as e:
         if not settings_of_capture.suppress_errors:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dynamo.breaks import MISTRACED, Break, TorchDynamoException, Unsupported
 
 __all__ = [
-    "BackendCompilerFailed", "FailOnRecompileLimitHit", "Forbidden", "IncorrectUsage", "InternalTorchDynamoError",
+    "BackendCompilerFailed", "BrokenProtocol", "FailOnRecompileLimitHit", "Forbidden", "IncorrectUsage", "InternalTorchDynamoError",
     "InvalidBackend", "Mistraced", "RecompileError", "RecompileLimitExceeded", "TorchDynamoException", "TorchRuntimeError",
     "UncapturedHigherOrderOpError", "Unsupported", "UserError", "UserErrorType",
 ]  # fmt: skip
@@ -16,6 +16,10 @@ __all__ = [
 
 class InternalTorchDynamoError(TorchDynamoException):
     """Capture itself failed."""
+
+
+class BrokenProtocol(InternalTorchDynamoError):
+    """A class of tensors does not keep to what its methods are there for."""
 
 
 class Mistraced(Unsupported, InternalTorchDynamoError):

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from aten.fx.symbols import runs_whole
 from dynamo import backends
+from dynamo.backends.common import as_it_is
 from inductor import modes
 
 _FUNCTIONS = (types.FunctionType, types.MethodType)
@@ -21,8 +21,9 @@ def inductor(gm: Any, example_inputs: list, mode: str | None = None, options: di
     """Fused native kernels; the graph run eager where there is no C++ compiler."""
     from inductor import compile_fx
 
-    if runs_whole(gm.graph):
-        return backends.eager(gm, example_inputs)
+    found = as_it_is(gm, example_inputs, functools.partial(inductor, mode=mode, options=options))
+    if found is not None:
+        return found
     compiled = compile_fx(gm, example_inputs, mode, options)
     return backends.eager(gm, example_inputs) if compiled is gm else compiled
 

@@ -13,7 +13,7 @@ from aten.aot.data import Constant, Fresh, InputAlias, Output, OutputView, Size,
 from aten.aot.exact import ExactLevel
 from aten.aot.form import Form
 from aten.aot.simplify import simplify
-from aten.fx.cleanup import cleanup
+from aten.fx.cleanup import cleanup, dce
 from aten.fx.emit import emit
 from aten.fx.graph import Graph
 from aten.fx.graph_module import GraphModule
@@ -55,11 +55,13 @@ def trace_joint(
     decompositions: dict[Op, Callable] | None,
     metas: Sequence[Any],
     forms: Sequence[Form | None] | None = None,
+    plain: bool = True,
 ) -> Joint:
     """The joint graph of `gm` for inputs with these Metas (or numbers); needs_grad says which inputs want gradients.
 
     forms: of each differentiable output the form of its gradient, None for one that gets none; by default each has one
-    that is laid out as the output.
+    that is laid out as the output. plain: False where ops may mean something else (those of wrappers), so that none is
+    left out or replaced.
     """
     graph = Graph()
     graph.shape_env = gm.shape_env or ShapeEnv()
@@ -109,9 +111,12 @@ def trace_joint(
             if node not in captured:
                 node.meta["derived"] = True
     graph.output((tuple(fresh), tuple(new_values), tuple(grads)))
-    cleanup(graph)
-    if not settings.exact and simplify(graph):
+    if plain:
         cleanup(graph)
+        if not settings.exact and simplify(graph):
+            cleanup(graph)
+    else:
+        dce(graph)
     _separate_outputs(graph)
     return joint
 
@@ -127,6 +132,8 @@ def _replay(gm: GraphModule, inputs: list[Any], level: TraceLevel) -> list[Any]:
         level.graph.line = node.meta.get("line")
         if op == "placeholder":
             env[node] = next(values)
+        elif op == "call_function" and node.meta.get("part"):
+            env[node] = _part(level, node, env[node.args[0]])
         elif op == "call_function":
             mode = node.meta.get("grad")  # recorded under no_grad, say
             outer = None if mode is None else _native.set_grad_enabled(mode and _native.is_grad_enabled())
@@ -150,6 +157,13 @@ def _replay(gm: GraphModule, inputs: list[Any], level: TraceLevel) -> list[Any]:
             value = map_arg(node.args[0], env.__getitem__)
             return list(value) if isinstance(value, (tuple, list)) else [value]
     raise RuntimeError("the captured graph has no output")
+
+
+def _part(level: TraceLevel, node: Node, wrapper: Any) -> Tracer:
+    """A tensor that a wrapper is made of, without history."""
+    meta = node.meta["val"]
+    made = level.graph.create_node("call_function", getattr, (level.read(wrapper), node.args[1]), {}, None, meta)
+    return level.make(made, meta)
 
 
 _OVERLAPPING = frozenset({"expand", "as_strided", "unfold"})  # views whose elements may share memory

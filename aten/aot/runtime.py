@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from aten import _native, dispatch
+from aten import _native, dispatch, overrides
 from aten._native import Tensor
 from aten.aot.data import AotGraphs, Fresh, InputAlias, OutputView, Size, ViewOf
 from aten.errors import GraphFailed
@@ -171,6 +171,8 @@ def fit_tangent(grad: Tensor | None, meta: Meta, made: tuple) -> Tensor:
     sizes, dtype, device = made
     if grad is None:
         return _empty_like(meta, sizes, dtype, device).zero_()
+    if overrides.kind_of(type(grad)) & overrides.DISPATCH:  # (what it is made of has layouts of its own)
+        return grad
     if grad.dtype is not dtype:
         grad = grad.to(dtype)
     strides = _strides(meta, sizes)

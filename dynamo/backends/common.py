@@ -17,6 +17,23 @@ def unboxed(compiled: Any) -> Callable:
     return compiled
 
 
+def as_it_is(
+    gm: Any, example_inputs: Sequence[Any], backend: Callable, backward_backend: Callable | None = None
+) -> Callable | None:
+    """A callable for a captured graph that aot does not take as it stands: it is run op by op, or, where it is one of wrappers,
+    compiled by `backend` and `backward_backend` (the same by default) as graphs of what they are made of. None for others."""
+    if runs_whole(gm.graph):
+        return gm.forward
+    if not any(node.meta.get("wrapper") for node in gm.graph.placeholders):
+        return None
+    from aten.aot import wrapped
+
+    try:
+        return wrapped.compile(gm, example_inputs, backend, backward_backend or backend)
+    except wrapped.NotFlat:
+        return gm.forward
+
+
 class AotAutograd:
     """backend(gm, example_inputs): the core graphs of forward and backward, each given to its compiler."""
 
@@ -36,8 +53,9 @@ class AotAutograd:
         self.__name__ = "aot_autograd"
 
     def __call__(self, gm: Any, example_inputs: Sequence[Any], **options: Any) -> Callable:
-        if runs_whole(gm.graph):
-            return gm
+        found = as_it_is(gm, example_inputs, self._with(self.fw_compiler), self._with(self.bw_compiler))
+        if found is not None:
+            return found
         made = aot.graphs(gm, example_inputs, self._table())
         forward = self.inference_compiler if made.backward is None else self.fw_compiler
         run = aot.checked(made.forward, unboxed(forward(made.forward, metas_of(made.forward))))
@@ -45,6 +63,10 @@ class AotAutograd:
         if made.backward is not None:
             back = aot.checked(made.backward, unboxed(self.bw_compiler(made.backward, metas_of(made.backward))))
         return aot.AotFunction(made, run, back)
+
+    def _with(self, compiler: Callable) -> AotAutograd:
+        """The backend of graphs that are themselves a forward or a backward."""
+        return AotAutograd(compiler, decompositions=self.decompositions)
 
     def _table(self) -> dict | None:
         return None if self.decompositions is None else {**aot.core_decompositions(), **self.decompositions}

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from aten.fx.symbols import runs_whole
+from dynamo.backends.common import as_it_is
 from dynamo.backends.registry import register_backend
 from dynamo.exc import TorchDynamoException
 
@@ -35,9 +35,8 @@ def aot_eager(gm: Any, example_inputs: list) -> Callable:
     """The core graphs of forward and backward, run op by op."""
     from aten import aot
 
-    if runs_whole(gm.graph):
-        return eager(gm, example_inputs)
-    return aot.compile(gm, example_inputs, _run, _run)
+    found = as_it_is(gm, example_inputs, aot_eager)
+    return found if found is not None else aot.compile(gm, example_inputs, _run, _run)
 
 
 def aot_eager_decomp_partition(gm: Any, example_inputs: list) -> Callable:

@@ -46,8 +46,9 @@ class WrapperVariable(TensorVariable):
             return super().getattr(frame, name)
         if self.source is not None:
             return frame.world.attribute(self.value, self.source, name)
-        node = frame.output.graph.call_function(getattr, (self.node, name), {}, val=as_meta(inner, self.meta.requires_grad))
-        return made(frame, node, inner, self.meta.requires_grad)
+        node = frame.output.graph.call_function(getattr, (self.node, name), {}, val=as_meta(inner, False))
+        node.meta["part"] = True
+        return made(frame, node, inner, False)
 
     def class_attribute(self, frame: Any, name: str) -> Variable:
         own = self.own(name)
@@ -78,7 +79,7 @@ def outside(frame: Any, value: Any, source: Any) -> Variable:
     output.guard_type(source, type(value))
     output.guard(guards.Equals(Converted(source, AsBefore(value)), True))
     node = output.add_input(source, value, Meta.of(value))
-    node.meta["whole"] = True
+    node.meta["wrapper"] = True
     return WrapperVariable(node, stand_in(value), value.requires_grad, value, source)
 
 
@@ -124,9 +125,9 @@ def _metadata_guard(cls: type) -> Any:
     if own is None:
         return lambda a, b: a == b
     if not isinstance(own, classmethod):
-        raise exc.InternalTorchDynamoError("Tensor subclass method __metadata_guard__ must be a classmethod")
+        raise exc.BrokenProtocol("Tensor subclass method __metadata_guard__ must be a classmethod")
     if len(inspect.signature(cls.__metadata_guard__).parameters) != 2:  # type: ignore[attr-defined]
-        raise exc.InternalTorchDynamoError(
+        raise exc.BrokenProtocol(
             "Tensor subclass method __metadata_guard__ must take exactly two subclass metadata arguments"
         )
     return cls.__metadata_guard__  # type: ignore[attr-defined]

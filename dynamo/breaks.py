@@ -88,7 +88,11 @@ RANDOM_STATE = Break(
 BACKWARD_INSIDE = Break(
     "backward() inside the captured function",
     "the graph to differentiate is still being captured",
-    ("call backward() on the result of the compiled function", "use weft.func.grad inside it", ALLOW),
+    (
+        "compile with fullgraph=True or set weft._dynamo.config.trace_autograd_ops, which make it part of the graph",
+        "call backward() on the result of the compiled function",
+        ALLOW,
+    ),
 )
 UNKNOWN_VALUE = Break(
     "a value of a kind that is not traced",

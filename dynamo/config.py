@@ -15,6 +15,7 @@ error_on_recompile = False  # raise instead of compiling anything once more
 suppress_errors = False  # a backend that raises leaves the call to Python, with a warning, instead of failing it
 automatic_dynamic_shapes = True  # a size or number that is seen to change becomes a symbol
 assume_static_by_default = True  # False: sizes are symbols at once, as weft.compile(f, dynamic=True) says
+trace_autograd_ops = False  # autograd.grad and backward() become part of the graph, as they do under fullgraph; else they break it
 capture_dynamic_output_shape_ops = False  # nonzero(), x[mask] … make sizes that the graph knows once it has run; else they break it
 capture_scalar_outputs = False  # item() and the like become numbers of the graph, known once it has run; else they break it
 ignore_logger_methods: set = set()  # logging.Logger.info, logger.info …: calls of them are left out

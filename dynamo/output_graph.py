@@ -52,6 +52,9 @@ class OutputGraph:
         self.current: Any = None
         self.world = World(self)
         self.mutated: set[Variable] = set()  # inputs that the graph writes
+        self.used_up: set[Any] = set()  # nodes whose history was walked in the graph, and freed
+        self.used_leaves: list[Any] = []  # the tensors from outside where that led
+        self.own_leaves: list[Any] = []  # tensors that the graph made to require gradients
         self.copied_views: dict[Variable, int] = {}  # tensors of which the graph has copies for views, and since which step
         self.entry_ambient = self.ambient = _native.ambient()
         self.graph_ambient = self.ambient  # as `graph` was entered

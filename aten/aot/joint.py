@@ -12,15 +12,16 @@ from aten._native import Tensor
 from aten.aot.data import Constant, Fresh, InputAlias, Output, OutputView, Size, ViewOf
 from aten.aot.exact import ExactLevel
 from aten.aot.form import Form
+from aten.aot.replay import differentiates, replay
 from aten.aot.simplify import simplify
 from aten.fx.cleanup import cleanup, dce
 from aten.fx.emit import emit
 from aten.fx.graph import Graph
 from aten.fx.graph_module import GraphModule
-from aten.fx.node import Node, map_arg
+from aten.fx.node import Node
 from aten.fx.targets import is_op
 from aten.meta import Meta, dense_strides
-from aten.op import Op, registry
+from aten.op import Op
 from aten.symbolic.nodes import Expr, as_expr
 from aten.symbolic.shape_env import ShapeEnv
 from aten.symbolic.symint import SYMBOLIC
@@ -65,7 +66,7 @@ def trace_joint(
     """
     graph = Graph()
     graph.shape_env = gm.shape_env or ShapeEnv()
-    training = any(needs_grad)
+    training = any(needs_grad) or differentiates(gm.graph)
     level = (ExactLevel if settings.exact else TraceLevel)(graph, decompositions, functionalize=True, tape=training)
     level.rng = Rng(graph.shape_env)
     inputs: list[Any] = []
@@ -83,7 +84,7 @@ def trace_joint(
     before = _native.set_grad_enabled(training)
     try:
         with opened(level):
-            results = _replay(gm, inputs, level)
+            results = replay(gm, inputs, level)
     finally:
         _native.set_grad_enabled(before)
     graph.line = None
@@ -119,51 +120,6 @@ def trace_joint(
         dce(graph)
     _separate_outputs(graph)
     return joint
-
-
-def _replay(gm: GraphModule, inputs: list[Any], level: TraceLevel) -> list[Any]:
-    """Run the captured nodes on Tracers; symbols keep their names, so symbolic arguments stay as they are.
-
-    A tensor that an op makes of numbers alone is a constant, copied at each call: the program may write into it."""
-    env: dict[Node, Any] = {}
-    values = iter(inputs)
-    for node in gm.graph.nodes:
-        op = node.op
-        level.graph.line = node.meta.get("line")
-        if op == "placeholder":
-            env[node] = next(values)
-        elif op == "call_function" and node.meta.get("part"):
-            env[node] = _part(level, node, env[node.args[0]])
-        elif op == "call_function":
-            mode = node.meta.get("grad")  # recorded under no_grad, say
-            outer = None if mode is None else _native.set_grad_enabled(mode and _native.is_grad_enabled())
-            try:
-                made = node.target(
-                    *[map_arg(a, env.__getitem__) for a in node.args],
-                    **{k: map_arg(a, env.__getitem__) for k, a in node.kwargs.items()},
-                )
-                is_constant = isinstance(made, Tensor) and not isinstance(made, Tracer)
-                env[node] = registry["clone"](level.lift(made)) if is_constant else made
-            finally:
-                if outer is not None:
-                    _native.set_grad_enabled(outer)
-        elif op == "call_method":
-            args = [map_arg(a, env.__getitem__) for a in node.args]
-            kwargs = {k: map_arg(a, env.__getitem__) for k, a in node.kwargs.items()}
-            env[node] = getattr(args[0], node.target)(*args[1:], **kwargs)
-        elif op == "get_attr":
-            env[node] = getattr(gm, node.target)
-        else:
-            value = map_arg(node.args[0], env.__getitem__)
-            return list(value) if isinstance(value, (tuple, list)) else [value]
-    raise RuntimeError("the captured graph has no output")
-
-
-def _part(level: TraceLevel, node: Node, wrapper: Any) -> Tracer:
-    """A tensor that a wrapper is made of, without history."""
-    meta = node.meta["val"]
-    made = level.graph.create_node("call_function", getattr, (level.read(wrapper), node.args[1]), {}, None, meta)
-    return level.make(made, meta)
 
 
 _OVERLAPPING = frozenset({"expand", "as_strided", "unfold"})  # views whose elements may share memory

@@ -12,7 +12,7 @@ from aten.aot.decompositions import core_decompositions
 from aten.aot.form import Form
 from aten.aot.joint import Joint, trace_joint
 from aten.aot.partition import backward_from, partition
-from aten.aot.runtime import AotFunction
+from aten.aot.runtime import AotFunction, laid_out
 from aten.collection import paused_collection
 from aten.fx.graph import Graph
 from aten.fx.graph_module import GraphModule
@@ -133,21 +133,25 @@ def compile(
 
 
 def checked(gm: GraphModule, compiled: Callable) -> Callable:
-    """A compiled graph; under settings.check_metas its outputs are compared with what is known of them.
+    """A compiled graph whose results are laid out as the graph says, where ops run one by one may give other strides.
 
-    Raises AssertionError where a compiler's results have other dtypes or sizes than the graph says.
+    Under settings.check_metas they are compared with what is known of them: raises AssertionError where a compiler's results
+    have other dtypes or sizes.
     """
-    if not settings.check_metas:
-        return compiled
     known = [n.meta.get("val") if isinstance(n, Node) else None for n in gm.graph.output_node.args[0]]
 
     def run(*inputs: Any) -> Any:
         outputs = compiled(*inputs)
-        for i, (meta, out) in enumerate(zip(known, outputs, strict=True)):
-            if type(meta) is Meta and isinstance(out, Tensor):
-                sizes = [size if type(size) is int else given for size, given in zip(meta.sizes, out.shape)]
-                if out.dtype is not meta.dtype or tuple(sizes) != tuple(out.shape) or len(meta.sizes) != out.ndim:
-                    raise AssertionError(f"output {i} of a compiled graph is {Meta.of(out)}, and the graph says {meta}")
-        return outputs
+        if settings.check_metas:
+            _check(known, outputs)
+        return tuple([laid_out(o, m) if type(m) is Meta and type(o) is Tensor else o for o, m in zip(outputs, known)])
 
     return run
+
+
+def _check(known: Sequence[Any], outputs: Sequence[Any]) -> None:
+    for i, (meta, out) in enumerate(zip(known, outputs, strict=True)):
+        if type(meta) is Meta and isinstance(out, Tensor):
+            sizes = [size if type(size) is int else given for size, given in zip(meta.sizes, out.shape)]
+            if out.dtype is not meta.dtype or tuple(sizes) != tuple(out.shape) or len(meta.sizes) != out.ndim:
+                raise AssertionError(f"output {i} of a compiled graph is {Meta.of(out)}, and the graph says {meta}")

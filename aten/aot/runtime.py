@@ -183,6 +183,14 @@ def fit_tangent(grad: Tensor | None, meta: Meta, made: tuple) -> Tensor:
     return out
 
 
+def laid_out(out: Tensor, meta: Meta) -> Tensor:
+    """A result in the layout of its Meta, where that is one of numbers."""
+    known = out.dtype is meta.dtype and all(type(s) is int for s in meta.strides)
+    if not known or all(n < 2 or a == b for n, a, b in zip(out.shape, out.stride(), meta.strides)):
+        return out
+    return _empty_like(meta, out.shape, out.dtype, out.device).copy_(out)
+
+
 def _strides(meta: Meta, sizes: Sequence[int]) -> tuple[int, ...]:
     """The strides of the tangent: those of the Meta, in whose order the real sizes are laid out densely."""
     if all(type(s) is int for s in meta.strides):

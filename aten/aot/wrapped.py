@@ -62,9 +62,9 @@ class Layout:
 
     def fits(self, value: Any) -> bool:
         """Whether a wrapper is made so, the strides of its parts aside. (A graph traced for one context is wrong for another.)"""
-        if type(value) is not self.cls or tuple(value.shape) != self.sizes:
+        if type(value) is not self.cls or tuple(value.shape) != self.sizes:  # type: ignore[attr-defined]
             return False
-        names, context = value.__tensor_flatten__()
+        names, context = value.__tensor_flatten__()  # type: ignore[attr-defined]
         if tuple(names) != self.names or context != self.context:
             return False
         parts = [getattr(value, name) for name in names]

@@ -49,6 +49,25 @@ def _failed(text: str, again: bool) -> None:
     raise RuntimeError(text)
 
 
+def gradients(outputs: list, inputs: list, seeds: list, retain_graph: bool, create_graph: bool, own: bool) -> tuple:
+    """The gradients of tensors of the graph, None where there is no dependence; `own`: each a copy, laid out row-major."""
+    from aten.autograd.engine import grad
+
+    found = grad(outputs, inputs, seeds, retain_graph, create_graph, allow_unused=True)
+    return tuple([None if g is None else _copy(g) for g in found]) if own else found
+
+
+def _copy(grad: Any) -> Any:
+    from aten import contiguous_format
+
+    return grad.clone(memory_format=contiguous_format)
+
+
+def require_grad(tensor: Any) -> Any:
+    """A tensor that the graph has made becomes a leaf of its own, for gradients that are taken within the graph."""
+    return tensor.requires_grad_()
+
+
 def set_grad_enabled(mode: bool) -> None:
     """Says where in a graph gradients begin or cease to be recorded. Each node has its mode (`meta["grad"]`): it does nothing."""
 

@@ -215,6 +215,13 @@ static PyObject *get_retains_grad(PyObject *self, void *) {
   return PyBool_FromLong((as_tensor(self)->flags & WEFT_FLAG_RETAIN_GRAD) != 0);
 }
 
+// A leaf that nobody listens to: a gradient of it can be computed elsewhere and be set.
+static PyObject *get_is_bare_leaf(PyObject *self, void *) {
+  PyObject *hooks = as_tensor(self)->hooks;
+  bool heard = hooks && PyObject_IsTrue(hooks) == 1;
+  return PyBool_FromLong((!WEFT_REQUIRES_GRAD(self) || !as_tensor(self)->grad_fn) && !heard);
+}
+
 static PyObject *get_grad(PyObject *self, void *) {
   PyObject *grad = as_tensor(self)->grad;
   return Py_NewRef(grad ? grad : Py_None);
@@ -307,6 +314,7 @@ PyGetSetDef tensor_getset[] = {
     {"data", get_data, set_data, "the same memory, without history or version", nullptr},
     {"output_nr", get_output_nr, nullptr, "which result of grad_fn this is", nullptr},
     {"retains_grad", get_retains_grad, nullptr, nullptr, nullptr},
+    {"_is_bare_leaf", get_is_bare_leaf, nullptr, nullptr, nullptr},
     {"_version", get_version, nullptr, "count of in-place writes to the storage", nullptr},
     {"_base", get_base, nullptr, "the tensor this is a view of, or None", nullptr},
     {"_view_of", get_view_of, set_view_of, "(base, op, arguments) of a view, or None", nullptr},

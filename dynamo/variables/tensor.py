@@ -7,11 +7,11 @@ import types
 from typing import Any
 
 import aten
-from aten.fx.targets import set_data
+from aten.fx.targets import require_grad, set_data
 from aten.meta import Meta
 from aten.op import Method, registry
 from aten.overrides import as_subclass
-from dynamo import breaks, outcome
+from dynamo import breaks, history, outcome
 from dynamo.breaks import Unsupported
 from dynamo.operators import ROWS, UNARY
 from dynamo.promises import captures_sizes
@@ -283,15 +283,27 @@ class TensorVariable(Variable):
     def require_grad(self, frame, requires_grad=TRUE):
         if requires_grad.as_python() == self.meta.requires_grad:
             return self
-        raise Unsupported(breaks.MUTATED_ALIAS, "requires_grad_() changes what the graph records")
+        output, meta = frame.output, self.meta
+        if self.source is not None or meta.requires_grad or not meta.dtype.is_floating_point or self.root.source is not None:
+            raise Unsupported(breaks.MUTATED_ALIAS, "requires_grad_() changes what the graph records")
+        if output.graph is not output.frame_graph or self.is_of_subclass:
+            raise Unsupported(breaks.MUTATED_ALIAS, "requires_grad_() within a function that another one calls")
+        self.meta = Meta(meta.dtype, meta.device, meta.sizes, meta.strides, meta.offset, True)
+        output.graph.line = output.user_line()
+        self.node = output.graph.call_function(require_grad, (self.node,), {}, val=self.meta)
+        self.node.meta["born"] = output.root.group_step
+        self.storage(frame).write(frame, "grad", NONE)
+        output.own_leaves.append(self)
+        return self
 
     @method("__init__")
     def initialize(self, frame, *args, **kwargs):
         """Tensor.__init__, which does nothing."""
 
     @method("backward")
-    def backward(self, frame, *args, **kwargs):
-        raise Unsupported(breaks.BACKWARD_INSIDE)
+    def backward(self, frame, gradient=NONE, retain_graph=NONE, create_graph=FALSE, inputs=NONE):
+        given = {"retain_graph": retain_graph, "create_graph": create_graph, "inputs": inputs}
+        return frame.values.accumulate(frame, [self], gradient, given)
 
     @method("numpy")
     def numpy(self, frame, *, force=FALSE):
@@ -390,6 +402,8 @@ class TensorVariable(Variable):
             raise Unsupported(breaks.NOT_REBUILT, "the data of a tensor that requires grad", self.node.meta["data"])
         if emit.output.root.broken and "by number" in self.node.meta:
             raise Unsupported(breaks.NOT_REBUILT, "a view at the place that a tensor says", self.node.meta["by number"])
+        if history.begins_or_ends(emit.output, self):
+            return emit.shared(self, lambda: history.recipe(emit, self))
         storage = emit.output.side_effects.storages.get(self)
         changed = storage is not None and storage.changed
         if not changed and not self.is_of_subclass:

@@ -9,6 +9,7 @@ from typing import Any
 
 from dynamo.breaks import Raised
 from dynamo.variables import (
+    gradients,
     graph_call,  # noqa: F401 (it declares a rule)
     iterator,
     sets,
@@ -38,6 +39,7 @@ from dynamo.variables.sets import SetVariable, as_set, set_of
 from dynamo.variables.symint import SymbolicVariable, symbolic
 from dynamo.variables.tensor import TensorVariable
 
+accumulate = gradients.accumulate  # tensor.backward(…)
 literal = track.literal  # (frame, value) → the Variable of a Python value computed while tracing
 error = raise_exception  # (frame, class, text) → the Raised of an error of the traced program
 sequence_iterator = SequenceProtocol  # iteration by __getitem__ alone
@@ -127,7 +129,7 @@ __all__ = [
     "DictVariable", "DictView", "ExceptionVariable", "FALSE", "GeneratorVariable", "HashedIterator", "ItemsIterator",
     "ListVariable", "MethodVariable", "ModuleVariable", "NONE", "NamedTupleVariable", "NativeMethod",
     "OBJECT_METHODS", "ObjectVariable", "PartialVariable", "SequenceIterator", "SetVariable", "SizeVariable",
-    "SliceVariable", "SymbolicVariable", "TRUE", "TensorVariable", "TupleVariable", "array", "as_set", "boolean",
+    "SliceVariable", "SymbolicVariable", "TRUE", "TensorVariable", "TupleVariable", "accumulate", "array", "as_set", "boolean",
     "bound", "const", "dict_", "exception", "items_iterator", "iterator", "list_", "literal", "make_exception",
     "method", "plain", "plain_answer", "set_", "set_of", "sets", "symbolic", "to_python", "tuple_", "weak_reference",
 ]  # fmt: skip

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from aten.symbolic.expr import Expr, as_expr, to_cpp
 from inductor.codegen.cpp_values import ValueWriter
 from inductor.codegen.cpp_vector import MEMORY, symbol_lines
-from inductor.codegen.kernel import Plan
+from inductor.codegen.kernel import Plan, Scope
 from inductor.ir.buffer import Buffer, Kernel
 from inductor.ir.loops import Nest, Store
 from inductor.lowering.operations import Matrix
@@ -41,7 +41,8 @@ class EpilogueWriter(ValueWriter):
         axis = nest.dims[-1]
         super().__init__(kernel, Plan(nest, "point", axis, nest.dims[:-1], ()), ranges)
         self.buffers, self.stores = buffers, [s for s in nest.statements if isinstance(s, Store)]
-        self.rows["acc"] = 0
+        self.rows["acc"] = 2
+        self.scopes = [Scope(frozenset()), Scope(frozenset({"row"})), Scope(frozenset({"col"}))]  # of a call, a row, a vector
         self.touched = {name: k for k, name in enumerate(kernel.args)}
 
     @property
@@ -50,16 +51,21 @@ class EpilogueWriter(ValueWriter):
 
     def declare(self) -> list[str]:
         """Pointers and sizes."""
-        lines = symbol_lines(self.kernel.symbols, "sym")
+        lines = [*symbol_lines(self.kernel.symbols, "sym"), f"constexpr int L = {self.lanes}; constexpr w_all n = {{}}; (void)n;"]
         for name, k in self.touched.items():
             T = MEMORY[self.buffers[name].dtype]
             const = "" if name in self.kernel.writes else "const "
             lines.append(f"{const}{T} *const b{k} = ({const}{T} *)buf[{k}]; (void)b{k};")
         return lines
 
+    def outside(self, depth: int) -> list[str]:
+        """Lines of what is the same for a whole call (depth 0) or row (1); complete once the vectors have been written."""
+        return self.scopes[depth].lines
+
     def store_vector(self, acc: str, batch: str, row: str, col: str, lanes: int, tail: str | None) -> list[str]:
         """Lines that compute and store everything for `lanes` elements from [batch, row, col] on."""
-        scope = self.scopes[0]
+        self.lanes = lanes
+        scope = self.scopes[2]
         scope.lines, scope.names, scope.inverses = [], {}, {}
         self.named_rows["acc"] = acc
         values = [self.emit(s.value) for s in self.stores]
@@ -67,7 +73,7 @@ class EpilogueWriter(ValueWriter):
         names = [("batch", batch), ("row", row), ("col", col)]
         head = [f"const long {n} = {text};" for n, text in names if n != text]
         mask = "constexpr w_all n = {};" if tail is None else f"const w_some n = w_tail({tail});"
-        return ["{", f"  constexpr int L = {lanes}; {mask}", *("  " + x for x in (*head, *scope.lines, *stores)), "}"]
+        return ["{", f"  {mask}", *("  " + x for x in (*head, *scope.lines, *stores)), "}"]
 
 
 def render_product(kernel: Kernel, buffers: dict[str, Buffer], ranges: dict, isa) -> str:

@@ -97,6 +97,10 @@ class Epilogue(Protocol):
         `batch` is the linear batch index. `tail`: None, or C text of how many lanes are part of the result: no others
         may be read or written elsewhere."""
 
+    def outside(self, depth: int) -> list[str]:
+        """Lines for what those of `store_vector`, which has been called before, have in common: in all of a call (depth 0), in
+        a row (1)."""
+
 
 @dataclass(frozen=True)
 class StoreEpilogue:
@@ -239,16 +243,17 @@ def render_store(epilogue: Epilogue, spec: MatmulSpec, scalar: str, lanes: int) 
         return ["      Vec acc = *(const VecU *)(sums + j);",
                 *indent(epilogue.store_vector("acc", "batch", "row", "col", lanes, tail), 3)]
 
+    inner = [f"    for (; j + {lanes} <= cols; j += {lanes}) {{", "      const long col = col0 + j;", *vector(None), "    }"]
+    if not (isinstance(spec.n, int) and spec.n % lanes == 0):
+        inner += ["    if (j < cols) {", "      const long col = col0 + j, tail = cols - j;", *vector("tail"), "    }"]
     lines = ["void put(const void *env, long batch, long row0, long rows, long col0, long cols, const void *from, "
              "long ld) {", UNPACK, vector_type(scalar, lanes), f"  const {scalar} *sums = (const {scalar} *)from;",
              *indent(epilogue.declare(), 1),
+             *indent(epilogue.outside(0), 1),
              "  for (long i = 0; i < rows; i++, sums += ld) {",
              "    const long row = row0 + i;",
-             "    long j = 0;",
-             f"    for (; j + {lanes} <= cols; j += {lanes}) {{",
-             "      const long col = col0 + j;", *vector(None), "    }"]
-    if not (isinstance(spec.n, int) and spec.n % lanes == 0):
-        lines += ["    if (j < cols) {", "      const long col = col0 + j, tail = cols - j;", *vector("tail"), "    }"]
+             *indent(epilogue.outside(1), 2),
+             "    long j = 0;", *inner]
     return "\n".join([*lines, "  }", "}"])
 
 

@@ -200,6 +200,9 @@ class SquareEpilogue:
     def declare(self):
         return ["float *const out = (float *)buf[2];"]
 
+    def outside(self, depth):
+        return []
+
     def store_vector(self, acc, batch, row, col, lanes, tail):
         return [f"{acc} *= {acc};",
                 f"for (long l = 0; l < {tail or lanes}; l++) out[{row} * {self.n} + {col} + l] = {acc}[l];"]

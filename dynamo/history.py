@@ -1,0 +1,54 @@
+"""Tensors whose history was walked within the graph, or begins there: what becomes of those that leave it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aten.autograd.used import used_up
+from aten.fx.node import Node
+from aten.meta import Meta
+from aten.op import registry
+from dynamo import breaks, outcome
+from dynamo.breaks import Unsupported
+
+
+def depends(node: Node, nodes: set[Node]) -> bool:
+    """Whether a node is among these or is computed from them with a history."""
+    seen: set[Node] = set()
+    stack = [node]
+    while stack:
+        n = stack.pop()
+        if n in nodes:
+            return True
+        if n not in seen:
+            seen.add(n)
+            stack += [x for x in n.all_input_nodes if _tracked(x.meta.get("val"))]
+    return False
+
+
+def _tracked(val: Any) -> bool:
+    return any(map(_tracked, val)) if isinstance(val, (tuple, list)) else getattr(val, "requires_grad", False)
+
+
+def begins_or_ends(output: Any, tensor: Any) -> bool:
+    """Whether a tensor has a history of which a part was used up, or begins, in the graph."""
+    if not tensor.meta.requires_grad or tensor.source is not None or not (output.used_up or output.own_leaves):
+        return False
+    return depends(tensor.node, {*output.used_up, *(leaf.node for leaf in output.own_leaves)})
+
+
+def recipe(emit: Any, tensor: Any) -> Any:
+    """The recipe of such a tensor: without history, with one that cannot be walked again."""
+    output = emit.output
+    for leaf in output.own_leaves:
+        if not depends(tensor.node, output.used_up):
+            raise Unsupported(breaks.NOT_REBUILT, "a tensor with a history that begins in the graph", leaf.node.meta["born"])
+    plain = output.graph.call_function(registry["detach"], (tensor.node,), {}, val=_without_grad(tensor.meta))
+    leaves = [leaf for leaf in dict.fromkeys(output.used_leaves) if depends(tensor.node, {leaf.node})]
+    return outcome.Call(outcome.Const(used_up), (emit.graph_output(plain), *map(emit.value, leaves)))
+
+
+def _without_grad(meta: Meta) -> Meta:
+    return Meta(meta.dtype, meta.device, meta.sizes, meta.strides, meta.offset)
+
+

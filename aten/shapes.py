@@ -180,6 +180,11 @@ def _hint(size: Size) -> int:
     return size if type(size) is int else size.hint
 
 
+def _same_step(a: Size, b: Size) -> bool:
+    """Whether two strides are equal; what only happens to be so is guarded."""
+    return known_equal(a, b) or (_hint(a) == _hint(b) is not None and bool(a == b))
+
+
 def view_strides(sizes: Sequence[Size], strides: Sequence[Size], size: Sequence[Size]) -> tuple[Size, ...] | None:
     """Strides that show memory laid out as (sizes, strides) with other sizes of the same number of elements; None if
     no strides can (then a copy is needed)."""
@@ -188,6 +193,17 @@ def view_strides(sizes: Sequence[Size], strides: Sequence[Size], size: Sequence[
     if any(type(s) is int and s == 0 for s in sizes):
         return contiguous_strides(size)
     kept = [d for d, s in enumerate(sizes) if not is_one(s)]
+    found = _steps_of(sizes, strides, size, kept)
+    if found is None and any(is_symbolic(sizes[d]) for d in kept):  # a copy, but not of sizes that happen to be 1
+        kept = [d for d in kept if not (is_symbolic(sizes[d]) and decided(sizes[d] == 1, special=True))]
+        found = _steps_of(sizes, strides, size, kept)
+    return found
+
+
+def _steps_of(
+    sizes: Sequence[Size], strides: Sequence[Size], size: Sequence[Size], kept: Sequence[int]
+) -> tuple[Size, ...] | None:
+    """The strides of `view_strides`, read from the dims that are kept."""
     old = [sizes[d] for d in kept]
     steps = [strides[d] for d in kept]
     groups = _groups(old, list(size))
@@ -196,7 +212,7 @@ def view_strides(sizes: Sequence[Size], strides: Sequence[Size], size: Sequence[
     result: list[Size] = [1] * len(size)
     for left, right in groups:
         for d, after in zip(left, left[1:]):
-            if not known_equal(steps[d], steps[after] * old[after]):
+            if not _same_step(steps[d], steps[after] * old[after]):
                 return None
         step: Size = steps[left[-1]] if left else 1
         for d in reversed(right):

@@ -33,6 +33,7 @@ RESULT = "___result"
 NOTHING = "___null"
 _CALLS = ("CALL", "CALL_KW", "CALL_FUNCTION_EX")
 _WORK = ("CALL", "BINARY", "COMPARE", "UNARY", "CONTAINS")  # how the names of instructions begin that compute
+_BINDS = ("DELETE_FAST", "STORE_FAST", "STORE_FAST_STORE_FAST", "STORE_FAST_LOAD_FAST")  # which locals there are
 # What FOR_ITER skips at the place it jumps to when the iterator is exhausted.
 _FOR_ENDS = {(3, 11): [], (3, 12): ["END_FOR"], (3, 13): ["END_FOR", "POP_TOP"]}[VERSION]
 
@@ -410,6 +411,8 @@ class BreakWriter:
             raise Unresumable("a break at the end of the code")
         live = live_before(self.code)[index]
         known = frozenset(self.ending.locals)
+        if self.decoded.instructions[self.first].name in _BINDS:
+            known = assigned_before(self.decoded, self.first, known)[index] or known
         if not self.in_loop:
             return Point(index, nulls, self._in_order(live & known))
         # The loop comes here again with other locals assigned.

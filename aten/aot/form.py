@@ -40,8 +40,9 @@ def form_of(grad: Tensor | None, symbolic: bool) -> Form | None:
     if not symbolic:
         return Form(strides)
     dims = [d for d in reversed(range(len(strides))) if strides[d] != 0]
-    found = Form(None, tuple(sorted(dims, key=lambda d: strides[d])))
-    if found.strides(tuple(grad.shape)) != strides:
+    sizes = tuple(grad.shape)
+    found = Form(None, tuple(sorted(dims, key=lambda d: (strides[d], sizes[d]))))  # (a dim of one element has that of the next)
+    if found.strides(sizes) != strides:
         found = Form(None, tuple(reversed(range(len(strides)))))
     return found
 

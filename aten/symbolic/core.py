@@ -482,7 +482,7 @@ def floordiv(a: Expr | Number, b: Expr | Number) -> Expr:
             if g > 1:  # floor((g*A + s) / (g*B)) is A // B for 0 <= s < g
                 r = from_terms({m: k // g for m, k in r.terms.items()}, r.offset // g)
                 return add(q, floordiv(r, c // g))
-            return add(q, make("floordiv", (r, b), "int"))
+            return add(q, floordiv(r, c) if r.op == "floordiv" else make("floordiv", (r, b), "int"))
     if a is ZERO:
         return ZERO
     q, r = split_divisible(a, b)

@@ -23,11 +23,17 @@ def live_before(code: types.CodeType) -> list[frozenset[str]]:
 
 
 def keep_locals(code: types.CodeType) -> None:
-    """From now on every local counts as read at the return: one of them may be a generator, whose end runs code."""
+    """From now on every local counts as read at the return and where it is bound again: one of them may be a generator,
+    whose end runs code."""
     record = _eval_frame.record(code)
     if KEPT not in record:
         record[KEPT] = True
         record.pop("live", None)
+
+
+def keeps_locals(code: types.CodeType) -> bool:
+    """Whether `keep_locals` was called for the code."""
+    return KEPT in _eval_frame.record(code)
 
 
 def live_at(code: types.CodeType, offset: int) -> frozenset[str]:

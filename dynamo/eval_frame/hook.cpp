@@ -213,6 +213,20 @@ struct CallerHidden {
   ~CallerHidden() { current_frame(ts) = caller; }
 };
 
+// The values that the code before a break hands to the function that goes on are that function's alone: the caller's stack,
+// which is empty but for this call, keeps None in their place. What the function drops so ends there, as it did before it was
+// taken apart (a generator inside of its `try`, an object with `__del__`).
+static void take_arguments(Frame *caller, Frame *frame) {
+  if (!caller || !frame_has_code(caller)) return;
+  PyCodeObject *code = frame_code(caller);
+  int n = frame_code(frame)->co_argcount;
+  if (code->co_stacksize < n + 2) return;
+  PyObject **stack = caller->localsplus + code->co_nlocalsplus;
+  if (stack[kCalleePlace] != (PyObject *)frame_function(frame) || stack[1 - kCalleePlace]) return; // called by somebody else
+  for (int i = 0; i < n; i++)
+    if (stack[2 + i] == frame->localsplus[i]) Py_SETREF(stack[2 + i], Py_NewRef(Py_None));
+}
+
 static PyObject *run(PyThreadState *ts, Frame *frame) {
   PyObject *result = NULL, *expected = NULL;
   PyObject *config = tls.config;
@@ -246,6 +260,7 @@ static PyObject *hook(PyThreadState *ts, Frame *frame, int throwflag) {
   if (__builtin_expect(stack_exhausted(), 0)) return evaluate(ts, frame, throwflag);
   CodeState *state = find_state(frame_code(frame));
   if (!state || !state->continues) return run(ts, frame);
+  take_arguments(current_frame(ts), frame);
   CallerHidden hidden(ts);
   return run(ts, frame);
 }

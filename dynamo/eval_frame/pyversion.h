@@ -76,6 +76,9 @@ static inline Frame *&current_frame(PyThreadState *t) {
 #endif
 }
 
+// Where a call of a plain function keeps the function on the stack: of the two places below the arguments, the other is NULL.
+constexpr int kCalleePlace = PY_VERSION_HEX < 0x030D0000 ? 1 : 0;
+
 static inline int code_argument_slots(PyCodeObject *c) {
   return c->co_argcount + c->co_kwonlyargcount + !!(c->co_flags & CO_VARARGS) + !!(c->co_flags & CO_VARKEYWORDS);
 }

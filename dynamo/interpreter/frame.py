@@ -9,14 +9,17 @@ from aten.errors import DataDependentError
 from dynamo import breaks
 from dynamo.breaks import NotConstant, Raised, Unsupported
 from dynamo.bytecode.instruction import Instruction, decode
+from dynamo.bytecode.liveness import keeps_locals
 from dynamo.interpreter import operators
 from dynamo.interpreter.rules import RULES
 from dynamo.reraise import Step
+from dynamo.source import Local
 from dynamo.variables import values
 from dynamo.variables.base import NULL, Variable
 from dynamo.variables.constant import ConstantVariable
 from dynamo.variables.exception import CALLERS_EXCEPTION, ExceptionVariable
 from dynamo.variables.function import CellVariable
+from dynamo.variables.lazy import Lazy
 
 GENERATOR, COROUTINES = 0x20, 0x80 | 0x100 | 0x200
 MAX_DEPTH = 400
@@ -147,7 +150,10 @@ class Frame:
         self.note_raise(raised)
         for first, last, target, depth, lasti in self.handlers:
             if first <= at < last:
+                gone = self.stack[depth:]
                 del self.stack[depth:]
+                for value in gone:
+                    self.dropped(value)
                 if lasti:
                     self.push(ConstantVariable(self.current.offset))
                 self.push(raised.value)
@@ -155,6 +161,9 @@ class Frame:
                 self.kw_names = ()
                 return
         raise raised
+
+    def dropped(self, value: Variable) -> None:
+        """A value has left a variable or the stack."""
 
     def note_raise(self, raised: Raised) -> None:
         """Remember for the traceback that the exception came through here; one raised again has been here already."""
@@ -172,7 +181,8 @@ class Frame:
         """An exception just raised has what is being handled as its context."""
         new = not raised.noted and not self.raises_again()
         raised.noted = True
-        raised.value.raised |= new
+        if new:
+            raised.value.note_raised(self)
         if new and self.handling is not raised.value and isinstance(self.handling, ExceptionVariable):
             raised.value.context = self.handling
 
@@ -248,6 +258,18 @@ class RootFrame(Frame):
         self.break_step = break_step
         self.broken = False
         self.entered_handling: Variable = CALLERS_EXCEPTION  # known for functions that go on inside an except block
+        self.kept = keeps_locals(code)
+
+    def dropped(self, value: Variable) -> None:
+        """A generator of Python's that only this frame holds ends where it is dropped, which may run code: Python does that."""
+        if type(value.source) is not Local:
+            return
+        real = getattr(value, "value", None)
+        if type(real) is types.GeneratorType:
+            if not any(getattr(v, "value", None) is real for v in (*self.locals.values(), *self.stack)):
+                raise Unsupported(breaks.SUSPENDED, f"{value.source}, which is dropped")
+        elif self.kept and isinstance(value, Lazy):
+            self.output.guard_type(value.source, type(real))
 
     def note_raise(self, raised: Raised) -> None:
         self.note_context(raised)

@@ -19,7 +19,7 @@ def nop(frame, inst):
 
 @opcode("POP_TOP")
 def pop_top(frame, inst):
-    frame.stack.pop()
+    frame.dropped(frame.stack.pop())
 
 
 @opcode("END_FOR", since=(3, 12))
@@ -79,10 +79,13 @@ def load_fast_and_clear(frame, inst):
 
 
 def store_local(frame, name: str, value: Variable) -> None:
+    old = frame.locals.get(name)
     if value is NULL:
         frame.locals.pop(name, None)
     else:
         frame.locals[name] = value
+    if old is not None:
+        frame.dropped(old)
 
 
 @opcode("STORE_FAST")
@@ -104,8 +107,10 @@ def store_fast_load_fast(frame, inst):
 
 @opcode("DELETE_FAST")
 def delete_fast(frame, inst):
-    if frame.locals.pop(inst.value, None) is None:
+    value = frame.locals.pop(inst.value, None)
+    if value is None:
         raise frame.unbound(inst.value)
+    frame.dropped(value)
 
 
 # ------------------------------------------------------------------------------------------------- cells

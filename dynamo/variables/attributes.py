@@ -106,6 +106,15 @@ def bind(frame, found: Found, obj: Variable | None, owner: Variable) -> Variable
     return _bind_by_class(frame, found, found.value(frame), type(raw), obj, owner)
 
 
+def unbound(frame, obj: Variable, owner: Variable | None) -> bool:
+    """Whether `__get__(obj, owner)` asks for the descriptor itself. Without an owner that is an error."""
+    if not obj.is_same(frame.values.NONE):
+        return False
+    if owner is None or owner.is_same(frame.values.NONE):
+        raise Raised(frame.values.exception(TypeError, [frame.values.const("__get__(None, None) is invalid")]))
+    return True
+
+
 def _bind_stored(frame, found: Found, obj: Variable | None, owner: Variable) -> Variable:
     value = found.value(frame)
     cls = value.python_type()

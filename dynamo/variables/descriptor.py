@@ -32,7 +32,7 @@ class DescriptorVariable(TrueVariable):
 
     @method("__get__")
     def get(self, frame, obj, owner=None):
-        if obj.is_same(frame.values.NONE):
+        if attributes.unbound(frame, obj, owner):
             return self
         name = self.value.__name__
         if frame.world.on_class(obj.python_type(), name) is not self.value:

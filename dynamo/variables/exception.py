@@ -34,7 +34,7 @@ class ExceptionVariable(ObjectVariable):
         self.context: Variable | None = None  # what was being handled when it was raised, if that is known
         self.trace: list[tuple] = []  # the inlined calls it came through, as reraise.Step, innermost first
         self.line: int | None = None  # and the line of the root frame
-        self.raised = False  # while tracing; one from outside may only be raised again, as it is
+        self.raised = False  # while tracing
         self.told: dict[str, Variable] = {}  # members of C that were set: of those it starts with, the shadow tells
         if source is None:
             self.shadow = make_shadow(cls, args)
@@ -94,6 +94,17 @@ class ExceptionVariable(ObjectVariable):
     def set_cause(self, frame, cause: Variable) -> None:
         """raise … from cause"""
         self.set_member(frame, BaseException.__dict__["__cause__"], "__cause__", cause)
+
+    def note_raised(self, frame) -> None:
+        """It is raised anew: one from outside shows it afterwards, in its traceback and context."""
+        self.raised = True
+        frame.output.side_effects.changed(self)
+
+    def replay(self, emit) -> None:
+        temp = emit.value(self)
+        if self.context is not None:
+            emit.after(set_plainly(temp, "__context__", emit.value(self.context)))
+        self.leave_traceback(emit, temp)
 
     def about(self, frame, **members: Variable) -> None:
         """Fill in what the interpreter tells of an error (the name that was not found, and where), unless it is set."""

@@ -114,7 +114,7 @@ class PythonFunction(TrueVariable):
     def c_call(self, frame, descriptor, args, kwargs):
         name = descriptor.__name__
         if name == "__get__":
-            return self if args[0].is_same(NONE) else MethodVariable(self, args[0])
+            return self if attributes.unbound(frame, *args, *[None] * (2 - len(args))) else MethodVariable(self, args[0])
         if name == "__call__":
             return self.call(frame, args, kwargs)
         if descriptor.__objclass__ is object or name in ("__getattribute__", "__setattr__", "__delattr__"):

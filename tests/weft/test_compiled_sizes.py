@@ -93,3 +93,16 @@ def test_gradients_of_a_graph_with_constants_of_its_own():
 def test_layouts_of_symbolic_sizes_are_kept():
     compiled = weft.compile(lambda x: weft.empty_like(x).fill_(1), dynamic=True)
     assert compiled(ONES(3, 5).T).stride() == (1, 5)
+
+
+@pytest.mark.parametrize("sizes", [(3, 1), (1, 3), (2, 3), (1, 1)])
+def test_sizes_of_one_decide_whether_a_reshape_is_a_view(sizes):
+    def f(x):
+        y = x.transpose(0, 1).reshape(-1)
+        y.add_(1)
+        return x * 2
+
+    compiled = weft.compile(f, dynamic=True)
+    for later in (sizes, (4, 5), (1, 7), (7, 1)):
+        x, y = weft.zeros(*later), weft.zeros(*later)
+        assert weft.equal(compiled(x), f(y)) and weft.equal(x, y)

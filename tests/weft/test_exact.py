@@ -293,3 +293,19 @@ assert all(map(weft.equal, weft.compile(f)(x), f(x)))
 """
     done = subprocess.run([sys.executable, "-c", program], env={**os.environ, "WEFT_EXACT": "1"}, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_gradient_laid_out_by_columns_around_a_size_of_one():
+    weft.manual_seed(0)
+    x = weft.randn(65, 1, 1)
+    g = weft.randn(3, 1, 65).transpose(0, -1)
+
+    def f(x):
+        y = x * 1
+        return weft.nn.functional.linear(y.detach(), y.reshape(-1, 1)[:3])
+
+    def gradient(f):
+        leaf = x.clone().requires_grad_()
+        return weft.autograd.grad(f(leaf), leaf, g)[0]
+
+    assert weft.equal(gradient(weft.compile(f, dynamic=True, options={"exact": True})), gradient(f))

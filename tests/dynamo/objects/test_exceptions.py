@@ -248,3 +248,27 @@ def what_an_exit_is_given(C):
 @pytest.mark.parametrize("case", PROGRAMS, ids=lambda p: p.__name__)
 def test_compiled_is_plain(case):
     check(case)
+
+
+def test_an_exception_from_outside_shows_afterwards_that_it_was_raised():
+    def deep(e):
+        raise e
+
+    def f(x, e):
+        try:
+            raise KeyError(3)
+        except KeyError:
+            try:
+                deep(e)
+            except ValueError:
+                x = x + 1
+        return x * 2
+
+    def seen(function):
+        e = ValueError(1)
+        assert function(weft.ones(2), e).tolist() == [4.0, 4.0]
+        through = [s.name for s in traceback.extract_tb(e.__traceback__)]
+        return type(e.__context__), e.__context__.args, through
+
+    want = KeyError, (3,), ["f", "deep"]
+    assert seen(f) == seen(weft.compile(f, backend="eager", fullgraph=True)) == want

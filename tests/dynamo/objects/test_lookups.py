@@ -327,3 +327,25 @@ def test_a_class_made_from_property_is_read_as_a_property():
     assert compiled(weft.ones(2)).tolist() == [7.0, 7.0]
     rod.size = 5
     assert compiled(weft.ones(2)).tolist() == [11.0, 11.0]
+
+
+class Slotted:
+    __slots__ = ("place",)
+
+    def method(self):
+        return 1
+
+
+@pytest.mark.parametrize("descriptor", [Slotted.place, Slotted.method], ids=["slot", "function"])
+def test_a_descriptor_asked_for_no_object_and_no_class_refuses(descriptor):
+    def f(x):
+        found = []
+        for arguments in ((None,), (None, None), (None, Slotted)):
+            try:
+                found.append(descriptor.__get__(*arguments))
+            except TypeError as e:
+                found.append(str(e))
+        return x + 1, found
+
+    text = "__get__(None, None) is invalid"
+    assert weft.compile(f, backend="eager")(x())[1] == f(x())[1] == [text, text, descriptor]

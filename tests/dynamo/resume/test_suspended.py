@@ -78,3 +78,76 @@ def test_what_is_alive_at_a_break_is_left_to_python_alone(f):
         log.clear()
         assert weft.equal(compiled(x), plain[0]) and log == plain[1]
     assert counters["graphs"] > 0
+
+
+def guarded(name, x):
+    try:
+        yield x
+        yield x + 1
+    finally:
+        log.append("closed " + name)
+
+
+class Told:
+    def __init__(self, name):
+        self.name = name
+
+    def __del__(self):
+        log.append("ended " + self.name)
+
+
+def bound_again(x):
+    kept = guarded("first", x)
+    y = next(kept)
+    outside()
+    kept = guarded("second", y)
+    log.append("bound again")
+    y = y + next(kept)
+    outside()
+    del kept
+    log.append("deleted")
+    return y * 2
+
+
+def loop_left_by_an_exception(x):
+    try:
+        for y in guarded("a", x):
+            outside()
+            x = x + y
+            raise KeyError(1)
+    except KeyError:
+        log.append("caught")
+    return x
+
+
+def objects(x):
+    told = Told("one")
+    outside()
+    y = x + 1
+    told = Told("two")
+    log.append("bound again")
+    outside()
+    told = None
+    log.append("done")
+    return y, told
+
+
+def handed_through_loops(x):
+    for i in range(3):
+        values = guarded(str(i), x)
+        x = x + next(values)
+        outside()
+        log.append("turn")
+    return x
+
+
+@pytest.mark.parametrize("f", [bound_again, loop_left_by_an_exception, objects, handed_through_loops], ids=lambda f: f.__name__)
+def test_what_is_dropped_behind_a_break_ends_there(f):
+    log.clear()
+    f(x)
+    want = list(log)
+    compiled = weft.compile(f, backend="eager")
+    for _ in range(3):
+        log.clear()
+        compiled(x)
+        assert log == want

@@ -470,7 +470,7 @@ def floordiv(a: Expr | Number, b: Expr | Number) -> Expr:
             return a
         if not a.terms:
             return const(a.offset // c)
-        if a.op == "floordiv" and c > 0 and a.args[1].op == "const" and a.args[1].value > 0:
+        if a.op == "floordiv" and c > 0 and is_const(a.args[1]) and a.args[1].value > 0:
             return floordiv(a.args[0], a.args[1].value * c)
         if c < 0:
             return floordiv(mul(a, -1), -c)
@@ -482,7 +482,8 @@ def floordiv(a: Expr | Number, b: Expr | Number) -> Expr:
             if g > 1:  # floor((g*A + s) / (g*B)) is A // B for 0 <= s < g
                 r = from_terms({m: k // g for m, k in r.terms.items()}, r.offset // g)
                 return add(q, floordiv(r, c // g))
-            return add(q, floordiv(r, c) if r.op == "floordiv" else make("floordiv", (r, b), "int"))
+            divided = r.op == "floordiv" and is_const(r.args[1]) and r.args[1].value > 0
+            return add(q, floordiv(r, c) if divided else make("floordiv", (r, b), "int"))
     if a is ZERO:
         return ZERO
     q, r = split_divisible(a, b)

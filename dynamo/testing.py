@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+from unittest.mock import patch  # noqa: F401 (under this name for programs' tests)
 
 from dynamo.backends.common import aot_autograd
 from dynamo.backends.debugging import eager

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from aten.fx.graph_module import GraphModule
 from dynamo import backends
 from dynamo.backends.common import as_it_is
 from inductor import modes
@@ -81,6 +82,15 @@ def compile(
     return compiled(model, Config(chosen, fullgraph, dynamic))
 
 
+def _calls(module: GraphModule) -> Callable:
+    """A function that is traced into the module's nodes."""
+
+    def graph(*args: Any, **kwargs: Any) -> Any:
+        return module(*args, **kwargs)
+
+    return graph
+
+
 def _with_options(backend: Callable, extra: dict[str, Any]) -> Callable:
     """A user's backend takes mode and options only if it asks for them by name."""
     import inspect
@@ -107,6 +117,8 @@ def compiled(model: Any, config: Any) -> Any:
         from weft.compiled_module import OptimizedModule
 
         return OptimizedModule(model, config)
+    if isinstance(model, GraphModule):
+        return optimize(_calls(model), config)
     call = getattr(type(model), "__call__", None)  # noqa: B004  (the method itself is wanted)
     if isinstance(model, _FUNCTIONS) or isinstance(model, type) or not isinstance(call, types.FunctionType):
         return optimize(model, config)

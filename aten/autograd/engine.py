@@ -115,31 +115,34 @@ class _Walk:
 
 
 class _Walks(threading.local):
+    """The walks of this thread; `compiled`: what makes functions of them (`dynamo.compiled_autograd`), if that is on."""
+
     def __init__(self) -> None:
         self.open: list[_Walk] = []
+        self.compiled: Callable | None = None
 
 
-_walks = _Walks()
+walks = _Walks()
 kept_state: list[Callable[[], Callable[[], None]]] = []  # of a thread, which backward leaves as it was: each gives what restores it
 
 
 def current_walk() -> _Walk:
     """The innermost walk of this thread. Raises RuntimeError outside of backward."""
-    if not _walks.open:
+    if not walks.open:
         raise RuntimeError("this is only known while backward runs")
-    return _walks.open[-1]
+    return walks.open[-1]
 
 
 def open_walk() -> _Walk | None:
     """The innermost walk of this thread, if one is under way."""
-    return _walks.open[-1] if _walks.open else None
+    return walks.open[-1] if walks.open else None
 
 
 def queue_callback(callback: Callable[[], None]) -> None:
     """Call `callback()` when the backward that runs now is done."""
-    if not _walks.open:
+    if not walks.open:
         raise RuntimeError("Final callbacks can only be installed during backward pass.")
-    _walks.open[-1].callbacks.append(callback)
+    walks.open[-1].callbacks.append(callback)
 
 
 def _walk(
@@ -147,16 +150,17 @@ def _walk(
 ) -> Any:
     walk = _Walk(outs, ins, accumulate)
     undo = [keep_state() for keep_state in kept_state]
-    _walks.open.append(walk)
+    walks.open.append(walk)
     overrides.state.off += 1  # derivatives are no calls of the program: no `__torch_function__` is asked
     try:
-        found = _native.run_backward(outs, seeds, keep, create_graph, ins, accumulate)
+        run = _native.run_backward if walks.compiled is None else walks.compiled
+        found = run(outs, seeds, keep, create_graph, ins, accumulate)
         while walk.callbacks:
             walk.callbacks.pop(0)()
         return found
     finally:
         overrides.state.off -= 1
-        _walks.open.pop()
+        walks.open.pop()
         for restore in undo:
             restore()
 

@@ -68,12 +68,28 @@ def require_grad(tensor: Any) -> Any:
     return tensor.requires_grad_()
 
 
+class LateHook:
+    """A hook of a tensor that a graph makes. What it calls is made behind the graph, and backward comes later still."""
+
+    def __init__(self, tensor: Any, name: str):
+        self.function: Any = None
+        self.handle = getattr(tensor, name)(self)
+
+    def __call__(self, grad: Any) -> Any:
+        return self.function(grad)
+
+
+def hook_later(tensor: Any, name: str) -> LateHook:
+    """Registers (`register_hook`) what becomes a hook once its `function` is set."""
+    return LateHook(tensor, name)
+
+
 def set_grad_enabled(mode: bool) -> None:
     """Says where in a graph gradients begin or cease to be recorded. Each node has its mode (`meta["grad"]`): it does nothing."""
 
 
 set_grad_enabled.__name__ = "_set_grad_enabled"
-WHOLE = (item, draw, set_data)  # a graph with one of these is run as it is: it is cut into no parts yet
+WHOLE = (item, draw, set_data, hook_later)  # a graph with one of these is run as it is: it is cut into no parts yet
 
 
 def is_op(target: Any) -> bool:

@@ -400,7 +400,30 @@ static PyMemberDef node_members[] = {
     {"__dictoffset__", T_PYSSIZET, offsetof(WeftNode, dict), READONLY, nullptr},
     {"__weaklistoffset__", T_PYSSIZET, offsetof(WeftNode, weakrefs), READONLY, nullptr},
     {nullptr, 0, 0, 0, nullptr}};
-static PyMethodDef node_methods[] = {{"name", node_name, METH_NOARGS, "'AddBackward'"}, {nullptr, nullptr, 0, nullptr}};
+// node(*grads): the gradients of its inputs for those of its outputs.
+static PyObject *node_call(PyObject *self, PyObject *grads, PyObject *names) {
+  WeftNode *node = as_node(self);
+  if (names && PyDict_GET_SIZE(names)) return PyErr_Format(PyExc_TypeError, "%U takes no keyword arguments", node->name);
+  if (!node->backward) return PyErr_Format(PyExc_RuntimeError, "%U has nothing to call: it takes the gradient of a leaf", node->name);
+  if (PyTuple_GET_SIZE(grads) != (Py_ssize_t)node->n_outputs)
+    return PyErr_Format(PyExc_TypeError, "%U takes %u gradients, got %zd", node->name, node->n_outputs, PyTuple_GET_SIZE(grads));
+  Ref found(PyObject_CallFunctionObjArgs(node->backward, self, grads, nullptr));
+  if (!found || !PyTuple_Check(found.get()) || PyTuple_GET_SIZE(found.get()) != 1) return found.release();
+  return Py_NewRef(PyTuple_GET_ITEM(found.get(), 0));
+}
+
+// What is kept for backward is needed no longer.
+static PyObject *node_free(PyObject *self, PyObject *) {
+  Py_CLEAR(as_node(self)->saved);
+  Py_RETURN_NONE;
+}
+
+static PyObject *node_apply(PyObject *self, PyObject *grads) { return node_call(self, grads, nullptr); }
+
+static PyMethodDef node_methods[] = {{"name", node_name, METH_NOARGS, "'AddBackward'"},
+                                     {"apply", node_apply, METH_VARARGS, "apply(*grads): what calling the node gives"},
+                                     {"_free", node_free, METH_NOARGS, "let go of what is kept for backward"},
+                                     {nullptr, nullptr, 0, nullptr}};
 static PyMethodDef node_functions[] = {
     {"record", record_function, METH_VARARGS, "record(name, backward, inputs, outputs, saved=()): make a Node for the outputs"},
     {"gradient_edge", gradient_edge, METH_O, "(node, output number) that a gradient of the tensor goes to"},
@@ -410,6 +433,7 @@ static PyType_Slot node_slots[] = {{Py_tp_dealloc, (void *)node_dealloc},
                                    {Py_tp_traverse, (void *)node_traverse},
                                    {Py_tp_clear, (void *)node_clear},
                                    {Py_tp_repr, (void *)node_repr},
+                                   {Py_tp_call, (void *)node_call},
                                    {Py_tp_getset, node_getset},
                                    {Py_tp_members, node_members},
                                    {Py_tp_methods, node_methods},

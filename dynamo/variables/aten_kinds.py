@@ -64,6 +64,11 @@ def _subclass(frame, value, source):
     return TensorVariable(made.node, made.meta, value=value, cls=cls, source=source)
 
 
+@kind(_native.Node, subclasses=True)
+def _node(frame, value, source):
+    return unknown(frame, value, source, "a Node of autograd")
+
+
 def dynamic_dims(output, source, value) -> dict[int, tuple]:
     """dim → (least, greatest size) of the sizes that become symbols."""
     if isinstance(source.root, Object) or output.options.dynamic is False or not value.ndim:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from aten.fx.targets import check, item
+from aten.meta import Meta
 from aten.symbolic.checked import holds
 from dynamo import breaks, config, trace_rules
 from dynamo.breaks import Unsupported
@@ -24,15 +26,17 @@ def to_python(frame, tensor: Any, name: str) -> Variable:
     sizes, dtype = tensor.meta.sizes, tensor.meta.dtype
     numeric = not (dtype.is_complex or dtype.itemsize == 1 and not dtype.is_signed)  # (a bool, or of 8 bits)
     integral = numeric and not dtype.is_floating_point
-    if not all(type(s) is int for s in sizes) or not numeric:
-        raise Unsupported(breaks.TENSOR_TO_PYTHON, f"{name}()")
-    count = 1
-    for s in sizes:
-        count *= s
     captures = frame.output.options.fullgraph or config.capture_scalar_outputs
-    if name == "tolist" and integral and count <= MANY and captures:
+    if not captures or not numeric or any(type(s) is not int and s.hint is None for s in sizes):
+        raise Unsupported(breaks.TENSOR_TO_PYTHON, f"{name}()")
+    count = math.prod([s if type(s) is int else s.hint for s in sizes])
+    if count <= MANY:  # (how many numbers there are is guarded: each is a node)
+        sizes = tuple(map(int, sizes))
+        meta = tensor.meta
+        tensor.meta = Meta(meta.dtype, meta.device, sizes, meta.strides, meta.offset, meta.requires_grad)
+    if name == "tolist" and integral and count <= MANY:
         return listed(frame, tensor)
-    if name not in ("item", *CLASSES) or count != 1 or not captures:
+    if name not in ("item", *CLASSES) or count != 1:
         raise Unsupported(breaks.TENSOR_TO_PYTHON, f"{name}()")
     number = read(frame, tensor)
     wanted = CLASSES.get(name)

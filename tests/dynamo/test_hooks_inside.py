@@ -72,3 +72,38 @@ def test_a_tensor_without_gradient_refuses():
 
     with pytest.raises(RuntimeError, match="doesn't require gradient"):
         f(weft.ones(1))
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+def test_hooks_of_values_that_the_graph_makes(backend):
+    seen = []
+
+    def function(x, k):
+        y = x.sin()
+        handle = y.register_hook(lambda grad: grad * k)
+        z = y * 2
+        z.register_hook(lambda grad: seen.append(grad.tolist()))
+        z.register_hook(lambda grad: grad * 100).remove()
+        return (y * z).sum(), handle
+
+    compiled = weft.compile(function, backend=backend, fullgraph=True)
+    for k in (2, 5):
+        a, b = weft.ones(2, requires_grad=True), weft.ones(2, requires_grad=True)
+        function(a, k)[0].backward()
+        loss, handle = compiled(b, k)
+        assert isinstance(handle, RemovableHandle)
+        loss.backward()
+        assert weft.equal(a.grad, b.grad) and seen[-1] == seen[-2]
+
+
+def test_a_hook_of_a_value_that_the_graph_makes_is_removed_later():
+    @weft.compile(backend="eager", fullgraph=True)
+    def function(x):
+        y = x * 3
+        return y.sum(), y.register_hook(lambda grad: grad * 7)
+
+    x = weft.ones(1, requires_grad=True)
+    loss, handle = function(x)
+    handle.remove()
+    loss.backward()
+    assert x.grad.tolist() == [3.0]

@@ -11,7 +11,7 @@ from typing import Any
 
 from aten.fx.graph_module import GraphModule
 from dynamo import backends
-from dynamo.backends.common import as_it_is
+from dynamo.backends.common import as_it_is, asserting
 from inductor import modes
 
 _FUNCTIONS = (types.FunctionType, types.MethodType)
@@ -26,7 +26,7 @@ def inductor(gm: Any, example_inputs: list, mode: str | None = None, options: di
     if found is not None:
         return found
     compiled = compile_fx(gm, example_inputs, mode, options)
-    return backends.eager(gm, example_inputs) if compiled is gm else compiled
+    return backends.eager(gm, example_inputs) if compiled is gm else asserting(gm, compiled)
 
 
 @dataclass(frozen=True)

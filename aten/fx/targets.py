@@ -43,6 +43,32 @@ def expect_sizes(result: Any, sizes: tuple, again: bool) -> None:
         _failed(f"Runtime assertion failed: a tensor has sizes {list(result.shape)}, where {list(sizes)} was captured", again)
 
 
+def assert_true(condition: Any, message: str | None) -> None:
+    """`assert condition, message` of a tensor of one element: raises AssertionError."""
+    if _holds(condition):
+        return
+    raise AssertionError() if message is None else AssertionError(message)
+
+
+def assert_async(condition: Any, message: str | None) -> None:
+    """The same in an exported graph: raises RuntimeError, as torch._assert_async does."""
+    if not _holds(condition):
+        raise RuntimeError(message or "assertion error")
+
+
+def _holds(condition: Any) -> bool:
+    """Whether a tensor is true. In a graph that is being made: an index that is out of bounds where it is not, so that kernels
+    fail and the call is made again, op by op."""
+    from aten import _native
+    from aten.op import registry
+
+    if not _native.is_tracer(condition):
+        return bool(condition)
+    index = registry["where"](condition.reshape(1) != 0, 0, 1)
+    registry["index_select"](registry["zeros"]((1,), device=condition.device), 0, index)
+    return True
+
+
 def _failed(text: str, again: bool) -> None:
     if again:
         raise PromiseBroken()

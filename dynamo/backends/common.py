@@ -7,6 +7,7 @@ from typing import Any
 
 from aten import aot
 from aten.fx.symbols import runs_whole
+from aten.fx.targets import assert_async, assert_true
 from dynamo.backends.partition import check_partition
 
 
@@ -32,6 +33,21 @@ def as_it_is(
         return wrapped.compile(gm, example_inputs, backend, backward_backend or backend)
     except wrapped.NotFlat:
         return gm.forward
+
+
+def asserting(gm: Any, run: Callable) -> Callable:
+    """A compiled graph whose asserts raise what they do in Python: kernels know only that an index was out of bounds."""
+    if not any(node.target is assert_true or node.target is assert_async for node in gm.graph.nodes):
+        return run
+
+    def call(*inputs: Any) -> Any:
+        try:
+            return run(*inputs)
+        except IndexError:
+            gm.forward(*inputs)
+            raise
+
+    return call
 
 
 class AotAutograd:
@@ -62,7 +78,7 @@ class AotAutograd:
         back = None
         if made.backward is not None:
             back = aot.checked(made.backward, unboxed(self.bw_compiler(made.backward, metas_of(made.backward))))
-        return aot.AotFunction(made, run, back)
+        return asserting(gm, aot.AotFunction(made, run, back))
 
     def _with(self, compiler: Callable) -> AotAutograd:
         """The backend of graphs that are themselves a forward or a backward."""

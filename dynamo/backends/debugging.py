@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from dynamo.backends.common import as_it_is
+from dynamo.backends.common import as_it_is, asserting
 from dynamo.backends.registry import register_backend
 from dynamo.exc import TorchDynamoException
 
@@ -36,7 +36,7 @@ def aot_eager(gm: Any, example_inputs: list) -> Callable:
     from aten import aot
 
     found = as_it_is(gm, example_inputs, aot_eager)
-    return found if found is not None else aot.compile(gm, example_inputs, _run, _run)
+    return found if found is not None else asserting(gm, aot.compile(gm, example_inputs, _run, _run))
 
 
 def aot_eager_decomp_partition(gm: Any, example_inputs: list) -> Callable:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dis
 import operator
 
-from dynamo.interpreter import operators
+from dynamo.interpreter import asserts, operators
 from dynamo.interpreter.rules import VERSION, opcode
 from dynamo.operators import COMPARE, binary_by_symbol
 from dynamo.variables.constant import NONE, boolean
@@ -33,7 +33,7 @@ def binary_op(frame, inst):
 def compare_op(frame, inst):
     b = frame.pop()
     result = operators.binary(frame, COMPARE[inst.value], frame.pop(), b)
-    if inst.arg & 16 and COMPARE_TO_BOOL:
+    if inst.arg & 16 and COMPARE_TO_BOOL and not asserts.is_asserted(frame, result):
         result = boolean(result.truth(frame))
     frame.push(result)
 
@@ -41,7 +41,7 @@ def compare_op(frame, inst):
 @opcode("TO_BOOL", since=(3, 13))
 def to_bool(frame, inst):
     value = frame.pop()
-    frame.push(boolean(value.truth(frame)))
+    frame.push(value if asserts.is_asserted(frame, value) else boolean(value.truth(frame)))
 
 
 @opcode("IS_OP")
@@ -70,7 +70,13 @@ def pop_jump_if_false(frame, inst):
 
 @opcode("POP_JUMP_IF_TRUE", "POP_JUMP_FORWARD_IF_TRUE", "POP_JUMP_BACKWARD_IF_TRUE")
 def pop_jump_if_true(frame, inst):
-    if frame.pop().truth(frame):
+    value = frame.pop()
+    frame.pc -= 1  # (the jump itself is looked at)
+    asserted = asserts.is_asserted(frame, value)
+    frame.pc += 1
+    if asserted:
+        asserts.record(frame, value, frame.pc - 1)
+    if asserted or value.truth(frame):
         frame.jump(inst)
 
 

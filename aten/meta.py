@@ -167,16 +167,18 @@ def dense_strides(meta: Meta) -> tuple[Size, ...]:
 
 
 def _gaps_closed(meta: Meta, order: list[int]) -> tuple[Size, ...]:
-    """Of known sizes, the dims (all but those of one element) in this order, from the innermost; row-major if they overlap."""
+    """Of known strides, the dims (all but those of one element) in this order, from the innermost; row-major if they overlap."""
     sizes, strides = meta.sizes, meta.strides
-    if not all(type(v) is int for v in (*sizes, *strides)) or 0 in sizes or strides[order[0]] <= 0:
+    hints = [_hint(s) for s in sizes]
+    if not all(type(v) is int for v in (*strides, *hints)) or 0 in hints or strides[order[0]] <= 0:
         return contiguous_strides(sizes)
     if any(strides[b] < strides[a] * sizes[a] for a, b in zip(order, order[1:])):
         return contiguous_strides(sizes)
-    closed, step = [1] * len(sizes), 1
+    closed: list[Size] = [1] * len(sizes)
+    step: Size = 1
     for d in order:
         closed[d], step = step, step * sizes[d]
     for d in range(len(sizes)):
-        if sizes[d] == 1:
+        if type(sizes[d]) is int and sizes[d] == 1:
             closed[d] = prod(sizes[k] for k in order if (strides[k], -k) < (strides[d], -d))
     return tuple(closed)

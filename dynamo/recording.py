@@ -10,8 +10,9 @@ from aten.meta import Meta, exceeds, known_equal
 from aten.promotion import can_cast
 from aten.symbolic.shape_env import DataDependentError
 from aten.symbolic.symint import SYMBOLIC, SymBool, SymFloat, SymInt
-from dynamo import breaks, config, promises
+from dynamo import breaks, config, guards, promises
 from dynamo.breaks import NotConstant, Unsupported
+from dynamo.source import Converted
 from dynamo.variables import wrapper
 from dynamo.variables.base import Variable
 from dynamo.variables.exception import as_raised, raise_exception
@@ -35,6 +36,8 @@ COPIES = frozenset(
     "reshape flatten contiguous to type_as float double half bfloat16 int long short bool ravel unflatten reshape_as "
     "type cpu".split()
 )
+# Of the second tensor these see its form alone.
+LIKE_ANOTHER = frozenset("type_as to view_as expand_as reshape_as".split())
 _PLACES = frozenset("int8 int16 int32 int64 uint16 uint32 uint64".split())
 # What a shape rule raises for arguments that eager refuses too; anything else is an error of the rule.
 SHAPE_ERRORS = (
@@ -64,8 +67,8 @@ def record(output, frame, op: Op, args: list[Variable], kwargs: dict[str, Variab
     if "relayout" in op.tags:
         raise Unsupported(breaks.MUTATED_ALIAS, f"{op.name} changes the layout of a tensor in place")
     val, taken = result_of(output, frame, op, args, kwargs)
-    if op.name == "as_strided" and reaches_beyond(val, args[0].as_meta()):
-        raise Unsupported(breaks.UNKNOWN_CALL, "as_strided beyond the elements of a tensor: how long its storage is has no guard")
+    if op.name == "as_strided":
+        check_places(output, args[0], val)
     if target is not None and not (fits(val, target.as_meta()) and can_cast(val.dtype, target.as_meta().dtype)):
         raise Unsupported(breaks.UNKNOWN_CALL, f"{op.name} with an out= that does not fit the result")
     node_args, node_kwargs = arguments(op, args, kwargs)
@@ -118,6 +121,18 @@ def defined(frame, op: Op, args: list[Variable], kwargs: dict[str, Variable]) ->
     except (KeyError, AttributeError) as e:
         raise Unsupported(breaks.UNKNOWN_CALL, f"{op.name} without an argument") from e
     return frame.world.known(op.function).call(frame, full, {}).realize(frame)
+
+
+def check_places(output, base: Variable, view: Meta) -> None:
+    """Eager's as_strided counts from where the storage begins."""
+    root = base.root if isinstance(base, TensorVariable) else None
+    if root is not None and root.value is not None:
+        offset = root.value.storage_offset()
+        if root.meta.offset != offset:
+            raise Unsupported(breaks.UNKNOWN_CALL, "as_strided of a tensor that begins within its storage")
+        output.guard(guards.Equals(Converted(root.source, _native.Tensor.storage_offset), offset))
+    if reaches_beyond(view, base.as_meta()):
+        raise Unsupported(breaks.UNKNOWN_CALL, "as_strided beyond the elements of a tensor: how long its storage is has no guard")
 
 
 def reaches_beyond(view: Meta, base: Meta) -> bool:
@@ -339,7 +354,7 @@ def set_requires_grad(output, op: Op, val: Any, inputs: list[TensorVariable]) ->
         output.grad_enabled
         and op.name not in CONSTANTS
         and op.kind not in ("factory", "random")
-        and any(t.meta.requires_grad for t in inputs)
+        and any(t.meta.requires_grad for t in (inputs[:1] if op.name in LIKE_ANOTHER else inputs))
     )
     for meta in val if isinstance(val, (tuple, list)) else (val,):
         if type(meta) is Meta:

@@ -99,8 +99,9 @@ def regenerate(view: ViewOf | OutputView, base: Tensor, symbols: dict) -> Tensor
 
 
 def write_back(target: Tensor, value: Tensor, differentiable: bool) -> None:
-    """target.copy_(value), as eager's own in-place op would have left it: data, version, grad_fn."""
-    if differentiable:
+    """target.copy_(value), as eager's own in-place op would have left it: data, version, grad_fn. What writes a leaf that requires
+    grad wrote its detached alias: of others the capture says that eager refuses."""
+    if differentiable and not (target.is_leaf and target.requires_grad):
         target.copy_(value)
         return
     before = _native.set_grad_enabled(False)

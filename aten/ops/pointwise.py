@@ -354,7 +354,7 @@ def _remainder(x: np.ndarray, y: np.ndarray, out: np.ndarray) -> None:
 
 def _nonzero_divisor(function: Callable[..., Any]) -> Callable[..., Any]:
     def kernel(x: np.ndarray, y: np.ndarray, out: np.ndarray) -> None:
-        if y.dtype.kind in "iu" and not np.all(y):
+        if out.size and y.dtype.kind in "iu" and not np.all(y):
             raise RuntimeError("ZeroDivisionError")
         function(x, y, out=out)
 

@@ -186,6 +186,14 @@ def _(n, dims, x, size):
     return expand(x, [n, *size]), 0
 
 
+@expand.put
+def _(base, new, size):
+    extra = len(size) - base.ndim
+    if not all(is_one(s) for s in size[:extra]) or not all(map(known_equal, base.shape, size[extra:])):
+        raise RuntimeError("an in-place write through expand, which shows elements several times, cannot be transformed")
+    return reshape(new, list(base.shape)) if extra else new
+
+
 @op("squeeze(Tensor input, int[1]? dim=None) -> Tensor", kind="view")
 def squeeze(input: Meta, dim: list[int]) -> Meta:
     """Without the dimensions of size 1 (among `dim`, if given)."""

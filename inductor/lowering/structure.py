@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from aten.symbolic.expr import and_, as_expr, ge, lt, where_
+from aten.symbolic.expr import and_, as_expr, ge, is_const, lt, where_
 from inductor.ir import nodes
 from inductor.ir.loops import loop_variables
 from inductor.lowering.registry import NotLowered, lowering
@@ -83,6 +83,8 @@ def roll(graph, x, shifts, dims=()):
         out = list(i)
         for shift, d in zip(shifts, dims):
             size = x.sizes[d % x.rank]
+            if is_const(size, 0):
+                continue
             moved = i[d % x.rank] - as_expr(shift) % size
             out[d % x.rank] = where_(lt(moved, 0), moved + size, moved)
         return out

@@ -106,3 +106,68 @@ def test_sizes_of_one_decide_whether_a_reshape_is_a_view(sizes):
     for later in (sizes, (4, 5), (1, 7), (7, 1)):
         x, y = weft.zeros(*later), weft.zeros(*later)
         assert weft.equal(compiled(x), f(y)) and weft.equal(x, y)
+
+
+def test_as_strided_counts_from_where_the_storage_begins():
+    memory = ONES(8).cumsum(0)
+    given = memory[:3], memory[4:7], weft.nn.Parameter(memory[2:5]), memory[1:2]
+
+    def f(x):
+        return x.as_strided((x.shape[0],), (1,), 0) * 2
+
+    for dynamic in (None, True):
+        compiled = weft.compile(f, dynamic=dynamic)
+        for x in given:
+            assert weft.equal(compiled(x), f(x))
+
+
+@pytest.mark.parametrize("sizes", [(5, 5), (3, 3), (1, 1)])
+def test_gaps_are_closed_in_the_order_of_the_strides(sizes):
+    x = weft.ones(sizes[0], 2 * sizes[1])[:, ::2]
+
+    def f(x):
+        return x.T + x
+
+    assert weft.compile(f, dynamic=True)(x).stride() == f(x).stride()
+
+
+def test_nothing_is_rolled():
+    def f(x):
+        return x.roll(1, 0), x.roll((1, 2), (0, 1)) + 1
+
+    for sizes in ((0, 3), (3, 0), (2, 3)):
+        got, want = weft.compile(f)(ONES(*sizes)), f(ONES(*sizes))
+        assert all(map(weft.equal, got, want))
+
+
+def test_what_is_like_another_tensor_has_no_gradient_from_it():
+    x, y = ONES(2, 3), weft.randn(2, 3, requires_grad=True)
+    results = weft.compile(lambda x, y: (x.type_as(y), x.view_as(y) * 2, x.to(y) + 1, x * 3))(x, y)
+    assert not any(r.requires_grad for r in results)
+
+
+def test_leaves_are_written_through_what_is_detached():
+    def f(x):
+        y = x * 2
+        x.detach().mul_(3)
+        return x * y
+
+    found = []
+    for function in (f, weft.compile(f)):
+        x = weft.ones(3, requires_grad=True)
+        out = function(x)
+        out.sum().backward()
+        found.append([out.tolist(), x.tolist(), x.grad.tolist(), x.is_leaf])
+    assert found[0] == found[1] == [[6.0] * 3, [3.0] * 3, [8.0] * 3, True]
+
+
+def test_writes_through_an_expansion_of_nothing():
+    def f(x):
+        y = x * 1
+        y.expand_as(y).sub_(1)
+        y.expand(1, *y.shape).mul_(2)
+        return y
+
+    compiled = weft.compile(f, fullgraph=True, dynamic=True)
+    for sizes in ((2, 3), (1, 3), (0, 2)):
+        assert weft.equal(compiled(ONES(*sizes)), f(ONES(*sizes)))

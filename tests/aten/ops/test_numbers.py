@@ -187,3 +187,10 @@ def test_arrays_beside_tensors_give_tensors():
     assert (x == np.array(["a", "b", "c"])) is False
     with pytest.raises(TypeError):
         x + np.array(["a", "b", "c"])
+
+
+def test_nothing_may_be_divided_by_zero():
+    nothing = weft.arange(0)
+    rows = weft.zeros(0, 2, dtype=weft.int64)
+    for result in (nothing % 0, nothing // 0, nothing.fmod(weft.tensor(0)), rows % weft.tensor([1, 0])):
+        assert result.numel() == 0 and result.dtype is weft.int64

@@ -15,7 +15,7 @@ import sys
 import threading
 import types
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from aten import return_types
@@ -150,15 +150,22 @@ class World:
         return names
 
     def class_dict(self, cls: type) -> Variable:
-        """`cls.__dict__`: its names are guarded, each value once it is looked at."""
-        names = tuple(members_of(cls)) if self.is_immutable(cls) else self.class_names(cls)
-        here = Object(cls)
-        entries: dict = {n: [self.known(n), self.lazy(members_of(cls)[n], ClassAttr(here, n))] for n in names}
-        return self.output.current.values.DictVariable(entries, types.MappingProxyType, source=Attr(here, "__dict__"))
+        """`cls.__dict__`, as the traced program has changed it: its names are guarded, each value once it is looked at."""
+        frame, changed, here = self.output.current, self.output.side_effects.classes.get(cls), Object(cls)
+        stored = changed.read if changed is not None else lambda frame, name: None
+        held = lambda n: [self.known(n), stored(frame, n) or self.lazy(members_of(cls)[n], ClassAttr(here, n))]
+        entries: dict = {n: held(n) for n in self.names_of_one_class(cls)}
+        return frame.values.DictVariable(entries, types.MappingProxyType, source=Attr(here, "__dict__"))
+
+    def names_of_one_class(self, cls: type) -> Sequence[str]:
+        """The names in the class itself, as the traced program has changed it."""
+        if cls in self.output.side_effects.classes:
+            return self.output.side_effects.classes[cls].names(self.output.current)
+        return tuple(members_of(cls)) if self.is_immutable(cls) else self.class_names(cls)
 
     def names_on_class(self, cls: type) -> list[str]:
         """The names in the class and its bases, as dir() collects them."""
-        return [name for c in self.mro(cls) for name in (c.__dict__ if self.is_immutable(c) else self.class_names(c))]
+        return [name for c in self.mro(cls) for name in self.names_of_one_class(c)]
 
     def is_immutable(self, cls: type) -> bool:
         """Whether the attributes of the class cannot be set."""

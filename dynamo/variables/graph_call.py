@@ -11,6 +11,7 @@ from aten.fx.symbols import binders_within, free_symbols
 from dynamo import breaks, trace_rules
 from dynamo.breaks import Unsupported
 from dynamo.source import Attr
+from dynamo.variables.attributes import storage_of
 from dynamo.variables.base import Variable
 
 
@@ -59,9 +60,12 @@ def _call(frame: Any, owner: Variable, node: Node, args: list[Variable], kwargs:
     if node.op == "call_method":
         return args[0].realize(frame).method(frame, node.target, args[1:], kwargs).realize(frame)
     first, *rest = node.target.split(".")
-    root = frame.world.attribute(owner.example(), owner.source, "_root").realize(frame)
-    in_dict = root.python_type() is dict
-    found = (root.getitem(frame, frame.values.const(first)) if in_dict else root.getattr(frame, first)).realize(frame)
+    found = storage_of(frame, owner).read(frame, first)  # what was set on the module itself
+    if found is None:
+        root = frame.world.attribute(owner.example(), owner.source, "_root").realize(frame)
+        in_dict = root.python_type() is dict
+        found = root.getitem(frame, frame.values.const(first)) if in_dict else root.getattr(frame, first)
+    found = found.realize(frame)
     for part in rest:
         found = found.getattr(frame, part).realize(frame)
     return found if node.op == "get_attr" else found.call(frame, args, kwargs).realize(frame)

@@ -31,3 +31,12 @@ def test_a_distance_of_the_callers():
     for distance in (weft.nn.PairwiseDistance(), lambda x, y: (x - y).abs().sum(-1), None):
         function = functools.partial(F.triplet_margin_with_distance_loss, distance_function=distance, swap=True)
         assert weft.allclose(weft.compile(function, fullgraph=True)(a, b, c), function(a, b, c))
+
+
+def test_a_part_that_is_set_on_a_graph_module_is_seen():
+    traced = weft.fx.symbolic_trace(weft.nn.Sequential(weft.nn.Linear(2, 1)))
+    compiled = weft.compile(lambda x: traced(x), backend="eager", fullgraph=True)
+    x = weft.tensor([[-2.0, 2.0]])
+    assert weft.equal(compiled(x), traced(x))
+    setattr(traced, "0", weft.nn.Linear(2, 1))
+    assert weft.equal(compiled(x), traced(x))

@@ -301,6 +301,24 @@ def class_attributes_that_are_data(C):
     )
 
 
+@program
+def dicts_of_classes_that_were_changed(C):
+    class Base:
+        n = 0
+
+    class Given(Base):
+        old = 3
+
+    def f(v):
+        Given.n += 1
+        if Given.n == 1:
+            del Given.old
+        names = [k for k in vars(Given) if not k.startswith("_")]
+        return v * Given.__dict__["n"], "n" in Given.__dict__, vars(Given).get("old"), names
+
+    return calls(lambda: C(f)(x()), lambda: setattr(Given, "late", 5))
+
+
 @pytest.mark.parametrize("case", PROGRAMS, ids=lambda p: p.__name__)
 def test_compiled_is_plain(case):
     check(case)

@@ -8,6 +8,7 @@ import aten
 from aten import Tensor
 from weft.optim.optimizer import Optimizer, scalar
 from weft.optim.settings import check_lr, check_range
+from weft.optim.step_function import step_all
 
 
 class Adadelta(Optimizer):
@@ -54,3 +55,34 @@ class Adadelta(Optimizer):
         step = ((state["acc_delta"] + eps).sqrt() / (squares + eps).sqrt()) * g
         state["acc_delta"].mul_(rho).add_(step * step * (1 - rho))
         p.sub_(step * scalar(group["lr"]))
+
+
+def adadelta(
+    params: list[Tensor],
+    grads: list[Tensor],
+    square_avgs: list[Tensor],
+    acc_deltas: list[Tensor],
+    state_steps: list[Tensor],
+    capturable: bool = False,
+    foreach: bool | None = None,
+    differentiable: bool = False,
+    has_complex: bool = False,
+    *,
+    lr: float | Tensor,
+    rho: float,
+    eps: float,
+    weight_decay: float,
+    maximize: bool,
+) -> None:
+    """A step of `Adadelta` on lists, in place: the parameters and each part of their state."""
+    states = {"square_avg": square_avgs, "acc_delta": acc_deltas, "step": state_steps}
+    group = {
+        "lr": lr,
+        "rho": rho,
+        "eps": eps,
+        "weight_decay": weight_decay,
+        "maximize": maximize,
+        "capturable": capturable,
+        "differentiable": differentiable,
+    }
+    step_all(Adadelta, params, grads, states, group)

@@ -8,6 +8,7 @@ import aten
 from aten import Tensor
 from weft.optim.optimizer import Optimizer, count, is_sparse, scalar
 from weft.optim.settings import check_lr, check_range
+from weft.optim.step_function import step_all
 
 
 class Adagrad(Optimizer):
@@ -75,3 +76,35 @@ class Adagrad(Optimizer):
             return
         total = state["sum"].add_(g * g)
         p.sub_((g / (total.sqrt() + group["eps"])) * rate)
+
+
+def adagrad(
+    params: list[Tensor],
+    grads: list[Tensor],
+    state_sums: list[Tensor],
+    state_steps: list[Tensor],
+    fused: bool | None = None,
+    grad_scale: Tensor | None = None,
+    found_inf: Tensor | None = None,
+    has_sparse_grad: bool = False,
+    foreach: bool | None = None,
+    differentiable: bool = False,
+    has_complex: bool = False,
+    *,
+    lr: float | Tensor,
+    weight_decay: float,
+    lr_decay: float,
+    eps: float,
+    maximize: bool,
+) -> None:
+    """A step of `Adagrad` on lists, in place: the parameters and each part of their state."""
+    states = {"sum": state_sums, "step": state_steps}
+    group = {
+        "lr": lr,
+        "weight_decay": weight_decay,
+        "lr_decay": lr_decay,
+        "eps": eps,
+        "maximize": maximize,
+        "differentiable": differentiable,
+    }
+    step_all(Adagrad, params, grads, states, group, grad_scale, found_inf)

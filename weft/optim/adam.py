@@ -8,6 +8,7 @@ import aten
 from aten import Tensor
 from weft.optim.optimizer import Optimizer, count, root, scalar
 from weft.optim.settings import check_betas, check_lr, check_range
+from weft.optim.step_function import step_all
 
 
 class Adam(Optimizer):
@@ -89,3 +90,44 @@ def _check_tensor_betas(betas: Any, foreach: bool, capturable: bool) -> None:
                 raise ValueError(f"betas[{i}] as a Tensor is not supported for capturable=False and foreach=True")
             if beta.numel() != 1:
                 raise ValueError(f"Tensor betas[{i}] must be 1-element")
+
+
+def adam(
+    params: list[Tensor],
+    grads: list[Tensor],
+    exp_avgs: list[Tensor],
+    exp_avg_sqs: list[Tensor],
+    max_exp_avg_sqs: list[Tensor],
+    state_steps: list[Tensor],
+    foreach: bool | None = None,
+    capturable: bool = False,
+    differentiable: bool = False,
+    fused: bool | None = None,
+    grad_scale: Tensor | None = None,
+    found_inf: Tensor | None = None,
+    has_complex: bool = False,
+    decoupled_weight_decay: bool = False,
+    *,
+    amsgrad: bool,
+    beta1: float,
+    beta2: float,
+    lr: float | Tensor,
+    weight_decay: float,
+    eps: float,
+    maximize: bool,
+) -> None:
+    """A step of `Adam` on lists, in place: the parameters and each part of their state."""
+    states = {"exp_avg": exp_avgs, "exp_avg_sq": exp_avg_sqs, "max_exp_avg_sq": max_exp_avg_sqs, "step": state_steps}
+    group = {
+        "betas": (beta1, beta2),
+        "decoupled_weight_decay": decoupled_weight_decay,
+        "amsgrad": amsgrad,
+        "lr": lr,
+        "weight_decay": weight_decay,
+        "eps": eps,
+        "maximize": maximize,
+        "foreach": foreach,
+        "capturable": capturable,
+        "differentiable": differentiable,
+    }
+    step_all(Adam, params, grads, states, group, grad_scale, found_inf)

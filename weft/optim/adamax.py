@@ -8,6 +8,7 @@ import aten
 from aten import Tensor
 from weft.optim.optimizer import Optimizer, count, scalar
 from weft.optim.settings import check_betas, check_lr, check_range
+from weft.optim.step_function import step_all
 
 
 class Adamax(Optimizer):
@@ -53,3 +54,35 @@ class Adamax(Optimizer):
         largest = aten.maximum(state["exp_inf"] * beta2, g.abs() + group["eps"])
         state["exp_inf"].copy_(largest)
         p.sub_((m / largest) * (scalar(group["lr"]) / (1 - beta1 ** count(state, group))))
+
+
+def adamax(
+    params: list[Tensor],
+    grads: list[Tensor],
+    exp_avgs: list[Tensor],
+    exp_infs: list[Tensor],
+    state_steps: list[Tensor],
+    foreach: bool | None = None,
+    maximize: bool = False,
+    differentiable: bool = False,
+    capturable: bool = False,
+    has_complex: bool = False,
+    *,
+    eps: float,
+    beta1: float,
+    beta2: float,
+    lr: float | Tensor,
+    weight_decay: float,
+) -> None:
+    """A step of `Adamax` on lists, in place: the parameters and each part of their state."""
+    states = {"exp_avg": exp_avgs, "exp_inf": exp_infs, "step": state_steps}
+    group = {
+        "betas": (beta1, beta2),
+        "eps": eps,
+        "lr": lr,
+        "weight_decay": weight_decay,
+        "maximize": maximize,
+        "capturable": capturable,
+        "differentiable": differentiable,
+    }
+    step_all(Adamax, params, grads, states, group)

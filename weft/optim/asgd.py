@@ -8,6 +8,7 @@ import aten
 from aten import Tensor
 from weft.optim.optimizer import Optimizer, count, scalar
 from weft.optim.settings import check_lr, check_range
+from weft.optim.step_function import step_all
 
 
 class ASGD(Optimizer):
@@ -66,3 +67,37 @@ class ASGD(Optimizer):
         eta.copy_(rate) if isinstance(rate, Tensor) else eta.fill_(rate)
         late = t - group["t0"]
         mu.copy_(1 / late.clamp(min=1)) if isinstance(late, Tensor) else mu.fill_(1 / max(1.0, late))
+
+
+def asgd(
+    params: list[Tensor],
+    grads: list[Tensor],
+    axs: list[Tensor],
+    mus: list[Tensor],
+    etas: list[Tensor],
+    state_steps: list[Tensor],
+    foreach: bool | None = None,
+    maximize: bool = False,
+    differentiable: bool = False,
+    capturable: bool = False,
+    has_complex: bool = False,
+    *,
+    lambd: float,
+    lr: float | Tensor,
+    t0: float,
+    alpha: float,
+    weight_decay: float,
+) -> None:
+    """A step of `ASGD` on lists, in place: the parameters and each part of their state."""
+    states = {"ax": axs, "mu": mus, "eta": etas, "step": state_steps}
+    group = {
+        "lambd": lambd,
+        "lr": lr,
+        "t0": t0,
+        "alpha": alpha,
+        "weight_decay": weight_decay,
+        "maximize": maximize,
+        "capturable": capturable,
+        "differentiable": differentiable,
+    }
+    step_all(ASGD, params, grads, states, group)

@@ -8,6 +8,7 @@ import aten
 from aten import Tensor
 from weft.optim.optimizer import Optimizer, count, root, scalar
 from weft.optim.settings import check_betas, check_lr, check_range
+from weft.optim.step_function import step_all
 
 
 class NAdam(Optimizer):
@@ -76,3 +77,40 @@ class NAdam(Optimizer):
         denominator = v.sqrt() / root(1 - beta2**t) + group["eps"]
         p.sub_((g / denominator) * (lr * (1 - mu) / (1 - product)))
         p.sub_((m / denominator) * (lr * mu_next / (1 - product * mu_next)))
+
+
+def nadam(
+    params: list[Tensor],
+    grads: list[Tensor],
+    exp_avgs: list[Tensor],
+    exp_avg_sqs: list[Tensor],
+    mu_products: list[Tensor],
+    state_steps: list[Tensor],
+    decoupled_weight_decay: bool = False,
+    foreach: bool | None = None,
+    capturable: bool = False,
+    differentiable: bool = False,
+    has_complex: bool = False,
+    maximize: bool = False,
+    *,
+    beta1: float,
+    beta2: float,
+    lr: float | Tensor,
+    weight_decay: float,
+    momentum_decay: float,
+    eps: float,
+) -> None:
+    """A step of `NAdam` on lists, in place: the parameters and each part of their state."""
+    states = {"exp_avg": exp_avgs, "exp_avg_sq": exp_avg_sqs, "mu_product": mu_products, "step": state_steps}
+    group = {
+        "betas": (beta1, beta2),
+        "decoupled_weight_decay": decoupled_weight_decay,
+        "lr": lr,
+        "weight_decay": weight_decay,
+        "momentum_decay": momentum_decay,
+        "eps": eps,
+        "maximize": maximize,
+        "capturable": capturable,
+        "differentiable": differentiable,
+    }
+    step_all(NAdam, params, grads, states, group)

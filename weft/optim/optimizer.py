@@ -249,11 +249,17 @@ class Optimizer:
                 if group.get("capturable") or group.get("fused"):
                     state["step"] = state["step"].to(p.device)
             state.update(self._init_state(p, group))
-        differentiable = group.get("differentiable", False)
-        if differentiable:  # what an earlier step recorded stays as it was
+        if group.get("differentiable", False):  # what an earlier step recorded stays as it was
             for name, value in state.items():
                 if isinstance(value, Tensor) and name != "step":
                     state[name] = value.clone()
+        self._advance(p, g, state, group)
+        if state and p not in self.state:
+            self.state[p] = state
+
+    def _advance(self, p: Tensor, g: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
+        """One step of `p` and its `state` in place: what is common to all optimizers, then `_update`."""
+        differentiable = group.get("differentiable", False)
         if group.get("maximize", False):
             g = -g
         if self.counts:
@@ -274,8 +280,6 @@ class Optimizer:
             self._update_complex(p, g, state, group)
         else:
             self._update(p, g, state, group)
-        if state and p not in self.state:
-            self.state[p] = state
 
     def _update_complex(self, p: Tensor, g: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
         """The step of the pairs of real numbers that p, g and the state are."""

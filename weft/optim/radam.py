@@ -8,6 +8,7 @@ import aten
 from aten import Tensor
 from weft.optim.optimizer import Optimizer, count, root, scalar
 from weft.optim.settings import check_betas, check_lr, check_range
+from weft.optim.step_function import step_all
 
 
 class RAdam(Optimizer):
@@ -70,3 +71,37 @@ class RAdam(Optimizer):
         if isinstance(length, Tensor):
             adaptive = aten.where(length > 5, adaptive, 1.0)
         p.sub_(m * (lr / correction1) * adaptive)
+
+
+def radam(
+    params: list[Tensor],
+    grads: list[Tensor],
+    exp_avgs: list[Tensor],
+    exp_avg_sqs: list[Tensor],
+    state_steps: list[Tensor],
+    decoupled_weight_decay: bool = False,
+    foreach: bool | None = None,
+    differentiable: bool = False,
+    capturable: bool = False,
+    has_complex: bool = False,
+    maximize: bool = False,
+    *,
+    beta1: float,
+    beta2: float,
+    lr: float | Tensor,
+    weight_decay: float,
+    eps: float,
+) -> None:
+    """A step of `RAdam` on lists, in place: the parameters and each part of their state."""
+    states = {"exp_avg": exp_avgs, "exp_avg_sq": exp_avg_sqs, "step": state_steps}
+    group = {
+        "betas": (beta1, beta2),
+        "decoupled_weight_decay": decoupled_weight_decay,
+        "lr": lr,
+        "weight_decay": weight_decay,
+        "eps": eps,
+        "maximize": maximize,
+        "capturable": capturable,
+        "differentiable": differentiable,
+    }
+    step_all(RAdam, params, grads, states, group)

@@ -8,6 +8,7 @@ import aten
 from aten import Tensor
 from weft.optim.optimizer import Optimizer, scalar
 from weft.optim.settings import check_lr, check_range
+from weft.optim.step_function import step_all
 
 
 class RMSprop(Optimizer):
@@ -69,3 +70,39 @@ class RMSprop(Optimizer):
         if group["momentum"] > 0:
             step = state["momentum_buffer"].mul_(group["momentum"]).add_(step)
         p.sub_(step * lr)
+
+
+def rmsprop(
+    params: list[Tensor],
+    grads: list[Tensor],
+    square_avgs: list[Tensor],
+    grad_avgs: list[Tensor],
+    momentum_buffer_list: list[Tensor | None],
+    state_steps: list[Tensor],
+    foreach: bool | None = None,
+    maximize: bool = False,
+    differentiable: bool = False,
+    capturable: bool = False,
+    has_complex: bool = False,
+    *,
+    lr: float | Tensor,
+    alpha: float,
+    eps: float,
+    weight_decay: float,
+    momentum: float,
+    centered: bool,
+) -> None:
+    """A step of `RMSprop` on lists, in place: the parameters and each part of their state."""
+    states = {"square_avg": square_avgs, "grad_avg": grad_avgs, "momentum_buffer": momentum_buffer_list, "step": state_steps}
+    group = {
+        "lr": lr,
+        "alpha": alpha,
+        "eps": eps,
+        "weight_decay": weight_decay,
+        "momentum": momentum,
+        "centered": centered,
+        "maximize": maximize,
+        "capturable": capturable,
+        "differentiable": differentiable,
+    }
+    step_all(RMSprop, params, grads, states, group)

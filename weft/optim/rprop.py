@@ -8,6 +8,7 @@ import aten
 from aten import Tensor
 from weft.optim.optimizer import Optimizer
 from weft.optim.settings import check_lr
+from weft.optim.step_function import step_all
 
 
 class Rprop(Optimizer):
@@ -60,3 +61,32 @@ class Rprop(Optimizer):
         g = aten.where(kept < 0, 0, g)
         p.sub_(g.sign() * size)
         state["prev"].copy_(g)
+
+
+def rprop(
+    params: list[Tensor],
+    grads: list[Tensor],
+    prevs: list[Tensor],
+    step_sizes: list[Tensor],
+    state_steps: list[Tensor],
+    foreach: bool | None = None,
+    capturable: bool = False,
+    maximize: bool = False,
+    differentiable: bool = False,
+    has_complex: bool = False,
+    *,
+    step_size_min: float,
+    step_size_max: float,
+    etaminus: float,
+    etaplus: float,
+) -> None:
+    """A step of `Rprop` on lists, in place: the parameters and each part of their state."""
+    states = {"prev": prevs, "step_size": step_sizes, "step": state_steps}
+    group = {
+        "step_sizes": (step_size_min, step_size_max),
+        "etas": (etaminus, etaplus),
+        "maximize": maximize,
+        "capturable": capturable,
+        "differentiable": differentiable,
+    }
+    step_all(Rprop, params, grads, states, group)

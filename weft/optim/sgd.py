@@ -7,6 +7,7 @@ from typing import Any
 from aten import Tensor
 from weft.optim.optimizer import Optimizer, scalar
 from weft.optim.settings import check_lr, check_range
+from weft.optim.step_function import step_all
 
 
 class SGD(Optimizer):
@@ -65,3 +66,33 @@ class SGD(Optimizer):
             p.sub_(g * lr)
         else:
             p.add_(g, alpha=-lr)
+
+
+def sgd(
+    params: list[Tensor],
+    d_p_list: list[Tensor],
+    momentum_buffer_list: list[Tensor | None],
+    has_sparse_grad: bool = False,
+    foreach: bool | None = None,
+    fused: bool | None = None,
+    grad_scale: Tensor | None = None,
+    found_inf: Tensor | None = None,
+    *,
+    weight_decay: float,
+    momentum: float,
+    lr: float | Tensor,
+    dampening: float,
+    nesterov: bool,
+    maximize: bool,
+) -> None:
+    """A step of `SGD` on lists, in place: the parameters and each part of their state."""
+    states = {"momentum_buffer": momentum_buffer_list}
+    group = {
+        "weight_decay": weight_decay,
+        "momentum": momentum,
+        "lr": lr,
+        "dampening": dampening,
+        "nesterov": nesterov,
+        "maximize": maximize,
+    }
+    step_all(SGD, params, d_p_list, states, group, grad_scale, found_inf)

@@ -170,7 +170,7 @@ def set_current_device(current: Any) -> None:
 
 
 def tensor(data: Any, *, dtype: DType | None = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """A new tensor holding a copy of `data`: numbers, nested sequences, arrays or a tensor.
+    """A new tensor holding a copy of `data`: numbers, nested sequences, arrays, a tensor, or the bytes of a storage.
 
     Python floats get the default dtype, ints int64, bools bool; arrays and tensors keep theirs unless `dtype` is given.
     Raises ValueError for ragged sequences, TypeError for what is not numbers, RuntimeError for ints over 64 bits.
@@ -180,6 +180,8 @@ def tensor(data: Any, *, dtype: DType | None = None, device: Any = None, require
         device = _current_device()
     if isinstance(data, Tensor):
         result = data.detach().clone() if dtype is None else data.detach().clone().to(dtype)
+    elif dtype is not None and isinstance(data, _native.UntypedStorage):  # its bytes, as elements
+        result = _native.tensor_on(data, dtype, [data.nbytes() // dtype.itemsize], [1], 0).clone()
     else:
         array = _as_array(data, dtypes.complex64 if dtype is dtypes.complex32 else dtype)
         result = _copy_of(array)

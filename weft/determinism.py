@@ -21,7 +21,7 @@ _precision = {"matmul": "highest"}
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
     """Asks for algorithms with the same result on each run, which all of weft's are."""
     if not isinstance(mode, bool):
-        raise TypeError(f"use_deterministic_algorithms(): argument 'mode' must be bool, not {type(mode).__name__}")
+        raise TypeError(f"_set_deterministic_algorithms(): argument 'mode' (position 1) must be bool, not {type(mode).__name__}")
     _set(0 if not mode else 1 if warn_only else 2, bool(warn_only))
 
 

@@ -13,6 +13,7 @@ from aten.autograd import function
 from aten.errors import DataDependentError
 from aten.meta import Meta
 from aten.op import Op, registry
+from aten.shapes import wrap_dim
 from aten.transforms.mapped_function import MappedFunction
 from aten.transforms.tracer import Level, Tracer, below, made_by, opened, public, shown
 
@@ -274,6 +275,11 @@ def _along_nothing(op: Op, values: tuple, dims: tuple) -> bool:
     return type(dims[0]) is int and values[0].ndim == 1 and any(p.name in ("dim", "dimension") for p in op.core)
 
 
+_NOT_A_TENSOR = (
+    "vmap({0}, ...): `{0}` must only return Tensors, got type {1}. Did you mean to set out_dims= to None for output?"
+)
+
+
 def vmap(func: Callable, in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", *, chunk_size: int | None = None):
     """A function that maps `func` over dimensions `in_dims` of its arguments (an int or None for all, or nested as they
     are) and stacks the results at `out_dims`.
@@ -288,13 +294,13 @@ def vmap(func: Callable, in_dims: Any = 0, out_dims: Any = 0, randomness: str = 
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         leaves, spec = pytree.flatten(args)
-        dims = input_dims(in_dims, args, leaves)
+        dims = input_dims(in_dims, args, leaves, name=_name_of(func))
         size = batch_size(leaves, dims)
         mapped = functools.partial(func, **kwargs) if kwargs else func  # keyword arguments are those of every element
         if chunk_size is None:
             return _run(mapped, leaves, dims, spec, size, out_dims, randomness)
         if chunk_size <= 0:
-            raise ValueError(f"vmap: chunk_size should be None or greater than 0. Got {chunk_size}")
+            raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
         parts = []
         state = random.get_rng_state() if randomness == "same" else None
         for start in range(0, int(size), chunk_size):
@@ -304,7 +310,7 @@ def vmap(func: Callable, in_dims: Any = 0, out_dims: Any = 0, randomness: str = 
                 random.set_rng_state(state)  # all chunks draw the same
             parts.append(pytree.flatten(_run(mapped, chunk, dims, spec, n, out_dims, randomness)))
         out_spec = parts[0][1]
-        places = _output_dims(out_dims, out_spec)
+        places = _output_dims(out_dims, out_spec, _name_of(func))
         joined = [registry["cat"](list(column), d) for column, d in zip(zip(*[p for p, _ in parts]), places)]
         return pytree.unflatten(joined, out_spec)
 
@@ -316,12 +322,15 @@ def _run(func, leaves, dims, spec, size, out_dims, randomness) -> Any:
     inputs = [x if d is None else level.wrap(x, d) for x, d in zip(leaves, dims)]
     with opened(level):
         result = func(*pytree.unflatten(inputs, spec))
+    name = _name_of(func)
+    if result is None:
+        raise ValueError(_NOT_A_TENSOR.format(name, type(None)))
     outputs, out_spec = pytree.flatten(result)
     values = []
-    for o, place in zip(outputs, _output_dims(out_dims, out_spec)):
+    for o, place in zip(outputs, _output_dims(out_dims, out_spec, name)):
         value, dim = level.split(o)
         if not isinstance(value, Tensor):
-            raise ValueError(f"vmap: expected the mapped function to return tensors, got {type(o).__name__}")
+            raise ValueError(_NOT_A_TENSOR.format(name, type(o)))
         if place is None:
             if dim is not None:
                 raise ValueError("vmap: an output is batched, but its out_dims is None")
@@ -329,23 +338,30 @@ def _run(func, leaves, dims, spec, size, out_dims, randomness) -> Any:
             continue
         if dim is None:
             value, dim = value.unsqueeze(0).expand([size, *value.shape]), 0
-        place = place + value.ndim if place < 0 else place
+        place = wrap_dim(place, value.ndim)
         values.append(value if dim == place else value.movedim(dim, place))
     return pytree.unflatten(values, out_spec)
 
 
-def _broadcast(dims: Any, tree: Any, what: str) -> list[Any]:
-    """`dims` (an int, None, or a prefix of the nesting of `tree`) as one entry a leaf of `tree`."""
-    spec = tree if isinstance(tree, pytree.Spec) else pytree.flatten(tree)[1]
+def _name_of(func: Any) -> str:
+    """What errors call the mapped function."""
+    return getattr(getattr(func, "func", func), "__name__", None) or repr(func)
+
+
+def _broadcast(dims: Any, spec: pytree.Spec, what: str, call: str) -> list[Any]:
+    """`dims` (an int, None, or a prefix of the nesting `spec`) as one entry a leaf of it."""
     found: list[Any] = []
 
     def visit(d: Any, s: pytree.Spec) -> None:
-        if d is None or isinstance(d, int):
+        if not isinstance(d, (tuple, list, dict)):
             found.extend([d] * s.num_leaves)
             return
         children = list(d.values()) if isinstance(d, dict) else list(d)
         if s.kind is None or len(children) != len(s.children):
-            raise ValueError(f"vmap: {what} {dims!r} does not fit the nesting {spec}")
+            raise ValueError(
+                f"{call}: {what}_dims is not compatible with the structure of `{what}puts`. {what}_dims has structure "
+                f"{pytree.flatten(dims)[1]} but {what}puts has structure {spec}."
+            )
         for x, child in zip(children, s.children):
             visit(x, child)
 
@@ -353,40 +369,66 @@ def _broadcast(dims: Any, tree: Any, what: str) -> list[Any]:
     return found
 
 
-def input_dims(in_dims: Any, args: tuple, leaves: list[Any], tensor: Any = Tensor) -> list[Any]:
-    """The dimension that is mapped of each leaf of `args`, None for none. tensor: the class of what has dimensions."""
+def input_dims(in_dims: Any, args: tuple, leaves: list[Any], tensor: Any = Tensor, name: str = "function") -> list[Any]:
+    """The dimension that is mapped of each leaf of `args`, None for none.
+
+    tensor: the class of what has dimensions; name: the mapped function's, for errors.
+    """
     if isinstance(in_dims, list):
         in_dims = tuple(in_dims)
+    call = f"vmap({name}, in_dims={in_dims}, ...)(<inputs>)"
+    if not isinstance(in_dims, (int, tuple, type(None))):
+        raise ValueError(
+            f"{call}: expected `in_dims` to be int or a (potentially nested) tuple matching the structure of inputs, got: "
+            f"{type(in_dims)}."
+        )
+    if not leaves:
+        raise ValueError(
+            f"vmap({name})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are trying to vmap over a function "
+            "with no inputs. The latter is unsupported."
+        )
     found: list[Any] = []
-    for leaf, d in zip(leaves, _broadcast(in_dims, args, "in_dims")):
+    for leaf, d in zip(leaves, _broadcast(in_dims, pytree.flatten(args)[1], "in", call)):
+        if d is not None and not isinstance(d, int):
+            raise ValueError(f"{call}: Got in_dim={d} for an input but in_dim must be either an integer dimension or None.")
         if d is None or not isinstance(leaf, tensor):
             if d is not None:
                 raise ValueError(
-                    f"vmap: Got in_dim={d} for an input but the input is of type {type(leaf)}. We cannot vmap over non-Tensor "
+                    f"{call}: Got in_dim={d} for an input but the input is of type {type(leaf)}. We cannot vmap over non-Tensor "
                     "arguments, please use None as the respective in_dim"
                 )
             found.append(None)
             continue
         if not -leaf.ndim <= d < leaf.ndim:
             raise ValueError(
-                f"vmap: Got in_dim={d} for some input, but that input is a Tensor of dimensionality {leaf.ndim} so "
+                f"{call}: Got in_dim={d} for some input, but that input is a Tensor of dimensionality {leaf.ndim} so "
                 f"expected in_dim to satisfy -{leaf.ndim} <= in_dim < {leaf.ndim}."
             )
         found.append(d + leaf.ndim if d < 0 else d)
     return found
 
 
-def _output_dims(out_dims: Any, spec: pytree.Spec) -> list[Any]:
+def _output_dims(out_dims: Any, spec: pytree.Spec, name: str) -> list[Any]:
     if isinstance(out_dims, (tuple, list)) and len(out_dims) == 1 and spec.kind is None:
         out_dims = out_dims[0]
-    return _broadcast(out_dims, spec, "out_dims")
+    call = f"vmap({name}, ..., out_dims={out_dims})"
+    places = _broadcast(out_dims, spec, "out", call + "(<inputs>)")
+    if not all(p is None or isinstance(p, int) for p in places):
+        raise ValueError(
+            f"{call}: `out_dims` must be an int, None or a python collection of ints representing where in the outputs the "
+            "vmapped dimension should appear."
+        )
+    return places
 
 
 def batch_size(leaves: list[Any], dims: list[Any]) -> Any:
     sizes = [x.shape[d] for x, d in zip(leaves, dims) if d is not None]
     if not sizes:
-        raise ValueError("vmap: at least one input must be mapped over a dimension")
+        raise ValueError("vmap: Expected at least one Tensor to vmap over")
     for s in sizes[1:]:
         if not (s is sizes[0] or bool(s == sizes[0])):
-            raise ValueError(f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sizes}")
+            raise ValueError(
+                f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sizes} for the mapped "
+                "dimension"
+            )
     return sizes[0]

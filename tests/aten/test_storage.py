@@ -146,3 +146,11 @@ def test_diff_says_what_does_not_fit():
         weft.diff(weft.ones(3, 3), prepend=weft.ones(3))
     with pytest.raises(RuntimeError, match="except along the differencing dimension"):
         weft.diff(weft.ones(3, 3), prepend=weft.ones(2, 1))
+
+
+def test_a_tensor_of_a_storage_reads_its_bytes_as_elements():
+    x = weft.tensor([1.5, -2.0])
+    made = weft.tensor(x.untyped_storage(), dtype=weft.float32)
+    x.zero_()
+    assert made.tolist() == [1.5, -2.0] and made.dtype is weft.float32
+    assert weft.tensor(weft.ones(2, dtype=weft.int16).untyped_storage()).tolist() == [1, 0, 1, 0]

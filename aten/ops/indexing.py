@@ -13,7 +13,7 @@ from aten.ops.accumulate import add_at
 from aten.ops.pointwise import conjugate
 from aten.ops.view import zeros_of
 from aten.promotion import TYPE_NAMES, element, to_real
-from aten.shapes import broadcast, is_symbolic, show, wrap_dim
+from aten.shapes import broadcast, is_empty, is_symbolic, show, wrap_dim
 from aten.symbolic.unknown import unknown_size
 
 INDEX_DTYPES = (dtypes.int64, dtypes.int32)
@@ -49,6 +49,8 @@ def gather(input: Meta, dim: int, index: Meta) -> Meta:
         return input.like(sizes=index.sizes)
     _check_index("gather", index)
     if max(input.ndim, 1) != max(index.ndim, 1):
+        if is_empty(index.numel()):
+            return input.like(sizes=index.sizes)
         raise RuntimeError("Index tensor must have the same number of dimensions as input tensor")
     for d in range(min(input.ndim, index.ndim)):
         if d != dim and exceeds(index.sizes[d], input.sizes[d]):
@@ -119,7 +121,7 @@ def _scatter_check(name: str, input: Meta, dim: int, index: Meta, src: Any) -> N
         if max(src.ndim, 1) != max(index.ndim, 1):
             raise RuntimeError("Index tensor must have the same number of dimensions as src tensor")
     if max(input.ndim, 1) != max(index.ndim, 1):
-        if type(index.numel()) is int and index.numel() == 0:
+        if is_empty(index.numel()):
             return
         raise RuntimeError("Index tensor must have the same number of dimensions as self tensor")
     if type(index.numel()) is int and index.numel() == 0:

@@ -140,8 +140,19 @@ def contains(frame, container: Variable, item: Variable) -> bool:
         cls = container.python_type()
         if frame.world.lacks(cls, "__iter__") and frame.world.lacks(cls, "__getitem__"):
             raise refused(frame, operator.contains, container, item) from None
-        return any(equals(frame, v, item) for v in container.unpack(frame))
+        return _is_among(frame, item, container.iterate(frame))
     return found.truth(frame)
+
+
+def _is_among(frame, item: Variable, iterator: Variable) -> bool:
+    """Whether what the iterator gives comes to the item; it is asked no further then."""
+    while True:
+        try:
+            value = iterator.next(frame)
+        except Exhausted:
+            return False
+        if equals(frame, value, item):
+            return True
 
 
 def text(frame, value: Variable, function=str) -> ConstantVariable:

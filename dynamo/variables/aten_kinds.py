@@ -55,9 +55,9 @@ def _subclass(frame, value, source):
         return tensor(frame, value, source)
     cls = type(value)
     if overrides.kind_of(cls) & overrides.DISPATCH:
-        if wrapper.is_traceable(cls):
+        if wrapper.is_traceable(cls) and wrapper.is_made(value):
             return wrapper.outside(frame, value, source)
-        return unknown(frame, value, source, f"of {cls.__qualname__}, a subclass of Tensor with a __torch_dispatch__")
+        return unknown(frame, value, source, f"of {cls.__qualname__}, a subclass of Tensor with a __torch_dispatch__, or half made")
     frame.output.guard_type(source, cls)
     inside = Converted(source, plain)
     made = tensor(frame, plain(value), inside)

@@ -73,6 +73,15 @@ def is_traceable(cls: type) -> bool:
     return hasattr(cls, "__tensor_flatten__") and hasattr(cls, "__tensor_unflatten__")
 
 
+def is_made(value: Any) -> bool:
+    """Whether a wrapper has its parts: while its class makes it, it has none yet."""
+    try:
+        names, _ = value.__tensor_flatten__()
+        return all(hasattr(value, name) for name in names)
+    except AttributeError:
+        return False
+
+
 def outside(frame: Any, value: Any, source: Any) -> Variable:
     """A wrapper from outside: a placeholder, guarded by what it is made of."""
     output = frame.output
@@ -104,7 +113,7 @@ class AsBefore:
         self.same = _metadata_guard(type(value))
 
     def __call__(self, value: Any) -> bool:
-        return _layout(value) == self.layout and bool(self.same(self.context, value.__tensor_flatten__()[1]))
+        return is_made(value) and _layout(value) == self.layout and bool(self.same(self.context, value.__tensor_flatten__()[1]))
 
 
 def _layout(value: Any) -> tuple:

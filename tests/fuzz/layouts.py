@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 import weft
+from aten import _native
 from tests.fuzz import drive
 from tests.fuzz.sized import Program
 
@@ -85,9 +86,9 @@ def inputs_of(program: Program, call: int) -> list[Any]:
 
 def leaf(t: Any) -> Any:
     """A leaf of the same layout that is no view of anything: writes near one that is lose gradients even in plain autograd."""
-    if 0 not in t.stride():
-        t = weft.empty_strided(tuple(t.shape), t.stride(), dtype=t.dtype).copy_(t)
-    return t.detach().clone().requires_grad_() if 0 in t.stride() else t.requires_grad_()
+    if 0 in t.stride():
+        return t.clone().requires_grad_()
+    return _native.empty(tuple(t.shape), t.dtype, t.device, t.stride()).copy_(t).requires_grad_()
 
 
 def memory(tensors: list[Any]) -> list[tuple[int, int]]:

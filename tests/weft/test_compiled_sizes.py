@@ -171,3 +171,12 @@ def test_writes_through_an_expansion_of_nothing():
     compiled = weft.compile(f, fullgraph=True, dynamic=True)
     for sizes in ((2, 3), (1, 3), (0, 2)):
         assert weft.equal(compiled(ONES(*sizes)), f(ONES(*sizes)))
+
+
+def test_no_index_may_have_any_number_of_dims():
+    def f(x, index):
+        return x.gather(0, index)
+
+    compiled = weft.compile(f, dynamic=True, fullgraph=True)
+    for sizes in ((0, 1), (2, 0)):
+        assert tuple(compiled(ONES(3), weft.zeros(*sizes, dtype=weft.int64)).shape) == sizes

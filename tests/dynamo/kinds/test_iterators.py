@@ -65,3 +65,13 @@ def test_an_iterator_from_outside_is_advanced(over):
             continue
         assert add_two(weft.zeros(1), found).item() == next(expected) + next(expected, 100)
         assert list(found) == list(expected)
+
+
+def test_in_asks_an_iterator_no_further_than_needed():
+    class Given:
+        def __iter__(self):
+            yield 1
+            raise KeyError("asked too much")
+
+    given = Given()
+    assert weft.compile(lambda x: (x, 1 in given), backend="eager", fullgraph=True)(weft.ones(1))[1] is True

@@ -14,6 +14,8 @@ fail_on_recompile_limit_hit = False  # raise where a limit is reached (with full
 error_on_recompile = False  # raise instead of compiling anything once more
 suppress_errors = False  # a backend that raises leaves the call to Python, with a warning, instead of failing it
 automatic_dynamic_shapes = True  # a size or number that is seen to change becomes a symbol
+force_parameter_static_shapes = True  # sizes of Parameters stay numbers, also where other ones come to the same code
+force_nn_module_property_static_shapes = True  # and those of the buffers of Modules
 assume_static_by_default = True  # False: sizes are symbols at once, as weft.compile(f, dynamic=True) says
 trace_autograd_ops = False  # autograd.grad and backward() become part of the graph, as they do under fullgraph; else they break it
 capture_dynamic_output_shape_ops = False  # nonzero(), x[mask] … make sizes that the graph knows once it has run; else they break it

@@ -250,12 +250,12 @@ def _splits(a: Expr, b: Expr):
     """Ways to write a = g*A + r, b = g*B: (g, A, B, r), first the one with g = b."""
     q, r = split_divisible(a, b)
     yield b, q, nodes.ONE, r
-    if b.op == "const":
-        c = b.value
-        for g in sorted({math.gcd(k, c) for k in a.terms.values()} - {1, c}, reverse=True):
-            inner = {m: k // g for m, k in a.terms.items() if k % g == 0}
-            rest = {m: k for m, k in a.terms.items() if k % g}
-            yield const(g), from_terms(inner, a.offset // g), const(c // g), from_terms(rest, a.offset % g)
+    c = b.value if b.op == "const" else math.gcd(*b.terms.values(), b.offset)
+    for g in sorted({math.gcd(k, c) for k in a.terms.values()} - {1, b.value if b.op == "const" else 1}, reverse=True):
+        inner = {m: k // g for m, k in a.terms.items() if k % g == 0}
+        rest = {m: k for m, k in a.terms.items() if k % g}
+        divisor = from_terms({m: k // g for m, k in b.terms.items()}, b.offset // g)
+        yield const(g), from_terms(inner, a.offset // g), divisor, from_terms(rest, a.offset % g)
 
 
 def _reduce_floordiv(e: Expr, ranges: Ranges, memo: dict) -> Expr | None:
@@ -279,6 +279,8 @@ def _reduce_mod(e: Expr, ranges: Ranges, memo: dict) -> Expr | None:
     lo, hi = _bounds(a, ranges, memo)
     if b.op == "const" and b.value > 0 and lo > -math.inf and lo // b.value == hi // b.value:
         return nodes.sub(a, lo // b.value * b.value)
+    if b.op != "const" and _bounds(b, ranges, memo)[0] < 0:
+        return None
     for g, inner, divisor, rest in _splits(a, b):
         if rest is not a and below(rest, g, ranges, memo):
             return nodes.add(nodes.mul(_again(nodes.mod(inner, divisor), ranges, memo), g), rest)

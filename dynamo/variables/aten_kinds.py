@@ -82,12 +82,21 @@ def dynamic_dims(output, source, value) -> dict[int, tuple]:
     sizes = tuple(value.shape)
     seen = output.state.setdefault("tensors", {})
     first, changed = seen.setdefault(str(source), (sizes, set()))
-    if len(first) == len(sizes) and config.automatic_dynamic_shapes:
+    if len(first) == len(sizes) and config.automatic_dynamic_shapes and not is_setting(source, value):
         changed.update(d for d, (a, b) in enumerate(zip(first, sizes)) if a != b)
     dims = set(marked) | {d for d in changed if d < len(sizes)}  # (of another number of sizes, they said nothing)
     if output.options.dynamic is True and not isinstance(value, aten.Parameter):
         dims = set(range(len(sizes)))
     return {d: marked.get(d, (0, None)) for d in sorted(dims) if d not in static}
+
+
+def is_setting(source, value) -> bool:
+    """Whether a tensor is a Parameter, or a buffer of a Module: of sizes that the program's structure decides."""
+    if isinstance(value, aten.Parameter):
+        return config.force_parameter_static_shapes
+    holder = getattr(source, "base", None)
+    of_module = isinstance(source, Item) and getattr(holder, "key", None) == "_buffers"
+    return of_module and config.force_nn_module_property_static_shapes
 
 
 def exported_dims(output, source, value) -> dict[int, tuple]:

@@ -1,5 +1,6 @@
 """dynamic=True: numbers are symbols from the first call on, but for 0 and 1."""
 
+import dynamo
 import weft
 from dynamo.testing import CompileCounter
 
@@ -12,3 +13,25 @@ def test_numbers_are_symbols_at_once():
     assert counter.frame_count == 1
     for n in (0, 1):
         assert compiled(weft.ones(3), n).tolist() == [2 * n] * 3
+
+
+def test_sizes_of_parameters_and_buffers_stay_numbers():
+    class Norm(weft.nn.Module):
+        def __init__(self, n):
+            super().__init__()
+            self.weight = weft.nn.Parameter(weft.ones(n))
+            self.register_buffer("mean", weft.zeros(n))
+
+        def forward(self, x):
+            return (x - self.mean) * self.weight
+
+    function = lambda module, x: module(x)
+    for setting, count in ((True, 3), (False, 2)):
+        dynamo.reset()
+        counter = CompileCounter()
+        compiled = weft.compile(function, backend=counter)
+        names = ("force_parameter_static_shapes", "force_nn_module_property_static_shapes")
+        with dynamo.config.patch(dict.fromkeys(names, setting)):
+            for n in (2, 3, 4):
+                assert compiled(Norm(n), weft.ones(5, n)).shape == (5, n)
+        assert counter.frame_count == count

@@ -19,13 +19,19 @@ def before_with(frame, inst):
 
 
 def _special(frame, context, name: str, hint: str):
-    try:
-        return context.getattr(frame, name)
-    except Raised as r:
-        if not issubclass(r.value.cls, AttributeError):
-            raise
-        text = f"'{context.type_name()}' object does not support the context manager protocol{hint}"
-        raise raise_exception(frame, TypeError, text) from None
+    """A method of the context's class: what the object itself holds does not count."""
+    if isinstance(context, frame.values.ObjectVariable):
+        found = context.special(frame, name)
+        if found is not None:
+            return found
+    else:
+        try:
+            return context.getattr(frame, name)
+        except Raised as r:
+            if not issubclass(r.value.cls, AttributeError):
+                raise
+    text = f"'{context.type_name()}' object does not support the context manager protocol{hint}"
+    raise raise_exception(frame, TypeError, text)
 
 
 @opcode("WITH_EXCEPT_START")

@@ -367,3 +367,24 @@ def test_a_descriptor_asked_for_no_object_and_no_class_refuses(descriptor):
 
     text = "__get__(None, None) is invalid"
     assert weft.compile(f, backend="eager")(x())[1] == f(x())[1] == [text, text, descriptor]
+
+
+def test_contexts_are_entered_and_left_by_their_class():
+    class Context:
+        def __enter__(self):
+            return 1.0
+
+        def __exit__(self, *error):
+            return True
+
+    context = Context()
+    context.__enter__ = lambda: 5.0
+    context.__exit__ = None
+
+    def f(v):
+        with context as n:
+            v = v + n
+            raise ValueError
+        return v
+
+    assert weft.compile(f, backend="eager", fullgraph=True)(x()).tolist() == [1.0, 2.0, 3.0, 4.0]

@@ -11,6 +11,7 @@ from aten.ops import numerics
 from aten.ops.closed import closed
 from aten.ops.pointwise import finish_pointwise, float_only, pointwise_meta
 from aten.promotion import category
+from aten.shapes import wrap_dim
 
 
 def _where(condition: Any, x: Any, y: Any) -> Any:
@@ -94,14 +95,23 @@ def _hardtanh(x, low, high):
 def _glu(x, dim):
     if x.ndim == 0:
         raise RuntimeError("glu does not support 0-dimensional tensors")
+    dim = wrap_dim(dim, x.ndim)
     if x.shape[dim] % 2:
-        raise RuntimeError(f"Halving dimension must be even, but dimension {dim % x.ndim} is size {x.shape[dim]}")
+        raise RuntimeError(f"Halving dimension must be even, but dimension {dim} is size {x.shape[dim]}")
     a, b = ops.chunk(x, 2, dim)
     return a * b.sigmoid()
 
 
 def _prelu(x, weight):
     if weight.numel() != 1:
+        if x.ndim == 0:
+            raise RuntimeError("Not allow zero-dim input tensor.")
+        channels = x.shape[1] if x.ndim > 1 else 1
+        if bool(weight.numel() != channels):
+            raise RuntimeError(
+                "Mismatch of parameter numbers and input channel size. Found parameter numbers = "
+                f"{weight.numel()} and channel size = {channels}."
+            )
         sizes = [1] * x.ndim
         if x.ndim > 1:
             sizes[1] = weight.numel()
@@ -134,10 +144,18 @@ _activation(
     "Scaled elu (Klambauer et al. 2017).",
     method=True,
 )
+
+
+def _celu(x: Any, alpha: float) -> Any:
+    if alpha == 0:
+        raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
+    return ops.elu_core(x, alpha, 1.0, 1.0 / alpha)
+
+
 _activation(
     "celu",
     "float alpha=1.0",
-    lambda x, alpha: ops.elu_core(x, alpha, 1.0, 1.0 / alpha),
+    _celu,
     "max(x, 0) + min(0, alpha * (exp(x / alpha) - 1)).",
     method=True,
 )
@@ -186,6 +204,8 @@ _activation("prelu", "Tensor weight", _prelu, "x, times weight below 0 (one a ch
 )
 def rrelu(input, lower, upper, training, inplace):
     """x, times a slope below 0 that is random while training, else the middle of [lower, upper]."""
+    if lower > upper:
+        raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     if training:
         slope = ops.rand_like(input) * (upper - lower) + lower
     else:

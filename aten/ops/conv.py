@@ -47,6 +47,15 @@ def _check(name: str, x: Any, weight: Any, bias: Any, groups: int, n: int) -> No
         raise RuntimeError(f"Given groups={groups}, expected weight to be at least {groups} at dimension 0")
 
 
+def _check_steps(stride: list[int], padding: list[int], dilation: list[int]) -> None:
+    if any(p < 0 for p in padding):
+        raise RuntimeError("negative padding is not supported")
+    if any(s <= 0 for s in stride):
+        raise RuntimeError("non-positive stride is not supported")
+    if any(d <= 0 for d in dilation):
+        raise RuntimeError("dilation should be greater than zero")
+
+
 def _result_sizes(sizes: Any, kernel: Any, before: Any, after: Any, stride: Any, dilation: Any) -> list[Any]:
     """Positions along each spatial dimension. Raises RuntimeError where a kernel is larger than what is padded."""
     wide = [s + b + a for s, b, a in zip(sizes, before, after)]
@@ -88,6 +97,8 @@ def _conv(n: int) -> None:
         """Cross-correlation of [N, C, *S] (or [C, *S]) with weights [O, C / groups, *K]; padding may be "same" or
         "valid".
         """
+        if weight.ndim != n + 2:
+            raise RuntimeError(f"{name}: expected weight to have {n + 2} dimensions, but got weight of size {show(weight.shape)}")
         x = input.unsqueeze(0) if input.ndim == n + 1 else input
         _check(name, x, weight, bias, groups, n)
         stride, dilation = spread_over(stride, n, "stride"), spread_over(dilation, n, "dilation")
@@ -98,6 +109,7 @@ def _conv(n: int) -> None:
             before, after = [t // 2 for t in total], [t - t // 2 for t in total]
         else:
             before = after = [0] * n if padding == "valid" else spread_over(padding, n, "padding")
+        _check_steps(stride, before, dilation)
         size = _result_sizes(x.shape[2:], list(weight.shape[2:]), before, after, stride, dilation)
         result = _convolved(x, weight, bias, size, stride, before, dilation, [1] * n, groups)
         return result.squeeze([0]) if input.ndim == n + 1 else result
@@ -126,6 +138,12 @@ def _conv_transpose(n: int) -> None:
             )
         stride, dilation = spread_over(stride, n, "stride"), spread_over(dilation, n, "dilation")
         padding, extra = spread_over(padding, n, "padding"), spread_over(output_padding, n, "output_padding")
+        _check_steps(stride, padding, dilation)
+        if any(e >= s and e >= d for e, s, d in zip(extra, stride, dilation)):
+            raise RuntimeError(
+                f"output padding must be smaller than either stride or dilation, but got output_padding: {show(extra)} "
+                f"stride: {show(stride)} dilation: {show(dilation)}"
+            )
         kernel = list(weight.shape[2:])
         before = [d * (k - 1) - p for d, k, p in zip(dilation, kernel, padding)]
         after = [b + e for b, e in zip(before, extra)]
@@ -178,6 +196,11 @@ def im2col(input, kernel_size, dilation, padding, stride):
 )
 def col2im(input, output_size, kernel_size, dilation, padding, stride):
     """Columns added back to where `im2col` takes them. `nn.functional.fold`."""
+    if input.ndim not in (2, 3):
+        raise RuntimeError(
+            "Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero dimensions for input, but "
+            f"got: {show(input.shape)}"
+        )
     x = input.unsqueeze(0) if input.ndim == 2 else input
     size, kernel = spread_over(output_size, 2, "output_size"), spread_over(kernel_size, 2, "kernel_size")
     dilation, padding = spread_over(dilation, 2, "dilation"), spread_over(padding, 2, "padding")
@@ -226,11 +249,17 @@ def _places(size: list[int], kernel: list[int], out: list[int], dilation: list[i
 def pixel_shuffle(input, upscale_factor):
     """[*, C * r * r, H, W] → [*, C, H * r, W * r]."""
     r = upscale_factor
-    if input.ndim < 3 or input.shape[-3] % (r * r):
+    if r <= 0:
+        raise RuntimeError(f"pixel_shuffle expects a positive upscale_factor, but got {r}")
+    if input.ndim < 3:
+        raise RuntimeError(
+            f"pixel_shuffle expects input to have at least 3 dimensions, but got input with {input.ndim} dimension(s)"
+        )
+    if input.shape[-3] % (r * r):
         raise RuntimeError(
             f"pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of "
             f"upscale_factor, but "
-            f"input.size(-3)={input.shape[-3] if input.ndim > 2 else 0} is not divisible by {r * r}"
+            f"input.size(-3)={input.shape[-3]} is not divisible by {r * r}"
         )
     *lead, c, h, w = input.shape
     k = len(lead)
@@ -242,6 +271,12 @@ def pixel_shuffle(input, upscale_factor):
 def pixel_unshuffle(input, downscale_factor):
     """[*, C, H * r, W * r] → [*, C * r * r, H, W]."""
     r = downscale_factor
+    if input.ndim < 3:
+        raise RuntimeError(
+            f"pixel_unshuffle expects input to have at least 3 dimensions, but got input with {input.ndim} dimension(s)"
+        )
+    if r <= 0:
+        raise RuntimeError(f"pixel_unshuffle expects a positive downscale_factor, but got {r}")
     *lead, c, h, w = input.shape
     if h % r or w % r:
         raise RuntimeError(
@@ -256,6 +291,8 @@ def pixel_unshuffle(input, downscale_factor):
 @composite("channel_shuffle(Tensor input, int groups) -> Tensor")
 def channel_shuffle(input, groups):
     """Channels of groups interleaved."""
+    if groups <= 0:
+        raise RuntimeError(f"Number of groups to divide channels in must be positive. Value of groups:{groups}")
     n, c = input.shape[:2]
     if c % groups:
         raise RuntimeError(f"Number of channels must be divisible by groups. Got {c} channels and {groups} groups.")

@@ -202,6 +202,11 @@ def pairwise_distance(x1, x2, p, eps, keepdim):
 )
 def triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, size_average, reduce, reduction):
     """max(0, d(anchor, positive) - d(anchor, negative) + margin)."""
+    if not anchor.ndim == positive.ndim == negative.ndim:
+        raise RuntimeError(
+            "The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: anchor "
+            f"{anchor.ndim}D, positive {positive.ndim}D, and negative {negative.ndim}D inputs"
+        )
     near, far = pairwise_distance(anchor, positive, p, eps), pairwise_distance(anchor, negative, p, eps)
     if swap:
         far = ops.minimum(far, pairwise_distance(positive, negative, p, eps))
@@ -233,6 +238,9 @@ def binary_cross_entropy(input, target, weight, size_average, reduce, reduction)
             f"deprecated. Please "
             "ensure they have the same size."
         )
+    if category(target.dtype) < 2:
+        found, expected = TYPE_NAMES[target.dtype.name], TYPE_NAMES[input.dtype.name]
+        raise RuntimeError(f"Found dtype {found} but expected {expected}")
     loss = ops.bce_core(input, target)
     return reduce_loss(loss if weight is None else loss * weight, _old_reduction(reduction, size_average, reduce))
 
@@ -246,6 +254,9 @@ def binary_cross_entropy_with_logits(input, target, weight, size_average, reduce
     """`binary_cross_entropy` of sigmoid(input), without overflow."""
     if tuple(input.shape) != tuple(target.shape):
         raise ValueError(f"Target size ({target.shape}) must be the same as input size ({input.shape})")
+    if category(target.dtype) < 2:
+        found, expected = TYPE_NAMES[target.dtype.name], TYPE_NAMES[input.dtype.name]
+        raise RuntimeError(f"result type {expected} can't be cast to the desired output type {found}")
     logs = ops.logsigmoid_core(input)
     if pos_weight is None:
         loss = (1 - target) * input - logs
@@ -339,12 +350,14 @@ def _check_classes(input: Any, target: Any, weight: Any) -> None:
     expected = [*input.shape[:1], *input.shape[2:]] if input.ndim > 1 else []
     if len(target.shape) != len(expected):
         raise (
-            ValueError(f"Expected target size {show(expected)}, got {show(target.shape)}")
+            RuntimeError(f"Expected target size {show(expected)}, got {show(target.shape)}")
             if input.ndim > 2
             else RuntimeError("0D or 1D target tensor expected, multi-target not supported")
         )
     for a, b in zip(target.shape, expected):
         if not bool(a == b):
+            if input.ndim > 2 and bool(target.shape[0] == input.shape[0]):
+                raise RuntimeError(f"Expected target size {show(expected)}, got {show(target.shape)}")
             raise ValueError(f"Expected input batch_size ({input.shape[0]}) to match target batch_size ({target.shape[0]}).")
     classes = input.shape[1] if input.ndim > 1 else input.shape[0]
     if weight is not None and (weight.ndim != 1 or not bool(weight.shape[0] == classes)):
@@ -387,7 +400,7 @@ def cross_entropy(input, target, weight, size_average, ignore_index, reduce, red
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
     dim = 1 if input.ndim > 1 else 0
     logs = ops.log_softmax(input, dim)
-    if category(target.dtype) >= 2:
+    if category(target.dtype) >= 2 and (target.ndim == input.ndim or label_smoothing):
         return _soft_cross_entropy(logs, target, weight, reduction, label_smoothing, dim)
     _check_classes(input, target, weight)
     picked, kept, w = _picked(logs, target, weight, ignore_index)
@@ -500,10 +513,21 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, reduction
     log_probs [T, N, C]; targets [N, S], or all in one vector.
     """
     batched = log_probs.ndim == 3
+    if log_probs.ndim not in (2, 3):
+        raise RuntimeError(
+            f"Expected 3-dimensional tensor, but got {log_probs.ndim}-dimensional tensor for argument #1 'log_probs'"
+        )
+    if not 0 <= blank < log_probs.shape[-1]:
+        raise RuntimeError("blank must be in label range")
     logs = log_probs if batched else log_probs.unsqueeze(1)
     steps, n = logs.shape[:2]
     as_tensor = lambda v: v if hasattr(v, "dtype") else ops.stack([ops.full([], i, dtype=dtypes.int64) for i in v])
     frames, lengths = as_tensor(input_lengths).reshape([-1]), as_tensor(target_lengths).reshape([-1])
+    for name, given in (("input", frames), ("target", lengths)):
+        if category(given.dtype) >= 2:
+            raise RuntimeError(f"{name}_lengths must be integral")
+        if bool(given.shape[0] != n):
+            raise RuntimeError(f"{name}_lengths must be of size batch_size")
     if targets.ndim == 1 and batched:
         longest = ops.amax(lengths).item()
         start = ops.cumsum(lengths, 0) - lengths

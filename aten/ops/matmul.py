@@ -257,6 +257,9 @@ def linear(input, weight, bias):
     else:
         if input.ndim == 0:
             raise RuntimeError("both arguments to linear need to be at least 1D, but they are 0D and 2D")
+        if bias is not None and input.dtype is not weight.dtype:
+            found = [TYPE_NAMES[t.dtype.name] for t in (input, weight)]
+            raise RuntimeError(f"mat1 and mat2 must have the same dtype, but got {found[0]} and {found[1]}")
         if not _equal(input.shape[-1], weight.shape[1]):
             raise RuntimeError(
                 f"mat1 and mat2 shapes cannot be multiplied ({product(input.shape[:-1])}x{input.shape[-1]} and "
@@ -272,6 +275,15 @@ def linear(input, weight, bias):
 @composite("bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor", tags=["function_only"])
 def bilinear(input1, input2, weight, bias):
     """out[..., o] = sum over i, j of input1[..., i] * weight[o, i, j] * input2[..., j] (+ bias)."""
+    if input1.ndim != input2.ndim or any(bool(a != b) for a, b in zip(input1.shape[:-1], input2.shape[:-1])):
+        raise RuntimeError(
+            f"bilinear(): input batch dimensions do not match: got {show(input1.shape[:-1])} and {show(input2.shape[:-1])}"
+        )
+    for i, x in ((1, input1), (2, input2)):
+        if not _equal(x.shape[-1], weight.shape[i]):
+            raise RuntimeError(
+                f"bilinear(): input{i} size does not match weight size: got {x.shape[-1]} but expected {weight.shape[i]}"
+            )
     result = einsum("...i,oij,...j->...o", [input1, weight, input2])
     return result if bias is None else result + bias
 

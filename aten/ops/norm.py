@@ -212,6 +212,11 @@ def batch_norm(input, running_mean, running_var, weight, bias, training, momentu
         y = input * 1
         y = y if weight is None else y * weight[:1].sum().to(y.dtype)
         return y if bias is None else y + bias[:1].sum().to(y.dtype)
+    if category(input.dtype) < 2:
+        raise NotImplementedError(f"\"batch_norm\" not implemented for '{TYPE_NAMES[input.dtype.name]}'")
+    for name, value in (("running_mean", running_mean), ("running_var", running_var), ("weight", weight), ("bias", bias)):
+        if value is not None and value.numel() != input.shape[1]:
+            raise RuntimeError(f"{name} should contain {input.shape[1]} elements not {value.numel()}")
     dims, x = [d for d in range(input.ndim) if d != 1], _wide(input)
     if training:
         n = product(input.shape[d] for d in dims)
@@ -271,6 +276,12 @@ def group_norm(input, num_groups, weight, bias, eps):
             f"Expected number of channels in input to be divisible by num_groups, but got input of shape "
             f"{show(input.shape)} and num_groups={num_groups}"
         )
+    for name, value in (("weight", weight), ("bias", bias)):
+        if value is not None and (value.ndim != 1 or bool(value.shape[0] != channels)):
+            raise RuntimeError(
+                f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of shape "
+                f"{show(value.shape)} and input of shape {show(input.shape)}"
+            )
     each = input.shape[0] * channels // num_groups * product(input.shape[2:])
     if type(each) is int and each == 1:
         raise ValueError(

@@ -34,6 +34,8 @@ def _prepare(
     padding, dilation = spread_over(padding, n, "padding"), spread_over(dilation, n, "dilation")
     if any(s <= 0 for s in stride):
         raise RuntimeError(f"{name}: stride must be greater than zero")
+    if any(d <= 0 for d in dilation):
+        raise RuntimeError(f"dilation should be greater than zero, but got dilation {show(dilation)}")
     if any(2 * p > (k - 1) * d + 1 for p, k, d in zip(padding, kernel, dilation)):
         raise RuntimeError(
             f"pad should be at most half of effective kernel size, but got pad={max(padding)}, "
@@ -131,6 +133,10 @@ def _avg_pool(n: int) -> None:
 
 def _output_size(input: Any, output_size: Any, n: int) -> list[int]:
     wanted = [output_size] * n if is_int(output_size) or output_size is None else list(output_size)
+    if len(wanted) != n:
+        raise RuntimeError(f"adaptive pooling of {n}d: output_size must be {n}")
+    if any(type(w) is int and w < 0 for w in wanted):
+        raise RuntimeError(f"elements of output_size must be greater than or equal to 0 but received {show(wanted)}")
     # (A number of parts that is a symbol is taken as its value: where parts begin would be too much to compute by it.)
     return [s if w is None else int(w) for w, s in zip(wanted, input.shape[-n:])]
 
@@ -198,6 +204,12 @@ def _adaptive_max(n: int) -> None:
         _check_rank(f"adaptive_max_pool{n}d", input, n)
         wanted, sizes = _output_size(input, output_size, n), list(input.shape[-n:])
         x, places, lead = input, [], input.ndim - n
+        empty = next((d for d in range(lead - 1, input.ndim) if is_empty(input.shape[d])), None)
+        if empty is not None and (lead == 1 or empty != 0):
+            raise RuntimeError(
+                f"adaptive_max_pool{n}d(): Expected input to have non-zero size for non-batch dimensions, but input has sizes "
+                f"{show(input.shape)} with dimension {empty} being empty"
+            )
         for d, out in enumerate(wanted):
             starts, ends = _parts(sizes[d], out)
             longest = (sizes[d] + out - 1) // out + (1 if sizes[d] % out else 0) if out else 1  # parts of a rest may be longer

@@ -526,6 +526,8 @@ def pad(input, pad, mode, value):
         return constant_pad_nd(input, pad, 0 if value is None else value)
     if mode not in ("reflect", "replicate", "circular"):
         raise NotImplementedError(f"Unrecognised padding mode {mode}")
+    if value is not None and value != 0:
+        raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument')
     if len(pad) > 2 * input.ndim:
         raise RuntimeError(
             "Padding length should be less than or equal to two times the input dimension but got padding length "

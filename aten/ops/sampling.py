@@ -4,6 +4,7 @@ import math
 from typing import Any
 
 from aten import dtype as dtypes
+from aten.meta import exceeds
 from aten.op import composite, ops
 from aten.shapes import show
 
@@ -145,6 +146,15 @@ _public("grid_sampler_3d")
 def affine_grid(theta, size, align_corners):
     """The grid that `grid_sample` needs to transform an image by matrices [N, d, d + 1]."""
     n, _, *spatial = size
+    if not theta.dtype.is_floating_point:
+        raise ValueError(f"Expected theta to have floating point type, but got {theta.dtype}")
+    if len(spatial) in (2, 3) and (theta.ndim != 3 or tuple(theta.shape[1:]) != (len(spatial), len(spatial) + 1)):
+        kind = f"Nx{len(spatial)}x{len(spatial) + 1}"
+        raise ValueError(
+            f"Expected a batch of {len(spatial)}D affine matrices of shape {kind} for size {tuple(size)}. Got {theta.shape}."
+        )
+    if any(exceeds(1, s) for s in size):
+        raise ValueError(f"Expected non-zero, positive output size. Got {tuple(size)}")
     axes = []
     for length in spatial:
         edge = 1.0 if align_corners or length == 0 else (length - 1) / length

@@ -113,6 +113,7 @@ def pack_padded_sequence(
     """
     if not isinstance(lengths, Tensor):
         lengths = aten.as_tensor(lengths, dtype=aten.int64, device="cpu")
+    lengths = lengths if lengths.dtype is aten.int64 else lengths.to(aten.int64)
     if enforce_sorted:
         order = None
     else:

@@ -59,10 +59,10 @@ def assert_async(condition: Any, message: str | None) -> None:
 def _holds(condition: Any) -> bool:
     """Whether a tensor is true. In a graph that is being made: an index that is out of bounds where it is not, so that kernels
     fail and the call is made again, op by op."""
-    from aten import _native
+    from aten._native import is_tracer
     from aten.op import registry
 
-    if not _native.is_tracer(condition):
+    if not is_tracer(condition):
         return bool(condition)
     index = registry["where"](condition.reshape(1) != 0, 0, 1)
     registry["index_select"](registry["zeros"]((1,), device=condition.device), 0, index)

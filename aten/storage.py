@@ -462,6 +462,8 @@ def _set_(
         raise RuntimeError(
             f'Attempted to set the storage of a tensor on device "{self.device}" to a storage on different device "{memory.device}"'
         )
+    if self.requires_grad and self.is_leaf and _native.is_grad_enabled():
+        raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
     if self.requires_grad and not self.is_leaf:
         raise RuntimeError("set_() of a tensor that has a history; detach() it first")
     where = _native.tensor_on(memory, self.dtype, sizes, _contiguous(sizes) if strides is None else tuple(strides), offset)

@@ -8,6 +8,7 @@ from typing import Any
 _HOME = {
     "mark_dynamic": "dynamo.marks",
     "mark_static_address": "dynamo.marks",
+    "mark_unbacked": "dynamo.marks",
     "maybe_mark_dynamic": "dynamo.marks",
     "mark_static": "dynamo.marks",
     "graph_break": "dynamo.user_break",

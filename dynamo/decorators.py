@@ -14,13 +14,13 @@ from dynamo import above, breaks, trace_rules
 from dynamo.breaks import NotConstant, Unsupported
 from dynamo.exc import IncorrectUsage
 from dynamo.forbidden import forbidden
-from dynamo.marks import mark_dynamic, mark_static, mark_static_address, maybe_mark_dynamic
+from dynamo.marks import mark_dynamic, mark_static, mark_static_address, mark_unbacked, maybe_mark_dynamic
 from dynamo.stance import set_stance
 from dynamo.user_break import graph_break
 
 __all__ = [
     "allow_in_graph", "assume_constant_result", "disallow_in_graph", "forbid_in_graph", "graph_break", "mark_dynamic",
-    "mark_static", "mark_static_address", "maybe_mark_dynamic", "set_stance", "substitute_in_graph",
+    "mark_static", "mark_static_address", "mark_unbacked", "maybe_mark_dynamic", "set_stance", "substitute_in_graph",
 ]  # fmt: skip
 
 def __getattr__(name: str) -> Any:

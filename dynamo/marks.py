@@ -39,6 +39,11 @@ def maybe_mark_dynamic(tensor: Any, index: int | Iterable[int]) -> None:
     _mark(tensor, index, MAYBE, (0, None))
 
 
+def mark_unbacked(tensor: Any, index: int | Iterable[int]) -> None:
+    """The same, of sizes about which nothing may be assumed: 0 and 1 are sizes as any other. (So they are for `mark_dynamic`.)"""
+    _mark(tensor, index, DYNAMIC, (0, None))
+
+
 def _mark(tensor: Any, index: int | Iterable[int], attribute: str, ends: tuple[int, int | None]) -> None:
     marked = dict(getattr(tensor, attribute, {}))
     for d in _dims(tensor, index):
@@ -66,4 +71,4 @@ def mark_static_address(tensor: Any, guard: bool = True) -> None:
     setattr(tensor, ADDRESS, guard)
 
 
-trace_rules.handle(mark_dynamic, maybe_mark_dynamic, mark_static_address)(forbidden)  # said before the compiled call
+trace_rules.handle(mark_dynamic, maybe_mark_dynamic, mark_unbacked, mark_static_address)(forbidden)  # said before the compiled call

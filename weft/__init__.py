@@ -24,11 +24,11 @@ _aliases.install(
 )
 
 _PARTS = frozenset({
-    "_C", "__config__", "__future__", "_dynamo", "_functorch", "_higher_order_ops", "_inductor", "_prims_common", "_refs", "_utils",
-    "accelerator", "amp", "autograd", "backends", "compiler", "cpu", "cuda", "distributed", "distributions", "export", "fft",
-    "func", "functional", "functorch", "fx", "hub", "jit", "library", "linalg", "masked", "mps", "multiprocessing", "nn", "onnx",
-    "ops", "optim", "overrides", "profiler", "return_types", "serialization", "signal", "sparse", "special", "testing",
-    "torch_version", "types", "utils", "version", "xpu",
+    "_C", "__config__", "__future__", "_dynamo", "_functorch", "_higher_order_ops", "_inductor", "_ops",
+    "_prims_common", "_refs", "_utils", "accelerator", "amp", "autograd", "backends", "compiler", "cpu", "cuda",
+    "distributed", "distributions", "export", "fft", "func", "functional", "functorch", "fx", "hub", "jit", "library",
+    "linalg", "masked", "mps", "multiprocessing", "nn", "onnx", "ops", "optim", "overrides", "profiler", "return_types",
+    "serialization", "signal", "sparse", "special", "testing", "torch_version", "types", "utils", "version", "xpu",
 })  # fmt: skip
 _OF_FILE = {  # the names that a file gives
     "weft.amp.autocast_mode": "autocast",

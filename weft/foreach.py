@@ -27,7 +27,9 @@ def _spread(x: Any, n: int, name: str) -> Sequence[Any]:
 
 
 def _each(name: str, op: str) -> Callable[..., list[Any]]:
-    def foreach(self: Sequence[Any], *operands: Any, **options: Any) -> list[Any]:
+    def foreach(self: Any, *operands: Any, **options: Any) -> list[Any]:
+        if name == "pow" and not isinstance(self, (list, tuple)):  # a number or tensor to the power of each
+            return [registry[op](self, x) for x in operands[0]]
         if not self:
             raise RuntimeError("Tensor list must have at least one tensor.")
         columns = [_spread(x, len(self), name) for x in operands]

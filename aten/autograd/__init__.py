@@ -14,6 +14,8 @@ from aten.autograd.products import linear_backward, matmul_backward
 from aten.autograd.record import record
 from aten.autograd.variable import Variable
 
+_is_checkpoint_valid = Variable._execution_engine.is_checkpoint_valid
+
 
 def __getattr__(name: str):
     if name in ("functional", "forward_ad", "profiler"):

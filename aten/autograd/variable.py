@@ -5,7 +5,7 @@ from typing import Any
 
 from aten import _native
 from aten._native import Tensor
-from aten.autograd.engine import queue_callback
+from aten.autograd.engine import open_walk, queue_callback
 
 
 class _Engine:
@@ -19,7 +19,8 @@ class _Engine:
     @staticmethod
     def is_checkpoint_valid() -> bool:
         """Whether the walk is for all leaves, as `backward()` without inputs is."""
-        return True
+        walk = open_walk()
+        return walk is None or walk.inputs is None
 
 
 class VariableMeta(type):

@@ -154,3 +154,12 @@ def test_a_tensor_of_a_storage_reads_its_bytes_as_elements():
     x.zero_()
     assert made.tolist() == [1.5, -2.0] and made.dtype is weft.float32
     assert weft.tensor(weft.ones(2, dtype=weft.int16).untyped_storage()).tolist() == [1, 0, 1, 0]
+
+
+def test_a_leaf_that_requires_grad_keeps_its_memory():
+    x = weft.ones(2).requires_grad_()
+    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad is being used in an in-place operation"):
+        x.set_(weft.zeros(2))
+    with weft.no_grad():
+        x.set_(weft.zeros(3))
+    assert x.shape == (3,)

@@ -35,3 +35,13 @@ def test_sizes_of_parameters_and_buffers_stay_numbers():
             for n in (2, 3, 4):
                 assert compiled(Norm(n), weft.ones(5, n)).shape == (5, n)
         assert counter.frame_count == count
+
+
+def test_sizes_of_which_nothing_is_assumed():
+    counter = CompileCounter()
+    compiled = weft.compile(lambda x: x * 2, backend=counter)
+    for n in (3, 1, 0, 5):
+        x = weft.ones(n, 2)
+        dynamo.mark_unbacked(x, 0)
+        assert weft.equal(compiled(x), x * 2)
+    assert counter.frame_count == 1

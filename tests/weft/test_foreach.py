@@ -42,3 +42,9 @@ def test_lists_of_other_lengths_and_unknown_names():
         weft._foreach_neg([])
     with pytest.raises(AttributeError, match="_foreach_nothing"):
         weft._foreach_nothing([])
+
+
+def test_one_base_to_the_power_of_each():
+    exponents = [weft.tensor(3.0), weft.tensor(0.5)]
+    for base in (weft.tensor(4.0), 4.0):
+        assert [x.item() for x in weft._foreach_pow(base, exponents)] == [64.0, 2.0]

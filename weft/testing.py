@@ -1,11 +1,13 @@
-"""Comparison of results in tests."""
+"""Comparison of results in tests, and tensors to test with."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
+import aten
 from aten import Tensor
 
 # (rtol, atol) by dtype, as in PyTorch's assert_close
@@ -87,3 +89,52 @@ def _values(
             or f"{int(np.sum(bad))} of {bad.size} elements are not close (rtol={rtol}, atol={atol}); the first at "
             f"{tuple(int(i) for i in where)}: {a[where]} != {e[where]}"
         )
+
+
+def _real(dtype: Any) -> Any:
+    return aten.float64 if dtype is aten.complex128 else aten.float32
+
+
+def make_tensor(
+    *shape: Any,
+    dtype: Any,
+    device: Any,
+    low: float | None = None,
+    high: float | None = None,
+    requires_grad: bool = False,
+    noncontiguous: bool = False,
+    exclude_zero: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
+    """A tensor of numbers drawn evenly from [low, high): by default [-9, 9), [-9, 10) of integers, [0, 10) of unsigned ones.
+
+    exclude_zero: zeros are replaced by the least number above. noncontiguous: its elements lie at every other place.
+    """
+    sizes = tuple(shape[0]) if len(shape) == 1 and not isinstance(shape[0], int) else shape
+    if noncontiguous and memory_format is not None:
+        raise ValueError(f"The parameters `noncontiguous` and `memory_format` are mutually exclusive, got {memory_format=}")
+    floats = dtype.is_floating_point or dtype.is_complex
+    if requires_grad and not floats:
+        raise ValueError(f"`requires_grad=True` is not supported for boolean and integral dtypes, but got {dtype=}")
+    signed = floats or dtype.is_signed
+    low = low if low is not None else -9 if signed and dtype is not aten.bool else 0
+    high = high if high is not None else 2 if dtype is aten.bool else 9 if floats else 10
+    if not low < high:
+        raise ValueError(f"make_tensor: `low` must be less than `high`, but got {low} >= {high}")
+    drawn = (*sizes[:-1], 2 * sizes[-1]) if noncontiguous and sizes else sizes
+    if dtype.is_complex:
+        parts = [aten.empty(drawn, dtype=_real(dtype), device=device).uniform_(low, high) for _ in range(2)]
+        made = aten.complex(*parts).to(dtype)
+    elif floats:
+        wide = dtype if dtype in (aten.float32, aten.float64) else aten.float32
+        made = aten.empty(drawn, dtype=wide, device=device).uniform_(low, high).to(dtype)
+    else:
+        made = aten.randint(math.floor(low), math.ceil(high), drawn, device=device).to(dtype)
+    if exclude_zero:
+        least = aten.finfo(dtype).tiny if floats else 1
+        made = aten.where(made == 0, aten.full_like(made, least), made)
+    if noncontiguous and sizes:
+        made = made[..., ::2]
+    elif memory_format is not None:
+        made = made.contiguous(memory_format=memory_format)
+    return made.requires_grad_(requires_grad) if requires_grad else made

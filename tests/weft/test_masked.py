@@ -63,3 +63,27 @@ def test_refusals():
         masked.sum(X, (0, -2), mask=MASK)
     with pytest.raises(ValueError, match="fully masked"):
         masked.median(weft.tensor([1, 2]), mask=weft.tensor([False, False]))
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype", "value"),
+    [
+        ("sum", weft.float32, 0.0),
+        ("masked.prod", weft.int64, 1),
+        ("amax", weft.float32, -float("inf")),
+        ("argmin", weft.uint8, 255),
+        ("amin", weft.int64, 2**63 - 1),
+    ],
+)
+def test_the_identity_of_a_reduction_is_that_of_the_dtype(name, dtype, value):
+    found = masked._reduction_identity(name, weft.ones(2, dtype=dtype))
+    assert found.item() == value and found.dtype is dtype
+
+
+def test_identities_that_are_special():
+    x = weft.ones(2)
+    assert masked._reduction_identity("norm", x, float("-inf")).item() == float("inf")
+    assert masked._reduction_identity("mean", x) is None
+    assert masked._reduction_identity("median", x).isnan()
+    with pytest.raises(NotImplementedError):
+        masked._reduction_identity("foo", x)

@@ -2,6 +2,7 @@
 
 from weft.masked.mask import broadcast_mask as _broadcast_mask
 from weft.masked.mask import output_mask as _output_mask  # noqa: F401
+from weft.masked.mask import reduction_identity as _reduction_identity  # noqa: F401
 from weft.masked.normalizations import cumprod, cumsum, log_softmax, normalize, softmax, softmin
 from weft.masked.reductions import (
     amax,

@@ -70,3 +70,27 @@ def output_mask(op: Any, input: Tensor, *args: Any, dim: Any = None, keepdim: bo
     args = args[1:] if name == "norm" else args
     dims = dims_of(args[0] if args else dim, input.ndim)
     return inside.any(dims, keepdim=bool(keepdim)) if dims and input.ndim else inside
+
+
+_STARTS = {
+    **dict.fromkeys(("sum", "cumsum", "norm"), "sum"),
+    **dict.fromkeys(("prod", "cumprod"), "prod"),
+    **dict.fromkeys(("amax", "argmax", "logsumexp", "logaddexp"), "max"),
+    **dict.fromkeys(("amin", "argmin"), "min"),
+}
+
+
+def reduction_identity(op_name: str, input: Tensor, *args: Any) -> Tensor | None:
+    """What the reduction `op_name` of no elements of `input` is, as a 0-d tensor of its dtype; None where it has none.
+
+    args: of norm, its order, whose identity is infinite for -inf.
+    """
+    name = op_name.rpartition(".")[2]
+    if name in ("mean", "std", "var"):
+        return None
+    if name == "median":
+        return aten.tensor(float("nan"), device=input.device)
+    if name not in _STARTS:
+        raise NotImplementedError(f"identity of {op_name} on {input.dtype} input")
+    value = float("inf") if name == "norm" and args and args[0] == float("-inf") else _IDENTITY[_STARTS[name]](input)
+    return aten.tensor(value, dtype=input.dtype, device=input.device)

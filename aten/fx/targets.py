@@ -84,7 +84,7 @@ def gradients(outputs: list, inputs: list, seeds: list, retain_graph: bool, crea
 
 
 def _copy(grad: Any) -> Any:
-    from aten import contiguous_format
+    from aten.layout import contiguous_format
 
     return grad.clone(memory_format=contiguous_format)
 

@@ -35,3 +35,9 @@ def cuda(sim):
     yield weft.device("cuda:0")
     sim.lib.cudasim_finish()
     assert sim.fault() is None
+
+
+@pytest.fixture
+def lazy(sim):
+    """The lazy schedule, whatever CUDASIM_SCHEDULE says, for tests of what has not run yet: the others may run it at once."""
+    sim.recover("lazy")

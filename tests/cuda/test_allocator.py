@@ -129,6 +129,7 @@ def test_memory_for_libraries(memory):
     memory.caching_allocator_delete(address)
 
 
+@pytest.mark.usefixtures("lazy")
 def test_pinned_memory_is_cached_and_waits_for_copies(sim, cuda):
     host = weft.ones(1000).pin_memory()
     assert host.is_pinned() and host.pin_memory() is host and not weft.ones(3).is_pinned()

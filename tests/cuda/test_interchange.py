@@ -29,6 +29,7 @@ def test_dlpack_there_and_back_shares_memory(sim, cuda):
     assert y.tolist() == [[0, 1, 2], [3, 4, 5]]
 
 
+@pytest.mark.usefixtures("lazy")
 def test_the_consumers_stream_waits_for_the_producer(sim, cuda):
     kernel, side, x = AddOne(sim), weft.cuda.Stream(), weft.zeros(64, device=cuda)
     kernel(x, x)
@@ -45,6 +46,7 @@ def test_the_consumers_stream_waits_for_the_producer(sim, cuda):
         assert x.__dlpack__(stream=stream) is not None
 
 
+@pytest.mark.usefixtures("lazy")
 def test_memory_is_not_reused_before_the_consumer_is_done(sim, cuda):
     kernel, side, x = AddOne(sim), weft.cuda.Stream(), weft.zeros(64, device=cuda)
     side.wait_stream(weft.cuda.current_stream())

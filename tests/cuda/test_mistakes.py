@@ -11,6 +11,7 @@ from tests.cuda.kernels import AddOne
 N = 100
 
 
+@pytest.mark.usefixtures("lazy")
 def test_a_result_read_without_waiting(sim, cuda):
     kernel, x, host = AddOne(sim), weft.zeros(N, device=cuda), weft.zeros(N).pin_memory()
     out = kernel(x, weft.empty(N, device=cuda))
@@ -20,6 +21,7 @@ def test_a_result_read_without_waiting(sim, cuda):
     assert host.tolist() == [1.0] * N
 
 
+@pytest.mark.usefixtures("lazy")
 def test_another_stream_without_an_event(sim, cuda):
     kernel, side = AddOne(sim), weft.cuda.Stream()
     x, out = weft.zeros(N, device=cuda), weft.zeros(N, device=cuda)
@@ -61,6 +63,7 @@ def test_use_after_free(sim):
     assert "store of 4 bytes" in sim.fault()
 
 
+@pytest.mark.usefixtures("lazy")
 def test_memory_of_another_stream_reused_too_early(sim):
     """A tensor given back while another stream still uses it: without record_stream its memory is taken from under that use."""
     kernel, side = AddOne(sim), weft.cuda.Stream()
@@ -74,6 +77,7 @@ def test_memory_of_another_stream_reused_too_early(sim):
     assert "load of 4 bytes" in sim.fault()
 
 
+@pytest.mark.usefixtures("lazy")
 def test_the_same_with_record_stream_is_right(sim, cuda):
     kernel, side = AddOne(sim), weft.cuda.Stream()
     x = weft.ones(N).cuda()
@@ -87,6 +91,7 @@ def test_the_same_with_record_stream_is_right(sim, cuda):
     assert weft.empty(N, device=cuda).data_ptr() == address
 
 
+@pytest.mark.usefixtures("lazy")
 def test_the_source_of_a_copy_reused_too_early(sim, cuda):
     host, x = weft.ones(N).pin_memory(), weft.zeros(N, device=cuda)
     x.copy_(host, non_blocking=True)

@@ -82,6 +82,7 @@ def test_events(sim, cuda):
         end.record(weft.cuda.current_stream())
 
 
+@pytest.mark.usefixtures("lazy")
 def test_an_event_waits_for_what_was_queued_before_it_only(sim, cuda):
     kernel, x, y = AddOne(sim), weft.zeros(64, device=cuda), weft.zeros(64, device=cuda)
     weft.cuda.synchronize()

@@ -108,7 +108,7 @@ class ValueWriter(Walk):
             step = coefficient(index, v)
             at = f"{b} + {self.address(index, names)}"
             if v not in index.free_symbols:
-                return self.define(scope, self.one_for_all(n.buffer, f"w_load1<L>({at})"))
+                return self.define(scope, self.one_for_all(n.buffer, f"w_load1<L>({at})", scope))
             if step is not None and step.is_const and step.value == 1:
                 return self.define(scope, f"w_load<L>({at}, {scope.lanes})")
             if step is not None and step.is_const and step.value == -1:
@@ -119,8 +119,11 @@ class ValueWriter(Walk):
                 return self.define(scope, f"w_gather<L>({at}, {self.expr(step)}, {scope.lanes})")
         return self.define(scope, f"w_gather_at<L>({b}, {self.vector_index(index, n.args)}, {scope.lanes})")
 
-    def one_for_all(self, buffer: str, load: str) -> str:
-        """A load that stands before the loop: there is nothing to load from a buffer without elements."""
+    def one_for_all(self, buffer: str, load: str, scope: Scope) -> str:
+        """A load that may stand before a loop without turns: there is nothing to load from a buffer without elements."""
+        bound = {v for s in self.scopes[: self.scopes.index(scope) + 1] for v in s.variables}
+        if all(d.name in bound or bounds(d.size, self.ranges)[0] > 0 for d in self.plan.nest.dims):
+            return load
         empty = [s for s in map(as_expr, self.buffers[buffer].sizes) if bounds(s, self.ranges)[0] <= 0]
         if not empty:
             return load
@@ -155,9 +158,13 @@ class ValueWriter(Walk):
             and not lanes
             and all(a.kind == "int" and fits_int32(a, self.ranges) for a in _parts(e) if a.kind == "int")
         )
-        T = "int" if narrow else "long"
+        near = not narrow and self.is_near(e, where)
+        T = "int" if narrow or near else "long"
 
         def part(x: Expr) -> str:
+            compared = self.comparison(x) if near else None
+            if compared is not None:
+                return compared
             if not varying & x.free_symbols:
                 text = to_cpp(x, self.ranges, uniform)
                 if x.kind == "bool":
@@ -171,7 +178,7 @@ class ValueWriter(Walk):
             if x.op in _INFIX:
                 return "(" + f" {_INFIX[x.op]} ".join(args) + ")"
             if x.op in ("floordiv", "mod") and not varying & x.args[1].free_symbols:
-                return f"{_CALLS[x.op]}({args[0]}, w_divisor_of({args[1]}))"
+                return f"{_CALLS[x.op]}({args[0]}, {self.divisor(x.args[1], args[1])})"
             if x.op in _CALLS:
                 out = args[0]
                 for a in args[1:]:
@@ -184,6 +191,36 @@ class ValueWriter(Walk):
             raise NotImplementedError(f"index {x} by lane")
 
         return part(e)
+
+    def divisor(self, size: Expr, text: str) -> str:
+        """What divides indices by a size: computed once, in front of all loops, where it is made of sizes alone."""
+        if not size.free_symbols <= {s.value for s in self.kernel.symbols}:
+            return f"w_divisor_of({text})"
+        scope = self.scopes[0]
+        if text not in scope.divisors:
+            scope.divisors[text] = self.fresh("divisor")
+            scope.lines.append(f"const auto {scope.divisors[text]} = w_divisor_of({text});")
+        return scope.divisors[text]
+
+    def is_near(self, e: Expr, where: Iterable[Node] = ()) -> bool:
+        """Whether a condition is made of comparisons that lanes differ in by small steps alone."""
+        if e.kind != "bool" or where:
+            return False
+        if e.op in ("and", "or", "not"):
+            return all(self.is_near(x, where) for x in e.args)
+        return self.plan.axis.name not in e.free_symbols or self.comparison(e) is not None
+
+    def comparison(self, e: Expr) -> str | None:
+        """Text of a comparison in 32 bits: how far apart its sides are in the first lane, and by how much that changes from one to
+        the next. None where that is not a small number."""
+        v = self.plan.axis.name
+        if e.op not in _NEAR or v not in e.free_symbols or any(a.kind != "int" for a in e.args):
+            return None
+        far = self.simplified(e.args[1] - e.args[0])
+        step = coefficient(far, v)
+        if step is None or not step.is_const or abs(step.value) > 64:
+            return None
+        return f"(w_splat<w_vec<int, L>>(w_near({self.expr(far)})) + w_iota<int, L>() * {step.value} {_NEAR[e.op]} 0)"
 
     # ---- functions
 
@@ -234,13 +271,18 @@ class ValueWriter(Walk):
             bad = f"w_mask(({value} < 0) | ({value} >= {limit}))"
         else:
             limit, bad = "0", f"w_mask({value} == 0)"
-        lanes = "w_all{}" if uniform else scope.lanes
+        if uniform:  # (all lanes are the first)
+            first = f"{value}[0]"
+            wrong = f"{first} < 0 || {first} >= {limit}" if kind == "bounds" else f"{first} == 0"
+            scope.lines.append(f"if (__builtin_expect({wrong}, 0)) return w_fail(frame, {row}, {first}, {limit});")
+            return value
+        lanes = scope.lanes
         lane = self.fresh("bad")
         scope.lines += [
             f"if (const unsigned {lane} = w_only({lanes}, {bad}).m)",
             f"  return w_fail(frame, {row}, {value}[__builtin_ctz({lane})], {limit});",
         ]
-        if kind == "bounds" or uniform:
+        if kind == "bounds":
             return value
         return self.define(scope, f"w_keep({lanes}, {value}, w_splat<{vector(n.dtype)}>(1))")
 
@@ -280,6 +322,7 @@ def runs(n: Node, axis: str, ranges: dict) -> bool:
 
 
 _DIVISIONS = ("floor_divide", "trunc_divide", "remainder", "fmod")
+_NEAR = {"le": ">=", "lt": ">", "eq": "=="}  # a <= b is b - a >= 0
 _INFIX = {"add": "+", "sub": "-", "mul": "*", "eq": "==", "le": "<=", "lt": "<", "and": "&", "or": "|"}
 _CALLS = {"floordiv": "w_vfloordiv", "mod": "w_remainder", "min": "w_imin", "max": "w_imax"}
 

@@ -161,6 +161,7 @@ class Scope:
     lines: list[str] = field(default_factory=list)
     names: dict[Node, str] = field(default_factory=dict)
     inverses: dict[Node, str] = field(default_factory=dict)  # what divides by them
+    divisors: dict[str, str] = field(default_factory=dict)  # the same of sizes, by their text
     lanes: str = "n"  # text: which lanes exist
     guard: bool = False  # a block that runs under a condition: nothing is moved out of it
     labels: set[str] = field(default_factory=set)  # what has been declared besides

@@ -89,6 +89,8 @@ template <class T, int L> W_INLINE w_vec<T, L> w_iota() { return w_iota_<T, L>(_
 #else
 template <class T, int L> W_INLINE w_vec<T, L> w_iota() { return w_iota_<T, L>(w_pack<T, __integer_pack(L)...>{}); }
 #endif
+// A distance in 32 bits: itself where it is small, else something large of its sign, which a few steps do not change.
+W_INLINE int w_near(long d) { return d > 1 << 30 ? 1 << 30 : d < -(1 << 30) ? -(1 << 30) : (int)d; }
 
 // ---------------------------------------------------------------------------------------------------- which lanes
 struct w_all {};

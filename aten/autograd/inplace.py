@@ -91,7 +91,7 @@ def _path(view: Tensor) -> tuple[Tensor, _Path | _Places]:
         root, op, args = root._view_of
         steps.append((op, args))
         relaid = relaid or _native.is_relaid(root)
-        plain = plain and op.put_fn is not None and op.name != "as_strided"
+        plain = plain and op.put_fn is not None and op.name not in ("as_strided", "expand")
     steps.reverse()
     if not plain or (relaid and not _follows(root, steps, view)):
         return root, _Places(root, view)

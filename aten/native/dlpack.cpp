@@ -214,6 +214,10 @@ PyObject *consumer_arguments(PyObject *object) {
   Ref kwargs(Py_BuildValue("{s:(ii)}", "max_version", 1, 0)), where(PyObject_CallMethod(object, "__dlpack_device__", nullptr));
   if (!where) PyErr_Clear();  // a producer without the method is of the CPU
   int type = kCPU, id = 0;
+  if (where && !PyTuple_Check(where.get())) {
+    PyErr_SetString(PyExc_TypeError, "__dlpack_device__() must give a tuple of two ints");
+    return nullptr;
+  }
   if (where && !PyArg_ParseTuple(where.get(), "ii:__dlpack_device__", &type, &id)) return nullptr;
   if (!kwargs || type != kCUDA) return kwargs.release();
   if (!device_exists(WEFT_CUDA, id)) return nullptr;

@@ -178,6 +178,7 @@ static Plan *find_plan(NativeOp *op, uint32_t mask, int n_args) {
   }
   Ref made(PyObject_CallFunction(plan_maker, "OI", op, mask));
   PyObject *backward, *sources, *inputs;
+  if (made && !PyTuple_Check(made.get())) return bad_plan(op);
   if (!made || !PyArg_ParseTuple(made.get(), "OO!O!", &backward, &PyTuple_Type, &sources, &PyTuple_Type, &inputs)) return nullptr;
   Plan plan = {mask, backward, {}, {}};
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(sources); i++) {

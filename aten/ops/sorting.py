@@ -338,7 +338,11 @@ def nonzero(input: Meta) -> Meta:
 
 
 nonzero.special(lambda input, as_tuple: as_tuple)(lambda input, as_tuple: _by_dim(input))
-nonzero.kernel(lambda x: np.stack(np.nonzero(np.atleast_1d(x)), 1)[:, : x.ndim].astype(np.int64))
+@nonzero.kernel
+def _(x):
+    # (The comparison makes a mask in memory: one that shows few elements too many times is refused there, at once.)
+    mask = np.atleast_1d(x if x.dtype == bool and x.flags.c_contiguous else x != 0)
+    return np.stack(np.nonzero(mask), 1)[:, : x.ndim].astype(np.int64)
 
 
 def _by_dim(input: Any) -> tuple[Any, ...]:

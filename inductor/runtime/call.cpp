@@ -30,7 +30,7 @@ bool set_result(Call &call, int32_t i, PyObject *tensor) {
   const Buffer &b = call.program->plan->buffers[i];
   uint32_t mask = WEFT_WORD_DTYPE | WEFT_WORD_DEVICE | WEFT_WORD_TRACER;
   if (!is_tensor(tensor) || (((WeftTensor *)tensor)->word & mask) != b.word) {
-    PyErr_Format(PyExc_SystemError, "buffer %d of a Program was given another dtype or device than planned", i);
+    PyErr_Format(PyExc_RuntimeError, "buffer %d of a Program was given another dtype or device than planned", i);
     Py_DECREF(tensor);
     return false;
   }
@@ -45,7 +45,7 @@ static bool set_results(Call &call, const std::vector<int32_t> &buffers, PyObjec
   PyObject *items = PySequence_Fast(returned, "an op of a Program returned neither a tensor nor a tuple");
   if (!items) return false;
   bool ok = PySequence_Fast_GET_SIZE(items) == (Py_ssize_t)buffers.size();
-  if (!ok) PyErr_SetString(PyExc_SystemError, "an op of a Program returned another number of results than planned");
+  if (!ok) PyErr_SetString(PyExc_RuntimeError, "an op of a Program returned another number of results than planned");
   for (size_t i = 0; ok && i < buffers.size(); i++)
     ok = set_result(call, buffers[i], Py_NewRef(PySequence_Fast_GET_ITEM(items, (Py_ssize_t)i)));
   Py_DECREF(items);
@@ -70,7 +70,7 @@ static bool place(Call &call, int32_t i, PyObject *tensor) {
   bool same = is_tensor(tensor) && (int)WEFT_NDIM(t) == n;
   for (int k = 0; same && k < n; k++) same = t->sizes[k] == dims[k];
   if (!same) {
-    PyErr_Format(PyExc_SystemError, "an op of a Program returned another size than buffer %d was planned for", i);
+    PyErr_Format(PyExc_RuntimeError, "an op of a Program returned another size than buffer %d was planned for", i);
     Py_DECREF(tensor);
     return false;
   }
@@ -78,7 +78,7 @@ static bool place(Call &call, int32_t i, PyObject *tensor) {
   WeftTensor *target = (WeftTensor *)tensor_of(call, i);
   uint32_t mask = WEFT_WORD_DTYPE | WEFT_WORD_DEVICE | WEFT_WORD_TRACER;
   bool ok = target && (t->word & mask) == b.word;
-  if (target && !ok) PyErr_Format(PyExc_SystemError, "buffer %d of a Program was given another dtype than planned", i);
+  if (target && !ok) PyErr_Format(PyExc_RuntimeError, "buffer %d of a Program was given another dtype than planned", i);
   if (ok && on_device(t->word))
     ok = t->numel == 0 || copy_by_op(target, t);
   else
@@ -94,7 +94,7 @@ static bool place_results(Call &call, const Step &step, PyObject *returned) { //
   Py_DECREF(returned);
   if (!items) return false;
   bool ok = PyList_GET_SIZE(items) == (Py_ssize_t)step.results.size();
-  if (!ok) PyErr_SetString(PyExc_SystemError, "an op of a Program returned another number of results than planned");
+  if (!ok) PyErr_SetString(PyExc_RuntimeError, "an op of a Program returned another number of results than planned");
   for (size_t i = 0; ok && i < step.results.size(); i++) {
     PyObject *item = PyList_GET_ITEM(items, (Py_ssize_t)i);
     PyList_SET_ITEM(items, (Py_ssize_t)i, Py_NewRef(Py_None));
@@ -176,7 +176,7 @@ static bool truth(PyObject *o, bool *out) {
   if (is_tensor(o)) {
     WeftTensor *t = (WeftTensor *)o;
     if (t->numel != 1 || WEFT_DTYPE(t) != WEFT_BOOL) {
-      PyErr_SetString(PyExc_SystemError, "the condition of a Program is not one bool");
+      PyErr_SetString(PyExc_RuntimeError, "the condition of a Program is not one bool");
       return false;
     }
     if (!on_device(t->word)) return *out = *weft_data(t) != 0, true;

@@ -205,7 +205,7 @@ PyObject *tensor_of(Call &call, int32_t i) {
     out = api->alias(base, b.layout.ndim(), dims, dims + b.layout.ndim(), base->offset + call.values[b.offset]);
     break;
   }
-  default: PyErr_Format(PyExc_SystemError, "buffer %d of a Program has no memory yet", i);
+  default: PyErr_Format(PyExc_RuntimeError, "buffer %d of a Program has no memory yet", i);
   }
   return call.tensors[i] = out;
 }
@@ -226,7 +226,7 @@ static bool copy(Call &call, int32_t source, int32_t target) {
   bool same = (in->word & CHECKED) == (out->word & CHECKED);
   for (int k = 0; same && k < WEFT_NDIM(in); k++) same = in->sizes[k] == out->sizes[k];
   if (!same) {
-    PyErr_SetString(PyExc_SystemError, "a Program copies between buffers of different sizes or dtypes");
+    PyErr_SetString(PyExc_RuntimeError, "a Program copies between buffers of different sizes or dtypes");
     return false;
   }
   if (on_device(out->word)) return in->numel == 0 || copy_by_op(out, in);

@@ -161,6 +161,9 @@ def check(value: Any) -> None:
             check(item)
     if not isinstance(value, weft.Tensor) or _native.is_tracer(value):
         return
+    if value.layout is not weft.strided:  # (a sparse one is made of tensors)
+        check(value.detach().to_dense())
+        return
     sizes, strides, offset = tuple(value.shape), value.stride(), value.storage_offset()
     if 0 not in sizes:
         low = offset + sum((n - 1) * s for n, s in zip(sizes, strides) if s < 0)

@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 def test_examples_run(tmp_path):
     text = (ROOT / "README.md").read_text(encoding="utf-8").split("## Looking inside")[0]
     blocks = re.findall(r"```python\n(.*?)```", text, re.S)
-    assert len(blocks) == 4
+    assert len(blocks) == 5
     script = tmp_path / "example.py"
     script.write_text("\n".join(blocks))
     done = subprocess.run(

@@ -149,8 +149,8 @@ class Walker:
         self.grads: dict[tuple[int, int], Any] = {}
         self.found: list[Any] = []
 
-    def trace(self) -> GraphModule:
-        """The graph."""
+    def trace(self) -> tuple[GraphModule, bool]:
+        """The graph, and whether it is that of all walks of the form: no tensor that a derivative found elsewhere is part of it."""
         form = self.form
         before = _native.set_grad_enabled(False)
         try:
@@ -163,7 +163,7 @@ class Walker:
         finally:
             _native.set_grad_enabled(before)
         self.graph.eliminate_dead_code()
-        return GraphModule(self.level.constants, self.graph)
+        return GraphModule(self.level.constants, self.graph), not self.level.constants
 
     def add(self, node: Any, nr: int, grad: Any) -> None:
         """A gradient arrives."""
@@ -235,7 +235,10 @@ class CompiledAutograd:
             return native()
         run = self.compiled.get(form.key)
         if run is None:
-            run = self.compiled[form.key] = self.compiler(Walker(form).trace())
+            module, shared = Walker(form).trace()
+            run = self.compiler(module)
+            if shared:
+                self.compiled[form.key] = run
         before = _native.set_grad_enabled(False)
         try:
             found = run(*form.tensors, *form.objects)

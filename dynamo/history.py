@@ -6,6 +6,7 @@ from typing import Any
 
 from aten.autograd.used import used_up
 from aten.fx.node import Node
+from aten.fx.targets import is_op
 from aten.meta import Meta
 from aten.op import registry
 from dynamo import breaks, outcome
@@ -28,6 +29,28 @@ def depends(node: Node, nodes: set[Node]) -> bool:
 
 def _tracked(val: Any) -> bool:
     return any(map(_tracked, val)) if isinstance(val, (tuple, list)) else getattr(val, "requires_grad", False)
+
+
+def written_since(graph: Any, walked: set[Node]) -> bool:
+    """Whether a tensor is written in place behind an operation of the walked history that has read it, and may have kept it."""
+    read: set[Node] = set()
+    for node in graph.nodes:
+        op = node.target
+        if node.op != "call_function" or not is_op(op):
+            continue
+        if op.kind == "inplace" or "effect" in op.tags:
+            if _root(node.args[0]) in read:
+                return True
+        elif node in walked and op.kind != "view":
+            read.update(map(_root, node.all_input_nodes))
+    return False
+
+
+def _root(node: Node) -> Node:
+    """The node whose memory one shows."""
+    while node.op == "call_function" and is_op(node.target) and node.target.kind == "view":
+        node = node.args[0]
+    return node
 
 
 def begins_or_ends(output: Any, tensor: Any) -> bool:

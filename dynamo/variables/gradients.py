@@ -14,7 +14,7 @@ from aten.aot.replay import Differentiated
 from aten.fx.graph_module import GraphModule
 from aten.fx.targets import gradients
 from aten.meta import Meta
-from dynamo import breaks, config, trace_rules
+from dynamo import breaks, config, history, trace_rules
 from dynamo.breaks import Unsupported
 from dynamo.variables.base import Variable
 from dynamo.variables.constant import FALSE, NONE
@@ -103,6 +103,8 @@ def differentiate(
         raise refused(str(e)) from None
     if output.used_up & made.freed:
         raise refused("a second walk over a history, which is freed by the first")
+    if history.written_since(output.graph, made.freed):
+        raise refused("what gradients may need has been written since, of which eager says so")
     for leaf, meta in zip(asked, made.metas):
         if meta is not None:
             _check_leaf(frame, leaf)

@@ -197,6 +197,14 @@ def test_a_training_step_is_one_graph(backend, step, optimizer):
         assert (p.grad is None) == (q.grad is None) and (p.grad is None or p.grad.stride() == q.grad.stride())
 
 
+def written_meanwhile(x, w):
+    y = (x @ w).sum()
+    with weft.no_grad():
+        w.mul_(2)
+    y.backward()
+    return x.grad
+
+
 def hooked(x):
     x.register_hook(lambda g: g * 2)
     return x
@@ -205,6 +213,7 @@ def hooked(x):
 BREAKING = {
     "a history from before": (backward, lambda: (inputs()[0] * 2, inputs()[1])),
     "hooks": (backward, lambda: (hooked(inputs()[0]), inputs()[1])),
+    "a kept tensor that is written": (written_meanwhile, lambda: inputs()),
     "no scalar": (lambda x, w: weft.autograd.grad(x @ w, x), lambda: inputs()),
     "an unused input": (lambda x, w: weft.autograd.grad(x.sum(), w), lambda: inputs()),
     "no history": (lambda x, w: x.detach().sum().backward(), lambda: inputs()),

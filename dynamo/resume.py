@@ -31,6 +31,7 @@ STACK = "___stack"
 HANDLED = "___handled"  # of a function that goes on inside an except block: the exception that the thread is handling
 RESULT = "___result"
 NOTHING = "___null"
+ORIGIN = "copy of"
 _CALLS = ("CALL", "CALL_KW", "CALL_FUNCTION_EX")
 _WORK = ("CALL", "BINARY", "COMPARE", "UNARY", "CONTAINS")  # how the names of instructions begin that compute
 _BINDS = ("DELETE_FAST", "STORE_FAST", "STORE_FAST_STORE_FAST", "STORE_FAST_LOAD_FAST")  # which locals there are
@@ -46,6 +47,13 @@ class _Unbound:
 
 
 UNBOUND = _Unbound()
+
+
+class Origin(NamedTuple):
+    """Of what a resume function is a copy."""
+
+    code: types.CodeType
+    shift: int  # instruction i of the code is instruction i + shift of the copy
 
 
 class Unresumable(Exception):
@@ -140,11 +148,41 @@ def resume_code(code: types.CodeType, point: Point, exits: list[Exit]) -> types.
             keep_locals(found)
         record = _eval_frame.record(found)
         record["continues at"] = decode(code).instructions[point.index].line
+        shift = _shift(code, found)
+        if shift is not None and not exits:
+            record[ORIGIN] = Origin(code, shift)
         handled = handled_slots(code)[point.index]
         if handled:
             record[ENTERED] = handled
             record["trace"] = {"handling": HANDLED}
     return found
+
+
+def _shift(code: types.CodeType, copy: types.CodeType) -> int | None:
+    """How much further behind the instructions of `code` stand in its `copy`; None if they are not the same ones there."""
+    original, copied = decode(code), decode(copy)
+    names = [i.name for i in original.instructions[original.body() :]]
+    shift = len(copied) - len(original)
+    same = names == [i.name for i in copied.instructions[original.body() + shift :]]
+    return shift if same and code.co_cellvars + code.co_freevars == copy.co_freevars else None
+
+
+def where_paths_join(code: types.CodeType, point: Point) -> tuple[types.CodeType, Point]:
+    """The place in the function that the user wrote, if `code` is a plain copy of that one which starts elsewhere.
+
+    Resume functions belong to it then: however control came to a place, through one break or several, what follows is
+    captured once. (Else n branches one after the other, each with a break on either side, would make 2^n functions.)
+    """
+    record = _eval_frame.record(code)
+    origin = record.get(ORIGIN)
+    if origin is None or KEPT in record or handled_slots(code)[point.index]:
+        return code, point
+    original, index = origin.code, point.index - origin.shift
+    names = original.co_varnames
+    if index <= 0 or not set(point.locals) <= set(names) or KEPT in _eval_frame.record(original):
+        return code, point
+    ordered = [tuple(v for v in names if v in some) for some in (point.locals, point.unsure)]
+    return original, Point(index, point.nulls, *ordered)
 
 
 def _make_resume_code(code: types.CodeType, point: Point, exits: list[Exit]) -> types.CodeType:
@@ -472,12 +510,13 @@ class BreakWriter:
 
     def _call_resume(self, e: Emitter, point: Point) -> None:
         exits = exits_of(self.code, point)
-        made = resume_code(self.code, point, exits)
+        original, there = where_paths_join(self.code, point)
+        made = resume_code(original, there, exits if original is self.code else exits_of(original, there))
         cells = self.code.co_cellvars + self.code.co_freevars
         _spill(e, point.nulls)
         for name in point.unsure:
             _mark_unbound(e, name)
-        names = [f"{STACK}{i}" for i, null in enumerate(point.nulls) if not null] + list(point.locals)
+        names = [f"{STACK}{i}" for i, null in enumerate(point.nulls) if not null] + list(there.locals)
         self.stack_needed = max(self.stack_needed, len(names) + len(cells) + 8)
 
         handled = self.handled[point.index]

@@ -1,8 +1,9 @@
 """Tensor's Python side: construction, Parameter, text, copying and pickling, and `attach` for the ops' methods."""
 
 import copy
+import functools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -38,24 +39,37 @@ def _first_leaf(data: Any) -> Any:
     return data
 
 
-def _check_nesting(data: Any, dim: int = 0) -> None:
-    """Say where a nested sequence is ragged, as PyTorch does."""
+def _leaf_types(data: Any, dim: int = 0) -> set[type]:
+    """The types of what nested sequences hold. Raises ValueError or TypeError where they are ragged."""
     if not isinstance(data, (list, tuple)):
-        return
+        return {type(data)}
     if dim > _DEEPEST:
         raise ValueError("too many dimensions")
+    types = set(map(type, data))
+    nested = [t for t in types if issubclass(t, (list, tuple))]
+    if not nested:
+        return types
+    if any(issubclass(t, np.ndarray) for t in types):  # arrays beside lists
+        return types.difference(nested) | _leaf_types([item.tolist() if isinstance(item, np.ndarray) else item for item in data], dim)
+    if len(nested) != len(types) or len(set(map(len, data))) > 1:
+        raise _ragged(data, dim)
+    return set().union(*[_leaf_types(item, dim + 1) for item in data])
+
+
+def _ragged(data: Any, dim: int) -> Exception:
+    """Says where a nested sequence is ragged, as PyTorch does."""
     lengths = [len(item) if isinstance(item, (list, tuple)) else None for item in data]
     for item, length in zip(data, lengths):
         if length != lengths[0]:
             if length is None:
-                raise TypeError(
-                    f"expected a sequence of length {lengths[0]} at dim {dim + 1} (got {type(item).__name__})"
-                )
+                return TypeError(f"expected a sequence of length {lengths[0]} at dim {dim + 1} (got {type(item).__name__})")
             if lengths[0] is None:
+                if isinstance(data[0], (Tensor, np.ndarray)):
+                    return ValueError("only one element tensors can be converted to Python scalars")
                 wanted = "must be real number, not list" if isinstance(data[0], float) else "cannot be interpreted as an integer"
-                raise TypeError(wanted if isinstance(data[0], float) else f"'{type(item).__name__}' object {wanted}")
-            raise ValueError(f"expected sequence of length {lengths[0]} at dim {dim + 1} (got {length})")
-        _check_nesting(item, dim + 1)
+                return TypeError(wanted if isinstance(data[0], float) else f"'{type(item).__name__}' object {wanted}")
+            return ValueError(f"expected sequence of length {lengths[0]} at dim {dim + 1} (got {length})")
+    raise AssertionError("sequences of one length")
 
 
 def _python_dtype(kind: str) -> DType:
@@ -69,11 +83,40 @@ def _python_dtype(kind: str) -> DType:
     return dtypes.int64
 
 
-def _without_history(data: Any) -> Any:
-    """Nested tensors as values: what is made of them is new."""
+def _typed(data: Any) -> Iterator[DType]:
+    """The dtypes of the tensors, arrays and NumPy scalars in nested sequences."""
+    if isinstance(data, (list, tuple)):
+        for item in data:
+            yield from _typed(item)
+    elif isinstance(data, Tensor):
+        yield data.dtype
+    elif isinstance(data, (np.ndarray, np.generic)):
+        yield dtypes.dtype_from_numpy(data.dtype)
+
+
+def _plain(data: Any) -> Any:
+    """The same with Python numbers in place of tensors and arrays."""
+    if isinstance(data, (list, tuple)):
+        return list(map(_plain, data))
     if isinstance(data, Tensor):
-        return data.detach()
-    return list(map(_without_history, data)) if isinstance(data, (list, tuple)) else data
+        if data.numel() != 1:
+            raise ValueError("only one element tensors can be converted to Python scalars")
+        return data.detach().item()
+    return data.tolist() if isinstance(data, (np.ndarray, np.generic)) else data
+
+
+def dtype_of_numbers(kinds: Iterable[type], typed: Iterable[DType]) -> DType:
+    """The dtype of a tensor of numbers of these Python types and of elements of these dtypes."""
+    found = []
+    for type_ in kinds:
+        kind = next((kind for kind, base in _KINDS.items() if issubclass(type_, base)), None)
+        if kind is None:
+            raise RuntimeError(f"Could not infer dtype of {type_.__name__}")
+        found.append(_python_dtype(kind))
+    return functools.reduce(_native.promote_types, [*found, *typed])
+
+
+_KINDS = {"b": bool, "i": int, "f": float, "c": complex}
 
 
 def _overflow(data: Any) -> Exception:
@@ -92,11 +135,16 @@ def _as_array(data: Any, dtype: DType | None) -> np.ndarray:
         raise TypeError("new(): invalid data type 'str'")
     if isinstance(data, Sequence) and len(data) == 0:
         return np.empty((0,), (dtype or _native.get_default_dtype()).to_numpy())
-    _check_nesting(data)
-    if dtype is not None and not isinstance(_first_leaf(data), (np.ndarray, np.generic, Tensor)):
+    types = _leaf_types(data)
+    if str in types:
+        raise TypeError("new(): invalid data type 'str'")
+    typed = [t for t in types if issubclass(t, (np.ndarray, np.generic, Tensor))]
+    if typed and not all(issubclass(t, np.ndarray) for t in types):
+        return _numbers(_plain(data), dtype or dtype_of_numbers(types.difference(typed), set(_typed(data))))
+    if dtype is not None and not typed:
         return _numbers(data, dtype)
     try:
-        array = np.array(_without_history(data) if isinstance(_first_leaf(data), Tensor) else data)
+        array = np.array(data)
     except OverflowError as error:
         raise _overflow(data) from error
     if array.dtype.kind == "O":
@@ -106,7 +154,7 @@ def _as_array(data: Any, dtype: DType | None) -> np.ndarray:
         raise RuntimeError(f"Could not infer dtype of {type(leaf).__name__}")
     if array.size == 0 and dtype is None:
         dtype = _native.get_default_dtype()
-    if dtype is None and not isinstance(_first_leaf(data), (np.ndarray, np.generic, Tensor)):
+    if dtype is None and not typed:
         if array.dtype.kind == "u" and array.size and array.max() > np.iinfo(np.int64).max:
             raise _overflow(data)
         dtype = _python_dtype(array.dtype.kind)

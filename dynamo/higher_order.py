@@ -172,11 +172,13 @@ def _key(operand: Any) -> Any:
 
 
 def record(
-    frame: Any, target: Callable, operands: list[Any], bodies: dict[str, GraphModule] | None = None, at: int = 0
+    frame: Any, target: Callable, operands: list[Any], bodies: dict[str, GraphModule] | None = None, at: int = 0,
+    settings: dict[str, Any] | None = None,
 ) -> list[Variable]:
     """A node `target(*operands)` in the current graph; its results, a flat list. Its sizes are what it gives on Tracers.
 
     bodies: graphs that are arguments too, from place `at`, each an attribute of the GraphModule named like its key.
+    settings: keyword arguments, constants.
     """
     output = frame.output
     graphs = bodies or {}
@@ -186,7 +188,7 @@ def record(
     def run(*values: Any) -> Any:
         given = iter(values)
         args = [[next(given) for _ in part] if type(part) is list else next(given) for part in operands]
-        return target(*args[:at], *graphs.values(), *args[at:])
+        return target(*args[:at], *graphs.values(), *args[at:], **(settings or {}))
 
     try:
         val = tuple(meta_of_function(run, tuple(metas)))
@@ -195,7 +197,7 @@ def record(
     output.recorded = True
     output.graph.line = output.user_line()
     attached = [output.graph.attach(name, body) for name, body in graphs.items()]
-    node = output.graph.call_function(target, (*operands[:at], *attached, *operands[at:]), val=val)
+    node = output.graph.call_function(target, (*operands[:at], *attached, *operands[at:]), settings, val=val)
     if output.grad_changed():
         node.meta["grad"] = output.grad_enabled
     needs = output.grad_enabled and wants_gradients(flat)

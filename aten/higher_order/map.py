@@ -21,6 +21,11 @@ def map(f: Callable, xs: Any, *args: Any) -> Any:
     return stacked(results, 0)
 
 
+def map_dense(f: Callable, xs: tuple, pos_args: tuple) -> Any:
+    """f(*x, *pos_args) for the slices x of each of `xs` along dim 0, stacked along dim 0."""
+    return map(lambda x: f(*x, *pos_args), tuple(xs))
+
+
 def slices(name: str, leaves: list[Any], dims: list[int]) -> Any:
     """How many slices the tensors have along these dims. Raises RuntimeError where they differ or there are none."""
     if not leaves or not all(isinstance(x, Tensor) for x in leaves):

@@ -13,6 +13,7 @@ from aten.layout import Layout, MemoryFormat
 from aten.meta import Meta, contiguous_strides
 from aten.op import Method, Op, ops, registry
 from aten.symbolic import nodes
+from aten.tensor import dtype_of_numbers
 from dynamo import breaks, config, guards, trace_rules
 from dynamo._eval_frame import CompiledFunction
 from dynamo.breaks import Unsupported
@@ -28,7 +29,7 @@ from dynamo.variables.exception import run_python
 from dynamo.variables.function import CallableVariable
 from dynamo.variables.lazy import Lazy
 from dynamo.variables.overriding import plain
-from dynamo.variables.sequence import ListVariable, SizeVariable
+from dynamo.variables.sequence import ListVariable, SizeVariable, TupleVariable
 from dynamo.variables.tensor import TensorVariable
 from dynamo.variables.track import CONSTANTS, kind, unknown, wrap
 
@@ -360,6 +361,8 @@ def as_tensor(frame, args, kwargs):
 def constant_tensor(frame, data: Variable, kwargs: dict[str, Variable]) -> Variable:
     """The tensor of numbers known while tracing: filled if it is one number, else an input of the graph, copied."""
     named = {k: v.as_python() for k, v in kwargs.items() if k in ("dtype", "device")}
+    if any(_element(v) is not None for v in _numbers_of(frame, data)):
+        return _of_elements(frame, data, kwargs)
     value = run_python(frame, aten.tensor, frame.ops.real(frame, data), **named)
     if not value.ndim:
         sizes = ListVariable([])
@@ -370,6 +373,46 @@ def constant_tensor(frame, data: Variable, kwargs: dict[str, Variable]) -> Varia
         made = frame.output.record(frame, registry["clone"], [constant], {})
     made.known = value
     return made
+
+
+def _numbers_of(frame, data: Variable) -> list[Variable]:
+    """What nested lists and tuples hold, in order."""
+    data = data.realize(frame)
+    if type(data) is TupleVariable or isinstance(data, ListVariable):
+        return [x for v in data.unpack(frame) for x in _numbers_of(frame, v)]
+    return [data]
+
+
+def _element(v: Variable) -> TensorVariable | None:
+    """The tensor of one element that a value is, if it is one or a number of NumPy's."""
+    tensor = getattr(v, "tensor", v)
+    known = isinstance(tensor, TensorVariable) and all(s == 1 for s in tensor.meta.sizes if type(s) is int)
+    return tensor if known and all(type(s) is int for s in tensor.meta.sizes) else None
+
+
+def _of_elements(frame, data: Variable, kwargs: dict[str, Variable]) -> Variable:
+    """aten.tensor of sequences of numbers, of which some are tensors: each is made one, and they are stacked."""
+
+    def stacked(v: Variable) -> Variable:
+        v = v.realize(frame)
+        if type(v) is TupleVariable or isinstance(v, ListVariable):
+            parts = [stacked(x) for x in v.unpack(frame)]
+            return frame.output.record(frame, registry["stack"], [ListVariable(parts)], {})
+        element = _element(v)
+        if element is None:
+            return constant_tensor(frame, v, {"dtype": dtype} | device)
+        element = element.op(frame, "reshape", element.op(frame, "detach", element), ListVariable([]))
+        return element.method(frame, "to", [], {"dtype": dtype} | device)
+
+    leaves = _numbers_of(frame, data)
+    elements = [e for e in map(_element, leaves) if e is not None]
+    rest = {v.python_type() for v in leaves if _element(v) is None}
+    dtype = kwargs.get("dtype", NONE)
+    if dtype.is_same(NONE):
+        frame.world.flag("default_dtype")
+        dtype = ConstantVariable(dtype_of_numbers(rest, [e.meta.dtype for e in elements]))
+    device = {"device": kwargs["device"]} if "device" in kwargs else {}
+    return stacked(data)
 
 
 def _is_tensor(frame, args, kwargs):

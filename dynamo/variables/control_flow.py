@@ -9,6 +9,7 @@ from typing import Any
 from aten import pytree
 from aten.higher_order.associative_scan import associative_scan
 from aten.higher_order.cond import cond, cond_op
+from aten.higher_order.hints_wrap import check_hints, hints_wrapper
 from aten.higher_order.map import map as map_slices
 from aten.higher_order.map import slices
 from aten.higher_order.scan import scan
@@ -18,11 +19,12 @@ from aten.meta import Meta, known_equal
 from aten.op import registry
 from aten.transforms import vmap
 from dynamo import breaks, exc, higher_order, trace_rules
-from dynamo.breaks import Unsupported
+from dynamo.breaks import Raised, Unsupported
 from dynamo.higher_order import Traced
 from dynamo.region import Region, opened
 from dynamo.variables.base import Variable
 from dynamo.variables.constant import ConstantVariable
+from dynamo.variables.exception import as_raised
 from dynamo.variables.symint import SymbolicVariable
 from dynamo.variables.tensor import TensorVariable
 from dynamo.variables.transforms import call
@@ -49,6 +51,9 @@ def _traced(frame: Any, name: str, functions: list[Variable], operands: Variable
             with opened(output, graph), output.side_effects.freeze(frame):
                 result = function.call(frame, higher_order.unflatten(frame, inner, spec).unpack(frame), {})
                 found.append(Traced(frame, graph, result))
+        except Raised as e:  # it may be the one that is not called
+            why = Unsupported(breaks.HIGHER_ORDER, f"a function of it raises {e.args[0].describe()}")
+            raise exc.UncapturedHigherOrderOpError(name, why) from e
         except Unsupported as e:
             raise exc.UncapturedHigherOrderOpError(name, e) from e
     return found, higher_order.close_alike(found, len(nodes))
@@ -124,11 +129,32 @@ def _wrap(frame, args, kwargs):
     output = frame.output
     if output.options.export:  # what is exported has its operations in one graph
         return args[0].call(frame, list(args[1:]), kwargs)
+    return _kept_apart(frame, args[0], list(args[1:]), kwargs, "wrap_body", lambda operands: (wrap, operands, {}))
+
+
+@trace_rules.handle(hints_wrapper)
+def _hints_wrapper(frame, args, kwargs):
+    """The same, and the node has the hints."""
+    function, given, named, hints = _arguments("body_fn args kwargs hints", args, kwargs)
+    try:
+        known = None if hints is None else frame.ops.real(frame, hints)
+        check_hints(known)
+    except RuntimeError as e:
+        raise as_raised(frame, e) from e
+    named = {} if named is None else {k.as_python(): v for k, v in named.realize(frame).pairs(frame)}
+    target = lambda operands: (hints_wrapper, [operands, {}], {"hints": known})
+    return _kept_apart(frame, function, given.unpack(frame), named, "hints_wrapper_body", target)
+
+
+def _kept_apart(frame: Any, function: Variable, args: list, kwargs: dict, name: str, node: Callable[[list], tuple]) -> Variable:
+    """A call whose graph a node is given: node(operands) says (target, what follows the graph, keyword arguments)."""
+    output = frame.output
     graph = Region(output.graph, output.shape_env)
     with opened(output, graph), output.side_effects.freeze(frame):  # tensors are passed where they are used
-        traced = Traced(frame, graph, args[0].call(frame, list(args[1:]), kwargs))
+        traced = Traced(frame, graph, function.call(frame, args, kwargs))
     body = traced.close()  # which may add to the operands
-    found = iter(higher_order.record(frame, wrap, graph.operands, {"wrap_body": body}))
+    target, operands, settings = node(graph.operands)
+    found = iter(higher_order.record(frame, target, operands, {name: body}, settings=settings))
     results = [next(found) if higher_order.is_value(v) else v for v in traced.variables]
     return higher_order.unflatten(frame, results, traced.spec)
 
@@ -160,6 +186,9 @@ def _map(frame, args, kwargs):
     """As vmap: what a graph computes is the same for all slices at once."""
     if kwargs:
         raise Unsupported(breaks.HIGHER_ORDER, "map with keyword arguments")
+    for v in higher_order.flatten(frame, args[1])[0]:
+        if isinstance(v, TensorVariable) and v.meta.sizes and known_equal(v.meta.sizes[0], 0):
+            raise Unsupported(breaks.HIGHER_ORDER, "map over a zero-sized tensor")
 
     def apply(f: Callable, xs: Any, *rest: Any) -> Any:
         leaves = pytree.leaves(xs)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import aten
-from aten import overrides
+from aten import legacy, overrides
 from aten.overrides import DisableTorchFunctionSubclass
 from dynamo import breaks, trace_rules
 from dynamo.breaks import Unsupported
@@ -161,6 +161,12 @@ def _new(frame, args, kwargs):
     """Tensor.__new__(cls, tensor): on the same memory, without its history."""
     cls = class_argument(frame, "Tensor", args)
     value = args[1].realize(frame) if len(args) == 2 and not kwargs else None
+    if cls is aten.Tensor and not isinstance(value, TensorVariable):  # sizes, or numbers
+        if kwargs:
+            raise Unsupported(breaks.UNKNOWN_CALL, "Tensor(…) with keyword arguments")
+        dtype = frame.world.known(aten.get_default_dtype).call(frame, [], {})
+        given = frame.values.tuple_(list(args[1:]))
+        return frame.world.known(legacy.construct).call(frame, [given, dtype, frame.values.NONE, frame.values.const("torch.Tensor")], {})
     if not isinstance(value, TensorVariable) or overrides.kind_of(cls) & overrides.DISPATCH or issubclass(cls, aten.Parameter):
         raise Unsupported(breaks.UNKNOWN_CALL, f"{cls.__qualname__}(…)")
     frame.output.overriding_off += 1

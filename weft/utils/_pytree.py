@@ -307,12 +307,13 @@ class TreeSpec:
             found.append(tree)
             return
         definition = _definition(type(tree))
-        if definition is None or type(tree) is not self.type and _get_node_type(tree) is not self.type:
+        kind = type(tree) if type(tree) is self.type else _get_node_type(tree)
+        if definition is None or kind is not self.type and not (kind in _DICTS and self.type in _DICTS):
             raise ValueError(f"Type mismatch; expected {self.type!r}, but got {type(tree)!r}.")
         items, context = definition.flatten_fn(tree)
         if len(items) != self.num_children:
             raise ValueError(f"Node arity mismatch; expected {self.num_children}, but got {len(items)}.")
-        if self.type in (dict, OrderedDict, defaultdict):
+        if self.type in _DICTS:
             keys = self.context[1] if self.type is defaultdict else self.context
             if set(keys) != set(tree):
                 raise ValueError(f"Node keys mismatch; expected {list(keys)}, but got {list(tree)}.")
@@ -321,6 +322,9 @@ class TreeSpec:
             raise ValueError(f"Node context mismatch for custom node type {self.type!r}: {self.context} and {context}.")
         for child, item in zip(self.children_specs, items):
             child._flatten_up_to(item, found)
+
+
+_DICTS = (dict, OrderedDict, defaultdict)  # with the same keys they stand for each other
 
 
 class LeafSpec(TreeSpec):

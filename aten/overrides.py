@@ -11,7 +11,7 @@ from typing import Any
 
 from aten import _native
 from aten._native import Tensor
-from aten.tensor import Parameter, attach
+from aten.tensor import Parameter, attach, set_fresh, set_overrides
 
 FUNCTION, DISPATCH = 1, 2
 _ours = ("aten", "weft", "dynamo", "inductor")
@@ -137,6 +137,11 @@ def dispatched(op: Any, args: tuple[Any, ...]) -> Any:
     raise TypeError(f"Multiple dispatch failed for '{op}'; all __torch_dispatch__ handlers returned NotImplemented")
 
 
+def _fresh(made: Tensor) -> Tensor:
+    """New data, which the open dispatch modes are shown as `lift_fresh`."""
+    return dispatched(_registry()["lift_fresh"], (made,)) if state.modes else made
+
+
 def as_subclass(self: Tensor, cls: type) -> Any:
     """The tensor as an instance of a subclass of Tensor, on the same memory and with the same history."""
     if not (isinstance(cls, type) and issubclass(cls, Tensor)):
@@ -190,9 +195,10 @@ def _detach(self: Tensor) -> Any:
 def _prepare(cls: type, **keywords: Any) -> None:
     """Native methods that are no ops ask subclasses, as ops do."""
     super(Tensor, cls).__init_subclass__(**keywords)
-    if cls.__module__.partition(".")[0] not in _ours and cls.detach is _native_detach:  # type: ignore[attr-defined]
+    dispatch = kind_of(cls) & DISPATCH
+    if (dispatch or cls.__module__.partition(".")[0] not in _ours) and cls.detach is _native_detach:  # type: ignore[attr-defined]
         cls.detach = _detach  # type: ignore[attr-defined]
-    if kind_of(cls) & DISPATCH:
+    if dispatch:
         for name, method in _WITHOUT_MEMORY.items():
             if getattr(cls, name, None) is getattr(Tensor, name, None):
                 setattr(cls, name, method)
@@ -244,6 +250,8 @@ attach("__torch_function__", _default)
 attach("_make_subclass", staticmethod(_make_subclass))
 attach("_make_wrapper_subclass", staticmethod(_make_wrapper_subclass))
 _kinds[Tensor] = _kinds[Parameter] = 0
+set_overrides(kind_of)
+set_fresh(_fresh)
 
 __all__ = [
     "DISPATCH",

@@ -3,7 +3,7 @@
 import copy
 import functools
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -50,7 +50,8 @@ def _leaf_types(data: Any, dim: int = 0) -> set[type]:
     if not nested:
         return types
     if any(issubclass(t, np.ndarray) for t in types):  # arrays beside lists
-        return types.difference(nested) | _leaf_types([item.tolist() if isinstance(item, np.ndarray) else item for item in data], dim)
+        lists = [item.tolist() if isinstance(item, np.ndarray) else item for item in data]
+        return types.difference(nested) | _leaf_types(lists, dim)
     if len(nested) != len(types) or len(set(map(len, data))) > 1:
         raise _ragged(data, dim)
     return set().union(*[_leaf_types(item, dim + 1) for item in data])
@@ -208,6 +209,15 @@ def _dtype_argument(dtype: Any) -> DType | None:
     return dtype if dtype is None or isinstance(dtype, DType) else dtypes.dtype_from_numpy(dtype)
 
 
+_fresh: Callable[[Tensor], Tensor] = lambda made: made  # aten.overrides, which is above this file
+
+
+def set_fresh(seen: Callable[[Tensor], Tensor]) -> None:
+    """What makes of a tensor of data what an open dispatch mode wants it to be."""
+    global _fresh
+    _fresh = seen
+
+
 _current_device: Any = lambda: None  # aten.default_device, which is above this file
 
 
@@ -235,6 +245,7 @@ def tensor(data: Any, *, dtype: DType | None = None, device: Any = None, require
         result = _copy_of(array)
         if dtype is dtypes.complex32:
             result = result.to(dtype)
+        result = _fresh(result)
     if device is not None and dtypes.device(device) != result.device:
         result = result.to(device)
     return result.requires_grad_() if requires_grad else result
@@ -291,7 +302,16 @@ _native.set_constructor(_construct)
 
 
 # -------------------------------------------------------------------------------------------- Parameter
-class Parameter(Tensor):
+class _ParameterType(type(Tensor)):  # type: ignore[misc]
+    """Tensors of classes that take calls of ops themselves stay of those classes, marked, and count as Parameters."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        if type.__instancecheck__(cls, instance):
+            return True
+        return cls is Parameter and isinstance(instance, Tensor) and getattr(instance, "_is_param", False)
+
+
+class Parameter(Tensor, metaclass=_ParameterType):
     """A tensor that a Module registers as its parameter: a leaf that requires grad."""
 
     __slots__ = ()
@@ -299,13 +319,29 @@ class Parameter(Tensor):
     def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> "Parameter":
         if data is None:
             data = _native.empty((0,))
-        return _native.make_subclass(cls, data.detach(), requires_grad)
+        if _native.is_tracer(data) or not _overrides(type(data)):
+            return _native.make_subclass(cls, data.detach(), requires_grad)
+        made: Any = data.detach().requires_grad_(requires_grad)
+        if type(made) is not type(data):
+            raise RuntimeError(
+                f"Creating a Parameter from an instance of type {type(data).__name__} requires that detach() returns an instance "
+                f"of the same type, but return type {type(made).__name__} was found instead."
+            )
+        made._is_param = True
+        return made
 
     def __repr__(self) -> str:
         return "Parameter containing:\n" + tensor_text(self)
 
 
 _native.set_parameter_type(Parameter)
+_overrides: Callable[[type], int] = lambda cls: 0  # aten.overrides, which is above this file
+
+
+def set_overrides(asked: Callable[[type], int]) -> None:
+    """`asked(cls)` says whether tensors of a class take calls of ops themselves."""
+    global _overrides
+    _overrides = asked
 
 
 # ------------------------------------------------------------------------------- text, copying, pickling

@@ -8,6 +8,8 @@ import types
 from collections.abc import Callable
 from typing import Any, TextIO
 
+from aten.meta import Meta
+from aten.transforms.tracer import Level
 from dynamo import breaks, trace_rules
 from dynamo.breaks import NotConstant, Unsupported
 from dynamo.variables.base import NULL
@@ -31,12 +33,13 @@ class ComptimeVar:
         return self._variable.as_arg()
 
     def as_fake(self) -> Any:
-        """What is known of a tensor: dtype, device, sizes, strides."""
-        return self._variable.as_meta()
+        """A tensor without data, of the dtype, device, sizes and strides that are known."""
+        meta = self._variable.as_meta()
+        return Level().make(None, meta) if type(meta) is Meta else meta
 
     def size(self, dim: int | None = None) -> Any:
         """The size of a tensor at `dim`, all of them for None: ints and symbols."""
-        sizes = self.as_fake().sizes
+        sizes = self._variable.as_meta().sizes
         return sizes if dim is None else sizes[dim]
 
     def python_type(self) -> type:

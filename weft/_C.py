@@ -8,6 +8,7 @@ from aten import Generator, Size, Tensor, autograd, device, dispatch, dtype, ove
 from aten._native import set_grad_enabled
 from aten.errors import LinAlgError as _LinAlgError
 from aten.errors import OutOfMemoryError
+from aten.overrides import disabled_torch_function as _disabled_torch_function_impl
 from weft import fallback_switches as _functorch
 from weft.engine_names import (  # noqa: F401
     _autograd,
@@ -23,7 +24,8 @@ from weft.fallback_switches import (  # noqa: F401
 )
 
 __all__ = [
-    "Generator", "OutOfMemoryError", "Size", "TensorBase", "_LinAlgError", "_TensorBase", "_functorch", "_get_tracing_state",
+    "Generator", "OutOfMemoryError", "Size", "TensorBase", "_LinAlgError", "_TensorBase", "_disabled_torch_function_impl",
+    "_functorch", "_get_tracing_state",
     "_log_api_usage_once", "device",
     "dtype",
 ]  # fmt: skip

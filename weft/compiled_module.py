@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import copyreg
 import functools
 import types
 import weakref
@@ -139,7 +140,11 @@ class OptimizedModule(Module):
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         config = self._config
-        return _compiled_again, (self._orig_mod, config.backend, config.fullgraph, config.dynamic, config.limit)
+        how = {"backend": config.backend, "fullgraph": config.fullgraph, "dynamic": config.dynamic, "limit": config.limit}
+        return copyreg.__newobj__, (type(self),), {"module": self._orig_mod, **how}  # type: ignore[attr-defined]
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(state.pop("module"), intern_config(Config(**state)))  # type: ignore[misc]
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         return self(*args, **kwargs)
@@ -184,11 +189,6 @@ class OptimizedModule(Module):
 
     def __repr__(self) -> str:
         return f"OptimizedModule({self._orig_mod!r})"
-
-
-def _compiled_again(module: Module, backend: Any, fullgraph: bool, dynamic: bool | None, limit: int | None) -> OptimizedModule:
-    """What a pickled OptimizedModule is read back by."""
-    return OptimizedModule(module, intern_config(Config(backend, fullgraph, dynamic, limit=limit)))
 
 
 class DisabledModule(OptimizedModule):

@@ -1,4 +1,4 @@
-"""Operations that take functions: cond, while_loop, map, scan, associative_scan, wrap, hints_wrapper. Also `weft._higher_order_ops`."""
+"""Operations that take functions: cond, while_loop, map, scan, wrap and their like. Also `weft._higher_order_ops`."""
 
 from aten.higher_order.associative_scan import associative_scan
 from aten.higher_order.cond import cond

@@ -150,7 +150,7 @@ def finish(output: OutputGraph, result, broke: Unsupported | None) -> Any:
     statements, ending = emit.finish(ending)
     output.finish_graph(emit.outputs)
     recorded = any(n.op == "call_function" for n in output.graph.nodes)
-    if not (recorded or root.broken or emit.outputs or output.options.keep_empty):
+    if not (recorded or root.broken or emit.outputs or output.options.keep_empty or output.answered):
         return outcome.Skip("it has no operation on tensors")
     return output.traced(recorded or bool(emit.outputs), statements, ending, broke)
 

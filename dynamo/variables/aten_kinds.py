@@ -52,7 +52,7 @@ def tensor(frame, value, source) -> Variable:
 
 @kind(aten.Tensor, subclasses=True)
 def _subclass(frame, value, source):
-    if isinstance(value, aten.Parameter):
+    if issubclass(type(value), aten.Parameter):
         return tensor(frame, value, source)
     cls = type(value)
     if overrides.kind_of(cls) & overrides.DISPATCH:
@@ -329,6 +329,7 @@ def _caches_casts(frame, args, kwargs):
 
 @trace_rules.handle(is_compiling)
 def _is_compiling(frame, args, kwargs):
+    frame.output.answered = True
     return TRUE
 
 

@@ -165,8 +165,8 @@ def _new(frame, args, kwargs):
         if kwargs:
             raise Unsupported(breaks.UNKNOWN_CALL, "Tensor(…) with keyword arguments")
         dtype = frame.world.known(aten.get_default_dtype).call(frame, [], {})
-        given = frame.values.tuple_(list(args[1:]))
-        return frame.world.known(legacy.construct).call(frame, [given, dtype, frame.values.NONE, frame.values.const("torch.Tensor")], {})
+        given = [frame.values.tuple_(list(args[1:])), dtype, frame.values.NONE, frame.values.const("torch.Tensor")]
+        return frame.world.known(legacy.construct).call(frame, given, {})
     if not isinstance(value, TensorVariable) or overrides.kind_of(cls) & overrides.DISPATCH or issubclass(cls, aten.Parameter):
         raise Unsupported(breaks.UNKNOWN_CALL, f"{cls.__qualname__}(…)")
     frame.output.overriding_off += 1

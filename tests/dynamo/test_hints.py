@@ -1,10 +1,10 @@
 """hints_wrapper: a graph of its own, and hints that are seen in the node."""
 
 import pytest
-
-import weft
 from weft._dynamo.testing import EagerAndRecordGraphs
 from weft._higher_order_ops import hints_wrapper
+
+import weft
 
 
 def nested(x, y):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from weft._dynamo.testing import CompileCounter
 
@@ -188,3 +189,32 @@ def test_a_few_slices_are_an_operation_each():
     x = weft.randn(3, 2)
     weft.testing.assert_close(weft.compile(f, backend=counter)(x), f(x))
     assert counter.op_count == 4
+
+
+def test_tensors_of_sequences_that_hold_tensors_are_captured():
+    def f(x, n):
+        numbers = np.array([1, 2, 3])
+        return (
+            weft.tensor([x.sum(), 2.0]),
+            weft.tensor([[x.max()], [1]], dtype=weft.float64),
+            weft.tensor([2 * x.sum().to(weft.float16), 1]),
+            weft.tensor([x[0:1], x[1:2]]),
+            weft.LongTensor([numbers[0], numbers[2]]),
+            weft.Tensor([x.max(), 2.5]),
+            weft.Tensor(2, 3).shape,
+            weft.tensor([n, x.shape[0]]),
+        )
+
+    compiled = weft.compile(f, fullgraph=True, backend="eager")
+    for n in (2, 3, 4):
+        for a, b in zip(compiled(weft.arange(n) + 0.5, n), f(weft.arange(n) + 0.5, n), strict=True):
+            assert a == b if isinstance(b, tuple) else (a.dtype is b.dtype and weft.equal(a, b))
+
+
+def test_a_function_without_ops_that_asks_whether_it_is_compiled_is():
+    def f(x):
+        return "compiled" if weft.compiler.is_compiling() else "plain"
+
+    compiled = weft.compile(f, backend="eager", fullgraph=True)
+    assert [compiled(weft.ones(1)) for _ in range(3)] == ["compiled"] * 3
+    assert f(weft.ones(1)) == "plain"

@@ -1,5 +1,6 @@
 """A compiled module follows what is done to the module and its class afterwards, and pickles."""
 
+import io
 import pickle
 
 import pytest
@@ -98,3 +99,18 @@ def test_a_compiled_module_pickles():
     again = pickle.loads(pickle.dumps(compiled))
     assert type(again) is type(compiled) and weft.equal(again(x), compiled(x))
     assert again._config.backend is compiled._config.backend and again._config.fullgraph == compiled._config.fullgraph
+
+
+@pytest.mark.parametrize("backend", ["inductor", "eager"])
+def test_a_compiled_module_is_saved_and_loaded(backend, tmp_path):
+    compiled = weft.compile(Model(), backend=backend)
+    wanted = compiled(x)
+    for name in ("model.pt", "model.weft"):
+        weft.save(compiled, tmp_path / name)
+        again = weft.load(tmp_path / name, weights_only=False)
+        assert type(again) is type(compiled)
+        assert weft.equal(again(x), wanted)
+    with io.BytesIO() as f:
+        pickle.dump(compiled, f, protocol=5)
+        f.seek(0)
+        assert weft.equal(pickle.load(f)(x), wanted)

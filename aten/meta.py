@@ -80,6 +80,22 @@ class Meta:
     def shape(self) -> tuple[Size, ...]:
         return self.sizes
 
+    def size(self, dim: int | None = None) -> Any:
+        """The size at `dim`; all of them for None. Metas answer such questions as the tensors do that they stand for."""
+        return self.sizes if dim is None else self.sizes[dim]
+
+    def stride(self, dim: int | None = None) -> Any:
+        """The stride at `dim`, in elements; all of them for None."""
+        return self.strides if dim is None else self.strides[dim]
+
+    def dim(self) -> int:
+        """How many dimensions there are."""
+        return len(self.sizes)
+
+    def storage_offset(self) -> Size:
+        """The place of the first element in memory, in elements."""
+        return self.offset
+
     def numel(self) -> Size:
         """Number of elements."""
         n: Size = 1

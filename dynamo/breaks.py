@@ -233,6 +233,10 @@ class Unsupported(TorchDynamoException):
         return "\n".join(lines)
 
 
+class Again(Exception):
+    """What was looked at has changed: the frame is to be traced from its beginning."""
+
+
 class Raised(Exception):
     """The traced program raised `value` (an ExceptionVariable)."""
 

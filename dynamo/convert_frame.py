@@ -273,6 +273,9 @@ def call_backend(backend: Any, traced: o.Traced) -> Any:
     counted = utils.counters["stats"]
     counted["unique_graphs"] += 1
     counted["calls_captured"] += sum(node.op.startswith("call") for node in graph.graph.nodes)
+    for node in graph.graph.nodes:
+        if "val" in node.meta:
+            node.meta["example_value"] = node.meta["val"]  # where backends look that were written for PyTorch
     try:
         compiled = backend(graph, traced.example_inputs)
         if not callable(compiled):

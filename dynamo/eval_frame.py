@@ -15,6 +15,7 @@ from typing import Any
 from . import _eval_frame, above
 from ._eval_frame import CompiledFunction, Entry, GuardProgram
 from .capture_config import Config, intern_config, whole
+from .polyfills.outermost import calling
 
 copyreg.pickle(CompiledFunction, lambda fn: fn.__qualname__)  # by name, as functions are; copies are the same object
 
@@ -89,8 +90,11 @@ def optimize(fn: Callable, config: Config) -> Callable:
         fn = fn.__wrapped__
     if isinstance(fn, types.MethodType) and isinstance(fn.__func__, types.FunctionType):
         return types.MethodType(_compiled(fn.__func__, config), fn.__self__)
-    if isinstance(fn, types.FunctionType):
+    ours = isinstance(fn, types.FunctionType) and str(fn.__globals__.get("__name__")).startswith("aten.")
+    if isinstance(fn, types.FunctionType) and not ours:
         return _compiled(fn, config)
+    if callable(fn) and (ours or not isinstance(type(fn).__call__, types.FunctionType)):
+        return _compiled(calling(fn), config)  # it has no frame that could be captured
     if not callable(fn):
         raise TypeError(f"compile() takes a callable, not {type(fn).__name__}")
 

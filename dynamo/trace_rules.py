@@ -164,6 +164,8 @@ def skip_code(code: types.CodeType, globals: dict) -> str | None:
     top = module.partition(".")[0]
     if top == "aten" or code.co_filename.startswith("<weft graph"):
         return "it is part of weft"
+    if module == "dynamo.polyfills.outermost":
+        return None
     if left_to_python(top, code) or (top in sys.stdlib_module_names and top != "__main__"):
         return f"module {module} is left to Python"
     if gives_its_frame(code):

@@ -13,6 +13,8 @@ from aten import Tensor as _Tensor
 from aten import registry as _registry
 from aten.library import CustomOp, lookup
 from aten.ops.native_activations import NATIVE_LOSSES as _NATIVE_LOSSES
+from dynamo import trace_rules
+from dynamo.breaks import Again
 
 _BUILT_IN = ("aten", "prims")
 # Ops that take or give something else here than the function, or the core op, of that name.
@@ -110,6 +112,16 @@ class _Namespace:
             raise AttributeError(f"'_OpNamespace' '{self.name}' object has no attribute '{name}'")
         made = self.__dict__[name] = OpOverloadPacket(f"{self.name}::{name}", op)
         return made
+
+
+@trace_rules.handle(_Namespace.__getattr__, OpOverloadPacket.__getattr__)
+def _entry(frame: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """While tracing an entry is made for real, and then it is there."""
+    try:
+        getattr(args[0].value, args[1].as_python())
+    except AttributeError as error:
+        raise frame.values.error(frame, AttributeError, str(error)) from None
+    raise Again
 
 
 _OF_TENSOR_OR_NUMBER = frozenset(

@@ -12,7 +12,7 @@ from typing import Any
 
 from aten import Tensor
 from dynamo import breaks, outcome, trace_rules, variables
-from dynamo.breaks import Raised, Unsupported
+from dynamo.breaks import Again, Raised, Unsupported
 from dynamo.bytecode.liveness import keep_locals, live_at
 from dynamo.interpreter import branches, calls, containers, exceptions, loads, loops, withs  # noqa: F401  (opcodes)
 from dynamo.interpreter.frame import MAX_DEPTH, RootFrame
@@ -85,6 +85,8 @@ def attempt(code, function, args, globals, builtins, closure, options, state):
             if not root.broken:
                 root.locals.clear()  # generators that nothing else holds are closed
             return finish(output, result, broke)
+        except Again:
+            continue
         except Raised as raised:
             reason, symbols = f"it raises {raised.value.describe()}", dict(output.symbols)
             return outcome.RunEager(reason, raised.value.cls, list(output.guards), output.shape_env, symbols)

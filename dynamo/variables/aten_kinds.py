@@ -52,6 +52,8 @@ def tensor(frame, value, source) -> Variable:
 
 @kind(aten.Tensor, subclasses=True)
 def _subclass(frame, value, source):
+    if type(value).shape is not aten.Tensor.shape:  # of a class that answers itself, or does not: an UninitializedParameter
+        return unknown(frame, value, source, f"of {type(value).__qualname__}, which says itself what its sizes are")
     if issubclass(type(value), aten.Parameter):
         return tensor(frame, value, source)
     cls = type(value)

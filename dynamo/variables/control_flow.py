@@ -6,6 +6,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+import aten
 from aten import pytree
 from aten.higher_order.associative_scan import associative_scan
 from aten.higher_order.cond import cond, cond_op
@@ -15,7 +16,7 @@ from aten.higher_order.map import slices
 from aten.higher_order.scan import scan
 from aten.higher_order.while_loop import while_loop, while_loop_of_constants, while_loop_op
 from aten.higher_order.wrap import wrap
-from aten.meta import Meta, known_equal
+from aten.meta import Meta, contiguous_strides, known_equal
 from aten.op import registry
 from aten.transforms import vmap
 from dynamo import breaks, exc, higher_order, trace_rules
@@ -181,6 +182,13 @@ def _dims_of(tree: pytree.Spec, metas: list[Any], arguments: list[int], dim: int
     return [d if d is None or type(m) is not Meta else d % max(len(m.sizes), 1) for d, m in zip(found, metas)]
 
 
+def _row_major(result: Any) -> Any:
+    """A result as slices lie that are stacked."""
+    wanted = contiguous_strides(tuple(result.shape))
+    lies_so = all(map(known_equal, result.stride(), wanted))
+    return result if lies_so else registry["clone"](result, memory_format=aten.contiguous_format)
+
+
 @trace_rules.handle(map_slices)
 def _map(frame, args, kwargs):
     """As vmap: what a graph computes is the same for all slices at once."""
@@ -193,7 +201,8 @@ def _map(frame, args, kwargs):
     def apply(f: Callable, xs: Any, *rest: Any) -> Any:
         leaves = pytree.leaves(xs)
         slices("map", leaves, [0] * len(leaves))
-        return vmap(f, in_dims=(0, *[None] * len(rest)), randomness="different")(xs, *rest)
+        results, spec = pytree.flatten(vmap(f, in_dims=(0, *[None] * len(rest)), randomness="different")(xs, *rest))
+        return pytree.unflatten(list(map(_row_major, results)), spec)
 
     with frame.output.side_effects.freeze(frame):
         return call(frame, "map", apply, args[0], list(args[1:]), {}, lambda metas, spec: _slice(_dims_of(spec, metas, [0], 0)))

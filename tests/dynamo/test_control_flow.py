@@ -217,3 +217,15 @@ def test_a_wrapped_function_changes_nothing_outside():
 def test_no_slices_are_refused_by_compiled_code_too(backend):
     with pytest.raises(RuntimeError, match="cannot be 0"):
         weft.compile(lambda x: map(lambda a: a + 1, x), backend=backend)(weft.ones(0, 3))
+
+
+def test_results_of_map_lie_as_stacked_slices_do():
+    def f(xs):
+        return map(lambda x: (x.cos().T, x.sin().view(-1)), xs)
+
+    for sizes in [(2, 3, 4), (3, 1, 4), (2, 3, 1)]:
+        xs = weft.randn(sizes)
+        for backend in ("eager", "inductor"):
+            for a, b in zip(weft.compile(f, backend=backend, fullgraph=True)(xs), f(xs), strict=True):
+                assert a.stride() == b.stride()
+                weft.testing.assert_close(a, b)

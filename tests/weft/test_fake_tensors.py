@@ -15,6 +15,8 @@ from weft._subclasses.fake_tensor import (
     unset_fake_temporarily,
 )
 
+REAL = weft.zeros(3, 4)
+
 
 @pytest.mark.parametrize(
     "make, text",
@@ -63,6 +65,8 @@ def test_strides_are_those_of_real_ones():
         (lambda x: x.nonzero(), DynamicOutputShapeException),
         (lambda x: x[x > 0], DynamicOutputShapeException),
         (lambda x: x.numpy(), RuntimeError),
+        (lambda x: REAL.copy_(x), DataDependentOutputException),
+        (lambda x: weft.add(x, 1, out=REAL), DataDependentOutputException),
     ],
 )
 def test_data_is_refused(ask, error):

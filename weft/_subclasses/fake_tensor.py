@@ -169,6 +169,9 @@ class FakeTensorMode(TorchDispatchMode):
             return 0, 0
         if name == "lift_fresh":
             return self.from_tensor(args[0])
+        written = args[0] if getattr(func, "kind", "") == "inplace" else kwargs.get("out")
+        if isinstance(written, Tensor) and not isinstance(written, FakeTensor):
+            raise DataDependentOutputException(func)
         with unset_fake_temporarily():
             device = self._device(func, args, kwargs)
             named = {**kwargs, "device": aten.device("meta")} if kwargs.get("device") is not None else kwargs

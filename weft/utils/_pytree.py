@@ -318,7 +318,7 @@ class TreeSpec:
             if set(keys) != set(tree):
                 raise ValueError(f"Node keys mismatch; expected {list(keys)}, but got {list(tree)}.")
             items = [tree[k] for k in keys]
-        elif context != self.context:
+        elif context != self.context and self.type is not deque:  # (two deques may be bounded differently)
             raise ValueError(f"Node context mismatch for custom node type {self.type!r}: {self.context} and {context}.")
         for child, item in zip(self.children_specs, items):
             child._flatten_up_to(item, found)

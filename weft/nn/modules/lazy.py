@@ -6,6 +6,7 @@ import itertools
 from typing import Any
 
 import aten
+from dynamo import trace_rules
 from weft.nn.uninitialized import is_lazy
 
 __all__ = ["LazyModuleMixin"]
@@ -50,6 +51,13 @@ def _infer_parameters(module: Any, args: tuple, kwargs: dict | None = None) -> N
     del module._initialize_hook, module._load_hook
     if module.cls_to_become is not None:
         module.__class__ = module.cls_to_become
+
+
+@trace_rules.handle(_infer_parameters)
+def _captured(frame: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    from weft.nn.modules.lazy_captured import initialize  # (it needs fake tensors, which few programs do)
+
+    return initialize(frame, args)
 
 
 def _lazy_load_hook(module: Any, state_dict: dict, prefix: str, *rest: Any) -> None:

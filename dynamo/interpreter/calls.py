@@ -116,7 +116,7 @@ def annotations_dict(frame, value: Any):
 
 @opcode("RETURN_VALUE")
 def return_value(frame, inst):
-    frame.result = frame.pop()
+    (frame.result,) = frame.pop_moved(1)
     frame.finished = True
 
 

@@ -18,12 +18,12 @@ from dynamo.variables.sequence import ListVariable, SliceVariable, TupleVariable
 
 @opcode("BUILD_TUPLE")
 def build_tuple(frame, inst):
-    frame.push(TupleVariable(frame.popn(inst.arg)))
+    frame.push(TupleVariable(frame.pop_moved(inst.arg)))
 
 
 @opcode("BUILD_LIST")
 def build_list(frame, inst):
-    frame.push(ListVariable(frame.popn(inst.arg)))
+    frame.push(ListVariable(frame.pop_moved(inst.arg)))
 
 
 @opcode("BUILD_SET")
@@ -132,7 +132,7 @@ def described(frame, function) -> str:
 # ----------------------------------------------------------------------------------------------- strings
 @opcode("BUILD_STRING")
 def build_string(frame, inst):
-    frame.push(logged.joined(frame.popn(inst.arg)))
+    frame.push(logged.joined(frame.pop_moved(inst.arg)))
 
 
 CALLABLE = 3 if VERSION >= (3, 13) else 2  # how far below the keywords of a call its callable lies
@@ -147,7 +147,7 @@ def format_value(frame, inst):
 
 @opcode("CONVERT_VALUE", since=(3, 13))
 def convert_value(frame, inst):
-    frame.push(operators.text(frame, frame.pop(), CONVERT[inst.arg]))
+    frame.push(formatted(frame, frame.pop(), CONVERT[inst.arg], ConstantVariable("")))
 
 
 @opcode("FORMAT_SIMPLE", since=(3, 13))
@@ -165,8 +165,9 @@ def formatted(frame, value, convert, spec) -> Variable:
     """format(convert(value), spec)."""
     from dynamo.variables import text
 
-    if logged.delays_text(value):
-        return logged.DelayedText([(value, convert, spec.as_python())])
+    delayed = logged.delayed_text(frame, value.realize(frame), convert, spec.as_python())
+    if delayed is not None:
+        return delayed
     if convert is not None:
         value = operators.text(frame, value, convert)
     return ConstantVariable(text.formatted(frame, value, spec.as_python()))

@@ -83,6 +83,14 @@ class Frame:
         value = self.stack[-n] = self.stack[-n].realize(self)
         return value
 
+    def pop_moved(self, n: int) -> list[Variable]:
+        """The top n values, bottom first, to be put elsewhere: texts of sizes are not looked at for that."""
+        if n == 0:
+            return []
+        values = [v if v.moves_unread else v.realize(self) for v in self.stack[-n:]]
+        del self.stack[-n:]
+        return values
+
     def popn(self, n: int) -> list[Variable]:
         """The top n values, bottom first."""
         if n == 0:
@@ -96,7 +104,7 @@ class Frame:
         value = self.locals.get(name)
         if value is None:
             raise self.unbound(name)
-        if name.startswith(HANDED):  # what only passes through is not looked at
+        if value.moves_unread or name.startswith(HANDED):  # what only passes through is not looked at
             return value
         real = value.realize(self)
         if real is not value:

@@ -52,6 +52,7 @@ class Variable:
 
     __slots__ = ("source", "__weakref__")
     rules: ClassVar[dict[str, str]] = {}  # name of a method of the value → name of the function that is its rule
+    moves_unread: ClassVar[bool] = False  # whether it is realized where the program looks at it, not where it is put elsewhere
     is_array_like: ClassVar[bool] = False  # whether NumPy's scalars leave operators to the value
     fields: ClassVar[dict[str, str]] = {}  # name of an attribute that holds data → name of the function that is its rule
 

@@ -6,8 +6,11 @@ from __future__ import annotations
 from typing import Any
 
 from dynamo import config, outcome
+from dynamo.variables import text as texts
 from dynamo.variables.base import Variable
 from dynamo.variables.constant import NONE, ConstantVariable
+from dynamo.variables.sequence import SizeVariable
+from dynamo.variables.symint import SymbolicVariable
 
 
 class LoggedCall:
@@ -54,16 +57,49 @@ class DelayedText(Variable):
         return outcome.Call(outcome.Const(format), (made, outcome.Const(spec)))
 
 
-def delays_text(value: Variable) -> bool:
-    """Whether the text of a value is made behind the graph: it is a tensor's, and calls are put there that may want it."""
-    return bool(config.reorderable_logging_functions) and (hasattr(value, "node") or isinstance(value, DelayedText))
+class SizeText(DelayedText):
+    """The text of sizes that differ between calls. Where the program looks at it, it is that of this call, and guarded; where it
+    is only handed on, it is made at run time."""
+
+    __slots__ = ("output",)
+    moves_unread = True
+
+    def __init__(self, parts: list, output: Any):
+        super().__init__(parts)
+        self.output = output
+
+    def realize(self, frame):
+        return ConstantVariable(self.as_python())
+
+    def as_python(self):
+        return "".join([part if isinstance(part, str) else self._now(*part) for part in self.parts])
+
+    def _now(self, value: Variable, convert: Any, spec: str) -> str:
+        frame = self.output.current
+        if convert is not None:
+            value = ConstantVariable(texts.text(frame, value, convert))
+        return texts.formatted(frame, value, spec)
+
+
+def delayed_text(frame: Any, value: Variable, convert: Any, spec: str) -> DelayedText | None:
+    """format(convert(value), spec) if that is made at run time: of a tensor, where calls are put behind the graph that may want
+    it, or of sizes. Else None."""
+    if config.reorderable_logging_functions and (hasattr(value, "node") or type(value) is DelayedText):
+        return DelayedText([(value, convert, spec)])
+    sizes = value.unpack(frame) if type(value) is SizeVariable else [value]
+    if any(isinstance(size, SymbolicVariable) for size in sizes):
+        return SizeText([(value, convert, spec)], frame.output)
+    return None
 
 
 def joined(parts: list[Variable]) -> Variable:
     """"".join(parts), where some are delayed."""
-    if not any(isinstance(p, DelayedText) for p in parts):
+    delayed = [p for p in parts if isinstance(p, DelayedText)]
+    if not delayed:
         return ConstantVariable("".join(p.as_python() for p in parts))
-    return DelayedText([x for p in parts for x in (p.parts if isinstance(p, DelayedText) else [p.as_python()])])
+    found = [x for p in parts for x in (p.parts if isinstance(p, DelayedText) else [p.as_python()])]
+    sizes = delayed[0].output if all(isinstance(p, SizeText) for p in delayed) else None
+    return DelayedText(found) if sizes is None else SizeText(found, sizes)
 
 
 def logged(frame, function: Any, args: list[Variable], kwargs: dict[str, Variable]) -> Variable | None:

@@ -1,5 +1,7 @@
 """dynamic=True: numbers are symbols from the first call on, but for 0 and 1."""
 
+import pytest
+
 import dynamo
 import weft
 from dynamo.testing import CompileCounter
@@ -45,3 +47,38 @@ def test_sizes_of_which_nothing_is_assumed():
         dynamo.mark_unbacked(x, 0)
         assert weft.equal(compiled(x), x * 2)
     assert counter.frame_count == 1
+
+
+def unused_text(x):
+    text = f"{x.shape[0]}"  # noqa: F841
+    return x.sin()
+
+
+def returned_text(x):
+    text = f"{x.shape[0]:04d} of {x.shape}"
+    return x.sin(), (text, f"{x.shape[0]!r}")
+
+
+def text_of_an_error(x):
+    assert x.shape[0] < 100, f"too large: {x.shape}"
+    return x * 2
+
+
+@pytest.mark.parametrize("function", [unused_text, returned_text, text_of_an_error])
+def test_the_text_of_a_size_that_is_not_looked_at_compiles_once(function):
+    counter = CompileCounter()
+    compiled = weft.compile(function, backend=counter, dynamic=True)
+    for n in (3, 4, 5, 12, 7):
+        assert str(compiled(weft.ones(n, 2))) == str(function(weft.ones(n, 2)))
+    assert counter.frame_count == 1
+
+
+def test_the_text_of_a_size_that_is_looked_at_is_guarded():
+    def f(x, y):
+        name = f"{x.shape[0]}"
+        named = {f"k{x.shape[0]}": x + len(name)}
+        return named, name + "z", name == "3", name.zfill(4), "-".join([name]), f"{y:.2f}", isinstance(name, str), hash(name)
+
+    compiled = weft.compile(f, backend="eager", dynamic=True)
+    for n, y in ((3, 1.5), (4, 2.5), (12, -0.0), (3, 1e20)):
+        assert str(compiled(weft.ones(n, 2), y)) == str(f(weft.ones(n, 2), y))

@@ -152,7 +152,8 @@ def convert_value(frame, inst):
 
 @opcode("FORMAT_SIMPLE", since=(3, 13))
 def format_simple(frame, inst):
-    frame.push(formatted(frame, frame.pop(), None, ConstantVariable("")))
+    (value,) = frame.pop_moved(1)
+    frame.push(value if value.moves_unread else formatted(frame, value, None, ConstantVariable("")))
 
 
 @opcode("FORMAT_WITH_SPEC", since=(3, 13))

@@ -90,18 +90,18 @@ def store_local(frame, name: str, value: Variable) -> None:
 
 @opcode("STORE_FAST")
 def store_fast(frame, inst):
-    store_local(frame, inst.value, frame.pop())
+    store_local(frame, inst.value, *frame.pop_moved(1))
 
 
 @opcode("STORE_FAST_STORE_FAST", since=(3, 13))
 def store_fast_store_fast(frame, inst):
     for name in inst.value:
-        store_local(frame, name, frame.pop())
+        store_local(frame, name, *frame.pop_moved(1))
 
 
 @opcode("STORE_FAST_LOAD_FAST", since=(3, 13))
 def store_fast_load_fast(frame, inst):
-    store_local(frame, inst.value[0], frame.pop())
+    store_local(frame, inst.value[0], *frame.pop_moved(1))
     frame.push(frame.load_fast(inst.value[1]))
 
 

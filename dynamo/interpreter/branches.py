@@ -41,7 +41,7 @@ def compare_op(frame, inst):
 @opcode("TO_BOOL", since=(3, 13))
 def to_bool(frame, inst):
     value = frame.pop()
-    frame.push(value if asserts.is_asserted(frame, value) else boolean(value.truth(frame)))
+    frame.push(value if asserts.is_asserted(frame, value) else operators.holds(frame, value))
 
 
 @opcode("IS_OP")
@@ -53,7 +53,8 @@ def is_op(frame, inst):
 @opcode("CONTAINS_OP")
 def contains_op(frame, inst):
     container = frame.pop()
-    frame.push(boolean(operators.contains(frame, container, frame.pop()) != bool(inst.arg)))
+    found = operators.contained(frame, container, frame.pop())
+    frame.push(operators.unary(frame, operator.not_, found) if inst.arg else found)
 
 
 # ------------------------------------------------------------------------------------------------- jumps

@@ -11,6 +11,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
+from aten.symbolic.symint import SymBool
 from dynamo import guards
 from dynamo.breaks import NotConstant, Raised, Unsupported
 from dynamo.operators import ROWS, SWAPPED, Operator
@@ -19,6 +20,7 @@ from dynamo.variables.base import Exhausted, Variable
 from dynamo.variables.constant import ConstantVariable, boolean
 from dynamo.variables.exception import as_raised
 from dynamo.variables.sequence import TupleVariable
+from dynamo.variables.symint import SymbolicVariable
 
 
 # ------------------------------------------------------------------------------------------------- binary
@@ -126,12 +128,25 @@ def _same_number(frame, a: Variable, b: Variable) -> bool:
 
 def unary(frame, op, a: Variable) -> Variable:
     if op is operator.not_:
-        return boolean(not a.truth(frame))
+        value = holds(frame, a)
+        return SymbolicVariable(~value.value) if isinstance(value, SymbolicVariable) else boolean(not value.as_python())
     return a.unary(frame, op)
+
+
+def holds(frame, value: Variable) -> Variable:
+    """bool(value); what is known only once the graph has run stays a symbol."""
+    if isinstance(value, SymbolicVariable) and type(value.value) is SymBool and value.value.hint is None:
+        return value
+    return boolean(value.truth(frame))
 
 
 def contains(frame, container: Variable, item: Variable) -> bool:
     """item in container."""
+    return contained(frame, container, item).truth(frame)
+
+
+def contained(frame, container: Variable, item: Variable) -> Variable:
+    """The same as a value: of a tensor it is known once the graph has run."""
     try:
         found = container.contains(frame, item)
     except NotConstant as e:
@@ -140,8 +155,8 @@ def contains(frame, container: Variable, item: Variable) -> bool:
         cls = container.python_type()
         if frame.world.lacks(cls, "__iter__") and frame.world.lacks(cls, "__getitem__"):
             raise refused(frame, operator.contains, container, item) from None
-        return _is_among(frame, item, container.iterate(frame))
-    return found.truth(frame)
+        return boolean(_is_among(frame, item, container.iterate(frame)))
+    return holds(frame, found)
 
 
 def _is_among(frame, item: Variable, iterator: Variable) -> bool:

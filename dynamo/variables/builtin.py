@@ -230,7 +230,7 @@ def _operator_rows() -> None:
     builtin(operator.truth)(lambda frame, a, /: a.truth(frame))
     builtin(operator.is_)(lambda frame, a, b, /: boolean(frame.ops.same(frame, a, b)))
     builtin(operator.is_not)(lambda frame, a, b, /: boolean(not frame.ops.same(frame, a, b)))
-    builtin(operator.contains)(lambda frame, a, b, /: boolean(frame.ops.contains(frame, a, b)))
+    builtin(operator.contains)(lambda frame, a, b, /: frame.ops.contained(frame, a, b))
     builtin(operator.getitem)(lambda frame, a, b, /: a.getitem(frame, b))
     builtin(operator.setitem)(lambda frame, a, b, c, /: a.setitem(frame, b, c))
     builtin(operator.delitem)(lambda frame, a, b, /: a.delitem(frame, b))

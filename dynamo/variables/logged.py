@@ -98,8 +98,8 @@ def joined(parts: list[Variable]) -> Variable:
     if not delayed:
         return ConstantVariable("".join(p.as_python() for p in parts))
     found = [x for p in parts for x in (p.parts if isinstance(p, DelayedText) else [p.as_python()])]
-    sizes = delayed[0].output if all(isinstance(p, SizeText) for p in delayed) else None
-    return DelayedText(found) if sizes is None else SizeText(found, sizes)
+    of_sizes = [p for p in delayed if isinstance(p, SizeText)]
+    return SizeText(found, of_sizes[0].output) if len(of_sizes) == len(delayed) else DelayedText(found)
 
 
 def logged(frame, function: Any, args: list[Variable], kwargs: dict[str, Variable]) -> Variable | None:

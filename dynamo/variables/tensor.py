@@ -366,7 +366,10 @@ class TensorVariable(Variable):
         return self.op(frame, "unbind", self, ConstantVariable(0)).unpack(frame)
 
     def contains(self, frame, item):
-        raise Unsupported(breaks.BRANCH_ON_TENSOR, "`in` a tensor")
+        equal = self.binary(frame, operator.eq, item)
+        if not isinstance(equal, TensorVariable):
+            raise Unsupported(breaks.BRANCH_ON_TENSOR, f"`in` a tensor, of {item.describe()}")
+        return equal.method(frame, "any", [], {}).method(frame, "item", [], {})
 
     # --------------------------------------------------------------------------------------- operators
     def truth(self, frame):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import aten
 from aten.fx.targets import check, item
 from aten.meta import Meta
 from aten.symbolic.checked import holds
@@ -16,6 +17,7 @@ from dynamo.variables.symint import SymbolicVariable
 
 INT64 = (-(2**63), 2**63 - 1)
 CLASSES = {"__int__": int, "__float__": float, "__index__": int}
+SMALL = (aten.bool, aten.uint8)  # whose elements are read as wider integers
 MANY = 256  # items of tolist(), each of which is a node
 
 
@@ -24,7 +26,7 @@ def to_python(frame, tensor: Any, name: str) -> Variable:
     if tensor.known is not None and name in ("item", "tolist", *CLASSES):
         return frame.values.run(frame, getattr(tensor.known, name))
     sizes, dtype = tensor.meta.sizes, tensor.meta.dtype
-    numeric = not (dtype.is_complex or dtype.itemsize == 1 and not dtype.is_signed)  # (a bool, or of 8 bits)
+    numeric = not dtype.is_complex
     integral = numeric and not dtype.is_floating_point
     captures = frame.output.options.fullgraph or config.capture_scalar_outputs
     if not captures or not numeric or any(type(s) is not int and s.hint is None for s in sizes):
@@ -47,6 +49,9 @@ def to_python(frame, tensor: Any, name: str) -> Variable:
 
 def read(frame, tensor: Any) -> SymbolicVariable:
     """The number in a tensor of one element."""
+    if tensor.meta.dtype in SMALL:
+        number = read(frame, tensor.method(frame, "to", [ConstantVariable(aten.int64)], {}))
+        return number if tensor.meta.dtype is not aten.bool else SymbolicVariable(number.value != 0)
     output = frame.output
     kind = "float" if tensor.meta.dtype.is_floating_point else "int"
     value = output.shape_env.unbacked(*INT64, kind)

@@ -43,3 +43,8 @@ def after_a_change(x):
 def formatted(x):
     assert x.sum() > 0, f"not positive: {x.tolist()}"
     return x + 1
+
+
+def sum_above_0(x):
+    assert x.sum() > 0, "nothing above 0"
+    return x + 1

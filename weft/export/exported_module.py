@@ -11,11 +11,11 @@ from aten import Tensor, pytree
 from aten.fx import printer, reader
 from aten.fx.graph import Graph
 from aten.fx.graph_module import GraphModule
-from aten.fx.interpreter import Interpreter
 from aten.meta import Meta
 from aten.transforms.trace import TraceLevel
-from aten.transforms.tracer import Tracer, opened
+from aten.transforms.tracer import opened
 from dynamo import trace_rules
+from weft.export.retraced import Retraced
 from weft.nn.module import Module
 from weft.nn.parameter import Parameter
 
@@ -130,9 +130,8 @@ class ExportedModule(Module):
             val = node.meta.get("val")
             tracer = level.placeholder(node.name, val) if type(val) is Meta else level.graph.placeholder(node.name, val)
             inputs.append(tracer)
-        attributes = _NamedAttributes(self._graph_module, level)
         with opened(level):
-            outputs = attributes.run(*inputs)
+            outputs = Retraced(self._graph_module, level, names=True).run(*inputs)
         level.graph.output(tuple([level.payload_of(o) if isinstance(o, Tensor) else o for o in outputs]))
         made = ExportedModule(self._class_name)
         made.__dict__["_parameters"], made.__dict__["_buffers"] = self._parameters, self._buffers
@@ -188,25 +187,6 @@ def _with_names(names: list[str], positional: int) -> Callable | None:
     scope: dict[str, Any] = {"__name__": __name__}
     exec(text, scope)
     return scope["forward"]
-
-
-class _NamedAttributes(Interpreter):
-    """Runs a graph under a TraceLevel; its attributes keep their names."""
-
-    def __init__(self, module: GraphModule, level: TraceLevel):
-        super().__init__(module)
-        self.level = level
-        self.made: dict[str, Any] = {}
-
-    def get_attr(self, target: Any, args: tuple, kwargs: dict) -> Any:
-        if target not in self.made:
-            value = super().get_attr(target, args, kwargs)
-            if not isinstance(value, Tensor):
-                return value
-            meta = Meta.of(value)
-            tracer: Tracer = self.level.make(self.level.graph.get_attr(target, meta), meta)
-            self.made[target] = tracer
-        return self.made[target]
 
 
 # ------------------------------------------------ while something is captured: the graph goes into the new one

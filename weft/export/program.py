@@ -9,7 +9,6 @@ from aten import Tensor, pytree
 from aten.errors import ConstraintViolationError
 from aten.fx.graph import Graph
 from aten.fx.graph_module import GraphModule
-from aten.fx.interpreter import Interpreter
 from aten.fx.node import Node
 from aten.meta import Meta
 from aten.op import registry
@@ -22,6 +21,7 @@ from dynamo.exc import UserError, UserErrorType
 from weft.export import constraints
 from weft.export.capture import capture
 from weft.export.exported_module import ExportedModule
+from weft.export.retraced import Retraced
 from weft.export.signature import (
     ConstantArgument,
     ExportGraphSignature,
@@ -276,7 +276,7 @@ class ExportedProgram:
                 inputs.append(level.graph.placeholder(node.name, val))
                 before.append(inputs[-1])
         with opened(level):
-            outputs = Interpreter(self.graph_module).run(*inputs)
+            outputs = Retraced(self.graph_module, level).run(*inputs)
         specs = self.graph_signature.input_specs
         found: list[tuple[Any, OutputSpec]] = []
         for spec, old, tracer in zip(specs, before, inputs):

@@ -57,7 +57,7 @@ def _infer_parameters(module: Any, args: tuple, kwargs: dict | None = None) -> N
 def _captured(frame: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
     from weft.nn.modules.lazy_captured import initialize  # (it needs fake tensors, which few programs do)
 
-    return initialize(frame, args)
+    return initialize(frame, args, _infer_parameters)
 
 
 def _lazy_load_hook(module: Any, state_dict: dict, prefix: str, *rest: Any) -> None:

@@ -6,6 +6,7 @@ for data, what it did is undone, and the module is left to Python.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import aten
@@ -20,22 +21,21 @@ from weft._subclasses.fake_tensor import (
     FakeTensorMode,
     is_fake,
 )
-from weft.nn.modules.lazy import _infer_parameters
 from weft.nn.uninitialized import is_lazy
 from weft.utils import _pytree as pytree
 
 _STORES = ("_parameters", "_buffers", "_modules")
 
 
-def initialize(frame: Any, args: list[Any]) -> Any:
-    """The hook of a lazy module, which is called before its first `forward`."""
+def initialize(frame: Any, args: list[Any], infer: Callable[..., None]) -> Any:
+    """The hook `infer` of a lazy module, which is called before its first `forward`."""
     module = getattr(args[0].realize(frame), "value", None)
     if module is None:
         raise Unsupported(breaks.UNKNOWN_CALL, "the first call of a lazy module that was made in the compiled function")
     given = [_example(frame, v) for v in args[1:]]
     before = _State(module)
     try:
-        _infer_parameters(module, *given)
+        infer(module, *given)
     except (DataDependentOutputException, DynamicOutputShapeException) as error:
         before.restore()
         raise Unsupported(breaks.UNKNOWN_CALL, f"initialize_parameters of a lazy module, which needs data: {error}") from None

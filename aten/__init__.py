@@ -3,6 +3,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+import aten.asked_attributes
 import aten.autocast
 import aten.device
 import aten.device_memory
@@ -126,6 +127,7 @@ attach_methods()
 bind_families(registry)
 bind_chains()
 aten.autocast.declare(registry)
+aten.asked_attributes.declare(registry)
 
 if TYPE_CHECKING:  # ops are attributes by way of the registry
 

@@ -18,6 +18,15 @@ _ours = ("aten", "weft", "dynamo", "inductor")
 _kinds: dict[type, int] = {Tensor: 0, Parameter: 0, int: 0, float: 0, bool: 0, complex: 0, type(None): 0, str: 0}
 
 
+_install: Callable[[type], None] = lambda cls: None  # aten.asked_attributes, which is above this file
+
+
+def set_install(install: Callable[[type], None]) -> None:
+    """`install(cls)` has a class asked about its attributes and native methods."""
+    global _install
+    _install = install
+
+
 _native_detach = Tensor.detach
 LIKE = frozenset(
     "empty_like zeros_like ones_like full_like new_empty new_zeros new_ones new_full rand_like randn_like randint_like".split()
@@ -44,12 +53,16 @@ def kind_of(cls: type) -> int:
     return found
 
 
+def _function_of(cls: type) -> Any:
+    return getattr(getattr(cls, "__torch_function__", None), "__func__", None)
+
+
 def _look_at(cls: type) -> int:
     own = getattr(cls, "__torch_function__", None)
     subclass = isinstance(cls, type) and issubclass(cls, Tensor)
     if own is None or own is disabled_torch_function or getattr(own, "__func__", own) is disabled_torch_function:
         function = 0
-    elif subclass and getattr(own, "__func__", None) is _default.__func__:  # type: ignore[attr-defined]
+    elif subclass and _function_of(cls) is _own_default:
         # a user's class without one: results are of it too
         function = 0 if cls.__module__.partition(".")[0] in _ours else FUNCTION
     else:
@@ -93,9 +106,13 @@ def overriding(values: Iterable[Any], kind: int = FUNCTION) -> list[Any]:
     return found
 
 
+as_called: dict[Any, Any] = {}  # the op: what PyTorch says was called, `Tensor.__getitem__`
+
+
 def ask(found: list[Any], func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What the first type that answers makes of the call. Raises TypeError if none does."""
     types = tuple(type(f) for f in found)
+    func = as_called.get(func, func)
     for value in found:
         result = type(value).__torch_function__(func, types, args, kwargs)
         if result is not NotImplemented:
@@ -162,6 +179,9 @@ def _converted(value: Any, cls: type) -> Any:
     return type(value)([_converted(v, cls) for v in value]) if isinstance(value, (tuple, list)) else value
 
 
+_PLAIN = frozenset({Tensor.grad, Tensor._base})
+
+
 @classmethod  # type: ignore[misc]
 def _default(cls: type, func: Callable[..., Any], types: Iterable[type], args: Any = (), kwargs: Any = None) -> Any:
     """What subclasses do that say nothing else: the op on tensors, the results as instances of the subclass."""
@@ -169,7 +189,15 @@ def _default(cls: type, func: Callable[..., Any], types: Iterable[type], args: A
         return NotImplemented
     with DisableTorchFunctionSubclass():
         result = func(*args, **(kwargs or {}))
-    return result if getattr(func, "kind", "") == "inplace" else _converted(result, cls)
+    return result if getattr(func, "kind", "") == "inplace" or _plain_result(func) else _converted(result, cls)
+
+
+def _plain_result(func: Any) -> bool:
+    """Whether it reads an attribute whose value is no result of an op: a gradient, the base of a view."""
+    return getattr(func, "__name__", "") == "__get__" and func.__self__ in _PLAIN
+
+
+_own_default = _default.__func__  # type: ignore[attr-defined]
 
 
 def _make_subclass(cls: type, data: Tensor, require_grad: bool = False, **known: Any) -> Any:
@@ -196,7 +224,10 @@ def _prepare(cls: type, **keywords: Any) -> None:
     """Native methods that are no ops ask subclasses, as ops do."""
     super(Tensor, cls).__init_subclass__(**keywords)
     dispatch = kind_of(cls) & DISPATCH
-    if (dispatch or cls.__module__.partition(".")[0] not in _ours) and cls.detach is _native_detach:  # type: ignore[attr-defined]
+    mine = cls.__module__.partition(".")[0] not in _ours
+    if mine and kind_of(cls) == FUNCTION and _function_of(cls) is not _own_default:
+        _install(cls)
+    if (dispatch or mine) and cls.detach is _native_detach:  # type: ignore[attr-defined]
         cls.detach = _detach  # type: ignore[attr-defined]
     if dispatch:
         for name, method in _WITHOUT_MEMORY.items():

@@ -3,6 +3,7 @@
 import copy
 import functools
 import math
+import types
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -22,6 +23,8 @@ def attach(name: str, fn: Any) -> None:
     if name in _OPERATORS:
         _native.set_operator(name, fn)
     elif not (name.startswith("__r") and f"__{name[3:]}" in _OPERATORS):
+        if isinstance(fn, types.FunctionType):
+            fn.__name__, fn.__qualname__ = name, f"Tensor.{name}"
         setattr(Tensor, name, fn)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import aten
 from aten import dispatch
-from aten.overrides import DisableTorchFunctionSubclass, ask, disabled_torch_function, overriding, state
+from aten.overrides import DisableTorchFunctionSubclass, as_called, ask, disabled_torch_function, overriding, state
 
 __all__ = [
     "BaseTorchFunctionMode", "DisableTorchFunctionSubclass", "TorchFunctionMode", "get_ignored_functions",
@@ -30,7 +30,7 @@ class TorchFunctionMode:
     def handle(self, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call, as dispatch hands it to a mode."""
         types = tuple(type(v) for v in overriding((*args, *kwargs.values())))
-        return self.__torch_function__(op, types, args, kwargs)
+        return self.__torch_function__(as_called.get(op, op), types, args, kwargs)
 
     def __enter__(self) -> Any:
         dispatch.push_mode(self)

@@ -7,6 +7,7 @@ from typing import Any
 
 import aten
 from aten import _native, overrides
+from aten.asked_attributes import is_asked
 from aten.autocast import is_autocast_cache_enabled
 from aten.compiling import is_compiling
 from aten.layout import Layout, MemoryFormat
@@ -52,7 +53,8 @@ def tensor(frame, value, source) -> Variable:
 
 @kind(aten.Tensor, subclasses=True)
 def _subclass(frame, value, source):
-    if type(value).shape is not aten.Tensor.shape:  # of a class that answers itself, or does not: an UninitializedParameter
+    if type(value).shape is not aten.Tensor.shape and not is_asked("shape", type(value).shape):
+        # of a class that answers itself, or does not: an UninitializedParameter
         return unknown(frame, value, source, f"of {type(value).__qualname__}, which says itself what its sizes are")
     if issubclass(type(value), aten.Parameter):
         return tensor(frame, value, source)

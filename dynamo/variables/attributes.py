@@ -25,6 +25,8 @@ FULL_TEXT = "'{0}' object has no attribute '{1}'"
 FULL_NAMES = sys.version_info >= (3, 13)
 NOWHERE_TEXT = FULL_TEXT + " and no __dict__ for setting new attributes" * FULL_NAMES
 
+readers: dict[Any, Callable] = {}  # a descriptor whose `__get__` is looked at as a value: the rule for calls of it
+
 
 class Found(NamedTuple):
     """What the walk along the MRO of `cls`, behind `start` if given, meets first under `name`."""

@@ -28,6 +28,8 @@ class DescriptorVariable(TrueVariable):
     def getattr(self, frame, name):
         if name in ("__name__", "__qualname__", "__objclass__", "__doc__"):
             return frame.world.known(getattr(self.value, name))
+        if name == "__get__" and self.value in attributes.readers:
+            return frame.world.known(self.value.__get__)
         return super().getattr(frame, name)
 
     @method("__get__")

@@ -529,6 +529,12 @@ class CallableVariable(TrueVariable):
             raise Unsupported(breaks.UNKNOWN_CALL, trace_rules.name_of(self.value))
         return self.handler(frame, args, kwargs)
 
+    def binary(self, frame, op, other):
+        bound = types.MethodWrapperType  # those of one descriptor are equal, each time it is asked for another object
+        if op in (operator.eq, operator.ne) and isinstance(self.value, bound) and isinstance(other, CallableVariable):
+            return frame.values.const(op(self.value, other.value))
+        return super().binary(frame, op, other)
+
     def getattr(self, frame, name):
         if isinstance(self.value, METHODS_BOUND_ANEW) and isinstance(frame.world.on_class(type(self.value), name), C_METHODS):
             return BoundMethod(self, name)

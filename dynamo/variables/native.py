@@ -19,7 +19,7 @@ from typing import Any
 from aten.symbolic import symint
 from dynamo import breaks, polyfills, trace_rules
 from dynamo.breaks import Unsupported
-from dynamo.variables import builtin_containers
+from dynamo.variables import attributes, builtin_containers
 from dynamo.variables.base import Variable, accepts
 from dynamo.variables.builtin import CLASSES, FUNCTIONS, constant_function
 from dynamo.variables.constant import NONE, ConstantVariable, boolean, literal
@@ -48,6 +48,8 @@ def handler(value: Any) -> Callable | None:
     if isinstance(value, (types.MethodDescriptorType, types.WrapperDescriptorType)):
         return _unbound_method(value)
     owner = getattr(value, "__self__", None)
+    if name == "__get__" and isinstance(owner, (property, types.GetSetDescriptorType)):
+        return attributes.readers.get(owner)
     if isinstance(owner, types.ModuleType):
         return _module_function(value, owner)
     if isinstance(owner, type):

@@ -6,14 +6,16 @@ passed, and what leaves the frame as a subclass is made one behind the graph.
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import aten
-from aten import legacy, overrides
+from aten import asked_attributes, legacy, overrides
+from aten.asked_attributes import AskedAttribute
 from aten.overrides import DisableTorchFunctionSubclass
 from dynamo import breaks, trace_rules
 from dynamo.breaks import Unsupported
-from dynamo.variables import function_modes
+from dynamo.variables import attributes, function_modes
 from dynamo.variables.base import Variable
 from dynamo.variables.construct import class_argument
 from dynamo.variables.object import ObjectVariable
@@ -31,10 +33,10 @@ def asked(frame: Any, op: Any, args: list[Variable], kwargs: dict[str, Variable]
     if not found and not modes:
         return None
     if overrides.state.off:
-        raise Unsupported(breaks.UNKNOWN_CALL, f"{op.name} where __torch_function__ was switched off before the frame")
+        raise Unsupported(breaks.UNKNOWN_CALL, f"{op.__name__} where __torch_function__ was switched off before the frame")
     values = frame.values
     call = [
-        frame.world.known(op),
+        frame.world.known(overrides.as_called.get(op, op)),
         values.tuple_([frame.world.known(v.python_type()) for v in found]),
         values.tuple_(args),
         values.dict_([(values.const(k), v) for k, v in kwargs.items()]),
@@ -55,7 +57,7 @@ def asked(frame: Any, op: Any, args: list[Variable], kwargs: dict[str, Variable]
     if not found:
         return None
     classes = [v.python_type() for v in found]
-    text = f"no implementation found for 'torch.{op.name}' on types that implement __torch_function__: {classes}"
+    text = f"no implementation found for 'torch.{op.__name__}' on types that implement __torch_function__: {classes}"
     raise values.error(frame, TypeError, text)
 
 
@@ -76,6 +78,45 @@ def _overriding(frame: Any, values: list[Variable]) -> list[Variable]:
 
 def _overrides(cls: type) -> bool:
     return cls is not aten.Tensor and bool(overrides.kind_of(cls) & overrides.FUNCTION)
+
+
+@attributes.descriptor(AskedAttribute)
+def _attribute(frame, found, obj, owner):
+    if obj is None:
+        return found.value(frame)
+    answer = asked(frame, found.raw.of.__get__, [obj], {})
+    if answer is None:  # nobody is asked here
+        answer = attributes.bind(frame, attributes.find(frame, aten.Tensor, found.name), obj, frame.world.known(aten.Tensor))
+    return answer
+
+
+def _read(name: str):
+    """Calls of `Tensor.shape.__get__` and the like: nobody is asked any more."""
+
+    def rule(frame, args, kwargs):
+        frame.output.overriding_off += 1
+        try:
+            return args[0].realize(frame).getattr(frame, name)
+        finally:
+            frame.output.overriding_off -= 1
+
+    return rule
+
+
+for _name, _asked in asked_attributes.attributes.items():
+    attributes.readers[_asked.of] = _read(_name)
+
+
+def _asked_method(of: Any):
+    def rule(frame, args, kwargs):
+        result = asked(frame, of, args, kwargs)
+        return frame.world.known(of).call(frame, args, kwargs) if result is None else result
+
+    return rule
+
+
+for _method in asked_attributes.methods.values():
+    trace_rules.handle(_method)(_asked_method(inspect.unwrap(_method)))
 
 
 # ------------------------------------------------------------------------------------------------------------ the rules

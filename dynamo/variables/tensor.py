@@ -7,6 +7,7 @@ import types
 from typing import Any
 
 import aten
+from aten.asked_attributes import is_asked
 from aten.fx.targets import require_grad, set_data
 from aten.meta import Meta
 from aten.op import Method, registry
@@ -82,8 +83,11 @@ class TensorVariable(Variable):
                 return NONE if stored is NULL else stored.realize(frame)
         if self.is_of_subclass:
             look = frame.world.on_class
-            base = look(aten.Tensor, name)
-            if base is not frame.world.MISSING and look(self.cls, name) is not base:
+            base, mine = look(aten.Tensor, name), look(self.cls, name)
+            if is_asked(name, mine):
+                if not frame.output.overriding_off:
+                    return attributes.bind(frame, attributes.find(frame, self.cls, name), self, frame.world.known(self.cls))
+            elif base is not frame.world.MISSING and mine is not base:
                 text = f"attribute {name} of {self.cls.__qualname__}, which has its own"
                 raise Unsupported(breaks.DYNAMIC_ATTRIBUTE, text)
         if name in MEMORY:
@@ -349,7 +353,16 @@ class TensorVariable(Variable):
             mask = mask.op(frame, "unsqueeze", mask, ConstantVariable(-1))
         self.op(frame, "masked_fill_", self, mask, value)
 
+    def asked(self, frame, name, *args):
+        """What the class answers that is asked about this slot of Tensor; None if it is not, or nobody is."""
+        if not self.is_of_subclass or frame.output.overriding_off or not is_asked(name, frame.world.on_class(self.cls, name)):
+            return None
+        return self.getattr(frame, name).call(frame, list(args), {}).realize(frame)
+
     def length(self, frame):
+        answer = self.asked(frame, "__len__")
+        if answer is not None:
+            return answer
         if not self.meta.sizes:
             raise raise_exception(frame, TypeError, "len() of a 0-d tensor")
         return symbolic(frame, self.meta.sizes[0])
@@ -366,6 +379,9 @@ class TensorVariable(Variable):
         return self.op(frame, "unbind", self, ConstantVariable(0)).unpack(frame)
 
     def contains(self, frame, item):
+        answer = self.asked(frame, "__contains__", item)
+        if answer is not None:
+            return answer
         equal = self.binary(frame, operator.eq, item)
         if not isinstance(equal, TensorVariable):
             raise Unsupported(breaks.BRANCH_ON_TENSOR, f"`in` a tensor, of {item.describe()}")
@@ -373,6 +389,9 @@ class TensorVariable(Variable):
 
     # --------------------------------------------------------------------------------------- operators
     def truth(self, frame):
+        answer = self.asked(frame, "__bool__")
+        if answer is not None:
+            return answer.truth(frame)
         if self.known is not None:
             return run_python(frame, bool, self.known)
         raise Unsupported(breaks.BRANCH_ON_TENSOR)

@@ -94,7 +94,7 @@ def test_out_of_memory_says_what_was_asked_and_leaves_everything_usable(memory):
 
 
 def test_memory_in_use_elsewhere_is_waited_for_before_it_is_out(sim, memory):
-    side, kernel = weft.cuda.Stream(), AddOne(sim)
+    side, kernel = weft.cuda.Stream(), AddOne()
     x = weft.zeros(11 * MB, dtype=weft.float32, device="cuda")
     side.wait_stream(weft.cuda.current_stream())
     kernel(x, x, 64, stream=side)
@@ -130,7 +130,7 @@ def test_memory_for_libraries(memory):
 
 
 @pytest.mark.usefixtures("lazy")
-def test_pinned_memory_is_cached_and_waits_for_copies(sim, cuda):
+def test_pinned_memory_is_cached_and_waits_for_copies(cuda):
     host = weft.ones(1000).pin_memory()
     assert host.is_pinned() and host.pin_memory() is host and not weft.ones(3).is_pinned()
     assert host.untyped_storage().is_pinned() and weft.empty(3, pin_memory=True).is_pinned()

@@ -16,14 +16,14 @@ from tests.cuda.sim import Kernel
 
 def test_a_kernel_runs_between_copies(sim, cuda):
     x = weft.arange(100.0).to(cuda)
-    assert AddOne(sim)(x, weft.empty(100, device=cuda)).tolist() == [i + 1.0 for i in range(100)]
+    assert AddOne()(x, weft.empty(100, device=cuda)).tolist() == [i + 1.0 for i in range(100)]
     assert sim.log[0][:2] == ("add_one", (2, 1, 1)) and sim.calls("cuLaunchKernelEx") == 1
 
 
 @pytest.mark.parametrize("schedule", ["lazy", "random:1", "random:2", "eager", "thread:1"])
 def test_every_schedule_gives_the_same(sim, cuda, schedule):
     sim.recover(schedule)
-    x, kernel = weft.arange(70.0).to(cuda), AddOne(sim)
+    x, kernel = weft.arange(70.0).to(cuda), AddOne()
     side = weft.cuda.Stream()
     y = kernel(x, weft.empty(70, device=cuda))
     side.wait_stream(weft.cuda.current_stream())
@@ -36,16 +36,16 @@ def test_every_schedule_gives_the_same(sim, cuda, schedule):
 
 def test_an_empty_grid_is_not_launched(sim, cuda):
     x = weft.empty(0, device=cuda)
-    AddOne(sim)(x, x)
+    AddOne()(x, x)
     assert sim.calls("cuLaunchKernelEx") == 0
 
 
 def test_more_than_48_kib_of_shared_memory_is_asked_for(sim, cuda):
     x = weft.ones(4, device=cuda)
-    kernel = AddOne(sim, shared=100_000)
+    kernel = AddOne(shared=100_000)
     kernel.function.launch((1,), 128, 100_000, (x, x, ("i32", 4), None, None))
     assert x.tolist() == [2] * 4 and sim.calls("cuFuncSetAttribute") == 1
-    kernel = AddOne(sim, shared=0)
+    kernel = AddOne(shared=0)
     with pytest.raises(errors.CudaError, match="CUDA error 1 of cuLaunchKernelEx, for add_one"):
         kernel.function.launch((1,), 128, 100_000, (x, x, ("i32", 4), None, None))
 
@@ -54,15 +54,15 @@ def test_more_than_48_kib_of_shared_memory_is_asked_for(sim, cuda):
     ("kind", "value", "error"),
     [("i32", "one", TypeError), ("f32", 1.0, ValueError), ("fp32", None, TypeError), ("i64", 2**64, OverflowError)],
 )
-def test_arguments_of_a_launch_are_checked(sim, cuda, kind, value, error):
+def test_arguments_of_a_launch_are_checked(cuda, kind, value, error):
     x = weft.ones(4, device=cuda)
     with pytest.raises(error):
-        AddOne(sim).function.launch((1,), 128, 0, (x, x, (kind, value), None, None))
+        AddOne().function.launch((1,), 128, 0, (x, x, (kind, value), None, None))
 
 
-def test_a_tensor_of_the_host_is_no_argument(sim, cuda):
+def test_a_tensor_of_the_host_is_no_argument(cuda):
     with pytest.raises(TypeError, match="not on a cuda device"):
-        AddOne(sim)(weft.ones(4), weft.ones(4))
+        AddOne()(weft.ones(4), weft.ones(4))
 
 
 def test_codes_become_exceptions_that_name_call_and_kernel(sim):
@@ -70,7 +70,7 @@ def test_codes_become_exceptions_that_name_call_and_kernel(sim):
     sim.fail("cuLaunchKernelEx", 1, 719)
     said = "CUDA error 719 of cuLaunchKernelEx, for add_one: CUDA_ERROR_LAUNCH_FAILED"
     with pytest.raises(errors.CudaError, match=said) as caught:
-        AddOne(sim)(x, x)
+        AddOne()(x, x)
     assert caught.value.code == 719 and issubclass(errors.CudaError, RuntimeError)
 
 
@@ -83,7 +83,7 @@ def test_an_image_of_nothing_is_refused(sim, cuda):
 
 def test_promises_and_alignment_are_checked(sim):
     x = weft.ones(8).cuda()
-    AddOne(sim, attrs={(0,): [["tt.divisibility", 16]]})(x[1:], x)
+    AddOne(attrs={(0,): [["tt.divisibility", 16]]})(x[1:], x)
     with pytest.raises(errors.CudaError, match="716"):
         weft.cuda.synchronize()
     assert "compiled for x divisible by 16" in sim.fault()
@@ -92,7 +92,7 @@ def test_promises_and_alignment_are_checked(sim):
 def test_races_between_programs_are_found(sim):
     sim.races = True
     x = weft.ones(128).cuda()
-    AddOne(sim, everyone_writes)(x, weft.empty(128, device="cuda"))
+    AddOne(everyone_writes)(x, weft.empty(128, device="cuda"))
     with pytest.raises(errors.CudaError):
         weft.cuda.synchronize()
     assert "race: byte 0 of an allocation" in sim.fault()
@@ -121,7 +121,7 @@ def test_the_module_tells_what_there_is_and_what_is_missing(sim):
     assert report()[0] == "driver: none (the driver shows no device to this process)"
 
 
-def test_a_child_of_fork_has_no_devices(sim, cuda):
+def test_a_child_of_fork_has_no_devices(cuda):
     kept = weft.ones(3, device=cuda)
     child = os.fork()
     if child == 0:
@@ -130,8 +130,8 @@ def test_a_child_of_fork_has_no_devices(sim, cuda):
     assert os.waitpid(child, 0)[1] == 0 and kept.tolist() == [1, 1, 1]
 
 
-def test_what_the_driver_was_asked_is_counted(sim, cuda):
-    kernel, before = AddOne(sim), _cuda.counts()
+def test_what_the_driver_was_asked_is_counted(cuda):
+    kernel, before = AddOne(), _cuda.counts()
     x = weft.zeros(10).to(cuda)
     kernel(kernel(x, x), x).clone().cpu()
     asked = {name: n - before[name] for name, n in _cuda.counts().items() if n != before[name]}

@@ -12,7 +12,7 @@ from tests.cuda.kernels import AddOne
 
 
 def test_a_graph_plays_on_new_values(sim, cuda):
-    kernel, x, graph = AddOne(sim), weft.zeros(100, device=cuda), weft.cuda.CUDAGraph()
+    kernel, x, graph = AddOne(), weft.zeros(100, device=cuda), weft.cuda.CUDAGraph()
     with weft.cuda.graph(graph):
         assert weft.cuda.is_current_stream_capturing()
         y = kernel(x, weft.empty(100, device=cuda))
@@ -26,8 +26,8 @@ def test_a_graph_plays_on_new_values(sim, cuda):
         assert (sim.calls("cuLaunchKernelEx"), sim.calls("cuGraphLaunch")) == (launches[0], launches[1] + 1)
 
 
-def test_a_graph_of_two_streams(sim, cuda):
-    kernel, x, graph, side = AddOne(sim), weft.zeros(64, device=cuda), weft.cuda.CUDAGraph(), weft.cuda.Stream()
+def test_a_graph_of_two_streams(cuda):
+    kernel, x, graph, side = AddOne(), weft.zeros(64, device=cuda), weft.cuda.CUDAGraph(), weft.cuda.Stream()
     y, z = weft.empty(64, device=cuda), weft.empty(64, device=cuda)
     with weft.cuda.graph(graph):
         side.wait_stream(weft.cuda.current_stream())
@@ -39,8 +39,8 @@ def test_a_graph_of_two_streams(sim, cuda):
     assert y.tolist() == [1] * 64 and z.tolist() == [2] * 64
 
 
-def test_memory_of_a_graph_is_given_to_nobody_else(sim, cuda):
-    kernel, x, graph = AddOne(sim), weft.zeros(100, device=cuda), weft.cuda.CUDAGraph()
+def test_memory_of_a_graph_is_given_to_nobody_else(cuda):
+    kernel, x, graph = AddOne(), weft.zeros(100, device=cuda), weft.cuda.CUDAGraph()
     with weft.cuda.graph(graph):
         between = kernel(x, weft.empty(100, device=cuda))
         address = between.data_ptr()
@@ -60,8 +60,8 @@ def test_memory_of_a_graph_is_given_to_nobody_else(sim, cuda):
     assert weft.cuda.memory_reserved() < reserved
 
 
-def test_graphs_share_a_pool(sim, cuda):
-    kernel, x = AddOne(sim), weft.zeros(64, device=cuda)
+def test_graphs_share_a_pool(cuda):
+    kernel, x = AddOne(), weft.zeros(64, device=cuda)
     first, second = weft.cuda.CUDAGraph(), weft.cuda.CUDAGraph()
     with weft.cuda.graph(first):
         y = kernel(x, weft.empty(64, device=cuda))
@@ -76,7 +76,7 @@ def test_graphs_share_a_pool(sim, cuda):
 
 def test_a_graph_is_made_ready_when_asked(sim, cuda):
     graph, x = weft.cuda.CUDAGraph(keep_graph=True), weft.zeros(64, device=cuda)
-    kernel = AddOne(sim)
+    kernel = AddOne()
     with weft.cuda.graph(graph):
         kernel(x, x)
     assert sim.calls("cuGraphInstantiateWithFlags") + sim.calls("cuGraphInstantiate") == 0
@@ -85,7 +85,7 @@ def test_a_graph_is_made_ready_when_asked(sim, cuda):
     assert x.tolist() == [1] * 64
 
 
-def test_what_is_wrong_before_a_capture(sim, cuda):
+def test_what_is_wrong_before_a_capture(cuda):
     graph = weft.cuda.CUDAGraph()
     with pytest.raises(RuntimeError, match="without a preceding successful capture"):
         graph.replay()
@@ -142,7 +142,7 @@ BEFORE = None
 )  # fmt: skip
 def test_a_capture_that_cannot_be(sim, act, code):
     global BEFORE
-    kernel, x, side = AddOne(sim), weft.zeros(64).cuda(), weft.cuda.Stream()
+    kernel, x, side = AddOne(), weft.zeros(64).cuda(), weft.cuda.Stream()
     BEFORE = weft.cuda.current_stream().record_event()
     graph = weft.cuda.CUDAGraph()
     with pytest.raises(errors.CudaError) as caught, weft.cuda.graph(graph):
@@ -166,7 +166,7 @@ def test_the_end_of_a_broken_capture_says_so(sim):
 def test_what_other_threads_may_do_during_a_capture(sim, mode, allowed):
     import threading
 
-    graph, x, kernel, told = weft.cuda.CUDAGraph(), weft.zeros(64).cuda(), AddOne(sim), []
+    graph, x, kernel, told = weft.cuda.CUDAGraph(), weft.zeros(64).cuda(), AddOne(), []
 
     def other():
         try:
@@ -187,7 +187,7 @@ def test_what_other_threads_may_do_during_a_capture(sim, mode, allowed):
 
 
 def test_a_graph_that_outlives_its_memory(sim):
-    graph, kernel = weft.cuda.CUDAGraph(), AddOne(sim)
+    graph, kernel = weft.cuda.CUDAGraph(), AddOne()
     x = weft.zeros(64).cuda()
     with weft.cuda.graph(graph):
         kernel(x, x)

@@ -16,7 +16,8 @@ class Theirs:
         self.__cuda_array_interface__ = tensor.__cuda_array_interface__ | facts
 
 
-def test_dlpack_there_and_back_shares_memory(sim, cuda):
+@pytest.mark.usefixtures("second")
+def test_dlpack_there_and_back_shares_memory(cuda):
     x = weft.arange(6.0).reshape(2, 3).to(cuda)
     assert x.__dlpack_device__() == (2, 0)
     y = weft.from_dlpack(x)
@@ -31,7 +32,7 @@ def test_dlpack_there_and_back_shares_memory(sim, cuda):
 
 @pytest.mark.usefixtures("lazy")
 def test_the_consumers_stream_waits_for_the_producer(sim, cuda):
-    kernel, side, x = AddOne(sim), weft.cuda.Stream(), weft.zeros(64, device=cuda)
+    kernel, side, x = AddOne(), weft.cuda.Stream(), weft.zeros(64, device=cuda)
     kernel(x, x)
     capsule = x.__dlpack__(stream=side.cuda_stream)
     side.synchronize()
@@ -47,8 +48,8 @@ def test_the_consumers_stream_waits_for_the_producer(sim, cuda):
 
 
 @pytest.mark.usefixtures("lazy")
-def test_memory_is_not_reused_before_the_consumer_is_done(sim, cuda):
-    kernel, side, x = AddOne(sim), weft.cuda.Stream(), weft.zeros(64, device=cuda)
+def test_memory_is_not_reused_before_the_consumer_is_done(cuda):
+    kernel, side, x = AddOne(), weft.cuda.Stream(), weft.zeros(64, device=cuda)
     side.wait_stream(weft.cuda.current_stream())
     with weft.cuda.stream(side):
         y = weft.from_dlpack(x)
@@ -68,7 +69,7 @@ def test_memory_is_not_reused_before_the_consumer_is_done(sim, cuda):
         (BufferError, {"copy": True}),
     ],
 )
-def test_what_dlpack_refuses(sim, cuda, error, asked):
+def test_what_dlpack_refuses(cuda, error, asked):
     with pytest.raises(error):
         weft.ones(2, device=cuda).__dlpack__(**asked)
     with pytest.raises(BufferError):
@@ -77,7 +78,7 @@ def test_what_dlpack_refuses(sim, cuda, error, asked):
         weft.ones(2, device=cuda).requires_grad_().__dlpack__()
 
 
-def test_the_array_interface(sim, cuda):
+def test_the_array_interface(cuda):
     x = weft.arange(6.0).reshape(2, 3).to(cuda)
     facts = x.__cuda_array_interface__
     stream = weft.cuda.current_stream().cuda_stream
@@ -90,7 +91,8 @@ def test_the_array_interface(sim, cuda):
 
 
 @pytest.mark.parametrize("dtype", ["bool", "uint8", "int16", "int32", "int64", "float16", "float32", "float64", "complex64"])
-def test_arrays_of_others_become_tensors_on_their_memory(sim, cuda, dtype):
+@pytest.mark.usefixtures("second")
+def test_arrays_of_others_become_tensors_on_their_memory(cuda, dtype):
     x = weft.arange(6).to(getattr(weft, dtype)).reshape(2, 3).to(cuda)
     y = weft.as_tensor(Theirs(x.t()))
     assert y.data_ptr() == x.data_ptr() and y.dtype is x.dtype and y.stride() == (1, 3) and y.tolist() == x.t().tolist()
@@ -98,15 +100,15 @@ def test_arrays_of_others_become_tensors_on_their_memory(sim, cuda, dtype):
     assert moved.device.index == 1
 
 
-def test_work_of_their_stream_comes_first(sim, cuda):
-    kernel, side, x = AddOne(sim), weft.cuda.Stream(), weft.zeros(64, device=cuda)
+def test_work_of_their_stream_comes_first(cuda):
+    kernel, side, x = AddOne(), weft.cuda.Stream(), weft.zeros(64, device=cuda)
     side.wait_stream(weft.cuda.current_stream())
     kernel(x, x, stream=side)
     y = weft.as_tensor(Theirs(x, stream=side.cuda_stream))
     assert y.tolist() == [1] * 64
 
 
-def test_an_array_of_other_elements_is_refused(sim, cuda):
+def test_an_array_of_other_elements_is_refused(cuda):
     x = weft.ones(4, device=cuda)
     with pytest.raises(ValueError, match="no dtype has elements"):
         weft.as_tensor(Theirs(x, typestr=">f4"))

@@ -12,8 +12,8 @@ N = 100
 
 
 @pytest.mark.usefixtures("lazy")
-def test_a_result_read_without_waiting(sim, cuda):
-    kernel, x, host = AddOne(sim), weft.zeros(N, device=cuda), weft.zeros(N).pin_memory()
+def test_a_result_read_without_waiting(cuda):
+    kernel, x, host = AddOne(), weft.zeros(N, device=cuda), weft.zeros(N).pin_memory()
     out = kernel(x, weft.empty(N, device=cuda))
     _native.copy_memory(host, out, True)
     assert host.tolist() != [1.0] * N
@@ -22,8 +22,8 @@ def test_a_result_read_without_waiting(sim, cuda):
 
 
 @pytest.mark.usefixtures("lazy")
-def test_another_stream_without_an_event(sim, cuda):
-    kernel, side = AddOne(sim), weft.cuda.Stream()
+def test_another_stream_without_an_event(cuda):
+    kernel, side = AddOne(), weft.cuda.Stream()
     x, out = weft.zeros(N, device=cuda), weft.zeros(N, device=cuda)
     weft.cuda.synchronize()
     kernel(x, x)
@@ -33,8 +33,8 @@ def test_another_stream_without_an_event(sim, cuda):
         assert out.tolist() != [2.0] * N  # the first launch was not waited for
 
 
-def test_the_same_with_an_event_is_right(sim, cuda):
-    kernel, side = AddOne(sim), weft.cuda.Stream()
+def test_the_same_with_an_event_is_right(cuda):
+    kernel, side = AddOne(), weft.cuda.Stream()
     x, out = weft.zeros(N, device=cuda), weft.zeros(N, device=cuda)
     side.wait_stream(weft.cuda.current_stream())
     kernel(x, x)
@@ -46,14 +46,14 @@ def test_the_same_with_an_event_is_right(sim, cuda):
 
 def test_an_overrun(sim):
     x, out = weft.ones(60).cuda(), weft.empty(60, device="cuda")
-    AddOne(sim)(x, out, 64)
+    AddOne()(x, out, 64)
     with pytest.raises(errors.CudaError, match="700"):
         out.cpu()
     assert "240 bytes into one of 240 (4 such lanes)" in sim.fault()
 
 
 def test_use_after_free(sim):
-    kernel, x = AddOne(sim), weft.ones(N).cuda()
+    kernel, x = AddOne(), weft.ones(N).cuda()
     gone = weft.empty(N, device="cuda")
     address = gone.data_ptr()
     del gone
@@ -66,7 +66,7 @@ def test_use_after_free(sim):
 @pytest.mark.usefixtures("lazy")
 def test_memory_of_another_stream_reused_too_early(sim):
     """A tensor given back while another stream still uses it: without record_stream its memory is taken from under that use."""
-    kernel, side = AddOne(sim), weft.cuda.Stream()
+    kernel, side = AddOne(), weft.cuda.Stream()
     x = weft.ones(N).cuda()
     side.wait_stream(weft.cuda.current_stream())
     kernel(x, x, stream=side)
@@ -78,8 +78,8 @@ def test_memory_of_another_stream_reused_too_early(sim):
 
 
 @pytest.mark.usefixtures("lazy")
-def test_the_same_with_record_stream_is_right(sim, cuda):
-    kernel, side = AddOne(sim), weft.cuda.Stream()
+def test_the_same_with_record_stream_is_right(cuda):
+    kernel, side = AddOne(), weft.cuda.Stream()
     x = weft.ones(N).cuda()
     side.wait_stream(weft.cuda.current_stream())
     kernel(x, x, stream=side)
@@ -92,7 +92,7 @@ def test_the_same_with_record_stream_is_right(sim, cuda):
 
 
 @pytest.mark.usefixtures("lazy")
-def test_the_source_of_a_copy_reused_too_early(sim, cuda):
+def test_the_source_of_a_copy_reused_too_early(cuda):
     host, x = weft.ones(N).pin_memory(), weft.zeros(N, device=cuda)
     x.copy_(host, non_blocking=True)
     host.zero_()
@@ -106,12 +106,12 @@ def test_the_source_of_a_copy_reused_too_early(sim, cuda):
 def test_a_synchronisation_inside_a_capture(sim):
     x, graph = weft.zeros(N).cuda(), weft.cuda.CUDAGraph()
     with pytest.raises(errors.CudaError, match="900 .*CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED"), weft.cuda.graph(graph):
-        AddOne(sim)(x, x)
+        AddOne()(x, x)
         weft.cuda.synchronize()
     assert not weft.cuda.is_current_stream_capturing()
 
 
-def test_what_nothing_has_written_is_not_a_number(sim, cuda):
+def test_what_nothing_has_written_is_not_a_number(cuda):
     kept = weft.ones(3, device=cuda)
     del kept  # its memory is given out again, without what it held
     assert str(weft.empty(3, device=cuda).tolist()) == "[nan, nan, nan]"

@@ -12,7 +12,8 @@ import weft
 from weft.utils.data import DataLoader, TensorDataset
 
 
-def test_gradients_come_back_to_where_the_leaves_are(sim, cuda):
+@pytest.mark.usefixtures("second")
+def test_gradients_come_back_to_where_the_leaves_are(cuda):
     x, y = weft.arange(4.0).requires_grad_(), weft.ones(4, requires_grad=True)
     moved = x.to(cuda, non_blocking=True).to("cuda:1")
     assert moved.grad_fn is not None and moved.device.index == 1
@@ -23,7 +24,8 @@ def test_gradients_come_back_to_where_the_leaves_are(sim, cuda):
     assert leaf.grad.device == weft.device("cuda:0") and leaf.grad.tolist() == [2, 2, 2]
 
 
-def test_layers_are_moved_with_their_buffers_and_gradients(sim, cuda):
+@pytest.mark.usefixtures("second")
+def test_layers_are_moved_with_their_buffers_and_gradients(cuda):
     layer = weft.nn.Sequential(weft.nn.Linear(3, 4), weft.nn.BatchNorm1d(4))
     layer(weft.ones(2, 3)).sum().backward()
     before = {k: v.tolist() for k, v in layer.state_dict().items()}
@@ -36,7 +38,7 @@ def test_layers_are_moved_with_their_buffers_and_gradients(sim, cuda):
     assert all(t.device.type == "cpu" for t in layer.cpu().state_dict().values())
 
 
-def test_states_of_optimizers_follow_the_parameters(sim, cuda):
+def test_states_of_optimizers_follow_the_parameters(cuda):
     layer = weft.nn.Linear(2, 2)
     optimizer = weft.optim.Adam(layer.parameters())
     layer(weft.ones(1, 2)).sum().backward()
@@ -52,14 +54,15 @@ def test_states_of_optimizers_follow_the_parameters(sim, cuda):
 @pytest.mark.parametrize(
     "dtype", ["bool", "int8", "int64", "float16", "bfloat16", "float32", "float64", "complex64", "float8_e4m3fn"]
 )
-def test_every_dtype_and_layout_is_carried(sim, cuda, dtype):
+def test_every_dtype_and_layout_is_carried(cuda, dtype):
     x = weft.arange(6).to(getattr(weft, dtype)).reshape(2, 3)
     for view in (x, x.t(), x[:, 1:], x[:0], x[1, 1], x[:, ::2], x.expand(2, 2, 3)):
         there = view.to(cuda)
         assert there.dtype is x.dtype and there.shape == view.shape and there.cpu().float().equal(view.float())
 
 
-def test_copies_and_pickles_keep_the_device_and_files_name_none(sim, cuda):
+@pytest.mark.usefixtures("second")
+def test_copies_and_pickles_keep_the_device_and_files_name_none(cuda):
     x = weft.arange(4.0).to("cuda:1")
     for y in (copy.deepcopy(x), pickle.loads(pickle.dumps(x)), copy.copy(x)):
         assert y.device == weft.device("cuda:1") and y.tolist() == x.tolist()
@@ -73,7 +76,7 @@ def test_copies_and_pickles_keep_the_device_and_files_name_none(sim, cuda):
         assert found.device == weft.device(device) and found.tolist() == [0, 1, 2, 3]
 
 
-def test_storages(sim, cuda):
+def test_storages(cuda):
     x = weft.arange(4.0).to(cuda)
     storage = x.untyped_storage()
     assert storage.device == weft.device("cuda:0") and storage.is_cuda and storage.nbytes() == 16 and storage.get_device() == 0
@@ -82,7 +85,8 @@ def test_storages(sim, cuda):
     assert x.get_device() == 0 and x[1:].untyped_storage() == storage and x.cpu().untyped_storage().cuda().is_cuda
 
 
-def test_printing(sim, cuda):
+@pytest.mark.usefixtures("second")
+def test_printing(cuda):
     x = weft.arange(3.0).to(cuda)
     assert repr(x) == "tensor([0., 1., 2.], device='cuda:0')" and f"{x[1]:.1f}" == "1.0"
     assert repr(x.requires_grad_()) == "tensor([0., 1., 2.], device='cuda:0', requires_grad=True)"
@@ -98,7 +102,8 @@ def test_printing(sim, cuda):
         (lambda a, b: weft.where(weft.ones(2, 2, dtype=weft.bool, device="cuda"), a, b), "other", "where"),
     ],
 )
-def test_errors_of_two_devices_name_the_argument(sim, cuda, call, argument, method):
+@pytest.mark.usefixtures("second")
+def test_errors_of_two_devices_name_the_argument(cuda, call, argument, method):
     a, b = weft.ones(2, 2, device=cuda), weft.ones(2, 2)
     expected = "Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu!"
     with pytest.raises(RuntimeError) as caught:
@@ -108,21 +113,22 @@ def test_errors_of_two_devices_name_the_argument(sim, cuda, call, argument, meth
         weft.mm(a, b.to("cuda:1"))
 
 
-def test_devices_in_force(sim, cuda):
+@pytest.mark.usefixtures("second")
+def test_devices_in_force(cuda):
     with weft.device("cuda:1"):
         assert weft.empty(2).device.index == 1 and weft.tensor([1.0]).device.index == 1
     with pytest.raises(RuntimeError, match="there is no device cuda:5: indices are below 2"):
         weft.empty(2, device="cuda:5")
 
 
-def test_batches_come_pinned(sim, cuda):
+def test_batches_come_pinned(cuda):
     loader = DataLoader(TensorDataset(weft.arange(4.0), weft.arange(4)), batch_size=2, pin_memory=True)
     batches = [(x, y) for x, y in loader]
     assert all(x.is_pinned() and y.is_pinned() for x, y in batches)
     assert [x.to(cuda, non_blocking=True).tolist() for x, _ in batches] == [[0, 1], [2, 3]]
 
 
-def test_seeds_are_the_cpus(sim, cuda):
+def test_seeds_are_the_cpus(cuda):
     weft.cuda.manual_seed_all(3)
     assert weft.cuda.initial_seed() == 3
     state = weft.cuda.get_rng_state()

@@ -10,7 +10,8 @@ import weft
 from tests.cuda.kernels import AddOne
 
 
-def test_streams_come_from_a_pool_and_compare_by_what_they_are(sim, cuda):
+@pytest.mark.usefixtures("second")
+def test_streams_come_from_a_pool_and_compare_by_what_they_are(cuda):
     own = weft.cuda.current_stream()
     assert own == weft.cuda.default_stream() and own.stream_id == 0 and own.cuda_stream != 0
     made = [weft.cuda.Stream() for _ in range(33)]
@@ -21,7 +22,7 @@ def test_streams_come_from_a_pool_and_compare_by_what_they_are(sim, cuda):
     assert weft.cuda.Stream(device=1).device_index == 1
 
 
-def test_the_current_stream_is_a_threads_own(sim, cuda):
+def test_the_current_stream_is_a_threads_own(cuda):
     side, seen = weft.cuda.Stream(), []
     with weft.cuda.stream(side):
         thread = threading.Thread(target=lambda: seen.append(weft.cuda.current_stream()))
@@ -36,7 +37,8 @@ def test_the_current_stream_is_a_threads_own(sim, cuda):
     weft.cuda.set_stream(weft.cuda.default_stream())
 
 
-def test_the_current_device(sim, cuda):
+@pytest.mark.usefixtures("second")
+def test_the_current_device(cuda):
     assert weft.cuda.current_device() == 0 and weft.cuda.device_count() == 2 and weft.cuda.is_initialized()
     with weft.cuda.device(1):
         assert weft.cuda.current_device() == 1 and weft.empty(2, device="cuda").device.index == 1
@@ -66,7 +68,7 @@ def test_what_a_device_is(sim, cuda):
 
 
 def test_events(sim, cuda):
-    kernel, x = AddOne(sim), weft.zeros(64, device=cuda)
+    kernel, x = AddOne(), weft.zeros(64, device=cuda)
     start, end = weft.cuda.Event(enable_timing=True), weft.cuda.Event(enable_timing=True)
     assert end.query() and start.cuda_event == 0
     start.record()
@@ -84,7 +86,7 @@ def test_events(sim, cuda):
 
 @pytest.mark.usefixtures("lazy")
 def test_an_event_waits_for_what_was_queued_before_it_only(sim, cuda):
-    kernel, x, y = AddOne(sim), weft.zeros(64, device=cuda), weft.zeros(64, device=cuda)
+    kernel, x, y = AddOne(), weft.zeros(64, device=cuda), weft.zeros(64, device=cuda)
     weft.cuda.synchronize()
     kernel(x, x)
     event = weft.cuda.current_stream().record_event()
@@ -95,7 +97,7 @@ def test_an_event_waits_for_what_was_queued_before_it_only(sim, cuda):
     assert len(sim.log) == 2 and weft.cuda.current_stream().query()
 
 
-def test_threads_launch_side_by_side(sim, cuda):
+def test_threads_launch_side_by_side(cuda):
     results = {}
 
     def work(k):
@@ -105,7 +107,7 @@ def test_threads_launch_side_by_side(sim, cuda):
                 x = kernel(x, weft.empty(64, device="cuda"))
             results[k] = x.tolist()
 
-    kernel = AddOne(sim)
+    kernel = AddOne()
     threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
     for t in threads:
         t.start()

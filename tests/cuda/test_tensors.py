@@ -14,6 +14,7 @@ from aten._native import Tensor
 X = weft.arange(6.0).reshape(2, 3)
 
 
+@pytest.mark.usefixtures("second")
 def test_copies_between_devices(cuda):
     y = X.to("cuda")
     assert y.device == weft.device("cuda:0") and y.tolist() == X.tolist() and y[1, 2].item() == 5
@@ -25,6 +26,7 @@ def test_copies_between_devices(cuda):
     assert "device='cuda:0'" in repr(y)
 
 
+@pytest.mark.usefixtures("second")
 def test_factories_fill_memory_of_a_device(cuda):
     assert weft.ones(3, device="cuda").tolist() == [1, 1, 1] and weft.tensor([1, 2], device="cuda:1").tolist() == [1, 2]
     weft.manual_seed(0)
@@ -53,6 +55,7 @@ def test_what_is_not_done_across_devices(cuda, error, call):
         call(X.cuda())
 
 
+@pytest.mark.usefixtures("second")
 def test_the_kernel_of_an_op_is_chosen_by_the_device(cuda):
     op = aten.registry["sinh"]
     seen = []
@@ -78,7 +81,7 @@ def test_custom_ops_have_a_function_by_device(cuda):
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "float16", "int8", "int16", "int64", "bool", "complex64"])
 @pytest.mark.parametrize("number", [0, 1, -1, 3])
-def test_factories_of_one_value(sim, cuda, dtype, number):
+def test_factories_of_one_value(cuda, dtype, number):
     from aten import _cuda
 
     kind = getattr(weft, dtype)

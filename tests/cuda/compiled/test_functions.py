@@ -123,6 +123,7 @@ def test_what_triton_refuses_runs_eager(device, monkeypatch):
     np.testing.assert_allclose(out.numpy(), x.cpu().numpy() + 41)
 
 
+@pytest.mark.usefixtures("second")
 def test_what_is_kept_on_disk_is_of_one_device(device, fresh):
     x = floats(5, 6)
     f = weft.compile(lambda x: x * 3 - 1, fullgraph=True)

@@ -22,7 +22,7 @@ def test_a_function_is_played_forward_and_backward(sim, device):
     assert sim.calls("cuGraphLaunch") == 4
 
 
-def test_a_layer_keeps_its_parameters(sim, device):
+def test_a_layer_keeps_its_parameters(device):
     layer = weft.nn.Linear(3, 2).to(device)
     expected = layer(weft.ones(1, 3).to(device)).cpu()
     found = weft.cuda.make_graphed_callables(layer, (weft.zeros(1, 3, device=device),))
@@ -33,6 +33,6 @@ def test_a_layer_keeps_its_parameters(sim, device):
     assert layer.weight.grad.cpu().tolist() == [[1, 1, 1], [1, 1, 1]] and layer.bias.grad.cpu().tolist() == [1, 1]
 
 
-def test_samples_are_tensors(sim, device):
+def test_samples_are_tensors(device):
     with pytest.raises(TypeError, match="sample_args are tensors"):
         weft.cuda.make_graphed_callables(lambda x: x, (1,))

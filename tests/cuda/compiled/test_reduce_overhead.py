@@ -69,7 +69,7 @@ def test_what_lies_as_before_is_not_patched(sim, device):
     assert sim.calls("cuGraphExecKernelNodeSetParams") > before
 
 
-def test_sizes_that_change_patch_the_graph(sim, device):
+def test_sizes_that_change_patch_the_graph(device):
     f = fast(two_kernels, dynamic=True)
     for rows, columns in ((17, 20), (9, 33), (5, 7)):
         x = floats(rows, columns)
@@ -107,7 +107,7 @@ def test_inputs_written_in_place(device):
             np.testing.assert_allclose(have.cpu().numpy(), expected.numpy(), rtol=1e-5, atol=1e-6)
 
 
-def test_an_op_in_between_ends_a_graph(sim, device):
+def test_an_op_in_between_ends_a_graph(device):
     def f(x):
         y = F.softmax(x @ x.t(), -1)
         return F.softmax(weft.linalg.solve(y + weft.eye(6, device=x.device), x) @ x.t(), -1).sum()
@@ -119,7 +119,7 @@ def test_an_op_in_between_ends_a_graph(sim, device):
             np.testing.assert_allclose(g(given).item(), f(x).item(), rtol=1e-3)
 
 
-def test_within_a_capture_launches_are_launches(sim, device):
+def test_within_a_capture_launches_are_launches(device):
     f, x = fast(two_kernels), floats(16, 20)
     given, graph = x.to(device), weft.cuda.CUDAGraph()
     f(given)

@@ -344,7 +344,8 @@ def run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         )
     operands = args[0] if args and isinstance(args[0], (list, tuple)) else args
     first = next((a for a in operands if isinstance(a, SparseTensor)), None)
-    if not isinstance(first, CompressedTensor) or name.endswith("_"):
+    in_place = name.endswith("_") and not name.endswith("__")
+    if not isinstance(first, CompressedTensor) or in_place:
         return rule(*args, **kwargs)
     result = rule(*[_in_coordinates(a) for a in args], **kwargs)
     if isinstance(result, CooTensor) and result.ndim == 2:

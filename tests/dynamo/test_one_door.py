@@ -26,6 +26,7 @@ ALLOWED = {
     ("getter.py", "FunctionVariable(polyfills.GETTERS[self.cls])"): "a definition of our own",
     ("context_variable.py", "self.value.name"): "it cannot be set",
     ("descriptor.py", "self.value.__objclass__"): "it cannot be set",
+    ("descriptor.py", "self.value.__get__"): "a descriptor of C: it cannot be set",
     ("descriptor.py", "getattr(self.value, name)"): "it cannot be set",
     ("exception.py", "c.__dict__"): "the builtin class that a shadow is of",
     ("exception.py", "cls.__mro__"): "which builtin class a class of exceptions is made from cannot change",

@@ -21,6 +21,7 @@ from aten.fx.node import Node, leaves, map_arg, may_raise
 from aten.fx.symbols import binders, symbols_in
 from aten.fx.targets import is_op
 from aten.meta import Meta
+from aten.scalar.table import table
 from aten.symbolic.nodes import sym
 from aten.symbolic.symint import SYMBOLIC, wrap
 
@@ -35,12 +36,7 @@ _FUSED = frozenset({
 })  # fmt: skip
 
 
-_TRANSCENDENTAL = frozenset({
-    "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos", "atan", "sinh",
-    "cosh",
-    "tanh", "asinh", "acosh", "atanh", "erf", "erfc", "erfinv", "lgamma", "digamma", "sigmoid", "silu", "gelu", "pow",
-    "atan2",
-})  # fmt: skip
+_COSTLY = 10  # additions
 # On a CPU, writing and reading a value that stays in the cache costs less than a transcendental function.
 _CACHED_BYTES = 8 << 20
 
@@ -52,12 +48,18 @@ def _fuses(node: Node) -> bool:
     return is_op(target) and (target.kind == "view" or "pointwise" in target.tags or target.name in _FREE)
 
 
+def _costly(name: str) -> bool:
+    """Whether an op applies a transcendental function or the like to each element."""
+    row = table.get(name)
+    return name in ("silu", "gelu") if row is None else row.cost >= _COSTLY
+
+
 def _recomputable(node: Node) -> bool:
     """Whether repeating the op costs little beside reading its arguments."""
     if not _fuses(node):
         return False
     val = node.meta.get("val")
-    if getattr(node.target, "name", "") not in _TRANSCENDENTAL or type(val) is not Meta:
+    if not _costly(getattr(node.target, "name", "")) or type(val) is not Meta:
         return True
     return val.device.type != "cpu" or nbytes(val) > _CACHED_BYTES
 

@@ -7,10 +7,10 @@ import numpy as np
 
 from aten.meta import Meta
 from aten.op import Op, composite, op, ops, widened
-from aten.ops import numerics
 from aten.ops.closed import closed
 from aten.ops.pointwise import finish_pointwise, float_only, pointwise_meta
 from aten.promotion import category
+from aten.scalar import numerics
 from aten.shapes import wrap_dim
 
 

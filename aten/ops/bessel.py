@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from aten.op import ops, registry
-from aten.ops import numerics
-from aten.ops.pointwise import binary, unary, via
+from aten.ops.pointwise import binary, unary
+from aten.scalar import numerics
+from aten.scalar.numerics import via
 
 Array = np.ndarray
 

@@ -8,8 +8,9 @@ import numpy as np
 from aten import dtype as dtypes
 from aten.meta import Meta
 from aten.op import composite, op, ops
-from aten.ops.pointwise import unary, via
+from aten.ops.pointwise import unary
 from aten.promotion import TYPE_NAMES, category, to_complex, to_real
+from aten.scalar.numerics import via
 
 conj_physical = unary(
     "conj_physical",

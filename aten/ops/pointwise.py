@@ -2,7 +2,8 @@
 
 A `derivative=` is a function `(t, ...)` for each differentiable parameter: t times the derivative with respect to it. Its
 further arguments are named: x, y, z, the op's parameters after promotion, and out, the result. The jvp is its value for a
-tangent; the vjp is that for a gradient, with the derivative's conjugate. None for one that does not exist.
+tangent; the vjp is that for a gradient, with the derivative's conjugate. None for one that does not exist, 0 for one that is
+0 everywhere. Rows of the scalar vocabulary (aten/scalar) that say their meaning are ops without more being said here.
 """
 
 import cmath
@@ -17,9 +18,11 @@ from aten.derivative import missing, pullback, pushforward
 from aten.devices import two_devices
 from aten.meta import Meta
 from aten.op import Op, alias_of, composite, inplace_of, op, ops
-from aten.ops import numerics
 from aten.ops.batching import batch_pointwise
 from aten.promotion import TYPE_NAMES, category, number_dtype, result_dtype, to_real
+from aten.scalar import numerics
+from aten.scalar.numerics import via
+from aten.scalar.table import table
 from aten.shapes import broadcast, pointwise_strides
 
 
@@ -48,9 +51,14 @@ def float_only(name: str, x: Meta) -> None:
         raise NotImplementedError(f"\"{name}\" not implemented for '{TYPE_NAMES[x.dtype.name]}'")
 
 
+def _zero(t: Any) -> Any:
+    return ops.zeros_like(t)
+
+
 def finish_pointwise(made: Op, derivative: Any, inplace: bool) -> Op:
     """Add what every elementwise op has: vjp and jvp from its derivative, batching rule, in-place form."""
     if derivative is not None:
+        derivative = _zero if derivative == 0 else derivative
         several = isinstance(derivative, tuple)
         products = derivative if several else (derivative,)
         params = [p.name for p in made.core if p.differentiable]
@@ -122,15 +130,6 @@ def binary(
     return finish_pointwise(made, derivative, inplace)
 
 
-def via(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A kernel from a function without `out=`."""
-
-    def kernel(*args: Any, out: np.ndarray) -> None:
-        out[...] = function(*args)
-
-    return kernel
-
-
 # ---------------------------------------------------------------------------------------------------- one tensor
 def _no_bool(text: str) -> Callable[[str, Meta], None]:
     def check(name: str, x: Meta) -> None:
@@ -144,18 +143,6 @@ _neg_bool = (
     "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the `~` or "
     "`logical_not()` operator instead."
 )
-_rounding = {"promote": "same", "derivative": lambda t: ops.zeros_like(t)}
-
-
-def _integers_stay(ufunc: Callable[..., Any]) -> Callable[..., Any]:
-    def kernel(x: np.ndarray, out: np.ndarray) -> None:
-        if x.dtype.kind in "iub":
-            out[...] = x
-        else:
-            ufunc(x, out=out)
-
-    return kernel
-
 
 def _sign(x: np.ndarray, out: np.ndarray) -> None:
     if x.dtype.kind == "b":
@@ -196,45 +183,14 @@ def _integers_only(name: str, x: Any, y: Any) -> None:
     _no_float(name, x, y)
 
 
-LN2, LN10 = math.log(2), math.log(10)
-TWO_BY_ROOT_PI = 2 / math.sqrt(math.pi)
-
 unary("neg", np.negative, promote="same", check=_no_bool(_neg_bool), derivative=lambda t: -t)
 _abs_op = unary("abs", _abs, promote="same", result=to_real)
 _abs_op.vjp(lambda g, x: g * x.sgn())
 _abs_op.jvp(lambda tangents, x, out: ops.real(tangents[0] * x.sgn().conj()))
-unary("sign", _sign, promote="same", derivative=lambda t: ops.zeros_like(t))
-unary("reciprocal", np.reciprocal, derivative=lambda t, out: -t * (out * out))
-unary("sqrt", np.sqrt, derivative=lambda t, out: t / (2 * out))
-unary("rsqrt", via(lambda x: 1 / np.sqrt(x)), derivative=lambda t, out: -0.5 * t * (out * out * out))
-unary("exp", np.exp, derivative=lambda t, out: t * out)
-unary("exp2", np.exp2, derivative=lambda t, out: t * out * LN2)
-unary("expm1", np.expm1, derivative=lambda t, out: t * (out + 1))
-unary("log", np.log, derivative=lambda t, x: t / x)
-unary("log2", np.log2, derivative=lambda t, x: t / (x * LN2))
-unary("log10", np.log10, derivative=lambda t, x: t / (x * LN10))
-unary("log1p", np.log1p, derivative=lambda t, x: t / (x + 1))
-unary("sin", np.sin, derivative=lambda t, x: t * x.cos())
-unary("cos", np.cos, derivative=lambda t, x: -t * x.sin())
-unary("tan", np.tan, derivative=lambda t, out: t * (1 + out * out))
-unary("asin", np.arcsin, derivative=lambda t, x: t * (1 - x * x).rsqrt())
-unary("acos", np.arccos, derivative=lambda t, x: -t * (1 - x * x).rsqrt())
-unary("atan", np.arctan, derivative=lambda t, x: t / (x * x + 1))
-unary("sinh", np.sinh, derivative=lambda t, x: t * x.cosh())
-unary("cosh", np.cosh, derivative=lambda t, x: t * x.sinh())
-unary("tanh", np.tanh, derivative=lambda t, out: t * (1 - out * out))
-unary("asinh", np.arcsinh, derivative=lambda t, x: t * (x * x + 1).rsqrt())
-unary("acosh", np.arccosh, derivative=lambda t, x: t * _acosh_slope(x))
-unary("atanh", np.arctanh, derivative=lambda t, x: t / (1 - x * x))
-unary("erf", via(numerics.erf), derivative=lambda t, x: t * (TWO_BY_ROOT_PI * (-x * x).exp()))
-unary("erfc", via(numerics.erfc), derivative=lambda t, x: t * (-TWO_BY_ROOT_PI * (-x * x).exp()))
-unary("erfinv", via(numerics.erfinv), derivative=lambda t, out: t * ((out * out).exp() * (1 / TWO_BY_ROOT_PI)))
-unary("lgamma", via(numerics.lgamma), derivative=lambda t, x: t * x.digamma())
-unary("digamma", via(numerics.digamma), derivative=lambda t, x: t * ops.polygamma(1, x))
-unary("sigmoid", via(numerics.sigmoid), derivative=lambda t, out: t * ((1 - out) * out))
-unary("floor", _integers_stay(np.floor), **_rounding)
-unary("ceil", _integers_stay(np.ceil), **_rounding)
-unary("trunc", _integers_stay(np.trunc), **_rounding)
+unary("sign", _sign, promote="same", derivative=0)
+for _row in table.values():
+    if _row.numpy is not None:
+        unary(_row.name, _row.numpy, promote="same" if "i" in _row.eager else "float", derivative=_row.derivative)
 unary("frac", via(lambda x: x - np.trunc(x)), promote="same", check=float_only, derivative=lambda t: t)
 unary(
     "relu",
@@ -270,11 +226,6 @@ alias_of("arctanh", ops.atanh)
 alias_of("absolute", ops.abs)
 alias_of("negative", ops.neg)
 alias_of("fix", ops.trunc)
-
-
-def _acosh_slope(x):
-    """One root less where x cannot be negative or complex: there a product of roots is the root of the product."""
-    return (x + 1).rsqrt() * (x - 1).rsqrt() if x.dtype.is_complex else (x * x - 1).rsqrt()
 
 
 def _silu_backward(g, x):
@@ -574,4 +525,4 @@ def positive(input):
     return input
 
 
-__all__ = ["binary", "finish_pointwise", "float_only", "pointwise_device", "pointwise_meta", "unary", "via"]
+__all__ = ["binary", "finish_pointwise", "float_only", "pointwise_device", "pointwise_meta", "unary"]

@@ -8,10 +8,11 @@ import numpy as np
 from aten import dtype as dtypes
 from aten.meta import Meta
 from aten.op import alias_of, composite, op, ops, registry
-from aten.ops import numerics
 from aten.ops.closed import closed
-from aten.ops.pointwise import binary, float_only, pointwise_meta, unary, via
+from aten.ops.pointwise import binary, float_only, pointwise_meta, unary
 from aten.promotion import TYPE_NAMES, category, element
+from aten.scalar import numerics
+from aten.scalar.numerics import via
 
 
 def _floating(x: Any) -> Any:

@@ -8,12 +8,25 @@ it). `cost` counts about how many additions it takes. `run` is the text for wher
 by one from lane to lane: `{k}` is its number in the first lane, `{s}` a vm_direct or, where the next vector is likely
 to go on from this one, a vm_ahead of this call alone. `eager` says of which kinds of dtypes the op of that name has eager loops,
 made from these texts (aten/scalar/eager.py): f floats, h half types, i integers, b bools.
+
+A row with a `numpy` is a whole op (aten/ops/pointwise.py declares it): `numpy(x, out=)` says what it means, `derivative` is a
+function (t, …) of tensors that gives t times the derivative, and names what else it reads: x, the argument, and out, the result (0
+where it is 0 everywhere). `domain` is an interval in which samples are taken. `ulp` is how far float32 results are from
+the true value at most, in units in the last place (tests/aten/native/test_vecmath.py).
 """
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from . import numerics
+from .numerics import via
 
 FLOATS = ("float32", "float64")
 
@@ -31,6 +44,10 @@ class Scalar:
     cost: int
     run: str | None
     eager: str
+    numpy: Callable[..., Any] | None
+    derivative: Any
+    domain: tuple[float, float]
+    ulp: float | None
 
     def cpp(self, dtype: str) -> str:
         """The C++ text for arguments of `dtype`. Raises KeyError where the function is not defined for it."""
@@ -48,9 +65,20 @@ class Scalar:
 table: dict[str, Scalar] = {}
 
 
-def scalar(name, f=None, i=None, b=None, result="same", needs="", cost=1, run=None, eager="") -> None:
+ANYWHERE = (-1.9, 1.9)
+
+
+def scalar(
+    name, f=None, i=None, b=None, result="same", needs="", cost=1, run=None, eager="", numpy=None, derivative=None, domain=ANYWHERE,
+    ulp=None,
+) -> None:  # fmt: skip
     """Declare one function."""
-    table[name] = Scalar(name, f, i, b, result, needs, cost, run, eager)
+    table[name] = Scalar(name, f, i, b, result, needs, cost, run, eager, numpy, derivative, domain, ulp)
+
+
+def function(name, numpy, derivative, cost=25, ulp: float | None = 4.0, **more) -> None:
+    """Declare a function of one float, whose text is vecmath.h's of that name (4 ulp are what libmvec promises)."""
+    scalar(name, f"vm_{name}({{0}})", needs=name, cost=cost, eager="fh", numpy=numpy, derivative=derivative, ulp=ulp, **more)
 
 
 def defined(name: str, dtype: str) -> bool:
@@ -67,7 +95,9 @@ scalar("div", "{0} / {1}", cost=4, eager="fh")
 scalar("neg", "-{0}", "-{0}", eager="fhi")
 scalar("abs", "vm_abs({0})", "w_abs({0})", "{0}", eager="fhi")
 scalar("sign", "w_sign({0})", "w_sign({0})", "{0}", cost=2, eager="fhi")
-scalar("reciprocal", "w_splat<{V}>(1) / {0}", cost=4, eager="fh")
+scalar(
+    "reciprocal", "w_splat<{V}>(1) / {0}", cost=4, eager="fh", numpy=np.reciprocal, derivative=lambda t, out: -t * (out * out)
+)
 scalar("square", "{0} * {0}", "{0} * {0}", "{0}")
 scalar("fma", "vm_fma({0}, {1}, {2})")
 scalar("floor_divide", "w_floordiv({0}, {1})", "w_floordiv({0}, {1})", needs="rounding fmod", cost=20, eager="fh")
@@ -112,19 +142,54 @@ scalar("signbit", "w_mask((vm_mask<{A}>){0} < 0)", "w_mask({0} < 0)", "{0} ^ {0}
 scalar("copysign", "vm_copysign({0}, {1})", cost=2, eager="fh")
 
 # ------------------------------------------------------------------------------------------------------- rounding
-for _name in ("floor", "ceil", "round", "trunc"):
-    scalar(_name, f"vm_{_name}({{0}})", "{0}", needs="rounding", eager="fhi")
+for _name, _ufunc in {"floor": np.floor, "ceil": np.ceil, "trunc": np.trunc}.items():
+    _meaning = numerics.integers_stay(_ufunc)
+    scalar(_name, f"vm_{_name}({{0}})", "{0}", needs="rounding", eager="fhi", numpy=_meaning, derivative=0, ulp=0)
+scalar("round", "vm_round({0})", "{0}", needs="rounding", eager="fhi")
 scalar("frac", "({0} - vm_trunc({0}))", needs="rounding", cost=2, eager="fh")
-scalar("sqrt", "vm_sqrt({0})", needs="sqrt", cost=5, eager="fh")
-scalar("rsqrt", "w_splat<{V}>(1) / vm_sqrt({0})", needs="sqrt", cost=9, eager="fh")
+_ROOT = {"needs": "sqrt", "eager": "fh", "domain": (0.2, 3)}
+scalar("sqrt", "vm_sqrt({0})", cost=5, numpy=np.sqrt, derivative=lambda t, out: t / (2 * out), ulp=0.5, **_ROOT)
+scalar(
+    "rsqrt", "w_splat<{V}>(1) / vm_sqrt({0})", cost=9, numpy=via(lambda x: 1 / np.sqrt(x)),
+    derivative=lambda t, out: -0.5 * t * (out * out * out), **_ROOT,
+)  # fmt: skip
 
 # ------------------------------------------------------------------------------------------------------- functions
-for _name, _cost in {"exp": 10, "log": 14, "sin": 14, "cos": 14, "tanh": 18, "erf": 24, "sigmoid": 14}.items():
-    scalar(_name, f"vm_{_name}({{0}})", needs=_name, cost=_cost, eager="fh")
-for _name in (
-    "exp2 expm1 log2 log10 log1p tan asin acos atan sinh cosh asinh acosh atanh erfc lgamma digamma erfinv".split()
-):
-    scalar(_name, f"vm_{_name}({{0}})", needs=_name, cost=25, eager="fh")
+LN2, LN10 = math.log(2), math.log(10)
+TWO_BY_ROOT_PI = 2 / math.sqrt(math.pi)
+
+
+def _acosh_slope(x):
+    """One root less where x cannot be negative or complex: there a product of roots is the root of the product."""
+    return (x + 1).rsqrt() * (x - 1).rsqrt() if x.dtype.is_complex else (x * x - 1).rsqrt()
+
+
+POSITIVE, INSIDE = {"domain": (0.2, 3)}, {"domain": (-0.8, 0.8)}
+function("exp", np.exp, lambda t, out: t * out, 10, ulp=1.0)
+function("exp2", np.exp2, lambda t, out: t * out * LN2)
+function("expm1", np.expm1, lambda t, out: t * (out + 1))
+function("log", np.log, lambda t, x: t / x, 14, ulp=1.0, **POSITIVE)
+function("log2", np.log2, lambda t, x: t / (x * LN2), **POSITIVE)
+function("log10", np.log10, lambda t, x: t / (x * LN10), **POSITIVE)
+function("log1p", np.log1p, lambda t, x: t / (x + 1), domain=(-0.8, 3))
+function("sin", np.sin, lambda t, x: t * x.cos(), 14, ulp=1.6)
+function("cos", np.cos, lambda t, x: -t * x.sin(), 14, ulp=1.6)
+function("tan", np.tan, lambda t, out: t * (1 + out * out), domain=(-1.2, 1.2))
+function("asin", np.arcsin, lambda t, x: t * (1 - x * x).rsqrt(), **INSIDE)
+function("acos", np.arccos, lambda t, x: -t * (1 - x * x).rsqrt(), **INSIDE)
+function("atan", np.arctan, lambda t, x: t / (x * x + 1))
+function("sinh", np.sinh, lambda t, x: t * x.cosh())
+function("cosh", np.cosh, lambda t, x: t * x.sinh())
+function("tanh", np.tanh, lambda t, out: t * (1 - out * out), 18, ulp=1.4)
+function("asinh", np.arcsinh, lambda t, x: t * (x * x + 1).rsqrt())
+function("acosh", np.arccosh, lambda t, x: t * _acosh_slope(x), domain=(1.2, 3))
+function("atanh", np.arctanh, lambda t, x: t / (1 - x * x), **INSIDE)
+function("erf", via(numerics.erf), lambda t, x: t * (TWO_BY_ROOT_PI * (-x * x).exp()), 24, ulp=1.3)
+function("erfc", via(numerics.erfc), lambda t, x: t * (-TWO_BY_ROOT_PI * (-x * x).exp()))
+function("erfinv", via(numerics.erfinv), lambda t, out: t * ((out * out).exp() * (1 / TWO_BY_ROOT_PI)), **INSIDE)
+function("lgamma", via(numerics.lgamma), lambda t, x: t * x.digamma(), domain=(0.3, 4))
+function("digamma", via(numerics.digamma), lambda t, x: t * x.polygamma(1), domain=(0.3, 4), ulp=None)
+function("sigmoid", via(numerics.sigmoid), lambda t, out: t * ((1 - out) * out), 14, ulp=3.1)
 for _name, _kinds in {"atan2": "fh", "hypot": "fh", "nextafter": "f"}.items():
     scalar(_name, f"vm_{_name}({{0}}, {{1}})", needs=_name, cost=30, eager=_kinds)
 

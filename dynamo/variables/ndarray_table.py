@@ -13,6 +13,7 @@ import numpy as np
 from aten import _native
 from aten.dtype import dtype_from_numpy
 from aten.op import registry
+from aten.scalar import table as scalar
 from dynamo import breaks, trace_rules
 from dynamo.breaks import Unsupported
 from dynamo.source import Made
@@ -35,18 +36,14 @@ from dynamo.variables.sequence import ListVariable, TupleVariable
 from dynamo.variables.symint import SymbolicVariable
 from dynamo.variables.tensor import TensorVariable
 
-UFUNCS = {
+UFUNCS = {row.numpy: name for name, row in scalar.table.items() if isinstance(row.numpy, np.ufunc)} | {
     np.add: "add", np.subtract: "sub", np.multiply: "mul", np.true_divide: "div", np.power: "pow",
     np.floor_divide: "floor_divide", np.remainder: "remainder", np.fmod: "fmod", np.negative: "neg",
-    np.positive: "clone", np.absolute: "abs", np.fabs: "abs", np.sign: "sign", np.exp: "exp", np.exp2: "exp2",
-    np.expm1: "expm1", np.log: "log", np.log2: "log2", np.log10: "log10", np.log1p: "log1p", np.sqrt: "sqrt",
-    np.square: "square", np.reciprocal: "reciprocal", np.sin: "sin", np.cos: "cos", np.tan: "tan", np.arcsin: "asin",
-    np.arccos: "acos", np.arctan: "atan", np.arctan2: "atan2", np.sinh: "sinh", np.cosh: "cosh", np.tanh: "tanh",
-    np.arcsinh: "asinh", np.arccosh: "acosh", np.arctanh: "atanh", np.floor: "floor", np.ceil: "ceil",
-    np.trunc: "trunc", np.rint: "round", np.hypot: "hypot", np.copysign: "copysign", np.nextafter: "nextafter",
-    np.maximum: "maximum", np.minimum: "minimum", np.fmax: "fmax", np.fmin: "fmin", np.equal: "eq", np.not_equal: "ne",
-    np.less: "lt", np.less_equal: "le", np.greater: "gt", np.greater_equal: "ge", np.logical_and: "logical_and",
-    np.logical_or: "logical_or", np.logical_xor: "logical_xor", np.logical_not: "logical_not",
+    np.positive: "clone", np.absolute: "abs", np.fabs: "abs", np.sign: "sign", np.square: "square", np.arctan2: "atan2",
+    np.floor: "floor", np.ceil: "ceil", np.trunc: "trunc", np.rint: "round", np.hypot: "hypot", np.copysign: "copysign",
+    np.nextafter: "nextafter", np.maximum: "maximum", np.minimum: "minimum", np.fmax: "fmax", np.fmin: "fmin",
+    np.equal: "eq", np.not_equal: "ne", np.less: "lt", np.less_equal: "le", np.greater: "gt", np.greater_equal: "ge",
+    np.logical_and: "logical_and", np.logical_or: "logical_or", np.logical_xor: "logical_xor", np.logical_not: "logical_not",
     np.bitwise_and: "bitwise_and", np.bitwise_or: "bitwise_or", np.bitwise_xor: "bitwise_xor",
     np.invert: "bitwise_not", np.left_shift: "bitwise_left_shift", np.right_shift: "bitwise_right_shift",
     np.isnan: "isnan", np.isinf: "isinf", np.isfinite: "isfinite", np.signbit: "signbit", np.matmul: "matmul",

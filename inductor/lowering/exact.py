@@ -15,6 +15,7 @@ import numpy as np
 from aten import settings
 from aten.fx.node import Node as FxNode
 from aten.symbolic.expr import ONE
+from inductor.ir import scalar
 from inductor.ir.nodes import HALF, Node, const
 from inductor.ir.scalar import apply
 from inductor.lowering.value import Value
@@ -24,12 +25,9 @@ _MOVES = VIEWS | frozenset(
     "clone copy slice_scatter select_scatter diagonal_scatter tril triu cat constant_pad_nd flip roll gather scatter "
     "index_select index embedding masked_fill where full arange eye bitcast rand_philox randn_philox randint_philox".split()
 )
-_SCALARS = frozenset(
-    "neg abs sign reciprocal sqrt rsqrt exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh "
-    "acosh atanh erf erfc erfinv lgamma digamma sigmoid floor ceil round trunc frac logical_not bitwise_not signbit isnan "
-    "isinf isfinite add sub mul div maximum minimum fmax fmin atan2 copysign hypot nextafter bitwise_and bitwise_or "
-    "bitwise_xor bitwise_left_shift bitwise_right_shift eq ne lt le gt ge logical_and logical_or logical_xor floor_divide "
-    "remainder fmod relu silu gelu clamp cast conj_physical".split()
+# Eager's loops of these are made from the texts of the vocabulary, and from definitions that the lowerings repeat.
+_SCALARS = frozenset(name for name, row in scalar.table.items() if row.eager) | frozenset(
+    "relu silu gelu clamp cast conj_physical".split()
 )
 _FOLDS = frozenset(
     "sum prod amax amin any all argmax argmin max_dim min_dim cumsum cumprod scatter_add index_add index_put "

@@ -4,24 +4,16 @@ from __future__ import annotations
 
 import math
 
+from aten.op import registry
 from inductor.ir import nodes
 from inductor.ir.fold import cast as cast_node
 from inductor.ir.nodes import FLOATS, HALF, Node, compute_dtype, const
-from inductor.ir.scalar import apply, defined
+from inductor.ir.scalar import apply, defined, table
 from inductor.lowering import positions
 from inductor.lowering.registry import NotLowered, lowering
 from inductor.lowering.value import Value, broadcast, number
 
-UNARY = (
-    "neg abs sign reciprocal sqrt rsqrt exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh "
-    "acosh atanh erf erfc erfinv lgamma digamma sigmoid floor ceil round trunc frac logical_not bitwise_not signbit"
-).split()
 PREDICATES = {"isnan": False, "isinf": False, "isfinite": True}  # and what they say of every integer
-BINARY = (
-    "add sub mul pow maximum minimum fmax fmin atan2 copysign hypot nextafter bitwise_and bitwise_or bitwise_xor "
-    "bitwise_left_shift bitwise_right_shift"
-).split()
-COMPARISONS = "eq ne lt le gt ge".split()
 DIVISIONS = ("floor_divide", "remainder", "fmod")
 
 
@@ -48,8 +40,10 @@ def _declare(name: str) -> None:
     lowering(name)(lambda graph, *args: pointwise(graph, name, *args))
 
 
-for _name in (*UNARY, *BINARY, *COMPARISONS):
-    _declare(_name)
+# An elementwise op that has a row is that function of its elements, unless a lowering below says more.
+for _name in table:
+    if _name in registry and "pointwise" in registry[_name].tags:
+        _declare(_name)
 
 
 def _predicate(name: str, of_integers: bool) -> None:
@@ -90,12 +84,6 @@ def _division(name: str) -> None:
 
 for _name in DIVISIONS:
     _division(_name)
-
-
-@lowering("div")
-def div(graph, a, b):
-    """True division: the dispatcher has made both floats."""
-    return pointwise(graph, "div", a, b)
 
 
 @lowering("conj_physical")

@@ -1,8 +1,32 @@
 """Scalar functions that NumPy lacks, as NumPy functions: what native kernels are compared with."""
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+
+
+def via(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A kernel from a function without `out=`."""
+
+    def kernel(*args: Any, out: np.ndarray) -> None:
+        out[...] = function(*args)
+
+    return kernel
+
+
+def integers_stay(ufunc: Callable[..., Any]) -> Callable[..., Any]:
+    """The ufunc of floats; integers and bools are themselves."""
+
+    def kernel(x: np.ndarray, out: np.ndarray) -> None:
+        if x.dtype.kind in "iub":
+            out[...] = x
+        else:
+            ufunc(x, out=out)
+
+    return kernel
+
 
 _erf = np.frompyfunc(math.erf, 1, 1)
 _erfc = np.frompyfunc(math.erfc, 1, 1)

@@ -576,6 +576,8 @@ def _check_result(target: Tensor, dtype: Any, sizes: Sequence[Any]) -> None:
 
 def write(target: Tensor, value: Tensor) -> None:
     """Copy the elements of `value` into the memory of `target`, if it has any, casting; advances the version."""
+    while _native.is_tracer(value) and (below := value.level.constant(value)) is not None:
+        value = below
     if target.device is devices.CPU:
         with np.errstate(all="ignore"):
             store(target, numbers(value))

@@ -322,6 +322,8 @@ class Parameter(Tensor, metaclass=_ParameterType):
     def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> "Parameter":
         if data is None:
             data = _native.empty((0,))
+        while _native.is_tracer(data) and (value := data.level.value(data)) is not None:
+            data = value  # a parameter made inside of a transform does not depend on its inputs
         if _native.is_tracer(data) or not _overrides(type(data)):
             return _native.make_subclass(cls, data.detach(), requires_grad)
         made: Any = data.detach().requires_grad_(requires_grad)

@@ -84,6 +84,12 @@ class JvpLevel(Level):
     def item(self, tracer: Tracer) -> Any:
         return self.read(tracer).primal.item()
 
+    def value(self, tracer: Tracer) -> Tensor:
+        return self.read(tracer).primal
+
+    def constant(self, tracer: Tracer) -> Tensor | None:
+        return self.value(tracer) if self.read(tracer).tangent is None else None
+
     def split(self, a: Any) -> tuple[Any, Any]:
         """(primal, tangent) of an argument; lists of each for a list."""
         if isinstance(a, Tracer) and a.level is self:
@@ -103,6 +109,8 @@ class JvpLevel(Level):
         primals = tuple([p for p, _ in pairs])
         tangents = tuple([t for _, t in pairs])
         out = dispatch.call_core(op, primals)
+        if isinstance(out, tuple) and out and not isinstance(out[0], Tensor):  # seed and offset of random numbers
+            return out
         tangent_out = None if all(t is None for t in tangents) else self._tangent_of(op, primals, tangents, out)
         if isinstance(out, tuple):
             parts = tangent_out if isinstance(tangent_out, (tuple, list)) else [None] * len(out)

@@ -125,6 +125,12 @@ class GradLevel(Level):
     def item(self, tracer: Tracer) -> Any:
         return self.read(tracer).value.item()
 
+    def value(self, tracer: Tracer) -> Tensor:
+        return self.read(tracer).value
+
+    def constant(self, tracer: Tracer) -> Tensor | None:
+        return None if self.read(tracer) in self.tape.tracked else self.value(tracer)
+
     def box(self, a: Any) -> Any:
         """An argument with Boxes for the Tracers of this level."""
         if isinstance(a, Tracer) and a.level is self:
@@ -148,6 +154,8 @@ class GradLevel(Level):
                 return result
             out: Any = Box(result)
             metas: Any = Meta.of(result)
+        elif result and not isinstance(result[0], Tensor):  # seed and offset of random numbers
+            return result
         else:
             out = tuple(map(Box, result))
             metas = tuple(map(Meta.of, result))

@@ -186,6 +186,14 @@ class Level:
             f"item() needs the value of a tensor, but inside {tracer.transform} a tensor has no values yet"
         )
 
+    def value(self, tracer: Tracer) -> Tensor | None:
+        """What the tensor is in the level below, where levels compute with values; None where they do not."""
+        return None
+
+    def constant(self, tracer: Tracer) -> Tensor | None:
+        """The same, of a tensor that does not depend on what the level transforms."""
+        return None
+
     def wants(self, args: tuple) -> bool:
         for a in args:
             if isinstance(a, Tracer):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import aten
+import weft
 from aten import autograd
 from aten.tensor import from_numpy
 from aten.transforms import grad, hessian, jacfwd, jacrev, jvp, vjp, vmap
@@ -260,3 +261,46 @@ def test_gradients_of_what_is_mapped_and_what_is_shared():
     assert values(above) == [False, False, True]
     shared = grad(lambda t: vmap(lambda a: Unmapped.apply(t) * a)(X).sum())(X)
     assert values(shared) == [18, 36, 54]
+
+
+def test_modules_and_parameters_are_made_inside_of_transforms():
+    def loss(w, x):
+        layer = weft.nn.Linear(3, 1, bias=False)
+        with weft.no_grad():
+            layer.weight.fill_(2.0)
+        return weft.func.functional_call(layer, {"weight": w * layer.weight}, (x,)).sum() + weft.nn.Parameter(w * 3).sum()
+
+    w, x = weft.ones(1, 3), weft.tensor([0.5, -1.2, 2.0])
+    assert weft.func.grad(loss)(w, x).tolist() == [[1.0, pytest.approx(-2.4), 4.0]]
+    assert weft.func.jvp(lambda w: loss(w, x), (w,), (w,))[1].item() == pytest.approx(2.6)
+    twice = weft.func.grad(lambda w: weft.func.grad(lambda w: loss(w * w, x))(w).sum())(w)
+    assert twice.tolist() == [pytest.approx([2, -4.8, 8])]
+
+
+DRAWS = {
+    "rand": lambda x: x * weft.rand(3),
+    "dropout": lambda x: weft.nn.functional.dropout(x, 0.3),
+    "in place": lambda x: x * weft.empty(3).normal_(),
+    "by the value": lambda x: x * weft.bernoulli(weft.full((3,), 0.5)),
+    "like": lambda x: x * weft.randn_like(x),
+    "places": lambda x: x[weft.randperm(3)] * weft.multinomial(weft.ones(3), 3),
+    "about the value": lambda x: weft.normal(x, 1.0),
+}
+
+
+@pytest.mark.parametrize("name", DRAWS)
+def test_random_numbers_are_drawn_inside_of_transforms_as_outside(name):
+    f, x = DRAWS[name], weft.ones(3)
+
+    def gradient(of):
+        weft.manual_seed(3)
+        return of()
+
+    def walked():
+        leaf = x.clone().requires_grad_()
+        return weft.autograd.grad(f(leaf).sum(), leaf)[0]
+
+    expected = gradient(walked)
+    assert gradient(lambda: grad(lambda x: f(x).sum())(x)).tolist() == expected.tolist()
+    assert gradient(lambda: jvp(f, (x,), (x,))[1]).sum().item() == pytest.approx(expected.sum().item())
+    assert gradient(lambda: grad(lambda x: grad(lambda x: (f(x) ** 2).sum())(x).sum())(x)).shape == x.shape

@@ -68,6 +68,10 @@ class DataDependentError(RuntimeError):
     """Something was asked (of a size, say) that exists only once the kernels have run."""
 
 
+class NoShapeRule(NotImplementedError):
+    """A custom op that says nothing about the results that it gives: it cannot be part of a graph."""
+
+
 class GraphFailed(RuntimeError):
     """A check of a compiled graph failed, nothing visible was written: the same call, run eager, says what is wrong.
 

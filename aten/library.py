@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from aten import _native, devices, dispatch, pytree
 from aten._native import Tensor
 from aten.dtype import DType, device
+from aten.errors import NoShapeRule
 from aten.meta import Meta
 from aten.op import Op
 from aten.op import op as declare
@@ -135,14 +136,18 @@ class CustomOp:
         self.op.anywhere(self._run)
         self._spec: Any = None  # of nested results: how the op's, a list of tensors, are nested, and the numbers among them
         self._nested = schema is None and _nests(inspect.signature(function, eval_str=True).return_annotation)
-        self.mutates = [self.op.schema.index[m] for m in mutates_args]
+        self.mutates = sorted(self.op.schema.index[m] for m in mutates_args)
         self._arguments = [p.name for p in self.op.schema.params]
+        self.writer: Op | None = None  # the op that writes, which graphs have until they are made functional
+        if self.mutates:
+            text = f"{op_name}_writes" + self.op.declaration[len(op_name) :]
+            self.writer = declare(text, kind="composite", tags=["library", "function_only"])(self._written)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if not self.mutates:
-            result = self.op(*args, **kwargs)
-            return self._nest(result) if self._nested else result
-        return self._call_mutating(self.op.schema.bind(args, kwargs, self.name))
+        if self.writer is not None:
+            return self.writer(*args, **kwargs)
+        result = self.op(*args, **kwargs)
+        return self._nest(result) if self._nested else result
 
     def __repr__(self) -> str:
         return f"<custom op {self.name}>"
@@ -151,6 +156,11 @@ class CustomOp:
     def _opoverload(self) -> "CustomOp":
         """The op itself: it has no overloads."""
         return self
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether a call is that of the op alone: nothing is written, and results are not nested."""
+        return not self.mutates and not self._nested
 
     def _flat(self, result: Any) -> tuple[Any, ...]:
         """The tensors of a nested result; how they were nested is kept for `_nest`."""
@@ -166,21 +176,27 @@ class CustomOp:
         leaves = [next(rest) if t else n if other is _KEPT else other for t, n in zip(is_tensor, numbers)]
         return pytree.unflatten(leaves, spec)
 
-    def _call_mutating(self, args: tuple[Any, ...]) -> Any:
+    def targets(self, args: Sequence[Any]) -> list[Any]:
+        """The tensors that a call writes."""
+        given = [x for i in self.mutates for x in (args[i] if isinstance(args[i], (list, tuple)) else [args[i]])]
+        return [x for x in given if x is not None]
+
+    def _written(self, *args: Any) -> Any:
         """Plain tensors are written by the function itself; Tracers get the new values written back."""
-        if not any(isinstance(a, Tensor) and _native.is_tracer(a) for a in args):
-            for i in self.mutates:
-                _native.check_inplace(args[i])
+        targets = self.targets(args)
+        if not any(isinstance(a, Tensor) and _native.is_tracer(a) for a in pytree.leaves(args)):
+            for target in targets:
+                _native.check_inplace(target)
             with dispatch.no_grad():
                 result = self._function(args)(*args)
-            for i in self.mutates:
-                args[i]._bump_version()
+            for target in targets:
+                target._bump_version()
             return result
         results = dispatch.call_core(self.op, args)
-        results = results if isinstance(results, tuple) else (results,)
-        n = len(results) - len(self.mutates)
-        for i, new in zip(self.mutates, results[n:]):
-            args[i].copy_(new)
+        results = tuple(results) if isinstance(results, (tuple, list)) else (results,)
+        n = len(results) - len(targets)
+        for target, new in zip(targets, results[n:]):
+            target.copy_(new)
         return None if n == 0 else results[0] if n == 1 else tuple(results[:n])
 
     def _run(self, *args: Any) -> Any:
@@ -193,10 +209,8 @@ class CustomOp:
             return tuple(result) if isinstance(result, (tuple, list)) else result
         own = list(args)
         for i in self.mutates:
-            own[i] = args[i].clone()
-        result = function(*own)
-        first = () if result is None else tuple(result) if isinstance(result, (tuple, list)) else (result,)
-        return (*first, *(own[i] for i in self.mutates))
+            own[i] = pytree.map_leaves(lambda x: None if x is None else x.clone(), args[i])
+        return (*_several(function(*own)), *self.targets(own))
 
     def _function(self, args: tuple[Any, ...]) -> Callable[..., Any]:
         """The implementation for where the tensors are: the device's own, or the one for all."""
@@ -206,19 +220,17 @@ class CustomOp:
     def _rule(self, *metas: Any) -> Any:
         from aten.transforms.tracer import meta_of_function
 
+        likes = [m.like() for m in self.targets(metas)]
         if self._fake is None:
             if self.mutates and not self.op.schema.returns:
-                return tuple([metas[i].like() for i in self.mutates])
-            raise NotImplementedError(
+                return tuple(likes)
+            raise NoShapeRule(
                 f"{self.name} has no shape rule: register one with {self.name.partition('::')[2]}.register_fake"
             )
         result = meta_of_function(self._fake, metas)
         if self._nested:
             return self._flat(result)
-        if not self.mutates:
-            return result
-        first = () if result is None else result if isinstance(result, tuple) else (result,)
-        return (*first, *(metas[i].like() for i in self.mutates))
+        return (*_several(result), *likes) if self.mutates else result
 
     # ---- registration
     def register_fake(self, fn: Callable[..., Any]) -> Callable[..., Any]:
@@ -290,7 +302,13 @@ class CustomOp:
         return register if fn is None else register(fn)
 
 
+def _several(result: Any) -> tuple[Any, ...]:
+    """What a function returns, as a tuple."""
+    return () if result is None else tuple(result) if isinstance(result, (tuple, list)) else (result,)
+
+
 _custom: dict[str, CustomOp] = {}
+changed: list[Callable[[str], None]] = []  # told each name that comes to mean another op, or none
 
 
 def custom_op(
@@ -309,7 +327,8 @@ def custom_op(
     """
 
     def make(fn: Callable[..., Any]) -> CustomOp:
-        made = _custom[name] = CustomOp(name, fn, mutates_args, schema)
+        made = CustomOp(name, fn, mutates_args, schema)
+        add(made)
         return made
 
     return make if fn is None else make(fn)
@@ -320,28 +339,50 @@ def lookup(name: str) -> CustomOp | None:
     return _custom.get(name)
 
 
-def _found(op: Any) -> CustomOp:
+def add(op: CustomOp) -> None:
+    """Let `lookup` find it."""
+    _custom[op.name] = op
+    for tell in changed:
+        tell(op.name)
+
+
+def remove(name: str) -> None:
+    """Undo `add`."""
+    _custom.pop(name, None)
+    for tell in changed:
+        tell(name)
+
+
+def names() -> list[str]:
+    """Those of all custom ops."""
+    return list(_custom)
+
+
+def found(op: Any) -> CustomOp:
+    """A custom op, given itself, under its name or as an entry of `weft.ops`. Raises ValueError for none."""
     if isinstance(op, CustomOp):
         return op
     try:
-        return _custom[op]
-    except KeyError:
+        return _custom[op if isinstance(op, str) else vars(op).get("overloadpacket", op)._qualified]
+    except (KeyError, TypeError, AttributeError):
         raise ValueError(f"there is no custom op {op!r}") from None
 
 
-def register_fake(op: Any, fn: Callable[..., Any] | None = None) -> Any:
+def register_fake(op: Any, fn: Callable[..., Any] | None = None, /, *, lib: Any = None) -> Any:
     """`CustomOp.register_fake` by name."""
-    return _found(op).register_fake if fn is None else _found(op).register_fake(fn)
+    return found(op).register_fake if fn is None else found(op).register_fake(fn)
 
 
-def register_autograd(op: Any, backward: Callable[..., Any], /, *, setup_context: Callable[..., None] | None = None) -> None:
+def register_autograd(
+    op: Any, backward: Callable[..., Any], /, *, setup_context: Callable[..., None] | None = None, lib: Any = None
+) -> None:
     """`CustomOp.register_autograd` by name."""
-    _found(op).register_autograd(backward, setup_context=setup_context)
+    found(op).register_autograd(backward, setup_context=setup_context)
 
 
-def register_vmap(op: Any, fn: Callable[..., Any] | None = None) -> Any:
+def register_vmap(op: Any, fn: Callable[..., Any] | None = None, /, *, lib: Any = None) -> Any:
     """`CustomOp.register_vmap` by name."""
-    return _found(op).register_vmap(fn)
+    return found(op).register_vmap(fn)
 
 
 __all__ = ["CustomOp", "custom_op", "infer_schema", "register_autograd", "register_fake", "register_vmap"]

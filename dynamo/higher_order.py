@@ -90,8 +90,8 @@ class Traced:
         self.variables, self.spec = flatten(frame, result)
         self.outputs = [v.as_arg() for v in self.variables if is_value(v)]
 
-    def close(self) -> GraphModule:
-        self.module = self.graph.close(self.outputs)
+    def close(self, sizes: bool = False) -> GraphModule:
+        self.module = self.graph.close(self.outputs, sizes)
         return self.module
 
     def rebuilt(self, outputs: Any) -> Any:

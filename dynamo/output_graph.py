@@ -7,9 +7,11 @@ import operator
 from typing import Any
 
 from aten import _native, autocast
+from aten.fx.experimental import _config
 from aten.fx.node import UserLine
 from aten.fx.symbols import binders_within, free_symbols
 from aten.fx.targets import item, set_grad_enabled
+from aten.symbolic import nodes
 from aten.symbolic.shape_env import ShapeEnv
 from dynamo import config, guards, outcome, promises, trace_rules
 from dynamo.guards import GuardSet
@@ -41,6 +43,7 @@ class OutputGraph:
         self.apart: dict[Any, dict[Variable, None]] = {}  # dict or set → objects not found in it
         self.inputs: list[GraphInput] = []
         self.symbols: dict[str, Source] = {}  # where each symbol is read
+        self.sizes: dict[int, Any] = {}  # with dynamic=True the symbol of each size
         self.steps = 0
         self.suspended: dict[Any, int] = {}  # frames of generators that stand inside of a `try` or `with` → their birth
         self.tracing = True
@@ -194,6 +197,20 @@ class OutputGraph:
         self.symbols[name] = source
         return self.shape_env.symbol(name, hint, lo, hi, kind)
 
+    def size_symbol(self, source: Source, hint: int):
+        """A symbol of a size of which the user says nothing but that it changes: with dynamic=True equal sizes are one symbol, and
+        the guards say so. (That is how PyTorch counts compilations; a size of 0 or 1 is equal to others by chance.)"""
+        if self.options.dynamic is not True or self.options.export or hint in (0, 1) or not _config.use_duck_shape:
+            return self.new_symbol(source, hint)
+        known = self.sizes.get(hint)
+        if known is None:
+            known = self.sizes[hint] = self.new_symbol(source, hint)
+            return known
+        first, here = known.expr.name, f"t{len(self.symbols)}"
+        condition = nodes.eq(nodes.sym(here), known.expr)
+        self.guard(guards.ShapeIs(None, guards.Shape(condition, {first: self.symbols[first], here: source})))
+        return known
+
     def symbolic_number(self, source: Source | None, value) -> Variable | None:
         """A Python number that was seen to change becomes a symbol; None if it stays a constant."""
         from dynamo.variables.symint import SymbolicVariable
@@ -213,8 +230,6 @@ class OutputGraph:
 
     def guard_not_negative(self, source: Source, symbol) -> None:
         """A number that was not negative is taken to stay so, which sizes made of it rely on."""
-        from aten.symbolic import nodes
-
         condition = nodes.ge(nodes.sym(symbol.expr.name), 0)
         self.guard(guards.ShapeIs(None, guards.Shape(condition, {symbol.expr.name: source})))
 

@@ -6,6 +6,7 @@ import operator
 from typing import TYPE_CHECKING, Any
 
 from aten import _native, autocast
+from aten.errors import NoShapeRule
 from aten.meta import Meta, exceeds, known_equal
 from aten.promotion import can_cast
 from aten.symbolic.shape_env import DataDependentError
@@ -18,7 +19,9 @@ from dynamo.variables.base import Variable
 from dynamo.variables.exception import as_raised, raise_exception
 from dynamo.variables.function import FunctionVariable, MethodVariable, PartialVariable
 from dynamo.variables.object import ObjectVariable
+from dynamo.variables.sequence import SequenceVariable, SliceVariable, TupleVariable
 from dynamo.variables.tensor import TensorVariable, has_mask, wrap_result
+from dynamo.variables.tensor_values import to_python
 
 if TYPE_CHECKING:
     from aten.op import Op
@@ -66,6 +69,10 @@ def record(output, frame, op: Op, args: list[Variable], kwargs: dict[str, Variab
             raise Unsupported(breaks.UNKNOWN_CALL, f"{op.name} with out= and a tensor that requires grad, which eager refuses")
     if "relayout" in op.tags:
         raise Unsupported(breaks.MUTATED_ALIAS, f"{op.name} changes the layout of a tensor in place")
+    if op.name in ("getitem", "setitem"):
+        args = [args[0], bounds_read(frame, args[1]), *args[2:]]
+    else:
+        args, kwargs = numbers_read(frame, op, args, kwargs)
     val, taken = result_of(output, frame, op, args, kwargs)
     if op.name == "as_strided":
         check_places(output, args[0], val)
@@ -98,6 +105,39 @@ def record(output, frame, op: Op, args: list[Variable], kwargs: dict[str, Variab
         record(output, frame, registry["copy_"], [target, result], {})
         return target
     return result
+
+
+NUMBERS = frozenset({"int", "IntOrDType", "float", "Scalar"})  # types of parameters for which a tensor of one element stands
+
+
+def numbers_read(frame, op: Op, args: list[Variable], kwargs: dict[str, Variable]) -> tuple[list[Variable], dict]:
+    """The arguments, with the number in the place of a tensor that is given for one: an item() that the program does not show."""
+    params, spread = op.schema.params, op.schema.variadic
+    at = lambda i, v: spread if i > spread >= 0 and isinstance(v, TensorVariable) else min(i, len(params) - 1)
+    given = [(params[at(i, v)], v) for i, v in enumerate(args)]
+    named = [(params[op.schema.index[k]] if k in op.schema.index else None, v) for k, v in kwargs.items()]
+    found = [number_read(frame, p, v) for p, v in (*given, *named)]
+    return found[: len(args)], dict(zip(kwargs, found[len(args) :]))
+
+
+def number_read(frame, param: Any, v: Variable) -> Variable:
+    if param is None or param.type not in NUMBERS:
+        return v
+    if isinstance(v, TensorVariable):
+        real = param.type in ("float", "Scalar") or not v.meta.dtype.is_floating_point
+        return to_python(frame, v, "item") if real and not v.meta.sizes else v
+    if param.is_list and isinstance(v, SequenceVariable) and any(isinstance(x, TensorVariable) for x in v.unpack(frame)):
+        return frame.values.tuple_([number_read(frame, param, x) for x in v.unpack(frame)])
+    return v
+
+
+def bounds_read(frame, key: Variable) -> Variable:
+    """An index, with the numbers in the place of tensors that bound slices."""
+    if isinstance(key, TupleVariable) and any(isinstance(k, SliceVariable) for k in key.items):
+        return TupleVariable([bounds_read(frame, k) for k in key.items])
+    if isinstance(key, SliceVariable) and any(isinstance(p, TensorVariable) for p in key.parts):
+        return SliceVariable([to_python(frame, p, "__index__") if isinstance(p, TensorVariable) else p for p in key.parts])
+    return key
 
 
 def takes_a_function(op: Op, args: list[Variable], kwargs: dict[str, Variable]) -> bool:
@@ -158,6 +198,8 @@ def result_of(output, frame, op: Op, args, kwargs) -> tuple[Any, promises.Promis
         return shape_rule(op, metas, named), None
     except DataDependentError as e:
         return promised_result(output, op, metas, named, e)
+    except NoShapeRule as e:
+        raise Unsupported(breaks.UNKNOWN_CALL, str(e)) from e
     except SHAPE_ERRORS as e:
         if any(getattr(a, "native", None) is not None for a in (*args, *kwargs.values())):
             raise Unsupported(breaks.UNKNOWN_CALL, f"{op.name}, which raises") from e  # its text may name the class

@@ -71,16 +71,19 @@ class Region(Graph):
             args, kwargs = map_arg(tuple(args), self.own), map_arg(kwargs or {}, self.own)
         return super().create_node(op, target, args, kwargs, name, val)
 
-    def close(self, outputs: list[Any]) -> GraphModule:
-        """The finished graph. Symbols that no placeholder gives are passed as well."""
+    def close(self, outputs: list[Any], sizes: bool = False) -> GraphModule:
+        """The finished graph. Symbols that no placeholder gives are passed as well; with `sizes`, those of what is passed too."""
         self.line = None
         self.output(tuple(outputs))
         self.eliminate_dead_code(checks=True)
-        bound, used = binders(self), {}
+        bound, used = {} if sizes else binders(self), {}
         for node in self.nodes:
-            for leaf in leaves((node.args, node.kwargs)):
+            meta = node.meta["val"] if sizes and node.op == "placeholder" else None
+            for leaf in (*leaves((node.args, node.kwargs)), *getattr(meta, "sizes", ())):
                 if type(leaf) in SYMBOLIC:
                     used.update((e.value, wrap(e, self.shape_env)) for e in walk(leaf.expr) if e.op == "sym")
+        for node in self.placeholders if sizes else ():
+            used.pop(str(node.meta["val"]), None)  # (the symbol itself)
         for name, value in used.items():
             if name not in bound:
                 self.input(value, value, name)

@@ -7,9 +7,9 @@ __all__ = ["compile_fx", "counters", "list_mode_options", "list_options"]
 
 def __getattr__(name: str):
     if name == "compile_fx":
-        from inductor.entry import compile_fx
+        from importlib import import_module
 
-        return compile_fx
+        return import_module("inductor.compile_fx")
     if name in ("list_options", "list_mode_options"):
         from inductor import modes
 

@@ -35,6 +35,7 @@ _OF_FILE = {  # the names that a file gives
     "weft.amp.grad_scaler": "GradScaler",
     "weft.asserts": "_assert _assert_async _check _check_index _check_is_size _check_not_implemented _check_tensor_all _check_type "
     "_check_value _check_with",
+    "aten.declared_ops": "Tag",
     "aten.errors": "OutOfMemoryError",
     "aten.higher_order": "cond while_loop",
     "aten.printing": "set_printoptions",

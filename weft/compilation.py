@@ -20,7 +20,7 @@ _FUNCTIONS = (types.FunctionType, types.MethodType)
 @backends.register_backend(name="inductor")
 def inductor(gm: Any, example_inputs: list, mode: str | None = None, options: dict[str, Any] | None = None) -> Callable:
     """Fused native kernels; the graph run eager where there is no C++ compiler."""
-    from inductor import compile_fx
+    from inductor.entry import compile_fx
 
     found = as_it_is(gm, example_inputs, functools.partial(inductor, mode=mode, options=options))
     if found is not None:

@@ -1,5 +1,9 @@
-"""weft.library: custom ops of users (`custom_op`, `register_fake`, `register_autograd`, `register_vmap`)."""
+"""weft.library: custom ops of users: functions (`custom_op`), or declared as text and implemented by place (`Library`)."""
 
+from aten.declared_ops import Library, _scoped_library, define, impl, register_kernel
 from aten.library import CustomOp, custom_op, infer_schema, register_autograd, register_fake, register_vmap
 
-__all__ = ["CustomOp", "custom_op", "infer_schema", "register_autograd", "register_fake", "register_vmap"]
+__all__ = [
+    "CustomOp", "Library", "_scoped_library", "custom_op", "define", "impl", "infer_schema", "register_autograd", "register_fake",
+    "register_kernel", "register_vmap",
+]  # fmt: skip

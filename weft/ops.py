@@ -10,8 +10,10 @@ from typing import Any
 
 import aten as _aten
 from aten import Tensor as _Tensor
+from aten import library as _library
 from aten import registry as _registry
-from aten.library import CustomOp, lookup
+from aten.declared_ops import lookup
+from aten.library import CustomOp
 from aten.ops.native_activations import NATIVE_LOSSES as _NATIVE_LOSSES
 from dynamo import trace_rules
 from dynamo.breaks import Again
@@ -36,12 +38,22 @@ def _built_in(name: str) -> Any:
     return op if callable(op) else None
 
 
+def _entry_of(op: Any) -> Any:
+    """What is called for a custom op: the op itself, where that says all."""
+    return op.op if type(op) is CustomOp and op.is_plain else op
+
+
+def _lookup_overload(packet: OpOverloadPacket, name: str) -> Any:
+    found = _library.lookup(f"{packet._qualified}.{name}")
+    return packet.op if found is None else _entry_of(found)
+
+
 class OpOverload:
     """An op under the name of one of its overloads; calls are the op's."""
 
     def __init__(self, packet: OpOverloadPacket, name: str) -> None:
         self.overloadpacket, self._overloadname = packet, name
-        self._op = packet.op
+        self._op = packet.op if name == "default" else _lookup_overload(packet, name)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._op(*args, **kwargs)
@@ -106,12 +118,22 @@ class _Namespace:
         if name.startswith("__"):
             raise AttributeError(name)
         op: Any = _built_in(name) if self.name in _BUILT_IN else lookup(f"{self.name}::{name}")
-        if isinstance(op, CustomOp) and not op.mutates:
-            op = op.op
+        op = _entry_of(op)
         if op is None:
             raise AttributeError(f"'_OpNamespace' '{self.name}' object has no attribute '{name}'")
         made = self.__dict__[name] = OpOverloadPacket(f"{self.name}::{name}", op)
         return made
+
+
+def _forget(name: str) -> None:
+    """The entry of a custom op is looked up again."""
+    namespace, _, short = name.partition("::")
+    entries = globals().get(namespace)
+    if isinstance(entries, _Namespace):
+        entries.__dict__.pop(short.partition(".")[0], None)
+
+
+_library.changed.append(_forget)
 
 
 @trace_rules.handle(_Namespace.__getattr__, OpOverloadPacket.__getattr__)

@@ -12,6 +12,8 @@ __all__ = list(_WHERE)
 
 
 def __getattr__(name: str):
+    if name == "experimental":
+        return importlib.import_module("aten.fx.experimental")
     if name not in _WHERE:
         raise AttributeError(f"module 'aten.fx' has no attribute {name!r}")
     value = globals()[name] = getattr(importlib.import_module(f"aten.fx.{_WHERE[name]}"), name)

@@ -547,7 +547,9 @@ def index_put(input: Meta, indices: list[Any], values: Meta, accumulate: bool) -
 
 def _fits(sizes: Sequence[Any], target: Sequence[Any]) -> bool:
     return all(
-        known_equal(a, b) or (type(a) is int and a == 1) or ((is_symbolic(a) or is_symbolic(b)) and bool(a == b))
+        known_equal(a, b)
+        or (type(a) is int and a == 1)
+        or ((is_symbolic(a) or is_symbolic(b)) and (bool(a == b) or (is_symbolic(a) and bool(a == 1))))
         for a, b in zip(reversed(sizes), reversed(target))
     )
 

@@ -11,7 +11,7 @@ from aten.meta import Meta, exceeds, known_equal
 from aten.op import alias_of, inplace_of, op, ops
 from aten.ops.batching import batch_dims, materialize, to_front
 from aten.promotion import element, result_dtype
-from aten.shapes import broadcast, is_one, show, wrap_dim
+from aten.shapes import broadcast, is_empty, is_one, show, wrap_dim
 
 
 # ------------------------------------------------------------------------------------------------------ core ops
@@ -22,7 +22,8 @@ from aten.shapes import broadcast, is_one, show, wrap_dim
 )
 def cat(tensors: list[Meta], dim: int) -> Meta:
     """Tensors joined along a dimension; all other sizes are equal (1-d tensors without elements are ignored)."""
-    parts = [t for t in tensors if not _is_nothing(t)] or tensors[:1]
+    mixed = len({len(t.sizes) for t in tensors}) > 1
+    parts = [t for t in tensors if not _is_nothing(t, mixed)] or tensors[:1]
     first = parts[0]
     if first.ndim == 0:
         raise RuntimeError("zero-dimensional tensor (at position 0) cannot be concatenated")
@@ -47,8 +48,9 @@ def _common_dtype(tensors: list[Any]) -> Any:
     return result_dtype([(t.dtype, 2 if t.ndim else 1) for t in tensors])
 
 
-def _is_nothing(t: Any) -> bool:
-    return len(t.shape) == 1 and type(t.shape[0]) is int and t.shape[0] == 0
+def _is_nothing(t: Any, asks: bool = False) -> bool:
+    """Whether a tensor has one dim, of size 0. asks: it matters, so that a symbolic size is guarded."""
+    return len(t.shape) == 1 and (is_empty(t.shape[0]) if asks else type(t.shape[0]) is int and t.shape[0] == 0)
 
 
 @cat.normal
@@ -70,7 +72,7 @@ def _(out, tensors, dim):
 def _(g, needs, tensors_meta, dim):
     parts, start = [], 0
     for meta, need in zip(tensors_meta, needs[0]):
-        if _is_nothing(meta) and g.ndim != 1:
+        if g.ndim != 1 and _is_nothing(meta, True):
             parts.append(g.new_zeros([0]) if need else None)
             continue
         size = meta.sizes[dim]

@@ -117,6 +117,9 @@ def input_meta(output, source, value, dims: dict[int, tuple]) -> Meta:
     """The Meta of an input, with symbols for the dims in `dims`."""
     sizes: list[Any] = list(value.shape)
     for d, (lo, hi) in dims.items():
+        if d not in getattr(value, DYNAMIC, ()):
+            sizes[d] = output.size_symbol(Size(source, d), sizes[d])
+            continue
         sizes[d] = output.new_symbol(Size(source, d), sizes[d], lo, hi)
         guard_range(output, source, d, sizes[d], lo, hi)
     strides = tuple(value.stride()) if not dims else symbolic_strides(output, source, value, sizes)

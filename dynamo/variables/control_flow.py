@@ -153,7 +153,7 @@ def _kept_apart(frame: Any, function: Variable, args: list, kwargs: dict, name: 
     graph = Region(output.graph, output.shape_env)
     with opened(output, graph), output.side_effects.freeze(frame):  # tensors are passed where they are used
         traced = Traced(frame, graph, function.call(frame, args, kwargs))
-    body = traced.close()  # which may add to the operands
+    body = traced.close(sizes=True)  # which may add to the operands
     target, operands, settings = node(graph.operands)
     found = iter(higher_order.record(frame, target, operands, {name: body}, settings=settings))
     results = [next(found) if higher_order.is_value(v) else v for v in traced.variables]

@@ -276,6 +276,17 @@ class GraphLowering:
             return x
         return self.realize(x, self.dense(meta))
 
+    def stored(self, n) -> Buffer:
+        """The buffer whose memory a node's value shares with what it is a view of, laid out as in eager."""
+        base = base_of(n)
+        value, meta = self.values[base], base.meta["val"]
+        found, strides = self.layout(value), tuple(map(as_expr, meta.strides))
+        if found is None or not same_layout(value, found[2], strides) or self.buffers[found[0]].base is not None or (
+            base.op != "placeholder" and found[1] is not ZERO
+        ):  # fmt: skip
+            value = self.values[base] = self.realize(value, strides)
+        return self.buffers[value.buffer_load.buffer]
+
     # ---- the walk
 
     def run(self) -> Lowered:
@@ -422,8 +433,9 @@ class GraphLowering:
         return values if isinstance(out, (tuple, list)) else values[0]
 
     def operand(self, a: Value, given) -> Ref:
-        """A buffer that holds an argument of a step."""
-        return Ref(self.as_eager(a, given.meta["val"]) if settings.exact and type(given) is FxNode else self.as_buffer(a))
+        """A buffer that holds an argument of a step; a user's op gets it as eager lays it out."""
+        exactly = (settings.exact or "library" in getattr(self.node.target, "tags", ())) and type(given) is FxNode
+        return Ref(self.as_eager(a, given.meta["val"]) if exactly else self.as_buffer(a))
 
     def extern_argument(self, a, given):
         """An argument of a step; `given` is how it stands in the graph."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from aten.symbolic.expr import ONE, ZERO, and_, as_expr, eq, ge, lt
 from inductor.ir import nodes
-from inductor.ir.buffer import Buffer
 from inductor.ir.loops import loop_variables
 from inductor.ir.nodes import Node
 from inductor.ir.scalar import apply
@@ -102,12 +101,10 @@ def unfold(graph, x, dimension, size, step):
 
 @lowering("as_strided")
 def as_strided(graph, x, size, stride, storage_offset=None):
-    """Elements by strides in the storage of x, which must be an input or a result of its own."""
-    found = x.buffer_load
-    base: Buffer | None = graph.buffers.get(found.buffer) if found is not None else None
-    if base is None or base.base is not None:
-        raise NotLowered("as_strided of a computed value")
-    index = as_expr(0 if storage_offset is None else storage_offset)
+    """Elements by strides in the storage that x shares: an input's, or that of a result, which then lies as eager has it."""
+    given = graph.node.args[0]
+    base = graph.stored(given)
+    index = as_expr(given.meta["val"].offset if storage_offset is None else storage_offset)
     sizes = graph.sizes(graph.out)
     for i, s in zip(loop_variables(len(sizes)), stride):
         index = index + i * as_expr(s)

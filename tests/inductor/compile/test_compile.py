@@ -7,6 +7,7 @@ import pytest
 
 import aten
 import inductor
+import weft
 from aten import _native, autograd, errors, settings
 from aten.fx.node import UserLine
 from inductor import _runner, loading
@@ -316,3 +317,16 @@ def test_every_stage_prints(capsys):
     for channel in ("graph", "kernels", "program", "cache"):
         assert f"[{channel}] " in text
     assert "def program(in0" in text and 'extern "C"' in text
+
+
+def test_compile_fx_inner_takes_one_list():
+    from weft._inductor.compile_fx import compile_fx, compile_fx_inner
+
+    function = lambda x, y: ((x + y) @ x, y * 2)
+    inputs = [weft.rand(4, 4), weft.rand(4, 4)]
+    expected = function(*inputs)
+    graph = weft.fx.experimental.proxy_tensor.make_fx(function)(*inputs)
+    weft.testing.assert_close(tuple(compile_fx(graph, inputs)(*inputs)), expected)
+    compiled = compile_fx_inner(graph, inputs)
+    weft.testing.assert_close(tuple(compiled(inputs)), expected)
+    assert inputs == []

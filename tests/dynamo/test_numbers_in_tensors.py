@@ -1,0 +1,63 @@
+"""Tensors of one element that stand for numbers in calls: sizes, bounds of slices, factors. Capture reads them as item() does."""
+
+import pytest
+
+import weft
+
+CASES = {
+    "size": lambda x, n: x.new_ones(n, 2),
+    "size in a list": lambda x, n: x.new_ones([n, n + 1]),
+    "zeros": lambda x, n: weft.zeros(n, 3),
+    "view": lambda x, n: x.view(n, -1) + 1,
+    "alpha": lambda x, n: weft.add(x, x, alpha=n),
+    "roll": lambda x, n: weft.roll(x, n),
+    "tail": lambda x, n: x[n:] + 1,
+    "head": lambda x, n: x[:n] * 2,
+    "inner": lambda x, n: x.view(2, 4)[:, n:],
+}
+
+
+@pytest.mark.parametrize("fullgraph", [False, True])
+@pytest.mark.parametrize("name", CASES)
+def test_number(name, fullgraph):
+    function = CASES[name]
+    compiled = weft.compile(function, backend="eager", fullgraph=fullgraph)
+    for n in (2, 1, 4):
+        args = weft.arange(8.0), weft.tensor(n)
+        weft.testing.assert_close(compiled(*args), function(*args))
+
+
+def test_write_between_bounds():
+    def function(x, n):
+        y = x.clone()
+        y[n:] = 0
+        return y
+
+    compiled = weft.compile(function, fullgraph=True)
+    for n in (0, 3, 9, -1):
+        args = weft.arange(8.0), weft.tensor(n)
+        weft.testing.assert_close(compiled(*args), function(*args))
+
+
+def test_quotient_of_numbers_as_a_size():
+    def function(x, w):
+        chunks = weft.div(x.shape[0], w, rounding_mode="trunc") - 1
+        return x.new_zeros((2, chunks + 1)) + x.sum()
+
+    args = weft.arange(8.0), 4
+    weft.testing.assert_close(weft.compile(function, fullgraph=True)(*args), function(*args))
+
+
+def test_empty_tensors_of_one_dim_are_left_out_of_cat():
+    function = lambda *tensors: weft.cat(tensors, -1)
+    compiled = weft.compile(function, fullgraph=True, dynamic=True)
+    args = weft.randn(2, 3), weft.randn(0), weft.randn(2, 4, requires_grad=True)
+    weft.testing.assert_close(compiled(*args), function(*args))
+    compiled(*args).sum().backward()
+    weft.testing.assert_close(args[2].grad, weft.ones(2, 4))
+
+
+def test_index_put_of_one_row_is_spread():
+    function = lambda a, b, c: weft.ops.aten.index_put_(a + 1, (None, b, None), c)
+    args = weft.randn(4, 4, 2), weft.arange(3), weft.randn(4, 1, 2)
+    weft.testing.assert_close(weft.compile(function, fullgraph=True, dynamic=True)(*args), function(*args))

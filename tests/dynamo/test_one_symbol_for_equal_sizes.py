@@ -1,0 +1,54 @@
+"""dynamic=True: sizes that are equal as a program is compiled are one symbol, as PyTorch's users count compilations."""
+
+import weft
+from aten.fx.experimental import _config
+from dynamo.testing import CompileCounter, EagerAndRecordGraphs
+
+
+def wrapped(x, y):
+    return weft._higher_order_ops.wrap(lambda x, y: x.sin() + y.sum(0), x, y)
+
+
+def compilations(*calls):
+    counter = CompileCounter()
+    compiled = weft.compile(lambda x, y: x.sum() + y.sum(), backend=counter, dynamic=True, fullgraph=True)
+    for a, b in calls:
+        x, y = weft.randn(a), weft.randn(b)
+        weft.testing.assert_close(compiled(x, y), x.sum() + y.sum())
+    return counter.frame_count
+
+
+def test_equal_sizes_share_a_symbol_and_others_do_not():
+    assert compilations((3, 3), (4, 4), (7, 7)) == 1
+    assert compilations((3, 3), (4, 5), (6, 7), (8, 8)) == 2
+    assert compilations((3, 4), (5, 5), (6, 7)) == 1
+
+
+def test_zero_and_one_are_equal_to_others_by_chance():
+    assert compilations((1, 1), (2, 3)) == 1
+    assert compilations((0, 0), (2, 3)) == 1
+
+
+def test_marked_sizes_are_symbols_of_their_own():
+    counter = CompileCounter()
+    compiled = weft.compile(lambda x, y: x.sum() + y.sum(), backend=counter, dynamic=True, fullgraph=True)
+    x, y = weft.ones(3), weft.ones(3)
+    weft._dynamo.mark_dynamic(x, 0)
+    assert compiled(x, y).item() == 6
+    assert compiled(weft.ones(4), weft.ones(5)).item() == 9
+    assert counter.frame_count == 1
+
+
+def test_the_setting_turns_it_off():
+    with _config.patch(use_duck_shape=False):
+        assert compilations((3, 3), (4, 5)) == 1
+
+
+def test_a_graph_that_a_node_calls_is_passed_its_sizes():
+    backend = EagerAndRecordGraphs()
+    compiled = weft.compile(wrapped, backend=backend, dynamic=True, fullgraph=True)
+    x, y = weft.randn(3), weft.randn(3, 3)
+    weft.testing.assert_close(compiled(x, y), x.sin() + y.sum(0))
+    (node,) = [n for n in backend.graphs[0].graph.nodes if n.target is weft._higher_order_ops.wrap]
+    assert len(node.args) == 4  # the graph, x, y and their one size
+    weft.testing.assert_close(compiled(weft.ones(5), weft.ones(5, 5)), weft.ones(5).sin() + 5)

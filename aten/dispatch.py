@@ -147,7 +147,7 @@ def _ask_modes(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 _DEVICES_APART = frozenset(  # composites of tensors that may be on several devices
-    {"to", "cpu", "cuda", "type_as", "copy_", "getitem", "setitem"}
+    {"to", "cpu", "cuda", "type_as", "copy_", "getitem", "setitem", "ctc_loss"}
 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -19,6 +20,7 @@ from inductor.schedule import schedule
 
 assert aten.op
 DTYPES = ("float32", "bfloat16")
+DEVICE = device("cuda", 0)  # which need not be there
 
 
 class Core:
@@ -31,7 +33,7 @@ class Core:
         self.count = 0
 
     def input(self, sizes: tuple[Any, ...], dtype: str = "float32", strides: tuple[Any, ...] | None = None) -> Any:
-        meta = Meta.contiguous(tuple(sizes), getattr(dtypes, dtype), device("cpu"))
+        meta = Meta.contiguous(tuple(sizes), getattr(dtypes, dtype), DEVICE)
         if strides is not None:
             meta = Meta(meta.dtype, meta.device, tuple(sizes), strides)
         self.count += 1
@@ -116,7 +118,11 @@ def _everything() -> Iterator[tuple[str, Callable[[], Made]]]:
             yield _of_one(f"{name} columns", big, d, lambda g, x, name=name: g(name, x, [0], False))
             yield _of_one(f"{name} of all", big, d, lambda g, x, name=name: g(name, x, [0, 1], False))
         yield _of_one("argmax rows", big, d, lambda g, x: g("argmax", x, 1, False))
-        yield _of_one("cumsum rows", big, d, lambda g, x: g("cumsum", x, 1))
+        for name in ("cumsum", "logcumsumexp"):
+            yield _of_one(f"{name} rows", big, d, lambda g, x, name=name: g(name, x, 1))
+        yield _of_one("cummax rows", big, d, lambda g, x: _both(g, g("cummax", x, 1)))
+        yield _of_one("sort rows", big, d, lambda g, x: _both(g, g("sort", x, 1, descending=False, stable=False)))
+        yield _of_one("topk rows", (64, 50304), d, lambda g, x: _both(g, g("topk", x, 50, 1, largest=True, sorted=True)))
         for columns in (768, 1024, 8192):
 
             def layer_norm(g: Core, x: Any, n: int = columns, d: str = d) -> Any:
@@ -135,6 +141,10 @@ def _everything() -> Iterator[tuple[str, Callable[[], Made]]]:
         yield _of_one("embedding", (50304, 768), d, embedding)
         yield _of_two("cat", big, big, d, lambda g, x, y: g("cat", [x, y], 1))
     yield _of_two("cross entropy", (4096, 50304), (1,), "float32", lambda g, x, y: (_cross_entropy(g, x),))
+
+
+def _both(g: Core, pair: Any) -> tuple[Any, Any]:
+    return tuple(g.graph.create_node("call_function", operator.getitem, (pair, k), val=v) for k, v in enumerate(pair.meta["val"]))
 
 
 def _cross_entropy(g: Core, x: Any) -> Any:

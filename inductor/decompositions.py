@@ -24,6 +24,11 @@ def decompositions() -> dict[Op, Callable[..., Any]]:
     return found
 
 
+def on_cpu(x: Any) -> bool:
+    """Whether x lies where an op that stays whole has a kernel: on a device all are made of loops and products."""
+    return x.device.type == "cpu"
+
+
 def _channels(input: Any, weight: Any, *rest: Any) -> tuple[Any, Any]:
     return input.shape[1], weight.shape[0]
 
@@ -36,7 +41,8 @@ def _if_depthwise(decompose: Callable[..., Any], channels: Callable[..., tuple[A
     """`channels(*args)`: how many a convolution sees and how many it makes; its last argument is the number of groups."""
 
     def decomposed(*args: Any) -> Any:
-        return decompose(*args) if choices.fuses_convolution(*channels(*args), args[-1]) else NotImplemented
+        whole = on_cpu(args[0]) and not choices.fuses_convolution(*channels(*args), args[-1])
+        return NotImplemented if whole else decompose(*args)
 
     return decomposed
 
@@ -44,7 +50,7 @@ def _if_depthwise(decompose: Callable[..., Any], channels: Callable[..., tuple[A
 def _unless_large(decompose: Callable[..., Any], first: int) -> Callable[..., Any]:
     def decomposed(*args: Any) -> Any:
         query, key = args[first : first + 2]
-        if choices.keeps_attention(query.shape[-2], key.shape[-2]):
+        if on_cpu(query) and choices.keeps_attention(query.shape[-2], key.shape[-2]):
             return NotImplemented
         return decompose(*args)
 

@@ -19,9 +19,7 @@ def _old_reduction(reduction: str, size_average: Any, reduce: Any) -> str:
         reduction = "none"
     else:
         reduction = "mean" if size_average is None or size_average else "sum"
-    warnings.warn(
-        f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.", stacklevel=4
-    )
+    warnings.warn(f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.", stacklevel=4)
     return reduction
 
 
@@ -154,9 +152,7 @@ def cosine_similarity(x1, x2, dim, eps):
     """The dot product over the product of norms, each at least eps."""
     dtype = ops.result_type(x1, x2)
     if category(dtype) < 2:
-        raise RuntimeError(
-            f"expected common dtype to be floating point, yet common dtype is {TYPE_NAMES[dtype.name]}"
-        )
+        raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {TYPE_NAMES[dtype.name]}")
     x1, x2 = ops.broadcast_tensors(x1.to(dtype), x2.to(dtype))
     a = x1 / ops.norm(x1, 2, dim, True).clamp(min=eps)
     b = x2 / ops.norm(x2, 2, dim, True).clamp(min=eps)
@@ -433,9 +429,7 @@ def _soft_cross_entropy(logs: Any, target: Any, weight: Any, reduction: str, lab
 
 def _check_scores(input: Any) -> None:
     if input.ndim > 2 or any(is_empty(s) for s in input.shape[-1:]):
-        raise RuntimeError(
-            f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {show(input.shape)}"
-        )
+        raise RuntimeError(f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {show(input.shape)}")
 
 
 @composite(
@@ -510,8 +504,19 @@ __all__ = ["reduce_loss"]
 def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity):
     """Minus the log of the summed probability of all alignments of a target (Graves et al. 2006).
 
-    log_probs [T, N, C]; targets [N, S], or all in one vector.
+    log_probs [T, N, C]; targets [N, S], or all in one vector. The lengths may be the host's, as whoever counts them has them.
     """
+    lengths = [v.to(log_probs.device) if hasattr(v, "dtype") else v for v in (input_lengths, target_lengths)]
+    return ops.ctc_loss_of(log_probs, targets, *lengths, blank, reduction, zero_infinity)
+
+
+@composite(
+    "ctc_loss_of(Tensor log_probs, LongTensor targets, Any input_lengths, Any target_lengths, int blank, str reduction, "
+    "bool zero_infinity) -> Tensor",
+    tags=["function_only", "hidden"],
+)
+def ctc_loss_of(log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity):
+    """`ctc_loss` of tensors on one device."""
     batched = log_probs.ndim == 3
     if log_probs.ndim not in (2, 3):
         raise RuntimeError(

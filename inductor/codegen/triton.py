@@ -19,7 +19,8 @@ from inductor.ir.buffer import Buffer, Kernel
 from inductor.ir.loops import Accumulate, Dim, Keep, Nest, Reduce, Running, Stage, Store
 from inductor.ir.nodes import Node
 
-COMBINE = {"sum": "add_", "prod": "mul_", "max": "max_", "min": "min_", "any": "or_", "all": "and_"}
+COMBINE = {"sum": "add_", "prod": "mul_", "max": "max_", "min": "min_", "any": "or_", "all": "and_",
+           "logaddexp": "logaddexp_"}  # fmt: skip
 
 
 def render(
@@ -51,7 +52,7 @@ def identity(kind: str, dtype: str) -> str:
         return "0"
     if kind in ("prod", "all"):
         return "1"
-    lowest = kind in ("max", "argmax")
+    lowest = kind in ("max", "argmax", "logaddexp")
     if dtype.startswith("float"):
         return f"float('{'-' if lowest else ''}inf')"
     if dtype == "bool":
@@ -224,14 +225,18 @@ class TritonWriter(ValueText):
 
     def running_value(self, s: Running, scope: Scope) -> None:
         full = self.define(scope, self.existing(self.emit(s.value), identity(s.kind, s.dtype), scope))
-        combine, name = COMBINE[s.kind], self.named[s.name]
+        name = self.named[s.name]
+        self.rows[s.name] = 1
+        if s.kind == "sort":  # of whole rows: what does not exist is the last
+            scope.lines.append(f"{name} = tl.sort({full}, 1)")
+            return
+        combine = COMBINE[s.kind]
         scan = f"tl.associative_scan({full}, 1, {combine})"
         if self.tile.mode == "whole":
             scope.lines.append(f"{name} = {scan}")
         else:
             self.named[s.name] = self.define(scope, f"{combine}({name}_carry, {scan})")
             scope.lines.append(f"{name}_carry = {combine}({name}_carry, tl.reduce({full}, 1, {combine})[:, None])")
-        self.rows[s.name] = 1
 
     def accumulate(self, s: Accumulate, scope: Scope) -> None:
         """Atomic: the order in which equal places add up is not fixed on a GPU. Nor is which of them replaces."""

@@ -37,6 +37,12 @@ def min_(a, b):
 
 
 @triton.jit
+def logaddexp_(a, b):
+    apart = tl.where(a == b, 0, tl.abs(a - b)).to(a.dtype)  # (of two infinities alike it is nothing)
+    return max_(a, b) + libdevice.log1p(tl.exp(-apart))
+
+
+@triton.jit
 def argmax_(v, i, x, at):
     better = (x > v) | ((x != x) & (v == v)) | (((x == v) | ((x != x) & (v != v))) & (at < i))
     return tl.where(better, x, v), tl.where(better, at, i)

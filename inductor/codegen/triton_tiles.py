@@ -94,7 +94,8 @@ def _rows(nest: Nest, buffers: dict[str, Buffer], hints: dict[str, int]) -> Tile
     static = all(d.size.is_const for d in reduced)
     length, rows = _extent(reduced, hints), _extent(kept, hints)
     best = max((votes[d.name] for d in kept), default=0.0)
-    columns = rows > 1 and best > max(votes[d.name] for d in reduced)
+    sorts = any(isinstance(s, Running) and s.kind == "sort" for s in nest.statements)
+    columns = rows > 1 and best > max(votes[d.name] for d in reduced) and not sorts
     if columns:
         inner = max(kept, key=lambda d: (votes[d.name], kept.index(d)))
         kept = (*(d for d in kept if d is not inner), inner)

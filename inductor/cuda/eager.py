@@ -26,6 +26,7 @@ from aten.symbolic.evaluate import evaluate
 from aten.symbolic.expr import Expr
 from aten.symbolic.shape_env import DataDependentError, ShapeEnv
 from inductor.codegen.toolchain import DeviceCompileError
+from inductor.cuda import counted
 from inductor.lowering.registry import NotLowered
 
 CPU = dtypes.device("cpu")
@@ -81,7 +82,10 @@ def run(op: Op, args: tuple[Any, ...], device: Any) -> Any:
     """The op on core arguments, some of them tensors on `device`."""
     inputs: list[Any] = []
     key = (op.name, str(device), _native.ambient(), *_kinds(args, inputs, {}, takes_numbers(op)))
-    if key in _on_host or "dynamic" in op.tags:
+    if "dynamic" in op.tags:
+        made = counted.run(op, args)
+        return on_host(op, args, device) if made is NotImplemented else made
+    if key in _on_host:
         return on_host(op, args, device)
     for p in _programs.get(key, ()):
         if p.holds(inputs):

@@ -23,7 +23,8 @@ from inductor.lowering.value import Value
 VIEWS = frozenset("view permute expand squeeze unsqueeze slice select diagonal unfold as_strided alias detach".split())
 _MOVES = VIEWS | frozenset(
     "clone copy slice_scatter select_scatter diagonal_scatter tril triu cat constant_pad_nd flip roll gather scatter "
-    "index_select index embedding masked_fill where full arange eye bitcast rand_philox randn_philox randint_philox".split()
+    "index_select index embedding masked_fill where full arange eye bitcast rand_philox randn_philox randint_philox "
+    "sort topk searchsorted cummax cummin".split()
 )
 # Eager's loops of these are made from the texts of the vocabulary, and from definitions that the lowerings repeat.
 _SCALARS = frozenset(name for name, row in scalar.table.items() if row.eager) | frozenset(

@@ -30,6 +30,6 @@ def lowering(*names: str):
 
 def load_all() -> dict[str, Callable]:
     """The table, with every family imported."""
-    for family in ("creation", "indexing", "matmul", "pointwise", "random", "reduction", "scan", "structure", "view"):
+    for family in ("creation", "indexing", "matmul", "pointwise", "random", "reduction", "scan", "sorting", "structure", "view"):
         importlib.import_module(f"inductor.lowering.{family}")
     return table

@@ -195,14 +195,14 @@ def _of_offsets(rows: Tensor, kept: Tensor | None, offsets: Tensor, bags: int, m
     if kept is not None:
         rows = aten.where(kept.unsqueeze(-1), rows, 0.0 if mode != "max" else -math.inf)
     counted = aten.ones_like(bag) if kept is None else kept.to(aten.int64)
-    counts = aten.zeros(bags, dtype=aten.int64).index_add(0, bag, counted).unsqueeze(1)
+    counts = bag.new_zeros([bags]).index_add(0, bag, counted).unsqueeze(1)
     if mode == "max":
         if rows.shape[0] == 0:
             return rows.new_zeros([bags, rows.shape[1]])
         best = rows.new_full([bags, rows.shape[1]], -math.inf)
         best = best.index_reduce(0, bag, rows.detach(), "amax")
         first = aten.where(rows.detach() == best.index_select(0, bag), places.unsqueeze(1), rows.shape[0])
-        at = aten.full([bags, rows.shape[1]], rows.shape[0] - 1).index_reduce(0, bag, first, "amin")
+        at = bag.new_full([bags, rows.shape[1]], rows.shape[0] - 1).index_reduce(0, bag, first, "amin")
         return aten.where(counts > 0, rows.gather(0, at), 0.0)
     total = rows.new_zeros([bags, rows.shape[1]]).index_add(0, bag, rows)
     return total if mode == "sum" else total / counts.clamp(min=1).to(rows.dtype)

@@ -120,6 +120,9 @@ def name_of(obj: Any) -> str:
     return f"{module}.{name}" if module and module != "builtins" else name
 
 
+MADE_OF_OTHERS = ("linearize",)  # function transforms that are traced as they are written
+
+
 def check_inline(function: types.FunctionType) -> None:
     """Raise Unsupported if calls of `function` are left to Python."""
     if DISABLED in function.__dict__:
@@ -135,6 +138,8 @@ def check_inline(function: types.FunctionType) -> None:
             return
         raise Unsupported(breaks.USER_FUNCTION, name_of(function))
     if module.startswith("aten.transforms"):
+        if function.__qualname__.partition(".")[0] in MADE_OF_OTHERS:
+            return
         raise Unsupported(breaks.FUNCTION_TRANSFORM, name_of(function))
     machinery = top == "aten" and not module.startswith(TRACED_ATEN)
     stdlib = top in sys.stdlib_module_names and top not in TRACED_STDLIB and top != "__main__"

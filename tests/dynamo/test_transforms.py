@@ -23,7 +23,7 @@ PROGRAMS = {
     "hessian": lambda x: func.hessian(lambda a: (a**3).sum())(x[0]),
     "vjp": lambda x: (lambda out, pull: (out, pull(out)))(*func.vjp(lambda a: a @ w, x)),
     "jvp": lambda x: func.jvp(lambda a: (a @ w).sin(), (x,), (x * 0 + 1,)),
-    "linearize": lambda x: (lambda out, push: (out, push(y), push(x)))(*func.linearize(lambda a: (a @ w).sin(), x)),
+    "linearize": lambda x: (lambda out, push: (out, push(x * 2), push(x)))(*func.linearize(lambda a: (a @ w).sin(), x)),
     "random": lambda x: func.grad(lambda a: (a * weft.zeros_like(a).bernoulli_(1.0) * weft.nn.functional.dropout(y, 0.0)).sum())(x),
     "made outside": lambda x: outside(x),
     "dict": lambda x: func.grad(lambda p: (p["w"] * x).sum() + p["b"].sum())({"w": y, "b": x}),

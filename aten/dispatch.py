@@ -56,6 +56,11 @@ def pop_level() -> Any:
     return stack.levels.pop()
 
 
+def transforming() -> bool:
+    """Whether the code that runs is inside of a function that is transformed: vmap, grad, jvp …"""
+    return any(level.transforms for level in stack.levels[: stack.top])
+
+
 def push_mode(mode: Any) -> None:
     """Open a mode: `mode.handle(op, args, kwargs)` sees every call of this thread first, as written by the caller."""
     stack.modes.append(mode)

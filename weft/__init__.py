@@ -6,6 +6,8 @@ Tensors, dtypes and ops are those of `aten` and are looked up there on first use
 from importlib import import_module as _import_module
 from typing import Any as _Any
 
+import dynamo as _dynamo_package  # noqa: F401  (here, so that a folder of the program's that has such a name is not taken for it)
+import inductor as _inductor_package  # noqa: F401
 from aten import devices as _devices
 from aten import overrides as _overrides
 from weft import aliases as _aliases

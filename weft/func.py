@@ -9,7 +9,7 @@ from typing import Any
 import aten
 from aten import pytree
 from aten.transforms import batching, grad, grad_and_value, hessian, jacfwd, jacrev, jvp, linearize, vjp, vmap
-from aten.transforms.tracer import Tracer
+from aten.transforms.tracer import Level, Tracer, opened
 from weft.nn.module import Module
 from weft.nn.modules.batchnorm import _BatchNorm
 from weft.nn.utils import stateless
@@ -20,6 +20,15 @@ __all__ = [
 ]  # fmt: skip
 
 
+class _Functionalized(Level):
+    """Takes no call: what runs in it is a function that is transformed, and may do there what it may do under others."""
+
+    transforms = True
+
+    def wants(self, args: tuple) -> bool:
+        return False
+
+
 def functionalize(func: Callable, *, remove: str = "mutations") -> Callable:
     """`func`, for whoever traces it: in-place operations, and with remove="mutations_and_views" views, need not be in its graph.
 
@@ -28,13 +37,14 @@ def functionalize(func: Callable, *, remove: str = "mutations") -> Callable:
     """
     if remove not in ("mutations", "mutations_and_views"):
         raise RuntimeError(
-            f"functionalize(f, remove='mutations'): received invalid argument for remove={remove}. Valid options are 'mutations' "
-            "and 'mutations_and_views'"
+            f"functionalize(f, remove='mutations'): received invalid argument for remove={remove}. Valid options are: "
+            "'mutations' and 'mutations_and_views'"
         )
 
     @functools.wraps(func)
     def functional(*args: Any, **kwargs: Any) -> Any:
-        return func(*args, **kwargs)
+        with opened(_Functionalized()):
+            return func(*args, **kwargs)
 
     return functional
 
@@ -118,15 +128,15 @@ def stack_module_state(models: Sequence[Module]) -> tuple[dict[str, Any], dict[s
 
     def stacked(kind: str) -> dict[str, Any]:
         columns = [dict(getattr(m, f"named_{kind}")()) for m in models]
-        return {name: _stacked([c[name] for c in columns]) for name in columns[0]}
+        return {name: _stacked(name, [c[name] for c in columns]) for name in columns[0]}
 
     return stacked("parameters"), stacked("buffers")
 
 
-def _stacked(tensors: Sequence[Any]) -> Any:
+def _stacked(name: str, tensors: Sequence[Any]) -> Any:
     """A leaf of all; or with history, where these have some."""
     if any(t.requires_grad != tensors[0].requires_grad for t in tensors):
-        raise RuntimeError("Expected parameters from different models to have the same requires_grad")
+        raise RuntimeError(f"Expected {name} from each model to have the same .requires_grad")
     if tensors[0].requires_grad and any(t.grad_fn is not None for t in tensors):
         return aten.stack(tensors)
     return aten.stack([t.detach() for t in tensors]).requires_grad_(tensors[0].requires_grad)

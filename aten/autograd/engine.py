@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from aten import _native, overrides
+from aten import _native, dispatch, overrides
 from aten._native import Tensor
 from aten.autograd.hook_handle import ListedHandle, RemovableHandle
 from aten.op import ops
@@ -221,6 +221,11 @@ def backward(
 
     Tensors may be edges of the graph (graph.GradientEdge). `grad_variables` is the old name of `grad_tensors`.
     """
+    if dispatch.transforming():
+        raise RuntimeError(
+            "backward() called inside a functorch transform. This is not supported, please use functorch.grad or functorch.vjp "
+            "instead or call backward() outside of functorch transforms."
+        )
     if grad_variables is not None:
         warnings.warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning, stacklevel=2)
         if grad_tensors is not None:

@@ -67,15 +67,9 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
             "Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first."
         )
     from aten.transforms.dual_level import tangent_for
+    from aten.transforms.forward_mode import check_tangent
 
-    for name, value in (("primal", tensor), ("tangent", tangent)):
-        if not value.dtype.is_floating_point and not value.dtype.is_complex:
-            raise ValueError(f"Expected {name} to be floating point or complex, but got: {value.dtype}")
-    if tuple(tensor.shape) != tuple(tangent.shape):
-        raise RuntimeError(
-            "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not supported. "
-            f"Tensor is of size {list(tensor.shape)} while the given forward gradient is of size {list(tangent.shape)}."
-        )
+    check_tangent(tensor, tangent)
     if _levels[-1].split(tangent)[1] is not None:
         raise RuntimeError("Trying to set a forward gradient that has a forward gradient at the same level, this is not supported.")
     primal = _levels[-1].split(tensor)[0]

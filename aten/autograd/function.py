@@ -78,8 +78,11 @@ def run_backward(cls: type["Function"], places: dict[int, int], count: int, node
 class Function:
     """Subclass with static `forward(ctx, *args)` and `backward(ctx, *grads)`, and call `.apply(*args)`.
 
-    Or `forward(*args)` with `setup_context(ctx, inputs, output)`.
+    Or `forward(*args)` with `setup_context(ctx, inputs, output)`, which function transforms ask for. Under vmap the function's own
+    `vmap` runs, or with generate_vmap_rule its `forward`, `backward` and `jvp` element by element (by the rules of their ops).
     """
+
+    generate_vmap_rule = False
 
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
@@ -121,6 +124,15 @@ class Function:
         """Run the function and record it."""
         if cls.setup_context is not Function.setup_context:
             args, kwargs = _with_defaults(cls.forward, args, kwargs)
+        elif dispatch.transforming():
+            raise RuntimeError(
+                "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must override "
+                "the setup_context staticmethod: forward(*args) computes, setup_context(ctx, inputs, output) saves for backward."
+            )
+        if kwargs and dispatch.transforming() and any(isinstance(a, Tensor) for a in kwargs.values()):
+            raise NotImplementedError(
+                f"{cls.__name__}.apply: kwarg-only Tensor args are not supported under function transforms: pass them by position."
+            )
         return call(cls, args, kwargs, (False,) * len(args))[0]
 
 

@@ -42,6 +42,15 @@ class VmapTracer(Tracer):
     __slots__ = ()
     transform = "vmap"
 
+    def __bool__(self) -> bool:
+        raise DataDependentError(
+            "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't support that: the "
+            "elements would take different branches. Choose with where()."
+        )
+
+    def data_ptr(self) -> int:
+        raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
+
     def __repr__(self) -> str:
         batched = self.level.read(self)
         return shown("BatchedTensor", self, batched.value, f"bdim={batched.dim}, ")
@@ -51,6 +60,7 @@ class VmapLevel(Level):
     """Runs ops on whole batches in the level below."""
 
     tracer_type = VmapTracer
+    transforms = True
 
     def __init__(self, size: Any, randomness: str):
         self.size = size
@@ -83,15 +93,22 @@ class VmapLevel(Level):
 
     def call_function(self, cls: Any, args: tuple, kwargs: dict, asked: tuple, place: int) -> Any:
         if cls.vmap is function.Function.vmap:
+            if not cls.generate_vmap_rule:
+                raise RuntimeError(
+                    f"You tried to vmap over {cls.__name__}, but it does not have vmap support. Please override and implement the "
+                    "vmap staticmethod or set generate_vmap_rule=True."
+                )
             return self._map_function(cls, args, kwargs, asked, place)
-        pairs = [self.split(a) for a in args]
+        if cls.generate_vmap_rule:
+            raise RuntimeError(
+                f"You tried to vmap over {cls.__name__}, but it has both generate_vmap_rule=True and an overridden vmap "
+                "staticmethod. Please set generate_vmap_rule=False or delete the overridden vmap staticmethod to avoid ambiguity."
+            )
+        values, in_dims = pytree_split(self, args)
         with below(place):
-            result, dims = cls.vmap(VmapInfo(self.size, self.randomness), tuple([d for _, d in pairs]), *[v for v, _ in pairs])
-        several = isinstance(result, tuple)
-        if not isinstance(dims, tuple):
-            dims = (dims,) * (len(result) if several else 1)
-        outputs = [r if d is None else self.wrap(r, d) for r, d in zip(result if several else (result,), dims)]
-        return (tuple(outputs) if several else outputs[0]), function.FunctionCtx(asked)
+            found = cls.vmap(VmapInfo(self.size, self.randomness), in_dims, *values)
+        outputs = pytree_wrap(self, found)
+        return outputs, function.FunctionCtx(asked)
 
     def _map_function(self, cls: Any, args: tuple, kwargs: dict, asked: tuple, place: int) -> Any:
         """As call_function, of a Function that has no `vmap`."""
@@ -128,12 +145,16 @@ class VmapLevel(Level):
 
     def item(self, tracer: Tracer) -> Any:
         raise DataDependentError(
-            "vmap: It looks like you're calling .item() on a Tensor: item() needs the value of a tensor, but inside vmap a tensor "
-            "has no values yet. We don't support vmap over calling .item() on a Tensor, nor data-dependent control flow (an `if` "
-            "on one); choose with where()"
+            "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on a Tensor: it "
+            "stands for one value of each element, and there is no single number."
         )
 
     def process(self, op: Op, args: tuple) -> Any:
+        if "dynamic" in op.tags and op.kind != "random":
+            raise RuntimeError(
+                "vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over "
+                f"aten::{op.name}: its elements would have results of different sizes."
+            )
         pairs = [self.split(a) for a in args]
         values = tuple([v for v, _ in pairs])
         dims = tuple([d for _, d in pairs])
@@ -296,9 +317,10 @@ def vmap(func: Callable, in_dims: Any = 0, out_dims: Any = 0, randomness: str = 
         leaves, spec = pytree.flatten(args)
         dims = input_dims(in_dims, args, leaves, name=_name_of(func))
         size = batch_size(leaves, dims)
-        mapped = functools.partial(func, **kwargs) if kwargs else func  # keyword arguments are those of every element
+        mapped = (lambda *xs: func(*xs, **kwargs)) if kwargs else func  # keyword arguments are those of every element
+        name = _name_of(func)
         if chunk_size is None:
-            return _run(mapped, leaves, dims, spec, size, out_dims, randomness)
+            return _run(mapped, leaves, dims, spec, size, out_dims, randomness, name)
         if chunk_size <= 0:
             raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
         parts = []
@@ -308,21 +330,20 @@ def vmap(func: Callable, in_dims: Any = 0, out_dims: Any = 0, randomness: str = 
             chunk = [x if d is None else x.narrow(d, start, n) for x, d in zip(leaves, dims)]
             if state is not None:
                 random.set_rng_state(state)  # all chunks draw the same
-            parts.append(pytree.flatten(_run(mapped, chunk, dims, spec, n, out_dims, randomness)))
+            parts.append(pytree.flatten(_run(mapped, chunk, dims, spec, n, out_dims, randomness, name)))
         out_spec = parts[0][1]
-        places = _output_dims(out_dims, out_spec, _name_of(func))
+        places = _output_dims(out_dims, out_spec, name)
         joined = [registry["cat"](list(column), d) for column, d in zip(zip(*[p for p, _ in parts]), places)]
         return pytree.unflatten(joined, out_spec)
 
     return made_by(vmap, wrapper, in_dims=in_dims, out_dims=out_dims, randomness=randomness, chunk_size=chunk_size)
 
 
-def _run(func, leaves, dims, spec, size, out_dims, randomness) -> Any:
+def _run(func, leaves, dims, spec, size, out_dims, randomness, name) -> Any:
     level = VmapLevel(size, randomness)
     inputs = [x if d is None else level.wrap(x, d) for x, d in zip(leaves, dims)]
     with opened(level):
         result = func(*pytree.unflatten(inputs, spec))
-    name = _name_of(func)
     if result is None:
         raise ValueError(_NOT_A_TENSOR.format(name, type(None)))
     outputs, out_spec = pytree.flatten(result)
@@ -333,7 +354,7 @@ def _run(func, leaves, dims, spec, size, out_dims, randomness) -> Any:
             raise ValueError(_NOT_A_TENSOR.format(name, type(o)))
         if place is None:
             if dim is not None:
-                raise ValueError("vmap: an output is batched, but its out_dims is None")
+                raise ValueError(f"vmap({name}, ...): `{name}` can not return a BatchedTensor when out_dim is None")
             values.append(value)
             continue
         if dim is None:
@@ -343,13 +364,44 @@ def _run(func, leaves, dims, spec, size, out_dims, randomness) -> Any:
     return pytree.unflatten(values, out_spec)
 
 
+def pytree_split(level: VmapLevel, args: tuple) -> tuple[tuple, tuple]:
+    """The values below of nested arguments, and which of their dimensions is the batch, nested alike."""
+    leaves, spec = pytree.flatten(args)
+    pairs = [level.split(x) if isinstance(x, Tensor) else (x, None) for x in leaves]
+    return pytree.unflatten([v for v, _ in pairs], spec), pytree.unflatten([d for _, d in pairs], spec)
+
+
+def pytree_wrap(level: VmapLevel, found: Any) -> Any:
+    """What `Function.vmap` returned, (output, out_dims), as the output of an element. Raises RuntimeError for what is no such pair."""
+    expected = (
+        "Expected the vmap staticmethod to have two returns, an output and out_dims with pytree structure compatible with the output"
+    )
+    if not isinstance(found, tuple):
+        raise RuntimeError(f"{expected}. Got a {type(found)} instead")
+    if len(found) != 2:
+        raise RuntimeError(f"{expected}. Got {len(found)} returns instead")
+    output, out_dims = found
+    leaves, spec = pytree.flatten(output)
+    try:
+        dims = _broadcast(out_dims, spec, "out", "", alike=True)
+    except ValueError:
+        raise RuntimeError(
+            f"The autograd.Function's vmap staticmethod returned an incompatible (output, out_dims) tuple. Expected "
+            f"out_dims={out_dims} to be compatible with the structure of `output`. out_dims has structure "
+            f"{pytree.flatten(out_dims)[1]} but output has structure {spec}."
+        ) from None
+    return pytree.unflatten([x if d is None else level.wrap(x, d) for x, d in zip(leaves, dims)], spec)
+
+
 def _name_of(func: Any) -> str:
     """What errors call the mapped function."""
-    return getattr(getattr(func, "func", func), "__name__", None) or repr(func)
+    if isinstance(func, functools.partial):
+        return f"functools.partial({_name_of(func.func)}, ...)"
+    return getattr(func, "__name__", None) or repr(func)
 
 
-def _broadcast(dims: Any, spec: pytree.Spec, what: str, call: str) -> list[Any]:
-    """`dims` (an int, None, or a prefix of the nesting `spec`) as one entry a leaf of it."""
+def _broadcast(dims: Any, spec: pytree.Spec, what: str, call: str, alike: bool = False) -> list[Any]:
+    """`dims` (an int, None, or a prefix of the nesting `spec`) as one entry a leaf of it; alike: in containers of its classes."""
     found: list[Any] = []
 
     def visit(d: Any, s: pytree.Spec) -> None:
@@ -357,7 +409,7 @@ def _broadcast(dims: Any, spec: pytree.Spec, what: str, call: str) -> list[Any]:
             found.extend([d] * s.num_leaves)
             return
         children = list(d.values()) if isinstance(d, dict) else list(d)
-        if s.kind is None or len(children) != len(s.children):
+        if s.kind is None or len(children) != len(s.children) or (alike and type(d) is not s.kind):
             raise ValueError(
                 f"{call}: {what}_dims is not compatible with the structure of `{what}puts`. {what}_dims has structure "
                 f"{pytree.flatten(dims)[1]} but {what}puts has structure {spec}."
@@ -374,10 +426,8 @@ def input_dims(in_dims: Any, args: tuple, leaves: list[Any], tensor: Any = Tenso
 
     tensor: the class of what has dimensions; name: the mapped function's, for errors.
     """
-    if isinstance(in_dims, list):
-        in_dims = tuple(in_dims)
     call = f"vmap({name}, in_dims={in_dims}, ...)(<inputs>)"
-    if not isinstance(in_dims, (int, tuple, type(None))):
+    if not isinstance(in_dims, (int, tuple)):
         raise ValueError(
             f"{call}: expected `in_dims` to be int or a (potentially nested) tuple matching the structure of inputs, got: "
             f"{type(in_dims)}."

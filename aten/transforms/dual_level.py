@@ -63,6 +63,7 @@ class DualLevel(JvpLevel):
     """Takes what has a tangent, and what tangents were written into."""
 
     tracer_type = DualTracer
+    transforms = False
 
     def __init__(self) -> None:
         super().__init__(takes_all=False)

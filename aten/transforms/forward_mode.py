@@ -12,7 +12,7 @@ from aten.derivative import is_lost
 from aten.meta import Meta, known_equal
 from aten.op import Op, registry
 from aten.transforms.reverse_mode import makes_nothing
-from aten.transforms.tracer import Level, Tracer, below, check_outputs, opened, public, shown
+from aten.transforms.tracer import Level, Tracer, below, check_outputs, checked_aux, opened, public, shown, split_aux
 
 
 class Dual:
@@ -38,6 +38,7 @@ class JvpLevel(Level):
     """Runs ops on the level below, on values and on tangents."""
 
     tracer_type = JvpTracer
+    transforms = True
 
     def __init__(self, takes_all: bool = True) -> None:
         self.takes_all = takes_all  # what is made while it is open, too: it may be written with values that have tangents
@@ -207,43 +208,86 @@ def jvp(func: Callable, primals: tuple, tangents: tuple, *, strict: bool = False
     Raises RuntimeError where primals and tangents are not nested alike; with strict where an output does not depend on
     the inputs.
     """
-    if not isinstance(primals, tuple) or not isinstance(tangents, tuple):
-        wrong = "primals" if not isinstance(primals, tuple) else "tangents"
-        raise RuntimeError(
-            f"jvp(f, primals, tangents): Expected {wrong} to be a tuple. E.g. it should be valid to call f(*primals)."
-        )
+    call = "jvp(f, primals, tangents)"
+    if not isinstance(primals, tuple):
+        raise RuntimeError(f"{call}: Expected primals to be a tuple. E.g. it should be valid to call f(*primals).")
     leaves, spec = pytree.flatten(primals)
     directions, tangent_spec = pytree.flatten(tangents)
     if spec != tangent_spec:
         raise RuntimeError(
-            "jvp(f, primals, tangents): Expected primals and tangents to have the same python structure. For example, if primals "
-            f"is a tuple of 3 tensors, tangents also must be. Got primals with structure {spec} and tangents with {tangent_spec}"
+            f"{call}: Expected primals and tangents to have the same python structure. For example, if primals is a tuple of 3 "
+            f"tensors, tangents also must be. Got primals with structure {spec} and tangents with structure {tangent_spec}"
         )
+    for name, given in (("primals", leaves), ("tangents", directions)):
+        if not given:
+            raise RuntimeError(f"{call}: Expected {name} to contain at least one Tensor.")
+        for x in given:
+            if not isinstance(x, Tensor):
+                raise RuntimeError(f"{call}: Expected {name} to only contain Tensors, got {type(x)}")
     level = JvpLevel()
     for x, t in zip(leaves, directions):
-        if tuple(x.shape) != tuple(t.shape):
-            raise RuntimeError(f"jvp: a primal of sizes {list(x.shape)} has a tangent of sizes {list(t.shape)}")
+        check_tangent(x, t)
     inputs = [level.wrap(x, t) for x, t in zip(leaves, directions)]
+    duals = [t.payload for t in inputs]
     with opened(level):
         result = func(*pytree.unflatten(inputs, spec))
+    for x, t, given, before in zip(leaves, directions, inputs, duals):
+        now = level.read(given)
+        if now is not before:  # it was written, and whoever passed it sees that
+            x.copy_(now.primal)
+            t.zero_() if now.tangent is None else t.copy_(now.tangent)
     aux = None
     if has_aux:
-        result, aux = result
-        aux = pytree.map_leaves(lambda x: level.split(x)[0], aux)
+        result, aux = split_aux(call, result)
+        aux = pytree.map_leaves(lambda x: level.split(x)[0], checked_aux(aux))
     outputs, out_spec = pytree.flatten(result)
-    check_outputs("jvp(f, primals, tangents)", "f(*primals)", outputs, result)
+    check_outputs(call, "f(*primals)", outputs, result)
     values, derivatives = [], []
     for o in outputs:
         value, tangent = level.split(o)
         if tangent is None and strict:
-            raise RuntimeError("jvp: an output does not depend on the inputs (strict=True)")
+            raise RuntimeError(
+                "jvp(f, primals, tangents, strict=True): The output of f is independent of the inputs. This is not allowed with "
+                "strict=True."
+            )
         values.append(value)
         derivatives.append(registry["zeros_like"](value) if tangent is None and isinstance(value, Tensor) else tangent)
     out, tangent_out = pytree.unflatten(values, out_spec), pytree.unflatten(derivatives, out_spec)
     return (out, tangent_out, aux) if has_aux else (out, tangent_out)
 
 
+def check_tangent(primal: Tensor, tangent: Tensor) -> None:
+    """Raises where a tensor cannot have that tangent."""
+    for name, value in (("primal", primal), ("tangent", tangent)):
+        if not _continuous(value):
+            raise ValueError(f"Expected {name} to be floating point or complex, but got: {value.dtype}")
+    if primal.ndim != tangent.ndim or not all(map(known_equal, primal.shape, tangent.shape)):
+        raise RuntimeError(
+            "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not supported. "
+            f"Tensor is of size {list(primal.shape)} while the given forward gradient is of size {list(tangent.shape)}."
+        )
+
+
 def linearize(func: Callable, *primals: Any) -> tuple:
-    """(func(*primals), f) with f(*tangents) the directional derivative at `primals`."""
+    """(func(*primals), f) with f(*tangents) the directional derivative at `primals`.
+
+    f raises RuntimeError for tangents that are not nested as the primals are, or of other sizes or dtypes.
+    """
     out = func(*primals)
-    return out, lambda *tangents: jvp(func, primals, tangents)[1]
+    leaves, spec = pytree.flatten(primals)
+
+    def push(*tangents: Any) -> Any:
+        directions, given = pytree.flatten(tangents)
+        if given != spec:
+            raise RuntimeError(f"Expected the tangents {given} to have the same argspec as the primals {spec}")
+        for i, (x, t) in enumerate(zip(leaves, directions)):
+            for what in ("shape", "device", "dtype"):
+                have, want = getattr(t, what), getattr(x, what)
+                if have != want:
+                    raise RuntimeError(
+                        f"tangent:{i} with {what} {have} in flattened pytree doesn't match the {what} {want} of the corresponding "
+                        "primal."
+                    )
+        return jvp(func, primals, tangents)[1]
+
+    return out, push

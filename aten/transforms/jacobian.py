@@ -8,7 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 from aten import pytree
+from aten._native import Tensor
 from aten.op import registry
+from aten.transforms.argnums import chosen_places, with_arguments
 from aten.transforms.batching import vmap
 from aten.transforms.forward_mode import jvp
 from aten.transforms.reverse_mode import vjp
@@ -29,32 +31,12 @@ def _basis(leaves: list[Any]) -> list[Any]:
     return found
 
 
-def _chosen(args: tuple, argnums: int | tuple[int, ...]) -> tuple[list[int], bool]:
-    single = isinstance(argnums, int)
-    if not single and not isinstance(argnums, tuple):
-        raise RuntimeError(f"argnums must be int or Tuple[int, ...], got: {type(argnums)}")
-    indices: Any = [argnums] if single else argnums
-    if not indices:
-        raise RuntimeError(f"argnums must be non-empty, got argnums={argnums}")
-    for i in indices:
-        if not isinstance(i, int):
-            raise RuntimeError(f"argnums must be int or Tuple[int, ...], got a {type(i)} in it")
-        if not -len(args) <= i < len(args):
-            raise RuntimeError(f"Got argnum={i}, but only {len(args)} positional inputs")
-    chosen = [i + len(args) if i < 0 else i for i in indices]
-    if len(set(chosen)) != len(chosen):
-        raise RuntimeError(f"argnums elements must be unique, got {argnums}")
-    return chosen, single
-
-
-def _of(func: Callable, args: tuple, indices: list[int], kwargs: dict) -> Callable:
-    def of(*chosen: Any) -> Any:
-        full = list(args)
-        for i, value in zip(indices, chosen):
-            full[i] = value
-        return func(*full, **kwargs)
-
-    return of
+def _check_real(which: str, kind: str, leaves: list[Any]) -> None:
+    for i, leaf in enumerate(leaves):
+        if isinstance(leaf, Tensor) and leaf.is_complex():
+            raise RuntimeError(
+                f"{which}: Expected all {kind} to be real but received complex tensor at flattened input idx: {i}"
+            )
 
 
 def _split(columns: Any, leaves: list[Any], rest: Callable[[Any, Any], list[Any]]) -> list[Any]:
@@ -87,21 +69,33 @@ def jacrev(
 
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        indices, single = _chosen(args, argnums)
-        out, vjp_fn, *aux = vjp(_of(func, args, indices, kwargs), *[args[i] for i in indices], has_aux=has_aux)
+        places = chosen_places(argnums, args)
+        primals = [args[i] for i in places]
+        _check_real("jacrev", "inputs", pytree.flatten(primals)[0])
+        out, vjp_fn, *aux = vjp(with_arguments(func, args, places, kwargs), *primals, has_aux=has_aux)
         outputs, out_spec = pytree.flatten(out)
+        _check_real("jacrev", "outputs", outputs)
         pull = lambda *basis: vjp_fn(pytree.unflatten(list(basis), out_spec))
-        rows = vmap(pull, chunk_size=chunk_size)(*_basis(outputs))  # a tuple by argument, each (total, *argument)
+        rows = _rows(pull, _basis(outputs), chunk_size)  # a tuple by argument, each (total, *argument)
         leaves, spec = pytree.flatten(rows)
         by_output: list[list[Any]] = [[] for _ in outputs]
         for leaf in leaves:
             for i, part in enumerate(_split(leaf, outputs, lambda p, o: [*o.shape, *p.shape[1:]])):
                 by_output[i].append(part)
         nested = [pytree.unflatten(parts, spec) for parts in by_output]
+        single = isinstance(argnums, int)
         result = pytree.unflatten([n[0] if single else n for n in nested], out_spec)
         return (result, aux[0]) if has_aux else result
 
     return made_by(jacrev, wrapper, argnums=argnums, has_aux=has_aux, chunk_size=chunk_size)
+
+
+def _rows(pull: Callable, basis: list[Any], chunk_size: int | None) -> Any:
+    """The results of `pull` for each element of the basis, stacked; chunk_size=1 maps nothing, so that any code may run."""
+    if chunk_size != 1 or not basis[0].shape[0]:
+        return vmap(pull, chunk_size=chunk_size)(*basis)
+    found = [pytree.flatten(pull(*[b[i] for b in basis])) for i in range(basis[0].shape[0])]
+    return pytree.unflatten([registry["stack"](list(column)) for column in zip(*[leaves for leaves, _ in found])], found[0][1])
 
 
 def jacfwd(
@@ -111,16 +105,18 @@ def jacfwd(
 
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        indices, single = _chosen(args, argnums)
-        primals = tuple(args[i] for i in indices)
+        places, single = chosen_places(argnums, args), isinstance(argnums, int)
+        primals = tuple(args[i] for i in places)
         leaves, spec = pytree.flatten(primals)
-        of = _of(func, args, indices, kwargs)
+        _check_real("jacfwd", "inputs", leaves)
+        of = with_arguments(func, args, places, kwargs)
 
         def push(*basis: Any) -> Any:
             return jvp(of, primals, pytree.unflatten(list(basis), spec), has_aux=has_aux)[1:]
 
         tangents, *aux = vmap(push, randomness=randomness, out_dims=(0, None) if has_aux else 0)(*_basis(leaves))
         columns, out_spec = pytree.flatten(tangents)
+        _check_real("jacfwd", "outputs", columns)
         results = []
         for column in columns:
             parts = _split(column, leaves, lambda p, x: [*x.shape, *p.shape[1:]])

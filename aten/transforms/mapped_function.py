@@ -1,7 +1,7 @@
 """An autograd.Function under vmap as one of whole batches, so that the levels below record it as they record any other.
 
-Where a Function gives no `vmap` of its own, its `forward`, `backward` and `jvp` run with the vmap open again: what they do to an
-element is done to the batch by the rules of their ops.
+Where a Function asks for it (generate_vmap_rule), its `forward`, `backward` and `jvp` run with the vmap open again: what they do
+to an element is done to the batch by the rules of their ops.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class MappedFunction:
     def __init__(self, level: VmapLevel, cls: type[Function], dims: tuple, kwargs: dict):
         self.level, self.cls, self.dims, self.kwargs = level, cls, dims, kwargs
         self.out_dims: tuple = ()
-        body: dict[str, Any] = {"backward": staticmethod(self.backward), "jvp": staticmethod(self.jvp)}
+        body: dict[str, Any] = {"generate_vmap_rule": True, "backward": staticmethod(self.backward), "jvp": staticmethod(self.jvp)}
         if cls.setup_context is Function.setup_context:
             body["forward"] = staticmethod(self.forward_with_context)
         else:

@@ -10,11 +10,13 @@ from aten import _native, dispatch, pytree
 from aten._native import Tensor
 from aten.autograd import function
 from aten.autograd.grad_mode import enable_grad
-from aten.meta import Meta
+from aten.autograd.graph import disable_saved_tensors_hooks
+from aten.meta import Meta, known_equal
 from aten.op import Op, registry
+from aten.transforms.argnums import chosen_places, with_arguments
 from aten.transforms.function_call import FunctionCall
 from aten.transforms.tape import Tape
-from aten.transforms.tracer import Level, Tracer, below, check_outputs, made_by, opened, public, shown
+from aten.transforms.tracer import Level, Tracer, below, check_outputs, checked_aux, made_by, opened, public, shown, split_aux
 
 
 class Box:
@@ -35,8 +37,14 @@ class GradTracer(Tracer):
     def __repr__(self) -> str:
         return shown("GradTrackingTensor", self, self.level.read(self).value)
 
-    def retain_grad(self) -> None:
-        raise RuntimeError("Tensor.retain_grad() inside a function that is transformed has no effect: return the tensor's gradient")
+    @property
+    def is_leaf(self) -> bool:
+        return not self.requires_grad or self.grad_fn is None
+
+    @property
+    def grad_fn(self) -> Any:
+        """What made it, as far as the tape knows."""
+        return self.level.tape.node(self.level.read(self))
 
 
 class GradLevel(Level):
@@ -47,11 +55,13 @@ class GradLevel(Level):
     """
 
     tracer_type = GradTracer
+    transforms = True
 
     def __init__(self, below: bool) -> None:
         # Gradients are computed with the values of the level below.
         self.tape = Tape(lambda value, meta: value.value if type(value) is Box else value)
         self.below = below
+        self.leaves: set[Box] = set()  # the arguments that are differentiated
 
     def wrap(self, value: Tensor, box: Box | None = None) -> Tracer:
         """A tensor of the level below as a Tracer of this one."""
@@ -64,7 +74,16 @@ class GradLevel(Level):
         """A new leaf of the tape."""
         t = self.make(Box(value), Meta.of(value), requires_grad=True)
         self.tape.tracked.add(t.payload)
+        self.leaves.add(t.payload)
         return t
+
+    def check_write(self, op: Op, target: Any) -> None:
+        if self.own(target) and _native.is_grad_enabled():
+            base = target.cell.payload if target.chain else self.read(target)
+            if base in self.leaves:
+                which = "a view of a leaf Variable" if target.chain else "a leaf Variable"
+                raise RuntimeError(f"{which} that requires grad is being used in an in-place operation.")
+        super().check_write(op, target)
 
     def wants(self, args: tuple) -> bool:
         return True  # for what is made here: it may be written with what is differentiated
@@ -149,7 +168,7 @@ class GradLevel(Level):
                 result = dispatch.call_core(op, values)
         else:
             result = dispatch.call_core(op, values)
-        if type(result) is not tuple and not isinstance(result, tuple):
+        if not isinstance(result, tuple):
             if not isinstance(result, Tensor):
                 return result
             out: Any = Box(result)
@@ -165,6 +184,13 @@ class GradLevel(Level):
         if type(out) is Box:
             return self.make(out, metas, out in tracked)
         return public(op, tuple([self.make(o, m, o in tracked) for o, m in zip(out, metas)]))
+
+
+def no_saved_hooks() -> Any:
+    """A block in which hooks on what is saved for backward raise: the tape of a level keeps what it needs itself."""
+    return disable_saved_tensors_hooks(
+        "torch.func.{grad, vjp, jacrev, hessian} don't yet support saved tensor hooks. Open them outside of what is transformed."
+    )
 
 
 def makes_nothing(op: Op) -> bool:
@@ -186,60 +212,97 @@ def _metas(b: Any) -> Any:
     return [_metas(x) for x in b] if type(b) is list else b
 
 
-def _check_differentiable(t: Any, what: str) -> None:
+def _check_differentiable(t: Any) -> None:
     if not isinstance(t, Tensor):
-        raise ValueError(f"{what}: expected a tensor, got {type(t).__name__}")
+        raise ValueError(f"Thing passed to transform API must be Tensor, got {type(t)}")
     if not (t.dtype.is_floating_point or t.dtype.is_complex):
-        raise RuntimeError(f"{what}: only tensors of floating point dtype can require gradients, got {t.dtype}")
+        raise RuntimeError("only Tensors of floating point dtype can require gradients")
 
 
-def _unwrap(level: Level, x: Any) -> Any:
-    return level.read(x).value if isinstance(x, Tracer) and x.level is level else x
+class _Derivation:
+    """A call of a function whose tensor arguments are differentiated: what it returned, and the tape that leads there.
+
+    call: what errors name it.
+    """
+
+    def __init__(self, call: str, func: Callable, primals: tuple, has_aux: bool):
+        self.leaves, self.spec = pytree.flatten(primals)
+        for leaf in self.leaves:
+            _check_differentiable(leaf)
+        self.level = level = GradLevel(_native.is_grad_enabled())
+        inputs = [level.input(leaf) for leaf in self.leaves]
+        self.boxes = [t.payload for t in inputs]
+        with opened(level), enable_grad(), no_saved_hooks():
+            self.result = func(*pytree.unflatten(inputs, self.spec))
+        for leaf, t, box in zip(self.leaves, inputs, self.boxes):
+            if level.read(t) is not box:  # written without gradients: whoever passed it sees that
+                leaf.copy_(level.read(t).value)
+        self.aux: Any = None
+        if has_aux:
+            self.result, aux = split_aux(call, self.result)
+            self.aux = pytree.map_leaves(self.value, checked_aux(aux))
+
+    def value(self, x: Any) -> Any:
+        """What a result is outside of the level."""
+        return self.level.read(x).value if isinstance(x, Tracer) and x.level is self.level else x
+
+    def place(self, x: Tensor) -> Any:
+        """Where a result is on the tape; None for one that does not come from there."""
+        return self.level.read(x) if self.level.own(x) else None
+
+    def pull(self, places: list[Any], cotangents: list[Any]) -> Any:
+        """The gradients of the arguments, nested as they are."""
+        pairs = [(k, g) for k, g in zip(places, cotangents) if k is not None and g is not None]
+        grads = self.level.tape.backward(pairs, self.boxes)
+        full = [registry["zeros_like"](leaf) if g is None else g for g, leaf in zip(grads, self.leaves)]
+        return pytree.unflatten(full, self.spec)
 
 
 def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> tuple:
     """(func(*primals), vjp_fn) with vjp_fn(cotangents) = gradients, a tuple nested as `primals`.
 
-    With has_aux, func returns (output, aux), and aux comes third.
+    With has_aux, func returns (output, aux), and aux comes third. `cotangents` is nested as the output.
     """
-    leaves, spec = pytree.flatten(primals)
-    for leaf in leaves:
-        _check_differentiable(leaf, "vjp")
-    level = GradLevel(_native.is_grad_enabled())
-    inputs = [level.input(leaf) for leaf in leaves]
-    boxes = [t.payload for t in inputs]
-    with opened(level), enable_grad():
-        result = func(*pytree.unflatten(inputs, spec))
-    aux = None
-    if has_aux:
-        result, aux = result
-        aux = pytree.map_leaves(lambda x: _unwrap(level, x), aux)
-    outputs, out_spec = pytree.flatten(result)
-    check_outputs("vjp(f, *primals)", "f(*primals)", outputs, result)
+    call = "vjp(f, *primals)"
+    run = _Derivation(call, func, primals, has_aux)
+    outputs, out_spec = pytree.flatten(run.result)
+    check_outputs(call, "f(*primals)", outputs, run.result)
     for out in outputs:
         if not (out.dtype.is_floating_point or out.dtype.is_complex):
             raise RuntimeError(
                 f"vjp(f, ...): All outputs of f must be floating-point or complex Tensors, got Tensor with dtype {out.dtype}"
             )
-    keys = [level.read(o) if level.own(o) else None for o in outputs]
-    values = [_unwrap(level, o) for o in outputs]
+    places = [run.place(o) for o in outputs]
+    values = [run.value(o) for o in outputs]
 
-    def vjp_fn(*cotangents: Any) -> Any:
-        given = cotangents[0] if len(cotangents) == 1 else cotangents
-        flat, given_spec = pytree.flatten(given)
+    def vjp_fn(cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
+        """The gradients for these cotangents; retain_graph and create_graph change nothing: the graph stays, and has a graph
+        itself where gradients are on."""
+        flat, given_spec = ([None], out_spec) if cotangents is None and out_spec.kind is None else pytree.flatten(cotangents)
         if given_spec != out_spec:
-            raise RuntimeError(f"vjp: expected cotangents nested as the output, {out_spec}, got {given_spec}")
-        pairs = [(k, g) for k, g in zip(keys, flat) if k is not None and isinstance(g, Tensor)]
-        grads = level.tape.backward(pairs, boxes)
-        full = [_zeros_like(leaf) if g is None else g for g, leaf in zip(grads, leaves)]
-        return pytree.unflatten(full, spec)
+            raise RuntimeError(
+                "Expected pytree structure of cotangents to be the same as pytree structure of outputs to the function. "
+                f"cotangents: {given_spec}, primal output: {out_spec}"
+            )
+        return run.pull(places, [_cotangent(i, g, v) for i, (g, v) in enumerate(zip(flat, values))])
 
     out = pytree.unflatten(values, out_spec)
-    return (out, vjp_fn, aux) if has_aux else (out, vjp_fn)
+    return (out, vjp_fn, run.aux) if has_aux else (out, vjp_fn)
 
 
-def _zeros_like(t: Tensor) -> Tensor:
-    return registry["zeros_like"](t)
+def _cotangent(i: int, given: Any, output: Tensor) -> Tensor:
+    """A gradient of the i-th output as it was given. Raises where it cannot be one."""
+    if given is None:
+        if output.numel() != 1:
+            raise RuntimeError("grad can be implicitly created only for scalar outputs")
+        return registry["ones_like"](output)
+    if not isinstance(given, Tensor):
+        raise TypeError(f"gradients can be either Tensors or None, but got {type(given).__name__}")
+    if given.ndim != output.ndim or not all(map(known_equal, given.shape, output.shape)):
+        raise RuntimeError(
+            f"Mismatch in shape: grad_output[{i}] has a shape of {given.shape} and output[{i}] has a shape of {output.shape}."
+        )
+    return given
 
 
 def value_and_grad(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable:
@@ -280,25 +343,17 @@ def grad(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = Fal
 
 
 def _gradient(func: Callable, argnums: int | tuple[int, ...], has_aux: bool, args: tuple, kwargs: dict) -> tuple:
-    single = isinstance(argnums, int)
-    chosen: Any = (argnums,) if single else argnums
-    indices = [i + len(args) if i < 0 else i for i in chosen]
-    for i in indices:
-        if not 0 <= i < len(args):
-            raise RuntimeError(f"grad: argnums is {argnums}, but there are {len(args)} positional arguments")
-
-    def of(*chosen: Any) -> Any:
-        full = list(args)
-        for i, value in zip(indices, chosen):
-            full[i] = value
-        out = func(*full, **kwargs)
-        value = out[0] if has_aux else out
-        if not isinstance(value, Tensor):
-            raise RuntimeError(f"grad: expected func to return a tensor, got {type(value).__name__}")
-        if value.ndim != 0:
-            raise RuntimeError(f"grad: expected func to return a 0-d tensor, got one with sizes {list(value.shape)}")
-        return out
-
-    value, vjp_fn, *rest = vjp(of, *[args[i] for i in indices], has_aux=has_aux)
-    grads = vjp_fn(registry["ones_like"](value))
-    return (grads[0] if single else grads), value, (rest[0] if rest else None)
+    call = "grad_and_value(f)(*args)"
+    indices = chosen_places(argnums, args)
+    run = _Derivation(call, with_arguments(func, args, indices, kwargs), tuple([args[i] for i in indices]), has_aux)
+    out = run.result
+    if not isinstance(out, Tensor):
+        raise RuntimeError(f"{call}: Expected f(*args) to return a Tensor, got {type(out)}")
+    if out.ndim != 0:
+        raise RuntimeError(
+            f"{call}: Expected f(*args) to return a scalar Tensor, got tensor with {out.ndim} dims. Maybe you wanted to use the "
+            "vjp or jacrev APIs instead?"
+        )
+    value = run.value(out)
+    grads = run.pull([run.place(out)], [registry["ones_like"](value)])
+    return (grads[0] if isinstance(argnums, int) else grads), value, run.aux

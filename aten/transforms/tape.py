@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from aten._native import Tensor
+from aten.autograd.record import node_name
 from aten.derivative import Missing, is_lost
 from aten.meta import Meta, known_equal
 from aten.op import Op
@@ -21,6 +22,28 @@ class Entry(NamedTuple):
     out_metas: Any
     needs: tuple
     line: Any
+
+
+class TapeNode:
+    """What `grad_fn` is within a transform: it has a name, and its class has it."""
+
+    __slots__ = ()
+    _classes: dict[str, type] = {}
+
+    @classmethod
+    def of(cls, op: Any) -> TapeNode:
+        """The node of an op, or of an autograd.Function."""
+        name = f"{op.name}GeneratedBackward" if not isinstance(op, Op) else node_name(op.name)
+        if name not in cls._classes:
+            cls._classes[name] = type(name, (cls,), {"__slots__": ()})
+        return cls._classes[name]()
+
+    def name(self) -> str:
+        """As the class."""
+        return type(self).__name__
+
+    def __repr__(self) -> str:
+        return f"<{self.name()}>"
 
 
 class Tape:
@@ -58,6 +81,14 @@ class Tape:
             if meta.dtype.is_floating_point or meta.dtype.is_complex:
                 tracked.add(value)
         self.entries.append(Entry(op, args, metas, out, out_metas, tuple(needs), line))
+
+    def node(self, value: Any) -> TapeNode | None:
+        """What made a value, for who asks for its `grad_fn`; None where nothing that is recorded did."""
+        for entry in reversed(self.entries):
+            out = entry.out
+            if entry.op is not None and (value is out or (type(out) is tuple and any(value is o for o in out))):
+                return TapeNode.of(entry.op)
+        return None
 
     def same(self, old: Any, new: Any) -> None:
         """`new` has the history of `old`: what a write that is not recorded makes of a tensor's value."""

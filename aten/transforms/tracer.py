@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from aten import _native, dispatch, overrides
+from aten import _native, dispatch, overrides, pytree
 from aten._native import Tensor
 from aten.errors import DataDependentError
 from aten.meta import Meta
@@ -112,6 +112,25 @@ class Tracer(Tensor):
     def data(self) -> Tracer:
         return self.detach()
 
+    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
+        """As a Tensor's. Raises RuntimeError within a function that is transformed: what it differentiates is the transform's."""
+        if self.level.transforms:
+            raise RuntimeError(
+                "You are attempting to call Tensor.requires_grad_() (or perhaps using torch.autograd.functional.* APIs) inside of "
+                "a function being transformed by a functorch transform. This is unsupported, please use the transforms (e.g. grad, "
+                "vjp, jacrev, jacfwd, hessian) or call requires_grad_() outside of the function."
+            )
+        return super().requires_grad_(requires_grad)
+
+    def retain_grad(self) -> None:
+        """As a Tensor's. Raises RuntimeError within a function that is transformed: there is no `.grad` to keep it in."""
+        if self.level.transforms and self.requires_grad:
+            raise RuntimeError(
+                "You are attempting to call Tensor.retain_grad() inside of a function being transformed by a functorch transform. "
+                "This is unsupported, please use the transforms (e.g. grad, vjp, jacrev, jacfwd, hessian), which return gradients."
+            )
+        return super().retain_grad()
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.meta!r})"
 
@@ -170,6 +189,7 @@ class Level:
 
     tracer_type: type[Tracer] = Tracer
     tape: Any = None  # of levels that differentiate
+    transforms = False  # whether what runs in it is a user's function that is transformed
 
     # ------------------------------------------------------------------------------------ for subclasses
 
@@ -295,15 +315,20 @@ class Level:
         target.meta, target.payload = view.meta, view.payload
         target.cell, target.chain, target.generation = view.cell, view.chain, view.generation
         target.writes += 1
-        if view.grad_fn is not None:
+        if isinstance(view.grad_fn, _native.Node):
             target._grad_fn = (view.grad_fn, view.output_nr)
 
     def check_write(self, op: Op, target: Any) -> None:
         """Raises RuntimeError where an in-place write is impossible."""
         if not self.own(target):
+            if not self.transforms:
+                raise RuntimeError(
+                    f"{op.name}: inside {self.tracer_type.transform} a tensor that comes from outside cannot be written in place"
+                )
             raise RuntimeError(
-                f"{op.name}: inside {self.tracer_type.transform} a tensor that comes from outside cannot be written "
-                "in place"
+                f"During a {self.tracer_type.transform} transform, the function provided attempted to call in-place operation "
+                f"(aten::{op.name}) that would mutate a captured Tensor. This is not supported; pass the tensor that is written to "
+                "the function as an argument."
             )
         meta = target.meta
         shared = any(type(s) is int and s == 0 and not (type(n) is int and n <= 1) for s, n in zip(meta.strides, meta.sizes))
@@ -360,10 +385,27 @@ def shown(name: str, tracer: Tracer, value: Any, more: str = "") -> str:
     return f"{name}({at}, {more}value=\n    {text}\n)"
 
 
+def split_aux(call: str, result: Any) -> Any:
+    """(output, aux) as a function returned it. Raises RuntimeError where it returned something else."""
+    if not (isinstance(result, tuple) and len(result) == 2):
+        raise RuntimeError(f"{call}: output of function f should be a tuple: (output, aux) if has_aux is True")
+    return result
+
+
+def checked_aux(aux: Any) -> Any:
+    """`aux`, which is nested tensors. Raises RuntimeError where it holds something else."""
+    leaves = pytree.flatten(aux)[0] if aux is not None else [None]
+    for x in leaves:
+        if not isinstance(x, Tensor):
+            raise RuntimeError(f"Expected tensors, got unsupported type {type(x)}")
+    return aux
+
+
 def check_outputs(call: str, function: str, outputs: list[Any], result: Any) -> None:
     """Raises RuntimeError where a transformed function returned nothing, or what is no tensor."""
     if result is None or not outputs:
-        raise RuntimeError(f"{call}: Expected f to be a function that has non-empty output (got output = {result})")
+        got = [None] if result is None else outputs
+        raise RuntimeError(f"{call}: Expected f to be a function that has non-empty output (got output = {got})")
     for o in outputs:
         if not isinstance(o, Tensor):
             raise RuntimeError(f"{call}: expected {function} to return only tensors, got unsupported type {type(o)}")

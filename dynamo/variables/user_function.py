@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from aten._native import Tensor
+from aten.autograd import function
 from aten.autograd.function import Function, FunctionCtx, once_differentiable
 from aten.fx.graph_module import GraphModule
 from dynamo import breaks, higher_order, trace_rules
@@ -37,11 +38,14 @@ class GraphFunction:
         return self.__name__
 
     def __call__(self, *operands: Any) -> list[Any]:
-        return list(_Run.apply(self, *operands))
+        args = (self, *operands)
+        return list(function.call(_Run, args, {}, (False,) * len(args))[0])
 
 
 class _Run(Function):
     """The call of a GraphFunction as autograd and the levels see it."""
+
+    generate_vmap_rule = True
 
     @staticmethod
     def forward(ctx: Any, call: GraphFunction, *operands: Any) -> Any:

@@ -15,7 +15,7 @@ PROGRAMS = {
     "free": lambda x: func.vmap(lambda a: a @ w)(x),
     "keyword": lambda x: func.vmap(lambda a, b: a + b)(x, b=x * 2),
     "grad": lambda x: func.grad(lambda a: (a.sin() * y).sum())(x),
-    "aux": lambda x: func.grad(lambda a: ((a**2).sum(), {"more": a + 1, "n": 3}), has_aux=True)(x),
+    "aux": lambda x: func.grad(lambda a: ((a**2).sum(), {"more": a + 1, "n": a[0]}), has_aux=True)(x),
     "value": lambda x: func.grad_and_value(lambda a, b: (a @ b).sum(), argnums=(0, 1))(x, y),
     "per sample": lambda x: func.vmap(func.grad(lambda a: (a @ w).sin().sum()))(x),
     "jacrev": lambda x: func.jacrev(lambda a: a.sin())(x[0]),

@@ -45,10 +45,37 @@ def test_chunks_of_jacrev():
         jacrev(weft.sin, chunk_size=0)
 
 
+def test_what_made_a_tensor_of_a_tape_has_a_name():
+    seen = []
+
+    class Twice(weft.autograd.Function):
+        @staticmethod
+        def forward(x):
+            return x * 2
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            pass
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2
+
+    def f(x):
+        y = x.sin()
+        z = Twice.apply(y)
+        seen.extend((t.grad_fn and t.grad_fn.name(), t.is_leaf) for t in (x, y, z))
+        assert type(y.grad_fn).__name__ == "SinBackward0"
+        return z.sum()
+
+    grad(f)(weft.ones(2))
+    assert seen == [(None, True), ("SinBackward0", False), ("TwiceGeneratedBackward", False)]
+
+
 def test_what_has_no_effect_is_refused():
     with pytest.raises(RuntimeError, match="retain_grad"):
         grad(lambda x: (x.retain_grad(), x.sum())[1])(weft.ones(2))
-    with pytest.raises(RuntimeError, match="Expected tangents to be a tuple"):
+    with pytest.raises(RuntimeError, match="same python structure"):
         jvp(weft.sin, (weft.ones(1),), weft.ones(1))
     with pytest.raises(RuntimeError, match="same python structure"):
         jvp(weft.sin, (weft.ones(1),), (weft.ones(1), weft.ones(1)))

@@ -1,5 +1,7 @@
 """grad, vjp, jvp, vmap, Jacobians, and their compositions."""
 
+import itertools
+
 import pytest
 
 import aten
@@ -21,16 +23,41 @@ def test_grad():
     value, g = value_and_grad(f)(x)
     close(value, f(x))
     close(g, df(x))
-    g, (value, aux) = grad_and_value(lambda x, y: (f(x) * y, {"y": y}), has_aux=True)(x, 2.0)
+    g, (value, aux) = grad_and_value(lambda x, y: (f(x) * y, {"x": x}), has_aux=True)(x, 2.0)
     close(g, 2 * df(x))
-    assert aux == {"y": 2.0}
+    assert aux["x"].data_ptr() == x.data_ptr()
     gx, gy = grad(lambda x, y: (x * y).sum(), argnums=(0, 1))(x, x)
     close(gx, x)
     close(gy, x)
     tree = grad(lambda p: (p["a"] * p["b"]).sum())({"a": x, "b": x + 1})
     close(tree["a"], x + 1)
-    with pytest.raises(RuntimeError, match="0-d tensor"):
+    with pytest.raises(RuntimeError, match="return a scalar Tensor"):
         grad(lambda x: x * 2)(x)
+
+
+def test_what_a_differentiated_function_may_return_and_be_given():
+    x = aten.randn([3])
+    pairs = ((lambda x: [x, x], "should be a tuple"), (lambda x: (x, x, x), "should be a tuple"), (lambda x: (x.sum(), 1), "unsupported"))
+    calls = (lambda f: grad(f, has_aux=True)(x), lambda f: vjp(f, x, has_aux=True), lambda f: jvp(f, (x,), (x,), has_aux=True))
+    for (wrong, text), call in itertools.product(pairs, calls):
+        with pytest.raises(RuntimeError, match=text):
+            call(wrong)
+    named = {"positional inputs": 1, "non-empty": (), "unique": (0, 0), "int or Tuple": [0], "must be int": (0.5,)}
+    for (text, argnums), transform in itertools.product(named.items(), (grad, jacrev, jacfwd)):
+        with pytest.raises(RuntimeError, match=text):
+            transform(lambda x: x.sum(), argnums=argnums)(x)
+    out, pull = vjp(lambda x: (x * 2, x.sum()), x)
+    for given, text in ((x, "pytree"), ([x, x], "pytree"), ((x[:2], out[1]), "Mismatch in shape"), ((x, x), "Mismatch in shape")):
+        with pytest.raises(RuntimeError, match=text):
+            pull(given)
+    close(pull((x, out[1]), True, create_graph=True)[0], 2 * x + out[1])
+    close(vjp(lambda x: x.sum(), x)[1](None)[0], aten.ones([3]))
+    for transform, name in ((jacrev, "jacrev"), (jacfwd, "jacfwd")):
+        with pytest.raises(RuntimeError, match=f"{name}: Expected all inputs to be real"):
+            transform(lambda x: x)(x + 1j)
+        with pytest.raises(RuntimeError, match=f"{name}: Expected all outputs to be real"):
+            transform(lambda x: x * 1j)(x)
+    close(grad(lambda x: x.sum().long())(x), aten.zeros([3]))
 
 
 def test_nested_gradients_do_not_mix():
@@ -115,7 +142,7 @@ def test_vmap_errors():
         vmap(lambda r: r, in_dims=3)(x)
     with pytest.raises(ValueError, match="same size"):
         vmap(lambda a, b: a + b)(x, aten.randn([3]))
-    with pytest.raises(RuntimeError, match="inside vmap a tensor has no values yet"):
+    with pytest.raises(RuntimeError, match="support vmap over calling .item"):
         vmap(lambda r: r.sum().item())(x)
     with pytest.raises(RuntimeError, match="randomness error mode"):
         vmap(lambda r: r + aten.rand([4]))(x)

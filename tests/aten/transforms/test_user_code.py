@@ -7,7 +7,8 @@ import aten
 import weft
 from aten import autograd
 from aten.tensor import from_numpy
-from aten.transforms import grad, hessian, jacfwd, jacrev, jvp, vjp, vmap
+from aten.transforms import grad, grad_and_value, hessian, jacfwd, jacrev, jvp, vjp, vmap
+from weft.func import functionalize
 
 X = from_numpy(np.array([1.0, 2.0, 3.0]))
 
@@ -42,11 +43,13 @@ class Square(autograd.Function):
 
 class WithContext(autograd.Function):
     @staticmethod
-    def forward(ctx, x, n):
-        y = x * n
-        ctx.n = n
-        ctx.save_for_backward(x, y)
-        return y, x.detach() + 1
+    def forward(x, n):
+        return x * n, x.detach() + 1
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        x, ctx.n = inputs
+        ctx.save_for_backward(x, output[0])
 
     @staticmethod
     def backward(ctx, g, h):
@@ -78,7 +81,7 @@ def test_its_vmap_is_taken():
     assert values(vmap(Square.apply)(X)) == [100, 400, 900]
 
 
-def test_a_forward_with_context():
+def test_a_context_with_numbers_and_results():
     """And of one output the other is not part of the result: its gradient comes as zeros."""
     total = lambda x: WithContext.apply(x, 2)[0].sum()
     assert values(grad(total)(X)) == [2, 4, 6]
@@ -152,7 +155,7 @@ def test_a_tensor_from_outside_may_not():
         CONSTANT[0] = x[0]
         return CONSTANT.sum()
 
-    with pytest.raises(RuntimeError, match="comes from outside"):
+    with pytest.raises(RuntimeError, match="mutate a captured Tensor"):
         grad(f)(X)
 
 
@@ -189,18 +192,24 @@ def test_a_gradient_within():
 
 
 class Unmapped(Square):
-    """Square without a `vmap`."""
+    """Square without a `vmap` of its own."""
 
+    generate_vmap_rule = True
     vmap = staticmethod(autograd.Function.vmap)
 
 
-class OldSquare(autograd.Function):
-    """Square in the older form, without `vmap` and `jvp`."""
+class Simple(autograd.Function):
+    """Square without `vmap` and `jvp`."""
+
+    generate_vmap_rule = True
 
     @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
+    def forward(x):
         return x * x
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
 
     @staticmethod
     def backward(ctx, g):
@@ -210,6 +219,8 @@ class OldSquare(autograd.Function):
 
 class Scaled(autograd.Function):
     """x * y and an output that has no gradient; the gradients are tripled."""
+
+    generate_vmap_rule = True
 
     @staticmethod
     def forward(x, y):
@@ -226,7 +237,7 @@ class Scaled(autograd.Function):
         return 3 * g * y, 3 * g * x
 
 
-@pytest.mark.parametrize("cls", [Unmapped, OldSquare])
+@pytest.mark.parametrize("cls", [Unmapped, Simple])
 def test_a_function_without_vmap_keeps_its_own_derivative_below_and_above_vmap(cls):
     each = vmap(cls.apply)
     assert values(grad(lambda x: each(x).sum())(X)) == [3, 6, 9]
@@ -249,7 +260,7 @@ def test_forward_mode_through_vmap_of_a_function():
     assert values(vmap(lambda x: jvp(Unmapped.apply, (x,), (x,))[1])(X)) == [5, 20, 45]
     np.testing.assert_array_equal(jacfwd(vmap(Unmapped.apply))(X).numpy(), np.diag([5.0, 10.0, 15.0]))
     with pytest.raises(NotImplementedError, match="must implement the jvp"):
-        jvp(vmap(OldSquare.apply), (X,), (ones,))
+        jvp(vmap(Simple.apply), (X,), (ones,))
 
 
 def test_gradients_of_what_is_mapped_and_what_is_shared():
@@ -304,3 +315,109 @@ def test_random_numbers_are_drawn_inside_of_transforms_as_outside(name):
     assert gradient(lambda: grad(lambda x: f(x).sum())(x)).tolist() == expected.tolist()
     assert gradient(lambda: jvp(f, (x,), (x,))[1]).sum().item() == pytest.approx(expected.sum().item())
     assert gradient(lambda: grad(lambda x: grad(lambda x: (f(x) ** 2).sum())(x).sum())(x)).shape == x.shape
+
+
+def test_what_a_function_needs_to_be_transformed():
+    class Old(autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            return g
+
+    for transform in (vmap, grad, jacrev, jacfwd, hessian, functionalize):
+        with pytest.raises(RuntimeError, match="must override the setup_context"):
+            transform(Old.apply)(X)
+
+    class Both(Unmapped):
+        @staticmethod
+        def vmap(info, in_dims, x):
+            return x, 0
+
+    class Neither(Simple):
+        generate_vmap_rule = False
+
+    class Wrong(Square):
+        vmap = staticmethod(lambda info, in_dims, x: x)
+
+    class Unlike(Square):
+        vmap = staticmethod(lambda info, in_dims, x: (x, (0,)))
+
+    for cls, text in (
+        (Both, "generate_vmap_rule=True and"), (Neither, "does not have vmap support"), (Wrong, "to have two returns"),
+        (Unlike, "returned an incompatible"),
+    ):  # fmt: skip
+        with pytest.raises(RuntimeError, match=text):
+            vmap(cls.apply)(X)
+
+
+def test_an_argument_that_is_written():
+    """Where gradients are off, and in forward mode, whoever passed it sees the write; else it is a leaf that requires grad."""
+
+    def doubled(x):
+        x.mul_(2)
+        return (x * x).sum()
+
+    for call in (grad(doubled), jacrev(doubled), vmap(grad(doubled))):
+        with pytest.raises(RuntimeError, match="a leaf Variable that requires grad is being used in an in-place"):
+            call(X.clone())
+    with pytest.raises(RuntimeError, match="a view of a leaf Variable"):
+        grad(lambda x: x[0].mul_(2))(X.clone())
+
+    def quietly(x):
+        with autograd.no_grad():
+            x.mul_(2)
+        return (x * x).sum()
+
+    x = X.clone()
+    assert values(grad(quietly)(x)) == [4, 8, 12] and values(x) == [2, 4, 6]
+    x, t = X.clone(), aten.ones_like(X)
+    out, push = jvp(lambda x: x.mul_(2), (x,), (t,))
+    assert values(out) == values(x) == [2, 4, 6] and values(push) == values(t) == [2, 2, 2]
+
+
+def test_autograd_inside_of_a_transform():
+    """What would need `.grad`, or lose a derivative, is refused."""
+    ordinary = {
+        "backward": lambda x: x.sum().backward(),
+        "requires_grad_": lambda x: x.requires_grad_(),
+        "retain_grad": lambda x: (x * 2).retain_grad(),
+        "autograd.functional": lambda x: autograd.functional.jacobian(lambda y: y.sin(), x).sum(),
+    }
+    for name, f in ordinary.items():
+        with pytest.raises(RuntimeError, match=name):
+            grad(lambda x, f=f: (f(x), x.sum())[1])(X)
+    with pytest.raises(RuntimeError, match="requires_grad_"):
+        vmap(lambda x: autograd.functional.hessian(lambda y: y.sin().sum(), x))(X)
+
+    def saving(x):
+        with autograd.graph.save_on_cpu():
+            return x.sin().sum()
+
+    for f in (grad, jacrev, grad_and_value, hessian):
+        with pytest.raises(RuntimeError, match="saved tensor hooks"):
+            f(saving)(X)
+        with pytest.raises(RuntimeError, match="saved tensor hooks"), autograd.graph.save_on_cpu():
+            f(lambda x: x.sin().sum())(X)
+
+
+def test_a_chunk_of_one_maps_nothing():
+    def jagged(x):
+        return x[x > 1].sum() * x
+
+    np.testing.assert_array_equal(jacrev(jagged, chunk_size=1)(X).numpy(), jacrev(lambda x: x[1:].sum() * x)(X).numpy())
+    with pytest.raises(RuntimeError, match="can output dynamic shape"):
+        vmap(lambda x: x.nonzero())(aten.stack([X, X]))
+
+
+def test_randomness_within_grad():
+    def f(x):
+        aten.manual_seed(3)
+        return (x * aten.rand(3, dtype=x.dtype)).sum()
+
+    found = grad(f)(X)
+    aten.manual_seed(3)
+    np.testing.assert_array_equal(found.numpy(), aten.rand(3, dtype=X.dtype).numpy())
+    assert grad(lambda x: aten.dropout(x, 0.5, True).sum())(aten.ones(64)).unique().numpy().tolist() == [0, 2]

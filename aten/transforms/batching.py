@@ -372,9 +372,10 @@ def pytree_split(level: VmapLevel, args: tuple) -> tuple[tuple, tuple]:
 
 
 def pytree_wrap(level: VmapLevel, found: Any) -> Any:
-    """What `Function.vmap` returned, (output, out_dims), as the output of an element. Raises RuntimeError for what is no such pair."""
+    """What `Function.vmap` returned, (output, out_dims), as the output of an element. Raises RuntimeError for another thing."""
     expected = (
-        "Expected the vmap staticmethod to have two returns, an output and out_dims with pytree structure compatible with the output"
+        "Expected the vmap staticmethod to have two returns, an output and out_dims with pytree structure compatible with the "
+        "output"
     )
     if not isinstance(found, tuple):
         raise RuntimeError(f"{expected}. Got a {type(found)} instead")

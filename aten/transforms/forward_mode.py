@@ -274,20 +274,24 @@ def linearize(func: Callable, *primals: Any) -> tuple:
     f raises RuntimeError for tangents that are not nested as the primals are, or of other sizes or dtypes.
     """
     out = func(*primals)
-    leaves, spec = pytree.flatten(primals)
 
     def push(*tangents: Any) -> Any:
-        directions, given = pytree.flatten(tangents)
-        if given != spec:
-            raise RuntimeError(f"Expected the tangents {given} to have the same argspec as the primals {spec}")
-        for i, (x, t) in enumerate(zip(leaves, directions)):
-            for what in ("shape", "device", "dtype"):
-                have, want = getattr(t, what), getattr(x, what)
-                if have != want:
-                    raise RuntimeError(
-                        f"tangent:{i} with {what} {have} in flattened pytree doesn't match the {what} {want} of the corresponding "
-                        "primal."
-                    )
+        check_alike(primals, tangents)
         return jvp(func, primals, tangents)[1]
 
     return out, push
+
+
+def check_alike(primals: tuple, tangents: tuple) -> None:
+    """Raises RuntimeError for tangents that are not nested as the primals are, or are of other sizes, devices or dtypes."""
+    leaves, spec = pytree.flatten(primals)
+    directions, given = pytree.flatten(tangents)
+    if given != spec:
+        raise RuntimeError(f"Expected the tangents {given} to have the same argspec as the primals {spec}")
+    for i, (x, t) in enumerate(zip(leaves, directions)):
+        for what in ("shape", "device", "dtype"):
+            have, want = getattr(t, what), getattr(x, what)
+            if have != want:
+                raise RuntimeError(
+                    f"tangent:{i} with {what} {have} in flattened pytree doesn't match the {what} {want} of the corresponding primal."
+                )

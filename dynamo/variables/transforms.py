@@ -12,12 +12,13 @@ from typing import Any
 
 from aten import pytree, transforms
 from aten.meta import Meta
-from aten.transforms import batching
+from aten.transforms import batching, forward_mode
 from dynamo import breaks, higher_order, outcome, trace_rules
 from dynamo.breaks import Unsupported
 from dynamo.higher_order import Traced
 from dynamo.region import Region, opened
 from dynamo.variables.base import TrueVariable, Variable
+from dynamo.variables.constant import NONE
 from dynamo.variables.function import FunctionVariable
 from dynamo.variables.raising import run_python
 from dynamo.variables.tensor import TensorVariable
@@ -256,3 +257,9 @@ def _jvp(frame, args, kwargs):
         return transforms.jvp(lambda *x: f(*x, *values[count:]), values[:count], values[count:], **settings)
 
     return call(frame, "jvp", push, IgnoresRest(function, count), [*first, *tangents.unpack(frame)], {}, grad=True)
+
+
+@trace_rules.handle(forward_mode.check_alike)
+def _check_alike(frame, args, kwargs):
+    """What linearize asks of tangents: in a graph jvp asks it of their metas."""
+    return NONE

@@ -293,5 +293,5 @@ def check_alike(primals: tuple, tangents: tuple) -> None:
             have, want = getattr(t, what), getattr(x, what)
             if have != want:
                 raise RuntimeError(
-                    f"tangent:{i} with {what} {have} in flattened pytree doesn't match the {what} {want} of the corresponding primal."
+                    f"tangent:{i} with {what} {have} in flattened pytree doesn't match the {what} {want} of its primal."
                 )

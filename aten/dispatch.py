@@ -3,7 +3,6 @@
 This is the general path, in Python. Calls of native families on plain tensors take a native one with the same meaning.
 """
 
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -19,26 +18,13 @@ from aten.autograd.record import record
 from aten.derivative import is_lost
 from aten.meta import Meta, contiguous_strides
 from aten.op import Op, tensors_of
+from aten.open_levels import stack
 from aten.promotion import TYPE_NAMES, can_cast, category, floating, number_dtype, result_dtype
 from aten.shapes import show
 
 aten.schema.tensor_types = (Tensor, Meta)
 by_family = _native.by_family
 _LEVEL_COUNT, _MODE_COUNT = 24, 32  # bits of the ambient word
-
-
-class _Stack(threading.local):
-    """A thread's open levels and modes; `top` and `mode_top` say how many of them may still be asked."""
-
-    def __init__(self) -> None:
-        self.levels: list[Any] = []
-        self.top = 0
-        self.modes: list[Any] = []
-        self.mode_top = 0
-        self.unasked = 0  # how many modes the innermost ModesUnasked keeps from being asked
-
-
-stack = _Stack()
 
 
 def push_level(level: Any) -> None:
@@ -54,11 +40,6 @@ def pop_level() -> Any:
     stack.top -= 1
     _native.add_ambient_count(_LEVEL_COUNT, -1)
     return stack.levels.pop()
-
-
-def transforming() -> bool:
-    """Whether the code that runs is inside of a function that is transformed: vmap, grad, jvp …"""
-    return any(level.transforms for level in stack.levels[: stack.top])
 
 
 def push_mode(mode: Any) -> None:

@@ -10,10 +10,11 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from aten import _native, dispatch, overrides
+from aten import _native, overrides
 from aten._native import Tensor
 from aten.autograd.hook_handle import ListedHandle, RemovableHandle
 from aten.op import ops
+from aten.open_levels import transforming
 from aten.tensor import attach
 
 
@@ -221,7 +222,7 @@ def backward(
 
     Tensors may be edges of the graph (graph.GradientEdge). `grad_variables` is the old name of `grad_tensors`.
     """
-    if dispatch.transforming():
+    if transforming():
         raise RuntimeError(
             "backward() called inside a functorch transform. This is not supported, please use functorch.grad or functorch.vjp "
             "instead or call backward() outside of functorch transforms."

@@ -11,6 +11,7 @@ from aten import _native, dispatch
 from aten._native import Tensor
 from aten.autograd.grad_mode import no_grad
 from aten.autograd.inplace import rewrite
+from aten.open_levels import transforming
 
 
 class FunctionCtx:
@@ -124,12 +125,12 @@ class Function:
         """Run the function and record it."""
         if cls.setup_context is not Function.setup_context:
             args, kwargs = _with_defaults(cls.forward, args, kwargs)
-        elif dispatch.transforming():
+        elif transforming():
             raise RuntimeError(
                 "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must override "
                 "the setup_context staticmethod: forward(*args) computes, setup_context(ctx, inputs, output) saves for backward."
             )
-        if kwargs and dispatch.transforming() and any(isinstance(a, Tensor) for a in kwargs.values()):
+        if kwargs and transforming() and any(isinstance(a, Tensor) for a in kwargs.values()):
             raise NotImplementedError(
                 f"{cls.__name__}.apply: kwarg-only Tensor args are not supported under function transforms: pass them by position."
             )

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from aten import errors, settings
+from aten.aot import stages
+from aten.fx.symbols import runs_whole
 from inductor import modes
 from inductor.codegen.toolchain import CompilerMissing, DeviceCompileError
 from inductor.counters import counters
@@ -21,6 +24,8 @@ def compile_fx(
     `modes.chosen`. Guards on sizes that the result depends on are added to gm.shape_env. Without a C++ compiler the
     graph itself is returned, after one warning.
     """
+    if runs_whole(gm.graph):
+        return stages.compile(gm, functools.partial(compile_fx, mode=mode, options=options))
     counters["graphs"] += 1
     kinds = set().union(*(devices_of(node.meta.get("val")) for node in gm.graph.nodes))
     if not kinds <= {"cpu", "cuda"}:

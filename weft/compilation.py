@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from aten.fx.graph_module import GraphModule
+from aten.fx.symbols import runs_whole
 from dynamo import backends
 from dynamo.backends.common import as_it_is, asserting
 from inductor import modes
@@ -22,9 +23,10 @@ def inductor(gm: Any, example_inputs: list, mode: str | None = None, options: di
     """Fused native kernels; the graph run eager where there is no C++ compiler."""
     from inductor.entry import compile_fx
 
-    found = as_it_is(gm, example_inputs, functools.partial(inductor, mode=mode, options=options))
-    if found is not None:
-        return found
+    if not runs_whole(gm.graph):
+        found = as_it_is(gm, example_inputs, functools.partial(inductor, mode=mode, options=options))
+        if found is not None:
+            return found
     compiled = compile_fx(gm, example_inputs, mode, options)
     return backends.eager(gm, example_inputs) if compiled is gm else asserting(gm, compiled)
 

@@ -115,7 +115,7 @@ def set_grad_enabled(mode: bool) -> None:
 
 
 set_grad_enabled.__name__ = "_set_grad_enabled"
-WHOLE = (item, draw, set_data, hook_later)  # a graph with one of these is run as it is: it is cut into no parts yet
+WHOLE = (item, draw, set_data, hook_later)  # a graph with one of these is run as it is, or cut at them (aot/stages.py)
 
 
 def is_op(target: Any) -> bool:

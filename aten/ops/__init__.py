@@ -30,6 +30,7 @@ from aten.ops import (  # noqa: F401
     ldl,
     library_batch,
     linalg,
+    linalg_info,
     linalg_public,
     linear_loss,
     loss,

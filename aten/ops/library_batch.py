@@ -44,9 +44,9 @@ def _aligned_in_front(op: Op) -> Callable[..., Any]:
 
 
 _MATRICES = (
-    "linalg_inv cholesky_lower solve_factored linalg_qr linalg_eigh linalg_svd linalg_eig linalg_lu_factor_ex permutation_of "
-    "matrix_exp geqrf slogdet linalg_det adjugate linalg_ldl_factor_ex ldl_solve_matrix view_as_real view_as_complex reinterpret "
-    "frexp solve_triangular_matrix"
+    "linalg_inv cholesky_lower cholesky_info solve_factored linalg_qr linalg_eigh linalg_svd linalg_eig linalg_lu_factor_ex "
+    "permutation_of matrix_exp geqrf slogdet linalg_det adjugate linalg_ldl_factor_ex ldl_solve_matrix view_as_real "
+    "view_as_complex reinterpret frexp solve_triangular_matrix"
 )
 _POINTWISE = (
     "polygamma standard_gamma_grad bitcast gelu_gradient silu_gradient poisson_philox binomial_philox standard_gamma_philox"
@@ -72,7 +72,8 @@ def declare() -> None:
     for name, op in registry.items():
         if "_polynomial_" in name and op.kind == "core":
             op.batch_fn = batch_pointwise(op)
-    registry["solve_matrix"].batch_fn = _aligned_in_front(registry["solve_matrix"])
+    for name in ("solve_matrix", "solve_info"):
+        registry[name].batch_fn = _aligned_in_front(registry[name])
     for name, rule in _RULES.items():
         registry[name].batch_fn = rule
 

@@ -8,6 +8,8 @@ from aten import dtype as dtypes
 from aten.errors import LinAlgError
 from aten.meta import Meta, exceeds
 from aten.op import op, ops
+from aten.ops import factorizations
+from aten.ops.factorizations import NOT_POSITIVE, NOT_SOLVED, SINGULAR
 from aten.promotion import TYPE_NAMES, category, to_complex, to_real
 
 
@@ -53,9 +55,7 @@ def _(out, a):
     try:
         out[...] = np.linalg.inv(a)
     except np.linalg.LinAlgError:
-        raise LinAlgError(
-            "linalg.inv: The diagonal element 1 is zero, the inversion could not be completed because the input matrix is singular."
-        ) from None
+        factorizations.check("linalg.inv", factorizations.solve(a, np.eye(a.shape[-1], dtype=a.dtype))[1], SINGULAR)
 
 
 linalg_inv.vjp(lambda g, out: -(adjoint(out) @ g @ adjoint(out)))
@@ -84,11 +84,16 @@ def _(out, a, b):
     try:
         out[...] = np.linalg.solve(a, b)
     except np.linalg.LinAlgError:
-        raise LinAlgError("torch.linalg.solve: The solver failed because the input matrix is singular.") from None
+        factorizations.check("torch.linalg.solve", factorizations.solve(a, b)[1], NOT_SOLVED)
 
 
 @solve_matrix.vjp
 def _(g, needs, A, out):
+    return solve_gradients(g, needs, A, out)
+
+
+def solve_gradients(g: Any, needs: tuple, A: Any, out: Any) -> tuple[Any, Any]:
+    """Gradients of A and B for that of out, X of A @ X = B."""
     gb = solve_matrix(adjoint(A), g)
     return -(gb @ adjoint(out)) if needs[0] else None, gb
 
@@ -110,18 +115,7 @@ def solve_triangular_matrix(A: Meta, B: Meta, upper: bool, unitriangular: bool) 
 
 @solve_triangular_matrix.kernel
 def _(out, a, b, upper, unitriangular):
-    substitute(out, a, b, upper, unitriangular)
-
-
-def substitute(out: np.ndarray, a: np.ndarray, b: np.ndarray, upper: bool, unitriangular: bool = False) -> None:
-    """out = X of A @ X = B for a triangle of A, row by row; out may be b."""
-    n = a.shape[-1]
-    diagonal = np.ones(a.shape[:-1], a.dtype) if unitriangular else np.diagonal(a, axis1=-2, axis2=-1)
-    out[...] = b
-    for i in reversed(range(n)) if upper else range(n):
-        rest = np.s_[i + 1 :] if upper else np.s_[:i]
-        out[..., i, :] -= (a[..., i, None, rest] @ out[..., rest, :])[..., 0, :]
-        out[..., i, :] /= diagonal[..., i, None]
+    factorizations.substitute(out, a, b, upper, unitriangular)
 
 
 @solve_triangular_matrix.vjp
@@ -147,16 +141,17 @@ def cholesky_lower(A: Meta, upper: bool) -> Meta:
 
 @cholesky_lower.kernel
 def _(out, a, upper):
+    a = np.swapaxes(a, -1, -2).conj() if upper else a
     try:
-        out[...] = np.linalg.cholesky(np.swapaxes(a, -1, -2).conj() if upper else a)
+        out[...] = np.linalg.cholesky(a)
     except np.linalg.LinAlgError:
-        raise LinAlgError(
-            "linalg.cholesky: The factorization could not be completed because the input is not positive-definite."
-        ) from None
+        factorizations.check("linalg.cholesky", factorizations.cholesky(a)[1], NOT_POSITIVE)
 
 
-@cholesky_lower.vjp
-def _(g, out):
+cholesky_lower.vjp(lambda g, out: cholesky_gradient(g, out))
+
+
+def cholesky_gradient(g: Any, out: Any) -> Any:
     """L^-H @ phi(L^H @ g) @ L^-1; phi: half of the lower triangle and of the part below the diagonal, transposed."""
     low = ops.tril(adjoint(out) @ ops.tril(g))
     half = (low + adjoint(ops.tril(low, -1))) * 0.5
@@ -187,8 +182,8 @@ def solve_factored(B: Meta, L: Meta, upper: bool) -> Meta:
 @solve_factored.kernel
 def _(out, b, factor, upper):
     low = np.swapaxes(factor, -1, -2).conj() if upper else factor
-    substitute(out, low, b, upper=False)
-    substitute(out, np.swapaxes(low, -1, -2).conj(), out, upper=True)
+    factorizations.substitute(out, low, b, upper=False)
+    factorizations.substitute(out, np.swapaxes(low, -1, -2).conj(), out, upper=True)
 
 
 @solve_factored.vjp
@@ -382,30 +377,10 @@ def linalg_lu_factor_ex(A: Meta, pivot: bool) -> tuple[Meta, Meta, Meta]:
     )
 
 
-def _size(x: np.ndarray) -> np.ndarray:
-    """What pivots are chosen by: |x|, of complex numbers |re| + |im|, as LAPACK has it."""
-    return np.abs(x.real) + np.abs(x.imag) if x.dtype.kind == "c" else np.abs(x)
-
-
 @linalg_lu_factor_ex.kernel
 def _(out, a, pivot):
-    lu, pivots, info = out
-    lu[...] = a
-    m, n = a.shape[-2:]
-    info[...] = 0
-    for at in np.ndindex(*a.shape[:-2]):
-        x = lu[at]
-        for j in range(min(m, n)):
-            best = j + int(np.argmax(_size(x[j:, j]))) if pivot else j
-            pivots[at][j] = best + 1
-            if best != j:
-                x[[j, best]] = x[[best, j]]
-            if x[j, j] == 0:
-                if info[at] == 0:
-                    info[at] = j + 1
-                continue
-            x[j + 1 :, j] /= x[j, j]
-            x[j + 1 :, j + 1 :] -= np.outer(x[j + 1 :, j], x[j, j + 1 :])
+    factors, pivots, info = out
+    factorizations.lu(factors, pivots, info, a, pivot)
 
 
 @linalg_lu_factor_ex.vjp

@@ -5,6 +5,7 @@ from typing import Any
 
 from aten import dtype as dtypes
 from aten.op import composite, ops, registry
+from aten.ops.factorizations import NOT_POSITIVE, NOT_SOLVED, SINGULAR, check
 from aten.ops.linalg import (
     adjoint,
     check_matrix,
@@ -32,10 +33,6 @@ def _result(made: Any, *values: Any) -> Any:
     return made.schema.result_type(values)
 
 
-def _no_info(x: Any) -> Any:
-    return ops.zeros(list(x.shape[:-2]), dtype=dtypes.int32)
-
-
 def _expanded(a: Any, b: Any) -> tuple[Any, Any]:
     """Two batches of matrices with equal batch sizes."""
     batch = broadcast(tuple(a.shape[:-2]), tuple(b.shape[:-2]))
@@ -57,14 +54,32 @@ def linalg_solve(A, B, left):
 
 @_linalg("solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False)", "(Tensor result, Tensor info)")
 def linalg_solve_ex(A, B, left, check_errors):
-    """`solve` and zeros for success."""
-    return _result(linalg_solve_ex, linalg_solve(A, B, left=left), _no_info(A))
+    """`solve`, and of each matrix 0 or which pivot of its LU decomposition is 0, where the result is not finite."""
+    check_matrix("linalg.solve", A, square=True)
+    if B.ndim == 1 or (A.ndim - 1 == B.ndim and tuple(B.shape) == tuple(A.shape[:-1])):
+        x, info = ops.solve_info(*_expanded(A, B.unsqueeze(-1)))
+        x = x.squeeze(-1)
+    elif left:
+        x, info = ops.solve_info(*_expanded(A, B))
+    else:
+        x, info = ops.solve_info(*_expanded(ops.transpose(A, -2, -1), ops.transpose(B, -2, -1)))
+        x = ops.transpose(x, -2, -1)
+    return _result(linalg_solve_ex, x, _checked("torch.linalg.solve_ex", info, NOT_SOLVED, check_errors))
+
+
+def _checked(name: str, info: Any, says: str, check_errors: bool) -> Any:
+    """`info`. With check_errors LinAlgError where one is not 0."""
+    if check_errors:
+        check(name, info.numpy(force=True), says)
+    return info
 
 
 @_linalg("inv_ex(Tensor A, *, bool check_errors=False)", "(Tensor inverse, Tensor info)")
 def linalg_inv_ex(A, check_errors):
-    """`inv` and zeros for success."""
-    return _result(linalg_inv_ex, ops.linalg_inv(A), _no_info(A))
+    """`inv`, and of each matrix 0 or which pivot of its LU decomposition is 0, where the result is not finite."""
+    check_matrix("linalg.inv", A, square=True)
+    inverse, info = ops.solve_info(A, ops.eye(A.shape[-1], dtype=A.dtype, device=A.device).expand(list(A.shape)))
+    return _result(linalg_inv_ex, inverse, _checked("linalg.inv_ex", info, SINGULAR, check_errors))
 
 
 @_linalg("cholesky(Tensor A, *, bool upper=False)")
@@ -76,8 +91,10 @@ def linalg_cholesky(A, upper):
 
 @_linalg("cholesky_ex(Tensor A, *, bool upper=False, bool check_errors=False)", "(Tensor L, Tensor info)")
 def linalg_cholesky_ex(A, upper, check_errors):
-    """`cholesky` and zeros for success."""
-    return _result(linalg_cholesky_ex, linalg_cholesky(A, upper=upper), _no_info(A))
+    """`cholesky`, and of each matrix 0 or the order of the first minor that is not positive; L holds what was done by then."""
+    lower, info = ops.cholesky_info(A, upper)
+    made = adjoint(lower) if upper else lower
+    return _result(linalg_cholesky_ex, made, _checked("linalg.cholesky_ex", info, NOT_POSITIVE, check_errors))
 
 
 @composite("cholesky(Tensor input, bool upper=False) -> Tensor")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from typing import TYPE_CHECKING, Any
 
 from aten import _native, autocast
@@ -22,26 +21,13 @@ from dynamo.variables.object import ObjectVariable
 from dynamo.variables.sequence import SequenceVariable, SliceVariable, TupleVariable
 from dynamo.variables.tensor import TensorVariable, has_mask, wrap_result
 from dynamo.variables.tensor_values import to_python
+from dynamo.views import COPIES, VIEWS, is_at_number, viewed_by, writes
 
 if TYPE_CHECKING:
     from aten.op import Op
 
-# Composites whose result shares its argument's memory, always or for some arguments.
-VIEWS = frozenset(
-    "reshape transpose t T mT H mH split split_with_sizes chunk unbind movedim moveaxis flatten getitem narrow view_as "
-    "expand_as contiguous to squeeze unsqueeze swapaxes swapdims ravel unflatten tensor_split hsplit vsplit dsplit "
-    "diagonal real imag type_as float double half bfloat16 int long short bool positive permute broadcast_to adjoint "
-    "atleast_1d atleast_2d atleast_3d reshape_as type cpu unfold select slice alias detach conj resolve_conj "
-    "broadcast_tensors numpy_T".split()
-)
-# Those of them that may be copies.
-COPIES = frozenset(
-    "reshape flatten contiguous to type_as float double half bfloat16 int long short bool ravel unflatten reshape_as "
-    "type cpu".split()
-)
 # Of the second tensor these see its form alone.
 LIKE_ANOTHER = frozenset("type_as to view_as expand_as reshape_as".split())
-_PLACES = frozenset("int8 int16 int32 int64 uint16 uint32 uint64".split())
 # What a shape rule raises for arguments that eager refuses too; anything else is an error of the rule.
 SHAPE_ERRORS = (
     RuntimeError, IndexError, TypeError, ValueError, NotImplementedError, ZeroDivisionError, OverflowError
@@ -79,13 +65,13 @@ def record(output, frame, op: Op, args: list[Variable], kwargs: dict[str, Variab
     if target is not None and not (fits(val, target.as_meta()) and can_cast(val.dtype, target.as_meta().dtype)):
         raise Unsupported(breaks.UNKNOWN_CALL, f"{op.name} with an out= that does not fit the result")
     node_args, node_kwargs = arguments(op, args, kwargs)
-    if is_inplace(op):
+    if writes(op):
         check_target(output, frame, op, args, kwargs)
     output.graph.line = output.user_line()
     node = output.graph.call_function(op, node_args, node_kwargs, val=val)
     if output.grad_changed():
         node.meta["grad"] = output.grad_enabled
-    if is_inplace(op):
+    if writes(op):
         if op.name == "setitem" and has_mask(args[1]):
             node.meta["whole"] = True
         if taken is not None:
@@ -95,10 +81,11 @@ def record(output, frame, op: Op, args: list[Variable], kwargs: dict[str, Variab
     result = wrap_result(frame, node, val, view_root(op, args, val))
     if taken is not None:
         promises.write_checks(output.graph, output.shape_env, taken, node, val)
-    if op.name == "getitem" and any(map(is_number, _keys(node_args[1]))):
+    if op.name == "getitem" and is_at_number(node_args[1]):
         node.meta["by number"] = frame.output.root.group_step
-        if isinstance(args[0], TensorVariable):
+        if isinstance(args[0], TensorVariable) and isinstance(result, TensorVariable):
             output.copied_views.setdefault(args[0].root, node.meta["by number"])
+            result.taken = args[0], args[1]
     if target is not None:
         from aten.op import registry
 
@@ -270,10 +257,6 @@ def arguments(op: Op, args, kwargs) -> tuple[tuple, dict]:
     return given, named
 
 
-def is_inplace(op: Op) -> bool:
-    return op.kind == "inplace" or op.name == "setitem" or "effect" in op.tags
-
-
 def inplace_result(output, frame, op: Op, args, kwargs) -> Variable:
     """The tensor written is the result; what is known of it is brought up to date."""
     from dynamo.variables.constant import NONE
@@ -313,12 +296,6 @@ def check_target(output, frame, op: Op, args, kwargs) -> None:
     check_leaf(output, frame, target)
 
 
-def is_number(key: Any) -> bool:
-    """Whether a key is a tensor of one int: eager takes a view at its value, which the graph does not know."""
-    val = key.meta.get("val") if hasattr(key, "meta") else None
-    return type(val) is Meta and not val.sizes and val.dtype.name in _PLACES
-
-
 def read_as_data(node: Any) -> int | None:
     """The step that read a tensor as the `data` of another (or what it is a view of): writing there counts as no change."""
     while node is not None and "data" not in node.meta:
@@ -346,20 +323,6 @@ def shares_elements(target: TensorVariable) -> bool:
             return True
         node = viewed_by(node)
     return False
-
-
-def viewed_by(node: Any) -> Any:
-    """The node of the tensor that this one is a view of for certain, or None."""
-    if node.op != "call_function" or not node.args:
-        return None
-    name = getattr(node.target, "name", None)
-    basic = name != "getitem" or all(isinstance(k, (int, slice, type(None), type(...))) for k in _keys(node.args[1]))
-    is_view = node.target is operator.getitem or getattr(node.target, "kind", None) == "view" or name in VIEWS - COPIES
-    return node.args[0] if is_view and basic else None
-
-
-def _keys(key: Any) -> tuple:
-    return key if isinstance(key, tuple) else (key,)
 
 
 def check_leaf(output, frame, target: TensorVariable) -> None:

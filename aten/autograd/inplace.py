@@ -83,6 +83,11 @@ def _follows(root: Tensor, steps: list[tuple[Any, tuple[Any, ...]]], view: Tenso
     return meta == Meta.of(view)
 
 
+def _shows_twice(op: Any, args: tuple[Any, ...]) -> bool:
+    """Whether a view op may show an element more than once."""
+    return op.name in ("as_strided", "expand") or (op.name == "unfold" and args[1] > args[2])
+
+
 def _path(view: Tensor) -> tuple[Tensor, _Path | _Places]:
     """The root of a view, and how the view is made from it."""
     steps: list[tuple[Any, tuple[Any, ...]]] = []
@@ -91,7 +96,7 @@ def _path(view: Tensor) -> tuple[Tensor, _Path | _Places]:
         root, op, args = root._view_of
         steps.append((op, args))
         relaid = relaid or _native.is_relaid(root)
-        plain = plain and op.put_fn is not None and op.name not in ("as_strided", "expand")
+        plain = plain and op.put_fn is not None and not _shows_twice(op, args)
     steps.reverse()
     if not plain or (relaid and not _follows(root, steps, view)):
         return root, _Places(root, view)

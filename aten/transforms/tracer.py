@@ -370,11 +370,26 @@ class Level:
             values = [self.make(cell.payload, cell.meta)]
             for op, args in chain[:-1]:
                 values.append(dispatch.call_core(op, (values[-1], *args)))
+            windows = next((k for k, (op, _) in enumerate(chain[:-1]) if op.name == "unfold"), None)
+            if windows is not None:
+                new = self._put_at_places(values[windows], chain[windows:], new)
+                values, chain = values[:windows], chain[:windows]
             for base, (op, args) in zip(reversed(values), reversed(chain)):
                 if op.put_fn is None:
                     raise RuntimeError(f"an in-place write through {op.name} cannot be transformed")
                 new = op.put_fn(base, new, *args)
         return self.read(new)
+
+    def _put_at_places(self, base: Tracer, chain: tuple, new: Tracer) -> Tracer:
+        """`base` after what `chain` views of it became `new`, where an element may be seen several times on the way: step by
+        step back, what is seen of it beside the written view would win over what was written."""
+        registry = _registry()
+        places = registry["arange"](base.numel(), device=base.device).reshape(list(base.shape))
+        for op, args in chain:
+            places = dispatch.call_core(op, (places, *args))
+        flat = registry["scatter"](base.reshape(-1), 0, places.reshape(-1), new.reshape(-1))
+        made = dispatch.call_core(registry["copy"], (base, flat.reshape(list(base.shape))))
+        return registry["replace_values"](base, made) if any(op.name == "detach" for op, _ in chain) else made
 
 
 def shown(name: str, tracer: Tracer, value: Any, more: str = "") -> str:

@@ -17,7 +17,7 @@ from aten.op import registry
 from dynamo import breaks, guards, outcome, trace_rules
 from dynamo.breaks import NotConstant, Raised, Unsupported
 from dynamo.operators import ROWS, UNARY
-from dynamo.recording import numpys_own, viewed_by
+from dynamo.recording import numpys_own
 from dynamo.source import Converted, Object
 from dynamo.variables.aten_kinds import tensor as wrap_tensor
 from dynamo.variables.base import Variable, attribute
@@ -27,6 +27,7 @@ from dynamo.variables.sequence import ListVariable, SliceVariable, TupleVariable
 from dynamo.variables.symint import SymbolicVariable, symbolic
 from dynamo.variables.tensor import TensorVariable
 from dynamo.variables.track import kind, unknown
+from dynamo.views import viewed_by
 
 SUPPORTED = frozenset("?bBhHiIlLqQefd")  # dtype.char of what tensors hold
 
@@ -189,12 +190,15 @@ class ArrayVariable(Variable):
         if self.scalar:
             raise self.unsupported("an index")
         index = as_index(frame, key)
-        parts = index.items if isinstance(index, TupleVariable) else [index]
-        whole = sum(isinstance(p, (ConstantVariable, SymbolicVariable)) and is_integer(p) for p in parts)
+        parts = key.unpack(frame) if isinstance(key, TupleVariable) else [key]
+        whole = sum(isinstance(p, (ConstantVariable, SymbolicVariable)) and is_integer(p) or is_number(p) for p in parts)
         scalar = whole == self.ndim == len(parts)
         try:
             item = self.tensor.getitem(frame, index)
-            return copied_scalar(frame, item) if scalar else wrap_array(item)
+            if scalar:
+                return copied_scalar(frame, item)
+            taken = wrap_array(item)
+            return copy_of(frame, taken) if any(is_number(p) and not p.scalar for p in parts) else taken
         except Raised as raised:
             raise left_to_numpy(raised, "array[…]") from None
 
@@ -337,6 +341,11 @@ def cast(frame, value: ArrayVariable, dtype: np.dtype) -> ArrayVariable:
 
 def is_integer(value: Variable) -> bool:
     return issubclass(value.python_type(), (int, np.integer)) and not issubclass(value.python_type(), (bool, np.bool_))
+
+
+def is_number(value: Any) -> bool:
+    """Whether an index is an integer of the graph: a scalar, or an array of one, which NumPy indexes by as by any array."""
+    return isinstance(value, ArrayVariable) and value.ndim == 0 and value.dtype.kind in "iu"
 
 
 def as_index(frame, key: Variable) -> Variable:

@@ -12,7 +12,7 @@ from aten.fx.targets import require_grad, set_data
 from aten.meta import Meta
 from aten.op import Method, registry
 from aten.overrides import as_subclass
-from dynamo import breaks, history, outcome
+from dynamo import breaks, history, outcome, views
 from dynamo.breaks import Unsupported
 from dynamo.operators import ROWS, UNARY
 from dynamo.promises import captures_sizes
@@ -35,7 +35,7 @@ class TensorVariable(Variable):
     One from outside has the real tensor in `value`. In-place operations keep the Variable.
     """
 
-    __slots__ = ("node", "meta", "root", "value", "cls", "known")
+    __slots__ = ("node", "meta", "root", "value", "cls", "known", "taken")
     is_array_like = True
 
     def __init__(self, node, meta, root: TensorVariable | None = None, value=None, cls: type | None = None, source=None):
@@ -46,6 +46,7 @@ class TensorVariable(Variable):
         self.value = value
         self.cls = cls or aten.Tensor
         self.known: Any = None  # a real tensor equal to this one, while its values are constants
+        self.taken: tuple[TensorVariable, Variable] | None = None  # of what and by which key, where eager views at a number
 
     def __repr__(self):
         return f"TensorVariable({self.node}, {self.meta})"
@@ -422,19 +423,18 @@ class TensorVariable(Variable):
         if emit.output.root.broken and self.root.meta.requires_grad and "data" in self.node.meta:
             # What follows may write there, which must not count as a change of the tensor: Python reads `data` itself.
             raise Unsupported(breaks.NOT_REBUILT, "the data of a tensor that requires grad", self.node.meta["data"])
-        if emit.output.root.broken and "by number" in self.node.meta:
-            raise Unsupported(breaks.NOT_REBUILT, "a view at the place that a tensor says", self.node.meta["by number"])
         if history.begins_or_ends(emit.output, self):
             return emit.shared(self, lambda: history.recipe(emit, self))
         storage = emit.output.side_effects.storages.get(self)
         changed = storage is not None and storage.changed
-        if not changed and not self.is_of_subclass:
+        if not changed and not self.is_of_subclass and views.seen_through(self.node) is None:
             return emit.graph_output(self.node)
         return emit.shared(self, lambda: self.made(emit), (lambda temp: storage.fill(emit, temp)) if changed else None)
 
     def made(self, emit) -> Any:
         """The recipe of what the graph gives, as an instance of its class."""
-        given = emit.graph_output(self.node)
+        at_number = views.seen_through(self.node) is not None
+        given = views.again(emit, self) if at_number else emit.graph_output(self.node)
         if not self.is_of_subclass:
             return given
         return outcome.Call(outcome.Const(as_subclass), (given, outcome.Const(self.cls)))

@@ -266,6 +266,7 @@ class ValueWriter(Walk):
         value = self.emit(n.args[0])
         row = self.kernel.checks.index(check)
         uniform = not self.varies(n)
+        some = self.some_points(scope)
         if kind == "bounds":
             limit = f"(long)({self.expr(size)})"
             bad = f"w_mask(({value} < 0) | ({value} >= {limit}))"
@@ -273,18 +274,26 @@ class ValueWriter(Walk):
             limit, bad = "0", f"w_mask({value} == 0)"
         if uniform:  # (all lanes are the first)
             first = f"{value}[0]"
-            wrong = f"{first} < 0 || {first} >= {limit}" if kind == "bounds" else f"{first} == 0"
+            wrong = f"({first} < 0 || {first} >= {limit})" if kind == "bounds" else f"{first} == 0"
+            wrong += some and f" && {some}"
             scope.lines.append(f"if (__builtin_expect({wrong}, 0)) return w_fail(frame, {row}, {first}, {limit});")
             return value
         lanes = scope.lanes
         lane = self.fresh("bad")
         scope.lines += [
-            f"if (const unsigned {lane} = w_only({lanes}, {bad}).m)",
+            f"if (const unsigned {lane} = {some and f'!({some}) ? 0 : '}w_only({lanes}, {bad}).m)",
             f"  return w_fail(frame, {row}, {value}[__builtin_ctz({lane})], {limit});",
         ]
         if kind == "bounds":
             return value
         return self.define(scope, f"w_keep({lanes}, {value}, w_splat<{vector(n.dtype)}>(1))")
+
+    def some_points(self, scope: Scope) -> str:
+        """The condition that the loops within a scope have points, for those that may have none."""
+        place = next(k for k, s in enumerate(self.scopes) if s is scope)
+        inner = {v for s in self.scopes[place + 1 :] for v in s.variables}
+        ends = [self.ranges[v][1] for v in sorted(inner) if v in self.ranges]
+        return " && ".join(f"{self.expr(e)} >= 0" for e in ends if bounds(e, self.ranges)[0] < 0)
 
     def write_masked(self, n: Node, scope: Scope) -> str:
         condition, value, other = n.args

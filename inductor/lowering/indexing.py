@@ -13,16 +13,17 @@ from inductor.lowering.registry import NotLowered, lowering
 from inductor.lowering.value import Value, broadcast, number
 
 
-def in_bounds(graph, index: Node, size: Expr, argument: str, sizes, negative: bool = False) -> Node | Expr:
-    """The index at every point of a domain of `sizes`: an expression where it is known to be in range, else verified.
-    With `negative`, -1 is the last."""
+def in_bounds(graph, index: Node, size: Expr, argument: str, sizes, dims=None, negative: bool = False) -> Node | Expr:
+    """The index at every point of a domain of `sizes`: an expression where it is known to be in range, else verified, though
+    there be nothing along others than its own `dims` (all unless told). With `negative`, -1 is the last."""
     index = cast(index, "int64")
     if positions.within(graph, index, size, sizes):
         return positions.position(index)
     if negative:
         end = cast(nodes.index(size), "int64")
         index = apply("where", apply("lt", index, const(0, "int64")), apply("add", index, end), index)
-    return graph.verified(nodes.in_bounds(index, size, graph.check(argument)), sizes)
+    own = list(sizes) if dims is None else [s if d in dims else ONE for d, s in enumerate(sizes[: max(dims, default=-1) + 1])]
+    return graph.verified(nodes.in_bounds(index, size, graph.check(argument)), own)
 
 
 @lowering("gather")
@@ -44,7 +45,7 @@ def index_select(graph, x, dim, index):
     dim = dim % x.rank
     sizes = graph.sizes(graph.out)
     i = loop_variables(x.rank)
-    j = in_bounds(graph, index.load([i[dim]] if index.rank else []), x.sizes[dim], "index", sizes)
+    j = in_bounds(graph, index.load([i[dim]] if index.rank else []), x.sizes[dim], "index", sizes, (dim,))
     return Value(sizes, x.dtype, x.load([j if d == dim else i[d] for d in range(x.rank)]))
 
 
@@ -64,7 +65,7 @@ def index(graph, x, indices):
     places = {}
     for d, v in given:
         j = broadcast(v, common).load(i[start : start + rank])
-        places[d] = in_bounds(graph, j, x.sizes[d], "index", sizes, negative=True)
+        places[d] = in_bounds(graph, j, x.sizes[d], "index", sizes, range(start, start + rank), negative=True)
     free = iter(rest)
     return Value(sizes, x.dtype, x.load([places[d] if d in places else next(free) for d in range(x.rank)]))
 
@@ -74,7 +75,7 @@ def embedding(graph, weight, indices):
     """out[i, c] = weight[indices[i], c]"""
     sizes = graph.sizes(graph.out)
     i = loop_variables(len(sizes))
-    j = in_bounds(graph, indices.load(i[:-1]), weight.sizes[0], "indices", sizes)
+    j = in_bounds(graph, indices.load(i[:-1]), weight.sizes[0], "indices", sizes, range(len(sizes) - 1))
     return Value(sizes, weight.dtype, weight.load([j, i[-1]]))
 
 
@@ -84,7 +85,7 @@ def embedding_backward(graph, g, indices, num_weights):
     sizes = graph.sizes(graph.out)
     rank = g.rank
     i = loop_variables(rank)
-    j = in_bounds(graph, indices.load(i[:-1]), sizes[0], "indices", g.sizes)
+    j = in_bounds(graph, indices.load(i[:-1]), sizes[0], "indices", g.sizes, range(rank - 1))
     return graph.accumulated(const(0, g.body.dtype), sizes, g.dtype, g.sizes, tuple(range(rank - 1)), (j, i[-1]), g.body)
 
 
@@ -133,7 +134,7 @@ def index_add(graph, x, dim, index, source):
         raise NotLowered("index_add into a scalar, or of truth values")
     dim = dim % x.rank
     i = loop_variables(x.rank)
-    j = in_bounds(graph, index.load([i[dim]] if index.rank else []), x.sizes[dim], "index", source.sizes)
+    j = in_bounds(graph, index.load([i[dim]] if index.rank else []), x.sizes[dim], "index", source.sizes, (dim,))
     where = tuple(j if d == dim else i[d] for d in range(x.rank))
     return graph.accumulated(x.body, x.sizes, x.dtype, source.sizes, _last_dims(x.rank, dim), where, source.body)
 
@@ -163,7 +164,7 @@ def index_put(graph, x, indices, values, accumulate=False):
     places = {}
     for d, v in given:
         j = broadcast(v, common).load(i[start : start + rank])
-        places[d] = in_bounds(graph, j, x.sizes[d], "index", domain, negative=True)
+        places[d] = in_bounds(graph, j, x.sizes[d], "index", domain, range(start, start + rank), negative=True)
     where = tuple(places[d] if d in places else next(free) for d in range(x.rank))
     source = broadcast(values, domain)
     over = tuple(range(start, start + rank))

@@ -78,7 +78,7 @@ def _division(name: str) -> None:
         if x.dtype == "bool":
             raise NotLowered(f"{name} of bool")
         if x.dtype not in FLOATS:
-            y = graph.verified(nodes.nonzero(y, graph.check("other")), values[1].sizes)
+            y = graph.verified(nodes.nonzero(y, graph.check("other")), graph.sizes(graph.out))  # (nothing may be divided by 0)
         return Value(graph.sizes(graph.out), graph.out.dtype.name, apply(name, x, y))
 
 

@@ -82,8 +82,9 @@ def reshape(x: Value, sizes: Sequence[Expr], ranges: dict) -> Value:
     sizes = tuple(map(as_expr, sizes))
     if x.sizes == sizes:
         return x
-    if ZERO in sizes:  # no element to say anything about
-        return reindex(x, sizes, lambda i: [ZERO] * x.rank)
+    if ZERO in sizes:  # no element to say anything about: memory is not even looked at
+        nothing = reindex(x, sizes, lambda i: [ZERO] * x.rank)
+        return nothing if x.dtype.startswith("complex") else Value(sizes, x.dtype, nodes.const(0, nothing.body.dtype))
     found = refine(x.sizes, sizes)
     if found is None:
         strides = [ONE]

@@ -76,9 +76,11 @@ class Evaluated:
     def covers(self, v: Verification) -> bool:
         """Whether it evaluates the check at every point."""
         if v.checked in self.checked:
-            rank = len(v.sizes)
-            same = self.sizes[:rank] == v.sizes
-            if same and all(bounds(s, self.ranges)[0] > 0 for s in self.sizes[rank:]):
+            own = dict(enumerate(v.sizes))
+            if len(own) <= len(self.sizes) and all(
+                s is own.get(d) or (f"i{d}" not in v.checked.symbols and bounds(s, self.ranges)[0] > 0)
+                for d, s in enumerate(self.sizes)
+            ):
                 return True
         if not self.walks:
             return False

@@ -197,3 +197,42 @@ def test_a_view_is_not_written_that_does_not_know_of_the_history_of_its_base():
     base.mul_(w)
     with pytest.raises(RuntimeError, match="in-place operation"):  # its base would have lost what is done here
         view.mul_(3)
+
+
+def first_of_windows(y, v):
+    v[..., 0] = v[..., 0] * 0.5
+    return y * 1, v * 1
+
+
+def columns_of_windows(y, v):
+    v.transpose(0, 1)[0].zero_()
+    v.select(-1, 1)[-1].mul_(3)
+    return y * 1, v * 1
+
+
+@pytest.mark.parametrize("write", [first_of_windows, columns_of_windows])
+@pytest.mark.parametrize("dim", [0, 1])
+@pytest.mark.parametrize("exact", [False, True])
+def test_writes_into_windows_that_overlap(write, dim, exact):
+    """What is seen twice is written once, in eager and in compiled code: values and gradients are those of plain selections."""
+
+    def f(x):
+        y = x.cos()
+        return write(y, y.unfold(dim, 2, 1))
+
+    def plain(x):
+        factor = aten.ones(4, 3)
+        factor.narrow(dim, 0, x.shape[dim] - 1).mul_(0.5)
+        y = x.cos() * factor
+        return y, y.unfold(dim, 2, 1)
+
+    def told(g):
+        x = aten.arange(12.0).reshape(4, 3).requires_grad_()
+        results = g(x)
+        grads = aten.autograd.grad(results, [x], [r.detach() + 1 for r in results])
+        return [t.tolist() for t in (*results, *grads)]
+
+    assert told(weft.compile(f, fullgraph=True, options={"exact": exact})) == told(f)
+    if write is first_of_windows:
+        for a, b in zip(told(f), told(plain)):
+            assert weft.allclose(tensor(a), tensor(b))

@@ -122,3 +122,38 @@ def test_gradients_keep_no_dead_checks():
     made = aot.graphs(gm, (f32(5, 3, grad=True), weft.tensor([0, 1, 1])))
     dead = [n for g in (made.forward, made.backward) for n in g.graph.nodes if not n.users and n.op == "call_function"]
     assert not dead, text(made.backward.graph)
+
+
+@pytest.mark.usefixtures("fresh")
+@pytest.mark.parametrize("options", [{}, {"exact": True}, {"dynamic": True}])
+@pytest.mark.parametrize(
+    "f, sizes",
+    [
+        (lambda x: x.take(weft.tensor([5])), (2, 0)),
+        (lambda x: x[:, weft.tensor([0])], (2, 0, 0)),
+        (lambda x: x[weft.tensor([3])], (2, 0)),
+        (lambda x: x.index_select(0, weft.tensor([3])), (2, 0)),
+        (lambda x: x.index_add(0, weft.tensor([5]), x[:1]), (2, 0)),
+        (lambda x: F.embedding(weft.tensor([5]), x), (2, 0)),
+        (lambda x: x.gather(1, weft.zeros(0, 1, dtype=weft.int64) + 9), (0, 2)),
+        (lambda x: x.take(weft.zeros(0, dtype=weft.int64)), (2, 0)),
+        (lambda x: x[weft.arange(x.shape[0]).flip(0) % x.shape[0]], (0, 2)),
+        (lambda x: x.long() % x.shape[0], (0, 2)),
+        (lambda x: x.long() // x.long().sum(1, keepdim=True), (3, 0)),
+    ],
+)
+def test_of_nothing_only_what_eager_checks_is_checked(f, sizes, options):
+    """An index is in range though there be nothing to take there; what divides nothing may be 0."""
+
+    def g(x):
+        return f(x) * 1, (x.sum() * 2).exp() + 1
+
+    def told(h):
+        try:
+            return [(tuple(r.shape), r.dtype, r.tolist()) for r in h(weft.zeros(sizes))]
+        except IndexError as e:
+            return str(e)
+
+    options = dict(options)
+    dynamic = options.pop("dynamic", None)
+    assert told(weft.compile(g, dynamic=dynamic, options=options)) == told(g)

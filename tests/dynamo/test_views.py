@@ -1,0 +1,87 @@
+"""Views that a program returns are views: those at the place a tensor says, and of arrays those that NumPy makes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import weft
+
+pytestmark = pytest.mark.usefixtures("fresh")
+
+
+def written_later(x, i):
+    y = x[i]
+    i.add_(-1)
+    return y
+
+
+def without_history(x, i):
+    with weft.no_grad():
+        y = x[i]
+    return y
+
+
+def with_an_attribute(x, i):
+    y = x[i]
+    y.name = "y"
+    return [y, y]
+
+
+@pytest.mark.parametrize("grad", [False, True])
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x, i: x[i],
+        lambda x, i: x[0, i],
+        lambda x, i: (x[:, i], x[..., None, i]),
+        lambda x, i: (x[i].T, x[i][0]),
+        lambda x, i: (x[i].reshape(-1), x * 2),
+        lambda x, i: ((x * 2)[i], x),
+        lambda x, i: (x[[0], i], x[i] * 2, x[i].clone()),
+        lambda x, i: x[x.argmax() - 2],
+        written_later,
+        without_history,
+        with_an_attribute,
+    ],
+)
+def test_an_item_at_a_number_that_is_a_tensor_is_a_view(f, grad):
+    def shown(g):
+        x, i = weft.arange(4.0).reshape(2, 2).requires_grad_(grad), weft.tensor(1)
+        results = g(x, i)
+        results = results if isinstance(results, (tuple, list)) else [results]
+        if grad and results[0].requires_grad:
+            sum(r.sum() for r in results).backward()
+        with weft.no_grad():
+            for k, r in enumerate(results):
+                r.mul_(k + 2)
+        told = [(r.tolist(), r.stride(), r.storage_offset(), r.requires_grad) for r in results]
+        return told, x.tolist(), i.tolist(), None if x.grad is None else x.grad.tolist(), [results[0] is r for r in results]
+
+    assert shown(weft.compile(f)) == shown(f)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda a, i, j: a[i],
+        lambda a, i, j: a[i, 0],
+        lambda a, i, j: a[j.argmax()],
+        lambda a, i, j: a[j.argmax(), 0],
+        lambda a, i, j: a[i, j.argmax()],
+        lambda a, i, j: a[j.argmax(), [0]],
+        lambda a, i, j: a[..., j.argmax()],
+        lambda a, i, j: a[..., j.argmax(), 0],
+        lambda a, i, j: a[j.argmax()].T[1:],
+    ],
+)
+def test_scalars_index_an_array_as_numbers_do_and_arrays_of_one_number_copy(f):
+    def shown(g):
+        a = np.arange(6.0).reshape(3, 2)
+        r = g(a, np.array(1), np.array([0, 3]))
+        told = type(r), np.array(r).tolist()
+        if isinstance(r, np.ndarray):
+            r[...] = 9
+        return told, a.tolist()
+
+    assert shown(weft.compile(f, fullgraph=False)) == shown(f)

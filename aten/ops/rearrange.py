@@ -60,9 +60,9 @@ alias_of("moveaxis", movedim)
 @composite("flatten(Tensor input, int start_dim=0, int end_dim=-1) -> Tensor")
 def flatten(input, start_dim, end_dim):
     """Several dimensions as one."""
+    a, b = wrap_dim(start_dim, input.ndim), wrap_dim(end_dim, input.ndim)
     if input.ndim == 0:
         return ops.reshape(input, [1])
-    a, b = wrap_dim(start_dim, input.ndim), wrap_dim(end_dim, input.ndim)
     if a > b:
         raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
     if a == b:

@@ -86,12 +86,12 @@ def _columns(batch: Any, collate_fn_map: Any, names: Any) -> list:
         error.add_note(f"sample 0 has {lengths[0]} elements, sample {i} has {lengths[i]}")
         raise error
     return [
-        _field(str(i) if names is None else names[i], list(column), collate_fn_map)
+        _field(str(i) if names is None else names[i], column, collate_fn_map)
         for i, column in enumerate(zip(*batch))
     ]
 
 
-def _field(name: str, batch: list, collate_fn_map: Any) -> Any:
+def _field(name: str, batch: Any, collate_fn_map: Any) -> Any:
     try:
         return collate(batch, collate_fn_map=collate_fn_map)
     except Exception as error:

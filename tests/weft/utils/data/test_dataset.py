@@ -134,7 +134,7 @@ def test_collate():
     batch = default_collate([{"a": weft.ones(2), "b": (1, 2.0)}, {"a": weft.zeros(2), "b": (3, 4.0)}])
     assert batch["a"].tolist() == [[1, 1], [0, 0]]
     assert batch["b"][0].dtype is weft.int64 and batch["b"][1].dtype is weft.float64 and isinstance(batch["b"], list)
-    assert default_collate([Point(1, "u"), Point(2, "v")]).y == ["u", "v"]
+    assert default_collate([Point(1, "u"), Point(2, "v")]).y == ("u", "v")
     assert default_collate([np.float32(1), np.float32(2)]).dtype is weft.float32
     assert default_collate([np.arange(2), np.arange(2)]).tolist() == [[0, 1], [0, 1]]
     assert default_collate([True, False]).dtype is weft.bool

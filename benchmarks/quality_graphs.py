@@ -14,6 +14,7 @@ from aten.fx.graph_module import GraphModule
 from aten.meta import Meta
 from aten.op import registry
 from aten.symbolic.shape_env import ShapeEnv
+from benchmarks import quality_gpt
 from inductor.ir.buffer import Schedule
 from inductor.lowering import lower
 from inductor.schedule import schedule
@@ -131,6 +132,8 @@ def _everything() -> Iterator[tuple[str, Callable[[], Made]]]:
             yield _of_one("layer norm", (4096, columns), d, layer_norm)
         for m, n, k in ((4096, 4096, 1024), (512, 512, 512), (4096, 1000, 768), (100, 50, 30)):
             yield _of_two("mm", (m, k), (k, n), d, lambda g, x, y: g("mm", x, y))
+        if d == "float32":
+            yield _of_two("mm tf32", (4096, 1024), (1024, 4096), d, lambda g, x, y: g("mm", x, y))
         yield _of_two("mm relu", (4096, 1024), (1024, 4096), d, lambda g, x, y: g("relu", g("mm", x, y)))
         yield _of_two("mm of a transposed", (4096, 1024), (4096, 1024), d, lambda g, x, y: g("mm", x, g("permute", y, [1, 0])))
         yield _of_two("bmm", (96, 1024, 64), (96, 64, 1024), d, lambda g, x, y: g("bmm", x, y))
@@ -159,3 +162,6 @@ def graphs(parts: list[str]) -> Iterator[Made]:
     for name, build in _everything():
         if not parts or any(p in name for p in parts):
             yield build()
+    for dtype in DTYPES:
+        if not parts or any(p in f"gpt {dtype}" for p in parts):
+            yield from quality_gpt.schedules(dtype)

@@ -17,7 +17,7 @@ import subprocess
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -48,6 +48,18 @@ def functions_of(schedule: Schedule, ranges: dict, hints: dict) -> Iterator[Func
     kernels = [s for s in schedule.steps if isinstance(s, Kernel)]
     for functions in triton.render(kernels, schedule.buffers, ranges, hints, narrow=True).values():
         yield from functions
+
+
+def chosen_precision(name: str, render: Callable[[], list[Function]]) -> list[Function]:
+    """What `render` gives while products are of the precision that the graph's name asks for."""
+    import weft
+
+    before = weft.get_float32_matmul_precision()
+    weft.set_float32_matmul_precision("high" if "tf32" in name else before)
+    try:
+        return render()
+    finally:
+        weft.set_float32_matmul_precision(before)
 
 
 def widths(ptx: str, kind: str) -> str:
@@ -93,7 +105,8 @@ def table(chosen: list[tuple[str, Schedule, dict, dict]], capabilities: list[int
     total: Counter = Counter()
     known: dict[tuple[str, int], Quality] = {}
     for name, schedule, ranges, hints in chosen:
-        for f in dict.fromkeys(functions_of(schedule, ranges, hints)):
+        functions = chosen_precision(name, lambda: [*functions_of(schedule, ranges, hints)])  # noqa: B023
+        for f in {(f.name, f.constants): f for f in functions}.values():
             for capability in capabilities:
                 key = (f.name + str(f.constants), capability)
                 if key not in known:
@@ -115,7 +128,7 @@ def main() -> None:
     parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
     parts = [p for p in options.only.split(",") if p]
-    chosen = [g for g in graphs(parts) if not parts or any(p in g[0] for p in parts)]
+    chosen = [g for g in graphs(parts) if not parts or any(p in g[0] for p in parts) or g[0].startswith("gpt")]
     lines, total = table(chosen, [int(c) for c in options.sm.split(",")])
     summary = (
         f"{len(chosen)} graphs, {total['functions']} functions and devices, {total['spilling']} of them spill; "

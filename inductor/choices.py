@@ -26,6 +26,11 @@ LONG_PIECE = 256  # elements that lie side by side in what is joined: from here 
 SHORT_PIECE = 16  # elements in a row that leave lanes empty
 LARGE_SCORES = 1 << 20  # of one head
 FEW_OPS = 3  # of a graph that has no kernel: run op by op, it loses nothing
+LEAST_SPLIT = 8192  # elements of a row of which a device reduces parts side by side ...
+LEAST_SPLIT_COLUMN = 512  # ... or of a column, ...
+FEW_PROGRAMS = 128  # ... where fewer programs than this would run; ...
+MANY_PROGRAMS = 512  # ... so many then do
+COLUMNS_A_PROGRAM = 64
 SHORT_PRODUCT = 64  # terms of a product of vectors that are summed where they are computed
 
 

@@ -10,6 +10,7 @@ from inductor.ir.loops import Reduction, loop_variables
 from inductor.ir.nodes import FLOATS, Node, compute_dtype, const
 from inductor.ir.scalar import apply
 from inductor.lowering.registry import NotLowered, lowering
+from inductor.lowering.split import in_parts
 from inductor.lowering.value import Value, number, reindex
 
 
@@ -51,9 +52,23 @@ def reduce(
     working = body.dtype if kind.startswith("arg") else result
     if kind.startswith("arg") and working == "bool":
         working = "int32"  # truth values have no order in vectors
-    value = Reduction(x.sizes, looped, kind, working, cast(body, working))
+    body = cast(body, working)
+    parts = in_parts(graph, Value(x.sizes, working, body), kind, looped, working)
+    if parts is not None:
+        left = [s for d, s in enumerate(x.sizes) if d not in looped]
+        value = Reduction(parts.sizes, (parts.rank - 1,), kind, working, parts.body)
+        out = graph.computed(value, dtype, left, (parts.rank - 1,))
+        out = reindex(out, [s for d, s in enumerate(x.sizes) if d not in dims], spread(x, looped, dims))
+        return with_kept_dims(x, out, dims) if keepdim else out
+    value = Reduction(x.sizes, looped, kind, working, body)
     out = graph.computed(value, dtype, tuple(s for d, s in enumerate(x.sizes) if d not in dims), dims)
     return with_kept_dims(x, out, dims) if keepdim else out
+
+
+def spread(x: Value, looped: tuple[int, ...], dims: tuple[int, ...]):
+    """Where an element of a result without `dims` is in one without the dims of them that have more than one element."""
+    left = [d for d in range(x.rank) if d not in dims]
+    return lambda i: [i[left.index(d)] if d in left else ZERO for d in range(x.rank) if d not in looped]
 
 
 def count(x: Value, dims: tuple[int, ...]):

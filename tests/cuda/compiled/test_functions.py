@@ -142,3 +142,42 @@ def test_inputs_without_elements_lie_anywhere(device):
     on_both(lambda i, x: x[i[1]] * 2, weft.zeros(2, 0, dtype=weft.int64), floats(3), device=device)
     assert F.pdist(floats(1, 1).to(device)).shape == (0,)
     weft.cuda.synchronize()
+
+
+SPLIT = {
+    "sum of all": lambda x: (x * 2).sum(),
+    "mean of rows": lambda x: (x - 1).mean(1),
+    "columns": lambda x: (x * x).sum(0),
+    "inner and outer": lambda x: x.reshape(2, 3, -1).sum((0, 2)),
+    "extremes": lambda x: (x.amax(), x.amin(0), x.long().amax(1)),
+    "places": lambda x: (x.argmax(1), x.argmin()),
+    "truth values": lambda x: ((x > 9).any(), (x > -9).all(0)),
+    "product": lambda x: (x * 0.1 + 1).prod(1),
+    "variance": lambda x: x.var(1),
+    "halves": lambda x: x.half().sum(1),
+    "kept dims": lambda x: x.sum(1, keepdim=True) + x.reshape(1, 6, 60).amax((0, 2), keepdim=True)[0],
+}
+
+
+@pytest.mark.parametrize("name", SPLIT)
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_few_results_of_many_elements_are_reduced_in_parts(device, monkeypatch, name, dynamic):
+    from inductor import choices
+
+    for limit, value in {"LEAST_SPLIT": 24, "LEAST_SPLIT_COLUMN": 4, "MANY_PROGRAMS": 16, "COLUMNS_A_PROGRAM": 8}.items():
+        monkeypatch.setattr(choices, limit, value)
+    x = floats(6, 60)
+    weft._dynamo.mark_dynamic(x, 1) if dynamic else None
+    on_both(SPLIT[name], x, device=device, tolerance=2e-2 if name == "halves" else 1e-4, dynamic=dynamic or None)
+    assert inductor.counters["kernels"] >= 2
+
+
+def test_a_program_for_few_elements_is_not_taken_for_many(device, monkeypatch):
+    from inductor import choices
+
+    monkeypatch.setattr(choices, "LEAST_SPLIT", 64)
+    with settings.patch(cache=False):
+        f = weft.compile(lambda x: x.sum(), dynamic=True, fullgraph=True)
+        for n in (10, 20, 70, 90, 30):
+            x = floats(n)
+            np.testing.assert_allclose(f(x.to(device)).item(), x.sum().item(), rtol=1e-4, atol=1e-5)

@@ -462,6 +462,8 @@ class no_grad:
 
 def _call_out(op: Op, args: Sequence[Any], kwargs: dict[str, Any], out: Any) -> Any:
     outs = list(out) if isinstance(out, (tuple, list)) else [out]
+    for level in stack.levels[: stack.top]:
+        level.check_out(op, (*args, *outs))
     if _native.is_grad_enabled() and any(isinstance(t, Tensor) and t.requires_grad for t in [*args, *outs]):
         raise RuntimeError(
             f"{op.name}(): functions with out=... arguments don't support automatic differentiation, but one of "

@@ -1,5 +1,6 @@
 """Bessel functions, the Hurwitz zeta function and incomplete gamma functions, by quadrature and series in float64."""
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -14,9 +15,14 @@ from aten.scalar.numerics import via
 Array = np.ndarray
 
 
+@functools.cache
+def _gauss() -> tuple[Array, Array]:
+    return np.polynomial.legendre.leggauss(100)
+
+
 def _quadrature(function: Callable[[Array, Array], Array], x: Array, ends: Array) -> Array:
     """The integral of function(x, t) for t from 0 to `ends`, by 400 Gauss-Legendre points on 4 pieces."""
-    nodes, weights = np.polynomial.legendre.leggauss(100)
+    nodes, weights = _gauss()
     total = np.zeros(x.shape)
     for piece in range(4):
         t = ends[..., None] * ((piece + (nodes + 1) / 2) / 4)
@@ -108,17 +114,23 @@ def gamma_lower(a: Array, x: Array) -> Array:
     term = total = 1 / p
     for k in range(1, 600):
         term = term * small / (p + k)
-        total = total + term
+        before, total = total, total + term
+        if (before == total).all():  # so it stays: the terms fall
+            break
     big = np.where(y < p + 1, p + 2, y)
     b = big + 1 - p
     c, d = np.full(b.shape, 1e300), 1 / b
-    h = d
+    h, still = d, np.full(b.shape, True)
     for k in range(1, 300):
         an = -k * (k - p)
         b = b + 2
         d = 1 / (an * d + b)
         c = b + an / c
-        h = h * d * c
+        step = d * c
+        h = np.where(still, h * step, h)
+        still = still & (np.abs(step - 1) > 1e-16)  # of each element alone: what it is does not depend on the others
+        if not still.any():
+            break
     found = np.where(y < p + 1, front * total, 1 - front * h)
     found = np.where((a == 0) & (x > 0) | np.isposinf(x) & (a >= 0), 1.0, np.where((x == 0) & (a > 0) | np.isposinf(a), 0.0, found))
     bad = (a < 0) | (x < 0) | np.isnan(a) | np.isnan(x) | ((a == 0) & (x == 0)) | (np.isposinf(a) & np.isposinf(x))

@@ -14,8 +14,10 @@ from aten.ops.batching import batch_dims, batch_pointwise, invoke, is_tensor, ma
 
 def batch_in_front(op: Op) -> Callable[..., Any]:
     """For ops whose tensors share the dims in front of the last ones, without broadcasting: each gets one more."""
+    least = 0 if op.name in _NO_MATRICES else 2
 
     def rule(size: Any, dims: tuple[int | None, ...], *args: Any) -> Any:
+        check_matrix(op, args[0], dims[0], least)
         several = sum(is_tensor(a) for a in args) > 1
         moved = [
             (materialize(a, d, size) if several else to_front(a, d)) if is_tensor(a) else a for a, d in zip(args, dims)
@@ -26,10 +28,20 @@ def batch_in_front(op: Op) -> Callable[..., Any]:
     return rule
 
 
+def check_matrix(op: Op, x: Any, dim: int | None, least: int = 2) -> None:
+    """Raises RuntimeError where an element has too few dims: with that of the batch it would look like a matrix."""
+    if x.ndim - (dim is not None) < least:
+        name = "linalg." + op.name.removeprefix("linalg_")
+        raise RuntimeError(f"{name}: The input tensor must have at least {least} dimensions.")
+
+
 def _aligned_in_front(op: Op) -> Callable[..., Any]:
     """The same for ops that broadcast the dims in front: ranks are made equal behind the batch."""
 
     def rule(size: Any, dims: tuple[int | None, ...], *args: Any) -> Any:
+        for a, d in zip(args, dims):
+            if is_tensor(a):
+                check_matrix(op, a, d)
         rank = max(a.ndim - (d is not None) for a, d in zip(args, dims) if is_tensor(a))
         moved = []
         for a, d in zip(args, dims):
@@ -48,6 +60,7 @@ _MATRICES = (
     "permutation_of matrix_exp geqrf slogdet linalg_det adjugate linalg_ldl_factor_ex ldl_solve_matrix view_as_real "
     "view_as_complex reinterpret frexp solve_triangular_matrix"
 )
+_NO_MATRICES = frozenset("permutation_of view_as_real view_as_complex reinterpret frexp".split())
 _POINTWISE = (
     "polygamma standard_gamma_grad bitcast gelu_gradient silu_gradient poisson_philox binomial_philox standard_gamma_philox"
 )

@@ -83,7 +83,7 @@ def view_dtype(x: Any, dtype: Any) -> Any:
 view.normal(lambda input, size: (input, infer_size(size, input.numel())))
 view.vjp(lambda g, input_meta: reshape(g, list(input_meta.sizes)))
 view.put(lambda base, new, size: reshape(new, list(base.shape)))
-view.batch(lambda n, dims, x, size: (reshape(to_front(x, dims[0]), [n, *size]), 0))
+view.batch(lambda n, dims, x, size: (view(to_front(x, dims[0]), [n, *size]), 0))
 
 
 @op("permute(Tensor input, int[*] dims) -> Tensor", kind="view")

@@ -42,6 +42,10 @@ class VmapTracer(Tracer):
     __slots__ = ()
     transform = "vmap"
 
+    @property
+    def data(self) -> Tracer:
+        raise RuntimeError("accessing `data` under vmap transform is not allowed: use detach()")
+
     def __bool__(self) -> bool:
         raise DataDependentError(
             "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't support that: the "
@@ -69,6 +73,13 @@ class VmapLevel(Level):
 
     def wants(self, args: tuple) -> bool:
         return True  # for the random ops without tensor arguments
+
+    def check_out(self, op: Op, values: tuple) -> None:
+        if super().wants(values):
+            raise RuntimeError(
+                f"Batching rule not implemented for aten::{op.name}.out; the fallback path doesn't work on out= or view ops. Call "
+                "it without out=."
+            )
 
     def wrap(self, value: Tensor, dim: int) -> Tracer:
         """A batch as a Tracer of one element."""
@@ -201,9 +212,9 @@ class VmapLevel(Level):
     def write_op(self, op: Op, args: tuple) -> Any:
         if not self.own(args[0]):
             raise RuntimeError(
-                f"vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a Tensor in "
-                f"extra_args of {op.name} that has more elements than `self`: it is batched, and `self` is not. Use "
-                f"the out-of-place {op.name.rstrip('_')} instead."
+                "vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a Tensor `other` in extra_args "
+                "that has more elements than `self`. This happened due to `other` being vmapped over but `self` not being vmapped "
+                f"over in {op.name}. Use the out-of-place {op.name.rstrip('_')}, or make `self` from a tensor that is mapped."
             )
         return super().write_op(op, args)
 
@@ -350,6 +361,9 @@ def _run(func, leaves, dims, spec, size, out_dims, randomness, name) -> Any:
     values = []
     for o, place in zip(outputs, _output_dims(out_dims, out_spec, name)):
         value, dim = level.split(o)
+        if place is None and not isinstance(value, Tensor):  # the same for all
+            values.append(value)
+            continue
         if not isinstance(value, Tensor):
             raise ValueError(_NOT_A_TENSOR.format(name, type(o)))
         if place is None:
@@ -439,7 +453,7 @@ def input_dims(in_dims: Any, args: tuple, leaves: list[Any], tensor: Any = Tenso
             "with no inputs. The latter is unsupported."
         )
     found: list[Any] = []
-    for leaf, d in zip(leaves, _broadcast(in_dims, pytree.flatten(args)[1], "in", call)):
+    for leaf, d in zip(leaves, _broadcast(in_dims, pytree.flatten(args)[1], "in", call, alike=True)):
         if d is not None and not isinstance(d, int):
             raise ValueError(f"{call}: Got in_dim={d} for an input but in_dim must be either an integer dimension or None.")
         if d is None or not isinstance(leaf, tensor):
@@ -463,7 +477,7 @@ def _output_dims(out_dims: Any, spec: pytree.Spec, name: str) -> list[Any]:
     if isinstance(out_dims, (tuple, list)) and len(out_dims) == 1 and spec.kind is None:
         out_dims = out_dims[0]
     call = f"vmap({name}, ..., out_dims={out_dims})"
-    places = _broadcast(out_dims, spec, "out", call + "(<inputs>)")
+    places = _broadcast(out_dims, spec, "out", call + "(<inputs>)", alike=spec.kind in (tuple, list))
     if not all(p is None or isinstance(p, int) for p in places):
         raise ValueError(
             f"{call}: `out_dims` must be an int, None or a python collection of ints representing where in the outputs the "

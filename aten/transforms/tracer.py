@@ -225,6 +225,9 @@ class Level:
                         return True
         return False
 
+    def check_out(self, op: Op, values: tuple) -> None:
+        """Raises RuntimeError where an op may not be given an `out`, which is among the values."""
+
     def call_function(self, cls: Any, args: tuple, kwargs: dict, asked: tuple, place: int) -> Any:
         """(value, context) of an autograd.Function on Tracers of this level, the `place`-th of those open; NotImplemented lets
         its `forward` run on them."""

@@ -1,5 +1,6 @@
 """What vmap says of dims that do not fit, and of functions that it cannot map: PyTorch's words."""
 
+import functools
 import re
 
 import pytest
@@ -34,3 +35,40 @@ X = weft.ones(2, 3)
 def test_refused(call, error, words):
     with pytest.raises(error, match=re.escape(words)):
         call()
+
+
+def test_a_vector_of_each_element_is_no_matrix():
+    """With the dimension of the batch it looks like one."""
+    for name in (
+        "cholesky det slogdet eig eigh eigvals inv lu lu_factor svd svdvals qr matrix_exp solve_triangular ldl_factor".split()
+    ):
+        f = getattr(weft.linalg, name)
+        more = {"upper": True} if name == "solve_triangular" else {}
+        with pytest.raises(RuntimeError, match="dimension"):
+            vmap(lambda x, f=f, more=more: f(x, x, **more) if more else f(x))(weft.eye(3))
+
+
+def test_what_vmap_refuses():
+    x = weft.ones(2, 3)
+    for f, text in (
+        (lambda a: weft.abs(a, out=weft.empty(3)), "fallback path doesn't work on out="),
+        (lambda a: a.data, "accessing `data` under vmap"),
+        (lambda a: a if a.sum() > 0 else -a, "data-dependent control flow"),
+        (lambda a: a.data_ptr(), "Cannot access data pointer"),
+        (lambda a: weft.ones(3).add_(a), "there exists a Tensor `other` in extra_args that has more elements than `self`"),
+    ):
+        with pytest.raises(RuntimeError, match=text):
+            vmap(f)(x)
+    with pytest.raises(RuntimeError, match="view size is not compatible"):
+        vmap(lambda a: a.view(10), in_dims=1)(weft.ones(2, 7, 5))
+    for in_dims in (([0],), ((0, 0),)):
+        with pytest.raises(ValueError, match="in_dims is not compatible"):
+            vmap(lambda z: z[0] + z[1], in_dims=in_dims)([x, x])
+    for in_dims in ([0], None):
+        with pytest.raises(ValueError, match="expected `in_dims` to be int or"):
+            vmap(lambda a: a, in_dims=in_dims)(x)
+    with pytest.raises(ValueError, match="can not return a BatchedTensor when out_dim is None"):
+        vmap(lambda a: a, out_dims=None)(x)
+    with pytest.raises(ValueError, match=r"`functools.partial\(<lambda>, ...\)` must only return Tensors"):
+        vmap(functools.partial(lambda a: 1))(x)
+    assert vmap(lambda a: (a, 3), out_dims=(0, None))(x)[1] == 3

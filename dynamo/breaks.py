@@ -247,5 +247,10 @@ class Raised(Exception):
         self.of_rule = False  # the shape rule of an op refused its arguments
 
 
+def let_go(e: BaseException) -> None:
+    """An exception that tracing has handled keeps its frames no more, nor the values of the call with them."""
+    e.__traceback__ = e.__context__ = e.__cause__ = None
+
+
 class NotConstant(Exception):
     """A value was asked for as a Python object and is not known as one while tracing."""

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from .held import ABSENT, Loose
-from .source import Scope, Source
+from .source import Scope, Source, keys_of
 
 UNREADABLE = (KeyError, AttributeError, IndexError, ValueError, TypeError)  # what reading a changed expression raises
 
@@ -221,8 +221,8 @@ LengthIs = Kind(  # of a list, tuple, dict, set, str or range, whose type is gua
 )
 DictKeysAre = Kind(  # in order
     "DICT_KEYS", "source keys",
-    check=lambda g, x: _same_keys(tuple(dict.keys(x)), g.keys),
-    failed=lambda g, x: f"the keys of {g.source} are {_show(list(x))}, compiled for {_show(list(g.keys))}",
+    check=lambda g, x: _same_keys(tuple(keys_of(x)), g.keys),
+    failed=lambda g, x: f"the keys of {g.source} are {_show(list(keys_of(x)))}, compiled for {_show(list(g.keys))}",
 )
 LacksKey = Kind(
     "LACKS_KEY", "source key",
@@ -250,6 +250,12 @@ ClassLookupIs = Kind(  # the walk of `name` along the MRO of the class `source` 
     failed=lambda g, x: f"{g.source}.{g.name} is {_show(_class_lookup(x, g.name))}, compiled for {_show(g.object)}",
     objects=True,
 )
+Inherits = Kind(  # whether `object` is in the MRO of the class `source`
+    "INHERITS", "source object answer",
+    check=lambda g, x: (g.object in _mro(x)) == g.answer,
+    failed=lambda g, x: f"{g.source} {'no longer' if g.answer else 'now'} inherits from {_show(g.object)}",
+    objects=True,
+)
 LacksGlobal = Kind(  # a name that the globals lack (so that the builtin is meant); source is None
     "LACKS_GLOBAL", "source name",
     check=lambda g, x, scope: g.name not in scope.globals,
@@ -275,8 +281,12 @@ Distinct = Kind(  # source is a tuple of sources: no two are one object
 )
 
 
+def _mro(cls: type) -> tuple[type, ...]:
+    return type.__dict__["__mro__"].__get__(cls)  # type: ignore[attr-defined]
+
+
 def _class_lookup(cls: type, name: str) -> Any:
-    for c in type.__dict__["__mro__"].__get__(cls):  # type: ignore[attr-defined]
+    for c in _mro(cls):
         members = type.__dict__["__dict__"].__get__(c)  # type: ignore[attr-defined]
         if name in members:
             return members[name]

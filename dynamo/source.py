@@ -7,6 +7,7 @@ by `get(scope)` (slowly, to explain a failed guard), compiles to one accessor in
 
 from __future__ import annotations
 
+import collections
 import types
 from typing import Any
 
@@ -363,8 +364,13 @@ class NativeItem(Item):
         e.call_function(self.cls.__getitem__, lambda: (self.base.emit(e), e.load_const(self.key)), 2)
 
 
+def keys_of(value: dict) -> list:
+    """The keys in the order of the dict, past whatever a subclass overrides. (An OrderedDict has an order of its own.)"""
+    return list((collections.OrderedDict if isinstance(value, collections.OrderedDict) else dict).keys(value))
+
+
 class DictKey(Source):
-    """The i-th key of a dict, in insertion order."""
+    """The i-th key of a dict, in its order."""
 
     __slots__ = ()
     accessor = "DICT_KEY"
@@ -376,10 +382,10 @@ class DictKey(Source):
         return f"list({self.base})[{self.key}]"
 
     def get(self, scope):
-        return list(dict.keys(self.base.get(scope)))[self.key]
+        return keys_of(self.base.get(scope))[self.key]
 
     def emit(self, e):
-        e.call_function(list, lambda: self.base.emit(e), 1)
+        e.call_function(keys_of, lambda: self.base.emit(e), 1)
         e.load_const(self.key)
         e.subscript()
 

@@ -194,12 +194,16 @@ class World:
         return names
 
     def inherits(self, cls: type, base: type) -> bool:
-        """issubclass(cls, base) by the MRO alone."""
-        return base in self.mro(cls)
+        """issubclass(cls, base) by the MRO alone; guarded, for `__bases__` may be set."""
+        answer = base in self.mro(cls)
+        if base is not object and not self.is_immutable(cls):
+            self.output.guard(guards.Inherits(Object(cls), base, answer))
+        return answer
 
     def is_subclass(self, cls: type, base: type) -> bool:
         """issubclass(cls, base). What an abstract class has registered may change, and is asked again."""
         answer = issubclass(cls, base)
+        self.inherits(cls, base)
         if base not in self.mro(cls) and type(base) is not type and not self.is_immutable(cls):
             self.output.guard(guards.Equals(Converted(Object(base), Registered(cls)), answer))
         return answer

@@ -46,12 +46,10 @@ static bool length_is(Walk &w, PyObject *o, Py_ssize_t n) {
 
 static bool dict_keys_are(Walk &w, PyObject *dict, PyObject *keys) {
   if (!PyDict_Check(dict) || PyDict_GET_SIZE(dict) != PyTuple_GET_SIZE(keys)) return false;
-  w.saw_dict(dict);
-  Py_ssize_t position = 0, i = 0;
-  PyObject *key, *value;
-  while (PyDict_Next(dict, &position, &key, &value)) {
-    PyObject *wanted = PyTuple_GET_ITEM(keys, i++);
-    if (key != wanted && !same_constant(key, wanted)) return false;
+  Keys found(w, dict);
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(keys); i++) {
+    PyObject *key = found.next(), *wanted = PyTuple_GET_ITEM(keys, i);
+    if (!key || (key != wanted && !same_constant(key, wanted))) return false;
   }
   return true;
 }
@@ -189,6 +187,15 @@ bool check(Walk &w, const Instr &in) {
     PyObject *found = _PyType_Lookup((PyTypeObject *)o, in.name);
     w.saw_type((PyTypeObject *)o); // the look-up has given it a version
     return is_held(found, in);
+  }
+  case OP_INHERITS: {
+    if (!PyType_Check(o)) return false;
+    PyTypeObject *type = (PyTypeObject *)o;
+    _PyType_Lookup(type, in.name); // it has a version now, which ends when its bases change
+    w.saw_type(type);
+    bool among = false;
+    for (Py_ssize_t i = 0; type->tp_mro && i < PyTuple_GET_SIZE(type->tp_mro); i++) among |= PyTuple_GET_ITEM(type->tp_mro, i) == in.obj;
+    return among == (bool)in.data[0];
   }
   case OP_LACKS_ATTR: return !has_attr(w, o, in.obj);
   case OP_LACKS_INSTANCE_ATTR: {

@@ -202,12 +202,10 @@ static PyObject *read_item(Walk &w, Instr &in, PyObject *o) {
 
 static PyObject *read_dict_key(Walk &w, PyObject *dict, int64_t index) {
   if (!PyDict_Check(dict)) return NULL;
-  w.saw_dict(dict);
-  Py_ssize_t position = 0;
-  PyObject *key, *value;
-  for (int64_t i = 0; PyDict_Next(dict, &position, &key, &value); i++)
-    if (i == index) return key;
-  return NULL;
+  Keys keys(w, dict);
+  PyObject *key = keys.next();
+  while (key && index-- > 0) key = keys.next();
+  return key;
 }
 
 PyObject *read(Walk &w, Instr &in) {

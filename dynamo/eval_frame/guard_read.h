@@ -69,6 +69,34 @@ struct Walk {
   void own_registers();
 };
 
+// The keys of a dictionary, in its order.
+class Keys {
+  PyObject *dict;
+  Py_ssize_t position = 0;
+  OrderedNode *node = NULL;
+  bool ordered;
+
+public:
+  Keys(Walk &w, PyObject *dict) : dict(dict), ordered(PyODict_Check(dict)) {
+    w.saw_dict(dict);
+    if (!ordered) return;
+    OrderedDict *od = (OrderedDict *)dict;
+    w.saw(&od->state, (uint64_t)od->state);
+    node = od->first;
+  }
+  // The next one, borrowed, or NULL.
+  PyObject *next() {
+    PyObject *key = NULL, *value;
+    if (!ordered) {
+      PyDict_Next(dict, &position, &key, &value);
+    } else if (node) {
+      key = node->key;
+      node = node->next;
+    }
+    return key;
+  }
+};
+
 // The value that the accessor `in` names: borrowed (or kept in w.owned), NULL when it does not exist. No exception is left.
 PyObject *read(Walk &w, Instr &in);
 

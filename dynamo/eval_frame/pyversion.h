@@ -139,6 +139,22 @@ static inline PyObject **instance_dict_slot(PyObject *o) {
   return (PyObject **)((char *)o + offset);
 }
 
+// An OrderedDict keeps the order of its keys in a list beside the dictionary (Objects/odictobject.c, 3.11 to 3.13): moving a
+// key leaves the dictionary and its tag as they are, and counts in `state`.
+struct OrderedNode {
+  PyObject *key;
+  Py_hash_t hash;
+  OrderedNode *next, *previous;
+};
+struct OrderedDict {
+  PyDictObject dict;
+  OrderedNode *first, *last;
+  OrderedNode **nodes_by_slot;
+  Py_ssize_t slots;
+  void *keys_then;
+  size_t state;
+};
+
 // The instance's dictionary as a real object whose tag follows every store to an attribute: borrowed, NULL if there is none
 // (yet, or at all). Sets no exception.
 static inline PyObject *instance_dict_tracked(PyObject *o) {

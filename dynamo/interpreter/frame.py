@@ -141,19 +141,24 @@ class Frame:
         try:
             RULES[inst.opcode](self, inst)
         except Raised as raised:
-            self.unwind(raised)
+            if not self.unwind(raised):
+                raise  # (not from a frame that holds it: such circles keep the values of the call alive)
         except Unsupported as e:
             e.places.append(self.place())
             raise
         except NotConstant as e:
             raise self.unknown(e) from e
+        except RecursionError as e:  # of a rule that walks a value which is nested too deep, or in itself
+            broke = Unsupported(breaks.TOO_DEEP)
+            broke.places.append(self.place())
+            raise broke from e
         except DataDependentError as e:
             broke = Unsupported(breaks.BRANCH_ON_VALUE, str(e))
             broke.places.append(self.place())
             raise broke from e
 
-    def unwind(self, raised: Raised) -> None:
-        """Go to the handler of the exception raised by the current instruction, or let it leave the frame."""
+    def unwind(self, raised: Raised) -> bool:
+        """Go to the handler of the exception raised by the current instruction; False if the frame has none."""
         at = self.pc - 1
         self.note_raise(raised)
         for first, last, target, depth, lasti in self.handlers:
@@ -167,8 +172,8 @@ class Frame:
                 self.push(raised.value)
                 self.pc = target
                 self.kw_names = ()
-                return
-        raise raised
+                return True
+        return False
 
     def dropped(self, value: Variable) -> None:
         """A value has left a variable or the stack."""
@@ -247,12 +252,13 @@ class Frame:
         self.push(sent)  # the first one is popped by the POP_TOP behind RETURN_GENERATOR
         try:
             if raised is not None:
-                if not started:
+                if not started or not self.unwind(raised):
                     raise raised
-                self.unwind(raised)
             self.output.run_inlined(self)
         except Yield as y:
             return y.value
+        finally:
+            raised = None
         return None
 
 

@@ -20,7 +20,7 @@ from dynamo.options import Options
 from dynamo.output_graph import OutputGraph
 from dynamo.side_effects import Emission
 from dynamo.source import Closure, Local
-from dynamo.variables.exception import ExceptionVariable, HandledBefore
+from dynamo.variables.exception import CALLERS_EXCEPTION, ExceptionVariable, HandledBefore
 from dynamo.variables.function import CellVariable
 from dynamo.variables.lazy import Lazy
 
@@ -88,11 +88,13 @@ def attempt(code, function, args, globals, builtins, closure, options, state):
         except Again:
             continue
         except Raised as raised:
+            breaks.let_go(raised)
             reason, symbols = f"it raises {raised.value.describe()}", dict(output.symbols)
             return outcome.RunEager(reason, raised.value.cls, list(output.guards), output.shape_env, symbols)
         except Unsupported as e:
             if options.fullgraph:
                 raise
+            breaks.let_go(e)
             if e.reason in (breaks.TOO_LONG, breaks.LIFETIME):
                 return outcome.Skip(str(e))
             if e.born is not None:
@@ -115,9 +117,10 @@ def forget(output: OutputGraph) -> None:
             value.value = None
     effects, root = output.side_effects, output.root
     kept: list[Any] = [output.alive, output.by_id, output.by_source, output.cells, effects.storages, effects.dirty]
-    for held in (*kept, root.locals, root.stack):
+    for held in (*kept, root.locals, root.stack, root.free_cells):
         held.clear()
-    root.result = None
+    root.result = root.function = None
+    root.handling = root.entered_handling = CALLERS_EXCEPTION
 
 
 def free_cell(output: OutputGraph, name: str, cell) -> CellVariable:

@@ -321,13 +321,13 @@ class HandledBefore(Variable):
         return "what was handled before an exception"
 
 
-def make_exception(frame, value: Variable) -> ExceptionVariable:
-    """What `raise value` raises: an instance, made if a class was given."""
+def make_exception(frame, value: Variable, what: str = "exceptions") -> ExceptionVariable:
+    """What `raise value` raises: an instance, made if a class was given. `what` it is goes into the text of the error."""
     if issubclass(value.python_type(), type) and issubclass(value.as_python(), BaseException):
         value = value.call(frame, [], {})
     if isinstance(value, ExceptionVariable):
         return value
-    raise raise_exception(frame, TypeError, "exceptions must derive from BaseException")
+    raise raise_exception(frame, TypeError, f"{what} must derive from BaseException")
 
 
 def _text(value: Variable) -> str:

@@ -213,6 +213,8 @@ class DictVariable(HashedVariable):
     def getattr(self, frame, name):
         if name == "default_factory" and self.cls is collections.defaultdict:
             return self.default_factory
+        if self.cls is collections.OrderedDict and self.source is not None:  # which may have attributes of its own
+            frame.output.guard_lacks_instance_attribute(self.source, name)
         return super().getattr(frame, name)
 
     @method("get")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from dynamo import breaks, guards, outcome
 from dynamo.breaks import Unsupported
 from dynamo.operators import BY_DUNDER, UNARY
-from dynamo.source import Attr, Converted, DictKey, NativeItem, Source
+from dynamo.source import Attr, Converted, DictKey, NativeItem, Source, keys_of
 from dynamo.variables.attributes import bind, find_function, storage_of
 from dynamo.variables.base import Variable
 from dynamo.variables.constant import NONE, PLAIN, ConstantVariable
@@ -126,6 +126,8 @@ class DictPart(Part, DictVariable):
             raise frame.values.raised(KeyError, args)
         if name == "update" and issubclass(self.base, collections.OrderedDict):
             return self.update_by_items(frame, args, kwargs)
+        if name in ("copy", "__copy__") and self.base is not dict:
+            return self.copy_by_class(frame)
         return super().part_call(frame, name, args, kwargs)
 
     def update_by_items(self, frame, args, kwargs) -> Variable:
@@ -134,6 +136,16 @@ class DictPart(Part, DictVariable):
         for key, value in [*pairs, *((ConstantVariable(k), v) for k, v in kwargs.items())]:
             self.owner.setitem(frame, key, value)
         return NONE
+
+    def copy_by_class(self, frame) -> Variable:
+        """What OrderedDict and defaultdict copy is an object of the subclass, which is called; dict's is a dict."""
+        cls = frame.world.known(self.owner.python_type())
+        if self.base is collections.defaultdict:
+            return cls.call(frame, [self.default_factory, self.owner], {})
+        new = cls.call(frame, [], {})
+        for key in self.unpack(frame):
+            new.setitem(frame, key, self.owner.getitem(frame, key))
+        return new
 
     def items_recipe(self, emit):
         return outcome.Build("dict", tuple(emit.value(x) for entry in self.entries.values() for x in entry))
@@ -160,7 +172,7 @@ def fill_dict(base: type[dict], target: dict, items: dict) -> None:
 
 
 def outside_dict(frame, base: type, value: dict, source: Source) -> DictPart:
-    keys = list(dict.keys(value))
+    keys = keys_of(value)
     entries: dict = {}
     if all(isinstance(k, PLAIN) for k in keys):
         frame.output.guard(guards.DictKeysAre(source, tuple(keys)))
@@ -272,6 +284,8 @@ class ConstantPart(Part, ConstantVariable):
         return ConstantVariable(native.value) if isinstance(native, ConstantPart) else value
 
     def part_call(self, frame, name, args, kwargs):
+        if name == "format":  # without fields it is the object itself
+            raise self.owner.unsupported(f"method {name}")
         if name == "__add__" and isinstance(self.value, bytes):  # the one whose error names the subclass
             other = self.operand(args[0])
             if other.is_constant() and not isinstance(other.as_python(), (bytes, bytearray, memoryview)):

@@ -217,6 +217,8 @@ def _slice(frame, value, source):
 @kind(dict, collections.OrderedDict, collections.defaultdict, types.MappingProxyType)
 def _dict(frame, value, source):
     output = frame.output
+    if type(value) is collections.OrderedDict and value.__dict__:
+        return _object(frame, value, source)
     output.guard_type(source, type(value))
     inside = Converted(source, dict) if type(value) is types.MappingProxyType else source
     plain = all(isinstance(k, PLAIN) for k in value)

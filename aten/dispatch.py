@@ -346,10 +346,11 @@ def run(op: Op, args: tuple[Any, ...]) -> Any:
             return devices.run_elsewhere(op, args, away, lambda: result_meta(op, args))
     if "dynamic" in op.tags:  # sizes depend on data: the kernel returns its arrays
         return _from_arrays(op.kernel_fn(*[_kernel_argument(v, None) for v in args]))
-    with no_grad():  # what came here for its dtypes, say, gets the same kernel as if it had come with these arguments
-        found = by_family(op, *op.split(args))
-    if found is not NotImplemented:
-        return found
+    if not _widens_again(op, args):
+        with no_grad():  # what came here for its dtypes, say, gets the same kernel as if it had come with these arguments
+            found = by_family(op, *op.split(args))
+        if found is not NotImplemented:
+            return found
     meta = result_meta(op, args)
     if type(meta) is not tuple and meta.device is not devices.CPU and op.kind == "factory":
         return _factory(op, args, meta)
@@ -415,6 +416,11 @@ def as_number(value: Any, dtype: np.dtype) -> np.ndarray:
     elif dtype.kind in "iu":
         value = int(value)
     return np.array(value, dtype)
+
+
+def _widens_again(op: Op, args: tuple[Any, ...]) -> bool:
+    """Whether a family would add up integers in int64 that were cast to another dtype because the call said so."""
+    return "scan" in op.tags and callable(op.promote) and category(args[0].dtype) < 2 and args[0].dtype is not dtypes.int64
 
 
 def run_kernel(op: Op, out: Any, args: tuple[Any, ...]) -> None:

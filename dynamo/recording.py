@@ -374,6 +374,16 @@ def view_root(op: Op, args, val: Any) -> TensorVariable | None:
     """Whose memory the result may share."""
     if op.name in COPIES and type(val) is Meta and args and getattr(args[0], "meta", val).dtype != val.dtype:
         return None
+    if op.name == "getitem" and len(args) == 2 and gathers(args[1]):
+        return None
     if (op.kind == "view" or op.name in VIEWS) and args and isinstance(args[0], TensorVariable):
         return args[0].root
     return None
+
+
+def gathers(key: Variable) -> bool:
+    """Whether elements taken by this key are a copy: one of its parts is a list, or a tensor other than one number."""
+    if isinstance(key, TensorVariable):
+        return bool(key.meta.sizes) or key.meta.dtype.name == "bool"
+    of_type = key.python_type()
+    return of_type is list or (of_type is tuple and any(map(gathers, getattr(key, "items", ()))))

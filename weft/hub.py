@@ -235,3 +235,11 @@ def list(
     """The names of a repository's entry points."""
     module = _hubconf(github, source, trust_repo, force_reload)
     return [name for name, value in vars(module).items() if callable(value) and not name.startswith("_")]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "tqdm":  # programs take the bar from here
+        from weft.progress import tqdm
+
+        return tqdm
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -238,7 +238,7 @@ def backward(
         grad_tensors = grad_variables
     outputs = _as_tuple(tensors)
     if inputs is not None:
-        inputs = _as_tuple(inputs)
+        inputs = _as_tuple(tuple(inputs.values()) if isinstance(inputs, dict) else inputs)
         if not inputs:
             raise RuntimeError("'inputs' argument to backward cannot be empty.")
     keep = create_graph if retain_graph is None else retain_graph
@@ -256,16 +256,30 @@ def grad(
     grad_outputs: Any = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
+    only_inputs: bool = True,
     allow_unused: bool | None = None,
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
-) -> tuple[Any, ...]:
-    """The gradients of `outputs` (weighted by `grad_outputs`) with respect to `inputs`, as a tuple.
+) -> Any:
+    """The gradients of `outputs` (weighted by `grad_outputs`) with respect to `inputs`, as a tuple; of a dict, as a dict.
 
     With is_grads_batched, grad_outputs (and so the result) have a first dimension more: one walk for all of them.
     Raises RuntimeError for an input that was not used, unless `allow_unused` (then None) or `materialize_grads`
     (zeros).
     """
+    if not only_inputs:
+        warnings.warn(
+            "only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate gradient for other parts of "
+            "the graph, please use torch.autograd.backward.",
+            FutureWarning,
+            stacklevel=2,
+        )
+    if isinstance(inputs, dict):
+        found = grad(
+            outputs, tuple(inputs.values()), grad_outputs, retain_graph, create_graph,
+            allow_unused=allow_unused, is_grads_batched=is_grads_batched, materialize_grads=materialize_grads,
+        )  # fmt: skip
+        return dict(zip(inputs, found))
     outs, ins = _as_tuple(outputs), _as_tuple(inputs)
     if materialize_grads and allow_unused is False:
         raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.")

@@ -17,7 +17,7 @@ from aten.meta import Meta
 from dynamo import breaks, config, history, trace_rules
 from dynamo.breaks import Unsupported
 from dynamo.variables.base import Variable
-from dynamo.variables.constant import FALSE, NONE
+from dynamo.variables.constant import FALSE, NONE, TRUE
 from dynamo.variables.hooks import HandleVariable
 from dynamo.variables.sequence import ListVariable, TupleVariable
 from dynamo.variables.tensor import TensorVariable, wrap_result
@@ -39,6 +39,8 @@ def grad(frame: Any, args: list, kwargs: dict) -> Variable:
     create = _flag(frame, given.pop("create_graph", FALSE))
     retain = _flag(frame, given.pop("retain_graph", NONE), create)
     unused = _flag(frame, given.pop("allow_unused", FALSE))
+    if not _flag(frame, given.pop("only_inputs", TRUE)):
+        raise refused("autograd.grad with only_inputs=False, of which it warns")
     outputs = _tensors(frame, given.pop("outputs"))
     inputs = _tensors(frame, given.pop("inputs"))
     seeds = _seeds(frame, outputs, given.pop("grad_outputs", NONE))

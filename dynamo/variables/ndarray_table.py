@@ -448,7 +448,7 @@ def same_dtype(frame, arrays: Variable) -> ListVariable:
 @of_scalars
 def astype(frame, x, dtype, copy=TRUE):
     wanted = np.dtype(dtype.as_python())
-    if wanted.char not in SUPPORTED or (x.dtype.kind == "f" and wanted.kind in "iu"):
+    if wanted.char not in SUPPORTED:
         raise Unsupported(breaks.ARRAY_FUNCTION, f"astype from {x.dtype} to {wanted}")
     return copy_of(frame, x) if wanted == x.dtype and copy.truth(frame) else cast(frame, x, wanted)
 

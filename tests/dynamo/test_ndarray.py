@@ -91,7 +91,11 @@ def n_shape(x):
     return x / n, x.ndim, len(x), x.size, x.dtype == np.float32, [r.sum() for r in x]
 
 
-FLOATS = (n_pointwise, n_reduce, n_layout, n_matmul, n_create, n_choose, n_inplace, n_shape)
+def n_cast(x):
+    return x.astype(int), (x * 9).astype("int8"), np.triu(np.abs(x * 9), k=1).astype("uint8") == 0, x.astype(bool)
+
+
+FLOATS = (n_cast, n_pointwise, n_reduce, n_layout, n_matmul, n_create, n_choose, n_inplace, n_shape)
 
 
 def arrays(fn, dtype, n):

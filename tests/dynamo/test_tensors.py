@@ -218,3 +218,18 @@ def test_a_function_without_ops_that_asks_whether_it_is_compiled_is():
     compiled = weft.compile(f, backend="eager", fullgraph=True)
     assert [compiled(weft.ones(1)) for _ in range(3)] == ["compiled"] * 3
     assert f(weft.ones(1)) == "plain"
+
+
+@pytest.mark.parametrize(
+    "taken",
+    [lambda p, i: p[i], lambda p, i: p[:, i > 1][:, 0], lambda p, i: p[[0, 2]], lambda p, i: p[:, i][1:]],
+)
+def test_elements_gathered_from_a_parameter_are_written(taken):
+    def program(p, i):
+        got = taken(p, i)
+        got += 1
+        return got * p.sum() if got.shape else got
+
+    p, i = t(4, 3, requires_grad=True), aten.tensor([0, 2, 1])
+    want, got = program(p, i), weft.compile(program, fullgraph=True, backend="eager")(p, i)
+    assert got.tolist() == want.tolist()

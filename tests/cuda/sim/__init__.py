@@ -1,6 +1,5 @@
-"""A CUDA driver without a GPU: the driver's C interface over host memory (`cudasim.cpp`), whose launches run the kernel's
-Triton source on
-Triton's interpreter. weft knows nothing of it but the variable WEFT_LIBCUDA.
+"""A CUDA driver without a GPU: the driver's C interface over host memory (C++: `machine.h` first), whose launches run the
+kernel's Triton source on Triton's interpreter. weft knows nothing of it but the variable WEFT_LIBCUDA.
 
     sim = simulator()                             # the library, built on first use, with its hooks
     image = sim.token(add=Kernel(add, {"x": "*fp32", "n": "i32", "BLOCK": "constexpr"}, {"BLOCK": 64}))

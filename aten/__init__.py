@@ -45,7 +45,7 @@ from aten.autocast import (
 )
 from aten.autograd import enable_grad, inference_mode, no_grad, set_grad_enabled
 from aten.autograd.anomaly import is_anomaly_check_nan_enabled, is_anomaly_enabled
-from aten.chains import bind_chains
+from aten.chains import CHAINED, bind_chains
 from aten.default_device import current as _default_device
 from aten.default_device import get_default_device, set_default_device
 from aten.dtype import (
@@ -107,6 +107,7 @@ from aten.random import (
     seed,
     set_rng_state,
 )
+from aten.replay import bind_replay
 from aten.sparse.conversion import sparse_compressed_tensor, sparse_coo_tensor, sparse_csc_tensor, sparse_csr_tensor, spmm
 from aten.storage import TypedStorage, UntypedStorage, frombuffer, typed_classes
 from aten.storage import tensor_from_file as from_file
@@ -126,6 +127,7 @@ for _name, _op in registry.items():
 attach_methods()
 bind_families(registry)
 bind_chains()
+bind_replay(CHAINED)
 aten.autocast.declare(registry)
 aten.asked_attributes.declare(registry)
 

@@ -129,6 +129,7 @@ declare("logs", "", "WEFT_LOGS", "comma-separated log channels to print, for exa
 declare("cache_dir", "", "WEFT_CACHE_DIR", "folder of the compilation cache; empty: weft/ in the user's cache folder")
 declare("cache", True, "WEFT_CACHE", "keep compiled programs on disk")
 declare("check_metas", False, "WEFT_CHECK_METAS", "compare what compiled graphs return with what is known of it")
+declare("replay_after", 6, "WEFT_REPLAY_AFTER", "calls of a kind before what they come to is replayed natively; 0: never")
 declare("cxx", "", "WEFT_CXX", "C++ compiler; empty: g++ or clang++ on PATH")
 declare("cache_size", 1024, "WEFT_CACHE_SIZE", "MiB that the cache may take; the least recently used goes first")
 

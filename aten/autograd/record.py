@@ -25,7 +25,12 @@ class Backward:
             found = self.fused(plan.needs, grads[0], dict(zip(plan.names, saved)))
             if found is not NotImplemented:
                 return tuple(found)
-        return tuple(plan.gradients(grads if self.several else grads[0], saved))
+        g = grads if self.several else grads[0]
+        if not _native.is_grad_enabled():
+            found = _native.replay(plan, (g, *saved))
+            if found is not NotImplemented:
+                return found
+        return tuple(plan.gradients(g, saved))
 
     def __repr__(self) -> str:
         return f"<backward of {self.plan.op}>"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "native.h"
+#include "replay.h"
 
 namespace weft {
 
@@ -67,6 +67,8 @@ static PyObject *array_of(WeftTensor *t) {
   }
   return array;
 }
+
+PyObject *array_of_tensor(WeftTensor *t) { return array_of(t); }
 
 static bool exportable(WeftTensor *t, const char *what) {
   if (!need_memory(t, what)) return false;

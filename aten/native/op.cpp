@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "released.h"
+#include "replay.h"
 
 namespace weft {
 
@@ -108,6 +109,10 @@ static PyObject *op_vectorcall(PyObject *self, PyObject *const *args, size_t nar
     } catch (const std::exception &) {
       return raise_caught();
     }
+  }
+  if (op->replays && !(*ambient() & (kOthersDecide | kAutocast))) {
+    PyObject *result = replayed(op, args, nargs, names);
+    if (result != UNHANDLED) return result;
   }
   return call_general(op, args, nargs, names);
 }
@@ -296,6 +301,11 @@ static PyObject *set_family(PyObject *, PyObject *args, PyObject *kwargs) {
   Py_RETURN_NONE;
 }
 
+static PyObject *has_family(PyObject *, PyObject *op) {
+  if (!PyObject_TypeCheck(op, op_type)) return PyErr_Format(PyExc_TypeError, "has_family(op)");
+  return PyBool_FromLong(as_op(op)->fast != nullptr);
+}
+
 static PyObject *set_core_op(PyObject *, PyObject *args) {
   const char *name;
   PyObject *op;
@@ -436,6 +446,7 @@ static PyType_Spec method_spec = {"aten._native.OpMethod", sizeof(OpMethod), 0,
 static PyMethodDef op_functions[] = {
     {"set_family", (PyCFunction)(void *)set_family, METH_VARARGS | METH_KEYWORDS, "bind an op to a native family"},
     {"by_family", by_family, METH_VARARGS, "by_family(op, args, kwargs): what its family answers, or NotImplemented"},
+    {"has_family", has_family, METH_O, "has_family(op): whether it has a native family"},
     {"set_core_op", set_core_op, METH_VARARGS, "set_core_op(name, op): an op that native paths record"},
     {"set_product_backward", set_product_backward, METH_VARARGS, nullptr},
     {"set_general_call", set_general_call, METH_O, "call(op, args, kwargs) takes what no family handles"},

@@ -37,6 +37,7 @@ struct NativeOp {
   PyObject *display;             // owned str, for counting
   std::vector<Plan> *plans;
   int64_t python_calls;          // calls that entered Python
+  char replays;                  // whether calls that no family takes may be replayed (replay.h)
   char autocast;                 // whether aten.autocast has a policy for it: where autocast is on, Python decides
 };
 

@@ -2,7 +2,7 @@
 //
 // An input is kept itself. A result is kept as an alias without history, since node → result → grad_fn → node would be a
 // cycle; unpacking gives the alias its history back. A Tracer has no memory to alias: the cycle is left to the collector.
-#include "native.h"
+#include "replay.h"
 
 namespace weft {
 
@@ -200,7 +200,7 @@ struct SavedMeta {
   int64_t layout[1];  // sizes, strides
 };
 
-static PyObject *meta_factory;  // aten.meta.Meta
+PyObject *meta_factory;  // aten.meta.Meta
 
 PyObject *save_meta(WeftTensor *t) {
   if (WEFT_IS_TRACER(t)) return PyErr_Format(PyExc_SystemError, "a Tracer reached a native path");

@@ -9,6 +9,7 @@
 
 #include "native.h"
 #include "operators.h"
+#include "replay.h"
 
 namespace weft {
 
@@ -459,7 +460,11 @@ static PyObject *is_relaid(PyObject *, PyObject *arg) {
   return PyBool_FromLong(is_tensor(arg) && (as_tensor(arg)->flags & WEFT_FLAG_RELAID) != 0);
 }
 
-static PyObject *is_tracer(PyObject *, PyObject *arg) { return PyBool_FromLong(is_tensor(arg) && WEFT_IS_TRACER(arg)); }
+static PyObject *is_tracer(PyObject *, PyObject *arg) {
+  if (!is_tensor(arg) || !WEFT_IS_TRACER(arg)) Py_RETURN_FALSE;
+  tracer_asked_for = true;
+  Py_RETURN_TRUE;
+}
 
 static PyMemberDef tensor_members[] = {
     {"__dictoffset__", T_PYSSIZET, offsetof(WeftTensor, dict), READONLY, nullptr},

@@ -4,6 +4,7 @@ import math
 import warnings
 from typing import Any
 
+from aten import _native
 from aten import dtype as dtypes
 from aten.op import composite, ops
 from aten.promotion import category
@@ -118,6 +119,7 @@ def _same(a: Any, b: Any) -> bool:
 
 
 def _warn_mismatched(name: str, other: str) -> None:
+    _native.not_replayed()
     warnings.warn(
         f"Support for mismatched {name} and {other} is deprecated. Use same type for both instead.", stacklevel=4
     )

@@ -1,0 +1,371 @@
+"""What a call comes to, noted once as a program of steps that native code runs (`native/replay.cpp`).
+
+A call that no native family takes goes through its definition, promotion, shape rules and kernels in Python. All of that follows
+from its arguments but for the elements of tensors, so the calls of a kind are traced once: ops that have native families (or
+that record what they do themselves) stay as they are, kernels get results of known layouts, and what does not depend on the
+tensors is computed once. A definition that asks for elements, warns or writes its arguments is not replayed.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from aten import _native, dispatch, settings
+from aten import dtype as dtypes
+from aten._native import Tensor
+from aten.dtype import device
+from aten.errors import DataDependentError
+from aten.fx.graph import Graph
+from aten.fx.node import Node, map_arg
+from aten.meta import Meta
+from aten.op import Op, registry
+from aten.transforms.trace import TraceLevel
+from aten.transforms.tracer import meta_of_call, opened
+
+_CPU = device("cpu")
+# Composites with a native family whose results are new tensors: they stay whole.
+_WHOLE = """matmul linear layer_norm rms_norm group_norm scaled_dot_product_attention max_pool1d max_pool2d max_pool3d
+avg_pool1d avg_pool2d avg_pool3d logsumexp""".split()
+_NEVER = {"as_strided", "as_strided_scatter", "as_strided_backward", "set_", "resize_", "to_device", "setitem"}
+_REFUSALS = (RuntimeError, TypeError, ValueError, IndexError, ArithmeticError, AttributeError, AssertionError, DataDependentError)
+_MOST_STEPS = 300
+_MOST_BYTES = 1 << 16  # of a value that is kept
+_whole: set[Op] = set()
+
+
+class _NoProgram(Exception):
+    """The call is none to be replayed."""
+
+
+class _Later(int):
+    """A number that a step will give: it may be handed on, not computed with."""
+
+    node: Any
+
+    def _refuse(self, *others: Any) -> Any:
+        raise _NoProgram
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __floordiv__ = __mod__ = __and__ = __rshift__ = _refuse
+    __lt__ = __le__ = __gt__ = __ge__ = __eq__ = __ne__ = __bool__ = _refuse  # type: ignore[assignment]
+    __hash__ = int.__hash__
+
+
+class _Recorder(TraceLevel):
+    """Records what a call of `top` does as ops that native code can call."""
+
+    top: Any = None
+
+    def handle(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if op in _whole and op is not self.top and any(self.own(a) for a in args):
+            return self._whole(op, op.join(args, kwargs))
+        if op.kind == "composite":
+            return NotImplemented
+        return super().handle(op, args, kwargs)
+
+    def _whole(self, op: Op, args: tuple[Any, ...]) -> Any:
+        meta = meta_of_call(op, args)
+        positional, keywords = op.split(tuple([self.payload_of(a) for a in args]))
+        if type(meta) is not Meta:
+            raise _NoProgram
+        return self.make(self.graph.create_node("call_function", op, positional, keywords, None, meta), meta)
+
+    def payload_of(self, a: Any) -> Any:
+        return a.node if type(a) is _Later else super().payload_of(a)
+
+    def process(self, op: Op, args: tuple[Any, ...]) -> Any:
+        if op.name in _NEVER or op.traced_fn is not None or ("dynamic" in op.tags and op.name != "philox_reserve"):
+            raise _NoProgram
+        if op.name == "philox_reserve":
+            node = self.graph.create_node("call_function", op, args, {}, None, (None, None))
+            numbers = []
+            for i in range(2):
+                numbers.append(_Later(0))
+                numbers[i].node = self.graph.create_node("call_function", operator.getitem, (node, i), None, None, None)
+            return tuple(numbers)
+        if op.kernel_fn is None and op.decompose_fn is not None and op.anywhere_fn is None:
+            with opened(self):
+                return op.decompose_fn(*args)
+        return super().process(op, args)
+
+
+def _traced(top: Any, function: Callable[[Sequence[Any]], Any], tensors: Sequence[Tensor]) -> tuple[Graph, Any]:
+    """The graph of function(tensors) and its result, in Nodes."""
+    graph = Graph()
+    level = _Recorder(graph)
+    level.top = top
+    inputs = [level.placeholder(f"arg{i}", Meta.of(t)) for i, t in enumerate(tensors)]
+    _native.asked_for_tracer()
+    before = _native.set_grad_enabled(False)
+    try:
+        with opened(level):
+            result = function(inputs)
+        if _native.asked_for_tracer():
+            raise _NoProgram
+        for t in inputs:
+            if t.writes or (t.cell is not None and t.cell.generation):
+                raise _NoProgram
+        leave = _leaver(level)
+        result = leave(result)
+    finally:
+        _native.set_grad_enabled(before)
+    graph.constants = level.constants  # type: ignore[attr-defined]
+    graph.output(_nodes_of(result))
+    graph.eliminate_dead_code()
+    return graph, result
+
+
+def _leaver(level: _Recorder) -> Callable[[Any], Any]:
+    def leave(value: Any) -> Any:
+        if isinstance(value, Tensor):
+            if value.requires_grad:
+                raise _NoProgram
+            return level.payload_of(value)
+        if type(value) in (list, tuple):
+            return type(value)(map(leave, value))
+        if isinstance(value, tuple) and hasattr(value, "_make"):
+            return value._make(map(leave, value))
+        if value is None:
+            return None
+        raise _NoProgram
+
+    return leave
+
+
+def _nodes_of(value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        return tuple(map(_nodes_of, value))
+    return value
+
+
+class _Writer:
+    """The steps of a graph."""
+
+    def __init__(self, graph: Graph, n_inputs: int, owner: Any):
+        self.graph, self.owner = graph, owner
+        self.slots: dict[Node, int] = {}
+        self.constants: dict[Node, Any] = {}
+        self.steps: list[list[Any]] = []
+        self.n = n_inputs
+        self.kept = 0
+
+    def operand(self, value: Any) -> tuple[int, Any]:
+        if isinstance(value, Node):
+            return (1, self.constants[value]) if value in self.constants else (0, self.slots[value])
+        if type(value) in (list, tuple) and any(isinstance(v, (Node, list, tuple)) for v in value):
+            return (2 if type(value) is list else 3), [self.operand(v) for v in value]
+        if type(value) is _Later:
+            raise _NoProgram
+        return 1, value
+
+    def add(
+        self, node: Node, kind: int, function: Any, names: Any, operands: list[Any], layouts: Any, several: bool, item: int
+    ) -> None:
+        self.slots[node] = self.n
+        self.n += 1
+        self.steps.append([kind, function, names, operands, layouts, several, item, ()])
+
+    def step(self, node: Node) -> None:
+        op = node.target
+        if op is operator.getitem:
+            self.add(node, 2, None, None, [self.operand(node.args[0])], [], False, node.args[1])
+            return
+        if not isinstance(op, Op):
+            raise _NoProgram
+        if op.name == "philox_reserve":
+            self.add(node, 0, _native.philox_reserve, None, [self.operand(a) for a in node.args], [], False, 0)
+            return
+        kernel = self.kernel_step(node)
+        if kernel is not None:
+            self.add(node, 1, op.kernel_fn, None, *kernel, 0)
+            return
+        if op is self.owner:
+            raise _NoProgram  # it would call itself
+        names = tuple(node.kwargs)
+        values = [self.operand(a) for a in node.args] + [self.operand(node.kwargs[k]) for k in names]
+        self.add(node, 0, op, names or None, values, [], False, 0)
+
+    def kernel_step(self, node: Node) -> tuple[Any, Any, bool] | None:
+        """The operands and layouts of a core op that NumPy computes, where its kernel takes the memory as it is."""
+        op: Any = node.target
+        if op.kernel_fn is None or op.kind in ("composite", "view", "inplace") or "dynamic" in op.tags:
+            return None
+        if _native.has_family(op) and self.family_takes(node):
+            return None
+        args = op.join(tuple(node.args), dict(node.kwargs))
+        made = node.meta["val"]
+        metas = made if type(made) is tuple else (made,)
+        values = [n.meta["val"] for a in args for n in (a if type(a) is list else [a]) if isinstance(n, Node)]
+        found = [m for m in (*metas, *values) if type(m) is Meta]
+        if any(m.device != _CPU or m.dtype is dtypes.complex32 for m in found) or any(type(m) is not Meta for m in metas):
+            return None
+        if op.compute and any(m.dtype.itemsize == 2 and m.dtype.is_floating_point for m in found):
+            return None
+        if "scalars" in op.tags:
+            of = next((n.meta["val"].dtype for n in args if isinstance(n, Node)), None)
+            if of is None:
+                return None
+            args = tuple(
+                dispatch.as_number(a, of.to_numpy()) if p.numbers and isinstance(a, (bool, int, float, complex)) else a
+                for p, a in zip(op.core, args)
+            )
+        layouts = [(m.dtype.code, tuple(m.sizes), tuple(m.strides)) for m in metas]
+        return [self.operand(a) for a in args], layouts, type(made) is tuple
+
+    def family_takes(self, node: Node) -> bool:
+        """Whether the native family of the node's op takes the call; asked of tensors with the same layouts."""
+
+        def example(n: Node) -> Any:
+            val = n.meta["val"]
+            if type(val) is not Meta:
+                raise _NoProgram
+            span = 1 + sum((n - 1) * s for n, s in zip(val.sizes, val.strides)) if val.numel() else 0
+            return _native.alias(_native.empty([span], val.dtype, val.device).zero_(), val.sizes, val.strides, 0)
+
+        op: Any = node.target
+        args, kwargs = map_arg((tuple(node.args), dict(node.kwargs)), example)
+        try:
+            return _native.by_family(op, args, kwargs) is not NotImplemented
+        except _REFUSALS:
+            return True
+
+    def fold(self, node: Node) -> bool:
+        """Compute the node now if it does not depend on the tensors of the call."""
+        op, val = node.target, node.meta.get("val")
+        if not isinstance(op, Op) or type(val) is not Meta or op.kind == "random" or "random" in op.tags:
+            return False
+        nodes: list[Node] = []
+        map_arg((node.args, node.kwargs), nodes.append)
+        if any(n not in self.constants for n in nodes) or self.views_of_result(node):
+            return False
+        size = val.numel() * val.dtype.itemsize
+        if size > _MOST_BYTES or self.kept + size > 4 * _MOST_BYTES:
+            return False
+        self.kept += size
+        args, kwargs = map_arg((node.args, node.kwargs), self.constants.__getitem__)
+        with dispatch.no_grad():
+            self.constants[node] = op(*args, **kwargs)
+        return True
+
+    def views_of_result(self, node: Node) -> bool:
+        """Whether the result of the call may show the memory of this value."""
+        waiting, seen = [node], set()
+        while waiting:
+            at = waiting.pop()
+            for user in at.users:
+                if user.op == "output":
+                    return True
+                shows = not isinstance(user.target, Op) or user.target.kind in ("view", "composite") or user.target.name == "cast"
+                if user not in seen and shows:
+                    seen.add(user)
+                    waiting.append(user)
+        return False
+
+    def program(self, result: Any) -> Any:
+        """The native program."""
+        for node in self.graph.nodes:
+            if node.op == "placeholder":
+                self.slots[node] = len(self.slots)
+            elif node.op == "get_attr":
+                if self.views_of_result(node):
+                    raise _NoProgram
+                self.constants[node] = self.graph.constants[node.target]  # type: ignore[attr-defined]
+            elif node.op == "call_function" and not self.fold(node):
+                self.step(node)
+                if len(self.steps) > _MOST_STEPS:
+                    raise _NoProgram
+        self.release(result)
+        wrapper = None
+        if isinstance(result, tuple) and hasattr(result, "_make"):
+            wrapper, result = type(result)._make, tuple(result)
+        steps = [(*step[:7], tuple(step[7])) for step in self.steps]
+        inputs = sum(node.op == "placeholder" for node in self.graph.nodes)
+        return _native.make_program(inputs, steps, self.operand(result), wrapper)
+
+    def release(self, result: Any) -> None:
+        """Have each step let go of the values that are read there for the last time."""
+        first = self.n - len(self.steps)
+        last: dict[int, int] = {}
+
+        def read(operand: tuple[int, Any], k: int) -> None:
+            if operand[0] == 0:
+                last[operand[1]] = k
+            elif operand[0] >= 2:
+                for o in operand[1]:
+                    read(o, k)
+
+        for k, step in enumerate(self.steps):
+            last.setdefault(first + k, k)
+            for operand in step[3]:
+                read(operand, k)
+        read(self.operand(tuple(result) if isinstance(result, tuple) else result), len(self.steps))
+        for slot, k in last.items():
+            if k < len(self.steps):
+                self.steps[k][7] = (*self.steps[k][7], slot)
+
+
+def _tensors(values: Any) -> list[Tensor]:
+    found: list[Tensor] = []
+    for v in values:
+        if isinstance(v, Tensor):
+            found.append(v)
+        elif isinstance(v, (list, tuple)):
+            found += _tensors(v)
+    return found
+
+
+def _with(values: Any, tensors: Any) -> Any:
+    """The values with their tensors replaced, in order."""
+    out = []
+    for v in values:
+        if isinstance(v, Tensor):
+            out.append(next(tensors))
+        elif type(v) in (list, tuple):
+            out.append(type(v)(_with(v, tensors)))
+        else:
+            out.append(v)
+    return out
+
+
+def _learn(owner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The program of such a call; None if it has none. `owner`: an Op, or the Plan of a vjp (a gradient, what is saved)."""
+    names = list(kwargs)
+    values = (*args, *kwargs.values())
+    tensors = _tensors(values)
+
+    def call(inputs: Sequence[Any]) -> Any:
+        given = _with(values, iter(inputs))
+        if isinstance(owner, Op):
+            return dispatch.call(owner, given[: len(args)], dict(zip(names, given[len(args) :])))
+        return tuple(owner.gradients(given[0], given[1:]))
+
+    try:
+        graph, result = _traced(owner, call, [t.detach() for t in tensors])
+        return _Writer(graph, len(tensors), owner).program(result)
+    except _NoProgram:
+        return None
+    except _REFUSALS:  # the call itself says what is wrong
+        return None
+
+
+def quietly(kernel: Callable[..., Any], *arrays: Any) -> None:
+    """Run a kernel as `dispatch.run_kernel` does."""
+    with np.errstate(all="ignore"):
+        kernel(*arrays)
+
+
+def bind_replay(chained: Sequence[str]) -> None:
+    """Let the calls of aten's own ops be replayed."""
+    _whole.update(registry[name] for name in (*_WHOLE, *chained) if name in registry)
+    for op in registry.values():
+        apart = op.name in _NEVER or "dynamic" in op.tags or op.name == "philox_reserve"
+        if op.kind not in ("inplace", "view") and not apart:
+            _native.set_replay(op, True)
+    _native.set_replay_learner(_learn, quietly)
+    _native.replay_after(settings.replay_after)
+
+
+__all__ = ["bind_replay"]

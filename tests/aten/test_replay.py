@@ -1,0 +1,155 @@
+"""Calls that are replayed give the bits, layouts and errors of those that go through Python."""
+
+import numpy as np
+import pytest
+
+import weft as torch
+from aten import _native, autograd
+from aten.op import registry
+from tests.samples.inputs import names, samples
+
+
+@pytest.fixture
+def replay_after():
+    before = _native.replay_after(0)
+    yield _native.replay_after
+    _native.replay_after(before)
+
+
+def entries(function):
+    _native.python_entries(True)
+    function()
+    return _native.python_entries(True)
+
+
+def flat(value):
+    if isinstance(value, (list, tuple)):
+        return [t for v in value for t in flat(v)]
+    return [value]
+
+
+def same(a, b):
+    a, b = flat(a), flat(b)
+    assert len(a) == len(b)
+    for x, y in zip(a, b):
+        if not hasattr(x, "dtype"):
+            assert type(x) is type(y)
+            continue
+        assert (x.dtype, x.shape, x.stride(), x._is_view()) == (y.dtype, y.shape, y.stride(), y._is_view())
+        equal = np.asarray(x.resolve_conj()).tobytes() == np.asarray(y.resolve_conj()).tobytes()
+        assert equal or np.array_equal(np.asarray(x), np.asarray(y), equal_nan=True)
+
+
+@pytest.mark.parametrize("name", [n for n in names() if "random" not in registry[n].tags][::3])
+def test_the_samples_of_an_op_replayed(name, replay_after):
+    for args, kwargs in list(samples(name))[:4]:
+        replay_after(0)
+        try:
+            expected = registry[name](*args, **kwargs)
+        except (RuntimeError, NotImplementedError):
+            continue
+        replay_after(1)
+        same(registry[name](*args, **kwargs), expected)
+
+
+CALLS = {
+    "convolution": lambda x: torch.conv2d(x.view(1, 2, 4, 4), torch.ones(3, 2, 3, 3), padding=1),
+    "several results": lambda x: x.view(4, 8).sort(1),
+    "a view": lambda x: x.view(2, 4, 4).movedim(0, 2).unflatten(0, (2, 2)),
+    "constants of the sizes": lambda x: torch.nn.functional.interpolate(x.view(1, 2, 4, 4), scale_factor=2, mode="bilinear"),
+    "of another dtype": lambda x: torch.remainder(x.to(torch.int64), 3),
+    "complex": lambda x: torch.view_as_complex(x.view(-1, 2)) * 2j,
+    "a list": lambda x: torch.block_diag(x.view(4, 8), x.view(8, 4)),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_call_enters_python_no_more(name, replay_after):
+    x = torch.arange(32.0).sin()
+    expected = CALLS[name](x)
+    replay_after(3)
+    for _ in range(4):
+        CALLS[name](x)
+    same(CALLS[name](x), expected)
+    assert set(entries(lambda: CALLS[name](x))) <= {"view_as_complex"}
+
+
+def test_other_arguments_are_another_call(replay_after):
+    replay_after(1)
+    x = torch.arange(24.0)
+    for sizes in ((4, 6), (6, 4), (2, 12)):
+        for k in (0, 1, -1):
+            assert torch.equal(x.view(sizes).tril(k), torch.from_numpy(np.tril(x.view(sizes).numpy(), k)))
+            assert torch.equal(x.view(sizes).t().tril(k), torch.from_numpy(np.tril(x.view(sizes).t().numpy(), k)))
+    assert x.int().view(4, 6).tril().dtype is torch.int32
+
+
+def test_an_error_stays_the_calls_own(replay_after):
+    replay_after(1)
+    x, at = torch.ones(3, 4), torch.tensor([[0, 3]])
+    logits = lambda at: torch.nn.functional.nll_loss(x, at)
+    assert logits(torch.tensor([0, 1, 3])).item() == -1
+    for _ in range(3):
+        with pytest.raises(IndexError, match="out of bounds"):
+            logits(torch.tensor([0, 1, 4]))
+        with pytest.raises(RuntimeError, match="at least 2 dimensions"):
+            at.view(-1).tril()
+
+
+def test_what_depends_on_elements_or_writes_arguments_is_not_replayed(replay_after):
+    replay_after(1)
+    for counts in ([1, 2], [3, 0], [0, 1]):
+        assert torch.ones(2).repeat_interleave(torch.tensor(counts)).shape == (sum(counts),)
+    mean, var, x = torch.zeros(2), torch.ones(2), torch.arange(12.0).view(2, 2, 3)
+    for k in range(1, 4):
+        torch.nn.functional.instance_norm(x, mean, var, use_input_stats=True, momentum=0.5)
+        assert torch.allclose(mean, x.mean((0, 2)) * (1 - 0.5**k))
+
+
+def test_a_kept_constant_is_nobodys_result(replay_after):
+    replay_after(1)
+    first = torch.linspace(0, 1, 5)
+    first.fill_(7)
+    assert torch.linspace(0, 1, 5).tolist() == [0, 0.25, 0.5, 0.75, 1]
+    x = torch.eye(3).fill_(2)
+    assert torch.eye(3).sum().item() == 3 and x.sum().item() == 18
+
+
+def test_random_numbers_go_on(replay_after):
+    torch.manual_seed(3)
+    expected = [torch.rand(5), torch.nn.functional.dropout(torch.ones(9)), torch.randn(2, 3), torch.randint(0, 9, (4,))]
+    replay_after(1)
+    for _ in range(2):
+        torch.manual_seed(3)
+        found = [torch.rand(5), torch.nn.functional.dropout(torch.ones(9)), torch.randn(2, 3), torch.randint(0, 9, (4,))]
+        same(found, expected)
+
+
+def test_a_setting_is_part_of_the_call(replay_after):
+    replay_after(1)
+    assert torch.linspace(0, 1, 3).dtype is torch.float32
+    torch.set_default_dtype(torch.float64)
+    try:
+        assert torch.linspace(0, 1, 3).dtype is torch.float64
+    finally:
+        torch.set_default_dtype(torch.float32)
+    made = torch.full((2,), 1.0, requires_grad=True)
+    assert made.requires_grad and torch.full((2,), 1.0, requires_grad=True).requires_grad
+
+
+@pytest.mark.parametrize("name", ["max_pool2d", "avg_pool2d", "conv", "pad"])
+def test_derivatives_are_replayed(name, replay_after):
+    F = torch.nn.functional
+    call = {
+        "max_pool2d": lambda x: F.max_pool2d(x, 2),
+        "avg_pool2d": lambda x: F.avg_pool2d(x, 2),
+        "conv": lambda x: F.conv2d(x, torch.ones(1, 2, 3, 3), padding=1),
+        "pad": lambda x: F.pad(x, (1, 2, 1, 1), mode="reflect"),
+    }[name]
+    x = torch.arange(72.0).sin().view(1, 2, 6, 6).requires_grad_()
+    (expected,) = autograd.grad(call(x).square().sum(), x)
+    replay_after(1)
+    for _ in range(2):
+        same(autograd.grad(call(x).square().sum(), x), [expected])
+    (again,) = autograd.grad(call(x).square().sum(), x, create_graph=True)
+    assert again.requires_grad

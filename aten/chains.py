@@ -27,7 +27,7 @@ tanhshrink threshold nan_to_num lerp addcmul addcdiv xlogy logaddexp logaddexp2 
 isclose ldexp isposinf isneginf rsub square clamp_min clamp_max angle special_entr special_xlog1py""".split()
 
 _CODES = {name: code for code, (name, _) in enumerate(_native.pointwise_rows())}
-_THROUGH = ("alias", "detach", "clone", "view", "expand")  # what gives its argument again, where sizes are the same
+THROUGH = ("alias", "detach", "clone", "view", "expand")  # what gives its argument again, where sizes are the same
 _REFUSALS = (RuntimeError, TypeError, ValueError, IndexError, ArithmeticError)
 
 
@@ -54,7 +54,7 @@ class _Builder:
         if name == "full":
             return "constant", node.args[1]
         first = self.values.get(node.args[0]) if node.args and isinstance(node.args[0], Node) else None
-        if name in _THROUGH and first is not None and (first[0] == "constant" or tuple(meta.sizes) == self.sizes):
+        if name in THROUGH and first is not None and (first[0] == "constant" or tuple(meta.sizes) == self.sizes):
             return first
         if tuple(meta.sizes) != self.sizes:
             raise _NoChain
@@ -244,13 +244,18 @@ def _learn(op: Op, given: dict[str, Any]) -> None:
             items.append((given[param.name].dtype.code, None))
         else:
             items.append((-1, (given[param.name],)))
-    public = op.schema.bind((), given, op.name)
+    chain, backward = made_for(op, op.schema.bind((), given, op.name))
+    _native.learn_chain(op, tuple(items), chain, backward)
+
+
+def made_for(op: Op, public: Sequence[Any]) -> tuple[Any, Backward | None]:
+    """The native chain of calls like this one, and the backward of their Node: None where they are none, or have none."""
     simple = all(a is None or isinstance(a, (Tensor, bool, int, float, str)) for a in public)
     tensors = [a for a in public if isinstance(a, Tensor)]
     backward = Backward(op, public)
     found = chain_of(lambda *xs: backward.call(xs), tensors) if simple and not _is_refused(op, public) else None
     chain = found.native if found is not None and len(found.places) == 1 else None
-    _native.learn_chain(op, tuple(items), chain, backward if chain is not None and backward.exists(tensors) else None)
+    return chain, backward if chain is not None and backward.exists(tensors) else None
 
 
 def bind_chains() -> None:
@@ -263,4 +268,4 @@ def bind_chains() -> None:
     _native.set_chain_learner(_learn)
 
 
-__all__ = ["CHAINED", "bind_chains", "chain_of"]
+__all__ = ["CHAINED", "Backward", "bind_chains", "chain_of", "made_for"]

@@ -86,6 +86,9 @@ def record(output, frame, op: Op, args: list[Variable], kwargs: dict[str, Variab
         if isinstance(args[0], TensorVariable) and isinstance(result, TensorVariable):
             output.copied_views.setdefault(args[0].root, node.meta["by number"])
             result.taken = args[0], args[1]
+    if isinstance(val, (tuple, list)) and view_root(op, args, val) is not None:
+        for part in node.users:
+            part.meta["one of several"] = op.name
     if target is not None:
         from aten.op import registry
 
@@ -294,6 +297,32 @@ def check_target(output, frame, op: Op, args, kwargs) -> None:
         born = output.copied_views[target.root]
         raise Unsupported(breaks.MUTATED_ALIAS, f"{op.name} writes a tensor of which the graph has a copy for a view", born)
     check_leaf(output, frame, target)
+    check_alone(output, frame, target)
+
+
+def is_detached(node: Any) -> bool:
+    """Whether a tensor is, or is a view of, what is cut from the history of its memory."""
+    while node is not None and getattr(node.target, "name", None) not in ("detach", "detach_"):
+        node = viewed_by(node)
+    return node is not None
+
+
+def check_alone(output, frame, target: TensorVariable) -> None:
+    """Eager refuses writes that are recorded into one of several views that an operation made, and into views of such."""
+    if not output.grad_enabled or not (target.meta.requires_grad or target.root.meta.requires_grad):
+        return
+    if not target.meta.requires_grad and is_detached(target.node):
+        return
+    node = target.node
+    while node is not None and "one of several" not in node.meta:
+        node = viewed_by(node)
+    if node is None:
+        return
+    made = node.meta["one of several"] if node is target.node else getattr(target.node.target, "name", "view")
+    nr, name = (node.args[1], "Split") if made in ("split", "chunk") else (0, "Select" if made == "unbind" else made.title())
+    text = f"Output {nr} of {name}Backward0 is a view and is being modified inplace. This view is the output of a function that "
+    text += "returns multiple views. Such functions do not allow the output views to be modified inplace. "
+    raise raise_exception(frame, RuntimeError, text + "Use an operation that is not in place.")
 
 
 def read_as_data(node: Any) -> int | None:

@@ -7,18 +7,20 @@ eager records them, so that gradients are made of the same ops and are added in 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any
 
-from aten import _native
+from aten import _native, chains
 from aten._native import Tensor
 from aten.autograd import products
+from aten.fx.node import map_arg
 from aten.meta import Meta, known_equal
 from aten.op import Op, ops
 from aten.transforms.tape import Entry, Tape
-from aten.transforms.trace import TraceLevel
-from aten.transforms.tracer import meta_argument, meta_of_call, opened
+from aten.transforms.trace import TraceLevel, make_fx
+from aten.transforms.tracer import below, meta_argument, meta_of_call, opened
 
 
 class _Whole:
@@ -217,6 +219,93 @@ def _batch_norm(level: ExactLevel, op: Op, public: tuple) -> Any:
     return out
 
 
+def _chained(level: ExactLevel, op: Op, public: tuple) -> Any:
+    """A composite that eager runs as one chain of loops has one Node: what its ops add to the gradient of an argument is added
+    up before it meets other gradients of that."""
+    tensors = [a for a in public if isinstance(a, Tensor)]
+    tape = level.recording()
+    if tape is None or not level.recorded(public) or not _is_chain(op, public, [meta_argument(t) for t in tensors]):
+        return NotImplemented
+    level.tape, before = None, _native.set_grad_enabled(False)
+    try:
+        with opened(level):
+            out = op.function(*public)
+    finally:
+        level.tape = tape
+        _native.set_grad_enabled(before)
+    at = [i for i, a in enumerate(public) if isinstance(a, Tensor)]
+
+    def derived(node: Any, grads: tuple) -> list[Any]:
+        graph = _derivatives(op, public, tuple([node.needs[i] for i in at]), grads[0].dtype)
+        given = dict(zip(at, _again(graph, (grads[0], *node.saved))))
+        return [given.get(i) for i in range(len(public))]
+
+    values = tuple([level.payload_of(a) if isinstance(a, Tensor) else None for a in public])
+    whole = _Whole(derived, lambda args: tuple([args[i] for i in at]))
+    tape.record_whole(whole, values, tuple(map(meta_argument, public)), level.read(out), out.meta, level.graph.line)
+    return out
+
+
+def _is_chain(op: Op, public: tuple, metas: list[Meta]) -> bool:
+    """Whether eager runs a call as a chain with a Node of its own."""
+    alike = all(
+        m.is_contiguous() and m.ndim == metas[0].ndim and all(map(known_equal, m.sizes, metas[0].sizes)) for m in metas
+    )
+    if not alike or any(m.device.type != "cpu" for m in metas):
+        return False
+    with below(0):
+        return _is_learned(op, *_kinds(public))
+
+
+def _kinds(public: tuple) -> tuple[tuple, tuple]:
+    """The arguments that are no tensors, each with its type, and the dtypes of those that are."""
+    others = tuple([None if isinstance(a, Tensor) else (type(a), a) for a in public])
+    return others, tuple([a.dtype for a in public if isinstance(a, Tensor)])
+
+
+def _examples(others: tuple, dtypes: tuple) -> tuple:
+    of = iter(dtypes)
+    return tuple([ops.zeros([1], dtype=next(of)) if k is None else k[1] for k in others])
+
+
+@functools.cache
+def _is_learned(op: Op, others: tuple, dtypes: tuple) -> bool:
+    return chains.made_for(op, _examples(others, dtypes))[1] is not None
+
+
+def _derivatives(op: Op, public: tuple, needs: tuple[bool, ...], dtype: Any) -> Any:
+    """The graph of a chain's gradients, from that of its result and its tensors, as eager traces it before it makes loops."""
+    with below(0):
+        return _derivative_graph(op, *_kinds(public), needs, dtype)
+
+
+@functools.cache
+def _derivative_graph(op: Op, others: tuple, dtypes: tuple, needs: tuple[bool, ...], dtype: Any) -> Any:
+    public = _examples(others, dtypes)
+    backward = chains.Backward(op, public)
+    tensors = [a for a in public if isinstance(a, Tensor)]
+    return make_fx(lambda g, *xs: backward.derivatives(g, xs, needs, True))(ops.zeros([1], dtype=dtype), *tensors).graph
+
+
+def _again(graph: Any, tensors: tuple) -> tuple:
+    """The results of a graph of elementwise ops on tensors of other sizes than it was traced with."""
+    values: dict[Any, Any] = {}
+    given = iter(tensors)
+    for node in graph.nodes:
+        args = map_arg(node.args, values.__getitem__)
+        if node.op == "placeholder":
+            values[node] = next(given)
+        elif node.op == "output":
+            return args[0]
+        elif node.target.name in chains.THROUGH:
+            values[node] = args[0]
+        elif node.target.name == "full":
+            values[node] = ops.full([], *args[1:], **node.kwargs)
+        else:
+            values[node] = node.target(*args, **node.kwargs)
+    raise AssertionError("a graph without results")
+
+
 _COMPOSITES: dict[str, Callable[[ExactLevel, Op, tuple], Any]] = {
     "matmul": _matmul,
     "linear": _linear,
@@ -224,6 +313,7 @@ _COMPOSITES: dict[str, Callable[[ExactLevel, Op, tuple], Any]] = {
     "chunk": _split,
     "batch_norm": _batch_norm,
     "group_norm": _without_history,
+    **dict.fromkeys(chains.CHAINED, _chained),
     **{f"{kind}_pool{n}d": _pool for kind in ("max", "avg") for n in (1, 2, 3)},
 }
 

@@ -134,9 +134,13 @@ def rewrite(target: Tensor, result: Tensor) -> None:
         return
     root, path = _path(target)
 
+    layout = Meta.of(root)
+
     def copy_slices(node: Any, grads: tuple[Any, ...]) -> tuple[Any, ...]:
-        needs = node.needs
-        return (path.outside(grads[0]) if needs[0] else None, path.inside(grads[0]) if needs[1] else None)
+        needs, g = node.needs, grads[0]
+        if g.stride() != layout.strides and 0 not in layout.strides:  # the views on the way are views of this layout alone
+            g = ops.copy(_native.empty(list(layout.sizes), g.dtype, g.device, list(layout.strides)), g)
+        return (path.outside(g) if needs[0] else None, path.inside(g) if needs[1] else None)
 
     _native.record("CopySlices", copy_slices, (root, result), (root,), ())
     refresh(target)

@@ -376,7 +376,10 @@ class TensorVariable(Variable):
             raise raise_exception(frame, TypeError, "iteration over a 0-d tensor")
         count = self.meta.sizes[0]
         if type(count) is int and count <= FEW_SLICES:
-            return [self.op(frame, "getitem", self, ConstantVariable(i)) for i in range(count)]
+            items: list[Any] = [self.op(frame, "getitem", self, ConstantVariable(i)) for i in range(count)]
+            for item in items:  # Python iterates over what one unbind gives
+                item.node.meta["one of several"] = "unbind"
+            return items
         return self.op(frame, "unbind", self, ConstantVariable(0)).unpack(frame)
 
     def contains(self, frame, item):

@@ -85,3 +85,66 @@ def test_scalars_index_an_array_as_numbers_do_and_arrays_of_one_number_copy(f):
         return told, a.tolist()
 
     assert shown(weft.compile(f, fullgraph=False)) == shown(f)
+
+
+def one_of_unbind(x):
+    y = x * 2
+    y.unbind(0)[1].mul_(2)
+    return y
+
+
+def one_while_iterating(x):
+    y = x * 2
+    for r in y:
+        r.add_(1)
+    return y
+
+
+def part_of_a_chunk(x):
+    y = x * 2
+    y.chunk(3)[1][:1].add_(1)
+    return y
+
+
+def of_a_split(x):
+    y = x.clone()
+    y.split(1)[0].zero_()
+    return y
+
+
+def without_a_history(x):
+    y = x.detach().clone()
+    y.chunk(3)[1][:1].add_(x[0])
+    return y * x
+
+
+def of_what_is_detached(x):
+    a = x.detach().split(1)
+    a[0].zero_()
+    return x * 2
+
+
+def without_gradients(x):
+    with weft.no_grad():
+        for t in x.unbind(0):
+            t.mul_(2)
+    return x * 1
+
+
+REFUSED = [one_of_unbind, one_while_iterating, part_of_a_chunk, of_a_split]
+WRITTEN = [without_a_history, of_what_is_detached, without_gradients]
+
+
+@pytest.mark.parametrize("f", REFUSED + WRITTEN)
+def test_one_of_several_views_is_written_where_eager_writes_it(f):
+    def told(g):
+        x = weft.tensor([1.0, 2.0, 3.0], requires_grad=True)
+        try:
+            r = g(x)
+        except RuntimeError as e:
+            return str(e)
+        grads = weft.autograd.grad(r, [x], weft.ones_like(r))
+        return r.tolist(), grads[0].tolist(), x.tolist()
+
+    assert told(weft.compile(f)) == told(f)
+    assert isinstance(told(f), str) == (f in REFUSED)

@@ -309,3 +309,20 @@ def test_a_gradient_laid_out_by_columns_around_a_size_of_one():
         return weft.autograd.grad(f(leaf), leaf, g)[0]
 
     assert weft.equal(gradient(weft.compile(f, dynamic=True, options={"exact": True})), gradient(f))
+
+
+@pytest.mark.parametrize("dtype", [weft.float32, weft.float64, weft.float16])
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x, y: F.mish(x),
+        lambda x, y: weft.square(x),
+        lambda x, y: weft.addcmul(x, x, y, value=0.2),
+        lambda x, y: weft.logaddexp(x, y),
+        lambda x, y: F.softplus(x, 2, 1),
+        lambda x, y: F.mish(x.t()),  # is no chain
+        lambda x, y: weft.lerp(x, y[:1], 0.3),
+    ],
+)
+def test_what_eager_runs_as_one_chain_adds_to_a_gradient_at_once(f, dtype):
+    same(lambda x, y: (f(x, y), x * y, x.sin(), f(x, y) * 0.3), rand(4, 5, dtype=dtype), rand(4, 5, dtype=dtype))

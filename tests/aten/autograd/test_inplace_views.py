@@ -236,3 +236,14 @@ def test_writes_into_windows_that_overlap(write, dim, exact):
     if write is first_of_windows:
         for a, b in zip(told(f), told(plain)):
             assert weft.allclose(tensor(a), tensor(b))
+
+
+def test_the_gradient_of_what_was_written_through_a_view_may_lie_otherwise():
+    x, y = aten.arange(24.0).reshape(2, 3, 4).requires_grad_(), tensor(2.0, requires_grad=True)
+    z = x * 1
+    z.view(-1)[::2].mul_(y)
+    g = aten.arange(24.0).reshape(2, 4, 3).transpose(1, 2)
+    dx, dy = aten.autograd.grad(z, [x, y], g)
+    factor = tensor([2.0, 1.0] * 12).reshape(2, 3, 4)
+    assert dx.tolist() == (g * factor).tolist()
+    assert dy.item() == (g * x.detach() * (factor - 1)).sum().item()

@@ -104,7 +104,8 @@ class Meta:
         return n
 
     def is_contiguous(self, memory_format: Any = None) -> bool:
-        """Row-major without gaps, or with the channels (dim 1) innermost, as far as is known without a guard."""
+        """Row-major without gaps, as far as is known without a guard, or with the channels (dim 1) innermost, which is guarded:
+        inputs are told apart by the first alone."""
         channels_innermost = CHANNELS_INNERMOST.get(getattr(memory_format, "name", None))
         if channels_innermost not in (None, len(self.sizes)):
             return False
@@ -113,7 +114,7 @@ class Meta:
         for size, stride in [(self.sizes[d], self.strides[d]) for d in reversed(order)]:
             if type(size) is int and size == 1:
                 continue
-            if not known_equal(stride, expected):
+            if not known_equal(stride, expected) and (channels_innermost is None or not _equal_now(stride, expected)):
                 return any(type(s) is int and s == 0 for s in self.sizes)
             expected = expected * size
         return True
@@ -163,6 +164,13 @@ def known_equal(a: Size, b: Size) -> bool:
     return env is not None and env.simplify(ea) is env.simplify(eb)
 
 
+def _equal_now(a: Size, b: Size) -> bool:
+    """Whether two sizes are equal in this call, which is guarded; False where data decides it."""
+    if type(a) is int and type(b) is int:
+        return a == b
+    return None not in (_hint(a), _hint(b)) and bool(a == b)
+
+
 def _hint(size: Size) -> int:
     return size if type(size) is int else getattr(size, "hint", 1)
 
@@ -183,12 +191,13 @@ def dense_strides(meta: Meta) -> tuple[Size, ...]:
 
 
 def _gaps_closed(meta: Meta, order: list[int]) -> tuple[Size, ...]:
-    """Of known strides, the dims (all but those of one element) in this order, from the innermost; row-major if they overlap."""
+    """Of known strides, the dims (all but those of one element) in this order, from the innermost; row-major if they overlap.
+    That strides which are symbols lie in this order is guarded."""
     sizes, strides = meta.sizes, meta.strides
-    hints = [_hint(s) for s in sizes]
-    if not all(type(v) is int for v in (*strides, *hints)) or 0 in hints or strides[order[0]] <= 0:
+    hints = [_hint(s) for s in (*strides, *sizes)]
+    if not all(type(v) is int for v in hints) or 0 in hints[len(strides) :] or bool(strides[order[0]] <= 0):
         return contiguous_strides(sizes)
-    if any(strides[b] < strides[a] * sizes[a] for a, b in zip(order, order[1:])):
+    if any(bool(strides[b] < strides[a] * sizes[a]) for a, b in zip(order, order[1:])):
         return contiguous_strides(sizes)
     closed: list[Size] = [1] * len(sizes)
     step: Size = 1
@@ -196,5 +205,5 @@ def _gaps_closed(meta: Meta, order: list[int]) -> tuple[Size, ...]:
         closed[d], step = step, step * sizes[d]
     for d in range(len(sizes)):
         if type(sizes[d]) is int and sizes[d] == 1:
-            closed[d] = prod(sizes[k] for k in order if (strides[k], -k) < (strides[d], -d))
+            closed[d] = prod(sizes[k] for k in order if (_hint(strides[k]), -k) < (_hint(strides[d]), -d))
     return tuple(closed)

@@ -31,6 +31,7 @@ _ALIASES = {
     "x2": "other",
     "size": "size",
     "shape": "size",
+    "dtype": "size",  # view(dtype=…)
 }
 _PYTHON_DTYPES = {float: "float64", int: "int64", bool: "bool", complex: "complex128"}
 _MISSING = object()

@@ -341,17 +341,18 @@ class Layout:
         """The layout of `tensor`, with the dims of `dynamic` not compared.
 
         With a dynamic dim, a contiguous tensor must stay contiguous and no stride is compared; of another tensor all
-        strides are compared but those of `derived` dims, which other guards derive from sizes.
+        strides are compared but those of `derived` dims, which are symbols, or derived from sizes by other guards.
         """
         dynamic = frozenset(dynamic)
         sizes = [None if d in dynamic else n for d, n in enumerate(tensor.shape)]
         strides: list = list(tensor.stride())
         contiguous = None
-        if dynamic:
+        derived = tuple(derived)
+        if dynamic or derived:
             contiguous = tensor.is_contiguous()
-            loose = range(len(strides)) if contiguous else derived
-            for d in loose:
-                strides[d] = None
+            derived = range(len(strides)) if contiguous else derived
+        for d in derived:
+            strides[d] = None
         return Layout(type(tensor), tensor.dtype, tensor.device, tensor.requires_grad, sizes, strides, contiguous)
 
     def _key(self):

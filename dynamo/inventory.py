@@ -139,7 +139,7 @@ def operations() -> list[tuple[str, str]]:
         if "dynamic" in op.tags:
             rows.append((name, f"broken: {breaks.DATA_DEPENDENT_SIZE.why}"))
         elif "relayout" in op.tags:
-            rows.append((name, f"broken: {breaks.MUTATED_ALIAS.what}"))
+            rows.append((name, f"traced, of tensors that the graph makes; of others broken: {breaks.MUTATED_ALIAS.what}"))
     return [*rows, ("all others", "traced: a node")]
 
 

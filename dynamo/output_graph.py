@@ -247,7 +247,7 @@ class OutputGraph:
             return False
         if self.options.dynamic is True and value not in (0, 1) and not self.options.export and not of_object(source):
             return True  # 0 and 1 are mostly flags, and attributes (of layers, mostly) settings
-        return first != value
+        return first != value or str(source) in self.state.get("tensors", ())  # (where a tensor was, it changes too)
 
     def is_setting(self, source: Source) -> bool:
         """Whether a number is in a tuple of a Module: strides, paddings … mean other code for each value. (An attribute may be a

@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, Any
 from aten import _native, autocast
 from aten.errors import NoShapeRule
 from aten.meta import Meta, exceeds, known_equal
+from aten.op import registry
 from aten.promotion import can_cast
 from aten.symbolic.shape_env import DataDependentError
 from aten.symbolic.symint import SYMBOLIC, SymBool, SymFloat, SymInt
-from dynamo import breaks, config, guards, promises
+from dynamo import breaks, config, promises
 from dynamo.breaks import NotConstant, Unsupported
-from dynamo.source import Converted
 from dynamo.variables import wrapper
 from dynamo.variables.base import Variable
 from dynamo.variables.exception import as_raised, raise_exception
 from dynamo.variables.function import FunctionVariable, MethodVariable, PartialVariable
 from dynamo.variables.object import ObjectVariable
 from dynamo.variables.sequence import SequenceVariable, SliceVariable, TupleVariable
-from dynamo.variables.tensor import TensorVariable, has_mask, wrap_result
+from dynamo.variables.tensor import TensorVariable, has_mask, offset_of, wrap_result
 from dynamo.variables.tensor_values import to_python
 from dynamo.views import COPIES, VIEWS, is_at_number, viewed_by, writes
 
@@ -54,7 +54,7 @@ def record(output, frame, op: Op, args: list[Variable], kwargs: dict[str, Variab
         if output.grad_enabled and any(t.meta.requires_grad for t in tensors_of([target, *args, *kwargs.values()])):
             raise Unsupported(breaks.UNKNOWN_CALL, f"{op.name} with out= and a tensor that requires grad, which eager refuses")
     if "relayout" in op.tags:
-        raise Unsupported(breaks.MUTATED_ALIAS, f"{op.name} changes the layout of a tensor in place")
+        return relaid(output, frame, op, args, kwargs)
     if op.name in ("getitem", "setitem"):
         args = [args[0], bounds_read(frame, args[1]), *args[2:]]
     else:
@@ -62,7 +62,7 @@ def record(output, frame, op: Op, args: list[Variable], kwargs: dict[str, Variab
     val, taken = result_of(output, frame, op, args, kwargs)
     if op.name == "as_strided":
         check_places(output, args[0], val)
-    if target is not None and not (fits(val, target.as_meta()) and can_cast(val.dtype, target.as_meta().dtype)):
+    if target is not None and not (fits_now(val, target.as_meta()) and can_cast(val.dtype, target.as_meta().dtype)):
         raise Unsupported(breaks.UNKNOWN_CALL, f"{op.name} with an out= that does not fit the result")
     node_args, node_kwargs = arguments(op, args, kwargs)
     if writes(op):
@@ -90,11 +90,21 @@ def record(output, frame, op: Op, args: list[Variable], kwargs: dict[str, Variab
         for part in node.users:
             part.meta["one of several"] = op.name
     if target is not None:
-        from aten.op import registry
-
         record(output, frame, registry["copy_"], [target, result], {})
         return target
     return result
+
+
+def relaid(output, frame, op: Op, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+    """A view op in place: a tensor that the graph made is from now on the view; views made before stay what they are."""
+    target = args[0]
+    own = isinstance(target, TensorVariable) and target.source is None and target.value is None and not target.is_of_subclass
+    if not isinstance(target, TensorVariable) or not own or target.node.graph is not output.graph:
+        raise Unsupported(breaks.MUTATED_ALIAS, f"{op.name} changes the layout of a tensor in place")
+    made = record(output, frame, registry[op.name.removesuffix("_")], args, kwargs)
+    assert isinstance(made, TensorVariable)
+    target.node, target.meta, target.known = made.node, made.meta, None
+    return target
 
 
 NUMBERS = frozenset({"int", "IntOrDType", "float", "Scalar"})  # types of parameters for which a tensor of one element stands
@@ -155,12 +165,8 @@ def defined(frame, op: Op, args: list[Variable], kwargs: dict[str, Variable]) ->
 
 def check_places(output, base: Variable, view: Meta) -> None:
     """Eager's as_strided counts from where the storage begins."""
-    root = base.root if isinstance(base, TensorVariable) else None
-    if root is not None and root.value is not None:
-        offset = root.value.storage_offset()
-        if root.meta.offset != offset:
-            raise Unsupported(breaks.UNKNOWN_CALL, "as_strided of a tensor that begins within its storage")
-        output.guard(guards.Equals(Converted(root.source, _native.Tensor.storage_offset), offset))
+    if isinstance(base, TensorVariable) and not known_equal(offset_of(output, base), base.meta.offset):
+        raise Unsupported(breaks.UNKNOWN_CALL, "as_strided of a tensor that begins within its storage")
     if reaches_beyond(view, base.as_meta()):
         raise Unsupported(breaks.UNKNOWN_CALL, "as_strided beyond the elements of a tensor: how long its storage is has no guard")
 
@@ -247,6 +253,19 @@ def as_numbers(value: Any) -> Any:
 def fits(result: Meta, target: Meta) -> bool:
     """Whether a result has the target's sizes for certain."""
     return len(result.sizes) == len(target.sizes) and all(map(known_equal, result.sizes, target.sizes))
+
+
+def fits_now(result: Meta, target: Meta) -> bool:
+    """The same for the sizes of this call, which are guarded."""
+    if len(result.sizes) != len(target.sizes):
+        return False
+    pairs = zip(result.sizes, target.sizes)
+    return all(known_equal(a, b) or (None not in (hint_of(a), hint_of(b)) and bool(a == b)) for a, b in pairs)
+
+
+def hint_of(size: Any) -> int | None:
+    """A size in this call; None where data decides it."""
+    return size.hint if type(size) in SYMBOLIC else size
 
 
 def arguments(op: Op, args, kwargs) -> tuple[tuple, dict]:

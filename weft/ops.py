@@ -22,6 +22,8 @@ _BUILT_IN = ("aten", "prims")
 # Ops that take or give something else here than the function, or the core op, of that name.
 _OWN = {
     "convolution": "native_convolution",
+    "embedding": "native_embedding",
+    "elu": "native_elu",
     "adaptive_max_pool2d": "adaptive_max_pool2d_with_indices",
     "adaptive_max_pool3d": "adaptive_max_pool3d_with_indices",
     "fractional_max_pool2d": "native_fractional_max_pool2d",
@@ -76,6 +78,13 @@ class OpOverload:
         if name.startswith("__") or name == "_op":
             raise AttributeError(name)
         return getattr(self._op, name)
+
+    def __eq__(self, other: Any) -> bool:
+        """Nodes of graphs call the op: it is equal to all of its overloads."""
+        return other is self or other is self._op
+
+    def __hash__(self) -> int:
+        return hash(self._op)
 
     def __repr__(self) -> str:
         return f"<OpOverload(op='{self.overloadpacket._qualified.replace('::', '.')}', overload='{self._overloadname}')>"

@@ -8,6 +8,7 @@ what was taken for granted of them is guarded at each call, like what was taken 
 from __future__ import annotations
 
 import functools
+import itertools
 import operator
 import threading
 from collections.abc import Callable, Sequence
@@ -22,6 +23,7 @@ from aten.fx.symbols import binders_within, map_symbols
 from aten.fx.targets import is_op, item, set_grad_enabled
 from aten.meta import Meta
 from aten.symbolic.evaluate import evaluate
+from aten.symbolic.nodes import substitute, sym
 from aten.symbolic.shape_env import ShapeEnv
 from aten.symbolic.symint import SYMBOLIC, wrap
 
@@ -159,15 +161,18 @@ class Stage:
             for number in _numbers(value):
                 for name in sorted(number.expr.free_symbols):
                     used.setdefault(name, _symbol(number.expr, name, env))
-        self.names, self.symbols = list(used), list(used.values())
+        self.symbols = list(used.values())
+        self.renamed = _named_by_kind(used, env.ranges)  # (a symbol's name says its kind where graphs are read back from text)
+        self.names = [str(self.renamed.get(name, name)) for name in used]
         self.layouts = [_layout(n.meta["val"]) for n in self.inputs]
+        self.outer_names = list(used)
         self.by_ops = self.graph(env).forward
         self.variants: list[tuple[tuple[bool, ...], list[Any], Callable[..., Any]]] = []
         self.compiling = threading.Lock()
 
     def graph(self, env: Any) -> GraphModule:
         """The part as a graph whose symbols are those of `env`."""
-        renewed = lambda value: _with_env(value, env)
+        renewed = lambda value: _with_env(value, env, self.renamed)
         graph = Graph()
         mapping: dict[Node, Node] = {}
         for node in self.inputs:
@@ -184,6 +189,8 @@ class Stage:
     def __call__(self, *given: Any) -> Any:
         count = len(self.inputs)
         tensors, values = given[:count], dict(zip(self.names, given[count:]))
+        if self.renamed:
+            values.update(zip(self.outer_names, given[count:]))
         if any(type(v) in SYMBOLIC for v in values.values()):  # (a graph that is traced once more)
             return self.by_ops(*given)
         if not all(_lies(t, layout, values) for t, layout in zip(tensors, self.layouts)):
@@ -209,10 +216,10 @@ class Stage:
             if len(self.variants) >= VARIANTS:
                 return self.by_ops
             env = ShapeEnv()
-            for (name, value), symbol in zip(values.items(), self.symbols):
-                low, high = self.env.ranges.get(name, (0, None))
+            for name, symbol in zip(self.names, self.symbols):
+                low, high = self.env.ranges.get(str(symbol.expr), (0, None))
                 size = symbol.expr.kind == "int" and low >= 0
-                env.symbol(name, value, 0 if size else low, None if size else high, symbol.expr.kind)
+                env.symbol(name, values[name], 0 if size else low, None if size else high, symbol.expr.kind)
             gm = self.graph(env)
             for node, tensor in zip(gm.graph.placeholders, given):
                 if isinstance(tensor, Tensor):
@@ -253,14 +260,24 @@ def _symbol(expr: Any, name: str, env: Any) -> Any:
     return wrap(next(e for e in walk(expr) if e.op == "sym" and e.name == name), env)
 
 
-def _with_env(value: Any, env: Any) -> Any:
-    """The value with its symbolic numbers in terms of another ShapeEnv."""
+def _named_by_kind(used: dict[str, Any], taken: dict[str, Any]) -> dict[str, Any]:
+    """Other names for floats that are not called so: the symbols by the old ones."""
+    found: dict[str, Any] = {}
+    free = (name for name in map("z{}".format, itertools.count()) if name not in used and name not in taken)
+    for name, symbol in used.items():
+        if symbol.expr.kind == "float" and not (name[0] == "z" and name[1:].isdigit()):
+            found[name] = sym(next(free), "float")
+    return found
+
+
+def _with_env(value: Any, env: Any, renamed: dict[str, Any]) -> Any:
+    """The value with its symbolic numbers in terms of another ShapeEnv, some of them renamed."""
     if type(value) is Meta:
-        sizes, strides, offset = _with_env((value.sizes, value.strides, value.offset), env)
+        sizes, strides, offset = _with_env((value.sizes, value.strides, value.offset), env, renamed)
         return Meta(value.dtype, value.device, sizes, strides, offset, value.requires_grad)
     if type(value) in (tuple, list) and any(type(v) in (Meta, tuple, list) for v in value):
-        return type(value)([_with_env(v, env) for v in value])
-    return map_symbols(value, lambda number: wrap(number.expr, env))
+        return type(value)([_with_env(v, env, renamed) for v in value])
+    return map_symbols(value, lambda number: wrap(substitute(number.expr, renamed) if renamed else number.expr, env))
 
 
 def _layout(meta: Meta) -> tuple[Any, tuple, tuple]:

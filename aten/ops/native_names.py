@@ -51,6 +51,24 @@ for _n in (2, 3):
     _adaptive_mean(_n)
 
 
+@composite(
+    "native_embedding(Tensor weight, LongTensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) "
+    "-> Tensor",
+    tags=_HIDDEN,
+)
+def native_embedding(weight, indices, padding_idx, scale_grad_by_freq, sparse):
+    """`embedding` with PyTorch's own arguments: -1 is no padding."""
+    if scale_grad_by_freq or sparse:
+        raise NotImplementedError("embedding: scale_grad_by_freq and sparse gradients")
+    return ops.embedding(weight, indices, padding_idx=None if padding_idx < 0 else padding_idx)
+
+
+@composite("native_elu(Tensor input, float alpha=1.0, float scale=1.0, float input_scale=1.0) -> Tensor", tags=_HIDDEN)
+def native_elu(input, alpha, scale, input_scale):
+    """scale * x, or scale * alpha * (exp(input_scale * x) - 1) below 0."""
+    return ops.elu_core(input, alpha, scale, input_scale)
+
+
 @composite("_unsafe_view(Tensor input, int[] size) -> Tensor", tags=_HIDDEN)
 def unsafe_view(input, size):
     """`reshape`: whether the memory is shared is not promised."""

@@ -506,7 +506,9 @@ def _(input, other, rounding_mode):
 
 def _truncated_quotient(x, y):
     """Integer division towards zero: the exact multiple, divided."""
-    return ops.floor_divide(ops.sub(x, ops.fmod(x, y)), y)
+    rest = ops.fmod(x, y)
+    whole = ops.cast(x, rest.dtype) if getattr(x, "dtype", None) is dtypes.bool else x  # (of which nothing is subtracted)
+    return ops.floor_divide(ops.sub(whole, rest), y)
 
 
 @composite("invert(Tensor input) -> Tensor", tags=("hidden",))

@@ -123,8 +123,25 @@ def input_meta(output, source, value, dims: dict[int, tuple]) -> Meta:
         sizes[d] = output.new_symbol(Size(source, d), sizes[d], lo, hi)
         guard_range(output, source, d, sizes[d], lo, hi)
     strides = tuple(value.stride()) if not dims else symbolic_strides(output, source, value, sizes)
+    for d in changed_strides(output, source, value):
+        if type(strides[d]) is int:
+            strides = (*strides[:d], output.new_symbol(Stride(source, d), strides[d]), *strides[d + 1 :])
     offset = 0 if isinstance(value, aten.Parameter) else value.storage_offset()
     return Meta(value.dtype, value.device, tuple(sizes), strides, offset if not dims else 0, value.requires_grad)
+
+
+def changed_strides(output, source, value) -> list[int]:
+    """The dims whose strides were seen to change, of a tensor with gaps: views of tensors of other sizes. 0 and 1 are kept."""
+    if isinstance(source.root, Object) or output.options.dynamic is False or not config.automatic_dynamic_shapes:
+        return []
+    if output.options.export or is_setting(source, value) or getattr(value, STATIC, ()) is True:
+        return []
+    real = value.stride()
+    first, changed = output.state.setdefault("strides", {}).setdefault(str(source), (real, set()))
+    if len(first) != len(real):
+        return []
+    changed.update(d for d, (a, b) in enumerate(zip(first, real)) if a != b)
+    return [] if value.is_contiguous() else [d for d in sorted(changed) if real[d] > 1]
 
 
 def guard_range(output, source, dim: int, symbol, lo: int, hi: int | None) -> None:

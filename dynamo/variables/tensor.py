@@ -7,15 +7,17 @@ import types
 from typing import Any
 
 import aten
+from aten import _native
 from aten.asked_attributes import is_asked
 from aten.fx.targets import require_grad, set_data
 from aten.meta import Meta
 from aten.op import Method, registry
 from aten.overrides import as_subclass
-from dynamo import breaks, history, outcome, views
+from dynamo import breaks, guards, history, outcome, views
 from dynamo.breaks import Unsupported
 from dynamo.operators import ROWS, UNARY
 from dynamo.promises import captures_sizes
+from dynamo.source import Converted
 from dynamo.variables import attributes
 from dynamo.variables.base import NULL, Variable, attribute, method
 from dynamo.variables.constant import FALSE, NONE, TRUE, ConstantVariable, boolean, literal
@@ -26,7 +28,7 @@ from dynamo.variables.symint import SymbolicVariable, symbolic
 
 TO_PYTHON = frozenset({"item", "tolist", "__int__", "__float__", "__index__", "__complex__", "__array__"})
 FEW_SLICES = 8  # up to so many are an index each, as in PyTorch; of more, one unbind has the cheaper gradient
-MEMORY = frozenset({"data_ptr", "untyped_storage", "storage", "storage_offset", "_version", "__dlpack__", "_base"})
+MEMORY = frozenset({"data_ptr", "untyped_storage", "storage", "_version", "__dlpack__", "_base"})
 
 
 class TensorVariable(Variable):
@@ -259,6 +261,10 @@ class TensorVariable(Variable):
         strides = TupleVariable([symbolic(frame, s) for s in self.meta.strides])
         return strides if dim.is_same(NONE) else strides.getitem(frame, dim)
 
+    @method("storage_offset")
+    def storage_offset(self, frame):
+        return symbolic(frame, offset_of(frame.output, self))
+
     @method("numel", "nelement")
     def numel(self, frame):
         return symbolic(frame, self.meta.numel())
@@ -463,6 +469,16 @@ class TensorVariable(Variable):
         if op is not None and is_method(name):
             return frame.output.record(frame, op, [self, *args], kwargs)
         return self.getattr(frame, name).call(frame, args, kwargs)
+
+
+def offset_of(output: Any, tensor: TensorVariable) -> Any:
+    """Where a tensor begins in its storage; where an input does is guarded."""
+    root = tensor.root
+    if root.value is None:
+        return tensor.meta.offset
+    offset = root.value.storage_offset()
+    output.guard(guards.Equals(Converted(root.source, _native.Tensor.storage_offset), offset))
+    return offset + tensor.meta.offset - root.meta.offset
 
 
 SCALED = {"add_": None, "addcmul_": "mul", "addcdiv_": "div"}  # whose factor may be a tensor: what is added → the op of it

@@ -61,3 +61,10 @@ def test_index_put_of_one_row_is_spread():
     function = lambda a, b, c: weft.ops.aten.index_put_(a + 1, (None, b, None), c)
     args = weft.randn(4, 4, 2), weft.arange(3), weft.randn(4, 1, 2)
     weft.testing.assert_close(weft.compile(function, fullgraph=True, dynamic=True)(*args), function(*args))
+
+
+def test_quotient_of_bools_towards_zero():
+    a, b = weft.tensor([True, False, True]), weft.tensor([2, 3, 1])
+    function = lambda a, b: weft.div(a, b, rounding_mode="trunc")
+    assert function(a, b).tolist() == [0, 0, 1]
+    weft.testing.assert_close(weft.compile(function, fullgraph=True)(a, b), function(a, b))

@@ -42,3 +42,17 @@ def test_wrapped_functions_are_one_node():
         fx.wrap("halves")
     with pytest.raises(RuntimeError, match="callable or string name"):
         fx.wrap(3)
+
+
+def test_native_arguments():
+    weight, rows = torch.arange(6.0).view(3, 2), torch.tensor([1])
+    assert torch.ops.aten.embedding(weight, rows, -1, False, False).tolist() == [[2, 3]]
+    assert torch.ops.aten.elu(torch.tensor([-1.0, 2.0]), 1.0, 2.0, 3.0)[1].item() == 4
+    torch.testing.assert_close(torch.ops.aten.elu(torch.tensor([-1.0]), 1.0, 2.0, 3.0), 2 * (torch.tensor([-3.0]).exp() - 1))
+    assert torch.ones(2).view(dtype=torch.int32).dtype is torch.int32
+
+
+def test_overloads_are_equal_to_the_op_that_nodes_call():
+    graph = torch.fx.experimental.proxy_tensor.make_fx(lambda x: x + x)(torch.ones(2))
+    targets = {n.target for n in graph.graph.nodes if n.op == "call_function"}
+    assert torch.ops.aten.add.Tensor in targets and torch.ops.aten.mul.Tensor not in targets

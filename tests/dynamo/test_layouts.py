@@ -1,0 +1,83 @@
+"""Where tensors lie in memory, in compiled code: strides that change, view ops in place, places in a storage, out=."""
+
+import pytest
+
+import weft
+from dynamo.testing import CompileCounter
+
+
+def compilations(function, *calls, **options):
+    """How often the function is compiled for these calls, which give what they do in eager."""
+    counter = CompileCounter()
+    compiled = weft.compile(function, backend=counter, fullgraph=True, **options)
+    for args in calls:
+        weft.testing.assert_close(compiled(*args), function(*args))
+    return counter.frame_count
+
+
+def test_strides_that_change_are_symbols():
+    columns = lambda x: (x * 2).sum(0) + x.t().sum(1)
+    assert compilations(columns, *[(weft.randn(4, 10 + i)[:, :5],) for i in range(5)]) == 2
+    assert compilations(lambda x: x.reshape(-1) + 1, *[(weft.randn(10 * i)[::i],) for i in range(1, 6)]) == 2
+    assert compilations(lambda x: x + 1, *[(weft.randn(4 + i, 10 + i)[:, :5],) for i in range(5)]) == 2
+
+
+def test_strides_that_change_compiled():
+    function = lambda x: (x * 2).sum(0) + x.t().sum(1)
+    compiled = weft.compile(function, fullgraph=True)
+    for i in range(4):
+        x = weft.randn(4, 10 + i)[:, :5]
+        weft.testing.assert_close(compiled(x), function(x))
+
+
+def test_strides_stay_numbers_where_that_is_said():
+    calls = [(weft.randn(4, 10 + i)[:, :5],) for i in range(3)]
+    assert compilations(lambda x: x + 1, *calls, dynamic=False) == 3
+
+
+def in_place(x):
+    y = x + 1
+    z = y[0]
+    y.unsqueeze_(1)
+    w = y * 2
+    y.squeeze_(1)
+    y.t_()
+    z.add_(1)
+    y.mul_(3)
+    return w, y, z
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+def test_view_ops_in_place(backend):
+    compiled = weft.compile(in_place, backend=backend, fullgraph=True)
+    x = weft.randn(3, 4, requires_grad=True)
+    weft.testing.assert_close(compiled(x.detach()), in_place(x.detach()))
+    other = x.detach().clone().requires_grad_()
+    sum(r.sin().sum() for r in compiled(x)).backward()
+    sum(r.sin().sum() for r in in_place(other)).backward()
+    weft.testing.assert_close(x.grad, other.grad)
+
+
+def test_view_ops_in_place_of_an_argument_are_left_to_eager():
+    function = lambda x: x.unsqueeze_(0) + 1
+    compiled = weft.compile(function, backend="eager")
+    x = weft.ones(2)
+    assert compiled(x).shape == (1, 2) and x.shape == (1, 2)
+
+
+def test_places_in_a_storage():
+    function = lambda x: (x.storage_offset(), x[2:].storage_offset(), (x + 1)[1:].storage_offset(), x + 1)
+    assert compilations(function, (weft.arange(6.0),), (weft.arange(6.0) * 2,)) == 1
+    assert compilations(function, (weft.arange(6.0)[1:],), (weft.arange(7.0)[2:],)) == 2
+
+
+def test_out_of_sizes_that_change():
+    function = lambda x, y, out: weft.outer(x, y, out=out)
+    calls = [(weft.ones(n), weft.ones(1), weft.empty(n, 1)) for n in (2, 6, 4)]
+    assert compilations(function, *calls) == 2
+
+
+def test_a_number_where_a_tensor_was_is_a_symbol():
+    tensors = [(weft.randn(n), weft.randn(n)) for n in (2, 4, 6)]
+    numbers = [(weft.randn(3), 3), (weft.randn(5), 4)]
+    assert compilations(lambda x, y: x * y, tensors[0], numbers[0], tensors[1], numbers[1], tensors[2]) == 3

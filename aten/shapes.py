@@ -102,8 +102,10 @@ def broadcast(*shapes: Sequence[Size]) -> tuple[Size, ...]:
         for dim in range(ndim):
             size = broadcast_size(a[dim], b[dim])
             if size is None:
+                last = max(d for d in range(dim, ndim) if d == dim or broadcast_size(a[d], b[d]) is None)
                 raise RuntimeError(
-                    f"The size of tensor a ({a[dim]}) must match the size of tensor b ({b[dim]}) at non-singleton dimension {dim}"
+                    f"The size of tensor a ({a[last]}) must match the size of tensor b ({b[last]}) at non-singleton dimension "
+                    f"{last}"
                 )
             sizes.append(size)
         result = tuple(sizes)

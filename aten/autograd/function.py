@@ -76,6 +76,13 @@ def run_backward(cls: type["Function"], places: dict[int, int], count: int, node
     return gradients(cls, node.saved[0], given, lambda i: _zeros_of(node.metas[places[i]], some) if i in places else None)
 
 
+class _NodesOf:
+    """The class of the nodes that a Function's calls make."""
+
+    def __get__(self, function: Any, cls: type) -> type:
+        return _native.node_class(f"{cls.__name__}Backward")
+
+
 class Function:
     """Subclass with static `forward(ctx, *args)` and `backward(ctx, *grads)`, and call `.apply(*args)`.
 
@@ -84,6 +91,7 @@ class Function:
     """
 
     generate_vmap_rule = False
+    _backward_cls = _NodesOf()
 
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:

@@ -297,8 +297,12 @@ _RESULTS = ("out", "result")
 def _node_attribute(self: Node, name: str) -> Any:
     """`_saved_x` is what the op keeps of its parameter x ("self" and "result" as PyTorch calls them), `_raw_saved_x` the
     SavedTensor of it."""
-    if name in ("saved_tensors", "_raw_saved_tensors") and getattr(self.backward, "func", None) is run_backward:
-        return (self._raw_saved if name[0] == "_" else self.saved)[1:]
+    if getattr(self.backward, "func", None) is run_backward:  # of a Function: what its context has
+        if name in ("saved_tensors", "_raw_saved_tensors"):
+            return (self._raw_saved if name[0] == "_" else self.saved)[1:]
+        ctx = self._raw_saved[0] if not name.startswith("_") else None
+        if hasattr(ctx, name):
+            return getattr(ctx, name)
     raw = name.startswith("_raw_saved_")
     if raw or name.startswith("_saved_"):
         wanted = name[11 if raw else 7 :]

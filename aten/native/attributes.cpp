@@ -277,7 +277,7 @@ static int set_data(PyObject *self, PyObject *value, void *) {
     return -1;
   }
   if (!is_tensor(value)) {
-    PyErr_SetString(PyExc_TypeError, "Variable data has to be a tensor");
+    PyErr_Format(PyExc_TypeError, "Variable data has to be a tensor, but got %s", Py_TYPE(value)->tp_name);
     return -1;
   }
   WeftTensor *v = as_tensor(value);

@@ -477,7 +477,7 @@ WeftNode *edge_of(PyObject *object, uint32_t *nr) {
 }
 
 bool is_edge(PyObject *object) {
-  if (!PyTuple_Check(object) || PyTuple_GET_SIZE(object) != 2 || Py_TYPE(PyTuple_GET_ITEM(object, 0)) != node_type) return false;
+  if (!PyTuple_Check(object) || PyTuple_GET_SIZE(object) != 2 || !PyObject_TypeCheck(PyTuple_GET_ITEM(object, 0), node_type)) return false;
   int64_t nr = PyLong_Check(PyTuple_GET_ITEM(object, 1)) ? PyLong_AsLongLong(PyTuple_GET_ITEM(object, 1)) : -1;
   if (PyErr_Occurred()) PyErr_Clear();
   return nr >= 0 && nr < (int64_t)std::max<uint32_t>(as_node(PyTuple_GET_ITEM(object, 0))->n_outputs, 1);

@@ -177,10 +177,10 @@ PyObject *fast_expand(NativeOp *, PyObject *const *args, Py_ssize_t nargs, PyObj
   int ndim = t ? spread_ints(args, nargs, sizes) : -1;
   if (ndim < 0 || ndim < WEFT_NDIM(t)) return UNHANDLED;
   int extra = ndim - WEFT_NDIM(t);
-  for (int d = 0; d < ndim; d++) {
-    if (d < extra) {
+  for (int d = ndim - 1; d >= 0; d--) {
+    if (d < extra) {  // a new dim: of size 1 it has the stride of one more, as a row-major one would
       if (sizes[d] < 0) return UNHANDLED;
-      strides[d] = 0;
+      strides[d] = sizes[d] == 1 && WEFT_NDIM(t) ? sizes[d + 1] * strides[d + 1] : 0;
       continue;
     }
     int64_t have = t->sizes[d - extra];

@@ -16,6 +16,8 @@ constexpr int kFreeLimit = 1024;
 static WeftNode *free_leaves[kFreeLimit];
 static int n_free;
 
+static bool show_node(WeftNode *node);
+
 WeftNode *new_node(PyObject *name, PyObject *backward, uint32_t n_edges, uint32_t layout_items) {
   Py_ssize_t extra = (Py_ssize_t)((layout_items * sizeof(int64_t) + sizeof(WeftEdge) - 1) / sizeof(WeftEdge));
   WeftNode *node;
@@ -185,7 +187,7 @@ PyObject *get_grad_fn(PyObject *self, void *) {
   WeftTensor *t = as_tensor(self);
   if (!t->grad_fn && !(t->view_of && WEFT_REQUIRES_GRAD(t))) Py_RETURN_NONE;
   Ref node(as_object(gradient_node(t)));
-  if (!node) return nullptr;
+  if (!node || !show_node(as_node(node.get()))) return nullptr;
   return Py_NewRef(t->grad_fn ? node.get() : Py_None);
 }
 
@@ -194,7 +196,11 @@ int set_grad_fn(PyObject *self, PyObject *value, void *) {
   WeftTensor *t = as_tensor(self);
   PyObject *node, *old;
   unsigned int nr;
-  if (!value || value == Py_None) {
+  if (!value) {
+    PyErr_SetString(PyExc_RuntimeError, "Deletion of _grad_fn not allowed. Detach tensor instead!");
+    return -1;
+  }
+  if (value == Py_None) {
     old = as_object(std::exchange(t->grad_fn, nullptr));
     t->output_nr = 0;
     t->word &= ~WEFT_WORD_REQUIRES_GRAD;
@@ -290,6 +296,7 @@ static PyObject *get_next_functions(PyObject *self, void *) {
   WeftNode *node = as_node(self);
   Ref result(PyTuple_New(node->n_edges));
   for (uint32_t i = 0; result && i < node->n_edges; i++) {
+    if (node->edges[i].node && !show_node(node->edges[i].node)) return nullptr;
     PyObject *next = node->edges[i].node ? as_object(node->edges[i].node) : Py_None;
     PyObject *pair = Py_BuildValue("OI", next, node->edges[i].nr);
     if (!pair) return nullptr;
@@ -375,7 +382,8 @@ static PyObject *gradient_edge(PyObject *, PyObject *tensor) {
   if (!is_tensor(tensor)) return PyErr_Format(PyExc_TypeError, "expected a Tensor, got %R", Py_TYPE(tensor));
   if (!WEFT_REQUIRES_GRAD(tensor)) return PyErr_Format(PyExc_RuntimeError, "Can't get gradient edge for a tensor that doesn't require gradients");
   WeftNode *node = gradient_node(as_tensor(tensor));
-  return node ? Py_BuildValue("NI", node, as_tensor(tensor)->grad_fn ? as_tensor(tensor)->output_nr : 0) : nullptr;
+  if (!node || !show_node(node)) return Py_XDECREF(as_object(node)), nullptr;
+  return Py_BuildValue("NI", node, as_tensor(tensor)->grad_fn ? as_tensor(tensor)->output_nr : 0);
 }
 
 static PyObject *set_view_refresher(PyObject *, PyObject *callable) {
@@ -424,10 +432,13 @@ static PyMethodDef node_methods[] = {{"name", node_name, METH_NOARGS, "'AddBackw
                                      {"apply", node_apply, METH_VARARGS, "apply(*grads): what calling the node gives"},
                                      {"_free", node_free, METH_NOARGS, "let go of what is kept for backward"},
                                      {nullptr, nullptr, 0, nullptr}};
+static PyObject *node_class(PyObject *, PyObject *name);
+
 static PyMethodDef node_functions[] = {
     {"record", record_function, METH_VARARGS, "record(name, backward, inputs, outputs, saved=()): make a Node for the outputs"},
     {"gradient_edge", gradient_edge, METH_O, "(node, output number) that a gradient of the tensor goes to"},
     {"set_view_refresher", set_view_refresher, METH_O, nullptr},
+    {"node_class", node_class, METH_O, "the class of nodes of this name"},
     {nullptr, nullptr, 0, nullptr}};
 static PyType_Slot node_slots[] = {{Py_tp_dealloc, (void *)node_dealloc},
                                    {Py_tp_traverse, (void *)node_traverse},
@@ -441,6 +452,42 @@ static PyType_Slot node_slots[] = {{Py_tp_dealloc, (void *)node_dealloc},
                                    {0, nullptr}};
 static PyType_Spec node_spec = {"aten._native.Node", sizeof(WeftNode), sizeof(WeftEdge),
                                 Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION, node_slots};
+
+// The class of nodes of a name: a subclass of Node that has nothing of its own but the name.
+static PyTypeObject *class_of(PyObject *name) {
+  static PyObject *classes;
+  if (!classes && !(classes = PyDict_New())) return nullptr;
+  PyObject *known = PyDict_GetItemWithError(classes, name);
+  if (known || PyErr_Occurred()) return reinterpret_cast<PyTypeObject *>(known);
+  Ref whole(PyUnicode_FromFormat("aten._native.%U", name));
+  const char *text = whole ? PyUnicode_AsUTF8(whole.get()) : nullptr;
+  if (!text) return nullptr;
+  PyType_Slot slots[] = {{Py_tp_dealloc, (void *)node_dealloc}, {Py_tp_traverse, (void *)node_traverse}, {Py_tp_clear, (void *)node_clear}, {0, nullptr}};
+  PyType_Spec spec = node_spec;
+  spec.name = text;
+  spec.slots = slots;
+  node_type->tp_flags |= Py_TPFLAGS_BASETYPE;  // for these classes alone: users make none
+  Ref bases(PyTuple_Pack(1, node_type)), made(bases ? PyType_FromSpecWithBases(&spec, bases.get()) : nullptr);
+  node_type->tp_flags &= ~Py_TPFLAGS_BASETYPE;
+  if (!made || PyDict_SetItem(classes, name, made.get()) < 0) return nullptr;
+  return reinterpret_cast<PyTypeObject *>(made.get());
+}
+
+// Whoever looks at a node sees one of the class of its name. Recording does not pay for that: the class is set here.
+static bool show_node(WeftNode *node) {
+  if (Py_TYPE(node) != node_type) return true;
+  PyTypeObject *type = class_of(node->name);
+  if (!type) return false;
+  Py_INCREF(type);
+  Py_SET_TYPE(as_object(node), type);
+  Py_DECREF(node_type);
+  return true;
+}
+
+static PyObject *node_class(PyObject *, PyObject *name) {
+  if (!PyUnicode_Check(name)) return PyErr_Format(PyExc_TypeError, "expected a name, got %R", Py_TYPE(name));
+  return Py_XNewRef(reinterpret_cast<PyObject *>(class_of(name)));
+}
 
 bool init_node(PyObject *module) {
   accumulate_name = PyUnicode_InternFromString("AccumulateGrad");

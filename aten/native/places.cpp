@@ -298,6 +298,9 @@ PyObject *at_places(PyObject *, PyObject *args) {
   }
   places.far = weft_data(out), places.near = weft_data(values);
   if (!run_places(places, op, dtype)) {
+    if (places.extent[places.bad_index] == 0)
+      return PyErr_Format(PyExc_IndexError, "index is out of bounds for dimension with size 0: %lld in dimension %d",
+                          (long long)places.bad_value, places.bad_index);
     return PyErr_Format(PyExc_IndexError, "index %lld is out of bounds for dimension %d with size %lld", (long long)places.bad_value,
                         places.bad_index, (long long)places.extent[places.bad_index]);
   }

@@ -60,7 +60,7 @@ int64_t checked_numel(int ndim, const int64_t *sizes, int itemsize) {
   }
   if (overflow) {
     Ref list(list_of(ndim, sizes));
-    PyErr_Format(PyExc_RuntimeError, "the bytes of a tensor of sizes %S overflow a 64-bit integer", list.get());
+    PyErr_Format(PyExc_RuntimeError, "Storage size calculation overflowed with sizes=%S", list.get());
     return -1;
   }
   return zero ? 0 : numel;

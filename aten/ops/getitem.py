@@ -1,6 +1,7 @@
 """`x[...]` and `x[...] = v`: the basic part of a key as views, the advanced part as index tensors."""
 
 import math
+import warnings
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from aten import dtype as dtypes
 from aten.meta import Meta
 from aten.op import composite, ops
 from aten.ops.indexing import index
-from aten.promotion import FINITE
+from aten.promotion import FINITE, TYPE_NAMES
 from aten.shapes import is_int, is_symbolic
 
 
@@ -65,7 +66,9 @@ def _split(input: Any, key: Any) -> tuple[Any, list[Any] | None]:
             view = ops.unsqueeze(view, dim)
             tensors[dim] = ops.full([1], bool(item), dtype=dtypes.bool, device=input.device)
             dim += 1
-        elif hasattr(item, "dtype") and hasattr(item, "shape") and item.ndim == 0 and item.dtype is dtypes.bool:
+        elif hasattr(item, "dtype") and hasattr(item, "shape") and item.ndim == 0 and item.dtype in (dtypes.bool, dtypes.uint8):
+            if item.dtype is dtypes.uint8:
+                item = ops.cast(item, dtypes.bool)
             view = ops.unsqueeze(view, dim)
             tensors[dim] = ops.unsqueeze(item, 0)
             dim += 1
@@ -79,6 +82,8 @@ def _split(input: Any, key: Any) -> tuple[Any, list[Any] | None]:
         elif isinstance(item, slice):
             view, dim = _sliced(view, dim, item), dim + 1
         elif hasattr(item, "dtype") and hasattr(item, "ndim") and not isinstance(item, np.generic):
+            if item.dtype is dtypes.uint8:
+                _warn_of_bytes()
             tensors[dim] = item
             dim += item.ndim if item.dtype in (dtypes.bool, dtypes.uint8) else 1
         elif is_int(item) or isinstance(item, np.integer) or hasattr(item, "__index__"):
@@ -100,6 +105,10 @@ def _split(input: Any, key: Any) -> tuple[Any, list[Any] | None]:
         by_dim += [None] * (d - sum(1 if i is None or i.dtype not in (dtypes.bool, dtypes.uint8) else i.ndim for i in by_dim))
         by_dim.append(_beside(tensors[d], input))
     return view, by_dim
+
+
+def _warn_of_bytes() -> None:
+    warnings.warn("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.", stacklevel=2)
 
 
 def _beside(index: Any, input: Any) -> Any:
@@ -129,7 +138,7 @@ def _sliced(x: Any, dim: int, item: slice) -> Any:
     if start is None and end is None and step is None:
         return x
     if step is not None and step <= 0:
-        raise ValueError("step must be greater than zero")
+        raise ValueError("slice step cannot be zero" if step == 0 else "step must be greater than zero")
     return ops.slice(x, dim, start, end, 1 if step is None else step)
 
 
@@ -159,7 +168,21 @@ def setitem(input, key, value):
         else:
             view.copy_(value)
     else:
-        view.index_put_(tensors, ops.cast(value, input.dtype) if value.dtype is not input.dtype else value)
+        view.index_put_(tensors, _of_dtype(value, input, tensors))
+
+
+def _of_dtype(value: Any, like: Any, tensors: list[Any]) -> Any:
+    """A value for elements that tensors choose. Raises RuntimeError for another dtype, but of a number for one mask."""
+    if value.dtype is like.dtype:
+        return value
+    alone = [t for t in tensors if t is not None]
+    mask = len(alone) == 1 and alone[0].dtype in (dtypes.bool, dtypes.uint8)
+    if not (mask and (value.numel() == 1 or alone[0].numel() == 1)):
+        raise RuntimeError(
+            f"Index put requires the source and destination dtypes match, got {TYPE_NAMES[like.dtype.name]} for the destination "
+            f"and {TYPE_NAMES[value.dtype.name]} for the source."
+        )
+    return ops.cast(value, like.dtype)
 
 
 def _value(value: Any, like: Any) -> Any:

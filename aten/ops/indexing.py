@@ -30,8 +30,15 @@ def in_range(index: np.ndarray, size: int, dim: int) -> np.ndarray:
     index = index.copy()
     if index.size and (index.min() < 0 or index.max() >= size):
         bad = index[(index < 0) | (index >= size)].flat[0]
-        raise IndexError(f"index {bad} is out of bounds for dimension {dim} with size {size}")
+        raise IndexError(_outside(bad, dim, size))
     return index
+
+
+def _outside(index: Any, dim: int, size: int) -> str:
+    """What an IndexError says of an index that is not there."""
+    if size == 0:
+        return f"index is out of bounds for dimension with size 0: {index} in dimension {dim}"
+    return f"index {index} is out of bounds for dimension {dim} with size {size}"
 
 
 def _in_range_runtime(index: np.ndarray, size: int, dim: int) -> np.ndarray:
@@ -514,7 +521,7 @@ def _numpy_index(x: np.ndarray, indices: list[Any]) -> tuple[Any, ...]:
     for d, i in enumerate(indices):
         if i is not None and i.size and (i.min() < -x.shape[d] or i.max() >= x.shape[d]):
             bad = i[(i < -x.shape[d]) | (i >= x.shape[d])].flat[0]
-            raise IndexError(f"index {bad} is out of bounds for dimension {d} with size {x.shape[d]}")
+            raise IndexError(_outside(bad, d, x.shape[d]))
     return tuple(np.s_[:] if i is None else i for i in indices)
 
 

@@ -45,6 +45,9 @@ def movedim(input, source, destination):
             f"number of "
             f"dims as destination ({show(destination)} dims)"
         )
+    for which, dims in (("source", source), ("destination", destination)):
+        if len({d % max(input.ndim, 1) for d in dims}) != len(dims) and all(-input.ndim <= d < input.ndim for d in dims):
+            raise RuntimeError(f"movedim: repeated dim in `{which}` ({show(dims)})")
     source = wrap_all(input, source)[1]
     destination = wrap_all(input, destination)[1]
     if input.ndim == 0:
@@ -218,8 +221,14 @@ def tensor_split(input, indices_or_sections, dim):
         raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
     where, d = indices_or_sections, wrap_dim(dim, input.ndim)
     if hasattr(where, "tolist"):
+        if where.ndim > 1 or where.dtype is not dtypes.int64:
+            what = f"dtype of long, but got {where.dtype.name}" if where.ndim <= 1 else (
+                f"zero or one dimensions, but got a tensor with {where.ndim} dims")  # fmt: skip
+            raise RuntimeError(f"tensor_split expected tensor_indices_or_sections to have {what}")
         where = where.tolist()
     n = input.shape[d]
+    if not is_int(where) and not isinstance(where, (list, tuple)):
+        raise TypeError(f"tensor_split() received an invalid combination of arguments: sections are {type(where).__name__}")
     if is_int(where):
         if where <= 0:
             raise RuntimeError(f"number of sections must be larger than 0, got {where}")
@@ -237,11 +246,16 @@ def _axis_split(name: str, low: int, axis: Any) -> None:
         """`tensor_split` along a fixed dimension."""
         if input.ndim < low:
             raise RuntimeError(
-                f"torch.{name} requires a tensor with at least {low} dimension{'s' if low > 1 else ''}, but got a "
-                f"tensor with "
-                f"{input.ndim} dimensions!"
+                f"torch.{name} requires a tensor with at least {low} dimension, but got a tensor with {input.ndim} dimensions!"
             )
-        return tensor_split(input, indices_or_sections, axis(input))
+        along, sections = axis(input), indices_or_sections
+        size = input.shape[along]
+        if is_int(sections) and (sections == 0 or size % sections != 0):
+            raise RuntimeError(
+                f"torch.{name} attempted to split along dimension {along}, but the size of the dimension {size} is not "
+                f"divisible by the split_size {sections}!"
+            )
+        return tensor_split(input, sections, along)
 
 
 _axis_split("hsplit", 1, lambda x: 0 if x.ndim == 1 else 1)

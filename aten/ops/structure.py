@@ -223,7 +223,7 @@ def _check_broadcast(sizes: Sequence[Any], target: Sequence[Any]) -> None:
                 f"dimensions in the tensor ({len(sizes)})"
             )
         k = len(target) - len(sizes)
-        d = next(d for d, s in enumerate(sizes) if not is_one(s) and not known_equal(s, target[d + k]))
+        d = next(d for d, s in reversed(list(enumerate(sizes))) if not is_one(s) and not known_equal(s, target[d + k]))
         raise RuntimeError(
             f"The expanded size of the tensor ({target[d + k]}) must match the existing size ({sizes[d]}) at "
             f"non-singleton "

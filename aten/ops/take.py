@@ -1,5 +1,6 @@
 """Indexing composites: by flat position, along a dimension, with reduction."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -74,7 +75,16 @@ def index_reduce(input, dim, index, source, reduce, include_self):
 @composite("unravel_index(Tensor indices, Any shape) -> Tensor[]", tags=["function_only"])
 def unravel_index(indices, shape):
     """The coordinates of flat positions, a tensor for each dimension."""
+    if indices.dtype.is_floating_point or indices.dtype.is_complex or indices.dtype is dtypes.bool:
+        raise TypeError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
+    if not is_int(shape) and (hasattr(shape, "dtype") or not isinstance(shape, Sequence)):
+        raise TypeError(f"expected 'shape' to be int or sequence of ints, but got {type(shape)}")
     sizes = [shape] if is_int(shape) else list(shape)
+    for size in sizes:
+        if not is_int(size):
+            raise TypeError(f"expected 'shape' sequence to only contain ints, but got {type(size)}")
+    if any(type(size) is int and size < 0 for size in sizes):
+        raise ValueError(f"'shape' cannot have negative values, but got {tuple(sizes)}")
     result = []
     for size in reversed(sizes):
         result.append(indices % size)

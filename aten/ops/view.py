@@ -122,12 +122,12 @@ permute.batch(lambda n, dims, x, order: (permute(to_front(x, dims[0]), [0, *[d +
 def expand(input: Meta, size: list[Any]) -> Meta:
     """Dimensions of size 1 shown with another size (stride 0); new ones in front. -1 keeps a size."""
     extra = len(size) - input.ndim
-    strides = []
-    for i, target in enumerate(size):
+    strides: list[Any] = []  # from the last one on
+    for i, target in reversed(list(enumerate(size))):
         at = i - extra
         same = at >= 0 and known_equal(input.sizes[at], target)
-        if at < 0:
-            strides.append(0)
+        if at < 0:  # of size 1 it has the stride that a row-major one would have
+            strides.append(size[i + 1] * strides[-1] if is_one(target) and input.ndim else 0)
         elif same or (is_symbolic(input.sizes[at]) and bool(input.sizes[at] == target)):
             strides.append(input.strides[at])
         elif is_one(input.sizes[at]) or (is_symbolic(input.sizes[at]) and bool(input.sizes[at] == 1)):
@@ -139,7 +139,7 @@ def expand(input: Meta, size: list[Any]) -> Meta:
                 f"The expanded size of the tensor ({target}) must match the existing size ({input.sizes[at]}) at "
                 f"non-singleton dimension {i}.  Target sizes: {show(size)}.  Tensor sizes: {show(input.sizes)}"
             )
-    return input.view(size, strides, input.offset)
+    return input.view(size, strides[::-1], input.offset)
 
 
 @expand.normal
@@ -502,6 +502,25 @@ def _(out, g, input_sizes, input_strides, input_offset, size, stride, storage_of
     np.add.at(memory, outputs, g)
     np.add.at(shared, inputs, 1)
     out[...] = memory[inputs] / np.maximum(shared[inputs], 1).astype(g.dtype)
+
+
+@as_strided_backward.vjp
+def _(g, grad_meta, input_sizes, input_strides, input_offset, size, stride, storage_offset):
+    """Elements that share a place get the mean of what comes for them: their transpose is the same with the layouts exchanged,
+    but for how many share."""
+    ours, theirs = _sharers(input_sizes, input_strides, g), _sharers(size, stride, g)
+    mean = g if ours is None else g / ours
+    back = ops.as_strided_backward(mean, size, stride, storage_offset, input_sizes, input_strides, input_offset)
+    return back if theirs is None else back * theirs
+
+
+def _sharers(sizes: Sequence[int], strides: Sequence[int], like: Any) -> Any:
+    """How many elements of a layout lie where each does; None where none share."""
+    places = _places(sizes, strides, 0)
+    _, numbered, counts = np.unique(places.reshape(-1), return_inverse=True, return_counts=True)
+    if counts.max(initial=1) == 1:
+        return None
+    return ops.cast(ops.to_device(_native.from_numpy(counts[numbered].reshape(places.shape)), like.device), like.dtype)
 
 
 @op("alias(Tensor input) -> Tensor", kind="view", tags=["function_only"])

@@ -1,0 +1,82 @@
+"""Views and indexing: strides, errors and warnings as PyTorch 2.13 has them."""
+
+import warnings
+
+import pytest
+
+import aten
+from aten import autograd
+from aten.meta import Meta
+
+
+def test_new_dims_of_size_one_have_the_stride_of_one_more():
+    rows, column = aten.arange(5), aten.ones(3, 1)
+    for x, size, strides in (
+        (rows, (1, 1, 5), (5, 5, 1)), (rows, (2, 1, 5), (0, 5, 1)), (rows, (1, 2, 5), (0, 0, 1)), (column, (1, 3, 1), (3, 1, 1)),
+        (column, (2, 1, 3, 1), (0, 3, 1, 1)), (column, (1, 3, 4), (3, 1, 0)), (aten.tensor(1.0), (2, 1, 3), (0, 0, 0)),
+    ):  # fmt: skip
+        assert x.expand(size).stride() == strides, size
+        assert aten.expand(x.to("meta"), size).stride() == strides, size
+        assert tuple(aten.op.registry["expand"].rule(Meta.of(x), list(size)).strides) == strides, size
+
+
+def test_errors_name_the_last_dim_that_does_not_fit():
+    x = aten.ones(2, 3)
+    for call, text in (
+        (lambda: x + aten.ones(4, 5), r"tensor a \(3\) must match the size of tensor b \(5\) at non-singleton dimension 1"),
+        (lambda: x.expand(5, 5), r"expanded size of the tensor \(5\) must match the existing size \(3\) at non-singleton"),
+        (lambda: x.clone().copy_(aten.ones(3, 2)), r"expanded size of the tensor \(3\) must match the existing size \(2\)"),
+        (lambda: aten.ones(4).hsplit(3), "hsplit attempted to split along dimension 0, but the size of the dimension 4 is not"),
+        (lambda: x.vsplit(3), "vsplit attempted to split along dimension 0"),
+        (lambda: x.hsplit(0), "not divisible by the split_size 0"),
+        (lambda: x.movedim((0, 0), (0, 1)), r"movedim: repeated dim in `source` \(\[0, 0\]\)"),
+        (lambda: x.movedim((0, 1), (1, -1)), "movedim: repeated dim in `destination`"),
+        (lambda: aten.tensor_split(x, aten.tensor([1.5])), "dtype of long"),
+        (lambda: x.resize_([2, 4, 2**29, 2**29]), "Storage size calculation overflowed with sizes="),
+    ):
+        with pytest.raises(RuntimeError, match=text):
+            call()
+    for call, error, text in (
+        (lambda: aten.tensor_split(x, 1.5), TypeError, "invalid combination of arguments"),
+        (lambda: aten.unravel_index(aten.tensor(0.5), (2, 2)), TypeError, "expected 'indices' to be integer"),
+        (lambda: aten.unravel_index(aten.tensor(0), aten.tensor([2])), TypeError, "expected 'shape' to be int or sequence"),
+        (lambda: aten.unravel_index(aten.tensor(0), (1, 2.0)), TypeError, "expected 'shape' sequence to only contain ints"),
+        (lambda: aten.unravel_index(aten.tensor(0), (2, -3)), ValueError, "'shape' cannot have negative values"),
+        (lambda: aten.empty(10, 0)[:, [0, 1]], IndexError, "for dimension with size 0"),
+        (lambda: aten.empty(0, 3)[[0]], IndexError, "for dimension with size 0"),
+        (lambda: x[::0], ValueError, "slice step cannot be zero"),
+        (lambda: setattr(x, "data", None), TypeError, "Variable data has to be a tensor, but got NoneType"),
+    ):
+        with pytest.raises(error, match=text):
+            call()
+
+
+def test_bytes_as_masks():
+    x, on, off = aten.arange(6.0).reshape(2, 3), aten.tensor(1, dtype=aten.uint8), aten.tensor(0, dtype=aten.uint8)
+    assert x[on].shape == (1, 2, 3) and x[off].shape == (0, 2, 3)
+    assert aten.tensor(3.0)[on].tolist() == [3] and x[on].data_ptr() != x.data_ptr()
+    with pytest.warns(UserWarning, match="indexing with dtype torch.uint8 is now deprecated"):
+        assert x[aten.tensor([0, 1], dtype=aten.uint8)].tolist() == [[3, 4, 5]]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        x[on] = 5
+    assert x.tolist() == [[5, 5, 5], [5, 5, 5]]
+
+
+def test_what_is_put_has_the_dtype():
+    x = aten.arange(6.0).reshape(2, 3)
+    wide = aten.ones(2, 3, dtype=aten.float64)
+    for key, value in ((([0, 1], [1, 2]), wide[0, :2]), (aten.tensor([0, 1]), wide), (aten.tensor([True, False]), wide[0])):
+        with pytest.raises(RuntimeError, match="source and destination dtypes match, got Float for the destination and Double"):
+            x[key] = value
+    x[x > 2] = aten.tensor(7)
+    x[[0, 0], [0, 1]] = 9
+    x[True] = aten.tensor([1, 2, 3])
+    assert x.tolist() == [[1, 2, 3], [1, 2, 3]]
+
+
+def test_windows_that_overlap_are_twice_differentiable():
+    x = aten.arange(6.0, dtype=aten.float64).reshape(2, 3).requires_grad_()
+    for size, stride, offset in (((2, 2), (1, 2), 1), ((3, 2), (1, 1), 0), ((2, 2), (0, 1), 2)):
+        for of in (lambda x: x, lambda x: x.t()):
+            assert autograd.gradgradcheck(lambda x, of=of, a=(size, stride, offset): of(x).as_strided(*a) ** 2, (x,))

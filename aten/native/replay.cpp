@@ -462,7 +462,11 @@ PyObject *replayed(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObje
   key.put((int)nargs);
   const Py_ssize_t named = names ? PyTuple_GET_SIZE(names) : 0;
   for (Py_ssize_t i = 0; i < nargs + named; i++) {
-    if (i >= nargs) key.put(PyTuple_GET_ITEM(names, i - nargs));
+    if (i >= nargs) {
+      PyObject *name = PyTuple_GET_ITEM(names, i - nargs);
+      if (!PyUnicode_CHECK_INTERNED(name)) return UNHANDLED;  // another one may come to lie at its address
+      key.put(name);
+    }
     if (!key.add(args[i])) return UNHANDLED;
   }
   return replay(key, as_object(op), nullptr, nullptr, args, nargs, names);

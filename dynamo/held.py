@@ -37,9 +37,9 @@ ABSENT = _Absent()
 
 def lives_on(obj: Any) -> bool:
     """Whether `obj` is a constant, or lives as long as the interpreter."""
-    if isinstance(obj, type):
+    if issubclass(type(obj), type):
         return not obj.__flags__ & _HEAP_TYPE
-    if isinstance(obj, types.BuiltinFunctionType):
+    if type(obj) is types.BuiltinFunctionType:
         return obj.__self__ is None or isinstance(obj.__self__, types.ModuleType)
     return type(obj) in _CONSTANTS or type(obj) is bool
 

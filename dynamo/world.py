@@ -265,7 +265,7 @@ class World:
             self._saw("attribute", source, name, values[name])
             return self.wrap(values[name], self.own_source(obj, source, name))
         self._saw("attribute", source, name, MISSING)
-        if isinstance(obj, threading.local):
+        if issubclass(type(obj), threading.local):
             self.output.guard(guards.Equals(Converted(source, LacksOwn(name)), True))
         else:
             self.output.guard(guards.LacksInstanceAttr(source, name))
@@ -595,7 +595,7 @@ def walk(mro: tuple[type, ...], name: str) -> Any:
 def instance_dict(obj: Any) -> dict | None:
     """The real dictionary of an object's attributes, past any `__getattribute__`; None if it has none."""
     try:
-        getter = threading.local if isinstance(obj, threading.local) else object
+        getter = threading.local if issubclass(type(obj), threading.local) else object
         found = getter.__getattribute__(obj, "__dict__")
     except AttributeError:
         return None

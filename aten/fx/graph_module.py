@@ -20,6 +20,25 @@ from aten.tensor import Parameter
 _numbers = itertools.count(1)
 
 
+class Generated:
+    """The Python of a graph: one object until the graph changes. `forward` is compiled at the first call."""
+
+    __slots__ = ("code", "scope", "forward", "__weakref__")
+
+    def __init__(self, code: str, scope: dict[str, Any]):
+        self.code = code
+        self.scope = scope
+        self.forward: Callable | None = None
+
+    def compile(self) -> Callable:
+        name = f"<weft graph {next(_numbers)}>"
+        linecache.cache[name] = (len(self.code), None, self.code.splitlines(True), name)
+        scope = dict(self.scope)
+        exec(compile(self.code, name, "exec"), scope)
+        self.forward = forward = scope["forward"]
+        return forward
+
+
 class GraphModule:
     """Callable: gm(*inputs) runs the graph.
 
@@ -35,8 +54,7 @@ class GraphModule:
         if shape_env is not None:
             graph.shape_env = shape_env
         self.meta: dict[str, Any] = {}
-        self._forward: Callable | None = None
-        self._generated: tuple[str, dict[str, Any]] | None = None  # at once: threads may share the first call
+        self._generated: Generated | None = None
 
     @property
     def graph(self) -> Graph:
@@ -124,32 +142,24 @@ class GraphModule:
 
     def recompile(self) -> None:
         """Forget the generated code: the graph has changed."""
-        self._forward = self._generated = None
+        self._generated = None
 
     @property
     def code(self) -> str:
         """The generated Python of `forward`."""
-        return self.generated()[0]
+        return self.generated().code
 
-    def generated(self) -> tuple[str, dict[str, Any]]:
-        """(text of `forward`, the globals it needs): one object until the graph changes."""
+    def generated(self) -> Generated:
+        """The generated Python."""
         generated = self._generated
         if generated is None:
-            generated = self._generated = _generate(self._graph)
+            generated = self._generated = Generated(*_generate(self._graph))
         return generated
-
-    def _compile(self) -> Callable:
-        code, scope = self.generated()
-        name = f"<weft graph {next(_numbers)}>"
-        linecache.cache[name] = (len(code), None, code.splitlines(True), name)
-        scope = dict(scope)
-        exec(compile(code, name, "exec"), scope)
-        self._forward = forward = scope["forward"]
-        return forward
 
     def forward(self, *inputs: Any) -> Any:
         """Run the graph on one value per placeholder."""
-        run = self._forward or self._compile()
+        generated = self._generated or self.generated()
+        run = generated.forward or generated.compile()
         return run(self, *inputs)
 
     __call__ = forward

@@ -9,6 +9,7 @@ from __future__ import annotations
 import operator
 import types
 from collections.abc import Callable
+from operator import index as as_index  # (programs patch modules, and tracing must not see it)
 from typing import Any
 
 from aten.symbolic.symint import SymBool
@@ -190,14 +191,21 @@ def index(frame, value: Variable, function: Callable = operator.index, *others: 
     program does with it: what it says of a value that has no `__index__`."""
     number = getattr(value, "native", value)  # (C asks no `__index__` of what is an int already)
     if isinstance(number, ConstantVariable) and isinstance(number.value, int):
-        return operator.index(number.value)
+        return as_index(number.value)
     if frame.world.lacks(value.python_type(), "__index__"):
         raise refused(frame, function, *others, value)
-    result = value.method(frame, "__index__", [], {})
+    result = special(frame, value, "__index__")
     if not issubclass(result.python_type(), int):
         text = f"__index__ returned non-int (type {result.type_name()})"
         raise frame.values.error(frame, TypeError, text)
-    return operator.index(result.as_python())
+    return as_index(result.as_python())
+
+
+def special(frame, value: Variable, name: str, *args: Variable) -> Variable:
+    """type(value).name(value, *args): what the object itself has under the name is not asked."""
+    look_up = getattr(value, "special", None)
+    bound = None if look_up is None else look_up(frame, name)
+    return value.method(frame, name, list(args), {}) if bound is None else bound.call(frame, list(args), {})
 
 
 # ------------------------------------------------------------------------------------------------- hashing
@@ -211,6 +219,8 @@ def hash_value(frame, value: Variable) -> int:
         return hash(tuple([Hashed(hash_value(frame, v)) for v in value.unpack(frame)]))
     if isinstance(value, frame.values.SymbolicVariable):
         return hash(value.specialize())
+    if isinstance(value, ConstantVariable):
+        key(frame, value)
     if isinstance(value, ConstantVariable) or (value.is_constant() and not isinstance(found, types.FunctionType)):
         try:
             return hash(value.as_python())
@@ -220,7 +230,7 @@ def hash_value(frame, value: Variable) -> int:
         return hash(value.specialize())
     if not isinstance(found, types.FunctionType):
         raise value.unsupported("hash()")
-    result = value.method(frame, "__hash__", [], {}).as_python()
+    result = special(frame, value, "__hash__").as_python()
     if not isinstance(result, int):
         raise Raised(frame.values.exception(TypeError, [ConstantVariable("__hash__ method should return an integer")]))
     return hash(Hashed(result))
@@ -262,6 +272,8 @@ def key(frame, value: Variable) -> Any:
     """What stands for a value as a key of dicts and an item of sets; TypeError in the program if it has no hash."""
     value = value.realize(frame)
     if isinstance(value, ConstantVariable):
+        if isinstance(value.value, (float, complex)) and value.value != value.value:
+            raise value.unsupported("hash()")  # (that of its address: another object for each call, and for each read)
         return value.hash_key()
     found = frame.world.on_class(value.python_type(), "__hash__")
     if found is None:

@@ -6,8 +6,8 @@ a generator that stands at a `yield` Python's own iterator is made again: dynamo
 
 from __future__ import annotations
 
-import operator
 import sys
+from operator import index  # (programs patch modules, and what looks into them must not see it)
 
 
 def disguised(generator, like):
@@ -33,7 +33,7 @@ def chain_from_iterable(iterable, /):
 def bound(value):
     """A bound of islice as an int; -1 for what is none."""
     try:
-        found = operator.index(value)
+        found = index(value)
     except Exception:  # C forgets what was raised as well
         found = -1
     return found if found <= sys.maxsize else -1
@@ -81,7 +81,7 @@ def repeat(object, times=...):
             left -= 1
             yield object
 
-    return forever() if times is ... else some(operator.index(times))
+    return forever() if times is ... else some(index(times))
 
 
 def cycle(iterable, /):
@@ -116,7 +116,7 @@ def accumulate(iterable, func=None, *, initial=None):
 
 
 def product(*iterables, repeat=1):
-    if operator.index(repeat) < 0:
+    if index(repeat) < 0:
         raise ValueError("repeat argument cannot be negative")
     pools = [tuple(values) for values in iterables] * repeat
 
@@ -243,11 +243,11 @@ def chosen(values, r, following):
 
 
 def combinations(iterable, r):
-    return chosen(iterable, operator.index(r), lambda n, places: range(places[-1] + 1 if places else 0, n))
+    return chosen(iterable, index(r), lambda n, places: range(places[-1] + 1 if places else 0, n))
 
 
 def combinations_with_replacement(iterable, r):
-    return chosen(iterable, operator.index(r), lambda n, places: range(places[-1] if places else 0, n))
+    return chosen(iterable, index(r), lambda n, places: range(places[-1] if places else 0, n))
 
 
 def permutations(iterable, r=None):
@@ -258,7 +258,7 @@ def permutations(iterable, r=None):
 
 
 def tee(iterable, n=2, /):
-    n = operator.index(n)
+    n = index(n)
     if n < 0:
         raise ValueError("n must be >= 0")
     if n == 0:

@@ -120,7 +120,7 @@ def fspath(frame, path, /):
         return path
     if frame.world.lacks(path.python_type(), "__fspath__"):
         raise frame.ops.refused(frame, os.fspath, path)
-    return path.method(frame, "__fspath__", [], {})
+    return frame.ops.special(frame, path, "__fspath__")
 
 
 @builtin(hash)

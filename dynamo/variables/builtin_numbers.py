@@ -83,7 +83,7 @@ def round_(frame, number, ndigits=NONE):
         return literal(frame, run_python(frame, round, number.value, *[d.as_python() for d in digits]))
     if frame.world.lacks(number.python_type(), "__round__"):
         raise frame.ops.refused(frame, round, number)
-    return number.method(frame, "__round__", digits, {})
+    return frame.ops.special(frame, number, "__round__", *digits)
 
 
 @builtin(pow)

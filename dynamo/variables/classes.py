@@ -130,6 +130,8 @@ class ClassVariable(TrueVariable):
         of_class = find_function(frame, self.value, "__class_getitem__") if found is None else None
         if of_class is not None and not frame.world.is_library(self.value):
             return bind(frame, of_class, None, self).call(frame, [key], {})
+        if frame.world.is_enum(self.value) and key.python_type() is not str:  # (KeyError is given the key itself)
+            raise self.unsupported("[...]")
         return frame.values.run(frame, lambda: self.value[key.as_python()])
 
     def iterate(self, frame):

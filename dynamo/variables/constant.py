@@ -8,7 +8,7 @@ import types
 from typing import Any
 
 from dynamo import outcome
-from dynamo.breaks import NotConstant
+from dynamo.breaks import NotConstant, Raised
 from dynamo.operators import ROWS
 from dynamo.variables import attributes
 from dynamo.variables.base import Variable
@@ -46,6 +46,8 @@ class ConstantVariable(Variable):
     # --------------------------------------------------------------------------------------- operators
     def binary(self, frame, op, other):
         if isinstance(other, ConstantVariable):
+            if hasattr(self, "owner") or hasattr(other, "owner"):
+                return self.binary_of_parts(frame, ROWS[op].dunder, other)
             return frame.values.literal(frame, run_python(frame, op, self.value, other.value))
         native = getattr(other, "native", None)  # of an object of a subclass of a builtin: what its base in C sees
         shown = isinstance(self.value, (str, bytes)) and ROWS[op].function is operator.mod
@@ -64,6 +66,18 @@ class ConstantVariable(Variable):
         if op in (operator.eq, operator.ne) and not isinstance(self.value, PLAIN) and other.is_constant():
             return frame.values.literal(frame, run_python(frame, op, self.value, other.as_python()))
         return None if self.knows_numbers(frame, ROWS[op].dunder, other) else super().binary(frame, op, other)
+
+    def binary_of_parts(self, frame, name: str, other: ConstantVariable) -> Variable | None:
+        """An operator where the value of either side lies in an object of a subclass, which errors name: whoever applied it
+        says what was refused."""
+        method = getattr(type(self.value), name, None)
+        try:
+            result = NotImplemented if method is None else run_python(frame, method, self.value, other.value)
+        except Raised as raised:
+            if not issubclass(raised.value.python_type(), TypeError):
+                raise
+            result = NotImplemented
+        return None if result is NotImplemented else frame.values.literal(frame, result)
 
     def reflected(self, frame, op, other):
         if isinstance(self.value, (str, bytes)) and op is operator.mul:
@@ -159,6 +173,8 @@ class ConstantVariable(Variable):
         return self.value is other.value or (type(self.value) is type(other.value) and self.value == other.value)
 
     def recipe(self, emit):
+        if self.source is not None and isinstance(self.value, float) and self.value != self.value:
+            return emit.load(self.source)  # NaN is known by identity
         return outcome.Const(self.value)
 
 

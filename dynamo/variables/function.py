@@ -46,6 +46,9 @@ class CellVariable(Variable):
     def load(self, frame) -> Variable | None:
         if self.content is not None:
             self.content = self.content.realize(frame)
+        elif self.cell is not None and not self.dirty and self.name != "__class__":  # (of that one super() says it)
+            # Nothing guards that it is still empty in the next call.
+            raise self.unsupported("the contents: it is empty, and what is read there")
         return self.content
 
     def store(self, frame, value: Variable | None) -> None:

@@ -102,6 +102,8 @@ class HashedIterator(ItemsIterator):
     def recipe(self, emit):
         if self.ended:
             self.of, self.items = None, []
+        elif self.shape != self.container.shape or (self.container.source is not None and self.shape):
+            raise self.unsupported("an iterator over what has changed")  # (new code makes it before the changes)
         return super().recipe(emit)
 
 
@@ -329,7 +331,7 @@ class ObjectIterator(IteratorVariable):
 
     def next(self, frame):
         try:
-            return self.object.method(frame, "__next__", [], {})
+            return frame.ops.special(frame, self.object, "__next__")
         except Raised as r:
             if issubclass(r.value.cls, StopIteration):
                 raise Exhausted(r.value.args[0] if r.value.args else None) from None

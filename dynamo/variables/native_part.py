@@ -171,6 +171,11 @@ def fill_dict(base: type[dict], target: dict, items: dict) -> None:
         base.__setitem__(target, key, value)
 
 
+def factory_of(value: Any) -> Any:
+    """The `default_factory` of a defaultdict, past whatever a subclass overrides."""
+    return collections.defaultdict.default_factory.__get__(value)  # type: ignore[attr-defined]
+
+
 def outside_dict(frame, base: type, value: dict, source: Source) -> DictPart:
     keys = keys_of(value)
     entries: dict = {}
@@ -187,7 +192,9 @@ def outside_dict(frame, base: type, value: dict, source: Source) -> DictPart:
             entries[frame.ops.key(frame, key)] = [key, frame.world.lazy(dict.__getitem__(value, k), item)]
     part = DictPart(entries, base, source=source)
     if base is collections.defaultdict:
-        part.default_factory = frame.world.wrap(value.default_factory, Attr(source, "default_factory"))  # type: ignore
+        factory, found = factory_of(value), frame.world.on_class(type(value), "__getattribute__")
+        here = Converted(source, factory_of) if found is not frame.world.on_class(base, "__getattribute__") else None
+        part.default_factory = frame.world.wrap(factory, here or Attr(source, "default_factory"))
     return part
 
 

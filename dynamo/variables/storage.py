@@ -7,6 +7,7 @@ new objects when the object is made.
 
 from __future__ import annotations
 
+import types
 from typing import TYPE_CHECKING, Any
 
 from dynamo import outcome
@@ -127,6 +128,8 @@ class Storage:
         """`__dict__`: from here on the attributes are its items."""
         if self.mapping is None and self.adopt(frame) is None:
             if self.real is None:
+                if issubclass(self.owner.python_type(), types.SimpleNamespace):  # whose `__dict__` cannot be set
+                    raise self.owner.unsupported("attribute __dict__")
                 self.mapping = frame.values.dict_()
                 self.mapping_is_new = True
             else:

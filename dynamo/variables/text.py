@@ -70,10 +70,20 @@ class Shown:
         return text(self.frame, self.value, repr)
 
 
+# Methods that C asks an object of a subclass for, to show what is in it.
+SHOWN_BY: dict[type, str] = {
+    **dict.fromkeys((set, frozenset, collections.deque), "__iter__"),
+    collections.OrderedDict: "items",
+}
+
+
 def as_python(frame, value: Variable, shown: bool = False) -> Any:
     """A Python object whose text is that of the value at run time. `shown`: nothing but the text of it counts."""
     if isinstance(value, SymbolicVariable):
         return value.specialize()
+    if isinstance(value, Part) and (asked := SHOWN_BY.get(value.base)) is not None:
+        if frame.world.on_class(value.owner.python_type(), asked) is not frame.world.on_class(value.base, asked):
+            raise value.owner.unsupported("the text")
     if shown and isinstance(value, ObjectVariable):
         return Shown(frame, value)
     if isinstance(value, (ListVariable, SizeVariable)) or type(value) is TupleVariable:

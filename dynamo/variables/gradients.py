@@ -14,10 +14,11 @@ from aten.aot.replay import Differentiated
 from aten.fx.graph_module import GraphModule
 from aten.fx.targets import gradients
 from aten.meta import Meta
-from dynamo import breaks, config, history, trace_rules
+from dynamo import breaks, config, guards, history, trace_rules
 from dynamo.breaks import Unsupported
+from dynamo.source import Converted, Object
 from dynamo.variables.base import Variable
-from dynamo.variables.constant import FALSE, NONE, TRUE
+from dynamo.variables.constant import FALSE, NONE, TRUE, boolean
 from dynamo.variables.hooks import HandleVariable
 from dynamo.variables.sequence import ListVariable, TupleVariable
 from dynamo.variables.tensor import TensorVariable, wrap_result
@@ -30,6 +31,19 @@ def _bind(function: Any, args: list, kwargs: dict) -> dict[str, Any]:
 
 def refused(why: str) -> Unsupported:
     return Unsupported(breaks.BACKWARD_INSIDE, why)
+
+
+def walks_all(question: Any) -> bool:
+    return question()
+
+
+@trace_rules.handle(autograd._is_checkpoint_valid)
+def is_checkpoint_valid(frame: Any, args: list, kwargs: dict) -> Variable:
+    """A constant of the calls in which it is the same."""
+    question = autograd._is_checkpoint_valid
+    answer = walks_all(question)
+    frame.output.guard(guards.Equals(Converted(Object(question), walks_all), answer))
+    return boolean(answer)
 
 
 @trace_rules.handle(autograd.grad)

@@ -270,3 +270,14 @@ def test_gradients_that_are_there_already_are_added_to():
         compiled(a, b)
         assert before is None or a.grad is before
         assert alike(x.grad, a.grad) and alike(w.grad, b.grad)
+
+
+def test_whether_a_walk_is_for_all_leaves_is_a_constant():
+    compiled = weft.compile(lambda x: x + 1 if weft.autograd._is_checkpoint_valid() else x - 1, backend="eager", fullgraph=True)
+    assert compiled(weft.zeros(1)).item() == 1
+    found = []
+    x = weft.ones(1, requires_grad=True)
+    y = x * 2
+    y.register_hook(lambda g: found.append(compiled(weft.zeros(1)).item()))
+    weft.autograd.grad(y.sum(), [x])
+    assert found == [-1]

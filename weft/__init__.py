@@ -27,7 +27,7 @@ _aliases.install(
 
 _PARTS = frozenset({
     "_C", "__config__", "__future__", "_dynamo", "_functorch", "_higher_order_ops", "_inductor", "_ops",
-    "_prims_common", "_refs", "_utils", "accelerator", "amp", "autograd", "backends", "compiler", "cpu", "cuda",
+    "_prims_common", "_refs", "_utils", "_vmap_internals", "accelerator", "amp", "autograd", "backends", "compiler", "cpu", "cuda",
     "distributed", "distributions", "export", "fft", "func", "functional", "functorch", "fx", "hub", "jit", "library",
     "linalg", "masked", "mps", "multiprocessing", "nn", "onnx", "ops", "optim", "overrides", "profiler", "return_types",
     "serialization", "signal", "sparse", "special", "testing", "torch_version", "types", "utils", "version", "xpu",

@@ -23,6 +23,16 @@ def is_anomaly_check_nan_enabled() -> bool:
     return _Switch.check_nan
 
 
+def finds_nan() -> bool:
+    """Whether NaN gradients are errors now."""
+    return _Switch.on and _Switch.check_nan
+
+
+def refuse_nan(name: str, i: int) -> None:
+    """Raises RuntimeError: the i-th gradient that `name` gave is NaN."""
+    raise RuntimeError(f"Function '{name}' returned nan values in its {i}th output.")
+
+
 def _watch(node: Any, what: Any) -> None:
     if what is None:
         node.metadata["traceback_"] = traceback.format_stack()[:-1]
@@ -36,7 +46,7 @@ def _watch(node: Any, what: Any) -> None:
         if isinstance(grad, Tensor) and not _native.is_tracer(grad) and (grad.dtype.is_floating_point or grad.dtype.is_complex):
             if bool(grad.detach().isnan().any()):
                 _report(node)
-                raise RuntimeError(f"Function '{node.name()}' returned nan values in its {i}th output.")
+                refuse_nan(node.name(), i)
 
 
 def _report(node: Any) -> None:

@@ -62,6 +62,18 @@ def _tensor(a: np.ndarray, like: Tensor) -> Tensor:
     return _native.from_numpy(np.ascontiguousarray(a.astype(like.dtype.to_numpy()))).reshape(tuple(like.shape))
 
 
+def _check_alike(befores: list[np.ndarray], afters: list[np.ndarray]) -> None:
+    """Raises AssertionError where a function's outputs are others when its inputs have moved a little."""
+    for before, after in zip(befores, afters):
+        for what in ("shape", "dtype"):
+            one, other = getattr(before, what), getattr(after, what)
+            if one != other:
+                raise AssertionError(
+                    f"Expected `func` to return outputs with the same {what} when inputs are perturbed on one side, but got: {one} "
+                    f"and {other}"
+                )
+
+
 class _Check:
     """One gradcheck: the function, its inputs and outputs, and how near is near enough."""
 
@@ -82,9 +94,7 @@ class _Check:
             _write(x, moved)
             results.append([_array(o) for o in _outputs(self.fn, self.inputs)])
         _write(x, kept)
-        for before, after in zip(*results):
-            if before.shape != after.shape or before.dtype != after.dtype:
-                raise GradcheckError("Expected `func` to return outputs with the same shape and dtype when inputs are perturbed")
+        _check_alike(*results)
         return [(a - b) / (2 * self.eps) for a, b in zip(*results)]
 
     def numerical(self, which: int) -> list[tuple[np.ndarray, np.ndarray | None]]:
@@ -216,6 +226,7 @@ class _Check:
             _write(x, kept + step * u)
             results.append([_array(o) for o in _outputs(self.fn, self.inputs)])
         _write(x, kept)
+        _check_alike(*results)
         return [(a - b) / (2 * self.eps) for a, b in zip(*results)]
 
     # ---- forward mode

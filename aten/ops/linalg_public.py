@@ -123,6 +123,8 @@ def cholesky_inverse(input, upper):
 @_linalg("solve_triangular(Tensor A, Tensor B, *, bool upper, bool left=True, bool unitriangular=False)")
 def linalg_solve_triangular(A, B, upper, left, unitriangular):
     """X of A @ X = B (or X @ A = B) for a triangle of A."""
+    check_matrix("linalg.solve_triangular", A)
+    check_matrix("linalg.solve_triangular", B)
     if not left:
         x = linalg_solve_triangular(
             ops.transpose(A, -2, -1), ops.transpose(B, -2, -1), upper=not upper, unitriangular=unitriangular
@@ -314,6 +316,8 @@ def lu_unpack(LU_data, LU_pivots, unpack_data, unpack_pivots):
 @_linalg("lu_solve(Tensor LU, LongTensor pivots, Tensor B, *, bool left=True, bool adjoint=False)")
 def linalg_lu_solve(LU, pivots, B, left, adjoint):
     """X of A @ X = B (or X @ A = B), A given by `lu_factor`."""
+    check_matrix("linalg.lu_solve", LU)
+    check_matrix("linalg.lu_solve", B)
     if pivots.shape[-1] != LU.shape[-1]:
         raise RuntimeError("linalg.lu_solve: Number of pivots per batch should be same as the dimension of the matrix")
     lower, upper = unpack_lu(LU)

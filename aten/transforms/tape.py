@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from aten import _native
 from aten._native import Tensor
+from aten.autograd import anomaly
 from aten.autograd.record import node_name
 from aten.derivative import Missing, is_lost
 from aten.meta import Meta, known_equal
@@ -173,7 +175,10 @@ class Tape:
             result = tensor(out, entry.out_metas)
         plan = entry.op.plan(entry.needs)
         found = []
-        for i, grad in zip(plan.slots, self.derive(plan, g, plan.save(_Arguments(entry, tensor), result))):
+        derived = self.derive(plan, g, plan.save(_Arguments(entry, tensor), result))
+        if anomaly.finds_nan():
+            _check_nan(entry.op, derived)
+        for i, grad in zip(plan.slots, derived):
             a, m, need = entry.args[i], entry.metas[i], entry.needs[i]
             if grad is None:
                 continue
@@ -184,6 +189,16 @@ class Tape:
             elif need:
                 found.append((a, m, grad))
         return found
+
+
+def _check_nan(op: Any, grads: Sequence[Any]) -> None:
+    """Raises RuntimeError, naming the op, where what it gave holds a NaN, for whichever element of a batch."""
+    for i, grad in enumerate(grads):
+        while isinstance(grad, Tensor) and _native.is_tracer(grad):
+            inside = grad.level.read(grad)  # type: ignore[attr-defined]
+            grad = getattr(inside, "value", getattr(inside, "primal", None))
+        if isinstance(grad, Tensor) and (grad.dtype.is_floating_point or grad.dtype.is_complex) and bool(grad.isnan().any()):
+            anomaly.refuse_nan(TapeNode.of(op).name(), i)
 
 
 class _Arguments:

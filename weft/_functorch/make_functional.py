@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import aten
 from aten import Tensor
 from weft.func import stack_module_state
 from weft.nn.module import Module
 from weft.nn.utils import stateless
 
 __all__ = [
-    "FunctionalModule", "FunctionalModuleWithBuffers", "combine_state_for_ensemble", "make_functional",
-    "make_functional_with_buffers",
+    "FunctionalModule", "FunctionalModuleWithBuffers", "combine_state_for_ensemble", "functional_init",
+    "functional_init_with_buffers", "make_functional", "make_functional_with_buffers",
 ]  # fmt: skip
 
 
@@ -66,3 +67,44 @@ def combine_state_for_ensemble(
     """(function, stacked parameters, stacked buffers) of like modules, for vmap over them."""
     parameters, buffers = stack_module_state(models)
     return FunctionalModuleWithBuffers(models[0]), tuple(parameters.values()), tuple(buffers.values())
+
+
+def functional_init_with_buffers(
+    model_class: Callable[..., Module], ensemble_shape: Sequence[int] = (), device: Any = "cpu"
+) -> Callable:
+    """A function of the model's arguments that gives (parameters, buffers, function, names of each) of a new model.
+
+    ensemble_shape: () or one number, of how many new models the values are stacked along a first dim. function(parameters, buffers,
+    args) calls the model with the tuple `args`. Raises ValueError for more dims, or no models.
+    """
+    if len(ensemble_shape) > 1:
+        raise ValueError("NYI: ensemble_shape with more than 1 element")
+    if len(ensemble_shape) == 1 and ensemble_shape[0] <= 0:
+        raise ValueError(f"num_models {ensemble_shape[0]} should be > 0")
+
+    def init(*args: Any, **kwargs: Any) -> tuple:
+        models = [model_class(*args, **kwargs).to(device) for _ in range(ensemble_shape[0] if ensemble_shape else 1)]
+        made = FunctionalModuleWithBuffers(models[0])
+
+        def call(params: Sequence[Tensor], buffers: Sequence[Tensor], given: tuple) -> Any:
+            return made(params, buffers, *given)
+
+        columns = [list(zip(*[_values(getattr(m, kind)(), True) for m in models])) for kind in ("parameters", "buffers")]
+        join: Callable = aten.stack if ensemble_shape else (lambda tensors: tensors[0])
+        params, buffers = (tuple(join(column) for column in of) for of in columns)
+        return params, buffers, call, made.param_names, made.buffer_names
+
+    return init
+
+
+def functional_init(model_class: Callable[..., Module], ensemble_shape: Sequence[int] = (), device: Any = "cpu") -> Callable:
+    """As `functional_init_with_buffers`, of a model without buffers: (parameters, function, names)."""
+    of_all = functional_init_with_buffers(model_class, ensemble_shape, device)
+
+    def init(*args: Any, **kwargs: Any) -> tuple:
+        params, buffers, call, names, _ = of_all(*args, **kwargs)
+        if buffers:
+            raise RuntimeError("functional_init(model): the model has buffers. Please use functional_init_with_buffers instead.")
+        return params, lambda params, given: call(params, (), given), names
+
+    return init

@@ -46,3 +46,13 @@ def test_a_wrong_jvp_is_named():
     x = weft.ones(2, dtype=weft.float64, requires_grad=True)
     with pytest.raises(RuntimeError, match="Jacobian computed with forward mode mismatch for output 0"):
         gradcheck(Wrong.apply, (x,), check_forward_ad=True)
+
+
+@pytest.mark.parametrize("fast", [False, True])
+def test_outputs_that_change_when_inputs_move(fast):
+    x = weft.ones(1, dtype=weft.float64).requires_grad_()
+    twice = lambda x: weft.cat([x, x]) if bool((x >= 1).all()) else x
+    halved = lambda x: x.to(weft.float32) if bool((x >= 1).all()) else x
+    for f, what in ((twice, "shape"), (halved, "dtype")):
+        with pytest.raises(AssertionError, match=f"return outputs with the same {what} when inputs are perturbed"):
+            gradcheck(f, (x,), fast_mode=fast)

@@ -55,7 +55,7 @@ class Meta:
         sizes = tuple(sizes)
         strides = contiguous_strides(sizes)
         if sizes and type(strides[0]) is int and type(sizes[0]) is int and strides[0] * sizes[0] * dtype.itemsize >= 1 << 63:
-            raise RuntimeError(f"Storage size calculation overflowed with sizes={list(sizes)}")
+            raise RuntimeError(f"{'Stride' if 0 in sizes else 'Storage size'} calculation overflowed with sizes={list(sizes)}")
         return Meta(dtype, device, sizes, strides)
 
     def like(self, sizes=None, dtype=None, strides=None, offset=0) -> "Meta":

@@ -1,18 +1,7 @@
-"""vmap without settings, as older code calls it: `in_dims` and `out_dims` by position."""
+"""vmap without settings, as autograd uses it: functions run in it are not transformed, so that Functions run as they are."""
 
-from __future__ import annotations
+from aten.transforms.batching import batched as _vmap
 
-from collections.abc import Callable
-from typing import Any
-
-from weft.func import vmap as _mapped
+vmap = _vmap
 
 __all__ = ["vmap"]
-
-
-def vmap(func: Callable, in_dims: Any = 0, out_dims: Any = 0) -> Callable:
-    """`func` over dimensions of its arguments. Use `weft.vmap`."""
-    return _mapped(func, in_dims, out_dims)
-
-
-_vmap = vmap

@@ -356,7 +356,7 @@ def _batched_walk(
     outs: tuple[Tensor, ...], seeds: tuple[Tensor, ...], keep: bool, create_graph: bool, ins: tuple[Tensor, ...]
 ) -> tuple[Any, ...]:
     """One backward walk with batches of gradients (first dimension); None for an input that was not used."""
-    from aten.transforms import vmap
+    from aten.transforms import batched
 
     used: list[int] = []
 
@@ -366,7 +366,7 @@ def _batched_walk(
         return tuple(found[i] for i in used)
 
     results: list[Any] = [None] * len(ins)
-    for i, value in zip(used, vmap(walk)(*seeds)):
+    for i, value in zip(used, batched(walk)(*seeds)):
         results[i] = value
     return tuple(results)
 

@@ -262,6 +262,48 @@ class _Check:
                         if not self.close(pushed, column[p]):
                             raise self._mismatch(k, i, column[p], pushed, forward=True)
 
+    def _tangents(self, which: int, tangent: Tensor, zeros: bool) -> tuple[Tensor | None, ...]:
+        """Tangents of all outputs, as tensors; zeros: the other wanted inputs have tangents too, which are zero."""
+        from aten.autograd import forward_ad  # as above
+
+        with forward_ad.dual_level():
+            args = list(self.inputs)
+            for i in self.wanted:
+                given = tangent if i == which else args[i].detach().new_zeros(tuple(args[i].shape)) if zeros else None
+                args[i] = args[i].detach() if given is None else forward_ad.make_dual(args[i].detach(), given)
+            return tuple(forward_ad.unpack_dual(out).tangent for out in _outputs(self.fn, args))
+
+    def undefined_forward(self) -> None:
+        """It makes no difference whether an input has a tangent of zeros, or none."""
+        generator = np.random.default_rng(0)
+        for i in self.wanted:
+            tangent = _tensor(_unit(generator, self.inputs[i]), self.inputs[i])
+            for k, (one, other) in enumerate(zip(self._tangents(i, tangent, True), self._tangents(i, tangent, False))):
+                values = [np.zeros(tuple(self.outputs[k].shape)) if t is None else _array(t) for t in (one, other)]
+                if not np.allclose(*values, equal_nan=True):
+                    raise GradcheckError(
+                        f"The jvp of output {k} by input {i} is another where the other inputs have undefined tangents than where "
+                        "these are zero"
+                    )
+
+    def batched_forward(self) -> None:
+        """A batch of tangents gives what each of them does."""
+        from aten.transforms import batched  # as above
+
+        generator = np.random.default_rng(0)
+        for i in self.wanted:
+            tangents = [_tensor(_unit(generator, self.inputs[i]), self.inputs[i]) for _ in range(2)]
+            expected = [self._tangents(i, t, False) for t in tangents]
+            some = [k for k, t in enumerate(expected[0]) if t is not None]
+            stacked = _native.from_numpy(np.stack([_array(t) for t in tangents]))
+            try:
+                found = batched(lambda t, i=i, some=some: tuple(self._tangents(i, t, False)[k] for k in some))(stacked)
+            except RuntimeError as error:
+                raise GradcheckError(f"While computing batched gradients, got: {error}") from error
+            for k, together in zip(some, found):
+                if not all(np.allclose(_array(together)[b], _array(expected[b][k]), equal_nan=True) for b in range(2)):
+                    raise GradcheckError(f"For output {k} and input {i}: batched tangents differ from those one by one")
+
     # ---- the rest
     def no_outputs(self) -> None:
         """Without an output that requires grad the numerical gradient is to be zero."""
@@ -432,6 +474,10 @@ def gradcheck(
                 check.backward_slow()
         if check_forward_ad:
             check.forward()
+            if check_undefined_grad:
+                check.undefined_forward()
+            if check_batched_forward_grad:
+                check.batched_forward()
         if check_backward_ad:
             if check_batched_grad:
                 check.batched()

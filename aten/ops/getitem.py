@@ -168,7 +168,7 @@ def setitem(input, key, value):
         else:
             view.copy_(value)
     else:
-        view.index_put_(tensors, _of_dtype(value, input, tensors))
+        view.index_put_(tensors, _of_dtype(value, view, tensors))
 
 
 def _of_dtype(value: Any, like: Any, tensors: list[Any]) -> Any:
@@ -178,6 +178,8 @@ def _of_dtype(value: Any, like: Any, tensors: list[Any]) -> Any:
     alone = [t for t in tensors if t is not None]
     mask = len(alone) == 1 and alone[0].dtype in (dtypes.bool, dtypes.uint8)
     if not (mask and (value.numel() == 1 or alone[0].numel() == 1)):
+        if not _native.is_tracer(like):
+            ops.index_put(like, tensors, ops.cast(value, like.dtype))  # sizes that do not fit are told first
         raise RuntimeError(
             f"Index put requires the source and destination dtypes match, got {TYPE_NAMES[like.dtype.name]} for the destination "
             f"and {TYPE_NAMES[value.dtype.name]} for the source."

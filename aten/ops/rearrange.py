@@ -9,6 +9,7 @@ from aten import dtype as dtypes
 from aten.meta import exceeds, known_equal
 from aten.op import alias_of, composite, ops
 from aten.ops.structure import cat, constant_pad_nd, flip, wrap_all
+from aten.promotion import TYPE_NAMES
 from aten.shapes import broadcast, infer_size, is_empty, is_int, product, show, wrap_dim
 
 
@@ -222,9 +223,9 @@ def tensor_split(input, indices_or_sections, dim):
     where, d = indices_or_sections, wrap_dim(dim, input.ndim)
     if hasattr(where, "tolist"):
         if where.ndim > 1 or where.dtype is not dtypes.int64:
-            what = f"dtype of long, but got {where.dtype.name}" if where.ndim <= 1 else (
-                f"zero or one dimensions, but got a tensor with {where.ndim} dims")  # fmt: skip
-            raise RuntimeError(f"tensor_split expected tensor_indices_or_sections to have {what}")
+            flat = f"be a zero-dimensional or one-dimensional tensor, but got a tensor with {where.ndim} dims"
+            what = flat if where.ndim > 1 else f"have dtype of long, but got {TYPE_NAMES[where.dtype.name]}"
+            raise RuntimeError(f"tensor_split expected tensor_indices_or_sections to {what}")
         where = where.tolist()
     n = input.shape[d]
     if not is_int(where) and not isinstance(where, (list, tuple)):

@@ -3,7 +3,8 @@
 import importlib
 
 _WHERE = {
-    "make_fx": "trace", "vmap": "batching", "jvp": "forward_mode", "linearize": "forward_mode", "grad": "reverse_mode",
+    "make_fx": "trace", "vmap": "batching", "batched": "batching",
+    "jvp": "forward_mode", "linearize": "forward_mode", "grad": "reverse_mode",
     "value_and_grad": "reverse_mode", "grad_and_value": "reverse_mode", "vjp": "reverse_mode", "jacfwd": "jacobian",
     "jacrev": "jacobian", "hessian": "jacobian",
 }  # fmt: skip

@@ -64,10 +64,10 @@ class VmapLevel(Level):
     """Runs ops on whole batches in the level below."""
 
     tracer_type = VmapTracer
-    transforms = True
 
-    def __init__(self, size: Any, randomness: str):
+    def __init__(self, size: Any, randomness: str, transforms: bool = True):
         self.size = size
+        self.transforms = transforms  # whether users asked for it: else Functions run as they are
         self.randomness = randomness
         self.draws = size if randomness == "different" else 1  # for each number that the function draws
 
@@ -103,6 +103,8 @@ class VmapLevel(Level):
         return a, None
 
     def call_function(self, cls: Any, args: tuple, kwargs: dict, asked: tuple, place: int) -> Any:
+        if not self.transforms:
+            return NotImplemented
         if cls.vmap is function.Function.vmap:
             if not cls.generate_vmap_rule:
                 raise RuntimeError(
@@ -224,6 +226,11 @@ class VmapLevel(Level):
         if given.get("training") is False or ("training" in given and given.get("p") == 0):
             return NotImplemented  # nothing is drawn
         if self.randomness == "error" and op.kind != "factory":
+            if not self.transforms:
+                raise RuntimeError(
+                    "vmap: We do not yet support calling random operations inside of vmap. Please perform random operations "
+                    "outside of vmap as a workaround"
+                )
             raise RuntimeError(
                 "vmap: called random operation while in randomness error mode. Please either use the 'same' "
                 "or 'different' randomness flags on vmap or perform the randomness operation out of vmap"
@@ -350,8 +357,22 @@ def vmap(func: Callable, in_dims: Any = 0, out_dims: Any = 0, randomness: str = 
     return made_by(vmap, wrapper, in_dims=in_dims, out_dims=out_dims, randomness=randomness, chunk_size=chunk_size)
 
 
-def _run(func, leaves, dims, spec, size, out_dims, randomness, name) -> Any:
-    level = VmapLevel(size, randomness)
+def batched(func: Callable, in_dims: Any = 0, out_dims: Any = 0) -> Callable:
+    """As vmap, for the walks of autograd: what it calls is no function that is transformed, so that Functions run as they are."""
+
+    @functools.wraps(func)
+    def wrapper(*args: Any) -> Any:
+        leaves, spec = pytree.flatten(args)
+        name = _name_of(func)
+        dims = input_dims(in_dims, args, leaves, name=name)
+        size = batch_size(leaves, dims)
+        return _run(func, leaves, dims, spec, size, out_dims, "error", name, VmapLevel(size, "error", transforms=False))
+
+    return wrapper
+
+
+def _run(func, leaves, dims, spec, size, out_dims, randomness, name, level=None) -> Any:
+    level = level or VmapLevel(size, randomness)
     inputs = [x if d is None else level.wrap(x, d) for x, d in zip(leaves, dims)]
     with opened(level):
         result = func(*pytree.unflatten(inputs, spec))

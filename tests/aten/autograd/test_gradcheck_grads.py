@@ -56,3 +56,41 @@ def test_outputs_that_change_when_inputs_move(fast):
     for f, what in ((twice, "shape"), (halved, "dtype")):
         with pytest.raises(AssertionError, match=f"return outputs with the same {what} when inputs are perturbed"):
             gradcheck(f, (x,), fast_mode=fast)
+
+
+def test_forward_mode_of_a_function_is_looked_at():
+    counted = []
+
+    class Scaled(weft.autograd.Function):
+        wrong = None
+
+        @staticmethod
+        def forward(ctx, x, y):
+            return x + 2 * y
+
+        @staticmethod
+        def jvp(ctx, a, b):
+            counted.append((a, b))
+            if Scaled.wrong == "undefined" and (a is None or b is None):
+                return 5 * weft.ones(1, dtype=weft.float64)
+            if Scaled.wrong == "random":
+                weft.randn_like(a if b is None else b)
+            return (0 if a is None else a) + (0 if b is None else 2 * b)
+
+    class Unmaterialized(Scaled):
+        @staticmethod
+        def forward(ctx, x, y):
+            ctx.set_materialize_grads(False)
+            return x + 2 * y
+
+    xs = [weft.ones(1, dtype=weft.float64, requires_grad=True) for _ in range(2)]
+    options = {"check_forward_ad": True, "check_backward_ad": False}
+    assert gradcheck(Scaled.apply, xs, **options, check_undefined_grad=False) and len(counted) == 2
+    assert gradcheck(Scaled.apply, xs, **options) and len(counted) == 8
+    assert gradcheck(Scaled.apply, xs, **options, check_undefined_grad=False, check_batched_forward_grad=True)
+    Scaled.wrong = "undefined"
+    with pytest.raises(RuntimeError):
+        gradcheck(Unmaterialized.apply, xs, **options)
+    Scaled.wrong = "random"
+    with pytest.raises(RuntimeError, match="While computing batched gradients, got: vmap: "):
+        gradcheck(Scaled.apply, xs, **options, check_batched_forward_grad=True)

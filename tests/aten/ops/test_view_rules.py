@@ -33,6 +33,9 @@ def test_errors_name_the_last_dim_that_does_not_fit():
         (lambda: x.movedim((0, 1), (1, -1)), "movedim: repeated dim in `destination`"),
         (lambda: aten.tensor_split(x, aten.tensor([1.5])), "dtype of long"),
         (lambda: x.resize_([2, 4, 2**29, 2**29]), "Storage size calculation overflowed with sizes="),
+        (lambda: aten.empty([0, 4, 2**61]), "Stride calculation overflowed with sizes="),
+        (lambda: aten.tensor_split(x, aten.tensor([[1]])), "zero-dimensional or one-dimensional tensor"),
+        (lambda: x.__setitem__(x > 0, aten.ones(2, dtype=aten.float64)), "shape mismatch"),
     ):
         with pytest.raises(RuntimeError, match=text):
             call()

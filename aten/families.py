@@ -105,8 +105,8 @@ def bind_families(registry: dict[str, Any]) -> None:
     for code, name in enumerate(("mm", "bmm")):
         _bind(registry, name, "mm", code)
     for n in (1, 2, 3):
-        _bind(registry, f"max_pool{n}d", "max_pool", n, _MAX_POOL, 7, False)
-        _bind(registry, f"avg_pool{n}d", "avg_pool", n, _AVG_POOL, 7, False)
+        _bind(registry, f"max_pool{n}d", "max_pool", n, _MAX_POOL, 7)
+        _bind(registry, f"avg_pool{n}d", "avg_pool", n, _AVG_POOL, 7)
     for name in "matmul getitem setitem embedding embedding_backward".split() + _PLACES:
         _bind(registry, name, name)
     for code, name in enumerate(("index_put", "index_put_")):

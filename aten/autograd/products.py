@@ -1,8 +1,10 @@
-"""Backward of what the native paths record whole: matmul of any ranks above 1, linear, cat, split."""
+"""Backward of what the native paths record whole: matmul of any ranks above 1, linear, cat, split, pooling of windows."""
 
 from typing import Any
 
 from aten import _native
+from aten.autograd.engine import grad
+from aten.autograd.grad_mode import enable_grad
 from aten.op import registry
 
 
@@ -44,8 +46,53 @@ def split_backward(node: Any, grads: tuple[Any, ...]) -> tuple[Any, ...]:
     return (registry["cat"](parts, dim),)
 
 
-for _name, _backward in {"matmul": matmul_backward, "linear": linear_backward,
-                         "cat": cat_backward, "split": split_backward}.items():
+def _pool_backward(node: Any, grads: tuple[Any, ...], general: Any) -> tuple[Any, ...]:
+    g, (places, sizes, windows) = grads[0], node.saved
+    if g is None:
+        return (None,)
+    if not _native.is_grad_enabled() and not _native.is_tracer(g):
+        found = _native.pool_backward(g.contiguous(), places, sizes, windows)
+        if found is not NotImplemented:
+            return (found,)
+    return (general(g, places, sizes, *windows),)
+
+
+def max_pool_backward(node: Any, grads: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Of the largest elements of windows: their gradients where they stood. Saved are their places, the sizes and the windows."""
+
+    def general(g: Any, places: Any, sizes: Any, n: int, *windows: Any) -> Any:
+        lead = len(sizes) - n
+        area = 1
+        for size in sizes[lead:]:
+            area *= size
+        zeros = g.new_zeros([*sizes[:lead], area])
+        return zeros.scatter_add(lead, places.flatten(lead), g.flatten(lead)).reshape(sizes)
+
+    return _pool_backward(node, grads, general)
+
+
+def avg_pool_backward(node: Any, grads: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Of the means of windows: shares of their gradients. Saved are the sizes and the windows."""
+
+    def general(g: Any, places: Any, sizes: Any, n: int, kernel: Any, stride: Any, padding: Any, dilation: Any) -> Any:
+        create = _native.is_grad_enabled()
+        with enable_grad():
+            x = g.new_zeros(list(sizes)).requires_grad_()
+            out = registry[f"avg_pool{n}d"].function(x, kernel[2 - n :], stride[2 - n :], padding[2 - n :], False, True, None)
+            return grad(out, x, g, create_graph=create)[0]
+
+    return _pool_backward(node, grads, general)
+
+
+_BACKWARDS = {
+    "matmul": matmul_backward,
+    "linear": linear_backward,
+    "cat": cat_backward,
+    "split": split_backward,
+    "max_pool": max_pool_backward,
+    "avg_pool": avg_pool_backward,
+}
+for _name, _backward in _BACKWARDS.items():
     _native.set_product_backward(_name, _backward)
 
 __all__ = ["cat_backward", "linear_backward", "matmul_backward", "split_backward"]

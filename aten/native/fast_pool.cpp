@@ -1,4 +1,5 @@
-// fast_pool.cpp: max_pool1d, 2d, 3d and avg_pool1d, 2d, 3d of images in row-major order, without history.
+// fast_pool.cpp: max_pool1d, 2d, 3d and avg_pool1d, 2d, 3d of images in row-major order; with history those of
+// one and two dims, whose backward is in pool_windows.cpp.
 //
 // Rows of the image that a row of the result sees are joined (by maximum or sum) into one padded row, and its taps then into
 // the result: all steps are elementwise loops over whole rows.
@@ -9,6 +10,7 @@
 
 #include "loops.h"
 #include "op.h"
+#include "pool.h"
 
 namespace weft {
 
@@ -103,7 +105,7 @@ bool is_false(PyObject *arg) { return !arg || arg == Py_False; }
 // Sizes, windows and memory of a pooling; a NULL `out` without exception: not handled.
 PyObject *prepare_pool(PoolJob *p, WeftTensor *x, int n, PyObject *const *slots) {
   static const int64_t ones[3] = {1, 1, 1}, zeros[3] = {0, 0, 0};
-  if (!x || !(x->word & WEFT_WORD_CONTIGUOUS) || records(x) || x->numel == 0 || !slots[1]) return nullptr;
+  if (!x || !(x->word & WEFT_WORD_CONTIGUOUS) || x->numel == 0 || !slots[1]) return nullptr;
   int ndim = WEFT_NDIM(x), lead = ndim - n;
   if (lead != 1 && lead != 2) return nullptr;
   for (int i = 0; i < 3; i++) p->kernel[i] = p->stride[i] = p->dilation[i] = p->sizes[i] = p->results[i] = 1, p->padding[i] = 0;
@@ -134,14 +136,49 @@ PyObject *run_pool(PoolJob *p, WeftTensor *x, Ref out) {
   return out.release();
 }
 
+PoolWindows windows_of(const PoolJob &p, WeftTensor *x) {
+  PoolWindows w = {};
+  for (int i = 0; i < 2; i++)
+    w.size[i] = p.sizes[i + 1], w.out[i] = p.results[i + 1], w.kernel[i] = p.kernel[i + 1], w.stride[i] = p.stride[i + 1], w.padding[i] = p.padding[i + 1], w.dilation[i] = p.dilation[i + 1];
+  w.images = x->numel / (w.size[0] * w.size[1]);
+  return w;
+}
+
+// The Node of a pooling of n dims: kept are the places of the largest elements (NULL: none), the sizes and the windows.
+bool record_pool(NativeOp *op, const PoolWindows &w, WeftTensor *x, WholeOp which, PyObject *places, PyObject *const *outputs, int n_outputs) {
+  Ref sizes(int_tuple(WEFT_NDIM(x), x->sizes)), saved(PyTuple_New(3));
+  Ref windows(Py_BuildValue("i(LL)(LL)(LL)(LL)", op->code, w.kernel[0], w.kernel[1], w.stride[0], w.stride[1], w.padding[0], w.padding[1], w.dilation[0], w.dilation[1]));
+  if (!sizes || !saved || !windows) return false;
+  PyTuple_SET_ITEM(saved.get(), 0, Py_NewRef(places ? places : Py_None));
+  PyTuple_SET_ITEM(saved.get(), 1, sizes.release());
+  PyTuple_SET_ITEM(saved.get(), 2, windows.release());
+  PyObject *input = as_object(x);
+  return record(op->node_name, whole_backwards[which], &input, 1, outputs, n_outputs, saved.get()) == 0;
+}
+
+// Values and places of the largest elements, one by one.
+PyObject *with_places(NativeOp *op, const PoolJob &p, WeftTensor *x, Ref out, bool returned) {
+  WeftTensor *o = as_tensor(out.get());
+  Ref places(empty(WEFT_INT64, WEFT_NDIM(o), o->sizes, nullptr));
+  if (!places) return nullptr;
+  const PoolWindows w = windows_of(p, x);
+  pool_extremes(w, WEFT_DTYPE(x), weft_data(x), weft_data(o), reinterpret_cast<int64_t *>(weft_data(as_tensor(places.get()))));
+  PyObject *outputs[2] = {out.get(), places.get()};
+  if (records(x) && !record_pool(op, w, x, WHOLE_MAX_POOL, places.get(), outputs, returned ? 2 : 1)) return nullptr;
+  return returned ? PyTuple_Pack(2, outputs[0], outputs[1]) : out.release();
+}
+
 PyObject *not_made() { return PyErr_Occurred() ? nullptr : UNHANDLED; }
 
 // max_pool{1,2,3}d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False)
 PyObject *fast_max_pool(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
   PyObject *slots[7];
-  if (!bind_arguments(op, args, nargs, names, slots) || !slots[0] || !is_false(slots[5]) || !is_false(slots[6])) return UNHANDLED;
+  if (!bind_arguments(op, args, nargs, names, slots) || !slots[0] || !is_false(slots[5])) return UNHANDLED;
   WeftTensor *x = plain(slots[0]);
   if (!x || dtype_kind(WEFT_DTYPE(x)) != KIND_FLOAT) return UNHANDLED;
+  const bool returned = slots[6] == Py_True, placed = returned || records(x);
+  if (!returned && !is_false(slots[6])) return UNHANDLED;
+  if (placed && (op->code == 3 || (WEFT_DTYPE(x) != WEFT_FLOAT32 && WEFT_DTYPE(x) != WEFT_FLOAT64))) return UNHANDLED;
   PoolJob p = {};
   p.item = weft_itemsize(WEFT_DTYPE(x));
   p.join = weft_kernels.pointwise[WEFT_MAXIMUM][WEFT_DTYPE(x)];
@@ -149,6 +186,7 @@ PyObject *fast_max_pool(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, P
   Ref lowest(PyFloat_FromDouble(-INFINITY));
   if (!lowest || !p.join || !p.copy || !write_scalar(p.nothing, WEFT_DTYPE(x), lowest.get())) return not_made();
   Ref out(prepare_pool(&p, x, op->code, slots));
+  if (out && placed) return with_places(op, p, x, std::move(out), returned);
   return out ? run_pool(&p, x, std::move(out)) : not_made();
 }
 
@@ -158,7 +196,7 @@ PyObject *fast_avg_pool(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, P
   if (!bind_arguments(op, args, nargs, names, slots) || !slots[0] || !is_false(slots[4]) || (slots[6] && slots[6] != Py_None)) return UNHANDLED;
   WeftTensor *x = plain(slots[0]);
   if (!x || (WEFT_DTYPE(x) != WEFT_FLOAT32 && WEFT_DTYPE(x) != WEFT_FLOAT64)) return UNHANDLED;  // halves are summed in float32
-  if (slots[5] && slots[5] != Py_True) return UNHANDLED;
+  if ((slots[5] && slots[5] != Py_True) || (records(x) && op->code == 3)) return UNHANDLED;
   PyObject *window[5] = {slots[0], slots[1], slots[2], slots[3], nullptr};
   PoolJob p = {};
   p.item = weft_itemsize(WEFT_DTYPE(x));
@@ -170,7 +208,10 @@ PyObject *fast_avg_pool(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, P
   if (!out) return not_made();
   Ref count(PyFloat_FromDouble((double)(p.kernel[0] * p.kernel[1] * p.kernel[2])));
   if (!count || !write_scalar(p.count, WEFT_DTYPE(x), count.get())) return nullptr;
-  return run_pool(&p, x, std::move(out));
+  Ref made(run_pool(&p, x, std::move(out)));
+  PyObject *output = made.get();
+  if (made && records(x) && !record_pool(op, windows_of(p, x), x, WHOLE_AVG_POOL, nullptr, &output, 1)) return nullptr;
+  return made.release();
 }
 
 }  // namespace

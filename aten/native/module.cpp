@@ -3,6 +3,7 @@
 
 #include "chain.h"
 #include "places.h"
+#include "pool.h"
 #include "replay.h"
 #include "convolution.h"
 #include "matmul.h"
@@ -90,7 +91,7 @@ static bool init(PyObject *module) {
          init_philox(module) && init_autograd(module) && init_op(module) && PyModule_AddFunctions(module, fused_backward_functions) == 0 && PyModule_AddFunctions(module, ambient_functions) == 0 &&
          PyModule_AddFunctions(module, thread_functions) == 0 && PyModule_AddFunctions(module, philox_functions) == 0 &&
          PyModule_AddFunctions(module, matmul_functions) == 0 &&
-         PyModule_AddFunctions(module, attention_functions) == 0 && PyModule_AddFunctions(module, convolution_functions) == 0 && PyModule_AddFunctions(module, places_functions) == 0 && PyModule_AddFunctions(module, chain_functions) == 0 && PyModule_AddFunctions(module, replay_functions) == 0 && PyModule_AddFunctions(module, sort_functions) == 0 &&
+         PyModule_AddFunctions(module, attention_functions) == 0 && PyModule_AddFunctions(module, convolution_functions) == 0 && PyModule_AddFunctions(module, places_functions) == 0 && PyModule_AddFunctions(module, chain_functions) == 0 && PyModule_AddFunctions(module, replay_functions) == 0 && PyModule_AddFunctions(module, pool_functions) == 0 && PyModule_AddFunctions(module, sort_functions) == 0 &&
          init_api(module);
 }
 

@@ -18,7 +18,7 @@ static const char *const core_names[CORE_COUNT] = {"view", "permute", "expand", 
                                                    "clone", "cast", "mm", "bmm", "add", "linear", "index"};
 
 PyObject *whole_backwards[WHOLE_COUNT];
-static const char *const whole_names[WHOLE_COUNT] = {"matmul", "linear", "cat", "split"};
+static const char *const whole_names[WHOLE_COUNT] = {"matmul", "linear", "cat", "split", "max_pool", "avg_pool"};
 
 // ------------------------------------------------------------------------------------------------ arguments
 

@@ -392,7 +392,7 @@ PyObject *tensor_resize_(PyObject *self, PyObject *args) {
   int64_t bytes;
   if (__builtin_add_overflow(t->offset, numel, &bytes) || __builtin_mul_overflow(bytes, itemsize, &bytes)) {
     Ref list(list_of(ndim, sizes));
-    return PyErr_Format(PyExc_RuntimeError, "%s calculation overflowed with sizes=%S", zero ? "Stride" : "Storage size", list.get());
+    return PyErr_Format(PyExc_RuntimeError, "Storage size calculation overflowed with sizes=%S", list.get());
   }
   if (numel && bytes > storage->nbytes) {
     if (!storage_resize(storage, bytes)) return nullptr;  // views keep the storage: its memory moves under it

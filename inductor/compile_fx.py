@@ -17,10 +17,11 @@ def compile_fx_inner(gm: Any, example_inputs: Sequence[Any]) -> Callable[[Any], 
     list, so that nobody holds what the graph is done with."""
     from aten.dispatch import no_grad
 
-    compiled = compile_fx(gm, tuple(example_inputs))
+    flat = getattr(gm, "flat", tuple)  # (of what make_fx gives: its arguments may be nested)
+    compiled = compile_fx(gm, tuple(flat(example_inputs)))
 
     def run(inputs: Any) -> list[Any]:
-        given = tuple(inputs)
+        given = tuple(flat(inputs))
         if isinstance(inputs, list):
             inputs.clear()
         with no_grad():

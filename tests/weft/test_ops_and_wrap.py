@@ -56,3 +56,13 @@ def test_overloads_are_equal_to_the_op_that_nodes_call():
     graph = torch.fx.experimental.proxy_tensor.make_fx(lambda x: x + x)(torch.ones(2))
     targets = {n.target for n in graph.graph.nodes if n.op == "call_function"}
     assert torch.ops.aten.add.Tensor in targets and torch.ops.aten.mul.Tensor not in targets
+
+
+def test_graphs_of_make_fx_take_arguments_as_they_were_traced():
+    make_fx = fx.experimental.proxy_tensor.make_fx
+    x = torch.tensor([2.0])
+    scaled, nested = make_fx(lambda a, n: a * n)(x, 4), make_fx(lambda a, b: a + b[0] * b[1])(x, [x, x])
+    assert scaled(x, 4).item() == scaled(x).item() == 8
+    assert nested(x, [x, x]).item() == nested(x, x, x).item() == 6
+    compiled = torch._inductor.compile_fx.compile_fx_inner(make_fx(lambda a, b, n: (a + b[0] * n,))(x, [x], 3), (x, [x], 3))
+    assert compiled([x, [x], 3])[0].item() == 8

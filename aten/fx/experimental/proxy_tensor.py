@@ -2,13 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from aten import pytree
+from aten._native import Tensor
 from aten.fx.graph_module import GraphModule
 from aten.transforms.trace import make_fx as _make_fx
 
 __all__ = ["make_fx"]
+
+
+class TracedModule(GraphModule):
+    """A graph that is called with arguments nested as those of which it was made; numbers among them may be there too."""
+
+    leaves: tuple[int, list[int]]  # of the arguments it was made of: how many, and which are placeholders
+
+    def flat(self, given: Sequence[Any]) -> Sequence[Any]:
+        """The values of the placeholders in arguments of a call."""
+        found = pytree.leaves(tuple(given))
+        count, taken = self.leaves
+        return [found[i] for i in taken] if len(found) == count else found
+
+    def forward(self, *given: Any) -> Any:
+        """Run the graph."""
+        return super().forward(*self.flat(given))
+
+    __call__ = forward
 
 
 def make_fx(
@@ -17,4 +37,15 @@ def make_fx(
     """make_fx(f)(*args): tracing_mode "real" and "fake" take the sizes as they are, "symbolic" makes symbols of them."""
     if tracing_mode not in ("real", "fake", "symbolic"):
         raise AssertionError(f"Unexpected tracing type: {tracing_mode}")
-    return _make_fx(f, decomposition_table, symbolic=tracing_mode == "symbolic")
+    symbolic = tracing_mode == "symbolic"
+    trace = _make_fx(f, decomposition_table, symbolic=symbolic)
+
+    def traced(*args: Any) -> GraphModule:
+        found = trace(*args)
+        made = TracedModule(found.__dict__["_root"], found.graph, found.shape_env)
+        leaves = pytree.leaves(args)
+        taken = [i for i, a in enumerate(leaves) if isinstance(a, Tensor) or (symbolic and type(a) is int)]
+        made.__dict__["leaves"] = (len(leaves), taken)
+        return made
+
+    return traced

@@ -261,7 +261,7 @@ def make_entry(code: types.CodeType, traced: o.Traced, config: Config, scope: Sc
         logs.get("breaks")(f"graph break in {_name(code)}: {reason}")
         utils.counters["graph_break"][str(reason)] += 1
     utils.counters["frames"]["ok"] += 1
-    entry = direct_entry(code, traced, config, guards, compiled) or code_entry(code, traced, config, guards, compiled)
+    entry = direct_entry(code, traced, config, guards, compiled) or code_entry(code, traced, config, guards, compiled, scope)
     if logs.get("guards").on:
         logs.get("guards")(f"{_name(code)}\n" + "\n".join(f"  {g}" for g in guards))
     return entry
@@ -308,9 +308,10 @@ def direct_entry(code, traced: o.Traced, config: Config, guards: GuardSet, compi
     )  # fmt: skip
 
 
-def code_entry(code, traced: o.Traced, config: Config, guards: GuardSet, compiled) -> Any:
+def code_entry(code, traced: o.Traced, config: Config, guards: GuardSet, compiled, scope: Scope) -> Any:
     """An entry with new code. False when the frame cannot be continued behind its break."""
     from .codegen import FrameWriter
+    from .loaded import loaded_from_outside
     from .resume import Unresumable
 
     breaks = isinstance(traced.ending, o.Break)
@@ -321,7 +322,7 @@ def code_entry(code, traced: o.Traced, config: Config, guards: GuardSet, compile
         counters["skipped"] += 1
         logs.get("breaks")(f"{_name(code)} is left to Python: {e}")
         return False
-    compiler = GuardCompiler(code, guards)
+    compiler = GuardCompiler(code, guards, loaded_from_outside(traced, scope))
     program = compiler.compile()
     info = Compiled(code, compiler.guards, traced, new)
     return _eval_frame.Entry(config, program, code=new, info=info, opens_window=breaks)

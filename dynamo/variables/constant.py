@@ -80,6 +80,9 @@ class ConstantVariable(Variable):
         return None if result is NotImplemented else frame.values.literal(frame, result)
 
     def reflected(self, frame, op, other):
+        other_part = getattr(other, "native", other)
+        if isinstance(other_part, ConstantVariable) and (hasattr(self, "owner") or hasattr(other_part, "owner")):
+            return self.binary_of_parts(frame, ROWS[op].reflected, other_part)
         if isinstance(self.value, (str, bytes)) and op is operator.mul:
             return self.binary(frame, op, other)
         if isinstance(self.value, (str, bytes, frozenset)):

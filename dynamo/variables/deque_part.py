@@ -13,6 +13,8 @@ from dynamo.variables.deque import DequeVariable
 from dynamo.variables.native_part import Part
 from dynamo.variables.raising import run_python
 
+COMPARISONS = {"__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"}
+
 
 class DequePart(Part, DequeVariable):
     """The deque in an object of a subclass of deque."""
@@ -27,6 +29,13 @@ class DequePart(Part, DequeVariable):
         self.items = []
         if "iterable" in given:
             self.extend(frame, given["iterable"])
+
+    def part_call(self, frame, name, args, kwargs):
+        if name in COMPARISONS:  # C asks both for their iterators
+            for value in (self.owner, *args):
+                if frame.world.on_class(value.python_type(), "__iter__") is not frame.world.on_class(self.base, "__iter__"):
+                    raise self.owner.unsupported(name)
+        return super().part_call(frame, name, args, kwargs)
 
     def like(self, items):
         raise self.owner.unsupported("a copy, which calls the class,")

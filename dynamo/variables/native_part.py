@@ -291,8 +291,8 @@ class ConstantPart(Part, ConstantVariable):
         return ConstantVariable(native.value) if isinstance(native, ConstantPart) else value
 
     def part_call(self, frame, name, args, kwargs):
-        if name == "format":  # without fields it is the object itself
-            raise self.owner.unsupported(f"method {name}")
+        if name == "format" and "{" not in self.value and "}" not in self.value:
+            return self.owner
         if name == "__add__" and isinstance(self.value, bytes):  # the one whose error names the subclass
             other = self.operand(args[0])
             if other.is_constant() and not isinstance(other.as_python(), (bytes, bytearray, memoryview)):

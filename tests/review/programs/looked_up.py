@@ -401,7 +401,6 @@ def errors_name_the_class(C):
             lambda a, b: a[0],
             lambda a, b: a(),
             lambda a, b: len(a),
-            lambda a, b: iter(a),
             lambda a, b: next(a),
             lambda a, b: -a,
             lambda a, b: ~a,

@@ -1,6 +1,6 @@
 """Autocast: while it is on, ops that gain from it run in a lower dtype, and those that need the digits in float32.
 
-The state is in the ambient word (whether, and for the CPU which dtype), so that compiled code guards it. The policies are
+The state is in the ambient word (whether, and which dtype), so that compiled code guards it. The policies are
 PyTorch's for the CPU. An op with a policy runs with autocast off inside: what it is made of is part of it.
 """
 
@@ -16,7 +16,7 @@ from aten._native import Device, Tensor
 
 BITS = {"cpu": 1 << 5, "cuda": 1 << 6}
 ON = BITS["cpu"] | BITS["cuda"]
-_DTYPE, _DTYPE_SHIFT = 0xFF << 16, 16
+DTYPE_SHIFT = {"cpu": 16, "cuda": 40}
 
 _POLICIES = {
     # to the dtype of autocast
@@ -49,7 +49,6 @@ class _Thread(threading.local):
         self.depth = 0
         self.caching = True
         self.casts: dict[int, tuple[Tensor, Tensor]] = {}
-        self.cuda_dtype = dtypes.float16
 
 
 _thread = _Thread()
@@ -84,21 +83,21 @@ def set_autocast_enabled(*args: Any) -> None:
 
 
 def get_autocast_dtype(device_type: str) -> Any:
-    if _kind(device_type) == "cuda":
-        return _thread.cuda_dtype
-    return dtype_of_word(_native.ambient())
+    return dtype_of_word(_native.ambient(), _kind(device_type))
 
 
 def set_autocast_dtype(device_type: str, dtype: Any) -> None:
-    if _kind(device_type) == "cuda":
-        _thread.cuda_dtype = dtype
-    else:
-        _native.set_ambient_bits(_DTYPE, dtype.code << _DTYPE_SHIFT)
+    _native.set_ambient_bits(*dtype_bits(_kind(device_type), dtype))
 
 
-def dtype_of_word(word: int) -> Any:
-    """The dtype of the CPU's autocast in an ambient word."""
-    return _BY_CODE[(word & _DTYPE) >> _DTYPE_SHIFT]
+def dtype_bits(kind: str, dtype: Any) -> tuple[int, int]:
+    """(mask, value) of the dtype of a device's autocast in an ambient word."""
+    return 0xFF << DTYPE_SHIFT[kind], dtype.code << DTYPE_SHIFT[kind]
+
+
+def dtype_of_word(word: int, kind: str) -> Any:
+    """The dtype of a device's autocast in an ambient word."""
+    return _BY_CODE[word >> DTYPE_SHIFT[kind] & 0xFF]
 
 
 _BY_CODE = {d.code: d for d in vars(dtypes).values() if isinstance(d, _native.DType)}
@@ -167,7 +166,7 @@ def target(policy: str, word: int, seen: list[tuple[Any, str]]) -> Callable[[Any
     def of_device(kind: str) -> Any:
         if not word & BITS.get(kind, 0):
             return None
-        return dtype_of_word(word) if kind == "cpu" else _thread.cuda_dtype
+        return dtype_of_word(word, kind)
 
     def eligible(dtype: Any, kind: str) -> bool:
         return dtype.is_floating_point and dtype is not dtypes.float64 and of_device(kind) is not None

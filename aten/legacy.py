@@ -103,9 +103,10 @@ def dtype_of_type(what: Any) -> DType:
     raise TypeError(f"type(): argument 'dtype' must be a dtype, a tensor type or its name, not {type(what).__name__}")
 
 
-def type_name(dtype: DType) -> str:
-    """The name of the tensor type of a dtype: torch.FloatTensor."""
-    return f"torch.{_NAMES[dtype.name]}" if dtype.name in _NAMES else f"torch.{dtype.name.capitalize()}Tensor"
+def type_name(dtype: DType, device: str = "cpu") -> str:
+    """The name of the tensor type of a dtype on a device: torch.FloatTensor, torch.cuda.FloatTensor."""
+    package = "torch" if device == "cpu" else f"torch.{device}"
+    return f"{package}.{_NAMES[dtype.name]}" if dtype.name in _NAMES else f"{package}.{dtype.name.capitalize()}Tensor"
 
 
 def set_default_tensor_type(t: Any) -> None:
@@ -118,7 +119,12 @@ def set_default_tensor_type(t: Any) -> None:
 
 def _type(self: Tensor, dtype: Any = None, non_blocking: bool = False, **kwargs: Any) -> Any:
     """The tensor in another dtype, given as one or as a tensor type; without one the name of its tensor type."""
-    return type_name(self.dtype) if dtype is None else self.to(dtype_of_type(dtype))
+    if dtype is None:
+        return type_name(self.dtype, self.device.type)
+    if isinstance(dtype, str) and ".cuda." in dtype:
+        wanted = dtype_of_type(dtype.replace(".cuda.", ".", 1))
+        return self.to("cuda" if not self.is_cuda else self.device, wanted, non_blocking=non_blocking)
+    return self.to(dtype_of_type(dtype))
 
 
 def _new(self: Tensor, *args: Any, device: Any = None, size: Any = None) -> Tensor:

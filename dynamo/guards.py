@@ -468,7 +468,7 @@ AmbientIs = Kind(  # this thread's ambient word (weft.h), under a mask; source i
 AMBIENT_FLAGS = {
     "grad": 1, "inference": 1 << 1, "deterministic": 1 << 2, "matmul_precision": 3 << 3,
     "autocast_cpu": 1 << 5, "autocast_cuda": 1 << 6, "default_dtype": 0xFF << 8, "autocast_dtype": 0xFF << 16,
-    "levels": 0xFF << 24, "modes": 0xFF << 32,
+    "levels": 0xFF << 24, "modes": 0xFF << 32, "autocast_cuda_dtype": 0xFF << 40,
 }  # fmt: skip
 
 

@@ -26,6 +26,7 @@ from inductor.ir.nodes import fresh_table
 from inductor.ir.program import Program
 from inductor.ir.steps import Extern, Python
 from inductor.lowering import lower
+from inductor.lowering.graph import device_of
 from inductor.lowering.registry import NotLowered
 from inductor.passes import run
 from inductor.schedule import schedule
@@ -76,6 +77,8 @@ def compile_graph(gm: Any, example_inputs: Any) -> Compiled | Callable[..., tupl
     """Compile a captured graph; guards on sizes go to gm.shape_env. Raises CompilerMissing without a C++ compiler."""
     toolchain.compiler()
     n_guards = _count_guards(gm)
+    if len(_devices(gm)) > 1:  # a Program runs on one
+        return _eager(gm, _new_guards(gm, n_guards))
     graphs = aot.graphs(gm, example_inputs, decompositions())
     _log("graph", graphs)
     if not _native_joint(graphs):
@@ -230,6 +233,11 @@ def compile_core(graph: Any, metas: Any = None) -> Callable[..., tuple]:
             toolchain.remove_folder(folder)
 
     return loading.cached(graph, "core", build)
+
+
+def _devices(gm: Any) -> set[str]:
+    """The devices, besides the CPU, of what a graph computes."""
+    return {d for node in gm.graph.nodes if (d := device_of(node.meta.get("val"))) not in ("", "cpu")}
 
 
 def _count_guards(gm: Any) -> int:

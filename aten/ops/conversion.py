@@ -127,8 +127,8 @@ for _name, _dtype in METHODS.items():
 
 @composite("type_as(Tensor input, Tensor other) -> Tensor")
 def type_as(input, other):
-    """The tensor in the dtype of another."""
-    return convert(input, other.dtype)
+    """The tensor in the dtype of another, where that is."""
+    return convert(input, other.dtype) if input.device == other.device else to(input, other)
 
 
 @composite("cpu(Tensor input, Any memory_format=None) -> Tensor")

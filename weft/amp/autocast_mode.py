@@ -9,13 +9,12 @@ from typing import Any
 
 import aten
 from aten import Tensor, _native
-from aten.autocast import BITS, is_autocast_available
+from aten.autocast import BITS, dtype_bits, is_autocast_available
 from aten.compiling import is_compiling
 
 __all__ = ["autocast", "autocast_decorator", "custom_bwd", "custom_fwd", "is_autocast_available"]
 
 _DTYPES = {"cpu": (aten.bfloat16, aten.float16), "cuda": (aten.bfloat16, aten.float16)}
-_DTYPE, _DTYPE_SHIFT = 0xFF << 16, 16
 
 
 def autocast_decorator(autocast_instance: autocast, func: Callable) -> Callable:
@@ -61,11 +60,8 @@ class autocast:
             self._enabled = False
 
     def __enter__(self) -> autocast:
-        bit = BITS[self.device]
-        mask, value = bit, bit if self._enabled else 0
-        if self.device == "cpu":
-            mask, value = mask | _DTYPE, value | self.fast_dtype.code << _DTYPE_SHIFT
-        before = _native.set_ambient_bits(mask, value)
+        bit, (mask, value) = BITS[self.device], dtype_bits(self.device, self.fast_dtype)
+        before = _native.set_ambient_bits(mask | bit, value | (bit if self._enabled else 0))
         if is_compiling():  # a graph casts what it casts once
             self._before.append((before, True))
             return self
@@ -76,8 +72,7 @@ class autocast:
 
     def __exit__(self, *exc: Any) -> None:
         before, caching = self._before.pop()
-        mask = BITS[self.device] | (_DTYPE if self.device == "cpu" else 0)
-        _native.set_ambient_bits(mask, before)
+        _native.set_ambient_bits(BITS[self.device] | dtype_bits(self.device, self.fast_dtype)[0], before)
         if is_compiling():
             return
         if aten.autocast_decrement_nesting() == 0:

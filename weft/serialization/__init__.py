@@ -85,7 +85,10 @@ def _write(obj: Any, file: Any, format: str, root: str) -> None:
     packer = Packer()
     form = packer.pack(obj)
     stored, made = packer.finish()
-    for piece in safetensors.write(stored, {KEY: json.dumps({"form": form, "made": made})}):
+    structure = {"form": form, "made": made}
+    if where := {name: str(t.device) for name, t in stored.items() if t.device.type == "cuda"}:
+        structure["where"] = where
+    for piece in safetensors.write(stored, {KEY: json.dumps(structure)}):
         file.write(piece)
 
 
@@ -114,8 +117,8 @@ def load(
     trusted = weights_only is not None and not weights_only
     place = _placing(map_location)
 
-    def placed(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-        return {name: place(t, "cpu") for name, t in tensors.items()}
+    def placed(tensors: dict[str, Tensor], where: dict[str, str] = {}) -> dict[str, Tensor]:  # noqa: B006
+        return {name: place(t, str(where.get(name, "cpu"))) for name, t in tensors.items()}
 
     if start.startswith(pytorch.ZIP_START):
         archive_names = data[-(1 << 16) :].tobytes()
@@ -140,7 +143,7 @@ def load(
     try:
         structure = json.loads(metadata[KEY])
         find = objects.imported if trusted else find_allowed
-        return Unpacker(placed(tensors), structure["made"], find).unpack(structure["form"])
+        return Unpacker(placed(tensors, structure.get("where", {})), structure["made"], find).unpack(structure["form"])
     except Refused:
         raise
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, RecursionError) as error:

@@ -29,7 +29,7 @@ class Packer:
         self.tensors: dict[str, Tensor] = {}
         self.seen: dict[int, str] = {}  # id of a tensor: its name
         self.kept: list[Any] = []  # so that ids stay theirs
-        self.places: dict[int, list[tuple[str, Tensor]]] = {}  # address of a storage: tensors on it
+        self.places: dict[tuple[str, int], list[tuple[str, Tensor]]] = {}  # device and address of a storage: tensors on it
         self.open: set[int] = set()
         self.objects: dict[int, int] = {}  # id of an object of a class: its number
 
@@ -98,7 +98,7 @@ class Packer:
         self.seen[id(t)] = name
         self.kept.append(t)
         if t.numel():
-            self.places.setdefault(t.untyped_storage().data_ptr(), []).append((name, t))
+            self.places.setdefault((str(t.device), t.untyped_storage().data_ptr()), []).append((name, t))
         self.tensors[name] = t
         return ["tensor", name, type(t) is not Tensor and isinstance(t, aten.Parameter), bool(t.requires_grad)]
 
@@ -129,7 +129,7 @@ class Packer:
                 continue
             memory = group[0][1].untyped_storage()
             base = self._name("memory")
-            flat = aten.empty(0, dtype=aten.uint8).set_(memory, 0, (memory.nbytes(),), (1,))
+            flat = aten.empty(0, dtype=aten.uint8, device=group[0][1].device).set_(memory, 0, (memory.nbytes(),), (1,))
             stored[base] = self.tensors[base] = flat
             for name, t in group:
                 del stored[name]
@@ -216,7 +216,8 @@ class Unpacker:
         else:
             _, base, dtype, sizes, strides, offset = how
             memory = self.tensors[base].untyped_storage()
-            t = aten.empty(0, dtype=getattr(aten, dtype)).set_(memory, offset, tuple(sizes), tuple(strides))
+            empty = aten.empty(0, dtype=getattr(aten, dtype), device=self.tensors[base].device)
+            t = empty.set_(memory, offset, tuple(sizes), tuple(strides))
         t = aten.Parameter(t, requires_grad) if parameter else t.requires_grad_(requires_grad)
         self.ready[name] = t
         return t

@@ -39,8 +39,8 @@ class _Name:
 class _Storage:
     """What a tensor's first argument is written as: a reference to a record."""
 
-    def __init__(self, key: str, dtype: str, count: int) -> None:
-        self.id = ("storage", _Name("torch", dtype), key, "cpu", count)
+    def __init__(self, key: str, dtype: str, location: str, count: int) -> None:
+        self.id = ("storage", _Name("torch", dtype), key, location, count)
 
 
 _PythonPickler: Any = pickle._Pickler  # type: ignore[attr-defined]  # the one in Python: it can be told to write names
@@ -54,7 +54,7 @@ class _Writer(_PythonPickler):
 
     def __init__(self, file: io.BytesIO) -> None:
         super().__init__(file, protocol=2)
-        self.storages: dict[int, tuple[str, Tensor]] = {}
+        self.storages: dict[Any, tuple[str, Tensor]] = {}
         self.kept: list[Any] = []
         self.names: dict[tuple[str, str], _Name] = {}
 
@@ -111,21 +111,22 @@ class _Writer(_PythonPickler):
             data = t.detach()
             self.kept.append(data)
             return self.name("torch._utils", "_rebuild_parameter"), (data, bool(t.requires_grad), collections.OrderedDict())
-        source = t.detach().resolve_conj().cpu()
+        source = t.detach().resolve_conj()
+        source = source if source.device.type == "cuda" else source.cpu()
         self.kept.append(source)
-        memory = source.untyped_storage()
-        key = memory.data_ptr() if memory.nbytes() else -1 - len(self.storages)
+        memory, device = source.untyped_storage(), source.device
+        key = (str(device), memory.data_ptr() if memory.nbytes() else -1 - len(self.storages))
         if key not in self.storages:
-            flat = aten.empty(0, dtype=aten.uint8).set_(memory, 0, (memory.nbytes(),), (1,))
+            flat = aten.empty(0, dtype=aten.uint8, device=device).set_(memory, 0, (memory.nbytes(),), (1,))
             self.storages[key] = str(len(self.storages)), flat
         record, dtype = self.storages[key][0], t.dtype.name
         hooks: collections.OrderedDict = collections.OrderedDict()
         shape = source.storage_offset(), tuple(source.shape), tuple(source.stride()), bool(t.requires_grad), hooks
         if dtype in _STORAGE_OF:
-            stored = _Storage(record, _STORAGE_OF[dtype], memory.nbytes() // t.dtype.itemsize)
+            stored = _Storage(record, _STORAGE_OF[dtype], str(device), memory.nbytes() // t.dtype.itemsize)
             self.kept.append(stored)
             return self.name("torch._utils", "_rebuild_tensor_v2"), (stored, *shape)
-        stored = _Storage(record, "UntypedStorage", memory.nbytes())
+        stored = _Storage(record, "UntypedStorage", str(device), memory.nbytes())
         stored.id = (*stored.id[:1], _Name("torch.storage", "UntypedStorage"), *stored.id[2:])  # type: ignore[assignment]
         self.kept.append(stored)
         return self.name("torch._utils", "_rebuild_tensor_v3"), (stored, *shape, t.dtype)
@@ -162,5 +163,5 @@ def write_zip(obj: Any, file: Any, root: str) -> None:
         record("data.pkl", text.getvalue())
         record("byteorder", b"little")
         for key, flat in writer.storages.values():
-            record(f"data/{key}", memoryview(np.ascontiguousarray(flat.numpy())))
+            record(f"data/{key}", memoryview(np.ascontiguousarray(flat.cpu().numpy())))
         record("version", b"3\n")

@@ -9,11 +9,12 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from aten import errors
+from aten import _native, errors
 from aten.ops import methods
 
 _MODES = ("default", "warn", "error")
 _PRECISIONS = ("highest", "high", "medium")
+_AMBIENT_PRECISION = 3 << 3  # WEFT_AMBIENT_MATMUL_PRECISION of weft.h
 _algorithms = {"mode": 0, "warn_only": 0}
 _precision = {"matmul": "highest"}
 
@@ -59,7 +60,8 @@ def get_deterministic_debug_mode() -> int:
 
 
 def set_float32_matmul_precision(precision: str) -> None:
-    """"highest", "high" or "medium": how exact products of float32 must be. weft's are always the highest."""
+    """"highest", "high" or "medium": how exact products of float32 must be. Those of the CPU are always the highest;
+    on a CUDA device this thread's are TF32, on tensor cores, for the other two."""
     if precision not in _PRECISIONS:
         warnings.warn(
             f"{precision} is not one of {', '.join(map(repr, _PRECISIONS))}; set_float32_matmul_precision did nothing",
@@ -67,6 +69,7 @@ def set_float32_matmul_precision(precision: str) -> None:
         )
         return
     _precision["matmul"] = precision
+    _native.set_ambient_bits(_AMBIENT_PRECISION, _PRECISIONS.index(precision) << 3)
 
 
 def get_float32_matmul_precision() -> str:

@@ -103,3 +103,18 @@ def test_steps_of_training_with_a_scaler(device):
         scaler.update()
         optimizer.zero_grad()
     assert not np.allclose(model.weight.detach().cpu().numpy(), before)
+
+
+def test_products_are_of_the_precision_that_was_asked_for(device):
+    x = weft.full((16, 16), 1 + 2**-12).to(device)  # more digits than TF32 has
+    f = weft.compile(lambda x: x @ x, fullgraph=True)
+    exact = 16 * (1 + 2**-12) ** 2
+    found = {}
+    for precision in ("highest", "high", "medium", "highest"):
+        weft.set_float32_matmul_precision(precision)
+        try:
+            found[precision] = (x @ x)[0, 0].item(), f(x)[0, 0].item()
+        finally:
+            weft.set_float32_matmul_precision("highest")
+    assert np.allclose(found["highest"], exact, rtol=1e-7)
+    assert np.allclose(found["high"], 16, rtol=1e-7) and np.allclose(found["medium"], 16, rtol=1e-7)

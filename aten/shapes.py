@@ -153,7 +153,7 @@ def infer_size(size: Sequence[Size], numel: Size) -> list[Size]:
     return size
 
 
-def _groups(old: Sequence[Size], new: Sequence[Size]) -> list[tuple[list[int], list[int]]] | None:
+def _groups(old: Sequence[Size], new: Sequence[Size], sure: bool) -> list[tuple[list[int], list[int]]] | None:
     """Pair runs of old dims with runs of new dims of the same product; None if there is no such pairing. Hints choose
     which run grows; that the products are equal is known or guarded."""
     groups, i, j = [], 0, 0
@@ -168,6 +168,8 @@ def _groups(old: Sequence[Size], new: Sequence[Size]) -> list[tuple[list[int], l
                 if bool(a == b):
                     break
                 return None
+            if sure:
+                _differ(a, b)
             if low < high and i < len(old):
                 a, left, i = a * old[i], left + [i], i + 1
             elif high < low and j < len(new):
@@ -182,9 +184,17 @@ def _hint(size: Size) -> int:
     return size if type(size) is int else size.hint
 
 
-def _same_step(a: Size, b: Size) -> bool:
+def _same_step(a: Size, b: Size, sure: bool) -> bool:
     """Whether two strides are equal; what only happens to be so is guarded."""
+    if sure and _hint(a) != _hint(b):
+        _differ(a, b)
     return known_equal(a, b) or (_hint(a) == _hint(b) is not None and bool(a == b))
+
+
+def _differ(a: Size, b: Size) -> None:
+    """Guard that two sizes differ, which do in this call."""
+    if is_symbolic(a) or is_symbolic(b):
+        decided(a == b, special=True)
 
 
 def view_strides(sizes: Sequence[Size], strides: Sequence[Size], size: Sequence[Size]) -> tuple[Size, ...] | None:
@@ -199,22 +209,24 @@ def view_strides(sizes: Sequence[Size], strides: Sequence[Size], size: Sequence[
     if found is None and any(is_symbolic(sizes[d]) for d in kept):  # a copy, but not of sizes that happen to be 1
         kept = [d for d in kept if not (is_symbolic(sizes[d]) and decided(sizes[d] == 1, special=True))]
         found = _steps_of(sizes, strides, size, kept)
+    if found is None:  # what makes it a copy is guarded
+        _steps_of(sizes, strides, size, kept, sure=True)
     return found
 
 
 def _steps_of(
-    sizes: Sequence[Size], strides: Sequence[Size], size: Sequence[Size], kept: Sequence[int]
+    sizes: Sequence[Size], strides: Sequence[Size], size: Sequence[Size], kept: Sequence[int], sure: bool = False
 ) -> tuple[Size, ...] | None:
-    """The strides of `view_strides`, read from the dims that are kept."""
+    """The strides of `view_strides`, read from the dims that are kept. `sure`: what is found to differ is guarded to."""
     old = [sizes[d] for d in kept]
     steps = [strides[d] for d in kept]
-    groups = _groups(old, list(size))
+    groups = _groups(old, list(size), sure)
     if groups is None:
         return None
     result: list[Size] = [1] * len(size)
     for left, right in groups:
         for d, after in zip(left, left[1:]):
-            if not _same_step(steps[d], steps[after] * old[after]):
+            if not _same_step(steps[d], steps[after] * old[after], sure):
                 return None
         step: Size = steps[left[-1]] if left else 1
         for d in reversed(right):

@@ -148,3 +148,15 @@ def test_one_of_several_views_is_written_where_eager_writes_it(f):
 
     assert told(weft.compile(f)) == told(f)
     assert isinstance(told(f), str) == (f in REFUSED)
+
+
+@pytest.mark.parametrize("first, later", [((5, 4, 1), (3, 3, 1)), ((8, 5, 1), (1, 4, 1)), ((2, 3, 4), (2, 1, 4))])
+def test_a_reshape_that_copied_is_a_view_of_sizes_that_allow_one(first, later):
+    def f(x):
+        return x.reshape(x.shape[2], x.shape[1], x.shape[0]), x.transpose(0, 1).reshape(-1)
+
+    compiled = weft.compile(f, dynamic=True)
+    for sizes in (first, later):
+        x = weft.arange(float(np.prod(sizes))).reshape(*reversed(sizes)).permute(2, 1, 0)
+        told = [[(r.stride(), r.tolist(), r.data_ptr() == x.data_ptr()) for r in g(x)] for g in (f, compiled)]
+        assert told[0] == told[1]

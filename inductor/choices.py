@@ -20,6 +20,9 @@ FEW_ROWS = 4  # fewer rows than this do not fill the threads ...
 LONG_ROW = 1 << 16  # ... if a row is this long
 
 
+COSTLY = 40  # additions, as a random number
+LONG_REPEAT = 1 << 9  # elements that one value is computed for: then it is cheap
+MANY_TIMES = 8
 SHORT_ROW = 8  # a reduced row of fewer elements leaves most lanes empty: lanes are then rows, ...
 MANY_ROWS = 32  # ... where there are so many
 LONG_PIECE = 256  # elements that lie side by side in what is joined: from here on memcpy is faster than a loop
@@ -78,6 +81,14 @@ def realize(body: Node, users: int) -> bool:
     return users > 1 and (loads > 1 or cost > EXPENSIVE)
 
 
+def repeats(body: Node, outside: int, inside: int) -> bool:
+    """Whether a value that an op reads several times for each of its elements is worth a buffer. Along dims outside of its own
+    every row computes it anew (log of [5], subtracted from [52425,5]: 637 us instead of 324); along those inside a row does once,
+    for whole lanes (a random number for 25 elements, dropout2d of [10485,5,5]: 771 us instead of 32)."""
+    cost = sum(scalar.cost(n) for n in walk([body]) if n.kind == "call")
+    return (outside >= MANY_TIMES and cost >= EXPENSIVE) or (1 < inside <= LONG_REPEAT and cost >= COSTLY)
+
+
 def written(e: Expr) -> int:
     """How many operations the text of an index has: what it uses twice is written twice."""
     if e.is_plain:
@@ -124,14 +135,15 @@ def keeps_attention(queries: Any, keys: Any) -> bool:
 
 MOVES = ("flip", "roll", "gather")
 STOPS = ("any", "all")  # eager stops at the first element that decides
-KEPT = ("argmax", "argmin", "cat", *MOVES, *STOPS)
+KEPT = ("argmax", "argmin", "cat", "cumprod", *MOVES, *STOPS)
 
 
 def keeps_op(name: str, args: list, sizes: tuple[Expr, ...], final: bool, few: bool) -> bool:
     """Whether an op runs as itself although loops for it are known: its operands are in memory as they are, so that nothing
     could be computed on the way, and the eager kernel is the better loop. argmax of [512,512]: 45 us instead of 61; cat of two
-    bfloat16 [720,720]: 95 instead of 133, by memcpy; of three [52425,5]: 72 instead of 203; roll of [10485,5,5]: 87 instead of
-    118. `final`: nobody but the caller reads the result, so that nothing could be computed behind it either; `few`: nor is
+    bfloat16 [720,720]: 95 instead of 133, by memcpy; of three [52425,5]: 72 instead of 203; cumprod of
+    [80,80,80]: 211 instead of 775; roll of [10485,5,5]: 87 instead of 118. `final`: nobody but the caller reads the result, so
+    that nothing could be computed behind it either; `few`: nor is
     there much beside it."""
     operands = [v for a in args for v in (a if isinstance(a, list) else [a]) if hasattr(v, "buffer_load")]
     if not all(v.buffer_load is not None and not v.body.args for v in operands):

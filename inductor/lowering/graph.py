@@ -6,6 +6,7 @@ Operations (operations.py) come in the order of the graph. Nothing is fused yet.
 from __future__ import annotations
 
 from dataclasses import replace
+from math import prod
 from typing import Any
 
 from aten import errors, settings
@@ -13,6 +14,7 @@ from aten.fx.node import Node as FxNode
 from aten.fx.node import may_raise
 from aten.fx.symbols import binders
 from aten.higher_order.subgraph import SubGraph
+from aten.meta import Meta
 from aten.symbolic.expr import ONE, ZERO, Expr, as_expr, eq, evaluate, simplify, substitute, sym
 from inductor import choices
 from inductor.ir import nodes
@@ -392,9 +394,22 @@ class GraphLowering:
         if settings.exact and target_name(n) not in VIEWS and exact.stored_for_steps(n):
             return self.stored_as_eager(value, n.meta["val"])
         users = sum(1 for u in n.users if u.op != "output") + any(u.op == "output" for u in n.users)
-        if choices.realize(value.body, users):
+        if choices.realize(value.body, users) or choices.repeats(value.body, *self.times_read(n)):
             return self.realize(value, self.dense(n.meta.get("val")))
         return value
+
+    def times_read(self, n) -> tuple[int, int]:
+        """How often an op computes an element of a node's value anew, were it made of loops: along dims that lie outside of the
+        value's own, and along those inside. 1 where sizes are not known."""
+        outside = inside = 1
+        for user in n.users:
+            own, of = (x.meta.get("val") for x in (n, user))
+            if type(own) is type(of) is Meta and all(type(s) is int for s in (*own.sizes, *of.sizes)) and own.ndim <= of.ndim:
+                sizes = (1,) * (of.ndim - own.ndim) + tuple(own.sizes)
+                last = max((d for d, s in enumerate(sizes) if s != 1), default=0)
+                times = [b if a == 1 else 1 for a, b in zip(sizes, of.sizes)]
+                outside, inside = max(outside, prod(times[:last])), max(inside, prod(times[last:]))
+        return outside, inside
 
     def dense(self, meta) -> tuple[Expr, ...] | None:
         """The strides that the op's rule gives its result, if those are a permutation without gaps."""

@@ -31,7 +31,7 @@ raise_on_ctx_manager_usage = True  # `with weft._dynamo.optimize(…):` is an er
 # them costs more than it gains. Add yours: weft._dynamo.config.libraries.add("package").
 libraries = {
     "absl", "arrow", "click", "cloudpickle", "cv2", "dask", "datasets", "dateutil", "dill", "fsspec", "h5py",
-    "huggingface_hub", "imageio", "ipykernel", "IPython", "jax", "jinja2", "joblib", "keras", "llvmlite", "loguru",
+    "imageio", "ipykernel", "IPython", "jax", "jinja2", "joblib", "keras", "llvmlite", "loguru",
     "matplotlib", "ml_dtypes", "mlflow", "mpl_toolkits", "mpmath", "networkx", "nltk", "numba", "numpy", "onnx",
     "onnxruntime", "pandas", "PIL", "pip", "pkg_resources", "pluggy", "polars", "psutil", "pyarrow", "pytest", "_pytest",
     "pytz", "requests", "rich", "safetensors", "scipy", "seaborn", "setuptools", "_distutils_hack", "skimage", "sklearn",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -106,6 +107,16 @@ def assume_constant_result(fn: Callable) -> Callable:
     if not callable(fn):
         raise AssertionError(f"assume_constant_result expects a callable, not {type(fn).__name__}")
 
+    if isinstance(fn, types.FunctionType):
+        setattr(fn, trace_rules.CONSTANT, True)
+    else:
+        trace_rules.mark(fn, constant_result(fn))
+    return fn
+
+
+def constant_result(fn: Callable) -> Callable:
+    """The rule for calls of a function of which assume_constant_result was said."""
+
     def rule(frame: Any, args: list, kwargs: dict) -> Any:
         try:
             given = [known(frame, a) for a in args], {k: known(frame, v) for k, v in kwargs.items()}
@@ -116,8 +127,7 @@ def assume_constant_result(fn: Callable) -> Callable:
             result = result.detach()  # a constant, also where it is an input
         return frame.values.literal(frame, result)
 
-    trace_rules.mark(fn, rule)
-    return fn
+    return rule
 
 
 def known(frame: Any, variable: Any) -> Any:

@@ -64,6 +64,8 @@ def record(output, frame, op: Op, args: list[Variable], kwargs: dict[str, Variab
         check_places(output, args[0], val)
     if target is not None and not (fits_now(val, target.as_meta()) and can_cast(val.dtype, target.as_meta().dtype)):
         raise Unsupported(breaks.UNKNOWN_CALL, f"{op.name} with an out= that does not fit the result")
+    if writes(op) and args:
+        own_gradient(output, frame, args[0])
     node_args, node_kwargs = arguments(op, args, kwargs)
     if writes(op):
         check_target(output, frame, op, args, kwargs)
@@ -435,3 +437,15 @@ def gathers(key: Variable) -> bool:
         return bool(key.meta.sizes) or key.meta.dtype.name == "bool"
     of_type = key.python_type()
     return of_type is list or (of_type is tuple and any(map(gathers, getattr(key, "items", ()))))
+
+
+def own_gradient(output, frame, target: Variable) -> None:
+    """A gradient that a user's backward() is given, and writes before there are views of it, is copied first: it is the caller's."""
+    made_by = target.node if isinstance(target, TensorVariable) and target is target.root else None
+    if made_by is None or "gradient" not in made_by.meta or any(viewed_by(user) is made_by for user in made_by.users):
+        return
+    from aten.op import registry
+
+    copied = record(output, frame, registry["clone"], [target], {})
+    assert isinstance(target, TensorVariable) and isinstance(copied, TensorVariable)
+    target.node = copied.node

@@ -31,6 +31,7 @@ FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 TRACED_ATEN = ("aten.ops", "aten.autocast", "aten.legacy", "aten.return_types", "aten.autograd.grad_mode", "aten.autograd.profiler",
                "aten.tensor", "aten.info", "aten.fx.tracing")
 COMPREHENSIONS = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")  # frames of their own before Python 3.12
+CONSTANT = "_dynamo_marked_constant"  # PyTorch's attribute, which libraries set too: the result is a constant of the graph
 DISABLED = "_weft_disabled"  # set by weft.compiler.disable on functions left to Python
 
 _marked: dict[int, tuple[Callable[[], Any], Callable]] = {}  # the same for objects of the user's, which die
@@ -56,7 +57,13 @@ def handler(obj: Any) -> Callable | None:
     if found is not None:
         return found[1]
     marked = _marked.get(id(obj))
-    return marked[1] if marked is not None and marked[0]() is obj else None
+    if marked is not None and marked[0]() is obj:
+        return marked[1]
+    if type(obj) is types.FunctionType and obj.__dict__.get(CONSTANT):
+        from dynamo.decorators import constant_result  # here: a function that says so is rare
+
+        return constant_result(obj)
+    return None
 
 
 def mark(obj: Any, rule: Callable | None) -> None:

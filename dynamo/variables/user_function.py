@@ -153,7 +153,9 @@ def _backward(frame: Any, graph: Region, cls: Variable, ctx: Variable, items: li
     for v in items:
         if isinstance(v, TensorVariable):
             meta = v.meta.like()
-            grads.append(TensorVariable(graph.input(None, meta, "grad"), meta))
+            node = graph.input(None, meta, "grad")
+            node.meta["gradient"] = True
+            grads.append(TensorVariable(node, meta))
         else:
             grads.append(frame.values.NONE)
     try:

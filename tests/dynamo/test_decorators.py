@@ -338,3 +338,16 @@ def test_a_capture_holds_no_inputs():
         assert alive() is None
     finally:
         gc.enable()
+
+
+def test_functions_that_libraries_mark_as_constant():
+    import functools
+    import importlib.util
+
+    def is_there():
+        return importlib.util.find_spec("json") is not None
+
+    is_there._dynamo_marked_constant = True
+    cached = functools.lru_cache(is_there)
+    f = weft.compile(lambda x: x + 1 if cached() and is_there() else x, fullgraph=True, backend="eager")
+    assert f(weft.ones(1)).item() == 2

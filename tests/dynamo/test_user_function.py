@@ -65,6 +65,21 @@ class Rounded(weft.autograd.Function):
         return g * 5
 
 
+class Written(weft.autograd.Function):
+    """Whose backward writes into what it is given."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.sign()
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        g[x.abs() > 1] = 0
+        return g.clamp_(-1, 1)
+
+
 scale = weft.tensor([3.0])
 PROGRAMS = {
     "clipped": lambda x: (Clipped.apply(x * 3) + x).sum(),
@@ -74,6 +89,7 @@ PROGRAMS = {
     "reversed": lambda x: Reversed.apply(x.sin()).sum() + x.sum(),
     "not differentiable": lambda x: (lambda r, above: (r * above).sum())(*Rounded.apply(x * 3)),
     "twice": lambda x: Clipped.apply(Reversed.apply(x)).sum(),
+    "written": lambda x: (Written.apply(x * 2) * x * 3).sum(),
     "in grad": lambda x: weft.func.grad(lambda y: Reversed.apply(y * scale).sum())(x).sum() + x.sum(),
 }
 

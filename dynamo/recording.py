@@ -11,7 +11,7 @@ from aten.op import registry
 from aten.promotion import can_cast
 from aten.symbolic.shape_env import DataDependentError
 from aten.symbolic.symint import SYMBOLIC, SymBool, SymFloat, SymInt
-from dynamo import breaks, config, promises
+from dynamo import breaks, config, data_writes, promises
 from dynamo.breaks import NotConstant, Unsupported
 from dynamo.variables import wrapper
 from dynamo.variables.base import Variable
@@ -64,8 +64,10 @@ def record(output, frame, op: Op, args: list[Variable], kwargs: dict[str, Variab
         check_places(output, args[0], val)
     if target is not None and not (fits_now(val, target.as_meta()) and can_cast(val.dtype, target.as_meta().dtype)):
         raise Unsupported(breaks.UNKNOWN_CALL, f"{op.name} with an out= that does not fit the result")
+    written = None
     if writes(op) and args:
         own_gradient(output, frame, args[0])
+        written = data_writes.opened(output, frame, args, kwargs)
     node_args, node_kwargs = arguments(op, args, kwargs)
     if writes(op):
         check_target(output, frame, op, args, kwargs)
@@ -78,7 +80,10 @@ def record(output, frame, op: Op, args: list[Variable], kwargs: dict[str, Variab
             node.meta["whole"] = True
         if taken is not None:
             promises.write_checks(output.graph, output.shape_env, taken, node, val)
-        return inplace_result(output, frame, op, args, kwargs)
+        result = inplace_result(output, frame, op, args, kwargs)
+        if written is not None:
+            data_writes.close(output, frame, args[0], written)
+        return result
     set_requires_grad(output, op, val, tensors_of([*args, *kwargs.values()]))
     result = wrap_result(frame, node, val, view_root(op, args, val))
     if taken is not None:
@@ -440,12 +445,10 @@ def gathers(key: Variable) -> bool:
 
 
 def own_gradient(output, frame, target: Variable) -> None:
-    """A gradient that a user's backward() is given, and writes before there are views of it, is copied first: it is the caller's."""
+    """A gradient that a user's backward() is given, and writes before there are views of it, is copied: it is the caller's."""
     made_by = target.node if isinstance(target, TensorVariable) and target is target.root else None
     if made_by is None or "gradient" not in made_by.meta or any(viewed_by(user) is made_by for user in made_by.users):
         return
-    from aten.op import registry
-
     copied = record(output, frame, registry["clone"], [target], {})
     assert isinstance(target, TensorVariable) and isinstance(copied, TensorVariable)
     target.node = copied.node

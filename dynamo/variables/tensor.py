@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import types
+import weakref
 from typing import Any
 
 import aten
@@ -207,6 +208,7 @@ class TensorVariable(Variable):
     def get_data(self, frame):
         made: Any = self.op(frame, "detach", self)
         made.node.meta["data"] = frame.output.root.group_step
+        made.node.meta["data of"], made.node.meta["held by"] = self, weakref.ref(made)
         return made
 
     def set_data(self, frame, value: Variable) -> None:

@@ -14,6 +14,7 @@ from aten.fx.targets import set_data
 from aten.op import Op
 from dynamo.variables.base import Variable
 from dynamo.variables.tensor import TensorVariable
+from dynamo.views import viewed_by
 
 # Ops whose gradients ask for their arguments alone.
 _OF_ARGUMENTS = frozenset(
@@ -54,8 +55,6 @@ def close(output: Any, frame: Any, target: TensorVariable, written: tuple) -> No
 
 def _views(owner: TensorVariable, target: TensorVariable) -> list[Node] | None:
     """The nodes that lead from the owner of the memory to a view of it, none of which has been looked at; None if one has been."""
-    from dynamo.recording import viewed_by  # here: recording asks this file
-
     chain: list[Node] = []
     node: Any = owner.node
     while node is not owner.root.node:
@@ -72,8 +71,6 @@ def _views(owner: TensorVariable, target: TensorVariable) -> list[Node] | None:
 
 def _is_over(user: Node, target: TensorVariable) -> bool:
     """Whether a reader of the memory sees no write that follows: it was its `data`, nobody holds it, and no view is of it."""
-    from dynamo.recording import viewed_by
-
     if "data" not in user.meta or any(viewed_by(reader) is user for reader in user.users):
         return False
     held = user.meta.get("held by")

@@ -8,11 +8,10 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from aten._native import Tensor
-from aten.fx.node import map_arg
 from aten.op import Method, Op
 from dynamo import above, breaks, trace_rules
-from dynamo.breaks import NotConstant, Unsupported
+from dynamo.breaks import Unsupported
+from dynamo.constant_results import constant_result
 from dynamo.exc import IncorrectUsage
 from dynamo.forbidden import forbidden
 from dynamo.marks import mark_dynamic, mark_static, mark_static_address, mark_unbacked, maybe_mark_dynamic
@@ -112,42 +111,6 @@ def assume_constant_result(fn: Callable) -> Callable:
     else:
         trace_rules.mark(fn, constant_result(fn))
     return fn
-
-
-def constant_result(fn: Callable) -> Callable:
-    """The rule for calls of a function of which assume_constant_result was said."""
-
-    def rule(frame: Any, args: list, kwargs: dict) -> Any:
-        try:
-            given = [known(frame, a) for a in args], {k: known(frame, v) for k, v in kwargs.items()}
-        except NotConstant as e:
-            raise Unsupported(breaks.NOT_CONSTANT, f"{trace_rules.name_of(fn)} of {e.args[0].describe()}") from None
-        result = fn(*given[0], **given[1])
-        if isinstance(result, Tensor) and id(result) in frame.output.by_id:
-            result = result.detach()  # a constant, also where it is an input
-        return frame.values.literal(frame, result)
-
-    return rule
-
-
-def known(frame: Any, variable: Any) -> Any:
-    """The object that a value is in this call; of a tensor made while tracing, what the graph so far gives for the inputs
-    of this call. Raises NotConstant for other things made while tracing."""
-    variable = variable.realize(frame)
-    value = getattr(variable, "value", None)
-    if value is not None and variable.source is not None:
-        return value
-    node = getattr(variable, "node", None)
-    if node is None:
-        return variable.as_python()
-    values = {i.node: i.value for i in frame.output.inputs}
-
-    def run(n: Any) -> Any:
-        if n not in values:
-            values[n] = n.target(*map_arg(n.args, run), **map_arg(n.kwargs, run))
-        return values[n]
-
-    return run(node)
 
 
 def substitute_in_graph(

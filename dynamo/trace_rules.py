@@ -57,13 +57,7 @@ def handler(obj: Any) -> Callable | None:
     if found is not None:
         return found[1]
     marked = _marked.get(id(obj))
-    if marked is not None and marked[0]() is obj:
-        return marked[1]
-    if type(obj) is types.FunctionType and obj.__dict__.get(CONSTANT):
-        from dynamo.decorators import constant_result  # here: a function that says so is rare
-
-        return constant_result(obj)
-    return None
+    return marked[1] if marked is not None and marked[0]() is obj else None
 
 
 def mark(obj: Any, rule: Callable | None) -> None:

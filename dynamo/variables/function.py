@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dynamo import breaks, config, outcome, trace_rules
+from dynamo import breaks, config, constant_results, outcome, trace_rules
 from dynamo.breaks import Unsupported
 from dynamo.bytecode.instruction import VERSION
 from dynamo.source import Object
@@ -208,7 +208,7 @@ class FunctionVariable(PythonFunction):
         if told is not None:
             return told
         trace_rules.load_numpy(self.function)
-        handler = trace_rules.handler(self.function)
+        handler = trace_rules.handler(self.function) or constant_results.rule_of(self.function)
         if handler is not None:
             frame.world.same(self.source, self.function)
             return handler(frame, args, kwargs)

@@ -23,7 +23,7 @@ from . import _eval_frame
 from .bytecode.assemble import STACK_MARGIN, Copy, assemble_function
 from .bytecode.emit import Emitter
 from .bytecode.handled import ENTERED, handled_slots
-from .bytecode.instruction import ENDS, UNCONDITIONAL, VERSION, Decoded, decode
+from .bytecode.instruction import ENDS, LASTI_IS_OBJECT, UNCONDITIONAL, VERSION, Decoded, decode
 from .bytecode.liveness import KEPT, assigned_before, keep_locals, live_before
 from .outcome import Handled, Null
 
@@ -36,7 +36,7 @@ _CALLS = ("CALL", "CALL_KW", "CALL_FUNCTION_EX")
 _WORK = ("CALL", "BINARY", "COMPARE", "UNARY", "CONTAINS")  # how the names of instructions begin that compute
 _BINDS = ("DELETE_FAST", "STORE_FAST", "STORE_FAST_STORE_FAST", "STORE_FAST_LOAD_FAST")  # which locals there are
 # What FOR_ITER skips at the place it jumps to when the iterator is exhausted.
-_FOR_ENDS = {(3, 11): [], (3, 12): ["END_FOR"], (3, 13): ["END_FOR", "POP_TOP"]}[VERSION]
+_FOR_ENDS = {(3, 11): [], (3, 12): ["END_FOR"], (3, 13): ["END_FOR", "POP_TOP"], (3, 14): ["END_FOR", "POP_ITER"]}[VERSION]
 
 
 class _Unbound:
@@ -307,9 +307,13 @@ def _forget_unbound(e: Emitter, name: str) -> None:
 
 
 def _spill(e: Emitter, nulls: tuple[bool, ...]) -> None:
-    """Move the whole stack to locals, top first. (A NULL may be stored, but not popped.)"""
+    """Move the whole stack to locals, top first. (A NULL may be stored, but not popped; from 3.14 on it may, and has to be, for
+    it can stand for a number without an object.)"""
     for i in range(len(nulls) - 1, -1, -1):
-        e.instr("STORE_FAST", NOTHING if nulls[i] else f"{STACK}{i}")
+        if nulls[i] and not LASTI_IS_OBJECT:
+            e.pop()
+        else:
+            e.instr("STORE_FAST", NOTHING if nulls[i] else f"{STACK}{i}")
 
 
 def _leave_excepts(e: Emitter, handled: tuple[int, ...]) -> None:
@@ -364,8 +368,9 @@ class BreakWriter:
         if inst.name not in ENDS and inst.name not in UNCONDITIONAL:
             after = self._after(first, last, nulls)
             label = Label()
-            bind = self._bind_method(last) if self._loads_method(last) else []
-            self.copy.insert_after(last, [*bind, Instr("JUMP_FORWARD", label, lineno=inst.line)])
+            self.copy.insert_after(last, [Instr("JUMP_FORWARD", label, lineno=inst.line)])
+            for i in range(first, last + 1):
+                self._bind_method(i)
             self.pending.append((label, [], self._point(last + 1, after)))
         if self.in_loop:
             self._bind_methods(first)
@@ -384,12 +389,11 @@ class BreakWriter:
             raise Unresumable("a break at LOAD_GLOBAL")
 
     def _group(self, index: int) -> tuple[int, int]:
-        """(first, last) of the instructions that make one call: keyword names and PRECALL belong to CALL."""
-        instructions = self.decoded.instructions
+        """(first, last) of the instructions that make one step."""
         first = last = index
-        while instructions[last].name in ("KW_NAMES", "PRECALL"):
+        while last + 1 in self.decoded.joined:
             last += 1
-        while instructions[first - 1].name in ("KW_NAMES", "PRECALL"):
+        while first in self.decoded.joined:
             first -= 1
         return first, last
 
@@ -401,6 +405,8 @@ class BreakWriter:
         after = [i < len(nulls) and i < kept and nulls[i] for i in range(depth)]
         if self._loads_method(last):
             after[-2 if VERSION < (3, 13) else -1] = True
+        if any(self._loads_exit(i) for i in range(first, last)):
+            after[-2] = True  # below what __enter__ returns
         return tuple(after)
 
     def _loads_method(self, index: int) -> bool:
@@ -410,8 +416,33 @@ class BreakWriter:
             return True
         return VERSION >= (3, 12) and inst.name in ("LOAD_ATTR", "LOAD_SUPER_ATTR") and bool(inst.arg & 1)
 
-    def _bind_method(self, index: int) -> list:
-        """Load a method as a bound one, so that the form of the stack behind it is known: what comes after the load."""
+    def _loads_exit(self, index: int) -> bool:
+        """Whether the instruction pushes the `__exit__` of a context manager, and its object or NULL."""
+        inst = self.decoded.instructions[index]
+        return inst.name == "LOAD_SPECIAL" and inst.value == "__exit__"
+
+    def _bind_method(self, index: int) -> None:
+        """If the instruction loads a method, load it as a bound one, so that the form of the stack behind it is known."""
+        if self._loads_exit(index):
+            self.copy.insert_after(index, self._bind_exit(index))
+        elif self._loads_method(index):
+            self.copy.insert_after(index, self._bind_attribute(index))
+
+    def _bind_exit(self, index: int) -> list:
+        """What comes after the load of `__exit__`."""
+        at = self.copy.position[index]
+        e = Emitter(line=self.copy.items[at].lineno)
+        e.load_const(_eval_frame.exit_method)
+        e.instr("SWAP", 2)
+        e.push_null()
+        e.instr("SWAP", 2)
+        e.instr("CALL", 1)
+        e.push_null()
+        self.copy.items[at] = e.out[0]
+        return e.out[1:]
+
+    def _bind_attribute(self, index: int) -> list:
+        """The same for the load of an attribute."""
         at = self.copy.position[index]
         item = self.copy.items[at]
         arg = item.arg if VERSION < (3, 12) else (False, *item.arg[1:])
@@ -426,8 +457,7 @@ class BreakWriter:
     def _bind_methods(self, last: int) -> None:
         """The loop comes to the break again by way of the copy: with the stack that the tails expect."""
         for i in range(last - 1, self.decoded.body() - 1, -1):
-            if self._loads_method(i):
-                self.copy.insert_after(i, self._bind_method(i))
+            self._bind_method(i)
 
     def _redirect_jump(self, last: int, nulls: list[bool]) -> None:
         inst = self.decoded.instructions[last]

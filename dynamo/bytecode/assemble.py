@@ -6,6 +6,7 @@ stack sizes are given.
 
 from __future__ import annotations
 
+import dis
 import types
 from collections.abc import Callable
 
@@ -13,8 +14,9 @@ from bytecode import Bytecode, CellVar, ConcreteBytecode, ConcreteInstr, FreeVar
 
 from .. import _eval_frame
 from .implicit import bare_supers
-from .instruction import decode
+from .instruction import HAS_DOCSTRING, LASTI_IS_OBJECT, PLAIN, decode
 
+CELLS_ARE_LOCALS = dis.opmap["LOAD_DEREF"] in dis.haslocal
 STACK_MARGIN = 16  # for what is put around copied instructions, beyond the values it pushes
 
 
@@ -103,22 +105,38 @@ def _decoded(code: types.CodeType) -> Bytecode:
 
 
 def _from_code(code: types.CodeType) -> Bytecode:
-    """Bytecode.from_code, which does not know that a closure's own cells are loaded like locals from Python 3.13 on."""
+    """Bytecode.from_code, past what the library has wrong: cells that are loaded like locals (from Python 3.13 on a closure's
+    own, in 3.14 LOAD_DEREF too), and BUILD_INTERPOLATION. Such instructions pass it under other names.
+
+    A copy owns what it loads: the compiler borrows (3.14) where it saw that the local outlives the value, in its own code.
+    """
     concrete = ConcreteBytecode.from_code(code)
     first = len(code.co_varnames) + len(set(code.co_cellvars).difference(code.co_varnames))
-    cells, n = set(), 0
+    disguised: dict[int, tuple[str, int]] = {}
+    n = 0
     for i in concrete:
-        if isinstance(i, ConcreteInstr) and i.name not in ("CACHE", "EXTENDED_ARG"):
-            if i.name == "LOAD_FAST" and i.arg >= first:
-                cells.add(n)
-                i.name = "LOAD_DEREF"
-            n += 1
+        if not isinstance(i, ConcreteInstr) or i.name in ("CACHE", "EXTENDED_ARG"):
+            continue
+        if i.name in PLAIN:
+            i.name = PLAIN[i.name]
+        if (i.name == "LOAD_FAST" and i.arg >= first) or (i.name == "LOAD_DEREF" and CELLS_ARE_LOCALS):
+            disguised[n] = i.name, i.arg
+            i.name = "STORE_DEREF"
+        elif i.name == "BUILD_INTERPOLATION":
+            disguised[n] = i.name, i.arg
+            i.name = "BUILD_TUPLE"
+        elif i.name == "RERAISE" and not LASTI_IS_OBJECT:
+            i.arg = 0
+        n += 1
     out = concrete.to_bytecode(conserve_exception_block_stackdepth=True)
-    if cells:
+    if disguised:
         positions = [at for at, item in enumerate(out) if isinstance(item, Instr)]
-        for index in cells:
+        for index, (name, arg) in disguised.items():
             item = out[positions[index]]
-            out[positions[index]] = Instr("LOAD_FAST", item.arg, location=item.location)
+            if name == "BUILD_INTERPOLATION":
+                out[positions[index]] = Instr._from_trusted(name, dis.opmap[name], arg, item.location)
+            else:
+                out[positions[index]] = Instr(name, item.arg, location=item.location)
     return out
 
 
@@ -130,7 +148,7 @@ def assemble_like(code: types.CodeType, items: list, stacksize: int) -> types.Co
     out.argnames = list(code.co_varnames)  # the others behind them: locals() has its keys in this order
     out.argcount, out.posonlyargcount = code.co_argcount, code.co_posonlyargcount
     out.kwonlyargcount = code.co_kwonlyargcount
-    out.flags = code.co_flags
+    out.flags = code.co_flags & ~HAS_DOCSTRING
     out.cellvars, out.freevars = list(code.co_cellvars), list(code.co_freevars)
     out.name, out.qualname = code.co_name, code.co_qualname
     made = _to_code(out, stacksize)
@@ -147,9 +165,9 @@ def assemble_function(
     It has the name of `code`, so that tracebacks read as if nothing had been taken apart.
     """
     out = _new(items, code)
-    out.argnames = [*argnames, *(v for v in code.co_varnames if v not in argnames)]
+    out.argnames = [*argnames, *(v for v in code.co_varnames if v not in argnames and v not in freevars)]
     out.argcount = len(argnames)
-    out.flags = (code.co_flags & ~0x0C) | (0x10 if freevars else 0)  # no *args and **kwargs; nested
+    out.flags = (code.co_flags & ~0x0C & ~HAS_DOCSTRING) | (0x10 if freevars else 0)  # no *args and **kwargs; nested
     out.cellvars, out.freevars = [], list(freevars)
     out.name, out.qualname = code.co_name, code.co_qualname
     return _to_code(out, stacksize)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from bytecode import CellVar, FreeVar, Instr, Label
+from bytecode import BinaryOp, CellVar, FreeVar, Instr, Label
 
 from .instruction import VERSION
 
@@ -101,7 +101,10 @@ class Emitter:
 
     def subscript(self) -> None:
         """object, key → object[key]"""
-        self.instr("BINARY_SUBSCR")
+        if VERSION < (3, 14):
+            self.instr("BINARY_SUBSCR")
+        else:
+            self.instr("BINARY_OP", BinaryOp.SUBSCR)
 
     def store_subscript(self) -> None:
         """value, object, key →"""

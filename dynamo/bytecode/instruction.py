@@ -16,10 +16,18 @@ from .. import _eval_frame
 
 VERSION = sys.version_info[:2]
 CACHE, EXTENDED_ARG = dis.opmap["CACHE"], dis.opmap["EXTENDED_ARG"]
-JUMPS = frozenset((*dis.hasjrel, *dis.hasjabs))
+# (END_ASYNC_FOR names a target from 3.14 on, for monitoring alone.)
+JUMPS = frozenset((*dis.hasjrel, *dis.hasjabs)).difference([dis.opmap["END_ASYNC_FOR"]])
 BACKWARD = frozenset(op for op in JUMPS if "BACKWARD" in dis.opname[op])
 # Control never goes on to the next instruction.
 ENDS = frozenset(("RETURN_VALUE", "RETURN_CONST", "RAISE_VARARGS", "RERAISE"))
+# Opcodes of 3.14 that differ from others in who counts the references, which only the evaluator looks at: read as those.
+PLAIN = {"LOAD_FAST_BORROW": "LOAD_FAST", "LOAD_FAST_BORROW_LOAD_FAST_BORROW": "LOAD_FAST_LOAD_FAST"}
+NAMES = [PLAIN.get(name, name) for name in dis.opname]
+# Whether what a handler with `lasti` finds below the exception is an object. In 3.14 it is a tagged number, which no variable
+# can hold: an empty place stands for it, and nothing is lost but the line that a frame shows while it is left (RERAISE).
+LASTI_IS_OBJECT = VERSION < (3, 14)
+HAS_DOCSTRING = 0x4000000  # flag: the first constant is the docstring (3.14); not so of code that is made here
 UNCONDITIONAL = frozenset(("JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT", "JUMP_NO_INTERRUPT", "JUMP"))
 
 
@@ -51,7 +59,7 @@ def _readers() -> dict[int, Callable[[types.CodeType, tuple[str, ...], int], Any
     shifts = {"LOAD_GLOBAL": 1}  # bits below the index of the name
     if VERSION >= (3, 12):
         shifts |= {"LOAD_ATTR": 1, "LOAD_SUPER_ATTR": 2}
-    compared = {(3, 11): 0, (3, 12): 4, (3, 13): 5}[VERSION]
+    compared = {(3, 11): 0, (3, 12): 4}.get(VERSION, 5)
     found: dict[int, Callable[[types.CodeType, tuple[str, ...], int], Any]] = {}
     for op in dis.hasconst:
         found[op] = lambda code, slots, arg: code.co_consts[arg]
@@ -59,13 +67,17 @@ def _readers() -> dict[int, Callable[[types.CodeType, tuple[str, ...], int], Any
         found[op] = lambda code, slots, arg, shift=shifts.get(dis.opname[op], 0): code.co_names[arg >> shift]
     for op in (*dis.haslocal, *dis.hasfree):
         found[op] = lambda code, slots, arg: slots[arg]
-    for name in ("LOAD_FAST_LOAD_FAST", "STORE_FAST_LOAD_FAST", "STORE_FAST_STORE_FAST"):
-        if VERSION >= (3, 13):
-            found[dis.opmap[name]] = lambda code, slots, arg: (slots[arg >> 4], slots[arg & 15])
+    for op, name in enumerate(NAMES):
+        if name in ("LOAD_FAST_LOAD_FAST", "STORE_FAST_LOAD_FAST", "STORE_FAST_STORE_FAST"):
+            found[op] = lambda code, slots, arg: (slots[arg >> 4], slots[arg & 15])
     for op in dis.hascompare:
         found[op] = lambda code, slots, arg: dis.cmp_op[arg >> compared]
     if "KW_NAMES" in dis.opmap:
         found[dis.opmap["KW_NAMES"]] = lambda code, slots, arg: code.co_consts[arg]
+    if VERSION >= (3, 14):
+        found[dis.opmap["LOAD_SMALL_INT"]] = lambda code, slots, arg: arg
+        found[dis.opmap["LOAD_COMMON_CONSTANT"]] = lambda code, slots, arg: dis._common_constants[arg]  # type: ignore[attr-defined]
+        found[dis.opmap["LOAD_SPECIAL"]] = lambda code, slots, arg: dis._special_method_names[arg]  # type: ignore[attr-defined]
     return found
 
 
@@ -90,11 +102,14 @@ def _jump(raw: bytes, offset: int, distance: int) -> int:
     return offset + 2 * distance
 
 
+_WITH = ["COPY", "LOAD_SPECIAL", "SWAP", "SWAP", "LOAD_SPECIAL", "CALL"]
+
+
 class Decoded:
     """A code object taken apart. `index_of` maps byte offsets to indices."""
 
     def __init__(self, code: types.CodeType):
-        raw, names = code.co_code, dis.opname
+        raw, names = code.co_code, NAMES
         lines = _lines(code)
         slots = (*code.co_varnames, *(c for c in code.co_cellvars if c not in code.co_varnames), *code.co_freevars)
         found: list[tuple[int, int, int]] = []  # offset, opcode, argument
@@ -121,6 +136,7 @@ class Decoded:
             for e in dis._parse_exception_table(code)  # type: ignore[attr-defined]
         ]
         self._depths: list[int | None] | None = None
+        self._joined: frozenset[int] | None = None
 
     def __len__(self) -> int:
         return len(self.instructions)
@@ -138,6 +154,19 @@ class Decoded:
         if inst.target >= 0:
             found.append(inst.target)
         return found
+
+    @property
+    def joined(self) -> frozenset[int]:
+        """Indices of the instructions that make one step with the one before, which a break takes as a whole: those of a call
+        that KW_NAMES or PRECALL begins, and of the beginning of a `with` (one instruction before 3.14)."""
+        if self._joined is None:
+            names = [i.name for i in self.instructions]
+            found = {i + 1 for i, name in enumerate(names) if name in ("KW_NAMES", "PRECALL")}
+            for i, inst in enumerate(self.instructions):
+                if inst.name == "LOAD_SPECIAL" and names[i - 1 : i + 5] == _WITH:
+                    found.update(range(i, i + 5))
+            self._joined = frozenset(found)
+        return self._joined
 
     def body(self) -> int:
         """Index of the first instruction after RESUME (and what precedes it: cells, free variables)."""

@@ -19,19 +19,11 @@ struct Life {
 };
 static PyTypeObject Life_Type = {PyVarObject_HEAD_INIT(NULL, 0)};
 
-static bool finalizing() {
-#if PY_VERSION_HEX >= 0x030D0000
-  return Py_IsFinalizing();
-#else
-  return _Py_IsFinalizing();
-#endif
-}
-
 static PyObject *life_ended(PyObject *self, PyObject *) {
   GuardProgram *p = ((Life *)self)->program;
   if (p && !p->dead) {
     p->dead = true;
-    if (finalizing()) Py_RETURN_NONE; // methods of builtin types die when no Python runs any more: what an entry holds stays
+    if (interpreter_ends()) Py_RETURN_NONE; // methods of builtin types die when no Python runs any more: what an entry holds stays
     Py_INCREF(p); // its owner may let go of it
     if (p->died) p->died(p->owner);
     Py_DECREF(p);

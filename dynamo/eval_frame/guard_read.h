@@ -34,7 +34,14 @@ struct Walk {
     if (memo && standing[reg] == kAnchored && !(Py_TYPE(o)->tp_flags & Py_TPFLAGS_HEAPTYPE)) return;
     saw_type_of(o);
   }
-  void saw_dict(PyObject *dict) { saw(dict_tag(dict), *dict_tag(dict), kDictTagMask); }
+  void saw_dict(PyObject *dict) {
+    if (!memo) return;
+    const uint64_t *tag = dict_tag(dict);
+    if (tag)
+      saw(tag, *tag, kDictTagMask);
+    else
+      forget = true;
+  }
   // The version tag is 32 bits of a 64-bit word; 0 means that nobody watches the type.
   void saw_type(PyTypeObject *t) {
     if (!memo) return;

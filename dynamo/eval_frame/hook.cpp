@@ -122,11 +122,9 @@ static bool swap_code(PyThreadState *ts, Frame *f, PyCodeObject *code) {
     if (ts->datastack_limit - base <= need) return false;
     ts->datastack_top = base + need; // leaving the frame resets it to the frame's base
   }
-  for (int i = n_args; i < code->co_nlocalsplus; i++) f->localsplus[i] = NULL;
-  Py_INCREF(code);
-  frame_set_code(f, code);
-  Py_DECREF(old);
-  f->stacktop = code->co_nlocalsplus;
+  for (int i = n_args; i < code->co_nlocalsplus; i++) slot_init(&f->localsplus[i], NULL);
+  frame_exchange_code(f, code);
+  frame_set_locals(f, code->co_nlocalsplus);
   frame_rewind(f);
   return true;
 }
@@ -135,16 +133,13 @@ static bool swap_code(PyThreadState *ts, Frame *f, PyCodeObject *code) {
 static PyObject *finish(PyThreadState *ts, Frame *f, PyObject *result) {
   if (!kEvaluatorClearsFrame) return result;
   int n_args = code_argument_slots(frame_code(f));
-  if (f->stacktop < 1) { // no room for a local: cannot be, a code object without locals still has a stack slot
-    n_args = 0;
-  }
-  for (int i = 0; i < n_args; i++) Py_CLEAR(f->localsplus[i]);
+  for (int i = 0; i < n_args; i++) slot_set(&f->localsplus[i], NULL);
   if (!swap_code(ts, f, stub)) {
     Py_DECREF(result);
     PyErr_NoMemory();
     return evaluate(ts, f, 1);
   }
-  f->localsplus[0] = result;
+  slot_init(&f->localsplus[0], result);
   return evaluate(ts, f, 0);
 }
 
@@ -155,6 +150,7 @@ __attribute__((noinline)) static Action decide(PyThreadState *ts, Frame *frame, 
   ThreadState &t = tls;
   PyCodeObject *code = frame_code(frame);
   PyFunctionObject *func = frame_function(frame);
+  FrameArguments args(frame);
   PyObject *config = t.config;
   PyObject *inline_regs[256], **regs = inline_regs;
   std::vector<PyObject *> spill;
@@ -171,16 +167,16 @@ __attribute__((noinline)) static Action decide(PyThreadState *ts, Frame *frame, 
   }
   if (state->kind == kSkip) return kPass;
   if (state->kind == kSkipRecursive) return kPassUncaptured;
-  entry = find_entry(state, config, frame->localsplus, func, spill, regs, owned);
+  entry = find_entry(state, config, args, func, spill, regs, owned);
   Permission permission = entry ? kNo : may_compile(state, code, config);
   if (permission == kError) return kRaise;
   if (permission == kBeyondLimit) return kPassUncaptured;
   if (permission == kYes) {
-    int made = compile_frame(state, code, func, frame->localsplus, config, expected);
+    int made = compile_frame(state, code, func, args, config, expected);
     if (made < 0) return kRaise;
     if (state->kind == kSkipRecursive || made == 2) return kPassUncaptured;
-    if (made && !(entry = find_entry(state, config, frame->localsplus, func, spill, regs, owned)) &&
-        !tell_inconsistent(state, code, func, frame->localsplus))
+    if (made && !(entry = find_entry(state, config, args, func, spill, regs, owned)) &&
+        !tell_inconsistent(state, code, func, args))
       return kRaise;
   }
   if (!entry) return kPass;
@@ -221,10 +217,10 @@ static void take_arguments(Frame *caller, Frame *frame) {
   PyCodeObject *code = frame_code(caller);
   int n = frame_code(frame)->co_argcount;
   if (code->co_stacksize < n + 2) return;
-  PyObject **stack = caller->localsplus + code->co_nlocalsplus;
-  if (stack[kCalleePlace] != (PyObject *)frame_function(frame) || stack[1 - kCalleePlace]) return; // called by somebody else
+  Slot *stack = caller->localsplus + code->co_nlocalsplus;
+  if (slot_get(stack[kCalleePlace]) != (PyObject *)frame_function(frame) || slot_get(stack[1 - kCalleePlace])) return; // called by somebody else
   for (int i = 0; i < n; i++)
-    if (stack[2 + i] == frame->localsplus[i]) Py_SETREF(stack[2 + i], Py_NewRef(Py_None));
+    if (slot_get(stack[2 + i]) == slot_get(frame->localsplus[i])) slot_set(&stack[2 + i], Py_NewRef(Py_None));
 }
 
 static PyObject *run(PyThreadState *ts, Frame *frame) {

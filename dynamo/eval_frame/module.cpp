@@ -13,9 +13,25 @@ static PyObject *type_name(PyObject *, PyObject *cls) {
   return PyUnicode_FromString(((PyTypeObject *)cls)->tp_name);
 }
 
+// What a `with` statement of 3.14 loads of its context manager: a method of the class, bound.
+static PyObject *exit_method(PyObject *, PyObject *manager) {
+  static PyObject *name = PyUnicode_InternFromString("__exit__");
+  PyTypeObject *cls = Py_TYPE(manager);
+  PyObject *found = _PyType_Lookup(cls, name);
+  if (!found)
+    return PyErr_Format(PyExc_TypeError, "'%T' object does not support the context manager protocol (missed __exit__ method)", manager);
+  descrgetfunc get = Py_TYPE(found)->tp_descr_get;
+  Py_INCREF(found);
+  if (!get) return found;
+  PyObject *bound = get(found, manager, (PyObject *)cls);
+  Py_DECREF(found);
+  return bound;
+}
+
 static PyMethodDef functions[] = {
     {"ambient", ambient, METH_NOARGS, "ambient() -> this thread's ambient word (weft.h)"},
     {"num_threads", num_threads, METH_NOARGS, "num_threads() -> threads that a kernel may use"},
+    {"exit_method", exit_method, METH_O, "exit_method(manager) -> its __exit__, as a `with` statement finds it"},
     {"type_name", type_name, METH_O, "type_name(cls) -> what messages call it: 'int', 'functools.partial'"},
     {NULL, NULL, 0, NULL},
 };
@@ -29,8 +45,8 @@ PyMODINIT_FUNC PyInit__eval_frame(void) {
   PyObject *module = PyModule_Create(&definition);
   if (!module) return NULL;
   weft = weft_import_api();
-  if (!weft || !guard_program_ready(module) || !shape_program_ready(module) || !entry_ready(module) || !hook_ready(module) ||
-      !compiled_function_ready(module)) {
+  if (!weft || !dict_tags_ready() || !guard_program_ready(module) || !shape_program_ready(module) || !entry_ready(module) ||
+      !hook_ready(module) || !compiled_function_ready(module)) {
     Py_DECREF(module);
     return NULL;
   }

@@ -1,27 +1,83 @@
-// pyversion.h: what differs between CPython 3.11, 3.12 and 3.13 below the public API.
+// pyversion.h: what differs between CPython 3.11 to 3.14 below the public API.
 //
-// Frames, dictionary version tags, where an instance keeps its dictionary, and recursion counters. Nothing else of
-// this extension includes internal headers or asks for PY_VERSION_HEX. eval_frame.py tests the frame part at import.
+// Frames and their slots, dictionary version tags, where an instance keeps its dictionary, and recursion counters. Nothing
+// else of this extension includes internal headers or asks for PY_VERSION_HEX. eval_frame.py tests the frame part at import.
 #pragma once
 
 #define Py_BUILD_CORE 1
 #include <Python.h>
 #include <frameobject.h>
+#if PY_VERSION_HEX < 0x030E0000
 #include <internal/pycore_frame.h>
+#else
+#include <internal/pycore_interpframe.h>
+#endif
 #undef Py_BUILD_CORE
 #include <stdint.h>
+#include <vector>
 
-#if PY_VERSION_HEX < 0x030B0000 || PY_VERSION_HEX >= 0x030E0000
-#error "weft supports CPython 3.11, 3.12 and 3.13"
+#if PY_VERSION_HEX < 0x030B0000 || PY_VERSION_HEX >= 0x030F0000
+#error "weft supports CPython 3.11 to 3.14"
+#endif
+#ifdef Py_GIL_DISABLED
+#error "weft needs the GIL: docs/free_threading.md says what stands in the way"
 #endif
 
 using Frame = _PyInterpreterFrame;
 
+// ------------------------------------------------------------------------------------------- slots
+// A place of a frame: a local, or a value on its stack. From 3.14 on a word with a tag, which says who counts the reference.
+#if PY_VERSION_HEX < 0x030E0000
+using Slot = PyObject *;
+static inline PyObject *slot_get(Slot s) { return s; } // borrowed; NULL where it is empty
+static inline void slot_init(Slot *s, PyObject *o) { *s = o; } // steals `o`, which may be NULL; what was there is nobody's
+#else
+using Slot = _PyStackRef;
+static inline PyObject *slot_get(Slot s) { return PyStackRef_AsPyObjectBorrow(s); } // the empty one is a tagged NULL
+static inline void slot_init(Slot *s, PyObject *o) { *s = o ? PyStackRef_FromPyObjectSteal(o) : PyStackRef_NULL; }
+#endif
+static inline void slot_set(Slot *s, PyObject *o) { // steals `o`, drops what was there
+  Slot old = *s;
+  slot_init(s, o);
+#if PY_VERSION_HEX < 0x030E0000
+  Py_XDECREF(old);
+#else
+  PyStackRef_XCLOSE(old);
+#endif
+}
+
 // ------------------------------------------------------------------------------------------ frames
-#if PY_VERSION_HEX < 0x030C0000
+// frame_exchange_code takes a reference of its own to the new code, and drops that to the old.
+#if PY_VERSION_HEX < 0x030E0000
+static inline void exchange(PyObject **place, PyObject *with) {
+  PyObject *old = *place;
+  *place = Py_NewRef(with);
+  Py_DECREF(old);
+}
+#endif
+#if PY_VERSION_HEX < 0x030D0000
 static inline PyCodeObject *frame_code(Frame *f) { return f->f_code; }
+static inline void frame_exchange_code(Frame *f, PyCodeObject *code) { exchange((PyObject **)&f->f_code, (PyObject *)code); }
+static inline bool frame_is_fresh(Frame *f) { return f->prev_instr == _PyCode_CODE(f->f_code) - 1; }
+static inline void frame_rewind(Frame *f) { f->prev_instr = _PyCode_CODE(f->f_code) - 1; }
+#else
+#if PY_VERSION_HEX < 0x030E0000
+static inline PyCodeObject *frame_code(Frame *f) { return (PyCodeObject *)f->f_executable; }
+static inline void frame_exchange_code(Frame *f, PyCodeObject *code) { exchange(&f->f_executable, (PyObject *)code); }
+#else
+static inline PyCodeObject *frame_code(Frame *f) { return (PyCodeObject *)PyStackRef_AsPyObjectBorrow(f->f_executable); }
+static inline void frame_exchange_code(Frame *f, PyCodeObject *code) {
+  Slot old = f->f_executable;
+  f->f_executable = PyStackRef_FromPyObjectNew(code);
+  PyStackRef_CLOSE(old);
+}
+#endif
+static inline bool frame_is_fresh(Frame *f) { return f->instr_ptr == _PyCode_CODE(frame_code(f)); }
+static inline void frame_rewind(Frame *f) { f->instr_ptr = _PyCode_CODE(frame_code(f)); }
+#endif
+
+#if PY_VERSION_HEX < 0x030C0000
 static inline PyFunctionObject *frame_function(Frame *f) { return f->f_func; }
-static inline void frame_set_code(Frame *f, PyCodeObject *code) { f->f_code = code; }
 static inline int frame_words(PyCodeObject *c) {
   return c->co_nlocalsplus + c->co_stacksize + (int)FRAME_SPECIALS_SIZE;
 }
@@ -30,32 +86,37 @@ static inline void frame_reserve(PyCodeObject *code, int words) {
   int have = frame_words(code);
   if (have < words) code->co_stacksize += words - have;
 }
-static inline bool frame_is_fresh(Frame *f) { return f->prev_instr == _PyCode_CODE(f->f_code) - 1; }
-static inline void frame_rewind(Frame *f) { f->prev_instr = _PyCode_CODE(f->f_code) - 1; }
-static inline void recursion_give(PyThreadState *, int) {}
-static inline void recursion_take(PyThreadState *, int) {}
 constexpr bool kEvaluatorClearsFrame = false;
 #else
-#if PY_VERSION_HEX < 0x030D0000
-static inline PyCodeObject *frame_code(Frame *f) { return f->f_code; }
-static inline void frame_set_code(Frame *f, PyCodeObject *code) { f->f_code = code; }
-static inline bool frame_is_fresh(Frame *f) { return f->prev_instr == _PyCode_CODE(f->f_code) - 1; }
-static inline void frame_rewind(Frame *f) { f->prev_instr = _PyCode_CODE(f->f_code) - 1; }
-#else
-static inline PyCodeObject *frame_code(Frame *f) { return (PyCodeObject *)f->f_executable; }
-static inline void frame_set_code(Frame *f, PyCodeObject *code) { f->f_executable = (PyObject *)code; }
-static inline bool frame_is_fresh(Frame *f) { return f->instr_ptr == _PyCode_CODE(frame_code(f)); }
-static inline void frame_rewind(Frame *f) { f->instr_ptr = _PyCode_CODE(frame_code(f)); }
-#endif
+#if PY_VERSION_HEX < 0x030E0000
 static inline PyFunctionObject *frame_function(Frame *f) { return (PyFunctionObject *)f->f_funcobj; }
+#else
+static inline PyFunctionObject *frame_function(Frame *f) { return (PyFunctionObject *)slot_get(f->f_funcobj); }
+#endif
 static inline int frame_words(PyCodeObject *c) { return c->co_framesize; }
 static inline void frame_reserve(PyCodeObject *code, int words) {
   if (code->co_framesize < words) code->co_framesize = words;
 }
-// A nested evaluator takes two units of C recursion, of which 3.12.1 has fewer than Python's own limit allows.
+constexpr bool kEvaluatorClearsFrame = true;
+#endif
+
+// The stack of a frame that has not started is empty: it begins behind `n` locals.
+static inline void frame_set_locals(Frame *f, int n) {
+#if PY_VERSION_HEX < 0x030E0000
+  f->stacktop = n;
+#else
+  f->stackpointer = f->localsplus + n;
+#endif
+}
+
+// A nested evaluator of 3.12 and 3.13 takes two units of C recursion, of which 3.12.1 has fewer than Python's own limit allows.
+// 3.14 measures the stack instead.
+#if PY_VERSION_HEX < 0x030C0000 || PY_VERSION_HEX >= 0x030E0000
+static inline void recursion_give(PyThreadState *, int) {}
+static inline void recursion_take(PyThreadState *, int) {}
+#else
 static inline void recursion_give(PyThreadState *t, int n) { t->c_recursion_remaining += n; }
 static inline void recursion_take(PyThreadState *t, int n) { t->c_recursion_remaining -= n; }
-constexpr bool kEvaluatorClearsFrame = true;
 #endif
 
 // The executable of a frame is not always code (None for entry frames of 3.13), and may have no function.
@@ -63,7 +124,7 @@ static inline bool frame_has_code(Frame *f) {
 #if PY_VERSION_HEX < 0x030D0000
   return true;
 #else
-  return PyCode_Check(f->f_executable);
+  return PyCode_Check(frame_code(f));
 #endif
 }
 
@@ -81,6 +142,39 @@ constexpr int kCalleePlace = PY_VERSION_HEX < 0x030D0000 ? 1 : 0;
 
 static inline int code_argument_slots(PyCodeObject *c) {
   return c->co_argcount + c->co_kwonlyargcount + !!(c->co_flags & CO_VARARGS) + !!(c->co_flags & CO_VARKEYWORDS);
+}
+
+// The argument slots of a frame that has not started, as objects (borrowed).
+#if PY_VERSION_HEX < 0x030E0000
+struct FrameArguments {
+  PyObject *const *slots;
+  explicit FrameArguments(Frame *f) : slots(f->localsplus) {}
+  operator PyObject *const *() const { return slots; }
+};
+#else
+struct FrameArguments {
+  PyObject *few[16];
+  std::vector<PyObject *> many;
+  PyObject **slots = few;
+  explicit FrameArguments(Frame *f) {
+    int n = code_argument_slots(frame_code(f));
+    if (n > 16) {
+      many.resize((size_t)n);
+      slots = many.data();
+    }
+    for (int i = 0; i < n; i++) slots[i] = slot_get(f->localsplus[i]);
+  }
+  FrameArguments(const FrameArguments &) = delete;
+  operator PyObject *const *() const { return slots; }
+};
+#endif
+
+static inline bool interpreter_ends() {
+#if PY_VERSION_HEX >= 0x030D0000
+  return Py_IsFinalizing();
+#else
+  return _Py_IsFinalizing();
+#endif
 }
 
 static inline int code_extra_get(PyObject *code, Py_ssize_t index, void **value) {
@@ -106,7 +200,9 @@ static inline Py_ssize_t code_extra_index(freefunc free) {
 }
 
 // ------------------------------------------------------------------------------------ dictionaries
-// Every change of a dictionary gives it a tag that no dictionary had before. The low bits belong to watchers.
+// dict_tag: where the tag of a dictionary stands. Every change gives it one that no dictionary had before. The low bits belong
+// to watchers.
+#if PY_VERSION_HEX < 0x030E0000
 #if PY_VERSION_HEX < 0x030C0000
 constexpr uint64_t kDictTagMask = ~0ull;
 #elif PY_VERSION_HEX < 0x030D0000
@@ -119,9 +215,17 @@ constexpr uint64_t kDictTagMask = ~0xfffull;
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 #endif
-static inline uint64_t *dict_tag(PyObject *dict) { return &((PyDictObject *)dict)->ma_version_tag; }
+static inline const uint64_t *dict_tag(PyObject *dict) { return &((PyDictObject *)dict)->ma_version_tag; }
 #if defined(__GNUC__)
 #pragma GCC diagnostic pop
+#endif
+static inline bool dict_tags_ready() { return true; }
+#else
+// 3.14 has none any more, so that they are kept here (dict_tag.cpp). NULL, without an exception, where that cannot be.
+#define WEFT_KEEPS_DICT_TAGS
+constexpr uint64_t kDictTagMask = ~0ull;
+const uint64_t *dict_tag(PyObject *dict);
+bool dict_tags_ready();
 #endif
 
 // The word in which an instance holds its dictionary; NULL when its type has none. The word is 0, a dictionary, or (3.11,
@@ -139,7 +243,7 @@ static inline PyObject **instance_dict_slot(PyObject *o) {
   return (PyObject **)((char *)o + offset);
 }
 
-// An OrderedDict keeps the order of its keys in a list beside the dictionary (Objects/odictobject.c, 3.11 to 3.13): moving a
+// An OrderedDict keeps the order of its keys in a list beside the dictionary (Objects/odictobject.c, 3.11 to 3.14): moving a
 // key leaves the dictionary and its tag as they are, and counts in `state`.
 struct OrderedNode {
   PyObject *key;
@@ -161,7 +265,7 @@ static inline PyObject *instance_dict_tracked(PyObject *o) {
   PyObject **slot = _PyObject_GetDictPtr(o); // makes the dictionary of inline values
   if (!slot || !*slot) return NULL;
   PyObject *dict = *slot;
-#if PY_VERSION_HEX >= 0x030D0000
+#if PY_VERSION_HEX >= 0x030D0000 && PY_VERSION_HEX < 0x030E0000
   // 3.13.0 writes attributes into values kept inside the object without telling the dictionary (gh-125608). Taking one
   // item out and putting it back moves them into the dictionary for good.
   if (((PyDictObject *)dict)->ma_values) {

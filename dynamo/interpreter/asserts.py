@@ -46,7 +46,7 @@ def _message(frame: Any, at: int) -> Any:
     """The constant text of the `assert` whose jump is instruction `at`, None for none; _MISSING where it is no such jump."""
     jump, *rest = [i for i in frame.instructions[at : at + 8] if i.name not in ("CACHE", "EXTENDED_ARG", "PRECALL", "NOT_TAKEN")]
     names = [i.name for i in rest]
-    if "IF_TRUE" not in jump.name or names[:1] != ["LOAD_ASSERTION_ERROR"]:
+    if "IF_TRUE" not in jump.name or not (names[:1] == ["LOAD_ASSERTION_ERROR"] or rest[0].value is AssertionError):
         return _MISSING
     if names[1:2] == ["RAISE_VARARGS"]:
         return None

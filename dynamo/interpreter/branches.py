@@ -10,7 +10,8 @@ from dynamo.interpreter.rules import VERSION, opcode
 from dynamo.operators import COMPARE, binary_by_symbol
 from dynamo.variables.constant import NONE, boolean
 
-BINARY = [binary_by_symbol(symbol) for _, symbol in dis._nb_ops]  # type: ignore[attr-defined]  # the order of the arguments of BINARY_OP
+BINARY = [binary_by_symbol(symbol) for _, symbol in dis._nb_ops if symbol != "[]"]  # type: ignore[attr-defined]  # the order of the arguments of BINARY_OP
+SUBSCRIPT = len(BINARY)  # BINARY_SUBSCR before 3.14
 COMPARE_TO_BOOL = VERSION >= (3, 13)
 UNARY = {
     "UNARY_POSITIVE": operator.pos, "UNARY_NEGATIVE": operator.neg, "UNARY_INVERT": operator.invert,
@@ -26,7 +27,10 @@ def unary(frame, inst):
 @opcode("BINARY_OP")
 def binary_op(frame, inst):
     b = frame.pop()
-    frame.push(operators.binary(frame, BINARY[inst.arg], frame.pop(), b))
+    if inst.arg == SUBSCRIPT:
+        frame.push(frame.pop().getitem(frame, b))
+    else:
+        frame.push(operators.binary(frame, BINARY[inst.arg], frame.pop(), b))
 
 
 @opcode("COMPARE_OP")

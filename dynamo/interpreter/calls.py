@@ -47,7 +47,11 @@ def call_kw(frame, inst):
 @opcode("CALL_FUNCTION_EX")
 def call_function_ex(frame, inst):
     kwargs = {}
-    if inst.arg & 1:
+    if VERSION >= (3, 14):
+        (named,) = frame.popn(1)
+        if named is not NULL:
+            kwargs = mapping_of(frame, named)
+    elif inst.arg & 1:
         kwargs = mapping_of(frame, frame.pop())
     given = frame.pop()
     function, self = pop_callable(frame)
@@ -104,6 +108,8 @@ def set_function_part(frame, function: ClosureVariable, flag: int, value: Any) -
         function.annotations = annotations_dict(frame, value)
     elif flag == 8:
         function.cell_list = list(value.items)
+    elif flag == 16:
+        function.annotate = value
 
 
 def annotations_dict(frame, value: Any):

@@ -8,7 +8,7 @@ from itertools import islice
 from aten.errors import DataDependentError
 from dynamo import breaks
 from dynamo.breaks import NotConstant, Raised, Unsupported
-from dynamo.bytecode.instruction import Instruction, decode
+from dynamo.bytecode.instruction import LASTI_IS_OBJECT, Instruction, decode
 from dynamo.bytecode.liveness import keeps_locals
 from dynamo.interpreter import operators
 from dynamo.interpreter.rules import RULES
@@ -168,7 +168,7 @@ class Frame:
                 for value in gone:
                     self.dropped(value)
                 if lasti:
-                    self.push(ConstantVariable(self.current.offset))
+                    self.push(ConstantVariable(self.current.offset) if LASTI_IS_OBJECT else NULL)
                 self.push(raised.value)
                 self.pc = target
                 self.kw_names = ()
@@ -292,9 +292,10 @@ class RootFrame(Frame):
 
     def run_to_break(self) -> Variable | None:
         """Run to the return, or to the step to break at (then `broken` is true and the state is that before it)."""
+        joined = decode(self.code).joined
         while not self.finished:
-            inst = self.current = self.instructions[self.pc]
-            if inst.name not in ("PRECALL", "CALL") or not self.in_call_group():
+            self.current = self.instructions[self.pc]
+            if self.pc not in joined:
                 self.group_step = self.step
                 if self.step == self.break_step:
                     self.broken = True
@@ -302,11 +303,6 @@ class RootFrame(Frame):
             self.step += 1
             self.advance()
         return self.result
-
-    def in_call_group(self) -> bool:
-        """Whether the instruction belongs to a call begun by KW_NAMES or PRECALL: they break as one."""
-        before = self.instructions[self.pc - 1].name if self.pc else ""
-        return before in ("KW_NAMES", "PRECALL")
 
 
 __all__ = ["Frame", "NULL", "RootFrame", "Yield"]

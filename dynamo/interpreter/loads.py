@@ -12,12 +12,12 @@ from dynamo.variables.function import CellVariable
 
 
 # ------------------------------------------------------------------------------------------------- stack
-@opcode("NOP", "RESUME", "PRECALL")
+@opcode("NOP", "RESUME", "PRECALL", "NOT_TAKEN")
 def nop(frame, inst):
     pass
 
 
-@opcode("POP_TOP")
+@opcode("POP_TOP", "POP_ITER")
 def pop_top(frame, inst):
     frame.dropped(frame.stack.pop())
 
@@ -62,12 +62,17 @@ def load_const(frame, inst):
     frame.push(constant_of_code(frame, inst.value))
 
 
-@opcode("LOAD_FAST", "LOAD_FAST_CHECK", "LOAD_CLOSURE")
+@opcode("LOAD_SMALL_INT", "LOAD_COMMON_CONSTANT", since=(3, 14))
+def load_known(frame, inst):
+    frame.push(literal(frame, inst.value))
+
+
+@opcode("LOAD_FAST", "LOAD_FAST_BORROW", "LOAD_FAST_CHECK", "LOAD_CLOSURE")
 def load_fast(frame, inst):
     frame.push(frame.load_fast(inst.value))
 
 
-@opcode("LOAD_FAST_LOAD_FAST", since=(3, 13))
+@opcode("LOAD_FAST_LOAD_FAST", "LOAD_FAST_BORROW_LOAD_FAST_BORROW", since=(3, 13))
 def load_fast_load_fast(frame, inst):
     for name in inst.value:
         frame.push(frame.load_fast(name))

@@ -7,8 +7,11 @@ from dynamo.interpreter.rules import VERSION, opcode
 from dynamo.variables.base import Exhausted
 from dynamo.variables.exception import raise_exception
 
-# Where an exhausted FOR_ITER goes on: behind END_FOR (3.12) or END_FOR and POP_TOP (3.13), which the target names.
-AFTER_LOOP = {(3, 11): 0, (3, 12): 1, (3, 13): 2}[VERSION]
+# Where an exhausted FOR_ITER goes on: behind END_FOR (3.12) or END_FOR and POP_TOP (3.13) or POP_ITER, which the target names.
+AFTER_LOOP = {(3, 11): 0, (3, 12): 1}.get(VERSION, 2)
+
+
+TELLS_LENGTH = VERSION >= (3, 14)  # of a list, tuple or dict that has too many items for `a, b = …`
 
 
 @opcode("GET_ITER")
@@ -53,12 +56,15 @@ def unpack_two(value) -> None:
 @opcode("UNPACK_SEQUENCE")
 def unpack_sequence(frame, inst):
     n = inst.arg
-    values = unpacked(frame, frame.pop(), n + 1)
+    given = frame.pop()
+    values = unpacked(frame, given, n + 1)
     if len(values) < n:
         text = f"not enough values to unpack (expected {n}, got {len(values)})"
         raise raise_exception(frame, ValueError, text)
     if len(values) > n:
-        raise raise_exception(frame, ValueError, f"too many values to unpack (expected {n})")
+        known = TELLS_LENGTH and given.python_type() in (list, tuple, dict)
+        got = f", got {len(values)}" if known else ""
+        raise raise_exception(frame, ValueError, f"too many values to unpack (expected {n}{got})")
     frame.stack.extend(reversed(values))
 
 

@@ -19,7 +19,7 @@ def unknown(frame, inst: Instruction) -> None:
 RULES: list[Callable[[Any, Instruction], None]] = [unknown] * PSEUDO
 
 
-def opcode(*names: str, since: tuple[int, int] = (3, 11), until: tuple[int, int] = (3, 13)):
+def opcode(*names: str, since: tuple[int, int] = (3, 11), until: tuple[int, int] = (3, 14)):
     """Declare the rule of opcodes: rule(frame, inst). `since` and `until` are the Python versions it holds for."""
 
     def declare(rule):

@@ -23,6 +23,11 @@ def reduce(function, iterable, initial=..., /):
     return total
 
 
+def reduce_from(function, iterable, /, initial=...):
+    """functools.reduce from Python 3.14 on"""
+    return reduce(function, iterable, initial)
+
+
 def get_items(obj, *keys):
     """operator.itemgetter(*keys)(obj)"""
     return obj[keys[0]] if len(keys) == 1 else tuple([obj[k] for k in keys])

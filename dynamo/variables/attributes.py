@@ -263,9 +263,7 @@ def nowhere(frame, obj: Variable, name: str) -> Raised:
 
 def unset(frame, obj: Variable, name: str) -> Raised:
     """The AttributeError of a slot with nothing in it, which calls the class by its full name since Python 3.13."""
-    cls = obj.python_type()
-    full = cls.__qualname__ if cls.__module__ in ("builtins", "__main__") else f"{cls.__module__}.{cls.__qualname__}"
-    return no_attribute(frame, obj, name, f"'{full}' object has no attribute '{{1}}'" if FULL_NAMES else FULL_TEXT)
+    return no_attribute(frame, obj, name, f"'{obj.full_type_name()}' object has no attribute '{{1}}'" if FULL_NAMES else FULL_TEXT)
 
 
 def load(frame, obj: Variable, name: str) -> Variable:

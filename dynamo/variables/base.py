@@ -294,6 +294,11 @@ class Variable:
         """What Python's messages call the class of the value."""
         return _eval_frame.type_name(self.python_type())
 
+    def full_type_name(self) -> str:
+        """The same with the module, as some messages have it."""
+        cls = self.python_type()
+        return cls.__qualname__ if cls.__module__ in ("builtins", "__main__") else f"{cls.__module__}.{cls.__qualname__}"
+
     # --------------------------------------------------------------------------------------------- rebuild
     def recipe(self, emit) -> Any:
         """How the new code makes this value: a recipe of dynamo.outcome. `emit` is a side_effects.Emission."""

@@ -15,9 +15,10 @@ from typing import Any
 
 from dynamo import breaks
 from dynamo.breaks import NotConstant, Raised, Unsupported
+from dynamo.bytecode.instruction import VERSION
 from dynamo.operators import ROWS, UNARY
 from dynamo.variables.base import Variable, accepts
-from dynamo.variables.constant import ConstantVariable, boolean, literal, plain
+from dynamo.variables.constant import NONE, ConstantVariable, boolean, literal, plain
 from dynamo.variables.construct import CLASSES, new_tuple
 from dynamo.variables.exception import raise_exception, run_python
 from dynamo.variables.object import ObjectVariable
@@ -230,6 +231,9 @@ def _operator_rows() -> None:
     builtin(operator.truth)(lambda frame, a, /: a.truth(frame))
     builtin(operator.is_)(lambda frame, a, b, /: boolean(frame.ops.same(frame, a, b)))
     builtin(operator.is_not)(lambda frame, a, b, /: boolean(not frame.ops.same(frame, a, b)))
+    if VERSION >= (3, 14):
+        builtin(operator.is_none)(lambda frame, a, /: boolean(frame.ops.same(frame, a, NONE)))  # type: ignore[attr-defined]
+        builtin(operator.is_not_none)(lambda frame, a, /: boolean(not frame.ops.same(frame, a, NONE)))  # type: ignore[attr-defined]
     builtin(operator.contains)(lambda frame, a, b, /: frame.ops.contained(frame, a, b))
     builtin(operator.getitem)(lambda frame, a, b, /: a.getitem(frame, b))
     builtin(operator.setitem)(lambda frame, a, b, c, /: a.setitem(frame, b, c))

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from dynamo import breaks
 from dynamo.breaks import Raised, Unsupported
+from dynamo.bytecode.instruction import VERSION
 from dynamo.variables import iterator as iterators
 from dynamo.variables.base import Exhausted, one_by_one
 from dynamo.variables.builtin import CLASSES, FUNCTIONS, builtin
@@ -67,11 +68,14 @@ def zip_(frame, *iterables, strict=FALSE):
     return iterators.ZipIterator(inner, strict.truth(frame))
 
 
-@builtin(map)
-def map_(frame, function, *iterables):
+def map_(frame, function, *iterables, strict=FALSE):
     if not iterables:
         run_python(frame, map, None)
-    return iterators.MapIterator(function, [v.iterate(frame) for v in iterables])
+    return iterators.MapIterator(function, [v.iterate(frame) for v in iterables], strict.truth(frame))
+
+
+# map has `strict` from 3.14 on.
+builtin(map)(map_ if VERSION >= (3, 14) else lambda frame, function, *iterables: map_(frame, function, *iterables))
 
 
 @builtin(filter)

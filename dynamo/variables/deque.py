@@ -7,6 +7,7 @@ import operator
 
 from dynamo import outcome
 from dynamo.breaks import NotConstant
+from dynamo.bytecode.instruction import VERSION
 from dynamo.operators import ROWS
 from dynamo.variables.base import Variable, attribute, method
 from dynamo.variables.constant import ConstantVariable, plain
@@ -83,10 +84,10 @@ class DequeVariable(ListVariable):
         return "deque"
 
     def not_found(self, item):
-        return f"{plain(item)!r} is not in deque"
+        return f"{plain(item)!r} is not in deque" if VERSION < (3, 14) else "deque.index(x): x not in deque"
 
     def not_removed(self, item):
-        return f"{plain(item)!r} is not in deque"
+        return f"{plain(item)!r} is not in deque" if VERSION < (3, 14) else "deque.remove(x): x not in deque"
 
     @attribute("maxlen")
     def limit(self, frame):

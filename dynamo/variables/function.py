@@ -12,7 +12,7 @@ import numpy as np
 
 from dynamo import breaks, config, constant_results, outcome, trace_rules
 from dynamo.breaks import Unsupported
-from dynamo.bytecode.instruction import VERSION
+from dynamo.bytecode.instruction import HAS_DOCSTRING, VERSION
 from dynamo.source import Object
 from dynamo.variables import attributes, logged
 from dynamo.variables.attributes import storage_of
@@ -147,7 +147,7 @@ class PythonFunction(TrueVariable):
             storage_of(frame, self).replace_dict(frame, value)
         elif name in ("__defaults__", "__kwdefaults__", "__name__", "__qualname__", "__doc__", "__module__"):
             storage_of(frame, self).write_member(frame, descriptor, value)
-        elif name in ("__annotations__", "__type_params__"):
+        elif name in ("__annotations__", "__annotate__", "__type_params__"):
             storage_of(frame, self).write_member(frame, descriptor, value)
         else:
             raise self.unsupported(f"setting {name}")
@@ -258,7 +258,7 @@ class FunctionVariable(PythonFunction):
 class ClosureVariable(PythonFunction):
     """A function made while tracing (def, lambda, comprehension)."""
 
-    __slots__ = ("code", "globals", "default_values", "kwdefault_values", "cell_list", "annotations")
+    __slots__ = ("code", "globals", "default_values", "kwdefault_values", "cell_list", "annotations", "annotate")
 
     def __init__(self, code: types.CodeType, globals: dict, defaults=(), kwdefaults=None, cells=(), annotations=None):
         super().__init__()
@@ -268,6 +268,7 @@ class ClosureVariable(PythonFunction):
         self.kwdefault_values: dict[str, Variable] = dict(kwdefaults or {})
         self.cell_list: list[CellVariable] = list(cells)
         self.annotations: Variable | None = annotations
+        self.annotate: Variable | None = None  # the function that computes them (3.14)
 
     def describe(self):
         return f"the function {self.code.co_qualname}"
@@ -303,7 +304,11 @@ class ClosureVariable(PythonFunction):
             pairs = [(ConstantVariable(k), v) for k, v in self.kwdefault_values.items()]
             made = values.dict_(pairs) if pairs else NONE
         elif name == "__annotations__":
+            if self.annotations is None and self.annotate is not None:
+                self.annotations = self.annotate.call(frame, [ConstantVariable(1)], {})  # VALUE
             made = self.annotations or values.dict_()
+        elif name == "__annotate__":
+            return self.annotate or NONE
         elif name == "__type_params__":
             return values.tuple_([])
         elif name == "__closure__":
@@ -336,6 +341,8 @@ class ClosureVariable(PythonFunction):
             emit.after(outcome.SetAttr(temp, "__kwdefaults__", outcome.Build("dict", pairs)))
         if self.annotations is not None:
             emit.after(outcome.SetAttr(temp, "__annotations__", emit.value(self.annotations)))
+        elif self.annotate is not None:
+            emit.after(outcome.SetAttr(temp, "__annotate__", emit.value(self.annotate)))
         storage = emit.output.side_effects.storages.get(self)
         if storage is not None:
             storage.fill(emit, temp)
@@ -343,7 +350,7 @@ class ClosureVariable(PythonFunction):
 
 def has_docstring(code: types.CodeType) -> bool:
     """Whether the first constant of a function is its docstring (that of a lambda never is)."""
-    return bool(code.co_flags & HAS_DOCSTRING) if VERSION >= (3, 13) else code.co_name != "<lambda>"
+    return bool(code.co_flags & HAS_DOCSTRING) if VERSION >= (3, 14) else code.co_name != "<lambda>"
 
 
 class MethodVariable(TrueVariable):
@@ -453,7 +460,16 @@ class PartialVariable(TrueVariable):
         return functools.partial
 
     def call(self, frame, args, kwargs):
-        return self.function.call(frame, [*self.args, *args], {**self.kwargs, **kwargs})
+        return self.function.call(frame, self.filled(frame, args), {**self.kwargs, **kwargs})
+
+    def filled(self, frame, args: list[Variable]) -> list[Variable]:
+        """The arguments of a call: those given stand for the placeholders first."""
+        places = sum(map(is_placeholder, self.args))
+        if len(args) < places:
+            text = f"missing positional arguments in 'partial' call; expected at least {places}, got {len(args)}"
+            raise raise_exception(frame, TypeError, text)
+        given = iter(args)
+        return [*(next(given) if is_placeholder(a) else a for a in self.args), *given]
 
     def getattr(self, frame, name):
         if name in ("func", "args", "keywords") and isinstance(self.function, PartialVariable):
@@ -498,6 +514,11 @@ class PartialVariable(TrueVariable):
 
         storage = emit.output.side_effects.storages.get(self)
         return emit.shared(self, make, None if storage is None else lambda temp: storage.fill(emit, temp))
+
+
+def is_placeholder(value: Variable) -> bool:
+    """Whether it is functools.Placeholder (3.14), the place of an argument to come."""
+    return VERSION >= (3, 14) and value.python_type() is type(functools.Placeholder)  # type: ignore[attr-defined]
 
 
 class CallableVariable(TrueVariable):
@@ -554,4 +575,3 @@ class CallableVariable(TrueVariable):
 
 
 METHODS_BOUND_ANEW = (functools._lru_cache_wrapper, np.ufunc)  # each read of a method makes an object: none can be known again
-HAS_DOCSTRING = 0x4000000

@@ -186,7 +186,9 @@ class CountIterator(IteratorVariable):
         return emit.shared(self, lambda: outcome.Call(outcome.Const(itertools.count), args))
 
 
-class ZipIterator(IteratorVariable):
+class Together(IteratorVariable):
+    """An iterator over several at once."""
+
     __slots__ = ("iterators", "strict")
 
     def __init__(self, iterators: list[Variable], strict: bool = False):
@@ -194,10 +196,8 @@ class ZipIterator(IteratorVariable):
         self.iterators = iterators
         self.strict = strict
 
-    def python_type(self):
-        return zip
-
-    def next(self, frame):
+    def step(self, frame) -> list[Variable]:
+        """The next item of each."""
         items: list[Variable] = []
         for i, iterator in enumerate(self.iterators):
             try:
@@ -206,25 +206,40 @@ class ZipIterator(IteratorVariable):
                 if self.strict:
                     self.check_lengths(frame, i)
                 raise
-        if not items:
-            raise Exhausted()
-        return frame.values.tuple_(items)
+        return items
 
     def check_lengths(self, frame, at: int) -> None:
-        """After iterator `at` came to its end first: zip(strict=True) raises unless all do."""
+        """After iterator `at` came to its end first: with strict=True it raises unless all do."""
+        name = self.python_type().__name__
         if at:
-            raise raise_exception(frame, ValueError, f"zip() argument {at + 1} is shorter than argument{_upto(at)}")
+            raise raise_exception(frame, ValueError, f"{name}() argument {at + 1} is shorter than argument{_upto(at)}")
         for i, iterator in enumerate(self.iterators[1:], 1):
             try:
                 iterator.next(frame)
             except Exhausted:
                 continue
-            raise raise_exception(frame, ValueError, f"zip() argument {i + 1} is longer than argument{_upto(i)}")
+            raise raise_exception(frame, ValueError, f"{name}() argument {i + 1} is longer than argument{_upto(i)}")
+
+    def strictness(self) -> tuple:
+        """The keyword argument that makes it so."""
+        return (("strict", outcome.Const(True)),) if self.strict else ()
+
+
+class ZipIterator(Together):
+    __slots__ = ()
+
+    def python_type(self):
+        return zip
+
+    def next(self, frame):
+        items = self.step(frame)
+        if not items:
+            raise Exhausted()
+        return frame.values.tuple_(items)
 
     def recipe(self, emit):
-        kwargs = (("strict", outcome.Const(True)),) if self.strict else ()
         parts = tuple(emit.value(i) for i in self.iterators)
-        return emit.shared(self, lambda: outcome.Call(outcome.Const(zip), parts, kwargs))
+        return emit.shared(self, lambda: outcome.Call(outcome.Const(zip), parts, self.strictness()))
 
 
 def _upto(n: int) -> str:
@@ -252,23 +267,22 @@ class EnumerateIterator(IteratorVariable):
         return emit.shared(self, lambda: outcome.Call(outcome.Const(enumerate), args))
 
 
-class MapIterator(IteratorVariable):
-    __slots__ = ("function", "iterators")
+class MapIterator(Together):
+    __slots__ = ("function",)
 
-    def __init__(self, function: Variable, iterators: list[Variable]):
-        super().__init__()
+    def __init__(self, function: Variable, iterators: list[Variable], strict: bool = False):
+        super().__init__(iterators, strict)
         self.function = function
-        self.iterators = iterators
 
     def python_type(self):
         return map
 
     def next(self, frame):
-        return self.function.call(frame, [i.next(frame) for i in self.iterators], {})
+        return self.function.call(frame, self.step(frame), {})
 
     def recipe(self, emit):
         args = (emit.value(self.function), *[emit.value(i) for i in self.iterators])
-        return emit.shared(self, lambda: outcome.Call(outcome.Const(map), args))
+        return emit.shared(self, lambda: outcome.Call(outcome.Const(map), args, self.strictness()))
 
 
 class FilterIterator(IteratorVariable):

@@ -10,6 +10,7 @@ from typing import Any
 
 from dynamo import outcome
 from dynamo.breaks import Raised
+from dynamo.bytecode.instruction import VERSION
 from dynamo.operators import ROWS
 from dynamo.variables.base import IdentityKey, Variable, attribute, method, one_by_one
 from dynamo.variables.constant import NONE, TRUE, ConstantVariable, boolean
@@ -24,6 +25,7 @@ class HashedVariable(Variable):
     __slots__ = ("entries", "shape")
     entries: dict
     shape: int
+    role = "dict key"
 
     def is_same(self, other):
         return self is other
@@ -44,10 +46,20 @@ class HashedVariable(Variable):
 
     def key(self, frame, item: Variable) -> Any:
         """What the item is found under. That an object is none of those here is guarded."""
-        key = frame.ops.key(frame, item)
+        try:
+            key = frame.ops.key(frame, item)
+        except Raised as raised:
+            raise self.refused(frame, item, raised) from None
         if type(key) is IdentityKey and key not in self.entries:
             frame.output.told_apart(self, key.variable)
         return key
+
+    def refused(self, frame, item: Variable, raised: Raised) -> Raised:
+        """The error of an item without a hash: from 3.14 on it tells what the item was to be."""
+        if VERSION < (3, 14) or raised.value.python_type() is not TypeError:
+            return raised
+        text = frame.ops.text(frame, raised.value).as_python()
+        return raise_exception(frame, TypeError, f"cannot use '{item.full_type_name()}' as a {self.role} ({text})")
 
     def objects(self) -> list[Variable]:
         """The keys that are found by identity."""
@@ -320,8 +332,12 @@ def pair_of(frame, item: Variable, index: int) -> tuple[Variable, Variable]:
     """The key and value that an item of an iterable gives to dict.update()."""
     cls = item.python_type()
     if frame.world.lacks(cls, "__iter__") and frame.world.lacks(cls, "__getitem__"):
-        text = f"cannot convert dictionary update sequence element #{index} to a sequence"
-        raise raise_exception(frame, TypeError, text)
+        text = f"annot convert dictionary update sequence element #{index} to a sequence"
+        if VERSION < (3, 14):
+            raise raise_exception(frame, TypeError, "c" + text)
+        raised = raise_exception(frame, TypeError, "object is not iterable")
+        raised.value.method(frame, "add_note", [ConstantVariable("C" + text)], {})
+        raise raised
     pair = item.unpack(frame)
     if len(pair) != 2:
         text = f"dictionary update sequence element #{index} has length {len(pair)}; 2 is required"

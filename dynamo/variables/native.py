@@ -19,13 +19,21 @@ from typing import Any
 from aten.symbolic import symint
 from dynamo import breaks, polyfills, trace_rules
 from dynamo.breaks import Unsupported
+from dynamo.bytecode.instruction import VERSION
 from dynamo.variables import attributes, builtin_containers
 from dynamo.variables.base import Variable, accepts
 from dynamo.variables.builtin import CLASSES, FUNCTIONS, constant_function
 from dynamo.variables.constant import NONE, ConstantVariable, boolean, literal
 from dynamo.variables.construct import new_object
-from dynamo.variables.exception import being_handled
-from dynamo.variables.function import CallableVariable, ClosureVariable, FunctionVariable, MethodVariable, PartialVariable
+from dynamo.variables.exception import being_handled, raise_exception
+from dynamo.variables.function import (
+    CallableVariable,
+    ClosureVariable,
+    FunctionVariable,
+    MethodVariable,
+    PartialVariable,
+    is_placeholder,
+)
 from dynamo.variables.iterator import CountIterator
 from dynamo.variables.library_iterator import LibraryIterator
 from dynamo.variables.object import ObjectVariable
@@ -143,7 +151,12 @@ def _partial(frame, args, kwargs):
     if not args or frame.world.lacks(args[0].python_type(), "__call__"):
         raise Unsupported(breaks.UNKNOWN_CALL, "functools.partial of nothing to call")
     inner = args[0]
-    if isinstance(inner, PartialVariable) and inner.source is None:  # a partial of a partial is one of the function
+    if len(args) > 1 and is_placeholder(args[-1]):
+        raise raise_exception(frame, TypeError, "trailing Placeholders are not allowed")
+    if any(map(is_placeholder, kwargs.values())):
+        raise raise_exception(frame, TypeError, "Placeholder cannot be passed as a keyword argument")
+    flat = isinstance(inner, PartialVariable) and not any(map(is_placeholder, inner.args))
+    if flat and inner.source is None:  # a partial of a partial is one of the function
         return PartialVariable(inner.function, [*inner.args, *args[1:]], {**inner.kwargs, **kwargs})
     return PartialVariable(inner, list(args[1:]), dict(kwargs))
 
@@ -285,7 +298,7 @@ for _real, _polyfill in polyfills.FUNCTIONS.items():
     FUNCTIONS[_real] = _inline(_polyfill)
 FUNCTIONS[operator.inv] = FUNCTIONS[operator.invert]
 FUNCTIONS[itertools.tee] = _tee
-FUNCTIONS[functools.reduce] = _inline(polyfills.reduce)
+FUNCTIONS[functools.reduce] = _inline(polyfills.reduce if VERSION < (3, 14) else polyfills.reduce_from)
 CLASSES[itertools.count] = _count
 
 

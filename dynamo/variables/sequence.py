@@ -9,6 +9,7 @@ from typing import Any
 import aten
 from dynamo import outcome
 from dynamo.breaks import NotConstant
+from dynamo.bytecode.instruction import VERSION
 from dynamo.operators import ROWS
 from dynamo.variables.attributes import bind, find, no_attribute
 from dynamo.variables.base import Variable, attribute, method, one_by_one
@@ -320,7 +321,7 @@ class ListVariable(SequenceVariable):
         return "list assignment"
 
     def not_found(self, item):
-        return f"{plain(item)!r} is not in list"
+        return f"{plain(item)!r} is not in list" if VERSION < (3, 14) else "list.index(x): x not in list"
 
     @method("append")
     def append(self, frame, item):

@@ -41,6 +41,7 @@ class SetVariable(HashedVariable):
     """A set or frozenset. `entries`: hash key → item, in the order in which they came."""
 
     __slots__ = ("frozen", "twin", "order")
+    role = "set element"
 
     def __init__(self, items: Iterable[Variable] = (), frozen: bool = False, source=None, order: Any = None):
         super().__init__(source)

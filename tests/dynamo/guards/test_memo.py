@@ -3,6 +3,8 @@
 import gc
 import weakref
 
+import pytest
+
 import weft
 from dynamo import _eval_frame
 from dynamo.guards import Equals, FlagIs, IdIs, TypeIs, flag
@@ -175,3 +177,57 @@ def test_the_name_of_a_class_is_remembered_as_a_word():
     assert not p(K, int)
     K.__name__ = "K"
     assert p(K, int) and not p(K, str)
+
+
+CHANGES = {
+    "set": lambda d: d.__setitem__("n", 2), "delete": lambda d: d.pop("n"), "clear": lambda d: d.clear(),
+    "update": lambda d: d.update(n=2), "merge": lambda d: d.__ior__({"n": 2}), "popitem": lambda d: d.popitem(),
+    "attribute": None, "raw attribute": None, "deleted attribute": None,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_every_change_of_a_dictionary_is_seen_each_time(change):
+    """Of one that hangs on an object, first with values kept inside of the object. (Python 3.14 has no version tags.)"""
+
+    class Holder:
+        def __init__(self):
+            self.n = 1
+
+    apply = CHANGES[change]
+    o, other = Holder(), Holder()
+    p = Program(Equals(Attr(X, "n"), 1))
+    for _ in range(6):
+        assert p(o) and p(o) and p(other)
+        if apply is not None:
+            apply(o.__dict__)
+        elif change == "attribute":
+            o.n = 2
+        elif change == "raw attribute":
+            object.__setattr__(o, "n", 2)
+        else:
+            del o.n
+        assert not p(o) and p(other)
+        o.n = 1
+    assert p.native.stats["hits"] > 0
+
+
+def test_a_dictionary_at_the_address_of_one_that_died_is_another():
+    p = Program(Equals(Item(X, "n"), 1))
+    for i in range(200):
+        d = {"n": 1, "i": i}
+        assert p(d) and p(d)
+        del d
+        d = {"n": 2, "i": i}  # often where the one before was
+        assert not p(d)
+
+
+def test_dictionaries_that_change_in_each_call_stay_remembered():
+    o = Plain(**{f"a{i}": i for i in range(20)}, inner=Plain(calls=0))
+    p = Program(*[Equals(Attr(X, f"a{i}"), i) for i in range(20)], TypeIs(Attr(Attr(X, "inner"), "calls"), int))
+    for _ in range(50):
+        assert p(o)
+        o.inner.calls += 1
+    assert p.native.stats["walks"] >= 50
+    hits = p.native.stats["hits"]
+    assert p(o) and p(o) and p.native.stats["hits"] > hits

@@ -203,8 +203,8 @@ def _traced_leaves(frame: Any, args: list, kwargs: dict) -> Any:
 
 @trace_rules.handle(ExportedModule._run)
 def _traced_run(frame: Any, args: list, kwargs: dict) -> Any:
-    inner = args[0].realize(frame).value._graph_module
-    return frame.world.known(inner._forward or inner._compile()).call(frame, args, {})
+    generated = args[0].realize(frame).value._graph_module.generated()
+    return frame.world.known(generated.forward or generated.compile()).call(frame, args, {})
 
 
 @trace_rules.handle(ExportedModule._result)

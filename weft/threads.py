@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from aten import _native
+from aten.library_threads import set_library_threads
 
 __all__ = ["get_num_interop_threads", "get_num_threads", "set_flush_denormal", "set_num_interop_threads", "set_num_threads"]
 
@@ -20,7 +21,9 @@ def _count(value: int, what: str) -> int:
 
 def set_num_threads(int: int, /) -> None:
     """How many threads an op may use."""
-    _native.set_num_threads(_count(int, "set_num_threads"))
+    n = _count(int, "set_num_threads")
+    _native.set_num_threads(n)
+    set_library_threads(n)
 
 
 def get_num_interop_threads() -> int:

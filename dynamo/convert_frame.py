@@ -17,7 +17,7 @@ from . import _eval_frame, exc, marked_sizes, stance, trace_rules, utils
 from . import config as settings_of_capture
 from . import outcome as o
 from .autocast import compiled_without
-from .breaks import OVERLAP, Unsupported
+from .breaks import OVERLAP, SKIPPED_CALL, Unsupported
 from .callback import callback_handler
 from .caller import is_users, users_line
 from .capture_config import Config, whole
@@ -25,6 +25,7 @@ from .direct import direct_result, loaded_sources, readable
 from .guard_program import GuardCompiler
 from .guards import Disjoint, Guard, GuardSet, Overlap, Shape, ShapeIs
 from .marks import DYNAMIC
+from .replaced_builtins import replaced_builtin
 from .shape_program import TooComplex, compile_expr
 from .source import Scope
 from .variables.function_modes import captured_modes, run_unasked
@@ -66,6 +67,10 @@ def compile_frame(code: types.CodeType, function: types.FunctionType, args: dict
     if config.fullgraph and function not in whole:
         return None
     if fx_traced() or overrides.state.modes:  # (a graph would hide operations from a dispatch mode)
+        return None
+    if (name := replaced_builtin()) is not None:  # (our own code calls it)
+        if config.fullgraph:
+            raise Unsupported(SKIPPED_CALL, f"builtins.{name} is not Python's own")
         return None
     counters["frames"] += 1
     utils.counters["frames"]["total"] += 1

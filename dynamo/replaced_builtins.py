@@ -1,0 +1,23 @@
+"""Builtin functions that this package's own code calls, and that a program has replaced: nothing can be traced meanwhile."""
+
+from __future__ import annotations
+
+import builtins
+
+_USED = (
+    "all any callable dict enumerate filter float frozenset getattr hasattr hash id int isinstance issubclass iter len list map "
+    "max min next object range repr reversed set setattr slice sorted str sum super tuple type vars zip bool bytes delattr"
+)
+_ORIGINAL = {name: vars(builtins)[name] for name in _USED.split()}
+
+
+def replaced_builtin() -> str | None:
+    """The name of one that is not what it was when weft was imported."""
+    now = vars(builtins)
+    for name, original in _ORIGINAL.items():
+        if now.get(name) is not original:
+            return name
+    return None
+
+
+__all__ = ["replaced_builtin"]

@@ -70,6 +70,7 @@ static int set_view_of(PyObject *self, PyObject *value, void *) {
     }
   }
   Py_XSETREF(t->view_of, value && value != Py_None ? Py_NewRef(value) : nullptr);
+  t->view_of ? enlist_view(t) : delist_view(t);
   track(t);
   return 0;
 }
@@ -290,6 +291,7 @@ static int set_data(PyObject *self, PyObject *value, void *) {
   if (!wait_for_calls()) return -1;
   if (!set_layout(t, WEFT_NDIM(v), v->sizes, v->strides, v->offset)) return -1;
   v->storage->refs++;
+  delist_view(t);
   storage_decref(std::exchange(t->storage, v->storage));
   uint32_t moved = WEFT_WORD_DTYPE | WEFT_WORD_DEVICE;
   t->word = (t->word & ~moved) | (v->word & moved);

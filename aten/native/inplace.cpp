@@ -20,7 +20,33 @@ static int refuse(const char *why) {
   return -1;
 }
 
+void enlist_view(WeftTensor *view) {
+  if (view->view_link || !view->storage) return;
+  WeftStorage *storage = view->storage;
+  view->next_view = storage->views;
+  view->view_link = &storage->views;
+  if (storage->views) storage->views->view_link = &view->next_view;
+  storage->views = view;
+}
+
+void delist_view(WeftTensor *view) {
+  if (!view->view_link) return;
+  *view->view_link = view->next_view;
+  if (view->next_view) view->next_view->view_link = view->view_link;
+  view->view_link = nullptr;
+  view->next_view = nullptr;
+}
+
+void history_changed(WeftTensor *root, bool has) {
+  if (root->view_of || !root->storage) return;
+  for (WeftTensor *v = root->storage->views; v; v = v->next_view) {
+    if (v->grad_fn || v->accumulator || dtype_kind(WEFT_DTYPE(v)) < KIND_FLOAT || root_of(v) != root) continue;
+    v->word = (v->word & ~WEFT_WORD_REQUIRES_GRAD) | (has ? WEFT_WORD_REQUIRES_GRAD : 0);
+  }
+}
+
 void note_view(WeftTensor *view, const WeftTensor *base) {
+  enlist_view(view);
   view->flags |= base->flags & WEFT_FLAGS_OF_VIEW;
   if (grad_enabled()) return;
   if (!(view->flags & WEFT_FLAGS_OF_VIEW))

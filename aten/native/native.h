@@ -196,6 +196,11 @@ PyObject *unpack_saved(PyObject *saved, WeftNode *node);    // new reference to 
 // inplace.cpp
 // Notes on a new view how it was made, and that it requires grad where nothing is recorded: as its base does.
 void note_view(WeftTensor *view, const WeftTensor *base);
+// A tensor is known as a view (view_of is set) to its memory, or no longer.
+void enlist_view(WeftTensor *view);
+void delist_view(WeftTensor *view);
+// The tensor, a view of none, has got a history (or lost it): so have those of its views that have none of their own.
+void history_changed(WeftTensor *root, bool has);
 // The view was made by an op, or a user's function, of several results (or as its only one): not where nothing is recorded.
 void note_result_of(WeftTensor *view, uint32_t flag);
 // RuntimeError where a view that was made without history was written, by itself or through others (`indirect`), with history.

@@ -118,7 +118,9 @@ bool set_outputs(WeftNode *node, PyObject *const *outputs, Py_ssize_t n) {
     PyObject *old = as_object(std::exchange(t->grad_fn, node));
     Py_XDECREF(old);
     t->output_nr = (uint32_t)i;
+    const bool first = !WEFT_REQUIRES_GRAD(t);
     t->word |= WEFT_WORD_REQUIRES_GRAD;
+    if (first && t->storage && t->storage->views) history_changed(t, true);
     if (t->view_of && !WEFT_IS_TRACER(t)) t->view_version = t->storage->version;
     track(t);
   }
@@ -204,6 +206,7 @@ int set_grad_fn(PyObject *self, PyObject *value, void *) {
     old = as_object(std::exchange(t->grad_fn, nullptr));
     t->output_nr = 0;
     t->word &= ~WEFT_WORD_REQUIRES_GRAD;
+    if (old) history_changed(t, false);
     Py_XDECREF(old);
     return 0;
   }
@@ -219,7 +222,9 @@ int set_grad_fn(PyObject *self, PyObject *value, void *) {
   Py_INCREF(node);
   old = as_object(std::exchange(t->grad_fn, as_node(node)));
   t->output_nr = nr;
+  const bool first = !WEFT_REQUIRES_GRAD(t);
   t->word |= WEFT_WORD_REQUIRES_GRAD;
+  if (first) history_changed(t, true);
   if (!WEFT_IS_TRACER(t)) t->view_version = t->storage->version;
   track(t);
   Py_XDECREF(old);

@@ -76,7 +76,13 @@ void forget() {
 // The kind of a call: all of its arguments but the elements of tensors.
 struct Key {
   std::string text;
-  std::vector<PyObject *> tensors;  // borrowed
+  std::vector<PyObject *> tensors;  // owned: a list that they are in may be emptied meanwhile
+
+  Key() = default;
+  Key(const Key &) = delete;
+  ~Key() {
+    for (PyObject *t : tensors) Py_DECREF(t);
+  }
 
   template <typename T>
   void put(T value) {
@@ -113,7 +119,7 @@ struct Key {
       put(t->word & (WEFT_WORD_DTYPE | WEFT_WORD_NDIM | WEFT_WORD_CONTIGUOUS | WEFT_WORD_INFERENCE));
       text.append(reinterpret_cast<const char *>(t->sizes), sizeof(int64_t) * (size_t)WEFT_NDIM(t));
       if (!(t->word & WEFT_WORD_CONTIGUOUS)) text.append(reinterpret_cast<const char *>(t->strides), sizeof(int64_t) * (size_t)WEFT_NDIM(t));
-      tensors.push_back(v);
+      tensors.push_back(Py_NewRef(v));
       return true;
     }
     if (v == Py_None || v == Py_True || v == Py_False) {
@@ -258,6 +264,9 @@ PyObject *run_program(const Program &program, const std::vector<PyObject *> &inp
   return result && program.wrapper ? PyObject_CallOneArg(program.wrapper.get(), result.get()) : result.release();
 }
 
+// An argument for the learner: lists as they are now, since other threads may change them.
+PyObject *as_now(PyObject *v) { return PyList_CheckExact(v) ? PyList_GetSlice(v, 0, PyList_GET_SIZE(v)) : Py_NewRef(v); }
+
 // What calls with this key come to. UNHANDLED: not known (yet).
 PyObject *replay(const Key &key, PyObject *owner, PyObject *args, PyObject *kwargs, PyObject *const *vector, Py_ssize_t nargs, PyObject *names) {
   if (known.size() >= kMostKnown) forget();
@@ -273,9 +282,15 @@ PyObject *replay(const Key &key, PyObject *owner, PyObject *args, PyObject *kwar
     } else {
       given.reset(PyTuple_New(nargs));
       by_name.reset(PyDict_New());
-      for (Py_ssize_t i = 0; given && i < nargs; i++) PyTuple_SET_ITEM(given.get(), i, Py_NewRef(vector[i]));
-      for (Py_ssize_t i = 0; by_name && names && i < PyTuple_GET_SIZE(names); i++)
-        if (PyDict_SetItem(by_name.get(), PyTuple_GET_ITEM(names, i), vector[nargs + i]) < 0) return nullptr;
+      for (Py_ssize_t i = 0; given && i < nargs; i++) {
+        PyObject *value = as_now(vector[i]);
+        if (!value) return nullptr;
+        PyTuple_SET_ITEM(given.get(), i, value);
+      }
+      for (Py_ssize_t i = 0; by_name && names && i < PyTuple_GET_SIZE(names); i++) {
+        Ref value(as_now(vector[nargs + i]));
+        if (!value || PyDict_SetItem(by_name.get(), PyTuple_GET_ITEM(names, i), value.get()) < 0) return nullptr;
+      }
     }
     if (!given || !by_name) return nullptr;
     Ref made(PyObject_CallFunctionObjArgs(learner, owner, given.get(), by_name.get(), nullptr));

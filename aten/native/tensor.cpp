@@ -238,6 +238,7 @@ static int tensor_clear(PyObject *self) {
   PyObject *grad_fn = as_object(std::exchange(t->grad_fn, nullptr));
   Py_XDECREF(grad_fn);
   Py_CLEAR(t->grad);
+  delist_view(t);
   Py_CLEAR(t->view_of);
   Py_CLEAR(t->hooks);
   Py_CLEAR(t->dict);

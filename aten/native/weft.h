@@ -69,6 +69,8 @@ typedef struct WeftDevice {
 // ------------------------------------------------------------------------------------------ storage
 enum WeftStorageFlags { WEFT_STORAGE_READONLY = 1, WEFT_STORAGE_EXTERNAL = 2 };
 
+struct WeftTensor;
+
 typedef struct WeftStorage {
   char *data;          // 64-byte aligned when ours; NULL when nbytes is 0
   int64_t nbytes;
@@ -78,6 +80,7 @@ typedef struct WeftStorage {
   void (*release)(struct WeftStorage *); // frees data; the struct is freed by weft_storage_decref
   void *owner;         // what keeps external memory alive, for `release`
   int64_t exports;     // arrays, buffers and capsules that show this memory: while there are any it must not move
+  struct WeftTensor *views; // first of the tensors of this memory that are known as views (inplace.cpp)
 } WeftStorage;
 
 // ------------------------------------------------------------------------------------------- tensor
@@ -114,6 +117,7 @@ typedef struct WeftTensor {
   struct WeftNode *accumulator; // borrowed: the leaf's AccumulateGrad node, cleared by that node's dealloc
   PyObject *grad;            // owned Tensor or NULL
   PyObject *view_of;         // owned; for a view: tuple (base tensor, op, arguments), else NULL
+  struct WeftTensor *next_view, **view_link; // of a view: its place in the list of its storage, or NULL
   PyObject *hooks;           // owned list of tensor hooks or NULL
   PyObject *dict;
   PyObject *weakrefs;

@@ -410,12 +410,13 @@ PyObject *make_program(PyObject *, PyObject *args) {
   return capsule;
 }
 
-constexpr uint64_t kState = 0xffffffull;  // of the ambient word: what decides of meaning, levels and modes apart
+// Of the ambient word: what hands calls to others, and what decides of their meaning.
+constexpr uint64_t kOthers = WEFT_AMBIENT_LEVELS | WEFT_AMBIENT_MODES, kState = ~kOthers;
 
 // replay(owner, args): what `owner` comes to on these arguments; NotImplemented while that is not known.
 PyObject *replay_of(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
   if (nargs != 2 || !PyTuple_Check(args[1])) return PyErr_Format(PyExc_TypeError, "replay(owner, args)");
-  if (*ambient() & ~kState) Py_RETURN_NOTIMPLEMENTED;
+  if (*ambient() & kOthers) Py_RETURN_NOTIMPLEMENTED;
   Key key;
   key.put(args[0]);
   key.put(*ambient() & kState);

@@ -46,6 +46,7 @@ class Op(_native.NativeOp):
         self.function = function
         self.__doc__ = function.__doc__ if function is not None else None
         self.__module__ = "aten"
+        self.own = False  # one of aten's, whose definition and derivative follow from their arguments alone (aten/replay.py)
         # Declarations come after construction; whoever calls one has asked whether it is there.
         self.base: Any = None
         self.inplace: Any = None

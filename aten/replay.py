@@ -361,6 +361,7 @@ def bind_replay(chained: Sequence[str]) -> None:
     """Let the calls of aten's own ops be replayed."""
     _whole.update(registry[name] for name in (*_WHOLE, *chained) if name in registry)
     for op in registry.values():
+        op.own = True
         apart = op.name in _NEVER or "dynamic" in op.tags or op.name == "philox_reserve"
         if op.kind not in ("inplace", "view") and not apart:
             _native.set_replay(op, True)

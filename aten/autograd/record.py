@@ -26,7 +26,7 @@ class Backward:
             if found is not NotImplemented:
                 return tuple(found)
         g = grads if self.several else grads[0]
-        if not _native.is_grad_enabled():
+        if plan.op.own and not _native.is_grad_enabled():
             found = _native.replay(plan, (g, *saved))
             if found is not NotImplemented:
                 return found

@@ -153,3 +153,31 @@ def test_derivatives_are_replayed(name, replay_after):
         same(autograd.grad(call(x).square().sum(), x), [expected])
     (again,) = autograd.grad(call(x).square().sum(), x, create_graph=True)
     assert again.requires_grad
+
+
+def test_derivatives_of_users_ops_run_each_time():
+    calls = []
+
+    @torch.library.custom_op("replayed::twice", mutates_args=())
+    def twice(x: torch.Tensor) -> torch.Tensor:
+        return x * 2
+
+    def backward(ctx, g):
+        calls.append(1)
+        return g * len(calls)
+
+    twice.register_autograd(backward)
+    for n in range(1, 20):
+        x = torch.ones(3, requires_grad=True)
+        twice(x).sum().backward()
+        assert len(calls) == n and x.grad.tolist() == [n] * 3
+
+
+def test_derivatives_of_own_ops_are_replayed(monkeypatch):
+    answers = []
+    replay = _native.replay
+    monkeypatch.setattr(_native, "replay", lambda *args: answers.append(replay(*args)) or answers[-1])
+    x = torch.arange(12.0).reshape(3, 4).requires_grad_()
+    for _ in range(12):
+        torch.autograd.grad(x.cumprod(1).sum(), x)
+    assert any(found is not NotImplemented for found in answers)

@@ -1,5 +1,7 @@
 """inductor: graphs → kernels. `compile_fx(gm, example_inputs)` is the pipeline; parts load on first use."""
 
+from importlib import import_module
+
 from inductor.counters import counters
 
 __all__ = ["compile_fx", "counters", "list_mode_options", "list_options"]
@@ -7,8 +9,6 @@ __all__ = ["compile_fx", "counters", "list_mode_options", "list_options"]
 
 def __getattr__(name: str):
     if name == "compile_fx":
-        from importlib import import_module
-
         return import_module("inductor.compile_fx")
     if name in ("list_options", "list_mode_options"):
         from inductor import modes

@@ -7,6 +7,7 @@ import types
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from aten.dispatch import no_grad
 from inductor.entry import compile_fx
 
 __all__ = ["compile_fx", "compile_fx_inner"]
@@ -15,8 +16,6 @@ __all__ = ["compile_fx", "compile_fx_inner"]
 def compile_fx_inner(gm: Any, example_inputs: Sequence[Any]) -> Callable[[Any], list[Any]]:
     """A callable of one list of inputs for a graph that `make_fx` gives, without gradients. It takes the inputs out of the
     list, so that nobody holds what the graph is done with."""
-    from aten.dispatch import no_grad
-
     flat = getattr(gm, "flat", tuple)  # (of what make_fx gives: its arguments may be nested)
     compiled = compile_fx(gm, tuple(flat(example_inputs)))
 

@@ -23,7 +23,7 @@ from aten.fx.symbols import binders_within, map_symbols
 from aten.fx.targets import is_op, item, set_grad_enabled
 from aten.meta import Meta
 from aten.symbolic.evaluate import evaluate
-from aten.symbolic.nodes import substitute, sym
+from aten.symbolic.nodes import substitute, sym, walk
 from aten.symbolic.shape_env import ShapeEnv
 from aten.symbolic.symint import SYMBOLIC, wrap
 
@@ -255,8 +255,6 @@ def _numbers(value: Any) -> list[Any]:
 
 
 def _symbol(expr: Any, name: str, env: Any) -> Any:
-    from aten.symbolic.nodes import walk
-
     return wrap(next(e for e in walk(expr) if e.op == "sym" and e.name == name), env)
 
 

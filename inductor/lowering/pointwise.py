@@ -31,6 +31,8 @@ def pointwise(graph, name: str, *args) -> Value:
     dtype = graph.out.dtype.name
     if not defined(name, values[-1].body.dtype):
         raise NotLowered(f"{name} of {values[-1].dtype}")
+    if dtype in HALF and table[name].eager == "f":  # of the half type, not of float32
+        raise NotLowered(f"{name} of {dtype}")
     sizes, bodies = graph.sizes(graph.out), [v.body for v in values]
     body = positions.combined(graph, name, bodies[0], bodies[1], sizes) if len(bodies) == 2 else None
     return Value(sizes, dtype, apply(name, *bodies) if body is None else body)

@@ -282,3 +282,13 @@ def test_writes_that_add_many_halves(dtype):
         function(weight, line, index).backward()
         assert weight.grad[0].tolist() == [3000 if dtype == "float16" else 3008] * 3 and weight.grad[1].tolist() == [0] * 3
         assert abs(line.grad[0].item() - 9000) <= 64 and line.grad[1:].tolist() == [0] * 4
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32", "float64"])
+def test_the_next_number_is_the_next_of_its_own_dtype(dtype):
+    x = weft.linspace(-3, 3, 7).to(getattr(weft, dtype))
+
+    def f(x):
+        return weft.nextafter(x * 1, weft.zeros_like(x)) + 0
+
+    assert weft.compile(f)(x).equal(f(x)) and not f(x).equal(x)

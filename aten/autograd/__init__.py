@@ -1,5 +1,6 @@
 """Derivatives: modes, the backward walk, hooks, user-defined functions, finite-difference checks."""
 
+import importlib
 import sys
 import types
 
@@ -8,20 +9,20 @@ from aten.autograd.anomaly import detect_anomaly, is_anomaly_check_nan_enabled, 
 from aten.autograd.engine import backward, grad
 from aten.autograd.function import Function, once_differentiable
 from aten.autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
-from aten.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
 from aten.autograd.inplace import record_inplace
 from aten.autograd.products import linear_backward, matmul_backward
 from aten.autograd.record import record
 from aten.autograd.variable import Variable
 
+_CHECKS = ("GradcheckError", "gradcheck", "gradgradcheck")  # looked up on first use
 _is_checkpoint_valid = Variable._execution_engine.is_checkpoint_valid
 
 
 def __getattr__(name: str):
     if name in ("functional", "forward_ad", "profiler"):
-        import importlib
-
         return importlib.import_module(f"aten.autograd.{name}")
+    if name in _CHECKS:
+        return getattr(importlib.import_module("aten.autograd.gradcheck"), name)
     raise AttributeError(f"module 'aten.autograd' has no attribute {name!r}")
 
 
@@ -51,14 +52,16 @@ __all__ = [
 
 
 class _Package(types.ModuleType):
-    """Whoever imports `gradcheck`, the module, under another name of this package has the import system put it in place of the
-    function: the function stays. A module of someone else's may not take its place at all."""
+    """Whoever imports `gradcheck`, the module, has the import system put it in place of the function of that name: the function
+    stays. A module of someone else's may not take its place at all."""
 
     def __setattr__(self, name: str, value: object) -> None:
-        if not (isinstance(value, types.ModuleType) and isinstance(self.__dict__.get(name), types.FunctionType)):
-            super().__setattr__(name, value)
-        elif value.__name__ != f"{__name__}.{name}":
+        function = isinstance(value, types.ModuleType) and value.__dict__.get(name)
+        if isinstance(function, types.FunctionType) and function.__module__ == f"{__name__}.{name}":
+            value = function
+        if isinstance(value, types.ModuleType) and isinstance(self.__dict__.get(name), types.FunctionType):
             raise AttributeError(f"{name} is a function of {__name__}, which the module {value.__name__} may not replace")
+        super().__setattr__(name, value)
 
 
 sys.modules[__name__].__class__ = _Package

@@ -4,6 +4,8 @@ The numerical Jacobian of each output by each input (columns by central differen
 backward, columns by forward mode), or in fast mode only a product of both with random vectors.
 """
 
+from __future__ import annotations
+
 import collections
 import math
 import warnings

@@ -11,7 +11,7 @@ from aten.ops.random import reserve
 from aten.shapes import broadcast, product
 
 
-def _generator(seed: int, offset: int) -> np.random.Generator:
+def _generator(seed: int, offset: int) -> "np.random.Generator":  # (NumPy imports its random numbers on first use)
     return np.random.Generator(np.random.Philox(key=[seed % 2**64, offset % 2**64]))
 
 

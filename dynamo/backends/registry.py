@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import importlib
-import importlib.metadata
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -44,7 +43,8 @@ def _lazy_import() -> None:
 @functools.cache
 def _discover_entrypoint_backends() -> dict[str, Any]:
     """The entry points that declare backends, by name."""
-    group = importlib.metadata.entry_points(group=ENTRY_POINTS)
+    metadata = importlib.import_module("importlib.metadata")  # (takes as long to import as all of dynamo's own kinds of value)
+    group = metadata.entry_points(group=ENTRY_POINTS)
     return {name: group[name] for name in group.names}
 
 

@@ -87,6 +87,7 @@ from aten.layout import (
     channels_last,
     channels_last_3d,
     contiguous_format,
+    legacy_contiguous_format,
     preserve_format,
     sparse_bsc,
     sparse_bsr,

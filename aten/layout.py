@@ -25,7 +25,7 @@ class MemoryFormat(Layout):
 strided = Layout("strided")
 sparse_coo, sparse_csr, sparse_csc = Layout("sparse_coo"), Layout("sparse_csr"), Layout("sparse_csc")
 sparse_bsr, sparse_bsc, jagged = Layout("sparse_bsr"), Layout("sparse_bsc"), Layout("jagged")
-contiguous_format = MemoryFormat("contiguous_format")
+contiguous_format = legacy_contiguous_format = MemoryFormat("contiguous_format")
 preserve_format = MemoryFormat("preserve_format")
 channels_last = MemoryFormat("channels_last")
 channels_last_3d = MemoryFormat("channels_last_3d")

@@ -29,6 +29,7 @@ MACHINERY = frozenset({"dynamo", "inductor"})
 FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 # Parts of aten that are plain Python over ops and modes; the rest is machinery that must run for real.
 TRACED_ATEN = ("aten.ops", "aten.autocast", "aten.legacy", "aten.return_types", "aten.autograd.grad_mode", "aten.autograd.profiler",
+               "aten.autograd.variable",
                "aten.tensor", "aten.info", "aten.fx.tracing")
 COMPREHENSIONS = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")  # frames of their own before Python 3.12
 CONSTANT = "_dynamo_marked_constant"  # PyTorch's attribute, which libraries set too: the result is a constant of the graph

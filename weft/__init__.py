@@ -26,9 +26,9 @@ _aliases.install(
 )
 
 _PARTS = frozenset({
-    "_C", "__config__", "__future__", "_dynamo", "_functorch", "_higher_order_ops", "_inductor", "_ops",
+    "_C", "_VF", "__config__", "__future__", "_jit_internal", "_dynamo", "_functorch", "_higher_order_ops", "_inductor", "_ops",
     "_prims_common", "_refs", "_utils", "_vmap_internals", "accelerator", "amp", "autograd", "backends", "compiler", "cpu", "cuda",
-    "distributed", "distributions", "export", "fft", "func", "functional", "functorch", "fx", "hub", "jit", "library",
+    "distributed", "distributions", "export", "fft", "func", "functional", "functorch", "futures", "fx", "hub", "jit", "library",
     "linalg", "masked", "mps", "multiprocessing", "nn", "onnx", "ops", "optim", "overrides", "profiler", "return_types",
     "serialization", "signal", "sparse", "special", "testing", "torch_version", "types", "utils", "version", "xpu",
 })  # fmt: skip
@@ -49,6 +49,8 @@ _OF_FILE = {  # the names that a file gives
     "weft.func": "vmap",
     "weft.serialization": "load save",
     "weft.nn.utils.weight_norm": "norm_except_dim",
+    "weft.queues": "Event Stream get_device_module",
+    "weft.jit.future": "fork wait",
     "weft.switch": "as_torch",
     "weft.symbolic_numbers": "SymBool SymFloat SymInt sym_float sym_int sym_ite sym_max sym_min sym_not sym_sqrt sym_sum",
     "weft.threads": "get_num_interop_threads get_num_threads set_flush_denormal set_num_interop_threads set_num_threads",

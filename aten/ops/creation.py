@@ -249,11 +249,25 @@ def _spaced(start: Any, end: Any, steps: int, dtype: Any, device: Any) -> Any:
         raise RuntimeError("number of steps must be non-negative")
     if steps < 2:
         return full([steps], start, dtype=dtype, device=device)
+    if dtype is dtypes.float32 and not isinstance(start, complex) and not isinstance(end, complex):
+        return _spaced_once_rounded(start, end, steps, device)
     wide = dtypes.float64 if category(dtype) < 3 else dtype
-    step, low = (end - start) / (steps - 1), steps // 2
-    below = arange(low, dtype=wide, device=device) * step + start
-    above = end - arange(steps - low - 1, -1, -1, dtype=wide, device=device) * step
+    return _from_both_ends(start, end, (end - start) / (steps - 1), steps, wide, device)
+
+
+def _from_both_ends(start: Any, end: Any, step: Any, steps: int, dtype: Any, device: Any) -> Any:
+    low = steps // 2
+    below = arange(low, dtype=dtype, device=device) * step + start
+    above = end - arange(steps - low - 1, -1, -1, dtype=dtype, device=device) * step
     return ops.cat([below, above], 0)
+
+
+def _spaced_once_rounded(start: Any, end: Any, steps: int, device: Any) -> Any:
+    """The step is a float32, each product and sum is rounded once, as by a fused multiply-add."""
+    start, end = (full([], v, dtype=dtypes.float32, device=device) for v in (start, end))
+    step = (end - start) / full([], steps - 1, dtype=dtypes.float32, device=device)
+    start, end, step = (v.to(dtypes.float64) for v in (start, end, step))
+    return _from_both_ends(start, end, step, steps, dtypes.float64, device)
 
 
 @composite(f"linspace(Any start, Any end, int steps, {_FACTORY}) -> Tensor", tags=["function_only"])
@@ -313,7 +327,7 @@ def _triangle(name: str, inside: Any, size: Any, doc: str) -> None:
             if n < 0:
                 raise RuntimeError(f"{label} must be non-negative, got{n}")
         if dtype is not dtypes.int64 and dtype is not dtypes.int32:
-            raise NotImplementedError(f'"{name}" not implemented for \'{TYPE_NAMES[dtype.name]}\'')
+            raise NotImplementedError(f"\"{name}\" not implemented for '{TYPE_NAMES[dtype.name]}'")
         return Meta.contiguous((2, size(row, col, offset)), dtype, device)
 
     indices.__doc__ = indices.function.__doc__ = doc

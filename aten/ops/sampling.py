@@ -20,6 +20,13 @@ def _reflected(x: Any, low: float, high: float) -> Any:
     return ops.where(ops.eq(ops.remainder(flips, 2), 0), rest + start, span - rest + start)
 
 
+def _half_pixels(x: Any, size: int) -> Any:
+    """x * size / 2 - 1/2, rounded once: a grid that means the middles of pixels hits them, or the same side of them, everywhere."""
+    if x.dtype is not dtypes.float32:
+        return (x * size - 1) / 2
+    return ((x.to(dtypes.float64) * size - 1) / 2).to(dtypes.float32)
+
+
 def _inside(x: Any, size: int, padding: str, align: bool) -> Any:
     """Coordinates moved into the image as the padding mode says (zeros: not moved)."""
     if padding == "reflection":
@@ -83,9 +90,7 @@ def _check_grid(input: Any, grid: Any, mode: str) -> None:
     if bool(grid.shape[0] != input.shape[0]):
         raise RuntimeError(f"grid_sampler(): expected grid and input to have same batch size, but got {both}")
     if grid.ndim != input.ndim:
-        raise RuntimeError(
-            f"grid_sampler(): expected 4D or 5D input and grid with same number of dimensions, but got {both}"
-        )
+        raise RuntimeError(f"grid_sampler(): expected 4D or 5D input and grid with same number of dimensions, but got {both}")
     for d in range(2, input.ndim):
         if bool(input.shape[d] <= 0):
             raise RuntimeError(
@@ -115,7 +120,7 @@ def grid_sample(input, grid, mode, padding_mode, align_corners):
     raw = []
     for d, size in enumerate(input.shape[2:]):
         x = ops.select(grid, -1, n - 1 - d)
-        raw.append((x + 1) * ((size - 1) / 2) if align else ((x + 1) * size - 1) / 2)
+        raw.append((x + 1) * ((size - 1) / 2) if align else _half_pixels(x + 1, size))
     if mode == "bicubic":
         return _cubic(input, raw, padding_mode, align)
     at = [_inside(x, size, padding_mode, align) for x, size in zip(raw, input.shape[2:])]
@@ -157,8 +162,8 @@ def affine_grid(theta, size, align_corners):
         raise ValueError(f"Expected non-zero, positive output size. Got {tuple(size)}")
     axes = []
     for length in spatial:
-        edge = 1.0 if align_corners or length == 0 else (length - 1) / length
-        axes.append(ops.linspace(-edge, edge, length, dtype=theta.dtype) if length > 1 else ops.zeros(length, dtype=theta.dtype))
+        axis = ops.linspace(-1, 1, length, dtype=theta.dtype) if length > 1 else ops.zeros(length, dtype=theta.dtype)
+        axes.append(axis if align_corners or length < 2 else axis * (length - 1) / length)
     points = ops.meshgrid(*axes, indexing="ij")
     flat = ops.stack([*(p.reshape([-1]) for p in reversed(points)), ops.ones_like(points[0]).reshape([-1])], 1)
     return (flat @ theta.transpose(1, 2)).reshape([n, *spatial, len(spatial)])

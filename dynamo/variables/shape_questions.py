@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from aten.fx.experimental import symbolic_shapes
 from dynamo import trace_rules
-from dynamo.variables.constant import boolean
+from dynamo.variables.constant import ConstantVariable, boolean
 from dynamo.variables.symint import symbolic
 
 
-@trace_rules.handle(symbolic_shapes.guard_size_oblivious)
-def _guarded(frame, args, kwargs):
-    return boolean(bool(args[0].as_meta()))
+def _answered(question, answer):
+    @trace_rules.handle(question)
+    def rule(frame, args, kwargs):
+        return answer(question(args[0].as_meta()))
+
+
+for _question in (symbolic_shapes.guard_size_oblivious, symbolic_shapes.guard_or_false, symbolic_shapes.guard_or_true,
+                  symbolic_shapes.guard_bool, symbolic_shapes.is_concrete_bool):  # fmt: skip
+    _answered(_question, boolean)
+_answered(symbolic_shapes.guard_int, ConstantVariable)
 
 
 @trace_rules.handle(symbolic_shapes.statically_known_true)

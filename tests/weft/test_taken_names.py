@@ -45,3 +45,163 @@ def test_a_progress_bar_where_tqdm_is_not_installed(capsys):
         with tqdm(total=4, disable=True) as bar:
             bar.update(2)
     assert bar.n == 2 and list(tqdm([1, 2], disable=True)) == [1, 2]
+
+
+def test_an_optimizer_written_after_pytorchs_own():
+    from weft.optim.optimizer import Optimizer, ParamsT, _default_to_fused_or_foreach, _get_value, _use_grad_for_differentiable
+
+    class Signed(Optimizer):
+        def __init__(self, params: ParamsT, lr: float, differentiable: bool = False):
+            super().__init__(params, {"lr": lr, "differentiable": differentiable})
+
+        @_use_grad_for_differentiable
+        def step(self, closure=None):
+            self._cuda_graph_capture_health_check()
+            for group in self.param_groups:
+                params = [p for p in group["params"] if p.grad is not None]
+                grads, steps = [p.grad for p in params], [self.state[p].setdefault("step", weft.tensor(0.0)) for p in params]
+                assert _default_to_fused_or_foreach(params, False) == (False, False)  # no kernel of lists on the CPU
+                groups = self._group_tensors_by_device_and_dtype([params, grads, [], steps], with_indices=True)
+                for (device, dtype), ((ps, gs, none, counts), places) in groups.items():
+                    assert none == [] and len(ps) == len(places) and all(p.dtype is dtype and p.device == device for p in ps)
+                    weft._foreach_add_(counts, 1)
+                    rate = group["lr"] / _get_value(counts[0])
+                    weft._foreach_add_(ps, weft._foreach_sign(gs), alpha=-rate)
+
+    a, b = weft.ones(2, requires_grad=True), weft.ones(3, dtype=weft.float64, requires_grad=True)
+    optimizer = Signed([a, b], 0.5)
+    for _ in range(2):
+        optimizer.zero_grad()
+        (a.sum() - (b * 3).sum()).backward()
+        optimizer.step()
+    assert a.tolist() == [0.25, 0.25] and b.tolist() == [1.75, 1.75, 1.75] and a.requires_grad
+
+
+def test_groups_by_device_and_dtype_refuse_lists_of_other_lengths():
+    from weft.utils._foreach_utils import _group_tensors_by_device_and_dtype
+
+    with pytest.raises(RuntimeError, match="same number of tensors"):
+        _group_tensors_by_device_and_dtype([[weft.ones(1)], [weft.ones(1), weft.ones(1)]])
+    with pytest.raises(RuntimeError, match="must not be None"):
+        _group_tensors_by_device_and_dtype([[None]])
+
+
+def test_checkpoint_as_a_function_of_autograd():
+    from weft.utils.checkpoint import CheckpointFunction, detach_variable, get_device_states, set_device_states
+
+    calls = []
+
+    def run(x, n, y):
+        calls.append(n)
+        return (x * y).sin() * weft.rand(3), n
+
+    x, y = weft.randn(3, requires_grad=True), weft.randn(3, requires_grad=True)
+    out, n = CheckpointFunction.apply(run, True, x, 2, y)
+    out.sum().backward()
+    noise = out.detach() / (x * y).sin().detach()
+    assert n == 2 and calls == [2, 2] and weft.allclose(x.grad, (y * (x * y).cos() * noise).detach(), rtol=1e-4)
+    with pytest.raises(RuntimeError, match="incompatible with .grad"):
+        weft.autograd.grad(CheckpointFunction.apply(run, True, x, 2, y)[0].sum(), x)
+    with pytest.raises(RuntimeError, match="none of output has requires_grad"):
+        CheckpointFunction.apply(lambda x: x.detach(), True, x).sum().backward()
+    a, three = detach_variable((x, 3))
+    assert a.is_leaf and a.requires_grad and three == 3
+    assert get_device_states(x) == ([], []) and set_device_states([], []) is None
+
+
+def test_results_that_come_later():
+    from weft.futures import Future, collect_all, wait_all
+
+    first, seen = Future(), []
+    after = first.then(lambda f: f.wait() + 1)
+    first.add_done_callback(lambda f: seen.append(f.value()))
+    assert not after.done()
+    with pytest.raises(RuntimeError, match="not completed"):
+        first.value()
+    first.set_result(1)
+    assert after.wait() == 2 and seen == [1] and wait_all([first, after]) == [1, 2] and collect_all([]).wait() == []
+    failing = first.then(lambda f: 1 // 0)
+    with pytest.raises(ZeroDivisionError):
+        failing.wait()
+    with pytest.raises(RuntimeError, match="once"):
+        first.set_result(2)
+
+
+def test_one_process_is_a_mesh_of_one_and_collectives_pass_gradients_on():
+    from weft import distributed
+    from weft.distributed.device_mesh import init_device_mesh
+    from weft.distributed.nn import all_gather, all_reduce
+
+    try:
+        mesh = init_device_mesh("cpu", (1, 1), mesh_dim_names=("data", "model"))
+        assert mesh.shape == (1, 1) and mesh["model"].shape == (1,) and mesh.get_local_rank("data") == 0
+        with pytest.raises(RuntimeError, match="one process"):
+            init_device_mesh("cpu", (2,))
+        x = weft.ones(2, requires_grad=True)
+        (weft.cat(all_gather(x)) * all_reduce(x)).sum().backward()
+        assert x.grad.tolist() == [2, 2]
+    finally:
+        distributed.destroy_process_group()
+
+
+def test_modules_in_a_checkpoint_keep_their_names_in_files():
+    from weft.distributed.algorithms._checkpoint.checkpoint_wrapper import apply_activation_checkpointing
+
+    model = weft.nn.Sequential(weft.nn.Linear(3, 3), weft.nn.Sequential(weft.nn.Linear(3, 3), weft.nn.Tanh()))
+    state, x = model.state_dict(), weft.randn(2, 3)
+    want = weft.autograd.grad(model(x).sum(), model[0].weight)[0]
+    apply_activation_checkpointing(model, check_fn=lambda m: isinstance(m, weft.nn.Linear))
+    assert list(model.state_dict()) == list(state) and not model.load_state_dict(state).missing_keys
+    assert weft.equal(weft.autograd.grad(model(x).sum(), model[0].weight)[0], want) and model[0].in_features == 3
+
+
+def test_structures_are_taken_apart_in_the_order_of_another():
+    from weft.fx._pytree import tree_flatten_spec
+
+    from weft.utils._pytree import tree_flatten
+
+    _, spec = tree_flatten({"a": [1, 2], "b": (3,)})
+    assert tree_flatten_spec({"b": (30,), "a": [10, 20]}, spec) == [10, 20, 30]
+    with pytest.raises(RuntimeError, match="Cannot flatten"):
+        tree_flatten_spec({"b": (30, 40), "a": [10, 20]}, spec, exact_structural_match=True)
+
+
+def test_conditions_that_depend_on_data_have_an_answer_beforehand():
+    from weft.fx.experimental.symbolic_shapes import guard_or_false, guard_or_true
+
+    @weft.compile(fullgraph=True, backend="eager")
+    def f(x):
+        n = x.nonzero().shape[0]
+        return x + 10 * guard_or_false(n > 3) + guard_or_true(n > 3), guard_or_false(x.shape[0] > 1)
+
+    assert f(weft.ones(5))[0].tolist() == [2] * 5 and f(weft.ones(5))[1]
+
+
+def test_parts_of_devices_by_name():
+    assert weft.get_device_module("cpu") is weft.cpu and weft.get_device_module() is weft.cpu
+    assert weft.legacy_contiguous_format is weft.contiguous_format
+    with pytest.raises(RuntimeError, match="no streams"):
+        weft.Stream()
+    with pytest.raises(RuntimeError, match="expect torch.device"):
+        weft.get_device_module(3)
+
+
+def test_variables_of_compiled_code():
+    @weft.compile(fullgraph=True, backend="eager")
+    def f(x):
+        return weft.autograd.Variable(weft.zeros(2)) + x + weft.autograd.Variable(x.sin())
+
+    x = weft.ones(2, requires_grad=True)
+    f(x).sum().backward()
+    assert x.grad.tolist() == [1, 1]
+
+
+def test_parts_that_distributions_of_programs_are_made_of():
+    from weft.distributions.multivariate_normal import _batch_mahalanobis, _batch_mv
+    from weft.distributions.utils import _standard_normal, _sum_rightmost
+
+    factor, x = weft.tensor([[2.0, 0.0], [1.0, 3.0]]), weft.tensor([[1.0, 2.0], [0.0, 1.0]])
+    assert _batch_mv(factor, x).tolist() == [[2, 7], [0, 3]]
+    want = (x.unsqueeze(1) @ weft.linalg.inv(factor @ factor.mT) @ x.unsqueeze(2)).flatten()
+    assert weft.allclose(_batch_mahalanobis(factor, x), want)
+    assert _standard_normal((2, 3), weft.float64, "cpu").dtype is weft.float64 and _sum_rightmost(x, 2).item() == 4

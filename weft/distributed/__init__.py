@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import Enum
+from importlib import import_module
 from typing import Any
 
 import aten
@@ -243,3 +244,14 @@ def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None) -
 def monitored_barrier(group: Any = None, timeout: Any = None, wait_all_ranks: bool = False) -> None:
     """Waits for all processes."""
     _world()
+
+
+_PARTS = ("algorithms", "device_mesh", "distributed_c10d", "elastic", "nn", "rpc")
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("DeviceMesh", "init_device_mesh"):
+        return getattr(import_module("weft.distributed.device_mesh"), name)
+    if name in _PARTS:
+        return import_module(f"weft.distributed.{name}")
+    raise AttributeError(f"module 'weft.distributed' has no attribute {name!r}")

@@ -7,7 +7,7 @@ from typing import Any
 from aten import Tensor
 from weft.distributions import constraints
 from weft.distributions.distribution import Distribution
-from weft.distributions.transforms import sum_rightmost
+from weft.distributions.utils import _sum_rightmost
 
 __all__ = ["Independent"]
 
@@ -58,10 +58,10 @@ class Independent(Distribution):
         return self.base_dist.rsample(sample_shape)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        return sum_rightmost(self.base_dist.log_prob(value), self.reinterpreted_batch_ndims)
+        return _sum_rightmost(self.base_dist.log_prob(value), self.reinterpreted_batch_ndims)
 
     def entropy(self) -> Tensor:
-        return sum_rightmost(self.base_dist.entropy(), self.reinterpreted_batch_ndims)
+        return _sum_rightmost(self.base_dist.entropy(), self.reinterpreted_batch_ndims)
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
         if self.reinterpreted_batch_ndims > 0:

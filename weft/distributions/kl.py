@@ -27,15 +27,14 @@ from weft.distributions.half_normal import HalfNormal
 from weft.distributions.independent import Independent
 from weft.distributions.laplace import Laplace
 from weft.distributions.lowrank_multivariate_normal import LowRankMultivariateNormal
-from weft.distributions.multivariate_normal import MultivariateNormal, batch_mahalanobis
+from weft.distributions.multivariate_normal import MultivariateNormal, _batch_mahalanobis
 from weft.distributions.normal import Normal
 from weft.distributions.one_hot_categorical import OneHotCategorical
 from weft.distributions.pareto import Pareto
 from weft.distributions.poisson import Poisson
 from weft.distributions.transformed_distribution import TransformedDistribution
-from weft.distributions.transforms import sum_rightmost
 from weft.distributions.uniform import Uniform
-from weft.distributions.utils import euler_constant
+from weft.distributions.utils import _sum_rightmost, euler_constant
 from weft.distributions.wishart import Wishart, multivariate_digamma
 
 __all__ = ["kl_divergence", "register_kl"]
@@ -160,7 +159,7 @@ def _exponential_family(p: Any, q: Any) -> Tensor:
     gradients = aten.autograd.grad(normalizer.sum(), p_natural, create_graph=True)
     result = q._log_normalizer(*q_natural) - normalizer
     for x, y, g in zip(p_natural, q_natural, gradients):
-        result = result - sum_rightmost((y - x) * g, len(q.event_shape))
+        result = result - _sum_rightmost((y - x) * g, len(q.event_shape))
     return result
 
 
@@ -239,7 +238,7 @@ def _transformed(p: Any, q: Any) -> Tensor:
 def _independent(p: Any, q: Any) -> Tensor:
     if p.reinterpreted_batch_ndims != q.reinterpreted_batch_ndims:
         raise NotImplementedError
-    return sum_rightmost(kl_divergence(p.base_dist, q.base_dist), p.reinterpreted_batch_ndims)
+    return _sum_rightmost(kl_divergence(p.base_dist, q.base_dist), p.reinterpreted_batch_ndims)
 
 
 def _scale_tril(d: Any) -> Tensor:
@@ -254,7 +253,7 @@ def _multivariate(p: Any, q: Any) -> Tensor:
     shape = aten.broadcast_shapes(q.batch_shape, p.batch_shape)
     solved = aten.linalg_solve_triangular(lq.expand((*shape, n, n)), lp.expand((*shape, n, n)), upper=False)
     trace = solved.pow(2).sum([-1, -2])
-    return half(lq) - half(lp) + 0.5 * (trace + batch_mahalanobis(lq, q.loc - p.loc) - n)
+    return half(lq) - half(lp) + 0.5 * (trace + _batch_mahalanobis(lq, q.loc - p.loc) - n)
 
 
 for _first in (MultivariateNormal, LowRankMultivariateNormal):

@@ -9,7 +9,7 @@ import aten
 from aten import Tensor
 from weft.distributions import constraints
 from weft.distributions.distribution import Distribution
-from weft.distributions.multivariate_normal import batch_mahalanobis
+from weft.distributions.multivariate_normal import _batch_mahalanobis, _batch_mv
 from weft.distributions.utils import lazy_property
 
 __all__ = ["LowRankMultivariateNormal"]
@@ -84,7 +84,7 @@ class LowRankMultivariateNormal(Distribution):
         shape = self._extended_shape(sample_shape)
         like = {"dtype": self.loc.dtype, "device": self.loc.device}
         narrow = aten.randn((*shape[:-1], self.cov_factor.shape[-1]), **like)
-        mixed = (self._unbroadcasted_cov_factor @ narrow.unsqueeze(-1)).squeeze(-1)
+        mixed = _batch_mv(self._unbroadcasted_cov_factor, narrow)
         return self.loc + mixed + self._unbroadcasted_cov_diag.sqrt() * aten.randn(shape, **like)
 
     def _log_det(self) -> Tensor:
@@ -94,8 +94,8 @@ class LowRankMultivariateNormal(Distribution):
         self._validate_sample(value)
         diff = value - self.loc
         w, d = self._unbroadcasted_cov_factor, self._unbroadcasted_cov_diag
-        inner = ((w.mT / d.unsqueeze(-2)) @ diff.unsqueeze(-1)).squeeze(-1)
-        distance = (diff.pow(2) / d).sum(-1) - batch_mahalanobis(self._capacitance_tril, inner)
+        inner = _batch_mv(w.mT / d.unsqueeze(-2), diff)
+        distance = (diff.pow(2) / d).sum(-1) - _batch_mahalanobis(self._capacitance_tril, inner)
         return -0.5 * (self._event_shape[0] * math.log(2 * math.pi) + self._log_det() + distance)
 
     def entropy(self) -> Tensor:

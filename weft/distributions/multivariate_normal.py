@@ -14,7 +14,12 @@ from weft.distributions.utils import lazy_property
 __all__ = ["MultivariateNormal"]
 
 
-def batch_mahalanobis(factor: Tensor, x: Tensor) -> Tensor:
+def _batch_mv(bmat: Tensor, bvec: Tensor) -> Tensor:
+    """Matrices times vectors, over batches of both."""
+    return (bmat @ bvec.unsqueeze(-1)).squeeze(-1)
+
+
+def _batch_mahalanobis(factor: Tensor, x: Tensor) -> Tensor:
     """x^T (L L^T)^-1 x for a batch of Cholesky factors L."""
     shape = aten.broadcast_shapes(x.shape[:-1], factor.shape[:-2])
     wide = factor.expand((*shape, *factor.shape[-2:]))
@@ -22,7 +27,7 @@ def batch_mahalanobis(factor: Tensor, x: Tensor) -> Tensor:
     return solved.squeeze(-1).pow(2).sum(-1)
 
 
-def precision_to_scale_tril(precision: Tensor) -> Tensor:
+def _precision_to_scale_tril(precision: Tensor) -> Tensor:
     """The Cholesky factor of the inverse."""
     flipped = aten.linalg_cholesky(aten.flip(precision, (-2, -1)))
     inverse = aten.transpose(aten.flip(flipped, (-2, -1)), -2, -1)
@@ -66,7 +71,7 @@ class MultivariateNormal(Distribution):
         elif name == "covariance_matrix":
             self._unbroadcasted_scale_tril = aten.linalg_cholesky(matrix)
         else:
-            self._unbroadcasted_scale_tril = precision_to_scale_tril(matrix)
+            self._unbroadcasted_scale_tril = _precision_to_scale_tril(matrix)
 
     def _expand_into(self, new: Any, batch_shape: Any) -> None:
         super()._expand_into(new, batch_shape)
@@ -93,14 +98,14 @@ class MultivariateNormal(Distribution):
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         eps = aten.randn(shape, dtype=self.loc.dtype, device=self.loc.device)
-        return self.loc + (self._unbroadcasted_scale_tril @ eps.unsqueeze(-1)).squeeze(-1)
+        return self.loc + _batch_mv(self._unbroadcasted_scale_tril, eps)
 
     def _half_log_det(self) -> Tensor:
         return self._unbroadcasted_scale_tril.diagonal(dim1=-2, dim2=-1).log().sum(-1)
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._validate_sample(value)
-        distance = batch_mahalanobis(self._unbroadcasted_scale_tril, value - self.loc)
+        distance = _batch_mahalanobis(self._unbroadcasted_scale_tril, value - self.loc)
         return -0.5 * (self._event_shape[0] * math.log(2 * math.pi) + distance) - self._half_log_det()
 
     def entropy(self) -> Tensor:

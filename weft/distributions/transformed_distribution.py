@@ -9,7 +9,8 @@ from aten import Tensor
 from weft.distributions import constraints
 from weft.distributions.distribution import Distribution
 from weft.distributions.independent import Independent
-from weft.distributions.transforms import ComposeTransform, Transform, sum_rightmost
+from weft.distributions.transforms import ComposeTransform, Transform
+from weft.distributions.utils import _sum_rightmost
 
 __all__ = ["TransformedDistribution"]
 
@@ -88,9 +89,9 @@ class TransformedDistribution(Distribution):
         for t in reversed(self.transforms):
             x = t.inv(y)
             event_dim += t.domain.event_dim - t.codomain.event_dim
-            total = total - sum_rightmost(t.log_abs_det_jacobian(x, y), event_dim - t.domain.event_dim)
+            total = total - _sum_rightmost(t.log_abs_det_jacobian(x, y), event_dim - t.domain.event_dim)
             y = x
-        return total + sum_rightmost(self.base_dist.log_prob(y), event_dim - len(self.base_dist.event_shape))
+        return total + _sum_rightmost(self.base_dist.log_prob(y), event_dim - len(self.base_dist.event_shape))
 
     def _oriented(self, value: Tensor) -> Tensor:
         sign = 1

@@ -37,6 +37,16 @@ def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
     )
 
 
+def _standard_normal(shape: Any, dtype: Any, device: Any) -> Tensor:
+    """Draws of the normal distribution of mean 0 and variance 1."""
+    return aten.normal(aten.zeros(shape, dtype=dtype, device=device), aten.ones(shape, dtype=dtype, device=device))
+
+
+def _sum_rightmost(value: Tensor, dim: int) -> Tensor:
+    """The sum over the last `dim` dims."""
+    return value if dim == 0 else value.reshape((*value.shape[: value.ndim - dim], -1)).sum(-1)
+
+
 def clamp_probs(probs: Tensor) -> Tensor:
     """Probabilities at least eps away from 0 and 1."""
     eps = aten.finfo(probs.dtype).eps

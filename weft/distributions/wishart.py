@@ -9,7 +9,7 @@ import aten
 from aten import Tensor
 from weft.distributions import constraints
 from weft.distributions.exp_family import ExponentialFamily
-from weft.distributions.multivariate_normal import precision_to_scale_tril
+from weft.distributions.multivariate_normal import _precision_to_scale_tril
 from weft.distributions.utils import lazy_property
 
 __all__ = ["Wishart"]
@@ -56,7 +56,7 @@ class Wishart(ExponentialFamily):
         elif name == "covariance_matrix":
             self._unbroadcasted_scale_tril = aten.linalg_cholesky(matrix)
         else:
-            self._unbroadcasted_scale_tril = precision_to_scale_tril(matrix)
+            self._unbroadcasted_scale_tril = _precision_to_scale_tril(matrix)
 
     def _expand_into(self, new: Any, batch_shape: Any) -> None:
         super()._expand_into(new, batch_shape)

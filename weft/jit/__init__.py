@@ -10,14 +10,15 @@ from typing import Any, Final, NamedTuple
 
 from weft.jit import annotations
 from weft.jit.containers import isinstance
-from weft.jit.future import Future
+from weft.jit.future import Future, fork, wait
 from weft.nn.module import Module
 
 __all__ = [
-    "Attribute", "Error", "Final", "Future", "ScriptFunction", "ScriptModule", "ScriptWarning", "TracerWarning",
-    "annotate", "annotations", "export", "fork", "freeze", "ignore", "interface", "is_scripting", "is_tracing",
-    "isinstance", "load", "onednn_fusion_enabled", "optimize_for_inference", "optimized_execution", "save", "script",
-    "script_if_tracing", "script_method", "strict_fusion", "trace", "trace_module", "unused", "wait",
+    "Attribute", "CompilationUnit", "Error", "Final", "Future", "ScriptFunction", "ScriptModule", "ScriptWarning",
+    "TracerWarning", "annotate", "annotations", "enable_onednn_fusion", "export", "export_opnames", "fork", "freeze",
+    "ignore", "interface", "is_scripting", "is_tracing", "isinstance", "load", "onednn_fusion_enabled",
+    "optimize_for_inference", "optimized_execution", "save", "script", "script_if_tracing", "script_method",
+    "set_fusion_strategy", "strict_fusion", "trace", "trace_module", "unused", "wait",
 ]  # fmt: skip
 
 
@@ -42,6 +43,18 @@ class Attribute(NamedTuple):
 
 class ScriptModule(Module):
     """A Module: its methods run as Python."""
+
+
+RecursiveScriptModule = TopLevelTracedModule = ScriptModule
+"""What scripting and tracing a module give elsewhere: `isinstance` is False of what `script` gives back here."""
+
+
+class CompilationUnit:
+    """Functions in the language of scripts. Raises RuntimeError: write them in Python."""
+
+    def __init__(self, lang: str | None = None, _frames_up: int = 0) -> None:
+        if lang is not None:
+            raise RuntimeError("weft does not compile the language of scripts: write the functions in Python, for weft.compile")
 
 
 class ScriptFunction:
@@ -134,14 +147,18 @@ def onednn_fusion_enabled() -> bool:
     return False
 
 
-def fork(func: Callable, *args: Any, **kwargs: Any) -> Future:
-    """func(*args, **kwargs), run now."""
-    return Future(func(*args, **kwargs))
+def set_fusion_strategy(strategy: list[tuple[str, int]]) -> list[tuple[str, int]]:
+    """How scripts would be fused: nothing is. Returns what was set before: nothing, once for static and dynamic sizes."""
+    return []
 
 
-def wait(future: Future) -> Any:
-    """The value of a Future."""
-    return future.wait()
+def enable_onednn_fusion(enabled: bool) -> None:
+    """Fusion is weft.compile's, whatever is set here."""
+
+
+def export_opnames(m: Any) -> list[str]:
+    """The ops of a script: none."""
+    return []
 
 
 def _no_files(verb: str, instead: str) -> RuntimeError:

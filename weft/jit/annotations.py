@@ -13,3 +13,4 @@ class _BroadcastingList:
 
 
 BroadcastingList1, BroadcastingList2, BroadcastingList3 = _BroadcastingList(), _BroadcastingList(), _BroadcastingList()
+BroadcastingList4, BroadcastingList5, BroadcastingList6 = _BroadcastingList(), _BroadcastingList(), _BroadcastingList()

@@ -9,7 +9,7 @@ from itertools import chain
 from typing import Any, Self
 
 from aten import Parameter, Tensor
-from weft.nn.module import Module
+from weft.nn.module import Module, _addindent  # noqa: F401  (taken from here)
 from weft.type_names import typename
 
 __all__ = ["ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"]

@@ -52,31 +52,49 @@ def _fill(tensor: Tensor, method: Callable[..., Any], *args: Any, **kwargs: Any)
     return tensor
 
 
+def _no_grad_uniform_(tensor: Tensor, a: float, b: float, generator: Any = None) -> Tensor:
+    return _fill(tensor, Tensor.uniform_, a, b, generator=generator)
+
+
+def _no_grad_normal_(tensor: Tensor, mean: float, std: float, generator: Any = None) -> Tensor:
+    return _fill(tensor, Tensor.normal_, mean, std, generator=generator)
+
+
+def _no_grad_fill_(tensor: Tensor, val: float) -> Tensor:
+    return _fill(tensor, Tensor.fill_, val)
+
+
+def _no_grad_zero_(tensor: Tensor) -> Tensor:
+    return _fill(tensor, Tensor.zero_)
+
+
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Tensor:
     """U(a, b)."""
-    return _fill(tensor, Tensor.uniform_, a, b, generator=generator)
+    return _no_grad_uniform_(tensor, a, b, generator)
 
 
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Tensor:
     """N(mean, std²)."""
-    return _fill(tensor, Tensor.normal_, mean, std, generator=generator)
+    return _no_grad_normal_(tensor, mean, std, generator)
+
+
+def _no_grad_trunc_normal_(tensor: Tensor, mean: float, std: float, a: float, b: float, generator: Any = None) -> Tensor:
+    if mean < a - 2 * std or mean > b + 2 * std:
+        warnings.warn(
+            "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be incorrect.",
+            stacklevel=3,
+        )
+    low, high = (math.erf((x - mean) / std / math.sqrt(2)) for x in (a, b))
+    with aten.no_grad():
+        tensor.uniform_(low, high, generator=generator).erfinv_().mul_(std * math.sqrt(2)).add_(mean).clamp_(min=a, max=b)
+    return tensor
 
 
 def trunc_normal_(
     tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, generator: Any = None
 ) -> Tensor:
     """Normal values between a and b, by inverting the cumulative distribution at uniform points."""
-    if mean < a - 2 * std or mean > b + 2 * std:
-        warnings.warn(
-            "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be incorrect.",
-            stacklevel=2,
-        )
-    low, high = (math.erf((x - mean) / std / math.sqrt(2)) for x in (a, b))
-    with aten.no_grad():
-        tensor.uniform_(low, high, generator=generator).erfinv_().mul_(std * math.sqrt(2)).add_(mean).clamp_(
-            min=a, max=b
-        )
-    return tensor
+    return _no_grad_trunc_normal_(tensor, mean, std, a, b, generator)
 
 
 def constant_(tensor: Tensor, val: float) -> Tensor:

@@ -516,6 +516,11 @@ class Module(HoldsState, Converts):
         return f"{self._get_name()}(\n  " + "\n  ".join(own + below) + "\n)"
 
 
+def _addindent(s_: str, numSpaces: int) -> str:
+    """A text whose lines after the first are indented, as `__repr__` of modules that write their own does."""
+    return s_.replace("\n", "\n" + numSpaces * " ")
+
+
 _BOTH = "Cannot use both regular backward hooks and full backward hooks on a single Module. Please use only one of them."
 # What a module holds, in the order in which an assignment looks: where it is filed, its type, how messages call it and them.
 _KINDS = (

@@ -18,13 +18,51 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import aten
+import weft
 from aten import Tensor
 from aten.compiling import is_compiling
 from weft.nn.hooks import RemovableHandle
+from weft.optim.settings import _Required as _RequiredParameter  # noqa: F401
 from weft.optim.settings import needs_capture_device, required
+from weft.optim.subclassing import (  # noqa: F401
+    Args,
+    DeviceDict,
+    DeviceDtypeDict,
+    GlobalOptimizerPostHook,
+    GlobalOptimizerPreHook,
+    Kwargs,
+    ParamsT,
+    StateDict,
+    _capturable_doc,
+    _default_to_fused_or_foreach,
+    _device_dtype_check_for_fused,
+    _differentiable_doc,
+    _disable_dynamo_if_unsupported,
+    _foreach_doc,
+    _fused_doc,
+    _get_capturable_supported_devices,
+    _get_scalar_dtype,
+    _get_value,
+    _maximize_doc,
+    _params_doc,
+    _stack_if_compiling,
+    _to_scalar,
+    _use_grad_for_differentiable,
+    _view_as_real,
+)
+from weft.utils._foreach_utils import (  # noqa: F401
+    Indices,
+    TensorListList,
+    _foreach_supported_types,
+    _get_foreach_kernels_supported_devices,
+    _get_fused_kernels_supported_devices,
+    _group_tensors_by_device_and_dtype,
+)
 
 _global_step_pre_hooks: OrderedDict[int, Callable] = OrderedDict()
 _global_step_post_hooks: OrderedDict[int, Callable] = OrderedDict()
+
+_global_optimizer_pre_hooks, _global_optimizer_post_hooks = _global_step_pre_hooks, _global_step_post_hooks
 
 _SAVED = sys.maxsize  # where rates come from: a state dict of the optimizer, or the schedule of this number
 
@@ -66,9 +104,7 @@ def _hooked(step: Callable, name: str) -> Callable:
             result = hook(self, (self, *args), kwargs)
             if result is not None:
                 if not (isinstance(result, tuple) and len(result) == 2):
-                    raise RuntimeError(
-                        f"{step} must return None or a tuple of (new_args, new_kwargs), but got {result}."
-                    )
+                    raise RuntimeError(f"{step} must return None or a tuple of (new_args, new_kwargs), but got {result}.")
                 (self, *args), kwargs = result  # type: ignore[assignment]
         out = step(self, *args, **kwargs)
         for hook in chain(self._optimizer_step_post_hooks.values(), _global_step_post_hooks.values()):
@@ -109,8 +145,7 @@ class Optimizer:
         self._hook_step()
         if isinstance(params, Tensor):
             raise TypeError(
-                "params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
-                + type(params).__name__
+                "params argument given to the optimizer should be an iterable of Tensors or dicts, but got " + type(params).__name__
             )
         self.state: defaultdict[Any, dict[str, Any]] = defaultdict(dict)
         self.param_groups: list[dict[str, Any]] = []
@@ -132,6 +167,28 @@ class Optimizer:
         """Puts the hooks around the class's `step`: at its first object, as it may come from a user's class."""
         if not getattr(cls.step, "hooked", False):
             cls.step = _hooked(cls.step, cls.__qualname__)  # type: ignore[method-assign]
+
+    @staticmethod
+    def profile_hook_step(func: Callable) -> Callable:
+        """A `step` between the hooks, for classes that wrap their own."""
+        return _hooked(func, func.__qualname__.rpartition(".")[0])
+
+    @staticmethod
+    def _group_tensors_by_device_and_dtype(tensorlistlist: TensorListList, with_indices: bool = False) -> dict[Any, Any]:
+        """The lists by device and dtype; in compiled code, which sorts them itself, all as one group (None, None)."""
+        if is_compiling():
+            return {(None, None): (tensorlistlist, list(range(len(tensorlistlist[0]))))}
+        return _group_tensors_by_device_and_dtype(tensorlistlist, with_indices)
+
+    def _cuda_graph_capture_health_check(self) -> None:
+        """Raises RuntimeError where a step is recorded into a graph of a device though its groups are not all capturable."""
+        on_device = any(p.is_cuda for group in self.param_groups for p in group["params"])
+        if on_device and not is_compiling() and weft.cuda.is_current_stream_capturing():
+            if not all(group.get("capturable") for group in self.param_groups):
+                raise RuntimeError(
+                    f"Attempting CUDA graph capture of step() for an instance of {type(self).__name__} but param_groups' "
+                    "capturable is False."
+                )
 
     def __getstate__(self) -> dict[str, Any]:
         return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}
@@ -178,9 +235,7 @@ class Optimizer:
         param_group["params"] = params
         if names:
             if len(names) != len(params):
-                raise ValueError(
-                    "all optimizer params should be with/without names. Some param names are missing"
-                )
+                raise ValueError("all optimizer params should be with/without names. Some param names are missing")
             param_group["param_names"] = names
         for p in params:
             if not isinstance(p, Tensor):
@@ -201,8 +256,7 @@ class Optimizer:
             if ("param_names" in param_group) != ("param_names" in group):
                 kind = "with names" if "param_names" in param_group else "without names"
                 raise ValueError(
-                    "all optimizer param groups should be with/without names. "
-                    f"cannot add param group {kind} to the optimizer"
+                    f"all optimizer param groups should be with/without names. cannot add param group {kind} to the optimizer"
                 )
         known = {id(p) for group in self.param_groups for p in group["params"]}
         if any(id(p) in known for p in params):
@@ -347,9 +401,7 @@ class Optimizer:
         if len(saved) != len(self.param_groups):
             raise ValueError("loaded state dict has a different number of parameter groups")
         if any(len(a["params"]) != len(b["params"]) for a, b in zip(saved, self.param_groups)):
-            raise ValueError(
-                "loaded state dict contains a parameter group that doesn't match the size of optimizer's group"
-            )
+            raise ValueError("loaded state dict contains a parameter group that doesn't match the size of optimizer's group")
         place = {i: (p, a) for a, b in zip(saved, self.param_groups) for i, p in zip(a["params"], b["params"])}
         state: defaultdict[Any, Any] = defaultdict(dict)
         for key, value in state_dict["state"].items():

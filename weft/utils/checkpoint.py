@@ -14,6 +14,17 @@ from aten.compiling import is_compiling
 from aten.transforms.checkpoint import checkpoint as _reentrant
 from aten.transforms.recompute import CheckpointError, recompute
 from aten.transforms.recompute import early_stop as set_checkpoint_early_stop
+from weft.utils.checkpoint_function import (  # noqa: F401
+    CheckpointFunction,
+    DefaultDeviceType,
+    _get_autocast_kwargs,
+    _get_device_module,
+    _infer_device_type,
+    check_backward_validity,
+    detach_variable,
+    get_device_states,
+    set_device_states,
+)
 from weft.utils.selective_checkpoint import (
     CheckpointPolicy,
     SelectiveCheckpointContext,
@@ -24,14 +35,20 @@ from weft.utils.selective_checkpoint import (
 
 __all__ = [
     "CheckpointError",
+    "CheckpointFunction",
     "CheckpointPolicy",
+    "DefaultDeviceType",
     "SelectiveCheckpointContext",
+    "check_backward_validity",
     "checkpoint",
     "checkpoint_sequential",
     "create_selective_checkpoint_contexts",
+    "detach_variable",
+    "get_device_states",
     "noop_context_fn",
     "set_checkpoint_debug_enabled",
     "set_checkpoint_early_stop",
+    "set_device_states",
 ]
 
 

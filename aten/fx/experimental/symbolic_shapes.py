@@ -11,13 +11,58 @@ from aten.symbolic.symint import SYMBOLIC, SymBool, SymFloat, SymInt, is_symboli
 
 __all__ = [
     "ConstraintViolationError", "GuardOnDataDependentSymNode", "ShapeEnv", "SymBool", "SymFloat", "SymInt", "free_symbols",
-    "guard_size_oblivious", "hint_int", "is_concrete_int", "is_symbolic", "statically_known_true", "sym_eq",
+    "guard_bool", "guard_float", "guard_int", "guard_or_false", "guard_or_true", "guard_scalar",
+    "guard_size_oblivious", "hint_int", "is_concrete_bool", "is_concrete_int", "is_symbolic", "statically_known_true", "sym_eq",
 ]  # fmt: skip
 
 
 def guard_size_oblivious(expr: Any) -> bool:
     """Whether a condition on sizes holds; the graph is for calls in which it is as it is now."""
     return bool(expr)
+
+
+def _guarded_or(condition: Any, otherwise: bool) -> bool:
+    try:
+        return bool(condition)
+    except GuardOnDataDependentSymNode:
+        return otherwise
+
+
+def guard_or_false(a: Any) -> bool:
+    """Whether a condition on sizes holds; False where that depends on data."""
+    return _guarded_or(a, False)
+
+
+def guard_or_true(a: Any) -> bool:
+    """Whether a condition on sizes holds; True where that depends on data."""
+    return _guarded_or(a, True)
+
+
+def guard_bool(a: Any) -> bool:
+    """The truth of a condition in this call; the graph is for calls in which it is the same."""
+    return bool(a)
+
+
+def guard_int(a: Any) -> int:
+    """The size in this call; the graph is for calls in which it is the same."""
+    return int(a)
+
+
+def guard_float(a: Any) -> float:
+    """The number in this call; the graph is for calls in which it is the same."""
+    return float(a)
+
+
+def guard_scalar(a: Any) -> Any:
+    """The number or truth in this call; the graph is for calls in which it is the same."""
+    if isinstance(a, (SymBool, bool)):
+        return guard_bool(a)
+    return guard_int(a) if isinstance(a, (SymInt, int)) else guard_float(a)
+
+
+def is_concrete_bool(a: Any) -> bool:
+    """Whether a condition on sizes is the same in every call of the graph."""
+    return not isinstance(a, SymBool) or a.shape_env.statically_known(a.expr) is not None
 
 
 def statically_known_true(x: Any) -> bool:

@@ -232,3 +232,21 @@ def test_the_mode_is_the_smallest_of_the_most_frequent_and_its_last_place():
     assert [r.tolist() for r in x.t().mode(0, True)] == [[[1, 5, 0]], [[3, 2, 4]]]
     assert [r.tolist() for r in weft.tensor([float("nan"), 2.0, 2.0]).mode()] == [2.0, 2]
     assert weft.randint(0, 50, (4, 100000)).mode(1)[0].shape == (4,)  # (not a table of all pairs)
+
+
+def test_linspace_rounds_once():
+    """What PyTorch 2.13 gives, made with `torch.linspace(a, b, n).numpy().tobytes().hex()`: a fused multiply-add a value."""
+    assert weft.linspace(-1, 1, 7).numpy().tobytes().hex() == "000080bfaaaa2abfaaaaaabe000000b3aaaaaa3eaaaa2a3f0000803f"
+    assert weft.linspace(1e-4, 0.02, 6).numpy().tobytes().hex() == "17b7d13885b1853b170e043c6b43453c603c833c0ad7a33c"
+
+
+def test_identity_grids_hit_the_middles_of_pixels():
+    """affine_grid of the identity, and grid_sample there: the side on which a derivative is taken is PyTorch's."""
+    theta = weft.tensor([[[1.0, 0, 0], [0, 1, 0]]])
+    grid = weft.nn.functional.affine_grid(theta, [1, 1, 7, 7], align_corners=False).requires_grad_()
+    row = grid.detach()[0, 0, :, 0].contiguous()
+    assert row.numpy().tobytes().hex() == "b76d5bbf244912bf244992beb76ddbb22449923e2449123fb76d5b3f"
+    image = (weft.arange(49.0) ** 2).reshape(1, 1, 7, 7)
+    out = weft.nn.functional.grid_sample(image, grid, align_corners=False)
+    out.sum().backward()
+    assert grid.grad[0, 3, :, 0].tolist() == [1543.5, 157.5, 164.5, 171.5, 178.5, 185.5, -2551.5]

@@ -22,7 +22,6 @@ from weft.distributions.transforms.transform import (
     ReshapeTransform,
     Transform,
     identity_transform,
-    sum_rightmost,
 )
 from weft.distributions.transforms.vectors import (
     CorrCholeskyTransform,
@@ -37,5 +36,5 @@ __all__ = [
     "CumulativeDistributionTransform", "ExpTransform", "IndependentTransform", "LowerCholeskyTransform",
     "PositiveDefiniteTransform", "PowerTransform", "ReshapeTransform",
     "SigmoidTransform", "SoftmaxTransform", "SoftplusTransform", "StackTransform", "StickBreakingTransform", "TanhTransform",
-    "Transform", "identity_transform", "sum_rightmost",
+    "Transform", "identity_transform",
 ]  # fmt: skip

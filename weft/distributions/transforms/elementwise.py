@@ -8,8 +8,8 @@ from typing import Any
 import aten
 from aten import Tensor
 from weft.distributions import constraints
-from weft.distributions.transforms.transform import Transform, sum_rightmost
-from weft.distributions.utils import broadcast_all
+from weft.distributions.transforms.transform import Transform
+from weft.distributions.utils import _sum_rightmost, broadcast_all
 
 
 class _Plain(Transform):
@@ -188,7 +188,7 @@ class AffineTransform(Transform):
             result = aten.abs(scale).log()
         if self.event_dim:
             shape = shape[: len(shape) - self.event_dim]
-            result = sum_rightmost(result.expand(x.shape), self.event_dim)
+            result = _sum_rightmost(result.expand(x.shape), self.event_dim)
         return result.expand(shape)
 
     def forward_shape(self, shape: Any) -> Any:

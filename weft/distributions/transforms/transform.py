@@ -9,12 +9,7 @@ from typing import Any
 import aten
 from aten import Tensor
 from weft.distributions import constraints
-from weft.distributions.utils import lazy_property
-
-
-def sum_rightmost(value: Tensor, dim: int) -> Tensor:
-    """Summed over the last `dim` dims."""
-    return value if dim == 0 else value.reshape((*value.shape[: value.ndim - dim], -1)).sum(-1)
+from weft.distributions.utils import _sum_rightmost, lazy_property
 
 
 class Transform:
@@ -211,7 +206,7 @@ class ComposeTransform(Transform):
         total: Any = 0
         event_dim = self.domain.event_dim
         for part, before, after in zip(self.parts, xs, xs[1:]):
-            total = total + sum_rightmost(part.log_abs_det_jacobian(before, after), event_dim - part.domain.event_dim)
+            total = total + _sum_rightmost(part.log_abs_det_jacobian(before, after), event_dim - part.domain.event_dim)
             event_dim += part.codomain.event_dim - part.domain.event_dim
         return total
 
@@ -259,7 +254,7 @@ class IndependentTransform(Transform):
         return self.base_transform.inv(y)
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        return sum_rightmost(self.base_transform.log_abs_det_jacobian(x, y), self.reinterpreted_batch_ndims)
+        return _sum_rightmost(self.base_transform.log_abs_det_jacobian(x, y), self.reinterpreted_batch_ndims)
 
     def forward_shape(self, shape: Any) -> Any:
         return self.base_transform.forward_shape(shape)

@@ -12,7 +12,7 @@ from weft.nn import functional as F
 from weft.nn import init
 from weft.nn.module import Module
 from weft.nn.modules.lazy import LazyModuleMixin
-from weft.nn.modules.utils import _ntuple, _reverse_repeat_tuple
+from weft.nn.modules.utils import _ntuple, _pair, _reverse_repeat_tuple, _single, _triple  # noqa: F401  (taken from here)
 from weft.nn.uninitialized import UninitializedParameter
 
 _PADDING_MODES = ("zeros", "reflect", "replicate", "circular")

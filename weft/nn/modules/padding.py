@@ -7,7 +7,7 @@ from typing import Any
 from aten import Tensor
 from weft.nn import functional as F
 from weft.nn.module import Module
-from weft.nn.modules.utils import _ntuple
+from weft.nn.modules.utils import _ntuple, _pair, _quadruple  # noqa: F401  (taken from here)
 
 
 class _Pad(Module):

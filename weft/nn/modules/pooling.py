@@ -8,7 +8,7 @@ from aten import Tensor
 from weft.nn import functional as F
 from weft.nn.layer import layer
 from weft.nn.module import Module
-from weft.nn.modules.utils import _ntuple, _single
+from weft.nn.modules.utils import _ntuple, _pair, _single, _triple  # noqa: F401  (taken from here)
 
 _MAX = "kernel_size, stride=None, padding=0, dilation=1, return_indices=False, ceil_mode=False"
 _AVG = "kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True"

@@ -1,0 +1,6 @@
+"""What stands for values while a function is traced, under the name that PyTorch has for the file."""
+
+from aten.fx.tracing import Attribute, Proxy, TraceError, Tracer
+
+TracerBase = Tracer
+__all__ = ["Attribute", "Proxy", "TraceError", "TracerBase"]

@@ -1,0 +1,1 @@
+"""Checkpointing as a wrapper of modules."""

@@ -1,0 +1,1 @@
+"""What the launcher of several processes gives to scripts."""

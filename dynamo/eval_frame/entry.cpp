@@ -1,6 +1,7 @@
 // entry.cpp: entries, the states of code objects, and running a direct entry.
 #include "entry.h"
 
+#include <algorithm>
 #include <string_view>
 #include <structmember.h>
 
@@ -206,6 +207,10 @@ static void own_registers(const Result &r, PyObject *const *regs, Owned &owned) 
   for (const Result &item : r.items) own_registers(item, regs, owned);
 }
 
+static bool has_register(const Result &r) {
+  return r.kind == R_REG || std::any_of(r.items.begin(), r.items.end(), has_register);
+}
+
 // `regs` whose values are owned.
 static PyObject *make_result(const Result &r, PyObject *outputs, PyObject *const *regs) {
   switch (r.kind) {
@@ -258,7 +263,7 @@ PyObject *run_direct(Entry *entry, PyObject *const *regs, bool *rerun) {
     in = large.data();
   }
   Owned handed_on;
-  if (entry->graph || entry->result->kind != R_REG) own_registers(*entry->result, regs, handed_on); // else nothing runs
+  if (entry->hands_on) own_registers(*entry->result, regs, handed_on);
   for (size_t i = 0; i < n; i++) in[i] = Py_NewRef(regs[(*entry->inputs)[i]]);
   PyObject *outputs = entry->graph ? PyObject_Vectorcall(entry->graph, in, n, NULL) : PyTuple_New(0);
   PyObject *result = NULL;
@@ -358,6 +363,7 @@ static PyObject *entry_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
       Py_DECREF(e);
       return NULL;
     }
+  e->hands_on = result && (e->graph || e->result->kind != R_REG) && has_register(*e->result); // (else nothing runs)
   e->guards->owner = e, e->guards->died = entry_died;
   return (PyObject *)e;
 }

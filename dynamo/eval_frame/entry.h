@@ -25,6 +25,7 @@ struct Entry {
   PyObject *info;             // owned: the Python side's record (guards to explain, ...)
   bool eager;                 // the original code runs, with capture off
   bool opens_window;          // the code runs foreign Python that may be captured
+  bool hands_on;              // a direct entry whose result has registers in it, which are owned while the graph runs
   struct CodeState *home;     // borrowed: whose entry it is, or NULL
   int64_t hits;
 };

@@ -215,7 +215,7 @@ bool check(Walk &w, const Instr &in) {
   case OP_VALUE: return note_value(w, o);
   case OP_DISJOINT: return disjoint(w, w.regs, in.data);
   case OP_OVERLAP: return !disjoint(w, w.regs, in.data);
-  case OP_AMBIENT: return weft && (*weft->ambient() & (uint64_t)in.data[1]) == (uint64_t)in.data[0];
+  case OP_AMBIENT: return ambient_is(in);
   case OP_NUM_THREADS: return weft && weft->num_threads() == in.data[0];
   case OP_SHAPE: return shape_holds(in.data, w.regs);
   }

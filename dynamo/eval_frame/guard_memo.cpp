@@ -18,20 +18,22 @@ void Walk::own_registers() {
 
 static inline bool step(Walk &w, Instr &in) {
   bool passed;
-  if (in.op < OP_TYPE_IS) {
-    PyObject *v = read(w, in);
-    w.regs[in.dst] = v;
-    passed = v != NULL;
-  } else {
-    passed = in.op == OP_TENSOR ? tensor_is(w, w.regs[in.a], in) : check(w, in);
+  switch (in.op) {
+  case OP_LOCAL: passed = (w.regs[in.dst] = w.args[in.a]) != NULL; break; // these three are most of what a call runs
+  case OP_TENSOR: passed = tensor_is(w, w.regs[in.a], in); break;
+  case OP_AMBIENT: passed = ambient_is(in); break;
+  default: passed = in.op < OP_TYPE_IS ? (w.regs[in.dst] = read(w, in)) != NULL : check(w, in);
   }
   if (!passed) w.program->failed = in.guard;
   return passed;
 }
 
 static bool run(std::vector<Instr> &part, Walk &w, size_t &done) {
-  for (done = 0; done < part.size(); done++)
-    if (!step(w, part[done])) return false;
+  done = 0;
+  for (Instr &in : part) {
+    if (!step(w, in)) return false;
+    done++;
+  }
   return true;
 }
 

@@ -113,6 +113,9 @@ PyObject *read_instance_dict(Walk &w, PyObject *o, uint16_t reg);
 // Whether the check `in` passes. No exception is left.
 bool check(Walk &w, const Instr &in);
 
+// OP_AMBIENT. data: values and mask of the thread's ambient word.
+inline bool ambient_is(const Instr &in) { return weft && (*weft->ambient() & (uint64_t)in.data[1]) == (uint64_t)in.data[0]; }
+
 // OP_TENSOR, of which most live parts are made. data: word, mask, then ndim sizes and ndim strides, INT64_MIN where not compared.
 inline bool tensor_is(Walk &w, PyObject *o, const Instr &in) {
   if ((PyObject *)Py_TYPE(o) != in.obj) return false;

@@ -12,6 +12,8 @@ import types
 from collections.abc import Callable
 from typing import Any
 
+from aten.collection import paused_collection
+
 from . import _eval_frame, above
 from ._eval_frame import CompiledFunction, Entry, GuardProgram
 from .capture_config import Config, intern_config, whole
@@ -24,7 +26,8 @@ class _Compiler:
     """What the native side calls; loads the compiler on first use."""
 
     def __getattr__(self, name: str) -> Any:
-        from . import convert_frame
+        with paused_collection():
+            from . import convert_frame
 
         _eval_frame.set_compiler(convert_frame, convert_frame.check_failed())
         return getattr(convert_frame, name)

@@ -45,7 +45,7 @@ from aten.autocast import (
 )
 from aten.autograd import enable_grad, inference_mode, no_grad, set_grad_enabled
 from aten.autograd.anomaly import is_anomaly_check_nan_enabled, is_anomaly_enabled
-from aten.chains import CHAINED, bind_chains
+from aten.chains import bind_chains
 from aten.default_device import current as _default_device
 from aten.default_device import get_default_device, set_default_device
 from aten.dtype import (
@@ -79,7 +79,6 @@ from aten.dtype import (
     uint32,
     uint64,
 )
-from aten.families import bind_families
 from aten.info import broadcast_shapes, finfo, iinfo, is_complex, is_floating_point, is_nonzero, is_tensor, numel
 from aten.layout import (
     Layout,
@@ -126,9 +125,8 @@ globals().update(typed_classes)
 for _name, _op in registry.items():
     globals().setdefault(_name, _op)
 attach_methods()
-bind_families(registry)
 bind_chains()
-bind_replay(CHAINED)
+bind_replay()
 aten.autocast.declare(registry)
 aten.asked_attributes.declare(registry)
 

@@ -16,15 +16,10 @@ from aten import _native
 from aten._native import Tensor
 from aten.autograd.engine import grad
 from aten.autograd.grad_mode import enable_grad, no_grad
-from aten.autograd.record import node_name
 from aten.fx.node import Node
 from aten.meta import Meta
 from aten.op import Op, registry
 from aten.transforms.trace import make_fx
-
-CHAINED = """celu elu hardshrink hardsigmoid hardswish hardtanh leaky_relu logsigmoid mish relu6 selu softplus softshrink softsign
-tanhshrink threshold nan_to_num lerp addcmul addcdiv xlogy logaddexp logaddexp2 heaviside sinc deg2rad rad2deg logit float_power
-isclose ldexp isposinf isneginf rsub square clamp_min clamp_max angle special_entr special_xlog1py""".split()
 
 _CODES = {name: code for code, (name, _) in enumerate(_native.pointwise_rows())}
 THROUGH = ("alias", "detach", "clone", "view", "expand")  # what gives its argument again, where sizes are the same
@@ -234,17 +229,10 @@ def _is_refused(op: Op, public: Sequence[Any]) -> bool:
     return False
 
 
-def _learn(op: Op, given: dict[str, Any]) -> None:
+def _learn(op: Op, public: tuple[Any, ...]) -> None:
     """Have calls with these kinds of arguments run as a chain, if they are one."""
-    items = []
-    for param in op.schema.params:
-        if param.name not in given:
-            items.append((-1, ()))
-        elif isinstance(given[param.name], Tensor):
-            items.append((given[param.name].dtype.code, None))
-        else:
-            items.append((-1, (given[param.name],)))
-    chain, backward = made_for(op, op.schema.bind((), given, op.name))
+    items = [(a.dtype.code, None) if isinstance(a, Tensor) else (-1, a) for a in public]
+    chain, backward = made_for(op, public)
     _native.learn_chain(op, tuple(items), chain, backward)
 
 
@@ -259,13 +247,8 @@ def made_for(op: Op, public: Sequence[Any]) -> tuple[Any, Backward | None]:
 
 
 def bind_chains() -> None:
-    """Give the composites that are elementwise their native path."""
-    for name in CHAINED:
-        op = registry.get(name)
-        if op is not None and op.kind == "composite":
-            names = tuple(p.name for p in op.schema.params)
-            _native.set_family(op, "chain", 0, names, op.schema.positional, node_name(name))
+    """Have composites that declare themselves elementwise (native="chain") learn their calls."""
     _native.set_chain_learner(_learn)
 
 
-__all__ = ["CHAINED", "Backward", "bind_chains", "chain_of", "made_for"]
+__all__ = ["Backward", "bind_chains", "chain_of", "made_for"]

@@ -1,6 +1,6 @@
 """The path of a call: subclasses and modes → levels → composite → promotion → autograd → shape rule, memory, kernel.
 
-This is the general path, in Python. Calls of native families on plain tensors take a native one with the same meaning.
+This is the general path, in Python. Calls of ops with native rules on plain tensors take a native one with the same meaning.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,7 +23,7 @@ from aten.promotion import TYPE_NAMES, can_cast, category, floating, number_dtyp
 from aten.shapes import show
 
 aten.schema.tensor_types = (Tensor, Meta)
-by_family = _native.by_family
+by_rule = _native.by_rule
 _LEVEL_COUNT, _MODE_COUNT = 24, 32  # bits of the ambient word
 
 
@@ -70,7 +70,7 @@ class ModesUnasked:
 class On:
     """While it is open, factories that name no device make their tensors on `device`; composites run so where their tensors are.
 
-    A mode: native families, which make tensors of the CPU, are not asked meanwhile.
+    A mode: native rules, which make tensors of the CPU, are not asked meanwhile.
     """
 
     def __init__(self, device: Any):
@@ -348,7 +348,7 @@ def run(op: Op, args: tuple[Any, ...]) -> Any:
         return _from_arrays(op.kernel_fn(*[_kernel_argument(v, None) for v in args]))
     if not _widens_again(op, args):
         with no_grad():  # what came here for its dtypes, say, gets the same kernel as if it had come with these arguments
-            found = by_family(op, *op.split(args))
+            found = by_rule(op, *op.split(args))
         if found is not NotImplemented:
             return found
     meta = result_meta(op, args)
@@ -419,7 +419,7 @@ def as_number(value: Any, dtype: np.dtype) -> np.ndarray:
 
 
 def _widens_again(op: Op, args: tuple[Any, ...]) -> bool:
-    """Whether a family would add up integers in int64 that were cast to another dtype because the call said so."""
+    """Whether a native rule would add up integers in int64 that were cast to another dtype because the call said so."""
     return "scan" in op.tags and callable(op.promote) and category(args[0].dtype) < 2 and args[0].dtype is not dtypes.int64
 
 

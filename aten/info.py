@@ -18,8 +18,7 @@ class finfo:
 
         dtype = dtypes.get_default_dtype() if dtype is None else to_real(dtype)
         if not dtype.is_floating_point:
-            raise TypeError(f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle "
-                            f"'{dtype.name}'")
+            raise TypeError(f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{dtype.name}'")
         info = ml_dtypes.finfo(dtype.to_numpy())
         self.dtype = dtype.name
         self.bits = info.bits
@@ -64,8 +63,9 @@ def is_complex(input: Tensor) -> bool:
 def is_nonzero(input: Tensor) -> bool:
     """Whether the only element is not 0. Raises RuntimeError unless there is just one."""
     if input.numel() != 1:
-        raise RuntimeError("Boolean value of Tensor with " + ("no values" if input.numel() == 0 else "more than one value")
-                           + " is ambiguous")
+        raise RuntimeError(
+            "Boolean value of Tensor with " + ("no values" if input.numel() == 0 else "more than one value") + " is ambiguous"
+        )
     return bool(input.item())
 
 

@@ -224,9 +224,7 @@ class CustomOp:
         if self._fake is None:
             if self.mutates and not self.op.schema.returns:
                 return tuple(likes)
-            raise NoShapeRule(
-                f"{self.name} has no shape rule: register one with {self.name.partition('::')[2]}.register_fake"
-            )
+            raise NoShapeRule(f"{self.name} has no shape rule: register one with {self.name.partition('::')[2]}.register_fake")
         result = meta_of_function(self._fake, metas)
         if self._nested:
             return self._flat(result)

@@ -24,7 +24,7 @@ registry: dict[str, "Op"] = {}
 class Op(_native.NativeOp):
     """An op: a callable with its declaration, rules and derivatives. See `docs/design.md` section 3.
 
-    A call goes to the op's native family (aten/families.py), or else to `aten.dispatch.call`.
+    A call goes to the op's native rule, if its declaration says of which kind (`native=`), or else to `aten.dispatch.call`.
     """
 
     def __init__(
@@ -36,6 +36,7 @@ class Op(_native.NativeOp):
         tags: Iterable[str],
         promote: Any,
         compute: str | None,
+        native: str | None = None,
     ):
         self.name = self.__name__ = self.__qualname__ = name
         self.declaration = declaration
@@ -43,6 +44,7 @@ class Op(_native.NativeOp):
         self.tags = frozenset(tags)
         self.promote = promote
         self.compute = compute
+        self.native = native
         self.function = function
         self.__doc__ = function.__doc__ if function is not None else None
         self.__module__ = "aten"
@@ -66,6 +68,8 @@ class Op(_native.NativeOp):
         self.special_when: Any = None
         self.special_fn: Any = None
         self.normal_fn: Any = None
+        if native is not None and not _native.set_rule(self, name, native) and kind != "inplace":
+            raise ValueError(f"there is no native rule of {name} of the kind {native}")
 
     def __repr__(self) -> str:
         return f"aten.{self.name}"
@@ -94,6 +98,11 @@ class Op(_native.NativeOp):
                 params = params[: self.function.__code__.co_argcount]
             self._core = params
         return self._core
+
+    def native_form(self) -> tuple[Any, ...]:
+        """What the native binder is compiled from, at the op's first call; see aten/native/binder.cpp."""
+        recorded = self.vjp_fn is not None or self.kind == "composite"
+        return (*self.schema.native_form(), len(self.core), node_name(self.name) if recorded else None, self.promote == "float")
 
     def split(self, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Core arguments as (positional, keyword-only), the form of `node.args` and `node.kwargs`."""
@@ -201,15 +210,17 @@ def op(
     promote: Any = "none",
     compute: str | None = None,
     inplace: bool = False,
+    native: str | None = None,
 ) -> Callable[[Callable[..., Any]], Op]:
     """Declare an op; the decorated function is its shape rule, or for kind="composite" its definition.
 
-    `inplace=True` also makes `name_`, which writes into the first argument.
+    `inplace=True` also makes `name_`, which writes into the first argument. `native`: the kind of the native rule of this name
+    (the tables at the end of aten/native/fast_*.cpp), which answers usual calls; ValueError if there is none.
     """
 
     def declare(function: Callable[..., Any]) -> Op:
         name = declaration[: declaration.index("(")]
-        made = registry[name] = Op(name, declaration, kind, function, tags, promote, compute)
+        made = registry[name] = Op(name, declaration, kind, function, tags, promote, compute, native)
         if inplace:
             made.inplace = inplace_of(made)
         return made
@@ -218,10 +229,10 @@ def op(
 
 
 def composite(
-    declaration: str, *, tags: Iterable[str] = (), inplace: bool = False, compute: str | None = None
+    declaration: str, *, tags: Iterable[str] = (), inplace: bool = False, compute: str | None = None, native: str | None = None
 ) -> Callable[[Callable[..., Any]], Op]:
     """Declare an op by its definition in other ops; with compute="float32" on halves as on float32, rounded once."""
-    declare = op(declaration, kind="composite", tags=tags, inplace=inplace)
+    declare = op(declaration, kind="composite", tags=tags, inplace=inplace, native=native)
     return declare if compute is None else lambda function: declare(widened(function))
 
 
@@ -247,10 +258,12 @@ def widened(function: Callable[..., Any]) -> Callable[..., Any]:
     return definition
 
 
-def inplace_of(base: Op) -> Op:
-    """The op `name_` that writes the result of `base` into its first argument."""
+def inplace_of(base: Op, native: str | None = None) -> Op:
+    """The op `name_` that writes the result of `base` into its first argument; by default with a native rule of its kind."""
+    native = native or (None if base.native == "chain" else base.native)
     name = base.name + "_"
-    made = Op(name, name + base.declaration[len(base.name) :], "inplace", None, base.tags, base.promote, base.compute)
+    declaration = name + base.declaration[len(base.name) :]
+    made = Op(name, declaration, "inplace", None, base.tags, base.promote, base.compute, native)
     made.base = base
     made.__doc__ = f"In-place `{base.name}`."
     registry[name] = made
@@ -263,6 +276,11 @@ def alias_of(name: str, target: Op) -> Op:
     if target.inplace is not None:
         registry[name + "_"] = target.inplace
     return target
+
+
+def node_name(op_name: str) -> str:
+    """'add' → 'AddBackward0', 'log_softmax' → 'LogSoftmaxBackward0'."""
+    return "".join(part.capitalize() for part in op_name.strip("_").split("_")) + "Backward0"
 
 
 def lookup(name: str) -> Op:
@@ -311,6 +329,7 @@ __all__ = [
     "composite",
     "inplace_of",
     "lookup",
+    "node_name",
     "op",
     "ops",
     "registry",

@@ -32,9 +32,7 @@ def set_printoptions(
     """Change how tensors print; `profile` is "default", "short" or "full"."""
     profiles = {"default": (4, 1000, 3, 80), "short": (2, 1000, 2, 80), "full": (4, math.inf, 3, 80)}
     if profile is not None:
-        PrintOptions.precision, PrintOptions.threshold, PrintOptions.edgeitems, PrintOptions.linewidth = profiles[
-            profile
-        ]
+        PrintOptions.precision, PrintOptions.threshold, PrintOptions.edgeitems, PrintOptions.linewidth = profiles[profile]
     for name, value in (
         ("precision", precision),
         ("threshold", threshold),

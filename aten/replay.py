@@ -1,7 +1,7 @@
 """What a call comes to, noted once as a program of steps that native code runs (`native/replay.cpp`).
 
-A call that no native family takes goes through its definition, promotion, shape rules and kernels in Python. All of that follows
-from its arguments but for the elements of tensors, so the calls of a kind are traced once: ops that have native families (or
+A call that no native rule takes goes through its definition, promotion, shape rules and kernels in Python. All of that follows
+from its arguments but for the elements of tensors, so the calls of a kind are traced once: ops that have native rules (or
 that record what they do themselves) stay as they are, kernels get results of known layouts, and what does not depend on the
 tensors is computed once. A definition that asks for elements, warns or writes its arguments is not replayed.
 """
@@ -27,7 +27,7 @@ from aten.transforms.trace import TraceLevel
 from aten.transforms.tracer import meta_of_call, opened
 
 _CPU = device("cpu")
-# Composites with a native family whose results are new tensors: they stay whole.
+# Composites with a native rule whose results are new tensors: they stay whole.
 _WHOLE = """matmul linear layer_norm rms_norm group_norm scaled_dot_product_attention max_pool1d max_pool2d max_pool3d
 avg_pool1d avg_pool2d avg_pool3d logsumexp""".split()
 _NEVER = {"as_strided", "as_strided_scatter", "as_strided_backward", "set_", "resize_", "to_device", "setitem"}
@@ -193,7 +193,7 @@ class _Writer:
         op: Any = node.target
         if op.kernel_fn is None or op.kind in ("composite", "view", "inplace") or "dynamic" in op.tags:
             return None
-        if _native.has_family(op) and self.family_takes(node):
+        if _native.has_rule(op) and self.rule_takes(node):
             return None
         args = op.join(tuple(node.args), dict(node.kwargs))
         made = node.meta["val"]
@@ -215,8 +215,8 @@ class _Writer:
         layouts = [(m.dtype.code, tuple(m.sizes), tuple(m.strides)) for m in metas]
         return [self.operand(a) for a in args], layouts, type(made) is tuple
 
-    def family_takes(self, node: Node) -> bool:
-        """Whether the native family of the node's op takes the call; asked of tensors with the same layouts."""
+    def rule_takes(self, node: Node) -> bool:
+        """Whether the native rule of the node's op takes the call; asked of tensors with the same layouts."""
 
         def example(n: Node) -> Any:
             val = n.meta["val"]
@@ -228,7 +228,7 @@ class _Writer:
         op: Any = node.target
         args, kwargs = map_arg((tuple(node.args), dict(node.kwargs)), example)
         try:
-            return _native.by_family(op, args, kwargs) is not NotImplemented
+            return _native.by_rule(op, args, kwargs) is not NotImplemented
         except _REFUSALS:
             return True
 
@@ -357,9 +357,9 @@ def quietly(kernel: Callable[..., Any], *arrays: Any) -> None:
         kernel(*arrays)
 
 
-def bind_replay(chained: Sequence[str]) -> None:
+def bind_replay() -> None:
     """Let the calls of aten's own ops be replayed."""
-    _whole.update(registry[name] for name in (*_WHOLE, *chained) if name in registry)
+    _whole.update(o for o in registry.values() if o.name in _WHOLE or o.native == "chain")
     for op in registry.values():
         op.own = True
         apart = op.name in _NEVER or "dynamic" in op.tags or op.name == "philox_reserve"

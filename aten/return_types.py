@@ -36,4 +36,3 @@ def declare(name: str, fields: str | tuple[str, ...]) -> Any:
         globals().setdefault(name, made)
         return made
     return found
-

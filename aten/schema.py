@@ -215,6 +215,10 @@ class Param:
         return f"tuple of {shown}s" if self.is_list else shown
 
 
+def _default(param: Param) -> tuple[Any, ...]:
+    return () if param.required else (param.default,)
+
+
 def _literal(text: str) -> Any:
     return (
         float(text) if text in ("inf", "-inf") else eval(text, {"__builtins__": {}}, {"None": None, "True": True, "False": False})
@@ -289,6 +293,13 @@ class Schema:
                 )
             values[i] = found
         return tuple(values)
+
+    def native_form(self) -> tuple[Any, ...]:
+        """(parameters, names and whose they are, how many may be positional, which takes what is spread or -1), for the binder."""
+        params = [(p.type, p.is_list, p.spread or int(p.variadic), p.optional, p.numbers, _default(p)) for p in self.params]
+        known = {**{other: name for other, name in _ALIASES.items() if name in self.index}, **{name: name for name in self.index}}
+        names = tuple([(name, self.index[of]) for name, of in known.items()])
+        return tuple(params), names, self.positional, self.variadic
 
     def _gather(self, args: Sequence[Any]) -> Sequence[Any]:
         at = self.variadic

@@ -446,9 +446,7 @@ def _reversed(self: Tensor) -> Tensor:
 def _matrix_transposed(self: Tensor) -> Tensor:
     """The last two dims exchanged. RuntimeError below two dims."""
     if self.ndim < 2:
-        raise RuntimeError(
-            f"tensor.mT is only supported on matrices or batches of matrices. Got {self.ndim}-D tensor."
-        )
+        raise RuntimeError(f"tensor.mT is only supported on matrices or batches of matrices. Got {self.ndim}-D tensor.")
     return self.transpose(-2, -1)
 
 

@@ -1,6 +1,6 @@
 """Traces for exact mode: what eager runs as one kernel, and derives as one step, stays one node.
 
-An eager call of a native family is not what its definition says to the last bit: `linear` adds its bias before it rounds,
+An eager call of a native rule is not what its definition says to the last bit: `linear` adds its bias before it rounds,
 `split` derives into one cat and not into a sum of paddings, softmax has a backward of its own. Here they are recorded as
 eager records them, so that gradients are made of the same ops and are added in the same order.
 """
@@ -67,9 +67,7 @@ class ExactTape(Tape):
 def _norm(rms: bool) -> Callable[..., list[Any]]:
     def rule(needs: tuple, g: Any, saved: dict[str, Any]) -> list[Any]:
         wanted = [needs[0], needs[2], not rms and needs[3]]
-        found = ops.norm_gradient(
-            g, saved["input"], saved["normalized_shape"], saved["weight"], saved["eps"], rms, wanted
-        )
+        found = ops.norm_gradient(g, saved["input"], saved["normalized_shape"], saved["weight"], saved["eps"], rms, wanted)
         return [x if need else None for x, need in zip(found, wanted)][: 2 if rms else 3]
 
     return rule
@@ -103,7 +101,7 @@ class ExactLevel(TraceLevel):
             self.tape = ExactTape(self.make)
 
     def handle(self, op: Op, args: tuple, kwargs: dict) -> Any:
-        rule = _COMPOSITES.get(op.name) if op.kind == "composite" else None
+        rule = _COMPOSITES.get(op.name, _chained if op.native == "chain" else None) if op.kind == "composite" else None
         result = NotImplemented if rule is None else rule(self, op, op.join(args, kwargs))
         return super().handle(op, args, kwargs) if result is NotImplemented else result
 
@@ -248,9 +246,7 @@ def _chained(level: ExactLevel, op: Op, public: tuple) -> Any:
 
 def _is_chain(op: Op, public: tuple, metas: list[Meta]) -> bool:
     """Whether eager runs a call as a chain with a Node of its own."""
-    alike = all(
-        m.is_contiguous() and m.ndim == metas[0].ndim and all(map(known_equal, m.sizes, metas[0].sizes)) for m in metas
-    )
+    alike = all(m.is_contiguous() and m.ndim == metas[0].ndim and all(map(known_equal, m.sizes, metas[0].sizes)) for m in metas)
     if not alike or any(m.device.type != "cpu" for m in metas):
         return False
     with below(0):
@@ -313,7 +309,6 @@ _COMPOSITES: dict[str, Callable[[ExactLevel, Op, tuple], Any]] = {
     "chunk": _split,
     "batch_norm": _batch_norm,
     "group_norm": _without_history,
-    **dict.fromkeys(chains.CHAINED, _chained),
     **{f"{kind}_pool{n}d": _pool for kind in ("max", "avg") for n in (1, 2, 3)},
 }
 

@@ -30,9 +30,7 @@ def input_metas(gm: GraphModule, example_inputs: Sequence[Any]) -> list[Any]:
     return found
 
 
-def graphs(
-    gm: GraphModule, example_inputs: Sequence[Any], decompositions: dict[Op, Callable] | None = None
-) -> AotGraphs:
+def graphs(gm: GraphModule, example_inputs: Sequence[Any], decompositions: dict[Op, Callable] | None = None) -> AotGraphs:
     """The AotGraphs of a captured graph; with a backward if gradients are on and an input requires them.
 
     decompositions: {op: function of its core arguments}; `core_decompositions()` by default.
@@ -41,8 +39,7 @@ def graphs(
     needs_grad = [False] * len(metas)
     if _native.is_grad_enabled():
         needs_grad = [
-            isinstance(x, Tensor) and x.requires_grad or type(m) is Meta and m.requires_grad
-            for x, m in zip(example_inputs, metas)
+            isinstance(x, Tensor) and x.requires_grad or type(m) is Meta and m.requires_grad for x, m in zip(example_inputs, metas)
         ]
     with paused_collection():
         joint = trace_joint(gm, needs_grad, core_decompositions() if decompositions is None else decompositions, metas)

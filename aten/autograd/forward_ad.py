@@ -42,9 +42,7 @@ def exit_dual_level(*, level: int | None = None) -> None:
     if not _levels:
         raise RuntimeError("Trying to exit a forward AD level but no level was entered")
     if level is not None and level != _current_level:
-        raise RuntimeError(
-            "Trying to exit a forward AD level that was not the last one that was created. This is not supported."
-        )
+        raise RuntimeError("Trying to exit a forward AD level that was not the last one that was created. This is not supported.")
     _levels.pop().close()
     dispatch.pop_level()
     _count()

@@ -152,9 +152,7 @@ class _Check:
     def close(self, analytical: np.ndarray, numerical: np.ndarray) -> bool:
         return np.allclose(analytical, numerical, rtol=self.rtol, atol=self.atol, equal_nan=True)
 
-    def _mismatch(
-        self, k: int, i: int, numerical: Any, analytical: Any, mode: str = "", forward: bool = False
-    ) -> GradcheckError:
+    def _mismatch(self, k: int, i: int, numerical: Any, analytical: Any, mode: str = "", forward: bool = False) -> GradcheckError:
         jacobian = "Jacobian computed with forward mode" if forward else "Jacobian"
         return GradcheckError(
             f"{mode}{jacobian} mismatch for output {k} with respect to input {i},\nnumerical:{numerical}\nanalytical:{analytical}\n"

@@ -178,9 +178,7 @@ class profile:
     record_shapes: the sizes of the arguments as well; profile_memory: the bytes that a call leaves allocated.
     """
 
-    def __init__(
-        self, enabled: bool = True, *, record_shapes: bool = False, profile_memory: bool = False, **ignored: Any
-    ) -> None:
+    def __init__(self, enabled: bool = True, *, record_shapes: bool = False, profile_memory: bool = False, **ignored: Any) -> None:
         self.enabled, self.record_shapes, self.profile_memory = enabled, record_shapes, profile_memory
         self.function_events = EventList()
         self._path: list[FunctionEvent] = []

@@ -6,6 +6,7 @@ from typing import Any
 from aten import _native
 from aten.autograd.fused import fused
 from aten.meta import Meta
+from aten.op import node_name
 
 
 class Backward:
@@ -36,19 +37,12 @@ class Backward:
         return f"<backward of {self.plan.op}>"
 
 
-def node_name(op_name: str) -> str:
-    """'add' → 'AddBackward0', 'log_softmax' → 'LogSoftmaxBackward0'."""
-    return "".join(part.capitalize() for part in op_name.strip("_").split("_")) + "Backward0"
-
-
 def record(op: Any, args: Sequence[Any], result: Any, needs: tuple[Any, ...]) -> None:
     """Make a Node for `result = op(*args)` (core arguments), where `needs` says which arguments want a gradient."""
     plan = op.plan(needs)
     several = isinstance(result, (tuple, list))
     outputs = tuple(result) if several else (result,)
-    _native.record(
-        node_name(op.name), Backward(plan, several), tuple(plan.inputs(args)), outputs, plan.save(args, result)
-    )
+    _native.record(node_name(op.name), Backward(plan, several), tuple(plan.inputs(args)), outputs, plan.save(args, result))
 
 
 def native_plan(op: Any, mask: int) -> tuple[Backward, tuple[Any, ...], tuple[int, ...]]:
@@ -64,4 +58,4 @@ def native_plan(op: Any, mask: int) -> tuple[Backward, tuple[Any, ...], tuple[in
 _native.set_plan_maker(native_plan)
 _native.set_meta_factory(Meta)
 
-__all__ = ["Backward", "native_plan", "node_name", "record"]
+__all__ = ["Backward", "native_plan", "record"]

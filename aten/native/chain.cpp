@@ -100,34 +100,35 @@ bool fits(const WeftTensor *t, const WeftTensor *first) {
 struct Learned {
   struct Item {
     int dtype;        // of a tensor; -1: anything else
-    PyObject *value;  // owned; then equal to this, NULL: not given
+    PyObject *value;  // owned; then equal to this
   };
   std::vector<Item> items;
   PyObject *capsule, *backward;  // owned; capsule NULL: such calls are no chain
 };
 
 constexpr size_t kMostLearned = 64;  // of an op: one that is called with ever new numbers is not learned for ever
-PyObject *learner;                   // aten.chains: learner(op, {parameter: argument}) calls learn_chain for calls like this one
+PyObject *learner;                   // aten.chains: learner(op, arguments) calls learn_chain for calls like this one
 
 std::unordered_map<NativeOp *, std::vector<Learned>> learned;
 
 bool same(PyObject *a, PyObject *b) {
   if (a == b) return true;
-  if (!a || !b || Py_TYPE(a) != Py_TYPE(b)) return false;
+  if (Py_TYPE(a) != Py_TYPE(b)) return false;
   if (!PyFloat_CheckExact(a) && !PyLong_CheckExact(a) && !PyUnicode_CheckExact(a)) return false;
   if (PyFloat_CheckExact(a)) return memcmp(&reinterpret_cast<PyFloatObject *>(a)->ob_fval, &reinterpret_cast<PyFloatObject *>(b)->ob_fval, 8) == 0;
   return PyObject_RichCompareBool(a, b, Py_EQ) == 1;
 }
 
-const Learned *find(NativeOp *op, PyObject *const *slots) {
-  auto known = learned.find(op);
+const Learned *find(const Call &call) {
+  auto known = learned.find(call.op);
   if (known == learned.end()) return nullptr;
   for (const Learned &l : known->second) {
     bool found = true;
     for (size_t i = 0; i < l.items.size() && found; i++) {
-      const bool tensor = slots[i] && is_tensor(slots[i]);
-      if (l.items[i].dtype >= 0) found = tensor && WEFT_DTYPE(slots[i]) == l.items[i].dtype;
-      else found = !tensor && same(slots[i], l.items[i].value);
+      PyObject *given = call[(int)i].object;
+      const bool tensor = is_tensor(given);
+      if (l.items[i].dtype >= 0) found = tensor && WEFT_DTYPE(given) == l.items[i].dtype;
+      else found = !tensor && same(given, l.items[i].value);
     }
     if (found) return &l;
   }
@@ -231,8 +232,8 @@ PyObject *run_chain_on(PyObject *, PyObject *args) {
   return tuple;
 }
 
-// learn_chain(op, items, chain, backward): calls of `op` whose arguments are items, (dtype code, None) or (-1, (value,)) or (-1, ()), run the
-// chain on their tensors, None: are no chain; `backward` is that of its Node, or None.
+// learn_chain(op, items, chain, backward): calls of `op` whose arguments are items, (dtype code, None) or (-1, value), run the chain on
+// their tensors, None: are no chain; `backward` is that of its Node, or None.
 PyObject *learn_chain(PyObject *, PyObject *args) {
   PyObject *op, *items, *capsule, *backward;
   if (!PyArg_ParseTuple(args, "O!O!OO:learn_chain", op_type, &op, &PyTuple_Type, &items, &capsule, &backward) || (capsule != Py_None && !chain_of(capsule))) return nullptr;
@@ -241,10 +242,11 @@ PyObject *learn_chain(PyObject *, PyObject *args) {
     int dtype;
     PyObject *value;
     if (!PyArg_ParseTuple(PyTuple_GET_ITEM(items, i), "iO", &dtype, &value)) return nullptr;
-    const bool given = dtype < 0 && PyTuple_Check(value) && PyTuple_GET_SIZE(value) == 1;
-    made.items.push_back({dtype, given ? PyTuple_GET_ITEM(value, 0) : nullptr});
+    made.items.push_back({dtype, value});
   }
-  if ((Py_ssize_t)made.items.size() != as_op(op)->n_names) return PyErr_Format(PyExc_ValueError, "learn_chain: an item for each parameter");
+  const Binder *binder = binder_of(as_op(op));
+  if (!binder) return nullptr;
+  if ((int)made.items.size() != binder->n) return PyErr_Format(PyExc_ValueError, "learn_chain: an item for each parameter");
   for (const Learned::Item &item : made.items) Py_XINCREF(item.value);
   Py_XINCREF(made.capsule);
   Py_XINCREF(made.backward);
@@ -258,36 +260,34 @@ static PyObject *set_chain_learner(PyObject *, PyObject *callable) {
 }
 
 // Has a call learned that is like no known one; NULL, with an exception set or not.
-const Learned *learn(NativeOp *op, PyObject *const *slots) {
-  if (!learner || learned[op].size() >= kMostLearned) return nullptr;
-  Ref given(PyDict_New());
-  for (int i = 0; given && i < op->n_names; i++)
-    if (slots[i] && PyDict_SetItem(given.get(), PyTuple_GET_ITEM(op->names, i), slots[i]) < 0) return nullptr;
-  Ref done(given ? PyObject_CallFunctionObjArgs(learner, as_object(op), given.get(), nullptr) : nullptr);
-  return done ? find(op, slots) : nullptr;
+const Learned *learn(const Call &call) {
+  if (!learner || learned[call.op].size() >= kMostLearned) return nullptr;
+  Ref given(PyTuple_New(call.binder->n));
+  for (int i = 0; given && i < call.binder->n; i++) PyTuple_SET_ITEM(given.get(), i, Py_NewRef(call[i].object));
+  Ref done(given ? PyObject_CallFunctionObjArgs(learner, as_object(call.op), given.get(), nullptr) : nullptr);
+  return done ? find(call) : nullptr;
 }
 
 }  // namespace
 
-PyObject *fast_chain(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
-  PyObject *slots[32];
-  if (op->n_names > 32 || !bind_arguments(op, args, nargs, names, slots)) return UNHANDLED;
+PyObject *fast_chain(Call &call) {
+  NativeOp *op = call.op;
   WeftTensor *inputs[kMaxInputs];
   PyObject *objects[kMaxInputs];
   int n = 0;
   bool recorded = false;
-  for (int i = 0; i < op->n_names; i++) {
-    if (!slots[i] || !is_tensor(slots[i])) continue;
+  for (int i = 0; i < call.binder->n; i++) {
+    if (!is_tensor(call[i].object)) continue;
     if (n == kMaxInputs) return UNHANDLED;
-    objects[n] = slots[i];
-    inputs[n] = plain(slots[i]);
+    objects[n] = call[i].object;
+    inputs[n] = plain(objects[n]);
     if (!inputs[n] || !fits(inputs[n], inputs[0])) return UNHANDLED;
     recorded = recorded || records(inputs[n]);
     n++;
   }
   if (!n || !inputs[0]->numel) return UNHANDLED;
-  const Learned *known = find(op, slots);
-  if (!known) known = learn(op, slots);
+  const Learned *known = find(call);
+  if (!known) known = learn(call);
   if (!known) return PyErr_Occurred() ? nullptr : UNHANDLED;
   if (!known->capsule) return UNHANDLED;
   const Chain *chain = chain_of(known->capsule);

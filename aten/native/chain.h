@@ -6,8 +6,8 @@
 
 namespace weft {
 
-// A family of composites made of elementwise ops: a call whose kinds of arguments have been learned (aten/chains.py) runs its chain.
-PyObject *fast_chain(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names);
+// The rule of composites made of elementwise ops: a call whose kinds of arguments have been learned (aten/chains.py) runs its chain.
+PyObject *fast_chain(Call &call);
 extern PyMethodDef chain_functions[];
 
 }  // namespace weft

@@ -40,7 +40,7 @@ static PyObject *row_major_copy(WeftTensor *t) {
 PyObject *contiguous_copy(WeftTensor *t) {
   Ref out(row_major_copy(t));
   if (!out || out.get() == UNHANDLED || !records(t)) return out.release();
-  return record_op(core_ops[CORE_CLONE], {CoreArg(t)}, out.get()) ? out.release() : nullptr;
+  return record_op(core_ops[CORE_CLONE], {Arg(t)}, out.get()) ? out.release() : nullptr;
 }
 
 namespace {
@@ -50,46 +50,44 @@ PyObject *converted(WeftTensor *t, int dtype) {
   Ref out(cast_tensor(t, dtype));
   if (!out) return PyErr_Occurred() ? nullptr : UNHANDLED;
   if (!records(t) || dtype_kind(dtype) < KIND_FLOAT) return out.release();
-  return record_op(core_ops[CORE_CAST], {CoreArg(t), CoreArg(dtype_object(dtype))}, out.get()) ? out.release() : nullptr;
+  return record_op(core_ops[CORE_CAST], {Arg(t), Arg(dtype_object(dtype))}, out.get()) ? out.release() : nullptr;
 }
 
 // float(), long(), ...: `code` is the dtype
-PyObject *fast_convert(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
-  WeftTensor *t = nargs == 1 && !names ? plain(args[0]) : nullptr;
-  return t ? converted(t, op->code) : UNHANDLED;
+PyObject *fast_convert(Call &call) { return call.usual(1) ? converted(call.tensor(0), call.op->code) : UNHANDLED; }
+
+// to(first, second, non_blocking, copy, *, dtype, device, memory_format, other) of dtypes and of the CPU
+PyObject *fast_to(Call &call) {
+  int dtype = (int)call[5].integer;
+  bool moves = !call[6].none();
+  for (int i : {1, 2}) {
+    PyObject *given = call[i].object;
+    if (given == Py_None) continue;
+    if (Py_TYPE(given) == dtype_type) {
+      dtype = dtype_code(given);
+    } else {
+      if (!is_main_memory(given)) return UNHANDLED;
+      moves = true;
+    }
+  }
+  if ((dtype < 0 && !moves) || call.truth(4) || !call.usual(7)) return UNHANDLED;
+  return converted(call.tensor(0), dtype < 0 ? WEFT_DTYPE(call.tensor(0)) : dtype);
 }
 
-// to(dtype), to(dtype=dtype) and to(device) of the CPU
-PyObject *fast_to(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
-  bool by_name = nargs == 1 && names && PyTuple_GET_SIZE(names) == 1 &&
-                 PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, 0), "dtype") == 0;
-  if (!by_name && (nargs != 2 || names)) return UNHANDLED;
-  WeftTensor *t = plain(args[0]);
-  if (!t || Py_TYPE(args[1]) != dtype_type) return UNHANDLED;
-  return converted(t, dtype_code(args[1]));
+PyObject *fast_cast(Call &call) {
+  return WEFT_DTYPE(call.tensor(0)) == call[1].integer ? UNHANDLED : converted(call.tensor(0), (int)call[1].integer);
 }
 
-PyObject *fast_cast(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
-  if (nargs != 2 || names || Py_TYPE(args[1]) != dtype_type) return UNHANDLED;
-  WeftTensor *t = plain(args[0]);
-  if (!t || WEFT_DTYPE(t) == dtype_code(args[1])) return UNHANDLED;
-  return converted(t, dtype_code(args[1]));
+PyObject *fast_clone(Call &call) { return call.usual(1) ? contiguous_copy(call.tensor(0)) : UNHANDLED; }
+
+PyObject *fast_contiguous(Call &call) {
+  if (!call.usual(1)) return UNHANDLED;
+  return call.tensor(0)->word & WEFT_WORD_CONTIGUOUS ? Py_NewRef(call[0].object) : contiguous_copy(call.tensor(0));
 }
 
-PyObject *fast_clone(NativeOp *, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
-  WeftTensor *t = nargs == 1 && !names ? plain(args[0]) : nullptr;
-  return t ? contiguous_copy(t) : UNHANDLED;
-}
-
-PyObject *fast_contiguous(NativeOp *, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
-  WeftTensor *t = nargs == 1 && !names ? plain(args[0]) : nullptr;
-  if (!t) return UNHANDLED;
-  return t->word & WEFT_WORD_CONTIGUOUS ? Py_NewRef(args[0]) : contiguous_copy(t);
-}
-
-PyObject *fast_detach(NativeOp *, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
-  WeftTensor *t = nargs == 1 && !names ? plain(args[0]) : nullptr;
-  return t ? alias(t, WEFT_NDIM(t), t->sizes, t->strides, t->offset) : UNHANDLED;
+PyObject *fast_detach(Call &call) {
+  WeftTensor *t = call.tensor(0);
+  return alias(t, WEFT_NDIM(t), t->sizes, t->strides, t->offset);
 }
 
 bool broadcasts_to(const WeftTensor *t, const WeftTensor *target) {
@@ -101,23 +99,21 @@ bool broadcasts_to(const WeftTensor *t, const WeftTensor *target) {
 }
 
 // copy_(input, src): without gradients to record and without shared memory
-PyObject *fast_copy_(NativeOp *, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
-  if (nargs != 2 || names) return UNHANDLED;
-  WeftTensor *out = plain(args[0]), *source = plain(args[1]);
-  if (!out || !source || source->storage == out->storage || !broadcasts_to(source, out)) return UNHANDLED;
+PyObject *fast_copy_(Call &call) {
+  WeftTensor *out = call.tensor(0), *source = call.tensor(1);
+  if (source->storage == out->storage || !broadcasts_to(source, out)) return UNHANDLED;
   if (check_inplace(out) < 0) return nullptr;
   if (records(out) || records(source)) return UNHANDLED;
   if (!copy_into(out, source)) return UNHANDLED;
   weft_bump_version(out);
-  return Py_NewRef(args[0]);
+  return Py_NewRef(call[0].object);
 }
 
 // fill_(input, number) and zero_(input), `code` 1
-PyObject *fast_fill_(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
-  bool zero = op->code == 1;
-  if (nargs != (zero ? 1 : 2) || names) return UNHANDLED;
-  WeftTensor *out = plain(args[0]);
-  if (!out || (!zero && !PyFloat_CheckExact(args[1]) && !PyLong_Check(args[1]))) return UNHANDLED;
+PyObject *fast_fill_(Call &call) {
+  const bool zero = call.op->code == 1;
+  WeftTensor *out = call.tensor(0);
+  if (!zero && !is_number(call[1].object)) return UNHANDLED;
   int dtype = WEFT_DTYPE(out);
   WeftLoop body = weft_kernels.cast[dtype][dtype];
   if (!body) return UNHANDLED;
@@ -127,7 +123,7 @@ PyObject *fast_fill_(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyOb
     if (out->numel) memset(weft_data(out), 0, (size_t)(out->numel * weft_itemsize(dtype)));
   } else {
     alignas(16) char value[16] = {};
-    if (!zero && !write_element(value, dtype, args[1])) {
+    if (!zero && !write_element(value, dtype, call[1].object)) {
       PyErr_Clear();
       return UNHANDLED;
     }
@@ -137,13 +133,16 @@ PyObject *fast_fill_(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyOb
     loop.run(body, nullptr);
   }
   weft_bump_version(out);
-  return Py_NewRef(args[0]);
+  return Py_NewRef(call[0].object);
 }
 
 }  // namespace
 
-const Family cast_families[] = {{"convert", fast_convert, WEFT_NUM_DTYPES}, {"to", fast_to},         {"cast", fast_cast},   {"clone", fast_clone},
-                                {"contiguous", fast_contiguous}, {"detach", fast_detach}, {"copy_", fast_copy_}, {"fill_", fast_fill_},
-                                {nullptr, nullptr}};
+const RuleRow copy_rules[] = {{"float", fast_convert, WEFT_FLOAT32}, {"double", fast_convert, WEFT_FLOAT64}, {"half", fast_convert, WEFT_FLOAT16},
+                                 {"bfloat16", fast_convert, WEFT_BFLOAT16}, {"long", fast_convert, WEFT_INT64}, {"int", fast_convert, WEFT_INT32},
+                                 {"short", fast_convert, WEFT_INT16}, {"char", fast_convert, WEFT_INT8}, {"byte", fast_convert, WEFT_UINT8},
+                                 {"bool", fast_convert, WEFT_BOOL}, {"to", fast_to}, {"cast", fast_cast}, {"clone", fast_clone},
+                                 {"contiguous", fast_contiguous}, {"detach", fast_detach}, {"copy_", fast_copy_}, {"fill_", fast_fill_, 0},
+                                 {"zero_", fast_fill_, 1}, {nullptr, nullptr}};
 
 }  // namespace weft

@@ -8,27 +8,6 @@ namespace weft {
 
 namespace {
 
-bool is_word(PyObject *name, const char *text) { return PyUnicode_CompareWithASCIIString(name, text) == 0; }
-
-// What a factory takes by keyword: dtype, a device that is the CPU, requires_grad=False. False: not of the fast form.
-bool read_keywords(PyObject *const *values, PyObject *names, int *dtype) {
-  for (Py_ssize_t i = 0; names && i < PyTuple_GET_SIZE(names); i++) {
-    PyObject *name = PyTuple_GET_ITEM(names, i), *value = values[i];
-    if (is_word(name, "dtype")) {
-      if (value == Py_None) continue;
-      if (Py_TYPE(value) != dtype_type) return false;
-      *dtype = dtype_code(value);
-    } else if (is_word(name, "device")) {
-      if (value == Py_None) continue;
-      int type, index;
-      if (Py_TYPE(value) != device_type || !parse_device(value, &type, &index) || type != WEFT_CPU || index > 0) return false;
-    } else if (!is_word(name, "requires_grad") || value != Py_False) {
-      return false;
-    }
-  }
-  return true;
-}
-
 enum Code { ZEROS, ONES, EMPTY, FULL };
 
 // A row-major tensor of one value (given as a Python number unless it is 0 or undefined).
@@ -61,62 +40,46 @@ PyObject *filled(Code code, int dtype, int ndim, const int64_t *sizes, PyObject 
   return out.release();
 }
 
-// Sizes from the arguments at `first` on: one list, or ints spread over the arguments; -1 for other forms.
-int read_sizes(PyObject *const *args, Py_ssize_t nargs, Py_ssize_t first, int64_t *sizes) {
-  if (nargs == first + 1 && !PyLong_CheckExact(args[first])) return exact_ints(args[first], sizes);
-  if (nargs - first > WEFT_MAX_NDIM) return -1;
-  for (Py_ssize_t i = first; i < nargs; i++)
-    if (!exact_int(args[i], &sizes[i - first])) return -1;
-  return (int)(nargs - first);
+// What a factory takes by keyword, from argument `at` on: dtype, a device, then what is to be the default. False: not handled.
+bool read_keywords(const Call &call, int at, int *dtype) {
+  if (!call.usual(at + 2)) return false;
+  if (call[at].integer >= 0) *dtype = (int)call[at].integer;
+  return true;
 }
 
-bool is_number(PyObject *p) { return PyFloat_CheckExact(p) || PyLong_CheckExact(p) || PyBool_Check(p); }
-
 // zeros(*size), ones(*size), empty(*size); full(size, value) with FULL
-PyObject *fast_create(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
-  int64_t sizes[WEFT_MAX_NDIM];
-  int dtype = default_dtype(), ndim;
-  PyObject *value = nullptr;
-  if (op->code == FULL) {
-    if (nargs != 2 || !is_number(args[1])) return UNHANDLED;
-    value = args[1];
-    if (!PyFloat_CheckExact(value)) dtype = PyBool_Check(value) ? WEFT_BOOL : WEFT_INT64;
-    ndim = exact_ints(args[0], sizes);
-  } else {
-    ndim = nargs ? read_sizes(args, nargs, 0, sizes) : -1;
-  }
-  if (ndim < 0 || !read_keywords(args + nargs, names, &dtype)) return UNHANDLED;
-  return filled((Code)op->code, dtype, ndim, sizes, value);
+PyObject *fast_create(Call &call) {
+  const bool full = call.op->code == FULL;
+  int dtype = default_dtype();
+  PyObject *value = full ? call[1].object : nullptr;
+  if (full && !PyFloat_CheckExact(value)) dtype = PyBool_Check(value) ? WEFT_BOOL : WEFT_INT64;
+  if (!read_keywords(call, full ? 2 : 1, &dtype)) return UNHANDLED;
+  return filled((Code)call.op->code, dtype, call[0].n, call[0].list, value);
 }
 
 // zeros_like(input), ...; full_like(input, value), of row-major tensors: others keep their layout
-PyObject *fast_like(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
-  bool full = op->code == FULL;
-  WeftTensor *t = nargs == (full ? 2 : 1) ? plain(args[0]) : nullptr;
-  if (!t || !(t->word & WEFT_WORD_CONTIGUOUS) || (full && !is_number(args[1]))) return UNHANDLED;
+PyObject *fast_like(Call &call) {
+  const bool full = call.op->code == FULL;
+  WeftTensor *t = call.tensor(0);
   int dtype = WEFT_DTYPE(t);
-  if (!read_keywords(args + nargs, names, &dtype)) return UNHANDLED;
-  return filled((Code)op->code, dtype, WEFT_NDIM(t), t->sizes, full ? args[1] : nullptr);
+  if (!(t->word & WEFT_WORD_CONTIGUOUS) || !read_keywords(call, full ? 2 : 1, &dtype)) return UNHANDLED;
+  return filled((Code)call.op->code, dtype, WEFT_NDIM(t), t->sizes, full ? call[1].object : nullptr);
 }
 
-// new_zeros(input, *size), ...
-PyObject *fast_new(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
-  WeftTensor *t = nargs >= 2 ? plain(args[0]) : nullptr;
-  if (!t) return UNHANDLED;
-  int64_t sizes[WEFT_MAX_NDIM];
-  int dtype = WEFT_DTYPE(t), ndim = read_sizes(args, nargs, 1, sizes);
-  if (ndim < 0 || !read_keywords(args + nargs, names, &dtype)) return UNHANDLED;
-  return filled((Code)op->code, dtype, ndim, sizes, nullptr);
+// new_zeros(input, *size), ...; new_full(input, size, value)
+PyObject *fast_new(Call &call) {
+  const bool full = call.op->code == FULL;
+  int dtype = WEFT_DTYPE(call.tensor(0));
+  if (!read_keywords(call, full ? 3 : 2, &dtype)) return UNHANDLED;
+  return filled((Code)call.op->code, dtype, call[1].n, call[1].list, full ? call[2].object : nullptr);
 }
 
 // arange(end), arange(start, end, step=1) of ints, as int64
-PyObject *fast_arange(NativeOp *, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
-  int64_t given[3] = {0, 0, 1};
+PyObject *fast_arange(Call &call) {
+  int64_t start = 0, end, step;
   int dtype = WEFT_INT64;
-  if (nargs < 1 || nargs > 3 || !read_keywords(args + nargs, names, &dtype) || dtype != WEFT_INT64) return UNHANDLED;
-  for (Py_ssize_t i = 0; i < nargs; i++)
-    if (!exact_int(args[i], &given[i])) return UNHANDLED;
-  int64_t start = nargs == 1 ? 0 : given[0], end = nargs == 1 ? given[0] : given[1], step = given[2];
+  if (!read_keywords(call, 3, &dtype) || dtype != WEFT_INT64 || !exact_int(call[2].object, &step)) return UNHANDLED;
+  if (!exact_int(call[call[1].none() ? 0 : 1].object, &end) || (!call[1].none() && !exact_int(call[0].object, &start))) return UNHANDLED;
   constexpr int64_t kLimit = int64_t(1) << 40;
   if (step <= 0 || end < start || start < -kLimit || end > kLimit || step > kLimit) return UNHANDLED;
   int64_t n = (end - start + step - 1) / step;
@@ -129,6 +92,9 @@ PyObject *fast_arange(NativeOp *, PyObject *const *args, Py_ssize_t nargs, PyObj
 
 }  // namespace
 
-const Family create_families[] = {{"create", fast_create, FULL + 1}, {"like", fast_like, FULL + 1}, {"new", fast_new, FULL + 1}, {"arange", fast_arange}, {nullptr, nullptr}};
+const RuleRow create_rules[] = {{"zeros", fast_create, ZEROS}, {"ones", fast_create, ONES}, {"empty", fast_create, EMPTY}, {"full", fast_create, FULL},
+                                {"zeros_like", fast_like, ZEROS}, {"ones_like", fast_like, ONES}, {"empty_like", fast_like, EMPTY},
+                                {"full_like", fast_like, FULL}, {"new_zeros", fast_new, ZEROS}, {"new_ones", fast_new, ONES},
+                                {"new_empty", fast_new, EMPTY}, {"new_full", fast_new, FULL}, {"arange", fast_arange}, {nullptr, nullptr}};
 
 }  // namespace weft

@@ -111,13 +111,12 @@ struct Key {
   }
 };
 
-PyObject *fast_getitem(NativeOp *, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
-  WeftTensor *t = nargs == 2 && !names ? plain(args[0]) : nullptr;
-  if (!t) return UNHANDLED;
+PyObject *fast_getitem(Call &call) {
+  WeftTensor *t = call.tensor(0);
   Key key;
-  if (!key.read(t, args[1])) return PyErr_Occurred() ? nullptr : UNHANDLED;
+  if (!key.read(t, call[1].object)) return PyErr_Occurred() ? nullptr : UNHANDLED;
   if (key.tensors) return indexed(as_tensor(key.view.get()), key.tensors.get());
-  if (key.view.get() != args[0]) return key.view.release();
+  if (key.view.get() != call[0].object) return key.view.release();
   return make_view(CORE_ALIAS, t, WEFT_NDIM(t), t->sizes, t->strides, t->offset, {});
 }
 
@@ -135,20 +134,21 @@ PyObject *number_as(PyObject *number, int dtype) {
 }
 
 // input[key] = value of numbers and of tensors of the same dtype, without history
-PyObject *fast_setitem(NativeOp *, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
-  WeftTensor *t = nargs == 3 && !names ? plain(args[0]) : nullptr;
-  if (!t || records(t)) return UNHANDLED;
+PyObject *fast_setitem(Call &call) {
+  WeftTensor *t = call.tensor(0);
+  PyObject *source = call[2].object;
+  if (records(t)) return UNHANDLED;
   Ref value;
-  if (WeftTensor *given = plain(args[2])) {
+  if (WeftTensor *given = plain(source)) {
     if (records(given) || WEFT_DTYPE(given) != WEFT_DTYPE(t) || given->storage == t->storage) return UNHANDLED;
-    value.reset(Py_NewRef(args[2]));
+    value.reset(Py_NewRef(source));
   } else {
-    value.reset(number_as(args[2], WEFT_DTYPE(t)));
+    value.reset(number_as(source, WEFT_DTYPE(t)));
   }
   if (!value) return PyErr_Occurred() ? nullptr : UNHANDLED;
   WeftTensor *v = as_tensor(value.get());
   Key key;
-  if (!key.read(t, args[1])) return PyErr_Occurred() ? nullptr : UNHANDLED;
+  if (!key.read(t, call[1].object)) return PyErr_Occurred() ? nullptr : UNHANDLED;
   WeftTensor *view = as_tensor(key.view.get());
   if (WEFT_NDIM(v) == 0 && !key.tensors) {
     if (check_fill(view) < 0) return nullptr;
@@ -175,14 +175,13 @@ int64_t read_index(const char *p, int dtype, int64_t i) {
 }
 
 bool are_indices(const WeftTensor *t) {
-  return t && (WEFT_DTYPE(t) == WEFT_INT64 || WEFT_DTYPE(t) == WEFT_INT32) && (t->word & WEFT_WORD_CONTIGUOUS);
+  return (WEFT_DTYPE(t) == WEFT_INT64 || WEFT_DTYPE(t) == WEFT_INT32) && (t->word & WEFT_WORD_CONTIGUOUS);
 }
 
 // embedding(weight, indices): rows of a matrix
-PyObject *fast_embedding(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
-  if (nargs != 2 || names) return UNHANDLED;
-  WeftTensor *weight = plain(args[0]), *indices = plain(args[1]);
-  if (!weight || !are_indices(indices) || WEFT_NDIM(weight) != 2 || !(weight->word & WEFT_WORD_CONTIGUOUS)) return UNHANDLED;
+PyObject *fast_embedding(Call &call) {
+  WeftTensor *weight = call.tensor(0), *indices = call.tensor(1);
+  if (!call.usual(2) || !are_indices(indices) || WEFT_NDIM(weight) != 2 || !(weight->word & WEFT_WORD_CONTIGUOUS)) return UNHANDLED;
   if (WEFT_NDIM(indices) == WEFT_MAX_NDIM) return UNHANDLED;
   int64_t sizes[WEFT_MAX_NDIM];
   int n = WEFT_NDIM(indices);
@@ -197,16 +196,14 @@ PyObject *fast_embedding(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, 
     if (at < 0 || at >= weight->sizes[0]) return UNHANDLED;
     if (bytes) memcpy(to + (size_t)i * bytes, weft_data(weight) + (size_t)at * bytes, bytes);
   }
-  if (records(weight) && !record_op(op, {CoreArg(weight), CoreArg(indices)}, out.get())) return nullptr;
-  return out.release();
+  return call.made(std::move(out));
 }
 
 // embedding_backward(grad, indices, num_weights): zeros with rows added at their indices, in the order of the indices
-PyObject *fast_embedding_backward(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
-  int64_t rows;
-  if (nargs != 3 || names || !exact_int(args[2], &rows)) return UNHANDLED;
-  WeftTensor *grad = plain(args[0]), *indices = plain(args[1]);
-  if (!grad || !are_indices(indices) || !(grad->word & WEFT_WORD_CONTIGUOUS) || !WEFT_NDIM(grad) || rows < 0) return UNHANDLED;
+PyObject *fast_embedding_backward(Call &call) {
+  WeftTensor *grad = call.tensor(0), *indices = call.tensor(1);
+  const int64_t rows = call[2].integer;
+  if (!are_indices(indices) || !(grad->word & WEFT_WORD_CONTIGUOUS) || !WEFT_NDIM(grad) || rows < 0) return UNHANDLED;
   int64_t width = grad->sizes[WEFT_NDIM(grad) - 1], sizes[2] = {rows, width};
   if (WEFT_DTYPE(grad) != WEFT_FLOAT32 || grad->numel != indices->numel * width) return UNHANDLED;
   Ref out(empty(grad->word, 2, sizes, nullptr));
@@ -220,15 +217,12 @@ PyObject *fast_embedding_backward(NativeOp *op, PyObject *const *args, Py_ssize_
     float *row = to + at * width;
     for (int64_t j = 0; j < width; j++) row[j] += from[i * width + j];
   }
-  if (records(grad) && !record_op(op, {CoreArg(grad), CoreArg(indices), CoreArg(args[2])}, out.get())) return nullptr;
-  return out.release();
+  return call.made(std::move(out));
 }
 
 }  // namespace
 
-const Family index_families[] = {{"getitem", fast_getitem}, {"setitem", fast_setitem},
-                                 {"embedding", fast_embedding},
-                                 {"embedding_backward", fast_embedding_backward},
-                                 {nullptr, nullptr}};
+const RuleRow index_rules[] = {{"getitem", fast_getitem}, {"setitem", fast_setitem}, {"embedding", fast_embedding},
+                               {"embedding_backward", fast_embedding_backward}, {nullptr, nullptr}};
 
 }  // namespace weft

@@ -9,18 +9,15 @@ namespace weft {
 namespace {
 
 // cat(tensors, dim=0) of tensors of one dtype and rank
-PyObject *fast_cat(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
-  PyObject *slots[2] = {};
-  int64_t given = 0;
+PyObject *fast_cat(Call &call) {
+  NativeOp *op = call.op;
   int dim;
-  if (!bind_arguments(op, args, nargs, names, slots) || !slots[0] || (slots[1] && !exact_int(slots[1], &given))) return UNHANDLED;
-  if (!PyList_CheckExact(slots[0]) && !PyTuple_CheckExact(slots[0])) return UNHANDLED;
-  Ref held(PySequence_Tuple(slots[0]));  // the list may change while a kernel runs
+  Ref held(PySequence_Tuple(call[0].object));  // the list may change while a kernel runs
   if (!held) return nullptr;
   Py_ssize_t n = PyTuple_GET_SIZE(held.get());
   PyObject **items = reinterpret_cast<PyTupleObject *>(held.get())->ob_item;
   WeftTensor *first = n ? plain(items[0]) : nullptr;
-  if (!first || !WEFT_NDIM(first) || !wrap_dim(given, WEFT_NDIM(first), &dim) || !weft_kernels.cast[WEFT_DTYPE(first)][WEFT_DTYPE(first)])
+  if (!first || !WEFT_NDIM(first) || !call.dim(1, WEFT_NDIM(first), &dim) || !weft_kernels.cast[WEFT_DTYPE(first)][WEFT_DTYPE(first)])
     return UNHANDLED;
   int64_t sizes[WEFT_MAX_NDIM], total = 0;
   bool recording = false;
@@ -47,7 +44,7 @@ PyObject *fast_cat(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObje
     offset += along[(size_t)i] * o->strides[dim];
   }
   if (!recording) return out.release();
-  Ref saved(Py_BuildValue("(iN)", dim, CoreArg::integers(along.data(), (int)along.size()).build()));
+  Ref saved(Py_BuildValue("(iN)", dim, Arg::of_integers(along.data(), (int)along.size()).build()));
   PyObject *result = out.get();
   if (!saved || record(op->node_name, whole_backwards[WHOLE_CAT], items, n, &result, 1, saved.get()) < 0) return nullptr;
   return out.release();
@@ -79,41 +76,26 @@ int run_attention(PyObject *out, PyObject *const *qkv, PyObject *mask, bool caus
 }
 
 // scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, *, scale=None, enable_gqa=False)
-PyObject *fast_attention(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
-  PyObject *slots[8] = {};
-  bool causal = false, gqa = false;
-  if (!bind_arguments(op, args, nargs, names, slots) || !slots[0] || !slots[1] || !slots[2]) return UNHANDLED;
-  WeftTensor *q = plain(slots[0]), *k = plain(slots[1]), *v = plain(slots[2]), *mask = nullptr;
+PyObject *fast_attention(Call &call) {
+  WeftTensor *q = call.tensor(0), *k = call.tensor(1), *v = call.tensor(2), *mask = call.tensor(3);
+  const bool causal = call.truth(5);
   int64_t sizes[WEFT_MAX_NDIM];
-  if (!q || !k || !v || dtype_kind(WEFT_DTYPE(q)) != KIND_FLOAT || !attention_sizes(q, k, v, sizes)) return UNHANDLED;
-  if ((slots[5] && !exact_bool(slots[5], &causal)) || (slots[7] && (!exact_bool(slots[7], &gqa) || gqa))) return UNHANDLED;
-  if (slots[4] && !(PyFloat_CheckExact(slots[4]) && PyFloat_AS_DOUBLE(slots[4]) == 0)) return UNHANDLED;
-  if (slots[3] && slots[3] != Py_None) {
-    mask = plain(slots[3]);
-    if (!mask || causal || records(mask) || (WEFT_DTYPE(mask) != WEFT_BOOL && WEFT_DTYPE(mask) != WEFT_DTYPE(q))) return UNHANDLED;
-  }
-  double scale = 1 / sqrt((double)q->sizes[WEFT_NDIM(q) - 1]);
-  if (slots[6] && slots[6] != Py_None) {
-    if (!PyFloat_CheckExact(slots[6])) return UNHANDLED;
-    scale = PyFloat_AS_DOUBLE(slots[6]);
-  }
+  if (dtype_kind(WEFT_DTYPE(q)) != KIND_FLOAT || !attention_sizes(q, k, v, sizes)) return UNHANDLED;
+  if (call[4].real != 0 || call.truth(7)) return UNHANDLED;
+  if (mask && (causal || records(mask) || (WEFT_DTYPE(mask) != WEFT_BOOL && WEFT_DTYPE(mask) != WEFT_DTYPE(q)))) return UNHANDLED;
+  Ref scale(call[6].none() ? PyFloat_FromDouble(1 / sqrt((double)q->sizes[WEFT_NDIM(q) - 1])) : PyFloat_FromDouble(call[6].real));
+  if (!scale) return nullptr;
+  call.args[6] = Arg(scale.get());
   Ref out(empty(q->word, WEFT_NDIM(q), sizes, nullptr));
   if (!out) return nullptr;
-  PyObject *mask_object = mask ? slots[3] : Py_None;
-  int taken = run_attention(out.get(), slots, mask_object, causal, scale);
+  PyObject *qkv[3] = {as_object(q), as_object(k), as_object(v)};
+  int taken = run_attention(out.get(), qkv, call[3].object, causal, PyFloat_AS_DOUBLE(scale.get()));
   if (taken <= 0) return taken < 0 ? nullptr : UNHANDLED;
-  if (!records(q) && !records(k) && !records(v)) return out.release();
-  Ref dropout(PyFloat_FromDouble(0)), scale_object(PyFloat_FromDouble(scale));
-  if (!dropout || !scale_object) return nullptr;
-  CoreArg core[7] = {CoreArg(q), CoreArg(k), CoreArg(v), CoreArg(mask_object), CoreArg(dropout.get()), CoreArg::boolean(causal),
-                     CoreArg(scale_object.get())};
-  PyObject *result = out.get();
-  if (!record_op(op, core, 7, &result, 1)) return nullptr;
-  return out.release();
+  return call.made(std::move(out));
 }
 
 }  // namespace
 
-const Family join_families[] = {{"cat", fast_cat}, {"attention", fast_attention}, {nullptr, nullptr}};
+const RuleRow join_rules[] = {{"cat", fast_cat}, {"scaled_dot_product_attention", fast_attention}, {nullptr, nullptr}};
 
 }  // namespace weft

@@ -21,23 +21,23 @@ void run_product(WeftTensor *out, WeftTensor *a, WeftTensor *b, WeftTensor *bias
   matmul(out, a, b, bias, 1.0, 0.0, runtime);
 }
 
-bool wants_record(WeftTensor *a, WeftTensor *b, WeftTensor *c = nullptr) {
-  return grad_enabled() && (WEFT_REQUIRES_GRAD(a) || WEFT_REQUIRES_GRAD(b) || (c && WEFT_REQUIRES_GRAD(c)));
-}
-
-// [n, k] @ [k, m], or batches of them (`batched`): `code` 1
-PyObject *fast_mm(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
-  WeftTensor *a = nargs == 2 && !names ? plain(args[0]) : nullptr, *b = a ? plain(args[1]) : nullptr;
-  int ndim = op->code ? 3 : 2;
-  if (!b || WEFT_NDIM(a) != ndim || WEFT_NDIM(b) != ndim || !same_kind(a, b) || a->sizes[ndim - 1] != b->sizes[ndim - 2]) return UNHANDLED;
-  if (op->code && a->sizes[0] != b->sizes[0]) return UNHANDLED;
+// [n, k] @ [k, m], or (`batched`) batches of them, without history
+PyObject *plain_product(WeftTensor *a, WeftTensor *b, bool batched) {
+  const int ndim = batched ? 3 : 2;
+  if (WEFT_NDIM(a) != ndim || WEFT_NDIM(b) != ndim || !same_kind(a, b) || a->sizes[ndim - 1] != b->sizes[ndim - 2]) return UNHANDLED;
+  if (batched && a->sizes[0] != b->sizes[0]) return UNHANDLED;
   int64_t sizes[3] = {a->sizes[0], a->sizes[1], b->sizes[2 < ndim ? 2 : 1]};
   if (ndim == 2) sizes[1] = b->sizes[1];
   Ref out(empty(a->word, ndim, sizes, nullptr));
   if (!out) return nullptr;
   run_product(as_tensor(out.get()), a, b, nullptr);
-  if (wants_record(a, b) && !record_op(op, {CoreArg(a), CoreArg(b)}, out.get())) return nullptr;
   return out.release();
+}
+
+// mm, and bmm with `code` 1
+PyObject *fast_mm(Call &call) {
+  PyObject *out = plain_product(call.tensor(0), call.tensor(1), call.op->code);
+  return out == UNHANDLED ? out : call.made(Ref(out));
 }
 
 // A node for a product as a whole, which keeps its operands.
@@ -67,7 +67,7 @@ Ref as_matrix(WeftTensor *t) {
 }
 
 // a: [*, n, k] @ b: [*, k, m], at least two dims each, batches broadcast.
-PyObject *product(NativeOp *op, WeftTensor *a, WeftTensor *b) {
+PyObject *product(WeftTensor *a, WeftTensor *b) {
   int na = WEFT_NDIM(a), nb = WEFT_NDIM(b), ndim = na > nb ? na : nb;
   int64_t sizes[WEFT_MAX_NDIM];
   if (a->sizes[na - 1] != b->sizes[nb - 2] || ndim - 2 > WEFT_GEMM_MAX_BATCH) return UNHANDLED;
@@ -106,27 +106,24 @@ PyObject *product(NativeOp *op, WeftTensor *a, WeftTensor *b) {
   return out.release();
 }
 
-PyObject *fast_matmul(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
-  WeftTensor *a = nargs == 2 && !names ? plain(args[0]) : nullptr, *b = a ? plain(args[1]) : nullptr;
-  if (!b || WEFT_NDIM(a) < 2 || WEFT_NDIM(b) < 2 || !same_kind(a, b)) return UNHANDLED;
-  if (WEFT_NDIM(a) == 2 && WEFT_NDIM(b) == 2) return fast_mm(core_ops[CORE_MM], args, nargs, names);
-  Ref out(product(op, a, b));
-  if (!out || out.get() == UNHANDLED || !wants_record(a, b)) return out.release();
-  return record_product(WHOLE_MATMUL, op, args, 2, out.get(), a, b) ? out.release() : nullptr;
+PyObject *fast_matmul(Call &call) {
+  WeftTensor *a = call.tensor(0), *b = call.tensor(1);
+  if (WEFT_NDIM(a) < 2 || WEFT_NDIM(b) < 2 || !same_kind(a, b)) return UNHANDLED;
+  const bool matrices = WEFT_NDIM(a) == 2 && WEFT_NDIM(b) == 2;
+  Ref out(matrices ? plain_product(a, b, false) : product(a, b));
+  if (!out || out.get() == UNHANDLED || !call.recording()) return out.release();
+  PyObject *inputs[2] = {as_object(a), as_object(b)};
+  const bool done = matrices ? record_op(core_ops[CORE_MM], {Arg(a), Arg(b)}, out.get())
+                             : record_product(WHOLE_MATMUL, call.op, inputs, 2, out.get(), a, b);
+  return done ? out.release() : nullptr;
 }
 
 // linear(input, weight, bias=None): input @ weight.T + bias
-PyObject *fast_linear(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
-  PyObject *slots[3] = {};
-  if (!bind_arguments(op, args, nargs, names, slots) || !slots[0] || !slots[1]) return UNHANDLED;
-  WeftTensor *x = plain(slots[0]), *w = plain(slots[1]), *bias = nullptr;
-  if (!x || !w || WEFT_NDIM(w) != 2 || WEFT_NDIM(x) < 2 || !same_kind(x, w) || x->sizes[WEFT_NDIM(x) - 1] != w->sizes[1]) return UNHANDLED;
+PyObject *fast_linear(Call &call) {
+  WeftTensor *x = call.tensor(0), *w = call.tensor(1), *bias = call.tensor(2);
+  if (WEFT_NDIM(w) != 2 || WEFT_NDIM(x) < 2 || !same_kind(x, w) || x->sizes[WEFT_NDIM(x) - 1] != w->sizes[1]) return UNHANDLED;
   if (dtype_kind(WEFT_DTYPE(x)) != KIND_FLOAT) return UNHANDLED;
-  if (slots[2] && slots[2] != Py_None) {
-    bias = plain(slots[2]);
-    if (!bias || !same_kind(x, bias) || WEFT_NDIM(bias) != 1 || bias->sizes[0] != w->sizes[0] || !(bias->word & WEFT_WORD_CONTIGUOUS))
-      return UNHANDLED;
-  }
+  if (bias && (!same_kind(x, bias) || WEFT_NDIM(bias) != 1 || bias->sizes[0] != w->sizes[0] || !(bias->word & WEFT_WORD_CONTIGUOUS))) return UNHANDLED;
   Ref flat(as_matrix(x));
   if (!flat) return PyErr_Occurred() ? nullptr : UNHANDLED;
   int64_t sizes[WEFT_MAX_NDIM], turned[2] = {w->sizes[1], w->sizes[0]}, steps[2] = {w->strides[1], w->strides[0]};
@@ -138,13 +135,13 @@ PyObject *fast_linear(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyO
   Ref flat_out(as_matrix(as_tensor(out.get())));
   if (!flat_out) return nullptr;
   run_product(as_tensor(flat_out.get()), as_tensor(flat.get()), as_tensor(weight.get()), bias);
-  if (!wants_record(x, w, bias)) return out.release();
-  PyObject *inputs[3] = {slots[0], slots[1], bias ? slots[2] : Py_None};
-  return record_product(WHOLE_LINEAR, op, inputs, 3, out.get(), x, w) ? out.release() : nullptr;
+  if (!call.recording()) return out.release();
+  PyObject *inputs[3] = {call[0].object, call[1].object, call[2].object};
+  return record_product(WHOLE_LINEAR, call.op, inputs, 3, out.get(), x, w) ? out.release() : nullptr;
 }
 
 }  // namespace
 
-const Family matmul_families[] = {{"mm", fast_mm}, {"matmul", fast_matmul}, {"linear", fast_linear}, {nullptr, nullptr}};
+const RuleRow product_rules[] = {{"mm", fast_mm, 0}, {"bmm", fast_mm, 1}, {"matmul", fast_matmul}, {"linear", fast_linear}, {nullptr, nullptr}};
 
 }  // namespace weft

@@ -16,12 +16,9 @@ namespace {
 
 constexpr int64_t kShortest = 16;  // items of a channel, at least, for vectors to be worth it
 
-// A factor for each channel: NULL for None; false where it is not a contiguous tensor of the dtype and number, or wants history.
-bool read_channels(PyObject *arg, int dtype, int64_t n, WeftTensor **out) {
-  *out = nullptr;
-  if (!arg || arg == Py_None) return true;
-  *out = plain(arg);
-  return *out && WEFT_DTYPE(*out) == dtype && (*out)->numel == n && ((*out)->word & WEFT_WORD_CONTIGUOUS) && !records(*out);
+// A factor for each channel (or none): whether it is a contiguous tensor of the dtype and number, without history to come.
+bool is_factor(const WeftTensor *t, int dtype, int64_t n) {
+  return !t || (WEFT_DTYPE(t) == dtype && t->numel == n && (t->word & WEFT_WORD_CONTIGUOUS) && !records(t));
 }
 
 double channel(const WeftTensor *t, int64_t i, double otherwise) {
@@ -101,9 +98,8 @@ struct NormJob {
 };
 
 // Fills the part that both ops share; false: not for us.
-bool start(PyObject *input, PyObject *weight, PyObject *bias, WeftTensor **x, NormJob *job) {
-  WeftTensor *t = plain(input), *w, *b;
-  if (!t || WEFT_NDIM(t) < 2 || !t->numel || !(t->word & WEFT_WORD_CONTIGUOUS) || records(t)) return false;
+bool start(const WeftTensor *t, const WeftTensor *weight, const WeftTensor *bias, NormJob *job) {
+  if (WEFT_NDIM(t) < 2 || !t->numel || !(t->word & WEFT_WORD_CONTIGUOUS) || records(t)) return false;
   const int dtype = WEFT_DTYPE(t);
   job->moments = weft_statistics.moments[dtype];
   job->affine = weft_statistics.affine[dtype];
@@ -111,13 +107,12 @@ bool start(PyObject *input, PyObject *weight, PyObject *bias, WeftTensor **x, No
   job->channels = t->sizes[1];
   job->plane = t->numel / (job->samples * job->channels);
   if (!job->moments || job->plane < kShortest) return false;
-  if (!read_channels(weight, dtype, job->channels, &w) || !read_channels(bias, dtype, job->channels, &b)) return false;
-  job->weight = w;
-  job->bias = b;
+  if (!is_factor(weight, dtype, job->channels) || !is_factor(bias, dtype, job->channels)) return false;
+  job->weight = weight;
+  job->bias = bias;
   job->item = weft_itemsize(dtype);
   job->wide = dtype == WEFT_FLOAT64;
   job->x = weft_data(t);
-  *x = t;
   return true;
 }
 
@@ -129,26 +124,17 @@ void follow(WeftTensor *running, const double *value, double scale, double momen
   weft_bump_version(running);
 }
 
-bool is_float(PyObject *p, double *value) {
-  if (!p) return true;
-  if (!PyFloat_CheckExact(p)) return false;
-  *value = PyFloat_AS_DOUBLE(p);
-  return true;
-}
-
 }  // namespace
 
 // batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-5)
-PyObject *fast_batch_norm(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
-  PyObject *slots[8] = {};
-  WeftTensor *x, *mean, *var;
-  bool training = false;
-  double momentum = 0.1, eps = 1e-5;
+PyObject *fast_batch_norm(Call &call) {
+  WeftTensor *x = call.tensor(0), *mean = call.tensor(1), *var = call.tensor(2);
+  const bool training = call.truth(5);
+  const double momentum = call[6].real, eps = call[7].real;
   NormJob job = {};
-  if (!bind_arguments(op, args, nargs, names, slots) || !slots[0] || (slots[5] && !exact_bool(slots[5], &training))) return UNHANDLED;
-  if (!is_float(slots[6], &momentum) || !is_float(slots[7], &eps) || !start(slots[0], slots[3], slots[4], &x, &job)) return UNHANDLED;
+  if (!start(x, call.tensor(3), call.tensor(4), &job)) return UNHANDLED;
   const int64_t channels = job.channels, n = job.samples * job.plane;
-  if (!read_channels(slots[1], WEFT_DTYPE(x), channels, &mean) || !read_channels(slots[2], WEFT_DTYPE(x), channels, &var)) return UNHANDLED;
+  if (!is_factor(mean, WEFT_DTYPE(x), channels) || !is_factor(var, WEFT_DTYPE(x), channels)) return UNHANDLED;
   if (!mean != !var || (training ? n < 2 || (mean && sum_dtype(WEFT_DTYPE(x)) != WEFT_DTYPE(x)) : !mean)) return UNHANDLED;
   if (training && mean && (WEFT_REQUIRES_GRAD(mean) || WEFT_REQUIRES_GRAD(var) || check_inplace(mean) || check_inplace(var)))
     return PyErr_Occurred() ? nullptr : UNHANDLED;
@@ -180,18 +166,16 @@ PyObject *fast_batch_norm(NativeOp *op, PyObject *const *args, Py_ssize_t nargs,
 }
 
 // group_norm(input, num_groups, weight=None, bias=None, eps=1e-5)
-PyObject *fast_group_norm(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
-  PyObject *slots[5] = {};
-  WeftTensor *x;
-  double eps = 1e-5;
+PyObject *fast_group_norm(Call &call) {
+  WeftTensor *x = call.tensor(0);
   NormJob job = {};
-  if (!bind_arguments(op, args, nargs, names, slots) || !slots[0] || !slots[1] || !exact_int(slots[1], &job.groups)) return UNHANDLED;
-  if (!is_float(slots[4], &eps) || !start(slots[0], slots[2], slots[3], &x, &job)) return UNHANDLED;
+  job.groups = call[1].integer;
+  if (!start(x, call.tensor(2), call.tensor(3), &job)) return UNHANDLED;
   if (job.groups < 1 || job.channels % job.groups) return UNHANDLED;
   Ref out(empty(x->word, WEFT_NDIM(x), x->sizes, nullptr));
   if (!out) return nullptr;
   job.y = weft_data(as_tensor(out.get()));
-  job.eps = eps;
+  job.eps = call[4].real;
   job.run(job.samples * job.groups, x->numel / (job.samples * job.groups), NormJob::group);
   return out.release();
 }

@@ -140,7 +140,7 @@ PyObject *indexed(WeftTensor *t, PyObject *list) {
   if (!run_places(places, PlaceOp::TAKE, WEFT_DTYPE(t))) return UNHANDLED;
   if (!records(t)) return out.release();
   Ref core(indices.as_list());
-  return core && record_op(core_ops[CORE_INDEX], {CoreArg(t), CoreArg(core.get())}, out.get()) ? out.release() : nullptr;
+  return core && record_op(core_ops[CORE_INDEX], {Arg(t), Arg(core.get())}, out.get()) ? out.release() : nullptr;
 }
 
 bool put_indexed(WeftTensor *t, PyObject *list, WeftTensor *values, bool accumulate) {
@@ -151,46 +151,38 @@ bool put_indexed(WeftTensor *t, PyObject *list, WeftTensor *values, bool accumul
 namespace {
 
 // index(input, indices)
-PyObject *fast_index(NativeOp *, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
-  WeftTensor *x = nargs == 2 && !names ? plain(args[0]) : nullptr;
-  return x ? indexed(x, args[1]) : UNHANDLED;
-}
+PyObject *fast_index(Call &call) { return indexed(call.tensor(0), call[1].object); }
 
 // index_put(input, indices, values, accumulate=False); `code` 1: in place, without history
-PyObject *fast_index_put(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
-  PyObject *slots[4];
-  if (!bind_arguments(op, args, nargs, names, slots) || !slots[0] || !slots[1] || !slots[2]) return UNHANDLED;
-  WeftTensor *x = plain(slots[0]), *values = plain(slots[2]);
-  bool accumulate = false;
-  if (!x || !values || (slots[3] && !exact_bool(slots[3], &accumulate))) return UNHANDLED;
-  const bool recorded = records(x) || records(values);
-  Ref list(PyTuple_CheckExact(slots[1]) ? PySequence_List(slots[1]) : Py_NewRef(slots[1]));
+PyObject *fast_index_put(Call &call) {
+  WeftTensor *x = call.tensor(0), *values = call.tensor(2);
+  const bool accumulate = call.truth(3);
+  Ref list(PySequence_List(call[1].object));
   if (!list) return nullptr;
   Indices indices;
   if (!indices.read(x, list.get())) return PyErr_Occurred() ? nullptr : UNHANDLED;
-  if (op->code == 1) {
-    if (recorded) return UNHANDLED;
+  if (call.op->code == 1) {
+    if (records(x) || records(values)) return UNHANDLED;
     if (check_inplace(x) < 0) return nullptr;
     if (!put_at(x, indices, values, accumulate)) return PyErr_Occurred() ? nullptr : UNHANDLED;
     weft_bump_version(x);
-    return Py_NewRef(slots[0]);
+    return Py_NewRef(call[0].object);
   }
   Ref out(empty(x->word, WEFT_NDIM(x), x->sizes, nullptr));
   if (!out) return nullptr;
   WeftTensor *o = as_tensor(out.get());
   if (!copy_into(o, x) || !put_at(o, indices, values, accumulate)) return PyErr_Occurred() ? nullptr : UNHANDLED;
-  if (!recorded) return out.release();
   Ref core(indices.as_list());
-  const bool fine = core && record_op(op, {CoreArg(x), CoreArg(core.get()), CoreArg(values), CoreArg::boolean(accumulate)}, out.get());
-  return fine ? out.release() : nullptr;
+  if (!core) return nullptr;
+  call.args[1] = Arg(core.get());
+  return call.made(std::move(out));
 }
 
 // ---------------------------------------------------------------------------------------------- slices of one dim
-// A 1-d (or 0-d) int64 index, and a wrapped dim of a tensor that has one.
-bool read_slices(WeftTensor *x, PyObject *dim, WeftTensor *index, int *wrapped) {
-  int64_t given;
-  return x && index && WEFT_NDIM(x) && WEFT_NDIM(index) <= 1 && WEFT_DTYPE(index) == WEFT_INT64 && exact_int(dim, &given) &&
-         wrap_dim(given, WEFT_NDIM(x), wrapped);
+// A 1-d (or 0-d) int64 index (argument 2), and a wrapped dim (argument 1) of a tensor that has one.
+bool read_slices(Call &call, int *wrapped) {
+  const WeftTensor *x = call.tensor(0), *index = call.tensor(2);
+  return WEFT_NDIM(x) && WEFT_NDIM(index) <= 1 && WEFT_DTYPE(index) == WEFT_INT64 && call.dim(1, WEFT_NDIM(x), wrapped);
 }
 
 void describe_slices(WeftTensor *x, WeftTensor *index, WeftTensor *near, int dim, Places *places) {
@@ -202,11 +194,10 @@ void describe_slices(WeftTensor *x, WeftTensor *index, WeftTensor *near, int dim
 }
 
 // index_select(input, dim, index)
-PyObject *fast_index_select(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
-  if (nargs != 3 || names) return UNHANDLED;
-  WeftTensor *x = plain(args[0]), *index = plain(args[2]);
+PyObject *fast_index_select(Call &call) {
+  WeftTensor *x = call.tensor(0), *index = call.tensor(2);
   int dim;
-  if (!read_slices(x, args[1], index, &dim)) return UNHANDLED;
+  if (!read_slices(call, &dim)) return UNHANDLED;
   int64_t sizes[WEFT_MAX_NDIM];
   std::copy(x->sizes, x->sizes + WEFT_NDIM(x), sizes);
   sizes[dim] = index->numel;
@@ -215,8 +206,7 @@ PyObject *fast_index_select(NativeOp *op, PyObject *const *args, Py_ssize_t narg
   Places places;
   describe_slices(x, index, as_tensor(out.get()), dim, &places);
   if (!run_places(places, PlaceOp::TAKE, WEFT_DTYPE(x))) return UNHANDLED;
-  if (records(x) && !record_op(op, {CoreArg(x), CoreArg::integer(dim), CoreArg(index)}, out.get())) return nullptr;
-  return out.release();
+  return call.made(std::move(out));
 }
 
 // Sums of halves are float32: a copy of `x` of the type of sums. NULL without exception: there are no sums for its dtype.
@@ -244,35 +234,38 @@ template <class Describe> PyObject *added(WeftTensor *x, WeftTensor *source, Des
 }
 
 // index_add(input, dim, index, source)
-PyObject *fast_index_add(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
-  if (nargs != 4 || names) return UNHANDLED;
-  WeftTensor *x = plain(args[0]), *index = plain(args[2]), *source = plain(args[3]);
+PyObject *fast_index_add(Call &call) {
+  WeftTensor *x = call.tensor(0), *index = call.tensor(2), *source = call.tensor(3);
   int dim;
-  if (!read_slices(x, args[1], index, &dim) || !source || WEFT_DTYPE(source) != WEFT_DTYPE(x) || WEFT_NDIM(source) != WEFT_NDIM(x)) return UNHANDLED;
+  if (!call.usual(4) || !read_slices(call, &dim) || WEFT_DTYPE(source) != WEFT_DTYPE(x) || WEFT_NDIM(source) != WEFT_NDIM(x)) return UNHANDLED;
   for (int d = 0; d < WEFT_NDIM(x); d++)
     if (source->sizes[d] != (d == dim ? index->numel : x->sizes[d])) return UNHANDLED;
   Ref out(added(x, source, [&](WeftTensor *to, WeftTensor *from, Places *places) { describe_slices(to, index, from, dim, places); }));
-  if (!out || out.get() == UNHANDLED || !(records(x) || records(source))) return out.release();
-  return record_op(op, {CoreArg(x), CoreArg::integer(dim), CoreArg(index), CoreArg(source)}, out.get()) ? out.release() : nullptr;
+  return out.get() == UNHANDLED ? out.release() : call.made(std::move(out));
 }
 
 // ------------------------------------------------------------------------------------------- an index of every element
-// A wrapped dim, and an int64 index of the tensor's rank that is no larger than it but along dim.
-bool read_index(WeftTensor *x, PyObject *dim, WeftTensor *index, int *wrapped) {
-  int64_t given;
-  if (!x || !index || !WEFT_NDIM(x) || WEFT_NDIM(index) != WEFT_NDIM(x) || WEFT_DTYPE(index) != WEFT_INT64) return false;
-  if (!exact_int(dim, &given) || !wrap_dim(given, WEFT_NDIM(x), wrapped)) return false;
+// Whether `t` has an element for each of the index.
+bool covers(const WeftTensor *t, const WeftTensor *index) {
+  if (WEFT_NDIM(t) != WEFT_NDIM(index)) return false;
+  for (int d = 0; d < WEFT_NDIM(t); d++)
+    if (index->sizes[d] > t->sizes[d]) return false;
+  return true;
+}
+
+// A wrapped dim (argument 1), and an int64 index (argument 2) of the tensor's rank that is no larger than it but along dim.
+bool read_index(Call &call, int *wrapped) {
+  const WeftTensor *x = call.tensor(0), *index = call.tensor(2);
+  if (!WEFT_NDIM(x) || WEFT_NDIM(index) != WEFT_NDIM(x) || WEFT_DTYPE(index) != WEFT_INT64 || !call.dim(1, WEFT_NDIM(x), wrapped)) return false;
   for (int d = 0; d < WEFT_NDIM(x); d++)
     if (d != *wrapped && index->sizes[d] > x->sizes[d]) return false;
   return true;
 }
 
-// Whether `t` has an element for each of the index.
-bool covers(WeftTensor *t, WeftTensor *index) {
-  if (WEFT_NDIM(t) != WEFT_NDIM(index)) return false;
-  for (int d = 0; d < WEFT_NDIM(t); d++)
-    if (index->sizes[d] > t->sizes[d]) return false;
-  return true;
+// The same, and (argument 3) elements of the tensor's dtype for all that the index names.
+bool read_written(Call &call, int *wrapped) {
+  const WeftTensor *x = call.tensor(0), *index = call.tensor(2), *src = call.tensor(3);
+  return src && call.usual(4) && WEFT_DTYPE(src) == WEFT_DTYPE(x) && read_index(call, wrapped) && covers(src, index);
 }
 
 void describe_elements(WeftTensor *x, WeftTensor *index, WeftTensor *near, int dim, Places *places) {
@@ -286,26 +279,23 @@ void describe_elements(WeftTensor *x, WeftTensor *index, WeftTensor *near, int d
 }
 
 // gather(input, dim, index)
-PyObject *fast_gather(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
-  if (nargs != 3 || names) return UNHANDLED;
-  WeftTensor *x = plain(args[0]), *index = plain(args[2]);
+PyObject *fast_gather(Call &call) {
+  WeftTensor *x = call.tensor(0), *index = call.tensor(2);
   int dim;
-  if (!read_index(x, args[1], index, &dim)) return UNHANDLED;
+  if (!call.usual(3) || !read_index(call, &dim)) return UNHANDLED;
   Ref out(empty(x->word, WEFT_NDIM(x), index->sizes, nullptr));
   if (!out) return nullptr;
   Places places;
   describe_elements(x, index, as_tensor(out.get()), dim, &places);
   if (!run_places(places, PlaceOp::TAKE, WEFT_DTYPE(x))) return UNHANDLED;
-  if (records(x) && !record_op(op, {CoreArg(x), CoreArg::integer(dim), CoreArg(index)}, out.get())) return nullptr;
-  return out.release();
+  return call.made(std::move(out));
 }
 
 // scatter(input, dim, index, src)
-PyObject *fast_scatter(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
-  if (nargs != 4 || names) return UNHANDLED;
-  WeftTensor *x = plain(args[0]), *index = plain(args[2]), *src = plain(args[3]);
+PyObject *fast_scatter(Call &call) {
+  WeftTensor *x = call.tensor(0), *index = call.tensor(2), *src = call.tensor(3);
   int dim;
-  if (!read_index(x, args[1], index, &dim) || !src || WEFT_DTYPE(src) != WEFT_DTYPE(x) || !covers(src, index)) return UNHANDLED;
+  if (!read_written(call, &dim)) return UNHANDLED;
   Ref out(empty(x->word, WEFT_NDIM(x), x->sizes, nullptr));
   if (!out) return nullptr;
   WeftTensor *o = as_tensor(out.get());
@@ -313,19 +303,16 @@ PyObject *fast_scatter(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, Py
   Places places;
   describe_elements(o, index, src, dim, &places);
   if (!run_places(places, PlaceOp::PUT, WEFT_DTYPE(x))) return UNHANDLED;
-  if (!records(x) && !records(src)) return out.release();
-  return record_op(op, {CoreArg(x), CoreArg::integer(dim), CoreArg(index), CoreArg(src)}, out.get()) ? out.release() : nullptr;
+  return call.made(std::move(out));
 }
 
 // scatter_add(input, dim, index, src)
-PyObject *fast_scatter_add(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
-  if (nargs != 4 || names) return UNHANDLED;
-  WeftTensor *x = plain(args[0]), *index = plain(args[2]), *src = plain(args[3]);
+PyObject *fast_scatter_add(Call &call) {
+  WeftTensor *x = call.tensor(0), *index = call.tensor(2), *src = call.tensor(3);
   int dim;
-  if (!read_index(x, args[1], index, &dim) || !src || WEFT_DTYPE(src) != WEFT_DTYPE(x) || !covers(src, index)) return UNHANDLED;
+  if (!read_written(call, &dim)) return UNHANDLED;
   Ref out(added(x, src, [&](WeftTensor *to, WeftTensor *from, Places *places) { describe_elements(to, index, from, dim, places); }));
-  if (!out || out.get() == UNHANDLED || !(records(x) || records(src))) return out.release();
-  return record_op(op, {CoreArg(x), CoreArg::integer(dim), CoreArg(index), CoreArg(src)}, out.get()) ? out.release() : nullptr;
+  return out.get() == UNHANDLED ? out.release() : call.made(std::move(out));
 }
 
 // ------------------------------------------------------------------------------------------------------- nonzero
@@ -388,9 +375,9 @@ int mask_places(WeftTensor *mask, Ref *places) {
 namespace {
 
 // nonzero(input) of a mask
-PyObject *fast_nonzero(NativeOp *, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
-  WeftTensor *mask = nargs == 1 && !names ? plain(args[0]) : nullptr;
-  if (!mask || WEFT_DTYPE(mask) != WEFT_BOOL || !(mask->word & WEFT_WORD_CONTIGUOUS)) return UNHANDLED;
+PyObject *fast_nonzero(Call &call) {
+  WeftTensor *mask = call.tensor(0);
+  if (!call.usual(1) || WEFT_DTYPE(mask) != WEFT_BOOL || !(mask->word & WEFT_WORD_CONTIGUOUS)) return UNHANDLED;
   const int ndim = WEFT_NDIM(mask);
   const int64_t sizes[2] = {count_true(mask), ndim};
   Ref out(empty(word_of(WEFT_INT64), 2, sizes, nullptr));
@@ -403,8 +390,8 @@ PyObject *fast_nonzero(NativeOp *, PyObject *const *args, Py_ssize_t nargs, PyOb
 
 }  // namespace
 
-const Family place_families[] = {{"index", fast_index},           {"index_put", fast_index_put}, {"index_select", fast_index_select},
-                                 {"index_add", fast_index_add},   {"gather", fast_gather},       {"scatter", fast_scatter},
-                                 {"scatter_add", fast_scatter_add}, {"nonzero", fast_nonzero},     {nullptr, nullptr}};
+const RuleRow place_rules[] = {{"index", fast_index}, {"index_put", fast_index_put, 0}, {"index_put_", fast_index_put, 1}, {"index_select", fast_index_select},
+                               {"index_add", fast_index_add}, {"gather", fast_gather}, {"scatter", fast_scatter}, {"scatter_add", fast_scatter_add},
+                               {"nonzero", fast_nonzero}, {nullptr, nullptr}};
 
 }  // namespace weft

@@ -1,5 +1,6 @@
-// fast_pointwise.cpp: elementwise families: unary, binary, where, clamp; results of their own and in place.
+// fast_pointwise.cpp: elementwise rules: unary, binary, where, clamp; results of their own and in place.
 #include <math.h>
+#include <string.h>
 
 #include "loops.h"
 #include "op.h"
@@ -85,7 +86,7 @@ void run_loop(WeftLoop body, WeftTensor *const *tensors, void *const *numbers, i
 // ---------------------------------------------------------------------------------------------------- unary
 
 int unary_dtype(NativeOp *op, int dtype) {
-  return op->flags & OP_FLOAT && dtype_kind(dtype) < KIND_FLOAT ? default_dtype() : dtype;
+  return op->floats && dtype_kind(dtype) < KIND_FLOAT ? default_dtype() : dtype;
 }
 
 PyObject *unary_into(NativeOp *op, WeftTensor *x, PyObject *out_given) {
@@ -104,36 +105,23 @@ PyObject *unary_into(NativeOp *op, WeftTensor *x, PyObject *out_given) {
   return out.release();
 }
 
-PyObject *fast_unary(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
-  if (nargs != 1 || names) return UNHANDLED;
-  WeftTensor *x = plain(args[0]);
-  if (!x) return UNHANDLED;
-  PyObject *out = unary_into(op, x, nullptr);
-  if (!out || out == UNHANDLED || !op->node_name || !records(x)) return out;
-  Ref owned(out);
-  return record_op(op, {CoreArg(x)}, out) ? owned.release() : nullptr;
+PyObject *fast_unary(Call &call) {
+  PyObject *out = call.usual(1) ? unary_into(call.op, call.tensor(0), nullptr) : UNHANDLED;
+  return out == UNHANDLED ? out : call.made(Ref(out));
 }
 
 // gelu(input, *, approximate='none'): the kernel is chosen by the string.
-PyObject *fast_gelu(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
-  PyObject *slots[2];
-  if (!bind_arguments(op, args, nargs, names, slots) || !slots[0]) return UNHANDLED;
-  WeftTensor *x = plain(slots[0]);
-  if (!x || dtype_kind(WEFT_DTYPE(x)) != KIND_FLOAT) return UNHANDLED;
-  bool tanh = slots[1] && PyUnicode_Check(slots[1]) && PyUnicode_CompareWithASCIIString(slots[1], "tanh") == 0;
-  bool none = !slots[1] || (PyUnicode_Check(slots[1]) && PyUnicode_CompareWithASCIIString(slots[1], "none") == 0);
-  if (!tanh && !none) return UNHANDLED;
+PyObject *fast_gelu(Call &call) {
+  WeftTensor *x = call.tensor(0);
+  const bool tanh = PyUnicode_CompareWithASCIIString(call[1].object, "tanh") == 0;
+  if (dtype_kind(WEFT_DTYPE(x)) != KIND_FLOAT || (!tanh && PyUnicode_CompareWithASCIIString(call[1].object, "none") != 0)) return UNHANDLED;
   WeftLoop body = weft_kernels.pointwise[tanh ? WEFT_GELU_TANH : WEFT_GELU][WEFT_DTYPE(x)];
   if (!body) return UNHANDLED;
   Ref out(empty_like(x, WEFT_DTYPE(x)));
   if (!out) return nullptr;
   WeftTensor *tensors[2] = {x, as_tensor(out.get())};
   run_loop(body, tensors, nullptr, 2);
-  if (records(x)) {
-    Ref approximate(slots[1] ? Py_NewRef(slots[1]) : PyUnicode_InternFromString("none"));
-    if (!approximate || !record_op(op, {CoreArg(x), CoreArg(approximate.get())}, out.get())) return nullptr;
-  }
-  return out.release();
+  return call.made(std::move(out));
 }
 
 // --------------------------------------------------------------------------------------------------- binary
@@ -146,14 +134,12 @@ struct Term {
   alignas(16) char value[16];  // of a number, in the dtype of the loop
 };
 
-bool read_term(PyObject *arg, Term *term) {
-  if ((term->tensor = plain(arg))) return true;
-  term->number = arg;
-  if (PyFloat_CheckExact(arg)) term->kind = KIND_FLOAT;
-  else if (PyLong_CheckExact(arg)) term->kind = KIND_INTEGER;
-  else if (PyBool_Check(arg)) term->kind = KIND_BOOL;
-  else return false;
-  return true;
+Term term_of(const Arg &arg) {
+  Term term;
+  if ((term.tensor = arg.tensor)) return term;
+  term.number = arg.object;
+  term.kind = PyFloat_CheckExact(arg.object) ? KIND_FLOAT : PyLong_CheckExact(arg.object) ? KIND_INTEGER : KIND_BOOL;
+  return term;
 }
 
 bool wide_unsigned(int dtype) { return dtype >= WEFT_UINT16 && dtype <= WEFT_UINT64; }
@@ -201,26 +187,6 @@ bool number_is_exact(const Term &t, int dtype) {
   return exact == PyFloat_AS_DOUBLE(rounded.get()) || exact != exact;
 }
 
-// Broadcast sizes of the tensors among the terms; -1 if they do not broadcast.
-int broadcast_terms(const Term *terms, int n, int64_t *sizes) {
-  int ndim = 0;
-  for (int i = 0; i < n; i++)
-    if (terms[i].tensor && WEFT_NDIM(terms[i].tensor) > ndim) ndim = WEFT_NDIM(terms[i].tensor);
-  for (int d = 0; d < ndim; d++) sizes[d] = 1;
-  for (int i = 0; i < n; i++) {
-    const WeftTensor *t = terms[i].tensor;
-    if (!t) continue;
-    int extra = ndim - WEFT_NDIM(t);
-    for (int d = 0; d < WEFT_NDIM(t); d++) {
-      int64_t size = t->sizes[d], &have = sizes[extra + d];
-      if (size == have || size == 1) continue;
-      if (have != 1) return -1;
-      have = size;
-    }
-  }
-  return ndim;
-}
-
 bool has_sizes(const WeftTensor *t, int ndim, const int64_t *sizes) {
   if (WEFT_NDIM(t) != ndim) return false;
   for (int d = 0; d < ndim; d++)
@@ -228,12 +194,51 @@ bool has_sizes(const WeftTensor *t, int ndim, const int64_t *sizes) {
   return true;
 }
 
-// Memory for the result of terms: the layout of the first tensor that has the result's sizes, if dense.
-PyObject *result_of(const Term *terms, int n, int ndim, const int64_t *sizes, int dtype) {
-  for (int i = 0; i < n; i++)
-    if (terms[i].tensor && has_sizes(terms[i].tensor, ndim, sizes)) return empty_like(terms[i].tensor, dtype);
-  return empty((uint32_t)dtype, ndim, sizes, nullptr);
-}
+// What an elementwise result looks like: the sizes that its tensors broadcast to, and the tensor whose layout it has.
+struct Shape {
+  int ndim = -1;               // -1: they do not broadcast
+  const int64_t *sizes;
+  WeftTensor *like = nullptr;  // the first that has these sizes; NULL: none has, row-major
+  int64_t room[WEFT_MAX_NDIM];
+
+  // `tensors` may have NULLs, for numbers.
+  Shape(WeftTensor *const *tensors, int n) {
+    bool same = true;
+    for (int i = 0; i < n && same; i++) {
+      if (!tensors[i]) continue;
+      if (!like) like = tensors[i];
+      else same = has_sizes(tensors[i], WEFT_NDIM(like), like->sizes);
+    }
+    sizes = like->sizes;
+    if (same) ndim = WEFT_NDIM(like);
+    else broadcast(tensors, n);
+  }
+  PyObject *make(int dtype) const { return like ? empty_like(like, dtype) : empty((uint32_t)dtype, ndim, sizes, nullptr); }
+
+ private:
+  void broadcast(WeftTensor *const *tensors, int n) {
+    int most = 0;
+    for (int i = 0; i < n; i++)
+      if (tensors[i] && WEFT_NDIM(tensors[i]) > most) most = WEFT_NDIM(tensors[i]);
+    for (int d = 0; d < most; d++) room[d] = 1;
+    for (int i = 0; i < n; i++) {
+      const WeftTensor *t = tensors[i];
+      const int extra = t ? most - WEFT_NDIM(t) : 0;
+      for (int d = 0; t && d < WEFT_NDIM(t); d++) {
+        const int64_t size = t->sizes[d];
+        int64_t &have = room[extra + d];
+        if (size == have || size == 1) continue;
+        if (have != 1) return;
+        have = size;
+      }
+    }
+    ndim = most;
+    sizes = room;
+    like = nullptr;
+    for (int i = n - 1; i >= 0; i--)
+      if (tensors[i] && has_sizes(tensors[i], ndim, sizes)) like = tensors[i];
+  }
+};
 
 // Everything between the promoted dtype and the kernel: casts (kept alive in `kept`), numbers in place.
 // False: not handled (or, with an exception set, failed).
@@ -271,14 +276,13 @@ PyObject *binary_into(NativeOp *op, Term *terms, int dtype, PyObject *out_given)
   WeftLoop body = weft_kernels.pointwise[op->code][run];
   if (!body) return UNHANDLED;
   Ref kept[2];
-  int64_t sizes[WEFT_MAX_NDIM];
-  int ndim = broadcast_terms(terms, 2, sizes);
-  if (ndim < 0) return UNHANDLED;
-  int out_dtype = weft_pointwise_rows[op->code].truth ? WEFT_BOOL : run;
-  Term original[2] = {terms[0], terms[1]};
+  WeftTensor *given[2] = {terms[0].tensor, terms[1].tensor};
+  const Shape shape(given, 2);
+  if (shape.ndim < 0) return UNHANDLED;
+  const int out_dtype = weft_pointwise_rows[op->code].truth ? WEFT_BOOL : run;
+  const bool direct = out_given && out_dtype == dtype;
   if (!prepare(terms, 2, run, kept)) return failed();
-  bool direct = out_given && out_dtype == dtype;
-  Ref out(direct ? Py_NewRef(out_given) : result_of(original, 2, ndim, sizes, out_dtype));
+  Ref out(direct ? Py_NewRef(out_given) : shape.make(out_dtype));
   if (!out) return nullptr;
   WeftTensor *tensors[3] = {terms[0].tensor, terms[1].tensor, as_tensor(out.get())};
   void *numbers[3] = {terms[0].value, terms[1].value, nullptr};
@@ -294,45 +298,47 @@ int binary_dtype(NativeOp *op, const Term *terms) {
   auto is_bool = [](const Term &t) { return t.tensor ? WEFT_DTYPE(t.tensor) == WEFT_BOOL : t.kind == KIND_BOOL; };
   if (op->code == WEFT_SUB && (is_bool(terms[0]) || is_bool(terms[1]))) return -1;  // refused
   int dtype = a && b && WEFT_DTYPE(a) == WEFT_DTYPE(b) ? WEFT_DTYPE(a) : promoted(terms, 2);
-  if (dtype >= 0 && op->flags & OP_FLOAT && dtype_kind(dtype) < KIND_FLOAT) dtype = default_dtype();
+  if (dtype >= 0 && op->floats && dtype_kind(dtype) < KIND_FLOAT) dtype = default_dtype();
   return dtype;
 }
 
-// `alpha` of add and sub: `other * alpha` as a tensor (its history is the general path's business), or UNHANDLED. NULL names:
-// new reference to `other`.
-PyObject *with_alpha(NativeOp *op, PyObject *const *args, PyObject *names) {
-  if (!names) return Py_NewRef(args[1]);
-  if (!(op->flags & OP_ALPHA) || PyTuple_GET_SIZE(names) != 1 || PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, 0), "alpha") != 0)
-    return UNHANDLED;
-  Term terms[2];
+// What follows the operands: `alpha` of add and sub, by which the second is multiplied into `scaled` (its history is the general path's
+// business). False: not handled, or an exception is set.
+bool read_rest(Call &call, Term *terms, Ref *scaled) {
+  if (call.binder->n == 2) return true;
+  const Arg &rest = call[2];
   int64_t one;
-  if (exact_int(args[2], &one) && one == 1) return Py_NewRef(args[1]);
-  if (!read_term(args[1], &terms[0]) || !terms[0].tensor || !read_term(args[2], &terms[1]) || terms[1].tensor) return UNHANDLED;
-  int dtype = WEFT_DTYPE(terms[0].tensor);
-  if (records(terms[0].tensor) || terms[1].kind > dtype_kind(dtype)) return UNHANDLED;
+  if (rest.none() || (exact_int(rest.object, &one) && one == 1)) return true;
+  WeftTensor *other = terms[1].tensor;
+  if (!is_number(rest.object) || !other || records(other)) return false;
+  Term product[2] = {terms[1], term_of(Arg(rest.object))};
+  if (product[1].kind > dtype_kind(WEFT_DTYPE(other))) return false;
   NativeOp mul = {};
   mul.code = WEFT_MUL;
-  return binary_into(&mul, terms, dtype, nullptr);
+  scaled->reset(binary_into(&mul, product, WEFT_DTYPE(other), nullptr));
+  if (!*scaled || scaled->get() == UNHANDLED) {
+    (void)scaled->release();
+    return false;
+  }
+  terms[1].tensor = as_tensor(scaled->get());
+  call.args[1] = Arg(terms[1].tensor);
+  return true;
 }
 
-PyObject *fast_binary(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
-  Term terms[2];
-  if (nargs != 2) return UNHANDLED;
-  Ref scaled(with_alpha(op, args, names));
-  if (!scaled || scaled.get() == UNHANDLED) return scaled.release();
-  if (!read_term(args[0], &terms[0]) || !read_term(scaled.get(), &terms[1])) return UNHANDLED;
+PyObject *fast_binary(Call &call) {
+  NativeOp *op = call.op;
+  Term terms[2] = {term_of(call[0]), term_of(call[1])};
+  Ref scaled;
+  if (!read_rest(call, terms, &scaled)) return failed();
   WeftTensor *a = terms[0].tensor, *b = terms[1].tensor;
   if (!a && !b) return UNHANDLED;
   int dtype = binary_dtype(op, terms);
   if (dtype < 0) return UNHANDLED;
-  bool recording = op->node_name && grad_enabled() && ((a && WEFT_REQUIRES_GRAD(a)) || (b && WEFT_REQUIRES_GRAD(b)));
-  if (recording) {  // what is saved are the operands as promoted: here they already are
+  if (call.recording()) {  // what is saved are the operands as promoted: here they already are
     if ((a && WEFT_DTYPE(a) != dtype) || (b && WEFT_DTYPE(b) != dtype)) return UNHANDLED;
   }
   PyObject *out = binary_into(op, terms, dtype, nullptr);
-  if (!recording || !out || out == UNHANDLED) return out;
-  Ref owned(out);
-  return record_op(op, {CoreArg(args[0]), CoreArg(scaled.get())}, out) ? owned.release() : nullptr;
+  return out == UNHANDLED ? out : call.made(Ref(out));
 }
 
 // ------------------------------------------------------------------------------------------------- in place
@@ -349,29 +355,29 @@ bool overlaps(const WeftTensor *target, const WeftTensor *t) {
 }
 
 // target (op)= other. With gradients to record, or of another dtype or size, the general path takes it.
-PyObject *fast_inplace_binary(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
-  Term terms[2];
-  if (nargs != 2) return UNHANDLED;
-  Ref scaled(with_alpha(op, args, names));
-  if (!scaled || scaled.get() == UNHANDLED) return scaled.release();
-  if (!read_term(args[0], &terms[0]) || !terms[0].tensor || !read_term(scaled.get(), &terms[1])) return UNHANDLED;
+PyObject *fast_inplace_binary(Call &call) {
+  NativeOp *op = call.op;
+  Term terms[2] = {term_of(call[0]), term_of(call[1])};
+  Ref scaled;
+  if (!terms[0].tensor || !read_rest(call, terms, &scaled)) return failed();
   WeftTensor *target = terms[0].tensor, *other = terms[1].tensor;
   if (check_inplace(target) < 0) return nullptr;
   if (records(target) || (other && records(other)) || overlaps(target, other)) return UNHANDLED;
-  int64_t sizes[WEFT_MAX_NDIM];
-  int ndim = broadcast_terms(terms, 2, sizes), dtype = binary_dtype(op, terms);
+  WeftTensor *given[2] = {target, other};
+  const Shape shape(given, 2);
+  const int dtype = binary_dtype(op, terms);
   bool truth = weft_pointwise_rows[op->code].truth;
-  if (ndim < 0 || dtype < 0 || !has_sizes(target, ndim, sizes) || (truth ? WEFT_BOOL : dtype) != WEFT_DTYPE(target)) return UNHANDLED;
+  if (shape.ndim < 0 || dtype < 0 || !has_sizes(target, shape.ndim, shape.sizes) || (truth ? WEFT_BOOL : dtype) != WEFT_DTYPE(target)) return UNHANDLED;
   if (truth && dtype != WEFT_BOOL) return UNHANDLED;
   PyObject *out = binary_into(op, terms, dtype, as_object(target));
   if (out && out != UNHANDLED) weft_bump_version(target);
   return out;
 }
 
-PyObject *fast_inplace_unary(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
-  if (nargs != 1 || names) return UNHANDLED;
-  WeftTensor *target = plain(args[0]);
-  if (!target) return UNHANDLED;
+PyObject *fast_inplace_unary(Call &call) {
+  NativeOp *op = call.op;
+  WeftTensor *target = call.tensor(0);
+  if (!call.usual(1)) return UNHANDLED;
   if (check_inplace(target) < 0) return nullptr;
   if (records(target) || weft_pointwise_rows[op->code].truth || unary_dtype(op, WEFT_DTYPE(target)) != WEFT_DTYPE(target)) return UNHANDLED;
   PyObject *out = unary_into(op, target, as_object(target));
@@ -381,38 +387,33 @@ PyObject *fast_inplace_unary(NativeOp *op, PyObject *const *args, Py_ssize_t nar
 
 // ------------------------------------------------------------------------------------------------ where, clamp
 
-PyObject *fast_where(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
-  Term terms[3];
-  if (nargs != 3 || names) return UNHANDLED;
-  WeftTensor *condition = plain(args[0]);
-  if (!condition || WEFT_DTYPE(condition) != WEFT_BOOL || !read_term(args[1], &terms[0]) || !read_term(args[2], &terms[1])) return UNHANDLED;
+PyObject *fast_where(Call &call) {
+  WeftTensor *condition = call.tensor(0);
+  if (!condition || WEFT_DTYPE(condition) != WEFT_BOOL || call[1].none() || call[2].none()) return UNHANDLED;
+  Term terms[2] = {term_of(call[1]), term_of(call[2])};
   if (!terms[0].tensor && !terms[1].tensor) return UNHANDLED;
   int dtype = promoted(terms, 2);
   WeftLoop body = dtype < 0 ? nullptr : weft_kernels.where[dtype];
   if (!body) return UNHANDLED;
-  bool recording = op->node_name && ((terms[0].tensor && records(terms[0].tensor)) || (terms[1].tensor && records(terms[1].tensor)));
-  terms[2].tensor = condition;
-  int64_t sizes[WEFT_MAX_NDIM];
-  int ndim = broadcast_terms(terms, 3, sizes);
+  WeftTensor *given[3] = {condition, terms[0].tensor, terms[1].tensor};
+  const Shape shape(given, 3);
   Ref kept[2];
-  if (ndim < 0) return UNHANDLED;
-  // The layout is that of the first argument with the result's sizes, and the condition is the first argument.
-  Term order[3] = {terms[2], terms[0], terms[1]};
-  Ref out(result_of(order, 3, ndim, sizes, dtype));
+  if (shape.ndim < 0) return UNHANDLED;
+  Ref out(shape.make(dtype));
   if (!out) return nullptr;
   if (!prepare(terms, 2, dtype, kept)) return failed();
   WeftTensor *tensors[4] = {condition, terms[0].tensor, terms[1].tensor, as_tensor(out.get())};
   void *numbers[4] = {nullptr, terms[0].value, terms[1].value, nullptr};
   run_loop(body, tensors, numbers, 4);
-  if (recording && !record_op(op, {CoreArg(args[0]), CoreArg(args[1]), CoreArg(args[2])}, out.get())) return nullptr;
-  return out.release();
+  return call.made(std::move(out));
 }
 
 // A bound of clamp as an element: absent ones are the dtype's limits.
 bool place_bound(PyObject *bound, int dtype, bool upper, char *place) {
-  if (bound && bound != Py_None) {
-    Term t;
-    if (!read_term(bound, &t) || t.tensor || t.kind > dtype_kind(dtype) || !place_number(&t, dtype)) return false;
+  if (bound != Py_None) {
+    if (!is_number(bound)) return false;
+    Term t = term_of(Arg(bound));
+    if (t.kind > dtype_kind(dtype) || !place_number(&t, dtype)) return false;
     memcpy(place, t.value, sizeof t.value);
     return true;
   }
@@ -427,37 +428,35 @@ bool place_bound(PyObject *bound, int dtype, bool upper, char *place) {
 }
 
 // clamp(input, min=None, max=None) between numbers
-PyObject *fast_clamp(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
-  PyObject *slots[3];
-  if (!bind_arguments(op, args, nargs, names, slots) || !slots[0]) return UNHANDLED;
-  WeftTensor *x = plain(slots[0]);
-  bool bounded = (slots[1] && slots[1] != Py_None) || (slots[2] && slots[2] != Py_None);
-  if (!x || !bounded) return UNHANDLED;
+PyObject *fast_clamp(Call &call) {
+  WeftTensor *x = call.tensor(0);
+  if (call[1].none() && call[2].none()) return UNHANDLED;
   int dtype = WEFT_DTYPE(x);
   WeftLoop body = weft_kernels.pointwise[WEFT_CLAMP][dtype];
   alignas(16) char low[16], high[16];
-  if (!body || is_half(dtype) || !place_bound(slots[1], dtype, false, low) || !place_bound(slots[2], dtype, true, high)) return UNHANDLED;
+  if (!body || is_half(dtype) || !place_bound(call[1].object, dtype, false, low) || !place_bound(call[2].object, dtype, true, high)) return UNHANDLED;
   Ref out(empty_like(x, dtype));
   if (!out) return nullptr;
   WeftTensor *tensors[4] = {x, nullptr, nullptr, as_tensor(out.get())};
   void *numbers[4] = {nullptr, low, high, nullptr};
   run_loop(body, tensors, numbers, 4);
-  if (records(x)) {
-    PyObject *lower = slots[1] ? slots[1] : Py_None, *upper = slots[2] ? slots[2] : Py_None;
-    if (!record_op(op, {CoreArg(x), CoreArg(lower), CoreArg(upper)}, out.get())) return nullptr;
-  }
-  return out.release();
+  return call.made(std::move(out));
 }
 
 }  // namespace
 
-const Family pointwise_families[] = {{"unary", fast_unary, WEFT_NUM_POINTWISE},
-                                     {"gelu", fast_gelu},
-                                     {"binary", fast_binary, WEFT_NUM_POINTWISE},
-                                     {"inplace_binary", fast_inplace_binary, WEFT_NUM_POINTWISE},
-                                     {"inplace_unary", fast_inplace_unary, WEFT_NUM_POINTWISE},
-                                     {"where", fast_where},
-                                     {"clamp", fast_clamp},
-                                     {nullptr, nullptr}};
+const RuleRow pointwise_rules[] = {{"gelu", fast_gelu}, {"where", fast_where}, {"clamp", fast_clamp}, {nullptr, nullptr}};
+
+RuleRow pointwise_rule(const char *name) {
+  for (int code = 0; code < WEFT_NUM_POINTWISE; code++) {
+    const WeftPointwiseRow &row = weft_pointwise_rows[code];
+    const size_t n = strlen(row.name);
+    const bool inplace = strncmp(name, row.name, n) == 0 && strcmp(name + n, "_") == 0;
+    if (!inplace && strcmp(name, row.name) != 0) continue;
+    if (row.arity == 1) return {row.name, inplace ? fast_inplace_unary : fast_unary, code};
+    if (row.arity == 2) return {row.name, inplace ? fast_inplace_binary : fast_binary, code};
+  }
+  return {name, nullptr};
+}
 
 }  // namespace weft

@@ -87,30 +87,28 @@ struct PoolJob {
   }
 };
 
-// An int for all of n dimensions, or n ints, in the last n of three; absent: `otherwise`.
-bool read_spread(PyObject *arg, int n, const int64_t *otherwise, int64_t *out) {
-  int64_t given[WEFT_MAX_NDIM];
-  if (!arg || arg == Py_None) {
+// An int for all of n dimensions, or n ints, in the last n of three; None: `otherwise`.
+bool read_spread(Call &call, int i, int n, const int64_t *otherwise, int64_t *out) {
+  if (call[i].none()) {
     std::copy(otherwise, otherwise + 3, out);
     return true;
   }
-  int found = exact_int(arg, given) ? 1 : exact_ints(arg, given);
-  if (found != 1 && found != n) return false;
-  for (int i = 0; i < n; i++) out[3 - n + i] = given[found == 1 ? 0 : i];
+  if (!call.ints(i) || (call[i].n != 1 && call[i].n != n)) return false;
+  for (int k = 0; k < n; k++) out[3 - n + k] = call[i].list[call[i].n == 1 ? 0 : k];
   return true;
 }
 
-bool is_false(PyObject *arg) { return !arg || arg == Py_False; }
-
 // Sizes, windows and memory of a pooling; a NULL `out` without exception: not handled.
-PyObject *prepare_pool(PoolJob *p, WeftTensor *x, int n, PyObject *const *slots) {
+PyObject *prepare_pool(PoolJob *p, Call &call, bool dilated) {
   static const int64_t ones[3] = {1, 1, 1}, zeros[3] = {0, 0, 0};
-  if (!x || !(x->word & WEFT_WORD_CONTIGUOUS) || x->numel == 0 || !slots[1]) return nullptr;
+  WeftTensor *x = call.tensor(0);
+  const int n = call.op->code;
+  if (!(x->word & WEFT_WORD_CONTIGUOUS) || x->numel == 0) return nullptr;
   int ndim = WEFT_NDIM(x), lead = ndim - n;
   if (lead != 1 && lead != 2) return nullptr;
   for (int i = 0; i < 3; i++) p->kernel[i] = p->stride[i] = p->dilation[i] = p->sizes[i] = p->results[i] = 1, p->padding[i] = 0;
-  if (!read_spread(slots[1], n, ones, p->kernel) || !read_spread(slots[2], n, p->kernel, p->stride) ||
-      !read_spread(slots[3], n, zeros, p->padding) || !read_spread(slots[4], n, ones, p->dilation))
+  if (!read_spread(call, 1, n, ones, p->kernel) || !read_spread(call, 2, n, p->kernel, p->stride) ||
+      !read_spread(call, 3, n, zeros, p->padding) || (dilated && !read_spread(call, 4, n, ones, p->dilation)))
     return nullptr;
   int64_t sizes[WEFT_MAX_NDIM];
   std::copy(x->sizes, x->sizes + lead, sizes);
@@ -171,13 +169,11 @@ PyObject *with_places(NativeOp *op, const PoolJob &p, WeftTensor *x, Ref out, bo
 PyObject *not_made() { return PyErr_Occurred() ? nullptr : UNHANDLED; }
 
 // max_pool{1,2,3}d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False)
-PyObject *fast_max_pool(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
-  PyObject *slots[7];
-  if (!bind_arguments(op, args, nargs, names, slots) || !slots[0] || !is_false(slots[5])) return UNHANDLED;
-  WeftTensor *x = plain(slots[0]);
-  if (!x || dtype_kind(WEFT_DTYPE(x)) != KIND_FLOAT) return UNHANDLED;
-  const bool returned = slots[6] == Py_True, placed = returned || records(x);
-  if (!returned && !is_false(slots[6])) return UNHANDLED;
+PyObject *fast_max_pool(Call &call) {
+  NativeOp *op = call.op;
+  WeftTensor *x = call.tensor(0);
+  if (call.truth(5) || dtype_kind(WEFT_DTYPE(x)) != KIND_FLOAT) return UNHANDLED;
+  const bool returned = call.truth(6), placed = returned || records(x);
   if (placed && (op->code == 3 || (WEFT_DTYPE(x) != WEFT_FLOAT32 && WEFT_DTYPE(x) != WEFT_FLOAT64))) return UNHANDLED;
   PoolJob p = {};
   p.item = weft_itemsize(WEFT_DTYPE(x));
@@ -185,26 +181,24 @@ PyObject *fast_max_pool(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, P
   p.copy = weft_kernels.cast[WEFT_DTYPE(x)][WEFT_DTYPE(x)];
   Ref lowest(PyFloat_FromDouble(-INFINITY));
   if (!lowest || !p.join || !p.copy || !write_scalar(p.nothing, WEFT_DTYPE(x), lowest.get())) return not_made();
-  Ref out(prepare_pool(&p, x, op->code, slots));
+  Ref out(prepare_pool(&p, call, true));
   if (out && placed) return with_places(op, p, x, std::move(out), returned);
   return out ? run_pool(&p, x, std::move(out)) : not_made();
 }
 
 // avg_pool{1,2,3}d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None)
-PyObject *fast_avg_pool(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
-  PyObject *slots[7];
-  if (!bind_arguments(op, args, nargs, names, slots) || !slots[0] || !is_false(slots[4]) || (slots[6] && slots[6] != Py_None)) return UNHANDLED;
-  WeftTensor *x = plain(slots[0]);
-  if (!x || (WEFT_DTYPE(x) != WEFT_FLOAT32 && WEFT_DTYPE(x) != WEFT_FLOAT64)) return UNHANDLED;  // halves are summed in float32
-  if ((slots[5] && slots[5] != Py_True) || (records(x) && op->code == 3)) return UNHANDLED;
-  PyObject *window[5] = {slots[0], slots[1], slots[2], slots[3], nullptr};
+PyObject *fast_avg_pool(Call &call) {
+  NativeOp *op = call.op;
+  WeftTensor *x = call.tensor(0);
+  if (call.truth(4) || !call[6].none() || (WEFT_DTYPE(x) != WEFT_FLOAT32 && WEFT_DTYPE(x) != WEFT_FLOAT64)) return UNHANDLED;  // halves are summed in float32
+  if (!call.truth(5) || (records(x) && op->code == 3)) return UNHANDLED;
   PoolJob p = {};
   p.item = weft_itemsize(WEFT_DTYPE(x));
   p.join = weft_kernels.pointwise[WEFT_ADD][WEFT_DTYPE(x)];
   p.copy = weft_kernels.cast[WEFT_DTYPE(x)][WEFT_DTYPE(x)];
   p.divide = weft_kernels.pointwise[WEFT_DIV][WEFT_DTYPE(x)];
   if (!p.join || !p.copy || !p.divide) return UNHANDLED;
-  Ref out(prepare_pool(&p, x, op->code, window));
+  Ref out(prepare_pool(&p, call, false));
   if (!out) return not_made();
   Ref count(PyFloat_FromDouble((double)(p.kernel[0] * p.kernel[1] * p.kernel[2])));
   if (!count || !write_scalar(p.count, WEFT_DTYPE(x), count.get())) return nullptr;
@@ -216,6 +210,7 @@ PyObject *fast_avg_pool(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, P
 
 }  // namespace
 
-const Family pool_families[] = {{"max_pool", fast_max_pool, 4}, {"avg_pool", fast_avg_pool, 4}, {nullptr, nullptr}};
+const RuleRow pool_rules[] = {{"max_pool1d", fast_max_pool, 1}, {"max_pool2d", fast_max_pool, 2}, {"max_pool3d", fast_max_pool, 3},
+                              {"avg_pool1d", fast_avg_pool, 1}, {"avg_pool2d", fast_avg_pool, 2}, {"avg_pool3d", fast_avg_pool, 3}, {nullptr, nullptr}};
 
 }  // namespace weft

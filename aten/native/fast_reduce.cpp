@@ -244,27 +244,6 @@ PyObject *reduce(WeftTensor *x, uint64_t mask, int kind) {
 
 }  // namespace
 
-bool read_dims(PyObject *arg, int ndim, int64_t *dims, int *count, uint64_t *mask) {
-  int64_t given[WEFT_MAX_NDIM];
-  int n = !arg || arg == Py_None ? 0 : exact_int(arg, given) ? 1 : exact_ints(arg, given);
-  if (n < 0) return false;
-  *mask = 0;
-  *count = 0;
-  if (n == 0) {
-    for (int d = 0; d < ndim; d++) dims[(*count)++] = d;
-    *mask = ndim == 64 ? ~0ull : (1ull << ndim) - 1;
-    return true;
-  }
-  for (int i = 0; i < n; i++) {
-    int dim;
-    if (!wrap_dim(given[i], ndim, &dim) || *mask >> dim & 1) return false;
-    *mask |= 1ull << dim;
-    if (ndim) dims[(*count)++] = dim;
-  }
-  if (!ndim) *mask = 0;
-  return true;
-}
-
 bool keep_dims(WeftTensor *out, uint64_t mask) {
   int64_t sizes[WEFT_MAX_NDIM];
   const int ndim = WEFT_NDIM(out) + __builtin_popcountll(mask);
@@ -284,7 +263,7 @@ void divide(WeftTensor *t, double by) {
   }
 }
 
-enum Code { CODE_MEAN = WEFT_NUM_REDUCE };  // further codes of the family
+enum Code { CODE_MEAN = WEFT_NUM_REDUCE };  // a further code of the rule
 
 // The dtype that `x` is reduced in, or -1.
 int input_dtype(int code, int dtype) {
@@ -297,19 +276,13 @@ int input_dtype(int code, int dtype) {
 }
 
 // op(input, dim=None, keepdim=False, *, dtype=None)
-PyObject *fast_reduce(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
-  PyObject *slots[4] = {};
-  if (!bind_arguments(op, args, nargs, names, slots) || !slots[0]) return UNHANDLED;
-  WeftTensor *x = plain(slots[0]), *original = x;
-  bool keepdim = false;
-  if (!x || x->numel == 0 || (slots[2] && !exact_bool(slots[2], &keepdim))) return UNHANDLED;
-  int64_t dims[WEFT_MAX_NDIM];
-  int count, dtype = input_dtype(op->code, WEFT_DTYPE(x));
+PyObject *fast_reduce(Call &call) {
+  NativeOp *op = call.op;
+  WeftTensor *x = call.tensor(0);
+  const int own = input_dtype(op->code, WEFT_DTYPE(x)), dtype = call.binder->n > 3 ? call.dtype(3, own) : own;
+  const bool keepdim = call.truth(2);
   uint64_t mask;
-  // A dtype that would be the sum's anyway is no other sum.
-  if (slots[3] && slots[3] != Py_None && (Py_TYPE(slots[3]) != dtype_type || dtype_code(slots[3]) != dtype || dtype != WEFT_DTYPE(x)))
-    return UNHANDLED;
-  if (dtype < 0 || !read_dims(slots[1], WEFT_NDIM(x), dims, &count, &mask)) return UNHANDLED;
+  if (dtype < 0 || (op->code == CODE_MEAN && dtype_kind(dtype) != KIND_FLOAT) || x->numel == 0 || !call.dims(1, WEFT_NDIM(x), &mask)) return UNHANDLED;
   Ref cast;
   if (dtype != WEFT_DTYPE(x)) {
     cast.reset(cast_tensor(x, dtype));
@@ -320,18 +293,13 @@ PyObject *fast_reduce(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyO
   if (!out) return PyErr_Occurred() ? nullptr : UNHANDLED;
   if (op->code == CODE_MEAN) {
     double n = 1;
-    for (int i = 0; i < count; i++) n *= (double)x->sizes[dims[i]];
+    for (int i = 0; i < call[1].n; i++) n *= (double)x->sizes[call[1].list[i]];
     divide(as_tensor(out.get()), n);
   }
   int wanted = op->code == WEFT_REDUCE_ANY || op->code == WEFT_REDUCE_ALL ? WEFT_BOOL : dtype;
   if (WEFT_DTYPE(out.get()) != wanted) out.reset(cast_tensor(as_tensor(out.get()), wanted));
   if (!out || (keepdim && !keep_dims(as_tensor(out.get()), mask))) return nullptr;
-  if (op->node_name && records(original)) {
-    PyObject *result = out.get();
-    CoreArg core[3] = {CoreArg(original), CoreArg::integers(dims, count), CoreArg::boolean(keepdim)};
-    if (!record_op(op, core, 3, &result, 1)) return nullptr;
-  }
-  return out.release();
+  return call.made(std::move(out));
 }
 
 // ------------------------------------------------------------------------------------------ argmax and argmin
@@ -417,17 +385,13 @@ struct ExtremeJob {
 };
 
 // argmax(input, dim=None, keepdim=False); argmin: `code` 1
-PyObject *fast_arg_extreme(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
-  PyObject *slots[3] = {};
-  bool keepdim = false;
-  if (!bind_arguments(op, args, nargs, names, slots) || !slots[0] || (slots[2] && !exact_bool(slots[2], &keepdim))) return UNHANDLED;
-  WeftTensor *x = plain(slots[0]);
-  ExtremeAt kernel = x && x->numel && WEFT_NDIM(x) ? extreme_kernel(WEFT_DTYPE(x)) : nullptr;
-  if (!kernel) return UNHANDLED;
-  bool all = !slots[1] || slots[1] == Py_None;
-  int64_t given = 0, sizes[WEFT_MAX_NDIM];
+PyObject *fast_arg_extreme(Call &call) {
+  WeftTensor *x = call.tensor(0);
+  ExtremeAt kernel = x->numel && WEFT_NDIM(x) ? extreme_kernel(WEFT_DTYPE(x)) : nullptr;
+  const bool all = call[1].none(), keepdim = call.truth(2);
+  int64_t sizes[WEFT_MAX_NDIM];
   int dim = 0, n = WEFT_NDIM(x), m = 0;
-  if (all ? !(x->word & WEFT_WORD_CONTIGUOUS) : !exact_int(slots[1], &given) || !wrap_dim(given, n, &dim)) return UNHANDLED;
+  if (!kernel || (all ? !(x->word & WEFT_WORD_CONTIGUOUS) : !call.dim(1, n, &dim))) return UNHANDLED;
   for (int d = 0; d < n; d++) {
     if (all || d == dim) {
       if (keepdim) sizes[m++] = 1;
@@ -439,7 +403,7 @@ PyObject *fast_arg_extreme(NativeOp *op, PyObject *const *args, Py_ssize_t nargs
   if (!out) return nullptr;
   int64_t *to = reinterpret_cast<int64_t *>(weft_data(as_tensor(out.get())));
   const int item = weft_itemsize(WEFT_DTYPE(x)), dtype = WEFT_DTYPE(x);
-  const bool least = op->code;
+  const bool least = call.op->code;
   WeftArgRow row = weft_statistics.arg_row[least][dtype];
   if (all) {
     to[0] = row ? row(x->numel, weft_data(x)) : kernel(weft_data(x), x->numel, item, least);
@@ -460,7 +424,9 @@ PyObject *fast_arg_extreme(NativeOp *op, PyObject *const *args, Py_ssize_t nargs
 
 }  // namespace
 
-const Family reduce_families[] = {{"reduce", fast_reduce, CODE_MEAN + 1}, {"arg_extreme", fast_arg_extreme}, {"var", fast_var},
-                                   {"logsumexp", fast_logsumexp}, {nullptr, nullptr}};
+const RuleRow reduction_rules[] = {{"sum", fast_reduce, WEFT_REDUCE_SUM}, {"prod", fast_reduce, WEFT_REDUCE_PROD}, {"amax", fast_reduce, WEFT_REDUCE_MAX},
+                                   {"amin", fast_reduce, WEFT_REDUCE_MIN}, {"any", fast_reduce, WEFT_REDUCE_ANY}, {"all", fast_reduce, WEFT_REDUCE_ALL},
+                                   {"mean", fast_reduce, CODE_MEAN}, {"argmax", fast_arg_extreme, 0}, {"argmin", fast_arg_extreme, 1},
+                                   {"var", fast_var, 0}, {"var_mean", fast_var, 1}, {"logsumexp", fast_logsumexp}, {nullptr, nullptr}};
 
 }  // namespace weft

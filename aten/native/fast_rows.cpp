@@ -55,13 +55,15 @@ struct ColumnsJob {
 };
 
 // softmax(input, dim, dtype=None); log_softmax: `code` 1
-PyObject *fast_softmax(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
-  PyObject *slots[3] = {};
-  int64_t given;
+PyObject *fast_softmax(Call &call) {
+  NativeOp *op = call.op;
+  WeftTensor *x = call.tensor(0);
   int dim;
-  if (!bind_arguments(op, args, nargs, names, slots) || !slots[0] || !slots[1] || (slots[2] && slots[2] != Py_None)) return UNHANDLED;
-  WeftTensor *x = plain(slots[0]);
-  if (!x || !WEFT_NDIM(x) || !x->numel || !exact_int(slots[1], &given) || !wrap_dim(given, WEFT_NDIM(x), &dim)) return UNHANDLED;
+  const int dtype = call.dtype(2, WEFT_DTYPE(x));
+  if (call[1].none() || dtype < 0 || !WEFT_NDIM(x) || !x->numel || !call.dim(1, WEFT_NDIM(x), &dim)) return UNHANDLED;
+  Ref cast(dtype == WEFT_DTYPE(x) ? Py_NewRef(as_object(x)) : cast_tensor(x, dtype));
+  if (!cast) return PyErr_Occurred() ? nullptr : UNHANDLED;
+  x = as_tensor(cast.get());
   WeftSoftmax kernel = (op->code ? weft_kernels.log_softmax : weft_kernels.softmax)[WEFT_DTYPE(x)];
   if (!kernel) return UNHANDLED;
   Ref in(row_major(x)), out(empty(x->word, WEFT_NDIM(x), x->sizes, nullptr));
@@ -78,8 +80,7 @@ PyObject *fast_softmax(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, Py
     ColumnsJob job = {weft_statistics.softmax_columns[op->code][WEFT_DTYPE(x)], from, to, n, m, item};
     for_rows(x->numel / (n * m) * job.strips(), n * std::min(m, ColumnsJob::kStrip), ColumnsJob::run, &job);
   }
-  if (records(x) && !record_op(op, {CoreArg(x), CoreArg::integer(dim)}, out.get())) return nullptr;
-  return out.release();
+  return call.made(std::move(out));
 }
 
 struct NormJob {
@@ -95,83 +96,52 @@ struct NormJob {
   }
 };
 
-// A weight or bias: NULL for None; false where it is not a contiguous tensor of `n` items of the dtype.
-bool read_factor(PyObject *arg, int dtype, int64_t n, WeftTensor **out) {
-  *out = nullptr;
-  if (!arg || arg == Py_None) return true;
-  *out = plain(arg);
-  return *out && WEFT_DTYPE(*out) == dtype && (*out)->numel == n && ((*out)->word & WEFT_WORD_CONTIGUOUS);
+// A weight or bias (or none): whether it is contiguous, of `n` items of the dtype.
+bool is_factor(const WeftTensor *t, int dtype, int64_t n) {
+  return !t || (WEFT_DTYPE(t) == dtype && t->numel == n && (t->word & WEFT_WORD_CONTIGUOUS));
 }
 
-bool trailing_sizes(const WeftTensor *x, PyObject *arg, int64_t *sizes, int *count, int64_t *n) {
-  *count = exact_ints(arg, sizes);
-  *n = 1;
-  if (*count < 1 || *count > WEFT_NDIM(x)) return false;
-  for (int i = 0; i < *count; i++) {
-    if (sizes[i] != x->sizes[WEFT_NDIM(x) - *count + i]) return false;
-    *n *= sizes[i];
-  }
-  return *n > 0;
+// The elements of the last dims, which are to have these sizes; 0 where they have not.
+int64_t trailing(const WeftTensor *x, const Arg &sizes) {
+  int64_t n = sizes.n > 0 && sizes.n <= WEFT_NDIM(x);
+  for (int i = 0; n && i < sizes.n; i++) n = sizes.list[i] == x->sizes[WEFT_NDIM(x) - sizes.n + i] ? n * sizes.list[i] : 0;
+  return n;
+}
+
+// layer_norm, and where `rms` is set rms_norm, which has no bias
+PyObject *normalized(Call &call, WeftTensor *weight, WeftTensor *bias, double eps, bool rms) {
+  WeftTensor *x = call.tensor(0);
+  const int dtype = WEFT_DTYPE(x);
+  const int64_t n = trailing(x, call[1]);
+  if (n <= 0 || !x->numel || !weft_kernels.layer_norm[dtype] || !is_factor(weight, dtype, n) || !is_factor(bias, dtype, n)) return UNHANDLED;
+  Ref in(row_major(x)), out(empty(x->word, WEFT_NDIM(x), x->sizes, nullptr));
+  if (!in || !out) return PyErr_Occurred() ? nullptr : UNHANDLED;
+  NormJob job = {weft_kernels.layer_norm[dtype], weft_data(as_tensor(in.get())), weight ? weft_data(weight) : nullptr,
+                 bias ? weft_data(bias) : nullptr, weft_data(as_tensor(out.get())), n, n * weft_itemsize(dtype), eps, rms};
+  for_rows(x->numel / n, n, NormJob::run, &job);
+  return call.made(std::move(out));
 }
 
 // layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5)
-PyObject *fast_layer_norm(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
-  PyObject *slots[5] = {};
-  if (!bind_arguments(op, args, nargs, names, slots) || !slots[0] || !slots[1]) return UNHANDLED;
-  WeftTensor *x = plain(slots[0]), *weight, *bias;
-  int64_t sizes[WEFT_MAX_NDIM], n;
-  int count;
-  if (!x || !x->numel || !weft_kernels.layer_norm[WEFT_DTYPE(x)] || !trailing_sizes(x, slots[1], sizes, &count, &n)) return UNHANDLED;
-  if (!read_factor(slots[2], WEFT_DTYPE(x), n, &weight) || !read_factor(slots[3], WEFT_DTYPE(x), n, &bias)) return UNHANDLED;
-  if (slots[4] && !PyFloat_CheckExact(slots[4])) return UNHANDLED;
-  double eps = slots[4] ? PyFloat_AS_DOUBLE(slots[4]) : 1e-5;
-  Ref in(row_major(x)), out(empty(x->word, WEFT_NDIM(x), x->sizes, nullptr));
-  if (!in || !out) return PyErr_Occurred() ? nullptr : UNHANDLED;
-  NormJob job = {weft_kernels.layer_norm[WEFT_DTYPE(x)], weft_data(as_tensor(in.get())), weight ? weft_data(weight) : nullptr,
-                 bias ? weft_data(bias) : nullptr, weft_data(as_tensor(out.get())), n, n * weft_itemsize(WEFT_DTYPE(x)), eps, 0};
-  for_rows(x->numel / n, n, NormJob::run, &job);
-  if (records(x) || (weight && records(weight)) || (bias && records(bias))) {
-    Ref eps_object(PyFloat_FromDouble(eps));
-    PyObject *result = out.get();
-    CoreArg core[5] = {CoreArg(x), CoreArg::integers(sizes, count), CoreArg(weight ? slots[2] : Py_None), CoreArg(bias ? slots[3] : Py_None),
-                       CoreArg(eps_object.get())};
-    if (!eps_object || !record_op(op, core, 5, &result, 1)) return nullptr;
-  }
-  return out.release();
-}
+PyObject *fast_layer_norm(Call &call) { return normalized(call, call.tensor(2), call.tensor(3), call[4].real, false); }
 
 // The eps of rms_norm where none is given: that of the dtype in which it is computed, float32 for half types as well.
 double epsilon(int dtype) { return dtype == WEFT_FLOAT64 ? 2.220446049250313e-16 : 1.1920928955078125e-07; }
 
 // rms_norm(input, normalized_shape, weight=None, eps=None)
-PyObject *fast_rms_norm(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
-  PyObject *slots[4] = {};
-  if (!bind_arguments(op, args, nargs, names, slots) || !slots[0] || !slots[1]) return UNHANDLED;
-  const bool given = slots[3] && slots[3] != Py_None;
-  if (given && !PyFloat_CheckExact(slots[3])) return UNHANDLED;
-  WeftTensor *x = plain(slots[0]), *weight;
-  int64_t sizes[WEFT_MAX_NDIM], n;
-  int count;
-  if (!x || !x->numel || !weft_kernels.layer_norm[WEFT_DTYPE(x)] || !trailing_sizes(x, slots[1], sizes, &count, &n)) return UNHANDLED;
-  if (!read_factor(slots[2], WEFT_DTYPE(x), n, &weight)) return UNHANDLED;
-  const double eps = given ? PyFloat_AS_DOUBLE(slots[3]) : epsilon(WEFT_DTYPE(x));
-  Ref in(row_major(x)), out(empty(x->word, WEFT_NDIM(x), x->sizes, nullptr));
-  if (!in || !out) return PyErr_Occurred() ? nullptr : UNHANDLED;
-  NormJob job = {weft_kernels.layer_norm[WEFT_DTYPE(x)], weft_data(as_tensor(in.get())), weight ? weft_data(weight) : nullptr, nullptr,
-                 weft_data(as_tensor(out.get())), n, n * weft_itemsize(WEFT_DTYPE(x)), eps, 1};
-  for_rows(x->numel / n, n, NormJob::run, &job);
-  if (records(x) || (weight && records(weight))) {
-    Ref eps_object(PyFloat_FromDouble(eps));
-    PyObject *result = out.get();
-    CoreArg core[4] = {CoreArg(x), CoreArg::integers(sizes, count), CoreArg(weight ? slots[2] : Py_None), CoreArg(eps_object.get())};
-    if (!eps_object || !record_op(op, core, 4, &result, 1)) return nullptr;
+PyObject *fast_rms_norm(Call &call) {
+  Ref eps(call[3].none() ? PyFloat_FromDouble(epsilon(WEFT_DTYPE(call.tensor(0)))) : Py_NewRef(call[3].object));
+  if (!eps) return nullptr;
+  if (call[3].none()) {
+    call.args[3] = Arg(eps.get());
+    call.args[3].real = PyFloat_AS_DOUBLE(eps.get());
   }
-  return out.release();
+  return normalized(call, call.tensor(2), nullptr, call[3].real, true);
 }
 
 }  // namespace
 
-const Family row_families[] = {{"softmax", fast_softmax}, {"layer_norm", fast_layer_norm}, {"rms_norm", fast_rms_norm},
-                                {"batch_norm", fast_batch_norm}, {"group_norm", fast_group_norm}, {nullptr, nullptr}};
+const RuleRow row_rules[] = {{"softmax", fast_softmax, 0}, {"log_softmax", fast_softmax, 1}, {"layer_norm", fast_layer_norm}, {"rms_norm", fast_rms_norm},
+                             {"batch_norm", fast_batch_norm}, {"group_norm", fast_group_norm}, {nullptr, nullptr}};
 
 }  // namespace weft

@@ -177,8 +177,8 @@ int running_dtype(int kind, int dtype) {
   return folds && dtype_kind(dtype) <= KIND_INTEGER ? WEFT_INT64 : dtype;
 }
 
-PyObject *scanned(NativeOp *op, WeftTensor *x, int dim) {
-  const int kind = op->code, dtype = running_dtype(kind, WEFT_DTYPE(x));
+PyObject *scanned(Call &call, WeftTensor *x, int dim) {
+  const int kind = call.op->code, dtype = running_dtype(kind, WEFT_DTYPE(x));
   const bool extreme = kind == SCAN_MAX || kind == SCAN_MIN, rows = !extreme && dim == WEFT_NDIM(x) - 1;
   const Body body = body_of(kind, dtype, rows);
   if (!body || !weft_kernels.cast[WEFT_DTYPE(x)][dtype]) return UNHANDLED;
@@ -194,27 +194,28 @@ PyObject *scanned(NativeOp *op, WeftTensor *x, int dim) {
   run_scan(body, as_tensor(in.get()), dim, as_tensor(out.get()), places ? as_tensor(places.get()) : nullptr, rows);
   if (dtype != WEFT_DTYPE(x) && dtype == WEFT_FLOAT32) out.reset(cast_tensor(as_tensor(out.get()), WEFT_DTYPE(x)));
   if (!out) return nullptr;
-  const CoreArg core[2] = {CoreArg(x), CoreArg::integer(dim)};
   PyObject *results[2] = {out.get(), places.get()};
   const int n = extreme ? 2 : 1;
-  if (records(x) && !record_op(op, core, 2, results, n)) return nullptr;
-  return extreme ? named_results(op, results, n) : out.release();
+  if (!call.record(results, n)) return nullptr;
+  return extreme ? named_results(call.op, results, n) : out.release();
 }
 
 // cumsum, cumprod(input, dim, *, dtype=None), cummax, cummin, logcumsumexp(input, dim); `code` is the kind
-PyObject *fast_scan(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
-  PyObject *slots[3] = {};
-  int64_t given;
+PyObject *fast_scan(Call &call) {
+  WeftTensor *x = call.tensor(0);
   int dim;
-  if (!bind_arguments(op, args, nargs, names, slots) || !slots[0] || !slots[1] || (slots[2] && slots[2] != Py_None)) return UNHANDLED;
-  WeftTensor *x = plain(slots[0]);
-  if (!x || !WEFT_NDIM(x) || !x->numel || !exact_int(slots[1], &given) || !wrap_dim(given, WEFT_NDIM(x), &dim)) return UNHANDLED;
-  PyObject *sums = op->code == SCAN_SUM ? float_cumsum(op, x, dim) : UNHANDLED;
-  return sums == UNHANDLED ? scanned(op, x, dim) : sums;
+  const int dtype = call.binder->n > 2 ? call.dtype(2, WEFT_DTYPE(x)) : WEFT_DTYPE(x);
+  if (dtype < 0 || !WEFT_NDIM(x) || !x->numel || !call.dim(1, WEFT_NDIM(x), &dim)) return UNHANDLED;
+  Ref cast(dtype == WEFT_DTYPE(x) ? Py_NewRef(as_object(x)) : cast_tensor(x, dtype));
+  if (!cast) return PyErr_Occurred() ? nullptr : UNHANDLED;
+  x = as_tensor(cast.get());
+  PyObject *sums = call.op->code == SCAN_SUM ? float_cumsum(x, dim) : UNHANDLED;
+  return sums == UNHANDLED ? scanned(call, x, dim) : call.made(Ref(sums));
 }
 
 }  // namespace
 
-const Family scan_families[] = {{"scan", fast_scan, 5}, {nullptr, nullptr}};
+const RuleRow scan_rules[] = {{"cumsum", fast_scan, SCAN_SUM}, {"cumprod", fast_scan, SCAN_PRODUCT}, {"cummax", fast_scan, SCAN_MAX},
+                              {"cummin", fast_scan, SCAN_MIN}, {"logcumsumexp", fast_scan, SCAN_LOGSUMEXP}, {nullptr, nullptr}};
 
 }  // namespace weft

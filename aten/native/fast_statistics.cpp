@@ -138,19 +138,13 @@ bool finish(Ref *out, int dtype, bool keepdim, uint64_t mask) {
 }  // namespace
 
 // var(input, dim=None, correction=None, keepdim=False, *, unbiased=None); var_mean: `code` 1
-PyObject *fast_var(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
-  PyObject *slots[5] = {};
-  if (!bind_arguments(op, args, nargs, names, slots) || !slots[0]) return UNHANDLED;
-  WeftTensor *x = plain(slots[0]);
-  bool keepdim = false, unbiased = true;
-  int64_t dims[WEFT_MAX_NDIM], correction = 1;
-  int count;
+PyObject *fast_var(Call &call) {
+  WeftTensor *x = call.tensor(0);
+  const bool keepdim = call.truth(3), unbiased = call[4].none() || call.truth(4);
+  int64_t correction = unbiased;
   uint64_t mask;
-  if (!x || !x->numel || !WEFT_NDIM(x) || !weft_statistics.moments[WEFT_DTYPE(x)] || (slots[3] && !exact_bool(slots[3], &keepdim))) return UNHANDLED;
-  if (slots[4] && slots[4] != Py_None && !exact_bool(slots[4], &unbiased)) return UNHANDLED;
-  if (!slots[2] || slots[2] == Py_None) correction = unbiased;
-  else if (!exact_int(slots[2], &correction)) return UNHANDLED;
-  if (!read_dims(slots[1], WEFT_NDIM(x), dims, &count, &mask)) return UNHANDLED;
+  if (!x->numel || !WEFT_NDIM(x) || !weft_statistics.moments[WEFT_DTYPE(x)]) return UNHANDLED;
+  if ((!call[2].none() && !exact_int(call[2].object, &correction)) || !call.dims(1, WEFT_NDIM(x), &mask)) return UNHANDLED;
   const int dtype = WEFT_DTYPE(x), acc = sum_dtype(dtype);
   Groups groups;
   if (!make_groups(x, mask, false, &groups)) return nullptr;
@@ -164,27 +158,19 @@ PyObject *fast_var(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObje
   if (acc == WEFT_FLOAT32) divide<float>(squares, groups.count, freedom);
   else divide<double>(squares, groups.count, freedom);
   if (!finish(&var, dtype, keepdim, mask)) return nullptr;
-  if (op->code && !finish(&mean, dtype, keepdim, mask)) return nullptr;
-  if (records(x)) {
-    Ref number(PyLong_FromLongLong(correction));
-    PyObject *results[2] = {var.get(), mean.get()};
-    CoreArg core[4] = {CoreArg(x), CoreArg::integers(dims, count), CoreArg(number.get()), CoreArg::boolean(keepdim)};
-    if (!number || !record_op(op, core, 4, results, op->code ? 2 : 1)) return nullptr;
-  }
-  return op->code ? PyTuple_Pack(2, var.get(), mean.get()) : var.release();
+  if (call.op->code && !finish(&mean, dtype, keepdim, mask)) return nullptr;
+  call.args[2] = Arg::of_integer(correction);
+  PyObject *results[2] = {var.get(), mean.get()};
+  if (!call.record(results, call.op->code ? 2 : 1)) return nullptr;
+  return call.op->code ? PyTuple_Pack(2, var.get(), mean.get()) : var.release();
 }
 
 // logsumexp(input, dim, keepdim=False)
-PyObject *fast_logsumexp(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
-  PyObject *slots[3] = {};
-  if (!bind_arguments(op, args, nargs, names, slots) || !slots[0] || !slots[1] || slots[1] == Py_None) return UNHANDLED;
-  WeftTensor *x = plain(slots[0]);
-  bool keepdim = false;
-  int64_t dims[WEFT_MAX_NDIM];
-  int count;
+PyObject *fast_logsumexp(Call &call) {
+  WeftTensor *x = call.tensor(0);
+  const bool keepdim = call.truth(2);
   uint64_t mask;
-  if (!x || !x->numel || !WEFT_NDIM(x) || !weft_statistics.logsumexp[WEFT_DTYPE(x)] || (slots[2] && !exact_bool(slots[2], &keepdim))) return UNHANDLED;
-  if (!read_dims(slots[1], WEFT_NDIM(x), dims, &count, &mask)) return UNHANDLED;
+  if (!x->numel || !WEFT_NDIM(x) || !weft_statistics.logsumexp[WEFT_DTYPE(x)] || !call.dims(1, WEFT_NDIM(x), &mask)) return UNHANDLED;
   const int dtype = WEFT_DTYPE(x), acc = sum_dtype(dtype);
   Groups groups;
   if (!make_groups(x, mask, true, &groups)) return nullptr;
@@ -193,8 +179,7 @@ PyObject *fast_logsumexp(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, 
   GroupJob job = {&groups, nullptr, nullptr, weft_statistics.logsumexp[dtype], weft_data(as_tensor(out.get())), nullptr, weft_itemsize(acc), dtype};
   job.all();
   if (!finish(&out, dtype, keepdim, mask)) return nullptr;
-  if (records(x) && !record_op(op, {CoreArg(x), CoreArg::integers(dims, count), CoreArg::boolean(keepdim)}, out.get())) return nullptr;
-  return out.release();
+  return call.made(std::move(out));
 }
 
 namespace {
@@ -224,7 +209,7 @@ struct CumsumJob {
 
 }  // namespace
 
-PyObject *float_cumsum(NativeOp *op, WeftTensor *x, int dim) {
+PyObject *float_cumsum(WeftTensor *x, int dim) {
   if (!weft_statistics.cumsum[WEFT_DTYPE(x)] || !(x->word & WEFT_WORD_CONTIGUOUS)) return UNHANDLED;
   Ref out(empty(x->word, WEFT_NDIM(x), x->sizes, nullptr));
   if (!out) return nullptr;
@@ -240,7 +225,6 @@ PyObject *float_cumsum(NativeOp *op, WeftTensor *x, int dim) {
     kernel_runtime()->parallel_for(m == 1 ? outer : outer * per, std::max<int64_t>(1, kGrain / work),
                                    m == 1 ? CumsumJob::by_rows : CumsumJob::by_strips, &job);
   }
-  if (records(x) && !record_op(op, {CoreArg(x), CoreArg::integer(dim)}, out.get())) return nullptr;
   return out.release();
 }
 

@@ -6,10 +6,10 @@
 namespace weft {
 
 // (base, op, further arguments)
-static bool set_view_of(WeftTensor *view, WeftTensor *base, NativeOp *op, std::initializer_list<CoreArg> args) {
+static bool set_view_of(WeftTensor *view, WeftTensor *base, NativeOp *op, std::initializer_list<Arg> args) {
   Ref rest(PyTuple_New((Py_ssize_t)args.size()));
   Py_ssize_t i = 0;
-  for (const CoreArg &arg : args) {
+  for (const Arg &arg : args) {
     PyObject *value = rest ? arg.build() : nullptr;
     if (!value) return false;
     PyTuple_SET_ITEM(rest.get(), i++, value);
@@ -23,14 +23,14 @@ static bool set_view_of(WeftTensor *view, WeftTensor *base, NativeOp *op, std::i
 }
 
 PyObject *make_view(CoreOp which, WeftTensor *base, int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset,
-                    std::initializer_list<CoreArg> args) {
+                    std::initializer_list<Arg> args) {
   NativeOp *op = core_ops[which];
   if (!op) return UNHANDLED;
   Ref view(alias(base, ndim, sizes, strides, offset));
   if (!view) return nullptr;
   if (!(base->word & WEFT_WORD_INFERENCE) && !set_view_of(as_tensor(view.get()), base, op, args)) return nullptr;
   if (records(base)) {
-    std::vector<CoreArg> all = {CoreArg(base)};
+    std::vector<Arg> all = {Arg(base)};
     all.insert(all.end(), args.begin(), args.end());
     PyObject *out = view.get();
     if (!record_op(op, all.data(), (int)all.size(), &out, 1)) return nullptr;
@@ -73,7 +73,7 @@ static bool view_strides(const WeftTensor *t, int ndim, const int64_t *sizes, in
 PyObject *view_with_sizes(WeftTensor *t, int ndim, const int64_t *sizes) {
   int64_t strides[WEFT_MAX_NDIM];
   if (!view_strides(t, ndim, sizes, strides)) return nullptr;
-  return make_view(CORE_VIEW, t, ndim, sizes, strides, t->offset, {CoreArg::integers(sizes, ndim)});
+  return make_view(CORE_VIEW, t, ndim, sizes, strides, t->offset, {Arg::of_integers(sizes, ndim)});
 }
 
 PyObject *permuted(WeftTensor *t, const int64_t *dims) {
@@ -83,7 +83,7 @@ PyObject *permuted(WeftTensor *t, const int64_t *dims) {
     sizes[i] = t->sizes[dims[i]];
     strides[i] = t->strides[dims[i]];
   }
-  return make_view(CORE_PERMUTE, t, n, sizes, strides, t->offset, {CoreArg::integers(dims, n)});
+  return make_view(CORE_PERMUTE, t, n, sizes, strides, t->offset, {Arg::of_integers(dims, n)});
 }
 
 static PyObject *aliased(WeftTensor *t) { return make_view(CORE_ALIAS, t, WEFT_NDIM(t), t->sizes, t->strides, t->offset, {}); }
@@ -101,15 +101,6 @@ PyObject *reshaped(WeftTensor *t, int ndim, const int64_t *sizes) {
 
 namespace {
 
-// Sizes after the first argument: one list, or ints spread over the arguments. -1: not of that form.
-int spread_ints(PyObject *const *args, Py_ssize_t nargs, int64_t *out) {
-  if (nargs == 2 && !PyLong_CheckExact(args[1])) return exact_ints(args[1], out);
-  if (nargs - 1 > WEFT_MAX_NDIM) return -1;
-  for (Py_ssize_t i = 1; i < nargs; i++)
-    if (!exact_int(args[i], &out[i - 1])) return -1;
-  return (int)nargs - 1;
-}
-
 // Replaces one -1; false if the sizes do not give `numel` elements.
 bool infer_sizes(int ndim, int64_t *sizes, int64_t numel) {
   int hole = -1;
@@ -124,29 +115,20 @@ bool infer_sizes(int ndim, int64_t *sizes, int64_t numel) {
   return true;
 }
 
-PyObject *fast_view(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
-  WeftTensor *t = nargs >= 2 && !names ? plain(args[0]) : nullptr;
+PyObject *fast_view(Call &call) {
+  WeftTensor *t = call.tensor(0);
   int64_t sizes[WEFT_MAX_NDIM];
-  int ndim = t ? spread_ints(args, nargs, sizes) : -1;
-  if (ndim < 0 || !infer_sizes(ndim, sizes, t->numel)) return UNHANDLED;
-  if (op->code == 1) return reshaped(t, ndim, sizes);
+  const int ndim = call[1].n;
+  std::copy(call[1].list, call[1].list + ndim, sizes);
+  if (!infer_sizes(ndim, sizes, t->numel)) return UNHANDLED;
+  if (call.op->code == 1) return reshaped(t, ndim, sizes);
   PyObject *view = view_with_sizes(t, ndim, sizes);
   return view || PyErr_Occurred() ? view : UNHANDLED;
 }
 
-PyObject *fast_permute(NativeOp *, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
-  WeftTensor *t = nargs >= 2 && !names ? plain(args[0]) : nullptr;
-  int64_t dims[WEFT_MAX_NDIM];
-  int n = t ? spread_ints(args, nargs, dims) : -1;
-  if (n < 0 || n != WEFT_NDIM(t)) return UNHANDLED;
-  uint64_t seen = 0;
-  for (int i = 0; i < n; i++) {
-    int wrapped;
-    if (!wrap_dim(dims[i], n, &wrapped) || seen >> wrapped & 1) return UNHANDLED;
-    seen |= 1ull << wrapped;
-    dims[i] = wrapped;
-  }
-  return permuted(t, dims);
+PyObject *fast_permute(Call &call) {
+  uint64_t seen;
+  return call[1].n == WEFT_NDIM(call.tensor(0)) && call.some_dims(1, call[1].n, &seen) ? permuted(call.tensor(0), call[1].list) : UNHANDLED;
 }
 
 PyObject *swapped(WeftTensor *t, int a, int b) {
@@ -156,26 +138,25 @@ PyObject *swapped(WeftTensor *t, int a, int b) {
   return permuted(t, dims);
 }
 
-PyObject *fast_transpose(NativeOp *, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
-  WeftTensor *t = nargs == 3 && !names ? plain(args[0]) : nullptr;
-  int64_t dim0, dim1;
+PyObject *fast_transpose(Call &call) {
+  WeftTensor *t = call.tensor(0);
   int a, b;
-  if (!t || !exact_int(args[1], &dim0) || !exact_int(args[2], &dim1)) return UNHANDLED;
-  if (!wrap_dim(dim0, WEFT_NDIM(t), &a) || !wrap_dim(dim1, WEFT_NDIM(t), &b)) return UNHANDLED;
+  if (!call.dim(1, WEFT_NDIM(t), &a) || !call.dim(2, WEFT_NDIM(t), &b)) return UNHANDLED;
   return WEFT_NDIM(t) ? swapped(t, a, b) : aliased(t);
 }
 
-PyObject *fast_t(NativeOp *, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
-  WeftTensor *t = nargs == 1 && !names ? plain(args[0]) : nullptr;
-  if (!t || WEFT_NDIM(t) > 2) return UNHANDLED;
+PyObject *fast_t(Call &call) {
+  WeftTensor *t = call.tensor(0);
+  if (WEFT_NDIM(t) > 2) return UNHANDLED;
   return WEFT_NDIM(t) == 2 ? swapped(t, 0, 1) : aliased(t);
 }
 
-PyObject *fast_expand(NativeOp *, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
-  WeftTensor *t = nargs >= 2 && !names ? plain(args[0]) : nullptr;
+PyObject *fast_expand(Call &call) {
+  WeftTensor *t = call.tensor(0);
   int64_t sizes[WEFT_MAX_NDIM], strides[WEFT_MAX_NDIM];
-  int ndim = t ? spread_ints(args, nargs, sizes) : -1;
-  if (ndim < 0 || ndim < WEFT_NDIM(t)) return UNHANDLED;
+  const int ndim = call[1].n;
+  if (ndim < WEFT_NDIM(t) || !call.usual(2)) return UNHANDLED;
+  std::copy(call[1].list, call[1].list + ndim, sizes);
   int extra = ndim - WEFT_NDIM(t);
   for (int d = ndim - 1; d >= 0; d--) {
     if (d < extra) {  // a new dim: of size 1 it has the stride of one more, as a row-major one would
@@ -189,29 +170,15 @@ PyObject *fast_expand(NativeOp *, PyObject *const *args, Py_ssize_t nargs, PyObj
     strides[d] = sizes[d] == have ? t->strides[d - extra] : 0;
   }
   if (checked_numel(ndim, sizes, weft_itemsize(WEFT_DTYPE(t))) < 0) return nullptr;
-  return make_view(CORE_EXPAND, t, ndim, sizes, strides, t->offset, {CoreArg::integers(sizes, ndim)});
+  return make_view(CORE_EXPAND, t, ndim, sizes, strides, t->offset, {Arg::of_integers(sizes, ndim)});
 }
 
 // The dims of squeeze: those given, or all, that have size 1.
-PyObject *fast_squeeze(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
-  PyObject *slots[2];
-  if (!bind_arguments(op, args, nargs, names, slots) || !slots[0]) return UNHANDLED;
-  WeftTensor *t = plain(slots[0]);
-  if (!t) return UNHANDLED;
-  int n = WEFT_NDIM(t), count = 0;
-  uint64_t chosen = 0;
-  int64_t given[WEFT_MAX_NDIM];
-  if (!slots[1] || slots[1] == Py_None) {
-    chosen = ~0ull;
-  } else {
-    count = exact_int(slots[1], given) ? 1 : exact_ints(slots[1], given);
-    if (count < 0) return UNHANDLED;
-    for (int i = 0; i < count; i++) {
-      int dim;
-      if (!wrap_dim(given[i], n, &dim) || chosen >> dim & 1) return UNHANDLED;
-      chosen |= 1ull << dim;
-    }
-  }
+PyObject *fast_squeeze(Call &call) {
+  WeftTensor *t = call.tensor(0);
+  const int n = WEFT_NDIM(t);
+  uint64_t chosen = ~0ull;
+  if (!call[1].none() && !call.some_dims(1, n, &chosen)) return UNHANDLED;
   int64_t sizes[WEFT_MAX_NDIM], strides[WEFT_MAX_NDIM], dims[WEFT_MAX_NDIM];
   int kept = 0, dropped = 0;
   for (int d = 0; d < n; d++) {
@@ -222,26 +189,20 @@ PyObject *fast_squeeze(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, Py
       strides[kept++] = t->strides[d];
     }
   }
-  return make_view(CORE_SQUEEZE, t, kept, sizes, strides, t->offset, {CoreArg::integers(dims, dropped)});
+  return make_view(CORE_SQUEEZE, t, kept, sizes, strides, t->offset, {Arg::of_integers(dims, dropped)});
 }
 
-PyObject *fast_unsqueeze(NativeOp *, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
-  WeftTensor *t = nargs == 2 && !names ? plain(args[0]) : nullptr;
-  int64_t given;
+PyObject *fast_unsqueeze(Call &call) {
+  WeftTensor *t = call.tensor(0);
   int dim;
-  if (!t || WEFT_NDIM(t) == WEFT_MAX_NDIM || !exact_int(args[1], &given) || !wrap_dim(given, WEFT_NDIM(t) + 1, &dim)) return UNHANDLED;
-  return unsqueezed(t, dim);
+  return WEFT_NDIM(t) < WEFT_MAX_NDIM && call.dim(1, WEFT_NDIM(t) + 1, &dim) ? unsqueezed(t, dim) : UNHANDLED;
 }
 
-PyObject *fast_flatten(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
-  PyObject *slots[3];
-  int64_t start = 0, end = -1;
-  if (!bind_arguments(op, args, nargs, names, slots) || !slots[0]) return UNHANDLED;
-  WeftTensor *t = plain(slots[0]);
-  if (!t || (slots[1] && !exact_int(slots[1], &start)) || (slots[2] && !exact_int(slots[2], &end)) || WEFT_NDIM(t) == 0) return UNHANDLED;
+PyObject *fast_flatten(Call &call) {
+  WeftTensor *t = call.tensor(0);
   int a, b, n = 0;
-  if (!wrap_dim(start, WEFT_NDIM(t), &a) || !wrap_dim(end, WEFT_NDIM(t), &b) || a > b) return UNHANDLED;
-  if (a == b) return Py_NewRef(slots[0]);
+  if (!WEFT_NDIM(t) || !call.dim(1, WEFT_NDIM(t), &a) || !call.dim(2, WEFT_NDIM(t), &b) || a > b) return UNHANDLED;
+  if (a == b) return Py_NewRef(as_object(t));
   int64_t sizes[WEFT_MAX_NDIM], product = 1;
   for (int d = 0; d < WEFT_NDIM(t); d++) {
     if (d >= a && d <= b) product *= t->sizes[d];
@@ -251,38 +212,29 @@ PyObject *fast_flatten(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, Py
   return reshaped(t, n, sizes);
 }
 
-PyObject *fast_select(NativeOp *, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
-  WeftTensor *t = nargs == 3 && !names ? plain(args[0]) : nullptr;
-  int64_t given, index;
+PyObject *fast_select(Call &call) {
+  WeftTensor *t = call.tensor(0);
+  const int64_t index = call[2].integer;
   int dim;
-  if (!t || !WEFT_NDIM(t) || !exact_int(args[1], &given) || !wrap_dim(given, WEFT_NDIM(t), &dim) || !exact_int(args[2], &index)) return UNHANDLED;
+  if (!WEFT_NDIM(t) || !call.dim(1, WEFT_NDIM(t), &dim)) return UNHANDLED;
   int64_t size = t->sizes[dim];
   if (index < -size || index >= size) return UNHANDLED;
   return selected(t, dim, index < 0 ? index + size : index);
 }
 
 // slice(input, dim=0, start=None, end=None, step=1); narrow is the same by start and length
-PyObject *fast_slice(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
-  PyObject *slots[5];
-  int64_t given = 0, start = 0, end, step = 1;
+PyObject *fast_slice(Call &call) {
+  WeftTensor *t = call.tensor(0);
   int dim;
-  if (!bind_arguments(op, args, nargs, names, slots) || !slots[0]) return UNHANDLED;
-  WeftTensor *t = plain(slots[0]);
-  if (!t || !WEFT_NDIM(t) || (slots[1] && !exact_int(slots[1], &given)) || !wrap_dim(given, WEFT_NDIM(t), &dim)) return UNHANDLED;
-  end = t->sizes[dim];
-  if (slots[2] && slots[2] != Py_None && !exact_int(slots[2], &start)) return UNHANDLED;
-  if (slots[3] && slots[3] != Py_None && !exact_int(slots[3], &end)) return UNHANDLED;
-  if (slots[4] && !exact_int(slots[4], &step)) return UNHANDLED;
-  return step > 0 ? sliced(t, dim, start, end, step) : UNHANDLED;
+  if (!WEFT_NDIM(t) || call[4].integer <= 0 || !call.dim(1, WEFT_NDIM(t), &dim)) return UNHANDLED;
+  return sliced(t, dim, call[2].none() ? 0 : call[2].integer, call[3].none() ? t->sizes[dim] : call[3].integer, call[4].integer);
 }
 
-PyObject *fast_narrow(NativeOp *, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
-  WeftTensor *t = nargs == 4 && !names ? plain(args[0]) : nullptr;
-  int64_t given, start, length;
+PyObject *fast_narrow(Call &call) {
+  WeftTensor *t = call.tensor(0);
+  int64_t start, length = call[3].integer;
   int dim;
-  if (!t || !WEFT_NDIM(t) || !exact_int(args[1], &given) || !wrap_dim(given, WEFT_NDIM(t), &dim) || !exact_int(args[2], &start) ||
-      !exact_int(args[3], &length))
-    return UNHANDLED;
+  if (!WEFT_NDIM(t) || !exact_int(call[2].object, &start) || !call.dim(1, WEFT_NDIM(t), &dim)) return UNHANDLED;
   int64_t size = t->sizes[dim];
   if (start < 0) start += size;
   if (start < 0 || length < 0 || length > size - start) return UNHANDLED;
@@ -318,42 +270,33 @@ PyObject *pieces(NativeOp *op, WeftTensor *t, int dim, int64_t n, const int64_t 
 }
 
 // split(input, size or sizes, dim=0)
-PyObject *fast_split(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
-  PyObject *slots[3];
-  int64_t given = 0, each;
+PyObject *fast_split(Call &call) {
+  WeftTensor *t = call.tensor(0);
+  int64_t each;
   int dim;
-  if (!bind_arguments(op, args, nargs, names, slots) || !slots[0] || !slots[1]) return UNHANDLED;
-  WeftTensor *t = plain(slots[0]);
-  if (!t || !WEFT_NDIM(t) || (slots[2] && !exact_int(slots[2], &given)) || !wrap_dim(given, WEFT_NDIM(t), &dim)) return UNHANDLED;
-  int64_t n = t->sizes[dim];
-  if (exact_int(slots[1], &each)) return each > 0 && n > 0 ? pieces(op, t, dim, (n - 1) / each + 1, nullptr, each) : UNHANDLED;
-  int64_t sizes[WEFT_MAX_NDIM], total = 0;
-  int count = exact_ints(slots[1], sizes);
-  for (int i = 0; i < count; i++) {
-    if (sizes[i] < 0 || __builtin_add_overflow(total, sizes[i], &total)) return UNHANDLED;
-  }
-  return count > 0 && total == n ? pieces(op, t, dim, count, sizes, 0) : UNHANDLED;
+  if (!WEFT_NDIM(t) || !call.dim(2, WEFT_NDIM(t), &dim)) return UNHANDLED;
+  const int64_t n = t->sizes[dim];
+  if (exact_int(call[1].object, &each)) return each > 0 && n > 0 ? pieces(call.op, t, dim, (n - 1) / each + 1, nullptr, each) : UNHANDLED;
+  if (!call.ints(1)) return UNHANDLED;
+  int64_t total = 0;
+  for (int i = 0; i < call[1].n; i++)
+    if (call[1].list[i] < 0 || __builtin_add_overflow(total, call[1].list[i], &total)) return UNHANDLED;
+  return call[1].n && total == n ? pieces(call.op, t, dim, call[1].n, call[1].list, 0) : UNHANDLED;
 }
 
-PyObject *fast_chunk(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
-  PyObject *slots[3];
-  int64_t given = 0, chunks;
+PyObject *fast_chunk(Call &call) {
+  WeftTensor *t = call.tensor(0);
+  const int64_t chunks = call[1].integer;
   int dim;
-  if (!bind_arguments(op, args, nargs, names, slots) || !slots[0] || !slots[1]) return UNHANDLED;
-  WeftTensor *t = plain(slots[0]);
-  if (!t || !WEFT_NDIM(t) || (slots[2] && !exact_int(slots[2], &given)) || !wrap_dim(given, WEFT_NDIM(t), &dim)) return UNHANDLED;
-  if (!exact_int(slots[1], &chunks) || chunks <= 0 || t->sizes[dim] == 0) return UNHANDLED;
-  int64_t n = t->sizes[dim], each = (n - 1) / chunks + 1;
-  return pieces(op, t, dim, (n - 1) / each + 1, nullptr, each);
+  if (!WEFT_NDIM(t) || chunks <= 0 || !call.dim(2, WEFT_NDIM(t), &dim) || t->sizes[dim] == 0) return UNHANDLED;
+  const int64_t n = t->sizes[dim], each = (n - 1) / chunks + 1;
+  return pieces(call.op, t, dim, (n - 1) / each + 1, nullptr, each);
 }
 
-PyObject *fast_unbind(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
-  PyObject *slots[2];
-  int64_t given = 0;
+PyObject *fast_unbind(Call &call) {
+  WeftTensor *t = call.tensor(0);
   int dim;
-  if (!bind_arguments(op, args, nargs, names, slots) || !slots[0]) return UNHANDLED;
-  WeftTensor *t = plain(slots[0]);
-  if (!t || !WEFT_NDIM(t) || (slots[1] && !exact_int(slots[1], &given)) || !wrap_dim(given, WEFT_NDIM(t), &dim)) return UNHANDLED;
+  if (!WEFT_NDIM(t) || !call.dim(1, WEFT_NDIM(t), &dim)) return UNHANDLED;
   Ref result(PyTuple_New((Py_ssize_t)t->sizes[dim]));
   for (int64_t i = 0; result && i < t->sizes[dim]; i++) {
     PyObject *one = selected(t, dim, i);
@@ -364,10 +307,7 @@ PyObject *fast_unbind(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyO
   return result.release();
 }
 
-PyObject *fast_alias(NativeOp *, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
-  WeftTensor *t = nargs == 1 && !names ? plain(args[0]) : nullptr;
-  return t ? aliased(t) : UNHANDLED;
-}
+PyObject *fast_alias(Call &call) { return aliased(call.tensor(0)); }
 
 }  // namespace
 
@@ -383,7 +323,7 @@ PyObject *unsqueezed(WeftTensor *t, int dim) {
       strides[k] = t->strides[d++];
     }
   }
-  return make_view(CORE_UNSQUEEZE, t, n + 1, sizes, strides, t->offset, {CoreArg::integer(dim)});
+  return make_view(CORE_UNSQUEEZE, t, n + 1, sizes, strides, t->offset, {Arg::of_integer(dim)});
 }
 
 PyObject *selected(WeftTensor *t, int dim, int64_t index) {
@@ -394,7 +334,7 @@ PyObject *selected(WeftTensor *t, int dim, int64_t index) {
     sizes[k] = t->sizes[d];
     strides[k++] = t->strides[d];
   }
-  return make_view(CORE_SELECT, t, k, sizes, strides, t->offset + index * t->strides[dim], {CoreArg::integer(dim), CoreArg::integer(index)});
+  return make_view(CORE_SELECT, t, k, sizes, strides, t->offset + index * t->strides[dim], {Arg::of_integer(dim), Arg::of_integer(index)});
 }
 
 PyObject *sliced(WeftTensor *t, int dim, int64_t start, int64_t end, int64_t step) {
@@ -412,12 +352,12 @@ PyObject *sliced(WeftTensor *t, int dim, int64_t start, int64_t end, int64_t ste
   int64_t stride, bytes;
   if (!__builtin_mul_overflow(strides[dim], step, &stride) && !__builtin_mul_overflow(stride, 16, &bytes)) strides[dim] = stride;
   return make_view(CORE_SLICE, t, WEFT_NDIM(t), sizes, strides, t->offset + start * t->strides[dim],
-                   {CoreArg::integer(dim), CoreArg::integer(start), CoreArg::integer(end), CoreArg::integer(step)});
+                   {Arg::of_integer(dim), Arg::of_integer(start), Arg::of_integer(end), Arg::of_integer(step)});
 }
 
-const Family view_families[] = {{"view", fast_view},         {"permute", fast_permute}, {"transpose", fast_transpose}, {"t", fast_t},
-                                {"expand", fast_expand},     {"squeeze", fast_squeeze}, {"unsqueeze", fast_unsqueeze}, {"flatten", fast_flatten},
-                                {"select", fast_select},     {"slice", fast_slice},     {"narrow", fast_narrow},       {"split", fast_split},
-                                {"chunk", fast_chunk},       {"unbind", fast_unbind},   {"alias", fast_alias},         {nullptr, nullptr}};
+const RuleRow view_rules[] = {{"view", fast_view, 0}, {"reshape", fast_view, 1}, {"permute", fast_permute}, {"transpose", fast_transpose}, {"t", fast_t},
+                              {"expand", fast_expand}, {"squeeze", fast_squeeze}, {"unsqueeze", fast_unsqueeze}, {"flatten", fast_flatten},
+                              {"select", fast_select}, {"slice", fast_slice}, {"narrow", fast_narrow}, {"split", fast_split},
+                              {"chunk", fast_chunk}, {"unbind", fast_unbind}, {"alias", fast_alias}, {nullptr, nullptr}};
 
 }  // namespace weft

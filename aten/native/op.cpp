@@ -1,8 +1,9 @@
-// op.cpp: the base type of Op: its call, its family, and OpMethod, which makes a method of an op.
+// op.cpp: the base type of Op: its call, its rule, and OpMethod, which makes a method of an op.
 #include "op.h"
 
 #include <string.h>
 
+#include "chain.h"
 #include "released.h"
 #include "replay.h"
 
@@ -15,71 +16,10 @@ static PyTypeObject *method_type;
 static PyObject *general_call;   // aten.dispatch.call(op, args, kwargs)
 static PyObject *counted_ops;    // list of ops that have entered Python
 static const char *const core_names[CORE_COUNT] = {"view", "permute", "expand", "squeeze", "unsqueeze", "slice", "select", "alias",
-                                                   "clone", "cast", "mm", "bmm", "add", "linear", "index"};
+                                                   "clone", "cast", "mm", "index"};
 
 PyObject *whole_backwards[WHOLE_COUNT];
 static const char *const whole_names[WHOLE_COUNT] = {"matmul", "linear", "cat", "split", "max_pool", "avg_pool"};
-
-// ------------------------------------------------------------------------------------------------ arguments
-
-bool exact_int(PyObject *p, int64_t *out) {
-  if (!PyLong_CheckExact(p)) return false;
-  int overflow;
-  *out = PyLong_AsLongLongAndOverflow(p, &overflow);
-  return !overflow;
-}
-
-int exact_ints(PyObject *p, int64_t *out) {
-  if (!PyList_CheckExact(p) && !PyTuple_Check(p)) return -1;
-  Py_ssize_t n = PySequence_Fast_GET_SIZE(p);
-  if (n > WEFT_MAX_NDIM) return -1;
-  for (Py_ssize_t i = 0; i < n; i++)
-    if (!exact_int(PySequence_Fast_GET_ITEM(p, i), &out[i])) return -1;
-  return (int)n;
-}
-
-bool exact_bool(PyObject *p, bool *out) {
-  *out = p == Py_True;
-  return p == Py_True || p == Py_False;
-}
-
-bool wrap_dim(int64_t dim, int ndim, int *out) {
-  int n = ndim ? ndim : 1;
-  if (dim < -n || dim >= n) return false;
-  *out = (int)(dim < 0 ? dim + n : dim);
-  return true;
-}
-
-bool bind_arguments(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names, PyObject **slots) {
-  if (nargs > op->n_positional) return false;
-  for (int i = 0; i < op->n_names; i++) slots[i] = i < nargs ? args[i] : nullptr;
-  Py_ssize_t n = names ? PyTuple_GET_SIZE(names) : 0;
-  for (Py_ssize_t k = 0; k < n; k++) {
-    PyObject *name = PyTuple_GET_ITEM(names, k);
-    int found = -1;
-    for (int i = 0; i < op->n_names && found < 0; i++)
-      if (PyTuple_GET_ITEM(op->names, i) == name) found = i;  // both are interned
-    if (found < 0 || slots[found]) return false;
-    slots[found] = args[nargs + k];
-  }
-  return true;
-}
-
-PyObject *CoreArg::build() const {
-  switch (kind) {
-    case OBJECT: return Py_NewRef(object);
-    case INT: return PyLong_FromLongLong(value);
-    case BOOLEAN: return PyBool_FromLong(value != 0);
-    default: break;
-  }
-  PyObject *result = PyList_New((Py_ssize_t)value);
-  for (int64_t i = 0; result && i < value; i++) {
-    PyObject *item = PyLong_FromLongLong(list[i]);
-    if (!item) Py_CLEAR(result);
-    else PyList_SET_ITEM(result, (Py_ssize_t)i, item);
-  }
-  return result;
-}
 
 // ----------------------------------------------------------------------------------------------------- call
 
@@ -98,17 +38,24 @@ static PyObject *call_general(NativeOp *op, PyObject *const *args, Py_ssize_t na
 constexpr uint64_t kOthersDecide = WEFT_AMBIENT_LEVELS | WEFT_AMBIENT_MODES | WEFT_AMBIENT_SAVED_HOOKS;
 constexpr uint64_t kAutocast = WEFT_AMBIENT_AUTOCAST_CPU | WEFT_AMBIENT_AUTOCAST_CUDA;
 
+// What the op's rule, which it has, answers; UNHANDLED where it leaves the call.
+static inline PyObject *answered(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
+  try {
+    CallScope scope;
+    Call call;
+    const Binder *binder = op->binder ? op->binder : binder_of(op);
+    return !binder ? nullptr : call.bind(op, binder, args, nargs, names) ? op->rule(call) : UNHANDLED;
+  } catch (const std::exception &) {
+    return raise_caught();
+  }
+}
+
 static PyObject *op_vectorcall(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names) {
   NativeOp *op = as_op(self);
   Py_ssize_t nargs = PyVectorcall_NARGS(nargsf);
-  if (op->fast && !(*ambient() & (op->autocast ? kOthersDecide | kAutocast : kOthersDecide))) {
-    try {
-      CallScope scope;
-      PyObject *result = op->fast(op, args, nargs, names);
-      if (result != UNHANDLED) return result;
-    } catch (const std::exception &) {
-      return raise_caught();
-    }
+  if (op->rule && !(*ambient() & (op->autocast ? kOthersDecide | kAutocast : kOthersDecide))) {
+    PyObject *result = answered(op, args, nargs, names);
+    if (result != UNHANDLED) return result;
   }
   if (op->replays && !(*ambient() & (kOthersDecide | kAutocast))) {
     PyObject *result = replayed(op, args, nargs, names);
@@ -117,29 +64,14 @@ static PyObject *op_vectorcall(PyObject *self, PyObject *const *args, size_t nar
   return call_general(op, args, nargs, names);
 }
 
-// by_family(op, args, kwargs): what the op's family answers, whatever modes and levels there are; NotImplemented if it has none
-// or leaves the call.
-static PyObject *by_family(PyObject *, PyObject *given) {
-  PyObject *object, *args, *kwargs;
-  if (!PyArg_ParseTuple(given, "O!O!O!:by_family", op_type, &object, &PyTuple_Type, &args, &PyDict_Type, &kwargs)) return nullptr;
-  NativeOp *op = as_op(object);
-  if (!op->fast) Py_RETURN_NOTIMPLEMENTED;
-  Py_ssize_t n = PyTuple_GET_SIZE(args), named = PyDict_GET_SIZE(kwargs), at = 0, k = 0;
-  std::vector<PyObject *> all((size_t)(n + named) + 1);
-  for (Py_ssize_t i = 0; i < n; i++) all[(size_t)i] = PyTuple_GET_ITEM(args, i);
-  Ref names(named ? PyTuple_New(named) : nullptr);
-  if (named && !names) return nullptr;
-  for (PyObject *name, *value; PyDict_Next(kwargs, &at, &name, &value); k++) {
-    PyTuple_SET_ITEM(names.get(), k, Py_NewRef(name));
-    all[(size_t)(n + k)] = value;
-  }
-  try {
-    CallScope scope;
-    PyObject *result = op->fast(op, all.data(), n, names.get());
-    if (result != UNHANDLED) return result;
-  } catch (const std::exception &) {
-    return raise_caught();
-  }
+// by_rule(op, args, kwargs): what the op's rule answers, whatever modes and levels there are; NotImplemented if it has none or
+// leaves the call.
+static PyObject *by_rule(PyObject *, PyObject *given) {
+  Spelled call;
+  if (!call.read(given)) return nullptr;
+  if (!call.op->rule) Py_RETURN_NOTIMPLEMENTED;
+  PyObject *result = answered(call.op, call.all.data(), call.n, call.names.get());
+  if (result != UNHANDLED) return result;
   Py_RETURN_NOTIMPLEMENTED;
 }
 
@@ -154,7 +86,7 @@ static int op_init(PyObject *, PyObject *, PyObject *) { return 0; }
 static void op_dealloc(PyObject *self) {
   NativeOp *op = as_op(self);
   PyTypeObject *type = Py_TYPE(self);
-  Py_XDECREF(op->names);
+  free_binder(op->binder);
   Py_XDECREF(op->node_name);
   Py_XDECREF(op->display);
   if (op->plans)
@@ -174,6 +106,7 @@ static Plan *bad_plan(NativeOp *op) {
 }
 
 static Plan *find_plan(NativeOp *op, uint32_t mask, int n_args) {
+  if (!binder_of(op)) return nullptr;
   if (!op->plans) op->plans = new std::vector<Plan>();
   for (Plan &plan : *op->plans)
     if (plan.mask == mask) return &plan;
@@ -204,7 +137,7 @@ static Plan *find_plan(NativeOp *op, uint32_t mask, int n_args) {
   return &op->plans->back();
 }
 
-static PyObject *save_source(const Plan::Source &source, const CoreArg *args, PyObject *const *outputs, int n_outputs, WeftNode *node) {
+static PyObject *save_source(const Plan::Source &source, const Arg *args, PyObject *const *outputs, int n_outputs, WeftNode *node) {
   if (source.kind == Plan::Source::OUT) {
     if (n_outputs == 1) return save_tensor(as_tensor(outputs[0]), node);
     PyObject *all = PyTuple_New(n_outputs);
@@ -216,25 +149,22 @@ static PyObject *save_source(const Plan::Source &source, const CoreArg *args, Py
     return all;
   }
   if (source.kind == Plan::Source::RESULT) return save_tensor(as_tensor(outputs[source.index]), node);
-  const CoreArg &arg = args[source.index];
-  if (arg.kind == CoreArg::OBJECT && PyList_CheckExact(arg.object)) return save_value(arg.object, outputs, n_outputs, node);
-  if (arg.kind != CoreArg::OBJECT || !is_tensor(arg.object)) return arg.build();
+  const Arg &arg = args[source.index];
+  if (arg.kind == Arg::OBJECT && PyList_CheckExact(arg.object)) return save_value(arg.object, outputs, n_outputs, node);
+  if (arg.kind != Arg::OBJECT || !is_tensor(arg.object)) return arg.build();
   if (source.kind == Plan::Source::META) return save_meta(as_tensor(arg.object));
   return save_tensor(as_tensor(arg.object), nullptr);
 }
 
-bool record_op(NativeOp *op, const CoreArg *args, int n_args, PyObject *const *outputs, int n_outputs) {
-  uint32_t mask = 0;
-  for (int i = 0; i < n_args; i++)
-    if (args[i].kind == CoreArg::OBJECT && is_tensor(args[i].object) && WEFT_REQUIRES_GRAD(args[i].object)) mask |= 1u << i;
+static bool record_args(NativeOp *op, uint32_t mask, const Arg *args, int n_args, PyObject *const *outputs, int n_outputs) {
   Plan *plan = find_plan(op, mask, n_args);
   if (!plan) return false;
   WeftNode *node = new_node(op->node_name, plan->backward, (uint32_t)plan->inputs.size(), layout_items(outputs, n_outputs));
   if (!node) return false;
   Ref owned(as_object(node));
   for (size_t e = 0; e < plan->inputs.size(); e++) {
-    const CoreArg &arg = args[plan->inputs[e]];
-    if (arg.kind == CoreArg::OBJECT && !set_edge(&node->edges[e], arg.object)) return false;
+    const Arg &arg = args[plan->inputs[e]];
+    if (arg.kind == Arg::OBJECT && !set_edge(&node->edges[e], arg.object)) return false;
   }
   if (!set_outputs(node, outputs, n_outputs)) return false;
   node->saved = PyTuple_New((Py_ssize_t)plan->saved.size());
@@ -247,6 +177,23 @@ bool record_op(NativeOp *op, const CoreArg *args, int n_args, PyObject *const *o
   PyObject_GC_Track(as_object(node));
   return true;
 }
+
+bool record_op(NativeOp *op, const Arg *args, int n_args, PyObject *const *outputs, int n_outputs) {
+  uint32_t mask = 0;
+  for (int i = 0; i < n_args; i++)
+    if (args[i].kind == Arg::OBJECT && is_tensor(args[i].object) && WEFT_REQUIRES_GRAD(args[i].object)) mask |= 1u << i;
+  return record_args(op, mask, args, n_args, outputs, n_outputs);
+}
+
+bool Call::has_history() const { return op->node_name && grad_enabled(); }
+
+int Call::dtype(int i, int own) const {
+  const int given = (int)args[i].integer;
+  if (given < 0 || given == own) return own;
+  return (dtype_kind(given) == KIND_FLOAT || given == WEFT_INT64) && !recording() ? given : -1;
+}
+
+bool Call::record_all(PyObject *const *outputs, int n) { return record_args(op, needs, args, binder->core, outputs, n); }
 
 PyObject *named_results(NativeOp *op, PyObject *const *results, int n) {
   Ref all(PyTuple_New(n));
@@ -261,63 +208,47 @@ static PyObject *set_plan_maker(PyObject *, PyObject *callable) {
   Py_RETURN_NONE;
 }
 
-// ------------------------------------------------------------------------------------------------- families
+// ---------------------------------------------------------------------------------------------------- rules
 
-static const Family *find_family(const char *name) {
-  for (const Family *table : {pointwise_families, cast_families, reduce_families, view_families, index_families, matmul_families, row_families, join_families, structure_families, pool_families, place_families, scan_families,
-                              create_families})
-    for (const Family *row = table; row->name; row++)
-      if (strcmp(row->name, name) == 0) return row;
-  return nullptr;
-}
-
-// set_family(op, family, code=0, names=(), positional=0, node_name=None, flags=0)
-static PyObject *set_family(PyObject *, PyObject *args, PyObject *kwargs) {
-  static const char *keywords[] = {"op", "family", "code", "names", "positional", "node_name", "flags", nullptr};
-  PyObject *object, *names = nullptr, *node_name = Py_None;
-  const char *family;
-  int code = 0, positional = 0, flags = 0;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!s|iO!iOi:set_family", const_cast<char **>(keywords), op_type, &object, &family, &code,
-                                   &PyTuple_Type, &names, &positional, &node_name, &flags))
-    return nullptr;
-  const Family *found = find_family(family);
-  if (!found) return PyErr_Format(PyExc_ValueError, "there is no native family %s", family);
-  if (code < 0 || code >= found->codes) return PyErr_Format(PyExc_ValueError, "%s has no code %d", family, code);
-  NativeOp *op = as_op(object);
-  Ref interned(PyTuple_New(names ? PyTuple_GET_SIZE(names) : 0));
-  for (Py_ssize_t i = 0; interned && i < PyTuple_GET_SIZE(interned.get()); i++) {
-    PyObject *name = Py_NewRef(PyTuple_GET_ITEM(names, i));
-    PyUnicode_InternInPlace(&name);
-    PyTuple_SET_ITEM(interned.get(), i, name);
-  }
-  if (!interned) return nullptr;
-  op->n_names = (int)PyTuple_GET_SIZE(interned.get());
-  op->n_positional = positional;
-  Py_XSETREF(op->names, interned.release());
-  Py_XSETREF(op->node_name, node_name == Py_None ? nullptr : Py_NewRef(node_name));
-  op->code = code;
-  op->flags = flags;
-  op->fast = found->fast;
-  Py_RETURN_NONE;
-}
-
-static PyObject *has_family(PyObject *, PyObject *op) {
-  if (!PyObject_TypeCheck(op, op_type)) return PyErr_Format(PyExc_TypeError, "has_family(op)");
-  return PyBool_FromLong(as_op(op)->fast != nullptr);
-}
-
-static PyObject *set_core_op(PyObject *, PyObject *args) {
+struct RuleKind {
   const char *name;
-  PyObject *op;
-  if (!PyArg_ParseTuple(args, "sO!:set_core_op", &name, op_type, &op)) return nullptr;
-  for (int i = 0; i < CORE_COUNT; i++) {
-    if (strcmp(name, core_names[i]) == 0) {
-      PyObject *old = as_object(std::exchange(core_ops[i], as_op(Py_NewRef(op))));
-      Py_XDECREF(old);
-      Py_RETURN_NONE;
-    }
+  const RuleRow *rows;
+};
+static const RuleKind kinds[] = {{"pointwise", pointwise_rules}, {"copy", copy_rules}, {"reduction", reduction_rules}, {"view", view_rules},
+                                 {"index", index_rules}, {"product", product_rules}, {"rows", row_rules}, {"join", join_rules},
+                                 {"structure", structure_rules}, {"pool", pool_rules}, {"places", place_rules}, {"scan", scan_rules},
+                                 {"create", create_rules}};
+
+static RuleRow find_rule(const char *kind, const char *name) {
+  if (strcmp(kind, "chain") == 0) return {name, fast_chain};
+  for (const RuleKind &known : kinds) {
+    if (strcmp(known.name, kind) != 0) continue;
+    for (const RuleRow *row = known.rows; row->name; row++)
+      if (strcmp(row->name, name) == 0) return *row;
   }
-  return PyErr_Format(PyExc_ValueError, "%s is not a core op of the native paths", name);
+  return strcmp(kind, "pointwise") == 0 ? pointwise_rule(name) : RuleRow{name, nullptr};
+}
+
+// set_rule(op, name, kind): the op of that name is answered by its rule of a kind
+static PyObject *set_rule(PyObject *, PyObject *args) {
+  PyObject *object;
+  const char *name, *kind;
+  if (!PyArg_ParseTuple(args, "O!ss:set_rule", op_type, &object, &name, &kind)) return nullptr;
+  NativeOp *op = as_op(object);
+  const RuleRow row = find_rule(kind, name);
+  op->rule = row.rule;
+  op->code = row.code;
+  for (int i = 0; row.rule && i < CORE_COUNT; i++) {
+    if (strcmp(name, core_names[i]) != 0) continue;
+    PyObject *old = as_object(std::exchange(core_ops[i], as_op(Py_NewRef(object))));
+    Py_XDECREF(old);
+  }
+  return PyBool_FromLong(row.rule != nullptr);
+}
+
+static PyObject *has_rule(PyObject *, PyObject *op) {
+  if (!PyObject_TypeCheck(op, op_type)) return PyErr_Format(PyExc_TypeError, "has_rule(op)");
+  return PyBool_FromLong(as_op(op)->rule != nullptr);
 }
 
 static PyObject *set_product_backward(PyObject *, PyObject *args) {
@@ -444,12 +375,12 @@ static PyType_Spec method_spec = {"aten._native.OpMethod", sizeof(OpMethod), 0,
                                   Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR,
                                   method_slots};
 static PyMethodDef op_functions[] = {
-    {"set_family", (PyCFunction)(void *)set_family, METH_VARARGS | METH_KEYWORDS, "bind an op to a native family"},
-    {"by_family", by_family, METH_VARARGS, "by_family(op, args, kwargs): what its family answers, or NotImplemented"},
-    {"has_family", has_family, METH_O, "has_family(op): whether it has a native family"},
-    {"set_core_op", set_core_op, METH_VARARGS, "set_core_op(name, op): an op that native paths record"},
+    {"set_rule", set_rule, METH_VARARGS, "set_rule(op, name, kind): have the native rule of that kind and name answer an op; whether there is one"},
+    {"by_rule", by_rule, METH_VARARGS, "by_rule(op, args, kwargs): what its rule answers, or NotImplemented"},
+    {"bound", bound, METH_VARARGS, "bound(op, args, kwargs): the arguments as its rule gets them, or NotImplemented"},
+    {"has_rule", has_rule, METH_O, "has_rule(op): whether it has a native rule"},
     {"set_product_backward", set_product_backward, METH_VARARGS, nullptr},
-    {"set_general_call", set_general_call, METH_O, "call(op, args, kwargs) takes what no family handles"},
+    {"set_general_call", set_general_call, METH_O, "call(op, args, kwargs) takes what no rule handles"},
     {"set_plan_maker", set_plan_maker, METH_O, nullptr},
     {"python_entries", python_entries, METH_VARARGS, "python_entries(reset=False) -> {op name: calls that entered Python}"},
     {"_use_kernels", use_kernels, METH_O, nullptr},

@@ -1,17 +1,18 @@
-// op.h: the native side of an Op. A call on plain tensors whose op has a native family is answered here: parsing, promotion,
-// broadcasting, memory, kernel, recording. Whatever a family does not handle (an unusual argument, an error to be
+// op.h: the native side of an Op. A call on plain tensors whose op has a native rule is answered here: the binder puts the
+// arguments into slots, the rule does promotion, broadcasting, memory and kernel, and records. Whatever a rule does not handle (an unusual argument, an error to be
 // worded) it returns as UNHANDLED, and the general path in Python (aten/dispatch.py) takes the call.
 #ifndef WEFT_OP_H
 #define WEFT_OP_H
 
 #include <vector>
 
+#include "binder.h"
 #include "node.h"
 
 namespace weft {
 
-struct NativeOp;
-typedef PyObject *(*FastCall)(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names);
+// What answers calls of an op natively: a result, NULL with an exception set, or UNHANDLED.
+typedef PyObject *(*Rule)(Call &call);
 
 // What a vjp asked for, for one pattern of needed gradients; made by aten.autograd.record.native_plan.
 struct Plan {
@@ -28,22 +29,16 @@ struct Plan {
 struct NativeOp {
   PyObject_HEAD
   vectorcallfunc vectorcall;
-  FastCall fast;                 // NULL: always the general path
-  int code;                      // which kernel of its family
-  int flags;
-  int n_names, n_positional;     // parameter names of the fast form
-  PyObject *names;               // owned tuple of interned str, or NULL
+  Rule rule;                     // NULL: always the general path
+  int code;                      // which kernel of its rule
+  char floats;                   // whether integers are computed in the default dtype
+  Binder *binder;                // owned; NULL: not compiled yet
   PyObject *node_name;           // owned "AddBackward"; NULL: not differentiable here
   PyObject *display;             // owned str, for counting
   std::vector<Plan> *plans;
   int64_t python_calls;          // calls that entered Python
-  char replays;                  // whether calls that no family takes may be replayed (replay.h)
+  char replays;                  // whether calls that no rule takes may be replayed (replay.h)
   char autocast;                 // whether aten.autocast has a policy for it: where autocast is on, Python decides
-};
-
-enum OpFlags {
-  OP_FLOAT = 1,  // integers are computed in the default dtype
-  OP_ALPHA = 2   // takes `alpha`
 };
 
 extern PyTypeObject *op_type;
@@ -52,10 +47,10 @@ extern PyObject unhandled_object;
 
 inline NativeOp *as_op(PyObject *p) { return reinterpret_cast<NativeOp *>(p); }
 
-// The ops that others are made of; set by set_family.
+// The ops that others are made of; set by set_rule.
 enum CoreOp {
   CORE_VIEW, CORE_PERMUTE, CORE_EXPAND, CORE_SQUEEZE, CORE_UNSQUEEZE, CORE_SLICE, CORE_SELECT, CORE_ALIAS, CORE_CLONE,
-  CORE_CAST, CORE_MM, CORE_BMM, CORE_ADD, CORE_LINEAR, CORE_INDEX, CORE_COUNT
+  CORE_CAST, CORE_MM, CORE_INDEX, CORE_COUNT
 };
 extern NativeOp *core_ops[CORE_COUNT];
 
@@ -63,50 +58,15 @@ extern NativeOp *core_ops[CORE_COUNT];
 enum WholeOp { WHOLE_MATMUL, WHOLE_LINEAR, WHOLE_CAT, WHOLE_SPLIT, WHOLE_MAX_POOL, WHOLE_AVG_POOL, WHOLE_COUNT };
 extern PyObject *whole_backwards[WHOLE_COUNT];
 
-// A CPU tensor of the exact type (or Parameter), so with memory; NULL for anything else.
-inline WeftTensor *plain(PyObject *p) {
-  PyTypeObject *type = Py_TYPE(p);
-  if (type != tensor_type && type != parameter_type()) return nullptr;
-  WeftTensor *t = as_tensor(p);
-  return (t->word & (WEFT_WORD_TRACER | WEFT_WORD_DEVICE)) == 0 && WEFT_DTYPE(t) < WEFT_FLOAT8_E4M3FN ? t : nullptr;
-}
-
-inline bool records(const WeftTensor *t) { return WEFT_REQUIRES_GRAD(t) && grad_enabled(); }
-
-// Puts arguments into `slots` (NULL where absent) by the op's parameter names; false: not of the fast form.
-bool bind_arguments(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names, PyObject **slots);
-// Reads an exact int; false for anything else (no exception set).
-bool exact_int(PyObject *p, int64_t *out);
-// Reads a list or tuple of exact ints, at most WEFT_MAX_NDIM; -1 for anything else (no exception set).
-int exact_ints(PyObject *p, int64_t *out);
-// Reads True or False; false for anything else.
-bool exact_bool(PyObject *p, bool *out);
-// A dim in [0, ndim); a 0-d tensor counts as 1-d. False if out of range.
-bool wrap_dim(int64_t dim, int ndim, int *out);
-
-// A core argument, as recording and view_of may need it.
-struct CoreArg {
-  enum Kind { OBJECT, INT, INTS, BOOLEAN } kind;
-  PyObject *object;              // borrowed
-  int64_t value;
-  const int64_t *list;
-  CoreArg(PyObject *o) : kind(OBJECT), object(o), value(0), list(nullptr) {}
-  CoreArg(WeftTensor *t) : CoreArg(as_object(t)) {}
-  static CoreArg integer(int64_t v) { CoreArg a((PyObject *)nullptr); a.kind = INT; a.value = v; return a; }
-  static CoreArg boolean(bool v) { CoreArg a((PyObject *)nullptr); a.kind = BOOLEAN; a.value = v; return a; }
-  static CoreArg integers(const int64_t *v, int n) { CoreArg a((PyObject *)nullptr); a.kind = INTS; a.value = n; a.list = v; return a; }
-  PyObject *build() const;       // new reference
-};
-
 // Makes a Node for `outputs` of a core op on these arguments, where one of them requires grad. False with an exception set.
-bool record_op(NativeOp *op, const CoreArg *args, int n_args, PyObject *const *outputs, int n_outputs);
-inline bool record_op(NativeOp *op, std::initializer_list<CoreArg> args, PyObject *output) {
+bool record_op(NativeOp *op, const Arg *args, int n_args, PyObject *const *outputs, int n_outputs);
+inline bool record_op(NativeOp *op, std::initializer_list<Arg> args, PyObject *output) {
   return record_op(op, args.begin(), (int)args.size(), &output, 1);
 }
 
 // fast_view.cpp: a view of `base` by a core view op with its further arguments; recorded, and with view_of.
 PyObject *make_view(CoreOp which, WeftTensor *base, int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset,
-                    std::initializer_list<CoreArg> args);
+                    std::initializer_list<Arg> args);
 PyObject *view_with_sizes(WeftTensor *t, int ndim, const int64_t *sizes);  // NULL without exception: needs a copy
 PyObject *permuted(WeftTensor *t, const int64_t *dims);
 PyObject *unsqueezed(WeftTensor *t, int dim);
@@ -126,8 +86,8 @@ bool put_indexed(WeftTensor *t, PyObject *indices, WeftTensor *values, bool accu
 // The places of the true elements of a mask, an int64 tensor for each of its dims; -1 with an exception set, 0: not handled.
 int mask_places(WeftTensor *mask, Ref *places);
 
-// fast_statistics.cpp: the running sums of a row-major tensor of floats, recorded; or UNHANDLED.
-PyObject *float_cumsum(NativeOp *op, WeftTensor *x, int dim);
+// fast_statistics.cpp: the running sums of a row-major tensor of floats; or UNHANDLED.
+PyObject *float_cumsum(WeftTensor *x, int dim);
 
 // Several results as the op's schema names them: a new tuple.
 PyObject *named_results(NativeOp *op, PyObject *const *results, int n);
@@ -136,15 +96,16 @@ PyObject *named_results(NativeOp *op, PyObject *const *results, int n);
 PyObject *empty_like(WeftTensor *t, int dtype);
 void dense_strides(const WeftTensor *t, int64_t *strides);
 
-// Families: fast_*.cpp. Each table ends with a NULL name.
-struct Family {
+// The rules of a kind, in fast_*.cpp: an op whose declaration says native="kind" has that of its name. Each table ends with a NULL name.
+struct RuleRow {
   const char *name;
-  FastCall fast;
-  int codes = 2;  // its codes are below this
+  Rule rule;
+  int code = 0;
 };
-extern const Family pointwise_families[], cast_families[], reduce_families[], view_families[], index_families[],
-    matmul_families[], row_families[], join_families[], structure_families[], pool_families[], place_families[], scan_families[],
-    create_families[];
+extern const RuleRow pointwise_rules[], copy_rules[], reduction_rules[], view_rules[], index_rules[], product_rules[], row_rules[],
+    join_rules[], structure_rules[], pool_rules[], place_rules[], scan_rules[], create_rules[];
+// The rule of a row of the scalar vocabulary, also in place ("exp_"); a NULL rule: there is none.
+RuleRow pointwise_rule(const char *name);
 
 bool init_op(PyObject *module);
 bool init_kernels();

@@ -1,4 +1,4 @@
-// reduce.h: what the families that reduce share: dims as sizes and steps in bytes, and the arguments `dim` and `keepdim`.
+// reduce.h: what the rules that reduce share: dims as sizes and steps in bytes, and kept dims.
 #ifndef WEFT_REDUCE_H
 #define WEFT_REDUCE_H
 
@@ -16,16 +16,14 @@ struct Dim {
 int merge(Dim *dims, int n);
 // The dtype that items of `dtype` are summed in.
 inline int sum_dtype(int dtype) { return dtype == WEFT_FLOAT16 || dtype == WEFT_BFLOAT16 ? WEFT_FLOAT32 : dtype; }
-// dim: None, an int, or ints (none: all), as a list of wrapped dims; false for other forms.
-bool read_dims(PyObject *arg, int ndim, int64_t *dims, int *count, uint64_t *mask);
 // Gives the reduced tensor (ours alone) the sizes that keepdim asks for; false with MemoryError set.
 bool keep_dims(WeftTensor *out, uint64_t mask);
 
-// fast_statistics.cpp, fast_norm.cpp: families
-PyObject *fast_var(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names);
-PyObject *fast_logsumexp(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names);
-PyObject *fast_batch_norm(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names);
-PyObject *fast_group_norm(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names);
+// fast_statistics.cpp, fast_norm.cpp: rules
+PyObject *fast_var(Call &call);
+PyObject *fast_logsumexp(Call &call);
+PyObject *fast_batch_norm(Call &call);
+PyObject *fast_group_norm(Call &call);
 
 }  // namespace weft
 #endif

@@ -1,4 +1,4 @@
-// replay.cpp: a call of an op without a native family walks through Python: composites through their definition, core ops through
+// replay.cpp: a call of an op without a native rule walks through Python: composites through their definition, core ops through
 // promotion, shape rule and kernel. What it comes to follows from its arguments but for the elements of tensors: it is noted, once a
 // call has been made kLearnAfter times, as a program of steps (aten/replay.py records it), and calls like it run those.
 #include "replay.h"

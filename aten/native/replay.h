@@ -6,7 +6,7 @@
 
 namespace weft {
 
-// What a call of an op that no family takes comes to, where its like has been made often enough to be known; else UNHANDLED.
+// What a call of an op that no rule takes comes to, where its like has been made often enough to be known; else UNHANDLED.
 PyObject *replayed(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names);
 extern PyMethodDef replay_functions[];
 extern PyObject *meta_factory;  // aten.meta.Meta

@@ -24,7 +24,7 @@ extern "C" {
 enum WeftDType {
   WEFT_BOOL = 0, WEFT_UINT8, WEFT_INT8, WEFT_INT16, WEFT_INT32, WEFT_INT64, WEFT_UINT16, WEFT_UINT32, WEFT_UINT64,
   WEFT_FLOAT16, WEFT_BFLOAT16, WEFT_FLOAT32, WEFT_FLOAT64, WEFT_COMPLEX64, WEFT_COMPLEX128,
-  // Kept in memory and cast only: no native family takes them.
+  // Kept in memory and cast only: no native rule takes them.
   WEFT_FLOAT8_E4M3FN, WEFT_FLOAT8_E5M2, WEFT_FLOAT8_E4M3FNUZ, WEFT_FLOAT8_E5M2FNUZ, WEFT_COMPLEX32, WEFT_NUM_DTYPES
 };
 enum WeftDeviceType { WEFT_CPU = 0, WEFT_CUDA = 1, WEFT_META = 2 };

@@ -18,7 +18,16 @@ def _where(condition: Any, x: Any, y: Any) -> Any:
     return ops.where(condition, x, y)
 
 
-def _activation(name: str, parameters: str, definition: Any, doc: str, *, method: bool = False, inplace: bool = True) -> Op:
+def _activation(
+    name: str,
+    parameters: str,
+    definition: Any,
+    doc: str,
+    *,
+    method: bool = False,
+    inplace: bool = True,
+    native: str | None = "chain",
+) -> Op:
     """An op of one tensor; with `inplace` also `name_` and a flag `inplace=` as in torch.nn.functional."""
     definition = widened(definition)
     extra = ", " + parameters if parameters else ""
@@ -30,9 +39,8 @@ def _activation(name: str, parameters: str, definition: Any, doc: str, *, method
             return getattr(ops, f"{name}_")(input, *rest[:-1]) if rest[-1] else definition(input, *rest[:-1])
     else:
         function = definition
-    made = composite(f"{name}(Tensor input{extra}{flag}) -> Tensor", tags=[] if method else ["function_only"], inplace=inplace)(
-        function
-    )
+    tags = [] if method else ["function_only"]
+    made = composite(f"{name}(Tensor input{extra}{flag}) -> Tensor", tags=tags, inplace=inplace, native=native)(function)
     made.__doc__ = doc
     return made
 
@@ -194,8 +202,8 @@ _activation(
     "x above the threshold, else value.",
 )
 _activation("logsigmoid", "", lambda x: ops.logsigmoid_core(x), "log(sigmoid(x)).", inplace=False)
-_activation("glu", "int dim=-1", _glu, "First half times sigmoid of the second half along dim.", inplace=False)
-_activation("prelu", "Tensor weight", _prelu, "x, times weight below 0 (one a channel).", method=True, inplace=False)
+_activation("glu", "int dim=-1", _glu, "First half times sigmoid of the second half along dim.", inplace=False, native=None)
+_activation("prelu", "Tensor weight", _prelu, "x, times weight below 0 (one a channel).", method=True, inplace=False, native=None)
 
 
 @composite(
@@ -214,7 +222,7 @@ def rrelu(input, lower, upper, training, inplace):
     return input.copy_(result) if inplace else result
 
 
-@composite("logit(Tensor input, float? eps=None) -> Tensor", inplace=True)
+@composite("logit(Tensor input, float? eps=None) -> Tensor", inplace=True, native="chain")
 def logit(input, eps):
     """log(x / (1 - x)), x first limited to [eps, 1 - eps] if given."""
     x = input if category(input.dtype) >= 2 else input.to(ops.scalar_tensor(0.0).dtype)
@@ -231,7 +239,12 @@ closed(
 )
 
 
-@op("gelu(Tensor input, *, str approximate='none') -> Tensor", tags=("pointwise", "function_only"), compute="float32")
+@op(
+    "gelu(Tensor input, *, str approximate='none') -> Tensor",
+    tags=("pointwise", "function_only"),
+    compute="float32",
+    native="pointwise",
+)
 def gelu(input: Meta, approximate: str) -> Meta:
     """x * P(X <= x) for a standard normal X; approximate='tanh' uses tanh (Hendrycks & Gimpel 2016)."""
     if approximate not in ("none", "tanh"):

@@ -23,6 +23,7 @@ def _fits(a: Any, b: Any) -> bool:
     "bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor",
     tags=["fused", "function_only"],
     compute="float32",
+    native="join",
 )
 def scaled_dot_product_attention(
     query: Meta, key: Meta, value: Meta, attn_mask: Any, dropout_p: float, is_causal: bool, scale: float

@@ -36,7 +36,9 @@ for _new, _old in (
     alias_of(_new, registry[_old])
 
 
-@composite("isclose(Tensor input, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> Tensor")
+@composite(
+    "isclose(Tensor input, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> Tensor", native="chain"
+)
 def isclose(input, other, rtol, atol, equal_nan):
     """|input - other| <= atol + rtol * |other|, elementwise; equal infinities are close."""
     if input.dtype is not other.dtype:
@@ -85,13 +87,13 @@ def isin(elements, test_elements, assume_unique, invert):
     return ops.logical_not(found) if invert else found
 
 
-@composite("isposinf(Tensor input) -> Tensor")
+@composite("isposinf(Tensor input) -> Tensor", native="chain")
 def isposinf(input):
     """Which elements are +inf."""
     return ops.eq(input, float("inf")) if category(input.dtype) >= 2 else ops.zeros_like(input, dtype=dtypes.bool)
 
 
-@composite("isneginf(Tensor input) -> Tensor")
+@composite("isneginf(Tensor input) -> Tensor", native="chain")
 def isneginf(input):
     """Which elements are -inf."""
     return ops.eq(input, -float("inf")) if category(input.dtype) >= 2 else ops.zeros_like(input, dtype=dtypes.bool)

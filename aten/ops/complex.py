@@ -95,7 +95,7 @@ def imag(input):
     return ops.select(view_as_real(input), -1, 1)
 
 
-@composite("angle(Tensor input) -> Tensor")
+@composite("angle(Tensor input) -> Tensor", native="chain")
 def angle(input):
     """The argument of complex numbers; 0 or pi for real ones."""
     if input.dtype.is_complex:

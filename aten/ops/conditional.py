@@ -17,6 +17,7 @@ from aten.shapes import broadcast, pointwise_strides
     "where(BoolTensor condition, Tensor? input=None, Tensor? other=None) -> Tensor",
     tags=("pointwise", "scalars"),
     promote="same",
+    native="pointwise",
 )
 def where_(condition: Meta, input: Any, other: Any) -> Meta:
     """`input` where `condition` holds, else `other`; all three broadcast. Numbers may stand for input and other.
@@ -56,6 +57,7 @@ finish_pointwise(where_, (lambda t, condition: where_(condition, t, 0), lambda t
     tags=("pointwise",),
     promote=lambda x, low, high: _clamp_dtype(x, low, high),
     compute="float32",
+    native="pointwise",
 )
 def clamp(input: Meta, min: Any, max: Any) -> Meta:
     """Elements limited to [min, max]; NaN stays. Bounds are numbers or tensors, either may be None."""

@@ -30,6 +30,8 @@ METHODS = {
     "cdouble": "complex128",
     "chalf": "complex32",
 }
+
+
 def convert(x: Any, dtype: Any, copy: bool = False) -> Any:
     """x in a dtype: itself if it has it already and no copy is asked."""
     if dtype is None or dtype is x.dtype:
@@ -39,7 +41,8 @@ def convert(x: Any, dtype: Any, copy: bool = False) -> Any:
 
 @composite(
     "to(Tensor input, Any first=None, Any second=None, bool non_blocking=False, bool copy=False, *, ScalarType? dtype=None, "
-    "Device? device=None, Any memory_format=None, Any other=None) -> Tensor"
+    "Device? device=None, Any memory_format=None, Any other=None) -> Tensor",
+    native="copy",
 )
 def to(input, first, second, non_blocking, copy, dtype, device, memory_format, other):
     """The tensor in another dtype or on another device; itself if nothing changes.
@@ -113,7 +116,9 @@ to_device_ahead = _moving("to_device_ahead", True, "`to_device` that does not wa
 def _method(name: str, dtype_name: str) -> None:
     dtype = getattr(dtypes, dtype_name)
 
-    @composite(f"{name}(Tensor input, Any memory_format=None) -> Tensor")
+    native = None if dtype.is_complex else "copy"
+
+    @composite(f"{name}(Tensor input, Any memory_format=None) -> Tensor", native=native)
     def definition(input, memory_format):
         result = convert(input, dtype)
         return result if memory_format is None else _laid_out(result, memory_format)
@@ -169,7 +174,7 @@ def can_cast(from_, to):
     return _can_cast(from_, to)
 
 
-@op("cast(Tensor input, ScalarType dtype) -> Tensor", tags=("pointwise", "function_only"))
+@op("cast(Tensor input, ScalarType dtype) -> Tensor", tags=("pointwise", "function_only"), native="copy")
 def cast(input: Meta, dtype: Any) -> Meta:
     """The elements in another dtype; floats become integers by truncation."""
     return pointwise_meta(input, dtype=dtype)

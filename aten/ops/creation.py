@@ -11,7 +11,7 @@ from aten import _native
 from aten import dtype as dtypes
 from aten.dispatch import as_number
 from aten.meta import Meta, dense_strides, exceeds
-from aten.op import composite, op, ops
+from aten.op import composite, inplace_of, op, ops
 from aten.promotion import TYPE_NAMES, category, element, number_dtype
 from aten.shapes import show
 
@@ -37,6 +37,7 @@ def finish(x: Any, requires_grad: bool) -> Any:
     "pin_memory=None, bool requires_grad=False) -> Tensor",
     kind="factory",
     tags=["function_only"],
+    native="create",
 )
 def full(size: list[Any], fill_value: Any, dtype: Any, device: Any) -> Meta:
     """A tensor of one value; its dtype is by default the value's."""
@@ -68,13 +69,13 @@ def _(out, size, fill_value, dtype, device):
         _native.copy_memory(out, full(size, fill_value, dtype=dtype, device=CPU))
 
 
-@composite(f"zeros(int[*] size, {_FACTORY}) -> Tensor", tags=["function_only"])
+@composite(f"zeros(int[*] size, {_FACTORY}) -> Tensor", tags=["function_only"], native="create")
 def zeros(size, dtype, device, layout, pin_memory, requires_grad):
     """A tensor of zeros."""
     return finish(full(size, 0, dtype=dtype or dtypes.get_default_dtype(), device=device), requires_grad)
 
 
-@composite(f"ones(int[*] size, {_FACTORY}) -> Tensor", tags=["function_only"])
+@composite(f"ones(int[*] size, {_FACTORY}) -> Tensor", tags=["function_only"], native="create")
 def ones(size, dtype, device, layout, pin_memory, requires_grad):
     """A tensor of ones."""
     return finish(full(size, 1, dtype=dtype or dtypes.get_default_dtype(), device=device), requires_grad)
@@ -85,6 +86,7 @@ def ones(size, dtype, device, layout, pin_memory, requires_grad):
     "requires_grad=False, Any memory_format=None) -> Tensor",
     kind="factory",
     tags=["function_only"],
+    native="create",
 )
 def empty(size: list[Any], dtype: Any, device: Any) -> Meta:
     """A tensor of undefined values."""
@@ -143,14 +145,14 @@ def laid_out(sizes: list[Any], like: Any, memory_format: Any, make: Any) -> Any:
 
 
 def _like(name: str, value: Any) -> None:
-    @composite(f"{name}_like(Tensor input, {_LIKE}) -> Tensor", tags=["function_only"])
+    @composite(f"{name}_like(Tensor input, {_LIKE}) -> Tensor", tags=["function_only"], native="create")
     def like(input, dtype, device, layout, requires_grad, memory_format):
         """A tensor with the sizes (and by default dtype and device) of another."""
         keywords = {"dtype": dtype or input.dtype, "device": device or input.device}
         make = lambda sizes: empty(sizes, **keywords) if value is None else full(sizes, value, **keywords)
         return finish(laid_out(list(input.shape), input, memory_format, make), requires_grad)
 
-    @composite(f"new_{name}(Tensor input, int[*] size, {_FACTORY}) -> Tensor")
+    @composite(f"new_{name}(Tensor input, int[*] size, {_FACTORY}) -> Tensor", native="create")
     def new(input, size, dtype, device, layout, pin_memory, requires_grad):
         """A tensor with the dtype and device of another."""
         keywords = {"dtype": dtype or input.dtype, "device": device or input.device}
@@ -163,14 +165,14 @@ _like("ones", 1)
 _like("empty", None)
 
 
-@composite(f"full_like(Tensor input, Scalar fill_value, {_LIKE}) -> Tensor", tags=["function_only"])
+@composite(f"full_like(Tensor input, Scalar fill_value, {_LIKE}) -> Tensor", tags=["function_only"], native="create")
 def full_like(input, fill_value, dtype, device, layout, requires_grad, memory_format):
     """A tensor of one value with the sizes, dtype and device of another."""
     make = lambda sizes: full(sizes, fill_value, dtype=dtype or input.dtype, device=device or input.device)
     return finish(laid_out(list(input.shape), input, memory_format, make), requires_grad)
 
 
-@composite(f"new_full(Tensor input, int[] size, Scalar fill_value, {_FACTORY}) -> Tensor")
+@composite(f"new_full(Tensor input, int[] size, Scalar fill_value, {_FACTORY}) -> Tensor", native="create")
 def new_full(input, size, fill_value, dtype, device, layout, pin_memory, requires_grad):
     """A tensor of one value with the dtype and device of another."""
     return finish(full(size, fill_value, dtype=dtype or input.dtype, device=device or input.device), requires_grad)
@@ -204,6 +206,7 @@ def _length(start: Any, end: Any, step: Any) -> Any:
     "bool? pin_memory=None, bool requires_grad=False) -> Tensor",
     kind="factory",
     tags=["function_only"],
+    native="create",
 )
 def arange(start: Any, end: Any, step: Any, dtype: Any, device: Any) -> Meta:
     """start, start + step, … below end; integers give int64."""
@@ -376,7 +379,7 @@ def scalar_tensor(s, dtype, device, layout, pin_memory, requires_grad):
     return finish(full([], s, dtype=dtype or dtypes.get_default_dtype(), device=device), requires_grad)
 
 
-@composite("fill(Tensor input, Any value) -> Tensor", tags=["fill"], inplace=True)
+@composite("fill(Tensor input, Any value) -> Tensor", tags=["fill"])
 def fill(input, value):
     """A tensor of one value (a number or a 0-d tensor) with the sizes and dtype of the input."""
     if hasattr(value, "dtype"):
@@ -386,10 +389,16 @@ def fill(input, value):
     return ops.copy(input, full([], value, dtype=input.dtype, device=input.device))
 
 
-@composite("zero(Tensor input) -> Tensor", tags=["hidden", "fill"], inplace=True)
+fill.inplace = inplace_of(fill, native="copy")
+
+
+@composite("zero(Tensor input) -> Tensor", tags=["hidden", "fill"])
 def zero(input):
     """Zeros with the sizes and dtype of the input."""
     return ops.copy(input, full([], 0, dtype=input.dtype, device=input.device))
+
+
+zero.inplace = inplace_of(zero, native="copy")
 
 
 @composite(f"new_empty_strided(Tensor input, int[] size, int[] stride, {_FACTORY}) -> Tensor")

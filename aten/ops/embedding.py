@@ -14,6 +14,7 @@ from aten.promotion import TYPE_NAMES
 @op(
     "embedding(Tensor weight, LongTensor indices, *, int? padding_idx=None) -> Tensor",
     tags=["indexing", "function_only"],
+    native="index",
 )
 def embedding(weight: Meta, indices: Meta) -> Meta:
     """Rows of a matrix. Raises IndexError for an index outside it."""
@@ -63,6 +64,7 @@ def _(g, indices, weight_meta, padding_idx):
     "embedding_backward(Tensor grad, LongTensor indices, int num_weights) -> Tensor",
     tags=["indexing", "function_only"],
     compute="float32",
+    native="index",
 )
 def embedding_backward(grad: Meta, indices: Meta, num_weights: Any) -> Meta:
     """Zeros [num_weights, n] with the rows of grad added at their indices."""

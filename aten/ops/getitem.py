@@ -142,7 +142,7 @@ def _sliced(x: Any, dim: int, item: slice) -> Any:
     return ops.slice(x, dim, start, end, 1 if step is None else step)
 
 
-@composite("getitem(Tensor input, Any key) -> Tensor", tags=["hidden"])
+@composite("getitem(Tensor input, Any key) -> Tensor", tags=["hidden"], native="index")
 def getitem(input, key):
     """input[key]: ints (also tensors of one), slices, None, ... give a view; tensors of dims, lists and masks a copy."""
     view, tensors = _split(input, key)
@@ -151,7 +151,7 @@ def getitem(input, key):
     return index(view, tensors)
 
 
-@composite("setitem(Tensor input, Any key, Any value) -> Any", tags=["hidden", "effect"])
+@composite("setitem(Tensor input, Any key, Any value) -> Any", tags=["hidden", "effect"], native="index")
 def setitem(input, key, value):
     """input[key] = value, through the view that the basic part of the key takes. Returns nothing."""
     view, tensors = _split(input, key)

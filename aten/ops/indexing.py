@@ -49,7 +49,7 @@ def _in_range_runtime(index: np.ndarray, size: int, dim: int) -> np.ndarray:
 
 
 # ---------------------------------------------------------------------------------------------- gather, scatter
-@op("gather(Tensor input, int dim, LongTensor index, *, bool sparse_grad=False) -> Tensor", tags=["indexing"])
+@op("gather(Tensor input, int dim, LongTensor index, *, bool sparse_grad=False) -> Tensor", tags=["indexing"], native="places")
 def gather(input: Meta, dim: int, index: Meta) -> Meta:
     """out[i] = input[i with i[dim] = index[i]]. Raises RuntimeError for an index outside the dimension."""
     if type(index.numel()) is int and index.numel() == 0:
@@ -95,7 +95,6 @@ def _(g, dim, index, input_meta):
     if index.dtype not in (dtypes.int32, dtypes.int64):  # an empty index may be of any dtype
         index = ops.cast(index, dtypes.int64)
     return scatter_add(zeros_of(input_meta, g), dim, index, g)
-
 
 
 gather.jvp(lambda tangents, input, dim, index, out: gather(tangents[0], dim, index))
@@ -150,6 +149,7 @@ def _scatter_normal(input, dim, index, src):
 @op(
     "scatter(Tensor input, int dim, LongTensor index, Tensor? src=None, *, str? reduce=None, Any value=None) -> Tensor",
     tags=["indexing", "scalars"],
+    native="places",
 )
 def scatter(input: Meta, dim: int, index: Meta, src: Any) -> Meta:
     """input with out[i with i[dim] = index[i]] = src[i]; src may be a number. Of equal places the last wins."""
@@ -207,7 +207,12 @@ def _pad_to(g: Any, meta: Any) -> Any:
     return ops.constant_pad_nd(g, pad, 0)
 
 
-@op("scatter_add(Tensor input, int dim, LongTensor index, Tensor src) -> Tensor", tags=["indexing"], compute="float32")
+@op(
+    "scatter_add(Tensor input, int dim, LongTensor index, Tensor src) -> Tensor",
+    tags=["indexing"],
+    compute="float32",
+    native="places",
+)
 def scatter_add(input: Meta, dim: int, index: Meta, src: Meta) -> Meta:
     """input with src[i] added at out[i with i[dim] = index[i]]."""
     _scatter_check("scatter_add", input, dim, index, src)
@@ -312,7 +317,7 @@ def _(g, needs, input, dim, index, src, reduce, include_self, out):
 
 
 # ----------------------------------------------------------------------------------------- whole slices by index
-@op("index_select(Tensor input, int dim, LongTensor index) -> Tensor", tags=["indexing"])
+@op("index_select(Tensor input, int dim, LongTensor index) -> Tensor", tags=["indexing"], native="places")
 def index_select(input: Meta, dim: int, index: Meta) -> Meta:
     """The slices of `dim` that a 1-d index names. Raises IndexError for an index outside the dimension."""
     if index.dtype not in INDEX_DTYPES:
@@ -346,6 +351,7 @@ index_select.jvp(lambda tangents, input, dim, index, out: index_select(tangents[
     "index_add(Tensor input, int dim, LongTensor index, Tensor source, *, Scalar alpha=1) -> Tensor",
     tags=["indexing"],
     compute="float32",
+    native="places",
 )
 def index_add(input: Meta, dim: int, index: Meta, source: Meta) -> Meta:
     """input with the slices of source added to the slices of `dim` that index names."""
@@ -461,7 +467,7 @@ def dims_of_indices(indices: Sequence[Any]) -> tuple[list[int], bool]:
     return dims, bool(dims) and dims[-1] - dims[0] == len(dims) - 1
 
 
-@op("index(Tensor input, LongTensor[] indices) -> Tensor", tags=["indexing", "function_only"])
+@op("index(Tensor input, LongTensor[] indices) -> Tensor", tags=["indexing", "function_only"], native="places")
 def index(input: Meta, indices: list[Any]) -> Meta:
     """input[indices] with int64 tensors (broadcast together) or None (a full slice) by dimension."""
     if len(indices) > input.ndim:
@@ -534,7 +540,11 @@ index.vjp(lambda g, indices, input_meta: index_put(zeros_of(input_meta, g), indi
 index.jvp(lambda tangents, input, indices, out: index(tangents[0], indices))
 
 
-@op("index_put(Tensor input, LongTensor[] indices, Tensor values, bool accumulate=False) -> Tensor", tags=["indexing"])
+@op(
+    "index_put(Tensor input, LongTensor[] indices, Tensor values, bool accumulate=False) -> Tensor",
+    tags=["indexing"],
+    native="places",
+)
 def index_put(input: Meta, indices: list[Any], values: Meta, accumulate: bool) -> Meta:
     """input with input[indices] replaced by values (broadcast), or with values added if `accumulate`."""
     shown = index.function(input, indices).sizes

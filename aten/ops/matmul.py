@@ -26,7 +26,7 @@ def _equal(a: Any, b: Any) -> bool:
     return known_equal(a, b) or bool(a == b)
 
 
-@op("mm(Tensor input, Tensor mat2) -> Tensor", tags=["matmul"], compute="float32")
+@op("mm(Tensor input, Tensor mat2) -> Tensor", tags=["matmul"], compute="float32", native="product")
 def mm(input: Meta, mat2: Meta) -> Meta:
     """The product of two matrices [n, k] and [k, m] of one dtype."""
     if input.ndim != 2:
@@ -69,7 +69,7 @@ def _(n, dims, a, b):
     return bmm(materialize(a, dims[0], n), materialize(b, dims[1], n)), 0
 
 
-@op("bmm(Tensor input, Tensor mat2) -> Tensor", tags=["matmul"], compute="float32")
+@op("bmm(Tensor input, Tensor mat2) -> Tensor", tags=["matmul"], compute="float32", native="product")
 def bmm(input: Meta, mat2: Meta) -> Meta:
     """Products of matrices [b, n, k] and [b, k, m] of one dtype."""
     if input.ndim != 3 or mat2.ndim != 3:
@@ -103,7 +103,7 @@ def _(n, dims, a, b):
 
 
 # ----------------------------------------------------------------------------------------------------- composites
-@composite("matmul(Tensor input, Tensor other) -> Tensor")
+@composite("matmul(Tensor input, Tensor other) -> Tensor", native="product")
 def matmul(input, other):
     """The matrix product by rank: dot, matrix times vector, matrices, batches (which broadcast)."""
     a, b = input.ndim, other.ndim
@@ -247,7 +247,7 @@ def kron(input, other):
     return (left * right).reshape([x * y for x, y in zip(a.shape, b.shape)])
 
 
-@composite("linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor", tags=["function_only"])
+@composite("linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor", tags=["function_only"], native="product")
 def linear(input, weight, bias):
     """input @ weight.T + bias; weight is [out, in], or [in] for a scalar result."""
     if weight.ndim == 1:

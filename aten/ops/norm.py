@@ -55,6 +55,7 @@ def _first(x: Any, normalized_shape: list[Any]) -> list[int]:
     "layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05) -> Tensor",
     tags=["reduction", "fused", "function_only"],
     compute="float32",
+    native="rows",
 )
 def layer_norm(input: Meta, normalized_shape: list[Any], weight: Any, bias: Any, eps: float) -> Meta:
     """(input - mean) / sqrt(var + eps) * weight + bias over the last dimensions (Ba et al. 2016)."""
@@ -113,6 +114,7 @@ def _(g, needs, input, normalized_shape, weight, bias_meta, eps):
     "rms_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor",
     tags=["reduction", "fused", "function_only"],
     compute="float32",
+    native="rows",
 )
 def rms_norm(input: Meta, normalized_shape: list[Any], weight: Any, eps: float) -> Meta:
     """input / sqrt(mean(input**2) + eps) * weight over the last dimensions (Zhang & Sennrich 2019)."""
@@ -205,6 +207,7 @@ def _affine(y: Any, weight: Any, bias: Any) -> Any:
     "batch_norm(Tensor input, Tensor? running_mean, Tensor? running_var, Tensor? weight=None, Tensor? bias=None, bool "
     "training=False, float momentum=0.1, float eps=1e-05) -> Tensor",
     tags=["function_only"],
+    native="rows",
 )
 def batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps):
     """Each channel (dim 1) normalised by its mean and variance over the batch, or by running ones."""
@@ -265,6 +268,7 @@ def instance_norm(input, running_mean, running_var, weight, bias, use_input_stat
 @composite(
     "group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05) -> Tensor",
     tags=["function_only"],
+    native="rows",
 )
 def group_norm(input, num_groups, weight, bias, eps):
     """Groups of channels of each sample normalised (Wu & He 2018)."""
@@ -306,11 +310,9 @@ def group_norm(input, num_groups, weight, bias, eps):
 def local_response_norm(input, size, alpha, beta, k):
     """input / (k + alpha * mean of squares over neighbouring channels) ** beta."""
     if input.ndim < 3:
-        raise ValueError(
-            f"Expected 3D or higher dimensionality                          input (got {input.ndim} dimensions)"
-        )
+        raise ValueError(f"Expected 3D or higher dimensionality                          input (got {input.ndim} dimensions)")
     if category(input.dtype) < 2 and input.dtype is not dtypes.int64:
-        raise NotImplementedError(f'"avg_pool2d" not implemented for \'{TYPE_NAMES[input.dtype.name]}\'')
+        raise NotImplementedError(f"\"avg_pool2d\" not implemented for '{TYPE_NAMES[input.dtype.name]}'")
     if 0 in input.shape:
         return input
     squares = (input * input).movedim(1, -1)

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from aten import _native
 from aten import dtype as dtypes
 from aten.derivative import missing, pullback, pushforward
 from aten.devices import two_devices
@@ -24,6 +25,8 @@ from aten.scalar import numerics
 from aten.scalar.numerics import via
 from aten.scalar.table import table
 from aten.shapes import broadcast, pointwise_strides
+
+_LOOPS = {name for name, _ in _native.pointwise_rows()}  # what has eager loops
 
 
 def pointwise_meta(*args: Any, dtype: Any = None) -> Meta:
@@ -49,6 +52,11 @@ def float_only(name: str, x: Meta) -> None:
     """Raises NotImplementedError as PyTorch does for ops that have no integer form."""
     if category(x.dtype) < 2:
         raise NotImplementedError(f"\"{name}\" not implemented for '{TYPE_NAMES[x.dtype.name]}'")
+
+
+def _rule_of(name: str) -> str | None:
+    """The kind of the native rule: functions of the scalar vocabulary, and of definitions, that have eager loops have one."""
+    return "pointwise" if name in _LOOPS else None
 
 
 def _zero(t: Any) -> Any:
@@ -93,7 +101,7 @@ def unary(
         return pointwise_meta(input, dtype=None if result is None else result(input.dtype))
 
     rule.__doc__ = doc or f"`{name}` of each element."
-    made = op(f"{name}(Tensor input) -> Tensor", tags=("pointwise",), promote=promote, compute=compute)(rule)
+    made = op(f"{name}(Tensor input) -> Tensor", tags=("pointwise",), promote=promote, compute=compute, native=_rule_of(name))(rule)
     made.kernel(lambda out, x: kernel(x, out=out))
     return finish_pointwise(made, derivative, inplace)
 
@@ -125,6 +133,7 @@ def binary(
         tags=("pointwise", "scalars"),
         promote=promote,
         compute=compute,
+        native=_rule_of(name),
     )(rule)
     made.kernel(lambda out, x, y: kernel(x, y, out=out))
     return finish_pointwise(made, derivative, inplace)
@@ -143,6 +152,7 @@ _neg_bool = (
     "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the `~` or "
     "`logical_not()` operator instead."
 )
+
 
 def _sign(x: np.ndarray, out: np.ndarray) -> None:
     if x.dtype.kind == "b":
@@ -233,7 +243,7 @@ def _silu_backward(g, x):
     return g * (s * (1 + x * (1 - s)))
 
 
-@op("round(Tensor input, *, int decimals=0) -> Tensor", tags=("pointwise",), promote="same", compute="float32")
+@op("round(Tensor input, *, int decimals=0) -> Tensor", tags=("pointwise",), promote="same", compute="float32", native="pointwise")
 def round_(input: Meta) -> Meta:
     """The nearest integer, halves to even; `decimals` digits after the point."""
     return pointwise_meta(input)

@@ -67,7 +67,7 @@ def _max_pool(n: int) -> None:
         "bool return_indices=False"
     )
 
-    @composite(f"max_pool{n}d({parameters}) -> Any", tags=["function_only"])
+    @composite(f"max_pool{n}d({parameters}) -> Any", tags=["function_only"], native="pool")
     def definition(input, kernel_size, stride, padding, dilation, ceil_mode, return_indices):
         """The largest element of each window; with return_indices also where it stands in the flattened image."""
         kernel, stride, padding, dilation, out, after = _prepare(
@@ -104,6 +104,7 @@ def _avg_pool(n: int) -> None:
         f"avg_pool{n}d(Tensor input, Any kernel_size, Any stride=None, Any padding=0, bool ceil_mode=False, "
         "bool count_include_pad=True, Any divisor_override=None) -> Tensor",
         tags=["function_only"],
+        native="pool",
     )
     def definition(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
         """The mean of each window; padding counts as zeros if count_include_pad."""

@@ -14,7 +14,7 @@ from aten.shapes import broadcast, infer_size, is_empty, is_int, product, show, 
 
 
 # ------------------------------------------------------------------------------------------- reordered dimensions
-@composite("transpose(Tensor input, int dim0, int dim1) -> Tensor")
+@composite("transpose(Tensor input, int dim0, int dim1) -> Tensor", native="view")
 def transpose(input, dim0, dim1):
     """Two dimensions exchanged."""
     a, b = wrap_dim(dim0, input.ndim), wrap_dim(dim1, input.ndim)
@@ -29,7 +29,7 @@ alias_of("swapaxes", transpose)
 alias_of("swapdims", transpose)
 
 
-@composite("t(Tensor input) -> Tensor")
+@composite("t(Tensor input) -> Tensor", native="view")
 def t(input):
     """The transpose of a matrix; vectors and scalars stay."""
     if input.ndim > 2:
@@ -61,7 +61,7 @@ def movedim(input, source, destination):
 alias_of("moveaxis", movedim)
 
 
-@composite("flatten(Tensor input, int start_dim=0, int end_dim=-1) -> Tensor")
+@composite("flatten(Tensor input, int start_dim=0, int end_dim=-1) -> Tensor", native="view")
 def flatten(input, start_dim, end_dim):
     """Several dimensions as one."""
     a, b = wrap_dim(start_dim, input.ndim), wrap_dim(end_dim, input.ndim)
@@ -128,7 +128,7 @@ def broadcast_tensors(tensors):
     return tuple(ops.expand(x, sizes) for x in tensors)
 
 
-@composite("narrow(Tensor input, int dim, Any start, int length) -> Tensor")
+@composite("narrow(Tensor input, int dim, Any start, int length) -> Tensor", native="view")
 def narrow(input, dim, start, length):
     """`length` elements along dim from `start` on."""
     if input.ndim == 0:
@@ -155,7 +155,7 @@ def narrow_copy(input, dim, start, length):
 
 
 # -------------------------------------------------------------------------------------------------- apart, together
-@composite("unbind(Tensor input, int dim=0) -> Tensor[]")
+@composite("unbind(Tensor input, int dim=0) -> Tensor[]", native="view")
 def unbind(input, dim):
     """The slices along a dimension, without it."""
     if input.ndim == 0:
@@ -164,7 +164,7 @@ def unbind(input, dim):
     return tuple(ops.select(input, d, i) for i in range(int(input.shape[d])))
 
 
-@composite("split(Tensor input, Any split_size_or_sections, int dim=0) -> Tensor[]")
+@composite("split(Tensor input, Any split_size_or_sections, int dim=0) -> Tensor[]", native="view")
 def split(input, split_size_or_sections, dim):
     """Pieces of one size (the last may be smaller), or of the given sizes."""
     if input.ndim == 0:
@@ -201,7 +201,7 @@ def split_with_sizes(input, split_sizes, dim):
     return split(input, split_sizes, dim)
 
 
-@composite("chunk(Tensor input, int chunks, int dim=0) -> Tensor[]")
+@composite("chunk(Tensor input, int chunks, int dim=0) -> Tensor[]", native="view")
 def chunk(input, chunks, dim):
     """At most `chunks` pieces of equal size (the last may be smaller)."""
     if input.ndim == 0:

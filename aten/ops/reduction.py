@@ -63,6 +63,7 @@ def _mean_dtype(input: Any, dim: Any, keepdim: Any, dtype: Any) -> Any:
     tags=["reduction"],
     promote=_sum_dtype,
     compute="float32",
+    native="reduction",
 )
 def sum(input: Meta, dim: list[int], keepdim: bool) -> Meta:
     """The sum over `dim` (all dims if None or empty). Integers and bool are summed in int64."""
@@ -94,6 +95,7 @@ sum.jvp(lambda tangents, input, dim, keepdim, out: sum(tangents[0], dim, keepdim
     tags=["reduction"],
     promote=_mean_dtype,
     compute="float32",
+    native="reduction",
 )
 def mean(input: Meta, dim: list[int], keepdim: bool) -> Meta:
     """The mean over `dim` (all dims if None or empty); NaN over nothing."""
@@ -118,6 +120,7 @@ mean.jvp(lambda tangents, input, dim, keepdim, out: mean(tangents[0], dim, keepd
     tags=["reduction"],
     promote=_sum_dtype,
     compute="float32",
+    native="reduction",
 )
 def prod(input: Meta, dim: list[int], keepdim: bool) -> Meta:
     """The product over `dim` (all dims if None). Integers and bool are multiplied in int64."""
@@ -174,7 +177,7 @@ def _wrapped_all(input, dim, keepdim):
 
 
 def _extreme(name: str, ufunc: Any) -> Op:
-    @op(f"{name}(Tensor input, int[1] dim=(), bool keepdim=False) -> Tensor", tags=["reduction"])
+    @op(f"{name}(Tensor input, int[1] dim=(), bool keepdim=False) -> Tensor", tags=["reduction"], native="reduction")
     def rule(input: Meta, dim: list[int], keepdim: bool) -> Meta:
         for d in dim:
             if is_empty(input.sizes[d]):
@@ -204,7 +207,7 @@ amin = _extreme("amin", np.minimum)
 
 
 def _truth(name: str, ufunc: Any) -> None:
-    @op(f"{name}(Tensor input, int[1]? dim=None, bool keepdim=False) -> Tensor", tags=["reduction"])
+    @op(f"{name}(Tensor input, int[1]? dim=None, bool keepdim=False) -> Tensor", tags=["reduction"], native="reduction")
     def rule(input: Meta, dim: list[int], keepdim: bool) -> Meta:
         return _reduced(input, dim, keepdim, dtypes.uint8 if input.dtype is dtypes.uint8 else dtypes.bool)
 
@@ -220,7 +223,7 @@ _truth("all", np.logical_and)
 def _arg_extreme(name: str, numpy_name: str) -> None:
     pick = getattr(np, numpy_name)
 
-    @op(f"{name}(Tensor input, int? dim=None, bool keepdim=False) -> Tensor", tags=["reduction"])
+    @op(f"{name}(Tensor input, int? dim=None, bool keepdim=False) -> Tensor", tags=["reduction"], native="reduction")
     def rule(input: Meta, dim: int | None, keepdim: bool) -> Meta:
         if category(input.dtype) == 0:
             raise NotImplementedError(f"\"{name}_cpu\" not implemented for 'Bool'")
@@ -291,6 +294,7 @@ def _deviation(x: np.ndarray, dim: list[int], correction: Any) -> tuple[np.ndarr
     "var(Tensor input, Any dim=None, Any correction=None, bool keepdim=False, *, bool? unbiased=None) -> Tensor",
     tags=["reduction"],
     compute="float32",
+    native="reduction",
 )
 def var(input: Meta, dim: list[int], correction: Any, keepdim: bool) -> Meta:
     """The variance over `dim`: squared deviations summed and divided by n - correction (1: Bessel's)."""
@@ -323,6 +327,7 @@ def _(g, input, dim, correction, keepdim):
     "var_mean(Tensor input, Any dim=None, Any correction=None, bool keepdim=False, *, bool? unbiased=None) -> (Tensor, Tensor)",
     tags=["reduction"],
     compute="float32",
+    native="reduction",
 )
 def var_mean(input: Meta, dim: list[int], correction: Any, keepdim: bool) -> tuple[Meta, Meta]:
     """(variance, mean) over `dim`."""
@@ -484,6 +489,7 @@ def count_nonzero(input, dim):
     tags=["reduction", "fused"],
     promote="float",
     compute="float32",
+    native="reduction",
 )
 def logsumexp(input: Meta, dim: list[int], keepdim: bool) -> Meta:
     """log(sum(exp(input))) over `dim`, without overflow."""

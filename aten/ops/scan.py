@@ -34,6 +34,7 @@ def _wrapped(input, dim, dtype=None):
     tags=["scan"],
     promote=_dtype,
     compute="float32",
+    native="scan",
 )
 def cumsum(input: Meta, dim: int) -> Meta:
     """Sums of the elements up to each one. Integers and bool are summed in int64."""
@@ -50,6 +51,7 @@ cumsum.jvp(lambda tangents, input, dim, out: cumsum(tangents[0], dim))
     tags=["scan"],
     promote=_dtype,
     compute="float32",
+    native="scan",
 )
 def cumprod(input: Meta, dim: int) -> Meta:
     """Products of the elements up to each one. Integers and bool are multiplied in int64."""
@@ -91,7 +93,7 @@ def _(g, input, dim, out):
 
 
 def _extreme(name: str, running: np.ufunc) -> Op:
-    @op(f"{name}(Tensor input, int dim) -> (Tensor values, Tensor indices)", tags=["scan"])
+    @op(f"{name}(Tensor input, int dim) -> (Tensor values, Tensor indices)", tags=["scan"], native="scan")
     def rule(input: Meta, dim: int) -> tuple[Meta, Meta]:
         return input.like(sizes=input.sizes), input.like(sizes=input.sizes, dtype=dtypes.int64)
 
@@ -127,7 +129,7 @@ cummax = _extreme("cummax", np.maximum)
 cummin = _extreme("cummin", np.minimum)
 
 
-@op("logcumsumexp(Tensor input, int dim) -> Tensor", tags=["scan"], promote="float", compute="float32")
+@op("logcumsumexp(Tensor input, int dim) -> Tensor", tags=["scan"], promote="float", compute="float32", native="scan")
 def logcumsumexp(input: Meta, dim: int) -> Meta:
     """log of the sums of exp(input) up to each element, without overflow."""
     return input.like(sizes=input.sizes)

@@ -34,6 +34,7 @@ def _wrapped(input, dim, *rest):
     tags=["reduction", "fused"],
     promote=_dtype,
     compute="float32",
+    native="rows",
 )
 def softmax(input: Meta, dim: int) -> Meta:
     """exp(x) / sum(exp(x)) along `dim`; the maximum is subtracted first (safe softmax; Milakov & Gimelshein 2018).
@@ -81,6 +82,7 @@ def _(tangents, input, dim, out):
     tags=["reduction", "fused"],
     promote=_dtype,
     compute="float32",
+    native="rows",
 )
 def log_softmax(input: Meta, dim: int) -> Meta:
     """log(softmax(input, dim)), without the detour."""

@@ -330,7 +330,7 @@ def bucketize(input, boundaries, out_int32, right):
     return searchsorted(boundaries, input, out_int32=out_int32, right=right)
 
 
-@op("nonzero(Tensor input, *, bool as_tuple=False) -> Tensor", tags=["dynamic", "library"])
+@op("nonzero(Tensor input, *, bool as_tuple=False) -> Tensor", tags=["dynamic", "library"], native="places")
 def nonzero(input: Meta) -> Meta:
     """The indices of the elements that are not 0, one a row. Its sizes depend on the data."""
     found = unknown_size("the sizes of nonzero() depend on the data", input.numel())
@@ -338,6 +338,8 @@ def nonzero(input: Meta) -> Meta:
 
 
 nonzero.special(lambda input, as_tuple: as_tuple)(lambda input, as_tuple: _by_dim(input))
+
+
 @nonzero.kernel
 def _(x):
     # (The comparison makes a mask in memory: one that shows few elements too many times is refused there, at once.)

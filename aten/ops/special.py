@@ -21,13 +21,13 @@ def _floating(x: Any) -> Any:
 
 
 # -------------------------------------------------------------------------------------------------- pairs of tensors
-@composite("rsub(Tensor input, Any other, *, Scalar alpha=1) -> Tensor")
+@composite("rsub(Tensor input, Any other, *, Scalar alpha=1) -> Tensor", native="chain")
 def rsub(input, other, alpha):
     """other - alpha * input."""
     return ops.sub(other, input, alpha=alpha)
 
 
-@composite("square(Tensor input) -> Tensor", inplace=True)
+@composite("square(Tensor input) -> Tensor", inplace=True, native="chain")
 def square(input):
     """input * input."""
     return ops.pow(input, 2) if input.dtype is dtypes.bool else input * input
@@ -52,6 +52,7 @@ def true_divide(input, other):
     "addcmul(Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
     inplace=True,
     compute="float32",
+    native="chain",
 )
 def addcmul(input, tensor1, tensor2, value):
     """input + value * tensor1 * tensor2."""
@@ -63,6 +64,7 @@ def addcmul(input, tensor1, tensor2, value):
     "addcdiv(Tensor input, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
     inplace=True,
     compute="float32",
+    native="chain",
 )
 def addcdiv(input, tensor1, tensor2, value):
     """input + value * tensor1 / tensor2."""
@@ -79,6 +81,7 @@ def addcdiv(input, tensor1, tensor2, value):
     "lerp(Tensor input, Tensor end, Any weight) -> Tensor",
     inplace=True,
     compute="float32",
+    native="chain",
 )
 def lerp(input, end, weight):
     """input + weight * (end - input), counted from the nearer end."""
@@ -91,13 +94,13 @@ def lerp(input, end, weight):
     return ops.where(weight.abs() < 0.5, input + weight * step, end - step * (1 - weight))
 
 
-@composite("clamp_min(Tensor input, Any min) -> Tensor", inplace=True)
+@composite("clamp_min(Tensor input, Any min) -> Tensor", inplace=True, native="chain")
 def clamp_min(input, min):
     """`clamp` from below."""
     return ops.clamp(input, min, None)
 
 
-@composite("clamp_max(Tensor input, Any max) -> Tensor", inplace=True)
+@composite("clamp_max(Tensor input, Any max) -> Tensor", inplace=True, native="chain")
 def clamp_max(input, max):
     """`clamp` from above."""
     return ops.clamp(input, None, max)
@@ -122,7 +125,7 @@ def masked_fill(input, mask, value):
     return ops.where(mask, value, input)
 
 
-@composite("heaviside(Tensor input, Tensor values) -> Tensor", inplace=True)
+@composite("heaviside(Tensor input, Tensor values) -> Tensor", inplace=True, native="chain")
 def heaviside(input, values):
     """0 below 0, 1 above, `values` at 0."""
     if input.dtype is not values.dtype:
@@ -131,7 +134,7 @@ def heaviside(input, values):
     return ops.where(ops.eq(input, 0), values, step)
 
 
-@composite("xlogy(Tensor input, Tensor other) -> Tensor", tags=["scalars"], inplace=True)
+@composite("xlogy(Tensor input, Tensor other) -> Tensor", tags=["scalars"], inplace=True, native="chain")
 def xlogy(input, other):
     """input * log(other); 0 where input is 0, NaN where other is."""
     y = other if hasattr(other, "dtype") else ops.full([], other, dtype=_floating(input).dtype)
@@ -158,7 +161,7 @@ closed(
 )
 
 
-@composite("special_xlog1py(Any input, Any other) -> Tensor", tags=["function_only"])
+@composite("special_xlog1py(Any input, Any other) -> Tensor", tags=["function_only"], native="chain")
 def special_xlog1py(input, other):
     """input * log1p(other); 0 where input is 0, NaN where other is."""
     y = other if hasattr(other, "dtype") else ops.full([], other, dtype=_floating(input).dtype)
@@ -190,19 +193,19 @@ closed(
 )
 
 
-@composite("logaddexp(Tensor input, Tensor other) -> Tensor")
+@composite("logaddexp(Tensor input, Tensor other) -> Tensor", native="chain")
 def logaddexp(input, other):
     """log(exp(input) + exp(other)), without overflow."""
     return ops.logaddexp_core(_floating(input), _floating(other))
 
 
-@composite("logaddexp2(Tensor input, Tensor other) -> Tensor")
+@composite("logaddexp2(Tensor input, Tensor other) -> Tensor", native="chain")
 def logaddexp2(input, other):
     """log2(2**input + 2**other), without overflow."""
     return ops.logaddexp2_core(_floating(input), _floating(other))
 
 
-@composite("float_power(Tensor input, Tensor exponent) -> Tensor", tags=["scalars"], inplace=True)
+@composite("float_power(Tensor input, Tensor exponent) -> Tensor", tags=["scalars"], inplace=True, native="chain")
 def float_power(input, exponent):
     """`pow` in float64."""
     if not hasattr(input, "dtype") and not hasattr(exponent, "dtype"):
@@ -211,7 +214,7 @@ def float_power(input, exponent):
     return ops.pow(wide(input), wide(exponent))
 
 
-@composite("ldexp(Tensor input, Tensor other) -> Tensor", inplace=True)
+@composite("ldexp(Tensor input, Tensor other) -> Tensor", inplace=True, native="chain")
 def ldexp(input, other):
     """input * 2**other."""
     return input * ops.pow(2.0, other)
@@ -222,7 +225,9 @@ binary("lcm", via(lambda x, y: np.abs(np.lcm(x, y))), compute=None, doc="The lea
 
 
 # ----------------------------------------------------------------------------------------------------- one tensor
-@composite("nan_to_num(Tensor input, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor", inplace=True)
+@composite(
+    "nan_to_num(Tensor input, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor", inplace=True, native="chain"
+)
 def nan_to_num(input, nan, posinf, neginf):
     """NaN and infinities replaced (by default by 0 and the extreme finite values)."""
     if category(input.dtype) < 2:
@@ -234,19 +239,19 @@ def nan_to_num(input, nan, posinf, neginf):
     return ops.where(ops.eq(input, -math.inf), -limit if neginf is None else neginf, x)
 
 
-@composite("deg2rad(Tensor input) -> Tensor", inplace=True)
+@composite("deg2rad(Tensor input) -> Tensor", inplace=True, native="chain")
 def deg2rad(input):
     """Degrees as radians."""
     return input * (math.pi / 180)
 
 
-@composite("rad2deg(Tensor input) -> Tensor", inplace=True)
+@composite("rad2deg(Tensor input) -> Tensor", inplace=True, native="chain")
 def rad2deg(input):
     """Radians as degrees."""
     return input * (180 / math.pi)
 
 
-@composite("sinc(Tensor input) -> Tensor", inplace=True, compute="float32")
+@composite("sinc(Tensor input) -> Tensor", inplace=True, compute="float32", native="chain")
 def sinc(input):
     """sin(pi x) / (pi x); 1 at 0."""
     x = _floating(input) * math.pi
@@ -267,8 +272,10 @@ def diff(input, n, dim, prepend, append):
         if beside.ndim != input.ndim:
             raise RuntimeError("diff expects prepend or append to be the same dimension as input")
         if any(a != b for k, (a, b) in enumerate(zip(beside.shape, input.shape)) if k != dim % input.ndim):
-            raise RuntimeError("diff expects the shape of tensor to prepend or append to match that of input except along "
-                               "the differencing dimension")
+            raise RuntimeError(
+                "diff expects the shape of tensor to prepend or append to match that of input except along "
+                "the differencing dimension"
+            )
     if n == 0:
         return ops.alias(input)
     x = ops.cat([p for p in (prepend, input, append) if p is not None], dim)
@@ -501,7 +508,7 @@ for _name, _target in (
     _as_special(_name, _target)
 
 
-@composite("special_entr(Tensor input) -> Tensor", tags=["function_only"], compute="float32")
+@composite("special_entr(Tensor input) -> Tensor", tags=["function_only"], compute="float32", native="chain")
 def special_entr(input):
     """-x * log(x); 0 at 0, -inf below."""
     return ops.entr_core(_floating(input))

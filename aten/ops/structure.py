@@ -19,6 +19,7 @@ from aten.shapes import broadcast, is_empty, is_one, show, wrap_dim
     "cat(Tensor[] tensors, int dim=0) -> Tensor",
     tags=["structure", "function_only"],
     promote=lambda tensors, dim: _common_dtype(tensors),
+    native="join",
 )
 def cat(tensors: list[Meta], dim: int) -> Meta:
     """Tensors joined along a dimension; all other sizes are equal (1-d tensors without elements are ignored)."""
@@ -96,7 +97,7 @@ alias_of("concat", cat)
 alias_of("concatenate", cat)
 
 
-@op("flip(Tensor input, int[*] dims) -> Tensor", tags=["structure"])
+@op("flip(Tensor input, int[*] dims) -> Tensor", tags=["structure"], native="structure")
 def flip(input: Meta, dims: list[int]) -> Meta:
     """The order of elements reversed along dims."""
     return input.like(sizes=input.sizes)
@@ -117,7 +118,7 @@ flip.jvp(lambda tangents, input, dims, out: flip(tangents[0], dims))
 flip.batch_fn = batch_dims(flip)
 
 
-@op("roll(Tensor input, int[1] shifts, int[1] dims=()) -> Tensor", tags=["structure"])
+@op("roll(Tensor input, int[1] shifts, int[1] dims=()) -> Tensor", tags=["structure"], native="structure")
 def roll(input: Meta, shifts: list[Any], dims: list[int]) -> Meta:
     """Elements moved along dims, the last ones coming in at the front."""
     return input.like(sizes=input.sizes)
@@ -255,7 +256,7 @@ def _(input, src, non_blocking):
 
 copy.jvp(lambda tangents, input, src, out: copy(input, tangents[1]) if tangents[1] is not None else ops.zeros_like(input))
 copy.batch(lambda n, dims, x, src: (copy(materialize(x, dims[0], n), _batched_source(n, dims, x, src)), 0))
-copy.inplace = inplace_of(copy)
+copy.inplace = inplace_of(copy, native="copy")
 
 
 def _batched_source(n: Any, dims: Any, x: Any, src: Any) -> Any:

@@ -39,7 +39,7 @@ def _linear(made: Op) -> Op:
 
 
 # ------------------------------------------------------------------------------------------------------ core views
-@op("view(Tensor input, IntOrDType[*] size) -> Tensor", kind="view")
+@op("view(Tensor input, IntOrDType[*] size) -> Tensor", kind="view", native="view")
 def view(input: Meta, size: list[Any]) -> Meta:
     """The same memory with other sizes; one of them may be -1. Raises RuntimeError if only a copy could show it."""
     strides = view_strides(input.sizes, input.strides, size)
@@ -86,7 +86,7 @@ view.put(lambda base, new, size: reshape(new, list(base.shape)))
 view.batch(lambda n, dims, x, size: (view(to_front(x, dims[0]), [n, *size]), 0))
 
 
-@op("permute(Tensor input, int[*] dims) -> Tensor", kind="view")
+@op("permute(Tensor input, int[*] dims) -> Tensor", kind="view", native="view")
 def permute(input: Meta, dims: list[int]) -> Meta:
     """The dimensions in another order."""
     return input.view([input.sizes[d] for d in dims], [input.strides[d] for d in dims], input.offset)
@@ -118,7 +118,7 @@ permute.put(lambda base, new, dims: permute(new, inverse_permutation(dims)))
 permute.batch(lambda n, dims, x, order: (permute(to_front(x, dims[0]), [0, *[d + 1 for d in order]]), 0))
 
 
-@op("expand(Tensor input, int[*] size, *, bool implicit=False) -> Tensor", kind="view")
+@op("expand(Tensor input, int[*] size, *, bool implicit=False) -> Tensor", kind="view", native="view")
 def expand(input: Meta, size: list[Any]) -> Meta:
     """Dimensions of size 1 shown with another size (stride 0); new ones in front. -1 keeps a size."""
     extra = len(size) - input.ndim
@@ -194,7 +194,7 @@ def _(base, new, size):
     return reshape(new, list(base.shape)) if extra else new
 
 
-@op("squeeze(Tensor input, int[1]? dim=None) -> Tensor", kind="view")
+@op("squeeze(Tensor input, int[1]? dim=None) -> Tensor", kind="view", native="view")
 def squeeze(input: Meta, dim: list[int]) -> Meta:
     """Without the dimensions of size 1 (among `dim`, if given)."""
     kept = [d for d in range(input.ndim) if d not in dim]
@@ -218,7 +218,7 @@ def _unsqueeze_all(x: Any, dim: list[int]) -> Any:
     return x
 
 
-@op("unsqueeze(Tensor input, int dim) -> Tensor", kind="view")
+@op("unsqueeze(Tensor input, int dim) -> Tensor", kind="view", native="view")
 def unsqueeze(input: Meta, dim: int) -> Meta:
     """A new dimension of size 1 at `dim`."""
     stride = input.sizes[dim] * input.strides[dim] if dim < input.ndim else 1
@@ -237,6 +237,7 @@ unsqueeze.batch(lambda n, dims, x, dim: (unsqueeze(to_front(x, dims[0]), dim + 1
     "slice(Tensor input, int dim=0, int? start=None, int? end=None, int step=1) -> Tensor",
     kind="view",
     tags=["function_only"],
+    native="view",
 )
 def slice(input: Meta, dim: int, start: Any, end: Any, step: int) -> Meta:
     """input[start:end:step] along `dim`, bounds as in Python, step > 0."""
@@ -274,7 +275,7 @@ slice.put(lambda base, new, dim, start, end, step: ops.slice_scatter(base, new, 
 slice.batch(lambda n, dims, x, dim, start, end, step: (slice(to_front(x, dims[0]), dim + 1, start, end, step), 0))
 
 
-@op("select(Tensor input, int dim, int index) -> Tensor", kind="view")
+@op("select(Tensor input, int dim, int index) -> Tensor", kind="view", native="view")
 def select(input: Meta, dim: int, index: Any) -> Meta:
     """input[index] along `dim`."""
     kept = [d for d in range(input.ndim) if d != dim]
@@ -430,8 +431,6 @@ def _(g, input_meta, size, stride, storage_offset):
     )
 
 
-
-
 @as_strided.put
 def _(base, new, size, stride, storage_offset):
     meta = Meta.of(base)
@@ -523,7 +522,7 @@ def _sharers(sizes: Sequence[int], strides: Sequence[int], like: Any) -> Any:
     return ops.cast(ops.to_device(_native.from_numpy(counts[numbered].reshape(places.shape)), like.device), like.dtype)
 
 
-@op("alias(Tensor input) -> Tensor", kind="view", tags=["function_only"])
+@op("alias(Tensor input) -> Tensor", kind="view", tags=["function_only"], native="view")
 def alias(input: Meta) -> Meta:
     """The same tensor as another object."""
     return input.view(input.sizes, input.strides, input.offset)
@@ -534,7 +533,7 @@ alias.put(lambda base, new: new)
 alias.batch(lambda n, dims, x: (alias(x), dims[0]))
 
 
-@op("detach(Tensor input) -> Tensor", kind="view", tags=["constant"])
+@op("detach(Tensor input) -> Tensor", kind="view", tags=["constant"], native="copy")
 def detach(input: Meta) -> Meta:
     """The same memory, cut from the graph of gradients."""
     return input.view(input.sizes, input.strides, input.offset)
@@ -547,7 +546,7 @@ for _made in (view, permute, expand, squeeze, unsqueeze, slice, select, diagonal
 
 
 # ------------------------------------------------------------------------------------------------- copies
-@op("clone(Tensor input, *, Any memory_format=None) -> Tensor", tags=["layout"])
+@op("clone(Tensor input, *, Any memory_format=None) -> Tensor", tags=["layout"], native="copy")
 def clone(input: Meta) -> Meta:
     """A row-major copy."""
     return input.like(sizes=input.sizes)
@@ -578,7 +577,7 @@ clone.jvp(lambda tangents, input, out: clone(tangents[0]))
 clone.batch(lambda n, dims, x: (clone(to_front(x, dims[0])), 0))
 
 
-@composite("contiguous(Tensor input, *, Any memory_format=None) -> Tensor")
+@composite("contiguous(Tensor input, *, Any memory_format=None) -> Tensor", native="copy")
 def contiguous(input, memory_format):
     """The tensor itself if it is laid out so, else a copy: row-major, or with the channels innermost."""
     n = _innermost(memory_format)
@@ -588,7 +587,7 @@ def contiguous(input, memory_format):
     return clone(input) if n is None else _channels_last(input, memory_format, clone)
 
 
-@composite("reshape(Tensor input, int[*] shape) -> Tensor")
+@composite("reshape(Tensor input, int[*] shape) -> Tensor", native="view")
 def reshape(input, shape):
     """A view with these sizes if strides allow it, else a copy."""
     meta = Meta.of(input)

@@ -96,9 +96,7 @@ def entries() -> Iterator[Scalar | Definition]:
 DTYPES = {
     "f": {"WEFT_FLOAT32": "F32", "WEFT_FLOAT64": "F64"},
     "h": {"WEFT_FLOAT16": "F16", "WEFT_BFLOAT16": "BF16"},
-    "i": {
-        f"WEFT_{sign.upper()}INT{bits}": f"Plain<{sign}int{bits}_t>" for sign in ("", "u") for bits in (8, 16, 32, 64)
-    },
+    "i": {f"WEFT_{sign.upper()}INT{bits}": f"Plain<{sign}int{bits}_t>" for sign in ("", "u") for bits in (8, 16, 32, 64)},
     "b": {"WEFT_BOOL": "TruthLanes"},
 }
 

@@ -96,4 +96,3 @@ class check_sparse_tensor_invariants:
 
     def __call__(self, function: Any) -> Any:
         return function
-

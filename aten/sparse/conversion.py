@@ -60,9 +60,7 @@ def _size_of(indices: Tensor, values: Tensor, size: Any) -> tuple[int, ...]:
         return (*[m + 1 for m in most], *values.shape[1:])
     size = tuple(size)
     if len(size) != n + values.ndim - 1:
-        raise RuntimeError(
-            f"number of dimensions must be sparse_dim ({n}) + dense_dim ({values.ndim - 1}), but got {len(size)}"
-        )
+        raise RuntimeError(f"number of dimensions must be sparse_dim ({n}) + dense_dim ({values.ndim - 1}), but got {len(size)}")
     if size[n:] != tuple(values.shape[1:]):
         raise RuntimeError(f"values has incorrect size, expected {list(size[n:])}, got {list(values.shape[1:])}")
     for dim, m in enumerate(most):

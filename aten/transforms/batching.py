@@ -314,9 +314,7 @@ def _along_nothing(op: Op, values: tuple, dims: tuple) -> bool:
     return type(dims[0]) is int and values[0].ndim == 1 and any(p.name in ("dim", "dimension") for p in op.core)
 
 
-_NOT_A_TENSOR = (
-    "vmap({0}, ...): `{0}` must only return Tensors, got type {1}. Did you mean to set out_dims= to None for output?"
-)
+_NOT_A_TENSOR = "vmap({0}, ...): `{0}` must only return Tensors, got type {1}. Did you mean to set out_dims= to None for output?"
 
 
 def vmap(func: Callable, in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", *, chunk_size: int | None = None):

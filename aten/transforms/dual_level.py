@@ -76,8 +76,10 @@ class DualLevel(JvpLevel):
         self.written.clear()
 
     def wants(self, args: tuple) -> bool:
-        return super().wants(args) or bool(self.written) and any(
-            self._written(x) is not None for a in args for x in (a if type(a) in (list, tuple) else (a,))
+        return (
+            super().wants(args)
+            or bool(self.written)
+            and any(self._written(x) is not None for a in args for x in (a if type(a) in (list, tuple) else (a,)))
         )
 
     def _written(self, value: Any) -> Tensor | None:

@@ -118,7 +118,6 @@ class JvpLevel(Level):
             return public(op, tuple([self.wrap(o, _floating(o, t)) for o, t in zip(out, parts)]))
         return self.wrap(out, _floating(out, tangent_out)) if isinstance(out, Tensor) else out
 
-
     @staticmethod
     def _tangent_of(op: Op, primals: tuple, tangents: tuple, out: Any) -> Any:
         lacking = f"Trying to use forward AD with {op.name} that does not support it because it has not been implemented yet."

@@ -34,9 +34,7 @@ def _basis(leaves: list[Any]) -> list[Any]:
 def _check_real(which: str, kind: str, leaves: list[Any]) -> None:
     for i, leaf in enumerate(leaves):
         if isinstance(leaf, Tensor) and leaf.is_complex():
-            raise RuntimeError(
-                f"{which}: Expected all {kind} to be real but received complex tensor at flattened input idx: {i}"
-            )
+            raise RuntimeError(f"{which}: Expected all {kind} to be real but received complex tensor at flattened input idx: {i}")
 
 
 def _split(columns: Any, leaves: list[Any], rest: Callable[[Any, Any], list[Any]]) -> list[Any]:
@@ -98,9 +96,7 @@ def _rows(pull: Callable, basis: list[Any], chunk_size: int | None) -> Any:
     return pytree.unflatten([registry["stack"](list(column)) for column in zip(*[leaves for leaves, _ in found])], found[0][1])
 
 
-def jacfwd(
-    func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False, *, randomness: str = "error"
-) -> Callable:
+def jacfwd(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False, *, randomness: str = "error") -> Callable:
     """As `jacrev`, by forward mode: one jvp for each element of the arguments."""
 
     @functools.wraps(func)
@@ -120,9 +116,7 @@ def jacfwd(
         results = []
         for column in columns:
             parts = _split(column, leaves, lambda p, x: [*x.shape, *p.shape[1:]])
-            moved = [
-                p.movedim(list(range(x.ndim)), list(range(p.ndim - x.ndim, p.ndim))) for p, x in zip(parts, leaves)
-            ]
+            moved = [p.movedim(list(range(x.ndim)), list(range(p.ndim - x.ndim, p.ndim))) for p, x in zip(parts, leaves)]
             nested = pytree.unflatten(moved, spec)
             results.append(nested[0] if single else nested)
         result = pytree.unflatten(results, out_spec)

@@ -120,9 +120,7 @@ class GradLevel(Level):
             constant = [any(o is n for n in ctx._non_differentiable) for o in outputs]
             kept = tuple([o if not c else Box(o.value) for o, c in zip(out, constant)])
             self.tape.record_call(FunctionCall(cls, ctx, metas), boxes, tuple(map(_metas, boxes)), kept, metas)
-        wrapped = tuple(
-            [self.make(o, Meta.of(o.value), o in self.tape.tracked) if type(o) is Box else o for o in out]
-        )
+        wrapped = tuple([self.make(o, Meta.of(o.value), o in self.tape.tracked) if type(o) is Box else o for o in out])
         seen = ctx.seen_from([*zip(values, args), *zip(outputs, wrapped)])
         return (wrapped if isinstance(result, tuple) else wrapped[0]), seen
 

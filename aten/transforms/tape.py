@@ -8,10 +8,9 @@ from typing import Any, NamedTuple
 from aten import _native
 from aten._native import Tensor
 from aten.autograd import anomaly
-from aten.autograd.record import node_name
 from aten.derivative import Missing, is_lost
 from aten.meta import Meta, known_equal
-from aten.op import Op
+from aten.op import Op, node_name
 
 
 class Entry(NamedTuple):

@@ -175,9 +175,7 @@ class TraceLevel(Level):
         target = args[0]
         if self.functionalize or not self.own(target):
             if not self.own(target) and isinstance(target, Tensor):
-                raise RuntimeError(
-                    f"{op.name}: a tensor that is not an input of the traced function cannot be written in place"
-                )
+                raise RuntimeError(f"{op.name}: a tensor that is not an input of the traced function cannot be written in place")
             result = super().write_op(op, args)
             return result
         self.check_write(op, target)

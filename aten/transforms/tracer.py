@@ -202,9 +202,7 @@ class Level:
         raise NotImplementedError
 
     def item(self, tracer: Tracer) -> Any:
-        raise DataDependentError(
-            f"item() needs the value of a tensor, but inside {tracer.transform} a tensor has no values yet"
-        )
+        raise DataDependentError(f"item() needs the value of a tensor, but inside {tracer.transform} a tensor has no values yet")
 
     def value(self, tracer: Tracer) -> Tensor | None:
         """What the tensor is in the level below, where levels compute with values; None where they do not."""

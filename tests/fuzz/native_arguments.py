@@ -101,7 +101,7 @@ def _attribute(full: str, cls: type, member: Any) -> Callable[[Arguments], tuple
 
 
 def _op_calls(op: Any) -> Callable[[Arguments], tuple[Callable[[], Any], str]]:
-    """By schema, mostly; the family and the general path both."""
+    """By schema, mostly; the native rule and the general path both."""
 
     def one(p: Any, a: Arguments) -> tuple[Any, str]:
         r, kind = a.random, p.type

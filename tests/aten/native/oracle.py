@@ -1,4 +1,4 @@
-"""The general path of a call with the NumPy kernels, which no native family answers."""
+"""The general path of a call with the NumPy kernels, which no native rule answers."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from aten import dispatch
 
 
 def general(op, args, kwargs=None):
-    with mock.patch.object(dispatch, "by_family", lambda *call: NotImplemented):
+    with mock.patch.object(dispatch, "by_rule", lambda *call: NotImplemented):
         return dispatch.call(op, args, dict(kwargs or {}))

@@ -184,7 +184,7 @@ def test_attention_of_many_tokens_stays_one_op():
 
 
 def test_steps_take_an_ops_native_way():
-    """Without a name among its arguments, where native families answer: scatter of [294,441] in 0.23 ms instead of 0.75."""
+    """Without a name among its arguments, where native rules answer: scatter of [294,441] in 0.23 ms instead of 0.75."""
     x, i, src = weft.zeros(4, 9), weft.randint(0, 9, (4, 5)), weft.randn(4, 5)
     f = weft.compile(lambda x, i, s: (x * 2).scatter(1, i, s), fullgraph=True)
     for _ in range(2):

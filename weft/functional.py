@@ -7,7 +7,7 @@ import aten
 _NAMES = (
     "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_shapes", "broadcast_tensors",
     "cartesian_prod", "cdist", "chain_matmul", "einsum", "istft", "lu", "meshgrid", "norm", "split", "stft", "tensordot",
-    "unique", "unique_consecutive", "unravel_index",
+    "pca_lowrank", "svd_lowrank", "unique", "unique_consecutive", "unravel_index",
 )  # fmt: skip
 Tensor = aten.Tensor
 

@@ -21,4 +21,6 @@ Number = Union[int, float, bool]  # noqa: UP007
 Device = Union[aten.Device, str, int, None]  # noqa: UP007
 FileLike = Union[str, os.PathLike, Any]  # noqa: UP007
 IntLikeType, FloatLikeType, BoolLikeType = Union[int, SymInt], Union[float, SymFloat], Union[bool, SymBool]  # noqa: UP007
+_layout = aten.Layout
+py_sym_types = (SymInt, SymFloat, SymBool)
 Storage = Any

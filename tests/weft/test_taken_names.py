@@ -205,3 +205,59 @@ def test_parts_that_distributions_of_programs_are_made_of():
     want = (x.unsqueeze(1) @ weft.linalg.inv(factor @ factor.mT) @ x.unsqueeze(2)).flatten()
     assert weft.allclose(_batch_mahalanobis(factor, x), want)
     assert _standard_normal((2, 3), weft.float64, "cpu").dtype is weft.float64 and _sum_rightmost(x, 2).item() == 4
+
+
+def test_contexts_that_decorate():
+    from weft.utils._contextlib import _DecoratorContextManager, _NoParamDecoratorContextManager, context_decorator
+    from weft.utils._device import set_device
+
+    class Counted(_DecoratorContextManager):
+        inside = 0
+
+        def __enter__(self):
+            Counted.inside += 1
+
+        def __exit__(self, *exc):
+            Counted.inside -= 1
+
+    class Bare(Counted, _NoParamDecoratorContextManager):
+        pass
+
+    @Counted()
+    def steps():
+        got = yield Counted.inside
+        yield got, Counted.inside
+
+    running = steps()
+    assert next(running) == 1 and Counted.inside == 0 and running.send(5) == (5, 1) and Counted.inside == 0
+    assert Bare(lambda: Counted.inside)() == 1
+    assert set_device("meta")(lambda: weft.ones(2))().device.type == "meta"
+    with pytest.raises(RuntimeError, match="ambiguous"):
+        context_decorator(Counted(), int)
+
+
+def test_sets_in_order_and_optimizers_of_lists():
+    from weft.optim import _multi_tensor
+    from weft.utils._ordered_set import OrderedSet
+
+    s = OrderedSet([3, 1, 3, 2])
+    assert list(s) == [3, 1, 2] and list(s | {7}) == [3, 1, 2, 7] and list(s.difference([1])) == [3, 2] and s == {1, 2, 3}
+    sgd = _multi_tensor.SGD([weft.ones(1, requires_grad=True)], lr=0.1)
+    assert sgd.defaults["foreach"] is True and isinstance(sgd, weft.optim.SGD)
+
+
+def test_an_optimizer_that_wraps_another_has_schedules():
+    class Every(weft.optim.Optimizer):  # as Lookahead is written: its base's __init__ is not called
+        def __init__(self, inner):
+            self.inner, self.param_groups, self.defaults, self.state = inner, inner.param_groups, inner.defaults, {}
+
+        def step(self, closure=None):
+            return self.inner.step(closure)
+
+    inner = weft.optim.SGD([weft.ones(1, requires_grad=True)], lr=0.4)
+    outer = Every(inner)
+    schedule = weft.optim.lr_scheduler.StepLR(outer, 1, 0.5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        outer.step(), schedule.step()
+    assert inner.param_groups[0]["lr"] == 0.2 and schedule.get_last_lr() == [0.2]

@@ -19,6 +19,11 @@ class OptState(Enum):
     READY, UNSCALED, STEPPED = range(3)
 
 
+def _refresh_per_optimizer_state() -> dict[str, Any]:
+    """What is known of an optimizer between two updates of the scale."""
+    return {"stage": OptState.READY, "found_inf_per_device": {}}
+
+
 class GradScaler:
     """`scale(loss).backward()`, `step(optimizer)`, `update()`: a step is left out where a gradient is inf or NaN, and the
     scale then is multiplied by backoff_factor; after growth_interval steps without, by growth_factor.
@@ -52,7 +57,7 @@ class GradScaler:
 
     @staticmethod
     def _fresh_states() -> defaultdict[int, dict[str, Any]]:
-        return defaultdict(lambda: {"stage": OptState.READY, "found_inf_per_device": {}})
+        return defaultdict(_refresh_per_optimizer_state)
 
     def _check_scale_growth_tracker(self, name: str) -> tuple[Tensor, Tensor]:
         if self._scale is None or self._growth_tracker is None:

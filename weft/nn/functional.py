@@ -28,6 +28,7 @@ from weft.nn.functions.pooling import WITH_INDICES
 from weft.nn.functions.resize import affine_grid, grid_sample, upsample, upsample_bilinear, upsample_nearest  # noqa: F401
 from weft.nn.linear_cross_entropy import LinearCrossEntropyOptions
 from weft.nn.modules.utils import _list_with_default, _pair, _single, _triple  # noqa: F401
+from weft.overrides import handle_torch_function, has_torch_function, has_torch_function_unary, has_torch_function_variadic  # noqa: F401
 
 _REDUCTIONS = ("mean", "sum", "none")
 globals().update(WITH_INDICES)

@@ -131,6 +131,8 @@ class Optimizer:
     """Whether the state of a parameter has a `step`, the number of its steps (0-d)."""
     sparse = False
     """Whether `_update` takes sparse gradients."""
+    _opt_called = False
+    _rates_from = -1
     decays = "gradient"
     """What weight decay acts on where a group does not say (`decoupled_weight_decay`): "gradient", "parameter", or
     "none" of them here: `_update` knows."""
@@ -139,9 +141,6 @@ class Optimizer:
         self.defaults = defaults
         for name in _HOOKS:
             setattr(self, name, OrderedDict())
-        self._opt_called = False
-        self._schedules: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
-        self._rates_from = -1
         self._hook_step()
         if isinstance(params, Tensor):
             raise TypeError(
@@ -197,9 +196,6 @@ class Optimizer:
         self.__dict__.update(state)
         for name in _HOOKS:
             self.__dict__.setdefault(name, OrderedDict())
-        self.__dict__.setdefault("_opt_called", False)
-        self.__dict__.setdefault("_schedules", WeakKeyDictionary())
-        self.__dict__.setdefault("_rates_from", -1)
         self._hook_step()
         for group in self.param_groups:
             for name, default in self.defaults.items():  # settings that are younger than what was saved
@@ -421,7 +417,9 @@ class Optimizer:
 
     def _rates_set_by(self, scheduler: Any) -> None:
         """A schedule that was just made has set the rates."""
-        self._rates_from = self._schedules[scheduler] = len(self._schedules)
+        # (made here: optimizers that wrap another need not call `Optimizer.__init__`)
+        schedules: WeakKeyDictionary[Any, int] = self.__dict__.setdefault("_schedules", WeakKeyDictionary())
+        self._rates_from = schedules[scheduler] = len(schedules)
 
     def _takes_rates_of(self, scheduler: Any) -> bool:
         """Whether the rates are to be those of `scheduler`, just loaded.
@@ -429,7 +427,7 @@ class Optimizer:
         They are not if they were loaded with this optimizer since the schedules were made, or with one made later, which
         has the last word in a step too.
         """
-        order = self._schedules.get(scheduler, -1)
+        order = self.__dict__.get("_schedules", {}).get(scheduler, -1)
         if order < self._rates_from:
             return False
         self._rates_from = order

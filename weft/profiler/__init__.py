@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import time
@@ -13,7 +14,7 @@ from aten.autograd import profiler as _ops
 from aten.autograd.profiler import EventList, record_function
 
 __all__ = [
-    "ProfilerAction", "ProfilerActivity", "profile", "record_function", "schedule", "supported_activities",
+    "ProfilerAction", "ProfilerActivity", "kineto_available", "profile", "record_function", "schedule", "supported_activities",
     "tensorboard_trace_handler",
 ]  # fmt: skip
 
@@ -34,6 +35,11 @@ class ProfilerAction(Enum):
     WARMUP = 1
     RECORD = 2
     RECORD_AND_SAVE = 3
+
+
+def kineto_available() -> bool:
+    """True: calls of ops are noted."""
+    return True
 
 
 def supported_activities() -> set[ProfilerActivity]:
@@ -109,6 +115,7 @@ class profile:
         self.record_shapes, self.profile_memory = record_shapes, profile_memory
         self.step_num = 0
         self.current_action = ProfilerAction.RECORD_AND_SAVE if schedule is None else schedule(0)
+        self._metadata: dict[str, Any] = {}
         self._noted: _ops.profile | None = None
         self._running = False
 
@@ -162,5 +169,20 @@ class profile:
         return self.events().key_averages(group_by_input_shape)
 
     def export_chrome_trace(self, path: str) -> None:
-        """Writes the last record as JSON that chrome://tracing and Perfetto read."""
+        """Writes the last record as JSON that chrome://tracing and Perfetto read, with what `add_metadata` was given."""
         self.events().export_chrome_trace(path)
+        if self._metadata:
+            with open(path) as file:
+                trace = json.load(file)
+            with open(path, "w") as file:
+                json.dump(trace | self._metadata, file)
+
+    def add_metadata(self, key: str, value: str) -> None:
+        """A text for the trace."""
+        self._metadata[key] = value
+
+    def add_metadata_json(self, key: str, value: str) -> None:
+        """A value for the trace, as JSON."""
+        self._metadata[key] = json.loads(value)
+
+    preset_metadata_json = add_metadata_json

@@ -5,7 +5,8 @@ from typing import Any as _Any
 
 _PARTS = frozenset({
     "_foreach_utils", "_pytree", "benchmark", "checkpoint", "collect_env", "cpp_extension", "data", "deterministic", "dlpack",
-    "hooks", "model_zoo", "tensorboard",
+    "_contextlib", "_device", "_mode_utils", "_ordered_set", "_python_dispatch", "_triton", "_typing_utils",
+    "flop_counter", "hooks", "model_zoo", "module_tracker", "tensorboard", "weak",
 })  # fmt: skip
 _HOME = {"swap_tensors": "swap"}
 

@@ -56,6 +56,7 @@ class GetAttrKey:
         return getattr(obj, self.name)
 
 
+KeyEntry = SequenceKey | MappingKey | GetAttrKey
 KeyPath = tuple
 
 
@@ -218,6 +219,9 @@ def is_namedtuple(obj: Any) -> bool:
     return is_namedtuple_class(type(obj))
 
 
+_is_namedtuple_instance = is_namedtuple_instance = is_namedtuple
+
+
 def is_structseq_class(cls: Any) -> bool:
     """Whether it is a class of C's named tuples, such as time.struct_time."""
     return isinstance(cls, type) and issubclass(cls, tuple) and hasattr(cls, "n_sequence_fields")
@@ -371,6 +375,11 @@ def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec) -> PyTree:
     if not isinstance(treespec, TreeSpec):
         raise TypeError(f"tree_unflatten(leaves, treespec): Expected `treespec` to be a TreeSpec but got {type(treespec)}.")
     return treespec.unflatten(leaves)
+
+
+def tree_is_leaf(tree: PyTree, is_leaf: Callable[[Any], bool] | None = None) -> bool:
+    """Whether it is no container that is known, or `is_leaf` says so."""
+    return _is_leaf(tree, is_leaf)
 
 
 def tree_leaves(tree: PyTree, is_leaf: Callable[[Any], bool] | None = None) -> list[Any]:

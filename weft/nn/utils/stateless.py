@@ -83,6 +83,9 @@ def swapped(module: Module, values: dict[str, Any], *, tie_weights: bool = True,
                 store[name] = old
 
 
+_reparametrize_module = swapped
+
+
 def call(module: Module, values: dict[str, Any], args: Any, kwargs: Any, *, tie_weights: bool, strict: bool) -> Any:
     """module(*args, **kwargs) with `values`. A single argument may come without a tuple."""
     arguments = () if args is None else args if isinstance(args, tuple) else (args,)

@@ -264,6 +264,9 @@ class _MultiProcessingDataLoaderIter(_Iterator):
         self._pool.close()
 
 
+_BaseDataLoaderIter = _Iterator
+
+
 def _iterator_of(loader: DataLoader) -> _Iterator:
     return _SingleProcessDataLoaderIter(loader) if loader.num_workers == 0 else _MultiProcessingDataLoaderIter(loader)
 

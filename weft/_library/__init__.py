@@ -1,0 +1,1 @@
+"""Custom ops, under the names that PyTorch has for the files."""

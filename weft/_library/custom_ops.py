@@ -1,0 +1,6 @@
+"""Custom ops."""
+
+from aten.library import CustomOp as CustomOpDef
+from aten.library import custom_op
+
+__all__ = ["CustomOpDef", "custom_op"]

@@ -250,7 +250,8 @@ def make_entry(code: types.CodeType, traced: o.Traced, config: Config, scope: Sc
     if traced.graph is not None:
         record.pop("fruitless", None)
         counters["graphs"] += 1
-        logs.get("graph")(f"{_name(code)}\n{traced.graph.graph}")
+        if (log := logs.get("graph")).on:
+            log(f"{_name(code)}\n{traced.graph.graph}")
         compiled = run_unasked(compiled_without(lambda: call_backend(config.backend, traced)))
     if any(hasattr(value, DYNAMIC) for value in traced.example_inputs):
         marked_sizes.check(traced)

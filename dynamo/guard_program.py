@@ -46,6 +46,7 @@ class GuardCompiler:
         self.inputs = list(inputs)
         self.live: dict[Source, int] = {}
         self.fixed: dict[Source, int] = {}
+        self.registers: dict[Source, int] = {}  # of both: fixed ones follow the live ones
         self.live_code: list[tuple] = []
         self.fixed_code: list[tuple] = []
         self.last_code: list[tuple] = []
@@ -55,41 +56,46 @@ class GuardCompiler:
 
     def compile(self) -> Any:
         self.noted = tensors = {g.source for g in self.guards if g.kind.name == "TENSOR"}
-        for source in self._sources():
-            self._number(source)
-        for source in self.fixed:  # fixed registers follow the live ones
-            self.fixed[source] += len(self.live)
+        read = [tuple(_read_by(guard)) for guard in self.guards]
+        for sources in (*read, self.inputs):
+            for source in sources:
+                self._number(source)
+        first = len(self.live)
+        self.registers = {**self.live, **{source: first + i for source, i in self.fixed.items()}}
         placed: set[Source] = set()
-        for index, guard in enumerate(self.guards):
+        for index, (guard, sources) in enumerate(zip(self.guards, read)):
             if guard.kind.name == "TYPE_IS" and guard.source in tensors:
                 continue  # the tensor guard compares the type
-            for source in _read_by(guard):
-                self._place(source, index, placed)
+            for source in sources:
+                if source not in placed:
+                    self._place(source, index, placed)
             self._emit(guard, index)
         for source in self.inputs:
             self._place(source, len(self.guards), placed)
         return _eval_frame.GuardProgram(
-            n_regs=len(self.live) + len(self.fixed), fixed_first=len(self.live), fixed_count=len(self.fixed),
+            n_regs=len(self.registers), fixed_first=first, fixed_count=len(self.fixed),
             live=self.live_code, fixed=self.fixed_code, last=self.last_code,
             keys=list(self.keys), key_function=self.uses_function,
         )  # fmt: skip
 
     def register(self, source: Source) -> int:
-        return self.live[source] if source in self.live else self.fixed[source]
+        return self.registers[source]
 
     # ------------------------------------------------------------------------------- registers
-    def _sources(self) -> Iterable[Source]:
-        for guard in self.guards:
-            yield from _read_by(guard)
-        yield from self.inputs
-
-    def _number(self, source: Source) -> None:
-        if source in self.live or source in self.fixed:
-            return
-        if source.base is not None:
-            self._number(source.base)
-        where = self.live if _is_live(source) else self.fixed
+    def _number(self, source: Source) -> bool:
+        """Give it a place, behind its bases; whether it is live: an argument, or held directly by one."""
+        if source in self.fixed:
+            return False
+        if source in self.live:
+            return True
+        live = self._number(source.base) if source.base is not None else False
+        if live:
+            live = isinstance(source, (Item, DictKey, Converted))
+        elif source.base is None:
+            live = isinstance(source, Local)
+        where = self.live if live else self.fixed
         where[source] = len(where)
+        return live
 
     def _place(self, source: Source, guard: int, placed: set[Source]) -> None:
         """Emit the accessor of `source`, after those of its bases."""
@@ -121,12 +127,12 @@ class GuardCompiler:
         elif isinstance(source, Object):
             obj, held = (source.value, STRONG) if isinstance(source, Made) else hold(source.value)
         else:
-            a, obj = self.register(source.base), source.key
+            a, obj = self.registers[source.base], source.key  # type: ignore[index]
             if kind in ("ITEM", "DICT_KEY") and type(source.key) is int and -(2**62) < source.key < 2**62:
                 data = (source.key,)
             elif kind == "ITEM":
                 obj, held = hold(source.key)
-        return (_OPS[kind], self.register(source), a, 0, guard, obj, data, None, held)
+        return (_OPS[kind], self.registers[source], a, 0, guard, obj, data, None, held)
 
     def _use(self, source: Source | None) -> None:
         """A fixed instruction depends on `source`: what it remembers is remembered for that object."""
@@ -143,7 +149,7 @@ class GuardCompiler:
 
     def _check(self, kind: str, source: Source, index: int, held: tuple = (None, 0), data: tuple = (), name: Any = None):
         obj, how = held
-        instruction = (_OPS[kind], 0, self.register(source), 0, index, obj, data, name, how)
+        instruction = (_OPS[kind], 0, self.registers[source], 0, index, obj, data, name, how)
         if source in self.live and kind not in _REMEMBERED:
             self.live_code.append(instruction)
         else:
@@ -248,12 +254,6 @@ class GuardCompiler:
         self._append(_read_by(guard), "SHAPE", index, compile_expr(guard.shape.expr, load))
 
 
-def _is_live(source: Source) -> bool:
-    while isinstance(source, (Item, DictKey, Converted)):
-        source = source.base
-    return isinstance(source, Local)
-
-
 def _read_by(guard: Guard) -> Iterable[Source]:
     """The sources whose values the guard reads, without the integers of tensors."""
     kind = guard.kind.name
@@ -266,5 +266,3 @@ def _read_by(guard: Guard) -> Iterable[Source]:
         yield guard.source
         if kind == "SAME_OBJECT":
             yield guard.other
-
-

@@ -26,7 +26,7 @@ class Kind:
     take the Scope as a third argument (`scoped`). `objects`: the compared values are objects, held by identity.
     """
 
-    __slots__ = ("name", "fields", "check", "failed", "scoped", "objects")
+    __slots__ = ("name", "fields", "places", "check", "failed", "scoped", "objects")
 
     def __init__(
         self,
@@ -39,6 +39,7 @@ class Kind:
     ):
         self.name = name
         self.fields = fields.split()
+        self.places = {field: i for i, field in enumerate(self.fields[1:])}
         self.check = check
         self.failed = failed
         self.scoped = scoped
@@ -76,11 +77,11 @@ class Guard:
         )
 
     def __getattr__(self, name: str) -> Any:
-        fields = self.kind.fields
-        if name in fields:
-            value = self.values[fields.index(name) - 1]
-            return value() if type(value) is Loose else value
-        raise AttributeError(name)
+        at = self.kind.places.get(name)
+        if at is None:
+            raise AttributeError(name)
+        value = self.values[at]
+        return value() if type(value) is Loose else value
 
     def __str__(self):
         shown = ", ".join(_show(v() if type(v) is Loose else v) for v in self.values)

@@ -76,4 +76,4 @@ class Loose:
     @staticmethod
     def of(obj: Any) -> Any:
         """`obj` if it lives on, else a Loose."""
-        return obj if isinstance(obj, Loose) or obj is ABSENT or lives_on(obj) else Loose(obj)
+        return obj if obj is ABSENT or type(obj) is Loose or lives_on(obj) else Loose(obj)

@@ -59,12 +59,13 @@ def _hash_of_key(key: Any) -> int:
 class Source:
     """One step of an expression: `key` applied to `base` (None for a root)."""
 
-    __slots__ = ("base", "key", "_hash")
+    __slots__ = ("base", "key", "is_loose", "_hash")
     accessor = ""  # name of the native instruction
 
     def __init__(self, base: Source | None, key: Any):
         self.base = base
         self.key = key
+        self.is_loose = False
         # True == 1 == 1.0 as dictionary keys, and so they are here; types are compared where keys are constants.
         self._hash = hash((type(self), base, _hash_of_key(key)))
 
@@ -97,11 +98,12 @@ class Source:
     def loosen(self) -> None:
         """Keep no object alive from now on."""
         source: Source | None = self
-        while source is not None:
+        while source is not None and not source.is_loose:
             if type(source.key) is _ById:
                 source.key.held = Loose.of(source.key.held)
             elif isinstance(source, Item):
                 source.key = Loose.of(source.key)
+            source.is_loose = True
             source = source.base
 
     @property
@@ -266,10 +268,12 @@ class _ById:
         return self.address
 
     def __eq__(self, other):
+        if self is other:
+            return True
         if type(other) is not _ById or self.address != other.address:
             return False
-        gone = type(self.held) is Loose and self.held() is None
-        return self is other or (not gone and self.value is other.value)
+        value = _now(self.held)
+        return value is _now(other.held) and not (value is None and type(self.held) is Loose)  # (two that are gone may differ)
 
 
 # ------------------------------------------------------------------------------------------- steps

@@ -40,12 +40,13 @@ class World:
 
     QUOTED = sys.version_info >= (3, 12)  # whether abstract methods stand in quotes where objects cannot be made
 
-    __slots__ = ("output", "class_lookups", "bases_in_c")
+    __slots__ = ("output", "class_lookups", "classes", "bases_in_c")
     MISSING = MISSING
 
     def __init__(self, output: OutputGraph):
         self.output = output
         self.class_lookups: dict[tuple[type, type | None, str], Any] = {}
+        self.classes: dict[type, Object] = {}
         self.bases_in_c: dict[type, tuple[type, ...]] = {}
 
     def _saw(self, kind: str, source: Source, name: Any, value: Any) -> None:
@@ -98,12 +99,19 @@ class World:
     def _guard_class(self, cls: type, name: str, found: Any) -> None:
         if cls.__flags__ & IMMUTABLE:
             return
-        source = Object(cls)
+        source = self._class_at(cls)
         self._saw("class", source, name, found)
         if type(found) in DATA:  # its value is looked at apart
             self.output.guard_type(ClassAttr(source, name), type(found))
         else:
             self.output.guard(guards.ClassLookupIs(source, name, guards.ABSENT if found is MISSING else found))
+
+    def _class_at(self, cls: type) -> Object:
+        """The source of a class: one object, which sources and guards that have it in common compare fast."""
+        known = self.classes.get(cls)
+        if known is None:
+            known = self.classes[cls] = Object(cls)
+        return known
 
     def lacks(self, cls: type, name: str) -> bool:
         """Whether objects of `cls` have no such special method (None in its place says so as well); guarded."""
@@ -125,14 +133,14 @@ class World:
         ):
             return hasattr(cls, "n_sequence_fields")  # (the class of a struct sequence)
         if cls.__flags__ & HEAP_TYPE:
-            self.output.guard(guards.Equals(ClassAttr(Object(cls), "_fields"), cls._fields))  # type: ignore[attr-defined]
+            self.output.guard(guards.Equals(ClassAttr(self._class_at(cls), "_fields"), cls._fields))  # type: ignore[attr-defined]
         return self.keeps(cls, tuple, TUPLE_HOOKS)
 
     def class_source(self, cls: type, name: str, start: type | None = None) -> Source:
         """Where what `on_class` (or `after_class`) found can be read again."""
         if start is not None:
             cls = next(c for c in self.mro(cls, start) if name in members_of(c))
-        return ClassAttr(Object(cls), name)
+        return ClassAttr(self._class_at(cls), name)
 
     def mro(self, cls: type, start: type | None = None) -> tuple[type, ...]:
         """The classes that a look-up asks, in order; those behind `start` if given."""
@@ -146,12 +154,12 @@ class World:
 
     def class_names(self, cls: type) -> tuple[str, ...]:
         names = tuple(members_of(cls))
-        self.output.guard(guards.Equals(Converted(Object(cls), names_of_class), names))
+        self.output.guard(guards.Equals(Converted(self._class_at(cls), names_of_class), names))
         return names
 
     def class_dict(self, cls: type) -> Variable:
         """`cls.__dict__`, as the traced program has changed it: its names are guarded, each value once it is looked at."""
-        frame, changed, here = self.output.current, self.output.side_effects.classes.get(cls), Object(cls)
+        frame, changed, here = self.output.current, self.output.side_effects.classes.get(cls), self._class_at(cls)
         stored = changed.read if changed is not None else lambda frame, name: None
         held = lambda n: [self.known(n), stored(frame, n) or self.lazy(members_of(cls)[n], ClassAttr(here, n))]
         entries: dict = {n: held(n) for n in self.names_of_one_class(cls)}
@@ -190,14 +198,14 @@ class World:
         if not cls.__flags__ & ABSTRACT:  # (asking for the names would ask a `__getattr__` of the metaclass)
             return frozenset()
         names = cls.__abstractmethods__  # type: ignore[attr-defined]
-        self.output.guard(guards.Equals(Attr(Object(cls), "__abstractmethods__"), names))
+        self.output.guard(guards.Equals(Attr(self._class_at(cls), "__abstractmethods__"), names))
         return names
 
     def inherits(self, cls: type, base: type) -> bool:
         """issubclass(cls, base) by the MRO alone; guarded, for `__bases__` may be set."""
         answer = base in self.mro(cls)
         if base is not object and not self.is_immutable(cls):
-            self.output.guard(guards.Inherits(Object(cls), base, answer))
+            self.output.guard(guards.Inherits(self._class_at(cls), base, answer))
         return answer
 
     def is_subclass(self, cls: type, base: type) -> bool:
@@ -457,6 +465,7 @@ class World:
         source = Item(Object(sys.modules, "sys.modules"), name)
         self._saw("global", source, name, module)
         return self.wrap(module, source)
+
     def globals_of(self, module: types.ModuleType) -> dict:
         return module.__dict__
 
@@ -529,8 +538,7 @@ def written_in_c(cls: type) -> bool:
     if not cls.__flags__ & HEAP_TYPE:
         return True
     return any(
-        (isinstance(v, C_FUNCTIONS) and v.__objclass__ is cls)
-        or (isinstance(v, types.BuiltinFunctionType) and v.__self__ is cls)
+        (isinstance(v, C_FUNCTIONS) and v.__objclass__ is cls) or (isinstance(v, types.BuiltinFunctionType) and v.__self__ is cls)
         for v in cls.__dict__.values()
     )
 

@@ -11,7 +11,7 @@ from typing import Any
 from aten._native import Tensor
 from aten.fx import printer
 from aten.fx.graph import Graph
-from aten.fx.interpreter import GradMode, _last_uses
+from aten.fx.interpreter import GradMode, Interpreter, last_uses
 from aten.fx.node import Node
 from aten.fx.symbols import binders, binders_within, free_symbols, resolve
 from aten.symbolic.symint import SYMBOLIC
@@ -43,7 +43,8 @@ class GraphModule:
     """Callable: gm(*inputs) runs the graph.
 
     `root` gives the attributes that get_attr nodes name: a dict, or an object that has them. `code` is the generated
-    Python; it is made on the first call and again after `recompile()`.
+    Python. It is compiled at the second call, again after `recompile()`: many graphs run once, and one run node by node
+    takes less than text and its compilation.
     """
 
     def __init__(self, root: Any, graph: Graph, shape_env: Any = None, class_name: str = "GraphModule"):
@@ -55,6 +56,7 @@ class GraphModule:
             graph.shape_env = shape_env
         self.meta: dict[str, Any] = {}
         self._generated: Generated | None = None
+        self._ran = False
 
     @property
     def graph(self) -> Graph:
@@ -143,6 +145,7 @@ class GraphModule:
     def recompile(self) -> None:
         """Forget the generated code: the graph has changed."""
         self._generated = None
+        self._ran = False
 
     @property
     def code(self) -> str:
@@ -158,6 +161,9 @@ class GraphModule:
 
     def forward(self, *inputs: Any) -> Any:
         """Run the graph on one value per placeholder."""
+        if not self._ran:
+            self._ran = True
+            return Interpreter(self).run(*inputs)
         generated = self._generated or self.generated()
         run = generated.forward or generated.compile()
         return run(self, *inputs)
@@ -220,17 +226,17 @@ def _generate(graph: Graph) -> tuple[str, dict[str, Any]]:
 
     placeholders = graph.placeholders
     lines = [f"def forward({', '.join(['self', *(n.name for n in placeholders)])}):"]
-    graph.reserve(free_symbols(graph))
-    where = binders(graph)
-    for name in sorted(free_symbols(graph) & where.keys()):
+    used = free_symbols(graph)
+    graph.reserve(used)
+    where = binders(graph) if used else {}
+    for name in sorted(used & where.keys()):
         i, what, dim = where[name]
         source = placeholders[i].name
         value = {"value": source, "size": f"{source}.shape[{dim}]", "stride": f"{source}.stride()[{dim}]"}[what]
         if value != name:
             lines.append(f"    {name} = {value}")
-    last = _last_uses(graph)
+    last = last_uses(graph)
     binds = binders_within(graph)
-    used = free_symbols(graph)
     mode: bool | None = None  # of recording gradients, where it is another than that of the call
     for node in graph.nodes:
         if node.op == "placeholder":

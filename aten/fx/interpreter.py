@@ -54,7 +54,7 @@ class Interpreter:
         self.env = dict(initial_env) if initial_env else {}
         self.symbols = bind(self.graph, inputs)
         self.args_iter = iter(inputs)
-        last = _last_uses(self.graph) if self.garbage_collect_values else {}
+        last = last_uses(self.graph) if self.garbage_collect_values else {}
         binds = binders_within(self.graph)
         for node in self.graph.nodes:
             if node not in self.env:
@@ -124,7 +124,7 @@ class Interpreter:
         return args[0]
 
 
-def _last_uses(graph: Graph) -> dict[Node, list[Node]]:
+def last_uses(graph: Graph) -> dict[Node, list[Node]]:
     """For each node the nodes whose value is not needed after it."""
     seen: set[Node] = set()
     last: dict[Node, list[Node]] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from aten.fx.node import Node, leaves, map_values
+from aten.fx.node import Node, map_values
 from aten.fx.targets import WHOLE
 from aten.symbolic.evaluate import evaluate
 from aten.symbolic.nodes import Expr, as_expr, substitute
@@ -79,9 +79,26 @@ def free_symbols(graph: Graph) -> set[str]:
     """The symbols that occur in the arguments of any node."""
     found: set[str] = set()
     for node in graph.nodes:
-        for leaf in leaves((node.args, node.kwargs)):
-            found |= symbols_in(leaf)
+        for arg in node.args:
+            if type(arg) is not Node:
+                _collect(arg, found)
+        if node.kwargs:
+            _collect(node.kwargs, found)
     return found
+
+
+def _collect(arg: Any, found: set[str]) -> None:
+    t = type(arg)
+    if t is tuple or t is list:
+        for part in arg:
+            _collect(part, found)
+    elif t in SYMBOLIC:
+        found |= arg.expr.free_symbols
+    elif t is dict:
+        for part in arg.values():
+            _collect(part, found)
+    elif t is slice:
+        _collect((arg.start, arg.stop, arg.step), found)
 
 
 def bind(graph: Graph, inputs) -> dict[str, Any]:

@@ -82,7 +82,7 @@ def load_numpy(obj: Any) -> bool:
     """Declare the rules for NumPy once something of NumPy is met. Returns whether that happened now."""
     if "dynamo.variables.ndarray_functions" in sys.modules or not str(getattr(obj, "__module__", "")).startswith("numpy"):
         return False
-    for part in ("ndarray_views", "ndarray_creation", "ndarray_functions"):  # (the last declares the rows of all)
+    for part in ("ndarray_views", "ndarray_creation", "ndarray_integers", "ndarray_functions"):  # (the last declares rows)
         importlib.import_module(f"dynamo.variables.{part}")
     return True
 

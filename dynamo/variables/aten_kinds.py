@@ -31,6 +31,7 @@ from dynamo.variables.function import CallableVariable
 from dynamo.variables.lazy import Lazy
 from dynamo.variables.overriding import plain
 from dynamo.variables.sequence import ListVariable, SizeVariable, TupleVariable
+from dynamo.variables.symint import SymbolicVariable
 from dynamo.variables.tensor import TensorVariable
 from dynamo.variables.track import CONSTANTS, kind, unknown, wrap
 
@@ -386,7 +387,7 @@ def as_tensor(frame, args, kwargs):
 def constant_tensor(frame, data: Variable, kwargs: dict[str, Variable]) -> Variable:
     """The tensor of numbers known while tracing: filled if it is one number, else an input of the graph, copied."""
     named = {k: v.as_python() for k, v in kwargs.items() if k in ("dtype", "device")}
-    if any(_element(v) is not None for v in _numbers_of(frame, data)):
+    if any(_element(v) is not None or isinstance(v, SymbolicVariable) for v in _numbers_of(frame, data)):
         return _of_elements(frame, data, kwargs)
     value = run_python(frame, aten.tensor, frame.ops.real(frame, data), **named)
     if not value.ndim:
@@ -416,7 +417,7 @@ def _element(v: Variable) -> TensorVariable | None:
 
 
 def _of_elements(frame, data: Variable, kwargs: dict[str, Variable]) -> Variable:
-    """aten.tensor of sequences of numbers, of which some are tensors: each is made one, and they are stacked."""
+    """aten.tensor of numbers, or sequences of them, of which some are tensors or symbols: each is made one, then stacked."""
 
     def stacked(v: Variable) -> Variable:
         v = v.realize(frame)
@@ -424,6 +425,9 @@ def _of_elements(frame, data: Variable, kwargs: dict[str, Variable]) -> Variable
             parts = [stacked(x) for x in v.unpack(frame)]
             return frame.output.record(frame, registry["stack"], [ListVariable(parts)], {})
         element = _element(v)
+        if isinstance(v, SymbolicVariable):
+            options = {"dtype": dtype, "device": device.get("device", NONE)}
+            return frame.output.record(frame, registry["full"], [ListVariable([]), SymbolicVariable(v.value)], options)
         if element is None:
             return constant_tensor(frame, v, {"dtype": dtype} | device)
         element = element.op(frame, "reshape", element.op(frame, "detach", element), ListVariable([]))
@@ -431,7 +435,7 @@ def _of_elements(frame, data: Variable, kwargs: dict[str, Variable]) -> Variable
 
     leaves = _numbers_of(frame, data)
     elements = [e for e in map(_element, leaves) if e is not None]
-    rest = {v.python_type() for v in leaves if _element(v) is None}
+    rest = {v.number_type() if isinstance(v, SymbolicVariable) else v.python_type() for v in leaves if _element(v) is None}
     dtype = kwargs.get("dtype", NONE)
     if dtype.is_same(NONE):
         frame.world.flag("default_dtype")

@@ -87,7 +87,8 @@ def kind_of(value: Variable):
     if isinstance(value, ArrayVariable):
         return value.dtype
     if isinstance(value, SymbolicVariable):
-        return value.python_type()
+        cls = value.python_type()
+        return np.dtype(cls) if issubclass(cls, np.generic) else cls
     number = value.as_python()
     if isinstance(number, np.generic):
         return number.dtype

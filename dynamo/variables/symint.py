@@ -29,8 +29,12 @@ class SymbolicVariable(Variable):
         super().__init__(source)
         self.value = value
 
-    def python_type(self):
+    def number_type(self) -> type:
+        """Which of Python's own numbers it is, or is computed with as."""
         return float if isinstance(self.value, SymFloat) else bool if isinstance(self.value, SymBool) else int
+
+    def python_type(self):
+        return self.number_type()
 
     def describe(self):
         return f"the symbolic {self.python_type().__name__} {self.value}"

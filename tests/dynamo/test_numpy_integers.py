@@ -1,0 +1,60 @@
+"""NumPy's int64 numbers that change from call to call: two compilations, and plain results."""
+
+import numpy as np
+import pytest
+
+import weft
+from weft import _dynamo as dynamo
+
+NUMBERS = [np.int64(n) for n in (3, 5, 7, 2, 11, 12, 8, 9, 30)]
+X = weft.arange(40.0)
+
+PROGRAMS = {
+    "factor": lambda x, n: x * n,
+    "returned": lambda x, n: (x + 1, n, n + 1, type(n + 1), -n),
+    "bound of a slice": lambda x, n: x[n - 1 : n + 2].sum(),
+    "index": lambda x, n: x[n],
+    "sizes": lambda x, n: weft.zeros((n, 2)).sum() + weft.ones(3, n).shape[1],
+    "as a number of Python": lambda x, n: (x * float(n), x[: int(n)], x * n.item()),
+    "power": lambda x, n: x**n,
+    "remainder": lambda x, n: x * (n % 3),
+    "quotient": lambda x, n: x[: n // 2].sum(),
+    "of an array": lambda x, n: x * weft.from_numpy(np.arange(40) * n),
+    "dtype of an array": lambda x, n: weft.from_numpy(np.arange(3, dtype=np.int32) * n),
+    "size of an array": lambda x, n: x.sum() + np.ones(n).sum().item(),
+    "facts": lambda x, n: x * n.dtype.itemsize + len(n.shape) + n.ndim if isinstance(n, np.integer) else x,
+    "a tensor": lambda x, n: weft.tensor(n) + x,
+    "a tensor of several": lambda x, n: weft.tensor([[n, 1], [2, n + 1]]) + x[:2],
+}
+
+
+def show(value):
+    return repr(value), [v.dtype for v in (value if isinstance(value, tuple) else (value,)) if hasattr(v, "dtype")]
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_two_compilations(name):
+    dynamo.reset()
+    counting = dynamo.testing.CompileCounter()
+    compiled = weft.compile(PROGRAMS[name], backend=counting, fullgraph=True)
+    for n in NUMBERS:
+        assert show(compiled(X, n)) == show(PROGRAMS[name](X, n))
+    assert counting.frame_count == 2
+
+
+def test_divisors_of_zero_and_large_numbers_are_numpys():
+    with np.errstate(all="ignore"):
+        compiled = weft.compile(lambda x, n: (x + 1, 7 // n, n * 4), backend="eager", fullgraph=True)
+        for n in (3, 2, 0, 2**62):
+            assert repr(compiled(X, np.int64(n))) == repr((X + 1, 7 // np.int64(n), np.int64(n) * 4))
+
+
+def test_a_branch_on_one_is_guarded():
+    compiled = weft.compile(lambda x, n: x * 2 if n > 5 else x * 3, backend="eager", fullgraph=True)
+    assert [float(compiled(weft.ones(1), n)) for n in NUMBERS] == [2.0 if n > 5 else 3.0 for n in NUMBERS]
+    assert [float(weft.compile(lambda x, n: x * weft.tensor(n), fullgraph=True)(weft.ones(1), n)) for n in (2, 3, 4, 5)] == [
+        2,
+        3,
+        4,
+        5,
+    ]

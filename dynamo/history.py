@@ -9,6 +9,7 @@ from aten.fx.node import Node
 from aten.fx.targets import is_op
 from aten.meta import Meta
 from aten.op import registry
+from aten.tensor import Parameter
 from dynamo import breaks, outcome
 from dynamo.breaks import Unsupported
 
@@ -63,6 +64,9 @@ def begins_or_ends(output: Any, tensor: Any) -> bool:
 def recipe(emit: Any, tensor: Any) -> Any:
     """The recipe of such a tensor: without history, with one that cannot be walked again."""
     output = emit.output
+    if any(tensor is leaf for leaf in output.own_leaves):
+        plain = output.graph.call_function(registry["detach"], (tensor.node,), {}, val=_without_grad(tensor.meta))
+        return outcome.Call(outcome.Const(leaf_of), (emit.graph_output(plain), outcome.Const(tensor.cls)))
     for leaf in output.own_leaves:
         if not depends(tensor.node, output.used_up):
             raise Unsupported(breaks.NOT_REBUILT, "a tensor with a history that begins in the graph", leaf.node.meta["born"])
@@ -71,7 +75,10 @@ def recipe(emit: Any, tensor: Any) -> Any:
     return outcome.Call(outcome.Const(used_up), (emit.graph_output(plain), *map(emit.value, leaves)))
 
 
+def leaf_of(tensor: Any, cls: type) -> Any:
+    """A leaf of this class on the memory of what a graph has made."""
+    return cls(tensor) if issubclass(cls, Parameter) else tensor.requires_grad_()
+
+
 def _without_grad(meta: Meta) -> Meta:
     return Meta(meta.dtype, meta.device, meta.sizes, meta.strides, meta.offset)
-
-

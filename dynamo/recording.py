@@ -84,8 +84,11 @@ def record(output, frame, op: Op, args: list[Variable], kwargs: dict[str, Variab
         if written is not None:
             data_writes.close(output, frame, args[0], written)
         return result
+    if op.kind == "composite" and type(val) is Meta and (same := given_as(val, args)) is not None:
+        return same
+    root = view_root(op, args, val)
     set_requires_grad(output, op, val, tensors_of([*args, *kwargs.values()]))
-    result = wrap_result(frame, node, val, view_root(op, args, val))
+    result = wrap_result(frame, node, val, root)
     if taken is not None:
         promises.write_checks(output.graph, output.shape_env, taken, node, val)
     if op.name == "getitem" and is_at_number(node_args[1]):
@@ -93,13 +96,18 @@ def record(output, frame, op: Op, args: list[Variable], kwargs: dict[str, Variab
         if isinstance(args[0], TensorVariable) and isinstance(result, TensorVariable):
             output.copied_views.setdefault(args[0].root, node.meta["by number"])
             result.taken = args[0], args[1]
-    if isinstance(val, (tuple, list)) and view_root(op, args, val) is not None:
+    if isinstance(val, (tuple, list)) and root is not None:
         for part in node.users:
             part.meta["one of several"] = op.name
     if target is not None:
         record(output, frame, registry["copy_"], [target, result], {})
         return target
     return result
+
+
+def given_as(val: Meta, args: list[Variable]) -> TensorVariable | None:
+    """The argument that an op returns as it is, as `contiguous` and `to` do where there is nothing to do."""
+    return next((a for a in args if isinstance(a, TensorVariable) and a.meta is val), None)
 
 
 def relaid(output, frame, op: Op, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:

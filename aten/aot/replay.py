@@ -95,6 +95,7 @@ def _require_grad(level: TraceLevel, tensor: Any) -> Any:
     """`targets.require_grad`"""
     assert level.tape is not None
     level.tape.tracked.add(level.read(tensor))
+    level.tape.leaves.append(tensor)
     return tensor
 
 
@@ -145,7 +146,8 @@ def _reached(entries: list, outputs: list) -> set:
     for entry in reversed(entries):
         made = entry.out if type(entry.out) is tuple else (entry.out,)
         if not reached.isdisjoint(made):
-            used.update(made)
+            if entry.op is not None:  # (a write that is not recorded has no history of its own)
+                used.update(made)
             for a, need in zip(entry.args, entry.needs) if entry.op is not None else ((entry.args[0], True),):
                 if type(need) is tuple:
                     reached.update(x for x, n in zip(a, need) if n)

@@ -31,6 +31,11 @@ class allowed:
         _state.maker = self.before
 
 
+def are_allowed() -> bool:
+    """Whether somebody takes sizes that data decides."""
+    return _state.maker is not None
+
+
 def decided(condition: Any, special: bool = False) -> bool | None:
     """A condition on sizes; None where data decides it. `special`: as if no size that data decides were 0, 1 or negative."""
     return bool(condition) if isinstance(condition, bool) else condition.shape_env.decided(condition.expr, special)

@@ -56,6 +56,7 @@ class Tape:
     def __init__(self, tensor: Callable[[Any, Meta], Tensor], inputs: Sequence[Any] = ()):
         self.tensor = tensor
         self.tracked: set[Any] = set(inputs)
+        self.leaves: list[Any] = []  # tensors that became leaves; they may be views
         self.entries: list[Entry] = []
         self.unrecorded: dict[Any, Any] = {}  # see `same`
         self.hooks: dict[Any, list[tuple[int, Callable]]] = {}  # of values: (0, hook), called with the complete gradient

@@ -358,6 +358,10 @@ class Level:
         cell.generation += 1
         if not target.chain:
             target.payload, target.generation = new, cell.generation
+        for leaf in self.tape.leaves if self.tape is not None else ():
+            if leaf.cell is cell:
+                before = leaf.payload
+                self.tape.same(before, self.read(leaf))
 
     def replaced(self, old: Any, new: Any) -> None:
         """A tensor whose payload was `old` has been written, and its payload is `new` from now on."""
@@ -465,9 +469,12 @@ class MetaLevel(Level):
     def process(self, op: Op, args: tuple) -> Any:
         if op.name == "philox_reserve":
             return 0, 0
-        metas = op.rule(*[meta_argument(a) for a in args])
+        given = [meta_argument(a) for a in args]
+        metas = op.rule(*given)
         if type(metas) is tuple:
             return public(op, tuple([self.make(None, m) for m in metas]))
+        if any([metas is a for a in given]):  # (a Tracer is told by its Meta, which it shares with no other)
+            metas = metas.view(metas.sizes, metas.strides, metas.offset)
         return self.make(None, metas)
 
     def lift(self, tensor: Tensor) -> Tracer:

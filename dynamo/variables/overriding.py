@@ -12,11 +12,13 @@ from typing import Any
 import aten
 from aten import asked_attributes, legacy, overrides
 from aten.asked_attributes import AskedAttribute
+from aten.op import registry
 from aten.overrides import DisableTorchFunctionSubclass
 from dynamo import breaks, trace_rules
 from dynamo.breaks import Unsupported
 from dynamo.variables import attributes, function_modes
 from dynamo.variables.base import Variable
+from dynamo.variables.constant import TRUE
 from dynamo.variables.construct import class_argument
 from dynamo.variables.object import ObjectVariable
 from dynamo.variables.tensor import TensorVariable
@@ -215,6 +217,20 @@ def _new(frame, args, kwargs):
         return as_subclass(value.op(frame, "detach", value), cls)
     finally:
         frame.output.overriding_off -= 1
+
+
+@trace_rules.handle(aten.Parameter)
+def _parameter(frame, args, kwargs):
+    """Parameter(data, requires_grad): a leaf on the memory of `data`, which the graph has made."""
+    given = dict(zip(("data", "requires_grad"), args)) | kwargs
+    data = given.pop("data", frame.values.NONE).realize(frame)
+    needs = given.pop("requires_grad", TRUE).truth(frame)
+    if data.is_same(frame.values.NONE):
+        data = frame.world.known(registry["empty"]).call(frame, [frame.values.const((0,))], {})
+    if given or not isinstance(data, TensorVariable) or data.is_of_subclass:
+        raise Unsupported(breaks.UNKNOWN_CALL, "Parameter(…) of what is no plain tensor")
+    made = as_subclass(data.op(frame, "detach", data), aten.Parameter)
+    return made.require_grad(frame) if needs else made
 
 
 # --------------------------------------------------------------------------------------------------------- from outside

@@ -187,14 +187,18 @@ class TensorVariable(Variable):
     def leaf(self, frame):
         if self.value is not None and self.root is self and not self.written(frame):
             return boolean(self.is_leaf_outside(frame))
-        return boolean(not self.meta.requires_grad)
+        return boolean(not self.meta.requires_grad or self.is_own_leaf(frame))
+
+    def is_own_leaf(self, frame) -> bool:
+        """Whether the graph made it a leaf."""
+        return any(self is leaf for leaf in frame.output.own_leaves)
 
     def written(self, frame) -> bool:
         return self.root in frame.output.mutated and self.meta.requires_grad
 
     @attribute("grad_fn")
     def grad_fn(self, frame):
-        if not self.meta.requires_grad:
+        if not self.meta.requires_grad or self.is_own_leaf(frame):
             return NONE
         if self.value is not None and not self.written(frame) and self.is_leaf_outside(frame):
             return NONE
@@ -297,6 +301,11 @@ class TensorVariable(Variable):
         if requires_grad.as_python() == self.meta.requires_grad:
             return self
         output, meta = frame.output, self.meta
+        if self.is_own_leaf(frame) and output.graph is output.frame_graph:  # it ceases to be one
+            output.own_leaves = [leaf for leaf in output.own_leaves if leaf is not self]
+            detached: Any = self.op(frame, "detach", self)
+            self.node, self.meta = detached.node, detached.meta
+            return self
         if self.source is not None or meta.requires_grad or not meta.dtype.is_floating_point or self.root.source is not None:
             raise Unsupported(breaks.MUTATED_ALIAS, "requires_grad_() changes what the graph records")
         if output.graph is not output.frame_graph or self.is_of_subclass:

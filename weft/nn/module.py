@@ -382,10 +382,10 @@ class Module(HoldsState, Converts):
         modules = self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate) if recurse else [(prefix, self)]
         for path, module in modules:
             for name, value in get_members_fn(module):
-                if value is None or id(value) in seen:
+                if value is None or value in seen:
                     continue
                 if remove_duplicate:
-                    seen.add(id(value))
+                    seen.add(value)
                 yield (f"{path}.{name}" if path else name), value
 
     def named_parameters(

@@ -242,7 +242,7 @@ class Optimizer:
             if default is required and name not in param_group:
                 raise ValueError(f"parameter group didn't specify a value of required optimization parameter {name}")
             param_group.setdefault(name, default)
-        if len({id(p) for p in params}) != len(params):
+        if len(set(params)) != len(params):
             warnings.warn(
                 "optimizer contains a parameter group with duplicate parameters; in future, this will cause an error; "
                 "see github.com/pytorch/pytorch/issues/40967 for more information",
@@ -254,8 +254,8 @@ class Optimizer:
                 raise ValueError(
                     f"all optimizer param groups should be with/without names. cannot add param group {kind} to the optimizer"
                 )
-        known = {id(p) for group in self.param_groups for p in group["params"]}
-        if any(id(p) in known for p in params):
+        known = {p for group in self.param_groups for p in group["params"]}
+        if not known.isdisjoint(params):
             raise ValueError("some parameters appear in more than one parameter group")
         self.param_groups.append(param_group)
 

@@ -3,6 +3,7 @@
 This is the general path, in Python. Calls of ops with native rules on plain tensors take a native one with the same meaning.
 """
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -488,10 +489,35 @@ def _call_out(op: Op, args: Sequence[Any], kwargs: dict[str, Any], out: Any) -> 
                 f"{TYPE_NAMES[target.dtype.name]}"
             )
         if tuple(target.shape) != tuple(value.shape):
+            _warn_of_resize(op, args, target, value)
             target.data = _native.empty(tuple(value.shape), target.dtype, target.device)
         with no_grad():
             target.copy_(value)
     return out if not isinstance(out, (tuple, list)) else type(result)(out) if not hasattr(result, "_make") else result._make(out)
+
+
+def _warn_of_resize(op: Op, args: Sequence[Any], target: Tensor, value: Tensor) -> None:
+    """A result tensor that is not empty, and of other sizes; factories take it as they find it, but `arange`, whose count may be
+    a surprise."""
+    if not target.numel():
+        return
+    has, wants = list(target.shape), list(value.shape)
+    if any(isinstance(t, Tensor) for a in args for t in (a if isinstance(a, (tuple, list)) else [a])):
+        text = (
+            f"An output with one or more elements was resized since it had shape {has}, which does not match the required output "
+            f"shape {wants}. This behavior is deprecated, and in a future PyTorch release outputs will not be resized unless they "
+            "have zero elements. You can explicitly reuse an out tensor t by resizing it, inplace, to zero elements with "
+            "t.resize_(0)."
+        )
+    elif op.name == "arange":
+        text = (
+            f"The number of elements in the out tensor of shape {has} is {target.numel()} which does not match the computed number "
+            f"of elements {value.numel()}. Note that this may occur as a result of rounding error. The out tensor will be resized "
+            f"to a tensor of shape ({value.numel()},)."
+        )
+    else:
+        return
+    warnings.warn(text, UserWarning, stacklevel=5)
 
 
 def _call_inplace(op: Op, public: tuple[Any, ...]) -> Any:

@@ -41,6 +41,8 @@ _OF_FILE = {  # the names that a file gives
     "aten.errors": "OutOfMemoryError",
     "aten.higher_order": "cond while_loop",
     "aten.printing": "set_printoptions",
+    "weft.build_facts": "compiled_with_cxx11_abi get_device has_lapack has_mkl has_openmp has_spectral is_distributed is_storage "
+    "is_vulkan_available",
     "weft.compilation": "compile",
     "weft.determinism": "are_deterministic_algorithms_enabled get_deterministic_debug_mode get_float32_matmul_precision "
     "is_deterministic_algorithms_warn_only_enabled is_warn_always_enabled set_deterministic_debug_mode "

@@ -18,6 +18,7 @@ from aten import _native, overrides
 from aten._native import Tensor
 from aten.autograd.engine import grad
 from aten.autograd.grad_mode import no_grad
+from aten.autograd.sparse_inputs import by_values, is_sparse
 
 
 class GradcheckError(RuntimeError):
@@ -33,7 +34,13 @@ def _is_number_tensor(x: Any) -> bool:
 
 
 def _outputs(fn: Callable[..., Any], inputs: Sequence[Any]) -> tuple[Tensor, ...]:
-    return tuple(r for r in _as_tuple(fn(*inputs)) if isinstance(r, Tensor))
+    found = tuple(r for r in _as_tuple(fn(*inputs)) if isinstance(r, Tensor))
+    if any(map(is_sparse, found)):
+        raise ValueError(
+            "Sparse output is not supported at gradcheck yet. Please call to_dense(masked_grad=...) on the output of fn for "
+            "gradcheck."
+        )
+    return found
 
 
 def _differentiable(outputs: Sequence[Tensor]) -> list[int]:
@@ -452,7 +459,8 @@ def gradcheck(
 
     inputs: a tensor or a tuple; those that require grad should be float64 or complex128. Raises GradcheckError where they differ
     (or returns False), also where backward gives other gradients the second time, does not take missing gradients of outputs, or
-    (check_batched_grad) a batch of them. fast_mode compares products with random vectors instead of whole Jacobians.
+    (check_batched_grad) a batch of them. fast_mode compares products with random vectors instead of whole Jacobians. Sparse inputs
+    stand for the elements that they have, with `masked`, else for all. Raises ValueError for a sparse result.
     """
     if not check_forward_ad and not check_backward_ad:
         raise AssertionError("Expected at least one of check_forward_ad or check_backward_ad to be True")
@@ -460,7 +468,7 @@ def gradcheck(
         raise AssertionError("Setting check_batched_grad=True requires check_backward_ad to be True")
     if check_batched_forward_grad and not check_forward_ad:
         raise AssertionError("Setting check_batched_forward_grad=True requires check_forward_ad to be True")
-    inputs = _as_tuple(inputs)
+    func, inputs = by_values(func, _as_tuple(inputs), bool(masked))
     try:
         _check_inputs(inputs)
         check = _Check(func, inputs, eps, atol, rtol, nondet_tol)

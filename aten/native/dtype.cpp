@@ -156,6 +156,26 @@ static PyObject *get_is_floating_point(PyObject *self, void *) {
 static PyObject *get_is_complex(PyObject *self, void *) {
   return PyBool_FromLong(dtype_kind(code_of(self)) == KIND_COMPLEX);
 }
+
+// The complex type whose parts are of a real type, and back.
+static PyObject *dtype_to_complex(PyObject *self, PyObject *) {
+  int code = code_of(self);
+  if (code == WEFT_FLOAT16) code = WEFT_COMPLEX32;
+  else if (code == WEFT_BFLOAT16 || code == WEFT_FLOAT32) code = WEFT_COMPLEX64;
+  else if (code == WEFT_FLOAT64) code = WEFT_COMPLEX128;
+  else if (dtype_kind(code) != KIND_COMPLEX)
+    return PyErr_Format(PyExc_RuntimeError, "Unknown Complex ScalarType for %s", dtype_names[code]);
+  return Py_NewRef(dtype_objects[code]);
+}
+
+static PyObject *dtype_to_real(PyObject *self, PyObject *) {
+  int code = code_of(self);
+  if (code == WEFT_COMPLEX32) code = WEFT_FLOAT16;
+  else if (code == WEFT_COMPLEX64) code = WEFT_FLOAT32;
+  else if (code == WEFT_COMPLEX128) code = WEFT_FLOAT64;
+  return Py_NewRef(dtype_objects[code]);
+}
+
 static PyObject *get_is_signed(PyObject *self, void *) { return PyBool_FromLong(dtype_is_signed(code_of(self))); }
 static PyObject *dtype_to_numpy(PyObject *self, PyObject *) { return numpy_descr(code_of(self)); }
 
@@ -205,6 +225,8 @@ static PyMemberDef dtype_members[] = {
     {nullptr, 0, 0, 0, nullptr}};
 static PyMethodDef dtype_methods[] = {
     {"to_numpy", dtype_to_numpy, METH_NOARGS, "the numpy.dtype of the same items (bfloat16: ml_dtypes')"},
+    {"to_complex", dtype_to_complex, METH_NOARGS, "the complex dtype whose parts are of this one (RuntimeError if there is none)"},
+    {"to_real", dtype_to_real, METH_NOARGS, "the dtype of the parts of a complex one; itself if it is real"},
     {"__reduce__", dtype_reduce, METH_NOARGS, nullptr},
     {nullptr, nullptr, 0, nullptr}};
 static PyType_Slot dtype_slots[] = {{Py_tp_repr, (void *)dtype_repr},

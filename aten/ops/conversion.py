@@ -118,7 +118,7 @@ def _method(name: str, dtype_name: str) -> None:
 
     native = None if dtype.is_complex else "copy"
 
-    @composite(f"{name}(Tensor input, Any memory_format=None) -> Tensor", native=native)
+    @composite(f"{name}(Tensor input, *, Any memory_format=None) -> Tensor", native=native)
     def definition(input, memory_format):
         result = convert(input, dtype)
         return result if memory_format is None else _laid_out(result, memory_format)

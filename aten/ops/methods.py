@@ -1,6 +1,7 @@
 """What tensors have besides the ops' methods: iteration, `in`, and the properties that name a view."""
 
 import sys
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -96,6 +97,33 @@ def _matrix_adjoint(self: Any) -> Any:
     return ops.conj(self if self.ndim == 0 else ops.transpose(self, 0, 1))
 
 
+def _complex(self: Any) -> complex:
+    return complex(self.item())
+
+
+def _old_resize(self: Any, *sizes: Any) -> Any:
+    """A view of other sizes, under the name that `view` had."""
+    warnings.warn("non-inplace resize is deprecated", UserWarning, stacklevel=2)
+    return ops.view(self, list(sizes[0]) if len(sizes) == 1 and not isinstance(sizes[0], int) else list(sizes))
+
+
+def _old_resize_as(self: Any, tensor: Any) -> Any:
+    warnings.warn("non-inplace resize_as is deprecated", UserWarning, stacklevel=2)
+    return ops.view(self, list(tensor.shape))
+
+
+def _volatile(self: Any) -> bool:
+    warnings.warn("volatile was removed (Variable.volatile is always False)", UserWarning, stacklevel=2)
+    return False
+
+
+def _reinforce(self: Any, reward: Any) -> Any:
+    raise RuntimeError(
+        "reinforce() was removed. Use torch.distributions instead: the loss is -log_prob(action) * reward, where the action was "
+        "drawn by sample()."
+    )
+
+
 def attach_properties() -> None:
     """Make these methods and properties of Tensor."""
     attach("__iter__", _iterate)
@@ -104,6 +132,14 @@ def attach_properties() -> None:
     attach("__rdiv__", _reflected_div)
     attach("resize_as_", _resize_as)
     attach("resize_", _resize)
+    attach("resize", _old_resize)
+    attach("resize_as", _old_resize_as)
+    attach("__complex__", _complex)
+    attach("volatile", property(_volatile))
+    attach("__nonzero__", Tensor.__bool__)
+    attach("__long__", Tensor.__int__)
+    attach("reinforce", _reinforce)
+    attach("name", property(lambda self: None))
     attach("_grad", property(lambda self: self.grad, lambda self, value: setattr(self, "grad", value)))
     for name, getter in (("T", _reverse_dims), ("mT", _transposed), ("mH", _adjoint), ("H", _matrix_adjoint)):
         attach(name, property(getter))

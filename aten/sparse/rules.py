@@ -187,7 +187,7 @@ def _times_sparse(a: CooTensor, b: CooTensor) -> CooTensor:
     return CooTensor(indices, a._val[left] * b._val[right], (a.shape[0], b.shape[1])).coalesce()
 
 
-@rule("matmul", "mm", "mv", "smm", "spmm", "hspmm")
+@rule("matmul", "mm", "mv", "spmm")
 def matmul(input: Any, mat2: Any) -> Any:
     """A matrix times a matrix or vector, of which one or both are sparse."""
     if _is_sparse(input) and _is_sparse(mat2):
@@ -204,11 +204,26 @@ def bmm(input: Any, mat2: Any) -> Tensor:
     return ops.bmm(input.to_dense(), mat2.to_dense())
 
 
-@rule("addmm", "sspaddmm")
+@rule("addmm")
 def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
     product = matmul(mat1, mat2)
     product = product if alpha == 1 else product * alpha
     return (input if beta == 1 else input * beta) + product
+
+
+@rule("smm")
+def smm(input: Any, mat2: Any) -> Any:
+    return matmul(input, mat2).to_sparse()
+
+
+@rule("hspmm")
+def hspmm(input: Any, mat2: Any) -> Any:
+    return matmul(input, mat2).to_sparse(1)
+
+
+@rule("sspaddmm")
+def sspaddmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    return input * beta + smm(mat1, mat2) * alpha
 
 
 @rule("linear")

@@ -62,7 +62,7 @@ class SideEffects:
         """Within, nothing may change that the frame, or those that called it, can reach."""
         before, found = self.frozen, set[Variable]()
         while frame is not None:
-            reach([*frame.locals.values(), *frame.stack], found)
+            reach([*frame.locals.values(), *frame.stack], found, self.storages)
             frame = frame.parent
         self.frozen = found | (before or set())
         try:
@@ -92,8 +92,8 @@ class SideEffects:
             value.replay(emit)
 
 
-def reach(value: Any, found: set[Variable]) -> None:
-    """Add the Variables that can be reached from these."""
+def reach(value: Any, found: set[Variable], storages: dict[Variable, Storage]) -> None:
+    """Add the Variables that can be reached from these, attributes included."""
     waiting = [value]
     while waiting:
         value = waiting.pop()
@@ -105,6 +105,8 @@ def reach(value: Any, found: set[Variable]) -> None:
             found.add(value)
             names = {name for cls in type(value).__mro__ for name in getattr(cls, "__slots__", ())}
             waiting.extend(getattr(value, name, None) for name in names)
+            if (storage := storages.get(value)) is not None:
+                waiting += [storage.mapping, storage.changes]
 
 
 class Emission:

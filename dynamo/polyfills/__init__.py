@@ -6,6 +6,7 @@ what a call of its objects does.
 
 from __future__ import annotations
 
+import collections
 import itertools
 import operator
 
@@ -110,7 +111,15 @@ def call(obj, /, *args, **kwargs):
     return obj(*args, **kwargs)
 
 
+def count_elements(mapping, iterable, /):
+    """collections._count_elements, of Counter"""
+    get = mapping.get
+    for element in iterable:
+        mapping[element] = get(element, 0) + 1
+
+
 FUNCTIONS = {
+    collections._count_elements: count_elements,  # type: ignore[attr-defined]
     operator.concat: concat,
     operator.iconcat: concat_in_place,
     operator.countOf: count_of,

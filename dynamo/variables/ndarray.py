@@ -191,6 +191,8 @@ class ArrayVariable(Variable):
             raise self.unsupported("an index")
         index = as_index(frame, key)
         parts = key.unpack(frame) if isinstance(key, TupleVariable) else [key]
+        if any(map(goes_back, parts)):
+            return self.taken_back(frame, self, key, parts)
         whole = sum(isinstance(p, (ConstantVariable, SymbolicVariable)) and is_integer(p) or is_number(p) for p in parts)
         scalar = whole == self.ndim == len(parts)
         try:
@@ -346,6 +348,12 @@ def is_integer(value: Variable) -> bool:
 def is_number(value: Any) -> bool:
     """Whether an index is an integer of the graph: a scalar, or an array of one, which NumPy indexes by as by any array."""
     return isinstance(value, ArrayVariable) and value.ndim == 0 and value.dtype.kind in "iu"
+
+
+def goes_back(part: Variable) -> bool:
+    """Whether a part of an index is a slice with a negative step, which tensors do not take."""
+    step = part.parts[2] if isinstance(part, SliceVariable) else None
+    return isinstance(step, ConstantVariable) and isinstance(step.value, (int, np.integer)) and step.value < 0
 
 
 def as_index(frame, key: Variable) -> Variable:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from aten.dtype import dtype_from_numpy, int64
 from dynamo import breaks
 from dynamo.breaks import Unsupported
 from dynamo.variables.base import Variable
@@ -12,6 +13,7 @@ from dynamo.variables.exception import run_python
 from dynamo.variables.ndarray import ArrayVariable, cast, copy_of, of_scalars, wrap_array
 from dynamo.variables.ndarray_table import as_array, constant_array, filled, record, row
 from dynamo.variables.sequence import ListVariable, TupleVariable
+from dynamo.variables.symint import SymbolicVariable
 
 
 @row(np.asarray)
@@ -86,9 +88,16 @@ def full_like(frame, x, fill_value, dtype=NONE):
     return filled(frame, x.getattr(frame, "shape"), wanted.type(plain(fill_value)).item(), wanted)
 
 
+for _window in (np.hanning, np.hamming, np.blackman, np.bartlett, np.kaiser):
+    row(_window)(of_scalars(lambda frame, *args, f=_window: constant_array(frame, run_python(frame, f, *map(plain, args)))))
+
+
 @row(np.arange)
 @of_scalars
 def arange(frame, *bounds, dtype=NONE):
+    if any(isinstance(b, SymbolicVariable) for b in bounds) and all(b.python_type() in (int, np.int64) for b in bounds):
+        made = wrap_array(record(frame, "arange", *bounds, dtype=ConstantVariable(int64)))
+        return made if dtype.is_same(NONE) else cast(frame, made, np.dtype(dtype.as_python()))
     values = [plain(b) for b in bounds]
     return constant_array(frame, run_python(frame, np.arange, *values, dtype=dtype.as_python()))
 
@@ -97,6 +106,8 @@ def arange(frame, *bounds, dtype=NONE):
 @of_scalars
 def eye(frame, *sizes, dtype=NONE):
     wanted = np.dtype(float) if dtype.is_same(NONE) else np.dtype(dtype.as_python())
+    if any(isinstance(s, SymbolicVariable) for s in sizes) and len(sizes) <= 2:
+        return wrap_array(record(frame, "eye", *sizes, dtype=ConstantVariable(dtype_from_numpy(wanted))))
     return constant_array(frame, np.eye(*[plain(s) for s in sizes], dtype=wanted))
 
 

@@ -6,7 +6,9 @@ what it is a view of; where it, that, or a view of it is written or leaves, it i
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -14,9 +16,10 @@ from dynamo import breaks
 from dynamo.breaks import Unsupported
 from dynamo.variables.base import Variable
 from dynamo.variables.constant import NONE, ConstantVariable, plain
-from dynamo.variables.ndarray import ArrayVariable, wrap_array
+from dynamo.variables.ndarray import ArrayVariable, as_index, goes_back, wrap_array
 from dynamo.variables.ndarray_table import FUNCTIONS, as_array, axes, declare_method, record
-from dynamo.variables.sequence import ListVariable, SequenceVariable
+from dynamo.variables.sequence import ListVariable, SequenceVariable, SliceVariable, TupleVariable
+from dynamo.variables.symint import SymbolicVariable, symbolic
 from dynamo.variables.tensor import TensorVariable
 
 
@@ -68,6 +71,41 @@ def _broadcast_to(frame, x, shape):
     return view(frame, np.broadcast_to, x, (shape,), record(frame, "broadcast_to", x.tensor, ListVariable(list(sizes))))
 
 
+def _taken_back(frame, x: ArrayVariable, key: Variable, parts: list[Variable]) -> ArrayVariable:
+    """x[key] where slices go back: those of what is flipped along their dims."""
+    dim, flipped, forward = 0, [], []
+    for part in parts:
+        if not isinstance(part, (SliceVariable, ConstantVariable, SymbolicVariable)) or plain_ellipsis(part):
+            raise Unsupported(breaks.ARRAY_FUNCTION, "array[…] with a negative step beside an array or an ellipsis")
+        if goes_back(part):
+            flipped.append(ConstantVariable(dim))
+            part = _forward(frame, part, x.tensor.meta.sizes[dim])
+        forward.append(as_index(frame, part))
+        dim += not part.is_same(NONE)
+    turned = record(frame, "flip", x.tensor, ListVariable(flipped))
+    made = turned.getitem(frame, TupleVariable(forward))
+    assert isinstance(made, TensorVariable)
+    return view(frame, operator.getitem, x, (key,), made)
+
+
+def plain_ellipsis(part: Variable) -> bool:
+    return isinstance(part, ConstantVariable) and part.value is ...
+
+
+def _forward(frame, part: SliceVariable, size: Any) -> SliceVariable:
+    """The slice with a positive step that takes the same of the flipped dim."""
+
+    def turned(bound: Variable) -> Variable:
+        if bound.is_same(NONE):
+            return NONE
+        at = int(plain(bound))
+        return symbolic(frame, -at - 1 if at < 0 else size - 1 - at if bool(size - 1 > at) else 0)
+
+    start, stop, step = part.parts
+    return SliceVariable([turned(start), turned(stop), ConstantVariable(-int(plain(step)))])
+
+
+ArrayVariable.taken_back = staticmethod(_taken_back)  # type: ignore[attr-defined]
 RULES: dict[Callable, Callable] = {
     np.flip: _flip,
     np.flipud: _flipped(np.flipud, 0),

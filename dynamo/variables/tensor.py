@@ -306,7 +306,7 @@ class TensorVariable(Variable):
             detached: Any = self.op(frame, "detach", self)
             self.node, self.meta = detached.node, detached.meta
             return self
-        if self.source is not None or meta.requires_grad or not meta.dtype.is_floating_point or self.root.source is not None:
+        if self.source is not None or meta.requires_grad or not meta.dtype.is_floating_point:
             raise Unsupported(breaks.MUTATED_ALIAS, "requires_grad_() changes what the graph records")
         if output.graph is not output.frame_graph or self.is_of_subclass:
             raise Unsupported(breaks.MUTATED_ALIAS, "requires_grad_() within a function that another one calls")

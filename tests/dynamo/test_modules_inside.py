@@ -1,6 +1,7 @@
 """Parameters and modules made inside of captured functions, and tensors that operations return as they are."""
 
 import pytest
+from weft._higher_order_ops import wrap
 
 import weft
 from weft import _dynamo as dynamo
@@ -99,3 +100,56 @@ def test_what_returns_its_argument(backend):
     dynamo.reset()
     got, want = weft.compile(itself, backend=backend, fullgraph=True)(x), itself(x)
     assert got[0].tolist() == want[0].tolist() and got[1:] == want[1:]
+
+
+def on_an_input(x):
+    w = nn.Parameter(x)
+    optimizer = weft.optim.SGD([w], lr=0.1)
+    (w * w).sum().backward()
+    optimizer.step()
+    return w.detach().clone()
+
+
+def beside_its_history(x):
+    w = x.detach().requires_grad_()
+    (g,) = weft.autograd.grad((w * x).sum(), w)
+    return g.detach()
+
+
+def of_a_part(x):
+    w = x.detach()[:2].requires_grad_()
+    (w**3).sum().backward()
+    return w.grad
+
+
+@pytest.mark.parametrize("function", [on_an_input, beside_its_history, of_a_part])
+@pytest.mark.parametrize("backend", ["eager", "inductor"])
+@pytest.mark.parametrize("requires_grad", [False, True])
+def test_leaves_on_the_memory_of_inputs(function, backend, requires_grad):
+    x, y = (X.clone().requires_grad_(requires_grad) for _ in range(2))
+    dynamo.reset()
+    want = function(x), x.detach(), x.grad
+    assert repr((weft.compile(function, backend=backend, fullgraph=True)(y), y.detach(), y.grad)) == repr(want)
+
+
+class WithOne(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.one = nn.Parameter(weft.ones([]))
+
+
+def test_a_function_that_others_call_does_not_change_modules_made_before():
+    def function(x):
+        module = WithOne()
+
+        def inner(x):
+            module.dims = x.dim()
+            return x.clone()
+
+        return wrap(inner, x) + module.dims
+
+    dynamo.reset()
+    counting = dynamo.testing.CompileCounter()
+    assert weft.compile(function, backend=counting)(X).tolist() == function(X).tolist()
+    with pytest.raises(dynamo.exc.Unsupported, match="changes what was there before"):
+        weft.compile(function, backend="eager", fullgraph=True)(X)

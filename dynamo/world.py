@@ -19,12 +19,13 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from aten import return_types
-from dynamo import guards, trace_rules
+from dynamo import _eval_frame, guards, trace_rules
 from dynamo.breaks import Raised
 from dynamo.operators import BINARY, UNARY
 from dynamo.source import Attr, Builtin, ClassAttr, Converted, Global, InstanceDict, Item, Object, Source
 from dynamo.variables import track
 from dynamo.variables.base import Variable
+from dynamo.variables.hashed import HashedKey, StoredHashes
 from dynamo.variables.lazy import Lazy
 from dynamo.variables.raising import run_python
 
@@ -250,6 +251,10 @@ class World:
     def is_library(self, obj: Any) -> bool:
         return trace_rules.is_library(obj)
 
+    def has_class(self, obj: Any) -> None:
+        """The class of an object known by identity was looked at: `__class__` may be set."""
+        self.output.guards.add(guards.TypeIs(Object(obj), type(obj)))
+
     def identity(self, obj: Any) -> Source:
         """The source of an object known by identity."""
         return Object(obj)
@@ -294,6 +299,16 @@ class World:
         owners = (object, type, types.FunctionType, BaseException, threading.local)
         getters = [owner.__getattribute__ for owner in owners]
         return self.on_class(cls, "__getattribute__") in getters and self.on_class(cls, "__getattr__") is MISSING
+
+    def stored_keys(self, container: Any, source: Source, keys: list[Variable]) -> list[tuple[Any, Variable]]:
+        """What each of the keys of a dict or set is found under, and the key; the hashes that it keeps of keys whose class
+        has a `__hash__` of the program's are guarded."""
+        hashes = _eval_frame.stored_hashes(container)
+        found = [self.output.current.ops.key(self.output.current, key, hashes[i]) for i, key in enumerate(keys)]
+        places = tuple(i for i, key in enumerate(found) if isinstance(key, HashedKey))
+        if places:
+            self.output.guard(guards.Equals(Converted(source, StoredHashes(places)), tuple([hashes[i] for i in places])))
+        return list(zip(found, keys))
 
     def has_own(self, obj: Any, source: Source, name: str) -> bool:
         """Whether the instance's own dictionary holds something under `name`; guarded, whatever it holds."""

@@ -29,9 +29,9 @@ struct Walk {
     if (memo) memo->words.push_back({(const uint64_t *)address, mask, value & mask});
   }
   void saw_type_of(PyObject *o) { saw(&o->ob_type, (uint64_t)o->ob_type); }
-  // Only instances of Python's classes can change their type.
+  // Only modules and instances of Python's classes can change their type.
   void saw_type_of(PyObject *o, uint16_t reg) {
-    if (memo && standing[reg] == kAnchored && !(Py_TYPE(o)->tp_flags & Py_TPFLAGS_HEAPTYPE)) return;
+    if (memo && standing[reg] == kAnchored && !(Py_TYPE(o)->tp_flags & Py_TPFLAGS_HEAPTYPE) && !PyModule_Check(o)) return;
     saw_type_of(o);
   }
   void saw_dict(PyObject *dict) {

@@ -28,9 +28,43 @@ static PyObject *exit_method(PyObject *, PyObject *manager) {
   return bound;
 }
 
+// The hashes that a dict or set keeps of its keys, in the order of iteration: no `__hash__` runs.
+static PyObject *stored_hashes(PyObject *, PyObject *container) {
+  if (!PyDict_Check(container) && !PyAnySet_Check(container)) return PyErr_Format(PyExc_TypeError, "stored_hashes() is of a dict or set");
+  std::vector<std::pair<PyObject *, Py_hash_t>> found;
+  if (!keys_and_hashes(container, found)) return NULL;
+  PyObject *all = PyTuple_New((Py_ssize_t)found.size());
+  for (size_t i = 0; all && i < found.size(); i++) {
+    PyObject *hash = PyLong_FromSsize_t(found[i].second);
+    if (hash)
+      PyTuple_SET_ITEM(all, i, hash);
+    else
+      Py_CLEAR(all);
+  }
+  return all;
+}
+
+// A dict of these keys and values; hashes[i], where it is no None, is taken for the hash of keys[i].
+static PyObject *dict_of(PyObject *, PyObject *args) {
+  PyObject *keys, *values, *hashes;
+  if (!PyArg_ParseTuple(args, "O!O!O!", &PyTuple_Type, &keys, &PyTuple_Type, &values, &PyTuple_Type, &hashes)) return NULL;
+  Py_ssize_t n = PyTuple_GET_SIZE(keys);
+  if (PyTuple_GET_SIZE(values) != n || PyTuple_GET_SIZE(hashes) != n)
+    return PyErr_Format(PyExc_ValueError, "dict_of(): as many keys, values and hashes are needed");
+  PyObject *made = PyDict_New();
+  for (Py_ssize_t i = 0; made && i < n; i++) {
+    PyObject *hash = PyTuple_GET_ITEM(hashes, i), *key = PyTuple_GET_ITEM(keys, i), *value = PyTuple_GET_ITEM(values, i);
+    Py_hash_t known = hash == Py_None ? PyObject_Hash(key) : PyLong_AsSsize_t(hash);
+    if ((known == -1 && PyErr_Occurred()) || _PyDict_SetItem_KnownHash(made, key, value, known) < 0) Py_CLEAR(made);
+  }
+  return made;
+}
+
 static PyMethodDef functions[] = {
     {"ambient", ambient, METH_NOARGS, "ambient() -> this thread's ambient word (weft.h)"},
     {"num_threads", num_threads, METH_NOARGS, "num_threads() -> threads that a kernel may use"},
+    {"stored_hashes", stored_hashes, METH_O, "stored_hashes(container) -> the hashes that a dict or set keeps of its keys, in order"},
+    {"dict_of", dict_of, METH_VARARGS, "dict_of(keys, values, hashes) -> a dict; where a hash is given, the key is not asked for it"},
     {"exit_method", exit_method, METH_O, "exit_method(manager) -> its __exit__, as a `with` statement finds it"},
     {"type_name", type_name, METH_O, "type_name(cls) -> what messages call it: 'int', 'functools.partial'"},
     {NULL, NULL, 0, NULL},

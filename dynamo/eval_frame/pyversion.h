@@ -288,3 +288,34 @@ static inline PyObject *instance_dict_tracked(PyObject *o) {
 #endif
   return dict;
 }
+// ------------------------------------------------------------------------------------------- stored hashes
+#if PY_VERSION_HEX >= 0x030d0000
+extern "C" int _PySet_NextEntry(PyObject *set, Py_ssize_t *at, PyObject **key, Py_hash_t *hash);
+extern "C" int _PyDict_SetItem_KnownHash(PyObject *dict, PyObject *key, PyObject *value, Py_hash_t hash);
+#endif
+
+// What a dict or set keeps of its keys: (key, hash) in the order of iteration, the keys borrowed. False with an exception set.
+static inline bool keys_and_hashes(PyObject *container, std::vector<std::pair<PyObject *, Py_hash_t>> &found) {
+  Py_ssize_t at = 0;
+  PyObject *key, *value;
+  Py_hash_t hash;
+  if (PyAnySet_Check(container)) {
+    while (_PySet_NextEntry(container, &at, &key, &hash)) found.push_back({key, hash});
+    return true;
+  }
+#if PY_VERSION_HEX >= 0x030d0000
+  PyObject *keys = PySet_New(container); // which takes the hashes from the dict
+  std::vector<std::pair<PyObject *, Py_hash_t>> unordered;
+  if (!keys || !keys_and_hashes(keys, unordered)) return false;
+  Py_DECREF(keys);
+  while (PyDict_Next(container, &at, &key, &value))
+    for (auto &one : unordered)
+      if (one.first == key) {
+        found.push_back(one);
+        break;
+      }
+#else
+  while (_PyDict_Next(container, &at, &key, &value, &hash)) found.push_back({key, hash});
+#endif
+  return true;
+}

@@ -20,6 +20,7 @@ from dynamo.variables import text as texts
 from dynamo.variables.base import Exhausted, Variable
 from dynamo.variables.constant import ConstantVariable, boolean
 from dynamo.variables.exception import as_raised
+from dynamo.variables.hashed import Hashed, HashedKey
 from dynamo.variables.sequence import TupleVariable
 from dynamo.variables.symint import SymbolicVariable
 
@@ -236,40 +237,9 @@ def hash_value(frame, value: Variable) -> int:
     return hash(Hashed(result))
 
 
-class Hashed:
-    """An object of this hash."""
-
-    __slots__ = ("hash",)
-
-    def __init__(self, hash: int):
-        self.hash = hash
-
-    def __hash__(self) -> int:
-        return self.hash
-
-
-class HashedKey(Hashed):
-    """The key of a value whose class says in Python what is equal: it is compared in the traced program."""
-
-    __slots__ = ("variable", "output")
-
-    def __init__(self, output: Any, variable: Variable, hash: int):
-        super().__init__(hash)
-        self.variable = variable
-        self.output = output
-
-    __hash__ = Hashed.__hash__
-
-    def __eq__(self, other: object) -> bool:
-        if isinstance(other, HashedKey):
-            return equals(self.output.current, self.variable, other.variable)
-        if hasattr(other, "variable"):
-            return equals(self.output.current, self.variable, other.variable)
-        return equals(self.output.current, self.variable, self.output.current.values.literal(self.output.current, other))
-
-
-def key(frame, value: Variable) -> Any:
-    """What stands for a value as a key of dicts and an item of sets; TypeError in the program if it has no hash."""
+def key(frame, value: Variable, stored: int | None = None) -> Any:
+    """What stands for a value as a key of dicts and an item of sets; TypeError in the program if it has no hash. `stored` is
+    the hash that a container keeps of it, so that no `__hash__` of the program is asked."""
     value = value.realize(frame)
     if isinstance(value, ConstantVariable):
         if isinstance(value.value, (float, complex)) and value.value != value.value:
@@ -279,7 +249,7 @@ def key(frame, value: Variable) -> Any:
     if found is None:
         raise refused(frame, hash, value)
     if isinstance(found, types.FunctionType) or isinstance(frame.world.on_class(value.python_type(), "__eq__"), types.FunctionType):
-        return HashedKey(frame.output, value, hash_value(frame, value))
+        return HashedKey(frame.output, value, hash_value(frame, value) if stored is None else stored)
     if isinstance(value, TupleVariable):
         return tuple([key(frame, v) for v in value.unpack(frame)])
     return value.hash_key()

@@ -201,6 +201,8 @@ def _cached_property(frame, found, obj, owner):
         return found.value(frame)
     descriptor = found.value(frame)
     name = descriptor.getattr(frame, "attrname")
+    if name.is_same(frame.values.NONE):
+        raise frame.values.error(frame, TypeError, "Cannot use cached_property instance without calling __set_name__ on it.")
     value = descriptor.getattr(frame, "func").call(frame, [obj], {})
     storage_of(frame, obj).write(frame, name.as_python(), value)
     return value

@@ -109,7 +109,8 @@ def id_(frame, value):
     real = getattr(value, "value", None)
     if real is None:
         real = getattr(value, "function", None)
-    if value.source is None or real is None or isinstance(real, Variable):
+    symbol = isinstance(value, frame.values.SymbolicVariable)
+    if value.source is None or real is None or symbol or isinstance(real, Variable):
         raise value.unsupported("id()")
     frame.world.same(value.source, real)
     return ConstantVariable(id(real))

@@ -34,7 +34,7 @@ def _number(cls: type) -> Callable:
             return literal(frame, run_python(frame, cls, value.value))
         for name in ASKED[cls]:
             if not frame.world.lacks(value.python_type(), name):
-                return converted(frame, cls, name, value.method(frame, name, [], {}))
+                return converted(frame, cls, name, value, value.method(frame, name, [], {}))
         native = getattr(value, "native", None)
         if isinstance(native, ConstantVariable) and isinstance(native.value, (str, bytes)):
             return literal(frame, run_python(frame, cls, native.value))
@@ -43,11 +43,13 @@ def _number(cls: type) -> Callable:
     return convert
 
 
-def converted(frame, cls: type, name: str, result: Variable) -> Variable:
-    """What a special method of conversion gave, as a number of the class."""
+def converted(frame, cls: type, name: str, value: Variable, result: Variable) -> Variable:
+    """What a special method of conversion gave for a value, as a number of the class."""
+    if name == "__index__" and isinstance(result, SymbolicVariable) and result.python_type() is int:
+        return convert_symbolic(cls, result, frame)
     if not result.is_constant() or name == "__trunc__":
         return result
-    made = type("Converted", (), {name: lambda self: result.as_python()})
+    made = type(value.type_name(), (), {name: lambda self: result.as_python()})
     return literal(frame, run_python(frame, cls, made()))
 
 

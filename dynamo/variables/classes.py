@@ -38,7 +38,13 @@ class ClassVariable(TrueVariable):
 
     # ------------------------------------------------------------------------------------------ attributes
     def getattr(self, frame, name):
-        """type.__getattribute__, then the metaclass's `__getattr__`."""
+        """The metaclass's `__getattribute__`, or type's, then its `__getattr__`."""
+        if find_function(frame, type(self.value), "__getattribute__") is not None:
+            return attributes.load(frame, self, name)
+        return self.getattr_plainly(frame, name, find(frame, type(self.value), "__getattr__"))
+
+    def getattr_plainly(self, frame, name, hook=None):
+        """type.__getattribute__(self, name), then the hook."""
         meta = type(self.value)
         of_meta = frame.world.known(meta)
         on_meta = find(frame, meta, name)
@@ -52,7 +58,6 @@ class ClassVariable(TrueVariable):
             return bind(frame, found, None, self)
         if on_meta is not None:
             return bind(frame, on_meta, self, of_meta)
-        hook = find(frame, meta, "__getattr__")
         if hook is not None:
             return bind(frame, hook, self, of_meta).call(frame, [frame.values.const(name)], {})
         raise attributes.no_attribute(frame, self, name, f"type object '{self.value.__name__}' has no attribute '{{1}}'")
@@ -112,6 +117,8 @@ class ClassVariable(TrueVariable):
         if name in ("__instancecheck__", "__subclasscheck__"):
             cls = args[0].python_type() if name == "__instancecheck__" else args[0].as_python()
             return frame.values.boolean(frame.world.inherits(cls, self.value))
+        if name == "__getattribute__":
+            return self.getattr_plainly(frame, args[0].as_python())
         if descriptor is type.__dict__["__setattr__"]:
             storage_of(frame, self).write(frame, args[0].as_python(), args[1])
             return frame.values.NONE

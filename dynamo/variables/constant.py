@@ -37,6 +37,14 @@ class ConstantVariable(Variable):
     def as_python(self):
         return self.value
 
+    def as_arg(self):
+        if isinstance(self.value, enum.Enum) and isinstance(self.value, int):  # (nodes are written down as text)
+            return int.__int__(self.value)
+        return self.value
+
+    def as_meta(self):
+        return self.as_arg()
+
     def describe(self):
         return f"the constant {self.value!r}"
 

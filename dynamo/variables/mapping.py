@@ -8,10 +8,11 @@ import types
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from dynamo import outcome
-from dynamo.breaks import Raised
+from dynamo import breaks, outcome
+from dynamo.breaks import Raised, Unsupported
 from dynamo.bytecode.instruction import VERSION
 from dynamo.operators import ROWS
+from dynamo.variables import hashed
 from dynamo.variables.base import IdentityKey, Variable, attribute, method, one_by_one
 from dynamo.variables.constant import NONE, TRUE, ConstantVariable, boolean
 from dynamo.variables.exception import ExceptionVariable, raise_exception
@@ -164,22 +165,32 @@ class DictVariable(HashedVariable):
 
     def setitem(self, frame, key, value):
         self.check_mutable(frame, operator.setitem, key, value)
-        k = self.key(frame, key)
-        entry = self.entries.get(k)
-        if entry is None:
-            self.reshaped(frame)
-            self.entries[k] = [key, value]
-        else:
+        new = [key, value]
+        entry = self.entry(frame, key, new)
+        if entry is not new:
             self.changed(frame)
             entry[1] = value
 
+    def entry(self, frame, key, new: list) -> list:
+        """What is under the key, which is looked for once (`__hash__` and `__eq__` may be the program's): `new` if nothing was."""
+        k = self.key(frame, key)
+        found = self.entries.setdefault(k, new)
+        if found is new:
+            self.reshaped(frame)
+        return found
+
+    def taken(self, frame, key):
+        """The value under the key, which goes; MISSING if nothing is there."""
+        entry = self.entries.pop(self.key(frame, key), None)
+        if entry is None:
+            return MISSING
+        self.reshaped(frame)
+        return entry[1].realize(frame)
+
     def delitem(self, frame, key):
         self.check_mutable(frame, operator.delitem, key)
-        k = self.key(frame, key)
-        if k not in self.entries:
+        if self.taken(frame, key) is MISSING:
             raise missing(key)
-        self.reshaped(frame)
-        del self.entries[k]
 
     def check_mutable(self, frame, function: Callable, *args: Variable) -> None:
         if self.cls is types.MappingProxyType:
@@ -212,9 +223,16 @@ class DictVariable(HashedVariable):
 
     def equal(self, frame, other: DictVariable) -> bool:
         ordered = issubclass(self.cls, collections.OrderedDict) and issubclass(other.cls, collections.OrderedDict)
-        mine, theirs = dict(self.entries), dict(other.entries)
-        same = list(mine) == list(theirs) if ordered else mine.keys() == theirs.keys()
-        return same and all(frame.ops.equals(frame, self.lookup(frame, e[0]), other.lookup(frame, e[0])) for e in mine.values())
+        if len(self.entries) != len(other.entries):
+            return False
+        for k, mine in list(self.entries.items()):
+            theirs = other.entries.get(k)
+            if theirs is None:
+                return False
+            mine[1], theirs[1] = mine[1].realize(frame), theirs[1].realize(frame)
+            if not frame.ops.equals(frame, mine[1], theirs[1]):
+                return False
+        return not ordered or list(self.entries) == list(other.entries)
 
     def merge(self, frame, other: Variable) -> None:
         """update() from a mapping or an iterable of pairs."""
@@ -236,13 +254,10 @@ class DictVariable(HashedVariable):
 
     @method("pop")
     def pop(self, frame, key, default=None):
-        value = self.lookup(frame, key)
-        if value is MISSING:
-            if default is None:
-                raise missing(key)
-            return default
-        self.delitem(frame, key)
-        return value
+        value = self.taken(frame, key)
+        if value is MISSING and default is None:
+            raise missing(key)
+        return default if value is MISSING else value
 
     @method("popitem")
     def popitem(self, frame, last=TRUE):
@@ -258,11 +273,9 @@ class DictVariable(HashedVariable):
 
     @method("setdefault")
     def setdefault(self, frame, key, default=NONE):
-        value = self.lookup(frame, key)
-        if value is MISSING:
-            self.setitem(frame, key, default)
-            return default
-        return value
+        found = self.entry(frame, key, [key, default])
+        found[1] = found[1].realize(frame)
+        return found[1]
 
     @method("update")
     def update(self, frame, other=None, /, **kwargs):
@@ -279,10 +292,10 @@ class DictVariable(HashedVariable):
     @method("move_to_end")
     def move_to_end(self, frame, key, last=TRUE):
         k = self.key(frame, key)
-        if k not in self.entries:
+        entry = self.entries.pop(k, None)
+        if entry is None:
             raise missing(key)
         self.reshaped(frame)
-        entry = self.entries.pop(k)
         if last.truth(frame):
             self.entries[k] = entry
         else:
@@ -301,12 +314,21 @@ class DictVariable(HashedVariable):
         return DictView(self, "items")
 
     # ----------------------------------------------------------------------------------------- rebuild
+    def items_recipe(self, emit):
+        """The recipe of a dict of what is in this one."""
+        if any(map(hashed.asks_program, self.entries)):
+            if issubclass(self.cls, collections.OrderedDict):
+                raise Unsupported(breaks.NOT_REBUILT, "an OrderedDict with keys whose hash is the program's")
+            keys, values = zip(*self.entries.values())
+            return hashed.as_dict(emit, list(self.entries), keys, values)
+        return outcome.Build("dict", tuple(emit.value(x) for entry in self.entries.values() for x in entry))
+
     def recipe(self, emit):
         if self.source is not None:
             return emit.load(self.source)
 
         def make():
-            items = outcome.Build("dict", tuple(emit.value(x) for entry in self.entries.values() for x in entry))
+            items = self.items_recipe(emit)
             if self.cls is dict:
                 return items
             if self.cls is collections.defaultdict:
@@ -318,7 +340,7 @@ class DictVariable(HashedVariable):
     def replay(self, emit) -> None:
         """Statements that give the dict outside its new contents (dict's own methods: no user code runs)."""
         me = emit.value(self)
-        items = outcome.Build("dict", tuple(emit.value(x) for entry in self.entries.values() for x in entry))
+        items = self.items_recipe(emit)
         cls = collections.OrderedDict if issubclass(self.cls, collections.OrderedDict) else dict
         emit.after(outcome.Do(outcome.Call(outcome.Const(cls.clear), (me,))))
         emit.after(outcome.Do(outcome.Call(outcome.Const(cls.update), (me, items))))

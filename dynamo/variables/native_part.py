@@ -147,9 +147,6 @@ class DictPart(Part, DictVariable):
             new.setitem(frame, key, self.owner.getitem(frame, key))
         return new
 
-    def items_recipe(self, emit):
-        return outcome.Build("dict", tuple(emit.value(x) for entry in self.entries.values() for x in entry))
-
     def fill_part(self, emit, temp):
         if self.base is collections.defaultdict:
             value = emit.value(self.default_factory)
@@ -167,6 +164,9 @@ class DictPart(Part, DictVariable):
 
 def fill_dict(base: type[dict], target: dict, items: dict) -> None:
     """Store items past whatever the class of `target` overrides."""
+    if not issubclass(base, collections.OrderedDict):
+        dict.update(target, items)  # (with the hashes that the keys have in `items`)
+        return
     for key, value in items.items():
         base.__setitem__(target, key, value)
 
@@ -186,10 +186,9 @@ def outside_dict(frame, base: type, value: dict, source: Source) -> DictPart:
             entries[k] = [ConstantVariable(k), frame.world.lazy(dict.__getitem__(value, k), item)]
     else:
         frame.output.guard(guards.LengthIs(source, len(keys)))
-        for i, k in enumerate(keys):
-            key = frame.world.wrap(k, DictKey(source, i))
-            item = NativeItem(source, k, dict)
-            entries[frame.ops.key(frame, key)] = [key, frame.world.lazy(dict.__getitem__(value, k), item)]
+        stored = frame.world.stored_keys(value, source, [frame.world.wrap(k, DictKey(source, i)) for i, k in enumerate(keys)])
+        for k, (found, key) in zip(keys, stored):
+            entries[found] = [key, frame.world.lazy(dict.__getitem__(value, k), NativeItem(source, k, dict))]
     part = DictPart(entries, base, source=source)
     if base is collections.defaultdict:
         factory, found = factory_of(value), frame.world.on_class(type(value), "__getattribute__")
@@ -248,9 +247,6 @@ class SetPart(Part, SetVariable):
     def initialize(self, frame, args, kwargs):
         for values in args if not self.frozen else ():
             self.method(frame, "update", [values], {})
-
-    def items_recipe(self, emit):
-        return outcome.Build("tuple", tuple(emit.value(v) for v in self.entries.values()))
 
     def making(self, emit, cls):
         if not self.frozen:

@@ -16,6 +16,8 @@ from dynamo.variables.raising import run_python
 from dynamo.variables.storage import Storage
 
 
+NONE_IS_NONE = frozenset({"__iter__", "__contains__", "__reversed__", "__hash__", "__aiter__", "__anext__"})  # None there: no such method
+
 class ObjectVariable(Variable):
     """An instance of a Python class: one from outside (`value`, `source`), or made while tracing (`value` None).
 
@@ -104,7 +106,7 @@ class ObjectVariable(Variable):
     def special(self, frame, name: str) -> Variable | None:
         """A method that operators look up on the class, bound; None if the class has none."""
         found = find(frame, self.cls, name)
-        if found is None or found.raw is None:
+        if found is None or (found.raw is None and name in NONE_IS_NONE):
             return None
         return attributes.bind(frame, found, self, frame.world.known(self.cls))
 
@@ -149,7 +151,7 @@ class ObjectVariable(Variable):
                 text = f"__bool__ should return bool, returned {result.type_name()}"
                 raise frame.values.error(frame, TypeError, text)
             return result.truth(frame)
-        return self.special(frame, "__len__") is None or self.length(frame).truth(frame)
+        return find(frame, self.cls, "__len__") is None or self.length(frame).truth(frame)
 
     def length(self, frame):
         method = self.special(frame, "__len__")

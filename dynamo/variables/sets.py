@@ -16,6 +16,7 @@ from typing import Any
 from dynamo import outcome
 from dynamo.breaks import NotConstant
 from dynamo.operators import ROWS
+from dynamo.variables import hashed
 from dynamo.variables.base import IdentityKey, Variable, method
 from dynamo.variables.constant import PLAIN, ConstantVariable, boolean
 from dynamo.variables.exception import raise_exception
@@ -126,11 +127,11 @@ class SetVariable(HashedVariable):
     # ----------------------------------------------------------------------------------------- methods
     @method("add")
     def add(self, frame, item):
-        key = self.key(frame, item)
-        if key in self.entries:
+        key, before = self.key(frame, item), len(self.entries)
+        self.entries.setdefault(key, item)
+        if len(self.entries) == before:
             return
         self.reshaped(frame)
-        self.entries[key] = item
         self.keep_twin(key, lambda twin: twin.add(key))
 
     def keep_twin(self, key: Any, change: Callable) -> None:
@@ -142,11 +143,16 @@ class SetVariable(HashedVariable):
 
     @method("discard")
     def discard(self, frame, item):
+        self.drop(frame, item)
+
+    def drop(self, frame, item) -> bool:
+        """Take the item out; whether it was there. (It is looked for once: `__hash__` and `__eq__` may be the program's.)"""
         key = self.wanted(frame, item)
-        if key in self.entries:
-            self.reshaped(frame)
-            del self.entries[key]
-            self.keep_twin(key, lambda twin: twin.discard(key))
+        if self.entries.pop(key, None) is None:
+            return False
+        self.reshaped(frame)
+        self.keep_twin(key, lambda twin: twin.discard(key))
+        return True
 
     def wanted(self, frame, item) -> Any:
         """What a set looks for: a set is found as the frozenset of its items."""
@@ -158,9 +164,8 @@ class SetVariable(HashedVariable):
 
     @method("remove")
     def remove(self, frame, item):
-        if self.wanted(frame, item) not in self.entries:
+        if not self.drop(frame, item):
             raise missing(item)
-        self.discard(frame, item)
 
     @method("pop")
     def pop(self, frame):
@@ -246,19 +251,26 @@ class SetVariable(HashedVariable):
         return ConstantVariable(hash(self.as_python()))
 
     # ----------------------------------------------------------------------------------------- rebuild
+    def items_recipe(self, emit):
+        """The recipe of a set of what is in this one."""
+        if any(map(hashed.asks_program, self.entries)):
+            items = hashed.as_dict(emit, list(self.entries), list(self.entries.values()))
+            return outcome.Call(outcome.Const(set), (items,))
+        return outcome.Build("set", tuple(emit.value(v) for v in self.entries.values()))
+
     def recipe(self, emit):
         if self.source is not None:
             return emit.load(self.source)
 
         def make():
-            items = outcome.Build("set", tuple(emit.value(v) for v in self.entries.values()))
+            items = self.items_recipe(emit)
             return outcome.Call(outcome.Const(frozenset), (items,)) if self.frozen else items
 
         return emit.shared(self, make)
 
     def replay(self, emit) -> None:
         me = emit.value(self)
-        items = outcome.Build("set", tuple(emit.value(v) for v in self.entries.values()))
+        items = self.items_recipe(emit)
         emit.after(outcome.Do(outcome.Call(outcome.Const(set.intersection_update), (me, items))))
         emit.after(outcome.Do(outcome.Call(outcome.Const(set.update), (me, items))))
 

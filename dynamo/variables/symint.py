@@ -127,8 +127,9 @@ def is_number(value: Variable) -> bool:
 def combined(frame, op, a: Variable, b: Variable) -> Variable:
     """op(a, b) of numbers, at least one of them symbolic: symbolic where there is a rule, else the values are read."""
     kinds = {v.python_type() for v in (a, b)}
-    if complex not in kinds and has_rule(op, kinds, a.value, b.value):  # type: ignore[attr-defined]
-        result = run_python(frame, op, a.value, b.value)  # type: ignore[attr-defined]
+    left, right = a.value, b.value  # type: ignore[attr-defined]
+    if complex not in kinds and not (is_large(left) or is_large(right)) and has_rule(op, kinds, left, right):
+        result = run_python(frame, op, left, right)
         if not is_large(result):
             return symbolic(frame, result)
     return literal(frame, run_python(frame, op, a.as_python(), b.as_python()))

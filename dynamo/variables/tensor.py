@@ -29,6 +29,7 @@ from dynamo.variables.symint import SymbolicVariable, symbolic
 
 TO_PYTHON = frozenset({"item", "tolist", "__int__", "__float__", "__index__", "__complex__", "__array__"})
 FEW_SLICES = 8  # up to so many are an index each, as in PyTorch; of more, one unbind has the cheaper gradient
+OURS = dict(vars(aten.Tensor))  # what Tensor has before a program can have put something else in its place
 MEMORY = frozenset({"data_ptr", "untyped_storage", "storage", "_version", "__dlpack__", "_base"})
 
 
@@ -80,7 +81,24 @@ class TensorVariable(Variable):
         return aten.zeros(0) if self.value is None else self.value
 
     # -------------------------------------------------------------------------------------- attributes
+    def replaced(self, frame, name: str) -> Variable | None:
+        """What a program has put in the place of a method of Tensor, bound; None as long as it is ours. Guarded either way."""
+        if self.is_of_subclass or name not in OURS or frame.world.on_class(self.cls, name) is OURS[name]:
+            return None
+        found = attributes.find(frame, self.cls, name)
+        if found is None:
+            raise attributes.no_attribute(frame, self, name)
+        return attributes.bind(frame, found, self, frame.world.known(self.cls))
+
+    def operator(self, frame, name: str, *args: Variable) -> Variable | None:
+        """What stands in the place of an operator of Tensor, called; None as long as it is ours."""
+        method = self.replaced(frame, name)
+        return None if method is None else method.call(frame, list(args), {})
+
     def getattr(self, frame, name):
+        replaced = self.replaced(frame, name)
+        if replaced is not None:
+            return replaced
         if name == "grad":
             stored = self.storage(frame).changes.get(name)
             if stored is not None:
@@ -338,6 +356,9 @@ class TensorVariable(Variable):
         return frame.output.record(frame, registry[name], list(args), {})
 
     def getitem(self, frame, key):
+        replaced = self.operator(frame, "__getitem__", key)
+        if replaced is not None:
+            return replaced
         check_key(frame, key)
         self.check_bounds(frame, key)
         return self.op(frame, "getitem", self, key)
@@ -355,6 +376,8 @@ class TensorVariable(Variable):
                 raise raise_exception(frame, IndexError, text)
 
     def setitem(self, frame, key, value):
+        if self.operator(frame, "__setitem__", key, value) is not None:
+            return
         if is_mask(key):
             self.fill_masked(frame, key, value)
         else:
@@ -372,7 +395,11 @@ class TensorVariable(Variable):
         self.op(frame, "masked_fill_", self, mask, value)
 
     def asked(self, frame, name, *args):
-        """What the class answers that is asked about this slot of Tensor; None if it is not, or nobody is."""
+        """What the class answers that is asked about this slot of Tensor, or what a program has put in its place; None if
+        neither is."""
+        if not self.is_of_subclass:
+            result = self.operator(frame, name, *args)
+            return None if result is None else result.realize(frame)
         if not self.is_of_subclass or frame.output.overriding_off or not is_asked(name, frame.world.on_class(self.cls, name)):
             return None
         return self.getattr(frame, name).call(frame, list(args), {}).realize(frame)
@@ -386,6 +413,9 @@ class TensorVariable(Variable):
         return symbolic(frame, self.meta.sizes[0])
 
     def iterate(self, frame):
+        replaced = self.operator(frame, "__iter__")
+        if replaced is not None:
+            return replaced.iterate(frame)
         return frame.values.ItemsIterator(self.unpack(frame), self)
 
     def unpack(self, frame):
@@ -419,6 +449,9 @@ class TensorVariable(Variable):
 
     def binary(self, frame, op, other):
         row = ROWS[op]
+        result = self.operator(frame, row.dunder if op is row.function else row.inplace_dunder, other)
+        if result is not None:
+            return None if result.is_same(frame.values.const(NotImplemented)) else result
         name = row.op if op is row.function else row.op + "_"
         operand = as_operand(op, other) or self.numpy_number(op, other)
         return None if operand is None or name not in registry else self.op(frame, name, self, operand)
@@ -431,10 +464,16 @@ class TensorVariable(Variable):
         return tensor if scalar and floating and tensor.meta.dtype.is_floating_point else None
 
     def reflected(self, frame, op, other):
+        result = self.operator(frame, ROWS[op].reflected, other)
+        if result is not None:
+            return None if result.is_same(frame.values.const(NotImplemented)) else result
         operand = as_operand(op, other) or self.numpy_number(op, other)
         return None if operand is None else self.op(frame, ROWS[op].op, operand, self)
 
     def unary(self, frame, op):
+        result = self.operator(frame, UNARY[op].dunder)
+        if result is not None:
+            return result
         return self.op(frame, UNARY[op].op, self)
 
     def recipe(self, emit):
@@ -467,6 +506,9 @@ class TensorVariable(Variable):
 
     # (Last in the class: its name hides the decorator.)
     def method(self, frame, name, args, kwargs):
+        replaced = self.replaced(frame, name)
+        if replaced is not None:
+            return replaced.call(frame, args, kwargs)
         if name in self.rules:
             return super().method(frame, name, args, kwargs)
         if name in TO_PYTHON:

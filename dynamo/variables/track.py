@@ -229,9 +229,10 @@ def _dict(frame, value, source):
             entries[k] = [ConstantVariable(k), Lazy(v, Item(inside, k), frame.output)]
     else:
         output.guard(guards.LengthIs(inside, len(value)))
-        for i, (k, v) in enumerate(value.items()):
-            key = wrap(frame, k, DictKey(inside, i))
-            entries[frame.ops.key(frame, key)] = [key, Lazy(v, Item(inside, k), frame.output)]
+        known = value.copy() if type(value) is types.MappingProxyType else value
+        stored = frame.world.stored_keys(known, inside, [wrap(frame, k, DictKey(inside, i)) for i, k in enumerate(value)])
+        for (k, v), (found, key) in zip(value.items(), stored):
+            entries[found] = [key, Lazy(v, Item(inside, k), frame.output)]
     factory = getattr(value, "default_factory", None)
     default = wrap(frame, factory, Attr(source, "default_factory")) if factory is not None else ConstantVariable(None)
     return DictVariable(entries, type(value), default, source)
@@ -251,9 +252,8 @@ def _set_of_objects(frame, value, source) -> SetVariable:
     frame.output.guard(guards.LengthIs(source, len(value)))
     in_order = Converted(source, tuple)
     made = SetVariable(source=source, order=())
-    for i, v in enumerate(value):
-        item = wrap(frame, v, Item(in_order, i))
-        made.entries[frame.ops.key(frame, item)] = item
+    items = [wrap(frame, v, Item(in_order, i)) for i, v in enumerate(value)]
+    made.entries = dict(frame.world.stored_keys(value, source, items))
     made.order = tuple(made.entries)
     return made
 
@@ -319,6 +319,8 @@ def _class(frame, value, source):
 
 @kind(types.ModuleType, subclasses=True)
 def _module(frame, value, source):
+    if not trace_rules.is_library_name(value.__name__):
+        frame.world.has_class(value)
     return _identity(frame, ModuleVariable(value, source))
 
 

@@ -105,4 +105,4 @@ def attempt(f, *args, memo: dict | None = None, **kwargs) -> list:
             chain = [type(c).__name__ if c is not None else "" for c in (e.__cause__, e.__context__)]
             result = ["RAISED", type(e).__name__, ADDRESS.sub("", str(e))[:200], *chain]
             del e
-    return [result, seen(args, memo), out.getvalue(), str(sys.exc_info()[0])]
+    return [result, seen(args, memo), ADDRESS.sub("", out.getvalue()), str(sys.exc_info()[0])]

@@ -18,6 +18,7 @@ import typing
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import aten
 from aten import return_types
 from dynamo import _eval_frame, guards, trace_rules
 from dynamo.breaks import Raised
@@ -113,6 +114,10 @@ class World:
         if known is None:
             known = self.classes[cls] = Object(cls)
         return known
+
+    def is_ours(self, cls: type, name: str) -> bool:
+        """Whether tensors have under this name what Tensor came with, or only what a program has added; guarded."""
+        return name not in OURS or self.on_class(cls, name) is OURS[name]
 
     def lacks(self, cls: type, name: str) -> bool:
         """Whether objects of `cls` have no such special method (None in its place says so as well); guarded."""
@@ -251,9 +256,11 @@ class World:
     def is_library(self, obj: Any) -> bool:
         return trace_rules.is_library(obj)
 
-    def has_class(self, obj: Any) -> None:
-        """The class of an object known by identity was looked at: `__class__` may be set."""
-        self.output.guards.add(guards.TypeIs(Object(obj), type(obj)))
+    def class_of_module(self, module: types.ModuleType) -> None:
+        """The class of a module of the program was looked at: `__class__` may be set."""
+        name = module.__dict__.get("__name__")
+        if not (type(name) is str and trace_rules.is_library_name(name)):
+            self.output.guards.add(guards.TypeIs(Object(module), type(module)))
 
     def identity(self, obj: Any) -> Source:
         """The source of an object known by identity."""
@@ -613,6 +620,9 @@ def members_of(cls: type) -> types.MappingProxyType:
 
 def walk(mro: tuple[type, ...], name: str) -> Any:
     return next((members_of(c)[name] for c in mro if name in members_of(c)), MISSING)
+
+
+OURS = dict(members_of(aten.Tensor))  # before a program can have put something else in the place of a method
 
 
 def instance_dict(obj: Any) -> dict | None:

@@ -25,6 +25,8 @@ FULL_TEXT = "'{0}' object has no attribute '{1}'"
 FULL_NAMES = sys.version_info >= (3, 13)
 NOWHERE_TEXT = FULL_TEXT + " and no __dict__ for setting new attributes" * FULL_NAMES
 
+STAND_IN = object()  # of which a property is asked what it says of an object
+
 readers: dict[Any, Callable] = {}  # a descriptor whose `__get__` is looked at as a value: the rule for calls of it
 
 
@@ -176,9 +178,17 @@ def _property(frame, found, obj, owner):
     if obj is None:
         return found.value(frame)
     if found.raw.fget is None:
-        text = f"property '{found.name}' of '{obj.type_name()}' object has no getter"
-        raise frame.values.error(frame, AttributeError, text)
+        raise frame.values.error(frame, AttributeError, refusal(obj, lambda: found.raw.__get__(STAND_IN)))
     return frame.world.function(found.raw.fget).call(frame, [obj], {})
+
+
+def refusal(obj: Variable, asked: Callable[[], Any]) -> str:
+    """What a property says that lacks a function, of `obj`: only the property itself knows by which name, if any."""
+    try:
+        asked()
+    except AttributeError as e:
+        return str(e).replace(f"'{type(STAND_IN).__qualname__}' object", f"'{obj.python_type().__qualname__}' object")
+    raise AssertionError("the property has the function")
 
 
 @descriptor(staticmethod)
@@ -327,7 +337,7 @@ def _store_by_descriptor(frame, found: Found, obj: Variable, value: Variable) ->
     raw, name = found.raw, found.name
     if isinstance(raw, property):
         if raw.fset is None:
-            raise no_attribute(frame, obj, name, f"property '{{1}}' of '{obj.python_type().__qualname__}' object has no setter")
+            raise no_attribute(frame, obj, name, refusal(obj, lambda: raw.__set__(STAND_IN, None)))
         frame.world.function(raw.fset).call(frame, [obj, value], {})
     elif isinstance(raw, MEMBERS):
         obj.set_member(frame, raw, name, value)
@@ -363,7 +373,7 @@ def _remove_by_descriptor(frame, found: Found, obj: Variable) -> None:
     raw, name = found.raw, found.name
     if isinstance(raw, property):
         if raw.fdel is None:
-            raise no_attribute(frame, obj, name, f"property '{{1}}' of '{obj.python_type().__qualname__}' object has no deleter")
+            raise no_attribute(frame, obj, name, refusal(obj, lambda: raw.__delete__(STAND_IN)))
         frame.world.function(raw.fdel).call(frame, [obj], {})
     elif isinstance(raw, MEMBERS):
         obj.del_member(frame, raw, name)

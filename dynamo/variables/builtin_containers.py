@@ -90,6 +90,8 @@ def reversed_(frame, sequence, /):
     method = sequence.special(frame, "__reversed__")
     if method is not None:
         return method.call(frame, [], {})
+    if frame.world.on_class(sequence.python_type(), "__reversed__") is None:  # (mappings say so)
+        raise frame.values.error(frame, TypeError, f"'{sequence.type_name()}' object is not reversible")
     if frame.world.lacks(sequence.python_type(), "__getitem__"):
         raise frame.ops.refused(frame, reversed, sequence)
     last = sequence.length(frame).as_python() - 1

@@ -79,4 +79,5 @@ def as_dict(emit: Any, keys: list[Any], items: list[Variable], values: list[Vari
     if len(set(known)) < len(known):
         raise Unsupported(breaks.NOT_REBUILT, "keys of one hash, which would be compared once more")
     of = lambda variables: outcome.Build("tuple", tuple(emit.value(v) for v in variables))
-    return outcome.Call(outcome.Const(_eval_frame.dict_of), (of(items), of(items if values is None else values), outcome.Const(tuple(hashes))))
+    made_of = of(items), of(items if values is None else values), outcome.Const(tuple(hashes))
+    return outcome.Call(outcome.Const(_eval_frame.dict_of), made_of)

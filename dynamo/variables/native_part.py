@@ -46,6 +46,9 @@ class Part:
             raise self.owner.unsupported(f"{self.base.__name__}.{name}")
         if name == "__format__" and args and args[0].is_constant() and args[0].as_python() == "":
             return frame.ops.text(frame, self.owner, str)
+        if name == "__format__" and isinstance(self, ConstantVariable):  # C names the class in what it refuses
+            named: Any = type(self.owner.type_name(), (self.base,), {})
+            return ConstantVariable(run_python(frame, self.base.__format__, named(self.value), args[0].as_python()))
         args = [self.operand(a) for a in args]
         if name in BY_DUNDER:
             return _or_not_implemented(self.binary(frame, BY_DUNDER[name].function, *args))

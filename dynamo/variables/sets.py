@@ -13,8 +13,8 @@ import operator
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from dynamo import outcome
-from dynamo.breaks import NotConstant
+from dynamo import breaks, outcome
+from dynamo.breaks import NotConstant, Unsupported
 from dynamo.operators import ROWS
 from dynamo.variables import hashed
 from dynamo.variables.base import IdentityKey, Variable, method
@@ -28,6 +28,7 @@ METHODS = {
     operator.sub: "difference",
     operator.xor: "symmetric_difference",
 }
+SMALL = 4  # up to so many, a set made of a dict has the table that it has when they come one by one
 OPERATORS = {name: op for op, name in METHODS.items()}
 
 
@@ -254,6 +255,8 @@ class SetVariable(HashedVariable):
     def items_recipe(self, emit):
         """The recipe of a set of what is in this one."""
         if any(map(hashed.asks_program, self.entries)):
+            if len(self.entries) > SMALL:
+                raise Unsupported(breaks.NOT_REBUILT, "a set of objects whose hash is the program's")
             items = hashed.as_dict(emit, list(self.entries), list(self.entries.values()))
             return outcome.Call(outcome.Const(set), (items,))
         return outcome.Build("set", tuple(emit.value(v) for v in self.entries.values()))

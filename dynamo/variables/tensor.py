@@ -29,7 +29,6 @@ from dynamo.variables.symint import SymbolicVariable, symbolic
 
 TO_PYTHON = frozenset({"item", "tolist", "__int__", "__float__", "__index__", "__complex__", "__array__"})
 FEW_SLICES = 8  # up to so many are an index each, as in PyTorch; of more, one unbind has the cheaper gradient
-OURS = dict(vars(aten.Tensor))  # what Tensor has before a program can have put something else in its place
 MEMORY = frozenset({"data_ptr", "untyped_storage", "storage", "_version", "__dlpack__", "_base"})
 
 
@@ -83,7 +82,7 @@ class TensorVariable(Variable):
     # -------------------------------------------------------------------------------------- attributes
     def replaced(self, frame, name: str) -> Variable | None:
         """What a program has put in the place of a method of Tensor, bound; None as long as it is ours. Guarded either way."""
-        if self.is_of_subclass or name not in OURS or frame.world.on_class(self.cls, name) is OURS[name]:
+        if self.is_of_subclass or frame.world.is_ours(self.cls, name):
             return None
         found = attributes.find(frame, self.cls, name)
         if found is None:
@@ -92,6 +91,10 @@ class TensorVariable(Variable):
 
     def operator(self, frame, name: str, *args: Variable) -> Variable | None:
         """What stands in the place of an operator of Tensor, called; None as long as it is ours."""
+        if self.is_of_subclass:
+            mine = frame.world.on_class(self.cls, name)
+            if mine is not frame.world.on_class(aten.Tensor, name) and not is_asked(name, mine):
+                raise Unsupported(breaks.DYNAMIC_ATTRIBUTE, f"operator {name} of {self.cls.__qualname__}, which has its own")
         method = self.replaced(frame, name)
         return None if method is None else method.call(frame, list(args), {})
 

@@ -166,6 +166,7 @@ def _enum(frame, value, source):
         if not isinstance(source, Object):
             frame.output.guard_same(source, value)
         return _object(frame, value, source)
+    frame.output.guard_type(source, type(value))  # (`__class__` may be set)
     return _identity(frame, ConstantVariable(value, source))
 
 
@@ -319,8 +320,7 @@ def _class(frame, value, source):
 
 @kind(types.ModuleType, subclasses=True)
 def _module(frame, value, source):
-    if not trace_rules.is_library_name(value.__name__):
-        frame.world.has_class(value)
+    frame.world.class_of_module(value)
     return _identity(frame, ModuleVariable(value, source))
 
 

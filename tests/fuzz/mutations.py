@@ -276,6 +276,8 @@ def own_attributes(path: str, obj, names: set[str]):
 
 def of_instance(path: str, obj, names: set[str]):
     cls = type(obj)
+    if isinstance(obj, property) and not of_program(cls):  # what a library's descriptor keeps is nobody's to change
+        return
     if isinstance(getattr(obj, "__dict__", None), dict):
         yield from own_attributes(path, obj, names)
         for name in sorted(names - set(vars(obj))):

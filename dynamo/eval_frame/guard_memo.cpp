@@ -174,11 +174,22 @@ static bool run_fixed(GuardProgram *p, Walk &w) {
   return true;
 }
 
+static bool run_sole_class(GuardProgram *p, Walk &w) {
+  PyTypeObject *cls = p->sole_class;
+  if (p->sole_version && cls->tp_version_tag == p->sole_version) {
+    w.regs[(*p->fixed)[0].dst] = (PyObject *)cls;
+    return true;
+  }
+  if (!run(*p->fixed, w, w.fixed_done)) return false;
+  p->sole_version = cls->tp_version_tag; // the look-ups have given it one
+  return true;
+}
+
 bool guard_check(GuardProgram *p, PyObject *const *args, PyFunctionObject *func, PyObject **regs, Owned &owned) {
   if (p->dead) return false;
   Walk w{p, regs, args, func, owned};
   if (!run(*p->live, w, w.live_done)) return false;
-  if (!p->fixed->empty() && !run_fixed(p, w)) return false;
+  if (!p->fixed->empty() && !(p->sole_class ? run_sole_class(p, w) : run_fixed(p, w))) return false;
   size_t done;
   return (p->last->empty() || run(*p->last, w, done)) && !p->dead;
 }

@@ -167,6 +167,14 @@ static bool read_part(GuardProgram *p, PyObject *list, std::vector<Instr> &out) 
   return true;
 }
 
+// The class that a part looks names up on, if it does nothing else; NULL else.
+static PyTypeObject *sole_class(const std::vector<Instr> &part) {
+  if (part.empty() || part[0].op != OP_OBJECT || part[0].held > kWeak || !PyType_Check(part[0].obj)) return NULL;
+  for (size_t i = 1; i < part.size(); i++)
+    if (part[i].op != OP_CLASS_LOOKUP || part[i].a != part[0].dst) return NULL;
+  return (PyTypeObject *)part[0].obj;
+}
+
 static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
   int n_regs, first, count, key_function;
   PyObject *live, *fixed, *last, *keys;
@@ -198,6 +206,7 @@ static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     Py_DECREF(p);
     return NULL;
   }
+  p->sole_class = sole_class(*p->fixed);
   return (PyObject *)p;
 }
 

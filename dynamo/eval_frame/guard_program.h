@@ -82,6 +82,8 @@ struct GuardProgram {
   std::vector<uint16_t> *key_regs;      // live registers that `fixed` starts from
   bool key_function;                    // `fixed` reads cells or globals
   std::vector<Memo *> *memos;           // kMemoSlots, direct mapped; empty until first used
+  PyTypeObject *sole_class;             // where `fixed` does no more than look names up on one class: that, and its version
+  unsigned int sole_version;            // when they were as they should be. (Whatever has a tensor asks so of Tensor.)
   int credit, unremembered;             // see worth_remembering
   int walks, hits;
   int64_t failed;                       // guard that failed last, -1: none

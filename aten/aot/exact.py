@@ -146,7 +146,7 @@ def _linear(level: ExactLevel, op: Op, public: tuple) -> Any:
 
 def _rows_lie_evenly(x: Meta) -> bool:
     """Whether all dims but the last are one with one stride."""
-    if x.is_contiguous():
+    if len(x.sizes) == 2 or x.is_contiguous():
         return True
     rows, step = 1, 0
     for size, stride in reversed(list(zip(x.sizes[:-1], x.strides[:-1]))):

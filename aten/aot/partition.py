@@ -20,7 +20,7 @@ from aten.fx.graph import Graph
 from aten.fx.node import Node, leaves, map_arg, may_raise
 from aten.fx.symbols import binders, symbols_in
 from aten.fx.targets import is_op
-from aten.meta import Meta
+from aten.meta import Meta, dense_strides
 from aten.scalar.table import table
 from aten.symbolic.nodes import sym
 from aten.symbolic.symint import SYMBOLIC, wrap
@@ -172,6 +172,9 @@ def partition(joint: Joint) -> tuple[Graph, Graph, list[Node]]:
     mutated = {joint.graph.placeholders[i] for i in joint.mutated}
     # An input that is written in place is saved as a clone of what it was.
     kept = [emit(forward, "clone", env[n]) if n in mutated else env[n] for n in saved]
+    for n, node in zip(saved, kept):
+        if n in mutated:
+            node.meta["val"] = kept_meta(joint, n)
     forward.output((*[env[n] for n in (*fresh, *new_values)], *kept, *symbols))
     return forward, _backward_graph(joint, saved, symbols, backward_nodes, grads), saved
 
@@ -228,6 +231,13 @@ def _unbound(joint: Joint, nodes: set[Node], saved: list[Node]) -> list[Any]:
     return [wrap(sym(name), joint.graph.shape_env) for name in sorted(free - bound)]
 
 
+def kept_meta(joint: Joint, node: Node) -> Any:
+    """The Meta of what forward keeps of a node: of an input that is written in place a copy, without gaps between elements."""
+    meta = node.meta["val"]
+    written = node in [joint.graph.placeholders[i] for i in joint.mutated]
+    return meta.like(strides=dense_strides(meta)) if written else meta
+
+
 def _backward_graph(joint: Joint, saved: list[Node], symbols: list[Any], nodes: set[Node], grads: tuple) -> Graph:
     """Recomputed values stand right before their first use."""
     graph = Graph()
@@ -235,7 +245,7 @@ def _backward_graph(joint: Joint, saved: list[Node], symbols: list[Any], nodes: 
     graph.reserve(map(str, symbols))
     env: dict[Node, Node] = {}
     for n in saved:
-        env[n] = graph.placeholder(n.name, n.meta["val"])
+        env[n] = graph.placeholder(n.name, kept_meta(joint, n))
     for s in symbols:
         node = graph.create_node("placeholder", str(s), val=s)
         node.name = str(s)

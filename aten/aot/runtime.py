@@ -119,7 +119,7 @@ class _Backward:
     def __init__(self, function: AotFunction, inputs: Sequence[Any]):
         self.function = function
         if function.kept:  # what gradients depend on and this call writes to
-            inputs = [x.clone() if i in function.kept else x for i, x in enumerate(inputs)]
+            inputs = [as_it_is(x) if i in function.kept else x for i, x in enumerate(inputs)]
         self.inputs = inputs
         self.versions = tuple([x._version if isinstance(x, Tensor) else 0 for x in inputs])
 
@@ -161,6 +161,11 @@ class _Backward:
         symbols = {name: read(self.inputs, where) for name, where in function._binders.items()}
         given = [zeros_for(n.meta["val"], symbols) if g is None else g for g, n in zip(grads, placeholders)]
         return tuple(Interpreter(joint).run(*self.inputs, *given))
+
+
+def as_it_is(x: Tensor) -> Tensor:
+    """A copy that is laid out as the tensor is: what was compiled for the one fits the other."""
+    return _native.empty(x.shape, x.dtype, x.device, x.stride()).copy_(x)
 
 
 def _fits(grad: Tensor | None, meta: Meta) -> bool:

@@ -136,7 +136,7 @@ def kthvalue(input, k, dim, keepdim):
 
 def _picked(made: Any, values: Any, indices: Any, at: int, dim: int, keepdim: bool) -> Any:
     if values.ndim:
-        values, indices = ops.select(values, dim, at), ops.select(indices, dim, at)
+        values, indices = ops.select(values, dim, at).clone(), ops.select(indices, dim, at).clone()
         if keepdim:
             values, indices = values.unsqueeze(dim), indices.unsqueeze(dim)
     return made.schema.result_type((values, indices))

@@ -6,6 +6,7 @@ import pytest
 
 import aten
 import aten.autograd
+import weft
 from aten import _native, aot
 from aten._native import Tensor
 from aten.transforms import make_fx
@@ -308,3 +309,21 @@ def test_lines_are_carried_into_backward():
             mul_2 = aten.mul(mul_1, exp)              # f32[s0]   model.py:11  line 1
             return (mul_2,)
         """)
+
+
+def test_a_written_input_is_kept_as_it_was_laid_out():
+    """A backward asks for what forward keeps of it, in whatever form its gradient comes."""
+
+    def f(x, w):
+        y = w - x
+        x.detach().add_(1)
+        return w / y, w.amax(0)
+
+    def run(function):
+        x, w = (weft.arange(24.0).view(2, 3, 4).mul(k).add(k).permute(2, 0, 1) for k in (1, 2))
+        w.requires_grad_()
+        out, _ = function(x, w)
+        return weft.autograd.grad(out, w, weft.arange(24.0).view(4, 2, 3))[0], x
+
+    for got, want in zip(run(weft.compile(f, options={"exact": True})), run(f)):
+        assert got.stride() == want.stride() and weft.equal(got, want)

@@ -3,7 +3,6 @@
 This is the general path, in Python. Calls of ops with native rules on plain tensors take a native one with the same meaning.
 """
 
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,6 +16,7 @@ from aten._native import Tensor
 from aten.autograd.inplace import record_inplace
 from aten.autograd.record import record
 from aten.derivative import is_lost
+from aten.errors import warn_caller
 from aten.meta import Meta, contiguous_strides
 from aten.op import Op, tensors_of
 from aten.open_levels import stack
@@ -382,7 +382,9 @@ def _from_arrays(result: Any) -> Any:
 def numbers(tensor: Tensor) -> np.ndarray:
     """The tensor's elements as NumPy computes with them: its memory, or complex64 for complex32, which NumPy lacks."""
     a = array(tensor)
-    return a if tensor.dtype is not dtypes.complex32 else a["real"].astype(np.float32) + 1j * a["imag"].astype(np.float32)
+    if tensor.dtype is not dtypes.complex32:
+        return a
+    return np.asarray(a["real"].astype(np.float32) + 1j * a["imag"].astype(np.float32))
 
 
 def store(tensor: Tensor, values: np.ndarray) -> None:
@@ -517,7 +519,7 @@ def _warn_of_resize(op: Op, args: Sequence[Any], target: Tensor, value: Tensor) 
         )
     else:
         return
-    warnings.warn(text, UserWarning, stacklevel=5)
+    warn_caller(text)
 
 
 def _call_inplace(op: Op, public: tuple[Any, ...]) -> Any:

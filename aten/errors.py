@@ -4,6 +4,7 @@ Ops raise Python's own classes, as PyTorch does (RuntimeError, IndexError, TypeE
 This file holds what has no class there: problems of the compiler itself, and linear algebra's own error.
 """
 
+import sys
 import warnings
 
 
@@ -27,6 +28,14 @@ class OutOfMemoryError(RuntimeError):
 
 _warned: set[str] = set()
 _always = False
+
+
+def warn_caller(text: str, category: type[Warning] = UserWarning) -> None:
+    """A warning at the line that called into ops, however many calls of theirs are in between."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "aten":
+        frame, level = frame.f_back, level + 1
+    warnings.warn(text, category, stacklevel=level)
 
 
 def warn_once(text: str, category: type[Warning] = CompilerWarning, stacklevel: int = 3) -> None:

@@ -148,6 +148,7 @@ PyObject *fast_var(Call &call) {
   const int dtype = WEFT_DTYPE(x), acc = sum_dtype(dtype);
   Groups groups;
   if (!make_groups(x, mask, false, &groups)) return nullptr;
+  if (groups.runs * groups.n <= correction) return UNHANDLED;  // Python warns
   Ref mean(empty((uint32_t)acc, groups.n_sizes, groups.sizes, nullptr)), var(empty((uint32_t)acc, groups.n_sizes, groups.sizes, nullptr));
   if (!mean || !var) return nullptr;
   char *squares = weft_data(as_tensor(var.get()));

@@ -6,6 +6,8 @@ import numpy as np
 
 from aten import _native
 from aten import dtype as dtypes
+from aten._native import Tensor
+from aten.errors import warn_caller
 from aten.meta import Meta
 from aten.op import Op, composite, op, ops
 from aten.ops.batching import batch_dims, is_tensor
@@ -277,7 +279,15 @@ def _var_normal(input, dim, correction, keepdim, unbiased):
         correction, unbiased = None, correction
     if category(input.dtype) < 2:
         raise RuntimeError("std and var only support floating point and complex dtypes")
-    return input, wrap_dims(dim, input.ndim), _correction(unbiased, correction), keepdim
+    dims, correction = wrap_dims(dim, input.ndim), _correction(unbiased, correction)
+    if isinstance(input, Tensor) and isinstance(correction, (int, float)):
+        n = count(input.shape, dims)
+        if isinstance(n, int) and n <= correction:
+            warn_caller(
+                "std and var: degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input "
+                "numel divided by output numel)."
+            )
+    return input, dims, correction, keepdim
 
 
 def _deviation(x: np.ndarray, dim: list[int], correction: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -113,3 +113,18 @@ def test_derivatives_of_functions_of_sparse_tensors():
         gradcheck(wrong, (s,), masked=True)
     with pytest.raises(ValueError, match="Sparse output"):
         gradcheck(lambda d: d.to_sparse(), (d,))
+
+
+def test_a_deviation_of_one_element_is_told_of_where_it_was_asked_for():
+    pair = weft.ones(1, dtype=weft.complex64)
+    for ask in (lambda: weft.ones(1).std(), lambda: weft.var(pair), lambda: weft.var_mean(X, 1, correction=2)):
+        with pytest.warns(UserWarning, match="degrees of freedom is <= 0") as told:
+            ask()
+        assert told[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        weft.ones(1).std(correction=0), weft.ones(2).var()
+
+
+def test_halves_without_dims_and_complex_numbers():
+    assert (weft.tensor(1.0, dtype=weft.float16) + 1j).item() == 1 + 1j and (weft.tensor(2.0, dtype=weft.complex32) * 2).item() == 4

@@ -48,37 +48,7 @@ from aten.autograd.anomaly import is_anomaly_check_nan_enabled, is_anomaly_enabl
 from aten.chains import bind_chains
 from aten.default_device import current as _default_device
 from aten.default_device import get_default_device, set_default_device
-from aten.dtype import (
-    bfloat16,
-    bool,
-    cdouble,
-    cfloat,
-    chalf,
-    complex32,
-    complex64,
-    complex128,
-    double,
-    float,
-    float8_e4m3fn,
-    float8_e4m3fnuz,
-    float8_e5m2,
-    float8_e5m2fnuz,
-    float16,
-    float32,
-    float64,
-    half,
-    int,
-    int8,
-    int16,
-    int32,
-    int64,
-    long,
-    short,
-    uint8,
-    uint16,
-    uint32,
-    uint64,
-)
+from aten.dtype import *  # noqa: F403
 from aten.info import broadcast_shapes, finfo, iinfo, is_complex, is_floating_point, is_nonzero, is_tensor, numel
 from aten.layout import (
     Layout,

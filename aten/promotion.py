@@ -5,30 +5,10 @@ from collections.abc import Iterable
 from typing import Any
 
 import aten.dtype as dtypes
+from aten._native import dtypes as all_dtypes
 from aten.dtype import DType
 
-TYPE_NAMES = {
-    "float32": "Float",
-    "float64": "Double",
-    "float16": "Half",
-    "bfloat16": "BFloat16",
-    "int64": "Long",
-    "int32": "Int",
-    "int16": "Short",
-    "int8": "Char",
-    "uint8": "Byte",
-    "bool": "Bool",
-    "complex64": "ComplexFloat",
-    "complex128": "ComplexDouble",
-    "uint16": "UInt16",
-    "uint32": "UInt32",
-    "uint64": "UInt64",
-    "complex32": "ComplexHalf",
-    "float8_e4m3fn": "Float8_e4m3fn",
-    "float8_e5m2": "Float8_e5m2",
-    "float8_e4m3fnuz": "Float8_e4m3fnuz",
-    "float8_e5m2fnuz": "Float8_e5m2fnuz",
-}  # for messages
+TYPE_NAMES = {dtype.name: dtype.type_name for dtype in all_dtypes}  # for messages
 BOOL, INTEGER, FLOATING, COMPLEX = range(4)
 
 _UNSIGNED_WIDE = frozenset((dtypes.uint16, dtypes.uint32, dtypes.uint64))
@@ -143,11 +123,6 @@ def result_dtype(operands: Iterable[tuple[DType, int]]) -> DType:
     return found
 
 
-# How messages call the elements of a dtype.
-_ELEMENTS = {"bool": "bool", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double"}
-_ELEMENTS |= {"complex32": "c10::complex<c10::Half>", "complex64": "c10::complex<float>", "complex128": "c10::complex<double>"}
-_ELEMENTS |= {name: f"c10::{name.capitalize()}" for name in ("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz")}
-_ELEMENTS |= {f"{sign}int{bits}": f"{sign}int{bits}_t" for sign in ("", "u") for bits in (8, 16, 32, 64)}
 FINITE = {"float16": 65504.0, "bfloat16": 3.3895313892515355e38, "float32": 3.4028234663852886e38}
 
 
@@ -162,7 +137,7 @@ def check_fits(low: Any, high: Any, dtype: DType) -> None:
         largest = FINITE.get(dtype.name, math.inf)
         fits = kind != FLOATING or not any(largest < abs(x) < math.inf for x in (low, high))
     if not fits:
-        raise RuntimeError(f"value cannot be converted to type {_ELEMENTS[dtype.name]} without overflow")
+        raise RuntimeError(f"value cannot be converted to type {dtype.element} without overflow")
 
 
 def check_width(value: Any) -> None:
@@ -177,7 +152,7 @@ def element(value: Any, dtype: DType) -> Any:
         if category(dtype) == COMPLEX:
             return value
         if category(dtype) != BOOL and value.imag != 0:
-            raise RuntimeError(f"value cannot be converted to type {_ELEMENTS[dtype.name]} without overflow")
+            raise RuntimeError(f"value cannot be converted to type {dtype.element} without overflow")
         value = value.real if category(dtype) != BOOL else value != 0
     if not isinstance(value, (int, float)) or category(dtype) == COMPLEX:
         return value

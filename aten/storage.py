@@ -153,8 +153,7 @@ for _name, _fn in {
 _CONVERSIONS = {
     "bool": "bool", "byte": "uint8", "char": "int8", "short": "int16", "int": "int32", "long": "int64", "half": "float16",
     "bfloat16": "bfloat16", "float": "float32", "double": "float64", "complex_float": "complex64", "complex_double": "complex128",
-    "float8_e5m2": "float8_e5m2", "float8_e4m3fn": "float8_e4m3fn", "float8_e5m2fnuz": "float8_e5m2fnuz",
-    "float8_e4m3fnuz": "float8_e4m3fnuz",
+    **{dtype.name: dtype.name for dtype in dtypes.FLOAT8},
 }  # fmt: skip
 for _name, _dtype in _CONVERSIONS.items():
     setattr(UntypedStorage, _name, _wrap(getattr(dtypes, _dtype)))

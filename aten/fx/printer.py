@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from aten._native import dtypes
 from aten.fx.targets import is_op
 from aten.symbolic.symint import SYMBOLIC
 
@@ -21,12 +22,7 @@ if TYPE_CHECKING:
 
 _COMMENT = 46  # the column of a line's comment
 
-SHORT = {
-    "bool": "b8", "uint8": "u8", "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64", "uint16": "u16",
-    "uint32": "u32", "uint64": "u64", "float16": "f16", "bfloat16": "bf16", "float32": "f32", "float64": "f64",
-    "complex64": "c64", "complex128": "c128", "complex32": "c32", "float8_e4m3fn": "f8e4m3fn", "float8_e5m2": "f8e5m2",
-    "float8_e4m3fnuz": "f8e4m3fnuz", "float8_e5m2fnuz": "f8e5m2fnuz",
-}  # fmt: skip
+SHORT = {dtype.name: dtype.short_name for dtype in dtypes}
 
 
 def type_text(val: Any, name: str = "") -> str:

@@ -15,25 +15,21 @@ struct DType {
 
 PyTypeObject *dtype_type;
 PyObject *dtype_objects[WEFT_NUM_DTYPES];
-const char *const dtype_names[WEFT_NUM_DTYPES] = {"bool",   "uint8",   "int8",     "int16",   "int32",
-                                                  "int64",  "uint16",  "uint32",   "uint64",  "float16",
-                                                  "bfloat16", "float32", "float64", "complex64", "complex128",
-                                                  "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "complex32"};
+struct DTypeRow {
+  DTypeKind kind;
+  bool is_signed;
+  const char *name, *type_name, *short_name, *element;
+  int numpy;
+};
 
-static const int numpy_types[WEFT_NUM_DTYPES] = {NPY_BOOL,   NPY_UINT8,  NPY_INT8,   NPY_INT16,   NPY_INT32,
-                                                 NPY_INT64,  NPY_UINT16, NPY_UINT32, NPY_UINT64,  NPY_HALF,
-                                                 -1,         NPY_FLOAT,  NPY_DOUBLE, NPY_CFLOAT,  NPY_CDOUBLE,
-                                                 -1,         -1,         -1,         -1,          -1};
+#define ROW(code, size, kind, is_signed, ...) {KIND_##kind, is_signed, __VA_ARGS__},
+static const DTypeRow rows[WEFT_NUM_DTYPES] = {WEFT_DTYPES(ROW)};
+#undef ROW
 
-DTypeKind dtype_kind(int code) {
-  if (code == WEFT_BOOL) return KIND_BOOL;
-  if (code <= WEFT_UINT64) return KIND_INTEGER;
-  return code <= WEFT_FLOAT64 || (code >= WEFT_FLOAT8_E4M3FN && code <= WEFT_FLOAT8_E5M2FNUZ) ? KIND_FLOAT : KIND_COMPLEX;
-}
-
-bool dtype_is_signed(int code) {
-  return code != WEFT_BOOL && code != WEFT_UINT8 && (code < WEFT_UINT16 || code > WEFT_UINT64);
-}
+const char *dtype_name(int code) { return rows[code].name; }
+DTypeKind dtype_kind(int code) { return rows[code].kind; }
+bool dtype_is_signed(int code) { return rows[code].is_signed; }
+bool dtype_is_float8(int code) { return rows[code].kind == KIND_FLOAT && weft_itemsize(code) == 1; }
 
 static int promote_integers(int a, int b) {
   int size_a = weft_itemsize(a), size_b = weft_itemsize(b);
@@ -50,8 +46,7 @@ static int promote_integers(int a, int b) {
 
 int promote_dtypes(int a, int b) {
   if (a == b) return a;
-  bool tiny_a = a >= WEFT_FLOAT8_E4M3FN && a <= WEFT_FLOAT8_E5M2FNUZ, tiny_b = b >= WEFT_FLOAT8_E4M3FN && b <= WEFT_FLOAT8_E5M2FNUZ;
-  if (tiny_a || tiny_b) return WEFT_NUM_DTYPES;
+  if (dtype_is_float8(a) || dtype_is_float8(b)) return WEFT_NUM_DTYPES;
   DTypeKind kind_a = dtype_kind(a), kind_b = dtype_kind(b);
   if (kind_a > kind_b) std::swap(a, b), std::swap(kind_a, kind_b);
   if (kind_a == KIND_BOOL) return b;
@@ -82,7 +77,7 @@ static PyObject *registered_descr(int code) {
   static PyObject *descr[WEFT_NUM_DTYPES];
   if (!descr[code]) {
     Ref module(PyImport_ImportModule("ml_dtypes"));
-    Ref scalar(module ? PyObject_GetAttrString(module.get(), dtype_names[code]) : nullptr);
+    Ref scalar(module ? PyObject_GetAttrString(module.get(), dtype_name(code)) : nullptr);
     PyArray_Descr *found = nullptr;
     if (scalar && PyArray_DescrConverter(scalar.get(), &found)) descr[code] = as_object(found);
   }
@@ -104,7 +99,7 @@ static PyObject *pair_descr() {
 
 PyObject *numpy_descr(int code) {
   if (code == WEFT_COMPLEX32) return pair_descr();
-  return numpy_types[code] < 0 ? registered_descr(code) : as_object(PyArray_DescrFromType(numpy_types[code]));
+  return rows[code].numpy < 0 ? registered_descr(code) : as_object(PyArray_DescrFromType(rows[code].numpy));
 }
 
 int dtype_of_descr(PyObject *object) {
@@ -135,7 +130,7 @@ int dtype_of_descr(PyObject *object) {
   }
   if (descr->type_num >= NPY_USERDEF && strncmp(descr->typeobj->tp_name, "ml_dtypes.", 10) == 0)
     for (int code = 0; code < WEFT_NUM_DTYPES; code++)
-      if (numpy_types[code] < 0 && strcmp(descr->typeobj->tp_name + 10, dtype_names[code]) == 0) return code;
+      if (rows[code].numpy < 0 && strcmp(descr->typeobj->tp_name + 10, dtype_name(code)) == 0) return code;
   if (descr->type_num == NPY_VOID && PyDataType_ELSIZE(descr) == 4) {
     Ref pair(pair_descr());
     if (pair && PyArray_EquivTypes(descr, reinterpret_cast<PyArray_Descr *>(pair.get()))) return WEFT_COMPLEX32;
@@ -147,8 +142,11 @@ int dtype_of_descr(PyObject *object) {
 
 static int code_of(PyObject *self) { return reinterpret_cast<DType *>(self)->code; }
 
-static PyObject *dtype_repr(PyObject *self) { return PyUnicode_FromFormat("weft.%s", dtype_names[code_of(self)]); }
-static PyObject *get_name(PyObject *self, void *) { return PyUnicode_FromString(dtype_names[code_of(self)]); }
+static PyObject *dtype_repr(PyObject *self) { return PyUnicode_FromFormat("weft.%s", dtype_name(code_of(self))); }
+static PyObject *get_name(PyObject *self, void *) { return PyUnicode_FromString(dtype_name(code_of(self))); }
+static PyObject *get_type_name(PyObject *self, void *) { return PyUnicode_FromString(rows[code_of(self)].type_name); }
+static PyObject *get_short_name(PyObject *self, void *) { return PyUnicode_FromString(rows[code_of(self)].short_name); }
+static PyObject *get_element(PyObject *self, void *) { return PyUnicode_FromString(rows[code_of(self)].element); }
 static PyObject *get_itemsize(PyObject *self, void *) { return PyLong_FromLong(weft_itemsize(code_of(self))); }
 static PyObject *get_is_floating_point(PyObject *self, void *) {
   return PyBool_FromLong(dtype_kind(code_of(self)) == KIND_FLOAT);
@@ -164,7 +162,7 @@ static PyObject *dtype_to_complex(PyObject *self, PyObject *) {
   else if (code == WEFT_BFLOAT16 || code == WEFT_FLOAT32) code = WEFT_COMPLEX64;
   else if (code == WEFT_FLOAT64) code = WEFT_COMPLEX128;
   else if (dtype_kind(code) != KIND_COMPLEX)
-    return PyErr_Format(PyExc_RuntimeError, "Unknown Complex ScalarType for %s", dtype_names[code]);
+    return PyErr_Format(PyExc_RuntimeError, "Unknown Complex ScalarType for %s", dtype_name(code));
   return Py_NewRef(dtype_objects[code]);
 }
 
@@ -183,14 +181,14 @@ static PyObject *dtype_to_numpy(PyObject *self, PyObject *) { return numpy_descr
 static PyObject *dtype_reduce(PyObject *self, PyObject *) {
   Ref module(PyImport_ImportModule("aten._native"));
   Ref by_name(module ? PyObject_GetAttrString(module.get(), "dtype_by_name") : nullptr);
-  return by_name ? Py_BuildValue("O(s)", by_name.get(), dtype_names[code_of(self)]) : nullptr;
+  return by_name ? Py_BuildValue("O(s)", by_name.get(), dtype_name(code_of(self))) : nullptr;
 }
 
 static PyObject *dtype_by_name(PyObject *, PyObject *name) {
   const char *text = PyUnicode_AsUTF8(name);
   if (!text) return nullptr;
   for (int code = 0; code < WEFT_NUM_DTYPES; code++)
-    if (strcmp(text, dtype_names[code]) == 0) return Py_NewRef(dtype_objects[code]);
+    if (strcmp(text, dtype_name(code)) == 0) return Py_NewRef(dtype_objects[code]);
   return PyErr_Format(PyExc_ValueError, "no dtype is called %R", name);
 }
 
@@ -209,12 +207,15 @@ static PyObject *promote_types(PyObject *, PyObject *args) {
   if (b < 0) return nullptr;
   int found = promote_dtypes(a, b);
   if (found < WEFT_NUM_DTYPES) return Py_NewRef(dtype_objects[found]);
-  return PyErr_Format(PyExc_RuntimeError, "Promotion for Float8 Types is not supported, attempted to promote %s and %s", dtype_names[a],
-                      dtype_names[b]);
+  return PyErr_Format(PyExc_RuntimeError, "Promotion for Float8 Types is not supported, attempted to promote %s and %s", dtype_name(a),
+                      dtype_name(b));
 }
 
 static PyGetSetDef dtype_getset[] = {
     {"name", get_name, nullptr, "the dtype's name: 'float32'", nullptr},
+    {"type_name", get_type_name, nullptr, "what messages call it: 'Float'", nullptr},
+    {"short_name", get_short_name, nullptr, "what graphs call it: 'f32'", nullptr},
+    {"element", get_element, nullptr, "what messages call its elements: 'float'", nullptr},
     {"itemsize", get_itemsize, nullptr, "bytes of one element", nullptr},
     {"is_floating_point", get_is_floating_point, nullptr, nullptr, nullptr},
     {"is_complex", get_is_complex, nullptr, nullptr, nullptr},

@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "weft.h"
 
@@ -24,7 +25,20 @@ inline Float8Format float8_format(int dtype) {
   }
 }
 
+// float8_e8m0fnu: powers of two, 2^-127 and up; without a sign, the greatest code is NaN.
+inline uint8_t double_to_power(double x) {
+  const float f = (float)fabs(x);
+  uint32_t bits;
+  memcpy(&bits, &f, 4);
+  const uint32_t exponent = bits >> 23;
+  if (exponent == 255) return 255;
+  // The nearest, ties up; below the least normal number the half of it is still the least power.
+  const bool half = bits & 0x400000, more = bits & 0x3fffff;
+  return (uint8_t)(exponent + (half && (more || exponent)));
+}
+
 inline double float8_to_double(uint8_t code, int dtype) {
+  if (dtype == WEFT_FLOAT8_E8M0FNU) return code == 255 ? NAN : ldexp(1, code - 127);
   Float8Format f = float8_format(dtype);
   if (f.one_nan && code == 0x80) return NAN;
   int magnitude = code & 0x7f, exponent = magnitude >> f.mantissa, fraction = magnitude & ((1 << f.mantissa) - 1);
@@ -37,6 +51,7 @@ inline double float8_to_double(uint8_t code, int dtype) {
 
 // The nearest, ties to even; what is too great is infinite, or NaN where there are no infinities.
 inline uint8_t double_to_float8(double x, int dtype) {
+  if (dtype == WEFT_FLOAT8_E8M0FNU) return double_to_power(x);
   Float8Format f = float8_format(dtype);
   uint8_t sign = signbit(x) ? 0x80 : 0;
   uint8_t nan = f.one_nan ? 0x80 : 0x7f, infinite = f.infinities ? 0x7c : nan;

@@ -243,7 +243,7 @@ static bool check_operands(WeftTensor *out, WeftTensor *a, WeftTensor *b, WeftTe
   }
   DTypeKind kind = dtype_kind(dtype);
   if ((kind != KIND_INTEGER && kind != KIND_FLOAT) || (bias && kind != KIND_FLOAT))
-    return PyErr_Format(PyExc_RuntimeError, "matmul_into: no product of dtype %s", dtype_names[dtype]), false;
+    return PyErr_Format(PyExc_RuntimeError, "matmul_into: no product of dtype %s", dtype_name(dtype)), false;
   bool fits = ndim >= 2 && WEFT_NDIM(a) == ndim && WEFT_NDIM(b) == ndim;
   for (int d = 0; fits && d < ndim - 2; d++)
     fits = (a->sizes[d] == out->sizes[d] || a->sizes[d] == 1) && (b->sizes[d] == out->sizes[d] || b->sizes[d] == 1);

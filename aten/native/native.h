@@ -46,12 +46,13 @@ inline PyObject *as_object(void *p) { return reinterpret_cast<PyObject *>(p); }
 // dtype.cpp
 extern PyTypeObject *dtype_type;
 extern PyObject *dtype_objects[WEFT_NUM_DTYPES];
-extern const char *const dtype_names[WEFT_NUM_DTYPES];
+const char *dtype_name(int code);
 int dtype_code(PyObject *dtype);           // -1 with TypeError set
 PyObject *dtype_object(int code);          // borrowed
 enum DTypeKind { KIND_BOOL, KIND_INTEGER, KIND_FLOAT, KIND_COMPLEX };
 DTypeKind dtype_kind(int code);
 bool dtype_is_signed(int code);
+bool dtype_is_float8(int code);            // kept and cast only: it promotes with nothing
 int promote_dtypes(int a, int b);          // PyTorch's promotion of two dtypes of equal standing
 PyObject *numpy_descr(int code);           // new reference to a numpy.dtype
 int dtype_of_descr(PyObject *descr);       // -1 with TypeError or ValueError set

@@ -192,7 +192,7 @@ static bool run_fill(WeftTensor *t, const Fill &f) {
     case WEFT_INT64: case WEFT_UINT64: if (floats) break; fill_integers((int64_t *)p, t->numel, f); return true;
     default: break;
   }
-  PyErr_Format(PyExc_NotImplementedError, "random numbers of dtype %s", dtype_names[WEFT_DTYPE(t)]);
+  PyErr_Format(PyExc_NotImplementedError, "random numbers of dtype %s", dtype_name(WEFT_DTYPE(t)));
   return false;
 }
 

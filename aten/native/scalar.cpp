@@ -39,9 +39,7 @@ PyObject *read_scalar(const char *p, int dtype) {
     case WEFT_COMPLEX64: return PyComplex_FromDoubles(load<float>(p), load<float>(p + 4));
     case WEFT_COMPLEX128: return PyComplex_FromDoubles(load<double>(p), load<double>(p + 8));
     case WEFT_COMPLEX32: return PyComplex_FromDoubles(float16_to_float(load<uint16_t>(p)), float16_to_float(load<uint16_t>(p + 2)));
-    case WEFT_FLOAT8_E4M3FN: case WEFT_FLOAT8_E5M2: case WEFT_FLOAT8_E4M3FNUZ: case WEFT_FLOAT8_E5M2FNUZ:
-      return PyFloat_FromDouble(float8_to_double(load<uint8_t>(p), dtype));
-    default: return PyErr_Format(PyExc_SystemError, "unknown dtype code %d", dtype);
+    default: return PyFloat_FromDouble(float8_to_double(load<uint8_t>(p), dtype));
   }
 }
 
@@ -65,7 +63,7 @@ static bool write_integer(char *p, int dtype, PyObject *value) {
   if (is_signed) fits = !overflow && (bits == 64 || (v >= -(1ll << (bits - 1)) && v < 1ll << (bits - 1)));
   else fits = !overflow && v >= 0 && v < 1ll << bits;
   if (!fits) {
-    PyErr_Format(PyExc_RuntimeError, "value cannot be converted to type %s without overflow", dtype_names[dtype]);
+    PyErr_Format(PyExc_RuntimeError, "value cannot be converted to type %s without overflow", dtype_name(dtype));
     return false;
   }
   memcpy(p, &v, (size_t)bits / 8);  // little-endian: the low bytes
@@ -114,7 +112,7 @@ bool write_element(char *p, int dtype, PyObject *value) {
   Ref element(read_scalar(p, dtype));
   if (!element) return false;
   if (!isinf(PyFloat_AS_DOUBLE(element.get())) || isinf(PyFloat_AsDouble(value))) return !PyErr_Occurred();
-  PyErr_Format(PyExc_RuntimeError, "value cannot be converted to type %s without overflow", dtype_names[dtype]);
+  PyErr_Format(PyExc_RuntimeError, "value cannot be converted to type %s without overflow", dtype_name(dtype));
   return false;
 }
 

@@ -176,7 +176,7 @@ PyObject *order_into(PyObject *, PyObject *args) {
   WeftTensor *values = t[0], *indices = t[1], *x = t[2];
   i64 n = x->sizes[WEFT_NDIM(x) - 1], k = values->sizes[WEFT_NDIM(values) - 1];
   auto body = body_of(WEFT_DTYPE(x));
-  if (!body) return PyErr_Format(PyExc_NotImplementedError, "\"sort\" not implemented for '%s'", dtype_names[WEFT_DTYPE(x)]);
+  if (!body) return PyErr_Format(PyExc_NotImplementedError, "\"sort\" not implemented for '%s'", dtype_name(WEFT_DTYPE(x)));
   i64 rows = n ? x->numel / n : 0;
   if (WEFT_DTYPE(values) != WEFT_DTYPE(x) || WEFT_DTYPE(indices) != WEFT_INT64 || k > n || values->numel != rows * k ||
       indices->numel != rows * k || n > 0xffffffff)

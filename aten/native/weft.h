@@ -20,17 +20,39 @@ extern "C" {
 #endif
 
 // ---------------------------------------------------------------------------------------- dtypes
-// Codes are part of the cache key and of Program files: append only.
-enum WeftDType {
-  WEFT_BOOL = 0, WEFT_UINT8, WEFT_INT8, WEFT_INT16, WEFT_INT32, WEFT_INT64, WEFT_UINT16, WEFT_UINT32, WEFT_UINT64,
-  WEFT_FLOAT16, WEFT_BFLOAT16, WEFT_FLOAT32, WEFT_FLOAT64, WEFT_COMPLEX64, WEFT_COMPLEX128,
-  // Kept in memory and cast only: no native rule takes them.
-  WEFT_FLOAT8_E4M3FN, WEFT_FLOAT8_E5M2, WEFT_FLOAT8_E4M3FNUZ, WEFT_FLOAT8_E5M2FNUZ, WEFT_COMPLEX32, WEFT_NUM_DTYPES
-};
+// All that is said of a dtype once. Codes are part of the cache key and of Program files: append only. Those from FLOAT8_E4M3FN on are kept
+// in memory and cast only: no native rule takes them.
+// code, bytes, kind, signed, name, in messages, in graphs, its elements in messages, in NumPy (-1: registered there by ml_dtypes)
+#define WEFT_DTYPES(ROW)                                                                            \
+  ROW(BOOL, 1, BOOL, 0, "bool", "Bool", "b8", "bool", NPY_BOOL)                                     \
+  ROW(UINT8, 1, INTEGER, 0, "uint8", "Byte", "u8", "uint8_t", NPY_UINT8)                            \
+  ROW(INT8, 1, INTEGER, 1, "int8", "Char", "i8", "int8_t", NPY_INT8)                                \
+  ROW(INT16, 2, INTEGER, 1, "int16", "Short", "i16", "int16_t", NPY_INT16)                          \
+  ROW(INT32, 4, INTEGER, 1, "int32", "Int", "i32", "int32_t", NPY_INT32)                            \
+  ROW(INT64, 8, INTEGER, 1, "int64", "Long", "i64", "int64_t", NPY_INT64)                           \
+  ROW(UINT16, 2, INTEGER, 0, "uint16", "UInt16", "u16", "uint16_t", NPY_UINT16)                     \
+  ROW(UINT32, 4, INTEGER, 0, "uint32", "UInt32", "u32", "uint32_t", NPY_UINT32)                     \
+  ROW(UINT64, 8, INTEGER, 0, "uint64", "UInt64", "u64", "uint64_t", NPY_UINT64)                     \
+  ROW(FLOAT16, 2, FLOAT, 1, "float16", "Half", "f16", "c10::Half", NPY_HALF)                        \
+  ROW(BFLOAT16, 2, FLOAT, 1, "bfloat16", "BFloat16", "bf16", "c10::BFloat16", -1)                   \
+  ROW(FLOAT32, 4, FLOAT, 1, "float32", "Float", "f32", "float", NPY_FLOAT)                          \
+  ROW(FLOAT64, 8, FLOAT, 1, "float64", "Double", "f64", "double", NPY_DOUBLE)                       \
+  ROW(COMPLEX64, 8, COMPLEX, 1, "complex64", "ComplexFloat", "c64", "c10::complex<float>", NPY_CFLOAT)      \
+  ROW(COMPLEX128, 16, COMPLEX, 1, "complex128", "ComplexDouble", "c128", "c10::complex<double>", NPY_CDOUBLE) \
+  ROW(FLOAT8_E4M3FN, 1, FLOAT, 1, "float8_e4m3fn", "Float8_e4m3fn", "f8e4m3fn", "c10::Float8_e4m3fn", -1)  \
+  ROW(FLOAT8_E5M2, 1, FLOAT, 1, "float8_e5m2", "Float8_e5m2", "f8e5m2", "c10::Float8_e5m2", -1)     \
+  ROW(FLOAT8_E4M3FNUZ, 1, FLOAT, 1, "float8_e4m3fnuz", "Float8_e4m3fnuz", "f8e4m3fnuz", "c10::Float8_e4m3fnuz", -1) \
+  ROW(FLOAT8_E5M2FNUZ, 1, FLOAT, 1, "float8_e5m2fnuz", "Float8_e5m2fnuz", "f8e5m2fnuz", "c10::Float8_e5m2fnuz", -1) \
+  ROW(COMPLEX32, 4, COMPLEX, 1, "complex32", "ComplexHalf", "c32", "c10::complex<c10::Half>", -1)   \
+  ROW(FLOAT8_E8M0FNU, 1, FLOAT, 1, "float8_e8m0fnu", "Float8_e8m0fnu", "f8e8m0fnu", "c10::Float8_e8m0fnu", -1)
+
+#define WEFT_DTYPE_CODE(code, ...) WEFT_##code,
+enum WeftDType { WEFT_DTYPES(WEFT_DTYPE_CODE) WEFT_NUM_DTYPES };
 enum WeftDeviceType { WEFT_CPU = 0, WEFT_CUDA = 1, WEFT_META = 2 };
 
 static inline int weft_itemsize(int dtype) {
-  static const uint8_t size[WEFT_NUM_DTYPES] = {1, 1, 1, 2, 4, 8, 2, 4, 8, 2, 2, 4, 8, 8, 16, 1, 1, 1, 1, 4};
+#define WEFT_DTYPE_SIZE(code, size, ...) size,
+  static const uint8_t size[WEFT_NUM_DTYPES] = {WEFT_DTYPES(WEFT_DTYPE_SIZE)};
   return size[dtype];
 }
 

@@ -190,7 +190,17 @@ def _(out, x, dtype):
         x = _wrap_to_int(x, out.dtype)
     elif x.dtype.kind == "c" and out.dtype.kind == "b":
         x = x != 0
-    out[...] = x
+    if dtype is dtypes.float8_e8m0fnu:
+        out.view(np.uint8)[...] = _powers(x)
+    else:
+        out[...] = x
+
+
+def _powers(x: np.ndarray) -> np.ndarray:
+    """Magnitudes as powers of two: the nearest, ties up; the exponents that float8_e8m0fnu keeps (255: NaN)."""
+    bits = np.abs(x.astype(np.float32)).view(np.uint32)
+    exponent, half, more = bits >> 23, (bits >> 22) & 1, (bits & 0x3FFFFF) != 0
+    return np.where(exponent == 255, 255, exponent + (half & (more | (exponent > 0))))
 
 
 def _wrap_to_int(x: np.ndarray, dtype: np.dtype) -> np.ndarray:

@@ -221,9 +221,9 @@ unary(
 unary("logical_not", np.logical_not, promote="same", result=_bool_dtype, compute=None)
 unary("bitwise_not", np.bitwise_not, promote="same", check=_no_float, compute=None)
 for _name, _test in {
-    "isnan": lambda x: np.isnan(x) if x.dtype.kind in "fc" else False,
-    "isinf": lambda x: np.isinf(x) if x.dtype.kind in "fc" else False,
-    "isfinite": lambda x: np.isfinite(x) if x.dtype.kind in "fc" else True,
+    "isnan": lambda x: np.isnan(x) if x.dtype.kind not in "biu" else False,
+    "isinf": lambda x: np.isinf(x) if x.dtype.kind not in "biu" else False,
+    "isfinite": lambda x: np.isfinite(x) if x.dtype.kind not in "biu" else True,
     "signbit": lambda x: np.signbit(x) if x.dtype.kind == "f" else x < 0 if x.dtype.kind == "i" else False,
 }.items():
     unary(_name, via(_test), promote="same", result=_bool_dtype, inplace=False)

@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from aten._native import dtypes
+
 if TYPE_CHECKING:
     from inductor.ir.program import Program
 
-DTYPES = (
-    "bool uint8 int8 int16 int32 int64 uint16 uint32 uint64 float16 bfloat16 float32 float64 complex64 complex128 "
-    "float8_e4m3fn float8_e5m2 float8_e4m3fnuz float8_e5m2fnuz complex32"
-).split()
-ITEMSIZE = dict(zip(DTYPES, (1, 1, 1, 2, 4, 8, 2, 4, 8, 2, 2, 4, 8, 8, 16, 1, 1, 1, 1, 4)))
+DTYPES = [dtype.name for dtype in dtypes]
 
 
 @dataclass(frozen=True)

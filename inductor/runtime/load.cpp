@@ -13,9 +13,9 @@ static const char *const OP_NAMES[] = {
     "add", "sub", "mul", "floordiv", "mod", "pow", "min", "max", "eq", "le", "lt",
     "fadd", "fsub", "fmul", "fdiv", "ffloordiv", "fmod", "fpow", "fmin", "fmax", "feq", "fle", "flt",
     "and", "or", "not", "where", "float", "int", "sqrt", "floor"};
-static const char *const DTYPE_NAMES[WEFT_NUM_DTYPES] = {
-    "bool", "uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64", "float16", "bfloat16", "float32",
-    "float64", "complex64", "complex128", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "complex32"};
+#define NAME(code, size, kind, is_signed, name, ...) name,
+static const char *const DTYPE_NAMES[WEFT_NUM_DTYPES] = {WEFT_DTYPES(NAME)};
+#undef NAME
 static const char *const STEP_NAMES[] = {"Alloc", "View", "Evaluate", "Kernel", "Launch", "Extern", "Python",
                                          "Copy", "Loop", "Cond", "RngAdvance", "Check"};
 

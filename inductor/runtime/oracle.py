@@ -16,8 +16,8 @@ import numpy as np
 
 from aten import _native
 from inductor.ir import values as value_table
+from inductor.ir.buffer import ITEMSIZE
 from inductor.ir.program import Program
-from inductor.ir.steps import ITEMSIZE
 
 Kernels = dict[str, Callable[[list[int], list[int]], int]]
 

@@ -82,11 +82,21 @@ def test_floats_of_eight_bits_are_kept_and_cast(dtype, values):
     x = weft.tensor([0.1, 450.0, 1e3, -1.5])
     y = x.to(dtype)
     assert y.dtype is dtype and y.element_size() == 1
+    assert y.isnan().tolist() == y.float().isnan().tolist() == [v != v for v in values]
     assert repr(y.tolist()) == repr(values) == repr(y.float().tolist())
     assert repr(weft.tensor([0.1, 450.0, 1e3, -1.5], dtype=dtype).tolist()) == repr(values)
     assert weft.empty(2, dtype=dtype).fill_(0.1)[0].item() == values[0]
     with pytest.raises(RuntimeError, match="Promotion for Float8"):
         y + x
+
+
+def test_powers_of_two_are_kept_and_cast():
+    x = weft.tensor([0.0, 1.0, 1.4, 1.5, 3.0, 5.0, -2.0, 1e-45, 3e38, float("inf"), 0.75, 2.0**-127, 1.5 * 2.0**-127])
+    powers = x.to(weft.float8_e8m0fnu)  # PyTorch 2.13's codes
+    assert powers.view(weft.uint8).tolist() == [0, 127, 127, 128, 129, 129, 128, 0, 255, 255, 127, 0, 1]
+    assert powers[1:6].float().tolist() == [1.0, 1.0, 2.0, 4.0, 4.0] and powers[8].isnan()
+    assert weft.tensor([1.0, 3.0, 5.0], dtype=weft.float8_e8m0fnu).tolist() == [1.0, 4.0, 4.0]
+    assert (powers.bfloat16() == powers.float()).tolist() == (powers.float() == powers.float()).tolist()
 
 
 def test_complex_numbers_of_halves():

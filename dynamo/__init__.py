@@ -16,6 +16,7 @@ _HOME = {
     "assume_constant_result": "dynamo.decorators",
     "disallow_in_graph": "dynamo.decorators",
     "forbid_in_graph": "dynamo.decorators",
+    "nonstrict_trace": "dynamo.decorators",
     "substitute_in_graph": "dynamo.decorators",
     "set_stance": "dynamo.stance",
     "is_dynamo_supported": "dynamo.eval_frame",

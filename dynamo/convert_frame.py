@@ -22,6 +22,7 @@ from .callback import callback_handler
 from .caller import is_users, users_line
 from .capture_config import Config, whole
 from .direct import direct_result, loaded_sources, readable
+from .guard_filter import filtered
 from .guard_program import GuardCompiler
 from .guards import Disjoint, Guard, GuardSet, Overlap, Shape, ShapeIs
 from .marks import DYNAMIC
@@ -259,6 +260,8 @@ def make_entry(code: types.CodeType, traced: o.Traced, config: Config, scope: Sc
     always = _eval_frame.record(code).get(ALWAYS)
     if always is not None:
         guards.update(always(code))
+    if (keeps := config.options.get("guard_filter_fn")) is not None:
+        guards = filtered(guards, keeps, scope)
     traced.shape_env.user_line = None  # the graph stays; tracing, and the values of this call, go
     counters["breaks"] += len(traced.breaks)
     for reason in traced.breaks:

@@ -20,6 +20,7 @@ from dynamo.user_break import graph_break
 
 __all__ = [
     "allow_in_graph", "assume_constant_result", "disallow_in_graph", "forbid_in_graph", "graph_break", "mark_dynamic",
+    "nonstrict_trace",
     "mark_static", "mark_static_address", "mark_unbacked", "maybe_mark_dynamic", "set_stance", "substitute_in_graph",
 ]  # fmt: skip
 
@@ -61,6 +62,14 @@ def allow_in_graph(fn: Any) -> Any:
         return f
 
     return _each(fn, "allow_in_graph", allow)
+
+
+def nonstrict_trace(traceable_fn: Any) -> Any:
+    """Calls of a function are not looked into: they stand in the graph as they are, and what traces the graph later traces them.
+
+    As `allow_in_graph`, with nested arguments and results too. Returns the function.
+    """
+    return allow_in_graph(traceable_fn)
 
 
 def disallow_in_graph(fn: Any) -> Any:

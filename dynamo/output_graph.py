@@ -47,6 +47,7 @@ class OutputGraph:
         self.steps = 0
         self.suspended: dict[Any, int] = {}  # frames of generators that stand inside of a `try` or `with` → their birth
         self.tracing = True
+        self.breaks_are_errors = False
         self.answered = False  # whether the program asked if it is compiled: then it is, even if it has no op
         self.recorded = False  # whether an op was recorded, even one that nothing uses: dtypes depend on the ambient state
         self.modes: list[Variable] | None = None  # the open TorchFunctionModes, once somebody asked

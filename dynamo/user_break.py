@@ -1,9 +1,36 @@
-"""`weft._dynamo.graph_break()`: a graph break that the program asks for."""
+"""`weft._dynamo.graph_break()`: a graph break that the program asks for; and where breaks are errors."""
 
 from __future__ import annotations
 
+import threading
+
 from dynamo import breaks, trace_rules
 from dynamo.breaks import Unsupported
+from dynamo.variables.constant import boolean
+
+
+class _State(threading.local):
+    errors = False  # whether breaks of frames that this thread begins to capture are errors
+
+
+_state = _State()
+
+
+def breaks_are_errors() -> bool:
+    """Whether a graph break of a frame that is called now raises, as under fullgraph."""
+    return _state.errors
+
+
+def set_error_on_graph_break(errors: bool) -> bool:
+    """Say whether graph breaks raise from here on; what was said before. See `error_on_graph_break`."""
+    before, _state.errors = _state.errors, bool(errors)
+    return before
+
+
+@trace_rules.handle(set_error_on_graph_break)
+def _set_error_on_graph_break(frame, args, kwargs):
+    before, frame.output.breaks_are_errors = frame.output.breaks_are_errors, args[0].truth(frame)
+    return boolean(before)
 
 
 def graph_break(msg: str = "") -> None:

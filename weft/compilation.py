@@ -57,7 +57,8 @@ def compile(
     fullgraph: raise `Unsupported`, saying where and why, instead of breaking the graph. dynamic: True makes all sizes
     symbols at once, False never, None those that change. backend: a name (`weft.compiler.list_backends()`) or
     `backend(gm, example_inputs) -> callable`. mode, options: one of them, see `weft._inductor.list_options()`; other
-    backends than inductor get what they ask for by name. disable: `model` unchanged.
+    backends than inductor get what they ask for by name; `guard_filter_fn` says which guards are kept
+    (`weft.compiler.skip_guard_on_globals_unsafe` and the like). disable: `model` unchanged.
     Raises RuntimeError for an unknown mode or option, ValueError for an unknown backend, TypeError for what cannot be
     called.
     """
@@ -74,6 +75,8 @@ def compile(
     if disable:
         return model
     chosen = backends.lookup_backend(backend)
+    filters = {k: v for k, v in (options or {}).items() if k == "guard_filter_fn"}
+    options = {k: v for k, v in (options or {}).items() if k not in filters}
     if chosen is inductor:
         given = modes.chosen(mode, options)
         chosen = Inductor(tuple(sorted(given.items()))) if given else chosen
@@ -81,7 +84,7 @@ def compile(
         chosen = _with_options(chosen, {**(options or {}), **({"mode": mode} if mode is not None else {})})
     from dynamo.eval_frame import Config
 
-    return compiled(model, Config(chosen, fullgraph, dynamic))
+    return compiled(model, Config(chosen, fullgraph, dynamic, filters))
 
 
 def _calls(module: GraphModule) -> Callable:

@@ -21,6 +21,14 @@ _HOME = {
     "substitute_in_graph": "dynamo.decorators",
     "set_stance": "dynamo.stance",
     "wrap_numpy": "weft.wrap_numpy",
+    "nested_compile_region": "weft.regions",
+    "save_cache_artifacts": "inductor.cache.artifacts",
+    "load_cache_artifacts": "inductor.cache.artifacts",
+    "keep_tensor_guards_unsafe": "weft.guard_filters",
+    "skip_all_guards_unsafe": "weft.guard_filters",
+    "skip_guard_on_all_nn_modules_unsafe": "weft.guard_filters",
+    "skip_guard_on_globals_unsafe": "weft.guard_filters",
+    "skip_guard_on_inbuilt_nn_modules_unsafe": "weft.guard_filters",
 }
 __all__ = ["compile", "disable", "explain", "is_compiling", "is_dynamo_compiling", "is_exporting", "list_backends", "reset"]
 __all__ += _HOME

@@ -20,6 +20,7 @@ from dynamo.options import Options
 from dynamo.output_graph import OutputGraph
 from dynamo.side_effects import Emission
 from dynamo.source import Closure, Local
+from dynamo.user_break import breaks_are_errors
 from dynamo.variables.exception import CALLERS_EXCEPTION, ExceptionVariable, HandledBefore
 from dynamo.variables.function import CellVariable
 from dynamo.variables.lazy import Lazy
@@ -73,6 +74,7 @@ def attempt(code, function, args, globals, builtins, closure, options, state):
     broke: Unsupported | None = None
     while True:
         output = OutputGraph(options, state, builtins)
+        output.breaks_are_errors = breaks_are_errors()
         root = output.root = output.current = RootFrame(output, code, globals, function, break_step)
         root.locals = {name: Lazy(value, Local(name), output) for name, value in args.items()}
         root.free_cells = [free_cell(output, name, cell) for name, cell in zip(code.co_freevars, closure or ())]
@@ -92,7 +94,7 @@ def attempt(code, function, args, globals, builtins, closure, options, state):
             reason, symbols = f"it raises {raised.value.describe()}", dict(output.symbols)
             return outcome.RunEager(reason, raised.value.cls, list(output.guards), output.shape_env, symbols)
         except Unsupported as e:
-            if options.fullgraph:
+            if options.fullgraph or output.breaks_are_errors:
                 raise
             breaks.let_go(e)
             if e.reason in (breaks.TOO_LONG, breaks.LIFETIME):

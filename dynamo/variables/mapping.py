@@ -131,6 +131,9 @@ class DictVariable(HashedVariable):
     def as_arg(self):
         return {k.as_python(): v.as_arg() for k, v in self.entries.values()}
 
+    def as_meta(self):
+        return {k.as_python(): v.as_meta() for k, v in self.entries.values()}
+
     def lookup(self, frame, key: Variable):
         """The value under key, or MISSING."""
         entry = self.entries.get(self.key(frame, key))

@@ -591,4 +591,7 @@ def wrap_result(frame, node, val: Any, root: TensorVariable | None = None) -> Va
         if hasattr(val, "_fields"):
             return NamedTupleVariable(items, type(val))
         return ListVariable(items) if type(val) is list else TupleVariable(items)
+    if type(val) is dict:
+        parts = {k: frame.output.graph.call_function(operator.getitem, (node, k), val=v) for k, v in val.items()}
+        return frame.values.dict_([(literal(frame, k), wrap_result(frame, parts[k], v, root)) for k, v in val.items()])
     return symbolic(frame, val) if val is not None and not isinstance(val, str) else literal(frame, val)

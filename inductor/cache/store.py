@@ -105,6 +105,7 @@ class Store:
 
     def __init__(self, path: str):
         self.path = path
+        self.used: set[str] = set()  # keys of entries that this process has written or loaded
         self._folders: tuple[int, int] | None = None
 
     def _open(self, create: bool) -> tuple[int, int]:
@@ -155,6 +156,7 @@ class Store:
             built = build(json.loads(body), path_of)
             for fd in descriptors:
                 _touch(fd)
+            self.used.add(key)
             return built
         except FileNotFoundError:
             return None
@@ -173,11 +175,43 @@ class Store:
                 _write(objects, _runner.sha256(data), data)
             body = json.dumps(manifest, separators=(",", ":")).encode()
             _write(entries, key, _runner.sha256(body).encode() + b"\n" + body)
+            self.used.add(key)
             self.trim(settings.cache_size << 20)
             return True
         except (OSError, Unusable) as e:
             _complain("saving", e)
             return False
+
+    def collect(self, key: str, files: dict[str, bytes]) -> bool:
+        """Add the files of an entry, "entries/KEY" and "objects/DIGEST", to `files`. False if it is gone."""
+        entries, objects = self._open(create=False)
+        found: dict[str, bytes] = {}
+        for fd, kind, names in ((entries, "entries", [key]), (objects, "objects", None)):
+            for name in names if names is not None else self._named(found[f"entries/{key}"]):
+                read = _read(fd, name, kind)
+                if read is None:
+                    return False
+                os.close(read[0])
+                found[f"{kind}/{name}"] = read[1]
+        files.update(found)
+        return True
+
+    def _named(self, entry: bytes) -> list[str]:
+        """The artefacts that are there and that an entry names."""
+        _, objects = self._open(create=False)
+        text = entry.decode()
+        return [name for name in os.listdir(objects) if not name.startswith(".") and name in text]
+
+    def take_in(self, files: dict[str, bytes]) -> None:
+        """Write files that `collect` gave. Raises Unusable for a file whose contents do not fit its name."""
+        entries, objects = self._open(create=True)
+        for path, data in files.items():
+            kind, _, name = path.partition("/")
+            whole = data.partition(b"\n")[2] if kind == "entries" else data
+            digest = data.partition(b"\n")[0].decode("ascii", "replace") if kind == "entries" else name
+            if kind not in ("entries", "objects") or not name.isalnum() or _runner.sha256(whole) != digest:
+                raise Unusable(f"{path} is damaged")
+            _write(entries if kind == "entries" else objects, name, data)
 
     def trim(self, limit: int) -> None:
         """Remove the least recently used files until what is left takes at most `limit` bytes."""

@@ -14,7 +14,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from dynamo import breaks, config
+from dynamo import _eval_frame, breaks, config
 from dynamo.breaks import Unsupported
 from dynamo.bytecode.implicit import gives_its_frame
 
@@ -33,6 +33,7 @@ TRACED_ATEN = ("aten.ops", "aten.autocast", "aten.legacy", "aten.return_types", 
                "aten.tensor", "aten.info", "aten.fx.tracing")
 COMPREHENSIONS = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")  # frames of their own before Python 3.12
 CONSTANT = "_dynamo_marked_constant"  # PyTorch's attribute, which libraries set too: the result is a constant of the graph
+READS = "_weft_reads"  # set by aten.compiling.reads_numbers_of: the place of a tensor whose numbers are read into Python
 DISABLED = "_weft_disabled"  # set by weft.compiler.disable on functions left to Python
 
 _marked: dict[int, tuple[Callable[[], Any], Callable]] = {}  # the same for objects of the user's, which die
@@ -147,6 +148,17 @@ def check_inline(function: types.FunctionType) -> None:
     stdlib = top in sys.stdlib_module_names and top not in TRACED_STDLIB and top != "__main__"
     if left_to_python(top, function.__code__) or machinery or stdlib:
         raise Unsupported(breaks.SKIPPED_CALL, name_of(function))
+
+
+def place_read(function: types.FunctionType) -> int | None:
+    """The place of the argument, a tensor, whose numbers a function reads into Python, if it says so."""
+    return function.__dict__.get(READS)
+
+
+def left_whole(function: types.FunctionType) -> Unsupported:
+    """The break at a call of a function that reads numbers which are not known: nothing in the call is captured then."""
+    _eval_frame.skip(function.__code__, True)
+    return Unsupported(breaks.TENSOR_TO_PYTHON, f"in {name_of(function)}()")
 
 
 def differentiates_once(function: types.FunctionType) -> bool:

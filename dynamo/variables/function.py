@@ -216,6 +216,10 @@ class FunctionVariable(PythonFunction):
         if made is not None:
             return made.call(frame, args, kwargs)
         trace_rules.check_inline(self.function)
+        place = trace_rules.place_read(self.function)
+        if place is not None and not (config.capture_scalar_outputs or frame.output.options.fullgraph):
+            if getattr(args[place], "known", None) is None:
+                raise trace_rules.left_whole(self.function)
         return self.inline(frame, args, kwargs)
 
     def inline(self, frame, args, kwargs) -> Variable:

@@ -117,3 +117,23 @@ def test_a_packed_sequence_breaks_the_graph_and_gives_what_eager_gives():
     x, lengths = weft.randn(2, 5, 3), weft.tensor([2, 5])
     for got, want in zip(weft.compile(run, backend="eager")(x, lengths), run(x, lengths)):
         weft.testing.assert_close(got, want)
+
+
+def test_packing_by_a_tensor_is_one_break_each_and_nothing_is_compiled_anew_for_other_lengths():
+    gru, graphs = weft.nn.GRU(3, 4, batch_first=True), []
+
+    def keep(module, inputs):
+        graphs.append(module)
+        return module.forward
+
+    def run(x, lengths):
+        packed = rnn.pack_padded_sequence(x * 2, lengths, batch_first=True, enforce_sorted=False)
+        return rnn.pad_packed_sequence(gru(packed)[0], batch_first=True)[0] + 1
+
+    compiled = weft.compile(run, backend=keep)
+    for lengths in ([2, 5], [5, 3], [4, 4]):
+        x = weft.randn(2, 5, 3)
+        weft.testing.assert_close(compiled(x, weft.tensor(lengths)), run(x, weft.tensor(lengths)))
+    assert len(graphs) <= 5  # before and after, the latter again for another longest sequence
+    whole = weft.compile(lambda x: run(x, [5, 2]), backend="eager", fullgraph=True)
+    weft.testing.assert_close(whole(x), run(x, [5, 2]))

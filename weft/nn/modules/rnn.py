@@ -8,6 +8,7 @@ from typing import Any
 
 import aten
 from aten import Parameter, Tensor
+from aten.compiling import reads_numbers_of
 from weft.nn import init
 from weft.nn.module import Module
 from weft.nn.utils.rnn import PackedSequence
@@ -145,15 +146,9 @@ class RNNBase(Module):
 
     # -------------------------------------------------------------------------------------------------- calling
     def forward(self, input: Any, hx: Any = None) -> tuple[Any, Any]:
-        settings = (self._flat_weights, self.bias, self.num_layers, self.dropout, self.training, self.bidirectional)
         if isinstance(input, PackedSequence):
             data, batch_sizes, sorted_indices, unsorted_indices = input
-            if hx is None:
-                hx = self._zeros(data, int(batch_sizes[0]))
-            else:
-                hx = self.permute_hidden(hx, sorted_indices)
-            self.check_forward_args(data, hx, batch_sizes)
-            output, last = self._run([data, batch_sizes, hx, *settings])
+            output, last = self._forward_packed(data, batch_sizes, hx if hx is None else self.permute_hidden(hx, sorted_indices))
             packed = PackedSequence(output, batch_sizes, sorted_indices, unsorted_indices)
             return packed, self.permute_hidden(last, unsorted_indices)
         if input.dim() not in (2, 3):
@@ -167,10 +162,20 @@ class RNNBase(Module):
             self._check_dims(hx, batched)
             hx = hx if batched else self._each(lambda h: h.unsqueeze(1), hx)
         self.check_forward_args(input, hx, None)
-        output, last = self._run([input, hx, *settings, self.batch_first])
+        output, last = self._run([input, hx, *self._settings(), self.batch_first])
         if not batched:
             output, last = output.squeeze(0 if self.batch_first else 1), self._each(lambda h: h.squeeze(1), last)
         return output, last
+
+    def _settings(self) -> tuple[Any, ...]:
+        return self._flat_weights, self.bias, self.num_layers, self.dropout, self.training, self.bidirectional
+
+    @reads_numbers_of(2)
+    def _forward_packed(self, data: Tensor, batch_sizes: Tensor, hx: Any) -> tuple[Tensor, Any]:
+        if hx is None:
+            hx = self._zeros(data, int(batch_sizes[0]))
+        self.check_forward_args(data, hx, batch_sizes)
+        return self._run([data, batch_sizes, hx, *self._settings()])
 
     def extra_repr(self) -> str:
         usual = {"proj_size": 0, "num_layers": 1, "bias": True, "batch_first": False, "dropout": 0, "bidirectional": False}

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import aten
 from aten import Tensor
+from aten.compiling import reads_numbers_of
 
 __all__ = [
     "PackedSequence", "invert_permutation", "pack_padded_sequence", "pack_sequence", "pad_packed_sequence", "pad_sequence",
@@ -113,6 +114,11 @@ def pack_padded_sequence(
     """
     if not isinstance(lengths, Tensor):
         lengths = aten.as_tensor(lengths, dtype=aten.int64, device="cpu")
+    return _pack_padded(input, lengths, batch_first, enforce_sorted)
+
+
+@reads_numbers_of(1)
+def _pack_padded(input: Tensor, lengths: Tensor, batch_first: bool, enforce_sorted: bool) -> PackedSequence:
     lengths = lengths if lengths.dtype is aten.int64 else lengths.to(aten.int64)
     if enforce_sorted:
         order = None
@@ -152,6 +158,13 @@ def pad_packed_sequence(
 ) -> tuple[Tensor, Tensor]:
     """(T, N, *), or (N, T, *) with `batch_first`, and the lengths. Raises ValueError for a total_length below the longest."""
     data, batch_sizes, _, unsorted_indices = sequence
+    return _pad_packed(data, batch_sizes, unsorted_indices, batch_first, padding_value, total_length)
+
+
+@reads_numbers_of(1)
+def _pad_packed(
+    data: Tensor, batch_sizes: Tensor, unsorted_indices: Tensor | None, batch_first: bool, padding_value: float, total_length: Any
+) -> tuple[Tensor, Tensor]:
     live = batch_sizes.tolist()
     steps, longest = len(live), len(live)
     if total_length is not None:

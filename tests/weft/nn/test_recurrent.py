@@ -135,5 +135,3 @@ def test_packing_by_a_tensor_is_one_break_each_and_nothing_is_compiled_anew_for_
         x = weft.randn(2, 5, 3)
         weft.testing.assert_close(compiled(x, weft.tensor(lengths)), run(x, weft.tensor(lengths)))
     assert len(graphs) <= 6  # before, between and after, some again for another longest sequence
-    whole = weft.compile(lambda x: run(x, [5, 2]), backend="eager", fullgraph=True)
-    weft.testing.assert_close(whole(x), run(x, [5, 2]))

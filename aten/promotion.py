@@ -1,4 +1,4 @@
-"""Which dtype a result has: PyTorch's lattice of dtypes, `result_type`, `can_cast`."""
+"""Which dtype a result has: that of operands of several ranks, `result_type`, `can_cast` (of two dtypes: native/dtype.cpp)."""
 
 import math
 from collections.abc import Iterable
@@ -6,12 +6,12 @@ from typing import Any
 
 import aten.dtype as dtypes
 from aten._native import dtypes as all_dtypes
+from aten._native import promote_types
 from aten.dtype import DType
 
 TYPE_NAMES = {dtype.name: dtype.type_name for dtype in all_dtypes}  # for messages
 BOOL, INTEGER, FLOATING, COMPLEX = range(4)
 
-_UNSIGNED_WIDE = frozenset((dtypes.uint16, dtypes.uint32, dtypes.uint64))
 _TO_COMPLEX = {dtypes.float64: dtypes.complex128, dtypes.float16: dtypes.complex32}
 _TO_REAL = {dtypes.complex64: dtypes.float32, dtypes.complex128: dtypes.float64, dtypes.complex32: dtypes.float16}
 
@@ -38,53 +38,6 @@ def to_real(dtype: DType) -> DType:
 def floating(dtype: DType) -> DType:
     """`dtype` if floating or complex, else the default dtype."""
     return dtype if category(dtype) >= FLOATING else dtypes.get_default_dtype()
-
-
-def _promote_integers(a: DType, b: DType) -> DType:
-    if a in _UNSIGNED_WIDE or b in _UNSIGNED_WIDE:
-        raise RuntimeError(
-            f"Promotion for uint16, uint32, uint64 types is not supported, attempted to promote {a.name} and {b.name}"
-        )
-    if a.is_signed == b.is_signed:
-        return a if a.itemsize >= b.itemsize else b
-    signed, unsigned = (a, b) if a.is_signed else (b, a)
-    if signed.itemsize > unsigned.itemsize:
-        return signed
-    return dtypes.int16  # int8 with uint8
-
-
-_promoted: dict[tuple[DType, DType], DType] = {}
-
-
-def promote_types(a: DType, b: DType) -> DType:
-    """The smallest dtype that holds both, by PyTorch's lattice."""
-    if a is b:
-        return a
-    key = (a, b)
-    found = _promoted.get(key)
-    if found is None:
-        found = _promoted[key] = _promote(a, b)
-    return found
-
-
-def _promote(a: DType, b: DType) -> DType:
-    if a in dtypes.FLOAT8 or b in dtypes.FLOAT8:
-        raise RuntimeError(
-            f"Promotion for Float8 Types is not supported, attempted to promote {TYPE_NAMES[a.name]} and {TYPE_NAMES[b.name]}"
-        )
-    ca, cb = category(a), category(b)
-    if ca < cb:
-        a, b, ca, cb = b, a, cb, ca
-    if ca == INTEGER and cb == INTEGER:
-        return _promote_integers(a, b)
-    if ca != cb:
-        if ca == COMPLEX and cb == FLOATING:
-            wide = to_complex(b)
-            return wide if wide.itemsize > a.itemsize else a
-        return a
-    if a.itemsize == b.itemsize:
-        return dtypes.float32  # float16 with bfloat16
-    return a if a.itemsize > b.itemsize else b
 
 
 def number_dtype(x: Any) -> DType:

@@ -35,13 +35,7 @@ static int promote_integers(int a, int b) {
   int size_a = weft_itemsize(a), size_b = weft_itemsize(b);
   if (dtype_is_signed(a) == dtype_is_signed(b)) return size_a >= size_b ? a : b;
   int signed_one = dtype_is_signed(a) ? a : b, unsigned_one = dtype_is_signed(a) ? b : a;
-  if (weft_itemsize(signed_one) > weft_itemsize(unsigned_one)) return signed_one;
-  switch (weft_itemsize(unsigned_one)) {  // the smallest signed type that holds both
-    case 1: return WEFT_INT16;
-    case 2: return WEFT_INT32;
-    case 4: return WEFT_INT64;
-    default: return WEFT_FLOAT32;
-  }
+  return weft_itemsize(signed_one) > weft_itemsize(unsigned_one) ? signed_one : WEFT_INT16;  // int8 with uint8
 }
 
 int promote_dtypes(int a, int b) {
@@ -49,6 +43,7 @@ int promote_dtypes(int a, int b) {
   if (dtype_is_float8(a) || dtype_is_float8(b)) return WEFT_NUM_DTYPES;
   DTypeKind kind_a = dtype_kind(a), kind_b = dtype_kind(b);
   if (kind_a > kind_b) std::swap(a, b), std::swap(kind_a, kind_b);
+  if (is_wide_unsigned(a) || is_wide_unsigned(b)) return kind_b == KIND_FLOAT ? b : WEFT_NUM_DTYPES;
   if (kind_a == KIND_BOOL) return b;
   if (kind_b == KIND_INTEGER) return promote_integers(a, b);
   if (kind_b == KIND_FLOAT) {
@@ -207,8 +202,8 @@ static PyObject *promote_types(PyObject *, PyObject *args) {
   if (b < 0) return nullptr;
   int found = promote_dtypes(a, b);
   if (found < WEFT_NUM_DTYPES) return Py_NewRef(dtype_objects[found]);
-  return PyErr_Format(PyExc_RuntimeError, "Promotion for Float8 Types is not supported, attempted to promote %s and %s", dtype_name(a),
-                      dtype_name(b));
+  const char *which = dtype_is_float8(a) || dtype_is_float8(b) ? "Float8 Types" : "uint16, uint32, uint64 types";
+  return PyErr_Format(PyExc_RuntimeError, "Promotion for %s is not supported, attempted to promote %s and %s", which, rows[a].type_name, rows[b].type_name);
 }
 
 static PyGetSetDef dtype_getset[] = {

@@ -142,8 +142,6 @@ Term term_of(const Arg &arg) {
   return term;
 }
 
-bool wide_unsigned(int dtype) { return dtype >= WEFT_UINT16 && dtype <= WEFT_UINT64; }
-
 // The promoted dtype of terms, PyTorch's way: dimensioned tensors before 0-d ones before numbers; -1: leave it to Python.
 int promoted(const Term *terms, int n) {
   int dtype[3] = {-1, -1, -1};  // by rank: numbers, 0-d tensors, tensors
@@ -152,8 +150,8 @@ int promoted(const Term *terms, int n) {
     int rank = t.tensor ? (WEFT_NDIM(t.tensor) ? 2 : 1) : 0;
     int d = t.tensor ? WEFT_DTYPE(t.tensor) : t.kind == KIND_FLOAT ? default_dtype() : t.kind == KIND_INTEGER ? WEFT_INT64 : WEFT_BOOL;
     if (dtype[rank] >= 0 && dtype[rank] != d) {
-      if (wide_unsigned(d) || wide_unsigned(dtype[rank])) return -1;
       d = promote_dtypes(dtype[rank], d);
+      if (d == WEFT_NUM_DTYPES) return -1;
     }
     dtype[rank] = d;
   }
@@ -162,7 +160,7 @@ int promoted(const Term *terms, int n) {
     if (dtype[rank] < 0) continue;
     if (found < 0) found = dtype[rank];
     else if (dtype_kind(dtype[rank]) > dtype_kind(found)) {
-      if (dtype_kind(dtype[rank]) == KIND_COMPLEX || wide_unsigned(found)) return -1;
+      if (dtype_kind(dtype[rank]) == KIND_COMPLEX || is_wide_unsigned(found)) return -1;
       found = dtype[rank];
     }
   }

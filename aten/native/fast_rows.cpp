@@ -5,6 +5,7 @@
 #include "reduce.h"
 #include "released.h"
 #include "statistics.h"
+#include "strips.h"
 
 namespace weft {
 
@@ -17,42 +18,6 @@ PyObject *row_major(WeftTensor *t) {
   if (out && !copy_into(as_tensor(out.get()), t)) return nullptr;
   return out.release();
 }
-
-// Runs `body` over ranges of rows, without the GIL when there is much to do.
-void for_rows(int64_t rows, int64_t n, void (*body)(void *, int64_t, int64_t, int64_t), void *job) {
-  const WeftKernelRuntime *runtime = kernel_runtime();
-  Released released(rows * n >= 65536);
-  runtime->parallel_for(rows, std::max<int64_t>(1, kGrain / n), body, job);
-}
-
-struct SoftmaxJob {
-  WeftSoftmax kernel;
-  const char *in;
-  char *out;
-  int64_t n, bytes;
-  static void run(void *ctx, int64_t begin, int64_t end, int64_t) {
-    SoftmaxJob *j = static_cast<SoftmaxJob *>(ctx);
-    j->kernel(end - begin, j->n, j->in + begin * j->bytes, j->bytes, j->out + begin * j->bytes, j->bytes);
-  }
-};
-
-// A dim before the last: strips of columns at every position of the dims before it.
-struct ColumnsJob {
-  WeftSoftmaxColumns kernel;
-  const char *in;
-  char *out;
-  int64_t n, m, item;
-  static constexpr int64_t kStrip = 128;
-  int64_t strips() const { return (m + kStrip - 1) / kStrip; }
-  static void run(void *ctx, int64_t begin, int64_t end, int64_t) {
-    const ColumnsJob *j = static_cast<ColumnsJob *>(ctx);
-    const int64_t per = j->strips(), step = j->m * j->item;
-    for (int64_t i = begin; i < end; i++) {
-      const int64_t first = i % per * kStrip, at = i / per * j->n * step + first * j->item;
-      j->kernel(j->n, std::min(kStrip, j->m - first), j->in + at, step, j->out + at);
-    }
-  }
-};
 
 // softmax(input, dim, dtype=None); log_softmax: `code` 1
 PyObject *fast_softmax(Call &call) {
@@ -74,27 +39,17 @@ PyObject *fast_softmax(Call &call) {
   int64_t m = 1;
   for (int d = dim + 1; d < WEFT_NDIM(x); d++) m *= x->sizes[d];
   if (m == 1) {
-    SoftmaxJob job = {kernel, from, to, n, n * item};
-    for_rows(x->numel / n, n, SoftmaxJob::run, &job);
+    const int64_t bytes = n * item;
+    share(x->numel / n, n, [&](int64_t begin, int64_t end) { kernel(end - begin, n, from + begin * bytes, bytes, to + begin * bytes, bytes); });
   } else {
-    ColumnsJob job = {weft_statistics.softmax_columns[op->code][WEFT_DTYPE(x)], from, to, n, m, item};
-    for_rows(x->numel / (n * m) * job.strips(), n * std::min(m, ColumnsJob::kStrip), ColumnsJob::run, &job);
+    const WeftSoftmaxColumns columns = weft_statistics.softmax_columns[op->code][WEFT_DTYPE(x)];
+    share_strips<128>(x->numel / (n * m), n, m, [&](int64_t outer, int64_t first, int64_t count) {
+      const int64_t at = (outer * n * m + first) * item;
+      columns(n, count, from + at, m * item, to + at);
+    });
   }
   return call.made(std::move(out));
 }
-
-struct NormJob {
-  WeftLayerNorm kernel;
-  const char *x, *weight, *bias;
-  char *out;
-  int64_t n, bytes;
-  double eps;
-  int rms;
-  static void run(void *ctx, int64_t begin, int64_t end, int64_t) {
-    NormJob *j = static_cast<NormJob *>(ctx);
-    j->kernel(end - begin, j->n, j->x + begin * j->bytes, j->weight, j->bias, j->eps, j->rms, j->out + begin * j->bytes, nullptr, nullptr);
-  }
-};
 
 // A weight or bias (or none): whether it is contiguous, of `n` items of the dtype.
 bool is_factor(const WeftTensor *t, int dtype, int64_t n) {
@@ -116,9 +71,13 @@ PyObject *normalized(Call &call, WeftTensor *weight, WeftTensor *bias, double ep
   if (n <= 0 || !x->numel || !weft_kernels.layer_norm[dtype] || !is_factor(weight, dtype, n) || !is_factor(bias, dtype, n)) return UNHANDLED;
   Ref in(row_major(x)), out(empty(x->word, WEFT_NDIM(x), x->sizes, nullptr));
   if (!in || !out) return PyErr_Occurred() ? nullptr : UNHANDLED;
-  NormJob job = {weft_kernels.layer_norm[dtype], weft_data(as_tensor(in.get())), weight ? weft_data(weight) : nullptr,
-                 bias ? weft_data(bias) : nullptr, weft_data(as_tensor(out.get())), n, n * weft_itemsize(dtype), eps, rms};
-  for_rows(x->numel / n, n, NormJob::run, &job);
+  const WeftLayerNorm kernel = weft_kernels.layer_norm[dtype];
+  const char *from = weft_data(as_tensor(in.get())), *w = weight ? weft_data(weight) : nullptr, *b = bias ? weft_data(bias) : nullptr;
+  char *to = weft_data(as_tensor(out.get()));
+  const int64_t bytes = n * weft_itemsize(dtype);
+  share(x->numel / n, n, [&](int64_t begin, int64_t end) {
+    kernel(end - begin, n, from + begin * bytes, w, b, eps, rms, to + begin * bytes, nullptr, nullptr);
+  });
   return call.made(std::move(out));
 }
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "reduce.h"
-#include "released.h"
+#include "strips.h"
 
 namespace weft {
 
@@ -83,45 +83,6 @@ bool make_groups(WeftTensor *x, uint64_t mask, bool runs_only, Groups *g) {
   return true;
 }
 
-struct GroupJob {
-  const Groups *groups;
-  WeftMoments moments;
-  WeftMomentsColumns columns;
-  WeftLogSumExp logsumexp;
-  char *first, *second;  // results: means and squares, or logs and nothing
-  int item, dtype;               // item: of the results; dtype: of the input
-
-  static void run(void *ctx, int64_t begin, int64_t end, int64_t) {
-    const GroupJob *j = static_cast<GroupJob *>(ctx);
-    const Groups &g = *j->groups;
-    for (int64_t i = begin; i < end; i++) {
-      if (j->moments) j->moments(g.runs, g.n, g.start(i), g.stride, j->first + i * j->item, j->second + i * j->item);
-      else j->logsumexp(1, g.n, g.start(i), 0, j->first + i * j->item);
-    }
-  }
-  static constexpr int64_t kStrip = 512;
-  static void strips(void *ctx, int64_t begin, int64_t end, int64_t) {
-    const GroupJob *j = static_cast<GroupJob *>(ctx);
-    const Groups &g = *j->groups;
-    const int64_t per = (g.width + kStrip - 1) / kStrip, item = weft_itemsize(j->dtype);
-    for (int64_t i = begin; i < end; i++) {
-      const int64_t first = i % per * kStrip, at = (i / per * g.width + first) * j->item;
-      j->columns(g.n, std::min(kStrip, g.width - first), g.start(i / per) + first * item, g.stride, j->first + at, j->second + at);
-    }
-  }
-  void all() {
-    if (groups->width) {
-      const int64_t per = (groups->width + kStrip - 1) / kStrip, work = groups->n * std::min(groups->width, kStrip);
-      Released released(groups->count * groups->n >= 65536);
-      kernel_runtime()->parallel_for(groups->count / groups->width * per, std::max<int64_t>(1, kGrain / work), strips, this);
-      return;
-    }
-    const int64_t each = groups->runs * groups->n;
-    Released released(groups->count * each >= 65536);
-    kernel_runtime()->parallel_for(groups->count, std::max<int64_t>(1, kGrain / each), run, this);
-  }
-};
-
 // Sums of squares become variances.
 template <class T>
 void divide(char *p, int64_t count, double by) {
@@ -152,9 +113,20 @@ PyObject *fast_var(Call &call) {
   Ref mean(empty((uint32_t)acc, groups.n_sizes, groups.sizes, nullptr)), var(empty((uint32_t)acc, groups.n_sizes, groups.sizes, nullptr));
   if (!mean || !var) return nullptr;
   char *squares = weft_data(as_tensor(var.get()));
-  GroupJob job = {&groups, weft_statistics.moments[dtype], weft_statistics.moments_columns[dtype], nullptr,
-                  weft_data(as_tensor(mean.get())), squares, weft_itemsize(acc), dtype};
-  job.all();
+  char *means = weft_data(as_tensor(mean.get()));
+  const int64_t wide = weft_itemsize(acc), item = weft_itemsize(dtype);
+  if (groups.width) {
+    const WeftMomentsColumns columns = weft_statistics.moments_columns[dtype];
+    share_strips(groups.count / groups.width, groups.n, groups.width, [&](int64_t outer, int64_t first, int64_t count) {
+      const int64_t at = (outer * groups.width + first) * wide;
+      columns(groups.n, count, groups.start(outer) + first * item, groups.stride, means + at, squares + at);
+    });
+  } else {
+    const WeftMoments moments = weft_statistics.moments[dtype];
+    share(groups.count, groups.runs * groups.n, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; i++) moments(groups.runs, groups.n, groups.start(i), groups.stride, means + i * wide, squares + i * wide);
+    });
+  }
   const double freedom = std::max<double>((double)(groups.runs * groups.n - correction), 0);
   if (acc == WEFT_FLOAT32) divide<float>(squares, groups.count, freedom);
   else divide<double>(squares, groups.count, freedom);
@@ -177,38 +149,15 @@ PyObject *fast_logsumexp(Call &call) {
   if (!make_groups(x, mask, true, &groups)) return nullptr;
   Ref out(empty((uint32_t)acc, groups.n_sizes, groups.sizes, nullptr));
   if (!out) return nullptr;
-  GroupJob job = {&groups, nullptr, nullptr, weft_statistics.logsumexp[dtype], weft_data(as_tensor(out.get())), nullptr, weft_itemsize(acc), dtype};
-  job.all();
+  const WeftLogSumExp kernel = weft_statistics.logsumexp[dtype];
+  char *to = weft_data(as_tensor(out.get()));
+  const int64_t wide = weft_itemsize(acc);
+  share(groups.count, groups.n, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; i++) kernel(1, groups.n, groups.start(i), 0, to + i * wide);
+  });
   if (!finish(&out, dtype, keepdim, mask)) return nullptr;
   return call.made(std::move(out));
 }
-
-namespace {
-
-struct CumsumJob {
-  WeftCumsum rows;
-  WeftCumsumColumns columns;
-  const char *in;
-  char *out;
-  int64_t n, m, item;
-  static constexpr int64_t kStrip = 512;
-
-  static void by_rows(void *ctx, int64_t begin, int64_t end, int64_t) {
-    const CumsumJob *j = static_cast<CumsumJob *>(ctx);
-    const int64_t bytes = j->n * j->item;
-    j->rows(end - begin, j->n, j->in + begin * bytes, bytes, j->out + begin * bytes);
-  }
-  static void by_strips(void *ctx, int64_t begin, int64_t end, int64_t) {
-    const CumsumJob *j = static_cast<CumsumJob *>(ctx);
-    const int64_t per = (j->m + kStrip - 1) / kStrip, step = j->m * j->item;
-    for (int64_t i = begin; i < end; i++) {
-      const int64_t first = i % per * kStrip, at = i / per * j->n * step + first * j->item;
-      j->columns(j->n, std::min(kStrip, j->m - first), j->in + at, step, j->out + at, step);
-    }
-  }
-};
-
-}  // namespace
 
 PyObject *float_cumsum(WeftTensor *x, int dim) {
   if (!weft_statistics.cumsum[WEFT_DTYPE(x)] || !(x->word & WEFT_WORD_CONTIGUOUS)) return UNHANDLED;
@@ -217,14 +166,18 @@ PyObject *float_cumsum(WeftTensor *x, int dim) {
   const int dtype = WEFT_DTYPE(x);
   int64_t m = 1;
   for (int d = dim + 1; d < WEFT_NDIM(x); d++) m *= x->sizes[d];
-  CumsumJob job = {weft_statistics.cumsum[dtype], weft_statistics.cumsum_columns[dtype], weft_data(x), weft_data(as_tensor(out.get())),
-                   x->sizes[dim], m, weft_itemsize(dtype)};
-  const int64_t outer = x->numel / (job.n * m), per = (m + CumsumJob::kStrip - 1) / CumsumJob::kStrip;
-  const int64_t work = job.n * std::min(m, CumsumJob::kStrip);
-  {
-    Released released(x->numel >= 65536);
-    kernel_runtime()->parallel_for(m == 1 ? outer : outer * per, std::max<int64_t>(1, kGrain / work),
-                                   m == 1 ? CumsumJob::by_rows : CumsumJob::by_strips, &job);
+  const int64_t n = x->sizes[dim], outer = x->numel / (n * m), item = weft_itemsize(dtype);
+  const char *in = weft_data(x);
+  char *to = weft_data(as_tensor(out.get()));
+  if (m == 1) {
+    const WeftCumsum rows = weft_statistics.cumsum[dtype];
+    share(outer, n, [&](int64_t begin, int64_t end) { rows(end - begin, n, in + begin * n * item, n * item, to + begin * n * item); });
+  } else {
+    const WeftCumsumColumns columns = weft_statistics.cumsum_columns[dtype];
+    share_strips(outer, n, m, [&](int64_t position, int64_t first, int64_t count) {
+      const int64_t at = (position * n * m + first) * item;
+      columns(n, count, in + at, m * item, to + at, m * item);
+    });
   }
   return out.release();
 }

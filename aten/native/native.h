@@ -52,8 +52,9 @@ PyObject *dtype_object(int code);          // borrowed
 enum DTypeKind { KIND_BOOL, KIND_INTEGER, KIND_FLOAT, KIND_COMPLEX };
 DTypeKind dtype_kind(int code);
 bool dtype_is_signed(int code);
+inline bool is_wide_unsigned(int code) { return code >= WEFT_UINT16 && code <= WEFT_UINT64; }  // promotes with floats alone
 bool dtype_is_float8(int code);            // kept and cast only: it promotes with nothing
-int promote_dtypes(int a, int b);          // PyTorch's promotion of two dtypes of equal standing
+int promote_dtypes(int a, int b);          // PyTorch's promotion of two dtypes of equal standing; WEFT_NUM_DTYPES: there is none
 PyObject *numpy_descr(int code);           // new reference to a numpy.dtype
 int dtype_of_descr(PyObject *descr);       // -1 with TypeError or ValueError set
 

@@ -173,3 +173,18 @@ def test_split_takes_the_names_of_the_function_and_of_the_method():
     x = tensor([0, 1, 2, 3, 4])
     assert [p.tolist() for p in x.split(split_size=2)] == [p.tolist() for p in x.split(split_size_or_sections=2, dim=0)]
     assert [p.tolist() for p in x.split(split_size=[4, 1], dim=0)] == [[0, 1, 2, 3], [4]]
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "words"),  # PyTorch 2.13's
+    [
+        ("uint8", "uint16", "uint16, uint32, uint64 types is not supported, attempted to promote Byte and UInt16"),
+        ("uint16", "bool", "uint16, uint32, uint64 types is not supported, attempted to promote UInt16 and Bool"),
+        ("uint16", "complex64", "uint16, uint32, uint64 types is not supported, attempted to promote UInt16 and ComplexFloat"),
+        ("float8_e5m2", "bool", "Float8 Types is not supported, attempted to promote Float8_e5m2 and Bool"),
+    ],
+)
+def test_dtypes_that_promote_to_none_say_so(a, b, words):
+    with pytest.raises(RuntimeError, match=f"Promotion for {words}"):
+        _native.promote_types(getattr(dtypes, a), getattr(dtypes, b))
+    assert _native.promote_types(dtypes.uint32, dtypes.float32) is dtypes.float32

@@ -61,8 +61,7 @@ def shallow_copy(x):
     if copier is not None:
         return copier(x)
     new = object.__new__(cls)
-    for name, value in x.__dict__.items():
-        object.__setattr__(new, name, value)
+    new.__dict__.update(x.__dict__)
     return new
 
 

@@ -1,6 +1,7 @@
 """Orders, slices, patterns, scopes, closures, caches, identities and namespaces between calls."""
 
 import collections
+import copy
 import dataclasses
 import functools
 import inspect
@@ -477,3 +478,26 @@ def keys_that_tell_of_their_hash(C):
     c = C(f)
     l1, l2 = [], []
     return repr(c(x0(), l1)), l1, repr(c(x0(), l2)), l2
+
+
+@prog
+def copies_make_objects_as_their_class_does(C):
+    log = []
+
+    class A:
+        def __new__(cls, *a):
+            log.append("new")
+            return super().__new__(cls)
+
+    class B:
+        k = property(lambda s: 5)
+
+    def f(x, a, b):
+        d, e = copy.copy(a), copy.copy(b)
+        return x + 1, d is a, vars(d), vars(e), e.k, copy.deepcopy(a) is a
+
+    c = C(f)
+    a, b = A(), B()
+    a.n = 1
+    b.__dict__["k"] = 7
+    return c(x0(), a, b), c(x0(), a, b), log

@@ -13,7 +13,8 @@ from aten.fx.symbols import binders_within, free_symbols
 from aten.fx.targets import item, set_grad_enabled
 from aten.symbolic import nodes
 from aten.symbolic.shape_env import ShapeEnv
-from dynamo import config, guards, outcome, promises, trace_rules
+from dynamo import breaks, config, guards, outcome, promises, trace_rules
+from dynamo.breaks import Unsupported
 from dynamo.guards import GuardSet
 from dynamo.region import Region
 from dynamo.side_effects import SideEffects
@@ -23,6 +24,8 @@ from dynamo.variables.function import CellVariable
 from dynamo.variables.lazy import Lazy
 from dynamo.variables.module import module_class
 from dynamo.world import World
+
+MAX_STEPS = 400_000  # of the traced program
 
 
 class OutputGraph:
@@ -103,6 +106,12 @@ class OutputGraph:
         """An object made while tracing that lives on with the code object: entries hold nothing that dies."""
         self.state.setdefault("kept", []).append(value)
         return value
+
+    def took(self, steps: int) -> None:
+        """Count steps of the traced program: a loop that takes too many is left to Python."""
+        self.steps += steps
+        if self.steps > MAX_STEPS:
+            raise Unsupported(breaks.TOO_LONG)
 
     # ------------------------------------------------------------------------------------------ guards
     def guard(self, guard: guards.Guard) -> None:

@@ -24,7 +24,6 @@ from dynamo.variables.lazy import Lazy
 GENERATOR, COROUTINES = 0x20, 0x80 | 0x100 | 0x200
 MAX_DEPTH = 400
 HANDED = "___stack"  # resume functions (dynamo/resume.py) get the stack in arguments of these names
-MAX_STEPS = 400_000
 
 
 class Yield(Exception):
@@ -128,9 +127,7 @@ class Frame:
         """Run to the return. Raises Raised and Unsupported."""
         while not self.finished:
             self.advance()
-        self.output.steps += len(self.instructions)
-        if self.output.steps > MAX_STEPS:
-            raise Unsupported(breaks.TOO_LONG)
+        self.output.took(len(self.instructions))
         assert self.result is not None
         return self.result
 
@@ -206,9 +203,7 @@ class Frame:
         """Go to the instruction's target; loops are counted."""
         target = inst.target
         if target <= self.pc:
-            self.output.steps += self.pc - target
-            if self.output.steps > MAX_STEPS:
-                raise Unsupported(breaks.TOO_LONG)
+            self.output.took(self.pc - target)
         self.pc = target
 
     def unknown(self, e: NotConstant) -> Unsupported:

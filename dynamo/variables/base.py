@@ -15,6 +15,7 @@ from dynamo.operators import BINARY, ROWS, UNARY
 if TYPE_CHECKING:
     from dynamo.interpreter.frame import Frame
 
+AN_ITEM = 10  # steps that an item of an iterator is counted for
 C_METHODS = (types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType)
 
 
@@ -251,6 +252,7 @@ class Variable:
                 items.append(iterator.next(frame))
             except Exhausted:
                 return items
+            frame.output.took(AN_ITEM)
 
     # ------------------------------------------------------------------------------------------- operators
     @method("__bool__")
@@ -354,6 +356,7 @@ def one_by_one(frame: Frame, value: Variable) -> Iterator[Variable]:
             item = iterator.next(frame)
         except Exhausted:
             return
+        frame.output.took(AN_ITEM)
         yield item
 
 

@@ -302,7 +302,9 @@ FUNCTIONS[functools.reduce] = _inline(polyfills.reduce if VERSION < (3, 14) else
 CLASSES[itertools.count] = _count
 
 
-PICKLING = ("__new__", "__reduce_ex__", "__reduce__", "__getstate__", "__setstate__", "__getnewargs__", "__getnewargs_ex__", "__slots__")
+PICKLING = (
+    "__new__", "__reduce_ex__", "__reduce__", "__getstate__", "__setstate__", "__getnewargs__", "__getnewargs_ex__", "__slots__",
+)  # fmt: skip
 
 
 @trace_rules.handle(copy.copy)

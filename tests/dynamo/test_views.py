@@ -24,7 +24,7 @@ def without_history(x, i):
 
 def with_an_attribute(x, i):
     y = x[i]
-    y.name = "y"
+    y.label = "y"
     return [y, y]
 
 

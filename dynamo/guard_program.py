@@ -23,7 +23,7 @@ _WORD_REQUIRES_GRAD = 0x01000000
 _WORD_CONTIGUOUS = 0x04000000
 _DEVICE_TYPES = {"cpu": 0, "cuda": 1, "meta": 2}
 # Checks that read dictionaries of their object: worth remembering even for an argument.
-_REMEMBERED = ("LACKS_ATTR", "LACKS_INSTANCE_ATTR", "FUNCTION_CODE", "CLASS_LOOKUP", "INHERITS")
+_REMEMBERED = ("LACKS_ATTR", "LACKS_INSTANCE_ATTR", "FUNCTION_CODE", "CLASS_LOOKUP", "INHERITS", "MRO")
 
 
 def argument_names(code: types.CodeType) -> tuple[str, ...]:
@@ -181,6 +181,9 @@ class GuardCompiler:
 
     def _emit_inherits(self, guard: Guard, index: int) -> None:
         self._check("INHERITS", guard.source, index, hold(guard.object), (int(guard.answer),), "__mro__")
+
+    def _emit_mro(self, guard: Guard, index: int) -> None:
+        self._check("MRO", guard.source, index, data=guard.classes, name="__mro__")
 
     def _emit_length(self, guard: Guard, index: int) -> None:
         self._check("LENGTH", guard.source, index, data=(guard.length,))

@@ -257,6 +257,11 @@ Inherits = Kind(  # whether `object` is in the MRO of the class `source`
     failed=lambda g, x: f"{g.source} {'no longer' if g.answer else 'now'} inherits from {_show(g.object)}",
     objects=True,
 )
+MroIs = Kind(  # the classes that a look-up on the class `source` asks, by their addresses: they live as long as the class
+    "MRO", "source classes",
+    check=lambda g, x: tuple(map(id, _mro(x))) == g.classes,
+    failed=lambda g, x: f"{g.source} has other bases",
+)
 LacksGlobal = Kind(  # a name that the globals lack (so that the builtin is meant); source is None
     "LACKS_GLOBAL", "source name",
     check=lambda g, x, scope: g.name not in scope.globals,

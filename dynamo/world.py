@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 import aten
 from aten import return_types
-from dynamo import _eval_frame, guards, trace_rules
-from dynamo.breaks import Raised
+from dynamo import _eval_frame, breaks, guards, trace_rules
+from dynamo.breaks import Raised, Unsupported
 from dynamo.operators import BINARY, UNARY
 from dynamo.source import Attr, Builtin, ClassAttr, Converted, Global, InstanceDict, Item, Object, Source
 from dynamo.variables import track
@@ -91,6 +91,8 @@ class World:
             found = walk(mro, name)
             self._guard_class(cls, name, found)
             return found
+        if not cls.__flags__ & IMMUTABLE:
+            self.output.guard(guards.MroIs(Object(cls), tuple(map(id, mro))))
         for c in mro[mro.index(start) + 1 :]:
             # What each class on the way has by itself or from its bases: none can come to hide what lies behind it.
             self._guard_class(c, name, walk(mro_of(c), name))
@@ -476,6 +478,10 @@ class World:
 
     def imported(self, frame: Any, name: str, fromlist: Any, level: int) -> Variable:
         """What an import statement gives. The import itself happens now, as it would in the first call."""
+        namespace = self.output.builtins
+        if namespace.get("__import__") is not IMPORT:
+            raise Unsupported(breaks.OUTSIDE_WORLD, "an import by a function of the program's own")
+        self.output.guard(guards.IdIs(Item(Object(namespace, "builtins"), "__import__"), IMPORT))
         module = run_python(frame, __import__, name, frame.globals, None, fromlist, level)
         return self.loaded(getattr(module, "__name__", "")) or self.known(module)
 
@@ -532,6 +538,7 @@ class World:
 
 
 IMMUTABLE = 1 << 8  # of tp_flags: attributes of the class cannot be set (classes written in C)
+IMPORT = __import__
 ABSTRACT = 1 << 20  # of tp_flags: the class has abstract methods
 HEAP_TYPE = 1 << 9  # of tp_flags: made while the program runs, as classes written in Python are (and some in C)
 DATA = frozenset({int, float, str, bytes, complex, tuple, list, dict, set, frozenset})  # no descriptors

@@ -188,6 +188,16 @@ bool check(Walk &w, const Instr &in) {
     w.saw_type((PyTypeObject *)o); // the look-up has given it a version
     return is_held(found, in);
   }
+  case OP_MRO: {
+    if (!PyType_Check(o)) return false;
+    PyTypeObject *type = (PyTypeObject *)o;
+    _PyType_Lookup(type, in.name); // it has a version now, which ends when its bases change
+    w.saw_type(type);
+    Py_ssize_t n = type->tp_mro ? PyTuple_GET_SIZE(type->tp_mro) : 0;
+    bool same = n == (Py_ssize_t)in.data.size();
+    for (Py_ssize_t i = 0; same && i < n; i++) same = PyTuple_GET_ITEM(type->tp_mro, i) == (PyObject *)in.data[i];
+    return same;
+  }
   case OP_INHERITS: {
     if (!PyType_Check(o)) return false;
     PyTypeObject *type = (PyTypeObject *)o;

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from dynamo import breaks
 from dynamo.breaks import Raised, Unsupported
 from dynamo.interpreter.rules import VERSION, opcode
@@ -308,8 +310,17 @@ def import_from(frame, inst):
         if found is not None:
             frame.push(found)
         else:
-            text = f"cannot import name '{inst.value}' from '{module.as_python().__name__}'"
-            raise raise_exception(frame, ImportError, text) from None
+            raise not_there(frame, module.as_python(), inst.value) from None
+
+
+def not_there(frame, module: Any, name: str) -> Raised:
+    """The ImportError of `from module import name`."""
+    path = frame.world.globals_of(module).get("__file__")
+    text = f"cannot import name '{name}' from '{module.__name__}' ({path or 'unknown location'})"
+    error = raise_exception(frame, ImportError, text)
+    about = {"name": module.__name__, "path": path} | ({"name_from": name} if VERSION >= (3, 12) else {})
+    error.value.about(frame, **{k: frame.values.const(v) for k, v in about.items()})
+    return error
 
 
 @opcode("LOAD_BUILD_CLASS")

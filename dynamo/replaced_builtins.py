@@ -6,7 +6,8 @@ import builtins
 
 _USED = (
     "all any callable dict enumerate filter float frozenset getattr hasattr hash id int isinstance issubclass iter len list map "
-    "max min next object range repr reversed set setattr slice sorted str sum super tuple type vars zip bool bytes delattr __import__"
+    "max min next object range repr reversed set setattr slice sorted str sum super tuple type vars zip bool bytes delattr "
+    "__import__"
 )
 _ORIGINAL = {name: vars(builtins)[name] for name in _USED.split()}
 

@@ -372,6 +372,17 @@ def new_tensor(frame, args, kwargs):
     return copy.method(frame, "to", [], wanted) if wanted else copy
 
 
+@trace_rules.handle(aten.Tensor.set_)
+def shows(frame, args, kwargs):
+    """tensor.set_(source): it shows the memory of another tensor from now on."""
+    source = args[1].realize(frame) if len(args) == 2 and not kwargs else None
+    known = isinstance(args[0], TensorVariable) and isinstance(source, TensorVariable)
+    if not known or args[0].meta.dtype is not source.meta.dtype or args[0].meta.requires_grad or source.meta.requires_grad:
+        raise Unsupported(breaks.MUTATED_ALIAS, "set_() of a storage, or of a tensor with gradients")
+    args[0].set_data(frame, source)
+    return args[0]
+
+
 @trace_rules.handle(aten.as_tensor)
 def as_tensor(frame, args, kwargs):
     """aten.as_tensor(data): tensors and arrays share memory where dtype and device allow."""

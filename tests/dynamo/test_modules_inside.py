@@ -153,3 +153,17 @@ def test_a_function_that_others_call_does_not_change_modules_made_before():
     assert weft.compile(function, backend=counting)(X).tolist() == function(X).tolist()
     with pytest.raises(dynamo.exc.Unsupported, match="changes what was there before"):
         weft.compile(function, backend="eager", fullgraph=True)(X)
+
+
+def shown(x):
+    z = x.clone()
+    y = weft.zeros(2)
+    y.set_(z[1:3])
+    y.mul_(5)
+    return z, y, y.shape
+
+
+@pytest.mark.parametrize("backend", ["eager", "inductor"])
+def test_a_tensor_that_shows_the_memory_of_another(backend):
+    dynamo.reset()
+    assert repr(weft.compile(shown, backend=backend, fullgraph=True)(X)) == repr(shown(X))

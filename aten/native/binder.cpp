@@ -258,6 +258,10 @@ Binder *compile(NativeOp *op) {
     if (!made->params[i].required && !Call::bind_default(made.get(), i, PyTuple_GET_ITEM(PyTuple_GET_ITEM(given, 5), 0)))
       return PyErr_Format(PyExc_ValueError, "the default of parameter %d of %R is not of its type", i, op), nullptr;
   }
+  if (op->binder) {  // another thread has been faster
+    free_binder(made.release());
+    return op->binder;
+  }
   made->plain = made->variadic < 0 ? made->positional : made->variadic + 1;
   Py_XSETREF(op->node_name, node_name == Py_None ? nullptr : Py_NewRef(node_name));
   op->floats = (char)floats;

@@ -26,9 +26,9 @@ PyObject *fast_softmax(Call &call) {
   int dim;
   const int dtype = call.dtype(2, WEFT_DTYPE(x));
   if (call[1].none() || dtype < 0 || !WEFT_NDIM(x) || !x->numel || !call.dim(1, WEFT_NDIM(x), &dim)) return UNHANDLED;
-  Ref cast(dtype == WEFT_DTYPE(x) ? Py_NewRef(as_object(x)) : cast_tensor(x, dtype));
-  if (!cast) return PyErr_Occurred() ? nullptr : UNHANDLED;
-  x = as_tensor(cast.get());
+  Ref cast(dtype == WEFT_DTYPE(x) ? nullptr : cast_tensor(x, dtype));
+  if (dtype != WEFT_DTYPE(x) && !cast) return PyErr_Occurred() ? nullptr : UNHANDLED;
+  if (cast) x = as_tensor(cast.get());
   WeftSoftmax kernel = (op->code ? weft_kernels.log_softmax : weft_kernels.softmax)[WEFT_DTYPE(x)];
   if (!kernel) return UNHANDLED;
   Ref in(row_major(x)), out(empty(x->word, WEFT_NDIM(x), x->sizes, nullptr));

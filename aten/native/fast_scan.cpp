@@ -11,13 +11,13 @@
 
 #include "loops.h"
 #include "op.h"
-#include "released.h"
+#include "strips.h"
 
 namespace weft {
 
 namespace {
 
-constexpr int64_t kRows = 8, kStrip = 512, kGrain = 32768;
+constexpr int64_t kRows = 8;
 
 enum ScanKind { SCAN_SUM, SCAN_PRODUCT, SCAN_MAX, SCAN_MIN, SCAN_LOGSUMEXP };
 
@@ -100,64 +100,57 @@ template <bool least, class T> void extreme_columns(const T *in, T *out, int64_t
   }
 }
 
-// Parts are groups of rows where m is 1, else strips of columns.
-template <ScanKind kind, class T> void scan(void *context, int64_t begin, int64_t end, int64_t) {
-  const ScanJob &job = *static_cast<ScanJob *>(context);
+// Scans at `outer` positions; `rows`: along the last dim, several rows at once.
+template <ScanKind kind, class T> void scan(const ScanJob &job, int64_t outer, bool rows) {
   const T *in = reinterpret_cast<const T *>(job.in);
   T *out = reinterpret_cast<T *>(job.out);
-  const int64_t per = (job.m + kStrip - 1) / kStrip;
-  for (int64_t part = begin; part < end; part++) {
-    const int64_t group = part / per, first = part % per * kStrip, at = group * job.n * job.m + first, width = std::min(kStrip, job.m - first);
-    if constexpr (kind == SCAN_MAX || kind == SCAN_MIN) {
-      if (job.m == 1) extreme_row<kind == SCAN_MIN>(in + at, out + at, job.at + at, job.n);
-      else extreme_columns<kind == SCAN_MIN>(in + at, out + at, job.at + at, job.n, job.m, width);
+  const int64_t n = job.n, m = job.m;
+  constexpr bool extreme = kind == SCAN_MAX || kind == SCAN_MIN;
+  if constexpr (!extreme) {
+    if (rows)
+      return share((outer + kRows - 1) / kRows, n * kRows, [&](int64_t begin, int64_t end) {
+        for (int64_t row = begin * kRows; row < std::min(end * kRows, outer); row += kRows) {
+          scan_rows<kind>(in + row * n, out + row * n, n, 1, std::min(kRows, outer - row), n);
+          poll_signals();
+        }
+      });
+  }
+  share_strips(outer, n, m, [&](int64_t position, int64_t first, int64_t width) {
+    const int64_t at = position * n * m + first;
+    if constexpr (extreme) {
+      if (m == 1) extreme_row<kind == SCAN_MIN>(in + at, out + at, job.at + at, n);
+      else extreme_columns<kind == SCAN_MIN>(in + at, out + at, job.at + at, n, m, width);
     } else {
-      for (int64_t j = 0; j < width; j += kRows) scan_rows<kind>(in + at + j, out + at + j, job.n, job.m, std::min(kRows, width - j), 1);
+      for (int64_t j = 0; j < width; j += kRows) scan_rows<kind>(in + at + j, out + at + j, n, m, std::min(kRows, width - j), 1);
     }
     poll_signals();
-  }
+  });
 }
 
-// Rows beside each other along the last dim: groups of kRows.
-template <ScanKind kind, class T> void scan_groups(void *context, int64_t begin, int64_t end, int64_t) {
-  const ScanJob &job = *static_cast<ScanJob *>(context);
-  for (int64_t row = begin; row < end; row += kRows) {
-    const int64_t rows = std::min(kRows, end - row), at = row * job.n;
-    scan_rows<kind>(reinterpret_cast<const T *>(job.in) + at, reinterpret_cast<T *>(job.out) + at, job.n, 1, rows, job.n);
-    poll_signals();
-  }
-}
+typedef void (*Body)(const ScanJob &, int64_t, bool);
 
-typedef void (*Body)(void *, int64_t, int64_t, int64_t);
-
-template <ScanKind kind, class T> Body body(bool rows) {
-  if constexpr (kind != SCAN_MAX && kind != SCAN_MIN)
-    if (rows) return scan_groups<kind, T>;
-  return scan<kind, T>;
-}
-
-template <ScanKind kind> Body body_for(int dtype, bool rows) {
+template <ScanKind kind> Body body_for(int dtype) {
   constexpr bool extreme = kind == SCAN_MAX || kind == SCAN_MIN;
   switch (dtype) {
-    case WEFT_FLOAT32: if constexpr (kind != SCAN_SUM) return body<kind, float>(rows); break;
-    case WEFT_FLOAT64: if constexpr (kind != SCAN_SUM) return body<kind, double>(rows); break;
-    case WEFT_INT64: if constexpr (kind != SCAN_LOGSUMEXP) return body<kind, int64_t>(rows); break;
-    case WEFT_INT32: if constexpr (extreme) return body<kind, int32_t>(rows); break;
-    case WEFT_INT16: if constexpr (extreme) return body<kind, int16_t>(rows); break;
-    case WEFT_INT8: if constexpr (extreme) return body<kind, int8_t>(rows); break;
-    case WEFT_UINT8: case WEFT_BOOL: if constexpr (extreme) return body<kind, uint8_t>(rows); break;
+    case WEFT_FLOAT32: if constexpr (kind != SCAN_SUM) return scan<kind, float>; break;
+    case WEFT_FLOAT64: if constexpr (kind != SCAN_SUM) return scan<kind, double>; break;
+    case WEFT_INT64: if constexpr (kind != SCAN_LOGSUMEXP) return scan<kind, int64_t>; break;
+    case WEFT_INT32: if constexpr (extreme) return scan<kind, int32_t>; break;
+    case WEFT_INT16: if constexpr (extreme) return scan<kind, int16_t>; break;
+    case WEFT_INT8: if constexpr (extreme) return scan<kind, int8_t>; break;
+    case WEFT_UINT8: case WEFT_BOOL: if constexpr (extreme) return scan<kind, uint8_t>; break;
     default: break;
   }
   return nullptr;
 }
 
-Body body_of(int kind, int dtype, bool rows) {
+Body body_of(int kind, int dtype) {
   switch (kind) {
-    case SCAN_SUM: return body_for<SCAN_SUM>(dtype, rows);
-    case SCAN_PRODUCT: return body_for<SCAN_PRODUCT>(dtype, rows);
-    case SCAN_MAX: return body_for<SCAN_MAX>(dtype, rows);
-    case SCAN_MIN: return body_for<SCAN_MIN>(dtype, rows);
-    default: return body_for<SCAN_LOGSUMEXP>(dtype, rows);
+    case SCAN_SUM: return body_for<SCAN_SUM>(dtype);
+    case SCAN_PRODUCT: return body_for<SCAN_PRODUCT>(dtype);
+    case SCAN_MAX: return body_for<SCAN_MAX>(dtype);
+    case SCAN_MIN: return body_for<SCAN_MIN>(dtype);
+    default: return body_for<SCAN_LOGSUMEXP>(dtype);
   }
 }
 
@@ -165,9 +158,7 @@ Body body_of(int kind, int dtype, bool rows) {
 void run_scan(Body body, WeftTensor *x, int dim, WeftTensor *out, WeftTensor *at, bool rows) {
   ScanJob job = {weft_data(x), weft_data(out), at ? reinterpret_cast<int64_t *>(weft_data(at)) : nullptr, x->sizes[dim], 1};
   for (int d = dim + 1; d < WEFT_NDIM(x); d++) job.m *= x->sizes[d];
-  const int64_t outer = x->numel / (job.n * job.m), parts = rows ? outer : outer * ((job.m + kStrip - 1) / kStrip);
-  Released released(x->numel >= kGrain);
-  kernel_runtime()->parallel_for(parts, std::max<int64_t>(kRows, kGrain / (job.n * std::min(job.m, kStrip))), body, &job);
+  body(job, x->numel / (job.n * job.m), rows);
 }
 
 // The dtype in which a scan runs: halves in float32, small integers and bool, where it adds or multiplies, in int64.
@@ -180,7 +171,7 @@ int running_dtype(int kind, int dtype) {
 PyObject *scanned(Call &call, WeftTensor *x, int dim) {
   const int kind = call.op->code, dtype = running_dtype(kind, WEFT_DTYPE(x));
   const bool extreme = kind == SCAN_MAX || kind == SCAN_MIN, rows = !extreme && dim == WEFT_NDIM(x) - 1;
-  const Body body = body_of(kind, dtype, rows);
+  const Body body = body_of(kind, dtype);
   if (!body || !weft_kernels.cast[WEFT_DTYPE(x)][dtype]) return UNHANDLED;
   const uint32_t word = x->word & ~(uint32_t)WEFT_WORD_DTYPE;
   Ref in(Py_NewRef(as_object(x)));

@@ -13,15 +13,19 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from aten import _native
+from aten import dtype as dtypes
 from aten._native import Tensor
 from aten.autograd.engine import grad
 from aten.autograd.grad_mode import enable_grad, no_grad
 from aten.fx.node import Node
 from aten.meta import Meta
 from aten.op import Op, registry
+from aten.scalar.composites import whole_loop
 from aten.transforms.trace import make_fx
 
-_CODES = {name: code for code, (name, _) in enumerate(_native.pointwise_rows())}
+_NAMES = [name for name, _ in _native.pointwise_rows()]
+_CODES = {name: code for code, name in enumerate(_NAMES)}
+_WHOLE_FLOATS = (dtypes.float32.code, dtypes.float64.code)
 THROUGH = ("alias", "detach", "clone", "view", "expand")  # what gives its argument again, where sizes are the same
 _REFUSALS = (RuntimeError, TypeError, ValueError, IndexError, ArithmeticError)
 
@@ -67,10 +71,10 @@ class _Builder:
             args[1:] = [default if a is None else a for a, default in zip(args[1:], (-math.inf, math.inf))]
         elif node.kwargs:
             raise _NoChain
-        dtypes = {self.dtype_of(a) for a in args if isinstance(a, Node) and self.values[a][0] != "constant"}
-        if name not in _CODES or len(dtypes) != 1:
+        found = {self.dtype_of(a) for a in args if isinstance(a, Node) and self.values[a][0] != "constant"}
+        if name not in _CODES or len(found) != 1:
             raise _NoChain
-        dtype = dtypes.pop()
+        dtype = found.pop()
         return self.step("pointwise", _CODES[name], dtype, [(a, dtype) for a in args], meta.dtype)
 
     def dtype_of(self, node: Any) -> Any:
@@ -91,6 +95,45 @@ class _Builder:
         self.steps.append((kind, code, dtype.code, tuple(values), made))
         return "step", len(self.steps) - 1
 
+    def fused(self, outputs: list[Any]) -> None:
+        """One step in place of all where their only result is what a loop of the vocabulary computes."""
+        if len(outputs) != 1 or outputs[0][0] != "step" or len(self.steps) < 2:
+            return
+        value, half = outputs[0], None
+        kind, code, _, values, made = self.steps[value[1]]
+        if kind == "cast" and made in (dtypes.float16, dtypes.bfloat16) and code == dtypes.float32.code and values[0][0] == "step":
+            value, half = values[0], made  # half types compute in float32 and round once
+        dtype = half or made
+        if any(d is not dtype for d in self.inputs) or dtype.code not in (*_WHOLE_FLOATS, getattr(half, "code", None)):
+            return
+        try:
+            found = whole_loop(self.expression(value, half))
+        except _NoChain:
+            return
+        if found is None or not all(type(a) is tuple or _is_exact(a, dtype) for a in found[1]):
+            return
+        operands = []
+        for a in found[1]:
+            if type(a) is not tuple:
+                self.constants.append((a, dtype.code))
+                a = "constant", len(self.constants) - 1
+            operands.append(a)
+        self.steps[:] = [("pointwise", _CODES[found[0]], dtype.code, tuple(operands), dtype)]
+        outputs[0] = "step", 0
+
+    def expression(self, value: Any, half: Any) -> Any:
+        """A value as a tree: (op, *operands), ("input", i), or a number. `half`: the dtype of inputs whose casts are left out."""
+        if value[0] != "step":
+            return value if value[0] == "input" else self.constants[value[1]][0]
+        kind, code, dtype, values, made = self.steps[value[1]]
+        if kind == "cast":
+            if half is None or code != half.code or values[0][0] != "input":
+                raise _NoChain
+            return values[0]
+        if made is not dtypes.bool and dtype not in (_WHOLE_FLOATS if half is None else _WHOLE_FLOATS[:1]):
+            raise _NoChain
+        return (kind if kind == "where" else _NAMES[code], *(self.expression(v, half) for v in values))
+
     def finish(self, outputs: Sequence[Any]) -> Any:
         """The chain; None where a loop is lacking."""
         start = {"input": 0, "constant": len(self.inputs), "step": len(self.inputs) + len(self.constants)}
@@ -106,8 +149,9 @@ class _Builder:
             free += [buffers[v[1]] for v in dict.fromkeys(values) if v[0] == "step" and last[v] == k]
         if used > 60:
             return None
-        dtypes = tuple(d.code for d in self.inputs)
-        return _native.make_chain(dtypes, tuple(self.constants), tuple(steps), tuple(map(number, outputs)))
+        return _native.make_chain(
+            tuple(d.code for d in self.inputs), tuple(self.constants), tuple(steps), tuple(map(number, outputs))
+        )
 
 
 def _is_exact(number: Any, dtype: Any) -> bool:
@@ -158,7 +202,9 @@ def chain_of(function: Any, tensors: Sequence[Tensor]) -> Chain | None:
         wanted = list(dict.fromkeys(v for v in values if v is not None))
         if not wanted or any(v[0] != "step" for v in wanted):
             raise _NoChain
-        chain = builder.finish(wanted)
+        outputs_of_chain = list(wanted)
+        builder.fused(outputs_of_chain)
+        chain = builder.finish(outputs_of_chain)
     except _NoChain:
         return None
     if chain is None:

@@ -346,6 +346,9 @@ def run(op: Op, args: tuple[Any, ...]) -> Any:
         with no_grad():
             return devices.run_elsewhere(op, args, away, lambda: result_meta(op, args))
     if "dynamic" in op.tags:  # sizes depend on data: the kernel returns its arrays
+        found = NotImplemented if op.native_fn is None else op.native_fn(*args)
+        if found is not NotImplemented:
+            return found
         return _from_arrays(op.kernel_fn(*[_kernel_argument(v, None) for v in args]))
     if not _widens_again(op, args):
         with no_grad():  # what came here for its dtypes, say, gets the same kernel as if it had come with these arguments
@@ -428,6 +431,8 @@ def _widens_again(op: Op, args: tuple[Any, ...]) -> bool:
 
 def run_kernel(op: Op, out: Any, args: tuple[Any, ...]) -> None:
     """Run the kernel into memory that is there; float16 and bfloat16 are computed in `op.compute` and rounded once."""
+    if op.native_fn is not None and op.native_fn(out, *args) is not NotImplemented:
+        return
     half_to = np.dtype(op.compute) if op.compute else None
     arrays = [_kernel_argument(v, None, half_to) for v in args]
     if "scalars" in op.tags:

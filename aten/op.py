@@ -57,6 +57,7 @@ class Op(_native.NativeOp):
         self._plans: dict[Any, Any] = {}
         self.kernel_fn: Any = None  # the CPU's
         self.kernels: dict[str, Any] = {}  # by type of device
+        self.native_fn: Any = None  # f(out, *core arguments) on plain CPU tensors, or NotImplemented (native/native_kernel.h)
         self.anywhere_fn: Any = None
         self.vjp_fn: Any = None
         self.jvp_fn: Any = None

@@ -178,6 +178,10 @@ class _Writer:
         if op.name == "philox_reserve":
             self.add(node, 0, _native.philox_reserve, None, [self.operand(a) for a in node.args], [], False, 0)
             return
+        if self.native_takes(node):
+            layouts, several = _layouts(node)
+            self.add(node, 3, op.native_fn, None, [self.operand(a) for a in op.join(node.args, node.kwargs)], layouts, several, 0)
+            return
         kernel = self.kernel_step(node)
         if kernel is not None:
             self.add(node, 1, op.kernel_fn, None, *kernel, 0)
@@ -212,25 +216,28 @@ class _Writer:
                 dispatch.as_number(a, of.to_numpy()) if p.numbers and isinstance(a, (bool, int, float, complex)) else a
                 for p, a in zip(op.core, args)
             )
-        layouts = [(m.dtype.code, tuple(m.sizes), tuple(m.strides)) for m in metas]
-        return [self.operand(a) for a in args], layouts, type(made) is tuple
+        return [self.operand(a) for a in args], *_layouts(node)
 
     def rule_takes(self, node: Node) -> bool:
         """Whether the native rule of the node's op takes the call; asked of tensors with the same layouts."""
-
-        def example(n: Node) -> Any:
-            val = n.meta["val"]
-            if type(val) is not Meta:
-                raise _NoProgram
-            span = 1 + sum((n - 1) * s for n, s in zip(val.sizes, val.strides)) if val.numel() else 0
-            return _native.alias(_native.empty([span], val.dtype, val.device).zero_(), val.sizes, val.strides, 0)
-
         op: Any = node.target
-        args, kwargs = map_arg((tuple(node.args), dict(node.kwargs)), example)
+        args, kwargs = map_arg((tuple(node.args), dict(node.kwargs)), _example)
         try:
             return _native.by_rule(op, args, kwargs) is not NotImplemented
         except _REFUSALS:
             return True
+
+    def native_takes(self, node: Node) -> bool:
+        """Whether the op has a native kernel, no rule comes before it, and it takes the call; asked alike."""
+        op: Any = node.target
+        if op.native_fn is None or (_native.has_rule(op) and self.rule_takes(node)):
+            return False
+        made = node.meta["val"]
+        if any(type(m) is not Meta or m.device != _CPU for m in (made if type(made) is tuple else (made,))):
+            return False
+        args = op.join(*map_arg((tuple(node.args), dict(node.kwargs)), _example))
+        out = tuple(map(dispatch.allocate, made)) if type(made) is tuple else dispatch.allocate(made)
+        return op.native_fn(out, *args) is not NotImplemented
 
     def fold(self, node: Node) -> bool:
         """Compute the node now if it does not depend on the tensors of the call."""
@@ -305,6 +312,22 @@ class _Writer:
         for slot, k in last.items():
             if k < len(self.steps):
                 self.steps[k][7] = (*self.steps[k][7], slot)
+
+
+def _example(node: Node) -> Tensor:
+    """A tensor of zeros, or of layouts alike, for a value of a graph."""
+    val = node.meta["val"]
+    if type(val) is not Meta:
+        raise _NoProgram
+    span = 1 + sum((n - 1) * s for n, s in zip(val.sizes, val.strides)) if val.numel() else 0
+    return _native.alias(_native.empty([span], val.dtype, val.device).zero_(), val.sizes, val.strides, 0)
+
+
+def _layouts(node: Node) -> tuple[list[Any], bool]:
+    """Dtype, sizes and strides of each result of a node; whether they are a tuple."""
+    made = node.meta["val"]
+    metas = made if type(made) is tuple else (made,)
+    return [(m.dtype.code, tuple(m.sizes), tuple(m.strides)) for m in metas], type(made) is tuple
 
 
 def _tensors(values: Any) -> list[Tensor]:

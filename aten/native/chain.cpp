@@ -15,7 +15,7 @@ namespace weft {
 namespace {
 
 constexpr int64_t kBlock = 1024, kAway = 16384;
-constexpr int kMaxInputs = 8, kMaxArgs = 3;
+constexpr int kMaxInputs = 8, kMaxArgs = 4;
 
 // Values are numbered: the inputs, the constants, then the result of each step.
 struct Step {

@@ -1,11 +1,9 @@
 // convolution.cpp: convolutions as matrix products whose elements are read from the image as the product asks for them, so that
 // no matrix of windows is made; and their derivative by the weights.
-#include "convolution.h"
-
 #include <algorithm>
 
 #include "matmul.h"
-#include "released.h"
+#include "native_kernel.h"
 
 namespace weft {
 namespace {
@@ -222,25 +220,22 @@ template <class T> void by_weight(Product &p, T *out, const WeftKernelRuntime *r
   run_product<T>(g, runtime);
 }
 
-bool dense(PyObject *object, int dtype, int ndim, WeftTensor **t) {
-  *t = is_tensor(object) ? as_tensor(object) : nullptr;
-  return *t && need_memory(*t, "convolution") && WEFT_DEVICE_TYPE(*t) == WEFT_CPU && ((*t)->word & WEFT_WORD_CONTIGUOUS) &&
-         WEFT_DTYPE(*t) == dtype && WEFT_NDIM(*t) == ndim;
-}
-
-PyObject *refuse() {
-  if (!PyErr_Occurred()) PyErr_SetString(PyExc_RuntimeError, "convolution: contiguous CPU tensors of one dtype and of fitting sizes are expected");
-  return nullptr;
+// A plain tensor, row-major, which `kept` then holds. NULL, with an exception set or not, for anything else.
+WeftTensor *operand(PyObject *object, int dtype, int ndim, Ref *kept) {
+  WeftTensor *t = plain(object);
+  if (!t || WEFT_DTYPE(t) != dtype || WEFT_NDIM(t) != ndim) return nullptr;
+  *kept = row_major(t);
+  return *kept ? as_tensor(kept->get()) : nullptr;
 }
 
 // Numbers of one spatial parameter, into the last places of `to`.
 bool read_numbers(PyObject *list, int n, int64_t low, int64_t *to) {
   constexpr int64_t kLimit = int64_t(1) << 40;  // products with sizes stay within 64 bits
-  if (!PyTuple_Check(list) || PyTuple_GET_SIZE(list) != n) return false;
+  int64_t values[WEFT_MAX_NDIM];
+  if (exact_ints(list, values) != n) return false;
   for (int d = 0; d < n; d++) {
-    const int64_t value = PyLong_AsLongLong(PyTuple_GET_ITEM(list, d));
-    if ((value == -1 && PyErr_Occurred()) || value < low || value > kLimit) return false;
-    to[3 - n + d] = value;
+    if (values[d] < low || values[d] > kLimit) return false;
+    to[3 - n + d] = values[d];
   }
   return true;
 }
@@ -270,52 +265,50 @@ bool describe(Windows *w, int64_t *made, const WeftTensor *x, const WeftTensor *
   return true;
 }
 
-// convolution_into(out, input, weight, bias, stride, before, dilation, holes, groups)
-PyObject *convolution_into(PyObject *, PyObject *args) {
-  PyObject *o[8];
+// (out, input, weight, bias, size, stride, before, dilation, holes, groups)
+PyObject *convolution_kernel(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
+  WeftTensor *out = nargs == 10 ? dense(args[0]) : nullptr;
   int64_t groups;
-  if (!PyArg_ParseTuple(args, "OOOOOOOOL:convolution_into", &o[0], &o[1], &o[2], &o[3], &o[4], &o[5], &o[6], &o[7], &groups)) return nullptr;
-  WeftTensor *out = is_tensor(o[0]) ? as_tensor(o[0]) : nullptr, *x, *weight, *bias = nullptr;
-  if (!out) return refuse();
+  if (!out || !exact_int(args[9], &groups)) return not_for_these();
   const int dtype = WEFT_DTYPE(out), ndim = WEFT_NDIM(out);
+  Ref kept[3];
+  WeftTensor *x = operand(args[1], dtype, ndim, &kept[0]), *weight = x ? operand(args[2], dtype, ndim, &kept[1]) : nullptr;
+  WeftTensor *bias = weight && args[3] != Py_None ? operand(args[3], dtype, 1, &kept[2]) : nullptr;
   Product p = {};
-  if ((dtype != WEFT_FLOAT32 && dtype != WEFT_FLOAT64) || !dense(o[0], dtype, ndim, &out) || !dense(o[1], dtype, ndim, &x) ||
-      !dense(o[2], dtype, ndim, &weight) || (o[3] != Py_None && (!dense(o[3], dtype, 1, &bias) || bias->sizes[0] != weight->sizes[0])) ||
-      !describe(&p.w, &p.made, x, weight, out, o + 4, groups))
-    return refuse();
+  if ((dtype != WEFT_FLOAT32 && dtype != WEFT_FLOAT64) || !weight || (args[3] != Py_None && (!bias || bias->sizes[0] != weight->sizes[0])) ||
+      !describe(&p.w, &p.made, x, weight, out, args + 5, groups))
+    return PyErr_Occurred() ? nullptr : not_for_these();
   p.out = weft_data(out), p.bias = bias ? weft_data(bias) : nullptr;
   const WeftKernelRuntime *runtime = kernel_runtime();
-  Released released;
+  Released released(out->numel * p.w.taps * p.w.channels >= 65536);
   if (dtype == WEFT_FLOAT64) forward<double>(p, reinterpret_cast<const double *>(weft_data(weight)), runtime);
   else forward<float>(p, reinterpret_cast<const float *>(weft_data(weight)), runtime);
-  Py_RETURN_NONE;
+  return written();
 }
 
-// convolution_weight_into(out, grad, input, stride, before, dilation, holes, groups)
-PyObject *convolution_weight_into(PyObject *, PyObject *args) {
-  PyObject *o[7];
+// (out, grad, input, kernel, stride, before, dilation, holes, groups)
+PyObject *convolution_weight_kernel(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
+  WeftTensor *out = nargs == 9 ? dense(args[0]) : nullptr;
   int64_t groups;
-  if (!PyArg_ParseTuple(args, "OOOOOOOL:convolution_weight_into", &o[0], &o[1], &o[2], &o[3], &o[4], &o[5], &o[6], &groups)) return nullptr;
-  WeftTensor *out = is_tensor(o[0]) ? as_tensor(o[0]) : nullptr, *grad, *x;
-  if (!out) return refuse();
+  if (!out || !exact_int(args[8], &groups)) return not_for_these();
   const int dtype = WEFT_DTYPE(out), ndim = WEFT_NDIM(out);
+  Ref kept[2];
+  WeftTensor *grad = operand(args[1], dtype, ndim, &kept[0]), *x = grad ? operand(args[2], dtype, ndim, &kept[1]) : nullptr;
   Product p = {};
-  if ((dtype != WEFT_FLOAT32 && dtype != WEFT_FLOAT64) || !dense(o[0], dtype, ndim, &out) || !dense(o[1], dtype, ndim, &grad) ||
-      !dense(o[2], dtype, ndim, &x) || !describe(&p.w, &p.made, x, out, grad, o + 3, groups))
-    return refuse();
+  if ((dtype != WEFT_FLOAT32 && dtype != WEFT_FLOAT64) || !x || !describe(&p.w, &p.made, x, out, grad, args + 4, groups))
+    return PyErr_Occurred() ? nullptr : not_for_these();
   p.grad = weft_data(grad);
   const WeftKernelRuntime *runtime = kernel_runtime();
-  Released released;
+  Released released(grad->numel * p.w.taps * p.w.channels >= 65536);
   if (dtype == WEFT_FLOAT64) by_weight<double>(p, reinterpret_cast<double *>(weft_data(out)), runtime);
   else by_weight<float>(p, reinterpret_cast<float *>(weft_data(out)), runtime);
-  Py_RETURN_NONE;
+  return written();
 }
 
 }  // namespace
 
-PyMethodDef convolution_functions[] = {
-    {"convolution_into", guarded<convolution_into>, METH_VARARGS, "a cross-correlation into given memory: see aten/ops/convolution.py"},
-    {"convolution_weight_into", guarded<convolution_weight_into>, METH_VARARGS, "its derivative by the weights, into given memory"},
-    {nullptr, nullptr, 0, nullptr}};
+const NativeKernel convolution_kernels[] = {{"convolution", WEFT_KERNEL(convolution_kernel)},
+                                            {"convolution_weight", WEFT_KERNEL(convolution_weight_kernel)},
+                                            {nullptr, nullptr}};
 
 }  // namespace weft

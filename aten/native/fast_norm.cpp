@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "half.h"
+#include "native_kernel.h"
 #include "reduce.h"
-#include "released.h"
 
 namespace weft {
 
@@ -87,6 +87,7 @@ struct NormJob {
     for (int64_t i = begin; i < end; i++) {
       double center, total;
       j->found(1, n, j->x + i * n * j->item, 0, &center, &total);
+      if (j->means) j->means[i] = center, j->squares[i] = total;
       for (int64_t c = 0; c < each; c++) j->apply(i / j->groups, i % j->groups * each + c, center, total / (double)n);
     }
   }
@@ -179,5 +180,155 @@ PyObject *fast_group_norm(Call &call) {
   job.run(job.samples * job.groups, x->numel / (job.samples * job.groups), NormJob::group);
   return out.release();
 }
+
+namespace {
+
+// ------------------------------------------------------------------------------------ with gradients: the op channel_norm
+// The sums over a row of g and of g times x less its mean; what a row's gradient is made of.
+#define WEFT_VECTORS __attribute__((target_clones("default", "avx2", "avx512f"), optimize("O3")))
+#define WEFT_ROWS(T)                                                                                     \
+  WEFT_VECTORS void row_sums(int64_t n, const T *g, const T *x, T mean, double *plain_sum, double *product) { \
+    constexpr int kLanes = 64 / sizeof(T) * 2;                                                           \
+    T a[kLanes] = {}, b[kLanes] = {};                                                                    \
+    int64_t i = 0;                                                                                       \
+    for (; i + kLanes <= n; i += kLanes)                                                                 \
+      for (int k = 0; k < kLanes; k++) a[k] += g[i + k], b[k] += g[i + k] * (x[i + k] - mean);           \
+    double s = 0, p = 0;                                                                                 \
+    for (int k = 0; k < kLanes; k++) s += a[k], p += b[k];                                               \
+    for (; i < n; i++) s += g[i], p += g[i] * (x[i] - mean);                                             \
+    *plain_sum = s, *product = p;                                                                        \
+  }                                                                                                      \
+  WEFT_VECTORS void row_gradient(int64_t n, const T *g, const T *x, T mean, T of_g, T of_x, T constant, T *out) { \
+    for (int64_t i = 0; i < n; i++) out[i] = of_g * g[i] + (of_x * (x[i] - mean) + constant);            \
+  }
+WEFT_ROWS(float)
+WEFT_ROWS(double)
+
+template <class T> struct NormBackward {
+  WeftMoments moments;
+  const T *x, *g, *weight;
+  T *gx, *gw, *gb;
+  double *row_sums_of;                                // of every row: sum of g, of g times the normalised element
+  int64_t samples, channels, groups, plane;
+  bool over_samples;
+  double eps;
+
+  // The rows [sample, channel] of a group, in order.
+  template <class Row> void rows(int64_t group, Row row) const {
+    if (over_samples) {
+      for (int64_t s = 0; s < samples; s++) row(s * channels + group, group);
+    } else {
+      const int64_t each = channels / groups, first = group % groups * each;
+      for (int64_t c = first; c < first + each; c++) row(group / groups * channels + c, c);
+    }
+  }
+  static void run(void *context, int64_t begin, int64_t end, int64_t) {
+    const NormBackward &j = *static_cast<NormBackward *>(context);
+    const int64_t each = j.channels / j.groups, many = j.over_samples ? j.samples : each, n = many * j.plane;
+    for (int64_t group = begin; group < end; group++) {
+      T mean, squares;
+      const int64_t first = j.over_samples ? group : group * each;
+      const char *start = reinterpret_cast<const char *>(j.x + first * j.plane);
+      if (j.over_samples) j.moments(j.samples, j.plane, start, j.channels * j.plane * (int64_t)sizeof(T), &mean, &squares);
+      else j.moments(1, n, start, 0, &mean, &squares);
+      const double scale = 1 / std::sqrt((double)squares / (double)n + j.eps);
+      double plain_sum = 0, product = 0;
+      j.rows(group, [&](int64_t r, int64_t c) {
+        double *sums = j.row_sums_of + 2 * r;
+        row_sums(j.plane, j.g + r * j.plane, j.x + r * j.plane, mean, &sums[0], &sums[1]);
+        sums[1] *= scale;
+        const double w = j.weight ? (double)j.weight[c] : 1;
+        plain_sum += w * sums[0], product += w * sums[1];
+      });
+      plain_sum /= (double)n, product /= (double)n;
+      j.rows(group, [&](int64_t r, int64_t c) {
+        const double w = j.weight ? (double)j.weight[c] : 1;
+        row_gradient(j.plane, j.g + r * j.plane, j.x + r * j.plane, mean, (T)(w * scale), (T)(-scale * scale * product), (T)(-scale * plain_sum), j.gx + r * j.plane);
+      });
+    }
+  }
+};
+
+// A tensor of the channels' factors; false where there is neither one nor None.
+bool factors(PyObject *arg, int dtype, int64_t n, WeftTensor **out) {
+  *out = arg == Py_None ? nullptr : dense(arg);
+  return arg == Py_None || (*out && WEFT_DTYPE(*out) == dtype && (*out)->numel == n);
+}
+
+struct ChannelNorm {
+  WeftTensor *x, *weight, *bias;
+  int64_t samples, channels, groups, plane;
+  bool over_samples;
+  double eps;
+
+  // (input, weight, bias, groups, over_samples, eps)
+  bool read(PyObject *const *args) {
+    x = dense(args[0]);
+    if (!x || WEFT_NDIM(x) < 2 || !x->numel || (WEFT_DTYPE(x) != WEFT_FLOAT32 && WEFT_DTYPE(x) != WEFT_FLOAT64)) return false;
+    samples = x->sizes[0], channels = x->sizes[1], plane = x->numel / (samples * channels);
+    if (!factors(args[1], WEFT_DTYPE(x), channels, &weight) || !factors(args[2], WEFT_DTYPE(x), channels, &bias)) return false;
+    if (!exact_int(args[3], &groups) || !exact_bool(args[4], &over_samples) || !PyFloat_CheckExact(args[5])) return false;
+    eps = PyFloat_AS_DOUBLE(args[5]);
+    return groups >= 1 && channels % groups == 0 && plane >= kShortest && weft_statistics.moments[WEFT_DTYPE(x)] && (!over_samples || groups == channels);
+  }
+};
+
+// ((out, mean, var), input, weight, bias, groups, over_samples, eps)
+PyObject *channel_norm_kernel(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
+  ChannelNorm c;
+  if (nargs != 7 || !PyTuple_Check(args[0]) || PyTuple_GET_SIZE(args[0]) != 3) return not_for_these();
+  WeftTensor *out = dense(PyTuple_GET_ITEM(args[0], 0)), *mean = dense(PyTuple_GET_ITEM(args[0], 1)), *var = dense(PyTuple_GET_ITEM(args[0], 2));
+  if (!out || !mean || !var || !c.read(args + 1)) return not_for_these();
+  const int dtype = WEFT_DTYPE(c.x);
+  const int64_t count = c.over_samples ? c.channels : c.samples * c.groups, n = c.x->numel / count;
+  if (WEFT_DTYPE(out) != dtype || WEFT_DTYPE(mean) != dtype || WEFT_DTYPE(var) != dtype || out->numel != c.x->numel || mean->numel != count || var->numel != count) return not_for_these();
+  NormJob job = {weft_statistics.moments[dtype], weft_statistics.affine[dtype], weft_data(c.x), weft_data(out), c.samples, c.channels, c.groups,
+                 c.plane, weft_itemsize(dtype), c.weight, c.bias, nullptr, nullptr, c.eps, nullptr, nullptr, dtype == WEFT_FLOAT64};
+  std::vector<double> found((size_t)(2 * count));
+  job.means = found.data(), job.squares = job.means + count;
+  job.run(count, n, c.over_samples ? NormJob::train : NormJob::group);
+  const int64_t item = weft_itemsize(dtype);
+  for (int64_t i = 0; i < count; i++) job.put(weft_data(mean) + i * item, job.means[i]), job.put(weft_data(var) + i * item, job.squares[i] / (double)n);
+  return written();
+}
+
+template <class T> PyObject *backward(const ChannelNorm &c, WeftTensor *g, WeftTensor *const *out) {
+  const int64_t rows = c.samples * c.channels, count = c.over_samples ? c.channels : c.samples * c.groups;
+  std::vector<double> sums((size_t)(2 * rows));
+  auto data = [](WeftTensor *t) { return t ? reinterpret_cast<T *>(weft_data(t)) : nullptr; };
+  NormBackward<T> job = {weft_statistics.moments[WEFT_DTYPE(c.x)], data(c.x), data(g), data(c.weight), data(out[0]), data(out[1]), data(out[2]),
+                         sums.data(), c.samples, c.channels, c.groups, c.plane, c.over_samples, c.eps};
+  Loop::parallel(c.x->numel, count, c.x->numel / count, NormBackward<T>::run, &job);
+  for (int64_t i = 0; i < c.channels; i++) {
+    double plain_sum = 0, product = 0;
+    for (int64_t s = 0; s < c.samples; s++) plain_sum += sums[(size_t)(2 * (s * c.channels + i))], product += sums[(size_t)(2 * (s * c.channels + i) + 1)];
+    job.gb[i] = (T)plain_sum, job.gw[i] = (T)product;
+  }
+  return written();
+}
+
+// ((gradient of input, of weight, of bias), grad, input, weight, groups, over_samples, eps)
+PyObject *channel_norm_backward_kernel(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
+  ChannelNorm c;
+  if (nargs != 7 || !PyTuple_Check(args[0]) || PyTuple_GET_SIZE(args[0]) != 3) return not_for_these();
+  PyObject *form[6] = {args[2], args[3], Py_None, args[4], args[5], args[6]};
+  WeftTensor *out[3], *g = plain(args[1]);
+  for (int i = 0; i < 3; i++) out[i] = dense(PyTuple_GET_ITEM(args[0], i));
+  if (!out[0] || !out[1] || !out[2] || !g || !c.read(form)) return not_for_these();
+  Ref kept(row_major(g));
+  if (!kept) return PyErr_Occurred() ? nullptr : not_for_these();
+  g = as_tensor(kept.get());
+  const int dtype = WEFT_DTYPE(c.x);
+  for (WeftTensor *t : {out[0], out[1], out[2], g})
+    if (WEFT_DTYPE(t) != dtype) return not_for_these();
+  if (g->numel != c.x->numel || out[0]->numel != c.x->numel || out[1]->numel != c.channels || out[2]->numel != c.channels) return not_for_these();
+  return dtype == WEFT_FLOAT32 ? backward<float>(c, g, out) : backward<double>(c, g, out);
+}
+
+}  // namespace
+
+const NativeKernel norm_kernels[] = {{"channel_norm", WEFT_KERNEL(channel_norm_kernel)},
+                                     {"channel_norm_backward", WEFT_KERNEL(channel_norm_backward_kernel)},
+                                     {nullptr, nullptr}};
 
 }  // namespace weft

@@ -384,6 +384,28 @@ struct ExtremeJob {
   }
 };
 
+}  // namespace
+
+bool arg_extremes(WeftTensor *x, int dim, bool least, int64_t *to) {
+  const int item = weft_itemsize(WEFT_DTYPE(x)), dtype = WEFT_DTYPE(x);
+  const ExtremeAt kernel = x->numel ? extreme_kernel(dtype) : nullptr;
+  if (!kernel) return false;
+  WeftArgRow row = weft_statistics.arg_row[least][dtype];
+  ExtremeJob job = {kernel, x->strides[dim] == 1 ? row : nullptr, nullptr, least, {}, 0, item, x->sizes[dim],
+                    x->strides[dim] * item, 1, weft_data(x), to};
+  for (int d = 0; d < WEFT_NDIM(x); d++)
+    if (d != dim) job.kept[job.n_kept++] = {x->sizes[d], x->strides[d] * item};
+  job.n_kept = merge(job.kept, job.n_kept);
+  if (!job.row && job.n < INT32_MAX && job.n_kept && job.kept[job.n_kept - 1].stride == item) {
+    job.columns = weft_statistics.arg_columns[least][dtype];
+    if (job.columns) job.width = job.kept[--job.n_kept].size;
+  }
+  job.run(x->numel / job.n);
+  return true;
+}
+
+namespace {
+
 // argmax(input, dim=None, keepdim=False); argmin: `code` 1
 PyObject *fast_arg_extreme(Call &call) {
   WeftTensor *x = call.tensor(0);
@@ -402,23 +424,9 @@ PyObject *fast_arg_extreme(Call &call) {
   Ref out(empty(WEFT_INT64, m, sizes, nullptr));
   if (!out) return nullptr;
   int64_t *to = reinterpret_cast<int64_t *>(weft_data(as_tensor(out.get())));
-  const int item = weft_itemsize(WEFT_DTYPE(x)), dtype = WEFT_DTYPE(x);
-  const bool least = call.op->code;
-  WeftArgRow row = weft_statistics.arg_row[least][dtype];
-  if (all) {
-    to[0] = row ? row(x->numel, weft_data(x)) : kernel(weft_data(x), x->numel, item, least);
-    return out.release();
-  }
-  ExtremeJob job = {kernel, x->strides[dim] == 1 ? row : nullptr, nullptr, least, {}, 0, item, x->sizes[dim],
-                    x->strides[dim] * item, 1, weft_data(x), to};
-  for (int d = 0; d < n; d++)
-    if (d != dim) job.kept[job.n_kept++] = {x->sizes[d], x->strides[d] * item};
-  job.n_kept = merge(job.kept, job.n_kept);
-  if (!job.row && job.n < INT32_MAX && job.n_kept && job.kept[job.n_kept - 1].stride == item) {
-    job.columns = weft_statistics.arg_columns[least][dtype];
-    if (job.columns) job.width = job.kept[--job.n_kept].size;
-  }
-  job.run(as_tensor(out.get())->numel);
+  if (WeftArgRow row = all ? weft_statistics.arg_row[call.op->code][WEFT_DTYPE(x)] : nullptr) to[0] = row(x->numel, weft_data(x));
+  else if (all) to[0] = kernel(weft_data(x), x->numel, weft_itemsize(WEFT_DTYPE(x)), call.op->code);
+  else arg_extremes(x, dim, call.op->code, to);
   return out.release();
 }
 

@@ -19,7 +19,7 @@ const WeftGemmTable *gemm_table();
 void matmul(const WeftTensor *out, const WeftTensor *a, const WeftTensor *b, const WeftTensor *bias, double alpha,
             double beta, const WeftKernelRuntime *runtime);
 
-extern PyMethodDef matmul_functions[], attention_functions[], sort_functions[];
+extern PyMethodDef matmul_functions[], attention_functions[];
 
 } // namespace weft
 #endif

@@ -5,7 +5,6 @@
 #include "places.h"
 #include "pool.h"
 #include "replay.h"
-#include "convolution.h"
 #include "matmul.h"
 #include "released.h"
 
@@ -76,6 +75,7 @@ static PyMethodDef module_functions[] = {
     {"memory_stats", memory_stats, METH_NOARGS, "bytes and counts of the CPU allocator"},
     {"reset_peak_memory", reset_peak_memory, METH_NOARGS, "start peak_bytes again from what is allocated now"},
     {"empty_cache", empty_cache, METH_NOARGS, "give cached memory back to the system; the bytes given"},
+    {"native_kernels", native_kernels, METH_NOARGS, "{name of an op: its kernel on tensors}"},
     {"set_parameter_type", set_parameter_type, METH_O, "the class that the fast path treats like Tensor itself"},
     {nullptr, nullptr, 0, nullptr}};
 
@@ -91,7 +91,7 @@ static bool init(PyObject *module) {
          init_philox(module) && init_autograd(module) && init_op(module) && PyModule_AddFunctions(module, fused_backward_functions) == 0 && PyModule_AddFunctions(module, ambient_functions) == 0 &&
          PyModule_AddFunctions(module, thread_functions) == 0 && PyModule_AddFunctions(module, philox_functions) == 0 &&
          PyModule_AddFunctions(module, matmul_functions) == 0 &&
-         PyModule_AddFunctions(module, attention_functions) == 0 && PyModule_AddFunctions(module, convolution_functions) == 0 && PyModule_AddFunctions(module, places_functions) == 0 && PyModule_AddFunctions(module, chain_functions) == 0 && PyModule_AddFunctions(module, replay_functions) == 0 && PyModule_AddFunctions(module, pool_functions) == 0 && PyModule_AddFunctions(module, sort_functions) == 0 &&
+         PyModule_AddFunctions(module, attention_functions) == 0 && PyModule_AddFunctions(module, places_functions) == 0 && PyModule_AddFunctions(module, chain_functions) == 0 && PyModule_AddFunctions(module, replay_functions) == 0 && PyModule_AddFunctions(module, pool_functions) == 0 &&
          init_api(module);
 }
 

@@ -10,7 +10,7 @@
 #include <algorithm>
 
 #include "half.h"
-#include "native.h"
+#include "native_kernel.h"
 
 namespace weft {
 
@@ -239,6 +239,25 @@ static PyObject *philox_integers(PyObject *, PyObject *args) {
   Fill f = {Fill::INTEGERS, seed, offset, 0, 0, low, (uint64_t)high - (uint64_t)low};
   return run_fill(as_tensor(out), f) ? Py_NewRef(out) : nullptr;
 }
+
+// (out, size, seed, offset, dtype, device); of integers (out, low, high, size, seed, …)
+template <Fill::Kind kind> static PyObject *draw_kernel(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
+  const int first = kind == Fill::INTEGERS ? 4 : 2;
+  WeftTensor *out = nargs == first + 4 ? dense(args[0]) : nullptr;
+  int64_t low = 0, high = 1;
+  if (!out || dtype_kind(WEFT_DTYPE(out)) == KIND_COMPLEX || !PyLong_CheckExact(args[first]) || !PyLong_CheckExact(args[first + 1])) return not_for_these();
+  if (kind == Fill::INTEGERS ? is_half(WEFT_DTYPE(out)) || !exact_int(args[1], &low) || !exact_int(args[2], &high) || high <= low : dtype_kind(WEFT_DTYPE(out)) != KIND_FLOAT)
+    return not_for_these();
+  const uint64_t seed = PyLong_AsUnsignedLongLong(args[first]), offset = PyLong_AsUnsignedLongLong(args[first + 1]);
+  if (PyErr_Occurred()) return nullptr;
+  const Fill f = {kind, seed, offset, 0, 1, low, (uint64_t)high - (uint64_t)low};
+  return run_fill(out, f) ? written() : nullptr;
+}
+
+const NativeKernel draw_kernels[] = {{"rand_philox", WEFT_KERNEL(draw_kernel<Fill::UNIFORM>)},
+                                     {"randn_philox", WEFT_KERNEL(draw_kernel<Fill::NORMAL>)},
+                                     {"randint_philox", WEFT_KERNEL(draw_kernel<Fill::INTEGERS>)},
+                                     {nullptr, nullptr}};
 
 static PyObject *philox_bits(PyObject *, PyObject *args) {
   unsigned long long seed, counter;

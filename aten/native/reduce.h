@@ -19,6 +19,9 @@ inline int sum_dtype(int dtype) { return dtype == WEFT_FLOAT16 || dtype == WEFT_
 // Gives the reduced tensor (ours alone) the sizes that keepdim asks for; false with MemoryError set.
 bool keep_dims(WeftTensor *out, uint64_t mask);
 
+// Where the first greatest (least) elements of the rows of `x` along a dim stand, NaN counting as such; false: not for its dtype.
+bool arg_extremes(WeftTensor *x, int dim, bool least, int64_t *to);
+
 // fast_statistics.cpp, fast_norm.cpp: rules
 PyObject *fast_var(Call &call);
 PyObject *fast_logsumexp(Call &call);

@@ -37,12 +37,12 @@ struct Layout {
 };
 
 struct Step {
-  enum Kind { CALL, KERNEL, ITEM } kind = CALL;
-  Ref function;                // CALL: what is called; KERNEL: the op's kernel, which is given arrays
+  enum Kind { CALL, KERNEL, ITEM, NATIVE } kind = CALL;
+  Ref function;                // CALL: what is called; KERNEL: the op's kernel, which is given arrays; NATIVE: that on tensors
   Ref names;                   // CALL: of the last arguments
   std::vector<Operand> args;
-  std::vector<Layout> made;    // KERNEL: its results
-  bool several = false;        // KERNEL: they are a tuple
+  std::vector<Layout> made;    // KERNEL, NATIVE: its results
+  bool several = false;        // KERNEL, NATIVE: they are a tuple
   int item = 0;                // ITEM: of a sequence, which
   std::vector<int> done;       // values that nobody reads any more
 };
@@ -227,6 +227,38 @@ PyObject *run_kernel_step(const Step &step, PyObject *const *values) {
   return step.several ? results.release() : Py_NewRef(PyTuple_GET_ITEM(results.get(), 0));
 }
 
+// A native kernel refuses what it took when the program was made where an index is out of range, say: the general path words that.
+PyObject *run_native_step(const Step &step, PyObject *const *values) {
+  std::vector<Ref> kept;
+  PyObject *args[34];
+  kept.reserve(step.args.size());
+  Ref results(step.several ? PyTuple_New((Py_ssize_t)step.made.size()) : nullptr);
+  if (step.several && !results) return nullptr;
+  for (size_t i = 0; i < step.made.size(); i++) {
+    const Layout &l = step.made[i];
+    PyObject *made = empty((uint32_t)l.dtype, l.ndim, l.sizes.data(), l.strides.data());
+    if (!made) return nullptr;
+    if (step.several) PyTuple_SET_ITEM(results.get(), (Py_ssize_t)i, made);
+    else results.reset(made);
+  }
+  size_t n = 1;
+  args[n++] = results.get();
+  for (const Operand &operand : step.args) {
+    if (operand.kind == Operand::SLOT) {
+      args[n++] = values[operand.slot];
+    } else if (operand.kind == Operand::CONSTANT) {
+      args[n++] = operand.constant.get();
+    } else {
+      kept.emplace_back(value_of(operand, values, false));
+      if (!kept.back()) return nullptr;
+      args[n++] = kept.back().get();
+    }
+  }
+  Ref done(PyObject_Vectorcall(step.function.get(), args + 1, (n - 1) | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr));
+  if (done.get() == Py_NotImplemented) PyErr_SetString(PyExc_RuntimeError, "not for these values");
+  return done && done.get() != Py_NotImplemented ? results.release() : nullptr;
+}
+
 PyObject *run_call_step(const Step &step, PyObject *const *values) {
   std::vector<Ref> kept;
   PyObject *args[34];
@@ -255,6 +287,7 @@ PyObject *run_program(const Program &program, const std::vector<PyObject *> &inp
     PyObject *const *v = values.all.data();
     PyObject *made = step.kind == Step::CALL     ? run_call_step(step, v)
                      : step.kind == Step::KERNEL ? run_kernel_step(step, v)
+                     : step.kind == Step::NATIVE ? run_native_step(step, v)
                                                  : PySequence_GetItem(v[step.args[0].slot], step.item);
     if (!made) return nullptr;
     values.all[at++] = made;
@@ -368,7 +401,7 @@ bool read_step(PyObject *given, int n_values, Step *out) {
   if (names != Py_None) out->names.reset(Py_NewRef(names));
   out->args.resize((size_t)PyList_GET_SIZE(operands));
   out->made.resize((size_t)PyList_GET_SIZE(layouts));
-  const bool possible = kind >= Step::CALL && kind <= Step::ITEM && out->args.size() <= 32 && (kind != Step::KERNEL || !out->made.empty()) &&
+  const bool possible = kind >= Step::CALL && kind <= Step::NATIVE && out->args.size() <= 32 && ((kind != Step::KERNEL && kind != Step::NATIVE) || !out->made.empty()) &&
                         (names == Py_None || (PyTuple_Check(names) && (size_t)PyTuple_GET_SIZE(names) <= out->args.size()));
   if (!possible) {
     PyErr_SetString(PyExc_ValueError, "make_program: no step");

@@ -9,7 +9,9 @@
 #include <new>
 
 #include "half.h"
-#include "released.h"
+#include "native_kernel.h"
+#include "places.h"
+#include "reduce.h"
 
 namespace weft {
 namespace {
@@ -158,45 +160,192 @@ void (*body_of(int dtype))(void *, i64, i64, i64) {
   }
 }
 
-// order_into(values, indices, x, descending): the first elements of every row of x along its last dim, in order, as many
-// as values has room for, and their int64 positions. All three contiguous and at least 1-d.
-PyObject *order_into(PyObject *, PyObject *args) {
-  PyObject *o[3];
-  int descending;
-  if (!PyArg_ParseTuple(args, "OOOp:order_into", &o[0], &o[1], &o[2], &descending)) return nullptr;
-  WeftTensor *t[3];
-  for (int i = 0; i < 3; i++) {
-    if (!is_tensor(o[i])) return PyErr_Format(PyExc_TypeError, "order_into takes Tensors");
-    t[i] = as_tensor(o[i]);
-    if (!need_memory(t[i], "sorting")) return nullptr;
-    if (WEFT_DEVICE_TYPE(t[i]) != WEFT_CPU) return PyErr_Format(PyExc_ValueError, "order_into takes tensors on the CPU");
-    if (!(t[i]->word & WEFT_WORD_CONTIGUOUS) || WEFT_NDIM(t[i]) == 0)
-      return PyErr_Format(PyExc_ValueError, "order_into takes contiguous tensors of one dim or more");
+// The first k of every row of `x` along its last dim, in order; all row-major. False with an exception set.
+bool order(WeftTensor *x, WeftTensor *values, WeftTensor *indices, bool descending) {
+  const i64 n = x->sizes[WEFT_NDIM(x) - 1], k = values->sizes[WEFT_NDIM(values) - 1], rows = n ? x->numel / n : 0;
+  if (!rows || !k) return true;
+  Job job = {weft_data(x), weft_data(values), (i64 *)weft_data(indices), n, k, descending, kernel_runtime(), {false}};
+  {
+    Released released(x->numel >= 4096);
+    job.runtime->parallel_for(rows, std::max<i64>(1, 4096 / n), body_of(WEFT_DTYPE(x)), &job);
   }
-  WeftTensor *values = t[0], *indices = t[1], *x = t[2];
-  i64 n = x->sizes[WEFT_NDIM(x) - 1], k = values->sizes[WEFT_NDIM(values) - 1];
-  auto body = body_of(WEFT_DTYPE(x));
-  if (!body) return PyErr_Format(PyExc_NotImplementedError, "\"sort\" not implemented for '%s'", dtype_name(WEFT_DTYPE(x)));
-  i64 rows = n ? x->numel / n : 0;
-  if (WEFT_DTYPE(values) != WEFT_DTYPE(x) || WEFT_DTYPE(indices) != WEFT_INT64 || k > n || values->numel != rows * k ||
-      indices->numel != rows * k || n > 0xffffffff)
-    return PyErr_Format(PyExc_ValueError, "order_into: sizes or dtypes do not fit");
-  if (rows && k) {
-    Job job = {weft_data(x), weft_data(values), (i64 *)weft_data(indices), n, k, (bool)descending, kernel_runtime(), {false}};
-    i64 grain = std::max<i64>(1, 4096 / n);
-    {
-      Released released;
-      job.runtime->parallel_for(rows, grain, body, &job);
+  if (job.no_memory) PyErr_NoMemory();
+  return !job.no_memory;
+}
+
+// A tensor with `dim` put last.
+Ref with_last(WeftTensor *t, int dim) {
+  i64 sizes[WEFT_MAX_NDIM], strides[WEFT_MAX_NDIM];
+  const int n = WEFT_NDIM(t);
+  for (int d = 0, k = 0; d < n; d++)
+    if (d != dim) sizes[k] = t->sizes[d], strides[k++] = t->strides[d];
+  sizes[n - 1] = t->sizes[dim], strides[n - 1] = t->strides[dim];
+  return Ref(alias(t, n, sizes, strides, t->offset));
+}
+
+// The rows of a tensor along a dim, row-major.
+Ref rows_along(WeftTensor *t, int dim) {
+  if (dim == WEFT_NDIM(t) - 1) return row_major(t);
+  Ref shown(with_last(t, dim));
+  return shown ? row_major(as_tensor(shown.get())) : Ref();
+}
+
+// Arguments ((values, indices), x, …): two results of the dtypes that they should have, and a dim of x.
+struct Ordered {
+  WeftTensor *values, *indices, *x;
+  int dim;
+
+  bool read(PyObject *const *args, PyObject *dim_object) {
+    i64 given;
+    if (!PyTuple_Check(args[0]) || PyTuple_GET_SIZE(args[0]) != 2) return false;
+    values = dense(PyTuple_GET_ITEM(args[0], 0)), indices = dense(PyTuple_GET_ITEM(args[0], 1)), x = plain(args[1]);
+    if (!values || !indices || !x || !WEFT_NDIM(x) || !exact_int(dim_object, &given) || given < 0 || given >= WEFT_NDIM(x)) return false;
+    dim = (int)given;
+    return WEFT_DTYPE(values) == WEFT_DTYPE(x) && WEFT_DTYPE(indices) == WEFT_INT64 && body_of(WEFT_DTYPE(x)) && x->sizes[dim] <= 0xffffffff;
+  }
+};
+
+PyObject *ordered_along(const Ordered &o, bool descending) {
+  if (WEFT_NDIM(o.values) != WEFT_NDIM(o.x) || o.values->numel != o.indices->numel) return not_for_these();
+  Ref rows(rows_along(o.x, o.dim));
+  if (!rows) return PyErr_Occurred() ? nullptr : not_for_these();
+  WeftTensor *x = as_tensor(rows.get());
+  if (o.dim == WEFT_NDIM(o.x) - 1) return order(x, o.values, o.indices, descending) ? written() : nullptr;
+  Ref to[2] = {with_last(o.values, o.dim), with_last(o.indices, o.dim)}, made[2];
+  for (int i = 0; i < 2; i++) {
+    if (!to[i]) return nullptr;
+    WeftTensor *t = as_tensor(to[i].get());
+    made[i].reset(empty((uint32_t)WEFT_DTYPE(t), WEFT_NDIM(t), t->sizes, nullptr));
+    if (!made[i]) return nullptr;
+  }
+  if (!order(x, as_tensor(made[0].get()), as_tensor(made[1].get()), descending)) return nullptr;
+  for (int i = 0; i < 2; i++)
+    if (!copy_into(as_tensor(to[i].get()), as_tensor(made[i].get()))) return not_for_these();
+  return written();
+}
+
+// sort: (out, x, dim, descending, stable); topk: (out, x, k, dim, largest, sorted)
+PyObject *sort_kernel(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
+  Ordered o;
+  bool descending;
+  return nargs == 5 && o.read(args, args[2]) && exact_bool(args[3], &descending) ? ordered_along(o, descending) : not_for_these();
+}
+PyObject *topk_kernel(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
+  Ordered o;
+  bool largest;
+  return nargs == 6 && o.read(args, args[3]) && exact_bool(args[4], &largest) ? ordered_along(o, largest) : not_for_these();
+}
+
+// One element of every row, by its place among the elements in order.
+enum PickKind { PICK_KTH, PICK_MEDIAN, PICK_NANMEDIAN, PICK_MODE };
+
+struct PickJob {
+  const char *x;
+  char *values;
+  i64 *positions;
+  i64 n, k;
+  const WeftKernelRuntime *runtime;
+};
+
+template <PickKind kind, class T> void pick_rows(void *context, i64 begin, i64 end, i64 worker) {
+  typedef decltype(ordered(T{})) Key;
+  typedef std::conditional_t<sizeof(Key) == 8, Pair, uint64_t> Item;
+  constexpr bool floats = !std::is_integral<T>::value;
+  const PickJob &job = *(PickJob *)context;
+  const i64 n = job.n;
+  Item *items = (Item *)job.runtime->scratch(worker, 2 * n * (i64)sizeof(Item));
+  const uint64_t nan = (uint64_t)(Key)~(Key)0;
+  for (i64 r = begin; r < end; r++) {
+    const T *row = (const T *)job.x + r * n;
+    i64 at;
+    if (kind == PICK_MODE) {
+      const Item *sorted = sort_all(row, n, 0, items, items + n);
+      i64 best = 0, from = 0;
+      at = 0;
+      for (i64 i = 1; i < n; i++) {
+        if (key_of(sorted[i]) != key_of(sorted[i - 1]) || (floats && key_of(sorted[i]) == nan)) from = i;
+        if (i - from > best) best = i - from, at = i;
+      }
+      at = position_of(sorted[at]);
+    } else {
+      i64 numbers = 0, wanted = job.k;
+      for (i64 i = 0; i < n; i++) {
+        item_at(row, i, 0, items + i);
+        numbers += !floats || key_of(items[i]) != nan;
+      }
+      if (kind == PICK_MEDIAN) wanted = numbers < n ? numbers : (n - 1) / 2;
+      else if (kind == PICK_NANMEDIAN) wanted = std::max<i64>(numbers - 1, 0) / 2;
+      std::nth_element(items, items + wanted, items + n);
+      at = position_of(items[wanted]);
     }
-    if (job.no_memory) return PyErr_NoMemory();
+    ((T *)job.values)[r] = row[at];
+    job.positions[r] = at;
   }
-  Py_RETURN_NONE;
+}
+
+template <PickKind kind> void (*pick_body(int dtype))(void *, i64, i64, i64) {
+  switch (dtype) {
+    case WEFT_UINT8: return pick_rows<kind, uint8_t>;
+    case WEFT_INT8: return pick_rows<kind, int8_t>;
+    case WEFT_INT16: return pick_rows<kind, int16_t>;
+    case WEFT_INT32: return pick_rows<kind, int32_t>;
+    case WEFT_INT64: return pick_rows<kind, i64>;
+    case WEFT_FLOAT16: return pick_rows<kind, Half>;
+    case WEFT_BFLOAT16: return pick_rows<kind, Brain>;
+    case WEFT_FLOAT32: return pick_rows<kind, float>;
+    case WEFT_FLOAT64: return pick_rows<kind, double>;
+    default: return nullptr;
+  }
+}
+
+// (out, x, dim, keepdim); of kthvalue (out, x, k, dim, keepdim). The results count the rows, whatever shape they have.
+template <PickKind kind> PyObject *pick(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
+  const int first = kind == PICK_KTH ? 3 : 2;
+  Ordered o;
+  i64 k = 1;
+  if (nargs != first + 2 || !o.read(args, args[first]) || (kind == PICK_KTH && !exact_int(args[2], &k))) return not_for_these();
+  const i64 n = o.x->sizes[o.dim];
+  auto body = pick_body<kind>(WEFT_DTYPE(o.x));
+  if (!body || !o.x->numel || k < 1 || k > n || o.values->numel != o.x->numel / n || o.indices->numel != o.values->numel) return not_for_these();
+  Ref rows(rows_along(o.x, o.dim));
+  if (!rows) return PyErr_Occurred() ? nullptr : not_for_these();
+  PickJob job = {weft_data(as_tensor(rows.get())), weft_data(o.values), (i64 *)weft_data(o.indices), n, k - 1, kernel_runtime()};
+  Released released(o.x->numel >= 4096);
+  job.runtime->parallel_for(o.values->numel, std::max<i64>(1, 4096 / n), body, &job);
+  return written();
+}
+
+// max_dim, min_dim: (out, x, dim, keepdim)
+template <bool least> PyObject *extreme(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
+  Ordered o;
+  if (nargs != 4 || !o.read(args, args[2]) || !o.x->numel || o.values->numel != o.x->numel / o.x->sizes[o.dim] || o.indices->numel != o.values->numel) return not_for_these();
+  i64 *at = (i64 *)weft_data(o.indices), sizes[WEFT_MAX_NDIM], strides[WEFT_MAX_NDIM];
+  if (!arg_extremes(o.x, o.dim, least, at)) return not_for_these();
+  std::copy(o.x->sizes, o.x->sizes + WEFT_NDIM(o.x), sizes);
+  sizes[o.dim] = 1;
+  contiguous_strides(WEFT_NDIM(o.x), sizes, strides);
+  Places places;
+  places.ndim = WEFT_NDIM(o.x), places.wraps = false;
+  for (int d = 0; d < places.ndim; d++)
+    places.sizes[d] = sizes[d], places.near_steps[d] = strides[d], places.far_steps[d] = d == o.dim ? 0 : o.x->strides[d];
+  Ref index(alias(o.indices, places.ndim, sizes, strides, o.indices->offset));
+  if (!index || !places.add_index(as_tensor(index.get()), o.x->sizes[o.dim], o.x->strides[o.dim])) return index ? not_for_these() : nullptr;
+  places.far = weft_data(o.x), places.near = weft_data(o.values);
+  return run_places(places, PlaceOp::TAKE, WEFT_DTYPE(o.x)) ? written() : not_for_these();
 }
 
 }  // namespace
 
-PyMethodDef sort_functions[] = {
-    {"order_into", guarded<order_into>, METH_VARARGS, "order_into(values, indices, x, descending): the first elements of rows in order"},
-    {nullptr, nullptr, 0, nullptr}};
+bool sort_rows(WeftTensor *x, WeftTensor *values, WeftTensor *indices) { return body_of(WEFT_DTYPE(x)) && x->numel <= 0xffffffff && order(x, values, indices, false); }
+
+const NativeKernel order_kernels[] = {{"sort", WEFT_KERNEL(sort_kernel)},
+                                      {"topk", WEFT_KERNEL(topk_kernel)},
+                                      {"kthvalue", WEFT_KERNEL(pick<PICK_KTH>)},
+                                      {"median_dim", WEFT_KERNEL(pick<PICK_MEDIAN>)},
+                                      {"nanmedian_dim", WEFT_KERNEL(pick<PICK_NANMEDIAN>)},
+                                      {"mode", WEFT_KERNEL(pick<PICK_MODE>)},
+                                      {"max_dim", WEFT_KERNEL(extreme<false>)},
+                                      {"min_dim", WEFT_KERNEL(extreme<true>)},
+                                      {nullptr, nullptr}};
 
 }  // namespace weft

@@ -1,6 +1,6 @@
 """The ops, one family a file. Importing this package declares them all; `attach_methods` makes methods of them."""
 
-from aten import dispatch
+from aten import _native, dispatch
 from aten.op import Method, registry
 from aten.ops import (  # noqa: F401
     activation,
@@ -42,6 +42,7 @@ from aten.ops import (  # noqa: F401
     norm,
     older_names,
     orthogonal,
+    padding,
     pointwise,
     pool,
     put,
@@ -65,6 +66,8 @@ from aten.ops.methods import attach_properties
 from aten.tensor import Tensor, attach
 
 refusals.declare()
+for _name, _kernel in _native.native_kernels().items():
+    registry[_name].native_fn = _kernel
 library_batch.declare()
 _OPERATORS = {
     "add": "add",

@@ -83,8 +83,18 @@ def isin(elements, test_elements, assume_unique, invert):
         elements = ops.scalar_tensor(elements, dtype=test_elements.dtype)
     if not hasattr(test_elements, "dtype"):
         test_elements = ops.scalar_tensor(test_elements, dtype=promote_types(elements.dtype, elements.dtype))
-    found = ops.any(ops.eq(elements.unsqueeze(-1), test_elements.reshape([-1])), -1)
+    tests = test_elements.reshape([-1])
+    if _is_many(elements) and _is_many(tests) and elements.dtype is tests.dtype and not elements.dtype.is_complex:
+        rows = ops.sort(tests)[0]
+        at = ops.searchsorted(rows, elements).clamp(max=tests.shape[0] - 1)
+        found = ops.eq(ops.index_select(rows, 0, at.reshape([-1])).reshape(list(elements.shape)), elements)
+    else:
+        found = ops.any(ops.eq(elements.unsqueeze(-1), tests), -1)
     return ops.logical_not(found) if invert else found
+
+
+def _is_many(x: Any) -> bool:
+    return type(x.numel()) is int and x.numel() > 32
 
 
 @composite("isposinf(Tensor input) -> Tensor", native="chain")

@@ -1,9 +1,13 @@
 """Public convolutions, by the core op of `convolution.py`; windows as columns; shuffles of pixels and channels."""
 
+from collections.abc import Iterator
 from typing import Any
 
-from aten.meta import exceeds
-from aten.op import composite, ops
+import numpy as np
+
+from aten.meta import Meta, exceeds
+from aten.op import composite, op, ops
+from aten.ops.batching import to_front
 from aten.ops.convolution import padded, turned, windows
 from aten.promotion import TYPE_NAMES
 from aten.shapes import is_int, product, show
@@ -158,6 +162,93 @@ for _n in (1, 2, 3):
     _conv_transpose(_n)
 
 
+_WINDOWS = "int[] kernel, int[] dilation, int[] padding, int[] stride"
+
+
+@op(f"columns_of_image(Tensor input, {_WINDOWS}) -> Tensor", tags=["fused", "function_only", "hidden"])
+def columns_of_image(input: Meta, kernel: Any, dilation: Any, padding: Any, stride: Any) -> Meta:
+    """Windows of [N, C, H, W] as columns [N, C * taps, places]; what the padding adds is 0."""
+    out = _windows_along([s + 2 * p for s, p in zip(input.sizes[2:], padding)], kernel, dilation, stride)
+    return input.like(sizes=[input.sizes[0], input.sizes[1] * product(kernel), product(out)])
+
+
+@op(
+    f"image_of_columns(Tensor input, int[] size, {_WINDOWS}) -> Tensor",
+    tags=["fused", "function_only", "hidden"],
+    compute="float32",
+)
+def image_of_columns(input: Meta, size: Any, kernel: Any, dilation: Any, padding: Any, stride: Any) -> Meta:
+    """Columns added up where `columns_of_image` takes them from: [N, C, *size]."""
+    return input.like(sizes=[input.sizes[0], input.sizes[1] // product(kernel), *size])
+
+
+columns_of_image.vjp(
+    lambda g, input_meta, kernel, dilation, padding, stride: image_of_columns(
+        g, list(input_meta.sizes[2:]), kernel, dilation, padding, stride
+    )
+)
+image_of_columns.vjp(lambda g, kernel, dilation, padding, stride: columns_of_image(g, kernel, dilation, padding, stride))
+for _windowed in (columns_of_image, image_of_columns):
+    _windowed.jvp(lambda tangents, input, *rest, _windowed=_windowed: _windowed(tangents[0], *rest[:-1]))
+
+
+@columns_of_image.batch
+def _(n, dims, x, *windows_like):
+    x = to_front(x, dims[0])
+    made = columns_of_image(ops.flatten(x, 0, 1), *windows_like)
+    return made.reshape([n, x.shape[1], *made.shape[1:]]), 0
+
+
+@image_of_columns.batch
+def _(n, dims, x, size, *windows_like):
+    x = to_front(x, dims[0])
+    made = image_of_columns(ops.flatten(x, 0, 1), size, *windows_like)
+    return made.reshape([n, x.shape[1], *made.shape[1:]]), 0
+
+
+@columns_of_image.decompose
+def _(input, kernel, dilation, padding, stride):
+    shown = windows(padded(input, padding, padding), kernel, stride, dilation)
+    n, c, h, w = shown.shape[:4]
+    return ops.permute(shown, [0, 1, 4, 5, 2, 3]).reshape([n, c * product(kernel), h * w])
+
+
+@image_of_columns.decompose
+def _(input, size, kernel, dilation, padding, stride):
+    wide = [s + 2 * p for s, p in zip(size, padding)]
+    out = _windows_along(wide, kernel, dilation, stride)
+    n, c, places = input.shape[0], input.shape[1] // product(kernel), product(kernel) * product(out)
+    at = _places(wide, kernel, out, dilation, stride).reshape([1, 1, places]).expand([n, c, places])
+    flat = ops.scatter_add(input.new_zeros([n, c, product(wide)]), 2, at, input.reshape([n, c, places]))
+    return padded(flat.reshape([n, c, *wide]), [-p for p in padding], [-p for p in padding])
+
+
+def _each_tap(wide: np.ndarray, size: Any, kernel: Any, dilation: Any, padding: Any, stride: Any) -> Iterator[tuple[int, int, Any]]:
+    """(tap down, tap across, what the windows of a padded image have there)."""
+    out = _windows_along([s + 2 * p for s, p in zip(size, padding)], kernel, dilation, stride)
+    along = lambda d, tap: slice(tap * dilation[d], tap * dilation[d] + (out[d] - 1) * stride[d] + 1, stride[d])
+    for i in range(kernel[0]):
+        for j in range(kernel[1]):
+            yield i, j, wide[:, :, along(0, i), along(1, j)]
+
+
+@columns_of_image.kernel
+def _(out, x, kernel, dilation, padding, stride):
+    wide = np.pad(x, [(0, 0), (0, 0), *((p, p) for p in padding)])
+    to = out.reshape(*x.shape[:2], *kernel, out.shape[2])
+    for i, j, shown in _each_tap(wide, x.shape[2:], kernel, dilation, padding, stride):
+        to[:, :, i, j] = shown.reshape(*x.shape[:2], -1)
+
+
+@image_of_columns.kernel
+def _(out, x, size, kernel, dilation, padding, stride):
+    wide = np.zeros((*out.shape[:2], *(s + 2 * p for s, p in zip(size, padding))), out.dtype)
+    given = x.reshape(*out.shape[:2], *kernel, x.shape[2])
+    for i, j, shown in _each_tap(wide, size, kernel, dilation, padding, stride):
+        shown += given[:, :, i, j].reshape(shown.shape)
+    out[...] = wide[:, :, padding[0] : padding[0] + size[0], padding[1] : padding[1] + size[1]]
+
+
 @composite(
     "im2col(Tensor input, Any kernel_size, Any dilation=1, Any padding=0, Any stride=1) -> Tensor",
     tags=["function_only"],
@@ -174,9 +265,7 @@ def im2col(input, kernel_size, dilation, padding, stride):
     kernel, dilation = spread_over(kernel_size, 2, "kernel_size"), spread_over(dilation, 2, "dilation")
     padding, stride = spread_over(padding, 2, "padding"), spread_over(stride, 2, "stride")
     if any(k <= 0 for k in kernel):
-        raise RuntimeError(
-            f"kernel size should be greater than zero, but got kernel_height: {kernel[0]} kernel_width: {kernel[1]}"
-        )
+        raise RuntimeError(f"kernel size should be greater than zero, but got kernel_height: {kernel[0]} kernel_width: {kernel[1]}")
     out = _windows_along([s + 2 * p for s, p in zip(x.shape[2:], padding)], kernel, dilation, stride)
     if any(bool(o < 1) for o in out):
         raise RuntimeError(
@@ -184,9 +273,7 @@ def im2col(input, kernel_size, dilation, padding, stride):
             f"padding={tuple(padding)}, calculated shape of the array of sliding blocks as {tuple(out)}, but its components must "
             "be at least one."
         )
-    shown = windows(padded(x, padding, padding), kernel, stride, dilation)
-    n, c, h, w = shown.shape[:4]
-    result = ops.permute(shown, [0, 1, 4, 5, 2, 3]).reshape([n, c * product(kernel), h * w])
+    result = columns_of_image(x, kernel, dilation, padding, stride)
     return result.squeeze([0]) if input.ndim == 3 else result
 
 
@@ -225,11 +312,7 @@ def col2im(input, output_size, kernel_size, dilation, padding, stride):
             f"{given}expected size of input's dimension 2 to match the calculated number of sliding blocks "
             f"{' * '.join(map(str, out))} = {product(out)}, but got input.size(2)={x.shape[2]}."
         )
-    n, c = x.shape[0], x.shape[1] // product(kernel)
-    at = _places(wide, kernel, out, dilation, stride).reshape([1, 1, product(kernel) * product(out)])
-    at = at.expand([n, c, product(kernel) * product(out)])
-    flat = ops.scatter_add(x.new_zeros([n, c, product(wide)]), 2, at, x.reshape([n, c, product(kernel) * product(out)]))
-    result = padded(flat.reshape([n, c, *wide]), [-p for p in padding], [-p for p in padding])
+    result = image_of_columns(x, size, kernel, dilation, padding, stride)
     return result.squeeze([0]) if input.ndim == 2 else result
 
 

@@ -180,10 +180,6 @@ def _native_form(*arrays: Any) -> list[Any]:
     return [None if a is None else _native.from_numpy(np.ascontiguousarray(a)) for a in arrays]
 
 
-def _has_kernel(dtype: np.dtype) -> bool:
-    return dtype in (np.float32, np.float64)
-
-
 def _windows_of(x, kernel, size, stride, before, dilation, holes, groups):
     """The windows of an array: [N, groups, C / groups, *size, *kernel]."""
     n = len(kernel)
@@ -205,10 +201,9 @@ def _windows_of(x, kernel, size, stride, before, dilation, holes, groups):
 
 @convolution.kernel
 def _(out, x, weight, bias, size, stride, before, dilation, holes, groups):
-    numbers = [tuple(map(int, v)) for v in (stride, before, dilation, holes)]
-    if _has_kernel(out.dtype):
-        _native.convolution_into(_native.from_numpy(out), *_native_form(x, weight, bias), *numbers, groups)
-        return
+    numbers = [list(map(int, v)) for v in (stride, before, dilation, holes)]
+    if convolution.native_fn(_native.from_numpy(out), *_native_form(x, weight, bias), list(size), *numbers, groups) is None:
+        return  # of half types, which come here as float32
     shown = _windows_of(x, weight.shape[2:], size, *numbers, groups)
     made = weight.reshape(groups, weight.shape[0] // groups, *weight.shape[1:])
     n = len(size)
@@ -220,9 +215,8 @@ def _(out, x, weight, bias, size, stride, before, dilation, holes, groups):
 
 @convolution_weight.kernel
 def _(out, grad, x, kernel, stride, before, dilation, holes, groups):
-    numbers = [tuple(map(int, v)) for v in (stride, before, dilation, holes)]
-    if _has_kernel(out.dtype):
-        _native.convolution_weight_into(_native.from_numpy(out), *_native_form(grad, x), *numbers, groups)
+    numbers = [list(map(int, v)) for v in (stride, before, dilation, holes)]
+    if convolution_weight.native_fn(_native.from_numpy(out), *_native_form(grad, x), list(kernel), *numbers, groups) is None:
         return
     size, n = grad.shape[2:], len(kernel)
     shown = _windows_of(x, kernel, size, *numbers, groups)

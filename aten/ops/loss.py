@@ -4,9 +4,12 @@ import math
 import warnings
 from typing import Any
 
+import numpy as np
+
 from aten import _native
 from aten import dtype as dtypes
-from aten.op import composite, ops
+from aten.meta import Meta
+from aten.op import composite, op, ops
 from aten.ops.closed import closed
 from aten.promotion import TYPE_NAMES, category
 from aten.shapes import is_empty, product, show
@@ -88,14 +91,26 @@ def _weighted(name: str, compute: Any, doc: str) -> None:
 def _huber(x, y, delta):
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
-    d = x - y
-    size = d.abs()
-    return ops.where(size < delta, 0.5 * (d * d), delta * (size - 0.5 * delta))
+    return huber_values(x, y, delta)
 
 
 def _smooth_l1(x, y, beta):
     if beta < 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
+    return smooth_l1_values(x, y, beta)
+
+
+@composite("huber_values(Tensor input, Tensor target, float delta) -> Tensor", tags=["function_only", "hidden"], native="chain")
+def huber_values(x, y, delta):
+    """0.5 d^2 where |d| < delta, delta (|d| - delta / 2) elsewhere, of the difference d."""
+    d = x - y
+    size = d.abs()
+    return ops.where(size < delta, 0.5 * (d * d), delta * (size - 0.5 * delta))
+
+
+@composite("smooth_l1_values(Tensor input, Tensor target, float beta) -> Tensor", tags=["function_only", "hidden"], native="chain")
+def smooth_l1_values(x, y, beta):
+    """0.5 d^2 / beta where |d| < beta, |d| - beta / 2 elsewhere, of the difference d."""
     d = x - y
     size = d.abs()
     return size if beta == 0 else ops.where(size < beta, 0.5 * (d * d) / beta, size - 0.5 * beta)
@@ -331,13 +346,56 @@ def gaussian_nll_loss(input, target, var, full, eps, reduction):
 def nll_loss(input, target, weight, size_average, ignore_index, reduce, reduction):
     """-input at the target class (dim 1, or 0 without a batch), weighted by class; ignore_index counts as nothing."""
     _check_classes(input, target, weight)
+    reduction = _old_reduction(reduction, size_average, reduce)
+    if weight is None and reduction in ("mean", "sum"):
+        return _whole_class_loss(input, target, ignore_index, reduction)
     picked, kept, w = _picked(input, target, weight, ignore_index)
-    return _class_reduction(
-        ops.where(kept, -picked if w is None else -picked * w, 0),
-        kept,
-        w,
-        _old_reduction(reduction, size_average, reduce),
-    )
+    return _class_reduction(ops.where(kept, -picked if w is None else -picked * w, 0), kept, w, reduction)
+
+
+@op(
+    "class_loss(Tensor input, LongTensor target, int ignore_index) -> (Tensor, Tensor)",
+    tags=["fused", "function_only", "hidden", "raises"],
+    compute="float32",
+)
+def class_loss(input: Meta, target: Meta, ignore_index: int) -> tuple[Meta, Meta]:
+    """The sum of -input at the target class (dim 1, or 0 without a batch) where that is not `ignore_index`, and how many there are.
+
+    Raises IndexError for a target that is no class. Nothing flows back from the count.
+    """
+    return input.like(sizes=()), input.like(sizes=())
+
+
+@class_loss.decompose
+def _(input, target, ignore_index):
+    picked, kept, _ = _picked(input, target, None, ignore_index)
+    return ops.sum(ops.where(kept, -picked, 0)), ops.sum(kept).to(input.dtype)
+
+
+@class_loss.kernel
+def _(out, x, target, ignore_index):
+    dim = 1 if x.ndim > 1 else 0
+    kept = target != ignore_index
+    safe = np.where(kept, target, 0)
+    picked = np.zeros(target.shape, x.dtype)
+    ops.gather_class.kernel_fn(np.expand_dims(picked, dim), x, dim, np.expand_dims(safe, dim))
+    out[0][...], out[1][...] = -np.where(kept, picked, 0).sum(dtype=np.float64), kept.sum()
+
+
+@class_loss.vjp
+def _(g, input_meta, target, ignore_index):
+    if g[0] is None:
+        return None
+    dim = 1 if input_meta.ndim > 1 else 0
+    kept = ops.ne(target, ignore_index)
+    safe = ops.where(kept, target, 0).to(dtypes.int64).unsqueeze(dim)
+    zeros = ops.full(list(input_meta.sizes), 0, dtype=g[0].dtype, device=input_meta.device)
+    return ops.scatter_add(zeros, dim, safe, ops.where(kept, -g[0], 0).unsqueeze(dim))
+
+
+def _whole_class_loss(input: Any, target: Any, ignore_index: int, reduction: str) -> Any:
+    total, count = class_loss(input, target, ignore_index)
+    return total / count if reduction == "mean" else total
 
 
 def _check_classes(input: Any, target: Any, weight: Any) -> None:
@@ -403,6 +461,8 @@ def cross_entropy(input, target, weight, size_average, ignore_index, reduce, red
     if category(target.dtype) >= 2 and (target.ndim == input.ndim or label_smoothing):
         return _soft_cross_entropy(logs, target, weight, reduction, label_smoothing, dim)
     _check_classes(input, target, weight)
+    if weight is None and label_smoothing == 0 and reduction in ("mean", "sum"):
+        return _whole_class_loss(logs, target, ignore_index, reduction)
     picked, kept, w = _picked(logs, target, weight, ignore_index)
     hard = ops.where(kept, -picked if w is None else -picked * w, 0)
     if label_smoothing == 0:

@@ -203,6 +203,116 @@ def _affine(y: Any, weight: Any, bias: Any) -> Any:
     return y if bias is None else y + _per_channel(bias, y.ndim)
 
 
+# ------------------------------------------------------------------------------------------- statistics of channels
+_GROUPS = "int groups, bool over_samples, float eps"
+
+
+@op(
+    f"channel_norm(Tensor input, Tensor? weight, Tensor? bias, {_GROUPS}) -> (Tensor, Tensor, Tensor)",
+    tags=["fused", "function_only", "hidden"],
+    compute="float32",
+)
+def channel_norm(input: Meta, weight: Any, bias: Any, groups: Any, over_samples: bool, eps: float) -> tuple[Meta, Meta, Meta]:
+    """Elements [N, C, *] normalised by the mean and variance of their group, then times weight plus bias of their channel.
+
+    `over_samples`: a group is a channel of all samples, and there are C of them; else it is C / groups neighbouring channels of
+    one sample. The mean and variance are [C] or [N, groups]; nothing flows back from them.
+    """
+    sizes = (groups,) if over_samples else (input.sizes[0], groups)
+    statistics = Meta.contiguous(sizes, input.dtype, input.device)
+    return input.like(sizes=input.sizes), statistics, statistics
+
+
+@op(
+    f"channel_norm_backward(Tensor grad, Tensor input, Tensor? weight, {_GROUPS}) -> (Tensor, Tensor, Tensor)",
+    tags=["fused", "function_only", "hidden"],
+    compute="float32",
+)
+def channel_norm_backward(
+    grad: Meta, input: Meta, weight: Any, groups: Any, over_samples: bool, eps: float
+) -> tuple[Meta, Meta, Meta]:
+    """The gradients of input, weight and bias of `channel_norm`."""
+    of_channels = Meta.contiguous((input.sizes[1],), input.dtype, input.device)
+    return input.like(sizes=input.sizes), of_channels, of_channels
+
+
+@channel_norm.vjp
+def _(g, needs, input, weight, bias_meta, groups, over_samples, eps):
+    if g[0] is None:
+        return None, None, None
+    found = channel_norm_backward(g[0], input, weight, groups, over_samples, eps)
+    return tuple(x if need else None for x, need in zip(found, needs[:3]))
+
+
+def _spread(t: Any, input: Any, groups: Any, over_samples: bool) -> Any:
+    """What each group has, for the elements. It is spread over channels, elements stay where they are: sizes may be symbols,
+    by which dividing is dear.
+    """
+    n, channels, ones = input.shape[0], input.shape[1], [1] * (input.ndim - 2)
+    if over_samples or (type(groups) is type(channels) is int and groups == channels):
+        return t.reshape([1 if over_samples else n, channels, *ones])
+    return t.unsqueeze(-1).expand([n, groups, channels // groups]).reshape([n, channels, *ones])
+
+
+def _of_groups(reduce: Any, x: Any, groups: Any, over_samples: bool) -> Any:
+    """`reduce(tensor, dims)` of each group."""
+    if over_samples:
+        return reduce(x, [d for d in range(x.ndim) if d != 1])
+    if type(groups) is type(x.shape[1]) is int and groups == x.shape[1]:
+        return reduce(x, list(range(2, x.ndim)))
+    return reduce(x.reshape([x.shape[0], groups, x.shape[1] // groups * product(x.shape[2:])]), [2])
+
+
+@channel_norm.decompose
+def _(input, weight, bias, groups, over_samples, eps):
+    variance, mean = _of_groups(lambda x, dims: ops.var_mean(x, dims, 0), input, groups, over_samples)
+    y = (input - _spread(mean, input, groups, over_samples)) * _spread((variance + eps).rsqrt(), input, groups, over_samples)
+    return _like(_affine(y, weight, bias), input), mean, variance
+
+
+@channel_norm_backward.decompose
+def _(grad, input, weight, groups, over_samples, eps):
+    """As layer_norm's: gx = rstd * (h - mean(h) - y * mean(h * y)) with h = g * weight."""
+    variance, mean = _of_groups(lambda x, dims: ops.var_mean(x, dims, 0), input, groups, over_samples)
+    spread = lambda t: _spread(t, input, groups, over_samples)
+    average = lambda x: spread(_of_groups(ops.mean, x, groups, over_samples))
+    rstd = spread((variance + eps).rsqrt())
+    y = (input - spread(mean)) * rstd
+    h = grad if weight is None else grad * _per_channel(weight, input.ndim)
+    others = [d for d in range(input.ndim) if d != 1]
+    return rstd * (h - average(h) - y * average(h * y)), ops.sum(grad * y, others), ops.sum(grad, others)
+
+
+def _in_groups(x: np.ndarray, groups: int, over_samples: bool) -> tuple[np.ndarray, tuple[int, ...]]:
+    """The array with groups apart, and the axes of one."""
+    if over_samples:
+        return x, tuple(d for d in range(x.ndim) if d != 1)
+    return x.reshape(x.shape[0], groups, -1), (2,)
+
+
+@channel_norm.kernel
+def _(out, x, weight, bias, groups, over_samples, eps):
+    rows, axes = _in_groups(x, groups, over_samples)
+    centred, scale = _statistics(rows, axes, eps, True)
+    y = (centred * scale).reshape(x.shape)
+    for factor, apply in ((weight, np.multiply), (bias, np.add)):
+        y = y if factor is None else apply(y, factor.reshape(1, -1, *[1] * (x.ndim - 2)))
+    out[0][...] = y
+    out[1][...] = rows.mean(axes)
+    out[2][...] = (centred * centred).mean(axes)
+
+
+@channel_norm_backward.kernel
+def _(out, g, x, weight, groups, over_samples, eps):
+    rows, axes = _in_groups(x, groups, over_samples)
+    centred, scale = _statistics(rows, axes, eps, True)
+    y = centred * scale
+    h = _in_groups(g if weight is None else g * weight.reshape(1, -1, *[1] * (x.ndim - 2)), groups, over_samples)[0]
+    gx = scale * (h - h.mean(axes, keepdims=True) - y * (h * y).mean(axes, keepdims=True))
+    others = tuple(d for d in range(x.ndim) if d != 1)
+    out[0][...], out[1][...], out[2][...] = gx.reshape(x.shape), (g * y.reshape(x.shape)).sum(others), g.sum(others)
+
+
 @composite(
     "batch_norm(Tensor input, Tensor? running_mean, Tensor? running_var, Tensor? weight=None, Tensor? bias=None, bool "
     "training=False, float momentum=0.1, float eps=1e-05) -> Tensor",
@@ -220,21 +330,20 @@ def batch_norm(input, running_mean, running_var, weight, bias, training, momentu
     for name, value in (("running_mean", running_mean), ("running_var", running_var), ("weight", weight), ("bias", bias)):
         if value is not None and value.numel() != input.shape[1]:
             raise RuntimeError(f"{name} should contain {input.shape[1]} elements not {value.numel()}")
-    dims, x = [d for d in range(input.ndim) if d != 1], _wide(input)
+    x, channels = _wide(input), input.shape[1]
     if training:
-        n = product(input.shape[d] for d in dims)
+        n = product(input.shape[d] for d in range(input.ndim) if d != 1)
         if type(n) is int and n <= 1:
             raise ValueError(f"Expected more than 1 value per channel when training, got input size {show(input.shape)}")
-        variance, mean = ops.var_mean(x, dims, 0)
+        y, mean, variance = channel_norm(x, weight, bias, channels, True, eps)
         if running_mean is not None:
             _follow(running_mean, mean, momentum)
             _follow(running_var, variance * (n / (n - 1)), momentum)
-    else:
-        for name, value in (("running_mean", running_mean), ("running_var", running_var)):
-            if value is None:
-                raise RuntimeError(f"{name} must be defined in evaluation mode")
-        mean, variance = running_mean, running_var
-    y = (x - _per_channel(mean, input.ndim)) * (_per_channel(variance, input.ndim) + eps).rsqrt()
+        return _like(y, input)
+    for name, value in (("running_mean", running_mean), ("running_var", running_var)):
+        if value is None:
+            raise RuntimeError(f"{name} must be defined in evaluation mode")
+    y = (x - _per_channel(running_mean, input.ndim)) * (_per_channel(running_var, input.ndim) + eps).rsqrt()
     return _like(_affine(y, weight, bias), input)
 
 
@@ -253,16 +362,14 @@ def instance_norm(input, running_mean, running_var, weight, bias, use_input_stat
     """Each channel of each sample normalised by itself."""
     if not use_input_stats:
         return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
-    dims = list(range(2, input.ndim))
-    if type(product(input.shape[2:])) is int and product(input.shape[2:]) <= 1:
+    n = product(input.shape[2:])
+    if type(n) is int and n <= 1:
         raise ValueError(f"Expected more than 1 spatial element when training, got input size {show(input.shape)}")
-    variance, mean = ops.var_mean(input, dims, 0, True)
+    y, mean, variance = channel_norm(input, weight, bias, input.shape[1], False, eps)
     if running_mean is not None:
-        n = product(input.shape[2:])
-        _follow(running_mean, ops.mean(mean.flatten(1), [0]), momentum)
-        _follow(running_var, ops.mean(variance.flatten(1), [0]) * (n / (n - 1)), momentum)
-    y = (input - mean) * (variance + eps).rsqrt()
-    return _like(_affine(y, weight, bias), input)
+        _follow(running_mean, ops.mean(mean, [0]), momentum)
+        _follow(running_var, ops.mean(variance, [0]) * (n / (n - 1)), momentum)
+    return _like(y, input)
 
 
 @composite(
@@ -292,12 +399,7 @@ def group_norm(input, num_groups, weight, bias, eps):
             "Expected more than 1 value per channel when training, got input size "
             f"{show([input.shape[0] * channels // num_groups, num_groups, *input.shape[2:]])}"
         )
-    wide, batch, parts = _wide(input), input.shape[0], channels // num_groups
-    variance, mean = ops.var_mean(wide.reshape([batch, num_groups, parts * product(input.shape[2:])]), [2], 0, True)
-    # Statistics are spread over channels, elements stay where they are: sizes may be symbols, by which dividing is dear.
-    spread = lambda t: t.expand([batch, num_groups, parts]).reshape([batch, channels] + [1] * (input.ndim - 2))
-    y = (wide - spread(mean)) * spread((variance + eps).rsqrt())
-    y = _like(_affine(y, weight, bias), input)
+    y = _like(channel_norm(_wide(input), weight, bias, num_groups, False, eps)[0], input)
     if channels_innermost(input):
         return y.contiguous(memory_format=channels_last if input.ndim == 4 else channels_last_3d)
     return y

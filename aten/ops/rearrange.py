@@ -10,7 +10,7 @@ from aten.meta import exceeds, known_equal
 from aten.op import alias_of, composite, ops
 from aten.ops.structure import cat, constant_pad_nd, flip, wrap_all
 from aten.promotion import TYPE_NAMES
-from aten.shapes import broadcast, infer_size, is_empty, is_int, product, show, wrap_dim
+from aten.shapes import broadcast, infer_size, is_int, product, show, wrap_dim
 
 
 # ------------------------------------------------------------------------------------------- reordered dimensions
@@ -518,66 +518,3 @@ def trace(input):
 def unfold_copy(input, dimension, size, step):
     """A copy of `unfold`."""
     return ops.clone(ops.unfold(input, dimension, size, step))
-
-
-def _extended(x: Any, d: int, before: int, after: int, mode: str) -> Any:
-    """x between pieces of itself: what `pad` puts before and after the dim `d`."""
-    n, flipped = x.shape[d], (lambda piece: ops.flip(piece, [d]))
-    if mode == "circular":
-        first, last = (lambda: ops.narrow(x, d, n - before, before)), (lambda: ops.narrow(x, d, 0, after))
-    elif mode == "reflect":
-        first, last = (lambda: flipped(ops.narrow(x, d, 1, before))), (lambda: flipped(ops.narrow(x, d, n - 1 - after, after)))
-    else:
-        repeated = lambda at, times: ops.expand(ops.narrow(x, d, at, 1), [times if k == d else -1 for k in range(x.ndim)])
-        first, last = (lambda: repeated(0, before)), (lambda: repeated(n - 1, after))
-    pieces = [piece() for piece, size in ((first, before), (lambda: x, 1), (last, after)) if size]
-    return ops.cat(pieces, d) if len(pieces) > 1 else x
-
-
-@composite("pad(Tensor input, int[] pad, str mode='constant', float? value=None) -> Tensor", tags=["function_only"])
-def pad(input, pad, mode, value):
-    """Elements added around: constant, or by reflecting, repeating the border, or wrapping round."""
-    if mode == "constant":
-        return constant_pad_nd(input, pad, 0 if value is None else value)
-    if mode not in ("reflect", "replicate", "circular"):
-        raise NotImplementedError(f"Unrecognised padding mode {mode}")
-    if value is not None and value != 0:
-        raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument')
-    if len(pad) > 2 * input.ndim:
-        raise RuntimeError(
-            "Padding length should be less than or equal to two times the input dimension but got padding length "
-            f"{len(pad)} and input of dimension {input.ndim}"
-        )
-    n = len(pad) // 2
-    if mode != "circular" and any(is_empty(s) for s in input.shape[1 if input.ndim == n + 2 else 0 :]):
-        raise RuntimeError(
-            f"Expected {n + 1}D or {n + 2}D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for "
-            f"input, but got: {show(input.shape)}"
-        )
-    if len(pad) % 2 or len(pad) // 2 >= max(input.ndim, 1):
-        raise NotImplementedError("Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now")
-    if mode == "circular" and any(p < 0 for p in pad):  # what is cut off does not come round
-        input = constant_pad_nd(input, [min(p, 0) for p in pad], 0)
-        pad = [max(p, 0) for p in pad]
-    for k in range(len(pad) // 2):
-        d, before, after = input.ndim - 1 - k, pad[2 * k], pad[2 * k + 1]
-        n = input.shape[d]
-        if mode == "reflect" and (before >= n or after >= n):
-            raise RuntimeError(
-                f"Argument #4: Padding size should be less than the corresponding input dimension, but got: padding ("
-                f"{before}, {after}) at dimension {d} of input {show(input.shape)}"
-            )
-        if mode == "circular" and (before > n or after > n):
-            raise RuntimeError("Padding value causes wrapping around more than once.")
-        if all(type(p) is int and p >= 0 for p in (before, after)) and (mode != "replicate" or n > 0):
-            input = _extended(input, d, before, after, mode)
-            continue
-        i = ops.arange(-before, n + after)
-        if mode == "replicate":
-            i = i.clamp(0, n - 1)
-        elif mode == "circular":
-            i = i % n
-        else:
-            i = (n - 1) - ((n - 1) - i.abs()).abs()
-        input = ops.index_select(input, d, i)
-    return input

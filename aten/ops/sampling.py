@@ -3,9 +3,12 @@
 import math
 from typing import Any
 
+import numpy as np
+
+from aten import _native
 from aten import dtype as dtypes
-from aten.meta import exceeds
-from aten.op import composite, ops
+from aten.meta import Meta, exceeds
+from aten.op import composite, op, ops
 from aten.shapes import show
 
 
@@ -107,7 +110,6 @@ def _check_grid(input: Any, grid: Any, mode: str) -> None:
 )
 def grid_sample(input, grid, mode, padding_mode, align_corners):
     """The image [N, C, *S] at the points grid [N, *S', d] of [-1, 1]: bilinear, nearest or bicubic."""
-    n = input.ndim - 2
     _check_grid(input, grid, mode)
     if mode not in ("bilinear", "nearest", "bicubic"):
         raise ValueError(f"nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', but got: '{mode}'")
@@ -116,8 +118,21 @@ def grid_sample(input, grid, mode, padding_mode, align_corners):
             "nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or 'reflection', but got: "
             f"'{padding_mode}'"
         )
-    align = bool(align_corners)
-    raw = []
+    return sample_points(input, grid, mode, padding_mode, bool(align_corners))
+
+
+@op(
+    "sample_points(Tensor input, Tensor grid, str mode, str padding, bool align) -> Tensor",
+    tags=["fused", "function_only", "hidden"],
+)
+def sample_points(input: Meta, grid: Meta, mode: str, padding: str, align: bool) -> Meta:
+    """`grid_sample` of arguments that fit."""
+    return input.like(sizes=(*input.sizes[:2], *grid.sizes[1:-1]))
+
+
+@sample_points.decompose
+def _(input, grid, mode, padding_mode, align):
+    n, raw = input.ndim - 2, []
     for d, size in enumerate(input.shape[2:]):
         x = ops.select(grid, -1, n - 1 - d)
         raw.append((x + 1) * ((size - 1) / 2) if align else _half_pixels(x + 1, size))
@@ -129,6 +144,47 @@ def grid_sample(input, grid, mode, padding_mode, align_corners):
     found = _pixels(input, [ops.round(x) for x in at])
     flat = sum(raw).unsqueeze(1) * 0  # the nearest pixel does not change with the place: its gradient is zero, but there
     return ops.replace_values(found + flat, found.detach()) if grid.requires_grad else found
+
+
+@op(
+    "sample_points_backward(Tensor input, Tensor grid, Tensor grad, str mode, str padding, bool align) -> (Tensor, Tensor)",
+    tags=["fused", "function_only", "hidden"],
+)
+def sample_points_backward(
+    input: Meta, grid: Meta, grad: Meta, mode: str, padding: str, align: bool
+) -> tuple[Meta, Meta]:
+    """The gradients of input and grid of `sample_points`."""
+    return input.like(sizes=input.sizes), grid.like(sizes=grid.sizes)
+
+
+@sample_points.vjp
+def _(g, needs, input, grid, mode, padding, align):
+    found = sample_points_backward(input, grid, g, mode, padding, align)
+    return tuple(x if need else None for x, need in zip(found, needs))
+
+
+@sample_points_backward.decompose
+def _(input, grid, grad, mode, padding, align):
+    from aten.transforms.reverse_mode import vjp  # which is made of ops
+
+    _, pull = vjp(lambda x, at: sample_points.decompose_fn(x, at, mode, padding, align), input, grid)
+    return tuple(pull(grad))
+
+
+def _by_definition(function: Any) -> Any:
+    """A kernel that runs a function of tensors."""
+
+    def kernel(out: Any, *args: Any) -> None:
+        tensors = [_native.from_numpy(np.ascontiguousarray(a)) if isinstance(a, np.ndarray) else a for a in args]
+        found = function(*tensors)
+        for to, x in zip(out, found) if isinstance(out, tuple) else ((out, found),):
+            to[...] = x.detach().numpy()
+
+    return kernel
+
+
+sample_points.kernel(_by_definition(lambda *args: sample_points.decompose_fn(*args)))
+sample_points_backward.kernel(_by_definition(lambda *args: sample_points_backward.decompose_fn(*args)))
 
 
 def _public(name: str) -> None:

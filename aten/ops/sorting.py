@@ -11,7 +11,7 @@ from aten.op import composite, op, ops
 from aten.ops.batching import batch_dims
 from aten.ops.reduction import put_along
 from aten.promotion import TYPE_NAMES, category
-from aten.shapes import broadcast, is_empty, product, show, wrap_dim
+from aten.shapes import broadcast, is_empty, product, reduced_sizes, show, wrap_dim
 from aten.symbolic.unknown import unknown_size
 
 
@@ -30,18 +30,8 @@ def _order(x: np.ndarray, dim: int, descending: bool) -> np.ndarray:
 
 def _put_first(out: tuple[np.ndarray, np.ndarray], x: np.ndarray, dim: int, descending: bool) -> None:
     """The first elements along `dim` in sorted order, as many as `out` has room for, and their positions."""
-    k = out[0].shape[dim]
-    if x.dtype.kind == "c":
-        order = np.take(_order(x, dim, descending), np.arange(k), axis=dim)
-        out[0][...], out[1][...] = np.take_along_axis(x, order, dim), order
-        return
-    rows = np.ascontiguousarray(np.moveaxis(x, dim, -1))
-    made = [np.moveaxis(a, dim, -1) for a in out]
-    given = [a if a.flags.c_contiguous else np.empty(a.shape, a.dtype) for a in made]
-    _native.order_into(*map(_native.from_numpy, given), _native.from_numpy(rows), descending)
-    for a, b in zip(made, given):
-        if a is not b:
-            a[...] = b
+    order = np.take(_order(x, dim, descending), np.arange(out[0].shape[dim]), axis=dim)
+    out[0][...], out[1][...] = np.take_along_axis(x, order, dim), order
 
 
 @op(
@@ -121,60 +111,136 @@ def _(g, input_meta, dim, indices):
     return put_along(g[0], indices, dim, True, input_meta)
 
 
-@composite("kthvalue(Tensor input, int k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)")
-def kthvalue(input, k, dim, keepdim):
-    """The k-th smallest element along a dimension."""
-    d = wrap_dim(dim, input.ndim)
-    n = input.shape[d] if input.ndim else 1
-    if is_empty(n):
-        raise IndexError(f"kthvalue(): Expected reduction dim {d} to have non-zero size.")
-    if not 1 <= k <= n:
-        raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {d}")
-    values, indices = sort(input, d, False, True)
-    return _picked(kthvalue, values, indices, k - 1, d, keepdim)
+# --------------------------------------------------------------------------------------------- one element of each row
+def _picks(name: str, doc: str, extra: str = "") -> Any:
+    """Declare name(input, …, dim, keepdim) -> (values, indices): one element of each row along a dim. Returns the op."""
+    public = name.removesuffix("_dim")
+    declaration = f"{name}(Tensor input, {extra}int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)"
+    tags = ["fused", "library"] + (["function_only"] if name.endswith("_dim") else [])
+
+    def results(input: Meta, dim: int, keepdim: bool) -> tuple[Meta, Meta]:
+        if input.ndim and is_empty(input.sizes[dim]):
+            raise IndexError(f"{public}(): Expected reduction dim {dim} to have non-zero size.")
+        out = input.like(sizes=reduced_sizes(input.sizes, [dim] if input.ndim else [], keepdim))
+        return out, out.like(dtype=dtypes.int64)
+
+    if extra:
+
+        def rule(input: Meta, k: Any, dim: int, keepdim: bool) -> tuple[Meta, Meta]:
+            made = results(input, dim, keepdim)
+            if exceeds(1, k) or exceeds(k, input.sizes[dim] if input.ndim else 1):
+                raise RuntimeError(f"{public}(): selected number k out of range for dimension {dim}")
+            return made
+
+    else:
+
+        def rule(input: Meta, dim: int, keepdim: bool) -> tuple[Meta, Meta]:  # type: ignore[misc]
+            return results(input, dim, keepdim)
+
+    rule.__doc__ = doc
+    made = op(declaration, tags=tags)(rule)
+    made.normal(lambda input, *rest: (input, *rest[:-2], wrap_dim(rest[-2], input.ndim), rest[-1]))
+    made.vjp(lambda g, input_meta, dim, keepdim, indices: put_along(g[0], indices, dim, keepdim, input_meta))
+    made.batch_fn = batch_dims(made, outputs=2)
+    return made
 
 
-def _picked(made: Any, values: Any, indices: Any, at: int, dim: int, keepdim: bool) -> Any:
-    if values.ndim:
-        values, indices = ops.select(values, dim, at).clone(), ops.select(indices, dim, at).clone()
-        if keepdim:
-            values, indices = values.unsqueeze(dim), indices.unsqueeze(dim)
-    return made.schema.result_type((values, indices))
+def _pick_kernel(place: Any) -> Any:
+    """`place(x in order, *what comes before dim)`: which of the elements in order, counted along the first dim."""
+
+    def kernel(out: Any, x: np.ndarray, *rest: Any) -> None:
+        dim = rest[-2]
+        if x.ndim == 0:
+            out[0][...], out[1][...] = x, 0
+            return
+        order = np.moveaxis(_order(x, dim, False), dim, 0)
+        rows = np.moveaxis(x, dim, 0)
+        at = np.take_along_axis(order, np.asarray(place(np.take_along_axis(rows, order, 0), *rest[:-2]))[None], 0)
+        out[0][...] = np.take_along_axis(rows, at, 0).reshape(out[0].shape)
+        out[1][...] = at.reshape(out[1].shape)
+
+    return kernel
 
 
-@composite(
-    "median_dim(Tensor input, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
-    tags=["function_only"],
-)
-def median_dim(input, dim, keepdim):
-    """The lower middle element along a dimension; NaN if there is one."""
-    d = wrap_dim(dim, input.ndim)
-    n = input.shape[d] if input.ndim else 1
-    if n == 0:
-        raise IndexError(f"median(): Expected reduction dim {d} to have non-zero size.")
-    values, indices = sort(input, d, False, True)
-    if category(input.dtype) < 2 or input.ndim == 0:
-        return _picked(median_dim, values, indices, (n - 1) // 2, d, keepdim)
-    numbers = ops.sum(ops.logical_not(ops.isnan(input)), [d], True)
-    at = ops.where(numbers < n, numbers, (n - 1) // 2)
-    found = ops.gather(values, d, at), ops.gather(indices, d, at)
-    return median_dim.schema.result_type(found if keepdim else tuple(x.squeeze([d]) for x in found))
+def _numbers(x: np.ndarray) -> np.ndarray:
+    """How many of the elements along the first dim are numbers."""
+    return (x == x).sum(0)
 
 
-@composite(
-    "nanmedian_dim(Tensor input, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
-    tags=["function_only"],
-)
-def nanmedian_dim(input, dim, keepdim):
-    """The lower middle element along a dimension, NaN left out."""
-    d = wrap_dim(dim, input.ndim)
-    if category(input.dtype) < 2 or input.ndim == 0:
-        return nanmedian_dim.schema.result_type(median_dim(input, dim, keepdim))
-    values, indices = sort(input, d, False, True)
-    numbers = ops.sum(ops.logical_not(ops.isnan(input)), [d], True)
-    at = ops.floor_divide((numbers - 1).clamp(min=0), 2)
-    found = ops.gather(values, d, at), ops.gather(indices, d, at)
-    return nanmedian_dim.schema.result_type(found if keepdim else tuple(x.squeeze([d]) for x in found))
+def _middle_place(x: np.ndarray) -> np.ndarray:
+    return np.where(_numbers(x) < len(x), _numbers(x), (len(x) - 1) // 2)
+
+
+def _mode_place(x: np.ndarray) -> np.ndarray:
+    places = np.arange(len(x)).reshape([-1] + [1] * (x.ndim - 1))
+    begins = np.maximum.accumulate(np.where(np.concatenate([x[:1] == x[:1], x[1:] != x[:-1]]), places, 0), 0)
+    return np.argmax(places - begins, 0)
+
+
+kthvalue = _picks("kthvalue", "The k-th smallest element along a dimension.", "int k, ")
+kthvalue.kernel(_pick_kernel(lambda x, k: np.full(x.shape[1:], k - 1)))
+median_dim = _picks("median_dim", "The lower middle element along a dimension; NaN if there is one.")
+median_dim.kernel(_pick_kernel(_middle_place))
+nanmedian_dim = _picks("nanmedian_dim", "The lower middle element along a dimension, NaN left out.")
+nanmedian_dim.kernel(_pick_kernel(lambda x: np.maximum(_numbers(x) - 1, 0) // 2))
+mode = _picks("mode", "The most frequent element along a dimension (the smallest of equally frequent ones), and its last place.")
+mode.kernel(_pick_kernel(_mode_place))
+
+
+def _in_order(pick: Any) -> Any:
+    """A decomposition: `pick(values in order, where they stood, *what comes before dim, dim)` with dim kept."""
+
+    def decomposed(input: Any, *rest: Any) -> Any:
+        *given, dim, keepdim = rest
+        if input.ndim == 0:
+            return ops.clone(input), ops.zeros_like(input, dtype=dtypes.int64)
+        values, indices = sort(input, dim, False, True)
+        at = pick(input, values, *given, dim)
+        found = ops.gather(values, dim, at), ops.gather(indices, dim, at)
+        return found if keepdim else tuple(x.squeeze([dim]) for x in found)
+
+    return decomposed
+
+
+def _everywhere(values: Any, dim: int, at: Any) -> Any:
+    return ops.full([*values.shape[:dim], 1, *values.shape[dim + 1 :]], at, dtype=dtypes.int64, device=values.device)
+
+
+@kthvalue.decompose
+def _(input, k, dim, keepdim):
+    return _in_order(lambda input, values, k, dim: _everywhere(values, dim, k - 1))(input, k, dim, keepdim)
+
+
+def _count_of_numbers(input: Any, dim: int) -> Any:
+    return ops.sum(ops.logical_not(ops.isnan(input)), [dim], True)
+
+
+@median_dim.decompose
+def _(input, dim, keepdim):
+    def place(input: Any, values: Any, dim: int) -> Any:
+        n = input.shape[dim]
+        numbers = _count_of_numbers(input, dim)
+        return ops.where(numbers < n, numbers, (n - 1) // 2)
+
+    return _in_order(place)(input, dim, keepdim)
+
+
+@nanmedian_dim.decompose
+def _(input, dim, keepdim):
+    place = lambda input, values, dim: ops.floor_divide((_count_of_numbers(input, dim) - 1).clamp(min=0), 2)
+    return _in_order(place)(input, dim, keepdim)
+
+
+@mode.decompose
+def _(input, dim, keepdim):
+    def place(input: Any, values: Any, dim: int) -> Any:
+        places = ops.arange(input.shape[dim], device=input.device).reshape([-1] + [1] * (input.ndim - 1 - dim)).expand(input.shape)
+        n = input.shape[dim] - 1
+        changes = ops.ne(values.narrow(dim, 1, n), values.narrow(dim, 0, n))
+        firsts = ops.cat([places.narrow(dim, 0, 1), ops.where(changes, places.narrow(dim, 1, n), 0)], dim)
+        return ops.argmax(places - ops.cummax(firsts, dim)[0], dim, True)  # less where its run of equal elements begins
+
+    return _in_order(place)(input, dim, keepdim)
 
 
 def _middle(name: str) -> None:
@@ -199,25 +265,6 @@ def _middle(name: str) -> None:
 
 _middle("median")
 _middle("nanmedian")
-
-
-@composite("mode(Tensor input, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)")
-def mode(input, dim, keepdim):
-    """The most frequent element along a dimension (the smallest of equally frequent ones), and its last place."""
-    d = wrap_dim(dim, input.ndim)
-    if input.ndim == 0:
-        return mode.schema.result_type((ops.clone(input), ops.zeros_like(input, dtype=dtypes.int64)))
-    if input.shape[d] == 0:
-        raise IndexError(f"mode(): Expected reduction dim {d} to have non-zero size.")
-    values, indices = sort(input, d, False, True)
-    places = ops.arange(input.shape[d], device=input.device).reshape([-1] + [1] * (input.ndim - 1 - d)).expand(input.shape)
-    n = input.shape[d] - 1
-    changes = ops.ne(values.narrow(d, 1, n), values.narrow(d, 0, n))
-    firsts = ops.cat([places.narrow(d, 0, 1), ops.where(changes, places.narrow(d, 1, n), 0)], d)
-    begins = ops.cummax(firsts, d)[0]  # where the run of equal elements that each is in begins
-    last = ops.argmax(places - begins, d, True)
-    found = ops.gather(values, d, last), ops.gather(indices, d, last)
-    return mode.schema.result_type(found if keepdim else tuple(x.squeeze([d]) for x in found))
 
 
 @composite("quantile(Tensor input, Any q, int? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor")
@@ -441,9 +488,35 @@ def _some(values: Any, inverse: Any, counts: Any, return_inverse: bool, return_c
     return result[0] if len(result) == 1 else result
 
 
+@op(
+    "unique_runs(Tensor input, bool return_inverse, bool return_counts) -> (Tensor, Tensor, Tensor)",
+    tags=["dynamic", "library", "function_only", "hidden"],
+)
+def unique_runs(input: Meta, return_inverse: bool, return_counts: bool) -> Meta:
+    """The elements, row by row, that differ from the one before; the run of each element, and the lengths of runs."""
+    found = unknown_size("the sizes of unique_consecutive() depend on the data", input.numel())
+    return (
+        Meta(input.dtype, input.device, (found,), (1,)),
+        Meta.contiguous(input.sizes, dtypes.int64, input.device),
+        Meta(dtypes.int64, input.device, (found,), (1,)),
+    )
+
+
+@unique_runs.kernel
+def _(x, return_inverse, return_counts):
+    flat = x.reshape(-1)
+    first = np.concatenate([np.ones(min(len(flat), 1), bool), flat[1:] != flat[:-1]])
+    starts = np.flatnonzero(first)
+    inverse = (np.cumsum(first) - 1).reshape(x.shape)
+    return flat[starts], inverse.astype(np.int64), np.diff(np.append(starts, len(flat))).astype(np.int64)
+
+
 @composite("unique_consecutive(Tensor input, bool return_inverse=False, bool return_counts=False, int? dim=None) -> Any")
 def unique_consecutive(input, return_inverse, return_counts, dim):
     """Elements (or slices along dim) that differ from the one before."""
+    if dim is None and not _native.is_tracer(input):
+        values, inverse, counts = unique_runs(input.contiguous(), return_inverse, return_counts)
+        return _some(values, inverse, counts, return_inverse, return_counts)
     x = input.reshape([-1]) if dim is None else ops.movedim(input, dim, 0)
     n = x.shape[0]
     changed = ops.ne(x[1:], x[:-1]) if n else ops.zeros(0, dtype=dtypes.bool)

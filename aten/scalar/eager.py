@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from . import composites  # noqa: F401  (it adds to the definitions)
 from .definitions import Definition, definitions
 from .table import Scalar, table
 
@@ -57,6 +58,9 @@ class Body:
         return lambda *args: self.apply(name, *args)
 
     def apply(self, name: str, *args: Any) -> Text:
+        if name in definitions:
+            args = tuple(a if isinstance(a, Text) else self.constant(a) for a in args)
+            return definitions[name].function(self, *args)
         row = table[name]
         texts = [a if isinstance(a, Text) else self.constant(a) for a in args]
         dtype = "bool" if texts[-1].truth else KINDS[self.kind]
@@ -67,7 +71,8 @@ class Body:
         return self.bind(text, row.result == "bool" or dtype == "bool")
 
     def constant(self, value: float) -> Text:
-        return self.bind(f"w_splat<V>({value!r})", False)
+        text = '__builtin_nan("")' if value != value else repr(value).replace("inf", "__builtin_inf()")
+        return self.bind(f"w_splat<V>({text})", False)
 
     def bind(self, text: str, truth: bool) -> Text:
         name = f"t{len(self.lines)}"

@@ -187,6 +187,8 @@ function("erfc", via(numerics.erfc), lambda t, x: t * (-TWO_BY_ROOT_PI * (-x * x
 function("erfinv", via(numerics.erfinv), lambda t, out: t * ((out * out).exp() * (1 / TWO_BY_ROOT_PI)), **INSIDE)
 function("lgamma", via(numerics.lgamma), lambda t, x: t * x.digamma(), domain=(0.3, 4))
 function("digamma", via(numerics.digamma), lambda t, x: t * x.polygamma(1), domain=(0.3, 4), ulp=None)
+for _name, _section in {"i0": "bessel", "special_i1": "bessel", "trigamma": "trigamma"}.items():  # that is polygamma of order 1
+    scalar(_name, f"vm_{_name}({{0}})", needs=_section, cost=40, eager="fh")
 function("sigmoid", via(numerics.sigmoid), lambda t, out: t * ((1 - out) * out), 14, ulp=3.1)
 for _name, _kinds in {"atan2": "fh", "hypot": "fh", "nextafter": "f"}.items():
     scalar(_name, f"vm_{_name}({{0}}, {{1}})", needs=_name, cost=30, eager=_kinds)

@@ -205,6 +205,25 @@ def digamma_(a):
 
 
 @triton.jit
+def trigamma_(a):
+    x = a.to(tl.float64)
+    ratio = 3.14159265358979323846 / libdevice.sin(3.14159265358979323846 * (x - libdevice.rint(x)))
+    pole = (x <= 0) & (x == libdevice.rint(x))
+    negative = x < 0
+    x = tl.where(negative, 1 - x, x)
+    r = x * 0
+    for _ in tl.static_range(10):
+        r = tl.where(x < 10, r + 1 / (x * x), r)
+        x = tl.where(x < 10, x + 1, x)
+    z = 1 / (x * x)
+    s = -1 / 30.0 + z * (5 / 66.0 + z * (-691 / 2730.0 + z * (7 / 6.0)))
+    s = 1 / 6.0 + z * (-1 / 30.0 + z * (1 / 42.0 + z * s))
+    r = r + 1 / x + z * 0.5 + z / x * s
+    r = tl.where(negative, ratio * ratio - r, r)
+    return tl.where(pole, x * 0 + float("inf"), r).to(a.dtype)
+
+
+@triton.jit
 def philox_(seed, first, element, WIDE: tl.constexpr):
     per = 2 if WIDE else 4
     k0, k1 = seed.to(tl.uint64), seed.to(tl.uint64) >> 32

@@ -10,7 +10,7 @@ _LIBDEVICE = (
 )
 _LANGUAGE = "exp log sin cos erf sigmoid exp2 log2"
 _PRELUDE = (
-    "digamma floor ceil round trunc sqrt signbit",
+    "digamma trigamma floor ceil round trunc sqrt signbit",
     "div floor_divide trunc_divide remainder fmod pow maximum minimum bitwise_left_shift bitwise_right_shift",
 )
 _INFIX = {
@@ -25,6 +25,8 @@ TEXTS: dict[str, str] = {
     **{name: f"libdevice.{name}({{0}}, {{1}})" for name in _LIBDEVICE[1].split()},
     **{name: f"{name}_({{0}})" for name in _PRELUDE[0].split()},
     **{name: f"{name}_({{0}}, {{1}})" for name in _PRELUDE[1].split()},
+    "i0": "libdevice.cyl_bessel_i0({0})",
+    "special_i1": "libdevice.cyl_bessel_i1({0})",
     "neg": "(-{0})",
     "abs": "tl.abs({0})",
     "sign": "(({0} > 0).to({T}) - ({0} < 0).to({T}))",

@@ -48,6 +48,13 @@ for _name in table:
         _declare(_name)
 
 
+@lowering("polygamma")
+def _polygamma(graph, n, x):
+    if n > 1:
+        raise NotLowered(f"polygamma of order {n}")
+    return pointwise(graph, "trigamma" if n else "digamma", x)
+
+
 def _predicate(name: str, of_integers: bool) -> None:
     @lowering(name)
     def lower(graph, x):

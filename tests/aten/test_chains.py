@@ -10,6 +10,8 @@ from aten.tensor import from_numpy
 
 OPERANDS = {
     "threshold": (0.1, 0.3),
+    "huber_values": ("t", 0.7),
+    "smooth_l1_values": ("t", 0.7),
     "lerp": ("t", 0.3),
     "addcmul": ("t", "t"),
     "addcdiv": ("t", "t"),

@@ -1,4 +1,4 @@
-// pointwise.h: the loop of an elementwise function of one to three operands over runs of elements, as kernels.h asks for it.
+// pointwise.h: the loop of an elementwise function of one to four operands over runs of elements, as kernels.h asks for it.
 #ifndef WEFT_ISA_POINTWISE_H
 #define WEFT_ISA_POINTWISE_H
 
@@ -46,10 +46,12 @@ template <class D, class Out, class Op, int N> void pointwise_loop(char **args, 
     else if (s[0] == item && s[1] == 0) run_pointwise<D, Out, Op>(args[2], s[2], *n, Dense(args[0], item), Same<D>(args[1], 0));
     else if (s[0] == 0 && s[1] == item) run_pointwise<D, Out, Op>(args[2], s[2], *n, Same<D>(args[0], 0), Dense(args[1], item));
     else run_pointwise<D, Out, Op>(args[2], s[2], *n, Any<D>(args[0], s[0]), Any<D>(args[1], s[1]));
-  } else if (s[0] == item && s[1] == 0 && s[2] == 0) {
-    run_pointwise<D, Out, Op>(args[3], s[3], *n, Dense(args[0], item), Same<D>(args[1], 0), Same<D>(args[2], 0));
+  } else if constexpr (N == 3) {
+    if (s[0] == item && s[1] == 0 && s[2] == 0) run_pointwise<D, Out, Op>(args[3], s[3], *n, Dense(args[0], item), Same<D>(args[1], 0), Same<D>(args[2], 0));
+    else if (s[0] == item && s[1] == item && s[2] == 0) run_pointwise<D, Out, Op>(args[3], s[3], *n, Dense(args[0], item), Dense(args[1], item), Same<D>(args[2], 0));
+    else run_pointwise<D, Out, Op>(args[3], s[3], *n, Any<D>(args[0], s[0]), Any<D>(args[1], s[1]), Any<D>(args[2], s[2]));
   } else {
-    run_pointwise<D, Out, Op>(args[3], s[3], *n, Any<D>(args[0], s[0]), Any<D>(args[1], s[1]), Any<D>(args[2], s[2]));
+    run_pointwise<D, Out, Op>(args[4], s[4], *n, Any<D>(args[0], s[0]), Any<D>(args[1], s[1]), Any<D>(args[2], s[2]), Any<D>(args[3], s[3]));
   }
 }
 

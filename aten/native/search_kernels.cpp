@@ -1,0 +1,167 @@
+// search_kernels.cpp: kernels of search and of counting: searchsorted, bincount, unique elements.
+#include <string.h>
+
+#include <algorithm>
+
+#include "native_kernel.h"
+
+namespace weft {
+
+namespace {
+
+// Rows in ascending order, NaN at their end.
+template <class T> inline bool before(T a, T b) {
+  if constexpr (std::is_floating_point<T>::value) return a < b || (b != b && a == a);
+  else return a < b;
+}
+
+struct SearchJob {
+  const char *rows, *x;
+  char *out;
+  int64_t n, each;  // of a row; values that are looked for in it
+  bool right, narrow;
+
+  template <class T> static void run(void *context, int64_t begin, int64_t end, int64_t) {
+    const SearchJob &job = *static_cast<SearchJob *>(context);
+    for (int64_t i = begin; i < end; i++) {
+      const T *row = reinterpret_cast<const T *>(job.rows) + i / job.each * job.n;
+      const T x = reinterpret_cast<const T *>(job.x)[i];
+      const T *low = row;
+      for (int64_t n = job.n; n > 0;) {  // the first that does not stand before: no branch on what is found
+        const int64_t half = n / 2;
+        const bool further = job.right ? !before(x, low[half]) : before(low[half], x);
+        low += further ? half + 1 : 0;
+        n = further ? n - half - 1 : half;
+      }
+      if (job.narrow) reinterpret_cast<int32_t *>(job.out)[i] = (int32_t)(low - row);
+      else reinterpret_cast<int64_t *>(job.out)[i] = low - row;
+    }
+  }
+};
+
+// (out, rows, x, out_int32, right)
+PyObject *searchsorted_kernel(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
+  bool narrow, right;
+  WeftTensor *out = nargs == 5 ? dense(args[0]) : nullptr, *rows = out ? plain(args[1]) : nullptr, *x = rows ? plain(args[2]) : nullptr;
+  if (!x || !exact_bool(args[3], &narrow) || !exact_bool(args[4], &right) || WEFT_DTYPE(x) != WEFT_DTYPE(rows) || !WEFT_NDIM(rows)) return not_for_these();
+  if (WEFT_DTYPE(out) != (narrow ? WEFT_INT32 : WEFT_INT64) || out->numel != x->numel) return not_for_these();
+  const int64_t n = rows->sizes[WEFT_NDIM(rows) - 1];
+  if (!x->numel) return written();
+  if (WEFT_NDIM(rows) > 1 && (!n || !x->numel || rows->numel / n != x->numel / std::max<int64_t>(1, x->sizes[WEFT_NDIM(x) - 1]))) return not_for_these();
+  Ref kept[2] = {row_major(rows), row_major(x)};
+  if (!kept[0] || !kept[1]) return PyErr_Occurred() ? nullptr : not_for_these();
+  SearchJob job = {weft_data(as_tensor(kept[0].get())), weft_data(as_tensor(kept[1].get())), weft_data(out), n,
+                   WEFT_NDIM(rows) > 1 ? x->sizes[WEFT_NDIM(x) - 1] : x->numel, right, narrow};
+  void (*body)(void *, int64_t, int64_t, int64_t);
+  switch (WEFT_DTYPE(x)) {
+    case WEFT_FLOAT32: body = SearchJob::run<float>; break;
+    case WEFT_FLOAT64: body = SearchJob::run<double>; break;
+    case WEFT_INT64: body = SearchJob::run<int64_t>; break;
+    case WEFT_INT32: body = SearchJob::run<int32_t>; break;
+    default: return not_for_these();
+  }
+  Loop::parallel(x->numel, x->numel, 1, body, &job);
+  return written();
+}
+
+// (x, weights, minlength) -> counts
+PyObject *bincount_kernel(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
+  int64_t least;
+  WeftTensor *x = nargs == 3 ? dense(args[0]) : nullptr;
+  if (!x || args[1] != Py_None || !exact_int(args[2], &least) || least < 0 || WEFT_NDIM(x) != 1 || WEFT_DTYPE(x) != WEFT_INT64) return not_for_these();
+  const int64_t *at = reinterpret_cast<const int64_t *>(weft_data(x)), n = x->numel;
+  int64_t high = least - 1;
+  for (int64_t i = 0; i < n; i++) {
+    if (at[i] < 0) return not_for_these();
+    high = std::max(high, at[i]);
+  }
+  const int64_t size = high + 1;
+  Ref out(empty(WEFT_INT64, 1, &size, nullptr));
+  if (!out) return nullptr;
+  int64_t *counts = reinterpret_cast<int64_t *>(weft_data(as_tensor(out.get())));
+  if (size) memset(counts, 0, (size_t)size * sizeof(int64_t));
+  for (int64_t i = 0; i < n; i++)
+    if (const int64_t place = at[i]; (uint64_t)place < (uint64_t)size) counts[place]++;  // another thread may have written it since
+  return out.release();
+}
+
+// ------------------------------------------------------------------------------------------------- unique elements
+// Runs of equal elements of `values`, n of them: how many, and at `firsts` where each begins.
+template <class T> int64_t find_runs(const char *values, int64_t n, int64_t *firsts) {
+  const T *x = reinterpret_cast<const T *>(values);
+  int64_t runs = 0;
+  for (int64_t i = 0; i < n; i++) {
+    firsts[runs] = i;
+    runs += i == 0 || x[i] != x[i - 1];
+  }
+  return runs;
+}
+
+int64_t runs_of(int dtype, const char *values, int64_t n, int64_t *firsts) {
+  switch (dtype) {
+    case WEFT_FLOAT32: return find_runs<float>(values, n, firsts);
+    case WEFT_FLOAT64: return find_runs<double>(values, n, firsts);
+    case WEFT_INT64: return find_runs<int64_t>(values, n, firsts);
+    case WEFT_INT32: return find_runs<int32_t>(values, n, firsts);
+    case WEFT_INT16: return find_runs<int16_t>(values, n, firsts);
+    case WEFT_INT8: return find_runs<int8_t>(values, n, firsts);
+    case WEFT_UINT8: case WEFT_BOOL: return find_runs<uint8_t>(values, n, firsts);
+    default: return -1;
+  }
+}
+
+PyObject *ints(int64_t n) { return empty(WEFT_INT64, 1, &n, nullptr); }
+int64_t *data_of(const Ref &t) { return reinterpret_cast<int64_t *>(weft_data(as_tensor(t.get()))); }
+
+// (first element of each run, the run of each element, how long each is): `order` says where the elements of `values` stood, NULL:
+// there. What is not asked for has no elements.
+PyObject *runs(WeftTensor *values, WeftTensor *like, const int64_t *order, bool inverse, bool counts) {
+  const int64_t n = values->numel, item = weft_itemsize(WEFT_DTYPE(values));
+  Ref firsts(ints(n + 1));
+  if (!firsts) return nullptr;
+  int64_t *first = data_of(firsts);
+  const int64_t found = runs_of(WEFT_DTYPE(values), weft_data(values), n, first);
+  if (found < 0) return not_for_these();
+  first[found] = n;
+  const int64_t none = 0;
+  Ref unique(empty((uint32_t)WEFT_DTYPE(values), 1, &found, nullptr));
+  Ref places(inverse ? empty(WEFT_INT64, WEFT_NDIM(like), like->sizes, nullptr) : empty(WEFT_INT64, 1, &none, nullptr));
+  Ref lengths(ints(counts ? found : 0));
+  if (!unique || !places || !lengths) return nullptr;
+  for (int64_t r = 0; r < found; r++) {
+    memcpy(weft_data(as_tensor(unique.get())) + r * item, weft_data(values) + first[r] * item, (size_t)item);
+    if (counts) data_of(lengths)[r] = first[r + 1] - first[r];
+    if (inverse)
+      for (int64_t i = first[r]; i < first[r + 1]; i++) data_of(places)[order ? order[i] : i] = r;
+  }
+  return Py_BuildValue("(OOO)", unique.get(), places.get(), lengths.get());
+}
+
+// (x, dim, inverse, counts) -> (different elements in order, where each went, how often it occurs)
+PyObject *unique_kernel(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
+  bool inverse, counts;
+  WeftTensor *x = nargs == 4 ? dense(args[0]) : nullptr;
+  if (!x || args[1] != Py_None || !exact_bool(args[2], &inverse) || !exact_bool(args[3], &counts) || !x->numel) return not_for_these();
+  Ref values(empty((uint32_t)WEFT_DTYPE(x), 1, &x->numel, nullptr)), order(ints(x->numel)), flat(alias(x, 1, &x->numel, &kUnit, x->offset));
+  if (!values || !order || !flat) return nullptr;
+  if (!sort_rows(as_tensor(flat.get()), as_tensor(values.get()), as_tensor(order.get()))) return PyErr_Occurred() ? nullptr : not_for_these();
+  return runs(as_tensor(values.get()), x, data_of(order), inverse, counts);
+}
+
+// (x, inverse, counts): of elements that follow each other
+PyObject *unique_runs_kernel(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
+  bool inverse, counts;
+  WeftTensor *x = nargs == 3 ? dense(args[0]) : nullptr;
+  if (!x || !exact_bool(args[1], &inverse) || !exact_bool(args[2], &counts)) return not_for_these();
+  return runs(x, x, nullptr, inverse, counts);
+}
+
+}  // namespace
+
+const NativeKernel search_kernels[] = {{"searchsorted", WEFT_KERNEL(searchsorted_kernel)},
+                                       {"bincount", WEFT_KERNEL(bincount_kernel)},
+                                       {"unique_dim", WEFT_KERNEL(unique_kernel)},
+                                       {"unique_runs", WEFT_KERNEL(unique_runs_kernel)},
+                                       {nullptr, nullptr}};
+
+}  // namespace weft

@@ -1,0 +1,218 @@
+"""A native kernel gives what the op's NumPy kernel gives, and leaves to it what it has no loop for."""
+
+import numpy as np
+import pytest
+
+from aten import _native, dispatch
+from aten import dtype as dtypes
+from aten.meta import Meta
+from aten.op import registry
+from aten.tensor import from_numpy
+
+KERNELS = sorted(_native.native_kernels())
+DTYPES = "float32 float64 float16 bfloat16 int64 int32 int16 int8 uint8 bool complex64".split()
+rng = np.random.default_rng(0)
+
+
+def tensor(*sizes, dtype="float32", layout="plain"):
+    """Values with ties, signed zeros, infinities and NaN where the dtype has them."""
+    wide = tuple(2 * n for n in sizes) if layout == "strided" else sizes[::-1] if layout == "turned" else sizes
+    values = rng.integers(-4, 5, wide) * 0.5
+    t = from_numpy(np.asarray(values)).to(getattr(dtypes, dtype))
+    if getattr(dtypes, dtype).is_floating_point and t.numel() > 12:
+        t.reshape([-1])[:6] = from_numpy(np.array([np.inf, np.nan, -0.0, 0.0, -np.inf, np.nan])).to(t.dtype)
+    if layout == "strided":
+        return t[tuple(slice(None, None, 2) for _ in sizes)].detach()
+    return t.permute(list(range(len(sizes)))[::-1]).detach() if layout == "turned" else t
+
+
+def index(high, *sizes):
+    return from_numpy(rng.integers(0, high, sizes))
+
+
+def rows(name, dtype):
+    """Calls on tensors of different layouts: core arguments."""
+    for sizes in ((5, 7), (3, 130), (2, 3, 4), (1,), (4, 1)):
+        for layout in ("plain", "turned", "strided"):
+            for dim in range(len(sizes)):
+                yield tensor(*sizes, dtype=dtype, layout=layout), dim, sizes[dim]
+
+
+def calls(name, dtype):
+    if name in ("sort", "topk"):
+        for x, dim, n in rows(name, dtype):
+            yield (x, dim, bool(dim % 2), True) if name == "sort" else (x, max(1, n // 2), dim, bool(dim % 2), True)
+    elif name in ("median_dim", "nanmedian_dim", "mode", "max_dim", "min_dim"):
+        for x, dim, _ in rows(name, dtype):
+            yield x, dim, bool(dim % 2)
+    elif name == "kthvalue":
+        for x, dim, n in rows(name, dtype):
+            yield x, (n + 1) // 2, dim, bool(dim % 2)
+    elif name == "constant_pad_nd":
+        for pad in ([1, 2], [2, 0, 1, 3], [-1, 2, 1, -2], [0, 0], [-3, -3]):
+            for layout in ("plain", "turned", "strided"):
+                yield tensor(3, 5, 6, dtype=dtype, layout=layout), pad, 1
+        yield tensor(0, 3, dtype=dtype), [1, 1, 2, 0], 2
+    elif name in ("extended_pad", "extended_pad_backward"):
+        for mode in ("reflect", "replicate", "circular"):
+            for pad in ([1, 2], [2, 1, 1, 3], [0, 1]) + (([-1, 2, 1, -2],) if mode != "circular" else ()):
+                for layout in ("plain", "turned", "strided"):
+                    x = tensor(2, 3, 5, 6, dtype=dtype, layout=layout)
+                    if name == "extended_pad":
+                        yield x, pad, mode
+                    else:
+                        g = registry["extended_pad"].meta(Meta.of(x), pad, mode)
+                        yield tensor(*g.sizes, dtype=dtype, layout=layout), [2, 3, 5, 6], pad, mode
+    elif name in ("tril", "triu"):
+        for sizes in ((4, 6), (6, 4), (2, 3, 5), (1, 1), (0, 3)):
+            for diagonal in (-9, -1, 0, 2, 9):
+                for layout in ("plain", "turned", "strided"):
+                    yield tensor(*sizes, dtype=dtype, layout=layout), diagonal
+    elif name == "eye":
+        for n, m in ((3, 3), (2, 5), (5, 2), (0, 2)):
+            yield n, m, getattr(dtypes, dtype), Meta.of(tensor(1)).device
+    elif name in ("tril_indices", "triu_indices"):
+        for n, m, offset in ((3, 4, 0), (4, 3, 1), (3, 3, -2), (2, 5, 7), (0, 3, 0)):
+            yield n, m, offset, dtypes.int64 if dtype == "int64" else dtypes.int32, Meta.of(tensor(1)).device
+    elif name == "diagonal_scatter":
+        for offset, a, b in ((0, 0, 1), (1, 1, 2), (-2, 2, 0)):
+            x = tensor(3, 4, 5, dtype=dtype, layout="turned")
+            yield x, tensor(*registry["diagonal"].meta(Meta.of(x), offset, a, b).sizes, dtype=dtype), offset, a, b
+    elif name == "unfold_backward":
+        for size, step in ((2, 1), (3, 2), (1, 2)):
+            count = (9 - size) // step + 1
+            yield tensor(4, count, size, dtype=dtype, layout="turned"), [4, 9], 1, size, step
+            yield tensor(count, 4, size, dtype=dtype), [9, 4], 0, size, step
+    elif name in ("columns_of_image", "image_of_columns"):
+        for rest in (([2, 3], [1, 1], [0, 1], [1, 1]), ([3, 2], [2, 1], [1, 2], [2, 3]), ([1, 1], [1, 1], [0, 0], [2, 1])):
+            x = tensor(2, 3, 7, 6, dtype=dtype, layout="turned")
+            columns = registry["columns_of_image"].meta(Meta.of(x), *rest).sizes
+            yield (x, *rest) if name == "columns_of_image" else (tensor(*columns, dtype=dtype), [7, 6], *rest)
+    elif name in ("scatter", "scatter_reduce", "gather_class"):
+        for dim in (0, 1):
+            x, at = tensor(5, 6, dtype=dtype, layout="turned"), index((5, 6)[dim], 4, 5)
+            if name == "gather_class":
+                yield x, dim, at
+            elif name == "scatter":
+                yield from ((x, dim, at, tensor(5, 6, dtype=dtype, layout="strided")), (x, dim, at, True if dtype == "bool" else 1))
+            else:
+                for reduce in ("sum", "prod", "mean", "amax", "amin"):
+                    yield from ((x, dim, at, tensor(5, 6, dtype=dtype, layout="strided"), reduce, own) for own in (True, False))
+    elif name in ("rand_philox", "randn_philox", "randint_philox"):
+        low = (-3, 90) if name == "randint_philox" else ()
+        for sizes in ([7], [300], [0], [3, 5]):
+            yield *low, sizes, 5, 1 << 40, getattr(dtypes, dtype), Meta.of(tensor(1)).device
+    elif name == "searchsorted":
+        for right in (False, True):
+            x = tensor(3, 20, dtype=dtype)
+            ordered = x if dtype == "complex64" else x.sort(-1)[0]
+            yield ordered, tensor(3, 7, dtype=dtype, layout="turned"), right, right
+            yield ordered[0], tensor(4, 7, dtype=dtype, layout="strided"), False, right
+    elif name == "bincount":
+        yield from ((index(9, n).to(getattr(dtypes, dtype)), None, least) for n, least in ((20, 0), (20, 14), (0, 3)))
+    elif name in ("unique_dim", "unique_runs"):
+        for sizes in ((40,), (5, 6)):
+            for wanted in ((True, True), (False, True), (True, False)):
+                x = tensor(*sizes, dtype=dtype)
+                x = x.nan_to_num() if x.dtype.is_floating_point else x  # which of several NaNs is first, NumPy does not say
+                yield x, *([None] if name == "unique_dim" else []), *wanted
+    elif name in ("convolution", "convolution_weight"):
+        x, w, g = (tensor(*s, dtype=dtype, layout="turned") for s in ((2, 4, 9), (6, 2, 3), (2, 6, 4)))
+        bounded = [t.clamp(-3, 3).nan_to_num() if dtype.startswith("float") else t for t in (x, w, g)]
+        rest = [2], [1], [1], [1], 2
+        yield (*bounded[:2], None, [4], *rest) if name == "convolution" else (bounded[2], bounded[0], [3], *rest)
+    elif name in ("channel_norm", "channel_norm_backward"):
+        for groups, over_samples, given in ((6, True, True), (6, False, False), (3, False, True)):
+            x, g, w = (tensor(*sizes, dtype=dtype).nan_to_num(0.5, 2, -2) for sizes in ((3, 6, 4, 5), (3, 6, 4, 5), (6,)))
+            w, rest = w if given else None, (groups, over_samples, 1e-5)
+            yield (x, w, w, *rest) if name == "channel_norm" else (g, x, w, *rest)
+    elif name == "class_loss":
+        x, t = tensor(5, 4, 3, dtype=dtype, layout="turned"), index(4, 5, 3)
+        yield from ((x, t, -100), (x, t, 2), (x[0, :, 0], index(4), -100), (x[:, :, 0], index(4, 5), 1))
+    elif name in ("sample_points", "sample_points_backward"):
+        for mode in ("bilinear", "nearest"):
+            for border in ("zeros", "border", "reflection"):
+                for align in (False, True):
+                    x = tensor(2, 3, 4, 5, dtype=dtype, layout="turned").nan_to_num(0.5, 2, -2)
+                    at = from_numpy(rng.uniform(-1.6, 1.6, (2, 3, 6, 2))).to(x.dtype)
+                    g = (tensor(2, 3, 3, 6, dtype=dtype).nan_to_num(0.5, 2, -2),) if name.endswith("backward") else ()
+                    yield x, at, *g, mode, border, align
+    elif name == "polygamma":
+        yield from ((n, tensor(3, 40, dtype=dtype, layout="turned")) for n in (0, 1, 2))
+    else:
+        raise AssertionError(f"no calls of {name}")
+
+
+ROUNDED = """polygamma image_of_columns extended_pad_backward channel_norm channel_norm_backward class_loss sample_points
+sample_points_backward convolution convolution_weight""".split()
+
+
+def asked(name, args, found):
+    """The results that the call asks for."""
+    wanted = {"unique_dim": (True, *args[2:]), "unique_runs": (True, *args[1:])}.get(name)
+    return found if wanted is None else tuple(x for x, yes in zip(found, wanted) if yes)
+
+
+def results(op, args):
+    meta = dispatch.result_meta(op, args)
+    return tuple(map(dispatch.allocate, meta)) if type(meta) is tuple else dispatch.allocate(meta)
+
+
+def flat(out):
+    return out if type(out) is tuple else (out,)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", KERNELS)
+def test_it_is_the_kernel(name, dtype, monkeypatch):
+    op = registry[name]
+    native = op.native_fn
+    for args in calls(name, dtype):
+        if "dynamic" in op.tags:
+            found = native(*args)
+            if found is NotImplemented:
+                continue
+            with monkeypatch.context() as patch:
+                patch.setattr(op, "native_fn", lambda *call: NotImplemented)
+                expected = dispatch.run(op, args)
+            found, expected = asked(name, args, found), asked(name, args, expected)
+        else:
+            try:
+                found, expected = results(op, args), results(op, args)
+            except (RuntimeError, NotImplementedError):
+                continue  # the op has no results of this dtype
+            if native(found, *args) is NotImplemented:
+                continue
+            with monkeypatch.context() as patch:
+                patch.setattr(op, "native_fn", lambda *call: NotImplemented)
+                dispatch.run_kernel(op, expected, args)
+        for a, b in zip(flat(found), flat(expected)):
+            a, b = (t.to(dtypes.float64 if t.dtype.is_floating_point else t.dtype).numpy() for t in (a, b))
+            tolerance = {"float32": 1e-5, "float64": 2e-13}.get(dtype, 1e-2) if name in ROUNDED else 0
+            np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance, err_msg=f"{args}")
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_it_has_a_loop_for_float32(name):
+    integers = ("tril_indices", "triu_indices", "randint_philox", "bincount")
+    op, dtype = registry[name], "int64" if name in integers else "float32"
+    outs = lambda args: () if "dynamic" in op.tags else (results(op, args),)
+    assert any(op.native_fn(*outs(args), *args) is not NotImplemented for args in calls(name, dtype))
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_it_refuses_what_it_does_not_know(name):
+    native = registry[name].native_fn
+    for args in ((), (None,), (tensor(2),), (tensor(2), tensor(2)), (tensor(2), None, 1.5, "x"), (1, 2, 3, 4, 5, 6, 7, 8)):
+        assert native(*args) is NotImplemented
+
+
+@pytest.mark.parametrize("name", ["scatter", "gather_class", "scatter_reduce"])
+def test_an_index_out_of_range_is_the_kernels_to_word(name):
+    x, at = tensor(3, 4), from_numpy(np.array([[0, 9]]))
+    args = {"scatter": (x, 1, at, 1.0), "gather_class": (x, 1, at), "scatter_reduce": (x, 1, at, x, "sum", True)}[name]
+    op = registry[name]
+    assert op.native_fn(results(op, args), *args) is NotImplemented
+    for _ in range(8):  # replayed too
+        with pytest.raises((IndexError, RuntimeError)):
+            op(*args[:5], include_self=True) if name == "scatter_reduce" else op(*args)

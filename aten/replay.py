@@ -314,9 +314,11 @@ class _Writer:
                 self.steps[k][7] = (*self.steps[k][7], slot)
 
 
-def _example(node: Node) -> Tensor:
-    """A tensor of zeros, or of layouts alike, for a value of a graph."""
+def _example(node: Node) -> Any:
+    """A tensor of zeros in the layout of a value of a graph; 0 for a number that a step gives."""
     val = node.meta["val"]
+    if val is None:
+        return 0
     if type(val) is not Meta:
         raise _NoProgram
     span = 1 + sum((n - 1) * s for n, s in zip(val.sizes, val.strides)) if val.numel() else 0

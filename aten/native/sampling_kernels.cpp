@@ -65,7 +65,7 @@ template <class T> struct Sampler {
     for (int64_t i = 0; i < n; i++) {
       const T y = pixel(points_of[2 * i + 1], 0, &b->slope[0][i]), x = pixel(points_of[2 * i], 1, &b->slope[1][i]);
       if (nearest) {
-        b->at[0][i] = place(std::nearbyint(y), std::nearbyint(x));
+        b->at[0][i] = place((T)std::nearbyint((double)y), (T)std::nearbyint((double)x));
         continue;
       }
       const T y0 = std::floor(y), x0 = std::floor(x);

@@ -590,6 +590,7 @@ template <class D> WEFT_INLINE D vm_lgamma_double(D x) {
   const D sine = vm_abs(vm_sin(pi * (x - vm_round(x))));
   const D small = vm_log(mirrored ? pi * product / sine : 1.0 / product);
   D r = mirrored ? small - large : large + small;
+  r = (x == 1.0) | (x == 2.0) ? D{} : r;
   r = vm_abs(x) == __builtin_inf() ? vm_abs(x) : r;
   return (x <= 0.0) & (x == vm_round(x)) ? D{} + __builtin_inf() : r;
 }

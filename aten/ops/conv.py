@@ -237,7 +237,7 @@ def _(out, x, kernel, dilation, padding, stride):
     wide = np.pad(x, [(0, 0), (0, 0), *((p, p) for p in padding)])
     to = out.reshape(*x.shape[:2], *kernel, out.shape[2])
     for i, j, shown in _each_tap(wide, x.shape[2:], kernel, dilation, padding, stride):
-        to[:, :, i, j] = shown.reshape(*x.shape[:2], -1)
+        to[:, :, i, j] = shown.reshape(*x.shape[:2], out.shape[2])
 
 
 @image_of_columns.kernel

@@ -111,7 +111,7 @@ def test_erfinv_inverts_erf(library):
     with np.errstate(invalid="ignore"):
         y = run(library, "erfinv", x).astype(np.float64)
     back = np.array([math.erf(v) for v in y[:4092]])
-    assert np.abs(back - x[:4092]).max() < 1e-7
+    assert np.abs(back - x[:4092]).max() < 1.2e-7  # two of its units below 1
     assert y[4092] == np.inf and y[4093] == -np.inf and np.isnan(y[4095])
 
 

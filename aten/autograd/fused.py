@@ -27,6 +27,9 @@ def _one(gradient: Any) -> Any:
 
 _row("gelu")(lambda needs, g, saved: _one(_native.gelu_backward(g, saved["input"], saved["approximate"] == "tanh")))
 _row("silu")(lambda needs, g, saved: _one(_native.silu_backward(g, saved["input"])))
+for _name in ("sigmoid", "tanh"):  # whose derivative reads the result
+    _code = [name for name, _ in _native.pointwise_rows()].index(f"{_name}_backward")
+    _row(_name)(lambda needs, g, saved, code=_code: _one(_native.loop_backward(code, g, saved["out"])))
 _row("softmax")(lambda needs, g, saved: _one(_native.softmax_backward(g, saved["out"], saved["dim"], False)))
 _row("log_softmax")(lambda needs, g, saved: _one(_native.softmax_backward(g, saved["out"], saved["dim"], True)))
 

@@ -355,7 +355,43 @@ PyObject *sliced(WeftTensor *t, int dim, int64_t start, int64_t end, int64_t ste
                    {Arg::of_integer(dim), Arg::of_integer(start), Arg::of_integer(end), Arg::of_integer(step)});
 }
 
-const RuleRow view_rules[] = {{"view", fast_view, 0}, {"reshape", fast_view, 1}, {"permute", fast_permute}, {"transpose", fast_transpose}, {"t", fast_t},
+namespace {
+
+PyObject *fast_diagonal(Call &call) {
+  WeftTensor *t = call.tensor(0);
+  const int n = WEFT_NDIM(t);
+  const int64_t offset = call[1].integer;
+  int a, b, k = 0;
+  if (n < 2 || !call.dim(2, n, &a) || !call.dim(3, n, &b) || a == b) return UNHANDLED;
+  int64_t sizes[WEFT_MAX_NDIM], strides[WEFT_MAX_NDIM];
+  if (offset < -t->sizes[a] || offset > t->sizes[b]) return UNHANDLED;
+  for (int d = 0; d < n; d++)
+    if (d != a && d != b) sizes[k] = t->sizes[d], strides[k++] = t->strides[d];
+  sizes[k] = offset >= 0 ? std::min(t->sizes[a], t->sizes[b] - offset) : std::min(t->sizes[a] + offset, t->sizes[b]);
+  if (sizes[k] <= 0) return UNHANDLED;
+  strides[k] = t->strides[a] + t->strides[b];
+  const int64_t start = t->offset + (offset >= 0 ? offset * t->strides[b] : -offset * t->strides[a]);
+  return make_view(CORE_DIAGONAL, t, n - 1, sizes, strides, start, {Arg::of_integer(offset), Arg::of_integer(a), Arg::of_integer(b)});
+}
+
+PyObject *fast_unfold(Call &call) {
+  WeftTensor *t = call.tensor(0);
+  const int n = WEFT_NDIM(t);
+  const int64_t size = call[2].integer, step = call[3].integer;
+  int dim;
+  if (!n || n == WEFT_MAX_NDIM || !call.dim(1, n, &dim) || size < 1 || size > t->sizes[dim] || step < 1) return UNHANDLED;
+  int64_t sizes[WEFT_MAX_NDIM], strides[WEFT_MAX_NDIM];
+  std::copy(t->sizes, t->sizes + n, sizes);
+  std::copy(t->strides, t->strides + n, strides);
+  sizes[n] = size, strides[n] = t->strides[dim];
+  sizes[dim] = (t->sizes[dim] - size) / step + 1;
+  if (__builtin_mul_overflow(strides[dim], step, &strides[dim])) return UNHANDLED;
+  return make_view(CORE_UNFOLD, t, n + 1, sizes, strides, t->offset, {Arg::of_integer(dim), Arg::of_integer(size), Arg::of_integer(step)});
+}
+
+}  // namespace
+
+const RuleRow view_rules[] = {{"diagonal", fast_diagonal}, {"unfold", fast_unfold}, {"view", fast_view, 0}, {"reshape", fast_view, 1}, {"permute", fast_permute}, {"transpose", fast_transpose}, {"t", fast_t},
                               {"expand", fast_expand}, {"squeeze", fast_squeeze}, {"unsqueeze", fast_unsqueeze}, {"flatten", fast_flatten},
                               {"select", fast_select}, {"slice", fast_slice}, {"narrow", fast_narrow}, {"split", fast_split},
                               {"chunk", fast_chunk}, {"unbind", fast_unbind}, {"alias", fast_alias}, {nullptr, nullptr}};

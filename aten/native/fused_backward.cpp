@@ -47,6 +47,16 @@ PyObject *silu_backward(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
   return body ? elementwise(body, g, x) : Py_NewRef(Py_NotImplemented);
 }
 
+// loop_backward(code, g, x): the loop of the vocabulary with that code, of a gradient and what it is of, as one pass
+PyObject *loop_backward(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
+  int64_t code;
+  if (nargs != 3 || !exact_int(args[0], &code) || code < 0 || code >= WEFT_NUM_POINTWISE || weft_pointwise_rows[code].arity != 2)
+    return PyErr_Format(PyExc_TypeError, "loop_backward(code, g, x)");
+  WeftTensor *g = plain(args[1]), *x = plain(args[2]);
+  WeftLoop body = alike(g, x) ? weft_kernels.pointwise[code][WEFT_DTYPE(x)] : nullptr;
+  return body ? elementwise(body, g, x) : Py_NewRef(Py_NotImplemented);
+}
+
 struct SoftmaxJob {
   WeftSoftmaxBackward kernel;
   const char *g, *out;
@@ -155,6 +165,7 @@ PyObject *layer_norm_backward(PyObject *, PyObject *args) {
 PyMethodDef fused_backward_functions[] = {
     {"gelu_backward", (PyCFunction)(void *)guarded<gelu_backward>, METH_FASTCALL, "gelu_backward(g, x, tanh)"},
     {"silu_backward", (PyCFunction)(void *)guarded<silu_backward>, METH_FASTCALL, "silu_backward(g, x)"},
+    {"loop_backward", (PyCFunction)(void *)guarded<loop_backward>, METH_FASTCALL, "loop_backward(code, g, x)"},
     {"softmax_backward", (PyCFunction)(void *)guarded<softmax_backward>, METH_FASTCALL, "softmax_backward(g, out, dim, log)"},
     {"layer_norm_backward", guarded<layer_norm_backward>, METH_VARARGS, "layer_norm_backward(g, x, n, weight, eps, rms, needs) -> (gx, gw, gb)"},
     {nullptr, nullptr, 0, nullptr}};

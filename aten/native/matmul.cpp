@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "half.h"
+#include "kernels.h"
 #include "released.h"
 
 extern "C" {
@@ -180,6 +181,66 @@ void run(const WeftGemmOutput &o, const WeftKernelRuntime *runtime) {
   }
 }
 
+// A product over one element: of a row or a column with a number it is far more than the loops of the tiles can do.
+bool run_outer(const WeftTensor *out, const WeftTensor *a, const WeftTensor *b) {
+  const int dtype = WEFT_DTYPE(out);
+  if (WEFT_NDIM(out) != 2 || a->sizes[1] != 1 || !out->numel || (dtype != WEFT_FLOAT32 && dtype != WEFT_FLOAT64)) return false;
+  const WeftLoop multiply = weft_kernels.pointwise[WEFT_MUL][dtype];
+  if (!multiply) return false;
+  const int64_t item = weft_itemsize(dtype), m = out->sizes[0], n = out->sizes[1];
+  const bool column = n == 1;  // as one row
+  const intptr_t length = column ? m : n;
+  const intptr_t steps[3] = {column ? (intptr_t)(a->strides[0] * item) : 0, column ? 0 : (intptr_t)(b->strides[1] * item),
+                             (intptr_t)(out->strides[column ? 0 : 1] * item)};
+  for (int64_t i = 0; i < (column ? 1 : m); i++) {
+    char *args[3] = {weft_data(a) + i * a->strides[0] * item, weft_data(b), weft_data(out) + i * out->strides[0] * item};
+    multiply(args, &length, steps, nullptr);
+  }
+  return true;
+}
+
+// The elements of a matrix of integers as doubles, row by row, and the largest of their sizes.
+template <typename T> void as_doubles(const WeftTensor *t, std::vector<double> *to, double *most) {
+  const T *p = reinterpret_cast<const T *>(weft_data(t));
+  to->resize((size_t)t->numel);
+  double largest = 0;
+  for (int64_t i = 0, at = 0; i < t->sizes[0]; i++)
+    for (int64_t j = 0; j < t->sizes[1]; j++, at++) {
+      const double x = (double)p[i * t->strides[0] + j * t->strides[1]];
+      (*to)[(size_t)at] = x;
+      largest = std::max(largest, x < 0 ? -x : x);
+    }
+  *most = largest;
+}
+
+// Integers whose sums float64 holds exactly go as such: processors multiply these faster.
+template <typename T> bool run_by_doubles(const WeftTensor *out, const WeftTensor *a, const WeftTensor *b, const WeftKernelRuntime *runtime) {
+  std::vector<double> x, y, sums((size_t)out->numel);
+  double most[2];
+  as_doubles<T>(a, &x, &most[0]);
+  as_doubles<T>(b, &y, &most[1]);
+  if (most[0] * most[1] * (double)a->sizes[1] >= 0x1p53) return false;
+  WeftGemm g = {};
+  WeftGemmOutput o = {};
+  g.m = out->sizes[0], g.n = out->sizes[1], g.k = a->sizes[1];
+  g.a.data = x.data(), g.a.row_stride = g.k, g.b.data = y.data(), g.b.row_stride = g.n, o.out.data = sums.data(), o.out.row_stride = g.n;
+  for (WeftGemmOperand *each : {&g.a, &g.b, &o.out}) each->dtype = WEFT_FLOAT64, each->col_stride = 1;
+  o.gemm = &g, o.alpha = 1, g.store_env = &o, g.store = gemm_table()->store_float64;
+  gemm_table()->run_float64(&g, runtime);
+  T *to = reinterpret_cast<T *>(weft_data(out));
+  for (int64_t i = 0, at = 0; i < g.m; i++)
+    for (int64_t j = 0; j < g.n; j++, at++) to[i * out->strides[0] + j * out->strides[1]] = (T)(int64_t)sums[(size_t)at];
+  return true;
+}
+
+constexpr int64_t kFewProducts = 1 << 14;
+
+bool run_integers(const WeftTensor *out, const WeftTensor *a, const WeftTensor *b, const WeftKernelRuntime *runtime) {
+  if (WEFT_NDIM(out) != 2 || out->numel * a->sizes[1] < kFewProducts) return false;
+  if (WEFT_DTYPE(out) == WEFT_INT64) return run_by_doubles<int64_t>(out, a, b, runtime);
+  return WEFT_DTYPE(out) == WEFT_INT32 && run_by_doubles<int32_t>(out, a, b, runtime);
+}
+
 } // namespace
 
 const WeftGemmTable *gemm_table() {
@@ -189,6 +250,7 @@ const WeftGemmTable *gemm_table() {
 
 void matmul(const WeftTensor *out, const WeftTensor *a, const WeftTensor *b, const WeftTensor *bias, double alpha,
             double beta, const WeftKernelRuntime *runtime) {
+  if (!bias && alpha == 1 && beta == 0 && (run_outer(out, a, b) || run_integers(out, a, b, runtime))) return;
   int ndim = WEFT_NDIM(out), first = std::max(0, ndim - 2 - WEFT_GEMM_MAX_BATCH); // dims before `first`: a loop here
   WeftGemm g = {};
   WeftGemmOutput o = {};

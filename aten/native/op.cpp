@@ -15,7 +15,7 @@ NativeOp *core_ops[CORE_COUNT];
 static PyTypeObject *method_type;
 static PyObject *general_call;   // aten.dispatch.call(op, args, kwargs)
 static PyObject *counted_ops;    // list of ops that have entered Python
-static const char *const core_names[CORE_COUNT] = {"view", "permute", "expand", "squeeze", "unsqueeze", "slice", "select", "alias",
+static const char *const core_names[CORE_COUNT] = {"view", "permute", "expand", "squeeze", "unsqueeze", "slice", "select", "diagonal", "unfold", "alias",
                                                    "clone", "cast", "mm", "index"};
 
 PyObject *whole_backwards[WHOLE_COUNT];

@@ -49,7 +49,7 @@ inline NativeOp *as_op(PyObject *p) { return reinterpret_cast<NativeOp *>(p); }
 
 // The ops that others are made of; set by set_rule.
 enum CoreOp {
-  CORE_VIEW, CORE_PERMUTE, CORE_EXPAND, CORE_SQUEEZE, CORE_UNSQUEEZE, CORE_SLICE, CORE_SELECT, CORE_ALIAS, CORE_CLONE,
+  CORE_VIEW, CORE_PERMUTE, CORE_EXPAND, CORE_SQUEEZE, CORE_UNSQUEEZE, CORE_SLICE, CORE_SELECT, CORE_DIAGONAL, CORE_UNFOLD, CORE_ALIAS, CORE_CLONE,
   CORE_CAST, CORE_MM, CORE_INDEX, CORE_COUNT
 };
 extern NativeOp *core_ops[CORE_COUNT];

@@ -1,4 +1,11 @@
-// pointwise_kernels.cpp: kernels of elementwise ops that are no row of the scalar vocabulary by their own name.
+// pointwise_kernels.cpp: kernels of elementwise ops that have no loop of the scalar vocabulary by their own name: divisions of integers,
+// which refuse 0, and arithmetic of few complex numbers (of many NumPy's loops are as fast).
+#include <math.h>
+
+#include <algorithm>
+#include <complex>
+#include <numeric>
+
 #include "native_kernel.h"
 
 namespace weft {
@@ -19,8 +26,137 @@ PyObject *polygamma_kernel(PyObject *, PyObject *const *args, Py_ssize_t nargs) 
   return written();
 }
 
+// Runs `body` over two operands, tensors of the result's dtype or numbers. False: one of them is neither.
+bool run_binary(WeftLoop body, WeftTensor *out, PyObject *const *operands) {
+  alignas(16) char numbers[2][16] = {};
+  Loop loop(WEFT_NDIM(out), out->sizes);
+  for (int i = 0; i < 2; i++) {
+    if (WeftTensor *t = plain(operands[i])) {
+      if (WEFT_DTYPE(t) != WEFT_DTYPE(out)) return false;
+      loop.add(t);
+    } else {
+      if (!(PyLong_CheckExact(operands[i]) || PyFloat_CheckExact(operands[i]) || PyComplex_CheckExact(operands[i]))) return false;
+      if (!write_scalar(numbers[i], WEFT_DTYPE(out), operands[i])) return PyErr_Clear(), false;
+      loop.add_number(numbers[i]);
+    }
+  }
+  loop.add(out);
+  loop.run(body, nullptr);
+  return true;
+}
+
+// ------------------------------------------------------------------------------------------------------ integers
+enum Division { FLOOR, REMAINDER, FMOD, GCD };
+
+template <Division which, class T> inline T divided(T x, T y) {
+  if constexpr (which == GCD) {
+    return (T)std::gcd(x, y);
+  } else {
+    if (y == 0) return 0;  // another thread wrote it: the call has found none
+    if (std::is_signed<T>::value && y == (T)-1) return which == FLOOR ? (T)(0 - x) : 0;  // whose quotient may not exist
+    const T q = x / y, r = x % y;
+    if (which == FMOD) return r;
+    const bool apart = r != 0 && (r < 0) != (y < 0);
+    return which == FLOOR ? (T)(q - apart) : (T)(apart ? r + y : r);
+  }
+}
+
+template <Division which, class T> void division_loop(char **args, const intptr_t *n, const intptr_t *steps, void *) {
+  const char *x = args[0], *y = args[1];
+  char *to = args[2];
+  for (intptr_t i = 0; i < *n; i++, x += steps[0], y += steps[1], to += steps[2])
+    *reinterpret_cast<T *>(to) = divided<which>(*reinterpret_cast<const T *>(x), *reinterpret_cast<const T *>(y));
+}
+
+template <class T> void find_zero(char **args, const intptr_t *n, const intptr_t *steps, void *data) {
+  bool found = false;
+  for (intptr_t i = 0; i < *n; i++) found |= *reinterpret_cast<const T *>(args[0] + i * steps[0]) == 0;
+  if (found) *static_cast<volatile bool *>(data) = true;
+}
+
+template <Division which, class T> PyObject *divided_by(PyObject *const *args) {
+  WeftTensor *out = plain(args[0]), *y = plain(args[2]);
+  bool zero = false;
+  if (which != GCD && y) {
+    Loop loop(WEFT_NDIM(y), y->sizes);
+    loop.add(y);
+    loop.run(find_zero<T>, &zero);
+  } else if (which != GCD) {
+    const int truth = PyObject_IsTrue(args[2]);
+    if (truth < 0) return nullptr;
+    zero = !truth;
+  }
+  return !zero && run_binary(division_loop<which, T>, out, args + 1) ? written() : not_for_these();
+}
+
+// (out, x, y)
+template <Division which> PyObject *division_kernel(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
+  WeftTensor *out = nargs == 3 ? plain(args[0]) : nullptr;
+  if (!out || (!plain(args[1]) && !plain(args[2]))) return not_for_these();
+  for (int i = 1; i < 3; i++)
+    if (!plain(args[i]) && !PyLong_CheckExact(args[i])) return not_for_these();
+  switch (WEFT_DTYPE(out)) {
+    case WEFT_INT64: return divided_by<which, int64_t>(args);
+    case WEFT_INT32: return divided_by<which, int32_t>(args);
+    case WEFT_INT16: return divided_by<which, int16_t>(args);
+    case WEFT_INT8: return divided_by<which, int8_t>(args);
+    case WEFT_UINT8: return divided_by<which, uint8_t>(args);
+    default: return not_for_these();
+  }
+}
+
+// ------------------------------------------------------------------------------------------------ complex numbers
+constexpr int64_t kFew = 2048;
+
+enum Arithmetic { PLUS, MINUS, TIMES, BY };
+
+// As NumPy computes them: the quotient by Smith's method (1962).
+template <Arithmetic which, class T> inline std::complex<T> combined(std::complex<T> x, std::complex<T> y) {
+  const T a = x.real(), b = x.imag(), c = y.real(), d = y.imag();
+  if constexpr (which == PLUS) return {a + c, b + d};
+  else if constexpr (which == MINUS) return {a - c, b - d};
+  else if constexpr (which == TIMES) return {a * c - b * d, a * d + b * c};
+  else {
+    if (std::fabs(c) >= std::fabs(d)) {
+      if (c == 0 && d == 0) return {a / std::fabs(c), b / std::fabs(c)};
+      const T ratio = d / c, scale = (T)1 / (c + d * ratio);
+      return {(a + b * ratio) * scale, (b - a * ratio) * scale};
+    }
+    const T ratio = c / d, scale = (T)1 / (d + c * ratio);
+    return {(a * ratio + b) * scale, (b * ratio - a) * scale};
+  }
+}
+
+template <Arithmetic which, class T> void complex_loop(char **args, const intptr_t *n, const intptr_t *steps, void *) {
+  for (intptr_t i = 0; i < *n; i++)
+    *reinterpret_cast<std::complex<T> *>(args[2] + i * steps[2]) = combined<which>(
+        *reinterpret_cast<const std::complex<T> *>(args[0] + i * steps[0]), *reinterpret_cast<const std::complex<T> *>(args[1] + i * steps[1]));
+}
+
+// (out, x, y)
+template <Arithmetic which> PyObject *complex_kernel(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
+  WeftTensor *out = nargs == 3 ? plain(args[0]) : nullptr;
+  if (!out || out->numel > kFew || (!plain(args[1]) && !plain(args[2]))) return not_for_these();
+  WeftLoop body;
+  switch (WEFT_DTYPE(out)) {
+    case WEFT_COMPLEX64: body = complex_loop<which, float>; break;
+    case WEFT_COMPLEX128: body = complex_loop<which, double>; break;
+    default: return not_for_these();
+  }
+  return run_binary(body, out, args + 1) ? written() : not_for_these();
+}
+
 }  // namespace
 
-const NativeKernel pointwise_kernels[] = {{"polygamma", WEFT_KERNEL(polygamma_kernel)}, {nullptr, nullptr}};
+const NativeKernel pointwise_kernels[] = {{"polygamma", WEFT_KERNEL(polygamma_kernel)},
+                                          {"floor_divide", WEFT_KERNEL(division_kernel<FLOOR>)},
+                                          {"remainder", WEFT_KERNEL(division_kernel<REMAINDER>)},
+                                          {"fmod", WEFT_KERNEL(division_kernel<FMOD>)},
+                                          {"gcd", WEFT_KERNEL(division_kernel<GCD>)},
+                                          {"add", WEFT_KERNEL(complex_kernel<PLUS>)},
+                                          {"sub", WEFT_KERNEL(complex_kernel<MINUS>)},
+                                          {"mul", WEFT_KERNEL(complex_kernel<TIMES>)},
+                                          {"div", WEFT_KERNEL(complex_kernel<BY>)},
+                                          {nullptr, nullptr}};
 
 }  // namespace weft

@@ -55,17 +55,24 @@ template <class T> struct Sampler {
     T weight[4][kBlock], dy[4][kBlock], dx[4][kBlock], slope[2][kBlock];
   };
 
+  // Ties go to the even one.
+  static T nearest_to(T x) {
+    const T below = std::floor(x), rest = x - below;
+    return rest > (T)0.5 || (rest == (T)0.5 && std::fmod(below, (T)2) != 0) ? below + 1 : below;
+  }
+
   int64_t place(T y, T x) const {
     const bool inside = y >= 0 && y <= (T)(size[0] - 1) && x >= 0 && x <= (T)(size[1] - 1);
     return inside ? (int64_t)y * size[1] + (int64_t)x : -1;
   }
 
-  void find(const T *points_of, int64_t n, Block *b) const {
+  // (noipa: GCC 12 takes what it stores for unread where it sees the whole program.)
+  __attribute__((noipa)) void find(const T *points_of, int64_t n, Block *b) const {
     b->corners = nearest ? 1 : 4;
     for (int64_t i = 0; i < n; i++) {
       const T y = pixel(points_of[2 * i + 1], 0, &b->slope[0][i]), x = pixel(points_of[2 * i], 1, &b->slope[1][i]);
       if (nearest) {
-        b->at[0][i] = place((T)std::nearbyint((double)y), (T)std::nearbyint((double)x));
+        b->at[0][i] = place(nearest_to(y), nearest_to(x));
         continue;
       }
       const T y0 = std::floor(y), x0 = std::floor(x);
@@ -83,7 +90,7 @@ template <class T> struct Sampler {
   static void forward(void *context, int64_t begin, int64_t end, int64_t) {  // over blocks of all samples
     const Sampler &s = *static_cast<Sampler *>(context);
     const int64_t per = (s.points + kBlock - 1) / kBlock, area = s.size[0] * s.size[1];
-    Block b = {};
+    Block b;
     for (int64_t part = begin; part < end; part++) {
       const int64_t sample = part / per, first = part % per * kBlock, n = std::min(kBlock, s.points - first);
       s.find(s.grid + (sample * s.points + first) * 2, n, &b);
@@ -106,7 +113,7 @@ template <class T> struct Sampler {
   static void backward(void *context, int64_t begin, int64_t end, int64_t) {  // over samples
     const Sampler &s = *static_cast<Sampler *>(context);
     const int64_t area = s.size[0] * s.size[1];
-    Block b = {};
+    Block b;
     for (int64_t sample = begin; sample < end; sample++) {
       std::fill(s.image_grad + sample * s.channels * area, s.image_grad + (sample + 1) * s.channels * area, T(0));
       for (int64_t first = 0; first < s.points; first += kBlock) {

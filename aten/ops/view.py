@@ -303,7 +303,7 @@ select.put(lambda base, new, dim, index: ops.select_scatter(base, new, dim, inde
 select.batch(lambda n, dims, x, dim, index: (select(to_front(x, dims[0]), dim + 1, index), 0))
 
 
-@op("diagonal(Tensor input, int offset=0, int dim1=0, int dim2=1) -> Tensor", kind="view")
+@op("diagonal(Tensor input, int offset=0, int dim1=0, int dim2=1) -> Tensor", kind="view", native="view")
 def diagonal(input: Meta, offset: int, dim1: int, dim2: int) -> Meta:
     """The elements (i, i + offset) of two dimensions, as a new last dimension."""
     rows, columns = input.sizes[dim1], input.sizes[dim2]
@@ -339,7 +339,7 @@ diagonal.put(lambda base, new, offset, dim1, dim2: ops.diagonal_scatter(base, ne
 diagonal.batch(lambda n, dims, x, offset, dim1, dim2: (diagonal(to_front(x, dims[0]), offset, dim1 + 1, dim2 + 1), 0))
 
 
-@op("unfold(Tensor input, int dimension, int size, int step) -> Tensor", kind="view")
+@op("unfold(Tensor input, int dimension, int size, int step) -> Tensor", kind="view", native="view")
 def unfold(input: Meta, dimension: int, size: int, step: int) -> Meta:
     """Windows of `size` elements, `step` apart, along a dimension, as a new last one."""
     n, stride = (input.sizes[dimension], input.strides[dimension]) if input.ndim else (1, 1)

@@ -137,6 +137,12 @@ def calls(name, dtype):
                     at = from_numpy(rng.uniform(-1.6, 1.6, (2, 3, 6, 2))).to(x.dtype)
                     g = (tensor(2, 3, 3, 6, dtype=dtype).nan_to_num(0.5, 2, -2),) if name.endswith("backward") else ()
                     yield x, at, *g, mode, border, align
+    elif name in ("floor_divide", "remainder", "fmod", "gcd", "add", "sub", "mul", "div"):
+        for layout in ("plain", "turned", "strided"):
+            x, y = tensor(5, 7, dtype=dtype, layout=layout), tensor(5, 7, dtype=dtype)
+            if name not in ("add", "sub", "mul"):
+                y = y + (y == 0).to(y.dtype)
+            yield from ((x, y), (x, y[0]), (x, 3), (5, y))
     elif name == "polygamma":
         yield from ((n, tensor(3, 40, dtype=dtype, layout="turned")) for n in (0, 1, 2))
     else:
@@ -193,9 +199,9 @@ def test_it_is_the_kernel(name, dtype, monkeypatch):
 
 
 @pytest.mark.parametrize("name", KERNELS)
-def test_it_has_a_loop_for_float32(name):
-    integers = ("tril_indices", "triu_indices", "randint_philox", "bincount")
-    op, dtype = registry[name], "int64" if name in integers else "float32"
+def test_it_has_a_loop(name):
+    integers = ("tril_indices", "triu_indices", "randint_philox", "bincount", "floor_divide", "remainder", "fmod", "gcd")
+    op, dtype = registry[name], "int64" if name in integers else "complex64" if name in ("add", "sub", "mul", "div") else "float32"
     outs = lambda args: () if "dynamic" in op.tags else (results(op, args),)
     assert any(op.native_fn(*outs(args), *args) is not NotImplemented for args in calls(name, dtype))
 

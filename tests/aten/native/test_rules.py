@@ -224,6 +224,8 @@ VIEWS = [
     ("flatten", ()),
     ("flatten", (1,)),
     ("flatten", (0, 1)),
+    *(("diagonal", rest) for rest in ((), (1, 0, -1), (-2, 2, 1), (9,), (0, 1, 1))),
+    *(("unfold", rest) for rest in ((1, 2, 1), (-1, 2, 2), (0, 9, 1), (0, 1, 0))),
     ("select", (1, 2)),
     ("select", (-1, -1)),
     ("select", (0, 2)),

@@ -1,5 +1,6 @@
 """Questions about dtypes, tensors and sizes that are no ops."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,7 +11,19 @@ from aten._native import DType, Size, Tensor
 from aten.promotion import to_real
 
 
-class finfo:
+class _Limits:
+    """What both have in common: one for each dtype, as far as anybody can tell."""
+
+    dtype: str
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and other.dtype == self.dtype  # type: ignore[attr-defined]
+
+    def __hash__(self) -> int:
+        return hash((type(self), self.dtype))
+
+
+class finfo(_Limits):
     """Limits of a floating dtype: bits, eps, max, min, tiny, smallest_normal, resolution."""
 
     def __init__(self, dtype: DType | None = None):
@@ -24,14 +37,15 @@ class finfo:
         self.bits = info.bits
         self.eps, self.max, self.min = float(info.eps), float(info.max), float(info.min)
         self.tiny = self.smallest_normal = float(info.smallest_normal)
-        self.resolution = float(info.resolution)
+        self.resolution = 10.0 ** -math.floor(-math.log10(self.eps))  # the decimal digits that are kept
 
     def __repr__(self) -> str:
-        limits = f"min={self.min}, max={self.max}, eps={self.eps}"
-        return f"finfo(resolution={self.resolution}, {limits}, dtype={self.dtype})"
+        names = ("resolution", "min", "max", "eps", "smallest_normal", "tiny")
+        limits = ", ".join([f"{name}={getattr(self, name):g}" for name in names])
+        return f"finfo({limits}, dtype={self.dtype})"
 
 
-class iinfo:
+class iinfo(_Limits):
     """Limits of an integer dtype: bits, max, min."""
 
     def __init__(self, dtype: DType):
@@ -42,7 +56,7 @@ class iinfo:
         self.bits, self.max, self.min = info.bits, int(info.max), int(info.min)
 
     def __repr__(self) -> str:
-        return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype})"
+        return f"iinfo(min={self.min:g}, max={self.max:g}, dtype={self.dtype})"
 
 
 def is_tensor(obj: Any) -> bool:

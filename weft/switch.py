@@ -16,6 +16,9 @@ from weft.version import __version__
 _DISTRIBUTION = f"Metadata-Version: 2.1\nName: torch\nVersion: {__version__}\nSummary: weft under the name torch\n"
 
 
+_NAMES = {"torch": "weft", "functorch": "weft.functorch"}
+
+
 class _Distribution(importlib.metadata.Distribution):
     """What `importlib.metadata.version("torch")` reads."""
 
@@ -27,12 +30,13 @@ class _Distribution(importlib.metadata.Distribution):
 
 
 class _TorchFinder:
-    """Finds `torch` and what is below it as the parts of weft of the same name; what weft lacks is not found."""
+    """Finds `torch`, `functorch` and what is below them as the parts of weft of the same name; what weft lacks is not found."""
 
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: Any = None) -> ModuleSpec | None:
-        if fullname.partition(".")[0] != "torch":
+        top, dot, rest = fullname.partition(".")
+        if top not in _NAMES:
             return None
-        real = "weft" + fullname[len("torch") :]
+        real = _NAMES[top] + dot + rest
         if real in sys.modules:
             package = hasattr(sys.modules[real], "__path__")
         else:
@@ -74,7 +78,7 @@ class _Switch:
         _Switch._opened -= 1
         if _Switch._opened == 0:
             sys.meta_path.remove(_Switch._finder)
-            for name in [n for n in sys.modules if n == "torch" or n.startswith("torch.")]:
+            for name in [n for n in sys.modules if n.partition(".")[0] in _NAMES]:
                 del sys.modules[name]
 
     def __enter__(self) -> ModuleType:

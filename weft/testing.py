@@ -68,6 +68,16 @@ def assert_close(
     _values(actual, expected, rtol, atol, equal_nan, msg)
 
 
+def assert_allclose(
+    actual: Any, expected: Any, rtol: float | None = None, atol: float | None = None, equal_nan: bool = True, msg: str = ""
+) -> None:
+    """`assert_close` as it was called before: numbers and lists are made tensors, dtypes may differ, NaN equals NaN."""
+    actual, expected = (x if isinstance(x, Tensor) else aten.tensor(x) for x in (actual, expected))
+    assert_close(
+        actual, expected.to(actual.dtype), rtol=rtol, atol=atol, equal_nan=equal_nan, check_dtype=False, msg=msg or None
+    )
+
+
 def _values(
     actual: Any, expected: Any, rtol: float | None, atol: float | None, equal_nan: bool, msg: str | None
 ) -> None:

@@ -261,3 +261,20 @@ def test_an_optimizer_that_wraps_another_has_schedules():
         warnings.simplefilter("ignore")
         outer.step(), schedule.step()
     assert inner.param_groups[0]["lr"] == 0.2 and schedule.get_last_lr() == [0.2]
+
+
+def test_limits_of_dtypes_print_and_compare_as_facts():
+    info = weft.finfo(weft.float32)
+    assert repr(info) == (
+        "finfo(resolution=1e-06, min=-3.40282e+38, max=3.40282e+38, eps=1.19209e-07, smallest_normal=1.17549e-38, "
+        "tiny=1.17549e-38, dtype=float32)"
+    )
+    assert [weft.finfo(d).resolution for d in (weft.float16, weft.bfloat16, weft.float64)] == [1e-3, 1e-2, 1e-15]
+    assert info == weft.finfo(weft.float32) != weft.finfo(weft.float64) and len({info, weft.finfo(weft.complex64)}) == 1
+    assert repr(weft.iinfo(weft.int64)) == "iinfo(min=-9.22337e+18, max=9.22337e+18, dtype=int64)"
+
+
+def test_closeness_as_it_was_asked_before():
+    weft.testing.assert_allclose([1.0, float("nan")], weft.tensor([1.0, float("nan")], dtype=weft.float64))
+    with pytest.raises(AssertionError):
+        weft.testing.assert_allclose(1.0, 1.1)

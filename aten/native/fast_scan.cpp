@@ -196,6 +196,8 @@ PyObject *fast_scan(Call &call) {
   WeftTensor *x = call.tensor(0);
   int dim;
   const int dtype = call.binder->n > 2 ? call.dtype(2, WEFT_DTYPE(x)) : WEFT_DTYPE(x);
+  const bool asked = call.binder->n > 2 && !call[2].none();  // for small integers: they are not widened then
+  if (asked && dtype >= 0 && dtype_kind(dtype) <= KIND_INTEGER && dtype != WEFT_INT64) return UNHANDLED;
   if (dtype < 0 || !WEFT_NDIM(x) || !x->numel || !call.dim(1, WEFT_NDIM(x), &dim)) return UNHANDLED;
   Ref cast(dtype == WEFT_DTYPE(x) ? Py_NewRef(as_object(x)) : cast_tensor(x, dtype));
   if (!cast) return PyErr_Occurred() ? nullptr : UNHANDLED;

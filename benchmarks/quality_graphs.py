@@ -138,6 +138,11 @@ def _everything() -> Iterator[tuple[str, Callable[[], Made]]]:
         yield _of_two("mm of a transposed", (4096, 1024), (4096, 1024), d, lambda g, x, y: g("mm", x, g("permute", y, [1, 0])))
         yield _of_two("bmm", (96, 1024, 64), (96, 64, 1024), d, lambda g, x, y: g("bmm", x, y))
 
+        for depth in (64, 128):
+            yield _of_one("attention", (8, 12, 1024, depth), d, lambda g, x: _attention(g, x))
+            yield _of_one("attention backward", (8, 12, 1024, depth), d, lambda g, x: _attention_backward(g, x))
+        yield _of_one("attention with a mask, dropped", (8, 12, 1024, 64), d, lambda g, x: _masked_attention(g, x))
+
         def embedding(g: Core, x: Any) -> Any:
             return g("embedding", x, g.input((4096,), "int64"))
 
@@ -155,6 +160,26 @@ def _cross_entropy(g: Core, x: Any) -> Any:
     total = g("log", g("sum", g("exp", g("sub", x, top)), [1], True))
     picked = g("gather", g("sub", g("sub", x, top), total), 1, g.input((4096, 1), "int64"))
     return g("sum", picked, [0, 1], False)
+
+
+def _operands(g: Core, x: Any, count: int) -> list[Any]:
+    meta = x.meta["val"]
+    return [x, *(g.input(meta.sizes, meta.dtype.name) for _ in range(count - 1))]
+
+
+def _attention(g: Core, x: Any) -> Any:
+    return g("scaled_dot_product_attention", *_operands(g, x, 3), None, 0.0, True, 0.125)
+
+
+def _attention_backward(g: Core, x: Any) -> tuple[Any, ...]:
+    *operands, output = _operands(g, x, 5)
+    return _both(g, g("scaled_dot_product_attention_backward", *operands, None, output, True, 0.125))
+
+
+def _masked_attention(g: Core, x: Any) -> Any:
+    batch, _, length, _ = x.meta["val"].sizes
+    mask = g.input((batch, 1, length, length), x.meta["val"].dtype.name)
+    return g("dropout_attention", *_operands(g, x, 3), mask, False, 0.125, 0.1, 42, 7)
 
 
 def graphs(parts: list[str]) -> Iterator[Made]:

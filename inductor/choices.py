@@ -135,6 +135,7 @@ def keeps_attention(queries: Any, keys: Any) -> bool:
 
 MOVES = ("flip", "roll", "gather")
 STOPS = ("any", "all")  # eager stops at the first element that decides
+WIDEST_ATTENTION = 128  # numbers of a query, key or value on a device: blocks of more do not fit the registers
 KEPT = ("argmax", "argmin", "cat", "cumprod", *MOVES, *STOPS)
 
 

@@ -16,8 +16,8 @@ def decompositions() -> dict[Op, Callable[..., Any]]:
     if settings.exact:  # what eager runs as one kernel stays whole
         return {op: fn for op, fn in found.items() if op.kernel_fn is None}
     for name, first in (("scaled_dot_product_attention", 0), ("scaled_dot_product_attention_backward", 1)):
-        op = registry[name]
-        found[op] = _unless_large(found[op], first)
+        for op in (registry[name], registry[name.replace("scaled_dot_product", "dropout")]):
+            found[op] = _unless_large(found[op], first)
     for name, channels in (("convolution", _channels), ("convolution_weight", _channels_of_gradient)):
         op = registry[name]
         found[op] = _if_depthwise(found[op], channels)
@@ -47,9 +47,20 @@ def _if_depthwise(decompose: Callable[..., Any], channels: Callable[..., tuple[A
     return decomposed
 
 
+def tiled(query: Any, key: Any, value: Any) -> bool:
+    """Whether attention on a device is one kernel that stores no scores. It is for one depth and width: symbols become numbers."""
+    if query.dtype.name not in ("float32", "bfloat16", "float16") or settings.exact:
+        return False
+    if any(type(n) is int and n == 0 for x in (query, key, value) for n in x.shape):
+        return False
+    return 0 < int(query.shape[-1]) <= choices.WIDEST_ATTENTION and 0 < int(value.shape[-1]) <= choices.WIDEST_ATTENTION
+
+
 def _unless_large(decompose: Callable[..., Any], first: int) -> Callable[..., Any]:
     def decomposed(*args: Any) -> Any:
-        query, key = args[first : first + 2]
+        query, key, value = args[first : first + 3]
+        if not on_cpu(query) and tiled(query, key, value):
+            return NotImplemented
         if on_cpu(query) and choices.keeps_attention(query.shape[-2], key.shape[-2]):
             return NotImplemented
         return decompose(*args)

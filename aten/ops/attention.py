@@ -10,8 +10,9 @@ from aten import dtype as dtypes
 from aten.meta import Meta, known_equal
 from aten.op import op, ops
 from aten.ops.batching import materialize
+from aten.ops.random import reserve
 from aten.promotion import TYPE_NAMES, category
-from aten.shapes import broadcast, is_empty
+from aten.shapes import broadcast, is_empty, product
 
 
 def _fits(a: Any, b: Any) -> bool:
@@ -80,12 +81,42 @@ def _with_dropout(q, k, v, mask, dropout_p, causal, scale, enable_gqa):
     if dropout_p == 0:
         return scaled_dot_product_attention(q, k, v, mask, 0.0, causal, scale=scale)
     args = scaled_dot_product_attention.normal_fn(q, k, v, mask, dropout_p, causal, scale, False)
+    if q.device.type == "cuda" and dropout_p < 1 and q.dtype is not dtypes.float64:
+        sizes = (*broadcast(q.shape[:-2], k.shape[:-2], v.shape[:-2]), q.shape[-2], k.shape[-2])
+        return dropout_attention(q, k, v, mask, causal, args[6], dropout_p, *reserve(product(sizes), None, q.dtype))
     return ops.dropout(_weights(q, k, mask, causal, args[6]), dropout_p) @ v
 
 
 def causal_mask(rows: Any, columns: Any, device: Any) -> Any:
     """True where column <= row."""
     return ops.le(ops.arange(columns, device=device).unsqueeze(0), ops.arange(rows, device=device).unsqueeze(1))
+
+
+@op(
+    "dropout_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask, bool is_causal, float scale, float p, int seed, "
+    "int offset) -> Tensor",
+    tags=["random", "fused", "function_only"],
+    compute="float32",
+)
+def dropout_attention(
+    query: Meta, key: Meta, value: Meta, attn_mask: Any, is_causal: bool, scale: float, p: float, seed: Any, offset: Any
+) -> Meta:
+    """Attention whose weights are dropped as `dropout` would drop them: for devices, where no weight need be stored."""
+    return scaled_dot_product_attention.function(query, key, value, attn_mask, 0.0, is_causal, scale)
+
+
+@dropout_attention.decompose
+def _(query, key, value, attn_mask, is_causal, scale, p, seed, offset):
+    return ops.dropout_philox(_weights(query, key, attn_mask, is_causal, scale), p, seed, offset) @ value
+
+
+@dropout_attention.vjp
+def _(g, needs, query, key, value, attn_mask, out, is_causal, scale, p, seed, offset):
+    if needs[3] or _native.is_grad_enabled():
+        return _gradients(
+            g, needs, query, key, value, attn_mask, is_causal, scale, lambda x: ops.dropout_philox(x, p, seed, offset)
+        )
+    return *dropout_attention_backward(g, query, key, value, attn_mask, out, is_causal, scale, p, seed, offset), None
 
 
 def _weights(query: Any, key: Any, mask: Any, causal: bool, scale: float) -> Any:
@@ -114,14 +145,14 @@ def _(g, needs, query, key, value, attn_mask, out, is_causal, scale):
     return *scaled_dot_product_attention_backward(g, query, key, value, attn_mask, out, is_causal, scale), None
 
 
-def _gradients(g, needs, query, key, value, attn_mask, is_causal, scale):
-    """The weights are made again; dS = P * (dP - sum(dP * P))."""
+def _gradients(g, needs, query, key, value, attn_mask, is_causal, scale, dropped=lambda x: x):
+    """The weights are made again; dS = P * (dP - sum(dP * P)). `dropped`: what becomes of them, and of their gradient."""
     p = _weights(query, key, attn_mask, is_causal, scale)
     gq = gk = gv = gm = None
     if needs[2]:
-        gv = p.transpose(-2, -1) @ g
+        gv = dropped(p).transpose(-2, -1) @ g
     if needs[0] or needs[1] or needs[3]:
-        gp = g @ value.transpose(-2, -1)
+        gp = dropped(g @ value.transpose(-2, -1))
         weighted = gp * p
         gs = weighted - p * ops.sum(weighted, [-1], True)
         gm = gs if needs[3] else None
@@ -149,6 +180,26 @@ def scaled_dot_product_attention_backward(
 @scaled_dot_product_attention_backward.decompose
 def _(grad, query, key, value, attn_mask, output, is_causal, scale):
     return _gradients(grad, (True, True, True, False), query, key, value, attn_mask, is_causal, scale)[:3]
+
+
+@op(
+    "dropout_attention_backward(Tensor grad, Tensor query, Tensor key, Tensor value, Tensor? attn_mask, Tensor output, "
+    "bool is_causal, float scale, float p, int seed, int offset) -> (Tensor, Tensor, Tensor)",
+    tags=["random", "fused", "function_only"],
+    compute="float32",
+)
+def dropout_attention_backward(
+    grad: Meta, query: Meta, key: Meta, value: Meta, attn_mask: Any, output: Meta, is_causal: bool, scale: float, p: float,
+    seed: Any, offset: Any,
+) -> tuple[Meta, Meta, Meta]:  # fmt: skip
+    """Gradients of query, key and value, the same weights being dropped. Not differentiable itself."""
+    return scaled_dot_product_attention_backward.function(grad, query, key, value, attn_mask, output, is_causal, scale)
+
+
+@dropout_attention_backward.decompose
+def _(grad, query, key, value, attn_mask, output, is_causal, scale, p, seed, offset):
+    dropped = lambda x: ops.dropout_philox(x, p, seed, offset)
+    return _gradients(grad, (True, True, True, False), query, key, value, attn_mask, is_causal, scale, dropped)[:3]
 
 
 @scaled_dot_product_attention_backward.kernel

@@ -11,6 +11,7 @@ from typing import Any
 
 from aten.symbolic.expr import Expr, as_expr
 from inductor.codegen.kernel import Plan, Scope, accesses, extent
+from inductor.codegen.triton_attention import AttentionWriter
 from inductor.codegen.triton_function import Function, named
 from inductor.codegen.triton_product import ProductWriter
 from inductor.codegen.triton_tiles import MANY_STEPS, tile_of
@@ -18,6 +19,7 @@ from inductor.codegen.triton_values import DTYPES, LARGEST_PLACE, ValueText
 from inductor.ir.buffer import Buffer, Kernel
 from inductor.ir.loops import Accumulate, Dim, Keep, Nest, Reduce, Running, Stage, Store
 from inductor.ir.nodes import Node
+from inductor.lowering.operations import Attention
 
 COMBINE = {"sum": "add_", "prod": "mul_", "max": "max_", "min": "min_", "any": "or_", "all": "and_",
            "logaddexp": "logaddexp_"}  # fmt: skip
@@ -40,6 +42,8 @@ def render(
         writers: list[Any]
         if isinstance(k.body, tuple):
             writers = [TritonWriter(k, nest, buffers, ranges or {}, hints or {}, narrow) for nest in k.body]
+        elif isinstance(k.body, Attention):
+            writers = [AttentionWriter(k, buffers, ranges or {}, hints or {}, narrow)]
         else:
             writers = [ProductWriter(k, buffers, ranges or {}, hints or {}, narrow)]
         out[k.name] = [w.function() for w in writers]

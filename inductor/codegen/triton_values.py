@@ -93,6 +93,12 @@ class ValueText(Walk):
         parameter = Parameter(f"n{len(self.arguments)}", "i32", total, divides=total.value % 16 == 0)
         return self.arguments.setdefault(f"= {total}", parameter).name
 
+    def computed(self, e: Expr) -> str:
+        """A float that the host computes, of symbols alone, as an argument."""
+        if e.op == "sym":
+            return self.symbol(e.name)
+        return self.arguments.setdefault(f"= {e}", Parameter(f"n{len(self.arguments)}", "fp64", e)).name
+
     # ---- places
 
     def fits(self, e: Expr) -> bool:
@@ -214,6 +220,8 @@ class ValueText(Walk):
 
     def write_index(self, n: Node, scope: Scope) -> str:
         e = self.simplified(n.index)
+        if e.kind == "float" and not n.args:  # a block of it, which keeps the sign of -0.0
+            return self.define(scope, f"({self.computed(e)} * tl.full([1, 1], 1.0, tl.float64)).to({DTYPES[n.dtype]})")
         narrow = all(fits_int32(part, self.ranges) for part in walk(e))
         text = self.places(e, {w.symbol.value: self.emit(w) for w in n.args}, narrow)
         if n.dtype == "bool":

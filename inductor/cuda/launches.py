@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from aten import settings
-from aten.symbolic.expr import Expr, as_expr, le
+from aten.symbolic.expr import Expr, as_expr, le, max_, prod_
 from inductor.codegen import triton
 from inductor.codegen.triton_function import Function
 from inductor.codegen.triton_values import LARGEST_PLACE
@@ -16,6 +16,7 @@ from inductor.cuda.images import Image, Pending
 from inductor.ir.buffer import Buffer, Kernel, Schedule
 from inductor.ir.program import Program
 from inductor.ir.steps import Launch
+from inductor.lowering.operations import Attention
 from inductor.schedule.memory import Launched, nbytes
 
 
@@ -44,12 +45,12 @@ def small_places(schedule: Schedule, kernels: Sequence[Kernel], env: Any) -> boo
         for name in k.args:
             b = schedule.buffers[name]
             reach[as_expr(b.offset) + nbytes(Buffer(b.name, "uint8", b.sizes, b.strides))] = None
-        nests = k.body if isinstance(k.body, tuple) else (k.body.epilogue,)
-        for nest in nests:
-            points = as_expr(1)
-            for d in nest.dims:
-                points = points * d.size
-            reach[points] = None
+        if isinstance(k.body, Attention):
+            d = k.body.domain
+            reach[prod_(d.batch) * max_(d.rows, d.columns)] = None
+            continue
+        for nest in k.body if isinstance(k.body, tuple) else (k.body.epilogue,):
+            reach[prod_(d.size for d in nest.dims)] = None
     symbolic = [e for e in reach if not e.is_const]
     if not symbolic or env is None:
         return not symbolic
@@ -74,7 +75,7 @@ class Functions:
 
 
 def settled(program: Program, found: Mapping[str, Image]) -> Program:
-    """The Program with its images by digest, and what launches of them must know."""""
+    """The Program with its images by digest, and what launches of them must know.""" ""
 
     def step(s: Any) -> Any:
         if not isinstance(s, Launch):

@@ -68,11 +68,14 @@ class GraphLowering:
 
         A size that is known to equal symbols which no input of this graph gives stays as it is.
         """
-        sizes = tuple(map(as_expr, meta.sizes))
-        if self.env is None:
-            return sizes
-        known = tuple(map(self.env.simplify, sizes))
-        return tuple([ONE if self.is_one(k) else k if k.free_symbols <= self.bound else e for k, e in zip(known, sizes)])
+        sizes = tuple(map(self.known, meta.sizes))
+        return sizes if self.env is None else tuple([ONE if self.is_one(e) else e for e in sizes])
+
+    def known(self, size) -> Expr:
+        """A size or stride with what guards say of its symbols, where that is in symbols that inputs give."""
+        e = as_expr(size)
+        found = e if self.env is None else self.env.simplify(e)
+        return found if found.free_symbols <= self.bound else e
 
     def is_one(self, size: Expr) -> bool:
         """Whether guards say that a symbolic size is 1: `n - (n + 1) // 2`, the second half, as it was broadcast."""
@@ -326,7 +329,7 @@ class GraphLowering:
         sizes = tuple(map(as_expr, val.sizes))  # as they are: this is where symbols get their values
         b = Buffer(n.name, val.dtype.name, sizes, tuple(map(as_expr, val.strides)), "input", device=device)
         self.buffers[n.name] = b
-        self.values[n] = of_buffer(replace(b, sizes=self.sizes(val)))
+        self.values[n] = of_buffer(replace(b, sizes=self.sizes(val), strides=tuple(map(self.known, val.strides))))
         return n.name
 
     @property
@@ -483,7 +486,7 @@ class GraphLowering:
         self.node = o
         meta = o.meta["val"]
         self.device = device_of(meta)
-        strides = tuple(map(as_expr, meta.strides))
+        strides = tuple(map(self.known, meta.strides))
         found, base = self.layout(value), base_of(o)
         copies = target_name(base) in COPIES  # what a clone returns shares memory with nothing
         if found is not None and same_layout(value, found[2], strides) and not copies:

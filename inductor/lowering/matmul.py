@@ -7,7 +7,7 @@ from inductor.ir.loops import loop_variables
 from inductor.ir.scalar import apply
 from inductor.lowering.reduction import reduce
 from inductor.lowering.registry import NotLowered, lowering
-from inductor.lowering.value import Value
+from inductor.lowering.value import Value, number
 
 MATRIX_DTYPES = ("float32", "float64", "bfloat16", "float16")
 
@@ -20,6 +20,8 @@ def mm(graph, a, b):
     if a.dtype not in MATRIX_DTYPES or b.dtype != a.dtype:
         raise NotLowered(f"a matrix product of {a.dtype}")
     if any(type(s) is int and s == 0 for s in graph.out.sizes):
+        if graph.device != "cpu":
+            return number(0, a.dtype, graph.sizes(graph.out))
         raise NotLowered("a matrix product without elements")
     if choices.sums_product(a.sizes[-2], b.sizes[-1], a.sizes[-1], a.rank == 3, graph.all_hints()):
         return summed(graph, a, b)

@@ -1,6 +1,6 @@
 """What a core graph is lowered to: operations on buffers, plain data that prints.
 
-`Computed` are loops that fill a buffer, `Product` is a matrix product, `External` an op of aten.
+`Computed` are loops that fill a buffer, `Product` is a matrix product, `Attention` a part of one, `External` an op of aten.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 from aten.symbolic.expr import Expr
 from inductor.ir.buffer import Buffer
 from inductor.ir.loops import Pointwise, Reduction, Scan
-from inductor.ir.nodes import Node, node_text, walk
+from inductor.ir.nodes import Node, loads, node_text, walk
 
 
 @dataclass(frozen=True)
@@ -67,6 +67,59 @@ class Product:
     lines: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class Domain:
+    """Of an attention: `rows` queries and `columns` keys of `depth` numbers, values of `width`."""
+
+    batch: tuple[Expr, ...]
+    rows: Expr
+    columns: Expr
+    depth: Expr
+    width: Expr
+
+
+@dataclass(frozen=True)
+class Attention:
+    """A part of an attention, on a device.
+
+    kind      what it makes
+    forward   `out`
+    rows      the gradient of `query`; of each row the `sums` (logarithm of its exponentials' sum) and `weighted` sum, for:
+    columns   the gradients of `key` and `value`
+
+    The weights are softmax(query @ keyᵀ * scale + mask), where `mask` (bool: where it holds; else added) and `causal` let them be,
+    times `keep`. operands: by name, loads at (i0, i1, …, row or col, e of the depth or w of the width); mask and keep are nodes
+    over (i0, i1, …, row, col). stores: by name (buffer, index)."""
+
+    kind: str
+    domain: Domain
+    operands: dict[str, Node]
+    stores: dict[str, tuple[str, Expr]]
+    mask: Node | None
+    keep: Node | None
+    causal: bool
+    scale: Expr
+    dtype: str
+    lines: tuple[str, ...] = ()
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The buffers that it reads."""
+        values = [n for n in (*self.operands.values(), self.mask, self.keep) if n is not None]
+        return tuple(dict.fromkeys(n.buffer for n in loads(values)))
+
+    @property
+    def writes(self) -> tuple[str, ...]:
+        """The buffers that it writes."""
+        return tuple(buffer for buffer, _ in self.stores.values())
+
+    def __str__(self) -> str:
+        d = self.domain
+        sizes = ", ".join(map(str, (*d.batch, d.rows, d.columns)))
+        operands = ", ".join(f"{name} {node_text(n)}" for name, n in self.operands.items())
+        return f"attention {self.kind} [{sizes}] over {d.depth}, {d.width}: {operands} -> {', '.join(self.writes)}"
+
+
 @dataclass
 class External:
     """The op `op` on buffers."""
@@ -89,7 +142,7 @@ class Verification:
     lines: tuple[str, ...]
 
 
-Operation = Computed | Product | External
+Operation = Computed | Product | Attention | External
 
 
 def operation_text(op) -> str:
@@ -103,6 +156,8 @@ def operation_text(op) -> str:
         return f"{op.buffer}[{op.store}] = {kind} [{sizes}] {body}{line}"
     if isinstance(op, Product):
         return f"{op.buffer} = {op.a.buffer} @ {op.b.buffer}  [{', '.join(map(str, op.sizes))}] over {op.k}{line}"
+    if isinstance(op, Attention):
+        return f"{op}{line}"
     return f"{', '.join(op.outputs)} = {op.op}({', '.join(map(str, op.args))}){line}"
 
 

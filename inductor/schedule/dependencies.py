@@ -14,7 +14,7 @@ from aten.symbolic.expr import ONE, ZERO, Expr, prod_, simplify, substitute, sym
 from inductor.ir.index import flat, grouped, refine, row_major
 from inductor.ir.loops import Dim, Pointwise, Reduction
 from inductor.ir.nodes import Node, loads, walk
-from inductor.lowering.operations import Accumulation, Computed, External, Operation, Product
+from inductor.lowering.operations import Accumulation, Attention, Computed, External, Operation, Product
 
 
 @dataclass
@@ -42,14 +42,14 @@ class Match:
 
 @dataclass(eq=False)
 class Group:
-    """Operations that become one kernel's nest; a product or an external op stands at most with its epilogue."""
+    """Operations that become one kernel's nest; a product stands at most with its epilogue, attention and external ops alone."""
 
     number: int
     dims: tuple[Dim, ...] = ()
     members: list[Member] = field(default_factory=list)
     product: Product | None = None
     product_dims: tuple[Expr, ...] = ()  # the product's batch, row and column in terms of the dims
-    external: External | None = None
+    external: External | Attention | None = None
     before: set[Group] = field(default_factory=set)  # groups that must run first
     reads: set[str] = field(default_factory=set)
     writes: set[str] = field(default_factory=set)
@@ -108,6 +108,8 @@ def buffers_read(op: Operation) -> set[str]:
         return names | {op.buffer} if isinstance(op.loops, Accumulation) else names
     if isinstance(op, Product):
         return {op.a.buffer, op.b.buffer}
+    if isinstance(op, Attention):
+        return set(op.reads)
     return set(references((op.args, op.kwargs)))
 
 
@@ -125,6 +127,8 @@ def references(args) -> Iterator[str]:
 
 
 def buffers_written(op: Operation) -> tuple[str, ...]:
+    if isinstance(op, Attention):
+        return op.writes
     return op.outputs if isinstance(op, External) else (op.buffer,)
 
 
@@ -134,7 +138,7 @@ def buffers_written(op: Operation) -> tuple[str, ...]:
 def start_group(number: int, op: Operation) -> Group:
     """A group of one operation."""
     g = Group(number)
-    if isinstance(op, External):
+    if isinstance(op, External | Attention):
         g.external = op
         return g
     if isinstance(op, Product):

@@ -10,7 +10,7 @@ from inductor.ir.buffer import ITEMSIZE
 from inductor.ir.index import coefficient
 from inductor.ir.loops import Dim, Pointwise, Reduction
 from inductor.ir.nodes import checks, walk
-from inductor.lowering.operations import Accumulation, Computed, External, Lowered, Operation
+from inductor.lowering.operations import Accumulation, Attention, Computed, External, Lowered, Operation
 from inductor.schedule.dependencies import (
     Group,
     Match,
@@ -244,6 +244,8 @@ def fuse(lowered: Lowered) -> list[Group]:
 def describe(g: Group) -> str:
     """One line: the loops of a group and what it holds."""
     dims = ", ".join(f"{d.size}{'*' if d.reduced else ''}" for d in g.dims)
+    if isinstance(g.external, Attention):
+        return str(g.external)
     if g.external is not None:
         return f"{g.external.op} -> {', '.join(g.external.outputs)}"
     names = [m.op.buffer for m in g.members]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 
-from aten.symbolic.expr import sum_, sym
+from aten.symbolic.expr import prod_, sum_, sym
 from inductor import choices
 from inductor.codegen.cpp_product import ProductBody
 from inductor.codegen.kernel import values_of
 from inductor.ir import nodes
 from inductor.ir.buffer import Extern, Kernel, Schedule
 from inductor.ir.loops import Accumulate, Nest, Store
-from inductor.lowering.operations import Accumulation, Lowered
+from inductor.lowering.operations import Accumulation, Attention, Lowered
 from inductor.schedule.dependencies import Group, points
 from inductor.schedule.fuse import fuse
 from inductor.schedule.loop_order import tidy
@@ -30,7 +30,9 @@ def build(lowered: Lowered, groups: list[Group], prefix: str) -> Schedule:
     for batch in batches(groups, lowered):
         g = batch[0]
         name = f"{prefix}{len(steps)}"
-        if g.external is not None:
+        if isinstance(g.external, Attention):
+            steps.append(attention_kernel(name, g.external))
+        elif g.external is not None:
             e = g.external
             steps.append(Extern(e.op, e.args, e.kwargs, e.outputs, e.lines, e.allocates))
         elif g.product is not None:
@@ -121,6 +123,13 @@ def product_kernel(name: str, g: Group, lowered: Lowered, needed: set[str], line
         (),
         work,
     )
+
+
+def attention_kernel(name: str, a: Attention) -> Kernel:
+    """The kernel of a part of an attention. (Its writer says what it is passed.)"""
+    d = a.domain
+    work = prod_(d.batch) * d.rows * d.columns * (d.depth + d.width)
+    return Kernel(name, tuple(dict.fromkeys((*a.reads, *a.writes))), a.writes, (), a, a.lines, (), work)
 
 
 def loop_kernel(name: str, nests: tuple[Nest, ...], lines: tuple[str, ...], work) -> Kernel:

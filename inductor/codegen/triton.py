@@ -244,13 +244,14 @@ class TritonWriter(ValueText):
 
     def accumulate(self, s: Accumulate, scope: Scope) -> None:
         """Atomic: the order in which equal places add up is not fixed on a GPU. Nor is which of them replaces."""
-        if s.replaces:
+        if s.kind == "replace":
             value = f"{self.emit(s.value)}.to(tl.int8)" if s.dtype == "bool" else self.emit(s.value)
             value = f"tl.broadcast_to({value}, {self.shape(scope)})"
             scope.lines.append(f"tl.store({self.address(s.buffer, s.index, s.where, scope)}, {value}{self.mask(scope)})")
             return
         value = f"tl.broadcast_to({self.emit(s.value)}, {self.shape(scope)}).to({DTYPES[s.dtype]})"
-        scope.lines.append(f"tl.atomic_add({self.address(s.buffer, s.index, s.where, scope)}, {value}{self.mask(scope)})")
+        atomic = "tl.atomic_max" if s.kind == "largest" else "tl.atomic_add"
+        scope.lines.append(f"{atomic}({self.address(s.buffer, s.index, s.where, scope)}, {value}{self.mask(scope)})")
 
     def own_level(self, n: Node) -> int:
         if n.kind == "kept":

@@ -92,14 +92,14 @@ class Store:
 @dataclass(frozen=True)
 class Accumulate:
     """buffer[index] += value, in the order of the loops: never split over threads. `where`: nodes the index
-    mentions. `replaces`: = instead of +=, in no order."""
+    mentions. `kind`: "accumulate", "replace" (= instead, in no order) or "largest" (the larger of both)."""
 
     buffer: str
     index: Expr
     value: Node
     dtype: str
     where: tuple[Node, ...] = ()
-    replaces: bool = False
+    kind: str = "accumulate"
 
 
 @dataclass(frozen=True)
@@ -217,7 +217,7 @@ class _Writer:
             return [*lines, f"{s.name} = {kind}.{s.kind}.{s.dtype}({value})"]
         if isinstance(s, Keep):
             return [*lines, f"{s.name} = keep({value})"]
-        kind = "store" if isinstance(s, Store) else "replace" if s.replaces else "accumulate"
+        kind = "store" if isinstance(s, Store) else s.kind
         parts = [repr(s.buffer), self.index(s.index, where), value, *(self.names[w] for w in where)]
         return [*lines, f"{kind}.{s.dtype}({', '.join(parts)})"]
 

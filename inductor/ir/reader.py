@@ -69,7 +69,7 @@ class _Reader:
             buffer, index, value, *where = args
             if path[0] == "store":
                 return Store(buffer, self.index(index), value, path[1])
-            return Accumulate(buffer, self.index(index), value, path[1], tuple(where), path[0] == "replace")
+            return Accumulate(buffer, self.index(index), value, path[1], tuple(where), path[0])
         name = tree.targets[0].id
         if path[0] in ("reduce", "running"):
             return (Reduce if path[0] == "reduce" else Running)(name, path[1], args[0], path[2])

@@ -19,6 +19,7 @@ from aten.symbolic.expr import ONE, ZERO, Expr, as_expr, eq, evaluate, simplify,
 from inductor import choices
 from inductor.ir import nodes
 from inductor.ir.buffer import Buffer, Check, DTypeName, Ref
+from inductor.ir.fold import cast
 from inductor.ir.index import coefficient, divides, flat, row_major, split_points, without
 from inductor.ir.loops import Pointwise, Reduction, Scan, loop_variables
 from inductor.ir.nodes import HALF, Node, rewrite_indices
@@ -30,6 +31,7 @@ from inductor.lowering.registry import NotLowered, load_all
 from inductor.lowering.value import Value, domain, number, of_buffer, reindex
 
 COPIES = ("clone", "copy")
+NARROW = ("int8", "uint8", "int16", "uint16")
 
 
 def line_of(node) -> str:
@@ -124,18 +126,23 @@ class GraphLowering:
         self.operations.append(Computed(b.name, loops, flat(left, b.strides), dtype, self.lines()))
         return of_buffer(b)
 
-    def accumulated(self, start: Node, sizes, dtype: str, over, reduced, where, body: Node, replaces=False) -> Value:
-        """A buffer that starts as `start` (over i0, i1, …) and takes += body (= if it `replaces`) at the indices `where` of the
+    def accumulated(self, start: Node, sizes, dtype: str, over, reduced, where, body: Node, kind: str = "accumulate") -> Value:
+        """A buffer that starts as `start` (over i0, i1, …) and takes += body (or what `kind` says) at the indices `where` of the
         domain `over`. Halves are added up as float32: each sum in their own type would lose what is small beside it."""
-        result, dtype = dtype, "float32" if dtype in HALF and not replaces else dtype
+        result = dtype
+        if kind == "accumulate" and (dtype in HALF or (dtype in NARROW and self.device != "cpu")):
+            dtype = "float32" if dtype in HALF else "int32"  # (no device adds fewer than 32 bits at once)
         b = self.new_buffer(dtype, sizes)
         i = loop_variables(len(sizes))
         self.operations.append(Computed(b.name, Pointwise(tuple(sizes), start), flat(i, b.strides), dtype, self.lines()))
         index = flat([w.symbol if isinstance(w, Node) else w for w in where], b.strides)
-        loops = Accumulation(tuple(over), reduced, body, index, tuple(w for w in where if isinstance(w, Node)), replaces)
+        loops = Accumulation(tuple(over), reduced, body, index, tuple(w for w in where if isinstance(w, Node)), kind)
         self.operations.append(Computed(b.name, loops, index, dtype, self.lines()))
         value = of_buffer(b)
-        return value if dtype == result else Value(value.sizes, result, apply(f"round_{result}", value.body))
+        if dtype == result:
+            return value
+        body = cast(value.body, result) if result in NARROW else apply(f"round_{result}", value.body)
+        return Value(value.sizes, result, body)
 
     def matmul(self, a: Value, b: Value) -> Value:
         """a @ b, with or without batch dims."""

@@ -119,7 +119,7 @@ def scatter(graph, x, dim, index, src):
         j = in_bounds(graph, index.body, x.sizes[dim], "index", index.sizes)
         where = tuple(j if d == dim else i[d] for d in range(x.rank))
         new = src.body if isinstance(src, Value) else number(src, x.dtype).body
-        return graph.accumulated(x.body, x.sizes, x.dtype, index.sizes, _last_dims(x.rank, dim), where, new, replaces=True)
+        return graph.accumulated(x.body, x.sizes, x.dtype, index.sizes, _last_dims(x.rank, dim), where, new, "replace")
     line = [ZERO if d == dim else i[d] for d in range(x.rank)]
     j = in_bounds(graph, index.load(line), x.sizes[dim], "index", index.sizes)
     j = nodes.index(j) if isinstance(j, Expr) else j

@@ -17,14 +17,14 @@ from inductor.ir.nodes import Node, loads, node_text, walk
 @dataclass(frozen=True)
 class Accumulation:
     """buffer[index] += body over the domain, in order along the dims `reduced`; `where`: nodes the index mentions.
-    `replaces`: = instead of +=, in no order: kernels of a device alone."""
+    `kind`: "accumulate"; on a device also "replace" (= instead, in no order) and "largest" (the larger of both)."""
 
     sizes: tuple[Expr, ...]
     reduced: tuple[int, ...]
     body: Node
     index: Expr
     where: tuple[Node, ...]
-    replaces: bool = False
+    kind: str = "accumulate"
 
 
 @dataclass

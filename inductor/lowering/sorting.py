@@ -121,7 +121,7 @@ def merged(graph, line: Value, total: int, length: int) -> Value:
     count = counted([*halves(length // 2), 1], is_less)  # never beyond the other run
     there = nodes.index(pair + own + count.symbol, "int64", (count,))
     where = (*i[:-1], there)
-    return graph.accumulated(const(0, "int64"), line.sizes, "int64", line.sizes, (), where, value, replaces=True)
+    return graph.accumulated(const(0, "int64"), line.sizes, "int64", line.sizes, (), where, value, "replace")
 
 
 def halves(n: int) -> list[int]:

@@ -44,7 +44,7 @@ def _mapped(s, index: Callable, value: Callable):
     if isinstance(s, Accumulate):
         where = tuple(map(value, s.where))
         renamed_symbols = {old.symbol.value: new.symbol for old, new in zip(s.where, where)}
-        return Accumulate(s.buffer, index(substitute(s.index, renamed_symbols)), value(s.value), s.dtype, where, s.replaces)
+        return Accumulate(s.buffer, index(substitute(s.index, renamed_symbols)), value(s.value), s.dtype, where, s.kind)
     return type(s)(**{**vars(s), "value": value(s.value)})
 
 

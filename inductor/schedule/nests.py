@@ -176,7 +176,7 @@ class NestBuilder:
             values, memo = dict(m.at), {}
             where = tuple(self.rewritten(w, values, stage, memo) for w in loops.where)
             swap = {**values, **{w.symbol.value: new.symbol for w, new in zip(loops.where, where)}}
-            return [Accumulate(op.buffer, substitute(op.store, swap), value, op.dtype, where, loops.replaces)]
+            return [Accumulate(op.buffer, substitute(op.store, swap), value, op.dtype, where, loops.kind)]
         wanted = op.buffer in self.needed or op.mutates
         if isinstance(loops, Pointwise):
             return [Store(op.buffer, store, unrounded(value, op.dtype), op.dtype)] if wanted else []

@@ -216,3 +216,44 @@ def test_bags_and_labels_of_a_device(device):
     want = F.ctc_loss(logs, labels, *lengths)
     for where in ("cpu", device):  # as they were counted, or moved along
         equal(F.ctc_loss(logs.to(device), labels.to(device), *(n.to(where) for n in lengths)), want, 1e-5)
+
+
+REDUCED = {
+    "float32": lambda: (
+        weft.tensor([1.0, float("nan"), -0.0, 4.0, -float("inf"), 2.0]),
+        weft.tensor([3.0, 1.5, float("nan"), -2.0, 5.0, 0.25, 7.0]),
+    ),
+    "bfloat16": lambda: (weft.arange(6).to(weft.bfloat16), weft.tensor([3.0, 1.5, -8.0, -2.0, 5, 0.25, 7], dtype=weft.bfloat16)),
+    "int64": lambda: (weft.tensor([5, -(2**63), 2**62, 5, -7, 2]), weft.tensor([3, 2**61, -7, -2, 5, 1, 2])),
+    "uint8": lambda: (weft.arange(6).to(weft.uint8), weft.tensor([3, 255, 7, 2, 5, 1, 2], dtype=weft.uint8)),
+    "bool": lambda: (weft.tensor([1, 0, 1, 0, 1, 0]) > 0, weft.tensor([1, 0, 0, 1, 0, 1, 1]) > 0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("include_self", [True, False])
+@pytest.mark.parametrize(
+    "dtype, reduce", [(d, r) for d in REDUCED for r in ("sum", "prod", "mean", "amax", "amin") if (d, r) != ("bool", "mean")]
+)
+def test_what_is_scattered_is_reduced(device, dtype, reduce, include_self):
+    index = weft.tensor([1, 0, 4, 1, 4, 4, 2])
+    x, src = REDUCED[dtype]()
+    f = lambda x, index, src: x.scatter_reduce(0, index, src, reduce, include_self=include_self)
+    want = f(x, index, src)
+    weft._dynamo.reset()
+    for g in (f, weft.compile(f, fullgraph=True)):
+        got = g(x.to(device), index.to(device), src.to(device))
+        assert got.device.type == "cuda" and got.dtype is want.dtype
+        np.testing.assert_allclose(got.cpu().double().numpy(), want.double().numpy(), rtol=1e-6)
+
+
+@pytest.mark.parametrize("reduce", ["prod", "amax"])
+def test_an_index_shorter_than_the_lines_it_goes_into(device, reduce):
+    x, src, index = floats(3, 4, 5), floats(2, 6, 5, seed=1), weft.arange(2 * 6 * 4).reshape(2, 6, 4) % 4
+    f = lambda x: x.scatter_reduce(1, index.to(x.device), src.to(x.device), reduce)
+    equal(f(x.to(device)), f(x))
+    with pytest.raises(RuntimeError, match="index 9 is out of bounds for dimension 0 with size 3"):
+        weft.zeros(3, device=device).scatter_reduce(0, weft.tensor([9]).to(device), weft.ones(1, device=device), reduce)
+        weft.cuda.synchronize()
+    assert weft.zeros(3, dtype=weft.int8, device=device).scatter_add(
+        0, weft.tensor([1, 1]).to(device), weft.tensor([100, 100], dtype=weft.int8).to(device)
+    ).tolist() == [0, -56, 0]  # fmt: skip

@@ -7,7 +7,7 @@ from typing import Any
 
 from aten import aot, settings
 from aten.op import Op, registry
-from inductor import choices
+from inductor import choices, complex_pairs
 
 
 def decompositions() -> dict[Op, Callable[..., Any]]:
@@ -21,7 +21,7 @@ def decompositions() -> dict[Op, Callable[..., Any]]:
     for name, channels in (("convolution", _channels), ("convolution_weight", _channels_of_gradient)):
         op = registry[name]
         found[op] = _if_depthwise(found[op], channels)
-    return found
+    return found | complex_pairs.decompositions(found)
 
 
 def on_cpu(x: Any) -> bool:

@@ -12,7 +12,8 @@ from typing import Any
 from aten.symbolic.expr import Expr
 from inductor.codegen.triton_prelude import PRELUDE
 
-POINTERS = {"bool": "*i8", "float16": "*fp16", "bfloat16": "*bf16", "float32": "*fp32", "float64": "*fp64",
+POINTERS = {"bool": "*i8", "complex64": "*fp32", "complex128": "*fp64",
+            "float16": "*fp16", "bfloat16": "*bf16", "float32": "*fp32", "float64": "*fp64",
             **{f"{u}int{b}": f"*{u[:1]}{'' if u else 'i'}{b}" for u in ("", "u") for b in (8, 16, 32, 64)}}  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from inductor.codegen.triton_function import Function
 from inductor.codegen.triton_values import LARGEST_PLACE
 from inductor.cuda import images
 from inductor.cuda.images import Image, Pending
-from inductor.ir.buffer import Buffer, Kernel, Schedule
+from inductor.ir.buffer import PARTS, Buffer, Kernel, Schedule
 from inductor.ir.program import Program
 from inductor.ir.steps import Launch
 from inductor.lowering.operations import Attention
@@ -44,7 +44,8 @@ def small_places(schedule: Schedule, kernels: Sequence[Kernel], env: Any) -> boo
     for k in kernels:
         for name in k.args:
             b = schedule.buffers[name]
-            reach[as_expr(b.offset) + nbytes(Buffer(b.name, "uint8", b.sizes, b.strides))] = None
+            elements = as_expr(b.offset) + nbytes(Buffer(b.name, "uint8", b.sizes, b.strides))
+            reach[elements * (2 if b.dtype in PARTS else 1)] = None
         if isinstance(k.body, Attention):
             d = k.body.domain
             reach[prod_(d.batch) * max_(d.rows, d.columns)] = None

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from inductor.ir.loops import Nest
 
 ITEMSIZE = {dtype.name: dtype.itemsize for dtype in dtypes}
+PARTS = {"complex64": "float32", "complex128": "float64"}  # of a complex number, two of which it is in memory
 
 
 @dataclass(frozen=True)

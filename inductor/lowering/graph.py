@@ -18,7 +18,7 @@ from aten.meta import Meta
 from aten.symbolic.expr import ONE, ZERO, Expr, as_expr, eq, evaluate, simplify, substitute, sym
 from inductor import choices
 from inductor.ir import nodes
-from inductor.ir.buffer import Buffer, Check, DTypeName, Ref
+from inductor.ir.buffer import PARTS, Buffer, Check, DTypeName, Ref
 from inductor.ir.fold import cast
 from inductor.ir.index import coefficient, divides, flat, row_major, split_points, without
 from inductor.ir.loops import Pointwise, Reduction, Scan, loop_variables
@@ -31,6 +31,7 @@ from inductor.lowering.registry import NotLowered, load_all
 from inductor.lowering.value import Value, domain, number, of_buffer, reindex
 
 COPIES = ("clone", "copy")
+AS_THEY_LIE = VIEWS | {"view_as_real", "view_as_complex"}  # what may be done with complex numbers in memory
 NARROW = ("int8", "uint8", "int16", "uint16")
 
 
@@ -218,6 +219,9 @@ class GraphLowering:
     def realize(self, x: Value, strides=None, lines: tuple[str, ...] | None = None) -> Value:
         """x stored in a buffer of its own."""
         b = self.new_buffer(x.dtype, x.sizes, strides)
+        if x.dtype in PARTS and self.device != "cpu" and x.buffer_load is not None:
+            self.operations.append(self.pairs_of(x, b, flat(loop_variables(x.rank), b.strides), lines))
+            return of_buffer(b)
         if x.dtype.startswith("complex"):
             own = self.lines() if lines is None else lines
             self.operations.append(External("clone", (Ref(self.as_buffer(x)),), {}, (b.name,), own))
@@ -225,6 +229,14 @@ class GraphLowering:
         loops, store = self.in_order_of_product(Pointwise(x.sizes, x.body), flat(loop_variables(x.rank), b.strides))
         self.operations.append(Computed(b.name, loops, store, x.dtype, self.lines() if lines is None else lines))
         return of_buffer(b)
+
+    def pairs_of(self, x: Value, b: Buffer, store: Expr, lines=None, mutates: bool = False) -> Computed:
+        """The copy of complex numbers, as pairs of floats, into a buffer of a device."""
+        n, part = x.body, PARTS[x.dtype]
+        last = sym(f"i{x.rank}")
+        loops = Pointwise((*x.sizes, as_expr(2)), nodes.load(n.buffer, n.index * 2 + last, part))
+        own = self.lines() if lines is None else lines
+        return Computed(b.name, loops, store * 2 + last, part, own, mutates=mutates)
 
     def in_order_of_product(self, loops: Pointwise, store: Expr) -> tuple[Pointwise, Expr]:
         """The loops in the order of a matrix product that they read in another, so that they can become its
@@ -367,7 +379,7 @@ class GraphLowering:
         try:
             if settings.exact and not exact.lowers(n):
                 raise NotLowered(f"{n.target.name} adds in an order of its own")
-            if fn is None or self.kept(n, args) or (n.target.name not in VIEWS and self.is_complex(args)):
+            if fn is None or self.kept(n, args) or (n.target.name not in AS_THEY_LIE and self.is_complex(args)):
                 raise NotLowered(n.target.name)
             value = fn(self, *args, **kwargs)
             if self.is_complex([value]) and self.layout(value) is None:
@@ -512,12 +524,18 @@ class GraphLowering:
         for i, o in self.mutations:
             name, node = inputs[i], self.gm.graph.outputs[o]
             b = self.buffers[name]
-            if outputs[o] == name or b.dtype.startswith("complex"):
+            away = b.device != "cpu" and b.dtype in PARTS
+            if outputs[o] == name or (b.dtype.startswith("complex") and not away):
                 continue  # (what no loop can write is copied at the end)
             value = of_buffer(self.buffers[outputs[o]]) if isinstance(outputs[o], str) else number(outputs[o], b.dtype)
             self.node = node
             self.device = b.device
             index = flat(loop_variables(len(b.sizes)), b.strides)
+            if away:
+                self.operations.append(self.pairs_of(value, b, index, mutates=True))
+                outputs[o] = name
+                done.append(name)
+                continue
             self.operations.append(Computed(name, Pointwise(b.sizes, value.body), index, b.dtype, self.lines(), mutates=True))
             outputs[o] = name
             done.append(name)

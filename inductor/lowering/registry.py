@@ -30,7 +30,7 @@ def lowering(*names: str):
 
 def load_all() -> dict[str, Callable]:
     """The table, with every family imported."""
-    families = "attention creation indexing matmul pointwise random reduction scan scatter_reduce sorting structure view"
+    families = "attention complex creation indexing matmul pointwise random reduction scan scatter_reduce sorting structure view"
     for family in families.split():
         importlib.import_module(f"inductor.lowering.{family}")
     return table

@@ -4,7 +4,8 @@
 A row is sorted as int64 numbers that are all different: an element's rank among the values of its dtype in the upper half, its
 place in the lower one, so that equal elements keep their order. A program sorts RUN of them; longer rows are sorted in runs of
 that length, and two neighbours become one until one is left: an element's new place is its own and how many of the other run
-are less, which a search by halves counts. Of a rank of 64 bits the lower half is sorted first, then the upper.
+are less, which a search by halves counts. Of a rank of 64 bits the lower half is sorted first, then the upper. A row whose length
+is a symbol is one of the next power of two, guarded, what it lacks being behind all elements.
 """
 
 from __future__ import annotations
@@ -75,25 +76,42 @@ def back(x: Value, dim: int) -> Value:
     return reindex(x, sizes, lambda i: [*i[:dim], *i[dim + 1 :], i[dim]])
 
 
-def in_runs(graph, rows: Value) -> Value:
-    """[…, n] numbers as sorted runs: […, runs, RUN], the last filled up with LAST."""
+def longest(graph, n: Expr) -> int:
+    """A length itself; for a symbol the power of two (of four, up to what a program sorts) that is next to it, guarded."""
+    if n.is_const:
+        return n.value
+    if graph.env is None or not n.free_symbols <= graph.env.hints.keys():
+        raise NotLowered("rows of a length that is not known are sorted by the op")
+    hint, end = graph.env.hint(n), 16
+    while end < hint:
+        end *= 4 if end < RUN else 2
+    graph.env.guard(le(n, end))
+    if end > 16:
+        graph.env.guard(lt(end // (4 if end <= RUN else 2), n))
+    return end
+
+
+def in_runs(graph, rows: Value, most: int) -> Value:
+    """[…, n] numbers as sorted runs: […, runs, RUN], filled up with what is behind all of them. `most`: the `longest` that n is."""
     *lead, n = rows.sizes
-    if n.value <= RUN:
+    if n.is_const and n.value <= RUN:
         runs = reindex(rows, [*lead, ONE, n], lambda i: [*i[:-2], i[-1]])
     else:
-        sizes = (*lead, as_expr(-(-n.value // RUN)), as_expr(RUN))
+        run = min(RUN, most)
+        sizes = (*lead, as_expr(-(-most // run)), as_expr(run))
         i = loop_variables(len(sizes))
-        at = i[-2] * RUN + i[-1]
+        at = i[-2] * run + i[-1]
         inside = graph.condition(lt(at, n), sizes)
-        runs = Value(sizes, "int64", nodes.masked(inside, rows.load([*i[:-2], at]), const(LAST, "int64")))
+        filler = apply("add", nodes.index(at), const(LAST - most - run, "int64"))  # all different, as the numbers are
+        runs = Value(sizes, "int64", nodes.masked(inside, rows.load([*i[:-2], at]), filler))
     loops = Scan(runs.sizes, (runs.rank - 1,), "sort", "int64", runs.body)
     return graph.computed(loops, "int64", runs.sizes, ())
 
 
-def in_order(graph, rows: Value) -> Value:
+def in_order(graph, rows: Value, most: int) -> Value:
     """[…, n] numbers in order."""
     *lead, n = rows.sizes
-    runs = in_runs(graph, rows)
+    runs = in_runs(graph, rows, most)
     total = runs.sizes[-2].value * runs.sizes[-1].value
     line = reshape(runs, [*lead, as_expr(total)], graph.ranges)
     length = runs.sizes[-1].value
@@ -141,26 +159,25 @@ def counted(steps: list[int], holds) -> Node:
     return count
 
 
-def first_ones(graph, rows: Value, k: int) -> Value:
+def first_ones(graph, rows: Value, k: int, most: int) -> Value:
     """The first k of […, n] numbers in order: of every run its first k, and of these again."""
-    n = rows.sizes[-1].value
-    if n > RUN and k <= RUN // 2:
-        runs = in_runs(graph, rows)
+    if most > RUN and k <= RUN // 2:
+        runs = in_runs(graph, rows, most)
         *lead, count, _ = runs.sizes
         best = reshape(Value((*lead, count, as_expr(k)), "int64", runs.body), [*lead, count * k], graph.ranges)
-        return first_ones(graph, best, k)
-    ordered = in_order(graph, rows)
+        return first_ones(graph, best, k, count.value * k)
+    ordered = in_order(graph, rows, most)
     return Value((*ordered.sizes[:-1], as_expr(k)), "int64", ordered.body)
 
 
 def ordered_places(graph, x: Value, k: int | None, descending: bool) -> Value:
     """The places of the elements of the rows x in order, of the first k alone if that is given."""
-    i = loop_variables(x.rank)
+    i, most = loop_variables(x.rank), longest(graph, x.sizes[-1])
     rank = rank_of(x.body, descending)
 
     def places(body: Node, k: int | None) -> Value:
         rows = Value(x.sizes, "int64", packed(body, i[-1]))
-        made = in_order(graph, rows) if k is None else first_ones(graph, rows, k)
+        made = in_order(graph, rows, most) if k is None else first_ones(graph, rows, k, most)
         return Value(made.sizes, "int64", place_in(made.body))
 
     if x.body.dtype not in WIDE:
@@ -178,9 +195,9 @@ def ordered(graph, x: Value, dim: int, k: int | None, descending: bool) -> tuple
     if not x.rank:
         return x, number(0, "int64")
     n = x.sizes[dim]
-    if not n.is_const or n.value > LOWER >> 1:
-        raise NotLowered("rows of a length that is not known are sorted by the op")
-    if n.value == 0 or k == 0:
+    if longest(graph, n) > LOWER >> 1:
+        raise NotLowered("rows that take more than 32 bits to count")
+    if n is ZERO or k == 0:
         sizes = [s if d != dim else ZERO for d, s in enumerate(x.sizes)]
         return number(0, x.dtype, sizes), number(0, "int64", sizes)
     if x.buffer_load is None:

@@ -257,3 +257,29 @@ def test_an_index_shorter_than_the_lines_it_goes_into(device, reduce):
     assert weft.zeros(3, dtype=weft.int8, device=device).scatter_add(
         0, weft.tensor([1, 1]).to(device), weft.tensor([100, 100], dtype=weft.int8).to(device)
     ).tolist() == [0, -56, 0]  # fmt: skip
+
+
+def test_rows_of_lengths_near_each_other_are_one_program(device):
+    from inductor.cuda import eager
+
+    def programs(name):
+        return sum(len(found) for key, found in eager._programs.items() if key[0] == name)
+
+    before = programs("sort"), programs("topk")
+    for n in (17, 20, 33, 64):
+        x = floats(3, n)
+        same(weft.sort(x.to(device), 1), weft.sort(x, 1))
+        same(weft.topk(x.to(device), 5, 1), weft.topk(x, 5, 1))
+        same(weft.sort(x.double().to(device), 1, descending=True), weft.sort(x.double(), 1, descending=True))
+    assert (programs("sort") - before[0], programs("topk") - before[1]) == (2, 1)
+    x = floats(3, 70)
+    same(weft.sort(x.to(device), 1), weft.sort(x, 1))
+
+
+@pytest.mark.parametrize("n", [5, 8, 13, 23])
+def test_long_rows_whose_length_is_a_symbol(device, short, n):
+    with uncached():
+        weft._dynamo.reset()
+        x = weft.from_numpy(np.random.default_rng(n).integers(0, 9, (2, n)).astype("f4"))
+        f = weft.compile(lambda x: (*x.sort(1), *x.topk(2, 1)), dynamic=True, fullgraph=True)
+        same(f(x.to(device)), (*x.sort(1), *x.topk(2, 1)))

@@ -82,8 +82,11 @@ def run(op: Op, args: tuple[Any, ...], device: Any) -> Any:
     """The op on core arguments, some of them tensors on `device`."""
     inputs: list[Any] = []
     key = (op.name, str(device), _native.ambient(), *_kinds(args, inputs, {}, takes_numbers(op)))
-    if "dynamic" in op.tags:
-        made = counted.run(op, args)
+    if "dynamic" in op.tags or op.name in counted.TABLE:
+        try:
+            made = counted.run(op, args)
+        except counted.Refused:
+            return _by_the_cpu(op, args, device)
         return on_host(op, args, device) if made is NotImplemented else made
     if key in _on_host:
         return on_host(op, args, device)
@@ -286,6 +289,10 @@ def on_host(op: Op, args: tuple[Any, ...], device: Any, why: str = "") -> Any:
     """The op by the CPU's kernel, on copies."""
     reason = f" ({why})" if why else ""
     errors.warn_once(f"{op.name} has no kernel on {device.type} and runs on the CPU, with copies of its tensors{reason}")
+    return _by_the_cpu(op, args, device)
+
+
+def _by_the_cpu(op: Op, args: tuple[Any, ...], device: Any) -> Any:
     with no_grad(), dispatch.On(CPU):
         return _moved(dispatch.run(op, _moved(args, CPU)), device)
 

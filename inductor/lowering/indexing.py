@@ -30,18 +30,29 @@ def in_bounds(graph, index: Node, size: Expr, argument: str, sizes, dims=None, n
 def gather(graph, x, dim, index):
     """out[i] = x[i with i[dim] = index[i]]"""
     if not x.rank:
-        raise NotLowered("gather from a scalar")
+        return of_scalar(graph, x, index)
     dim = dim % x.rank
     i = loop_variables(index.rank)
     j = in_bounds(graph, index.body, x.sizes[dim], "index", index.sizes)
     return Value(index.sizes, x.dtype, x.load([j if d == dim else i[d] for d in range(x.rank)]))
 
 
+def of_scalar(graph, x: Value, index: Value) -> Value:
+    """A scalar at places that can only be 0."""
+    if graph.device == "cpu":
+        raise NotLowered("indexing of a scalar")
+    j = in_bounds(graph, index.body, ONE, "index", index.sizes)
+    j = nodes.index(j) if isinstance(j, Expr) else j
+    sizes = graph.sizes(graph.out)
+    read = Value(index.sizes, x.dtype, apply("where", apply("eq", j, const(0, "int64")), x.body, x.body))
+    return read if index.sizes == sizes else Value(sizes, x.dtype, x.body)
+
+
 @lowering("index_select")
 def index_select(graph, x, dim, index):
     """out's index along `dim` is index[i]"""
     if not x.rank:
-        raise NotLowered("index_select from a scalar")
+        return of_scalar(graph, x, index)
     dim = dim % x.rank
     sizes = graph.sizes(graph.out)
     i = loop_variables(x.rank)

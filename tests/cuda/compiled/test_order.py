@@ -283,3 +283,41 @@ def test_long_rows_whose_length_is_a_symbol(device, short, n):
         x = weft.from_numpy(np.random.default_rng(n).integers(0, 9, (2, n)).astype("f4"))
         f = weft.compile(lambda x: (*x.sort(1), *x.topk(2, 1)), dynamic=True, fullgraph=True)
         same(f(x.to(device)), (*x.sort(1), *x.topk(2, 1)))
+
+
+DRAWN = {
+    "histc": lambda x: (weft.histc(x, 7), weft.histc(x, 10, -1, 1), weft.histc(x.double(), 4, 0, 2), weft.histc(x, 5, -3, 3)),
+    "unique rows": lambda x: weft.unique((x * 2).long(), dim=0, return_inverse=True, return_counts=True),
+    "unique columns": lambda x: weft.unique(x.sign(), dim=1, return_inverse=True, return_counts=True),
+    "drawn": lambda x: (weft.multinomial(x.abs(), 2), weft.multinomial(x[0].abs(), 3)),
+    "drawn again": lambda x: (weft.multinomial(x.abs(), 40, replacement=True), weft.multinomial(x.abs().bfloat16(), 5, True)),
+    "of a scalar": lambda x: (
+        x[0, 0].gather(0, weft.zeros((), dtype=weft.int64, device=x.device)),
+        x[1, 0].index_select(0, weft.zeros(1, dtype=weft.int64, device=x.device)),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_counted_and_drawn_as_on_the_cpu(device, name):
+    f, x = DRAWN[name], floats(30, 3)
+    weft.manual_seed(3)
+    want = f(x)
+    weft._dynamo.reset()
+    for function in (f, weft.compile(f)):
+        weft.manual_seed(3)
+        same(function(x.to(device)), want)
+
+
+@pytest.mark.parametrize(
+    "f, said",
+    [
+        (lambda d: weft.multinomial(weft.tensor([1.0, -1.0]).to(d), 1), "either `inf`, `nan` or element < 0"),
+        (lambda d: weft.multinomial(weft.tensor([1.0, 0.0]).to(d), 2), "not enough non-negative category"),
+        (lambda d: weft.multinomial(weft.zeros(2).to(d), 1, True), "sum of probabilities <= 0"),
+        (lambda d: weft.histc(weft.tensor([1.0, float("nan")]).to(d)), "is not finite"),
+    ],
+)
+def test_data_that_are_refused(device, f, said):
+    with pytest.raises(RuntimeError, match=said):
+        f(device)

@@ -179,7 +179,8 @@ def index_put(graph, x, indices, values, accumulate=False):
     where = tuple(places[d] if d in places else next(free) for d in range(x.rank))
     source = broadcast(values, domain)
     over = tuple(range(start, start + rank))
-    return graph.accumulated(x.body, x.sizes, x.dtype, domain, over, where, source.body, not accumulate)
+    kind = "accumulate" if accumulate else "replace"
+    return graph.accumulated(x.body, x.sizes, x.dtype, domain, over, where, source.body, kind)
 
 
 @lowering("masked_fill")

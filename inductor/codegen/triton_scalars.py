@@ -52,3 +52,5 @@ TEXTS: dict[str, str] = {
     "normal": "normal_({0}, {1}, {2}, {T})",
     "random_below": "random_below_({0}, {1}, {2}, {3}, {T})",
 }
+
+OF_BOOLS = {"add": "({0} | {1})", "mul": "({0} & {1})"}  # whose own sum is of one bit

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from aten.symbolic.expr import ZERO, Expr, as_expr, bounds, substitute, sym, walk
 from inductor.codegen.kernel import Plan, Scope, Walk, fits_int32
 from inductor.codegen.triton_function import POINTERS, Parameter
-from inductor.codegen.triton_scalars import TEXTS
+from inductor.codegen.triton_scalars import OF_BOOLS, TEXTS
 from inductor.ir.buffer import Buffer, Kernel
 from inductor.ir.index import coefficient, row_major
 from inductor.ir.loops import Dim, Store
@@ -253,7 +253,8 @@ class ValueText(Walk):
         if n.name == "cast" and n.args[0].dtype == "bool":
             return self.define(scope, f"{args[0]}.to(tl.int8).to({DTYPES[n.dtype]})")
         one = f"tl.full([1, 1], 1, {DTYPES[n.dtype]})"
-        return self.define(scope, TEXTS[n.name].format(*args, T=DTYPES[n.dtype], T1=one))
+        text = OF_BOOLS.get(n.name, TEXTS[n.name]) if n.dtype == "bool" else TEXTS[n.name]
+        return self.define(scope, text.format(*args, T=DTYPES[n.dtype], T1=one))
 
     def write_checked(self, n: Node, scope: Scope) -> str:
         kind, size, check = n.fields

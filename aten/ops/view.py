@@ -76,8 +76,21 @@ def view_dtype(x: Any, dtype: Any) -> Any:
         last = [x.shape[-1] * x.dtype.itemsize // dtype.itemsize] if ratio != 1 else list(x.shape[-1:])
         return _native.empty([*x.shape[:-1], *last], dtype, x.device)
     if x.device.type != "cpu":
-        raise NotImplementedError(f"view: there is no other dtype for memory on {x.device}")
+        return _over_storage(x, dtype)
     return _native.from_numpy(x.numpy(force=True).view(dtype.to_numpy()))
+
+
+def _over_storage(x: Any, dtype: Any) -> Any:
+    """Another tensor of x's memory, counted in items of `dtype`."""
+    sizes, strides, offset = list(x.shape), list(x.stride()), x.storage_offset()
+    more, fewer = x.dtype.itemsize // dtype.itemsize or 1, dtype.itemsize // x.dtype.itemsize or 1
+    if offset % fewer or any(s % fewer for s in strides[:-1]):
+        both = f"{x.dtype.name} as {dtype.name}"
+        raise RuntimeError(f"self.storage_offset() and self.stride() must be divisible by {fewer} to view {both}")
+    if more != fewer:
+        sizes[-1] = sizes[-1] * more // fewer
+        strides = [*(s * more // fewer for s in strides[:-1]), 1]
+    return _native.empty([0], dtype, x.device).set_(x.untyped_storage(), offset * more // fewer, sizes, strides)
 
 
 view.normal(lambda input, size: (input, infer_size(size, input.numel())))

@@ -252,3 +252,16 @@ def test_elements_are_put_in_place_on_the_device(device, name):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         equal(PLACED[name](x.to(device), i.to(device)), PLACED[name](x, i))
+
+
+def test_memory_read_in_another_dtype(device):
+    host = weft.arange(24, dtype=weft.float32).reshape(2, 3, 4)
+    x = host.to(device)
+    for dtype in (weft.int32, weft.int16, weft.float64, weft.uint8):
+        y, want = x.view(dtype), host.view(dtype)
+        assert (y.shape, y.stride(), y.tolist()) == (want.shape, want.stride(), want.tolist())
+    assert x[1:].view(weft.int64).tolist() == host[1:].view(weft.int64).tolist()
+    with pytest.raises(RuntimeError, match="divisible by 2"):
+        x.reshape(-1)[1:21].view(weft.float64)
+    x.view(weft.int32).zero_()
+    assert x.cpu().eq(0).all()

@@ -1,8 +1,8 @@
 """How many calls of operators run Python when compiled: `python -m benchmarks.python_steps --data FOLDER [--samples N] [OP …]`.
 
 For each operator of the conformance data its first N samples that a compiler is expected to capture whole: whether a Program made
-of it has a `Python` step, or it is divided into stages, between which operations run in Python, or run by its operations alone.
-Prints the share, and the operators.
+of it has a `Python` step or it is divided into stages, between which operations run in Python; and whether it is no Program but
+runs by its own operations, as one operation with a kernel of its own does, or a view. Prints the shares, and the operators.
 """
 
 from __future__ import annotations
@@ -59,7 +59,8 @@ def main() -> None:
     data = module.DataSet(str(options.data))
     settings.cache = False
     warnings.simplefilter("ignore")
-    seen, count, found, failed = Seen(), 0, {}, []
+    seen, count, failed = Seen(), 0, []
+    found: dict[str, list[str]] = {"a Python step": [], "stages": [], "no Program": []}
     how = {"dtypes": (), "mode": "compile", "all_compile": False, "variant": "function", "limit": options.samples}
     for op in data.manifest["ops"]:
         if not any(fnmatch.fnmatchcase(op["id"], pattern) for pattern in options.ops):
@@ -76,14 +77,14 @@ def main() -> None:
             except Exception as e:  # one sample's failure is its row
                 failed.append(f"{op['id']} {k}: {type(e).__name__}")
                 continue
-            if seen.steps["Python"] or seen.divided or not seen.programs:
-                found.setdefault(op["id"], []).append(k)
-    for op, samples in sorted(found.items()):
-        print(f"{op}: {len(samples)}")
+            whole = None if seen.programs else "no Program"
+            kind = "a Python step" if seen.steps["Python"] else "stages" if seen.divided else whole
+            if kind is not None:
+                found[kind].append(op["id"])
     for row in failed:
         print(f"failed: {row}")
-    total = sum(map(len, found.values()))
-    print(f"{total} of {count} samples run Python between kernels ({total / max(count, 1):.1%}); {len(failed)} failed")
+    for kind, ops in found.items():
+        print(f"{kind}: {len(ops)} of {count} samples ({len(ops) / max(count, 1):.1%}): {', '.join(dict.fromkeys(ops))}")
 
 
 if __name__ == "__main__":

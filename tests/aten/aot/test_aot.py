@@ -327,3 +327,9 @@ def test_a_written_input_is_kept_as_it_was_laid_out():
 
     for got, want in zip(run(weft.compile(f, options={"exact": True})), run(f)):
         assert got.stride() == want.stride() and weft.equal(got, want)
+
+
+def test_a_linear_layer_of_columns_is_eagers_where_sizes_are_symbols():
+    x = (weft.arange(16.0 * 17) * 7 % 101 - 50).view(17, 16).t().to(weft.float16)
+    f = lambda x: weft.nn.functional.linear(x, x[:3], x.reshape(-1)[:3] * 0.37)
+    assert weft.equal(weft.compile(f, dynamic=True, options={"exact": True})(x), f(x))

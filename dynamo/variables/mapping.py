@@ -132,7 +132,8 @@ class DictVariable(HashedVariable):
         return {k.as_python(): v.as_arg() for k, v in self.entries.values()}
 
     def as_meta(self):
-        return {k.as_python(): v.as_meta() for k, v in self.entries.values()}
+        made = {k.as_python(): v.as_meta() for k, v in self.entries.values()}  # (rules name the class in what they refuse)
+        return collections.OrderedDict(made) if self.cls is collections.OrderedDict else made
 
     def lookup(self, frame, key: Variable):
         """The value under key, or MISSING."""

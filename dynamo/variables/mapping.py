@@ -133,7 +133,7 @@ class DictVariable(HashedVariable):
 
     def as_meta(self):
         made = {k.as_python(): v.as_meta() for k, v in self.entries.values()}  # (rules name the class in what they refuse)
-        return collections.OrderedDict(made) if self.cls is collections.OrderedDict else made
+        return collections.defaultdict(None, made) if self.cls is collections.defaultdict else self.cls(made)
 
     def lookup(self, frame, key: Variable):
         """The value under key, or MISSING."""

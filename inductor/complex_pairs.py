@@ -251,8 +251,17 @@ _FORMULAS: dict[str, Callable[..., Any]] = {
     "isfinite": lambda a: ops.logical_and(ops.isfinite(a.re), ops.isfinite(a.im)),
     "mm": lambda a, b: product(a, b, ops.mm), "bmm": lambda a, b: product(a, b, ops.bmm),
 }  # fmt: skip
+
+
+def copied(*args: Any) -> Any:
+    """Of another dtype; what is complex already is copied as it lies."""
+    source = args[1]
+    return NotImplemented if isinstance(source, Pair) and isinstance(source.im, Tensor) else by_parts(registry["copy"])(*args)
+
+
+_FORMULAS["copy"] = copied
 _MOVES = (
-    "sum mean cumsum cat index_select gather index flip roll tril triu clone copy constant_pad_nd scatter scatter_add index_add "
+    "sum mean cumsum cat index_select gather index flip roll tril triu constant_pad_nd scatter scatter_add index_add "
     "index_put select_scatter slice_scatter diagonal_scatter"
 )
 

@@ -31,7 +31,7 @@ from inductor.lowering.registry import NotLowered, load_all
 from inductor.lowering.value import Value, domain, number, of_buffer, reindex
 
 COPIES = ("clone", "copy")
-AS_THEY_LIE = VIEWS | {"view_as_real", "view_as_complex"}  # what may be done with complex numbers in memory
+AS_THEY_LIE = VIEWS | {"view_as_real", "view_as_complex", "clone", "copy"}  # what may be done with complex numbers in memory
 NARROW = ("int8", "uint8", "int16", "uint16")
 
 

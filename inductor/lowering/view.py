@@ -167,6 +167,10 @@ def copy(graph, x, src):
     """src broadcast to x's sizes and cast to its dtype."""
     from inductor.lowering.pointwise import cast
 
+    if x.dtype.startswith("complex"):
+        if not isinstance(src, Value) or src.dtype != x.dtype:
+            raise NotLowered("complex numbers of what are none")
+        return broadcast(src, x.sizes)
     if isinstance(src, Value):
         return broadcast(cast(graph, src, x.dtype), x.sizes)
     from inductor.lowering.value import number

@@ -57,6 +57,7 @@ PROGRAMS = {
     "cast": lambda a, b, m, r: r.to(weft.complex64) + a.to(weft.complex128),
     "made": lambda a, b, m, r: weft.polar(r.abs(), r) + weft.complex(r, r) + weft.full_like(a, 1 + 2j),
     "written": lambda a, b, m, r: written(written(a, slice(0, 2), 3j), (slice(None), 0), b[:, 1]).mul_(b),
+    "out": lambda a, b, m, r: weft.mul(a.detach(), b, out=weft.zeros(5, 4, dtype=a.dtype, device=a.device).t()),
     "sigmoid": lambda a, b, m, r: a.sigmoid() + F.silu(b),
     "sgn": lambda a, b, m, r: a.sgn(),
 }
@@ -81,7 +82,7 @@ def test_as_on_the_cpu(device, name):
     weft._dynamo.reset()
     for function in (f, weft.compile(f, fullgraph=True)):
         got, its = run(function, device)
-        assert got.device.type == "cuda" and got.dtype is want.dtype and got.shape == want.shape
+        assert got.device.type == "cuda" and got.dtype is want.dtype and got.shape == want.shape and got.stride() == want.stride()
         np.testing.assert_allclose(parts(got), parts(want), rtol=1e-4, atol=1e-5)
         assert (its is None) == (grad is None)
         if grad is not None:

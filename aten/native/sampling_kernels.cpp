@@ -66,8 +66,7 @@ template <class T> struct Sampler {
     return inside ? (int64_t)y * size[1] + (int64_t)x : -1;
   }
 
-  // (noipa: GCC 12 takes what it stores for unread where it sees the whole program.)
-  __attribute__((noipa)) void find(const T *points_of, int64_t n, Block *b) const {
+  void find(const T *points_of, int64_t n, Block *b) const {
     b->corners = nearest ? 1 : 4;
     for (int64_t i = 0; i < n; i++) {
       const T y = pixel(points_of[2 * i + 1], 0, &b->slope[0][i]), x = pixel(points_of[2 * i], 1, &b->slope[1][i]);

@@ -21,12 +21,18 @@ def decompositions() -> dict[Op, Callable[..., Any]]:
     for name, channels in (("convolution", _channels), ("convolution_weight", _channels_of_gradient)):
         op = registry[name]
         found[op] = _if_depthwise(found[op], channels)
+    for name in ("kthvalue", "median_dim", "nanmedian_dim", "mode"):  # (one element of a row takes no sort there)
+        found[registry[name]] = _unless_on_cpu(found[registry[name]])
     return found | complex_pairs.decompositions(found)
 
 
 def on_cpu(x: Any) -> bool:
     """Whether x lies where an op that stays whole has a kernel: on a device all are made of loops and products."""
     return x.device.type == "cpu"
+
+
+def _unless_on_cpu(decompose: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *args: NotImplemented if on_cpu(args[0]) else decompose(*args)
 
 
 def _channels(input: Any, weight: Any, *rest: Any) -> tuple[Any, Any]:

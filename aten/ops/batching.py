@@ -47,24 +47,26 @@ def batch_pointwise(op: Op) -> Callable[..., Any]:
     return rule
 
 
-def batch_dims(op: Op, *, outputs: int = 1) -> Callable[..., Any]:
-    """For ops `(input, dim or list of dims, ...)`: the batch goes first and every dim moves up by one."""
+def batch_dims(op: Op, *, outputs: int = 1, before: int = 0) -> Callable[..., Any]:
+    """For ops `(input, dim or list of dims, ...)`: the batch goes first and every dim moves up by one. `before`: how many
+    arguments stand between the two."""
 
-    def rule(size: Any, dims: tuple[int | None, ...], x: Any, dim: Any, *rest: Any) -> Any:
+    def rule(size: Any, dims: tuple[int | None, ...], x: Any, *rest: Any) -> Any:
+        given, dim, rest = rest[:before], rest[before], rest[before + 1 :]
         moved = to_front(x, dims[0])
         logical = x.ndim - 1
         if isinstance(dim, (list, tuple)) and not dim:  # a 0-d tensor: give it a dimension of size 1
-            result = invoke(op, (moved.unsqueeze(1), [1], *rest))
+            result = invoke(op, (moved.unsqueeze(1), *given, [1], *rest))
             drop = lambda r: r.squeeze(1) if r.ndim > 1 else r
             result = tuple(map(drop, result)) if outputs > 1 else drop(result)
         elif isinstance(dim, (list, tuple)):
-            result = invoke(op, (moved, [d + 1 for d in dim], *rest))
+            result = invoke(op, (moved, *given, [d + 1 for d in dim], *rest))
         elif logical == 0:  # a 0-d tensor takes dim 0: give it one of size 1
-            result = invoke(op, (moved.unsqueeze(1), 1, *rest))
+            result = invoke(op, (moved.unsqueeze(1), *given, 1, *rest))
             drop = lambda r: r.squeeze(1) if r.ndim > 1 else r
             result = tuple(map(drop, result)) if outputs > 1 else drop(result)
         else:
-            result = invoke(op, (moved, dim + 1, *rest))
+            result = invoke(op, (moved, *given, dim + 1, *rest))
         return (tuple(result), (0,) * outputs) if outputs > 1 else (result, 0)
 
     rule.takes_scalars = True  # type: ignore[attr-defined]  # elements without dimensions, along whose dim 0 it works

@@ -141,7 +141,7 @@ def _picks(name: str, doc: str, extra: str = "") -> Any:
     made = op(declaration, tags=tags)(rule)
     made.normal(lambda input, *rest: (input, *rest[:-2], wrap_dim(rest[-2], input.ndim), rest[-1]))
     made.vjp(lambda g, input_meta, dim, keepdim, indices: put_along(g[0], indices, dim, keepdim, input_meta))
-    made.batch_fn = batch_dims(made, outputs=2)
+    made.batch_fn = batch_dims(made, outputs=2, before=1 if extra else 0)
     return made
 
 

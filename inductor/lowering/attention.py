@@ -13,6 +13,7 @@ from inductor.ir.scalar import apply
 from inductor.lowering.operations import Attention, Domain
 from inductor.lowering.random import number
 from inductor.lowering.registry import lowering
+from inductor.lowering.sorting import on_device
 from inductor.lowering.value import Value, broadcast, of_buffer
 
 ROW, COL, DEPTH, WIDTH = map(sym, ("row", "col", "e", "w"))
@@ -97,6 +98,7 @@ class Tiles:
 
 def tiles(graph, query, key, value, mask, causal, scale) -> Tiles:
     """Of an op whose (first) result's batch sizes are those of the whole."""
+    on_device(graph)  # (elsewhere what stays whole is the op itself)
     out = graph.out[0] if isinstance(graph.out, (tuple, list)) else graph.out
     return Tiles(graph, graph.sizes(out)[:-2], query, key, value, mask, causal, scale)
 

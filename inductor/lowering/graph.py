@@ -31,7 +31,7 @@ from inductor.lowering.registry import NotLowered, load_all
 from inductor.lowering.value import Value, domain, number, of_buffer, reindex
 
 COPIES = ("clone", "copy")
-AS_THEY_LIE = VIEWS | {"view_as_real", "view_as_complex", "clone", "copy"}  # what may be done with complex numbers in memory
+AS_THEY_LIE = VIEWS | {"view_as_real", "view_as_complex"}  # what may be done with complex numbers in memory
 NARROW = ("int8", "uint8", "int16", "uint16")
 
 
@@ -379,7 +379,7 @@ class GraphLowering:
         try:
             if settings.exact and not exact.lowers(n):
                 raise NotLowered(f"{n.target.name} adds in an order of its own")
-            if fn is None or self.kept(n, args) or (n.target.name not in AS_THEY_LIE and self.is_complex(args)):
+            if fn is None or self.kept(n, args) or (self.is_complex(args) and not self.moves_as_it_lies(n.target.name)):
                 raise NotLowered(n.target.name)
             value = fn(self, *args, **kwargs)
             if self.is_complex([value]) and self.layout(value) is None:
@@ -400,6 +400,10 @@ class GraphLowering:
         dtypes = [v.dtype for v in flat_values if isinstance(v, Value)]
         dtypes += [m.dtype.name for m in metas if hasattr(m, "dtype")]
         return any(d.startswith(("complex", "float8")) for d in dtypes)
+
+    def moves_as_it_lies(self, name: str) -> bool:
+        """Whether an op may be lowered for complex numbers in memory: on the CPU it copies them itself."""
+        return name in AS_THEY_LIE or (name in COPIES and self.device != "cpu")
 
     def kept(self, n, args) -> bool:
         """Whether the op is better run as it is."""

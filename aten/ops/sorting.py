@@ -514,7 +514,7 @@ def _(x, return_inverse, return_counts):
 @composite("unique_consecutive(Tensor input, bool return_inverse=False, bool return_counts=False, int? dim=None) -> Any")
 def unique_consecutive(input, return_inverse, return_counts, dim):
     """Elements (or slices along dim) that differ from the one before."""
-    if dim is None and not _native.is_tracer(input):
+    if dim is None and input.device.type != "cuda" and not _native.is_tracer(input):  # (there it is made of ops that it has)
         values, inverse, counts = unique_runs(input.contiguous(), return_inverse, return_counts)
         return _some(values, inverse, counts, return_inverse, return_counts)
     x = input.reshape([-1]) if dim is None else ops.movedim(input, dim, 0)

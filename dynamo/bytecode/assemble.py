@@ -53,7 +53,7 @@ class Copy:
     def _spell_out_supers(self, code: types.CodeType) -> None:
         """super() looks for its arguments in the frame, where a function that continues another has them elsewhere."""
         for at, item in enumerate(self.items):
-            if isinstance(item, Instr) and item.name == "LOAD_SUPER_ATTR":  # (from 3.12 on they lie on the stack: they are handed on)
+            if isinstance(item, Instr) and item.name == "LOAD_SUPER_ATTR":  # (on 3.12 and later they are on the stack)
                 is_method, _, name = item.arg
                 self.items[at] = Instr(item.name, (is_method, True, name), location=item.location)
         first = code.co_varnames[:1]

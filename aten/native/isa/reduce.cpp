@@ -76,19 +76,6 @@ template <class D, class Op, bool dense> inline typename D::V lanes_of(const cha
   return v;
 }
 
-template <class D, class Op> void row(int64_t n, const char *in, int64_t stride, char *out) {
-  typedef typename D::Lane L;
-  const bool dense = stride == sizeof(typename D::Stored);
-  Cascade<Op, L> tree;
-  for (int64_t i = 0; i < n; i += WEFT_REDUCE_CHUNK) {
-    const int64_t m = n - i < WEFT_REDUCE_CHUNK ? n - i : WEFT_REDUCE_CHUNK;
-    if (i && i % (1 << 20) == 0) weft_poll_signals();
-    tree.add(fold<D, Op>(dense ? lanes_of<D, Op, true>(in + i * stride, stride, m) : lanes_of<D, Op, false>(in + i * stride, stride, m)));
-  }
-  const L r = tree.finish(Op::template start<L>());
-  memcpy(out, &r, sizeof r);
-}
-
 // A dense row of at most `registers` registers.
 template <class D, class Op, int registers> inline typename D::V short_row(const char *in, int64_t n) {
   typedef typename D::V V;
@@ -103,6 +90,24 @@ template <class D, class Op, int registers> inline typename D::V short_row(const
     acc[r] = Op::join(start, acc[r]);
   }
   return fold_registers<Op, registers>(acc);
+}
+
+template <class D, class Op> void row(int64_t n, const char *in, int64_t stride, char *out) {
+  typedef typename D::Lane L;
+  const bool dense = stride == sizeof(typename D::Stored);
+  if (dense && n > 0 && n <= 2 * D::kLanes) {
+    const L few = fold<D, Op>(n <= D::kLanes ? short_row<D, Op, 1>(in, n) : short_row<D, Op, 2>(in, n));
+    memcpy(out, &few, sizeof few);
+    return;
+  }
+  Cascade<Op, L> tree;
+  for (int64_t i = 0; i < n; i += WEFT_REDUCE_CHUNK) {
+    const int64_t m = n - i < WEFT_REDUCE_CHUNK ? n - i : WEFT_REDUCE_CHUNK;
+    if (i && i % (1 << 20) == 0) weft_poll_signals();
+    tree.add(fold<D, Op>(dense ? lanes_of<D, Op, true>(in + i * stride, stride, m) : lanes_of<D, Op, false>(in + i * stride, stride, m)));
+  }
+  const L r = tree.finish(Op::template start<L>());
+  memcpy(out, &r, sizeof r);
 }
 
 // Rows side by side: each is brought to one register, and as many as a register has lanes are folded together.

@@ -130,11 +130,18 @@ def _overflow(data: Any) -> Exception:
     return RuntimeError("Overflow when unpacking long")
 
 
+def _in_dtype(array: np.ndarray, dtype: DType | None) -> np.ndarray:
+    if dtype is None:
+        return array
+    with np.errstate(all="ignore"):  # what does not fit is infinite or wraps, without a word, as where tensors are cast
+        return array.astype(dtype.to_numpy(), copy=False)
+
+
 def _as_array(data: Any, dtype: DType | None) -> np.ndarray:
     """Data as a NumPy array of the dtype that a tensor of it has."""
     if isinstance(data, (np.ndarray, np.generic)):
         array = np.asarray(data)
-        return array if dtype is None else array.astype(dtype.to_numpy(), copy=False)
+        return _in_dtype(array, dtype)
     if isinstance(data, str) or isinstance(_first_leaf(data), str):
         raise TypeError("new(): invalid data type 'str'")
     if isinstance(data, Sequence) and len(data) == 0:
@@ -260,7 +267,7 @@ def as_tensor(data: Any, dtype: DType | None = None, device: Any = None) -> Tens
     if isinstance(data, Tensor):
         result = data if dtype is None or dtype is data.dtype else data.to(dtype)
     elif isinstance(data, np.ndarray):
-        result = from_numpy(data if dtype is None else data.astype(dtype.to_numpy(), copy=False))
+        result = from_numpy(_in_dtype(data, dtype))
     elif hasattr(data, "__cuda_array_interface__"):
         result = _from_array_interface(data)
         result = result if dtype is None or dtype is result.dtype else result.to(dtype)

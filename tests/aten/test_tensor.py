@@ -3,6 +3,7 @@
 import copy
 import operator
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -188,3 +189,11 @@ def test_dtypes_that_promote_to_none_say_so(a, b, words):
     with pytest.raises(RuntimeError, match=f"Promotion for {words}"):
         _native.promote_types(getattr(dtypes, a), getattr(dtypes, b))
     assert _native.promote_types(dtypes.uint32, dtypes.float32) is dtypes.float32
+
+
+@pytest.mark.parametrize("make", [tensor, as_tensor])
+def test_arrays_of_numbers_that_do_not_fit_are_cast_without_a_warning(make):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert make(np.array([1e9, 1.0]), dtype=dtypes.float16).tolist() == [float("inf"), 1.0]
+        assert make(np.array([1e300]), dtype=dtypes.float32).tolist() == [float("inf")]

@@ -227,11 +227,27 @@ PyObject *run_kernel_step(const Step &step, PyObject *const *values) {
   return step.several ? results.release() : Py_NewRef(PyTuple_GET_ITEM(results.get(), 0));
 }
 
+// The arguments of a step, from the n-th on; `kept` holds what was made for them.
+bool put_arguments(const Step &step, PyObject *const *values, PyObject **args, size_t *n, std::vector<Ref> *kept) {
+  kept->reserve(step.args.size());
+  for (const Operand &operand : step.args) {
+    if (operand.kind == Operand::SLOT) {
+      args[(*n)++] = values[operand.slot];
+    } else if (operand.kind == Operand::CONSTANT) {
+      args[(*n)++] = operand.constant.get();
+    } else {
+      kept->emplace_back(value_of(operand, values, false));
+      if (!kept->back()) return false;
+      args[(*n)++] = kept->back().get();
+    }
+  }
+  return true;
+}
+
 // A native kernel refuses what it took when the program was made where an index is out of range, say: the general path words that.
 PyObject *run_native_step(const Step &step, PyObject *const *values) {
   std::vector<Ref> kept;
   PyObject *args[34];
-  kept.reserve(step.args.size());
   Ref results(step.several ? PyTuple_New((Py_ssize_t)step.made.size()) : nullptr);
   if (step.several && !results) return nullptr;
   for (size_t i = 0; i < step.made.size(); i++) {
@@ -243,17 +259,7 @@ PyObject *run_native_step(const Step &step, PyObject *const *values) {
   }
   size_t n = 1;
   args[n++] = results.get();
-  for (const Operand &operand : step.args) {
-    if (operand.kind == Operand::SLOT) {
-      args[n++] = values[operand.slot];
-    } else if (operand.kind == Operand::CONSTANT) {
-      args[n++] = operand.constant.get();
-    } else {
-      kept.emplace_back(value_of(operand, values, false));
-      if (!kept.back()) return nullptr;
-      args[n++] = kept.back().get();
-    }
-  }
+  if (!put_arguments(step, values, args, &n, &kept)) return nullptr;
   Ref done(PyObject_Vectorcall(step.function.get(), args + 1, (n - 1) | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr));
   if (done.get() == Py_NotImplemented) PyErr_SetString(PyExc_RuntimeError, "not for these values");
   return done && done.get() != Py_NotImplemented ? results.release() : nullptr;
@@ -262,19 +268,8 @@ PyObject *run_native_step(const Step &step, PyObject *const *values) {
 PyObject *run_call_step(const Step &step, PyObject *const *values) {
   std::vector<Ref> kept;
   PyObject *args[34];
-  kept.reserve(step.args.size());
   size_t n = 1;
-  for (const Operand &operand : step.args) {
-    if (operand.kind == Operand::SLOT) {
-      args[n++] = values[operand.slot];
-    } else if (operand.kind == Operand::CONSTANT) {
-      args[n++] = operand.constant.get();
-    } else {
-      kept.emplace_back(value_of(operand, values, false));
-      if (!kept.back()) return nullptr;
-      args[n++] = kept.back().get();
-    }
-  }
+  if (!put_arguments(step, values, args, &n, &kept)) return nullptr;
   const size_t named = step.names ? (size_t)PyTuple_GET_SIZE(step.names.get()) : 0;
   return PyObject_Vectorcall(step.function.get(), args + 1, (n - 1 - named) | PY_VECTORCALL_ARGUMENTS_OFFSET, step.names.get());
 }

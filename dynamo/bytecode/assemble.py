@@ -9,6 +9,7 @@ from __future__ import annotations
 import dis
 import types
 from collections.abc import Callable
+from typing import Any
 
 from bytecode import Bytecode, CellVar, ConcreteBytecode, ConcreteInstr, FreeVar, Instr, Label, TryBegin, TryEnd
 
@@ -54,7 +55,8 @@ class Copy:
         """super() looks for its arguments in the frame, where a function that continues another has them elsewhere."""
         for at, item in enumerate(self.items):
             if isinstance(item, Instr) and item.name == "LOAD_SUPER_ATTR":  # (on 3.12 and later they are on the stack)
-                is_method, _, name = item.arg
+                given: Any = item.arg
+                is_method, _, name = given
                 self.items[at] = Instr(item.name, (is_method, True, name), location=item.location)
         first = code.co_varnames[:1]
         for index in bare_supers(code, decode(code)):

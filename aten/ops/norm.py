@@ -1,5 +1,6 @@
 """Normalisations. layer_norm and rms_norm are whole ops; batch, group and instance norm are composites."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -287,7 +288,12 @@ def _in_groups(x: np.ndarray, groups: int, over_samples: bool) -> tuple[np.ndarr
     """The array with groups apart, and the axes of one."""
     if over_samples:
         return x, tuple(d for d in range(x.ndim) if d != 1)
-    return x.reshape(x.shape[0], groups, -1), (2,)
+    return x.reshape(x.shape[0], groups, x.shape[1] // max(groups, 1) * math.prod(x.shape[2:])), (2,)
+
+
+def _mean(x: np.ndarray, axes: tuple[int, ...], keepdims: bool = False) -> np.ndarray:
+    """NaN of nothing, without NumPy's warning."""
+    return x.sum(axes, keepdims=keepdims, dtype=x.dtype) / np.array(math.prod(x.shape[a] for a in axes), x.dtype)
 
 
 @channel_norm.kernel
@@ -298,8 +304,8 @@ def _(out, x, weight, bias, groups, over_samples, eps):
     for factor, apply in ((weight, np.multiply), (bias, np.add)):
         y = y if factor is None else apply(y, factor.reshape(1, -1, *[1] * (x.ndim - 2)))
     out[0][...] = y
-    out[1][...] = rows.mean(axes)
-    out[2][...] = (centred * centred).mean(axes)
+    out[1][...] = _mean(rows, axes)
+    out[2][...] = _mean(centred * centred, axes)
 
 
 @channel_norm_backward.kernel
@@ -308,7 +314,7 @@ def _(out, g, x, weight, groups, over_samples, eps):
     centred, scale = _statistics(rows, axes, eps, True)
     y = centred * scale
     h = _in_groups(g if weight is None else g * weight.reshape(1, -1, *[1] * (x.ndim - 2)), groups, over_samples)[0]
-    gx = scale * (h - h.mean(axes, keepdims=True) - y * (h * y).mean(axes, keepdims=True))
+    gx = scale * (h - _mean(h, axes, True) - y * _mean(h * y, axes, True))
     others = tuple(d for d in range(x.ndim) if d != 1)
     out[0][...], out[1][...], out[2][...] = gx.reshape(x.shape), (g * y.reshape(x.shape)).sum(others), g.sum(others)
 
@@ -363,7 +369,7 @@ def instance_norm(input, running_mean, running_var, weight, bias, use_input_stat
     if not use_input_stats:
         return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
     n = product(input.shape[2:])
-    if type(n) is int and n <= 1:
+    if type(n) is int and n == 1:
         raise ValueError(f"Expected more than 1 spatial element when training, got input size {show(input.shape)}")
     y, mean, variance = channel_norm(input, weight, bias, input.shape[1], False, eps)
     if running_mean is not None:

@@ -245,7 +245,7 @@ PyObject *fast_narrow(Call &call) {
 
 // Slices of `sizes` (or of `each`) along a dim, as a tuple: several results of one node.
 PyObject *pieces(NativeOp *op, WeftTensor *t, int dim, int64_t n, const int64_t *sizes, int64_t each) {
-  bool recording = records(t) && n > 1 && op->node_name;
+  bool recording = records(t) && op->node_name;
   Ref result(PyTuple_New((Py_ssize_t)n));
   uint64_t before = *ambient() & WEFT_AMBIENT_GRAD;
   if (recording) *ambient() &= ~WEFT_AMBIENT_GRAD;

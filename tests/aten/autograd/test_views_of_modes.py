@@ -57,6 +57,13 @@ def test_one_of_several_views_takes_no_write(apart):
     assert apart(ones(4))[0].mul_(2).sum().item() in (2, 4)
 
 
+@pytest.mark.parametrize("apart", [lambda x: x.split(4), lambda x: x.split([4]), lambda x: x.chunk(1), lambda x: x[:1].unbind(0)])
+@pytest.mark.parametrize("run", [lambda f: f, lambda f: weft.compile(f, backend="eager")])
+def test_the_only_one_of_what_may_be_several_views_takes_no_write(apart, run):
+    with pytest.raises(RuntimeError, match="is a view and is being modified inplace. This view is the output of a function"):
+        run(lambda x: apart(x * 1)[0].zero_())(ones(4, requires_grad=True))
+
+
 class Part(weft.autograd.Function):
     @staticmethod
     def forward(ctx, x):

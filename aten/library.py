@@ -192,12 +192,22 @@ class CustomOp:
             for target in targets:
                 target._bump_version()
             return result
+        self._refuse_shared(targets, args)
         results = dispatch.call_core(self.op, args)
         results = tuple(results) if isinstance(results, (tuple, list)) else (results,)
         n = len(results) - len(targets)
         for target, new in zip(targets, results[n:]):
             target.copy_(new)
         return None if n == 0 else results[0] if n == 1 else tuple(results[:n])
+
+    def _refuse_shared(self, targets: list[Any], args: Sequence[Any]) -> None:
+        """Raises NotImplementedError where the op would see twice what it writes: as a function it writes copies."""
+        given = [a for a in pytree.leaves(args) if isinstance(a, Tensor) and _native.is_tracer(a) and a.payload is not None]
+        memory = [_memory(a) for a in given]
+        for t in (t for t in targets if any(t is a for a in given)):
+            same = [a for a, place in zip(given, memory) if place == _memory(t)]
+            if sum(a is t for a in same) > 1 or any(a is not t and meets(a.meta, t.meta) for a in same):
+                raise NotImplementedError(f"{self.name} writes a tensor whose memory another argument shows: not in a transform")
 
     def _run(self, *args: Any) -> Any:
         """The op as a function without effects: results, then the new values of what it mutates."""
@@ -298,6 +308,31 @@ class CustomOp:
             return fn
 
         return register if fn is None else register(fn)
+
+
+def _memory(tensor: Any) -> Any:
+    """What stands for the memory of a tensor: a transform's cell, or where a plain tensor lies."""
+    while _native.is_tracer(tensor):
+        if tensor.cell is not None:
+            return tensor.cell
+        inner = getattr(tensor.payload, "value", tensor.payload)  # (of a batch)
+        if not isinstance(inner, Tensor):
+            return id(tensor)
+        tensor = inner
+    return tensor.untyped_storage().data_ptr()
+
+
+def meets(a: Meta, b: Meta) -> bool:
+    """Whether two tensors in one memory may show an element both."""
+    spans = []
+    for meta in (a, b):
+        if any(type(n) is not int for n in (*meta.sizes, *meta.strides, meta.offset)):
+            return True
+        if 0 in meta.sizes:
+            return False
+        spans.append((meta.offset, meta.offset + sum((n - 1) * s for n, s in zip(meta.sizes, meta.strides))))
+    (first, last), (other_first, other_last) = spans
+    return first <= other_last and other_first <= last
 
 
 def _several(result: Any) -> tuple[Any, ...]:

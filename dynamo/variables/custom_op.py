@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from aten.declared_ops import DeclaredOp, Overloads
-from aten.library import CustomOp
+from aten.library import CustomOp, meets
 from dynamo import breaks, higher_order, trace_rules
 from dynamo.breaks import Unsupported
 from dynamo.recording import check_target
@@ -44,12 +44,27 @@ def call(frame: Any, custom: CustomOp, args: list[Variable], kwargs: dict[str, V
     written = [v for i in custom.mutates for v in _tensors(frame, named.get(schema.params[i].name))]
     for v in written:
         check_target(output, frame, custom.writer, [v], {})
+    shared = _shares_what_it_writes(frame, written, [t for v in named.values() for t in _tensors(frame, v)])
     result = output.record(frame, custom.writer, args, kwargs)
+    if shared:
+        next(n for n in reversed(output.graph.nodes) if n.target is custom.writer).meta["whole"] = True
     for v in written:
         v.known = v.root.known = None
         if v.root.source is not None:
             output.mutated.add(v.root)
     return result
+
+
+def _shares_what_it_writes(frame: Any, written: list[TensorVariable], given: list[TensorVariable]) -> bool:
+    """Whether a call shows the op some of what it writes twice: no function without effects is that, so it runs as it is."""
+    def twice(v: TensorVariable) -> bool:
+        same = [t for t in given if t.root is v.root]
+        return sum(t is v for t in same) > 1 or any(t is not v and meets(t.meta, v.meta) for t in same)
+
+    shared = any(map(twice, written))
+    if shared and frame.output.graph is not frame.output.frame_graph:
+        raise Unsupported(breaks.UNKNOWN_CALL, "an op that writes what another argument shows, in a function of control flow")
+    return shared
 
 
 def _tensors(frame: Any, given: Variable | None) -> list[TensorVariable]:

@@ -38,6 +38,32 @@ def test_what_an_op_writes(backend):
     assert counter.frame_count == 1
 
 
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+@pytest.mark.parametrize("views", [lambda z: (z.view(-1), z[1:]), lambda z: (z, z), lambda z: (z[:2], z[2:]), lambda z: (z[:1], z)])
+@pytest.mark.parametrize("made", [lambda x: x, lambda x: x + 1])
+def test_an_op_that_writes_one_memory_through_two_arguments(backend, views, made):
+    def function(x):
+        z = made(x)
+        a, b = views(z)
+        r = add_to(a[:1], z[:1] * 2, [b, a])
+        return a, b, z, r * z.sum()
+
+    compiled = weft.compile(function, backend=backend, fullgraph=True)
+    mine, yours = weft.arange(4.0), weft.arange(4.0)
+    for _ in range(2):
+        weft.testing.assert_close(compiled(mine), function(yours))
+        weft.testing.assert_close(mine, yours)
+
+
+def test_a_transform_refuses_an_op_that_writes_one_memory_through_two_arguments():
+    def function(x):
+        add_to(x, x[:1] * 0, [x[1:]])
+        return x
+
+    with pytest.raises(NotImplementedError, match="captured::add_to writes a tensor whose memory another argument shows"):
+        weft.vmap(function)(weft.ones(2, 3))
+
+
 def test_one_node_a_call():
     counter = CompileCounter()
     weft.compile(lambda x: add_to(x, x, []), backend=counter, fullgraph=True)(weft.ones(2))

@@ -9,6 +9,7 @@ definition in other ops.
 """
 
 import functools
+import types
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -77,6 +78,10 @@ class Op(_native.NativeOp):
 
     def __reduce__(self) -> Any:
         return (lookup, (self.name,))
+
+    def __get__(self, obj: Any, cls: Any = None) -> Any:
+        """A method of tensors: programs put back on Tensor what they read there. To other objects an op is a plain attribute."""
+        return types.MethodType(self, obj) if isinstance(obj, _native.Tensor) else self
 
     # ---- declaration
     @property

@@ -190,6 +190,13 @@ def _method_of_op(frame, found, obj, owner):
     return op if obj is None else frame.values.method(op, obj)
 
 
+@trace_rules.handle(Op.__get__)
+def _bound(frame, args, kwargs):
+    """An op that was put on a class: a method of tensors alone."""
+    op, obj = args[0], args[1].realize(frame)
+    return frame.values.method(op, obj) if issubclass(obj.python_type(), aten.Tensor) else op
+
+
 @kind(Op)
 def _op(frame, value, source):
     frame.world.same(source, value)

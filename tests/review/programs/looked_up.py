@@ -5,6 +5,7 @@ import math
 import operator
 import types
 
+import weft
 from tests.review.harness import prog, x0
 
 
@@ -469,3 +470,32 @@ def errors_name_the_class(C):
         True,
     ]
     return times(C, f, *((x0(), o, p) for o in objs[:7] + objs[7::3] for p in ((o, 3) if o is objs[0] else (3,))))
+
+
+@prog
+def methods_of_tensors_put_back(C):
+    def f(x):
+        return x.relu() + 1, x.sum(0), x.view(2, 2), x.clone().sin_()
+
+    class T(weft.Tensor):
+        positive = weft.Tensor.relu
+
+    class M(weft.nn.Module):
+        act = weft.relu
+
+        def forward(self, x):
+            return self.act(x)
+
+    c = C(f)
+    out = [c(x0())]
+    for name in ("relu", "sum", "view", "sin_"):
+        before, original = getattr(weft.Tensor, name), weft.Tensor.__dict__[name]
+        try:
+            setattr(weft.Tensor, name, lambda self, *args: self * 100)
+            out.append(c(x0()))
+            setattr(weft.Tensor, name, before)
+            out.append(c(x0()))
+        finally:
+            setattr(weft.Tensor, name, original)
+        out.append(c(x0()))
+    return out, C(M())(x0()), C(lambda t: t.positive())(x0().as_subclass(T)).tolist()

@@ -7,14 +7,15 @@ import operator
 import types
 from typing import Any
 
-from dynamo import outcome
-from dynamo.breaks import NotConstant, Raised
+from dynamo import breaks, outcome
+from dynamo.breaks import NotConstant, Raised, Unsupported
 from dynamo.operators import ROWS
 from dynamo.variables import attributes
 from dynamo.variables.base import Variable
 from dynamo.variables.raising import run_python
 
 PLAIN = (int, float, bool, str, bytes, complex, type(None), type(Ellipsis), type(NotImplemented))
+TOO_MANY = 1 << 20  # items of a range for a list of them
 C_BOUND = (types.BuiltinMethodType, types.MethodWrapperType)
 ENUM_FIELDS = {"value": "_value_", "name": "_name_", "_value_": "_value_", "_name_": "_name_"}
 
@@ -166,14 +167,20 @@ class ConstantVariable(Variable):
         return super().contains(frame, item)
 
     def iterate(self, frame):
+        if isinstance(self.value, range):
+            return frame.values.RangeIterator(self.value, self)
         return frame.values.ItemsIterator(self.unpack(frame), self)
 
     def backwards(self, frame):
         run_python(frame, reversed, self.value)
+        if isinstance(self.value, range):
+            return frame.values.RangeIterator(self.value[::-1], self, reversed)
         return frame.values.ItemsIterator(self.unpack(frame)[::-1], self, reversed)
 
     def unpack(self, frame):
         run_python(frame, iter, self.value)
+        if isinstance(self.value, range) and self.value[TOO_MANY:]:
+            raise Unsupported(breaks.TOO_LONG)
         return [frame.values.literal(frame, v) for v in self.value]
 
     def is_same(self, other):

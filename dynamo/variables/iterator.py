@@ -63,6 +63,37 @@ class ItemsIterator(IteratorVariable):
         return emit.shared(self, make)
 
 
+class RangeIterator(IteratorVariable):
+    """Over a range, which may be longer than anything that is traced; `make(of)` is the iterator at run time."""
+
+    __slots__ = ("values", "index", "of", "make")
+
+    def __init__(self, values: range, of: Variable, make: Callable = iter):
+        super().__init__()
+        self.values = values
+        self.index = 0
+        self.of = of
+        self.make = make
+
+    def python_type(self):
+        return type(self.make(self.of.example()))
+
+    def next(self, frame):
+        try:
+            value = self.values[self.index]
+        except IndexError:
+            raise Exhausted() from None
+        self.index += 1
+        return frame.values.literal(frame, value)
+
+    def recipe(self, emit):
+        def make():
+            new = outcome.Call(outcome.Const(self.make), (emit.value(self.of),))
+            return outcome.Call(outcome.Const(advanced), (new, outcome.Const(self.index))) if self.index else new
+
+        return emit.shared(self, make)
+
+
 def advanced(iterator: Iterator, steps: int) -> Iterator:
     """`iterator` after so many items."""
     next(itertools.islice(iterator, steps, steps), None)

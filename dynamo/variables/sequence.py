@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -68,6 +69,8 @@ class SequenceVariable(Variable):
         if isinstance(key, SliceVariable):
             return self.like(run_python(frame, operator.getitem, self.items, key.bounds(frame)))
         index = frame.ops.index(frame, key, operator.getitem, self)
+        if not -sys.maxsize - 1 <= index <= sys.maxsize:
+            run_python(frame, operator.getitem, [], index)  # (which says that there cannot be such a place)
         if not -len(self.items) <= index < len(self.items):
             raise raise_exception(frame, IndexError, f"{self.family.__name__} index out of range")
         return self.item(frame, index)
@@ -95,7 +98,7 @@ class SequenceVariable(Variable):
         """self * times; None if `times` is no integer."""
         if frame.world.lacks(times.python_type(), "__index__"):
             return None
-        return self.like(self.unpack(frame) * frame.ops.index(frame, times))
+        return self.like(run_python(frame, operator.mul, self.unpack(frame), frame.ops.index(frame, times)))
 
     @method("index")
     def index(self, frame, item, start=None, stop=None):
@@ -342,6 +345,7 @@ class ListVariable(SequenceVariable):
     @method("insert")
     def insert(self, frame, index, item):
         at = frame.ops.index(frame, index)
+        run_python(frame, list.insert, [], at, None)  # which takes no integer that is too large
         self.changed(frame)
         self.items.insert(at, item)
 
@@ -349,7 +353,7 @@ class ListVariable(SequenceVariable):
     def pop(self, frame, index=None):
         i = -1 if index is None else frame.ops.index(frame, index)
         if not -len(self.items) <= i < len(self.items):
-            raise raise_exception(frame, IndexError, "pop index out of range" if self.items else "pop from empty list")
+            run_python(frame, list.pop, [None] * bool(self.items), i)
         value = self.item(frame, i)
         self.changed(frame)
         del self.items[i]

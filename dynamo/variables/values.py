@@ -28,6 +28,7 @@ from dynamo.variables.iterator import (
     GeneratorVariable,
     HashedIterator,
     ItemsIterator,
+    RangeIterator,
     SequenceIterator,
 )
 from dynamo.variables.mapping import DictVariable, DictView
@@ -128,7 +129,7 @@ __all__ = [
     "BoundMethod", "CallableVariable", "ClassVariable", "ClosureVariable", "ConstantVariable", "DequeIterator",
     "DictVariable", "DictView", "ExceptionVariable", "FALSE", "GeneratorVariable", "HashedIterator", "ItemsIterator",
     "ListVariable", "MethodVariable", "ModuleVariable", "NONE", "NamedTupleVariable", "NativeMethod",
-    "OBJECT_METHODS", "ObjectVariable", "PartialVariable", "SequenceIterator", "SetVariable", "SizeVariable",
+    "OBJECT_METHODS", "ObjectVariable", "PartialVariable", "RangeIterator", "SequenceIterator", "SetVariable", "SizeVariable",
     "SliceVariable", "SymbolicVariable", "TRUE", "TensorVariable", "TupleVariable", "accumulate", "array", "as_set", "boolean",
     "bound", "const", "dict_", "exception", "items_iterator", "iterator", "list_", "literal", "make_exception",
     "method", "plain", "plain_answer", "set_", "set_of", "sets", "symbolic", "to_python", "tuple_", "weak_reference",

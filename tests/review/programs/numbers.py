@@ -6,6 +6,13 @@ import weft
 from tests.review.harness import prog, x0
 
 
+def told(f, *args):
+    try:
+        return f(*args)
+    except Exception as e:
+        return type(e).__name__, str(e)
+
+
 @prog
 def item_control(C):
     def f(x):
@@ -186,3 +193,49 @@ def ints_beyond_64_bits(C):
     f = C(f)
     g = C(lambda x, n: (x + 1, n * 2**40))
     return [f(x0(), n) for n in (5, 6, 7)], [g(x0(), n) for n in (2, 3, 2**40, 2**30)]
+
+
+@prog
+def ranges_longer_than_memory(C):
+    def f(x, n):
+        out = []
+        for i in range(n):
+            try:
+                out.append("abc"[i])
+                weft._dynamo.graph_break()
+            except IndexError as e:
+                out.append(str(e))
+                break
+        for i in reversed(range(n)):
+            x = x + i % 3
+            if i % 7 == 3:
+                break
+        it = iter(range(n))
+        next(it)
+        pairs = list(zip(range(n), "ab")), [a for a, _ in zip("ab", range(n, -1, -1))], next(enumerate(it))
+        return x, out, pairs, next(it), told(lambda: list(range(n)) and 0 if n > 9 else 0), 3 in range(n)
+
+    c = C(f)
+    return [c(x0(), n) for n in (2, 2**70, 3, 2**71)], C(f)(x0(), 2**70)
+
+
+@prog
+def lists_and_numbers_that_fit_no_place(C):
+    def f(x, n):
+        a, b = [1, 2], (1, 2)
+        tried = (
+            lambda: a * n,
+            lambda: n * b,
+            lambda: a[n],
+            lambda: b[-n],
+            lambda: a.insert(n, 3),
+            lambda: a.pop(n),
+            lambda: "ab" * n,
+            lambda: a[:n],
+            lambda: a[-n:],
+            lambda: x[:n],
+        )
+        return x, [told(t) for t in tried], a
+
+    c = C(f)
+    return [c(x0(), n) for n in (2**70, -(2**70), 2**63, 2**64 + 1)]

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dynamo.breaks import Raised
+from dynamo.bytecode.instruction import VERSION
 from dynamo.variables import attributes
 from dynamo.variables.attributes import bind, find
 from dynamo.variables.base import Variable
+
+NAMES_BOTH = VERSION >= (3, 13)  # whether the refusal of an object says what it is and what it should be
 
 
 class SuperVariable(Variable):
@@ -48,6 +51,10 @@ class SuperVariable(Variable):
 
     def wrong_type(self, frame) -> Raised:
         text = "super(type, obj): obj must be an instance or subtype of type"
+        if NAMES_BOTH:
+            is_type = issubclass(self.object.python_type(), type)
+            shown = f"type {self.object.as_python().__name__}" if is_type else f"instance of {self.object.type_name()}"
+            text = f"super(type, obj): obj ({shown}) is not an instance or subtype of type ({self.start.as_python().__name__})."
         return frame.values.error(frame, TypeError, text)
 
     def method(self, frame, name, args, kwargs):

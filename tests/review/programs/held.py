@@ -69,6 +69,26 @@ def dataclasses_all_over(C):
     return c(x0(), 1), c(x0(), 2), c(x0(), 3)
 
 
+@prog
+def frozen_slots(C):
+    def f(x, o):
+        return (
+            x * o.a,
+            told(setattr, o, "a", 3),
+            told(setattr, o, "zz", 3),
+            told(delattr, o, "a"),
+            hash(o) == hash((o.a, o.b)),
+            o < Frozen(2),
+            sorted([Frozen(3), o]),
+            {o: 1}[Frozen(o.a, o.b)],
+            dataclasses.replace(o, b=1.0),
+            o.__slots__,
+            told(lambda: o.__dict__),
+            told(lambda: o < 3),
+        )
+
+    c = C(f)
+    return c(x0(), Frozen(1)), c(x0(), Frozen(2, 3.0))
 
 
 @prog

@@ -294,6 +294,25 @@ def names_unbound_and_deleted(C):
     return [c(x0(), k) for k in (0, 1, 2, 3)]
 
 
+@prog
+def attributes_of_functions_and_methods(C):
+    def g(x):
+        g.n = getattr(g, "n", 0) + 1
+        return x * g.n
+
+    class A:
+        def m(self):
+            return A.m.tag
+
+        m.tag = 4
+
+    a = A()
+    c = C(lambda x: (g(x), a.m(), a.m.tag, told(setattr, a.m, "tag", 3), vars(g).get("n")))
+    r = [c(x0()), c(x0())]
+    A.m.tag = 6
+    del g.n
+    r.append(c(x0()))
+    return r
 
 
 @prog

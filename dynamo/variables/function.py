@@ -19,8 +19,10 @@ from dynamo.variables.attributes import storage_of
 from dynamo.variables.base import C_METHODS, TrueVariable, Variable
 from dynamo.variables.binding import bind
 from dynamo.variables.constant import NONE, ConstantVariable, literal
-from dynamo.variables.raising import raise_exception
+from dynamo.variables.raising import raise_exception, run_python
 from dynamo.variables.storage import Storage
+
+A_METHOD = types.MethodType(len, ())  # of which Python says what attributes of methods take
 
 
 class CellVariable(Variable):
@@ -391,10 +393,14 @@ class MethodVariable(TrueVariable):
         return self.function.getattr(frame, name)
 
     def setattr(self, frame, name, value):
-        raise attributes.no_attribute(frame, self, name)
+        if hasattr(types.MethodType, name):
+            run_python(frame, setattr, A_METHOD, name, None)
+        raise attributes.nowhere(frame, self, name)
 
     def delattr(self, frame, name):
-        raise attributes.no_attribute(frame, self, name)
+        if hasattr(types.MethodType, name):
+            run_python(frame, delattr, A_METHOD, name)
+        raise attributes.nowhere(frame, self, name)
 
     def is_same(self, other):
         return self is other

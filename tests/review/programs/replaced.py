@@ -307,7 +307,8 @@ def attributes_of_functions_and_methods(C):
         m.tag = 4
 
     a = A()
-    c = C(lambda x: (g(x), a.m(), a.m.tag, told(setattr, a.m, "tag", 3), vars(g).get("n")))
+    fixed = ("__func__", "__doc__", "__self__", "__name__", "__call__")
+    c = C(lambda x: (g(x), a.m(), a.m.tag, told(setattr, a.m, "tag", 3), vars(g).get("n"), [told(setattr, a.m, n, 1) for n in fixed]))
     r = [c(x0()), c(x0())]
     A.m.tag = 6
     del g.n

@@ -40,6 +40,7 @@ from aten.ops import (  # noqa: F401
     native_backward,
     native_names,
     norm,
+    normal,
     older_names,
     orthogonal,
     padding,

@@ -30,29 +30,84 @@ def _quadrature(function: Callable[[Array, Array], Array], x: Array, ends: Array
     return total
 
 
+_NEAR, _FAR = 2.0, 50.0  # below, power series; above, asymptotic ones; between, quadrature
+_EULER = 0.57721566490153286061
+
+
+def _far_wave(n: int, x: Array, kind: str) -> Array:
+    """J or Y of x >= _FAR by Hankel's expansion: two series in 1 / x by the sine and cosine of x - (2n + 1) pi / 4."""
+    with np.errstate(invalid="ignore"):
+        sine, cosine = np.where(np.isinf(x), 0.0, np.sin(x)), np.where(np.isinf(x), 0.0, np.cos(x))
+    root = math.sqrt(0.5)
+    c, s = ((cosine + sine) * root, (sine - cosine) * root) if n == 0 else ((sine - cosine) * root, -(sine + cosine) * root)
+    term, parts = np.ones_like(x), [np.zeros_like(x), np.zeros_like(x)]
+    for k in range(20):
+        parts[k % 2] = parts[k % 2] + (-1) ** (k // 2) * term
+        term = term * (4 * n * n - (2 * k + 1) ** 2) / (8 * (k + 1) * x)
+    p, q = parts
+    return np.sqrt(2 / (np.pi * x)) * (p * c - q * s if kind == "j" else p * s + q * c)
+
+
+def _near_series(n: int, x: Array, sign: int) -> tuple[Array, Array]:
+    """Of 0 < x < _NEAR: J (sign -1) or I (1), and its series with term k times psi(k + 1) + psi(k + n + 1)."""
+    quarter, term = sign * x * x / 4, np.ones_like(x)
+    psi, psi_n = -_EULER, -_EULER + n
+    total, weighted = np.zeros_like(x), np.zeros_like(x)
+    for k in range(18):
+        total, weighted = total + term, weighted + term * (psi + psi_n)
+        term = term * quarter / ((k + 1) * (k + 1 + n))
+        psi, psi_n = psi + 1 / (k + 1), psi_n + 1 / (k + 1 + n)
+    power = (x / 2) ** n
+    return total * power, weighted * power
+
+
+def _parts(x: Array) -> tuple[Array, Array, Array]:
+    """x where it is small, middling and large; elsewhere some number of that kind."""
+    near, far = (x > 0) & (x < _NEAR), x >= _FAR
+    middling = (x >= _NEAR) & ~far
+    return np.where(near, x, 1.0), np.where(middling, x, _NEAR), np.where(far, x, _FAR)
+
+
 def bessel_j(n: int, x: Array) -> Array:
-    """Bessel's integral: the mean of cos(n t - x sin t)."""
+    """Bessel's integral, the mean of cos(n t - x sin t), and series near 0 and far from it. Order n is as odd as n is."""
     x = x.astype(np.float64)
-    return _quadrature(lambda x, t: np.cos(n * t - x * np.sin(t)), x, np.full(x.shape, np.pi)) / np.pi
+    size = np.abs(x)
+    near, y, far = _parts(size)
+    middle = _quadrature(lambda x, t: np.cos(n * t - x * np.sin(t)), y, np.full(x.shape, np.pi)) / np.pi
+    near = np.where(size == 0, 0.0, near)
+    found = np.where(size < _NEAR, _near_series(n, near, -1)[0], np.where(size < _FAR, middle, _far_wave(n, far, "j")))
+    found = np.where(np.isnan(x), np.nan, found)
+    return np.copysign(1.0, x) * found if n else found
 
 
 def bessel_y(n: int, x: Array) -> Array:
     """The second kind: -inf at 0, NaN below."""
     x = x.astype(np.float64)
-    y = np.where(x > 0, x, 1.0)
+    near, y, far = _parts(x)
     waves = _quadrature(lambda x, t: np.sin(x * np.sin(t) - n * t), y, np.full(x.shape, np.pi))
     sign = (-1) ** n
     decay = lambda x, t: (np.exp(n * t) + sign * np.exp(-n * t)) * np.exp(-x * np.sinh(t))
-    tail = _quadrature(decay, y, np.arcsinh(750 / y))
-    return np.where(x > 0, (waves - tail) / np.pi, np.where(x == 0, -np.inf, np.nan))
+    middle = (waves - _quadrature(decay, y, np.arcsinh(750 / y))) / np.pi
+    j, weighted = _near_series(n, near, -1)
+    with np.errstate(over="ignore"):
+        series = (2 * (np.log(near) - math.log(2)) * j - weighted - (2 / near if n else 0.0)) / np.pi
+    found = np.where(x < _NEAR, series, np.where(x < _FAR, middle, _far_wave(n, far, "y")))
+    return np.where(x > 0, found, np.where(x == 0, -np.inf, np.nan))
 
 
 def bessel_k(n: int, x: Array, scaled: bool) -> Array:
-    """The modified second kind (times exp(x) if scaled): +inf at 0, NaN below."""
+    """The modified second kind (times exp(x) if scaled): +inf at 0, 0 at inf, NaN below."""
     x = x.astype(np.float64)
-    y = np.where(x > 0, x, 1.0)
+    near, _, _ = _parts(x)
+    y = np.where((x >= _NEAR) & np.isfinite(x), x, _NEAR)
     shift = 1.0 if scaled else 0.0
-    found = _quadrature(lambda x, t: np.exp(-x * (np.cosh(t) - shift)) * np.cosh(n * t), y, np.arccosh(1 + 750 / y))
+    middle = _quadrature(lambda x, t: np.exp(-x * (np.cosh(t) - shift)) * np.cosh(n * t), y, np.arccosh(1 + 750 / y))
+    i, weighted = _near_series(n, near, 1)
+    half = weighted / 2
+    with np.errstate(over="ignore"):
+        series = 1 / near + (np.log(near) - math.log(2)) * i - half if n else half - (np.log(near) - math.log(2)) * i
+    series = series * np.exp(near) if scaled else series
+    found = np.where(x < _NEAR, series, np.where(np.isinf(x), 0.0, middle))
     return np.where(x > 0, found, np.where(x == 0, np.inf, np.nan))
 
 
@@ -175,7 +230,7 @@ for _name, (_function, _product) in _ORDERS.items():
 _unary("airy_ai", airy, "The Airy function Ai.")
 _unary(
     "spherical_bessel_j0",
-    lambda x: np.where(x == 0, 1.0, np.sin(x) / np.where(x == 0, 1.0, x)),
+    lambda x: np.where(x == 0, 1.0, np.where(np.isinf(x), 0.0, np.sin(np.where(np.isinf(x), 0.0, x))) / np.where(x == 0, 1.0, x)),
     "sin(x) / x.",
     lambda t, x, out: t * _over(x.cos() - out, x, 0.0),
 )

@@ -11,8 +11,14 @@ from aten import dtype as dtypes
 from aten.meta import Meta
 from aten.op import Op, op, ops
 from aten.ops.pointwise import finish_pointwise, pointwise_meta
+from aten.promotion import category
 
 _HALF = (dtypes.float16, dtypes.bfloat16)
+
+
+def floating_of(x: Any) -> Any:
+    """A tensor in a floating dtype."""
+    return x if category(x.dtype) >= 2 else x.to(dtypes.get_default_dtype())
 
 
 def _wide(x: Any) -> Any:
@@ -45,4 +51,4 @@ def closed(declaration: str, definition: Callable[..., Any], derivative: Any, do
     return finish_pointwise(made, products if several else products[0], False)
 
 
-__all__ = ["closed"]
+__all__ = ["closed", "floating_of"]

@@ -6,18 +6,20 @@ from typing import Any
 import numpy as np
 
 from aten import dtype as dtypes
+from aten.info import finfo
 from aten.meta import Meta
 from aten.op import alias_of, composite, op, ops, registry
-from aten.ops.closed import closed
+from aten.ops.closed import closed, floating_of
+from aten.ops.conversion import result_type
 from aten.ops.pointwise import binary, float_only, pointwise_meta, unary
 from aten.promotion import TYPE_NAMES, category, element
 from aten.scalar import numerics
 from aten.scalar.numerics import via
 
 
-def _floating(x: Any) -> Any:
-    """A tensor in a floating dtype."""
-    return x if category(x.dtype) >= 2 else x.to(dtypes.get_default_dtype())
+def _floating_pair(x: Any, y: Any) -> tuple[Any, Any]:
+    """Two tensors, of which one is floating: integers beside a half are promoted to the half."""
+    return (x, y) if category(x.dtype) >= 2 or category(y.dtype) >= 2 else (floating_of(x), floating_of(y))
 
 
 # -------------------------------------------------------------------------------------------------- pairs of tensors
@@ -137,9 +139,9 @@ def heaviside(input, values):
 @composite("xlogy(Tensor input, Tensor other) -> Tensor", tags=["scalars"], inplace=True, native="chain")
 def xlogy(input, other):
     """input * log(other); 0 where input is 0, NaN where other is."""
-    y = other if hasattr(other, "dtype") else ops.full([], other, dtype=_floating(input).dtype)
-    x = input if hasattr(input, "dtype") else ops.full([], input, dtype=_floating(y).dtype)
-    return ops.xlogy_core(_floating(x), _floating(y))
+    y = other if hasattr(other, "dtype") else ops.full([], other, dtype=floating_of(input).dtype)
+    x = input if hasattr(input, "dtype") else ops.full([], input, dtype=floating_of(y).dtype)
+    return ops.xlogy_core(*_floating_pair(x, y))
 
 
 def _times_log(x, y, log, one):
@@ -164,9 +166,9 @@ closed(
 @composite("special_xlog1py(Any input, Any other) -> Tensor", tags=["function_only"], native="chain")
 def special_xlog1py(input, other):
     """input * log1p(other); 0 where input is 0, NaN where other is."""
-    y = other if hasattr(other, "dtype") else ops.full([], other, dtype=_floating(input).dtype)
-    x = input if hasattr(input, "dtype") else ops.full([], input, dtype=_floating(y).dtype)
-    return ops.xlog1py_core(_floating(x), _floating(y))
+    y = other if hasattr(other, "dtype") else ops.full([], other, dtype=floating_of(input).dtype)
+    x = input if hasattr(input, "dtype") else ops.full([], input, dtype=floating_of(y).dtype)
+    return ops.xlog1py_core(*_floating_pair(x, y))
 
 
 def _logaddexp(x, y, exp, log1p):
@@ -196,13 +198,13 @@ closed(
 @composite("logaddexp(Tensor input, Tensor other) -> Tensor", native="chain")
 def logaddexp(input, other):
     """log(exp(input) + exp(other)), without overflow."""
-    return ops.logaddexp_core(_floating(input), _floating(other))
+    return ops.logaddexp_core(*_floating_pair(input, other))
 
 
 @composite("logaddexp2(Tensor input, Tensor other) -> Tensor", native="chain")
 def logaddexp2(input, other):
     """log2(2**input + 2**other), without overflow."""
-    return ops.logaddexp2_core(_floating(input), _floating(other))
+    return ops.logaddexp2_core(*_floating_pair(input, other))
 
 
 @composite("float_power(Tensor input, Tensor exponent) -> Tensor", tags=["scalars"], inplace=True, native="chain")
@@ -216,8 +218,10 @@ def float_power(input, exponent):
 
 @composite("ldexp(Tensor input, Tensor other) -> Tensor", inplace=True, native="chain")
 def ldexp(input, other):
-    """input * 2**other."""
-    return input * ops.pow(2.0, other)
+    """input * 2**other; halves beside integers stay halves, and are rounded once."""
+    found = input * ops.pow(2.0, other)
+    dtype = result_type(input, other)
+    return ops.cast(found, dtype) if category(dtype) >= 2 else found
 
 
 binary("gcd", np.gcd, compute=None, doc="The greatest common divisor.")
@@ -254,9 +258,27 @@ def rad2deg(input):
 @composite("sinc(Tensor input) -> Tensor", inplace=True, compute="float32", native="chain")
 def sinc(input):
     """sin(pi x) / (pi x); 1 at 0."""
-    x = _floating(input) * math.pi
+    return ops.sinc_core(floating_of(input))
+
+
+def _sinc(x):
+    x = x * math.pi
     zero = ops.eq(x, 0)
     return ops.where(zero, 1.0, x.sin() / ops.where(zero, 1.0, x))
+
+
+def _sinc_slope(t, x):
+    """Its power series near 0: there cos(pi x) and sinc(x) are one."""
+    y = x * math.pi
+    near = y.abs() < 1
+    small, far = ops.where(near, y, 0.0), ops.where(near, 1.0, x)
+    square, series = small * small, 0.0
+    for k in range(9, 0, -1):
+        series = series * square + (-1) ** k * 2 * k / math.factorial(2 * k + 1)
+    return t * ops.where(near, series * small * math.pi, ((far * math.pi).cos() - _sinc(far)) / far)
+
+
+closed("sinc_core(Tensor input) -> Tensor", _sinc, _sinc_slope, "sin(pi x) / (pi x).")
 
 
 @composite("diff(Tensor input, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor")
@@ -346,7 +368,7 @@ def linalg_cross(input, other, dim):
 def cov(input, correction, fweights, aweights):
     """The covariances of rows."""
     x = input if input.ndim == 2 else input.reshape([1, -1])
-    x = _floating(x)
+    x = floating_of(x)
     w = None
     for weights in (fweights, aweights):
         if weights is not None:
@@ -429,7 +451,7 @@ def mvlgamma(input, p):
         raise RuntimeError("p has to be greater than or equal to 1")
     if p > _MOST_GAMMAS:
         raise RuntimeError(f"mvlgamma: p of {p} asks for more than {_MOST_GAMMAS} logarithms of each element")
-    x = _floating(input)
+    x = floating_of(input)
     total = p * (p - 1) / 4 * math.log(math.pi)
     if p <= _GAMMAS_APART:
         for j in range(p):
@@ -460,21 +482,27 @@ unary(
     derivative=lambda t, x, out: t * (ops.special_i1e(x) - ops.sign(x) * out),
     doc="exp(-|x|) * i0(x).",
 )
+
+
+def _i1_over(x, out, limit):
+    """out / x, and `limit` where x is so near 0 that the quotient has no digits."""
+    near = x.abs() <= finfo(x.dtype).eps
+    return ops.where(near, limit, out / ops.where(near, 1.0, x))
+
+
 unary(
     "special_i1",
     via(lambda x: numerics.bessel_i(1, x)),
     inplace=False,
     doc="Modified Bessel function of order 1.",
-    derivative=lambda t, x, out: t * (ops.i0(x) - ops.where(ops.eq(x, 0), 0.5, out / ops.where(ops.eq(x, 0), 1.0, x))),
+    derivative=lambda t, x, out: t * (ops.i0(x) - _i1_over(x, out, 0.5)),
 )
 unary(
     "special_i1e",
     via(lambda x: numerics.bessel_ie(1, x)),
     inplace=False,
     doc="exp(-|x|) * i1(x).",
-    derivative=lambda t, x, out: (
-        t * ops.where(ops.eq(x, 0), 0.5, ops.special_i0e(x) - out * (ops.sign(x) + 1 / ops.where(ops.eq(x, 0), 1.0, x)))
-    ),
+    derivative=lambda t, x, out: t * (ops.special_i0e(x) - out * ops.sign(x) - _i1_over(x, out, 0.5)),
 )
 
 
@@ -511,7 +539,7 @@ for _name, _target in (
 @composite("special_entr(Tensor input) -> Tensor", tags=["function_only"], compute="float32", native="chain")
 def special_entr(input):
     """-x * log(x); 0 at 0, -inf below."""
-    return ops.entr_core(_floating(input))
+    return ops.entr_core(floating_of(input))
 
 
 def _entr(x):
@@ -521,50 +549,6 @@ def _entr(x):
 
 
 closed("entr_core(Tensor input) -> Tensor", _entr, lambda t, x: t * (-1 - x.log()), "-x * log(x).")
-
-
-@composite("special_ndtr(Tensor input) -> Tensor", tags=["function_only"], compute="float32")
-def special_ndtr(input):
-    """The distribution function of the standard normal."""
-    return (_floating(input) * -math.sqrt(0.5)).erfc() * 0.5
-
-
-@composite("special_ndtri(Tensor input) -> Tensor", tags=["function_only"], compute="float32")
-def special_ndtri(input):
-    """The inverse of `ndtr`."""
-    return (_floating(input) * 2 - 1).erfinv() * math.sqrt(2)
-
-
-@composite("special_log_ndtr(Tensor input) -> Tensor", tags=["function_only"], compute="float32")
-def special_log_ndtr(input):
-    """log(ndtr(input)), exact in the tail."""
-    x = _floating(input)
-    low = x < -1
-    t = x * math.sqrt(0.5)
-    tail = (special_erfcx(-ops.where(low, t, -1.0)) / 2).log() - ops.where(low, t * t, 0.0)
-    return ops.where(low, tail, (ops.where(low, 0.0, -t).erfc() * 0.5).log())
-
-
-def _erfcx(x: np.ndarray) -> np.ndarray:
-    """exp(x*x) * erfc(x): directly below 5, by its continued fraction above."""
-    x = x.astype(np.float64)
-    small = np.where(x < 5, x, 0.0)
-    direct = np.exp(np.minimum(small * small, 709)) * numerics.erfc(small)
-    direct = np.where(small < -26.6, np.inf, direct)
-    big = np.where(x < 5, 5.0, x)
-    fraction = np.zeros_like(big)
-    for k in range(60, 0, -1):
-        fraction = k / 2 / (big + fraction)
-    return np.where(x < 5, direct, 1 / (big + fraction) / math.sqrt(math.pi))
-
-
-special_erfcx = unary(
-    "special_erfcx",
-    via(_erfcx),
-    inplace=False,
-    derivative=lambda t, x, out: t * (2 * x * out - 2 / math.sqrt(math.pi)),
-    doc="exp(x*x) * erfc(x).",
-)
 
 
 @op("frexp(Tensor input) -> (Tensor mantissa, Tensor exponent)", tags=["library"])
@@ -602,7 +586,7 @@ def _gradient_along(x: Any, dim: int, step: Any, edge_order: int) -> Any:
     n = x.shape[dim]
     if n < edge_order + 1:
         raise RuntimeError("torch.gradient expected each dimension size to be at least edge_order+1")
-    x = _floating(x)
+    x = floating_of(x)
     at = ops.arange(n, dtype=x.dtype) * step if not hasattr(step, "dtype") or step.ndim == 0 else step.to(x.dtype)
     at = at.reshape([-1 if d == dim else 1 for d in range(x.ndim)])
     part = lambda t, i, m: ops.narrow(t, dim, i, m)

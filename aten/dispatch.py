@@ -3,7 +3,7 @@
 This is the general path, in Python. Calls of ops with native rules on plain tensors take a native one with the same meaning.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from aten.autograd.record import record
 from aten.derivative import is_lost
 from aten.errors import warn_caller
 from aten.meta import Meta, contiguous_strides
-from aten.op import Op, tensors_of
+from aten.op import Op
 from aten.open_levels import stack
 from aten.promotion import TYPE_NAMES, can_cast, category, floating, number_dtype, result_dtype
 from aten.shapes import show
@@ -539,7 +539,7 @@ def _call_inplace(op: Op, public: tuple[Any, ...]) -> Any:
     if base.refuses is not None:
         base.refuses(public)
     (_native.check_fill if "fill" in op.tags else _native.check_inplace)(target)
-    if _native.is_grad_enabled() and any(t.requires_grad for t in tensors_of(base.schema.params, public, Tensor)):
+    if _native.is_grad_enabled() and _any_requires_grad(public):
         positional, keywords = _as_call(base, _values_kept(base, public))
         result = base(*positional, **keywords)
         _check_result(target, result.dtype, result.shape)
@@ -567,6 +567,11 @@ def _call_inplace(op: Op, public: tuple[Any, ...]) -> Any:
         _check_result(target, result.dtype, result.shape)
     write(target, result)
     return target
+
+
+def _any_requires_grad(args: Iterable[Any]) -> bool:
+    """Whether a tensor among arguments, or in a list of them, requires grad, whatever type its parameter is declared to have."""
+    return any(v.requires_grad if isinstance(v, Tensor) else type(v) in (list, tuple) and _any_requires_grad(v) for v in args)
 
 
 def _values_kept(base: Op, public: tuple[Any, ...]) -> tuple[Any, ...]:

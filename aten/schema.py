@@ -63,7 +63,8 @@ def _tensor(x: Any) -> Any:
 
 
 def _holds_number(x: Any) -> bool:
-    return not isinstance(x, Meta) and isinstance(x, tensor_types) and x.ndim == 0
+    """Whether x is a tensor of one number that nothing is lost of when it is read."""
+    return not isinstance(x, Meta) and isinstance(x, tensor_types) and x.ndim == 0 and not x.requires_grad
 
 
 def _scalar(x: Any) -> Any:

@@ -188,6 +188,14 @@ def randperm(n, generator, dtype, device, layout, pin_memory, requires_grad):
     return finish(ops.argsort(keys, stable=True).to(dtype or dtypes.int64), requires_grad)
 
 
+def _flat_in(made: Any, *parameters: Any) -> Any:
+    """Random numbers as a function of the tensors they were drawn for: one whose slope is 0."""
+    for t in parameters:
+        if getattr(t, "requires_grad", False) and _native.is_grad_enabled():
+            made = ops.where(ops.full([], False, dtype=dtypes.bool, device=made.device), t, made)
+    return made
+
+
 @composite(
     "normal(Any mean=0.0, Any std=1.0, Any size=None, *, Generator? generator=None, ScalarType? dtype=None, "
     "Device? device=None, Any layout=None, bool? pin_memory=None, bool requires_grad=False) -> Tensor",
@@ -200,8 +208,9 @@ def normal(mean, std, size, generator, dtype, device, layout, pin_memory, requir
     if size is None:
         size = list((mean + std * 0 if hasattr(mean, "shape") else std).shape)
         dtype = dtype or next(v.dtype for v in (mean, std) if hasattr(v, "dtype"))
-    made = randn(size, generator=generator, dtype=dtype, device=device) * std + mean
-    return finish(made, requires_grad)
+    m, s = (v.detach() if hasattr(v, "detach") else v for v in (mean, std))
+    made = randn(size, generator=generator, dtype=dtype, device=device) * s + m
+    return finish(_flat_in(made, mean, std), requires_grad)
 
 
 @composite("bernoulli(Tensor input, Any p=None, *, Generator? generator=None) -> Tensor", tags=["random"], inplace=True)
@@ -214,7 +223,7 @@ def bernoulli(input, p, generator):
         raise RuntimeError("bernoulli expects probabilities between 0 and 1")
     dtype = input.dtype if category(input.dtype) >= 2 else dtypes.float32
     drawn = rand(list(input.shape), generator=generator, dtype=dtype, device=input.device) < chance
-    return ops.cast(drawn, input.dtype)
+    return _flat_in(ops.cast(drawn, input.dtype), input, p)
 
 
 # What the parameters of an in-place fill must satisfy, and what is said where they do not; fills of floats only.
@@ -244,7 +253,7 @@ def _filled(name: str, parameters: str, draw: Any, doc: str) -> None:
             _check_floating(f"{name.removesuffix('_fill')}_kernel_cpu", input.dtype)
         dtype = input.dtype if category(input.dtype) >= 2 else dtypes.float32
         make = lambda kind: kind(list(input.shape), generator=generator, dtype=dtype, device=input.device)
-        return ops.cast(draw(make, a, b), input.dtype)
+        return _flat_in(ops.cast(draw(make, a, b), input.dtype), input)
 
     definition.__doc__ = definition.inplace.__doc__ = doc
 
@@ -286,7 +295,7 @@ def random(input, from_, to, generator):
         )
         from_, to = 0, (limit if from_ is None else from_)
     drawn = randint(from_ or 0, to, list(input.shape), generator=generator, device=input.device)
-    return ops.cast(drawn, input.dtype)
+    return _flat_in(ops.cast(drawn, input.dtype), input)
 
 
 # --------------------------------------------------------------------------------------------------------- dropout

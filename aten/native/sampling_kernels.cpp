@@ -44,8 +44,8 @@ template <class T> struct Sampler {
         x = even ? rest + start : span - rest + start;
       }
     }
-    if (x < 0 || x > n - 1) *slope = 0;
-    return x < 0 ? (T)0 : x > n - 1 ? n - 1 : x;
+    if (!(x >= 0 && x <= n - 1)) *slope = 0;
+    return x > n - 1 ? n - 1 : x >= 0 ? x : (T)0;  // NaN lies at 0
   }
 
   // Of a block of points: where their pixels lie (-1: outside) and what each weighs; dx, dy: derivatives of the weights.

@@ -28,6 +28,8 @@ def _(x, weights, minlength):
         raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
     if minlength < 0:
         raise RuntimeError("minlength should be >= 0")
+    if weights is not None and weights.shape != x.shape:
+        raise RuntimeError("weights should be 1-d and have the same length as input")
     result = np.bincount(x.astype(np.int64), weights, minlength)
     return result.astype(np.int64 if weights is None else weights.dtype if weights.dtype == np.float32 else np.float64)
 

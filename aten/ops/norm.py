@@ -259,7 +259,7 @@ def _of_groups(reduce: Any, x: Any, groups: Any, over_samples: bool) -> Any:
     """`reduce(tensor, dims)` of each group."""
     if over_samples:
         return reduce(x, [d for d in range(x.ndim) if d != 1])
-    if type(groups) is type(x.shape[1]) is int and groups == x.shape[1]:
+    if type(groups) is type(x.shape[1]) is int and groups == x.shape[1] and x.ndim > 2:  # (no dims would mean all)
         return reduce(x, list(range(2, x.ndim)))
     return reduce(x.reshape([x.shape[0], groups, x.shape[1] // groups * product(x.shape[2:])]), [2])
 

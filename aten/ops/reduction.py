@@ -558,7 +558,8 @@ def vector_norm(x: Any, p: Any, dim: Any, keepdim: bool) -> Any:
     if p == 1:
         return sum(size, dims, keepdim)
     if p == 2:
-        return _root(sum(size * size, dims, keepdim))
+        squares = ops.square(ops.real(x)) + ops.square(ops.imag(x)) if x.dtype.is_complex else x * x  # of size, 0 has no slope
+        return _root(sum(squares, dims, keepdim))
     where = ops.where
     if p < 1:  # the derivative of a power at 0 is infinite: zeros get none
         nothing = ops.eq(size, 0)

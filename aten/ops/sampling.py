@@ -31,10 +31,10 @@ def _half_pixels(x: Any, size: int) -> Any:
 
 
 def _inside(x: Any, size: int, padding: str, align: bool) -> Any:
-    """Coordinates moved into the image as the padding mode says (zeros: not moved)."""
+    """Coordinates moved into the image as the padding mode says (zeros: not moved); NaN lies at 0."""
     if padding == "reflection":
         x = _reflected(x, 0, 2 * (size - 1)) if align else _reflected(x, -1, 2 * size - 1)
-    return x if padding == "zeros" else x.clamp(0, size - 1)
+    return x if padding == "zeros" else ops.where(ops.isnan(x), 0.0, x.clamp(0, size - 1))
 
 
 def _pixels(image: Any, at: list[Any]) -> Any:

@@ -6,6 +6,7 @@ import numpy as np
 
 from aten import _native
 from aten import dtype as dtypes
+from aten.info import iinfo
 from aten.meta import Meta, contiguous_strides, exceeds
 from aten.op import composite, op, ops
 from aten.ops.batching import batch_dims
@@ -243,6 +244,13 @@ def _(input, dim, keepdim):
     return _in_order(place)(input, dim, keepdim)
 
 
+def _middle_of_nothing(x: Any) -> Any:
+    """NaN, a function of x; of integers what processors make of it: the least one of int32 and int64, 0 of smaller ones."""
+    if category(x.dtype) >= 2:
+        return ops.sum(x) + float("nan")
+    return ops.full([], 0 if x.dtype.itemsize < 4 else iinfo(x.dtype).min, dtype=x.dtype, device=x.device)
+
+
 def _middle(name: str) -> None:
     @composite(f"{name}(Tensor input, int? dim=None, bool keepdim=False) -> Any")
     def definition(input, dim, keepdim):
@@ -251,7 +259,7 @@ def _middle(name: str) -> None:
         if dim is not None:
             return along(input, dim, keepdim)
         if input.numel() == 0:
-            return ops.full([], float("nan"), dtype=input.dtype)
+            return _middle_of_nothing(input)
         flat = ops.reshape(input, [-1])
         if category(input.dtype) < 2 or not _native.is_grad_enabled():
             return along(flat, 0)[0]

@@ -16,8 +16,8 @@ from dynamo.reraise import Step
 from dynamo.source import Local
 from dynamo.variables import values
 from dynamo.variables.base import NULL, Variable
-from dynamo.variables.constant import ConstantVariable
-from dynamo.variables.exception import CALLERS_EXCEPTION, ExceptionVariable
+from dynamo.variables.constant import NONE, ConstantVariable
+from dynamo.variables.exception import CALLERS_EXCEPTION, ExceptionVariable, HandledBefore
 from dynamo.variables.function import CellVariable
 from dynamo.variables.lazy import Lazy
 
@@ -242,11 +242,33 @@ class Frame:
                 return
             RULES[inst.opcode](self, inst)
 
+    def resumed_within(self, handling: Variable) -> bool:
+        """A generator handles what its caller does, beneath its own exceptions. Says whether it has any."""
+        lowest = next((v for v in self.stack if isinstance(v, HandledBefore)), None)
+        if lowest is None:
+            self.handling = handling
+            return False
+        lowest.value = handling
+        return True
+
+    def note_thrown(self, raised: Raised, own: bool) -> None:
+        """What is thrown into a generator has what that handles as its context, and not what the caller does."""
+        value = raised.value
+        if own:
+            self.note_context(raised)
+        elif not raised.noted:
+            raised.noted = True
+            if value.source is None and value.context is None and not value.raised:
+                value.context = NONE
+            value.note_raised(self)
+
     def resume_generator(self, sent: Variable, raised: Raised | None, started: bool) -> Variable | None:
         """Run to the next yield: what it yields, or None at the return (then `result` is set)."""
+        own = self.resumed_within(self.parent.handling)
         self.push(sent)  # the first one is popped by the POP_TOP behind RETURN_GENERATOR
         try:
             if raised is not None:
+                self.note_thrown(raised, own)
                 if not started or not self.unwind(raised):
                     raise raised
             self.output.run_inlined(self)

@@ -241,7 +241,7 @@ class Variable:
         try:
             return self.next(frame)
         except Exhausted as e:
-            raise Raised(frame.values.exception(StopIteration, [] if e.value is None else [e.value])) from None
+            raise e.stop(frame) from None
 
     def unpack(self, frame: Frame) -> list[Variable]:
         """list(self)."""
@@ -419,11 +419,18 @@ class TrueVariable(Variable):
 
 
 class Exhausted(Exception):
-    """An iterator has come to its end (StopIteration, without its cost)."""
+    """An iterator has come to its end (StopIteration, without its cost): with what it returns, or by what its own code raised."""
 
-    def __init__(self, value: Variable | None = None):
+    def __init__(self, value: Variable | None = None, raised: Raised | None = None):
         super().__init__()
         self.value = value
+        self.raised = raised
+
+    def stop(self, frame: Frame) -> Raised:
+        """The StopIteration that the traced program sees."""
+        if self.raised is not None:
+            return self.raised
+        return Raised(frame.values.exception(StopIteration, [] if self.value is None else [self.value]))
 
 
 class IdentityKey:

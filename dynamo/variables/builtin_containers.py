@@ -43,7 +43,7 @@ def next_(frame, it, default=None, /):
     except Exhausted as e:
         if default is not None:
             return default
-        raise Raised(frame.values.exception(StopIteration, [e.value] if e.value is not None else [])) from None
+        raise e.stop(frame) from None
 
 
 @builtin(range)

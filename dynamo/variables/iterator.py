@@ -379,7 +379,7 @@ class ObjectIterator(IteratorVariable):
             return frame.ops.special(frame, self.object, "__next__")
         except Raised as r:
             if issubclass(r.value.cls, StopIteration):
-                raise Exhausted(r.value.args[0] if r.value.args else None) from None
+                raise Exhausted(r.value.args[0] if r.value.args else None, r) from None
             raise
 
     def getattr(self, frame, name):
@@ -448,7 +448,7 @@ class GeneratorVariable(IteratorVariable):
         self.started = True
         if yielded is None:
             self.end(frame)
-            raise Exhausted(self.frame.result)
+            raise Exhausted(None if self.frame.result.is_same(NONE) else self.frame.result)
         if protected(self.frame) or self.closes_another(frame):
             frame.output.suspended[self.frame] = self.born
         else:
@@ -469,7 +469,7 @@ class GeneratorVariable(IteratorVariable):
         try:
             return self.resume(frame, value)
         except Exhausted as e:
-            raise stop(frame, e) from None
+            raise e.stop(frame) from None
 
     @method("throw")
     def throw(self, frame, cls, value=NONE, traceback=NONE):
@@ -477,7 +477,7 @@ class GeneratorVariable(IteratorVariable):
         try:
             return self.raise_inside(frame, Raised(value))
         except Exhausted as e:
-            raise stop(frame, e) from None
+            raise e.stop(frame) from None
 
     def delegate(self) -> Variable | None:
         """The iterator of the `yield from` that the generator stands at, if it stands at one."""
@@ -528,8 +528,10 @@ class GeneratorVariable(IteratorVariable):
         if self.done or not self.started:
             self.end(frame)
             return NONE
+        closing = Raised(frame.values.exception(GeneratorExit))
+        frame.note_context(closing)
         try:
-            self.raise_inside(frame, Raised(frame.values.exception(GeneratorExit)))
+            self.raise_inside(frame, closing)
         except Exhausted as e:
             return e.value if e.value is not None and CLOSE_RETURNS else NONE
         except Raised as r:
@@ -559,11 +561,6 @@ def stopped(frame, e: Any) -> Raised:
     raised.value.context = e
     raised.noted = raised.value.raised = True
     return raised
-
-
-def stop(frame, e: Exhausted) -> Raised:
-    """The StopIteration at the end of a generator."""
-    return Raised(frame.values.exception(StopIteration, [] if e.value is None or e.value.is_same(NONE) else [e.value]))
 
 
 def protected(frame) -> bool:

@@ -219,7 +219,7 @@ class ObjectVariable(Variable):
         except Raised as r:
             if not issubclass(r.value.python_type(), StopIteration):
                 raise
-            raise Exhausted(r.value.getattr(frame, "value")) from None
+            raise Exhausted(r.value.getattr(frame, "value"), r) from None
 
     # --------------------------------------------------------------------------------------- operators
     def operator_method(self, frame, name: str, other: Variable) -> Variable | None:

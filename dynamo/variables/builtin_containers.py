@@ -6,7 +6,7 @@ import collections
 from collections.abc import Callable
 
 from dynamo import breaks
-from dynamo.breaks import Raised, Unsupported
+from dynamo.breaks import Unsupported
 from dynamo.bytecode.instruction import VERSION
 from dynamo.variables import iterator as iterators
 from dynamo.variables.base import Exhausted, one_by_one

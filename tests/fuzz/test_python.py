@@ -46,3 +46,23 @@ def test_programs_can_be_run():
 
 def test_random_programs():
     assert budget.differences("python", 30, 60) == ""
+
+
+ENDS_LATE = """
+OBJECTS = [1, 2]
+
+def f(x, n, s, xs, d):
+    out = []
+    for i in range(2):
+        note(i)
+        out.append(i)
+        g = counting(3, out)
+        out.append(g.send(None))
+    d["a"] = s
+    return x + 1, out
+"""
+
+
+def test_the_end_of_a_generator_that_a_turn_of_a_loop_made_is_argued():
+    assert python.differs(ENDS_LATE) is not None and python.argued(ENDS_LATE)
+    assert not python.argued(ENDS_LATE, compiled=forgetful)

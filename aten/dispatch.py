@@ -273,18 +273,23 @@ def _public(op: Op, result: Any) -> Any:
     return result
 
 
-def needs_of(op: Op, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
-    """Which core arguments need a gradient: bools by parameter (a tuple of bools for a list), or None if none does."""
+def _is_tensor(value: Any) -> bool:
+    return isinstance(value, Tensor)
+
+
+def needs_of(op: Op, args: tuple[Any, ...], takes: Callable[[Any], bool] = _is_tensor) -> tuple[Any, ...] | None:
+    """Which core arguments need a gradient: bools by parameter (a tuple of bools for a list), or None if none does. takes: which
+    values may."""
     needs, some = [], False
     for param, value in zip(op.core, args):
         if not param.differentiable:
             needs.append(False)
         elif type(value) is list:
-            of_list = tuple([isinstance(v, Tensor) and v.requires_grad for v in value])
+            of_list = tuple([takes(v) and v.requires_grad for v in value])
             some = some or any(of_list)
             needs.append(of_list)
         else:
-            need = isinstance(value, Tensor) and value.requires_grad
+            need = takes(value) and value.requires_grad
             some = some or need
             needs.append(need)
     return tuple(needs) if some else None

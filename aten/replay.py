@@ -106,7 +106,7 @@ def _traced(top: Any, function: Callable[[Sequence[Any]], Any], tensors: Sequenc
         if _native.asked_for_tracer():
             raise _NoProgram
         for t in inputs:
-            if t.writes or (t.cell is not None and t.cell.generation):
+            if t._version:
                 raise _NoProgram
         leave = _leaver(level)
         result = leave(result)

@@ -8,60 +8,33 @@ eager records them, so that gradients are made of the same ops and are added in 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
 from aten import _native, chains
 from aten._native import Tensor
 from aten.autograd import products
+from aten.autograd.record import Backward
 from aten.fx.node import map_arg
 from aten.meta import Meta, known_equal
-from aten.op import Op, ops
-from aten.transforms.tape import Entry, Tape
+from aten.op import Op, node_name, ops
 from aten.transforms.trace import TraceLevel, make_fx
 from aten.transforms.tracer import below, meta_argument, meta_of_call, opened
 
 
-class _Whole:
-    """In a tape's entry the place of an op: a call that has one Node, with the backward that this has in eager."""
+class _WholeBackward:
+    """The backward of a call that has one Node: that which this has in eager."""
 
-    def __init__(self, backward: Callable[..., Any], saved: Callable[[Sequence[Any]], tuple], metas: Any = None):
-        self.backward, self.saved, self.metas = backward, saved, metas
-        self.name = ""
+    __slots__ = ("level", "line", "backward")
 
-    def plan(self, needs: tuple[bool, ...]) -> _WholePlan:
-        return _WholePlan(self, needs)
+    def __init__(self, level: ExactLevel, backward: Callable[..., Any]):
+        self.level, self.line, self.backward = level, level.line, backward
 
-
-class _WholePlan:
-    """As aten.derivative.Plan, for a call that is a whole."""
-
-    def __init__(self, whole: _Whole, needs: tuple[bool, ...]):
-        self.op, self.needs, self.slots = whole, needs, list(range(len(needs)))
-
-    def save(self, args: Any, out: Any) -> tuple:
-        return self.op.saved(args)
-
-    def run(self, g: Any, saved: tuple) -> list[Any]:
-        node = SimpleNamespace(saved=saved, needs=self.needs, metas=self.op.metas)
-        return list(self.op.backward(node, g if isinstance(g, tuple) else (g,)))
-
-
-class ExactTape(Tape):
-    """A tape that derives as a backward walk does which is not itself recorded."""
-
-    def record_whole(self, whole: _Whole, values: tuple, metas: tuple, out: Any, out_metas: Any, line: Any) -> None:
-        needs = tuple([v is not None and v in self.tracked for v in values])
-        if not any(needs):
-            return
-        self.tracked.update(out if type(out) is tuple else (out,))
-        self.entries.append(Entry(whole, values, metas, out, out_metas, needs, line))
-
-    def derive(self, plan: Any, g: Any, saved: tuple) -> list[Any]:
-        rule = _DERIVED.get(plan.op.name)
-        found = None if rule is None else rule(plan.needs, g, dict(zip(plan.names, saved)))
-        return super().derive(plan, g, saved) if found is None else found
+    def __call__(self, node: Any, grads: tuple) -> tuple:
+        self.level.at(self.line)
+        saved = self.level.all_kept(node.saved, node)
+        return tuple(self.backward(SimpleNamespace(saved=saved, needs=node.needs, metas=node.metas), grads))
 
 
 def _norm(rms: bool) -> Callable[..., list[Any]]:
@@ -95,18 +68,22 @@ _DERIVED: dict[str, Callable[[tuple, Any, dict[str, Any]], list[Any] | None]] = 
 class ExactLevel(TraceLevel):
     """A trace whose nodes are the calls that eager runs."""
 
-    def __init__(self, *args: Any, **kwargs: Any):
-        super().__init__(*args, **kwargs)
-        if self.tape is not None:
-            self.tape = ExactTape(self.make)
-
     def handle(self, op: Op, args: tuple, kwargs: dict) -> Any:
         rule = _COMPOSITES.get(op.name, _chained if op.native == "chain" else None) if op.kind == "composite" else None
         result = NotImplemented if rule is None else rule(self, op, op.join(args, kwargs))
         return super().handle(op, args, kwargs) if result is NotImplemented else result
 
-    def recording(self) -> ExactTape | None:
-        return self.tape if _native.is_grad_enabled() else None
+    def quick(self, backward: Backward, g: Any, saved: tuple) -> Any:
+        rule = _DERIVED.get(backward.plan.op.name)
+        found = None if rule is None else rule(backward.plan.needs, g, dict(zip(backward.plan.names, saved)))
+        return NotImplemented if found is None else found
+
+    def record_whole(self, op: Op, backward: Callable[..., Any], args: tuple, saved: tuple, out: Any) -> None:
+        """Make one Node for a call: args are tensors and others, saved what `backward` finds in the Node."""
+        outputs = out if isinstance(out, tuple) else (out,)
+        inputs = tuple([a if self.own(a) else None for a in args])
+        kept = tuple([self.keep(s, outputs) for s in saved])
+        self.note(node_name(op.name), _WholeBackward(self, backward), inputs, outputs, kept)
 
     def whole(self, op: Op, public: tuple) -> Any:
         """The call as one node; its tensor."""
@@ -116,8 +93,7 @@ class ExactLevel(TraceLevel):
 
     def recorded(self, public: tuple) -> bool:
         """Whether some tensor among the arguments has history."""
-        tape = self.recording()
-        return tape is not None and any(isinstance(t, Tensor) and self.payload_of(t) in tape.tracked for t in public)
+        return _native.is_grad_enabled() and any(self.own(t) and self.edge_of(self.read(t)) is not None for t in public)
 
 
 def _fits(x: Any, n: Callable[[int], bool]) -> bool:
@@ -166,32 +142,27 @@ def _rows_lie_evenly(x: Meta) -> bool:
 
 def _product(level: ExactLevel, op: Op, public: tuple, backward: Callable[..., Any]) -> Any:
     out = level.whole(op, public)
-    tape = level.recording()
-    if tape is not None:
-        values = tuple(map(level.payload_of, public))
-        whole = _Whole(backward, lambda args: (args[0], args[1]))
-        tape.record_whole(whole, values, tuple(map(meta_argument, public)), out.payload, out.meta, level.graph.line)
+    if level.recorded(public):
+        level.record_whole(op, backward, public, public[:2], out)
     return out
 
 
 def _split(level: ExactLevel, op: Op, public: tuple) -> Any:
     x, pieces, dim = public
-    tape = level.recording()
-    if tape is None or not isinstance(x, Tensor) or not x.ndim or level.payload_of(x) not in tape.tracked:
+    if not isinstance(x, Tensor) or not x.ndim or not level.recorded((x,)):
         return NotImplemented
-    value, meta = level.payload_of(x), meta_argument(x)
-    level.tape, before = None, _native.set_grad_enabled(False)
+    result = tuple(_without_record(level, op, public))
+    level.record_whole(op, products.split_backward, (x,), (dim % x.ndim,), result)
+    return result
+
+
+def _without_record(level: ExactLevel, op: Op, public: tuple) -> Any:
+    before = _native.set_grad_enabled(False)
     try:
         with opened(level):
-            result = tuple(op.function(x, pieces, dim))
+            return op.function(*public)
     finally:
-        level.tape = tape
         _native.set_grad_enabled(before)
-    metas = [(tuple(t.meta.sizes), t.dtype, t.device) for t in result]
-    whole = _Whole(products.split_backward, lambda args, d=dim % x.ndim: (d,), metas)
-    out = tuple(map(level.read, result))
-    tape.record_whole(whole, (value,), (meta,), out, tuple([t.meta for t in result]), level.graph.line)
-    return result
 
 
 def _without_history(level: ExactLevel, op: Op, public: tuple) -> Any:
@@ -221,16 +192,9 @@ def _chained(level: ExactLevel, op: Op, public: tuple) -> Any:
     """A composite that eager runs as one chain of loops has one Node: what its ops add to the gradient of an argument is added
     up before it meets other gradients of that."""
     tensors = [a for a in public if isinstance(a, Tensor)]
-    tape = level.recording()
-    if tape is None or not level.recorded(public) or not _is_chain(op, public, [meta_argument(t) for t in tensors]):
+    if not level.recorded(public) or not _is_chain(op, public, [meta_argument(t) for t in tensors]):
         return NotImplemented
-    level.tape, before = None, _native.set_grad_enabled(False)
-    try:
-        with opened(level):
-            out = op.function(*public)
-    finally:
-        level.tape = tape
-        _native.set_grad_enabled(before)
+    out = _without_record(level, op, public)
     at = [i for i, a in enumerate(public) if isinstance(a, Tensor)]
 
     def derived(node: Any, grads: tuple) -> list[Any]:
@@ -238,9 +202,7 @@ def _chained(level: ExactLevel, op: Op, public: tuple) -> Any:
         given = dict(zip(at, _again(graph, (grads[0], *node.saved))))
         return [given.get(i) for i in range(len(public))]
 
-    values = tuple([level.payload_of(a) if isinstance(a, Tensor) else None for a in public])
-    whole = _Whole(derived, lambda args: tuple([args[i] for i in at]))
-    tape.record_whole(whole, values, tuple(map(meta_argument, public)), level.read(out), out.meta, level.graph.line)
+    level.record_whole(op, derived, public, tuple(tensors), out)
     return out
 
 
@@ -312,4 +274,4 @@ _COMPOSITES: dict[str, Callable[[ExactLevel, Op, tuple], Any]] = {
     **{f"{kind}_pool{n}d": _pool for kind in ("max", "avg") for n in (1, 2, 3)},
 }
 
-__all__ = ["ExactLevel", "ExactTape"]
+__all__ = ["ExactLevel"]

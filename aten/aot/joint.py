@@ -67,7 +67,7 @@ def trace_joint(
     graph = Graph()
     graph.shape_env = gm.shape_env or ShapeEnv()
     training = any(needs_grad) or differentiates(gm.graph)
-    level = (ExactLevel if settings.exact else TraceLevel)(graph, decompositions, functionalize=True, tape=training)
+    level = (ExactLevel if settings.exact else TraceLevel)(graph, decompositions, functionalize=True, joint=True)
     level.rng = Rng(graph.shape_env)
     inputs: list[Any] = []
     for ph, meta in zip(gm.graph.placeholders, metas):
@@ -80,7 +80,9 @@ def trace_joint(
             inputs.append(meta)
     first = [t.payload if isinstance(t, Tracer) else None for t in inputs]
     if training:
-        level.tape.tracked.update(n for n, need in zip(first, needs_grad) if need)
+        for tracer, need in zip(inputs, needs_grad):
+            if need and isinstance(tracer, Tracer):
+                level.leaf(tracer)
     before = _native.set_grad_enabled(training)
     try:
         with opened(level):
@@ -111,6 +113,7 @@ def trace_joint(
         for node in graph.nodes:
             if node not in captured:
                 node.meta["derived"] = True
+    level.history.clear()
     graph.output((tuple(fresh), tuple(new_values), tuple(grads)))
     if plain:
         cleanup(graph)
@@ -170,9 +173,8 @@ class _OutputPlan:
         where, tensor = base
         if not value.chain:
             return where
-        tape = self.level.tape
         meta = value.meta
-        requires_grad = tape is not None and self.level.read(value) in tape.tracked
+        requires_grad = self.level.edge_of(self.level.read(value)) is not None
         layout = (meta.sizes, meta.strides, meta.offset - tensor.meta.offset, value.chain, requires_grad)
         return ViewOf(where.input, *layout) if isinstance(where, InputAlias) else OutputView(where.index, *layout)
 
@@ -189,13 +191,13 @@ def _backward(
     outputs: list[Node],
     forms: Sequence[Form | None] | None,
 ) -> list:
-    """Walk the tape into the graph: the gradients of the inputs, as nodes or None."""
-    graph, tape = joint.graph, level.tape
+    """Write the backward walk into the graph: the gradients of the inputs, as nodes or None."""
+    graph, history = joint.graph, level.history
     joint.grad_inputs = tuple([i for i, need in enumerate(needs_grad) if need])
     # An input whose writes are not recorded keeps its history: its new value is no output of autograd's.
-    kept = {node for node in outputs[len(outputs) - len(joint.mutated) :] if tape.origin(node) in first}
-    joint.differentiable = tuple([i for i, node in enumerate(outputs) if node in tape.tracked and node not in kept])
-    level.tape = None
+    leaves = {node: history[node] for node in first if node in history}
+    kept = {node for node in outputs[len(outputs) - len(joint.mutated) :] if history.get(node) in leaves.values()}
+    joint.differentiable = tuple([i for i, node in enumerate(outputs) if node in history and node not in kept])
     pairs = []
     for k, i in enumerate(joint.differentiable):
         meta, form = outputs[i].meta["val"], forms[k] if forms is not None else None
@@ -206,13 +208,11 @@ def _backward(
         joint.tangents.append(tangent.payload)
         pairs.append((outputs[i], tangent))
 
-    def at(line: Any) -> None:
-        graph.line = line
-
     before = _native.set_grad_enabled(False)
+    level.derives = True
     try:
         with opened(level):
-            grads = tape.backward(pairs, [first[i] for i in joint.grad_inputs], at)
+            grads = level.gradients(pairs, [first[i] for i in joint.grad_inputs], False)
     finally:
         _native.set_grad_enabled(before)
         graph.line = None

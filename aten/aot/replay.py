@@ -40,7 +40,7 @@ def replay(gm: GraphModule, inputs: list[Any], level: TraceLevel, env: dict[Node
             outer = None if mode is None else _native.set_grad_enabled(mode and _native.is_grad_enabled())
             args = [map_arg(a, env.__getitem__) for a in node.args]
             try:
-                special = _OF_THE_TAPE.get(node.target) if level.tape is not None else None
+                special = _OF_HISTORY.get(node.target) if level.joint else None
                 if special is not None:
                     env[node] = special(level, *args)
                     continue
@@ -72,14 +72,11 @@ def _part(level: TraceLevel, node: Node, wrapper: Any) -> Tracer:
 def _gradients(
     level: TraceLevel, outputs: list, inputs: list, seeds: list, retain_graph: bool, create_graph: bool, own: bool
 ) -> tuple:
-    """`targets.gradients`: the tape is walked into the graph."""
-    tape = level.tape
-    assert tape is not None
+    """`targets.gradients`: the backward walk is written into the graph."""
     before = _native.set_grad_enabled(create_graph)
     try:
-        given = [registry["ones_like"](o) if s is None else s for o, s in zip(outputs, seeds)]
-        pairs = [(level.read(o), s) for o, s in zip(outputs, given)]
-        found = tape.backward(pairs, [level.read(x) for x in inputs])
+        pairs = [(level.read(o), registry["ones_like"](o) if s is None else s) for o, s in zip(outputs, seeds)]
+        found = level.gradients(pairs, [level.read(x) for x in inputs], create_graph)
         return tuple([None if g is None else _owned(level, g, own) for g in found])
     finally:
         _native.set_grad_enabled(before)
@@ -93,13 +90,12 @@ def _owned(level: TraceLevel, grad: Any, own: bool) -> Any:
 
 def _require_grad(level: TraceLevel, tensor: Any) -> Any:
     """`targets.require_grad`"""
-    assert level.tape is not None
-    level.tape.tracked.add(level.read(tensor))
-    level.tape.leaves.append(tensor)
+    level.leaf(tensor)
+    level.leaves.append(tensor)
     return tensor
 
 
-_OF_THE_TAPE: dict[Any, Any] = {gradients: _gradients, require_grad: _require_grad}
+_OF_HISTORY: dict[Any, Any] = {gradients: _gradients, require_grad: _require_grad}
 
 
 class Differentiated:
@@ -111,7 +107,7 @@ class Differentiated:
     def __init__(self, gm: GraphModule, outputs: list[Node], inputs: list[Node], seeds: list[Node | None], create_graph: bool):
         graph = Graph()
         graph.shape_env = gm.shape_env
-        level = TraceLevel(graph, {}, functionalize=True, tape=True)
+        level = TraceLevel(graph, {}, functionalize=True, joint=True)
         level.rng = Rng(gm.shape_env)
         env: dict[Node, Any] = {}
         values = [_input(level, node) for node in gm.graph.placeholders]
@@ -119,14 +115,16 @@ class Differentiated:
         try:
             with opened(level):
                 replay(gm, values, level, env)
-                recorded = len(level.tape.entries)  # type: ignore[union-attr]
+                made = {n: level.read(t) for n, t in env.items() if isinstance(t, Tracer)}
+                history = {n: edge[0] for n, p in made.items() if (edge := level.edge_of(p)) is not None}
                 given = [map_arg(s, env.__getitem__) for s in seeds]
                 found = _gradients(level, [env[o] for o in outputs], [env[i] for i in inputs], given, True, create_graph, False)
         finally:
             _native.set_grad_enabled(before)
         self.metas = tuple([None if g is None else g.meta for g in found])
-        used = _reached(level.tape.entries[:recorded], [level.read(env[o]) for o in outputs])  # type: ignore[union-attr]
-        self.freed = {n for n, t in env.items() if isinstance(t, Tracer) and level.read(t) in used}
+        used = _reached([history[o] for o in outputs if o in history])
+        self.freed = {n for n, node in history.items() if node in used}
+        level.history.clear()
 
 
 def _input(level: TraceLevel, node: Node) -> Any:
@@ -136,21 +134,16 @@ def _input(level: TraceLevel, node: Node) -> Any:
         return val
     tracer = level.placeholder(node.name, Meta(val.dtype, val.device, val.sizes, val.strides, val.offset))
     if val.requires_grad:
-        level.tape.tracked.add(tracer.payload)  # type: ignore[union-attr]
+        level.leaf(tracer)
     return tracer
 
 
-def _reached(entries: list, outputs: list) -> set:
-    """The results of the calls that a walk from these outputs comes by."""
-    reached, used = set(outputs), set()
-    for entry in reversed(entries):
-        made = entry.out if type(entry.out) is tuple else (entry.out,)
-        if not reached.isdisjoint(made):
-            if entry.op is not None:  # (a write that is not recorded has no history of its own)
-                used.update(made)
-            for a, need in zip(entry.args, entry.needs) if entry.op is not None else ((entry.args[0], True),):
-                if type(need) is tuple:
-                    reached.update(x for x, n in zip(a, need) if n)
-                elif need:
-                    reached.add(a)
+def _reached(nodes: list) -> set:
+    """The Nodes of calls that a walk from these comes by."""
+    used: set = set()
+    while nodes:
+        node = nodes.pop()
+        if node not in used and node.next_functions:
+            used.add(node)
+            nodes += [n for n, _ in node.next_functions if n is not None]
     return used

@@ -23,16 +23,6 @@ def is_anomaly_check_nan_enabled() -> bool:
     return _Switch.check_nan
 
 
-def finds_nan() -> bool:
-    """Whether NaN gradients are errors now."""
-    return _Switch.on and _Switch.check_nan
-
-
-def refuse_nan(name: str, i: int) -> None:
-    """Raises RuntimeError: the i-th gradient that `name` gave is NaN."""
-    raise RuntimeError(f"Function '{name}' returned nan values in its {i}th output.")
-
-
 def _watch(node: Any, what: Any) -> None:
     if what is None:
         node.metadata["traceback_"] = traceback.format_stack()[:-1]
@@ -43,10 +33,13 @@ def _watch(node: Any, what: Any) -> None:
     if not _Switch.check_nan:
         return
     for i, grad in enumerate(what):
-        if isinstance(grad, Tensor) and not _native.is_tracer(grad) and (grad.dtype.is_floating_point or grad.dtype.is_complex):
+        while isinstance(grad, Tensor) and _native.is_tracer(grad):  # of a batch, whichever element
+            inside = grad.level.read(grad)  # type: ignore[attr-defined]
+            grad = getattr(inside, "value", getattr(inside, "primal", None))
+        if isinstance(grad, Tensor) and (grad.dtype.is_floating_point or grad.dtype.is_complex):
             if bool(grad.detach().isnan().any()):
                 _report(node)
-                refuse_nan(node.name(), i)
+                raise RuntimeError(f"Function '{node.name()}' returned nan values in its {i}th output.")
 
 
 def _report(node: Any) -> None:

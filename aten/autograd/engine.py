@@ -13,6 +13,7 @@ from typing import Any
 from aten import _native, overrides
 from aten._native import Tensor
 from aten.autograd.hook_handle import ListedHandle, RemovableHandle
+from aten.meta import known_equal
 from aten.op import ops
 from aten.open_levels import transforming
 from aten.tensor import attach
@@ -22,30 +23,31 @@ def _show(sizes: Any) -> str:
     return "[" + ", ".join(map(str, sizes)) + "]"
 
 
-def _sum_to(grad: Tensor, sizes: Sequence[Any]) -> Tensor | None:
+def sum_to(grad: Tensor, sizes: Sequence[Any]) -> Tensor | None:
     """The gradient of a broadcast: summed over what was repeated; None if `sizes` does not broadcast to the
-    gradient's.
+    gradient's. What is not known of symbolic sizes is taken to be as it must be.
     """
     extra = grad.ndim - len(sizes)
     if extra < 0:
         return None
     dims = list(range(extra))
     for dim, (have, want) in enumerate(zip(grad.shape[extra:], sizes), extra):
-        if type(want) is int and want == 1:
-            if not (type(have) is int and have == 1):
-                dims.append(dim)
-        elif have != want:
+        if known_equal(have, want):
+            continue
+        if want == 1 if type(want) is int else not bool(have == want) and bool(want == 1):
+            dims.append(dim)
+        elif type(want) is int and type(have) is int:
             return None
     if dims:
         grad = grad.sum(dims, keepdim=True)
-    return grad.reshape(tuple(sizes)) if extra else grad
+    return grad.squeeze(list(range(extra))) if extra else grad
 
 
 def fit(grad: Tensor, meta: tuple[Any, Any, Any], name: str | None, index: int) -> Tensor:
     """`grad` in the sizes and dtype of where it goes; RuntimeError if it cannot be that value's gradient."""
     sizes, dtype, device = meta
-    if tuple(grad.shape) != tuple(sizes):
-        fitted = _sum_to(grad, sizes)
+    if len(grad.shape) != len(sizes) or not all(map(known_equal, grad.shape, sizes)):
+        fitted = sum_to(grad, sizes)
         if fitted is None:
             where = f"Function {name} returned an invalid gradient" if name else "got an invalid gradient"
             raise RuntimeError(
@@ -146,18 +148,25 @@ def queue_callback(callback: Callable[[], None]) -> None:
     walks.open[-1].callbacks.append(callback)
 
 
-def _walk(
-    outs: tuple[Any, ...], seeds: tuple[Any, ...], keep: Any, create_graph: bool, ins: tuple[Any, ...] | None, accumulate: bool
+def walk(
+    outs: tuple[Any, ...],
+    seeds: tuple[Any, ...],
+    keep: Any,
+    create_graph: bool,
+    ins: tuple[Any, ...] | None,
+    accumulate: bool,
+    run: Callable[..., Any] | None = None,
 ) -> Any:
-    walk = _Walk(outs, ins, accumulate)
+    """What backward and grad do: the gradients of `ins`, None where there is none. run: which walk, by default that of whoever
+    the outputs belong to."""
+    now = _Walk(outs, ins, accumulate)
     undo = [keep_state() for keep_state in kept_state]
-    walks.open.append(walk)
+    walks.open.append(now)
     overrides.state.off += 1  # derivatives are no calls of the program: no `__torch_function__` is asked
     try:
-        run = _native.run_backward if walks.compiled is None else walks.compiled
-        found = run(outs, seeds, keep, create_graph, ins, accumulate)
-        while walk.callbacks:
-            walk.callbacks.pop(0)()
+        found = (run or _runner_of(outs))(outs, seeds, keep, create_graph, ins, accumulate)
+        while now.callbacks:
+            now.callbacks.pop(0)()
         return found
     finally:
         overrides.state.off -= 1
@@ -166,12 +175,19 @@ def _walk(
             restore()
 
 
+def _runner_of(outs: tuple[Any, ...]) -> Callable[..., Any]:
+    for t in outs:
+        if _native.is_tracer(t) and hasattr(t.level, "run_backward"):
+            return t.level.run_backward
+    return _native.run_backward if walks.compiled is None else walks.compiled
+
+
 def _sizes_of(value: Any) -> tuple[Any, Any, Any]:
     """(sizes, dtype, device) of a tensor, or of the output that an edge leads to."""
     if isinstance(value, Tensor):
         return value.shape, value.dtype, value.device
     node, nr = value
-    if node.name() == "AccumulateGrad":
+    if not node.next_functions and hasattr(node, "variable"):
         return _sizes_of(node.variable)
     return node.metas[nr]
 
@@ -244,7 +260,7 @@ def backward(
     keep = create_graph if retain_graph is None else retain_graph
     if create_graph and not _warned_of_cycle:
         _warn_of_cycle()
-    found = _walk(outputs, _seeds(outputs, grad_tensors), keep, create_graph, inputs, True)
+    found = walk(outputs, _seeds(outputs, grad_tensors), keep, create_graph, inputs, True)
     for tensor, value in zip(inputs or (), found or ()):
         if isinstance(tensor, Tensor) and tensor.grad_fn is not None and value is not None:
             tensor.grad = value if tensor.grad is None else tensor.grad + value
@@ -285,14 +301,11 @@ def grad(
         raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.")
     keep = create_graph if retain_graph is None else retain_graph
     batch: list[int] = []
-    level = next((o.level for o in outs if _native.is_tracer(o) and o.requires_grad and hasattr(o.level, "gradients")), None)  # type: ignore[attr-defined]
     if is_grads_batched:
         seeds = _as_tuple(grad_outputs)
         batch = [seeds[0].shape[0]]
         _check_batched(outs, seeds)
         found = _batched_walk(outs, seeds, keep, create_graph, ins)
-    elif level is not None:
-        found = level.gradients(outs, _seeds(outs, grad_outputs), ins, create_graph)
     else:
         if materialize_grads:
             outs, grad_outputs = _differentiable_only(outs, grad_outputs)
@@ -300,10 +313,10 @@ def grad(
         if not outs:
             found = (None,) * len(ins)
         elif materialize_grads and len(wanted) < len(ins):
-            part = _walk(outs, _seeds(outs, grad_outputs), keep, create_graph, tuple(ins[i] for i in wanted), False)
+            part = walk(outs, _seeds(outs, grad_outputs), keep, create_graph, tuple(ins[i] for i in wanted), False)
             found = tuple(part[wanted.index(i)] if i in wanted else None for i in range(len(ins)))
         else:
-            found = _walk(outs, _seeds(outs, grad_outputs), keep, create_graph, ins, False)
+            found = walk(outs, _seeds(outs, grad_outputs), keep, create_graph, ins, False)
     if materialize_grads:
         if any(is_edge(t) and g is None for t, g in zip(ins, found)):
             raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
@@ -360,13 +373,13 @@ def _batched_walk(
 
     used: list[int] = []
 
-    def walk(*grads: Tensor) -> tuple[Any, ...]:
-        found = _walk(outs, grads, keep, create_graph, ins, False)
+    def once(*grads: Tensor) -> tuple[Any, ...]:
+        found = walk(outs, grads, keep, create_graph, ins, False)
         used[:] = [i for i, g in enumerate(found) if g is not None]
         return tuple(found[i] for i in used)
 
     results: list[Any] = [None] * len(ins)
-    for i, value in zip(used, batched(walk)(*seeds)):
+    for i, value in zip(used, batched(once)(*seeds)):
         results[i] = value
     return tuple(results)
 
@@ -381,9 +394,9 @@ def _register_hook(self: Tensor, hook: Callable[[Tensor], Tensor | None]) -> Rem
     """`hook(grad)` is called with the tensor's gradient when that is complete; what it returns replaces it."""
     if not self.requires_grad:
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
-    if _native.is_tracer(self) and hasattr(self.level, "hook"):
-        return ListedHandle(*self.level.hook(self, hook))
     node = self.grad_fn
+    if _native.is_tracer(self):
+        hook = self.level.hooked(hook)  # type: ignore[attr-defined]
     if node is None:
         return ListedHandle(*_native.add_leaf_hook(self, 0, hook))
     return _append(node._pre_hooks, (self.output_nr, hook))
@@ -441,18 +454,27 @@ def _detach_(self: Tensor) -> Tensor:
     """Forget the history of this tensor, in place."""
     if self._view_of is not None:
         raise RuntimeError("Can't detach views in-place. Use detach() instead.")
+    if _native.is_tracer(self):
+        self.level.forget(self)  # type: ignore[attr-defined]
     self._grad_fn = None
     return self
 
 
 def _register_node_hook(self: Any, hook: Callable[[Any, Any], Any]) -> RemovableHandle:
     """`hook(grad_inputs, grad_outputs)` is called after the node ran; what it returns replaces `grad_inputs`."""
-    return _append(self._post_hooks, hook)
+    return _append(self._post_hooks, _hook_of(self, hook))
 
 
 def register_node_prehook(self: Any, hook: Callable[[Any], Any]) -> RemovableHandle:
     """`hook(grad_outputs)` is called before the node runs; what it returns replaces them."""
-    return _append(self._pre_hooks, (None, hook))
+    return _append(self._pre_hooks, (None, _hook_of(self, hook)))
+
+
+def _hook_of(node: Any, hook: Callable[..., Any]) -> Callable[..., Any]:
+    """The hook as the walk calls it: of a Node that a level recorded, with the level's tensors."""
+    variable = getattr(node, "variable", None)
+    level = getattr(node.backward, "level", None) if variable is None else getattr(variable, "level", None)
+    return hook if level is None else level.hooked(hook)
 
 
 for _name, _fn in {
@@ -477,4 +499,5 @@ __all__ = [
     "open_walk",
     "queue_callback",
     "register_node_prehook",
+    "walk",
 ]

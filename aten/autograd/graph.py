@@ -309,7 +309,7 @@ def _node_attribute(self: Node, name: str) -> Any:
         names = _plan_names(self)
         for known in (wanted, {"self": "input", "result": "out"}.get(wanted)):
             if known in names:
-                return (self._raw_saved if raw else self.saved)[names.index(known)]
+                return (self._raw_saved if raw else self.backward.shown(self))[names.index(known)]
     raise AttributeError(f"'{self.name()}' object has no attribute '{name}'")
 
 

@@ -169,8 +169,8 @@ PyObject *fit(PyObject *grad, WeftNode *target, uint32_t nr, WeftNode *from, Py_
   Ref owned(grad);
   if (!is_tensor(grad) && PyCallable_Check(grad)) return PyObject_CallNoArgs(grad);  // aten/derivative.py: there is none, which it says
   if (!is_tensor(grad))
-    return PyErr_Format(PyExc_TypeError, "expected Tensor or None for the gradient at index %zd of %U, but got %s", i,
-                        from ? from->name : target->name, Py_TYPE(grad)->tp_name);
+    return PyErr_Format(PyExc_RuntimeError, "expected Variable or None (got %s) for the gradient at index %zd of %U", Py_TYPE(grad)->tp_name, i,
+                        from ? from->name : target->name);
   if (fits(target, nr, as_tensor(grad)) == 1) return owned.release();
   Ref meta(meta_of_output(target, nr));
   if (!meta || !fit_gradient) return nullptr;
@@ -179,18 +179,19 @@ PyObject *fit(PyObject *grad, WeftNode *target, uint32_t nr, WeftNode *from, Py_
 
 // ------------------------------------------------------------------------------------------------- hooks
 // What a hook returns has the dtype, device and sizes of what it was given.
-bool may_replace(WeftTensor *before, WeftTensor *after) {
+bool may_replace(PyObject *hook, WeftTensor *before, WeftTensor *after) {
   if (WEFT_IS_TRACER(before) || WEFT_IS_TRACER(after)) return true;
   uint32_t differs = before->word ^ after->word;
   const char *what = differs & WEFT_WORD_DTYPE ? "dtype" : differs & WEFT_WORD_DEVICE ? "device" : nullptr;
-  if (what) {
-    PyErr_Format(PyExc_RuntimeError, "hook '<unnamed>' has changed the %s of value", what);
-    return false;
-  }
   bool same = WEFT_NDIM(before) == WEFT_NDIM(after);
   for (int d = 0; same && d < WEFT_NDIM(before); d++) same = before->sizes[d] == after->sizes[d];
-  if (!same) PyErr_Format(PyExc_RuntimeError, "hook '<unnamed>' has changed the size of value");
-  return same;
+  if (what || !same) {
+    Ref name(PyObject_GetAttrString(hook, "__name__"));
+    if (!name) PyErr_Clear();
+    Ref shown(name ? PyObject_Str(name.get()) : PyUnicode_FromString("<unnamed>"));
+    if (shown) PyErr_Format(PyExc_RuntimeError, "hook '%U' has changed the %s of value", shown.get(), what ? what : "size");
+  }
+  return !what && same;
 }
 
 // hook(grad) may return another gradient.
@@ -203,7 +204,7 @@ bool call_tensor_hook(PyObject *hook, PyObject **slot) {
     PyErr_Format(PyExc_TypeError, "a tensor hook must return None or a Tensor, got %s", Py_TYPE(result.get())->tp_name);
     return false;
   }
-  if (!may_replace(as_tensor(*slot), as_tensor(result.get()))) return false;
+  if (!may_replace(hook, as_tensor(*slot), as_tensor(result.get()))) return false;
   Py_SETREF(*slot, result.release());
   return true;
 }

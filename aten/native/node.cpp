@@ -295,7 +295,10 @@ static PyObject *node_repr(PyObject *self) {
   return PyUnicode_FromFormat("<%U object at %p>", as_node(self)->name, self);
 }
 
-static PyObject *node_name(PyObject *self, PyObject *) { return Py_NewRef(as_node(self)->name); }
+static PyObject *node_name(PyObject *self, PyObject *) {
+  if (as_node(self)->variable) return PyUnicode_FromString("torch::autograd::AccumulateGrad");  // as C++ names what is no class of Python's
+  return Py_NewRef(as_node(self)->name);
+}
 
 static PyObject *get_next_functions(PyObject *self, void *) {
   WeftNode *node = as_node(self);

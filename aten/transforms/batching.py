@@ -15,7 +15,7 @@ from aten.meta import Meta
 from aten.op import Op, registry
 from aten.shapes import wrap_dim
 from aten.transforms.mapped_function import MappedFunction
-from aten.transforms.tracer import Level, Tracer, below, made_by, opened, public, shown
+from aten.transforms.tracer import Level, Tracer, below, made_by, opened, public, shown, writes_of
 
 _LIKE = frozenset("empty_like zeros_like ones_like full_like new_empty new_zeros new_ones new_full new_tensor".split())
 
@@ -209,7 +209,8 @@ class VmapLevel(Level):
         else:
             value = new.value
         to.value.copy_(value)
-        target.writes += 1
+        if target.cell is None:
+            writes_of(target).count += 1
 
     def write_op(self, op: Op, args: tuple) -> Any:
         if not self.own(args[0]):

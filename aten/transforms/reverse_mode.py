@@ -1,9 +1,11 @@
-"""Reverse mode as function transforms: vjp, grad, value_and_grad. Each has its own tape, so nested ones do not mix."""
+"""Reverse mode as function transforms: vjp, grad, value_and_grad. Each has a level of its own, so nested ones do not mix."""
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Callable
+import weakref
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from aten import _native, dispatch, pytree
@@ -11,21 +13,33 @@ from aten._native import Tensor
 from aten.autograd import function
 from aten.autograd.grad_mode import enable_grad
 from aten.autograd.graph import disable_saved_tensors_hooks
+from aten.autograd.record import Backward
 from aten.meta import Meta, known_equal
 from aten.op import Op, registry
 from aten.transforms.argnums import chosen_places, with_arguments
-from aten.transforms.function_call import FunctionCall
-from aten.transforms.tape import Tape
-from aten.transforms.tracer import Level, Tracer, below, check_outputs, checked_aux, made_by, opened, public, shown, split_aux
+from aten.transforms.recorded import Edge, Kept, RecordingLevel
+from aten.transforms.tracer import (
+    Tracer,
+    below,
+    check_outputs,
+    checked_aux,
+    made_by,
+    opened,
+    public,
+    shown,
+    split_aux,
+    writes_of,
+)
 
 
 class Box:
-    """A value on the tape: a tensor of the level below, known by identity."""
+    """A value of the level: a tensor of the level below, known by identity. `origin`: the edge of the Node that made it, or the
+    leaf that it is the value of."""
 
-    __slots__ = ("value",)
+    __slots__ = ("value", "origin")
 
-    def __init__(self, value: Tensor):
-        self.value = value
+    def __init__(self, value: Tensor, origin: Any = None):
+        self.value, self.origin = value, origin
 
 
 class GradTracer(Tracer):
@@ -38,49 +52,170 @@ class GradTracer(Tracer):
         return shown("GradTrackingTensor", self, self.level.read(self).value)
 
     @property
+    def requires_grad(self) -> bool:
+        self.level.read(self)  # its memory may have got a history since
+        return _requires_grad.__get__(self)
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        _requires_grad.__set__(self, value)
+
+    @property
     def is_leaf(self) -> bool:
-        return not self.requires_grad or self.grad_fn is None
+        return self.grad_fn is None
 
     @property
     def grad_fn(self) -> Any:
-        """What made it, as far as the tape knows."""
-        return self.level.tape.node(self.level.read(self))
+        self.level.read(self)
+        return _grad_fn.__get__(self)
 
 
-class GradLevel(Level):
-    """Runs ops on the level below and keeps a tape of those that depend on the inputs.
+_requires_grad, _grad_fn = Tensor.__dict__["requires_grad"], Tensor.__dict__["grad_fn"]
+
+
+class _Kept(Kept):
+    """A tensor as a Node keeps it, with its version then. `output`: which one of the Node's it is (the Node would keep itself by
+    what leads to it), None for others."""
+
+    __slots__ = ("output", "writes", "version")
+
+    def __init__(self, box: Box, tracer: Tracer, output: int | None):
+        super().__init__(box, tracer.meta)
+        self.output, self.writes = output, writes_of(tracer)
+        self.version = self.writes.count
+
+    def check(self, node: Any) -> None:
+        """Raises RuntimeError where the tensor was written since."""
+        version = self.writes.count
+        if version != self.version:
+            raise RuntimeError(
+                "one of the variables needed for gradient computation has been modified by an inplace operation: "
+                f"[{self.meta.dtype} {list(self.meta.sizes)}], which is a saved value of {node.name()}, is at version {version}; "
+                f"expected version {self.version} instead. Hint: find the in-place operation between this op's forward and the "
+                "backward, and use its out-of-place form."
+            )
+
+
+class GradLevel(RecordingLevel):
+    """Runs ops on the level below and makes a Node of each that depends on the inputs.
 
     What it differentiates runs with gradients on, whatever the caller's mode: `below` is that mode, in which the level
-    below gets its calls. A no_grad inside of the function holds for all levels.
+    below gets its calls. A no_grad inside of the function holds for all levels. A backward walk computes with the values below,
+    unless it is itself recorded here (`recorded`): then with Tracers, which have their history.
     """
 
     tracer_type = GradTracer
     transforms = True
 
     def __init__(self, below: bool) -> None:
-        # Gradients are computed with the values of the level below.
-        self.tape = Tape(lambda value, meta: value.value if type(value) is Box else value)
         self.below = below
-        self.leaves: set[Box] = set()  # the arguments that are differentiated
+        self.recorded = False
 
-    def wrap(self, value: Tensor, box: Box | None = None) -> Tracer:
+    def wrap(self, value: Tensor) -> Tracer:
         """A tensor of the level below as a Tracer of this one."""
-        return self.make(Box(value) if box is None else box, Meta.of(value))
+        return self.make(Box(value), Meta.of(value))
 
     def lift(self, tensor: Tensor) -> Tracer:
         return self.wrap(tensor)
 
     def input(self, value: Tensor) -> Tracer:
-        """A new leaf of the tape."""
+        """A new leaf."""
         t = self.make(Box(value), Meta.of(value), requires_grad=True)
-        self.tape.tracked.add(t.payload)
-        self.leaves.add(t.payload)
+        t.payload.origin = weakref.ref(t)
         return t
+
+    # ------------------------------------------------------------------------------------ history
+
+    def edge_of(self, payload: Box) -> Edge | None:
+        origin = payload.origin
+        if type(origin) is not weakref.ref:
+            return origin
+        leaf = origin()
+        return None if leaf is None else _native.gradient_edge(leaf)
+
+    def set_edge(self, payload: Box, edge: Edge | None) -> None:
+        leaf = getattr(edge[0], "variable", None) if edge is not None else None
+        payload.origin = edge if leaf is None else weakref.ref(leaf)
+
+    def replaced(self, old: Box, new: Box) -> None:
+        super().replaced(old, new)
+        if not _native.is_grad_enabled() and isinstance(old.value, Tensor) and old.value.requires_grad:
+            with enable_grad():  # nor is it recorded below
+                new.value = registry["replace_values"](old.value, new.value)
+
+    def forget(self, t: Tracer) -> None:
+        t.payload = Box(self.read(t).value)
+        t.cell, t.chain, t.generation, t.writes, t._grad_fn = None, (), 0, None, None
+
+    def keep(self, value: Any, outputs: tuple) -> Any:
+        if not self.own(value):
+            return super().keep(value, outputs)
+        box = self.read(value)
+        output = next((i for i, o in enumerate(outputs) if o is value), None)
+        return _Kept(box if output is None else Box(box.value), value, output)
+
+    def kept(self, saved: Any, node: Any) -> Tensor:
+        saved.check(node)
+        if not self.recorded:
+            return saved.payload.value
+        box = saved.payload
+        return self.make(box if saved.output is None else Box(box.value, (node, saved.output)), saved.meta)
+
+    def quick(self, backward: Backward, g: Any, saved: tuple) -> Any:
+        return NotImplemented if self.recorded else Backward.quick(backward, g, saved)
+
+    @contextlib.contextmanager
+    def _recording(self) -> Iterator[None]:
+        before, self.recorded = self.recorded, True
+        try:
+            yield
+        finally:
+            self.recorded = before
+
+    def tensors(self, saved: Any, node: Any) -> Any:
+        with self._recording():
+            return self.all_kept(saved, node)
+
+    def context(self, call: Any, node: Any) -> Any:
+        seen = self.all_kept(call.seen, node)
+        return call.ctx.seen_from(list(zip(call.values, seen))) if self.recorded else call.ctx
+
+    def hooked(self, hook: Callable) -> Callable:
+        """A hook of this level's tensors or Nodes, which sees gradients as its tensors, as it is called by any walk."""
+
+        @functools.wraps(hook, updated=())
+        def called(*given: Any) -> Any:
+            if self.recorded:
+                return hook(*given)
+            with opened(self), enable_grad():
+                found = hook(*[_map(self.wrap, g) for g in given])
+            return _map(self.outside, found)
+
+        return called
+
+    def outside(self, x: Any) -> Any:
+        """What a tensor is in the level below."""
+        return self.read(x).value if self.own(x) else x
+
+    def run_backward(self, outs: tuple, seeds: tuple, keep: bool, create: bool, ins: tuple, accumulate: bool) -> Any:
+        """As _native.run_backward, for Tracers of this level."""
+        for t in (*outs, *ins):
+            if self.own(t):
+                self.read(t)
+        if create:
+            with self._recording():
+                return _native.run_backward(outs, seeds, keep, True, ins, accumulate)
+        levels = dispatch.stack.levels[: dispatch.stack.top]
+        with below(levels.index(self) if self in levels else len(levels)):
+            found = _native.run_backward(outs, _map(self.outside, seeds), keep, False, ins, accumulate)
+        return _map(self.wrap, found)
+
+    # ------------------------------------------------------------------------------------ calls
 
     def check_write(self, op: Op, target: Any) -> None:
         if self.own(target) and _native.is_grad_enabled():
             base = target.cell.payload if target.chain else self.read(target)
-            if base in self.leaves:
+            if type(base.origin) is weakref.ref:
                 which = "a view of a leaf Variable" if target.chain else "a leaf Variable"
                 raise RuntimeError(f"{which} that requires grad is being used in an in-place operation.")
         super().check_write(op, target)
@@ -93,18 +228,10 @@ class GradLevel(Level):
             return NotImplemented
         return super().handle(op, args, kwargs)
 
-    def hook(self, t: Tracer, hook: Callable) -> Any:
-        """Call `hook` with the gradient of t."""
-        entry = (0, hook)
-        entries = self.tape.hooks.setdefault(self.read(t), [])
-        entries.append(entry)
-        return entries, entry
-
     def call_function(self, cls: Any, args: tuple, kwargs: dict, asked: tuple, place: int) -> Any:
-        boxes = tuple([self.box(a) for a in args])
-        tracked = tuple([type(b) is Box and b in self.tape.tracked for b in boxes])
+        values = tuple([self.outside(a) for a in args])
+        tracked = tuple([self.own(a) and a.requires_grad for a in args])
         recording = _native.is_grad_enabled() and any(tracked)
-        values = tuple(map(_unbox, boxes))
         with below(place):
             inner = tuple([want or (recording and t) for want, t in zip(asked, tracked)])
             before = _native.set_grad_enabled(_native.is_grad_enabled() and (self.below or not recording))
@@ -113,31 +240,17 @@ class GradLevel(Level):
             finally:
                 _native.set_grad_enabled(before)
             ctx = function.context(cls, ctx, values, result)
-        outputs = result if isinstance(result, tuple) else (result,)
-        out = tuple([Box(o) if isinstance(o, Tensor) else o for o in outputs])
+        results = result if isinstance(result, tuple) else (result,)
+        outputs = tuple([self.wrap(o) if isinstance(o, Tensor) else o for o in results])
         if recording:
-            metas = tuple([Meta.of(o) if isinstance(o, Tensor) else None for o in outputs])
-            constant = [any(o is n for n in ctx._non_differentiable) for o in outputs]
-            kept = tuple([o if not c else Box(o.value) for o, c in zip(out, constant)])
-            self.tape.record_call(FunctionCall(cls, ctx, metas), boxes, tuple(map(_metas, boxes)), kept, metas)
-        wrapped = tuple([self.make(o, Meta.of(o.value), o in self.tape.tracked) if type(o) is Box else o for o in out])
-        seen = ctx.seen_from([*zip(values, args), *zip(outputs, wrapped)])
-        return (wrapped if isinstance(result, tuple) else wrapped[0]), seen
-
-    def gradients(self, outputs: tuple, seeds: tuple, inputs: tuple, create_graph: bool) -> tuple:
-        """What autograd.grad gives for Tracers of this level."""
-        tape = self.tape
-        usual = tape.tensor
-        if create_graph:
-            tape.tensor = lambda value, meta: self.make(value, meta, value in tape.tracked) if type(value) is Box else value
-        else:
-            seeds = tuple([_unbox(self.box(s)) for s in seeds])
-        pairs = [(self.read(o), s) for o, s in zip(outputs, seeds) if self.own(o)]
-        try:
-            found = tape.backward(pairs, [self.box(x) for x in inputs])
-        finally:
-            tape.tensor = usual
-        return tuple(found if create_graph else [None if g is None else self.wrap(g) for g in found])
+            self.record_function(cls, ctx, args, values, results, outputs)
+        written = {id(v): a for v, a in zip(values, args) if self.own(a) and any(v is d for d in ctx._dirty)}
+        for made, o in zip(outputs, results):
+            if id(o) in written:
+                self.assign(written[id(o)], made)
+        outputs = tuple([written.get(id(o), made) for made, o in zip(outputs, results)])
+        seen = ctx.seen_from([*zip(values, args), *zip(results, outputs)])
+        return (outputs if isinstance(result, tuple) else outputs[0]), seen
 
     def item(self, tracer: Tracer) -> Any:
         return self.read(tracer).value.item()
@@ -146,46 +259,41 @@ class GradLevel(Level):
         return self.read(tracer).value
 
     def constant(self, tracer: Tracer) -> Tensor | None:
-        return None if self.read(tracer) in self.tape.tracked else self.value(tracer)
-
-    def box(self, a: Any) -> Any:
-        """An argument with Boxes for the Tracers of this level."""
-        if isinstance(a, Tracer) and a.level is self:
-            return self.read(a)
-        return [self.box(x) for x in a] if type(a) is list else a
+        return None if tracer.requires_grad else self.value(tracer)
 
     def process(self, op: Op, args: tuple) -> Any:
         if op.vjp_fn is None and op.decompose_fn is not None:
             with opened(self):
                 return op.decompose_fn(*args)
-        boxes = tuple([self.box(a) for a in args])
-        values = tuple([_unbox(b) for b in boxes])
+        values = tuple([_map(self.outside, a) for a in args])
         recording = _native.is_grad_enabled()
         if recording and not self.below:
             with dispatch.no_grad():
                 result = dispatch.call_core(op, values)
         else:
             result = dispatch.call_core(op, values)
-        if not isinstance(result, tuple):
-            if not isinstance(result, Tensor):
+        if isinstance(result, tuple):
+            if result and not isinstance(result[0], Tensor):  # seed and offset of random numbers
                 return result
-            out: Any = Box(result)
-            metas: Any = Meta.of(result)
-        elif result and not isinstance(result[0], Tensor):  # seed and offset of random numbers
-            return result
+            out: Any = tuple(map(self.wrap, result))
+        elif isinstance(result, Tensor):
+            out = self.wrap(result)
         else:
-            out = tuple(map(Box, result))
-            metas = tuple(map(Meta.of, result))
+            return result
         if recording:
-            self.tape.record(op, boxes, tuple([_metas(b) for b in boxes]), out, metas)
-        tracked = self.tape.tracked
-        if type(out) is Box:
-            return self.make(out, metas, out in tracked)
-        return public(op, tuple([self.make(o, m, o in tracked) for o, m in zip(out, metas)]))
+            self.record(op, args, out)
+        return public(op, out)
+
+
+def _map(fn: Callable, x: Any) -> Any:
+    """The tensors of lists and tuples by what `fn` makes of them."""
+    if isinstance(x, Tensor):
+        return fn(x)
+    return type(x)([_map(fn, v) for v in x]) if type(x) in (list, tuple) else x
 
 
 def no_saved_hooks() -> Any:
-    """A block in which hooks on what is saved for backward raise: the tape of a level keeps what it needs itself."""
+    """A block in which hooks on what is saved for backward raise: a level keeps what it needs itself."""
     return disable_saved_tensors_hooks(
         "torch.func.{grad, vjp, jacrev, hessian} don't yet support saved tensor hooks. Open them outside of what is transformed."
     )
@@ -196,20 +304,6 @@ def makes_nothing(op: Op) -> bool:
     return op.kind in ("view", "inplace", "composite")
 
 
-def _unbox(b: Any) -> Any:
-    if type(b) is Box:
-        return b.value
-    return [_unbox(x) for x in b] if type(b) is list else b
-
-
-def _metas(b: Any) -> Any:
-    if type(b) is Box:
-        return Meta.of(b.value)
-    if isinstance(b, Tensor):
-        return Meta.of(b)
-    return [_metas(x) for x in b] if type(b) is list else b
-
-
 def _check_differentiable(t: Any) -> None:
     if not isinstance(t, Tensor):
         raise ValueError(f"Thing passed to transform API must be Tensor, got {type(t)}")
@@ -218,7 +312,7 @@ def _check_differentiable(t: Any) -> None:
 
 
 class _Derivation:
-    """A call of a function whose tensor arguments are differentiated: what it returned, and the tape that leads there.
+    """A call of a function whose tensor arguments are differentiated: what it returned, and the history that leads there.
 
     call: what errors name it.
     """
@@ -228,13 +322,14 @@ class _Derivation:
         for leaf in self.leaves:
             _check_differentiable(leaf)
         self.level = level = GradLevel(_native.is_grad_enabled())
-        inputs = [level.input(leaf) for leaf in self.leaves]
+        self.inputs = inputs = [level.input(leaf) for leaf in self.leaves]
         self.boxes = [t.payload for t in inputs]
         with opened(level), enable_grad(), no_saved_hooks():
             self.result = func(*pytree.unflatten(inputs, self.spec))
         for leaf, t, box in zip(self.leaves, inputs, self.boxes):
             if level.read(t) is not box:  # written without gradients: whoever passed it sees that
-                leaf.copy_(level.read(t).value)
+                with dispatch.no_grad():
+                    leaf.copy_(level.read(t).value)
         self.aux: Any = None
         if has_aux:
             self.result, aux = split_aux(call, self.result)
@@ -245,13 +340,13 @@ class _Derivation:
         return self.level.read(x).value if isinstance(x, Tracer) and x.level is self.level else x
 
     def place(self, x: Tensor) -> Any:
-        """Where a result is on the tape; None for one that does not come from there."""
+        """A result as the level knows it; None for one that does not come from there."""
         return self.level.read(x) if self.level.own(x) else None
 
     def pull(self, places: list[Any], cotangents: list[Any]) -> Any:
         """The gradients of the arguments, nested as they are."""
         pairs = [(k, g) for k, g in zip(places, cotangents) if k is not None and g is not None]
-        grads = self.level.tape.backward(pairs, self.boxes)
+        grads = self.level.gradients(pairs, self.boxes, _native.is_grad_enabled())
         full = [registry["zeros_like"](leaf) if g is None else g for g, leaf in zip(grads, self.leaves)]
         return pytree.unflatten(full, self.spec)
 

@@ -9,8 +9,6 @@ from typing import Any
 from aten import _native, dispatch, pytree
 from aten._native import Tensor
 from aten.autograd import function
-from aten.autograd.record import record
-from aten.derivative import is_lost
 from aten.fx.graph import Graph
 from aten.fx.graph_module import GraphModule
 from aten.fx.node import Node
@@ -18,9 +16,8 @@ from aten.meta import Meta
 from aten.op import Op, registry
 from aten.symbolic.shape_env import ShapeEnv
 from aten.symbolic.symint import SymInt
-from aten.transforms.function_call import FunctionCall
-from aten.transforms.tape import Tape
-from aten.transforms.tracer import Level, Tracer, any_wrapper, meta_argument, meta_of_call, opened, public
+from aten.transforms.recorded import Edge, RecordingLevel
+from aten.transforms.tracer import Tracer, any_wrapper, meta_argument, meta_of_call, opened, public, writes_of
 
 
 class GraphTracer(Tracer):
@@ -30,12 +27,12 @@ class GraphTracer(Tracer):
     transform = "make_fx"
 
 
-class TraceLevel(Level):
-    """Records every core op in its extent into `graph`.
+class TraceLevel(RecordingLevel):
+    """Records every core op in its extent into `graph`, and makes Nodes of those that depend on what requires grad.
 
     decompositions: {op: function of its core arguments} for ops that are to be recorded in smaller ones.
     functionalize: in-place ops become functional ones; without it they are recorded as they are.
-    tape: also differentiates; grad mode decides what is recorded there.
+    joint: gradients are of its Tracers alone, whatever tensors from outside require.
     """
 
     tracer_type = GraphTracer
@@ -45,19 +42,56 @@ class TraceLevel(Level):
         graph: Graph,
         decompositions: dict[Op, Callable] | None = None,
         functionalize: bool = True,
-        tape: bool = False,
+        joint: bool = False,
     ):
         self.graph = graph
         self.decompositions = decompositions or {}
         self.functionalize = functionalize
-        self.tape = Tape(self.make) if tape else None
+        self.joint = joint
+        self.history: dict[Any, Edge] = {}  # of payloads
+        self.leaves: list[Tracer] = []
+        self.derives = False  # whether backward is written into the graph now, with the lines of what it is of
         self.rng: Rng | None = None
-        self.own_derivatives = False  # whether an autograd.Function is on the tape
+        self.own_derivatives = False  # whether an autograd.Function was recorded
         self.constants: dict[str, Tensor] = {}
         self._lifted: dict[int, Tracer] = {}
 
     def wants(self, args: tuple) -> bool:
         return not any_wrapper(args)
+
+    # ------------------------------------------------------------------------------------ history
+
+    @property
+    def line(self) -> Any:  # type: ignore[override]
+        return self.graph.line
+
+    def at(self, line: Any) -> None:
+        if self.derives:
+            self.graph.line = line
+
+    def edge_of(self, payload: Any) -> Edge | None:
+        return self.history.get(payload)
+
+    def set_edge(self, payload: Any, edge: Edge | None) -> None:
+        if edge is None:
+            self.history.pop(payload, None)
+        else:
+            self.history[payload] = edge
+
+    def takes(self, value: Any) -> bool:
+        return self.own(value) if self.joint else isinstance(value, Tensor)
+
+    def leaf(self, t: Tracer) -> None:
+        """Let the tensor be one that gradients are asked for."""
+        self.set_edge(self.read(t), _native.gradient_edge(t.requires_grad_()))
+
+    def replaced_leaf(self, leaf: Tracer) -> None:
+        edge, payload = self.history[leaf.payload], self.read(leaf)
+        leaf._grad_fn = None
+        leaf.requires_grad_()
+        self.set_edge(payload, edge)
+
+    # ------------------------------------------------------------------------------------ what is traced
 
     def placeholder(self, name: str, meta: Meta, requires_grad: bool = False) -> Tracer:
         """A new input."""
@@ -109,37 +143,25 @@ class TraceLevel(Level):
         else:
             out, result = node, self.make(node, out_meta)
         if _native.is_grad_enabled():
-            if self.tape is not None:
-                self.tape.record(op, values, metas, out, out_meta, self.graph.line)
-            else:
-                needs = dispatch.needs_of(op, args)
-                if needs is not None and (op.vjp_fn is not None or is_lost(op, out_meta)):
-                    record(op, args, result, needs)
+            self.record(op, args, result)
         return public(op, result)
 
     def _decompose(self, op: Op, fn: Callable, args: tuple, metas: tuple) -> Any:
-        """Record smaller ops; the tape still sees the op itself, so that its own derivative is taken."""
-        # (Views of what was written since are made again here, where the tape sees it, not by the first of the smaller ops.)
+        """Trace smaller ops; the op itself is what is recorded, so that its own derivative is taken."""
+        # (Views of what was written since are made again here, where that is recorded, not by the first of the smaller ops.)
         values = tuple([self.payload_of(a) for a in args])
-        tape, self.tape = self.tape, None
-        recording = _native.set_grad_enabled(False) if tape is not None else None
+        recording = _native.set_grad_enabled(False)
         try:
             with opened(self):
                 result = fn(*args)
                 if result is not NotImplemented:
                     result = _laid_out(result, op.rule(*metas))
+                    if recording:  # (what was an argument has a history of its own)
+                        result = pytree.map_leaves(lambda r: registry["alias"](r) if self.payload_of(r) in values else r, result)
         finally:
-            self.tape = tape
-            if recording is not None:
-                _native.set_grad_enabled(recording)
-        if result is NotImplemented:
-            return result
-        if tape is not None and recording:
-            if isinstance(result, tuple):
-                out: Any = tuple([self.payload_of(r) for r in result])
-                tape.record(op, values, metas, out, tuple([r.meta for r in result]), self.graph.line)
-            else:
-                tape.record(op, values, metas, self.payload_of(result), result.meta, self.graph.line)
+            _native.set_grad_enabled(recording)
+        if result is not NotImplemented and recording:
+            self.record(op, args, result)
         return result
 
     def handle(self, op: Op, args: tuple, kwargs: dict) -> Any:
@@ -154,21 +176,17 @@ class TraceLevel(Level):
         return self.make(self.graph.create_node("call_function", op, positional, keywords, None, meta), meta)
 
     def call_function(self, cls: Any, args: tuple, kwargs: dict, asked: tuple, place: int) -> Any:
-        """Where the level differentiates, its tape gets the Function itself, so that its own backward is taken."""
-        tape = self.tape
-        values = tuple([self.payload_of(a) if isinstance(a, Tensor) else a for a in args])
-        tracked = tuple([tape is not None and type(v) is Node and v in tape.tracked for v in values])
-        if tape is None or not (_native.is_grad_enabled() and any(tracked)):
+        """In a joint graph the Function itself is recorded, so that its own backward is taken."""
+        tracked = tuple([self.joint and self.own(a) and a.requires_grad for a in args])
+        if not (_native.is_grad_enabled() and any(tracked)):
             return NotImplemented
         result, ctx = function.forward(cls, args, kwargs, tuple([a or t for a, t in zip(asked, tracked)]))
         given = result if isinstance(result, tuple) else (result,)
         # (An output may be an argument as it came: its history is the call's from now on.)
         outputs = tuple([registry["alias"](o) if isinstance(o, Tensor) and any(o is a for a in args) else o for o in given])
-        metas = tuple([meta_argument(o) for o in outputs])
-        constant = [any(o is n for n in ctx._non_differentiable) for o in given]
-        out = tuple([object() if c or not isinstance(o, Tensor) else self.payload_of(o) for o, c in zip(outputs, constant)])
+        outputs = tuple([self.lift(o) if isinstance(o, Tensor) and not self.own(o) else o for o in outputs])
         self.own_derivatives = True
-        tape.record_call(FunctionCall(cls, ctx, metas), values, tuple(map(meta_argument, args)), out, metas)
+        self.record_function(cls, ctx, args, args, given, outputs)
         return (outputs if isinstance(result, tuple) else outputs[0]), ctx
 
     def write_op(self, op: Op, args: tuple) -> Any:
@@ -181,7 +199,8 @@ class TraceLevel(Level):
         self.check_write(op, target)
         positional, keywords = op.split(tuple([self.payload_of(a) for a in args]))
         target.payload = self.graph.create_node("call_function", op, positional, keywords, None, target.meta)
-        target.writes += 1
+        if target.cell is None:
+            writes_of(target).count += 1
         return target
 
 

@@ -8,7 +8,7 @@ views notice by the cell's generation and replay their chain when they are read.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from aten import _native, dispatch, overrides, pytree
@@ -34,13 +34,22 @@ class TracerSize(tuple):
         return f"Size([{', '.join(map(str, self))}])"
 
 
+class Writes:
+    """How often what a tensor and its views share was written."""
+
+    __slots__ = ("count",)
+
+    def __init__(self) -> None:
+        self.count = 0
+
+
 class Cell:
     """What a tensor and its views share: the current payload and meta of the tensor itself."""
 
-    __slots__ = ("payload", "meta", "generation")
+    __slots__ = ("payload", "meta", "writes")
 
-    def __init__(self, payload: Any, meta: Meta):
-        self.payload, self.meta, self.generation = payload, meta, 0
+    def __init__(self, payload: Any, meta: Meta, writes: Writes):
+        self.payload, self.meta, self.writes = payload, meta, writes
 
 
 class Tracer(Tensor):
@@ -54,8 +63,8 @@ class Tracer(Tensor):
     payload: Any
     cell: Cell | None
     chain: tuple  # ((view op, arguments after the first), ...) from the cell's tensor to this
-    generation: int
-    writes: int
+    generation: int  # of the cell, when the payload was read
+    writes: Writes | None  # None: never
 
     @property
     def shape(self) -> TracerSize:
@@ -90,7 +99,7 @@ class Tracer(Tensor):
 
     @property
     def _version(self) -> int:
-        return self.cell.generation if self.cell is not None else self.writes
+        return 0 if self.writes is None else self.writes.count
 
     @property
     def _base(self) -> Tracer | None:
@@ -136,6 +145,13 @@ class Tracer(Tensor):
 
     def __deepcopy__(self, memo: dict) -> Tracer:
         raise RuntimeError(f"a tensor cannot be copied deeply inside {self.transform}")
+
+
+def writes_of(t: Tracer) -> Writes:
+    """What counts the writes of a Tracer, from now on."""
+    if t.writes is None:
+        t.writes = Writes()
+    return t.writes
 
 
 def word_of(meta: Meta) -> int:
@@ -188,7 +204,8 @@ class Level:
     """One open transform. Subclasses say what an op does (`process`) and which calls they take (`wants`)."""
 
     tracer_type: type[Tracer] = Tracer
-    tape: Any = None  # of levels that differentiate
+    differentiates = False  # whether its Tracers have a history
+    leaves: Sequence[Tracer] = ()  # tensors that became leaves; they may be views
     transforms = False  # whether what runs in it is a user's function that is transformed
 
     # ------------------------------------------------------------------------------------ for subclasses
@@ -223,6 +240,13 @@ class Level:
                         return True
         return False
 
+    def forget(self, t: Tracer) -> None:
+        """Let a tensor have no history, in place."""
+
+    def hooked(self, hook: Callable) -> Callable:
+        """A hook of this level's tensors, as a backward walk calls it."""
+        return hook
+
     def check_out(self, op: Op, values: tuple) -> None:
         """Raises RuntimeError where an op may not be given an `out`, which is among the values."""
 
@@ -238,7 +262,7 @@ class Level:
         word = word_of(meta)
         t = _native.make_tracer(self.tracer_type, word | 0x01000000 if requires_grad else word)
         t.level, t.meta, t.payload = self, meta, payload
-        t.cell, t.chain, t.generation, t.writes = None, (), 0, 0
+        t.cell, t.chain, t.generation, t.writes = None, (), 0, None
         return t
 
     def own(self, value: Any) -> bool:
@@ -248,10 +272,14 @@ class Level:
     def read(self, t: Tracer) -> Any:
         """The current payload of a Tracer of this level."""
         cell = t.cell
-        if cell is not None and t.generation != cell.generation:
+        if cell is not None and t.generation != cell.writes.count:
             t.payload = self._replay(cell, t.chain).payload if t.chain else cell.payload
-            t.generation = cell.generation
+            t.generation = cell.writes.count
+            self.moved(t)
         return t.payload
+
+    def moved(self, t: Tracer) -> None:
+        """The tensor has another payload than it had."""
 
     def snapshot(self, t: Tracer) -> Tracer:
         """A Tracer of the current value that later writes do not reach."""
@@ -263,7 +291,7 @@ class Level:
 
     def _replay(self, cell: Cell, chain: tuple) -> Tracer:
         value = self.make(cell.payload, cell.meta)
-        recording = _native.set_grad_enabled(True) if self.tape is not None else None
+        recording = _native.set_grad_enabled(True) if self.differentiates else None
         try:
             with opened(self):
                 for op, args in chain:
@@ -288,9 +316,9 @@ class Level:
         if kind == "view" and self.own(result) and self.own(args[0]):
             source = args[0]
             if source.cell is None:
-                source.cell = Cell(source.payload, source.meta)
-                source.cell.generation = source.generation = source.writes
-            result.cell, result.generation = source.cell, source.cell.generation
+                source.cell = Cell(source.payload, source.meta, writes_of(source))
+                source.generation = source.writes.count
+            result.cell, result.writes, result.generation = source.cell, source.writes, source.writes.count
             result.chain = (*source.chain, (op, args[1:]))
         return result
 
@@ -300,8 +328,8 @@ class Level:
         base: Any = op.base
         self.check_write(op, target)
         with opened(self):
-            positional, keywords = op.split(args)
-            result = base(*positional, **keywords)
+            positional, keywords = op.split((self.snapshot(target) if self.own(target) else target, *args[1:]))
+            result = base(*positional, **keywords)  # (of what the target was: what is kept for backward is not written)
             dispatch._check_result(target, result.dtype, result.shape)
             if result.dtype is not target.dtype:
                 result = result.to(target.dtype)
@@ -314,8 +342,7 @@ class Level:
         """Let `target` be what `view`, made from it, is."""
         _native.relayout(target, view, view)
         target.meta, target.payload = view.meta, view.payload
-        target.cell, target.chain, target.generation = view.cell, view.chain, view.generation
-        target.writes += 1
+        target.cell, target.chain, target.generation, target.writes = view.cell, view.chain, view.generation, view.writes
         if isinstance(view.grad_fn, _native.Node):
             target._grad_fn = (view.grad_fn, view.output_nr)
 
@@ -349,25 +376,26 @@ class Level:
         if cell is None:
             self.replaced(target.payload, new)
             target.payload = new
-            target.writes += 1
+            writes_of(target).count += 1
+            self.moved(target)
             return
         if target.chain:
             new = self._put(cell, target.chain, result)
         self.replaced(cell.payload, new)
         cell.payload = new
-        cell.generation += 1
+        cell.writes.count += 1
         if not target.chain:
-            target.payload, target.generation = new, cell.generation
-        for leaf in self.tape.leaves if self.tape is not None else ():
+            target.payload, target.generation = new, cell.writes.count
+            self.moved(target)
+        for leaf in self.leaves:
             if leaf.cell is cell:
-                before = leaf.payload
-                self.tape.same(before, self.read(leaf))
+                self.replaced_leaf(leaf)
 
     def replaced(self, old: Any, new: Any) -> None:
         """A tensor whose payload was `old` has been written, and its payload is `new` from now on."""
-        tape = self.tape
-        if tape is not None and not _native.is_grad_enabled():
-            tape.same(old, new)
+
+    def replaced_leaf(self, leaf: Tracer) -> None:
+        """One of `leaves` has been written."""
 
     def _put(self, cell: Cell, chain: tuple, new: Tracer) -> Any:
         """The payload of the cell's tensor after what `chain` views of it became `new`."""

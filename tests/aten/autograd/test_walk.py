@@ -193,7 +193,7 @@ def test_wrong_gradients_are_named():
     x = leaf(1.0, 2.0)
     for result, message in [
         ((), "incorrect number of gradients"),
-        ((3,), "expected Tensor or None for the gradient at index 0 of Bad"),
+        ((3,), r"expected Variable or None \(got int\) for the gradient at index 0 of Bad"),
         (
             (tensor([1.0, 2.0, 3.0]),),
             r"Function Bad returned an invalid gradient at index 0 - "

@@ -32,6 +32,7 @@ class Region(Graph):
     def __init__(self, outer: Region | None, shape_env: Any):
         super().__init__()
         self.outer = outer
+        self.forward = False  # whether it is of a function whose tangents are computed
         self.shape_env = shape_env
         self.operands: list[Any] = []  # nodes of `outer`, numbers, symbols
         self.lifted: dict[Node, Node] = {}

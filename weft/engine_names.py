@@ -39,7 +39,7 @@ class _DelayedError(Function):
 
 class _OfName(type):
     def __instancecheck__(cls, value: Any) -> bool:
-        return isinstance(value, graph.Node) and value.name() == cls.__name__
+        return isinstance(value, graph.Node) and type(value).__name__ == cls.__name__
 
 
 class AccumulateGrad(metaclass=_OfName):

@@ -139,6 +139,7 @@ static PyObject *with_history(SavedTensor *saved, WeftTensor *t, WeftNode *node)
   PyObject *result = bare(t);
   if (!result) return nullptr;
   WeftTensor *r = as_tensor(result);
+  if (dtype_kind(WEFT_DTYPE(r)) < KIND_FLOAT) return result;  // places and masks have none
   Py_INCREF(node);
   r->grad_fn = node;
   r->output_nr = saved->output_nr;

@@ -196,7 +196,8 @@ class RecordingLevel(Level):
         places = {i: nr for nr, i in enumerate([i for i, o in enumerate(outputs) if isinstance(o, Tensor)])}
         made = tuple([outputs[i] for i in places])
         inputs = tuple([a if self.takes(a) else None for a in args])
-        seen = tuple([self.keep(x, made) for x in (*args, *outputs)])
+        given = [None if any(v is d for d in ctx._dirty) else a for v, a in zip(values, args)]
+        seen = tuple([self.keep(x, made) for x in (*given, *outputs)])
         call = _Call(ctx, (*values, *results), seen)
         backward = FunctionBackward(self, cls, places, len(outputs))
         constant = [o for o, r in zip(outputs, results) if any(r is n for n in ctx._non_differentiable)]

@@ -177,8 +177,7 @@ class GradLevel(RecordingLevel):
             return self.all_kept(saved, node)
 
     def context(self, call: Any, node: Any) -> Any:
-        seen = self.all_kept(call.seen, node)
-        return call.ctx.seen_from(list(zip(call.values, seen))) if self.recorded else call.ctx
+        return call.ctx.seen_from(list(zip(call.values, self.all_kept(call.seen, node)))) if self.recorded else call.ctx
 
     def hooked(self, hook: Callable) -> Callable:
         """A hook of this level's tensors or Nodes, which sees gradients as its tensors, as it is called by any walk."""

@@ -7,7 +7,7 @@ over that graph, so that whatever level runs the node (autograd, the joint graph
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from aten import pytree, transforms
@@ -65,10 +65,12 @@ class Transformed:
 def call(
     frame: Any, name: str, apply: Callable, function: Variable, args: list[Variable], kwargs: dict[str, Variable],
     see: Callable[[list[Any], pytree.Spec], Callable[[int, Meta], Meta]] | None = None, grad: bool | None = None,
+    forward: bool = False,
 ) -> Variable:  # fmt: skip
     """Trace `function` for these arguments and record the node that applies the transform to it.
 
-    see(leaves, spec) says how the traced function sees the i-th tensor. grad: the mode of gradients inside.
+    see(leaves, spec) says how the traced function sees the i-th tensor. grad: the mode of gradients inside. forward: whether
+    tangents are computed.
     """
     output = frame.output
     values = frame.values
@@ -77,6 +79,7 @@ def call(
     operands = [higher_order.operand(v) for v in leaves]
     passes = [higher_order.is_value(v) for v in leaves]
     graph = Region(output.graph, output.shape_env)
+    graph.forward = forward
     metas = [v.meta if isinstance(v, TensorVariable) else o for v, o in zip(leaves, operands)]
     seen = see(metas, spec) if see is not None else lambda i, m: m
     inner = [
@@ -115,14 +118,16 @@ class TransformedVariable(TrueVariable):
         transform, settings = self.transform, self.settings
         apply = lambda f, *a, **k: transform(f, **settings)(*a, **k)
         if transform is not transforms.vmap:
-            return call(frame, transform.__name__, apply, self.function, args, kwargs, grad=True)
+            forward = transform in (transforms.jacfwd, transforms.hessian)
+            see = _differentiated(settings.get("argnums", 0))
+            return call(frame, transform.__name__, apply, self.function, args, kwargs, see, True, forward)
 
-        def see(metas: list[Any], spec: pytree.Spec) -> Callable[[int, Meta], Meta]:
+        def element(metas: list[Any], spec: pytree.Spec) -> Callable[[int, Meta], Meta]:
             tree = pytree.unflatten([_Sized(m) if type(m) is Meta else m for m in metas], spec)
             dims = run_python(frame, _dims, settings.get("in_dims", 0), tree)
             return lambda i, m: m if dims[i] is None else _element(m, dims[i])
 
-        return call(frame, "vmap", apply, self.function, args, kwargs, see)
+        return call(frame, "vmap", apply, self.function, args, kwargs, element)
 
     def getattr(self, frame, name):
         return self.function.getattr(frame, name)
@@ -135,6 +140,19 @@ class TransformedVariable(TrueVariable):
             return emit.load(self.source)
         settings = tuple((name, outcome.Const(value)) for name, value in self.settings.items())
         return emit.shared(self, lambda: outcome.Call(outcome.Const(self.transform), (emit.value(self.function),), settings))
+
+
+def _differentiated(places: int | Sequence[int]) -> Callable[[list[Any], pytree.Spec], Callable[[int, Meta], Meta]]:
+    """How a function sees its arguments where those at `places` are differentiated: as tensors that require grad."""
+    chosen = (places,) if isinstance(places, int) else tuple(places)
+
+    def see(metas: list[Any], spec: pytree.Spec) -> Callable[[int, Meta], Meta]:
+        args, _ = pytree.unflatten(list(range(len(metas))), spec)
+        among = {i for n in chosen if -len(args) <= n < len(args) for i in pytree.leaves(args[n])}
+        needs = lambda i, m: i in among and (m.dtype.is_floating_point or m.dtype.is_complex)
+        return lambda i, m: Meta(m.dtype, m.device, m.sizes, m.strides, m.offset, True) if needs(i, m) else m
+
+    return see
 
 
 class _Sized:
@@ -202,7 +220,8 @@ def _vjp(frame, args, kwargs):
         found = transforms.vjp(f, *primals, has_aux=has_aux)
         return (found[0], found[2]) if has_aux else (found[0],)
 
-    found = call(frame, "vjp", forward, function, primals, {}, grad=True).unpack(frame)
+    see = _differentiated(range(len(primals)))
+    found = call(frame, "vjp", forward, function, primals, {}, see, True).unpack(frame)
     pull = PullVariable(function, primals, has_aux)
     return frame.values.tuple_([found[0], pull, *found[1:]])
 
@@ -226,7 +245,7 @@ class PullVariable(TrueVariable):
             return transforms.vjp(lambda *x: f(*x, *values[count:]), *values[:count], has_aux=has_aux)[1](*values[count:])
 
         ignores = IgnoresRest(self.function, count)
-        return call(frame, "vjp_fn", pull, ignores, [*self.primals, *args], {}, grad=True)
+        return call(frame, "vjp_fn", pull, ignores, [*self.primals, *args], {}, _differentiated(range(count)), True)
 
     def recipe(self, emit):
         raise Unsupported(breaks.NOT_REBUILT, "what vjp gives")
@@ -256,7 +275,8 @@ def _jvp(frame, args, kwargs):
     def push(f: Callable, *values: Any) -> Any:
         return transforms.jvp(lambda *x: f(*x, *values[count:]), values[:count], values[count:], **settings)
 
-    return call(frame, "jvp", push, IgnoresRest(function, count), [*first, *tangents.unpack(frame)], {}, grad=True)
+    ignores, given = IgnoresRest(function, count), [*first, *tangents.unpack(frame)]
+    return call(frame, "jvp", push, ignores, given, {}, _differentiated(range(count)), True, True)
 
 
 @trace_rules.handle(forward_mode.check_alike)

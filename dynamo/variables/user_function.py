@@ -82,9 +82,18 @@ def _apply(frame, args, kwargs):
             return _forward(frame, cls, ctx, args, kwargs)
         finally:
             output.set_ambient_bits(1, before)
+    if _has_tangents(output.graph):
+        raise Unsupported(breaks.USER_FUNCTION, f"{cls.as_python().__name__}, whose tangents are wanted")
     if not getattr(cls.as_python(), "alone", True):
         raise Unsupported(breaks.USER_FUNCTION, f"{cls.as_python().__name__}, whose backward depends on that of another")
     return _differentiable(frame, cls, ctx, args, kwargs, wanted)
+
+
+def _has_tangents(graph: Region | None) -> bool:
+    """Whether a graph, or one around it, is of a function whose tangents are computed."""
+    while graph is not None and not graph.forward:
+        graph = graph.outer
+    return graph is not None
 
 
 def _forward(frame: Any, cls: Variable, ctx: Variable, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:

@@ -151,3 +151,42 @@ def test_another_number_of_gradients_is_refused():
     x = weft.randn(5, requires_grad=True)
     with pytest.raises(RuntimeError, match=r"incorrect number of gradients \(expected 2, got 1\)"):
         weft.compile(lambda x: Wrong.apply(x, x).sum(), backend="eager")(x).backward()
+
+
+def test_transforms_within_see_the_function_and_not_its_operations():
+    x = weft.tensor([0.5, -1.25, 2.0])
+    f = lambda x: Own.apply(x).sum()
+    for transform in (
+        lambda x: weft.func.grad(f)(x),
+        lambda x: weft.func.grad(lambda k, x: f(x) * k, argnums=1)(2.0, x),
+        lambda x: weft.func.vjp(Own.apply, x)[1](x)[0],
+        lambda x: weft.func.jacrev(Own.apply)(x),
+        lambda x: weft.func.vmap(weft.func.grad(Own.apply))(x),
+        lambda x: weft.func.grad(lambda x: weft.func.grad(f)(x).pow(2).sum())(x),
+    ):
+        assert weft.compile(transform, fullgraph=True)(x).tolist() == transform(x).tolist()
+    push = lambda x: weft.func.jvp(Own.apply, (x,), (x,))[1]  # its own tangents, so without a graph
+    assert weft.compile(push)(x).tolist() == push(x).tolist() == (x * x * 5).tolist()
+
+
+class Own(weft.autograd.Function):
+    """x², with other derivatives."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x):
+        return x * x
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(inputs[0])
+        ctx.save_for_forward(inputs[0])
+
+    @staticmethod
+    def backward(ctx, g):
+        return 3 * g * ctx.saved_tensors[0]
+
+    @staticmethod
+    def jvp(ctx, t):
+        return 5 * t * ctx.saved_tensors[0]

@@ -45,7 +45,7 @@ def test_chunks_of_jacrev():
         jacrev(weft.sin, chunk_size=0)
 
 
-def test_what_made_a_tensor_of_a_tape_has_a_name():
+def test_what_made_a_tensor_within_a_transform_has_a_name():
     seen = []
 
     class Twice(weft.autograd.Function):

@@ -46,8 +46,8 @@ from aten.autocast import (
 from aten.autograd import enable_grad, inference_mode, no_grad, set_grad_enabled
 from aten.autograd.anomaly import is_anomaly_check_nan_enabled, is_anomaly_enabled
 from aten.chains import bind_chains
-from aten.default_device import current as _default_device
-from aten.default_device import get_default_device, set_default_device
+from aten.default_device import get_default_device
+from aten.device_modes import set_default_device
 from aten.dtype import *  # noqa: F403
 from aten.info import broadcast_shapes, finfo, iinfo, is_complex, is_floating_point, is_nonzero, is_tensor, numel
 from aten.layout import (
@@ -81,7 +81,7 @@ from aten.replay import bind_replay
 from aten.sparse.conversion import sparse_compressed_tensor, sparse_coo_tensor, sparse_csc_tensor, sparse_csr_tensor, spmm
 from aten.storage import TypedStorage, UntypedStorage, frombuffer, typed_classes
 from aten.storage import tensor_from_file as from_file
-from aten.tensor import Parameter, as_tensor, from_dlpack, from_numpy, set_current_device, tensor
+from aten.tensor import Parameter, as_tensor, from_dlpack, from_numpy, tensor
 from aten.tensor_facts import is_conj, is_inference, is_neg, is_same_size, is_signed
 
 device = Device  # aten.dtype stays the module of dtypes; weft.dtype is the class DType
@@ -89,7 +89,6 @@ _inf = 1e400
 asarray = as_tensor
 e, inf, nan, pi, newaxis = 2.718281828459045, _inf, -(_inf - _inf), 3.141592653589793, None
 
-set_current_device(_default_device)
 globals().update(tensor_classes)
 globals().update(typed_classes)
 for _name, _op in registry.items():

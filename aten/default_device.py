@@ -1,28 +1,41 @@
-"""The device that factories make their tensors on where none is named: set_default_device, and `with device:`."""
+"""The device that factories make their tensors on where none is named, as the thread's ambient word says it.
 
-import threading
+`set_default_device` and `with device:` open modes (`dispatch.On`), of which the innermost is in force.
+"""
+
 from typing import Any
 
-from aten import _native, dispatch
+from aten import _native
 from aten import dtype as dtypes
 
-
-class _Open(threading.local):
-    """A thread's open device contexts, innermost last, and the mode of the default that was set."""
-
-    def __init__(self) -> None:
-        self.modes: list[dispatch.On] = []
-        self.set: dispatch.On | None = None
+BITS = 0xFFFF << 48  # of the ambient word
+_TYPES = ("cpu", "cuda", "meta")
 
 
-_open = _Open()
+def word_of(device: Any) -> int:
+    """A device as those bits of an ambient word; None is none of them."""
+    if device is None:
+        return 0
+    return (_TYPES.index(device.type) + 1 | (0 if device.index is None else device.index + 1) << 4) << 48
+
+
+def of_word(word: int) -> Any:
+    """The device that an ambient word says, or None."""
+    code = word >> 48
+    if not code:
+        return None
+    kind = _TYPES[(code & 0xF) - 1]
+    return dtypes.device(kind, (code >> 4) - 1) if code >> 4 else dtypes.device(kind)
 
 
 def current() -> Any:
     """The device that is in force, or None where nobody has said any."""
-    if _open.modes:
-        return _open.modes[-1].device
-    return None if _open.set is None else _open.set.device
+    return of_word(_native.ambient())
+
+
+def tell(device: Any) -> int:
+    """Say in the thread's ambient word which device is in force; returns what it said."""
+    return _native.set_ambient_bits(BITS, word_of(device))
 
 
 def get_default_device() -> Any:
@@ -30,31 +43,4 @@ def get_default_device() -> Any:
     return current() or dtypes.device("cpu")
 
 
-def set_default_device(device: Any) -> None:
-    """New tensors of this thread are on `device` from now on; None for the CPU."""
-    if _open.set is not None:
-        dispatch.stack.modes.remove(_open.set)
-        dispatch.stack.mode_top -= 1
-        _native.add_ambient_count(32, -1)
-        _open.set = None
-    if device is not None:
-        _open.set = dispatch.On(dtypes.device(device))
-        dispatch.push_mode(_open.set)
-
-
-def _enter(self: Any) -> Any:
-    mode = dispatch.On(self)
-    _open.modes.append(mode)
-    dispatch.push_mode(mode)
-    return self
-
-
-def _exit(self: Any, *exc: object) -> None:
-    _open.modes.pop()
-    dispatch.pop_mode()
-
-
-_native.Device.__enter__ = _enter
-_native.Device.__exit__ = _exit
-
-__all__ = ["current", "get_default_device", "set_default_device"]
+__all__ = ["current", "get_default_device"]

@@ -10,7 +10,7 @@ import numpy as np
 
 import aten.op
 import aten.schema
-from aten import _native, autocast, devices, overrides
+from aten import _native, autocast, default_device, devices, overrides
 from aten import dtype as dtypes
 from aten._native import Tensor
 from aten.autograd.inplace import record_inplace
@@ -45,27 +45,52 @@ def pop_level() -> Any:
 
 def push_mode(mode: Any) -> None:
     """Open a mode: `mode.handle(op, args, kwargs)` sees every call of this thread first, as written by the caller."""
-    stack.modes.append(mode)
+    stack.modes.insert(stack.mode_top, mode)  # (above those that may be asked now: a mode's handler may open others)
     stack.mode_top += 1
     _native.add_ambient_count(_MODE_COUNT, 1)
+    if isinstance(mode, On):
+        mode.before = default_device.tell(mode.device)
 
 
 def pop_mode() -> Any:
     """Close the top mode and return it."""
     stack.mode_top -= 1
+    mode = stack.modes.pop(stack.mode_top)
+    if isinstance(mode, On):
+        _native.set_ambient_bits(default_device.BITS, mode.before)
     _native.add_ambient_count(_MODE_COUNT, -1)
-    return stack.modes.pop()
+    return mode
+
+
+def set_lowest(before: "On | None", mode: "On | None") -> None:
+    """Put a mode below all others, in the place of the one that was there (None: there was or will be none)."""
+    if before is not None:
+        stack.modes.remove(before)
+    above = next((m for m in stack.modes if isinstance(m, On)), None)
+    if mode is not None:
+        stack.modes.insert(0, mode)
+    change = (mode is not None) - (before is not None)
+    stack.mode_top += change
+    if above is not None:  # it stays in force
+        above.before = default_device.word_of(None if mode is None else mode.device)
+        _native.add_ambient_count(_MODE_COUNT, change)
+        return
+    default_device.tell(None)
+    _native.add_ambient_count(_MODE_COUNT, change)
+    default_device.tell(None if mode is None else mode.device)
 
 
 class ModesUnasked:
     """While it is open, the modes of this thread are asked nothing, and go on existing (the ambient word counts them)."""
 
     def __enter__(self) -> None:
-        self.before = stack.mode_top, stack.unasked
+        self.before = stack.mode_top, stack.unasked, stack.unasked_device
         stack.mode_top, stack.unasked = 0, stack.mode_top
+        self.device = stack.unasked_device = _native.set_ambient_bits(default_device.BITS, 0)
 
     def __exit__(self, *exc: object) -> None:
-        stack.mode_top, stack.unasked = self.before
+        stack.mode_top, stack.unasked, stack.unasked_device = self.before
+        _native.set_ambient_bits(default_device.BITS, self.device)
 
 
 class On:
@@ -76,12 +101,11 @@ class On:
 
     def __init__(self, device: Any):
         self.device = device
+        self.before = 0  # bits of the ambient word that say the default device below
 
     def handle(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A factory's call with the device; everything else as it is."""
-        params = op.schema.params
-        at = op.schema.index.get("device")
-        if at is None or op.kind == "inplace" or params[0].is_tensor or len(args) > at or kwargs.get("device") is not None:
+        if not makes_elsewhere(op, len(args), kwargs):
             return NotImplemented
         return op(*args, **{**kwargs, "device": self.device})
 
@@ -91,6 +115,14 @@ class On:
 
     def __exit__(self, *exc: Any) -> None:
         pop_mode()
+
+
+def makes_elsewhere(op: Op, given: int, kwargs: dict[str, Any]) -> bool:
+    """Whether a call, of so many positional arguments, makes a tensor on the default device."""
+    at = op.schema.index.get("device")
+    if at is None or op.kind == "inplace" or op.schema.params[0].is_tensor or kwargs.get("device") is not None:
+        return False
+    return given <= at or op.schema.params[at].kw_only
 
 
 def __getattr__(name: str) -> Any:
@@ -144,6 +176,20 @@ def call(op: Op, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         result = _ask_modes(op, tuple(args), kwargs)
         if result is not NotImplemented:
             return result
+        default = default_device.current()
+        if default is not None and default is not devices.CPU and tensors_on_cpu((*args, *kwargs.values())):
+            with On(devices.CPU):  # what the op makes lies where its tensors do
+                return _call_overriding(op, args, kwargs)
+    return _call_overriding(op, args, kwargs)
+
+
+def tensors_on_cpu(args: Sequence[Any]) -> bool:
+    """Whether there are tensors among the arguments, or in lists of them, and all are on the CPU."""
+    given = [v for value in args for v in (value if type(value) in (list, tuple) else (value,)) if isinstance(v, Tensor)]
+    return bool(given) and all(v.device is devices.CPU for v in given)
+
+
+def _call_overriding(op: Op, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     for value in (*args, *kwargs.values()):
         cls = type(value)
         if cls is list or cls is tuple or overrides.kind_of(cls) & 1:

@@ -43,7 +43,7 @@ def construct(args: tuple[Any, ...], dtype: DType, device: Any, what: str) -> Te
         return first.detach()
     if isinstance(first, (float, bool, complex, str)):
         raise TypeError(f"new(): data must be a sequence (got {type(first).__name__})")
-    return tensor(first, dtype=dtype, device=device)
+    return tensor(first, dtype=dtype, device="cpu" if device is None else device)  # (no default device counts here)
 
 
 class TensorType(type):

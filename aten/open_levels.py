@@ -15,6 +15,7 @@ class _Stack(threading.local):
         self.modes: list[Any] = []
         self.mode_top = 0
         self.unasked = 0  # how many modes the innermost ModesUnasked keeps from being asked
+        self.unasked_device = 0  # and the default device that they make, as bits of the ambient word
 
 
 stack = _Stack()

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from aten import _native
+from aten import _native, default_device
 from aten import dtype as dtypes
 from aten._native import DType, Size, Tensor, from_dlpack, from_numpy
 from aten.printing import tensor_text
@@ -228,15 +228,6 @@ def set_fresh(seen: Callable[[Tensor], Tensor]) -> None:
     _fresh = seen
 
 
-_current_device: Any = lambda: None  # aten.default_device, which is above this file
-
-
-def set_current_device(current: Any) -> None:
-    """What says the device of tensors for which none is named."""
-    global _current_device
-    _current_device = current
-
-
 def tensor(data: Any, *, dtype: DType | None = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """A new tensor holding a copy of `data`: numbers, nested sequences, arrays, a tensor, or the bytes of a storage.
 
@@ -244,8 +235,7 @@ def tensor(data: Any, *, dtype: DType | None = None, device: Any = None, require
     Raises ValueError for ragged sequences, TypeError for what is not numbers, RuntimeError for ints over 64 bits.
     """
     dtype = _dtype_argument(dtype)
-    if device is None and not isinstance(data, Tensor):
-        device = _current_device()
+    device = default_device.current() if device is None else device
     if isinstance(data, Tensor):
         result = data.detach().clone() if dtype is None else data.detach().clone().to(dtype)
     elif dtype is not None and isinstance(data, _native.UntypedStorage):  # its bytes, as elements
@@ -264,6 +254,7 @@ def tensor(data: Any, *, dtype: DType | None = None, device: Any = None, require
 def as_tensor(data: Any, dtype: DType | None = None, device: Any = None) -> Tensor:
     """`data` as a tensor, sharing its memory where dtype and device allow."""
     dtype = _dtype_argument(dtype)
+    device = default_device.current() if device is None else device
     if isinstance(data, Tensor):
         result = data if dtype is None or dtype is data.dtype else data.to(dtype)
     elif isinstance(data, np.ndarray):
@@ -302,7 +293,7 @@ def _construct(cls: type, *args: Any, **kwargs: Any) -> Tensor:
     elif len(args) == 1 and isinstance(args[0], Tensor):
         data = args[0].detach()
     elif len(args) == 1:
-        data = tensor(args[0], dtype=default)
+        data = tensor(args[0], dtype=default, device="cpu")
     else:
         raise TypeError("Tensor() takes sizes or one sequence of data")
     return data if cls is Tensor else _native.make_subclass(cls, data, False)

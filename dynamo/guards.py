@@ -468,13 +468,14 @@ def _ambient() -> int:
 AmbientIs = Kind(  # this thread's ambient word (weft.h), under a mask; source is None
     "AMBIENT", "source word mask",
     check=lambda g, x: (_ambient() & g.mask) == g.word & g.mask,
-    failed=lambda g, x: "grad mode, autocast, default dtype or another global setting changed",
+    failed=lambda g, x: "grad mode, autocast, default dtype, default device or another global setting changed",
 )
 # What an ambient flag is called, and its bits in the ambient word (weft.h).
 AMBIENT_FLAGS = {
     "grad": 1, "inference": 1 << 1, "deterministic": 1 << 2, "matmul_precision": 3 << 3,
     "autocast_cpu": 1 << 5, "autocast_cuda": 1 << 6, "default_dtype": 0xFF << 8, "autocast_dtype": 0xFF << 16,
     "levels": 0xFF << 24, "modes": 0xFF << 32, "autocast_cuda_dtype": 0xFF << 40,
+    "default_device": 0xFFFF << 48,
 }  # fmt: skip
 
 

@@ -6,11 +6,12 @@ import linecache
 import operator
 from typing import Any
 
-from aten import _native, autocast
+from aten import _native, autocast, default_device
 from aten.fx.experimental import _config
 from aten.fx.node import UserLine
 from aten.fx.symbols import binders_within, free_symbols
 from aten.fx.targets import item, set_grad_enabled
+from aten.open_levels import stack
 from aten.symbolic import nodes
 from aten.symbolic.shape_env import ShapeEnv
 from dynamo import breaks, config, guards, outcome, promises, trace_rules
@@ -64,7 +65,7 @@ class OutputGraph:
         self.used_leaves: list[Any] = []  # the tensors from outside where that led
         self.own_leaves: list[Any] = []  # tensors that the graph made to require gradients
         self.copied_views: dict[Variable, int] = {}  # tensors of which the graph has copies for views, and since which step
-        self.entry_ambient = self.ambient = _native.ambient()
+        self.entry_ambient = self.ambient = _native.ambient() | stack.unasked_device
         self.graph_ambient = self.ambient  # as `graph` was entered
 
     # ------------------------------------------------------------------------------------------ frames
@@ -185,6 +186,11 @@ class OutputGraph:
         before = self.ambient & mask
         self.ambient = (self.ambient & ~mask) | value
         return before
+
+    @property
+    def default_device(self) -> Any:
+        """The device of tensors made here for which none is named; None where nobody has said."""
+        return default_device.of_word(self.ambient)
 
     def replay_ambient(self, emit) -> None:
         """Leave the thread's state as the traced program leaves it."""

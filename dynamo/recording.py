@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from aten import _native, autocast
+from aten.dispatch import makes_elsewhere
 from aten.errors import NoShapeRule
 from aten.meta import Meta, exceeds, known_equal
 from aten.op import registry
@@ -42,6 +43,7 @@ def record(output, frame, op: Op, args: list[Variable], kwargs: dict[str, Variab
     """Record op(*args, **kwargs) and return its result. Raises in the traced program where the shape rule raises."""
     if wrapper.among([*args, *kwargs.values()]):
         return wrapper.record(output, frame, op, args, kwargs)
+    kwargs = placed(frame, op, args, kwargs)
     if op.kind == "composite" and takes_a_function(op, args, kwargs):
         return defined(frame, op, args, kwargs)
     if "requires_grad" in kwargs and kwargs["requires_grad"].truth(frame):
@@ -103,6 +105,14 @@ def record(output, frame, op: Op, args: list[Variable], kwargs: dict[str, Variab
         record(output, frame, registry["copy_"], [target, result], {})
         return target
     return result
+
+
+def placed(frame, op: Op, args: list[Variable], kwargs: dict[str, Variable]) -> dict[str, Variable]:
+    """The named arguments, with the default device where a tensor is made and none is named: what runs the graph asks no mode."""
+    device = frame.output.default_device
+    given = {k: v for k, v in kwargs.items() if k != "device" or not v.is_same(frame.values.NONE)}
+    makes = device is not None and makes_elsewhere(op, len(args), given)
+    return {**kwargs, "device": frame.values.const(device)} if makes else kwargs
 
 
 def given_as(val: Meta, args: list[Variable]) -> TensorVariable | None:

@@ -5,6 +5,8 @@ namespace weft {
 
 // The dtype of cuda's autocast: read by Python alone (aten/autocast.py), and part of the word so that compiled code guards it.
 constexpr uint64_t kAutocastCudaDtype = 0xffull << 40;
+// Which device new tensors are on where none is named, 0 where nobody has said: a mode says it (aten/default_device.py).
+constexpr uint64_t kDevice = 0xffffull << 48;
 constexpr uint64_t kInitial =
     WEFT_AMBIENT_GRAD | (uint64_t)WEFT_FLOAT32 << 8 | (uint64_t)WEFT_BFLOAT16 << 16 | (uint64_t)WEFT_FLOAT16 << 40;
 // New threads start with gradients on; what a process sets as its default dtype holds for later threads too.
@@ -25,12 +27,12 @@ static PyObject *get_ambient(PyObject *, PyObject *) { return PyLong_FromUnsigne
 
 // Replaces the word, which must name dtypes that there are; levels and modes are counted by add_ambient_count alone.
 static bool replace_word(uint64_t bits) {
-  constexpr uint64_t kCounted = WEFT_AMBIENT_LEVELS | WEFT_AMBIENT_MODES, kUsed = (1ull << 48) - 1;
+  constexpr uint64_t kCounted = WEFT_AMBIENT_LEVELS | WEFT_AMBIENT_MODES;
   const uint64_t dtype = (bits & WEFT_AMBIENT_DEFAULT_DTYPE) >> 8, autocast = (bits & WEFT_AMBIENT_AUTOCAST_DTYPE) >> 16,
                  cuda_autocast = (bits & kAutocastCudaDtype) >> 40;
   if (dtype < WEFT_NUM_DTYPES && dtype_kind((int)dtype) == KIND_FLOAT && autocast < WEFT_NUM_DTYPES &&
       cuda_autocast < WEFT_NUM_DTYPES &&
-      !((bits ^ *ambient()) & kCounted) && !(bits & ~kUsed)) {
+      !((bits ^ *ambient()) & kCounted) && (!(bits & kDevice) || (bits & WEFT_AMBIENT_MODES))) {
     *ambient() = bits;
     return true;
   }

@@ -33,6 +33,7 @@ def _window(name: str, parameters: str, shape: Any, doc: str) -> None:
             made = ops.ones(1, dtype=dtype, device=device)
         else:
             made = shape(M, sym, *own).to(dtype)
+            made = made if device is None else made.to(device)
         return made.requires_grad_() if requires_grad else made
 
     definition.__doc__ = doc
@@ -112,7 +113,7 @@ def _bare(name: str, target: str, parameters: str = "") -> None:
         *own, dtype, layout, device, requires_grad = rest
         keywords = dict(zip(("alpha",) if name == "hamming" else ("beta",), own))
         return getattr(ops, f"signal_{target}")(
-            window_length, **keywords, sym=not periodic, dtype=dtype, requires_grad=requires_grad
+            window_length, **keywords, sym=not periodic, dtype=dtype, device=device, requires_grad=requires_grad
         )
 
 

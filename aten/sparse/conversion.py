@@ -35,7 +35,7 @@ def sparse_coo_tensor(
         made = CooTensor(ops.zeros(len(size), 0, dtype=dtypes.int64), ops.zeros(0, dtype=dtype, device=device), size, True)
         return _finished(made, requires_grad)
     values = _values(values, dtype, device)
-    indices = as_tensor(indices).to(device=values.device, dtype=dtypes.int64)
+    indices = as_tensor(indices, dtypes.int64, values.device)
     if indices.ndim != 2:
         if indices.numel():
             raise RuntimeError(f"indices must be sparse_dim x nnz, but got: {list(indices.shape)}")
@@ -73,7 +73,7 @@ def _compressed(
     kind: Any, lines: Any, places: Any, values: Any, size: Any, dtype: DType | None, device: Any, requires_grad: bool
 ) -> CompressedTensor:
     values = _values(values, dtype, device)
-    lines, places = (as_tensor(part).to(values.device) for part in (lines, places))
+    lines, places = (as_tensor(part, device=values.device) for part in (lines, places))
     by_row = kind is layout.sparse_csr
     if lines.ndim != 1 or places.ndim != 1 or values.ndim != 1:
         raise RuntimeError("batches of compressed matrices and blocks of values are not supported: give 1-d parts")

@@ -10,6 +10,8 @@ from aten import _native, overrides
 from aten.asked_attributes import is_asked
 from aten.autocast import is_autocast_cache_enabled
 from aten.compiling import is_compiling
+from aten.default_device import BITS
+from aten.devices import CPU
 from aten.layout import Layout, MemoryFormat
 from aten.meta import Meta, contiguous_strides
 from aten.op import Method, Op, ops, registry
@@ -335,7 +337,8 @@ FUNCTIONS[_native.from_numpy] = _from_numpy
 
 def _empty(frame, args, kwargs):
     sizes, *rest = args
-    named = dict(zip(("dtype", "device"), rest)) | kwargs
+    named = {"device": NONE} | dict(zip(("dtype", "device"), rest)) | kwargs
+    named["device"] = ConstantVariable(CPU) if named["device"].is_same(NONE) else named["device"]
     return frame.output.record(frame, registry["empty"], [ListVariable(sizes.unpack(frame))], named)
 
 
@@ -365,11 +368,19 @@ def _is_compiling(frame, args, kwargs):
     return TRUE
 
 
+def _where(frame) -> dict[str, Variable]:
+    """The default device, where there is one, as an argument."""
+    frame.world.ambient(BITS)
+    device = frame.output.default_device
+    return {} if device is None else {"device": ConstantVariable(device)}
+
+
 @trace_rules.handle(aten.tensor)
 def new_tensor(frame, args, kwargs):
     """aten.tensor(data): a copy. Numbers are a constant of the graph, copied at each call."""
     data = args[0] if args else kwargs["data"]
     data = getattr(data, "tensor", data)  # of an array
+    kwargs = {**_where(frame), **kwargs}
     if kwargs.get("requires_grad", NONE).truth(frame):
         raise Unsupported(breaks.MUTATED_ALIAS, "a new leaf that requires grad")
     if not isinstance(data, TensorVariable):
@@ -394,7 +405,7 @@ def shows(frame, args, kwargs):
 def as_tensor(frame, args, kwargs):
     """aten.as_tensor(data): tensors and arrays share memory where dtype and device allow."""
     data = args[0] if args else kwargs["data"]
-    wanted = dict(zip(("dtype", "device"), args[1:])) | {k: v for k, v in kwargs.items() if k != "data"}
+    wanted = _where(frame) | dict(zip(("dtype", "device"), args[1:])) | {k: v for k, v in kwargs.items() if k != "data"}
     if hasattr(data, "tensor"):
         data = data.tensor.op(frame, "detach", data.tensor)
     if not isinstance(data, TensorVariable):
@@ -407,15 +418,18 @@ def constant_tensor(frame, data: Variable, kwargs: dict[str, Variable]) -> Varia
     named = {k: v.as_python() for k, v in kwargs.items() if k in ("dtype", "device")}
     if any(_element(v) is not None or isinstance(v, SymbolicVariable) for v in _numbers_of(frame, data)):
         return _of_elements(frame, data, kwargs)
-    value = run_python(frame, aten.tensor, frame.ops.real(frame, data), **named)
+    device = CPU if named.get("device") is None else run_python(frame, aten.device, named["device"])
+    value = run_python(frame, aten.tensor, frame.ops.real(frame, data), **(named | {"device": CPU}))
     if not value.ndim:
         sizes = ListVariable([])
-        options = {"dtype": ConstantVariable(value.dtype), "device": ConstantVariable(value.device)}
+        options = {"dtype": ConstantVariable(value.dtype), "device": ConstantVariable(device)}
         made = frame.output.record(frame, registry["full"], [sizes, ConstantVariable(value.item())], options)
     else:
         constant = wrap(frame, value, Made(value, "a constant tensor"))
         made = frame.output.record(frame, registry["clone"], [constant], {})
-    made.known = value
+        if device != CPU:
+            made = made.method(frame, "to", [ConstantVariable(device)], {})
+    made.known = None if device.type == "meta" else value
     return made
 
 

@@ -16,6 +16,7 @@ from dynamo.variables.raising import run_python
 
 PLAIN = (int, float, bool, str, bytes, complex, type(None), type(Ellipsis), type(NotImplemented))
 TOO_MANY = 1 << 20  # items of a range for a list of them
+ENTERED = ("__enter__", "__exit__")  # of a context manager: they have effects, so they are traced
 C_BOUND = (types.BuiltinMethodType, types.MethodWrapperType)
 ENUM_FIELDS = {"value": "_value_", "name": "_name_", "_value_": "_value_", "_name_": "_name_"}
 
@@ -123,6 +124,8 @@ class ConstantVariable(Variable):
             if own is not None:
                 return own
         value = run_python(frame, getattr, self.value, name)
+        if name in ENTERED and isinstance(value, types.MethodType):
+            return frame.values.method(frame.world.known(value.__func__), self)
         if callable(value) and not isinstance(value, type) and not isinstance(self.value, enum.Enum):
             return ConstantMethod(self, name)
         if isinstance(value, C_BOUND) and value.__self__ is self.value:
@@ -132,7 +135,7 @@ class ConstantVariable(Variable):
         return frame.values.literal(frame, value)
 
     def method(self, frame, name, args, kwargs):
-        if isinstance(self.value, enum.Enum):
+        if isinstance(self.value, enum.Enum) or name in ENTERED:
             found = self.getattr(frame, name)
             if not isinstance(found, ConstantMethod):
                 return found.call(frame, args, kwargs)

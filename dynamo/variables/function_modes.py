@@ -1,4 +1,4 @@
-"""TorchFunctionModes while tracing: those open as the frame starts are asked in the traced program, and so not by its graph."""
+"""TorchFunctionModes and default devices while tracing: the traced program asks those that are open, and not its graph."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Callable
 from typing import Any
 
-from aten import dispatch
+from aten import default_device, dispatch
 from dynamo import breaks, outcome, trace_rules
 from dynamo.breaks import Unsupported
 from dynamo.source import Attr, Item, Object
@@ -14,9 +14,9 @@ from dynamo.variables.base import Variable
 
 
 def all_are_functions() -> bool:
-    """Whether modes are open, and all of them are modes of the user's with a `__torch_function__`."""
-    stack = dispatch.stack
-    return stack.mode_top > 0 and all(hasattr(mode, "__torch_function__") for mode in stack.modes[: stack.mode_top])
+    """Whether modes are open, and all of them are modes of the user's with a `__torch_function__`, or say a default device."""
+    modes = dispatch.stack.modes[: dispatch.stack.mode_top]
+    return bool(modes) and all(isinstance(mode, dispatch.On) or hasattr(mode, "__torch_function__") for mode in modes)
 
 
 def captured_modes() -> Any:
@@ -61,12 +61,21 @@ class ModeChange:
         emit.after(outcome.Do(outcome.Call(outcome.Const(self.function), args)))
 
 
+@trace_rules.handle(dispatch.On.__init__)
+def _on(frame, args, kwargs):
+    mode, device = args
+    mode.setattr(frame, "device", device)
+    mode.setattr(frame, "before", frame.values.const(0))
+    return frame.values.NONE
+
+
 @trace_rules.handle(dispatch.push_mode)
 def _push(frame, args, kwargs):
     mode = args[0].realize(frame)
-    if frame.world.lacks(mode.python_type(), "__torch_function__"):
+    if not says_device(mode) and frame.world.lacks(mode.python_type(), "__torch_function__"):
         raise Unsupported(breaks.SKIPPED_CALL, "a mode that is not a TorchFunctionMode is opened")
     opened(frame).append(mode)
+    _tell_device(frame)
     _note(frame, ModeChange(dispatch.push_mode, mode))
     return frame.values.NONE
 
@@ -81,7 +90,24 @@ def _pop(frame, args, kwargs):
         frame.output.side_effects.dirty.pop(changes.pop())
     else:
         _note(frame, ModeChange(dispatch.pop_mode, None))
-    return modes.pop()
+    mode = modes.pop()
+    _tell_device(frame)
+    return mode
+
+
+def says_device(mode: Variable) -> bool:
+    """Whether a mode says the default device."""
+    return mode.python_type() is dispatch.On
+
+
+def _tell_device(frame: Any) -> None:
+    """Have the ambient word say what the innermost mode says."""
+    found = [mode for mode in opened(frame) if says_device(mode)]
+    if found:
+        word = default_device.word_of(found[-1].getattr(frame, "device").as_python())
+    else:
+        word = 0 if dispatch.stack.unasked else frame.output.entry_ambient & default_device.BITS
+    frame.output.set_ambient_bits(default_device.BITS, word)
 
 
 def _note(frame: Any, change: ModeChange) -> None:

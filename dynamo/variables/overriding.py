@@ -12,7 +12,8 @@ from typing import Any
 import aten
 from aten import asked_attributes, legacy, overrides
 from aten.asked_attributes import AskedAttribute
-from aten.op import registry
+from aten.dispatch import makes_elsewhere
+from aten.op import Op, registry
 from aten.overrides import DisableTorchFunctionSubclass
 from dynamo import breaks, trace_rules
 from dynamo.breaks import Unsupported
@@ -32,18 +33,17 @@ def asked(frame: Any, op: Any, args: list[Variable], kwargs: dict[str, Variable]
     if not modes and output.overriding_off:
         return None
     found = [] if output.overriding_off else _overriding(frame, [*args, *kwargs.values()])
-    if not found and not modes:
+    if not found and all(map(function_modes.says_device, modes)):
         return None
     if overrides.state.off:
         raise Unsupported(breaks.UNKNOWN_CALL, f"{op.__name__} where __torch_function__ was switched off before the frame")
-    values = frame.values
-    call = [
-        frame.world.known(overrides.as_called.get(op, op)),
-        values.tuple_([frame.world.known(v.python_type()) for v in found]),
-        values.tuple_(args),
-        values.dict_([(values.const(k), v) for k, v in kwargs.items()]),
-    ]
+    call = _call_of(frame, op, found, args, kwargs)
     for i in reversed(range(len(modes))):
+        if function_modes.says_device(modes[i]):
+            given = {k: v for k, v in kwargs.items() if k != "device" or not v.is_same(frame.values.NONE)}
+            if isinstance(op, Op) and makes_elsewhere(op, len(args), given):
+                call = _call_of(frame, op, found, args, given | {"device": modes[i].getattr(frame, "device")})
+            continue
         above, modes[i:] = modes[i:], []
         try:
             result = above[0].getattr(frame, "__torch_function__").call(frame, call, {}).realize(frame)
@@ -60,7 +60,18 @@ def asked(frame: Any, op: Any, args: list[Variable], kwargs: dict[str, Variable]
         return None
     classes = [v.python_type() for v in found]
     text = f"no implementation found for 'torch.{op.__name__}' on types that implement __torch_function__: {classes}"
-    raise values.error(frame, TypeError, text)
+    raise frame.values.error(frame, TypeError, text)
+
+
+def _call_of(frame: Any, op: Any, found: list[Variable], args: list[Variable], kwargs: dict[str, Variable]) -> list[Variable]:
+    """What `__torch_function__` is given."""
+    values = frame.values
+    return [
+        frame.world.known(overrides.as_called.get(op, op)),
+        values.tuple_([frame.world.known(v.python_type()) for v in found]),
+        values.tuple_(args),
+        values.dict_([(values.const(k), v) for k, v in kwargs.items()]),
+    ]
 
 
 def _overriding(frame: Any, values: list[Variable]) -> list[Variable]:

@@ -1,6 +1,7 @@
 """The device of new tensors where none is named."""
 
 import weft
+from weft.overrides import TorchFunctionMode
 
 
 def test_a_device_is_a_context():
@@ -21,3 +22,42 @@ def test_a_default_is_set():
     finally:
         weft.set_default_device(None)
     assert weft.rand(2).is_cpu
+
+
+def test_a_default_is_below_open_contexts():
+    with weft.device("meta"):
+        weft.set_default_device("cpu")
+        assert weft.zeros(2).is_meta
+        weft.set_default_device(None)
+        weft.set_default_device("cpu")
+    try:
+        assert weft.get_default_device() == weft.device("cpu") and weft.zeros(2).is_cpu
+    finally:
+        weft.set_default_device(None)
+
+
+def test_what_is_given_data_goes_to_the_default_too():
+    x = weft.ones(2)
+    with weft.device("meta"):
+        assert weft.as_tensor(x).is_meta and weft.tensor(x.numpy()).is_meta and weft.zeros(1, 1, 1, 1, 1, 1).is_meta
+        assert weft.hann_window(3).is_meta and weft.randperm(3).is_meta
+        assert weft.Tensor([1.0]).is_cpu and weft.Tensor(2).is_cpu and weft.zeros_like(x).is_cpu
+        assert weft.from_numpy(x.numpy()).is_cpu
+
+
+def test_ops_of_tensors_work_where_these_are():
+    x = weft.ones(2)
+    with weft.device("meta"):
+        weft.randperm(3)
+        assert weft.vander(x).is_cpu and weft.cartesian_prod(x, x).is_cpu and x[[0, 1]].is_cpu
+
+
+def test_the_handler_of_a_mode_may_open_a_device():
+    class Elsewhere(TorchFunctionMode):
+        def __torch_function__(self, f, types, args=(), kwargs=None):
+            with weft.device("meta"):
+                return f(*args, **(kwargs or {}))
+
+    with Elsewhere():
+        assert weft.zeros(3).is_meta
+    assert weft.zeros(3).is_cpu

@@ -22,6 +22,7 @@ from aten.ops import (  # noqa: F401
     fractional_pool,
     getitem,
     gradients,
+    grouped_mm,
     hashing,
     histogram,
     indexing,

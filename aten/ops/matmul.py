@@ -1,5 +1,7 @@
 """Matrix products. Core: mm and bmm; everything else is made of them."""
 
+from collections.abc import Sequence
+from string import ascii_letters
 from typing import Any
 
 import numpy as np
@@ -427,9 +429,31 @@ def _sum_alone(x: Any, labels: list[str], needed: set[str]) -> tuple[Any, list[s
     return x, [n for n in labels if n in needed]
 
 
-@composite("einsum(str equation, Tensor[*] operands) -> Tensor", tags=["function_only"])
+def _from_sublists(parts: Sequence[Any]) -> tuple[str, list[Any]]:
+    """The equation and operands of einsum's other form: operand, numbers of its dims, operand, numbers …, perhaps those of the result."""
+
+    def term(labels: Any) -> str:
+        wrong = next((n for n in labels if n is not Ellipsis and not 0 <= n < len(ascii_letters)), None)
+        if wrong is not None:
+            raise ValueError(f"einsum(): subscript {wrong} is not within the valid range [0, {len(ascii_letters)})")
+        return "".join("..." if n is Ellipsis else ascii_letters[n] for n in labels)
+
+    operands, labels = list(parts[: len(parts) // 2 * 2 : 2]), [term(t) for t in parts[1::2]]
+    return ",".join(labels) + (f"->{term(parts[-1])}" if len(parts) % 2 else ""), operands
+
+
+@composite("einsum(Any equation, Any[*] operands) -> Tensor", tags=["function_only"])
 def einsum(equation, operands):
-    """Sums of products written by labels: "bij,bjk->bik". Contracted pair by pair from the left."""
+    """Sums of products written by labels: "bij,bjk->bik". Contracted pair by pair from the left.
+
+    Also einsum(x, [0, 1], y, [1, 2], [0, 2]): each operand followed by the numbers of its dims (`...` for those not named).
+    """
+    if not isinstance(equation, str):
+        named = len(operands) == 0 or not all(n is Ellipsis or isinstance(n, int) for n in operands)
+        equation, operands = _from_sublists([equation, *(operands if named else [operands])])  # one list comes as its elements
+    wrong = next((i for i, x in enumerate(operands) if not hasattr(x, "ndim")), None)
+    if wrong is not None:
+        raise TypeError(f"einsum(): expected Tensor as operand {wrong}, but got {type(operands[wrong]).__name__}")
     labels, out = _einsum_terms(equation, [x.ndim for x in operands])
     size: dict[str, Any] = {}
     for term, x in zip(labels, operands):

@@ -9,11 +9,23 @@ from aten._native import Tensor
 from aten.op import ops
 from aten.sparse import rules as _rules
 from aten.sparse.conversion import to_layout
+from aten.sparse.old_types import (
+    BFloat16Tensor,
+    ByteTensor,
+    CharTensor,
+    DoubleTensor,
+    FloatTensor,
+    HalfTensor,
+    IntTensor,
+    LongTensor,
+    ShortTensor,
+)
 from aten.sparse.tensor import CooTensor, SparseTensor, run
 
 __all__ = [
-    "addmm", "as_sparse_gradient", "check_sparse_tensor_invariants", "log_softmax", "mm", "sampled_addmm", "softmax", "spdiags",
-    "sum",
+    "BFloat16Tensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "HalfTensor", "IntTensor", "LongTensor",
+    "ShortTensor", "addmm", "as_sparse_gradient", "check_sparse_tensor_invariants", "log_softmax", "mm",
+    "sampled_addmm", "softmax", "spdiags", "sum",
 ]  # fmt: skip
 
 

@@ -195,3 +195,12 @@ def test_compiled_code_gives_what_eager_code_gives():
     assert weft.compile(lambda h: h.to_sparse().to_dense() + 1)(h).tolist() == (h + 1).tolist()
     held = uncoalesced()
     assert weft.equal(weft.compile(lambda h: around(held, h * 2))(h), around(held, h * 2))
+
+
+def test_sparse_types_of_old_make_tensors_in_coordinates():
+    made = weft.sparse.FloatTensor(weft.tensor([[0, 1], [2, 0]]), weft.tensor([3.0, 4.0]), weft.Size([2, 3]))
+    assert made.to_dense().tolist() == [[0, 0, 3], [4, 0, 0]]
+    assert isinstance(made, weft.sparse.FloatTensor) and not isinstance(made, weft.sparse.LongTensor)
+    assert weft.sparse.LongTensor(2, 3).shape == (2, 3) and weft.sparse.FloatTensor().shape == (0,)
+    with pytest.raises(TypeError, match="expected float32 values"):
+        weft.sparse.FloatTensor(weft.tensor([[0]]), weft.tensor([1]))

@@ -430,7 +430,7 @@ def _sum_alone(x: Any, labels: list[str], needed: set[str]) -> tuple[Any, list[s
 
 
 def _from_sublists(parts: Sequence[Any]) -> tuple[str, list[Any]]:
-    """The equation and operands of einsum's other form: operand, numbers of its dims, operand, numbers …, perhaps those of the result."""
+    """The equation and operands of einsum's other form: operand, numbers of its dims, operand, numbers …, result."""
 
     def term(labels: Any) -> str:
         wrong = next((n for n in labels if n is not Ellipsis and not 0 <= n < len(ascii_letters)), None)

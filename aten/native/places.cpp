@@ -115,23 +115,42 @@ struct Job {
   std::atomic<bool> bad{false};
 };
 
+// at[i], an index into `extent` elements, becomes where that lies, and is added to offsets[i]. Whether all of them are in range: no branch,
+// so that the loop is one of vectors.
+#define WEFT_VECTORS __attribute__((target_clones("default", "avx2", "arch=x86-64-v4"), optimize("O3")))
+WEFT_VECTORS bool add_places(int64_t n, const int64_t *at, bool wraps, int64_t extent, int64_t stride, int64_t *offsets) {
+  uint64_t outside = 0;
+  const int64_t back = wraps ? extent : 0;
+  if (stride == 1) {
+    for (int64_t i = 0; i < n; i++) {
+      const int64_t place = at[i] + (at[i] < 0 ? back : 0);
+      outside |= (uint64_t)(place | (extent - 1 - place)) >> 63;
+      offsets[i] += place;
+    }
+  } else {
+    for (int64_t i = 0; i < n; i++) {
+      const int64_t place = at[i] + (at[i] < 0 ? back : 0);
+      outside |= (uint64_t)(place | (extent - 1 - place)) >> 63;
+      offsets[i] += place * stride;
+    }
+  }
+  return !outside;
+}
+
 // Offsets of n places along the last dim, from `position` of each index on. False: one is out of range.
 bool find_offsets(Job &job, const int64_t *position, int64_t far, int64_t n, int64_t *offsets) {
   Places &p = *job.places;
   const int last = p.ndim - 1;
   const int64_t along = last < 0 ? 0 : p.far_steps[last];
   for (int64_t i = 0; i < n; i++) offsets[i] = far + i * along;
+  int64_t at[kChunk];
   for (int k = 0; k < p.n_indices; k++) {
-    const int64_t *index = p.index[k] + position[k], step = last < 0 ? 0 : p.index_steps[k][last];
-    const int64_t extent = p.extent[k], stride = p.stride[k], lowest = p.wraps ? -extent : 0;
-    for (int64_t i = 0; i < n; i++) {
-      const int64_t at = __atomic_load_n(index + i * step, __ATOMIC_RELAXED);
-      if (__builtin_expect(at < lowest || at >= extent, 0)) {
-        if (!job.bad.exchange(true)) p.bad_index = k, p.bad_value = at;
-        return false;
-      }
-      offsets[i] += (at < 0 ? at + extent : at) * stride;
-    }
+    const int64_t *index = p.index[k] + position[k], step = last < 0 ? 0 : p.index_steps[k][last], extent = p.extent[k];
+    for (int64_t i = 0; i < n; i++) at[i] = __atomic_load_n(index + i * step, __ATOMIC_RELAXED);
+    if (add_places(n, at, p.wraps, extent, p.stride[k], offsets)) continue;
+    const int64_t *bad = std::find_if(at, at + n, [&](int64_t i) { return i < (p.wraps ? -extent : 0) || i >= extent; });
+    if (!job.bad.exchange(true)) p.bad_index = k, p.bad_value = *bad;
+    return false;
   }
   return true;
 }

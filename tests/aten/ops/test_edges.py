@@ -87,3 +87,10 @@ def test_random_numbers_have_no_slope_in_what_they_are_drawn_for(draw):
     p = weft.full((3,), 0.5, requires_grad=True)
     DRAWS[draw](p).sum().backward()
     assert p.grad.tolist() == [0.0] * 3
+
+
+def test_slopes_of_determinants_of_singular_matrices_and_of_nan():
+    a = weft.tensor([[[1.0, 2.0], [2.0, 4.0]], [[1.0, NAN], [3.0, 4.0]], [[2.0, 1.0], [1.0, 3.0]]], requires_grad=True)
+    weft.linalg.det(a).sum().backward()
+    assert weft.allclose(a.grad[0], weft.tensor([[4.0, -2.0], [-2.0, 1.0]])) and a.grad[1].isnan().all()
+    assert weft.allclose(a.grad[2], weft.tensor([[3.0, -1.0], [-1.0, 2.0]]))

@@ -50,6 +50,10 @@ typedef void (*WeftLayerNormBackward)(int64_t rows, int64_t n, const char *g, co
 // adjacent along i in `in` and along j in `out`. The two do not overlap.
 typedef void (*WeftTranspose)(const char *in, int64_t in_stride, char *out, int64_t out_stride, int64_t rows, int64_t columns);
 
+// The four lanes of each of the WEFT_PHILOX_RUN counters from `first` on.
+#define WEFT_PHILOX_RUN 64
+typedef void (*WeftPhiloxRun)(uint64_t seed, uint64_t first, uint32_t *out);
+
 #define WEFT_NUM_ITEMS 5  // items of 1, 2, 4, 8 and 16 bytes, by the logarithm
 
 typedef struct WeftKernels {
@@ -59,6 +63,7 @@ typedef struct WeftKernels {
   WeftLoop cast[WEFT_NUM_DTYPES][WEFT_NUM_DTYPES]; // [from][to]; of one dtype: copy
   WeftLoop copy[WEFT_NUM_ITEMS];                   // args: in, out
   WeftTranspose transpose[WEFT_NUM_ITEMS];
+  WeftPhiloxRun philox_run;
   WeftReduceRow reduce_row[WEFT_NUM_REDUCE][WEFT_NUM_DTYPES];
   WeftReduceRows reduce_rows[WEFT_NUM_REDUCE][WEFT_NUM_DTYPES];
   WeftReduceColumn reduce_column[WEFT_NUM_REDUCE][WEFT_NUM_DTYPES];

@@ -10,6 +10,7 @@
 #include <algorithm>
 
 #include "half.h"
+#include "kernels.h"
 #include "native_kernel.h"
 
 namespace weft {
@@ -88,33 +89,12 @@ struct Fill {
   uint64_t range;     // high - low
 };
 
-// The lanes of kRun counters from `first` on. Loops over counters side by side, for the compiler's vectors.
-constexpr int kRun = 64;
+constexpr int kRun = WEFT_PHILOX_RUN;
 
-__attribute__((target_clones("default", "avx2", "avx512f"), optimize("O3"))) static void philox_run(uint64_t seed, uint64_t first,
-                                                                                                  uint32_t *out) {
-  uint32_t c0[kRun], c1[kRun], c2[kRun] = {}, c3[kRun] = {}, k0 = (uint32_t)seed, k1 = (uint32_t)(seed >> 32);
+static void portable_run(uint64_t seed, uint64_t first, uint32_t *out) {
   for (int j = 0; j < kRun; j++) {
-    const uint64_t counter = first + (uint64_t)j;
-    c0[j] = (uint32_t)counter;
-    c1[j] = (uint32_t)(counter >> 32);
-  }
-  for (int round = 0; round < 10; round++) {
-    for (int j = 0; j < kRun; j++) {
-      const uint64_t a = (uint64_t)0xD2511F53u * c0[j], b = (uint64_t)0xCD9E8D57u * c2[j];
-      c0[j] = (uint32_t)(b >> 32) ^ c1[j] ^ k0;
-      c2[j] = (uint32_t)(a >> 32) ^ c3[j] ^ k1;
-      c1[j] = (uint32_t)b;
-      c3[j] = (uint32_t)a;
-    }
-    k0 += 0x9E3779B9u;
-    k1 += 0xBB67AE85u;
-  }
-  for (int j = 0; j < kRun; j++) {
-    out[4 * j] = c0[j];
-    out[4 * j + 1] = c1[j];
-    out[4 * j + 2] = c2[j];
-    out[4 * j + 3] = c3[j];
+    const Philox p = philox(seed, first + (uint64_t)j);
+    std::copy(p.lane, p.lane + 4, out + 4 * j);
   }
 }
 
@@ -122,9 +102,10 @@ __attribute__((target_clones("default", "avx2", "avx512f"), optimize("O3"))) sta
 template <int width, class Some>
 static void by_runs(int64_t n, const Fill &f, Some some) {
   uint32_t lanes[4 * kRun];
+  const WeftPhiloxRun run = weft_kernels.philox_run ? weft_kernels.philox_run : portable_run;
   constexpr int64_t many = 4 * kRun / width;
   for (int64_t i = 0; i < n; i += many) {
-    philox_run(f.seed, f.offset + (uint64_t)(i / many) * kRun, lanes);
+    run(f.seed, f.offset + (uint64_t)(i / many) * kRun, lanes);
     some(lanes, i, std::min(many, n - i));
   }
 }

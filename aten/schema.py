@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 import aten.dtype as dtypes
+from aten import older_forms
 from aten.dtype import DType, device
 from aten.meta import Meta
 from aten.promotion import check_width
@@ -269,10 +270,13 @@ class Schema:
         if self.variadic >= 0 and len(args) > self.variadic:
             args = self._gather(args)
         if len(args) > self.positional:
-            raise TypeError(
-                f"{name}() takes {self.positional} positional argument{'s' if self.positional != 1 else ''} but "
-                f"{len(args)} were given"
-            )
+            older = older_forms.rewritten(name, args, kwargs)
+            if older is None:
+                raise TypeError(
+                    f"{name}() takes {self.positional} positional argument{'s' if self.positional != 1 else ''} but "
+                    f"{len(args)} were given"
+                )
+            args, kwargs = older
         values = list(args) + [_MISSING] * (self.n_params - len(args))
         if kwargs:
             self._keywords(values, kwargs, name)

@@ -18,6 +18,7 @@ from aten.ops import (  # noqa: F401
     distance,
     draws,
     embedding,
+    fake_quantize,
     fft,
     fractional_pool,
     getitem,

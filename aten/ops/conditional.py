@@ -1,5 +1,6 @@
 """Elementwise choice: where, clamp."""
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -34,8 +35,17 @@ def where_(condition: Meta, input: Any, other: Any) -> Meta:
     return Meta(dtype, pointwise_device(metas), sizes, pointwise_strides(sizes, metas))
 
 
-@where_.special(lambda condition, input, other: not hasattr(input, "dtype") and not hasattr(other, "dtype"))
+@where_.special(
+    lambda condition, input, other: (
+        condition.dtype is dtypes.uint8 or (not hasattr(input, "dtype") and not hasattr(other, "dtype"))
+    )
+)
 def _(condition, input, other):
+    if condition.dtype is dtypes.uint8 and input is not None:
+        warnings.warn(
+            "where received a uint8 condition tensor. This behavior is deprecated. Use a boolean condition instead.", stacklevel=2
+        )
+        return ops.where(condition.to(dtypes.bool), input, other)
     if input is None:
         return ops.nonzero(condition, as_tuple=True)
     dtype = promote_types(number_dtype(input), number_dtype(other))

@@ -278,3 +278,8 @@ def test_closeness_as_it_was_asked_before():
     weft.testing.assert_allclose([1.0, float("nan")], weft.tensor([1.0, float("nan")], dtype=weft.float64))
     with pytest.raises(AssertionError):
         weft.testing.assert_allclose(1.0, 1.1)
+
+
+def test_programs_reach_the_package_through_the_files_that_import_it():
+    assert weft.nn.functional.torch is weft.nn.init.torch is weft.sparse.torch is weft.autograd.torch is weft
+    assert weft.utils.data._utils.collate.default_collate is weft.utils.data.default_collate

@@ -7,6 +7,7 @@ import warnings
 from typing import Any
 
 import aten
+import weft as torch  # noqa: F401  (programs reach the package through the files that import it)
 from aten import Tensor
 from weft.nn import _reduction as _Reduction  # noqa: F401
 from weft.nn.functions.activation import (  # noqa: F401

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import aten
+import weft as torch  # noqa: F401  (programs reach the package through the files that import it)
 from aten import Tensor
 
 _LINEAR = (

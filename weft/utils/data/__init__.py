@@ -1,5 +1,6 @@
 """Datasets, samplers and the DataLoader, under PyTorch's names."""
 
+from weft.utils.data import _utils  # noqa: F401
 from weft.utils.data.collate import default_collate, default_convert
 from weft.utils.data.dataloader import DataLoader, get_worker_info
 from weft.utils.data.dataset import (

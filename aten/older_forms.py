@@ -1,0 +1,42 @@
+"""Calls of old, with a number before the tensor that it multiplies: add_(alpha, other), addcdiv_(value, x, y),
+addmm(beta, x, alpha, a, b)."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from numbers import Number
+from typing import Any
+
+_FACTOR = {"add": "alpha", "sub": "alpha", "subtract": "alpha", "addcmul": "value", "addcdiv": "value"}
+_OPERANDS = {"add": 1, "sub": 1, "subtract": 1, "addcmul": 2, "addcdiv": 2}
+_SCALED = frozenset({"addmm", "addmv", "addr", "addbmm", "baddbmm", "sspaddmm"})
+_said: set[str] = set()
+
+
+def _is_tensor(value: Any) -> bool:
+    return hasattr(value, "ndim") and not isinstance(value, Number)
+
+
+def rewritten(name: str, args: Sequence[Any], kwargs: dict[str, Any] | None) -> tuple[Sequence[Any], dict[str, Any]] | None:
+    """The arguments as the op takes them now, with a warning the first time; None where this is no form of old."""
+    base, kinds = name.removesuffix("_"), [_is_tensor(a) for a in args]
+    if base in _FACTOR and kinds == [True, False] + [True] * _OPERANDS[base]:
+        tensors, numbers = (args[0], *args[2:]), {_FACTOR[base]: args[1]}
+    elif base in _SCALED and kinds in ([False, True, True, True], [True, False, True, True]):
+        beta, input = args[:2] if kinds[1] else (args[1], args[0])
+        tensors, numbers = (input, *args[2:]), {"beta": beta}
+    elif base in _SCALED and kinds in ([False, True, False, True, True], [True, False, False, True, True]):
+        beta, input = args[:2] if kinds[1] else (args[1], args[0])
+        tensors, numbers = (input, *args[3:]), {"beta": beta, "alpha": args[2]}
+    else:
+        return None
+    if name not in _said:
+        _said.add(name)
+        old = ", ".join("Tensor" if k else "Number" for k in kinds)
+        warnings.warn(
+            f"This overload of {name} is deprecated:\n\t{name}({old})\nConsider using one of the following signatures instead:\n"
+            f"\t{name}({', '.join(['Tensor'] * len(tensors))}, *, {', '.join(f'Number {n}' for n in numbers)})",
+            stacklevel=2,
+        )
+    return tensors, {**numbers, **(kwargs or {})}

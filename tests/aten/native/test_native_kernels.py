@@ -145,12 +145,39 @@ def calls(name, dtype):
             yield from ((x, y), (x, y[0]), (x, 3), (5, y))
     elif name == "polygamma":
         yield from ((n, tensor(3, 40, dtype=dtype, layout="turned")) for n in (0, 1, 2))
+    elif name in ("fft_c2c", "fft_r2c", "fft_c2r"):
+        yield from transforms(name, dtype)
     else:
         raise AssertionError(f"no calls of {name}")
 
 
+def transforms(name, dtype):
+    """Sizes that are products of primes, odd and even; few and many at a time; along the last dim, another and several."""
+    for sizes, dims in (
+        ((1,), [0]),
+        ((60,), [0]),
+        ((3, 49), [1]),
+        ((24, 3), [0]),
+        ((2, 31, 20), [1]),
+        ((40, 16), [1]),
+        ((6, 5, 8), [0, 2]),
+    ):
+        for layout in ("plain", "turned"):
+            x = tensor(*sizes, dtype=dtype, layout=layout).nan_to_num(0.5, 2, -2)
+            if not x.dtype.is_floating_point:
+                continue  # of complex numbers there are parts of floats
+            if name == "fft_r2c":
+                yield x, dims
+                continue
+            z = registry["complex"](x, x.flip([0])) if x.dtype in (dtypes.float32, dtypes.float64) else x
+            n = sizes[dims[-1]]
+            yield from (
+                ((z, dims, True), (z, dims, False)) if name == "fft_c2c" else ((z, dims, 2 * n - 2 or 1), (z, dims, 2 * n - 1))
+            )
+
+
 ROUNDED = """polygamma image_of_columns extended_pad_backward channel_norm channel_norm_backward class_loss sample_points
-sample_points_backward convolution convolution_weight""".split()
+sample_points_backward convolution convolution_weight fft_c2c fft_r2c fft_c2r""".split()
 
 
 def asked(name, args, found):

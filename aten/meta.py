@@ -192,10 +192,9 @@ def dense_strides(meta: Meta) -> tuple[Size, ...]:
 
 def _gaps_closed(meta: Meta, order: list[int]) -> tuple[Size, ...]:
     """Of known strides, the dims (all but those of one element) in this order, from the innermost; row-major if they overlap.
-    That strides which are symbols lie in this order is guarded."""
+    That strides which are symbols lie in this order, and whether a size is 0, is guarded."""
     sizes, strides = meta.sizes, meta.strides
-    hints = [_hint(s) for s in (*strides, *sizes)]
-    if not all(type(v) is int for v in hints) or 0 in hints[len(strides) :] or bool(strides[order[0]] <= 0):
+    if not all(type(_hint(s)) is int for s in (*strides, *sizes)) or any(bool(s == 0) for s in sizes) or bool(strides[order[0]] <= 0):
         return contiguous_strides(sizes)
     if any(bool(strides[b] < strides[a] * sizes[a]) for a, b in zip(order, order[1:])):
         return contiguous_strides(sizes)

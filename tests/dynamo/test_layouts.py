@@ -81,3 +81,11 @@ def test_a_number_where_a_tensor_was_is_a_symbol():
     tensors = [(weft.randn(n), weft.randn(n)) for n in (2, 4, 6)]
     numbers = [(weft.randn(3), 3), (weft.randn(5), 4)]
     assert compilations(lambda x, y: x * y, tensors[0], numbers[0], tensors[1], numbers[1], tensors[2]) == 3
+
+
+def test_a_size_of_0_is_guarded_where_it_decides_the_layout():
+    function = lambda x: x.split(2, 0)[0].permute([2, 1, 0]).long()
+    compiled = weft.compile(function, fullgraph=True, dynamic=True)
+    for a, b in ((3, 0), (4, 4), (5, 0), (3, 3)):
+        x = weft.ones(a, a, b, dtype=weft.bool)
+        assert compiled(x).stride() == function(x).stride()

@@ -28,7 +28,6 @@ from dynamo.variables.construct import new_object
 from dynamo.variables.exception import being_handled, raise_exception
 from dynamo.variables.function import (
     CallableVariable,
-    ClosureVariable,
     FunctionVariable,
     MethodVariable,
     PartialVariable,
@@ -163,24 +162,6 @@ def _partial(frame, args, kwargs):
 
 CLASSES[functools.partial] = _partial
 CLASSES[types.MethodType] = lambda frame, args, kwargs: MethodVariable(*args)
-
-
-@trace_rules.handle(functools.update_wrapper)
-def update_wrapper(frame, args, kwargs):
-    """functools.wraps: the wrapper gets the names of what it wraps."""
-    wrapper, wrapped = args[0], args[1]
-    if isinstance(wrapper, ClosureVariable):
-        wrapper.setattr(frame, "__wrapped__", wrapped)
-        for name in ("__name__", "__qualname__", "__doc__", "__module__"):
-            if wrapped.hasattr(frame, name):
-                wrapper.setattr(frame, name, wrapped.getattr(frame, name))
-    return wrapper
-
-
-@trace_rules.handle(functools.wraps)
-def wraps(frame, args, kwargs):
-    wrapped = args[0] if args else kwargs["wrapped"]
-    return CallableVariable(functools.wraps, lambda f, a, k: update_wrapper(f, [a[0], wrapped], {}))
 
 
 def _exc_info(frame, args, kwargs):

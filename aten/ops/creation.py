@@ -196,6 +196,8 @@ def _length(start: Any, end: Any, step: Any) -> Any:
         if all(isinstance(v, int) for v in (start, end, step)):
             return max(0, -((start - end) // step))
         return int(math.ceil((end - start) / step))
+    if exceeds(start, end) if step > 0 else exceeds(end, start):
+        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
     if step > 0:
         return (end - start + (step - 1)) // step
     return (start - end + (-step - 1)) // -step

@@ -89,3 +89,15 @@ def test_a_size_of_0_is_guarded_where_it_decides_the_layout():
     for a, b in ((3, 0), (4, 4), (5, 0), (3, 3)):
         x = weft.ones(a, a, b, dtype=weft.bool)
         assert compiled(x).stride() == function(x).stride()
+
+
+def test_a_range_that_cannot_be_made_is_an_error_though_nobody_reads_it():
+    def function(x):
+        weft.arange(0, x.shape[0] - 1, 2)
+        return x + 1
+
+    compiled = weft.compile(function, fullgraph=True, dynamic=True)
+    for n in (5, 4):
+        assert compiled(weft.ones(n)).shape == (n,)
+    with pytest.raises(RuntimeError, match="inconsistent with step sign"):
+        compiled(weft.ones(0))

@@ -194,7 +194,8 @@ def _gaps_closed(meta: Meta, order: list[int]) -> tuple[Size, ...]:
     """Of known strides, the dims (all but those of one element) in this order, from the innermost; row-major if they overlap.
     That strides which are symbols lie in this order, and whether a size is 0, is guarded."""
     sizes, strides = meta.sizes, meta.strides
-    if not all(type(_hint(s)) is int for s in (*strides, *sizes)) or any(bool(s == 0) for s in sizes) or bool(strides[order[0]] <= 0):
+    known = all(type(_hint(s)) is int for s in (*strides, *sizes))
+    if not known or any(bool(s == 0) for s in sizes) or bool(strides[order[0]] <= 0):
         return contiguous_strides(sizes)
     if any(bool(strides[b] < strides[a] * sizes[a]) for a, b in zip(order, order[1:])):
         return contiguous_strides(sizes)

@@ -79,9 +79,17 @@ def _(out, x, normalized_shape, weight, bias, eps):
     out[...] = y if bias is None else y + bias
 
 
+def _moments(x: Any, dims: list[int], keepdim: bool = False) -> Any:
+    """(variance, mean). Of nothing both are NaN, without the warning of var_mean: the caller asked for no variance."""
+    if any(type(x.shape[d]) is int and x.shape[d] == 0 for d in dims):
+        mean = ops.mean(x, dims, keepdim)
+        return mean, mean
+    return ops.var_mean(x, dims, 0, keepdim)
+
+
 @layer_norm.decompose
 def _(x, normalized_shape, weight, bias, eps):
-    variance, mean = ops.var_mean(x, _last(x, normalized_shape), 0, True)
+    variance, mean = _moments(x, _last(x, normalized_shape), True)
     y = (x - mean) * (variance + eps).rsqrt()
     if weight is not None:
         y = y * weight
@@ -99,7 +107,7 @@ def _(g, needs, input, normalized_shape, weight, bias_meta, eps):
     last, first = _last(input, normalized_shape), _first(input, normalized_shape)
     gx = gw = None
     if needs[0] or needs[2]:
-        variance, mean = ops.var_mean(input, last, 0, True)
+        variance, mean = _moments(input, last, True)
         rstd = (variance + eps).rsqrt()
         y = (input - mean) * rstd
     if needs[0]:
@@ -266,7 +274,7 @@ def _of_groups(reduce: Any, x: Any, groups: Any, over_samples: bool) -> Any:
 
 @channel_norm.decompose
 def _(input, weight, bias, groups, over_samples, eps):
-    variance, mean = _of_groups(lambda x, dims: ops.var_mean(x, dims, 0), input, groups, over_samples)
+    variance, mean = _of_groups(_moments, input, groups, over_samples)
     y = (input - _spread(mean, input, groups, over_samples)) * _spread((variance + eps).rsqrt(), input, groups, over_samples)
     return _like(_affine(y, weight, bias), input), mean, variance
 
@@ -274,7 +282,7 @@ def _(input, weight, bias, groups, over_samples, eps):
 @channel_norm_backward.decompose
 def _(grad, input, weight, groups, over_samples, eps):
     """As layer_norm's: gx = rstd * (h - mean(h) - y * mean(h * y)) with h = g * weight."""
-    variance, mean = _of_groups(lambda x, dims: ops.var_mean(x, dims, 0), input, groups, over_samples)
+    variance, mean = _of_groups(_moments, input, groups, over_samples)
     spread = lambda t: _spread(t, input, groups, over_samples)
     average = lambda x: spread(_of_groups(ops.mean, x, groups, over_samples))
     rstd = spread((variance + eps).rsqrt())
@@ -444,7 +452,7 @@ def normalize(input, p, dim, eps):
 )
 def native_layer_norm(input, normalized_shape, weight, bias, eps):
     """`layer_norm`, the means and the reciprocal deviations."""
-    variance, mean = ops.var_mean(input, _last(input, normalized_shape), 0, True)
+    variance, mean = _moments(input, _last(input, normalized_shape), True)
     return layer_norm(input, normalized_shape, weight, bias, eps), mean, (variance + eps).rsqrt()
 
 
@@ -455,7 +463,7 @@ def native_layer_norm(input, normalized_shape, weight, bias, eps):
 )
 def native_group_norm(input, weight, bias, N, C, HxW, group, eps):
     """`group_norm`, the means and the reciprocal deviations of the groups."""
-    variance, mean = ops.var_mean(input.reshape([N, group, C // group * HxW]), [2], 0)
+    variance, mean = _moments(input.reshape([N, group, C // group * HxW]), [2])
     return group_norm(input, group, weight, bias, eps), mean, (variance + eps).rsqrt()
 
 
@@ -467,7 +475,7 @@ def native_group_norm(input, weight, bias, N, C, HxW, group, eps):
 def native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps):
     """`batch_norm`, and while training the means and reciprocal deviations of the channels."""
     if training:
-        variance, mean = ops.var_mean(input, [d for d in range(input.ndim) if d != 1], 0)
+        variance, mean = _moments(input, [d for d in range(input.ndim) if d != 1])
         statistics = mean, (variance + eps).rsqrt()
     else:
         statistics = input.new_zeros([0]), input.new_zeros([0])

@@ -73,10 +73,11 @@ class ExactLevel(TraceLevel):
         result = NotImplemented if rule is None else rule(self, op, op.join(args, kwargs))
         return super().handle(op, args, kwargs) if result is NotImplemented else result
 
-    def quick(self, backward: Backward, g: Any, saved: tuple) -> Any:
-        rule = _DERIVED.get(backward.plan.op.name)
-        found = None if rule is None else rule(backward.plan.needs, g, dict(zip(backward.plan.names, saved)))
-        return NotImplemented if found is None else found
+    def derive(self, backward: Backward, g: Any, saved: tuple) -> tuple:
+        plan = backward.plan
+        rule = None if _native.is_grad_enabled() else _DERIVED.get(plan.op.name)
+        found = None if rule is None else rule(plan.needs, g, dict(zip(plan.names, saved)))
+        return super().derive(backward, g, saved) if found is None else tuple(found)
 
     def record_whole(self, op: Op, backward: Callable[..., Any], args: tuple, saved: tuple, out: Any) -> None:
         """Make one Node for a call: args are tensors and others, saved what `backward` finds in the Node."""

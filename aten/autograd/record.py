@@ -18,31 +18,27 @@ class Backward:
         self.plan, self.several = plan, several
         self.fused = fused.get(plan.op.name)
 
-    def saved(self, node: Any) -> tuple[Any, ...]:
-        """What the vjp asked for. One that asked for nothing may run again: its Node has nothing that could have been freed."""
-        return node.saved if self.plan.names else ()
-
     def __call__(self, node: Any, grads: tuple[Any, ...]) -> tuple[Any, ...]:
-        saved = self.saved(node)
-        g = grads if self.several else grads[0]
+        # A vjp without saved values may run again: its Node has nothing that could have been freed.
+        return self.derive(grads if self.several else grads[0], node.saved if self.plan.names else ())
+
+    def derive(self, g: Any, saved: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The gradients: in one native pass or by a program that was made of the vjp, if nobody differentiates them."""
+        plan = self.plan
         if not _native.is_grad_enabled():
-            found = self.quick(g, saved)
-            if found is not NotImplemented:
-                return tuple(found)
-        return tuple(self.plan.gradients(g, saved))
+            if self.fused is not None:
+                found = self.fused(plan.needs, g, dict(zip(plan.names, saved)))
+                if found is not NotImplemented:
+                    return tuple(found)
+            if plan.op.own:
+                found = _native.replay(plan, (g, *saved))
+                if found is not NotImplemented:
+                    return found
+        return tuple(plan.gradients(g, saved))
 
     def shown(self, node: Any) -> tuple[Any, ...]:
         """What is saved, for who looks at the Node."""
         return node.saved
-
-    def quick(self, g: Any, saved: tuple[Any, ...]) -> Any:
-        """The gradients in one native pass, or by a program that was made of the vjp; NotImplemented where there is neither."""
-        plan = self.plan
-        if self.fused is not None:
-            found = self.fused(plan.needs, g, dict(zip(plan.names, saved)))
-            if found is not NotImplemented:
-                return found
-        return _native.replay(plan, (g, *saved)) if plan.op.own else NotImplemented
 
     def __repr__(self) -> str:
         return f"<backward of {self.plan.op}>"

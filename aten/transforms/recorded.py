@@ -42,15 +42,14 @@ class LevelBackward(Backward):
         super().__init__(plan, several)
         self.level, self.line = level, level.line
 
-    def saved(self, node: Any) -> Any:
-        self.level.at(self.line)
-        return self.level.all_kept(super().saved(node), node)
+    def __call__(self, node: Any, grads: tuple) -> tuple:
+        level = self.level
+        level.at(self.line)
+        saved = level.all_kept(node.saved, node) if self.plan.names else ()
+        return level.derive(self, grads if self.several else grads[0], saved)
 
     def shown(self, node: Any) -> tuple:
         return self.level.tensors(node.saved, node)
-
-    def quick(self, g: Any, saved: tuple) -> Any:
-        return self.level.quick(self, g, saved)
 
 
 class _Call:
@@ -112,9 +111,9 @@ class RecordingLevel(Level):
         """The same as tensors of this level."""
         return self.all_kept(saved, node)
 
-    def quick(self, backward: Backward, g: Any, saved: tuple) -> Any:
-        """Gradients that nobody differentiates, if there is a short way to them; else NotImplemented."""
-        return NotImplemented
+    def derive(self, backward: Backward, g: Any, saved: tuple) -> tuple:
+        """The gradients of an op, from that of its result."""
+        return tuple(backward.plan.gradients(g, saved))
 
     def context(self, call: _Call, node: Any) -> FunctionCtx:
         """What a Function's `backward` is given."""

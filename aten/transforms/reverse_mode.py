@@ -161,8 +161,8 @@ class GradLevel(RecordingLevel):
         box = saved.payload
         return self.make(box if saved.output is None else Box(box.value, (node, saved.output)), saved.meta)
 
-    def quick(self, backward: Backward, g: Any, saved: tuple) -> Any:
-        return NotImplemented if self.recorded else Backward.quick(backward, g, saved)
+    def derive(self, backward: Backward, g: Any, saved: tuple) -> tuple:
+        return super().derive(backward, g, saved) if self.recorded else backward.derive(g, saved)
 
     @contextlib.contextmanager
     def _recording(self) -> Iterator[None]:

@@ -24,6 +24,7 @@ class FunctionCtx:
         self._dirty: tuple[Tensor, ...] = ()
         self._non_differentiable: tuple[Tensor, ...] = ()
         self._node: Any = None
+        self._tensors: tuple[int, ...] = ()  # which arguments are tensors, of a call that was recorded
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
         """Keep inputs or outputs, with their versions."""
@@ -73,7 +74,9 @@ def run_backward(cls: type["Function"], places: dict[int, int], count: int, node
     """`places`: which output of the node each of the function's `count` outputs is; what is no tensor has the gradient None."""
     some = next(g for g in grads if g is not None)
     given = tuple(grads[places[i]] if i in places else None for i in range(count))
-    return gradients(cls, node.saved[0], given, lambda i: _zeros_of(node.metas[places[i]], some) if i in places else None)
+    ctx = node.saved[0]
+    found = gradients(cls, ctx, given, lambda i: _zeros_of(node.metas[places[i]], some) if i in places else None)
+    return for_tensors(cls, ctx, found)
 
 
 class _NodesOf:
@@ -229,7 +232,24 @@ def gradients(
         raise RuntimeError(
             f"function {cls.__name__}Backward returned an incorrect number of gradients (expected {expected}, got {len(result)})"
         )
-    return tuple(r if needed else None for r, needed in zip(result, ctx.needs_input_grad))
+    return result
+
+
+def tensors_of(ctx: FunctionCtx, args: tuple[Any, ...]) -> tuple[Tensor, ...]:
+    """The arguments that the Node of a call has edges for."""
+    ctx._tensors = tuple(i for i, a in enumerate(args) if isinstance(a, Tensor))
+    return tuple(args[i] for i in ctx._tensors)
+
+
+def for_tensors(cls: type[Function], ctx: FunctionCtx, found: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Of the gradients of all arguments those of tensors. Raises RuntimeError for one of something else."""
+    for i, g in enumerate(found):
+        if g is not None and i not in ctx._tensors:
+            raise RuntimeError(
+                f"function {cls.__name__}Backward returned a gradient different than None at position {i + 1}, but the "
+                "corresponding forward input was not a Variable"
+            )
+    return tuple(found[i] for i in ctx._tensors)
 
 
 def _own_outputs(ctx: FunctionCtx, args: tuple[Any, ...], outputs: list[Any]) -> None:
@@ -280,7 +300,7 @@ def _attach(cls: type[Function], ctx: FunctionCtx, args: tuple[Any, ...], output
     saved = (ctx, *(written.get(id(t), t) for t in ctx._to_save))
     ctx._to_save = ()
     backward = functools.partial(run_backward, cls, places, len(outputs))
-    _native.record(f"{cls.__name__}Backward", backward, args, tuple(made), saved)
+    _native.record(f"{cls.__name__}Backward", backward, tensors_of(ctx, args), tuple(made), saved)
     ctx._node = weakref.ref(made[places[differentiable[0]]].grad_fn)
     for tensor in ctx._non_differentiable:
         tensor._grad_fn = None

@@ -81,7 +81,7 @@ class FunctionBackward:
             sizes, dtype, device = node.metas[places[i]]
             return registry["zeros"](list(sizes), dtype=dtype, device=device)
 
-        return function.gradients(self.cls, ctx, given, zeros)
+        return function.for_tensors(self.cls, call.ctx, function.gradients(self.cls, ctx, given, zeros))
 
 
 class RecordingLevel(Level):
@@ -194,7 +194,7 @@ class RecordingLevel(Level):
         """Make a Node for a Function's call: with `values` it gave `results`, which are `outputs` here, those of `args`."""
         places = {i: nr for nr, i in enumerate([i for i, o in enumerate(outputs) if isinstance(o, Tensor)])}
         made = tuple([outputs[i] for i in places])
-        inputs = tuple([a if self.takes(a) else None for a in args])
+        inputs = tuple([a if self.takes(a) else None for a in function.tensors_of(ctx, args)])
         given = [None if any(v is d for d in ctx._dirty) else a for v, a in zip(values, args)]
         seen = tuple([self.keep(x, made) for x in (*given, *outputs)])
         call = _Call(ctx, (*values, *results), seen)

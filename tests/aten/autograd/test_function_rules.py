@@ -69,3 +69,27 @@ def test_inference_mode_can_be_left_for_a_while():
         with weft.inference_mode(False):
             assert not weft.is_inference_mode_enabled() and weft.is_grad_enabled()
         assert weft.is_inference_mode_enabled() and not weft.is_grad_enabled()
+
+
+def test_the_node_of_a_function_has_edges_for_tensors_alone():
+    class Scaled(Function):
+        @staticmethod
+        def forward(ctx, number, x, name, y):
+            ctx.number = number
+            return x * number + y
+
+        @staticmethod
+        def backward(ctx, g):
+            return wrong, g * ctx.number, None, g
+
+    seen = []
+    wrong = None
+    x = weft.tensor([1.0, 2.0], requires_grad=True)
+    y = Scaled.apply(3, x, "name", ones(2))
+    assert [n and n.name() for n, _ in y.grad_fn.next_functions] == ["torch::autograd::AccumulateGrad", None]
+    y.grad_fn.register_hook(lambda gi, go: seen.append(([g is None for g in gi], len(go))))
+    y.sum().backward()
+    assert seen == [([False, False], 1)] and x.grad.tolist() == [3, 3]
+    wrong = ones(2)
+    with pytest.raises(RuntimeError, match="returned a gradient different than None at position 1, but the corresponding"):
+        Scaled.apply(3, x, "name", x).sum().backward()

@@ -28,8 +28,8 @@ from weft.utils.checkpoint_function import (  # noqa: F401
 from weft.utils.selective_checkpoint import (
     CheckpointPolicy,
     SelectiveCheckpointContext,
-    _CachedTorchDispatchMode,  # noqa: F401
-    _CachingTorchDispatchMode,  # noqa: F401
+    _CachedTorchDispatchMode,
+    _CachingTorchDispatchMode,
     create_selective_checkpoint_contexts,
 )
 
@@ -57,6 +57,8 @@ def noop_context_fn() -> tuple[Any, Any]:
     return contextlib.nullcontext(), contextlib.nullcontext()
 
 
+# Contexts that at most choose what is kept for backward.
+_CHOOSING = (contextlib.nullcontext, _CachingTorchDispatchMode, _CachedTorchDispatchMode)
 _debug_enabled: bool | None = None
 
 
@@ -126,24 +128,22 @@ def checkpoint(
 
     use_reentrant: as one node of the graph, whose backward walks a graph of its own; False keeps the graph of the call, and makes
     the call again for what that had saved. context_fn: gives two context managers, for the call now and for the one in backward.
-    determinism_check: "none" takes what a second call gives whatever its sizes. Compiled code decides by itself what to keep.
+    determinism_check: "none" takes what a second call gives whatever its sizes. Compiled code decides by itself what to keep; a
+    call with contexts that do more than choose it is left to Python.
     Raises ValueError for a context_fn, or for debug, with use_reentrant=True; CheckpointError in backward where the second call
     saves other tensors than the first; with debug that lists the ops of both.
     """
-    if is_compiling():
-        return function(*args, **kwargs)
-    if _explicit(use_reentrant, "checkpoint"):
+    compiling = is_compiling()
+    if (use_reentrant is not False if compiling else _explicit(use_reentrant, "checkpoint")):
         if context_fn is not noop_context_fn or debug:
             raise ValueError("Passing `context_fn` or `debug` is only supported when use_reentrant=False.")
+        if compiling:
+            return function(*args, **kwargs)
         return _reentrant(function, *args, preserve_rng_state=preserve_rng_state, **kwargs)
     if determinism_check not in ("default", "none"):
         raise ValueError(f"determinism_check must be one of ['default', 'none'], got {determinism_check}")
-    leaves, spec = pytree.flatten((args, kwargs))
-
-    def call(given: list[Any]) -> Any:
-        positional, named = pytree.unflatten(given, spec)
-        return function(*positional, **named)
-
+    if compiling and context_fn is noop_context_fn:
+        return function(*args, **kwargs)
     explain = None
     if debug if _debug_enabled is None else _debug_enabled:
         if context_fn is not noop_context_fn:
@@ -152,6 +152,14 @@ def checkpoint(
         explain = functools.partial(_compared, first, again)
     else:
         first, again = context_fn()
+        if compiling and isinstance(first, _CHOOSING) and isinstance(again, _CHOOSING):
+            return function(*args, **kwargs)
+    leaves, spec = pytree.flatten((args, kwargs))
+
+    def call(given: list[Any]) -> Any:
+        positional, named = pytree.unflatten(given, spec)
+        return function(*positional, **named)
+
     state = _native.default_generator.get_state() if preserve_rng_state else None
     return recompute(call, leaves, first, _as_it_was(state, again), determinism_check == "default", explain)
 

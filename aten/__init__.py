@@ -78,7 +78,7 @@ from aten.random import (
     set_rng_state,
 )
 from aten.replay import bind_replay
-from aten.sparse.conversion import sparse_compressed_tensor, sparse_coo_tensor, sparse_csc_tensor, sparse_csr_tensor, spmm
+from aten.sparse.conversion import sparse_compressed_tensor, sparse_coo_tensor, sparse_csc_tensor, sparse_csr_tensor
 from aten.storage import TypedStorage, UntypedStorage, frombuffer, typed_classes
 from aten.storage import tensor_from_file as from_file
 from aten.tensor import Parameter, as_tensor, from_dlpack, from_numpy, tensor

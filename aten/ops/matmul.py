@@ -63,6 +63,12 @@ def _product_jvp(made: Any) -> Any:
 mm.jvp(_product_jvp(mm))
 
 
+@composite("spmm(Tensor input, Tensor mat2) -> Tensor", tags=["function_only"])
+def spmm(input, mat2):
+    """The product of two matrices, of which one may be sparse."""
+    return mm(input, mat2)
+
+
 @mm.batch
 def _(n, dims, a, b):
     if dims[1] is None:  # one right side for all: a taller left side

@@ -165,11 +165,6 @@ def _to_sparse(
     return to_layout(self, layout, sparse_dim)
 
 
-def spmm(input: Tensor, mat2: Tensor) -> Any:
-    """The product of two matrices, of which one may be sparse."""
-    return ops.mm(input, mat2)
-
-
 def _to_kind(kind: Any) -> Any:
     return lambda self, dense_dim=None: to_layout(self, kind)
 

@@ -204,3 +204,12 @@ def test_sparse_types_of_old_make_tensors_in_coordinates():
     assert weft.sparse.LongTensor(2, 3).shape == (2, 3) and weft.sparse.FloatTensor().shape == (0,)
     with pytest.raises(TypeError, match="expected float32 values"):
         weft.sparse.FloatTensor(weft.tensor([[0]]), weft.tensor([1]))
+
+
+def test_spmm_of_dense_matrices_is_captured_whole():
+    def layer(adjacency, x):
+        return weft.relu(weft.spmm(adjacency, x))
+
+    a, x = weft.arange(4.0).view(2, 2) - 1, weft.arange(6.0).view(2, 3)
+    assert weft.equal(weft.compile(layer, fullgraph=True)(a, x), weft.relu(a @ x))
+    assert weft.equal(layer(a.to_sparse(), x), weft.relu(a @ x))

@@ -98,8 +98,15 @@ PyObject *unary_into(NativeOp *op, WeftTensor *x, PyObject *out_given) {
     if (!cast) return PyErr_Occurred() ? nullptr : UNHANDLED;
     x = as_tensor(cast.get());
   }
-  Ref out(out_given ? Py_NewRef(out_given) : empty_like(x, weft_pointwise_rows[op->code].truth ? WEFT_BOOL : dtype));
+  const int out_dtype = weft_pointwise_rows[op->code].truth ? WEFT_BOOL : dtype;
+  Ref out(out_given ? Py_NewRef(out_given) : empty_like(x, out_dtype));
   if (!out) return nullptr;
+  if (!out_given && (x->word & WEFT_WORD_CONTIGUOUS) && x->numel && x->numel < kSmall) {
+    const intptr_t count = (intptr_t)x->numel, steps[2] = {(intptr_t)weft_itemsize(dtype), (intptr_t)weft_itemsize(out_dtype)};
+    char *args[2] = {weft_data(x), weft_data(as_tensor(out.get()))};
+    body(args, &count, steps, nullptr);
+    return out.release();
+  }
   WeftTensor *tensors[2] = {x, as_tensor(out.get())};
   run_loop(body, tensors, nullptr, 2);
   return out.release();
@@ -323,8 +330,30 @@ bool read_rest(Call &call, Term *terms, Ref *scaled) {
   return true;
 }
 
+// Of two row-major tensors of one dtype and the same sizes, few elements: there is nothing to promote, broadcast or cast. Else UNHANDLED.
+PyObject *binary_of_alike(NativeOp *op, WeftTensor *a, WeftTensor *b) {
+  const int dtype = WEFT_DTYPE(a);
+  if (dtype != WEFT_DTYPE(b) || !(a->word & b->word & WEFT_WORD_CONTIGUOUS) || a->numel != b->numel || a->numel >= kSmall || !a->numel ||
+      !has_sizes(b, WEFT_NDIM(a), a->sizes) || (op->floats && dtype_kind(dtype) < KIND_FLOAT) || (dtype == WEFT_BOOL && op->code == WEFT_SUB))
+    return UNHANDLED;
+  const WeftLoop body = weft_kernels.pointwise[op->code][dtype];
+  if (!body) return UNHANDLED;
+  const int out_dtype = weft_pointwise_rows[op->code].truth ? WEFT_BOOL : dtype;
+  PyObject *out = empty((a->word & ~WEFT_WORD_DTYPE) | (uint32_t)out_dtype, WEFT_NDIM(a), a->sizes, nullptr);
+  if (!out) return nullptr;
+  const intptr_t item = weft_itemsize(dtype), count = (intptr_t)a->numel, steps[3] = {item, item, (intptr_t)weft_itemsize(out_dtype)};
+  char *args[3] = {weft_data(a), weft_data(b), weft_data(as_tensor(out))};
+  body(args, &count, steps, nullptr);
+  return out;
+}
+
 PyObject *fast_binary(Call &call) {
   NativeOp *op = call.op;
+  int64_t alpha = 1;
+  if (call[0].tensor && call[1].tensor && (call.binder->n == 2 || call[2].none() || (exact_int(call[2].object, &alpha) && alpha == 1))) {
+    PyObject *out = binary_of_alike(op, call[0].tensor, call[1].tensor);
+    if (out != UNHANDLED) return out ? call.made(Ref(out)) : nullptr;
+  }
   Term terms[2] = {term_of(call[0]), term_of(call[1])};
   Ref scaled;
   if (!read_rest(call, terms, &scaled)) return failed();

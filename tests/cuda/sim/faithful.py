@@ -104,4 +104,4 @@ def patch(scope: Any) -> None:
         "create_masked_store": store,
     }.items():
         scope.set_attr(builder, name, function)
-    libdevice.patch(scope)
+    libdevice.patch(scope.set_attr)

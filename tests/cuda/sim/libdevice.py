@@ -1,4 +1,7 @@
-"""NVIDIA's libdevice on the host: its functions by NumPy's and Python's, for Triton's interpreter, which has none."""
+"""NVIDIA's libdevice on the host: its functions by NumPy's and Python's, for Triton's interpreter, which has none.
+
+They are those that weft's kernels name, and the common ones of whoever writes kernels by hand.
+"""
 
 from __future__ import annotations
 
@@ -39,6 +42,17 @@ def _gamma(x: float) -> float:
     return math.gamma(x) if x < 171.7 else math.inf
 
 
+def _i1(x: float) -> float:
+    """The modified Bessel function I1: its series, of terms with one sign; for large x the mean of exp(x cos t) cos t."""
+    if abs(x) < 30:
+        terms = [(abs(x) / 2) ** (2 * k + 1) / (math.factorial(k) * math.factorial(k + 1)) for k in range(80)]
+        return math.copysign(math.fsum(terms), x)
+    if not math.isfinite(x):
+        return x
+    cosines = np.cos(np.arange(1024) * (math.tau / 1024))
+    return float(np.mean(np.exp(x * cosines) * cosines))
+
+
 def _each(f: Callable[..., float]) -> Callable[..., np.ndarray]:
     return np.vectorize(f, [float])
 
@@ -57,6 +71,8 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "copysign": np.copysign,
     "cos": np.cos,
     "cosh": np.cosh,
+    "cyl_bessel_i0": np.i0,
+    "cyl_bessel_i1": _each(_i1),
     "div_rn": np.divide,
     "erf": _each(math.erf),
     "erfc": _each(math.erfc),
@@ -122,8 +138,8 @@ def _lifted(function: Callable[..., Any], result: Any = None) -> Callable[..., A
 _CALLS = {name: _lifted(f) for name, f in FUNCTIONS.items()} | {name: _lifted(f, tl.int32) for name, f in PREDICATES.items()}
 
 
-def patch(scope: Any) -> None:
-    """Puts them into `triton.language.extra.libdevice` until the scope is restored."""
+def patch(set_attr: Callable[[Any, str, Any], None] = setattr) -> None:
+    """Puts them into `triton.language.extra.libdevice`."""
     for name, call in _CALLS.items():
         if hasattr(libdevice, name):
-            scope.set_attr(libdevice, name, call)
+            set_attr(libdevice, name, call)

@@ -13,9 +13,9 @@ from aten.fx.interpreter import Interpreter
 from inductor import choices
 from inductor.lowering import exact
 from inductor.lowering.graph import lower
-from inductor.runtime.triton_host import CheckFailed, run
 from inductor.schedule.kernels import schedule
 from tests.fuzz.generate import Generator
+from tests.inductor.codegen.triton_host import CheckFailed, run
 from tests.inductor.graphs import CPU, Builder, tensor
 
 TOLERANCE = {"float64": 1e-6, "float32": 1e-4, "float16": 2e-2, "bfloat16": 1e-1}

@@ -78,9 +78,9 @@ def load(functions: list[Function]):
     """The module of rendered functions. Triton reads kernels from a file."""
     if os.environ.get("TRITON_INTERPRET") != "1":
         raise RuntimeError("set TRITON_INTERPRET=1 before Python starts: triton chooses its interpreter at import")
-    from inductor.runtime import triton_libdevice  # it imports triton
+    from tests.cuda.sim import libdevice  # it imports triton
 
-    triton_libdevice.install()
+    libdevice.patch()
     folder = tempfile.mkdtemp(prefix="weft-triton-")
     path = Path(folder) / "kernels.py"
     path.write_text(PRELUDE + "".join(dict.fromkeys(f.text for f in functions)))

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from aten.meta import Meta
+from aten.on_device import beside
 
 
 def asked(fn: Any) -> tuple[str, ...]:
@@ -147,6 +148,10 @@ class Plan:
         known = dict(zip(self.names, saved))
         known["g"] = g
         known["needs"] = self.needs
+        with beside((g, *saved)):
+            return self._run(known)
+
+    def _run(self, known: dict[str, Any]) -> list[Any]:
         if isinstance(self.op.vjp_fn, tuple):
             return [None if f is None else f[0](*[known[n] for n in f[1]]) for f in self.functions]
         fn, wished = self.functions[0]

@@ -3,7 +3,7 @@
 import threading
 from typing import Any
 
-from aten import _native, dispatch
+from aten import _native, dispatch, on_device
 from aten import dtype as dtypes
 
 
@@ -20,7 +20,7 @@ _default = _Default()
 def set_default_device(device: Any) -> None:
     """New tensors of this thread are on `device` from now on, where no open `with device:` says otherwise; None for the CPU."""
     mode = None if device is None else dispatch.On(dtypes.device(device))
-    dispatch.set_lowest(_default.mode, mode)
+    on_device.set_lowest(_default.mode, mode)
     _default.mode = mode
 
 

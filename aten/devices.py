@@ -20,6 +20,8 @@ META = dtypes.device("meta")
 # By type of device what runs ops that have no kernel there: a function that gives a module with `run(op, core arguments, device)`
 # and `overwrite(target, value)`. inductor compiles them.
 compilers: dict[str, Callable[[], Any]] = {}
+# By type of device what makes tensors from nothing there: a module with `make(op, core arguments, meta, on_host)`, by a function.
+makers: dict[str, Callable[[], Any]] = {}
 # Called when somebody has waited for a device: raises what kernels there have found meanwhile.
 after_wait: list[Callable[[], Any]] = []
 
@@ -110,13 +112,16 @@ def run_elsewhere(op: Op, args: tuple[Any, ...], device: Any, metas: Callable[[]
     return out
 
 
-def made_on_host(op: Op, found: Meta, run: Callable[[Tensor], None]) -> Tensor:
-    """A factory's result on a device without a kernel of it: made in the host's memory and copied."""
-    if op.kind not in ("factory", "random"):
-        raise no_kernel(op, found.device)
-    made = _native.empty(found.sizes, found.dtype, CPU, found.strides)
-    run(made)
-    return _native.move(made, found.device)
+def made(op: Op, args: tuple[Any, ...], found: Meta, run: Callable[[Tensor], None]) -> Tensor:
+    """A factory's result on a device without a kernel of its own; by `run` in the host's memory if nothing makes it there."""
+
+    def on_host() -> Tensor:
+        result = _native.empty(found.sizes, found.dtype, CPU, found.strides)
+        run(result)
+        return _native.move(result, found.device)
+
+    maker = makers.get(found.device.type)
+    return on_host() if maker is None else maker().make(op, args, found, on_host)
 
 
 def overwrite(target: Tensor, value: Tensor) -> None:
@@ -130,4 +135,4 @@ def overwrite(target: Tensor, value: Tensor) -> None:
     _native.copy_memory(target, value)
 
 
-__all__ = ["CPU", "META", "elsewhere", "made_on_host", "overwrite", "run_elsewhere", "run_on_meta", "same", "two_devices"]
+__all__ = ["CPU", "META", "elsewhere", "made", "overwrite", "run_elsewhere", "run_on_meta", "same", "two_devices"]

@@ -18,6 +18,7 @@ from aten.autograd.record import record
 from aten.derivative import is_lost
 from aten.errors import warn_caller
 from aten.meta import Meta, contiguous_strides
+from aten.on_device import On, beside, pop_level, pop_mode, push_level, push_mode
 from aten.op import Op
 from aten.open_levels import stack
 from aten.promotion import TYPE_NAMES, can_cast, category, floating, number_dtype, result_dtype
@@ -25,61 +26,6 @@ from aten.shapes import show
 
 aten.schema.tensor_types = (Tensor, Meta)
 by_rule = _native.by_rule
-_LEVEL_COUNT, _MODE_COUNT = 24, 32  # bits of the ambient word
-
-
-def push_level(level: Any) -> None:
-    """Open a level above the others: it is asked first. It has `handle(op, args, kwargs)` and `wants(args) -> bool`."""
-    del stack.levels[stack.top :]
-    stack.levels.append(level)
-    stack.top += 1
-    _native.add_ambient_count(_LEVEL_COUNT, 1)
-
-
-def pop_level() -> Any:
-    """Close the top level and return it."""
-    stack.top -= 1
-    _native.add_ambient_count(_LEVEL_COUNT, -1)
-    return stack.levels.pop()
-
-
-def push_mode(mode: Any) -> None:
-    """Open a mode: `mode.handle(op, args, kwargs)` sees every call of this thread first, as written by the caller."""
-    stack.modes.insert(stack.mode_top, mode)  # (above those that may be asked now: a mode's handler may open others)
-    stack.mode_top += 1
-    _native.add_ambient_count(_MODE_COUNT, 1)
-    if isinstance(mode, On):
-        mode.before = default_device.tell(mode.device)
-
-
-def pop_mode() -> Any:
-    """Close the top mode and return it."""
-    stack.mode_top -= 1
-    mode = stack.modes.pop(stack.mode_top)
-    if isinstance(mode, On):
-        _native.set_ambient_bits(default_device.BITS, mode.before)
-    _native.add_ambient_count(_MODE_COUNT, -1)
-    return mode
-
-
-def set_lowest(before: "On | None", mode: "On | None") -> None:
-    """Put a mode below all others, in the place of the one that was there (None: there was or will be none)."""
-    if before is not None:
-        stack.modes.remove(before)
-    above = next((m for m in stack.modes if isinstance(m, On)), None)
-    if mode is not None:
-        stack.modes.insert(0, mode)
-    change = (mode is not None) - (before is not None)
-    stack.mode_top += change
-    if above is not None:  # it stays in force
-        above.before = default_device.word_of(None if mode is None else mode.device)
-        _native.add_ambient_count(_MODE_COUNT, change)
-        return
-    default_device.tell(None)
-    _native.add_ambient_count(_MODE_COUNT, change)
-    default_device.tell(None if mode is None else mode.device)
-
-
 class ModesUnasked:
     """While it is open, the modes of this thread are asked nothing, and go on existing (the ambient word counts them)."""
 
@@ -91,38 +37,6 @@ class ModesUnasked:
     def __exit__(self, *exc: object) -> None:
         stack.mode_top, stack.unasked, stack.unasked_device = self.before
         _native.set_ambient_bits(default_device.BITS, self.device)
-
-
-class On:
-    """While it is open, factories that name no device make their tensors on `device`; composites run so where their tensors are.
-
-    A mode: native rules, which make tensors of the CPU, are not asked meanwhile.
-    """
-
-    def __init__(self, device: Any):
-        self.device = device
-        self.before = 0  # bits of the ambient word that say the default device below
-
-    def handle(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """A factory's call with the device; everything else as it is."""
-        if not makes_elsewhere(op, len(args), kwargs):
-            return NotImplemented
-        return op(*args, **{**kwargs, "device": self.device})
-
-    def __enter__(self) -> "On":
-        push_mode(self)
-        return self
-
-    def __exit__(self, *exc: Any) -> None:
-        pop_mode()
-
-
-def makes_elsewhere(op: Op, given: int, kwargs: dict[str, Any]) -> bool:
-    """Whether a call, of so many positional arguments, makes a tensor on the default device."""
-    at = op.schema.index.get("device")
-    if at is None or op.kind == "inplace" or op.schema.params[0].is_tensor or kwargs.get("device") is not None:
-        return False
-    return given <= at or op.schema.params[at].kw_only
 
 
 def __getattr__(name: str) -> Any:
@@ -306,7 +220,8 @@ def call_core(op: Op, args: tuple[Any, ...]) -> Any:
             return result
     needs = needs_of(op, args) if _native.is_grad_enabled() else None
     if needs is not None and op.vjp_fn is None and op.decompose_fn is not None:
-        return _public(op, op.decompose_fn(*args))
+        with beside(args):
+            return _public(op, op.decompose_fn(*args))
     result = run(op, args)
     if needs is not None and (op.vjp_fn is not None or is_lost(op, result)):
         record(op, args, result, needs)
@@ -418,7 +333,8 @@ def _factory(op: Op, args: tuple[Any, ...], meta: Meta) -> Tensor:
     """The result of a factory on another device than the CPU's memory."""
     kernel = op.kernels.get(meta.device.type)
     if kernel is None and meta.device.type != "cpu" and not meta.device.type == "meta":
-        return devices.made_on_host(op, meta, lambda made: run_kernel(op, made, args))
+        with no_grad():
+            return devices.made(op, args, meta, lambda made: run_kernel(op, made, args))
     out = allocate(meta)
     if kernel is op.kernel_fn:
         run_kernel(op, out, args)

@@ -38,10 +38,11 @@ def warn_caller(text: str, category: type[Warning] = UserWarning) -> None:
     warnings.warn(text, category, stacklevel=level)
 
 
-def warn_once(text: str, category: type[Warning] = CompilerWarning, stacklevel: int = 3) -> None:
-    """Warn with `text` the first time it is seen in this process, or each time under `set_warn_always`."""
-    if _always or text not in _warned:
-        _warned.add(text)
+def warn_once(text: str, category: type[Warning] = CompilerWarning, stacklevel: int = 3, about: str | None = None) -> None:
+    """Warn with `text` the first time it is seen in this process (or anything `about` the same), or each time under
+    `set_warn_always`."""
+    if _always or (about or text) not in _warned:
+        _warned.add(about or text)
         warnings.warn(text, category, stacklevel=stacklevel)
 
 

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from aten import _native, default_device
+from aten import _native, default_device, devices
 from aten import dtype as dtypes
 from aten._native import DType, Size, Tensor, from_dlpack, from_numpy
+from aten.op import ops
 from aten.printing import tensor_text
 from aten.promotion import FLOATING, INTEGER, category, check_fits
 
@@ -247,8 +248,15 @@ def tensor(data: Any, *, dtype: DType | None = None, device: Any = None, require
             result = result.to(dtype)
         result = _fresh(result)
     if device is not None and dtypes.device(device) != result.device:
-        result = result.to(device)
+        result = _on_device(result, dtypes.device(device), isinstance(data, (bool, int, float, complex)))
     return result.requires_grad_() if requires_grad else result
+
+
+def _on_device(result: Tensor, device: Any, number: bool) -> Tensor:
+    """A new tensor on another device; a number is made there, where it takes no copy from the host's memory."""
+    if number and device.type in devices.makers:
+        return ops.full([], result.item(), dtype=result.dtype, device=device)
+    return result.to(device)
 
 
 def as_tensor(data: Any, dtype: DType | None = None, device: Any = None) -> Tensor:

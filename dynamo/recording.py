@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from aten import _native, autocast
-from aten.dispatch import makes_elsewhere
 from aten.errors import NoShapeRule
 from aten.meta import Meta, exceeds, known_equal
+from aten.on_device import makes_elsewhere
 from aten.op import registry
 from aten.promotion import can_cast
 from aten.symbolic.shape_env import DataDependentError

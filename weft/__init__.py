@@ -13,6 +13,7 @@ from aten import overrides as _overrides
 from weft import aliases as _aliases
 
 _devices.compilers["cuda"] = lambda: _import_module("inductor.cuda.eager")  # what runs ops there
+_devices.makers["cuda"] = lambda: _import_module("inductor.cuda.factories")
 
 _overrides.seen_by_users.append(lambda op, args, kwargs: _import_module("weft.ops").overload_of(op, args, kwargs))
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from aten import _native
 from aten import dtype as dtypes
 from aten.dispatch import as_number
 from aten.meta import Meta, dense_strides, exceeds
@@ -58,15 +57,6 @@ def _(size, fill_value, dtype, device, *rest):
 @full.kernel
 def _(out, size, fill_value, dtype, device):
     out[...] = as_number(element(fill_value, dtype), out.dtype)
-
-
-@full.kernel_for("cuda")
-def _(out, size, fill_value, dtype, device):
-    from aten import _cuda  # (there are devices: it is imported)
-
-    one = full([], fill_value, dtype=dtype, device=CPU)
-    if not _cuda.fill(out, one):  # the driver knows no such pattern
-        _native.copy_memory(out, full(size, fill_value, dtype=dtype, device=CPU))
 
 
 @composite(f"zeros(int[*] size, {_FACTORY}) -> Tensor", tags=["function_only"], native="create")

@@ -3,6 +3,7 @@
 import math
 from typing import Any
 
+from aten import dispatch
 from aten import dtype as dtypes
 from aten.op import composite, ops
 from aten.promotion import TYPE_NAMES, category
@@ -31,9 +32,11 @@ def _window(name: str, parameters: str, shape: Any, doc: str) -> None:
             made = ops.empty(0, dtype=dtype, device=device)
         elif M == 1:
             made = ops.ones(1, dtype=dtype, device=device)
-        else:
+        elif device is None:
             made = shape(M, sym, *own).to(dtype)
-            made = made if device is None else made.to(device)
+        else:
+            with dispatch.On(device):
+                made = shape(M, sym, *own).to(dtype)
         return made.requires_grad_() if requires_grad else made
 
     definition.__doc__ = doc

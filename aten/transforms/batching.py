@@ -12,6 +12,7 @@ from aten._native import Tensor
 from aten.autograd import function
 from aten.errors import DataDependentError
 from aten.meta import Meta
+from aten.on_device import beside
 from aten.op import Op, registry
 from aten.shapes import wrap_dim
 from aten.transforms.mapped_function import MappedFunction
@@ -174,7 +175,7 @@ class VmapLevel(Level):
         if op.batch_fn is not None and not _along_nothing(op, values, dims):
             result, out_dims = op.batch_fn(self.size, dims, *values)
         elif op.decompose_fn is not None:
-            with opened(self):
+            with opened(self), beside(args):
                 return op.decompose_fn(*args)
         else:
             result, out_dims = self._one_by_one(op, values, dims)

@@ -10,6 +10,7 @@ from aten._native import Tensor
 from aten.autograd import function
 from aten.derivative import is_lost
 from aten.meta import Meta, known_equal
+from aten.on_device import beside
 from aten.op import Op, registry
 from aten.transforms.reverse_mode import makes_nothing
 from aten.transforms.tracer import Level, Tracer, below, check_outputs, checked_aux, opened, public, shown, split_aux
@@ -104,7 +105,7 @@ class JvpLevel(Level):
 
     def process(self, op: Op, args: tuple) -> Any:
         if op.jvp_fn is None and op.vjp_fn is None and op.decompose_fn is not None:
-            with opened(self):
+            with opened(self), beside(args):
                 return op.decompose_fn(*args)
         pairs = [self.split(a) for a in args]
         primals = tuple([p for p, _ in pairs])
@@ -123,7 +124,8 @@ class JvpLevel(Level):
         lacking = f"Trying to use forward AD with {op.name} that does not support it because it has not been implemented yet."
         try:
             if op.jvp_fn is not None:
-                return op.jvp_fn(tangents, *primals, out)
+                with beside(primals):
+                    return op.jvp_fn(tangents, *primals, out)
             if op.vjp_fn is not None:
                 return _by_transposition(op, primals, tangents, out)
         except NotImplementedError as error:

@@ -15,6 +15,7 @@ from aten.autograd.grad_mode import enable_grad
 from aten.autograd.graph import disable_saved_tensors_hooks
 from aten.autograd.record import Backward
 from aten.meta import Meta, known_equal
+from aten.on_device import beside
 from aten.op import Op, registry
 from aten.transforms.argnums import chosen_places, with_arguments
 from aten.transforms.recorded import Edge, Kept, RecordingLevel
@@ -262,7 +263,7 @@ class GradLevel(RecordingLevel):
 
     def process(self, op: Op, args: tuple) -> Any:
         if op.vjp_fn is None and op.decompose_fn is not None:
-            with opened(self):
+            with opened(self), beside(args):
                 return op.decompose_fn(*args)
         values = tuple([_map(self.outside, a) for a in args])
         recording = _native.is_grad_enabled()

@@ -12,7 +12,7 @@ from typing import Any
 import aten
 from aten import asked_attributes, legacy, overrides
 from aten.asked_attributes import AskedAttribute
-from aten.dispatch import makes_elsewhere
+from aten.on_device import makes_elsewhere
 from aten.op import Op, registry
 from aten.overrides import DisableTorchFunctionSubclass
 from dynamo import breaks, trace_rules

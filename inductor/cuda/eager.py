@@ -21,6 +21,7 @@ from aten.dispatch import no_grad
 from aten.fx.graph import Graph
 from aten.fx.graph_module import GraphModule
 from aten.meta import Meta
+from aten.on_device import OPEN
 from aten.op import Op, registry
 from aten.symbolic.evaluate import evaluate
 from aten.symbolic.expr import Expr
@@ -41,7 +42,7 @@ class OnHost(Exception):
 
 
 @dataclass
-class _Program:
+class Program:
     """A compiled kind: it holds for sizes and numbers for which the guards do, and which `fixed` allows.
 
     `symbols`: the name of each symbol and where its value is: (input, dim), or (input, None) of a number. `fixed`: the sizes and
@@ -73,41 +74,58 @@ def _particulars(inputs: Sequence[Any]) -> tuple[Any, Any]:
     return sizes, tuple([repr(x) for x in inputs if not isinstance(x, Tensor)])
 
 
-_programs: dict[tuple, list[_Program]] = {}
-_on_host: set[tuple] = set()
+_programs: dict[tuple, list[Program]] = {}
+on_the_host: set[tuple] = set()
 _lock = threading.RLock()
 
 
 def run(op: Op, args: tuple[Any, ...], device: Any) -> Any:
     """The op on core arguments, some of them tensors on `device`."""
     inputs: list[Any] = []
-    key = (op.name, str(device), _native.ambient(), *_kinds(args, inputs, {}, takes_numbers(op)))
+    key = (op.name, str(device), _native.ambient() & ~OPEN, *_kinds(args, inputs, {}, takes_numbers(op)))
     if "dynamic" in op.tags or op.name in counted.TABLE:
         try:
             made = counted.run(op, args)
         except counted.Refused:
             return _by_the_cpu(op, args, device)
         return on_host(op, args, device) if made is NotImplemented else made
-    if key in _on_host:
+    if key in on_the_host:
         return on_host(op, args, device)
+    p = known(key, inputs)
+    if p is None:
+        dispatch.result_meta(op, args)  # what is wrong with the arguments is the user's to know
+        try:
+            p = kept(key, lambda: _compiled(op, args, inputs))
+        except (OnHost, NotLowered, DataDependentError, DeviceCompileError, NotImplementedError) as e:
+            on_the_host.add(key)
+            return on_host(op, args, device, str(e))
+        except Exception as e:
+            errors.internal(f"compiling {op.name} for {device}", e)
+            on_the_host.add(key)
+            return on_host(op, args, device, str(e))
+    return _called(p, inputs, op, args)
+
+
+def known(key: tuple, inputs: Sequence[Any]) -> Program | None:
+    """What was compiled for the kind `key` and holds for these inputs."""
     for p in _programs.get(key, ()):
         if p.holds(inputs):
-            return _called(p, inputs, op, args)
-    dispatch.result_meta(op, args)  # what is wrong with the arguments is the user's to know
-    try:
-        with _lock:
-            p = _compiled(op, args, inputs)
-            if len(_programs) >= MOST_KINDS:
-                _programs.clear()
-            _programs.setdefault(key, []).append(p)
-    except (OnHost, NotLowered, DataDependentError, DeviceCompileError, NotImplementedError) as e:
-        _on_host.add(key)
-        return on_host(op, args, device, str(e))
-    except Exception as e:
-        errors.internal(f"compiling {op.name} for {device}", e)
-        _on_host.add(key)
-        return on_host(op, args, device, str(e))
-    return _called(p, inputs, op, args)
+            return p
+    return None
+
+
+def kept(key: tuple, compile: Callable[[], Program]) -> Program:
+    """What `compile` gives, remembered for the kind `key`. Raises OnHost where nothing can be compiled."""
+    from inductor import cuda
+
+    if (reason := cuda.why_not()) is not None:
+        raise OnHost(reason)
+    with _lock:
+        p = compile()
+        if len(_programs) >= MOST_KINDS:
+            _programs.clear()
+        _programs.setdefault(key, []).append(p)
+    return p
 
 
 def takes_numbers(op: Op) -> bool:
@@ -115,7 +133,7 @@ def takes_numbers(op: Op) -> bool:
     return "pointwise" in op.tags and op.name not in NUMBERS_DECIDE
 
 
-def _called(p: _Program, inputs: Sequence[Any], op: Op, args: tuple[Any, ...]) -> Any:
+def _called(p: Program, inputs: Sequence[Any], op: Op, args: tuple[Any, ...]) -> Any:
     try:
         made = p.run(inputs)
         return made if p.several else made[0]
@@ -131,18 +149,12 @@ def overwrite(target: Tensor, value: Tensor) -> None:
     op = registry["copy_"]
     inputs: list[Any] = []
     key = ("copy_", str(target.device), *_kinds((target, value), inputs, {}))
-    for p in _programs.get(key, ()):
-        if p.holds(inputs):
-            p.run(inputs)
-            return
     try:
-        if key in _on_host:
+        if key in on_the_host:
             raise OnHost
-        with _lock:
-            p = _compiled(op, (target, value, False), inputs)
-            _programs.setdefault(key, []).append(p)
+        p = known(key, inputs) or kept(key, lambda: _compiled(op, (target, value, False), inputs))
     except (OnHost, NotLowered, DeviceCompileError):  # complex numbers, which are no loop's
-        _on_host.add(key)
+        on_the_host.add(key)
         overwrite_on_host(target, value)
         return
     p.run(inputs)
@@ -176,12 +188,8 @@ def is_operand(x: Any) -> bool:
     return (type(x) is float and math.isfinite(x)) or (type(x) is int and -WIDEST <= x < WIDEST)
 
 
-def _compiled(op: Op, args: tuple[Any, ...], inputs: list[Any]) -> _Program:
+def _compiled(op: Op, args: tuple[Any, ...], inputs: list[Any]) -> Program:
     """The op compiled for sizes and numbers of this kind; for these alone where it cannot be for others."""
-    from inductor import cuda
-
-    if (reason := cuda.why_not()) is not None:
-        raise OnHost(reason)
     ways = [(True, True), (True, False), (False, False)]  # whether sizes and numbers are symbols
     for symbols in ways if len(inputs) > sum(isinstance(x, Tensor) for x in inputs) else ways[1:]:
         try:
@@ -244,11 +252,8 @@ class _Placeholders:
         return self.graph.create_node("placeholder", name, name=name, val=val)
 
 
-def _built(op: Op, args: tuple[Any, ...], inputs: list[Any], sizes: bool, numbers: bool) -> _Program:
+def _built(op: Op, args: tuple[Any, ...], inputs: list[Any], sizes: bool, numbers: bool) -> Program:
     """The op compiled, the sizes and numbers among its inputs being symbols or what they are in this call."""
-    from inductor import compile as pipeline
-    from inductor import loading
-
     graph, env = Graph(), ShapeEnv()
     graph.shape_env = env
     placeholders, operands = _Placeholders(graph, env, sizes, numbers), takes_numbers(op)
@@ -262,14 +267,22 @@ def _built(op: Op, args: tuple[Any, ...], inputs: list[Any], sizes: bool, number
     several = type(val) is tuple
     outputs = _parts(graph, node, val) if several else () if op.kind == "inplace" else (node,)
     graph.create_node("output", "output", (outputs,))
-    gm = GraphModule(None, graph, env)
     have = _particulars(inputs)
     fixed = (None if sizes else have[0], None if numbers or not have[1] else have[1])
     passed = inputs if fixed[1] is None else [x for x in inputs if isinstance(x, Tensor)]
+    return compiled_graph(GraphModule(None, graph, env), passed, placeholders.symbols, several, fixed)
+
+
+def compiled_graph(
+    gm: GraphModule, inputs: Sequence[Any], symbols: Sequence[tuple], several: bool, fixed: tuple[Any, Any] = (None, None)
+) -> Program:
+    """A graph of one op as a Program (see there). `inputs`: of a call."""
+    from inductor import compile as pipeline
+    from inductor import loading
+
     with no_grad():
-        call = loading.cached(gm, "one op", lambda: pipeline.compile_op(gm, passed))
-    guards = tuple(g.expr for g in env.guards)
-    return _Program(call, guards, tuple(placeholders.symbols), several, fixed)
+        call = loading.cached(gm, "one op", lambda: pipeline.compile_op(gm, inputs))
+    return Program(call, tuple(g.expr for g in gm.shape_env.guards), tuple(symbols), several, fixed)
 
 
 def _meta(a: Any) -> Any:
@@ -288,7 +301,8 @@ def _parts(graph: Graph, node: Any, val: tuple) -> tuple:
 def on_host(op: Op, args: tuple[Any, ...], device: Any, why: str = "") -> Any:
     """The op by the CPU's kernel, on copies."""
     reason = f" ({why})" if why else ""
-    errors.warn_once(f"{op.name} has no kernel on {device.type} and runs on the CPU, with copies of its tensors{reason}")
+    where = f"{op.name} has no kernel on {device.type}"
+    errors.warn_once(f"{where} and runs on the CPU, with copies of its tensors{reason}", about=where)
     return _by_the_cpu(op, args, device)
 
 

@@ -67,3 +67,14 @@ def test_there_is_no_memory_on_devices_that_do_not_exist(device):
 
 def test_a_number_is_a_gpu():
     assert weft.device(3) == weft.device("cuda:3")
+
+
+def test_windows_lie_where_they_are_asked_for():
+    for make in (weft.hann_window, weft.hamming_window, weft.kaiser_window, weft.signal.windows.cosine):
+        assert [make(n, device="meta").device.type for n in (0, 1, 8)] == ["meta"] * 3
+
+
+def test_what_derivatives_make_lies_where_the_gradient_does():
+    x = weft.empty(4, 4, device="meta", requires_grad=True)
+    weft.linalg.lu_factor(x)[0].sum().backward()
+    assert x.grad.device.type == "meta"

@@ -52,7 +52,12 @@ def cuda(request):
     if request.node.get_closest_marker("gpu"):
         pytest.skip("needs an NVIDIA GPU: pytest -m gpu")
     sim = request.getfixturevalue("sim")
-    yield weft.device("cuda:0")
+    from inductor.cuda import eager
+    from tests.cuda.compiled import tokens
+
+    eager.on_the_host.clear()  # what a test before could not compile
+    with tokens.serving(sim):
+        yield weft.device("cuda:0")
     sim.lib.cudasim_finish()
     assert sim.fault() is None
 

@@ -16,10 +16,10 @@ F = weft.nn.functional
 def forgotten():
     """No kind is compiled before, none left behind."""
     eager._programs.clear()
-    eager._on_host.clear()
+    eager.on_the_host.clear()
     yield
     eager._programs.clear()
-    eager._on_host.clear()
+    eager.on_the_host.clear()
 
 
 def floats(*sizes, seed=0):

@@ -8,7 +8,14 @@ from aten.autograd import graph
 from aten.autograd.anomaly import detect_anomaly, is_anomaly_check_nan_enabled, is_anomaly_enabled, set_detect_anomaly
 from aten.autograd.engine import backward, grad
 from aten.autograd.function import Function, once_differentiable
-from aten.autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
+from aten.autograd.grad_mode import (
+    enable_grad,
+    inference_mode,
+    is_multithreading_enabled,
+    no_grad,
+    set_grad_enabled,
+    set_multithreading_enabled,
+)
 from aten.autograd.inplace import record_inplace
 from aten.autograd.products import linear_backward, matmul_backward
 from aten.autograd.record import record
@@ -47,7 +54,9 @@ __all__ = [
     "once_differentiable",
     "record",
     "record_inplace",
+    "is_multithreading_enabled",
     "set_grad_enabled",
+    "set_multithreading_enabled",
 ]
 
 

@@ -125,6 +125,27 @@ class inference_mode(_AmbientBits):
         return inference_mode(self.value == _INFERENCE)
 
 
+class set_multithreading_enabled:
+    """A switch that is kept and answered: a backward walk has one thread here. It switches at once; a context restores it."""
+
+    on = True
+
+    def __init__(self, mode: bool):
+        self.mode, self.before = mode, set_multithreading_enabled.on
+        set_multithreading_enabled.on = mode
+
+    def __enter__(self) -> None:
+        set_multithreading_enabled.on = self.mode
+
+    def __exit__(self, *exception: Any) -> None:
+        set_multithreading_enabled.on = self.before
+
+
+def is_multithreading_enabled() -> bool:
+    """What `set_multithreading_enabled` was last given."""
+    return set_multithreading_enabled.on
+
+
 is_grad_enabled = _native.is_grad_enabled
 is_inference_mode_enabled = _native.is_inference_mode_enabled
 

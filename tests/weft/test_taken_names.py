@@ -283,3 +283,16 @@ def test_closeness_as_it_was_asked_before():
 def test_programs_reach_the_package_through_the_files_that_import_it():
     assert weft.nn.functional.torch is weft.nn.init.torch is weft.sparse.torch is weft.autograd.torch is weft
     assert weft.utils.data._utils.collate.default_collate is weft.utils.data.default_collate
+
+
+def test_files_of_helpers_are_attributes_too():
+    utils = weft.nn.utils
+    assert utils.clip_grad.clip_grad_norm_ is utils.clip_grad_norm_ and utils.fusion.fuse_conv_bn_eval is utils.fuse_conv_bn_eval
+    assert utils.convert_parameters.parameters_to_vector is utils.parameters_to_vector
+
+
+def test_the_switch_of_threads_in_backward_is_kept():
+    with weft.autograd.set_multithreading_enabled(False):
+        assert not weft.autograd.is_multithreading_enabled()
+        (x := weft.ones(2, requires_grad=True)).sum().backward()
+    assert weft.autograd.is_multithreading_enabled() and x.grad.tolist() == [1, 1]

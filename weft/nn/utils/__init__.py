@@ -21,7 +21,7 @@ __all__ += [*_FILE, *_PARTS]
 
 
 def __getattr__(name: str) -> _Any:
-    if name in _PARTS:
+    if name in _PARTS or name in _HOME:
         return _import_module(f"{__name__}.{name}")
     if name not in _FILE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

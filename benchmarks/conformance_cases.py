@@ -87,8 +87,8 @@ def grown_shapes(shapes: list[list[int]], itemsizes: list[int], form: str, shrin
     room = TARGET / counts[largest] * shrink
     first = shapes[largest][0] if shapes[largest] else 1
     if form in ("sizes", "numbers"):
-        dims = sum(n > 1 for n in shapes[largest])
-        factor = int(room ** (1 / dims)) if dims else 1
+        dims = [sum(n > 1 for n in s) for s in shapes]  # (a small input of many dims may be the one that outgrows the others)
+        factor = min((int((TARGET / c * shrink) ** (1 / d)) for c, d in zip(counts, dims) if c and d), default=1)
         grown = [[n * factor if n > 1 else n for n in s] for s in shapes]
     elif form == "rows":
         factor = int(room)

@@ -274,10 +274,10 @@ PyObject *eye_kernel(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
   return written();
 }
 
-// Row and column numbers of the places of a triangle, row by row.
+// Row and column numbers of the places of a triangle, row by row; there may be any number of rows without one before and behind.
 template <class T> void write_places(T *out, int64_t count, int64_t rows, int64_t columns, int64_t offset, bool upper) {
   int64_t at = 0;
-  for (int64_t i = 0; i < rows; i++) {
+  for (int64_t i = upper ? 0 : std::max<int64_t>(-offset, 0); i < rows && at < count; i++) {
     const int64_t edge = std::min(std::max<int64_t>(i + offset + (upper ? 0 : 1), 0), columns);
     const int64_t first = upper ? edge : 0, last = upper ? columns : edge;
     for (int64_t j = first; j < last && at < count; j++, at++) out[at] = (T)i, out[count + at] = (T)j;

@@ -171,6 +171,16 @@ def _equal_now(a: Size, b: Size) -> bool:
     return None not in (_hint(a), _hint(b)) and bool(a == b)
 
 
+def is_row_major_now(meta: Meta) -> bool:
+    """Row-major without gaps in this call. What symbols decide of that (sizes that happen to be 1, strides) is guarded."""
+    expected: Size = 1
+    for size, stride in zip(reversed(meta.sizes), reversed(meta.strides)):
+        if not known_equal(stride, expected) and not _equal_now(size, 1) and not _equal_now(stride, expected):
+            return any(_equal_now(s, 0) for s in meta.sizes)
+        expected = expected * size
+    return True
+
+
 def _hint(size: Size) -> int:
     return size if type(size) is int else getattr(size, "hint", 1)
 

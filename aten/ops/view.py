@@ -11,7 +11,7 @@ import numpy as np
 from aten import _native
 from aten.devices import overwrite
 from aten.dtype import DType
-from aten.meta import Meta, known_equal
+from aten.meta import Meta, is_row_major_now, known_equal
 from aten.op import Op, composite, op, ops
 from aten.ops.batching import invoke, to_front
 from aten.shapes import (
@@ -595,7 +595,7 @@ def contiguous(input, memory_format):
     """The tensor itself if it is laid out so, else a copy: row-major, or with the channels innermost."""
     n = _innermost(memory_format)
     as_laid_out = permute(input, [0, *range(2, n), 1]) if input.ndim == n else input
-    if Meta.of(as_laid_out).is_contiguous() and n in (None, input.ndim):
+    if n in (None, input.ndim) and is_row_major_now(Meta.of(as_laid_out)):
         return input
     return clone(input) if n is None else _channels_last(input, memory_format, clone)
 

@@ -101,3 +101,17 @@ def test_a_range_that_cannot_be_made_is_an_error_though_nobody_reads_it():
         assert compiled(weft.ones(n)).shape == (n,)
     with pytest.raises(RuntimeError, match="inconsistent with step sign"):
         compiled(weft.ones(0))
+
+
+def test_whether_contiguous_is_a_copy_hangs_on_sizes_of_1():
+    def function(x):
+        y = x.transpose(2, 1).contiguous()
+        x.clamp_(min=0)
+        return y
+
+    sizes = ((1, 5, 16), (2, 5, 16), (1, 4, 4), (3, 1, 2), (2, 0, 3))
+    for order in (sizes, sizes[::-1]):
+        compiled = weft.compile(function, fullgraph=True, dynamic=True)
+        for n, a, b in order:
+            given = [weft.empty_strided((n, a, b), (1, n, n * a)).copy_(weft.ones(n, a, b).neg()) for _ in range(2)]
+            assert compiled(given[0]).equal(function(given[1])) and given[0].equal(given[1])

@@ -14,147 +14,19 @@ from typing import Any
 
 import numpy as np
 
-from aten import _native, overrides
+from aten import _native
 from aten._native import Tensor
 from aten.autograd.engine import grad
-from aten.autograd.grad_mode import no_grad
-from aten.autograd.sparse_inputs import by_values, is_sparse
+from aten.autograd.jacobians import GradcheckError, Jacobians, array, as_tuple, is_number_tensor, outputs_of, to_tensor, unit
+from aten.autograd.sparse_inputs import by_values
 
 
-class GradcheckError(RuntimeError):
-    """A derivative disagrees with finite differences, or misbehaves otherwise."""
-
-
-def _as_tuple(x: Any) -> tuple[Any, ...]:
-    return tuple(x) if isinstance(x, (tuple, list)) else (x,)
-
-
-def _is_number_tensor(x: Any) -> bool:
-    return isinstance(x, Tensor) and (x.dtype.is_floating_point or x.dtype.is_complex)
-
-
-def _outputs(fn: Callable[..., Any], inputs: Sequence[Any]) -> tuple[Tensor, ...]:
-    found = tuple(r for r in _as_tuple(fn(*inputs)) if isinstance(r, Tensor))
-    if any(map(is_sparse, found)):
-        raise ValueError(
-            "Sparse output is not supported at gradcheck yet. Please call to_dense(masked_grad=...) on the output of fn for "
-            "gradcheck."
-        )
-    return found
-
-
-def _differentiable(outputs: Sequence[Tensor]) -> list[int]:
-    return [i for i, o in enumerate(outputs) if o.requires_grad]
-
-
-def _array(x: Tensor) -> np.ndarray:
-    if not _has_memory(x):
-        places = np.ndindex(tuple(x.shape))
-        return np.array([x.detach()[place].item() for place in places], x.dtype.to_numpy()).reshape(tuple(x.shape))
-    return np.array(x.detach().numpy(force=True))
-
-
-def _has_memory(x: Tensor) -> bool:
-    return not overrides.kind_of(type(x)) & overrides.DISPATCH
-
-
-def _write(x: Tensor, values: np.ndarray) -> None:
-    """Put values into an input, behind the back of autograd."""
-    if _has_memory(x):
-        x.detach().numpy(force=True)[...] = values
-    else:
-        with no_grad():
-            x.detach().copy_(_tensor(values, x))
-
-
-def _tensor(a: np.ndarray, like: Tensor) -> Tensor:
-    return _native.from_numpy(np.ascontiguousarray(a.astype(like.dtype.to_numpy()))).reshape(tuple(like.shape))
-
-
-def _check_alike(befores: list[np.ndarray], afters: list[np.ndarray]) -> None:
-    """Raises AssertionError where a function's outputs are others when its inputs have moved a little."""
-    for before, after in zip(befores, afters):
-        for what in ("shape", "dtype"):
-            one, other = getattr(before, what), getattr(after, what)
-            if one != other:
-                raise AssertionError(
-                    f"Expected `func` to return outputs with the same {what} when inputs are perturbed on one side, but got: {one} "
-                    f"and {other}"
-                )
-
-
-class _Check:
+class _Check(Jacobians):
     """One gradcheck: the function, its inputs and outputs, and how near is near enough."""
 
     def __init__(self, fn: Callable[..., Any], inputs: tuple[Any, ...], eps: float, atol: float, rtol: float, nondet_tol: float):
-        self.fn, self.inputs, self.eps, self.atol, self.rtol, self.nondet_tol = fn, inputs, eps, atol, rtol, nondet_tol
-        self.wanted = [i for i, x in enumerate(inputs) if isinstance(x, Tensor) and x.requires_grad]
-        self.outputs = _outputs(fn, inputs)
-        self.chosen = _differentiable(self.outputs)
-
-    # ---- numerical
-    def column(self, which: int, place: tuple[int, ...], along: complex) -> list[np.ndarray]:
-        """The derivatives of all outputs by one element, by central differences."""
-        x = self.inputs[which]
-        kept, results = _array(x), []
-        for step in (self.eps, -self.eps):
-            moved = kept.copy()
-            moved[place] += step * along
-            _write(x, moved)
-            results.append([_array(o) for o in _outputs(self.fn, self.inputs)])
-        _write(x, kept)
-        _check_alike(*results)
-        return [(a - b) / (2 * self.eps) for a, b in zip(*results)]
-
-    def numerical(self, which: int) -> list[tuple[np.ndarray, np.ndarray | None]]:
-        """For each output (derivative along real parts, along imaginary parts or None): sizes (elements of the input, *output)."""
-        x = self.inputs[which]
-        places = list(np.ndindex(tuple(x.shape)))
-
-        def stacked(along: complex) -> list[np.ndarray]:
-            columns = [self.column(which, p, along) for p in places]
-            return [
-                np.stack([c[k] for c in columns]) if columns else np.zeros((0, *o.shape), o.dtype.to_numpy())
-                for k, o in enumerate(self.outputs)
-            ]
-
-        real = stacked(1)
-        imaginary = stacked(1j) if x.dtype.is_complex else [None] * len(real)
-        return list(zip(real, imaginary))
-
-    # ---- analytical
-    def rows(self, k: int) -> list[np.ndarray]:
-        """For each wanted input, the gradients of every element of output k: sizes (elements, [parts], *input)."""
-        out = self.outputs[k]
-        parts = (1, 1j) if out.dtype.is_complex else (1,)
-        found: list[list[list[np.ndarray]]] = [[] for _ in self.wanted]
-        for place in np.ndindex(tuple(out.shape)):
-            of_place = [self._pull(k, place, part) for part in parts]
-            for row, values in zip(found, zip(*of_place)):
-                row.append(list(values))
-        return [np.array(row) if row else np.zeros((0, len(parts), *self.inputs[i].shape)) for row, i in zip(found, self.wanted)]
-
-    def _pull(self, k: int, place: tuple[int, ...], part: complex) -> list[np.ndarray]:
-        out = self.outputs[k]
-        seed = np.zeros(tuple(out.shape), out.dtype.to_numpy())
-        seed[place] = part
-        xs = [self.inputs[i] for i in self.wanted]
-        pulled = []
-        for _ in range(2):
-            gs = grad(out, xs, _tensor(seed, out), retain_graph=True, allow_unused=True)
-            for x, g in zip(xs, gs):
-                if g is not None and tuple(g.shape) != tuple(x.shape):
-                    raise GradcheckError("Analytical gradient has incorrect size")
-            pulled.append([np.zeros(tuple(x.shape), x.dtype.to_numpy()) if g is None else _array(g) for x, g in zip(xs, gs)])
-        for a, b in zip(*pulled):
-            if a.size and not np.max(np.abs(a - b)) <= self.nondet_tol and not np.array_equal(a, b, equal_nan=True):
-                raise GradcheckError(
-                    "Backward is not reentrant, i.e., running backward with same input and grad_output multiple times gives "
-                    "different "
-                    f"values, although analytical gradient matches numerical gradient.The tolerance for nondeterminism was "
-                    f"{self.nondet_tol}."
-                )
-        return pulled[0]
+        super().__init__(fn, inputs, eps, nondet_tol)
+        self.atol, self.rtol = atol, rtol
 
     def close(self, analytical: np.ndarray, numerical: np.ndarray) -> bool:
         return np.allclose(analytical, numerical, rtol=self.rtol, atol=self.atol, equal_nan=True)
@@ -200,14 +72,14 @@ class _Check:
         generator = np.random.default_rng(seed)
         for k in self.chosen:
             out = self.outputs[k]
-            v = _unit(generator, out)
+            v = unit(generator, out)
             for i in self.wanted:
                 x = self.inputs[i]
-                u = _unit(generator, x)
-                (g,) = grad(out, [x], _tensor(v, out), retain_graph=True, allow_unused=True)
-                pulled = np.zeros(tuple(x.shape)) if g is None else _array(g)
+                u = unit(generator, x)
+                (g,) = grad(out, [x], to_tensor(v, out), retain_graph=True, allow_unused=True)
+                pulled = np.zeros(tuple(x.shape)) if g is None else array(g)
                 analytical = np.real(np.vdot(u, pulled))
-                numerical = np.real(np.vdot(v, self._along(i, u)[k]))
+                numerical = np.real(np.vdot(v, self.along(i, u)[k]))
                 if not abs(analytical - numerical) <= self.atol * max(1.0, np.sum(np.abs(u)) * np.sum(np.abs(v))) + self.rtol * abs(
                     numerical
                 ):
@@ -216,9 +88,9 @@ class _Check:
 
     def _check_again(self, k: int, v: np.ndarray) -> None:
         xs = [self.inputs[i] for i in self.wanted]
-        twice = [grad(self.outputs[k], xs, _tensor(v, self.outputs[k]), retain_graph=True, allow_unused=True) for _ in range(2)]
+        twice = [grad(self.outputs[k], xs, to_tensor(v, self.outputs[k]), retain_graph=True, allow_unused=True) for _ in range(2)]
         for a, b in zip(*twice):
-            if a is not None and b is not None and a.numel() and not np.max(np.abs(_array(a) - _array(b))) <= self.nondet_tol:
+            if a is not None and b is not None and a.numel() and not np.max(np.abs(array(a) - array(b))) <= self.nondet_tol:
                 raise GradcheckError(
                     "Backward is not reentrant, i.e., running backward with same input and grad_output multiple times gives "
                     "different "
@@ -226,33 +98,7 @@ class _Check:
                     f"{self.nondet_tol}."
                 )
 
-    def _along(self, which: int, u: np.ndarray) -> list[np.ndarray]:
-        x = self.inputs[which]
-        kept, results = _array(x), []
-        for step in (self.eps, -self.eps):
-            _write(x, kept + step * u)
-            results.append([_array(o) for o in _outputs(self.fn, self.inputs)])
-        _write(x, kept)
-        _check_alike(*results)
-        return [(a - b) / (2 * self.eps) for a, b in zip(*results)]
-
     # ---- forward mode
-    def _push(self, which: int, tangent: np.ndarray) -> list[np.ndarray]:
-        """Tangents of all outputs for a tangent of one input."""
-        from aten.autograd import forward_ad  # forward mode needs transforms, which are above this package
-
-        with forward_ad.dual_level():
-            args = list(self.inputs)
-            x = args[which]
-            args[which] = forward_ad.make_dual(x.detach(), _tensor(tangent, x))
-            results = []
-            for out in _outputs(self.fn, args):
-                primal, found = forward_ad.unpack_dual(out)
-                if found is not None and found.dtype is not primal.dtype:
-                    raise GradcheckError("Forward AD gradient has dtype mismatch.")
-                results.append(np.zeros(tuple(primal.shape), primal.dtype.to_numpy()) if found is None else _array(found))
-            return results
-
     def forward(self) -> None:
         """All Jacobians by forward mode against the numerical ones."""
         for i in self.wanted:
@@ -262,31 +108,20 @@ class _Check:
                 for number, along in enumerate((1, 1j) if x.dtype.is_complex else (1,)):
                     tangent = np.zeros(tuple(x.shape), x.dtype.to_numpy())
                     tangent[place] = along
-                    for k, pushed in enumerate(self._push(i, tangent)):
+                    for k, pushed in enumerate(self.push(i, tangent)):
                         column = numbers[k][number]
-                        if not _is_number_tensor(self.outputs[k]) or column is None:
+                        if not is_number_tensor(self.outputs[k]) or column is None:
                             continue
                         if not self.close(pushed, column[p]):
                             raise self._mismatch(k, i, column[p], pushed, forward=True)
-
-    def _tangents(self, which: int, tangent: Tensor, zeros: bool) -> tuple[Tensor | None, ...]:
-        """Tangents of all outputs, as tensors; zeros: the other wanted inputs have tangents too, which are zero."""
-        from aten.autograd import forward_ad  # as above
-
-        with forward_ad.dual_level():
-            args = list(self.inputs)
-            for i in self.wanted:
-                given = tangent if i == which else args[i].detach().new_zeros(tuple(args[i].shape)) if zeros else None
-                args[i] = args[i].detach() if given is None else forward_ad.make_dual(args[i].detach(), given)
-            return tuple(forward_ad.unpack_dual(out).tangent for out in _outputs(self.fn, args))
 
     def undefined_forward(self) -> None:
         """It makes no difference whether an input has a tangent of zeros, or none."""
         generator = np.random.default_rng(0)
         for i in self.wanted:
-            tangent = _tensor(_unit(generator, self.inputs[i]), self.inputs[i])
-            for k, (one, other) in enumerate(zip(self._tangents(i, tangent, True), self._tangents(i, tangent, False))):
-                values = [np.zeros(tuple(self.outputs[k].shape)) if t is None else _array(t) for t in (one, other)]
+            tangent = to_tensor(unit(generator, self.inputs[i]), self.inputs[i])
+            for k, (one, other) in enumerate(zip(self.tangents(i, tangent, True), self.tangents(i, tangent, False))):
+                values = [np.zeros(tuple(self.outputs[k].shape)) if t is None else array(t) for t in (one, other)]
                 if not np.allclose(*values, equal_nan=True):
                     raise GradcheckError(
                         f"The jvp of output {k} by input {i} is another where the other inputs have undefined tangents than where "
@@ -299,16 +134,16 @@ class _Check:
 
         generator = np.random.default_rng(0)
         for i in self.wanted:
-            tangents = [_tensor(_unit(generator, self.inputs[i]), self.inputs[i]) for _ in range(2)]
-            expected = [self._tangents(i, t, False) for t in tangents]
+            tangents = [to_tensor(unit(generator, self.inputs[i]), self.inputs[i]) for _ in range(2)]
+            expected = [self.tangents(i, t, False) for t in tangents]
             some = [k for k, t in enumerate(expected[0]) if t is not None]
-            stacked = _native.from_numpy(np.stack([_array(t) for t in tangents]))
+            stacked = _native.from_numpy(np.stack([array(t) for t in tangents]))
             try:
-                found = batched(lambda t, i=i, some=some: tuple(self._tangents(i, t, False)[k] for k in some))(stacked)
+                found = batched(lambda t, i=i, some=some: tuple(self.tangents(i, t, False)[k] for k in some))(stacked)
             except RuntimeError as error:
                 raise GradcheckError(f"While computing batched gradients, got: {error}") from error
             for k, together in zip(some, found):
-                if not all(np.allclose(_array(together)[b], _array(expected[b][k]), equal_nan=True) for b in range(2)):
+                if not all(np.allclose(array(together)[b], array(expected[b][k]), equal_nan=True) for b in range(2)):
                     raise GradcheckError(f"For output {k} and input {i}: batched tangents differ from those one by one")
 
     # ---- the rest
@@ -328,7 +163,7 @@ class _Check:
         for x, g in zip(xs, gs):
             if g is None:
                 continue
-            if not np.all(_array(g) == 0):
+            if not np.all(array(g) == 0):
                 raise GradcheckError("backward not multiplied by grad_output")
             if g.dtype is not x.dtype:
                 raise GradcheckError("grad is incorrect type")
@@ -351,7 +186,7 @@ class _Check:
                     ' in "tools/autograd/derivatives.yaml"'
                 ) from error
             for g in gs:
-                if g is not None and not np.all(_array(g) == 0):
+                if g is not None and not np.all(array(g) == 0):
                     raise GradcheckError(
                         "Expected all input grads to be undefined or zero when all output grads are undefined or zero. "
                         "Please look at "
@@ -369,9 +204,9 @@ class _Check:
         for k in self.chosen:
             out = self.outputs[k]
             generator = np.random.default_rng(k)
-            seeds = [_tensor(_unit(generator, out), out) for _ in range(2)]
+            seeds = [to_tensor(unit(generator, out), out) for _ in range(2)]
             expected = [grad(out, xs, s, retain_graph=True, allow_unused=True) for s in seeds]
-            stacked = _native.from_numpy(np.stack([_array(s) for s in seeds]))
+            stacked = _native.from_numpy(np.stack([array(s) for s in seeds]))
             try:
                 found = grad(out, xs, stacked, retain_graph=True, allow_unused=True, is_grads_batched=True)
             except RuntimeError as error:
@@ -383,7 +218,7 @@ class _Check:
                         (g is None) != (one is None)
                         or g is not None
                         and one is not None
-                        and not np.allclose(_array(g)[b], _array(one))
+                        and not np.allclose(array(g)[b], array(one))
                     ):
                         raise GradcheckError(
                             f"For output {k} and input {self.wanted[i]}: batched gradients differ from those one by one"
@@ -399,15 +234,6 @@ def _undefined_outputs(outs: Sequence[Tensor], missing: Sequence[int]) -> list[T
         _native.record("UndefinedGrad", lambda node, grads, gone=gone: (None,) if gone else grads, (out,), (copy,), ())
         made.append(copy)
     return made
-
-
-def _unit(generator: np.random.Generator, like: Tensor) -> np.ndarray:
-    """A random vector of length 1 of the sizes of a tensor, complex for complex ones."""
-    sizes = tuple(like.shape)
-    vector = generator.standard_normal(sizes)
-    if like.dtype.is_complex:
-        vector = vector + 1j * generator.standard_normal(sizes)
-    return vector / max(float(np.linalg.norm(vector)), 1e-300)
 
 
 def _check_inputs(inputs: tuple[Any, ...]) -> None:
@@ -468,7 +294,7 @@ def gradcheck(
         raise AssertionError("Setting check_batched_grad=True requires check_backward_ad to be True")
     if check_batched_forward_grad and not check_forward_ad:
         raise AssertionError("Setting check_batched_forward_grad=True requires check_forward_ad to be True")
-    func, inputs = by_values(func, _as_tuple(inputs), bool(masked))
+    func, inputs = by_values(func, as_tuple(inputs), bool(masked))
     try:
         _check_inputs(inputs)
         check = _Check(func, inputs, eps, atol, rtol, nondet_tol)
@@ -511,15 +337,15 @@ def gradgradcheck(
     **options: Any,
 ) -> bool:
     """`gradcheck` of the gradients of `func`, so of its second derivatives. `grad_outputs`: what the outputs are weighted with."""
-    inputs = _as_tuple(inputs)
-    outs = [o for o in _outputs(func, inputs) if o.requires_grad]
+    inputs = as_tuple(inputs)
+    outs = [o for o in outputs_of(func, inputs) if o.requires_grad]
     if grad_outputs is None:
         generator = np.random.default_rng(seed)
-        seeds = [_tensor(_random(generator, o), o).requires_grad_() for o in outs]
+        seeds = [to_tensor(_random(generator, o), o).requires_grad_() for o in outs]
         if gen_non_contig_grad_outputs:
             seeds = [_spread(s) for s in seeds]
     else:
-        seeds = list(_as_tuple(grad_outputs))
+        seeds = list(as_tuple(grad_outputs))
     wanted = [i for i, x in enumerate(inputs) if isinstance(x, Tensor) and x.requires_grad]
 
     def gradients(*args: Any) -> tuple[Tensor, ...]:
@@ -527,7 +353,7 @@ def gradgradcheck(
             x if not isinstance(x, Tensor) or x.requires_grad or i not in wanted else x.requires_grad_()
             for i, x in enumerate(args[: len(inputs)])
         ]
-        with_grad = [o for o in _outputs(func, values) if o.requires_grad]
+        with_grad = [o for o in outputs_of(func, values) if o.requires_grad]
         found = grad(with_grad, [values[i] for i in wanted], args[len(inputs) :], create_graph=True, allow_unused=True)
         # A gradient without history is held to be constant: where it is not, differences tell.
         return tuple(g if g.requires_grad or not args[-1].requires_grad else g + 0 * args[-1].sum() for g in found if g is not None)
@@ -579,7 +405,7 @@ def get_numerical_jacobian(
         "please file us an issue at https://github.com/pytorch/pytorch/issues/new", FutureWarning, stacklevel=2)  # fmt: skip
     if grad_out != 1.0:
         raise ValueError("Expected grad_out to be 1.0. get_numerical_jacobian no longer supports values of grad_out != 1.0.")
-    check = _Check(lambda *args: fn(args if isinstance(inputs, (tuple, list)) else args[0]), _as_tuple(inputs), eps, 0, 0, 0)
+    check = _Check(lambda *args: fn(args if isinstance(inputs, (tuple, list)) else args[0]), as_tuple(inputs), eps, 0, 0, 0)
     if any(o.dtype.is_complex for o in check.outputs):
         raise ValueError(
             "Expected output to be non-complex. get_numerical_jacobian no longer supports functions that return complex outputs."
@@ -606,7 +432,7 @@ def get_analytical_jacobian(inputs: Any, output: Tensor, nondet_tol: float = 0.0
         raise ValueError(
             "Expected output to be non-complex. get_analytical_jacobian no longer supports functions that return complex outputs."
         )
-    check = _Check(lambda *args: output, _as_tuple(inputs), 1e-6, 0, 0, nondet_tol)
+    check = _Check(lambda *args: output, as_tuple(inputs), 1e-6, 0, 0, nondet_tol)
     found = collections.namedtuple("found", "jacobians reentrant correct_grad_sizes correct_grad_types")
     reentrant = True
     try:

@@ -10,7 +10,7 @@ from aten import _native
 from aten import dtype as dtypes
 from aten.meta import Meta
 from aten.op import composite, ops
-from aten.ops.indexing import index
+from aten.ops.index_tensors import index
 from aten.promotion import FINITE, TYPE_NAMES
 from aten.shapes import is_int, is_symbolic
 

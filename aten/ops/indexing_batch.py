@@ -5,16 +5,8 @@ from typing import Any
 from aten.op import ops
 from aten.ops.batching import materialize, to_front
 from aten.ops.embedding import embedding
-from aten.ops.indexing import (
-    dims_of_indices,
-    gather,
-    index,
-    index_add,
-    index_put,
-    index_select,
-    scatter,
-    scatter_add,
-)
+from aten.ops.index_tensors import dims_of_indices, index, index_put
+from aten.ops.indexing import gather, index_add, index_select, scatter, scatter_add
 from aten.shapes import broadcast
 
 

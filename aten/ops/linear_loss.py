@@ -6,7 +6,8 @@ import numpy as np
 
 from aten.meta import Meta
 from aten.op import composite, op, ops
-from aten.ops.loss import cross_entropy, reduce_loss
+from aten.ops.class_loss import cross_entropy
+from aten.ops.loss import reduce_loss
 from aten.shapes import is_symbolic, product, show
 
 

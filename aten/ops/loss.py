@@ -4,18 +4,15 @@ import math
 import warnings
 from typing import Any
 
-import numpy as np
-
 from aten import _native
 from aten import dtype as dtypes
-from aten.meta import Meta
-from aten.op import composite, op, ops
+from aten.op import composite, ops
 from aten.ops.closed import closed
 from aten.promotion import TYPE_NAMES, category
-from aten.shapes import is_empty, product, show
+from aten.shapes import show
 
 
-def _old_reduction(reduction: str, size_average: Any, reduce: Any) -> str:
+def old_reduction(reduction: str, size_average: Any, reduce: Any) -> str:
     """The two flags that came before `reduction`."""
     if size_average is None and reduce is None:
         return reduction
@@ -60,7 +57,7 @@ def _elementwise(name: str, parameters: str, compute: Any, doc: str) -> None:
     )
     def definition(input, target, size_average, reduce, reduction, *extra):
         _check_sizes(input, target)
-        reduction = _old_reduction(reduction, size_average, reduce)
+        reduction = old_reduction(reduction, size_average, reduce)
         return reduce_loss(compute(input, target, *extra), reduction)
 
 
@@ -74,7 +71,7 @@ def _weighted(name: str, compute: Any, doc: str) -> None:
     )
     def definition(input, target, size_average, reduce, reduction, weight):
         _check_sizes(input, target)
-        reduction = _old_reduction(reduction, size_average, reduce)
+        reduction = old_reduction(reduction, size_average, reduce)
         loss = compute(input, target)
         if weight is None:
             return reduce_loss(loss, reduction)
@@ -146,7 +143,7 @@ def huber_loss(input, target, reduction, delta, weight):
 def hinge_embedding_loss(input, target, margin, size_average, reduce, reduction):
     """input where target is 1, max(0, margin - input) where it is -1."""
     loss = ops.where(target != 1, (margin - input).clamp(min=0), 0) + ops.where(target != -1, input, 0)
-    return reduce_loss(loss, _old_reduction(reduction, size_average, reduce))
+    return reduce_loss(loss, old_reduction(reduction, size_average, reduce))
 
 
 @composite(
@@ -162,7 +159,7 @@ def margin_ranking_loss(input1, input2, target, margin, size_average, reduce, re
             f"{show(input1.shape)}, "
             f"input2: {show(input2.shape)}, target: {show(target.shape)} "
         )
-    return reduce_loss((margin - target * (input1 - input2)).clamp(min=0), _old_reduction(reduction, size_average, reduce))
+    return reduce_loss((margin - target * (input1 - input2)).clamp(min=0), old_reduction(reduction, size_average, reduce))
 
 
 @composite("cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor", tags=["function_only"])
@@ -197,7 +194,7 @@ def cosine_embedding_loss(input1, input2, target, margin, size_average, reduce, 
     square1, square2 = ops.sum(input1 * input1, [dim]) + eps, ops.sum(input2 * input2, [dim]) + eps
     cos = dot / (square1 * square2).sqrt()
     loss = ops.where(target == 1, 1 - cos, 0) + ops.where(target == -1, (cos - margin).clamp(min=0), 0)
-    return reduce_loss(loss, _old_reduction(reduction, size_average, reduce))
+    return reduce_loss(loss, old_reduction(reduction, size_average, reduce))
 
 
 @composite(
@@ -224,7 +221,7 @@ def triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, size_a
     near, far = pairwise_distance(anchor, positive, p, eps), pairwise_distance(anchor, negative, p, eps)
     if swap:
         far = ops.minimum(far, pairwise_distance(positive, negative, p, eps))
-    return reduce_loss((margin + near - far).clamp(min=0), _old_reduction(reduction, size_average, reduce))
+    return reduce_loss((margin + near - far).clamp(min=0), old_reduction(reduction, size_average, reduce))
 
 
 # ------------------------------------------------------------------------------------------------ probabilities
@@ -256,7 +253,7 @@ def binary_cross_entropy(input, target, weight, size_average, reduce, reduction)
         found, expected = TYPE_NAMES[target.dtype.name], TYPE_NAMES[input.dtype.name]
         raise RuntimeError(f"Found dtype {found} but expected {expected}")
     loss = ops.bce_core(input, target)
-    return reduce_loss(loss if weight is None else loss * weight, _old_reduction(reduction, size_average, reduce))
+    return reduce_loss(loss if weight is None else loss * weight, old_reduction(reduction, size_average, reduce))
 
 
 @composite(
@@ -276,7 +273,7 @@ def binary_cross_entropy_with_logits(input, target, weight, size_average, reduce
         loss = (1 - target) * input - logs
     else:
         loss = (1 - target) * input - (1 + (pos_weight - 1) * target) * logs
-    return reduce_loss(loss if weight is None else loss * weight, _old_reduction(reduction, size_average, reduce))
+    return reduce_loss(loss if weight is None else loss * weight, old_reduction(reduction, size_average, reduce))
 
 
 @composite(
@@ -287,7 +284,7 @@ def binary_cross_entropy_with_logits(input, target, weight, size_average, reduce
 def kl_div(input, target, size_average, reduce, reduction, log_target):
     """target * (log(target) - input); input holds log-probabilities."""
     loss = target.exp() * (target - input) if log_target else ops.xlogy(target, target) - target * input
-    reduction = _old_reduction(reduction, size_average, reduce)
+    reduction = old_reduction(reduction, size_average, reduce)
     if reduction == "batchmean":
         return ops.sum(loss) / input.shape[0]
     if reduction == "mean":
@@ -312,7 +309,7 @@ def poisson_nll_loss(input, target, log_input, full, size_average, eps, reduce, 
     if full:
         stirling = target * target.log() - target + 0.5 * (2 * math.pi * target).log()
         loss = loss + ops.where(target > 1, stirling, 0)
-    return reduce_loss(loss, _old_reduction(reduction, size_average, reduce))
+    return reduce_loss(loss, old_reduction(reduction, size_average, reduce))
 
 
 @composite(
@@ -333,231 +330,6 @@ def gaussian_nll_loss(input, target, var, full, eps, reduction):
     limited = var + (var.detach().clamp(min=eps) - var.detach())
     loss = 0.5 * (limited.log() + _square(input, target) / limited)
     return reduce_loss(loss + 0.5 * math.log(2 * math.pi) if full else loss, reduction)
-
-
-# ------------------------------------------------------------------------------------------------------- classes
-
-
-@composite(
-    "nll_loss(Tensor input, Tensor target, Tensor? weight=None, Any size_average=None, int ignore_index=-100, Any reduce=None, "
-    "str reduction='mean') -> Tensor",
-    tags=["function_only"],
-)
-def nll_loss(input, target, weight, size_average, ignore_index, reduce, reduction):
-    """-input at the target class (dim 1, or 0 without a batch), weighted by class; ignore_index counts as nothing."""
-    _check_classes(input, target, weight)
-    reduction = _old_reduction(reduction, size_average, reduce)
-    if weight is None and reduction in ("mean", "sum"):
-        return _whole_class_loss(input, target, ignore_index, reduction)
-    picked, kept, w = _picked(input, target, weight, ignore_index)
-    return _class_reduction(ops.where(kept, -picked if w is None else -picked * w, 0), kept, w, reduction)
-
-
-@op(
-    "class_loss(Tensor input, LongTensor target, int ignore_index) -> (Tensor, Tensor)",
-    tags=["fused", "function_only", "hidden", "raises"],
-    compute="float32",
-)
-def class_loss(input: Meta, target: Meta, ignore_index: int) -> tuple[Meta, Meta]:
-    """The sum of -input at the target class (dim 1, or 0 without a batch) where that is not `ignore_index`, and how many there are.
-
-    Raises IndexError for a target that is no class. Nothing flows back from the count.
-    """
-    return input.like(sizes=()), input.like(sizes=())
-
-
-@class_loss.decompose
-def _(input, target, ignore_index):
-    picked, kept, _ = _picked(input, target, None, ignore_index)
-    return ops.sum(ops.where(kept, -picked, 0)), ops.sum(kept).to(input.dtype)
-
-
-@class_loss.kernel
-def _(out, x, target, ignore_index):
-    dim = 1 if x.ndim > 1 else 0
-    kept = target != ignore_index
-    safe = np.where(kept, target, 0)
-    picked = np.zeros(target.shape, x.dtype)
-    ops.gather_class.kernel_fn(np.expand_dims(picked, dim), x, dim, np.expand_dims(safe, dim))
-    out[0][...], out[1][...] = -np.where(kept, picked, 0).sum(dtype=np.float64), kept.sum()
-
-
-@class_loss.vjp
-def _(g, input_meta, target, ignore_index):
-    if g[0] is None:
-        return None
-    dim = 1 if input_meta.ndim > 1 else 0
-    kept = ops.ne(target, ignore_index)
-    safe = ops.where(kept, target, 0).to(dtypes.int64).unsqueeze(dim)
-    zeros = ops.full(list(input_meta.sizes), 0, dtype=g[0].dtype, device=input_meta.device)
-    return ops.scatter_add(zeros, dim, safe, ops.where(kept, -g[0], 0).unsqueeze(dim))
-
-
-def _whole_class_loss(input: Any, target: Any, ignore_index: int, reduction: str) -> Any:
-    total, count = class_loss(input, target, ignore_index)
-    return total / count if reduction == "mean" else total
-
-
-def _check_classes(input: Any, target: Any, weight: Any) -> None:
-    if input.ndim < 1:
-        raise ValueError(f"Expected 1 or more dimensions (got {input.ndim})")
-    if target.dtype is not dtypes.int64 and target.dtype is not dtypes.uint8:
-        raise RuntimeError(
-            "expected scalar type Long but found " + {"int32": "Int", "float32": "Float"}.get(target.dtype.name, target.dtype.name)
-        )
-    expected = [*input.shape[:1], *input.shape[2:]] if input.ndim > 1 else []
-    if len(target.shape) != len(expected):
-        raise (
-            RuntimeError(f"Expected target size {show(expected)}, got {show(target.shape)}")
-            if input.ndim > 2
-            else RuntimeError("0D or 1D target tensor expected, multi-target not supported")
-        )
-    for a, b in zip(target.shape, expected):
-        if not bool(a == b):
-            if input.ndim > 2 and bool(target.shape[0] == input.shape[0]):
-                raise RuntimeError(f"Expected target size {show(expected)}, got {show(target.shape)}")
-            raise ValueError(f"Expected input batch_size ({input.shape[0]}) to match target batch_size ({target.shape[0]}).")
-    classes = input.shape[1] if input.ndim > 1 else input.shape[0]
-    if weight is not None and (weight.ndim != 1 or not bool(weight.shape[0] == classes)):
-        raise RuntimeError(
-            f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of "
-            f"shape: {show(weight.shape)}"
-        )
-
-
-def _picked(input: Any, target: Any, weight: Any, ignore_index: int) -> tuple[Any, Any, Any]:
-    """The value at the target class, where the target counts, and the class's weight."""
-    dim = 1 if input.ndim > 1 else 0
-    kept = ops.ne(target, ignore_index)
-    safe = ops.where(kept, target, 0).to(dtypes.int64)
-    picked = ops.gather_class(input, dim, safe.unsqueeze(dim)).squeeze([dim])
-    return picked, kept, None if weight is None else ops.embedding(weight.unsqueeze(1), safe).squeeze([-1])
-
-
-def _class_reduction(loss: Any, kept: Any, weight: Any, reduction: str) -> Any:
-    if reduction != "mean":
-        return reduce_loss(loss, reduction)
-    total = ops.sum(kept) if weight is None else ops.sum(ops.where(kept, weight, 0))
-    return ops.sum(loss) / total.to(loss.dtype)
-
-
-@composite(
-    "cross_entropy(Tensor input, Tensor target, Tensor? weight=None, Any size_average=None, int ignore_index=-100, "
-    "Any reduce=None, str reduction='mean', float label_smoothing=0.0) -> Tensor",
-    tags=["function_only"],
-)
-def cross_entropy(input, target, weight, size_average, ignore_index, reduce, reduction, label_smoothing):
-    """-log_softmax(input) at the target: classes (int64), or probabilities of the input's sizes.
-
-    Classes stand in dim 1 (dim 0 without a batch). label_smoothing mixes the target with the uniform distribution.
-    """
-    reduction = _old_reduction(reduction, size_average, reduce)
-    if input.ndim < 1:
-        raise ValueError(f"Expected 1 or more dimensions (got {input.ndim})")
-    if not 0.0 <= label_smoothing <= 1.0:
-        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
-    dim = 1 if input.ndim > 1 else 0
-    logs = ops.log_softmax(input, dim)
-    if category(target.dtype) >= 2 and (target.ndim == input.ndim or label_smoothing):
-        return _soft_cross_entropy(logs, target, weight, reduction, label_smoothing, dim)
-    _check_classes(input, target, weight)
-    if weight is None and label_smoothing == 0 and reduction in ("mean", "sum"):
-        return _whole_class_loss(logs, target, ignore_index, reduction)
-    picked, kept, w = _picked(logs, target, weight, ignore_index)
-    hard = ops.where(kept, -picked if w is None else -picked * w, 0)
-    if label_smoothing == 0:
-        return _class_reduction(hard, kept, w, reduction)
-    classes = input.shape[dim]
-    weighted = logs if weight is None else logs * weight.reshape([-1, *([1] * (input.ndim - 1 - dim))])
-    smooth = ops.where(kept, -ops.sum(weighted, [dim]), 0) / classes
-    both = (1 - label_smoothing) * hard + label_smoothing * smooth
-    return _class_reduction(both, kept, w, reduction)
-
-
-def _soft_cross_entropy(logs: Any, target: Any, weight: Any, reduction: str, label_smoothing: float, dim: int) -> Any:
-    if tuple(logs.shape) != tuple(target.shape):
-        raise RuntimeError(
-            f"Expected floating point target with class probabilities to have the same shape as input: "
-            f"{show(logs.shape)} "
-            f"!= {show(target.shape)}"
-        )
-    if label_smoothing:
-        target = target * (1 - label_smoothing) + label_smoothing / logs.shape[dim]
-    weighted = logs * target
-    if weight is not None:
-        weighted = weighted * weight.reshape([-1, *([1] * (logs.ndim - 1 - dim))])
-    if reduction == "mean":
-        return -ops.sum(weighted) / product(s for d, s in enumerate(logs.shape) if d != dim)
-    return reduce_loss(-ops.sum(weighted, [dim]), reduction)
-
-
-def _check_scores(input: Any) -> None:
-    if input.ndim > 2 or any(is_empty(s) for s in input.shape[-1:]):
-        raise RuntimeError(f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {show(input.shape)}")
-
-
-@composite(
-    "multi_margin_loss(Tensor input, Tensor target, int p=1, float margin=1.0, Tensor? weight=None, Any size_average=None, Any "
-    "reduce=None, str reduction='mean') -> Tensor",
-    tags=["function_only"],
-)
-def multi_margin_loss(input, target, p, margin, weight, size_average, reduce, reduction):
-    """The mean over classes of max(0, margin - input[target] + input[class])**p."""
-    if p not in (1, 2):
-        raise ValueError("only p == 1 and p == 2 supported")
-    _check_scores(input)
-    x, y = (input, target) if input.ndim == 2 else (input.reshape([1, -1]), target.reshape([-1]))
-    if y.ndim != 1 or bool(y.shape[0] != x.shape[0]):
-        raise RuntimeError(
-            "multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch size). Expected "
-            f"target size [{x.shape[0]}], but got {show(target.shape)}. Input has shape {show(input.shape)}."
-        )
-    picked = ops.gather(x, 1, y.unsqueeze(1))
-    z = (margin - picked + x).relu()
-    z = z if p == 1 else z * z
-    if weight is not None:
-        z = z * ops.index_select(weight, 0, y).unsqueeze(1)
-    others = ops.ne(ops.arange(x.shape[1]).unsqueeze(0), y.unsqueeze(1))
-    loss = ops.sum(ops.where(others, z, 0), [1]) / x.shape[1]
-    return reduce_loss(loss if input.ndim == 2 else loss.reshape([]), _old_reduction(reduction, size_average, reduce))
-
-
-@composite(
-    "multilabel_soft_margin_loss(Tensor input, Tensor target, Tensor? weight=None, Any size_average=None, Any reduce=None, str "
-    "reduction='mean') -> Tensor",
-    tags=["function_only"],
-)
-def multilabel_soft_margin_loss(input, target, weight, size_average, reduce, reduction):
-    """The mean over classes of the binary cross entropies."""
-    loss = -(target * ops.logsigmoid(input) + (1 - target) * ops.logsigmoid(-input))
-    loss = loss if weight is None else loss * weight
-    return reduce_loss(ops.mean(loss, [-1]), _old_reduction(reduction, size_average, reduce))
-
-
-@composite(
-    "multilabel_margin_loss(Tensor input, Tensor target, Any size_average=None, Any reduce=None, str reduction='mean') -> Tensor",
-    tags=["function_only"],
-)
-def multilabel_margin_loss(input, target, size_average, reduce, reduction):
-    """Over pairs of a target class (those before the first -1) and another: max(0, 1 - input[target] +
-    input[other]).
-    """
-    _check_scores(input)
-    if input.ndim != target.ndim or any(bool(a != b) for a, b in zip(input.shape, target.shape)):
-        raise RuntimeError(f"inconsistent target size: {show(target.shape)} for input of size: {show(input.shape)}")
-    x, y = (input, target) if input.ndim == 2 else (input.reshape([1, -1]), target.reshape([1, -1]))
-    n = x.shape[1]
-    valid = ops.eq(ops.cumsum(ops.lt(y, 0), 1), 0)
-    safe = ops.where(valid, y, 0)
-    chosen = ops.scatter_add(ops.zeros_like(x), 1, safe, valid.to(x.dtype)) > 0
-    picked = ops.gather(x, 1, safe)
-    z = (1 - picked.unsqueeze(2) + x.unsqueeze(1)).relu()
-    z = ops.where(valid.unsqueeze(2) & ops.logical_not(chosen).unsqueeze(1), z, 0)
-    loss = ops.sum(z, [1, 2]) / n
-    return reduce_loss(loss if input.ndim == 2 else loss.reshape([]), _old_reduction(reduction, size_average, reduce))
-
-
-__all__ = ["reduce_loss"]
 
 
 @composite(
@@ -632,3 +404,6 @@ def ctc_loss_of(log_probs, targets, input_lengths, target_lengths, blank, reduct
         return ops.mean(loss / lengths.clamp(min=1).to(loss.dtype))
     result = reduce_loss(loss, reduction)
     return result if batched or reduction != "none" else result.squeeze([0])
+
+
+__all__ = ["old_reduction", "reduce_loss"]

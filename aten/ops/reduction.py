@@ -6,13 +6,11 @@ import numpy as np
 
 from aten import _native
 from aten import dtype as dtypes
-from aten._native import Tensor
-from aten.errors import warn_caller
 from aten.meta import Meta
 from aten.op import Op, composite, op, ops
 from aten.ops.batching import batch_dims, is_tensor
 from aten.ops.pieces import reduce_into
-from aten.promotion import TYPE_NAMES, category, to_real
+from aten.promotion import TYPE_NAMES, category
 from aten.shapes import is_empty, product, reduced_sizes, wrap_dim, wrap_dims
 
 
@@ -37,11 +35,11 @@ def keep(x: Any, dim: list[int], keepdim: bool) -> Any:
     return x
 
 
-def _axes(dim: list[int]) -> tuple[int, ...]:
+def axes_of(dim: list[int]) -> tuple[int, ...]:
     return tuple(dim)
 
 
-def _reduced(x: Meta, dim: list[int], keepdim: bool, dtype: Any = None) -> Meta:
+def reduced(x: Meta, dim: list[int], keepdim: bool, dtype: Any = None) -> Meta:
     return x.like(sizes=reduced_sizes(x.sizes, dim, keepdim), dtype=dtype)
 
 
@@ -69,7 +67,7 @@ def _mean_dtype(input: Any, dim: Any, keepdim: Any, dtype: Any) -> Any:
 )
 def sum(input: Meta, dim: list[int], keepdim: bool) -> Meta:
     """The sum over `dim` (all dims if None or empty). Integers and bool are summed in int64."""
-    return _reduced(input, dim, keepdim)
+    return reduced(input, dim, keepdim)
 
 
 def _wrapped(input, dim, keepdim, *rest):
@@ -87,7 +85,7 @@ def _(input, dim, keepdim, dtype):
 
 
 sum.normal(_wrapped)
-sum.kernel(lambda out, x, dim, keepdim: reduce_into(out, np.add, x, _axes(dim), keepdim))
+sum.kernel(lambda out, x, dim, keepdim: reduce_into(out, np.add, x, axes_of(dim), keepdim))
 sum.vjp(lambda g, dim, keepdim, input_meta: spread(g, dim, keepdim, input_meta.sizes))
 sum.jvp(lambda tangents, input, dim, keepdim, out: sum(tangents[0], dim, keepdim) if dim else tangents[0])
 
@@ -101,7 +99,7 @@ sum.jvp(lambda tangents, input, dim, keepdim, out: sum(tangents[0], dim, keepdim
 )
 def mean(input: Meta, dim: list[int], keepdim: bool) -> Meta:
     """The mean over `dim` (all dims if None or empty); NaN over nothing."""
-    return _reduced(input, dim, keepdim)
+    return reduced(input, dim, keepdim)
 
 
 mean.normal(_wrapped)
@@ -109,7 +107,7 @@ mean.normal(_wrapped)
 
 @mean.kernel
 def _(out, x, dim, keepdim):
-    total = np.sum(x, axis=_axes(dim), keepdims=keepdim, dtype=x.dtype)
+    total = np.sum(x, axis=axes_of(dim), keepdims=keepdim, dtype=x.dtype)
     out[...] = np.divide(total, np.array(count(x.shape, dim), x.dtype))
 
 
@@ -126,7 +124,7 @@ mean.jvp(lambda tangents, input, dim, keepdim, out: mean(tangents[0], dim, keepd
 )
 def prod(input: Meta, dim: list[int], keepdim: bool) -> Meta:
     """The product over `dim` (all dims if None). Integers and bool are multiplied in int64."""
-    return _reduced(input, dim, keepdim)
+    return reduced(input, dim, keepdim)
 
 
 @prod.special(_asks_narrow)
@@ -135,7 +133,7 @@ def _(input, dim, keepdim, dtype):
 
 
 prod.normal(_wrapped)
-prod.kernel(lambda out, x, dim, keepdim: reduce_into(out, np.multiply, x, _axes(dim), keepdim))
+prod.kernel(lambda out, x, dim, keepdim: reduce_into(out, np.multiply, x, axes_of(dim), keepdim))
 
 
 def _product_of_others(x: Any, dim: list[int], out: Any) -> Any:
@@ -184,11 +182,11 @@ def _extreme(name: str, ufunc: Any) -> Op:
         for d in dim:
             if is_empty(input.sizes[d]):
                 raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
-        return _reduced(input, dim, keepdim)
+        return reduced(input, dim, keepdim)
 
     @rule.kernel
     def _(out, x, dim, keepdim):
-        out[...] = ufunc.reduce(x, axis=_axes(dim), keepdims=keepdim)
+        out[...] = ufunc.reduce(x, axis=axes_of(dim), keepdims=keepdim)
 
     @rule.vjp
     def _(g, input, dim, keepdim, out):
@@ -211,9 +209,9 @@ amin = _extreme("amin", np.minimum)
 def _truth(name: str, ufunc: Any) -> None:
     @op(f"{name}(Tensor input, int[1]? dim=None, bool keepdim=False) -> Tensor", tags=["reduction"], native="reduction")
     def rule(input: Meta, dim: list[int], keepdim: bool) -> Meta:
-        return _reduced(input, dim, keepdim, dtypes.uint8 if input.dtype is dtypes.uint8 else dtypes.bool)
+        return reduced(input, dim, keepdim, dtypes.uint8 if input.dtype is dtypes.uint8 else dtypes.bool)
 
-    rule.kernel(lambda out, x, dim, keepdim: np.copyto(out, ufunc.reduce(x != 0, axis=_axes(dim), keepdims=keepdim)))
+    rule.kernel(lambda out, x, dim, keepdim: np.copyto(out, ufunc.reduce(x != 0, axis=axes_of(dim), keepdims=keepdim)))
     rule.normal(_wrapped)
     rule.batch_fn = batch_dims(rule)
 
@@ -239,7 +237,7 @@ def _arg_extreme(name: str, numpy_name: str) -> None:
             return input.like(sizes=(1,) * input.ndim if keepdim else (), dtype=dtypes.int64)
         if input.ndim and is_empty(input.sizes[dim]):
             raise IndexError(f"{name}(): Expected reduction dim {dim} to have non-zero size.")
-        return _reduced(input, [dim] if input.ndim else [], keepdim, dtypes.int64)
+        return reduced(input, [dim] if input.ndim else [], keepdim, dtypes.int64)
 
     @rule.kernel
     def _(out, x, dim, keepdim):
@@ -265,128 +263,6 @@ _arg_extreme("argmax", "argmax")
 _arg_extreme("argmin", "argmin")
 
 
-# ------------------------------------------------------------------------------------------------------ variance
-def _correction(unbiased: Any, correction: Any) -> Any:
-    if correction is not None:
-        return correction
-    return 1 if unbiased is None or unbiased else 0
-
-
-def _var_normal(input, dim, correction, keepdim, unbiased):
-    if isinstance(dim, bool):
-        dim, unbiased = None, dim
-    if isinstance(correction, bool):
-        correction, unbiased = None, correction
-    if category(input.dtype) < 2:
-        raise RuntimeError("std and var only support floating point and complex dtypes")
-    dims, correction = wrap_dims(dim, input.ndim), _correction(unbiased, correction)
-    if isinstance(input, Tensor) and isinstance(correction, (int, float)):
-        n = count(input.shape, dims)
-        if isinstance(n, int) and n <= correction:
-            warn_caller(
-                "std and var: degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input "
-                "numel divided by output numel)."
-            )
-    return input, dims, correction, keepdim
-
-
-def _deviation(x: np.ndarray, dim: list[int], correction: Any) -> tuple[np.ndarray, np.ndarray]:
-    """(mean, variance) with kept dims."""
-    n = count(x.shape, dim)
-    mean = np.sum(x, axis=_axes(dim), keepdims=True, dtype=x.dtype) / np.array(n, x.dtype)
-    centred = x - mean
-    squares = (centred * centred.conj()).real if x.dtype.kind == "c" else centred * centred
-    total = np.sum(squares, axis=_axes(dim), keepdims=True, dtype=squares.dtype)
-    return mean, total / np.array(max(n - correction, 0), squares.dtype)
-
-
-@op(
-    "var(Tensor input, Any dim=None, Any correction=None, bool keepdim=False, *, bool? unbiased=None) -> Tensor",
-    tags=["reduction"],
-    compute="float32",
-    native="reduction",
-)
-def var(input: Meta, dim: list[int], correction: Any, keepdim: bool) -> Meta:
-    """The variance over `dim`: squared deviations summed and divided by n - correction (1: Bessel's)."""
-    return _reduced(input, dim, keepdim, to_real(input.dtype))
-
-
-var.normal(_var_normal)
-
-
-@var.kernel
-def _(out, x, dim, correction, keepdim):
-    out[...] = _deviation(x, dim, correction)[1].reshape(out.shape)
-
-
-def _freedom(sizes: Any, dim: list[int], correction: Any) -> Any:
-    n = count(sizes, dim) - correction
-    return n if not isinstance(n, (int, float)) or n > 0 else 0
-
-
-@var.vjp
-def _(g, input, dim, correction, keepdim):
-    n = _freedom(input.shape, dim, correction)
-    scale = 2 / n if not isinstance(n, (int, float)) or n != 0 else float("inf")
-    g = spread(g, dim, keepdim, input.shape)
-    centred = input - mean(input, dim, True) if dim else input * 0
-    return g * (scale * centred)
-
-
-@op(
-    "var_mean(Tensor input, Any dim=None, Any correction=None, bool keepdim=False, *, bool? unbiased=None) -> (Tensor, Tensor)",
-    tags=["reduction"],
-    compute="float32",
-    native="reduction",
-)
-def var_mean(input: Meta, dim: list[int], correction: Any, keepdim: bool) -> tuple[Meta, Meta]:
-    """(variance, mean) over `dim`."""
-    return _reduced(input, dim, keepdim, to_real(input.dtype)), _reduced(input, dim, keepdim)
-
-
-var_mean.normal(_var_normal)
-
-
-@var_mean.kernel
-def _(out, x, dim, correction, keepdim):
-    mean, variance = _deviation(x, dim, correction)
-    out[0][...] = variance.reshape(out[0].shape)
-    out[1][...] = mean.reshape(out[1].shape)
-
-
-@var_mean.vjp
-def _(g, input, dim, correction, keepdim):
-    total = None
-    if g[0] is not None:
-        total = var.vjp_fn(g[0], input, dim, correction, keepdim)
-    if g[1] is not None:
-        part = spread(g[1], dim, keepdim, input.shape) / count(input.shape, dim)
-        total = part if total is None else total + part
-    return total
-
-
-def _root(v: Any) -> Any:
-    """sqrt with gradient 0 (not NaN) at 0."""
-    where, zero = ops.where, ops.eq(v, 0)
-    return where(zero, v, where(zero, 1.0, v).sqrt())
-
-
-@composite("std(Tensor input, Any dim=None, Any correction=None, bool keepdim=False, *, bool? unbiased=None) -> Tensor")
-def std(input, dim, correction, keepdim, unbiased):
-    """The square root of `var`."""
-    return _root(var(input, dim, correction, keepdim, unbiased=unbiased))
-
-
-@composite(
-    "std_mean(Tensor input, Any dim=None, Any correction=None, bool keepdim=False, *, bool? unbiased=None) -> (Tensor, Tensor)",
-    tags=["function_only"],
-)
-def std_mean(input, dim, correction, keepdim, unbiased):
-    """(standard deviation, mean)."""
-    variance, mean = var_mean(input, dim, correction, keepdim, unbiased=unbiased)
-    return _root(variance), mean
-
-
 # --------------------------------------------------------------------------------- extremes with their positions
 def _indexed(name: str, pick: Any) -> Op:
     @op(
@@ -396,7 +272,7 @@ def _indexed(name: str, pick: Any) -> Op:
     def rule(input: Meta, dim: int, keepdim: bool) -> tuple[Meta, Meta]:
         if input.ndim and is_empty(input.sizes[dim]):
             raise IndexError(f"{name}(): Expected reduction dim {dim} to have non-zero size.")
-        out = _reduced(input, [dim] if input.ndim else [], keepdim)
+        out = reduced(input, [dim] if input.ndim else [], keepdim)
         return out, out.like(dtype=dtypes.int64)
 
     @rule.kernel
@@ -432,9 +308,8 @@ def put_along(g: Any, index: Any, dim: int, keepdim: bool, meta: Meta) -> Any:
 
 max_dim = _indexed("max", np.argmax)
 min_dim = _indexed("min", np.argmin)
-for _made in (sum, mean, prod, var):
+for _made in (sum, mean, prod):
     _made.batch_fn = batch_dims(_made)
-var_mean.batch_fn = batch_dims(var_mean, outputs=2)
 
 
 def _max_or_min(name: str) -> None:
@@ -503,7 +378,7 @@ def count_nonzero(input, dim):
 )
 def logsumexp(input: Meta, dim: list[int], keepdim: bool) -> Meta:
     """log(sum(exp(input))) over `dim`, without overflow."""
-    return _reduced(input, dim, keepdim)
+    return reduced(input, dim, keepdim)
 
 
 logsumexp.normal(_wrapped)
@@ -511,9 +386,9 @@ logsumexp.normal(_wrapped)
 
 @logsumexp.kernel
 def _(out, x, dim, keepdim):
-    top = np.max(x.real, axis=_axes(dim), keepdims=True, initial=-np.inf).astype(x.dtype)
+    top = np.max(x.real, axis=axes_of(dim), keepdims=True, initial=-np.inf).astype(x.dtype)
     top = np.where(np.isinf(top), np.zeros((), x.dtype), top)
-    total = np.log(np.sum(np.exp(x - top), axis=_axes(dim), keepdims=True, dtype=x.dtype)) + top
+    total = np.log(np.sum(np.exp(x - top), axis=axes_of(dim), keepdims=True, dtype=x.dtype)) + top
     out[...] = total.reshape(out.shape)
 
 
@@ -543,6 +418,12 @@ def _(tangents, input, dim, keepdim, out):
 logsumexp.batch_fn = batch_dims(logsumexp)
 
 
+def root(v: Any) -> Any:
+    """sqrt with gradient 0 (not NaN) at 0."""
+    where, zero = ops.where, ops.eq(v, 0)
+    return where(zero, v, where(zero, 1.0, v).sqrt())
+
+
 def vector_norm(x: Any, p: Any, dim: Any, keepdim: bool) -> Any:
     """The p-norm of the elements along `dim`; gradients are 0 where the norm is."""
     dims = wrap_dims(dim, x.ndim)
@@ -559,7 +440,7 @@ def vector_norm(x: Any, p: Any, dim: Any, keepdim: bool) -> Any:
         return sum(size, dims, keepdim)
     if p == 2:
         squares = ops.square(ops.real(x)) + ops.square(ops.imag(x)) if x.dtype.is_complex else x * x  # of size, 0 has no slope
-        return _root(sum(squares, dims, keepdim))
+        return root(sum(squares, dims, keepdim))
     where = ops.where
     if p < 1:  # the derivative of a power at 0 is infinite: zeros get none
         nothing = ops.eq(size, 0)
@@ -607,4 +488,4 @@ def dist(input, other, p):
     return vector_norm(input - other, p, None, False)
 
 
-__all__ = ["amax", "amin", "count", "keep", "mean", "spread", "sum", "var", "vector_norm"]
+__all__ = ["amax", "amin", "axes_of", "count", "keep", "mean", "reduced", "root", "spread", "sum", "vector_norm"]

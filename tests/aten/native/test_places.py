@@ -7,7 +7,7 @@ import aten
 from aten import _native
 from aten.op import registry
 from aten.ops.getitem import _split
-from aten.ops.indexing import expand_bools
+from aten.ops.index_tensors import expand_bools
 from aten.tensor import from_numpy
 
 DTYPES = ("float32", "float64", "float16", "int8", "int64", "bool", "complex128")

@@ -178,4 +178,12 @@ def _(g, needs, indices, values_meta, accumulate):
     return own, index(g, indices) if needs[2] else None
 
 
+@index_put.jvp
+def _(tangents, input, indices, values, accumulate, out):
+    # (Transposing the vjp would add up what equal places hide from each other.)
+    own, put = tangents[0], tangents[2]
+    own = ops.zeros_like(input) if own is None else own
+    return index_put(own, indices, ops.zeros_like(values) if put is None else put, accumulate)
+
+
 index_put.inplace = inplace_of(index_put)

@@ -195,6 +195,14 @@ def _(g, needs, input_meta, dim, index, src_meta):
     return input_grad, _pad_to(gather(g, dim, index), src_meta)
 
 
+@scatter.jvp
+def _(tangents, input, dim, index, src, out):
+    # (Transposing the vjp would add up what equal places hide from each other.)
+    own, put = tangents[0], tangents[3]
+    own = ops.zeros_like(input) if own is None else own
+    return scatter(own, dim, index, 0 if put is None else put)
+
+
 def _pad_to(g: Any, meta: Any) -> Any:
     """Zeros where src reaches beyond the index."""
     if all(known_equal(a, b) for a, b in zip(g.shape, meta.sizes)):

@@ -159,3 +159,16 @@ def test_vmap_randomness():
     for mode, distinct in (("same", False), ("different", True)):
         dropped = vmap(lambda r: aten.dropout(r, 0.5, True), randomness=mode)(aten.ones([2, 64]))
         assert ((dropped[0] - dropped[1]).abs().max().item() > 0) == distinct
+
+
+def test_tangents_of_what_is_written_twice_in_one_place():
+    x, t, i = aten.tensor([0.0, 1.0, 2.0]), aten.tensor([2.0, 3.0, 4.0]), aten.tensor([1, 1, 2])
+    for f, want in (
+        (lambda x: aten.zeros(3).index_put((i,), x * 2), [0, 6, 8]),
+        (lambda x: x.index_put((i,), aten.ones(3)), [2, 0, 0]),
+        (lambda x: x.index_put((i,), x, accumulate=True), [2, 8, 8]),
+        (lambda x: aten.zeros(3).scatter(0, i, x * 2), [0, 6, 8]),
+        (lambda x: x.scatter(0, i, 5.0), [2, 0, 0]),
+    ):
+        assert jvp(f, (x,), (t,))[1].tolist() == want
+        assert vmap(lambda t, f=f: jvp(f, (x,), (t,))[1])(aten.stack([t, t])).tolist() == [want, want]

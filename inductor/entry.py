@@ -8,6 +8,7 @@ from typing import Any
 
 from aten import errors, settings
 from aten.aot import stages
+from aten.autograd.graph import saves_through_hooks
 from aten.fx.symbols import runs_whole
 from inductor import modes
 from inductor.codegen.toolchain import CompilerMissing, DeviceCompileError
@@ -28,7 +29,7 @@ def compile_fx(
         return stages.compile(gm, functools.partial(compile_fx, mode=mode, options=options))
     counters["graphs"] += 1
     kinds = set().union(*(devices_of(node.meta.get("val")) for node in gm.graph.nodes))
-    if not kinds <= {"cpu", "cuda"}:
+    if not kinds <= {"cpu", "cuda"} or saves_through_hooks():  # (hooks are given what each op saves, as in plain code)
         return gm.forward
     if "cuda" in kinds and (reason := _no_cuda()) is not None:
         errors.warn_once(f"compiled functions of tensors on cuda run eager: {reason}")

@@ -88,6 +88,11 @@ def saved_tensors_hooks_enabled() -> bool:
     return _hooks.refusal is None
 
 
+def saves_through_hooks() -> bool:
+    """Whether an op that is recorded now hands what it saves to hooks."""
+    return bool(_native.ambient() & _SAVED_HOOKS) and _native.is_grad_enabled()
+
+
 class saved_tensors_hooks:
     """Within the block every tensor that is saved for backward is kept as `pack_hook(tensor)`, any object; backward asks
     `unpack_hook(object)` for a tensor of the same contents. `pack_hook` must not write its argument."""

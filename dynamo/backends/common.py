@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from aten import aot
+from aten.autograd.graph import saves_through_hooks
 from aten.fx.symbols import runs_whole
 from aten.fx.targets import assert_async, assert_true
 from dynamo.backends.partition import check_partition
@@ -23,7 +24,7 @@ def as_it_is(
 ) -> Callable | None:
     """A callable for a captured graph that aot does not take as it stands: it is run op by op, or, where it is one of wrappers,
     compiled by `backend` and `backward_backend` (the same by default) as graphs of what they are made of. None for others."""
-    if runs_whole(gm.graph):
+    if runs_whole(gm.graph) or saves_through_hooks():
         return gm.forward
     if not any(node.meta.get("wrapper") for node in gm.graph.placeholders):
         return None

@@ -1,5 +1,7 @@
 """Gradients switched on and off inside of compiled functions, whoever runs the graph."""
 
+import contextlib
+
 import pytest
 from weft._dynamo.testing import CompileCounter
 
@@ -65,3 +67,32 @@ def test_changes_of_the_mode_are_operations_that_are_counted():
     x = weft.ones(3, requires_grad=True)
     weft.compile(f, backend=counter, fullgraph=True)(x).sum().backward()
     assert counter.op_count == 5 and x.grad.tolist() == [3.0, 3.0, 3.0]
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+def test_hooks_are_given_what_each_op_saves(backend):
+    """Hooks that were open when a function was called, or that it opens itself, change gradients as in plain code."""
+
+    def doubled():
+        return weft.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t * 2)
+
+    def inside(x):
+        with doubled():
+            y = x.sin()
+        return y.sum()
+
+    def outside(x):
+        return (x.sin() * x.exp()).sum()
+
+    def gradient(function, hooked):
+        x = weft.arange(1.0, 4.0, requires_grad=True)
+        with doubled() if hooked else contextlib.nullcontext():
+            out = function(x)
+        out.backward()
+        return x.grad
+
+    compiled = weft.compile(inside, backend=backend)
+    weft.testing.assert_close(gradient(compiled, False), gradient(inside, False))
+    compiled = weft.compile(outside, backend=backend, fullgraph=True)
+    for hooked in (False, True, False):
+        weft.testing.assert_close(gradient(compiled, hooked), gradient(outside, hooked))

@@ -6,6 +6,7 @@ of the traced program comes only from classes that lack the special methods, in 
 
 from __future__ import annotations
 
+import collections
 import operator
 import types
 from collections.abc import Callable
@@ -24,12 +25,15 @@ from dynamo.variables.hashed import Hashed, HashedKey
 from dynamo.variables.sequence import TupleVariable
 from dynamo.variables.symint import SymbolicVariable
 
+SLOT = types.WrapperDescriptorType
+REPEATED = (str, bytes, bytearray, list, tuple, collections.deque)
+
 
 # ------------------------------------------------------------------------------------------------- binary
 def binary(frame, op, a: Variable, b: Variable) -> Variable:
     """op(a, b) for a function of `operator`, in-place and comparing ones included."""
     row = ROWS[op]
-    result = a.binary(frame, op, b) if op is not row.function else None
+    result = a.binary(frame, op, b) if op is not row.function and not _multiplies(frame, row, a, b) else None
     if result is None:
         result = compare(frame, op, a, b) if row.is_comparison else compute(frame, row, a, b)
     if result is not None:
@@ -45,11 +49,21 @@ def compute(frame, row: Operator, a: Variable, b: Variable) -> Variable | None:
     if left is right and type(a) is type(b):
         return a.binary(frame, row.function, b)
     look = frame.world.on_class
-    if issubclass(right, left) and look(right, row.reflected) is not look(left, row.reflected):
+    of_subclass = issubclass(right, left) and look(right, row.reflected) is not look(left, row.reflected)
+    if of_subclass or _multiplies(frame, row, a, b):
         result = b.reflected(frame, row.function, a)
         return a.binary(frame, row.function, b) if result is None else result
     result = a.binary(frame, row.function, b)
     return b.reflected(frame, row.function, a) if result is None else result
+
+
+def _multiplies(frame, row: Operator, a: Variable, b: Variable) -> bool:
+    """Whether an object of a program's class answers before a sequence is repeated: repeating is no product, and comes last."""
+    left, right = a.python_type(), b.python_type()
+    if row.function is not operator.mul or not issubclass(left, REPEATED) or frame.world.lacks(right, "__rmul__"):
+        return False
+    look = frame.world.on_class
+    return not isinstance(look(right, "__rmul__"), SLOT) and isinstance(look(left, "__mul__"), SLOT)
 
 
 def compare(frame, op, a: Variable, b: Variable) -> Variable | None:

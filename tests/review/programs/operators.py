@@ -426,3 +426,52 @@ def tensor_with_user_obj_ops(C):
         return a, x == V() if False else 1
 
     return C(f)(x0())
+
+
+class Repeats:
+    def __init__(self, n):
+        self.n = n
+
+    def __index__(self):
+        return self.n
+
+
+@prog
+def what_repeats_a_sequence(C):
+    class Multiplies(Repeats):
+        def __rmul__(self, other):
+            return "product", other
+
+    class Refuses(Repeats):
+        def __rmul__(self, other):
+            return NotImplemented
+
+    class Whole(int):
+        def __rmul__(self, other):
+            return "whole", other
+
+    class Row(list):
+        pass
+
+    class Grid(list):
+        def __mul__(self, n):
+            return "grid"
+
+    def f(x, s, n):
+        t = s
+        t *= n
+        return x + 1, s * n, t
+
+    class Later(Repeats):
+        pass
+
+    out = []
+    for s in ("ab", b"ab", [1, 2], (1, 2), Row([1]), Grid([1])):
+        c = C(f)
+        out += [c(x0(), s, n) for n in (Repeats(2), Multiplies(2), Refuses(2), Whole(2), 2)]
+        c = C(f)
+        out.append(c(x0(), s, Later(2)))
+        Later.__rmul__ = lambda self, other: "later"
+        out.append(c(x0(), s, Later(2)))
+        del Later.__rmul__
+    return out

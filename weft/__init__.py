@@ -69,8 +69,6 @@ _CLASSES = {"dtype": "DType", "layout": "Layout", "memory_format": "MemoryFormat
 def __getattr__(name: str) -> _Any:
     if name in _PARTS:
         value = _import_module(f"weft.{name}")
-        if name in ("sparse", "autograd"):
-            vars(value)["torch"] = _import_module("weft")  # programs reach the package through the files that import it
     elif name in _HOME:
         value = getattr(_import_module(_HOME[name]), name)
     elif name.startswith("_foreach_") and name in (foreach := _import_module("weft.foreach")).NAMES:

@@ -9,6 +9,8 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
+REACHED_THROUGH = ("aten.autograd", "aten.sparse")  # programs reach the package through these, whose files import it in PyTorch
+
 
 class _AliasLoader:
     def __init__(self, target: str) -> None:
@@ -23,6 +25,8 @@ class _AliasLoader:
 
     def exec_module(self, module: ModuleType) -> None:
         module.__spec__ = self.spec
+        if self.target in REACHED_THROUGH:
+            vars(module)["torch"] = sys.modules["weft"]
 
 
 class _AliasFinder:  # no base class: importlib.abc takes longer to import than all of this file

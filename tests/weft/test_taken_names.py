@@ -1,5 +1,7 @@
 """Names and arguments that model code takes from places of PyTorch."""
 
+import subprocess
+import sys
 import warnings
 
 import pytest
@@ -296,3 +298,8 @@ def test_the_switch_of_threads_in_backward_is_kept():
         assert not weft.autograd.is_multithreading_enabled()
         (x := weft.ones(2, requires_grad=True)).sum().backward()
     assert weft.autograd.is_multithreading_enabled() and x.grad.tolist() == [1, 1]
+
+
+def test_the_package_is_reached_through_a_part_however_that_was_imported():
+    code = "import weft.autograd.functional, weft.sparse, weft; assert weft.autograd.torch is weft.sparse.torch is weft"
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -36,6 +36,18 @@ def x0():
     return weft.arange(4.0)
 
 
+def times(C, f, *argss):
+    """What f answers to each call, or the error: its class and text."""
+    c = C(f)
+    out = []
+    for a in argss:
+        try:
+            out.append(c(*a))
+        except Exception as e:
+            out.append((type(e).__name__, str(e)))
+    return out
+
+
 def norm(v, depth: int = 0):
     """A value as plain data: kind, type and content. Objects go by their text, without addresses."""
     if depth > 20:

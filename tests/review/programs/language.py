@@ -7,7 +7,7 @@ import itertools
 import operator
 
 import weft
-from tests.review.harness import prog
+from tests.review.harness import prog, times
 
 
 def x0():
@@ -21,17 +21,6 @@ def brk():
 @weft.compiler.disable
 def opaque(v=None):
     return v
-
-
-def times(C, f, *argss):
-    c = C(f)
-    out = []
-    for a in argss:
-        try:
-            out.append(c(*a))
-        except Exception as e:
-            out.append((type(e).__name__, str(e)))
-    return out
 
 
 @prog

@@ -5,7 +5,7 @@ import gc
 import weakref
 
 import weft
-from tests.review.harness import prog, x0
+from tests.review.harness import prog, times, x0
 
 
 def brk():
@@ -15,17 +15,6 @@ def brk():
 @weft.compiler.disable
 def opaque(v=None):
     return v
-
-
-def times(C, f, *argss):
-    c = C(f)
-    out = []
-    for a in argss:
-        try:
-            out.append(c(*a))
-        except Exception as e:
-            out.append((type(e).__name__, str(e)))
-    return out
 
 
 class D:

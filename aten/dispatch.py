@@ -13,6 +13,7 @@ import aten.schema
 from aten import _native, autocast, default_device, devices, overrides
 from aten import dtype as dtypes
 from aten._native import Tensor
+from aten.arrays import array, from_arrays, kernel_argument, numbers, run_kernel, store
 from aten.autograd.inplace import record_inplace
 from aten.autograd.record import record
 from aten.derivative import is_lost
@@ -275,13 +276,6 @@ def allocate(meta: Meta) -> Tensor:
     return _native.empty(meta.sizes, meta.dtype, meta.device, meta.strides)
 
 
-def array(tensor: Tensor) -> np.ndarray:
-    """The tensor's memory, which is the host's, as a NumPy array, whatever its autograd state."""
-    if tensor.device is not devices.CPU and not tensor.is_meta:
-        raise NotImplementedError(f"a kernel of the CPU cannot read memory on {tensor.device}")
-    return tensor.numpy(force=True)
-
-
 def run(op: Op, args: tuple[Any, ...]) -> Any:
     """Shape rule, allocation and kernel on plain tensors, without autograd."""
     if overrides.state.modes or any([overrides.kind_of(type(v)) or type(v) is list for v in args]):
@@ -315,7 +309,7 @@ def run(op: Op, args: tuple[Any, ...]) -> Any:
         found = NotImplemented if op.native_fn is None else op.native_fn(*args)
         if found is not NotImplemented:
             return found
-        return _from_arrays(op.kernel_fn(*[_kernel_argument(v, None) for v in args]))
+        return from_arrays(op.kernel_fn(*[kernel_argument(v) for v in args]))
     if not _widens_again(op, args):
         with no_grad():  # what came here for its dtypes, say, gets the same kernel as if it had come with these arguments
             found = by_rule(op, *op.split(args))
@@ -343,89 +337,9 @@ def _factory(op: Op, args: tuple[Any, ...], meta: Meta) -> Tensor:
     return out
 
 
-def _from_arrays(result: Any) -> Any:
-    if isinstance(result, (tuple, list)):
-        return type(result)([_from_arrays(r) for r in result])
-    return _native.from_numpy(np.ascontiguousarray(result)) if isinstance(result, np.ndarray) else result
-
-
-def numbers(tensor: Tensor) -> np.ndarray:
-    """The tensor's elements as NumPy computes with them: its memory, or complex64 for complex32, which NumPy lacks."""
-    a = array(tensor)
-    if tensor.dtype is not dtypes.complex32:
-        return a
-    return np.asarray(a["real"].astype(np.float32) + 1j * a["imag"].astype(np.float32))
-
-
-def store(tensor: Tensor, values: np.ndarray) -> None:
-    """Put numbers into the tensor's memory, casting; a complex32 takes their parts."""
-    memory = array(tensor)
-    if tensor.dtype is not dtypes.complex32:
-        memory[...] = values
-    elif values.dtype == memory.dtype:
-        memory[...] = values
-    else:
-        memory["real"], memory["imag"] = values.real, values.imag
-
-
-def _kernel_argument(value: Any, dtype: Any, half_to: Any = None) -> Any:
-    if isinstance(value, Tensor):
-        a = numbers(value)
-        if half_to is not None and value.dtype.itemsize == 2 and value.dtype.is_floating_point:
-            a = a.astype(half_to)
-        return a
-    if type(value) is list and value and any(isinstance(v, Tensor) for v in value):
-        return [_kernel_argument(v, dtype, half_to) for v in value]
-    return value
-
-
-def as_number(value: Any, dtype: np.dtype) -> np.ndarray:
-    """A Python number as a 0-d array of `dtype`; integers wrap as C casts do."""
-    if dtype.kind in "iu" and not isinstance(value, (bool, float, complex)):
-        bits = 8 * dtype.itemsize
-        value = int(value) & ((1 << bits) - 1)
-        if dtype.kind == "i" and value >> (bits - 1):
-            value -= 1 << bits
-    elif dtype.kind in "iu":
-        value = int(value)
-    return np.array(value, dtype)
-
-
 def _widens_again(op: Op, args: tuple[Any, ...]) -> bool:
     """Whether a native rule would add up integers in int64 that were cast to another dtype because the call said so."""
     return "scan" in op.tags and callable(op.promote) and category(args[0].dtype) < 2 and args[0].dtype is not dtypes.int64
-
-
-def run_kernel(op: Op, out: Any, args: tuple[Any, ...]) -> None:
-    """Run the kernel into memory that is there; float16 and bfloat16 are computed in `op.compute` and rounded once."""
-    if op.native_fn is not None and op.native_fn(out, *args) is not NotImplemented:
-        return
-    half_to = np.dtype(op.compute) if op.compute else None
-    arrays = [_kernel_argument(v, None, half_to) for v in args]
-    if "scalars" in op.tags:
-        dtype = next((a.dtype for p, a in zip(op.core, arrays) if p.type == "Tensor" and isinstance(a, np.ndarray)), None)
-        for i, param in enumerate(op.core):
-            if param.numbers and not isinstance(arrays[i], np.ndarray) and arrays[i] is not None:
-                arrays[i] = as_number(arrays[i], dtype)
-    outs = tuple([_kernel_out(o, half_to) for o in out]) if type(out) is tuple else _kernel_out(out, half_to)
-    try:
-        with np.errstate(all="ignore"):
-            op.kernel_fn(outs, *arrays)
-    except TypeError as error:  # NumPy has it not for this dtype, nor have we
-        found = next((a.dtype for a in args if isinstance(a, Tensor)), None)
-        raise NotImplementedError(f"\"{op.name}_cpu\" not implemented for '{TYPE_NAMES[found.name] if found else ''}'") from error
-    if half_to is not None or dtypes.complex32 in [o.dtype for o in (out if type(out) is tuple else (out,))]:
-        for o, a in zip(out, outs) if type(out) is tuple else ((out, outs),):
-            if a.dtype != o.dtype.to_numpy():
-                store(o, a)
-
-
-def _kernel_out(tensor: Tensor, half_to: Any) -> np.ndarray:
-    if half_to is not None and tensor.dtype.itemsize == 2 and tensor.dtype.is_floating_point:
-        return np.empty(tuple(tensor.shape), half_to)
-    if tensor.dtype is dtypes.complex32:
-        return np.empty(tuple(tensor.shape), np.complex64)
-    return array(tensor)
 
 
 # ------------------------------------------------------------------------------------------- out= and in place

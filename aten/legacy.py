@@ -9,7 +9,8 @@ import numpy as np
 from aten import _native
 from aten import dtype as dtypes
 from aten._native import DType, Size, Tensor, UntypedStorage
-from aten.dispatch import no_grad, numbers, store
+from aten.arrays import numbers, store
+from aten.dispatch import no_grad
 from aten.storage import TypedStorage
 from aten.tensor import attach, tensor
 

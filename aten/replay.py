@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from aten import _native, dispatch, settings
+from aten import _native, arrays, dispatch, settings
 from aten import dtype as dtypes
 from aten._native import Tensor
 from aten.dtype import device
@@ -213,7 +213,7 @@ class _Writer:
             if of is None:
                 return None
             args = tuple(
-                dispatch.as_number(a, of.to_numpy()) if p.numbers and isinstance(a, (bool, int, float, complex)) else a
+                arrays.as_number(a, of.to_numpy()) if p.numbers and isinstance(a, (bool, int, float, complex)) else a
                 for p, a in zip(op.core, args)
             )
         return [self.operand(a) for a in args], *_layouts(node)
@@ -377,7 +377,7 @@ def _learn(owner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def quietly(kernel: Callable[..., Any], *arrays: Any) -> None:
-    """Run a kernel as `dispatch.run_kernel` does."""
+    """Run a kernel as `arrays.run_kernel` does."""
     with np.errstate(all="ignore"):
         kernel(*arrays)
 

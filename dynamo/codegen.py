@@ -14,12 +14,12 @@ from bytecode import Label, TryBegin, TryEnd
 
 from . import _eval_frame
 from . import outcome as o
+from .break_writer import BreakWriter
 from .bytecode.assemble import STACK_MARGIN, Copy, assemble_like
 from .bytecode.emit import Emitter
 from .bytecode.instruction import decode
 from .guard_program import argument_names
 from .reraise import raiser
-from .resume import BreakWriter
 
 GRAPH = "___graph"  # the tuple that the graph returned
 TEMP = "___temp"

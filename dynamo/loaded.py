@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from . import outcome as o
+from .real_objects import instance_dict, members_of, mro_of
 from .source import Attr, Closure, Global, InstanceDict, Item, Scope, Source
-from .world import instance_dict, members_of, mro_of
 
 
 def loaded_from_outside(traced: o.Traced, scope: Scope) -> list[Source]:

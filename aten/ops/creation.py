@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from aten import dtype as dtypes
-from aten.dispatch import as_number
+from aten.arrays import as_number
 from aten.meta import Meta, dense_strides, exceeds
 from aten.op import composite, inplace_of, op, ops
 from aten.promotion import TYPE_NAMES, category, element, number_dtype

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from aten import dtype as dtypes
-from aten.dispatch import as_number
+from aten.arrays import as_number
 from aten.meta import Meta, exceeds, known_equal
 from aten.op import composite, inplace_of, op, ops
 from aten.ops.accumulate import add_at

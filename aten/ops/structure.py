@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from aten.arrays import as_number
 from aten.devices import same
-from aten.dispatch import as_number
 from aten.meta import Meta, exceeds, known_equal
 from aten.op import alias_of, inplace_of, op, ops
 from aten.ops.batching import batch_dims, materialize, to_front

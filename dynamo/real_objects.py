@@ -1,0 +1,118 @@
+"""How the world reads a real object: past the hooks of its class, and past what a program has put in the place of a method.
+
+Only `world.py` and what keeps guards alive (`loaded.py`) read through here.
+"""
+
+from __future__ import annotations
+
+import threading
+import types
+from typing import Any
+
+import aten
+from dynamo.operators import BINARY, UNARY
+
+MISSING: Any = object()  # what a look-up gives that finds nothing
+IMMUTABLE = 1 << 8  # of tp_flags: attributes of the class cannot be set (classes written in C)
+IMPORT = __import__
+ABSTRACT = 1 << 20  # of tp_flags: the class has abstract methods
+HEAP_TYPE = 1 << 9  # of tp_flags: made while the program runs, as classes written in Python are (and some in C)
+DATA = frozenset({int, float, str, bytes, complex, tuple, list, dict, set, frozenset})  # no descriptors
+C_FUNCTIONS = (types.WrapperDescriptorType, types.MethodDescriptorType, types.ClassMethodDescriptorType)
+
+
+NOT_ASKED = ("__init__", "__new__", "__init_subclass__", "__set_name__", "__class_getitem__", "__reduce_ex__", "__reduce__")
+MADE_BY_NAMEDTUPLE = dict.fromkeys(("__repr__", "_replace", "_asdict"), types.FunctionType) | {"_make": classmethod}
+TUPLE_HOOKS = (
+    "__getattribute__", "__getattr__", "__setattr__", "__delattr__", "__len__", "__iter__", "__getitem__", "__contains__",
+    "__bool__", "__hash__", "__str__", "__format__", "__call__", "__index__", "__reversed__", "count", "index",
+    *dict.fromkeys(name for row in BINARY for name in (row.dunder, row.reflected, row.inplace_dunder)),
+    *(row.dunder for row in UNARY.values()),
+)  # fmt: skip
+
+
+def code_file(found: Any) -> str | None:
+    """The file of a function written in Python, or of the one in a classmethod."""
+    code = getattr(getattr(found, "__func__", found), "__code__", None)
+    return None if code is None else code.co_filename
+
+
+def written_in_c(cls: type) -> bool:
+    """Whether the class is written in C: it is static, or defines a method there. (Slots and `__dict__` say nothing: those
+    of classes written in Python are C's as well.)"""
+    if not cls.__flags__ & HEAP_TYPE:
+        return True
+    return any(
+        (isinstance(v, C_FUNCTIONS) and v.__objclass__ is cls) or (isinstance(v, types.BuiltinFunctionType) and v.__self__ is cls)
+        for v in cls.__dict__.values()
+    )
+
+
+class Registered:
+    """Asks an abstract class whether `cls` counts as a subclass of it."""
+
+    __slots__ = ("cls",)
+
+    def __init__(self, cls: type):
+        self.cls = cls
+
+    def __call__(self, base: type) -> bool:
+        return issubclass(self.cls, base)
+
+
+class LacksOwn:
+    """Asks an object whose dictionary is another one in each thread whether it lacks a name."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def __call__(self, obj: Any) -> bool:
+        return self.name not in (instance_dict(obj) or {})
+
+
+class IsEmpty:
+    """Asks a descriptor of C whether an object has nothing behind it."""
+
+    __slots__ = ("descriptor",)
+
+    def __init__(self, descriptor: Any):
+        self.descriptor = descriptor
+
+    def __call__(self, obj: Any) -> bool:
+        try:
+            self.descriptor.__get__(obj)
+        except AttributeError:
+            return True
+        return False
+
+
+def names_of_class(cls: type) -> tuple[str, ...]:
+    return tuple(cls.__dict__)
+
+
+def mro_of(cls: type) -> tuple[type, ...]:
+    return type.__dict__["__mro__"].__get__(cls)  # type: ignore[attr-defined]
+
+
+def members_of(cls: type) -> types.MappingProxyType:
+    """The dictionary of a class, past its metaclass."""
+    return type.__dict__["__dict__"].__get__(cls)  # type: ignore[attr-defined]
+
+
+def walk(mro: tuple[type, ...], name: str) -> Any:
+    return next((members_of(c)[name] for c in mro if name in members_of(c)), MISSING)
+
+
+OURS = dict(members_of(aten.Tensor))  # before a program can have put something else in the place of a method
+
+
+def instance_dict(obj: Any) -> dict | None:
+    """The real dictionary of an object's attributes, past any `__getattribute__`; None if it has none."""
+    try:
+        getter = threading.local if issubclass(type(obj), threading.local) else object
+        found = getter.__getattribute__(obj, "__dict__")
+    except AttributeError:
+        return None
+    return found if type(found) is dict else None

@@ -96,7 +96,8 @@ class GraphFailed(RuntimeError):
 
 
 class PromiseBroken(GraphFailed):
-    """A number that data decides is another than was taken for granted while capturing: this call has to be run eager."""
+    """A number is another than was taken for granted while capturing, data decided it, or it needs more than 64 bits: this call has
+    to be run eager."""
 
 
 class ConstraintViolationError(RuntimeError):

@@ -237,16 +237,17 @@ class OutputGraph:
             return None
         kind = "int" if isinstance(value, int) else "float"
         self.guard(guards.TypeIs(source, type(value)))
-        lo = None if value < 0 else 0
-        symbol = self.new_symbol(source, value, lo=-(2**62) if lo is None else 0, kind=kind)
-        if kind == "int" and lo == 0:
-            self.guard_not_negative(source, symbol)
+        lo = 0 if value >= 0 else -(2**62)
+        symbol = self.new_symbol(source, value, lo=lo, kind=kind)
+        if kind == "int":
+            self.guard_range(source, symbol, lo)
         self.add_input(source, value, symbol)
         return SymbolicVariable(symbol, source)
 
-    def guard_not_negative(self, source: Source, symbol) -> None:
-        """A number that was not negative is taken to stay so, which sizes made of it rely on."""
-        condition = nodes.ge(nodes.sym(symbol.expr.name), 0)
+    def guard_range(self, source: Source, symbol, lo: int) -> None:
+        """A number that was not negative is taken to stay so, which sizes made of it rely on; all stay within 64 bits."""
+        number = nodes.sym(symbol.expr.name)
+        condition = nodes.and_(nodes.ge(number, lo), nodes.lt(number, 2**62))
         self.guard(guards.ShapeIs(None, guards.Shape(condition, {symbol.expr.name: source})))
 
     def is_dynamic_number(self, source: Source, value) -> bool:

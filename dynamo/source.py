@@ -373,6 +373,11 @@ def keys_of(value: dict) -> list:
     return list((collections.OrderedDict if isinstance(value, collections.OrderedDict) else dict).keys(value))
 
 
+def values_of(value: dict) -> list:
+    """The values in the order of the dict, whose keys are not asked for their hashes."""
+    return list(dict.values(value))
+
+
 class DictKey(Source):
     """The i-th key of a dict, in its order."""
 

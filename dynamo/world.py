@@ -432,12 +432,16 @@ class World:
         """The values of `__kwdefaults__`, by name."""
         values = function.__kwdefaults__
         here = Attr(source, "__kwdefaults__")
-        self._saw("kwdefaults", source, None, values)
         if values is None:
             self.output.guard(guards.IdIs(here, None))
             return {}
-        self.output.guard(guards.DictKeysAre(here, tuple(values)))
-        return {k: self.lazy(v, Item(here, k)) for k, v in values.items()}
+        return dict(zip(values, self.items(values, here)))
+
+    def items(self, values: dict, source: Source) -> list[Lazy]:
+        """The values of a dictionary; its keys are guarded, each value only when it is looked at."""
+        self._saw("items", source, None, values)
+        self.output.guard(guards.DictKeysAre(source, tuple(values)))
+        return [Lazy(v, Item(source, k), self.output) for k, v in values.items()]
 
     # --------------------------------------------------------------------------------- globals, modules
     def global_name(self, frame: Any, name: str) -> Variable | None:

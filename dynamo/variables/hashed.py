@@ -7,11 +7,13 @@ of an object that has not been filled yet.
 
 from __future__ import annotations
 
+import collections
 from collections.abc import Iterable
 from typing import Any
 
 from dynamo import _eval_frame, breaks, outcome
 from dynamo.breaks import Unsupported
+from dynamo.source import Converted, Item, Source, values_of
 from dynamo.variables.base import IdentityKey, Variable
 
 
@@ -66,6 +68,13 @@ def parts(key: Any) -> Iterable[Any]:
 def asks_program(key: Any) -> bool:
     """Whether the hash of a key is asked of the program."""
     return any(isinstance(p, HashedKey) for p in parts(key))
+
+
+def value_at(mapping: dict, base: Source, place: int, key: Any, by_key: Source) -> Source:
+    """Where the value of a dict is read that is found under `key`: by its key, or by its place where that would ask the program."""
+    if asks_program(key) and not isinstance(mapping, collections.OrderedDict):  # (which looks each value up by its key)
+        return Item(Converted(base, values_of), place)
+    return by_key
 
 
 def as_dict(emit: Any, keys: list[Any], items: list[Variable], values: list[Variable] | None = None) -> Any:

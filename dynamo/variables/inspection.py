@@ -14,8 +14,6 @@ from dynamo.variables.base import Variable
 from dynamo.variables.function import ClosureVariable, FunctionVariable, MethodVariable
 from dynamo.variables.raising import run_python
 
-PARTS = ("__defaults__", "__kwdefaults__", "__annotations__")
-
 
 @trace_rules.handle(inspect.signature)
 def signature(frame, args, kwargs):
@@ -36,21 +34,29 @@ def stand_in(frame, value: Variable) -> Callable:
         return types.MethodType(stand_in(frame, value.function), object())
     if isinstance(value, frame.values.ClassVariable) and type(value.value) is type:
         for name in ("__new__", "__init__", "__signature__"):
-            frame.world.on_class(value.value, name)
+            found = frame.world.on_class(value.value, name)
+            if isinstance(found, types.FunctionType):
+                look_at(frame, frame.world.wrap(found, frame.world.class_source(value.value, name)))
         return value.value
     raise Unsupported(breaks.UNKNOWN_CALL, f"inspect.signature of {value.describe()}")
 
 
-def look_at(frame, value: FunctionVariable) -> None:
+def look_at(frame, value: Variable) -> None:
     """Guard what the signature of a function from outside is read from."""
+    if not isinstance(value, FunctionVariable):
+        raise Unsupported(breaks.UNKNOWN_CALL, f"inspect.signature, which asks {value.describe()}")
     frame.world.code(value.function, value.source)
-    for part in PARTS:
-        if part in ("__defaults__", "__kwdefaults__") and value.told(frame, part) is not None:
+    for part in ("__defaults__", "__kwdefaults__"):
+        if value.told(frame, part) is not None:
             raise Unsupported(breaks.UNKNOWN_CALL, f"inspect.signature after a change of {part}")
-        frame.world.same(Attr(value.source, part), getattr(value.function, part))
+    annotations = run_python(frame, getattr, value.function, "__annotations__")
+    shown = [*value.defaults(frame), *value.kwdefaults(frame).values()]
+    shown += frame.world.items(annotations, Attr(value.source, "__annotations__"))
+    for v in shown:
+        frame.world.same(v.source, v.value)  # type: ignore[attr-defined]
     for name in ("__signature__", "__wrapped__"):
         inner = frame.world.own_attribute(value.function, value.source, name)
-        if isinstance(inner, FunctionVariable):
+        if inner is not None:
             look_at(frame, inner)
 
 

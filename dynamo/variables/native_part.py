@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any
 from dynamo import breaks, guards, outcome
 from dynamo.breaks import Unsupported
 from dynamo.operators import BY_DUNDER, UNARY
-from dynamo.source import Attr, Converted, DictKey, NativeItem, Source, keys_of
+from dynamo.source import Attr, Converted, DictKey, NativeItem, Source, keys_of, values_of
 from dynamo.variables.attributes import bind, find_function, storage_of
 from dynamo.variables.base import Variable
 from dynamo.variables.constant import NONE, PLAIN, ConstantVariable
+from dynamo.variables.hashed import value_at
 from dynamo.variables.mapping import MISSING, DictVariable, pairs_from
 from dynamo.variables.raising import run_python
 from dynamo.variables.sequence import ListVariable, TupleVariable
@@ -190,8 +191,9 @@ def outside_dict(frame, base: type, value: dict, source: Source) -> DictPart:
     else:
         frame.output.guard(guards.LengthIs(source, len(keys)))
         stored = frame.world.stored_keys(value, source, [frame.world.wrap(k, DictKey(source, i)) for i, k in enumerate(keys)])
-        for k, (found, key) in zip(keys, stored):
-            entries[found] = [key, frame.world.lazy(dict.__getitem__(value, k), NativeItem(source, k, dict))]
+        held = [dict.__getitem__(value, k) for k in keys] if issubclass(base, collections.OrderedDict) else values_of(value)
+        for i, (k, v, (found, key)) in enumerate(zip(keys, held, stored)):
+            entries[found] = [key, frame.world.lazy(v, value_at(value, source, i, found, NativeItem(source, k, dict)))]
     part = DictPart(entries, base, source=source)
     if base is collections.defaultdict:
         factory, found = factory_of(value), frame.world.on_class(type(value), "__getattribute__")

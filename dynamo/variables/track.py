@@ -22,6 +22,7 @@ from dynamo.variables.constant import PLAIN, ConstantVariable
 from dynamo.variables.deque import DequeVariable
 from dynamo.variables.exception import ExceptionVariable
 from dynamo.variables.function import CallableVariable, CellVariable, FunctionVariable, MethodVariable, PartialVariable
+from dynamo.variables.hashed import value_at
 from dynamo.variables.lazy import Lazy
 from dynamo.variables.mapping import DictVariable
 from dynamo.variables.object import ObjectVariable
@@ -232,8 +233,8 @@ def _dict(frame, value, source):
         output.guard(guards.LengthIs(inside, len(value)))
         known = value.copy() if type(value) is types.MappingProxyType else value
         stored = frame.world.stored_keys(known, inside, [wrap(frame, k, DictKey(inside, i)) for i, k in enumerate(value)])
-        for (k, v), (found, key) in zip(value.items(), stored):
-            entries[found] = [key, Lazy(v, Item(inside, k), frame.output)]
+        for i, ((k, v), (found, key)) in enumerate(zip(value.items(), stored)):
+            entries[found] = [key, Lazy(v, value_at(known, inside, i, found, Item(inside, k)), frame.output)]
     factory = getattr(value, "default_factory", None)
     default = wrap(frame, factory, Attr(source, "default_factory")) if factory is not None else ConstantVariable(None)
     return DictVariable(entries, type(value), default, source)

@@ -10,9 +10,9 @@ static const int64_t RELEASE_GIL_ABOVE = 50000; // nanoseconds of estimated work
 static const uint32_t CHECKED = WEFT_WORD_DTYPE | WEFT_WORD_DEVICE | WEFT_WORD_NDIM | WEFT_WORD_TRACER;
 
 // ------------------------------------------------------------------------------------------------------------- failing
-void set_failed(ProgramObject *program, int64_t check, int64_t value, int64_t bound) {
+static void set_refusal(ProgramObject *program, const char *kind, int64_t check, int64_t value, int64_t bound) {
   PyObject *errors = PyImport_ImportModule("aten.errors");
-  PyObject *type = errors ? PyObject_GetAttrString(errors, "GraphFailed") : nullptr;
+  PyObject *type = errors ? PyObject_GetAttrString(errors, kind) : nullptr;
   if (type) {
     bool known = check >= 0 && check < PyTuple_GET_SIZE(program->checks);
     PyObject *record = known ? PyTuple_GET_ITEM(program->checks, check) : Py_None;
@@ -22,6 +22,17 @@ void set_failed(ProgramObject *program, int64_t check, int64_t value, int64_t bo
   }
   Py_XDECREF(type);
   Py_XDECREF(errors);
+}
+
+void set_failed(ProgramObject *program, int64_t check, int64_t value, int64_t bound) {
+  set_refusal(program, "GraphFailed", check, value, bound);
+}
+
+// A number of the call that 64 bits do not hold, as Python's do.
+static bool fail_beyond_64_bits(ProgramObject *program) {
+  PyErr_Clear();
+  set_refusal(program, "PromiseBroken", -1, 0, 0);
+  return false;
 }
 
 // A value that does not exist, an in-place write that eager would refuse: eager says what is wrong.
@@ -137,7 +148,7 @@ static bool bind(Call &call, PyObject **args, PyObject *movable) {
   }
   for (int32_t v : plan.dynamic)
     if (!evaluate(call, plan.values[v], &call.values[v]))
-      return PyErr_Occurred() ? (fail_because(self), false) : fail_without_record(self);
+      return PyErr_Occurred() ? (fail_because(self), false) : fail_beyond_64_bits(self);
   for (int32_t i : plan.symbolic_inputs) {
     if (!check_layout(call, plan.inputs[i], (size_t)i, args, movable)) return false;
     if (plan.inputs[i].buffer >= 0) call.data[plan.inputs[i].buffer] = weft_data((const WeftTensor *)args[i]);

@@ -82,3 +82,25 @@ def test_the_text_of_a_size_that_is_looked_at_is_guarded():
     compiled = weft.compile(f, backend="eager", dynamic=True)
     for n, y in ((3, 1.5), (4, 2.5), (12, -0.0), (3, 1e20)):
         assert str(compiled(weft.ones(n, 2), y)) == str(f(weft.ones(n, 2), y))
+
+
+@pytest.mark.parametrize("backend", ["eager", "inductor"])
+@pytest.mark.parametrize(
+    "numbers", [(2, 3, -5, 2**40, 2**61, -(2**70), 2**63, 4), (2, 3, 2**62, 2**63 - 1, 2**70), (-2, -3, -(2**62) - 5, -(2**63))]
+)
+def test_numbers_beyond_64_bits_are_no_symbols(backend, numbers):
+    def f(x, n, told):
+        told.append(n)
+        return x * n, n * n, n + 1
+
+    compiled = weft.compile(f, backend=backend)
+    for n in numbers:
+        seen = []
+        for call in (f, compiled):
+            told = []
+            try:
+                x, *rest = call(weft.arange(3), n, told)
+                seen.append((x.tolist(), rest, told))
+            except OverflowError as e:
+                seen.append((str(e), told))
+        assert seen[0] == seen[1], n

@@ -12,7 +12,7 @@ import types
 from collections.abc import Callable, Iterator
 
 import weft
-from tests.fuzz.slots import Walk, codes, is_library, of_program
+from tests.fuzz.slots import Walk, codes, is_library, is_private, of_program
 
 Do = Callable[[], Callable[[], None]]
 HOOKS = {
@@ -271,7 +271,8 @@ def of_function(path: str, f: types.FunctionType, names: set[str]):
 
 def own_attributes(path: str, obj, names: set[str]):
     for name in [n for n in vars(obj) if isinstance(n, str) and (n in names or len(vars(obj)) < 8)]:
-        yield from changes(f"{path}.{name}", attribute(obj, name))
+        if not is_private(obj, name):
+            yield from changes(f"{path}.{name}", attribute(obj, name))
 
 
 def of_instance(path: str, obj, names: set[str]):
@@ -281,6 +282,8 @@ def of_instance(path: str, obj, names: set[str]):
     if isinstance(getattr(obj, "__dict__", None), dict):
         yield from own_attributes(path, obj, names)
         for name in sorted(names - set(vars(obj))):
+            if is_private(obj, name):
+                continue
             found = next((c.__dict__[name] for c in cls.__mro__ if name in c.__dict__), None)
             new = patched(found).__get__(obj) if isinstance(found, types.FunctionType) else 7
             if found is not None or hasattr(cls, "__getattr__") or of_program(cls):

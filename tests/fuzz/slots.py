@@ -27,6 +27,13 @@ def of_program(obj) -> bool:
     return not is_library(getattr(obj, "__module__", None))
 
 
+def is_private(obj, name: str) -> bool:
+    """Whether a library keeps an attribute for itself: it is nobody's to change. (What a Module is made of is known by name.)"""
+    known = ("_parameters", "_buffers", "_modules")
+    ours = is_library(type(obj).__module__) and not isinstance(obj, types.FunctionType)
+    return ours and name.startswith("_") and name not in known
+
+
 def codes(code: types.CodeType):
     yield code
     for const in code.co_consts:
@@ -120,6 +127,6 @@ class Walk:
             yield from ((f"[{i}]", v) for i, v in enumerate(obj))
         attributes = getattr(obj, "__dict__", None)
         if isinstance(attributes, dict):
-            yield from ((f".{k}", v) for k, v in list(attributes.items()))
+            yield from ((f".{k}", v) for k, v in list(attributes.items()) if not is_private(obj, str(k)))
         if type(obj).__module__ != "builtins":
             yield "~", type(obj)

@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.fuzz import budget, mutation
+import weft
+from tests.fuzz import budget, mutation, mutations
 from tests.fuzz.mutation import Case
 
 
@@ -41,6 +42,12 @@ def test_every_kind_of_change_is_made_and_seen(program, step):
 def test_a_case_is_reduced_to_what_it_needs():
     case = Case("functions.itemgetter_instance", 0, ("threads", "f<o>.k added", "threads"))
     assert mutation.minimal(case, stale).steps == ("f<o>.k added",)
+
+
+def test_what_a_library_keeps_for_itself_stays():
+    module = weft.fx.symbolic_trace(lambda x: x + 1)
+    assert {"_ran", "_root"} & vars(module).keys()
+    assert not any(name in key for key in mutations.all_of(lambda: module, [module], {"_ran", "_root"}) for name in ("._r", "._g"))
 
 
 def test_random_changes():

@@ -242,3 +242,41 @@ def test_sources_run_no_hash_of_a_key():
         assert hash(Item(d, k)) == hash(Item(d, k)) and Item(d, k) == Item(d, k)
     assert Item(d, key) != Item(d, Key())
     assert hash(Item(d, (1, "a"))) == hash(Item(d, (1, "a"))) and Item(d, (1, "a")) == Item(d, (1, "a"))
+
+
+class Telling:
+    """A key that tells when it is asked."""
+
+    def __init__(self, n, told):
+        self.n, self.told = n, told
+
+    def __hash__(self):
+        self.told.append(("hash", self.n))
+        return self.n
+
+    def __eq__(self, other):
+        self.told.append(("eq", self.n, other.n))
+        return self.n == other.n
+
+
+class Mapping(dict):
+    pass
+
+
+def test_values_under_keys_of_the_program_are_read_without_asking_them():
+    def f(x, told, d):
+        d.pop(Telling(1, told))
+        told.append("end")
+        d[Telling(2, told)] = 3
+        d[Telling(7, told)] = d[Telling(0, told)]
+        return x + len(d), [k.n for k in d], list(d.values())
+
+    for kind in (dict, Mapping):
+        compiled = weft.compile(f, backend="eager")
+        seen = []
+        for call in (f, compiled, compiled):
+            told = []
+            d = kind({Telling(i, told): i * 10 for i in range(5)})
+            told.clear()
+            seen.append((call(weft.ones(2), told, d)[1:], told, list(d.values())))
+        assert seen[0] == seen[1] == seen[2]

@@ -117,6 +117,21 @@ def test_the_signature_of_a_function_is_guarded():
     alike(f, *[(weft.ones(3),)] * 3, between=change, fullgraph=True)
 
 
+def test_what_a_signature_shows_is_guarded_where_it_is_changed_in_place():
+    class Described:
+        def __init__(self, a: int, *, c=1):
+            pass
+
+    def f(x):
+        return x + 1, str(inspect.signature(Described.__init__)), str(inspect.signature(Described))
+
+    def change(n):
+        Described.__init__.__kwdefaults__["c"] = n
+        Described.__init__.__annotations__["a"] = [int, float, str][n % 3]
+
+    alike(f, *[(weft.ones(3),)] * 3, between=change, fullgraph=True)
+
+
 def test_sets_of_objects_tell_them_apart():
     known, other, third = weft.ones(3), weft.zeros(3), weft.ones(3) * 2
 

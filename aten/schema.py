@@ -115,6 +115,11 @@ def _device(x: Any) -> Any:
     return x if hasattr(x, "type") and hasattr(x, "index") else NotImplemented
 
 
+def _any(x: Any) -> Any:
+    """Whatever it is; a number of NumPy's as Python's."""
+    return x.item() if isinstance(x, np.generic) and x.dtype.kind in "biufc" else x
+
+
 def _str(x: Any) -> Any:
     return x if isinstance(x, str) else NotImplemented
 
@@ -132,7 +137,7 @@ _ACCEPT: dict[str, Callable[[Any], Any]] = {
     "Device": _device,
     "str": _str,
     "Generator": lambda x: x,
-    "Any": lambda x: x,
+    "Any": _any,
 }
 _SHOWN = {
     "Scalar": "Number",

@@ -294,8 +294,8 @@ def _construct(cls: type, *args: Any, **kwargs: Any) -> Tensor:
         raise TypeError(f"Tensor() takes no keyword arguments; use tensor(data, {next(iter(kwargs))}=...)")
     if not args:
         data = _native.empty((0,), default)
-    elif all(isinstance(a, int) and not isinstance(a, bool) for a in args):
-        data = _native.empty(args, default)
+    elif all(isinstance(a, (int, np.integer)) and not isinstance(a, bool) for a in args):
+        data = _native.empty(tuple(map(int, args)), default)
     elif len(args) == 1 and isinstance(args[0], Size):
         data = _native.empty(args[0], default)
     elif len(args) == 1 and isinstance(args[0], Tensor):

@@ -3,6 +3,8 @@
 import math
 from typing import Any
 
+import numpy as np
+
 from aten import dtype as dtypes
 from aten.meta import exceeds
 from aten.op import composite, ops
@@ -79,12 +81,12 @@ def _wanted(sizes: list[Any], size: Any, factor: Any, recompute: Any) -> tuple[l
         )
     if size is not None:
         out = list(size) if isinstance(size, (list, tuple)) else [size] * n
-        if not all(is_int(o) for o in out):
+        if not all(is_int(o) or isinstance(o, np.integer) for o in out):
             raise TypeError(
                 "expected size to be one of int or Tuple[int] or Tuple[int, int] or Tuple[int, int, int], but got size with types "
                 f"{[type(o) for o in out]}"
             )
-        return out, [None] * n
+        return [int(o) if isinstance(o, np.integer) else o for o in out], [None] * n
     factors = list(factor) if isinstance(factor, (list, tuple)) else [factor] * n
     out = [int(math.floor(s * f)) for s, f in zip(sizes, factors)]
     return out, [None] * n if recompute else factors

@@ -194,3 +194,19 @@ def test_nothing_may_be_divided_by_zero():
     rows = weft.zeros(0, 2, dtype=weft.int64)
     for result in (nothing % 0, nothing // 0, nothing.fmod(weft.tensor(0)), rows % weft.tensor([1, 0])):
         assert result.numel() == 0 and result.dtype is weft.int64
+
+
+def test_numbers_of_numpy_go_where_any_number_goes():
+    three, half, two = np.float64(3), np.float32(0.5), np.int64(2)
+    assert ones(2).fill_(three).tolist() == ones(2).masked_fill_(tensor([T, T]), three).tolist() == [3, 3]
+    assert ones(2).index_fill_(0, tensor([0]), three).tolist() == [3, 1]
+    assert weft.nn.init.constant_(weft.empty(2), half).tolist() == [0.5, 0.5]
+    assert [len(part) for part in weft.arange(5).split(two)] == [2, 2, 1]
+    assert weft.arange(2).repeat_interleave(two).tolist() == [0, 0, 1, 1]
+    image = ones(1, 1, 4, 4)
+    assert weft.nn.functional.avg_pool2d(image, two).shape == (1, 1, 2, 2)
+    assert weft.nn.functional.interpolate(image, size=(two, np.int32(3))).shape == (1, 1, 2, 3)
+    assert ones(2).lerp_(weft.zeros(2), half).tolist() == [0.5, 0.5]
+    assert weft.std(ones(3), two - 2).item() == 0 and weft.quantile(weft.arange(3.0), half).item() == 1
+    assert weft.norm(ones(4), np.float64(2)).item() == 2
+    assert weft.Tensor(two).shape == (2,) and weft.Tensor(two, np.int32(3)).shape == (2, 3)

@@ -286,7 +286,7 @@ def run(op: Op, args: tuple[Any, ...]) -> Any:
         meta = result_meta(op, args)
         if op.name == "detach":
             return _native.alias(args[0], meta.sizes, meta.strides, meta.offset)
-        return _native.alias(args[0], meta.sizes, meta.strides, meta.offset, op, args[1:])
+        return _native.alias(args[0], meta.sizes, meta.strides, meta.offset, op, args[1:], meta.dtype)
     away = devices.elsewhere(args, op)
     if op.anywhere_fn is not None and away is not devices.META:  # a function on tensors
         with no_grad():

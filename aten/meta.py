@@ -68,9 +68,9 @@ class Meta:
             strides = dense_strides(self) if sizes is None else contiguous_strides(sizes)
         return Meta(dtype, self.device, self.sizes if sizes is None else sizes, strides, offset)
 
-    def view(self, sizes, strides, offset) -> "Meta":
-        """A view of the same memory."""
-        return Meta(self.dtype, self.device, sizes, strides, offset, self.requires_grad)
+    def view(self, sizes, strides, offset, dtype=None) -> "Meta":
+        """A view of the same memory, in items of `dtype`."""
+        return Meta(dtype or self.dtype, self.device, sizes, strides, offset, self.requires_grad)
 
     @property
     def ndim(self) -> int:

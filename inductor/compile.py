@@ -250,9 +250,13 @@ def _new_guards(gm: Any, before: int) -> list[Expr]:
 
 
 # -------------------------------------------------------------------------------------- from aot's graphs to Programs
+_OTHER_ITEMS = frozenset({"view_as_real", "view_as_complex"})  # views whose items are not those of their base
+
+
 def _native_joint(graphs: AotGraphs) -> bool:
     """Whether Programs alone can do what the graphs say: else aot's runtime, in Python, is around them."""
-    if any(isinstance(o, (ViewOf, OutputView)) and o.requires_grad for o in graphs.outputs):  # views with history
+    views = [o for o in graphs.outputs if isinstance(o, (ViewOf, OutputView))]
+    if any(v.requires_grad or any(op.name in _OTHER_ITEMS for op, _ in v.chain) for v in views):  # with history, of another dtype
         return False
     if graphs.backward is None:
         return True

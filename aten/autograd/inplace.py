@@ -43,6 +43,9 @@ class _Places:
 
     def __init__(self, root: Tensor, view: Tensor):
         self.root, self.shown = Meta.of(root), Meta.of(view)
+        if root.dtype is not view.dtype:  # places are counted in items
+            both = f"{view.dtype.name} that as_strided made of a tensor of {root.dtype.name}"
+            raise NotImplementedError(f"a write through a view of {both}")
         self.start = min(self.root.offset, self.shown.offset)
         self.span = max(map(self._end, (self.root, self.shown))) - self.start
 

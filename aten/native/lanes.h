@@ -59,8 +59,18 @@ template <class T, class V> W_INLINE w_vec<T, w_lanes<V>> w_cast(V v) {
     return __builtin_convertvector(v, w_vec<T, w_lanes<V>>);
   }
 }
-// A float becomes an integer through int64: what does not fit that is its minimum, what does not fit T is cut.
+// A float becomes an integer through int32 (int8, int16, uint16, int32) or int64: what does not fit that is its minimum, what does not
+// fit T is cut; the upper half of uint64 goes through int64 too.
 template <class T, class V> W_INLINE w_vec<T, w_lanes<V>> w_convert(V v) {
-  if constexpr (!w_integral<w_elem<V>> && w_integral<T>) return w_cast<T>(w_cast<long>(v));
-  else return w_cast<T>(v);
+  typedef w_elem<V> E;
+  constexpr bool narrow = (sizeof(T) <= 4 && (T)-1 < 0) || sizeof(T) == 2;
+  if constexpr (w_integral<E> || !w_integral<T>) return w_cast<T>(v);
+  else if constexpr (narrow) return w_cast<T>(w_cast<int>(v));
+  else if constexpr (sizeof(T) == 8 && (T)-1 > 0) {
+    const V half = w_splat<V>(9223372036854775808.0);
+    const auto upper = v >= half;
+    const auto low = w_cast<long>(upper ? v - half : v);
+    typedef __typeof__(low) I;
+    return (w_vec<T, w_lanes<V>>)(low ^ (w_cast<long>(upper) & w_splat<I>((long)(1ul << 63))));
+  } else return w_cast<T>(w_cast<long>(v));
 }

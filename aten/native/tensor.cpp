@@ -180,11 +180,11 @@ PyObject *empty(uint32_t word, int ndim, const int64_t *sizes, const int64_t *st
   return storage ? make(tensor_type, word, ndim, sizes, strides, 0, storage) : nullptr;
 }
 
-static PyObject *alias_as(PyTypeObject *type, WeftTensor *base, int ndim, const int64_t *sizes, const int64_t *strides,
+static PyObject *alias_as(PyTypeObject *type, uint32_t word, WeftTensor *base, int ndim, const int64_t *sizes, const int64_t *strides,
                           int64_t offset) {
   if (!need_memory(base, "a view")) return nullptr;
   base->storage->refs++;
-  PyObject *result = make(type, base->word, ndim, sizes, strides, offset, base->storage);
+  PyObject *result = make(type, word, ndim, sizes, strides, offset, base->storage);
   if (result) {
     as_tensor(result)->flags |= base->flags & WEFT_FLAG_DETACHED_VERSION;
     as_tensor(result)->word = (as_tensor(result)->word & ~WEFT_WORD_INFERENCE) | (base->word & WEFT_WORD_INFERENCE);
@@ -193,17 +193,22 @@ static PyObject *alias_as(PyTypeObject *type, WeftTensor *base, int ndim, const 
 }
 
 PyObject *alias(WeftTensor *base, int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset) {
-  return alias_as(tensor_type, base, ndim, sizes, strides, offset);
+  return alias_as(tensor_type, base->word, base, ndim, sizes, strides, offset);
+}
+
+// The base's memory in items of `dtype`.
+static PyObject *alias_in(int dtype, WeftTensor *base, int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset) {
+  if (!need_memory(base, "a view") || checked_numel(ndim, sizes, 1) < 0) return nullptr;
+  if (window_inside(ndim, sizes, strides, offset, weft_itemsize(dtype), base->storage->nbytes))
+    return alias_as(tensor_type, (base->word & ~(uint32_t)WEFT_WORD_DTYPE) | (uint32_t)dtype, base, ndim, sizes, strides, offset);
+  Ref size_list(list_of(ndim, sizes)), stride_list(list_of(ndim, strides));
+  return PyErr_Format(PyExc_RuntimeError, "setStorage: sizes %S, strides %S, storage offset %lld, and itemsize %d are out of bounds for "
+                      "storage of size %lld", size_list.get(), stride_list.get(), (long long)offset, weft_itemsize(dtype),
+                      (long long)base->storage->nbytes);
 }
 
 PyObject *checked_alias(WeftTensor *base, int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset) {
-  if (!need_memory(base, "a view") || checked_numel(ndim, sizes, 1) < 0) return nullptr;
-  if (window_inside(ndim, sizes, strides, offset, weft_itemsize(WEFT_DTYPE(base)), base->storage->nbytes))
-    return alias(base, ndim, sizes, strides, offset);
-  Ref size_list(list_of(ndim, sizes)), stride_list(list_of(ndim, strides));
-  return PyErr_Format(PyExc_RuntimeError, "setStorage: sizes %S, strides %S, storage offset %lld, and itemsize %d are out of bounds for "
-                      "storage of size %lld", size_list.get(), stride_list.get(), (long long)offset, weft_itemsize(WEFT_DTYPE(base)),
-                      (long long)base->storage->nbytes);
+  return alias_in(WEFT_DTYPE(base), base, ndim, sizes, strides, offset);
 }
 
 void track(WeftTensor *t) {
@@ -311,19 +316,20 @@ static PyObject *empty_function(PyObject *, PyObject *args, PyObject *kwargs) {
   return empty(weft_word(dtype, type, device_index(type, index), 0), ndim, sizes, stride_arg == Py_None ? nullptr : strides);
 }
 
-// alias(base, sizes, strides, offset, op=None, arguments=()): a view of base's storage, without autograd; with an op,
-// op(base, *arguments) to `_view_of`
+// alias(base, sizes, strides, offset, op=None, arguments=(), dtype=None): a view of base's storage, without autograd, read in
+// items of `dtype`; with an op, op(base, *arguments) to `_view_of`
 static PyObject *alias_function(PyObject *, PyObject *args) {
-  PyObject *base, *size_arg, *stride_arg, *op = Py_None, *arguments = nullptr;
+  PyObject *base, *size_arg, *stride_arg, *op = Py_None, *arguments = nullptr, *read_in = nullptr;
   long long offset;
-  if (!PyArg_ParseTuple(args, "O!OOL|OO!:alias", tensor_type, &base, &size_arg, &stride_arg, &offset, &op, &PyTuple_Type, &arguments))
+  if (!PyArg_ParseTuple(args, "O!OOL|OO!O!:alias", tensor_type, &base, &size_arg, &stride_arg, &offset, &op, &PyTuple_Type, &arguments, dtype_type,
+                        &read_in))
     return nullptr;
   int64_t sizes[WEFT_MAX_NDIM], strides[WEFT_MAX_NDIM];
   int ndim = parse_ints(size_arg, sizes, "alias(): sizes");
   int n = ndim < 0 ? -1 : parse_ints(stride_arg, strides, "alias(): strides");
   if (n < 0) return nullptr;
   if (n != ndim) return PyErr_Format(PyExc_RuntimeError, "alias(): %d strides for %d sizes", n, ndim);
-  Ref view(checked_alias(as_tensor(base), ndim, sizes, strides, offset));
+  Ref view(alias_in(read_in ? dtype_code(read_in) : WEFT_DTYPE(as_tensor(base)), as_tensor(base), ndim, sizes, strides, offset));
   if (!view || op == Py_None || as_tensor(base)->word & WEFT_WORD_INFERENCE) return view.release();
   Ref none(arguments ? Py_NewRef(arguments) : PyTuple_New(0));
   WeftTensor *t = as_tensor(view.get());
@@ -347,7 +353,7 @@ static PyObject *make_subclass(PyObject *, PyObject *args) {
     PyErr_SetString(PyExc_RuntimeError, "Only Tensors of floating point and complex dtype can require gradients");
     return nullptr;
   }
-  PyObject *result = alias_as(type, t, WEFT_NDIM(t), t->sizes, t->strides, t->offset);
+  PyObject *result = alias_as(type, t->word, t, WEFT_NDIM(t), t->sizes, t->strides, t->offset);
   if (result && requires_grad) as_tensor(result)->word |= WEFT_WORD_REQUIRES_GRAD;
   return result;
 }
@@ -477,7 +483,7 @@ static Py_hash_t tensor_hash(PyObject *self) { return (Py_hash_t)(reinterpret_ca
 PyMethodDef tensor_functions[] = {
     {"empty", (PyCFunction)(void *)empty_function, METH_VARARGS | METH_KEYWORDS,
      "empty(sizes, dtype=None, device=None, strides=None): a tensor of undefined values"},
-    {"alias", alias_function, METH_VARARGS, "alias(base, sizes, strides, offset, op=None, arguments=()): a view of the same storage, and how op makes it"},
+    {"alias", alias_function, METH_VARARGS, "alias(base, sizes, strides, offset, op=None, arguments=(), dtype=None): a view of the same storage, and how op makes it"},
     {"make_subclass", make_subclass, METH_VARARGS, "make_subclass(cls, tensor, requires_grad=False)"},
     {"make_tracer", make_tracer, METH_VARARGS, "make_tracer(cls, word): an instance without storage"},
     {"is_tracer", is_tracer, METH_O, nullptr},

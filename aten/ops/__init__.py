@@ -1,7 +1,10 @@
 """The ops, one family a file. Importing this package declares them all; `attach_methods` makes methods of them."""
 
+from collections.abc import Callable
+from typing import Any
+
 from aten import _native, dispatch
-from aten.op import Method, registry
+from aten.op import Method, Op, registry
 from aten.ops import (  # noqa: F401
     activation,
     attention,
@@ -107,6 +110,11 @@ _OPERATORS = {
 _INPLACE = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift")
 
 
+def _writer(part: Op) -> Callable[[Tensor, Any], None]:
+    """What assigning to a property that is a view does: it writes there."""
+    return lambda tensor, value: part(tensor).copy_(value) if hasattr(value, "dtype") else part(tensor).fill_(value)
+
+
 def attach_methods() -> None:
     """Make every op whose first parameter is the tensor `input` a method, and set the operators."""
     attach_properties()
@@ -114,7 +122,7 @@ def attach_methods() -> None:
     for name, op in registry.items():
         if "(Tensor input" in op.declaration and op.tags.isdisjoint(("function_only", "hidden")) or op.kind == "inplace":
             if name not in taken:
-                attach(name, property(op) if "property" in op.tags else Method(op))
+                attach(name, property(op, _writer(op)) if "property" in op.tags else Method(op))
     attach("where", Method(registry["where_method"]))
     for operator, name in _OPERATORS.items():
         attach(f"__{operator}__", registry[name])

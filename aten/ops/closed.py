@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from aten import dtype as dtypes
+from aten.derivative import Missing, missing
 from aten.meta import Meta
 from aten.op import Op, op, ops
 from aten.ops.pointwise import finish_pointwise, pointwise_meta
@@ -36,8 +37,13 @@ def _in_float32(function: Callable[..., Any]) -> Callable[..., Any]:
     return wide
 
 
+def _refused(name: str) -> Callable[..., Any]:
+    return lambda tangents, *args: Missing(name)()
+
+
 def closed(declaration: str, definition: Callable[..., Any], derivative: Any, doc: str) -> Op:
-    """A hidden op: `definition(*core arguments)` in ops; derivatives as in `pointwise.py`."""
+    """A hidden op: `definition(*core arguments)` in ops; derivatives as in `pointwise.py`. None: there is none, and to ask for it
+    is an error."""
 
     def rule(*args: Any) -> Meta:
         return pointwise_meta(*args)
@@ -46,6 +52,10 @@ def closed(declaration: str, definition: Callable[..., Any], derivative: Any, do
     made = op(declaration, tags=("pointwise", "fused", "hidden"), promote="same")(rule)
     made._core = made.schema.params
     made.decompose(_in_float32(definition))
+    if derivative is None:
+        public = made.name.removesuffix("_core")
+        made.vjp_fn, made.jvp_fn = missing(public), _refused(public)
+        return finish_pointwise(made, None, False)
     several = isinstance(derivative, tuple)
     products = tuple(map(_in_float32, derivative if several else (derivative,)))
     return finish_pointwise(made, products if several else products[0], False)

@@ -8,6 +8,7 @@ import numpy as np
 from aten import dtype as dtypes
 from aten.meta import Meta
 from aten.op import composite, op, ops
+from aten.ops.batching import to_front
 from aten.ops.pointwise import unary
 from aten.promotion import TYPE_NAMES, category, to_complex, to_real
 from aten.scalar.numerics import via
@@ -42,12 +43,13 @@ def resolve_neg(input):
     return input
 
 
-@op("view_as_real(Tensor input) -> Tensor", tags=["library"])
+@op("view_as_real(Tensor input) -> Tensor", kind="view", tags=["library"])
 def view_as_real(input: Meta) -> Meta:
-    """Complex numbers as pairs (real, imaginary) in a new last dimension."""
+    """The memory of complex numbers as pairs (real, imaginary) in a new last dimension."""
     if not input.dtype.is_complex:
         raise RuntimeError("view_as_real is only supported for complex tensors")
-    return input.like(sizes=(*input.sizes, 2), dtype=to_real(input.dtype))
+    strides = [*(s * 2 for s in input.strides), 1]
+    return input.view([*input.sizes, 2], strides, input.offset * 2, to_real(input.dtype))
 
 
 @view_as_real.kernel
@@ -55,21 +57,35 @@ def _(out, x):
     out[..., 0], out[..., 1] = x.real, x.imag
 
 
-view_as_real.vjp(lambda g: view_as_complex(g))
+view_as_real.vjp(lambda g: _paired(g))
 view_as_real.jvp(lambda tangents, input, out: view_as_real(tangents[0]))
+view_as_real.put(lambda base, new: _paired(new))
+view_as_real.batch(lambda n, dims, x: (view_as_real(to_front(x, dims[0])), 0))
 
 
-@op("view_as_complex(Tensor input) -> Tensor", tags=["library"])
+@op("view_as_complex(Tensor input) -> Tensor", kind="view", tags=["library"])
 def view_as_complex(input: Meta) -> Meta:
-    """Pairs in the last dimension as complex numbers."""
+    """The memory of pairs in the last dimension as complex numbers.
+
+    Raises RuntimeError where the pairs do not lie in memory as complex numbers do.
+    """
     if category(input.dtype) != 2:
         raise RuntimeError(
             "view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: "
             f"{TYPE_NAMES[input.dtype.name]}"
         )
-    if input.ndim == 0 or input.sizes[-1] != 2:
+    if input.ndim == 0:
+        raise RuntimeError("Input tensor must have one or more dimensions")
+    if input.sizes[-1] != 2:
         raise RuntimeError("Tensor must have a last dimension of size 2")
-    return input.like(sizes=input.sizes[:-1], dtype=to_complex(input.dtype))
+    if input.strides[-1] != 1:
+        raise RuntimeError("Tensor must have a last dimension with stride 1")
+    if any(s % 2 != 0 for s in input.strides[:-1]):
+        raise RuntimeError("Tensor must have a stride divisible by 2 for all but last dimension")
+    if input.offset % 2 != 0:
+        raise RuntimeError("Tensor must have a storage_offset divisible by 2")
+    strides = [s // 2 for s in input.strides[:-1]]
+    return input.view(input.sizes[:-1], strides, input.offset // 2, to_complex(input.dtype))
 
 
 @view_as_complex.kernel
@@ -78,18 +94,29 @@ def _(out, x):
 
 
 view_as_complex.vjp(lambda g: view_as_real(g if g.dtype.is_complex else g.to(to_complex(g.dtype))))
-view_as_complex.jvp(lambda tangents, input, out: view_as_complex(tangents[0]))
+view_as_complex.jvp(lambda tangents, input, out: _paired(tangents[0]))
+view_as_complex.put(lambda base, new: view_as_real(new))
+view_as_complex.batch(lambda n, dims, x: (_paired(to_front(x, dims[0])), 0))
+
+
+def _paired(pairs: Any) -> Any:
+    """The complex numbers that pairs are, however they lie in memory."""
+    return view_as_complex(ops.clone(ops.contiguous(pairs)) if _odd(pairs) else pairs)
+
+
+def _odd(pairs: Any) -> bool:
+    return bool(pairs.stride(-1) != 1 or pairs.storage_offset() % 2 != 0 or any(s % 2 != 0 for s in pairs.stride()[:-1]))
 
 
 @composite("real(Tensor input) -> Tensor", tags=["property"])
 def real(input):
-    """The real part."""
+    """The real part: a view of the same memory."""
     return ops.select(view_as_real(input), -1, 0) if input.dtype.is_complex else input
 
 
 @composite("imag(Tensor input) -> Tensor", tags=["property"])
 def imag(input):
-    """The imaginary part."""
+    """The imaginary part: a view of the same memory."""
     if not input.dtype.is_complex:
         raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
     return ops.select(view_as_real(input), -1, 1)

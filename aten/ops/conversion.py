@@ -204,10 +204,16 @@ def _powers(x: np.ndarray) -> np.ndarray:
 
 
 def _wrap_to_int(x: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Truncate, then keep the low bits of the int64; what does not fit int64 becomes its minimum, as on x86."""
-    fits = (x >= -9.2233720368547758e18) & (x < 9.2233720368547758e18)
-    whole = np.where(fits, x, 0).astype(np.int64)
-    return np.where(fits, whole, np.iinfo(np.int64).min).astype(dtype)
+    """Truncate to int32 (int8, int16, uint16, int32) or int64, then keep the low bits; what does not fit becomes the minimum,
+    as on x86. The upper half of uint64 is counted from its own start."""
+    way = np.int32 if dtype.name in ("int8", "int16", "uint16", "int32") else np.int64
+    limit = 2.0 ** (np.iinfo(way).bits - 1)
+    if dtype == np.uint64:
+        low, high = (_wrap_to_int(part, np.dtype(np.int64)) for part in (x, x - limit))
+        return np.where(x >= limit, high ^ np.iinfo(np.int64).min, low).astype(dtype)
+    whole = np.trunc(x.astype(np.float64))
+    fits = (whole >= -limit) & (whole < limit)
+    return np.where(fits, np.where(fits, whole, 0).astype(way), np.iinfo(way).min).astype(dtype)
 
 
 finish_pointwise(cast, None, False)

@@ -1,5 +1,6 @@
 """Reading and writing by index tensors: gather, scatter, index_select, index, index_put, embedding, scatter_reduce."""
 
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from aten.ops.pointwise import conjugate
 from aten.ops.view import zeros_of
 from aten.promotion import TYPE_NAMES, element, to_real
 from aten.shapes import is_empty, show, wrap_dim
+from aten.symbolic.symint import SYMBOLIC
 
 INDEX_DTYPES = (dtypes.int64, dtypes.int32)
 
@@ -449,6 +451,10 @@ def fill_diagonal_(input, fill_value, wrap):
 
     Raises RuntimeError for fewer than 2 dims, and for more unless all are of one size.
     """
+    element_alone = hasattr(fill_value, "dtype") and not fill_value.ndim and not getattr(fill_value, "requires_grad", False)
+    if not element_alone and not isinstance(fill_value, (Number, *SYMBOLIC)):
+        kind = type(fill_value).__name__
+        raise TypeError(f"fill_diagonal_(): argument 'fill_value' (position 1) must be Number, not {kind}")
     if input.ndim < 2:
         raise RuntimeError("dimensions must larger than 1")
     if input.ndim > 2 and len(set(input.shape)) > 1:
@@ -456,7 +462,7 @@ def fill_diagonal_(input, fill_value, wrap):
     rows, columns = input.shape[0], input.shape[1]
     places = ops.arange(min(input.shape), device=input.device)
     value = fill_value if hasattr(fill_value, "dtype") else element(fill_value, input.dtype)
-    filled = value.to(input.dtype) if hasattr(value, "dtype") else ops.full([], value, dtype=input.dtype, device=input.device)
+    filled = value.to(input.dtype) if element_alone else ops.full([], value, dtype=input.dtype, device=input.device)
     down = places
     if wrap and input.ndim == 2 and rows > columns + 1:
         count = (rows * columns + columns) // (columns + 1)

@@ -132,8 +132,15 @@ def heaviside(input, values):
     """0 below 0, 1 above, `values` at 0."""
     if input.dtype is not values.dtype:
         raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
-    step = ops.cast(input > 0, input.dtype)
-    return ops.where(ops.eq(input, 0), values, step)
+    return ops.heaviside_core(input, values)
+
+
+closed(
+    "heaviside_core(Tensor input, Tensor values) -> Tensor",
+    lambda x, values: ops.where(ops.eq(x, 0), values, ops.cast(x > 0, x.dtype)),
+    None,
+    "0 below 0, 1 above, `values` at 0; without a derivative.",
+)
 
 
 @composite("xlogy(Tensor input, Tensor other) -> Tensor", tags=["scalars"], inplace=True, native="chain")
@@ -214,6 +221,21 @@ def float_power(input, exponent):
         raise TypeError(f"float_power(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
     wide = lambda v: v.to(dtypes.complex128 if v.dtype.is_complex else dtypes.float64) if hasattr(v, "dtype") else v
     return ops.pow(wide(input), wide(exponent))
+
+
+def _takes_doubles(args: Any) -> None:
+    """RuntimeError where the result, which is of float64 or complex128, is not of the dtype of the tensor it is written into."""
+    input, exponent = args[:2]
+    inexact = any(v.dtype.is_complex if hasattr(v, "dtype") else isinstance(v, complex) for v in (input, exponent))
+    needed = dtypes.complex128 if inexact else dtypes.float64
+    if input.dtype is not needed:
+        raise RuntimeError(
+            f"the base given to float_power_ has dtype {TYPE_NAMES[input.dtype.name]} but the operation's result requires dtype "
+            f"{TYPE_NAMES[needed.name]}"
+        )
+
+
+registry["float_power_"].refuses = _takes_doubles
 
 
 @composite("ldexp(Tensor input, Tensor other) -> Tensor", inplace=True, native="chain")

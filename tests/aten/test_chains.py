@@ -52,7 +52,7 @@ def test_the_values_are_those_of_the_ops(name, dtype):
 
 
 @pytest.mark.parametrize("dtype", ("float32", "float64"))
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [n for n in NAMES if n != "heaviside"])  # it has none
 def test_the_gradients_are_those_of_the_ops(name, dtype):
     op, args = call(name, dtype)
     args = tuple(a.requires_grad_() if hasattr(a, "dtype") else a for a in args)

@@ -1,5 +1,6 @@
-// cast.cpp: every real dtype to every other. A float outside an integer's range goes through int64 (the processor's
-// "indefinite" value for what does not fit) and is cut to the width; NaN likewise. Bool is "not equal to zero".
+// cast.cpp: every real dtype to every other. A float becomes an integer by way of int32, or int64 for uint8, uint32 and what is
+// wider (the processor's "indefinite" value, the minimum, for what does not fit there and NaN), and is cut to the width; uint64 has its
+// upper half by way of int64 too. Those are PyTorch's results on x86. Bool is "not equal to zero".
 #include "vectors.h"
 
 namespace {
@@ -10,6 +11,13 @@ struct Bool {
 template <class S> struct Int {
   typedef S Stored;
 };
+
+template <class S> struct By { typedef int64_t T; };
+template <> struct By<int8_t> { typedef int32_t T; };
+template <> struct By<int16_t> { typedef int32_t T; };
+template <> struct By<uint16_t> { typedef int32_t T; };
+template <> struct By<int32_t> { typedef int32_t T; };
+template <class S> using Whole = typename By<S>::T;
 
 template <class From> inline auto value(typename From::Stored x) { return From::widen(x); }
 template <> inline auto value<Bool>(uint8_t x) { return (uint8_t)(x != 0); }
@@ -26,8 +34,13 @@ template <> struct Put<Bool> {
 };
 template <class S> struct Put<Int<S>> {
   template <class T> static inline S call(T x) { return (S)x; }
-  static inline S call(float x) { return (S)(int64_t)x; }
-  static inline S call(double x) { return (S)(int64_t)x; }
+  static inline S call(float x) { return whole(x); }
+  static inline S call(double x) { return whole(x); }
+  template <class F> static inline S whole(F x) {
+    if constexpr (sizeof(S) == 8 && (S)-1 > 0)
+      return x >= (F)0x1p63 ? (S)(int64_t)(x - (F)0x1p63) ^ (S)1 << 63 : (S)(int64_t)x;
+    else return (S)(Whole<S>)x;
+  }
 };
 
 template <class From, class To> void cast(char **args, const intptr_t *count, const intptr_t *steps, void *) {

@@ -11,6 +11,7 @@ from typing import Any
 
 from aten import _native
 from aten._native import Tensor
+from aten.open_levels import stack
 from aten.tensor import Parameter, attach, set_fresh, set_overrides
 
 FUNCTION, DISPATCH = 1, 2
@@ -155,8 +156,12 @@ def dispatched(op: Any, args: tuple[Any, ...]) -> Any:
 
 
 def _fresh(made: Tensor) -> Tensor:
-    """New data, which the open dispatch modes are shown as `lift_fresh`."""
-    return dispatched(_registry()["lift_fresh"], (made,)) if state.modes else made
+    """New data, which the open dispatch modes are shown as `lift_fresh`, as the open levels have it."""
+    if state.modes:
+        made = dispatched(_registry()["lift_fresh"], (made,))
+    for level in stack.levels[: stack.top]:
+        made = level.fresh(made)
+    return made
 
 
 def as_subclass(self: Tensor, cls: type) -> Any:

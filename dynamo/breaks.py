@@ -65,6 +65,11 @@ FUNCTION_TRANSFORM = Break(
     "the transform runs the function on tracers of its own",
     ("compile the transformed function's body", "transform outside of the compiled function", ALLOW),
 )
+INSIDE_TRANSFORM = Break(
+    "a compiled function inside of a function transform",
+    "its tensors are those of the transform there, which are no memory for kernels",
+    ("compile the function that transforms: weft.compile(weft.func.grad(f))", ALLOW),
+)
 HIGHER_ORDER = Break(
     "a higher-order operation that cannot be a node",
     "its functions become graphs over tensors, whose results must be tensors of the same sizes and dtypes",

@@ -12,12 +12,13 @@ from typing import Any
 
 from aten import dispatch, errors, logs, overrides, settings
 from aten.collection import paused_collection
+from aten.open_levels import transforming
 
 from . import _eval_frame, exc, marked_sizes, stance, trace_rules, utils
 from . import config as settings_of_capture
 from . import outcome as o
 from .autocast import compiled_without
-from .breaks import OVERLAP, SKIPPED_CALL, Unsupported
+from .breaks import INSIDE_TRANSFORM, OVERLAP, SKIPPED_CALL, Unsupported
 from .callback import callback_handler
 from .caller import is_users, users_line
 from .capture_config import Config, whole
@@ -68,6 +69,10 @@ def compile_frame(code: types.CodeType, function: types.FunctionType, args: dict
     if config.fullgraph and function not in whole:
         return None
     if fx_traced() or overrides.state.modes:  # (a graph would hide operations from a dispatch mode)
+        return None
+    if transforming():  # tensors are a level's there, which a graph knows nothing of
+        if config.fullgraph:
+            raise Unsupported(INSIDE_TRANSFORM, code.co_qualname)
         return None
     if (name := replaced_builtin()) is not None:  # (our own code calls it)
         if config.fullgraph:

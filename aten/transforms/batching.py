@@ -142,7 +142,8 @@ class VmapLevel(Level):
             made = op.function(*op.join(args, kwargs))
         if isinstance(made, Tracer) and made.level is self:
             return made
-        return self.wrap(made.unsqueeze(0).expand([self.size, *made.shape]).clone(), 0)
+        below = registry["new_empty"](self.read(args[0]).value, [self.size, *made.shape], dtype=made.dtype, device=made.device)
+        return self.wrap(below.copy_(made), 0)  # mapped there too, where the argument is
 
     def handle(self, op: Op, args: tuple, kwargs: dict) -> Any:
         if op.kind == "composite" and op.name in _LIKE and self.own(args[0]):

@@ -83,6 +83,9 @@ class JvpLevel(Level):
     def lift(self, tensor: Tensor) -> Tracer:
         return self.wrap(tensor)
 
+    def fresh(self, tensor: Tensor) -> Tensor:
+        return self.wrap(tensor) if self.takes_all else tensor
+
     def item(self, tracer: Tracer) -> Any:
         return self.read(tracer).primal.item()
 

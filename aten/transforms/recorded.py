@@ -164,8 +164,8 @@ class RecordingLevel(Level):
 
     def keep(self, value: Any, outputs: tuple) -> Any:
         """What a Node with these outputs keeps of a value."""
-        if type(value) is list:
-            return [self.keep(v, outputs) for v in value]
+        if type(value) in (tuple, list):
+            return type(value)([self.keep(v, outputs) for v in value])
         return Kept(self.read(value), value.meta) if self.own(value) else value
 
     def record(self, op: Op, args: tuple, result: Any) -> None:

@@ -119,6 +119,9 @@ class GradLevel(RecordingLevel):
     def lift(self, tensor: Tensor) -> Tracer:
         return self.wrap(tensor)
 
+    def fresh(self, tensor: Tensor) -> Tracer:
+        return self.wrap(tensor)
+
     def input(self, value: Tensor) -> Tracer:
         """A new leaf."""
         t = self.make(Box(value), Meta.of(value), requires_grad=True)

@@ -218,6 +218,10 @@ class Level:
         """A tensor of a lower level as a Tracer of this one."""
         raise NotImplementedError
 
+    def fresh(self, tensor: Tensor) -> Tensor:
+        """New data of the level below, as this level has it: lifted, where it may be written with what the level transforms."""
+        return tensor
+
     def item(self, tracer: Tracer) -> Any:
         raise DataDependentError(f"item() needs the value of a tensor, but inside {tracer.transform} a tensor has no values yet")
 

@@ -175,6 +175,8 @@ class _OutputPlan:
             return where
         meta = value.meta
         requires_grad = self.level.edge_of(self.level.read(value)) is not None
+        if requires_grad and any(op.name == "detach" for op, _ in value.chain):  # the history is not that of the memory
+            return self._add(self.level.read(value))
         layout = (meta.sizes, meta.strides, meta.offset - tensor.meta.offset, value.chain, requires_grad)
         return ViewOf(where.input, *layout) if isinstance(where, InputAlias) else OutputView(where.index, *layout)
 

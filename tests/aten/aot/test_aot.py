@@ -154,6 +154,13 @@ def test_views_of_inputs_keep_their_gradients():
     check(lambda x: (x.t(), x[0], x.detach(), (x + 1).t()), G(5, 4))
 
 
+def test_the_values_of_an_input_with_another_history_are_a_tensor_of_their_own():
+    x = weft.ones(3, requires_grad=True)
+    result = weft.compile(lambda x: aten.replace_values(x * 2, x.detach()), backend="aot_eager")(x * 1)
+    result.sum().backward()
+    assert result.tolist() == [1, 1, 1] and x.grad.tolist() == [2, 2, 2]
+
+
 def test_equal_results_are_not_one_tensor():
     check(lambda x: (lambda y: (y, y, x + 1, None, x))(x + 1), G(5, 4))
 

@@ -94,3 +94,21 @@ def test_adaptive_softmax_is_a_softmax():
         module(x, target + 1)
     with pytest.raises(ValueError, match="unique, positive integers sorted"):
         nn.AdaptiveLogSoftmaxWithLoss(8, 20, [5, 5])
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+@pytest.mark.parametrize("by_frequency", [False, True])
+def test_a_table_of_sparse_gradients_has_them_compiled(backend, by_frequency):
+    table = nn.Embedding(5, 2, sparse=True, padding_idx=1, scale_grad_by_freq=by_frequency)
+    weft.compile(lambda rows: (table(rows) * 2).sum(), backend=backend)(weft.tensor([1, 2, 2])).backward()
+    assert table.weight.grad.is_sparse
+    assert table.weight.grad.to_dense()[:, 0].tolist() == [0, 0, 2 if by_frequency else 4, 0, 0]
+    optimizer = weft.optim.SparseAdam(list(table.parameters()))
+    optimizer.step()
+
+
+def test_gradients_by_frequency_are_of_one_graph():
+    table = nn.Embedding(5, 2, scale_grad_by_freq=True)
+    found = weft.compile(table, fullgraph=True, backend="aot_eager")(weft.tensor([1, 2, 2]))
+    found.sum().backward()
+    assert table.weight.grad.tolist() == [[0, 0], [1, 1], [1, 1], [0, 0], [0, 0]]

@@ -8,7 +8,7 @@ from typing import Any
 
 import aten
 from aten import Tensor
-from aten.compiling import is_compiling
+from aten.compiling import is_compiling, reads_numbers_of
 from aten.op import ops
 from aten.sparse import as_sparse_gradient
 
@@ -25,7 +25,9 @@ def _no_grad_embedding_renorm_(weight: Tensor, input: Tensor, max_norm: float, n
 
 def _by_frequency(rows: Tensor, input: Tensor, count: int) -> Tensor:
     """`rows` whose gradients are divided by how often each row was read."""
-    seen = aten.bincount(input.reshape(-1), minlength=count).index_select(0, input.reshape(-1)).reshape(input.shape)
+    at = input.reshape(-1)
+    seen = aten.zeros(count, dtype=aten.int64, device=at.device).index_add(0, at, aten.ones_like(at, dtype=aten.int64))
+    seen = seen.index_select(0, at).reshape(input.shape)
     return ops.replace_values(rows / seen.unsqueeze(-1).to(rows.dtype), rows.detach())
 
 
@@ -54,9 +56,15 @@ class _SparseRows(aten.autograd.Function):
         return None, as_sparse_gradient(rows, values, ctx.size), None
 
 
+@reads_numbers_of(0)
+def _sparse_rows(input: Tensor, weight: Tensor, padding_idx: int | None) -> Tensor:
+    """Left to Python where code is captured: graphs have no sparse gradients."""
+    return _SparseRows.apply(input, weight, padding_idx)
+
+
 def _rows(input: Tensor, weight: Tensor, padding_idx: int | None, scale_grad_by_freq: bool, sparse: bool) -> Tensor:
-    if sparse and not is_compiling() and weight.requires_grad and aten.is_grad_enabled():
-        rows = _SparseRows.apply(input, weight, padding_idx)
+    if sparse and weight.requires_grad and aten.is_grad_enabled():
+        rows = _sparse_rows(input, weight, padding_idx)
     else:
         rows = aten.embedding(weight, input) if padding_idx is None else aten.embedding(weight, input, padding_idx=padding_idx)
     return _by_frequency(rows, input, weight.shape[0]) if scale_grad_by_freq else rows
@@ -72,7 +80,7 @@ def embedding(
     sparse: bool = False,
 ) -> Tensor:
     """weight[input]. Raises IndexError outside [0, rows); the row `padding_idx` gets no gradient. With `sparse` the gradient
-    of the table has the rows read alone; in compiled code it is dense."""
+    of the table has the rows read alone."""
     padding_idx = _row(padding_idx, weight.shape[0], "Padding_idx must be within num_embeddings", AssertionError)
     if max_norm is not None:
         _no_grad_embedding_renorm_(weight, input, max_norm, norm_type)

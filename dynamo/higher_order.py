@@ -198,8 +198,7 @@ def record(
     output.graph.line = output.user_line()
     attached = [output.graph.attach(name, body) for name, body in graphs.items()]
     node = output.graph.call_function(target, (*operands[:at], *attached, *operands[at:]), settings, val=val)
-    if output.grad_changed():
-        node.meta["grad"] = output.grad_enabled
+    output.note_modes(node)
     needs = output.grad_enabled and wants_gradients(flat)
     for meta in val:
         if type(meta) is Meta:

@@ -78,8 +78,7 @@ def record_call(frame: Any, fn: Callable, args: list, kwargs: dict) -> Any:
     output.graph.line = output.user_line()
     output.recorded = True
     node = output.graph.call_function(fn, tuple(given[0]), given[1], val=val)
-    if output.grad_changed():
-        node.meta["grad"] = output.grad_enabled
+    output.note_modes(node)
     return wrap_result(frame, node, val)
 
 

@@ -8,9 +8,10 @@ from typing import Any
 
 from aten import _native, autocast, default_device
 from aten.fx.experimental import _config
+from aten.fx.interpreter import DEFAULT_DTYPE
 from aten.fx.node import UserLine
 from aten.fx.symbols import binders_within, free_symbols
-from aten.fx.targets import item, set_grad_enabled
+from aten.fx.targets import item, set_default_dtype, set_grad_enabled
 from aten.open_levels import stack
 from aten.symbolic import nodes
 from aten.symbolic.shape_env import ShapeEnv
@@ -66,6 +67,7 @@ class OutputGraph:
         self.own_leaves: list[Any] = []  # tensors that the graph made to require gradients
         self.copied_views: dict[Variable, int] = {}  # tensors of which the graph has copies for views, and since which step
         self.entry_ambient = self.ambient = _native.ambient() | stack.unasked_device
+        self.entry_dtype = _native.get_default_dtype()
         self.graph_ambient = self.ambient  # as `graph` was entered
 
     # ------------------------------------------------------------------------------------------ frames
@@ -181,10 +183,18 @@ class OutputGraph:
         """Whether gradients are recorded here although not at the start of the graph, or the reverse."""
         return bool((self.ambient ^ self.graph_ambient) & 1)
 
+    def note_modes(self, node: Any) -> None:
+        """Have a node run in the modes of the traced program, where they are others than those of the graph's start."""
+        if self.grad_changed():
+            node.meta["grad"] = self.grad_enabled
+        if (self.ambient ^ self.graph_ambient) & DEFAULT_DTYPE:
+            node.meta["default_dtype"] = _native.get_default_dtype()
+
     def set_ambient_bits(self, mask: int, value: int) -> int:
-        """What _native.set_ambient_bits does, to the state while tracing."""
+        """What _native.set_ambient_bits does, to the state while tracing. (Shape rules ask for the default dtype itself.)"""
         before = self.ambient & mask
         self.ambient = (self.ambient & ~mask) | value
+        _native.set_ambient_bits(mask & DEFAULT_DTYPE, value & DEFAULT_DTYPE)
         return before
 
     @property
@@ -195,6 +205,10 @@ class OutputGraph:
     def replay_ambient(self, emit) -> None:
         """Leave the thread's state as the traced program leaves it."""
         changed = self.ambient ^ self.entry_ambient
+        if changed & DEFAULT_DTYPE:  # that of threads to come, too
+            dtype = outcome.Const(_native.get_default_dtype())
+            emit.after(outcome.Do(outcome.Call(outcome.Const(_native.set_default_dtype), (dtype,))))
+            changed &= ~DEFAULT_DTYPE
         if changed:
             args = (outcome.Const(changed), outcome.Const(self.ambient & changed))
             emit.after(outcome.Do(outcome.Call(outcome.Const(_native.set_ambient_bits), args)))
@@ -292,19 +306,21 @@ class OutputGraph:
                 self.graph.erase_node(node)
         self.drop_inputs()
         promises.settle(self.graph, self.mutated)
-        self.show_grad_modes()
+        self.show_modes("grad", set_grad_enabled, bool(self.entry_ambient & 1), bool(self.ambient & 1))
+        self.show_modes("default_dtype", set_default_dtype, self.entry_dtype, _native.get_default_dtype())
 
-    def show_grad_modes(self) -> None:
-        """Nodes where the mode of gradients changes, for those who read the graph: what runs it goes by the nodes' own modes."""
-        before: bool | None = None
+    def show_modes(self, name: str, shown_by: Any, at_start: Any, at_end: Any) -> None:
+        """Nodes where a mode changes, for those who read the graph: what runs it goes by the nodes' own modes."""
+        before: Any = None
         for node in list(self.graph.nodes):
-            mode = None if node.op == "output" else node.meta.get("grad")
+            mode = node.meta.get(name)
+            if node.op == "output" and at_end is not at_start:
+                mode = at_end
             if node.op not in ("call_function", "output") or node.target is operator.getitem:  # it takes part of a result
                 continue
             if mode is not before:
                 with self.graph.inserting_before(node):
-                    shown = bool(self.entry_ambient & 1) if mode is None else mode
-                    self.graph.call_function(set_grad_enabled, (shown,))
+                    self.graph.call_function(shown_by, (at_start if mode is None else mode,))
                 before = mode
 
     def traced(self, has_graph: bool, statements: list, ending: Any, broke: Any) -> outcome.Traced:

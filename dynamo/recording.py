@@ -75,8 +75,7 @@ def record(output, frame, op: Op, args: list[Variable], kwargs: dict[str, Variab
         check_target(output, frame, op, args, kwargs)
     output.graph.line = output.user_line()
     node = output.graph.call_function(op, node_args, node_kwargs, val=val)
-    if output.grad_changed():
-        node.meta["grad"] = output.grad_enabled
+    output.note_modes(node)
     if writes(op):
         if op.name == "setitem" and has_mask(args[1]):
             node.meta["whole"] = True

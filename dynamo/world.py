@@ -533,7 +533,8 @@ class World:
     # ------------------------------------------------------------------------------------- ambient state
     def flag(self, name: str) -> int:
         """A flag of the ambient state as the frame was entered (guards.AMBIENT_FLAGS, "num_threads")."""
-        state = guards.flag(name)
+        changed = name == "default_dtype"  # (which the traced program may set, for its shape rules)
+        state = self.output.entry_ambient & guards.AMBIENT_FLAGS[name] if changed else guards.flag(name)
         self.output.guard(guards.FlagIs(None, name, state))
         return state
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from aten import settings
+from aten.fx.interpreter import MODES
 from aten.symbolic.expr import Expr, evaluate, prod_
 from aten.symbolic.expr import walk as parts
 from inductor.ir import scalar
@@ -40,7 +41,7 @@ SHORT_PRODUCT = 64  # terms of a product of vectors that are summed where they a
 def may_run_eager(graph: Any) -> bool:
     """Whether a graph for which no kernel is generated is best left to eager. The ops are the same; a Program around them adds
     a call, and its backward is recorded in smaller ops (`chunk` backward: 400 us instead of 56; `linalg` ops 10 %)."""
-    return few_ops(graph) and all(n.meta.get("grad") is None for n in graph.nodes if n.op == "call_function")
+    return few_ops(graph) and all(n.meta.get(mode) is None for n in graph.nodes for mode in MODES)
 
 
 def few_ops(graph: Any) -> bool:

@@ -8,6 +8,7 @@ from aten import _native
 from aten._native import Tensor
 from aten.fx.graph import Graph
 from aten.fx.graph_module import GraphModule
+from aten.fx.interpreter import DEFAULT_DTYPE
 from aten.fx.node import Node, map_arg
 from aten.fx.targets import gradients, require_grad
 from aten.meta import Meta
@@ -38,6 +39,9 @@ def replay(gm: GraphModule, inputs: list[Any], level: TraceLevel, env: dict[Node
         elif op == "call_function":
             mode = node.meta.get("grad")  # recorded under no_grad, say
             outer = None if mode is None else _native.set_grad_enabled(mode and _native.is_grad_enabled())
+            dtype = node.meta.get("default_dtype")
+            if dtype is not None:
+                level.graph.default_dtype, dtypes_before = dtype, _native.set_ambient_bits(DEFAULT_DTYPE, dtype.code << 8)
             args = [map_arg(a, env.__getitem__) for a in node.args]
             try:
                 special = _OF_HISTORY.get(node.target) if level.joint else None
@@ -50,6 +54,9 @@ def replay(gm: GraphModule, inputs: list[Any], level: TraceLevel, env: dict[Node
             finally:
                 if outer is not None:
                     _native.set_grad_enabled(outer)
+                if dtype is not None:
+                    level.graph.default_dtype = None
+                    _native.set_ambient_bits(DEFAULT_DTYPE, dtypes_before)
         elif op == "call_method":
             args = [map_arg(a, env.__getitem__) for a in node.args]
             kwargs = {k: map_arg(a, env.__getitem__) for k, a in node.kwargs.items()}

@@ -104,7 +104,7 @@ def _waits(node: Node, within: set[Node]) -> bool:
 
 def _stays_inside(node: Node, within: set[Node]) -> bool:
     """Whether a node can be part of a stage of which these nodes are."""
-    if node.op != "call_function" or node.meta.get("whole") or node.meta.get("grad"):
+    if node.op != "call_function" or node.meta.get("whole") or node.meta.get("grad") or node.meta.get("default_dtype"):
         return False
     if node.target is operator.getitem:
         return node.args[0] in within and type(node.meta.get("val")) in (Meta, tuple, list)

@@ -69,6 +69,7 @@ class Graph:
         self.line: UserLine | None = None
         self.owning_module = owning_module
         self.shape_env: Any = None
+        self.default_dtype: Any = None  # nodes made meanwhile run with it as the default (None: with that of the call)
 
     @property
     def nodes(self) -> NodeList:
@@ -145,6 +146,8 @@ class Graph:
         node = Node(self, op, target, tuple(args), kwargs or {}, self.name_for(name))
         node.meta["val"] = val
         node.meta["line"] = self.line
+        if self.default_dtype is not None:
+            node.meta["default_dtype"] = self.default_dtype
         before = self._before
         prev = before._prev
         prev._next, node._prev = node, prev

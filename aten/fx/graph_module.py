@@ -11,7 +11,7 @@ from typing import Any
 from aten._native import Tensor
 from aten.fx import printer
 from aten.fx.graph import Graph
-from aten.fx.interpreter import GradMode, Interpreter, last_uses
+from aten.fx.interpreter import MODES, Interpreter, last_uses
 from aten.fx.node import Node
 from aten.fx.symbols import binders, binders_within, free_symbols, resolve
 from aten.symbolic.symint import SYMBOLIC
@@ -237,14 +237,16 @@ def _generate(graph: Graph) -> tuple[str, dict[str, Any]]:
             lines.append(f"    {name} = {value}")
     last = last_uses(graph)
     binds = binders_within(graph)
-    mode: bool | None = None  # of recording gradients, where it is another than that of the call
+    modes: dict[str, Any] = {}  # of recording gradients, and the default dtype, where they are others than those of the call
     for node in graph.nodes:
         if node.op == "placeholder":
             continue
-        if node.meta.get("grad") is not mode and node.op != "output":
-            mode = node.meta.get("grad")
-            if mode is not None:
-                lines.append(f"    with {constant(GradMode, 'grad_mode')}({mode}):")
+        asked = {name: node.meta[name] for name in MODES if node.meta.get(name) is not None}
+        if asked != modes and node.op != "output":
+            modes = asked
+            if modes:
+                entered = [f"{constant(MODES[name], MODES[name].__name__)}({arg(said)})" for name, said in modes.items()]
+                lines.append(f"    with {', '.join(entered)}:")
         if node.op == "output":
             lines.append(f"    return {arg(node.args[0])}")
             continue
@@ -263,7 +265,7 @@ def _generate(graph: Graph) -> tuple[str, dict[str, Any]]:
                 name = f"{symbol} = {node.name}"
             elif symbol in used:
                 sizes += f";  {symbol} = {node.name}.shape[{dim}]"
-        lines.append(f"    {'' if mode is None else '    '}{name} = {value}{sizes}{free}")
+        lines.append(f"    {'    ' if modes else ''}{name} = {value}{sizes}{free}")
     return "\n".join(lines) + "\n", scope
 
 

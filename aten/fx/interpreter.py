@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,20 +13,35 @@ from aten.fx.symbols import bind, binders_within, resolve
 from aten.symbolic.symint import SYMBOLIC
 
 
-class GradMode:
-    """Within a `with` block, gradients are recorded or not: what `node.meta["grad"]` asks for."""
+class Ambient:
+    """Within a `with` block, these bits of the thread's ambient word are as said."""
 
-    __slots__ = ("mode", "before")
+    __slots__ = ("mask", "value", "before")
 
-    def __init__(self, mode: bool):
-        self.mode = mode
+    def __init__(self, mask: int, value: int):
+        self.mask = mask
+        self.value = value
         self.before = 0
 
     def __enter__(self) -> None:
-        self.before = _native.set_ambient_bits(1, int(self.mode))
+        self.before = _native.set_ambient_bits(self.mask, self.value)
 
     def __exit__(self, *exc: Any) -> None:
-        _native.set_ambient_bits(1, self.before)
+        _native.set_ambient_bits(self.mask, self.before)
+
+
+def grad_mode(mode: bool) -> Ambient:
+    """Gradients are recorded or not: what `node.meta["grad"]` asks for."""
+    return Ambient(1, int(mode))
+
+
+def default_dtype(dtype: Any) -> Ambient:
+    """The default dtype is another one: what `node.meta["default_dtype"]` asks for."""
+    return Ambient(DEFAULT_DTYPE, dtype.code << 8)
+
+
+MODES = {"grad": grad_mode, "default_dtype": default_dtype}
+DEFAULT_DTYPE = 0xFF << 8  # of the ambient word
 
 
 class Interpreter:
@@ -71,10 +87,13 @@ class Interpreter:
         """The value of one node, whose arguments are in `env`."""
         args, kwargs = self.fetch_args_kwargs_from_env(n)
         run = getattr(self, n.op)
-        mode = n.meta.get("grad")
-        if mode is None:
+        grad, dtype = n.meta.get("grad"), n.meta.get("default_dtype")
+        if grad is None and dtype is None:
             return run(n.target, args, kwargs)
-        with GradMode(mode):
+        with contextlib.ExitStack() as modes:
+            for mode, said in ((grad_mode, grad), (default_dtype, dtype)):
+                if said is not None:
+                    modes.enter_context(mode(said))
             return run(n.target, args, kwargs)
 
     def fetch_args_kwargs_from_env(self, n: Node) -> tuple[tuple, dict]:

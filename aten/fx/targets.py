@@ -115,6 +115,12 @@ def set_grad_enabled(mode: bool) -> None:
 
 
 set_grad_enabled.__name__ = "_set_grad_enabled"
+
+
+def set_default_dtype(dtype: Any) -> None:
+    """The same of the default dtype (`meta["default_dtype"]`)."""
+
+
 WHOLE = (item, draw, set_data, hook_later)  # a graph with one of these is run as it is, or cut at them (aot/stages.py)
 
 

@@ -10,7 +10,8 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from aten import Tensor
+from aten import Tensor, _native
+from aten.fx.interpreter import DEFAULT_DTYPE
 from dynamo import breaks, outcome, trace_rules, variables
 from dynamo.breaks import Again, Raised, Unsupported
 from dynamo.bytecode.liveness import keep_locals, live_at
@@ -109,6 +110,7 @@ def attempt(code, function, args, globals, builtins, closure, options, state):
                 return outcome.Skip(f"{broke}\n  and there the frame cannot be left: {e}")
         finally:
             output.tracing = False
+            _native.set_ambient_bits(DEFAULT_DTYPE, output.entry_ambient & DEFAULT_DTYPE)
             forget(output)
 
 

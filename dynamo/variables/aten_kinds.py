@@ -12,6 +12,7 @@ from aten.autocast import is_autocast_cache_enabled
 from aten.compiling import is_compiling
 from aten.default_device import BITS
 from aten.devices import CPU
+from aten.fx.interpreter import DEFAULT_DTYPE
 from aten.layout import Layout, MemoryFormat
 from aten.meta import Meta, contiguous_strides
 from aten.op import Method, Op, ops, registry
@@ -279,6 +280,9 @@ CONSTANTS.update({aten.DType, aten.device, Layout, MemoryFormat})
 
 
 # ----------------------------------------------------------------------------------------------- functions
+MAY_BE_DEFAULT = (aten.float16, aten.bfloat16, aten.float32, aten.float64)
+
+
 def _set_ambient_bits(frame, args, kwargs):
     mask, value = [a.as_python() for a in args]
     frame.world.ambient(mask)
@@ -288,6 +292,15 @@ def _set_ambient_bits(frame, args, kwargs):
 def _set_grad_enabled(frame, args, kwargs):
     bits = [ConstantVariable(1), ConstantVariable(int(args[0].truth(frame)))]
     return boolean(bool(_set_ambient_bits(frame, bits, {}).value))
+
+
+def _set_default_dtype(frame, args, kwargs):
+    dtype = args[0].as_python()
+    if dtype not in MAY_BE_DEFAULT:
+        run_python(frame, _native.set_default_dtype, dtype)  # it says why
+    frame.world.flag("default_dtype")
+    frame.output.set_ambient_bits(DEFAULT_DTYPE, dtype.code << 8)
+    return NONE
 
 
 def _ambient(frame, args, kwargs):
@@ -321,6 +334,7 @@ FUNCTIONS[_native.ambient] = _ambient
 FUNCTIONS[_native.is_grad_enabled] = _is_grad_enabled
 FUNCTIONS[_native.is_inference_mode_enabled] = _is_inference_mode_enabled
 FUNCTIONS[_native.get_default_dtype] = _guarded("default_dtype", _native.get_default_dtype)
+FUNCTIONS[_native.set_default_dtype] = _set_default_dtype
 FUNCTIONS[_native.promote_types] = constant_function(_native.promote_types)
 FUNCTIONS[_native.get_num_threads] = _guarded("num_threads", _native.get_num_threads)
 

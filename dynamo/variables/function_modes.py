@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Callable
 from typing import Any
 
-from aten import default_device, dispatch
+from aten import default_device, dispatch, on_device
 from dynamo import breaks, outcome, trace_rules
 from dynamo.breaks import Unsupported
 from dynamo.source import Attr, Item, Object
@@ -53,11 +53,12 @@ class ModeChange:
     source = None
     comes_from_outside = True
 
-    def __init__(self, function: Callable, mode: Variable | None):
-        self.function, self.mode = function, mode
+    def __init__(self, function: Callable, mode: Variable | None, *given: Variable):
+        self.function, self.mode, self.given = function, mode, given
 
     def replay(self, emit) -> None:
-        args = () if self.mode is None else (emit.value(self.mode),)
+        args = tuple(emit.value(v) for v in self.given)
+        args = args if self.mode is None else (emit.value(self.mode), *args)
         emit.after(outcome.Do(outcome.Call(outcome.Const(self.function), args)))
 
 
@@ -93,6 +94,19 @@ def _pop(frame, args, kwargs):
     mode = modes.pop()
     _tell_device(frame)
     return mode
+
+
+@trace_rules.handle(on_device.set_lowest)
+def _set_lowest(frame, args, kwargs):
+    before, mode = [a.realize(frame) for a in args]
+    modes = opened(frame)
+    if not before.is_same(frame.values.NONE):
+        modes[:] = [m for m in modes if not m.is_same(before)]
+    if not mode.is_same(frame.values.NONE):
+        modes.insert(0, mode)
+    _tell_device(frame)
+    _note(frame, ModeChange(on_device.set_lowest, None, before, mode))
+    return frame.values.NONE
 
 
 def says_device(mode: Variable) -> bool:

@@ -6,6 +6,7 @@ import operator
 from typing import Any
 
 from aten.fx.graph_module import GraphModule
+from aten.fx.interpreter import MODES
 from aten.fx.node import Node
 from aten.fx.symbols import binders_within, free_symbols
 from dynamo import breaks, trace_rules
@@ -45,8 +46,8 @@ def _forward(frame: Any, args: list[Variable], kwargs: dict[str, Variable]) -> V
             return value(node.args[0])
         if node.op == "placeholder":
             continue
-        if node.meta.get("grad") is not None:
-            raise Unsupported(breaks.UNKNOWN_CALL, "a GraphModule that switches gradients")
+        if any(node.meta.get(mode) is not None for mode in MODES):
+            raise Unsupported(breaks.UNKNOWN_CALL, "a GraphModule that switches gradients, or the default dtype")
         given, named = [value(a) for a in node.args], {k: value(v) for k, v in node.kwargs.items()}
         env[node] = _call(frame, owner, node, given, named)
     raise Unsupported(breaks.UNKNOWN_CALL, "a GraphModule without an output")

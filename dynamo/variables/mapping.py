@@ -12,10 +12,11 @@ from dynamo import breaks, outcome
 from dynamo.breaks import Raised, Unsupported
 from dynamo.bytecode.instruction import VERSION
 from dynamo.operators import ROWS
-from dynamo.variables import hashed
+from dynamo.variables import attributes, hashed
 from dynamo.variables.base import IdentityKey, Variable, attribute, method, one_by_one
 from dynamo.variables.constant import NONE, TRUE, ConstantVariable, boolean
 from dynamo.variables.exception import ExceptionVariable, raise_exception
+from dynamo.variables.storage import Storage
 
 MISSING = object()
 
@@ -92,16 +93,18 @@ def pairs_from(frame, other: Variable) -> Iterator[tuple[Variable, Variable]]:
 
 class DictVariable(HashedVariable):
     """A dict. `entries`: hash key → [key, value]; values may be Lazy. `cls` may be a subclass that only adds order or
-    a default, or a mapping proxy. A change of a dict from outside is replayed after the graph."""
+    a default, or a mapping proxy. A change of a dict from outside is replayed after the graph. `real`: an OrderedDict from
+    outside."""
 
-    __slots__ = ("cls", "default_factory")
+    __slots__ = ("cls", "default_factory", "real")
 
-    def __init__(self, entries: dict | None = None, cls: type = dict, default_factory: Variable = NONE, source=None):
+    def __init__(self, entries: dict | None = None, cls: type = dict, default_factory: Variable = NONE, source=None, real=None):
         super().__init__(source)
         self.entries = {} if entries is None else entries
         self.shape = 0
         self.cls = cls
         self.default_factory = default_factory
+        self.real = real
 
     @staticmethod
     def of(pairs: Iterable[tuple[Variable, Variable]], cls: type = dict) -> DictVariable:
@@ -247,9 +250,27 @@ class DictVariable(HashedVariable):
     def getattr(self, frame, name):
         if name == "default_factory" and self.cls is collections.defaultdict:
             return self.default_factory
-        if self.cls is collections.OrderedDict and self.source is not None:  # which may have attributes of its own
-            frame.output.guard_lacks_instance_attribute(self.source, name)
+        if self.cls is collections.OrderedDict:  # which may have attributes of its own
+            return attributes.load_plainly(frame, self, name)
         return super().getattr(frame, name)
+
+    def setattr(self, frame, name, value):
+        if self.cls is not collections.OrderedDict:
+            return super().setattr(frame, name, value)
+        attributes.store_plainly(frame, self, name, value)
+
+    def delattr(self, frame, name):
+        if self.cls is not collections.OrderedDict:
+            return super().delattr(frame, name)
+        attributes.remove_plainly(frame, self, name)
+
+    def make_storage(self):
+        return Storage(self, self.real)
+
+    def member(self, frame, descriptor, name):
+        if name == "__dict__":
+            return attributes.storage_of(frame, self).as_dict(frame)
+        return frame.world.known(self.cls) if name == "__class__" else super().member(frame, descriptor, name)
 
     @method("get")
     def get(self, frame, key, default=NONE):
@@ -339,7 +360,8 @@ class DictVariable(HashedVariable):
                 return outcome.Call(outcome.Const(self.cls), (emit.value(self.default_factory), items))
             return outcome.Call(outcome.Const(self.cls), (items,))
 
-        return emit.shared(self, make)
+        storage = emit.output.side_effects.storages.get(self)
+        return emit.shared(self, make, None if storage is None else lambda temp: storage.fill(emit, temp))
 
     def replay(self, emit) -> None:
         """Statements that give the dict outside its new contents (dict's own methods: no user code runs)."""

@@ -237,7 +237,7 @@ def _dict(frame, value, source):
             entries[found] = [key, Lazy(v, value_at(known, inside, i, found, Item(inside, k)), frame.output)]
     factory = getattr(value, "default_factory", None)
     default = wrap(frame, factory, Attr(source, "default_factory")) if factory is not None else ConstantVariable(None)
-    return DictVariable(entries, type(value), default, source)
+    return DictVariable(entries, type(value), default, source, value if type(value) is collections.OrderedDict else None)
 
 
 @kind(set)

@@ -171,8 +171,7 @@ def record(output: Any, frame: Any, op: Any, args: list, kwargs: dict) -> Variab
     leaves, spec = pytree.flatten(result)
     val = pytree.unflatten([as_meta(x, needs) for x in leaves], spec)
     node = output.graph.call_function(op, positional, named, val=val)
-    if output.grad_changed():
-        node.meta["grad"] = output.grad_enabled
+    output.note_modes(node)
     if isinstance(result, aten.Tensor):
         return made(frame, node, result, needs)
     if any(isinstance(x, aten.Tensor) and not isinstance(x, Tracer) for x in leaves):

@@ -1,0 +1,53 @@
+"""Attributes of OrderedDicts: they have a `__dict__`, as Module.state_dict() uses it."""
+
+from collections import OrderedDict
+
+import weft
+
+
+def captured(f):
+    weft._dynamo.reset()
+    return weft.compile(f, backend="eager", fullgraph=True)
+
+
+def test_a_new_one_has_attributes():
+    def f(x):
+        d = OrderedDict(a=x + 1)
+        d.tag = 3
+        d.other = d.tag + 1
+        del d.tag
+        return d, hasattr(d, "tag"), vars(d)["other"], d.copy().__dict__
+
+    x = weft.ones(2)
+    found, had, other, copied = captured(f)(x)
+    assert type(found) is OrderedDict and found.__dict__ == {"other": 4} and not had and other == 4 and copied == {}
+    assert found["a"].equal(x + 1)
+
+
+def test_one_from_outside_is_given_attributes():
+    held = OrderedDict(a=2)
+
+    def f(x):
+        held.tag = 3
+        return x * held.tag * held["a"]
+
+    assert captured(f)(weft.ones(2)).tolist() == [6, 6] and held.tag == 3 and dict(held) == {"a": 2}
+
+
+def test_that_an_attribute_is_absent_is_guarded():
+    held = OrderedDict(a=2)
+    f = captured(lambda x: x * (2 if hasattr(held, "tag") else 3))
+    assert f(weft.ones(1)).item() == 3
+    held.tag = 1
+    assert f(weft.ones(1)).item() == 2
+
+
+def test_the_state_of_a_module_inside():
+    module = weft.nn.Sequential(weft.nn.Linear(2, 2), weft.nn.BatchNorm1d(2))
+
+    def f(x):
+        return module.state_dict(), x + 1
+
+    made, expected = captured(f)(weft.ones(1))[0], module.state_dict()
+    assert list(made) == list(expected) and made._metadata == expected._metadata
+    assert all(made[k].data_ptr() == expected[k].data_ptr() and not made[k].requires_grad for k in made)

@@ -32,7 +32,7 @@ _HOME = {
     "counters": "dynamo.convert_frame",
 }
 _PARTS = frozenset(
-    {"backends", "breaks", "callback", "comptime", "config", "decorators", "eval_frame", "exc", "guards", "outcome", "source",
+    {"backends", "breaks", "callback", "compiled_autograd", "comptime", "config", "decorators", "eval_frame", "exc", "guards", "outcome", "source",
      "testing", "utils"}
 )  # fmt: skip
 

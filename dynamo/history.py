@@ -47,6 +47,18 @@ def written_since(graph: Any, walked: set[Node]) -> bool:
     return False
 
 
+def written_behind(since: Node, tensor: Node) -> bool:
+    """Whether the memory of a tensor is written in place behind a node of its graph."""
+    nodes, root = iter(tensor.graph.nodes), _root(tensor)
+    for node in nodes:
+        if node is since:
+            break
+    return any(
+        node.op == "call_function" and is_op(node.target) and (node.target.kind == "inplace" or "effect" in node.target.tags)
+        and _root(node.args[0]) is root for node in nodes
+    )  # fmt: skip
+
+
 def _root(node: Node) -> Node:
     """The node whose memory one shows."""
     while node.op == "call_function" and is_op(node.target) and node.target.kind == "view":

@@ -20,7 +20,7 @@ from aten.fx.graph import Graph
 from aten.fx.graph_module import GraphModule
 from aten.fx.node import Node, leaves, map_arg
 from aten.fx.symbols import binders_within, map_symbols
-from aten.fx.targets import is_op, item, set_grad_enabled
+from aten.fx.targets import hook_later, is_op, item, set_default_dtype, set_grad_enabled
 from aten.meta import Meta
 from aten.symbolic.evaluate import evaluate
 from aten.symbolic.nodes import substitute, sym, walk
@@ -78,11 +78,13 @@ def _parts(graph: Graph, binding: Any) -> list[Any]:
         stage, within = [], set()
 
     for node in graph.nodes:
-        if node.op in ("placeholder", "output") or node.target is set_grad_enabled:
+        if node.op in ("placeholder", "output") or node.target in (set_grad_enabled, set_default_dtype):
             continue
         if node not in binding and _stays_inside(node, within):
             stage.append(node)
             within.add(node)
+            if any(user.target is hook_later for user in node.users):  # backward comes to its hooks between two Nodes
+                end()
             continue
         if not _waits(node, within):  # it may as well come before the stage
             parts.append(node)

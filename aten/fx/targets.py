@@ -110,6 +110,11 @@ def hook_later(tensor: Any, name: str) -> LateHook:
     return LateHook(tensor, name)
 
 
+def hook_of_graph(tensor: Any, module: Any, *operands: Any) -> None:
+    """Registers a hook of a tensor that hands on what the module makes of the gradient and of the operands."""
+    tensor.register_hook(lambda grad: module(grad, *operands)[0])
+
+
 def set_grad_enabled(mode: bool) -> None:
     """Says where in a graph gradients begin or cease to be recorded. Each node has its mode (`meta["grad"]`): it does nothing."""
 

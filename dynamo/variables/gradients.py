@@ -17,9 +17,9 @@ from aten.meta import Meta
 from dynamo import breaks, config, guards, history, trace_rules
 from dynamo.breaks import Unsupported
 from dynamo.source import Converted, Object
+from dynamo.variables import hooks_inside
 from dynamo.variables.base import Variable
 from dynamo.variables.constant import FALSE, NONE, TRUE, boolean
-from dynamo.variables.hooks import HandleVariable
 from dynamo.variables.sequence import ListVariable, TupleVariable
 from dynamo.variables.tensor import TensorVariable, wrap_result
 
@@ -88,6 +88,7 @@ def accumulate(frame: Any, outputs: list[TensorVariable], seeds: Variable, given
         for leaf, g in zip(leaves, found):
             if not g.is_same(NONE):
                 _accumulate(frame, leaf, g)
+                hooks_inside.after_accumulation(frame, leaf)
     finally:
         output.set_ambient_bits(1, before)
     return NONE
@@ -110,6 +111,7 @@ def differentiate(
     output = frame.output
     _check(frame, outputs, inputs, seeds)
     leaves = _leaves(frame)
+    hooks_inside.register(frame)
     asked = [*inputs, *(x for x in leaves if not any(x is i for i in inputs))]
     module = GraphModule(output.frame_graph.modules, output.graph, output.shape_env)
     nodes = [s.node if isinstance(s, TensorVariable) else None for s in seeds]
@@ -133,7 +135,8 @@ def differentiate(
     node = output.graph.call_function(
         gradients, ([o.node for o in outputs], [x.node for x in inputs], nodes, retain, create, own), {}, val=val
     )
-    return wrap_result(frame, node, val).items  # type: ignore[attr-defined]
+    gradients_found: list[Variable] = wrap_result(frame, node, val).items  # type: ignore[attr-defined]
+    return [g if g.is_same(NONE) else hooks_inside.of_leaf(frame, x, g) for x, g in zip(inputs, gradients_found)]
 
 
 def _meta(found: Meta | None, x: TensorVariable, create: bool, own: bool) -> Meta | None:
@@ -151,8 +154,8 @@ def _check(frame: Any, outputs: list[TensorVariable], inputs: list[TensorVariabl
         raise Unsupported(breaks.BACKWARD_INSIDE)
     if output.graph is not output.frame_graph:
         raise refused("gradients within a function that another one calls")
-    if output.ambient & (1 << 7) or any(isinstance(v, HandleVariable) for v in output.side_effects.dirty):
-        raise refused("gradients with hooks")
+    if output.ambient & (1 << 7):
+        raise refused("gradients of what is saved through hooks")
     for o, s in zip(outputs, seeds):
         if not o.meta.requires_grad or o.source is not None or o.meta.dtype.is_complex:
             raise refused(f"gradients of {o.describe()}, which the graph has no history of")

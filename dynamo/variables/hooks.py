@@ -59,7 +59,9 @@ class HandleVariable(TrueVariable):
 
 
 class LateHandle(HandleVariable):
-    """The handle of a hook of a tensor that the graph makes: registered there, and given its function behind the graph."""
+    """The handle of a hook of a tensor that the graph makes: registered there, and given its function behind the graph.
+
+    Without a node, it was called within the graph (`hooks_inside`)."""
 
     __slots__ = ("node",)
 
@@ -68,9 +70,13 @@ class LateHandle(HandleVariable):
         self.node = node
 
     def recipe(self, emit):
+        if self.node is None:
+            raise Unsupported(breaks.NOT_REBUILT, "the handle of a hook that was called within the graph")
         return emit.shared(self, lambda: outcome.GetAttr(emit.graph_output(self.node), "handle"))
 
     def replay(self, emit) -> None:
+        if self.node is None:
+            return
         late = emit.graph_output(self.node)
         emit.after(outcome.Do(outcome.Call(outcome.Const(setattr), (late, outcome.Const("function"), emit.value(self.hook)))))
         if self.removed:

@@ -107,3 +107,21 @@ def test_a_hook_of_a_value_that_the_graph_makes_is_removed_later():
     handle.remove()
     loss.backward()
     assert x.grad.tolist() == [3.0]
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+def test_hooks_run_from_the_last_value_to_the_first(backend):
+    seen = []
+
+    def f(x, y):
+        a, b = x * 2, y * 3
+        a.register_hook(lambda grad: seen.append("a"))
+        b.register_hook(lambda grad: seen.append("b"))
+        c, d = a.sin() * b, a.cos()
+        c.register_hook(lambda grad: seen.append("c"))
+        d.register_hook(lambda grad: seen.append("d"))
+        return (c + d).sum()
+
+    x, y = [weft.ones(3).requires_grad_() for _ in range(2)]
+    weft.compile(f, backend=backend, fullgraph=True)(x, y).backward()
+    assert seen == ["d", "c", "b", "a"]

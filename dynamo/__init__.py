@@ -32,8 +32,8 @@ _HOME = {
     "counters": "dynamo.convert_frame",
 }
 _PARTS = frozenset(
-    {"backends", "breaks", "callback", "compiled_autograd", "comptime", "config", "decorators", "eval_frame", "exc", "guards", "outcome", "source",
-     "testing", "utils"}
+    {"backends", "breaks", "callback", "compiled_autograd", "comptime", "config", "decorators", "eval_frame", "exc", "guards",
+     "outcome", "source", "testing", "utils"}
 )  # fmt: skip
 
 

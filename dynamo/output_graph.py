@@ -62,6 +62,7 @@ class OutputGraph:
         self.current: Any = None
         self.world = World(self)
         self.mutated: set[Variable] = set()  # inputs that the graph writes
+        self.storage_sizes: dict[Variable, Variable] = {}  # bytes of the storages that the graph resizes, by their tensors
         self.used_up: set[Any] = set()  # nodes whose history was walked in the graph, and freed
         self.used_leaves: list[Any] = []  # the tensors from outside where that led
         self.own_leaves: list[Any] = []  # tensors that the graph made to require gradients

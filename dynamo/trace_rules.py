@@ -23,7 +23,7 @@ OWN = frozenset({"weft", "aten", "dynamo", "inductor"})
 TRACED_STDLIB = frozenset(
     {"functools", "contextlib", "collections", "_collections_abc", "dataclasses", "enum", "abc", "typing", "operator",
      "types", "heapq", "bisect", "string", "numbers", "statistics", "fractions", "__future__", "reprlib", "keyword", "os",
-     "posixpath", "genericpath", "inspect", "textwrap"}
+     "posixpath", "genericpath", "inspect", "textwrap", "weakref", "_weakrefset"}
 )  # fmt: skip
 MACHINERY = frozenset({"dynamo", "inductor"})
 FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep

@@ -110,6 +110,11 @@ def hook_later(tensor: Any, name: str) -> LateHook:
     return LateHook(tensor, name)
 
 
+def resize_storage(tensor: Any, size: int) -> None:
+    """tensor.untyped_storage().resize_(size)"""
+    tensor.untyped_storage().resize_(size)
+
+
 def hook_of_graph(tensor: Any, module: Any, *operands: Any) -> None:
     """Registers a hook of a tensor that hands on what the module makes of the gradient and of the operands."""
     tensor.register_hook(lambda grad: module(grad, *operands)[0])
@@ -126,7 +131,8 @@ def set_default_dtype(dtype: Any) -> None:
     """The same of the default dtype (`meta["default_dtype"]`)."""
 
 
-WHOLE = (item, draw, set_data, hook_later)  # a graph with one of these is run as it is, or cut at them (aot/stages.py)
+# A graph with one of these is run as it is, or cut at them (aot/stages.py).
+WHOLE = (item, draw, set_data, hook_later, resize_storage)
 
 
 def is_op(target: Any) -> bool:

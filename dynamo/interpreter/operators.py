@@ -18,7 +18,7 @@ from dynamo import guards
 from dynamo.breaks import NotConstant, Raised, Unsupported
 from dynamo.operators import ROWS, SWAPPED, Operator
 from dynamo.variables import text as texts
-from dynamo.variables.base import Exhausted, Variable
+from dynamo.variables.base import Exhausted, IdentityKey, Variable, WeakKey
 from dynamo.variables.constant import ConstantVariable, boolean
 from dynamo.variables.exception import as_raised
 from dynamo.variables.hashed import Hashed, HashedKey
@@ -266,6 +266,10 @@ def key(frame, value: Variable, stored: int | None = None) -> Any:
         return HashedKey(frame.output, value, hash_value(frame, value) if stored is None else stored)
     if isinstance(value, TupleVariable):
         return tuple([key(frame, v) for v in value.unpack(frame)])
+    referent = getattr(value, "referent", frame.values.NONE).realize(frame)  # of a weak reference that is alive
+    if not referent.is_same(frame.values.NONE):
+        inner = key(frame, referent)
+        return WeakKey(inner.variable) if type(inner) is IdentityKey else (WeakKey, inner)
     return value.hash_key()
 
 

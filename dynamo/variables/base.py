@@ -445,7 +445,13 @@ class IdentityKey:
         return id(self.variable)
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is IdentityKey and self.variable.is_same(other.variable)
+        return type(other) is type(self) and self.variable.is_same(other.variable)  # type: ignore[attr-defined]
+
+
+class WeakKey(IdentityKey):
+    """The same for a weak reference to such a value: equal references are to one object."""
+
+    __slots__ = ()
 
 
 class NullVariable(Variable):

@@ -152,13 +152,21 @@ for _base in set(_exceptions(BaseException)):
 
 def weak_reference(frame, args, kwargs) -> Variable:
     """weakref.ref(object, …): of libraries, which look after what lives on, only the call is left to Python."""
-    if len(args) == 1 and not kwargs and args[0].source is not None and not args[0].is_constant():
-        return frame.values.weak_reference(args[0])
+    if len(args) <= 2 and not kwargs and args[0].realize(frame).source is not None and not args[0].is_constant():
+        return frame.values.weak_reference(weakref.ref, *args)
     library = trace_rules.is_library_name(str(frame.globals.get("__name__")))
     raise Unsupported(breaks.UNKNOWN_CALL if library else breaks.LIFETIME, "weakref.ref(…)")
 
 
 CLASSES[weakref.ref] = weak_reference
+
+
+@trace_rules.handle(weakref.KeyedRef)
+def keyed_reference(frame, args, kwargs) -> Variable:
+    """weakref.KeyedRef(object, callback, key), which a WeakValueDictionary holds."""
+    if len(args) == 3 and args[0].realize(frame).source is not None and not args[0].is_constant():
+        return frame.values.weak_reference(weakref.KeyedRef, *args)
+    raise Unsupported(breaks.UNKNOWN_CALL, "weakref.KeyedRef(…)")
 
 
 def default_dict(frame, args, kwargs) -> Variable:

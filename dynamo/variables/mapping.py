@@ -52,7 +52,7 @@ class HashedVariable(Variable):
             key = frame.ops.key(frame, item)
         except Raised as raised:
             raise self.refused(frame, item, raised) from None
-        if type(key) is IdentityKey and key not in self.entries:
+        if isinstance(key, IdentityKey) and key not in self.entries:
             frame.output.told_apart(self, key.variable)
         return key
 
@@ -65,7 +65,7 @@ class HashedVariable(Variable):
 
     def objects(self) -> list[Variable]:
         """The keys that are found by identity."""
-        return [key.variable for key in self.entries if type(key) is IdentityKey]
+        return [key.variable for key in self.entries if isinstance(key, IdentityKey)]
 
     def contains(self, frame, item):
         return boolean(self.key(frame, item) in self.entries)

@@ -29,7 +29,7 @@ from dynamo.variables.symint import SymbolicVariable, symbolic
 
 TO_PYTHON = frozenset({"item", "tolist", "__int__", "__float__", "__index__", "__complex__", "__array__"})
 FEW_SLICES = 8  # up to so many are an index each, as in PyTorch; of more, one unbind has the cheaper gradient
-MEMORY = frozenset({"data_ptr", "untyped_storage", "storage", "_version", "__dlpack__", "_base"})
+MEMORY = frozenset({"data_ptr", "storage", "_version", "__dlpack__", "_base"})
 
 
 class TensorVariable(Variable):
@@ -107,14 +107,12 @@ class TensorVariable(Variable):
             if stored is not None:
                 return NONE if stored is NULL else stored.realize(frame)
         if self.is_of_subclass:
-            look = frame.world.on_class
-            base, mine = look(aten.Tensor, name), look(self.cls, name)
+            base, mine = [frame.world.on_class(cls, name) for cls in (aten.Tensor, self.cls)]
             if is_asked(name, mine):
                 if not frame.output.overriding_off:
                     return attributes.bind(frame, attributes.find(frame, self.cls, name), self, frame.world.known(self.cls))
             elif base is not frame.world.MISSING and mine is not base:
-                text = f"attribute {name} of {self.cls.__qualname__}, which has its own"
-                raise Unsupported(breaks.DYNAMIC_ATTRIBUTE, text)
+                raise Unsupported(breaks.DYNAMIC_ATTRIBUTE, f"attribute {name} of {self.cls.__qualname__}, which has its own")
         if name in MEMORY:
             raise Unsupported(breaks.DYNAMIC_ATTRIBUTE, f"{name} of {self.describe()}")
         known = name in self.rules or name in TO_PYTHON or is_method(name)
@@ -248,6 +246,10 @@ class TensorVariable(Variable):
         self.node = output.graph.call_function(set_data, (self.node, value.node), {}, val=made)
         self.meta, self.known = made, None
         output.mutated.update(t.root for t in (self, value) if t.root.source is not None)
+
+    @method("untyped_storage")
+    def untyped_storage(self, frame):
+        return frame.values.storage_of_tensor(self)
 
     @attribute("is_cpu")
     def on_cpu(self, frame):

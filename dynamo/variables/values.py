@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import weakref
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -16,6 +15,7 @@ from dynamo.variables import (
     tensor_values,
     track,
     transforms,
+    untyped_storage,
     weak,
 )
 from dynamo.variables.base import Variable
@@ -111,14 +111,19 @@ def transformed(frame, function: Variable) -> Variable | None:
     return transforms.made_outside(frame, function)
 
 
-def weak_reference(referent: Variable) -> Variable:
-    """weakref.ref(referent)"""
-    return weak.WeakReference(weakref.ref, referent)
+def weak_reference(cls: type, referent: Variable, *given: Variable) -> Variable:
+    """weakref.ref(referent, *given), or an object of a class made from it."""
+    return weak.WeakReference(cls, referent, given=given)
 
 
 def to_python(frame, tensor: TensorVariable, name: str) -> Variable:
     """tensor.item(), tensor.tolist() …"""
     return tensor_values.to_python(frame, tensor, name)
+
+
+def storage_of_tensor(tensor: TensorVariable) -> Variable:
+    """tensor.untyped_storage()"""
+    return untyped_storage.of_tensor(tensor)
 
 
 def exception(cls: type, args: Iterable[Variable] = ()) -> ExceptionVariable:
@@ -132,5 +137,6 @@ __all__ = [
     "OBJECT_METHODS", "ObjectVariable", "PartialVariable", "RangeIterator", "SequenceIterator", "SetVariable", "SizeVariable",
     "SliceVariable", "SymbolicVariable", "TRUE", "TensorVariable", "TupleVariable", "accumulate", "array", "as_set", "boolean",
     "bound", "const", "dict_", "exception", "items_iterator", "iterator", "list_", "literal", "make_exception",
-    "method", "plain", "plain_answer", "set_", "set_of", "sets", "symbolic", "to_python", "tuple_", "weak_reference",
+    "method", "plain", "plain_answer", "set_", "set_of", "sets", "storage_of_tensor", "symbolic",
+    "to_python", "tuple_", "weak_reference",
 ]  # fmt: skip

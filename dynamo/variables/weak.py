@@ -16,13 +16,14 @@ from dynamo.variables.track import kind
 class WeakReference(TrueVariable):
     """A weak reference, and what it refers to while the function runs (None: it is dead)."""
 
-    __slots__ = ("cls", "referent", "value")
+    __slots__ = ("cls", "referent", "value", "given")
 
-    def __init__(self, cls: type, referent: Variable, value: Any = None, source=None):
+    def __init__(self, cls: type, referent: Variable, value: Any = None, source=None, given: tuple[Variable, ...] = ()):
         super().__init__(source)
         self.cls = cls
         self.referent = referent
         self.value = value
+        self.given = given  # what else it is made with: a function for the end of its referent, a key
 
     def python_type(self):
         return self.cls
@@ -31,6 +32,11 @@ class WeakReference(TrueVariable):
         if args or kwargs:
             raise self.unsupported("a call with arguments")
         return self.referent.realize(frame)
+
+    def getattr(self, frame, name):
+        if name == "key" and self.cls is weakref.KeyedRef:
+            return self.given[1] if self.source is None else frame.world.attribute(self.value, self.source, "key")
+        return super().getattr(frame, name)
 
     def is_same(self, other):
         return self is other
@@ -43,10 +49,14 @@ class WeakReference(TrueVariable):
     def recipe(self, emit):
         if self.source is not None:
             return emit.load(self.source)
-        return emit.shared(self, lambda: outcome.Call(outcome.Const(self.cls), (emit.value(self.referent),)))
+
+        def make():
+            return outcome.Call(outcome.Const(self.cls), (emit.value(self.referent), *map(emit.value, self.given)))
+
+        return emit.shared(self, make)
 
 
-@kind(weakref.ref)
+@kind(weakref.ref, weakref.KeyedRef)
 def _reference(frame, value, source):
     frame.output.guard_type(source, type(value))
     return WeakReference(type(value), frame.world.lazy(value(), Converted(source, operator.call)), value, source)

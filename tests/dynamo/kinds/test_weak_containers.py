@@ -1,0 +1,83 @@
+"""Weak dictionaries and sets: their entries are found by the objects that they refer to."""
+
+import gc
+import weakref
+
+from weft._dynamo.testing import CompileCounter
+
+import weft
+
+
+class Thing:
+    def __init__(self, v):
+        self.v = v
+
+
+def captured(f):
+    weft._dynamo.reset()
+    return weft.compile(f, backend="eager", fullgraph=True)
+
+
+def test_dictionaries_by_weak_keys_are_read():
+    a, b = Thing(1), Thing(2)
+    d = weakref.WeakKeyDictionary({a: 5})
+    f = captured(lambda x, k: (x * d.get(k, 7), k in d, len(d), [key.v for key in d], list(d.values())))
+    x = weft.ones(1)
+    assert [f(x, a)[0].item(), *f(x, a)[1:]] == [5, True, 1, [1], [5]]
+    assert [f(x, b)[0].item(), *f(x, b)[1:]] == [7, False, 1, [1], [5]]
+    d[b] = 6
+    assert [f(x, b)[0].item(), *f(x, b)[1:]] == [6, True, 2, [1, 2], [5, 6]]
+
+
+def test_and_written():
+    a, b = Thing(1), Thing(2)
+    d = weakref.WeakKeyDictionary({a: 5})
+
+    def f(x, k):
+        d[k] = d.get(k, 0) + 1
+        return x * d[k]
+
+    g = captured(f)
+    assert [g(weft.ones(1), k).item() for k in (a, b, b)] == [6, 1, 2] and dict(d) == {a: 6, b: 2}
+
+    def without(x, k):
+        del d[k]
+        return x + len(d)
+
+    assert captured(without)(weft.ones(1), a).item() == 2 and dict(d) == {b: 2}
+    del b
+    gc.collect()
+    assert len(d) == 0  # what captured code put there does not outlive its key either
+
+
+def test_dictionaries_of_weak_values():
+    a, b = Thing(3), Thing(4)
+    d = weakref.WeakValueDictionary(a=a)
+
+    def f(x):
+        d["b"] = b
+        return x * d["a"].v, [v.v for v in d.values()], "c" in d, d["b"] is b
+
+    assert captured(f)(weft.ones(1))[1:] == ([3, 4], False, True) and dict(d) == {"a": a, "b": b}
+
+
+def test_weak_sets():
+    a, b = Thing(3), Thing(4)
+    s = weakref.WeakSet([a])
+
+    def f(x, k):
+        s.add(k)
+        return x + 1, a in s, k in s, len(s)
+
+    assert captured(f)(weft.ones(1), b)[1:] == (True, True, 2) and set(s) == {a, b}
+
+
+def test_a_key_that_comes_is_guarded():
+    a, counter = Thing(1), CompileCounter()
+    d = weakref.WeakKeyDictionary()
+    f = weft.compile(lambda x, k: x * d[k] if k in d else x - 1, backend=counter, fullgraph=True)
+    assert f(weft.ones(1), a).item() == 0
+    d[a] = 9
+    assert f(weft.ones(1), a).item() == 9 and counter.frame_count == 2
+    del d[a]
+    assert f(weft.ones(1), a).item() == 0 and counter.frame_count == 2

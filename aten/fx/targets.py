@@ -45,18 +45,18 @@ def expect_sizes(result: Any, sizes: tuple, again: bool) -> None:
 
 def assert_true(condition: Any, message: str | None) -> None:
     """`assert condition, message` of a tensor of one element: raises AssertionError."""
-    if _holds(condition):
+    if holds(condition):
         return
     raise AssertionError() if message is None else AssertionError(message)
 
 
 def assert_async(condition: Any, message: str | None) -> None:
     """The same in an exported graph: raises RuntimeError, as torch._assert_async does."""
-    if not _holds(condition):
+    if not holds(condition):
         raise RuntimeError(message or "assertion error")
 
 
-def _holds(condition: Any) -> bool:
+def holds(condition: Any) -> bool:
     """Whether a tensor is true. In a graph that is being made: an index that is out of bounds where it is not, so that kernels
     fail and the call is made again, op by op."""
     from aten._native import is_tracer

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from aten import dtype as dtypes
+from aten.fx.targets import holds
 from aten.meta import Meta
 from aten.op import composite, op, ops
 from aten.promotion import category, to_complex, to_real
@@ -271,7 +272,7 @@ def istft(input, n_fft, hop_length, win_length, window, center, normalized, ones
     start = n_fft // 2 if center else 0
     end = start + length if length is not None else total - start
     summed, envelope = summed[:, start:end], envelope[start:end]
-    if envelope.numel() and not envelope.is_meta and not bool(envelope.abs().min() > 1e-11):
+    if envelope.numel() and not envelope.is_meta and not holds(envelope.abs().min() > 1e-11):
         raise RuntimeError("istft: the windows do not cover the signal")
     y = ops.constant_pad_nd(summed / envelope, [0, max(end - total, 0)], 0)
     return y if input.ndim == 3 else y.squeeze([0])

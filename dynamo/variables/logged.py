@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import functools
+import warnings
 from typing import Any
 
 from dynamo import config, outcome
@@ -110,7 +112,33 @@ def logged(frame, function: Any, args: list[Variable], kwargs: dict[str, Variabl
         return NONE
     if config.ignore_logger_methods and is_one_of(function, config.ignore_logger_methods):
         return NONE
+    if function is warnings.warn and frame.globals.get("__name__", "").partition(".")[0] in ("weft", "aten"):
+        return own_warning(frame, *args, **kwargs)
     return None
+
+
+def own_warning(frame, message: Variable, category: Variable | None = None, stacklevel: Variable | None = None) -> Variable | None:
+    """The rule of a warning of weft's own: behind the graph, as of the line that Python would name. None where that is beyond
+    what is captured, or the text is not known."""
+    kind = UserWarning if category is None else getattr(category.realize(frame), "value", None)
+    level = ConstantVariable(1) if stacklevel is None else stacklevel.realize(frame)
+    message = message.realize(frame)
+    if not all(isinstance(v, ConstantVariable) for v in (message, level)) or not isinstance(kind, type):
+        return None
+    for _ in range(level.as_python() - 1):
+        frame = frame.parent
+        if frame is None:
+            return None
+    place = frame.code.co_filename, frame.current.line, frame.globals
+    call = LoggedCall(functools.partial(warn_of, message.as_python(), kind, *place), [], {})
+    frame.output.side_effects.dirty[call] = None
+    return NONE
+
+
+def warn_of(message: str, category: type[Warning], filename: str, line: int, globals: dict) -> None:
+    """What warnings.warn does in code at this line."""
+    registry = globals.setdefault("__warningregistry__", {})
+    warnings.warn_explicit(message, category, filename, line, globals.get("__name__"), registry)
 
 
 def is_one_of(function: Any, functions: set) -> bool:

@@ -44,3 +44,14 @@ def test_asserts_in_exported_graphs_raise_runtime_errors():
     assert weft.allclose(graph(weft.tensor([3.0, 1.0])), with_text(weft.tensor([3.0, 1.0])))
     with pytest.raises(RuntimeError, match="the first is 3"):
         graph(weft.tensor([2.0, 1.0]))
+
+
+def test_a_signal_comes_back_in_one_graph_and_bad_windows_are_told():
+    def there_and_back(x, window):
+        return weft.istft(weft.stft(x, 16, 4, 16, window, return_complex=True), 16, 4, 16, window, length=x.shape[-1])
+
+    x = weft.arange(40.0).sin()
+    compiled = weft.compile(there_and_back, fullgraph=True)
+    weft.testing.assert_close(compiled(x, weft.hann_window(16)), x)
+    with pytest.raises(RuntimeError, match="do not cover"):
+        compiled(x, weft.zeros(16))

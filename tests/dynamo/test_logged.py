@@ -3,8 +3,10 @@
 import contextlib
 import io
 import logging
+import warnings
 
 import weft
+import weft.nn.functional as F
 
 logger = logging.getLogger("weft.tests.logged")
 
@@ -77,3 +79,19 @@ def test_methods_of_loggers_are_left_out(caplog):
         weft._dynamo.reset()
         weft.compile(f, backend="eager")(weft.ones(1))
         assert [r.message for r in caplog.records] == ["told"]
+
+
+def test_warnings_of_wefts_own_are_of_the_graph_and_of_the_line_that_python_names():
+    def f(x, theta):
+        grid = F.affine_grid(theta, x.size())
+        return F.upsample(F.grid_sample(x, grid), scale_factor=2)
+
+    def told(f):
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            f(weft.ones(1, 1, 2, 2), weft.ones(1, 2, 3))
+            f(weft.ones(1, 1, 2, 2), weft.ones(1, 2, 3))
+        return [(str(w.message), w.category, w.filename, w.lineno) for w in seen]
+
+    wanted = told(f)
+    assert len(wanted) == 6 and told(weft.compile(f, fullgraph=True, backend="eager")) == wanted

@@ -7,12 +7,9 @@ from typing import Any
 
 import aten
 from aten import Tensor
-from aten.compiling import is_compiling
 
 
 def _old(name: str) -> None:
-    if is_compiling():  # a graph does not warn
-        return
     warnings.warn(f"`nn.functional.{name}` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=3)
 
 

@@ -1,13 +1,13 @@
 """Autocast: while it is on, ops that gain from it run in a lower dtype, and those that need the digits in float32.
 
-The state is in the ambient word (whether, and which dtype), so that compiled code guards it. The policies are
-PyTorch's for the CPU. An op with a policy runs with autocast off inside: what it is made of is part of it.
+The state is in the ambient word (whether, and which dtype), so that compiled code guards it. The policies are PyTorch's, of each
+type of device its own. An op with a policy runs with autocast off inside: what it is made of is part of it.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from aten import _native
@@ -18,7 +18,7 @@ BITS = {"cpu": 1 << 5, "cuda": 1 << 6}
 ON = BITS["cpu"] | BITS["cuda"]
 DTYPE_SHIFT = {"cpu": 16, "cuda": 40}
 
-_POLICIES = {
+_ON_CPU = {
     # to the dtype of autocast
     "lower": "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d convolution mm bmm matmul addmm addbmm "
     "baddbmm linear linalg_vecdot prelu scaled_dot_product_attention "
@@ -39,7 +39,35 @@ _POLICIES = {
     "kept": "bilinear mv addmv addr outer ger dot vdot det slogdet logdet matrix_exp linalg_det linalg_slogdet "
     "linalg_matrix_exp linalg_pinv linalg_cross cov corrcoef",
 }
-POLICY = {name: policy for policy, names in _POLICIES.items() for name in names.split()}
+_ON_CUDA = {
+    "lower": "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d conv_tbc convolution prelu addmm addmv addr "
+    "outer ger matmul einsum mm mv linalg_vecdot linear addbmm baddbmm bmm chain_matmul linalg_multi_dot "
+    "scaled_dot_product_attention lstm gru rnn_tanh rnn_relu lstm_cell gru_cell rnn_tanh_cell rnn_relu_cell "
+    "inner matrix_power linalg_matrix_power multi_head_attention_forward",
+    "float32": "acos asin cosh erfinv exp expm1 log log10 log2 log1p reciprocal rsqrt sinh tan pow float_power softplus layer_norm "
+    "group_norm cosine_similarity poisson_nll_loss cosine_embedding_loss nll_loss hinge_embedding_loss kl_div l1_loss "
+    "smooth_l1_loss huber_loss mse_loss margin_ranking_loss multilabel_margin_loss soft_margin_loss triplet_margin_loss "
+    "multi_margin_loss binary_cross_entropy_with_logits cross_entropy gaussian_nll_loss multilabel_soft_margin_loss dist "
+    "pdist cdist pairwise_distance renorm logsumexp interpolate upsample_nearest upsample_bilinear prod softmax log_softmax "
+    "softmin gumbel_softmax cumprod cumsum sum norm normalize linalg_norm linalg_vector_norm linalg_matrix_norm frobenius_norm "
+    "nuclear_norm",
+    "widest": "addcdiv addcmul atan2 bilinear cross linalg_cross dot vdot grid_sampler grid_sample index_put tensordot scatter_add",
+    # as they are, though they are made of ops that are not
+    "kept": "elu celu selu mish glu logit softsign tanhshrink logsigmoid rrelu silu gelu sigmoid tanh hardswish nansum nanmean "
+    "mean count_nonzero std std_mean var var_mean mvlgamma logaddexp logaddexp2 xlogy special_xlog1py special_entr sinc batch_norm "
+    "instance_norm rms_norm square dropout",
+    "refused": "binary_cross_entropy",
+}
+POLICIES = {
+    kind: {name: policy for policy, names in table.items() for name in names.split()}
+    for kind, table in {"cpu": _ON_CPU, "cuda": _ON_CUDA}.items()
+}
+REFUSED = (
+    "torch.nn.functional.binary_cross_entropy and torch.nn.BCELoss are unsafe to autocast.\nMany models use a sigmoid layer right "
+    "before the binary cross entropy layer.\nIn this case, combine the two layers using "
+    "torch.nn.functional.binary_cross_entropy_with_logits\nor torch.nn.BCEWithLogitsLoss.  binary_cross_entropy_with_logits and "
+    "BCEWithLogits are\nsafe to autocast."
+)
 
 
 class _Thread(threading.local):
@@ -56,9 +84,9 @@ _thread = _Thread()
 
 def declare(registry: Any) -> None:
     """Tells every op that has a policy, so that where autocast is on its calls come here."""
-    for name in POLICY:
+    for name in {name for table in POLICIES.values() for name in table}:
         if name in registry:
-            registry[name].autocast = True
+            registry[name].autocast = sum(BITS[kind] for kind, table in POLICIES.items() if name in table) // BITS["cpu"]
 
 
 # ------------------------------------------------------------------------------------------------------ state
@@ -160,8 +188,20 @@ def set_autocast_gpu_dtype(dtype: Any) -> None:
 
 
 # ------------------------------------------------------------------------------------------------------ calls
+def policy(name: str, word: int, kinds: Iterable[str]) -> str | None:
+    """The policy for an op of tensors on devices of these types, where autocast of one of them is on."""
+    for kind in dict.fromkeys(kinds):
+        if word & BITS.get(kind, 0) and name in POLICIES[kind]:
+            return POLICIES[kind][name]
+    return None
+
+
 def target(policy: str, word: int, seen: list[tuple[Any, str]]) -> Callable[[Any, str], Any]:
-    """(dtype, type of device) of a tensor argument → the dtype that it comes in, or None to leave it; `seen`: all of them."""
+    """(dtype, type of device) of a tensor argument → the dtype that it comes in, or None to leave it; `seen`: all of them.
+
+    Raises RuntimeError for what is not to be cast at all."""
+    if policy == "refused":
+        raise RuntimeError(REFUSED)
 
     def of_device(kind: str) -> Any:
         if not word & BITS.get(kind, 0):
@@ -181,14 +221,16 @@ def target(policy: str, word: int, seen: list[tuple[Any, str]]) -> Callable[[Any
 
 
 def run(op: Any, args: Any, kwargs: dict[str, Any], go_on: Callable[..., Any]) -> Any:
-    """The call of an op that has a policy, by `go_on(*args, **kwargs)`."""
+    """The call of an op, by `go_on(*args, **kwargs)`; NotImplemented if it has no policy for its tensors."""
     word = _native.ambient()
+    seen = [(t.dtype, t.device.type) for a in (*args, *kwargs.values()) for t in _tensors(a)]
+    found = policy(op.name, word, [kind for _, kind in seen])
+    if found is None:
+        return NotImplemented
     before = _native.set_ambient_bits(ON, 0)
     try:
         if kwargs.get("out") is None:
-            given = [*args, *kwargs.values()]
-            seen = [(t.dtype, t.device.type) for a in given for t in _tensors(a)]
-            wanted = target(POLICY[op.name], word, seen)
+            wanted = target(found, word, seen)
             args = [_cast(a, wanted) for a in args]
             kwargs = {k: _cast(v, wanted) for k, v in kwargs.items()}
         return go_on(*args, **kwargs)

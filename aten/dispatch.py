@@ -81,7 +81,7 @@ def _ask_modes(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 _DEVICES_APART = frozenset(  # composites of tensors that may be on several devices
-    {"to", "cpu", "cuda", "type_as", "copy_", "getitem", "setitem", "ctc_loss"}
+    {"to", "cpu", "cuda", "type_as", "copy_", "getitem", "setitem", "ctc_loss", "lstm", "gru", "rnn_tanh", "rnn_relu"}
 )
 
 
@@ -114,7 +114,9 @@ def _call_overriding(op: Op, args: Sequence[Any], kwargs: dict[str, Any]) -> Any
             break
     if op.autocast and _native.ambient() & autocast.ON:
         go_on = op if not stack.mode_top else lambda *args, **kwargs: _call(op, args, kwargs)  # modes have been asked
-        return autocast.run(op, args, kwargs, go_on)
+        result = autocast.run(op, args, kwargs, go_on)
+        if result is not NotImplemented:
+            return result
     return _call(op, args, kwargs)
 
 

@@ -58,7 +58,7 @@ def _manual_seed(self: Generator, seed: Any) -> Generator:
 
 def _clone_state(self: Generator) -> Generator:
     """Another generator that continues as this one would."""
-    made = Generator()
+    made = Generator(self.device)
     _from_numbers(made, _as_numbers(self))
     return made
 
@@ -68,8 +68,8 @@ def _graphsafe_set_state(self: Generator, other: Generator) -> Generator:
     return self
 
 
-def _rebuild(state: tuple[int, int]) -> Generator:
-    made = Generator()
+def _rebuild(state: tuple[int, int], device: str) -> Generator:
+    made = Generator(device)
     _from_numbers(made, state)
     return made
 
@@ -82,10 +82,9 @@ for _name, _fn in {
     "clone_state": _clone_state,
     "seed": _fresh_seed,
     "manual_seed": _manual_seed,
-    "device": property(lambda self: _native.Device("cpu")),
     "get_offset": lambda self: self.offset,
     "set_offset": lambda self, offset: _from_numbers(self, (_as_numbers(self)[0], offset)),
-    "__reduce__": lambda self: (_rebuild, (_as_numbers(self),)),
+    "__reduce__": lambda self: (_rebuild, (_as_numbers(self), str(self.device))),
 }.items():
     setattr(Generator, _name, _fn)
 

@@ -19,7 +19,10 @@ def cast(output: Any, frame: Any, op: Op, args: list[Variable], kwargs: dict[str
     if "out" in kwargs:
         return args, kwargs
     seen = [(t.as_meta().dtype, t.as_meta().device.type) for a in [*args, *kwargs.values()] for t in tensors_in(frame, a)]
-    wanted = autocast.target(autocast.POLICY[op.name], output.ambient, seen)
+    policy = autocast.policy(op.name, output.ambient, [kind for _, kind in seen])
+    if policy is None:
+        return args, kwargs
+    wanted = autocast.target(policy, output.ambient, seen)
 
     def fit(value: Variable) -> Variable:
         if isinstance(value, TensorVariable):

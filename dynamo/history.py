@@ -81,7 +81,7 @@ def recipe(emit: Any, tensor: Any) -> Any:
         return outcome.Call(outcome.Const(leaf_of), (emit.graph_output(plain), outcome.Const(tensor.cls)))
     for leaf in output.own_leaves:
         if not depends(tensor.node, output.used_up):
-            raise Unsupported(breaks.NOT_REBUILT, "a tensor with a history that begins in the graph", leaf.node.meta["born"])
+            raise Unsupported(breaks.NOT_REBUILT, "a tensor with a history that begins in the graph", leaf.node.meta.get("born"))
     plain = output.graph.call_function(registry["detach"], (tensor.node,), {}, val=_without_grad(tensor.meta))
     leaves = [leaf for leaf in dict.fromkeys(output.used_leaves) if depends(tensor.node, {leaf.node})]
     return outcome.Call(outcome.Const(used_up), (emit.graph_output(plain), *map(emit.value, leaves)))

@@ -7,10 +7,23 @@ from typing import Any
 import aten
 from weft import cuda
 
-__all__ = ["current_accelerator", "current_device_index", "device_count", "is_available", "set_device_index", "synchronize"]
+__all__ = [
+    "current_accelerator", "current_device_idx", "current_device_index", "current_stream", "device_count", "device_index",
+    "empty_cache", "get_memory_info", "is_available", "max_memory_allocated", "max_memory_reserved", "memory_allocated",
+    "memory_reserved", "memory_stats", "reset_accumulated_memory_stats", "reset_peak_memory_stats", "set_device_idx",
+    "set_device_index", "set_stream", "synchronize",
+]  # fmt: skip
 
 device_count = cuda.device_count
 is_available = cuda.is_available
+
+
+empty_cache = cuda.empty_cache
+memory_allocated, max_memory_allocated = cuda.memory_allocated, cuda.max_memory_allocated
+memory_reserved, max_memory_reserved = cuda.memory_reserved, cuda.max_memory_reserved
+memory_stats, get_memory_info = cuda.memory_stats, cuda.mem_get_info
+reset_peak_memory_stats, reset_accumulated_memory_stats = cuda.reset_peak_memory_stats, cuda.reset_accumulated_memory_stats
+device_index = cuda.device  # a block in which that one is in use
 
 
 def current_accelerator(check_available: bool = False) -> Any:
@@ -31,6 +44,19 @@ def current_device_index() -> int:
 def set_device_index(device: Any, /) -> None:
     _required()
     cuda.set_device(device)
+
+
+current_device_idx, set_device_idx = current_device_index, set_device_index
+
+
+def current_stream(device: Any = None, /) -> Any:
+    _required()
+    return cuda.current_stream(device)
+
+
+def set_stream(stream: Any, /) -> None:
+    _required()
+    cuda.set_stream(stream)
 
 
 def synchronize(device: Any = None, /) -> None:

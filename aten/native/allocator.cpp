@@ -155,7 +155,7 @@ const WeftDevice cpu_row = {
 WeftStorage *storage_new(int64_t nbytes, int type, int index) {
   if (!device_exists(type, index)) return nullptr;
   const WeftDevice *device = device_row(type);
-  if (nbytes < 0 || (nbytes > kLargest && device->has_memory)) {
+  if (nbytes < 0 || (nbytes > kLargest && type == WEFT_CPU)) {
     PyErr_Format(PyExc_MemoryError, "cannot allocate %lld bytes", (long long)nbytes);
     return nullptr;
   }

@@ -73,7 +73,9 @@ PyObject *array_of_tensor(WeftTensor *t) { return array_of(t); }
 static bool exportable(WeftTensor *t, const char *what) {
   if (!need_memory(t, what)) return false;
   if (WEFT_DEVICE_TYPE(t) != WEFT_CPU) {
-    PyErr_Format(PyExc_TypeError, "can't convert a tensor that is not on the CPU to numpy. Use Tensor.cpu() first.");
+    PyObject *device = PyObject_GetAttrString(as_object(t), "device");
+    if (device) PyErr_Format(PyExc_TypeError, "can't convert %S device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first.", device);
+    Py_XDECREF(device);
     return false;
   }
   if (WEFT_REQUIRES_GRAD(t) && grad_enabled()) {

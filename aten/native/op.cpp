@@ -38,6 +38,11 @@ static PyObject *call_general(NativeOp *op, PyObject *const *args, Py_ssize_t na
 constexpr uint64_t kOthersDecide = WEFT_AMBIENT_LEVELS | WEFT_AMBIENT_MODES | WEFT_AMBIENT_SAVED_HOOKS;
 constexpr uint64_t kAutocast = WEFT_AMBIENT_AUTOCAST_CPU | WEFT_AMBIENT_AUTOCAST_CUDA;
 
+// The bits of the ambient word of the types of device for which autocast has a policy for the op.
+static inline uint64_t autocast_of(const NativeOp *op) {
+  return (op->autocast & 1 ? WEFT_AMBIENT_AUTOCAST_CPU : 0) | (op->autocast & 2 ? WEFT_AMBIENT_AUTOCAST_CUDA : 0);
+}
+
 // What the op's rule, which it has, answers; UNHANDLED where it leaves the call.
 static inline PyObject *answered(NativeOp *op, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
   try {
@@ -53,7 +58,7 @@ static inline PyObject *answered(NativeOp *op, PyObject *const *args, Py_ssize_t
 static PyObject *op_vectorcall(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names) {
   NativeOp *op = as_op(self);
   Py_ssize_t nargs = PyVectorcall_NARGS(nargsf);
-  if (op->rule && !(*ambient() & (op->autocast ? kOthersDecide | kAutocast : kOthersDecide))) {
+  if (op->rule && !(*ambient() & (kOthersDecide | autocast_of(op)))) {
     PyObject *result = answered(op, args, nargs, names);
     if (result != UNHANDLED) return result;
   }
@@ -347,7 +352,7 @@ static void method_dealloc(PyObject *self) {
 
 static PyMemberDef op_members[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(NativeOp, vectorcall), READONLY, nullptr},
-    {"autocast", T_BOOL, offsetof(NativeOp, autocast), 0, nullptr},
+    {"autocast", T_BYTE, offsetof(NativeOp, autocast), 0, nullptr},
     {nullptr, 0, 0, 0, nullptr}};
 static PyType_Slot op_slots[] = {{Py_tp_new, (void *)op_new},
                                  {Py_tp_init, (void *)op_init},

@@ -38,7 +38,7 @@ struct NativeOp {
   std::vector<Plan> *plans;
   int64_t python_calls;          // calls that entered Python
   char replays;                  // whether calls that no rule takes may be replayed (replay.h)
-  char autocast;                 // whether aten.autocast has a policy for it: where autocast is on, Python decides
+  char autocast;                 // for which types of device aten.autocast has a policy, 1 CPU, 2 CUDA: where it is on, Python decides
 };
 
 extern PyTypeObject *op_type;

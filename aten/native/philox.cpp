@@ -18,6 +18,7 @@ namespace weft {
 struct Generator {
   PyObject_HEAD
   unsigned long long seed, offset;
+  int device_type, device_index;  // which it was asked for; -1: no number. Its numbers are the same on all
 };
 
 PyTypeObject *generator_type;
@@ -33,7 +34,10 @@ static PyObject *generator_new(PyTypeObject *type, PyObject *args, PyObject *kwa
   int kind, index;
   if (!parse_device(device, &kind, &index)) return nullptr;
   PyObject *self = type->tp_alloc(type, 0);
-  if (self) of(self)->seed = kDefaultSeed;
+  if (!self) return nullptr;
+  of(self)->seed = kDefaultSeed;
+  of(self)->device_type = kind;
+  of(self)->device_index = index;
   return self;
 }
 
@@ -67,6 +71,10 @@ static PyObject *generator_set_state(PyObject *self, PyObject *state) {
   of(self)->seed = seed;
   of(self)->offset = offset;
   Py_RETURN_NONE;
+}
+
+static PyObject *generator_device(PyObject *self, void *) {
+  return Py_XNewRef(device_object(of(self)->device_type, of(self)->device_index));
 }
 
 static PyObject *generator_initial_seed(PyObject *self, PyObject *) { return PyLong_FromUnsignedLongLong(of(self)->seed); }
@@ -257,10 +265,12 @@ static PyMethodDef generator_methods[] = {
 static PyMemberDef generator_members[] = {
     {"offset", T_ULONGLONG, offsetof(Generator, offset), READONLY, "the next counter"},
     {nullptr, 0, 0, 0, nullptr}};
+static PyGetSetDef generator_getset[] = {{"device", generator_device, nullptr, "the device it was made for", nullptr}, {}};
 static PyType_Slot generator_slots[] = {
     {Py_tp_new, (void *)generator_new},
     {Py_tp_methods, generator_methods},
     {Py_tp_members, generator_members},
+    {Py_tp_getset, generator_getset},
     {Py_tp_doc, (void *)"Generator(device='cpu'): a Philox4x32-10 stream: a seed and the next counter."},
     {0, nullptr}};
 static PyType_Spec generator_spec = {"weft.Generator", sizeof(Generator), 0, Py_TPFLAGS_DEFAULT, generator_slots};

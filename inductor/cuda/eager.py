@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from aten import _native, dispatch, errors, logs
+from aten import _native, autocast, dispatch, errors, logs
 from aten import dtype as dtypes
 from aten._native import Tensor
 from aten.dispatch import no_grad
@@ -80,7 +80,15 @@ _lock = threading.RLock()
 
 
 def run(op: Op, args: tuple[Any, ...], device: Any) -> Any:
-    """The op on core arguments, some of them tensors on `device`."""
+    """The op on core arguments, some of them tensors on `device`. Autocast has done what it does to them."""
+    before = _native.set_ambient_bits(autocast.ON, 0)
+    try:
+        return _run(op, args, device)
+    finally:
+        _native.set_ambient_bits(autocast.ON, before)
+
+
+def _run(op: Op, args: tuple[Any, ...], device: Any) -> Any:
     inputs: list[Any] = []
     key = (op.name, str(device), _native.ambient() & ~OPEN, *_kinds(args, inputs, {}, takes_numbers(op)))
     if "dynamic" in op.tags or op.name in counted.TABLE:

@@ -158,8 +158,10 @@ static PyObject *zeros_of_output(const WeftNode *node, size_t output) {
   if (!p) return PyErr_Format(PyExc_SystemError, "a compiled node was recorded without sizes");
   for (size_t i = 0; i < output; i++) p += 2 + p[1];
   PyObject *t = api->empty((uint32_t)p[0] & (WEFT_WORD_DTYPE | WEFT_WORD_DEVICE), (int)p[1], p + 2, nullptr);
-  if (t && ((WeftTensor *)t)->numel)
-    memset(weft_data((WeftTensor *)t), 0, (size_t)(((WeftTensor *)t)->numel * weft_itemsize(WEFT_DTYPE(t))));
+  WeftTensor *made = (WeftTensor *)t;
+  if (!t || !made->numel) return t;
+  const int64_t nbytes = made->numel * weft_itemsize(WEFT_DTYPE(made));
+  if (api->device(WEFT_DEVICE_TYPE(made))->fill(weft_data(made), 0, nbytes, (int)(made->word >> 12 & 15)) < 0) Py_CLEAR(t);
   return t;
 }
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from aten import default_generator
 from aten.errors import CudaError, OutOfMemoryError
 from weft.cuda.devices import (
     can_device_access_peer,
@@ -89,6 +90,8 @@ _lazy_init = init
 def __getattr__(name: str) -> Any:
     if name in _PARTS:
         return import_module(f"weft.cuda.{name}")
+    if name == "default_generators":  # one a GPU: all are the CPU's
+        return (default_generator,) * device_count()
     if name in OLD_TYPES:
         return OLD_TYPES[name]
     raise AttributeError(f"module 'weft.cuda' has no attribute {name!r}")

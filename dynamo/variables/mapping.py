@@ -15,6 +15,7 @@ from dynamo.operators import ROWS
 from dynamo.variables import attributes, hashed
 from dynamo.variables.base import IdentityKey, Variable, attribute, method, one_by_one
 from dynamo.variables.constant import NONE, TRUE, ConstantVariable, boolean
+from dynamo.variables.dict_changes import DictChanges
 from dynamo.variables.exception import ExceptionVariable, raise_exception
 from dynamo.variables.storage import Storage
 
@@ -96,7 +97,7 @@ class DictVariable(HashedVariable):
     a default, or a mapping proxy. A change of a dict from outside is replayed after the graph. `real`: an OrderedDict from
     outside."""
 
-    __slots__ = ("cls", "default_factory", "real")
+    __slots__ = ("cls", "default_factory", "real", "changes")
 
     def __init__(self, entries: dict | None = None, cls: type = dict, default_factory: Variable = NONE, source=None, real=None):
         super().__init__(source)
@@ -105,6 +106,7 @@ class DictVariable(HashedVariable):
         self.cls = cls
         self.default_factory = default_factory
         self.real = real
+        self.changes = DictChanges()
 
     @staticmethod
     def of(pairs: Iterable[tuple[Variable, Variable]], cls: type = dict) -> DictVariable:
@@ -172,27 +174,35 @@ class DictVariable(HashedVariable):
 
     def setitem(self, frame, key, value):
         self.check_mutable(frame, operator.setitem, key, value)
-        new = [key, value]
-        entry = self.entry(frame, key, new)
+        k, new = self.key(frame, key), [key, value]
+        entry = self.entry(frame, k, new)
         if entry is not new:
             self.changed(frame)
+            self.changes.stored[k] = None
             entry[1] = value
 
-    def entry(self, frame, key, new: list) -> list:
+    def entry(self, frame, k: Any, new: list) -> list:
         """What is under the key, which is looked for once (`__hash__` and `__eq__` may be the program's): `new` if nothing was."""
-        k = self.key(frame, key)
         found = self.entries.setdefault(k, new)
         if found is new:
             self.reshaped(frame)
+            self.changes.note("add", k, new[0])
         return found
 
     def taken(self, frame, key):
         """The value under the key, which goes; MISSING if nothing is there."""
-        entry = self.entries.pop(self.key(frame, key), None)
+        k = self.key(frame, key)
+        entry = self.entries.pop(k, None)
         if entry is None:
             return MISSING
         self.reshaped(frame)
+        self.changes.note("del", k, entry[0])
         return entry[1].realize(frame)
+
+    @method("clear")
+    def clear(self, frame):
+        super().clear(frame)
+        self.changes.note("clear")
 
     def delitem(self, frame, key):
         self.check_mutable(frame, operator.delitem, key)
@@ -293,12 +303,14 @@ class DictVariable(HashedVariable):
         k, entry = entries[-1 if last.truth(frame) else 0]
         entry[1] = entry[1].realize(frame)
         self.reshaped(frame)
+        ordered = issubclass(self.cls, collections.OrderedDict)
+        self.changes.note("del" if ordered else "popitem", k, entry[0])  # (a dict that loses its last item forgets its place)
         del self.entries[k]
         return frame.values.tuple_(entry)
 
     @method("setdefault")
     def setdefault(self, frame, key, default=NONE):
-        found = self.entry(frame, key, [key, default])
+        found = self.entry(frame, self.key(frame, key), [key, default])
         found[1] = found[1].realize(frame)
         return found[1]
 
@@ -321,6 +333,7 @@ class DictVariable(HashedVariable):
         if entry is None:
             raise missing(key)
         self.reshaped(frame)
+        self.changes.note("move", k, entry[0], last)
         if last.truth(frame):
             self.entries[k] = entry
         else:
@@ -366,8 +379,11 @@ class DictVariable(HashedVariable):
     def replay(self, emit) -> None:
         """Statements that give the dict outside its new contents (dict's own methods: no user code runs)."""
         me = emit.value(self)
-        items = self.items_recipe(emit)
         cls = collections.OrderedDict if issubclass(self.cls, collections.OrderedDict) else dict
+        if self.changes.can_be_replayed(self.entries):
+            self.changes.replay(emit, cls, me, self.entries)
+            return
+        items = self.items_recipe(emit)
         emit.after(outcome.Do(outcome.Call(outcome.Const(cls.clear), (me,))))
         emit.after(outcome.Do(outcome.Call(outcome.Const(cls.update), (me, items))))
 

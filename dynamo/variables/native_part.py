@@ -161,6 +161,9 @@ class DictPart(Part, DictVariable):
 
     def replay(self, emit):
         me = emit.value(self.owner)
+        if self.changes.can_be_replayed(self.entries):
+            self.changes.replay(emit, self.base, me, self.entries)
+            return
         emit.after(outcome.Do(outcome.Call(outcome.Const(self.base.clear), (me,))))
         args = (outcome.Const(self.base), me, self.items_recipe(emit))
         emit.after(outcome.Do(outcome.Call(outcome.Const(fill_dict), args)))

@@ -116,6 +116,7 @@ struct PadJob {
         for (int64_t i = 0; i < first; i++) show(i);
         for (int64_t i = last; i < n; i++) show(i);
       }
+      if (last <= first) continue; // (of an empty tensor there may be no memory at all)
       if (step == 1) memcpy(to + first * item, row + from * item, (size_t)((last - first) * item));
       else
         for (int64_t i = first; i < last; i++) memcpy(to + i * item, row + (from + i - first) * step * item, (size_t)item);

@@ -14,6 +14,7 @@ import aten
 from aten import _native
 from aten.dtype import dtype_from_numpy
 from aten.op import registry
+from aten.symbolic.symint import SymBool, SymInt
 from dynamo import breaks, guards, outcome, trace_rules
 from dynamo.breaks import NotConstant, Raised, Unsupported
 from dynamo.operators import ROWS, UNARY
@@ -210,8 +211,8 @@ class ArrayVariable(Variable):
         check_writable(frame, self)
         if isinstance(value, ArrayVariable):
             value = cast(frame, value, self.dtype).tensor
-        elif isinstance(value, ConstantVariable) and isinstance(value.value, (int, float, complex, np.generic)):
-            value = ConstantVariable(run_python(frame, stored, value.value, self.dtype))
+        else:
+            value = as_stored(frame, value, self.dtype)
         try:
             self.tensor.setitem(frame, as_index(frame, key), value)
         except Raised as raised:
@@ -310,6 +311,27 @@ def write_into(frame, target: ArrayVariable, result: ArrayVariable) -> ArrayVari
     check_writable(frame, target)
     frame.output.record(frame, registry["copy_"], [target.tensor, cast(frame, result, target.dtype).tensor], {})
     return target
+
+
+def as_stored(frame, value: Variable, dtype: np.dtype) -> Variable:
+    """A number as elements of `dtype` hold it. Of a symbol is guarded that an integer dtype can hold it, else its value is read."""
+    if isinstance(value, SymbolicVariable):
+        if is_held(value.value, dtype):
+            return value
+        value = ConstantVariable(value.as_python())
+    if isinstance(value, ConstantVariable) and isinstance(value.value, (int, float, complex, np.generic)):
+        return ConstantVariable(run_python(frame, stored, value.value, dtype))
+    return value
+
+
+def is_held(number: Any, dtype: np.dtype) -> bool:
+    """Whether an integer dtype can hold a symbolic number, once its fraction is cut off; guarded."""
+    if dtype.kind not in "iu" or isinstance(number, SymBool):
+        return True
+    low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
+    if isinstance(number, SymInt):
+        return bool(number >= low) and (high >= 2**62 or bool(number <= high))
+    return bool(number > float(low) - 1) and bool(number < float(high) + (high < 2**62))
 
 
 def stored(value: Any, dtype: np.dtype) -> Any:

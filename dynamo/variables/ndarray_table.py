@@ -24,6 +24,7 @@ from dynamo.variables.exception import raise_exception, run_python
 from dynamo.variables.ndarray import (
     SUPPORTED,
     ArrayVariable,
+    as_stored,
     call_row,
     cast,
     check_writable,
@@ -517,7 +518,7 @@ def outer(frame, a, b):
 @row(name="fill")
 def fill(frame, x, value):
     check_writable(frame, x)
-    record(frame, "fill_", x.tensor, number(frame, value, x.dtype))
+    record(frame, "fill_", x.tensor, as_stored(frame, value, x.dtype))
     return NONE
 
 

@@ -290,12 +290,12 @@ class GraphLowering:
     def as_eager(self, x: Value, meta) -> str:
         """The name of a buffer that holds x with the strides that eager has, those of dims of one element too: what a kernel
         adds first may depend on them."""
-        x, strides = self.stored_as_eager(x, meta), tuple(map(as_expr, meta.strides))
+        x, strides = self.stored_as_eager(x, meta), tuple(map(self.known, meta.strides))
         found = self.layout(x)
         return self.as_buffer(x, strides if found is not None and same_layout(x, found[2], strides) else None)
 
     def stored_as_eager(self, x: Value, meta) -> Value:
-        found, strides = self.layout(x), tuple(map(as_expr, meta.strides))
+        found, strides = self.layout(x), tuple(map(self.known, meta.strides))
         if found is not None and same_layout(x, found[2], strides):
             return x
         return self.realize(x, self.dense(meta))
@@ -304,7 +304,7 @@ class GraphLowering:
         """The buffer whose memory a node's value shares with what it is a view of, laid out as in eager."""
         base = base_of(n)
         value, meta = self.values[base], base.meta["val"]
-        found, strides = self.layout(value), tuple(map(as_expr, meta.strides))
+        found, strides = self.layout(value), tuple(map(self.known, meta.strides))
         if found is None or not same_layout(value, found[2], strides) or self.buffers[found[0]].base is not None or (
             base.op != "placeholder" and found[1] is not ZERO
         ):  # fmt: skip
@@ -441,7 +441,7 @@ class GraphLowering:
         """The strides that the op's rule gives its result, if those are a permutation without gaps."""
         if meta is None or not hasattr(meta, "strides"):
             return None
-        sizes, strides = self.sizes(meta), tuple(map(as_expr, meta.strides))
+        sizes, strides = self.sizes(meta), tuple(map(self.known, meta.strides))
         if any(not s.is_const for s in strides) or any(not s.is_const for s in sizes):
             return strides if strides == row_major(sizes) or (settings.exact and exact.dense_symbols(sizes, strides)) else None
         dims = sorted((d for d in range(len(sizes)) if sizes[d].value != 1), key=lambda d: (strides[d].value, -d))
@@ -457,7 +457,7 @@ class GraphLowering:
     def external(self, n, args, kwargs):
         out = n.meta["val"]
         metas = out if isinstance(out, (tuple, list)) else (out,)
-        outputs = tuple(self.new_buffer(m.dtype.name, self.sizes(m), tuple(map(as_expr, m.strides))).name for m in metas)
+        outputs = tuple(self.new_buffer(m.dtype.name, self.sizes(m), tuple(map(self.known, m.strides))).name for m in metas)
         tags = getattr(n.target, "tags", ())
         self.operations.append(
             External(

@@ -58,3 +58,29 @@ def test_a_branch_on_one_is_guarded():
         4,
         5,
     ]
+
+
+def whole(a, n):
+    a[:] = n
+
+
+def masked(a, n):
+    a[a > 0] = n
+
+
+@pytest.mark.parametrize("store", [whole, masked, lambda a, n: a.fill(n)])
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.int64, np.float32])
+@pytest.mark.parametrize("numbers", [(1, 2, 3, 300, -1), (2, 3, 2**40, 2**63), (1.0, 2.5, -0.5, 300.0, -1.0, float("nan"), 1e30)])
+def test_integer_arrays_refuse_the_numbers_that_numpy_refuses(store, dtype, numbers):
+    for backend in ("eager", "inductor"):
+        compiled = weft.compile(store, backend=backend)
+        for n in numbers:
+            seen = []
+            for f in (store, compiled):
+                a = np.ones(3, dtype)
+                try:
+                    f(a, n)
+                except (OverflowError, ValueError) as e:
+                    seen.append(repr(e))
+                seen.append(a.tobytes())
+            assert seen[: len(seen) // 2] == seen[len(seen) // 2 :], n

@@ -129,7 +129,8 @@ def alike(first: tuple, second: tuple | None) -> bool:
 def argued(text: str, compiled=compiled) -> bool:
     """Whether only the moment differs at which a generator ends that a turn of a loop made (docs/differences.md)."""
     loops = "while " in text or "for " in text
-    return loops and "counting(" in text and differs(QUIET_END + text, compiled=compiled) is None
+    generators = "counting(" in text or "chained(" in text
+    return loops and generators and differs(QUIET_END + text, compiled=compiled) is None
 
 
 def check(seed: int) -> tuple[str, str] | str | None:

@@ -286,7 +286,7 @@ def run(op: Op, args: tuple[Any, ...]) -> Any:
             return result
     if op.kind == "view":
         meta = result_meta(op, args)
-        if op.name == "detach":
+        if op.name in ("detach", "data_of"):
             return _native.alias(args[0], meta.sizes, meta.strides, meta.offset)
         return _native.alias(args[0], meta.sizes, meta.strides, meta.offset, op, args[1:], meta.dtype)
     away = devices.elsewhere(args, op)

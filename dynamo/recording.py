@@ -345,7 +345,7 @@ def check_target(output, frame, op: Op, args, kwargs) -> None:
 
 def is_detached(node: Any) -> bool:
     """Whether a tensor is, or is a view of, what is cut from the history of its memory."""
-    while node is not None and getattr(node.target, "name", None) not in ("detach", "detach_"):
+    while node is not None and getattr(node.target, "name", None) not in ("detach", "detach_", "data_of"):
         node = viewed_by(node)
     return node is not None
 

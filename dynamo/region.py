@@ -33,6 +33,7 @@ class Region(Graph):
         super().__init__()
         self.outer = outer
         self.forward = False  # whether it is of a function whose tangents are computed
+        self.transformed = outer is not None and outer.transformed  # whether a function transform calls it, or one around it
         self.shape_env = shape_env
         self.operands: list[Any] = []  # nodes of `outer`, numbers, symbols
         self.lifted: dict[Node, Node] = {}

@@ -26,7 +26,7 @@ from aten.symbolic.nodes import Expr, as_expr
 from aten.symbolic.shape_env import ShapeEnv
 from aten.symbolic.symint import SYMBOLIC
 from aten.transforms.trace import Rng, TraceLevel
-from aten.transforms.tracer import Tracer, opened
+from aten.transforms.tracer import CUT, Tracer, opened
 
 
 @dataclass
@@ -175,7 +175,7 @@ class _OutputPlan:
             return where
         meta = value.meta
         requires_grad = self.level.edge_of(self.level.read(value)) is not None
-        if requires_grad and any(op.name == "detach" for op, _ in value.chain):  # the history is not that of the memory
+        if requires_grad and any(op.name in CUT for op, _ in value.chain):  # the history is not that of the memory
             return self._add(self.level.read(value))
         layout = (meta.sizes, meta.strides, meta.offset - tensor.meta.offset, value.chain, requires_grad)
         return ViewOf(where.input, *layout) if isinstance(where, InputAlias) else OutputView(where.index, *layout)

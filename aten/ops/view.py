@@ -551,8 +551,16 @@ def detach(input: Meta) -> Meta:
     return input.view(input.sizes, input.strides, input.offset)
 
 
+@op("data_of(Tensor input) -> Tensor", kind="view", tags=["constant", "hidden"])
+def data_of(input: Meta) -> Meta:
+    """Tensor.data within a transform: cut from the history of that transform alone, not of those around it."""
+    return input.view(input.sizes, input.strides, input.offset)
+
+
 detach.put(lambda base, new: ops.replace_values(base, new))
 detach.batch(lambda n, dims, x: (detach(x), dims[0]))
+data_of.put(lambda base, new: ops.replace_data(base, new))
+data_of.batch(lambda n, dims, x: (detach(x), dims[0]))
 for _made in (view, permute, expand, squeeze, unsqueeze, slice, select, diagonal, unfold, as_strided, alias):
     _linear(_made)
 

@@ -70,6 +70,14 @@ class GradTracer(Tracer):
         self.level.read(self)
         return _grad_fn.__get__(self)
 
+    @property
+    def data(self) -> Tracer:
+        return registry["data_of"](self)
+
+    @data.setter
+    def data(self, value: Any) -> None:
+        raise RuntimeError("mutating directly with `.data` inside functorch transform is not allowed.")
+
 
 _requires_grad, _grad_fn = Tensor.__dict__["requires_grad"], Tensor.__dict__["grad_fn"]
 
@@ -270,6 +278,13 @@ class GradLevel(RecordingLevel):
                 return op.decompose_fn(*args)
         values = tuple([_map(self.outside, a) for a in args])
         recording = _native.is_grad_enabled()
+        if op.name == "data_of":
+            return self.wrap(dispatch.call_core(registry["alias"], values))
+        if op.name == "replace_data":
+            made = self.wrap(dispatch.call_core(registry["alias"], values[1:]))
+            if recording:
+                self.record(registry["replace_values"], args, made)
+            return made
         if recording and not self.below:
             with dispatch.no_grad():
                 result = dispatch.call_core(op, values)

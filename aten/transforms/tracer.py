@@ -18,6 +18,8 @@ from aten.meta import Meta
 from aten.op import Op
 from aten.symbolic.unknown import unknown_number
 
+CUT = ("detach", "data_of")  # views that are cut from the history of their memory
+
 
 class TracerSize(tuple):
     """The sizes of a Tracer: ints and SymInts."""
@@ -426,7 +428,8 @@ class Level:
             places = dispatch.call_core(op, (places, *args))
         flat = registry["scatter"](base.reshape(-1), 0, places.reshape(-1), new.reshape(-1))
         made = dispatch.call_core(registry["copy"], (base, flat.reshape(list(base.shape))))
-        return registry["replace_values"](base, made) if any(op.name == "detach" for op, _ in chain) else made
+        cut = {op.name for op, _ in chain if op.name in CUT}
+        return registry["replace_values" if "detach" in cut else "replace_data"](base, made) if cut else made
 
 
 def shown(name: str, tracer: Tracer, value: Any, more: str = "") -> str:

@@ -229,6 +229,8 @@ class TensorVariable(Variable):
 
     @attribute("data")
     def get_data(self, frame):
+        if frame.output.graph.transformed:
+            return self.op(frame, "data_of", self)
         made: Any = self.op(frame, "detach", self)
         made.node.meta["data"] = frame.output.root.group_step
         made.node.meta["data of"], made.node.meta["held by"] = self, weakref.ref(made)
@@ -241,8 +243,7 @@ class TensorVariable(Variable):
         meta = value.meta
         made = Meta(meta.dtype, meta.device, meta.sizes, meta.strides, meta.offset, self.meta.requires_grad)
         output = frame.output
-        output.recorded = True
-        output.graph.line = output.user_line()
+        output.recorded, output.graph.line = True, output.user_line()
         self.node = output.graph.call_function(set_data, (self.node, value.node), {}, val=made)
         self.meta, self.known = made, None
         output.mutated.update(t.root for t in (self, value) if t.root.source is not None)

@@ -79,7 +79,7 @@ def call(
     operands = [higher_order.operand(v) for v in leaves]
     passes = [higher_order.is_value(v) for v in leaves]
     graph = Region(output.graph, output.shape_env)
-    graph.forward = forward
+    graph.forward, graph.transformed = forward, True
     metas = [v.meta if isinstance(v, TensorVariable) else o for v, o in zip(leaves, operands)]
     seen = see(metas, spec) if see is not None else lambda i, m: m
     inner = [

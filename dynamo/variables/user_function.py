@@ -8,6 +8,7 @@ from aten._native import Tensor
 from aten.autograd import function
 from aten.autograd.function import Function, FunctionCtx, once_differentiable
 from aten.fx.graph_module import GraphModule
+from aten.meta import Meta, known_equal
 from dynamo import breaks, higher_order, trace_rules
 from dynamo.breaks import Raised, Unsupported
 from dynamo.region import Region, opened
@@ -122,7 +123,7 @@ def _differentiable(frame: Any, cls: Variable, ctx: Variable, args: list, kwargs
             raise Unsupported(breaks.USER_FUNCTION, "whose forward returns what is neither a tensor nor a constant")
         constant = _marked(frame, ctx, outputs)
         backward = Region(graph, output.shape_env)
-        found = _backward(frame, backward, cls, ctx, items, len(args))
+        found = _backward(frame, backward, cls, ctx, items, args)
     gradients = [found[i] if want else None for i, want in enumerate(wanted)]
     given = [g for g in gradients if isinstance(g, TensorVariable)]
     order = {id(g): n for n, g in enumerate(given)}
@@ -156,8 +157,9 @@ def _marked(frame: Any, ctx: Variable, outputs: list[TensorVariable]) -> list[in
     return [n for n, v in enumerate(outputs) if not floating(v.meta) or any(v is m for m in marked)]
 
 
-def _backward(frame: Any, graph: Region, cls: Variable, ctx: Variable, items: list[Variable], count: int) -> list[Variable]:
+def _backward(frame: Any, graph: Region, cls: Variable, ctx: Variable, items: list[Variable], args: list) -> list[Variable]:
     """What `backward` gives for each argument, traced into `graph`."""
+    count = len(args)
     grads: list[Variable] = []
     for v in items:
         if isinstance(v, TensorVariable):
@@ -176,4 +178,13 @@ def _backward(frame: Any, graph: Region, cls: Variable, ctx: Variable, items: li
     none = lambda v: v.is_same(frame.values.NONE)
     if len(found) < count or not all(map(none, found[count:])):
         raise Unsupported(breaks.USER_FUNCTION, f"whose backward gives {len(found)} gradients for {count} arguments")
+    for v, arg in zip(found, args):
+        if not none(v) and not (isinstance(v, TensorVariable) and isinstance(arg, TensorVariable) and fits(v.meta, arg.meta)):
+            raise Unsupported(breaks.USER_FUNCTION, f"whose backward gives {v.describe()} for {arg.describe()}")  # eager says so
     return found[:count]
+
+
+def fits(grad: Meta, of: Meta) -> bool:
+    """Whether a gradient has the sizes of its tensor, or those that it may be broadcast to."""
+    more = len(grad.sizes) - len(of.sizes)
+    return more >= 0 and all(a == 1 or known_equal(a, b) for a, b in zip(of.sizes, grad.sizes[more:]))

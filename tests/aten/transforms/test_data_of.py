@@ -1,0 +1,55 @@
+"""`.data` within function transforms: cut from the history of the innermost one alone. The numbers are PyTorch's (2.13)."""
+
+import pytest
+
+import weft
+from weft.func import grad, jvp, vmap
+
+
+def written(x):
+    y = x * x
+    y.data.mul_(3)
+    return (y * y).sum()
+
+
+def read(x):
+    y = x * x
+    return (y * y.data).sum()
+
+
+def added(x):
+    y = x * x
+    z = y.data
+    z += x.data
+    return (y * z * x).sum()
+
+
+CASES = {written: (96, 144, 144, 288), read: (16, 24, 24, 48), added: (84, 148, 194, 296)}
+
+
+def transformed(f):
+    second = grad(lambda x: grad(f)(x).sum())
+    third = grad(lambda x: second(x).sum())
+    return [grad(f), second, third, lambda x: jvp(grad(f), (x,), (x,))[1]]
+
+
+@pytest.mark.parametrize("backend", [None, "eager", "aot_eager", "inductor"])
+@pytest.mark.parametrize("f", CASES)
+def test_the_transforms_around_keep_their_history(f, backend):
+    weft._dynamo.reset()
+    x = weft.full((3,), 2.0)
+    for g, expected in zip(transformed(f), CASES[f]):
+        g = g if backend is None else weft.compile(g, backend=backend, fullgraph=True)
+        assert g(x).tolist() == [expected] * 3
+
+
+def test_by_element_it_is_the_same_and_writing_data_itself_is_refused():
+    x = weft.full((3, 1), 2.0)
+    assert vmap(grad(written))(x).tolist() == [[96.0]] * 3
+
+    def assigned(x):
+        x.data = x * 2
+        return x.sum()
+
+    with pytest.raises(RuntimeError, match="mutating directly with `.data` inside functorch transform is not allowed"):
+        grad(assigned)(x)

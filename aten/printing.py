@@ -145,8 +145,11 @@ def _suffixes(tensor: Any) -> Iterable[str]:
         yield "requires_grad=True"
 
 
-def tensor_text(tensor: Any, prefix: str = "tensor(", *, tensor_contents: str | None = None) -> str:
-    """The repr of a tensor with memory; `tensor_contents` stands for the elements of one that has none."""
+def tensor_text(tensor: Any, prefix: str | None = None, *, tensor_contents: str | None = None) -> str:
+    """The repr of a tensor with memory; `tensor_contents` stands for the elements of one that has none. Subclasses are called
+    by their name."""
+    if prefix is None:
+        prefix = f"{'tensor' if type(tensor) is _native.Tensor else type(tensor).__name__}("
     indent = len(prefix)
     if tensor_contents is not None:
         body = tensor_contents

@@ -342,7 +342,7 @@ class Parameter(Tensor, metaclass=_ParameterType):
         return made
 
     def __repr__(self) -> str:
-        return "Parameter containing:\n" + tensor_text(self)
+        return "Parameter containing:\n" + tensor_text(self, "tensor(")
 
 
 _native.set_parameter_type(Parameter)

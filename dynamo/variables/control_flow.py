@@ -60,20 +60,24 @@ def _traced(frame: Any, name: str, functions: list[Variable], operands: Variable
     return found, higher_order.close_alike(found, len(nodes))
 
 
+def _uncaptured(name: str, why: str) -> exc.UncapturedHigherOrderOpError:
+    return exc.UncapturedHigherOrderOpError(name, Unsupported(breaks.HIGHER_ORDER, why))
+
+
 def _tensors_only(name: str, traced: Traced) -> list[Meta]:
     if not all(isinstance(v, TensorVariable) for v in traced.variables):
-        raise Unsupported(breaks.HIGHER_ORDER, f"{name}: a function returns what is no tensor")
+        raise _uncaptured(name, "a function returns what is no tensor")
     return [v.meta for v in traced.variables if isinstance(v, TensorVariable)]
 
 
 def _alike(name: str, one: Traced, other_spec: pytree.Spec, other: list[Meta]) -> None:
     metas = _tensors_only(name, one)
     if one.spec != other_spec:
-        raise Unsupported(breaks.HIGHER_ORDER, f"{name}: results are nested as {one.spec} and as {other_spec}")
+        raise _uncaptured(name, f"results are nested as {one.spec} and as {other_spec}")
     for a, b in zip(metas, other):
         same = a.dtype is b.dtype and len(a.sizes) == len(b.sizes) and all(map(known_equal, a.sizes, b.sizes))
         if not same:
-            raise Unsupported(breaks.HIGHER_ORDER, f"{name}: results differ in sizes or dtype: {a} and {b}")
+            raise _uncaptured(name, f"results differ in sizes or dtype: {a} and {b}")
 
 
 @trace_rules.handle(cond)
@@ -108,12 +112,12 @@ def _while_loop(frame, args, kwargs):
     found, passed = _traced(frame, "while_loop", [test, body], carried)
     leaves, _ = higher_order.flatten(frame, carried)
     if len(_tensors_only("while_loop", found[0])) != 1:
-        raise Unsupported(breaks.HIGHER_ORDER, "while_loop: cond_fn does not return a tensor")
+        raise _uncaptured("while_loop", "cond_fn does not return a tensor")
     before = [v.meta for v in leaves]
     spec = pytree.flatten(tuple(pytree.unflatten(leaves, found[1].spec)))[1] if len(leaves) == len(found[1].variables) else None
     _alike("while_loop", found[1], spec or found[1].spec, before if spec else [])
     if spec is None:
-        raise Unsupported(breaks.HIGHER_ORDER, f"while_loop: body_fn returns {len(found[1].variables)} tensors for {len(leaves)}")
+        raise _uncaptured("while_loop", f"body_fn returns {len(found[1].variables)} tensors for {len(leaves)}")
     constant = not any(m.requires_grad for m in _tensors_only("while_loop", found[1]))
     bodies = {"cond_fn": found[0].module, "body_fn": found[1].module}
     target = while_loop_of_constants if constant else while_loop_op

@@ -229,3 +229,9 @@ def test_results_of_map_lie_as_stacked_slices_do():
             for a, b in zip(weft.compile(f, backend=backend, fullgraph=True)(xs), f(xs), strict=True):
                 assert a.stride() == b.stride()
                 weft.testing.assert_close(a, b)
+
+
+def test_branches_that_differ_are_an_error_of_the_operation():
+    f = weft.compile(lambda x: weft.cond(x.sum() > 0, lambda x: x[0], lambda x: x, (x,)), backend="eager", fullgraph=True)
+    with pytest.raises(weft._dynamo.exc.UncapturedHigherOrderOpError, match="differ in sizes"):
+        f(weft.ones(2, 3))

@@ -11,3 +11,14 @@ def test_set_printoptions():
     finally:
         weft.set_printoptions(profile="default")
     assert repr(x) == "tensor([1.2346e+00, 2.0000e-06])"
+
+
+def test_subclasses_are_called_by_their_name():
+    class Marked(weft.Tensor):
+        pass
+
+    class Kept(weft.nn.Parameter):
+        pass
+
+    assert repr(weft.ones(2).as_subclass(Marked)) == "Marked([1., 1.])" and repr(weft.ones(2)) == "tensor([1., 1.])"
+    assert repr(Kept(weft.ones(1))) == "Parameter containing:\ntensor([1.], requires_grad=True)"

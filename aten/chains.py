@@ -96,8 +96,8 @@ class _Builder:
         return "step", len(self.steps) - 1
 
     def fused(self, outputs: list[Any]) -> None:
-        """One step in place of all where their only result is what a loop of the vocabulary computes."""
-        if len(outputs) != 1 or outputs[0][0] != "step" or len(self.steps) < 2:
+        """One step in place of all where their result is what a loop of the vocabulary computes."""
+        if outputs[0][0] != "step" or len(self.steps) < 2 or not self.follow(outputs):
             return
         value, half = outputs[0], None
         kind, code, _, values, made = self.steps[value[1]]
@@ -118,8 +118,16 @@ class _Builder:
                 self.constants.append((a, dtype.code))
                 a = "constant", len(self.constants) - 1
             operands.append(a)
+        again = [self.steps[v[1]][:3] for v in outputs[1:]]
         self.steps[:] = [("pointwise", _CODES[found[0]], dtype.code, tuple(operands), dtype)]
-        outputs[0] = "step", 0
+        self.steps += [(*step, (("step", 0),), dtype) for step in again]
+        outputs[:] = [("step", k) for k in range(len(outputs))]
+
+    def follow(self, outputs: list[Any]) -> bool:
+        """Whether the results after the first are each one step of it, as gradients of a difference are: one is minus the other."""
+        dtype = self.steps[outputs[0][1]][4]
+        rest = [self.steps[v[1]] if v[0] == "step" else None for v in outputs[1:]]
+        return all(s is not None and s[0] == "pointwise" and s[3] == (outputs[0],) and s[4] is dtype for s in rest)
 
     def expression(self, value: Any, half: Any) -> Any:
         """A value as a tree: (op, *operands), ("input", i), or a number. `half`: the dtype of inputs whose casts are left out."""
@@ -249,7 +257,9 @@ class Backward:
                 self.chains[needs] = chain_of(lambda g, *xs: self.derivatives(g, xs, needs, True), [g, *tensors])
             if self.chains[needs] is not None:
                 chain = self.chains[needs]
-                found = _native.run_chain(chain.native, (g.contiguous(), *tensors))
+                found = _native.run_chain(chain.native, (g, *tensors))
+                if found is NotImplemented:  # of another layout
+                    found = _native.run_chain(chain.native, (g.contiguous(), *tensors))
                 if found is not NotImplemented:
                     return tuple(None if p is None else found[p] for p in chain.places)
         return self.derivatives(g, tensors, needs, False)

@@ -222,6 +222,8 @@ def call_core(op: Op, args: tuple[Any, ...]) -> Any:
         if result is not NotImplemented:
             return result
     needs = needs_of(op, args) if _native.is_grad_enabled() else None
+    if needs is not None and op.recorded_fn is not None:
+        return op.recorded_fn(*args)
     if needs is not None and op.vjp_fn is None and op.decompose_fn is not None:
         with beside(args):
             return _public(op, op.decompose_fn(*args))

@@ -65,6 +65,7 @@ class Op(_native.NativeOp):
         self.batch_fn: Any = None
         self.decompose_fn: Any = None
         self.put_fn: Any = None
+        self.recorded_fn: Any = None  # runs instead in plain code with history: keeps what its derivative would compute again
         self.traced_fn: Any = None
         self.refuses: Any = None  # of declared arguments; aten/ops/refusals.py
         self.special_when: Any = None

@@ -38,6 +38,7 @@ struct Chain {
 struct Job {
   const Chain *chain;
   const char *inputs[kMaxInputs];
+  bool spread[kMaxInputs];           // one element for all
   char *outputs[kMaxInputs];
 };
 
@@ -50,7 +51,7 @@ void run_part(void *context, int64_t begin, int64_t end, int64_t worker) {
     const intptr_t n = (intptr_t)std::min(kBlock, end - first);
     auto place = [&](int value, intptr_t *step) {
       if (value < c.n_inputs) {
-        *step = weft_itemsize(c.dtypes[value]);
+        *step = job.spread[value] ? 0 : weft_itemsize(c.dtypes[value]);
         return const_cast<char *>(job.inputs[value]) + first * *step;
       }
       if (value < fixed) {
@@ -72,11 +73,16 @@ void run_part(void *context, int64_t begin, int64_t end, int64_t worker) {
   }
 }
 
-// The results of a chain on row-major tensors of one size. False with an exception set.
+// Whether a tensor is one element shown everywhere, as gradients of sums are.
+bool is_spread(const WeftTensor *t) {
+  return t->numel > 1 && std::all_of(t->strides, t->strides + WEFT_NDIM(t), [](int64_t s) { return s == 0; });
+}
+
+// The results of a chain on tensors of one size, row-major or spread. False with an exception set.
 bool run_chain(const Chain &chain, WeftTensor *const *inputs, Ref *outputs) {
-  Job job = {&chain, {}, {}};
+  Job job = {&chain, {}, {}, {}};
   WeftTensor *first = inputs[0];
-  for (int i = 0; i < chain.n_inputs; i++) job.inputs[i] = weft_data(inputs[i]);
+  for (int i = 0; i < chain.n_inputs; i++) job.inputs[i] = weft_data(inputs[i]), job.spread[i] = is_spread(inputs[i]);
   for (int i = 0; i < chain.n_outputs; i++) {
     outputs[i].reset(empty((uint32_t)chain.output_dtypes[i], WEFT_NDIM(first), first->sizes, nullptr));
     if (!outputs[i]) return false;
@@ -93,7 +99,7 @@ bool run_chain(const Chain &chain, WeftTensor *const *inputs, Ref *outputs) {
 }
 
 bool fits(const WeftTensor *t, const WeftTensor *first) {
-  return t->word & WEFT_WORD_CONTIGUOUS && WEFT_NDIM(t) == WEFT_NDIM(first) && std::equal(t->sizes, t->sizes + WEFT_NDIM(t), first->sizes);
+  return (t->word & WEFT_WORD_CONTIGUOUS || is_spread(t)) && WEFT_NDIM(t) == WEFT_NDIM(first) && std::equal(t->sizes, t->sizes + WEFT_NDIM(t), first->sizes);
 }
 
 // What is known of the calls of an op: kinds of arguments, the chain, and the backward of its Node (NULL: it has none).
@@ -213,7 +219,8 @@ PyObject *make_chain(PyObject *, PyObject *args) {
   return capsule;
 }
 
-// run_chain(chain, inputs) -> tuple of results; NotImplemented where the inputs are not row-major tensors of one size and its dtypes.
+// run_chain(chain, inputs) -> tuple of results; NotImplemented where the inputs are not tensors of one size and its dtypes,
+// row-major or spread.
 PyObject *run_chain_on(PyObject *, PyObject *args) {
   PyObject *capsule, *given;
   if (!PyArg_ParseTuple(args, "OO!:run_chain", &capsule, &PyTuple_Type, &given)) return nullptr;

@@ -1,19 +1,15 @@
-// convolution.cpp: convolutions as matrix products whose elements are read from the image as the product asks for them, so that
-// no matrix of windows is made; and their derivative by the weights.
+// convolution.cpp: convolutions, and their derivative by the weights: those that are not done by shifted_convolution.cpp as matrix
+// products whose elements are read from the image as the product asks for them, so that no matrix of windows is made.
 #include <algorithm>
 
+#include "convolution.h"
 #include "matmul.h"
 #include "native_kernel.h"
 
 namespace weft {
 namespace {
 
-// A cross-correlation of up to three spatial dimensions (missing ones in front are 1): position p meets place
-// p * stride + tap * dilation - before of an image whose elements lie `hole` apart, zeros between and around them.
-struct Windows {
-  int64_t images, groups, channels;          // channels of a group
-  int64_t size[3], kernel[3], result[3], stride[3], before[3], dilation[3], hole[3];
-  int64_t taps, places, pixels;              // products of kernel, result, size
+struct Windows : ConvolutionSizes {
   const char *data;                          // [images, groups * channels, *size], row-major
   bool folded;                               // columns of the product run over the images too
 
@@ -71,7 +67,6 @@ struct Windows {
 
 struct Product {
   Windows w;
-  int64_t made;           // results of a group
   const char *bias;       // groups * made elements, or NULL
   char *out;              // forward: [images, groups * made, *result]
   const char *grad;       // derivative by the weights: as `out`
@@ -145,7 +140,7 @@ template <class T> void load_gradient(const void *env, long batch, long row, lon
     T *at = line;
     for (int64_t first = col, count = length; count > 0;) {
       const int64_t image = first / w.places, place = first % w.places, run = std::min<int64_t>(count, w.places - place);
-      const T *from = reinterpret_cast<const T *>(p.grad) + ((image * w.groups + batch) * p.made + row + i) * w.places + place;
+      const T *from = reinterpret_cast<const T *>(p.grad) + ((image * w.groups + batch) * p.w.made + row + i) * w.places + place;
       std::copy(from, from + run, at);
       first += run, count -= run, at += run;
     }
@@ -158,12 +153,12 @@ template <class T> void store_results(const void *env, long batch, long row, lon
   const int64_t group = w.folded ? batch : batch % w.groups;
   for (long i = 0; i < rows; i++) {
     const T *from = static_cast<const T *>(sums) + i * ld;
-    const int64_t channel = group * p.made + row + i;
+    const int64_t channel = group * p.w.made + row + i;
     const T more = p.bias ? reinterpret_cast<const T *>(p.bias)[channel] : T();
     for (int64_t first = col, count = cols; count > 0;) {
       const int64_t image = w.folded ? first / w.places : batch / w.groups, place = w.folded ? first % w.places : first;
       const int64_t run = std::min<int64_t>(count, w.places - place);
-      T *to = reinterpret_cast<T *>(p.out) + (image * w.groups * p.made + channel) * w.places + place;
+      T *to = reinterpret_cast<T *>(p.out) + (image * w.groups * p.w.made + channel) * w.places + place;
       if (p.bias)
         for (int64_t j = 0; j < run; j++) to[j] = from[j] + more;
       else
@@ -178,26 +173,40 @@ template <class T> void run_product(const WeftGemm &g, const WeftKernelRuntime *
   else gemm_table()->run_float32(&g, runtime);
 }
 
+// Of one tap that meets every element: a product with the image itself.
+bool is_plain(const ConvolutionSizes &c) {
+  bool plain_one = c.taps == 1;
+  for (int d = 0; d < 3; d++) plain_one = plain_one && c.stride[d] == 1 && c.hole[d] == 1 && c.before[d] == 0 && c.result[d] == c.size[d];
+  return plain_one;
+}
+
 template <class T> void forward(Product &p, const T *weight, const WeftKernelRuntime *runtime) {
   Windows &w = p.w;
+  const bool plain_one = is_plain(w);
+  if (!plain_one && shifted_convolution(w, reinterpret_cast<const T *>(w.data), weight, reinterpret_cast<const T *>(p.bias), reinterpret_cast<T *>(p.out), runtime)) return;
   constexpr int64_t kFew = 64;  // results of an image that leave much of a tile empty
   w.folded = w.places < kFew;
   const int64_t k = w.channels * w.taps;
   WeftGemm g = {};
   WeftGemmOutput o = {};
-  g.m = p.made, g.n = w.folded ? w.images * w.places : w.places, g.k = k;
+  g.m = p.w.made, g.n = w.folded ? w.images * w.places : w.places, g.k = k;
   g.batch_ndim = w.folded ? 1 : 2;
   g.batch_sizes[0] = w.folded ? w.groups : w.images, g.batch_sizes[1] = w.groups;
   g.a.data = weight, g.a.row_stride = k, g.a.col_stride = 1;
   g.a.dtype = sizeof(T) == 8 ? WEFT_FLOAT64 : WEFT_FLOAT32;
-  g.a.batch_strides[w.folded ? 0 : 1] = p.made * k;
-  g.b.load = load_windows<T>, g.load_env = &p;
+  g.a.batch_strides[w.folded ? 0 : 1] = p.w.made * k;
   g.b.dtype = g.a.dtype;
+  if (plain_one && !w.folded) {
+    g.b.data = w.data, g.b.row_stride = w.pixels, g.b.col_stride = 1;
+    g.b.batch_strides[0] = w.groups * w.channels * w.pixels, g.b.batch_strides[1] = w.channels * w.pixels;
+  } else {
+    g.b.load = load_windows<T>, g.load_env = &p;
+  }
   g.store = store_results<T>, g.store_env = &p;
   if (!w.folded && !p.bias) {  // straight to the results
     o.gemm = &g, o.alpha = 1;
     o.out.data = p.out, o.out.dtype = g.a.dtype, o.out.row_stride = w.places, o.out.col_stride = 1;
-    o.out.batch_strides[0] = w.groups * p.made * w.places, o.out.batch_strides[1] = p.made * w.places;
+    o.out.batch_strides[0] = w.groups * p.w.made * w.places, o.out.batch_strides[1] = p.w.made * w.places;
     g.store = sizeof(T) == 8 ? gemm_table()->store_float64 : gemm_table()->store_float32;
     g.store_env = &o;
   }
@@ -206,15 +215,16 @@ template <class T> void forward(Product &p, const T *weight, const WeftKernelRun
 
 template <class T> void by_weight(Product &p, T *out, const WeftKernelRuntime *runtime) {
   Windows &w = p.w;
+  if (shifted_convolution_weight(w, reinterpret_cast<const T *>(p.grad), reinterpret_cast<const T *>(w.data), out, runtime)) return;
   w.folded = true;
   WeftGemm g = {};
   WeftGemmOutput o = {};
-  g.m = p.made, g.n = w.channels * w.taps, g.k = w.images * w.places;
+  g.m = p.w.made, g.n = w.channels * w.taps, g.k = w.images * w.places;
   g.batch_ndim = 1, g.batch_sizes[0] = w.groups;
   g.a.load = load_gradient<T>, g.b.load = load_windows_by_place<T>, g.b.along_rows = 1, g.load_env = &p;
   g.a.dtype = g.b.dtype = sizeof(T) == 8 ? WEFT_FLOAT64 : WEFT_FLOAT32;
   o.gemm = &g, o.alpha = 1;
-  o.out.data = out, o.out.dtype = g.a.dtype, o.out.row_stride = g.n, o.out.col_stride = 1, o.out.batch_strides[0] = p.made * g.n;
+  o.out.data = out, o.out.dtype = g.a.dtype, o.out.row_stride = g.n, o.out.col_stride = 1, o.out.batch_strides[0] = p.w.made * g.n;
   g.store = sizeof(T) == 8 ? gemm_table()->store_float64 : gemm_table()->store_float32;
   g.store_env = &o;
   run_product<T>(g, runtime);
@@ -241,7 +251,7 @@ bool read_numbers(PyObject *list, int n, int64_t low, int64_t *to) {
 }
 
 // Sizes of image [N, C, *S], weights [O, C / groups, *K] and results [N, O, *P]; false unless they fit each other.
-bool describe(Windows *w, int64_t *made, const WeftTensor *x, const WeftTensor *weight, const WeftTensor *out, PyObject *const *numbers, int64_t groups) {
+bool describe(Windows *w, const WeftTensor *x, const WeftTensor *weight, const WeftTensor *out, PyObject *const *numbers, int64_t groups) {
   const int n = WEFT_NDIM(x) - 2;
   if (n < 1 || n > 3 || groups < 1 || weight->sizes[0] % groups || x->sizes[1] != weight->sizes[1] * groups) return false;
   if (out->sizes[0] != x->sizes[0] || out->sizes[1] != weight->sizes[0]) return false;
@@ -261,7 +271,7 @@ bool describe(Windows *w, int64_t *made, const WeftTensor *x, const WeftTensor *
   for (int d = 0; d < 3; d++) w->taps *= w->kernel[d], w->places *= w->result[d], w->pixels *= w->size[d];
   w->images = x->sizes[0], w->groups = groups, w->channels = weight->sizes[1];
   w->data = weft_data(x);
-  *made = weight->sizes[0] / groups;
+  w->made = weight->sizes[0] / groups;
   return true;
 }
 
@@ -276,7 +286,7 @@ PyObject *convolution_kernel(PyObject *, PyObject *const *args, Py_ssize_t nargs
   WeftTensor *bias = weight && args[3] != Py_None ? operand(args[3], dtype, 1, &kept[2]) : nullptr;
   Product p = {};
   if ((dtype != WEFT_FLOAT32 && dtype != WEFT_FLOAT64) || !weight || (args[3] != Py_None && (!bias || bias->sizes[0] != weight->sizes[0])) ||
-      !describe(&p.w, &p.made, x, weight, out, args + 5, groups))
+      !describe(&p.w, x, weight, out, args + 5, groups))
     return PyErr_Occurred() ? nullptr : not_for_these();
   p.out = weft_data(out), p.bias = bias ? weft_data(bias) : nullptr;
   const WeftKernelRuntime *runtime = kernel_runtime();
@@ -295,7 +305,7 @@ PyObject *convolution_weight_kernel(PyObject *, PyObject *const *args, Py_ssize_
   Ref kept[2];
   WeftTensor *grad = operand(args[1], dtype, ndim, &kept[0]), *x = grad ? operand(args[2], dtype, ndim, &kept[1]) : nullptr;
   Product p = {};
-  if ((dtype != WEFT_FLOAT32 && dtype != WEFT_FLOAT64) || !x || !describe(&p.w, &p.made, x, out, grad, args + 4, groups))
+  if ((dtype != WEFT_FLOAT32 && dtype != WEFT_FLOAT64) || !x || !describe(&p.w, x, out, grad, args + 4, groups))
     return PyErr_Occurred() ? nullptr : not_for_these();
   p.grad = weft_data(grad);
   const WeftKernelRuntime *runtime = kernel_runtime();

@@ -5,10 +5,12 @@
 #include <algorithm>
 
 #include "kernels.h"
+#include "shifted.h"
 #include "statistics.h"
 
 WeftKernels weft_kernels;
 WeftStatistics weft_statistics;
+WeftShifted weft_shifted;
 const WeftPointwiseRow weft_pointwise_rows[WEFT_NUM_POINTWISE] = {WEFT_POINTWISE_ROWS};
 
 namespace weft {
@@ -17,15 +19,18 @@ namespace weft {
 static void fill_tables(int level) {
   weft_kernels = WeftKernels{};
   weft_statistics = WeftStatistics{};
+  weft_shifted = WeftShifted{};
   weft_kernels.isa = "none";
   if (level < 3 || !__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") || !weft_fill_kernels_v3) return;
   weft_fill_kernels_v3(&weft_kernels);
   if (weft_fill_statistics_v3) weft_fill_statistics_v3(&weft_statistics);
+  if (weft_fill_shifted_v3) weft_fill_shifted_v3(&weft_shifted);
   bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") &&
               __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
   if (level < 4 || !wide) return;
   if (weft_fill_kernels_v4) weft_fill_kernels_v4(&weft_kernels);
   if (weft_fill_statistics_v4) weft_fill_statistics_v4(&weft_statistics);
+  if (weft_fill_shifted_v4) weft_fill_shifted_v4(&weft_shifted);
 }
 
 // pointwise_rows() -> [(name, arity)], by code

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 
+#include "by_dtype.h"
 #include "half.h"
 #include "kernels.h"
 #include "native_kernel.h"
@@ -149,6 +150,12 @@ static void fill_double(double *out, int64_t n, const Fill &f) {
   });
 }
 
+void philox_keys(uint64_t seed, uint64_t offset, uint64_t *out, int64_t n) {
+  by_runs<2>(n, Fill{Fill::UNIFORM, seed, offset, 0, 1, 0, 0}, [&](const uint32_t *lanes, int64_t i, int64_t count) {
+    for (int64_t k = 0; k < count; k++) out[i + k] = ((uint64_t)lanes[2 * k] << 32 | lanes[2 * k + 1]) >> 11 << 11;
+  });
+}
+
 // Ranges below 2^32 take the high half of lane * range, wider ones two lanes modulo the range.
 template <class T>
 void fill_integers(T *out, int64_t n, const Fill &f) {
@@ -168,21 +175,21 @@ void fill_integers(T *out, int64_t n, const Fill &f) {
 
 static bool run_fill(WeftTensor *t, const Fill &f) {
   char *p = weft_data(t);
-  bool floats = f.kind != Fill::INTEGERS;
-  switch (WEFT_DTYPE(t)) {
-    case WEFT_FLOAT32: floats ? fill_float((float *)p, t->numel, f) : fill_integers((float *)p, t->numel, f); return true;
-    case WEFT_FLOAT16: if (!floats) break; fill_float((Half *)p, t->numel, f); return true;
-    case WEFT_BFLOAT16: if (!floats) break; fill_float((BFloat16 *)p, t->numel, f); return true;
-    case WEFT_FLOAT64: floats ? fill_double((double *)p, t->numel, f) : fill_integers((double *)p, t->numel, f); return true;
-    case WEFT_BOOL: case WEFT_UINT8: if (floats) break; fill_integers((uint8_t *)p, t->numel, f); return true;
-    case WEFT_INT8: if (floats) break; fill_integers((int8_t *)p, t->numel, f); return true;
-    case WEFT_INT16: case WEFT_UINT16: if (floats) break; fill_integers((int16_t *)p, t->numel, f); return true;
-    case WEFT_INT32: case WEFT_UINT32: if (floats) break; fill_integers((int32_t *)p, t->numel, f); return true;
-    case WEFT_INT64: case WEFT_UINT64: if (floats) break; fill_integers((int64_t *)p, t->numel, f); return true;
-    default: break;
-  }
-  PyErr_Format(PyExc_NotImplementedError, "random numbers of dtype %s", dtype_name(WEFT_DTYPE(t)));
-  return false;
+  const int dtype = WEFT_DTYPE(t);
+  const bool floats = f.kind != Fill::INTEGERS;
+  if (floats && dtype == WEFT_FLOAT16) return fill_float((Half *)p, t->numel, f), true;
+  if (floats && dtype == WEFT_BFLOAT16) return fill_float((BFloat16 *)p, t->numel, f), true;
+  const bool filled = by_dtype(dtype, false, [&](auto type) {
+    typedef typename decltype(type)::type T;
+    typedef typename std::conditional<std::is_same<T, bool>::value, uint8_t, T>::type S;  // that are 0 and 1 already
+    if (!floats) fill_integers((S *)p, t->numel, f);
+    else if constexpr (std::is_same<T, float>::value) fill_float((T *)p, t->numel, f);
+    else if constexpr (std::is_same<T, double>::value) fill_double((T *)p, t->numel, f);
+    else return false;
+    return true;
+  });
+  if (!filled) PyErr_Format(PyExc_NotImplementedError, "random numbers of dtype %s", dtype_name(dtype));
+  return filled;
 }
 
 static bool fillable(PyObject *out) {

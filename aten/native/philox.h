@@ -33,5 +33,8 @@ inline double philox_uniform64(uint32_t high, uint32_t low) {
   return (double)(((uint64_t)high << 32 | low) >> 11) * 0x1p-53;
 }
 
+// Of n elements the 53 bits of which philox_uniform64 makes numbers, as the upper bits of a word.
+void philox_keys(uint64_t seed, uint64_t offset, uint64_t *out, int64_t n);
+
 }  // namespace weft
 #endif

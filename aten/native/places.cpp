@@ -10,6 +10,7 @@
 #include <atomic>
 #include <complex>
 
+#include "by_dtype.h"
 #include "released.h"
 
 namespace weft {
@@ -184,45 +185,23 @@ template <PlaceOp op, class T> void run_range(void *context, int64_t begin, int6
 }
 
 typedef void (*Body)(void *, int64_t, int64_t, int64_t);
-struct Sixteen {
-  uint64_t low, high;
-};
 
 template <PlaceOp op> Body mover(int item) {
-  switch (item) {
-    case 1: return run_range<op, uint8_t>;
-    case 2: return run_range<op, uint16_t>;
-    case 4: return run_range<op, uint32_t>;
-    case 8: return run_range<op, uint64_t>;
-    case 16: return run_range<op, Sixteen>;
-    default: return nullptr;
-  }
+  return by_size<Body>(item, nullptr, [](auto type) -> Body { return run_range<op, typename decltype(type)::type>; });
 }
 
 template <PlaceOp op> Body combiner(int dtype) {
   constexpr bool ordered = op == PlaceOp::MAXIMUM || op == PlaceOp::MINIMUM;
-  switch (dtype) {
-    case WEFT_FLOAT32: return run_range<op, float>;
-    case WEFT_FLOAT64: return run_range<op, double>;
-    case WEFT_INT64: return run_range<op, int64_t>;
-    case WEFT_UINT64: return run_range<op, uint64_t>;
-    case WEFT_INT32: return run_range<op, int32_t>;
-    case WEFT_UINT32: return run_range<op, uint32_t>;
-    case WEFT_INT16: return run_range<op, int16_t>;
-    case WEFT_UINT16: return run_range<op, uint16_t>;
-    case WEFT_INT8: return run_range<op, int8_t>;
-    case WEFT_UINT8: return run_range<op, uint8_t>;
-    case WEFT_COMPLEX64:
-      if constexpr (op == PlaceOp::ADD) return run_range<op, std::complex<float>>;
-      return nullptr;
-    case WEFT_COMPLEX128:
-      if constexpr (op == PlaceOp::ADD) return run_range<op, std::complex<double>>;
-      return nullptr;
-    case WEFT_BOOL:
-      if constexpr (ordered) return run_range<op, uint8_t>;
-      return nullptr;
-    default: return nullptr;
+  if constexpr (op == PlaceOp::ADD) {
+    if (dtype == WEFT_COMPLEX64) return run_range<op, std::complex<float>>;
+    if (dtype == WEFT_COMPLEX128) return run_range<op, std::complex<double>>;
   }
+  return by_dtype<Body>(dtype, nullptr, [](auto type) -> Body {
+    typedef typename decltype(type)::type T;
+    if constexpr (!std::is_same<T, bool>::value) return run_range<op, T>;
+    else if constexpr (ordered) return run_range<op, uint8_t>;
+    else return nullptr;
+  });
 }
 
 Body body_of(PlaceOp op, int dtype) {

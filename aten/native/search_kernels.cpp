@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "by_dtype.h"
 #include "native_kernel.h"
 
 namespace weft {
@@ -98,16 +99,21 @@ template <class T> int64_t find_runs(const char *values, int64_t n, int64_t *fir
 }
 
 int64_t runs_of(int dtype, const char *values, int64_t n, int64_t *firsts) {
-  switch (dtype) {
-    case WEFT_FLOAT32: return find_runs<float>(values, n, firsts);
-    case WEFT_FLOAT64: return find_runs<double>(values, n, firsts);
-    case WEFT_INT64: return find_runs<int64_t>(values, n, firsts);
-    case WEFT_INT32: return find_runs<int32_t>(values, n, firsts);
-    case WEFT_INT16: return find_runs<int16_t>(values, n, firsts);
-    case WEFT_INT8: return find_runs<int8_t>(values, n, firsts);
-    case WEFT_UINT8: case WEFT_BOOL: return find_runs<uint8_t>(values, n, firsts);
-    default: return -1;
+  return by_dtype<int64_t>(dtype, -1, [&](auto type) { return find_runs<typename decltype(type)::type>(values, n, firsts); });
+}
+
+// The first element of each run, at `to`, which has room for n; how many there are. No branch: which elements differ nobody foresees.
+template <class T> int64_t firsts_alone(const char *values, int64_t n, char *to) {
+  const T *x = reinterpret_cast<const T *>(values);
+  T *out = reinterpret_cast<T *>(to), first = n ? x[0] : T();
+  int64_t runs = n > 0;
+  for (int64_t i = 0; i < n; i++) {
+    const bool differs = i && x[i] != x[i - 1];
+    runs += differs;
+    first = differs ? x[i] : first;
+    out[runs - 1] = first;
   }
+  return runs;
 }
 
 PyObject *ints(int64_t n) { return empty(WEFT_INT64, 1, &n, nullptr); }
@@ -137,6 +143,20 @@ PyObject *runs(WeftTensor *values, WeftTensor *like, const int64_t *order, bool 
   return Py_BuildValue("(OOO)", unique.get(), places.get(), lengths.get());
 }
 
+// The first element of each run, and two results that nobody asked for.
+PyObject *firsts_of_runs(WeftTensor *values) {
+  const int64_t n = values->numel, none = 0;
+  Ref all(empty((uint32_t)WEFT_DTYPE(values), 1, &n, nullptr)), places(empty(WEFT_INT64, 1, &none, nullptr)), lengths(ints(0));
+  if (!all || !places || !lengths) return nullptr;
+  const int64_t found = by_dtype<int64_t>(WEFT_DTYPE(values), -1, [&](auto type) {
+    return firsts_alone<typename decltype(type)::type>(weft_data(values), n, weft_data(as_tensor(all.get())));
+  });
+  if (found < 0) return not_for_these();
+  Ref unique(alias(as_tensor(all.get()), 1, &found, &kUnit, 0));
+  if (unique && 2 * found < n) unique.reset(contiguous_copy(as_tensor(unique.get())));  // of few, not the memory of many
+  return unique ? Py_BuildValue("(OOO)", unique.get(), places.get(), lengths.get()) : nullptr;
+}
+
 // (x, dim, inverse, counts) -> (different elements in order, where each went, how often it occurs)
 PyObject *unique_kernel(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
   bool inverse, counts;
@@ -145,7 +165,7 @@ PyObject *unique_kernel(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
   Ref values(empty((uint32_t)WEFT_DTYPE(x), 1, &x->numel, nullptr)), order(ints(x->numel)), flat(alias(x, 1, &x->numel, &kUnit, x->offset));
   if (!values || !order || !flat) return nullptr;
   if (!sort_rows(as_tensor(flat.get()), as_tensor(values.get()), as_tensor(order.get()))) return PyErr_Occurred() ? nullptr : not_for_these();
-  return runs(as_tensor(values.get()), x, data_of(order), inverse, counts);
+  return inverse || counts ? runs(as_tensor(values.get()), x, data_of(order), inverse, counts) : firsts_of_runs(as_tensor(values.get()));
 }
 
 // (x, inverse, counts): of elements that follow each other
@@ -153,7 +173,7 @@ PyObject *unique_runs_kernel(PyObject *, PyObject *const *args, Py_ssize_t nargs
   bool inverse, counts;
   WeftTensor *x = nargs == 3 ? dense(args[0]) : nullptr;
   if (!x || !exact_bool(args[1], &inverse) || !exact_bool(args[2], &counts)) return not_for_these();
-  return runs(x, x, nullptr, inverse, counts);
+  return inverse || counts ? runs(x, x, nullptr, inverse, counts) : firsts_of_runs(x);
 }
 
 }  // namespace

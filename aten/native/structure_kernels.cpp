@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "by_dtype.h"
 #include "native_kernel.h"
 
 namespace weft {
@@ -68,15 +69,20 @@ struct Padding {
     return n;
   }
   // Where the plain row starts, in elements; -1: there is none.
-  int64_t row_at(int64_t row) const {
+  int64_t row_at(const int64_t *places) const {
     int64_t at = 0;
     for (int d = ndim - 2; d >= 0; d--) {
-      const int64_t place = shown_at(mode, row % wide[d] - before[d], sizes[d]);
+      const int64_t place = shown_at(mode, places[d] - before[d], sizes[d]);
       if (place < 0) return -1;
       at += place * steps[d];
-      row /= wide[d];
     }
     return at;
+  }
+  void find(int64_t row, int64_t *places) const {
+    for (int d = ndim - 2; d >= 0; d--) places[d] = row % wide[d], row /= wide[d];
+  }
+  void next(int64_t *places) const {
+    for (int d = ndim - 2; d >= 0 && ++places[d] == wide[d]; d--) places[d] = 0;
   }
   // The part of a padded row that is a part of the plain one, and where that begins.
   void middle(int64_t *first, int64_t *last, int64_t *from) const {
@@ -93,33 +99,36 @@ struct PadJob {
   char *out;
   char value[16];
 
-  static void run(void *context, int64_t begin, int64_t end, int64_t) {
+  template <class T> static void run(void *context, int64_t begin, int64_t end, int64_t) {
     const PadJob &job = *static_cast<PadJob *>(context);
     const Padding &p = job.p;
-    const int item = p.item, d = p.ndim - 1;
+    const int d = p.ndim - 1;
     const int64_t n = p.wide[d], step = p.steps[d];
-    int64_t first, last, from;
+    int64_t first, last, from, places[WEFT_MAX_NDIM];
     p.middle(&first, &last, &from);
-    for (int64_t r = begin; r < end; r++) {
-      char *to = job.out + r * n * item;
-      const int64_t at = p.row_at(r);
+    p.find(begin, places);
+    T value;
+    memcpy(&value, job.value, sizeof value);
+    T *to = reinterpret_cast<T *>(job.out) + begin * n;
+    for (int64_t r = begin; r < end; r++, to += n, p.next(places)) {
+      const int64_t at = p.row_at(places);
       if (at < 0) {
-        fill_items(to, n, job.value, item);
+        std::fill(to, to + n, value);
         continue;
       }
-      const char *row = job.in + at * item;
+      const T *row = reinterpret_cast<const T *>(job.in) + at;
       if (p.mode == PAD_CONSTANT) {
-        fill_items(to, first, job.value, item);
-        fill_items(to + last * item, n - last, job.value, item);
+        std::fill(to, to + first, value);
+        std::fill(to + last, to + n, value);
       } else {
-        auto show = [&](int64_t i) { memcpy(to + i * item, row + shown_at(p.mode, i - p.before[d], p.sizes[d]) * step * item, (size_t)item); };
+        auto show = [&](int64_t i) { to[i] = row[shown_at(p.mode, i - p.before[d], p.sizes[d]) * step]; };
         for (int64_t i = 0; i < first; i++) show(i);
         for (int64_t i = last; i < n; i++) show(i);
       }
       if (last <= first) continue; // (of an empty tensor there may be no memory at all)
-      if (step == 1) memcpy(to + first * item, row + from * item, (size_t)((last - first) * item));
+      if (step == 1) memcpy(to + first, row + from, (size_t)(last - first) * sizeof(T));
       else
-        for (int64_t i = first; i < last; i++) memcpy(to + i * item, row + (from + i - first) * step * item, (size_t)item);
+        for (int64_t i = first; i < last; i++) to[i] = row[(from + i - first) * step];
     }
   }
 };
@@ -138,7 +147,9 @@ PyObject *padded_into(PyObject *to, PyObject *from, PyObject *pad, PadMode mode,
   }
   if (!out->numel) return written();
   job.in = weft_data(x), job.out = weft_data(out);
-  Loop::parallel(out->numel, job.p.rows(), job.p.wide[job.p.ndim - 1], PadJob::run, &job);
+  typedef void (*Body)(void *, int64_t, int64_t, int64_t);
+  const Body body = by_size<Body>(job.p.item, nullptr, [](auto type) -> Body { return PadJob::run<typename decltype(type)::type>; });
+  Loop::parallel(out->numel, job.p.rows(), job.p.wide[job.p.ndim - 1], body, &job);
   return written();
 }
 
@@ -174,9 +185,11 @@ template <class T> struct PadBackward {
     const int64_t n = p.wide[d];
     int64_t first, last, from;
     p.middle(&first, &last, &from);
+    int64_t places[WEFT_MAX_NDIM];
+    p.find(begin * job.rows, places);
     std::fill(job.out + begin * job.area, job.out + end * job.area, T(0));
-    for (int64_t r = begin * job.rows; r < end * job.rows; r++) {
-      T *row = job.out + p.row_at(r);
+    for (int64_t r = begin * job.rows; r < end * job.rows; r++, p.next(places)) {
+      T *row = job.out + p.row_at(places);
       const T *g = job.g + r * n;
       for (int64_t i = 0; i < first; i++) row[shown_at(p.mode, i - p.before[d], p.sizes[d])] += g[i];
       for (int64_t i = first; i < last; i++) row[from + i - first] += g[i];

@@ -244,10 +244,39 @@ def _spaced(start: Any, end: Any, steps: int, dtype: Any, device: Any) -> Any:
         raise RuntimeError("number of steps must be non-negative")
     if steps < 2:
         return full([steps], start, dtype=dtype, device=device)
+    if type(steps) is int and type(start) in (int, float) and type(end) in (int, float) and category(dtype) < 3:
+        number = np.float32 if dtype is dtypes.float32 else np.float64  # in which the step is rounded
+        with np.errstate(all="ignore"):
+            low, high = number(start), number(end)
+            step = (high - low) / number(steps - 1)
+        kept = dtype if dtype in (dtypes.float32, dtypes.float64) else dtypes.float64
+        return spaced(float(low), float(high), float(step), steps, dtype=kept, device=device)
     if dtype is dtypes.float32 and not isinstance(start, complex) and not isinstance(end, complex):
         return _spaced_once_rounded(start, end, steps, device)
     wide = dtypes.float64 if category(dtype) < 3 else dtype
     return _from_both_ends(start, end, (end - start) / (steps - 1), steps, wide, device)
+
+
+@op(
+    "spaced(float start, float end, float step, int steps, *, ScalarType? dtype=None, Device? device=None) -> Tensor",
+    kind="factory",
+    tags=["fused", "function_only", "hidden"],
+)
+def spaced(start: float, end: float, step: float, steps: int, dtype: Any, device: Any) -> Meta:
+    """`steps` values `step` apart, counted from the nearer end; computed in float64."""
+    return Meta.contiguous([steps], dtype, device or CPU)
+
+
+@spaced.kernel
+def _(out, start, end, step, steps, dtype, device):
+    low = steps // 2
+    out[:low] = start + np.arange(low) * step
+    out[low:] = end - np.arange(steps - low - 1, -1, -1) * step
+
+
+@spaced.decompose
+def _(start, end, step, steps, dtype, device):
+    return _from_both_ends(start, end, step, steps, dtypes.float64, device).to(dtype)
 
 
 def _from_both_ends(start: Any, end: Any, step: Any, steps: int, dtype: Any, device: Any) -> Any:

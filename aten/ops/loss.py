@@ -100,26 +100,67 @@ def _smooth_l1(x, y, beta):
 @composite("huber_values(Tensor input, Tensor target, float delta) -> Tensor", tags=["function_only", "hidden"], native="chain")
 def huber_values(x, y, delta):
     """0.5 d^2 where |d| < delta, delta (|d| - delta / 2) elsewhere, of the difference d."""
+    return ops.huber_core(*_of_one_dtype(x, y), delta)
+
+
+def _huber_slope(d, delta):
+    return ops.where(d.abs() >= delta, delta * d.sign(), d)
+
+
+def _huber_core(x, y, delta):
     d = x - y
     size = d.abs()
     return ops.where(size < delta, 0.5 * (d * d), delta * (size - 0.5 * delta))
 
 
+closed(
+    "huber_core(Tensor input, Tensor target, float delta) -> Tensor",
+    _huber_core,
+    (lambda t, x, y, delta: t * _huber_slope(x - y, delta), lambda t, x, y, delta: -(t * _huber_slope(x - y, delta))),
+    "0.5 d^2 where |d| < delta, delta (|d| - delta / 2) elsewhere.",
+)
+
+
 @composite("smooth_l1_values(Tensor input, Tensor target, float beta) -> Tensor", tags=["function_only", "hidden"], native="chain")
 def smooth_l1_values(x, y, beta):
     """0.5 d^2 / beta where |d| < beta, |d| - beta / 2 elsewhere, of the difference d."""
+    return (x - y).abs() if beta == 0 else ops.smooth_l1_core(*_of_one_dtype(x, y), beta)
+
+
+def _smooth_l1_core(x, y, beta):
     d = x - y
     size = d.abs()
-    return size if beta == 0 else ops.where(size < beta, 0.5 * (d * d) / beta, size - 0.5 * beta)
+    return ops.where(size < beta, 0.5 * (d * d) / beta, size - 0.5 * beta)
 
 
-def _square(x, y):
+closed(
+    "smooth_l1_core(Tensor input, Tensor target, float beta) -> Tensor",
+    _smooth_l1_core,
+    (lambda t, x, y, beta: t * ((x - y) / beta).clamp(-1, 1), lambda t, x, y, beta: -(t * ((x - y) / beta).clamp(-1, 1))),
+    "0.5 d^2 / beta where |d| < beta, |d| - beta / 2 elsewhere.",
+)
+
+
+def _of_one_dtype(x, y):
+    dtype = ops.result_type(x, y)
+    return x.to(dtype), y.to(dtype)
+
+
+@composite("mse_values(Tensor input, Tensor target) -> Tensor", tags=["function_only", "hidden"], native="chain")
+def mse_values(x, y):
+    """The square of the difference."""
     d = x - y
     return d * d
 
 
-_weighted("mse_loss", _square, "(input - target)**2.")
-_weighted("l1_loss", lambda x, y: (x - y).abs(), "|input - target|.")
+@composite("l1_values(Tensor input, Tensor target) -> Tensor", tags=["function_only", "hidden"], native="chain")
+def l1_values(x, y):
+    """The size of the difference."""
+    return (x - y).abs()
+
+
+_weighted("mse_loss", mse_values, "(input - target)**2.")
+_weighted("l1_loss", l1_values, "|input - target|.")
 _elementwise("smooth_l1_loss", "float beta=1.0", _smooth_l1, "Squared below beta, linear above.")
 _elementwise("soft_margin_loss", "", lambda x, y: (-y * x).exp().log1p(), "log(1 + exp(-target * input)).")
 
@@ -328,7 +369,7 @@ def gaussian_nll_loss(input, target, var, full, eps, reduction):
     if not var.is_meta and bool((var < 0).any()):
         raise ValueError("var has negative entry/entries")
     limited = var + (var.detach().clamp(min=eps) - var.detach())
-    loss = 0.5 * (limited.log() + _square(input, target) / limited)
+    loss = 0.5 * (limited.log() + mse_values(input, target) / limited)
     return reduce_loss(loss + 0.5 * math.log(2 * math.pi) if full else loss, reduction)
 
 

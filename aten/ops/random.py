@@ -184,8 +184,31 @@ def randint_like(input, low, high, generator, dtype, device, layout, requires_gr
 )
 def randperm(n, generator, dtype, device, layout, pin_memory, requires_grad):
     """A random order of 0 … n-1."""
-    keys = rand([n], generator=generator, dtype=dtypes.float64, device=device)
-    return finish(ops.argsort(keys, stable=True).to(dtype or dtypes.int64), requires_grad)
+    check_sizes([n])
+    seed, offset = reserve(n, generator, dtypes.float64)
+    return finish(randperm_philox(n, seed, offset, device=device).to(dtype or dtypes.int64), requires_grad)
+
+
+@op(
+    "randperm_philox(int n, int seed, int offset, *, ScalarType? dtype=None, Device? device=None) -> Tensor",
+    kind="factory",
+    tags=["random", "fused", "function_only", "hidden"],
+)
+def randperm_philox(n: Any, seed: Any, offset: Any, dtype: Any, device: Any) -> Meta:
+    """The order of n numbers that are uniform on [0, 1)."""
+    return Meta.contiguous([n], dtypes.int64, device or CPU)
+
+
+@randperm_philox.kernel
+def _(out, n, seed, offset, dtype, device):
+    keys = np.empty(n)
+    _native.philox_uniform(_native.from_numpy(keys), seed, offset)
+    out[...] = np.argsort(keys, kind="stable")
+
+
+@randperm_philox.decompose
+def _(n, seed, offset, dtype, device):
+    return ops.argsort(rand_philox([n], seed, offset, dtype=dtypes.float64, device=device), stable=True)
 
 
 def _flat_in(made: Any, *parameters: Any) -> Any:
@@ -313,6 +336,26 @@ def _(input, p, seed, offset):
 
 
 dropout_philox.vjp(lambda g, p, seed, offset: dropout_philox(g, p, seed, offset))
+
+
+@op(
+    "dropout_kept(Tensor input, float p, int seed, int offset) -> (Tensor result, Tensor kept)",
+    tags=["random", "fused", "function_only", "hidden"],
+)
+def dropout_kept(input: Meta, p: float, seed: Any, offset: Any) -> tuple[Meta, Meta]:
+    """`dropout_philox`, and which elements stay: a byte each instead of the same random numbers again."""
+    return input.like(sizes=input.sizes), input.like(sizes=input.sizes, dtype=dtypes.bool)
+
+
+@dropout_kept.decompose
+def _(input, p, seed, offset):
+    dtype = dtypes.float64 if input.dtype is dtypes.float64 else dtypes.float32
+    keep = rand_philox(list(input.shape), seed, offset, dtype=dtype, device=input.device) >= p
+    return ops.where(keep, input * (1 / (1 - p)), 0), keep
+
+
+dropout_kept.vjp(lambda g, p, kept: ops.where(kept, g[0] * (1 / (1 - p)), 0))
+dropout_philox.recorded_fn = lambda input, p, seed, offset: dropout_kept(input, p, seed, offset)[0]
 
 
 @composite(

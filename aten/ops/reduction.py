@@ -352,7 +352,13 @@ def aminmax(input, dim, keepdim):
 @composite("nansum(Tensor input, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor")
 def nansum(input, dim, keepdim, dtype):
     """`sum` with NaN as 0."""
-    return sum(ops.where(ops.isnan(input), 0, input), dim, keepdim, dtype=dtype)
+    return sum(zero_nans(input), dim, keepdim, dtype=dtype)
+
+
+@composite("zero_nans(Tensor input) -> Tensor", tags=["function_only", "hidden"], native="chain")
+def zero_nans(input):
+    """input with 0 where it is NaN."""
+    return ops.where(ops.isnan(input), 0, input)
 
 
 @composite("nanmean(Tensor input, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor")

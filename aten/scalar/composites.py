@@ -142,6 +142,44 @@ def tanh_backward(v, g, out):
     return g * (1 - out * out)
 
 
+@define()
+def square_of_difference(v, x, y):
+    return (x - y) * (x - y)
+
+
+@define()
+def size_of_difference(v, x, y):
+    return v.abs(x - y)
+
+
+@define()
+def huber(v, x, y, delta, half):
+    d = x - y
+    return v.where(v.abs(d) < delta, 0.5 * (d * d), delta * (v.abs(d) - half))
+
+
+@define()
+def huber_backward(v, g, x, y, delta):
+    d = x - y
+    return g * v.where(v.abs(d) >= delta, delta * v.sign(d), d)
+
+
+@define()
+def smooth_l1(v, x, y, beta, half):
+    d = x - y
+    return v.where(v.abs(d) < beta, 0.5 * (d * d) / beta, v.abs(d) - half)
+
+
+@define()
+def smooth_l1_backward(v, g, x, y, beta):
+    return g * v.clamp((x - y) / beta, -1, 1)
+
+
+@define()
+def zero_nans(v, x):
+    return v.where(v.isnan(x), 0, x)
+
+
 # ------------------------------------------------------------------------------------------------ which loop a chain is
 class _Recorded:
     """The vocabulary as `v` of definitions: what a definition computes, as trees."""

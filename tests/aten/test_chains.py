@@ -11,6 +11,7 @@ from aten.tensor import from_numpy
 OPERANDS = {
     "threshold": (0.1, 0.3),
     "huber_values": ("t", 0.7),
+    **dict.fromkeys("mse_values l1_values".split(), ("t",)),
     "smooth_l1_values": ("t", 0.7),
     "lerp": ("t", 0.3),
     "addcmul": ("t", "t"),

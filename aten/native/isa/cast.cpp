@@ -85,6 +85,11 @@ template <class T> void copy(char **args, const intptr_t *count, const intptr_t 
     for (intptr_t i = 0; i < n; i++) y[i] = value;
     return;
   }
+  if (steps[1] == item && steps[0] == 2 * item) {
+#pragma GCC ivdep
+    for (intptr_t i = 0; i < n; i++) y[i] = x[2 * i];
+    return;
+  }
   for (intptr_t i = 0; i < n; i++) memcpy(args[1] + i * steps[1], args[0] + i * steps[0], sizeof(T));
 }
 

@@ -103,6 +103,11 @@ def calls(name, dtype):
         low = (-3, 90) if name == "randint_philox" else ()
         for sizes in ([7], [300], [0], [3, 5]):
             yield *low, sizes, 5, 1 << 40, getattr(dtypes, dtype), Meta.of(tensor(1)).device
+    elif name == "spaced":
+        device = Meta.of(tensor(1)).device
+        yield from ((start, 2.5, 0.37, n, getattr(dtypes, dtype), device) for start in (-1.0, 0.1) for n in (0, 1, 2, 7, 300))
+    elif name == "randperm_philox":
+        yield from ((n, 5, 1 << 40, dtypes.int64, Meta.of(tensor(1)).device) for n in (0, 1, 2, 7, 3000, 70001))
     elif name == "searchsorted":
         for right in (False, True):
             x = tensor(3, 20, dtype=dtype)

@@ -1,0 +1,311 @@
+// shifted_convolution.cpp: convolutions whose windows are read where they lie.
+//
+// A channel is copied once, with the zeros around it: then a tap is a distance, and all positions of an image are one run of elements,
+// those of a row followed by the few that the kernel reaches beyond it, which are dropped. A stride makes an image of each remainder of
+// places, so that neighbours in a run are neighbours again; holes make a convolution of each remainder of positions, with the taps that
+// meet elements there.
+#include "convolution.h"
+
+#include <string.h>
+
+#include <algorithm>
+#include <memory>
+#include <type_traits>
+#include <vector>
+
+#include "shifted.h"
+
+namespace weft {
+namespace {
+
+constexpr int64_t kSlack = 64;                 // elements after memory that loops of whole tiles may read
+constexpr int64_t kMemory = int64_t(1) << 22;  // elements of images that are copied at a time
+constexpr int64_t kLargest = int64_t(1) << 24; // of one image
+constexpr int64_t kStored = 2048;              // sums that are stored together
+constexpr int64_t kChunk = 128;                // rows of windows that stay in the first-level cache
+
+int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b < 0); }
+int64_t ceil_div(int64_t a, int64_t b) { return -floor_div(-a, b); }
+
+// One remainder of the positions: a convolution without holes.
+struct Part {
+  int64_t first[3], step[3], count[3];         // its positions
+  int64_t low[3], rows[3];                     // the first place that is copied, and how many of each remainder of places
+  int64_t plane, span, run;                    // elements of a remainder, of a channel; of a run of all positions
+  std::vector<int64_t> taps, offsets;          // the taps that meet elements, and how far each is
+
+  bool any() const { return count[0] && count[1] && count[2]; }
+};
+
+Part part_of(const ConvolutionSizes &c, const int64_t *remainder) {
+  Part p = {};
+  int64_t least[3], most[3];
+  std::vector<int64_t> at[3], which[3];        // of the taps of a dim: the distance in elements
+  for (int d = 0; d < 3; d++) {
+    p.first[d] = remainder[d], p.step[d] = c.hole[d];
+    p.count[d] = c.result[d] > remainder[d] ? (c.result[d] - 1 - remainder[d]) / c.hole[d] + 1 : 0;
+    for (int64_t t = 0; t < c.kernel[d]; t++) {
+      const int64_t place = remainder[d] + t * c.dilation[d] - c.before[d];
+      if (c.hole[d] > 1 && (place % c.hole[d] + c.hole[d]) % c.hole[d]) continue;
+      at[d].push_back(c.hole[d] > 1 ? floor_div(place, c.hole[d]) : place), which[d].push_back(t);
+    }
+    least[d] = at[d].empty() ? 0 : at[d].front(), most[d] = at[d].empty() ? 0 : at[d].back();
+    p.low[d] = least[d];
+    p.rows[d] = p.count[d] ? (p.count[d] - 1) + (most[d] - least[d]) / c.stride[d] + 1 : 0;
+  }
+  p.plane = p.rows[0] * p.rows[1] * p.rows[2];
+  p.span = p.plane * c.stride[0] * c.stride[1] * c.stride[2];
+  p.run = p.any() ? ((p.count[0] - 1) * p.rows[1] + p.count[1] - 1) * p.rows[2] + p.count[2] : 0;
+  for (size_t a = 0; a < at[0].size(); a++)
+    for (size_t b = 0; b < at[1].size(); b++)
+      for (size_t k = 0; k < at[2].size(); k++) {
+        const int64_t o[3] = {at[0][a] - least[0], at[1][b] - least[1], at[2][k] - least[2]};
+        int64_t image = 0, place = 0;
+        for (int d = 0; d < 3; d++) image = image * c.stride[d] + o[d] % c.stride[d], place = place * p.rows[d] + o[d] / c.stride[d];
+        p.offsets.push_back(image * p.plane + place);
+        p.taps.push_back((which[0][a] * c.kernel[1] + which[1][b]) * c.kernel[2] + which[2][k]);
+      }
+  return p;
+}
+
+// Whether runs are mostly positions, and long enough for a tile, and an image is copied in little memory.
+bool pays(const ConvolutionSizes &c, const Part &p) {
+  const int64_t positions = p.count[0] * p.count[1] * p.count[2];
+  return positions >= 24 && 2 * p.run <= 3 * positions && p.span <= kLargest / (c.groups * c.channels);
+}
+
+// Whether all of n elements are finite: no exponent is of ones alone.
+template <class T> bool all_finite(const T *x, int64_t n) {
+  typedef typename std::conditional<sizeof(T) == 8, uint64_t, uint32_t>::type Bits;
+  constexpr Bits ones = sizeof(T) == 8 ? (Bits)0x7ff0000000000000 : (Bits)0x7f800000;
+  Bits found = 0;
+  for (int64_t i = 0; i < n; i++) {
+    Bits bits;
+    memcpy(&bits, x + i, sizeof bits);
+    found |= (Bits)((bits & ones) == ones);
+  }
+  return !found;
+}
+
+// A channel with its zeros, one image for each remainder of places.
+template <class T> void copy_channel(const ConvolutionSizes &c, const Part &p, const T *from, T *to) {
+  for (int64_t q0 = 0; q0 < c.stride[0]; q0++)
+    for (int64_t q1 = 0; q1 < c.stride[1]; q1++)
+      for (int64_t q2 = 0; q2 < c.stride[2]; q2++)
+        for (int64_t r0 = 0; r0 < p.rows[0]; r0++)
+          for (int64_t r1 = 0; r1 < p.rows[1]; r1++, to += p.rows[2]) {
+            const int64_t s = c.stride[2], y0 = r0 * c.stride[0] + q0 + p.low[0], y1 = r1 * c.stride[1] + q1 + p.low[1], x0 = q2 + p.low[2];
+            const bool inside = y0 >= 0 && y0 < c.size[0] && y1 >= 0 && y1 < c.size[1];
+            const int64_t first = inside ? std::min(p.rows[2], std::max<int64_t>(0, ceil_div(-x0, s))) : p.rows[2];
+            const int64_t last = inside ? std::max(first, std::min(p.rows[2], ceil_div(c.size[2] - x0, s))) : p.rows[2];
+            const T *row = from + (y0 * c.size[1] + y1) * c.size[2] + x0;
+            for (int64_t i = 0; i < first; i++) to[i] = 0;
+            if (s == 1)
+              for (int64_t i = first; i < last; i++) to[i] = row[i];
+            else
+              for (int64_t i = first; i < last; i++) to[i] = row[i * s];
+            for (int64_t i = last; i < p.rows[2]; i++) to[i] = 0;
+          }
+}
+
+template <class T> struct Images {
+  const ConvolutionSizes &c;
+  const Part &p;
+  const T *x;
+  T *copied;
+
+  static void copy(void *context, int64_t begin, int64_t end, int64_t) {
+    Images &m = *static_cast<Images *>(context);
+    for (int64_t i = begin; i < end; i++) copy_channel(m.c, m.p, m.x + i * m.c.pixels, m.copied + i * m.p.span);
+  }
+};
+
+template <class T> std::unique_ptr<T[]> memory_of(int64_t n) { return std::unique_ptr<T[]>(new T[(size_t)(n + kSlack)]()); }
+template <class T> std::unique_ptr<T[]> unwritten(int64_t n) {
+  std::unique_ptr<T[]> memory(new T[(size_t)(n + kSlack)]);
+  std::fill(memory.get() + n, memory.get() + n + kSlack, T());
+  return memory;
+}
+
+int64_t images_at_a_time(const ConvolutionSizes &c, const Part &p) {
+  return std::max<int64_t>(1, std::min(c.images, kMemory / std::max<int64_t>(1, p.span * c.groups * c.channels)));
+}
+
+// Where each row of windows of a group begins: the taps of a channel, channel by channel.
+std::vector<int64_t> all_offsets(const ConvolutionSizes &c, const Part &p) {
+  const int64_t taps = (int64_t)p.taps.size();
+  std::vector<int64_t> offsets((size_t)(c.channels * taps));
+  for (int64_t k = 0; k < c.channels * taps; k++) offsets[(size_t)k] = k / taps * p.span + p.offsets[(size_t)(k % taps)];
+  return offsets;
+}
+
+// ------------------------------------------------------------------------------------------------------ forward
+template <class T> struct Forward {
+  const ConvolutionSizes &c;
+  const Part &p;
+  const T *copied, *panels, *bias;
+  T *out;                                      // of the first image that is copied
+  const int64_t *offsets;                      // of all rows of windows of a group
+  const WeftKernelRuntime *runtime;
+  int64_t terms, blocks, height, width, strip, columns;  // strip: columns that are stored together, a multiple of the tile's width
+
+  // The columns [j, j + strip) of the runs of all results of a group.
+  void store(T *to, const T *sums, int64_t group, int64_t j) const {
+    const int64_t end = std::min(j + strip, p.run);
+    int64_t row = j / p.rows[2], x = j % p.rows[2], y0 = row / p.rows[1], y1 = row % p.rows[1];
+    for (int64_t at = j; at < end; x = 0) {
+      const int64_t next = std::min(end, at - x + p.rows[2]), n = std::min(next - at, p.count[2] - x);
+      if (n > 0 && y1 < p.count[1]) {
+        T *first = to + ((p.first[0] + y0 * p.step[0]) * c.result[1] + p.first[1] + y1 * p.step[1]) * c.result[2] + p.first[2] + x * p.step[2];
+        const T *from = sums + at - j;
+        for (int64_t i = 0; i < c.made; i++, first += c.places, from += strip) {
+          const T more = bias ? bias[group * c.made + i] : T();
+          if (p.step[2] == 1)
+            for (int64_t k = 0; k < n; k++) first[k] = from[k] + more;
+          else
+            for (int64_t k = 0; k < n; k++) first[k * p.step[2]] = from[k] + more;
+        }
+      }
+      at = next;
+      if (++y1 == p.rows[1]) y1 = 0, y0++;
+    }
+  }
+
+  static void run(void *context, int64_t begin, int64_t end, int64_t worker) {
+    const Forward &f = *static_cast<Forward *>(context);
+    T *sums = static_cast<T *>(f.runtime->scratch(worker, (f.blocks * f.height * f.strip + kSlack) * (int64_t)sizeof(T)));
+    const int d = sizeof(T) == 8;
+    for (int64_t i = begin; i < end; i++) {
+      const int64_t j = i % f.columns * f.strip, which = i / f.columns, group = which % f.c.groups, last = std::min(f.strip, f.p.run - j);
+      for (int64_t at = 0; at < last; at += f.width) {
+        const T *base = f.copied + which * f.c.channels * f.p.span + j + at;
+        for (int64_t k = 0; k < f.terms || k == 0; k += kChunk) {
+          const int64_t n = std::min(kChunk, f.terms - k);
+          for (int64_t b = 0; b < f.blocks; b++) {
+            const T *panel = f.panels + ((group * f.blocks + b) * f.terms + k) * f.height;
+            weft_shifted.tile[d][f.height](n, panel, base, f.offsets + k, sums + b * f.height * f.strip + at, f.strip, k > 0);
+          }
+        }
+      }
+      f.store(f.out + which * f.c.made * f.c.places, sums, group, j);
+    }
+  }
+};
+
+// The height of the tiles of `made` rows: reading the windows costs about as much as two rows.
+int64_t tile_height(int64_t made, int d) {
+  int64_t best = 0, least = INT64_MAX;
+  for (int64_t height = 1; height < WEFT_SHIFTED_HEIGHTS; height++) {
+    const int64_t cost = ceil_div(made, height) * (height + 2);
+    if (weft_shifted.tile[d][height] && cost <= least) best = height, least = cost;
+  }
+  return best;
+}
+
+template <class T> bool run_part(const ConvolutionSizes &c, const Part &p, const T *x, const T *weight, const T *bias, T *out, const WeftKernelRuntime *runtime) {
+  const int d = sizeof(T) == 8;
+  const int64_t taps = (int64_t)p.taps.size(), terms = c.channels * taps, height = tile_height(c.made, d), blocks = ceil_div(c.made, height);
+  const int64_t width = weft_shifted.width[d][height], strip = width * std::max<int64_t>(1, kStored / (blocks * height * width));
+  std::unique_ptr<T[]> panels = memory_of<T>(c.groups * blocks * height * terms);
+  for (int64_t g = 0; g < c.groups; g++)
+    for (int64_t i = 0; i < c.made; i++)
+      for (int64_t k = 0; k < terms; k++)
+        panels[(size_t)(((g * blocks + i / height) * terms + k) * height + i % height)] =
+            weight[((g * c.made + i) * c.channels + k / taps) * c.taps + p.taps[(size_t)(k % taps)]];
+  const std::vector<int64_t> offsets = all_offsets(c, p);
+  const int64_t some = images_at_a_time(c, p), each = c.groups * c.channels;
+  std::unique_ptr<T[]> copied = unwritten<T>(some * each * p.span + width);
+  for (int64_t first = 0; first < c.images; first += some) {
+    const int64_t n = std::min(some, c.images - first);
+    Images<T> images = {c, p, x + first * each * c.pixels, copied.get()};
+    runtime->parallel_for(n * each, std::max<int64_t>(1, 16384 / p.span), Images<T>::copy, &images);
+    Forward<T> f = {c, p, copied.get(), panels.get(), bias, out + first * c.groups * c.made * c.places, offsets.data(), runtime, terms, blocks, height, width, strip, ceil_div(p.run, strip)};
+    runtime->parallel_for(n * c.groups * f.columns, std::max<int64_t>(1, 262144 / std::max<int64_t>(1, terms * c.made * strip)), Forward<T>::run, &f);
+  }
+  return true;
+}
+
+// ------------------------------------------------------------------------------------------ derivative by the weights
+template <class T> struct ByWeight {
+  const ConvolutionSizes &c;
+  const Part &p;
+  const T *copied, *spread;                    // images; gradients as runs, zeros where no position is
+  T *weight;
+  const int64_t *offsets;                      // of all columns of windows of a group
+  int64_t images, run, block;
+
+  static void lay_out(const Part &p, int64_t run, const T *from, T *to) {
+    int64_t at = 0;
+    for (int64_t y0 = 0; y0 < p.count[0]; y0++)
+      for (int64_t y1 = 0; y1 < p.count[1]; y1++) {
+        const int64_t start = (y0 * p.rows[1] + y1) * p.rows[2];
+        for (; at < start; at++) to[at] = 0;
+        for (int64_t x = 0; x < p.count[2]; x++, at++, from++) to[at] = *from;
+      }
+    for (; at < run; at++) to[at] = 0;
+  }
+
+  static void range(void *context, int64_t begin, int64_t end, int64_t) {
+    const ByWeight &b = *static_cast<ByWeight *>(context);
+    const ConvolutionSizes &c = b.c;
+    const int d = sizeof(T) == 8;
+    const int64_t blocks = ceil_div(c.made, b.block), terms = c.channels * c.taps;
+    for (int64_t task = begin; task < end; task++) {
+      const int64_t i = task % blocks * b.block, group = task / blocks;
+      for (int64_t n = 0; n < b.images; n++) {
+        const T *base = b.copied + (n * c.groups + group) * c.channels * b.p.span, *rows = b.spread + ((n * c.groups + group) * c.made + i) * b.run;
+        weft_shifted.dots[d](b.run, std::min(b.block, c.made - i), terms, rows, b.run, base, b.offsets, b.weight + (group * c.made + i) * terms, terms);
+      }
+    }
+  }
+};
+
+}  // namespace
+
+template <class T> bool shifted_convolution(const ConvolutionSizes &c, const T *x, const T *weight, const T *bias, T *out, const WeftKernelRuntime *runtime) {
+  const bool holes = c.hole[0] > 1 || c.hole[1] > 1 || c.hole[2] > 1;
+  if (!weft_shifted.dots[0] || !c.images || !c.channels || !c.made || !c.taps || !c.pixels) return false;
+  if (holes && (c.stride[0] > 1 || c.stride[1] > 1 || c.stride[2] > 1 || c.hole[0] * c.hole[1] * c.hole[2] > 16)) return false;
+  std::vector<Part> parts;
+  for (int64_t a = 0; a < c.hole[0]; a++)
+    for (int64_t b = 0; b < c.hole[1]; b++)
+      for (int64_t k = 0; k < c.hole[2]; k++) {
+        const int64_t remainder[3] = {a, b, k};
+        Part p = part_of(c, remainder);
+        if (!p.any()) continue;
+        if (!pays(c, p)) return false;
+        parts.push_back(std::move(p));
+      }
+  for (const Part &p : parts) run_part(c, p, x, weight, bias, out, runtime);
+  return true;
+}
+
+template <class T> bool shifted_convolution_weight(const ConvolutionSizes &c, const T *g, const T *x, T *weight, const WeftKernelRuntime *runtime) {
+  if (!weft_shifted.dots[0] || !c.images || !c.channels || !c.made || !c.taps || !c.pixels || c.hole[0] * c.hole[1] * c.hole[2] > 1) return false;
+  const int64_t none[3] = {0, 0, 0};
+  const Part p = part_of(c, none);
+  constexpr int64_t lanes = 64 / (int64_t)sizeof(T);
+  const std::vector<int64_t> offsets = all_offsets(c, p);
+  if (!pays(c, p) || p.run < 16 * lanes) return false;
+  const int64_t run = ceil_div(p.run, lanes) * lanes, some = images_at_a_time(c, p), each = c.groups * c.channels, results = c.groups * c.made;
+  std::unique_ptr<T[]> copied = unwritten<T>(some * each * p.span), spread = unwritten<T>(some * results * run), sums = memory_of<T>(results * c.channels * c.taps);
+  if (!all_finite(x, c.images * each * c.pixels) || !all_finite(g, c.images * results * c.places)) return false;
+  for (int64_t first = 0; first < c.images; first += some) {
+    const int64_t n = std::min(some, c.images - first);
+    Images<T> images = {c, p, x + first * each * c.pixels, copied.get()};
+    runtime->parallel_for(n * each, std::max<int64_t>(1, 16384 / p.span), Images<T>::copy, &images);
+    for (int64_t i = 0; i < n * results; i++) ByWeight<T>::lay_out(p, run, g + (first * results + i) * c.places, spread.get() + i * run);
+    const int64_t block = weft_shifted.dot_rows;
+    ByWeight<T> b = {c, p, copied.get(), spread.get(), sums.get(), offsets.data(), n, run, block};
+    runtime->parallel_for(c.groups * ceil_div(c.made, block), std::max<int64_t>(1, 262144 / (n * run * c.channels * c.taps * block)), ByWeight<T>::range, &b);
+  }
+  std::copy(sums.get(), sums.get() + results * c.channels * c.taps, weight);
+  return true;
+}
+
+template bool shifted_convolution<float>(const ConvolutionSizes &, const float *, const float *, const float *, float *, const WeftKernelRuntime *);
+template bool shifted_convolution<double>(const ConvolutionSizes &, const double *, const double *, const double *, double *, const WeftKernelRuntime *);
+template bool shifted_convolution_weight<float>(const ConvolutionSizes &, const float *, const float *, float *, const WeftKernelRuntime *);
+template bool shifted_convolution_weight<double>(const ConvolutionSizes &, const double *, const double *, double *, const WeftKernelRuntime *);
+
+}  // namespace weft

@@ -8,12 +8,16 @@ _WHERE = {
     "symbolic_trace": "tracing", "Proxy": "tracing", "Tracer": "tracing", "TraceError": "tracing",
     "replace_pattern": "subgraph_rewriter", "Transformer": "tracing", "wrap": "wrapped",
 }  # fmt: skip
+_MODULES = frozenset({
+    "_symbolic_trace", "experimental", "graph", "graph_module", "immutable_collections", "interpreter", "node", "passes", "proxy",
+    "subgraph_rewriter",
+})  # fmt: skip
 __all__ = list(_WHERE)
 
 
 def __getattr__(name: str):
-    if name == "experimental":
-        return importlib.import_module("aten.fx.experimental")
+    if name in _MODULES:
+        return importlib.import_module(f"aten.fx.{name}")
     if name not in _WHERE:
         raise AttributeError(f"module 'aten.fx' has no attribute {name!r}")
     value = globals()[name] = getattr(importlib.import_module(f"aten.fx.{_WHERE[name]}"), name)

@@ -157,10 +157,10 @@ class Graph:
             self._last_placeholder = node
         return node
 
-    def placeholder(self, name: str, val: Any = None) -> Node:
-        """A new input, after the existing ones."""
+    def placeholder(self, name: str, val: Any = None, default: tuple = ()) -> Node:
+        """A new input, after the existing ones; `default` holds the value it has where none is given."""
         with self.inserting_before(self._last_placeholder._next):
-            node = self.create_node("placeholder", name, name=name, val=val)
+            node = self.create_node("placeholder", name, default, name=name, val=val)
         node.target = node.name
         return node
 
@@ -173,6 +173,10 @@ class Graph:
     def call_method(self, name: str, args: tuple = (), kwargs: dict | None = None, val: Any = None) -> Node:
         """args[0].name(*args[1:]); only in graphs made by others."""
         return self.create_node("call_method", name, args, kwargs, None, val)
+
+    def call_module(self, name: str, args: tuple = (), kwargs: dict | None = None, val: Any = None) -> Node:
+        """A call of the module that the GraphModule has at this path; only in graphs made by others."""
+        return self.create_node("call_module", name, args, kwargs, None, val)
 
     def get_attr(self, name: str, val: Any = None) -> Node:
         """The attribute `name` of the GraphModule: a sub-graph."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 import linecache
+import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -159,16 +160,32 @@ class GraphModule:
             generated = self._generated = Generated(*_generate(self._graph))
         return generated
 
-    def forward(self, *inputs: Any) -> Any:
-        """Run the graph on one value per placeholder."""
-        if not self._ran:
+    def forward(self, *inputs: Any, **named: Any) -> Any:
+        """Run the graph on one value per placeholder, in order or by name."""
+        if not self._ran and not named:
             self._ran = True
             return Interpreter(self).run(*inputs)
+        run = self._function()
+        return run(self, *inputs, **named) if named else run(self, *inputs)
+
+    def _function(self) -> Callable:
         generated = self._generated or self.generated()
-        run = generated.forward or generated.compile()
-        return run(self, *inputs)
+        return generated.forward or generated.compile()
+
+    def written(self) -> Callable:
+        """`forward` with the parameters that it has by name."""
+        return types.MethodType(self._function(), self)
 
     __call__ = forward
+
+    def train(self, mode: bool = True) -> GraphModule:
+        """Puts the modules in it into training, or out of it."""
+        for child in self.children():
+            child.train(mode)
+        return self
+
+    def eval(self) -> GraphModule:
+        return self.train(False)
 
     def print_readable(self, print_output: bool = True) -> str:
         """The graph as text, with types and the user's lines; printed unless told otherwise."""
@@ -225,7 +242,8 @@ def _generate(graph: Graph) -> tuple[str, dict[str, Any]]:
         return constant(a, getattr(a, "name", None) or t.__name__)
 
     placeholders = graph.placeholders
-    lines = [f"def forward({', '.join(['self', *(n.name for n in placeholders)])}):"]
+    parameters = [n.name + "".join(f"={arg(a)}" for a in n.args) for n in placeholders]
+    lines = [f"def forward({', '.join(['self', *parameters])}):"]
     used = free_symbols(graph)
     graph.reserve(used)
     where = binders(graph) if used else {}
@@ -255,6 +273,8 @@ def _generate(graph: Graph) -> tuple[str, dict[str, Any]]:
             value = printer.attribute_text(node.target)
         elif node.op == "call_method":
             value = f"{parts[0]}.{node.target}({', '.join(parts[1:])})"
+        elif node.op == "call_module":
+            value = f"{printer.attribute_text(node.target)}({', '.join(parts)})"
         else:
             value = f"{constant(node.target, getattr(node.target, '__name__', 'function'))}({', '.join(parts)})"
         dead = last.get(node, ())

@@ -46,7 +46,7 @@ DEFAULT_DTYPE = 0xFF << 8  # of the ambient word
 
 class Interpreter:
     """Runs a GraphModule (or Graph) on values; subclasses override what a kind of node does, as in PyTorch:
-    `placeholder`, `get_attr`, `call_function`, `call_method`, `output`, each (target, args, kwargs), or `run_node`.
+    `placeholder`, `get_attr`, `call_function`, `call_method`, `call_module`, `output`, each (target, args, kwargs), or `run_node`.
 
     `env` holds the values of nodes; they are dropped after their last use.
     """
@@ -65,6 +65,9 @@ class Interpreter:
         Raises TypeError for another number of inputs.
         """
         placeholders = self.graph.placeholders
+        left = placeholders[len(inputs) :]
+        if left and all(n.args for n in left):
+            inputs = (*inputs, *[n.args[0] for n in left])
         if len(inputs) != len(placeholders):
             raise TypeError(f"the graph takes {len(placeholders)} inputs, not {len(inputs)}")
         self.env = dict(initial_env) if initial_env else {}
@@ -135,6 +138,9 @@ class Interpreter:
 
     def call_method(self, target: Any, args: tuple, kwargs: dict) -> Any:
         return getattr(args[0], target)(*args[1:], **kwargs)
+
+    def call_module(self, target: Any, args: tuple, kwargs: dict) -> Any:
+        return self.fetch_attr(target)(*args, **kwargs)
 
     def get_attr(self, target: Any, args: tuple, kwargs: dict) -> Any:
         return self.fetch_attr(target)

@@ -75,7 +75,7 @@ def _collect(arg: Any, found: dict[Node, None]) -> None:
 class Node:
     """`name = target(*args, **kwargs)`.
 
-    op: "placeholder" | "call_function" | "call_method" | "get_attr" | "output". `users` is a dict (in order) of the
+    op: "placeholder" | "call_function" | "call_method" | "call_module" | "get_attr" | "output". `users` is a dict (in order) of the
     nodes that take this one as an argument. `meta["val"]` is the Meta (tuple of Metas, SymInt, number) of the result,
     `meta["line"]` the UserLine it stands for.
     """

@@ -95,6 +95,8 @@ def call_text(node: Node) -> str:
     parts = [arg_text(a) for a in node.args] + [f"{k}={arg_text(v)}" for k, v in node.kwargs.items()]
     if node.op == "call_method":
         return f"{parts[0]}.{node.target}({', '.join(parts[1:])})"
+    if node.op == "call_module":
+        return f"{attribute_text(node.target)}({', '.join(parts)})"
     return f"{target_text(node.target)}({', '.join(parts)})"
 
 

@@ -137,7 +137,10 @@ class _Reader:
             args = tuple(map(self.arg, call.args))
             kwargs = {k.arg: self.arg(k.value) for k in call.keywords}
             owner = call.func.value if isinstance(call.func, ast.Attribute) else None
-            if isinstance(owner, ast.Name) and owner.id in self.nodes:
+            path = _attribute_path(call.func)
+            if path is not None:
+                node = self.graph.create_node("call_module", path, args, kwargs, name, val)
+            elif isinstance(owner, ast.Name) and owner.id in self.nodes:
                 node = self.graph.create_node("call_method", call.func.attr, (self.nodes[owner.id], *args), kwargs, name, val)
             else:
                 node = self.graph.create_node("call_function", self.target(call.func), args, kwargs, name, val)

@@ -1,13 +1,18 @@
 """symbolic_trace: the graph of a function, seen by running it on stand-ins that only note what is done to them.
 
 Unlike make_fx it needs no example and knows no shapes: operators, methods and functions are recorded as they are written.
-Modules are traced into; their parameters and buffers become get_attr nodes.
+Modules are traced into, but for those of the library, whose calls are call_module nodes; parameters and buffers become
+get_attr nodes.
 """
 
 from __future__ import annotations
 
+import contextlib
+import dis
+import functools
 import inspect
 import operator
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -44,10 +49,16 @@ class Proxy:
         return Attribute(self, name)
 
     def __bool__(self) -> bool:
-        raise TraceError(f"symbolically traced variables cannot be used as inputs to control flow: {self!r}")
+        return self.tracer.to_bool(self)
 
     def __iter__(self) -> Iterator[Any]:
-        raise TraceError(f"{self!r} cannot be iterated: how many elements it has is not known while tracing")
+        """Its elements where it is taken apart (`a, b = self`), for the instruction says how many there are."""
+        caller = sys._getframe(1)
+        instructions = dis.get_instructions(caller.f_code)
+        now = next((i for i in instructions if i.offset == caller.f_lasti), None)
+        if now is not None and now.opname == "UNPACK_SEQUENCE":
+            return iter([operator.getitem(self, i) for i in range(now.arg or 0)])
+        return self.tracer.iter(self)
 
     def __len__(self) -> int:
         raise TraceError("'len' is not supported in symbolic tracing")
@@ -93,18 +104,67 @@ Proxy.__hash__ = object.__hash__
 
 
 class Tracer:
-    """Records into `graph`; a mode of dispatch, so that it sees the calls of ops before their arguments are read."""
+    """Records into `graph`; a mode of dispatch, so that it sees the calls of ops before their arguments are read. Subclasses say
+    which modules are leaves, and may change what is recorded."""
 
-    def __init__(self, root: Any):
+    def __init__(self, autowrap_modules: Any = (), autowrap_functions: Any = (), param_shapes_constant: bool = False):
         self.graph = Graph()
-        self.root = root
+        self.module: Any = None
         self.constants: dict[str, Any] = {}
         self._names: dict[int, str] = {}
-        if hasattr(root, "named_parameters"):
-            for name, tensor in (*root.named_parameters(), *root.named_buffers()):
-                self._names[id(tensor)] = name
+        self._paths: dict[int, str] = {}
         self._attributes: dict[str, Node] = {}
 
+    @property
+    def root(self) -> Any:
+        """What get_attr and call_module nodes refer to."""
+        return _Root(self.constants, self.module) if self.constants else self.module
+
+    # ------------------------------------------------------------------------------------ for subclasses
+    def is_leaf_module(self, m: Any, module_qualified_name: str) -> bool:
+        """Whether a call of the module is one node: of those of the library, but for Sequential."""
+        ours = type(m).__module__.startswith(("weft.nn", "torch.nn"))
+        return ours and not any(cls.__name__ == "Sequential" for cls in type(m).__mro__)
+
+    def path_of_module(self, mod: Any) -> str:
+        """Where a module is in the root. Raises NameError if it is not there."""
+        path = self._paths.get(id(mod))
+        if path is None:
+            raise NameError("module is not installed as a submodule")
+        return path
+
+    def call_module(self, m: Any, forward: Callable, args: tuple, kwargs: dict) -> Any:
+        """What a call of a module gives; `forward` is what it does."""
+        path = self.path_of_module(m)
+        if not self.is_leaf_module(m, path):
+            return forward(*args, **kwargs)
+        return self.create_proxy("call_module", path, args, kwargs)
+
+    def to_bool(self, obj: Proxy) -> bool:
+        raise TraceError(f"symbolically traced variables cannot be used as inputs to control flow: {obj!r}")
+
+    def iter(self, obj: Proxy) -> Iterator[Any]:
+        raise TraceError(f"{obj!r} cannot be iterated: how many elements it has is not known while tracing")
+
+    def create_node(
+        self, kind: str, target: Any, args: tuple, kwargs: dict, name: str | None = None, type_expr: Any = None
+    ) -> Node:
+        return self.graph.create_node(kind, target, args, kwargs, name)
+
+    def create_proxy(
+        self, kind: str, target: Any, args: tuple, kwargs: dict, name: str | None = None, type_expr: Any = None
+    ) -> Proxy:
+        """A new node, as a Proxy."""
+        return self.proxy(self.create_node(kind, target, self.create_arg(args), self.create_arg(kwargs), name, type_expr))
+
+    def create_arg(self, a: Any) -> Any:
+        """An argument with nodes for Proxies and for tensors from outside."""
+        return self.argument(a)
+
+    def proxy(self, node: Node) -> Proxy:
+        return Proxy(node, self)
+
+    # ------------------------------------------------------------------------------------ recording
     def handle(self, op: Any, args: tuple, kwargs: dict) -> Any:
         """What dispatch asks of a mode."""
         if not any(isinstance(a, Proxy) for a in _leaves((args, kwargs))):
@@ -112,8 +172,7 @@ class Tracer:
         return self.record("call_function", op, args, kwargs)
 
     def record(self, kind: str, target: Any, args: tuple, kwargs: dict) -> Proxy:
-        """A new node, as a Proxy."""
-        return Proxy(self.graph.create_node(kind, target, self.argument(args), self.argument(kwargs)), self)
+        return self.create_proxy(kind, target, args, kwargs)
 
     def argument(self, a: Any) -> Any:
         """An argument with nodes for Proxies and for tensors from outside."""
@@ -138,9 +197,16 @@ class Tracer:
             self._attributes[name] = self.graph.get_attr(name)
         return self._attributes[name]
 
-    def trace(self, concrete_args: dict[str, Any]) -> Graph:
-        """Run the root on Proxies; arguments named in concrete_args are these values."""
-        fn = self.root.forward if hasattr(self.root, "forward") else self.root
+    def trace(self, root: Any, concrete_args: dict[str, Any] | None = None) -> Graph:
+        """Run the root, a function or a Module, on Proxies; arguments named in concrete_args are these values."""
+        self.module, concrete_args = root, concrete_args or {}
+        of_modules = contextlib.nullcontext()
+        if hasattr(root, "named_parameters"):
+            for name, tensor in (*root.named_parameters(), *root.named_buffers()):
+                self._names[id(tensor)] = name
+            self._paths = {id(module): path for path, module in root.named_modules()}
+            of_modules = self._calls_of_modules(root)
+        fn = root.written() if isinstance(root, GraphModule) else root.forward if hasattr(root, "forward") else root
         args, kwargs = [], {}
         for p in inspect.signature(fn).parameters.values():
             if p.name in concrete_args:
@@ -148,19 +214,45 @@ class Tracer:
             elif p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
                 continue
             else:
-                value = Proxy(self.graph.placeholder(p.name), self)
+                default = () if p.default is p.empty else (p.default,)
+                value = self.proxy(self.graph.placeholder(p.name, default=default))
             if p.kind is p.KEYWORD_ONLY:
                 kwargs[p.name] = value
             else:
                 args.append(value)
         dispatch.push_mode(self)
         try:
-            with kept(Proxy, self.record):
+            with kept(Proxy, self.record), of_modules:
                 result = fn(*args, **kwargs)
         finally:
             dispatch.pop_mode()
-        self.graph.output(self.argument(result))
+        self.graph.output(self.create_arg(result))
         return self.graph
+
+    @contextlib.contextmanager
+    def _calls_of_modules(self, root: Any) -> Iterator[None]:
+        """Within the block calls of modules go to `call_module`."""
+        bases = {_class_of_modules(type(module)): None for _, module in root.named_modules()}
+        before = {base: base.__call__ for base in bases}
+        for base, call in before.items():
+            base.__call__ = self._watched(call)
+        try:
+            yield
+        finally:
+            for base, call in before.items():
+                base.__call__ = call
+
+    def _watched(self, call: Callable) -> Callable:
+        @functools.wraps(call)
+        def watched(module: Any, *args: Any, **kwargs: Any) -> Any:
+            return self.call_module(module, functools.partial(call, module), args, kwargs)
+
+        return watched
+
+
+def _class_of_modules(cls: type) -> Any:
+    """The class from which a class of modules has its `__call__`: Module."""
+    return next(base for base in reversed(cls.__mro__) if "__call__" in vars(base) and "named_modules" in vars(base))
 
 
 def _leaves(tree: Any) -> Iterator[Any]:
@@ -187,9 +279,13 @@ class _Root:
 
 def symbolic_trace(root: Any, concrete_args: dict[str, Any] | None = None) -> GraphModule:
     """The GraphModule of a function or Module. Raises TraceError where it decides by a value or a size."""
-    tracer = Tracer(root)
-    graph = tracer.trace(concrete_args or {})
-    return GraphModule(_Root(tracer.constants, root), graph)
+    tracer = Tracer()
+    graph = tracer.trace(root, concrete_args)
+    return GraphModule(tracer.root, graph, class_name=_name_of(root))
+
+
+def _name_of(root: Any) -> str:
+    return type(root).__name__ if hasattr(root, "forward") else getattr(root, "__name__", "GraphModule")
 
 
 class Transformer(Interpreter):
@@ -197,7 +293,7 @@ class Transformer(Interpreter):
 
     def __init__(self, module: GraphModule):
         super().__init__(module, garbage_collect_values=False)
-        self.tracer = Tracer(None)
+        self.tracer = Tracer()
         self.new_graph = self.tracer.graph
         self.new_graph.shape_env = self.graph.shape_env
 
@@ -212,7 +308,7 @@ class Transformer(Interpreter):
         return map_arg(arg, self.env.__getitem__)
 
     def placeholder(self, target: Any, args: tuple, kwargs: dict) -> Any:
-        return Proxy(self.new_graph.placeholder(target), self.tracer)
+        return Proxy(self.new_graph.placeholder(target, default=args), self.tracer)
 
     def get_attr(self, target: Any, args: tuple, kwargs: dict) -> Any:
         return Proxy(self.new_graph.get_attr(target), self.tracer)
@@ -222,6 +318,9 @@ class Transformer(Interpreter):
 
     def call_method(self, target: Any, args: tuple, kwargs: dict) -> Any:
         return self.tracer.record("call_method", target, args, kwargs)
+
+    def call_module(self, target: Any, args: tuple, kwargs: dict) -> Any:
+        return self.tracer.record("call_module", target, args, kwargs)
 
     def transform(self) -> GraphModule:
         """Run the methods over all nodes; the new GraphModule refers to the old one's attributes."""

@@ -32,7 +32,7 @@ def difference(got, want, phase):
         if a.shape != b.shape or a.dtype != b.dtype or not np.array_equal(np.isfinite(a), np.isfinite(b)):
             return float("inf"), f"{name}: {a.dtype}{list(a.shape)}, {b.dtype}{list(b.shape)}"
         finite = np.isfinite(b)
-        apart = np.abs(a[finite].astype(np.float64) - b[finite].astype(np.float64)).max(initial=0.0)
+        apart = np.abs(widened(a[finite]) - widened(b[finite])).max(initial=0.0)
         share = float(apart / (tolerance * magnitude(b) + floor))
         if share > worst:
             worst, where = share, name
@@ -41,4 +41,8 @@ def difference(got, want, phase):
 
 def magnitude(value):
     finite = np.isfinite(value)
-    return float(np.abs(value[finite].astype(np.float64)).max(initial=0.0))
+    return float(np.abs(widened(value[finite])).max(initial=0.0))
+
+
+def widened(value):
+    return value.astype(np.complex128 if value.dtype.kind == "c" else np.float64)

@@ -7,7 +7,8 @@ import pytest
 import aten
 import weft
 import weft.nn as nn
-from aten.fx import Interpreter, TraceError, Transformer, parse, replace_pattern, symbolic_trace
+from aten.fx import GraphModule, Interpreter, TraceError, Tracer, Transformer, parse, replace_pattern, symbolic_trace
+from aten.fx.passes.shape_prop import ShapeProp
 
 
 def golden(text):
@@ -39,15 +40,67 @@ def test_operators_methods_and_functions():
     gm.graph.lint()
 
 
+class Everywhere(Tracer):
+    def is_leaf_module(self, m, module_qualified_name):
+        return False
+
+
 def test_modules_are_traced_into():
     m = nn.Sequential(nn.Linear(3, 4), nn.GELU(), nn.Linear(4, 2))
-    gm = symbolic_trace(m)
+    tracer = Everywhere()
+    graph = tracer.trace(m)
+    gm = GraphModule(tracer.root, graph)
     assert [n.target for n in gm.graph.nodes if n.op == "get_attr"] == ["0.weight", "0.bias", "2.weight", "2.bias"]
     x = aten.randn([5, 3])
     assert (gm(x) - m(x)).abs().max().item() == 0
     assert (Interpreter(gm).run(x) - m(x)).abs().max().item() == 0
     assert "_0_weight = getattr(self, '0').weight\n" in str(gm)
     assert str(parse(str(gm))) == str(gm)
+
+
+class Residual(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Sequential(nn.Linear(3, 6), nn.ReLU())
+        self.scale = nn.Parameter(weft.ones(3))
+
+    def forward(self, x, times: int = 2, *, shift=None):
+        a, b = self.body(x).chunk(2, -1)
+        return x + a * b * self.scale * times
+
+
+def test_calls_of_layers_are_nodes():
+    m = Residual()
+    gm = symbolic_trace(m)
+    assert str(gm) == golden("""
+        def graph(x, times, shift):
+            body_0 = getattr(self.body, '0')(x)
+            body_1 = getattr(self.body, '1')(body_0)
+            chunk = body_1.chunk(2, -1)
+            getitem = operator.getitem(chunk, 0)
+            getitem_1 = operator.getitem(chunk, 1)
+            mul = operator.mul(getitem, getitem_1)
+            scale = self.scale
+            mul_1 = operator.mul(mul, scale)
+            mul_2 = operator.mul(mul_1, times)
+            add = operator.add(x, mul_2)
+            return add
+        """)
+    assert [n.target for n in gm.graph.nodes if n.op == "call_module"] == ["body.0", "body.1"]
+    x = aten.randn([5, 3])
+    for run in (gm, Interpreter(gm).run, gm, symbolic_trace(gm), Transformer(gm).transform(), weft.compile(gm, backend="eager")):
+        assert weft.equal(run(x), m(x))
+    assert weft.equal(gm(x, 3), m(x, 3)) and weft.equal(gm(x, times=3), m(x, 3))
+    assert str(parse(str(gm))) == str(gm)
+    assert not gm.eval().get_submodule("body.0").training and gm.train().get_submodule("body").training
+    for node in gm.graph.nodes:
+        if node.target == "body.1":
+            with gm.graph.inserting_after(node):
+                node.replace_all_uses_with(gm.graph.call_module("body.2", node.args))
+            gm.graph.erase_node(node)
+    m.body.append(nn.Tanh())
+    gm.recompile()
+    assert weft.equal(gm(x), x + weft.mul(*m.body[0](x).tanh().chunk(2, -1)) * 2)
 
 
 def test_decisions_are_refused():
@@ -97,3 +150,10 @@ def test_transformer():
     assert [n.name for n in gm.graph.nodes] == ["x", "mul", "sin", "neg", "output"]
     x = aten.ones([2])
     assert (gm(x) + (x * 2).sin()).abs().max().item() == 0
+
+
+def test_shapes_are_written_down():
+    gm = symbolic_trace(nn.Sequential(nn.Linear(3, 4), nn.ReLU()))
+    ShapeProp(gm).propagate(weft.ones(5, 3))
+    assert [tuple(n.meta["tensor_meta"].shape) for n in gm.graph.nodes] == [(5, 3), (5, 4), (5, 4), (5, 4)]
+    assert all(n.meta["type"] is weft.Tensor and n.meta["tensor_meta"].stride[1] == 1 for n in gm.graph.nodes)

@@ -368,6 +368,8 @@ def _call_out(op: Op, args: Sequence[Any], kwargs: dict[str, Any], out: Any) -> 
             f"{op.name}(): functions with out=... arguments don't support automatic differentiation, but one of "
             "the arguments requires grad."
         )
+    if kwargs.get("as_tuple"):
+        raise RuntimeError(f"{op.name} does not support the out kwarg when as_tuple is True")
     result = call(op, args, kwargs)
     results = list(result) if isinstance(result, (tuple, list)) else [result]
     if len(outs) != len(results):

@@ -78,7 +78,7 @@ def _scalar(x: Any) -> Any:
 def _int(x: Any) -> Any:
     if type(x) is int or is_int(x):
         return x
-    if isinstance(x, np.integer):
+    if isinstance(x, np.integer) or (isinstance(x, np.ndarray) and x.ndim == 0 and x.dtype.kind in "iu"):
         return int(x)
     if _holds_number(x) and not x.dtype.is_floating_point:
         return int(x.item())

@@ -177,7 +177,7 @@ def _wrapped_all(input, dim, keepdim):
 
 
 def _extreme(name: str, ufunc: Any) -> Op:
-    @op(f"{name}(Tensor input, int[1] dim=(), bool keepdim=False) -> Tensor", tags=["reduction"], native="reduction")
+    @op(f"{name}(Tensor input, int[1]? dim=(), bool keepdim=False) -> Tensor", tags=["reduction"], native="reduction")
     def rule(input: Meta, dim: list[int], keepdim: bool) -> Meta:
         for d in dim:
             if is_empty(input.sizes[d]):

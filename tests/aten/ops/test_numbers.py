@@ -210,3 +210,19 @@ def test_numbers_of_numpy_go_where_any_number_goes():
     assert weft.std(ones(3), two - 2).item() == 0 and weft.quantile(weft.arange(3.0), half).item() == 1
     assert weft.norm(ones(4), np.float64(2)).item() == 2
     assert weft.Tensor(two).shape == (2,) and weft.Tensor(two, np.int32(3)).shape == (2, 3)
+
+
+def test_arrays_of_one_integer_are_sizes():
+    assert ones(np.array(3), np.int64(4)).shape == ones((np.array(3), 4)).shape == (3, 4)
+    for size in (np.array(3.0), np.array([3, 3]), np.array(True)):
+        with pytest.raises(TypeError):
+            ones((size, 4))
+
+
+def test_extremes_of_all_and_places_of_what_is_not_zero():
+    x = tensor([[1.0, 5.0], [2.0, 0.0]])
+    assert x.amax(dim=None).item() == 5 and weft.amin(x, None, keepdim=True).tolist() == [[0.0]]
+    out = weft.empty(0, dtype=weft.int64)
+    with pytest.raises(RuntimeError, match="out kwarg when as_tuple"):
+        weft.nonzero(x, as_tuple=True, out=out)
+    assert weft.nonzero(x[0], as_tuple=False, out=out).tolist() == [[0], [1]]

@@ -10,6 +10,7 @@ RUNNER = {"__init__", "__main__", "run", "compare", "phases"}
 # Where a graph breaks, under PyTorch too, and why: these are compiled with fullgraph=False.
 BREAKS = {
     "dcgan": "requires_grad_() of the discriminator's parameters changes what is recorded",
+    "graph_layers": "bincount has as many counts as the data say",
     "neural_ode": "the adjoint calls autograd.grad inside the backward of an autograd.Function",
     "seq2seq": "pack_padded_sequence reads the lengths into Python",
 }

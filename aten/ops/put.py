@@ -4,6 +4,8 @@ from typing import Any
 
 import numpy as np
 
+from aten import _native
+from aten.devices import overwrite
 from aten.meta import Meta, exceeds, known_equal
 from aten.op import Op, op, ops
 from aten.ops.batching import materialize
@@ -137,6 +139,12 @@ as_strided_scatter.normal(
 def _(out, x, src, size, stride, storage_offset):
     out[...] = x
     strided_array(out.reshape(-1), size, stride, storage_offset)[...] = src
+
+
+@as_strided_scatter.kernel_for("cuda")
+def _(out, x, src, size, stride, storage_offset):
+    overwrite(out, x)
+    overwrite(_native.alias(out, tuple(size), tuple(stride), storage_offset), src)
 
 
 as_strided_scatter.vjp(

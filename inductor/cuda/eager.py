@@ -27,7 +27,7 @@ from aten.symbolic.evaluate import evaluate
 from aten.symbolic.expr import Expr
 from aten.symbolic.shape_env import DataDependentError, ShapeEnv
 from inductor.codegen.toolchain import DeviceCompileError
-from inductor.cuda import counted
+from inductor.cuda import counted, float8
 from inductor.lowering.registry import NotLowered
 
 CPU = dtypes.device("cpu")
@@ -91,6 +91,9 @@ def run(op: Op, args: tuple[Any, ...], device: Any) -> Any:
 def _run(op: Op, args: tuple[Any, ...], device: Any) -> Any:
     inputs: list[Any] = []
     key = (op.name, str(device), _native.ambient() & ~OPEN, *_kinds(args, inputs, {}, takes_numbers(op)))
+    if any(map(float8.is_float8, inputs)) or (op.name == "cast" and args[1].name.startswith("float8")):
+        made = float8.run(op, args)
+        return on_host(op, args, device) if made is NotImplemented else made
     if "dynamic" in op.tags or op.name in counted.TABLE:
         try:
             made = counted.run(op, args)
@@ -154,6 +157,8 @@ def _called(p: Program, inputs: Sequence[Any], op: Op, args: tuple[Any, ...]) ->
 
 def overwrite(target: Tensor, value: Tensor) -> None:
     """The elements of `value`, cast, in the memory of `target`, which has its sizes and may lie anyhow."""
+    if float8.is_float8(target) and target.dtype is value.dtype:
+        target, value = target.view(dtypes.uint8), value.view(dtypes.uint8)
     op = registry["copy_"]
     inputs: list[Any] = []
     key = ("copy_", str(target.device), *_kinds((target, value), inputs, {}))

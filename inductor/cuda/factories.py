@@ -5,6 +5,7 @@ A kernel is compiled once for a kind of call: sizes and numbers are symbols, so 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -112,14 +113,28 @@ def drawn(name: str) -> Callable[..., Form]:
 
 def randint_philox(low: int, high: int, size: list[int], seed: int, offset: int, dtype: Any, device: Any) -> Form:
     """low + a number below high - low; floats of 16 bits are rounded from 32."""
-    if high - low > LANES:
-        raise NotLowered("integers that take 64 bits each")
 
     def write(k: Kernel, low: Any, count: Any, seed: Any, offset: Any, *size: Any) -> Any:
         made = k("add", k("randint_philox", 0, count, list(size), seed, offset, dtypes.int64, device), low)
         return k("cast", k("cast", made, dtypes.float32) if dtype.is_floating_point and dtype.itemsize < 4 else made, dtype)
 
     return [("number", low), ("count", high - low), ("seed", seed), ("seed", offset), *sizes(size)], write
+
+
+def wide_integers(low: int, high: int, size: list[int], seed: int, offset: int, dtype: Any, device: Any) -> Tensor:
+    """low + 64 bits of two lanes modulo high - low, in integers of 64 bits with signs."""
+    count, wrap = high - low, lambda x: (x + (1 << 63)) % (1 << 64) - (1 << 63)
+    lanes = registry["randint_philox"](0, LANES, [math.prod(size), 2], seed, offset, dtype=dtypes.int64, device=device)
+    bits = (lanes.select(1, 0) << 32) | lanes.select(1, 1)
+    if count > 1 << 62:  # few multiples: as numbers without signs compare, so do those with the first bit the other way
+        top = -(1 << 63)
+        for _ in range(3):
+            bits = ops.where((bits ^ top) >= wrap(count) ^ top, bits - wrap(count), bits)
+        found = bits
+    else:
+        half = ops.remainder((bits >> 1) & ((1 << 63) - 1), count)  # of all bits but the last
+        found = ops.remainder(half * 2 + (bits & 1), count)
+    return (found + wrap(low)).reshape(size).to(dtype)
 
 
 FORMS: dict[str, Callable[..., Form]] = {
@@ -187,6 +202,8 @@ def make(op: Op, args: tuple[Any, ...], found: Meta, on_host: Callable[[], Tenso
     others = COMPLEX if found.dtype in (dtypes.complex64, dtypes.complex128) else OF_OTHERS
     if op.name in others:
         return others[op.name](*args)
+    if op.name == "randint_philox" and args[1] - args[0] > LANES:
+        return wide_integers(*args)
     why = ""
     if key not in eager.on_the_host:
         try:

@@ -5,6 +5,7 @@ import pytest
 import weft
 from aten import _cuda, errors
 from inductor.counters import counters
+from inductor.cuda import factories
 
 DTYPES = [weft.float32, weft.float64, weft.float16, weft.bfloat16, weft.complex64, weft.complex128]
 INTEGERS = [weft.int64, weft.int32, weft.uint8, weft.bool, weft.float32, weft.bfloat16]
@@ -75,10 +76,10 @@ def test_one_kernel_counts_to_any_number(device):
 
 def test_what_no_kernel_makes_comes_from_the_host_with_a_warning(device, monkeypatch):
     monkeypatch.setattr(errors, "_warned", set())
-    with pytest.warns(match="randint_philox has no kernel on cuda"):
-        found = (weft.manual_seed(1), weft.randint(0, 2**40, (4,), device="cuda"))[1]
-    weft.manual_seed(1)
-    assert found.tolist() == weft.randint(0, 2**40, (4,)).tolist()
+    monkeypatch.delitem(factories.FORMS, "eye")
+    with pytest.warns(match="eye has no kernel on cuda"):
+        found = weft.eye(7, 5, device="cuda")
+    assert found.device == device and found.cpu().equal(weft.eye(7, 5))
 
 
 def test_counting_is_captured(device):
@@ -90,3 +91,13 @@ def test_counting_is_captured(device):
     x.fill_(3)
     g.replay()
     assert y.tolist() == list(range(3, 11))
+
+
+@pytest.mark.filterwarnings("error:.*made in the host's memory")
+@pytest.mark.parametrize("low, high", [(0, 2**40), (-7, 2**33), (-(2**63), 2**63 - 1), (-(2**62), 2**62 + 5), (-3, 2**62 - 3)])
+def test_integers_of_more_than_32_bits(device, low, high):
+    def run(d):
+        weft.manual_seed(1)
+        return weft.randint(low, high, (3, 5), device=d)
+
+    assert run(device).cpu().equal(run("cpu"))

@@ -125,6 +125,7 @@ def relaid(output, frame, op: Op, args: list[Variable], kwargs: dict[str, Variab
     own = isinstance(target, TensorVariable) and target.source is None and target.value is None and not target.is_of_subclass
     if not isinstance(target, TensorVariable) or not own or target.node.graph is not output.graph:
         raise Unsupported(breaks.MUTATED_ALIAS, f"{op.name} changes the layout of a tensor in place")
+    check_leaf(output, frame, target)
     made = record(output, frame, registry[op.name.removesuffix("_")], args, kwargs)
     assert isinstance(made, TensorVariable)
     target.node, target.meta, target.known = made.node, made.meta, None

@@ -89,7 +89,8 @@ static int check_history(WeftTensor *t) {
   bool unaware = root != t && !WEFT_REQUIRES_GRAD(t) && root->grad_fn && dtype_kind(WEFT_DTYPE(t)) >= KIND_FLOAT;
   if (unaware || (WEFT_REQUIRES_GRAD(t) && !t->grad_fn && (root == t || !WEFT_REQUIRES_GRAD(root))))
     return refuse("a leaf Variable that requires grad is being used in an in-place operation.");
-  if (root != t && WEFT_REQUIRES_GRAD(root) && !root->grad_fn)
+  // The base need not be that leaf: a view of a tensor without gradients is one after requires_grad_().
+  if (root != t && WEFT_REQUIRES_GRAD(t) && !root->grad_fn)
     return refuse("a view of a leaf Variable that requires grad is being used in an in-place operation.");
   return 0;
 }

@@ -70,6 +70,20 @@ def test_a_relaid_view_still_writes_its_base():
     assert x.grad.tolist() == [[2, 6, 2], [2, 6, 2]]
 
 
+def test_a_view_is_a_leaf_once_it_requires_grad():
+    a = aten.arange(6.0).reshape(2, 3).requires_grad_()
+    for write in (lambda: a[0].mul_(2), lambda: a.view(-1).add_(1), lambda: a.t().zero_(), lambda: a[0].t_()):
+        with pytest.raises(RuntimeError, match="a view of a leaf Variable"):
+            write()
+    with aten.no_grad():
+        a[0].add_(1)
+    assert a.is_leaf and a.tolist() == [[1, 2, 3], [3, 4, 5]]
+    base = aten.zeros(4)
+    base[1:].add_(aten.ones(3, requires_grad=True))  # a view that requires grad only from here on
+    base[1:].mul_(2)
+    assert base.requires_grad and base.tolist() == [0, 2, 2, 2]
+
+
 def test_what_is_refused():
     x = leaf()
     with pytest.raises(RuntimeError, match="^a leaf Variable that requires grad"):

@@ -24,6 +24,7 @@ from dynamo.variables.aten_kinds import tensor as wrap_tensor
 from dynamo.variables.base import Variable, attribute
 from dynamo.variables.constant import ConstantVariable, literal
 from dynamo.variables.exception import run_python
+from dynamo.variables.ndarray_layout import lay_out_taken
 from dynamo.variables.sequence import ListVariable, SliceVariable, TupleVariable
 from dynamo.variables.symint import SymbolicVariable, symbolic
 from dynamo.variables.tensor import TensorVariable
@@ -201,6 +202,7 @@ class ArrayVariable(Variable):
             if scalar:
                 return copied_scalar(frame, item)
             taken = wrap_array(item)
+            lay_out_taken(frame, self, parts, taken)
             return copy_of(frame, taken) if any(is_number(p) and not p.scalar for p in parts) else taken
         except Raised as raised:
             raise left_to_numpy(raised, "array[…]") from None
@@ -361,6 +363,11 @@ def cast(frame, value: ArrayVariable, dtype: np.dtype) -> ArrayVariable:
         return value
     to = literal(frame, dtype_from_numpy(dtype))
     return ArrayVariable(frame.output.record(frame, registry["cast"], [value.tensor, to], {}), value.scalar)
+
+
+def dtype_asked(frame, asked: Variable) -> np.dtype:
+    """The dtype that an argument names."""
+    return run_python(frame, np.dtype, asked.as_python())
 
 
 def is_integer(value: Variable) -> bool:

@@ -10,7 +10,7 @@ from dynamo.breaks import Unsupported
 from dynamo.variables.base import Variable
 from dynamo.variables.constant import NONE, TRUE, ConstantVariable, plain
 from dynamo.variables.exception import run_python
-from dynamo.variables.ndarray import ArrayVariable, cast, copy_of, of_scalars, wrap_array
+from dynamo.variables.ndarray import ArrayVariable, cast, copy_of, dtype_asked, of_scalars, wrap_array
 from dynamo.variables.ndarray_table import as_array, constant_array, filled, record, row
 from dynamo.variables.sequence import ListVariable, TupleVariable
 from dynamo.variables.symint import SymbolicVariable
@@ -40,14 +40,14 @@ def row_major(frame, value, dtype=NONE):
 def _fresh(frame, value: Variable, dtype: Variable, copies: bool) -> ArrayVariable:
     """An array of a value. What is none is copied, a scalar too."""
     made = as_array(frame, value)
-    if not dtype.is_same(NONE) and np.dtype(dtype.as_python()) != made.dtype:
-        return ArrayVariable(cast(frame, made, np.dtype(dtype.as_python())).tensor)
+    if not dtype.is_same(NONE) and dtype_asked(frame, dtype) != made.dtype:
+        return ArrayVariable(cast(frame, made, dtype_asked(frame, dtype)).tensor)
     return ArrayVariable(copy_of(frame, made).tensor) if copies or made.scalar else made
 
 
 def _filler(value: float):
     def rule(frame, shape, dtype=NONE):
-        wanted = np.dtype(float) if dtype.is_same(NONE) else np.dtype(dtype.as_python())
+        wanted = np.dtype(float) if dtype.is_same(NONE) else dtype_asked(frame, dtype)
         sizes = shape if isinstance(shape, (TupleVariable, ListVariable)) else TupleVariable([shape])
         return filled(frame, sizes, wanted.type(value).item(), wanted)
 
@@ -62,7 +62,7 @@ row(np.ones)(of_scalars(_filler(1)))
 @of_scalars
 def full(frame, shape, fill_value, dtype=NONE):
     value = plain(fill_value)
-    wanted = np.asarray(value).dtype if dtype.is_same(NONE) else np.dtype(dtype.as_python())
+    wanted = np.asarray(value).dtype if dtype.is_same(NONE) else dtype_asked(frame, dtype)
     sizes = shape if isinstance(shape, (TupleVariable, ListVariable)) else TupleVariable([shape])
     return filled(frame, sizes, wanted.type(value).item(), wanted)
 
@@ -70,7 +70,7 @@ def full(frame, shape, fill_value, dtype=NONE):
 def _like(value: float):
     def rule(frame, x, dtype=NONE):
         x = as_array(frame, x)
-        wanted = x.dtype if dtype.is_same(NONE) else np.dtype(dtype.as_python())
+        wanted = x.dtype if dtype.is_same(NONE) else dtype_asked(frame, dtype)
         return filled(frame, x.getattr(frame, "shape"), wanted.type(value).item(), wanted)
 
     return rule
@@ -84,7 +84,7 @@ row(np.ones_like)(of_scalars(_like(1)))
 @of_scalars
 def full_like(frame, x, fill_value, dtype=NONE):
     x = as_array(frame, x)
-    wanted = x.dtype if dtype.is_same(NONE) else np.dtype(dtype.as_python())
+    wanted = x.dtype if dtype.is_same(NONE) else dtype_asked(frame, dtype)
     return filled(frame, x.getattr(frame, "shape"), wanted.type(plain(fill_value)).item(), wanted)
 
 
@@ -97,7 +97,7 @@ for _window in (np.hanning, np.hamming, np.blackman, np.bartlett, np.kaiser):
 def arange(frame, *bounds, dtype=NONE):
     if any(isinstance(b, SymbolicVariable) for b in bounds) and all(b.python_type() in (int, np.int64) for b in bounds):
         made = wrap_array(record(frame, "arange", *bounds, dtype=ConstantVariable(int64)))
-        return made if dtype.is_same(NONE) else cast(frame, made, np.dtype(dtype.as_python()))
+        return made if dtype.is_same(NONE) else cast(frame, made, dtype_asked(frame, dtype))
     values = [plain(b) for b in bounds]
     return constant_array(frame, run_python(frame, np.arange, *values, dtype=dtype.as_python()))
 
@@ -105,7 +105,7 @@ def arange(frame, *bounds, dtype=NONE):
 @row(np.eye, np.identity)
 @of_scalars
 def eye(frame, *sizes, dtype=NONE):
-    wanted = np.dtype(float) if dtype.is_same(NONE) else np.dtype(dtype.as_python())
+    wanted = np.dtype(float) if dtype.is_same(NONE) else dtype_asked(frame, dtype)
     if any(isinstance(s, SymbolicVariable) for s in sizes) and len(sizes) <= 2:
         return wrap_array(record(frame, "eye", *sizes, dtype=ConstantVariable(dtype_from_numpy(wanted))))
     return constant_array(frame, np.eye(*[plain(s) for s in sizes], dtype=wanted))

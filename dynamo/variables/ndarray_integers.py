@@ -15,6 +15,7 @@ from dynamo.source import Converted, Object
 from dynamo.variables.base import Variable, method
 from dynamo.variables.constant import ConstantVariable
 from dynamo.variables.ndarray import _constant
+from dynamo.variables.raising import run_python
 from dynamo.variables.symint import SymbolicVariable, combined, is_large
 from dynamo.variables.track import kind
 
@@ -56,7 +57,7 @@ class NumpyIntegerVariable(SymbolicVariable):
                 return ConstantVariable(np.bool_(bool(value)))
             if isinstance(value, SymInt) and not is_large(value):
                 return NumpyIntegerVariable(value)
-        return ConstantVariable(op(a.as_python(), b.as_python()))
+        return ConstantVariable(run_python(frame, op, a.as_python(), b.as_python()))
 
     def unary(self, frame, op):
         if op is operator.neg:

@@ -5,6 +5,7 @@ A ufunc's row names the op; dtypes come from `ufunc.resolve_dtypes`: the loop co
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -29,10 +30,12 @@ from dynamo.variables.ndarray import (
     cast,
     check_writable,
     copy_of,
+    dtype_asked,
     of_scalars,
     wrap_array,
     write_into,
 )
+from dynamo.variables.ndarray_layout import lay_out
 from dynamo.variables.sequence import ListVariable, TupleVariable
 from dynamo.variables.symint import SymbolicVariable
 from dynamo.variables.tensor import TensorVariable
@@ -236,7 +239,8 @@ def declare_method(name: str, rule: Callable) -> None:
 
     @method(name)
     def bound(self, frame, *args, **kwargs):
-        return call_row(frame, rule, f"ndarray.{name}", [self, *args], kwargs)
+        made = call_row(frame, rule, f"ndarray.{name}", [self, *args], kwargs)
+        return lay_out(frame, getattr(np.ndarray, name), name, [self, *args], kwargs, made)
 
     setattr(ArrayVariable, f"row_{name}", bound)
     ArrayVariable.rules[name] = f"row_{name}"
@@ -269,10 +273,12 @@ def reduction(name: str, dtype_rule: Callable[[np.dtype], np.dtype] | None = Non
         if not out.is_same(NONE):
             raise Unsupported(breaks.ARRAY_FUNCTION, f"np.{name} with out=")
         if not dtype.is_same(NONE):
-            x = cast(frame, x, np.dtype(dtype.as_python()))
+            x = cast(frame, x, dtype_asked(frame, dtype))
         elif dtype_rule is not None:
             x = cast(frame, x, dtype_rule(x.dtype))
         dims = axes(frame, x, axis)
+        if name == "mean":
+            check_items(x, dims, name)
         if dims.items or name not in ("amax", "amin"):
             made = record(frame, name, x.tensor, dims, keepdim=boolean(keepdims.truth(frame)))
         else:
@@ -299,7 +305,7 @@ for _functions, _method, _op, _rule in [
 @of_scalars
 def prod(frame, x, axis=NONE, dtype=NONE, keepdims=FALSE):
     x = as_array(frame, x)
-    x = cast(frame, x, accumulator(x.dtype) if dtype.is_same(NONE) else np.dtype(dtype.as_python()))
+    x = cast(frame, x, accumulator(x.dtype) if dtype.is_same(NONE) else dtype_asked(frame, dtype))
     keep = boolean(keepdims.truth(frame))
     if axis.is_same(NONE) and not keep.value:
         made = record(frame, "prod", x.tensor)
@@ -310,11 +316,19 @@ def prod(frame, x, axis=NONE, dtype=NONE, keepdims=FALSE):
     return cast(frame, wrap_array(made, not made.meta.sizes), x.dtype)
 
 
+def check_items(x: ArrayVariable, dims: ListVariable, name: str, least: Any = 0) -> None:
+    """NumPy warns of a mean or variance of too few items."""
+    sizes = [x.tensor.meta.sizes[plain(d)] for d in dims.items]
+    if not bool(math.prod(sizes) > least):
+        raise Unsupported(breaks.ARRAY_FUNCTION, f"np.{name} of no more than {least} items")
+
+
 def _spread(name: str):
     def rule(frame, x, axis=NONE, dtype=NONE, ddof=ConstantVariable(0), keepdims=FALSE):
         x = as_array(frame, x)
         x = cast(frame, x, floating(x.dtype))
         dims = axes(frame, x, axis)
+        check_items(x, dims, name, plain(ddof))
         keep = boolean(keepdims.truth(frame))
         made = record(frame, name, x.tensor, dims, correction=ddof, keepdim=keep)
         return wrap_array(made, not made.meta.sizes)
@@ -343,7 +357,7 @@ row(np.argmin, name="argmin")(_argument("argmin"))
 def _running(name: str):
     def rule(frame, x, axis=NONE, dtype=NONE):
         x = as_array(frame, x)
-        x = cast(frame, x, accumulator(x.dtype) if dtype.is_same(NONE) else np.dtype(dtype.as_python()))
+        x = cast(frame, x, accumulator(x.dtype) if dtype.is_same(NONE) else dtype_asked(frame, dtype))
         tensor = x.tensor
         if axis.is_same(NONE):
             tensor, axis = record(frame, "reshape", tensor, TupleVariable([ConstantVariable(-1)])), ConstantVariable(0)
@@ -449,7 +463,7 @@ def same_dtype(frame, arrays: Variable) -> ListVariable:
 @row(name="astype")
 @of_scalars
 def astype(frame, x, dtype, copy=TRUE):
-    wanted = np.dtype(dtype.as_python())
+    wanted = dtype_asked(frame, dtype)
     if wanted.char not in SUPPORTED:
         raise Unsupported(breaks.ARRAY_FUNCTION, f"astype from {x.dtype} to {wanted}")
     return copy_of(frame, x) if wanted == x.dtype and copy.truth(frame) else cast(frame, x, wanted)
@@ -535,7 +549,7 @@ def triu(frame, x, k=ConstantVariable(0)):
 # ------------------------------------------------------------------------------------------------- entries
 def entry(function: Any, rule: Callable) -> Callable:
     name = f"np.{getattr(function, '__name__', function)}"
-    return lambda frame, args, kwargs: call_row(frame, rule, name, args, kwargs)
+    return lambda frame, args, kwargs: lay_out(frame, function, name, args, kwargs, call_row(frame, rule, name, args, kwargs))
 
 
 for _function, _row in FUNCTIONS.items():

@@ -17,6 +17,7 @@ from dynamo.breaks import Unsupported
 from dynamo.variables.base import Variable
 from dynamo.variables.constant import NONE, ConstantVariable, plain
 from dynamo.variables.ndarray import ArrayVariable, as_index, goes_back, wrap_array
+from dynamo.variables.ndarray_layout import lay_out_as
 from dynamo.variables.ndarray_table import FUNCTIONS, as_array, axes, declare_method, record
 from dynamo.variables.sequence import ListVariable, SequenceVariable, SliceVariable, TupleVariable
 from dynamo.variables.symint import SymbolicVariable, symbolic
@@ -32,22 +33,29 @@ def view(frame, function: Callable, base: ArrayVariable, rest: tuple[Variable, .
     return ArrayVariable(made, again=(function, base, rest))
 
 
+def flipped(frame, x: ArrayVariable, dims: ListVariable) -> TensorVariable:
+    return lay_out_as(frame, record(frame, "flip", x.tensor, dims), x.tensor)
+
+
 def _flip(frame, x, axis=NONE):
     x = as_array(frame, x)
-    return view(frame, np.flip, x, (axis,), record(frame, "flip", x.tensor, axes(frame, x, axis)))
+    return view(frame, np.flip, x, (axis,), flipped(frame, x, axes(frame, x, axis)))
 
 
 def _flipped(function: Callable, dim: int) -> Callable:
     def rule(frame, x):
         x = as_array(frame, x)
-        return view(frame, function, x, (), record(frame, "flip", x.tensor, ListVariable([ConstantVariable(dim)])))
+        return view(frame, function, x, (), flipped(frame, x, ListVariable([ConstantVariable(dim)])))
 
     return rule
 
 
 def _rot90(frame, x, k=ConstantVariable(1)):
     x = as_array(frame, x)
-    return view(frame, np.rot90, x, (k,), record(frame, "rot90", x.tensor, ConstantVariable(int(plain(k)))))
+    turned = record(frame, "rot90", x.tensor, ConstantVariable(int(plain(k))))
+    swapped = int(plain(k)) % 2 and x.ndim > 1
+    like = record(frame, "transpose", x.tensor, ConstantVariable(0), ConstantVariable(1)) if swapped else x.tensor
+    return view(frame, np.rot90, x, (k,), lay_out_as(frame, turned, like))
 
 
 def _diagonal(frame, x, offset=ConstantVariable(0), axis1=ConstantVariable(0), axis2=ConstantVariable(1)):
@@ -73,16 +81,16 @@ def _broadcast_to(frame, x, shape):
 
 def _taken_back(frame, x: ArrayVariable, key: Variable, parts: list[Variable]) -> ArrayVariable:
     """x[key] where slices go back: those of what is flipped along their dims."""
-    dim, flipped, forward = 0, [], []
+    dim, dims, forward = 0, [], []
     for part in parts:
         if not isinstance(part, (SliceVariable, ConstantVariable, SymbolicVariable)) or plain_ellipsis(part):
             raise Unsupported(breaks.ARRAY_FUNCTION, "array[…] with a negative step beside an array or an ellipsis")
         if goes_back(part):
-            flipped.append(ConstantVariable(dim))
+            dims.append(ConstantVariable(dim))
             part = _forward(frame, part, x.tensor.meta.sizes[dim])
         forward.append(as_index(frame, part))
         dim += not part.is_same(NONE)
-    turned = record(frame, "flip", x.tensor, ListVariable(flipped))
+    turned = flipped(frame, x, ListVariable(dims))
     made = turned.getitem(frame, TupleVariable(forward))
     assert isinstance(made, TensorVariable)
     return view(frame, operator.getitem, x, (key,), made)

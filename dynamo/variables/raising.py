@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import types
 
+import numpy as np
+
 from aten.errors import DataDependentError
 from dynamo import breaks
 from dynamo.breaks import Raised, Unsupported
@@ -14,9 +16,17 @@ def raise_exception(frame, cls: type, *args: str) -> Raised:
     return Raised(frame.values.exception(cls, [frame.values.literal(frame, a) for a in args]))
 
 
+def quiet_numpy() -> np.errstate:
+    """NumPy without warnings of overflows and the like: the program gives them, in its line and as often as it computes."""
+    return np.errstate(**{name: "ignore" for name, how in np.geterr().items() if how == "warn"})  # type: ignore[arg-type]
+
+
 def run_python(frame, function, *args, **kwargs):
     """function(*args, **kwargs) now, on real values; what it raises is raised by the traced program."""
     try:
+        if any(isinstance(a, (np.generic, np.ndarray)) for a in args):
+            with quiet_numpy():
+                return function(*args, **kwargs)
         return function(*args, **kwargs)
     except (Raised, Unsupported, DataDependentError):
         raise

@@ -26,13 +26,15 @@ const char *const operator_names[OPERATOR_COUNT] = {
 
 PyObject *operators[OPERATOR_COUNT];
 
-// What may stand beside a tensor: another one, or a number of Python, NumPy or symbolic sizes. Of an object that could be made a
-// number nothing is asked: it may know tensors, and is equal to none.
+// What may stand beside a tensor: another one, a number of Python, NumPy or symbolic sizes, or what takes calls of ops itself. Of
+// another object that could be made a number nothing is asked: it may know tensors, and is equal to none.
 bool is_operand(PyObject *x) {
   if (is_tensor(x) || PyFloat_Check(x) || PyLong_Check(x) || PyComplex_Check(x)) return true;
   if (PyArray_IsScalar(x, Generic)) return true;
   static PyObject *symbolic = PyUnicode_InternFromString("shape_env");
-  return PyNumber_Check(x) && symbolic && _PyType_Lookup(Py_TYPE(x), symbolic);
+  if (PyNumber_Check(x) && symbolic && _PyType_Lookup(Py_TYPE(x), symbolic)) return true;
+  static PyObject *overriding = PyUnicode_InternFromString("__torch_function__");
+  return overriding && _PyType_Lookup(Py_TYPE(x), overriding);
 }
 
 PyObject *call(Operator which, PyObject *a) {

@@ -50,8 +50,9 @@ def lay_out_taken(frame, array: Any, parts: list, taken: Any) -> None:
 
 
 def lay_out_as(frame, tensor: TensorVariable, like: TensorVariable) -> TensorVariable:
-    """A fresh tensor with its dims in the order in which those of `like` lie."""
-    return _laid(frame, tensor, _order(like.meta.sizes, like.meta.strides))
+    """A fresh tensor with its dims in the order in which NumPy lays out what it makes of `like`."""
+    told = np.positive(_lying(like.meta, np.dtype(float)))
+    return _laid(frame, tensor, _order(told.shape, told.strides))
 
 
 # ------------------------------------------------------------------------------------------------- parts
@@ -82,7 +83,7 @@ def _is_fresh(made: Any, args: list) -> bool:
 
 
 def _known(n: Any) -> int:
-    return n if type(n) is int else n.hint or 2
+    return n if type(n) is int else n.hint or 3
 
 
 def _order(sizes: Any, strides: Any) -> list[int]:
@@ -103,11 +104,14 @@ def _small(value: Any) -> Any:
         return (tuple if isinstance(value, TupleVariable) else list)(map(_small, value.items))
     if not hasattr(value, "tensor"):
         return value.as_python()
-    meta = value.tensor.meta
-    order = sorted(range(value.ndim), key=lambda d: -_known(meta.strides[d]))
+    return _lying(value.tensor.meta, value.dtype)
+
+
+def _lying(meta: Any, dtype: np.dtype) -> Any:
+    order = sorted(range(len(meta.sizes)), key=lambda d: -_known(meta.strides[d]))
     sizes = [1 if _known(n) == 1 else 3 for n in meta.sizes]
-    array = np.ones([sizes[d] if _known(meta.strides[d]) else 1 for d in order], value.dtype)
-    return np.broadcast_to(array.transpose(np.argsort(order)), sizes) if order else value.dtype.type(1)
+    array = np.ones([sizes[d] if _known(meta.strides[d]) else 1 for d in order], dtype)
+    return np.broadcast_to(array.transpose(np.argsort(order)), sizes) if order else dtype.type(1)
 
 
 def _ask(frame, made: Any, function: Callable, args: list, kwargs: dict) -> None:

@@ -8,12 +8,11 @@ import weakref
 from typing import Any
 
 import aten
-from aten import _native
+from aten import _native, overrides
 from aten.asked_attributes import is_asked
 from aten.fx.targets import require_grad, set_data
 from aten.meta import Meta
 from aten.op import Method, registry
-from aten.overrides import as_subclass
 from dynamo import breaks, guards, history, outcome, views
 from dynamo.breaks import Unsupported
 from dynamo.operators import ROWS, UNARY
@@ -459,7 +458,7 @@ class TensorVariable(Variable):
         if result is not None:
             return None if result.is_same(frame.values.const(NotImplemented)) else result
         name = row.op if op is row.function else row.op + "_"
-        operand = as_operand(op, other) or self.numpy_number(op, other)
+        operand = as_operand(frame, op, other) or self.numpy_number(op, other)
         return None if operand is None or name not in registry else self.op(frame, name, self, operand)
 
     def numpy_number(self, op, other: Variable) -> Variable | None:
@@ -473,7 +472,7 @@ class TensorVariable(Variable):
         result = self.operator(frame, ROWS[op].reflected, other)
         if result is not None:
             return None if result.is_same(frame.values.const(NotImplemented)) else result
-        operand = as_operand(op, other) or self.numpy_number(op, other)
+        operand = as_operand(frame, op, other) or self.numpy_number(op, other)
         return None if operand is None else self.op(frame, ROWS[op].op, operand, self)
 
     def unary(self, frame, op):
@@ -502,7 +501,7 @@ class TensorVariable(Variable):
         given = views.again(emit, self) if at_number else emit.graph_output(self.node)
         if not self.is_of_subclass:
             return given
-        return outcome.Call(outcome.Const(as_subclass), (given, outcome.Const(self.cls)))
+        return outcome.Call(outcome.Const(overrides.as_subclass), (given, outcome.Const(self.cls)))
 
     def add_scaled(self, frame, name: str, args: list[Variable], scale: Variable) -> Variable:
         """self.add_(other, alpha=scale), self.addcmul_(a, b, value=scale) …, where the factor is a tensor."""
@@ -543,7 +542,7 @@ def offset_of(output: Any, tensor: TensorVariable) -> Any:
 SCALED = {"add_": None, "addcmul_": "mul", "addcdiv_": "div"}  # whose factor may be a tensor: what is added → the op of it
 
 
-def as_operand(op, value: Variable) -> Variable | None:
+def as_operand(frame, op, value: Variable) -> Variable | None:
     """The value as the other side of an operator with a tensor; None if tensors do not know it."""
     if isinstance(value, (TensorVariable, SymbolicVariable)):
         return value
@@ -554,7 +553,9 @@ def as_operand(op, value: Variable) -> Variable | None:
         if value.value.dtype.kind == "b" and ROWS[op].function is operator.sub:  # which eager has its own rule for
             raise value.unsupported("a subtraction")
         return ConstantVariable(value.value.item()) if value.value.dtype.kind in "biufc" else None
-    return value if isinstance(value, ConstantVariable) and isinstance(value.value, (int, float, complex)) else None
+    if isinstance(value, ConstantVariable):
+        return value if isinstance(value.value, (int, float, complex)) else None
+    return value if overrides.kind_of(value.python_type()) & overrides.FUNCTION else None
 
 
 def is_method(name: str) -> bool:

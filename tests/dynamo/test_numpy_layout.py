@@ -32,6 +32,7 @@ FUNCTIONS = {
     "backwards": lambda a: a[::-1] + 1,
     "flip": lambda a: np.flip(a) * 1,
     "rot90": lambda a: np.rot90(a) + 0,
+    "flip of one row": lambda a: np.flip(np.broadcast_to(a, (2, *a.shape)), 0).clip(1, 5),
     "two orders": lambda a: a + a.copy(),
     "a list": lambda a: a[:, [0, 1]],
     "tile": lambda a: np.tile(a, (1,) * a.ndim),

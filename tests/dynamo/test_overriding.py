@@ -164,3 +164,22 @@ def test_a_break_inside_of_a_mode():
         return y * 3
 
     assert weft.compile(f, backend="eager")(weft.ones(2)).tolist() == f(weft.ones(2)).tolist() == [21.0, 21.0]
+
+
+def test_operators_of_tensors_ask_what_is_no_tensor():
+    class Box:
+        def __init__(self, tensor):
+            self.tensor = tensor
+
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return Box(func(*[a.tensor if isinstance(a, Box) else a for a in args], **(kwargs or {})))
+
+    def f(x, box):
+        made = x + box, box - x, x == box, box != x, x < box, x @ box, box**x, x.__iadd__(box)
+        return [m.tensor for m in made]
+
+    x = weft.ones(2)
+    wanted = f(x.clone(), Box(x * 3))
+    got = weft.compile(f, backend="eager")(x.clone(), Box(x * 3))
+    assert [t.tolist() for t in got] == [t.tolist() for t in wanted]

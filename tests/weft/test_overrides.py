@@ -1,5 +1,7 @@
 """__torch_function__ on duck types and subclasses, modes, __torch_dispatch__ below autograd."""
 
+import operator
+
 import pytest
 
 import weft
@@ -85,6 +87,15 @@ def test_a_wrapper_is_below_autograd():
     assert type(y) is Wrapper and y.inner.item() == 5 and x.seen[:2] == ["mul.Tensor", "sum.default"]
     y.backward(Wrapper(weft.tensor(1.0)))
     assert x.grad.inner.tolist() == [2, 4]
+
+
+def test_operators_ask_a_class_that_is_no_tensor():
+    x, duck = weft.ones(2), Duck()
+    for made in (x + duck, duck + x, x == duck, duck < x, x @ duck, x**duck, x.__and__(duck), operator.iadd(x, duck)):
+        assert made[1:] == ((Duck,), 2)
+    assert (x != duck)[0] == "ne"
+    with pytest.raises(TypeError, match="no implementation found"):
+        x * duck
 
 
 def test_a_dispatch_mode_sees_core_ops():

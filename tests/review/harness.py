@@ -39,13 +39,28 @@ def x0():
 def times(C, f, *argss):
     """What f answers to each call, or the error: its class and text."""
     c = C(f)
-    out = []
-    for a in argss:
-        try:
-            out.append(c(*a))
-        except Exception as e:
-            out.append((type(e).__name__, str(e)))
-    return out
+    return [told(c, *a) for a in argss]
+
+
+def told(f, *args, **named):
+    """What f answers, or the error: its class and text."""
+    try:
+        return f(*args, **named)
+    except Exception as e:
+        return type(e).__name__, str(e)
+
+
+def told_whole(f, *args, **named):
+    """What f answers, or the error with what led to it and what was added."""
+    try:
+        return f(*args, **named)
+    except BaseException as e:
+        led = type(e.__context__).__name__, type(e.__cause__).__name__
+        return type(e).__name__, str(e), *led, e.__suppress_context__, getattr(e, "__notes__", None)
+
+
+def brk():
+    weft._dynamo.graph_break()
 
 
 def norm(v, depth: int = 0):

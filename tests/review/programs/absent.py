@@ -2,14 +2,7 @@
 
 import types
 
-from tests.review.harness import prog, x0
-
-
-def told(c, *a):
-    try:
-        return c(*a)
-    except Exception as e:
-        return type(e).__name__, str(e)
+from tests.review.harness import prog, told, x0
 
 
 @prog

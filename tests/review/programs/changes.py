@@ -17,10 +17,6 @@ def x0():
     return weft.arange(3.0)
 
 
-def brk():
-    weft._dynamo.graph_break()
-
-
 def sh(v):
     if isinstance(v, weft.Tensor):
         return (v.tolist(), v.requires_grad)

@@ -5,14 +5,7 @@ import itertools
 import sys
 import types
 
-from tests.review.harness import prog, times, x0
-
-
-def tryit(c, *a):
-    try:
-        return c(*a)
-    except Exception as e:
-        return (type(e).__name__, str(e), type(e.__context__).__name__, type(e.__cause__).__name__, getattr(e, "__notes__", None))
+from tests.review.harness import prog, times, told_whole, x0
 
 
 @prog
@@ -122,7 +115,7 @@ def defaultdict_(C):
     c = C(f)
     r = [c(x0(), "a"), c(x0(), "a"), c(x0(), "b")]
     d.default_factory = None
-    r.append(tryit(c, x0(), "q"))
+    r.append(told_whole(c, x0(), "q"))
     d.default_factory = lambda: [1, 2]
     r.append(c(x0(), "q"))
     return r
@@ -311,5 +304,5 @@ def iter_objects(C):
         return x + next(it), next(e, None), next(z, None), next(m, None), next(fl, None), next(rv, None)
 
     c = C(f)
-    r = [tryit(c, x0()) for _ in range(4)]
+    r = [told_whole(c, x0()) for _ in range(4)]
     return r, list(e), list(m)

@@ -3,12 +3,7 @@
 import contextlib
 import io
 
-import weft
-from tests.review.harness import prog, times, x0
-
-
-def brk():
-    weft._dynamo.graph_break()
+from tests.review.harness import brk, prog, times, x0
 
 
 @prog

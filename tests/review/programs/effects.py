@@ -4,16 +4,12 @@ import collections
 import functools
 
 import weft
-from tests.review.harness import prog, times
+from tests.review.harness import brk, prog, times
 from weft import nn
 
 
 def x0():
     return weft.arange(3.0)
-
-
-def brk():
-    weft._dynamo.graph_break()
 
 
 @weft.compiler.disable

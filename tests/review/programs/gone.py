@@ -1,18 +1,7 @@
 """Names, attributes and items that are gone at the next call: what comes before them has happened."""
 
 import weft
-from tests.review.harness import prog, x0
-
-
-def brk():
-    weft._dynamo.graph_break()
-
-
-def tryit(c, *a):
-    try:
-        return c(*a)
-    except Exception as e:
-        return (type(e).__name__, str(e), type(e.__context__).__name__, type(e.__cause__).__name__, getattr(e, "__notes__", None))
+from tests.review.harness import brk, prog, told_whole, x0
 
 
 @weft.compiler.disable
@@ -96,7 +85,7 @@ def names_gone_before_use(C):
     c, d = C(f), C(g)
     r = [c(x0()), d(x0())]
     del o.k
-    r += [tryit(c, x0())[:2], tryit(d, x0())[:2]]
+    r += [told_whole(c, x0())[:2], told_whole(d, x0())[:2]]
     o.k = None
     r += [c(x0()), d(x0())]
     return r, log

@@ -13,13 +13,6 @@ import numpy as np
 from tests.review.harness import prog, times, x0
 
 
-def tryit(c, *a):
-    try:
-        return c(*a)
-    except Exception as e:
-        return (type(e).__name__, str(e), type(e.__context__).__name__, type(e.__cause__).__name__, getattr(e, "__notes__", None))
-
-
 @prog
 def copy_module(C):
     class A:

@@ -14,10 +14,6 @@ def x0():
     return weft.arange(3.0)
 
 
-def brk():
-    weft._dynamo.graph_break()
-
-
 @weft.compiler.disable
 def opaque(v=None):
     return v

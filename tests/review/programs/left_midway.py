@@ -2,14 +2,7 @@
 
 import contextlib
 
-from tests.review.harness import prog, x0
-
-
-def told(f, *args, **named):
-    try:
-        return f(*args, **named)
-    except Exception as e:
-        return type(e).__name__, str(e), type(e.__cause__).__name__, type(e.__context__).__name__
+from tests.review.harness import prog, told_whole, x0
 
 
 @prog
@@ -35,13 +28,13 @@ def generators_of_all_kinds(C):
 
     def f(x, n):
         g = outer(n)
-        r = [next(g), told(g.send, 3), g.gi_frame is None]
+        r = [next(g), told_whole(g.send, 3), g.gi_frame is None]
         h = outer(n)
-        r += [told(h.send, 5), next(h), told(h.throw, ZeroDivisionError("z")), told(next, h), told(next, h), told(next, h, "end")]
+        r += [told_whole(h.send, 5), next(h), told_whole(h.throw, ZeroDivisionError("z")), told_whole(next, h), told_whole(next, h), told_whole(next, h, "end")]
         k = outer(n)
         next(k)
         k.close()
-        r += [told(next, k), k.gi_frame is None, list(g), sum(outer(n))]
+        r += [told_whole(next, k), k.gi_frame is None, list(g), sum(outer(n))]
         return x * len(r), r
 
     c = C(f)
@@ -86,7 +79,7 @@ def contexts_of_all_kinds(C):
             return "after"
 
         with contextlib.ExitStack() as stack:
-            r = told(body)
+            r = told_whole(body)
             stack.callback(log.append, "callback")
             stack.enter_context(Ctx("d"))
             stack.push(lambda *e: log.append(e[0]))
@@ -162,7 +155,7 @@ def exceptions_of_all_kinds(C):
                     return "from finally"
             return "end"
 
-        return x * len(log), told(g), log
+        return x * len(log), told_whole(g), log
 
     c = C(f)
     return [c(x0(), k) for k in (0, 1, 2, 3, 5, 0)]

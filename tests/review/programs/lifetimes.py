@@ -5,11 +5,7 @@ import gc
 import weakref
 
 import weft
-from tests.review.harness import prog, times, x0
-
-
-def brk():
-    weft._dynamo.graph_break()
+from tests.review.harness import brk, prog, times, x0
 
 
 @weft.compiler.disable

@@ -7,18 +7,7 @@ import types
 
 import weft
 import weft.nn as nn
-from tests.review.harness import prog, times, x0
-
-
-def brk():
-    weft._dynamo.graph_break()
-
-
-def tryit(c, *a):
-    try:
-        return c(*a)
-    except Exception as e:
-        return (type(e).__name__, str(e), type(e.__context__).__name__, type(e.__cause__).__name__, getattr(e, "__notes__", None))
+from tests.review.harness import brk, prog, times, told_whole, x0
 
 
 def lin():
@@ -360,7 +349,7 @@ def sys_modules_patched(C):
     sys.modules["patchmod"] = n
     r.append(c(x0()))
     del sys.modules["patchmod"]
-    r.append(tryit(c, x0()))
+    r.append(told_whole(c, x0()))
     return r
 
 
@@ -455,9 +444,9 @@ def kwonly_varargs(C):
         c(x0()),
         c(x0(), 1, 2, k=3, z=4, y=5),
         c(x0(), z=1, a=2),
-        tryit(c),
+        told_whole(c),
         c(x0(), *[1, 2], **{"q": 1}),
-        tryit(lambda: c(x0(), x=1)),
+        told_whole(lambda: c(x0(), x=1)),
     )
 
 
@@ -468,7 +457,7 @@ def arg_binding_errors(C):
 
     c = C(f)
     return [
-        tryit(lambda k=k, v=v: c(*v, **k))
+        told_whole(lambda k=k, v=v: c(*v, **k))
         for v, k in (
             ((), {}),
             ((x0(),), {}),

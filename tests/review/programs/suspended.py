@@ -5,15 +5,11 @@ import sys
 import warnings
 
 import weft
-from tests.review.harness import prog, times
+from tests.review.harness import brk, prog, times
 
 
 def x0():
     return weft.arange(3.0)
-
-
-def brk():
-    weft._dynamo.graph_break()
 
 
 @weft.compiler.disable

@@ -4,18 +4,7 @@ import numpy as np
 
 import weft
 import weft.nn as nn
-from tests.review.harness import prog, times, x0
-
-
-def brk():
-    weft._dynamo.graph_break()
-
-
-def tryit(c, *a):
-    try:
-        return c(*a)
-    except Exception as e:
-        return (type(e).__name__, str(e), type(e.__context__).__name__, type(e.__cause__).__name__, getattr(e, "__notes__", None))
+from tests.review.harness import brk, prog, times, told_whole, x0
 
 
 def lin():
@@ -195,7 +184,7 @@ def grad_mode_exception(C):
     c = C(f)
     out = []
     for n in (0, 1, 0, 1):
-        out.append(tryit(c, x0(), n))
+        out.append(told_whole(c, x0(), n))
         out.append(weft.is_grad_enabled())
         weft.set_grad_enabled(True)
     return out
@@ -457,12 +446,12 @@ def numpy_write(C):
     c = C(f)
     a = np.arange(4.0)
     b = np.zeros(4)
-    r = [tryit(c, a, b), tryit(c, a, a), tryit(c, a, a[1:]), tryit(c, a[::-1], a)]
+    r = [told_whole(c, a, b), told_whole(c, a, a), told_whole(c, a, a[1:]), told_whole(c, a[::-1], a)]
     ro = a.copy()
     ro.flags.writeable = False
-    r.append(tryit(c, ro, b))
-    r.append(tryit(c, a.astype(int), b))
-    r.append(tryit(c, a, b.astype(np.float32)))
+    r.append(told_whole(c, ro, b))
+    r.append(told_whole(c, a.astype(int), b))
+    r.append(told_whole(c, a, b.astype(np.float32)))
     return r, a, b, ro
 
 

@@ -6,14 +6,7 @@ import operator
 import numpy as np
 
 import weft
-from tests.review.harness import prog, times, x0
-
-
-def tryit(c, *a):
-    try:
-        return c(*a)
-    except Exception as e:
-        return (type(e).__name__, str(e), type(e.__context__).__name__, type(e.__cause__).__name__, getattr(e, "__notes__", None))
+from tests.review.harness import prog, times, told_whole, x0
 
 
 @prog
@@ -241,7 +234,7 @@ def fstring_conv(C):
     A.__format__ = lambda self, s: "new"
     r.append(c(x0(), 5))
     A.__repr__ = lambda self: 3
-    r.append(tryit(c, x0(), 5))
+    r.append(told_whole(c, x0(), 5))
     return r
 
 

@@ -2,7 +2,7 @@
 
 import weft
 import weft.utils._pytree as pytree
-from tests.review.harness import prog
+from tests.review.harness import brk, prog
 from weft import nn
 
 T = weft.tensor
@@ -10,10 +10,6 @@ T = weft.tensor
 
 def x0():
     return weft.arange(3.0)
-
-
-def brk():
-    weft._dynamo.graph_break()
 
 
 class Two(weft.Tensor):

@@ -383,6 +383,8 @@ def _call_out(op: Op, args: Sequence[Any], kwargs: dict[str, Any], out: Any) -> 
                 f"{TYPE_NAMES[target.dtype.name]}"
             )
         if tuple(target.shape) != tuple(value.shape):
+            with no_grad():
+                _native.check_inplace(target)
             _warn_of_resize(op, args, target, value)
             target.data = _native.empty(tuple(value.shape), target.dtype, target.device)
         with no_grad():

@@ -170,7 +170,7 @@ def _as_array(data: Any, dtype: DType | None) -> np.ndarray:
         if array.dtype.kind == "u" and array.size and array.max() > np.iinfo(np.int64).max:
             raise _overflow(data)
         dtype = _python_dtype(array.dtype.kind)
-    return array if dtype is None else array.astype(dtype.to_numpy(), copy=False)
+    return _in_dtype(array, dtype)
 
 
 def _numbers(data: Any, dtype: DType) -> np.ndarray:

@@ -297,6 +297,8 @@ def grad(
         )  # fmt: skip
         return dict(zip(inputs, found))
     outs, ins = _as_tuple(outputs), _as_tuple(inputs)
+    if not ins:
+        raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
     if materialize_grads and allow_unused is False:
         raise ValueError("Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False.")
     keep = create_graph if retain_graph is None else retain_graph

@@ -181,15 +181,23 @@ static bool one_element(PyObject *self) {
   return false;
 }
 
+// The real part of a complex number that is nothing else; other numbers as they are.
+static PyObject *real_part(PyObject *value, const char *type) {
+  if (!value || !PyComplex_Check(value)) return value;
+  Ref held(value);
+  if (PyComplex_ImagAsDouble(value) == 0) return PyFloat_FromDouble(PyComplex_RealAsDouble(value));
+  return PyErr_Format(PyExc_RuntimeError, "value cannot be converted to type %s without overflow", type);
+}
+
 PyObject *tensor_int(PyObject *self) {
   if (!one_element(self)) return nullptr;
-  Ref value(number(self));
+  Ref value(real_part(number(self), "int64_t"));
   return value ? PyNumber_Long(value.get()) : nullptr;
 }
 
 PyObject *tensor_float(PyObject *self) {
   if (!one_element(self)) return nullptr;
-  Ref value(number(self));
+  Ref value(real_part(number(self), "double"));
   return value ? PyNumber_Float(value.get()) : nullptr;
 }
 

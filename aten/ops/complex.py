@@ -157,4 +157,6 @@ def complex_(real: Any, imag: Any):
 @composite("adjoint(Tensor input) -> Tensor")
 def adjoint(input):
     """Matrices transposed and conjugated."""
+    if input.ndim == 1:
+        raise RuntimeError("tensor.adjoint() is only supported on matrices or batches of matrices. Got 1-D tensor.")
     return conj(ops.transpose(input, -2, -1))

@@ -151,6 +151,9 @@ def cuda(input, device, non_blocking, memory_format):
 @composite("result_type(Any tensor1, Any tensor2) -> Any", tags=["function_only"])
 def result_type(tensor1, tensor2):
     """The dtype that arithmetic of the two gives."""
+    for i, x in enumerate((tensor1, tensor2), 1):
+        if not hasattr(x, "dtype") and not hasattr(x, "kind") and not isinstance(x, (int, float, complex)):
+            raise TypeError(f"result_type(): argument 'tensor{i}' (position {i}) must be Tensor or Number, not {type(x).__name__}")
     return result_dtype(
         [(x.dtype, 2 if x.ndim else 1) if hasattr(x, "dtype") else (number_dtype(x), 0) for x in (tensor1, tensor2)]
     )
@@ -182,7 +185,7 @@ def cast(input: Meta, dtype: Any) -> Meta:
 
 @cast.kernel
 def _(out, x, dtype):
-    if x.dtype.kind == "c" and out.dtype.kind != "c":
+    if x.dtype.kind == "c" and out.dtype.kind not in "cb":
         x = x.real
     if x.dtype.kind not in "biufc" and out.dtype.kind in "biu":  # bfloat16
         x = x.astype(np.float32)

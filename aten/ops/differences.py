@@ -63,6 +63,9 @@ alias_of("trapz", trapezoid)
 @composite("cumulative_trapezoid(Tensor y, Any x=None, *, Scalar dx=1, int dim=-1) -> Tensor", tags=["function_only"])
 def cumulative_trapezoid(y, x, dx, dim):
     """Integrals up to each place by the trapezoidal rule."""
+    for name, given in (("y", y), ("x", x)):
+        if given is not None and given.dtype is dtypes.bool:
+            raise RuntimeError(f"cumulative_trapezoid: received a bool input for `{name}`, but bool is not supported")
     return ops.cumsum(_trapezoids(y, x, dx, dim), dim)
 
 

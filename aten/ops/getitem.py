@@ -56,8 +56,11 @@ def _split(input: Any, key: Any) -> tuple[Any, list[Any] | None]:
         used = sum(_dims_used(i) for i in items)
         if used > input.ndim:
             raise IndexError(f"too many indices for tensor of dimension {input.ndim}")
-        items[at : at + 1] = [slice(None)] * (input.ndim - used)
-        items = [slice(None) if i is Ellipsis else i for i in items]
+        free, rest = input.ndim - used, items[at + 1 :]
+        again = next((k for k, i in enumerate(rest) if i is Ellipsis), len(rest))
+        if free and any(map(_dims_used, rest[again:])):  # each ellipsis passes the dims over that nothing names
+            raise IndexError(f"too many indices for tensor of dimension {input.ndim}")
+        items[at:] = [slice(None)] * free + [i for i in rest if i is not Ellipsis]
     view, dim, added, tensors = input, 0, 0, {}
     for item in items:
         if item is None:

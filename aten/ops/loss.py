@@ -150,6 +150,8 @@ def _of_one_dtype(x, y):
 def mse_values(x, y):
     """The square of the difference."""
     d = x - y
+    if not (d.dtype.is_floating_point or d.dtype.is_complex):
+        raise NotImplementedError(f"\"mse_cpu\" not implemented for '{TYPE_NAMES[d.dtype.name]}'")
     return d * d
 
 

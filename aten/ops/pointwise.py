@@ -291,6 +291,10 @@ def _pow_check(name: str, x: Any, y: Any) -> None:
         raise RuntimeError("Integers to negative integer powers are not allowed.")
 
 
+# Powers of complex numbers by one number that are closer, and at 0 and infinities right, in other words.
+_COMPLEX_POWERS: dict[complex, Any] = {0.5: np.sqrt, -0.5: lambda x: 1 / np.sqrt(x), -1: lambda x: 1 / x, -2: lambda x: 1 / (x * x)}
+
+
 def _pow_kernel(x: np.ndarray, y: np.ndarray, out: np.ndarray) -> None:
     if out.dtype.kind in "iu":
         negative = y < 0
@@ -300,6 +304,8 @@ def _pow_kernel(x: np.ndarray, y: np.ndarray, out: np.ndarray) -> None:
         np.copyto(out, np.broadcast_to(inverse, out.shape).astype(out.dtype), where=negative)
     elif out.dtype.kind == "b":
         out[...] = x | ~y
+    elif out.dtype.kind == "c" and not np.ndim(y) and complex(y) in _COMPLEX_POWERS:
+        out[...] = _COMPLEX_POWERS[complex(y)](x)
     else:
         np.power(x, y, out=out)
 

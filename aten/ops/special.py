@@ -327,9 +327,17 @@ def linalg_cross(input, other, dim):
     return turn(a, 1) * turn(b, 2) - turn(a, 2) * turn(b, 1)
 
 
+def _check_rows(name: str, input: Any) -> None:
+    if input.ndim > 2:
+        raise RuntimeError(
+            f"{name}(): expected input to have two or fewer dimensions but got an input with {input.ndim} dimensions"
+        )
+
+
 @composite("cov(Tensor input, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None) -> Tensor")
 def cov(input, correction, fweights, aweights):
     """The covariances of rows."""
+    _check_rows("cov", input)
     x = input if input.ndim == 2 else input.reshape([1, -1])
     x = floating_of(x)
     w = None
@@ -353,6 +361,7 @@ def cov(input, correction, fweights, aweights):
 @composite("corrcoef(Tensor input) -> Tensor")
 def corrcoef(input):
     """The correlations of rows."""
+    _check_rows("corrcoef", input)
     c = cov(input)
     if c.ndim == 0:
         return c / c

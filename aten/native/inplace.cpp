@@ -90,7 +90,7 @@ static int check_history(WeftTensor *t) {
   if (unaware || (WEFT_REQUIRES_GRAD(t) && !t->grad_fn && (root == t || !WEFT_REQUIRES_GRAD(root))))
     return refuse("a leaf Variable that requires grad is being used in an in-place operation.");
   // The base need not be that leaf: a view of a tensor without gradients is one after requires_grad_().
-  if (root != t && WEFT_REQUIRES_GRAD(t) && !root->grad_fn)
+  if (root != t && (WEFT_REQUIRES_GRAD(root) || WEFT_REQUIRES_GRAD(t)) && !root->grad_fn)
     return refuse("a view of a leaf Variable that requires grad is being used in an in-place operation.");
   return 0;
 }

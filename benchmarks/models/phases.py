@@ -9,7 +9,9 @@ STEPS, RATE, MOMENTUM = 3, 0.01, 0.9
 
 
 def flat(value):
-    """The tensors of nested tuples, lists and dictionaries, in order."""
+    """The tensors of nested tuples, lists and dictionaries, in order; None is left out."""
+    if value is None:
+        return []
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, (tuple, list)):

@@ -23,6 +23,7 @@ from aten.fx.graph_module import GraphModule
 from aten.fx.interpreter import Interpreter
 from aten.fx.node import Node, map_arg
 from aten.fx.wrapped import kept
+from aten.tensor import Parameter
 
 
 class TraceError(ValueError):
@@ -180,6 +181,8 @@ class Tracer:
             return a.node
         if isinstance(a, Tensor):
             return self._tensor(a)
+        if isinstance(a, tuple) and hasattr(a, "_fields"):
+            return self.create_node("call_function", type(a), tuple([self.argument(x) for x in a]), {})
         if type(a) in (list, tuple):
             return type(a)([self.argument(x) for x in a])
         if type(a) is dict:
@@ -231,16 +234,25 @@ class Tracer:
 
     @contextlib.contextmanager
     def _calls_of_modules(self, root: Any) -> Iterator[None]:
-        """Within the block calls of modules go to `call_module`."""
+        """Within the block calls of modules go to `call_module`, and their Parameters are read as Proxies."""
         bases = {_class_of_modules(type(module)): None for _, module in root.named_modules()}
-        before = {base: base.__call__ for base in bases}
-        for base, call in before.items():
-            base.__call__ = self._watched(call)
+        before = {base: (base.__call__, base.__getattr__) for base in bases}
+        for base, (call, attribute) in before.items():
+            base.__call__, base.__getattr__ = self._watched(call), self._read(attribute)
         try:
             yield
         finally:
-            for base, call in before.items():
-                base.__call__ = call
+            for base, (call, attribute) in before.items():
+                base.__call__, base.__getattr__ = call, attribute
+
+    def _read(self, attribute: Callable) -> Callable:
+        """Attributes of modules as what is traced sees them: Parameters of the root are nodes, and what is done to them is too."""
+
+        def read(module: Any, name: str) -> Any:
+            value = attribute(module, name)
+            return self.proxy(self._tensor(value)) if isinstance(value, Parameter) and id(value) in self._names else value
+
+        return read
 
     def _watched(self, call: Callable) -> Callable:
         @functools.wraps(call)

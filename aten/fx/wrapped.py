@@ -6,6 +6,8 @@ import builtins
 import contextlib
 import functools
 import inspect
+import sys
+import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -47,11 +49,20 @@ def _recorder(original: Callable, proxy: type, record: Callable) -> Callable:
     return call
 
 
+def _functional() -> Iterator[tuple[str, dict[str, Any]]]:
+    """The functions of nn.functional that are written in Python, and where they stand: calls of them are nodes as well."""
+    module = sys.modules.get("weft.nn.functional")
+    for name, value in [] if module is None else list(vars(module).items()):
+        if isinstance(value, types.FunctionType) and not name.startswith("_"):
+            yield name, vars(module)
+
+
 @contextlib.contextmanager
 def kept(proxy: type, record: Callable) -> Iterator[None]:
-    """Within the block calls of wrapped functions with a `proxy` among their arguments are given to `record`."""
+    """Within the block calls of wrapped functions, and of those of nn.functional, with a `proxy` among their arguments are given
+    to `record`."""
     replaced = []
-    for (_, name), names in _wrapped.items():
+    for name, names in [*((name, names) for (_, name), names in _wrapped.items()), *_functional()]:
         original = names.get(name, getattr(builtins, name, None))
         if callable(original):
             replaced.append((names, name, names.get(name)))

@@ -22,13 +22,17 @@ def _forward(frame: Any, args: list[Variable], kwargs: dict[str, Variable]) -> V
     owner = args[0].realize(frame)
     module = owner.example()
     graph = module.graph
-    if kwargs or len(args) - 1 != len(graph.placeholders) or free_symbols(graph) or binders_within(graph):
+    places = graph.placeholders[len(args) - 1 :]
+    known = all(p.target in kwargs or p.args for p in places) and kwargs.keys() <= {p.target for p in places}
+    if not known or len(args) - 1 > len(graph.placeholders) or free_symbols(graph) or binders_within(graph):
         raise Unsupported(breaks.UNKNOWN_CALL, "a GraphModule with symbols, or of other arguments")
     if owner.source is None:
         raise Unsupported(breaks.UNKNOWN_CALL, "a GraphModule that the program has made")
     generated = module.generated()  # which goes when the graph changes
     frame.output.guard_same(Attr(owner.source, "_generated"), generated)
     env: dict[Node, Variable] = dict(zip(graph.placeholders, args[1:]))
+    for p in places:  # given by their names, or left to their defaults
+        env[p] = kwargs[p.target] if p.target in kwargs else frame.values.literal(frame, p.args[0])
 
     def value(a: Any) -> Variable:
         if type(a) is Node:

@@ -157,3 +157,39 @@ def test_shapes_are_written_down():
     ShapeProp(gm).propagate(weft.ones(5, 3))
     assert [tuple(n.meta["tensor_meta"].shape) for n in gm.graph.nodes] == [(5, 3), (5, 4), (5, 4), (5, 4)]
     assert all(n.meta["type"] is weft.Tensor and n.meta["tensor_meta"].stride[1] == 1 for n in gm.graph.nodes)
+
+
+class Scaled(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner, self.scale = nn.Linear(3, 4), nn.Parameter(aten.full([4], 2.0))
+
+    def forward(self, x, *, by=1):
+        return nn.functional.relu(self.inner(x)) * self.scale.exp() * by
+
+
+def test_what_is_done_to_parameters_and_functions_of_layers_are_nodes():
+    m = Scaled()
+    gm = symbolic_trace(m)
+    found = [(n.op, n.target) for n in gm.graph.nodes][2:]
+    assert found[:2] == [("call_module", "inner"), ("call_function", nn.functional.relu)]
+    assert found[2:4] == [("get_attr", "scale"), ("call_method", "exp")]
+    x = aten.randn([5, 3])
+    assert gm(x).equal(m(x)) and gm(x, by=3).equal(m(x, by=3))
+    with aten.no_grad():
+        m.scale.fill_(3)
+    assert gm(x).equal(m(x)) and isinstance(m.scale, nn.Parameter)
+
+    class Other(Interpreter):
+        def call_function(self, target, args, kwargs):
+            return super().call_function(aten.sigmoid if target is nn.functional.relu else target, args, kwargs)
+
+    assert weft.allclose(Other(gm).run(x), aten.sigmoid(m.inner(x)) * m.scale.exp())
+
+
+def test_compiled_code_calls_graphs_by_names_and_defaults():
+    m = Scaled()
+    gm = symbolic_trace(m)
+    x = aten.randn([5, 3])
+    assert weft.compile(lambda x: gm(x), backend="eager", fullgraph=True)(x).equal(m(x))
+    assert weft.compile(lambda x: gm(x, by=3), backend="eager", fullgraph=True)(x).equal(m(x, by=3))

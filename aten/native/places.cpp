@@ -83,12 +83,16 @@ template <PlaceOp op, class T> inline void apply(T &far, T &near) {
   else far = far < near || far != far ? far : near;
 }
 
+// A function of its own, so that its loop is one of vectors wherever it is called from.
+template <PlaceOp op, class T> __attribute__((noinline, optimize("O3"))) void combine_row(int64_t n, T *__restrict far, T *__restrict near) {
+  for (int64_t i = 0; i < n; i++) apply<op>(far[i], near[i]);
+}
+
 template <PlaceOp op, class T> void apply_row(int64_t n, T *far, int64_t far_step, T *near, int64_t near_step) {
   if (far_step == 1 && near_step == 1) {
     if constexpr (op == PlaceOp::TAKE) memcpy(near, far, (size_t)n * sizeof(T));
     else if constexpr (op == PlaceOp::PUT) memcpy(far, near, (size_t)n * sizeof(T));
-    else
-      for (int64_t i = 0; i < n; i++) apply<op>(far[i], near[i]);
+    else combine_row<op>(n, far, near);
   } else {
     for (int64_t i = 0; i < n; i++) apply<op>(far[i * far_step], near[i * near_step]);
   }
@@ -138,6 +142,15 @@ WEFT_VECTORS bool add_places(int64_t n, const int64_t *at, bool wraps, int64_t e
   return !outside;
 }
 
+// A copy of n indices; they are not read again, whatever the compiler could do.
+void read_index(const int64_t *index, int64_t step, int64_t n, int64_t *at) {
+  if (step == 1) memcpy(at, index, (size_t)n * sizeof(int64_t));
+  else if (step == 0) std::fill(at, at + n, __atomic_load_n(index, __ATOMIC_RELAXED));
+  else
+    for (int64_t i = 0; i < n; i++) at[i] = __atomic_load_n(index + i * step, __ATOMIC_RELAXED);
+  __asm__ volatile("" : : "r"(at) : "memory");
+}
+
 // Offsets of n places along the last dim, from `position` of each index on. False: one is out of range.
 bool find_offsets(Job &job, const int64_t *position, int64_t far, int64_t n, int64_t *offsets) {
   Places &p = *job.places;
@@ -147,7 +160,7 @@ bool find_offsets(Job &job, const int64_t *position, int64_t far, int64_t n, int
   int64_t at[kChunk];
   for (int k = 0; k < p.n_indices; k++) {
     const int64_t *index = p.index[k] + position[k], step = last < 0 ? 0 : p.index_steps[k][last], extent = p.extent[k];
-    for (int64_t i = 0; i < n; i++) at[i] = __atomic_load_n(index + i * step, __ATOMIC_RELAXED);
+    read_index(index, step, n, at);
     if (add_places(n, at, p.wraps, extent, p.stride[k], offsets)) continue;
     const int64_t *bad = std::find_if(at, at + n, [&](int64_t i) { return i < (p.wraps ? -extent : 0) || i >= extent; });
     if (!job.bad.exchange(true)) p.bad_index = k, p.bad_value = *bad;

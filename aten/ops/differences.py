@@ -26,7 +26,7 @@ def diff(input, n, dim, prepend, append):
             )
     if n == 0:
         return ops.alias(input)
-    x = ops.cat([p for p in (prepend, input, append) if p is not None], dim)
+    x = input if prepend is None and append is None else ops.cat([p for p in (prepend, input, append) if p is not None], dim)
     for _ in range(n):
         size = x.shape[dim]
         if size == 0:

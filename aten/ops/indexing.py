@@ -434,15 +434,12 @@ def index_fill(input, dim, index, value):
         )
     if input.ndim == 0:
         return ops.fill(input, value)
-    size = input.shape[wrap_dim(dim, input.ndim)]
-    true = ops.full([], True, dtype=dtypes.bool, device=input.device)
-    chosen = ops.index_put(ops.zeros(size, dtype=dtypes.bool, device=input.device), [index.reshape([-1])], true)
-    chosen = chosen.reshape([-1 if d == wrap_dim(dim, input.ndim) else 1 for d in range(input.ndim)])
     inexact = value.dtype.is_complex if hasattr(value, "dtype") else isinstance(value, complex)
     if inexact and not input.dtype.is_complex:
         raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
-    value = value.to(input.dtype) if hasattr(value, "dtype") else element(value, input.dtype)
-    return ops.where(chosen, value, input)
+    if not hasattr(value, "dtype"):
+        value = ops.full([], element(value, input.dtype), dtype=input.dtype, device=input.device)
+    return ops.index_put(input, [None] * wrap_dim(dim, input.ndim) + [index.reshape([-1])], value.to(input.dtype))
 
 
 @composite("fill_diagonal_(Tensor input, Any fill_value, bool wrap=False) -> Tensor", tags=["effect"])

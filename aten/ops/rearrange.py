@@ -495,7 +495,7 @@ def diag_embed(input, offset, dim1, dim2):
     if a == b:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
     n = input.shape[-1] + abs(offset)
-    zeros = input.new_zeros([*input.shape[:-1], n, n])
+    zeros = input.new_zeros([]).expand([*input.shape[:-1], n, n])
     full = ops.diagonal_scatter(zeros, input, offset, input.ndim - 1, input.ndim)
     return movedim(full, [input.ndim - 1, input.ndim], [a, b])
 

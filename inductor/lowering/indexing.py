@@ -26,6 +26,15 @@ def in_bounds(graph, index: Node, size: Expr, argument: str, sizes, dims=None, n
     return graph.verified(nodes.in_bounds(index, size, graph.check(argument)), own)
 
 
+def tabled(graph, index: Value, size: Expr, sizes, dim: int) -> Value:
+    """A row of indices into `size` elements, stored first where it is computed (of a resizing, by floats) and each of them is asked
+    for at every point of other dims; one that is a position stays an expression."""
+    if index.rank != 1 or index.buffer_load is not None or all(d == dim or s is ONE for d, s in enumerate(sizes)):
+        return index
+    i = loop_variables(len(sizes))
+    return index if positions.within(graph, cast(index.load([i[dim]]), "int64"), size, sizes) else graph.realize(index)
+
+
 @lowering("gather")
 def gather(graph, x, dim, index):
     """out[i] = x[i with i[dim] = index[i]]"""
@@ -55,6 +64,7 @@ def index_select(graph, x, dim, index):
         return of_scalar(graph, x, index)
     dim = dim % x.rank
     sizes = graph.sizes(graph.out)
+    index = tabled(graph, index, x.sizes[dim], sizes, dim)
     i = loop_variables(x.rank)
     j = in_bounds(graph, index.load([i[dim]] if index.rank else []), x.sizes[dim], "index", sizes, (dim,))
     return Value(sizes, x.dtype, x.load([j if d == dim else i[d] for d in range(x.rank)]))
@@ -144,6 +154,7 @@ def index_add(graph, x, dim, index, source):
     if not x.rank or x.dtype == "bool":
         raise NotLowered("index_add into a scalar, or of truth values")
     dim = dim % x.rank
+    index = tabled(graph, index, x.sizes[dim], source.sizes, dim)
     i = loop_variables(x.rank)
     j = in_bounds(graph, index.load([i[dim]] if index.rank else []), x.sizes[dim], "index", source.sizes, (dim,))
     where = tuple(j if d == dim else i[d] for d in range(x.rank))

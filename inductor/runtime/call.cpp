@@ -230,6 +230,29 @@ bool run_cond(Call &call, const Step &step) {
   return ok;
 }
 
+// n items of `run` bytes. Those of a register are moved as one: a gradient of a sum is one element shown everywhere.
+template <class T> static void copy_items(char *out, int64_t out_step, const char *in, int64_t in_step, int64_t n) {
+  typedef T Item __attribute__((aligned(1), may_alias));
+  if (out_step == sizeof(T) && in_step == 0) {
+    const T value = *(const Item *)in;
+    for (int64_t k = 0; k < n; k++) ((Item *)out)[k] = value;
+  } else if (out_step == sizeof(T)) {
+    for (int64_t k = 0; k < n; k++) ((Item *)out)[k] = *(const Item *)(in + k * in_step);
+  } else {
+    for (int64_t k = 0; k < n; k++) *(Item *)(out + k * out_step) = *(const Item *)(in + k * in_step);
+  }
+}
+static void copy_line(int64_t run, char *out, int64_t out_step, const char *in, int64_t in_step, int64_t n) {
+  switch (run) {
+  case 1: return copy_items<uint8_t>(out, out_step, in, in_step, n);
+  case 2: return copy_items<uint16_t>(out, out_step, in, in_step, n);
+  case 4: return copy_items<uint32_t>(out, out_step, in, in_step, n);
+  case 8: return copy_items<uint64_t>(out, out_step, in, in_step, n);
+  default:
+    for (int64_t k = 0; k < n; k++) memcpy(out + k * out_step, in + k * in_step, (size_t)run);
+  }
+}
+
 // Any layout to any layout, same sizes. Inner runs that are contiguous on both sides are one memcpy.
 bool copy_strided(char *out, const int64_t *out_strides, const char *in, const int64_t *in_strides, const int64_t *sizes,
                   int ndim, int itemsize) {
@@ -246,7 +269,7 @@ bool copy_strided(char *out, const int64_t *out_strides, const char *in, const i
     char *o = out;
     const char *s = in;
     for (int i = 0; i < last; i++) o += index[i] * out_strides[i] * itemsize, s += index[i] * in_strides[i] * itemsize;
-    for (int64_t k = 0; k < sizes[last]; k++) memcpy(o + k * out_step, s + k * in_step, (size_t)run);
+    copy_line(run, o, out_step, s, in_step, sizes[last]);
     int i = last - 1;
     while (i >= 0 && ++index[i] == sizes[i]) index[i--] = 0;
     if (i < 0) return true;

@@ -34,6 +34,7 @@ static bool init_api(PyObject *module) {
   api.storage_decref = storage_decref;
   api.tensor_new = tensor_new;
   api.empty = empty;
+  api.empty_row_major = empty_row_major;
   api.alias = checked_alias;
   api.dtype_code = dtype_code;
   api.dtype_object = dtype_object;

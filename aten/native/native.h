@@ -107,6 +107,7 @@ inline bool is_tensor(PyObject *p) { return Py_TYPE(p) == tensor_type || PyType_
 PyObject *tensor_new(uint32_t word, int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset,
                      WeftStorage *storage);
 PyObject *empty(uint32_t word, int ndim, const int64_t *sizes, const int64_t *strides);
+PyObject *empty_row_major(uint32_t word, const int64_t *dims, int64_t numel, int64_t bytes);
 PyObject *alias(WeftTensor *base, int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset);
 PyObject *checked_alias(WeftTensor *base, int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset);
 void contiguous_strides(int ndim, const int64_t *sizes, int64_t *strides);

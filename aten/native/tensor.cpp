@@ -120,8 +120,8 @@ static WeftTensor *allocate(PyTypeObject *type) {
   if (type == tensor_type) {
     WeftTensor *t;
     if (n_free) {
-      t = free_tensors[--n_free];
-      PyObject_Init(as_object(t), type);
+      t = free_tensors[--n_free]; // it still holds its type
+      _Py_NewReference(as_object(t));
     } else {
       t = PyObject_GC_New(WeftTensor, type);
       if (!t) return nullptr;
@@ -178,6 +178,25 @@ PyObject *empty(uint32_t word, int ndim, const int64_t *sizes, const int64_t *st
   }
   WeftStorage *storage = storage_new(bytes, (int)(word >> 8 & 15), (int)(word >> 12 & 15));
   return storage ? make(tensor_type, word, ndim, sizes, strides, 0, storage) : nullptr;
+}
+
+PyObject *empty_row_major(uint32_t word, const int64_t *dims, int64_t numel, int64_t bytes) {
+  WeftStorage *storage = storage_new(bytes, (int)(word >> 8 & 15), (int)(word >> 12 & 15));
+  if (!storage) return nullptr;
+  WeftTensor *t = allocate(tensor_type);
+  if (!t) {
+    storage_decref(storage);
+    return nullptr;
+  }
+  t->word = word;
+  if (__builtin_expect((*ambient() & WEFT_AMBIENT_INFERENCE) != 0, 0)) t->word |= WEFT_WORD_INFERENCE;
+  t->storage = storage;
+  t->numel = numel;
+  t->sizes = t->dims;
+  t->strides = t->dims + WEFT_INLINE_NDIM;
+  const int ndim = (int)((word & WEFT_WORD_NDIM) >> 16);
+  for (int i = 0; i < ndim; i++) t->sizes[i] = dims[i], t->strides[i] = dims[ndim + i];
+  return as_object(t);
 }
 
 static PyObject *alias_as(PyTypeObject *type, uint32_t word, WeftTensor *base, int ndim, const int64_t *sizes, const int64_t *strides,
@@ -260,9 +279,9 @@ static void tensor_dealloc(PyObject *self) {
   if (t->sizes && t->sizes != t->dims) free(t->sizes);
   if (type == tensor_type && n_free < kFreeLimit) {
     free_tensors[n_free++] = t;
-  } else {
-    type->tp_free(self);
+    return;
   }
+  type->tp_free(self);
   Py_DECREF(type);
 }
 

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define WEFT_ABI 4
+#define WEFT_ABI 5
 #define WEFT_MAX_NDIM 64
 #define WEFT_INLINE_NDIM 5
 #define WEFT_ALIGNMENT 64
@@ -237,6 +237,9 @@ typedef struct WeftAPI {
   PyObject *(*tensor_new)(uint32_t word, int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset,
                           WeftStorage *storage);
   PyObject *(*empty)(uint32_t word, int ndim, const int64_t *sizes, const int64_t *strides);
+  // `empty` of a row-major layout that was computed before, and is believed: `word` whole (number of dims and WEFT_WORD_CONTIGUOUS
+  // too), at most WEFT_INLINE_NDIM sizes and then as many strides, elements and bytes.
+  PyObject *(*empty_row_major)(uint32_t word, const int64_t *dims, int64_t numel, int64_t bytes);
   // A view of `base` (same storage) without autograd; view_of is left NULL. RuntimeError if it reaches beyond the storage.
   PyObject *(*alias)(WeftTensor *base, int ndim, const int64_t *sizes, const int64_t *strides, int64_t offset);
   // The C data of a DType object <-> its code; -1 with TypeError set.

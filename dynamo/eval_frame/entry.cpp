@@ -252,6 +252,15 @@ static PyObject *make_result(const Result &r, PyObject *outputs, PyObject *const
   return NULL;
 }
 
+// What PyObject_Vectorcall does, without a call of the interpreter's library.
+static inline PyObject *call_graph(PyObject *graph, PyObject *const *args, size_t n) {
+  PyTypeObject *type = Py_TYPE(graph);
+  if (!PyType_HasFeature(type, Py_TPFLAGS_HAVE_VECTORCALL)) return PyObject_Vectorcall(graph, args, n, NULL);
+  vectorcallfunc function;
+  memcpy(&function, (char *)graph + type->tp_vectorcall_offset, sizeof function);
+  return function ? function(graph, args, n, NULL) : PyObject_Vectorcall(graph, args, n, NULL);
+}
+
 PyObject *run_direct(Entry *entry, PyObject *const *regs, bool *rerun) {
   *rerun = false;
   size_t n = entry->inputs->size();
@@ -265,7 +274,7 @@ PyObject *run_direct(Entry *entry, PyObject *const *regs, bool *rerun) {
   Owned handed_on;
   if (entry->hands_on) own_registers(*entry->result, regs, handed_on);
   for (size_t i = 0; i < n; i++) in[i] = Py_NewRef(regs[(*entry->inputs)[i]]);
-  PyObject *outputs = entry->graph ? PyObject_Vectorcall(entry->graph, in, n, NULL) : PyTuple_New(0);
+  PyObject *outputs = entry->graph ? call_graph(entry->graph, in, n) : PyTuple_New(0);
   PyObject *result = NULL;
   if (!outputs) {
     *rerun = check_failed && PyErr_ExceptionMatches(check_failed);
@@ -274,7 +283,9 @@ PyObject *run_direct(Entry *entry, PyObject *const *regs, bool *rerun) {
     Py_DECREF(outputs);
     outputs = tuple;
   }
-  if (outputs) result = make_result(*entry->result, outputs, regs);
+  const Result &made = *entry->result;
+  if (outputs && made.kind == R_OUTPUT && made.index < PyTuple_GET_SIZE(outputs)) result = Py_NewRef(PyTuple_GET_ITEM(outputs, made.index));
+  else if (outputs) result = make_result(made, outputs, regs);
   Py_XDECREF(outputs);
   for (size_t i = 0; i < n; i++) Py_DECREF(in[i]);
   return result;

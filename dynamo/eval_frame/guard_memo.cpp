@@ -28,12 +28,9 @@ static inline bool step(Walk &w, Instr &in) {
   return passed;
 }
 
-static bool run(std::vector<Instr> &part, Walk &w, size_t &done) {
-  done = 0;
-  for (Instr &in : part) {
-    if (!step(w, in)) return false;
-    done++;
-  }
+static bool run(std::vector<Instr> &part, Walk &w, size_t &done, size_t first = 0) {
+  for (done = first; done < part.size(); done++)
+    if (!step(w, part[done])) return false;
   return true;
 }
 
@@ -174,22 +171,60 @@ static bool run_fixed(GuardProgram *p, Walk &w) {
   return true;
 }
 
-static bool run_sole_class(GuardProgram *p, Walk &w) {
-  PyTypeObject *cls = p->sole_class;
-  if (p->sole_version && cls->tp_version_tag == p->sole_version) {
-    w.regs[(*p->fixed)[0].dst] = (PyObject *)cls;
-    return true;
+static inline bool tensor_argument_is(const TensorArgument &t, PyObject *o) {
+  if (!o || (PyObject *)Py_TYPE(o) != t.type) return false;
+  const WeftTensor *have = (const WeftTensor *)o;
+  if ((have->word & t.mask) != t.word) return false;
+  const int64_t *sizes = t.dims, *strides = t.dims + t.ndim;
+  for (int i = 0; i < t.ndim; i++) {
+    if (sizes[i] != have->sizes[i] && sizes[i] != INT64_MIN) return false;
+    if (strides[i] != have->strides[i] && strides[i] != INT64_MIN) return false;
   }
-  if (!run(*p->fixed, w, w.fixed_done)) return false;
-  p->sole_version = cls->tp_version_tag; // the look-ups have given it one
   return true;
+}
+
+// Whether the look-ups on the one class of `fixed` are known to stand.
+static inline bool sole_class_stands(const GuardProgram *p) {
+  return p->sole_class && p->sole_version && p->sole_class->tp_version_tag == p->sole_version;
+}
+
+// What is behind the first `done` instructions of `live`.
+__attribute__((noinline)) static bool check_rest(GuardProgram *p, size_t first, PyObject *const *args, PyFunctionObject *func,
+                                                 PyObject **regs, Owned &owned) {
+  Walk w{p, regs, args, func, owned};
+  if (!run(*p->live, w, w.live_done, first)) return false;
+  if (!p->fixed->empty()) {
+    if (!p->sole_class) {
+      if (!run_fixed(p, w)) return false;
+    } else if (!sole_class_stands(p)) {
+      if (!run(*p->fixed, w, w.fixed_done)) return false;
+      p->sole_version = p->sole_class->tp_version_tag; // the look-ups have given it one
+    }
+  }
+  size_t done;
+  return (p->last->empty() || run(*p->last, w, done)) && !p->dead;
 }
 
 bool guard_check(GuardProgram *p, PyObject *const *args, PyFunctionObject *func, PyObject **regs, Owned &owned) {
   if (p->dead) return false;
-  Walk w{p, regs, args, func, owned};
-  if (!run(*p->live, w, w.live_done)) return false;
-  if (!p->fixed->empty() && !(p->sole_class ? run_sole_class(p, w) : run_fixed(p, w))) return false;
-  size_t done;
-  return (p->last->empty() || run(*p->last, w, done)) && !p->dead;
+  size_t done = 0;
+  for (const TensorArgument &t : *p->tensors) {
+    PyObject *o = args[t.arg];
+    if (__builtin_expect(!tensor_argument_is(t, o), 0)) {
+      p->failed = (*p->live)[done + (o != NULL)].guard;
+      return false;
+    }
+    regs[t.dst] = o;
+    done += 2;
+  }
+  if (p->has_ambient) {
+    if (__builtin_expect((*weft->ambient() & p->ambient_mask) != p->ambient, 0)) {
+      p->failed = (*p->live)[done].guard;
+      return false;
+    }
+    done++;
+  }
+  if (sole_class_stands(p)) regs[(*p->fixed)[0].dst] = (PyObject *)p->sole_class;
+  if (done == p->live->size() && p->last->empty() && (p->fixed->empty() || sole_class_stands(p))) return true;
+  return check_rest(p, done, args, func, regs, owned);
 }

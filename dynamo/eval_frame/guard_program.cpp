@@ -176,6 +176,36 @@ static PyTypeObject *sole_class(const std::vector<Instr> &part) {
   return (PyTypeObject *)part[0].obj;
 }
 
+// Moves pairs of LOCAL and TENSOR to the front, which nothing that comes before decides, and the ambient word behind them.
+static void order_live(GuardProgram *p) {
+  std::vector<Instr> pairs, rest;
+  std::vector<Instr> &live = *p->live;
+  auto is_pair = [&live](size_t i) {
+    return i + 1 < live.size() && live[i].op == OP_LOCAL && live[i + 1].op == OP_TENSOR && live[i + 1].a == live[i].dst;
+  };
+  Instr *ambient = NULL;
+  for (size_t i = 0; i < live.size(); i++) {
+    bool pair = is_pair(i);
+    if (live[i].op == OP_AMBIENT && !ambient && weft) {
+      ambient = &live[i];
+      continue;
+    }
+    (pair ? pairs : rest).push_back(live[i]);
+    if (pair) pairs.push_back(live[++i]);
+  }
+  if (ambient) {
+    p->has_ambient = true, p->ambient = (uint64_t)ambient->data[0], p->ambient_mask = (uint64_t)ambient->data[1];
+    pairs.push_back(*ambient);
+  }
+  pairs.insert(pairs.end(), rest.begin(), rest.end());
+  live.swap(pairs);
+  for (size_t i = 0; is_pair(i); i += 2) {
+    const Instr &tensor = live[i + 1];
+    const std::vector<int64_t> &d = tensor.data;
+    p->tensors->push_back({tensor.obj, (uint32_t)d[0], (uint32_t)d[1], live[i].a, live[i].dst, (int32_t)(d.size() - 2) / 2, d.data() + 2});
+  }
+}
+
 static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
   int n_regs, first, count, key_function;
   PyObject *live, *fixed, *last, *keys;
@@ -192,7 +222,7 @@ static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
   p->n_regs = n_regs, p->fixed_first = first, p->fixed_count = count, p->key_function = key_function;
   p->live = new std::vector<Instr>, p->fixed = new std::vector<Instr>, p->last = new std::vector<Instr>;
   p->key_regs = new std::vector<uint16_t>, p->memos = new std::vector<Memo *>;
-  p->watched = new std::vector<PyObject *>;
+  p->watched = new std::vector<PyObject *>, p->tensors = new std::vector<TensorArgument>;
   p->failed = -1;
   p->credit = kMemoSlots;
   bool ok = read_part(p, live, *p->live) && read_part(p, fixed, *p->fixed) && read_part(p, last, *p->last);
@@ -207,6 +237,7 @@ static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     Py_DECREF(p);
     return NULL;
   }
+  order_live(p);
   p->sole_class = sole_class(*p->fixed);
   return (PyObject *)p;
 }
@@ -229,6 +260,7 @@ static void program_dealloc(PyObject *self) {
     }
     delete part;
   }
+  delete p->tensors;
   delete p->key_regs;
   delete p->memos;
   Py_TYPE(self)->tp_free(self);

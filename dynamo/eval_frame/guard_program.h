@@ -74,11 +74,24 @@ struct Memo {
   std::vector<PyObject *> keep;   // owned: immutable values that were compared by value
 };
 
+// A tensor argument: what LOCAL and TENSOR say of it, side by side.
+struct TensorArgument {
+  PyObject *type;        // borrowed from the instruction
+  uint32_t word, mask;
+  uint16_t arg, dst;
+  int32_t ndim;
+  const int64_t *dims;   // of the instruction: sizes, then strides, INT64_MIN where not compared
+};
+
 struct GuardProgram {
   PyObject_HEAD
   int n_args;                           // argument slots that it reads
   int n_regs, fixed_first, fixed_count; // registers written by `fixed` are fixed_first .. + fixed_count
   std::vector<Instr> *live, *fixed, *last;
+  // The first of `live`, which most calls have no more of: pairs of LOCAL and TENSOR, then AMBIENT.
+  std::vector<TensorArgument> *tensors;
+  bool has_ambient;
+  uint64_t ambient, ambient_mask;
   std::vector<uint16_t> *key_regs;      // live registers that `fixed` starts from
   bool key_function;                    // `fixed` reads cells or globals
   std::vector<Memo *> *memos;           // kMemoSlots, direct mapped; empty until first used

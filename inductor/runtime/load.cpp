@@ -95,6 +95,23 @@ static Layout read_layout(const Plan &plan, Item sizes, Item strides) {
   return layout;
 }
 
+// What is made of this layout needs no arithmetic in a call: its word whole, elements and bytes are known.
+static void know_whole(Buffer &b) {
+  const Layout &layout = b.layout;
+  int n = layout.ndim();
+  if (!layout.is_static || n > WEFT_INLINE_NDIM) return;
+  int64_t step = 1, numel = 1;
+  for (int i = n; i-- > 0;) {
+    int64_t size = layout.dims[i];
+    if (size < 0 || layout.dims[n + i] != step) return;
+    if (__builtin_mul_overflow(step, size ? size : 1, &step)) return;
+    numel *= size;
+  }
+  if (__builtin_mul_overflow(numel, (int64_t)weft_itemsize((int)(b.word & WEFT_WORD_DTYPE)), &b.bytes)) return;
+  b.numel = numel;
+  b.whole_word = b.word | (uint32_t)n << 16 | WEFT_WORD_CONTIGUOUS;
+}
+
 static Value read_value(Item item, size_t position, size_t n_inputs, size_t n_buffers) {
   Value v;
   v.op = (Op)name_index(item[(Py_ssize_t)0].text(), OP_NAMES);
@@ -386,6 +403,7 @@ static void read_buffers(Plan &plan, Item items, int64_t n_constants) {
       break;
     default: break;
     }
+    know_whole(b);
     if (b.kind == BufferKind::Arena || b.kind == BufferKind::Constant) plan.prepared.push_back((int32_t)i);
     plan.buffers.push_back(std::move(b));
   }
@@ -445,6 +463,11 @@ static void read_plan(Plan &plan, Item data, PyObject *constants, void *library,
     read_step(plan, steps[i], plan.steps.back(), library, functions);
   }
   read_outputs(plan, data["outputs"]);
+  for (size_t i = 0; i < plan.inputs.size(); i++) {
+    const Input &in = plan.inputs[i];
+    if (in.kind == InputKind::Tensor && in.layout.is_static)
+      plan.static_inputs.push_back({(int32_t)i, in.buffer, in.word, in.layout.ndim(), in.layout.dims.data(), in.layout.contiguous, in.aligned});
+  }
   plan_releases(plan);
   for (int32_t i : indices(data["mutations"], (int64_t)n_inputs)) {
     if (plan.inputs[i].kind != InputKind::Tensor) throw Malformed{"a mutation of a number"};

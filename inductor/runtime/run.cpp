@@ -112,12 +112,12 @@ static bool check_layout(Call &call, const Input &input, size_t i, PyObject **ar
 }
 
 // A tensor of static layout: compared in place. Row-major ones have it in the word, and need no look at strides.
-static bool matches(const WeftTensor *t, const Layout &layout) {
-  const int64_t *dims = layout.dims.data();
-  int n = layout.ndim();
+static bool matches(const WeftTensor *t, const StaticInput &input) {
+  const int64_t *dims = input.dims;
+  int n = input.ndim;
   bool same = true;
   for (int k = 0; k < n; k++) same &= t->sizes[k] == dims[k];
-  if (layout.contiguous && (t->word & WEFT_WORD_CONTIGUOUS)) return same;
+  if (input.contiguous && (t->word & WEFT_WORD_CONTIGUOUS)) return same;
   for (int k = 0; k < n; k++) same &= t->strides[k] == dims[n + k];
   return same;
 }
@@ -130,22 +130,25 @@ static bool may_write(Call &call, PyObject **args) {
   return true;
 }
 
+static inline bool is_the_tensor(ProgramObject *program, size_t i, PyObject *o, uint32_t word) {
+  if (__builtin_expect(!is_tensor(o), 0)) return wrong_input(program, i, o, "expected a Tensor");
+  if (__builtin_expect((((WeftTensor *)o)->word & CHECKED) != word, 0))
+    return wrong_input(program, i, o, "another dtype, device or number of dimensions");
+  return true;
+}
+
 static bool bind(Call &call, PyObject **args, PyObject *movable) {
   ProgramObject *self = call.program;
   const Plan &plan = *self->plan;
-  size_t n = plan.inputs.size();
-  for (size_t i = 0; i < n; i++) {
-    const Input &input = plan.inputs[i];
-    if (input.kind != InputKind::Tensor) continue;
-    PyObject *o = args[i];
-    if (!is_tensor(o)) return wrong_input(self, i, o, "expected a Tensor");
-    const WeftTensor *t = (const WeftTensor *)o;
-    if ((t->word & CHECKED) != input.word) return wrong_input(self, i, o, "another dtype, device or number of dimensions");
-    if (!input.layout.is_static) continue;
-    if (!matches(t, input.layout) && !check_layout(call, input, i, args, movable)) return false;
+  for (const StaticInput &input : plan.static_inputs) {
+    size_t i = (size_t)input.input;
+    if (!is_the_tensor(self, i, args[i], input.word)) return false;
+    if (!matches((const WeftTensor *)args[i], input) && !check_layout(call, plan.inputs[i], i, args, movable)) return false;
     if (input.buffer >= 0) call.data[input.buffer] = weft_data((const WeftTensor *)args[i]);
-    if (input.aligned && !align_input(call, input, i)) return false;
+    if (input.aligned && !align_input(call, plan.inputs[i], i)) return false;
   }
+  for (int32_t i : plan.symbolic_inputs) // before any value is read from them
+    if (!is_the_tensor(self, (size_t)i, args[i], plan.inputs[i].word)) return false;
   for (int32_t v : plan.dynamic)
     if (!evaluate(call, plan.values[v], &call.values[v]))
       return PyErr_Occurred() ? (fail_because(self), false) : fail_beyond_64_bits(self);
@@ -177,19 +180,23 @@ static bool prepare(Call &call) {
   return true;
 }
 
-static bool alloc(Call &call, int32_t i) {
-  const Buffer &b = call.program->plan->buffers[i];
+__attribute__((noinline)) static PyObject *alloc_general(Call &call, const Buffer &b) {
   int64_t scratch[2 * WEFT_MAX_NDIM];
   const int64_t *dims = resolve(call, b.layout, scratch);
   int n = b.layout.ndim();
   if (!b.layout.is_static)
     for (int k = 0; k < n; k++)
-      if (dims[k] < 0) return fail_without_record(call.program);
-  PyObject *t = api->empty(b.word, n, dims, b.layout.contiguous ? nullptr : dims + n);
+      if (dims[k] < 0) return fail_without_record(call.program), nullptr;
+  return api->empty(b.word, n, dims, b.layout.contiguous ? nullptr : dims + n);
+}
+
+static inline bool alloc(Call &call, int32_t i) {
+  const Buffer &b = call.program->plan->buffers[i];
+  PyObject *t = b.whole_word ? api->empty_row_major(b.whole_word, b.layout.dims.data(), b.numel, b.bytes) : alloc_general(call, b);
   if (!t) return false;
   Py_XDECREF(call.tensors[i]);
   call.tensors[i] = t;
-  call.data[i] = weft_data((WeftTensor *)t);
+  call.data[i] = ((WeftTensor *)t)->storage->data;
   return true;
 }
 
@@ -303,7 +310,6 @@ static bool may_use_device(StepKind kind) {
 static bool run_step(Call &call, const Step &step) {
   if (call.queue && may_use_device(step.kind) && !play_queued(call)) return false;
   switch (step.kind) {
-  case StepKind::Alloc: return alloc(call, step.a);
   case StepKind::View: return locate_view(call, step.a), true;
   case StepKind::Evaluate:
     if (evaluate_range(call, step.a, step.b)) return true;
@@ -323,13 +329,14 @@ static bool run_step(Call &call, const Step &step) {
     set_failed(call.program, step.b, 0, 0);
     return false;
   case StepKind::Launch: return launch(call, step);
-  case StepKind::Kernel: break;
+  case StepKind::Alloc:
+  case StepKind::Kernel: break; // run_steps
   }
   return false;
 }
 
 // Adds the seconds of each step to `profile`, when a thread has asked for that.
-static thread_local double *profile;
+__attribute__((tls_model("initial-exec"))) static thread_local double *profile;
 
 static double seconds_now() {
   timespec t;
@@ -353,6 +360,11 @@ static bool run_steps(Call &call, Release &release) {
       double now = seconds_now();
       times[&step - call.program->plan->steps.data() - 1] += now - last;
       last = now;
+    }
+    if (step.kind == StepKind::Alloc) {
+      release.take();
+      if (!alloc(call, step.a)) return false;
+      continue;
     }
     if (step.kind != StepKind::Kernel) {
       release.take();
@@ -394,7 +406,7 @@ static PyObject *view_of_input(Call &call, const Output &out) {
 
 static PyObject *make_result(Call &call, const Output &out) {
   switch (out.kind) {
-  case OutputKind::Buffer: return Py_XNewRef(tensor_of(call, out.index));
+  case OutputKind::Buffer: return Py_XNewRef(call.tensors[out.index] ? call.tensors[out.index] : tensor_of(call, out.index));
   case OutputKind::Input: return Py_NewRef(call.args[out.index]);
   case OutputKind::View: return view_of_input(call, out);
   case OutputKind::Int: return PyLong_FromLongLong(call.values[out.index]);

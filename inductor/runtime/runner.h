@@ -48,6 +48,15 @@ struct Input {
   bool aligned = false; // 16 must divide its address
 };
 
+// A tensor argument whose layout is static: what a call compares, side by side.
+struct StaticInput {
+  int32_t input, buffer;
+  uint32_t word;
+  int32_t ndim;
+  const int64_t *dims; // of its Layout
+  bool contiguous, aligned;
+};
+
 enum class BufferKind : uint8_t { Input, Constant, Fresh, Arena, View, Result };
 
 struct Buffer {
@@ -55,6 +64,8 @@ struct Buffer {
   uint32_t word = 0; // dtype and device
   Layout layout;
   int32_t base = -1, offset = -1;
+  uint32_t whole_word = 0;        // of a row-major static layout of few dims: what api->empty_row_major takes, else 0
+  int64_t numel = 0, bytes = 0;
 };
 
 struct Arg {
@@ -110,6 +121,7 @@ struct Output {
 
 struct Plan {
   std::vector<Input> inputs;
+  std::vector<StaticInput> static_inputs; // tensors of which nothing depends on the call
   std::vector<int32_t> symbolic_inputs; // tensors whose layout depends on the call
   std::vector<Value> values;
   std::vector<int64_t> constants;  // a call's table of values before anything is computed

@@ -127,7 +127,7 @@ static WeftTensor *allocate(PyTypeObject *type) {
       if (!t) return nullptr;
     }
     memset(&t->word, 0, offsetof(WeftTensor, dims) - offsetof(WeftTensor, word));
-    memset(&t->storage, 0, sizeof(WeftTensor) - offsetof(WeftTensor, storage));
+    memset(&t->grad_fn, 0, sizeof(WeftTensor) - offsetof(WeftTensor, grad_fn));
     return t;
   }
   WeftTensor *t = as_tensor(type->tp_alloc(type, 0));

@@ -131,8 +131,8 @@ typedef struct WeftTensor {
   int64_t numel;
   int64_t *sizes;            // ndim entries; points to dims, or to the heap when ndim > WEFT_INLINE_NDIM
   int64_t *strides;          // in elements, may be 0 or (never for our own results) negative
+  WeftStorage *storage;      // NULL for a Tracer. (What a call looks at stands up to here: one or two lines of cache)
   int64_t dims[2 * WEFT_INLINE_NDIM];
-  WeftStorage *storage;      // NULL for a Tracer
   struct WeftNode *grad_fn;  // owned; NULL for a leaf
   uint32_t output_nr;        // which result of grad_fn this is
   uint32_t view_version;     // of a view: the storage's version that grad_fn belongs to

@@ -68,17 +68,22 @@ void memo_clear(Memo *m) {
   keep.swap(m->keep);
   m->words.clear();
   m->tensors.clear();
+  m->laid_out.clear();
   m->layouts.clear();
   m->again.clear();
   m->key.clear();
   for (PyObject *o : keep) Py_DECREF(o);
 }
 
-// The word holds dtype, device and number of dims, so that as many integers follow as were noted.
-static inline bool same_tensor(const SeenTensor &seen, const int64_t *&layout) {
+static inline bool same_tensor(const SeenTensor &seen) {
   const WeftTensor *t = seen.tensor;
-  if (Py_TYPE(t) != seen.type || t->word != seen.word || t->offset != layout[0]) return false;
-  layout++;
+  uint64_t differ = (uint64_t)Py_TYPE(t) ^ (uint64_t)seen.type;
+  differ |= (uint64_t)(t->word ^ seen.word) | (uint64_t)(t->offset ^ seen.offset) | (uint64_t)(t->numel ^ seen.numel);
+  return differ == 0;
+}
+
+// The word, which was compared, holds the number of dims: as many integers follow as were noted.
+static inline bool same_layout(const WeftTensor *t, const int64_t *&layout) {
   int64_t differ = 0;
   int ndim = WEFT_NDIM(t);
   for (int i = 0; i < ndim; i++) differ |= (t->sizes[i] ^ layout[i]) | (t->strides[i] ^ layout[ndim + i]);
@@ -90,9 +95,11 @@ static bool memo_holds(const Memo *m, void *const *key, size_t n_keys) {
   if (m->key.size() != n_keys || !std::equal(key, key + n_keys, m->key.begin())) return false;
   for (const Word &word : m->words)
     if ((*word.address & word.mask) != word.value) return false;
-  const int64_t *layout = m->layouts.data();
   for (const SeenTensor &seen : m->tensors)
-    if (!same_tensor(seen, layout)) return false;
+    if (!same_tensor(seen)) return false;
+  const int64_t *layout = m->layouts.data();
+  for (const WeftTensor *t : m->laid_out)
+    if (!same_layout(t, layout)) return false;
   return true;
 }
 

@@ -57,17 +57,24 @@ struct Word {
   uint64_t mask, value;
 };
 
-// What a tensor said of itself. Its offset, sizes and strides stand in Memo::layouts, in this order.
+// What a tensor said of itself. Where that does not decide its layout, its sizes and strides stand in Memo::layouts.
 struct SeenTensor {
   const WeftTensor *tensor;
   PyTypeObject *type;
+  int64_t offset, numel;
   uint32_t word;
 };
+// Whether `word` and the number of elements are all there is to sizes and strides.
+inline bool layout_is_decided(uint32_t word, int64_t numel) {
+  int ndim = (int)((word & WEFT_WORD_NDIM) >> 16);
+  return ndim == 0 || (ndim == 1 && numel > 1 && (word & WEFT_WORD_CONTIGUOUS));
+}
 
 struct Memo {
   std::vector<void *> key;        // the objects it starts from
   std::vector<Word> words;
   std::vector<SeenTensor> tensors; // compared after the words, which prove them alive
+  std::vector<const WeftTensor *> laid_out; // those that `layouts` is about, compared last
   std::vector<int64_t> layouts;
   std::vector<uint32_t> again;    // instructions of `fixed` that words cannot describe: run on every call
   std::vector<PyObject *> regs;   // borrowed: what the fixed part read; NULL where `again` reads

@@ -55,9 +55,10 @@ struct Walk {
   }
   void saw_tensor(const WeftTensor *t) {
     if (!memo) return;
+    memo->tensors.push_back({t, Py_TYPE(t), t->offset, t->numel, t->word});
+    if (layout_is_decided(t->word, t->numel)) return;
     int ndim = WEFT_NDIM(t);
-    memo->tensors.push_back({t, Py_TYPE(t), t->word});
-    memo->layouts.push_back(t->offset);
+    memo->laid_out.push_back(t);
     memo->layouts.insert(memo->layouts.end(), t->sizes, t->sizes + ndim);
     memo->layouts.insert(memo->layouts.end(), t->strides, t->strides + ndim);
   }

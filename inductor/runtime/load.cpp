@@ -465,8 +465,10 @@ static void read_plan(Plan &plan, Item data, PyObject *constants, void *library,
   read_outputs(plan, data["outputs"]);
   for (size_t i = 0; i < plan.inputs.size(); i++) {
     const Input &in = plan.inputs[i];
+    const int64_t *dims = in.layout.dims.data();
+    int n = in.layout.ndim();
     if (in.kind == InputKind::Tensor && in.layout.is_static)
-      plan.static_inputs.push_back({(int32_t)i, in.buffer, in.word, in.layout.ndim(), in.layout.dims.data(), in.layout.contiguous, in.aligned});
+      plan.static_inputs.push_back({(int32_t)i, in.buffer, in.word, n, dims, n == 1 ? dims[0] : -1, in.layout.contiguous, in.aligned});
   }
   plan_releases(plan);
   for (int32_t i : indices(data["mutations"], (int64_t)n_inputs)) {

@@ -113,6 +113,7 @@ static bool check_layout(Call &call, const Input &input, size_t i, PyObject **ar
 
 // A tensor of static layout: compared in place. Row-major ones have it in the word, and need no look at strides.
 static bool matches(const WeftTensor *t, const StaticInput &input) {
+  if (t->numel == input.numel && input.contiguous && (t->word & WEFT_WORD_CONTIGUOUS)) return true;
   const int64_t *dims = input.dims;
   int n = input.ndim;
   bool same = true;

@@ -54,6 +54,7 @@ struct StaticInput {
   uint32_t word;
   int32_t ndim;
   const int64_t *dims; // of its Layout
+  int64_t numel;       // row-major ones of one dim that have as many elements need no further look
   bool contiguous, aligned;
 };
 

@@ -7,9 +7,11 @@ import pytest
 
 import weft
 from dynamo import _eval_frame
-from dynamo.guards import Equals, FlagIs, IdIs, TypeIs, flag
-from dynamo.source import Attr, InstanceDict, Item
+from dynamo.guards import AMBIENT_FLAGS, AmbientIs, Equals, FlagIs, IdIs, Layout, TensorIs, TypeIs, flag
+from dynamo.source import Attr, InstanceDict, Item, Local, Scope
 from tests.dynamo.guards.program import F, Program, X, Y
+
+K = Local("key")
 
 
 class Plain:
@@ -231,3 +233,43 @@ def test_dictionaries_that_change_in_each_call_stay_remembered():
     assert p.native.stats["walks"] >= 50
     hits = p.native.stats["hits"]
     assert p(o) and p(o) and p.native.stats["hits"] > hits
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda o, t: t.resize_(3),
+        lambda o, t: t.resize_(t.numel() + 1),
+        lambda o, t: t.as_strided_((4,), (2,)),
+        lambda o, t: t.as_strided_((4,), (1,), 3),
+        lambda o, t: t.as_strided_((1,), (5,)),
+        lambda o, t: t.as_strided_((2, 2), (1, 2)),
+        lambda o, t: t.as_strided_((4, 1), (1, 1)),
+        lambda o, t: t.unsqueeze_(0),
+        lambda o, t: setattr(t, "data", weft.arange(8.0)[::2]),
+        lambda o, t: t.requires_grad_(),
+        lambda o, t: setattr(o, "w", weft.arange(5.0)),
+    ],
+)
+@pytest.mark.parametrize("sizes", [(), (1,), (4,), (2, 2), (1, 4)])
+def test_every_change_of_a_tensors_layout_is_seen_on_a_hit(change, sizes):
+    o = Plain(w=weft.arange(16.0).as_strided(sizes, weft.empty(sizes).stride()))
+    p = Program(TensorIs(Attr(X, "w"), Layout.of(o.w)), *(TensorIs(Attr(X, f"w{i}"), Layout.of(o.w)) for i in range(3)))
+    for i in range(3):
+        setattr(o, f"w{i}", weft.zeros(sizes))
+    assert p(o) and p(o) and p.native.stats["hits"] >= 3
+    change(o, o.w)
+    assert p(o) == TensorIs(Attr(X, "w"), p.guards[0].layout).holds(Scope.of_function(F, {"x": o}))  # (which Program compares, too)
+
+
+def test_tensor_arguments_are_asked_first_and_what_fails_is_named():
+    x, y = weft.zeros(3), weft.zeros(2, 2)
+    bits = AMBIENT_FLAGS["grad"]
+    grad = AmbientIs(None, _eval_frame.ambient() & bits, bits)
+    p = Program(Equals(K, 1), TensorIs(X, Layout.of(x)), grad, TensorIs(Y, Layout.of(y)), Equals(Attr(K, "real"), 1))
+    assert p(x, y, key=1)
+    other = weft.zeros(2, 1)
+    for a, b, key, failed in ((x, y, 2, {0, 4}), (y, y, 1, {1}), (x, x, 2, {0, 3, 4}), (x, 1, 1, {3}), (x, other, 1, {3})):
+        assert not p(a, b, key=key) and p.native.failed in failed
+    with weft.no_grad():
+        assert not p(x, y, key=1) and p.native.failed == 2

@@ -188,6 +188,8 @@ def _length(start: Any, end: Any, step: Any) -> Any:
         return int(math.ceil((end - start) / step))
     if exceeds(start, end) if step > 0 else exceeds(end, start):
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+    if any(isinstance(v, float) or getattr(v, "kind", "int") == "float" for v in (start, end, step)):
+        return math.ceil((end - start) / step)
     if step > 0:
         return (end - start + (step - 1)) // step
     return (start - end + (-step - 1)) // -step

@@ -104,3 +104,14 @@ def test_numbers_beyond_64_bits_are_no_symbols(backend, numbers):
             except OverflowError as e:
                 seen.append((str(e), told))
         assert seen[0] == seen[1], n
+
+
+@pytest.mark.parametrize("backend", ["eager", "inductor"])
+def test_a_range_of_half_steps_counts_whole_numbers(backend):
+    def f(x, n):
+        return weft.arange(0, n, 0.5) + x, weft.arange(0.0, n), weft.arange(n, 0, -0.25)
+
+    compiled = weft.compile(f, backend=backend, dynamic=True)
+    for n in (4, 5, 7):
+        for wanted, got in zip(f(weft.ones(1), n), compiled(weft.ones(1), n)):
+            assert wanted.tolist() == got.tolist()

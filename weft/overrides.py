@@ -9,6 +9,7 @@ from typing import Any
 import aten
 from aten import dispatch
 from aten.overrides import DisableTorchFunctionSubclass, as_called, ask, disabled_torch_function, overriding, state
+from weft.utils._device import DeviceContext
 
 __all__ = [
     "BaseTorchFunctionMode", "DisableTorchFunctionSubclass", "TorchFunctionMode", "get_ignored_functions",
@@ -117,3 +118,13 @@ def resolve_name(f: Any) -> str | None:
     """The name of an overridable function: torch.add."""
     name = getattr(f, "__name__", None)
     return None if name is None else f"torch.{name}"
+
+
+def _get_current_function_mode_stack() -> list[Any]:
+    """The open modes that see functions, the outermost first; a default device stands there as a DeviceContext."""
+    modes = dispatch.stack.modes[: dispatch.stack.mode_top]
+    return [DeviceContext(m.device) if isinstance(m, dispatch.On) else m for m in modes if _sees_functions(m)]
+
+
+def _sees_functions(mode: Any) -> bool:
+    return isinstance(mode, dispatch.On) or hasattr(mode, "__torch_function__")

@@ -87,3 +87,18 @@ def test_where_it_changes_is_shown_and_counted():
 
     assert weft.compile(f, backend=counter, fullgraph=True)(weft.ones(3)).dtype is weft.float64
     assert (counter.frame_count, counter.op_count) == (1, 4)
+
+
+def test_modes_below_which_a_default_device_is_set():
+    outer, inner = weft.overrides.BaseTorchFunctionMode(), weft.overrides.BaseTorchFunctionMode()
+    with outer, inner:
+
+        @weft.compile(backend="eager", fullgraph=True)
+        def f(x):
+            weft.set_default_device("meta")
+            return weft.ones(2) + 1
+
+        assert f(weft.ones(1)).device.type == "meta"
+        stack = weft.overrides._get_current_function_mode_stack()
+        assert [m.device.type for m in stack[:1]] == ["meta"] and stack[1] is outer and stack[2] is inner and len(stack) == 3
+    assert len(weft.overrides._get_current_function_mode_stack()) == 1

@@ -288,14 +288,22 @@ template <class T> bool shifted_convolution_weight(const ConvolutionSizes &c, co
   const std::vector<int64_t> offsets = all_offsets(c, p);
   if (!pays(c, p) || p.run < 16 * lanes) return false;
   const int64_t run = ceil_div(p.run, lanes) * lanes, some = images_at_a_time(c, p), each = c.groups * c.channels, results = c.groups * c.made;
-  std::unique_ptr<T[]> copied = unwritten<T>(some * each * p.span), spread = unwritten<T>(some * results * run), sums = memory_of<T>(results * c.channels * c.taps);
+  std::unique_ptr<T[]> sums = memory_of<T>(results * c.channels * c.taps);
+  const int64_t block = weft_shifted.dot_rows;
+  const bool whole = run == p.run && run == c.places && p.span == c.pixels && !p.low[0] && !p.low[1] && !p.low[2];
+  if (whole) {  // images and gradients are runs as they are
+    ByWeight<T> b = {c, p, x, g, sums.get(), offsets.data(), c.images, run, block};
+    runtime->parallel_for(c.groups * ceil_div(c.made, block), std::max<int64_t>(1, 262144 / (c.images * run * c.channels * block)), ByWeight<T>::range, &b);
+    std::copy(sums.get(), sums.get() + results * c.channels * c.taps, weight);
+    return true;
+  }
+  std::unique_ptr<T[]> copied = unwritten<T>(some * each * p.span), spread = unwritten<T>(some * results * run);
   if (!all_finite(x, c.images * each * c.pixels) || !all_finite(g, c.images * results * c.places)) return false;
   for (int64_t first = 0; first < c.images; first += some) {
     const int64_t n = std::min(some, c.images - first);
     Images<T> images = {c, p, x + first * each * c.pixels, copied.get()};
     runtime->parallel_for(n * each, std::max<int64_t>(1, 16384 / p.span), Images<T>::copy, &images);
     for (int64_t i = 0; i < n * results; i++) ByWeight<T>::lay_out(p, run, g + (first * results + i) * c.places, spread.get() + i * run);
-    const int64_t block = weft_shifted.dot_rows;
     ByWeight<T> b = {c, p, copied.get(), spread.get(), sums.get(), offsets.data(), n, run, block};
     runtime->parallel_for(c.groups * ceil_div(c.made, block), std::max<int64_t>(1, 262144 / (n * run * c.channels * c.taps * block)), ByWeight<T>::range, &b);
   }

@@ -19,6 +19,7 @@ CASES = {
     "transposed": ([2, 3, 9, 12], [3, 3], 4, 1, [1, 1], [1, 1], [1, 1], [2, 2], [17, 23]),
     "transposed without taps": ([1, 2, 9, 12], [1, 1], 4, 1, [1, 1], [0, 0], [1, 1], [2, 2], [17, 23]),
     "volumes": ([2, 2, 5, 8, 9], [2, 3, 3], 5, 1, [1, 1, 1], [0, 1, 1], [1, 1, 1], [1, 1, 1], [4, 8, 9]),
+    "one tap": ([2, 5, 16, 16], [1, 1], 6, 1, [1, 1], [0, 0], [1, 1], [1, 1], [16, 16]),
     "many channels": ([1, 150, 8, 8], [3, 3], 40, 1, [1, 1], [1, 1], [1, 1], [1, 1], [8, 8]),
 }
 
@@ -76,7 +77,7 @@ def test_every_instruction_set_gives_the_same_bits(name):
 
 
 @pytest.mark.parametrize("value", (np.nan, np.inf))
-@pytest.mark.parametrize("name", ("windows", "strided", "depthwise"))
+@pytest.mark.parametrize("name", ("windows", "strided", "depthwise", "one tap"))
 def test_what_is_not_finite_goes_where_its_windows_are(name, value, monkeypatch):
     x, weight, bias, g = operands(CASES[name], "float32")
     x[0, 0, 3, 0] = g[1, 1, 0, 2] = value

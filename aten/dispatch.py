@@ -68,15 +68,17 @@ def _ask_levels(op: Op, args: tuple[Any, ...]) -> Any:
 
 
 def _ask_modes(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    top = stack.mode_top
-    for i in range(top - 1, -1, -1):
-        stack.mode_top = i
-        try:
-            result = stack.modes[i].handle(op, args, kwargs)
-        finally:
-            stack.mode_top = top
-        if result is not NotImplemented:
-            return result
+    """Ask the open modes from the top; a handler sees those below it, and may set the lowest of them (the default device)."""
+    asked = 0
+    try:
+        while stack.mode_top:
+            stack.mode_top -= 1
+            asked += 1
+            result = stack.modes[stack.mode_top].handle(op, args, kwargs)
+            if result is not NotImplemented:
+                return result
+    finally:
+        stack.mode_top += asked
     return NotImplemented
 
 

@@ -6,6 +6,7 @@ import pytest
 from weft._dynamo.testing import CompileCounter
 
 import weft
+from aten import _native
 from weft.overrides import TorchFunctionMode
 
 
@@ -109,3 +110,17 @@ def test_one_graph_for_each_default():
         with weft.device(device):
             compiled(weft.ones(2))
     assert counter.frame_count == 2
+
+
+def test_a_handler_of_a_mode_may_set_it():
+    class Sets(TorchFunctionMode):
+        def __torch_function__(self, function, types, args=(), kwargs=None):
+            weft.set_default_device(device)
+            return function(*args, **(kwargs or {}))
+
+    word = _native.ambient()
+    for device in ("meta", None, "meta", "cpu", None):
+        with Sets():
+            inside = weft.zeros(2)
+        assert [inside.device.type, weft.zeros(2).device.type, weft.get_default_device().type] == [device or "cpu"] * 3
+    assert _native.ambient() == word

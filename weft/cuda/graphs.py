@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 from typing import Any
 
+import aten
 from weft.cuda.devices import driver, is_available, synchronize
 from weft.cuda.memory import empty_cache
 from weft.cuda.streams import Stream, StreamContext, current_stream
@@ -55,6 +56,7 @@ class CUDAGraph:
             raise RuntimeError("torch.cuda.CUDAGraph requires CUDA support")
         self._graph = driver().Graph()
         self._keep, self._device = keep_graph, -1
+        self._next_number = 0  # of the generator, when the recording began
         self._handle: _PoolHandle | None = None
 
     def capture_begin(self, pool: Any = None, capture_error_mode: str = "global") -> None:
@@ -78,6 +80,7 @@ class CUDAGraph:
             ask.pool_release(self._device, number)  # the handle holds it already
         else:
             handle.pool = _Pool(self._device, number)
+        self._next_number = aten.default_generator.offset
         try:
             self._graph.begin(stream.cuda_stream, _MODES[capture_error_mode])
         except BaseException:
@@ -85,11 +88,18 @@ class CUDAGraph:
             raise
 
     def capture_end(self) -> None:
-        """Ends the recording. Raises CudaError where something in it cannot be recorded."""
+        """Ends the recording. Raises CudaError where something in it cannot be recorded, RuntimeError where it drew random numbers:
+        which ones is in the recorded work, and every replay would have the same."""
         try:
             self._graph.end()
         finally:
             driver().pool_end(self._device)
+        if aten.default_generator.offset != self._next_number:
+            self.reset()
+            raise RuntimeError(
+                "random numbers were drawn while a CUDA graph was captured: every replay would use the same ones. Draw them "
+                "before, into a tensor that the graph reads, or use weft.compile(mode='reduce-overhead'), which draws new ones"
+            )
         if not self._keep:
             self._graph.instantiate()
 

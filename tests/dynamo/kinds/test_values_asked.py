@@ -29,15 +29,23 @@ def same(found, expected):
     return weft.equal(found, expected) if isinstance(expected, weft.Tensor) else found == expected
 
 
+def told(function):
+    """The result, and the warnings."""
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        result = function(X)
+    return result, [(w.category, str(w.message), w.lineno) for w in seen]
+
+
 def plain(function):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return function(X)
+    return told(function)[0]
 
 
 @pytest.mark.parametrize("name", CAPTURED)
 def test_captured_whole(name):
-    assert same(weft.compile(CAPTURED[name], fullgraph=True)(X), plain(CAPTURED[name]))
+    (found, said), (expected, warned) = told(weft.compile(CAPTURED[name], fullgraph=True)), told(CAPTURED[name])
+    assert same(found, expected)
+    assert said == warned
 
 
 @pytest.mark.parametrize("name", LEFT)

@@ -100,7 +100,7 @@ def _smooth_l1(x, y, beta):
 @composite("huber_values(Tensor input, Tensor target, float delta) -> Tensor", tags=["function_only", "hidden"], native="chain")
 def huber_values(x, y, delta):
     """0.5 d^2 where |d| < delta, delta (|d| - delta / 2) elsewhere, of the difference d."""
-    return ops.huber_core(*_of_one_dtype(x, y), delta)
+    return ops.huber_core(*_of_one_real_dtype(x, y, "huber"), delta)
 
 
 def _huber_slope(d, delta):
@@ -124,7 +124,7 @@ closed(
 @composite("smooth_l1_values(Tensor input, Tensor target, float beta) -> Tensor", tags=["function_only", "hidden"], native="chain")
 def smooth_l1_values(x, y, beta):
     """0.5 d^2 / beta where |d| < beta, |d| - beta / 2 elsewhere, of the difference d."""
-    return (x - y).abs() if beta == 0 else ops.smooth_l1_core(*_of_one_dtype(x, y), beta)
+    return (x - y).abs() if beta == 0 else ops.smooth_l1_core(*_of_one_real_dtype(x, y, "smooth_l1"), beta)
 
 
 def _smooth_l1_core(x, y, beta):
@@ -141,8 +141,10 @@ closed(
 )
 
 
-def _of_one_dtype(x, y):
+def _of_one_real_dtype(x, y, name):
     dtype = ops.result_type(x, y)
+    if dtype.is_complex:
+        raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{TYPE_NAMES[dtype.name]}'")
     return x.to(dtype), y.to(dtype)
 
 

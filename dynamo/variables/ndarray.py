@@ -14,7 +14,7 @@ import aten
 from aten import _native
 from aten.dtype import dtype_from_numpy
 from aten.op import registry
-from aten.symbolic.symint import SymBool, SymInt
+from aten.symbolic.symint import SymBool, SymFloat, SymInt
 from dynamo import breaks, guards, outcome, trace_rules
 from dynamo.breaks import NotConstant, Raised, Unsupported
 from dynamo.operators import ROWS, UNARY
@@ -319,7 +319,8 @@ def as_stored(frame, value: Variable, dtype: np.dtype) -> Variable:
     """A number as elements of `dtype` hold it. Of a symbol is guarded that an integer dtype can hold it, else its value is read."""
     if isinstance(value, SymbolicVariable):
         if is_held(value.value, dtype):
-            return value
+            cut = dtype.kind in "iu" and isinstance(value.value, SymFloat)
+            return symbolic(frame, value.value.__trunc__()) if cut else value
         value = ConstantVariable(value.as_python())
     if isinstance(value, ConstantVariable) and isinstance(value.value, (int, float, complex, np.generic)):
         return ConstantVariable(run_python(frame, stored, value.value, dtype))

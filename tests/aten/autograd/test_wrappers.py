@@ -38,4 +38,4 @@ def test_gradcheck_reads_and_moves_what_a_wrapper_holds():
 
 
 def test_a_class_says_what_its_tensors_print():
-    assert repr(Wrapper(weft.ones(1))) == "tensor(tensor([1.]))"
+    assert repr(Wrapper(weft.ones(1))) == "Wrapper(tensor([1.]))"

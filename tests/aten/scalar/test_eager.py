@@ -16,8 +16,10 @@ def test_codes_are_those_that_were_built():
 def test_rows_are_ops():
     """Every function with eager loops is an op, the form of one, or the derivative of one."""
     others = {e.name for e in entries()} - set(registry)
-    assert {n for n in others if not n.endswith("_backward")} == {"gelu_tanh", "trigamma", "lerp_either"}
-    assert {n.removesuffix("_backward") for n in others if n.endswith("_backward")} <= set(registry)
+    assert {n for n in others if not n.endswith("_backward")} == {
+        "gelu_tanh", "trigamma", "lerp_either", "huber", "smooth_l1", "size_of_difference", "square_of_difference",
+    }  # fmt: skip
+    assert {n.removesuffix("_backward") for n in others if n.endswith("_backward")} <= {*registry, *others}
 
 
 def test_rows_have_texts_for_their_kinds():

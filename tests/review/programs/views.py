@@ -153,7 +153,7 @@ def data_and_detach_written(C):
         d += 1
         z = y * 3
         x.data.mul_(2)
-        return y, z, d, x._version
+        return y, z, d, x._version if x.requires_grad else None
 
     c = C(f)
     r = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 import linecache
+import math
 import types
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -201,23 +202,23 @@ class GraphModule:
         return f"{self.class_name}({len(self._graph.nodes)} nodes)"
 
 
-def _generate(graph: Graph) -> tuple[str, dict[str, Any]]:
-    """(text of `def forward(self, ...)`, the globals it needs)"""
-    import math
+class _Text:
+    """What the text of a graph says of its values, and the globals it needs for that."""
 
-    scope: dict[str, Any] = {"sqrt": math.sqrt, "floor": math.floor}
-    names: dict[int, str] = {}  # id of a global object → its name
+    def __init__(self, graph: Graph):
+        self.graph = graph
+        self.scope: dict[str, Any] = {"sqrt": math.sqrt, "floor": math.floor}
+        self.names: dict[int, str] = {}  # id of a global object → its name
 
-    def constant(value: Any, hint: str) -> str:
-        name = names.get(id(value))
+    def constant(self, value: Any, hint: str) -> str:
+        name = self.names.get(id(value))
         if name is None:
-            name = graph.name_for(f"_{hint}")
-            names[id(value)] = name
-            scope[name] = value
+            name = self.names[id(value)] = self.graph.name_for(f"_{hint}")
+            self.scope[name] = value
         return name
 
-    def arg(a: Any) -> str:
-        t = type(a)
+    def arg(self, a: Any) -> str:
+        t, arg = type(a), self.arg
         if t is Node:
             return a.name
         if t is int or t is bool or t is str or a is None:
@@ -236,13 +237,33 @@ def _generate(graph: Graph) -> tuple[str, dict[str, Any]]:
                 return a.expr.name
             # Text where it means the same for SymInts as for ints; min, max and conditions would guard.
             plain = all(x.op in ("sym", "const", "add", "mul", "floordiv", "mod") for x in _walk(a.expr))
-            return f"({a})" if plain else f"{constant(resolve, 'resolve')}({constant(a, 'expr')}, {{{free}}})"
+            return f"({a})" if plain else f"{self.constant(resolve, 'resolve')}({self.constant(a, 'expr')}, {{{free}}})"
         if t is float and a == a and abs(a) != float("inf"):
             return repr(a)
-        return constant(a, getattr(a, "name", None) or t.__name__)
+        return self.constant(a, getattr(a, "name", None) or t.__name__)
 
+    def value(self, node: Node) -> str:
+        """The expression whose value the node is."""
+        parts = [self.arg(a) for a in node.args] + [f"{k}={self.arg(v)}" for k, v in node.kwargs.items()]
+        if node.op == "get_attr":
+            return printer.attribute_text(node.target)
+        if node.op == "call_method":
+            return f"{parts[0]}.{node.target}({', '.join(parts[1:])})"
+        if node.op == "call_module":
+            return f"{printer.attribute_text(node.target)}({', '.join(parts)})"
+        return f"{self.constant(node.target, getattr(node.target, '__name__', 'function'))}({', '.join(parts)})"
+
+    def block(self, modes: dict[str, Any]) -> str:
+        """The `with` of nodes that run in other modes than those of the call."""
+        entered = [f"{self.constant(MODES[name], MODES[name].__name__)}({self.arg(said)})" for name, said in modes.items()]
+        return f"    with {', '.join(entered)}:"
+
+
+def _generate(graph: Graph) -> tuple[str, dict[str, Any]]:
+    """(text of `def forward(self, ...)`, the globals it needs)"""
+    text = _Text(graph)
     placeholders = graph.placeholders
-    parameters = [n.name + "".join(f"={arg(a)}" for a in n.args) for n in placeholders]
+    parameters = [n.name + "".join(f"={text.arg(a)}" for a in n.args) for n in placeholders]
     lines = [f"def forward({', '.join(['self', *parameters])}):"]
     used = free_symbols(graph)
     graph.reserve(used)
@@ -259,24 +280,15 @@ def _generate(graph: Graph) -> tuple[str, dict[str, Any]]:
     for node in graph.nodes:
         if node.op == "placeholder":
             continue
+        if node.op == "output":
+            lines.append(f"    return {text.arg(node.args[0])}")
+            continue
         asked = {name: node.meta[name] for name in MODES if node.meta.get(name) is not None}
-        if asked != modes and node.op != "output":
+        if asked != modes:
             modes = asked
             if modes:
-                entered = [f"{constant(MODES[name], MODES[name].__name__)}({arg(said)})" for name, said in modes.items()]
-                lines.append(f"    with {', '.join(entered)}:")
-        if node.op == "output":
-            lines.append(f"    return {arg(node.args[0])}")
-            continue
-        parts = [arg(a) for a in node.args] + [f"{k}={arg(v)}" for k, v in node.kwargs.items()]
-        if node.op == "get_attr":
-            value = printer.attribute_text(node.target)
-        elif node.op == "call_method":
-            value = f"{parts[0]}.{node.target}({', '.join(parts[1:])})"
-        elif node.op == "call_module":
-            value = f"{printer.attribute_text(node.target)}({', '.join(parts)})"
-        else:
-            value = f"{constant(node.target, getattr(node.target, '__name__', 'function'))}({', '.join(parts)})"
+                lines.append(text.block(modes))
+        value = text.value(node)
         dead = last.get(node, ())
         free = ";  " + " = ".join(n.name for n in dead) + " = None" if dead else ""
         name, sizes = node.name, ""
@@ -286,7 +298,7 @@ def _generate(graph: Graph) -> tuple[str, dict[str, Any]]:
             elif symbol in used:
                 sizes += f";  {symbol} = {node.name}.shape[{dim}]"
         lines.append(f"    {'    ' if modes else ''}{name} = {value}{sizes}{free}")
-    return "\n".join(lines) + "\n", scope
+    return "\n".join(lines) + "\n", text.scope
 
 
 def _walk(e):

@@ -304,7 +304,11 @@ static inline bool keys_and_hashes(PyObject *container, std::vector<std::pair<Py
     return true;
   }
 #if PY_VERSION_HEX >= 0x030d0000
-  PyObject *keys = PySet_New(container); // which takes the hashes from the dict
+  // Sets take the hashes from dicts, and those from dicts and subclasses that are iterated as dicts are.
+  bool is_copied = !PyDict_CheckExact(container) && Py_TYPE(container)->tp_iter == PyDict_Type.tp_iter;
+  PyObject *plain = is_copied ? PyDict_Copy(container) : Py_NewRef(container);
+  PyObject *keys = plain ? PySet_New(plain) : NULL;
+  Py_XDECREF(plain);
   std::vector<std::pair<PyObject *, Py_hash_t>> unordered;
   if (!keys || !keys_and_hashes(keys, unordered)) return false;
   Py_DECREF(keys);

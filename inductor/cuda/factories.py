@@ -202,6 +202,8 @@ def make(op: Op, args: tuple[Any, ...], found: Meta, on_host: Callable[[], Tenso
     others = COMPLEX if found.dtype in (dtypes.complex64, dtypes.complex128) else OF_OTHERS
     if op.name in others:
         return others[op.name](*args)
+    if op.name not in FORMS and op.decompose_fn is not None:
+        return op.decompose_fn(*args)
     if op.name == "randint_philox" and args[1] - args[0] > LANES:
         return wide_integers(*args)
     why = ""

@@ -28,10 +28,13 @@ def test_dtypes_are_pytorchs_for_cuda(device, compiled):
     x = weft.rand(4, 4, generator=weft.Generator().manual_seed(0)).to(device)
     h, found = x.half(), {}
     LSTM.to(device), NORM.to(device)
-    for name, (_, call) in CALLS.items():
-        f = weft.compile(call, backend="eager", fullgraph=True) if compiled else call
-        with weft.autocast("cuda"):
-            found[name] = str(f(x, h).dtype).removeprefix("torch.").removeprefix("weft.")
+    try:
+        for name, (_, call) in CALLS.items():
+            f = weft.compile(call, backend="eager", fullgraph=True) if compiled else call
+            with weft.autocast("cuda"):
+                found[name] = str(f(x, h).dtype).removeprefix("torch.").removeprefix("weft.")
+    finally:
+        LSTM.cpu(), NORM.cpu()  # memory of the device is given back
     assert found == {name: dtype for name, (dtype, _) in CALLS.items()}
 
 

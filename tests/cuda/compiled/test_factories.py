@@ -76,10 +76,18 @@ def test_one_kernel_counts_to_any_number(device):
 
 def test_what_no_kernel_makes_comes_from_the_host_with_a_warning(device, monkeypatch):
     monkeypatch.setattr(errors, "_warned", set())
+    monkeypatch.delitem(factories.FORMS, "rand_philox")
+    weft.manual_seed(3)
+    with pytest.warns(match="rand_philox has no kernel on cuda"):
+        found = weft.rand(7, 5, device="cuda")
+    weft.manual_seed(3)
+    assert found.device == device and found.cpu().equal(weft.rand(7, 5))
+
+
+def test_factories_without_a_form_are_what_they_are_made_of(device, monkeypatch):
+    monkeypatch.setattr(errors, "_warned", set())
     monkeypatch.delitem(factories.FORMS, "eye")
-    with pytest.warns(match="eye has no kernel on cuda"):
-        found = weft.eye(7, 5, device="cuda")
-    assert found.device == device and found.cpu().equal(weft.eye(7, 5))
+    assert weft.eye(7, 5, device="cuda").cpu().equal(weft.eye(7, 5))
 
 
 def test_counting_is_captured(device):

@@ -2,6 +2,7 @@
 
 import collections
 import contextvars
+import gc
 import io
 import logging
 import operator
@@ -248,6 +249,7 @@ def weak_containers(C):
     out = [c(x0(), k) for k in ks]
     ks.pop()
     k = None
+    gc.collect()  # what capture looked at may live until then
     out.append((len(d), len(s), sorted(v), c(x0(), ks[0])))
     return out
 

@@ -13,7 +13,7 @@ from typing import Any
 from aten._native import Tensor
 from aten.fx import printer
 from aten.fx.graph import Graph
-from aten.fx.interpreter import MODES, Interpreter, last_uses
+from aten.fx.interpreter import MODES, Interpreter, last_uses, modes_of
 from aten.fx.node import Node
 from aten.fx.symbols import binders, binders_within, free_symbols, resolve
 from aten.symbolic.symint import SYMBOLIC
@@ -283,7 +283,7 @@ def _generate(graph: Graph) -> tuple[str, dict[str, Any]]:
         if node.op == "output":
             lines.append(f"    return {text.arg(node.args[0])}")
             continue
-        asked = {name: node.meta[name] for name in MODES if node.meta.get(name) is not None}
+        asked = modes_of(node)
         if asked != modes:
             modes = asked
             if modes:

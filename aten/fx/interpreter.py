@@ -40,8 +40,13 @@ def default_dtype(dtype: Any) -> Ambient:
     return Ambient(DEFAULT_DTYPE, dtype.code << 8)
 
 
-MODES = {"grad": grad_mode, "default_dtype": default_dtype}
+MODES = {"grad": grad_mode, "default_dtype": default_dtype}  # by what a node's meta asks for
 DEFAULT_DTYPE = 0xFF << 8  # of the ambient word
+
+
+def modes_of(n: Node) -> dict[str, Any]:
+    """The modes that a node asks for, where they are others than those of the call."""
+    return {name: said for name in MODES if (said := n.meta.get(name)) is not None}
 
 
 class Interpreter:
@@ -90,13 +95,12 @@ class Interpreter:
         """The value of one node, whose arguments are in `env`."""
         args, kwargs = self.fetch_args_kwargs_from_env(n)
         run = getattr(self, n.op)
-        grad, dtype = n.meta.get("grad"), n.meta.get("default_dtype")
-        if grad is None and dtype is None:
+        asked = modes_of(n)
+        if not asked:
             return run(n.target, args, kwargs)
         with contextlib.ExitStack() as modes:
-            for mode, said in ((grad_mode, grad), (default_dtype, dtype)):
-                if said is not None:
-                    modes.enter_context(mode(said))
+            for name, said in asked.items():
+                modes.enter_context(MODES[name](said))
             return run(n.target, args, kwargs)
 
     def fetch_args_kwargs_from_env(self, n: Node) -> tuple[tuple, dict]:

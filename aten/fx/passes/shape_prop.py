@@ -8,6 +8,7 @@ from aten import pytree
 from aten._native import Tensor
 from aten.fx.interpreter import Interpreter
 from aten.fx.node import Node
+from aten.layout import contiguous_format
 
 
 class TensorMetadata(NamedTuple):
@@ -23,8 +24,6 @@ class TensorMetadata(NamedTuple):
 
 
 def _extract_tensor_metadata(result: Tensor, include_contiguity: bool = True) -> TensorMetadata:
-    from aten.layout import contiguous_format
-
     layout = contiguous_format if include_contiguity and result.is_contiguous() else None
     return TensorMetadata(result.shape, result.dtype, result.requires_grad, result.stride(), layout, False, {})
 

@@ -13,6 +13,7 @@ from aten import _native, default_device, devices
 from aten import dtype as dtypes
 from aten._native import DType, Size, Tensor, from_dlpack, from_numpy
 from aten.op import ops
+from aten.open_levels import transforming
 from aten.printing import tensor_text
 from aten.promotion import FLOATING, INTEGER, category, check_fits
 
@@ -237,6 +238,7 @@ def tensor(data: Any, *, dtype: DType | None = None, device: Any = None, require
     """
     dtype = _dtype_argument(dtype)
     device = default_device.current() if device is None else device
+    leaf_below = False  # a transform has its own; what it takes up may be a leaf outside
     if isinstance(data, Tensor):
         result = data.detach().clone() if dtype is None else data.detach().clone().to(dtype)
     elif dtype is not None and isinstance(data, _native.UntypedStorage):  # its bytes, as elements
@@ -246,10 +248,11 @@ def tensor(data: Any, *, dtype: DType | None = None, device: Any = None, require
         result = _copy_of(array)
         if dtype is dtypes.complex32:
             result = result.to(dtype)
-        result = _fresh(result)
+        leaf_below = requires_grad and transforming()
+        result = _fresh(result.requires_grad_() if leaf_below else result)
     if device is not None and dtypes.device(device) != result.device:
         result = _on_device(result, dtypes.device(device), isinstance(data, (bool, int, float, complex)))
-    return result.requires_grad_() if requires_grad else result
+    return result.requires_grad_() if requires_grad and not leaf_below else result
 
 
 def _on_device(result: Tensor, device: Any, number: bool) -> Tensor:

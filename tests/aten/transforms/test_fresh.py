@@ -45,6 +45,12 @@ def test_a_sum_that_begins_with_a_number():
     assert torch.compile(torch.func.grad(f))(v()).tolist() == [1, -2, 4, 0]
 
 
+def test_new_data_may_be_a_leaf_outside_of_the_transform():
+    f = lambda v: (torch.tensor([1.0, 2, 3, 4], requires_grad=True) * v).sum()
+    assert torch.func.grad(f)(v()).tolist() == [1, 2, 3, 4]
+    assert torch.vmap(f)(torch.stack([v(), v()])).tolist() == [16.5, 16.5]
+
+
 def test_new_data_outside_of_the_function_is_not_written():
     outside = torch.zeros(4)
     with pytest.raises(RuntimeError, match="captured Tensor"):

@@ -9,126 +9,129 @@ import weft
 from tests.review.harness import prog, times, x0
 
 
+class EverySpecial:
+    """Defines special methods of every family: an instance's own attributes of those names count for nothing."""
+
+    def __hash__(self):
+        return 1
+
+    def __eq__(self, o):
+        return True
+
+    def __index__(self):
+        return 1
+
+    def __next__(self):
+        return 5
+
+    def __iter__(self):
+        return self
+
+    def __round__(self, n=None):
+        return 3
+
+    def __fspath__(self):
+        return "p"
+
+    def __len__(self):
+        return 2
+
+    def __bool__(self):
+        return False
+
+    def __contains__(self, v):
+        return True
+
+    def __getitem__(self, k):
+        return 9
+
+    def __add__(self, o):
+        return 1
+
+    def __neg__(self):
+        return 2
+
+    def __call__(self):
+        return 3
+
+    def __float__(self):
+        return 1.5
+
+    def __int__(self):
+        return 4
+
+    def __complex__(self):
+        return 1j
+
+    def __abs__(self):
+        return 7
+
+    def __divmod__(self, o):
+        return 8
+
+    def __reversed__(self):
+        return iter([1])
+
+    def __format__(self, s):
+        return "f"
+
+    def __str__(self):
+        return "s"
+
+    def __repr__(self):
+        return "r"
+
+    def __enter__(self):
+        return 1
+
+    def __exit__(self, *a):
+        return None
+
+    def __length_hint__(self):
+        return 3
+
+    def __trunc__(self):
+        return 6
+
+    def __floor__(self):
+        return 6
+
+    def __ceil__(self):
+        return 6
+
+    def __dir__(self):
+        return ["z"]
+
+    def __instancecheck__(self, o):
+        return True
+
+    def __bytes__(self):
+        return b"q"
+
+    def __setitem__(self, k, v):
+        pass
+
+    def __delitem__(self, k):
+        pass
+
+    def __iadd__(self, o):
+        return self
+
+    def __lt__(self, o):
+        return True
+
+    def __ne__(self, o):
+        return False
+
+    def __pos__(self):
+        return 0
+
+    def __matmul__(self, o):
+        return "mm"
+
+
 @prog
 def special_on_instance(C):
-    class K:
-        def __hash__(self):
-            return 1
-
-        def __eq__(self, o):
-            return True
-
-        def __index__(self):
-            return 1
-
-        def __next__(self):
-            return 5
-
-        def __iter__(self):
-            return self
-
-        def __round__(self, n=None):
-            return 3
-
-        def __fspath__(self):
-            return "p"
-
-        def __len__(self):
-            return 2
-
-        def __bool__(self):
-            return False
-
-        def __contains__(self, v):
-            return True
-
-        def __getitem__(self, k):
-            return 9
-
-        def __add__(self, o):
-            return 1
-
-        def __neg__(self):
-            return 2
-
-        def __call__(self):
-            return 3
-
-        def __float__(self):
-            return 1.5
-
-        def __int__(self):
-            return 4
-
-        def __complex__(self):
-            return 1j
-
-        def __abs__(self):
-            return 7
-
-        def __divmod__(self, o):
-            return 8
-
-        def __reversed__(self):
-            return iter([1])
-
-        def __format__(self, s):
-            return "f"
-
-        def __str__(self):
-            return "s"
-
-        def __repr__(self):
-            return "r"
-
-        def __enter__(self):
-            return 1
-
-        def __exit__(self, *a):
-            return None
-
-        def __length_hint__(self):
-            return 3
-
-        def __trunc__(self):
-            return 6
-
-        def __floor__(self):
-            return 6
-
-        def __ceil__(self):
-            return 6
-
-        def __dir__(self):
-            return ["z"]
-
-        def __instancecheck__(self, o):
-            return True
-
-        def __bytes__(self):
-            return b"q"
-
-        def __setitem__(self, k, v):
-            pass
-
-        def __delitem__(self, k):
-            pass
-
-        def __iadd__(self, o):
-            return self
-
-        def __lt__(self, o):
-            return True
-
-        def __ne__(self, o):
-            return False
-
-        def __pos__(self):
-            return 0
-
-        def __matmul__(self, o):
-            return "mm"
-
     import os
 
     def f(x, o):
@@ -176,9 +179,9 @@ def special_on_instance(C):
         return x + 1, out
 
     c = C(f)
-    r = [c(x0(), K())]
-    k = K()
-    for n in list(vars(K)):
+    r = [c(x0(), EverySpecial())]
+    k = EverySpecial()
+    for n in list(vars(EverySpecial)):
         if n.startswith("__") and n not in ("__module__", "__dict__", "__weakref__", "__doc__", "__qualname__"):
             setattr(k, n, lambda *a: 100)
     r.append(c(x0(), k))
@@ -347,89 +350,99 @@ def iterate_while_changing(C):
     )
 
 
+class Cx(complex):
+    pass
+
+
+class I(int):
+    pass
+
+
+class S(str):
+    pass
+
+
+class L(list):
+    pass
+
+
+class D(dict):
+    pass
+
+
+class T(tuple):
+    pass
+
+
+class F(float):
+    pass
+
+
+OF_TWO = (
+    max,
+    min,
+    operator.lt,
+    operator.add,
+    operator.sub,
+    operator.mul,
+    operator.getitem,
+    operator.contains,
+    operator.pow,
+    operator.matmul,
+    divmod,
+    operator.truediv,
+    operator.and_,
+    operator.lshift,
+    lambda a, b: sorted([a, b]),
+    lambda a, b: a[0],
+    lambda a, b: a(),
+    lambda a, b: len(a),
+    lambda a, b: next(a),
+    lambda a, b: -a,
+    lambda a, b: ~a,
+    lambda a, b: abs(a),
+    lambda a, b: hash(a),
+    lambda a, b: int(a),
+    lambda a, b: float(a),
+    lambda a, b: a.zz,
+    lambda a, b: [1][a],
+    lambda a, b: range(a),
+    lambda a, b: "x" + a,
+    lambda a, b: [1] + a,
+    lambda a, b: (1,) + a,
+    lambda a, b: sum(a),
+    lambda a, b: dict(a),
+    lambda a, b: "%d" % a,
+    lambda a, b: a % b,
+    lambda a, b: reversed(a),
+    lambda a, b: round(a),
+    lambda a, b: a in 3,
+    lambda a, b: setattr(a, "q", 1),
+    lambda a, b: a.__setitem__,
+    lambda a, b: operator.setitem(a, 0, 1),
+    lambda a, b: operator.delitem(a, 0),
+    lambda a, b: "".join(a),
+    lambda a, b: isinstance(1, a),
+    lambda a, b: chr(a),
+    lambda a, b: bytes(a),
+    lambda a, b: str.upper(a),
+    lambda a, b: list.append(a, 1),
+    lambda a, b: dict.get(a, 1),
+    lambda a, b: int.bit_length(a),
+    lambda a, b: math.sqrt(a),
+    lambda a, b: complex(a),
+    lambda a, b: a < b,
+    lambda a, b: enumerate(a, b),
+    lambda a, b: zip(a, b),
+    lambda a, b: map(a, b),
+)
+
+
 @prog
 def errors_name_the_class(C):
-    class Cx(complex):
-        pass
-
-    class I(int):
-        pass
-
-    class S(str):
-        pass
-
-    class L(list):
-        pass
-
-    class D(dict):
-        pass
-
-    class T(tuple):
-        pass
-
-    class F(float):
-        pass
-
     def f(x, a, b):
         out = []
-        for op in (
-            max,
-            min,
-            operator.lt,
-            operator.add,
-            operator.sub,
-            operator.mul,
-            operator.getitem,
-            operator.contains,
-            operator.pow,
-            operator.matmul,
-            divmod,
-            operator.truediv,
-            operator.and_,
-            operator.lshift,
-            lambda a, b: sorted([a, b]),
-            lambda a, b: a[0],
-            lambda a, b: a(),
-            lambda a, b: len(a),
-            lambda a, b: next(a),
-            lambda a, b: -a,
-            lambda a, b: ~a,
-            lambda a, b: abs(a),
-            lambda a, b: hash(a),
-            lambda a, b: int(a),
-            lambda a, b: float(a),
-            lambda a, b: a.zz,
-            lambda a, b: [1][a],
-            lambda a, b: range(a),
-            lambda a, b: "x" + a,
-            lambda a, b: [1] + a,
-            lambda a, b: (1,) + a,
-            lambda a, b: sum(a),
-            lambda a, b: dict(a),
-            lambda a, b: "%d" % a,
-            lambda a, b: a % b,
-            lambda a, b: reversed(a),
-            lambda a, b: round(a),
-            lambda a, b: a in 3,
-            lambda a, b: setattr(a, "q", 1),
-            lambda a, b: a.__setitem__,
-            lambda a, b: operator.setitem(a, 0, 1),
-            lambda a, b: operator.delitem(a, 0),
-            lambda a, b: "".join(a),
-            lambda a, b: isinstance(1, a),
-            lambda a, b: chr(a),
-            lambda a, b: bytes(a),
-            lambda a, b: str.upper(a),
-            lambda a, b: list.append(a, 1),
-            lambda a, b: dict.get(a, 1),
-            lambda a, b: int.bit_length(a),
-            lambda a, b: math.sqrt(a),
-            lambda a, b: complex(a),
-            lambda a, b: a < b,
-            lambda a, b: enumerate(a, b),
-            lambda a, b: zip(a, b),
-            lambda a, b: map(a, b),
-        ):
+        for op in OF_TWO:
             try:
                 r = op(a, b)
                 out.append(type(r).__name__)

@@ -274,96 +274,97 @@ def total_ordering(C):
     return C(f)(x0())
 
 
+class V:
+    def __init__(self, a):
+        self.a = a
+
+    def __add__(self, o):
+        return V(self.a + (o.a if isinstance(o, V) else o))
+
+    __radd__ = __add__
+
+    def __mul__(self, o):
+        return NotImplemented
+
+    def __rmul__(self, o):
+        return ("rmul", o)
+
+    def __iadd__(self, o):
+        self.a += 100
+        return self
+
+    def __neg__(self):
+        return -self.a
+
+    def __getitem__(self, k):
+        return k
+
+    def __contains__(self, k):
+        return k == 3
+
+    def __len__(self):
+        return 5
+
+    def __iter__(self):
+        return iter([1, 2])
+
+    def __call__(self, *a, **k):
+        return a, k
+
+    def __index__(self):
+        return 2
+
+    def __int__(self):
+        return 7
+
+    def __float__(self):
+        return 7.5
+
+    def __abs__(self):
+        return "abs"
+
+    def __round__(self, n=None):
+        return "round"
+
+    def __divmod__(self, o):
+        return "dm"
+
+    def __matmul__(self, o):
+        return "mm"
+
+    def __bool__(self):
+        return False
+
+    def __str__(self):
+        return "S"
+
+    def __repr__(self):
+        return "R"
+
+    def __format__(self, s):
+        return "F" + s
+
+    def __enter__(self):
+        return "e"
+
+    def __exit__(self, *a):
+        return False
+
+    def __invert__(self):
+        return "inv"
+
+    def __pow__(self, o, m=None):
+        return "pow"
+
+    def __lt__(self, o):
+        return "lt"
+
+    def __reversed__(self):
+        return iter("rev")
+
+
 @prog
 def operator_dunders(C):
-    class V:
-        def __init__(self, a):
-            self.a = a
-
-        def __add__(self, o):
-            return V(self.a + (o.a if isinstance(o, V) else o))
-
-        __radd__ = __add__
-
-        def __mul__(self, o):
-            return NotImplemented
-
-        def __rmul__(self, o):
-            return ("rmul", o)
-
-        def __iadd__(self, o):
-            self.a += 100
-            return self
-
-        def __neg__(self):
-            return -self.a
-
-        def __getitem__(self, k):
-            return k
-
-        def __contains__(self, k):
-            return k == 3
-
-        def __len__(self):
-            return 5
-
-        def __iter__(self):
-            return iter([1, 2])
-
-        def __call__(self, *a, **k):
-            return a, k
-
-        def __index__(self):
-            return 2
-
-        def __int__(self):
-            return 7
-
-        def __float__(self):
-            return 7.5
-
-        def __abs__(self):
-            return "abs"
-
-        def __round__(self, n=None):
-            return "round"
-
-        def __divmod__(self, o):
-            return "dm"
-
-        def __matmul__(self, o):
-            return "mm"
-
-        def __bool__(self):
-            return False
-
-        def __str__(self):
-            return "S"
-
-        def __repr__(self):
-            return "R"
-
-        def __format__(self, s):
-            return "F" + s
-
-        def __enter__(self):
-            return "e"
-
-        def __exit__(self, *a):
-            return False
-
-        def __invert__(self):
-            return "inv"
-
-        def __pow__(self, o, m=None):
-            return "pow"
-
-        def __lt__(self, o):
-            return "lt"
-
-        def __reversed__(self):
-            return iter("rev")
-
     def f(x):
         v = V(1)
         w = v + 1

@@ -315,14 +315,23 @@ class _Writer:
 
 
 def _example(node: Node) -> Any:
-    """A tensor of zeros in the layout of a value of a graph; 0 for a number that a step gives."""
+    """A tensor in the layout of a value of a graph; 0 for a number that a step gives. Of zeros, with ones in the diagonals
+    of square matrices: there are kernels that do not take singular ones."""
     val = node.meta["val"]
     if val is None:
         return 0
     if type(val) is not Meta:
         raise _NoProgram
     span = 1 + sum((n - 1) * s for n, s in zip(val.sizes, val.strides)) if val.numel() else 0
-    return _native.alias(_native.empty([span], val.dtype, val.device).zero_(), val.sizes, val.strides, 0)
+    made = _native.alias(_native.empty([span], val.dtype, val.device).zero_(), val.sizes, val.strides, 0)
+    if (
+        val.ndim > 1
+        and val.sizes[-1] == val.sizes[-2]
+        and val.dtype.itemsize >= 4
+        and (val.dtype.is_floating_point or val.dtype.is_complex)
+    ):
+        np.einsum("...ii->...i", arrays.array(made))[...] = 1
+    return made
 
 
 def _layouts(node: Node) -> tuple[list[Any], bool]:

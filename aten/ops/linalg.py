@@ -273,11 +273,32 @@ def _differences(values: Any) -> Any:
 @linalg_eigh.vjp
 def _(g, out):
     values, v = out
+    if g[1] is None:
+        return (v * g[0].unsqueeze(-2).to(v.dtype)) @ adjoint(v)
     inner = ops.diag_embed(g[0]).to(v.dtype) if g[0] is not None else 0
-    if g[1] is not None:
-        inner = inner + (adjoint(v) @ g[1]) / _differences(values)
+    inner = inner + (adjoint(v) @ g[1]) / _differences(values)
     found = v @ inner @ adjoint(v)
     return (found + adjoint(found)) * 0.5
+
+
+@op("hermitian_values(Tensor A, str UPLO) -> Tensor", tags=["library", "function_only", "hidden", "raises"])
+def hermitian_values(A: Meta, UPLO: str) -> Meta:
+    """The eigenvalues of `linalg_eigh`."""
+    return linalg_eigh.function(A, UPLO)[0]
+
+
+@hermitian_values.kernel
+def _(out, a, uplo):
+    out[...] = _lapack("linalg.eigh", np.linalg.eigvalsh, a, uplo.upper())
+
+
+@hermitian_values.vjp
+def _(g, A, UPLO):
+    v = linalg_eigh(A, UPLO)[1]
+    return (v * g.unsqueeze(-2).to(v.dtype)) @ adjoint(v)
+
+
+hermitian_values.recorded_fn = lambda A, UPLO: linalg_eigh(A, UPLO)[0]  # keeps what the derivative needs
 
 
 @op(
@@ -309,6 +330,8 @@ def _(g, A, out):
     """
     k = out[1].shape[-1]
     u, s, vh = ops.narrow(out[0], -1, 0, k), out[1], ops.narrow(out[2], -2, 0, k)
+    if g[0] is None and g[2] is None:
+        return (u * g[1].unsqueeze(-2).to(u.dtype)) @ vh
     v = adjoint(vh)
     inner = ops.diag_embed(g[1]).to(u.dtype) if g[1] is not None else ops.zeros_like(adjoint(u) @ u)
     e = _differences(s * s)
@@ -332,6 +355,26 @@ def _(g, A, out):
         inner = inner + ops.diag_embed(ops.imag(w) / s) * 1j
     total = u @ inner @ vh
     return total if result is None else total + result
+
+
+@op("singular_values(Tensor A) -> Tensor", tags=["library", "function_only", "hidden", "raises"])
+def singular_values(A: Meta) -> Meta:
+    """The singular values of `linalg_svd`."""
+    return linalg_svd.function(A, False)[1]
+
+
+@singular_values.kernel
+def _(out, a):
+    out[...] = _lapack("linalg.svd", np.linalg.svd, a, compute_uv=False)
+
+
+@singular_values.vjp
+def _(g, A):
+    u, _, vh = linalg_svd(A, False)
+    return (u * g.unsqueeze(-2).to(u.dtype)) @ vh
+
+
+singular_values.recorded_fn = lambda A: linalg_svd(A, False)[1]
 
 
 @op("linalg_eig(Tensor A) -> (Tensor eigenvalues, Tensor eigenvectors)", tags=["library", "function_only", "raises"])

@@ -248,7 +248,7 @@ def inverse(input):
 @_linalg("eigvalsh(Tensor A, str UPLO='L')")
 def linalg_eigvalsh(A, UPLO):
     """Eigenvalues of a symmetric matrix."""
-    return ops.linalg_eigh(A, UPLO)[0]
+    return ops.hermitian_values(A, UPLO)
 
 
 @_linalg("eigvals(Tensor A)")
@@ -260,7 +260,7 @@ def linalg_eigvals(A):
 @_linalg("svdvals(Tensor A, *, str? driver=None)")
 def linalg_svdvals(A, driver):
     """Singular values."""
-    return ops.linalg_svd(A, False)[1]
+    return ops.singular_values(A)
 
 
 @composite("svd(Tensor input, bool some=True, bool compute_uv=True) -> (Tensor U, Tensor S, Tensor V)")

@@ -61,7 +61,7 @@ class BreakWriter:
 
     def prepare(self) -> None:
         """Mark the breaking instruction, and make control leave the copy right after it."""
-        first, last = self._group(self.decoded.index_of[self.ending.offset])
+        first, last = self.decoded.step(self.decoded.index_of[self.ending.offset])
         self.first = first
         self.in_loop = bool(enclosing_heads(self.decoded, first))
         inst = self.decoded.instructions[last]
@@ -94,15 +94,6 @@ class BreakWriter:
             raise Unresumable("a break in the middle of leaving an except block")
         if instructions[index].name == "LOAD_GLOBAL" and instructions[index].arg & 1:
             raise Unresumable("a break at LOAD_GLOBAL")
-
-    def _group(self, index: int) -> tuple[int, int]:
-        """(first, last) of the instructions that make one step."""
-        first = last = index
-        while last + 1 in self.decoded.joined:
-            last += 1
-        while first in self.decoded.joined:
-            first -= 1
-        return first, last
 
     def _after(self, first: int, last: int, nulls: list[bool]) -> tuple[bool, ...]:
         """The stack behind the instructions, when they do not jump."""
@@ -162,9 +153,12 @@ class BreakWriter:
         return e.out
 
     def _bind_methods(self, last: int) -> None:
-        """The loop comes to the break again by way of the copy: with the stack that the tails expect."""
+        """The loop comes to the break again by way of the copy: with the stack that the tails expect, which do not see what the
+        break itself calls."""
+        called = self.decoded.callee(last)
         for i in range(last - 1, self.decoded.body() - 1, -1):
-            self._bind_method(i)
+            if called is None or self.decoded.depths[i] != called + 1:
+                self._bind_method(i)
 
     def _redirect_jump(self, last: int, nulls: list[bool]) -> None:
         inst = self.decoded.instructions[last]

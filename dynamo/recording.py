@@ -97,7 +97,7 @@ def record(output, frame, op: Op, args: list[Variable], kwargs: dict[str, Variab
         if isinstance(args[0], TensorVariable) and isinstance(result, TensorVariable):
             output.copied_views.setdefault(args[0].root, node.meta["by number"])
             result.taken = args[0], args[1]
-    if isinstance(val, (tuple, list)) and root is not None:
+    if op.name in OF_SEVERAL and root is not None:
         for part in node.users:
             part.meta["one of several"] = op.name
     if target is not None:
@@ -349,6 +349,9 @@ def is_detached(node: Any) -> bool:
     while node is not None and getattr(node.target, "name", None) not in ("detach", "detach_", "data_of"):
         node = viewed_by(node)
     return node is not None
+
+
+OF_SEVERAL = ("split", "chunk", "unbind")  # (what tensor_split and its like give are slices)
 
 
 def check_alone(output, frame, target: TensorVariable) -> None:

@@ -195,6 +195,23 @@ class Decoded:
         arg = inst.arg if inst.opcode >= dis.HAVE_ARGUMENT else None
         return dis.stack_effect(inst.opcode, arg, jump=jump)
 
+    def step(self, index: int) -> tuple[int, int]:
+        """(first, last) of the instructions that make one step."""
+        first = last = index
+        while last + 1 in self.joined:
+            last += 1
+        while first in self.joined:
+            first -= 1
+        return first, last
+
+    def callee(self, index: int) -> int | None:
+        """The place in the stack of what the instruction calls, with the place for `self` beside; None if it is no call."""
+        first, last = self.step(index)
+        depth = self.depths[first]
+        if depth is None or self.instructions[last].name not in ("CALL", "CALL_KW"):
+            return None
+        return depth + sum(self.effect(i, False) for i in range(first, last + 1)) - 1
+
     @property
     def depths(self) -> list[int | None]:
         """The depth of the stack before each instruction; None where control never comes."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import types
 from typing import Any
 
 from dynamo.breaks import Raised
 from dynamo.interpreter.containers import described
 from dynamo.interpreter.loads import constant_of_code
 from dynamo.interpreter.rules import VERSION, opcode
-from dynamo.variables.base import NULL, Variable
+from dynamo.variables.base import METHOD, NULL, Variable
 from dynamo.variables.exception import raise_exception
 from dynamo.variables.function import ClosureVariable
 
@@ -16,11 +17,24 @@ from dynamo.variables.function import ClosureVariable
 def pop_callable(frame) -> tuple[Variable, list[Variable]]:
     """What a call finds below its arguments: the callable, and self for an unbound method."""
     first, second = frame.popn(2)
-    if first is NULL:
+    if first is NULL or first is METHOD:
         return second, []
-    if second is NULL:
+    if second is NULL or second is METHOD:
         return first, []
     return first, [second]
+
+
+def as_loaded(frame, value: Variable) -> tuple[Any, Variable] | None:
+    """(method, self) where loading a method of C to call it leaves these two: what it refuses is told in the method's own name."""
+    if not isinstance(value, (frame.values.BoundMethod, frame.values.NativeMethod)):
+        return None
+    obj = value.object
+    cls = obj.python_type()
+    reads_itself = isinstance(frame.world.on_class(cls, "__getattribute__"), types.FunctionType)
+    if issubclass(cls, (type, super)) or reads_itself or not frame.world.lacks(cls, "__getattr__"):
+        return None
+    method = getattr(value, "descriptor", None) or frame.world.on_class(cls, value.name)
+    return (method, obj) if isinstance(method, (types.MethodDescriptorType, types.WrapperDescriptorType)) else None
 
 
 @opcode("KW_NAMES", until=(3, 12))

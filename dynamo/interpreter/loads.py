@@ -7,10 +7,11 @@ from typing import Any
 from dynamo import breaks
 from dynamo.breaks import Raised, Unsupported
 from dynamo.interpreter.rules import VERSION, opcode
-from dynamo.variables.base import NULL, Variable
+from dynamo.variables.base import METHOD, NULL, Variable
 from dynamo.variables.constant import NONE, literal
 from dynamo.variables.exception import raise_exception
 from dynamo.variables.function import CellVariable
+from dynamo.variables.super import SuperVariable
 
 
 # ------------------------------------------------------------------------------------------------- stack
@@ -198,13 +199,13 @@ def delete_global(frame, inst):
 
 
 # -------------------------------------------------------------------------------------------- attributes
-def push_method(frame, value: Variable) -> None:
+def push_method(frame, value: Variable, place: Variable = METHOD) -> None:
     """A method ready to be called, as the version lays it out (the method is bound already)."""
     if VERSION >= (3, 13):
         frame.push(value)
-        frame.push(NULL)
+        frame.push(place)
     else:
-        frame.push(NULL)
+        frame.push(place)
         frame.push(value)
 
 
@@ -220,14 +221,16 @@ def attribute(frame, obj: Variable, name: str) -> Variable:
 
 @opcode("LOAD_METHOD", until=(3, 11))
 def load_method(frame, inst):
-    push_method(frame, attribute(frame, frame.pop(), inst.value))
+    obj = frame.pop()
+    push_method(frame, attribute(frame, obj, inst.value), NULL if isinstance(obj, SuperVariable) else METHOD)
 
 
 @opcode("LOAD_ATTR")
 def load_attr(frame, inst):
-    value = attribute(frame, frame.pop(), inst.value)
+    obj = frame.pop()
+    value = attribute(frame, obj, inst.value)
     if VERSION >= (3, 12) and inst.arg & 1:
-        push_method(frame, value)
+        push_method(frame, value, NULL if isinstance(obj, SuperVariable) else METHOD)
     else:
         frame.push(value)
 

@@ -14,14 +14,17 @@ from aten import Tensor, _native
 from aten.fx.interpreter import DEFAULT_DTYPE
 from dynamo import breaks, outcome, trace_rules, variables
 from dynamo.breaks import Again, Raised, Unsupported
+from dynamo.bytecode.instruction import decode
 from dynamo.bytecode.liveness import keep_locals, live_at
 from dynamo.interpreter import branches, calls, containers, exceptions, loads, loops, withs  # noqa: F401  (opcodes)
 from dynamo.interpreter.frame import MAX_DEPTH, RootFrame
+from dynamo.interpreter.rules import VERSION
 from dynamo.options import Options
 from dynamo.output_graph import OutputGraph
 from dynamo.side_effects import Emission
 from dynamo.source import Closure, Local
 from dynamo.user_break import breaks_are_errors
+from dynamo.variables.base import METHOD
 from dynamo.variables.exception import CALLERS_EXCEPTION, ExceptionVariable, HandledBefore
 from dynamo.variables.function import CellVariable
 from dynamo.variables.lazy import Lazy
@@ -183,7 +186,11 @@ def handled_stack(root: RootFrame, emit: Emission) -> tuple:
     outer = [v.value for v in root.stack if isinstance(v, HandledBefore)]
     handled = iter([*outer[1:], root.handling])
     recipes: list = []
-    for v in root.stack:
+    loaded = loaded_method(root, emit)
+    for at, v in enumerate(root.stack):
+        if at in loaded:
+            recipes.append(loaded[at])
+            continue
         if not isinstance(v, HandledBefore):
             recipes.append(emit.value(v))
             continue
@@ -194,6 +201,15 @@ def handled_stack(root: RootFrame, emit: Emission) -> tuple:
         again = e.source is not None and not e.raised
         recipes.append(outcome.Handled(emit.value(e), tuple(e.trace), e.line, context, again))
     return tuple(recipes)
+
+
+def loaded_method(root: RootFrame, emit: Emission) -> dict[int, Any]:
+    """Place in the stack → recipe, of the method of C that the breaking instruction calls and of its object, if it loaded one."""
+    at = decode(root.code).callee(root.current.index)
+    if at is None or METHOD not in root.stack[at : at + 2]:
+        return {}
+    pair = calls.as_loaded(root, root.stack[at + 1 if VERSION < (3, 13) else at])
+    return {} if pair is None else {at: outcome.Const(pair[0]), at + 1: emit.value(pair[1])}
 
 
 def handling_below(root: RootFrame, emit: Emission) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import operator
 import types
@@ -169,6 +170,12 @@ class Variable:
     def c_call(self, frame: Frame, descriptor: Any, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
         """descriptor(self, *args, **kwargs): a method written in C, past all that override it."""
         return self.method(frame, descriptor.__name__, args, kwargs)
+
+    def call_c(self, frame: Frame, descriptor: Any, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
+        """The same, of whatever arguments the program gives: those that C does not take are refused by C itself."""
+        if not takes(descriptor, len(args), frozenset(kwargs)):
+            raise self.unsupported(f"{descriptor.__name__}() with these arguments")
+        return self.c_call(frame, descriptor, args, kwargs)
 
     def member(self, frame: Frame, descriptor: Any, name: str) -> Variable:
         """The value behind a descriptor of C that holds data."""
@@ -385,6 +392,18 @@ def accepts(function: types.FunctionType, positional: int, keywords: Iterable[st
     return all(name in given or name in optional for name in names[:end])
 
 
+@functools.cache
+def takes(descriptor: Any, positional: int, keywords: frozenset[str]) -> bool:
+    """Whether a method of C takes so many arguments behind its object and these keywords, as far as its signature tells."""
+    try:
+        inspect.signature(descriptor).bind(*[None] * (positional + 1), **dict.fromkeys(keywords))
+    except ValueError:  # C does not tell the signature of all of them
+        return True
+    except TypeError:
+        return False
+    return True
+
+
 def _declare_operators() -> None:
     """`a.__add__(b)` and all the others, from the rows of operators."""
 
@@ -467,3 +486,4 @@ class NullVariable(Variable):
 
 
 NULL = NullVariable()
+METHOD = NullVariable()  # the place of `self` where a method was loaded to be called, and is bound already

@@ -73,7 +73,7 @@ def _unbound_method(value) -> Callable:
     def method(frame, args, kwargs):
         if not args or not issubclass(args[0].python_type(), owner):
             raise frame.ops.refused(frame, value, *args) if args else Unsupported(breaks.UNKNOWN_CALL, value.__name__)
-        return args[0].c_call(frame, value, list(args[1:]), kwargs)
+        return args[0].call_c(frame, value, list(args[1:]), kwargs)
 
     return method
 

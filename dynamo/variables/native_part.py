@@ -18,7 +18,7 @@ from dynamo.breaks import Unsupported
 from dynamo.operators import BY_DUNDER, UNARY
 from dynamo.source import Attr, Converted, DictKey, NativeItem, Source, keys_of, values_of
 from dynamo.variables.attributes import bind, find_function, storage_of
-from dynamo.variables.base import Variable
+from dynamo.variables.base import Variable, accepts
 from dynamo.variables.constant import NONE, PLAIN, ConstantVariable
 from dynamo.variables.hashed import value_at
 from dynamo.variables.mapping import MISSING, DictVariable, pairs_from
@@ -60,7 +60,7 @@ class Part:
         if name in UNARY_BY_DUNDER:
             return self.unary(frame, UNARY_BY_DUNDER[name])
         rule = SLOTS.get(name)
-        if rule is not None:
+        if rule is not None and accepts(rule, len(args) + 2, kwargs):
             return rule(self, frame, *args)
         return self.method(frame, name, args, kwargs)
 
@@ -71,6 +71,10 @@ class Part:
 
     def initialize(self, frame, args: list[Variable], kwargs: dict[str, Variable]) -> None:
         """The `__init__` of the builtin class."""
+
+    def takes_no(self, kwargs: dict[str, Variable]) -> None:
+        if kwargs:
+            raise self.owner.unsupported(f"{self.base.__name__}.__init__ with keywords")
 
     def recipe(self, emit):
         return emit.value(self.owner)
@@ -212,6 +216,7 @@ class ListPart(Part, ListVariable):
     __slots__ = ("owner", "base")
 
     def initialize(self, frame, args, kwargs):
+        self.takes_no(kwargs)
         if self.items:
             self.changed(frame)
             self.items = []
@@ -253,6 +258,8 @@ class SetPart(Part, SetVariable):
     __slots__ = ("owner", "base")
 
     def initialize(self, frame, args, kwargs):
+        if not self.frozen:
+            self.takes_no(kwargs)
         for values in args if not self.frozen else ():
             self.method(frame, "update", [values], {})
 

@@ -307,7 +307,7 @@ class NativeMethod(Variable):
         return super().getattr(frame, name)
 
     def call(self, frame, args, kwargs):
-        return self.object.c_call(frame, self.descriptor, args, kwargs)
+        return self.object.call_c(frame, self.descriptor, args, kwargs)
 
     def hash_key(self):
         return ("method", self.name, self.object.hash_key())

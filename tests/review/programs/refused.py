@@ -1,0 +1,54 @@
+"""Arguments that methods of builtin classes do not take, of objects of theirs and of subclasses: C's own words are seen."""
+
+import collections
+import copy
+
+from tests.review.harness import prog, told, x0
+
+
+class Words(set):
+    pass
+
+
+class Row(list):
+    pass
+
+
+class Table(dict):
+    def __init__(self, v=1):
+        pass
+
+
+OBJECTS = [Words(), Row(), Table(), set(), [], {}, frozenset(), "a", (1,), 3, collections.deque()]
+CALLS = """o.add(a=1) | o.append(a=1) | o.update(a=1) | o.pop(1, 2, 3) | o.clear(1) | o.extend() | o.count() | o.keys(1) | o.get(a=1)
+o.__contains__() | o.__contains__(1, 2) | o.__len__(1) | o.__getitem__() | o.__setitem__(1) | o.__add__() | o.__eq__(1, 2)
+o.__iter__(1) | o.__init__(a=3) | o.__format__() | o.__repr__(1) | o.fromkeys(1) | o.union(a=1) | o.isdisjoint() | o.sort(1)"""
+
+
+@prog
+def methods_refuse(C):
+    r = []
+    for call in CALLS.replace("\n", " | ").split(" | "):
+        f = eval(f"lambda x, o: (x + 1, {call})")
+        r += [told(C(f), x0(), copy.copy(o)) for o in OBJECTS]
+    return r
+
+
+@prog
+def a_bound_method_refuses_in_the_name_of_its_object(C):
+    def f(x, o):
+        add = o.add
+        return x + 1, told(lambda: add(a=1)), told(lambda: o.add(a=1)), told(lambda: super(Words, o).add(1, 2))
+
+    return C(f)(x0(), Words())
+
+
+@prog
+def what_tensor_split_gives_may_be_written(C):
+    def f(x, split):
+        v = x.clone()
+        split(v)[1].add_(1)
+        return v
+
+    splits = [lambda v: v.tensor_split(2), lambda v: v.hsplit(2), lambda v: v.split(2), lambda v: v.chunk(2), lambda v: v.unbind()]
+    return [told(C(f), x0().requires_grad_(), split) for split in splits]

@@ -12,6 +12,7 @@ from dynamo import breaks, trace_rules
 from dynamo.breaks import NotConstant, Unsupported
 from dynamo.variables.attributes import bind, find, find_function
 from dynamo.variables.base import Variable
+from dynamo.variables.exception import made_by_c
 from dynamo.variables.native_part import NEW, OUTSIDE, new_part
 from dynamo.variables.object import ObjectVariable
 from dynamo.variables.raising import raise_exception, run_python
@@ -136,7 +137,7 @@ def new_exception(frame, args, kwargs) -> Variable:
         raise Unsupported(breaks.UNKNOWN_CALL, f"{cls.__qualname__}(…)")
     if not frame.world.is_immutable(cls):
         check_instantiable(frame, cls)
-    return frame.values.exception(cls, args[1:])
+    return made_by_c(frame, cls, args[1:])
 
 
 def _exceptions(cls: type):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from dynamo import _eval_frame, breaks, outcome, trace_rules
@@ -61,8 +62,15 @@ class ExceptionVariable(ObjectVariable):
             return self.told[name]
         if self.shadow is None:
             return super().member(frame, descriptor, name)
-        value = descriptor.__get__(self.shadow)
+        value = run_python(frame, descriptor.__get__, self.shadow)
         return frame.values.tuple_([_open(v) for v in value]) if type(value) is tuple else _open(value)
+
+    def take_members(self, e: BaseException) -> None:
+        """What C filled into a real exception beyond its arguments (the `name` of an ImportError)."""
+        mine = shadow_members(self.shadow)
+        for name, value in shadow_members(e).items():
+            if name != "args" and type(value) in PLAIN_MEMBERS and mine.get(name) != value:
+                setattr(self.shadow, name, value)
 
     def is_slot(self, descriptor: Any) -> bool:
         """Whether a class of the user declares the member."""
@@ -154,7 +162,7 @@ class ExceptionVariable(ObjectVariable):
             raise raise_exception(frame, TypeError, f"{self.cls.__name__}() takes no keyword arguments")
         values = [_close(a) for a in args]
         named = {k: _close(v) for k, v in kwargs.items()}
-        run_python(frame, lambda: base.__init__(self.shadow, *values, **named))
+        as_c_does(frame, [*values, *named.values()], lambda: base.__init__(self.shadow, *values, **named))
         self.told.pop("args", None)
         return frame.values.NONE
 
@@ -247,9 +255,12 @@ class Opaque:
         return Opaque.frame.ops.text(Opaque.frame, self.variable, repr).as_python()
 
 
+PLAIN_MEMBERS = (str, bytes, int, float, bool, type(None))
+
+
 def _close(value: Variable) -> Any:
     """What stands for a value in a shadow."""
-    if isinstance(value, ConstantVariable) and type(value.value) in (str, bytes, int, float, bool, type(None)):
+    if isinstance(value, ConstantVariable) and type(value.value) in PLAIN_MEMBERS:
         return value.value
     return Opaque(value)
 
@@ -264,6 +275,21 @@ def c_base(cls: type) -> type:
 
 
 HEAP_TYPE = 1 << 9  # of tp_flags; the builtin exceptions lack it
+
+
+def as_c_does(frame, values: list, make: Callable) -> Any:
+    """make(), which gives `values` to C; what C raises is the program's error, if it has seen all of them."""
+    try:
+        return make()
+    except Exception as e:
+        if any(isinstance(v, Opaque) for v in values):
+            raise Unsupported(breaks.UNKNOWN_CALL, f"what C refuses: {e}") from e
+        raise as_raised(frame, e) from e
+
+
+def made_by_c(frame, cls: type, args: list[Variable]) -> ExceptionVariable:
+    """cls(*args), as C makes it."""
+    return as_c_does(frame, [_close(a) for a in args], lambda: ExceptionVariable(cls, list(args)))
 
 
 def make_shadow(cls: type, args: list[Variable]) -> BaseException:
@@ -338,6 +364,6 @@ def _text(value: Variable) -> str:
 
 
 __all__ = [
-    "CALLERS_EXCEPTION", "ExceptionVariable", "HandledBefore", "as_raised", "being_handled", "make_exception",
-    "raise_exception", "raises", "run_python",
+    "CALLERS_EXCEPTION", "ExceptionVariable", "HandledBefore", "as_raised", "being_handled", "made_by_c",
+    "make_exception", "raise_exception", "raises", "run_python",
 ]  # fmt: skip

@@ -40,7 +40,9 @@ def as_raised(frame, e: Exception) -> Raised:
         raise Unsupported(breaks.RUNNING_EXCEPTION, f"a {type(e).__name__}, whose class fills it in Python") from e
     plain = (str, int, float, bool, bytes, complex, type(None), tuple, list)
     args = [frame.values.literal(frame, a) if isinstance(a, plain) else frame.values.const(str(a)) for a in e.args]
-    return Raised(frame.values.exception(type(e), args))
+    value = frame.values.exception(type(e), args)
+    value.take_members(e)
+    return Raised(value)
 
 
 def raises(frame, cls: type, function) -> bool:

@@ -52,3 +52,28 @@ def what_tensor_split_gives_may_be_written(C):
 
     splits = [lambda v: v.tensor_split(2), lambda v: v.hsplit(2), lambda v: v.split(2), lambda v: v.chunk(2), lambda v: v.unbind()]
     return [told(C(f), x0().requires_grad_(), split) for split in splits]
+
+
+ERRORS = """SyntaxError("m", ("f", 1, 2, "t")) | SyntaxError("m", [1]) | UnicodeDecodeError("a") | OSError(2, "no") | OSError([1])
+SyntaxError("m", n) | ImportError("m", name="n", path="p") | BlockingIOError(1, "a", 3) | IndentationError("x", ("a", 1, 2, "t"))"""
+
+
+@prog
+def exceptions_that_c_fills_in(C):
+    members = ("name", "path", "errno", "filename", "characters_written", "lineno", "text", "msg", "encoding")
+
+    def shown(x, make, n):
+        try:
+            raise make(n)
+        except Exception as e:
+            return x + 1, repr(e), str(e), [getattr(e, m, "none") for m in members]
+
+    def imported(x):
+        try:
+            import no_such_module  # noqa: F401
+        except ImportError as e:
+            return x + 1, str(e), e.name, e.path, e
+
+    makes = [eval(f"lambda n: {text}") for text in ERRORS.replace("\n", " | ").split(" | ")]
+    found = told(C(imported), x0())
+    return [told(C(shown), x0(), make, (1,)) for make in makes], found, found[-1].name

@@ -40,7 +40,9 @@ def push_mode(mode: Any) -> None:
 
 
 def pop_mode() -> Any:
-    """Close the top mode and return it."""
+    """Close the top mode and return it. RuntimeError if none is open."""
+    if stack.mode_top <= 0:
+        raise RuntimeError("trying to pop from empty mode stack")
     stack.mode_top -= 1
     mode = stack.modes.pop(stack.mode_top)
     if isinstance(mode, On):

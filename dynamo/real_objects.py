@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 import types
+from collections.abc import Iterable
 from typing import Any
 
 import aten
@@ -29,6 +30,17 @@ TUPLE_HOOKS = (
     *dict.fromkeys(name for row in BINARY for name in (row.dunder, row.reflected, row.inplace_dunder)),
     *(row.dunder for row in UNARY.values()),
 )  # fmt: skip
+
+
+def is_among(cls: type, classes: Iterable[type]) -> bool:
+    """Whether a class is one of these. (`in` would ask the `__eq__` of a metaclass.)"""
+    return any(c is cls for c in classes)
+
+
+def is_plain_key(cls: type) -> bool:
+    """Whether a dict finds the class by identity: a metaclass may define `__eq__`, and have no `__hash__` then."""
+    meta = type(cls)
+    return meta is type or (meta.__eq__ is type.__eq__ and meta.__hash__ is type.__hash__)
 
 
 def code_file(found: Any) -> str | None:

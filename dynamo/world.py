@@ -37,6 +37,7 @@ from dynamo.real_objects import (
     Registered,
     code_file,
     instance_dict,
+    is_among,
     members_of,
     mro_of,
     names_of_class,
@@ -61,14 +62,15 @@ class World:
 
     QUOTED = sys.version_info >= (3, 12)  # whether abstract methods stand in quotes where objects cannot be made
 
-    __slots__ = ("output", "class_lookups", "classes", "bases_in_c")
+    __slots__ = ("output", "class_lookups", "classes", "bases_in_c", "kept")
     MISSING = MISSING
 
     def __init__(self, output: OutputGraph):
         self.output = output
-        self.class_lookups: dict[tuple[type, type | None, str], Any] = {}
-        self.classes: dict[type, Object] = {}
-        self.bases_in_c: dict[type, tuple[type, ...]] = {}
+        self.class_lookups: dict[tuple[int, int, str], Any] = {}  # (by ids: a metaclass may define `__eq__`)
+        self.classes: dict[int, Object] = {}
+        self.bases_in_c: dict[int, tuple[type, ...]] = {}
+        self.kept: list[type] = []  # keeps these ids from being reused
 
     def _saw(self, kind: str, source: Source, name: Any, value: Any) -> None:
         if listen is not None:
@@ -98,9 +100,10 @@ class World:
         return self._look_up(cls, start, name)
 
     def _look_up(self, cls: type, start: type | None, name: str) -> Any:
-        key = (cls, start, name)
+        key = (id(cls), id(start), name)
         if key in self.class_lookups:
             return self.class_lookups[key]
+        self.kept.append(cls)
         found = self.class_lookups[key] = self._walk(cls, start, name)
         return found
 
@@ -112,7 +115,7 @@ class World:
             return found
         if not cls.__flags__ & IMMUTABLE:
             self.output.guard(guards.MroIs(Object(cls), tuple(map(id, mro))))
-        for c in mro[mro.index(start) + 1 :]:
+        for c in mro[next(i for i, c in enumerate(mro) if c is start) + 1 :]:
             # What each class on the way has by itself or from its bases: none can come to hide what lies behind it.
             self._guard_class(c, name, walk(mro_of(c), name))
             if name in members_of(c):
@@ -131,9 +134,9 @@ class World:
 
     def _class_at(self, cls: type) -> Object:
         """The source of a class: one object, which sources and guards that have it in common compare fast."""
-        known = self.classes.get(cls)
+        known = self.classes.get(id(cls))
         if known is None:
-            known = self.classes[cls] = Object(cls)
+            known = self.classes[id(cls)] = Object(cls)
         return known
 
     def is_ours(self, cls: type, name: str) -> bool:
@@ -212,10 +215,11 @@ class World:
 
     def c_bases(self, cls: type) -> tuple[type, ...]:
         """The classes written in C that `cls` is or comes from, but for `object`: a fact of its layout."""
-        found = self.bases_in_c.get(cls)
+        found = self.bases_in_c.get(id(cls))
         if found is None:
+            self.kept.append(cls)
             found = tuple(c for c in self.mro(cls)[:-1] if c is not typing.Generic and written_in_c(c))
-            self.bases_in_c[cls] = found
+            self.bases_in_c[id(cls)] = found
         return found
 
     def abstract_methods(self, cls: type) -> frozenset[str]:
@@ -230,7 +234,7 @@ class World:
 
     def inherits(self, cls: type, base: type) -> bool:
         """issubclass(cls, base) by the MRO alone; guarded, for `__bases__` may be set."""
-        answer = base in self.mro(cls)
+        answer = is_among(base, self.mro(cls))
         if base is not object and not self.is_immutable(cls):
             self.output.guard(guards.Inherits(self._class_at(cls), base, answer))
         return answer

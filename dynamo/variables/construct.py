@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from dynamo import breaks, trace_rules
 from dynamo.breaks import NotConstant, Unsupported
+from dynamo.real_objects import is_plain_key
 from dynamo.variables.attributes import bind, find, find_function
 from dynamo.variables.base import Variable
 from dynamo.variables.exception import made_by_c
@@ -24,7 +25,7 @@ def construct(frame, cls: Variable, args: list[Variable], kwargs: dict[str, Vari
     """cls(*args, **kwargs)."""
     python_class: type = cls.as_python()
     trace_rules.load_numpy(python_class)
-    handler = CLASSES.get(python_class) or trace_rules.handler(python_class)
+    handler = (CLASSES.get(python_class) if is_plain_key(python_class) else None) or trace_rules.handler(python_class)
     if handler is not None:
         return handler(frame, args, kwargs)
     if isinstance(python_class, enum.EnumMeta):

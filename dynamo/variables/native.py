@@ -20,6 +20,7 @@ from aten.symbolic import symint
 from dynamo import breaks, polyfills, trace_rules
 from dynamo.breaks import Unsupported
 from dynamo.bytecode.instruction import VERSION
+from dynamo.real_objects import is_plain_key
 from dynamo.variables import attributes, builtin_containers
 from dynamo.variables.base import Variable, accepts
 from dynamo.variables.builtin import CLASSES, FUNCTIONS, constant_function
@@ -293,6 +294,8 @@ def _copy(frame, args, kwargs):
     """copy.copy: what its polyfill does; objects that say themselves how they are copied are left to Python."""
     values = [*args, *kwargs.values()]
     cls = values[0].realize(frame).python_type() if values else object
+    if not is_plain_key(cls):  # its table asks the metaclass
+        raise Unsupported(breaks.UNKNOWN_CALL, f"copy.copy of a {cls.__qualname__}")
     plain = cls in (list, dict, set, tuple, int, float, str, bool, type(None), frozenset, bytes, complex)
     if plain or not frame.world.lacks(cls, "__copy__"):
         return _inline(polyfills.shallow_copy)(frame, args, kwargs)

@@ -455,6 +455,8 @@ def stack(frame, arrays, axis=ConstantVariable(0)):
 def same_dtype(frame, arrays: Variable) -> ListVariable:
     """The tensors of several arrays, in NumPy's common dtype."""
     values = [as_array(frame, a) for a in arrays.unpack(frame)]
+    if not values:
+        raise Unsupported(breaks.UNKNOWN_CALL, "no arrays")
     dtype = np.result_type(*[v.dtype for v in values])
     return ListVariable([cast(frame, v, dtype).tensor for v in values])
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dynamo.breaks import Raised
 from dynamo.bytecode.instruction import VERSION
+from dynamo.real_objects import is_among
 from dynamo.variables import attributes
 from dynamo.variables.attributes import bind, find
 from dynamo.variables.base import Variable
@@ -42,10 +43,10 @@ class SuperVariable(Variable):
         obj = self.object
         if issubclass(obj.python_type(), type):
             cls = obj.as_python()
-            if start in frame.world.mro(cls):
+            if is_among(start, frame.world.mro(cls)):
                 return cls, None
         cls = obj.python_type()
-        if start not in frame.world.mro(cls):
+        if not is_among(start, frame.world.mro(cls)):
             raise self.wrong_type(frame)
         return cls, obj
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from dynamo import guards, trace_rules
 from dynamo.breaks import Unsupported
+from dynamo.real_objects import is_plain_key
 from dynamo.source import Attr, Converted, DictKey, Item, Object, Source
 from dynamo.variables import module, native_part
 from dynamo.variables.base import Variable
@@ -50,6 +51,9 @@ def kind(*types_: type, subclasses: bool = False):
     return declare
 
 
+PLAIN_IDS = frozenset(map(id, PLAIN))  # (to be asked for a class by: a metaclass may define `__eq__`)
+
+
 def wrap(frame, value: Any, source: Source | None) -> Variable:
     """The Variable of a value from outside, with its guards. One object has one Variable."""
     output = frame.output
@@ -58,7 +62,7 @@ def wrap(frame, value: Any, source: Source | None) -> Variable:
     known = output.by_source.get(source)
     if known is not None:
         return known
-    if type(value) not in PLAIN:  # (isinstance would ask a `__getattribute__` of the user)
+    if id(type(value)) not in PLAIN_IDS:  # (isinstance would ask a `__getattribute__` of the user)
         known = output.by_id.get(id(value))
         if known is not None:
             if isinstance(source, Object):
@@ -71,14 +75,14 @@ def wrap(frame, value: Any, source: Source | None) -> Variable:
             return known
     variable = _rule(type(value))(frame, value, source)
     output.by_source[source] = variable
-    if type(value) not in PLAIN:  # (isinstance would ask a `__getattribute__` of the user)
+    if id(type(value)) not in PLAIN_IDS:  # (isinstance would ask a `__getattribute__` of the user)
         output.by_id[id(value)] = variable
         output.alive.append(value)
     return variable
 
 
 def _rule(cls: type) -> Callable:
-    rule = TABLE.get(cls)
+    rule = TABLE.get(cls) if is_plain_key(cls) else None
     if rule is None and trace_rules.load_numpy(cls):
         rule = TABLE.get(cls)
     if rule is None:
@@ -88,9 +92,9 @@ def _rule(cls: type) -> Callable:
 
 def literal(frame, value: Any) -> Variable:
     """The Variable of a Python value computed while tracing: new containers, the rest held by identity."""
-    if type(value) in PLAIN or type(value) in CONSTANTS:
-        return ConstantVariable(value)
     cls = type(value)
+    if id(cls) in PLAIN_IDS or (is_plain_key(cls) and cls in CONSTANTS):
+        return ConstantVariable(value)
     if cls is tuple:
         return TupleVariable([literal(frame, v) for v in value])
     if cls is list:
@@ -118,7 +122,7 @@ def unknown(frame, value: Any, source: Source, why: str) -> UnknownVariable:
 
 def wrap_untracked(frame, value: Any) -> Variable:
     """A value that a constant object leads to (a module's function, a default): itself, with no guard above it."""
-    if type(value) in PLAIN:
+    if id(type(value)) in PLAIN_IDS:
         return ConstantVariable(value)
     return wrap(frame, value, Object(value))
 

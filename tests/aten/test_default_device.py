@@ -1,5 +1,7 @@
 """The device of new tensors where none is named."""
 
+import pytest
+
 import weft
 from weft.overrides import TorchFunctionMode
 
@@ -61,3 +63,9 @@ def test_the_handler_of_a_mode_may_open_a_device():
     with Elsewhere():
         assert weft.zeros(3).is_meta
     assert weft.zeros(3).is_cpu
+
+
+def test_a_device_that_was_not_entered_cannot_be_left():
+    with pytest.raises(RuntimeError, match="trying to pop from empty mode stack"):
+        weft.device("cpu").__exit__(None, None, None)
+    assert weft.ones(2).tolist() == [1, 1]

@@ -1,13 +1,14 @@
 """Classes: descriptors, metaclasses, inheritance, super(), what is asked of them."""
 
 import abc
+import copy
 import dataclasses
 import types
 import typing
 import unittest.mock
 
 import weft
-from tests.review.harness import prog, x0
+from tests.review.harness import prog, told, x0
 
 
 @prog
@@ -407,3 +408,46 @@ def refused_by_name(C):
 
     f = C(f)
     return [f(x0(), how) for how in range(4)]
+
+
+@prog
+def metaclasses_that_compare(C):
+    class Alike(type):
+        def __eq__(cls, other):
+            return True
+
+        def __hash__(cls):
+            return 3
+
+        def __instancecheck__(cls, obj):
+            return obj == 5 or type.__instancecheck__(cls, obj)
+
+    class Unhashable(type):
+        def __eq__(cls, other):
+            return cls is other
+
+    def made(meta):
+        class Base(metaclass=meta):
+            k = 1
+
+            def __init__(self, v=1):
+                self.v = v
+
+            def m(self):
+                return self.v
+
+        class Sub(Base):
+            def m(self):
+                return super().m(), super(Sub, self).m()
+
+        def f(x, n, o):
+            class Inner(Base):
+                q = 4
+
+            r = [x + Base(n).v, isinstance(n, Base), isinstance(o, (int, Base)), o.m(), o.k, Base == Sub, Base in (int, Sub), Inner().q]
+            return r, type(o) is Sub, o == o, {o: 1}[o], told(lambda: copy.copy(o).v), told(lambda: {Base: 1}[Base]), told(lambda: hash(Sub) % 7)
+
+        c = C(f)
+        return [c(x0(), n, Sub(n)) for n in (1, 5)]
+
+    return made(Alike), [m[:-1] for m in made(Unhashable)]

@@ -3,6 +3,8 @@
 import collections
 import copy
 
+import numpy as np
+
 from tests.review.harness import prog, told, x0
 
 
@@ -77,3 +79,9 @@ def exceptions_that_c_fills_in(C):
     makes = [eval(f"lambda n: {text}") for text in ERRORS.replace("\n", " | ").split(" | ")]
     found = told(C(imported), x0())
     return [told(C(shown), x0(), make, (1,)) for make in makes], found, found[-1].name
+
+
+@prog
+def joining_no_arrays(C):
+    makes = [lambda: np.stack([]), lambda: np.concatenate([]), lambda: np.concatenate(5), lambda: np.vstack([]), lambda: np.hstack([])]
+    return C(lambda a: (a + 1, [told(make) for make in makes]))(np.ones(2))

@@ -30,12 +30,17 @@ def slices(name: str, leaves: list[Any], dims: list[int]) -> Any:
     """How many slices the tensors have along these dims. Raises RuntimeError where they differ or there are none."""
     if not leaves or not all(isinstance(x, Tensor) for x in leaves):
         raise RuntimeError(f"{name}: Mapped xs can only consist of tensors. Got xs {leaves}.")
-    if any(x.ndim == 0 for x in leaves):
+    return length(name, [x.shape for x in leaves], dims)
+
+
+def length(name: str, shapes: list[Any], dims: list[int]) -> Any:
+    """The same, of sizes."""
+    if any(len(shape) == 0 for shape in shapes):
         raise RuntimeError(f"{name}: xs must have at least one dimension")
-    sizes = [x.shape[d] for x, d in zip(leaves, dims)]
+    sizes = [shape[d] for shape, d in zip(shapes, dims)]
     if any(s != sizes[0] for s in sizes):
-        shapes = [tuple(x.shape) for x in leaves]
-        raise RuntimeError(f"{name}: Leading dimensions of mapped xs must be consistent. Got shapes {shapes}.")
+        text = f"Got shapes {[tuple(shape) for shape in shapes]}."
+        raise RuntimeError(f"{name}: Leading dimensions of mapped xs must be consistent. {text}")
     if sizes[0] == 0:
         raise RuntimeError(f"{name}: Leading dimensions of mapped xs cannot be 0.")
     return sizes[0]

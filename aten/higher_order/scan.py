@@ -8,6 +8,7 @@ from typing import Any
 from aten import pytree
 from aten._native import Tensor
 from aten.higher_order.map import slices, stacked
+from aten.higher_order.steps import CHANGED
 
 
 def scan(combine_fn: Callable, init: Any, xs: Any, *, dim: int = 0, reverse: bool = False) -> tuple:
@@ -34,7 +35,8 @@ def scan(combine_fn: Callable, init: Any, xs: Any, *, dim: int = 0, reverse: boo
         carry, y = combine_fn(carry, x)
         _check(first, carry_spec, carry)
         results.append(y)
-    return carry, stacked(results[::-1] if reverse else results, dim)
+    ys, nesting = pytree.flatten(stacked(results[::-1] if reverse else results, 0))
+    return carry, pytree.unflatten([y.movedim(0, places[0]) for y in ys], nesting)
 
 
 def _check(first: list[Tensor], spec: pytree.Spec, carry: Any) -> None:
@@ -43,4 +45,4 @@ def _check(first: list[Tensor], spec: pytree.Spec, carry: Any) -> None:
         isinstance(b, Tensor) and a.dtype is b.dtype and tuple(a.shape) == tuple(b.shape) for a, b in zip(first, leaves)
     )
     if not same:
-        raise RuntimeError(f"scan: the carry must keep its nesting, sizes and dtypes: {spec} of {first} became {carry}")
+        raise RuntimeError(f"{CHANGED}: {spec} of {first} became {carry}")

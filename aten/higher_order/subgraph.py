@@ -12,7 +12,7 @@ from aten.fx.graph import Graph
 from aten.fx.graph_module import GraphModule
 from aten.fx.node import leaves
 from aten.fx.symbols import binders
-from aten.meta import Meta
+from aten.meta import Meta, dense_strides, known_equal
 from aten.op import registry
 from aten.symbolic.nodes import walk
 from aten.symbolic.symint import SYMBOLIC, wrap
@@ -46,26 +46,32 @@ def function(f: Any) -> Callable:
 
 
 class _SubLevel(TraceLevel):
-    """Traces a function that an op of the level `outer` calls. Tensors from outside become operands of the op."""
+    """Traces a function that an op of the level `outer` calls. Tensors from outside become operands of the op.
 
-    def __init__(self, outer: TraceLevel, operands: list[Tensor]):
+    sliced: the places of operands of which it gets slices along dim 0.
+    """
+
+    def __init__(self, outer: TraceLevel, operands: list[Tensor], sliced: Sequence[int]):
         graph = Graph()
         graph.shape_env = outer.graph.shape_env
         super().__init__(graph, outer.decompositions)
-        self.outer, self.operands = outer, operands
-        self.takes: list[int] = []
+        self.outer, self.operands, self.sliced = outer, operands, sliced
+        self.places: list[int] = []
 
     def take(self, index: int) -> Tracer:
-        """A new placeholder for an operand."""
-        self.takes.append(index)
-        tensor = self.operands[index]
-        meta = Meta.of(tensor)
-        return self.placeholder(f"arg{index}", Meta(meta.dtype, meta.device, meta.sizes, meta.strides))
+        """A new placeholder for an operand, which is dense: of others no layout is kept when they are computed elsewhere."""
+        self.places.append(index)
+        meta, skipped = Meta.of(self.operands[index]), int(index in self.sliced)
+        if not all(map(known_equal, meta.strides, dense_strides(meta))):
+            with opened(self.outer):
+                self.operands[index] = registry["contiguous"](self.operands[index])
+            meta = Meta.of(self.operands[index])
+        return self.placeholder(f"arg{index}", Meta(meta.dtype, meta.device, meta.sizes[skipped:], meta.strides[skipped:]))
 
     def lift(self, tensor: Tensor) -> Tracer:
         found = self._lifted.get(id(tensor))
         if found is None:
-            index = next((i for i, x in enumerate(self.operands) if x is tensor), None)
+            index = next((i for i, x in enumerate(self.operands) if x is tensor and i not in self.sliced), None)
             if index is None:
                 index = len(self.operands)
                 self.operands.append(tensor)
@@ -86,11 +92,16 @@ class _SubLevel(TraceLevel):
                 self.take(len(self.operands) - 1)
 
 
-def traced(level: TraceLevel, functions: list[Callable], operands: list[Tensor]) -> tuple[list[SubGraph], list[Tensor]]:
-    """The functions of the operands as SubGraphs, and the operands with what they take besides."""
+def traced(
+    level: TraceLevel, functions: list[Callable], operands: list[Tensor], sliced: Sequence[int] = ()
+) -> tuple[list[SubGraph], list[Tensor]]:
+    """The functions of the operands as SubGraphs, and the operands with what they take besides.
+
+    sliced: the places of operands of which the functions take slices along dim 0.
+    """
     count, everything, found = len(operands), list(operands), []
     for f in functions:
-        inner = _SubLevel(level, everything)
+        inner = _SubLevel(level, everything, sliced)
         inputs = [inner.take(i) for i in range(count)]
         before = _native.set_grad_enabled(False)
         try:
@@ -102,8 +113,18 @@ def traced(level: TraceLevel, functions: list[Callable], operands: list[Tensor])
         inner.bind_symbols()
         inner.graph.output(outputs)
         inner.graph.eliminate_dead_code()
-        found.append(SubGraph(GraphModule(inner.constants, inner.graph), inner.takes))
+        found.append(SubGraph(GraphModule(inner.constants, inner.graph), inner.places))
     return found, everything
+
+
+def carried(level: TraceLevel, values: Sequence[Tensor]) -> list[Tensor]:
+    """What a function carries from step to step, row-major from the first step on: its graph is made for one layout."""
+    with opened(level):
+        return row_major(values)
+
+
+def row_major(values: Sequence[Tensor]) -> list[Tensor]:
+    return [registry["contiguous"](x) for x in values]
 
 
 def tensors(operands: Sequence[Any]) -> list[Tensor]:

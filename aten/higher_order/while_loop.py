@@ -26,7 +26,7 @@ def _run(cond_fn, body_fn, carried, more):
     while bool(first(test(*values, *more))):
         found = list(body(*values, *more))
         _check(values, found)
-        values = found
+        values = subgraph.row_major(found)
     return owned(values, [*carried, *more])
 
 
@@ -37,7 +37,7 @@ def first(result: Any) -> Any:
 
 @loop.traced
 def _traced_args(level, cond_fn, body_fn, carried, more):
-    functions, operands = subgraph.traced(level, [cond_fn, body_fn], [*carried, *more])
+    functions, operands = subgraph.traced(level, [cond_fn, body_fn], [*subgraph.carried(level, carried), *more])
     return *functions, operands[: len(carried)], operands[len(carried) :]
 
 

@@ -11,9 +11,10 @@ from aten import pytree
 from aten.higher_order.associative_scan import associative_scan
 from aten.higher_order.cond import cond, cond_op
 from aten.higher_order.hints_wrap import check_hints, hints_wrapper
+from aten.higher_order.map import length, slices
 from aten.higher_order.map import map as map_slices
-from aten.higher_order.map import slices
 from aten.higher_order.scan import scan
+from aten.higher_order.steps import CHANGED, scan_op
 from aten.higher_order.while_loop import while_loop, while_loop_of_constants, while_loop_op
 from aten.higher_order.wrap import wrap
 from aten.meta import Meta, contiguous_strides, known_equal
@@ -26,6 +27,7 @@ from dynamo.region import Region, opened
 from dynamo.variables.base import Variable
 from dynamo.variables.constant import ConstantVariable
 from dynamo.variables.exception import as_raised
+from dynamo.variables.raising import run_python
 from dynamo.variables.symint import SymbolicVariable
 from dynamo.variables.tensor import TensorVariable
 from dynamo.variables.transforms import call
@@ -214,13 +216,52 @@ def _map(frame, args, kwargs):
 
 @trace_rules.handle(scan)
 def _scan(frame, args, kwargs):
+    """A node over the graph of one step."""
     function, init, xs, dim, reverse = _arguments("combine_fn init xs dim reverse", args, kwargs)
     along = 0 if dim is None else dim.as_python()
-    backwards = reverse is not None and reverse.as_python()
-    apply = lambda f, init, xs: scan(f, init, xs, dim=along, reverse=backwards)
-    see = lambda metas, spec: _slice(_dims_of(spec, metas, [1], along))
-    with frame.output.side_effects.freeze(frame):
-        return call(frame, "scan", apply, function, [init, xs], {}, see)
+    first, nesting = higher_order.flatten(frame, init)
+    leaves, spec = higher_order.flatten(frame, xs)
+    if not first or not all(isinstance(v, TensorVariable) for v in (*first, *leaves)):
+        raise Unsupported(breaks.HIGHER_ORDER, "scan of what is no tensor")
+    places = [along % max(len(v.meta.sizes), 1) for v in leaves]
+    run_python(frame, length, "scan", [v.meta.sizes for v in leaves], places)
+    moved = [v if d == 0 else _moved(frame, v, d, 0) for v, d in zip(leaves, places)]
+    traced = _one_step(frame, function, first, nesting, moved, spec)
+    operands = traced.graph.operands
+    passed = [operands[: len(first)], operands[len(first) : len(first) + len(leaves)], operands[len(first) + len(leaves) :]]
+    settings = {"reverse": reverse is not None and bool(reverse.as_python())}
+    found = higher_order.record(frame, scan_op, passed, {"scan_combine_fn": traced.module}, settings=settings)
+    ys = [y if places[0] == 0 else _moved(frame, y, 0, places[0]) for y in found[len(first) :]]
+    return higher_order.unflatten(frame, [*found[: len(first)], *ys], traced.spec)
+
+
+def _one_step(frame: Any, function: Variable, init: list, nesting: pytree.Spec, xs: list, spec: pytree.Spec) -> Traced:
+    """The graph of `carry, y = function(carry, x)` for tensors of the sizes of slices along dim 0."""
+    output = frame.output
+    graph = Region(output.graph, output.shape_env)
+    seen = _slice([*[None] * len(init), *[0] * len(xs)])
+    inner = [higher_order.entered(graph, v, v.as_arg(), seen, i) for i, v in enumerate([*init, *xs])]
+    carry, x = (higher_order.unflatten(frame, part, s) for part, s in ((inner[: len(init)], nesting), (inner[len(init) :], spec)))
+    try:
+        with opened(output, graph), output.side_effects.freeze(frame):
+            result = function.call(frame, [carry, x], {})
+            traced = Traced(frame, graph, result)
+    except Unsupported as e:
+        raise exc.UncapturedHigherOrderOpError("scan", e) from e
+    children = traced.spec.children
+    if traced.spec.kind is not tuple or len(children) != 2:
+        raise frame.values.error(frame, RuntimeError, "scan: combine_fn must return a pair (carry, y)")
+    metas = _tensors_only("scan", traced)[: len(init)]
+    same = all(a.dtype is b.dtype and len(a.sizes) == len(b.sizes) and all(map(known_equal, a.sizes, b.sizes))
+               for a, b in zip(metas, [v.meta for v in init]))  # fmt: skip
+    if children[0] != nesting or not same:
+        raise _uncaptured("scan", f"{CHANGED}: {[v.meta for v in init]} became {metas}")
+    traced.close()
+    return traced
+
+
+def _moved(frame: Any, v: Variable, source: int, destination: int) -> Variable:
+    return frame.output.record(frame, registry["movedim"], [v, ConstantVariable(source), ConstantVariable(destination)], {})
 
 
 @trace_rules.handle(associative_scan)

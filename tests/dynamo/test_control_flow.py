@@ -1,7 +1,7 @@
 """cond, while_loop, map, scan, associative_scan and wrap: plain, and as nodes of one graph."""
 
 import pytest
-from weft._dynamo.testing import EagerAndRecordGraphs
+from weft._dynamo.testing import CompileCounterWithBackend, EagerAndRecordGraphs
 from weft._higher_order_ops import associative_scan, cond, map, scan, while_loop, wrap
 
 import weft
@@ -211,6 +211,65 @@ def test_a_wrapped_function_changes_nothing_outside():
     seen.clear()
     weft.testing.assert_close(weft.compile(f)(weft.ones(2)), weft.full((2,), 2.0))
     assert seen == [1]
+
+
+def leaky(c, row):
+    state = (c[0] @ w + row).tanh()
+    return (state, c[1] + 1), (state.sum(0, True) * c[1], row)
+
+
+SCANS = {
+    "rows": lambda x: scan(leaky, (weft.zeros(4), weft.tensor(0)), x),
+    "columns, backwards": lambda x: scan(leaky, (x[0], weft.tensor(3)), x.T, dim=1, reverse=True),
+    "pairs": lambda x: scan(lambda c, p: (c * p["a"], c + p["b"]), x[0], {"a": x, "b": (x * 2)}, dim=0),
+    "of scans": lambda x: scan(lambda c, row: (scan(lambda a, b: (a + b, a), c, row.reshape(4, 1) * w)[0], c), w[0], x),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+@pytest.mark.parametrize("name", SCANS)
+def test_scans_of_any_length_are_one_graph(name, backend):
+    weft.compiler.reset()
+    f, counter = SCANS[name], CompileCounterWithBackend(backend)
+    compiled = weft.compile(f, backend=counter, fullgraph=True)
+    for n in (3, 4, 6, 1, 2):
+        x = weft.randn(n, 4, requires_grad=True)
+        expected, got = leaves(f(x)), leaves(compiled(x))
+        for a, b in zip(got, expected, strict=True):
+            weft.testing.assert_close(a, b)
+            assert a.stride() == b.stride()
+        floats = lambda values: [t for t in values if t.is_floating_point()]  # noqa: E731
+        for a, b in zip(gradients(floats(got), x), gradients(floats(expected), x), strict=True):
+            weft.testing.assert_close(a, b)
+    assert counter.frame_count <= 2
+
+
+TRANSFORMS = {
+    "vmap": lambda f, x: weft.vmap(f)(weft.stack([x, x * 2])),
+    "vmap of columns": lambda f, x: weft.vmap(f, in_dims=1)(weft.stack([x, x * 2], 1)),
+    "jvp": lambda f, x: weft.func.jvp(f, (x,), (x * 0.5,)),
+    "jacrev": lambda f, x: weft.func.jacrev(f)(x),
+    "jacfwd": lambda f, x: weft.func.jacfwd(f)(x),
+    "hessian": lambda f, x: weft.func.hessian(lambda x: f(x).sum())(x),
+}
+
+
+@pytest.mark.parametrize("name", TRANSFORMS)
+def test_transforms_of_compiled_scans(name):
+    f = lambda x: scan(lambda c, row: ((c @ w).sin() + row, c * row), x[0] * 0, x)[1]  # noqa: E731
+    transform, x = TRANSFORMS[name], weft.randn(3, 4)
+    got = weft.compile(lambda x: transform(f, x), fullgraph=True)(x)
+    weft.testing.assert_close(got, transform(f, x))
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+def test_what_a_loop_carries_may_begin_in_any_layout(backend):
+    loop = lambda x: while_loop(lambda i, a: i < 5, lambda i, a: (i + 1, a * 2 + 1), (weft.tensor(0), x.T))[1]  # noqa: E731
+    expanded = lambda x: scan(lambda c, row: (c + row, c * row), x[0, 0].expand(4), x)  # noqa: E731
+    chosen = lambda x: cond(x.sum() > 0, lambda a: a + 1, lambda a: a - 1, ((x * 2)[:, 1:3].expand(2, 3, 2),))  # noqa: E731
+    for f in (loop, expanded, chosen):
+        x = weft.randn(3, 4)
+        weft.testing.assert_close(weft.compile(f, backend=backend, fullgraph=True)(x), f(x))
 
 
 @pytest.mark.parametrize("backend", ["eager", "inductor"])

@@ -83,7 +83,7 @@ def _ask_modes(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 _DEVICES_APART = frozenset(  # composites of tensors that may be on several devices
-    {"to", "cpu", "cuda", "type_as", "copy_", "getitem", "setitem", "ctc_loss", "lstm", "gru", "rnn_tanh", "rnn_relu"}
+    {"to", "cpu", "cuda", "type_as", "copy_", "getitem", "setitem", "fill", "ctc_loss", "lstm", "gru", "rnn_tanh", "rnn_relu"}
 )
 
 
@@ -384,6 +384,8 @@ def _call_out(op: Op, args: Sequence[Any], kwargs: dict[str, Any], out: Any) -> 
                 f"result type {TYPE_NAMES[value.dtype.name]} can't be cast to the desired output type "
                 f"{TYPE_NAMES[target.dtype.name]}"
             )
+        if any(isinstance(a, Tensor) for a in args):  # (a factory makes its result where the target is)
+            _check_device(target, value.device)
         if tuple(target.shape) != tuple(value.shape):
             with no_grad():
                 _native.check_inplace(target)
@@ -433,7 +435,7 @@ def _call_inplace(op: Op, public: tuple[Any, ...]) -> Any:
     if _native.is_grad_enabled() and _any_requires_grad(public):
         positional, keywords = _as_call(base, _values_kept(base, public))
         result = base(*positional, **keywords)
-        _check_result(target, result.dtype, result.shape)
+        _check_result(target, result.dtype, result.shape, result.device)
         record_inplace(target, result)
         return target
     if base.kind == "core" and "pointwise" in base.tags and not (base.special_when is not None and base.special_when(*public)):
@@ -443,7 +445,7 @@ def _call_inplace(op: Op, public: tuple[Any, ...]) -> Any:
         except NotImplementedError:  # of a dtype that the target could not take in any case
             _check_castable(next(a.dtype for a in args if isinstance(a, Tensor)), target)
             raise
-        _check_result(target, meta.dtype, meta.sizes)
+        _check_result(target, meta.dtype, meta.sizes, meta.device)
         away = devices.elsewhere((target, *args), base)
         if meta.dtype is target.dtype and base.kernel_fn is not None and away is None and not _overlaps(target, args):
             run_kernel(base, target, args)
@@ -455,7 +457,7 @@ def _call_inplace(op: Op, public: tuple[Any, ...]) -> Any:
         result = base(*positional, **keywords)
         if "resizes" in op.tags and tuple(result.shape) != tuple(target.shape):
             target.resize_(tuple(result.shape))
-        _check_result(target, result.dtype, result.shape)
+        _check_result(target, result.dtype, result.shape, result.device)
     write(target, result)
     return target
 
@@ -491,10 +493,16 @@ def _check_castable(dtype: Any, target: Tensor) -> None:
         )
 
 
-def _check_result(target: Tensor, dtype: Any, sizes: Sequence[Any]) -> None:
+def _check_result(target: Tensor, dtype: Any, sizes: Sequence[Any], device: Any) -> None:
     _check_castable(dtype, target)
+    _check_device(target, device)
     if tuple(sizes) != tuple(target.shape):
         raise RuntimeError(f"output with shape {show(target.shape)} doesn't match the broadcast shape {show(sizes)}")
+
+
+def _check_device(target: Tensor, device: Any) -> None:
+    if target.device is not device and not devices.same(target.device, device):
+        raise devices.two_devices(device, target.device)
 
 
 def write(target: Tensor, value: Tensor) -> None:

@@ -223,6 +223,42 @@ def product(a: Pair, b: Pair, multiply: Callable[[Any, Any], Any]) -> Pair:
     return Pair(multiply(a.re, b.re) - multiply(a.im, b.im), multiply(a.re, b.im) + multiply(a.im, b.re))
 
 
+def prod(a: Pair, dim: Any, keepdim: bool) -> Any:
+    """The product over dims: of the first half of the elements and of the second, again and again."""
+    sizes = list(a.re.shape)
+    if not isinstance(a.im, Tensor) or not all(isinstance(n, int) for n in sizes):
+        return NotImplemented
+    dims = [d % max(len(sizes), 1) for d in dim] if dim else [*range(len(sizes))]
+    kept = [d for d in range(len(sizes)) if d not in dims]
+    n = math.prod(sizes[d] for d in dims)
+    rest = Pair(*(ops.permute(x, [*kept, *dims]).reshape([*(sizes[d] for d in kept), n]) for x in a))
+    if n == 0:
+        return Pair(ops.sum(rest.re, [-1]) + 1.0, ops.sum(rest.im, [-1]))
+    while n > 1:
+        first, second, odd = (Pair(*(x[..., i:j] for x in rest)) for i, j in ((0, n // 2), (n // 2, n // 2 * 2), (n // 2 * 2, n)))
+        rest = mul(first, second)
+        if n % 2:
+            rest = Pair(*(ops.cat([x, y], -1) for x, y in zip(rest, odd)))
+        n = n // 2 + n % 2
+    shape = [1 if d in dims else sizes[d] for d in range(len(sizes))] if keepdim else [sizes[d] for d in kept]
+    return Pair(*(x.reshape(shape) for x in rest))
+
+
+def cumprod(a: Pair, dim: int) -> Any:
+    """Running products: of 2 neighbours, then of 4, of 8 …"""
+    n = a.re.shape[dim] if a.re.ndim else 1
+    if not isinstance(a.im, Tensor) or not isinstance(n, int):
+        return NotImplemented
+    step = 1
+    while step < n:
+        head, late, early = (
+            Pair(*(ops.narrow(x, dim, start, length) for x in a)) for start, length in ((0, step), (step, n - step), (0, n - step))
+        )
+        a = Pair(*(ops.cat([x, y], dim) for x, y in zip(head, mul(late, early))))
+        step *= 2
+    return a
+
+
 def by_parts(op: Op) -> Callable[..., Any]:
     """Of an op that is linear in its tensors and moves or adds them: the op of either part."""
 
@@ -249,7 +285,7 @@ _FORMULAS: dict[str, Callable[..., Any]] = {
     "isnan": lambda a: ops.logical_or(ops.isnan(a.re), ops.isnan(a.im)),
     "isinf": lambda a: ops.logical_or(ops.isinf(a.re), ops.isinf(a.im)),
     "isfinite": lambda a: ops.logical_and(ops.isfinite(a.re), ops.isfinite(a.im)),
-    "mm": lambda a, b: product(a, b, ops.mm), "bmm": lambda a, b: product(a, b, ops.bmm),
+    "prod": prod, "cumprod": cumprod, "mm": lambda a, b: product(a, b, ops.mm), "bmm": lambda a, b: product(a, b, ops.bmm),
 }  # fmt: skip
 
 

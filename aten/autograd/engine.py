@@ -59,7 +59,10 @@ def fit(grad: Tensor, meta: tuple[Any, Any, Any], name: str | None, index: int) 
             grad = grad.real
         grad = grad.to(dtype)
     if grad.device != device:
-        raise RuntimeError(f"{name} returned a gradient at index {index} on {grad.device}, expected {device}")
+        if grad.ndim == 0:
+            return grad.to(device)
+        where = f"Function {name} returned an invalid gradient" if name else "invalid gradient"
+        raise RuntimeError(f"{where} at index {index} - expected device {device} but got {grad.device}")
     return grad
 
 

@@ -53,11 +53,13 @@ static PyObject *generator_manual_seed(PyObject *self, PyObject *arg) {
   return Py_NewRef(self);
 }
 
+static uint64_t drawn;  // how often counters were handed out, by whichever generator
+
 static PyObject *generator_reserve(PyObject *self, PyObject *arg) {
   unsigned long long count = PyLong_AsUnsignedLongLong(arg);
   if (count == (unsigned long long)-1 && PyErr_Occurred()) return nullptr;
   PyObject *result = Py_BuildValue("KK", of(self)->seed, of(self)->offset);
-  if (result) of(self)->offset += count;
+  if (result) of(self)->offset += count, drawn++;
   return result;
 }
 
@@ -84,9 +86,11 @@ void philox_reserve(uint64_t count, uint64_t *seed, uint64_t *offset) {
   *seed = default_generator->seed;
   *offset = default_generator->offset;
   default_generator->offset += count;
+  drawn++;
 }
 
 static PyObject *reserve_default(PyObject *, PyObject *count) { return generator_reserve(as_object(default_generator), count); }
+static PyObject *times_drawn(PyObject *, PyObject *) { return PyLong_FromUnsignedLongLong(drawn); }
 static PyObject *manual_seed(PyObject *, PyObject *seed) { return generator_manual_seed(as_object(default_generator), seed); }
 
 // What a fill does with its lanes.
@@ -284,6 +288,7 @@ static PyType_Spec generator_spec = {"weft.Generator", sizeof(Generator), 0, Py_
 
 PyMethodDef philox_functions[] = {
     {"philox_reserve", reserve_default, METH_O, "philox_reserve(counters) -> (seed, offset) of the default generator"},
+    {"philox_drawn", times_drawn, METH_NOARGS, "philox_drawn() -> how often counters were reserved, of whichever generator"},
     {"manual_seed", manual_seed, METH_O, "seed the default generator, and return it"},
     {"philox_bits", philox_bits, METH_VARARGS, "philox_bits(seed, counter) -> four 32-bit lanes"},
     {"philox_uniform", philox_uniform_, METH_VARARGS, "philox_uniform(out, seed, offset): fill with [0, 1)"},

@@ -408,7 +408,7 @@ def fill(input, value):
     if hasattr(value, "dtype"):
         if value.ndim:
             raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions.")
-        return ops.copy(input, value)
+        return ops.copy(input, value if value.device.type == "cpu" else value.to(input.device))
     return ops.copy(input, full([], value, dtype=input.dtype, device=input.device))
 
 

@@ -116,8 +116,12 @@ def _warn_of_bytes() -> None:
 
 def _beside(index: Any, input: Any) -> Any:
     """An index where the input is: lists are made on the CPU, and tensors of the CPU may index those of any device."""
-    away = input.device
-    return index if away.type in ("cpu", "meta") or index.device.type != "cpu" else index.to(away)
+    here, there = input.device, index.device
+    if there.type == here.type == "cpu" or "meta" in (here.type, there.type) or there == here:
+        return index
+    if there.type != "cpu":
+        raise RuntimeError(f"indices should be either on cpu or on the same device as the indexed tensor ({here})")
+    return index.to(here)
 
 
 def _dims_used(item: Any) -> int:

@@ -109,7 +109,7 @@ class DualLevel(JvpLevel):
         with opened(self):
             positional, keywords = op.split(args)
             result = base(*positional, **keywords)
-            dispatch._check_result(target, result.dtype, result.shape)
+            dispatch._check_result(target, result.dtype, result.shape, result.device)
             if result.dtype is not target.dtype:
                 result = result.to(target.dtype)
         value, tangent = self.split(result)

@@ -336,7 +336,7 @@ class Level:
         with opened(self):
             positional, keywords = op.split((self.snapshot(target) if self.own(target) else target, *args[1:]))
             result = base(*positional, **keywords)  # (of what the target was: what is kept for backward is not written)
-            dispatch._check_result(target, result.dtype, result.shape)
+            dispatch._check_result(target, result.dtype, result.shape, result.device)
             if result.dtype is not target.dtype:
                 result = result.to(target.dtype)
         if not self.own(result):

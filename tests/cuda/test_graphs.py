@@ -213,6 +213,16 @@ def test_numbers_drawn_in_a_capture_are_refused(cuda):
         assert weft.equal(y.cpu(), noise.cpu() + 1)
 
 
+@pytest.mark.parametrize("reseed", [False, True])
+def test_numbers_of_any_generator_are_noticed(cuda, reseed):
+    graph, own = weft.cuda.CUDAGraph(), weft.Generator("cuda")
+    weft.rand(64, device=cuda, generator=own)
+    with pytest.raises(RuntimeError, match="every replay would use the same ones"), weft.cuda.graph(graph):
+        weft.rand(64, device=cuda, generator=own)
+        if reseed:
+            own.manual_seed(0)  # its state is what it was before
+
+
 def test_a_compiled_function_that_is_recorded_draws_new_numbers(cuda):
     noisy = weft.compile(lambda x: weft.nn.functional.dropout(x, 0.5), mode="reduce-overhead")
     x = weft.ones(256, device=cuda)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 from typing import Any
 
-import aten
+from aten import _native
 from weft.cuda.devices import driver, is_available, synchronize
 from weft.cuda.memory import empty_cache
 from weft.cuda.streams import Stream, StreamContext, current_stream
@@ -56,7 +56,7 @@ class CUDAGraph:
             raise RuntimeError("torch.cuda.CUDAGraph requires CUDA support")
         self._graph = driver().Graph()
         self._keep, self._device = keep_graph, -1
-        self._next_number = 0  # of the generator, when the recording began
+        self._drawn = 0  # how often random numbers were drawn, when the recording began
         self._handle: _PoolHandle | None = None
 
     def capture_begin(self, pool: Any = None, capture_error_mode: str = "global") -> None:
@@ -80,7 +80,7 @@ class CUDAGraph:
             ask.pool_release(self._device, number)  # the handle holds it already
         else:
             handle.pool = _Pool(self._device, number)
-        self._next_number = aten.default_generator.offset
+        self._drawn = _native.philox_drawn()
         try:
             self._graph.begin(stream.cuda_stream, _MODES[capture_error_mode])
         except BaseException:
@@ -88,13 +88,13 @@ class CUDAGraph:
             raise
 
     def capture_end(self) -> None:
-        """Ends the recording. Raises CudaError where something in it cannot be recorded, RuntimeError where it drew random numbers:
-        which ones is in the recorded work, and every replay would have the same."""
+        """Ends the recording. Raises CudaError where something in it cannot be recorded, RuntimeError where it drew random numbers,
+        of whichever generator: which ones is in the recorded work, and every replay would have the same."""
         try:
             self._graph.end()
         finally:
             driver().pool_end(self._device)
-        if aten.default_generator.offset != self._next_number:
+        if _native.philox_drawn() != self._drawn:
             self.reset()
             raise RuntimeError(
                 "random numbers were drawn while a CUDA graph was captured: every replay would use the same ones. Draw them "

@@ -61,7 +61,7 @@ class NAdam(Optimizer):
 
     def _init_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         return {
-            "mu_product": self._number(1.0),
+            "mu_product": self._number(1.0, p.device if group["capturable"] or group.get("fused") else None),
             "exp_avg": aten.zeros_like(p),
             "exp_avg_sq": aten.zeros_like(p),
         }

@@ -354,10 +354,10 @@ class Optimizer:
     def _refusal_of_sparse(self) -> str:
         return f"{type(self).__name__} does not support sparse gradients"
 
-    def _number(self, value: float) -> Tensor:
-        """A number of the state as a 0-d tensor, on the CPU: float32, or float64 where that is the default."""
+    def _number(self, value: float, device: Any = None) -> Tensor:
+        """A number of the state as a 0-d tensor: float32, or float64 where that is the default."""
         dtype = aten.float64 if aten.get_default_dtype() is aten.float64 else aten.float32
-        return aten.tensor(value, dtype=dtype)
+        return aten.tensor(value, dtype=dtype, device=device)
 
     @staticmethod
     def _check_devices(p: Tensor, group: dict[str, Any]) -> None:

@@ -86,6 +86,9 @@ int64_t rounded(int64_t n, int64_t grain) { return (n + grain - 1) / grain * gra
 // With a watcher every block is followed by bytes that nobody is given, so that an overrun does not end in a neighbour.
 int64_t block_bytes(int64_t asked) { return rounded(asked + (driver.given ? 256 : 0), kGrain); }
 
+// What figures call allocated: what follows a block for a watcher is not.
+int64_t counted(const Block *block) { return block->bytes - (block_bytes(block->asked) - rounded(block->asked, kGrain)); }
+
 int64_t segment_bytes(int64_t bytes) {
   return bytes <= kSmall ? kSmallSegment : bytes < kMiddle ? kMiddleSegment : rounded(bytes, kSegmentGrain);
 }
@@ -303,7 +306,7 @@ void *allocate(int64_t nbytes, int device, Stream *stream) {
   pool.live++;
   memory.used[block->at] = block;
   memory.statistics.allocations.add(1);
-  memory.statistics.allocated.add(block->bytes);
+  memory.statistics.allocated.add(counted(block));
   memory.statistics.requested.add(nbytes);
   memory.statistics.active.add(1);
   memory.statistics.active_bytes.add(block->bytes);
@@ -320,7 +323,7 @@ void release(void *memory_at) {
     Block *block = it->second;
     memory.used.erase(it);
     memory.statistics.allocations.remove(1);
-    memory.statistics.allocated.remove(block->bytes);
+    memory.statistics.allocated.remove(counted(block));
     memory.statistics.requested.remove(block->asked);
     block->used = false;
     block->pool->live--;

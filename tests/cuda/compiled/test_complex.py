@@ -59,6 +59,8 @@ PROGRAMS = {
     "written": lambda a, b, m, r: written(written(a, slice(0, 2), 3j), (slice(None), 0), b[:, 1]).mul_(b),
     "out": lambda a, b, m, r: weft.mul(a.detach(), b, out=weft.zeros(5, 4, dtype=a.dtype, device=a.device).t()),
     "sigmoid": lambda a, b, m, r: a.sigmoid() + F.silu(b),
+    "product of all": lambda a, b, m, r: a.prod() + b.prod(1, keepdim=True) + a[:, :0].prod(),
+    "running products": lambda a, b, m, r: a.cumprod(1) + b.cumprod(0),
     "sgn": lambda a, b, m, r: a.sgn(),
 }
 

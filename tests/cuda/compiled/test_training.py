@@ -67,6 +67,16 @@ def test_a_compiled_step_counts_on_the_device(device):
     np.testing.assert_allclose(p.detach().cpu().numpy(), [0.7] * 3, rtol=1e-5)
 
 
+def test_a_capturable_nadam_keeps_its_products_on_the_device(device):
+    p, q = (weft.nn.Parameter(weft.ones(3, device=d)) for d in (device, "cpu"))
+    for x in (p, q):
+        optimizer = weft.optim.NAdam([x], lr=0.1, capturable=x is p)
+        x.grad = weft.ones_like(x)
+        optimizer.step()
+        assert optimizer.state[x]["mu_product"].device == x.device
+    np.testing.assert_allclose(p.detach().cpu().numpy(), q.detach().numpy(), rtol=1e-5)
+
+
 def test_a_capturable_optimizer_counts_on_the_device(device):
     p = weft.nn.Parameter(weft.ones(3, device=device))
     optimizer = weft.optim.Adam([p], lr=0.1, capturable=True)

@@ -123,6 +123,7 @@ def name_of(obj: Any) -> str:
     return f"{module}.{name}" if module and module != "builtins" else name
 
 
+PLAIN = ("disable_saved_tensors_hooks",)  # of the machinery, but plain Python over values
 MADE_OF_OTHERS = ("linearize",)  # function transforms that are traced as they are written
 
 
@@ -144,7 +145,7 @@ def check_inline(function: types.FunctionType) -> None:
         if function.__qualname__.partition(".")[0] in MADE_OF_OTHERS:
             return
         raise Unsupported(breaks.FUNCTION_TRANSFORM, name_of(function))
-    machinery = top == "aten" and not module.startswith(TRACED_ATEN)
+    machinery = top == "aten" and not module.startswith(TRACED_ATEN) and function.__qualname__ not in PLAIN
     stdlib = top in sys.stdlib_module_names and top not in TRACED_STDLIB and top != "__main__"
     if left_to_python(top, function.__code__) or machinery or stdlib:
         raise Unsupported(breaks.SKIPPED_CALL, name_of(function))

@@ -72,20 +72,36 @@ def _check(before: list[Tensor], after: list[Tensor]) -> None:
 def while_loop(cond_fn: Callable, body_fn: Callable, carried_inputs: Any) -> Any:
     """The values of `carried_inputs` after `body_fn` while `cond_fn` of them is true.
 
-    carried_inputs: a tuple of tensors (nested or not); body_fn gives tensors of the same sizes and dtypes. Compiled code keeps
-    both as graphs. There is no derivative. Raises RuntimeError for other arguments.
+    carried_inputs: a tuple of tensors and ints (nested or not); body_fn gives tensors of the same sizes and dtypes, ints for
+    ints. Compiled code keeps both as graphs, which see ints as tensors of one element. There is no derivative. Raises
+    RuntimeError for other arguments.
     """
     if not callable(cond_fn) or not callable(body_fn):
         raise RuntimeError("Expect cond_fn and body_fn to be callable.")
     if not isinstance(carried_inputs, (tuple, list)):
         raise RuntimeError(f"Expect carried_inputs to be a tuple or list, but got {type(carried_inputs)}.")
     leaves, spec = pytree.flatten(tuple(carried_inputs))
-    if not all(isinstance(x, Tensor) for x in leaves):
-        raise RuntimeError(f"Expect carried_inputs to be a tuple of possibly nested tensors, but got {carried_inputs}.")
+    if not leaves or not all(isinstance(x, Tensor) or type(x) is int for x in leaves):
+        raise RuntimeError(f"Expect carried_inputs to be a tuple of possibly nested tensors and ints, but got {carried_inputs}.")
+    if any(type(x) is int for x in leaves):
+        return _counted(cond_fn, body_fn, tuple(carried_inputs))
     nested = lambda fn: lambda *values: fn(*pytree.unflatten(values, spec))
     body = nested(body_fn)
     found = loop(nested(cond_fn), lambda *values: tuple(pytree.leaves(body(*values))), leaves, [])
     return pytree.unflatten(found, spec)
+
+
+def _counted(cond_fn: Callable, body_fn: Callable, values: Any) -> Any:
+    """The loop in Python, which some of the values are numbers of."""
+    while bool(cond_fn(*values)):
+        before, spec = pytree.flatten(values)
+        found = body_fn(*values)
+        after, nesting = pytree.flatten(found)
+        _check([x for x in before if isinstance(x, Tensor)], [x for x in after if isinstance(x, Tensor)])
+        if nesting.num_leaves != spec.num_leaves or any(type(a) is not type(b) for a, b in zip(before, after) if type(a) is int):
+            raise RuntimeError(f"Expected body_fn to return ints where carried_inputs has some, but got {found}")
+        values = pytree.unflatten(after, spec)
+    return values
 
 
 def while_loop_op(cond_graph: Callable, body_graph: Callable, carried: Sequence[Any], more: Sequence[Any] = ()) -> list[Any]:

@@ -30,6 +30,7 @@ from dynamo.variables.exception import as_raised
 from dynamo.variables.raising import run_python
 from dynamo.variables.symint import SymbolicVariable
 from dynamo.variables.tensor import TensorVariable
+from dynamo.variables.tensor_values import read
 from dynamo.variables.transforms import call
 
 
@@ -88,7 +89,7 @@ def _cond(frame, args, kwargs):
     operands = frame.values.tuple_([]) if operands is None else operands
     pred = pred.realize(frame)
     if isinstance(pred, SymbolicVariable) and frame.output.options.export:  # a program of sizes: both ways stay
-        pred = _as_tensor(frame, pred)
+        pred = _as_tensor(frame, frame.world.known(int).call(frame, [pred], {})).binary(frame, operator.ne, ConstantVariable(0))
     if isinstance(pred, (ConstantVariable, SymbolicVariable)):  # known as it is captured, and guarded
         chosen = true_fn if pred.truth(frame) else false_fn
         return chosen.call(frame, operands.unpack(frame), {})
@@ -101,18 +102,20 @@ def _cond(frame, args, kwargs):
     return higher_order.unflatten(frame, results, found[0].spec)
 
 
-def _as_tensor(frame: Any, pred: SymbolicVariable) -> Variable:
-    """A condition on sizes as a tensor."""
-    number = frame.world.known(int).call(frame, [pred], {})
-    filled = frame.output.record(frame, registry["full"], [frame.values.list_([]), number], {})
-    return filled.binary(frame, operator.ne, ConstantVariable(0))
+def _as_tensor(frame: Any, number: Variable) -> Variable:
+    """An integer as a tensor."""
+    dtype = {"dtype": ConstantVariable(aten.int64)}
+    return frame.output.record(frame, registry["full"], [frame.values.list_([]), number], dtype)
 
 
 @trace_rules.handle(while_loop)
 def _while_loop(frame, args, kwargs):
-    test, body, carried = _arguments("cond_fn body_fn carried_inputs", args, kwargs)
+    test, body, given = _arguments("cond_fn body_fn carried_inputs", args, kwargs)
+    leaves, nesting = higher_order.flatten(frame, given)
+    numbers = [v.python_type() is int and isinstance(v, (ConstantVariable, SymbolicVariable)) for v in leaves]
+    leaves = [_as_tensor(frame, v) if number else v for v, number in zip(leaves, numbers)]  # (its loop counts in a tensor)
+    carried = higher_order.unflatten(frame, leaves, nesting)
     found, passed = _traced(frame, "while_loop", [test, body], carried)
-    leaves, _ = higher_order.flatten(frame, carried)
     if len(_tensors_only("while_loop", found[0])) != 1:
         raise _uncaptured("while_loop", "cond_fn does not return a tensor")
     before = [v.meta for v in leaves]
@@ -127,6 +130,7 @@ def _while_loop(frame, args, kwargs):
     if constant:
         for v in results:
             v.meta.requires_grad = False
+    results = [read(frame, v) if number else v for v, number in zip(results, numbers)]
     return higher_order.unflatten(frame, results, found[1].spec)
 
 

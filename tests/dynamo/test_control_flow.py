@@ -213,6 +213,31 @@ def test_a_wrapped_function_changes_nothing_outside():
     assert seen == [1]
 
 
+COUNTED = {
+    "to a number": lambda x: while_loop(lambda i, a: i < 5, lambda i, a: (i + 1, a * 2 + i), (0, x)),
+    "places": lambda x: while_loop(lambda i, a: i < 4, lambda i, a: (i + 1, a * 2 + a[i % 2]), (1, x)),
+    "of a size": lambda x: while_loop(lambda i, d: i > 0, lambda i, d: (i // 2, {"a": d["a"] + i}), (x.shape[0], {"a": x})),
+}
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+@pytest.mark.parametrize("name", COUNTED)
+def test_loops_carry_ints(name, backend):
+    weft.compiler.reset()
+    f, counter = COUNTED[name], CompileCounterWithBackend(backend)
+    compiled = weft.compile(f, backend=counter, fullgraph=True)
+    for n in (3, 4, 9):
+        expected, got = f(weft.ones(n)), compiled(weft.ones(n))
+        assert type(got[0]) is type(expected[0]) is int
+        weft.testing.assert_close(got, expected)
+    assert counter.frame_count <= 2
+
+
+def test_ints_of_a_loop_stay_ints():
+    with pytest.raises(RuntimeError, match="return ints"):
+        while_loop(lambda i, a: i < 5, lambda i, a: (i + 0.5, a), (0, weft.ones(2)))
+
+
 def leaky(c, row):
     state = (c[0] @ w + row).tanh()
     return (state, c[1] + 1), (state.sum(0, True) * c[1], row)

@@ -96,3 +96,28 @@ def test_hooks_are_given_what_each_op_saves(backend):
     compiled = weft.compile(outside, backend=backend, fullgraph=True)
     for hooked in (False, True, False):
         weft.testing.assert_close(gradient(compiled, hooked), gradient(outside, hooked))
+
+
+def test_blocks_without_saved_tensor_hooks():
+    graph = weft.autograd.graph
+
+    def f(x):
+        with graph.disable_saved_tensors_hooks("none of them here"):
+            y = x.sin() * x
+        return y + 1
+
+    def broken(x):
+        with graph.disable_saved_tensors_hooks("none of them here"):
+            y = x * 2
+            weft._dynamo.graph_break()
+            with graph.saved_tensors_hooks(lambda t: t, lambda t: t):
+                return y * y
+
+    x = weft.ones(3, requires_grad=True)
+    compiled = weft.compile(f, fullgraph=True)
+    weft.testing.assert_close(compiled(x), f(x))
+    with graph.saved_tensors_hooks(lambda t: t, lambda t: t), pytest.raises(RuntimeError, match="none of them here"):
+        compiled(x)
+    with pytest.raises(RuntimeError, match="none of them here"):
+        weft.compile(broken)(x)
+    assert graph.saved_tensors_hooks_enabled()

@@ -79,6 +79,13 @@ class ExportedModule(Module):
         """The graph as text, with types and the user's lines; printed unless told otherwise."""
         return self._graph_module.print_readable(print_output)
 
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The result of the program. Raises ValueError for arguments that are not nested as those of the capture."""
+        names = self._names
+        if not self.flat and (len(args) + len(kwargs) != len(names) or any(name not in names[len(args) :] for name in kwargs)):
+            raise ValueError(f"The program takes the arguments {names}, and was given {len(args)} and the keywords {list(kwargs)}")
+        return super().__call__(*args, **kwargs)
+
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         if self.flat:
             return self._run(*args)
@@ -107,16 +114,16 @@ class ExportedModule(Module):
         given = dict(zip(top, args))
         for key, value in kwargs.items():
             if key in given or key not in top:
-                raise TypeError(f"an unexpected keyword argument '{key}': the program takes {top}")
+                raise ValueError(f"an unexpected keyword argument '{key}': the program takes {top}")
             given[key] = value
         if len(args) > len(top) or set(given) != set(top):
-            raise TypeError(f"the exported program takes {len(top)} arguments {top}, and was given {len(args) + len(kwargs)}")
+            raise ValueError(f"the exported program takes {len(top)} arguments {top}, and was given {len(args) + len(kwargs)}")
         specs = [*positional.children, *keywords.children]
         leaves: list = []
         for name, spec in zip(top, specs):
             found, shape = pytree.flatten(given[name])
             if shape != spec:
-                raise TypeError(f"the argument {name} has the structure {shape}, and was exported with {spec}")
+                raise ValueError(f"the argument {name} has the structure {shape}, and was exported with {spec}")
             leaves += found
         return leaves
 

@@ -44,7 +44,7 @@ def test_a_function_becomes_a_module_of_the_same_signature():
     same(module(*args, k=k)["a"][0], f(*args, k=k)["a"][0])
     assert module(*args, k=k)["n"] == 5 and module(*args, k=k)["c"] == 3 and module(*args, k=k)["b"][1].shape == (4,)
     assert inspect.getfullargspec(module.forward).args == ["self", "x", "pair", "rest_0", "k"] and guards
-    with pytest.raises(TypeError, match="structure"):
+    with pytest.raises(ValueError, match="structure"):
         module(one(3, 2), one(2), one(1), k=k)
 
 
@@ -138,6 +138,22 @@ def test_the_module_runs_and_checks_sizes():
         module(x, flag=False)
     with pytest.raises(RuntimeError, match="float32"):
         module(x.to(weft.float64), flag=True)
+
+
+@pytest.mark.parametrize(
+    "call, text",
+    [
+        (lambda m, x: m(), "takes the arguments"),
+        (lambda m, x: m(x, x), "takes the arguments"),
+        (lambda m, x: m(other=x), "takes the arguments"),
+        (lambda m, x: m([x]), "structure"),
+    ],
+)
+def test_arguments_of_another_structure_are_refused(call, text):
+    module, x = weft.export.export(weft.nn.Linear(2, 3), (weft.ones(4, 2),)).module(), weft.ones(4, 2)
+    with pytest.raises(ValueError, match=text):
+        call(module, x)
+    assert module(input=x).shape == weft.compile(lambda x: module(x), fullgraph=True)(x).shape == (4, 3)
 
 
 def test_without_writes_new_values_are_outputs():

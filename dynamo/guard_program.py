@@ -118,7 +118,7 @@ class GuardCompiler:
             if source.key not in self.arguments:
                 raise ValueError(f"a guard reads {source}, which is not an argument of the frame")
             a = self.arguments[source.key]
-        elif kind == "CLOSURE":
+        elif kind in ("CLOSURE", "CELL"):
             a = self.free_variables[source.key]
             self.uses_function = True
         elif kind in ("GLOBAL", "BUILTIN"):

@@ -20,7 +20,7 @@ from dynamo.breaks import Unsupported
 from dynamo.guards import GuardSet
 from dynamo.region import Region
 from dynamo.side_effects import SideEffects
-from dynamo.source import Attr, InstanceDict, Item, Object, Source
+from dynamo.source import Attr, InstanceDict, Item, Object, Source, cell_of, contents, is_fixed
 from dynamo.variables.base import Variable
 from dynamo.variables.function import CellVariable
 from dynamo.variables.lazy import Lazy
@@ -93,17 +93,20 @@ class OutputGraph:
 
     def cell(self, cell, function_source: Source | None, index: int) -> CellVariable:
         """The Variable of a real closure cell: `index` in the closure of the function at `function_source`."""
-        from dynamo.source import Attr, cell_of, contents
+        return self.cell_at(cell, cell_of(function_source, index) if function_source else Object(cell))
 
+    def cell_at(self, cell, source: Source) -> CellVariable:
+        """The Variable of a real cell. One cell has one, by whatever way it is reached."""
         known = self.cells.get(id(cell))
         if known is None:
-            source = contents(cell_of(function_source, index)) if function_source else Attr(Object(cell), "cell_contents")
             try:
-                content = Lazy(cell.cell_contents, source, self)
+                content = Lazy(cell.cell_contents, contents(source), self)
             except ValueError:
                 content = None
-            known = self.cells[id(cell)] = CellVariable(content, cell=cell)
+            known = self.cells[id(cell)] = CellVariable(content, cell=cell, source=source)
             self.alive.append(cell)
+        elif known.source != source and not (is_fixed(known.source) and is_fixed(source)):
+            self.guard(guards.SameObject(source, known.source))
         return known
 
     def kept(self, value: Any) -> Any:
@@ -152,8 +155,9 @@ class OutputGraph:
         """What was changed is none of the other objects that were looked at: the same object would show the change."""
         kinds = {type(getattr(v, "owner", v)) for v in self.side_effects.dirty if v.source is not None}
         for kind in kinds:
-            sources = {v.source: None for v in self.by_id.values() if type(v) is kind and v.source is not None}
-            if len(sources) > 1:
+            looked_at = self.cells if kind is CellVariable else self.by_id
+            sources = {v.source: None for v in looked_at.values() if type(v) is kind and v.source is not None}
+            if len(sources) > 1 and not all(map(is_fixed, sources)):
                 self.guard(guards.Distinct(tuple(sources)))
         for container, keys in self.apart.items():
             sources = {v.source: None for v in (*container.objects(), *keys) if v.source is not None}

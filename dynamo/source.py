@@ -153,6 +153,25 @@ class Closure(Source):
         e.load_deref(self.key)
 
 
+class OwnCell(Source):
+    """The cell itself of a free variable."""
+
+    __slots__ = ()
+    accessor = "CELL"
+
+    def __init__(self, name: str):
+        super().__init__(None, name)
+
+    def __str__(self):
+        return f"the cell of {self.key}"
+
+    def get(self, scope):
+        return scope.closure[self.key]
+
+    def emit(self, e):
+        e.load_cell(self.key)
+
+
 class Global(Source):
     """A name in the globals of the frame (builtins are `Builtin`)."""
 
@@ -511,6 +530,13 @@ def _storage_offset(tensor) -> int:
 
 
 # ---------------------------------------------------------------------------------------- shorthand
+def is_fixed(source: Source) -> bool:
+    """Whether it is the cell of a function that is known: a closure keeps its cells."""
+    item = source.base
+    function = item.base if isinstance(source, Item) and item is not None and item.key == "__closure__" else None
+    return isinstance(source, Object) or isinstance(function, Object)
+
+
 def default(function: Source, index: int) -> Source:
     """function.__defaults__[index]"""
     return Item(Attr(function, "__defaults__"), index)

@@ -89,6 +89,7 @@ static bool is_valid(const GuardProgram *p, const Instr &in) {
   switch (in.op) {
   case OP_LOCAL:
   case OP_CLOSURE:
+  case OP_CELL:
   case OP_OBJECT:
   case OP_LACKS_GLOBAL: return true;
   case OP_AMBIENT: return d.size() == 2;

@@ -12,7 +12,7 @@
 
 #define WEFT_GUARD_OPS(X)                                                                                             \
   /* accessors: regs[dst] = ... */                                                                                    \
-  X(LOCAL) X(CLOSURE) X(GLOBAL) X(BUILTIN) X(OBJECT) X(ATTR) X(CLASS_ATTR) X(ITEM) X(DICT_KEY)                 \
+  X(LOCAL) X(CLOSURE) X(CELL) X(GLOBAL) X(BUILTIN) X(OBJECT) X(ATTR) X(CLASS_ATTR) X(ITEM) X(DICT_KEY)                 \
   X(INSTANCE_DICT) X(CONVERT)                                                                                         \
   /* checks of regs[a] */                                                                                             \
   X(TYPE_IS) X(ID_IS) X(EQUALS) X(LENGTH) X(DICT_KEYS) X(LACKS_KEY) X(LACKS_ATTR) X(SET) X(CLASS_LOOKUP) X(INHERITS) X(MRO)  \

@@ -220,6 +220,12 @@ PyObject *read(Walk &w, Instr &in) {
     w.saw(&cell->ob_ref, (uint64_t)cell->ob_ref);
     return cell->ob_ref;
   }
+  case OP_CELL: {
+    if (!w.func->func_closure || in.a >= PyTuple_GET_SIZE(w.func->func_closure)) return NULL;
+    PyObject **item = &PyTuple_GET_ITEM(w.func->func_closure, in.a);
+    w.saw(item, (uint64_t)*item);
+    return *item;
+  }
   case OP_GLOBAL: w.saw_dict(w.func->func_globals); return tracked_get(w, w.func->func_globals, in.obj);
   case OP_BUILTIN:
     w.saw_dict(w.func->func_globals);

@@ -22,7 +22,7 @@ from dynamo.interpreter.rules import VERSION
 from dynamo.options import Options
 from dynamo.output_graph import OutputGraph
 from dynamo.side_effects import Emission
-from dynamo.source import Closure, Local
+from dynamo.source import Closure, Local, OwnCell
 from dynamo.user_break import breaks_are_errors
 from dynamo.variables.base import METHOD
 from dynamo.variables.exception import CALLERS_EXCEPTION, ExceptionVariable, HandledBefore
@@ -136,7 +136,7 @@ def free_cell(output: OutputGraph, name: str, cell) -> CellVariable:
         content = Lazy(cell.cell_contents, Closure(name), output)
     except ValueError:
         content = None
-    made = output.cells[id(cell)] = CellVariable(content, cell=cell, name=name)
+    made = output.cells[id(cell)] = CellVariable(content, cell=cell, name=name, source=OwnCell(name))
     output.alive.append(cell)
     return made
 

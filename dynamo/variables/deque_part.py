@@ -19,9 +19,15 @@ COMPARISONS = {"__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"}
 class DequePart(Part, DequeVariable):
     """The deque in an object of a subclass of deque."""
 
-    __slots__ = ("owner", "base")
+    __slots__ = ("owner", "base", "anew")
+
+    def __init__(self, items, maxlen=None, source=None):
+        super().__init__(items, maxlen, source)
+        self.anew = False  # whether `__init__` was called, which sets `maxlen`
 
     def initialize(self, frame, args, kwargs):
+        self.changed(frame)
+        self.anew = True
         given = dict(zip(("iterable", "maxlen"), args)) | kwargs
         limit = given.get("maxlen", NONE).as_python()
         run_python(frame, collections.deque, (), limit)
@@ -49,6 +55,9 @@ class DequePart(Part, DequeVariable):
 
     def replay(self, emit):
         me = emit.value(self.owner)
+        if self.anew:
+            self.fill_part(emit, me)
+            return
         emit.after(outcome.Do(outcome.Call(outcome.Const(collections.deque.clear), (me,))))
         emit.after(outcome.Do(outcome.Call(outcome.Const(collections.deque.extend), (me, self.items_recipe(emit)))))
 

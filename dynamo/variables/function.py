@@ -72,7 +72,7 @@ class CellVariable(Variable):
                 emit.own_cell(self)
             return outcome.Cell(self.name)
         if self.cell is not None:
-            return outcome.Const(self.cell)
+            return emit.load(self.source)
 
         def fill(temp):
             if self.content is not None:
@@ -88,9 +88,9 @@ class CellVariable(Variable):
         if self.name is not None:
             emit.after(outcome.SetCell(self.name, value))
         elif value is None:
-            emit.after(outcome.DelAttr(outcome.Const(self.cell), "cell_contents"))
+            emit.after(outcome.DelAttr(emit.value(self), "cell_contents"))
         else:
-            emit.after(outcome.SetAttr(outcome.Const(self.cell), "cell_contents", value))
+            emit.after(outcome.SetAttr(emit.value(self), "cell_contents", value))
 
 
 class PythonFunction(TrueVariable):

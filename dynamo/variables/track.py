@@ -22,7 +22,7 @@ from dynamo.variables.classes import ClassVariable, ModuleVariable
 from dynamo.variables.constant import PLAIN, ConstantVariable
 from dynamo.variables.deque import DequeVariable
 from dynamo.variables.exception import ExceptionVariable
-from dynamo.variables.function import CallableVariable, CellVariable, FunctionVariable, MethodVariable, PartialVariable
+from dynamo.variables.function import CallableVariable, FunctionVariable, MethodVariable, PartialVariable
 from dynamo.variables.hashed import value_at
 from dynamo.variables.lazy import Lazy
 from dynamo.variables.mapping import DictVariable
@@ -331,11 +331,7 @@ def _module(frame, value, source):
 
 @kind(types.CellType)
 def _cell(frame, value, source):
-    try:
-        contents = value.cell_contents
-    except ValueError:
-        return unknown(frame, value, source, "an empty cell")
-    return CellVariable(Lazy(contents, Attr(source, "cell_contents"), frame.output), cell=value, source=source)
+    return frame.output.cell_at(value, source)
 
 
 @kind(

@@ -7,7 +7,7 @@ import types
 import weakref
 
 import weft
-from tests.review.harness import prog, x0
+from tests.review.harness import brk, prog, x0
 
 
 @prog
@@ -355,3 +355,73 @@ def methods_of_lru_caches(C):
 
     f = C(f)
     return [f(x0()), f(x0()), g.cache_clear(), f(x0())]
+
+
+def counter():
+    t = 0
+
+    def inc():
+        nonlocal t
+        t += 1
+        return t
+
+    def get():
+        return t
+
+    return inc, get
+
+
+@prog
+def closures_of_one_factory_keep_their_own_cells(C):
+    c = C(lambda x, inc: x + inc())
+    a, b = counter(), counter()
+    return [c(x0(), f) for f in (a[0], b[0], b[0], a[0], b[0])], a[1](), b[1]()
+
+
+@prog
+def closures_that_share_a_cell_or_do_not(C):
+    def f(x, inc, get):
+        return x + inc(), get(), inc(), get()
+
+    r = []
+    for order in ((0, 0), (1, 0), (0, 1), (1, 1)), ((0, 1), (1, 0), (0, 0), (1, 1)):
+        c, made = C(f), [counter(), counter()]
+        r += [c(x0(), made[i][0], made[j][1]) for i, j in order]
+    return r
+
+
+@prog
+def cells_reached_in_two_ways(C):
+    def f(x, inc):
+        cell = inc.__closure__[0]
+        a, b, c = cell.cell_contents, inc(), cell.cell_contents
+        cell.cell_contents = 50
+        return x + 1, a, b, c, inc()
+
+    def own(x):
+        t = 0
+        read = lambda: t
+        brk()
+        t = 100
+        return x + 1, read.__closure__[0].cell_contents
+
+    def factory():
+        n = 0
+
+        def inc():
+            nonlocal n
+            n += 1
+            return n
+
+        def g(x, other):
+            nonlocal n
+            n += 10
+            return x + n, other(), n, inc.__closure__[0].cell_contents
+
+        return g, inc
+
+    c, a, b = C(f), counter(), counter()
+    (g, i), (h, j) = factory(), factory()
+    g, h = C(g), C(h)
+    mixed = [made(x0(), inc) for made, inc in ((g, i), (h, j), (g, j), (h, i), (g, i), (h, j))]
+    return [c(x0(), v[0]) for v in (a, b, a)], a[1](), b[1](), C(own)(x0()), mixed, i(), j()

@@ -553,3 +553,19 @@ def changes_during_iteration_and_sort(C):
     f = C(f)
     make = lambda: (dict(a=1), collections.OrderedDict(a=1), collections.OrderedDict(a=1, b=2), collections.defaultdict(int, a=1))
     return [f(x0(), d, [3, 1, 2]) for d in (*make(), *make())]
+
+
+@prog
+def the_limit_of_a_deque_is_set_by_its_constructor(C):
+    class Few(collections.deque):
+        def __init__(self, *values):
+            weft._dynamo.graph_break()
+            super().__init__(values, 3)
+
+    def again(x, q):
+        collections.deque.__init__(q, [1, 2, 3], 2)
+        return x + 1, q
+
+    plain, few = collections.deque([5]), Few(2)
+    r = C(lambda x, q: (x + 1, q.copy(), q + q, q * 2))(x0(), Few(1))
+    return r, C(again)(x0(), plain), plain.maxlen, C(again)(x0(), few), few.maxlen

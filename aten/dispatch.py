@@ -372,6 +372,8 @@ def _call_out(op: Op, args: Sequence[Any], kwargs: dict[str, Any], out: Any) -> 
         )
     if kwargs.get("as_tuple"):
         raise RuntimeError(f"{op.name} does not support the out kwarg when as_tuple is True")
+    if "dtype_of_out" in op.tags and isinstance(out, Tensor):
+        kwargs = _with_dtype_of(out, kwargs)
     result = call(op, args, kwargs)
     results = list(result) if isinstance(result, (tuple, list)) else [result]
     if len(outs) != len(results):
@@ -379,6 +381,9 @@ def _call_out(op: Op, args: Sequence[Any], kwargs: dict[str, Any], out: Any) -> 
     for target, value in zip(outs, results):
         if not isinstance(target, Tensor):
             raise TypeError(f"{op.name}(): argument 'out' must be Tensor, not {type(target).__name__}")
+        if "out_as_result" in op.tags and target.dtype is not value.dtype:
+            names = TYPE_NAMES[value.dtype.name], TYPE_NAMES[target.dtype.name]
+            raise RuntimeError("expected scalar_type {} but found {}".format(*names))
         if not can_cast(value.dtype, target.dtype):
             raise RuntimeError(
                 f"result type {TYPE_NAMES[value.dtype.name]} can't be cast to the desired output type "
@@ -394,6 +399,14 @@ def _call_out(op: Op, args: Sequence[Any], kwargs: dict[str, Any], out: Any) -> 
         with no_grad():
             target.copy_(value)
     return out if not isinstance(out, (tuple, list)) else type(result)(out) if not hasattr(result, "_make") else result._make(out)
+
+
+def _with_dtype_of(out: Tensor, kwargs: dict[str, Any]) -> dict[str, Any]:
+    """What sums and products are computed in is what they are written into; a dtype that is asked for must be that."""
+    dtype = kwargs.get("dtype")
+    if dtype is not None and dtype is not out.dtype:
+        raise RuntimeError(f"Expected out tensor to have dtype {dtype}, but got {out.dtype} instead")
+    return {**kwargs, "dtype": out.dtype}
 
 
 def _warn_of_resize(op: Op, args: Sequence[Any], target: Tensor, value: Tensor) -> None:

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include <utility>
+#include <vector>
 
 #include "native.h"
 
@@ -81,14 +82,42 @@ static PyObject *storage_resize_(PyObject *self, PyObject *arg) {
   return Py_NewRef(self);
 }
 
-// UntypedStorage(nbytes=0, device=None)
+// The items of a sequence as bytes, each an int cut to its lowest eight bits. False with an error set.
+static bool bytes_of_items(PyObject *sequence, std::vector<uint8_t> &bytes) {
+  Ref items(PySequence_Fast(sequence, "UntypedStorage(): a size or a sequence of ints is wanted"));
+  if (!items.get()) return false;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); i++) {
+    PyObject *item = PySequence_Fast_GET_ITEM(items.get(), i);
+    if (!PyLong_Check(item)) {
+      PyErr_Format(PyExc_RuntimeError, "UntypedStorage(): tried to construct a storage from a sequence (%s), but one of the items was of type %s "
+                   "instead of int", Py_TYPE(sequence)->tp_name, Py_TYPE(item)->tp_name);
+      return false;
+    }
+    unsigned long value = PyLong_AsUnsignedLongMask(item);
+    if (value == (unsigned long)-1 && PyErr_Occurred()) return false;
+    bytes.push_back((uint8_t)value);
+  }
+  return true;
+}
+
+// UntypedStorage(size=0, *, device=None): so many bytes, or those of a sequence
 static PyObject *storage_create(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
   static const char *names[] = {"size", "device", nullptr};
-  long long bytes = 0;
-  PyObject *device = Py_None;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|LO:UntypedStorage", const_cast<char **>(names), &bytes, &device)) return nullptr;
+  PyObject *size = nullptr, *device = Py_None;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|O$O:UntypedStorage", const_cast<char **>(names), &size, &device)) return nullptr;
   int device_kind, index;
   if (!parse_device(device, &device_kind, &index)) return nullptr;
+  std::vector<uint8_t> items;
+  bool given = size && !PyIndex_Check(size) && PySequence_Check(size);
+  if (given && !bytes_of_items(size, items)) return nullptr;
+  if (given && device_kind != WEFT_CPU) return PyErr_Format(PyExc_NotImplementedError, "UntypedStorage(): a sequence of ints makes a storage of the CPU");
+  long long bytes = given ? (long long)items.size() : 0;
+  if (size && !given) {
+    Ref number(PyNumber_Index(size));
+    if (!number.get()) return nullptr;
+    bytes = PyLong_AsLongLong(number.get());
+    if (bytes == -1 && PyErr_Occurred()) return nullptr;
+  }
   if (bytes < 0) return PyErr_Format(PyExc_RuntimeError, "UntypedStorage of %lld bytes", bytes);
   WeftStorage *storage = storage_new(bytes, device_kind, device_index(device_kind, index));
   if (!storage) return nullptr;
@@ -99,6 +128,7 @@ static PyObject *storage_create(PyTypeObject *type, PyObject *args, PyObject *kw
   }
   object->storage = storage;
   object->exports = false;
+  if (!items.empty()) memcpy(storage->data, items.data(), items.size());
   return as_object(object);
 }
 

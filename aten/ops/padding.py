@@ -148,7 +148,9 @@ def pad(input, pad, mode, value):
             f"Expected {n + 1}D or {n + 2}D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for "
             f"input, but got: {show(input.shape)}"
         )
-    if len(pad) % 2 or len(pad) // 2 >= max(input.ndim, 1):
+    if len(pad) % 2:
+        raise RuntimeError("Padding length must be divisible by 2")
+    if not 1 <= n <= 3 or input.ndim - n not in (1, 2):
         raise NotImplementedError("Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now")
     if mode == "circular" and any(p < 0 for p in pad):  # what is cut off does not come round
         input = constant_pad_nd(input, [min(p, 0) for p in pad], 0)

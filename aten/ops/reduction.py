@@ -60,7 +60,7 @@ def _mean_dtype(input: Any, dim: Any, keepdim: Any, dtype: Any) -> Any:
 
 @op(
     "sum(Tensor input, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
-    tags=["reduction"],
+    tags=["reduction", "dtype_of_out"],
     promote=_sum_dtype,
     compute="float32",
     native="reduction",
@@ -117,7 +117,7 @@ mean.jvp(lambda tangents, input, dim, keepdim, out: mean(tangents[0], dim, keepd
 
 @op(
     "prod(Tensor input, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
-    tags=["reduction"],
+    tags=["reduction", "dtype_of_out"],
     promote=_sum_dtype,
     compute="float32",
     native="reduction",

@@ -31,7 +31,7 @@ def _wrapped(input, dim, dtype=None):
 
 @op(
     "cumsum(Tensor input, int dim, *, ScalarType? dtype=None) -> Tensor",
-    tags=["scan"],
+    tags=["scan", "dtype_of_out"],
     promote=_dtype,
     compute="float32",
     native="scan",
@@ -48,7 +48,7 @@ cumsum.jvp(lambda tangents, input, dim, out: cumsum(tangents[0], dim))
 
 @op(
     "cumprod(Tensor input, int dim, *, ScalarType? dtype=None) -> Tensor",
-    tags=["scan"],
+    tags=["scan", "dtype_of_out"],
     promote=_dtype,
     compute="float32",
     native="scan",
@@ -129,7 +129,7 @@ cummax = _extreme("cummax", np.maximum)
 cummin = _extreme("cummin", np.minimum)
 
 
-@op("logcumsumexp(Tensor input, int dim) -> Tensor", tags=["scan"], promote="float", compute="float32", native="scan")
+@op("logcumsumexp(Tensor input, int dim) -> Tensor", tags=["scan", "out_as_result"], promote="float", compute="float32", native="scan")
 def logcumsumexp(input: Meta, dim: int) -> Meta:
     """log of the sums of exp(input) up to each element, without overflow."""
     return input.like(sizes=input.sizes)

@@ -173,3 +173,14 @@ def test_a_leaf_that_requires_grad_keeps_its_memory():
     with weft.no_grad():
         x.set_(weft.zeros(3))
     assert x.shape == (3,)
+
+
+@pytest.mark.parametrize("items,bytes_", [([1, 2, 300], [1, 2, 44]), ((-1,), [255]), ([True, False], [1, 0]), ([], [])])
+def test_an_untyped_storage_of_a_sequence_has_its_bytes(items, bytes_):
+    assert weft.UntypedStorage(items).tolist() == bytes_
+
+
+@pytest.mark.parametrize("args,error", [(([1.5],), RuntimeError), (("a",), RuntimeError), ((1, 2), TypeError), ((1.5,), TypeError)])
+def test_an_untyped_storage_is_refused(args, error):
+    with pytest.raises(error):
+        weft.UntypedStorage(*args)

@@ -13,8 +13,8 @@ MODES = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}
 @pytest.mark.parametrize("mode", MODES)
 def test_pad(mode, pad, dynamic):
     weft.compiler.reset()
-    a = np.arange(60.0, dtype="f4").reshape(1, 3, 4, 5)
-    widths = [(0, 0)] * (4 - len(pad) // 2) + [(pad[i], pad[i + 1]) for i in reversed(range(0, len(pad), 2))]
+    a = np.arange(60.0, dtype="f4").reshape((3, 4, 5) if len(pad) == 2 else (1, 3, 4, 5))
+    widths = [(0, 0)] * (a.ndim - len(pad) // 2) + [(pad[i], pad[i + 1]) for i in reversed(range(0, len(pad), 2))]
     expected, places = np.pad(a, widths, MODES[mode]), np.pad(np.arange(60).reshape(a.shape), widths, MODES[mode])
     plain = lambda x: weft.nn.functional.pad(x, pad, mode)
     for f in (plain, weft.compile(plain, fullgraph=True, dynamic=dynamic)):
@@ -24,3 +24,14 @@ def test_pad(mode, pad, dynamic):
         g = np.random.default_rng(0).normal(size=expected.shape).astype("f4")
         y.backward(weft.from_numpy(g))
         np.testing.assert_allclose(x.grad.numpy().ravel(), np.bincount(places.ravel(), g.ravel(), 60), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    "dims,count,error",
+    [(1, 2, NotImplementedError), (4, 2, NotImplementedError), (5, 4, NotImplementedError), (3, 6, NotImplementedError),
+     (3, 0, NotImplementedError), (3, 3, RuntimeError), (2, 6, RuntimeError)],
+)  # fmt: skip
+def test_sizes_that_do_not_go_with_the_padding_are_refused(mode, dims, count, error):
+    with pytest.raises(error):
+        weft.nn.functional.pad(weft.ones([3] * dims), [1] * count, mode)

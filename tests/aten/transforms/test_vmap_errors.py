@@ -72,3 +72,13 @@ def test_what_vmap_refuses():
     with pytest.raises(ValueError, match=r"`functools.partial\(<lambda>, ...\)` must only return Tensors"):
         vmap(functools.partial(lambda a: 1))(x)
     assert vmap(lambda a: (a, 3), out_dims=(0, None))(x)[1] == 3
+
+
+def test_data_is_not_set_inside_of_vmap():
+    def program(x):
+        y = x.clone()
+        y.data = x * 2
+        return y
+
+    with pytest.raises(RuntimeError, match="mutating directly with `.data` under vmap"):
+        vmap(program)(X)

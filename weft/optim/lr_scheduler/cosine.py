@@ -17,7 +17,8 @@ class CosineAnnealingLR(LRScheduler):
         super().__init__(optimizer, last_epoch, verbose)
 
     def _wave(self, epoch: int) -> float:
-        return (1 + math.cos(math.pi * epoch / self.T_max)) / 2
+        """From 2 at the start to 0 at the bottom."""
+        return 1 + math.cos(math.pi * epoch / self.T_max)
 
     def get_lr(self) -> list[Rate]:
         self._warn_if_asked_from_outside()
@@ -27,11 +28,11 @@ class CosineAnnealingLR(LRScheduler):
         if self._step_count == 1 and epoch > 0:
             return self._get_closed_form_lr()
         if (epoch - 1 - self.T_max) % (2 * self.T_max) == 0:  # the epoch before was at the bottom: nothing to scale
-            return [rate + (base - low) * self._wave(self.T_max - 1) for rate, base in zip(rates, self.base_lrs)]
-        return [low + (rate - low) * (self._wave(epoch) / self._wave(epoch - 1)) for rate in rates]
+            return [rate + (base - low) * (1 - math.cos(math.pi / self.T_max)) / 2 for rate, base in zip(rates, self.base_lrs)]
+        return [self._wave(epoch) / self._wave(epoch - 1) * (rate - low) + low for rate in rates]
 
     def _get_closed_form_lr(self) -> list[Rate]:
-        return [self.eta_min + (base - self.eta_min) * self._wave(self.last_epoch) for base in self.base_lrs]
+        return [self.eta_min + (base - self.eta_min) * self._wave(self.last_epoch) / 2 for base in self.base_lrs]
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):

@@ -76,17 +76,22 @@ class _Factor(LRScheduler):
     def factor(self, epoch: int) -> float:
         raise NotImplementedError
 
+    def ratio(self, epoch: int) -> float:
+        """factor(epoch) / factor(epoch - 1), as PyTorch works it out: rounded another way, rates would differ in their last bits."""
+        raise NotImplementedError
+
     def get_lr(self) -> list[Rate]:
         self._warn_if_asked_from_outside()
         rates, epoch = values_of(self.optimizer, "lr"), self.last_epoch
         if epoch == 0:
             return [rate * self.factor(0) for rate in rates]
-        before, now = self.factor(epoch - 1), self.factor(epoch)
-        if before == now or (self._is_initial and not self._steps_on_resuming):
+        before = self.factor(epoch - 1)
+        if before == self.factor(epoch) or (self._is_initial and not self._steps_on_resuming):
             return rates
         if before == 0:
             return self._get_closed_form_lr()
-        return [rate * (now / before) for rate in rates]
+        ratio = self.ratio(epoch)
+        return [rate * ratio for rate in rates]
 
     def _get_closed_form_lr(self) -> list[Rate]:
         return [base * self.factor(self.last_epoch) for base in self.base_lrs]
@@ -106,6 +111,9 @@ class StepLR(_Factor):
     def factor(self, epoch: int) -> float:
         return self.gamma ** (epoch // self.step_size)
 
+    def ratio(self, epoch: int) -> float:
+        return self.gamma
+
 
 class MultiStepLR(_Factor):
     """Multiplies the rate by gamma at each epoch of `milestones`."""
@@ -120,6 +128,9 @@ class MultiStepLR(_Factor):
 
     def factor(self, epoch: int) -> float:
         return self.gamma ** bisect_right(sorted(self.milestones.elements()), epoch)
+
+    def ratio(self, epoch: int) -> float:
+        return self.gamma ** self.milestones[epoch]
 
 
 class ConstantLR(LRScheduler):
@@ -140,7 +151,7 @@ class ConstantLR(LRScheduler):
             return [rate * self.factor for rate in rates]
         if self.last_epoch != self.total_iters:
             return rates
-        return [rate / self.factor for rate in rates] if self.factor != 0 else list(self.base_lrs)
+        return [rate * (1.0 / self.factor) for rate in rates] if self.factor != 0 else list(self.base_lrs)
 
     def _get_closed_form_lr(self) -> list[Rate]:
         return [base * (1 if self.last_epoch >= self.total_iters else self.factor) for base in self.base_lrs]
@@ -169,6 +180,10 @@ class LinearLR(_Factor):
         done = min(epoch, self.total_iters) / self.total_iters if self.total_iters else 0.0
         return self.start_factor + (self.end_factor - self.start_factor) * done
 
+    def ratio(self, epoch: int) -> float:
+        rise = self.end_factor - self.start_factor
+        return 1.0 + rise / (self.total_iters * self.start_factor + (epoch - 1) * rise)
+
 
 class ExponentialLR(_Factor):
     """Multiplies the rate by gamma every epoch."""
@@ -179,6 +194,9 @@ class ExponentialLR(_Factor):
 
     def factor(self, epoch: int) -> float:
         return self.gamma**epoch
+
+    def ratio(self, epoch: int) -> float:
+        return self.gamma
 
 
 class PolynomialLR(_Factor):
@@ -192,3 +210,6 @@ class PolynomialLR(_Factor):
 
     def factor(self, epoch: int) -> float:
         return (1 - min(epoch, self.total_iters) / self.total_iters) ** self.power
+
+    def ratio(self, epoch: int) -> float:
+        return ((1.0 - epoch / self.total_iters) / (1.0 - (epoch - 1) / self.total_iters)) ** self.power

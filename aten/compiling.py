@@ -18,3 +18,11 @@ def reads_numbers_of(place: int):  # type: ignore[no-untyped-def]
         return function
 
     return mark
+
+
+def passes_on(function):  # type: ignore[no-untyped-def]
+    """Of a function that does nothing but call the user's code: where such a call is not part of what is captured around it, it is
+    left to Python, and what it calls is captured. (Captured itself it would be traced as far as the break that its caller met, and
+    anew for every kind of object that it is called for.)"""
+    function._weft_passes_on = function.__code__
+    return function

@@ -34,6 +34,7 @@ TRACED_ATEN = ("aten.ops", "aten.autocast", "aten.legacy", "aten.return_types", 
 COMPREHENSIONS = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")  # frames of their own before Python 3.12
 CONSTANT = "_dynamo_marked_constant"  # PyTorch's attribute, which libraries set too: the result is a constant of the graph
 READS = "_weft_reads"  # set by aten.compiling.reads_numbers_of: the place of a tensor whose numbers are read into Python
+PASSES_ON = "_weft_passes_on"  # set by aten.compiling.passes_on: the code of a function that only calls the user's
 DISABLED = "_weft_disabled"  # set by weft.compiler.disable on functions left to Python
 
 _marked: dict[int, tuple[Callable[[], Any], Callable]] = {}  # the same for objects of the user's, which die
@@ -172,6 +173,12 @@ def check_construct(cls: type) -> None:
     top = module_of(cls).partition(".")[0]
     if left_to_python(top) or (top in sys.stdlib_module_names and top not in TRACED_STDLIB and top != "__main__"):
         raise Unsupported(breaks.SKIPPED_CALL, name_of(cls))
+
+
+def passed_on(function: types.FunctionType, code: types.CodeType) -> str | None:
+    """Why a frame of this function is never captured though calls of it are part of others', or None. (A copy of the function, with
+    code of its own, is what was asked to be compiled.)"""
+    return "what it calls is captured" if function.__dict__.get(PASSES_ON) is code else None
 
 
 def skip_code(code: types.CodeType, globals: dict) -> str | None:

@@ -47,6 +47,10 @@ class VmapTracer(Tracer):
     def data(self) -> Tracer:
         raise RuntimeError("accessing `data` under vmap transform is not allowed: use detach()")
 
+    @data.setter
+    def data(self, value: Any) -> None:
+        raise RuntimeError("mutating directly with `.data` under vmap transform is not allowed.")
+
     def __bool__(self) -> bool:
         raise DataDependentError(
             "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't support that: the "

@@ -123,10 +123,6 @@ class Tracer(Tensor):
     def data(self) -> Tracer:
         return self.detach()
 
-    @data.setter
-    def data(self, value: Any) -> None:
-        raise RuntimeError(f"mutating directly with `.data` under {self.transform} is not allowed.")
-
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """As a Tensor's. Raises RuntimeError within a function that is transformed: what it differentiates is the transform's."""
         if self.level.transforms:

@@ -71,7 +71,7 @@ def deepen(by: int) -> None:
 
 def attempt(code, function, args, globals, builtins, closure, options, state):
     """trace_frame, before anyone is told."""
-    reason = trace_rules.skip_code(code, globals)
+    reason = trace_rules.skip_code(code, globals) or trace_rules.passed_on(function, code)
     if reason is not None:
         return outcome.Skip(reason)
     break_step: int | None = None

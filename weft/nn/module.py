@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Self
 
 from aten import Parameter, Tensor
+from aten.compiling import passes_on
 from weft.nn.backward_hooks import FullBackwardHooks, watch_old
 from weft.nn.conversion import Converts
 from weft.nn.global_hooks import (  # noqa: F401  (where PyTorch has them)
@@ -86,6 +87,7 @@ class Module(HoldsState, Converts):
         raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
 
     # ------------------------------------------------------------------------------------------------ calling
+    @passes_on
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._compiled_call_impl is not None:
             return self._compiled_call_impl(*args, **kwargs)
@@ -93,6 +95,7 @@ class Module(HoldsState, Converts):
             return self.forward(*args, **kwargs)
         return self._call_impl(*args, **kwargs)
 
+    @passes_on
     def _call_impl(self, *args: Any, **kwargs: Any) -> Any:
         """A call with hooks: before, `forward`, after; those for all modules first; backward hooks around all of it."""
         result: Any = None

@@ -15,6 +15,7 @@ from weft.distributions.exp_family import ExponentialFamily
 from weft.distributions.exponential import Exponential
 from weft.distributions.fishersnedecor import FisherSnedecor
 from weft.distributions.gamma import Gamma
+from weft.distributions.generalized_pareto import GeneralizedPareto
 from weft.distributions.geometric import Geometric
 from weft.distributions.gumbel import Gumbel
 from weft.distributions.half_cauchy import HalfCauchy
@@ -60,6 +61,7 @@ __all__ = [
     "ExponentialFamily",
     "FisherSnedecor",
     "Gamma",
+    "GeneralizedPareto",
     "Geometric",
     "Gumbel",
     "HalfCauchy",

@@ -39,9 +39,9 @@ def test_refused(call, error, words):
 
 def test_a_vector_of_each_element_is_no_matrix():
     """With the dimension of the batch it looks like one."""
-    for name in (
-        "cholesky det slogdet eig eigh eigvals inv lu lu_factor svd svdvals qr matrix_exp solve_triangular ldl_factor".split()
-    ):
+    for (
+        name
+    ) in "cholesky det slogdet eig eigh eigvals inv lu lu_factor svd svdvals qr matrix_exp solve_triangular ldl_factor".split():
         f = getattr(weft.linalg, name)
         more = {"upper": True} if name == "solve_triangular" else {}
         with pytest.raises(RuntimeError, match="dimension"):

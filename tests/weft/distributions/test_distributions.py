@@ -56,6 +56,10 @@ FAMILIES = {
     "Gumbel": (lambda: D.Gumbel(f(0.2, 0.5), f(1.0, 2.0)), f(0.1, 0.4)),
     "Weibull": (lambda: D.Weibull(f(0.2, 0.5), f(1.0, 2.0)), f(0.1, 0.4)),
     "Pareto": (lambda: D.Pareto(f(0.2, 0.5), f(1.0, 3.0)), f(0.3, 0.7)),
+    "GeneralizedPareto": (
+        lambda: D.GeneralizedPareto(*weft.tensor([[0.2, 0.5, -1, 0], [1, 3, 2, 0.5], [0.3, -0.4, 0, 1.5]])),
+        weft.tensor([0.3, 0.7, 2.0, 4.0]),
+    ),
     "Kumaraswamy": (lambda: D.Kumaraswamy(f(1.2, 2.5), f(1.0, 3.0)), f(0.3, 0.7)),
     "InverseGamma": (lambda: D.InverseGamma(f(1.2, 2.5), f(1.0, 3.0)), f(0.3, 0.7)),
     "RelaxedBernoulli": (lambda: D.RelaxedBernoulli(f(0.5), f(0.3, 0.6)), f(0.3, 0.7)),
@@ -104,7 +108,7 @@ def test_a_family_says_what_pytorch_says(name):
         if method in expected:
             same(getattr(d, method)(value), expected[method])
     if "icdf" in expected:
-        same(d.icdf(f(0.3, 0.8)), expected["icdf"])
+        same(d.icdf(f(*[0.3, 0.8] * (len(value) // 2))), expected["icdf"])
     for method in ("entropy", "enumerate_support"):
         if method in expected:
             same(getattr(d, method)(), expected[method])

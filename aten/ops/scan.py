@@ -129,7 +129,13 @@ cummax = _extreme("cummax", np.maximum)
 cummin = _extreme("cummin", np.minimum)
 
 
-@op("logcumsumexp(Tensor input, int dim) -> Tensor", tags=["scan", "out_as_result"], promote="float", compute="float32", native="scan")
+@op(
+    "logcumsumexp(Tensor input, int dim) -> Tensor",
+    tags=["scan", "out_as_result"],
+    promote="float",
+    compute="float32",
+    native="scan",
+)
 def logcumsumexp(input: Meta, dim: int) -> Meta:
     """log of the sums of exp(input) up to each element, without overflow."""
     return input.like(sizes=input.sizes)

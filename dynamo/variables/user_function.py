@@ -123,7 +123,8 @@ def _differentiable(frame: Any, cls: Variable, ctx: Variable, args: list, kwargs
             raise Unsupported(breaks.USER_FUNCTION, "whose forward returns what is neither a tensor nor a constant")
         constant = _marked(frame, ctx, outputs)
         backward = Region(graph, output.shape_env)
-        found = _backward(frame, backward, cls, ctx, items, args)
+        absent = [] if ctx.getattr(frame, "materialize_grads").as_python() else [outputs[n] for n in constant]
+        found = _backward(frame, backward, cls, ctx, items, args, absent)
     gradients = [found[i] if want else None for i, want in enumerate(wanted)]
     given = [g for g in gradients if isinstance(g, TensorVariable)]
     order = {id(g): n for n, g in enumerate(given)}
@@ -150,15 +151,19 @@ def _marked(frame: Any, ctx: Variable, outputs: list[TensorVariable]) -> list[in
     """The outputs that have no gradient, by what `forward` said of them."""
     if ctx.getattr(frame, "_dirty").unpack(frame):
         raise Unsupported(breaks.USER_FUNCTION, "which writes into its arguments")
-    if len(outputs) > 1 and not ctx.getattr(frame, "materialize_grads").as_python():
-        raise Unsupported(breaks.USER_FUNCTION, "which asks for gradients that may be None")
     marked = ctx.getattr(frame, "_non_differentiable").unpack(frame)
     floating = lambda m: m.dtype.is_floating_point or m.dtype.is_complex
     return [n for n, v in enumerate(outputs) if not floating(v.meta) or any(v is m for m in marked)]
 
 
-def _backward(frame: Any, graph: Region, cls: Variable, ctx: Variable, items: list[Variable], args: list) -> list[Variable]:
-    """What `backward` gives for each argument, traced into `graph`."""
+def _backward(
+    frame: Any, graph: Region, cls: Variable, ctx: Variable, items: list[Variable], args: list, absent: list
+) -> list[Variable]:
+    """What `backward` gives for each argument, traced into `graph`.
+
+    It gets None for the outputs `absent`, which have no gradient. One that nobody asks the gradient of has a gradient of 0 in a
+    graph, also where plain code would give None.
+    """
     count = len(args)
     grads: list[Variable] = []
     for v in items:
@@ -166,7 +171,7 @@ def _backward(frame: Any, graph: Region, cls: Variable, ctx: Variable, items: li
             meta = v.meta.like()
             node = graph.input(None, meta, "grad")
             node.meta["gradient"] = True
-            grads.append(TensorVariable(node, meta))
+            grads.append(TensorVariable(node, meta) if v not in absent else frame.values.NONE)
         else:
             grads.append(frame.values.NONE)
     try:

@@ -40,3 +40,38 @@ def test_a_gradient_that_is_broadcast_is():
     doubled = function(lambda g: g[None].expand(2, 3))
     f = weft.func.grad(lambda x: doubled.apply(x).sum())
     assert weft.compile(f, backend="eager", fullgraph=True)(weft.ones(3)).tolist() == f(weft.ones(3)).tolist() == [2, 2, 2]
+
+
+class ProductAndSum(weft.autograd.Function):
+    """Two results whose gradients may be None."""
+
+    @staticmethod
+    def forward(x, y):
+        return x * y, x + y, (x > y).long()
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+        ctx.mark_non_differentiable(output[2])
+        ctx.set_materialize_grads(False)
+
+    @staticmethod
+    def backward(ctx, product, total, marked):
+        x, y = ctx.saved_tensors
+        assert marked is None
+        found = (0, 0) if total is None else (total, total)
+        return (found[0], found[1]) if product is None else (found[0] + product * y, found[1] + product * x)
+
+
+@pytest.mark.parametrize("used", [lambda a, b: a, lambda a, b: b, lambda a, b: a * b])
+def test_a_function_of_the_users_that_takes_no_gradient_for_some_results(used):
+    def program(x, y):
+        a, b, _ = ProductAndSum.apply(x, y)
+        return used(a, b).sum()
+
+    def gradients(f):
+        x, y = (weft.tensor(v, requires_grad=True) for v in ([1.0, 2.0], [3.0, -1.0]))
+        f(x, y).backward()
+        return x.grad, y.grad
+
+    weft.testing.assert_close(gradients(weft.compile(program, fullgraph=True)), gradients(program))

@@ -43,7 +43,7 @@ class GeneralizedPareto(Distribution):
         return constraints.interval(self.loc, end)
 
     def _where(self, holds: Tensor, value: Callable[[Tensor], Tensor], otherwise: Any) -> Tensor:
-        """value(concentration) where `holds`; elsewhere it is asked of a number for which it is finite, so that gradients are too."""
+        """value(concentration) where `holds`; elsewhere it is asked of a number for which it and its gradient are finite."""
         return aten.where(holds, value(aten.where(holds, self.concentration, -0.25)), otherwise)
 
     def _curved(self, value: Callable[[Tensor], Tensor], straight: Tensor) -> Tensor:

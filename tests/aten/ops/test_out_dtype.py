@@ -1,4 +1,4 @@
-"""The dtype of `out=`: sums and products are computed in it, and logcumsumexp takes no other than its own. As PyTorch 2.13 answers."""
+"""The dtype of `out=`, as PyTorch 2.13 takes it: sums and products are computed in it; logcumsumexp takes no other than its own."""
 
 import pytest
 

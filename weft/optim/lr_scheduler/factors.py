@@ -77,7 +77,7 @@ class _Factor(LRScheduler):
         raise NotImplementedError
 
     def ratio(self, epoch: int) -> float:
-        """factor(epoch) / factor(epoch - 1), as PyTorch works it out: rounded another way, rates would differ in their last bits."""
+        """factor(epoch) / factor(epoch - 1), as PyTorch works it out: rounded otherwise, the rates would differ."""
         raise NotImplementedError
 
     def get_lr(self) -> list[Rate]:

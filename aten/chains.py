@@ -26,7 +26,7 @@ from aten.transforms.trace import make_fx
 _NAMES = [name for name, _ in _native.pointwise_rows()]
 _CODES = {name: code for code, name in enumerate(_NAMES)}
 _WHOLE_FLOATS = (dtypes.float32.code, dtypes.float64.code)
-THROUGH = ("alias", "detach", "clone", "view", "expand")  # what gives its argument again, where sizes are the same
+THROUGH = ("alias", "detach", "clone", "row_major", "view", "expand")  # what gives its argument again, where sizes are the same
 _REFUSALS = (RuntimeError, TypeError, ValueError, IndexError, ArithmeticError)
 
 

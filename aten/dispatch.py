@@ -146,13 +146,26 @@ def _call(op: Op, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         away = None if op.name in _DEVICES_APART else devices.elsewhere(public, op)
         if away is not None:
             with On(away):
-                return op.function(*public)
-        return op.function(*public)
+                return own_memory(op.function(*public), public)
+        return own_memory(op.function(*public), public)
     if op.kind == "inplace":
         return _call_inplace(op, public)
     if op.special_when is not None and op.special_when(*public):
-        return op.special_fn(*public)
+        return own_memory(op.special_fn(*public), public)
     return call_core(op, normalize(op, public))
+
+
+def own_memory(result: Any, public: tuple[Any, ...]) -> Any:
+    """The result of a definition in other ops: no view where it shows memory made on the way, that no argument shares."""
+    made = result if isinstance(result, (tuple, list)) else (result,)
+    shown = [t for t in made if isinstance(t, Tensor) and t._view_of is not None] if not stack.top else ()
+    if shown:
+        given = [t for a in public for t in (a if isinstance(a, (tuple, list)) else (a,)) if isinstance(t, Tensor)]
+        known = {id(t) for t in given} | {id(t._base) for t in given}
+        for t in shown:
+            if id(t._base) not in known:
+                t._view_of = None
+    return result
 
 
 _OF_NUMBERS = frozenset({"add", "sub", "mul", "div", "floor_divide"})

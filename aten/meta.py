@@ -1,7 +1,6 @@
 """A tensor without data: dtype, device, sizes, strides, offset. Shape rules map Metas to Metas."""
 
-from collections.abc import Iterable
-from math import prod
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from aten.errors import DataDependentError
@@ -186,34 +185,75 @@ def _hint(size: Size) -> int:
 
 
 def dense_strides(meta: Meta) -> tuple[Size, ...]:
-    """The layout of an elementwise result of this argument: its own strides if they are a dense permutation of row-major ones; of
-    elements that lie apart, as a slice leaves them, the same order with the gaps closed; else (overlap) row-major."""
+    """The layout of an elementwise result of this argument: its own strides if they are a dense permutation of row-major ones, else
+    what `strides_in_order` says: of elements that lie apart, as a slice leaves them, the same order with the gaps closed."""
     if meta.is_contiguous():
         return contiguous_strides(meta.sizes)
+    if is_dense(meta):
+        return meta.strides
+    return strides_in_order(meta.sizes, [meta])
+
+
+def is_dense(meta: Meta) -> bool:
+    """Whether the strides are a permutation of row-major ones, as far as is known without a guard."""
     dims = [d for d, size in enumerate(meta.sizes) if not (type(size) is int and size == 1)]
     order = sorted(dims, key=lambda d: (_hint(meta.strides[d]) or 0, _hint(meta.sizes[d]) != 1, -d))
     expected: Size = 1
     for d in order:
         if not known_equal(meta.strides[d], expected):
-            return _gaps_closed(meta, order)
+            return False
         expected = expected * meta.sizes[d]
-    return meta.strides
+    return True
 
 
-def _gaps_closed(meta: Meta, order: list[int]) -> tuple[Size, ...]:
-    """Of known strides, the dims (all but those of one element) in this order, from the innermost; row-major if they overlap.
-    That strides which are symbols lie in this order, and whether a size is 0, is guarded."""
-    sizes, strides = meta.sizes, meta.strides
-    known = all(type(_hint(s)) is int for s in (*strides, *sizes))
-    if not known or any(bool(s == 0) for s in sizes) or bool(strides[order[0]] <= 0):
+def strides_in_order(sizes: tuple[Size, ...], metas: Sequence[Meta]) -> tuple[Size, ...]:
+    """The strides, without gaps, of an elementwise result of arguments that broadcast to `sizes`: its dims lie in memory in the order
+    that the first argument gives them which has them both apart from 0, as PyTorch's TensorIterator finds it. Order of strides that
+    are symbols is guarded."""
+    n = len(sizes)
+    if any(type(size) is int and size == 0 for size in sizes):
         return contiguous_strides(sizes)
-    if any(bool(strides[b] < strides[a] * sizes[a]) for a, b in zip(order, order[1:])):
-        return contiguous_strides(sizes)
-    closed: list[Size] = [1] * len(sizes)
+    operands = [_steps_for(sizes, meta) for meta in metas]
+    order = list(range(n - 1, -1, -1))  # from the innermost
+    for i in range(1, n):
+        for k in range(i, 0, -1):
+            outside = _lies_outside(sizes, operands, order[k - 1], order[k])
+            if outside > 0:
+                order[k - 1], order[k] = order[k], order[k - 1]
+            elif outside < 0:
+                break
+    strides: list[Size] = [1] * n
     step: Size = 1
     for d in order:
-        closed[d], step = step, step * sizes[d]
-    for d in range(len(sizes)):
-        if type(sizes[d]) is int and sizes[d] == 1:
-            closed[d] = prod(sizes[k] for k in order if (_hint(strides[k]), -k) < (_hint(strides[d]), -d))
-    return tuple(closed)
+        strides[d], step = step, step * sizes[d]
+    return tuple(strides)
+
+
+def _steps_for(sizes: tuple[Size, ...], meta: Meta) -> list[Size]:
+    """The strides of an argument by dims of the result, 0 where it broadcasts."""
+    extra = len(sizes) - len(meta.sizes)
+    steps: list[Size] = [0] * extra
+    for size, stride, wanted in zip(meta.sizes, meta.strides, sizes[extra:]):
+        broadcasts = type(size) is int and size == 1 and not (type(wanted) is int and wanted == 1)
+        steps.append(0 if broadcasts or type(_hint(stride)) is not int else stride)
+    return steps
+
+
+def _lies_outside(sizes: tuple[Size, ...], operands: list[list[Size]], a: int, b: int) -> int:
+    """1: dim a lies outside of b in memory, -1: inside, 0: nothing says so."""
+    for steps in operands:
+        if _hint(steps[a]) == 0 or _hint(steps[b]) == 0:
+            continue
+        if known_equal(steps[a], steps[b]) or _equal_now(steps[a], steps[b]):
+            if _exceeds_now(sizes[a], sizes[b]):
+                return 1
+            continue
+        return 1 if _exceeds_now(steps[a], steps[b]) else -1
+    return 0
+
+
+def _exceeds_now(a: Size, b: Size) -> bool:
+    """Whether a is more than b in this call, which is guarded; False where data decides it."""
+    if type(a) is int and type(b) is int:
+        return a > b
+    return type(_hint(a)) is int and type(_hint(b)) is int and bool(a > b)

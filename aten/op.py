@@ -286,7 +286,8 @@ def alias_of(name: str, target: Op) -> Op:
 
 
 def node_name(op_name: str) -> str:
-    """'add' → 'AddBackward0', 'log_softmax' → 'LogSoftmaxBackward0'."""
+    """'add' → 'AddBackward0', 'log_softmax' → 'LogSoftmaxBackward0'; copies of every layout are clones."""
+    op_name = "clone" if op_name == "row_major" else op_name
     return "".join(part.capitalize() for part in op_name.strip("_").split("_")) + "Backward0"
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from aten.meta import Meta, contiguous_strides, dense_strides, known_equal
+from aten.meta import Meta, contiguous_strides, dense_strides, is_dense, known_equal, strides_in_order
 from aten.symbolic.unknown import decided, unknown_number, unknown_size
 
 Size = Any
@@ -113,12 +113,21 @@ def broadcast(*shapes: Sequence[Size]) -> tuple[Size, ...]:
 
 
 def pointwise_strides(sizes: tuple[Size, ...], metas: Sequence[Meta]) -> tuple[Size, ...]:
-    """The layout of an elementwise result: of the first argument that has the result's sizes, if it is dense;
-    else row-major."""
-    for meta in metas:
-        if len(meta.sizes) == len(sizes) and all(map(known_equal, meta.sizes, sizes)):
-            return dense_strides(meta)
-    return contiguous_strides(sizes)
+    """The layout of an elementwise result: that of the arguments if all are laid out alike without gaps; else without gaps in the order
+    that they give its dims, the first ones first."""
+    if len(metas) == 1:
+        return dense_strides(metas[0])
+    if all(meta.is_contiguous() for meta in metas):
+        return contiguous_strides(sizes)
+    first = metas[0]
+    if all(_lies_as(meta, first) for meta in metas[1:]) and is_dense(first):
+        return first.strides
+    return strides_in_order(sizes, metas)
+
+
+def _lies_as(meta: Meta, other: Meta) -> bool:
+    alike = len(meta.sizes) == len(other.sizes) and all(map(known_equal, meta.sizes, other.sizes))
+    return alike and all(map(known_equal, meta.strides, other.strides))
 
 
 def infer_size(size: Sequence[Size], numel: Size) -> list[Size]:

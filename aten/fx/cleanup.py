@@ -122,7 +122,7 @@ def _keeps_values(name: str, node: Node) -> bool:
         return type(node.args[1]) in (int, float) and node.args[1] == 0 and not str(node.args[1]).startswith("-")
     if name == "constant_pad_nd":
         return all(type(n) is int and n == 0 for n in node.args[1])
-    return name == "clone"  # nothing writes in place in a functional graph; outputs are separated later
+    return name in ("clone", "row_major")  # nothing writes in place in a functional graph; outputs are separated later
 
 
 def _same_layout(a: Node, b: Node) -> bool:

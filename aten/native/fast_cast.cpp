@@ -1,4 +1,4 @@
-// fast_cast.cpp: copies: other dtypes, row-major copies, copy_, detach.
+// fast_cast.cpp: copies: other dtypes, copies laid out alike or row-major, copy_, detach.
 #include <string.h>
 
 #include "loops.h"
@@ -29,19 +29,17 @@ PyObject *cast_tensor(WeftTensor *t, int dtype) {
   return out.release();
 }
 
-static PyObject *row_major_copy(WeftTensor *t) {
+// Recorded as clone: what derives it is the same whatever the layout.
+static PyObject *copied(WeftTensor *t, bool row_major) {
   if (!weft_kernels.cast[WEFT_DTYPE(t)][WEFT_DTYPE(t)]) return UNHANDLED;
-  Ref out(empty(t->word, WEFT_NDIM(t), t->sizes, nullptr));
+  Ref out(row_major ? empty(t->word, WEFT_NDIM(t), t->sizes, nullptr) : empty_like(t, WEFT_DTYPE(t)));
   if (!out) return nullptr;
   copy_into(as_tensor(out.get()), t);
-  return out.release();
-}
-
-PyObject *contiguous_copy(WeftTensor *t) {
-  Ref out(row_major_copy(t));
-  if (!out || out.get() == UNHANDLED || !records(t)) return out.release();
+  if (!records(t)) return out.release();
   return record_op(core_ops[CORE_CLONE], {Arg(t)}, out.get()) ? out.release() : nullptr;
 }
+
+PyObject *contiguous_copy(WeftTensor *t) { return copied(t, true); }
 
 namespace {
 
@@ -78,7 +76,9 @@ PyObject *fast_cast(Call &call) {
   return WEFT_DTYPE(call.tensor(0)) == call[1].integer ? UNHANDLED : converted(call.tensor(0), (int)call[1].integer);
 }
 
-PyObject *fast_clone(Call &call) { return call.usual(1) ? contiguous_copy(call.tensor(0)) : UNHANDLED; }
+PyObject *fast_clone(Call &call) { return call.usual(1) ? copied(call.tensor(0), false) : UNHANDLED; }
+
+PyObject *fast_row_major(Call &call) { return contiguous_copy(call.tensor(0)); }
 
 PyObject *fast_contiguous(Call &call) {
   if (!call.usual(1)) return UNHANDLED;
@@ -142,6 +142,7 @@ const RuleRow copy_rules[] = {{"float", fast_convert, WEFT_FLOAT32}, {"double", 
                                  {"bfloat16", fast_convert, WEFT_BFLOAT16}, {"long", fast_convert, WEFT_INT64}, {"int", fast_convert, WEFT_INT32},
                                  {"short", fast_convert, WEFT_INT16}, {"char", fast_convert, WEFT_INT8}, {"byte", fast_convert, WEFT_UINT8},
                                  {"bool", fast_convert, WEFT_BOOL}, {"to", fast_to}, {"cast", fast_cast}, {"clone", fast_clone},
+                                 {"row_major", fast_row_major},
                                  {"contiguous", fast_contiguous}, {"detach", fast_detach}, {"copy_", fast_copy_}, {"fill_", fast_fill_, 0},
                                  {"zero_", fast_fill_, 1}, {nullptr, nullptr}};
 

@@ -1,4 +1,4 @@
-// fast_pointwise.cpp: elementwise rules: unary, binary, where, clamp; results of their own and in place.
+// fast_pointwise.cpp: elementwise rules: unary, binary, where, clamp; results of their own and in place (their layout: result_layout.cpp).
 #include <math.h>
 #include <string.h>
 
@@ -6,56 +6,6 @@
 #include "op.h"
 
 namespace weft {
-
-void dense_strides(const WeftTensor *t, int64_t *strides) {
-  int n = WEFT_NDIM(t);
-  if (!(t->word & WEFT_WORD_CONTIGUOUS)) {
-    int order[WEFT_MAX_NDIM], m = 0;
-    for (int d = 0; d < n; d++) {
-      if (t->sizes[d] == 1) continue;
-      int k = m++;
-      // Insertion by stride; of equal strides the later dimension first, as aten/meta.py does.
-      for (; k > 0 && t->strides[order[k - 1]] >= t->strides[d]; k--) order[k] = order[k - 1];
-      order[k] = d;
-    }
-    int64_t expected = 1;
-    bool dense = true;
-    for (int k = 0; k < m && dense; k++) {
-      dense = t->strides[order[k]] == expected;
-      expected *= t->sizes[order[k]];
-    }
-    if (dense) {
-      for (int d = 0; d < n; d++) strides[d] = t->strides[d];
-      return;
-    }
-    // Elements apart, as a slice leaves them: in the same order, with the gaps closed.
-    bool apart = m > 0 && t->numel > 0 && t->strides[order[0]] > 0;
-    for (int k = 1; k < m && apart; k++) apart = t->strides[order[k]] >= t->strides[order[k - 1]] * t->sizes[order[k - 1]];
-    if (apart) {
-      int64_t step = 1;
-      for (int k = 0; k < m; k++) {
-        strides[order[k]] = step;
-        step *= t->sizes[order[k]];
-      }
-      for (int d = 0; d < n; d++) {
-        if (t->sizes[d] != 1) continue;
-        strides[d] = 1;
-        for (int k = 0; k < m; k++)
-          if (t->strides[order[k]] < t->strides[d] || (t->strides[order[k]] == t->strides[d] && order[k] > d)) strides[d] *= t->sizes[order[k]];
-      }
-      return;
-    }
-  }
-  contiguous_strides(n, t->sizes, strides);
-}
-
-PyObject *empty_like(WeftTensor *t, int dtype) {
-  int64_t strides[WEFT_MAX_NDIM];
-  uint32_t word = (t->word & ~WEFT_WORD_DTYPE) | (uint32_t)dtype;
-  if (t->word & WEFT_WORD_CONTIGUOUS) return empty(word, WEFT_NDIM(t), t->sizes, nullptr);
-  dense_strides(t, strides);
-  return empty(word, WEFT_NDIM(t), t->sizes, strides);
-}
 
 namespace {
 
@@ -199,15 +149,17 @@ bool has_sizes(const WeftTensor *t, int ndim, const int64_t *sizes) {
   return true;
 }
 
-// What an elementwise result looks like: the sizes that its tensors broadcast to, and the tensor whose layout it has.
+// What an elementwise result looks like: the sizes that its tensors broadcast to, and its layout.
 struct Shape {
   int ndim = -1;               // -1: they do not broadcast
   const int64_t *sizes;
-  WeftTensor *like = nullptr;  // the first that has these sizes; NULL: none has, row-major
+  WeftTensor *const *tensors;  // n of them
+  int n;
   int64_t room[WEFT_MAX_NDIM];
 
-  // `tensors` may have NULLs, for numbers.
-  Shape(WeftTensor *const *tensors, int n) {
+  // `tensors` may have NULLs, for numbers, and stay where they are.
+  Shape(WeftTensor *const *tensors, int n) : tensors(tensors), n(n) {
+    const WeftTensor *like = nullptr;
     bool same = true;
     for (int i = 0; i < n && same; i++) {
       if (!tensors[i]) continue;
@@ -216,12 +168,15 @@ struct Shape {
     }
     sizes = like->sizes;
     if (same) ndim = WEFT_NDIM(like);
-    else broadcast(tensors, n);
+    else broadcast();
   }
-  PyObject *make(int dtype) const { return like ? empty_like(like, dtype) : empty((uint32_t)dtype, ndim, sizes, nullptr); }
+  PyObject *make(int dtype) const {
+    int64_t strides[WEFT_MAX_NDIM];
+    return empty((uint32_t)dtype, ndim, sizes, pointwise_strides(ndim, sizes, tensors, n, strides) ? strides : nullptr);
+  }
 
  private:
-  void broadcast(WeftTensor *const *tensors, int n) {
+  void broadcast() {
     int most = 0;
     for (int i = 0; i < n; i++)
       if (tensors[i] && WEFT_NDIM(tensors[i]) > most) most = WEFT_NDIM(tensors[i]);
@@ -239,9 +194,6 @@ struct Shape {
     }
     ndim = most;
     sizes = room;
-    like = nullptr;
-    for (int i = n - 1; i >= 0; i--)
-      if (tensors[i] && has_sizes(tensors[i], ndim, sizes)) like = tensors[i];
   }
 };
 
@@ -281,12 +233,12 @@ PyObject *binary_into(NativeOp *op, Term *terms, int dtype, PyObject *out_given)
   WeftLoop body = weft_kernels.pointwise[op->code][run];
   if (!body) return UNHANDLED;
   Ref kept[2];
+  if (!prepare(terms, 2, run, kept)) return failed();
   WeftTensor *given[2] = {terms[0].tensor, terms[1].tensor};
   const Shape shape(given, 2);
   if (shape.ndim < 0) return UNHANDLED;
   const int out_dtype = weft_pointwise_rows[op->code].truth ? WEFT_BOOL : run;
   const bool direct = out_given && out_dtype == dtype;
-  if (!prepare(terms, 2, run, kept)) return failed();
   Ref out(direct ? Py_NewRef(out_given) : shape.make(out_dtype));
   if (!out) return nullptr;
   WeftTensor *tensors[3] = {terms[0].tensor, terms[1].tensor, as_tensor(out.get())};
@@ -422,13 +374,13 @@ PyObject *fast_where(Call &call) {
   int dtype = promoted(terms, 2);
   WeftLoop body = dtype < 0 ? nullptr : weft_kernels.where[dtype];
   if (!body) return UNHANDLED;
+  Ref kept[2];
+  if (!prepare(terms, 2, dtype, kept)) return failed();
   WeftTensor *given[3] = {condition, terms[0].tensor, terms[1].tensor};
   const Shape shape(given, 3);
-  Ref kept[2];
   if (shape.ndim < 0) return UNHANDLED;
   Ref out(shape.make(dtype));
   if (!out) return nullptr;
-  if (!prepare(terms, 2, dtype, kept)) return failed();
   WeftTensor *tensors[4] = {condition, terms[0].tensor, terms[1].tensor, as_tensor(out.get())};
   void *numbers[4] = {nullptr, terms[0].value, terms[1].value, nullptr};
   run_loop(body, tensors, numbers, 4);

@@ -96,7 +96,12 @@ PyObject *reshaped(WeftTensor *t, int ndim, const int64_t *sizes) {
   if (view || PyErr_Occurred()) return view;
   Ref copy(contiguous_copy(t));
   if (!copy || copy.get() == UNHANDLED) return copy.release();
-  return view_with_sizes(as_tensor(copy.get()), ndim, sizes);
+  view = view_with_sizes(as_tensor(copy.get()), ndim, sizes);
+  if (view && as_tensor(view)->view_of) {  // of memory that nothing else shows
+    delist_view(as_tensor(view));
+    Py_CLEAR(as_tensor(view)->view_of);
+  }
+  return view;
 }
 
 namespace {

@@ -92,9 +92,11 @@ PyObject *float_cumsum(WeftTensor *x, int dim);
 // Several results as the op's schema names them: a new tuple.
 PyObject *named_results(NativeOp *op, PyObject *const *results, int n);
 
-// A new tensor for an elementwise result of this argument: its layout if dense, else row-major.
+// result_layout.cpp: a new tensor for an elementwise result of this argument: its layout if dense, else in the order of its dims.
 PyObject *empty_like(WeftTensor *t, int dtype);
-void dense_strides(const WeftTensor *t, int64_t *strides);
+void dense_strides(WeftTensor *t, int64_t *strides);
+// The strides of a result of these sizes of n tensors (NULL for numbers); false: row-major.
+bool pointwise_strides(int ndim, const int64_t *sizes, WeftTensor *const *tensors, int n, int64_t *strides);
 
 // The rules of a kind, in fast_*.cpp: an op whose declaration says native="kind" has that of its name. Each table ends with a NULL name.
 struct RuleRow {

@@ -10,7 +10,7 @@ _VIEWS += " split split_with_sizes"
 
 
 def _copied(result: Any) -> Any:
-    return tuple(map(ops.clone, result)) if isinstance(result, tuple) else ops.clone(result)
+    return tuple(map(ops.row_major, result)) if isinstance(result, tuple) else ops.row_major(result)
 
 
 def _declare(name: str, target: Op) -> None:

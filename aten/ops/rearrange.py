@@ -151,7 +151,7 @@ def narrow(input, dim, start, length):
 @composite("narrow_copy(Tensor input, int dim, int start, int length) -> Tensor")
 def narrow_copy(input, dim, start, length):
     """A copy of `narrow`."""
-    return ops.clone(narrow(input, dim, start, length))
+    return ops.row_major(narrow(input, dim, start, length))
 
 
 # -------------------------------------------------------------------------------------------------- apart, together
@@ -346,7 +346,7 @@ def repeat(input, repeats):
     sizes = [1] * extra + list(input.shape)
     pairs = [p for r, s in zip(repeats, sizes) for p in (r, s)]
     wide = ops.reshape(input, [p for s in sizes for p in (1, s)]).expand(pairs)
-    return ops.reshape(ops.clone(wide), [r * s for r, s in zip(repeats, sizes)])
+    return ops.reshape(ops.row_major(wide), [r * s for r, s in zip(repeats, sizes)])
 
 
 @composite("tile(Tensor input, int[*] dims) -> Tensor")
@@ -377,7 +377,7 @@ def repeat_interleave(input, repeats, dim, output_size):
         raise RuntimeError("repeats can not be negative")
     sizes = list(input.shape)
     wide = ops.unsqueeze(input, dim + 1).expand([*sizes[: dim + 1], repeats, *sizes[dim + 1 :]])
-    return ops.reshape(ops.clone(wide), [*sizes[:dim], sizes[dim] * repeats, *sizes[dim + 1 :]])
+    return ops.reshape(ops.row_major(wide), [*sizes[:dim], sizes[dim] * repeats, *sizes[dim + 1 :]])
 
 
 def _interleaved(values: Any, counts: Any) -> Any:
@@ -485,7 +485,7 @@ def diag(input, diagonal):
         return diag_embed(input, diagonal, 0, 1)
     if input.ndim != 2:
         raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {input.ndim}D")
-    return ops.clone(ops.diagonal(input, diagonal, 0, 1))
+    return ops.row_major(ops.diagonal(input, diagonal, 0, 1))
 
 
 @composite("diag_embed(Tensor input, int offset=0, int dim1=-2, int dim2=-1) -> Tensor")
@@ -517,4 +517,4 @@ def trace(input):
 @composite("unfold_copy(Tensor input, int dimension, int size, int step) -> Tensor", tags=["function_only"])
 def unfold_copy(input, dimension, size, step):
     """A copy of `unfold`."""
-    return ops.clone(ops.unfold(input, dimension, size, step))
+    return ops.row_major(ops.unfold(input, dimension, size, step))

@@ -355,7 +355,7 @@ def copied_scalar(frame, item: TensorVariable) -> ArrayVariable:
 
 
 def copy_of(frame, x: ArrayVariable) -> ArrayVariable:
-    return ArrayVariable(frame.output.record(frame, registry["clone"], [x.tensor], {}), x.scalar)
+    return ArrayVariable(frame.output.record(frame, registry["row_major"], [x.tensor], {}), x.scalar)
 
 
 def cast(frame, value: ArrayVariable, dtype: np.dtype) -> ArrayVariable:

@@ -406,12 +406,12 @@ def ravel(frame, x):
 @row(name="flatten")
 def flatten(frame, x):
     flat = ravel(frame, x).tensor
-    return wrap_array(record(frame, "clone", flat))
+    return wrap_array(record(frame, "row_major", flat))
 
 
 @row(np.copy, name="copy")
 def copy(frame, x):
-    return wrap_array(record(frame, "clone", as_array(frame, x).tensor))
+    return wrap_array(record(frame, "row_major", as_array(frame, x).tensor))
 
 
 @row(np.squeeze, name="squeeze")

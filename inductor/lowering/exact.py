@@ -22,7 +22,7 @@ from inductor.lowering.value import Value
 
 VIEWS = frozenset("view permute expand squeeze unsqueeze slice select diagonal unfold as_strided alias detach".split())
 _MOVES = VIEWS | frozenset(
-    "clone copy slice_scatter select_scatter diagonal_scatter tril triu cat constant_pad_nd flip roll gather scatter "
+    "clone row_major copy slice_scatter select_scatter diagonal_scatter tril triu cat constant_pad_nd flip roll gather scatter "
     "index_select index embedding masked_fill where full arange eye bitcast rand_philox randn_philox randint_philox "
     "sort topk searchsorted cummax cummin".split()
 )

@@ -30,7 +30,7 @@ from inductor.lowering.operations import Accumulation, Computed, External, Lower
 from inductor.lowering.registry import NotLowered, load_all
 from inductor.lowering.value import Value, domain, number, of_buffer, reindex
 
-COPIES = ("clone", "copy")
+COPIES = ("clone", "row_major", "copy")
 AS_THEY_LIE = VIEWS | {"view_as_real", "view_as_complex"}  # what may be done with complex numbers in memory
 NARROW = ("int8", "uint8", "int16", "uint16")
 
@@ -224,7 +224,7 @@ class GraphLowering:
             return of_buffer(b)
         if x.dtype.startswith("complex"):
             own = self.lines() if lines is None else lines
-            self.operations.append(External("clone", (Ref(self.as_buffer(x)),), {}, (b.name,), own))
+            self.operations.append(External("row_major", (Ref(self.as_buffer(x)),), {}, (b.name,), own))
             return of_buffer(b)
         loops, store = self.in_order_of_product(Pointwise(x.sizes, x.body), flat(loop_variables(x.rank), b.strides))
         self.operations.append(Computed(b.name, loops, store, x.dtype, self.lines() if lines is None else lines))

@@ -156,7 +156,7 @@ def diagonal_scatter(graph, x, src, offset=0, dim1=0, dim2=1):
 # ------------------------------------------------------------------------------------------------------------- layout
 
 
-@lowering("clone", "contiguous")
+@lowering("clone", "row_major", "contiguous")
 def clone(graph, x, memory_format=None):
     """The same elements: memory is made where a result is needed."""
     return x

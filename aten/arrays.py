@@ -68,9 +68,25 @@ def _kernel_out(tensor: Tensor, half_to: Any) -> np.ndarray:
     return array(tensor)
 
 
+def _native_into(kernel: Any, out: Any, args: tuple[Any, ...]) -> bool:
+    """Run a native kernel into `out`. Most write row-major memory only: what lies otherwise is copied from such."""
+    if kernel(out, *args) is not NotImplemented:
+        return True
+    outs = out if type(out) is tuple else (out,)
+    if all([o.is_contiguous() for o in outs]):
+        return False
+    made = tuple([o if o.is_contiguous() else _native.empty(tuple(o.shape), o.dtype, o.device) for o in outs])
+    if kernel(made if type(out) is tuple else made[0], *args) is NotImplemented:
+        return False
+    for to, one in zip(outs, made):
+        if one is not to:
+            to.copy_(one)
+    return True
+
+
 def run_kernel(op: Op, out: Any, args: tuple[Any, ...]) -> None:
     """Run the kernel into memory that is there; float16 and bfloat16 are computed in `op.compute` and rounded once."""
-    if op.native_fn is not None and op.native_fn(out, *args) is not NotImplemented:
+    if op.native_fn is not None and _native_into(op.native_fn, out, args):
         return
     half_to = np.dtype(op.compute) if op.compute else None
     arrays = [kernel_argument(v, half_to) for v in args]

@@ -19,7 +19,7 @@ class Missing:
         self.what = what
 
     def __call__(self) -> Any:
-        raise NotImplementedError(f"derivative for aten::{self.what} is not implemented")
+        raise RuntimeError(f"derivative for aten::{self.what} is not implemented")
 
 
 def missing(what: str) -> Callable[..., Any]:

@@ -18,12 +18,12 @@ from aten.autograd.inplace import record_inplace
 from aten.autograd.record import record
 from aten.derivative import is_lost
 from aten.errors import warn_caller
-from aten.meta import Meta, contiguous_strides
+from aten.meta import Meta, contiguous_strides, dense_strides
 from aten.on_device import On, beside, pop_level, pop_mode, push_level, push_mode
 from aten.op import Op
 from aten.open_levels import stack
 from aten.promotion import TYPE_NAMES, can_cast, category, floating, number_dtype, result_dtype
-from aten.shapes import show
+from aten.shapes import pointwise_strides, show
 
 aten.schema.tensor_types = (Tensor, Meta)
 by_rule = _native.by_rule
@@ -147,7 +147,8 @@ def _call(op: Op, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         if away is not None:
             with On(away):
                 return own_memory(op.function(*public), public)
-        return own_memory(op.function(*public), public)
+        result = op.function(*public)
+        return own_memory(lie_as_arguments(result, public) if op.native == "chain" else result, public)
     if op.kind == "inplace":
         return _call_inplace(op, public)
     if op.special_when is not None and op.special_when(*public):
@@ -166,6 +167,16 @@ def own_memory(result: Any, public: tuple[Any, ...]) -> Any:
             if id(t._base) not in known:
                 t._view_of = None
     return result
+
+
+def lie_as_arguments(result: Any, public: tuple[Any, ...]) -> Any:
+    """The result of an elementwise definition, laid out by the order of the arguments, not that of the ops that it is made of."""
+    metas = [Meta.of(a) for a in public if isinstance(a, (Tensor, Meta))]
+    if not isinstance(result, Tensor) or all([m.is_contiguous() for m in metas]):
+        return result
+    from aten.ops.formats import laid_out_as
+
+    return laid_out_as(result, pointwise_strides(tuple(result.shape), metas))
 
 
 _OF_NUMBERS = frozenset({"add", "sub", "mul", "div", "floor_divide"})
@@ -408,7 +419,7 @@ def _call_out(op: Op, args: Sequence[Any], kwargs: dict[str, Any], out: Any) -> 
             with no_grad():
                 _native.check_inplace(target)
             _warn_of_resize(op, args, target, value)
-            target.data = _native.empty(tuple(value.shape), target.dtype, target.device)
+            target.data = _native.empty(tuple(value.shape), target.dtype, target.device, dense_strides(Meta.of(value)))
         with no_grad():
             target.copy_(value)
     return out if not isinstance(out, (tuple, list)) else type(result)(out) if not hasattr(result, "_make") else result._make(out)

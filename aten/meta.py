@@ -206,6 +206,23 @@ def is_dense(meta: Meta) -> bool:
     return True
 
 
+def channels_innermost(meta: Meta) -> bool:
+    """Whether the dims of an image or volume lie in the order (0, 2, …, 1), channels innermost, with gaps or without; row-major ones
+    do not, whatever their sizes. What symbols decide of that is guarded."""
+    n = len(meta.sizes)
+    if n not in (4, 5) or meta.is_contiguous():
+        return False
+    sizes, strides = meta.sizes, meta.strides
+    least: Size = 0
+    for d in (1, *range(n - 1, 1, -1), 0):
+        if type(_hint(strides[d])) is not int or type(_hint(sizes[d])) is not int or _hint(sizes[d]) == 0 or _hint(strides[d]) == 0:
+            return False
+        if _exceeds_now(least, strides[d]) or (d == 0 and (known_equal(least, strides[1]) or _equal_now(least, strides[1]))):
+            return False
+        least = strides[d] if type(sizes[d]) is int and sizes[d] == 1 else strides[d] * sizes[d]
+    return True
+
+
 def strides_in_order(sizes: tuple[Size, ...], metas: Sequence[Meta]) -> tuple[Size, ...]:
     """The strides, without gaps, of an elementwise result of arguments that broadcast to `sizes`: its dims lie in memory in the order
     that the first argument gives them which has them both apart from 0, as PyTorch's TensorIterator finds it. Order of strides that
@@ -216,10 +233,11 @@ def strides_in_order(sizes: tuple[Size, ...], metas: Sequence[Meta]) -> tuple[Si
     operands = [_steps_for(sizes, meta) for meta in metas]
     order = list(range(n - 1, -1, -1))  # from the innermost
     for i in range(1, n):
-        for k in range(i, 0, -1):
-            outside = _lies_outside(sizes, operands, order[k - 1], order[k])
+        at = i  # of what nothing says the dim stays where it is, and is compared with what lies farther inside
+        for k in range(i - 1, -1, -1):
+            outside = _lies_outside(sizes, operands, order[k], order[at])
             if outside > 0:
-                order[k - 1], order[k] = order[k], order[k - 1]
+                order[k], order[at], at = order[at], order[k], k
             elif outside < 0:
                 break
     strides: list[Size] = [1] * n

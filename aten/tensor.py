@@ -210,11 +210,15 @@ def _copy_of(array: np.ndarray) -> Tensor:
     return result
 
 
-def _duplicate(tensor: Tensor) -> Tensor:
-    """A leaf of the same sizes, strides, dtype and elements on the same device."""
+def _duplicate(tensor: Tensor, memo: dict[Any, Any]) -> Tensor:
+    """A leaf of the same sizes, strides, dtype and elements on the same device; what shares memory shares that of the copies, too."""
     if tensor.is_meta:
         return _native.empty(tuple(tensor.shape), tensor.dtype, tensor.device, tensor.stride())
-    return _native.move(tensor, tensor.device)
+    storage = tensor.untyped_storage()
+    key = ("storage", storage.data_ptr())
+    if not storage.nbytes() or key not in memo:
+        memo[key] = storage.clone(), storage  # (the memory of the second is taken as long as the memo lives)
+    return _native.tensor_on(memo[key][0], tensor.dtype, list(tensor.shape), list(tensor.stride()), tensor.storage_offset())
 
 
 def _dtype_argument(dtype: Any) -> DType | None:
@@ -397,7 +401,7 @@ def _deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
             "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment. "
             "If you were attempting to deepcopy a module, this may be because of a parametrization."
         )
-    result = memo[id(self)] = _like(self, _duplicate(self))
+    result = memo[id(self)] = _like(self, _duplicate(self, memo))
     if self.grad is not None:
         result.grad = copy.deepcopy(self.grad, memo)
     if self.__dict__:
@@ -419,13 +423,17 @@ def _rebuild(
     requires_grad: bool,
     attributes: dict[str, Any],
     device: str = "cpu",
+    strides: tuple[int, ...] | None = None,
 ) -> Tensor:
     if data is None:
-        result = _native.empty(sizes, dtype, dtypes.device("meta"))
+        result = _native.empty(sizes, dtype, dtypes.device("meta"), *([] if strides is None else [strides]))
     else:
-        result = _copy_of(np.frombuffer(data, dtype.to_numpy()).reshape(sizes))
+        flat = np.frombuffer(data, dtype.to_numpy())
+        result = _copy_of(flat.reshape(sizes) if strides is None else flat)
         if device != "cpu":
             result = _native.move(result, device)
+        if strides is not None:
+            result = _native.alias(result, sizes, strides, 0)
     if cls is not Tensor:
         result = _native.make_subclass(cls, result, False)
     if requires_grad:
@@ -435,15 +443,22 @@ def _rebuild(
 
 
 def _reduce_ex(self: Tensor, protocol: int) -> Any:
-    """What is pickled: the values, as a leaf."""
+    """What is pickled: the memory that the tensor shows, as a leaf."""
+    sizes, strides = tuple(self.shape), None
+    shown = self
+    if not self.is_contiguous():
+        strides = self.stride()
+        span = 1 + sum((n - 1) * s for n, s in zip(sizes, strides))
+        shown = self if self.is_meta else _native.alias(self, (span,), (1,), self.storage_offset())
     return _rebuild, (
         type(self),
-        None if self.is_meta else np.ascontiguousarray(self.numpy(force=True)).tobytes(),
+        None if self.is_meta else np.ascontiguousarray(shown.numpy(force=True)).tobytes(),
         self.dtype,
-        tuple(self.shape),
+        sizes,
         self.requires_grad,
         dict(self.__dict__),
-        *([str(self.device)] if self.is_cuda else []),
+        str(self.device) if self.is_cuda else "cpu",
+        strides,
     )
 
 

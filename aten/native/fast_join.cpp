@@ -20,7 +20,7 @@ PyObject *fast_cat(Call &call) {
   if (!first || !WEFT_NDIM(first) || !call.dim(1, WEFT_NDIM(first), &dim) || !weft_kernels.cast[WEFT_DTYPE(first)][WEFT_DTYPE(first)])
     return UNHANDLED;
   int64_t sizes[WEFT_MAX_NDIM], total = 0;
-  bool recording = false;
+  bool recording = false, innermost = true;
   std::vector<int64_t> along;
   for (Py_ssize_t i = 0; i < n; i++) {
     WeftTensor *t = plain(items[i]);
@@ -30,7 +30,9 @@ PyObject *fast_cat(Call &call) {
     along.push_back(t->sizes[dim]);
     if (__builtin_add_overflow(total, t->sizes[dim], &total)) return UNHANDLED;
     recording |= records(t);
+    innermost &= channels_innermost(t);
   }
+  if (innermost) return UNHANDLED;  // of images laid out so it makes another
   for (int d = 0; d < WEFT_NDIM(first); d++) sizes[d] = d == dim ? total : first->sizes[d];
   Ref out(empty(first->word, WEFT_NDIM(first), sizes, nullptr));
   if (!out) return nullptr;

@@ -168,7 +168,7 @@ PyObject *fast_index_put(Call &call) {
     weft_bump_version(x);
     return Py_NewRef(call[0].object);
   }
-  Ref out(empty(x->word, WEFT_NDIM(x), x->sizes, nullptr));
+  Ref out(empty_like(x, WEFT_DTYPE(x)));
   if (!out) return nullptr;
   WeftTensor *o = as_tensor(out.get());
   if (!copy_into(o, x) || !put_at(o, indices, values, accumulate)) return PyErr_Occurred() ? nullptr : UNHANDLED;

@@ -95,6 +95,8 @@ PyObject *named_results(NativeOp *op, PyObject *const *results, int n);
 // result_layout.cpp: a new tensor for an elementwise result of this argument: its layout if dense, else in the order of its dims.
 PyObject *empty_like(WeftTensor *t, int dtype);
 void dense_strides(WeftTensor *t, int64_t *strides);
+// Whether the dims of an image or volume lie in the order (0, 2, …, 1): channels innermost.
+bool channels_innermost(const WeftTensor *t);
 // The strides of a result of these sizes of n tensors (NULL for numbers); false: row-major.
 bool pointwise_strides(int ndim, const int64_t *sizes, WeftTensor *const *tensors, int n, int64_t *strides);
 

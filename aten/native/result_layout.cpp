@@ -49,12 +49,14 @@ void strides_in_order(int ndim, const int64_t *sizes, WeftTensor *const *tensors
     if (sizes[d] == 0) return contiguous_strides(ndim, sizes, strides);
     order[d] = ndim - 1 - d;
   }
-  for (int i = 1; i < ndim; i++)
-    for (int k = i; k > 0; k--) {
-      const int outside = lies_outside(ndim, sizes, tensors, n, order[k - 1], order[k]);
+  for (int i = 1; i < ndim; i++) {
+    int at = i;  // of what nothing says the dim stays where it is, and is compared with what lies farther inside
+    for (int k = i - 1; k >= 0; k--) {
+      const int outside = lies_outside(ndim, sizes, tensors, n, order[k], order[at]);
       if (outside < 0) break;
-      if (outside > 0) std::swap(order[k - 1], order[k]);
+      if (outside > 0) std::swap(order[k], order[at]), at = k;
     }
+  }
   int64_t step = 1;
   for (int k = 0; k < ndim; k++) {
     strides[order[k]] = step;
@@ -76,6 +78,19 @@ PyObject *empty_like(WeftTensor *t, int dtype) {
   if (t->word & WEFT_WORD_CONTIGUOUS) return empty(word, WEFT_NDIM(t), t->sizes, nullptr);
   dense_strides(t, strides);
   return empty(word, WEFT_NDIM(t), t->sizes, strides);
+}
+
+bool channels_innermost(const WeftTensor *t) {
+  const int n = WEFT_NDIM(t);
+  if ((n != 4 && n != 5) || (t->word & WEFT_WORD_CONTIGUOUS)) return false;
+  int64_t least = 0;
+  for (int k = 0; k < n; k++) {
+    const int d = k == 0 ? 1 : k == n - 1 ? 0 : n - k;
+    const int64_t stride = t->strides[d];
+    if (t->sizes[d] == 0 || stride == 0 || stride < least || (d == 0 && least == t->strides[1])) return false;
+    least = stride * t->sizes[d];
+  }
+  return true;
 }
 
 bool pointwise_strides(int ndim, const int64_t *sizes, WeftTensor *const *tensors, int n, int64_t *strides) {

@@ -9,9 +9,11 @@ from aten import dtype as dtypes
 from aten.meta import Meta
 from aten.op import composite, op, ops
 from aten.ops.batching import to_front
+from aten.ops.formats import laid_out_as
 from aten.ops.pointwise import unary
 from aten.promotion import TYPE_NAMES, category, to_complex, to_real
 from aten.scalar.numerics import via
+from aten.shapes import pointwise_strides
 
 conj_physical = unary(
     "conj_physical",
@@ -150,8 +152,9 @@ def complex_(real: Any, imag: Any):
             f"Expected object of scalar type {TYPE_NAMES[real.dtype.name]} but got scalar type "
             f"{TYPE_NAMES[imag.dtype.name]} for second argument"
         )
+    both = [Meta.of(real), Meta.of(imag)]
     real, imag = ops.broadcast_tensors(real, imag)
-    return view_as_complex(ops.stack([real, imag], -1))
+    return laid_out_as(view_as_complex(ops.stack([real, imag], -1)), pointwise_strides(tuple(real.shape), both))
 
 
 @composite("adjoint(Tensor input) -> Tensor")

@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 
 from aten.meta import Meta, exceeds
-from aten.op import composite, op, ops
+from aten.op import composite, op, ops, registry
 from aten.ops.batching import to_front
 from aten.ops.convolution import padded, turned, windows
+from aten.ops.formats import keep_channels
 from aten.promotion import TYPE_NAMES
 from aten.shapes import is_int, product, show
 
@@ -160,6 +161,8 @@ def _conv_transpose(n: int) -> None:
 for _n in (1, 2, 3):
     _conv(_n)
     _conv_transpose(_n)
+    keep_channels(registry[f"conv{_n}d"], 1)
+    keep_channels(registry[f"conv_transpose{_n}d"], 1)
 
 
 _WINDOWS = "int[] kernel, int[] dilation, int[] padding, int[] stride"
@@ -381,3 +384,7 @@ def channel_shuffle(input, groups):
         raise RuntimeError(f"Number of channels must be divisible by groups. Got {c} channels and {groups} groups.")
     x = input.reshape([n, groups, c // groups, *input.shape[2:]])
     return ops.transpose(x, 1, 2).reshape(list(input.shape))
+
+
+for _made in (pixel_shuffle, pixel_unshuffle, channel_shuffle):
+    keep_channels(_made)

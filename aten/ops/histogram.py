@@ -74,7 +74,7 @@ def one_hot(tensor, num_classes):
     if _is_traced(tensor):  # scatter checks what cannot be asked here
         zeros = ops.zeros((*tensor.shape, num_classes), dtype=dtypes.int64, device=tensor.device)
         return ops.scatter(zeros, -1, tensor.unsqueeze(-1), 1)
-    return ops.eq(tensor.unsqueeze(-1), ops.arange(num_classes, device=tensor.device)).to(dtypes.int64)
+    return ops.eq(ops.contiguous(tensor).unsqueeze(-1), ops.arange(num_classes, device=tensor.device)).to(dtypes.int64)
 
 
 def _is_traced(x: Any) -> bool:

@@ -114,7 +114,7 @@ def index_put(input: Meta, indices: list[Any], values: Meta, accumulate: bool) -
             f"of shape "
             f"{show(shown)}"
         )
-    return input.like(sizes=input.sizes)
+    return input.like()
 
 
 def _fits(sizes: Sequence[Any], target: Sequence[Any]) -> bool:

@@ -422,7 +422,7 @@ def index_copy(input, dim, index, source):
         )
     if input.ndim == 0:
         return source.reshape([])
-    return ops.index_put(input, [None] * wrap_dim(dim, input.ndim) + [index.reshape([-1])], source)
+    return ops.contiguous(ops.index_put(input, [None] * wrap_dim(dim, input.ndim) + [index.reshape([-1])], source))
 
 
 @composite("index_fill(Tensor input, int dim, LongTensor index, Any value) -> Tensor", inplace=True)

@@ -12,7 +12,7 @@ from aten import dtype as dtypes
 from aten.errors import LinAlgError
 from aten.meta import Meta, known_equal
 from aten.op import composite, op, ops
-from aten.ops.linalg import check_matrix
+from aten.ops.linalg import by_columns, check_matrix
 from aten.promotion import TYPE_NAMES, category
 from aten.shapes import broadcast, show, wrap_dim
 
@@ -31,7 +31,7 @@ def linalg_ldl_factor_ex(A: Meta, hermitian: bool, check_errors: bool) -> tuple[
     if A.dtype.itemsize == 2:
         raise NotImplementedError(f'"ldl_factor_kernel_cpu" not implemented for \'{TYPE_NAMES[A.dtype.name]}\'')
     return (
-        A.like(sizes=A.sizes),
+        by_columns(A, A.sizes),
         A.like(sizes=A.sizes[:-1], dtype=dtypes.int32),
         A.like(sizes=A.sizes[:-2], dtype=dtypes.int32),
     )
@@ -142,7 +142,7 @@ def linalg_ldl_factor(A, hermitian):
 )
 def ldl_solve_matrix(LD: Meta, pivots: Meta, B: Meta, hermitian: bool) -> Meta:
     """X of A @ X = B, A given by `ldl_factor`; batches equal."""
-    return B.like(sizes=B.sizes)
+    return by_columns(B, B.sizes)
 
 
 @ldl_solve_matrix.kernel

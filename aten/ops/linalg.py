@@ -6,7 +6,7 @@ import numpy as np
 
 from aten import dtype as dtypes
 from aten.errors import LinAlgError
-from aten.meta import Meta, exceeds
+from aten.meta import Meta, contiguous_strides, exceeds
 from aten.op import op, ops
 from aten.ops import factorizations
 from aten.ops.factorizations import NOT_POSITIVE, NOT_SOLVED, SINGULAR
@@ -42,12 +42,24 @@ def tril_half(x: Any) -> Any:
     return low - ops.diag_embed(ops.diagonal(x, 0, -2, -1)) * 0.5
 
 
+def by_columns(meta: Meta, sizes: Any, dtype: Any = None) -> Meta:
+    """Matrices whose columns lie side by side in memory, as LAPACK has them."""
+    *batch, m, n = sizes
+    *steps, column, row = contiguous_strides((*batch, n, m))
+    return meta.like(sizes=tuple(sizes), dtype=dtype, strides=(*steps, row, column))
+
+
+def in_columns(x: Any) -> Any:
+    """x, copied if its columns do not lie side by side."""
+    return ops.transpose(ops.contiguous(ops.transpose(x, -2, -1)), -2, -1)
+
+
 # ------------------------------------------------------------------------------------------------- inverse, systems
 @op("linalg_inv(Tensor A) -> Tensor", tags=["library", "function_only", "raises"])
 def linalg_inv(A: Meta) -> Meta:
     """The inverse of square matrices. Raises LinAlgError for a singular one."""
     check_matrix("linalg.inv", A, square=True)
-    return A.like(sizes=A.sizes)
+    return by_columns(A, A.sizes)
 
 
 @linalg_inv.kernel
@@ -76,7 +88,7 @@ def solve_matrix(A: Meta, B: Meta) -> Meta:
             f"linalg.solve: Incompatible shapes of A and B for the equation AX = B ({A.sizes[-2]}x{A.sizes[-1]} and "
             f"{B.sizes[-2]}x{B.sizes[-1]})"
         )
-    return B.like(sizes=B.sizes)
+    return by_columns(B, B.sizes)
 
 
 @solve_matrix.kernel
@@ -110,7 +122,7 @@ def solve_triangular_matrix(A: Meta, B: Meta, upper: bool, unitriangular: bool) 
             f"linalg.solve_triangular: Incompatible shapes of A and B for the equation AX = B ({A.sizes[-2]}x{A.sizes[-1]} and "
             f"{B.sizes[-2]}x{B.sizes[-1]})"
         )
-    return B.like(sizes=B.sizes)
+    return by_columns(B, B.sizes)
 
 
 @solve_triangular_matrix.kernel
@@ -136,7 +148,7 @@ def cholesky_lower(A: Meta, upper: bool) -> Meta:
     Raises LinAlgError unless A is positive definite.
     """
     check_matrix("linalg.cholesky", A, square=True)
-    return A.like(sizes=A.sizes)
+    return by_columns(A, A.sizes)
 
 
 @cholesky_lower.kernel
@@ -176,7 +188,7 @@ def solve_factored(B: Meta, L: Meta, upper: bool) -> Meta:
             f"Incompatible matrix sizes for cholesky_solve: each A matrix is {L.sizes[-2]} by {L.sizes[-1]} but each b "
             f"matrix is {B.sizes[-2]} by {B.sizes[-1]}"
         )
-    return B.like(sizes=B.sizes)
+    return by_columns(B, B.sizes)
 
 
 @solve_factored.kernel
@@ -205,8 +217,8 @@ def linalg_qr(A: Meta, mode: str) -> tuple[Meta, Meta]:
     *batch, m, n = A.sizes
     k = min(m, n)
     wide = m if mode == "complete" else k
-    q = A.like(sizes=(0,)) if mode == "r" else A.like(sizes=(*batch, m, wide))
-    return q, A.like(sizes=(*batch, wide, n))
+    q = A.like(sizes=(0,)) if mode == "r" else by_columns(A, (*batch, m, wide))
+    return q, by_columns(A, (*batch, wide, n))
 
 
 @linalg_qr.kernel
@@ -256,7 +268,7 @@ def linalg_eigh(A: Meta, UPLO: str) -> tuple[Meta, Meta]:
     check_matrix("linalg.eigh", A, square=True)
     if UPLO.upper() not in ("L", "U"):
         raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
-    return A.like(sizes=A.sizes[:-1], dtype=to_real(A.dtype)), A.like(sizes=A.sizes)
+    return A.like(sizes=A.sizes[:-1], dtype=to_real(A.dtype)), by_columns(A, A.sizes)
 
 
 @linalg_eigh.kernel
@@ -311,9 +323,9 @@ def linalg_svd(A: Meta, full_matrices: bool) -> tuple[Meta, Meta, Meta]:
     *batch, m, n = A.sizes
     k = min(m, n)
     return (
-        A.like(sizes=(*batch, m, m if full_matrices else k)),
+        by_columns(A, (*batch, m, m if full_matrices else k)),
         A.like(sizes=(*batch, k), dtype=to_real(A.dtype)),
-        A.like(sizes=(*batch, n if full_matrices else k, n)),
+        by_columns(A, (*batch, n if full_matrices else k, n)),
     )
 
 
@@ -382,7 +394,7 @@ def linalg_eig(A: Meta) -> tuple[Meta, Meta]:
     """Complex eigenvalues and eigenvectors (columns of norm 1) of a square matrix."""
     check_matrix("linalg.eig", A, square=True)
     kind = to_complex(A.dtype)
-    return A.like(sizes=A.sizes[:-1], dtype=kind), A.like(sizes=A.sizes, dtype=kind)
+    return A.like(sizes=A.sizes[:-1], dtype=kind), by_columns(A, A.sizes, kind)
 
 
 @linalg_eig.kernel
@@ -414,7 +426,7 @@ def linalg_lu_factor_ex(A: Meta, pivot: bool) -> tuple[Meta, Meta, Meta]:
     check_matrix("linalg.lu_factor", A)
     k = min(A.sizes[-2:])
     return (
-        A.like(sizes=A.sizes),
+        by_columns(A, A.sizes),
         A.like(sizes=(*A.sizes[:-2], k), dtype=dtypes.int32),
         A.like(sizes=A.sizes[:-2], dtype=dtypes.int32),
     )
@@ -553,7 +565,7 @@ def _(g, input):
 def geqrf(input: Meta) -> tuple[Meta, Meta]:
     """QR as LAPACK keeps it: R above, Householder vectors below the diagonal, and their factors."""
     check_matrix("geqrf", input)
-    return input.like(sizes=input.sizes), input.like(sizes=(*input.sizes[:-2], min(input.sizes[-2:])))
+    return by_columns(input, input.sizes), input.like(sizes=(*input.sizes[:-2], min(input.sizes[-2:])))
 
 
 @geqrf.kernel
@@ -564,7 +576,9 @@ def _(out, a):
 
 __all__ = [
     "adjoint",
+    "by_columns",
     "check_matrix",
+    "in_columns",
     "lu_gradient",
     "permutation_of",
     "pinv_cut",

@@ -6,7 +6,7 @@ from aten import dtype as dtypes
 from aten.meta import Meta
 from aten.op import op
 from aten.ops import factorizations
-from aten.ops.linalg import check_matrix, cholesky_gradient, solve_gradients, solve_matrix
+from aten.ops.linalg import by_columns, check_matrix, cholesky_gradient, solve_gradients, solve_matrix
 
 
 def _info(A: Meta) -> Meta:
@@ -17,7 +17,7 @@ def _info(A: Meta) -> Meta:
 def cholesky_info(A: Meta, upper: bool) -> tuple[Meta, Meta]:
     """`cholesky_lower`, and of each matrix 0 or the order of the first minor that is not positive; L then holds what was done."""
     check_matrix("linalg.cholesky", A, square=True)
-    return A.like(sizes=A.sizes), _info(A)
+    return by_columns(A, A.sizes), _info(A)
 
 
 @cholesky_info.kernel

@@ -9,6 +9,7 @@ from aten.ops.factorizations import NOT_POSITIVE, NOT_SOLVED, SINGULAR, check
 from aten.ops.linalg import (
     adjoint,
     check_matrix,
+    in_columns,
     permutation_of,
     pinv_cut,
     solve_matrix,
@@ -86,14 +87,14 @@ def linalg_inv_ex(A, check_errors):
 def linalg_cholesky(A, upper):
     """L with L @ L^H = A (or U with U^H @ U = A)."""
     lower = ops.cholesky_lower(A, upper)
-    return adjoint(lower) if upper else lower
+    return in_columns(adjoint(lower)) if upper else lower
 
 
 @_linalg("cholesky_ex(Tensor A, *, bool upper=False, bool check_errors=False)", "(Tensor L, Tensor info)")
 def linalg_cholesky_ex(A, upper, check_errors):
     """`cholesky`, and of each matrix 0 or the order of the first minor that is not positive; L holds what was done by then."""
     lower, info = ops.cholesky_info(A, upper)
-    made = adjoint(lower) if upper else lower
+    made = in_columns(adjoint(lower)) if upper else lower
     return _result(linalg_cholesky_ex, made, _checked("linalg.cholesky_ex", info, NOT_POSITIVE, check_errors))
 
 
@@ -146,7 +147,7 @@ def triangular_solve(input, A, upper, transpose, unitriangular):
         )
     a, b = _expanded(A, input)
     x = solve_triangular_matrix(ops.transpose(a, -2, -1) if transpose else a, b, upper != transpose, unitriangular)
-    return _result(triangular_solve, x, ops.clone(a))
+    return _result(triangular_solve, x, in_columns(ops.row_major(a)))
 
 
 @_linalg(
@@ -158,7 +159,7 @@ def linalg_lstsq(input, b, rcond, driver):
     m, n = input.shape[-2:]
     vector = b.ndim == 1 or (input.ndim - 1 == b.ndim and tuple(b.shape) == tuple(input.shape[:-1]))
     rhs = b.unsqueeze(-1) if vector else b
-    solution = linalg_pinv(input, rtol=rcond) @ rhs
+    solution = in_columns(linalg_pinv(input, rtol=rcond) @ rhs)
     driver = driver or "gelsy"
     nothing = ops.narrow(solution.reshape([-1]), 0, 0, 0)  # no elements, but differentiable like the rest
     if nothing.dtype.is_complex:
@@ -342,7 +343,7 @@ def linalg_householder_product(A, tau):
     for i in reversed(range(tau.shape[-1])):
         v = ops.tril(ops.narrow(A, -1, i, 1), -i - 1) + ops.eye(m, n, dtype=A.dtype)[:, i : i + 1]
         q = q - tau[..., i : i + 1].unsqueeze(-1) * (v @ (adjoint(v) @ q))
-    return q if tau.shape[-1] else q + ops.sum(tau) * 0  # a function of A and tau even where there is no reflection
+    return in_columns(q if tau.shape[-1] else q + ops.sum(tau) * 0)  # a function of A and tau even where there is no reflection
 
 
 @composite("orgqr(Tensor input, Tensor tau) -> Tensor")
@@ -363,7 +364,7 @@ def ormqr(input, tau, other, left, transpose):
         if (transpose if left else not transpose) and factor.dtype.is_complex:
             factor = ops.conj(factor)
         result = result - factor * (v @ (adjoint(v) @ result))
-    return result if left else adjoint(result)
+    return in_columns(result if left else adjoint(result))
 
 
 # ------------------------------------------------------------------------------------------------------------ norms

@@ -6,11 +6,10 @@ from typing import Any
 import numpy as np
 
 from aten import dtype as dtypes
-from aten.layout import channels_last, channels_last_3d
 from aten.meta import Meta, known_equal
 from aten.op import composite, op, ops
 from aten.ops.batching import materialize, to_front
-from aten.ops.resize import channels_innermost
+from aten.ops.formats import format_of, keep_channels
 from aten.promotion import TYPE_NAMES, category
 from aten.shapes import is_empty, product, show
 
@@ -361,6 +360,9 @@ def batch_norm(input, running_mean, running_var, weight, bias, training, momentu
     return _like(_affine(y, weight, bias), input)
 
 
+keep_channels(batch_norm, dense=True)
+
+
 def _follow(running: Any, value: Any, momentum: float) -> None:
     """running += momentum * (value - running), without history."""
     value = value.detach()
@@ -414,9 +416,8 @@ def group_norm(input, num_groups, weight, bias, eps):
             f"{show([input.shape[0] * channels // num_groups, num_groups, *input.shape[2:]])}"
         )
     y = _like(channel_norm(_wide(input), weight, bias, num_groups, False, eps)[0], input)
-    if channels_innermost(input):
-        return y.contiguous(memory_format=channels_last if input.ndim == 4 else channels_last_3d)
-    return y
+    found = format_of(input)
+    return y if found is None else y.contiguous(memory_format=found)
 
 
 @composite(

@@ -7,6 +7,7 @@ import numpy as np
 from aten.meta import Meta, exceeds
 from aten.op import composite, op, ops
 from aten.ops.batching import to_front
+from aten.ops.formats import in_format, laid_out_as
 from aten.ops.structure import constant_pad_nd
 from aten.shapes import is_empty, show
 
@@ -19,7 +20,7 @@ def extended_pad(input: Meta, pad: list[Any], mode: str) -> Meta:
         sizes[input.ndim - 1 - k] += pad[2 * k] + pad[2 * k + 1]
     if any(exceeds(0, size) for size in sizes):
         raise RuntimeError(f"input of size {show(input.sizes)}, padded by {tuple(pad)}, would have a negative size: {show(sizes)}")
-    return input.like(sizes=sizes)
+    return input.like(sizes=sizes, strides=in_format(sizes, input))
 
 
 @op(
@@ -44,13 +45,14 @@ extended_pad_backward.batch(
 
 @extended_pad.decompose
 def _(input, pad, mode):
+    given = Meta.of(input)
     for k in range(len(pad) // 2):
         d, before, after = input.ndim - 1 - k, pad[2 * k], pad[2 * k + 1]
         if all(type(p) is int and p >= 0 for p in (before, after)):
             input = _extended(input, d, before, after, mode)
         else:
             input = ops.index_select(input, d, _shown(input.shape[d], before, after, mode))
-    return input
+    return laid_out_as(input, in_format(input.shape, given))
 
 
 @extended_pad_backward.decompose

@@ -4,8 +4,9 @@ import math
 from typing import Any
 
 from aten import dtype as dtypes
-from aten.op import composite, ops
+from aten.op import composite, ops, registry
 from aten.ops.conv import padded, spread_over, windows
+from aten.ops.formats import keep_channels
 from aten.promotion import TYPE_NAMES
 from aten.shapes import is_empty, is_int, product, show
 
@@ -293,6 +294,8 @@ for _n in (1, 2, 3):
     _adaptive_avg(_n)
     _adaptive_max(_n)
     _max_unpool(_n)
+    for _name in ("max_pool", "avg_pool", "adaptive_avg_pool", "adaptive_max_pool", "max_unpool"):
+        keep_channels(registry[f"{_name}{_n}d"])
 
 
 def _lp_pool(n: int) -> None:

@@ -10,9 +10,10 @@ import numpy as np
 
 from aten import _native, dispatch, overrides
 from aten import dtype as dtypes
-from aten.meta import Meta
+from aten.meta import Meta, dense_strides
 from aten.op import composite, op, ops, registry
-from aten.ops.creation import CPU, check_sizes, finish
+from aten.ops.creation import CPU, check_sizes, finish, laid_out
+from aten.ops.formats import laid_out_as
 from aten.promotion import TYPE_NAMES, category
 from aten.shapes import product
 
@@ -150,22 +151,22 @@ def randint(low, high, size, generator, dtype, device, layout, pin_memory, requi
     return finish(randint_philox(low, high, size, seed, offset, dtype=dtype, device=device), requires_grad)
 
 
-def _as_given(input, generator, dtype, device, requires_grad) -> dict[str, Any]:
-    return {
-        "generator": generator, "dtype": dtype or input.dtype, "device": device or input.device, "requires_grad": requires_grad,
-    }  # fmt: skip
+def _as_given(input, generator, dtype, device) -> dict[str, Any]:
+    return {"generator": generator, "dtype": dtype or input.dtype, "device": device or input.device}
 
 
 @composite(f"rand_like(Tensor input, {_LIKE}) -> Tensor", tags=["function_only", "random"])
 def rand_like(input, generator, dtype, device, layout, requires_grad, memory_format):
     """Uniform on [0, 1), with the sizes of another tensor."""
-    return rand(list(input.shape), **_as_given(input, generator, dtype, device, requires_grad))
+    given = _as_given(input, generator, dtype, device)
+    return finish(laid_out(list(input.shape), input, memory_format, lambda sizes: rand(sizes, **given)), requires_grad)
 
 
 @composite(f"randn_like(Tensor input, {_LIKE}) -> Tensor", tags=["function_only", "random"])
 def randn_like(input, generator, dtype, device, layout, requires_grad, memory_format):
     """Standard normal, with the sizes of another tensor."""
-    return randn(list(input.shape), **_as_given(input, generator, dtype, device, requires_grad))
+    given = _as_given(input, generator, dtype, device)
+    return finish(laid_out(list(input.shape), input, memory_format, lambda sizes: randn(sizes, **given)), requires_grad)
 
 
 @composite(f"randint_like(Tensor input, Any low, Any high=None, {_LIKE}) -> Tensor", tags=["function_only", "random"])
@@ -174,7 +175,8 @@ def randint_like(input, low, high, generator, dtype, device, layout, requires_gr
     if high is None:
         low, high = 0, low
     low, high = (int(v.item()) if hasattr(v, "item") else v for v in (low, high))
-    return randint(low, high, list(input.shape), **_as_given(input, generator, dtype, device, requires_grad))
+    given = _as_given(input, generator, dtype, device)
+    return finish(laid_out(list(input.shape), input, memory_format, lambda sizes: randint(low, high, sizes, **given)), requires_grad)
 
 
 @composite(
@@ -325,14 +327,14 @@ def random(input, from_, to, generator):
 @op("dropout_philox(Tensor input, float p, int seed, int offset) -> Tensor", tags=["random", "fused", "function_only"])
 def dropout_philox(input: Meta, p: float, seed: Any, offset: Any) -> Meta:
     """input / (1 - p) where a uniform number is at least p, else 0."""
-    return input.like(sizes=input.sizes)
+    return input.like()
 
 
 @dropout_philox.decompose
 def _(input, p, seed, offset):
     dtype = dtypes.float64 if input.dtype is dtypes.float64 else dtypes.float32
     keep = rand_philox(list(input.shape), seed, offset, dtype=dtype, device=input.device) >= p
-    return ops.where(keep, input * (1 / (1 - p)), 0)
+    return laid_out_as(ops.where(keep, input * (1 / (1 - p)), 0), dense_strides(Meta.of(input)))
 
 
 dropout_philox.vjp(lambda g, p, seed, offset: dropout_philox(g, p, seed, offset))
@@ -344,14 +346,15 @@ dropout_philox.vjp(lambda g, p, seed, offset: dropout_philox(g, p, seed, offset)
 )
 def dropout_kept(input: Meta, p: float, seed: Any, offset: Any) -> tuple[Meta, Meta]:
     """`dropout_philox`, and which elements stay: a byte each instead of the same random numbers again."""
-    return input.like(sizes=input.sizes), input.like(sizes=input.sizes, dtype=dtypes.bool)
+    return input.like(), input.like(dtype=dtypes.bool)
 
 
 @dropout_kept.decompose
 def _(input, p, seed, offset):
     dtype = dtypes.float64 if input.dtype is dtypes.float64 else dtypes.float32
     keep = rand_philox(list(input.shape), seed, offset, dtype=dtype, device=input.device) >= p
-    return ops.where(keep, input * (1 / (1 - p)), 0), keep
+    made = ops.where(keep, input * (1 / (1 - p)), 0)
+    return tuple([laid_out_as(x, dense_strides(Meta.of(input))) for x in (made, keep)])
 
 
 dropout_kept.vjp(lambda g, p, kept: ops.where(kept, g[0] * (1 / (1 - p)), 0))

@@ -8,6 +8,7 @@ from aten import _native
 from aten import dtype as dtypes
 from aten.meta import exceeds, known_equal
 from aten.op import alias_of, composite, ops
+from aten.ops.formats import format_of
 from aten.ops.structure import cat, constant_pad_nd, flip, wrap_all
 from aten.promotion import TYPE_NAMES
 from aten.shapes import broadcast, infer_size, is_int, product, show, wrap_dim
@@ -278,6 +279,9 @@ def stack(tensors, dim):
                 f"entry {i}"
             )
     d = wrap_dim(dim, first.ndim + 1)
+    if d < first.ndim and format_of(first) is not None:  # one dim, cut in two
+        sizes = [*first.shape[:d], len(tensors), *first.shape[d:]]
+        return ops.view(cat(tensors, d), sizes)
     return cat([ops.unsqueeze(x, d) for x in tensors], d)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from aten import dtype as dtypes
-from aten.meta import exceeds
+from aten.meta import Meta, channels_innermost, exceeds
 from aten.op import composite, ops
 from aten.promotion import TYPE_NAMES
 from aten.shapes import is_int, product
@@ -44,23 +44,11 @@ def interpolate(input, size, scale_factor, mode, align_corners, recompute_scale_
         )
     if not input.dtype.is_floating_point and input.dtype is not dtypes.uint8:
         raise NotImplementedError(f"\"upsample_{mode}{n}d\" not implemented for '{TYPE_NAMES[input.dtype.name]}'")
-    if channels_innermost(input):
+    if channels_innermost(Meta.of(input)):
         inner = [0, *range(2, input.ndim), 1]
         resized = _resized(input.permute(inner), 1, out, sizes, scales, mode, bool(align_corners), antialias)
         return resized.permute([0, input.ndim - 1, *range(1, input.ndim - 1)])
     return _resized(input, 2, out, sizes, scales, mode, bool(align_corners), antialias)
-
-
-def channels_innermost(x: Any) -> bool:
-    """Whether its memory has the channels innermost; then the result's has, too."""
-    if x.ndim not in (4, 5) or any(type(s) is not int for s in x.shape):
-        return False
-    strides, least = x.stride(), 0
-    for d in (1, *range(x.ndim - 1, 1, -1), 0):
-        if x.shape[d] == 0 or strides[d] < least or (d == 0 and least == strides[1]):
-            return False
-        least = strides[d] * max(x.shape[d], 1)
-    return True
 
 
 def _wanted(sizes: list[Any], size: Any, factor: Any, recompute: Any) -> tuple[list[Any], list[Any]]:

@@ -51,7 +51,7 @@ softmax.normal(_wrapped)
 @softmax.kernel
 def _(out, x, dim):
     if not x.ndim or not x.size:
-        out[...] = 1
+        out[...] = np.exp(x - x)  # NaN of infinities
         return
     e = np.exp(x - x.max(dim, keepdims=True))
     np.divide(e, e.sum(dim, keepdims=True, dtype=e.dtype), out=out)
@@ -96,7 +96,7 @@ log_softmax.normal(_wrapped)
 @log_softmax.kernel
 def _(out, x, dim):
     if not x.ndim or not x.size:
-        out[...] = 0
+        out[...] = x - x
         return
     centred = x - x.max(dim, keepdims=True)
     out[...] = centred - np.log(np.exp(centred).sum(dim, keepdims=True, dtype=x.dtype))

@@ -41,7 +41,7 @@ def _put_first(out: tuple[np.ndarray, np.ndarray], x: np.ndarray, dim: int, desc
 )
 def sort(input: Meta, dim: int, descending: bool, stable: bool) -> tuple[Meta, Meta]:
     """Elements in order along a dimension and where they stood. Always stable; NaN is the largest."""
-    return input.like(sizes=input.sizes), input.like(sizes=input.sizes, dtype=dtypes.int64)
+    return input.like(), input.like(dtype=dtypes.int64)
 
 
 sort.normal(lambda input, dim, descending, stable: (input, wrap_dim(-1 if dim is None else dim, input.ndim), descending, stable))
@@ -453,9 +453,9 @@ def masked_scatter(input, mask, source):
     if not flat.is_meta and exceeds(needed, source.numel()):
         raise RuntimeError("masked_scatter: expected source to have at least as many elements as the mask has true ones")
     if needed == 0:
-        return ops.clone(x)
+        return ops.row_major(x)
     taken = ops.index_select(source.reshape([-1]), 0, ops.where(flat, at, 0)).reshape(list(sizes))
-    return ops.where(mask, taken, x)
+    return ops.contiguous(ops.where(mask, taken, x))
 
 
 # ------------------------------------------------------------------------------------------------------------ sets

@@ -124,7 +124,7 @@ def masked_fill(input, mask, value):
         value = value.to(input.dtype)
     else:
         value = element(value, input.dtype)
-    return ops.where(mask, value, input)
+    return ops.contiguous(ops.where(mask, value, input))
 
 
 @composite("heaviside(Tensor input, Tensor values) -> Tensor", inplace=True, native="chain")

@@ -10,6 +10,7 @@ from aten.devices import same
 from aten.meta import Meta, exceeds, known_equal
 from aten.op import alias_of, inplace_of, op, ops
 from aten.ops.batching import batch_dims, materialize, to_front
+from aten.ops.formats import in_format
 from aten.promotion import element, result_dtype
 from aten.shapes import broadcast, is_empty, is_one, show, wrap_dim
 
@@ -40,7 +41,8 @@ def cat(tensors: list[Meta], dim: int) -> Meta:
                     f"{t.sizes[d]} for tensor number {tensors.index(t)} in the list."
                 )
         total = total + t.sizes[dim]
-    return first.like(sizes=(*first.sizes[:dim], total, *first.sizes[dim + 1 :]))
+    sizes = (*first.sizes[:dim], total, *first.sizes[dim + 1 :])
+    return first.like(sizes=sizes, strides=in_format(sizes, *parts))
 
 
 def _common_dtype(tensors: list[Any]) -> Any:
@@ -100,7 +102,7 @@ alias_of("concatenate", cat)
 @op("flip(Tensor input, int[*] dims) -> Tensor", tags=["structure"], native="structure")
 def flip(input: Meta, dims: list[int]) -> Meta:
     """The order of elements reversed along dims."""
-    return input.like(sizes=input.sizes)
+    return input.like()
 
 
 def wrap_all(input, dims):
@@ -121,7 +123,7 @@ flip.batch_fn = batch_dims(flip)
 @op("roll(Tensor input, int[1] shifts, int[1] dims=()) -> Tensor", tags=["structure"], native="structure")
 def roll(input: Meta, shifts: list[Any], dims: list[int]) -> Meta:
     """Elements moved along dims, the last ones coming in at the front."""
-    return input.like(sizes=input.sizes)
+    return input.like(sizes=input.sizes, strides=in_format(input.sizes, input))
 
 
 @roll.special(lambda input, shifts, dims: not dims)
@@ -167,7 +169,7 @@ def constant_pad_nd(input: Meta, pad: list[Any], value: Any) -> Meta:
                 f"resulted in a "
                 f"negative output size, which is invalid. Check dimension {d} of your input."
             )
-    return input.like(sizes=sizes)
+    return input.like(sizes=sizes, strides=in_format(sizes, input))
 
 
 @constant_pad_nd.kernel

@@ -7,8 +7,9 @@ import numpy as np
 
 from aten import _native
 from aten import dtype as dtypes
-from aten.meta import Meta
+from aten.meta import Meta, dense_strides
 from aten.op import composite, op, ops
+from aten.ops.formats import laid_out_as
 from aten.shapes import is_int, product, wrap_dim
 
 
@@ -36,7 +37,8 @@ def put(input, index, source, accumulate):
         )
     flat = input.reshape([-1])
     at = _flat(index, flat.shape[0]).reshape([-1])
-    return ops.index_put(flat, [at], source.reshape([-1]), accumulate).reshape(list(input.shape))
+    changed = ops.index_put(flat, [at], source.reshape([-1]), accumulate).reshape(list(input.shape))
+    return laid_out_as(changed, dense_strides(Meta.of(input)))
 
 
 @composite("take_along_dim(Tensor input, LongTensor indices, int? dim=None) -> Tensor")

@@ -117,7 +117,7 @@ def test_a_derivative_that_does_not_exist_is_not_zero(f):
     x = tensor(0.3, 0.7, 0.2, 0.9).detach().reshape(2, 2).requires_grad_()
     out = f(x)
     out = (out[0] if isinstance(out, tuple) else out).sum()
-    with pytest.raises(NotImplementedError, match="derivative for aten::.* is not implemented"):
+    with pytest.raises(RuntimeError, match="derivative for aten::.* is not implemented"):
         out.backward()
 
 
@@ -131,7 +131,7 @@ def test_forward_mode_and_transforms_say_what_has_no_derivative():
     x = tensor(0.3, 0.7).detach()
     with pytest.raises(NotImplementedError, match="forward AD with special_airy_ai"):
         jvp(aten.special_airy_ai, (x,), (x,))
-    with pytest.raises(NotImplementedError, match="derivative for aten::special_airy_ai"):
+    with pytest.raises(RuntimeError, match="derivative for aten::special_airy_ai"):
         grad(lambda x: aten.special_airy_ai(x).sum())(x)
 
 

@@ -1,0 +1,62 @@
+"""Results laid out as their arguments are: channels innermost, or in another order of dims."""
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+from aten.layout import channels_last, channels_last_3d
+from aten.meta import Meta, channels_innermost, contiguous_strides, known_equal
+from aten.op import Op, ops
+
+_FORMATS = {4: channels_last, 5: channels_last_3d}
+
+
+def format_of(*tensors: Any) -> Any:
+    """The memory format of images one of which has its channels innermost; None if none has."""
+    return next((_FORMATS[x.ndim] for x in tensors if channels_innermost(Meta.of(x))), None)
+
+
+def in_format(sizes: Sequence[Any], *metas: Meta) -> tuple[Any, ...]:
+    """Strides of a result of as many dims: with the channels innermost if all arguments have them so, else row-major."""
+    sizes = tuple(sizes)
+    if not all(channels_innermost(meta) for meta in metas):
+        return contiguous_strides(sizes)
+    n = len(sizes)
+    strides = contiguous_strides([sizes[d] for d in (0, *range(2, n), 1)])
+    return (strides[0], strides[-1], *strides[1:-1])
+
+
+def laid_out_as(x: Any, strides: Sequence[Any]) -> Any:
+    """x itself if it has these strides, which leave no gaps; else a copy that has them."""
+    if all(map(known_equal, x.stride(), strides)) or x.ndim < 2:
+        return x
+    hints = [v if type(v) is int else getattr(v, "hint", None) for v in strides]
+    if None in hints:
+        return x
+    order = sorted(range(x.ndim), key=lambda d: (-hints[d], x.shape[d] != 1, d))
+    return ops.permute(ops.contiguous(ops.permute(x, order)), [order.index(d) for d in range(x.ndim)])
+
+
+def keep_channels(op: Op, *images: int, dense: bool = False) -> None:
+    """Make results of a composite have their channels innermost where its first argument has, or one of those at `images`; it
+    computes on row-major copies. dense: of other arguments that are not row-major, too."""
+    definition = op.function
+
+    @functools.wraps(definition)
+    def wrapped(input: Any, *rest: Any) -> Any:
+        args = [input, *rest]
+        places = [0, *(i for i in images if args[i] is not None)]
+        found = format_of(*[args[i] for i in places])
+        if found is None and not (dense and not Meta.of(input).is_contiguous()):
+            return definition(input, *rest)
+        for i in places:
+            args[i] = ops.contiguous(args[i])
+        positional, keywords = op.split(tuple(args))
+        made = op(*positional, **keywords)
+        if found is None:
+            return made
+        if isinstance(made, tuple):
+            return tuple([t.contiguous(memory_format=found) for t in made])
+        return made.contiguous(memory_format=found)
+
+    op.function = wrapped

@@ -1,5 +1,5 @@
 """Calls of old, with a number before the tensor that it multiplies: add_(alpha, other), addcdiv_(value, x, y),
-addmm(beta, x, alpha, a, b)."""
+addmm(beta, x, alpha, a, b); and add(x, number, alpha)."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 
 _FACTOR = {"add": "alpha", "sub": "alpha", "subtract": "alpha", "addcmul": "value", "addcdiv": "value"}
 _OPERANDS = {"add": 1, "sub": 1, "subtract": 1, "addcmul": 2, "addcdiv": 2}
+_NUMBERS = frozenset({"add", "sub", "subtract", "rsub"})
 _SCALED = frozenset({"addmm", "addmv", "addr", "addbmm", "baddbmm", "sspaddmm"})
 _said: set[str] = set()
 
@@ -21,6 +22,8 @@ def _is_tensor(value: Any) -> bool:
 def rewritten(name: str, args: Sequence[Any], kwargs: dict[str, Any] | None) -> tuple[Sequence[Any], dict[str, Any]] | None:
     """The arguments as the op takes them now, with a warning the first time; None where this is no form of old."""
     base, kinds = name.removesuffix("_"), [_is_tensor(a) for a in args]
+    if base in _NUMBERS and kinds == [True, False, False]:  # (no form of old: of a tensor and two numbers, both by position)
+        return args[:2], {"alpha": args[2], **(kwargs or {})}
     if base in _FACTOR and kinds == [True, False] + [True] * _OPERANDS[base]:
         tensors, numbers = (args[0], *args[2:]), {_FACTOR[base]: args[1]}
     elif base in _SCALED and kinds in ([False, True, True, True], [True, False, True, True]):

@@ -182,7 +182,7 @@ class _Writer:
             layouts, several = _layouts(node)
             self.add(node, 3, op.native_fn, None, [self.operand(a) for a in op.join(node.args, node.kwargs)], layouts, several, 0)
             return
-        kernel = self.kernel_step(node)
+        kernel = None if self.native_takes(node, row_major=True) else self.kernel_step(node)
         if kernel is not None:
             self.add(node, 1, op.kernel_fn, None, *kernel, 0)
             return
@@ -227,14 +227,18 @@ class _Writer:
         except _REFUSALS:
             return True
 
-    def native_takes(self, node: Node) -> bool:
-        """Whether the op has a native kernel, no rule comes before it, and it takes the call; asked alike."""
+    def native_takes(self, node: Node, row_major: bool = False) -> bool:
+        """Whether the op has a native kernel, no rule comes before it, and it takes the call; asked alike. row_major: results that lie
+        otherwise are asked for so, of which the call of the op makes copies."""
         op: Any = node.target
         if op.native_fn is None or (_native.has_rule(op) and self.rule_takes(node)):
             return False
         made = node.meta["val"]
-        if any(type(m) is not Meta or m.device != _CPU for m in (made if type(made) is tuple else (made,))):
+        metas = made if type(made) is tuple else (made,)
+        if any(type(m) is not Meta or m.device != _CPU for m in metas) or (row_major and all(m.is_contiguous() for m in metas)):
             return False
+        if row_major:
+            made = tuple(m.like(sizes=m.sizes) for m in made) if type(made) is tuple else made.like(sizes=made.sizes)
         args = op.join(*map_arg((tuple(node.args), dict(node.kwargs)), _example))
         out = tuple(map(dispatch.allocate, made)) if type(made) is tuple else dispatch.allocate(made)
         return op.native_fn(out, *args) is not NotImplemented

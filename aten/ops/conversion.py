@@ -197,6 +197,8 @@ def _(out, x, dtype):
         out.view(np.uint8)[...] = _powers(x)
     else:
         out[...] = x
+        if dtype is dtypes.float8_e5m2:  # of its NaNs the one with all bits set
+            out.view(np.uint8)[np.isnan(x)] |= 0x7F
 
 
 def _powers(x: np.ndarray) -> np.ndarray:

@@ -430,9 +430,20 @@ def root(v: Any) -> Any:
     return where(zero, v, where(zero, 1.0, v).sqrt())
 
 
+def _check_identity(x: Any, p: Any, dim: Any, dims: list[int]) -> None:
+    """The extreme of no elements is an error."""
+    whole = dim is None or (not isinstance(dim, int) and len(dim) == 0)
+    empty = [d for d in dims if is_empty(x.shape[d])]
+    if empty:
+        where = "an empty tensor because the" if whole else f"the dimension {empty[0]}because this dimension is empty and the"
+        raise RuntimeError(f"linalg.vector_norm cannot compute the {p:g} norm on {where} operation does not have an identity")
+
+
 def vector_norm(x: Any, p: Any, dim: Any, keepdim: bool) -> Any:
     """The p-norm of the elements along `dim`; gradients are 0 where the norm is."""
     dims = wrap_dims(dim, x.ndim)
+    if p < 0 or p == float("inf"):
+        _check_identity(x, p, dim, dims)
     if p == 0:
         return sum(ops.where(ops.eq(x, 0), x.abs(), 1.0), dims or None, keepdim)
     size = x.abs()

@@ -207,8 +207,8 @@ def is_dense(meta: Meta) -> bool:
 
 
 def channels_innermost(meta: Meta) -> bool:
-    """Whether the dims of an image or volume lie in the order (0, 2, …, 1), channels innermost, with gaps or without; row-major ones
-    do not, whatever their sizes. What symbols decide of that is guarded."""
+    """Whether the dims of an image or volume lie in the order (0, 2, …, 1), channels innermost, with gaps or without; row-major
+    ones do not, whatever their sizes. What symbols decide of that is guarded."""
     n = len(meta.sizes)
     if n not in (4, 5) or meta.is_contiguous():
         return False
@@ -224,9 +224,9 @@ def channels_innermost(meta: Meta) -> bool:
 
 
 def strides_in_order(sizes: tuple[Size, ...], metas: Sequence[Meta]) -> tuple[Size, ...]:
-    """The strides, without gaps, of an elementwise result of arguments that broadcast to `sizes`: its dims lie in memory in the order
-    that the first argument gives them which has them both apart from 0, as PyTorch's TensorIterator finds it. Order of strides that
-    are symbols is guarded."""
+    """The strides, without gaps, of an elementwise result of arguments that broadcast to `sizes`: its dims lie in memory in the
+    order that the first argument gives them in which neither is broadcast, as PyTorch's TensorIterator finds it. Order of strides
+    that are symbols is guarded."""
     n = len(sizes)
     if any(type(size) is int and size == 0 for size in sizes):
         return contiguous_strides(sizes)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from aten import _native, arrays, dispatch, settings
+from aten import _native, arrays, dispatch, pytree, settings
 from aten import dtype as dtypes
 from aten._native import Tensor
 from aten.dtype import device
@@ -228,8 +228,8 @@ class _Writer:
             return True
 
     def native_takes(self, node: Node, row_major: bool = False) -> bool:
-        """Whether the op has a native kernel, no rule comes before it, and it takes the call; asked alike. row_major: results that lie
-        otherwise are asked for so, of which the call of the op makes copies."""
+        """Whether the op has a native kernel, no rule comes before it, and it takes the call; asked alike. row_major: with
+        results so that lie otherwise, which the call of the op copies."""
         op: Any = node.target
         if op.native_fn is None or (_native.has_rule(op) and self.rule_takes(node)):
             return False
@@ -288,6 +288,8 @@ class _Writer:
                 self.step(node)
                 if len(self.steps) > _MOST_STEPS:
                     raise _NoProgram
+        for node in {n for n in pytree.leaves(_nodes_of(result)) if isinstance(n, Node) and n in self.slots and _shows_made(n)}:
+            self.add(node, 0, _own, None, [self.operand(node)], [], False, 0)
         self.release(result)
         wrapper = None
         if isinstance(result, tuple) and hasattr(result, "_make"):
@@ -316,6 +318,20 @@ class _Writer:
         for slot, k in last.items():
             if k < len(self.steps):
                 self.steps[k][7] = (*self.steps[k][7], slot)
+
+
+def _shows_made(node: Node) -> bool:
+    """Whether a value is a view of memory that a step makes."""
+    shown = node
+    while shown.op == "call_function" and isinstance(shown.target, Op) and shown.target.kind == "view":
+        shown = shown.args[0]  # type: ignore[assignment]
+    return shown is not node and shown.op == "call_function"
+
+
+def _own(result: Tensor) -> Tensor:
+    """A result that is no view: nothing else shows its memory."""
+    result._view_of = None
+    return result
 
 
 def _example(node: Node) -> Any:

@@ -113,8 +113,8 @@ def broadcast(*shapes: Sequence[Size]) -> tuple[Size, ...]:
 
 
 def pointwise_strides(sizes: tuple[Size, ...], metas: Sequence[Meta]) -> tuple[Size, ...]:
-    """The layout of an elementwise result: that of the arguments if all are laid out alike without gaps; else without gaps in the order
-    that they give its dims, the first ones first."""
+    """The layout of an elementwise result: that of the arguments if all are laid out alike without gaps; else without gaps in
+    the order that they give its dims, the first ones first."""
     if len(metas) == 1:
         return dense_strides(metas[0])
     if all(meta.is_contiguous() for meta in metas):

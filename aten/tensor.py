@@ -211,7 +211,7 @@ def _copy_of(array: np.ndarray) -> Tensor:
 
 
 def _duplicate(tensor: Tensor, memo: dict[Any, Any]) -> Tensor:
-    """A leaf of the same sizes, strides, dtype and elements on the same device; what shares memory shares that of the copies, too."""
+    """A leaf of the same sizes, strides, dtype and elements on the same device; copies of what shares memory do, too."""
     if tensor.is_meta:
         return _native.empty(tuple(tensor.shape), tensor.dtype, tensor.device, tensor.stride())
     storage = tensor.untyped_storage()

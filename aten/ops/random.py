@@ -176,7 +176,8 @@ def randint_like(input, low, high, generator, dtype, device, layout, requires_gr
         low, high = 0, low
     low, high = (int(v.item()) if hasattr(v, "item") else v for v in (low, high))
     given = _as_given(input, generator, dtype, device)
-    return finish(laid_out(list(input.shape), input, memory_format, lambda sizes: randint(low, high, sizes, **given)), requires_grad)
+    made = laid_out(list(input.shape), input, memory_format, lambda sizes: randint(low, high, sizes, **given))
+    return finish(made, requires_grad)
 
 
 @composite(

@@ -14,8 +14,8 @@ from aten._native import Tensor
 from aten.op import Op, ops, registry
 
 MOVES = frozenset(
-    "copy clone row_major cat stack index index_select gather take masked_select flip roll select_scatter slice_scatter index_put where "
-    "repeat_interleave pad".split()
+    "copy clone row_major cat stack index index_select gather take masked_select flip roll select_scatter slice_scatter index_put "
+    "where repeat_interleave pad".split()
 )  # ops that look at no number
 
 

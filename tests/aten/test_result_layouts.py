@@ -96,7 +96,10 @@ def test_results_lie_as_in_pytorch(kind, program, strides):
         weft.testing.assert_close(compiled, made)
 
 
-@pytest.mark.parametrize("program", ["x.clone()", "weft.zeros_like(x)", "x.reshape(-1)", "x.roll(1)", "x.contiguous(memory_format=LAST)"])
+FRESH = ["x.clone()", "weft.zeros_like(x)", "x.reshape(-1)", "x.roll(1)", "x.contiguous(memory_format=LAST)"]
+
+
+@pytest.mark.parametrize("program", FRESH)
 def test_what_is_made_is_no_view(program):
     x = weft.arange(192.0).reshape(2, 4, 6, 4).transpose(2, 3).requires_grad_()
     made = run(program, x)
@@ -108,8 +111,9 @@ SPD = [[4.0, 1.0, 0.0], [1.0, 5.0, 2.0], [0.0, 2.0, 6.0]]
 
 @pytest.mark.parametrize(
     "program",
-    ["L.cholesky(a)", "L.cholesky(a, upper=True)", "L.inv(a)", "L.solve(a, a)", "L.eigh(a)[1]", "L.qr(a)[0]", "L.qr(a)[1]", "L.svd(a)[0]",
-     "L.svd(a)[2]", "L.lu_factor(a)[0]", "L.solve_triangular(a, a, upper=True)", "L.lstsq(a, a)[0]", "weft.cholesky_inverse(a)"],
+    ["L.cholesky(a)", "L.cholesky(a, upper=True)", "L.inv(a)", "L.solve(a, a)", "L.eigh(a)[1]", "L.qr(a)[0]", "L.qr(a)[1]",
+     "L.svd(a)[0]", "L.svd(a)[2]", "L.lu_factor(a)[0]",
+     "L.solve_triangular(a, a, upper=True)", "L.lstsq(a, a)[0]", "weft.cholesky_inverse(a)"],
 )  # fmt: skip
 @pytest.mark.parametrize("batch", [(), (2,)])
 def test_matrices_are_factored_by_columns(program, batch):

@@ -30,7 +30,7 @@ def laid_out_as(x: Any, strides: Sequence[Any]) -> Any:
     """x itself if it has these strides, which leave no gaps; else a copy that has them."""
     if all(map(known_equal, x.stride(), strides)) or x.ndim < 2:
         return x
-    hints = [v if type(v) is int else getattr(v, "hint", None) for v in strides]
+    hints: list[Any] = [v if type(v) is int else getattr(v, "hint", None) for v in strides]
     if None in hints:
         return x
     order = sorted(range(x.ndim), key=lambda d: (-hints[d], x.shape[d] != 1, d))

@@ -96,6 +96,7 @@ for _name, _op in registry.items():
 attach_methods()
 bind_chains()
 bind_replay()
+aten.ops.on_demand.finish_loaded()
 aten.autocast.declare(registry)
 aten.asked_attributes.declare(registry)
 

@@ -7,7 +7,6 @@ With history there is one Node, whose backward is a chain as well; where that is
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -168,10 +167,18 @@ def _is_exact(number: Any, dtype: Any) -> bool:
     return not half or number != number or registry["full"]([], number, dtype=dtype).item() == number
 
 
-@functools.cache
-def _closed() -> dict[Op, Any]:
+class _Closed(dict):
     """The definitions of ops that have a derivative of their own."""
-    return {o: o.decompose_fn for o in registry.values() if o.decompose_fn is not None and {"pointwise", "fused"} <= o.tags}
+
+    def __missing__(self, op: Op) -> Any:
+        found = self[op] = op.decompose_fn if {"pointwise", "fused"} <= op.tags else None
+        return found
+
+    def get(self, op: Op, default: Any = None) -> Any:
+        return self[op]
+
+
+_closed = _Closed()
 
 
 class Chain(NamedTuple):
@@ -189,7 +196,7 @@ def chain_of(function: Any, tensors: Sequence[Tensor]) -> Chain | None:
     try:
         with no_grad():
             examples = [t.detach() for t in tensors]
-            traced = make_fx(make_fx(function)(*examples), _closed())(*examples)  # derivatives are taken before
+            traced = make_fx(make_fx(function)(*examples), _closed)(*examples)  # derivatives are taken before
     except _REFUSALS:  # the call itself says what is wrong
         return None
     builder = _Builder(sizes)

@@ -209,6 +209,16 @@ _native.enable_vectorcall(Op)
 Method = _native.OpMethod  # an op as an attribute of Tensor: bound on instances, the op itself on the class
 
 
+def _declared(name: str, *declaration: Any) -> Op:
+    """The op in the registry; what was promised there (aten/ops/on_demand.py) becomes it."""
+    known = registry.get(name)
+    if known is not None and known.promised:
+        Op.__init__(known, name, *declaration)
+        return known
+    made = registry[name] = Op(name, *declaration)
+    return made
+
+
 def op(
     declaration: str,
     *,
@@ -227,7 +237,7 @@ def op(
 
     def declare(function: Callable[..., Any]) -> Op:
         name = declaration[: declaration.index("(")]
-        made = registry[name] = Op(name, declaration, kind, function, tags, promote, compute, native)
+        made = _declared(name, declaration, kind, function, tags, promote, compute, native)
         if inplace:
             made.inplace = inplace_of(made)
         return made
@@ -270,10 +280,9 @@ def inplace_of(base: Op, native: str | None = None) -> Op:
     native = native or (None if base.native == "chain" else base.native)
     name = base.name + "_"
     declaration = name + base.declaration[len(base.name) :]
-    made = Op(name, declaration, "inplace", None, base.tags, base.promote, base.compute, native)
+    made = _declared(name, declaration, "inplace", None, base.tags, base.promote, base.compute, native)
     made.base = base
     made.__doc__ = f"In-place `{base.name}`."
-    registry[name] = made
     return made
 
 

@@ -22,7 +22,8 @@ from aten.errors import DataDependentError
 from aten.fx.graph import Graph
 from aten.fx.node import Node, map_arg
 from aten.meta import Meta
-from aten.op import Op, registry
+from aten.op import Op
+from aten.ops import on_demand
 from aten.transforms.trace import TraceLevel
 from aten.transforms.tracer import meta_of_call, opened
 
@@ -411,14 +412,18 @@ def quietly(kernel: Callable[..., Any], *arrays: Any) -> None:
         kernel(*arrays)
 
 
+def _let_replay(op: Op) -> None:
+    op.own = True
+    if op.name in _WHOLE or op.native == "chain":
+        _whole.add(op)
+    apart = op.name in _NEVER or "dynamic" in op.tags or op.name == "philox_reserve"
+    if op.kind not in ("inplace", "view") and not apart:
+        _native.set_replay(op, True)
+
+
 def bind_replay() -> None:
     """Let the calls of aten's own ops be replayed."""
-    _whole.update(o for o in registry.values() if o.name in _WHOLE or o.native == "chain")
-    for op in registry.values():
-        op.own = True
-        apart = op.name in _NEVER or "dynamic" in op.tags or op.name == "philox_reserve"
-        if op.kind not in ("inplace", "view") and not apart:
-            _native.set_replay(op, True)
+    on_demand.finish.append(_let_replay)
     _native.set_replay_learner(_learn, quietly)
     _native.replay_after(settings.replay_after)
 

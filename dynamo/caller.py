@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 import linecache
 import sys
-import sysconfig
 import types
 
 from dynamo import trace_rules
 
-INSTALLED = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
+
+@functools.cache
+def installed() -> tuple[str, ...]:
+    """The folders of the standard library and of installed packages."""
+    import sysconfig  # here: it reads the whole of Python's configuration
+
+    return tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
 
 
 def is_users(code: types.CodeType, module: str) -> bool:
@@ -17,7 +23,7 @@ def is_users(code: types.CodeType, module: str) -> bool:
     top = module.partition(".")[0]
     if top in trace_rules.OWN or trace_rules.left_to_python(top):
         return False
-    return not code.co_filename.startswith((*INSTALLED, "<frozen"))
+    return not code.co_filename.startswith((*installed(), "<frozen"))
 
 
 def users_line() -> str:

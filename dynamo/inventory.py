@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from aten.op import Op, registry
-from dynamo import breaks, trace_rules
+from dynamo import breaks, on_demand, trace_rules
 from dynamo.breaks import Break, Unsupported
 from dynamo.bytecode.instruction import VERSION
 from dynamo.interpreter import trace  # which loads all tables
@@ -178,7 +178,7 @@ def path() -> Path:
 
 def main() -> int:
     """Write the page; with --check, say whether it is what would be written."""
-    trace_rules.load_numpy(types.SimpleNamespace(__module__="numpy"))
+    on_demand.load_all()
     if "--check" in sys.argv[1:]:
         return int(not path().exists() or path().read_text() != page())
     FOLDER.mkdir(exist_ok=True)

@@ -6,7 +6,6 @@ Also: which objects are part of libraries, so that nothing is guarded about them
 from __future__ import annotations
 
 import functools
-import importlib
 import os
 import sys
 import types
@@ -78,15 +77,6 @@ def mark(obj: Any, rule: Callable | None) -> None:
 
 def _itself(obj: Any) -> Any:
     return obj
-
-
-def load_numpy(obj: Any) -> bool:
-    """Declare the rules for NumPy once something of NumPy is met. Returns whether that happened now."""
-    if "dynamo.variables.ndarray_functions" in sys.modules or not str(getattr(obj, "__module__", "")).startswith("numpy"):
-        return False
-    for part in ("ndarray_views", "ndarray_creation", "ndarray_integers", "ndarray_functions"):  # (the last declares rows)
-        importlib.import_module(f"dynamo.variables.{part}")
-    return True
 
 
 def module_of(obj: Any) -> str:

@@ -3,14 +3,22 @@
 Tensors, dtypes and ops are those of `aten` and are looked up there on first use, as are the parts of this package.
 """
 
+import gc as _gc
 from importlib import import_module as _import_module
 from typing import Any as _Any
 
-import dynamo as _dynamo_package  # noqa: F401  (here, so that a folder of the program's that has such a name is not taken for it)
-import inductor as _inductor_package  # noqa: F401
-from aten import devices as _devices
-from aten import overrides as _overrides
-from weft import aliases as _aliases
+_collects = _gc.isenabled()
+_gc.disable()  # what is imported lives on: collections would walk it again and again
+try:
+    import dynamo as _dynamo_package  # noqa: F401  (here, so that a folder of the program's that has such a name is not taken for it)
+    import inductor as _inductor_package  # noqa: F401
+    from aten import devices as _devices
+    from aten import overrides as _overrides
+    from aten.collection import paused_collection as _paused_collection
+    from weft import aliases as _aliases
+finally:
+    if _collects:
+        _gc.enable()
 
 _devices.compilers["cuda"] = lambda: _import_module("inductor.cuda.eager")  # what runs ops there
 _devices.makers["cuda"] = lambda: _import_module("inductor.cuda.factories")
@@ -68,9 +76,11 @@ _CLASSES = {"dtype": "DType", "layout": "Layout", "memory_format": "MemoryFormat
 
 def __getattr__(name: str) -> _Any:
     if name in _PARTS:
-        value = _import_module(f"weft.{name}")
+        with _paused_collection():
+            value = _import_module(f"weft.{name}")
     elif name in _HOME:
-        value = getattr(_import_module(_HOME[name]), name)
+        with _paused_collection():
+            value = getattr(_import_module(_HOME[name]), name)
     elif name.startswith("_foreach_") and name in (foreach := _import_module("weft.foreach")).NAMES:
         value = getattr(foreach, name)
     else:

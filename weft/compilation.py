@@ -28,7 +28,7 @@ def inductor(gm: Any, example_inputs: list, mode: str | None = None, options: di
         if found is not None:
             return found
     compiled = compile_fx(gm, example_inputs, mode, options)
-    return backends.eager(gm, example_inputs) if compiled is gm else asserting(gm, compiled)
+    return backends.lookup_backend("eager")(gm, example_inputs) if compiled is gm else asserting(gm, compiled)
 
 
 @dataclass(frozen=True)

@@ -66,6 +66,11 @@ static PyObject *op_vectorcall(PyObject *self, PyObject *const *args, size_t nar
     PyObject *result = replayed(op, args, nargs, names);
     if (result != UNHANDLED) return result;
   }
+  if (op->promised) {
+    Ref name(PyObject_GetAttrString(self, "name"));
+    if (!name) return nullptr;
+    if (!op->promised) return op_vectorcall(self, args, nargsf, names);
+  }
   return call_general(op, args, nargs, names);
 }
 
@@ -352,6 +357,7 @@ static void method_dealloc(PyObject *self) {
 
 static PyMemberDef op_members[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(NativeOp, vectorcall), READONLY, nullptr},
+    {"promised", T_BOOL, offsetof(NativeOp, promised), 0, nullptr},
     {"autocast", T_BYTE, offsetof(NativeOp, autocast), 0, nullptr},
     {nullptr, 0, 0, 0, nullptr}};
 static PyType_Slot op_slots[] = {{Py_tp_new, (void *)op_new},

@@ -38,6 +38,7 @@ struct NativeOp {
   std::vector<Plan> *plans;
   int64_t python_calls;          // calls that entered Python
   char replays;                  // whether calls that no rule takes may be replayed (replay.h)
+  char promised;                 // whether it is not loaded yet: asking it for anything loads it (aten/ops/on_demand.py)
   char autocast;                 // for which types of device aten.autocast has a policy, 1 CPU, 2 CUDA: where it is on, Python decides
 };
 

@@ -1,4 +1,5 @@
-"""The ops, one family a file. Importing this package declares them all; `attach_methods` makes methods of them."""
+"""The ops, one family a file. Importing this package declares them, or promises them (`on_demand.py`): most programs need few
+families beside those imported here. `attach_methods` makes methods of them."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,80 +7,44 @@ from typing import Any
 from aten import _native, dispatch
 from aten.op import Method, Op, registry
 from aten.ops import (  # noqa: F401
-    activation,
-    attention,
-    bessel,
-    class_loss,
     comparison,
     complex,
     conditional,
-    conv,
     conversion,
-    convolution,
     copies,
     creation,
-    determinant,
-    differences,
-    distance,
-    draws,
     embedding,
-    fake_quantize,
-    fft,
-    fractional_pool,
     getitem,
-    gradients,
-    grouped_mm,
-    hashing,
-    histogram,
     index_tensors,
     indexing,
     indexing_batch,
     inplace_views,
     layout,
-    ldl,
     library_batch,
-    linalg,
-    linalg_info,
-    linalg_public,
-    linear_loss,
-    loss,
     matmul,
-    multihead_attention,
-    native_activations,
-    native_backward,
-    native_names,
-    norm,
-    normal,
-    older_names,
-    orthogonal,
-    padding,
+    on_demand,
     pointwise,
-    pool,
     put,
-    random,
     rearrange,
-    recurrent,
     reduction,
     refusals,
     resize,
-    sampling,
-    scan,
-    softmax,
-    sorting,
-    special,
     structure,
-    take,
-    variance,
     view,
-    window,
 )
 from aten.ops.methods import attach_properties
 from aten.tensor import Tensor, attach
 
-refusals.declare()
-for _name, _kernel in _native.native_kernels().items():
-    registry[_name].native_fn = _kernel
-library_batch.declare()
+_methods = set(on_demand.promise())
+_kernels = {id(registry[_name]): _kernel for _name, _kernel in _native.native_kernels().items() if _name in registry}
+
+
+def _give_kernel(op: Op) -> None:
+    if id(op) in _kernels:
+        op.native_fn = _kernels[id(op)]
+
+
+on_demand.finish += [refusals.declare(), _give_kernel, library_batch.declare()]
 _OPERATORS = {
     "add": "add",
     "sub": "sub",
@@ -115,14 +80,23 @@ def _writer(part: Op) -> Callable[[Tensor, Any], None]:
     return lambda tensor, value: part(tensor).copy_(value) if hasattr(value, "dtype") else part(tensor).fill_(value)
 
 
+def is_method(op: Op) -> bool:
+    """Whether tensors have an op as a method: its first parameter is the tensor `input`, or it writes there."""
+    return "(Tensor input" in op.declaration and op.tags.isdisjoint(("function_only", "hidden")) or op.kind == "inplace"
+
+
 def attach_methods() -> None:
     """Make every op whose first parameter is the tensor `input` a method, and set the operators."""
     attach_properties()
     taken = set(vars(Tensor))
     for name, op in registry.items():
-        if "(Tensor input" in op.declaration and op.tags.isdisjoint(("function_only", "hidden")) or op.kind == "inplace":
-            if name not in taken:
-                attach(name, property(op, _writer(op)) if "property" in op.tags else Method(op))
+        if name in taken:
+            continue
+        if isinstance(op, on_demand.Promise):
+            if name in _methods:
+                attach(name, Method(op))
+        elif is_method(op):
+            attach(name, property(op, _writer(op)) if "property" in op.tags else Method(op))
     attach("where", Method(registry["where_method"]))
     for operator, name in _OPERATORS.items():
         attach(f"__{operator}__", registry[name])
@@ -130,4 +104,4 @@ def attach_methods() -> None:
         attach(f"__i{operator}__", registry[_OPERATORS[operator] + "_"])
 
 
-__all__ = ["attach_methods", "dispatch"]
+__all__ = ["attach_methods", "dispatch", "is_method"]

@@ -19,9 +19,7 @@ def batch_in_front(op: Op) -> Callable[..., Any]:
     def rule(size: Any, dims: tuple[int | None, ...], *args: Any) -> Any:
         check_matrix(op, args[0], dims[0], least)
         several = sum(is_tensor(a) for a in args) > 1
-        moved = [
-            (materialize(a, d, size) if several else to_front(a, d)) if is_tensor(a) else a for a, d in zip(args, dims)
-        ]
+        moved = [(materialize(a, d, size) if several else to_front(a, d)) if is_tensor(a) else a for a, d in zip(args, dims)]
         result = invoke(op, tuple(moved))
         return (tuple(result), (0,) * len(result)) if isinstance(result, tuple) else (result, 0)
 
@@ -77,18 +75,25 @@ def _rule(name: str) -> Callable[..., Any]:
     return keep
 
 
-def declare() -> None:
-    """Gives the ops, all of which are there, their rules."""
-    for names, family in ((_MATRICES, batch_in_front), (_POINTWISE, batch_pointwise), (_SHIFTED, batch_dims)):
-        for name in names.split():
-            registry[name].batch_fn = family(registry[name])
-    for name, op in registry.items():
-        if "_polynomial_" in name and op.kind == "core":
+def declare() -> Callable[[Op], None]:
+    """What gives an op, of which all are there, its rule."""
+    families: tuple[tuple[str, Callable[[Op], Any]], ...] = (
+        (_MATRICES, batch_in_front),
+        (_POINTWISE, batch_pointwise),
+        (_SHIFTED, batch_dims),
+        ("solve_matrix solve_info", _aligned_in_front),
+    )
+    makers = {id(registry[name]): family for names, family in families for name in names.split() if name in registry}
+    makers |= {id(registry[name]): lambda op, rule=rule: rule for name, rule in _RULES.items() if name in registry}
+
+    def give(op: Op) -> None:
+        maker = makers.get(id(op))
+        if maker is not None:
+            op.batch_fn = maker(op)
+        elif "_polynomial_" in op.name and op.kind == "core":
             op.batch_fn = batch_pointwise(op)
-    for name in ("solve_matrix", "solve_info"):
-        registry[name].batch_fn = _aligned_in_front(registry[name])
-    for name, rule in _RULES.items():
-        registry[name].batch_fn = rule
+
+    return give
 
 
 @_rule("pinv_cut")

@@ -1,7 +1,6 @@
 """Matrix products. Core: mm and bmm; everything else is made of them."""
 
 from collections.abc import Sequence
-from string import ascii_letters
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,8 @@ from aten.ops.batching import materialize, to_front
 from aten.ops.pointwise import conjugate
 from aten.promotion import TYPE_NAMES, category
 from aten.shapes import broadcast, is_one, product, show, wrap_dim
+
+_LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"  # (string.ascii_letters would load templates)
 
 
 def _same_dtype(name: str, a: Meta, b: Meta) -> None:
@@ -439,10 +440,10 @@ def _from_sublists(parts: Sequence[Any]) -> tuple[str, list[Any]]:
     """The equation and operands of einsum's other form: operand, numbers of its dims, operand, numbers …, result."""
 
     def term(labels: Any) -> str:
-        wrong = next((n for n in labels if n is not Ellipsis and not 0 <= n < len(ascii_letters)), None)
+        wrong = next((n for n in labels if n is not Ellipsis and not 0 <= n < len(_LETTERS)), None)
         if wrong is not None:
-            raise ValueError(f"einsum(): subscript {wrong} is not within the valid range [0, {len(ascii_letters)})")
-        return "".join("..." if n is Ellipsis else ascii_letters[n] for n in labels)
+            raise ValueError(f"einsum(): subscript {wrong} is not within the valid range [0, {len(_LETTERS)})")
+        return "".join("..." if n is Ellipsis else _LETTERS[n] for n in labels)
 
     operands, labels = list(parts[: len(parts) // 2 * 2 : 2]), [term(t) for t in parts[1::2]]
     return ",".join(labels) + (f"->{term(parts[-1])}" if len(parts) % 2 else ""), operands

@@ -69,8 +69,8 @@ def finish_pointwise(made: Op, derivative: Any, inplace: bool) -> Op:
         derivative = _zero if derivative == 0 else derivative
         several = isinstance(derivative, tuple)
         products = derivative if several else (derivative,)
-        params = [p.name for p in made.core if p.differentiable]
-        vjps = tuple([missing(f"{made.name}: {p}") if fn is None else pullback(fn) for fn, p in zip(products, params)])
+        names = [p.name for p in made.core if p.differentiable] if None in products else products  # (else no schema is read)
+        vjps = tuple([missing(f"{made.name}: {n}") if fn is None else pullback(fn) for fn, n in zip(products, names)])
         made.vjp_fn = vjps if several else vjps[0]
         made.jvp_fn = pushforward(made, products)
     made.batch_fn = batch_pointwise(made)

@@ -3,6 +3,7 @@
 A row: kinds refused (C complex, I integers, B bool), class of error, ops. A call's kind is the highest among its tensors'.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 from aten.op import Op, registry
@@ -58,16 +59,22 @@ def _check(op: Op, refused: dict[int, type[Exception]], public: tuple[Any, ...])
         raise error(f"{op.name}(): does not support {'complex input' if highest == COMPLEX else TYPE_NAMES[dtype.name] + ' input'}")
 
 
-def declare() -> None:
-    """Give the ops what they refuse: `op.refuses(declared arguments)`, asked before anything else is done with a call."""
+def declare() -> Callable[[Op], None]:
+    """What gives an op, of which all are there, what it refuses: `op.refuses(declared arguments)`, asked before anything else is
+    done with a call."""
     found: dict[str, dict[int, type[Exception]]] = {}
     for kinds, error, names in _ROWS:
         for name in names.split():
             if name in registry:
                 found.setdefault(name, {}).update({_KINDS[kind]: error for kind in kinds})
-    for name, refused in found.items():
-        op = registry[name]
-        op.refuses = lambda public, op=op, refused=refused: _check(op, refused, public)
+    of_op = {id(registry[name]): refused for name, refused in found.items()}
+
+    def give(op: Op) -> None:
+        refused = of_op.get(id(op))
+        if refused is not None:
+            op.refuses = lambda public: _check(op, refused, public)
+
+    return give
 
 
 __all__ = ["declare"]

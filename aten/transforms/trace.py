@@ -45,7 +45,7 @@ class TraceLevel(RecordingLevel):
         joint: bool = False,
     ):
         self.graph = graph
-        self.decompositions = decompositions or {}
+        self.decompositions = {} if decompositions is None else decompositions
         self.functionalize = functionalize
         self.joint = joint
         self.history: dict[Any, Edge] = {}  # of payloads

@@ -12,7 +12,8 @@ from dynamo.exc import InvalidBackend
 ENTRY_POINTS = "torch_dynamo_backends"  # the group in which packages declare backends, as they do for PyTorch
 _backends: dict[str, Callable] = {}
 _tags: dict[str, tuple[str, ...]] = {}
-provided: dict[str, str] = {}  # name → the module that registers it when it is imported
+provided = dict.fromkeys(("aot_eager", "aot_eager_decomp_partition", "eager", "eager_noexcept"), "dynamo.backends.debugging")
+# name → the module that registers it when it is imported
 
 
 def register_backend(compiler_fn: Any = None, name: str | None = None, tags: Sequence[str] = ()) -> Any:
@@ -26,6 +27,8 @@ def register_backend(compiler_fn: Any = None, name: str | None = None, tags: Seq
     if not callable(compiler_fn):
         raise TypeError(f"a backend is a callable, not {type(compiler_fn).__name__}")
     name = name or compiler_fn.__name__
+    if name not in _backends and provided.get(name, compiler_fn.__module__) != compiler_fn.__module__:
+        importlib.import_module(provided[name])
     if _backends.get(name, compiler_fn) is not compiler_fn:
         raise AssertionError(f"duplicate name: {name}")
     _backends[name] = compiler_fn
@@ -66,7 +69,7 @@ def lookup_backend(compiler_fn: str | Callable) -> Callable:
 
 def names() -> list[str]:
     """All registered names."""
-    return sorted(_backends)
+    return sorted({*_backends, *provided})
 
 
 def list_backends(exclude_tags: Sequence[str] | None = ("debug", "experimental")) -> list[str]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 import sys
 import threading
 import types
@@ -12,7 +10,7 @@ from typing import Any
 
 from aten import Tensor, _native
 from aten.fx.interpreter import DEFAULT_DTYPE
-from dynamo import breaks, outcome, trace_rules, variables
+from dynamo import breaks, on_demand, outcome, trace_rules
 from dynamo.breaks import Again, Raised, Unsupported
 from dynamo.bytecode.instruction import decode
 from dynamo.bytecode.liveness import keep_locals, live_at
@@ -29,9 +27,8 @@ from dynamo.variables.exception import CALLERS_EXCEPTION, ExceptionVariable, Han
 from dynamo.variables.function import CellVariable
 from dynamo.variables.lazy import Lazy
 
-for _file in pkgutil.iter_modules(variables.__path__):  # every kind of value is a file that fills the type table
-    if not _file.name.startswith("ndarray"):  # those come with NumPy
-        importlib.import_module(f"{variables.__name__}.{_file.name}")
+for _name in on_demand.others():  # every kind of value is a file that fills the type table
+    on_demand.import_part(_name)
 
 FRAMES_A_CALL = 12
 _limit = threading.RLock()

@@ -16,6 +16,7 @@ from aten.fx.interpreter import DEFAULT_DTYPE
 from aten.layout import Layout, MemoryFormat
 from aten.meta import Meta, contiguous_strides
 from aten.op import Method, Op, ops, registry
+from aten.ops.on_demand import Promise
 from aten.symbolic import nodes
 from aten.tensor import dtype_of_numbers
 from dynamo import breaks, config, guards, trace_rules
@@ -200,7 +201,7 @@ def _bound(frame, args, kwargs):
     return frame.values.method(op, obj) if issubclass(obj.python_type(), aten.Tensor) else op
 
 
-@kind(Op)
+@kind(Op, Promise)
 def _op(frame, value, source):
     frame.world.same(source, value)
     return op_variable(value, source)

@@ -8,7 +8,7 @@ import types
 import weakref
 from collections.abc import Callable
 
-from dynamo import breaks, trace_rules
+from dynamo import breaks, on_demand, trace_rules
 from dynamo.breaks import NotConstant, Unsupported
 from dynamo.real_objects import is_plain_key
 from dynamo.variables.attributes import bind, find, find_function
@@ -24,7 +24,8 @@ CLASSES: dict[type, Callable] = {}  # builtin class → its rule(frame, args, kw
 def construct(frame, cls: Variable, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
     """cls(*args, **kwargs)."""
     python_class: type = cls.as_python()
-    trace_rules.load_numpy(python_class)
+    on_demand.load_native()
+    on_demand.load(python_class)
     handler = (CLASSES.get(python_class) if is_plain_key(python_class) else None) or trace_rules.handler(python_class)
     if handler is not None:
         return handler(frame, args, kwargs)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dynamo import breaks, config, constant_results, outcome, trace_rules
+from dynamo import breaks, config, constant_results, on_demand, outcome, trace_rules
 from dynamo.breaks import Unsupported
 from dynamo.bytecode.instruction import HAS_DOCSTRING, VERSION
 from dynamo.source import Object
@@ -209,7 +209,7 @@ class FunctionVariable(PythonFunction):
         told = logged.logged(frame, self.function, args, kwargs)
         if told is not None:
             return told
-        trace_rules.load_numpy(self.function)
+        on_demand.load(self.function)
         handler = trace_rules.handler(self.function) or constant_results.rule_of(self.function)
         if handler is not None:
             frame.world.same(self.source, self.function)

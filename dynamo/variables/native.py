@@ -17,7 +17,7 @@ from collections.abc import Callable
 from typing import Any
 
 from aten.symbolic import symint
-from dynamo import breaks, polyfills, trace_rules
+from dynamo import breaks, on_demand, polyfills, trace_rules
 from dynamo.breaks import Unsupported
 from dynamo.bytecode.instruction import VERSION
 from dynamo.real_objects import is_plain_key
@@ -48,7 +48,7 @@ OUTSIDE = frozenset({"time", "posix", "io", "_thread", "_socket", "marshal", "gc
 
 def handler(value: Any) -> Callable | None:
     """The rule for calls of a C callable, or None."""
-    trace_rules.load_numpy(value)
+    on_demand.load(value)
     found = FUNCTIONS.get(value) or trace_rules.handler(value)
     if found is not None:
         return found

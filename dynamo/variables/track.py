@@ -12,7 +12,7 @@ import typing
 from collections.abc import Callable
 from typing import Any
 
-from dynamo import guards, trace_rules
+from dynamo import guards, on_demand, trace_rules
 from dynamo.breaks import Unsupported
 from dynamo.real_objects import is_plain_key
 from dynamo.source import Attr, Converted, DictKey, Item, Object, Source
@@ -83,7 +83,7 @@ def wrap(frame, value: Any, source: Source | None) -> Variable:
 
 def _rule(cls: type) -> Callable:
     rule = TABLE.get(cls) if is_plain_key(cls) else None
-    if rule is None and trace_rules.load_numpy(cls):
+    if rule is None and on_demand.load(cls) and is_plain_key(cls):
         rule = TABLE.get(cls)
     if rule is None:
         rule = next((r for base, r in BASES if issubclass(cls, base)), _object)  # (not kept: it would keep the class)
@@ -339,8 +339,8 @@ def _cell(frame, value, source):
     types.ClassMethodDescriptorType,
 )  # fmt: skip
 def _builtin(frame, value, source):
-    from dynamo.variables import native
-
+    on_demand.load_native()
+    native = on_demand.import_part("native")
     owner = getattr(value, "__self__", None)
     if type(value) is types.BuiltinMethodType and isinstance(owner, (list, dict, set, str, tuple)):
         # A method of a container: another object each time it is asked for, so its container is looked at.

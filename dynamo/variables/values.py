@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from dynamo import on_demand
 from dynamo.breaks import Raised
 from dynamo.variables import (
-    gradients,
-    graph_call,  # noqa: F401 (it declares a rule)
     iterator,
     sets,
     tensor_values,
     track,
-    transforms,
-    untyped_storage,
-    weak,
 )
 from dynamo.variables.base import Variable
 from dynamo.variables.classes import ClassVariable, ModuleVariable
 from dynamo.variables.constant import FALSE, NONE, TRUE, ConstantVariable, boolean, plain
 from dynamo.variables.exception import ExceptionVariable, make_exception
-from dynamo.variables.function import BoundMethod, CallableVariable, ClosureVariable, MethodVariable, PartialVariable
+from dynamo.variables.function import (
+    BoundMethod,
+    CallableVariable,
+    ClosureVariable,
+    FunctionVariable,
+    MethodVariable,
+    PartialVariable,
+)
 from dynamo.variables.iterator import (
     DequeIterator,
     GeneratorVariable,
@@ -40,7 +42,6 @@ from dynamo.variables.sets import SetVariable, as_set, set_of
 from dynamo.variables.symint import SymbolicVariable, symbolic
 from dynamo.variables.tensor import TensorVariable
 
-accumulate = gradients.accumulate  # tensor.backward(…)
 literal = track.literal  # (frame, value) → the Variable of a Python value computed while tracing
 error = raise_exception  # (frame, class, text) → the Raised of an error of the traced program
 sequence_iterator = SequenceProtocol  # iteration by __getitem__ alone
@@ -88,12 +89,12 @@ def items_iterator(items: Iterable[Variable]) -> ItemsIterator:
 
 def array(tensor: Variable) -> Variable:
     """The array over the memory of a tensor; NumPy's rules are loaded when the first array is met."""
-    return importlib.import_module("dynamo.variables.ndarray_table").wrap_array(tensor)
+    return on_demand.import_part("ndarray_table").wrap_array(tensor)
 
 
 def new_array(frame, value: Any) -> Variable:
     """An array that is known while tracing, copied at each call."""
-    return importlib.import_module("dynamo.variables.ndarray_table").constant_array(frame, value)
+    return on_demand.import_part("ndarray_table").constant_array(frame, value)
 
 
 def bound(obj: Variable, name: str) -> BoundMethod:
@@ -106,14 +107,21 @@ def method(function: Variable, obj: Variable) -> MethodVariable:
     return MethodVariable(function, obj)
 
 
-def transformed(frame, function: Variable) -> Variable | None:
+def transformed(frame, function: FunctionVariable) -> Variable | None:
     """vmap(f), grad(f) … for the function that such a transform gave; None for other functions."""
-    return transforms.made_outside(frame, function)
+    if getattr(function.function, "__transform__", None) is None:
+        return None
+    return on_demand.import_part("transforms").made_outside(frame, function)
 
 
 def weak_reference(cls: type, referent: Variable, *given: Variable) -> Variable:
     """weakref.ref(referent, *given), or an object of a class made from it."""
-    return weak.WeakReference(cls, referent, given=given)
+    return on_demand.import_part("weak").WeakReference(cls, referent, given=given)
+
+
+def accumulate(frame: Any, outputs: list[TensorVariable], seeds: Variable, given: dict[str, Any]) -> Variable:
+    """tensor.backward(…)"""
+    return on_demand.import_part("gradients").accumulate(frame, outputs, seeds, given)
 
 
 def to_python(frame, tensor: TensorVariable, name: str) -> Variable:
@@ -123,7 +131,7 @@ def to_python(frame, tensor: TensorVariable, name: str) -> Variable:
 
 def storage_of_tensor(tensor: TensorVariable) -> Variable:
     """tensor.untyped_storage()"""
-    return untyped_storage.of_tensor(tensor)
+    return on_demand.import_part("untyped_storage").of_tensor(tensor)
 
 
 def exception(cls: type, args: Iterable[Variable] = ()) -> ExceptionVariable:

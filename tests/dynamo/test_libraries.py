@@ -54,7 +54,8 @@ def test_well_known_libraries_are_on_the_list():
 def test_a_warning_about_a_library_names_the_users_line_and_the_remedy(tmp_path, monkeypatch):
     (tmp_path / "weft_test_installed.py").write_text("def scaled(x, n):\n    return x * float(str(n))\n")
     monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.setattr(caller, "INSTALLED", (*caller.INSTALLED, str(tmp_path)))
+    folders = (*caller.installed(), str(tmp_path))
+    monkeypatch.setattr(caller, "installed", lambda: folders)
     monkeypatch.setattr(config, "recompile_limit", 2)
     library = importlib.import_module("weft_test_installed")
 

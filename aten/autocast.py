@@ -58,7 +58,7 @@ _ON_CUDA = {
     "instance_norm rms_norm square dropout",
     "refused": "binary_cross_entropy",
 }
-POLICIES = {
+POLICIES: dict[str, dict[str, Any]] = {  # of an op's name: a policy, or the dtype that a user's op runs in
     kind: {name: policy for policy, names in table.items() for name in names.split()}
     for kind, table in {"cpu": _ON_CPU, "cuda": _ON_CUDA}.items()
 }
@@ -87,6 +87,13 @@ def declare(registry: Any) -> None:
     for name in {name for table in POLICIES.values() for name in table}:
         if name in registry:
             registry[name].autocast = sum(BITS[kind] for kind, table in POLICIES.items() if name in table) // BITS["cpu"]
+
+
+def register(op: Any, device_type: str, dtype: Any) -> None:
+    """While autocast of `device_type` is on, calls of `op` get the floating tensors there in `dtype`, but those of float64."""
+    kind = _kind(device_type)
+    POLICIES[kind][op.name] = dtype
+    op.autocast |= BITS[kind] // BITS["cpu"]
 
 
 # ------------------------------------------------------------------------------------------------------ state
@@ -188,7 +195,7 @@ def set_autocast_gpu_dtype(dtype: Any) -> None:
 
 
 # ------------------------------------------------------------------------------------------------------ calls
-def policy(name: str, word: int, kinds: Iterable[str]) -> str | None:
+def policy(name: str, word: int, kinds: Iterable[str]) -> Any:
     """The policy for an op of tensors on devices of these types, where autocast of one of them is on."""
     for kind in dict.fromkeys(kinds):
         if word & BITS.get(kind, 0) and name in POLICIES[kind]:
@@ -196,7 +203,7 @@ def policy(name: str, word: int, kinds: Iterable[str]) -> str | None:
     return None
 
 
-def target(policy: str, word: int, seen: list[tuple[Any, str]]) -> Callable[[Any, str], Any]:
+def target(policy: Any, word: int, seen: list[tuple[Any, str]]) -> Callable[[Any, str], Any]:
     """(dtype, type of device) of a tensor argument → the dtype that it comes in, or None to leave it; `seen`: all of them.
 
     Raises RuntimeError for what is not to be cast at all."""
@@ -211,6 +218,8 @@ def target(policy: str, word: int, seen: list[tuple[Any, str]]) -> Callable[[Any
     def eligible(dtype: Any, kind: str) -> bool:
         return dtype.is_floating_point and dtype is not dtypes.float64 and of_device(kind) is not None
 
+    if isinstance(policy, _native.DType):
+        return lambda dtype, kind: policy if eligible(dtype, kind) else None
     if policy == "kept":
         return lambda dtype, kind: None
     if policy == "lower":

@@ -15,7 +15,7 @@ import typing
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from aten import _native, devices, dispatch, pytree
+from aten import _native, autocast, devices, dispatch, pytree
 from aten._native import Tensor
 from aten.dtype import DType, device
 from aten.errors import NoShapeRule
@@ -144,10 +144,21 @@ class CustomOp:
             self.writer = declare(text, kind="composite", tags=["library", "function_only"])(self._written)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self.writer is not None:
-            return self.writer(*args, **kwargs)
-        result = self.op(*args, **kwargs)
+        try:
+            if self.writer is not None:
+                return self.writer(*args, **kwargs)
+            result = self.op(*args, **kwargs)
+        except TypeError:
+            self._check(args, kwargs)
+            raise
         return self._nest(result) if self._nested else result
+
+    def _check(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Raises RuntimeError for arguments that do not go with the declaration, as PyTorch does of ops of a library."""
+        try:
+            self.op.schema.bind(args, kwargs, self.name)
+        except TypeError as e:
+            raise RuntimeError(f"{e}. Declaration: {self.name}{self.op.declaration[len(self.op.name) :]}") from None
 
     def __repr__(self) -> str:
         return f"<custom op {self.name}>"
@@ -290,6 +301,14 @@ class CustomOp:
         vjp.asks = ("g", "out", "needs", *self._arguments)  # type: ignore[attr-defined]
         self.op.vjp(vjp)
 
+    def register_autocast(self, device_type: str, cast_inputs: Any) -> None:
+        """While autocast of `device_type` is on, the op gets its floating tensors there in the dtype `cast_inputs`."""
+        if not isinstance(device_type, str):
+            raise ValueError(f"register_autocast: the type of a device is a str, got {type(device_type).__name__}")
+        for op in (self.op, self.writer):
+            if op is not None:
+                autocast.register(op, device_type, cast_inputs)
+
     def register_vmap(self, fn: Callable[..., Any] | None = None) -> Any:
         """`fn(info, in_dims, *args) -> (result, out_dims)`: the op on batches."""
 
@@ -372,6 +391,13 @@ def lookup(name: str) -> CustomOp | None:
     return _custom.get(name)
 
 
+def check(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Raises RuntimeError if there is a custom op "namespace::name" whose declaration these arguments do not go with."""
+    op = _custom.get(name)
+    if op is not None:
+        op._check(args, kwargs)
+
+
 def add(op: CustomOp) -> None:
     """Let `lookup` find it."""
     _custom[op.name] = op
@@ -411,6 +437,11 @@ def register_autograd(
 ) -> None:
     """`CustomOp.register_autograd` by name."""
     found(op).register_autograd(backward, setup_context=setup_context)
+
+
+def register_autocast(op: Any, device_type: str, cast_inputs: Any, /, *, lib: Any = None) -> None:
+    """`CustomOp.register_autocast` by name."""
+    found(op).register_autocast(device_type, cast_inputs)
 
 
 def register_vmap(op: Any, fn: Callable[..., Any] | None = None, /, *, lib: Any = None) -> Any:

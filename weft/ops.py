@@ -58,7 +58,11 @@ class OpOverload:
         self._op = packet.op if name == "default" else _lookup_overload(packet, name)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._op(*args, **kwargs)
+        try:
+            return self._op(*args, **kwargs)
+        except TypeError:
+            _library.check(self.name().removesuffix(".default"), args, kwargs)
+            raise
 
     def name(self) -> str:
         """namespace::name.overload."""
@@ -102,7 +106,11 @@ class OpOverloadPacket:
         self.__doc__ = getattr(op, "__doc__", None)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.op(*args, **kwargs)
+        try:
+            return self.op(*args, **kwargs)
+        except TypeError:
+            _library.check(self._qualified, args, kwargs)
+            raise
 
     def __getattr__(self, name: str) -> OpOverload:
         if name.startswith("__"):

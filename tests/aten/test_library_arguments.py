@@ -1,0 +1,73 @@
+"""Custom ops: what arguments they refuse, and the dtype that autocast gives them in. As PyTorch 2.13 answers."""
+
+import pytest
+
+import weft
+
+seen = []
+
+
+@weft.library.custom_op("library_arguments::scaled", mutates_args=())
+def scaled(x: weft.Tensor, k: float = 2.0) -> weft.Tensor:
+    seen.append((x.dtype, weft.is_autocast_enabled("cpu")))
+    return x * k
+
+
+scaled.register_fake(lambda x, k=2.0: weft.empty_like(x))
+scaled.register_autograd(lambda ctx, g: (g * 2, None))
+weft.library.register_autocast("library_arguments::scaled", "cpu", weft.bfloat16)
+X = weft.ones(2)
+
+
+@weft.library.custom_op("library_arguments::failing", mutates_args=())
+def failing(x: weft.Tensor) -> weft.Tensor:
+    raise TypeError("its own")
+
+
+@pytest.mark.parametrize(
+    "args,kwargs,words",
+    [
+        (("a",), {}, "must be Tensor, not str"),
+        ((), {}, "missing 1 required"),
+        ((X,), {"z": 1}, "unexpected keyword argument 'z'"),
+        ((X, 1.0, 2), {}, "takes 2 positional arguments"),
+        ((X,), {"k": "a"}, "must be float, not str"),
+    ],
+)
+@pytest.mark.parametrize("op", [scaled, weft.ops.library_arguments.scaled], ids=["op", "entry"])
+def test_arguments_that_do_not_fit_the_declaration(op, args, kwargs, words):
+    with pytest.raises(RuntimeError, match=words):
+        op(*args, **kwargs)
+
+
+def test_what_the_function_raises_is_not_changed():
+    with pytest.raises(TypeError, match="its own"):
+        failing(X)
+
+
+@pytest.mark.parametrize(
+    "x,dtype", [(X, weft.bfloat16), (X.double(), weft.float64), (weft.arange(2), weft.int64)], ids=["float", "double", "int"]
+)
+def test_autocast_gives_the_op_the_dtype_that_is_registered(x, dtype):
+    with weft.autocast("cpu", dtype=weft.float16):
+        scaled(x)
+    assert seen[-1] == (dtype, False)
+    scaled(x)
+    assert seen[-1] == (x.dtype, False)
+
+
+def test_the_cast_is_part_of_gradients_and_of_graphs():
+    def program(x):
+        with weft.autocast("cpu", dtype=weft.bfloat16):
+            return scaled(x)
+
+    for f in (program, weft.compile(program, fullgraph=True)):
+        x = X.clone().requires_grad_()
+        y = f(x)
+        y.sum().backward()
+        assert (y.dtype, x.grad.dtype, x.grad.tolist()) == (weft.bfloat16, weft.float32, [2, 2])
+
+
+def test_a_type_of_device_that_there_is_not():
+    with pytest.raises(RuntimeError, match="device type"):
+        scaled.register_autocast("foo", weft.float16)

@@ -10,6 +10,7 @@ import collections
 import functools
 import sys
 import types
+import weakref
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -86,6 +87,24 @@ def find_function(frame, cls: type, name: str) -> Found | None:
     """A hook written in Python: what `find` finds, unless it is C's."""
     found = find(frame, cls, name)
     return None if found is None or isinstance(found.raw, (*C_METHODS, types.BuiltinFunctionType)) else found
+
+
+def claimed_class(frame, obj: Variable) -> type | None:
+    """Another class that `obj.__class__` names, where the program says what that is: isinstance and super believe it."""
+    cls = obj.python_type()
+    if issubclass(cls, (weakref.ProxyType, weakref.CallableProxyType)):
+        raise Unsupported(breaks.UNKNOWN_OPERATION, "the class of what a weak proxy refers to")
+    found = find(frame, cls, "__class__")
+    if find_function(frame, cls, "__getattribute__") is None and (found is None or isinstance(found.raw, MEMBERS)):
+        return None
+    try:
+        claimed = obj.getattr(frame, "__class__").realize(frame)
+    except Raised as raised:
+        if issubclass(raised.value.python_type(), AttributeError):
+            return None
+        raise
+    known = issubclass(claimed.python_type(), type)
+    return claimed.as_python() if known and claimed.as_python() is not cls else None
 
 
 def is_data_descriptor(frame, found: Found) -> bool:

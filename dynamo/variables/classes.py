@@ -115,8 +115,11 @@ class ClassVariable(TrueVariable):
         if name == "mro":
             return frame.values.list_([frame.world.known(c) for c in frame.world.mro(self.value)])
         if name in ("__instancecheck__", "__subclasscheck__"):
-            cls = args[0].python_type() if name == "__instancecheck__" else args[0].as_python()
-            return frame.values.boolean(frame.world.inherits(cls, self.value))
+            asks = name == "__instancecheck__"
+            cls = args[0].python_type() if asks else args[0].as_python()
+            answer = frame.world.inherits(cls, self.value)
+            claimed = attributes.claimed_class(frame, args[0]) if asks and not answer else None
+            return frame.values.boolean(answer or (claimed is not None and frame.world.inherits(claimed, self.value)))
         if name == "__getattribute__":
             return self.getattr_plainly(frame, args[0].as_python())
         if descriptor is type.__dict__["__setattr__"]:

@@ -46,9 +46,12 @@ class SuperVariable(Variable):
             if is_among(start, frame.world.mro(cls)):
                 return cls, None
         cls = obj.python_type()
-        if not is_among(start, frame.world.mro(cls)):
+        if is_among(start, frame.world.mro(cls)):
+            return cls, obj
+        claimed = attributes.claimed_class(frame, obj)
+        if claimed is None or not is_among(start, frame.world.mro(claimed)):
             raise self.wrong_type(frame)
-        return cls, obj
+        return claimed, obj
 
     def wrong_type(self, frame) -> Raised:
         text = "super(type, obj): obj must be an instance or subtype of type"

@@ -9,7 +9,11 @@ BASES = [
     "collections.defaultdict", "collections.Counter", "Exception", "ValueError", "KeyError", "Pair", "collections.UserDict",
     "types.SimpleNamespace", "contextlib.ContextDecorator", "abc.ABC", "frozenset", "bytes", "complex",
 ]  # fmt: skip
-KINDS = ["plain"] * 9 + ["dataclass", "dataclass", "frozen", "order", "enum", "intenum", "slots", "meta", "meta"]
+KINDS = ["plain"] * 9 + ["dataclass", "dataclass", "frozen", "order", "slotted", "enum", "intenum", "flag", "named", "slots", "meta", "meta"]
+DATACLASSES = {
+    "dataclass": "", "frozen": "(frozen=True)", "order": "(order=True)", "slotted": "(frozen=True, slots=True, order=True)",
+}  # fmt: skip
+ENUMS = {"enum": "enum.Enum", "intenum": "enum.IntEnum", "flag": "enum.Flag"}
 VALUES = ["1", "2.5", "'a'", "[1, 2]", "{'a': 1}", "(1, 2)", "None", "True", "weft.ones(2)"]
 
 CONSTRUCTORS = {
@@ -80,6 +84,26 @@ MEMBERS = [
     "def gen(self, n=2):\n    try:\n        for i in range(n):\n            yield i, {inner}\n    finally:\n        note('closed')",
     "def __matmul__(self, other):\n    return 'matmul'",
     "def __copy__(self):\n    return type(self)()",
+    "@functools.singledispatchmethod\ndef sd(self, v):\n    return 'any', {inner}\n@sd.register\ndef _(self, v: int):\n    return 'int', v\n@sd.register(str)\ndef _(self, v):\n    return 'str', {small}",
+    "pm = functools.partialmethod(lambda self, a, b=2: (type(self).__name__, a, b), 7)",
+    "__match_args__ = ('v',)",
+    "def __sub__(self, other):\n    return 'sub', {other}\ndef __rsub__(self, other):\n    return 'rsub', {other}",
+    "def __or__(self, other):\n    return {inner}\ndef __invert__(self):\n    return note('inverted')",
+    "def __pow__(self, other, mod=None):\n    return 'pow', mod\ndef __divmod__(self, other):\n    return 'divmod'",
+    "def __imul__(self, other):\n    return NotImplemented\ndef __rmul__(self, other):\n    return {other}",
+    "def __iter__(self):\n    self.at = 0\n    return self\ndef __next__(self):\n    self.at += 1\n    if self.at > 2:\n        raise StopIteration\n    return {inner}",
+    "def __length_hint__(self):\n    return {small}",
+    "def __dir__(self):\n    return ['z', 'a']",
+    "def __delitem__(self, key):\n    note(('gone', key))",
+    "def __gt__(self, other):\n    note('gt')\n    return {truth}\ndef __ge__(self, other):\n    return super().__ge__(other)",
+    "@contextlib.contextmanager\ndef cm(self):\n    note('cm in')\n    try:\n        yield self\n    except ValueError as e:\n        note(e.args)\n    finally:\n        note('cm out')",
+    "class Inner:\n    q = {value}\n    def m(self):\n        return 'inner', self.q",
+    "def rec(self, n=2):\n    return n if n <= 0 else (n, self.rec(n - 1))",
+    "def __complex__(self):\n    return 1j\ndef __trunc__(self):\n    return {small}",
+    "def __bytes__(self):\n    return b'bytes'",
+    "def __eq__(self, other):\n    if not isinstance(other, type(self)):\n        return NotImplemented\n    return vars(self) == vars(other)\n__hash__ = None",
+    "def __getattr__(self, name):\n    return functools.partial(note, name) if name == 'zz' else object.__getattribute__(self, name)",
+    "@staticmethod\ndef st(f):\n    return f\n@property\ndef chained(self):\n    return self.st(lambda: {inner})()",
 ]
 
 
@@ -95,10 +119,11 @@ class ClassText:
         self.parent = r.choice(earlier) if earlier and r.random() < 0.45 else None
         self.kind = self.parent.kind if self.parent else r.choice(KINDS)
         self.base = self.parent.base if self.parent else (r.choice(BASES) if self.kind in ("plain", "meta") else "")
-        if self.parent and self.kind in ("enum", "intenum"):
+        if self.parent and (self.kind in ENUMS or self.kind == "named"):
             self.parent, self.kind = None, "plain"
-        self.text = {"enum": self.enum, "intenum": self.enum}.get(self.kind, self.ordinary)()
-        self.make = f"{self.name}.RED" if self.kind in ("enum", "intenum") else f"{self.name}({r.choice(['', '2', '3'])})"
+        made = {"named": self.named, **dict.fromkeys(ENUMS, self.enum)}
+        self.text = made.get(self.kind, self.ordinary)()
+        self.make = f"{self.name}.RED" if self.kind in ENUMS else f"{self.name}({r.choice(['', '2', '3'])})"
 
     def fill(self, member: str) -> str:
         r = self.r
@@ -118,7 +143,6 @@ class ClassText:
         )  # fmt: skip
 
     def enum(self) -> str:
-        base = "enum.Enum" if self.kind == "enum" else "enum.IntEnum"
         body = ["RED = 1", "BLUE = 2", "CRIMSON = 1"]
         body += [
             self.fill(m)
@@ -126,7 +150,12 @@ class ClassText:
                 [m for m in MEMBERS if m.startswith(("def m", "@property\ndef p(self):\n    return {", "def __str__"))], 2
             )
         ]
-        return f"class {self.name}({base}):\n" + indented("\n".join(body))
+        return f"class {self.name}({ENUMS[self.kind]}):\n" + indented("\n".join(body))
+
+    def named(self) -> str:
+        simple = [m for m in MEMBERS if m.startswith(("def m", "@property", "def __add__", "def __str__", "@classmethod", "@staticmethod"))]
+        body = ["v: int = 1", "w: str = 'w'", *(self.fill(m) for m in self.r.sample(simple, 2) if "super()" not in m and "_p" not in m)]
+        return f"class {self.name}(typing.NamedTuple):\n" + indented("\n".join(body))
 
     def ordinary(self) -> str:
         r = self.r
@@ -135,21 +164,20 @@ class ClassText:
             bases = ["Mixin", *bases] if self.base != "object" else ["Mixin"]
         keywords = ["metaclass=Meta"] if self.kind == "meta" and not self.parent and "abc" not in self.base else []
         head = f"class {self.name}({', '.join(bases + keywords)}):"
-        if self.kind in ("dataclass", "frozen", "order"):
-            option = {"dataclass": "", "frozen": "(frozen=True)", "order": "(order=True)"}[self.kind]
-            head = f"@dataclasses.dataclass{option}\n{head}"
+        if self.kind in DATACLASSES:
+            head = f"@dataclasses.dataclass{DATACLASSES[self.kind]}\n{head}"
         body = [*self.start(), "def m2(self):\n    return 'm2'"] + [self.fill(m) for m in r.sample(self.members(), r.randint(1, 6))]
         return head + "\n" + indented("\n".join(body))
 
     def members(self) -> list[str]:
         left = MEMBERS
-        if self.kind in ("dataclass", "frozen", "order"):
+        if self.kind in DATACLASSES:
             left = [
                 m
                 for m in left
                 if not m.startswith(("k =", "items =", "count =", "d =", "t =", "def __setattr__", "def __delattr__"))
             ]
-        if self.kind == "slots":
+        if self.kind in ("slots", "slotted"):
             left = [m for m in left if "cached" not in m and not m.startswith(("k =", "items =", "count ="))]
         if self.base in ("tuple", "str", "int", "float", "Pair", "frozenset", "bytes", "complex"):
             left = [m for m in left if "__new__" not in m or self.base != "complex"]
@@ -158,7 +186,7 @@ class ClassText:
     def start(self) -> list[str]:
         """Fields or a constructor."""
         r = self.r
-        if self.kind in ("dataclass", "frozen", "order"):
+        if self.kind in DATACLASSES:
             return ["v: int = 1"] if self.parent else ["v: int = 1", "w: list = dataclasses.field(default_factory=list)"]
         slots = ["__slots__ = ('v', 'k', '_p')"] if self.kind == "slots" and not self.parent and not self.base else []
         if self.base in ("tuple", "str", "int", "float", "Pair", "frozenset", "bytes", "complex") or (

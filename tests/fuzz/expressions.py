@@ -165,6 +165,34 @@ o is None or o
 o and 1
 (o or 1) is o
 "a" if o else "b"
+o.sd(n), o.sd(s), o.sd(xs)
+o.pm(), o.pm(b=3)
+o - 1
+1 - o
+o | p
+~o
++o
+pow(o, 2)
+divmod(o, 2)
+complex(o)
+bytes(o)
+math.trunc(o)
+operator.length_hint(o)
+next(o)
+dir(o)[:1]
+o.Inner().m()
+o.rec(n % 4)
+o.chained
+o.w
+o > p or o >= p
+K.RED | K.BLUE
+K.RED in K
+list(K.__members__)
+[*map(type, [o, p])] == [K, K]
+o in {o: 1}, o in (p, 1)
+0 < n == 1 in [o, 1]
+(lambda *, q=o: q is o)()
+f"{o!s:>8}|{n:{n % 3 + 4}}|{s!r:.3}"
 """
 
 TO_OBJECTS = """
@@ -335,6 +363,30 @@ memoryview(b"abc")[n % 3]
 getattr(s, "up" + "per")()
 operator.itemgetter(0)(xs + [n]), operator.methodcaller("upper")(s)
 iter(xs).__length_hint__()
+COUNTERS[0](2)
+COUNTERS[int(n) % 3]()
+PAIRS[1](), PAIRS[3]()
+PAIRS[0](n), PAIRS[3](), PAIRS[2](s), PAIRS[1]()
+PAIRS[0].__closure__[0].cell_contents
+[c() for c in COUNTERS]
+[last := v for v in (1, n)], last
+{k: v for k, v in zip(s, itertools.count(n))}
+{**d, **{"a": n}}, [*xs, *s], (*xs,)
+x[..., None].shape, x[None].shape, x[:, None].shape
+sorted(d.items(), key=str)[0], max(d, key=str)
+s.casefold(), s.swapcase(), s.rjust(6, "."), s.removeprefix("a"), s.splitlines()
+s.translate({97: "Q"}), s.expandtabs(), s.isidentifier(), s[::-2], s.rpartition("b")
+b"ab".hex(), b"ab" + bytes(s, "utf8"), int.from_bytes(b"a", "big"), (5).to_bytes(2, "little")
+n.bit_length(), n.as_integer_ratio(), ~n, n ^ 5, pow(n, 3, 7)
+math.gcd(n, 12), math.prod(xs), math.isclose(n / 3, 0.3), math.comb(5, n)
+f"{n:>{len(s) + 3}}|{n / 7:.2e}|{n:08b}|{n:,}|{n=}|{s:_<5}|{x.shape}"
+"{:{w}.{p}f}".format(n / 3, w=8, p=2), "%*d|%-4s|%x" % (4, n, s, n), format(n, "+d")
+str(xs), repr(d), ascii(s), str((n, s)), str({n})
+[*itertools.pairwise(s)], [*itertools.zip_longest(xs, s)], [*itertools.starmap(pow, [(n, 2)])]
+[*itertools.takewhile(lambda v: v != n, [9, n, 3])], [*itertools.compress(s, [1, 0, 1])]
+list(iter(lambda c=COUNTERS[0]: c() % 4, 0))
+type("T", (), {"k": n})().k, type("T", (Pair,), {})(n).left
+any(n == v or v for v in xs), sum((v for v in (n, 2)), start=1)
 """
 
 STATEMENTS = """
@@ -389,4 +441,26 @@ global_step()
 VAR.set(n)
 out.append(xs); xs = []
 out.append(d); d = {"fresh": n}
+COUNTERS.reverse()
+COUNTERS[0], COUNTERS[1] = COUNTERS[1], COUNTERS[0]
+COUNTERS[0] = make_counter(n)
+PAIRS[0](n)
+PAIRS[:2], PAIRS[2:] = PAIRS[2:], PAIRS[:2]
+PAIRS[1].__closure__[0].cell_contents = s
+xs[1:2] = (n for _ in range(2))
+del xs[::2]
+xs[:] = [*reversed(xs)]
+xs[-1:] = []
+d = {**d, s: n}
+d |= zip(s, xs)
+n: int = n + 1
+(n := n + 1)
+x, y9 = x * 2, n; out.append(y9)
+for xs[0] in range(2): out.append(xs)
+(a4, *b4), d["q"] = s + "zz", n; out.append(b4)
+del n; n = 2
+x.add_(1)
+x[1:] *= 2
+total = total * 2 % 50
+s, n = str(n), len(s)
 """

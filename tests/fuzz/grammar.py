@@ -61,7 +61,7 @@ class Program:
             return self.guarded(pick(r, STATEMENTS), 0.5)
         form = r.choice([
             self.conditional, self.loop, self.attempt, self.attempt, self.group, self.with_, self.generator, self.generator, self.closure,
-            self.match, self.while_, self.comprehension, self.raising, self.function, self.leave if loop else self.loop,
+            self.early, self.rebinding, self.asked, self.match, self.while_, self.comprehension, self.raising, self.function, self.leave if loop else self.loop,
         ])  # fmt: skip
         return form(loop)
 
@@ -154,6 +154,9 @@ class Program:
                 "weft.no_grad()",
                 "contextlib.ExitStack() as m",
                 "managed(out), managed(out) as m",
+                "Restored(out, (ValueError, KeyError)) as m",
+                "Restored(out, ()) as m, o.cm() as q",
+                "o.cm() as m",
             ]
         )
         return self.guarded_block(f"with {manager}:\n{self.body(loop)}")
@@ -213,13 +216,49 @@ class Program:
         head = f"def {g}(x, n, s, xs, d, o, p, out):\n    global total, TABLE\n" + indented("\n".join(inner)) + "\n    return x, n"
         return self.guarded_block(f"{head}\nx, n = {g}(x, n, s, xs, d, o, p, out)")
 
+    def early(self, loop: bool) -> str:
+        """A function that returns from inside of blocks, which run to their ends."""
+        g, r = self.name("early"), self.r
+        tried = f"try:\n{self.body(False, 'out.append(1)', f'return ({self.expression()})')}"
+        end = r.choice([
+            "finally:\n    out.append('f')", "finally:\n    if n == 2: return 'finally'", "except Exception as e:\n    return repr(e)\nelse:\n    return 2",
+        ])  # fmt: skip
+        block = f"{tried}\n{end}"
+        inner = r.choice([
+            block, f"for j in range(3):\n{indented(block)}\nelse:\n    return 'else'", f"with Restored(out, ValueError):\n{indented(block)}\nreturn 'after'",
+            "while True:\n    try:\n        if n == 1: break\n        return n\n    finally:\n        out.append('w')\nreturn 'broken'",
+        ])  # fmt: skip
+        names = "x, n, s, xs, d, o, p, out"
+        return self.guarded_block(f"def {g}({names}):\n    global total, TABLE\n{indented(inner)}\nout.append({g}({names}))")
+
+    def rebinding(self, loop: bool) -> str:
+        """A function that binds names of the one around it."""
+        g, v = self.name("bind"), self.name("cell")
+        line = self.r.choice([f"{v} += n", f"{v} = {v} * 2", f"{v} = [{v}]", f"note({v}); {v} = s", f"del {v}; {v} = 5"])
+        outer = f"def {g}out(n, s, out):\n    {v} = 1\n    def {g}(k=0):\n        nonlocal {v}\n        {line}\n        return {v}\n    def read(): return {v}\n"
+        use = self.r.choice([
+            f"    out.append({g}()); out.append(read()); {v} = 9; out.append(({g}(), read()))",
+            f"    [out.append({g}(i)) for i in range(2)]; note(0); out.append({v})",
+            f"    return {g}, read",
+        ])  # fmt: skip
+        return self.guarded_block(f"{outer}{use}\nout.append([h() for h in {g}out(n, s, out) or ()])")
+
+    def asked(self, loop: bool) -> str:
+        """A generator that is sent values and errors."""
+        g = self.name("ask")
+        steps = [f"{g}.send(n)", f"{g}.send(2)", f"{g}.throw(ValueError('v', n))", f"next({g}, 'end')", f"{g}.throw(KeyError)", f"{g}.send(None)", f"{g}.close()"]
+        lines = "\n".join(f"out.append({self.r.choice(steps)})" for _ in range(self.r.randint(1, 4)))
+        return self.guarded_block(f"{g} = asking(out)\nout.append(next({g}))\n{lines}")
+
     def match(self, loop: bool) -> str:
-        subject = self.r.choice(["o", "n", "s", "xs", "d", "(n, s)", "Pair(n)", "{'k': n}", "x.shape"])
+        subject = self.r.choice(["o", "n", "s", "xs", "d", "(n, s)", "Pair(n)", "{'k': n}", "x.shape", "x", "Pair(Pair(n), s)", "type(o)"])
         cases = self.r.sample([
             "case 1 | 2:\n    out.append('small')", "case int(v):\n    out.append(v)", "case str() as v if len(v) > 1:\n    out.append(v)",
             "case [a3, *b3]:\n    out.append((a3, b3))", "case {'a': v, **rest}:\n    out.append((v, rest))", "case {'k': v}:\n    out.append(v)",
             "case Pair(left=v):\n    out.append(v)", "case (a3, b3):\n    out.append(b3)", "case None:\n    out.append(None)", "case dict():\n    out.append('dict')",
-            "case Mixin():\n    out.append('mixin')",
+            "case Mixin():\n    out.append('mixin')", "case Pair(Pair(v), w) | [Pair(v), w]:\n    out.append((v, w))", "case [int(v), *_] if v > 1:\n    out.append(v)",
+            "case {**rest} if rest:\n    out.append(rest)", "case float(v) | complex(v):\n    out.append(v)", "case C0(v):\n    out.append(('C0', v))",
+            "case type(__name__=v):\n    out.append(v)", "case (1 as v, _) | (_, str() as v):\n    out.append(v)", "case weft.Tensor(ndim=v):\n    out.append(v)",
         ], 4)  # fmt: skip
         return f"match {subject}:\n" + indented("\n".join([*cases, "case _:\n    out.append('other')"]))
 

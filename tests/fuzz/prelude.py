@@ -1,7 +1,7 @@
 """What the programs of the Python fuzzer have at hand: modules, and helpers of their own."""
 
 PRELUDE = """
-import abc, collections, contextlib, contextvars, copy, dataclasses, enum, functools, itertools, math, operator, sys, types
+import abc, collections, contextlib, contextvars, copy, dataclasses, enum, functools, itertools, math, operator, sys, types, typing
 import numpy as np
 import weft
 
@@ -123,4 +123,39 @@ def make_counter(n):
         n += k
         return n
     return step
+
+def make_pair(n):
+    def put(k):
+        nonlocal n
+        n = k
+    def get():
+        return n
+    return put, get
+
+COUNTERS = [make_counter(1), make_counter(1), make_counter(7)]
+PAIRS = [*make_pair(1), *make_pair(1)]
+
+class Restored:
+    def __init__(self, log, swallow):
+        self.log, self.swallow = log, swallow
+    def __enter__(self):
+        self.log.append("+")
+        return self.log.append
+    def __exit__(self, kind, value, tb):
+        self.log.append(kind and kind.__name__)
+        return self.swallow and kind is not None and issubclass(kind, self.swallow)
+
+def asking(log):
+    total = 0
+    while True:
+        try:
+            got = yield total
+            if got is None:
+                return total
+            total += got
+        except ValueError as e:
+            log.append(e.args)
+            total = -1
+        finally:
+            log.append(total)
 """

@@ -1,11 +1,13 @@
 """Classes: descriptors, metaclasses, inheritance, super(), what is asked of them."""
 
 import abc
+import collections.abc
 import copy
 import dataclasses
 import types
 import typing
 import unittest.mock
+import weakref
 
 import weft
 from tests.review.harness import prog, told, x0
@@ -451,3 +453,51 @@ def metaclasses_that_compare(C):
         return [c(x0(), n, Sub(n)) for n in (1, 5)]
 
     return made(Alike), [m[:-1] for m in made(Unhashable)]
+
+
+class Real:
+    def m(self):
+        return "real"
+
+
+@prog
+def objects_say_of_what_class_they_are(C):
+    asked = []
+
+    class ByProperty:
+        @property
+        def __class__(self):
+            return Real
+
+    class ByHook:
+        def __getattribute__(self, name):
+            asked.append(name)
+            return Real if name == "__class__" else object.__getattribute__(self, name)
+
+    class ByAttribute:
+        __class__ = Real
+
+    class Mapped:
+        __class__ = property(lambda self: dict)
+
+    class Never(type):
+        def __instancecheck__(cls, obj):
+            return False
+
+    class Denied(metaclass=Never):
+        pass
+
+    def matched(o):
+        match o:
+            case Real():
+                return "real"
+            case dict():
+                return "dict"
+
+    def f(x, o):
+        classes = isinstance(o, Real), isinstance(o, int), isinstance(o, (int, Real)), isinstance(o, collections.abc.Mapping)
+        return x + 1, classes, matched(o), told(lambda: super(Real, o).m()), isinstance(o, Denied), type(o) is Real
+
+    kept = Real()
+    objects = [ByProperty(), ByHook(), ByAttribute(), Mapped(), weakref.proxy(kept), unittest.mock.Mock(spec=Real), Denied(), kept]
+    return [C(f)(x0(), o)[:5] for o in objects], asked

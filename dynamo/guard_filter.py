@@ -11,7 +11,7 @@ from dynamo.source import Global, Object, Scope, Source
 # Kinds of guard under PyTorch's names; others have their own.
 NAMES = {
     "TENSOR": "TENSOR_MATCH", "ID_IS": "ID_MATCH", "TYPE_IS": "TYPE_MATCH", "EQUALS": "EQUALS_MATCH", "LENGTH": "SEQUENCE_LENGTH",
-    "SHAPE": "SHAPE_ENV", "SAME_OBJECT": "DUPLICATE_INPUT", "FUNCTION_CODE": "FUNCTION_MATCH",
+    "SHAPE": "SHAPE_ENV", "SAME_OBJECT": "DUPLICATE_INPUT", "FUNCTION_CODE": "FUNCTION_MATCH", "GLOBALS": "FUNCTION_MATCH",
 }  # fmt: skip
 
 

@@ -23,7 +23,7 @@ _WORD_REQUIRES_GRAD = 0x01000000
 _WORD_CONTIGUOUS = 0x04000000
 _DEVICE_TYPES = {"cpu": 0, "cuda": 1, "meta": 2}
 # Checks that read dictionaries of their object: worth remembering even for an argument.
-_REMEMBERED = ("LACKS_ATTR", "LACKS_INSTANCE_ATTR", "FUNCTION_CODE", "CLASS_LOOKUP", "INHERITS", "MRO")
+_REMEMBERED = ("LACKS_ATTR", "LACKS_INSTANCE_ATTR", "FUNCTION_CODE", "GLOBALS", "CLASS_LOOKUP", "INHERITS", "MRO")
 
 
 def argument_names(code: types.CodeType) -> tuple[str, ...]:
@@ -175,6 +175,9 @@ class GuardCompiler:
 
     def _emit_function_code(self, guard: Guard, index: int) -> None:
         self._check("FUNCTION_CODE", guard.source, index, hold(guard.code))
+
+    def _emit_globals(self, guard: Guard, index: int) -> None:
+        self._check("GLOBALS", guard.source, index, data=(guard.globals,))
 
     def _emit_class_lookup(self, guard: Guard, index: int) -> None:
         self._check("CLASS_LOOKUP", guard.source, index, hold(guard.object), (), guard.name)

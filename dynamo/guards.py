@@ -274,6 +274,11 @@ FunctionCodeIs = Kind(  # another function object of the same code passes: closu
     failed=lambda g, x: f"{g.source} is another function ({_show(x)}), compiled for {g.code.co_qualname}",
     objects=True,
 )
+GlobalsAre = Kind(  # of a function whose code reads globals: by their id, for what is read there holds them
+    "GLOBALS", "source globals",
+    check=lambda g, x: id(getattr(x, "__globals__", None)) == g.globals,
+    failed=lambda g, x: f"{g.source} is a function of another module ({_show(x)})",
+)
 SameObject = Kind(
     "SAME_OBJECT", "source other",
     check=lambda g, x, scope: x is g.other.get(scope),

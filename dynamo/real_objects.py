@@ -49,6 +49,11 @@ def code_file(found: Any) -> str | None:
     return None if code is None else code.co_filename
 
 
+def reads_globals(code: types.CodeType) -> bool:
+    """Whether code may name a global (or an attribute: they are listed together)."""
+    return bool(code.co_names) or any(isinstance(c, types.CodeType) and reads_globals(c) for c in code.co_consts)
+
+
 def written_in_c(cls: type) -> bool:
     """Whether the class is written in C: it is static, or defines a method there. (Slots and `__dict__` say nothing: those
     of classes written in Python are C's as well.)"""

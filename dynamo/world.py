@@ -41,6 +41,7 @@ from dynamo.real_objects import (
     members_of,
     mro_of,
     names_of_class,
+    reads_globals,
     walk,
     written_in_c,
 )
@@ -418,8 +419,13 @@ class World:
     def code(self, function: types.FunctionType, source: Source) -> types.CodeType:
         """The code that a call runs; guarded."""
         self._saw("code", source, None, function.__code__)
-        self.output.guard(guards.FunctionCodeIs(source, function.__code__))
-        return function.__code__
+        code = function.__code__
+        self.output.guard(guards.FunctionCodeIs(source, code))
+        if not isinstance(source, (ClassAttr, Object)) and reads_globals(code):  # (which function a class has is guarded)
+            if function.__builtins__ is not self.output.builtins:  # type: ignore[attr-defined]
+                raise Unsupported(breaks.OUTSIDE_WORLD, f"{code.co_qualname}, which has builtins of its own,")
+            self.output.guard(guards.GlobalsAre(source, id(function.__globals__)))
+        return code
 
     def defaults(self, function: types.FunctionType, source: Source) -> list[Variable]:
         """The values of `__defaults__`; how many there are is guarded, each only when it is looked at."""

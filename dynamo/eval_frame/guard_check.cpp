@@ -218,6 +218,13 @@ bool check(Walk &w, const Instr &in) {
     w.saw_type_of(o, in.a);
     w.saw(&((PyFunctionObject *)o)->func_code, (uint64_t)((PyFunctionObject *)o)->func_code);
     return ((PyFunctionObject *)o)->func_code == in.obj;
+  case OP_GLOBALS: {
+    if (!PyFunction_Check(o)) return false;
+    w.saw_type_of(o, in.a);
+    PyObject *globals = ((PyFunctionObject *)o)->func_globals;
+    w.saw(&((PyFunctionObject *)o)->func_globals, (uint64_t)globals);
+    return (int64_t)globals == in.data[0];
+  }
   case OP_SAME_OBJECT: return o == w.regs[in.b];
   case OP_DISTINCT: return distinct(w.regs, in.data);
   case OP_APART: return apart(w.regs, in.data);

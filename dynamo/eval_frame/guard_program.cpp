@@ -94,6 +94,7 @@ static bool is_valid(const GuardProgram *p, const Instr &in) {
   case OP_LACKS_GLOBAL: return true;
   case OP_AMBIENT: return d.size() == 2;
   case OP_NUM_THREADS: return d.size() == 1;
+  case OP_GLOBALS: return is_register(in.a) && d.size() == 1;
   case OP_SHAPE: return shape_is_valid(d, p->n_regs);
   case OP_SAME_OBJECT: return is_register(in.a) && is_register(in.b);
   case OP_DISTINCT: return std::all_of(d.begin(), d.end(), is_register);

@@ -143,7 +143,16 @@ def _constant(frame, value, source):
     return ConstantVariable(value, source)
 
 
-for _type in (bool, str, bytes, complex, type(None), range, types.CodeType):
+@kind(range)
+def _range(frame, value, source):
+    """(Ranges of the same numbers are equal, and are shown as they were made.)"""
+    frame.output.guard_type(source, range)
+    for name in ("start", "stop", "step"):
+        frame.output.guard(guards.Equals(Attr(source, name), getattr(value, name)))
+    return ConstantVariable(value, source)
+
+
+for _type in (bool, str, bytes, complex, type(None), types.CodeType):
     kind(_type)(_constant)
 for _type in (type(Ellipsis), type(NotImplemented), types.GenericAlias, types.UnionType):
     kind(_type)(lambda frame, value, source: _identity(frame, ConstantVariable(value, source)))

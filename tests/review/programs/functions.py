@@ -7,7 +7,7 @@ import types
 import weakref
 
 import weft
-from tests.review.harness import brk, prog, x0
+from tests.review.harness import brk, prog, told, x0
 
 
 @prog
@@ -425,3 +425,22 @@ def cells_reached_in_two_ways(C):
     g, h = C(g), C(h)
     mixed = [made(x0(), inc) for made, inc in ((g, i), (h, j), (g, j), (h, i), (g, i), (h, j))]
     return [c(x0(), v[0]) for v in (a, b, a)], a[1](), b[1](), C(own)(x0()), mixed, i(), j()
+
+
+@prog
+def one_code_with_other_globals(C):
+    code = (lambda v: (v, NAMED)).__code__
+    spaces = {"NAMED": 1}, {"NAMED": 2}, {"__builtins__": {"NAMED": 3}}, {}
+    functions = [types.FunctionType(code, space) for space in spaces]
+    r = []
+    for order in functions, functions[::-1]:
+        c = C(lambda x, f: (x + 1, told(lambda: f(3))))
+        r += [c(x0(), f) for f in order]
+    whole = [C(f) for f in functions]
+    return r, [told(f, x0()) for f in (*whole, *whole[::-1])]
+
+
+@prog
+def equal_ranges_are_shown_as_they_were_made(C):
+    c = C(lambda x, r: (x + 1, repr(r), len(r), r == range(0)))
+    return [c(x0(), r) for r in (range(0), range(1, 1), range(3), range(0, 3, 1), range(0, 3, 2), range(0, 4, 2), range(0))]

@@ -170,13 +170,16 @@ bool check(Walk &w, const Instr &in) {
   PyObject *o = w.regs[in.a];
   switch (in.op) {
   case OP_TYPE_IS: w.saw_type_of(o, in.a); return (PyObject *)Py_TYPE(o) == in.obj;
-  case OP_ID_IS: return is_held(o, in);
+  case OP_ID_IS:
+    if (in.held == kParts) w.saw_parts_of(o);
+    return is_held(o, in);
   case OP_EQUALS: w.keep_alive(o); return same_constant(o, in.obj);
   case OP_LENGTH: return length_is(w, o, (Py_ssize_t)in.data[0]);
   case OP_DICT_KEYS: return dict_keys_are(w, o, in.obj);
   case OP_LACKS_KEY: {
     if (!PyDict_Check(o)) return false;
-    w.saw_dict(o);
+    w.saw_type_of(o, in.a);
+    w.saw_key(o, in.obj, NULL);
     int has = PyDict_Contains(o, in.obj);
     if (has < 0) PyErr_Clear();
     return has == 0;
@@ -210,9 +213,10 @@ bool check(Walk &w, const Instr &in) {
   case OP_LACKS_ATTR: return !has_attr(w, o, in.obj);
   case OP_LACKS_INSTANCE_ATTR: {
     PyObject *dict = read_instance_dict(w, o, in.a);
+    if (dict) w.saw_key(dict, in.obj, NULL);
     return !dict || !PyDict_Contains(dict, in.obj);
   }
-  case OP_LACKS_GLOBAL: w.saw_dict(w.func->func_globals); return !PyDict_Contains(w.func->func_globals, in.obj);
+  case OP_LACKS_GLOBAL: w.saw_key(w.func->func_globals, in.obj, NULL); return !PyDict_Contains(w.func->func_globals, in.obj);
   case OP_FUNCTION_CODE:
     if (!PyFunction_Check(o)) return false;
     w.saw_type_of(o, in.a);

@@ -67,6 +67,9 @@ void memo_clear(Memo *m) {
   std::vector<PyObject *> keep;
   keep.swap(m->keep);
   m->words.clear();
+  m->types.clear();
+  m->reads.clear();
+  m->unlike.clear();
   m->tensors.clear();
   m->laid_out.clear();
   m->layouts.clear();
@@ -91,10 +94,19 @@ static inline bool same_layout(const WeftTensor *t, const int64_t *&layout) {
   return differ == 0;
 }
 
-static bool memo_holds(const Memo *m, void *const *key, size_t n_keys) {
+// Words `at` to `end`, which become `at`.
+static inline bool words_hold(Memo *m, size_t &at, size_t end) {
+  for (const Word *word = m->words.data(); at < end; at++)
+    if (__builtin_expect(*word[at].address != word[at].value, 0) && !memo_reads_hold(m, at)) return false;
+  return true;
+}
+
+static bool memo_holds(Memo *m, void *const *key, size_t n_keys) {
   if (m->key.size() != n_keys || !std::equal(key, key + n_keys, m->key.begin())) return false;
-  for (const Word &word : m->words)
-    if ((*word.address & word.mask) != word.value) return false;
+  size_t at = 0;
+  for (const SeenType &seen : m->types)
+    if (!words_hold(m, at, seen.before) || seen.type->tp_version_tag != seen.version) return false;
+  if (!words_hold(m, at, m->words.size())) return false;
   for (const SeenTensor &seen : m->tensors)
     if (!same_tensor(seen)) return false;
   const int64_t *layout = m->layouts.data();
@@ -103,19 +115,31 @@ static bool memo_holds(const Memo *m, void *const *key, size_t n_keys) {
   return true;
 }
 
-// The same word is read many times in a walk (one dictionary, many keys): keep the first of each.
-static void keep_first(std::vector<Word> &words) {
-  std::vector<std::pair<std::pair<const uint64_t *, uint64_t>, size_t>> order;
+// The same word is read many times in a walk (one dictionary, many keys): keep the first of each, and of each type.
+static void keep_first(Memo *m) {
+  std::vector<Word> &words = m->words;
+  std::vector<std::pair<const uint64_t *, uint32_t>> order;
   order.reserve(words.size());
-  for (size_t i = 0; i < words.size(); i++) order.push_back({{words[i].address, words[i].mask}, i});
+  for (size_t i = 0; i < words.size(); i++) order.push_back({words[i].address, (uint32_t)i});
   std::sort(order.begin(), order.end());
-  std::vector<bool> repeated(words.size());
-  for (size_t i = 1; i < order.size(); i++) repeated[order[i].second] = order[i].first == order[i - 1].first;
-  size_t n = 0;
-  for (size_t i = 0; i < words.size(); i++)
-    if (!repeated[i]) words[n++] = words[i];
+  std::vector<uint32_t> first(words.size()), place(words.size() + 1); // of each its first, and how many are kept before it
+  for (size_t i = 0; i < order.size(); i++)
+    first[order[i].second] = i && order[i].first == order[i - 1].first ? first[order[i - 1].second] : order[i].second;
+  uint32_t n = 0;
+  for (size_t i = 0; i < words.size(); i++) {
+    place[i] = n;
+    if (first[i] == i) words[n++] = words[i];
+  }
+  place[words.size()] = n;
+  for (SeenKey &read : m->reads) read.word = place[first[read.word]];
   words.resize(n);
   words.shrink_to_fit();
+  std::vector<SeenType> types;
+  for (const SeenType &seen : m->types)
+    if (std::none_of(types.begin(), types.end(), [&seen](const SeenType &t) { return t.type == seen.type; }))
+      types.push_back({seen.type, seen.version, place[seen.before]});
+  m->types.swap(types);
+  memo_settle_reads(m);
 }
 
 // What the memo's words leave open. Python may run, and change or replace the memo.
@@ -166,7 +190,7 @@ static bool run_fixed(GuardProgram *p, Walk &w) {
     memo_clear(&fresh);
     return false;
   }
-  keep_first(fresh.words);
+  keep_first(&fresh);
   fresh.key.assign(key, key + n);
   fresh.regs.assign(w.regs + p->fixed_first, w.regs + p->fixed_first + p->fixed_count);
   for (uint32_t i : fresh.again)

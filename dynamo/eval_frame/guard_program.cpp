@@ -288,7 +288,7 @@ static PyObject *program_stats(PyObject *self, void *) {
   GuardProgram *p = (GuardProgram *)self;
   size_t words = 0, again = 0;
   for (Memo *m : *p->memos) {
-    words = std::max(words, m ? m->words.size() + m->tensors.size() + m->layouts.size() : 0);
+    words = std::max(words, m ? m->words.size() + m->types.size() + m->tensors.size() + m->layouts.size() : 0);
     again = std::max(again, m ? m->again.size() : 0);
   }
   return Py_BuildValue("{s:i,s:i,s:n,s:n,s:n,s:n,s:n}", "walks", p->walks, "hits", p->hits, "words", (Py_ssize_t)words,

@@ -51,10 +51,17 @@ struct Instr {
   Py_ssize_t offset;
 };
 
-// *address & mask == value. The address lies in an object that earlier words of the list prove alive.
+// *address == value. The address lies in an object that earlier words of the list prove alive.
 struct Word {
   const uint64_t *address;
-  uint64_t mask, value;
+  uint64_t value;
+};
+
+// What stands on a type, which the words before `before` prove alive, is as it was.
+struct SeenType {
+  const PyTypeObject *type;
+  unsigned int version;
+  uint32_t before;
 };
 
 // What a tensor said of itself. Where that does not decide its layout, its sizes and strides stand in Memo::layouts.
@@ -70,9 +77,21 @@ inline bool layout_is_decided(uint32_t word, int64_t numel) {
   return ndim == 0 || (ndim == 1 && numel > 1 && (word & WEFT_WORD_CONTIGUOUS));
 }
 
+// What a dictionary had under a name, or (value NULL) that it had nothing; key NULL: all of it was read.
+struct SeenKey {
+  PyObject *dict, *key;  // the key is the program's
+  PyObject *value;       // compared only, and so is its type
+  PyTypeObject *type;
+  Py_ssize_t at;         // where the entry was found last, -1: not looked for
+  uint32_t word;         // the dictionary's tag, in Memo::words
+};
+
 struct Memo {
   std::vector<void *> key;        // the objects it starts from
   std::vector<Word> words;
+  std::vector<SeenType> types;    // by `before`
+  std::vector<SeenKey> reads;     // by word: what is asked where a tag is another one
+  std::vector<PyObject *> unlike; // while it is noted: values that an address and a type do not say
   std::vector<SeenTensor> tensors; // compared after the words, which prove them alive
   std::vector<const WeftTensor *> laid_out; // those that `layouts` is about, compared last
   std::vector<int64_t> layouts;
@@ -135,6 +154,11 @@ extern PyTypeObject GuardProgram_Type;
 bool guard_check(GuardProgram *p, PyObject *const *args, PyFunctionObject *func, PyObject **regs, Owned &owned);
 
 void memo_clear(Memo *m);
+
+// After a walk: each read once. (Words have their places.)
+void memo_settle_reads(Memo *m);
+// Whether the dictionary whose tag is `words[index]`, and has changed, still holds what was read of it. Then its new tag is noted.
+bool memo_reads_hold(Memo *m, size_t index);
 bool guard_program_ready(PyObject *module);
 
 // A condition on sizes: see shape_program.cpp.

@@ -21,10 +21,12 @@ static PyObject *dict_get(PyObject *dict, PyObject *key) {
   return v;
 }
 
-// The value of a key of a dictionary whose tag was noted.
+// The value of a key, which is noted.
 static PyObject *tracked_get(Walk &w, PyObject *dict, PyObject *key) {
+  PyObject *v = dict_get(dict, key);
   w.found_in_dict = true;
-  return dict_get(dict, key);
+  w.saw_key(dict, key, v);
+  return v;
 }
 
 PyObject *read_instance_dict(Walk &w, PyObject *o, uint16_t reg) {
@@ -38,7 +40,6 @@ PyObject *read_instance_dict(Walk &w, PyObject *o, uint16_t reg) {
     PyErr_Clear();
     return *slot && PyDict_Check(*slot) ? *slot : NULL;
   }
-  w.saw_dict(dict);
   return dict;
 }
 
@@ -175,7 +176,6 @@ static PyObject *read_class_attr(Walk &w, PyObject *cls, PyObject *name) {
 static PyObject *read_item(Walk &w, Instr &in, PyObject *o) {
   if (PyDict_Check(o)) {
     w.saw_type_of(o, in.a);
-    w.saw_dict(o);
     return tracked_get(w, o, in.obj);
   }
   if (in.data.size() && (PyList_Check(o) || PyTuple_Check(o))) {
@@ -226,12 +226,8 @@ PyObject *read(Walk &w, Instr &in) {
     w.saw(item, (uint64_t)*item);
     return *item;
   }
-  case OP_GLOBAL: w.saw_dict(w.func->func_globals); return tracked_get(w, w.func->func_globals, in.obj);
-  case OP_BUILTIN:
-    w.saw_dict(w.func->func_globals);
-    if (dict_get(w.func->func_globals, in.obj)) return NULL;
-    w.saw_dict(w.func->func_builtins);
-    return tracked_get(w, w.func->func_builtins, in.obj);
+  case OP_GLOBAL: return tracked_get(w, w.func->func_globals, in.obj);
+  case OP_BUILTIN: return tracked_get(w, w.func->func_globals, in.obj) ? NULL : tracked_get(w, w.func->func_builtins, in.obj);
   case OP_OBJECT: return in.obj;
   case OP_ATTR: return read_attr(w, in, w.regs[in.a]);
   case OP_CLASS_ATTR: return read_class_attr(w, w.regs[in.a], in.obj);

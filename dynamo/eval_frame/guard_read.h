@@ -25,8 +25,8 @@ struct Walk {
   size_t live_done = 0, fixed_done = 0;   // instructions whose results are in registers
   size_t live_owned = 0, fixed_owned = 0; // of them, those whose results `owned` holds
 
-  void saw(const void *address, uint64_t value, uint64_t mask = ~0ull) {
-    if (memo) memo->words.push_back({(const uint64_t *)address, mask, value & mask});
+  void saw(const void *address, uint64_t value) {
+    if (memo) memo->words.push_back({(const uint64_t *)address, value});
   }
   void saw_type_of(PyObject *o) { saw(&o->ob_type, (uint64_t)o->ob_type); }
   // Only modules and instances of Python's classes can change their type.
@@ -34,24 +34,31 @@ struct Walk {
     if (memo && standing[reg] == kAnchored && !(Py_TYPE(o)->tp_flags & Py_TPFLAGS_HEAPTYPE) && !PyModule_Check(o)) return;
     saw_type_of(o);
   }
-  void saw_dict(PyObject *dict) {
+  // All of a dictionary: its order, its length.
+  void saw_dict(PyObject *dict) { saw_key(dict, NULL, NULL); }
+  // What it has under `key`, NULL for nothing. Other keys may change (memo_reads_hold).
+  void saw_key(PyObject *dict, PyObject *key, PyObject *value) {
     if (!memo) return;
     const uint64_t *tag = dict_tag(dict);
-    if (tag)
-      saw(tag, *tag, kDictTagMask);
-    else
+    if (!tag) {
       forget = true;
+      return;
+    }
+    memo->reads.push_back({dict, key, value, value ? Py_TYPE(value) : NULL, -1, (uint32_t)memo->words.size()});
+    saw(tag, *tag);
   }
-  // The version tag is 32 bits of a 64-bit word; 0 means that nobody watches the type.
+  // A value that was compared by more than words, an address and a type say, and that the program does not hold.
+  void saw_parts_of(PyObject *o) {
+    if (memo) memo->unlike.push_back(o);
+  }
+  // A version of 0 means that nobody watches the type.
   void saw_type(PyTypeObject *t) {
     if (!memo) return;
     if (t->tp_version_tag == 0) {
       forget = true;
       return;
     }
-    uintptr_t at = (uintptr_t)&t->tp_version_tag & ~(uintptr_t)7;
-    int shift = (int)((uintptr_t)&t->tp_version_tag - at) * 8;
-    saw((void *)at, (uint64_t)t->tp_version_tag << shift, 0xffffffffull << shift);
+    memo->types.push_back({t, t->tp_version_tag, (uint32_t)memo->words.size()});
   }
   void saw_tensor(const WeftTensor *t) {
     if (!memo) return;
@@ -108,7 +115,7 @@ public:
 // The value that the accessor `in` names: borrowed (or kept in w.owned), NULL when it does not exist. No exception is left.
 PyObject *read(Walk &w, Instr &in);
 
-// The dictionary of an instance (which is in register `reg`), NULL if it has none.
+// The dictionary of an instance (which is in register `reg`), NULL if it has none. What is read of it is the caller's to note.
 PyObject *read_instance_dict(Walk &w, PyObject *o, uint16_t reg);
 
 // Whether the check `in` passes. No exception is left.

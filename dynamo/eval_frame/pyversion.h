@@ -200,17 +200,9 @@ static inline Py_ssize_t code_extra_index(freefunc free) {
 }
 
 // ------------------------------------------------------------------------------------ dictionaries
-// dict_tag: where the tag of a dictionary stands. Every change gives it one that no dictionary had before. The low bits belong
-// to watchers.
+// dict_tag: where the tag of a dictionary stands. Every change gives it one that no dictionary had before. From 3.12 on the low
+// bits say who watches it: a new watcher looks like a change.
 #if PY_VERSION_HEX < 0x030E0000
-#if PY_VERSION_HEX < 0x030C0000
-constexpr uint64_t kDictTagMask = ~0ull;
-#elif PY_VERSION_HEX < 0x030D0000
-constexpr uint64_t kDictTagMask = ~0xffull;
-#else
-constexpr uint64_t kDictTagMask = ~0xfffull;
-#endif
-
 #if defined(__GNUC__)
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
@@ -223,10 +215,47 @@ static inline bool dict_tags_ready() { return true; }
 #else
 // 3.14 has none any more, so that they are kept here (dict_tag.cpp). NULL, without an exception, where that cannot be.
 #define WEFT_KEEPS_DICT_TAGS
-constexpr uint64_t kDictTagMask = ~0ull;
 const uint64_t *dict_tag(PyObject *dict);
 bool dict_tags_ready();
 #endif
+
+// The keys of a dictionary (pycore_dict.h): entries of a key and a value each, in the order in which they came, where all keys
+// are exactly str. The values of a table that instances share stand apart.
+struct DictKeys {
+  Py_ssize_t refcnt;
+  uint8_t log2_size, log2_index_bytes, kind;
+  uint32_t version;
+  Py_ssize_t usable, nentries;
+  char indices[];
+  PyObject **entries() { return (PyObject **)(indices + ((size_t)1 << log2_index_bytes)); }
+};
+
+// Whether looking a str up runs no Python, and each store changes the tag (see instance_dict_tracked).
+static inline bool dict_has_only_names(PyObject *dict) {
+  PyDictObject *d = (PyDictObject *)dict;
+#if PY_VERSION_HEX >= 0x030D0000
+  if (d->ma_values) return false;
+#endif
+  return ((DictKeys *)d->ma_keys)->kind != 0;
+}
+
+// What stands in the entry numbered `at`, borrowed, where that is an entry of exactly this key; NULL else.
+static inline PyObject *dict_entry(PyObject *dict, Py_ssize_t at, PyObject *key) {
+  PyDictObject *d = (PyDictObject *)dict;
+  DictKeys *keys = (DictKeys *)d->ma_keys;
+  if (at < 0 || at >= keys->nentries || keys->entries()[2 * at] != key) return NULL;
+#if PY_VERSION_HEX < 0x030D0000
+  if (d->ma_values) return ((PyObject **)d->ma_values)[at];
+#endif
+  return keys->entries()[2 * at + 1];
+}
+
+static inline Py_ssize_t dict_entry_of(PyObject *dict, PyObject *key) {
+  DictKeys *keys = (DictKeys *)((PyDictObject *)dict)->ma_keys;
+  for (Py_ssize_t at = 0; at < keys->nentries; at++)
+    if (keys->entries()[2 * at] == key) return at;
+  return -1;
+}
 
 // The word in which an instance holds its dictionary; NULL when its type has none. The word is 0, a dictionary, or (3.11,
 // 3.12) a tagged pointer while the dictionary was never asked for.

@@ -373,8 +373,13 @@ def test_a_tree_of_modules_is_remembered_and_heals():
     for _ in range(50):
         assert p(root)
     assert p.native.stats["walks"] == walks
-    root.counter = 1
+    root.counter = 1  # nothing that was read
+    assert p(root) and p.native.stats["walks"] == walks
+    root.x["b"].y = [4]
     assert p(root) and p.native.stats["walks"] == walks + 1  # walked once, then remembered again
+    for _ in range(50):
+        assert p(root)
+    assert p.native.stats["walks"] == walks + 1
     root.x["b"].y[0] = 9
     assert not p(root)
     root.x["b"].y[0] = 4

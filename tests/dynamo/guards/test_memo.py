@@ -117,6 +117,7 @@ def test_a_program_dies_with_what_it_guards_and_says_so():
 
 def test_a_config_with_its_own_getattribute_is_read_without_python():
     """As the configurations of Hugging Face's models have it."""
+
     class Config:
         attribute_map = {"alias": "layers"}
 

@@ -9,8 +9,7 @@
 
 namespace weft {
 
-bool exact_int(PyObject *p, int64_t *out) {
-  if (!PyLong_CheckExact(p)) return false;
+bool exact_long(PyObject *p, int64_t *out) {
   int overflow;
   *out = PyLong_AsLongLongAndOverflow(p, &overflow);
   return !overflow;

@@ -26,8 +26,20 @@ inline WeftTensor *plain(PyObject *p) {
 
 inline bool records(const WeftTensor *t) { return WEFT_REQUIRES_GRAD(t) && grad_enabled(); }
 
-// Reads an exact int; false for anything else (no exception set).
-bool exact_int(PyObject *p, int64_t *out);
+bool exact_long(PyObject *p, int64_t *out);
+// Reads an exact int; false for anything else (no exception set). Most have one digit.
+inline bool exact_int(PyObject *p, int64_t *out) {
+  if (!PyLong_CheckExact(p)) return false;
+#if PY_VERSION_HEX < 0x030C0000
+  const Py_ssize_t sign = Py_SIZE(p);
+  if (__builtin_expect(sign < -1 || sign > 1, 0)) return exact_long(p, out);
+  *out = sign * (int64_t)((PyLongObject *)p)->ob_digit[0];
+#else
+  if (__builtin_expect(!PyUnstable_Long_IsCompact((PyLongObject *)p), 0)) return exact_long(p, out);
+  *out = PyUnstable_Long_CompactValue((PyLongObject *)p);
+#endif
+  return true;
+}
 // Reads a list or tuple of exact ints, at most WEFT_MAX_NDIM; -1 for anything else (no exception set).
 int exact_ints(PyObject *p, int64_t *out);
 // Reads True or False; false for anything else.

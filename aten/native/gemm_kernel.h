@@ -243,12 +243,42 @@ template <typename T> long run_tiles(const WeftGemm &g, const WeftKernelRuntime 
   return 0;
 }
 
+// A product of at most 16 rows, as many terms and a vector of columns: nothing is packed, b stays in registers or near them.
+constexpr i64 few = 16;
+
+template <typename T> bool is_small(const WeftGemm &g, i64 batch) {
+  return batch == 1 && g.m <= few && g.k <= few && g.k > 0 && g.n <= lanes<T> && !g.a.load && !g.b.load &&
+         g.a.dtype == dtype_of<T> && g.b.dtype == dtype_of<T>;
+}
+
+template <typename T> void run_small(const WeftGemm &g) {
+  Vec<T> rows[few], sums[few + 1]; // what reads 64 bytes of the last row reads no further
+  const T *a = element<T>(g, g.a, 0, 0, 0), *b = element<T>(g, g.b, 0, 0, 0);
+  for (i64 k = 0; k < g.k; k++, b += g.b.row_stride) {
+    if (g.b.col_stride == 1) {
+      rows[k] = load_part<T>(b, g.n);
+    } else {
+      rows[k] = Vec<T>{};
+      for (i64 j = 0; j < g.n; j++) rows[k][j] = b[j * g.b.col_stride];
+    }
+  }
+  const bool direct = is_direct<T>(g);
+  for (i64 i = 0; i < g.m; i++, a += g.a.row_stride) {
+    Vec<T> sum = {};
+    for (i64 k = 0; k < g.k; k++) sum = fma(splat<T>(a[k * g.a.col_stride]), rows[k], sum);
+    if (direct) store_part(direct_result<T>(g, 0, i, 0), sum, g.n);
+    else sums[i] = sum;
+  }
+  if (!direct) g.store(g.store_env, 0, 0, g.m, 0, g.n, sums, lanes<T>);
+}
+
 template <typename T> long run(const WeftGemm *gemm, const WeftKernelRuntime *rt) {
   const WeftGemm &g = *gemm;
   i64 batch = batch_size(g);
   if (g.m <= 0 || g.n <= 0 || batch <= 0) return 0;
   if (g.m == 1 && !g.b.load && (g.b.row_stride == 1 || g.b.col_stride == 1)) return run_vector<T>(g, rt, batch, false), 0;
   if (g.n == 1 && !g.a.load && (g.a.row_stride == 1 || g.a.col_stride == 1)) return run_vector<T>(g, rt, batch, true), 0;
+  if (is_small<T>(g, batch)) return run_small<T>(g), 0;
   return run_tiles<T>(g, rt, choose_micro<T>);
 }
 

@@ -12,9 +12,15 @@ namespace weft {
 // body(begin, end) over parts of [0, n), each worth `each` elements.
 template <class Body>
 void share(int64_t n, int64_t each, Body body) {
-  Released released(n * each >= 65536);
+  const int64_t grain = std::max<int64_t>(1, kGrain / each);
+  const bool much = n * each >= 65536;
+  if (n <= grain && !much) {
+    if (n > 0) body(0, n);
+    return;
+  }
+  Released released(much);
   kernel_runtime()->parallel_for(
-      n, std::max<int64_t>(1, kGrain / each),
+      n, grain,
       [](void *context, int64_t begin, int64_t end, int64_t) { (*static_cast<Body *>(context))(begin, end); }, &body);
 }
 

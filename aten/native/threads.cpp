@@ -132,6 +132,7 @@ void start_workers(Pool *p, int threads) {
 void run_inline(int64_t n, int64_t grain, Body body, void *ctx) {
   int64_t worker = worker_id < 0 ? 0 : worker_id;
   AsWorker as(worker);
+  if (n <= grain) return body(ctx, 0, n, worker);
   run_parts(body, ctx, 0, n, grain, worker, nullptr);
 }
 

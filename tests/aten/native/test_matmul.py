@@ -113,3 +113,18 @@ def test_what_does_not_fit_is_refused():
         matmul_into(tensor(2, 2), tensor(2, 3), tensor(3, 2, dtype=np.float64))
     with pytest.raises(RuntimeError, match="bool"):
         matmul_into(*[tensor(2, 2, dtype=bool)] * 3)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("m, n, k", [(2, 2, 1), (3, 5, 16), (16, 8, 7), (16, 16, 16), (4, 4, 4), (5, 17, 3), (17, 3, 3)])
+def test_small_products_are_those_of_larger_ones(dtype, m, n, k):
+    """Of few elements nothing is packed: the same sums, in the same order, from any strides, into any."""
+    a, b, bias = random((m + 40, k), dtype), random((k, n), dtype, 1), random((n,), dtype, 2)
+    for scaled in [{}, {"bias": from_numpy(bias), "alpha": 0.5}]:
+        larger = np.empty((m + 40, n), dtype)
+        matmul_into(from_numpy(larger), from_numpy(a), from_numpy(b), **scaled)
+        for x in (a[:m].copy(), np.asfortranarray(a[:m]), a[: 2 * m].repeat(2, 1)[:m, ::2]):
+            for y in (b, np.asfortranarray(b), b.repeat(2, 0)[::2]):
+                for out in (np.full((m, n), 7, dtype), np.full((n, m), 7, dtype).T, np.full((m, 2 * n), 7, dtype)[:, ::2]):
+                    matmul_into(from_numpy(out), from_numpy(x), from_numpy(y), **scaled)
+                    assert np.array_equal(out, larger[:m])

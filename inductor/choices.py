@@ -120,6 +120,12 @@ def sums_product(m: Expr, n: Expr, k: Expr, batched: bool, hints: dict[str, int]
     return batched and 1 in (rows, columns) and (m.is_const or n.is_const) and size(k, hints) <= SHORT_PRODUCT
 
 
+def scales_product(m: Expr, n: Expr, k: Expr, dtype: str) -> bool:
+    """Whether a matrix product is a number times a row or a column, which a loop is better at (the gradients of a dot product of
+    262140: 0.5 ms instead of 1.5) and fuses with what is around. Eager multiplies there, too."""
+    return k.is_const and k.value == 1 and any(s.is_const and s.value == 1 for s in (m, n)) and dtype in ("float32", "float64")
+
+
 def fuses_convolution(channels: Any, results: Any, groups: int) -> bool:
     """Whether a convolution becomes loops: where every result sees one channel (3x3: 7x the kernel of eager). The kernel, which
     reads the image as it multiplies, is 1.7x a product of windows made by loops, and 40x with strides."""

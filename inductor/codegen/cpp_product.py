@@ -66,7 +66,7 @@ class EpilogueWriter(ValueWriter):
         """Lines that compute and store everything for `lanes` elements from [batch, row, col] on."""
         self.lanes = lanes
         scope = self.scopes[2]
-        scope.lines, scope.names, scope.inverses = [], {}, {}
+        scope.lines, scope.names, scope.inverses, scope.firsts = [], {}, {}, {}
         self.named_rows["acc"] = acc
         values = [self.emit(s.value) for s in self.stores]
         stores = [self.store_line(s, v) for s, v in zip(self.stores, values)]
@@ -92,9 +92,7 @@ def render_product(kernel: Kernel, buffers: dict[str, Buffer], ranges: dict, isa
     rows, cols = map(size, body.sizes[-2:])
     spec = mm.MatmulSpec(rows, cols, size(body.k), operand(body.a), operand(body.b), tuple(map(size, body.batch)))
     comments = [f"// {line}" for line in kernel.lines]
-    return "\n".join(
-        [*comments, mm.render_mm(spec, epilogue_of(kernel, buffers, ranges, size), kernel.name, mm.Isa(isa.bytes))]
-    )
+    return "\n".join([*comments, mm.render_mm(spec, epilogue_of(kernel, buffers, ranges, size), kernel.name, mm.Isa(isa.bytes))])
 
 
 def epilogue_of(kernel: Kernel, buffers: dict[str, Buffer], ranges: dict, size):

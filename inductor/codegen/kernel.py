@@ -161,6 +161,7 @@ class Scope:
     lines: list[str] = field(default_factory=list)
     names: dict[Node, str] = field(default_factory=dict)
     inverses: dict[Node, str] = field(default_factory=dict)  # what divides by them
+    firsts: dict[Node, str] = field(default_factory=dict)  # of values that are the same in all lanes, as scalars
     divisors: dict[str, str] = field(default_factory=dict)  # the same of sizes, by their text
     lanes: str = "n"  # text: which lanes exist
     guard: bool = False  # a block that runs under a condition: nothing is moved out of it

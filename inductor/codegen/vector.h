@@ -67,6 +67,8 @@ template <class V, class W> W_INLINE V w_narrowed(W w) {
 }
 template <class M> W_INLINE w_bools<M> w_mask(M m) { return w_cast<int>(m); }
 template <class M, class V> W_INLINE V w_select(M m, V a, V b) { return (vm_mask<V>)w_cast<w_elem<vm_mask<V>>>(m) ? a : b; }
+// What is the same in all lanes, in one.
+template <class V> W_INLINE auto w_one(V v) { return w_vec<w_elem<V>, 1>{v[0]}; }
 // A value that is computed, in all lanes, before one asks which lanes are wanted: the compiler would else have loads wait
 // for a mask that takes long.
 template <class V> W_INLINE V w_held(V v) {

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from aten.symbolic.expr import as_expr, lt, sym
+from inductor.codegen.cpp import render
 from inductor.codegen.cpp_vector import Isa, native_isa
 from inductor.codegen.kernel import plan
 from inductor.ir import nodes
@@ -285,6 +286,29 @@ def test_indices_are_checked(isa, uniform):
     np.testing.assert_array_equal(out, want)
     index.reshape(-1)[-1] = 10
     assert call(kernel, {"t": table, "j": index, "out": out}, isa=isa) == 1
+
+
+@pytest.mark.parametrize("dtype", ["int64", "int32"])
+def test_places_that_are_the_same_in_all_lanes_are_computed_once(isa, dtype):
+    """A row is taken by an index that wraps: in a lane, not in the several registers that lanes of 64 bits fill."""
+    table, out = rng.normal(size=(10, 33)).astype("f4"), np.zeros((6, 33), "f4")
+    check = Check("index", "index", "")
+    j = load("j", i0, dtype)
+    wrapped = apply("where", apply("lt", j, const(0, dtype)), apply("add", j, const(10, dtype)), j)
+    place = nodes.in_bounds(cast(wrapped, "int64"), 10, check)
+    value = load("t", place.symbol * 33 + i1, "float32", (place,))
+    nest = Nest((dim("i0", 6), dim("i1", 33)), (Stage(False, (Store("out", i0 * 33 + i1, value, "float32"),)),))
+    kernel = kernel_of([nest])
+    index = np.array([-1, 9, 0, -10, 3, -4], dtype)
+    arrays = {"t": table, "j": index, "out": out}
+    text = render([kernel], {name: buffer_of(name, a) for name, a in arrays.items()}, isa=isa)
+    reads = [line for line in text.splitlines() if "w_load<L>(" in line and "33*" in line]
+    assert "w_one(t" in text and reads and not any("[0]" in line for line in reads)
+    assert call(kernel, arrays, isa=isa) == 0
+    np.testing.assert_array_equal(out, table[index])
+    for wrong in (10, -11):
+        index[5] = wrong
+        assert call(kernel, {"t": table, "j": index, "out": out}, isa=isa) == 1
 
 
 def test_integer_division_by_zero_is_reported(isa):

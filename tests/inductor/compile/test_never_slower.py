@@ -277,3 +277,14 @@ def test_clamp_between_numbers_is_two_choices(monkeypatch):
         np.testing.assert_array_equal(weft.compile(f)(x).numpy().view("i4"), f(x).numpy().view("i4"))
     g = lambda x: x.clamp(-1, 1)
     assert "vm_m" not in sources(monkeypatch, g, x)
+
+
+@pytest.mark.parametrize("dtype", [weft.float32, weft.float64])
+def test_a_number_times_a_row_or_column_is_a_loop(dtype):
+    x, n = weft.randn(1, 1, dtype=dtype), weft.randn(1, 50, dtype=dtype)
+    for a, b in [(x, n), (n.t(), x)]:
+        kernels, got = kernels_of(lambda a, b: (a @ b).tanh() + 1, a, b)
+        assert kernels == 1 and weft.equal(got, (a @ b).tanh() + 1)
+    a, b = (weft.randn(500, dtype=dtype, requires_grad=True) for _ in "ab")
+    found, expected = (weft.autograd.grad(f(a, b) * 3, (a, b)) for f in (weft.compile(weft.dot), weft.dot))
+    assert all(map(weft.equal, found, expected))

@@ -1,4 +1,5 @@
 """Truth values in reductions with places, and in sums by index."""
+
 import pytest
 
 import weft

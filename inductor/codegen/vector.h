@@ -65,7 +65,15 @@ template <class V, class W> W_INLINE V w_narrowed(W w) {
   __builtin_memcpy(&v, &w, sizeof v);
   return v;
 }
-template <class M> W_INLINE w_bools<M> w_mask(M m) { return w_cast<int>(m); }
+// (Conversions of whole registers to narrower elements take one port of the processor twice: by way of its bits a mask is three
+// times as fast.)
+template <class M> W_INLINE w_bools<M> w_mask(M m) {
+#if defined(__AVX512DQ__) && defined(__AVX512VL__)
+  if constexpr (sizeof(M) == 64 && w_lanes<M> == 8)
+    return (w_bools<M>)__builtin_ia32_cvtmask2d256((unsigned char)__builtin_ia32_cvtq2mask512((w_vec<long long, 8>)m));
+#endif
+  return w_cast<int>(m);
+}
 template <class M, class V> W_INLINE V w_select(M m, V a, V b) { return (vm_mask<V>)w_cast<w_elem<vm_mask<V>>>(m) ? a : b; }
 // What is the same in all lanes, in one.
 template <class V> W_INLINE auto w_one(V v) { return w_vec<w_elem<V>, 1>{v[0]}; }
@@ -81,6 +89,12 @@ template <class V> W_INLINE V w_held(V v) {
   return v;
 }
 template <class T, class M> W_INLINE w_vec<T, w_lanes<M>> w_from_mask(M m) {
+#if defined(__AVX512BW__) && defined(__AVX512VL__) && defined(__AVX512DQ__)
+  if constexpr (sizeof(T) == 1 && sizeof(M) == 64 && w_lanes<M> == 16)
+    return (w_vec<T, 16>)__builtin_ia32_cvtmask2b128((unsigned short)__builtin_ia32_cvtd2mask512((w_vec<int, 16>)m)) & 1;
+  if constexpr (sizeof(T) == 1 && sizeof(M) == 32 && w_lanes<M> == 8)
+    return w_narrowed<w_vec<T, 8>>((w_vec<T, 16>)__builtin_ia32_cvtmask2b128((unsigned char)__builtin_ia32_cvtd2mask256((w_vec<int, 8>)m)) & 1);
+#endif
   return w_cast<T>(m & 1);
 }
 template <class T, int... K> struct w_pack { static constexpr w_vec<T, sizeof...(K)> iota = {(T)K...}; };
@@ -116,6 +130,9 @@ template <class M> W_INLINE M w_lane_mask(unsigned bits) {
 }
 template <class M> W_INLINE w_some w_only(w_all, M m) { return w_some{w_bits(m)}; }
 template <class M> W_INLINE w_some w_only(w_some n, M m) { return w_some{n.m & w_bits(m)}; }
+// The same of L lanes as bits: constants where all exist, which a question of registers is not to the compiler.
+template <int L> W_INLINE constexpr unsigned w_wanted(w_all) { return (unsigned)((1ul << L) - 1); }
+template <int L> W_INLINE constexpr unsigned w_wanted(w_some n) { return n.m; }
 template <class V> W_INLINE V w_keep(w_all, V v, V) { return v; }
 template <class V> W_INLINE V w_keep(w_some n, V v, V other) { return w_select(w_lane_mask<w_bools<V>>(n.m), v, other); }
 template <int L> W_INLINE bool w_full(w_all) { return true; }
@@ -239,7 +256,7 @@ template <int L, class T, class N> W_INLINE auto w_gather(const T *p, long strid
     for (int k = 0; k < L; k++) v[k] = ((const w_raw<T> *)p)[k * stride];
   else
     for (int k = 0; k < L; k++)
-      if (w_only(n, w_bools<decltype(v)>{} - 1).m >> k & 1) v[k] = ((const w_raw<T> *)p)[k * stride];
+      if (w_wanted<L>(n) >> k & 1) v[k] = ((const w_raw<T> *)p)[k * stride];
   return w_mem<T>::up(v);
 }
 // Elements one before the other: those of a vector, turned round.
@@ -285,7 +302,7 @@ template <int L, int S, class T, class N> W_INLINE auto w_every_nth(const T *p, 
 }
 template <int L, class T, class I, class N> W_INLINE auto w_gather_at(const T *p, I index, N n) {
   w_vec<w_raw<T>, L> v{};
-  const unsigned m = w_only(n, w_bools<decltype(v)>{} - 1).m;
+  const unsigned m = w_wanted<L>(n);
   for (int k = 0; k < L; k++)
     if (m >> k & 1) v[k] = ((const w_raw<T> *)p)[index[k]];
   return w_mem<T>::up(v);
@@ -315,19 +332,19 @@ W_INLINE void w_fence() {
 template <class T, class V> W_INLINE void w_store1(T *p, V v) { *(w_raw<T> *)p = w_mem<T>::down(v)[0]; }
 template <class T, class V, class N> W_INLINE void w_scatter(T *p, long stride, V v, N n) {
   const auto r = w_mem<T>::down(v);
-  const unsigned m = w_only(n, w_bools<V>{} - 1).m;
+  const unsigned m = w_wanted<w_lanes<V>>(n);
   for (int k = 0; k < w_lanes<V>; k++)
     if (m >> k & 1) ((w_raw<T> *)p)[k * stride] = r[k];
 }
 template <class T, class V, class I, class N> W_INLINE void w_scatter_at(T *p, I index, V v, N n) {
   const auto r = w_mem<T>::down(v);
-  const unsigned m = w_only(n, w_bools<V>{} - 1).m;
+  const unsigned m = w_wanted<w_lanes<V>>(n);
   for (int k = 0; k < w_lanes<V>; k++)
     if (m >> k & 1) ((w_raw<T> *)p)[index[k]] = r[k];
 }
 // Lanes in order, one after the other: equal indices add up.
 template <class T, class V, class I, class N> W_INLINE void w_accumulate_at(T *p, I index, V v, N n) {
-  const unsigned m = w_only(n, w_bools<V>{} - 1).m;
+  const unsigned m = w_wanted<w_lanes<V>>(n);
   for (int k = 0; k < w_lanes<V>; k++)
     if (m >> k & 1) w_store1(p + index[k], w_load1<w_lanes<V>>(p + index[k]) + w_splat<V>(v[k]));
 }
@@ -485,7 +502,7 @@ template <class Op, class T, class V, class N> W_INLINE V w_scan(T &carry, V x, 
     carry = y[w_lanes<V> - 1];
     return y;
   }
-  const unsigned m = w_only(n, w_bools<V>{} - 1).m;
+  const unsigned m = w_wanted<w_lanes<V>>(n);
   for (int k = 0; k < w_lanes<V>; k++)
     if (m >> k & 1) x[k] = carry = Op::of(w_splat<V>(carry), w_splat<V>(x[k]))[0];
   return x;

@@ -41,7 +41,7 @@ def blocks_of(kind: str, rows: int, columns: int, numbers: int, itemsize: int, d
     numbers are drawn, of which a block takes as many registers again."""
     small = numbers <= 64
     if itemsize == 4:  # without tensor cores a thread holds its part of the operands
-        own, walked, warps = (64, 32, 8) if kind == "forward" and small else (32, 32, 8)
+        own, walked, warps = (64, 32, 8) if kind == "forward" and small else (32, 16 if kind == "rows" and small else 32, 8)
     elif kind == "forward":
         own, walked, warps = (128, 64, 4) if small and not drops else (64, 64, 4)
     else:

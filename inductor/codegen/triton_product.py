@@ -35,17 +35,28 @@ class Blocks:
     stages: int
 
 
-# The large tile for each width of an element, and the one where that would leave processors without work.
-LARGE = {2: Blocks(128, 128, 64, 8, 4), 4: Blocks(128, 64, 32, 4, 3), 8: Blocks(64, 64, 16, 8, 2)}
-SMALL = {2: Blocks(64, 64, 64, 4, 4), 4: Blocks(64, 64, 32, 4, 3), 8: Blocks(64, 32, 16, 4, 2)}
+# The large tile for each kind of product, and the one where that would leave processors without work. What tensor cores do not
+# multiply is 64 sums a thread: a shorter step leaves it registers for the operands.
+LARGE = {
+    "half": Blocks(128, 128, 64, 8, 4),
+    "tf32": Blocks(128, 64, 32, 4, 3),
+    "float32": Blocks(128, 128, 16, 8, 3),
+    "float64": Blocks(64, 64, 16, 8, 2),
+}
+SMALL = {
+    "half": Blocks(64, 64, 64, 4, 4),
+    "tf32": Blocks(64, 64, 32, 4, 3),
+    "float32": Blocks(64, 64, 32, 4, 3),
+    "float64": Blocks(64, 32, 16, 4, 2),
+}
 FEW_TILES = 128
 
 
-def blocks_of(m: int, n: int, k: int, batch: int, itemsize: int) -> Blocks:
+def blocks_of(m: int, n: int, k: int, batch: int, kind: str) -> Blocks:
     """The tile of a product of likely sizes; sides are no longer than a power of two about the matrix's own."""
-    large = LARGE[itemsize]
+    large = LARGE[kind]
     tiles = -(-m // large.m) * -(-n // large.n) * batch
-    b = large if tiles >= FEW_TILES else SMALL[itemsize]
+    b = large if tiles >= FEW_TILES else SMALL[kind]
     rows, columns = (min(side, max(SMALLEST, power_of_two(size))) for side, size in ((b.m, m), (b.n, n)))
     depth = min(b.k, max(SMALLEST, power_of_two(k)))
     return Blocks(rows, columns, depth, min(b.warps, max(1, rows * columns // 512)), b.stages)
@@ -65,7 +76,8 @@ class ProductWriter(ValueText):
         m, n = body.sizes[-2:]
         batch = prod_(body.sizes[:-2])
         rows, columns, depth, batches = (choices.size(e, hints, 512) for e in (m, n, body.k, batch))
-        self.blocks = blocks_of(rows, columns, depth, batches, {"float64": 8, "float32": 4}.get(body.a.dtype, 2))
+        kind = "tf32" if self.precision() == "tf32" else body.a.dtype if body.a.dtype in LARGE else "half"
+        self.blocks = blocks_of(rows, columns, depth, batches, kind)
         self.dims = {d.name: d for d in nest.dims}
         matrices = (body.a, body.b)
         exprs = [*body.sizes, body.k, *body.batch, *(e for x in matrices for e in (x.offset, *x.strides))]

@@ -63,9 +63,9 @@ def tile_of(nest: Nest, buffers: dict[str, Buffer], hints: dict[str, int]) -> Ti
 def _points(nest: Nest, buffers: dict[str, Buffer], hints: dict[str, int]) -> Tile:
     votes = axis_scores(Nest(tuple(Dim(d.name, d.size) for d in nest.dims), nest.stages), buffers)
     dims = nest.dims
-    steps = unit_steps(nest, buffers)
     last = max(dims, key=lambda d: (votes[d.name], dims.index(d))) if dims else None
     if last is not None and not any(isinstance(s, Accumulate) for s in nest.statements):
+        steps = unit_steps(nest, buffers, last)
         across = [d for d in dims if d is not last and steps[d.name] and choices.size(d.size, hints) >= SIDE // 2]
         if across and choices.size(last.size, hints) >= SIDE // 2:
             other = max(across, key=lambda d: steps[d.name])
@@ -77,10 +77,13 @@ def _points(nest: Nest, buffers: dict[str, Buffer], hints: dict[str, int]) -> Ti
     return Tile("points", dims, (), block, 1, _warps(block))
 
 
-def unit_steps(nest: Nest, buffers: dict[str, Buffer]) -> dict[str, int]:
-    """For every dim the bytes an element that lie side by side along it."""
+def unit_steps(nest: Nest, buffers: dict[str, Buffer], last: Dim) -> dict[str, int]:
+    """For every dim the bytes an element that lie side by side along it, of operands that `last` walks through too: of others, such
+    as a column or the rows that a table is asked for, one element is many points'."""
     found = dict.fromkeys((d.name for d in nest.dims), 0)
     for name, index in dict.fromkeys(accesses(nest)):
+        if last.name not in index.free_symbols:
+            continue
         for d in nest.dims:
             step = coefficient(index, d.name)
             if step is not None and step.is_const and step.value == 1:

@@ -126,6 +126,17 @@ def test_tiles_of_reductions_follow_what_lies_side_by_side():
     assert (by_rows.mode, by_rows.rblock) == ("whole", 512)
 
 
+def test_an_operand_that_one_dim_alone_walks_through_makes_no_tiles():
+    b = Builder()
+    x, column = b.input("x", (512, 256)), b.input("column", (512, 1))
+    made, _ = functions(b("add", x, column), builder=b)
+    assert {tile_of(nest, made.buffers, {}).mode for k in made.steps for nest in k.body} == {"points"}
+    b = Builder()
+    table, rows = b.input("table", (512, 256)), b.input("rows", (128,), "int64")
+    made, _ = functions(b("index_select", table, 0, rows), builder=b)
+    assert [tile_of(nest, made.buffers, {}).mode for k in made.steps for nest in k.body] == ["points"]
+
+
 def test_every_scalar_function_has_a_text():
     assert sorted(TEXTS) == sorted(scalar.table)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from aten import aot, settings
-from aten.op import Op, registry
+from aten.op import Op, ops, registry
 from inductor import choices, complex_pairs
 
 
@@ -23,7 +23,30 @@ def decompositions() -> dict[Op, Callable[..., Any]]:
         found[op] = _if_depthwise(found[op], channels)
     for name in ("kthvalue", "median_dim", "nanmedian_dim", "mode"):  # (one element of a row takes no sort there)
         found[registry[name]] = _unless_on_cpu(found[registry[name]])
+    found[registry["unfold_backward"]] = _unless_on_cpu(windows_added)
     return found | complex_pairs.decompositions(found)
+
+
+MOST_PLACED = 16  # elements of a window that are a term each of one sum
+
+
+def windows_added(grad: Any, input_sizes: Any, dim: int, size: int, step: int) -> Any:
+    """`unfold_backward` in loops: an element is the sum of what lies over it, in the order of the CPU's kernel. Long windows are
+    added to places."""
+    sizes = list(input_sizes)
+    if not sizes:
+        return ops.reshape(grad, [])
+    made = ops.zeros(sizes, dtype=grad.dtype, device=grad.device)
+    count = grad.shape[dim]
+    if size > MOST_PLACED:
+        starts = ops.reshape(ops.arange(count, device=grad.device) * step, [count, 1])
+        places = ops.reshape(starts + ops.arange(size, device=grad.device), [count * size])
+        flat = [*sizes[:dim], count * size, *sizes[dim + 1 :]]
+        return ops.index_add(made, dim, places, ops.reshape(ops.movedim(grad, -1, dim + 1), flat))
+    for i in reversed(range(size)):
+        part = ops.select(grad, grad.ndim - 1, i)
+        made = made + ops.slice_scatter(ops.zeros_like(made), part, dim, i, i + (count - 1) * step + 1, step)
+    return made
 
 
 def on_cpu(x: Any) -> bool:

@@ -1,5 +1,8 @@
 """Recurrent networks, and what around a compiled module its caller leaves out, on the device beside the CPU."""
 
+import warnings
+
+import numpy as np
 import pytest
 
 import weft
@@ -63,3 +66,20 @@ def test_the_accelerator_is_the_device(device):
     a.set_stream(side)
     assert a.current_stream() == side
     a.set_stream(weft.cuda.default_stream())
+
+
+WINDOWS = [((9,), 0, 3, 2), ((2, 7), 1, 3, 1), ((7, 2), 0, 2, 3), ((3, 8, 2), 1, 4, 4), ((1, 40), 1, 20, 5), ((), 0, 1, 1)]
+
+
+@pytest.mark.parametrize("sizes, dim, size, step", WINDOWS)
+def test_gradients_of_windows_are_added_on_the_device(device, sizes, dim, size, step):
+    grads = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for where in (device, "cpu"):
+            weft.manual_seed(0)
+            x = weft.randn(sizes).to(where).requires_grad_()
+            y = x.unfold(dim, size, step)
+            (y * weft.randn(y.shape).to(where)).sum().backward()
+            grads.append(x.grad.cpu().numpy())
+    np.testing.assert_allclose(*grads, rtol=1e-5, atol=1e-6)

@@ -78,6 +78,15 @@ class Promises:
         return answer
 
 
+def expected(output: Any, condition: Any) -> None:
+    """Take a condition on numbers that data decides to hold, which the graph checks."""
+    env = output.shape_env
+    if env.statically_known(condition.expr) is None:
+        output.graph.line = output.user_line()
+        output.graph.call_function(expect, (condition, str(condition.expr), False), {}, val=None)
+        env.assume(condition.expr, record=False)
+
+
 def captures_sizes(output: Any) -> bool:
     """Whether sizes that data decides become symbols."""
     return output.options.fullgraph or config.capture_dynamic_output_shape_ops

@@ -160,6 +160,8 @@ def differentiates_once(function: types.FunctionType) -> bool:
 
 def check_construct(cls: type) -> None:
     """Raise Unsupported if objects of `cls` are not made while tracing."""
+    if module_of(cls).startswith("dynamo.polyfills"):
+        return
     top = module_of(cls).partition(".")[0]
     if left_to_python(top) or (top in sys.stdlib_module_names and top not in TRACED_STDLIB and top != "__main__"):
         raise Unsupported(breaks.SKIPPED_CALL, name_of(cls))

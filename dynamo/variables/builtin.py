@@ -81,6 +81,10 @@ def is_instance(frame, value: Variable, cls: type, function: Callable, classes: 
     """isinstance() or issubclass() of a value whose class is known."""
     if isinstance(classes, frame.values.TupleVariable):
         return any(is_instance(frame, value, cls, function, c, hook) for c in classes.unpack(frame))
+    if not classes.is_constant():  # an object that answers itself, as `typing.Mapping` does
+        asked = frame.world.on_class(classes.python_type(), hook)
+        if isinstance(asked, types.FunctionType):
+            return frame.world.known(asked).call(frame, [classes, value], {}).truth(frame)
     wanted = classes.as_python()
     if function is isinstance and cls is wanted:  # nobody is asked
         return True

@@ -55,7 +55,7 @@ def converted(frame, cls: type, name: str, value: Variable, result: Variable) ->
 
 def convert_symbolic(cls: type, value: SymbolicVariable, frame) -> Variable:
     """int(size) and float(size) stay symbolic."""
-    if cls is int and fits(value.value):
+    if cls is int and fits(frame, value.value):
         return symbolic(frame, symint.sym_int(value.value)) if value.python_type() is not int else value
     if cls is float:
         return symbolic(frame, symint.sym_float(value.value)) if value.python_type() is not float else value

@@ -116,7 +116,7 @@ def _math(function, symbolic_name: str | None = None, dunder: Callable | None = 
     def rule(frame, args, kwargs):
         value = args[0]
         if isinstance(value, SymbolicVariable):
-            if dunder is not None and fits(value.value):
+            if dunder is not None and fits(frame, value.value):
                 return symbolic(frame, dunder(value.value))
             if dunder is not None or not bool(value.value >= 0):
                 return plain_rule(frame, [value.constant()], {})

@@ -6,6 +6,7 @@ import operator
 from typing import Any
 
 from aten.symbolic.symint import SymBool, SymFloat, SymInt
+from dynamo import promises
 from dynamo.breaks import NotConstant
 from dynamo.operators import ROWS
 from dynamo.variables.base import Variable, attribute
@@ -135,9 +136,16 @@ def combined(frame, op, a: Variable, b: Variable) -> Variable:
     return literal(frame, run_python(frame, op, a.as_python(), b.as_python()))
 
 
-def fits(value: Any) -> bool:
-    """Whether a symbolic number is finite and, as an int, computed with by graphs; guarded."""
-    return not isinstance(value, SymFloat) or (bool(value < 2.0**62) and bool(value > -(2.0**62)))
+def fits(frame, value: Any) -> bool:
+    """Whether a symbolic number is finite and, as an int, computed with by graphs; guarded, or checked where data decides it."""
+    if not isinstance(value, SymFloat):
+        return True
+    bounds = [value < 2.0**62, value > -(2.0**62)]
+    if frame.output.shape_env.hint(value.expr) is not None:
+        return all(map(bool, bounds))
+    for bound in bounds:
+        promises.expected(frame.output, bound)
+    return True
 
 
 def is_large(value: Any) -> bool:

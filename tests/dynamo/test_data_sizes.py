@@ -1,6 +1,7 @@
 """Sizes that data decides, captured under fullgraph: calls where they are 0, 1 or too large give what the plain function does."""
 
 import copy
+import math
 
 import pytest
 
@@ -174,3 +175,17 @@ def test_a_promise_that_is_not_kept_after_a_write_is_an_error():
     assert weft.equal(compiled(weft.ones(5), weft.zeros(2)), weft.full((5,), 2.0))
     with pytest.raises(RuntimeError, match="u0 == 5"):
         compiled(VECTORS[1][0], weft.zeros(2))
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+def test_integers_of_numbers_that_data_decides(backend):
+    def f(x):
+        total = x.sum().item()
+        return x + int(total), weft.zeros(int(total)).shape[0], x * math.floor(total * 1.5)
+
+    compiled = weft.compile(f, backend=backend, fullgraph=True)
+    for x in (weft.ones(3), weft.full((3,), 2.4)):
+        weft.testing.assert_close(compiled(x), f(x))
+    for x, error in ((weft.full((3,), math.inf), OverflowError), (weft.full((3,), math.nan), ValueError)):
+        with pytest.raises(error):
+            compiled(x)

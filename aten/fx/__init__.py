@@ -6,7 +6,7 @@ _WHERE = {
     "Graph": "graph", "Node": "node", "UserLine": "node", "map_arg": "node", "GraphModule": "graph_module",
     "Interpreter": "interpreter", "parse": "reader", "rewrite": "pattern", "ANY": "pattern",
     "symbolic_trace": "tracing", "Proxy": "tracing", "Tracer": "tracing", "TraceError": "tracing",
-    "replace_pattern": "subgraph_rewriter", "Transformer": "tracing", "wrap": "wrapped",
+    "replace_pattern": "subgraph_rewriter", "Transformer": "tracing", "ProxyableClassMeta": "tracing", "wrap": "wrapped",
 }  # fmt: skip
 _MODULES = frozenset({
     "_symbolic_trace", "experimental", "graph", "graph_module", "immutable_collections", "interpreter", "node", "passes", "proxy",

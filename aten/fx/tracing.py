@@ -289,6 +289,14 @@ class _Root:
         return constants[name] if name in constants else getattr(self.__dict__["module"], name)
 
 
+class ProxyableClassMeta(type):
+    """The metaclass of classes whose objects nodes make, where a function that is traced makes one of Proxies."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        proxy = next((a for a in _leaves((args, kwargs)) if isinstance(a, Proxy)), None)
+        return super().__call__(*args, **kwargs) if proxy is None else proxy.tracer.create_proxy("call_function", cls, args, kwargs)
+
+
 def symbolic_trace(root: Any, concrete_args: dict[str, Any] | None = None) -> GraphModule:
     """The GraphModule of a function or Module. Raises TraceError where it decides by a value or a size."""
     tracer = Tracer()

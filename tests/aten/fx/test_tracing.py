@@ -193,3 +193,18 @@ def test_compiled_code_calls_graphs_by_names_and_defaults():
     x = aten.randn([5, 3])
     assert weft.compile(lambda x: gm(x), backend="eager", fullgraph=True)(x).equal(m(x))
     assert weft.compile(lambda x: gm(x, by=3), backend="eager", fullgraph=True)(x).equal(m(x, by=3))
+
+
+def test_objects_that_nodes_make():
+    class Pair(metaclass=weft.fx.ProxyableClassMeta):
+        def __init__(self, left, right=2):
+            self.left, self.right = left, right
+
+    def f(x):
+        assert Pair(1).left == 1
+        pair = Pair(x + 1, right=x)
+        return pair.left * pair.right
+
+    graph = weft.fx.symbolic_trace(f)
+    assert Pair in [node.target for node in graph.graph.nodes]
+    weft.testing.assert_close(graph(weft.ones(2) * 3), weft.full((2,), 12.0))

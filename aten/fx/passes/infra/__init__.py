@@ -1,0 +1,1 @@
+"""Passes over graphs as objects, and what runs several of them."""

@@ -10,6 +10,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from aten.fx import traceback
 from aten.fx.graph import Graph
 from aten.fx.graph_module import GraphModule
 from aten.fx.node import Node, leaves, map_arg
@@ -32,6 +33,7 @@ class Region(Graph):
     def __init__(self, outer: Region | None, shape_env: Any):
         super().__init__()
         self.outer = outer
+        self.kept = traceback.kept() if outer is None else outer.kept
         self.forward = False  # whether it is of a function whose tangents are computed
         self.transformed = outer is not None and outer.transformed  # whether a function transform calls it, or one around it
         self.shape_env = shape_env

@@ -29,7 +29,7 @@ FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 # Parts of aten that are plain Python over ops and modes; the rest is machinery that must run for real.
 TRACED_ATEN = ("aten.ops", "aten.autocast", "aten.legacy", "aten.return_types", "aten.autograd.grad_mode", "aten.autograd.profiler",
                "aten.autograd.variable",
-               "aten.tensor", "aten.info", "aten.fx.tracing", "aten.default_device", "aten.device_modes")
+               "aten.tensor", "aten.info", "aten.fx.tracing", "aten.fx.traceback", "aten.default_device", "aten.device_modes")
 COMPREHENSIONS = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")  # frames of their own before Python 3.12
 CONSTANT = "_dynamo_marked_constant"  # PyTorch's attribute, which libraries set too: the result is a constant of the graph
 READS = "_weft_reads"  # set by aten.compiling.reads_numbers_of: the place of a tensor whose numbers are read into Python

@@ -10,7 +10,7 @@ _WHERE = {
 }  # fmt: skip
 _MODULES = frozenset({
     "_symbolic_trace", "experimental", "graph", "graph_module", "immutable_collections", "interpreter", "node", "passes", "proxy",
-    "subgraph_rewriter",
+    "subgraph_rewriter", "traceback",
 })  # fmt: skip
 __all__ = list(_WHERE)
 

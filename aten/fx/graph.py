@@ -69,6 +69,7 @@ class Graph:
         self.line: UserLine | None = None
         self.owning_module = owning_module
         self.shape_env: Any = None
+        self.kept: dict[str, Any] | None = None  # what the meta of nodes made meanwhile has besides (aten/fx/traceback.py)
         self.default_dtype: Any = None  # nodes made meanwhile run with it as the default (None: with that of the call)
 
     @property
@@ -148,6 +149,8 @@ class Graph:
         node.meta["line"] = self.line
         if self.default_dtype is not None:
             node.meta["default_dtype"] = self.default_dtype
+        if self.kept is not None and op not in ("placeholder", "get_attr", "output"):
+            node.meta.update(self.kept)
         before = self._before
         prev = before._prev
         prev._next, node._prev = node, prev

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from aten import _native
+from aten.fx import traceback
 from aten.fx.graph import Graph
 from aten.fx.node import Node
 from aten.fx.symbols import bind, binders_within, resolve
@@ -95,10 +96,12 @@ class Interpreter:
         """The value of one node, whose arguments are in `env`."""
         args, kwargs = self.fetch_args_kwargs_from_env(n)
         run = getattr(self, n.op)
-        asked = modes_of(n)
-        if not asked:
+        asked, preserves = modes_of(n), traceback.has_preserved_node_meta()
+        if not asked and not preserves:
             return run(n.target, args, kwargs)
         with contextlib.ExitStack() as modes:
+            if preserves:
+                modes.enter_context(traceback.set_current_meta(n))
             for name, said in asked.items():
                 modes.enter_context(MODES[name](said))
             return run(n.target, args, kwargs)

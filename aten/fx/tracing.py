@@ -18,6 +18,7 @@ from typing import Any
 
 from aten import dispatch
 from aten._native import Tensor
+from aten.fx import traceback
 from aten.fx.graph import Graph
 from aten.fx.graph_module import GraphModule
 from aten.fx.interpreter import Interpreter
@@ -110,6 +111,7 @@ class Tracer:
 
     def __init__(self, autowrap_modules: Any = (), autowrap_functions: Any = (), param_shapes_constant: bool = False):
         self.graph = Graph()
+        self.graph.kept = traceback.kept()
         self.module: Any = None
         self.constants: dict[str, Any] = {}
         self._names: dict[int, str] = {}

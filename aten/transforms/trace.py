@@ -9,6 +9,7 @@ from typing import Any
 from aten import _native, dispatch, pytree
 from aten._native import Tensor
 from aten.autograd import function
+from aten.fx import traceback
 from aten.fx.graph import Graph
 from aten.fx.graph_module import GraphModule
 from aten.fx.node import Node
@@ -45,6 +46,7 @@ class TraceLevel(RecordingLevel):
         joint: bool = False,
     ):
         self.graph = graph
+        graph.kept = traceback.kept()
         self.decompositions = {} if decompositions is None else decompositions
         self.functionalize = functionalize
         self.joint = joint

@@ -22,7 +22,7 @@ class PatternVariable(ConstantVariable):
         if name in FOUND_LATER:
             raise Unsupported(breaks.UNKNOWN_CALL, f"{name}() of a regular expression")
         given, named = [frame.ops.real(frame, a) for a in args], {k: frame.ops.real(frame, v) for k, v in kwargs.items()}
-        return constant(frame, run_python(frame, getattr(self.value, name), *given, **named))
+        return constant(frame, run_python(frame, run_python(frame, getattr, self.value, name), *given, **named))
 
     def getattr(self, frame, name):
         if name == "groupindex":  # a mapping of the match itself

@@ -21,6 +21,7 @@ OF_MODULE: dict[str, tuple[str, ...]] = {  # the module (or a package above it) 
     "aten.declared_ops": ("custom_op",),
     "aten.fx.experimental": ("shape_questions",),
     "aten.fx.graph_module": ("graph_call",),
+    "aten.fx.traceback": ("annotations",),
     "aten.higher_order": ("control_flow",),
     "aten.library": ("custom_op",),
     "aten.transforms": ("transforms",),
@@ -28,6 +29,7 @@ OF_MODULE: dict[str, tuple[str, ...]] = {  # the module (or a package above it) 
     "inspect": ("inspection",),
     "numpy": ("ndarray_views", "ndarray_creation", "ndarray_integers", "ndarray_functions"),  # (the last declares rows)
     "random": ("random_state",),
+    "re": ("pattern",),
     "weakref": ("weak",),
 }
 CALLED = ("hooks_inside", "untyped_storage")  # by other files, and by nothing else

@@ -1,19 +1,16 @@
 """Library functions written in C, in plain Python: traced like the user's code.
 
-FUNCTIONS: function of C → its like. ITERATORS: what makes an iterator → the function that gives its items. GETTERS: class →
-what a call of its objects does.
+FUNCTIONS: function of C → its like (of heapq, bisect and functools: sorting.py). ITERATORS: what makes an iterator → the function
+that gives its items. GETTERS: class → what a call of its objects does.
 """
 
 from __future__ import annotations
 
-import _bisect
-import _heapq  # type: ignore[import-not-found]
 import collections
-import functools
 import itertools
 import operator
 
-from dynamo.polyfills import iteration, sorting
+from dynamo.polyfills import iteration
 
 
 def reduce(function, iterable, initial=..., /):
@@ -127,12 +124,7 @@ FUNCTIONS = {
     operator.countOf: count_of,
     operator.indexOf: index_of,
     operator.call: call,
-    functools.cmp_to_key: sorting.cmp_to_key,
-    **{getattr(_bisect, name): getattr(sorting, name) for name in ("bisect_left", "bisect_right", "insort_left", "insort_right")},
-    **{getattr(_heapq, name): getattr(sorting, name) for name in ("heapify", "heappop", "heappush", "heappushpop", "heapreplace")},
 }
-for _name in ("heapify_max", "heappop_max", "heapreplace_max"):  # (public from Python 3.14 on)
-    FUNCTIONS[getattr(_heapq, _name, None) or getattr(_heapq, f"_{_name}")] = getattr(sorting, _name)
 ITERATORS = {
     itertools.chain: iteration.chain,
     itertools.chain.from_iterable: iteration.chain_from_iterable,

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import _bisect
+import _heapq  # type: ignore[import-not-found]
+import functools
+
 
 class Compared:
     """An item whose order a function of two items says: what the keys of cmp_to_key are."""
@@ -164,3 +168,19 @@ def place_of(a, x, lo, hi, key, behind):
         else:
             high = middle
     return lo
+
+
+FUNCTIONS = {
+    functools.cmp_to_key: cmp_to_key,
+    _bisect.bisect_left: bisect_left,
+    _bisect.bisect_right: bisect_right,
+    _bisect.insort_left: insort_left,
+    _bisect.insort_right: insort_right,
+    _heapq.heapify: heapify,
+    _heapq.heappop: heappop,
+    _heapq.heappush: heappush,
+    _heapq.heappushpop: heappushpop,
+    _heapq.heapreplace: heapreplace,
+}
+for _max in (heapify_max, heappop_max, heapreplace_max):  # (public from Python 3.14 on)
+    FUNCTIONS[getattr(_heapq, _max.__name__, None) or getattr(_heapq, f"_{_max.__name__}")] = _max

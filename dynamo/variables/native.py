@@ -20,6 +20,7 @@ from aten.symbolic import symint
 from dynamo import breaks, on_demand, polyfills, trace_rules
 from dynamo.breaks import Unsupported
 from dynamo.bytecode.instruction import VERSION
+from dynamo.polyfills import sorting
 from dynamo.real_objects import is_plain_key
 from dynamo.variables import attributes, builtin_containers
 from dynamo.variables.base import Variable, accepts
@@ -276,7 +277,7 @@ def _count(frame, args, kwargs) -> Variable:
 for _real, _polyfill in polyfills.ITERATORS.items():
     _table: dict = CLASSES if isinstance(_real, type) else FUNCTIONS
     _table[_real] = _iterators(_real, _polyfill)
-for _real, _polyfill in polyfills.FUNCTIONS.items():
+for _real, _polyfill in {**polyfills.FUNCTIONS, **sorting.FUNCTIONS}.items():
     FUNCTIONS[_real] = _inline(_polyfill)
 FUNCTIONS[operator.inv] = FUNCTIONS[operator.invert]
 FUNCTIONS[itertools.tee] = _tee

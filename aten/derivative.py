@@ -19,6 +19,8 @@ class Missing:
         self.what = what
 
     def __call__(self) -> Any:
+        if ":" in self.what:  # of one argument of several
+            raise NotImplementedError(f"the derivative for '{self.what.removeprefix('special_')}' is not implemented.")
         raise RuntimeError(f"derivative for aten::{self.what} is not implemented")
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 import aten.op
 import aten.schema
-from aten import _native, autocast, default_device, devices, overrides
+from aten import _native, autocast, default_device, devices, out_dtypes, overrides
 from aten import dtype as dtypes
 from aten._native import Tensor
 from aten.arrays import array, from_arrays, kernel_argument, numbers, run_kernel, store
@@ -398,7 +398,7 @@ def _call_out(op: Op, args: Sequence[Any], kwargs: dict[str, Any], out: Any) -> 
         raise RuntimeError(f"{op.name} does not support the out kwarg when as_tuple is True")
     if "dtype_of_out" in op.tags and isinstance(out, Tensor):
         kwargs = _with_dtype_of(out, kwargs)
-    result = call(op, args, kwargs)
+    result = call(op, args, out_dtypes.with_dtype(op, args, kwargs, outs[0]))
     results = list(result) if isinstance(result, (tuple, list)) else [result]
     if len(outs) != len(results):
         raise TypeError(f"{op.name}(): argument 'out' must be {len(results)} tensors, not {len(outs)}")
@@ -408,6 +408,7 @@ def _call_out(op: Op, args: Sequence[Any], kwargs: dict[str, Any], out: Any) -> 
         if "out_as_result" in op.tags and target.dtype is not value.dtype:
             names = TYPE_NAMES[value.dtype.name], TYPE_NAMES[target.dtype.name]
             raise RuntimeError("expected scalar_type {} but found {}".format(*names))
+        out_dtypes.check(op, target, value)
         if not can_cast(value.dtype, target.dtype):
             raise RuntimeError(
                 f"result type {TYPE_NAMES[value.dtype.name]} can't be cast to the desired output type "

@@ -53,6 +53,11 @@ static PyObject *bare(WeftTensor *t) {
   return result;
 }
 
+// A `.data` that a gradient is taken through counts the writes to it from then on, with the tensor that it came from.
+static void count_writes(WeftTensor *t) {
+  for (; t; t = t->view_of ? as_tensor(PyTuple_GET_ITEM(t->view_of, 0)) : nullptr) t->flags &= ~(uint32_t)WEFT_FLAG_DETACHED_VERSION;
+}
+
 // Hands the saved tensor to hooks, `pack` where given, else the open ones. False with an exception set.
 static bool pack_by_hooks(SavedTensor *saved, PyObject *pack, PyObject *unpack) {
   WeftTensor *t = as_tensor(saved->tensor);
@@ -125,6 +130,7 @@ PyObject *save_tensor(WeftTensor *t, WeftNode *producer) {
     Py_DECREF(saved);
     return nullptr;
   }
+  if (!WEFT_IS_TRACER(t)) count_writes(t);
   saved->version = WEFT_IS_TRACER(saved->tensor) ? 0 : as_tensor(saved->tensor)->storage->version;
   PyObject_GC_Track(as_object(saved));
   if ((*ambient() & WEFT_AMBIENT_SAVED_HOOKS) && !WEFT_IS_TRACER(t) && packer && !pack_by_hooks(saved, nullptr, nullptr)) {

@@ -48,6 +48,7 @@ static PyTypeObject *backward_type, *training_type, *kept_type;
 // -------------------------------------------------------------------------------------------------------- what is kept
 static void keep(KeptObject::Item &item, PyObject *owned) {
   item.object = owned;
+  if (is_tensor(owned)) ((WeftTensor *)owned)->flags &= ~(uint32_t)WEFT_FLAG_DETACHED_VERSION;  // as in saved.cpp
   item.version = is_tensor(owned) ? ((WeftTensor *)owned)->storage->version : 0;
 }
 

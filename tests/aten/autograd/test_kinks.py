@@ -117,7 +117,7 @@ def test_a_derivative_that_does_not_exist_is_not_zero(f):
     x = tensor(0.3, 0.7, 0.2, 0.9).detach().reshape(2, 2).requires_grad_()
     out = f(x)
     out = (out[0] if isinstance(out, tuple) else out).sum()
-    with pytest.raises(RuntimeError, match="derivative for aten::.* is not implemented"):
+    with pytest.raises(RuntimeError, match="derivative for .* is not implemented"):
         out.backward()
 
 

@@ -42,3 +42,28 @@ def test_blocks_do_not_nest_and_backward_stays_inside():
         out = (weft.ones(2, requires_grad=True) ** 2).sum()
     with pytest.raises(AssertionError, match="Trying to backward outside of the 'allow_mutation_on_saved_tensors' context"):
         out.backward()
+
+
+def through_data(write):
+    """A gradient through `y = x.data`, written with write(y, x) before the walk."""
+    x = weft.tensor([1.0, 2.0, 3.0])
+    y = x.data.requires_grad_()
+    loss = (y * y).sum()
+    with weft.no_grad():
+        write(y, x)
+    loss.backward()
+    return y.grad
+
+
+@pytest.mark.parametrize("write", [lambda y, x: y.mul_(2), lambda y, x: y[0].zero_(), lambda y, x: y.t().copy_(x * 3)])
+def test_a_data_that_was_saved_may_not_be_written(write):
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        through_data(write)
+
+
+def test_a_data_that_was_not_saved_is_written_behind_the_back_of_its_tensor():
+    x = weft.tensor([1.0, 2.0], requires_grad=True)
+    y = x.exp()
+    y.data.add_(1)
+    y.sum().backward()
+    assert x._version == 0 and x.grad.tolist() == (y.detach()).tolist()

@@ -1,0 +1,36 @@
+"""What dtypes `out=` may have: most results are cast to it; of some ops it must be that of the result, and factories take it."""
+
+from typing import Any
+
+from aten.promotion import TYPE_NAMES
+
+_EXACT = frozenset(
+    "argmax argmin mm bmm matmul addmm addmv addbmm baddbmm dot mv inner index_select gather clamp clip where norm amax amin "
+    "nonzero take masked_select softmax log_softmax round sign sgn frac ceil floor trunc linalg_inv diag tril triu searchsorted "
+    "bucketize kthvalue sort max min median mode topk cummax cummin nan_to_num cross linalg_cross histc multinomial quantile "
+    "nanquantile renorm isin tensordot scatter scatter_add linalg_norm".split()
+)
+_TRUTH = frozenset({"any", "all"})  # of bool, or bytes
+FACTORIES = frozenset({"full", "zeros", "ones", "empty", "linspace", "logspace", "eye", "arange", "range"})
+
+
+def check(op: Any, target: Any, value: Any) -> None:
+    """RuntimeError where the op does not cast its result to the dtype of `out`."""
+    if target.dtype is value.dtype:
+        return
+    if op.name in _EXACT:
+        raise RuntimeError(
+            f"Expected out tensor to have dtype {TYPE_NAMES[value.dtype.name]}, but got {TYPE_NAMES[target.dtype.name]} instead"
+        )
+    if op.name in _TRUTH and target.dtype.name != "uint8":
+        raise RuntimeError(f"{op.name} only supports bool tensor for result, got: {TYPE_NAMES[target.dtype.name]}")
+
+
+def with_dtype(op: Any, args: Any, kwargs: dict[str, Any], target: Any) -> dict[str, Any]:
+    """The keywords of a factory's call, with the dtype that the memory has which it fills."""
+    if op.name in FACTORIES and kwargs.get("dtype") is None and hasattr(target, "dtype"):
+        return {**kwargs, "dtype": target.dtype}
+    return kwargs
+
+
+__all__ = ["FACTORIES", "check", "with_dtype"]

@@ -1,0 +1,54 @@
+"""Answers at edges, as PyTorch 2.13 gives them."""
+
+import pytest
+
+import weft
+
+inf, nan = float("inf"), float("nan")
+F = weft.nn.functional
+
+VALUES = [
+    ("F.softmax(weft.tensor(-inf), 0)", [nan]),
+    ("F.softmax(weft.tensor(3.0), 0)", [1.0]),
+    ("F.log_softmax(weft.tensor(inf), 0)", [nan]),
+    ("weft.angle(weft.tensor([-0.0, -1.0, nan]))", [0.0, 3.1415927410125732, nan]),
+    ("weft.ones(2).add(1, 2)", [3.0, 3.0]),
+    ("weft.sub(weft.ones(2), 1, 2)", [-1.0, -1.0]),
+    ("weft.rsub(weft.ones(2), 1, 2)", [-1.0, -1.0]),
+    ("weft.tensor([nan, -nan, inf]).to(weft.float8_e5m2).view(weft.uint8)", [127, 255, 124]),
+    ("weft.ones(0).norm(1)", [0.0]),
+    ("weft.ones(0, 3).norm(inf, dim=1)", []),
+    ("weft.full((2,), 1.5, out=weft.empty(0, dtype=weft.int64))", [1, 1]),
+    ("weft.linspace(0, 1, 3, out=weft.empty(0, dtype=weft.uint8))", [0, 0, 1]),
+    ("weft.eye(1, out=weft.empty(0, dtype=weft.bool))", [1]),
+    ("weft.sum(weft.ones(2), 0, out=weft.empty(0, dtype=weft.float64))", [2.0]),
+    ("weft.any(weft.ones(2), 0, out=weft.empty(0, dtype=weft.uint8))", [1]),
+]
+
+ERRORS = [
+    ("weft.ones(0).norm(inf)", RuntimeError, "cannot compute the inf norm on an empty tensor"),
+    ("weft.ones(3, 0).norm(inf, dim=1)", RuntimeError, "cannot compute the inf norm on the dimension 1"),
+    ("weft.ones(0).norm(-1)", RuntimeError, "cannot compute the -1 norm"),
+    ("weft.argmax(weft.ones(2), out=weft.empty(0))", RuntimeError, "Expected out tensor to have dtype Long"),
+    ("weft.mm(weft.ones(2, 2), weft.ones(2, 2), out=weft.empty(0, dtype=weft.float64))", RuntimeError, "Expected out tensor"),
+    ("weft.any(weft.ones(2), 0, out=weft.empty(0))", RuntimeError, "only supports bool tensor for result"),
+    ("weft.heaviside(weft.ones(1, requires_grad=True), weft.ones(1)).backward()", RuntimeError, "derivative for aten::heaviside"),
+    ("weft.igamma(weft.ones(1, requires_grad=True), weft.ones(1)).backward()", NotImplementedError, "for .igamma: input. is not"),
+]
+
+
+def run(program):
+    return eval(program, {"weft": weft, "F": F, "inf": inf, "nan": nan})
+
+
+@pytest.mark.parametrize("program, wanted", VALUES)
+def test_values(program, wanted):
+    made = run(program).reshape(-1).double()
+    weft.testing.assert_close(made, weft.tensor(wanted, dtype=weft.float64), equal_nan=True)
+
+
+@pytest.mark.parametrize("program, error, text", ERRORS)
+def test_errors(program, error, text):
+    with pytest.raises(error, match=text) as caught:
+        run(program)
+    assert caught.type is error

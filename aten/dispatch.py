@@ -408,7 +408,9 @@ def _call_out(op: Op, args: Sequence[Any], kwargs: dict[str, Any], out: Any) -> 
         if "out_as_result" in op.tags and target.dtype is not value.dtype:
             names = TYPE_NAMES[value.dtype.name], TYPE_NAMES[target.dtype.name]
             raise RuntimeError("expected scalar_type {} but found {}".format(*names))
-        out_dtypes.check(op, target, value)
+        refused = out_dtypes.refusal(op, target.dtype, value.dtype)
+        if refused is not None:
+            raise RuntimeError(refused)
         if not can_cast(value.dtype, target.dtype):
             raise RuntimeError(
                 f"result type {TYPE_NAMES[value.dtype.name]} can't be cast to the desired output type "

@@ -14,16 +14,15 @@ _TRUTH = frozenset({"any", "all"})  # of bool, or bytes
 FACTORIES = frozenset({"full", "zeros", "ones", "empty", "linspace", "logspace", "eye", "arange", "range"})
 
 
-def check(op: Any, target: Any, value: Any) -> None:
-    """RuntimeError where the op does not cast its result to the dtype of `out`."""
-    if target.dtype is value.dtype:
-        return
+def refusal(op: Any, out: Any, dtype: Any) -> str | None:
+    """Why the op does not cast its result of `dtype` to the dtype of `out`; None if it does."""
+    if out is dtype:
+        return None
     if op.name in _EXACT:
-        raise RuntimeError(
-            f"Expected out tensor to have dtype {TYPE_NAMES[value.dtype.name]}, but got {TYPE_NAMES[target.dtype.name]} instead"
-        )
-    if op.name in _TRUTH and target.dtype.name != "uint8":
-        raise RuntimeError(f"{op.name} only supports bool tensor for result, got: {TYPE_NAMES[target.dtype.name]}")
+        return f"Expected out tensor to have dtype {TYPE_NAMES[dtype.name]}, but got {TYPE_NAMES[out.name]} instead"
+    if op.name in _TRUTH and out.name != "uint8":
+        return f"{op.name} only supports bool tensor for result, got: {TYPE_NAMES[out.name]}"
+    return None
 
 
 def with_dtype(op: Any, args: Any, kwargs: dict[str, Any], target: Any) -> dict[str, Any]:
@@ -33,4 +32,4 @@ def with_dtype(op: Any, args: Any, kwargs: dict[str, Any], target: Any) -> dict[
     return kwargs
 
 
-__all__ = ["FACTORIES", "check", "with_dtype"]
+__all__ = ["FACTORIES", "refusal", "with_dtype"]

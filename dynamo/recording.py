@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from aten import _native, autocast
+from aten import _native, autocast, out_dtypes
 from aten.errors import NoShapeRule
 from aten.meta import Meta, exceeds, known_equal
 from aten.on_device import makes_elsewhere
@@ -64,7 +64,7 @@ def record(output, frame, op: Op, args: list[Variable], kwargs: dict[str, Variab
     val, taken = result_of(output, frame, op, args, kwargs)
     if op.name == "as_strided":
         check_places(output, args[0], val)
-    if target is not None and not (fits_now(val, target.as_meta()) and can_cast(val.dtype, target.as_meta().dtype)):
+    if target is not None and not (fits_now(val, target.as_meta()) and _may_be_cast(op, val.dtype, target.as_meta().dtype)):
         raise Unsupported(breaks.UNKNOWN_CALL, f"{op.name} with an out= that does not fit the result")
     written = None
     if writes(op) and args:
@@ -104,6 +104,10 @@ def record(output, frame, op: Op, args: list[Variable], kwargs: dict[str, Variab
         record(output, frame, registry["copy_"], [target, result], {})
         return target
     return result
+
+
+def _may_be_cast(op: Op, dtype, out) -> bool:
+    return can_cast(dtype, out) and out_dtypes.refusal(op, out, dtype) is None
 
 
 def placed(frame, op: Op, args: list[Variable], kwargs: dict[str, Variable]) -> dict[str, Variable]:

@@ -52,3 +52,12 @@ def test_errors(program, error, text):
     with pytest.raises(error, match=text) as caught:
         run(program)
     assert caught.type is error
+
+
+@pytest.mark.parametrize("program, error, text", [row for row in ERRORS if "out=" in row[0]])
+def test_errors_of_compiled_calls(program, error, text):
+    with pytest.raises(error, match=text):
+        weft.compile(lambda: run(program), backend="aot_eager")()
+    f = weft.compile(lambda x, out: weft.mm(x, x, out=out), backend="aot_eager")
+    with pytest.raises(RuntimeError, match="Expected out tensor"):
+        f(weft.ones(2, 2), weft.ones(2, 2, dtype=weft.float64))

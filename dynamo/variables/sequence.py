@@ -200,7 +200,7 @@ class NamedTupleVariable(TupleVariable):
         self.cls = cls
 
     def example(self):
-        return ()
+        return type(self.type_name(), (tuple,), {"__slots__": ()})()  # C names the class in what it refuses
 
     def as_python(self):
         values = [v.as_python() for v in self.items]

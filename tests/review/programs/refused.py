@@ -2,6 +2,7 @@
 
 import collections
 import copy
+import typing
 
 import numpy as np
 
@@ -85,3 +86,24 @@ def exceptions_that_c_fills_in(C):
 def joining_no_arrays(C):
     makes = [lambda: np.stack([]), lambda: np.concatenate([]), lambda: np.concatenate(5), lambda: np.vstack([]), lambda: np.hstack([])]
     return C(lambda a: (a + 1, [told(make) for make in makes]))(np.ones(2))
+
+
+Fields = collections.namedtuple("Fields", "a b")
+
+
+class Typed(typing.NamedTuple):
+    v: int
+    w: str = "w"
+
+
+OF_TUPLES = """setattr(o, "k", 1) | delattr(o, "zz") | operator.setitem(o, 0, 1) | operator.delitem(o, 0) | o() | -o | o < 3 | 1 < o | [1] + o
+next(o) | int(o) | "a" + o | [1, 2][o] | o @ o | o["a"] | o.index(99) | o + [1] | setattr(o, "v", 1)"""
+
+
+@prog
+def named_tuples_refuse_in_their_own_name(C):
+    r = []
+    for call in OF_TUPLES.replace("\n", " | ").split(" | "):
+        f = eval(f"lambda x, o: (x + 1, told(lambda: {call}))")
+        r += [C(f)(x0(), o) for o in (Fields(1, 2), Typed(1), Typed(x0()), (1, 2))]
+    return r

@@ -102,7 +102,14 @@ def from_array_interface(given: Any) -> Tensor:
     return driver.wrap(address, sizes, tuple(strides), dtype, index, given)
 
 
+def listed(self: Tensor) -> list[str]:
+    """The names that `dir` gives: what other libraries read a tensor on a device by is one of those tensors alone."""
+    names = object.__dir__(self)
+    return sorted(n for n in names if n != "__cuda_array_interface__" or self.device.type == "cuda")
+
+
 for _name, _fn in {
+    "__dir__": listed,
     "pin_memory": pin_memory,
     "is_pinned": is_pinned,
     "record_stream": record_stream,

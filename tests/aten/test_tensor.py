@@ -197,3 +197,12 @@ def test_arrays_of_numbers_that_do_not_fit_are_cast_without_a_warning(make):
         warnings.simplefilter("error")
         assert make(np.array([1e9, 1.0]), dtype=dtypes.float16).tolist() == [float("inf"), 1.0]
         assert make(np.array([1e300]), dtype=dtypes.float32).tolist() == [float("inf")]
+
+
+def test_every_name_that_dir_gives_is_there():
+    x = tensor([[1, 2j]])
+    names = dir(x)
+    assert "shape" in names and names == sorted(names)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # (of names that are kept for old programs)
+        assert [n for n in names if not hasattr(x, n)] == []

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from aten import errors, settings
-from aten.aot import stages
 from aten.autograd.graph import saves_through_hooks
 from aten.fx.symbols import runs_whole
 from inductor import modes
@@ -26,6 +25,8 @@ def compile_fx(
     graph itself is returned, after one warning.
     """
     if runs_whole(gm.graph):
+        from aten.aot import stages  # here: most graphs know all their numbers
+
         return stages.compile(gm, functools.partial(compile_fx, mode=mode, options=options))
     counters["graphs"] += 1
     kinds = set().union(*(devices_of(node.meta.get("val")) for node in gm.graph.nodes))

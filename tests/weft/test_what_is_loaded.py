@@ -25,8 +25,9 @@ assert float(f(weft.ones(16)).sum()) == 32
 # Compilers, and what a graph without symbols, gradients and control flow has no use for.
 NEITHER = """
 sympy triton sysconfig random string pkgutil importlib.metadata weft.nn weft.optim weft.export weft.distributions weft.func
-aten.aot.joint aten.aot.partition aten.aot.pipeline aten.aot.runtime aten.transforms.batching aten.transforms.forward_mode
-aten.transforms.reverse_mode aten.higher_order aten.library aten.declared_ops dynamo.backends.debugging dynamo.inventory
+aten.aot.joint aten.aot.partition aten.aot.pipeline aten.aot.runtime aten.aot.stages aten.transforms.batching
+aten.transforms.forward_mode aten.transforms.reverse_mode aten.higher_order aten.library aten.declared_ops
+dynamo.backends.debugging dynamo.inventory
 """.split()
 NOT_COMPILED = """
 inductor.compile inductor.lowering inductor.schedule inductor.passes inductor.codegen.cpp dynamo.variables.native

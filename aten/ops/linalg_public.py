@@ -21,7 +21,6 @@ from aten.ops.reduction import vector_norm
 from aten.promotion import TYPE_NAMES, category, to_real
 from aten.schema import named_result
 from aten.shapes import broadcast, product, wrap_dim
-from aten.tensor import attach
 
 _EPS = {"float32": 1.1920928955078125e-07, "float64": 2.220446049250313e-16}
 
@@ -220,8 +219,6 @@ def linalg_matrix_rank(A, tol, hermitian, atol, rtol):
 
 # --------------------------------------------------------------------------------------------------- decompositions
 registry["linalg_slogdet"] = registry["slogdet"]
-attach("slogdet", lambda self: ops.slogdet(self))
-attach("polygamma", lambda self, n: ops.polygamma(n, self))  # whose function takes the number first
 registry["linalg_matrix_exp"] = registry["matrix_exp"]
 
 

@@ -130,6 +130,8 @@ def attach_properties() -> None:
     attach("__reversed__", _reversed)
     attach("__contains__", _contains)
     attach("__rdiv__", _reflected_div)
+    attach("slogdet", lambda self: ops.slogdet(self))
+    attach("polygamma", lambda self, n: ops.polygamma(n, self))  # whose function takes the number first
     attach("resize_as_", _resize_as)
     attach("resize_", _resize)
     attach("resize", _old_resize)

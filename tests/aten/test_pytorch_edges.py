@@ -1,5 +1,8 @@
 """Answers at edges, as PyTorch 2.13 gives them."""
 
+import subprocess
+import sys
+
 import pytest
 
 import weft
@@ -61,3 +64,10 @@ def test_errors_of_compiled_calls(program, error, text):
     f = weft.compile(lambda x, out: weft.mm(x, x, out=out), backend="aot_eager")
     with pytest.raises(RuntimeError, match="Expected out tensor"):
         f(weft.ones(2, 2), weft.ones(2, 2, dtype=weft.float64))
+
+
+@pytest.mark.parametrize("program", ["x.polygamma(1)", "x.diag().slogdet()[1]", "weft.autograd.grad(x.digamma().sum(), x)[0]"])
+def test_methods_whose_families_are_loaded_on_demand(program):
+    code = f"import weft\nx = weft.full((1,), 2.5, requires_grad=True)\nprint(round({program}.item(), 4))"
+    made = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert float(made.stdout) == (0.9163 if "slogdet" in program else 0.4904)

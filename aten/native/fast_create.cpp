@@ -1,8 +1,9 @@
-// fast_create.cpp: new tensors: zeros, ones, empty, full, their _like and new_ forms, arange of integers.
+// fast_create.cpp: new tensors: zeros, ones, empty, full, their _like and new_ forms, arange of integers; rules of draws (philox.cpp).
 #include <string.h>
 
 #include "loops.h"
 #include "op.h"
+#include "philox.h"
 
 namespace weft {
 
@@ -95,6 +96,6 @@ PyObject *fast_arange(Call &call) {
 const RuleRow create_rules[] = {{"zeros", fast_create, ZEROS}, {"ones", fast_create, ONES}, {"empty", fast_create, EMPTY}, {"full", fast_create, FULL},
                                 {"zeros_like", fast_like, ZEROS}, {"ones_like", fast_like, ONES}, {"empty_like", fast_like, EMPTY},
                                 {"full_like", fast_like, FULL}, {"new_zeros", fast_new, ZEROS}, {"new_ones", fast_new, ONES},
-                                {"new_empty", fast_new, EMPTY}, {"new_full", fast_new, FULL}, {"arange", fast_arange}, {nullptr, nullptr}};
+                                {"new_empty", fast_new, EMPTY}, {"new_full", fast_new, FULL}, {"arange", fast_arange}, {"bernoulli", fast_bernoulli}, {nullptr, nullptr}};
 
 }  // namespace weft

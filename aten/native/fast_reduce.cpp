@@ -435,6 +435,6 @@ PyObject *fast_arg_extreme(Call &call) {
 const RuleRow reduction_rules[] = {{"sum", fast_reduce, WEFT_REDUCE_SUM}, {"prod", fast_reduce, WEFT_REDUCE_PROD}, {"amax", fast_reduce, WEFT_REDUCE_MAX},
                                    {"amin", fast_reduce, WEFT_REDUCE_MIN}, {"any", fast_reduce, WEFT_REDUCE_ANY}, {"all", fast_reduce, WEFT_REDUCE_ALL},
                                    {"mean", fast_reduce, CODE_MEAN}, {"argmax", fast_arg_extreme, 0}, {"argmin", fast_arg_extreme, 1},
-                                   {"var", fast_var, 0}, {"var_mean", fast_var, 1}, {"logsumexp", fast_logsumexp}, {nullptr, nullptr}};
+                                   {"var", fast_var, 0}, {"var_mean", fast_var, 1}, {"logsumexp", fast_logsumexp}, {"equal", fast_equal}, {nullptr, nullptr}};
 
 }  // namespace weft

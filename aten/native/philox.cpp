@@ -259,6 +259,38 @@ const NativeKernel draw_kernels[] = {{"rand_philox", WEFT_KERNEL(draw_kernel<Fil
                                      {"randint_philox", WEFT_KERNEL(draw_kernel<Fill::INTEGERS>)},
                                      {nullptr, nullptr}};
 
+// 1 where a uniform number is below the element's probability, else 0. False: one is no probability.
+template <class T, int width, class Uniform> static bool fill_chances(const T *chance, T *out, int64_t n, const Fill &f, Uniform uniform) {
+  bool good = true;
+  by_runs<width>(n, f, [&](const uint32_t *lanes, int64_t i, int64_t count) {
+    T v[4 * kRun / width];
+    for (int k = 0; k < 4 * kRun / width; k++) v[k] = uniform(lanes + k * width);
+    for (int64_t k = 0; k < count; k++) {
+      good &= chance[i + k] >= 0 && chance[i + k] <= 1;
+      out[i + k] = v[k] < chance[i + k] ? T(1) : T(0);
+    }
+  });
+  return good;
+}
+
+// bernoulli(input) of row-major floats, without history
+PyObject *fast_bernoulli(Call &call) {
+  WeftTensor *x = call.tensor(0);
+  const bool narrow = WEFT_DTYPE(x) == WEFT_FLOAT32;
+  if (!call.usual(1) || call.recording() || !(x->word & WEFT_WORD_CONTIGUOUS) || (!narrow && WEFT_DTYPE(x) != WEFT_FLOAT64)) return UNHANDLED;
+  Ref out(empty(x->word, WEFT_NDIM(x), x->sizes, nullptr));
+  if (!out) return nullptr;
+  char *to = weft_data(as_tensor(out.get()));
+  const uint64_t counters = (uint64_t)(x->numel * (narrow ? 1 : 2) + 3) / 4, before = default_generator->offset;
+  Fill f = {Fill::UNIFORM, 0, 0, 0, 1, 0, 0};
+  philox_reserve(counters, &f.seed, &f.offset);
+  const bool good = narrow ? fill_chances<float, 1>((const float *)weft_data(x), (float *)to, x->numel, f, [](const uint32_t *lane) { return philox_uniform(*lane); })
+                           : fill_chances<double, 2>((const double *)weft_data(x), (double *)to, x->numel, f, [](const uint32_t *lane) { return philox_uniform64(lane[0], lane[1]); });
+  if (good) return out.release();
+  default_generator->offset = before;
+  return UNHANDLED;
+}
+
 static PyObject *philox_bits(PyObject *, PyObject *args) {
   unsigned long long seed, counter;
   if (!PyArg_ParseTuple(args, "KK:philox_bits", &seed, &counter)) return nullptr;

@@ -2,7 +2,7 @@
 #ifndef WEFT_PHILOX_H
 #define WEFT_PHILOX_H
 
-#include <stdint.h>
+#include "native.h"
 
 namespace weft {
 
@@ -32,6 +32,9 @@ inline float philox_uniform(uint32_t bits) { return (float)(bits >> 8) * 0x1p-24
 inline double philox_uniform64(uint32_t high, uint32_t low) {
   return (double)(((uint64_t)high << 32 | low) >> 11) * 0x1p-53;
 }
+
+struct Call;
+PyObject *fast_bernoulli(Call &call);  // a rule
 
 // Of n elements the 53 bits of which philox_uniform64 makes numbers, as the upper bits of a word.
 void philox_keys(uint64_t seed, uint64_t offset, uint64_t *out, int64_t n);

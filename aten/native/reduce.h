@@ -22,7 +22,9 @@ bool keep_dims(WeftTensor *out, uint64_t mask);
 // Where the first greatest (least) elements of the rows of `x` along a dim stand, NaN counting as such; false: not for its dtype.
 bool arg_extremes(WeftTensor *x, int dim, bool least, int64_t *to);
 
-// fast_statistics.cpp, fast_norm.cpp: rules
+// selection.cpp, fast_statistics.cpp, fast_norm.cpp: rules
+PyObject *fast_equal(Call &call);
+PyObject *fast_masked_scatter(Call &call);
 PyObject *fast_var(Call &call);
 PyObject *fast_logsumexp(Call &call);
 PyObject *fast_batch_norm(Call &call);

@@ -2,6 +2,8 @@
 #include <string.h>
 
 #include <algorithm>
+#include <limits>
+#include <vector>
 
 #include "by_dtype.h"
 #include "native_kernel.h"
@@ -84,6 +86,41 @@ PyObject *bincount_kernel(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
   for (int64_t i = 0; i < n; i++)
     if (const int64_t place = at[i]; (uint64_t)place < (uint64_t)size) counts[place]++;  // another thread may have written it since
   return out.release();
+}
+
+// The counts of the elements of [low, high] in equal intervals, the last of which has its end; others are in none.
+template <class T> bool count_intervals(const WeftTensor *x, WeftTensor *out, double least, double greatest) {
+  const T *from = reinterpret_cast<const T *>(weft_data(x));
+  T low = (T)least, high = (T)greatest;
+  if (low == high && x->numel) {
+    low = high = from[0];
+    for (int64_t i = 0; i < x->numel; i++) {
+      if (!(from[i] - from[i] == 0)) return false;
+      low = std::min(low, from[i]), high = std::max(high, from[i]);
+    }
+  }
+  if (low == high) low -= 1, high += 1;
+  if (!(high - low > 0 && high - low <= std::numeric_limits<T>::max())) return false;
+  const int64_t bins = out->numel;
+  std::vector<int64_t> counts((size_t)bins + 1);  // the last: of what is in none
+  const T width = high - low, number = (T)bins;
+  for (int64_t i = 0; i < x->numel; i++) {
+    const bool inside = from[i] >= low && from[i] <= high;
+    const int64_t at = inside ? (int64_t)((from[i] - low) * number / width) : bins;
+    counts[(size_t)(inside ? std::min(std::max<int64_t>(at, 0), bins - 1) : bins)]++;
+  }
+  std::copy(counts.begin(), counts.end() - 1, reinterpret_cast<T *>(weft_data(out)));
+  return true;
+}
+
+// (out, x, bins, min, max)
+PyObject *histc_kernel(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
+  WeftTensor *out = nargs == 5 ? dense(args[0]) : nullptr, *x = out ? dense(args[1]) : nullptr;
+  if (!x || WEFT_DTYPE(x) != WEFT_DTYPE(out) || !is_number(args[3]) || !is_number(args[4])) return not_for_these();
+  const double low = PyFloat_AsDouble(args[3]), high = PyFloat_AsDouble(args[4]);
+  if (PyErr_Occurred()) return nullptr;
+  const bool counted = WEFT_DTYPE(x) == WEFT_FLOAT32 ? count_intervals<float>(x, out, low, high) : WEFT_DTYPE(x) == WEFT_FLOAT64 && count_intervals<double>(x, out, low, high);
+  return counted ? written() : not_for_these();
 }
 
 // ------------------------------------------------------------------------------------------------- unique elements
@@ -180,6 +217,7 @@ PyObject *unique_runs_kernel(PyObject *, PyObject *const *args, Py_ssize_t nargs
 
 const NativeKernel search_kernels[] = {{"searchsorted", WEFT_KERNEL(searchsorted_kernel)},
                                        {"bincount", WEFT_KERNEL(bincount_kernel)},
+                                       {"histc", WEFT_KERNEL(histc_kernel)},
                                        {"unique_dim", WEFT_KERNEL(unique_kernel)},
                                        {"unique_runs", WEFT_KERNEL(unique_runs_kernel)},
                                        {nullptr, nullptr}};

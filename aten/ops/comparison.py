@@ -65,7 +65,7 @@ def allclose(input, other, rtol, atol, equal_nan):
     return bool(ops.all(isclose(input, other, rtol, atol, equal_nan)))
 
 
-@composite("equal(Tensor input, Tensor other) -> bool")
+@composite("equal(Tensor input, Tensor other) -> bool", native="reduction")
 def equal(input, other):
     """Whether sizes and all elements are equal; a Python bool."""
     if tuple(input.shape) != tuple(other.shape):

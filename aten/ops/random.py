@@ -15,7 +15,7 @@ from aten.op import composite, op, ops, registry
 from aten.ops.creation import CPU, check_sizes, finish, laid_out
 from aten.ops.formats import laid_out_as
 from aten.promotion import TYPE_NAMES, category
-from aten.shapes import product
+from aten.shapes import broadcast, product
 
 _FACTORY = (
     "*, Generator? generator=None, ScalarType? dtype=None, Device? device=None, Any layout=None, bool? pin_memory=None, bool "
@@ -214,11 +214,26 @@ def _(n, seed, offset, dtype, device):
     return ops.argsort(rand_philox([n], seed, offset, dtype=dtypes.float64, device=device), stable=True)
 
 
+@op("flat_in(Tensor input, Tensor made) -> Tensor", tags=["function_only", "hidden"])
+def flat_in(input: Meta, made: Meta) -> Meta:
+    """`made`, as a function of `input` whose slope is 0."""
+    return made.like(sizes=broadcast(input.sizes, made.sizes))
+
+
+@flat_in.decompose
+def _(input, made):
+    return ops.where(ops.full([], False, dtype=dtypes.bool, device=made.device), input, made)
+
+
+flat_in.vjp(lambda g, needs, input: (ops.zeros_like(input) if needs[0] else None, g))
+flat_in.jvp(lambda tangents, input, made, out: ops.zeros_like(out) if tangents[1] is None else tangents[1])
+
+
 def _flat_in(made: Any, *parameters: Any) -> Any:
     """Random numbers as a function of the tensors they were drawn for: one whose slope is 0."""
     for t in parameters:
         if getattr(t, "requires_grad", False) and _native.is_grad_enabled():
-            made = ops.where(ops.full([], False, dtype=dtypes.bool, device=made.device), t, made)
+            made = flat_in(t, made)
     return made
 
 
@@ -239,7 +254,9 @@ def normal(mean, std, size, generator, dtype, device, layout, pin_memory, requir
     return finish(_flat_in(made, mean, std), requires_grad)
 
 
-@composite("bernoulli(Tensor input, Any p=None, *, Generator? generator=None) -> Tensor", tags=["random"], inplace=True)
+@composite(
+    "bernoulli(Tensor input, Any p=None, *, Generator? generator=None) -> Tensor", tags=["random"], native="create", inplace=True
+)
 def bernoulli(input, p, generator):
     """1 with the probability that the input (or p) says, else 0, in the input's dtype."""
     chance = input if p is None else p

@@ -437,7 +437,7 @@ def _(g, input_meta, mask):
     return ops.masked_scatter(zeros, mask, g)
 
 
-@composite("masked_scatter(Tensor input, BoolTensor mask, Tensor source) -> Tensor", inplace=True)
+@composite("masked_scatter(Tensor input, BoolTensor mask, Tensor source) -> Tensor", native="places", inplace=True)
 def masked_scatter(input, mask, source):
     """input with the elements where the mask holds replaced by those of source, in order."""
     sizes = np.broadcast_shapes(tuple(input.shape), tuple(mask.shape))

@@ -26,7 +26,7 @@ template <class T> struct Plan {
 
   explicit Plan(int64_t size) : n(size) {
     int64_t rest = size;
-    for (int r : {4, 2, 3, 5}) while (rest % r == 0) radices.push_back(r), rest /= r;
+    for (int r : {8, 4, 2, 3, 5}) while (rest % r == 0) radices.push_back(r), rest /= r;
     for (int r = 7; r <= kMostPrime && rest > 1; r += 2) while (rest % r == 0) radices.push_back(r), rest /= r;
     if (rest > 1) n = 0;
   }
@@ -103,6 +103,32 @@ template <class T, int r> WEFT_INSIDE void pass(const Plan<T> &plan, int64_t m, 
         WEFT_PUT(2, pr - ur, pi - ui)
         WEFT_PUT(3, qr - vi, qi + vr)
       }
+    } else if constexpr (r == 8) {
+      const T h = (T)0.707106781186547524401;
+#pragma GCC ivdep
+      for (int64_t i = 0; i < run; i++) {
+        T er[4], ei[4], fr[4], fi[4];  // transforms of the even and of the odd ones
+#define WEFT_FOUR(to_r, to_i, j)                                                                                                        \
+  {                                                                                                                                     \
+    const T pr = xr[i + (j) * far] + xr[i + (j + 4) * far], pi = xi[i + (j) * far] + xi[i + (j + 4) * far];                             \
+    const T qr = xr[i + (j) * far] - xr[i + (j + 4) * far], qi = xi[i + (j) * far] - xi[i + (j + 4) * far];                             \
+    const T ur = xr[i + (j + 2) * far] + xr[i + (j + 6) * far], ui = xi[i + (j + 2) * far] + xi[i + (j + 6) * far];                     \
+    const T vr = xr[i + (j + 2) * far] - xr[i + (j + 6) * far], vi = xi[i + (j + 2) * far] - xi[i + (j + 6) * far];                     \
+    to_r[0] = pr + ur, to_i[0] = pi + ui, to_r[1] = qr + vi, to_i[1] = qi - vr, to_r[2] = pr - ur, to_i[2] = pi - ui, to_r[3] = qr - vi, to_i[3] = qi + vr; \
+  }
+        WEFT_FOUR(er, ei, 0)
+        WEFT_FOUR(fr, fi, 1)
+#undef WEFT_FOUR
+        const T ar = (fr[1] + fi[1]) * h, ai = (fi[1] - fr[1]) * h, br = fi[2], bi = -fr[2], cr = (fi[3] - fr[3]) * h, ci = -(fr[3] + fi[3]) * h;
+        yr[i] = er[0] + fr[0], yi[i] = ei[0] + fi[0];
+        WEFT_PUT(1, er[1] + ar, ei[1] + ai)
+        WEFT_PUT(2, er[2] + br, ei[2] + bi)
+        WEFT_PUT(3, er[3] + cr, ei[3] + ci)
+        WEFT_PUT(4, er[0] - fr[0], ei[0] - fi[0])
+        WEFT_PUT(5, er[1] - ar, ei[1] - ai)
+        WEFT_PUT(6, er[2] - br, ei[2] - bi)
+        WEFT_PUT(7, er[3] - cr, ei[3] - ci)
+      }
     } else {
       const T c1 = (T)0.309016994374947424102, c2 = (T)-0.809016994374947424102, s1 = (T)0.951056516295153572116, s2 = (T)0.587785252292473129169;
 #pragma GCC ivdep
@@ -152,6 +178,7 @@ template <class T> WEFT_INSIDE bool all_passes(const Plan<T> &plan, int64_t lane
       case 3: pass<T, 3>(plan, m, s, lanes, x, y); break;
       case 4: pass<T, 4>(plan, m, s, lanes, x, y); break;
       case 5: pass<T, 5>(plan, m, s, lanes, x, y); break;
+      case 8: pass<T, 8>(plan, m, s, lanes, x, y); break;
       default: long_pass<T>(plan, r, m, s, lanes, x, y); break;
     }
     std::swap(x, y), swapped = !swapped, n = m, s *= r;
@@ -162,6 +189,67 @@ template <class T> WEFT_INSIDE bool all_passes(const Plan<T> &plan, int64_t lane
 #define WEFT_CLONES __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4"), optimize("O3")))
 WEFT_CLONES bool passes(const Plan<float> &plan, int64_t lanes, Planes<float> x, Planes<float> y) { return all_passes(plan, lanes, x, y); }
 WEFT_CLONES bool passes(const Plan<double> &plan, int64_t lanes, Planes<double> x, Planes<double> y) { return all_passes(plan, lanes, x, y); }
+
+// ------------------------------------------------------------------------------- lines of memory and planes of 16 transforms
+typedef float Line __attribute__((vector_size(64)));
+typedef float LineAnywhere __attribute__((vector_size(64), aligned(4), may_alias));
+
+// Sixteen lines as columns: D x D blocks off the diagonal change places, of D from 1 to 8.
+template <int D> WEFT_INSIDE void exchange(Line *v) {
+  typedef int Places __attribute__((vector_size(64)));
+  Places low = {}, high = {};
+#pragma GCC unroll 16
+  for (int l = 0; l < 16; l++) low[l] = l & D ? 16 + l - D : l, high[l] = l & D ? 16 + l : l + D;
+#pragma GCC unroll 16
+  for (int i = 0; i < 16; i++)
+    if (!(i & D)) {
+      const Line x = v[i], y = v[i + D];
+      v[i] = __builtin_shuffle(x, y, low), v[i + D] = __builtin_shuffle(x, y, high);
+    }
+}
+WEFT_INSIDE void transpose(Line *v) { exchange<1>(v), exchange<2>(v), exchange<4>(v), exchange<8>(v); }
+
+// `count` complex numbers of each of 16 lines, `row` floats apart, as planes.
+WEFT_CLONES void planes_of_lines(const float *x, int64_t row, int64_t count, float *re, float *im) {
+  int64_t t = 0;
+  for (; t + 8 <= count; t += 8) {
+    Line v[16];
+#pragma GCC unroll 16
+    for (int l = 0; l < 16; l++) v[l] = *reinterpret_cast<const LineAnywhere *>(x + l * row + 2 * t);
+    transpose(v);
+#pragma GCC unroll 8
+    for (int j = 0; j < 8; j++) *reinterpret_cast<LineAnywhere *>(re + (t + j) * 16) = v[2 * j], *reinterpret_cast<LineAnywhere *>(im + (t + j) * 16) = v[2 * j + 1];
+  }
+  for (; t < count; t++)
+    for (int l = 0; l < 16; l++) re[t * 16 + l] = x[l * row + 2 * t], im[t * 16 + l] = x[l * row + 2 * t + 1];
+}
+WEFT_CLONES void lines_of_planes(const float *re, const float *im, int64_t count, float *y, int64_t row) {
+  int64_t t = 0;
+  for (; t + 8 <= count; t += 8) {
+    Line v[16];
+#pragma GCC unroll 8
+    for (int j = 0; j < 8; j++) v[2 * j] = *reinterpret_cast<const LineAnywhere *>(re + (t + j) * 16), v[2 * j + 1] = *reinterpret_cast<const LineAnywhere *>(im + (t + j) * 16);
+    transpose(v);
+#pragma GCC unroll 16
+    for (int l = 0; l < 16; l++) *reinterpret_cast<LineAnywhere *>(y + l * row + 2 * t) = v[l];
+  }
+  for (; t < count; t++)
+    for (int l = 0; l < 16; l++) y[l * row + 2 * t] = re[t * 16 + l], y[l * row + 2 * t + 1] = im[t * 16 + l];
+}
+
+// Of the spectrum of pairs that of twice as many real numbers: see store_half.
+WEFT_CLONES void half_spectra(const float *re, const float *im, int64_t h, const float *cosine, const float *sine, float *out_re, float *out_im) {
+  for (int64_t k = 0; k <= h; k++) {
+    const int64_t a = (k == h ? 0 : k) * 16, b = (k == 0 ? 0 : h - k) * 16;
+    const float c = cosine[k], d = sine[k], some = k == 0 || k == h ? 0.0f : 1.0f;
+#pragma GCC ivdep
+    for (int64_t l = 0; l < 16; l++) {
+      const float er = (re[a + l] + re[b + l]) / 2, ei = (im[a + l] - im[b + l]) / 2, pr = (im[a + l] + im[b + l]) / 2, pi = (re[b + l] - re[a + l]) / 2;
+      out_re[k * 16 + l] = er + pr * c - pi * d;
+      out_im[k * 16 + l] = some != 0 ? ei + pr * d + pi * c : 0.0f;
+    }
+  }
+}
 
 enum Kind { COMPLEX, FROM_REAL, TO_REAL };
 
@@ -197,10 +285,18 @@ template <class T> struct Transform {
         for (int64_t t = some, end = std::min(to, some + kSome); t < end; t++) f(t, l, at[l] + t * inner);
   }
 
+  // Whether the numbers of a transform follow each other, in as many transforms as a vector has lanes.
+  bool by_lines(int64_t lanes) const { return inner == 1 && lanes == kLanes; }
+
   void load(int64_t first, int64_t lanes, Planes<T> to) const {
     if (!forward) std::swap(to.re, to.im);
     T *re = to.re, *im = to.im;
     const T *x = in;
+    if constexpr (std::is_same<T, float>::value)
+      if (by_lines(lanes) && (kind == COMPLEX || (kind == FROM_REAL && whole))) {
+        const int64_t row = kind == COMPLEX ? 2 * n : n;
+        return planes_of_lines(x + first * row, row, plan->n, re, im);
+      }
     if (kind == COMPLEX) {
       each(first, lanes, n, n, [=](int64_t t, int64_t l, int64_t i) { re[t * lanes + l] = x[2 * i], im[t * lanes + l] = x[2 * i + 1]; });
     } else if (kind == FROM_REAL && whole) {
@@ -235,10 +331,17 @@ template <class T> struct Transform {
     }
   }
 
-  void store(int64_t first, int64_t lanes, Planes<T> from) const {
+  // `spare`: planes to write.
+  void store(int64_t first, int64_t lanes, Planes<T> from, Planes<T> spare) const {
     if (!forward) std::swap(from.re, from.im);
     const T *re = from.re, *im = from.im;
     T *y = out;
+    if constexpr (std::is_same<T, float>::value)
+      if (by_lines(lanes) && (kind == COMPLEX || whole)) {
+        if (kind == FROM_REAL) half_spectra(re, im, n / 2, whole->cosine.data(), whole->sine.data(), spare.re, spare.im), re = spare.re, im = spare.im;
+        const int64_t row = kind == TO_REAL ? n : 2 * out_length();
+        return lines_of_planes(re, im, row / 2, y + first * row, row);
+      }
     if (kind == TO_REAL && whole) {
       const T *both[] = {re, im};
       each(first, lanes, n, n, [=](int64_t t, int64_t l, int64_t i) { y[i] = both[t & 1][(t >> 1) * lanes + l]; });
@@ -267,12 +370,13 @@ template <class T> struct Transform {
   static void batches(void *context, int64_t begin, int64_t end, int64_t) {
     const Transform &f = *static_cast<const Transform *>(context);
     const int64_t size = f.plan->n;
-    std::vector<T> memory((size_t)(4 * size * std::min(kLanes, f.count)));
+    std::vector<T> memory((size_t)(4 * (size + 1) * std::min(kLanes, f.count)));
     for (int64_t i = begin; i < end; i++) {
-      const int64_t first = i * kLanes, lanes = std::min(kLanes, f.count - first), plane = size * lanes;
+      const int64_t first = i * kLanes, lanes = std::min(kLanes, f.count - first), plane = (size + 1) * lanes;
       const Planes<T> x{memory.data(), memory.data() + plane}, y{memory.data() + 2 * plane, memory.data() + 3 * plane};
       f.load(first, lanes, x);
-      f.store(first, lanes, passes(*f.plan, lanes, x, y) ? y : x);
+      const bool swapped = passes(*f.plan, lanes, x, y);
+      f.store(first, lanes, swapped ? y : x, swapped ? x : y);
       poll_signals();
     }
   }

@@ -26,38 +26,6 @@ int accumulator(int kind, int dtype) {
 
 // ----------------------------------------------------------------------------- one long row on several threads
 
-template <class T>
-T join(int kind, T a, T b) {
-  switch (kind) {
-    case WEFT_REDUCE_SUM: return a + b;
-    case WEFT_REDUCE_PROD: return a * b;
-    case WEFT_REDUCE_MAX: return a != a ? a : b != b ? b : a > b ? a : b;
-    default: return a != a ? a : b != b ? b : a < b ? a : b;
-  }
-}
-
-// Results of whole blocks (each 2^k chunks) and of the rest, joined as the kernel joins chunks: the same tree.
-template <class T>
-T join_blocks(int kind, const T *blocks, int64_t whole, bool has_rest) {
-  T level[64];
-  uint64_t used = 0;
-  for (int64_t i = 0; i < whole; i++) {
-    T x = blocks[i];
-    int k = 0;
-    for (; used >> k & 1; k++) x = join(kind, level[k], x);
-    used = (used >> k | 1) << k;
-    level[k] = x;
-  }
-  bool first = !has_rest;
-  T r = has_rest ? blocks[whole] : T(0);
-  for (int k = 0; k < 64; k++) {
-    if (!(used >> k & 1)) continue;
-    r = first ? level[k] : join(kind, level[k], r);
-    first = false;
-  }
-  return r;
-}
-
 struct RowJob {
   WeftReduceRow row;
   const char *in;
@@ -435,6 +403,7 @@ PyObject *fast_arg_extreme(Call &call) {
 const RuleRow reduction_rules[] = {{"sum", fast_reduce, WEFT_REDUCE_SUM}, {"prod", fast_reduce, WEFT_REDUCE_PROD}, {"amax", fast_reduce, WEFT_REDUCE_MAX},
                                    {"amin", fast_reduce, WEFT_REDUCE_MIN}, {"any", fast_reduce, WEFT_REDUCE_ANY}, {"all", fast_reduce, WEFT_REDUCE_ALL},
                                    {"mean", fast_reduce, CODE_MEAN}, {"argmax", fast_arg_extreme, 0}, {"argmin", fast_arg_extreme, 1},
-                                   {"var", fast_var, 0}, {"var_mean", fast_var, 1}, {"logsumexp", fast_logsumexp}, {"equal", fast_equal}, {nullptr, nullptr}};
+                                   {"var", fast_var, 0}, {"var_mean", fast_var, 1}, {"logsumexp", fast_logsumexp}, {"equal", fast_equal}, {"norm", fast_norm},
+                                   {"linalg_vector_norm", fast_norm}, {"nansum", fast_nansum}, {"count_nonzero", fast_count_nonzero}, {nullptr, nullptr}};
 
 }  // namespace weft

@@ -8,9 +8,7 @@
 #include "reduce.h"
 
 namespace weft {
-namespace {
 
-// How many of n bytes are not 0.
 int64_t count_true(const char *mask, int64_t n) {
   constexpr uint64_t low = 0x7f7f7f7f7f7f7f7full, ones = 0x0101010101010101ull;
   int64_t count = 0, i = 0;
@@ -22,6 +20,8 @@ int64_t count_true(const char *mask, int64_t n) {
   for (; i < n; i++) count += mask[i] != 0;
   return count;
 }
+
+namespace {
 
 // The elements where the mask holds, `count` of them. Which those are nobody foresees: no branch on it.
 template <class T> void take(const T *x, const char *mask, int64_t n, T *to, int64_t count) {

@@ -349,7 +349,7 @@ def aminmax(input, dim, keepdim):
     return aminmax.schema.result_type((amin(input, dims, keepdim), amax(input, dims, keepdim)))
 
 
-@composite("nansum(Tensor input, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor")
+@composite("nansum(Tensor input, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", native="reduction")
 def nansum(input, dim, keepdim, dtype):
     """`sum` with NaN as 0."""
     return sum(zero_nans(input), dim, keepdim, dtype=dtype)
@@ -368,7 +368,7 @@ def nanmean(input, dim, keepdim, dtype):
     return nansum(input, dim, keepdim, dtype=dtype) / sum(number, dim, keepdim)
 
 
-@composite("count_nonzero(Tensor input, int[1]? dim=None) -> Tensor")
+@composite("count_nonzero(Tensor input, int[1]? dim=None) -> Tensor", native="reduction")
 def count_nonzero(input, dim):
     """How many elements are not 0."""
     return sum(ops.ne(input, 0), dim)
@@ -472,6 +472,7 @@ def vector_norm(x: Any, p: Any, dim: Any, keepdim: bool) -> Any:
 @composite(
     "linalg_vector_norm(Tensor input, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
     tags=["function_only"],
+    native="reduction",
 )
 def linalg_vector_norm(input, ord, dim, keepdim, dtype):
     """The vector norm of order `ord` along `dim`."""
@@ -483,7 +484,9 @@ def linalg_vector_norm(input, ord, dim, keepdim, dtype):
     return vector_norm(x, ord, dim, keepdim)
 
 
-@composite("norm(Tensor input, Any p='fro', Any dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor")
+@composite(
+    "norm(Tensor input, Any p='fro', Any dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", native="reduction"
+)
 def norm(input, p, dim, keepdim, dtype):
     """The p-norm; 'fro' is the square root of the sum of squares; 'nuc' the sum of singular values."""
     x = input if dtype is None else input.to(dtype)

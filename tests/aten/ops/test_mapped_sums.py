@@ -1,0 +1,44 @@
+"""Norms, nansum and count_nonzero that store nothing between: the bits of the composites, for rows of any length."""
+
+import numpy as np
+import pytest
+
+import weft
+
+_CALLS = {
+    "norm": lambda x, **kw: x.norm(**kw),
+    "norm of order 1": lambda x, **kw: x.norm(1, **kw),
+    "vector_norm": lambda x, **kw: weft.linalg.vector_norm(x, 2.0, **kw),
+    "nansum": weft.nansum,
+}
+
+
+@pytest.mark.parametrize("call", _CALLS.values(), ids=_CALLS)
+@pytest.mark.parametrize("dtype", [weft.float32, weft.float64])
+@pytest.mark.parametrize("sizes", [(1, 1), (5,), (100, 3), (7, 600, 2), (3, 5000), (4097,), (1, 100003)])
+def test_the_bits_of_a_sum_of_what_is_stored(call, dtype, sizes):
+    x = weft.randn(sizes, dtype=dtype)
+    recorded = x.clone().requires_grad_()  # takes the composite
+    assert weft.equal(call(x), call(recorded))
+    for dim in range(len(sizes)):
+        for keepdim in (False, True):
+            found, wanted = (call(t, dim=dim, keepdim=keepdim) for t in (x, recorded))
+            assert found.shape == wanted.shape and weft.equal(found, wanted)
+    spread = weft.cat([x, x])[::2]
+    assert weft.equal(call(spread), call(spread.clone()))
+
+
+def test_special_values():
+    assert weft.nansum(weft.tensor([1.0, weft.nan, 2.0])) == 3 and weft.nansum(weft.tensor([weft.inf, weft.nan])) == weft.inf
+    assert weft.tensor([3.0, weft.nan]).norm().isnan() and weft.tensor([-weft.inf, 1.0]).norm(1) == weft.inf
+    with pytest.raises(IndexError):
+        weft.ones(2, 2).norm(2, 5)
+    assert weft.ones(0, 3).norm() == 0 and weft.ones([]).norm() == 1
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.int64, np.uint8, np.complex64, bool])
+def test_count_nonzero(dtype):
+    x = np.random.default_rng(0).integers(0, 3, (90, 91)).astype(dtype)
+    assert weft.count_nonzero(weft.from_numpy(x)) == np.count_nonzero(x)
+    assert weft.count_nonzero(weft.from_numpy(x), 0).tolist() == np.count_nonzero(x, 0).tolist()
+    assert weft.count_nonzero(weft.from_numpy(x.T)) == np.count_nonzero(x) and weft.count_nonzero(weft.from_numpy(x[:0])) == 0

@@ -11,10 +11,60 @@ _made: dict[str, dict[str, Any]] = {}
 
 
 def inputs_of(torch: Any, size: str) -> dict[str, Any]:
-    """The inputs by name: "large" ones have about 262144 elements, "small" ones about 64."""
+    """The inputs by name: "large" ones have about 262144 elements, "small" ones about 64, "usual" ones are those of models."""
     if size not in _made:
-        _made[size] = _inputs(torch, size == "large")
+        _made[size] = _usual_inputs(torch) if size == "usual" else _inputs(torch, size == "large")
     return _made[size]
+
+
+def cases_of(size: str) -> dict[str, str]:
+    """The expressions over the inputs of that size, by name."""
+    return USUAL if size == "usual" else CASES
+
+
+def _usual_inputs(torch: Any) -> dict[str, Any]:
+    import numpy as np
+
+    rng = np.random.default_rng(0)
+
+    def real(*sizes: int) -> Any:
+        return torch.from_numpy(rng.standard_normal(sizes).astype(np.float32))
+
+    def ints(high: int, *sizes: int) -> Any:
+        return torch.from_numpy(rng.integers(0, high, sizes))
+
+    return {
+        "x": real(2048, 2048),
+        "y": real(2048, 2048),
+        "odd": real(1023, 1025),
+        "cube": real(64, 129, 512),
+        "hidden": real(2048, 768),
+        "row": real(768),
+        "classes": real(256, 32000),
+        "target": ints(32000, 256),
+        "table": real(32000, 256),
+        "ids": ints(32000, 4096),
+        "im56": real(8, 64, 56, 56),
+        "im28": real(8, 128, 28, 28),
+        "im224": real(2, 3, 224, 224),
+        "w3": real(64, 64, 3, 3),
+        "w1": real(256, 64, 1, 1),
+        "w3s": real(256, 128, 3, 3),
+        "w7": real(64, 3, 7, 7),
+        "scale": real(64),
+        "mean": real(64),
+        "var": real(64).abs() + 0.1,
+        "q512": real(1, 8, 512, 64),
+        "q2048": real(1, 4, 2048, 64),
+        "at": ints(2048, 2048),
+        "k": ints(2048, 2048, 2048),
+        "b3": real(32, 128, 256),
+        "c3": real(32, 256, 128),
+        "h": real(2048, 768).to(torch.bfloat16),
+        "hw": real(3072, 768).to(torch.bfloat16),
+        "hb": real(3072).to(torch.bfloat16),
+        "wide": real(768, 768),
+    }
 
 
 def _inputs(torch: Any, large: bool) -> dict[str, Any]:
@@ -350,6 +400,41 @@ dropout: F.dropout(x, 0.5)
 multinomial: torch.multinomial(u, 4)
 item: x[0, 0].item()
 """
+
+_USUAL = """
+softmax 0: F.softmax(x, 0)
+softmax odd: F.softmax(odd, 1)
+sum middle: cube.sum(1)
+sum 0 odd: odd.sum(0)
+add: x + y
+gelu: F.gelu(x)
+layer_norm: F.layer_norm(hidden, (768,), row, row)
+cross_entropy: F.cross_entropy(classes, target)
+embedding: F.embedding(ids, table)
+conv2d 3x3: F.conv2d(im56, w3, padding=1)
+conv2d 1x1: F.conv2d(im56, w1)
+conv2d 3x3 stride: F.conv2d(im28, w3s, stride=2, padding=1)
+conv2d 7x7 stride: F.conv2d(im224, w7, stride=2, padding=3)
+batch_norm: F.batch_norm(im56, None, None, scale, mean, training=True)
+batch_norm eval: F.batch_norm(im56, mean, var.detach(), scale, mean)
+attention 512: F.scaled_dot_product_attention(q512, q512, q512, is_causal=True)
+attention 2048: F.scaled_dot_product_attention(q2048, q2048, q2048, is_causal=True)
+topk: x.topk(50, 1)
+sort: x.sort(1)
+cumsum: x.cumsum(1)
+cumsum 0: x.cumsum(0)
+index_select: x.index_select(0, at)
+scatter_add: x.scatter_add(1, k, y)
+cat: torch.cat([x, y], 1)
+transposed copy: x.t().contiguous()
+transposed copy odd: odd.t().contiguous()
+permuted copy: cube.permute(2, 0, 1).contiguous()
+bmm: b3 @ c3
+einsum: torch.einsum('bij,bjk->bik', b3, c3)
+linear: F.linear(hidden, wide, row)
+linear bfloat16: F.linear(h, hw, hb)
+"""
+USUAL: dict[str, str] = dict(line.split(": ", 1) for line in _USUAL.strip().splitlines())
 
 CASES: dict[str, str] = {
     **{name.rstrip("_"): f"torch.{name.rstrip('_')}({'u' if name.endswith('_') else 'x'})" for name in _POINTWISE.split()},

@@ -1,6 +1,8 @@
-"""How long ops take eager beside PyTorch eager: forward and backward, at about a megabyte and at 64 elements, on one thread.
+"""How long ops take eager beside PyTorch eager: forward and backward, at about a megabyte and at 64 elements, on one thread; with
+"usual" the most used ops at the sizes of models.
 
-python -m benchmarks.eager_ops --peer-python PATH [--only PATTERN,…] [--sizes large,small] [--seconds S] [--rows FILE]
+python -m benchmarks.eager_ops --peer-python PATH [--only PATTERN,…] [--sizes large,small,usual] [--threads N] [--seconds S]
+                               [--rows FILE]
 
 PATH is a Python in which torch can be imported. A process of each library holds the same inputs; they measure every case in
 turns, a few milliseconds at a time, so that both meet the same noise, and the least of each counts. Backward is a call of
@@ -25,14 +27,14 @@ SLOWEST, MEAN = 1.2, 0.5
 WINDOW = 3e-3  # seconds that a turn takes
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from benchmarks.eager_cases import CASES, inputs_of  # noqa: E402  (the peer runs this file by its path)
+from benchmarks.eager_cases import cases_of, inputs_of  # noqa: E402  (the peer runs this file by its path)
 
 
 # ------------------------------------------------------------------------------------------------ in each library
 def _calls(torch: Any, size: str, name: str) -> dict[str, Any]:
     """{pass: function} of a case; backward where its result has a history."""
     names = inputs_of(torch, size)
-    code = compile(CASES[name], name, "eval")
+    code = compile(cases_of(size)[name], name, "eval")
     scope = {"torch": torch, "F": torch.nn.functional, **names}
     calls = {"forward": lambda: eval(code, scope)}
     used = [k for k in code.co_names if k in names and getattr(names[k], "is_floating_point", lambda: False)()]
@@ -65,13 +67,13 @@ def _peak(call: Any) -> int:
     return max(0, peak - before)
 
 
-def work(library: str) -> None:
+def work(library: str, threads: int) -> None:
     """Answer questions on standard input, one a line."""
     if library == "weft":
         import weft as torch
     else:
         import torch
-    torch.set_num_threads(1)
+    torch.set_num_threads(threads)
     calls: dict[str, Any] = {}
     repeat: dict[str, int] = {}
     for line in sys.stdin:
@@ -92,10 +94,11 @@ def work(library: str) -> None:
                 answer = _peak(calls[ask["pass"]])
             else:
                 call, n = calls[ask["pass"]], repeat[ask["pass"]]
-                start = time.thread_time()
+                clock = time.thread_time if threads == 1 else time.perf_counter
+                start = clock()
                 for _ in range(n):
                     call()
-                answer = (time.thread_time() - start) / n
+                answer = (clock() - start) / n
         except Exception as error:  # told to the other side, which counts it as a failure of the case
             answer = {"error": f"{type(error).__name__}: {error}"[:200]}
         print(json.dumps(answer), flush=True)
@@ -105,8 +108,8 @@ def work(library: str) -> None:
 class Library:
     """A process in which one of the libraries measures."""
 
-    def __init__(self, python: str, name: str):
-        command = [python, __file__, "--work", name]
+    def __init__(self, python: str, name: str, threads: int):
+        command = [python, __file__, "--work", name, "--threads", str(threads)]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def ask(self, **question: Any) -> Any:
@@ -137,7 +140,7 @@ def measure(ours: Library, peer: Library, name: str, size: str, seconds: float) 
             for k, library in enumerate((ours, peer)):
                 best[k] = min(best[k], library.ask(**{"do": "time", "pass": key}))
         row = {"name": name, "size": size, "pass": key, "weft": best[0], "peer": best[1], "ratio": best[0] / best[1]}
-        if size == "large":
+        if size != "small":
             row["peaks"] = [library.ask(**{"do": "peak", "pass": key}) for library in (ours, peer)]
         rows.append(row)
     return rows
@@ -149,23 +152,25 @@ def main() -> None:
     parser.add_argument("--only", default="*", help="patterns of names")
     parser.add_argument("--sizes", default="large,small")
     parser.add_argument("--seconds", type=float, default=0.06, help="for a pass of a case")
+    parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rows", help="a file for the rows, as lines of JSON")
     parser.add_argument("--work", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.work:
-        return work(options.work)
-    ours, peer = Library(sys.executable, "weft"), Library(options.peer_python, "torch")
+        return work(options.work, options.threads)
+    start = lambda: (Library(sys.executable, "weft", options.threads), Library(options.peer_python, "torch", options.threads))
+    ours, peer = start()
     rows: list[dict] = []
     patterns = options.only.split(",")
     for size in options.sizes.split(","):
-        for name in CASES:
+        for name in cases_of(size):
             if not any(fnmatch.fnmatch(name, p) for p in patterns):
                 continue
             try:
                 made = measure(ours, peer, name, size, options.seconds)
             except EOFError as error:
                 made = [{"name": name, "size": size, "pass": "forward", "error": str(error)}]
-                ours, peer = Library(sys.executable, "weft"), Library(options.peer_python, "torch")
+                ours, peer = start()
             rows += made
             if options.rows:
                 with open(options.rows, "a") as file:

@@ -199,18 +199,33 @@ bool run_outer(const WeftTensor *out, const WeftTensor *a, const WeftTensor *b) 
   return true;
 }
 
-// The elements of a matrix of integers as doubles, row by row, and the largest of their sizes.
+#define WEFT_CLONES __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4"), optimize("O3")))
+// n elements as doubles; all bits that their sizes have.
+#define WEFT_AS_DOUBLES(T)                                                                  \
+  WEFT_CLONES uint64_t row_as_doubles(const T *p, int64_t step, int64_t n, double *to) {    \
+    uint64_t bits = 0;                                                                      \
+    if (step == 1)                                                                          \
+      for (int64_t j = 0; j < n; j++) {                                                     \
+        const int64_t x = p[j];                                                             \
+        to[j] = (double)x, bits |= (uint64_t)(x < 0 ? -x : x);                              \
+      }                                                                                     \
+    else                                                                                    \
+      for (int64_t j = 0; j < n; j++) {                                                     \
+        const int64_t x = p[j * step];                                                      \
+        to[j] = (double)x, bits |= (uint64_t)(x < 0 ? -x : x);                              \
+      }                                                                                     \
+    return bits;                                                                            \
+  }
+WEFT_AS_DOUBLES(int32_t)
+WEFT_AS_DOUBLES(int64_t)
+
+// The elements of a matrix of integers as doubles, row by row, and a number that none of their sizes is above.
 template <typename T> void as_doubles(const WeftTensor *t, std::vector<double> *to, double *most) {
-  const T *p = reinterpret_cast<const T *>(weft_data(t));
   to->resize((size_t)t->numel);
-  double largest = 0;
-  for (int64_t i = 0, at = 0; i < t->sizes[0]; i++)
-    for (int64_t j = 0; j < t->sizes[1]; j++, at++) {
-      const double x = (double)p[i * t->strides[0] + j * t->strides[1]];
-      (*to)[(size_t)at] = x;
-      largest = std::max(largest, x < 0 ? -x : x);
-    }
-  *most = largest;
+  uint64_t bits = 0;
+  for (int64_t i = 0; i < t->sizes[0]; i++)
+    bits |= row_as_doubles(reinterpret_cast<const T *>(weft_data(t)) + i * t->strides[0], t->strides[1], t->sizes[1], to->data() + i * t->sizes[1]);
+  *most = (double)bits;
 }
 
 // Integers whose sums float64 holds exactly go as such: processors multiply these faster.

@@ -17,6 +17,29 @@ enum Border { BORDER_ZEROS, BORDER_CLAMP, BORDER_REFLECT };
 
 constexpr int64_t kBlock = 256;
 
+// Elements of an image at n places (-1: 0), and sums of four such, weighed: gathered by vectors. What is outside reads the first element.
+#define WEFT_CLONES __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4"), optimize("O3")))
+#define WEFT_GATHERED(T)                                                                                                              \
+  WEFT_CLONES void take(const T *image, const int32_t *at, int64_t n, T *out) {                                                       \
+    for (int64_t i = 0; i < n; i++) {                                                                                                 \
+      const T x = image[at[i] < 0 ? 0 : at[i]];                                                                                       \
+      out[i] = at[i] < 0 ? (T)0 : x;                                                                                                  \
+    }                                                                                                                                 \
+  }                                                                                                                                   \
+  WEFT_CLONES void blend(const T *image, const int32_t (*at)[kBlock], const T (*weight)[kBlock], int64_t n, T *out) {                 \
+    for (int64_t i = 0; i < n; i++) {                                                                                                 \
+      const T a = image[at[0][i] < 0 ? 0 : at[0][i]], b = image[at[1][i] < 0 ? 0 : at[1][i]];                                         \
+      const T c = image[at[2][i] < 0 ? 0 : at[2][i]], d = image[at[3][i] < 0 ? 0 : at[3][i]];                                         \
+      T total = (at[0][i] < 0 ? (T)0 : a) * weight[0][i];                                                                             \
+      total += (at[1][i] < 0 ? (T)0 : b) * weight[1][i];                                                                              \
+      total += (at[2][i] < 0 ? (T)0 : c) * weight[2][i];                                                                              \
+      out[i] = total + (at[3][i] < 0 ? (T)0 : d) * weight[3][i];                                                                      \
+    }                                                                                                                                 \
+  }
+WEFT_GATHERED(float)
+WEFT_GATHERED(double)
+
+
 template <class T> struct Sampler {
   const T *image, *grid, *g;
   T *out, *image_grad, *grid_grad;
@@ -51,7 +74,7 @@ template <class T> struct Sampler {
   // Of a block of points: where their pixels lie (-1: outside) and what each weighs; dx, dy: derivatives of the weights.
   struct Block {
     int corners;
-    int64_t at[4][kBlock];
+    int32_t at[4][kBlock];
     T weight[4][kBlock], dy[4][kBlock], dx[4][kBlock], slope[2][kBlock];
   };
 
@@ -61,9 +84,9 @@ template <class T> struct Sampler {
     return rest > (T)0.5 || (rest == (T)0.5 && std::fmod(below, (T)2) != 0) ? below + 1 : below;
   }
 
-  int64_t place(T y, T x) const {
+  int32_t place(T y, T x) const {
     const bool inside = y >= 0 && y <= (T)(size[0] - 1) && x >= 0 && x <= (T)(size[1] - 1);
-    return inside ? (int64_t)y * size[1] + (int64_t)x : -1;
+    return inside ? (int32_t)((int64_t)y * size[1] + (int64_t)x) : -1;
   }
 
   void find(const T *points_of, int64_t n, Block *b) const {
@@ -97,14 +120,10 @@ template <class T> struct Sampler {
         const T *image = s.image + (sample * s.channels + c) * area;
         T *out = s.out + (sample * s.channels + c) * s.points + first;
         if (s.nearest) {
-          for (int64_t i = 0; i < n; i++) out[i] = b.at[0][i] < 0 ? (T)0 : image[b.at[0][i]];
+          take(image, b.at[0], n, out);
           continue;
         }
-        for (int64_t i = 0; i < n; i++) {
-          T total = 0;
-          for (int k = 0; k < 4; k++) total += (b.at[k][i] < 0 ? (T)0 : image[b.at[k][i]]) * b.weight[k][i];
-          out[i] = total;
-        }
+        blend(image, b.at, b.weight, n, out);
       }
     }
   }
@@ -147,6 +166,7 @@ template <class T> struct Sampler {
 template <class T> bool read(WeftTensor *image, WeftTensor *grid, PyObject *const *modes, Sampler<T> *s) {
   const char *mode = PyUnicode_Check(modes[0]) ? PyUnicode_AsUTF8(modes[0]) : nullptr, *border = PyUnicode_Check(modes[1]) ? PyUnicode_AsUTF8(modes[1]) : nullptr;
   if (!mode || !border || !exact_bool(modes[2], &s->align) || !strcmp(mode, "bicubic")) return false;
+  if (image->sizes[2] > INT32_MAX / image->sizes[3]) return false;
   s->nearest = !strcmp(mode, "nearest");
   s->border = !strcmp(border, "zeros") ? BORDER_ZEROS : !strcmp(border, "border") ? BORDER_CLAMP : BORDER_REFLECT;
   s->image = reinterpret_cast<T *>(weft_data(image)), s->grid = reinterpret_cast<T *>(weft_data(grid));

@@ -220,6 +220,10 @@ def affine_grid(theta, size, align_corners):
     for length in spatial:
         axis = ops.linspace(-1, 1, length, dtype=theta.dtype) if length > 1 else ops.zeros(length, dtype=theta.dtype)
         axes.append(axis if align_corners or length < 2 else axis * (length - 1) / length)
-    points = ops.meshgrid(*axes, indexing="ij")
-    flat = ops.stack([*(p.reshape([-1]) for p in reversed(points)), ops.ones_like(points[0]).reshape([-1])], 1)
-    return (flat @ theta.transpose(1, 2)).reshape([n, *spatial, len(spatial)])
+    d = len(spatial)
+    total = theta[:, :, -1].reshape([n, d, *[1] * d])  # of each coordinate a plane, along whose last dim what is added last varies
+    for k, axis in reversed(list(enumerate(reversed(axes)))):
+        along = [1] * d
+        along[d - 1 - k] = axis.shape[0]
+        total = total + theta[:, :, k].reshape([n, d, *[1] * d]) * axis.reshape([1, 1, *along])
+    return ops.movedim(total.expand([n, d, *spatial]), 1, -1).contiguous()

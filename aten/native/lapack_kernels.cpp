@@ -68,6 +68,39 @@ template <int n> bool results_of(PyObject *tuple, WeftTensor *(&to)[n]) {
   return true;
 }
 
+// A kernel that writes by rows, for results in any layout (those of LAPACK's decompositions lie by columns).
+template <PyObject *(*kernel)(PyObject *, PyObject *const *, Py_ssize_t)> PyObject *by_rows(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
+  constexpr int kMost = 3;
+  const bool several = nargs && PyTuple_Check(args[0]);
+  const Py_ssize_t n = several ? PyTuple_GET_SIZE(args[0]) : 1;
+  if (!nargs || n > kMost) return not_for_these();
+  Ref rows[kMost], tuple;
+  WeftTensor *outs[kMost];
+  bool replaced = false;
+  for (Py_ssize_t i = 0; i < n; i++) {
+    PyObject *given = several ? PyTuple_GET_ITEM(args[0], i) : args[0];
+    outs[i] = plain(given);
+    if (!outs[i]) return not_for_these();
+    const bool is_dense = outs[i]->word & WEFT_WORD_CONTIGUOUS;
+    rows[i].reset(is_dense ? Py_NewRef(given) : empty((uint32_t)WEFT_DTYPE(outs[i]), WEFT_NDIM(outs[i]), outs[i]->sizes, nullptr));
+    if (!rows[i]) return nullptr;
+    replaced = replaced || !is_dense;
+  }
+  if (!replaced) return kernel(self, args, nargs);
+  std::vector<PyObject *> again(args, args + nargs);
+  if (several) {
+    tuple.reset(PyTuple_New(n));
+    for (Py_ssize_t i = 0; tuple && i < n; i++) PyTuple_SET_ITEM(tuple.get(), i, Py_NewRef(rows[i].get()));
+    if (!tuple) return nullptr;
+  }
+  again[0] = several ? tuple.get() : rows[0].get();
+  Ref result(kernel(self, again.data(), nargs));
+  if (result.get() != Py_None) return result.release();
+  for (Py_ssize_t i = 0; i < n; i++)
+    if (rows[i].get() != as_object(outs[i]) && !copy_into(outs[i], as_tensor(rows[i].get()))) return unread();
+  return result.release();
+}
+
 // f(i) for each matrix, until one says false; without the GIL where there is much to do.
 template <class F> PyObject *each(const Matrices &a, F f) {
   bool good = true;
@@ -456,20 +489,20 @@ PyObject *adjugate_kernel(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
 
 }  // namespace
 
-const NativeKernel lapack_kernels[] = {{"linalg_inv", WEFT_KERNEL(inverse_kernel)},
-                                       {"solve_matrix", WEFT_KERNEL(solve_kernel)},
-                                       {"solve_triangular_matrix", WEFT_KERNEL(triangular_kernel)},
-                                       {"solve_factored", WEFT_KERNEL(factored_kernel)},
-                                       {"cholesky_lower", WEFT_KERNEL(cholesky_kernel)},
-                                       {"linalg_lu_factor_ex", WEFT_KERNEL(lu_kernel)},
-                                       {"linalg_qr", WEFT_KERNEL(qr_kernel)},
-                                       {"linalg_eigh", WEFT_KERNEL(eigh_kernel)},
-                                       {"hermitian_values", WEFT_KERNEL(eigvalsh_kernel)},
-                                       {"linalg_svd", WEFT_KERNEL(svd_kernel)},
-                                       {"singular_values", WEFT_KERNEL(svdvals_kernel)},
-                                       {"linalg_det", WEFT_KERNEL(det_kernel)},
-                                       {"slogdet", WEFT_KERNEL(slogdet_kernel)},
-                                       {"adjugate", WEFT_KERNEL(adjugate_kernel)},
+const NativeKernel lapack_kernels[] = {{"linalg_inv", WEFT_KERNEL(by_rows<inverse_kernel>)},
+                                       {"solve_matrix", WEFT_KERNEL(by_rows<solve_kernel>)},
+                                       {"solve_triangular_matrix", WEFT_KERNEL(by_rows<triangular_kernel>)},
+                                       {"solve_factored", WEFT_KERNEL(by_rows<factored_kernel>)},
+                                       {"cholesky_lower", WEFT_KERNEL(by_rows<cholesky_kernel>)},
+                                       {"linalg_lu_factor_ex", WEFT_KERNEL(by_rows<lu_kernel>)},
+                                       {"linalg_qr", WEFT_KERNEL(by_rows<qr_kernel>)},
+                                       {"linalg_eigh", WEFT_KERNEL(by_rows<eigh_kernel>)},
+                                       {"hermitian_values", WEFT_KERNEL(by_rows<eigvalsh_kernel>)},
+                                       {"linalg_svd", WEFT_KERNEL(by_rows<svd_kernel>)},
+                                       {"singular_values", WEFT_KERNEL(by_rows<svdvals_kernel>)},
+                                       {"linalg_det", WEFT_KERNEL(by_rows<det_kernel>)},
+                                       {"slogdet", WEFT_KERNEL(by_rows<slogdet_kernel>)},
+                                       {"adjugate", WEFT_KERNEL(by_rows<adjugate_kernel>)},
                                        {nullptr, nullptr}};
 
 }  // namespace weft

@@ -9,7 +9,8 @@ from aten.meta import Meta
 from aten.op import registry
 from aten.tensor import from_numpy
 
-KERNELS = sorted(_native.native_kernels())
+SIGNS = {"linalg_eigh", "linalg_svd"}  # vectors are so up to signs: tests/aten/ops/test_lapack.py
+KERNELS = sorted(_native.native_kernels().keys() - SIGNS)
 DTYPES = "float32 float64 float16 bfloat16 int64 int32 int16 int8 uint8 bool complex64".split()
 rng = np.random.default_rng(0)
 
@@ -177,6 +178,48 @@ def of_bincount(_, dtype):
     yield from ((index(9, n).to(getattr(dtypes, dtype)), None, least) for n, least in ((20, 0), (20, 14), (0, 3)))
 
 
+@calls_of("histc")
+def of_histc(_, dtype):
+    for low, high in ((0, 0), (-1, 1), (-2.5, 0.5), (1, 1)):
+        yield tensor(3, 4, dtype=dtype), 4, low, high
+
+
+@calls_of("masked_select")
+def of_masked_select(_, dtype):
+    for layout in ("plain", "turned"):
+        x = tensor(5, 8, dtype=dtype, layout=layout)
+        yield x, tensor(5, 8, dtype="bool")
+        yield x, tensor(5, 8, dtype="bool", layout=layout)
+
+
+def matrices(dtype, layout):
+    """Positive definite ones."""
+    x = np.sin(np.arange(48.0)).reshape(3, 4, 4)
+    x = x @ x.swapaxes(-1, -2) + 4 * np.eye(4)
+    wide = x.repeat(2, -1).repeat(2, -2) if layout == "strided" else x
+    t = from_numpy(wide).to(getattr(dtypes, dtype))
+    return t[:, ::2, ::2].detach() if layout == "strided" else t.permute([0, 2, 1]).detach() if layout == "turned" else t
+
+
+@calls_of("linalg_inv", "linalg_det", "slogdet", "adjugate", "singular_values", "cholesky_lower", "linalg_lu_factor_ex",
+          "linalg_qr", "hermitian_values", "solve_matrix", "solve_triangular_matrix", "solve_factored")  # fmt: skip
+def of_matrices(name, dtype):
+    for layout in ("plain", "turned", "strided"):
+        a, b = (matrices(dtype, kind) for kind in (layout, "plain"))
+        rest: dict = {
+            "cholesky_lower": [(False,), (True,)],
+            "linalg_lu_factor_ex": [(True,)],
+            "linalg_qr": [("reduced",), ("complete",), ("r",)],
+            "hermitian_values": [("L",), ("u",)],
+            "solve_matrix": [(b,)],
+            "solve_triangular_matrix": [(b, upper, unit) for upper in (False, True) for unit in (False, True)],
+        }
+        if name == "solve_factored":
+            yield from ((b, a, upper) for upper in (False, True))
+        else:
+            yield from ((a, *more) for more in rest.get(name, [()]))
+
+
 @calls_of("unique_dim", "unique_runs")
 def of_unique_dim(name, dtype):
     for sizes in ((40,), (5, 6)):
@@ -264,7 +307,8 @@ def transforms(name, dtype):
 
 
 ROUNDED = """polygamma image_of_columns extended_pad_backward channel_norm channel_norm_backward class_loss sample_points
-sample_points_backward convolution convolution_weight fft_c2c fft_r2c fft_c2r""".split()
+sample_points_backward convolution convolution_weight fft_c2c fft_r2c fft_c2r linalg_inv linalg_det slogdet adjugate singular_values
+cholesky_lower linalg_lu_factor_ex linalg_qr hermitian_values solve_matrix solve_triangular_matrix solve_factored""".split()
 
 
 def asked(name, args, found):
@@ -320,7 +364,7 @@ def test_it_has_a_loop(name):
     assert any(op.native_fn(*outs(args), *args) is not NotImplemented for args in CALLS[name](name, dtype))
 
 
-@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("name", [*KERNELS, *sorted(SIGNS)])
 def test_it_refuses_what_it_does_not_know(name):
     native = registry[name].native_fn
     for args in ((), (None,), (tensor(2),), (tensor(2), tensor(2)), (tensor(2), None, 1.5, "x"), (1, 2, 3, 4, 5, 6, 7, 8)):

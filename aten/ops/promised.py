@@ -130,7 +130,7 @@ PROMISED = {
         "adaptive_max_pool3d max_unpool3d lp_pool1d lp_pool2d lp_pool3d",
     "random":
         "philox_reserve rand_philox randn_philox randint_philox rand randn randint rand_like randn_like randint_like "
-        "randperm randperm_philox normal bernoulli. bernoulli_. uniform uniform_. normal_fill normal_fill_. "
+        "randperm randperm_philox flat_in normal bernoulli. bernoulli_. uniform uniform_. normal_fill normal_fill_. "
         "normal_=normal_fill_. exponential exponential_. cauchy cauchy_. log_normal log_normal_. geometric geometric_. "
         "random random_. dropout_philox dropout_kept dropout dropout1d dropout2d dropout3d alpha_dropout "
         "feature_alpha_dropout",

@@ -66,7 +66,11 @@ def graph_text(gm: Any) -> str | None:
     for node in gm.graph.nodes:
         if node.op == "call_method":
             return None
-        if node.op == "call_function" and not is_op(node.target) and getattr(node.target, "__module__", "") not in _FIXED_MODULES:
+        if (
+            node.op == "call_function"
+            and not is_op(node.target)
+            and getattr(node.target, "__module__", "") not in _FIXED_MODULES
+        ):
             return None
         if node.op == "get_attr":
             value = getattr(gm, node.target)
@@ -84,7 +88,9 @@ def of(gm: Any, kind: str = "captured") -> str | None:
     if text is None:
         return None
     env = gm.shape_env
-    known = "" if env is None else f"{sorted((k, str(v)) for k, v in env.ranges.items())}\n{[str(g) for g in env.guards]}"
+    known = (
+        "" if env is None else f"{sorted((k, str(v)) for k, v in env.ranges.items())}\n{[str(g) for g in env.guards]}"
+    )
     return _runner.sha256("\0".join((kind, text, known, devices(gm), environment())).encode())
 
 

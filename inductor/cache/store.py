@@ -95,7 +95,9 @@ def _complain(what: str, error: BaseException) -> None:
     counters["cache_errors"] += 1
     log(f"{what}: {error}")
     reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    errors.warn_once(f"the compilation cache in {folder()}: {reason}. Compiling without it; WEFT_CACHE_DIR chooses another.")
+    errors.warn_once(
+        f"the compilation cache in {folder()}: {reason}. Compiling without it; WEFT_CACHE_DIR chooses another."
+    )
 
 
 class Store:

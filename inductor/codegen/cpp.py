@@ -53,7 +53,9 @@ def render(
     seen: dict[str, str] = {}
     for k in kernels:
         text = (
-            render_kernel(k, buffers, hints, ranges, isa) if isinstance(k.body, tuple) else render_product(k, buffers, ranges, isa)
+            render_kernel(k, buffers, hints, ranges, isa)
+            if isinstance(k.body, tuple)
+            else render_product(k, buffers, ranges, isa)
         )
         first = seen.setdefault(canonical(text, k.name), k.name)
         parts.append(text if first == k.name else same_as(k, first))

@@ -70,7 +70,8 @@ class AsideWriter(ReductionWriter):
             store = next(s for s in self.storing.body if self.is_row(s))  # type: ignore[union-attr]
             row = self.address(self.simplified(without(self.simplified(store.index), self.plan.axis.name)))
             unit.lines.append(
-                f"const bool behind = (((unsigned long)(b{self.argument(store.buffer)} + {row}) - 1) & {PAGE - 1}) < {PAGE // 2};"
+                f"const bool behind = (((unsigned long)(b{self.argument(store.buffer)} + {row}) - 1) & {PAGE - 1})"
+                f" < {PAGE // 2};"
             )
             unit.labels.add("aside")
         if f"aside{k}" not in unit.labels:

@@ -51,7 +51,9 @@ class ReductionWriter(ValueWriter):
         body = self.close().lines + foot
         self.scopes[-1].lines += self.vector_loops(body, start, stop, even=even)
 
-    def vector_loops(self, body: list[str], start: str, stop: str, unrolled: int = 0, even: bool | None = None) -> list[str]:
+    def vector_loops(
+        self, body: list[str], start: str, stop: str, unrolled: int = 0, even: bool | None = None
+    ) -> list[str]:
         """Loops of `body` over whole vectors, `unrolled` at a time, then once over the rest. `even`: whether there is
         none, where start and stop are not those of the axis."""
         v = self.plan.axis.name
@@ -87,7 +89,9 @@ class ReductionWriter(ValueWriter):
             out.append(f"{T} {s.name} = w_splat<{T}>({start});")
         block = self.open(())
         block.lines += [
-            f"{COMPUTED[s.dtype]} {s.name}_carry = {identity(s.kind, s.dtype)};" for s in stage.body if isinstance(s, Running)
+            f"{COMPUTED[s.dtype]} {s.name}_carry = {identity(s.kind, s.dtype)};"
+            for s in stage.body
+            if isinstance(s, Running)
         ]
         counts = self.counts(stage)
         if counts:
@@ -223,7 +227,9 @@ class ReductionWriter(ValueWriter):
             array = f"{s.name}_t" if chunked and not s.kind.startswith("arg") else f"{s.name}_a"
             if isinstance(s, Reduce):
                 at = f"[(unsigned long)({v} - first) / L]"
-                self.column_results[s.name] = f"w_cast<long>({s.name}_i{at})" if s.kind.startswith("arg") else array + at
+                self.column_results[s.name] = (
+                    f"w_cast<long>({s.name}_i{at})" if s.kind.startswith("arg") else array + at
+                )
             self.rows[s.name] = INNERMOST
 
     @property

@@ -23,7 +23,9 @@ def splits(w: NestWriter) -> bool:
         return False
     inner = [stage for stage in w.nest.stages if stage.inner]
     rows, length = w.size_hint(extent(w.plan.outer)), w.size_hint(w.plan.axis.size)
-    plain = all(isinstance(s, Store) or (isinstance(s, Reduce) and not s.kind.startswith("arg")) for s in w.nest.statements)
+    plain = all(
+        isinstance(s, Store) or (isinstance(s, Reduce) and not s.kind.startswith("arg")) for s in w.nest.statements
+    )
     summed = any(isinstance(s, Reduce) and w.chunks(s) for s in w.nest.statements)
     return len(inner) == 1 and plain and summed and rows <= FEW_ROWS and length >= MANY_CHUNKS * ROW_CHUNK
 

@@ -143,7 +143,9 @@ class StaggeredWriter(NestWriter):
     def history(self, reductions: list[Reduce]) -> list[str]:
         """What earlier rows have left."""
         return [
-            f"{vector(s.dtype)} {later(s.name, k)} = {{}};" for s in reductions for k in range(1, self.behind.get(s.name, 0) + 1)
+            f"{vector(s.dtype)} {later(s.name, k)} = {{}};"
+            for s in reductions
+            for k in range(1, self.behind.get(s.name, 0) + 1)
         ]
 
     def step_loop(self, inner: list[str]) -> list[str]:

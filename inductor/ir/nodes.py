@@ -126,7 +126,9 @@ def const(value: float | int | bool, dtype: str) -> Node:
     else:
         value = int(value)
     key = value.hex() if isinstance(value, float) else value
-    return _node("const", dtype, (), (math.nan if value != value else value, key))  # one NaN object: equal to itself in a tuple
+    return _node(
+        "const", dtype, (), (math.nan if value != value else value, key)
+    )  # one NaN object: equal to itself in a tuple
 
 
 def index(value: Expr | int | bool, dtype: str = "int64", where: tuple[Node, ...] = ()) -> Node:

@@ -55,7 +55,11 @@ class _Reader:
             return nodes.masked(*args)
         if kind == "checked":
             check = Check(*args[2:5])
-            return nodes.in_bounds(args[5], parse(args[1]), check) if args[0] == "bounds" else nodes.nonzero(args[5], check)
+            return (
+                nodes.in_bounds(args[5], parse(args[1]), check)
+                if args[0] == "bounds"
+                else nodes.nonzero(args[5], check)
+            )
         return nodes.row(args[0], dtype) if kind == "row" else nodes.kept(args[0], dtype)
 
     def line(self, text: str) -> Statement | None:

@@ -118,7 +118,9 @@ def check(program: Program, i: int, located: set[int]) -> None:
         need(len(args) == 1 and type(args[0]) in (int, float))
         need(type(args[0]) is float or MIN_INT <= args[0] <= MAX_INT)
     elif op == "input":
-        need(ints and len(args) == 1 and 0 <= args[0] < len(program.inputs) and program.inputs[args[0]].kind != "tensor")
+        need(
+            ints and len(args) == 1 and 0 <= args[0] < len(program.inputs) and program.inputs[args[0]].kind != "tensor"
+        )
     elif op in ("size", "stride"):
         need(ints and len(args) == 2 and 0 <= args[0] < len(program.inputs))
         need(0 <= args[1] < len(program.inputs[args[0]].sizes))

@@ -32,7 +32,9 @@ def with_kept_dims(x: Value, value: Value, dims: tuple[int, ...]) -> Value:
     return reindex(value, kept_sizes(x, dims, True), lambda i: [i[d] for d in left])
 
 
-def reduce(graph, x: Value, kind: str, dims: tuple[int, ...], keepdim: bool, dtype: str, body: Node | None = None) -> Value:
+def reduce(
+    graph, x: Value, kind: str, dims: tuple[int, ...], keepdim: bool, dtype: str, body: Node | None = None
+) -> Value:
     """The reduction `kind` of x (or of `body`, over x's domain) along `dims`; `dtype` is the result's."""
     body = x.body if body is None else body
     looped = tuple(d for d in dims if x.sizes[d] is not ONE)

@@ -164,16 +164,12 @@ def render_mm(spec: MatmulSpec, epilogue: Epilogue | StoreEpilogue, name: str, i
     scalar = "double" if spec.dtype == "float64" else "float"
     lanes = (isa or Isa.native()).bytes // (8 if scalar == "double" else 4)
 
-    helpers = [
-        render_load(which, operand, scalar, lanes) for which, operand in (("a", spec.a), ("b", spec.b)) if operand.load is not None
-    ]
-    body = [
-        "WeftGemm g = {};",
-        f"g.m = {spec.m}, g.n = {spec.n}, g.k = {spec.k}, g.batch_ndim = {len(spec.batch)};",
-        *[f"g.batch_sizes[{d}] = {size};" for d, size in enumerate(spec.batch)],
-        *operand_lines("g.a", "a", spec.a),
-        *operand_lines("g.b", "b", spec.b),
-    ]
+    helpers = [render_load(which, operand, scalar, lanes)
+               for which, operand in (("a", spec.a), ("b", spec.b)) if operand.load is not None]
+    body = ["WeftGemm g = {};",
+            f"g.m = {spec.m}, g.n = {spec.n}, g.k = {spec.k}, g.batch_ndim = {len(spec.batch)};",
+            *[f"g.batch_sizes[{d}] = {size};" for d, size in enumerate(spec.batch)],
+            *operand_lines("g.a", "a", spec.a), *operand_lines("g.b", "b", spec.b)]
     if isinstance(epilogue, StoreEpilogue):
         body += output_lines(epilogue, spec.dtype)
     else:
@@ -184,16 +180,14 @@ def render_mm(spec: MatmulSpec, epilogue: Epilogue | StoreEpilogue, name: str, i
     if helpers:
         helpers = [f"namespace {{ namespace {name}_ {{", ENVIRONMENT, *helpers, "}}"]
         body = [f"using namespace {name}_;", "const Env env = {buf, sym, rt};", *body]
-    return "\n".join(
-        [
-            *helpers,
-            f'extern "C" long {name}(void *const *buf, const long *sym, const WeftKernelRuntime *rt) {{',
-            *indent(body, 1),
-            f"  return rt->gemm->run_{run}(&g, rt);",
-            "}",
-            "",
-        ]
-    )
+    return "\n".join([
+        *helpers,
+        f'extern "C" long {name}(void *const *buf, const long *sym, const WeftKernelRuntime *rt) {{',
+        *indent(body, 1),
+        f"  return rt->gemm->run_{run}(&g, rt);",
+        "}",
+        "",
+    ])
 
 
 def operand_lines(place: str, which: str, operand: Operand | StoreEpilogue) -> list[str]:
@@ -202,31 +196,24 @@ def operand_lines(place: str, which: str, operand: Operand | StoreEpilogue) -> l
         return [f"{place}.load = load_{which}, {place}.along_rows = {int(operand.along == 'row')}, g.load_env = &env;"]
     code = DTYPE_CODES[operand.dtype]
     size = {9: 2, 10: 2, 11: 4, 12: 8}[code]
-    return [
-        f"{place}.data = (const char *)buf[{operand.slot}] + {size} * ({operand.offset});",
-        f"{place}.dtype = {code}, {place}.row_stride = {operand.row_stride}, {place}.col_stride = {operand.col_stride};",
-        *[f"{place}.batch_strides[{d}] = {stride};" for d, stride in enumerate(operand.batch_strides)],
-    ]
+    return [f"{place}.data = (const char *)buf[{operand.slot}] + {size} * ({operand.offset});",
+            f"{place}.dtype = {code}, {place}.row_stride = {operand.row_stride}, "
+            f"{place}.col_stride = {operand.col_stride};",
+            *[f"{place}.batch_strides[{d}] = {stride};" for d, stride in enumerate(operand.batch_strides)]]
 
 
 def output_lines(out: StoreEpilogue, dtype: str) -> list[str]:
     bias = [] if out.bias is None else [f"o.bias = buf[{out.bias}];"]
-    return [
-        "WeftGemmOutput o = {};",
-        *operand_lines("o.out", "", out),
-        *bias,
-        f"o.gemm = &g, o.alpha = {float(out.alpha)!r}, o.beta = {float(out.beta)!r};",
-        f"g.store = rt->gemm->store_{dtype}, g.store_env = &o;",
-    ]
+    return ["WeftGemmOutput o = {};", *operand_lines("o.out", "", out), *bias,
+            f"o.gemm = &g, o.alpha = {float(out.alpha)!r}, o.beta = {float(out.beta)!r};",
+            f"g.store = rt->gemm->store_{dtype}, g.store_env = &o;"]
 
 
 def vector_type(scalar: str, lanes: int) -> str:
     """Declares VecU, to read a vector from anywhere."""
     size = lanes * (8 if scalar == "double" else 4)
-    return (
-        f"  typedef {scalar} Vec __attribute__((vector_size({size}))); "
-        f"typedef {scalar} VecU __attribute__((vector_size({size}), aligned({size // lanes}), may_alias));"
-    )
+    return (f"  typedef {scalar} Vec __attribute__((vector_size({size}))); "
+            f"typedef {scalar} VecU __attribute__((vector_size({size}), aligned({size // lanes}), may_alias));")
 
 
 def render_load(which: str, operand: Operand, scalar: str, lanes: int) -> str:
@@ -235,54 +222,38 @@ def render_load(which: str, operand: Operand, scalar: str, lanes: int) -> str:
     step = ("row0 + l", "col0 + i") if operand.along == "row" else ("row0 + i", "col0 + l")
 
     def vector(tail: str | None) -> list[str]:
-        return [*indent(operand.load("x", "batch", "row", "col", operand.along, lanes, tail), 4), "        *(VecU *)(to + l) = x;"]
+        return [*indent(operand.load("x", "batch", "row", "col", operand.along, lanes, tail), 4),
+                "        *(VecU *)(to + l) = x;"]
 
-    return "\n".join(
-        [
-            f"void load_{which}(const void *env, long batch, long row0, long col0, long lines, long length, void *start, "
-            "long ld) {",
-            UNPACK,
-            vector_type(scalar, lanes),
-            f"  {scalar} *to = ({scalar} *)start;",
-            "  for (long i = 0; i < lines; i++, to += ld)",
-            f"    for (long l = 0; l < length; l += {lanes}) {{",
-            f"      const long row = {step[0]}, col = {step[1]}, tail = length - l;",
-            f"      if (tail >= {lanes}) {{",
-            *vector(None),
-            "      } else {",
-            *vector("tail"),
-            "      }",
-            "    }",
-            "}",
-        ]
-    )
+    return "\n".join([
+        f"void load_{which}(const void *env, long batch, long row0, long col0, long lines, long length, void *start, "
+        "long ld) {",
+        UNPACK, vector_type(scalar, lanes),
+        f"  {scalar} *to = ({scalar} *)start;",
+        "  for (long i = 0; i < lines; i++, to += ld)",
+        f"    for (long l = 0; l < length; l += {lanes}) {{",
+        f"      const long row = {step[0]}, col = {step[1]}, tail = length - l;",
+        f"      if (tail >= {lanes}) {{", *vector(None), "      } else {", *vector("tail"), "      }",
+        "    }", "}"])
 
 
 def render_store(epilogue: Epilogue, spec: MatmulSpec, scalar: str, lanes: int) -> str:
     """`put`: WeftGemm.store by the epilogue, a vector at a time, the columns beyond whole vectors last."""
-
     def vector(tail: str | None) -> list[str]:
-        return [
-            "      Vec acc = *(const VecU *)(sums + j);",
-            *indent(epilogue.store_vector("acc", "batch", "row", "col", lanes, tail), 3),
-        ]
+        return ["      Vec acc = *(const VecU *)(sums + j);",
+                *indent(epilogue.store_vector("acc", "batch", "row", "col", lanes, tail), 3)]
 
     inner = [f"    for (; j + {lanes} <= cols; j += {lanes}) {{", "      const long col = col0 + j;", *vector(None), "    }"]
     if not (isinstance(spec.n, int) and spec.n % lanes == 0):
         inner += ["    if (j < cols) {", "      const long col = col0 + j, tail = cols - j;", *vector("tail"), "    }"]
-    lines = [
-        "void put(const void *env, long batch, long row0, long rows, long col0, long cols, const void *from, long ld) {",
-        UNPACK,
-        vector_type(scalar, lanes),
-        f"  const {scalar} *sums = (const {scalar} *)from;",
-        *indent(epilogue.declare(), 1),
-        *indent(epilogue.outside(0), 1),
-        "  for (long i = 0; i < rows; i++, sums += ld) {",
-        "    const long row = row0 + i;",
-        *indent(epilogue.outside(1), 2),
-        "    long j = 0;",
-        *inner,
-    ]
+    lines = ["void put(const void *env, long batch, long row0, long rows, long col0, long cols, const void *from, "
+             "long ld) {", UNPACK, vector_type(scalar, lanes), f"  const {scalar} *sums = (const {scalar} *)from;",
+             *indent(epilogue.declare(), 1),
+             *indent(epilogue.outside(0), 1),
+             "  for (long i = 0; i < rows; i++, sums += ld) {",
+             "    const long row = row0 + i;",
+             *indent(epilogue.outside(1), 2),
+             "    long j = 0;", *inner]
     return "\n".join([*lines, "  }", "}"])
 
 

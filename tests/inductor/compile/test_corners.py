@@ -60,6 +60,7 @@ INPUTS = {
 }
 
 
+
 def function_of(program: str):
     *statements, last = [part.strip() for part in program.split(";")]
     names = [n for n in INPUTS if n in set("".join(c if c.isalnum() or c == "_" else " " for c in program).split())]

@@ -21,7 +21,9 @@ def test_a_softmax_prints_as_text_that_reads_back():
         (
             Stage(True, (Reduce("m", "max", x, "float32"),)),
             Stage(True, (Keep("e", e), Reduce("s", "sum", e, "float32"))),
-            Stage(True, (Store("out", i0 * s0 + r0, apply("div", kept("e", "float32"), row("s", "float32")), "bfloat16"),)),
+            Stage(
+                True, (Store("out", i0 * s0 + r0, apply("div", kept("e", "float32"), row("s", "float32")), "bfloat16"),)
+            ),
         ),
     )
     text = nest_text(nest)

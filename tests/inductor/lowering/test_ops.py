@@ -56,10 +56,9 @@ UNIT = {"asin", "acos", "atanh", "erfinv"}
 INTEGER_UNARY = {"neg", "abs", "sign", "floor", "ceil", "round", "trunc", "bitwise_not", "logical_not", "signbit"}
 
 
-UNARY = [name for name, row in scalar.table.items() if row.arity == 1 and row.f and row.result == "same" and pointwise_op(name)] + [
-    "logical_not",
-    "signbit",
-]
+UNARY = [
+    name for name, row in scalar.table.items() if row.arity == 1 and row.f and row.result == "same" and pointwise_op(name)
+] + ["logical_not", "signbit"]
 
 
 @pytest.mark.parametrize("name", UNARY)

@@ -1,5 +1,4 @@
 """Truth values in reductions with places, and in sums by index."""
-
 import pytest
 
 import weft

@@ -53,7 +53,9 @@ def everything() -> Program:
         Python("nonzero", (("buffer", 1),), (3,), (("as_tuple", ("literal", False)),)),
         Evaluate(prologue, prologue + 1),
         Alloc(4),
-        Extern("cat", (("list", (("buffer", 1), ("buffer", 2))), ("value", zero)), (4,), (("dtype", ("dtype", "float32")),)),
+        Extern(
+            "cat", (("list", (("buffer", 1), ("buffer", 2))), ("value", zero)), (4,), (("dtype", ("dtype", "float32")),)
+        ),
     ]
     outputs = [
         Output("buffer", 4),

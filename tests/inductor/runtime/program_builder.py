@@ -48,4 +48,6 @@ class Builder:
         for name in ("arena", "cost"):
             if name in rest:
                 rest[name] = self.value(rest[name])
-        return Program(self.inputs_, self.t.values, self.buffers, steps, outputs, rest.pop("prologue", len(self.t.values)), **rest)
+        return Program(
+            self.inputs_, self.t.values, self.buffers, steps, outputs, rest.pop("prologue", len(self.t.values)), **rest
+        )

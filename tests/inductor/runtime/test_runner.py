@@ -132,7 +132,9 @@ def test_integers_and_floats_reach_kernels_as_64_bits(b, library):
     big = b.op("add", k, 2**40)
     out = b.buffer("fresh", 4, dtype="int64")
     count = b.op("min", 4, 9)
-    p = b.program([Alloc(out), Kernel("bits", (out,), tuple(map(b.value, (count, k, f, big))), (0,))], [Output("buffer", out)])
+    p = b.program(
+        [Alloc(out), Kernel("bits", (out,), tuple(map(b.value, (count, k, f, big))), (0,))], [Output("buffer", out)]
+    )
     (r,) = both(p, library, -5, 0.75)
     assert r.tolist() == [4, -5, int(np.float64(0.75).view(np.int64)), 2**40 - 5]
 
@@ -142,7 +144,9 @@ FLOAT_OPS = ["fadd", "fsub", "fmul", "fdiv", "ffloordiv", "fmod", "fmin", "fmax"
 
 
 @pytest.mark.parametrize("op", INT_OPS)
-@pytest.mark.parametrize("x, y", [(7, 3), (-7, 3), (7, -3), (-7, -3), (0, 5), (2**62, 2), (-(2**63), -1), (5, 0), (2**40, 2**40)])
+@pytest.mark.parametrize(
+    "x, y", [(7, 3), (-7, 3), (7, -3), (-7, -3), (0, 5), (2**62, 2), (-(2**63), -1), (5, 0), (2**40, 2**40)]
+)
 def test_integer_values(b, library, op, x, y):
     p = b.program([], [Output("int", b.value(b.op(op, b.number(), b.number())))])
     check_values(p, x, y)
@@ -536,7 +540,9 @@ def test_descriptors_that_are_reused_name_different_libraries(b, tmp_path):
         fd = os.open(path, os.O_RDONLY)
         q = Builder()
         out = q.buffer("fresh", 1)
-        p = _runner.Program(q.program([Alloc(out), Kernel("k", (out,))], [Output("buffer", out)]).to_data(), f"/proc/self/fd/{fd}")
+        p = _runner.Program(
+            q.program([Alloc(out), Kernel("k", (out,))], [Output("buffer", out)]).to_data(), f"/proc/self/fd/{fd}"
+        )
         os.close(fd)
         results.append(p()[0].item())
     assert results == [1, 2, 3]

@@ -11,32 +11,16 @@ import numpy as np
 from aten import _native
 from inductor.templates.mm import preamble
 
-FLAGS = [
-    "-O3",
-    "-fno-math-errno",
-    "-fno-trapping-math",
-    "-ffp-contract=off",
-    "-fwrapv",
-    "-shared",
-    "-fPIC",
-    "-nostdlib",
-    "-Wall",
-    "-Werror",
-    "-Wno-unused-function",
-]
+FLAGS = ["-O3", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off", "-fwrapv", "-shared", "-fPIC",
+         "-nostdlib", "-Wall", "-Werror", "-Wno-unused-function"]
 BODY = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_long, ctypes.c_long, ctypes.c_long)
 PARALLEL_FOR = ctypes.CFUNCTYPE(None, ctypes.c_long, ctypes.c_long, BODY, ctypes.c_void_p)
 SCRATCH = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_long, ctypes.c_long)
 
 
 class Runtime(ctypes.Structure):
-    _fields_ = [
-        ("parallel_for", PARALLEL_FOR),
-        ("scratch", SCRATCH),
-        ("num_threads", ctypes.c_long),
-        ("error", ctypes.c_void_p),
-        ("gemm", ctypes.c_void_p),
-    ]
+    _fields_ = [("parallel_for", PARALLEL_FOR), ("scratch", SCRATCH), ("num_threads", ctypes.c_long),
+                ("error", ctypes.c_void_p), ("gemm", ctypes.c_void_p)]
 
 
 def runtime(threads, table):
@@ -50,7 +34,7 @@ def runtime(threads, table):
             body(ctx, bounds[worker], bounds[worker + 1], worker)
 
     def scratch(worker, nbytes):
-        block = np.full(nbytes + 192, 0xFF, "u1")
+        block = np.full(nbytes + 192, 0xff, "u1")
         start = -block.ctypes.data % 64
         blocks.append((block, start + nbytes))
         return block.ctypes.data + start
@@ -75,9 +59,8 @@ class Builder:
         path = self.folder / hashlib.sha256((source + march).encode()).hexdigest()[:16]
         if not path.with_suffix(".so").exists():
             path.with_suffix(".cpp").write_text(source)
-            done = subprocess.run(
-                ["g++", *FLAGS, f"-march={march}", str(path) + ".cpp", "-o", str(path) + ".so"], capture_output=True, text=True
-            )
+            done = subprocess.run(["g++", *FLAGS, f"-march={march}", str(path) + ".cpp", "-o", str(path) + ".so"],
+                                  capture_output=True, text=True)
             assert done.returncode == 0, done.stderr
         return ctypes.CDLL(str(path) + ".so")
 
@@ -86,10 +69,7 @@ class Builder:
         kernel = getattr(self.build(text, march), name)
         kernel.restype = ctypes.c_long
         rt = runtime(threads, _native._gemm_table(level))
-        status = kernel(
-            (ctypes.c_void_p * len(buffers))(*[b.ctypes.data for b in buffers]),
-            (ctypes.c_long * max(1, len(symbols)))(*symbols),
-            ctypes.byref(rt),
-        )
+        status = kernel((ctypes.c_void_p * len(buffers))(*[b.ctypes.data for b in buffers]),
+                        (ctypes.c_long * max(1, len(symbols)))(*symbols), ctypes.byref(rt))
         assert status == 0
-        assert all((block[end:] == 0xFF).all() for block, end in rt.blocks), "wrote beyond its scratch memory"
+        assert all((block[end:] == 0xff).all() for block, end in rt.blocks), "wrote beyond its scratch memory"

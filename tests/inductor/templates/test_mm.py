@@ -29,7 +29,8 @@ def matrix(rng, batch, rows, cols, layout, dtype):
     return view, memory, strides[-2], strides[-1], strides[:-2]
 
 
-def check(builder, m, n, k, layout="nn", dtype="float32", batch=(), threads=1, symbolic="", march="native", level=0):
+def check(builder, m, n, k, layout="nn", dtype="float32", batch=(), threads=1, symbolic="", march="native",
+          level=0):
     """One product against NumPy's in float64. `symbolic`: letters of m, n, k, b that are symbols of the kernel.
     Gives the kernel's output."""
     rng = np.random.default_rng(0)
@@ -43,16 +44,15 @@ def check(builder, m, n, k, layout="nn", dtype="float32", batch=(), threads=1, s
             symbols.append(value)
     sizes = (text["b"],) * len(batch) if "b" in symbolic else batch
     if symbolic:  # what strides are made of is symbolic too
-
         def stride(s):
             symbols.append(s)
             return 1 if s == 1 else f"sym[{len(symbols) - 1}]"
-
         a_strides = [stride(a_strides[0]), stride(a_strides[1]), tuple(map(stride, a_strides[2]))]
         b_strides = [stride(b_strides[0]), stride(b_strides[1]), tuple(map(stride, b_strides[2]))]
-    spec = MatmulSpec(text["m"], text["n"], text["k"], Operand(0, dtype, *a_strides), Operand(1, dtype, *b_strides), sizes)
+    spec = MatmulSpec(text["m"], text["n"], text["k"], Operand(0, dtype, *a_strides), Operand(1, dtype, *b_strides),
+                      sizes)
     out = np.full((*batch, m, n), np.nan, NUMPY[dtype])
-    strides = tuple(int(np.prod(batch[i + 1 :], dtype=int)) * m * n for i in range(len(batch)))
+    strides = tuple(int(np.prod(batch[i + 1:], dtype=int)) * m * n for i in range(len(batch)))
     epilogue = StoreEpilogue(2, dtype, text["n"], 1, strides)
     kernel = render_mm(spec, epilogue, "product")
     builder.call(kernel, "product", [a_memory, b_memory, out], symbols, threads, march, level)
@@ -67,7 +67,8 @@ def test_layouts(builder, layout):
     check(builder, 37, 45, 53, layout)
 
 
-@pytest.mark.parametrize("m, n, k", [(1, 1, 1), (2, 3, 1), (5, 17, 19), (8, 64, 33), (15, 33, 2), (29, 100, 401), (64, 96, 800)])
+@pytest.mark.parametrize("m, n, k", [(1, 1, 1), (2, 3, 1), (5, 17, 19), (8, 64, 33), (15, 33, 2), (29, 100, 401),
+                                     (64, 96, 800)])
 @pytest.mark.parametrize("layout", ["nn", "nt", "tn"])
 def test_sizes_on_and_off_the_tile(builder, m, n, k, layout):
     check(builder, m, n, k, layout)
@@ -203,7 +204,8 @@ class SquareEpilogue:
         return []
 
     def store_vector(self, acc, batch, row, col, lanes, tail):
-        return [f"{acc} *= {acc};", f"for (long l = 0; l < {tail or lanes}; l++) out[{row} * {self.n} + {col} + l] = {acc}[l];"]
+        return [f"{acc} *= {acc};",
+                f"for (long l = 0; l < {tail or lanes}; l++) out[{row} * {self.n} + {col} + l] = {acc}[l];"]
 
 
 @pytest.mark.parametrize("march, isa", [("native", None), ("x86-64-v3", Isa(32))])
@@ -245,17 +247,12 @@ def test_result_may_be_of_a_smaller_dtype(builder):
 
 def relu_of(slot, row_stride, col_stride):
     """A hook that reads a float32 matrix and applies max(x, 0), one element at a time."""
-
     def load(name, batch, row, col, along, lanes, tail):
         step = row_stride if along == "row" else col_stride
-        return [
-            f"Vec {name} = {{}};",
-            f"for (long l = 0; l < {tail or lanes}; l++) {{",
-            f"  float e = ((const float *)buf[{slot}])[{row} * {row_stride} + {col} * {col_stride} + l * {step}];",
-            f"  {name}[l] = e > 0 ? e : 0;",
-            "}",
-        ]
-
+        return [f"Vec {name} = {{}};",
+                f"for (long l = 0; l < {tail or lanes}; l++) {{",
+                f"  float e = ((const float *)buf[{slot}])[{row} * {row_stride} + {col} * {col_stride} + l * {step}];",
+                f"  {name}[l] = e > 0 ? e : 0;", "}"]
     return load
 
 
@@ -265,13 +262,8 @@ def relu_of(slot, row_stride, col_stride):
 def test_elements_of_operands_can_be_computed(builder, m, n, along_a, along_b):
     rng, k = np.random.default_rng(0), 37
     a, b = rng.standard_normal((m, k)).astype(np.float32), rng.standard_normal((k, n)).astype(np.float32)
-    spec = MatmulSpec(
-        m,
-        n,
-        k,
-        Operand(0, "float32", k, 1, load=relu_of(0, k, 1), along=along_a),
-        Operand(1, "float32", n, 1, load=relu_of(1, n, 1), along=along_b),
-    )
+    spec = MatmulSpec(m, n, k, Operand(0, "float32", k, 1, load=relu_of(0, k, 1), along=along_a),
+                      Operand(1, "float32", n, 1, load=relu_of(1, n, 1), along=along_b))
     out = np.empty((m, n), np.float32)
     builder.call(render_mm(spec, StoreEpilogue(2, "float32", n), "product"), "product", [a, b, out])
     np.testing.assert_allclose(out, np.maximum(a, 0) @ np.maximum(b, 0), rtol=1e-5, atol=1e-5)

@@ -103,7 +103,8 @@ def combiner(kind: str, dtype: str) -> str:
 
 @cache
 def _sections() -> dict[str, tuple[tuple[str, ...], str]]:
-    text = (Path(aten.__file__).parent / "native" / "vecmath.h").read_text()
+    native = Path(aten.__file__).parent / "native"
+    text = "".join((native / name).read_text() for name in ("vecmath.h", "vecspecial.h", "vecrandom.h"))
     out = {}
     for part in re.split(r"^//@ ", text, flags=re.M)[1:]:
         head, _, body = part.partition("\n")

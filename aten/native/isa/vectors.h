@@ -8,6 +8,8 @@
 
 #include "kernels.h"
 #include "vecmath.h"
+#include "vecrandom.h"
+#include "vecspecial.h"
 // after it
 #include "lanes.h"
 #include "scalar_functions.h"

@@ -14,6 +14,7 @@ from aten import dtype as dtypes
 HEADER = Path(__file__).parents[3] / "aten" / "native"
 SOURCE = """
 #include "vecmath.h"
+#include "vecrandom.h"
 typedef unsigned long Seed;
 template <class V, class T, class A, class B, class C>
 void fill(T *out, long start, long step, long n, long ahead, A run, B run_ahead, C any) {

@@ -14,6 +14,7 @@ from aten.scalar.table import table
 HEADER = Path(__file__).parents[3] / "aten" / "native"
 SOURCE = """
 #include "vecmath.h"
+#include "vecspecial.h"
 #define T(name) extern "C" void t_##name(const float *x, float *y, long n) { \\
   for (long i = 0; i < n; i += LANES) { V v; __builtin_memcpy(&v, x + i, sizeof v); v = vm_##name(v); \\
                                         __builtin_memcpy(y + i, &v, sizeof v); } }

@@ -1,6 +1,10 @@
 // matmul.cpp: matrix products of tensors: which routine, and products that have no fast one.
 #include "matmul.h"
 
+#include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <vector>
 
@@ -14,6 +18,7 @@ void weft_fill_gemm_float64_v3(WeftGemmTable *);
 void weft_fill_gemm_float32_v4(WeftGemmTable *);
 void weft_fill_gemm_float64_v4(WeftGemmTable *);
 void weft_fill_gemm_bfloat16_v4(WeftGemmTable *);
+void weft_fill_gemm_tiles_v4(WeftGemmTable *);
 void weft_fill_attention_v3(WeftGemmTable *);
 void weft_fill_attention_v4(WeftGemmTable *);
 }
@@ -90,7 +95,7 @@ void store_portable(const void *env, long batch, long row, long rows, long col, 
     }
 }
 
-// Levels of x86-64 that a table may use: 1 (portable), 3 (AVX2), 4 (AVX-512), and 5: with AVX512_BF16.
+// Levels of x86-64 that a table may use: 1 (portable), 3 (AVX2), 4 (AVX-512), 5: with AVX512_BF16, and 6: with tiles (AMX).
 WeftGemmTable make_table(int level) {
   WeftGemmTable table = {run_portable<float>, run_portable<double>, nullptr, store_portable<float>, store_portable<double>,
                          nullptr, nullptr};
@@ -106,7 +111,16 @@ WeftGemmTable make_table(int level) {
   }
   table.run_bfloat16 = table.run_float32;
   if (level >= 5) weft_fill_gemm_bfloat16_v4(&table);
+  if (level >= 6) weft_fill_gemm_tiles_v4(&table);
   return table;
+}
+
+// Whether the processor has tiles of bfloat16, and the system lets this process have them: it keeps 8 KB more of each thread then.
+bool has_tiles() {
+  constexpr unsigned kLeaf = 7, kBfloat16 = 1u << 22, kTiles = 1u << 24;
+  constexpr long kAskForState = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
+  unsigned a, b, c, d;
+  return __get_cpuid_count(kLeaf, 0, &a, &b, &c, &d) && d & kBfloat16 && d & kTiles && syscall(SYS_arch_prctl, kAskForState, kTileData) == 0;
 }
 
 int processor_level() {
@@ -114,7 +128,7 @@ int processor_level() {
   if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return 1;
   bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
               __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-  return !wide ? 3 : __builtin_cpu_supports("avx512bf16") ? 5 : 4;
+  return !wide ? 3 : !__builtin_cpu_supports("avx512bf16") ? 4 : has_tiles() ? 6 : 5;
 }
 
 // -------------------------------------------------------------------------------------------- integers
@@ -300,7 +314,7 @@ void matmul(const WeftTensor *out, const WeftTensor *a, const WeftTensor *b, con
 
 // _gemm_table(level=0) -> address: of the table for a level of x86-64 (0: the processor's), None where it lacks that.
 static PyObject *gemm_table_address(PyObject *, PyObject *args) {
-  static WeftGemmTable tables[6];
+  static WeftGemmTable tables[7];
   int level = 0;
   if (!PyArg_ParseTuple(args, "|i:_gemm_table", &level)) return nullptr;
   if (level == 0) return PyLong_FromVoidPtr(const_cast<WeftGemmTable *>(gemm_table()));

@@ -1,0 +1,22 @@
+"""Products of bfloat16 matrices, in tiles or by pairs, whichever the processor has: sizes with remainders, layouts, several chunks of k."""
+
+import pytest
+
+import weft
+
+_SIZES = [(2, 2, 2), (5, 7, 9), (14, 32, 32), (15, 33, 31), (100, 100, 100), (37, 1000, 65), (64, 1537, 48), (300, 3, 2), (3, 40, 300)]
+
+
+@pytest.mark.parametrize("sizes", _SIZES, ids=str)
+def test_products(sizes):
+    m, k, n = sizes
+    a, b, bias = (weft.randn(s).bfloat16() for s in ((m, k), (k, n), (n,)))
+    wanted = a.float() @ b.float()
+    limit = 2.0**-8 * wanted.abs().max() * 1.1
+    for x in (a, a.t().contiguous().t(), weft.cat([a, a], 1)[:, :k]):
+        for y in (b, b.t().contiguous().t(), weft.cat([b, b], 1)[:, :n]):
+            assert ((x @ y).float() - wanted).abs().max() <= limit
+    many = weft.stack([a, a * 2])
+    assert ((many @ b).float() - weft.stack([wanted, wanted * 2])).abs().max() <= 2 * limit
+    out = weft.nn.functional.linear(a, b.t(), bias).float() - (wanted + bias.float())
+    assert out.abs().max() <= limit + 2.0**-7

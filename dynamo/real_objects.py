@@ -54,6 +54,15 @@ def reads_globals(code: types.CodeType) -> bool:
     return bool(code.co_names) or any(isinstance(c, types.CodeType) and reads_globals(c) for c in code.co_consts)
 
 
+def reads_builtins(function: types.FunctionType) -> bool:
+    """Whether a function may name a builtin: a name in its code is no global of its own (that of a named tuple has no builtins)."""
+
+    def names(code: types.CodeType) -> set[str]:
+        return set(code.co_names).union(*(names(c) for c in code.co_consts if isinstance(c, types.CodeType)))
+
+    return not names(function.__code__) <= function.__globals__.keys()
+
+
 def written_in_c(cls: type) -> bool:
     """Whether the class is written in C: it is static, or defines a method there. (Slots and `__dict__` say nothing: those
     of classes written in Python are C's as well.)"""

@@ -41,6 +41,7 @@ from dynamo.real_objects import (
     members_of,
     mro_of,
     names_of_class,
+    reads_builtins,
     reads_globals,
     walk,
     written_in_c,
@@ -422,7 +423,8 @@ class World:
         code = function.__code__
         self.output.guard(guards.FunctionCodeIs(source, code))
         if not isinstance(source, (ClassAttr, Object)) and reads_globals(code):  # (which function a class has is guarded)
-            if function.__builtins__ is not self.output.builtins:  # type: ignore[attr-defined]
+            own = function.__builtins__ is not self.output.builtins  # type: ignore[attr-defined]
+            if own and reads_builtins(function):
                 raise Unsupported(breaks.OUTSIDE_WORLD, f"{code.co_qualname}, which has builtins of its own,")
             self.output.guard(guards.GlobalsAre(source, id(function.__globals__)))
         return code

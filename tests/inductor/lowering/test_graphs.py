@@ -59,7 +59,7 @@ def test_heads_are_split_by_strides():
     q, k = normal(2, 5, 24), normal(2, 5, 24)
     heads = lambda n: b("permute", b("view", n, [2, 5, 3, 8]), [0, 2, 1, 3])
     nq, nk = heads(b.like("q", q)), heads(b.like("k", k))
-    flat = lambda n, s: b("view", b("clone", n), s)
+    flat = lambda n, s: b("view", b("row_major", n), s)
     s = b("bmm", flat(nq, [6, 5, 8]), b("permute", flat(nk, [6, 5, 8]), [0, 2, 1]))
     s = b("mul", s, 0.125)
     e = b("exp", b("sub", s, b("amax", s, [2], True)))

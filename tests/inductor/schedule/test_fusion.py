@@ -120,7 +120,7 @@ def test_a_product_reads_heads_by_strides():
     b = Builder()
     q, k = b.input("q", (2, 5, 24)), b.input("k", (2, 5, 24))
     heads = [b("permute", b("view", n, [2, 5, 3, 8]), d) for n, d in ((q, [0, 2, 1, 3]), (k, [0, 2, 3, 1]))]
-    left, right = (b("view", b("clone", n), s) for n, s in zip(heads, ([6, 5, 8], [6, 8, 5])))
+    left, right = (b("view", b("row_major", n), s) for n, s in zip(heads, ([6, 5, 8], [6, 8, 5])))
     made = check(b.module(b("bmm", left, right)), [normal(2, 5, 24), normal(2, 5, 24)], kernels=1, rtol=1e-5, atol=1e-5)
     assert isinstance(made.steps[0], Kernel) and made.steps[0].args[:2] == ("q", "k")
 

@@ -561,10 +561,8 @@ def as_operand(frame, op, value: Variable) -> Variable | None:
 def is_method(name: str) -> bool:
     """Whether the op of that name is a method of tensors."""
     op = registry.get(name)
-    if op is None:
-        return False
-    if op.kind == "inplace":
-        return True
+    if op is None or op.kind == "inplace":
+        return op is not None
     return "(Tensor input" in op.declaration and op.tags.isdisjoint(("function_only", "hidden", "property"))
 
 

@@ -260,7 +260,7 @@ def _steps_for(sizes: tuple[Size, ...], meta: Meta) -> list[Size]:
 def _lies_outside(sizes: tuple[Size, ...], operands: list[list[Size]], a: int, b: int) -> int:
     """1: dim a lies outside of b in memory, -1: inside, 0: nothing says so."""
     for steps in operands:
-        if _hint(steps[a]) == 0 or _hint(steps[b]) == 0:
+        if _is_zero_now(steps[a]) or _is_zero_now(steps[b]):
             continue
         if known_equal(steps[a], steps[b]) or _equal_now(steps[a], steps[b]):
             if _exceeds_now(sizes[a], sizes[b]):
@@ -268,6 +268,11 @@ def _lies_outside(sizes: tuple[Size, ...], operands: list[list[Size]], a: int, b
             continue
         return 1 if _exceeds_now(steps[a], steps[b]) else -1
     return 0
+
+
+def _is_zero_now(step: Size) -> bool:
+    """Whether a stride is 0 in this call: it broadcasts, or a size farther inside is 0, which is guarded."""
+    return _hint(step) == 0 and (type(step) is int or _equal_now(step, 0))
 
 
 def _exceeds_now(a: Size, b: Size) -> bool:

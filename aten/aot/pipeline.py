@@ -69,7 +69,7 @@ def split(joint: Joint) -> AotGraphs:
     n_fresh, n_outputs = len(fresh), len(fresh) + len(new_values)
     mutations = tuple([(i, n_fresh + k) for k, i in enumerate(joint.mutated)])
     whole = None
-    if not joint.differentiable or all(g is None for g in grads):
+    if not joint.differentiable:
         graph = joint.graph
         graph.output_node.args = ((fresh, new_values, ()),)  # nothing that requires grad depends on an input
         graph.eliminate_dead_code(checks=True)

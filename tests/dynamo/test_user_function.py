@@ -190,3 +190,22 @@ class Own(weft.autograd.Function):
     @staticmethod
     def jvp(ctx, t):
         return 5 * t * ctx.saved_tensors[0]
+
+
+class NoGradient(weft.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, g):
+        return None
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+def test_a_backward_that_gives_none_alone_leaves_results_that_require_grad(backend):
+    x = weft.ones(3, requires_grad=True)
+    y = weft.compile(lambda x: NoGradient.apply(x), backend=backend, fullgraph=True)(x)
+    assert y.requires_grad
+    y.sum().backward()
+    assert x.grad is None

@@ -30,7 +30,7 @@ def loaded_from_outside(traced: o.Traced, scope: Scope) -> list[Source]:
 def _loads(part: Any) -> Iterator[Source]:
     if isinstance(part, o.Load):
         yield part.source
-    elif isinstance(part, o.Part):
+    elif isinstance(part, o.Part) and not isinstance(part, o.Const):  # (of which a dict may be the globals of a module)
         yield from _loads(part.values())
     elif isinstance(part, (list, tuple)):
         for item in part:

@@ -16,6 +16,13 @@ def format_of(*tensors: Any) -> Any:
     return next((_FORMATS[x.ndim] for x in tensors if channels_innermost(Meta.of(x))), None)
 
 
+def _in_memory(image: Any, memory_format: Any) -> Any:
+    """The image with its channels innermost; one alone is a batch of one."""
+    if _FORMATS.get(image.ndim) is memory_format:
+        return image.contiguous(memory_format=memory_format)
+    return image.unsqueeze(0).contiguous(memory_format=memory_format).squeeze(0)
+
+
 def in_format(sizes: Sequence[Any], *metas: Meta) -> tuple[Any, ...]:
     """Strides of a result of as many dims: with the channels innermost if all arguments have them so, else row-major."""
     sizes = tuple(sizes)
@@ -55,8 +62,6 @@ def keep_channels(op: Op, *images: int, dense: bool = False) -> None:
         made = op(*positional, **keywords)
         if found is None:
             return made
-        if isinstance(made, tuple):
-            return tuple([t.contiguous(memory_format=found) for t in made])
-        return made.contiguous(memory_format=found)
+        return tuple([_in_memory(t, found) for t in made]) if isinstance(made, tuple) else _in_memory(made, found)
 
     op.function = wrapped

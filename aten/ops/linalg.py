@@ -511,7 +511,8 @@ def _(out, a, cut, hermitian):
         u, s, vh = v, values, np.conj(np.swapaxes(v, -1, -2))
     else:
         u, s, vh = np.linalg.svd(a, full_matrices=False)
-    kept = np.abs(s) > cut[..., None]
+    # The cut may be one of these values as another routine has it, which is the same but for rounding.
+    kept = np.abs(s) > cut[..., None] * (1 + 8 * np.finfo(s.dtype).eps)
     inverse = np.where(kept, 1 / np.where(kept, s, 1), 0)
     out[...] = (np.conj(np.swapaxes(vh, -1, -2)) * inverse[..., None, :]) @ np.conj(np.swapaxes(u, -1, -2))
 

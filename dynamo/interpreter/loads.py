@@ -241,7 +241,7 @@ def load_super_attr(frame, inst):
     shadowed = function.python_type() is not type or function.as_python() is not super
     value = function.call(frame, [] if shadowed and not inst.arg & 2 else [cls, obj], {}).getattr(frame, inst.value)
     if inst.arg & 1:
-        push_method(frame, value)
+        push_method(frame, value, NULL)  # the instruction as it is at first, which binds the method
     else:
         frame.push(value)
 

@@ -136,3 +136,15 @@ def test_copies_and_pickles_keep_strides_and_what_is_shared():
 def test_out_takes_the_layout_of_the_result_where_it_is_resized():
     x = weft.arange(12.0).view(4, 3).t()
     assert weft.add(x, x, out=weft.empty(0)).stride() == (1, 3)
+
+
+def test_one_image_is_laid_out_as_a_batch_of_one():
+    x, w = weft.randn(4, 8, 8), weft.randn(6, 4, 3, 3).to(memory_format=weft.channels_last)
+    y = weft.nn.functional.conv2d(x, w)
+    assert y.stride() == (1, 36, 6)  # PyTorch's
+    assert weft.allclose(y, weft.nn.functional.conv2d(x, w.contiguous()), atol=1e-5)
+
+
+def test_a_cut_at_the_largest_singular_value_keeps_none():
+    a = weft.randn(3, 5, 5, dtype=weft.complex64)
+    assert weft.linalg.pinv(a, rtol=1.0).eq(0).all()

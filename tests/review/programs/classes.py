@@ -4,6 +4,7 @@ import abc
 import collections.abc
 import copy
 import dataclasses
+import sys
 import types
 import typing
 import unittest.mock
@@ -500,4 +501,5 @@ def objects_say_of_what_class_they_are(C):
 
     kept = Real()
     objects = [ByProperty(), ByHook(), ByAttribute(), Mapped(), weakref.proxy(kept), unittest.mock.Mock(spec=Real), Denied(), kept]
-    return [C(f)(x0(), o)[:5] for o in objects], asked
+    results = [C(f)(x0(), o)[:5] for o in objects]
+    return results, asked if sys.version_info < (3, 12) else set(asked)  # how often super() asks changes there as code gets warm

@@ -73,6 +73,7 @@ def load_native() -> None:
 
 
 def load_all() -> None:
-    """Load every rule that there is."""
-    for part in sorted(_LATER):
-        import_part(part)
+    """Load every rule that there is, those of a module in their order."""
+    for parts in (NATIVE, CALLED, *OF_MODULE.values()):
+        for part in parts:
+            import_part(part)

@@ -131,3 +131,16 @@ def test_every_file_of_variables_is_loaded_by_something():
     on_demand.load_all()
     files = {path.stem for path in (ROOT / "dynamo" / "variables").glob("*.py")} - {"__init__"}
     assert files <= {name.rpartition(".")[2] for name in sys.modules if name.startswith("dynamo.variables.")}
+
+
+def test_rules_that_are_loaded_all_at_once_are_those_loaded_on_demand():
+    program = """
+import numpy as np
+import weft
+from dynamo import on_demand
+on_demand.load_all()
+a = np.arange(6.0).reshape(2, 3)
+assert np.array_equal(weft.compile(np.flip, backend="eager", fullgraph=True)(a), np.flip(a))
+assert np.array_equal(weft.compile(lambda a: np.flip(a)[::-1], backend="eager", fullgraph=True)(a), np.flip(a)[::-1])
+"""
+    loaded(program)

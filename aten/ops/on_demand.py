@@ -28,7 +28,7 @@ class Promise(Op):
 _native.enable_vectorcall(Promise)
 _lock = RLock()
 _loaded: set[str] = set()
-_loading: set[str] = set()
+_finishing: set[str] = set()
 _promises: dict[str, list[Op]] = {}
 
 
@@ -64,17 +64,20 @@ def finish_loaded() -> None:
 
 
 def load(family: str) -> None:
-    """Make the ops of a family what they are declared to be. Another thread that is about it is waited for."""
+    """Make the ops of a family what they are declared to be. Another thread that is about it is waited for.
+
+    The file is imported before the lock is taken: whoever imports it by itself holds the import's lock, and may ask for this one.
+    """
     if family in _loaded:
         return
+    module = importlib.import_module(f"aten.ops.{family}")
+    if module.__spec__._initializing:  # type: ignore[union-attr]
+        return  # its own declarations ask
     with _lock:
-        if family in _loaded or family in _loading:
+        if family in _loaded or family in _finishing:  # (what is done to an op asks for it)
             return
-        _loading.add(family)
+        _finishing.add(family)
         try:
-            module = importlib.import_module(f"aten.ops.{family}")
-            if module.__spec__._initializing:  # type: ignore[union-attr]
-                return  # its own declarations ask
             for op in _promises[family]:
                 for step in finish:
                     step(op)
@@ -83,7 +86,7 @@ def load(family: str) -> None:
                 op.__class__ = Op
             _loaded.add(family)
         finally:
-            _loading.discard(family)
+            _finishing.discard(family)
 
 
 __all__ = ["Promise", "finish", "finish_loaded", "load", "promise"]

@@ -8,7 +8,7 @@ import weakref
 from typing import Any
 
 import aten
-from aten import _native, overrides
+from aten import _native, ops, overrides
 from aten.asked_attributes import is_asked
 from aten.fx.targets import require_grad, set_data
 from aten.meta import Meta
@@ -559,11 +559,9 @@ def as_operand(frame, op, value: Variable) -> Variable | None:
 
 
 def is_method(name: str) -> bool:
-    """Whether the op of that name is a method of tensors."""
+    """Whether the op of that name is a method of tensors that is called."""
     op = registry.get(name)
-    if op is None or op.kind == "inplace":
-        return op is not None
-    return "(Tensor input" in op.declaration and op.tags.isdisjoint(("function_only", "hidden", "property"))
+    return op is not None and ops.is_method(op) and "property" not in op.tags
 
 
 def is_mask(key: Variable) -> bool:

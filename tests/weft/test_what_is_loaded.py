@@ -144,3 +144,26 @@ assert np.array_equal(weft.compile(np.flip, backend="eager", fullgraph=True)(a),
 assert np.array_equal(weft.compile(lambda a: np.flip(a)[::-1], backend="eager", fullgraph=True)(a), np.flip(a)[::-1])
 """
     loaded(program)
+
+
+def test_who_imports_a_family_may_ask_for_another_while_a_third_waits():
+    program = """
+import threading
+from importlib import _bootstrap
+import weft
+from aten.op import registry
+imports = _bootstrap._get_module_lock("aten.ops.fft")
+asks = threading.Thread(target=lambda: registry["fft_c2c"].declaration, daemon=True)
+imports.acquire()  # as if this thread imported the file
+asks.start()
+asks.join(0.3)
+assert asks.is_alive()
+other = threading.Thread(target=lambda: registry["special_bessel_j0"].declaration, daemon=True)
+other.start()
+other.join(10)
+assert not other.is_alive()
+imports.release()
+asks.join(30)
+assert not asks.is_alive()
+"""
+    loaded(program)

@@ -50,16 +50,23 @@ def kept() -> dict[str, Any] | None:
 
 
 @contextlib.contextmanager
-def annotate(annotation_dict: dict) -> Iterator[None]:
-    """Within the block nodes have the items of the dict in their meta["custom"], beside those of blocks around it."""
+def _taken_over(meta: dict[str, Any]) -> Iterator[None]:
+    """Within the block new nodes take over this meta."""
     before = _state.meta
-    _state.meta = {**before, "custom": {**before.get("custom", {}), **annotation_dict}}
-    carry(_state.meta)
+    _state.meta = meta
+    carry(meta)
     try:
         yield
     finally:
         _state.meta = before
         carry(before)
+
+
+@contextlib.contextmanager
+def annotate(annotation_dict: dict) -> Iterator[None]:
+    """Within the block nodes have the items of the dict in their meta["custom"], beside those of blocks around it."""
+    with _taken_over({**_state.meta, "custom": {**_state.meta.get("custom", {}), **annotation_dict}}):
+        yield
 
 
 def annotate_fn(annotation_dict: dict) -> Callable:
@@ -98,15 +105,9 @@ def set_current_meta(node: Any) -> Iterator[None]:
     if not _state.preserves or not node.meta:
         yield
         return
-    before = _state.meta
-    custom = {**before.get("custom", {}), **node.meta.get("custom", {})}
-    _state.meta = {**node.meta, **({"custom": custom} if custom else {})}
-    carry(_state.meta)
-    try:
+    custom = {**_state.meta.get("custom", {}), **node.meta.get("custom", {})}
+    with _taken_over({**node.meta, **({"custom": custom} if custom else {})}):
         yield
-    finally:
-        _state.meta = before
-        carry(before)
 
 
 def get_current_meta() -> dict[str, Any]:

@@ -61,7 +61,7 @@ class _Recorder(TraceLevel):
     top: Any = None
 
     def handle(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if op in _whole and op is not self.top and any(self.own(a) for a in args):
+        if op in _whole and any(self.own(a) and (op is not self.top or self.payload_of(a).op != "placeholder") for a in args):
             return self._whole(op, op.join(args, kwargs))
         if op.kind == "composite":
             return NotImplemented

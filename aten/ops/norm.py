@@ -9,7 +9,7 @@ from aten import dtype as dtypes
 from aten.meta import Meta, known_equal
 from aten.op import composite, op, ops
 from aten.ops.batching import materialize, to_front
-from aten.ops.formats import format_of, keep_channels
+from aten.ops.formats import keep_channels
 from aten.promotion import TYPE_NAMES, category
 from aten.shapes import is_empty, product, show
 
@@ -415,9 +415,10 @@ def group_norm(input, num_groups, weight, bias, eps):
             "Expected more than 1 value per channel when training, got input size "
             f"{show([input.shape[0] * channels // num_groups, num_groups, *input.shape[2:]])}"
         )
-    y = _like(channel_norm(_wide(input), weight, bias, num_groups, False, eps)[0], input)
-    found = format_of(input)
-    return y if found is None else y.contiguous(memory_format=found)
+    return _like(channel_norm(_wide(input), weight, bias, num_groups, False, eps)[0], input)
+
+
+keep_channels(group_norm)
 
 
 @composite(

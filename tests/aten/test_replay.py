@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import weft as torch
-from aten import _native, autograd
+from aten import _native, autograd, replay
 from aten.op import registry
 from tests.samples.inputs import names, samples
 
@@ -181,3 +181,11 @@ def test_derivatives_of_own_ops_are_replayed(monkeypatch):
     for _ in range(12):
         torch.autograd.grad(x.cumprod(1).sum(), x)
     assert any(found is not NotImplemented for found in answers)
+
+
+@pytest.mark.parametrize("name, more", [("max_pool2d", (2,)), ("avg_pool2d", (2,)), ("group_norm", (2,))])
+def test_what_is_computed_on_row_major_copies_is_replayed_whole(name, more):
+    """A definition that copies its argument and calls its own op again comes to the op's native kernel."""
+    op, given = registry[name], torch.rand(2, 4, 6, 6).to(memory_format=torch.channels_last)
+    graph, _ = replay._traced(op, lambda inputs: op(*inputs, *more), [given])
+    assert op in [node.target for node in graph.nodes]

@@ -16,7 +16,11 @@ class LinAlgError(RuntimeError):
     """A matrix does not have the property that a decomposition needs."""
 
 
-class CudaError(RuntimeError):
+class AcceleratorError(RuntimeError):
+    """A device said that something went wrong there."""
+
+
+class CudaError(AcceleratorError):
     """What the driver of a cuda device answered: `code` is its number, the text names the call and what it was for."""
 
     code = 0

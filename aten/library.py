@@ -10,6 +10,7 @@ Levels, compile and autograd see the op and never look inside it.
 """
 
 import inspect
+import threading
 import types
 import typing
 from collections.abc import Callable, Sequence
@@ -22,6 +23,8 @@ from aten.errors import NoShapeRule
 from aten.meta import Meta
 from aten.op import Op
 from aten.op import op as declare
+from aten.symbolic.checked import holds
+from aten.symbolic.unknown import unknown_size
 
 _KEPT: Any = object()
 _TYPES: dict[Any, str] = {
@@ -92,6 +95,42 @@ def _nests(annotation: Any) -> bool:
     known = (Tensor, int, float, bool)
     several = typing.get_origin(annotation) is tuple and not all(a is Tensor for a in inner)
     return several and all(a in known or _nests(a) for a in inner)
+
+
+class _Asked(threading.local):
+    """The op whose shape rule is running."""
+
+    name: str | None = None
+
+
+_asked = _Asked()
+
+
+class FakeContext:
+    """What a shape rule may ask for: sizes that only the data says."""
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def new_dynamic_size(self, *, min: Any = 0, max: int | None = None) -> Any:
+        """A size between `min` and `max` that each call decides. Raises ValueError for limits that are not such numbers."""
+        if not isinstance(min, int) or not (max is None or isinstance(max, int)):
+            raise ValueError(f"ctx.new_dynamic_size(min={min}, max={max}): expected min and max to be statically known ints.")
+        if min < 0:
+            raise ValueError(f"ctx.new_dynamic_size(min={min}, ...): expected min to be greater than or equal to 0: it is a size.")
+        size = unknown_size(f"the sizes of {self.name} depend on the data", max)
+        if min:
+            holds(size >= min)
+        return size
+
+    create_unbacked_symint = new_dynamic_size
+
+
+def get_ctx() -> FakeContext:
+    """The context of the shape rule that is running. Raises RuntimeError outside of one."""
+    if _asked.name is None:
+        raise RuntimeError("get_ctx() can only be called inside of a fake implementation: one given to register_fake")
+    return FakeContext(_asked.name)
 
 
 class VmapInfo(NamedTuple):
@@ -246,7 +285,11 @@ class CustomOp:
             if self.mutates and not self.op.schema.returns:
                 return tuple(likes)
             raise NoShapeRule(f"{self.name} has no shape rule: register one with {self.name.partition('::')[2]}.register_fake")
-        result = meta_of_function(self._fake, metas)
+        _asked.name = self.name
+        try:
+            result = meta_of_function(self._fake, metas)
+        finally:
+            _asked.name = None
         if self._nested:
             return self._flat(result)
         return (*_several(result), *likes) if self.mutates else result

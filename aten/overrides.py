@@ -124,6 +124,7 @@ def ask(found: list[Any], func: Any, args: tuple[Any, ...], kwargs: dict[str, An
     )
 
 
+rules: dict[tuple[Any, type], Callable[..., Any]] = {}  # (custom op, class of a mode or of tensors): what takes its calls instead
 # What `__torch_dispatch__` is given for an op that is called with these arguments; the last says.
 seen_by_users: list[Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]] = []
 
@@ -135,6 +136,7 @@ def dispatched(op: Any, args: tuple[Any, ...]) -> Any:
     if not modes and not found:
         return NotImplemented
     positional, kwargs = op.split(args)
+    core = op
     if seen_by_users:
         op = seen_by_users[-1](op, positional, kwargs)
     types = tuple(type(f) for f in found)
@@ -143,11 +145,14 @@ def dispatched(op: Any, args: tuple[Any, ...]) -> Any:
         if modes:
             mode = modes.pop()
             try:
+                rule = rules.get((core, type(mode)))
+                if rule is not None:
+                    return rule(mode, op, types, positional, kwargs)
                 return mode.__torch_dispatch__(op, types, positional, kwargs)
             finally:
                 modes.append(mode)
         for value in found:
-            result = type(value).__torch_dispatch__(op, types, positional, kwargs)
+            result = rules.get((core, type(value)), type(value).__torch_dispatch__)(op, types, positional, kwargs)
             if result is not NotImplemented:
                 return tuple(result) if isinstance(result, list) else result
     finally:

@@ -47,8 +47,9 @@ _OF_FILE = {  # the names that a file gives
     "weft.asserts": "_assert _assert_async _check _check_index _check_is_size _check_not_implemented _check_tensor_all _check_type "
     "_check_value _check_with",
     "aten.declared_ops": "Tag",
-    "aten.errors": "OutOfMemoryError",
+    "aten.errors": "AcceleratorError OutOfMemoryError",
     "aten.higher_order": "cond while_loop",
+    "aten.overrides": "DisableTorchFunctionSubclass",
     "aten.printing": "set_printoptions",
     "weft.build_facts": "compiled_with_cxx11_abi get_device has_lapack has_mkl has_openmp has_spectral is_distributed is_storage "
     "is_vulkan_available",
@@ -61,9 +62,10 @@ _OF_FILE = {  # the names that a file gives
     "weft.serialization": "load save",
     "weft.nn.utils.weight_norm": "norm_except_dim",
     "weft.queues": "Event Stream get_device_module",
-    "weft.jit.future": "fork wait",
+    "weft.jit.future": "Future fork wait",
     "weft.switch": "as_torch",
-    "weft.symbolic_numbers": "SymBool SymFloat SymInt sym_float sym_int sym_ite sym_max sym_min sym_not sym_sqrt sym_sum",
+    "weft.symbolic_numbers": "SymBool SymFloat SymInt sym_constrain_range sym_constrain_range_for_size sym_float sym_fresh_size "
+    "sym_int sym_ite sym_max sym_min sym_not sym_sqrt sym_sum",
     "weft.threads": "get_num_interop_threads get_num_threads set_flush_denormal set_num_interop_threads set_num_threads",
     "weft.type_names": "typename",
     "weft.version": "__version__",

@@ -47,7 +47,7 @@ def compile(
     *,
     fullgraph: bool = False,
     dynamic: bool | None = None,
-    backend: str | Callable = "inductor",
+    backend: str | Callable | None = None,
     mode: str | None = None,
     options: dict[str, Any] | None = None,
     disable: bool = False,
@@ -74,7 +74,7 @@ def compile(
         raise TypeError(f"weft.compile takes a function, method, Module or callable, not {type(model).__name__}")
     if disable:
         return model
-    chosen = backends.lookup_backend(backend)
+    chosen = backends.lookup_backend(_default[-1] if backend is None else backend)
     filters = {k: v for k, v in (options or {}).items() if k == "guard_filter_fn"}
     options = {k: v for k, v in (options or {}).items() if k not in filters}
     if chosen is inductor:
@@ -85,6 +85,19 @@ def compile(
     from dynamo.eval_frame import Config
 
     return compiled(model, Config(chosen, fullgraph, dynamic, filters))
+
+
+_default: list[Any] = ["inductor"]
+
+
+def get_default_backend() -> Any:
+    """What `compile` takes that is told no backend."""
+    return _default[-1]
+
+
+def set_default_backend(backend: Any) -> None:
+    """`compile` without a backend takes this one: a name, a function, or None for "inductor"."""
+    _default[:] = ["inductor" if backend is None else backend]
 
 
 def _calls(module: GraphModule) -> Callable:

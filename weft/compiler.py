@@ -24,17 +24,24 @@ _HOME = {
     "nested_compile_region": "weft.regions",
     "save_cache_artifacts": "inductor.cache.artifacts",
     "load_cache_artifacts": "inductor.cache.artifacts",
+    "get_default_backend": "weft.compilation",
+    "set_default_backend": "weft.compilation",
     "keep_tensor_guards_unsafe": "weft.guard_filters",
     "skip_all_guards_unsafe": "weft.guard_filters",
     "skip_guard_on_all_nn_modules_unsafe": "weft.guard_filters",
     "skip_guard_on_globals_unsafe": "weft.guard_filters",
     "skip_guard_on_inbuilt_nn_modules_unsafe": "weft.guard_filters",
 }
-__all__ = ["compile", "disable", "explain", "is_compiling", "is_dynamo_compiling", "is_exporting", "list_backends", "reset"]
+__all__ = [
+    "compile", "cudagraph_mark_step_begin", "disable", "explain", "is_compiling", "is_dynamo_compiling", "is_exporting",
+    "list_backends", "reset",
+]  # fmt: skip
 __all__ += _HOME
 
 
 def __getattr__(name: str) -> Any:
+    if name == "config":
+        return import_module("dynamo.config")
     if name not in _HOME:
         raise AttributeError(f"module 'weft.compiler' has no attribute '{name}'")
     value = globals()[name] = getattr(import_module(_HOME[name]), name)
@@ -42,6 +49,10 @@ def __getattr__(name: str) -> Any:
 
 
 is_dynamo_compiling = is_compiling
+
+
+def cudagraph_mark_step_begin() -> None:
+    """Nothing: results of recorded graphs are new tensors, which stay as they are whatever step begins."""
 
 
 def is_exporting() -> bool:

@@ -5,12 +5,32 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from aten.symbolic.checked import holds
 from aten.symbolic.symint import SymBool, SymFloat, SymInt
 
 __all__ = [
-    "SymBool", "SymFloat", "SymInt", "sym_float", "sym_int", "sym_ite", "sym_max", "sym_min", "sym_not", "sym_sqrt", "sym_sum",
+    "SymBool", "SymFloat", "SymInt", "sym_constrain_range", "sym_constrain_range_for_size", "sym_float", "sym_fresh_size",
+    "sym_int", "sym_ite", "sym_max", "sym_min", "sym_not", "sym_sqrt", "sym_sum",
 ]  # fmt: skip
 _SYMBOLS = (SymInt, SymFloat, SymBool)
+
+
+def sym_constrain_range(size: Any, *, min: int | None = None, max: int | None = None) -> None:
+    """Promises that `size` lies between `min` and `max`. Raises RuntimeError where it does not."""
+    if min is not None and max is not None and max < min:
+        raise RuntimeError(f"Max must be greater than or equal to min: got min={min}, max={max}")
+    if not ((min is None or holds(size >= min)) and (max is None or holds(size <= max))):
+        raise RuntimeError(f"Invalid value range for {size} between [{min}, {max}].")
+
+
+def sym_constrain_range_for_size(size: Any, *, min: int | None = None, max: int | None = None) -> None:
+    """Promises that `size` is a size, between `min` and `max`."""
+    sym_constrain_range(size, min=min or 0, max=max)
+
+
+def sym_fresh_size(expr: Any) -> Any:
+    """`expr`: weft's symbols need no other one to be told apart."""
+    return expr
 
 
 def sym_int(a: Any) -> Any:

@@ -71,6 +71,13 @@ def _resize_as(self: Any, other: Any, memory_format: Any = None) -> Any:
     return self.resize_(tuple(other.shape), memory_format=memory_format)
 
 
+def _module_load(self: Any, other: Any, assign: bool = False) -> Any:
+    """What `load_state_dict` puts in the place of `self`, made of `other`."""
+    if assign:
+        return other.detach()
+    return self.copy_(other).detach()
+
+
 def _reverse_dims(self: Any) -> Any:
     return ops.permute(self, list(reversed(range(self.ndim))))
 
@@ -132,6 +139,9 @@ def attach_properties() -> None:
     attach("__rdiv__", _reflected_div)
     attach("slogdet", lambda self: ops.slogdet(self))
     attach("polygamma", lambda self, n: ops.polygamma(n, self))  # whose function takes the number first
+    attach("polygamma_", lambda self, n: self.copy_(ops.polygamma(n, self)))
+    attach("const_data_ptr", lambda self: self.data_ptr())
+    attach("module_load", _module_load)
     attach("resize_as_", _resize_as)
     attach("resize_", _resize)
     attach("resize", _old_resize)

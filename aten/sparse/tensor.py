@@ -262,6 +262,41 @@ class CooTensor(SparseTensor):
             places = places.div(size, rounding_mode="floor")
         return CooTensor(ops.stack(rows[::-1]) if rows else self._idx[:, :1], values, tuple(self.shape), True)
 
+    def sparse_resize_(self, size: Any, sparse_dim: int, dense_dim: int) -> CooTensor:
+        """The same elements in a tensor of other sizes. Raises RuntimeError where some might have no place there."""
+        if len(size) != sparse_dim + dense_dim:
+            raise RuntimeError(
+                f"number of dimensions must be sparse_dim ({sparse_dim}) + dense_dim ({dense_dim}), but got {len(size)}"
+            )
+        if self._nnz():
+            refused = "on a non-empty sparse tensor is not supported."
+            for what, old, new in (("sparse", self.sparse_dim(), sparse_dim), ("dense", self.dense_dim(), dense_dim)):
+                if old != new:
+                    raise RuntimeError(f"changing the number of {what} dimensions (from {old} to {new}) {refused}")
+            for what, part in (("sparse", slice(sparse_dim)), ("dense", slice(sparse_dim, None))):
+                before, after = list(self.shape)[part], list(size)[part]
+                if any(n < o for o, n in zip(before, after)):
+                    raise RuntimeError(f"shrinking the size of {what} dimensions (from {before} to {after}) {refused}")
+            values = self._val.new_zeros((self._nnz(), *size[sparse_dim:]))
+            values[tuple(slice(n) for n in self._val.shape)] = self._val
+            return self._become(CooTensor(self._idx, values, size, self._coalesced))
+        return self.sparse_resize_and_clear_(size, sparse_dim, dense_dim)
+
+    def sparse_resize_and_clear_(self, size: Any, sparse_dim: int, dense_dim: int) -> CooTensor:
+        """An empty tensor of these sizes."""
+        return self._become(
+            CooTensor(self._idx.new_zeros((sparse_dim, 0)), self._val.new_zeros((0, *size[sparse_dim:])), size, True)
+        )
+
+    def _become(self, other: CooTensor) -> CooTensor:
+        Tensor.data.__set__(self, other)  # type: ignore[attr-defined]
+        self._idx, self._val, self._coalesced = other._idx, other._val, other._coalesced
+        return self
+
+    def resize_as_sparse_(self, other: CooTensor) -> CooTensor:
+        """`sparse_resize_` to the sizes of another sparse tensor."""
+        return self.sparse_resize_(tuple(other.shape), other.sparse_dim(), other.dense_dim())
+
     def _gradient(self, grad: Tensor) -> CooTensor:
         if self._coalesced:
             return self._with(grad)

@@ -6,7 +6,10 @@ Those of attention (`cuda.enable_flash_sdp` …) are what `weft.nn.attention.sdp
 from importlib import import_module as _import_module
 from typing import Any as _Any
 
-_PARTS = ("cpu", "cuda", "cudnn", "mkl", "mkldnn", "mps", "nnpack", "openmp", "opt_einsum", "quantized")
+_PARTS = (
+    "cpu", "cuda", "cudnn", "cusparselt", "kleidiai", "mha", "mkl", "mkldnn", "mps", "nnpack", "openmp", "opt_einsum", "quantized",
+    "xnnpack",
+)  # fmt: skip
 
 
 def __getattr__(name: str) -> _Any:

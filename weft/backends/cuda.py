@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import warnings
 from collections.abc import Iterator
+from typing import NamedTuple
 
+from aten import Tensor
 from weft import determinism
 from weft.nn.attention import sdp
 
 __all__ = [
-    "allow_fp16_bf16_reduction_math_sdp", "cudnn_sdp_enabled", "enable_cudnn_sdp", "enable_flash_sdp", "enable_math_sdp",
+    "SDPAParams", "allow_fp16_bf16_reduction_math_sdp", "can_use_cudnn_attention", "can_use_efficient_attention",
+    "can_use_flash_attention", "cudnn_sdp_enabled", "enable_cudnn_sdp", "enable_flash_sdp", "enable_math_sdp",
     "enable_mem_efficient_sdp", "flash_sdp_enabled", "fp16_bf16_reduction_math_sdp_allowed", "is_built",
     "is_flash_attention_available",
     "math_sdp_enabled",
@@ -115,6 +119,28 @@ def fp16_bf16_reduction_math_sdp_allowed() -> bool:
 
 def allow_fp16_bf16_reduction_math_sdp(enabled: bool) -> None:
     _reduced["math"] = bool(enabled)
+
+
+class SDPAParams(NamedTuple):
+    """What a call of scaled_dot_product_attention is given."""
+
+    query: Tensor
+    key: Tensor
+    value: Tensor
+    attn_mask: Tensor | None
+    dropout: float
+    is_causal: bool
+    enable_gqa: bool
+
+
+def can_use_flash_attention(params: SDPAParams, debug: bool = False) -> bool:
+    """False: CUDA's kernels of that name are not used. With `debug`, a warning says so."""
+    if debug:
+        warnings.warn("weft's attention is one kernel of its own, on every device", stacklevel=2)
+    return False
+
+
+can_use_efficient_attention = can_use_cudnn_attention = can_use_flash_attention
 
 
 def is_flash_attention_available() -> bool:

@@ -8,7 +8,8 @@ from typing import Any
 
 from weft.backends import switches
 
-__all__ = ["flags", "is_available", "set_flags"]
+__all__ = ["flags", "is_available", "set_flags", "verbose"]
+verbose = switches.Verbose
 
 VERBOSE_OFF, VERBOSE_ON, VERBOSE_ON_CREATION = 0, 1, 2
 enabled = True

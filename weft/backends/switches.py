@@ -8,6 +8,19 @@ from types import ModuleType
 from typing import Any
 
 
+class Verbose:
+    """A block in which a library would tell of its calls: weft calls none."""
+
+    def __init__(self, level: int) -> None:
+        self.level = self.enable = level
+
+    def __enter__(self) -> Verbose:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        """Nothing was set."""
+
+
 def set_flags(module: ModuleType, values: dict[str, Any]) -> tuple[Any, ...]:
     """Sets attributes of `module`, but for values of None; returns those before, in order."""
     before = tuple(getattr(module, name) for name in values)

@@ -6,7 +6,7 @@ import functools
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from aten import Parameter, Tensor
 from aten.compiling import passes_on
@@ -50,6 +50,7 @@ _HOOKS = (
 class Module(HoldsState, Converts):
     """Base of everything with parameters. Assigning a Parameter, Module or registered buffer to an attribute files it."""
 
+    T_destination = TypeVar("T_destination", bound=dict[str, Any])
     training: bool
     _forward_hooks: OrderedDict
     _forward_pre_hooks: OrderedDict

@@ -218,11 +218,7 @@ class HoldsState:
 
     def _swap_in(self, current: Any, value: Any, assign: bool) -> None:
         """`current` gets the contents of what `module_load` makes of `value`."""
-        load = getattr(current, "module_load", None)
-        if load is not None:
-            made = load(value, assign=assign)
-        else:
-            made = value.detach() if assign else current.detach().clone().copy_(value)
+        made = current.module_load(value, assign=assign)
         if made is value or made is current:
             raise RuntimeError(
                 "module_load returned one of self or other, please .detach() the result if returning one of the inputs in "

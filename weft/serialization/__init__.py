@@ -8,15 +8,21 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
 from typing import Any
 
-import aten
 from aten import Tensor
-from weft.serialization import gguf, npz, objects, pytorch, safetensors
+from weft.serialization import gguf, npz, objects, places, pytorch, safetensors
 from weft.serialization.bad_file import BadFile
+from weft.serialization.config import (
+    get_crc32_options,
+    get_default_mmap_options,
+    set_crc32_options,
+    set_default_mmap_options,
+    skip_data,
+)
 from weft.serialization.endianness import LoadEndianness, get_default_load_endianness, set_default_load_endianness
 from weft.serialization.inert_pickle import Refused
+from weft.serialization.places import default_restore_location, location_tag, register_package
 from weft.serialization.safe_globals import add_safe_globals, clear_safe_globals, get_safe_globals, safe_globals
 from weft.serialization.safe_globals import find as find_allowed
 from weft.serialization.source import bytes_of
@@ -29,13 +35,21 @@ __all__ = [
     "Refused",
     "add_safe_globals",
     "clear_safe_globals",
+    "default_restore_location",
+    "get_crc32_options",
     "get_default_load_endianness",
+    "get_default_mmap_options",
     "get_safe_globals",
     "get_unsafe_globals_in_checkpoint",
     "load",
+    "location_tag",
+    "register_package",
     "safe_globals",
     "save",
+    "set_crc32_options",
     "set_default_load_endianness",
+    "set_default_mmap_options",
+    "skip_data",
 ]
 
 _PYTORCH_ENDINGS = (".pt", ".pth", ".bin")
@@ -115,7 +129,7 @@ def load(
         raise EOFError("load: the file is empty (Ran out of input)")
     start = data[:16].tobytes()
     trusted = weights_only is not None and not weights_only
-    place = _placing(map_location)
+    place = places.placing(map_location)
 
     def placed(tensors: dict[str, Tensor], where: dict[str, str] = {}) -> dict[str, Tensor]:  # noqa: B006
         return {name: place(t, str(where.get(name, "cpu"))) for name, t in tensors.items()}
@@ -159,37 +173,3 @@ def get_unsafe_globals_in_checkpoint(f: str | os.PathLike | Any) -> list[str]:
     if not data[:4].tobytes() == pytorch.ZIP_START:
         raise ValueError("Expected input to be a checkpoint returned by torch.save")
     return pytorch.refused_names(pytorch.Archive(data))
-
-
-def _placing(map_location: Any) -> Callable[[Tensor, str], Tensor]:
-    """(tensor in the CPU's memory, where it was saved) → the tensor where it is wanted."""
-
-    def to(t: Tensor, device: Any) -> Tensor:
-        device = aten.device(device) if isinstance(device, str) else device
-        return t if device.type == "cpu" else t.to(device)
-
-    def default(t: Tensor, location: str) -> Tensor:
-        kind = location.partition(":")[0]
-        if kind in ("cpu", "meta"):
-            return to(t, location)
-        if kind == "cuda" and aten._native.device_count("cuda") > 0:
-            return to(t, location)
-        raise RuntimeError(
-            f"Attempting to deserialize object on a {kind.upper()} device but weft.cuda.is_available() is False. If you are "
-            "running on a CPU-only machine, please use load with map_location='cpu' to map your storages to the CPU."
-        )
-
-    if map_location is None:
-        return default
-    if isinstance(map_location, dict):
-        return lambda t, location: default(t, str(map_location.get(location, location)))
-    if isinstance(map_location, (str, aten.Device)):
-        return lambda t, location: to(t, map_location)
-    if callable(map_location):
-
-        def ask(t: Tensor, location: str) -> Tensor:
-            wanted = map_location(t.untyped_storage(), location)
-            return default(t, location) if wanted is None else to(t, wanted.device)
-
-        return ask
-    raise TypeError(f"map_location must be a device, a str, a dict or a function, got {type(map_location).__name__}")

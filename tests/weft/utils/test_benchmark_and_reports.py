@@ -28,7 +28,7 @@ def test_a_timer_counts_its_calls():
 
 
 def test_measurements_of_one_statement_merge():
-    make = lambda t: benchmark.Measurement(10, [t], "f()")
+    make = lambda t: benchmark.Measurement(10, [t], benchmark.TaskSpec("f()"))
     (one,) = benchmark.Measurement.merge([make(1.0), make(3.0), make(2.0)])
     assert one.times == [0.1, 0.3, 0.2] and one.median == 0.2 and one.iqr == pytest.approx(0.1)
     assert "Median: 200.00 ms" in repr(one) and "WARNING" in repr(one)

@@ -7,8 +7,7 @@ import timeit
 from collections.abc import Callable
 from typing import Any
 
-from aten import get_num_threads, set_num_threads
-from weft.utils.benchmark.measurement import Measurement
+from weft.utils.benchmark.measurement import Measurement, TaskSpec, set_torch_threads
 
 __all__ = ["Timer", "timer"]
 timer = timeit.default_timer
@@ -42,22 +41,16 @@ class Timer:
             import weft  # the package is what statements call torch
 
             names["torch"] = weft
-        self.stmt, self.num_threads = textwrap.dedent(stmt).strip(), num_threads
-        self.label, self.sub_label, self.description, self.env = label, sub_label, description, env
-        self._timer = timeit.Timer(self.stmt, textwrap.dedent(setup).strip(), timer, names)
+        stmt, setup = textwrap.dedent(stmt).strip(), textwrap.dedent(setup).strip()
+        self._task_spec = TaskSpec(stmt, setup, "", label, sub_label, description, env, num_threads)
+        self._timer = timeit.Timer(stmt, setup, timer, names)
 
     def _threaded(self, run: Callable[[], Any]) -> Any:
-        before = get_num_threads()
-        try:
-            set_num_threads(self.num_threads)
+        with set_torch_threads(self._task_spec.num_threads):
             return run()
-        finally:
-            set_num_threads(before)
 
     def _measured(self, number: int, times: list[float]) -> Measurement:
-        return Measurement(
-            number, times, self.stmt, self.num_threads, self.label, self.sub_label, self.description, self.env
-        )
+        return Measurement(number, times, self._task_spec)
 
     def timeit(self, number: int = 1_000_000) -> Measurement:
         """One run of `number` calls, after a shorter one."""

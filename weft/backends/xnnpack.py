@@ -1,0 +1,3 @@
+"""XNNPACK, which weft does not use: set, read, and without effect."""
+
+enabled = False

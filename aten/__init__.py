@@ -1,7 +1,8 @@
 """What tensors and ops mean. Ops are attributes of this package: `aten.add`; so are dtypes, modes and construction."""
 # ruff: noqa: F401 (what is imported here is the package)
 
-from typing import TYPE_CHECKING, Any
+from importlib import import_module as _import_module
+from typing import Any
 
 import aten.asked_attributes
 import aten.autocast
@@ -10,7 +11,7 @@ import aten.device_memory
 import aten.dtype
 import aten.logs
 import aten.meta_of_call
-from aten import autograd
+from aten import autograd, learners
 from aten._native import (
     Device,
     DType,
@@ -45,7 +46,6 @@ from aten.autocast import (
 )
 from aten.autograd import enable_grad, inference_mode, no_grad, set_grad_enabled
 from aten.autograd.anomaly import is_anomaly_check_nan_enabled, is_anomaly_enabled
-from aten.chains import bind_chains
 from aten.default_device import get_default_device
 from aten.device_modes import set_default_device
 from aten.dtype import *  # noqa: F403
@@ -77,8 +77,6 @@ from aten.random import (
     seed,
     set_rng_state,
 )
-from aten.replay import bind_replay
-from aten.sparse.conversion import sparse_compressed_tensor, sparse_coo_tensor, sparse_csc_tensor, sparse_csr_tensor
 from aten.storage import TypedStorage, UntypedStorage, frombuffer, typed_classes
 from aten.storage import tensor_from_file as from_file
 from aten.tensor import Parameter, as_tensor, from_dlpack, from_numpy, tensor
@@ -94,15 +92,25 @@ globals().update(typed_classes)
 for _name, _op in registry.items():
     globals().setdefault(_name, _op)
 attach_methods()
-bind_chains()
-bind_replay()
+learners.bind()
 aten.ops.on_demand.finish_loaded()
 aten.autocast.declare(registry)
 aten.asked_attributes.declare(registry)
 
-if TYPE_CHECKING:  # ops are attributes by way of the registry
+_LATER = dict.fromkeys(  # what is loaded when it is asked for, and its file
+    ("sparse_compressed_tensor", "sparse_coo_tensor", "sparse_csc_tensor", "sparse_csr_tensor"), "aten.sparse.conversion"
+)
 
-    def __getattr__(name: str) -> Any: ...
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module 'aten' has no attribute {name!r}")
+    value = globals()[name] = getattr(_import_module(_LATER[name]), name)
+    return value
 
 
-__all__ = [name for name in globals() if not name.startswith("_")]
+__all__ = [*[name for name in globals() if not name.startswith("_")], *_LATER]
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *_LATER]

@@ -292,7 +292,7 @@ def _is_refused(op: Op, public: Sequence[Any]) -> bool:
     return False
 
 
-def _learn(op: Op, public: tuple[Any, ...]) -> None:
+def learn(op: Op, public: tuple[Any, ...]) -> None:
     """Have calls with these kinds of arguments run as a chain, if they are one."""
     items = [(a.dtype.code, None) if isinstance(a, Tensor) else (-1, a) for a in public]
     chain, backward = made_for(op, public)
@@ -309,9 +309,4 @@ def made_for(op: Op, public: Sequence[Any]) -> tuple[Any, Backward | None]:
     return chain, backward if chain is not None and backward.exists(tensors) else None
 
 
-def bind_chains() -> None:
-    """Have composites that declare themselves elementwise (native="chain") learn their calls."""
-    _native.set_chain_learner(_learn)
-
-
-__all__ = ["Backward", "bind_chains", "chain_of", "made_for"]
+__all__ = ["Backward", "chain_of", "learn", "made_for"]

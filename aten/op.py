@@ -10,7 +10,7 @@ definition in other ops.
 
 import functools
 import types
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from aten import _native
@@ -27,6 +27,29 @@ class Op(_native.NativeOp):
 
     A call goes to the op's native rule, if its declaration says of which kind (`native=`), or else to `aten.dispatch.call`.
     """
+
+    own = False  # one of aten's, whose definition and derivative follow from their arguments alone (aten/replay.py)
+    # Declarations come after construction; what an op has none of stands here, once for all.
+    base: Any = None
+    inplace: Any = None
+    _schema: Any = None
+    _core: Any = None
+    _plans: dict[Any, Any] | None = None
+    kernel_fn: Any = None  # the CPU's
+    kernels: Mapping[str, Any] = types.MappingProxyType({})  # by type of device
+    native_fn: Any = None  # f(out, *core arguments) on plain CPU tensors, or NotImplemented (native/native_kernel.h)
+    anywhere_fn: Any = None
+    vjp_fn: Any = None
+    jvp_fn: Any = None
+    batch_fn: Any = None
+    decompose_fn: Any = None
+    put_fn: Any = None
+    recorded_fn: Any = None  # runs instead in plain code with history: keeps what its derivative would compute again
+    traced_fn: Any = None
+    refuses: Any = None  # of declared arguments; aten/ops/refusals.py
+    special_when: Any = None
+    special_fn: Any = None
+    normal_fn: Any = None
 
     def __init__(
         self,
@@ -49,28 +72,6 @@ class Op(_native.NativeOp):
         self.function = function
         self.__doc__ = function.__doc__ if function is not None else None
         self.__module__ = "aten"
-        self.own = False  # one of aten's, whose definition and derivative follow from their arguments alone (aten/replay.py)
-        # Declarations come after construction; whoever calls one has asked whether it is there.
-        self.base: Any = None
-        self.inplace: Any = None
-        self._schema: Any = None
-        self._core: Any = None
-        self._plans: dict[Any, Any] = {}
-        self.kernel_fn: Any = None  # the CPU's
-        self.kernels: dict[str, Any] = {}  # by type of device
-        self.native_fn: Any = None  # f(out, *core arguments) on plain CPU tensors, or NotImplemented (native/native_kernel.h)
-        self.anywhere_fn: Any = None
-        self.vjp_fn: Any = None
-        self.jvp_fn: Any = None
-        self.batch_fn: Any = None
-        self.decompose_fn: Any = None
-        self.put_fn: Any = None
-        self.recorded_fn: Any = None  # runs instead in plain code with history: keeps what its derivative would compute again
-        self.traced_fn: Any = None
-        self.refuses: Any = None  # of declared arguments; aten/ops/refusals.py
-        self.special_when: Any = None
-        self.special_fn: Any = None
-        self.normal_fn: Any = None
         if native is not None and not _native.set_rule(self, name, native) and kind != "inplace":
             raise ValueError(f"there is no native rule of {name} of the kind {native}")
 
@@ -127,14 +128,15 @@ class Op(_native.NativeOp):
     # ---- decorators
     def kernel(self, fn):
         """`fn(out, *core arguments)` on NumPy arrays: writes the result into `out` (a tuple for several)."""
-        self.kernel_fn = self.kernels["cpu"] = fn
+        self.kernel_fn = fn
+        self.kernels = {**self.kernels, "cpu": fn}
         return fn
 
     def kernel_for(self, device_type):
         """`@op.kernel_for("cuda")`: `fn(out, *core arguments)` on tensors of that type of device; `out` is allocated there."""
 
         def declare(fn):
-            self.kernels[device_type] = fn
+            self.kernels = {**self.kernels, device_type: fn}
             return fn
 
         return declare
@@ -197,6 +199,8 @@ class Op(_native.NativeOp):
     # ---- derivatives
     def plan(self, needs: tuple[Any, ...]) -> Any:
         """The `Plan` (see aten/derivative.py) of the vjp for this pattern of needed gradients by core parameter."""
+        if self._plans is None:
+            self._plans = {}
         found = self._plans.get(needs)
         if found is None:
             from aten.derivative import Plan

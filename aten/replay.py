@@ -14,28 +14,23 @@ from typing import Any
 
 import numpy as np
 
-from aten import _native, arrays, dispatch, pytree, settings
+from aten import _native, arrays, dispatch, pytree
 from aten import dtype as dtypes
 from aten._native import Tensor
 from aten.dtype import device
 from aten.errors import DataDependentError
 from aten.fx.graph import Graph
 from aten.fx.node import Node, map_arg
+from aten.learners import NEVER, whole
 from aten.meta import Meta
 from aten.op import Op
-from aten.ops import on_demand
 from aten.transforms.trace import TraceLevel
 from aten.transforms.tracer import meta_of_call, opened
 
 _CPU = device("cpu")
-# Composites with a native rule whose results are new tensors: they stay whole.
-_WHOLE = """matmul linear layer_norm rms_norm group_norm scaled_dot_product_attention max_pool1d max_pool2d max_pool3d
-avg_pool1d avg_pool2d avg_pool3d logsumexp""".split()
-_NEVER = {"as_strided", "as_strided_scatter", "as_strided_backward", "set_", "resize_", "to_device", "setitem"}
 _REFUSALS = (RuntimeError, TypeError, ValueError, IndexError, ArithmeticError, AttributeError, AssertionError, DataDependentError)
 _MOST_STEPS = 300
 _MOST_BYTES = 1 << 16  # of a value that is kept
-_whole: set[Op] = set()
 
 
 class _NoProgram(Exception):
@@ -61,7 +56,7 @@ class _Recorder(TraceLevel):
     top: Any = None
 
     def handle(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if op in _whole and any(self.own(a) and (op is not self.top or self.payload_of(a).op != "placeholder") for a in args):
+        if op in whole and any(self.own(a) and (op is not self.top or self.payload_of(a).op != "placeholder") for a in args):
             return self._whole(op, op.join(args, kwargs))
         if op.kind == "composite":
             return NotImplemented
@@ -78,7 +73,7 @@ class _Recorder(TraceLevel):
         return a.node if type(a) is _Later else super().payload_of(a)
 
     def process(self, op: Op, args: tuple[Any, ...]) -> Any:
-        if op.name in _NEVER or op.traced_fn is not None or ("dynamic" in op.tags and op.name != "philox_reserve"):
+        if op.name in NEVER or op.traced_fn is not None or ("dynamic" in op.tags and op.name != "philox_reserve"):
             raise _NoProgram
         if op.name == "philox_reserve":
             node = self.graph.create_node("call_function", op, args, {}, None, (None, None))
@@ -385,7 +380,7 @@ def _with(values: Any, tensors: Any) -> Any:
     return out
 
 
-def _learn(owner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def learn(owner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The program of such a call; None if it has none. `owner`: an Op, or the Plan of a vjp (a gradient, what is saved)."""
     names = list(kwargs)
     values = (*args, *kwargs.values())
@@ -406,26 +401,4 @@ def _learn(owner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return None
 
 
-def quietly(kernel: Callable[..., Any], *arrays: Any) -> None:
-    """Run a kernel as `arrays.run_kernel` does."""
-    with np.errstate(all="ignore"):
-        kernel(*arrays)
-
-
-def _let_replay(op: Op) -> None:
-    op.own = True
-    if op.name in _WHOLE or op.native == "chain":
-        _whole.add(op)
-    apart = op.name in _NEVER or "dynamic" in op.tags or op.name == "philox_reserve"
-    if op.kind not in ("inplace", "view") and not apart:
-        _native.set_replay(op, True)
-
-
-def bind_replay() -> None:
-    """Let the calls of aten's own ops be replayed."""
-    on_demand.finish.append(_let_replay)
-    _native.set_replay_learner(_learn, quietly)
-    _native.replay_after(settings.replay_after)
-
-
-__all__ = ["bind_replay"]
+__all__ = ["learn"]

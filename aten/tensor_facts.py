@@ -6,11 +6,20 @@ from typing import Any
 from aten import _native, layout
 from aten._native import Tensor
 from aten.info import is_nonzero
+from aten.later import later
 from aten.tensor import attach
 
 
 def _always(value: Any) -> Any:
     return lambda self: value
+
+
+def _refused(name: str) -> Any:
+    def refuse(self: Tensor, *args: Any) -> Any:
+        wanted = "sparse row compressed" if name in ("crow_indices", "col_indices") else "sparse coordinate"
+        raise RuntimeError(f"{name} expected {wanted} tensor layout but got Strided")
+
+    return refuse
 
 
 def _is_view(self: Tensor) -> bool:
@@ -98,6 +107,13 @@ for _name, _fn in {
     "to_dense": lambda self, dtype=None, *, masked_grad=True: self if dtype is None else self.to(dtype),
 }.items():
     attach(_name, _fn)
+for _name in ("to_sparse", "to_sparse_coo", "to_sparse_csr", "to_sparse_csc", "sparse_mask"):
+    attach(_name, later("aten.sparse.conversion", _name))
+for _name in (
+    "indices", "values", "_indices", "_values", "_nnz", "coalesce", "is_coalesced", "crow_indices", "col_indices", "ccol_indices",
+    "row_indices",
+):  # fmt: skip
+    attach(_name, _refused(_name))
 
 _native.DType.__module__ = _native.Device.__module__ = "weft"  # as users know them
 _native.DType.__name__ = _native.DType.__qualname__ = "dtype"

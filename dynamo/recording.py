@@ -12,15 +12,14 @@ from aten.op import registry
 from aten.promotion import can_cast
 from aten.symbolic.shape_env import DataDependentError
 from aten.symbolic.symint import SYMBOLIC, SymBool, SymFloat, SymInt
-from dynamo import breaks, config, data_writes, promises
+from dynamo import breaks, config, data_writes, on_demand, promises
 from dynamo.breaks import NotConstant, Unsupported
-from dynamo.variables import wrapper
 from dynamo.variables.base import Variable
 from dynamo.variables.exception import as_raised, raise_exception
 from dynamo.variables.function import FunctionVariable, MethodVariable, PartialVariable
 from dynamo.variables.object import ObjectVariable
 from dynamo.variables.sequence import SequenceVariable, SliceVariable, TupleVariable
-from dynamo.variables.tensor import TensorVariable, has_mask, offset_of, wrap_result
+from dynamo.variables.tensor import TensorVariable, any_wrapper, has_mask, offset_of, wrap_result
 from dynamo.variables.tensor_values import to_python
 from dynamo.views import COPIES, VIEWS, is_at_number, viewed_by, writes
 
@@ -41,8 +40,8 @@ CONSTANTS = frozenset("detach detach_ zeros_like ones_like full_like empty_like 
 
 def record(output, frame, op: Op, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
     """Record op(*args, **kwargs) and return its result. Raises in the traced program where the shape rule raises."""
-    if wrapper.among([*args, *kwargs.values()]):
-        return wrapper.record(output, frame, op, args, kwargs)
+    if any_wrapper([*args, *kwargs.values()]):
+        return on_demand.import_part("wrapper").record(output, frame, op, args, kwargs)
     kwargs = placed(frame, op, args, kwargs)
     if op.kind == "composite" and takes_a_function(op, args, kwargs):
         return defined(frame, op, args, kwargs)

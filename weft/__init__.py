@@ -8,7 +8,7 @@ from importlib import import_module as _import_module
 from typing import Any as _Any
 
 _collects = _gc.isenabled()
-_gc.disable()  # what is imported lives on: collections would walk it again and again
+_gc.disable()  # what is imported lives on
 try:
     import dynamo as _dynamo_package  # noqa: F401  (here, so that a folder of the program's that has such a name is not taken for it)
     import inductor as _inductor_package  # noqa: F401
@@ -18,6 +18,9 @@ try:
     from weft import aliases as _aliases
 finally:
     if _collects:
+        if not _gc.get_freeze_count():
+            _gc.freeze()
+            _gc.unfreeze()  # it counts as old now: no collection walks it before a full one
         _gc.enable()
 
 _devices.compilers["cuda"] = lambda: _import_module("inductor.cuda.eager")  # what runs ops there

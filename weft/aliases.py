@@ -34,6 +34,8 @@ class _AliasFinder:  # no base class: importlib.abc takes longer to import than 
         self.prefixes = prefixes
 
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: Any = None) -> ModuleSpec | None:
+        if not fullname.startswith("weft."):
+            return None
         for alias, real in self.prefixes.items():
             if fullname == alias or fullname.startswith(alias + "."):
                 return ModuleSpec(fullname, _AliasLoader(real + fullname[len(alias) :]))

@@ -6,7 +6,6 @@ import functools
 import sys
 import types
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from aten.fx.graph_module import GraphModule
@@ -31,12 +30,19 @@ def inductor(gm: Any, example_inputs: list, mode: str | None = None, options: di
     return backends.lookup_backend("eager")(gm, example_inputs) if compiled is gm else asserting(gm, compiled)
 
 
-@dataclass(frozen=True)
 class Inductor:
     """The backend under a mode or options. Equal ones share what they have compiled."""
 
-    options: tuple[tuple[str, Any], ...]
     __name__ = "inductor"
+
+    def __init__(self, options: tuple[tuple[str, Any], ...]):
+        self.options = options
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is Inductor and self.options == other.options
+
+    def __hash__(self) -> int:
+        return hash(self.options)
 
     def __call__(self, gm: Any, example_inputs: list) -> Callable:
         return inductor(gm, example_inputs, options=dict(self.options))

@@ -17,10 +17,8 @@ from aten.ops import (  # noqa: F401
     getitem,
     index_tensors,
     indexing,
-    indexing_batch,
     inplace_views,
     layout,
-    library_batch,
     matmul,
     on_demand,
     pointwise,
@@ -44,7 +42,7 @@ def _give_kernel(op: Op) -> None:
         op.native_fn = _kernels[id(op)]
 
 
-on_demand.finish += [refusals.declare(), _give_kernel, library_batch.declare()]
+on_demand.finish += [refusals.declare(), _give_kernel]
 _OPERATORS = {
     "add": "add",
     "sub": "sub",

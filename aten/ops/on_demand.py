@@ -5,8 +5,9 @@ Until then an op of such a family stands in the registry, and on Tensor as a met
 """
 
 import importlib
-from _thread import RLock
-from collections.abc import Callable
+import sys
+from _thread import RLock, get_ident
+from collections.abc import Callable, Iterable
 
 from aten import _native
 from aten.op import Op, registry
@@ -30,6 +31,7 @@ _lock = RLock()
 _loaded: set[str] = set()
 _finishing: set[str] = set()
 _promises: dict[str, list[Op]] = {}
+_declaring: dict[str, int] = {}  # the thread whose import of a family asked for its ops
 
 
 def promise() -> list[str]:
@@ -55,12 +57,19 @@ def promise() -> list[str]:
 finish: list[Callable[[Op], None]] = []  # what is done to an op once its family is loaded
 
 
-def finish_loaded() -> None:
+def finish_loaded(steps: Iterable[Callable[[Op], None]] = finish) -> None:
     """Do it to the ops that are there."""
-    for op in registry.values():
+    for op in list(registry.values()):
         if type(op) is Op:
-            for step in finish:
+            for step in steps:
                 step(op)
+
+
+def also(step: Callable[[Op], None]) -> None:
+    """Have one thing more done to every op, those that are there included."""
+    with _lock:
+        finish.append(step)
+        finish_loaded([step])
 
 
 def load(family: str) -> None:
@@ -70,9 +79,12 @@ def load(family: str) -> None:
     """
     if family in _loaded:
         return
-    module = importlib.import_module(f"aten.ops.{family}")
-    if module.__spec__._initializing:  # type: ignore[union-attr]
+    name = f"aten.ops.{family}"
+    if _declaring.get(family) == get_ident() and sys.modules[name].__spec__._initializing:  # type: ignore[union-attr]
         return  # its own declarations ask
+    if importlib.import_module(name).__spec__._initializing:  # type: ignore[union-attr]
+        _declaring[family] = get_ident()
+        return
     with _lock:
         if family in _loaded or family in _finishing:  # (what is done to an op asks for it)
             return
@@ -89,4 +101,4 @@ def load(family: str) -> None:
             _finishing.discard(family)
 
 
-__all__ = ["Promise", "finish", "finish_loaded", "load", "promise"]
+__all__ = ["Promise", "also", "finish", "finish_loaded", "load", "promise"]

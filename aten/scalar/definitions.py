@@ -10,12 +10,10 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 
-@dataclass(frozen=True)
-class Definition:
+class Definition(NamedTuple):
     """A function of values; `eager` as in the vocabulary's rows."""
 
     name: str

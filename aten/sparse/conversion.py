@@ -9,7 +9,7 @@ from aten import layout
 from aten._native import DType, Tensor
 from aten.op import ops
 from aten.sparse.tensor import CompressedTensor, CooTensor, SparseTensor
-from aten.tensor import as_tensor, attach
+from aten.tensor import as_tensor
 
 _COMPRESSED = (layout.sparse_csr, layout.sparse_csc)
 
@@ -158,18 +158,29 @@ def _compress(coo: CooTensor, kind: Any) -> CompressedTensor:
     return CompressedTensor(ops.cat([counts.new_zeros(1), counts.cumsum(0)]), places, values, tuple(coo.shape), kind)
 
 
-def _to_sparse(
+def to_sparse(
     self: Tensor, sparse_dim: int | None = None, *, layout: Any = None, blocksize: Any = None, dense_dim: Any = None
 ) -> Any:
     """The elements that are not zero, with their places; over the first `sparse_dim` dims alone, if given."""
     return to_layout(self, layout, sparse_dim)
 
 
-def _to_kind(kind: Any) -> Any:
-    return lambda self, dense_dim=None: to_layout(self, kind)
+def to_sparse_coo(self: Tensor) -> Any:
+    """The elements that are not zero, with their places."""
+    return to_layout(self, layout.sparse_coo)
 
 
-def _sparse_mask(self: Tensor, mask: Any) -> Any:
+def to_sparse_csr(self: Tensor, dense_dim: Any = None) -> Any:
+    """The elements of a matrix that are not zero, by rows."""
+    return to_layout(self, layout.sparse_csr)
+
+
+def to_sparse_csc(self: Tensor, dense_dim: Any = None) -> Any:
+    """The elements of a matrix that are not zero, by columns."""
+    return to_layout(self, layout.sparse_csc)
+
+
+def sparse_mask(self: Tensor, mask: Any) -> Any:
     """The elements at the places of the sparse `mask`."""
     if not isinstance(mask, SparseTensor):
         raise RuntimeError("sparse_mask(): the mask must be a sparse tensor")
@@ -177,23 +188,3 @@ def _sparse_mask(self: Tensor, mask: Any) -> Any:
     dense = self.to_dense()  # type: ignore[attr-defined]
     made = coo._with(dense[tuple(coo._idx.unbind(0))])
     return made if mask.layout is layout.sparse_coo else made.to_sparse(layout=mask.layout)
-
-
-def _refused(name: str) -> Any:
-    def refuse(self: Tensor, *args: Any) -> Any:
-        wanted = "sparse row compressed" if name in ("crow_indices", "col_indices") else "sparse coordinate"
-        raise RuntimeError(f"{name} expected {wanted} tensor layout but got Strided")
-
-    return refuse
-
-
-attach("to_sparse", _to_sparse)
-attach("to_sparse_coo", lambda self: to_layout(self, layout.sparse_coo))
-attach("to_sparse_csr", _to_kind(layout.sparse_csr))
-attach("to_sparse_csc", _to_kind(layout.sparse_csc))
-attach("sparse_mask", _sparse_mask)
-for _name in (
-    "indices", "values", "_indices", "_values", "_nnz", "coalesce", "is_coalesced", "crow_indices", "col_indices", "ccol_indices",
-    "row_indices",
-):  # fmt: skip
-    attach(_name, _refused(_name))

@@ -14,10 +14,12 @@ from aten.errors import DataDependentError
 from aten.meta import Meta
 from aten.on_device import beside
 from aten.op import Op, registry
+from aten.ops import indexing_batch, library_batch, on_demand  # noqa: F401  (rules of ops)
 from aten.shapes import wrap_dim
 from aten.transforms.mapped_function import MappedFunction
 from aten.transforms.tracer import Level, Tracer, below, made_by, opened, public, shown, writes_of
 
+on_demand.also(library_batch.declare())
 _LIKE = frozenset("empty_like zeros_like ones_like full_like new_empty new_zeros new_ones new_full new_tensor".split())
 
 

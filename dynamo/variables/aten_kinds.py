@@ -19,12 +19,11 @@ from aten.op import Method, Op, ops, registry
 from aten.ops.on_demand import Promise
 from aten.symbolic import nodes
 from aten.tensor import dtype_of_numbers
-from dynamo import breaks, config, guards, trace_rules
+from dynamo import breaks, config, guards, on_demand, trace_rules
 from dynamo._eval_frame import CompiledFunction
 from dynamo.breaks import Unsupported
 from dynamo.marks import ADDRESS, DYNAMIC, MAYBE, STATIC
 from dynamo.source import Attr, Converted, Item, Local, Made, Object, Size, Stride
-from dynamo.variables import wrapper
 from dynamo.variables.attributes import descriptor
 from dynamo.variables.base import Variable
 from dynamo.variables.builtin import FUNCTIONS, constant_function
@@ -65,6 +64,7 @@ def _subclass(frame, value, source):
         return tensor(frame, value, source)
     cls = type(value)
     if overrides.kind_of(cls) & overrides.DISPATCH:
+        wrapper = on_demand.import_part("wrapper")
         if wrapper.is_traceable(cls) and wrapper.is_made(value):
             return wrapper.outside(frame, value, source)
         return unknown(frame, value, source, f"of {cls.__qualname__}, a subclass of Tensor with a __torch_dispatch__, or half made")

@@ -39,6 +39,7 @@ class TensorVariable(Variable):
 
     __slots__ = ("node", "meta", "root", "value", "cls", "known", "taken")
     is_array_like = True
+    is_wrapper = False  # of a class with a __torch_dispatch__ (wrapper.py)
 
     def __init__(self, node, meta, root: TensorVariable | None = None, value=None, cls: type | None = None, source=None):
         super().__init__(source)
@@ -576,6 +577,14 @@ def check_key(frame, key: Variable) -> None:
 
 def has_mask(key: Variable) -> bool:
     return any(map(is_mask, key.items if isinstance(key, TupleVariable) else [key]))
+
+
+def any_wrapper(values: Any) -> bool:
+    """Whether a wrapper is among the arguments, lists and tuples included."""
+    for v in values:
+        if v.is_wrapper if isinstance(v, TensorVariable) else isinstance(getattr(v, "items", None), list) and any_wrapper(v.items):
+            return True
+    return False
 
 
 def wrap_result(frame, node, val: Any, root: TensorVariable | None = None) -> Variable:

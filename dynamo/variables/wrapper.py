@@ -18,7 +18,7 @@ from dynamo.breaks import NotConstant, Unsupported
 from dynamo.source import Converted
 from dynamo.variables.base import Variable
 from dynamo.variables.constant import PLAIN
-from dynamo.variables.tensor import MEMORY, TO_PYTHON, TensorVariable, wrap_result
+from dynamo.variables.tensor import MEMORY, TO_PYTHON, TensorVariable, any_wrapper, wrap_result
 
 _LEVEL = MetaLevel()  # of all tensors without values that wrappers are made around
 
@@ -27,6 +27,7 @@ class WrapperVariable(TensorVariable):
     """A wrapper: `fake` is one around tensors without values."""
 
     __slots__ = ("fake",)
+    is_wrapper = True
 
     def __init__(self, node: Any, fake: Any, requires_grad: bool, value: Any = None, source: Any = None):
         meta = Meta(fake.dtype, fake.device, tuple(fake.shape), fake.stride(), 0, requires_grad)
@@ -143,11 +144,6 @@ def _metadata_guard(cls: type) -> Any:
 
 
 # -------------------------------------------------------------------------------------------------------------- operations
-def among(values: Any) -> bool:
-    """Whether a wrapper is among the arguments, lists and tuples included."""
-    return any(isinstance(v, WrapperVariable) or (isinstance(getattr(v, "items", None), list) and among(v.items)) for v in values)
-
-
 def record(output: Any, frame: Any, op: Any, args: list, kwargs: dict) -> Variable:
     """Record op(*args, **kwargs) of wrappers."""
     if op.kind == "inplace" or "effect" in op.tags or kwargs.get("out") is not None:
@@ -183,7 +179,7 @@ def given(value: Variable) -> Any:
     """An argument as `__torch_dispatch__` sees it while tracing."""
     if isinstance(value, WrapperVariable):
         return value.fake
-    meta = value.as_meta() if not among([value]) else [given(v) for v in value.items]  # type: ignore[attr-defined]
+    meta = value.as_meta() if not any_wrapper([value]) else [given(v) for v in value.items]  # type: ignore[attr-defined]
     return _without_values(meta)
 
 

@@ -227,6 +227,8 @@ def result_of(output, frame, op: Op, args, kwargs) -> tuple[Any, promises.Promis
     except SHAPE_ERRORS as e:
         if any(getattr(a, "native", None) is not None for a in (*args, *kwargs.values())):
             raise Unsupported(breaks.UNKNOWN_CALL, f"{op.name}, which raises") from e  # its text may name the class
+        if writes(op) and any(is_leaf(output, frame, t.root) for t in tensors_of([*args, *kwargs.values()][:1])):
+            raise Unsupported(breaks.UNKNOWN_CALL, f"{op.name}, refused for its arguments and for a leaf: eager says which") from e
         raised = as_raised(frame, e)
         raised.of_rule = True
         raise raised from e
@@ -404,12 +406,16 @@ def shares_elements(target: TensorVariable) -> bool:
     return False
 
 
+def is_leaf(output, frame, root: TensorVariable) -> bool:
+    """Whether a tensor from outside is a leaf that gradients are recorded for."""
+    recorded = root.value is not None and root.value.requires_grad and output.grad_enabled
+    return recorded and frame.world.fact(root.value, root.source, "is_leaf")
+
+
 def check_leaf(output, frame, target: TensorVariable) -> None:
     """Eager refuses in-place operations on leaves that require grad."""
     root = target.root
-    if root.value is None or not (root.value.requires_grad and target.meta.requires_grad and output.grad_enabled):
-        return
-    if frame.world.fact(root.value, root.source, "is_leaf"):
+    if target.meta.requires_grad and is_leaf(output, frame, root):
         text = "a leaf Variable that requires grad is being used in an in-place operation."
         if target is not root:
             text = "a view of a leaf Variable that requires grad is being used in an in-place operation."

@@ -104,11 +104,11 @@ int check_fill(WeftTensor *t) {
 }
 
 int check_inplace(WeftTensor *t) {
-  bool writes_twice = !WEFT_IS_TRACER(t) && !(t->word & WEFT_WORD_CONTIGUOUS) && overlaps_itself(t);
-  if (writes_twice && !(t->storage->flags & WEFT_STORAGE_READONLY))
+  const int refused = check_fill(t);
+  if (!refused && !WEFT_IS_TRACER(t) && !(t->word & WEFT_WORD_CONTIGUOUS) && overlaps_itself(t))
     return refuse("unsupported operation: more than one element of the written-to tensor refers to a single memory location. Please "
                   "clone() the tensor before performing the operation.");
-  return check_fill(t);
+  return refused;
 }
 
 }  // namespace weft

@@ -8,6 +8,7 @@ from aten import _native
 from aten import dtype as dtypes
 from aten.meta import Meta
 from aten.op import composite, op, ops
+from aten.ops.pieces import reduction
 from aten.promotion import TYPE_NAMES, category
 from aten.shapes import product
 from aten.symbolic.unknown import unknown_size
@@ -24,7 +25,7 @@ def bincount(input: Meta, weights: Any, minlength: int) -> Meta:
 def _(x, weights, minlength):
     if x.dtype.kind not in "iu":
         raise NotImplementedError(f"\"bincount_cpu\" not implemented for '{TYPE_NAMES[x.dtype.name]}'")
-    if x.ndim != 1 or (x.size and x.min() < 0):
+    if x.ndim != 1 or (x.size and reduction(np.minimum, x) < 0):
         raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
     if minlength < 0:
         raise RuntimeError("minlength should be >= 0")
@@ -47,7 +48,7 @@ def histc(input: Meta, bins: int, min: Any, max: Any) -> Meta:
 @histc.kernel
 def _(out, x, bins, low, high):
     if low == high and x.size:
-        low, high = float(x.min()), float(x.max())
+        low, high = float(reduction(np.minimum, x).item()), float(reduction(np.maximum, x).item())
     if low == high:
         low, high = low - 1, high + 1
     if not (np.isfinite(low) and np.isfinite(high)):

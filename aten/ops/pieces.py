@@ -14,12 +14,15 @@ def reduce_into(out: np.ndarray, ufunc: np.ufunc, x: np.ndarray, axes: tuple[int
     if x.size <= PIECE:
         ufunc.reduce(x, axis=axes, keepdims=keepdims, dtype=out.dtype, out=out)
         return
-    reduced = tuple(range(x.ndim)) if axes is None else axes
-    np.copyto(out, _reduced(ufunc, x, reduced, out.dtype).reshape(out.shape))
+    np.copyto(out, reduction(ufunc, x, axes, out.dtype).reshape(out.shape))
+
+
+def reduction(ufunc: np.ufunc, x: np.ndarray, axes: tuple[int, ...] | None = None, dtype: Any = None) -> np.ndarray:
+    """ufunc.reduce(x, axes) with the reduced dimensions kept, in `dtype` (that of x)."""
+    return _reduced(ufunc, x, tuple(range(x.ndim)) if axes is None else axes, dtype or x.dtype)
 
 
 def _reduced(ufunc: np.ufunc, x: np.ndarray, axes: tuple[int, ...], dtype: Any) -> np.ndarray:
-    """With the reduced dimensions kept."""
     longest = max(axes, key=lambda d: x.shape[d], default=None)
     if x.size <= PIECE or longest is None or x.shape[longest] < 2:
         return ufunc.reduce(x, axis=axes, keepdims=True, dtype=dtype)

@@ -9,7 +9,7 @@ from aten import dtype as dtypes
 from aten.meta import Meta
 from aten.op import Op, composite, op, ops
 from aten.ops.batching import batch_dims, is_tensor
-from aten.ops.pieces import reduce_into
+from aten.ops.pieces import reduce_into, reduction
 from aten.promotion import TYPE_NAMES, category
 from aten.shapes import is_empty, product, reduced_sizes, wrap_dim, wrap_dims
 
@@ -107,7 +107,7 @@ mean.normal(_wrapped)
 
 @mean.kernel
 def _(out, x, dim, keepdim):
-    total = np.sum(x, axis=axes_of(dim), keepdims=keepdim, dtype=x.dtype)
+    total = reduction(np.add, x, axes_of(dim)).reshape(out.shape)
     out[...] = np.divide(total, np.array(count(x.shape, dim), x.dtype))
 
 
@@ -392,9 +392,10 @@ logsumexp.normal(_wrapped)
 
 @logsumexp.kernel
 def _(out, x, dim, keepdim):
-    top = np.max(x.real, axis=axes_of(dim), keepdims=True, initial=-np.inf).astype(x.dtype)
+    real, axes = x.real, axes_of(dim)
+    top = (reduction(np.maximum, real, axes) if x.size else np.full(reduced_sizes(x.shape, dim, True), -np.inf)).astype(x.dtype)
     top = np.where(np.isinf(top), np.zeros((), x.dtype), top)
-    total = np.log(np.sum(np.exp(x - top), axis=axes_of(dim), keepdims=True, dtype=x.dtype)) + top
+    total = np.log(reduction(np.add, np.exp(x - top), axes)) + top
     out[...] = total.reshape(out.shape)
 
 

@@ -9,6 +9,7 @@ from aten.errors import warn_caller
 from aten.meta import Meta
 from aten.op import composite, op
 from aten.ops.batching import batch_dims
+from aten.ops.pieces import reduction
 from aten.ops.reduction import axes_of, count, mean, reduced, root, spread
 from aten.promotion import category, to_real
 from aten.shapes import wrap_dims
@@ -41,10 +42,10 @@ def _var_normal(input, dim, correction, keepdim, unbiased):
 def _deviation(x: np.ndarray, dim: list[int], correction: Any) -> tuple[np.ndarray, np.ndarray]:
     """(mean, variance) with kept dims."""
     n = count(x.shape, dim)
-    mean = np.sum(x, axis=axes_of(dim), keepdims=True, dtype=x.dtype) / np.array(n, x.dtype)
+    mean = reduction(np.add, x, axes_of(dim)) / np.array(n, x.dtype)
     centred = x - mean
     squares = (centred * centred.conj()).real if x.dtype.kind == "c" else centred * centred
-    total = np.sum(squares, axis=axes_of(dim), keepdims=True, dtype=squares.dtype)
+    total = reduction(np.add, squares, axes_of(dim))
     return mean, total / np.array(max(n - correction, 0), squares.dtype)
 
 

@@ -55,6 +55,10 @@ class HashedVariable(Variable):
             raise self.refused(frame, item, raised) from None
         if isinstance(key, IdentityKey) and key not in self.entries:
             frame.output.told_apart(self, key.variable)
+        if isinstance(key, hashed.HashedKey) and any(
+            k.hash != key.hash and k.variable.is_same(key.variable) for k in self.entries if isinstance(k, hashed.HashedKey)
+        ):  # Python finds it by identity if it happens to look where it lies
+            raise item.unsupported("a look-up by another hash than it was stored with")
         return key
 
     def refused(self, frame, item: Variable, raised: Raised) -> Raised:

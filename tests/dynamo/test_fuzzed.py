@@ -153,3 +153,16 @@ def test_a_permuted_input_with_a_size_of_one_keeps_its_layout():
         for backend in ("eager", "inductor"):
             got = weft.compile(f, dynamic=True, fullgraph=True, backend=backend)(given)
             assert (got.stride(), got.tolist()) == (f(given).stride(), f(given).tolist()), (backend, strides)
+
+
+def test_what_is_refused_for_two_reasons_is_refused_as_in_eager():
+    def f(x):
+        told = []
+        for write in (lambda: x.add_(weft.ones(5)), lambda: x.add_("a"), lambda: x.scatter_(0, weft.ones(1), 1.0), lambda: x.t_()):
+            try:
+                write()
+            except (RuntimeError, TypeError) as e:
+                told.append((type(e), str(e)))
+        return told, x * 2
+
+    alike(f, (weft.ones(3),), (weft.ones(3, requires_grad=True),), (weft.ones(3),))

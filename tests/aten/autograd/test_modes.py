@@ -87,6 +87,8 @@ def test_in_place_writes_that_are_refused():
     view = _native.alias(leaf, (1,), (1,), 0)
     view._view_of = (leaf, None, ())
     with pytest.raises(RuntimeError, match="a view of a leaf Variable that requires grad"):
+        _native.check_inplace(leaf.expand(2, 2))  # (which would write elements twice, too)
+    with pytest.raises(RuntimeError, match="a view of a leaf Variable that requires grad"):
         _native.check_inplace(view)
     with no_grad():
         _native.check_inplace(leaf)

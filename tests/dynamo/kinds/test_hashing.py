@@ -9,6 +9,7 @@ import types
 import weft
 from dynamo.source import Item, Local
 from tests.dynamo.kinds.alike import alike
+from tests.dynamo.same import same
 
 
 @dataclasses.dataclass(frozen=True)
@@ -280,3 +281,29 @@ def test_values_under_keys_of_the_program_are_read_without_asking_them():
             told.clear()
             seen.append((call(weft.ones(2), told, d)[1:], told, list(d.values())))
         assert seen[0] == seen[1] == seen[2]
+
+
+def test_a_key_whose_hash_has_changed_is_looked_up_by_python():
+    class K:
+        pass
+
+    k = K()
+    d = {k: 3, 5: 4}
+
+    def f(x):
+        try:
+            return x * d[k], k in d, len(d)
+        except KeyError:
+            return x, "KeyError"
+
+    def between(n):
+        if n == 1:  # (found by identity, where that hash leads to the place of the other)
+            K.__hash__ = lambda self: object.__hash__(self) ^ 1 << 60
+        elif "__hash__" in vars(K):
+            del K.__hash__
+
+    weft.compiler.reset()
+    compiled = weft.compile(f, backend="eager")
+    for n in range(3):
+        between(n)
+        same(compiled(weft.ones(2)), f(weft.ones(2)))

@@ -81,6 +81,15 @@ def two_devices(a: Any, b: Any, where: str = "") -> RuntimeError:
     return RuntimeError(f"Expected all tensors to be on the same device, but found at least two devices, {a} and {b}!{where}")
 
 
+def is_recording(device: Any) -> bool:
+    """Whether this thread's work on the device is captured into a graph instead of run: then nobody may wait for it."""
+    if device.type != "cuda":
+        return False
+    from aten import _cuda  # (there are devices: it is imported)
+
+    return _cuda.is_capturing(_cuda.current_stream(_native.device_index(device))[0])
+
+
 def no_kernel(op: Op, device: Any) -> NotImplementedError:
     """What is raised for an op that a device has no kernel for."""
     return NotImplementedError(f"{op.name}: there is no kernel of it for tensors on {device}")
@@ -135,4 +144,4 @@ def overwrite(target: Tensor, value: Tensor) -> None:
     _native.copy_memory(target, value)
 
 
-__all__ = ["CPU", "META", "elsewhere", "made", "overwrite", "run_elsewhere", "run_on_meta", "same", "two_devices"]
+__all__ = ["CPU", "META", "elsewhere", "is_recording", "made", "overwrite", "run_elsewhere", "run_on_meta", "same", "two_devices"]

@@ -10,6 +10,7 @@
 #include <algorithm>
 
 #include "by_dtype.h"
+#include "draws.h"
 #include "half.h"
 #include "kernels.h"
 #include "native_kernel.h"
@@ -28,6 +29,10 @@ constexpr unsigned long long kDefaultSeed = 67280421310721ull;  // PyTorch's: ru
 
 static Generator *of(PyObject *self) { return reinterpret_cast<Generator *>(self); }
 
+static thread_local const WeftDraws *draws;  // who hands out this thread's counters, where generators do not
+static void set_draws(const WeftDraws *by) { draws = by; }
+static WeftSetDraws capsule_content = set_draws;
+
 static PyObject *generator_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
   static const char *names[] = {"device", nullptr};
   PyObject *device = nullptr;
@@ -42,38 +47,55 @@ static PyObject *generator_new(PyTypeObject *type, PyObject *args, PyObject *kwa
   return self;
 }
 
+// The state of a generator, as this thread sees it; false with an exception set.
+static bool get_state(Generator *g, uint64_t *seed, uint64_t *offset) {
+  *seed = g->seed, *offset = g->offset;
+  return !draws || draws->get_state(as_object(g), seed, offset) >= 0;
+}
+
+static bool set_state(Generator *g, uint64_t seed, uint64_t offset) {
+  const int answered = draws ? draws->set_state(as_object(g), seed, offset) : 0;
+  if (!answered) g->seed = seed, g->offset = offset;
+  return answered >= 0;
+}
+
+static bool reserve(Generator *g, uint64_t count, uint64_t *seed, uint64_t *offset) {
+  *seed = g->seed, *offset = g->offset;
+  const int answered = draws ? draws->reserve(as_object(g), count, seed, offset) : 0;
+  if (!answered) g->offset += count;
+  return answered >= 0;
+}
+
 // Seeds may be negative or wider than 64 bits: they count modulo 2^64, as in PyTorch.
 static PyObject *generator_manual_seed(PyObject *self, PyObject *arg) {
   Ref index(PyNumber_Index(arg));
   if (!index) return nullptr;
   unsigned long long seed = PyLong_AsUnsignedLongLongMask(index.get());
   if (seed == (unsigned long long)-1 && PyErr_Occurred()) return nullptr;
-  of(self)->seed = seed;
-  of(self)->offset = 0;
-  return Py_NewRef(self);
+  uint64_t now = of(self)->seed, next = of(self)->offset;
+  const int diverted = draws ? draws->get_state(self, &now, &next) : 0;
+  if (diverted < 0) return nullptr;
+  if (diverted && seed == of(self)->seed) return Py_NewRef(self);  // as in PyTorch: it goes on
+  return set_state(of(self), seed, 0) ? Py_NewRef(self) : nullptr;
 }
-
-static uint64_t drawn;  // how often counters were handed out, by whichever generator
 
 static PyObject *generator_reserve(PyObject *self, PyObject *arg) {
   unsigned long long count = PyLong_AsUnsignedLongLong(arg);
   if (count == (unsigned long long)-1 && PyErr_Occurred()) return nullptr;
-  PyObject *result = Py_BuildValue("KK", of(self)->seed, of(self)->offset);
-  if (result) of(self)->offset += count, drawn++;
-  return result;
+  uint64_t seed, offset;
+  return reserve(of(self), count, &seed, &offset) ? Py_BuildValue("KK", seed, offset) : nullptr;
 }
 
 static PyObject *generator_get_state(PyObject *self, PyObject *) {
-  return Py_BuildValue("KK", of(self)->seed, of(self)->offset);
+  uint64_t seed, offset;
+  return get_state(of(self), &seed, &offset) ? Py_BuildValue("KK", seed, offset) : nullptr;
 }
 
 static PyObject *generator_set_state(PyObject *self, PyObject *state) {
   unsigned long long seed, offset;
   if (!PyTuple_Check(state)) return PyErr_Format(PyExc_TypeError, "set_state: expected (seed, next counter), got %R", Py_TYPE(state));
   if (!PyArg_ParseTuple(state, "KK:set_state", &seed, &offset)) return nullptr;
-  of(self)->seed = seed;
-  of(self)->offset = offset;
-  Py_RETURN_NONE;
+  return set_state(of(self), seed, offset) ? Py_NewRef(Py_None) : nullptr;
 }
 
 static PyObject *generator_device(PyObject *self, void *) {
@@ -82,15 +104,9 @@ static PyObject *generator_device(PyObject *self, void *) {
 
 static PyObject *generator_initial_seed(PyObject *self, PyObject *) { return PyLong_FromUnsignedLongLong(of(self)->seed); }
 
-void philox_reserve(uint64_t count, uint64_t *seed, uint64_t *offset) {
-  *seed = default_generator->seed;
-  *offset = default_generator->offset;
-  default_generator->offset += count;
-  drawn++;
-}
+void philox_reserve(uint64_t count, uint64_t *seed, uint64_t *offset) { reserve(default_generator, count, seed, offset); }
 
 static PyObject *reserve_default(PyObject *, PyObject *count) { return generator_reserve(as_object(default_generator), count); }
-static PyObject *times_drawn(PyObject *, PyObject *) { return PyLong_FromUnsignedLongLong(drawn); }
 static PyObject *manual_seed(PyObject *, PyObject *seed) { return generator_manual_seed(as_object(default_generator), seed); }
 
 // What a fill does with its lanes.
@@ -113,7 +129,8 @@ static void portable_run(uint64_t seed, uint64_t first, uint32_t *out) {
 
 // some(lanes, i, count): elements [i, i + count), of which each takes `width` of the lanes.
 template <int width, class Some>
-static void by_runs(int64_t n, const Fill &f, Some some) {
+static void by_runs(int64_t n, Fill f, Some some) {
+  if (draws) draws->settle(&f.seed, &f.offset);
   uint32_t lanes[4 * kRun];
   const WeftPhiloxRun run = weft_kernels.philox_run ? weft_kernels.philox_run : portable_run;
   constexpr int64_t many = 4 * kRun / width;
@@ -281,14 +298,13 @@ PyObject *fast_bernoulli(Call &call) {
   Ref out(empty(x->word, WEFT_NDIM(x), x->sizes, nullptr));
   if (!out) return nullptr;
   char *to = weft_data(as_tensor(out.get()));
-  const uint64_t counters = (uint64_t)(x->numel * (narrow ? 1 : 2) + 3) / 4, before = default_generator->offset;
+  const uint64_t counters = (uint64_t)(x->numel * (narrow ? 1 : 2) + 3) / 4;
   Fill f = {Fill::UNIFORM, 0, 0, 0, 1, 0, 0};
   philox_reserve(counters, &f.seed, &f.offset);
   const bool good = narrow ? fill_chances<float, 1>((const float *)weft_data(x), (float *)to, x->numel, f, [](const uint32_t *lane) { return philox_uniform(*lane); })
                            : fill_chances<double, 2>((const double *)weft_data(x), (double *)to, x->numel, f, [](const uint32_t *lane) { return philox_uniform64(lane[0], lane[1]); });
   if (good) return out.release();
-  default_generator->offset = before;
-  return UNHANDLED;
+  return set_state(default_generator, f.seed, f.offset) ? UNHANDLED : nullptr;
 }
 
 static PyObject *philox_bits(PyObject *, PyObject *args) {
@@ -320,7 +336,6 @@ static PyType_Spec generator_spec = {"weft.Generator", sizeof(Generator), 0, Py_
 
 PyMethodDef philox_functions[] = {
     {"philox_reserve", reserve_default, METH_O, "philox_reserve(counters) -> (seed, offset) of the default generator"},
-    {"philox_drawn", times_drawn, METH_NOARGS, "philox_drawn() -> how often counters were reserved, of whichever generator"},
     {"manual_seed", manual_seed, METH_O, "seed the default generator, and return it"},
     {"philox_bits", philox_bits, METH_VARARGS, "philox_bits(seed, counter) -> four 32-bit lanes"},
     {"philox_uniform", philox_uniform_, METH_VARARGS, "philox_uniform(out, seed, offset): fill with [0, 1)"},
@@ -334,6 +349,8 @@ bool init_philox(PyObject *module) {
   default_generator = of(generator_type->tp_alloc(generator_type, 0));
   if (!default_generator) return false;
   default_generator->seed = kDefaultSeed;
+  Ref draws_capsule(PyCapsule_New((void *)&capsule_content, "aten._native._DRAWS", nullptr));
+  if (!draws_capsule || PyModule_AddObjectRef(module, "_DRAWS", draws_capsule.get()) < 0) return false;
   return PyModule_AddObjectRef(module, "default_generator", as_object(default_generator)) == 0;
 }
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from aten import _native, dispatch, overrides
+from aten import _native, devices, dispatch, overrides
 from aten import dtype as dtypes
 from aten.meta import Meta, dense_strides
 from aten.op import composite, op, ops, registry
@@ -261,7 +261,8 @@ def bernoulli(input, p, generator):
     """1 with the probability that the input (or p) says, else 0, in the input's dtype."""
     chance = input if p is None else p
     tensor = hasattr(chance, "dtype")
-    known = not tensor or not (_native.is_tracer(chance) or chance.is_meta or overrides.kind_of(type(chance)))
+    unknown = tensor and (_native.is_tracer(chance) or chance.is_meta or overrides.kind_of(type(chance)) or devices.is_recording(chance.device))
+    known = not unknown
     if known and not bool(((chance >= 0) & (chance <= 1)).all() if tensor else 0 <= chance <= 1):
         raise RuntimeError("bernoulli expects probabilities between 0 and 1")
     dtype = input.dtype if category(input.dtype) >= 2 else dtypes.float32

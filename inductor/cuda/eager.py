@@ -8,13 +8,14 @@ copied there, the CPU's kernel runs, the result is copied back, and a warning na
 
 from __future__ import annotations
 
+import functools
 import math
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from aten import _native, autocast, dispatch, errors, logs
+from aten import _native, autocast, devices, dispatch, errors, logs
 from aten import dtype as dtypes
 from aten._native import Tensor
 from aten.dispatch import no_grad
@@ -90,7 +91,7 @@ def run(op: Op, args: tuple[Any, ...], device: Any) -> Any:
 
 def _run(op: Op, args: tuple[Any, ...], device: Any) -> Any:
     inputs: list[Any] = []
-    key = (op.name, str(device), _native.ambient() & ~OPEN, *_kinds(args, inputs, {}, takes_numbers(op)))
+    key = (op.name, str(device), _native.ambient() & ~OPEN, *_kinds(args, inputs, {}, operands(op)))
     if any(map(float8.is_float8, inputs)) or (op.name == "cast" and args[1].name.startswith("float8")):
         made = float8.run(op, args)
         return on_host(op, args, device) if made is NotImplemented else made
@@ -139,9 +140,20 @@ def kept(key: tuple, compile: Callable[[], Program]) -> Program:
     return p
 
 
-def takes_numbers(op: Op) -> bool:
-    """Whether numbers among the op's arguments are operands, which a kernel is passed: they decide nothing about it."""
-    return "pointwise" in op.tags and op.name not in NUMBERS_DECIDE
+@functools.cache
+def operands(op: Op) -> Mapping[int, str]:
+    """Which of the op's arguments are operands where they are numbers, which a kernel is passed: they decide nothing about it. By
+    position "number" or, of 64 bits, "seed"."""
+    if "pointwise" in op.tags:
+        return {} if op.name in NUMBERS_DECIDE else dict.fromkeys(range(len(op.core)), "number")
+    if "random" in op.tags:
+        return {k: "seed" for k, p in enumerate(op.core) if p.name in ("seed", "offset")}
+    return {}
+
+
+def signed(x: int) -> int:
+    """The number of 64 bits with a sign that has the bits of x."""
+    return (x + (1 << 63)) % (1 << 64) - (1 << 63)
 
 
 def _called(p: Program, inputs: Sequence[Any], op: Op, args: tuple[Any, ...]) -> Any:
@@ -173,12 +185,12 @@ def overwrite(target: Tensor, value: Tensor) -> None:
     p.run(inputs)
 
 
-def _kinds(args: Sequence[Any], inputs: list[Any], sizes: dict[int, int], numbers: bool = False) -> tuple:
-    """What tells the arguments' kind; collects their tensors and, if `numbers`, their numbers, in order.
+def _kinds(args: Sequence[Any], inputs: list[Any], sizes: dict[int, int], numbers: Mapping[int, str] = {}) -> tuple:  # noqa: B006
+    """What tells the arguments' kind; collects their tensors and, of `numbers` (see `operands`), their numbers, in order.
 
     `sizes`: the numbers of sizes that were met."""
     out: list[Any] = []
-    for a in args:
+    for k, a in enumerate(args):
         if isinstance(a, Tensor):
             inputs.append(a)
             if a.is_contiguous():
@@ -188,16 +200,18 @@ def _kinds(args: Sequence[Any], inputs: list[Any], sizes: dict[int, int], number
                 out.append((a.dtype.name, a.device.type, tuple(a.shape), a.stride()))
         elif type(a) in (list, tuple):
             out.append(("list", *_kinds(a, inputs, sizes)))
-        elif numbers and is_operand(a):
-            inputs.append(a)
+        elif k in numbers and is_operand(a, numbers[k]):
+            inputs.append(signed(a) if numbers[k] == "seed" else a)
             out.append(type(a))
         else:
             out.append((type(a).__name__, repr(a)))
     return tuple(out)
 
 
-def is_operand(x: Any) -> bool:
+def is_operand(x: Any, kind: str = "number") -> bool:
     """Whether x is a number that may be a symbol. NaN and infinities are few, and compiled in."""
+    if kind == "seed":
+        return type(x) is int
     return (type(x) is float and math.isfinite(x)) or (type(x) is int and -WIDEST <= x < WIDEST)
 
 
@@ -225,12 +239,12 @@ class _Placeholders:
         self.sized: dict[int, Any] = {}
         self.count = 0
 
-    def of(self, a: Any, operand: bool) -> Any:
-        """What stands for the argument in the graph. `operand`: a number is one (see `takes_numbers`)."""
+    def of(self, a: Any, operand: str | None) -> Any:
+        """What stands for the argument in the graph. `operand`: what it is as a number (see `operands`)."""
         if type(a) in (list, tuple):
-            return type(a)(self.of(x, False) for x in a)
-        if operand and is_operand(a):
-            return self.number(a) if self.numbers else a
+            return type(a)(self.of(x, None) for x in a)
+        if operand and is_operand(a, operand):
+            return self.number(signed(a) if operand == "seed" else a, operand) if self.numbers else a
         return self.tensor(a) if isinstance(a, Tensor) else a
 
     def tensor(self, a: Tensor) -> Any:
@@ -247,11 +261,11 @@ class _Placeholders:
             self.sized[n] = self.env.symbol(self.named("s", d), n, 2)
         return self.sized[n]
 
-    def number(self, x: int | float) -> Any:
+    def number(self, x: int | float, operand: str) -> Any:
         """A symbol stands in a node's arguments as itself; the placeholder is where its value comes in."""
         kind = type(x).__name__
         name = self.named("s" if kind == "int" else "z", None)  # the name of a symbol tells its kind
-        symbol = self.env.symbol(name, x, -WIDEST, kind=kind)
+        symbol = self.env.symbol(name, x, -(1 << 63) if operand == "seed" else -WIDEST, kind=kind)
         self.placeholder(symbol)
         return symbol
 
@@ -269,8 +283,8 @@ def _built(op: Op, args: tuple[Any, ...], inputs: list[Any], sizes: bool, number
     """The op compiled, the sizes and numbers among its inputs being symbols or what they are in this call."""
     graph, env = Graph(), ShapeEnv()
     graph.shape_env = env
-    placeholders, operands = _Placeholders(graph, env, sizes, numbers), takes_numbers(op)
-    given = [placeholders.of(a, operands) for a in args]
+    placeholders, numbered = _Placeholders(graph, env, sizes, numbers), operands(op)
+    given = [placeholders.of(a, numbered.get(k)) for k, a in enumerate(args)]
     positional, keywords = op.split(tuple(given)) if op.kind != "inplace" else (tuple(given), {})
     if op.kind == "inplace":
         val = given[0].meta["val"]
@@ -312,9 +326,11 @@ def _parts(graph: Graph, node: Any, val: tuple) -> tuple:
 
 # ------------------------------------------------------------------------------------------------------- through the host
 def on_host(op: Op, args: tuple[Any, ...], device: Any, why: str = "") -> Any:
-    """The op by the CPU's kernel, on copies."""
+    """The op by the CPU's kernel, on copies. Raises RuntimeError where the device only records."""
     reason = f" ({why})" if why else ""
     where = f"{op.name} has no kernel on {device.type}"
+    if devices.is_recording(device):
+        raise RuntimeError(f"{where}, and what runs on the CPU cannot be captured in a CUDA graph{reason}")
     errors.warn_once(f"{where} and runs on the CPU, with copies of its tensors{reason}", about=where)
     return _by_the_cpu(op, args, device)
 

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from aten import _native, errors
+from aten import _native, devices, errors
 from aten import dtype as dtypes
 from aten._native import Tensor
 from aten.fx.graph import Graph
@@ -67,8 +67,7 @@ def is_symbol(operand: Operand) -> bool:
 
 def passed(operands: list[Operand]) -> list[Any]:
     """The symbols' values; 64 bits are a signed number."""
-    wrap = RANGES["seed"][0]
-    return [(x - wrap) % (1 << 64) + wrap if kind == "seed" else x for kind, x in filter(is_symbol, operands)]
+    return [eager.signed(x) if kind == "seed" else x for kind, x in filter(is_symbol, operands)]
 
 
 # ------------------------------------------------------------------------------------------------------- the forms
@@ -216,6 +215,8 @@ def make(op: Op, args: tuple[Any, ...], found: Meta, on_host: Callable[[], Tenso
         except (eager.OnHost, NotLowered, DataDependentError, DeviceCompileError, NotImplementedError) as e:
             why = f" ({e})"
     where = f"{op.name} has no kernel on {device.type}"
+    if devices.is_recording(device):
+        raise RuntimeError(f"{where}, and what is made by the CPU cannot be captured in a CUDA graph{why}")
     errors.warn_once(f"{where} and is made in the host's memory{why}", about=where)
     return on_host()
 

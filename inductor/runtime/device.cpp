@@ -41,10 +41,13 @@ bool launch(Call &call, const Step &step) {
     params[i] = &slots[i];
   }
   slots[n] = slots[n + 1] = 0; // global and profile scratch, of which it needs none
-  if (call.queue) return queue_launch(call, f, (uint32_t)grid, slots, n + 2), true;
+  if (call.queue) {
+    cuda->settle_draws(slots, n);
+    return queue_launch(call, f, (uint32_t)grid, slots, n + 2), true;
+  }
   params[n] = &slots[n], params[n + 1] = &slots[n + 1];
   uint32_t dims[3] = {(uint32_t)grid, 1, 1};
-  int code = cuda->launch(f.handle, dims, f.threads, f.shared, params, call.stream);
+  int code = cuda->launch(f.handle, dims, f.threads, f.shared, params, n + 2, call.stream);
   if (code) return failed(code, "cuLaunchKernelEx"), false;
   return true;
 }

@@ -117,7 +117,7 @@ bool play_queued(Call &call) {
     Queued &launch = queue.launches[0];
     Parameters given(launch);
     code = cuda->launch(launch.function->handle, given.grid, launch.function->threads, launch.function->shared, given.addresses.data(),
-                        call.stream);
+                        given.addresses.size(), call.stream);
     called = "cuLaunchKernelEx";
   } else if (!queue.launches.empty()) {
     if (!call.program->graphs) call.program->graphs = new LaunchGraphs;

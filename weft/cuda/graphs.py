@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 from typing import Any
 
-from aten import _native
+from aten._native import Generator
 from weft.cuda.devices import driver, is_available, synchronize
 from weft.cuda.memory import empty_cache
 from weft.cuda.streams import Stream, StreamContext, current_stream
@@ -56,7 +56,6 @@ class CUDAGraph:
             raise RuntimeError("torch.cuda.CUDAGraph requires CUDA support")
         self._graph = driver().Graph()
         self._keep, self._device = keep_graph, -1
-        self._drawn = 0  # how often random numbers were drawn, when the recording began
         self._handle: _PoolHandle | None = None
 
     def capture_begin(self, pool: Any = None, capture_error_mode: str = "global") -> None:
@@ -80,7 +79,6 @@ class CUDAGraph:
             ask.pool_release(self._device, number)  # the handle holds it already
         else:
             handle.pool = _Pool(self._device, number)
-        self._drawn = _native.philox_drawn()
         try:
             self._graph.begin(stream.cuda_stream, _MODES[capture_error_mode])
         except BaseException:
@@ -88,18 +86,11 @@ class CUDAGraph:
             raise
 
     def capture_end(self) -> None:
-        """Ends the recording. Raises CudaError where something in it cannot be recorded, RuntimeError where it drew random numbers,
-        of whichever generator: which ones is in the recorded work, and every replay would have the same."""
+        """Ends the recording. Raises CudaError where something in it cannot be recorded."""
         try:
             self._graph.end()
         finally:
             driver().pool_end(self._device)
-        if _native.philox_drawn() != self._drawn:
-            self.reset()
-            raise RuntimeError(
-                "random numbers were drawn while a CUDA graph was captured: every replay would use the same ones. Draw them "
-                "before, into a tensor that the graph reads, or use weft.compile(mode='reduce-overhead'), which draws new ones"
-            )
         if not self._keep:
             self._graph.instantiate()
 
@@ -107,8 +98,15 @@ class CUDAGraph:
         """Makes it ready to be played: done by capture_end, but with keep_graph=True."""
         self._graph.instantiate()
 
+    def register_generator_state(self, generator: Generator) -> None:
+        """Before the capture: what it draws of this generator, too, is new at every replay. The default one always is.
+
+        A capture leaves the generators where they are; a replay takes as many numbers of each as the block drew, as if it ran again.
+        """
+        self._graph.register(generator)
+
     def replay(self) -> None:
-        """Queues all of it on the current stream. Raises RuntimeError before a capture."""
+        """Queues all of it on the current stream, with the random numbers that are next. Raises RuntimeError before a capture."""
         if self._keep:
             self._graph.instantiate()
         self._graph.launch(driver().current_stream(max(self._device, 0))[0])

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define WEFT_CUDA_ABI 2
+#define WEFT_CUDA_ABI 3
 
 #ifdef __cplusplus
 extern "C" {
@@ -28,9 +28,11 @@ typedef struct WeftCudaApi {
 
   // The CUfunction of an aten._cuda.Function; NULL with TypeError set.
   void *(*function)(PyObject *function);
-  // One launch. `threads` are the block's, in x; `shared` is dynamic; params as cuLaunchKernelEx takes them, Triton's two
-  // trailing scratch pointers included. A grid with a 0 is not launched.
-  int (*launch)(void *function, const uint32_t grid[3], uint32_t threads, uint32_t shared, void **params, void *stream);  // [any]
+  // One launch. `threads` are the block's, in x; `shared` is dynamic; `n` params as cuLaunchKernelEx takes them, each in memory
+  // of 8 bytes, Triton's two trailing scratch pointers included. A grid with a 0 is not launched.
+  int (*launch)(void *function, const uint32_t grid[3], uint32_t threads, uint32_t shared, void **params, size_t n, void *stream);  // [any]
+  // Replaces numbers that a capture of a graph drew, among n arguments, by those of the graph's last replay: `launch` does.
+  void (*settle_draws)(int64_t *arguments, size_t n);  // [any]
 
   // Memory of the caching allocator, to be used in the order of `stream` (NULL: the current one), and given back in that order:
   // `release` may be called while what uses it is still queued there. NULL with OutOfMemoryError set. 512-byte aligned.

@@ -47,6 +47,8 @@ enum {
   CU_STREAM_NON_BLOCKING = 1,
   CU_EVENT_BLOCKING_SYNC = 1,
   CU_EVENT_DISABLE_TIMING = 2,
+  CUDA_ERROR_STREAM_CAPTURE_INVALIDATED = 901,
+  CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD = 908,
   CU_CAPTURE_GLOBAL = 0,
   CU_CAPTURE_THREAD_LOCAL = 1,
   CU_CAPTURE_RELAXED = 2,
@@ -93,6 +95,7 @@ enum {
   X(cuStreamQuery, cuStreamQuery, (CUstream))                                                                                 \
   X(cuStreamWaitEvent, cuStreamWaitEvent, (CUstream, CUevent, unsigned))                                                      \
   X(cuStreamIsCapturing, cuStreamIsCapturing, (CUstream, int *))                                                              \
+  X(cuStreamGetCaptureInfo, cuStreamGetCaptureInfo_v2, (CUstream, int *, uint64_t *, CUgraph *, const CUgraphNode **, size_t *))  \
   X(cuThreadExchangeStreamCaptureMode, cuThreadExchangeStreamCaptureMode, (int *))                                            \
   X(cuEventCreate, cuEventCreate, (CUevent *, unsigned))                                                                      \
   X(cuEventDestroy, cuEventDestroy_v2, (CUevent))                                                                             \

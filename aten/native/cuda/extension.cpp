@@ -35,6 +35,7 @@ WeftCudaApi api() {
   a.enter = enter;
   a.function = function_handle;
   a.launch = launch;
+  a.settle_draws = settle_draws;
   a.allocate = [](int64_t nbytes, int device, void *on) -> void * {
     Stream *known = on ? stream_of(on) : nullptr;
     if (on && !known) return PyErr_Format(PyExc_ValueError, "no stream of weft has the handle %p", on);

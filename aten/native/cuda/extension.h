@@ -7,8 +7,10 @@
 
 #include <Python.h>
 
+#include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "cuda.h"
 #include "driver.h"
@@ -106,7 +108,7 @@ extern PyMethodDef pinned_functions[];
 
 // ------------------------------------------------------------------------------------------- kernels.cpp
 void *function_handle(PyObject *function);
-CUresult launch(void *function, const uint32_t grid[3], uint32_t threads, uint32_t shared, void **params, void *stream);
+CUresult launch(void *function, const uint32_t grid[3], uint32_t threads, uint32_t shared, void **params, size_t n, void *stream);
 bool init_kernels(PyObject *module);
 
 // -------------------------------------------------------------------------------------------- graphs.cpp
@@ -115,6 +117,36 @@ int add_node(void *graph, void *before, void **node, void *function, const uint3
 int kernel_nodes(void *graph, void **nodes, int room);
 int update_node(void *executable, void *node, void *function, const uint32_t grid[3], uint32_t threads, uint32_t shared, void **params);
 bool init_graphs(PyObject *module);
+
+// --------------------------------------------------------------------------------------------- draws.cpp
+struct Drawn {  // of a generator
+  PyObject *generator;
+  int64_t draw = -1;            // none yet
+  uint64_t next = 0, most = 0;  // counters
+  bool on_host = false;         // the CPU drew some in the capture
+};
+struct DrawingNode {  // a launch with numbers of the generators among its arguments
+  void *node, *function;
+  uint32_t grid[3], threads, shared;
+  std::vector<int64_t> arguments, given;  // as captured, and as the executable has them
+};
+// What a capture draws.
+struct Drawing {
+  std::vector<Drawn> generators;
+  std::vector<DrawingNode> nodes;
+  bool closed = false;  // the capture has ended
+  ~Drawing();
+  void add(PyObject *generator);
+};
+// Around this thread's capture; before each launch of its executable. False with an exception set.
+bool begin_draws(const std::shared_ptr<Drawing> &of);
+bool end_draws(const std::shared_ptr<Drawing> &of);
+bool replay_draws(Drawing &of, void *executable);
+// Whether captured numbers are among n arguments of 8 bytes each; the numbers that they stand for now; and a launch with some, which was
+// just captured on the stream.
+bool has_draws(void **params, size_t n);
+void settle_draws(int64_t *slots, size_t n);
+CUresult keep_drawing_launch(void *function, const uint32_t grid[3], uint32_t threads, uint32_t shared, void **params, size_t n, CUstream stream);
 
 // --------------------------------------------------------------------------------------------- memory.cpp
 extern const WeftStreamedDevice device_row;

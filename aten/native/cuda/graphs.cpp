@@ -48,11 +48,21 @@ struct Graph {
   CUgraphExec executable;
   CUstream stream;   // being captured, else NULL
   int device;
+  std::shared_ptr<Drawing> *draws;  // made by the first that asks
 };
 
 Graph *as_graph(PyObject *self) { return reinterpret_cast<Graph *>(self); }
 
+Drawing *drawing_of(Graph *graph) {
+  if (!graph->draws) graph->draws = new std::shared_ptr<Drawing>(new Drawing);
+  return graph->draws->get();
+}
+
 void clear(Graph *graph) {
+  if (graph->draws) {
+    if (graph->stream && !end_draws(*graph->draws)) PyErr_WriteUnraisable(reinterpret_cast<PyObject *>(graph));
+    delete std::exchange(graph->draws, nullptr);
+  }
   if (is_forked()) return;
   if (graph->stream) {
     CUgraph unfinished = nullptr;
@@ -84,7 +94,8 @@ PyObject *graph_begin(PyObject *self, PyObject *args) {
   if (!entered(stream->device) || !WEFT_CUDA_OK(cuStreamBeginCapture, stream->handle, mode)) return nullptr;
   graph->stream = stream->handle;
   graph->device = stream->device;
-  Py_RETURN_NONE;
+  drawing_of(graph);
+  return begin_draws(*graph->draws) ? Py_NewRef(Py_None) : nullptr;
 }
 
 PyObject *graph_end(PyObject *self, PyObject *) {
@@ -92,9 +103,12 @@ PyObject *graph_end(PyObject *self, PyObject *) {
   if (!graph->stream) return PyErr_Format(PyExc_RuntimeError, "capture_end() without capture_begin()");
   CUgraph captured = nullptr;
   CUstream stream = std::exchange(graph->stream, nullptr);
-  if (!entered(graph->device) || !WEFT_CUDA_OK(cuStreamEndCapture, stream, &captured)) return nullptr;
+  if (!entered(graph->device)) return nullptr;
+  const CUresult code = driver.cuStreamEndCapture(stream, &captured);
   graph->captured = captured;
-  Py_RETURN_NONE;
+  if (code == CUDA_SUCCESS) return end_draws(*graph->draws) ? Py_NewRef(Py_None) : nullptr;
+  if (!end_draws(*graph->draws)) PyErr_Clear();
+  return raise(code, "cuStreamEndCapture");
 }
 
 PyObject *graph_instantiate(PyObject *self, PyObject *) {
@@ -109,7 +123,7 @@ PyObject *graph_launch(PyObject *self, PyObject *address) {
   void *stream = PyLong_AsVoidPtr(address);
   if (PyErr_Occurred()) return nullptr;
   if (!graph->executable) return PyErr_Format(PyExc_RuntimeError, "Called CUDAGraph::replay without a preceding successful capture.");
-  if (!entered(graph->device)) return nullptr;
+  if (!entered(graph->device) || !replay_draws(*drawing_of(graph), graph->executable)) return nullptr;
   CUresult code;
   {
     WithoutGil launching;
@@ -117,6 +131,11 @@ PyObject *graph_launch(PyObject *self, PyObject *address) {
     code = driver.cuGraphLaunch(graph->executable, static_cast<CUstream>(stream));
   }
   return ok(code, "cuGraphLaunch") ? Py_NewRef(Py_None) : nullptr;
+}
+
+PyObject *graph_register(PyObject *self, PyObject *generator) {
+  drawing_of(as_graph(self))->add(generator);
+  Py_RETURN_NONE;
 }
 
 PyObject *graph_reset(PyObject *self, PyObject *) {
@@ -141,6 +160,7 @@ PyMethodDef methods[] = {{"begin", graph_begin, METH_VARARGS, "begin(stream hand
                          {"end", graph_end, METH_NOARGS, "end the capture"},
                          {"instantiate", graph_instantiate, METH_NOARGS, "make it ready to be launched"},
                          {"launch", graph_launch, METH_O, "launch(stream handle)"},
+                         {"register", graph_register, METH_O, "register(generator): numbers of it, too, are new at every launch"},
                          {"reset", graph_reset, METH_NOARGS, "forget what was captured"},
                          {"kernels", graph_kernels, METH_NOARGS, "how many launches it holds"},
                          {nullptr, nullptr, 0, nullptr}};

@@ -172,7 +172,7 @@ PyObject *function_launch(PyObject *self, PyObject *args, PyObject *kwargs) {
   CUresult code;
   {
     WithoutGil launching;
-    code = launch(as_function(self)->handle, grid, threads, shared, params.data(), handle);
+    code = launch(as_function(self)->handle, grid, threads, shared, params.data(), params.size(), handle);
   }
   return ok(code, "cuLaunchKernelEx", PyUnicode_AsUTF8(as_function(self)->name)) ? Py_NewRef(Py_None) : nullptr;
 }
@@ -221,11 +221,23 @@ void *function_handle(PyObject *function) {
   return nullptr;
 }
 
-CUresult launch(void *function, const uint32_t grid[3], uint32_t threads, uint32_t shared, void **params, void *stream) {
+CUresult launch(void *function, const uint32_t grid[3], uint32_t threads, uint32_t shared, void **params, size_t n, void *on) {
   if (!grid[0] || !grid[1] || !grid[2]) return CUDA_SUCCESS;
-  CUlaunchConfig config = {grid[0], grid[1], grid[2], threads, 1, 1, shared, static_cast<CUstream>(stream), nullptr, 0};
+  CUstream stream = static_cast<CUstream>(on);
+  CUlaunchConfig config = {grid[0], grid[1], grid[2], threads, 1, 1, shared, stream, nullptr, 0};
   count(counts.launches);
-  return driver.cuLaunchKernelEx(&config, static_cast<CUfunction>(function), params, nullptr);
+  auto launched = [&](void **arguments) { return driver.cuLaunchKernelEx(&config, static_cast<CUfunction>(function), arguments, nullptr); };
+  if (__builtin_expect(!has_draws(params, n), 1)) return launched(params);
+  if (is_capturing(stream)) {
+    const CUresult code = launched(params);
+    return code ? code : keep_drawing_launch(function, grid, threads, shared, params, n, stream);
+  }
+  std::vector<int64_t> slots;
+  for (size_t i = 0; i < n; i++) slots.push_back(*static_cast<int64_t *>(params[i]));
+  settle_draws(slots.data(), n);
+  std::vector<void *> settled;
+  for (int64_t &slot : slots) settled.push_back(&slot);
+  return launched(settled.data());
 }
 
 bool init_kernels(PyObject *module) {

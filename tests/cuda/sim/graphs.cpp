@@ -34,18 +34,21 @@ API cuStreamIsCapturing(CUstream s, CUstreamCaptureStatus *v) {
   *v = !s->capture ? CU_STREAM_CAPTURE_STATUS_NONE : s->capture->broken ? CU_STREAM_CAPTURE_STATUS_INVALIDATED : CU_STREAM_CAPTURE_STATUS_ACTIVE;
   return CUDA_SUCCESS;
 }
-API cuStreamGetCaptureInfo_v3(CUstream s, CUstreamCaptureStatus *v, cuuint64_t *id, CUgraph *g, const CUgraphNode **deps,
-                              const CUgraphEdgeData **edges, size_t *n) {
+API cuStreamGetCaptureInfo_v2(CUstream s, CUstreamCaptureStatus *v, cuuint64_t *id, CUgraph *g, const CUgraphNode **deps, size_t *n) {
   ENTER();
   s = stream_of(s);
   Capture *c = s->capture;
-  *v = c ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
+  *v = !c ? CU_STREAM_CAPTURE_STATUS_NONE : c->broken ? CU_STREAM_CAPTURE_STATUS_INVALIDATED : CU_STREAM_CAPTURE_STATUS_ACTIVE;
   if (id) *id = c ? c->id : 0;
   if (g) *g = c ? c->graph : nullptr;
   if (deps) *deps = (const CUgraphNode *)s->ends.data();
-  if (edges) *edges = nullptr;
   if (n) *n = s->ends.size();
   return CUDA_SUCCESS;
+}
+API cuStreamGetCaptureInfo_v3(CUstream s, CUstreamCaptureStatus *v, cuuint64_t *id, CUgraph *g, const CUgraphNode **deps,
+                              const CUgraphEdgeData **edges, size_t *n) {
+  if (edges) *edges = nullptr;
+  return cuStreamGetCaptureInfo_v2(s, v, id, g, deps, n);
 }
 API cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode) { ENTER(false); return std::swap(thread_mode, *mode), CUDA_SUCCESS; }
 API cuGraphCreate(CUgraph *g, unsigned) { ENTER(false); return *g = new CUgraph_st, CUDA_SUCCESS; }

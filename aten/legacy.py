@@ -14,12 +14,12 @@ from aten.dispatch import no_grad
 from aten.storage import TypedStorage
 from aten.tensor import attach, tensor
 
-_DTYPES = {
+DTYPES = {
     "FloatTensor": "float32", "DoubleTensor": "float64", "HalfTensor": "float16", "BFloat16Tensor": "bfloat16",
     "LongTensor": "int64", "IntTensor": "int32", "ShortTensor": "int16", "CharTensor": "int8", "ByteTensor": "uint8",
     "BoolTensor": "bool", "ComplexFloatTensor": "complex64", "ComplexDoubleTensor": "complex128",
 }  # fmt: skip
-_NAMES = {dtype: name for name, dtype in _DTYPES.items()}
+_NAMES = {dtype: name for name, dtype in DTYPES.items()}
 
 
 def construct(args: tuple[Any, ...], dtype: DType, device: Any, what: str) -> Tensor:
@@ -80,7 +80,7 @@ tensor_classes: dict[str, TensorType] = {
             "layout": property(lambda self: None),
         },
     )
-    for name, dtype in _DTYPES.items()
+    for name, dtype in DTYPES.items()
 }
 
 
@@ -96,8 +96,8 @@ def dtype_of_type(what: Any) -> DType:
         package, _, name = what.rpartition(".")
         if name == "Tensor" and package in ("torch", "weft"):
             return _native.get_default_dtype()
-        if name in _DTYPES and package in ("torch", "weft"):
-            return getattr(dtypes, _DTYPES[name])
+        if name in DTYPES and package in ("torch", "weft"):
+            return getattr(dtypes, DTYPES[name])
         raise ValueError(f"invalid type: '{what}'")
     if isinstance(what, type) and what in (float, int, bool, complex):
         return {float: dtypes.float64, int: dtypes.int64, bool: dtypes.bool, complex: dtypes.complex128}[what]

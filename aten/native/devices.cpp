@@ -57,7 +57,7 @@ bool device_exists(int type, int index) {
   if (index >= 0 && index < count) return true;
   if (count == 0) raise_no_device(type);
   else
-    PyErr_Format(PyExc_RuntimeError, "there is no device %s:%d: indices are below %d", rows[type]->name, index, count);
+    PyErr_Format(PyExc_RuntimeError, "CUDA error: invalid device ordinal: there is no device %s:%d: indices are below %d", rows[type]->name, index, count);
   return false;
 }
 

@@ -112,6 +112,14 @@ randint_philox.normal(
 )
 
 
+def _check_generator(generator: Any, device: Any) -> None:
+    """Raises RuntimeError where the generator was made for another type of device; the default one is everywhere's."""
+    if generator is None or device is None or generator is _native.default_generator or device.type == "meta":
+        return
+    if generator.device.type != device.type:
+        raise RuntimeError(f"Expected a '{device.type}' device type for generator but found '{generator.device.type}'")
+
+
 def _check_floating(name: str, dtype: Any) -> None:
     if category(dtype) < 2:
         raise NotImplementedError(f"\"{name}\" not implemented for '{TYPE_NAMES[dtype.name]}'")
@@ -121,6 +129,7 @@ def _check_floating(name: str, dtype: Any) -> None:
 @composite(f"rand(int[*] size, {_FACTORY}) -> Tensor", tags=["function_only", "random"])
 def rand(size, generator, dtype, device, layout, pin_memory, requires_grad):
     """Uniform on [0, 1)."""
+    _check_generator(generator, device)
     check_sizes(size)
     _check_floating("check_uniform_bounds", dtype or dtypes.get_default_dtype())
     seed, offset = reserve(product(size), generator, dtype or dtypes.get_default_dtype())
@@ -130,6 +139,7 @@ def rand(size, generator, dtype, device, layout, pin_memory, requires_grad):
 @composite(f"randn(int[*] size, {_FACTORY}) -> Tensor", tags=["function_only", "random"])
 def randn(size, generator, dtype, device, layout, pin_memory, requires_grad):
     """Standard normal."""
+    _check_generator(generator, device)
     check_sizes(size)
     _check_floating("normal_kernel_cpu", dtype or dtypes.get_default_dtype())
     seed, offset = reserve(product(size), generator, dtype or dtypes.get_default_dtype())
@@ -139,6 +149,7 @@ def randn(size, generator, dtype, device, layout, pin_memory, requires_grad):
 @composite(f"randint(int low, Any high=None, Any size=None, {_FACTORY}) -> Tensor", tags=["function_only", "random"])
 def randint(low, high, size, generator, dtype, device, layout, pin_memory, requires_grad):
     """Integers of [low, high); randint(high, size) starts at 0."""
+    _check_generator(generator, device)
     if size is None:
         low, high, size = 0, low, high
     if high is None:
@@ -187,6 +198,7 @@ def randint_like(input, low, high, generator, dtype, device, layout, requires_gr
 )
 def randperm(n, generator, dtype, device, layout, pin_memory, requires_grad):
     """A random order of 0 … n-1."""
+    _check_generator(generator, device)
     check_sizes([n])
     seed, offset = reserve(n, generator, dtypes.float64)
     return finish(randperm_philox(n, seed, offset, device=device).to(dtype or dtypes.int64), requires_grad)
@@ -261,9 +273,9 @@ def bernoulli(input, p, generator):
     """1 with the probability that the input (or p) says, else 0, in the input's dtype."""
     chance = input if p is None else p
     tensor = hasattr(chance, "dtype")
-    unknown = tensor and (_native.is_tracer(chance) or chance.is_meta or overrides.kind_of(type(chance)) or devices.is_recording(chance.device))
-    known = not unknown
-    if known and not bool(((chance >= 0) & (chance <= 1)).all() if tensor else 0 <= chance <= 1):
+    unknown = tensor and (_native.is_tracer(chance) or chance.is_meta or overrides.kind_of(type(chance)))
+    unknown = unknown or (tensor and devices.is_recording(chance.device))
+    if not unknown and not bool(((chance >= 0) & (chance <= 1)).all() if tensor else 0 <= chance <= 1):
         raise RuntimeError("bernoulli expects probabilities between 0 and 1")
     dtype = input.dtype if category(input.dtype) >= 2 else dtypes.float32
     drawn = rand(list(input.shape), generator=generator, dtype=dtype, device=input.device) < chance

@@ -101,7 +101,8 @@ class CUDAGraph:
     def register_generator_state(self, generator: Generator) -> None:
         """Before the capture: what it draws of this generator, too, is new at every replay. The default one always is.
 
-        A capture leaves the generators where they are; a replay takes as many numbers of each as the block drew, as if it ran again.
+        A capture leaves the generators where they are; a replay takes as many numbers of each as the block drew, as if it ran
+        again.
         """
         self._graph.register(generator)
 

@@ -1,15 +1,23 @@
-"""`torch.cuda.FloatTensor` and the like: types that old code names, without a GPU to make them on."""
+"""`torch.cuda.FloatTensor` and the like: constructors and types that old code names."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import aten
+from aten import legacy
+from weft.cuda.devices import is_available
+
 
 class _OldType(type):
-    """A class of which there are no instances."""
+    """A class whose instances are tensors."""
 
-    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        raise TypeError(f"type torch.cuda.{cls.__name__} not available. Torch not compiled with CUDA enabled.")
+    def __call__(cls, *args: Any) -> Any:
+        """Of sizes, a sequence or a tensor, on this thread's GPU. Raises TypeError where there is none."""
+        name = f"torch.cuda.{cls.__name__}"
+        if not is_available():
+            raise TypeError(f"type {name} not available. Torch not compiled with CUDA enabled.")
+        return legacy.construct(args, getattr(aten, legacy.DTYPES[cls.__name__]), aten.device("cuda"), name)
 
     def __instancecheck__(cls, instance: Any) -> bool:
         """Whether it is a tensor of the dtype on a GPU."""

@@ -13,7 +13,8 @@ class Stream:
     """A queue of work on a GPU: what is in it runs in order, and in no order with what is in others.
 
     Stream(device=None, priority=0): one of a pool of 32 a device, of high priority if it is negative; `with stream:` gives it the
-    block's work. Raises RuntimeError where there is no GPU.
+    block's work. Stream(stream_id=, device_index=, device_type=): the one that has these. Raises RuntimeError where there is no
+    GPU.
     """
 
     cuda_stream: int
@@ -24,7 +25,9 @@ class Stream:
     def __init__(self, device: Any = None, priority: int = 0, **kwargs: Any) -> None:
         if not is_available():
             raise RuntimeError("torch.cuda.Stream requires CUDA support")
-        if "stream_ptr" in kwargs:
+        if "stream_id" in kwargs:  # of one that there is
+            self._set(driver().stream_of_id(index_of(kwargs.get("device_index", device)), kwargs["stream_id"]))
+        elif "stream_ptr" in kwargs:
             self._set(driver().external_stream(kwargs["stream_ptr"], index_of(device)))
         else:
             self._set(driver().new_stream(index_of(device), priority))

@@ -252,6 +252,21 @@ PyObject *new_stream(PyObject *, PyObject *args) {
   return described(pool[d.next[high]++ % kStreamsInPool]);
 }
 
+PyObject *stream_of_id(PyObject *, PyObject *args) {
+  PyObject *which;
+  long long id;
+  if (!PyArg_ParseTuple(args, "OL:stream_of_id", &which, &id)) return nullptr;
+  const int device = device_argument(which);
+  if (device < 0 || !entered(device)) return nullptr;
+  if (id == 0) {
+    Stream *own = default_stream(device);
+    return own ? described(own) : raise(enter(device), "cuStreamCreateWithPriority");
+  }
+  for (auto &[handle, stream] : streams)
+    if (stream->device == device && stream->id == id) return described(stream);
+  return PyErr_Format(PyExc_ValueError, "no stream of cuda:%d has the id %lld", device, id);
+}
+
 PyObject *see_stream(PyObject *, PyObject *args) {
   PyObject *address, *which;
   if (!PyArg_ParseTuple(args, "O!O:external_stream", &PyLong_Type, &address, &which)) return nullptr;
@@ -320,6 +335,7 @@ PyMethodDef device_functions[] = {
     {nullptr, nullptr, 0, nullptr}};
 
 PyMethodDef stream_functions[] = {
+    {"stream_of_id", stream_of_id, METH_VARARGS, "stream_of_id(device, id): the stream that has it, as new_stream gives it"},
     {"new_stream", new_stream, METH_VARARGS, "new_stream(device, priority): (handle, device, id, priority), from the pool"},
     {"external_stream", see_stream, METH_VARARGS, "external_stream(handle, device): another library's"},
     {"current_stream", get_current_stream, METH_O, "current_stream(device): this thread's, as new_stream gives it"},

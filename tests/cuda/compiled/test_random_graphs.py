@@ -1,4 +1,4 @@
-"""Random numbers of captured graphs: a replay draws what the block would draw if it ran now, and leaves the generator where that would."""
+"""Random numbers of captured graphs: a replay draws what the block would draw if it ran now, and leaves the generator there."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_launches_wait_for_no_replay_that_is_queued(device, lazy):
     assert [first.tolist(), x.tolist()] == [weft.rand(4).tolist(), weft.rand(4).tolist()]
 
 
-def test_seeds_given_by_the_program_stay(device):
+def test_a_generator_that_is_registered(device):
     generator = weft.Generator(device="cuda").manual_seed(5)
     graph = weft.cuda.CUDAGraph()
     graph.register_generator_state(generator)

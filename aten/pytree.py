@@ -54,6 +54,11 @@ def register(cls: type, flatten: Callable[[Any], tuple[Iterable[Any], Any]], unf
     _containers[cls] = _Container(flatten, unflatten)
 
 
+def is_container(cls: type) -> bool:
+    """Whether objects of the class are taken apart."""
+    return cls in _containers
+
+
 def _container(x: Any) -> _Container | None:
     cls = type(x)
     known = _containers.get(cls)

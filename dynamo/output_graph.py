@@ -59,6 +59,7 @@ class OutputGraph:
         self.mode_changes: list[Any] = []  # how they were opened and closed, replayed behind the graph
         self.overriding_off = 0  # within how many blocks no `__torch_function__` is asked
         self.root: Any = None
+        self.module_calls: dict[str, int] = {}  # how often a module at a path was called so far (where it is exported)
         self.current: Any = None
         self.world = World(self)
         self.mutated: set[Variable] = set()  # inputs that the graph writes

@@ -88,9 +88,9 @@ def _cond(frame, args, kwargs):
     pred, true_fn, false_fn, operands = _arguments("pred true_fn false_fn operands", args, kwargs)
     operands = frame.values.tuple_([]) if operands is None else operands
     pred = pred.realize(frame)
-    if isinstance(pred, SymbolicVariable) and frame.output.options.export:  # a program of sizes: both ways stay
+    if isinstance(pred, SymbolicVariable):  # a question about sizes: both ways stay
         pred = _as_tensor(frame, frame.world.known(int).call(frame, [pred], {})).binary(frame, operator.ne, ConstantVariable(0))
-    if isinstance(pred, (ConstantVariable, SymbolicVariable)):  # known as it is captured, and guarded
+    if isinstance(pred, ConstantVariable):  # known as it is captured, and guarded
         chosen = true_fn if pred.truth(frame) else false_fn
         return chosen.call(frame, operands.unpack(frame), {})
     if not isinstance(pred, TensorVariable) or not known_equal(pred.meta.numel(), 1):

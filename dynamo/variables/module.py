@@ -6,7 +6,7 @@ import sys
 from typing import Any
 
 import aten
-from dynamo import guards
+from dynamo import guards, module_stack
 from dynamo.source import Attr, InstanceDict, Item
 from dynamo.variables import attributes
 from dynamo.variables.attributes import find, storage_of
@@ -117,6 +117,13 @@ class ModuleObject(ObjectVariable):
         return issubclass(cls, aten.Parameter) or issubclass(cls, module_class() or ())
 
     def call(self, frame, args, kwargs):
+        if not frame.output.options.export:
+            return self.called(frame, args, kwargs)
+        with module_stack.called(frame.output, self.value):
+            return self.called(frame, args, kwargs)
+
+    def called(self, frame, args: list, kwargs: dict) -> Variable:
+        """What a call gives."""
         if not self.inherits(frame, "__call__"):
             return super().call(frame, args, kwargs)
         changed = storage_of(frame, self).changes

@@ -1,14 +1,27 @@
 """Programs without Python: `export(module, args)` captures a call whole, as an ExportedProgram that can be saved."""
 
 import importlib
+import sys
+import types
 
 _WHERE = {
-    "Dim": "sizes", "dims": "sizes", "ShapesCollection": "sizes", "export": "program", "export_for_training": "program",
-    "ExportedProgram": "program", "ExportGraphSignature": "signature", "InputKind": "signature", "InputSpec": "signature",
-    "OutputKind": "signature", "OutputSpec": "signature", "TensorArgument": "signature", "ConstantArgument": "signature",
-    "save": "files", "load": "files", "unflatten": "program", "register_dataclass": "trees",
+    "Dim": "dynamic_shapes", "dims": "dynamic_shapes", "ShapesCollection": "dynamic_shapes", "export": "exported_program",
+    "export_for_training": "exported_program", "ExportedProgram": "exported_program", "ModuleCallEntry": "exported_program",
+    "ModuleCallSignature": "exported_program", "ExportGraphSignature": "graph_signature", "InputKind": "graph_signature",
+    "InputSpec": "graph_signature", "OutputKind": "graph_signature", "OutputSpec": "graph_signature",
+    "TensorArgument": "graph_signature", "ConstantArgument": "graph_signature", "save": "files", "load": "files",
+    "unflatten": "unflatten", "UnflattenedModule": "unflatten", "register_dataclass": "trees",
 }  # fmt: skip
 __all__ = list(_WHERE)
+
+
+class _Package(types.ModuleType):
+    """`unflatten` is a module and the function in it: the attribute is the function, whatever was imported."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name == "unflatten" and isinstance(value, types.ModuleType):
+            value = getattr(value, name, value)
+        super().__setattr__(name, value)
 
 
 def __getattr__(name: str):
@@ -16,3 +29,6 @@ def __getattr__(name: str):
         raise AttributeError(f"module 'weft.export' has no attribute {name!r}")
     value = globals()[name] = getattr(importlib.import_module(f"weft.export.{_WHERE[name]}"), name)
     return value
+
+
+sys.modules[__name__].__class__ = _Package

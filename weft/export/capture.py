@@ -23,9 +23,9 @@ from dynamo.options import Options
 from dynamo.outcome import Traced
 from dynamo.source import Scope, Size
 from weft.export import constraints
+from weft.export.dynamic_shapes import Dim
 from weft.export.exported_module import ExportedModule
 from weft.export.recipes import Evaluator, Leaf, Out
-from weft.export.sizes import Dim
 from weft.export.trees import in_order, leaf_names, said_of_tensors
 from weft.nn.module import Module
 
@@ -73,7 +73,7 @@ def capture(
     said = said_of_tensors(fn, args, kwargs, dynamic_shapes)
     caller = _caller(fn)
     marks = _marks(said)
-    traced = _trace(caller, args, kwargs, marks, static)
+    traced = _trace(fn, caller, args, kwargs, marks, static)
     if traced.graph is None and not keep_empty:
         why = "no tensor operations were found and same_signature is False."
         raise AssertionError(f"Failed to produce a graph during tracing as {why}")
@@ -94,11 +94,13 @@ def _marks(said: list[tuple[Tensor, dict]]) -> dict[int, dict[int, tuple]]:
     return found
 
 
-def _trace(caller: types.FunctionType, args: tuple, kwargs: dict, marks: dict, static: bool) -> Traced:
+def _trace(fn: Any, caller: types.FunctionType, args: tuple, kwargs: dict, marks: dict, static: bool) -> Traced:
     from dynamo.interpreter import trace_frame  # (the tracer loads when something is traced)
 
     options = Options(fullgraph=True, dynamic=None if static else True, keep_empty=True, export=True)
-    state: dict[str, Any] = {"marks": marks}
+    owner = fn if isinstance(fn, Module) else getattr(fn, "__self__", None)
+    modules = list(owner.named_modules(remove_duplicate=False)) if isinstance(owner, Module) else []
+    state: dict[str, Any] = {"marks": marks, "modules": {id(module): path for path, module in reversed(modules)}}
     with config.patch(specialize_int=True, specialize_float=True), paused_collection():
         traced = trace_frame(
             caller.__code__, caller, {"args": args, "kwargs": kwargs}, caller.__globals__, builtins.__dict__,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from aten.errors import ConstraintViolationError
 from aten.symbolic import nodes
 from aten.symbolic.shape_env import ShapeEnv
 from dynamo.source import Size
-from weft.export.sizes import NO_END, Dim, Hint
+from weft.export.dynamic_shapes import NO_END, Dim, Hint
 
 
 class Sized:
@@ -125,8 +125,15 @@ def _said(e: Any, sizes: list[Sized]) -> str:
     return text
 
 
-def ranges(traced: Any, sizes: list[Sized]) -> dict[str, tuple[int, float]]:
-    """symbol → (least, greatest value) that an exported program takes."""
+class ValueRange(NamedTuple):
+    """The least and the greatest value of a size."""
+
+    lower: int
+    upper: float
+
+
+def ranges(traced: Any, sizes: list[Sized]) -> dict[str, ValueRange]:
+    """symbol → the values that an exported program takes."""
     found = {}
     for name in traced.symbols:
         low, high = traced.shape_env.ranges[name]
@@ -134,5 +141,5 @@ def ranges(traced: Any, sizes: list[Sized]) -> dict[str, tuple[int, float]]:
             if sized.symbol == name and isinstance(sized.dim, Dim):
                 low = max(low, sized.dim.min)
                 high = high if sized.dim.max == NO_END else min(high, sized.dim.max)
-        found[name] = (low, high)
+        found[name] = ValueRange(low, high)
     return found

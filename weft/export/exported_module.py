@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from aten import Tensor, pytree
-from aten.fx import printer, reader
+from aten.fx import printer, reader, traceback
 from aten.fx.graph import Graph
 from aten.fx.graph_module import GraphModule
 from aten.meta import Meta
@@ -56,7 +56,7 @@ class ExportedModule(Module):
         self._in_spec, self._out_spec, self._names = in_spec, out_spec, list(names)
         forward = _with_names(self._names, len(in_spec.children[0].children))
         if forward is not None:
-            self.__class__ = type("ExportedModule", (ExportedModule,), {"forward": forward, "__module__": __name__})
+            self.__class__ = type(type(self).__name__, (type(self),), {"forward": forward, "__module__": __name__})
 
     @property
     def graph(self) -> Graph:
@@ -137,7 +137,7 @@ class ExportedModule(Module):
             val = node.meta.get("val")
             tracer = level.placeholder(node.name, val) if type(val) is Meta else level.graph.placeholder(node.name, val)
             inputs.append(tracer)
-        with opened(level):
+        with opened(level), traceback.preserve_node_meta():
             outputs = Retraced(self._graph_module, level, names=True).run(*inputs)
         level.graph.output(tuple([level.payload_of(o) if isinstance(o, Tensor) else o for o in outputs]))
         made = ExportedModule(self._class_name)

@@ -15,8 +15,9 @@ from aten.fx.graph_module import GraphModule
 from aten.higher_order.subgraph import SubGraph
 from aten.symbolic.shape_env import ShapeEnv
 from weft import serialization
-from weft.export.program import ExportedProgram
-from weft.export.signature import (
+from weft.export.constraints import ValueRange
+from weft.export.exported_program import ExportedProgram
+from weft.export.graph_signature import (
     ConstantArgument,
     ExportGraphSignature,
     InputKind,
@@ -26,7 +27,7 @@ from weft.export.signature import (
     TensorArgument,
 )
 
-VERSION = 1
+VERSION = 2
 _KINDS: dict[str, Any] = {"tuple": tuple, "list": list, "dict": dict, "OrderedDict": OrderedDict, "NoneType": type(None)}
 
 
@@ -44,6 +45,7 @@ def save(ep: ExportedProgram, f: str | os.PathLike | Any, *, extra_files: dict[s
         "outputs": [[s.kind.name, _argument(s.arg), s.target] for s in ep.graph_signature.output_specs],
         "in_spec": _spec(in_spec), "out_spec": _spec(out_spec), "names": names, "symbols": ep.symbol_names,
         "ranges": {n: [low, None if high == float("inf") else high] for n, (low, high) in ep.range_constraints.items()},
+        "stacks": {n.name: list(n.meta["nn_module_stack"].items()) for n in ep.graph.nodes if "nn_module_stack" in n.meta},
         "hints": {n: ep.graph.shape_env.hints[n] for n in ep.range_constraints if n in ep.graph.shape_env.hints},
     }  # fmt: skip
     serialization.save(
@@ -71,11 +73,14 @@ def load(f: str | os.PathLike | Any, *, extra_files: dict[str, str] | None = Non
     for name, (low, high) in text["ranges"].items():
         kind = "int" if name.startswith("s") else "float"
         env.symbol(name, text["hints"].get(name, 2), low, high, kind)
-        ranges[name] = (low, float("inf") if high is None else high)
+        ranges[name] = ValueRange(low, float("inf") if high is None else high)
     known: dict[str, Any] = {}
     for name, form in text["subgraphs"].items():  # inner ones come first
         known[name] = SubGraph(GraphModule(None, _parse(form["graph"], env, known)), form["takes"])
     graph = _parse(text["graph"], env, known)
+    for node in graph.nodes:
+        if node.name in text["stacks"]:
+            node.meta["nn_module_stack"] = {key: tuple(call) for key, call in text["stacks"][node.name]}
     inputs = [InputSpec(InputKind[kind], _read_argument(a), target, saved) for kind, a, target, saved in text["inputs"]]
     outputs = [OutputSpec(OutputKind[kind], _read_argument(a), target) for kind, a, target in text["outputs"]]
     for name in extra_files or {}:

@@ -10,7 +10,7 @@ from typing import Any
 
 from aten import Tensor, pytree
 from dynamo.exc import UserError, UserErrorType
-from weft.export.sizes import Dim, Hint, ShapesCollection
+from weft.export.dynamic_shapes import Dim, Hint, ShapesCollection
 
 
 def register_dataclass(cls: type) -> None:

@@ -12,6 +12,8 @@ from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
+from aten import pytree
+
 PyTree = Any
 Context = Any
 
@@ -116,11 +118,39 @@ def register_pytree_node(
             f"Both to_dumpable_context and from_dumpable_context for {cls} must be None or registered."
         )
     SUPPORTED_NODES[cls] = NodeDef(cls, flatten_fn, unflatten_fn, flatten_with_keys_fn)
+    if not pytree.is_container(cls):  # of transforms, graphs and exported programs too
+        pytree.register(cls, *_of_the_library(flatten_fn, unflatten_fn))
     name = serialized_type_name or f"{cls.__module__}.{cls.__qualname__}"
     _SERIALIZED[cls] = Serialized(name, to_dumpable_context, from_dumpable_context)
 
 
 _register_pytree_node = register_pytree_node
+
+
+class _Context:
+    """What a flatten_fn gives besides the items, which may be a list, as something that can be hashed."""
+
+    def __init__(self, value: Any):
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Context) and bool(self.value == other.value)
+
+    def __hash__(self) -> int:
+        return hash(type(self.value))
+
+    def __repr__(self) -> str:
+        return repr(self.value)
+
+
+def _of_the_library(flatten_fn: Callable, unflatten_fn: Callable) -> tuple[Callable, Callable]:
+    """The two functions as aten.pytree has them."""
+
+    def flatten(x: Any) -> tuple[list[Any], _Context]:
+        items, context = flatten_fn(x)
+        return list(items), _Context(context)
+
+    return flatten, lambda items, context: unflatten_fn(items, context.value)
 
 
 def register_dataclass(cls: Any, *, field_names: list[str] | None = None, drop_field_names: list[str] | None = None) -> None:

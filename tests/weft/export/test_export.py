@@ -11,7 +11,7 @@ from weft._dynamo import exc
 import weft
 from weft import nn
 from weft.export import Dim, ShapesCollection, dims, export, load, save
-from weft.export.signature import InputKind
+from weft.export.graph_signature import InputKind
 
 
 class Net(nn.Module):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 NO_END = 2**62
@@ -78,6 +79,34 @@ Dim.AUTO, Dim.DYNAMIC, Dim.STATIC = Hint("AUTO"), Hint("DYNAMIC"), Hint("STATIC"
 def dims(*names: str, min: int | None = None, max: int | None = None) -> tuple[Dim, ...]:
     """A Dim for each name, all with the same range."""
     return tuple([Dim(name, min=min, max=max) for name in names])
+
+
+def refine_dynamic_shapes_from_suggested_fixes(msg: str, dynamic_shapes: Any) -> Any:
+    """dynamic_shapes with the fixes that the text of an export's UserError suggests: `batch = 4`, `batch = Dim('batch', max=8)`."""
+    fixes: dict[str, Any] = {}
+    for line in msg.partition("Suggested fixes:")[2].splitlines():
+        name, found, value = line.strip().partition(" = ")
+        if found:
+            fixes[name] = _fix(value, fixes)
+
+    def refined(said: Any) -> Any:
+        if isinstance(said, Dim):
+            new = fixes.get(repr(said), fixes.get(said.root.__name__, said))
+            return new if repr(said) in fixes or not isinstance(new, Dim) else new._derived(said.factor, said.offset)
+        if isinstance(said, dict):
+            return {key: refined(value) for key, value in said.items()}
+        return type(said)([refined(value) for value in said]) if isinstance(said, (tuple, list)) else said
+
+    return refined(dynamic_shapes)
+
+
+def _fix(text: str, fixes: dict[str, Any]) -> Any:
+    """A size, the Dim of another name, or a Dim with another range."""
+    if text.lstrip("-").isdigit():
+        return int(text)
+    ends = {key: int(value) for key, value in re.findall(r"(min|max)=(\d+)", text)}
+    name = re.match(r"Dim\('(\w+)'", text)
+    return Dim(name[1], **ends) if name is not None else fixes.get(text, Dim(text) if text.isidentifier() else None)
 
 
 class ShapesCollection:

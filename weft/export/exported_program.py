@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from aten import Tensor, pytree
 from aten.errors import ConstraintViolationError
+from aten.fx import traceback
 from aten.fx.graph import Graph
 from aten.fx.graph_module import GraphModule
 from aten.fx.node import Node
@@ -20,9 +21,9 @@ from aten.transforms.tracer import opened
 from dynamo.exc import UserError, UserErrorType
 from weft.export import constraints
 from weft.export.capture import capture
+from weft.export.dynamic_shapes import Dim
 from weft.export.exported_module import ExportedModule
-from weft.export.retraced import Retraced
-from weft.export.signature import (
+from weft.export.graph_signature import (
     ConstantArgument,
     ExportGraphSignature,
     InputKind,
@@ -31,7 +32,7 @@ from weft.export.signature import (
     OutputSpec,
     TensorArgument,
 )
-from weft.export.sizes import Dim
+from weft.export.retraced import Retraced
 from weft.nn.module import Module
 from weft.nn.parameter import Parameter
 
@@ -79,7 +80,7 @@ def lifted(module: ExportedModule, traced: Any, sizes: list, example_inputs: tup
     saved = set(mod.state_dict())
     parameters = {name for name, _ in mod.named_parameters(remove_duplicate=False)}
     buffers = {name for name, _ in mod.named_buffers(remove_duplicate=False)}
-    state: dict[str, Any] = dict(mod.state_dict(keep_vars=True))
+    state: dict[str, Any] = dict(sorted(mod.state_dict(keep_vars=True).items(), key=lambda item: item[0] not in parameters))
     constants: dict[str, Any] = {}
     attributes = sorted(
         [n for n in module.graph.nodes if n.op == "get_attr"],
@@ -119,6 +120,27 @@ def _argument(value: Any) -> TensorArgument | ConstantArgument:
     return TensorArgument(value.name) if isinstance(value, Node) else ConstantArgument("", value)
 
 
+class UnexpectedInput(RuntimeError, AssertionError):
+    """An argument that is not what the program was exported for."""
+
+
+class ModuleCallSignature(NamedTuple):
+    """How the arguments and the result of a module's call were nested."""
+
+    inputs: list
+    outputs: list
+    in_spec: Any
+    out_spec: Any
+    forward_arg_names: list[str] | None = None
+
+
+class ModuleCallEntry(NamedTuple):
+    """A call of the module at the path `fqn`. `signature`: that of the program, for the outermost."""
+
+    fqn: str
+    signature: ModuleCallSignature | None = None
+
+
 class ExportedProgram:
     """A graph of core ops, with the state and the constants that it takes before the arguments.
 
@@ -153,6 +175,35 @@ class ExportedProgram:
     @property
     def tensor_constants(self) -> dict[str, Any]:
         return self.constants
+
+    @property
+    def call_spec(self) -> pytree.Spec:
+        """How the arguments were nested: (args, kwargs)."""
+        return self.structure[0]
+
+    @property
+    def module_call_graph(self) -> list[ModuleCallEntry]:
+        """The calls of modules that have operations in the graph, the program's own first."""
+        in_spec, out_spec, names = self.structure
+        specs = self.graph_signature.input_specs
+        inputs = [s.arg for s in specs if s.kind is InputKind.USER_INPUT]
+        outputs = [s.arg for s in self.graph_signature.output_specs if s.kind is OutputKind.USER_OUTPUT]
+        calls = dict.fromkeys(key for n in self.graph.nodes for key in list(n.meta.get("nn_module_stack", {}))[1:])
+        own = ModuleCallSignature(inputs, outputs, in_spec, out_spec, list(names))
+        return [ModuleCallEntry("", own), *[ModuleCallEntry(key) for key in calls]]
+
+    def validate(self) -> None:
+        """Raise ValueError where the graph is not well formed, or does not fit the signature and the state."""
+        self.graph.lint()
+        specs = self.graph_signature.input_specs
+        given = [n.name for n in self.graph.placeholders]
+        if [s.arg.name for s in specs] != given:
+            raise ValueError(f"the inputs of the graph are {given}, and the signature names {[s.arg.name for s in specs]}")
+        for spec in specs:
+            if spec.target is not None and spec.target not in self.state_dict and spec.target not in self.constants:
+                raise ValueError(f"{spec.target} is an input of the graph, and neither in the state nor a constant")
+        if len(self.graph_signature.output_specs) != len(self.graph.outputs):
+            raise ValueError(f"the graph has {len(self.graph.outputs)} outputs, not those of the signature")
 
     def named_parameters(self) -> Iterator[tuple[str, Parameter]]:
         """(name, parameter) in the order of the graph's inputs."""
@@ -190,7 +241,7 @@ class ExportedProgram:
     def module(self, check_guards: bool = True) -> ExportedModule:
         """The program as a module: it has the parameters and buffers, and writes the buffers that the program writes.
 
-        check_guards: calls check that tensors have the sizes the program was exported for, and raise RuntimeError.
+        check_guards: calls raise UnexpectedInput (a RuntimeError) for tensors of other sizes than the program was exported for.
         """
         made = ExportedModule("ExportedModule")
         graph, mapping = Graph(), {}
@@ -224,7 +275,7 @@ class ExportedProgram:
         return made
 
     def check_inputs(self, leaves: list) -> None:
-        """Raise RuntimeError where leaves of the arguments are not what the program was exported for."""
+        """Raise UnexpectedInput where leaves of the arguments are not what the program was exported for."""
         nodes = [n for n, s in zip(self.graph.placeholders, self.graph_signature.input_specs) if s.kind is InputKind.USER_INPUT]
         specs = [s for s in self.graph_signature.input_specs if s.kind is InputKind.USER_INPUT]
         symbols: dict[str, int] = {}
@@ -232,31 +283,34 @@ class ExportedProgram:
             meta = node.meta.get("val")
             if isinstance(spec.arg, ConstantArgument):
                 if leaf is not spec.arg.value and leaf != spec.arg.value:
-                    raise RuntimeError(f"Expected input {node.name} to be equal to {spec.arg.value!r}, but got {leaf!r}")
+                    raise UnexpectedInput(f"Expected input {node.name} to be equal to {spec.arg.value!r}, but got {leaf!r}")
             elif type(meta) is Meta:
                 self._check_tensor(node.name, meta, leaf, symbols)
+        for guard in getattr(self.graph.shape_env, "guards", ()):
+            if guard.expr.free_symbols <= symbols.keys() and not evaluate(guard.expr, symbols):
+                raise UnexpectedInput(f"Expected sizes for which {guard.expr} holds, but got {symbols}")
 
     def _check_tensor(self, name: str, meta: Meta, leaf: Any, symbols: dict[str, int]) -> None:
         if not isinstance(leaf, Tensor):
-            raise RuntimeError(f"Expected input {name} to be a tensor, but got {type(leaf).__name__}")
+            raise UnexpectedInput(f"Expected input {name} to be a tensor, but got {type(leaf).__name__}")
         if leaf.dtype is not meta.dtype or leaf.ndim != len(meta.sizes):
             wanted = f"{meta.dtype} with {len(meta.sizes)} dimensions"
-            raise RuntimeError(f"Expected input {name} to be of {wanted}, but got {leaf.dtype} with {leaf.ndim}")
+            raise UnexpectedInput(f"Expected input {name} to be of {wanted}, but got {leaf.dtype} with {leaf.ndim}")
         for d, (size, given) in enumerate(zip(meta.sizes, leaf.shape)):
             where = f"input {name}.shape[{d}]"
             if type(size) not in SYMBOLIC:
                 if size != given:
-                    raise RuntimeError(f"Expected {where} to be equal to {size}, but got {given}")
+                    raise UnexpectedInput(f"Expected {where} to be equal to {size}, but got {given}")
                 continue
             e = as_expr(size.expr)
             if e.op == "sym" and e.name not in symbols:
                 low, high = self.range_constraints.get(e.name, (0, float("inf")))
                 if not low <= given <= high:
                     limit = f">= {low}" if given < low else f"<= {high}"
-                    raise RuntimeError(f"Expected {where} to be {limit}, but got {given}")
+                    raise UnexpectedInput(f"Expected {where} to be {limit}, but got {given}")
                 symbols[e.name] = given
             elif e.free_symbols <= symbols.keys() and evaluate(e, symbols) != given:
-                raise RuntimeError(f"Expected {where} to be equal to {evaluate(e, symbols)}, but got {given}")
+                raise UnexpectedInput(f"Expected {where} to be equal to {evaluate(e, symbols)}, but got {given}")
 
     # ------------------------------------------------------------------------------------------- another program
     def run_decompositions(self, decomp_table: dict | None = None) -> ExportedProgram:
@@ -275,7 +329,7 @@ class ExportedProgram:
             else:
                 inputs.append(level.graph.placeholder(node.name, val))
                 before.append(inputs[-1])
-        with opened(level):
+        with opened(level), traceback.preserve_node_meta():
             outputs = Retraced(self.graph_module, level).run(*inputs)
         specs = self.graph_signature.input_specs
         found: list[tuple[Any, OutputSpec]] = []
@@ -306,9 +360,4 @@ class ExportedProgram:
         ]
 
 
-def unflatten(module: ExportedProgram) -> ExportedModule:
-    """The program as a module whose parameters and buffers are found where they were: `unflatten(ep).encoder.weight`."""
-    return module.module()
-
-
-__all__ = ["ExportedProgram", "export", "export_for_training", "unflatten"]
+__all__ = ["ExportedProgram", "ModuleCallEntry", "ModuleCallSignature", "UnexpectedInput", "export", "export_for_training"]

@@ -12,6 +12,7 @@ from typing import Any
 
 from aten import dispatch, errors, logs, overrides, settings
 from aten.collection import paused_collection
+from aten.fx.graph_module import for_users
 from aten.open_levels import transforming
 
 from . import _eval_frame, exc, marked_sizes, stance, trace_rules, utils
@@ -290,14 +291,15 @@ def call_backend(backend: Any, traced: o.Traced) -> Any:
     for node in graph.graph.nodes:
         if "val" in node.meta:
             node.meta["example_value"] = node.meta["val"]  # where backends look that were written for PyTorch
+    users = getattr(backend, "func", backend)  # with options it is a partial
+    module = trace_rules.module_of(users if isinstance(users, types.FunctionType) else type(users))
+    ours = module.partition(".")[0] in trace_rules.OWN
     try:
-        compiled = backend(graph, traced.example_inputs)
+        compiled = backend(graph if ours else for_users(graph.__dict__["_root"], graph.graph), traced.example_inputs)
         if not callable(compiled):
             raise TypeError(f"the backend returned {type(compiled).__name__}, not a callable")
     except Exception as e:
-        users = getattr(backend, "func", backend)  # with options it is a partial
-        module = trace_rules.module_of(users if isinstance(users, types.FunctionType) else type(users))
-        if module.partition(".")[0] in trace_rules.OWN and not isinstance(e, exc.TorchDynamoException):
+        if ours and not isinstance(e, exc.TorchDynamoException):
             raise
         raise exc.BackendCompilerFailed(users, e) from e
     return compiled

@@ -106,15 +106,6 @@ def set_default_backend(backend: Any) -> None:
     _default[:] = ["inductor" if backend is None else backend]
 
 
-def _calls(module: GraphModule) -> Callable:
-    """A function that is traced into the module's nodes."""
-
-    def graph(*args: Any, **kwargs: Any) -> Any:
-        return module(*args, **kwargs)
-
-    return graph
-
-
 def _with_options(backend: Callable, extra: dict[str, Any]) -> Callable:
     """A user's backend takes mode and options only if it asks for them by name."""
     import inspect
@@ -133,6 +124,7 @@ def _with_options(backend: Callable, extra: dict[str, Any]) -> Callable:
 def compiled(model: Any, config: Any) -> Any:
     """`model` with calls captured under a dynamo Config."""
     from dynamo.eval_frame import optimize
+    from dynamo.polyfills.outermost import calling
 
     if isinstance(model, functools.partial):
         return functools.partial(compiled(model.func, config), *model.args, **model.keywords)
@@ -142,7 +134,7 @@ def compiled(model: Any, config: Any) -> Any:
 
         return OptimizedModule(model, config)
     if isinstance(model, GraphModule):
-        return optimize(_calls(model), config)
+        return optimize(calling(model), config)
     call = getattr(type(model), "__call__", None)  # noqa: B004  (the method itself is wanted)
     if isinstance(model, _FUNCTIONS) or isinstance(model, type) or not isinstance(call, types.FunctionType):
         return optimize(model, config)

@@ -9,11 +9,13 @@ import types
 import weakref
 from typing import Any
 
+from aten.fx.graph_module import GraphModule
 from dynamo import trace_rules
 from dynamo._eval_frame import CompiledFunction, record
 from dynamo.convert_frame import ALWAYS
 from dynamo.eval_frame import Config, disable, intern_config, optimize
 from dynamo.guards import ClassLookupIs, Guard, LacksInstanceAttr, LengthIs, TypeIs
+from dynamo.polyfills.outermost import calling
 from dynamo.source import InstanceDict, Item, Local, Object
 from weft.nn.hooks import every
 from weft.nn.module import Module
@@ -81,7 +83,9 @@ class OptimizedModule(Module):
         put(self, "_compiled", {})  # function → compiled copy of it
         put(self, "_known", None)  # (class, its forward) for which `_fast` was made
         put(self, "_fast", None)
-        if self._is_plain():
+        if isinstance(module, GraphModule):
+            put(self, "_fast", optimize(calling(module), config))
+        elif self._is_plain():
             self._make_fast()
 
     def _is_plain(self) -> bool:

@@ -1,6 +1,7 @@
 """The graph IR: graphs of ops, their text, interpreters and passes. `weft.fx` is this module."""
 
 import importlib
+import sys
 
 _WHERE = {
     "Graph": "graph", "Node": "node", "UserLine": "node", "map_arg": "node", "GraphModule": "graph_module",
@@ -20,5 +21,8 @@ def __getattr__(name: str):
         return importlib.import_module(f"aten.fx.{name}")
     if name not in _WHERE:
         raise AttributeError(f"module 'aten.fx' has no attribute {name!r}")
-    value = globals()[name] = getattr(importlib.import_module(f"aten.fx.{_WHERE[name]}"), name)
+    where = f"aten.fx.{_WHERE[name]}"
+    if name == "GraphModule" and "weft" in sys.modules:
+        where = "weft.graph_modules"  # where it is a Module too
+    value = globals()[name] = getattr(importlib.import_module(where), name)
     return value

@@ -6,8 +6,10 @@ import copy
 import itertools
 import linecache
 import math
+import sys
 import types
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from typing import Any
 
 from aten._native import Tensor
@@ -200,6 +202,12 @@ class GraphModule:
 
     def __repr__(self) -> str:
         return f"{self.class_name}({len(self._graph.nodes)} nodes)"
+
+
+def for_users(root: Any, graph: Graph, class_name: str = "GraphModule") -> GraphModule:
+    """A GraphModule that is a Module too, if Modules were imported."""
+    where = sys.modules.get("weft.nn.module") and import_module("weft.graph_modules")
+    return (where.GraphModule if where else GraphModule)(root, graph, class_name=class_name)
 
 
 class _Text:

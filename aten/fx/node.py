@@ -93,6 +93,7 @@ class Node:
         "_prev",
         "_next",
         "_erased",
+        "__dict__",  # what passes write on nodes: a `tag`, say
     )
 
     def __init__(self, graph: Graph, op: str, target: Any, args: tuple, kwargs: dict, name: str):

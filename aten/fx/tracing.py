@@ -20,7 +20,7 @@ from aten import dispatch
 from aten._native import Tensor
 from aten.fx import traceback
 from aten.fx.graph import Graph
-from aten.fx.graph_module import GraphModule
+from aten.fx.graph_module import GraphModule, for_users
 from aten.fx.interpreter import Interpreter
 from aten.fx.node import Node, map_arg
 from aten.fx.wrapped import kept
@@ -215,7 +215,7 @@ class Tracer:
         args, kwargs = [], {}
         for p in inspect.signature(fn).parameters.values():
             if p.name in concrete_args:
-                value: Any = concrete_args[p.name]
+                value: Any = self._fixed(p.name, concrete_args[p.name])
             elif p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
                 continue
             else:
@@ -233,6 +233,14 @@ class Tracer:
             dispatch.pop_mode()
         self.graph.output(self.create_arg(result))
         return self.graph
+
+    def _fixed(self, name: str, value: Any) -> Any:
+        """An argument that stands for one value: an input all the same, of which the graph asserts it."""
+        node = self.graph.placeholder(name)
+        if isinstance(value, (bool, int, float)):
+            same = self.graph.call_function(operator.eq, (node, value))
+            self.graph.call_function(_assert, (same, f"{name} has been specialized to have value {value} but got another value"))
+        return value
 
     @contextlib.contextmanager
     def _calls_of_modules(self, root: Any) -> Iterator[None]:
@@ -291,6 +299,11 @@ class _Root:
         return constants[name] if name in constants else getattr(self.__dict__["module"], name)
 
 
+def _assert(condition: Any, message: str) -> None:
+    """Raise AssertionError unless the condition holds."""
+    assert condition, message
+
+
 class ProxyableClassMeta(type):
     """The metaclass of classes whose objects nodes make, where a function that is traced makes one of Proxies."""
 
@@ -303,7 +316,7 @@ def symbolic_trace(root: Any, concrete_args: dict[str, Any] | None = None) -> Gr
     """The GraphModule of a function or Module. Raises TraceError where it decides by a value or a size."""
     tracer = Tracer()
     graph = tracer.trace(root, concrete_args)
-    return GraphModule(tracer.root, graph, class_name=_name_of(root))
+    return for_users(tracer.root, graph, _name_of(root))
 
 
 def _name_of(root: Any) -> str:
@@ -349,4 +362,4 @@ class Transformer(Interpreter):
         for node in self.graph.nodes:
             self.env[node] = self.run_node(node)
         self.new_graph.output(self.tracer.argument(self.env[self.graph.output_node]))
-        return GraphModule(self.module, self.new_graph)
+        return for_users(self.module, self.new_graph)

@@ -14,6 +14,7 @@ from dynamo.breaks import Unsupported
 from dynamo.source import Attr
 from dynamo.variables.attributes import storage_of
 from dynamo.variables.base import Variable
+from dynamo.variables.module import ModuleObject
 
 
 @trace_rules.handle(GraphModule.forward)
@@ -65,7 +66,10 @@ def _call(frame: Any, owner: Variable, node: Node, args: list[Variable], kwargs:
     if node.op == "call_method":
         return args[0].realize(frame).method(frame, node.target, args[1:], kwargs).realize(frame)
     first, *rest = node.target.split(".")
-    found = storage_of(frame, owner).read(frame, first)  # what was set on the module itself
+    if isinstance(owner, ModuleObject):
+        found = owner.getattr(frame, first)
+    else:
+        found = storage_of(frame, owner).read(frame, first)  # what was set on the module itself
     if found is None:
         root = frame.world.attribute(owner.example(), owner.source, "_root").realize(frame)
         in_dict = root.python_type() is dict

@@ -32,9 +32,20 @@ class TracedModule(GraphModule):
 
 
 def make_fx(
-    f: Callable, decomposition_table: dict[Any, Callable] | None = None, tracing_mode: str = "real"
+    f: Callable,
+    decomposition_table: dict[Any, Callable] | None = None,
+    tracing_mode: str = "real",
+    _allow_non_fake_inputs: bool = False,
+    *,
+    pre_dispatch: bool = False,
+    record_module_stack: bool = False,
+    _allow_fake_constant: bool = False,
+    _error_on_data_dependent_ops: bool = True,
 ) -> Callable[..., GraphModule]:
-    """make_fx(f)(*args): tracing_mode "real" and "fake" take the sizes as they are, "symbolic" makes symbols of them."""
+    """make_fx(f)(*args): tracing_mode "real" and "fake" take the sizes as they are, "symbolic" makes symbols of them.
+
+    pre_dispatch and the others say how PyTorch comes by the same operations; here they make no difference.
+    """
     if tracing_mode not in ("real", "fake", "symbolic"):
         raise AssertionError(f"Unexpected tracing type: {tracing_mode}")
     symbolic = tracing_mode == "symbolic"

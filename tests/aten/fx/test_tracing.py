@@ -1,5 +1,7 @@
 """symbolic_trace: graphs without examples."""
 
+import copy
+import pickle
 import textwrap
 
 import pytest
@@ -22,7 +24,9 @@ def test_operators_methods_and_functions():
 
     gm = symbolic_trace(f, {"scale": 3})
     assert str(gm) == golden("""
-        def graph(x, y):
+        def graph(x, y, scale):
+            eq = operator.eq(scale, 3)
+            _assert = aten.fx.tracing._assert(eq, 'scale has been specialized to have value 3 but got another value')
             add = operator.add(x, 1)
             relu = add.relu()
             getitem = operator.getitem(y, 0)
@@ -35,7 +39,7 @@ def test_operators_methods_and_functions():
             return (sum, getitem_1, [sub])
         """)
     x, y = aten.randn([4, 3]), aten.randn([2, 3, 5])
-    ours, theirs = gm(x, y), f(x, y, scale=3)
+    ours, theirs = gm(x, y, 3), f(x, y, scale=3)
     assert (ours[0] - theirs[0]).abs().max().item() == 0 and ours[1] == 4
     gm.graph.lint()
 
@@ -98,7 +102,7 @@ def test_calls_of_layers_are_nodes():
             with gm.graph.inserting_after(node):
                 node.replace_all_uses_with(gm.graph.call_module("body.2", node.args))
             gm.graph.erase_node(node)
-    m.body.append(nn.Tanh())
+    gm.add_submodule("body.2", nn.Tanh())
     gm.recompile()
     assert weft.equal(gm(x), x + weft.mul(*m.body[0](x).tanh().chunk(2, -1)) * 2)
 
@@ -208,3 +212,45 @@ def test_objects_that_nodes_make():
     graph = weft.fx.symbolic_trace(f)
     assert Pair in [node.target for node in graph.graph.nodes]
     weft.testing.assert_close(graph(weft.ones(2) * 3), weft.full((2,), 12.0))
+
+
+def test_a_traced_module_is_a_module():
+    class Small(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body = nn.Sequential(nn.Linear(3, 3), nn.ReLU())
+            self.scale = nn.Parameter(weft.ones(3))
+            self.unused = nn.Linear(2, 2)
+
+        def forward(self, x):
+            return self.body(x) * self.scale
+
+    m, x = Small().eval(), weft.randn(2, 3)
+    gm = symbolic_trace(m)
+    assert isinstance(gm, nn.Module) and isinstance(gm, weft.fx.GraphModule) and not gm.training
+    assert set(gm.state_dict()) == {"body.0.weight", "body.0.bias", "scale"} and gm.scale is m.scale
+    assert gm.add_submodule("extra.tanh", nn.Tanh()) and isinstance(gm.get_submodule("extra.tanh"), nn.Tanh)
+    gm.delete_all_unused_submodules()
+    assert [name for name, _ in gm.named_modules()] == ["", "body", "body.0", "body.1"]
+    around = nn.Sequential(gm)
+    assert sum(1 for _ in around.parameters()) == 3
+    assert weft.equal(weft.compile(around, fullgraph=True)(x), m(x)) and weft.equal(weft.compile(gm)(x), m(x))
+    for copied in (copy.deepcopy(gm), pickle.loads(pickle.dumps(gm))):
+        assert weft.equal(copied(x), m(x)) and copied.scale is not m.scale
+
+
+def test_a_backend_of_the_users_gets_a_module():
+    seen = []
+
+    def backend(gm, example_inputs):
+        seen.append((isinstance(gm, nn.Module), isinstance(gm, weft.fx.GraphModule)))
+        gm.add_submodule("relu", nn.ReLU())
+        with gm.graph.inserting_before(gm.graph.output_node):
+            made = gm.graph.call_module("relu", (gm.graph.outputs[0],))
+        gm.graph.output_node.args = ((made,),)
+        gm.recompile()
+        return gm.forward
+
+    x = weft.tensor([-1.0, 1.0])
+    assert weft.compile(lambda x: weft.cond(x.sum() > 5, lambda: x, lambda: x * 2), backend=backend)(x).tolist() == [0, 2]
+    assert seen == [(True, True)]

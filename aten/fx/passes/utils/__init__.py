@@ -1,0 +1,1 @@
+"""Parts of graphs: finding them, and putting them into modules."""

@@ -93,8 +93,9 @@ class Node:
         "_prev",
         "_next",
         "_erased",
-        "__dict__",  # what passes write on nodes: a `tag`, say
+        "__dict__",  # what passes write on nodes
     )
+    tag: Any  # the part of a graph that a pass says the node is of; others are read where they were set
 
     def __init__(self, graph: Graph, op: str, target: Any, args: tuple, kwargs: dict, name: str):
         self.graph = graph

@@ -12,6 +12,7 @@ import numpy as np
 from aten import _native, default_device, devices
 from aten import dtype as dtypes
 from aten._native import DType, Size, Tensor, from_dlpack, from_numpy
+from aten.errors import warn_caller
 from aten.op import ops
 from aten.open_levels import transforming
 from aten.printing import tensor_text
@@ -244,6 +245,10 @@ def tensor(data: Any, *, dtype: DType | None = None, device: Any = None, require
     device = default_device.current() if device is None else device
     leaf_below = False  # a transform has its own; what it takes up may be a leaf outside
     if isinstance(data, Tensor):
+        warn_caller(
+            "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
+            "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor)."
+        )
         result = data.detach().clone() if dtype is None else data.detach().clone().to(dtype)
     elif dtype is not None and isinstance(data, _native.UntypedStorage):  # its bytes, as elements
         result = _native.tensor_on(data, dtype, [data.nbytes() // dtype.itemsize], [1], 0).clone()

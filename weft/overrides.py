@@ -115,9 +115,21 @@ def is_tensor_method_or_property(func: Any) -> bool:
 
 
 def resolve_name(f: Any) -> str | None:
-    """The name of an overridable function: torch.add."""
+    """The name of an overridable function: torch.add, torch.Tensor.shape.__get__."""
     name = getattr(f, "__name__", None)
+    owner = getattr(f, "__self__", None)
+    if name in ("__get__", "__set__") and owner is not None:
+        return f"torch.Tensor.{_properties().get(owner, '?')}.{name}"
+    if name is not None and getattr(f, "__objclass__", None) is not None or str(name).startswith("__"):
+        return f"torch.Tensor.{name}"
     return None if name is None else f"torch.{name}"
+
+
+@functools.cache
+def _properties() -> dict[Any, str]:
+    """The properties of tensors: their names."""
+    members = vars(aten.Tensor).items()
+    return {value: name for name, value in members if hasattr(value, "__get__") and not callable(value) and value.__hash__}
 
 
 def _get_current_function_mode_stack() -> list[Any]:

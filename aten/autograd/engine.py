@@ -266,7 +266,7 @@ def backward(
     found = walk(outputs, _seeds(outputs, grad_tensors), keep, create_graph, inputs, True)
     for tensor, value in zip(inputs or (), found or ()):
         if isinstance(tensor, Tensor) and tensor.grad_fn is not None and value is not None:
-            tensor.grad = value if tensor.grad is None else tensor.grad + value
+            tensor.grad = value if tensor._held_grad is None else tensor._held_grad + value
 
 
 def grad(

@@ -224,6 +224,19 @@ static PyObject *get_is_bare_leaf(PyObject *self, void *) {
 }
 
 static PyObject *get_grad(PyObject *self, void *) {
+  WeftTensor *t = as_tensor(self);
+  PyObject *grad = t->grad;
+  // The classic mistake: a result of ops, whose gradient backward() does not keep.
+  if (!grad && t->grad_fn && WEFT_REQUIRES_GRAD(self) && !WEFT_IS_TRACER(t) && !(t->flags & WEFT_FLAG_RETAIN_GRAD) &&
+      PyErr_WarnEx(PyExc_UserWarning,
+                   "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
+                   "populated during autograd.backward(): call .retain_grad() on it before, or look at the leaf it was made of.",
+                   1) < 0)
+    return nullptr;
+  return Py_NewRef(grad ? grad : Py_None);
+}
+
+static PyObject *get_held_grad(PyObject *self, void *) {
   PyObject *grad = as_tensor(self)->grad;
   return Py_NewRef(grad ? grad : Py_None);
 }
@@ -311,6 +324,7 @@ PyGetSetDef tensor_getset[] = {
     {"requires_grad", get_requires_grad, set_requires_grad, nullptr, nullptr},
     {"is_leaf", get_is_leaf, nullptr, nullptr, nullptr},
     {"grad", get_grad, set_grad, nullptr, nullptr},
+    {"_held_grad", get_held_grad, nullptr, "grad, of whatever tensor", nullptr},
     {"grad_fn", get_grad_fn, nullptr, "the Node that made this, or None", nullptr},
     {"_grad_fn", get_grad_fn, set_grad_fn, "for aten.autograd: settable as (node, output number) or None", nullptr},
     {"data", get_data, set_data, "the same memory, without history or version", nullptr},

@@ -84,6 +84,8 @@ def _check_classes(input: Any, target: Any, weight: Any) -> None:
         raise (
             RuntimeError(f"Expected target size {show(expected)}, got {show(target.shape)}")
             if input.ndim > 2
+            else ValueError(f"For 1D input, 1D target must have size 1, but got target size: {target.shape[0]}")
+            if input.ndim == 1 and target.ndim == 1
             else RuntimeError("0D or 1D target tensor expected, multi-target not supported")
         )
     for a, b in zip(target.shape, expected):

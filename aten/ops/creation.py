@@ -9,6 +9,7 @@ import numpy as np
 
 from aten import dtype as dtypes
 from aten.arrays import as_number
+from aten.errors import warn_caller
 from aten.meta import Meta, dense_strides, exceeds
 from aten.op import composite, inplace_of, op, ops
 from aten.promotion import TYPE_NAMES, category, element, number_dtype
@@ -233,6 +234,10 @@ def _(out, start, end, step, dtype, device):
 @composite(f"range(Scalar start=0, Scalar? end=None, Scalar step=1, {_FACTORY}) -> Tensor", tags=["function_only"])
 def range_(start, end, step, dtype, device, layout, pin_memory, requires_grad):
     """start, start + step, … up to and including end."""
+    warn_caller(
+        "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with Python's "
+        "range builtin. Instead, use torch.arange, which produces values in [start, end)."
+    )
     if end is None:
         start, end = 0, start
     n = int(math.floor((end - start) / step)) + 1

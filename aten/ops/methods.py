@@ -7,6 +7,7 @@ from typing import Any
 
 from aten import dtype as dtypes
 from aten._native import Tensor
+from aten.errors import warn_once
 from aten.info import iinfo
 from aten.op import ops
 from aten.tensor import attach
@@ -79,6 +80,13 @@ def _module_load(self: Any, other: Any, assign: bool = False) -> Any:
 
 
 def _reverse_dims(self: Any) -> Any:
+    if self.ndim not in (0, 2):
+        warn_once(
+            "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will throw an error "
+            "in a future release. Consider `x.mT` to transpose batches of matrices or "
+            "`x.permute(*torch.arange(x.ndim - 1, -1, -1))` to reverse the dimensions of a tensor.",
+            UserWarning,
+        )
     return ops.permute(self, list(reversed(range(self.ndim))))
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from aten import _native
 from aten import dtype as dtypes
+from aten.errors import warn_once
 from aten.meta import exceeds, known_equal
 from aten.op import alias_of, composite, ops
 from aten.ops.formats import format_of
@@ -395,6 +396,8 @@ def _interleaved(values: Any, counts: Any) -> Any:
 @composite("meshgrid(Tensor[*] tensors, *, str? indexing=None) -> Tensor[]", tags=["function_only"])
 def meshgrid(tensors, indexing):
     """Grids of coordinates of vectors; indexing is "ij" (default) or "xy"."""
+    if indexing is None:
+        warn_once("torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.", UserWarning)
     if indexing not in (None, "ij", "xy"):
         raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
     xs = [ops.reshape(x, [-1]) for x in tensors]

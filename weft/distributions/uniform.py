@@ -17,10 +17,10 @@ __all__ = ["Uniform"]
 class Uniform(Distribution):
     """Uniform on [low, high)."""
 
-    arg_constraints = {
-        "low": constraints.dependent(is_discrete=False, event_dim=0),
-        "high": constraints.dependent(is_discrete=False, event_dim=0),
-    }
+    @property
+    def arg_constraints(self) -> Any:  # type: ignore[override]
+        return {"low": constraints.less_than(self.high), "high": constraints.greater_than(self.low)}
+
     has_rsample = True
     params = ("low", "high")
 

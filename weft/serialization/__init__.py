@@ -82,6 +82,8 @@ def save(
         _write(obj, f, format, "archive")
         return
     path = os.fspath(f)
+    if not os.path.isdir(folder := os.path.dirname(path) or "."):
+        raise RuntimeError(f"Parent directory {folder} does not exist.")
     temporary = f"{path}.{os.getpid()}.tmp"
     try:
         with open(temporary, "wb") as file:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
 
-class BadFile(RuntimeError, ValueError):
-    """A file is truncated, contradicts itself, or is of no known format."""
+
+class BadFile(RuntimeError, ValueError, pickle.UnpicklingError):
+    """A file is truncated, contradicts itself, or is of no known format: whichever of its classes a program expects, it is one."""

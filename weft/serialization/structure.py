@@ -135,6 +135,8 @@ class Packer:
                 del stored[name]
                 made[name] = ["view", base, t.dtype.name, list(t.shape), list(t.stride()), t.storage_offset()]
         for name, t in list(stored.items()):
+            if not t.is_contiguous() and not t.dtype.is_complex and _fills_its_memory(t):
+                made[name] = ["laid", list(t.stride())]
             if t.dtype.is_complex:
                 stored[name] = aten.view_as_real(t.detach().resolve_conj())
                 made[name] = ["complex", t.dtype.name]
@@ -211,6 +213,9 @@ class Unpacker:
         how = self.made.get(name)
         if how is None:
             t = self.tensors[name]
+        elif how[0] == "laid":
+            found = self.tensors[name]
+            t = aten.empty_strided(found.shape, how[1], dtype=found.dtype, device=found.device).copy_(found)
         elif how[0] == "complex":
             t = aten.view_as_complex(self.tensors[name])
         else:
@@ -221,6 +226,16 @@ class Unpacker:
         t = aten.Parameter(t, requires_grad) if parameter else t.requires_grad_(requires_grad)
         self.ready[name] = t
         return t
+
+
+def _fills_its_memory(t: Tensor) -> bool:
+    """Whether the elements lie one behind the other, in whatever order of the dims."""
+    expected = 1
+    for stride, size in sorted((stride, size) for stride, size in zip(t.stride(), t.shape) if size != 1):
+        if stride != expected:
+            return False
+        expected *= size
+    return True
 
 
 def _simple(value: Any) -> Any:

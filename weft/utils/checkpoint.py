@@ -139,6 +139,7 @@ def checkpoint(
             raise ValueError("Passing `context_fn` or `debug` is only supported when use_reentrant=False.")
         if compiling:
             return function(*args, **kwargs)
+        check_backward_validity(args)
         return _reentrant(function, *args, preserve_rng_state=preserve_rng_state, **kwargs)
     if determinism_check not in ("default", "none"):
         raise ValueError(f"determinism_check must be one of ['default', 'none'], got {determinism_check}")

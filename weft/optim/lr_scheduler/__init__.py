@@ -36,3 +36,7 @@ __all__ = [
     "StepLR",
     "_LRScheduler",
 ]
+
+for _name in __all__:
+    if isinstance(_class := globals()[_name], type):
+        _class.__module__ = __name__  # where programs and saved files look for it

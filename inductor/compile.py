@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from aten import aot, logs, settings
 from aten.aot.data import AotGraphs, Fresh, InputAlias, OutputView, Size, ViewOf
 from aten.aot.runtime import AotFunction, ones_for
-from aten.higher_order.subgraph import SubGraph
+from aten.fx.subgraph import SubGraph
+from aten.records import record
 from aten.symbolic.expr import Expr
 from inductor import _runner, autotune, choices, loading
 from inductor.codegen import cpp, toolchain
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from inductor.cuda.launches import Functions
 
 
-@dataclass
+@record
 class Compiled:
     """What `inductor.loading` keeps on disk and calls: `manifest` is plain data that names `libraries` by digest."""
 
@@ -57,7 +57,7 @@ class Part:
         _log("passes", self.graph)
 
 
-@dataclass
+@record
 class Unit:
     """The Program of a core graph, whose kernels are being compiled."""
 

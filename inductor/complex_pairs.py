@@ -299,14 +299,13 @@ _FORMULAS["copy"] = copied
 _MOVES = (
     "sum mean cumsum cat index_select gather index flip roll tril triu constant_pad_nd scatter scatter_add index_add "
     "index_put select_scatter slice_scatter diagonal_scatter"
-)
+).split()
 
 
-def decompositions(before: dict[Op, Callable[..., Any]]) -> dict[Op, Callable[..., Any]]:
-    """For every op that has one here, its decomposition where arguments are complex and on a device; else the one of `before`."""
-    table = {registry[name]: fn for name, fn in _FORMULAS.items()}
-    table |= {registry[name]: by_parts(registry[name]) for name in _MOVES.split()}
-    return {op: _where_complex(op, fn, before.get(op)) for op, fn in table.items()}
+def decomposition_of(op: Op, otherwise: Callable[..., Any] | None) -> Callable[..., Any] | None:
+    """The decomposition of an op where arguments are complex and on a device; `otherwise` for what has none here."""
+    fn = by_parts(op) if op.name in _MOVES else _FORMULAS.get(op.name)
+    return otherwise if fn is None else _where_complex(op, fn, otherwise)
 
 
 def _where_complex(op: Op, fn: Callable[..., Any], otherwise: Callable[..., Any] | None) -> Callable[..., Any]:

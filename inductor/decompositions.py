@@ -5,26 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from aten import aot, settings
-from aten.op import Op, ops, registry
+from aten import settings
+from aten.aot.decompositions import Decompositions, decomposition_of
+from aten.op import Op, ops
 from inductor import choices, complex_pairs
 
 
-def decompositions() -> dict[Op, Callable[..., Any]]:
+def decompositions() -> Decompositions:
     """{op: its decomposition}; one that returns NotImplemented leaves the op as it is."""
-    found = aot.core_decompositions()
-    if settings.exact:  # what eager runs as one kernel stays whole
-        return {op: fn for op, fn in found.items() if op.kernel_fn is None}
-    for name, first in (("scaled_dot_product_attention", 0), ("scaled_dot_product_attention_backward", 1)):
-        for op in (registry[name], registry[name.replace("scaled_dot_product", "dropout")]):
-            found[op] = _unless_large(found[op], first)
-    for name, channels in (("convolution", _channels), ("convolution_weight", _channels_of_gradient)):
-        op = registry[name]
-        found[op] = _if_depthwise(found[op], channels)
-    for name in ("kthvalue", "median_dim", "nanmedian_dim", "mode"):  # (one element of a row takes no sort there)
-        found[registry[name]] = _unless_on_cpu(found[registry[name]])
-    found[registry["unfold_backward"]] = _unless_on_cpu(windows_added)
-    return found | complex_pairs.decompositions(found)
+    return Decompositions(_exact if settings.exact else _decomposition_of)
+
+
+def _exact(op: Op) -> Callable[..., Any] | None:
+    """What eager runs as one kernel stays whole."""
+    return decomposition_of(op) if op.kernel_fn is None else None
+
+
+def _decomposition_of(op: Op) -> Callable[..., Any] | None:
+    found = decomposition_of(op)
+    if op.name in _LIMITED:
+        found = _LIMITED[op.name](found)
+    return complex_pairs.decomposition_of(op, found)
 
 
 MOST_PLACED = 16  # elements of a window that are a term each of one sum
@@ -95,3 +96,15 @@ def _unless_large(decompose: Callable[..., Any], first: int) -> Callable[..., An
         return decompose(*args)
 
     return decomposed
+
+
+_LIMITED: dict[str, Callable[[Any], Any]] = {  # what is decomposed in some cases alone
+    "scaled_dot_product_attention": lambda fn: _unless_large(fn, 0),
+    "dropout_attention": lambda fn: _unless_large(fn, 0),
+    "scaled_dot_product_attention_backward": lambda fn: _unless_large(fn, 1),
+    "dropout_attention_backward": lambda fn: _unless_large(fn, 1),
+    "convolution": lambda fn: _if_depthwise(fn, _channels),
+    "convolution_weight": lambda fn: _if_depthwise(fn, _channels_of_gradient),
+    **dict.fromkeys(("kthvalue", "median_dim", "nanmedian_dim", "mode"), _unless_on_cpu),  # (one of a row takes no sort there)
+    "unfold_backward": lambda fn: _unless_on_cpu(windows_added),
+}

@@ -5,16 +5,16 @@ that the forward was compiled with, made when it is first met.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from aten import settings
 from aten.aot.form import Form, form_of, in_form
 from aten.fx.symbols import binders, read
+from aten.records import record
 from aten.symbolic.evaluate import evaluate
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class _Backward:
     """A compiled backward: where its inputs come from, and the conditions under which it was made."""
 

@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
 from aten.fx.graph_module import GraphModule
+from aten.records import field, record
 from aten.symbolic.nodes import Expr
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Fresh:
     """The forward graph's output `index`: memory of its own."""
 
     index: int
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class InputAlias:
     """The input itself."""
 
     input: int
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class ViewOf:
     """A view of an input: these sizes and strides, `offset` elements from where the input starts.
 
@@ -39,7 +39,7 @@ class ViewOf:
     requires_grad: bool = True
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class OutputView:
     """A view of the forward graph's output `index`, which shares its memory with another output; else as ViewOf."""
 
@@ -51,14 +51,14 @@ class OutputView:
     requires_grad: bool = True
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Size:
     """A number computed from sizes."""
 
     expr: Expr
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Constant:
     """A value that does not depend on the call."""
 
@@ -68,7 +68,7 @@ class Constant:
 Output = Fresh | InputAlias | ViewOf | OutputView | Size | Constant
 
 
-@dataclass
+@record
 class AotGraphs:
     """A captured graph, functional and in core ops.
 

@@ -7,13 +7,13 @@ order a sum is taken, and the sign of a zero, depend on both.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from aten._native import Tensor
+from aten.records import record
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Form:
     """The strides of a gradient: as they are, or for sizes that are not known the dims from the innermost one outwards
     (of those that are not repeated)."""

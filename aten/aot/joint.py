@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from aten import _native, settings
@@ -22,6 +21,7 @@ from aten.fx.node import Node
 from aten.fx.targets import is_op
 from aten.meta import Meta, dense_strides
 from aten.op import Op
+from aten.records import field, record
 from aten.symbolic.nodes import Expr, as_expr
 from aten.symbolic.shape_env import ShapeEnv
 from aten.symbolic.symint import SYMBOLIC
@@ -29,7 +29,7 @@ from aten.transforms.trace import Rng, TraceLevel
 from aten.transforms.tracer import CUT, Tracer, opened
 
 
-@dataclass
+@record
 class Joint:
     """One graph: placeholders (primals, seed and offset, tangents) → ((fresh...), (new values...), (gradients...))."""
 

@@ -8,7 +8,7 @@ from typing import Any
 from aten import _native, settings
 from aten._native import Tensor
 from aten.aot.data import AotGraphs
-from aten.aot.decompositions import core_decompositions
+from aten.aot.decompositions import Decompositions
 from aten.aot.form import Form
 from aten.aot.joint import Joint, trace_joint
 from aten.aot.partition import backward_from, partition
@@ -42,7 +42,7 @@ def graphs(gm: GraphModule, example_inputs: Sequence[Any], decompositions: dict[
             isinstance(x, Tensor) and x.requires_grad or type(m) is Meta and m.requires_grad for x, m in zip(example_inputs, metas)
         ]
     with paused_collection():
-        joint = trace_joint(gm, needs_grad, core_decompositions() if decompositions is None else decompositions, metas)
+        joint = trace_joint(gm, needs_grad, Decompositions() if decompositions is None else decompositions, metas)
         return split(joint)
 
 

@@ -8,7 +8,6 @@ graphs of the parts are what is compiled.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from aten import _native, overrides, pytree
@@ -21,6 +20,7 @@ from aten.fx.graph import Graph
 from aten.fx.graph_module import GraphModule
 from aten.fx.node import Node, map_arg
 from aten.meta import Meta
+from aten.records import record
 from aten.symbolic.symint import SYMBOLIC
 from aten.transforms.trace import TraceLevel
 from aten.transforms.tracer import Tracer, opened
@@ -35,7 +35,7 @@ def is_wrapper(value: Any) -> bool:
     return isinstance(value, Tensor) and bool(overrides.kind_of(type(value)) & overrides.DISPATCH)
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Layout:
     """How a wrapper is made: class, names and layouts of its parts (a Meta of a plain one), and what else its class says."""
 

@@ -8,6 +8,7 @@ from typing import Any
 from aten import pytree
 from aten._native import Tensor
 from aten.errors import DataDependentError
+from aten.fx.subgraph import function_of
 from aten.higher_order import subgraph
 from aten.op import op, registry
 from aten.transforms.batching import vmap
@@ -26,7 +27,7 @@ def branch(pred, true_fn, false_fn, operands):
 
 @branch.anywhere
 def _run(pred, true_fn, false_fn, operands):
-    return owned(subgraph.function(true_fn if bool(pred) else false_fn)(*operands), operands)
+    return owned(function_of(true_fn if bool(pred) else false_fn)(*operands), operands)
 
 
 @branch.traced

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from aten.fx.subgraph import function_of
 from aten.higher_order import subgraph
 from aten.higher_order.cond import TAGS, owned, pullback
 from aten.meta import Meta
@@ -30,7 +31,7 @@ def _slice(x: Any) -> Meta:
 
 @steps.anywhere
 def _run(combine_fn, init, xs, more, reverse):
-    combine, carry, count = subgraph.function(combine_fn), list(init), int(xs[0].shape[0])
+    combine, carry, count = function_of(combine_fn), list(init), int(xs[0].shape[0])
     columns: list[list[Any]] = []
     for i in reversed(range(count)) if reverse else range(count):
         found = combine(*carry, *[x.select(0, i) for x in xs], *more)
@@ -51,7 +52,7 @@ def _traced_args(level, combine_fn, init, xs, more, reverse):
 @steps.vjp
 def _vjp(g, needs, combine_fn, init, xs, more, reverse):
     """Backwards over the slices, with the carries that each step began with, computed again."""
-    n, combine = len(init), subgraph.function(combine_fn)
+    n, combine = len(init), function_of(combine_fn)
     floats = [i for i, x in enumerate(init) if _has_gradients(x)]
     of_xs, of_more = ([i for i, need in enumerate(part) if need] for part in needs[2:4])
     given = [i for i in range(n, len(g)) if g[i] is not None]
@@ -75,7 +76,7 @@ def _vjp(g, needs, combine_fn, init, xs, more, reverse):
 
 @steps.jvp
 def _jvp(tangents, combine_fn, init, xs, more, reverse, out):
-    n, combine = len(init), subgraph.function(combine_fn)
+    n, combine = len(init), function_of(combine_fn)
     given = [t or [None] * len(part) for t, part in zip(tangents[1:4], (init, xs, more))]
     floats = [i for i, x in enumerate(init) if _has_gradients(x)]
     starts = [registry["zeros_like"](init[i]) if given[0][i] is None else given[0][i] for i in floats]
@@ -109,7 +110,7 @@ def _batch(size, dims, combine_fn, init, xs, more, reverse):
     carry = [x.unsqueeze(0).expand([size, *x.shape]) if d is None else x.movedim(d, 0) for x, d in zip(init, of_init)]
     along = [x if d is None else x.movedim(d, 1) for x, d in zip(xs, of_xs)]  # slices have the batch first
     in_dims = (*[0] * len(init), *[None if d is None else 0 for d in of_xs], *of_more)
-    found = steps(vmap(subgraph.function(combine_fn), in_dims=in_dims, randomness="different"), carry, along, more, reverse)
+    found = steps(vmap(function_of(combine_fn), in_dims=in_dims, randomness="different"), carry, along, more, reverse)
     return tuple(found), (*[0] * len(init), *[1] * (len(found) - len(init)))
 
 

@@ -1,8 +1,7 @@
-"""The graph of a function that an op calls, as the op's argument."""
+"""Functions that an op calls, traced for its arguments."""
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,6 +10,7 @@ from aten._native import Tensor
 from aten.fx.graph import Graph
 from aten.fx.graph_module import GraphModule
 from aten.fx.node import leaves
+from aten.fx.subgraph import SubGraph
 from aten.fx.symbols import binders
 from aten.meta import Meta, dense_strides, known_equal
 from aten.op import registry
@@ -18,31 +18,6 @@ from aten.symbolic.nodes import walk
 from aten.symbolic.symint import SYMBOLIC, wrap
 from aten.transforms.trace import TraceLevel
 from aten.transforms.tracer import Tracer, opened
-
-_numbers = itertools.count(1)
-_known: dict[str, SubGraph] = {}  # compiled Programs, which are data, name them
-
-
-class SubGraph:
-    """A core graph, called with all operands of the op: it takes those at `takes`. `run`: what a call of it calls."""
-
-    def __init__(self, module: GraphModule, takes: list[int]):
-        self.module, self.takes = module, takes
-        self.run: Callable = module.forward
-        self.name = f"graph{next(_numbers)}"
-
-    def __call__(self, *operands: Any) -> tuple:
-        return tuple(self.run(*[operands[i] for i in self.takes]))
-
-    def named(self) -> str:
-        """A name that `function` knows."""
-        _known[self.name] = self
-        return self.name
-
-
-def function(f: Any) -> Callable:
-    """The function itself, or the SubGraph of that name."""
-    return _known[f] if isinstance(f, str) else f
 
 
 class _SubLevel(TraceLevel):

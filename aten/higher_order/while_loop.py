@@ -7,6 +7,7 @@ from typing import Any
 
 from aten import pytree
 from aten._native import Tensor
+from aten.fx.subgraph import function_of
 from aten.higher_order import subgraph
 from aten.higher_order.cond import TAGS, owned
 from aten.meta import Meta
@@ -22,7 +23,7 @@ def loop(cond_fn, body_fn, carried, more):
 
 @loop.anywhere
 def _run(cond_fn, body_fn, carried, more):
-    values, test, body = list(carried), subgraph.function(cond_fn), subgraph.function(body_fn)
+    values, test, body = list(carried), function_of(cond_fn), function_of(body_fn)
     while bool(first(test(*values, *more))):
         found = list(body(*values, *more))
         _check(values, found)

@@ -1,17 +1,17 @@
 """Recurrent networks (RNN, LSTM, GRU) and their cells, as composites: one product for the input part of all steps."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from aten.errors import DataDependentError
 from aten.op import composite, ops
+from aten.records import record
 
 State = tuple[Any, ...]
 
 
 # ----------------------------------------------------------------------------------------------------------- steps
-@dataclass(frozen=True)
+@record(frozen=True)
 class Kind:
     """A step (input part [N, gates * H], state, recurrent weight and bias) -> state. `joined`: the recurrent bias is a plain
     summand of the input part and may be added there, for all steps at once."""

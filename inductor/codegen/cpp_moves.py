@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from aten import dtype as dtypes
+from aten.records import replaced
 from inductor.ir import nodes
 from inductor.ir.buffer import Buffer
 from inductor.ir.loops import Nest, Stage, Store
@@ -28,7 +27,7 @@ def as_moves(nest: Nest, buffers: dict[str, Buffer]) -> Nest | None:
     values = [_bits(s.value, half, buffers, memo) for s in stores]
     if any(v is None for v in values):
         return None
-    rest = iter([replace(s, value=v, dtype=RAW) for s, v in zip(stores, values)])
+    rest = iter([replaced(s, value=v, dtype=RAW) for s, v in zip(stores, values)])
     return Nest(nest.dims, tuple(Stage(s.inner, tuple(next(rest) for _ in s.body)) for s in nest.stages))
 
 

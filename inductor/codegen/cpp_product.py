@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from aten.records import record
 from aten.symbolic.expr import Expr, as_expr, to_cpp
 from inductor.codegen.cpp_values import ValueWriter
 from inductor.codegen.cpp_vector import MEMORY, symbol_lines
@@ -14,7 +13,7 @@ from inductor.lowering.operations import Matrix
 from inductor.templates import mm
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class ProductBody:
     """The body of a product's kernel: [batch…, M, K] @ [batch…, K, N], each element then going through `epilogue`."""
 

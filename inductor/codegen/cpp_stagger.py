@@ -9,9 +9,9 @@ overlap. What is known of a row moves on by one variable with every step: `i0_2`
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from functools import cached_property
 
+from aten.records import record, replaced
 from aten.symbolic.expr import Expr, as_expr, substitute, sym
 from inductor.choices import EXPENSIVE
 from inductor.codegen.cpp_loops import UNIT_NAMES, NestWriter
@@ -54,7 +54,7 @@ def _plain(w: NestWriter, s) -> bool:
     return isinstance(s, Keep) or (isinstance(s, Reduce) and not s.kind.startswith("arg"))
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Step:
     """A stage that runs `delay` rows behind the first, in terms of the variables of its row."""
 
@@ -99,8 +99,8 @@ class StaggeredWriter(NestWriter):
         memo: dict[Node, Node] = {}
         body = []
         for s in stage.body:
-            s = replace(s, value=rewrite(s.value, leaf, values, memo))
-            body.append(replace(s, index=substitute(s.index, values)) if isinstance(s, Store) else s)
+            s = replaced(s, value=rewrite(s.value, leaf, values, memo))
+            body.append(replaced(s, index=substitute(s.index, values)) if isinstance(s, Store) else s)
         return Stage(stage.inner, tuple(body))
 
     @cached_property

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 import aten
+from aten.records import record
 from aten.symbolic.expr import CPP_PRELUDE, Expr
 from inductor.codegen import toolchain
 
@@ -26,7 +26,7 @@ VIRTUAL_LANES = 64  # of every reduction, whatever the width of a register
 MAX_LANES = 16
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Isa:
     """The bytes of a vector register: 64 (AVX-512) or 32 (AVX2)."""
 

@@ -12,9 +12,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from aten import settings
+from aten.records import field, record
 from aten.symbolic.expr import Expr, bounds, prod_, simplify
 from inductor import choices
 from inductor.ir import scalar
@@ -26,7 +26,7 @@ from inductor.ir.nodes import Node, loads, unknown, walk
 SMALL = 1 << 31
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Plan:
     """How a nest runs: see the module. `outer` are the kept dims but the vector axis, `serial` the reduced ones."""
 
@@ -153,7 +153,7 @@ def work_of(nest: Nest) -> int:
 # ------------------------------------------------------------------------------------------------------------- walk
 
 
-@dataclass
+@record
 class Scope:
     """One loop body being written: the loop variables it binds, its lines so far, and the values named in them."""
 

@@ -7,9 +7,8 @@ any product. A row that sees nothing is 0.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from aten import _native
+from aten.records import record
 from aten.symbolic.expr import Expr, as_expr, prod_
 from inductor import choices
 from inductor.codegen.kernel import Plan, Scope
@@ -26,7 +25,7 @@ from inductor.lowering.operations import Attention
 AXES = {"query": ("row", "e"), "grad": ("row", "w"), "output": ("row", "w"), "key": ("col", "e"), "value": ("col", "w")}
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Blocks:
     """How many rows (or columns) of scores a program has, and how many columns (or rows) it walks along at a time."""
 

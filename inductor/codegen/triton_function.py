@@ -6,9 +6,9 @@ The text stands alone behind the prelude, so equal functions of different graphs
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 from typing import Any
 
+from aten.records import record
 from aten.symbolic.expr import Expr
 from inductor.codegen.triton_prelude import PRELUDE
 
@@ -17,7 +17,7 @@ POINTERS = {"bool": "*i8", "complex64": "*fp32", "complex128": "*fp64",
             **{f"{u}int{b}": f"*{u[:1]}{'' if u else 'i'}{b}" for u in ("", "u") for b in (8, 16, 32, 64)}}  # fmt: skip
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Parameter:
     """`kind` is Triton's name of its type; `source` the name of a buffer, an Expr, or None for the word that takes a
     failed check. `divides`: a multiple of it changes how memory is accessed."""
@@ -28,7 +28,7 @@ class Parameter:
     divides: bool = False
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Function:
     """One `@triton.jit` function and how it is launched: over `grid` programs of `warps` warps."""
 

@@ -6,9 +6,8 @@ second-level cache. float32 is multiplied as float32, or as TF32 on tensor cores
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from aten import _native
+from aten.records import record
 from aten.symbolic.expr import Expr, prod_
 from inductor import choices
 from inductor.codegen.kernel import Plan, Scope
@@ -24,7 +23,7 @@ SMALLEST = 16  # side of a tile that a tensor core takes
 AMBIENT_PRECISION = 3 << 3  # WEFT_AMBIENT_MATMUL_PRECISION of weft.h
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Blocks:
     """The tile of a product: rows, columns, and how much of the sum a step takes."""
 

@@ -10,8 +10,7 @@ Sizes are for the large case: 1,024 elements a program, so that a thread holds 1
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from aten.records import record
 from aten.symbolic.expr import prod_
 from inductor import choices
 from inductor.codegen.kernel import accesses, axis_scores
@@ -28,7 +27,7 @@ PER_WARP = 256
 MANY_STEPS = 8  # a loop of more has its end as an argument: of a constant one the compiler makes that many copies
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Tile:
     """See the module. `first` and `second` are the dims along the two axes, outermost first."""
 

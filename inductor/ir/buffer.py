@@ -7,10 +7,10 @@ graph's symbols, in elements.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from aten._native import dtypes
+from aten.records import field, record
 
 if TYPE_CHECKING:
     from aten.symbolic.expr import Expr
@@ -20,7 +20,7 @@ ITEMSIZE = {dtype.name: dtype.itemsize for dtype in dtypes}
 PARTS = {"complex64": "float32", "complex128": "float64"}  # of a complex number, two of which it is in memory
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Buffer:
     """A tensor that kernels and ops read or write.
 
@@ -44,7 +44,7 @@ class Buffer:
         return f"{self.name}: {self.dtype}[{sizes}] strides ({strides}){of}"
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Ref:
     """In the arguments of an Extern: the tensor in the buffer of this name."""
 
@@ -54,7 +54,7 @@ class Ref:
         return self.name
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Check:
     """What a kernel verifies and may report as failed: a row of the Program's table of checks."""
 
@@ -63,7 +63,7 @@ class Check:
     line: str  # the user's line, "file.py:12  x[i]"
 
 
-@dataclass
+@record
 class Kernel:
     """One generated function, `WeftKernel` of weft.h.
 
@@ -92,7 +92,7 @@ class Kernel:
         return "\n".join([*lines, *("    " + line for part in parts for line in part.splitlines())])
 
 
-@dataclass
+@record
 class Extern:
     """Run the aten op named `op` into the buffers `outputs` (made beforehand, with their strides).
 
@@ -113,14 +113,14 @@ class Extern:
         return f"{', '.join(self.outputs)} = aten.{self.op}({', '.join(given)})"
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class DTypeName:
     """In the arguments of an Extern: a dtype."""
 
     name: str
 
 
-@dataclass
+@record
 class Schedule:
     """Steps in execution order.
 

@@ -12,8 +12,7 @@ dims as well.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from aten.records import record
 from aten.symbolic.expr import Expr, as_expr, substitute, sym
 from inductor.ir.nodes import Node, walk
 
@@ -25,7 +24,7 @@ def loop_variables(rank: int) -> tuple[Expr, ...]:
     return tuple(sym(f"i{d}") for d in range(rank))
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Pointwise:
     """buffer[store] = body, for every point of `sizes`."""
 
@@ -37,7 +36,7 @@ class Pointwise:
         return ()
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Reduction:
     """The reduction `kind` of `body` over the dims `reduced` of the domain `sizes`.
 
@@ -52,7 +51,7 @@ class Reduction:
     body: Node
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Scan:
     """The running reduction `kind` of `body` along one dim of `sizes`, inclusive."""
 
@@ -66,7 +65,7 @@ class Scan:
 # ------------------------------------------------------------------------------------------------------------- nests
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Dim:
     """One loop: the variable `name` runs over [0, size)."""
 
@@ -79,7 +78,7 @@ class Dim:
         return sym(self.name)
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Store:
     """buffer[index] = value (index flat, in elements), rounded to `dtype`, the buffer's."""
 
@@ -89,7 +88,7 @@ class Store:
     dtype: str
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Accumulate:
     """buffer[index] += value, in the order of the loops: never split over threads. `where`: nodes the index
     mentions. `kind`: "accumulate", "replace" (= instead, in no order) or "largest" (the larger of both)."""
@@ -102,7 +101,7 @@ class Accumulate:
     kind: str = "accumulate"
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Reduce:
     """Combine `value` over the stage; later stages read it as row(name)."""
 
@@ -112,7 +111,7 @@ class Reduce:
     dtype: str
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Running:
     """Combine `value` along the reduced dim; this stage's later statements read row(name)."""
 
@@ -122,7 +121,7 @@ class Running:
     dtype: str
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Keep:
     """Remember `value` of this point; later stages read it as kept(name)."""
 
@@ -133,7 +132,7 @@ class Keep:
 Statement = Store | Accumulate | Reduce | Running | Keep
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Stage:
     """Statements for every point of the kept dims, or (`inner`) of all dims."""
 
@@ -141,7 +140,7 @@ class Stage:
     body: tuple[Statement, ...]
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Nest:
     """Loops and what they run. `dims` are in loop order but for the choice of the vector axis, which codegen makes."""
 

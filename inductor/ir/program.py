@@ -10,9 +10,9 @@ are inverse, and `from_json` raises `ProgramError` on anything a runner could no
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field, fields
 from typing import Any
 
+from aten.records import field, fields, record
 from inductor.ir import FORMAT
 from inductor.ir import values as value_table
 from inductor.ir.printer import Printer
@@ -39,7 +39,7 @@ from inductor.ir.steps import (
 from inductor.ir.values import ProgramError, Value
 
 
-@dataclass
+@record
 class Program:
     """See the module's text. `arena` and `cost` (estimated nanoseconds of work) are values, or -1. `device` is where Launch
     steps run, "cuda:0", and `device_arena` the size of the arena there; no step needs more than one device and the CPU.
@@ -119,7 +119,7 @@ _PLAIN = ("prologue", "mutations", "n_constants", "arena", "cost", "device", "de
 
 
 def _plain(item) -> list:
-    return [_plain_field(getattr(item, f.name)) for f in fields(item)]
+    return [_plain_field(getattr(item, name)) for name in fields(item)]
 
 
 def _plain_field(value):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
+from aten.records import replaced
 from aten.symbolic.expr import Expr, as_expr, simplify, walk
 from inductor.ir.index import coefficient, without
 from inductor.ir.loops import Dim, Stage
@@ -61,4 +61,4 @@ def within(stage: Stage, name: str, first: int, last: int, ranges: dict) -> Stag
     def value(n: Node) -> Node:
         return rewrite_indices(n, lambda e: simplify(e, known), memo)
 
-    return Stage(stage.inner, tuple(replace(s, value=value(s.value)) for s in stage.body))
+    return Stage(stage.inner, tuple(replaced(s, value=value(s.value)) for s in stage.body))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from aten._native import dtypes
+from aten.records import record
 
 if TYPE_CHECKING:
     from inductor.ir.program import Program
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 DTYPES = [dtype.name for dtype in dtypes]
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Input:
     """One argument of a call: a tensor whose sizes and strides must equal the given values, or a Python number.
 
@@ -29,7 +29,7 @@ class Input:
     aligned: bool = False
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Buffer:
     """Memory of one call.
 
@@ -53,21 +53,21 @@ class Buffer:
     device: str = "cpu"
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Alloc:
     """Take memory for a `fresh` buffer."""
 
     buffer: int
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class View:
     """Locate a `view` buffer; its base is located already."""
 
     buffer: int
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Evaluate:
     """Compute the values start..stop-1, which depend on sizes of `result` buffers."""
 
@@ -75,7 +75,7 @@ class Evaluate:
     stop: int
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Kernel:
     """Call a function of the Program's library with the addresses of `buffers` and the numbers of `values`.
 
@@ -90,7 +90,7 @@ class Kernel:
     first_check: int = -1
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Launch:
     """Run a function on the Program's device, over `grid` (a value) programs; returns before it has run.
 
@@ -108,7 +108,7 @@ class Launch:
     writes: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Extern:
     """Run the op named `op`, whose results become the buffers `outputs`: where they are laid out as planned and new, the
     tensors themselves take the buffers' places, else they are copied.
@@ -123,7 +123,7 @@ class Extern:
     kwargs: tuple = ()
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Python:
     """Run the op named `op`; the tensors it returns become the `result` buffers `outputs`."""
 
@@ -133,7 +133,7 @@ class Python:
     kwargs: tuple = ()
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Copy:
     """Copy a buffer into another of the same sizes and dtype."""
 
@@ -141,7 +141,7 @@ class Copy:
     target: int
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Loop:
     """while condition(*carried, *captured): carried = body(*carried, *captured).
 
@@ -155,7 +155,7 @@ class Loop:
     results: tuple[int, ...]
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Cond:
     """Run `then` if the one element of the bool buffer `predicate` is true, else `otherwise`, on `operands`."""
 
@@ -166,14 +166,14 @@ class Cond:
     results: tuple[int, ...]
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class RngAdvance:
     """Advance the default generator by a number (a value) of Philox counters."""
 
     count: int
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Check:
     """Fail with checks[check] unless the value is not 0."""
 
@@ -181,7 +181,7 @@ class Check:
     check: int
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class CheckInfo:
     """What a failing check means: the op, its argument, and the user's line ("" when not known)."""
 
@@ -190,7 +190,7 @@ class CheckInfo:
     line: str = ""
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Output:
     """One result of a call.
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from aten import settings
@@ -92,6 +91,8 @@ def rounded(value: Value) -> Value:
 
 def as_half(number: float, dtype: str) -> float:
     """A number in a half type, rounded once."""
+    import ml_dtypes  # as most graphs have none
+
     kind = ml_dtypes.bfloat16 if dtype == "bfloat16" else np.float16
     with np.errstate(all="ignore"):
         return float(np.float32(number).astype(kind))

@@ -5,16 +5,16 @@ Operations (operations.py) come in the order of the graph. Nothing is fused yet.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import prod
 from typing import Any
 
 from aten import errors, settings
 from aten.fx.node import Node as FxNode
 from aten.fx.node import may_raise
+from aten.fx.subgraph import SubGraph
 from aten.fx.symbols import binders
-from aten.higher_order.subgraph import SubGraph
 from aten.meta import Meta
+from aten.records import replaced
 from aten.symbolic.expr import ONE, ZERO, Expr, as_expr, eq, evaluate, simplify, substitute, sym
 from inductor import choices
 from inductor.ir import nodes
@@ -27,7 +27,7 @@ from inductor.ir.scalar import apply
 from inductor.lowering import exact
 from inductor.lowering.exact import VIEWS
 from inductor.lowering.operations import Accumulation, Computed, External, Lowered, Matrix, Operation, Product, Verification
-from inductor.lowering.registry import NotLowered, load_all
+from inductor.lowering.registry import NotLowered, lowering_of
 from inductor.lowering.value import Value, domain, number, of_buffer, reindex
 
 COPIES = ("clone", "row_major", "copy")
@@ -58,7 +58,6 @@ class GraphLowering:
         self.node = None
         self.out = None
         self.device = "cpu"  # where what is being lowered lies
-        self.table = load_all()
         self.count = 0
         self.products: set[str] = set()
         self.verifications: list[Verification] = []
@@ -348,7 +347,7 @@ class GraphLowering:
         sizes = tuple(map(as_expr, val.sizes))  # as they are: this is where symbols get their values
         b = Buffer(n.name, val.dtype.name, sizes, tuple(map(as_expr, val.strides)), "input", device=device)
         self.buffers[n.name] = b
-        self.values[n] = of_buffer(replace(b, sizes=self.sizes(val), strides=tuple(map(self.known, val.strides))))
+        self.values[n] = of_buffer(replaced(b, sizes=self.sizes(val), strides=tuple(map(self.known, val.strides))))
         return n.name
 
     @property
@@ -374,7 +373,7 @@ class GraphLowering:
             return self.values[n.args[0]][n.args[1]]
         args = [self.argument(a) for a in n.args]
         kwargs = {k: self.argument(a) for k, a in n.kwargs.items()}
-        fn = self.table.get(n.target.name)
+        fn = lowering_of(n.target.name)
         before = len(self.operations), len(self.verifications)
         try:
             if settings.exact and not exact.lowers(n):

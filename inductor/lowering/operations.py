@@ -5,16 +5,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+from aten.records import record
 from aten.symbolic.expr import Expr
 from inductor.ir.buffer import Buffer
 from inductor.ir.loops import Pointwise, Reduction, Scan
 from inductor.ir.nodes import Node, loads, node_text, walk
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Accumulation:
     """buffer[index] += body over the domain, in order along the dims `reduced`; `where`: nodes the index mentions.
     `kind`: "accumulate"; on a device also "replace" (= instead, in no order) and "largest" (the larger of both)."""
@@ -27,7 +27,7 @@ class Accumulation:
     kind: str = "accumulate"
 
 
-@dataclass
+@record
 class Computed:
     """Loops that fill `buffer`: its element at flat `store` (over i0, i1, …) for every point of the domain.
 
@@ -43,7 +43,7 @@ class Computed:
     verifies: bool = False
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Matrix:
     """An operand of a product: `buffer`, offset and strides in elements (batch, row, column)."""
 
@@ -53,7 +53,7 @@ class Matrix:
     strides: tuple[Expr, ...]
 
 
-@dataclass
+@record
 class Product:
     """buffer[batch…, m, n] = a @ b"""
 
@@ -67,7 +67,7 @@ class Product:
     lines: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Domain:
     """Of an attention: `rows` queries and `columns` keys of `depth` numbers, values of `width`."""
 
@@ -78,7 +78,7 @@ class Domain:
     width: Expr
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Attention:
     """A part of an attention, on a device.
 
@@ -120,7 +120,7 @@ class Attention:
         return f"attention {self.kind} [{sizes}] over {d.depth}, {d.width}: {operands} -> {', '.join(self.writes)}"
 
 
-@dataclass
+@record
 class External:
     """The op `op` on buffers."""
 
@@ -133,7 +133,7 @@ class External:
     raises: bool = False  # the values of its arguments may make it fail: it runs though nobody reads its results
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Verification:
     """At every point of a domain of `sizes` the `checked` node must hold, whoever reads its value."""
 
@@ -161,7 +161,7 @@ def operation_text(op) -> str:
     return f"{', '.join(op.outputs)} = {op.op}({', '.join(map(str, op.args))}){line}"
 
 
-@dataclass
+@record
 class Lowered:
     """What `lower` returns: see the module. `outputs` name buffers, or are Exprs or None."""
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
+from aten.records import record
 from aten.symbolic.expr import ONE, ZERO, Expr, as_expr, simplify, substitute
 from inductor.ir import nodes
 from inductor.ir.buffer import Buffer
@@ -13,7 +13,7 @@ from inductor.ir.loops import loop_variables
 from inductor.ir.nodes import Node, compute_dtype
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Value:
     """A tensor of `sizes` and (nominal) `dtype` whose element at i0, i1, … is `body`.
 

@@ -8,8 +8,8 @@ for every point) or "kept" (once for every point of the kept dims).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
+from aten.records import field, record
 from aten.symbolic.expr import ONE, ZERO, Expr, prod_, simplify, substitute, sym
 from inductor.ir.index import flat, grouped, refine, row_major
 from inductor.ir.loops import Dim, Pointwise, Reduction
@@ -17,7 +17,7 @@ from inductor.ir.nodes import Node, loads, walk
 from inductor.lowering.operations import Accumulation, Attention, Computed, External, Operation, Product
 
 
-@dataclass
+@record
 class Member:
     """An operation in a group. `at`: its i0, i1, … in terms of the group's dims."""
 
@@ -30,7 +30,7 @@ class Member:
         return not isinstance(self.op.loops, Pointwise)
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Match:
     """A way for an operation to join: the group's new dims, its old dims in terms of them, and the new member."""
 
@@ -40,7 +40,7 @@ class Match:
     at: dict[str, Expr]
 
 
-@dataclass(eq=False)
+@record(eq=False)
 class Group:
     """Operations that become one kernel's nest; a product stands at most with its epilogue, attention and external ops alone."""
 

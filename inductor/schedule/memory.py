@@ -9,10 +9,10 @@ allocated when they are first written.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from aten._native import Device
+from aten.records import record
 from aten.symbolic.expr import Expr, and_, as_expr, eq, max_, mod, prod_, where_
 from inductor.ir import buffer as ir
 from inductor.ir import steps as out
@@ -27,7 +27,7 @@ class PlanError(RuntimeError):
     """A schedule that has no safe Program."""
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Launched:
     """A function on a device, as `program.Launch` has it: `arguments` are (type, source), a source being the name of a buffer, an
     Expr, or None for the words of failed checks. Of two `functions` the first is for calls in which 16 divides all of
@@ -39,7 +39,7 @@ class Launched:
     divides: tuple[Expr, ...] = ()
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Result:
     """What one output of the Program is.
 

@@ -14,12 +14,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Protocol
 
 import aten
+from aten.records import field, record
 
 Size = int | str  # a number, or C text over `sym[...]`
 
@@ -27,7 +27,7 @@ DTYPE_CODES = {"float16": 9, "bfloat16": 10, "float32": 11, "float64": 12}  # We
 MAX_BATCH = 6  # WEFT_GEMM_MAX_BATCH
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Isa:
     """The part of the processor that text depends on: `bytes` in a vector register, 64 (AVX-512) or 32 (AVX2)."""
 
@@ -49,7 +49,7 @@ operand (float, or double for float64 products), starting at [batch, row, col] a
 may be read, the others' value is free. `along` is the direction in `Operand.along`."""
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Operand:
     """Where a matrix is: a: [M, K], b: [K, N], for each batch.
 
@@ -69,7 +69,7 @@ class Operand:
     along: str = "col"
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class MatmulSpec:
     """[batch…, M, K] @ [batch…, K, N]. `batch` are the batch sizes, outermost first, at most 6 (collapse what can be);
     an operand that is broadcast over one has stride 0 there. Sums are float64 if an operand is, else float32."""
@@ -102,7 +102,7 @@ class Epilogue(Protocol):
         a row (1)."""
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class StoreEpilogue:
     """out = alpha * acc + bias[col] + beta * out, rounded to `dtype`: nothing to compile. Slot and strides of `out` are
     as an Operand's; `bias` is the slot of n contiguous elements of `dtype`, or None."""

@@ -12,7 +12,7 @@ from aten import pytree
 from aten.fx import printer, reader
 from aten.fx.graph import Graph
 from aten.fx.graph_module import GraphModule
-from aten.higher_order.subgraph import SubGraph
+from aten.fx.subgraph import SubGraph
 from aten.symbolic.shape_env import ShapeEnv
 from weft import serialization
 from weft.export.constraints import ValueRange

@@ -12,7 +12,7 @@ from aten.scalar import table as scalar
 from inductor.choices import KEPT
 from inductor.ir.buffer import Kernel
 from inductor.lowering import pointwise
-from inductor.lowering.registry import load_all
+from inductor.lowering.registry import FAMILIES, load_all
 from tests.inductor.graphs import CPU, Builder, check
 
 rng = np.random.default_rng(0)
@@ -292,3 +292,10 @@ def test_the_next_number_is_the_next_of_its_own_dtype(dtype):
         return weft.nextafter(x * 1, weft.zeros_like(x)) + 0
 
     assert weft.compile(f)(x).equal(f(x)) and not f(x).equal(x)
+
+
+def test_lowerings_are_loaded_from_the_files_that_declare_them():
+    for name, fn in load_all().items():
+        family = next((f for f, names in FAMILIES.items() if name in names.split()), "pointwise")
+        assert fn.__module__ == f"inductor.lowering.{family}", name
+        assert name not in registry or "pointwise" in registry[name].tags or name not in scalar.table, name

@@ -9,10 +9,13 @@ import sys
 import types
 from collections.abc import Iterator, Mapping
 from contextvars import ContextVar
-from typing import Any, NamedTuple
+from typing import Any
+
+from aten.records import record
 
 
-class Setting(NamedTuple):
+@record(frozen=True)
+class Setting:
     """What is known of a setting besides its value."""
 
     name: str

@@ -7,10 +7,13 @@ innermost traced frame. `Raised` is another thing: the traced program itself rai
 from __future__ import annotations
 
 import linecache
-from typing import Any, NamedTuple
+from typing import Any
+
+from aten.records import record
 
 
-class Break(NamedTuple):
+@record(frozen=True)
+class Break:
     """One kind of graph break: `what` names it, `why` explains, `hints` say what to do instead."""
 
     what: str
@@ -176,7 +179,8 @@ ARRAY_FUNCTION = Break(
 )
 
 
-class Place(NamedTuple):
+@record(frozen=True)
+class Place:
     """A position in the user's program. `columns` are the (line, end line, column, end column) of the bytecode."""
 
     file: str

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
+from aten.records import record
 from dynamo.guards import Guard, GuardSet
 from dynamo.source import Global, Object, Scope, Source
 
@@ -15,7 +16,8 @@ NAMES = {
 }  # fmt: skip
 
 
-class GuardFilterEntry(NamedTuple):
+@record(frozen=True)
+class GuardFilterEntry:
     """A guard, as the filter sees it. `value` is what stands at its source in the call that is compiled, `is_global` whether it is
     reached through a global or what a module holds."""
 

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
+
+from aten.records import record
 
 
-class Operator(NamedTuple):
+@record(frozen=True)
+class Operator:
     """A binary operator. `reflected` is what the right operand is asked for; comparisons have no in-place form."""
 
     symbol: str
@@ -36,7 +39,8 @@ class Operator(NamedTuple):
         return "** or pow()" if self.symbol == "**" else self.symbol
 
 
-class Unary(NamedTuple):
+@record(frozen=True)
+class Unary:
     """A unary operator."""
 
     symbol: str

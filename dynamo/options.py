@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from aten.records import record
 
 
-class Options(NamedTuple):
+@record(frozen=True)
+class Options:
     """`dynamic`: True makes every size a symbol, False none, None those seen to change. `keep_empty` captures frames
     without any operation on tensors too. `export`: the whole program is wanted, and there is no call to leave to Python.
     """

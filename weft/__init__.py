@@ -7,6 +7,9 @@ import gc as _gc
 from importlib import import_module as _import_module
 from typing import Any as _Any
 
+from weft import joined as _joined
+
+_joined.install(__file__, __spec__.cached)
 _collects = _gc.isenabled()
 _gc.disable()  # what is imported lives on
 try:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from aten.fx.printer import node_line
 from aten.fx.targets import is_op
+from aten.records import record
 
 if TYPE_CHECKING:
     from aten.fx.graph import Graph
 
 
-class UserLine(NamedTuple):
+@record(frozen=True)
+class UserLine:
     """A line of the user's program."""
 
     file: str

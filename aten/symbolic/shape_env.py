@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from aten.errors import DataDependentError
+from aten.records import record
 from aten.symbolic import nodes
 from aten.symbolic.evaluate import evaluate
 from aten.symbolic.nodes import Expr, Number, as_expr, const
@@ -14,7 +15,8 @@ from aten.symbolic.ranges import bounds, simplify
 from aten.symbolic.symint import wrap
 
 
-class ShapeGuard(NamedTuple):
+@record(frozen=True)
+class ShapeGuard:
     """`expr` holds for every call this graph answers; `user_line` is the line of the user's that needed it."""
 
     expr: Expr

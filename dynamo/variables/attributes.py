@@ -12,8 +12,9 @@ import sys
 import types
 import weakref
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
+from aten.records import record, replaced
 from dynamo import breaks
 from dynamo.breaks import Raised, Unsupported
 from dynamo.source import Source
@@ -31,7 +32,8 @@ STAND_IN = object()  # of which a property is asked what it says of an object
 readers: dict[Any, Callable] = {}  # a descriptor whose `__get__` is looked at as a value: the rule for calls of it
 
 
-class Found(NamedTuple):
+@record(frozen=True)
+class Found:
     """What the walk along the MRO of `cls`, behind `start` if given, meets first under `name`."""
 
     raw: Any
@@ -220,7 +222,7 @@ def _class(frame, found, obj, owner):
     inner = found.raw.__func__
     rule = RULES.get(type(inner))
     if rule is not None:  # (before Python 3.13 the descriptor inside is asked, with the class as its object)
-        return rule(frame, found._replace(raw=inner), owner, frame.world.known(owner.python_type()))
+        return rule(frame, replaced(found, raw=inner), owner, frame.world.known(owner.python_type()))
     return frame.values.method(frame.world.function(inner), owner)
 
 

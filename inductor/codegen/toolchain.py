@@ -10,9 +10,9 @@ from __future__ import annotations
 import functools
 import os
 import time
-from typing import NamedTuple
 
 from aten import logs, settings
+from aten.records import record
 
 # Without the compiler's own vectoriser: kernels say their vectors, and GCC 12 at -O3 has made of loops over rows of such vectors
 # code that loses the last row's writes (AVX2; tests/fuzz/test_compiled.py).
@@ -38,7 +38,8 @@ class CompileError(RuntimeError):
     """The compiler refused a generated source: an internal error. The message holds what it said."""
 
 
-class Compiler(NamedTuple):
+@record(frozen=True)
+class Compiler:
     """A compiler driver: its absolute path, what identifies it in a cache key, the instruction set it compiles for."""
 
     path: str

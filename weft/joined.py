@@ -1,0 +1,126 @@
+"""The compiled code of weft's files joined in one file: a start loads some hundred of them, and to find, open and read each takes
+a third of its time.
+
+It lies beside weft's .pyc files, is made of them, and is written at the end of a process that loaded others than it has. A part is
+taken while its source is the very file that it was made of, and Python's own loader checks it as it checks a .pyc; what has changed
+is found, loaded and compiled as ever. Nothing is written under `python -B`, nor where the folder cannot be written.
+"""
+
+from __future__ import annotations
+
+import atexit
+import marshal
+import mmap
+import os
+import sys
+from importlib.machinery import ModuleSpec, SourceFileLoader
+from importlib.util import MAGIC_NUMBER, cache_from_source
+from typing import Any
+
+PACKAGES = ("aten", "dynamo", "inductor", "weft")
+MANY = 16  # so many files that it lacks are worth writing it anew
+_HEAD = b"weft joined " + MAGIC_NUMBER
+
+Part = tuple[bool, int, int, int]  # whether the module is a package; when its source was last touched; where its .pyc lies
+
+
+class _Loader(SourceFileLoader):
+    """Loads a file whose .pyc is a part of the joined one."""
+
+    def __init__(self, name: str, path: str, status: os.stat_result, data: Any, begin: int, end: int):
+        super().__init__(name, path)
+        self.status, self.joined, self.begin, self.end = status, data, begin, end
+
+    def path_stats(self, path: Any) -> dict[str, Any]:
+        return {"mtime": self.status.st_mtime, "size": self.status.st_size}
+
+    def get_data(self, path: str) -> bytes:
+        return self.joined[self.begin : self.end] if path.endswith(".pyc") else super().get_data(path)
+
+
+class Joined:
+    """The finder of the modules below `root` whose code the file has."""
+
+    def __init__(self, root: str, file: str):
+        self.root, self.file = root, file
+        self.parts: dict[str, Part] = {}
+        self.data: Any = b""
+        self.start = 0
+        try:
+            with open(file, "rb") as f:
+                self.data = mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_READ)
+            head, size = self.data[:16], int.from_bytes(self.data[16:24], "little")
+            if head == _HEAD:
+                self.start = 24 + size
+                self.parts = marshal.loads(self.data[24 : self.start])
+        except (OSError, ValueError, EOFError, TypeError):
+            pass  # there is none that could be read
+
+    def path_of(self, name: str, is_package: bool) -> str:
+        path = f"{self.root}/{name.replace('.', '/')}"
+        return f"{path}/__init__.py" if is_package else f"{path}.py"
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        part = self.parts.get(name)
+        if part is None:
+            return None
+        is_package, touched, begin, end = part
+        file = self.path_of(name, is_package)
+        try:
+            status = os.stat(file)
+        except OSError:
+            status = None
+        if status is None or status.st_ctime_ns != touched:
+            del self.parts[name]
+            return None
+        loader = _Loader(name, file, status, self.data, self.start + begin, self.start + end)
+        spec = ModuleSpec(name, loader, origin=file, is_package=is_package)
+        spec.has_location = True
+        if is_package:
+            spec.submodule_search_locations = [os.path.dirname(file)]
+        return spec
+
+    def loaded(self) -> dict[str, bool]:
+        """The modules of the packages that came from files below `root`, and whether each is a package."""
+        found = {}
+        for name, module in list(sys.modules.items()):
+            if name.partition(".")[0] in PACKAGES and getattr(module, "__name__", None) == name:
+                is_package = hasattr(module, "__path__")
+                if getattr(module, "__file__", None) == self.path_of(name, is_package):
+                    found[name] = is_package
+        return found
+
+    def renew(self) -> None:
+        """Write the file anew if it lacks many of the modules that are loaded."""
+        loaded = self.loaded()
+        if sys.dont_write_bytecode or sum(name not in self.parts for name in loaded) < MANY:
+            return
+        parts: dict[str, Part] = {}
+        codes, place = [], 0
+        for name, is_package in ({name: part[0] for name, part in self.parts.items()} | loaded).items():
+            source = self.path_of(name, is_package)
+            try:
+                touched = os.stat(source).st_ctime_ns
+                with open(cache_from_source(source), "rb") as f:
+                    codes.append(f.read())
+            except OSError:
+                continue
+            parts[name] = is_package, touched, place, place + len(codes[-1])
+            place += len(codes[-1])
+        index = marshal.dumps(parts)
+        written = f"{self.file}.{os.getpid()}"
+        try:
+            with open(written, "wb") as f:
+                f.write(b"".join([_HEAD, len(index).to_bytes(8, "little"), index, *codes]))
+            os.replace(written, self.file)
+        except OSError:
+            pass  # the folder is not to be written: every start finds the files for itself
+
+
+def install(package_file: str, cached: str | None) -> None:
+    """Find the modules of weft in the joined file. Where its own code has no .pyc, nothing is joined."""
+    if cached is not None:
+        folder, name = os.path.split(cached)
+        found = Joined(os.path.dirname(os.path.dirname(package_file)), f"{folder}/{name.replace('__init__', 'joined')}s")
+        sys.meta_path.insert(0, found)  # type: ignore[arg-type]
+        atexit.register(found.renew)

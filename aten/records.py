@@ -45,7 +45,7 @@ def fields(value: Any) -> tuple[str, ...]:
     return value.__match_args__
 
 
-def replaced(value: T, **changes: Any) -> T:
+def replaced(value: T, /, **changes: Any) -> T:
     """The value with some fields changed."""
     return type(value)(**{name: getattr(value, name) for name in fields(value)} | changes)
 

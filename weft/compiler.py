@@ -48,6 +48,10 @@ def __getattr__(name: str) -> Any:
     return value
 
 
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOME, "config"})
+
+
 is_dynamo_compiling = is_compiling
 
 

@@ -1,12 +1,5 @@
 """weft.fft: the ops of aten whose names start with `fft_`."""
-from typing import Any
 
-import aten
+from weft.op_namespace import functions
 
-
-def __getattr__(name: str) -> Any:
-    op = aten.registry.get(f"fft_{name}")
-    if op is None:
-        raise AttributeError(f"module 'weft.fft' has no attribute '{name}'")
-    globals()[name] = op
-    return op
+__getattr__, __dir__, __all__ = functions(__name__, "fft_")

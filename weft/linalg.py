@@ -1,17 +1,7 @@
 """Linear algebra under PyTorch's names: `linalg.norm` is the op `aten.linalg_norm`."""
 
-from typing import Any
+from aten.errors import LinAlgError  # noqa: F401
+from weft.op_namespace import functions
 
-import aten
-from aten.errors import LinAlgError
-
-
-def __getattr__(name: str) -> Any:
-    op = aten.registry.get(f"linalg_{name}")
-    if op is None:
-        raise AttributeError(f"module 'weft.linalg' has no attribute '{name}'")
-    globals()[name] = op
-    return op
-
-
-__all__ = ["LinAlgError"]
+__getattr__, __dir__, __all__ = functions(__name__, "linalg_")
+__all__ += ["LinAlgError"]

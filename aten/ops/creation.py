@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from aten import _native
 from aten import dtype as dtypes
+from aten._native import Tensor
 from aten.arrays import as_number
 from aten.errors import warn_caller
 from aten.meta import Meta, dense_strides, exceeds
@@ -301,10 +303,24 @@ def _spaced_once_rounded(start: Any, end: Any, steps: int, device: Any) -> Any:
     return _from_both_ends(start, end, step, steps, dtypes.float64, device)
 
 
+def _are_values(*numbers: Any) -> bool:
+    """Whether one is a tensor of a transform, which has no number to ask for."""
+    return any(isinstance(v, Tensor) and _native.is_tracer(v) for v in numbers)
+
+
+def _spaced_values(start: Any, end: Any, steps: int, device: Any) -> Any:
+    start, end = (v.to(dtypes.float64) if isinstance(v, Tensor) else full([], v, dtype=dtypes.float64) for v in (start, end))
+    if steps == 1:
+        return start.reshape([1])
+    return _from_both_ends(start, end, (end - start) / (steps - 1), steps, dtypes.float64, device)
+
+
 @composite(f"linspace(Any start, Any end, int steps, {_FACTORY}) -> Tensor", tags=["function_only"])
 def linspace(start, end, steps, dtype, device, layout, pin_memory, requires_grad):
     """`steps` values from start to end, both included."""
     dtype = dtype or dtypes.get_default_dtype()
+    if _are_values(start, end):
+        return finish(_spaced_values(start, end, steps, device).to(dtype), requires_grad)
     start, end = (v.item() if hasattr(v, "item") else v for v in (start, end))
     if category(dtype) < 2:
         start, end = int(start), int(end)
@@ -315,6 +331,8 @@ def linspace(start, end, steps, dtype, device, layout, pin_memory, requires_grad
 def logspace(start, end, steps, base, dtype, device, layout, pin_memory, requires_grad):
     """base to the power of `steps` values from start to end."""
     dtype = dtype or dtypes.get_default_dtype()
+    if _are_values(start, end):
+        return finish((base ** _spaced_values(start, end, steps, device)).to(dtype), requires_grad)
     start, end = (v.item() if hasattr(v, "item") else v for v in (start, end))
     if category(dtype) < 2:
         start, end = int(start), int(end)

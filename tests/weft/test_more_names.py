@@ -1,5 +1,6 @@
 """Names of PyTorch's documentation that few programs use."""
 
+import functools
 import io
 import mmap
 
@@ -209,3 +210,19 @@ def test_small_ones():
     finally:
         weft.compiler.set_default_backend(None)
     assert weft.compiler.get_default_backend() == "inductor"
+
+
+def test_spaced_numbers_between_batched_ends():
+    a, b = weft.tensor([0.0, 1.0]), weft.tensor([1.0, 2.0])
+    for spaced in (weft.linspace, weft.logspace):
+        for steps in (1, 3):
+            want = weft.stack([spaced(x.item(), y.item(), steps) for x, y in zip(a, b)])
+            weft.testing.assert_close(weft.vmap(functools.partial(spaced, steps=steps))(a, b), want)
+
+
+def test_modules_list_the_ops_that_they_have():
+    listed = {"cross_entropy": weft.nn.functional, "det": weft.linalg, "bessel_j0": weft.special, "rfft": weft.fft}
+    for name, module in listed.items():
+        names: dict = {}
+        exec(f"from {module.__name__} import *", names)
+        assert name in dir(module) and names[name] is getattr(module, name)

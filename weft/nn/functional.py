@@ -88,6 +88,19 @@ def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tenso
 _RENAMED = {"unfold": "im2col", "fold": "col2im", "native_channel_shuffle": "channel_shuffle"}
 
 
+_OPS = (
+    "adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d "
+    "alpha_dropout batch_norm binary_cross_entropy_with_logits cosine_embedding_loss cross_entropy ctc_loss dropout "
+    "dropout1d dropout2d dropout3d elu feature_alpha_dropout fold fractional_max_pool2d fractional_max_pool3d "
+    "gaussian_nll_loss glu group_norm grouped_mm hardsigmoid hardswish hardtanh hinge_embedding_loss huber_loss "
+    "instance_norm interpolate kl_div l1_loss layer_norm leaky_relu local_response_norm lp_pool1d lp_pool2d "
+    "lp_pool3d margin_ranking_loss max_pool1d max_pool2d max_pool3d max_unpool1d max_unpool2d max_unpool3d mish "
+    "mse_loss multi_head_attention_forward multi_margin_loss multilabel_margin_loss multilabel_soft_margin_loss "
+    "nll_loss pad poisson_nll_loss relu6 rms_norm rrelu sigmoid smooth_l1_loss soft_margin_loss softsign tanh "
+    "tanhshrink threshold triplet_margin_loss triplet_margin_with_distance_loss unfold"
+)  # the functions that are ops and have no rule here: what `dir` and `import *` know of
+
+
 def __getattr__(name: str) -> Any:
     """Every other function of neural networks is the op of that name."""
     op = aten.registry.get(_RENAMED.get(name, name))
@@ -95,3 +108,6 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'weft.nn.functional' has no attribute '{name}'")
     globals()[name] = op
     return op
+
+
+globals().update({name: __getattr__(name) for name in _OPS.split()})

@@ -28,4 +28,4 @@ def __getattr__(name: str) -> _Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*_PARTS, *_HOME})
+    return sorted({*_PARTS, *_HOME, *globals()})

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import builtins
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from aten import dispatch
 from aten import dtype as dtypes
 from aten._native import Tensor
 from aten.op import Op, ops, registry
@@ -40,9 +41,25 @@ def number(x: Any) -> Pair:
     return x if isinstance(x, Pair) else Pair(x.real, x.imag) if isinstance(x, complex) else Pair(x, 0.0)
 
 
-def joined(x: Any) -> Any:
-    """The tensor that a function's result stands for."""
-    return ops.view_as_complex(ops.stack(ops.broadcast_tensors(list(x)), -1)) if isinstance(x, Pair) else x
+def joined(x: Any, order: Sequence[int] = ()) -> Any:
+    """The tensor that a function's result stands for. `order`: its dims as they lie in memory, from the outermost."""
+    if not isinstance(x, Pair):
+        return x
+    parts = ops.broadcast_tensors(list(x))
+    if list(order) == sorted(order):
+        return ops.view_as_complex(ops.stack(parts, -1))
+    made = ops.view_as_complex(ops.stack([ops.permute(p, list(order)) for p in parts], -1))
+    return ops.permute(made, [list(order).index(d) for d in range(len(order))])
+
+
+def order_of(op: Op, args: Any) -> Sequence[int]:
+    """The dims of a pointwise op's result, as they lie in memory; none where they are in order, or sizes are symbols."""
+    if "pointwise" not in op.tags:
+        return ()
+    strides = dispatch.result_meta(op, args).strides
+    if not builtins.all(isinstance(n, int) for n in strides):
+        return ()
+    return sorted(range(len(strides)), key=lambda d: -strides[d])
 
 
 # ------------------------------------------------------------------------------------------------------- arithmetic
@@ -312,7 +329,7 @@ def _where_complex(op: Op, fn: Callable[..., Any], otherwise: Callable[..., Any]
     def decomposed(*args: Any) -> Any:
         if applies(args):
             made = fn(*map(pair, args))
-            return made if made is NotImplemented else joined(made)
+            return made if made is NotImplemented else joined(made, order_of(op, args))
         return NotImplemented if otherwise is None else otherwise(*args)
 
     return decomposed

@@ -15,7 +15,9 @@ def matmul_backward(node: Any, grads: tuple[Any, ...]) -> tuple[Any, ...]:
     ga = g.matmul(b.transpose(-2, -1)) if needs[0] else None
     gb = None
     if needs[1] and b.ndim == 2 and a.ndim > 2:  # one matrix for all batches: rows of all of them in one product
-        gb = a.flatten(0, -2).t().mm(g.flatten(0, -2))
+        rows, down = a.flatten(0, -2), g.flatten(0, -2)
+        by_columns = b.stride() == (1, b.shape[0]) and b.shape[1] > 1  # then its gradient is, too
+        gb = down.t().mm(rows).t() if by_columns else rows.t().mm(down)
     elif needs[1]:
         gb = a.transpose(-2, -1).matmul(g)
     return ga, gb

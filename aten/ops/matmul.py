@@ -49,7 +49,23 @@ def _(out, a, b):
     np.matmul(a, b, out=out)
 
 
-mm.vjp((lambda g, mat2: mm(g, conjugate(mat2.t())), lambda g, input: mm(conjugate(input.t()), g)))
+def _by_columns(x: Meta) -> bool:
+    """Whether a matrix is a row-major one seen the other way: then its gradient is, too."""
+    (rows, columns), (down, across) = x.sizes, x.strides
+    return all(isinstance(n, int) for n in (rows, columns, down, across)) and down == 1 and across == rows and columns > 1
+
+
+def _mm_left(g, input_meta, mat2):
+    other = conjugate(mat2)
+    return mm(other, g.t()).t() if _by_columns(input_meta) else mm(g, other.t())
+
+
+def _mm_right(g, input, mat2_meta):
+    other = conjugate(input)
+    return mm(g.t(), other).t() if _by_columns(mat2_meta) else mm(other.t(), g)
+
+
+mm.vjp((_mm_left, _mm_right))
 
 
 def _product_jvp(made: Any) -> Any:

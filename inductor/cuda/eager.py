@@ -331,8 +331,13 @@ def on_host(op: Op, args: tuple[Any, ...], device: Any, why: str = "") -> Any:
     where = f"{op.name} has no kernel on {device.type}"
     if devices.is_recording(device):
         raise RuntimeError(f"{where}, and what runs on the CPU cannot be captured in a CUDA graph{reason}")
-    errors.warn_once(f"{where} and runs on the CPU, with copies of its tensors{reason}", about=where)
+    if _has_elements(args):
+        errors.warn_once(f"{where} and runs on the CPU, with copies of its tensors{reason}", about=where)
     return _by_the_cpu(op, args, device)
+
+
+def _has_elements(args: Sequence[Any]) -> bool:
+    return any(_has_elements(a) if type(a) in (list, tuple) else isinstance(a, Tensor) and a.numel() > 0 for a in args)
 
 
 def _by_the_cpu(op: Op, args: tuple[Any, ...], device: Any) -> Any:

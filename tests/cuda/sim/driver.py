@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from aten import _cuda
+from dynamo.eval_frame import disable
 from tests.cuda.sim import interpret
 from tests.cuda.sim.checked_memory import LAUNCH_FAILED, CheckedMemory, Fault, Misaligned
 from tests.cuda.sim.kernels import Kernel, cubin_params
@@ -92,7 +93,8 @@ class Simulator:
         self.modules: list[dict[str, Kernel]] = [{}]
         self.finders: list[Callable[[bytes], dict[str, Kernel] | None]] = []
         self.races, self.order, self.log = False, None, []
-        self._hooks = _LOAD(self._load), _RUN(self._run)
+        # (Kernels are run amid compiled code, which captures what it calls.)
+        self._hooks = _LOAD(disable(self._load)), _RUN(disable(self._run))
         lib.cudasim_hooks(*self._hooks)
         atexit.register(lib.cudasim_finish)  # what is queued still runs: later, the interpreter that runs it is half gone
         self._ranges = (c.c_uint64 * (2 * _MOST_RANGES))()

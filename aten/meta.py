@@ -163,6 +163,12 @@ def known_equal(a: Size, b: Size) -> bool:
     return env is not None and env.simplify(ea) is env.simplify(eb)
 
 
+def is_transposed(x: Meta) -> bool:
+    """Whether a matrix is a row-major one seen the other way, for certain. Its gradient by a product is made to lie like it."""
+    (rows, columns), (down, across) = x.sizes, x.strides
+    return known_equal(down, 1) and known_equal(across, rows) and not known_equal(columns, 1)
+
+
 def _equal_now(a: Size, b: Size) -> bool:
     """Whether two sizes are equal in this call, which is guarded; False where data decides it."""
     if type(a) is int and type(b) is int:

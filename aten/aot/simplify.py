@@ -28,38 +28,6 @@ def _replace(graph: Graph, node: Node, new: Node) -> None:
     graph.erase_node(node)
 
 
-def _transposed(graph: Graph, node: Node, before: Node) -> Node:
-    """The transpose of a matrix: the argument of a permute that is one, else a permute."""
-    if _is(node, "permute") and list(node.args[1]) == [1, 0]:
-        return node.args[0]
-    return _insert(graph, before, "permute", node, [1, 0])
-
-
-def transpose_products(graph: Graph) -> bool:
-    """(a @ b).T → b.T @ a.T where the product is used for nothing else: the result is row-major, as it is written.
-
-    The gradient of a weight that was used transposed is such a product.
-    """
-    changed = False
-    for node in graph.nodes:
-        if not _is(node, "permute"):
-            continue
-        product, dims = node.args
-        if not (_is(product, "mm") and len(product.users) == 1):
-            continue
-        if list(dims) != [1, 0]:
-            continue
-        a, b = product.args
-        if not (_is(a, "permute") or _is(b, "permute")):
-            continue
-        new = _insert(graph, node, "mm", _transposed(graph, b, node), _transposed(graph, a, node))
-        new.meta["line"] = product.meta.get("line")
-        _replace(graph, node, new)
-        graph.erase_node(product)
-        changed = True
-    return changed
-
-
 def _terms(root: Node) -> list[Node] | None:
     """The paddings whose sum `root` is, or None if it is anything else."""
     found, stack = [], [root]
@@ -165,7 +133,7 @@ def scatter_to_where(graph: Graph) -> bool:
     return changed
 
 
-PASSES: tuple[Callable[[Graph], bool], ...] = (transpose_products, pads_to_cat, scatter_to_where)
+PASSES: tuple[Callable[[Graph], bool], ...] = (pads_to_cat, scatter_to_where)
 
 
 def simplify(graph: Graph) -> bool:
@@ -173,4 +141,4 @@ def simplify(graph: Graph) -> bool:
     return any([fn(graph) for fn in PASSES])
 
 
-__all__ = ["pads_to_cat", "scatter_to_where", "simplify", "transpose_products"]
+__all__ = ["pads_to_cat", "scatter_to_where", "simplify"]

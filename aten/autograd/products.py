@@ -5,6 +5,7 @@ from typing import Any
 from aten import _native
 from aten.autograd.engine import grad
 from aten.autograd.grad_mode import enable_grad
+from aten.meta import Meta, is_transposed
 from aten.op import registry
 
 
@@ -16,8 +17,7 @@ def matmul_backward(node: Any, grads: tuple[Any, ...]) -> tuple[Any, ...]:
     gb = None
     if needs[1] and b.ndim == 2 and a.ndim > 2:  # one matrix for all batches: rows of all of them in one product
         rows, down = a.flatten(0, -2), g.flatten(0, -2)
-        by_columns = b.stride() == (1, b.shape[0]) and b.shape[1] > 1  # then its gradient is, too
-        gb = down.t().mm(rows).t() if by_columns else rows.t().mm(down)
+        gb = down.t().mm(rows).t() if is_transposed(Meta.of(b)) else rows.t().mm(down)
     elif needs[1]:
         gb = a.transpose(-2, -1).matmul(g)
     return ga, gb

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from aten.meta import Meta, known_equal
+from aten.meta import Meta, is_transposed, known_equal
 from aten.op import alias_of, composite, op, ops, widened
 from aten.ops.batching import materialize, to_front
 from aten.ops.pointwise import conjugate
@@ -49,20 +49,14 @@ def _(out, a, b):
     np.matmul(a, b, out=out)
 
 
-def _by_columns(x: Meta) -> bool:
-    """Whether a matrix is a row-major one seen the other way: then its gradient is, too."""
-    (rows, columns), (down, across) = x.sizes, x.strides
-    return all(isinstance(n, int) for n in (rows, columns, down, across)) and down == 1 and across == rows and columns > 1
-
-
 def _mm_left(g, input_meta, mat2):
     other = conjugate(mat2)
-    return mm(other, g.t()).t() if _by_columns(input_meta) else mm(g, other.t())
+    return mm(other, g.t()).t() if is_transposed(input_meta) else mm(g, other.t())
 
 
 def _mm_right(g, input, mat2_meta):
     other = conjugate(input)
-    return mm(g.t(), other).t() if _by_columns(mat2_meta) else mm(other.t(), g)
+    return mm(g.t(), other).t() if is_transposed(mat2_meta) else mm(other.t(), g)
 
 
 mm.vjp((_mm_left, _mm_right))

@@ -133,7 +133,7 @@ def test_a_layer():
             mul = aten.mul(add, 0.7071067811865476)   # f32[s0, s2]
         """)
     )
-    assert "mm_2 = aten.mm(permute_3, arg0)           # f32[s2, s1]" in text  # row-major, as the weight is
+    assert "mm_1 = aten.mm(permute_1, arg0)           # f32[s2, s1]" in text  # row-major, as the weight is
 
 
 def test_written_inputs_aliases_and_constants():

@@ -18,12 +18,13 @@ from aten.autograd.inplace import record_inplace
 from aten.autograd.record import record
 from aten.derivative import is_lost
 from aten.errors import warn_caller
+from aten.laid_out import lie_as_arguments
 from aten.meta import Meta, contiguous_strides, dense_strides
 from aten.on_device import On, beside, pop_level, pop_mode, push_level, push_mode
 from aten.op import Op
 from aten.open_levels import stack
 from aten.promotion import TYPE_NAMES, can_cast, category, floating, number_dtype, result_dtype
-from aten.shapes import pointwise_strides, show
+from aten.shapes import show
 
 aten.schema.tensor_types = (Tensor, Meta)
 by_rule = _native.by_rule
@@ -167,16 +168,6 @@ def own_memory(result: Any, public: tuple[Any, ...]) -> Any:
             if id(t._base) not in known:
                 t._view_of = None
     return result
-
-
-def lie_as_arguments(result: Any, public: tuple[Any, ...]) -> Any:
-    """The result of an elementwise definition, laid out by the order of the arguments, not that of the ops that it is made of."""
-    metas = [Meta.of(a) for a in public if isinstance(a, (Tensor, Meta))]
-    if not isinstance(result, Tensor) or all([m.is_contiguous() for m in metas]):
-        return result
-    from aten.ops.formats import laid_out_as
-
-    return laid_out_as(result, pointwise_strides(tuple(result.shape), metas))
 
 
 _OF_NUMBERS = frozenset({"add", "sub", "mul", "div", "floor_divide"})

@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 
+#include "half.h"
 #include "weft.h"
 
 namespace weft {
@@ -28,6 +29,13 @@ template <class R, class F> R by_dtype(int dtype, R otherwise, F f) {
     case WEFT_FLOAT64: return f(Type<double>());
     default: return otherwise;
   }
+}
+
+// The same, of halves too, as Half and BFloat16.
+template <class R, class F> R by_real(int dtype, R otherwise, F f) {
+  if (dtype == WEFT_FLOAT16) return f(Type<Half>());
+  if (dtype == WEFT_BFLOAT16) return f(Type<BFloat16>());
+  return by_dtype(dtype, otherwise, f);
 }
 
 struct Sixteen {  // bytes, aligned as eight are

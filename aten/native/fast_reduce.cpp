@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "half.h"
+#include "by_dtype.h"
 #include "loops.h"
 #include "reduce.h"
 #include "released.h"
@@ -292,18 +292,11 @@ int64_t extreme_at(const char *in, int64_t n, int64_t stride, bool least) {
 typedef int64_t (*ExtremeAt)(const char *, int64_t, int64_t, bool);
 
 ExtremeAt extreme_kernel(int dtype) {
-  switch (dtype) {
-    case WEFT_FLOAT16: return extreme_at<Half>;
-    case WEFT_BFLOAT16: return extreme_at<BFloat16>;
-    case WEFT_FLOAT32: return extreme_at<float>;
-    case WEFT_FLOAT64: return extreme_at<double>;
-    case WEFT_INT64: return extreme_at<int64_t>;
-    case WEFT_INT32: return extreme_at<int32_t>;
-    case WEFT_INT16: return extreme_at<int16_t>;
-    case WEFT_INT8: return extreme_at<int8_t>;
-    case WEFT_UINT8: return extreme_at<uint8_t>;
-    default: return nullptr;
-  }
+  return by_real(dtype, (ExtremeAt)nullptr, [](auto type) -> ExtremeAt {
+    typedef typename decltype(type)::type T;
+    if constexpr (std::is_same<T, bool>::value) return nullptr;
+    else return extreme_at<T>;
+  });
 }
 
 // Rows or strips of columns, for every position of the other dims.

@@ -9,6 +9,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "by_dtype.h"
 #include "loops.h"
 #include "op.h"
 #include "strips.h"
@@ -131,17 +132,13 @@ typedef void (*Body)(const ScanJob &, int64_t, bool);
 
 template <ScanKind kind> Body body_for(int dtype) {
   constexpr bool extreme = kind == SCAN_MAX || kind == SCAN_MIN;
-  switch (dtype) {
-    case WEFT_FLOAT32: if constexpr (kind != SCAN_SUM) return scan<kind, float>; break;
-    case WEFT_FLOAT64: if constexpr (kind != SCAN_SUM) return scan<kind, double>; break;
-    case WEFT_INT64: if constexpr (kind != SCAN_LOGSUMEXP) return scan<kind, int64_t>; break;
-    case WEFT_INT32: if constexpr (extreme) return scan<kind, int32_t>; break;
-    case WEFT_INT16: if constexpr (extreme) return scan<kind, int16_t>; break;
-    case WEFT_INT8: if constexpr (extreme) return scan<kind, int8_t>; break;
-    case WEFT_UINT8: case WEFT_BOOL: if constexpr (extreme) return scan<kind, uint8_t>; break;
-    default: break;
-  }
-  return nullptr;
+  return by_dtype(dtype, (Body)nullptr, [](auto type) -> Body {
+    typedef typename decltype(type)::type Named;
+    typedef typename std::conditional<std::is_same<Named, bool>::value, uint8_t, Named>::type T;
+    constexpr bool floats = std::is_floating_point<T>::value, runs = floats ? kind != SCAN_SUM : std::is_same<T, int64_t>::value && kind != SCAN_LOGSUMEXP;
+    if constexpr (extreme || runs) return scan<kind, T>;
+    else return nullptr;
+  });
 }
 
 Body body_of(int kind, int dtype) {

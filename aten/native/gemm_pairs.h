@@ -102,4 +102,19 @@ long run_pairs(const WeftGemm *gemm, const WeftKernelRuntime *rt, Micro<float> (
 } // namespace
 } // namespace weft_gemm
 #endif
+
+// The table's product of bfloat16, by tiles that `choose` gives; without AVX-512 there is none.
+#define JOIN_(a, b) a##b
+#define JOIN(a, b) JOIN_(a, b)
+#ifdef __AVX512F__
+#define WEFT_FILL_PAIRS(part, choose, lines)                                                       \
+  extern "C" void JOIN(weft_fill_gemm_##part##_, WEFT_ISA)(WeftGemmTable * table) {                \
+    table->run_bfloat16 = [](const WeftGemm *gemm, const WeftKernelRuntime *rt) {                  \
+      return weft_gemm::run_pairs(gemm, rt, weft_gemm::choose, lines);                             \
+    };                                                                                             \
+  }
+#else
+#define WEFT_FILL_PAIRS(part, choose, lines) \
+  extern "C" void JOIN(weft_fill_gemm_##part##_, WEFT_ISA)(WeftGemmTable *) {}
+#endif
 #endif

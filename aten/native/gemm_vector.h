@@ -94,28 +94,37 @@ template <typename T> struct VectorPlan {
 };
 constexpr i64 vector_block = 1024;
 
-template <typename T> void load_vector(const WeftGemm &g, bool swapped, i64 batch, T *to) {
+// The vector, where it lies if it is of the type of the sums and has no gaps, else in `to`.
+template <typename T> const T *load_vector(const WeftGemm &g, bool swapped, i64 batch, T *to) {
   const WeftGemmOperand &v = swapped ? g.b : g.a;
-  if (v.load) return !v.along_rows == !swapped ? v.load(g.load_env, batch, 0, 0, 1, g.k, to, g.k)
-                                             : v.load(g.load_env, batch, 0, 0, g.k, 1, to, 1);
+  if (v.load) {
+    if (!v.along_rows == !swapped) v.load(g.load_env, batch, 0, 0, 1, g.k, to, g.k);
+    else v.load(g.load_env, batch, 0, 0, g.k, 1, to, 1);
+    return to;
+  }
+  const T *lies = nullptr;
   with_type<T>(v.dtype, [&](auto type) {
     auto *p = element<decltype(type)>(g, v, batch, 0, 0);
     i64 stride = swapped ? v.row_stride : v.col_stride;
+    if constexpr (sizeof(type) == sizeof(T))
+      if (stride == 1) return (void)(lies = (const T *)p);
     for (i64 k = 0; k < g.k; k++) to[k] = one(p + k * stride, T());
   });
+  return lies ? lies : to;
 }
 
 template <typename T> void do_vector(void *context, i64 begin, i64 end, i64 worker) {
   const VectorPlan<T> &p = *(const VectorPlan<T> *)context;
   const WeftGemm &g = *p.g;
   T *sum = (T *)p.rt->scratch(worker, (g.k + 2 * vector_block + 64) * (i64)sizeof(T)), *part = sum + vector_block + 16;
-  T *vector = part + vector_block;
+  T *const room = part + vector_block;
+  const T *vector = room;
   const WeftGemmOperand &matrix = p.swapped ? g.a : g.b;
   i64 along_k = p.swapped ? matrix.col_stride : matrix.row_stride, along_n = p.swapped ? matrix.row_stride : matrix.col_stride;
   i64 last = -1;
   for (i64 task = begin; task < end; task++) {
     i64 batch = task / p.blocks, j = task % p.blocks * p.block, n = smaller(p.n - j, p.block);
-    if (batch != last) load_vector<T>(g, p.swapped, batch, vector);
+    if (batch != last) vector = load_vector<T>(g, p.swapped, batch, room);
     last = batch;
     with_type<T>(matrix.dtype, [&](auto type) {
       typedef decltype(type) S;

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "factor.h"
+#include "fourier.h"
 #include "kernels.h"
 #include "shifted.h"
 #include "statistics.h"
@@ -15,22 +17,31 @@ const WeftPointwiseRow weft_pointwise_rows[WEFT_NUM_POINTWISE] = {WEFT_POINTWISE
 
 namespace weft {
 
+FourierTable fourier;
+FactorTable factor_table;
+
 // The tables for the processor's instruction set, at most `level`.
 static void fill_tables(int level) {
   weft_kernels = WeftKernels{};
   weft_statistics = WeftStatistics{};
   weft_shifted = WeftShifted{};
+  fourier = FourierTable{};
+  factor_table = FactorTable{};
   weft_kernels.isa = "none";
   if (level < 3 || !__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") || !weft_fill_kernels_v3) return;
   weft_fill_kernels_v3(&weft_kernels);
   if (weft_fill_statistics_v3) weft_fill_statistics_v3(&weft_statistics);
   if (weft_fill_shifted_v3) weft_fill_shifted_v3(&weft_shifted);
+  if (weft_fill_fourier_v3) weft_fill_fourier_v3(&fourier);
+  if (weft_fill_factor_v3) weft_fill_factor_v3(&factor_table);
   bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") &&
               __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
   if (level < 4 || !wide) return;
   if (weft_fill_kernels_v4) weft_fill_kernels_v4(&weft_kernels);
   if (weft_fill_statistics_v4) weft_fill_statistics_v4(&weft_statistics);
   if (weft_fill_shifted_v4) weft_fill_shifted_v4(&weft_shifted);
+  if (weft_fill_fourier_v4) weft_fill_fourier_v4(&fourier);
+  if (weft_fill_factor_v4) weft_fill_factor_v4(&factor_table);
 }
 
 // pointwise_rows() -> [(name, arity)], by code

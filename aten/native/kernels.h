@@ -53,6 +53,8 @@ typedef void (*WeftTranspose)(const char *in, int64_t in_stride, char *out, int6
 // The four lanes of each of the WEFT_PHILOX_RUN counters from `first` on.
 #define WEFT_PHILOX_RUN 64
 typedef void (*WeftPhiloxRun)(uint64_t seed, uint64_t first, uint32_t *out);
+// The lanes of such a run as numbers of [0, 1), and as normal ones.
+typedef void (*WeftPhiloxFloats)(const uint32_t *lanes, float *out);
 
 #define WEFT_NUM_ITEMS 5  // items of 1, 2, 4, 8 and 16 bytes, by the logarithm
 
@@ -64,6 +66,7 @@ typedef struct WeftKernels {
   WeftLoop copy[WEFT_NUM_ITEMS];                   // args: in, out
   WeftTranspose transpose[WEFT_NUM_ITEMS];
   WeftPhiloxRun philox_run;
+  WeftPhiloxFloats philox_uniform, philox_normal;
   WeftReduceRow reduce_row[WEFT_NUM_REDUCE][WEFT_NUM_DTYPES];
   WeftReduceRows reduce_rows[WEFT_NUM_REDUCE][WEFT_NUM_DTYPES];
   WeftReduceColumn reduce_column[WEFT_NUM_REDUCE][WEFT_NUM_DTYPES];

@@ -38,8 +38,8 @@ template <class T> struct Lapack {
   void (*getrf)(In m, In n, T *a, In lda, int64_t *pivots, int64_t *info);
   void (*potrf)(const char *uplo, In n, T *a, In lda, int64_t *info, size_t);
   void (*trsm)(const char *side, const char *uplo, const char *trans, const char *diag, In m, In n, const T *alpha, const T *a, In lda, T *b, In ldb, size_t, size_t, size_t, size_t);
-  void (*gelqf)(In m, In n, T *a, In lda, T *tau, T *work, In lwork, int64_t *info);
-  void (*orglq)(In m, In n, In k, T *a, In lda, const T *tau, T *work, In lwork, int64_t *info);
+  void (*geqrf)(In m, In n, T *a, In lda, T *tau, T *work, In lwork, int64_t *info);
+  void (*orgqr)(In m, In n, In k, T *a, In lda, const T *tau, T *work, In lwork, int64_t *info);
   void *evd;  // syevd, heevd
   void *gesdd;
 
@@ -50,7 +50,7 @@ template <class T> struct Lapack {
       const auto find = [](const char *name) { return lapack_routine(type_letter<T>, name); };
       const auto set = [&](auto &to, const char *name) { return (to = reinterpret_cast<std::decay_t<decltype(to)>>(find(name))) != nullptr; };
       const bool whole = set(all.getrf, "getrf") && set(all.potrf, "potrf") && set(all.trsm, "trsm") &&
-                         set(all.gelqf, "gelqf") && set(all.orglq, is_complex<T> ? "unglq" : "orglq") &&
+                         set(all.geqrf, "geqrf") && set(all.orgqr, is_complex<T> ? "ungqr" : "orgqr") &&
                          set(all.evd, is_complex<T> ? "heevd" : "syevd") && set(all.gesdd, "gesdd");
       return whole ? &all : nullptr;
     }();

@@ -1,7 +1,8 @@
-// lapack_kernels.cpp: kernels of linear algebra on batches of matrices, by LAPACK in the dtype of the matrices.
+// lapack_kernels.cpp: kernels of linear algebra on batches of matrices, by LAPACK in the dtype of the matrices, small real systems by
+// factor.h.
 //
-// A row-major matrix is to LAPACK its transpose, so most kernels ask for what gives the right result of that: an LQ decomposition for QR,
-// right hand sides from the other side, U and Vh exchanged. What LAPACK reports as failed is left to the ops' NumPy kernels, which word it.
+// LAPACK's matrices lie by columns, and so do results. A row-major matrix is to it its transpose: it is turned around first, unless its
+// transpose does as well. What is reported as failed is left to the ops' NumPy kernels, which word it.
 #include <math.h>
 #include <string.h>
 
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "by_dtype.h"
+#include "factor.h"
 #include "lapack.h"
 #include "native_kernel.h"
 
@@ -32,6 +34,17 @@ template <class F> PyObject *by_field(int dtype, F f) {
 
 template <class T> T *data_of(WeftTensor *t) { return reinterpret_cast<T *>(weft_data(t)); }
 
+// Whether a tensor's matrices lie by columns, one after the other.
+bool lies_by_columns(const WeftTensor *x) {
+  const int d = WEFT_NDIM(x);
+  const i64 m = x->sizes[d - 2], n = x->sizes[d - 1];
+  if (x->word & WEFT_WORD_CONTIGUOUS && (m == 1 || n == 1)) return true;
+  i64 step = m * n;
+  bool so = (x->strides[d - 2] == 1 || m == 1) && (x->strides[d - 1] == m || n == 1);
+  for (int k = d - 3; so && k >= 0; step *= x->sizes[k--]) so = x->strides[k] == step || x->sizes[k] == 1;
+  return so;
+}
+
 // A batch of matrices with elements; of `columns` the transposes lie row-major.
 struct Matrices {
   Ref kept;
@@ -40,64 +53,73 @@ struct Matrices {
   bool columns = false;
 
   // False: without an exception, none of this kind.
-  bool read(PyObject *given, bool may_be_columns = false) {
+  bool read(PyObject *given) {
     WeftTensor *x = plain(given);
     if (!x || WEFT_NDIM(x) < 2 || !x->numel) return false;
     const int d = WEFT_NDIM(x);
     m = x->sizes[d - 2], n = x->sizes[d - 1], count = x->numel / (m * n);
-    if (may_be_columns && !(x->word & WEFT_WORD_CONTIGUOUS)) {
-      i64 step = m * n;
-      columns = x->strides[d - 2] == 1 && x->strides[d - 1] == m;
-      for (int k = d - 3; columns && k >= 0; step *= x->sizes[k--]) columns = x->strides[k] == step;
-    }
+    columns = lies_by_columns(x);
     kept = columns ? Ref(Py_NewRef(given)) : row_major(x);
     t = kept ? as_tensor(kept.get()) : nullptr;
     return t != nullptr;
   }
   bool square() const { return m == n; }
   int dtype() const { return WEFT_DTYPE(t); }
+  template <class T> const T *at(i64 i) const { return data_of<T>(t) + i * m * n; }
+  // Matrix i by columns, its lines `ld` apart.
+  template <class T> void copy_columns(i64 i, T *to, i64 ld) const;
 };
 
 PyObject *unread() { return PyErr_Occurred() ? nullptr : not_for_these(); }
 
-// The results of an op of several, row-major; false: they are not.
+// The results of an op of several; false: they are not.
 template <int n> bool results_of(PyObject *tuple, WeftTensor *(&to)[n]) {
   if (!PyTuple_Check(tuple) || PyTuple_GET_SIZE(tuple) != n) return false;
-  for (int i = 0; i < n; i++)
-    if (!(to[i] = dense(PyTuple_GET_ITEM(tuple, i)))) return false;
+  for (int i = 0; i < n; i++) to[i] = as_tensor(PyTuple_GET_ITEM(tuple, i));
   return true;
 }
 
-// A kernel that writes by rows, for results in any layout (those of LAPACK's decompositions lie by columns).
-template <PyObject *(*kernel)(PyObject *, PyObject *const *, Py_ssize_t)> PyObject *by_rows(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
+// A kernel that writes matrices by columns (those results that `matrices` has a bit of) and others row-major, for results in any layout.
+template <PyObject *(*kernel)(PyObject *, PyObject *const *, Py_ssize_t), unsigned matrices = 1>
+PyObject *by_columns(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
   constexpr int kMost = 3;
   const bool several = nargs && PyTuple_Check(args[0]);
   const Py_ssize_t n = several ? PyTuple_GET_SIZE(args[0]) : 1;
   if (!nargs || n > kMost) return not_for_these();
-  Ref rows[kMost], tuple;
+  Ref made[kMost], tuple;
   WeftTensor *outs[kMost];
   bool replaced = false;
   for (Py_ssize_t i = 0; i < n; i++) {
     PyObject *given = several ? PyTuple_GET_ITEM(args[0], i) : args[0];
-    outs[i] = plain(given);
-    if (!outs[i]) return not_for_these();
-    const bool is_dense = outs[i]->word & WEFT_WORD_CONTIGUOUS;
-    rows[i].reset(is_dense ? Py_NewRef(given) : empty((uint32_t)WEFT_DTYPE(outs[i]), WEFT_NDIM(outs[i]), outs[i]->sizes, nullptr));
-    if (!rows[i]) return nullptr;
-    replaced = replaced || !is_dense;
+    WeftTensor *out = outs[i] = plain(given);
+    if (!out) return not_for_these();
+    const bool matrix = matrices >> i & 1 && WEFT_NDIM(out) >= 2;
+    if (matrix ? lies_by_columns(out) : (out->word & WEFT_WORD_CONTIGUOUS) != 0) {
+      made[i].reset(Py_NewRef(given));
+      continue;
+    }
+    i64 strides[WEFT_MAX_NDIM], step = 1;
+    const int d = WEFT_NDIM(out);
+    for (int k = d - 1; matrix && k >= 0; k--) {
+      const int dim = k == d - 1 ? d - 2 : k == d - 2 ? d - 1 : k;
+      strides[dim] = step, step *= out->sizes[dim];
+    }
+    made[i].reset(empty((uint32_t)WEFT_DTYPE(out), d, out->sizes, matrix ? strides : nullptr));
+    if (!made[i]) return nullptr;
+    replaced = true;
   }
   if (!replaced) return kernel(self, args, nargs);
   std::vector<PyObject *> again(args, args + nargs);
   if (several) {
     tuple.reset(PyTuple_New(n));
-    for (Py_ssize_t i = 0; tuple && i < n; i++) PyTuple_SET_ITEM(tuple.get(), i, Py_NewRef(rows[i].get()));
+    for (Py_ssize_t i = 0; tuple && i < n; i++) PyTuple_SET_ITEM(tuple.get(), i, Py_NewRef(made[i].get()));
     if (!tuple) return nullptr;
   }
-  again[0] = several ? tuple.get() : rows[0].get();
+  again[0] = several ? tuple.get() : made[0].get();
   Ref result(kernel(self, again.data(), nargs));
   if (result.get() != Py_None) return result.release();
   for (Py_ssize_t i = 0; i < n; i++)
-    if (rows[i].get() != as_object(outs[i]) && !copy_into(outs[i], as_tensor(rows[i].get()))) return unread();
+    if (made[i].get() != as_object(outs[i]) && !copy_into(outs[i], as_tensor(made[i].get()))) return unread();
   return result.release();
 }
 
@@ -114,52 +136,85 @@ template <class F> PyObject *each(const Matrices &a, F f) {
   return good ? written() : not_for_these();
 }
 
-// out[j][i] = in[i][j], conjugated if asked, of m rows of n.
-template <class T> void transpose(const T *in, T *out, i64 m, i64 n, bool conjugated = false) {
-  constexpr i64 kBlock = 16;
-  for (i64 i = 0; i < m; i += kBlock)
-    for (i64 j = 0; j < n; j += kBlock)
-      for (i64 k = i; k < std::min(m, i + kBlock); k++)
-        for (i64 l = j; l < std::min(n, j + kBlock); l++) out[l * m + k] = conjugated ? conjugate(in[k * n + l]) : in[k * n + l];
+// out[j * ld + i] = in[i * n + j] of m rows of n.
+template <class T> void turn(const T *in, T *out, i64 m, i64 n, i64 ld) {
+  constexpr i64 kSide = 16;
+  constexpr int log_item = sizeof(T) == 4 ? 2 : sizeof(T) == 8 ? 3 : 4;
+  if (const WeftTranspose transpose = weft_kernels.transpose[log_item])
+    return transpose((const char *)in, n * (i64)sizeof(T), (char *)out, ld * (i64)sizeof(T), n, m);
+  for (i64 i = 0; i < m; i += kSide)
+    for (i64 j = 0; j < n; j += kSide)
+      for (i64 k = i; k < std::min(m, i + kSide); k++)
+        for (i64 l = j; l < std::min(n, j + kSide); l++) out[l * ld + k] = in[k * n + l];
+}
+template <class T> void copy_lines(const T *from, T *to, i64 lines, i64 length, i64 ld) {
+  for (i64 k = 0; k < lines; k++) memcpy(to + k * ld, from + k * length, (size_t)length * sizeof(T));
+}
+template <class T> void Matrices::copy_columns(i64 i, T *to, i64 ld) const {
+  if (columns) copy_lines(at<T>(i), to, n, m, ld);
+  else turn(at<T>(i), to, m, n, ld);
+}
+template <class T> void conjugate_all(T *x, i64 n) {
+  if constexpr (is_complex<T>)
+    for (i64 k = 0; k < n; k++) x[k] = conjugate(x[k]);
 }
 
 // The size of a workspace that a routine has answered in its first element.
 template <class T> i64 answered(T size) { return std::max<i64>(1, (i64)std::real(size)); }
 
-// X of op(A) @ X = B for a triangle, in place of B [n, width], by rows. M is the matrix whose columns lie in memory: op(A)^T = trans(M).
-template <class T> void solve_rows(const T *a, T *b, i64 n, i64 width, char uplo, char trans, bool unit) {
+// The loops of factor.h, where they are better than LAPACK's; NULL elsewhere.
+template <class T> const Factor<T> *near(i64 n) {
+  constexpr i64 kNear = 512;
+  if constexpr (is_complex<T>) return nullptr;
+  else if constexpr (sizeof(T) == 4) return n <= kNear && factor_table.single.lu ? &factor_table.single : nullptr;
+  else return n <= kNear && factor_table.wide.lu ? &factor_table.wide : nullptr;
+}
+
+// X of op(A) @ X = B for a triangle of A, all by columns, in place of B [n, width].
+template <class T> void solve_columns(const T *a, T *b, i64 n, i64 width, bool upper, bool unit, char trans = 'N') {
+  if constexpr (!is_complex<T>)
+    if (const Factor<T> *f = trans == 'N' ? near<T>(n) : nullptr) return f->solve(n, width, a, n, upper, unit, b, n);
   const T one = 1;
-  const char diag = unit ? 'U' : 'N';
-  Lapack<T>::get()->trsm("R", &uplo, &trans, &diag, &width, &n, &one, a, &n, b, &width, 1, 1, 1, 1);
+  const char uplo = upper ? 'U' : 'L', diag = unit ? 'U' : 'N';
+  Lapack<T>::get()->trsm("L", &uplo, &trans, &diag, &n, &width, &one, a, &n, b, &n, 1, 1, 1, 1);
 }
 
 // ------------------------------------------------------------------------------------------------------ systems
-// Solves A @ X = B by the LU decomposition of the matrix whose columns lie in memory, by rows A^T: X^T @ (P @ L @ U) = B^T.
+// LU decompositions, and X of A @ X = B by them.
 template <class T> struct Solver {
   i64 n;
   std::vector<T> factors;
   std::vector<i64> pivots;
 
   explicit Solver(i64 size) : n(size), factors((size_t)(size * size)), pivots((size_t)size) {}
-  // False: A is singular.
-  bool factor(const T *a, bool columns) {
-    if (columns) transpose(a, factors.data(), n, n);
-    else memcpy(factors.data(), a, (size_t)(n * n) * sizeof(T));
+  // Of what has been copied to `factors`; false: it is singular.
+  bool factor() {
     i64 info;
+    if constexpr (!is_complex<T>)
+      if (const Factor<T> *f = near<T>(n)) return !f->lu(n, n, factors.data(), n, pivots.data());
     Lapack<T>::get()->getrf(&n, &n, factors.data(), &n, pivots.data(), &info);
     return info == 0;
+  }
+  bool factor(const Matrices &a, i64 i) {
+    a.copy_columns(i, factors.data(), n);
+    return factor();
+  }
+  // Of the matrix or of its transpose, whichever lies by columns.
+  bool factor_either(const Matrices &a, i64 i) {
+    memcpy(factors.data(), a.at<T>(i), (size_t)(n * n) * sizeof(T));
+    return factor();
   }
   T determinant() const {
     T product = 1;
     for (i64 i = 0; i < n; i++) product *= pivots[(size_t)i] == i + 1 ? factors[(size_t)(i * (n + 1))] : -factors[(size_t)(i * (n + 1))];
     return product;
   }
-  // X in place of B [n, width], by rows.
+  // X in place of B [n, width], by columns.
   void solve(T *x, i64 width) const {
-    solve_rows(factors.data(), x, n, width, 'U', 'N', false);
-    solve_rows(factors.data(), x, n, width, 'L', 'N', true);
-    for (i64 r = n - 1; r >= 0; r--)
-      if (const i64 other = pivots[(size_t)r] - 1; other != r) std::swap_ranges(x + r * width, x + (r + 1) * width, x + other * width);
+    for (i64 j = 0; j < width; j++)
+      for (i64 r = 0; r < n; r++) std::swap(x[j * n + r], x[j * n + pivots[(size_t)r] - 1]);
+    solve_columns(factors.data(), x, n, width, false, true);
+    solve_columns(factors.data(), x, n, width, true, false);
   }
   void invert(T *x) const {
     std::fill(x, x + n * n, T(0));
@@ -170,34 +225,41 @@ template <class T> struct Solver {
 
 // (out, A)
 PyObject *inverse_kernel(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
-  WeftTensor *out = nargs == 2 ? dense(args[0]) : nullptr;
+  WeftTensor *out = nargs == 2 ? as_tensor(args[0]) : nullptr;
   Matrices a;
-  if (!out || !a.read(args[1], true)) return unread();
+  if (!out || !a.read(args[1])) return unread();
   if (!a.square() || out->numel != a.t->numel || WEFT_DTYPE(out) != a.dtype()) return not_for_these();
   return by_field(a.dtype(), [&](auto type) {
     typedef typename decltype(type)::type T;
     Solver<T> solver(a.n);
     return each(a, [&](i64 i) {
-      if (!solver.factor(data_of<T>(a.t) + i * a.n * a.n, a.columns)) return false;
+      if (!solver.factor(a, i)) return false;
       solver.invert(data_of<T>(out) + i * a.n * a.n);
       return true;
     });
   });
 }
 
+// A result of the sizes of B, made a copy of B, for square matrices A of its dtype; the number of columns, 0: they do not go together.
+i64 right_sides(WeftTensor *out, PyObject *given, const Matrices &a) {
+  WeftTensor *b = plain(given);
+  if (!b || !a.square() || WEFT_DTYPE(out) != a.dtype() || WEFT_DTYPE(b) != a.dtype() || b->numel != out->numel || b->numel % (a.count * a.n)) return 0;
+  const i64 width = b->numel / (a.count * a.n);
+  return width && copy_into(out, b) ? width : 0;
+}
+
 // (out, A, B)
 PyObject *solve_kernel(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
-  WeftTensor *out = nargs == 3 ? dense(args[0]) : nullptr, *b = out ? plain(args[2]) : nullptr;
+  WeftTensor *out = nargs == 3 ? as_tensor(args[0]) : nullptr;
   Matrices a;
-  if (!b || !a.read(args[1], true)) return unread();
-  if (!a.square() || WEFT_DTYPE(out) != a.dtype() || WEFT_DTYPE(b) != a.dtype() || b->numel != out->numel || b->numel % (a.count * a.n)) return not_for_these();
-  const i64 n = a.n, width = b->numel / (a.count * n);
-  if (!width || !copy_into(out, b)) return unread();
+  if (!out || !a.read(args[1])) return unread();
+  const i64 n = a.n, width = right_sides(out, args[2], a);
+  if (!width) return unread();
   return by_field(a.dtype(), [&](auto type) {
     typedef typename decltype(type)::type T;
     Solver<T> solver(n);
     return each(a, [&](i64 i) {
-      if (!solver.factor(data_of<T>(a.t) + i * n * n, a.columns)) return false;
+      if (!solver.factor(a, i)) return false;
       solver.solve(data_of<T>(out) + i * n * width, width);
       return true;
     });
@@ -206,17 +268,22 @@ PyObject *solve_kernel(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
 
 // (out, A, B, upper, unitriangular)
 PyObject *triangular_kernel(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
-  WeftTensor *out = nargs == 5 ? dense(args[0]) : nullptr, *b = out ? plain(args[2]) : nullptr;
+  WeftTensor *out = nargs == 5 ? as_tensor(args[0]) : nullptr;
   Matrices a;
   bool upper, unit;
-  if (!b || !a.read(args[1], true)) return unread();
-  if (!exact_bool(args[3], &upper) || !exact_bool(args[4], &unit) || !a.square() || WEFT_DTYPE(out) != a.dtype() || WEFT_DTYPE(b) != a.dtype()) return not_for_these();
-  const i64 n = a.n, width = b->numel / (a.count * n);
-  if (b->numel != out->numel || !width || b->numel != a.count * n * width || !copy_into(out, b)) return unread();
+  if (!out || !a.read(args[1])) return unread();
+  if (!exact_bool(args[3], &upper) || !exact_bool(args[4], &unit)) return not_for_these();
+  const i64 n = a.n, width = right_sides(out, args[2], a);
+  if (!width) return unread();
   return by_field(a.dtype(), [&](auto type) {
     typedef typename decltype(type)::type T;
+    const bool turned = !a.columns && near<T>(n);
+    std::vector<T> columns((size_t)(turned ? n * n : 0));
     return each(a, [&](i64 i) {
-      solve_rows(data_of<T>(a.t) + i * n * n, data_of<T>(out) + i * n * width, n, width, upper == a.columns ? 'U' : 'L', a.columns ? 'T' : 'N', unit);
+      T *x = data_of<T>(out) + i * n * width;
+      if (turned) turn(a.at<T>(i), columns.data(), n, n, n);
+      if (turned || a.columns) solve_columns(turned ? columns.data() : a.at<T>(i), x, n, width, upper, unit);
+      else solve_columns(a.at<T>(i), x, n, width, !upper, unit, 'T');
       return true;
     });
   });
@@ -224,19 +291,20 @@ PyObject *triangular_kernel(PyObject *, PyObject *const *args, Py_ssize_t nargs)
 
 // (out, B, L, upper)
 PyObject *factored_kernel(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
-  WeftTensor *out = nargs == 4 ? dense(args[0]) : nullptr, *b = out ? plain(args[1]) : nullptr;
+  WeftTensor *out = nargs == 4 ? as_tensor(args[0]) : nullptr;
   Matrices a;
   bool upper;
-  if (!b || !a.read(args[2])) return unread();
-  if (!exact_bool(args[3], &upper) || !a.square() || WEFT_DTYPE(out) != a.dtype() || WEFT_DTYPE(b) != a.dtype()) return not_for_these();
-  const i64 n = a.n, width = b->numel / (a.count * n);
-  if (b->numel != out->numel || !width || b->numel != a.count * n * width || !copy_into(out, b)) return unread();
+  if (!out || !a.read(args[2])) return unread();
+  if (!exact_bool(args[3], &upper)) return not_for_these();
+  const i64 n = a.n, width = right_sides(out, args[1], a);
+  if (!width) return unread();
   return by_field(a.dtype(), [&](auto type) {
     typedef typename decltype(type)::type T;
+    std::vector<T> columns((size_t)(n * n));
     return each(a, [&](i64 i) {
-      const T *factor = data_of<T>(a.t) + i * n * n;
       T *x = data_of<T>(out) + i * n * width;
-      for (char trans : {upper ? 'C' : 'N', upper ? 'N' : 'C'}) solve_rows(factor, x, n, width, upper ? 'L' : 'U', trans, false);
+      a.copy_columns(i, columns.data(), n);
+      for (char trans : {upper ? 'C' : 'N', upper ? 'N' : 'C'}) solve_columns(columns.data(), x, n, width, upper, false, trans);
       return true;
     });
   });
@@ -245,7 +313,7 @@ PyObject *factored_kernel(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
 // --------------------------------------------------------------------------------------------------- factorizations
 // (out, A, upper): the lower factor, of the lower triangle or of the adjoint of the upper one
 PyObject *cholesky_kernel(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
-  WeftTensor *out = nargs == 3 ? dense(args[0]) : nullptr;
+  WeftTensor *out = nargs == 3 ? as_tensor(args[0]) : nullptr;
   Matrices a;
   bool upper;
   if (!out || !a.read(args[1])) return unread();
@@ -254,13 +322,13 @@ PyObject *cholesky_kernel(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
     typedef typename decltype(type)::type T;
     const i64 n = a.n;
     return each(a, [&](i64 i) {
-      const T *from = data_of<T>(a.t) + i * n * n;
       T *x = data_of<T>(out) + i * n * n;
-      if (upper) transpose(from, x, n, n, true);
-      else memcpy(x, from, (size_t)(n * n) * sizeof(T));
+      if (upper == a.columns) turn(a.at<T>(i), x, n, n, n);
+      else memcpy(x, a.at<T>(i), (size_t)(n * n) * sizeof(T));
+      if (upper) conjugate_all(x, n * n);
       i64 info;
-      Lapack<T>::get()->potrf("U", &n, x, &n, &info, 1);
-      for (i64 r = 0; r < n; r++) std::fill(x + r * n + r + 1, x + (r + 1) * n, T(0));
+      Lapack<T>::get()->potrf("L", &n, x, &n, &info, 1);
+      for (i64 c = 1; c < n; c++) std::fill(x + c * n, x + c * n + c, T(0));
       return info == 0;
     });
   });
@@ -277,13 +345,12 @@ PyObject *lu_kernel(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
   if (WEFT_DTYPE(out[1]) != WEFT_INT32 || WEFT_DTYPE(out[2]) != WEFT_INT32 || out[1]->numel != a.count * k || out[2]->numel != a.count) return not_for_these();
   return by_field(a.dtype(), [&](auto type) {
     typedef typename decltype(type)::type T;
-    std::vector<T> columns((size_t)(a.m * a.n));
     std::vector<i64> pivots((size_t)k);
     return each(a, [&](i64 i) {
       i64 info;
-      transpose(data_of<T>(a.t) + i * a.m * a.n, columns.data(), a.m, a.n);
-      Lapack<T>::get()->getrf(&a.m, &a.n, columns.data(), &a.m, pivots.data(), &info);
-      transpose(columns.data(), data_of<T>(out[0]) + i * a.m * a.n, a.n, a.m);
+      T *x = data_of<T>(out[0]) + i * a.m * a.n;
+      a.copy_columns(i, x, a.m);
+      Lapack<T>::get()->getrf(&a.m, &a.n, x, &a.m, pivots.data(), &info);
       std::copy(pivots.begin(), pivots.end(), data_of<int32_t>(out[1]) + i * k);
       data_of<int32_t>(out[2])[i] = (int32_t)info;
       return info >= 0;
@@ -303,29 +370,26 @@ PyObject *qr_kernel(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
   return by_field(a.dtype(), [&](auto type) -> PyObject * {
     typedef typename decltype(type)::type T;
     const auto &lapack = *Lapack<T>::get();
-    const i64 lda = std::max(n, wide);
-    const bool inside = !alone && lda == wide;  // it is made where Q will be
+    const bool inside = !alone && n <= wide;  // it is made where Q will be
     i64 info, lwork = -1;
     T sizes[2] = {};
-    lapack.gelqf(&n, &m, nullptr, &lda, nullptr, sizes, &lwork, &info);
-    if (!alone) lapack.orglq(&wide, &m, &k, nullptr, &lda, nullptr, sizes + 1, &lwork, &info);
+    lapack.geqrf(&m, &n, nullptr, &m, nullptr, sizes, &lwork, &info);
+    if (!alone) lapack.orgqr(&m, &wide, &k, nullptr, &m, nullptr, sizes + 1, &lwork, &info);
     lwork = std::max(answered(sizes[0]), answered(sizes[1]));
-    std::vector<T> work((size_t)lwork), tau((size_t)k), apart(inside ? 0 : (size_t)(m * lda));
+    std::vector<T> work((size_t)lwork), tau((size_t)k), apart(inside ? 0 : (size_t)(m * std::max(n, wide)));
     return each(a, [&](i64 i) {
-      const T *from = data_of<T>(a.t) + i * m * n;
       T *q = data_of<T>(out[0]) + i * m * wide, *r = data_of<T>(out[1]) + i * wide * n, *x = inside ? q : apart.data();
-      for (i64 row = 0; row < m; row++) std::copy(from + row * n, from + (row + 1) * n, x + row * lda);
-      lapack.gelqf(&n, &m, x, &lda, tau.data(), work.data(), &lwork, &info);
+      a.copy_columns(i, x, m);
+      lapack.geqrf(&m, &n, x, &m, tau.data(), work.data(), &lwork, &info);
       if (info) return false;
-      for (i64 row = 0; row < wide; row++) {
-        const i64 edge = std::min(row, n);
-        std::fill(r + row * n, r + row * n + edge, T(0));
-        if (edge < n) std::copy(x + row * lda + edge, x + row * lda + n, r + row * n + edge);
+      for (i64 column = 0; column < n; column++) {
+        const i64 edge = std::min(column + 1, wide);
+        std::copy(x + column * m, x + column * m + edge, r + column * wide);
+        std::fill(r + column * wide + edge, r + (column + 1) * wide, T(0));
       }
       if (alone) return true;
-      lapack.orglq(&wide, &m, &k, x, &lda, tau.data(), work.data(), &lwork, &info);
-      if (!inside)
-        for (i64 row = 0; row < m; row++) std::copy(x + row * lda, x + row * lda + wide, q + row * wide);
+      lapack.orgqr(&m, &wide, &k, x, &m, tau.data(), work.data(), &lwork, &info);
+      if (!inside) memcpy(q, x, (size_t)(m * wide) * sizeof(T));
       return info == 0;
     });
   });
@@ -336,7 +400,8 @@ PyObject *qr_kernel(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
 PyObject *eigen(const Matrices &a, WeftTensor *values, WeftTensor *vectors, PyObject *uplo) {
   const char *text = PyUnicode_Check(uplo) ? PyUnicode_AsUTF8(uplo) : nullptr;
   if (!text || !a.square() || values->numel != a.count * a.n || (vectors && (vectors->numel != a.t->numel || WEFT_DTYPE(vectors) != a.dtype()))) return unread();
-  const char triangle = text[0] == 'U' || text[0] == 'u' ? 'L' : 'U', job = vectors ? 'V' : 'N';
+  const bool upper = text[0] == 'U' || text[0] == 'u';
+  const char triangle = upper == a.columns ? 'U' : 'L', job = vectors ? 'V' : 'N';  // (of the transpose, which is the conjugate, the other one)
   return by_field(a.dtype(), [&](auto type) -> PyObject * {
     typedef typename decltype(type)::type T;
     typedef Real<T> R;
@@ -346,14 +411,15 @@ PyObject *eigen(const Matrices &a, WeftTensor *values, WeftTensor *vectors, PyOb
     R real_size = 0;
     i64 whole_size = 0;
     if (Lapack<T>::get()->eigen(job, triangle, n, nullptr, nullptr, &size, -1, &real_size, -1, &whole_size, -1)) return not_for_these();
-    std::vector<T> work((size_t)answered(size)), x((size_t)(n * n));
+    std::vector<T> work((size_t)answered(size)), apart((size_t)(vectors ? 0 : n * n));
     std::vector<R> real_work(is_complex<T> ? (size_t)answered(real_size) : 0);
     std::vector<i64> whole_work((size_t)std::max<i64>(1, whole_size));
     return each(a, [&](i64 i) {
-      memcpy(x.data(), data_of<T>(a.t) + i * n * n, (size_t)(n * n) * sizeof(T));
-      const i64 info = Lapack<T>::get()->eigen(job, triangle, n, x.data(), data_of<R>(values) + i * n, work.data(), (i64)work.size(), real_work.data(),
+      T *x = vectors ? data_of<T>(vectors) + i * n * n : apart.data();
+      memcpy(x, a.at<T>(i), (size_t)(n * n) * sizeof(T));
+      const i64 info = Lapack<T>::get()->eigen(job, triangle, n, x, data_of<R>(values) + i * n, work.data(), (i64)work.size(), real_work.data(),
                                                (i64)real_work.size(), whole_work.data(), (i64)whole_work.size());
-      if (vectors) transpose(x.data(), data_of<T>(vectors) + i * n * n, n, n, true);
+      if (vectors && !a.columns) conjugate_all(x, n * n);
       return info == 0;
     });
   });
@@ -368,7 +434,7 @@ PyObject *eigh_kernel(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
 
 // (values, A, UPLO)
 PyObject *eigvalsh_kernel(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
-  WeftTensor *out = nargs == 3 ? dense(args[0]) : nullptr;
+  WeftTensor *out = nargs == 3 ? as_tensor(args[0]) : nullptr;
   Matrices a;
   return out && a.read(args[1]) ? eigen(a, out, nullptr, args[2]) : unread();
 }
@@ -384,15 +450,16 @@ PyObject *singular(const Matrices &a, WeftTensor *u, WeftTensor *s, WeftTensor *
     if (WEFT_DTYPE(s) != (sizeof(R) == 4 ? WEFT_FLOAT32 : WEFT_FLOAT64)) return not_for_these();
     const auto &lapack = *Lapack<T>::get();
     const char job = !u ? 'N' : full ? 'A' : 'S';
+    const i64 rows = full ? n : k;  // of vh
     T size = 0;
-    if (lapack.singular(job, n, m, nullptr, nullptr, nullptr, n, nullptr, width, &size, -1, nullptr, nullptr)) return not_for_these();
+    if (lapack.singular(job, m, n, nullptr, nullptr, nullptr, m, nullptr, rows, &size, -1, nullptr, nullptr)) return not_for_these();
     std::vector<T> work((size_t)answered(size)), x((size_t)(m * n));
     std::vector<R> real_work(is_complex<T> ? (size_t)(k * std::max(5 * k + 7, 2 * std::max(m, n) + 2 * k + 1)) : 0);
     std::vector<i64> whole_work((size_t)(8 * k));
     return each(a, [&](i64 i) {
-      memcpy(x.data(), data_of<T>(a.t) + i * m * n, (size_t)(m * n) * sizeof(T));
-      return lapack.singular(job, n, m, x.data(), data_of<R>(s) + i * k, u ? data_of<T>(vh) + i * n * (full ? n : k) : nullptr, n,
-                             u ? data_of<T>(u) + i * m * width : nullptr, width, work.data(), (i64)work.size(), real_work.data(), whole_work.data()) == 0;
+      a.copy_columns(i, x.data(), m);
+      return lapack.singular(job, m, n, x.data(), data_of<R>(s) + i * k, u ? data_of<T>(u) + i * m * width : nullptr, m,
+                             u ? data_of<T>(vh) + i * n * rows : nullptr, rows, work.data(), (i64)work.size(), real_work.data(), whole_work.data()) == 0;
     });
   });
 }
@@ -407,7 +474,7 @@ PyObject *svd_kernel(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
 
 // (S, A)
 PyObject *svdvals_kernel(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
-  WeftTensor *out = nargs == 2 ? dense(args[0]) : nullptr;
+  WeftTensor *out = nargs == 2 ? as_tensor(args[0]) : nullptr;
   Matrices a;
   return out && a.read(args[1]) ? singular(a, nullptr, out, nullptr, false) : unread();
 }
@@ -415,15 +482,15 @@ PyObject *svdvals_kernel(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
 // ------------------------------------------------------------------------------------------------------ determinants
 // (out, A)
 PyObject *det_kernel(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
-  WeftTensor *out = nargs == 2 ? dense(args[0]) : nullptr;
+  WeftTensor *out = nargs == 2 ? as_tensor(args[0]) : nullptr;
   Matrices a;
-  if (!out || !a.read(args[1], true)) return unread();
+  if (!out || !a.read(args[1])) return unread();
   if (!a.square() || out->numel != a.count || WEFT_DTYPE(out) != a.dtype()) return not_for_these();
   return by_field(a.dtype(), [&](auto type) {
     typedef typename decltype(type)::type T;
     Solver<T> solver(a.n);
     return each(a, [&](i64 i) {
-      solver.factor(data_of<T>(a.t) + i * a.n * a.n, false);  // (the transpose has the same determinant)
+      solver.factor_either(a, i);
       data_of<T>(out)[i] = solver.determinant();
       return true;
     });
@@ -434,7 +501,7 @@ PyObject *det_kernel(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
 PyObject *slogdet_kernel(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
   WeftTensor *out[2];
   Matrices a;
-  if (nargs != 2 || !results_of(args[0], out) || !a.read(args[1], true)) return unread();
+  if (nargs != 2 || !results_of(args[0], out) || !a.read(args[1])) return unread();
   if (!a.square() || out[0]->numel != a.count || out[1]->numel != a.count || WEFT_DTYPE(out[0]) != a.dtype()) return not_for_these();
   return by_field(a.dtype(), [&](auto type) -> PyObject * {
     typedef typename decltype(type)::type T;
@@ -445,7 +512,7 @@ PyObject *slogdet_kernel(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
     return each(a, [&](i64 i) {
       T sign = 1;
       double log_size = 0;
-      if (!solver.factor(data_of<T>(a.t) + i * n * n, false)) sign = 0, log_size = -std::numeric_limits<double>::infinity();
+      if (!solver.factor_either(a, i)) sign = 0, log_size = -std::numeric_limits<double>::infinity();
       for (i64 k = 0; k < n && sign != T(0); k++) {
         const T d = solver.factors[(size_t)(k * (n + 1))];
         const R size = std::abs(d);
@@ -465,7 +532,7 @@ template <class T> double norm_of(const T *x, i64 n) {
 
 // (out, A): det(A) * A^-1, of matrices whose inverse has a third of its digits right
 PyObject *adjugate_kernel(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
-  WeftTensor *out = nargs == 2 ? dense(args[0]) : nullptr;
+  WeftTensor *out = nargs == 2 ? as_tensor(args[0]) : nullptr;
   Matrices a;
   if (!out || !a.read(args[1])) return unread();
   if (!a.square() || out->numel != a.t->numel || WEFT_DTYPE(out) != a.dtype()) return not_for_these();
@@ -475,11 +542,10 @@ PyObject *adjugate_kernel(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
     const i64 n = a.n;
     Solver<T> solver(n);
     return each(a, [&](i64 i) {
-      const T *from = data_of<T>(a.t) + i * n * n;
       T *x = data_of<T>(out) + i * n * n;
-      if (!solver.factor(from, false)) return false;
+      if (!solver.factor(a, i)) return false;
       solver.invert(x);
-      if (!(norm_of(from, n * n) * norm_of(x, n * n) < poor)) return false;
+      if (!(norm_of(a.at<T>(i), n * n) * norm_of(x, n * n) < poor)) return false;
       const T determinant = solver.determinant();
       for (i64 k = 0; k < n * n; k++) x[k] *= determinant;
       return true;
@@ -489,20 +555,20 @@ PyObject *adjugate_kernel(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
 
 }  // namespace
 
-const NativeKernel lapack_kernels[] = {{"linalg_inv", WEFT_KERNEL(by_rows<inverse_kernel>)},
-                                       {"solve_matrix", WEFT_KERNEL(by_rows<solve_kernel>)},
-                                       {"solve_triangular_matrix", WEFT_KERNEL(by_rows<triangular_kernel>)},
-                                       {"solve_factored", WEFT_KERNEL(by_rows<factored_kernel>)},
-                                       {"cholesky_lower", WEFT_KERNEL(by_rows<cholesky_kernel>)},
-                                       {"linalg_lu_factor_ex", WEFT_KERNEL(by_rows<lu_kernel>)},
-                                       {"linalg_qr", WEFT_KERNEL(by_rows<qr_kernel>)},
-                                       {"linalg_eigh", WEFT_KERNEL(by_rows<eigh_kernel>)},
-                                       {"hermitian_values", WEFT_KERNEL(by_rows<eigvalsh_kernel>)},
-                                       {"linalg_svd", WEFT_KERNEL(by_rows<svd_kernel>)},
-                                       {"singular_values", WEFT_KERNEL(by_rows<svdvals_kernel>)},
-                                       {"linalg_det", WEFT_KERNEL(by_rows<det_kernel>)},
-                                       {"slogdet", WEFT_KERNEL(by_rows<slogdet_kernel>)},
-                                       {"adjugate", WEFT_KERNEL(by_rows<adjugate_kernel>)},
+const NativeKernel lapack_kernels[] = {{"linalg_inv", WEFT_KERNEL(by_columns<inverse_kernel>)},
+                                       {"solve_matrix", WEFT_KERNEL(by_columns<solve_kernel>)},
+                                       {"solve_triangular_matrix", WEFT_KERNEL(by_columns<triangular_kernel>)},
+                                       {"solve_factored", WEFT_KERNEL(by_columns<factored_kernel>)},
+                                       {"cholesky_lower", WEFT_KERNEL(by_columns<cholesky_kernel>)},
+                                       {"linalg_lu_factor_ex", WEFT_KERNEL(by_columns<lu_kernel, 1>)},
+                                       {"linalg_qr", WEFT_KERNEL(by_columns<qr_kernel, 3>)},
+                                       {"linalg_eigh", WEFT_KERNEL(by_columns<eigh_kernel, 2>)},
+                                       {"hermitian_values", WEFT_KERNEL(by_columns<eigvalsh_kernel, 0>)},
+                                       {"linalg_svd", WEFT_KERNEL(by_columns<svd_kernel, 5>)},
+                                       {"singular_values", WEFT_KERNEL(by_columns<svdvals_kernel, 0>)},
+                                       {"linalg_det", WEFT_KERNEL(by_columns<det_kernel, 0>)},
+                                       {"slogdet", WEFT_KERNEL(by_columns<slogdet_kernel, 0>)},
+                                       {"adjugate", WEFT_KERNEL(by_columns<adjugate_kernel>)},
                                        {nullptr, nullptr}};
 
 }  // namespace weft

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "half.h"
+#include "by_dtype.h"
 #include "kernels.h"
 #include "released.h"
 
@@ -29,21 +29,11 @@ namespace {
 // ------------------------------------------------------------------------------ processors without AVX2
 // The sums of gemm.h, in its order, one at a time.
 template <typename T> T read(const void *data, long dtype, long index) {
-  switch (dtype) {
-    case WEFT_FLOAT64: return (T)((const double *)data)[index];
-    case WEFT_FLOAT32: return (T)((const float *)data)[index];
-    case WEFT_BFLOAT16: return (T)bfloat16_to_float(((const uint16_t *)data)[index]);
-    default: return (T)float16_to_float(((const uint16_t *)data)[index]);
-  }
+  return by_real((int)dtype, T(), [&](auto type) { return (T)((const typename decltype(type)::type *)data)[index]; });
 }
 
 template <typename T> void write(void *data, long dtype, long index, T value) {
-  switch (dtype) {
-    case WEFT_FLOAT64: ((double *)data)[index] = (double)value; break;
-    case WEFT_FLOAT32: ((float *)data)[index] = (float)value; break;
-    case WEFT_BFLOAT16: ((uint16_t *)data)[index] = float_to_bfloat16((float)value); break;
-    default: ((uint16_t *)data)[index] = float_to_float16((float)value);
-  }
+  by_real((int)dtype, 0, [&](auto type) { return ((typename decltype(type)::type *)data)[index] = (typename decltype(type)::type)value, 0; });
 }
 
 long position(const WeftGemm &g, const WeftGemmOperand &o, long batch, long row, long col) {
@@ -155,13 +145,11 @@ template <typename T> void integer_rows(void *context, int64_t begin, int64_t en
 
 typedef void (*Body)(void *, int64_t, int64_t, int64_t);
 
-Body integer_body(int dtype) {
-  switch (dtype) { // signed wraps as unsigned does
-    case WEFT_UINT8: case WEFT_INT8: return integer_rows<uint8_t>;
-    case WEFT_INT16: case WEFT_UINT16: return integer_rows<uint16_t>;
-    case WEFT_INT32: case WEFT_UINT32: return integer_rows<uint32_t>;
-    default: return integer_rows<uint64_t>;
-  }
+Body integer_body(int dtype) {  // signed wraps as unsigned does
+  return by_size(weft_itemsize(dtype), (Body)nullptr, [](auto type) -> Body {
+    if constexpr (std::is_integral<typename decltype(type)::type>::value) return integer_rows<typename decltype(type)::type>;
+    else return nullptr;
+  });
 }
 
 // --------------------------------------------------------------------------------------------- tensors

@@ -45,8 +45,8 @@ struct NativeKernel {
   const char *op;
   PyObject *(*function)(PyObject *, PyObject *const *, Py_ssize_t);
 };
-#define WEFT_KERNEL(f) guarded<f>
-extern const NativeKernel pointwise_kernels[], convolution_kernels[], search_kernels[], norm_kernels[], loss_kernels[], sampling_kernels[], structure_kernels[], scatter_kernels[], order_kernels[], draw_kernels[], creation_kernels[], fft_kernels[], lapack_kernels[],
+#define WEFT_KERNEL(...) guarded<__VA_ARGS__>
+extern const NativeKernel pointwise_kernels[], convolution_kernels[], search_kernels[], norm_kernels[], loss_kernels[], sampling_kernels[], structure_kernels[], scatter_kernels[], order_kernels[], draw_kernels[], creation_kernels[], random_kernels[], fft_kernels[], lapack_kernels[],
     selection_kernels[];
 
 }  // namespace weft

@@ -6,6 +6,7 @@
 #include "philox.h"
 
 #include <math.h>
+#include <string.h>
 
 #include <algorithm>
 
@@ -14,6 +15,8 @@
 #include "half.h"
 #include "kernels.h"
 #include "native_kernel.h"
+#include "vecmath.h"
+#include "vecrandom.h"
 
 namespace weft {
 
@@ -140,19 +143,30 @@ static void by_runs(int64_t n, Fill f, Some some) {
   }
 }
 
+template <bool normal> static void portable_floats(const uint32_t *lanes, float *out) {
+  for (int k = 0; k < 4 * kRun; k += 4) {
+    vm_bits<f32x4> bits;
+    memcpy(&bits, lanes + k, sizeof bits);
+    f32x4 v = vm_unit<f32x4>(bits);
+    if (normal) v = vm_normal_pairs(v);
+    memcpy(out + k, &v, sizeof v);
+  }
+}
+
 template <class T>
 void fill_float(T *out, int64_t n, const Fill &f) {
+  const bool normal = f.kind == Fill::NORMAL;
+  const WeftPhiloxFloats known = normal ? weft_kernels.philox_normal : weft_kernels.philox_uniform;
+  const WeftPhiloxFloats numbers = known ? known : normal ? portable_floats<true> : portable_floats<false>;
+  const float mean = (float)f.mean, std = (float)f.std;
   by_runs<1>(n, f, [&](const uint32_t *lanes, int64_t i, int64_t count) {
     float v[4 * kRun];
-    for (int k = 0; k < 4 * kRun; k++) v[k] = philox_uniform(lanes[k]);
-    if (f.kind == Fill::NORMAL) {
-      for (int64_t k = 0; k < count; k += 2) {
-        float radius = sqrtf(-2.0f * logf(1.0f - v[k])), angle = 6.283185307179586f * v[k + 1];
-        v[k] = (float)f.mean + (float)f.std * (radius * cosf(angle));
-        v[k + 1] = (float)f.mean + (float)f.std * (radius * sinf(angle));
-      }
-    }
-    for (int64_t k = 0; k < count; k++) out[i + k] = T(v[k]);
+    numbers(lanes, v);
+    if (normal)
+      for (int k = 0; k < 4 * kRun; k++) v[k] = mean + std * v[k];
+    if constexpr (std::is_same<T, float>::value) memcpy(out + i, v, (size_t)count * sizeof(float));
+    else
+      for (int64_t k = 0; k < count; k++) out[i + k] = T(v[k]);
   });
 }
 
@@ -176,6 +190,8 @@ void philox_keys(uint64_t seed, uint64_t offset, uint64_t *out, int64_t n) {
     for (int64_t k = 0; k < count; k++) out[i + k] = ((uint64_t)lanes[2 * k] << 32 | lanes[2 * k + 1]) >> 11 << 11;
   });
 }
+
+void philox_floats(uint64_t seed, uint64_t offset, float *out, int64_t n) { fill_float(out, n, Fill{Fill::UNIFORM, seed, offset, 0, 1, 0, 0}); }
 
 // Ranges below 2^32 take the high half of lane * range, wider ones two lanes modulo the range.
 template <class T>
@@ -281,7 +297,9 @@ template <class T, int width, class Uniform> static bool fill_chances(const T *c
   bool good = true;
   by_runs<width>(n, f, [&](const uint32_t *lanes, int64_t i, int64_t count) {
     T v[4 * kRun / width];
-    for (int k = 0; k < 4 * kRun / width; k++) v[k] = uniform(lanes + k * width);
+    if constexpr (width == 1) (weft_kernels.philox_uniform ? weft_kernels.philox_uniform : portable_floats<false>)(lanes, v);
+    else
+      for (int k = 0; k < 4 * kRun / width; k++) v[k] = uniform(lanes + k * width);
     for (int64_t k = 0; k < count; k++) {
       good &= chance[i + k] >= 0 && chance[i + k] <= 1;
       out[i + k] = v[k] < chance[i + k] ? T(1) : T(0);

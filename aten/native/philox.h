@@ -38,6 +38,8 @@ PyObject *fast_bernoulli(Call &call);  // a rule
 
 // Of n elements the 53 bits of which philox_uniform64 makes numbers, as the upper bits of a word.
 void philox_keys(uint64_t seed, uint64_t offset, uint64_t *out, int64_t n);
+// n numbers of [0, 1).
+void philox_floats(uint64_t seed, uint64_t offset, float *out, int64_t n);
 
 }  // namespace weft
 #endif

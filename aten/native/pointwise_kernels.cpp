@@ -6,6 +6,7 @@
 #include <complex>
 #include <numeric>
 
+#include "by_dtype.h"
 #include "native_kernel.h"
 
 namespace weft {
@@ -95,14 +96,12 @@ template <Division which> PyObject *division_kernel(PyObject *, PyObject *const 
   if (!out || (!plain(args[1]) && !plain(args[2]))) return not_for_these();
   for (int i = 1; i < 3; i++)
     if (!plain(args[i]) && !PyLong_CheckExact(args[i])) return not_for_these();
-  switch (WEFT_DTYPE(out)) {
-    case WEFT_INT64: return divided_by<which, int64_t>(args);
-    case WEFT_INT32: return divided_by<which, int32_t>(args);
-    case WEFT_INT16: return divided_by<which, int16_t>(args);
-    case WEFT_INT8: return divided_by<which, int8_t>(args);
-    case WEFT_UINT8: return divided_by<which, uint8_t>(args);
-    default: return not_for_these();
-  }
+  const int dtype = WEFT_DTYPE(out);
+  return dtype_kind(dtype) != KIND_INTEGER ? not_for_these() : by_dtype(dtype, (PyObject *)nullptr, [&](auto type) -> PyObject * {
+    typedef typename decltype(type)::type T;
+    if constexpr (std::is_integral<T>::value && !std::is_same<T, bool>::value) return divided_by<which, T>(args);
+    else return not_for_these();
+  });
 }
 
 // ------------------------------------------------------------------------------------------------ complex numbers

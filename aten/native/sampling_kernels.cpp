@@ -1,11 +1,13 @@
 // sampling_kernels.cpp: images [N, C, H, W] at the points of a grid [N, H', W', 2], bilinear or nearest, and the derivatives.
 //
 // A block of points is made offsets and weights once, which every channel then uses. The arithmetic is that of the definition
-// (aten/ops/sampling.py), in its order.
+// (aten/ops/sampling.py), in its order. Images of many channels are laid out with their channels innermost, so that a point's are vectors;
+// those of few are gathered.
 #include <math.h>
 #include <string.h>
 
 #include <algorithm>
+#include <vector>
 
 #include "native_kernel.h"
 
@@ -39,6 +41,40 @@ constexpr int64_t kBlock = 256;
 WEFT_GATHERED(float)
 WEFT_GATHERED(double)
 
+// Of channels that lie side by side: the sums of four pixels, weighed; and of the gradient of such a sum, what it adds to a pixel's, and
+// its product with the pixel, in 16 chains that are added in halves.
+#define WEFT_BESIDE(T)                                                                                                   \
+  WEFT_CLONES void mix(const T *a, const T *b, const T *c, const T *d, const T *weight, int64_t n, T *out) {             \
+    const T p = weight[0], q = weight[1], r = weight[2], s = weight[3];                                                  \
+    for (int64_t i = 0; i < n; i++) {                                                                                    \
+      T total = a[i] * p;                                                                                                \
+      total += b[i] * q;                                                                                                 \
+      total += c[i] * r;                                                                                                 \
+      out[i] = total + d[i] * s;                                                                                         \
+    }                                                                                                                    \
+  }                                                                                                                      \
+  WEFT_CLONES T spread(const T *g, const T *pixel, T weight, int64_t n, T *to) {                                         \
+    T chains[16] = {};                                                                                                   \
+    int64_t i = 0;                                                                                                       \
+    for (; i + 16 <= n; i += 16)                                                                                         \
+      for (int64_t l = 0; l < 16; l++) to[i + l] += g[i + l] * weight, chains[l] += g[i + l] * pixel[i + l];             \
+    for (int64_t l = 0; i + l < n; l++) to[i + l] += g[i + l] * weight, chains[l] += g[i + l] * pixel[i + l];            \
+    for (int64_t half = 8; half; half /= 2)                                                                              \
+      for (int64_t l = 0; l < half; l++) chains[l] += chains[l + half];                                                  \
+    return chains[0];                                                                                                    \
+  }
+WEFT_BESIDE(float)
+WEFT_BESIDE(double)
+
+constexpr int64_t kManyChannels = 8;
+
+// out[j][i] = in[i][j] of m rows of n, in rows `in_row` and `out_row` apart.
+template <class T> void turn(const T *in, int64_t in_row, T *out, int64_t out_row, int64_t m, int64_t n) {
+  if (const WeftTranspose transpose = weft_kernels.transpose[sizeof(T) == 4 ? 2 : 3])
+    return transpose((const char *)in, in_row * (int64_t)sizeof(T), (char *)out, out_row * (int64_t)sizeof(T), n, m);
+  for (int64_t i = 0; i < m; i++)
+    for (int64_t j = 0; j < n; j++) out[j * out_row + i] = in[i * in_row + j];
+}
 
 template <class T> struct Sampler {
   const T *image, *grid, *g;
@@ -128,6 +164,57 @@ template <class T> struct Sampler {
     }
   }
 
+  // Forward, over samples, with the channels of images side by side.
+  static void forward_beside(void *context, int64_t begin, int64_t end, int64_t) {
+    const Sampler &s = *static_cast<Sampler *>(context);
+    const int64_t channels = s.channels, area = s.size[0] * s.size[1];
+    std::vector<T> image((size_t)(area * channels)), made((size_t)(kBlock * channels)), nothing((size_t)channels);
+    Block b;
+    for (int64_t sample = begin; sample < end; sample++) {
+      turn(s.image + sample * channels * area, area, image.data(), channels, channels, area);
+      for (int64_t first = 0; first < s.points; first += kBlock) {
+        const int64_t n = std::min(kBlock, s.points - first);
+        s.find(s.grid + (sample * s.points + first) * 2, n, &b);
+        for (int64_t i = 0; i < n; i++) {
+          const T *pixels[4], weights[4] = {b.weight[0][i], b.weight[1][i], b.weight[2][i], b.weight[3][i]};
+          for (int k = 0; k < 4; k++) pixels[k] = b.at[k][i] < 0 ? nothing.data() : image.data() + b.at[k][i] * channels;
+          mix(pixels[0], pixels[1], pixels[2], pixels[3], weights, channels, made.data() + i * channels);
+        }
+        turn(made.data(), channels, s.out + sample * channels * s.points + first, s.points, n, channels);
+      }
+      poll_signals();
+    }
+  }
+  static void backward_beside(void *context, int64_t begin, int64_t end, int64_t) {
+    const Sampler &s = *static_cast<Sampler *>(context);
+    const int64_t channels = s.channels, area = s.size[0] * s.size[1];
+    std::vector<T> image((size_t)(area * channels)), grad((size_t)(area * channels)), g((size_t)(kBlock * channels));
+    Block b;
+    for (int64_t sample = begin; sample < end; sample++) {
+      turn(s.image + sample * channels * area, area, image.data(), channels, channels, area);
+      std::fill(grad.begin(), grad.end(), T(0));
+      for (int64_t first = 0; first < s.points; first += kBlock) {
+        const int64_t n = std::min(kBlock, s.points - first);
+        s.find(s.grid + (sample * s.points + first) * 2, n, &b);
+        turn(s.g + sample * channels * s.points + first, s.points, g.data(), channels, channels, n);
+        T *to = s.grid_grad + (sample * s.points + first) * 2;
+        for (int64_t i = 0; i < n; i++) {
+          T down = 0, across = 0;
+          for (int k = 0; k < 4; k++) {
+            const int64_t at = b.at[k][i] * channels;
+            if (at < 0) continue;
+            const T product = spread(g.data() + i * channels, image.data() + at, b.weight[k][i], channels, grad.data() + at);
+            down += product * b.dy[k][i], across += product * b.dx[k][i];
+          }
+          to[2 * i] = across * b.slope[1][i], to[2 * i + 1] = down * b.slope[0][i];
+        }
+      }
+      turn(grad.data(), channels, s.image_grad + sample * channels * area, area, area, channels);
+      poll_signals();
+    }
+  }
+  bool beside() const { return !nearest && channels >= kManyChannels; }
+
   static void backward(void *context, int64_t begin, int64_t end, int64_t) {  // over samples
     const Sampler &s = *static_cast<Sampler *>(context);
     const int64_t area = s.size[0] * s.size[1];
@@ -196,7 +283,9 @@ template <class T> PyObject *sampled(Operands &o, WeftTensor *out, PyObject *con
   Sampler<T> s = {};
   if (!read(o.t[0], o.t[1], modes, &s) || out->numel != o.t[0]->sizes[0] * s.channels * s.points) return not_for_these();
   s.out = reinterpret_cast<T *>(weft_data(out));
-  Loop::parallel(4 * out->numel, o.t[0]->sizes[0] * ((s.points + kBlock - 1) / kBlock), kBlock * s.channels * 4, Sampler<T>::forward, &s);
+  const int64_t samples = o.t[0]->sizes[0];
+  if (s.beside()) Loop::parallel(out->numel, samples, s.channels * s.points, Sampler<T>::forward_beside, &s);
+  else Loop::parallel(4 * out->numel, samples * ((s.points + kBlock - 1) / kBlock), kBlock * s.channels * 4, Sampler<T>::forward, &s);
   return written();
 }
 
@@ -213,7 +302,7 @@ template <class T> PyObject *sampled_backward(Operands &o, WeftTensor *image, We
   if (!read(o.t[0], o.t[1], modes, &s) || o.t[2]->numel != o.t[0]->sizes[0] * s.channels * s.points) return not_for_these();
   if (image->numel != o.t[0]->numel || grid->numel != o.t[1]->numel) return not_for_these();
   s.g = reinterpret_cast<T *>(weft_data(o.t[2])), s.image_grad = reinterpret_cast<T *>(weft_data(image)), s.grid_grad = reinterpret_cast<T *>(weft_data(grid));
-  Loop::parallel(8 * o.t[2]->numel, o.t[0]->sizes[0], 8 * s.channels * s.points, Sampler<T>::backward, &s);
+  Loop::parallel(8 * o.t[2]->numel, o.t[0]->sizes[0], 8 * s.channels * s.points, s.beside() ? Sampler<T>::backward_beside : Sampler<T>::backward, &s);
   return written();
 }
 

@@ -8,7 +8,7 @@
 #include <memory>
 #include <new>
 
-#include "half.h"
+#include "by_dtype.h"
 #include "native_kernel.h"
 #include "places.h"
 #include "reduce.h"
@@ -50,10 +50,8 @@ inline uint32_t ordered(uint32_t x) { return x; }
 inline uint32_t ordered(uint16_t x) { return x; }
 inline uint32_t ordered(uint8_t x) { return x; }
 inline uint64_t ordered(uint64_t x) { return x; }
-struct Half { uint16_t bits; };
-struct Brain { uint16_t bits; };
-inline uint32_t ordered(Half x) { return ordered(float16_to_float(x.bits)); }
-inline uint32_t ordered(Brain x) { return ordered(bfloat16_to_float(x.bits)); }
+inline uint32_t ordered(Half x) { return ordered((float)x); }
+inline uint32_t ordered(BFloat16 x) { return ordered((float)x); }
 
 struct Job {
   const char *x;
@@ -142,22 +140,12 @@ template <class T> void order_rows(void *context, i64 begin, i64 end, i64 worker
   }
 }
 
-void (*body_of(int dtype))(void *, i64, i64, i64) {
-  switch (dtype) {
-    case WEFT_BOOL: case WEFT_UINT8: return order_rows<uint8_t>;
-    case WEFT_INT8: return order_rows<int8_t>;
-    case WEFT_INT16: return order_rows<int16_t>;
-    case WEFT_INT32: return order_rows<int32_t>;
-    case WEFT_INT64: return order_rows<i64>;
-    case WEFT_UINT16: return order_rows<uint16_t>;
-    case WEFT_UINT32: return order_rows<uint32_t>;
-    case WEFT_UINT64: return order_rows<uint64_t>;
-    case WEFT_FLOAT16: return order_rows<Half>;
-    case WEFT_BFLOAT16: return order_rows<Brain>;
-    case WEFT_FLOAT32: return order_rows<float>;
-    case WEFT_FLOAT64: return order_rows<double>;
-    default: return nullptr;
-  }
+typedef void (*Body)(void *, i64, i64, i64);
+Body body_of(int dtype) {
+  return by_real(dtype, (Body)nullptr, [](auto type) -> Body {
+    typedef typename decltype(type)::type T;
+    return order_rows<typename std::conditional<std::is_same<T, bool>::value, uint8_t, T>::type>;
+  });
 }
 
 // The first k of every row of `x` along its last dim, in order; all row-major. False with an exception set.
@@ -283,19 +271,12 @@ template <PickKind kind, class T> void pick_rows(void *context, i64 begin, i64 e
   }
 }
 
-template <PickKind kind> void (*pick_body(int dtype))(void *, i64, i64, i64) {
-  switch (dtype) {
-    case WEFT_UINT8: return pick_rows<kind, uint8_t>;
-    case WEFT_INT8: return pick_rows<kind, int8_t>;
-    case WEFT_INT16: return pick_rows<kind, int16_t>;
-    case WEFT_INT32: return pick_rows<kind, int32_t>;
-    case WEFT_INT64: return pick_rows<kind, i64>;
-    case WEFT_FLOAT16: return pick_rows<kind, Half>;
-    case WEFT_BFLOAT16: return pick_rows<kind, Brain>;
-    case WEFT_FLOAT32: return pick_rows<kind, float>;
-    case WEFT_FLOAT64: return pick_rows<kind, double>;
-    default: return nullptr;
-  }
+template <PickKind kind> Body pick_body(int dtype) {
+  return by_real(dtype, (Body)nullptr, [](auto type) -> Body {
+    typedef typename decltype(type)::type T;
+    if constexpr (std::is_same<T, bool>::value) return nullptr;
+    else return pick_rows<kind, T>;
+  });
 }
 
 // (out, x, dim, keepdim); of kthvalue (out, x, k, dim, keepdim). The results count the rows, whatever shape they have.

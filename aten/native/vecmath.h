@@ -22,7 +22,10 @@ template <class F> using vm_mask = decltype(F{} < F{});  // signed integers of t
 // x*y + z rounded once. Overloads by width, since a loop of __builtin_fmaf is not always turned into one instruction.
 template <class F> WEFT_INLINE F vm_fma(F x, F y, F z) {
   F r = z;
-  for (unsigned i = 0; i < sizeof(F) / sizeof(x[0]); i++) r[i] = __builtin_fma(x[i], y[i], z[i]);
+  for (unsigned i = 0; i < sizeof(F) / sizeof(x[0]); i++) {
+    if constexpr (sizeof(x[0]) == 4) r[i] = __builtin_fmaf(x[i], y[i], z[i]);
+    else r[i] = __builtin_fma(x[i], y[i], z[i]);
+  }
   return r;
 }
 #ifdef __FMA__
@@ -289,7 +292,7 @@ WEFT_INLINE f32x4 vm_erf32(f32x4 x) {
 
 //@ sincos32: base
 // Float32 only. 1.6 ulp for |x| <= 71476 (three-part reduction by pi/2); larger lanes take the C library.
-template <int phase, class F> WEFT_INLINE F vm_sincos32(F x) {
+template <class F> WEFT_INLINE F vm_sincos32_reduced(F x, vm_mask<F> phase) {  // sines where phase is 0, cosines where it is 1
   typedef vm_mask<F> I;
   const F shifted = vm_fma(x, F{} + 0.636619772f, F{} + 12582912.0f);
   const F n = shifted - 12582912.0f;
@@ -308,8 +311,12 @@ template <int phase, class F> WEFT_INLINE F vm_sincos32(F x) {
   b = vm_fma(b, s, F{} - 1.388888360e-03f);
   b = vm_fma(b, s, F{} + 4.166666662e-02f);
   b = vm_fma(b * s, s, vm_fma(s, F{} - 0.5f, F{} + 1.0f));
-  F y = (quadrant & 1) != 0 ? b : a;
-  y = (quadrant & 2) != 0 ? -y : y;
+  const F y = (quadrant & 1) != 0 ? b : a;
+  return (quadrant & 2) != 0 ? -y : y;
+}
+template <int phase, class F> WEFT_INLINE F vm_sincos32(F x) {
+  typedef vm_mask<F> I;
+  F y = vm_sincos32_reduced(x, I{} + phase);
   if (phase == 0) y = x == 0.0f ? x : y;
   const I large = ~(vm_abs(x) <= 71476.0f);
   if (__builtin_expect(vm_some(large), 0))

@@ -11,6 +11,7 @@ template <class V, class T> using vm_like = typename vm_vector<T, vm_lanes<V>>::
 template <int... K> struct vm_order {
   template <class V> WEFT_INLINE V of() { return V{(decltype(V{}[0] + V{}[0]))K...}; }
   template <int flip, class V> WEFT_INLINE V flipped(V x) { return __builtin_shufflevector(x, x, (K ^ flip)...); }
+  template <int which, class V> WEFT_INLINE V of_pairs(V x) { return __builtin_shufflevector(x, x, ((K & ~1) | which)...); }
 };
 #ifdef __clang__
 template <class T, T... K> using vm_order_of = vm_order<(int)K...>;
@@ -161,37 +162,42 @@ template <class V, class S> WEFT_INLINE V vm_uniform_run(S &&source, unsigned lo
   return vm_unit<V>(vm_philox_run<vm_bits<V>>(source, seed, first, element));
 }
 
-//@ normal: uniform
+//@ normal: uniform log32 sincos32 sqrt
 // Box and Muller: elements 2k and 2k + 1 are radius sqrt(-2 log(1 - u)) times cosine and sine of 2 pi v, u and v uniform.
-// The C library's functions, lane by lane: the numbers are to be the same whatever the width of a vector. + 0 has no -0.
-static inline void vm_normal_pair(float &u, float &v) {
-  const float radius = __builtin_sqrtf(-2.0f * __builtin_logf(1.0f - u)), angle = 6.283185307179586f * v;
-  __builtin_sincosf(angle, &v, &u);
-  u = 0.0f + radius * u;
-  v = 0.0f + radius * v;
-}
+// The numbers are to be the same whatever the width of a vector: doubles take the C library's functions lane by lane. + 0 has no -0.
 static inline void vm_normal_pair(double &u, double &v) {
   const double radius = __builtin_sqrt(-2.0 * __builtin_log(1.0 - u)), angle = 6.283185307179586476925 * v;
   __builtin_sincos(angle, &v, &u);
   u = 0.0 + radius * u;
   v = 0.0 + radius * v;
 }
-template <class V> static __attribute__((noinline)) V vm_normal_pairs(V x) {
-  auto lane = x[0];
-  decltype(lane) r[vm_lanes<V>];
-  __builtin_memcpy(r, &x, sizeof x);
-  for (int k = 0; k < vm_lanes<V>; k += 2) vm_normal_pair(r[k], r[k + 1]);
-  __builtin_memcpy(&x, r, sizeof x);
-  return x;
+template <class V, class E> WEFT_INLINE V vm_normal_of(V u, V v, E element) {
+  if constexpr (sizeof(u[0]) == 4) {
+    const V radius = vm_sqrt(vm_log32(1.0f - u) * -2.0f);
+    return 0.0f + radius * vm_sincos32_reduced(v * 6.283185307179586f, __builtin_convertvector(1 - (element & 1), vm_mask<V>));
+  } else {
+    for (int k = 0; k < vm_lanes<V>; k++) {
+      double a = u[k], b = v[k];
+      vm_normal_pair(a, b);
+      u[k] = element[k] & 1 ? b : a;
+    }
+    return u;
+  }
+}
+template <class V> WEFT_INLINE V vm_normal_pairs(V x) {
+  typedef vm_order_in<V> order;
+  if constexpr (sizeof(x[0]) == 4) {
+    return vm_normal_of(order::template of_pairs<0>(x), order::template of_pairs<1>(x), order::template of<vm_mask<V>>());
+  } else {
+    double r[vm_lanes<V>];
+    __builtin_memcpy(r, &x, sizeof x);
+    for (int k = 0; k < vm_lanes<V>; k += 2) vm_normal_pair(r[k], r[k + 1]);
+    __builtin_memcpy(&x, r, sizeof x);
+    return x;
+  }
 }
 template <class V, class E> WEFT_INLINE V vm_normal(unsigned long seed, unsigned long first, E element) {
-  V u = vm_uniform<V>(seed, first, element & ~1), v = vm_uniform<V>(seed, first, element | 1);
-  for (int k = 0; k < vm_lanes<V>; k++) {
-    auto a = u[k], b = v[k];
-    vm_normal_pair(a, b);
-    u[k] = element[k] & 1 ? b : a;
-  }
-  return u;
+  return vm_normal_of(vm_uniform<V>(seed, first, element & ~1), vm_uniform<V>(seed, first, element | 1), element);
 }
 template <class V, class S> WEFT_INLINE V vm_normal_run(S &&source, unsigned long seed, unsigned long first, long element) {
   if (__builtin_expect(element & 1, 0)) return vm_normal<V>(seed, first, vm_order_in<V>::template of<vm_like<V, unsigned long>>() + element);

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 
 from aten import dtype as dtypes
+from aten.laid_out import laid_out_as
 from aten.meta import Meta
 from aten.op import composite, op, ops
 from aten.ops.batching import to_front
-from aten.ops.formats import laid_out_as
 from aten.ops.pointwise import unary
 from aten.promotion import TYPE_NAMES, category, to_complex, to_real
 from aten.scalar.numerics import via

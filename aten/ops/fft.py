@@ -48,10 +48,17 @@ fft_r2c.kernel(lambda out, x, dim: np.copyto(out, np.fft.rfftn(x, axes=dim)))
 
 @fft_r2c.vjp
 def _(g, dim, input_meta):
-    """The real part of the backward transform of g, filled up with zeros."""
-    last = dim[-1]
-    pad = [0, 0] * (g.ndim - 1 - last) + [0, input_meta.sizes[last] - g.shape[last]]
-    return ops.real(fft_c2c(ops.constant_pad_nd(g, pad, 0), dim, False))
+    """The real part of the backward transform of g filled up with zeros: that of half of a spectrum whose inner frequencies count half."""
+    last, n = dim[-1], input_meta.sizes[dim[-1]]
+    return fft_c2r(g * _weights(g, last, n, 0.5), dim, n)
+
+
+def _weights(g: Any, dim: int, n: Any, inner: float) -> Any:
+    """`inner` for the frequencies along `dim` that stand for two of n, else 1."""
+    weights = ops.ones(g.shape[dim], dtype=to_real(g.dtype), device=g.device)
+    if n > 2:
+        weights[1 : (n + 1) // 2] = inner
+    return weights.reshape([-1 if d == dim else 1 for d in range(g.ndim)])
 
 
 @op("fft_c2r(Tensor input, int[] dim, int last) -> Tensor", tags=["library", "function_only"])
@@ -71,11 +78,7 @@ fft_c2r.kernel(
 def _(g, dim, last):
     """The forward transform of g; frequencies that stand for two count twice."""
     gx = fft_r2c(g, dim)
-    n = gx.shape[dim[-1]]
-    twice = ops.ones(n, dtype=g.dtype)
-    if n > 1:
-        twice[1 : last - n + 1] = 2.0
-    return gx * twice.reshape([-1 if d == dim[-1] else 1 for d in range(gx.ndim)])
+    return gx * _weights(gx, dim[-1], last, 2.0)
 
 
 def _resized(x: Any, dims: list[int], sizes: list[int]) -> Any:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from aten.layout import channels_last, channels_last_3d
-from aten.meta import Meta, channels_innermost, contiguous_strides, known_equal
+from aten.meta import Meta, channels_innermost, contiguous_strides
 from aten.op import Op, ops
 
 _FORMATS = {4: channels_last, 5: channels_last_3d}
@@ -31,17 +31,6 @@ def in_format(sizes: Sequence[Any], *metas: Meta) -> tuple[Any, ...]:
     n = len(sizes)
     strides = contiguous_strides([sizes[d] for d in (0, *range(2, n), 1)])
     return (strides[0], strides[-1], *strides[1:-1])
-
-
-def laid_out_as(x: Any, strides: Sequence[Any]) -> Any:
-    """x itself if it has these strides, which leave no gaps; else a copy that has them."""
-    if all(map(known_equal, x.stride(), strides)) or x.ndim < 2:
-        return x
-    hints: list[Any] = [v if type(v) is int else getattr(v, "hint", None) for v in strides]
-    if None in hints:
-        return x
-    order = sorted(range(x.ndim), key=lambda d: (-hints[d], x.shape[d] != 1, d))
-    return ops.permute(ops.contiguous(ops.permute(x, order)), [order.index(d) for d in range(x.ndim)])
 
 
 def keep_channels(op: Op, *images: int, dense: bool = False) -> None:

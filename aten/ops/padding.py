@@ -4,10 +4,11 @@ from typing import Any
 
 import numpy as np
 
+from aten.laid_out import laid_out_as
 from aten.meta import Meta, exceeds
 from aten.op import composite, op, ops
 from aten.ops.batching import to_front
-from aten.ops.formats import in_format, laid_out_as
+from aten.ops.formats import in_format
 from aten.ops.structure import constant_pad_nd
 from aten.shapes import is_empty, show
 

@@ -10,10 +10,10 @@ import numpy as np
 
 from aten import _native, devices, dispatch, overrides
 from aten import dtype as dtypes
+from aten.laid_out import laid_out_as
 from aten.meta import Meta, dense_strides
 from aten.op import composite, op, ops, registry
 from aten.ops.creation import CPU, check_sizes, finish, laid_out
-from aten.ops.formats import laid_out_as
 from aten.promotion import TYPE_NAMES, category
 from aten.shapes import broadcast, product
 

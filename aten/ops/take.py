@@ -7,9 +7,9 @@ import numpy as np
 
 from aten import _native
 from aten import dtype as dtypes
+from aten.laid_out import laid_out_as
 from aten.meta import Meta, dense_strides
 from aten.op import composite, op, ops
-from aten.ops.formats import laid_out_as
 from aten.shapes import is_int, product, wrap_dim
 
 

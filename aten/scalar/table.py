@@ -201,7 +201,7 @@ scalar("round_float16", "w_round<w_f16>({0})", cost=8)
 
 # ------------------------------------------------------------------------------------------------------- random numbers
 # Of element `k` of a draw that begins at counter `first` under `seed`, all int64; the result is of the node's own dtype.
-for _name, _rest, _cost in (("uniform", "", 45), ("normal", "", 250), ("random_below", ", {2}[0]", 45)):
+for _name, _rest, _cost in (("uniform", "", 45), ("normal", "", 90), ("random_below", ", {2}[0]", 45)):
     _last = 2 if not _rest else 3
     scalar(
         _name,

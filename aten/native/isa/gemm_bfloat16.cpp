@@ -7,9 +7,6 @@
 
 #include "gemm_pairs.h"
 
-#define JOIN_(a, b) a##b
-#define JOIN(a, b) JOIN_(a, b)
-
 #ifdef __AVX512F__
 namespace weft_gemm {
 namespace {
@@ -53,16 +50,8 @@ Micro<float> choose_pairs(i64 mr, i64 nv, bool by_k) {
   return by_k ? choose_pairs<1, true, R>(mr) : choose_pairs<1, false, R>(mr);
 }
 
-long run_bfloat16(const WeftGemm *gemm, const WeftKernelRuntime *rt) { return run_pairs(gemm, rt, choose_pairs, false); }
-
 } // namespace
 } // namespace weft_gemm
 #endif
 
-extern "C" void JOIN(weft_fill_gemm_bfloat16_, WEFT_ISA)(WeftGemmTable *table) {
-#ifdef __AVX512F__
-  table->run_bfloat16 = weft_gemm::run_bfloat16;
-#else
-  (void)table;
-#endif
-}
+WEFT_FILL_PAIRS(bfloat16, choose_pairs, false)

@@ -11,9 +11,6 @@
 
 #include "gemm_pairs.h"
 
-#define JOIN_(a, b) a##b
-#define JOIN(a, b) JOIN_(a, b)
-
 #ifdef __AVX512F__
 namespace weft_gemm {
 namespace {
@@ -75,16 +72,8 @@ Micro<float> choose_tiles(i64 mr, i64 nv, bool) {
   return nv == 4 ? choose_tiles<4, WEFT_GEMM_WIDE_ROWS>(mr) : nv == 2 ? choose_tiles<2, WEFT_GEMM_ROWS>(mr) : choose_tiles<1, WEFT_GEMM_ROWS>(mr);
 }
 
-long run_tiled(const WeftGemm *gemm, const WeftKernelRuntime *rt) { return run_pairs(gemm, rt, choose_tiles, true); }
-
 } // namespace
 } // namespace weft_gemm
 #endif
 
-extern "C" void JOIN(weft_fill_gemm_tiles_, WEFT_ISA)(WeftGemmTable *table) {
-#ifdef __AVX512F__
-  table->run_bfloat16 = weft_gemm::run_tiled;
-#else
-  (void)table;
-#endif
-}
+WEFT_FILL_PAIRS(tiles, choose_tiles, true)

@@ -66,6 +66,16 @@ void run(uint64_t seed, uint64_t first, uint32_t *out) {
   }
 }
 
+template <bool normal> void floats(const uint32_t *lanes, float *out) {
+  typedef F32::V V;
+  for (int i = 0; i < 4 * WEFT_PHILOX_RUN; i += F32::kLanes) {
+    vm_bits<V> bits;
+    memcpy(&bits, lanes + i, sizeof bits);
+    const V u = vm_unit<V>(bits);
+    F32::store(out + i, normal ? vm_normal_pairs(u) : u);
+  }
+}
+
 }  // namespace
 
-void WEFT_FILL(philox)(WeftKernels *k) { k->philox_run = run; }
+void WEFT_FILL(philox)(WeftKernels *k) { k->philox_run = run, k->philox_uniform = floats<false>, k->philox_normal = floats<true>; }

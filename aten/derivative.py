@@ -15,20 +15,20 @@ def asked(fn: Any) -> tuple[str, ...]:
 class Missing:
     """In the place of a gradient that does not exist: to call it, where the gradient is asked for, says so."""
 
-    def __init__(self, what: str):
-        self.what = what
+    def __init__(self, what: str, said: bool = False):
+        self.what, self.said = what, said or ":" in what  # of one argument of several
 
     def __call__(self) -> Any:
-        if ":" in self.what:  # of one argument of several
+        if self.said:
             raise NotImplementedError(f"the derivative for '{self.what.removeprefix('special_')}' is not implemented.")
         raise RuntimeError(f"derivative for aten::{self.what} is not implemented")
 
 
-def missing(what: str) -> Callable[..., Any]:
-    """A vjp in the place of one that does not exist."""
+def missing(what: str, said: bool = False) -> Callable[..., Any]:
+    """A vjp in the place of one that does not exist; `said`: PyTorch says so as NotImplementedError."""
 
     def refuse(*values: Any) -> Any:
-        return Missing(what)
+        return Missing(what, said)
 
     refuse.asks = ("g",)  # type: ignore[attr-defined]
     return refuse

@@ -267,7 +267,7 @@ bool read_rest(Call &call, Term *terms, Ref *scaled) {
   int64_t one;
   if (rest.none() || (exact_int(rest.object, &one) && one == 1)) return true;
   WeftTensor *other = terms[1].tensor;
-  if (!is_number(rest.object) || !other || records(other)) return false;
+  if (!is_number(rest.object) || PyBool_Check(rest.object) || !other || records(other) || WEFT_DTYPE(other) == WEFT_BOOL) return false;
   Term product[2] = {terms[1], term_of(Arg(rest.object))};
   if (product[1].kind > dtype_kind(WEFT_DTYPE(other))) return false;
   NativeOp mul = {};

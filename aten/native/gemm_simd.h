@@ -105,7 +105,14 @@ static inline void store(bfloat16 *p, Vec<float> v) { // to nearest, ties to eve
   typedef unsigned short HU __attribute__((vector_size(WEFT_GEMM_BYTES / 2), aligned(2), may_alias));
   typedef unsigned int W __attribute__((vector_size(WEFT_GEMM_BYTES)));
   W bits = (W)v, rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
-  *(HU *)p = __builtin_convertvector(v == v ? rounded : (bits >> 16 | 0x40), H);
+  rounded = v == v ? rounded : (bits >> 16 | 0x40);
+#if WEFT_GEMM_BYTES == 64 || defined(__clang__)
+  *(HU *)p = __builtin_convertvector(rounded, H);
+#else // lane by lane, if the compiler does it
+  typedef int I __attribute__((vector_size(32)));
+  *(HU *)p = (H)__builtin_ia32_packusdw128(__builtin_shufflevector((I)rounded, (I)rounded, 0, 1, 2, 3),
+                                           __builtin_shufflevector((I)rounded, (I)rounded, 4, 5, 6, 7));
+#endif
 }
 
 static inline void store(float16 *p, Vec<float> v) {

@@ -37,7 +37,7 @@ int64_t Places::count() const {
 
 namespace {
 
-constexpr int64_t kChunk = 512;
+constexpr int64_t kChunk = 256;  // of indices: 2 KB, which are copied by vectors; what is longer goes by slower instructions of the processor
 constexpr int64_t kAway = 16384;  // elements from which on the GIL is given up
 
 // Adjacent dims that step as one become one; dims of size 1 go.

@@ -16,22 +16,28 @@ namespace {
 constexpr int kDigit = 11;
 
 void order_of(const uint64_t *keys, uint64_t *words, uint64_t *spare, int64_t n) {
-  const int passes = n < (int64_t)1 << (2 * kDigit - 1) ? 2 : 3;  // of three the lowest digit has bits that are not there: zeros
-  for (int64_t i = 0; i < n; i++) words[i] = (keys[i] >> 32) << 32 | (uint64_t)i;
+  int bits = 0;  // of a number of n, and two more, in digits
+  while (((n - 1) >> bits) > 0) bits++;
+  bits = std::min(bits + 2, 32);
+  const int passes = (bits + kDigit - 1) / kDigit, digit = std::max(1, (bits + passes - 1) / passes);
+  const uint64_t mask = ((uint64_t)1 << digit) - 1;
+  const auto shift = [&](int pass) { return std::max(32, 64 - digit * (pass + 1)); };  // of the last the lowest bits may be counted twice
+  std::vector<uint32_t> starts((size_t)passes << digit);
+  for (int64_t i = 0; i < n; i++) {
+    words[i] = (keys[i] >> 32) << 32 | (uint64_t)i;
+    for (int pass = 0; pass < passes; pass++) starts[(size_t)pass << digit | (keys[i] >> shift(pass) & mask)]++;
+  }
+  uint64_t *const kept = words;
   for (int pass = passes - 1; pass >= 0; pass--) {
-    const int shift = std::max(32, 64 - kDigit * (pass + 1)), bits = 64 - kDigit * pass - shift;
-    const uint64_t mask = ((uint64_t)1 << bits) - 1;
-    int64_t starts[1 << kDigit] = {};
-    for (int64_t i = 0; i < n; i++) starts[words[i] >> shift & mask]++;
-    int64_t total = 0;
-    for (int64_t &s : starts) {
-      const int64_t count = s;
-      s = total, total += count;
+    uint32_t *start = starts.data() + ((size_t)pass << digit), total = 0;
+    for (uint64_t k = 0; k <= mask; k++) {
+      const uint32_t count = start[k];
+      start[k] = total, total += count;
     }
-    for (int64_t i = 0; i < n; i++) spare[starts[words[i] >> shift & mask]++] = words[i];
+    const int low = shift(pass);
+    for (int64_t i = 0; i < n; i++) spare[start[words[i] >> low & mask]++] = words[i];
     std::swap(words, spare);
   }
-  if (passes & 1) std::copy(words, words + n, spare), std::swap(words, spare);
   for (int64_t i = 1; i < n; i++) {
     const uint64_t word = words[i];
     if (words[i - 1] >> 32 < word >> 32) continue;  // (keys are all over memory)
@@ -45,6 +51,7 @@ void order_of(const uint64_t *keys, uint64_t *words, uint64_t *spare, int64_t n)
     }
     words[to] = word;
   }
+  for (int64_t i = 0; i < n; i++) kept[i] = (uint32_t)words[i];
 }
 
 // (out, n, seed, offset, dtype, device): the order of n numbers that are uniform on [0, 1), of 53 bits
@@ -61,7 +68,6 @@ PyObject *randperm_kernel(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
   Released released(n >= 4096);
   philox_keys(seed, offset, keys, n);
   order_of(keys, words, spare, n);
-  for (int64_t i = 0; i < n; i++) words[i] = (uint32_t)words[i];
   return written();
 }
 

@@ -215,10 +215,9 @@ def rrelu(input, lower, upper, training, inplace):
     if lower > upper:
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     if training:
-        slope = ops.rand_like(input) * (upper - lower) + lower
+        result = _where(input >= 0, input, input * (ops.rand_like(input) * (upper - lower) + lower))
     else:
-        slope = (lower + upper) / 2
-    result = _where(input >= 0, input, input * slope)
+        result = ops.leaky_relu(input, (lower + upper) / 2)
     return input.copy_(result) if inplace else result
 
 

@@ -11,7 +11,7 @@ from aten.ops.batching import to_front
 from aten.ops.convolution import padded, turned, windows
 from aten.ops.formats import keep_channels
 from aten.promotion import TYPE_NAMES
-from aten.shapes import is_int, product, show
+from aten.shapes import is_empty, is_int, product, show
 
 
 def spread_over(value: Any, n: int, name: str) -> list[int]:
@@ -48,7 +48,7 @@ def _check(name: str, x: Any, weight: Any, bias: Any, groups: int, n: int) -> No
             f"Given groups={groups}, weight of size {show(weight.shape)}, expected input{show(x.shape)} to have "
             f"{weight.shape[1] * groups} channels, but got {x.shape[1]} channels instead"
         )
-    if weight.shape[0] % groups:
+    if weight.shape[0] % groups or is_empty(weight.shape[0]):
         raise RuntimeError(f"Given groups={groups}, expected weight to be at least {groups} at dimension 0")
 
 
@@ -78,6 +78,8 @@ def _convolved(x, weight, bias, size, stride, before, dilation, holes, groups):
     if x.dtype is not weight.dtype:
         found, expected = TYPE_NAMES[weight.dtype.name], TYPE_NAMES[x.dtype.name]
         raise RuntimeError(f"expected scalar type {expected} but found {found}")
+    if is_empty(x.shape[1]):  # of no channels are no channels made, as in PyTorch
+        weight, bias = weight.narrow(0, 0, 0), None if bias is None else bias.narrow(0, 0, 0)
     n = weight.shape[0]
     if bias is not None and (bias.ndim != 1 or exceeds(bias.shape[0], n) or exceeds(n, bias.shape[0])):
         raise RuntimeError(

@@ -8,7 +8,7 @@ from aten import _native
 from aten import dtype as dtypes
 from aten.devices import same, waited
 from aten.dtype import DType
-from aten.meta import Meta, dense_strides
+from aten.meta import CHANNELS_INNERMOST, Meta, contiguous_strides, dense_strides, known_equal
 from aten.op import composite, op, ops
 from aten.ops.pointwise import finish_pointwise, pointwise_meta
 from aten.promotion import can_cast as _can_cast
@@ -70,7 +70,15 @@ def to(input, first, second, non_blocking, copy, dtype, device, memory_format, o
 
 
 def _laid_out(x, memory_format):
-    return x if memory_format.name == "preserve_format" else x.contiguous(memory_format=memory_format)
+    """x in a format; where dims of one element leave room for doubt, with the strides that the format gives them, too."""
+    if memory_format.name == "preserve_format":
+        return x
+    made = x.contiguous(memory_format=memory_format)
+    if memory_format.name not in CHANNELS_INNERMOST or made is not x:
+        return made
+    steps = contiguous_strides([x.shape[d] for d in (0, *range(2, x.ndim), 1)])
+    strides = (steps[0], steps[-1], *steps[1:-1])
+    return x if all(map(known_equal, x.stride(), strides)) else ops.clone(x, memory_format=memory_format)
 
 
 def _moving(name: str, ahead: bool, doc: str) -> Any:

@@ -48,7 +48,8 @@ fft_r2c.kernel(lambda out, x, dim: np.copyto(out, np.fft.rfftn(x, axes=dim)))
 
 @fft_r2c.vjp
 def _(g, dim, input_meta):
-    """The real part of the backward transform of g filled up with zeros: that of half of a spectrum whose inner frequencies count half."""
+    """The real part of the backward transform of g filled up with zeros: to it the other half, which is not there, adds as much
+    again as the inner frequencies do."""
     last, n = dim[-1], input_meta.sizes[dim[-1]]
     return fft_c2r(g * _weights(g, last, n, 0.5), dim, n)
 

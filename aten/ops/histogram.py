@@ -63,19 +63,20 @@ def one_hot(tensor, num_classes):
     """
     if tensor.dtype is not dtypes.int64:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
-    if num_classes == -1:
-        if tensor.numel() == 0:
-            raise RuntimeError("Can not infer total number of classes from empty tensor.")
-        num_classes = ops.amax(tensor).item() + 1
-    if tensor.numel() and hasattr(tensor, "data_ptr") and not _is_traced(tensor):
-        if int(ops.amin(tensor).item()) < 0:
-            raise RuntimeError("Class values must be non-negative.")
-        if int(ops.amax(tensor).item()) >= num_classes:
-            raise RuntimeError("Class values must be smaller than num_classes.")
+    if num_classes == -1 and tensor.numel() == 0:
+        raise RuntimeError("Can not infer total number of classes from empty tensor.")
     if _is_traced(tensor):  # scatter checks what cannot be asked here
-        zeros = ops.zeros((*tensor.shape, num_classes), dtype=dtypes.int64, device=tensor.device)
+        count = ops.amax(tensor).item() + 1 if num_classes == -1 else num_classes
+        zeros = ops.zeros((*tensor.shape, count), dtype=dtypes.int64, device=tensor.device)
         return ops.scatter(zeros, -1, tensor.unsqueeze(-1), 1)
-    return ops.eq(ops.contiguous(tensor).unsqueeze(-1), ops.arange(num_classes, device=tensor.device)).to(dtypes.int64)
+    if tensor.numel() and not tensor.is_meta:
+        low, high = [int(x.item()) for x in ops.aminmax(tensor)]
+        num_classes = high + 1 if num_classes == -1 else num_classes
+        if low < 0:
+            raise RuntimeError("Class values must be non-negative.")
+        if high >= num_classes:
+            raise RuntimeError("Class values must be smaller than num_classes.")
+    return ops.zeros((*tensor.shape, num_classes), dtype=dtypes.int64, device=tensor.device).scatter_(-1, tensor.unsqueeze(-1), 1)
 
 
 def _is_traced(x: Any) -> bool:

@@ -20,7 +20,7 @@ from aten.ops.matmul import multi_product
 from aten.ops.reduction import vector_norm
 from aten.promotion import TYPE_NAMES, category, to_real
 from aten.schema import named_result
-from aten.shapes import broadcast, product, wrap_dim
+from aten.shapes import broadcast, is_empty, product, wrap_dim
 
 _EPS = {"float32": 1.1920928955078125e-07, "float64": 2.220446049250313e-16}
 
@@ -364,6 +364,11 @@ def ormqr(input, tau, other, left, transpose):
     return in_columns(result if left else adjoint(result))
 
 
+def _greatest(x: Any, dim: int, keepdim: bool = False) -> Any:
+    """The greatest of numbers that are not negative; 0 of none."""
+    return (ops.sum if is_empty(x.shape[dim]) else ops.amax)(x, [dim], keepdim)
+
+
 # ------------------------------------------------------------------------------------------------------------ norms
 @_linalg("matrix_norm(Tensor A, Any ord='fro', int[] dim=(-2, -1), bool keepdim=False, *, ScalarType? dtype=None)")
 def linalg_matrix_norm(A, ord, dim, keepdim, dtype):
@@ -376,7 +381,7 @@ def linalg_matrix_norm(A, ord, dim, keepdim, dtype):
         return vector_norm(x, 2, [a, b], keepdim)
     if ord in ("nuc", 2, -2):
         s = ops.linalg_svd(ops.movedim(x, [a, b], [-2, -1]), False)[1]
-        found = ops.sum(s, [-1]) if ord == "nuc" else ops.amax(s, [-1]) if ord == 2 else ops.amin(s, [-1])
+        found = ops.sum(s, [-1]) if ord == "nuc" else _greatest(s, -1) if ord == 2 else ops.amin(s, [-1])
         if keepdim:
             for d in sorted((a, b)):
                 found = found.unsqueeze(d)
@@ -385,7 +390,7 @@ def linalg_matrix_norm(A, ord, dim, keepdim, dtype):
         raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
     first, second = (a, b) if abs(ord) == 1 else (b, a)
     sums = ops.sum(x.abs(), [first], True)
-    found = ops.amax(sums, [second], True) if ord > 0 else ops.amin(sums, [second], True)
+    found = _greatest(sums, second, True) if ord > 0 else ops.amin(sums, [second], True)
     return found if keepdim else found.squeeze([a, b])
 
 

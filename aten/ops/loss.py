@@ -443,8 +443,13 @@ def ctc_loss_of(log_probs, targets, input_lengths, target_lengths, blank, reduct
     impossible = loss > 1e29
     # The gradient is that of log-probabilities which a log_softmax made: it includes exp(log_probs) of the frames in use.
     used = (ops.arange(steps).unsqueeze(1) < frames) & ops.logical_not(impossible)
+    found = loss.detach()
     loss = ops.replace_values(loss + ops.sum(ops.where(used.unsqueeze(2), logs, -math.inf).exp(), [0, 2]), loss)
-    loss = ops.where(impossible, 0.0 if zero_infinity else math.inf, loss)
+    if not zero_infinity:  # what is infinite has no slope
+        loss = loss + ops.sum(logs, [0, 2]) * ops.where(impossible, math.nan, 0.0)
+        loss = ops.replace_values(loss, ops.where(impossible, math.inf, found))
+    else:
+        loss = ops.where(impossible, 0.0, loss)
     if reduction == "mean":
         return ops.mean(loss / lengths.clamp(min=1).to(loss.dtype))
     result = reduce_loss(loss, reduction)

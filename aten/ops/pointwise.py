@@ -477,13 +477,15 @@ for _new, _old in (("subtract", "sub"), ("multiply", "mul"), ("divide", "div"), 
     alias_of(_new, getattr(ops, _old))
 
 
-def _check_alpha(input: Any, other: Any, alpha: Any) -> None:
+def _alpha_of(input: Any, other: Any, alpha: Any) -> Any:
+    """What `other` is multiplied by: of truth values a truth value."""
     dtype = result = [t.dtype for t in (input, other) if hasattr(t, "dtype")]
     kind = max(category(d) for d in result) if dtype else 0
     if isinstance(alpha, bool) and kind != 0:
         raise RuntimeError("Boolean alpha only supported for Boolean results.")
     if isinstance(alpha, float) and kind < 2:
         raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
+    return bool(alpha) if kind == 0 and isinstance(alpha, int) else alpha
 
 
 def _is_not_one(input, other, alpha):
@@ -492,14 +494,12 @@ def _is_not_one(input, other, alpha):
 
 @ops.add.special(_is_not_one)
 def _(input, other, alpha):
-    _check_alpha(input, other, alpha)
-    return ops.add(input, scaled(other, alpha))
+    return ops.add(input, scaled(other, _alpha_of(input, other, alpha)))
 
 
 @ops.sub.special(_is_not_one)
 def _(input, other, alpha):
-    _check_alpha(input, other, alpha)
-    return ops.sub(input, scaled(other, alpha))
+    return ops.sub(input, scaled(other, _alpha_of(input, other, alpha)))
 
 
 def scaled(other: Any, alpha: Any) -> Any:

@@ -1,10 +1,12 @@
-"""Pooling of images and sequences, as composites."""
+"""Pooling of images and sequences, as composites, but for means of unequal parts."""
 
 import math
 from typing import Any
 
 from aten import dtype as dtypes
-from aten.op import composite, ops, registry
+from aten.meta import Meta
+from aten.op import composite, op, ops, registry
+from aten.ops.by_definition import by_definition
 from aten.ops.conv import padded, spread_over, windows
 from aten.ops.formats import keep_channels
 from aten.promotion import TYPE_NAMES
@@ -167,14 +169,47 @@ def _adaptive_avg(n: int) -> None:
         _check_rank(f"adaptive_avg_pool{n}d", input, n)
         if input.dtype.is_floating_point and _divide(input.shape[-n:], _output_size(input, output_size, n)):
             return _means_of_parts(input, _output_size(input, output_size, n))
-        for d, out in enumerate(_output_size(input, output_size, n)):
-            dim = input.ndim - n + d
-            size = input.shape[dim]
-            starts, ends = _parts(size, out)
-            place = ops.arange(size)
-            inside = (place >= starts.unsqueeze(1)) & (place < ends.unsqueeze(1))
-            input = along(input, dim, inside.to(input.dtype) / (ends - starts).unsqueeze(1))
-        return input
+        return part_means(input, _output_size(input, output_size, n))
+
+
+@op("part_means(Tensor input, int[] outs) -> Tensor", tags=["fused", "function_only", "hidden"])
+def part_means(input: Meta, outs: list[Any]) -> Meta:
+    """Means of as many nearly equal parts of the last dims as asked."""
+    return input.like(sizes=(*input.sizes[: len(input.sizes) - len(outs)], *outs))
+
+
+@op("part_means_backward(Tensor grad, int[] sizes) -> Tensor", tags=["fused", "function_only", "hidden"])
+def part_means_backward(grad: Meta, sizes: list[Any]) -> Meta:
+    """The gradient of an input of `part_means` whose last dims have these sizes."""
+    return grad.like(sizes=(*grad.sizes[: len(grad.sizes) - len(sizes)], *sizes))
+
+
+def _shares(x: Any, size: Any, out: Any) -> Any:
+    """What each of `size` elements is multiplied by in each of `out` means."""
+    starts, ends = _parts(size, out)
+    place = ops.arange(size)
+    inside = (place >= starts.unsqueeze(1)) & (place < ends.unsqueeze(1))
+    return inside.to(x.dtype) / (ends - starts).unsqueeze(1)
+
+
+@part_means.decompose
+def _(input, outs):
+    for d, out in enumerate(outs, input.ndim - len(outs)):
+        input = along(input, d, _shares(input, input.shape[d], out))
+    return input
+
+
+@part_means_backward.decompose
+def _(grad, sizes):
+    for d, size in enumerate(sizes, grad.ndim - len(sizes)):
+        grad = along(grad, d, ops.transpose(_shares(grad, size, grad.shape[d]), 0, 1))
+    return grad
+
+
+part_means.kernel(by_definition(lambda *args: part_means.decompose_fn(*args)))
+part_means_backward.kernel(by_definition(lambda *args: part_means_backward.decompose_fn(*args)))
+part_means.vjp(lambda g, outs, input_meta: part_means_backward(g, list(input_meta.sizes[len(input_meta.sizes) - len(outs) :])))
+part_means_backward.vjp(lambda g, sizes, grad_meta: part_means(g, list(grad_meta.sizes[len(grad_meta.sizes) - len(sizes) :])))
 
 
 def _divide(sizes: Any, outs: list[int]) -> bool:

@@ -4,6 +4,8 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from aten import _native
 from aten import dtype as dtypes
 from aten.errors import warn_once
@@ -364,8 +366,7 @@ def tile(input, dims):
 def repeat_interleave(input, repeats, dim, output_size):
     """Each element (or slice along dim) several times in a row."""
     if repeats is None:
-        n = input
-        return _interleaved(ops.arange(n.shape[0]), n)
+        return _interleaved(input)
     if dim is None:
         input, dim = ops.reshape(input, [-1]), 0
     dim = wrap_dim(dim, input.ndim)
@@ -377,7 +378,7 @@ def repeat_interleave(input, repeats, dim, output_size):
                 "repeats must have the same size as input along dim, but got repeats.size(0) = "
                 f"{repeats.shape[0]} and input.size({dim}) = {input.shape[dim]}"
             )
-        return ops.index_select(input, dim, _interleaved(ops.arange(input.shape[dim]), repeats))
+        return ops.index_select(input, dim, _interleaved(repeats))
     if bool(repeats < 0):
         raise RuntimeError("repeats can not be negative")
     sizes = list(input.shape)
@@ -385,12 +386,19 @@ def repeat_interleave(input, repeats, dim, output_size):
     return ops.reshape(ops.row_major(wide), [*sizes[:dim], sizes[dim] * repeats, *sizes[dim + 1 :]])
 
 
-def _interleaved(values: Any, counts: Any) -> Any:
-    if not _native.is_tracer(counts) and not counts.is_meta and bool((counts < 0).any()):
+def _interleaved(counts: Any) -> Any:
+    """0 as often as the first count says, 1 as often as the second, …"""
+    plain = not _native.is_tracer(counts) and not counts.is_meta
+    if plain and counts.device.type == "cpu" and counts.dtype in (dtypes.int64, dtypes.int32):
+        times = counts.detach().numpy()
+        if times.min(initial=0) < 0:
+            raise RuntimeError("repeats can not be negative")
+        return _native.from_numpy(np.repeat(np.arange(len(times)), times))
+    if plain and bool((counts < 0).any()):
         raise RuntimeError("repeats can not be negative")
     ends = ops.cumsum(counts, 0)
     total = ends[-1].item() if ends.numel() else 0
-    return ops.index_select(values, 0, ops.searchsorted(ends, ops.arange(total), right=True))
+    return ops.searchsorted(ends, ops.arange(total), right=True)
 
 
 @composite("meshgrid(Tensor[*] tensors, *, str? indexing=None) -> Tensor[]", tags=["function_only"])

@@ -3,12 +3,10 @@
 import math
 from typing import Any
 
-import numpy as np
-
-from aten import _native
 from aten import dtype as dtypes
 from aten.meta import Meta, exceeds
 from aten.op import composite, op, ops
+from aten.ops.by_definition import by_definition
 from aten.shapes import show
 
 
@@ -171,20 +169,8 @@ def _(input, grid, grad, mode, padding, align):
     return tuple(pull(grad))
 
 
-def _by_definition(function: Any) -> Any:
-    """A kernel that runs a function of tensors."""
-
-    def kernel(out: Any, *args: Any) -> None:
-        tensors = [_native.from_numpy(np.ascontiguousarray(a)) if isinstance(a, np.ndarray) else a for a in args]
-        found = function(*tensors)
-        for to, x in zip(out, found) if isinstance(out, tuple) else ((out, found),):
-            to[...] = x.detach().numpy()
-
-    return kernel
-
-
-sample_points.kernel(_by_definition(lambda *args: sample_points.decompose_fn(*args)))
-sample_points_backward.kernel(_by_definition(lambda *args: sample_points_backward.decompose_fn(*args)))
+sample_points.kernel(by_definition(lambda *args: sample_points.decompose_fn(*args)))
+sample_points_backward.kernel(by_definition(lambda *args: sample_points_backward.decompose_fn(*args)))
 
 
 def _public(name: str) -> None:

@@ -6,6 +6,7 @@ import numpy as np
 
 from aten import _native
 from aten import dtype as dtypes
+from aten.derivative import Missing
 from aten.info import iinfo
 from aten.meta import Meta, contiguous_strides, exceeds
 from aten.op import composite, op, ops
@@ -266,9 +267,9 @@ def _middle(name: str) -> None:
         value = along(flat.detach(), 0)[0]
         if not flat.requires_grad and not _native.is_tracer(flat):
             return value
-        # Equal elements share the gradient, as those that are an extreme do.
         chosen = ops.eq(flat, value) | (ops.isnan(flat) & ops.isnan(value))
-        return ops.amax(ops.where(chosen, flat, -float("inf")), [0])
+        shared = ops.sum(ops.where(chosen, flat, 0.0), [0]) / ops.sum(chosen, [0])  # equal elements share the gradient
+        return ops.replace_values(shared, value)
 
 
 _middle("median")
@@ -481,6 +482,11 @@ def _(x, dim, return_inverse, return_counts):
     values, inverse, counts = np.unique(_comparable(x), return_inverse=True, return_counts=True, axis=dim, equal_nan=False)
     inverse = inverse.reshape(x.shape if dim is None else (x.shape[dim],))
     return values.astype(x.dtype), inverse.astype(np.int64), counts.astype(np.int64)
+
+
+@unique_dim.vjp
+def _(g, dim):
+    return Missing("_unique2" if dim is None else "unique_dim", said=True)
 
 
 @composite("unique(Tensor input, bool sorted=True, bool return_inverse=False, bool return_counts=False, int? dim=None) -> Any")

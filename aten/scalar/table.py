@@ -93,7 +93,10 @@ scalar("div", "{0} / {1}", cost=4, eager="fh")
 scalar("neg", "-{0}", "-{0}", eager="fhi")
 scalar("abs", "vm_abs({0})", "w_abs({0})", "{0}", eager="fhi")
 scalar("sign", "w_sign({0})", "w_sign({0})", "{0}", cost=2, eager="fhi")
-scalar("reciprocal", "w_splat<{V}>(1) / {0}", cost=4, eager="fh", numpy=np.reciprocal, derivative=lambda t, out: -t * (out * out))
+scalar(
+    "reciprocal", "w_splat<{V}>(1) / {0}", cost=4, eager="fh", numpy=via(lambda x: 1 / x),
+    derivative=lambda t, out: -t * (out * out),
+)
 scalar("square", "{0} * {0}", "{0} * {0}", "{0}")
 scalar("fma", "vm_fma({0}, {1}, {2})")
 scalar("floor_divide", "w_floordiv({0}, {1})", "w_floordiv({0}, {1})", needs="rounding fmod", cost=20, eager="fh")

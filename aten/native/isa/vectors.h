@@ -66,6 +66,16 @@ template <class S> struct Plain {
 typedef Plain<float> F32;
 typedef Plain<double> F64;
 
+// Words whose upper halves are 0, as those halves. Without AVX-512 the compiler takes lanes one by one.
+template <class H, class U> inline H halves_of(U r) {
+#if defined(__AVX512F__) || defined(__clang__)
+  return __builtin_convertvector(r, H);
+#else
+  typedef Vec<int, 8> I;
+  return (H)__builtin_ia32_packusdw128(__builtin_shufflevector((I)r, (I)r, 0, 1, 2, 3), __builtin_shufflevector((I)r, (I)r, 4, 5, 6, 7));
+#endif
+}
+
 struct BF16 {
   typedef uint16_t Stored;
   typedef float Lane;
@@ -83,7 +93,7 @@ struct BF16 {
     const U b = (U)v;
     U r = (b + 0x7fffu + ((b >> 16) & 1u)) >> 16;
     r = (v != v) ? (b >> 16) | 0x40u : r;
-    const H h = __builtin_convertvector(r, H);
+    const H h = halves_of<H>(r);
     memcpy(p, &h, sizeof h);
   }
   static inline float widen(uint16_t x) { return bits_of<float>((uint32_t)x << 16); }
@@ -247,6 +257,18 @@ template <class D> struct Truths {
   static constexpr intptr_t kItem = 1;
   typedef Vec<signed char, D::kLanes> B;
   template <class M> static inline void full(char *p, M m) {
+#if !defined(__AVX512F__) && defined(__BMI2__)  // the compiler takes lanes one by one: by the bits of their signs
+    if constexpr (sizeof(M) == 32 && sizeof(m[0]) == 4) {
+      const uint64_t b = __builtin_ia32_pdep_di((uint64_t)__builtin_ia32_movmskps256((Vec<float, 8>)m), 0x0101010101010101);
+      memcpy(p, &b, sizeof b);
+      return;
+    }
+    if constexpr (sizeof(M) == 32 && sizeof(m[0]) == 8) {
+      const uint32_t b = __builtin_ia32_pdep_si((uint32_t)__builtin_ia32_movmskpd256((Vec<double, 4>)m), 0x01010101);
+      memcpy(p, &b, sizeof b);
+      return;
+    }
+#endif
     const B b = __builtin_convertvector(m, B) & 1;
     memcpy(p, &b, sizeof b);
   }

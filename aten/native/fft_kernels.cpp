@@ -224,10 +224,36 @@ bool can_transform(int64_t n) {
   return n >= 1 && fourier.single.passes && radices_of(n, &radices);
 }
 
+// The dims from the outermost in memory on; false: there are gaps, or dims share elements.
+bool in_order(const WeftTensor *t, int *order) {
+  const int n = WEFT_NDIM(t);
+  for (int d = 0; d < n; d++) order[d] = d;
+  if (t->word & WEFT_WORD_CONTIGUOUS) return true;
+  std::stable_sort(order, order + n, [&](int a, int b) { return t->strides[a] != t->strides[b] ? t->strides[a] > t->strides[b] : t->sizes[a] > t->sizes[b]; });
+  int64_t step = 1;
+  for (int k = n - 1; k >= 0; step *= t->sizes[order[k--]])
+    if (t->sizes[order[k]] != 1 && t->strides[order[k]] != step) return false;
+  return true;
+}
+Ref permuted(WeftTensor *t, const int *order) {
+  int64_t sizes[WEFT_MAX_NDIM], strides[WEFT_MAX_NDIM];
+  for (int k = 0; k < WEFT_NDIM(t); k++) sizes[k] = t->sizes[order[k]], strides[k] = t->strides[order[k]];
+  return Ref(alias(t, WEFT_NDIM(t), sizes, strides, t->offset));
+}
+
 // (out, x, dims, forward), (out, x, dims) or (out, x, dims, last)
 template <Kind kind> PyObject *fft_kernel(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
-  WeftTensor *out = nargs >= 3 ? dense(args[0]) : nullptr, *given = out ? plain(args[1]) : nullptr;
+  WeftTensor *out = nargs >= 3 ? plain(args[0]) : nullptr, *given = out ? plain(args[1]) : nullptr;
   if (!given || !PyList_Check(args[2]) || !PyList_GET_SIZE(args[2]) || WEFT_NDIM(given) != WEFT_NDIM(out)) return not_for_these();
+  int order[WEFT_MAX_NDIM], place[WEFT_MAX_NDIM];
+  Ref out_in_order, given_in_order;
+  if (!in_order(out, order)) return not_for_these();
+  for (int k = 0; k < WEFT_NDIM(out); k++) place[order[k]] = k;
+  if (!(out->word & WEFT_WORD_CONTIGUOUS)) {
+    out_in_order = permuted(out, order), given_in_order = permuted(given, order);
+    if (!out_in_order || !given_in_order) return nullptr;
+    out = as_tensor(out_in_order.get()), given = as_tensor(given_in_order.get());
+  }
   WeftTensor *wide = kind == TO_REAL ? given : out;  // the complex one
   if (WEFT_DTYPE(wide) != WEFT_COMPLEX64 && WEFT_DTYPE(wide) != WEFT_COMPLEX128) return not_for_these();
   if (kind == COMPLEX ? WEFT_DTYPE(given) != WEFT_DTYPE(out)
@@ -239,6 +265,7 @@ template <Kind kind> PyObject *fft_kernel(PyObject *, PyObject *const *args, Py_
   for (Py_ssize_t k = 0; k < PyList_GET_SIZE(args[2]); k++) {
     int64_t d;
     if (!exact_int(PyList_GET_ITEM(args[2], k), &d) || d < 0 || d >= WEFT_NDIM(out)) return not_for_these();
+    d = place[d];
     dims.push_back((int)d);
     const WeftTensor *whole = kind == TO_REAL && k + 1 == PyList_GET_SIZE(args[2]) ? out : given;
     if (!can_transform(whole->sizes[d])) return not_for_these();

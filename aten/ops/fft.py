@@ -6,7 +6,7 @@ import numpy as np
 
 from aten import dtype as dtypes
 from aten.fx.targets import holds
-from aten.meta import Meta
+from aten.meta import Meta, contiguous_strides
 from aten.op import composite, op, ops
 from aten.promotion import category, to_complex, to_real
 from aten.shapes import product, wrap_dim
@@ -21,10 +21,22 @@ def _scale(n: int, norm: str, forward: bool) -> float:
     return 1.0 / n if (norm == "forward") == forward else 1.0
 
 
+def _transformed(input: Meta, dims: list[int], last: int | None, sizes: Any, dtype: Any = None) -> Meta:
+    """A result in whose memory the transformed dims are innermost, `last` of them all, the others outside, in the order of the input's."""
+    steps = [s if type(s) is int else getattr(s, "hint", None) for s in input.strides]
+    if None in steps:
+        return input.like(sizes=sizes, dtype=dtype)
+    outermost = lambda ds: sorted(ds, key=lambda d: -steps[d])
+    inner = [d for d in dims if d != last]
+    order = [*outermost(d for d in range(len(steps)) if d not in dims), *outermost(inner), *([] if last is None else [last])]
+    strides = contiguous_strides([sizes[d] for d in order])
+    return input.like(sizes=sizes, dtype=dtype, strides=[strides[order.index(d)] for d in range(len(steps))])
+
+
 @op("fft_c2c(Tensor input, int[] dim, bool forward) -> Tensor", tags=["library", "function_only"])
 def fft_c2c(input: Meta, dim: list[int], forward: bool) -> Meta:
     """Unscaled complex transform over dims (of the negative exponent if forward)."""
-    return input.like(sizes=input.sizes)
+    return _transformed(input, dim, None, input.sizes)
 
 
 @fft_c2c.kernel
@@ -40,7 +52,7 @@ def fft_r2c(input: Meta, dim: list[int]) -> Meta:
     """Unscaled transform of real numbers; the last dim keeps n // 2 + 1 of its n frequencies."""
     sizes = list(input.sizes)
     sizes[dim[-1]] = sizes[dim[-1]] // 2 + 1
-    return input.like(sizes=sizes, dtype=to_complex(input.dtype))
+    return _transformed(input, dim, dim[-1], sizes, to_complex(input.dtype))
 
 
 fft_r2c.kernel(lambda out, x, dim: np.copyto(out, np.fft.rfftn(x, axes=dim)))
@@ -67,7 +79,8 @@ def fft_c2r(input: Meta, dim: list[int], last: int) -> Meta:
     """Unscaled backward transform to real numbers; the last dim becomes `last` long."""
     sizes = list(input.sizes)
     sizes[dim[-1]] = last
-    return input.like(sizes=sizes, dtype=to_real(input.dtype))
+    between = _transformed(input, dim[:-1], None, input.sizes) if len(dim) > 1 else input
+    return _transformed(between, dim[-1:], dim[-1], sizes, to_real(input.dtype))
 
 
 fft_c2r.kernel(

@@ -6,6 +6,7 @@ import pytest
 import weft
 
 _SIZES = [(20, 512), (33, 24), (16, 40), (17, 7), (3, 16, 1000), (16, 2), (16, 1), (40, 8), (2, 64, 64), (16, 22), (16, 4096)]
+_SIZES += [(3, n) for n in (128, 256, 384, 640, 896, 1280, 3840)]  # one line at a time; radices of every kind last
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -23,5 +24,50 @@ def test_transforms(sizes, dtype):
         check(getattr(weft.fft, name)(complex_), getattr(np.fft, name)(z))
     for name in ("rfft", "rfft2"):
         check(getattr(weft.fft, name)(real), getattr(np.fft, name)(x))
+    real.requires_grad_()
+    made = weft.fft.rfft(real)
+    (found,) = weft.autograd.grad(made, real, made.detach())
+    half = np.fft.rfft(x)
+    half[..., 1 : (sizes[-1] + 1) // 2] /= 2
+    check(found, np.fft.irfft(half, sizes[-1]) * sizes[-1])
+    real = real.detach()
     check(weft.fft.fft(complex_, dim=0), np.fft.fft(z, axis=0))
     check(weft.fft.irfft(weft.fft.rfft(real), sizes[-1]), x)
+
+
+def test_instruction_sets_give_the_same_numbers():
+    from aten import _native
+
+    z = weft.complex(weft.randn(5, 1920), weft.randn(5, 1920))
+    found = []
+    try:
+        for level in (3, 4):
+            if _native._use_kernels(level) == "none":
+                pytest.skip("this processor has neither instruction set")
+            found.append([weft.fft.fft(z), weft.fft.fft(z, dim=0), weft.fft.irfft(z, 640), weft.fft.rfft(z.real.contiguous())])
+    finally:
+        _native._use_kernels(4)
+    assert all(weft.equal(a, b) for a, b in zip(*found))
+
+
+@pytest.mark.parametrize(
+    "call, strides",  # as PyTorch 2.13 lays them out: transformed dims innermost, the others as the argument has them
+    [
+        (lambda y, z: weft.fft.fft(z, dim=1), (12, 1, 3)),
+        (lambda y, z: weft.fft.fft(z, dim=0), (1, 8, 2)),
+        (lambda y, z: weft.fft.fftn(z, dim=(0, 1)), (3, 1, 6)),
+        (lambda y, z: weft.fft.fft(z.permute(2, 0, 1)), (3, 12, 1)),
+        (lambda y, z: weft.fft.fft(z.permute(2, 0, 1), dim=1), (2, 1, 8)),
+        (lambda y, z: weft.fft.rfft(y, dim=1), (8, 1, 2)),
+        (lambda y, z: weft.fft.rfftn(y, dim=(0, 1)), (2, 1, 4)),
+        (lambda y, z: weft.fft.irfft(z, dim=1), (16, 1, 4)),
+        (lambda y, z: weft.fft.irfft2(z), (18, 6, 1)),
+    ],
+)
+def test_strides(call, strides):
+    y = weft.arange(24.0).reshape(2, 3, 4)
+    z = weft.complex(y, y + 1)
+    made = call(y, z)
+    assert made.stride() == strides
+    compiled = weft.compile(call, backend="eager")(y, z)
+    assert compiled.stride() == strides and weft.equal(compiled, made)

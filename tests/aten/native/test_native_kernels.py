@@ -159,6 +159,20 @@ def of_spaced(_, dtype):
     yield from ((start, 2.5, 0.37, n, getattr(dtypes, dtype), device) for start in (-1.0, 0.1) for n in (0, 1, 2, 7, 300))
 
 
+@calls_of("multinomial_philox")
+def of_multinomial_philox(_, dtype):
+    for sizes in ((40,), (3, 50)):
+        p = tensor(*sizes, dtype=dtype, layout="turned").nan_to_num(0.5, 2, 0.5).abs()
+        yield from ((p, count, replacement, 5, 9) for count in (1, 4, 12) for replacement in (False, True))
+
+
+@calls_of("part_means", "part_means_backward")
+def of_part_means(name, dtype):
+    for sizes, outs in (((3, 7), [3]), ((2, 3, 5, 8), [2, 3]), ((2, 4, 5, 3), [2, 7, 3]), ((2, 5, 5), [1, 8])):
+        x = tensor(*(sizes if name == "part_means" else (*sizes[: len(sizes) - len(outs)], *outs)), dtype=dtype, layout="turned")
+        yield x.nan_to_num(0.5, 2, -2), outs if name == "part_means" else list(sizes[len(sizes) - len(outs) :])
+
+
 @calls_of("randperm_philox")
 def of_randperm_philox(_, _dtype):
     yield from ((n, 5, 1 << 40, dtypes.int64, Meta.of(tensor(1)).device) for n in (0, 1, 2, 7, 3000, 70001))
@@ -260,6 +274,9 @@ def of_sample_points(name, dtype):
                 at = from_numpy(rng.uniform(-1.6, 1.6, (2, 3, 6, 2))).to(x.dtype)
                 g = (tensor(2, 3, 3, 6, dtype=dtype).nan_to_num(0.5, 2, -2),) if name.endswith("backward") else ()
                 yield x, at, *g, mode, border, align
+    x, at = tensor(2, 19, 4, 5, dtype=dtype).nan_to_num(0.5, 2, -2), from_numpy(rng.uniform(-1.6, 1.6, (2, 17, 16, 2))).to(x.dtype)
+    g = (tensor(2, 19, 17, 16, dtype=dtype).nan_to_num(0.5, 2, -2),) if name.endswith("backward") else ()
+    yield x, at, *g, "bilinear", "zeros", False  # of many channels, more points than a block of them
 
 
 @calls_of("floor_divide", "remainder", "fmod", "gcd", "add", "sub", "mul", "div")
@@ -291,6 +308,9 @@ def transforms(name, dtype):
         ((2, 31, 20), [1]),
         ((40, 16), [1]),
         ((6, 5, 8), [0, 2]),
+        ((2, 256), [1]),
+        ((384, 3), [0]),
+        ((2, 896), [1]),
     ):
         for layout in ("plain", "turned"):
             x = tensor(*sizes, dtype=dtype, layout=layout).nan_to_num(0.5, 2, -2)
@@ -306,7 +326,8 @@ def transforms(name, dtype):
             )
 
 
-ROUNDED = """polygamma image_of_columns extended_pad_backward channel_norm channel_norm_backward class_loss sample_points
+ROUNDED = """part_means part_means_backward
+polygamma image_of_columns extended_pad_backward channel_norm channel_norm_backward class_loss sample_points
 sample_points_backward convolution convolution_weight fft_c2c fft_r2c fft_c2r linalg_inv linalg_det slogdet adjugate singular_values
 cholesky_lower linalg_lu_factor_ex linalg_qr hermitian_values solve_matrix solve_triangular_matrix solve_factored""".split()
 

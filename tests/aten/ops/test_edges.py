@@ -94,3 +94,105 @@ def test_slopes_of_determinants_of_singular_matrices_and_of_nan():
     weft.linalg.det(a).sum().backward()
     assert weft.allclose(a.grad[0], weft.tensor([[4.0, -2.0], [-2.0, 1.0]])) and a.grad[1].isnan().all()
     assert weft.allclose(a.grad[2], weft.tensor([[3.0, -1.0], [-1.0, 2.0]]))
+
+
+def test_a_median_that_is_nan_takes_the_gradient():
+    x = weft.tensor([1.0, NAN, 2.0], requires_grad=True)
+    x.median().backward()
+    assert x.grad.tolist() == [0.0, 1.0, 0.0]
+    y = weft.tensor([2.0, 1.0, 2.0, 3.0, 2.0], requires_grad=True)
+    y.median().backward()
+    assert weft.allclose(y.grad, weft.tensor([1.0, 0.0, 1.0, 0.0, 1.0]) / 3)
+
+
+def test_an_infinite_ctc_loss_has_no_slope():
+    for zero, wanted in ((False, NAN), (True, 0.0)):
+        x = weft.zeros(3, 2, 2, requires_grad=True)
+        lengths = weft.tensor([3, 3])
+        targets, of_targets = weft.tensor([[1, 1, 1], [1, 0, 0]]), weft.tensor([3, 1])
+        F.ctc_loss(x.log_softmax(2), targets, lengths, of_targets, zero_infinity=zero).backward()
+        assert all(map(math.isnan, x.grad[:, 0].flatten().tolist())) if wanted != 0 else not x.grad[:, 0].any()
+        assert x.grad[:, 1].isfinite().all() and x.grad[:, 1].any()
+
+
+def test_unique_has_no_derivative():
+    x = weft.ones(3, requires_grad=True)
+    with pytest.raises(NotImplementedError, match="the derivative for '_unique2' is not implemented"):
+        x.unique().sum().backward()
+    with pytest.raises(NotImplementedError, match="the derivative for 'unique_dim' is not implemented"):
+        x.unique(dim=0).sum().backward()
+
+
+def test_matrix_norms_of_nothing_are_zero():
+    for order in (1, 2, INF, "fro", "nuc"):
+        assert weft.linalg.matrix_norm(weft.ones(0, 0), order) == 0
+        assert weft.linalg.matrix_norm(weft.ones(0, 3), order) == 0
+    for order in (-1, -2, -INF):
+        with pytest.raises(IndexError):
+            weft.linalg.matrix_norm(weft.ones(0, 0), order)
+
+
+def test_truth_values_times_alpha_are_truth_values():
+    b = weft.tensor([True, False])
+    for alpha in (2, True, 1):
+        made = weft.add(b, b, alpha=alpha)
+        assert made.dtype is weft.bool and made.tolist() == [True, False]
+    assert weft.add(b, b, alpha=0).tolist() == [True, False]
+    assert weft.tensor([False, True]).add_(b, alpha=2).tolist() == [True, True]
+
+
+def test_a_format_asked_for_gives_its_strides():
+    channels_last = weft.channels_last
+    assert weft.ones(8, 1, 3, 3).to(memory_format=channels_last).stride() == (9, 1, 3, 1)
+    assert weft.ones(8, 3, 1, 1).to(memory_format=channels_last).stride() == (3, 1, 3, 3)
+    x = weft.ones(2, 3, 4, 5).to(memory_format=channels_last)
+    assert x.stride() == (60, 1, 15, 3) and x.to(memory_format=channels_last) is x
+    assert weft.ones(8, 1, 3, 3).contiguous(memory_format=channels_last).stride() == (9, 9, 3, 1)
+
+
+def test_convolutions_of_no_channels():
+    assert F.conv2d(weft.zeros(2, 0, 5, 5), weft.ones(3, 0, 2, 2), weft.ones(3)).shape == (2, 0, 4, 4)
+    assert F.conv1d(weft.zeros(2, 0, 5), weft.ones(3, 0, 2)).shape == (2, 0, 4)
+    with pytest.raises(RuntimeError, match="at least 1 at dimension 0"):
+        F.conv2d(weft.zeros(2, 2, 5, 5), weft.ones(0, 2, 2, 2))
+
+
+def test_the_reciprocal_of_complex_zero_is_infinite():
+    found = weft.tensor([0j, 2 + 0j]).reciprocal()
+    assert found[0].real == INF and found[0].imag.isnan() and found[1] == 0.5
+
+
+def test_one_hot_of_classes_in_range():
+    assert F.one_hot(weft.tensor([[2, 0], [1, 1]])).tolist() == [[[0, 0, 1], [1, 0, 0]], [[0, 1, 0], [0, 1, 0]]]
+    assert F.one_hot(weft.tensor([], dtype=weft.int64), 4).shape == (0, 4)
+    for values, classes in (([-1], -1), ([3], 3)):
+        with pytest.raises(RuntimeError, match="Class values must be"):
+            F.one_hot(weft.tensor(values), classes)
+
+
+def test_repeats_by_counts():
+    counts = weft.tensor([2, 0, 3])
+    assert weft.repeat_interleave(counts).tolist() == [0, 0, 2, 2, 2]
+    assert weft.repeat_interleave(counts[:0]).tolist() == []
+    x = weft.tensor([[1.0, 2.0, 3.0]], requires_grad=True)
+    made = x.repeat_interleave(counts.int(), 1)
+    made.sum().backward()
+    assert made.tolist() == [[1, 1, 3, 3, 3]] and x.grad.tolist() == [[2, 0, 3]]
+    with pytest.raises(RuntimeError, match="negative"):
+        weft.repeat_interleave(weft.tensor([1, -1]))
+
+
+@pytest.mark.parametrize("sizes, outs", [((2, 3, 7, 8), (3, 5)), ((2, 3, 5), 2), ((1, 2, 4, 5, 6), (3, 2, 4)), ((2, 4, 4), (5, 3))])
+def test_means_of_unequal_parts(sizes, outs):
+    n = len(sizes) - 2 if isinstance(outs, int) else len(outs)
+    pool = {1: F.adaptive_avg_pool1d, 2: F.adaptive_avg_pool2d, 3: F.adaptive_avg_pool3d}[n]
+    x = weft.randn(sizes, dtype=weft.float64, requires_grad=True)
+    wanted = x.detach()
+    for d, out in enumerate([outs] * n if isinstance(outs, int) else outs, len(sizes) - n):
+        size = sizes[d]
+        parts = [wanted.narrow(d, i * size // out, -(-(i + 1) * size // out) - i * size // out).mean(d, True) for i in range(out)]
+        wanted = weft.cat(parts, d)
+    assert weft.allclose(pool(x, outs), wanted)
+    assert weft.autograd.gradcheck(lambda x: pool(x, outs), x) and weft.autograd.gradgradcheck(lambda x: pool(x, outs), x)
+    compiled = weft.compile(lambda x: pool(x, outs), fullgraph=True)
+    assert weft.allclose(compiled(x), wanted)

@@ -141,3 +141,37 @@ def test_what_fails_says_why():
         weft.linalg.cholesky(-weft.eye(3))
     assert weft.linalg.det(weft.ones(3, 3)) == 0 and weft.linalg.slogdet(weft.zeros(3, 3)).logabsdet == -weft.inf
     assert weft.linalg.inv(weft.empty(0, 3, 3)).shape == (0, 3, 3)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n", [1, 2, 7, 8, 16, 31, 32, 33, 65, 130, 515])
+def test_systems_of_every_size(n, dtype):
+    """Blocks, parts of blocks, and those large enough for LAPACK."""
+    a, b = _made((n, n), dtype), _made((n, 11), dtype, 1)
+    solved = weft.linalg.solve(weft.from_numpy(a), weft.from_numpy(b)).numpy()
+    factor = np.linalg.cond(a)
+    _close(solved, np.linalg.solve(a.astype(np.float64), b.astype(np.float64)).astype(dtype), factor)
+    _close(weft.linalg.inv(weft.from_numpy(a)), np.linalg.inv(a.astype(np.float64)).astype(dtype), factor)
+    low, up = np.tril(a) + 3 * n**0.5 * np.eye(n, dtype=dtype), np.triu(a, 1) / n + np.eye(n, dtype=dtype)
+    for t, upper, unit in ((low, False, False), (up, True, True)):
+        for shown in _layouts(t):
+            _close(t @ weft.linalg.solve_triangular(shown, weft.from_numpy(b), upper=upper, unitriangular=unit).numpy(), b, n)
+
+
+def test_decompositions_are_the_same_for_any_instruction_set():
+    from aten import _native
+
+    a, b = weft.from_numpy(_made((3, 75, 75), np.float32)), weft.from_numpy(_made((3, 75, 9), np.float32, 1))
+    try:
+        found = [(_native._use_kernels(level), weft.linalg.solve(a, b)) for level in (3, 4)]
+    finally:
+        _native._use_kernels(4)
+    assert found[0][0] == "none" or weft.equal(found[0][1], found[1][1])
+
+
+def test_a_column_of_zeros_is_singular():
+    a = weft.from_numpy(_made((40, 40), np.float32))
+    a[:, 17] = 0
+    with pytest.raises(RuntimeError, match="singular"):
+        weft.linalg.inv(a)
+    assert weft.linalg.det(a) == 0

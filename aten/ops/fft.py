@@ -22,8 +22,8 @@ def _scale(n: int, norm: str, forward: bool) -> float:
 
 
 def _transformed(input: Meta, dims: list[int], last: int | None, sizes: Any, dtype: Any = None) -> Meta:
-    """A result in whose memory the transformed dims are innermost, `last` of them all, the others outside, in the order of the input's."""
-    steps = [s if type(s) is int else getattr(s, "hint", None) for s in input.strides]
+    """A result in whose memory the transformed dims are innermost, `last` of them all, the others outside, as in the input's."""
+    steps: list[Any] = [s if type(s) is int else getattr(s, "hint", None) for s in input.strides]
     if None in steps:
         return input.like(sizes=sizes, dtype=dtype)
     outermost = lambda ds: sorted(ds, key=lambda d: -steps[d])

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from aten import settings
+from aten.records import replaced
 from aten.symbolic.expr import Expr, as_expr, le, max_, prod_
 from inductor.codegen import triton
 from inductor.codegen.triton_function import Function
@@ -82,9 +83,9 @@ def settled(program: Program, found: Mapping[str, Image]) -> Program:
         if not isinstance(s, Launch):
             return s
         made = [found[key] for key, *_ in s.functions]
-        return replace(s, functions=tuple((i.digest, i.name, i.threads, i.shared) for i in made))
+        return replaced(s, functions=tuple((i.digest, i.name, i.threads, i.shared) for i in made))
 
-    return replace(program, steps=[step(s) for s in program.steps], graphs=int(settings.cudagraphs))
+    return replaced(program, steps=[step(s) for s in program.steps], graphs=int(settings.cudagraphs))
 
 
 def sizes_of(f: Function) -> list[Expr]:

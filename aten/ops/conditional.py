@@ -82,7 +82,11 @@ def _clamp_dtype(x: Any, low: Any, high: Any) -> Any:
 
 @clamp.special(lambda input, min, max: hasattr(min, "dtype") or hasattr(max, "dtype"))
 def _(input, min, max):
-    same = {x.dtype for x in (input, min, max) if hasattr(x, "dtype")}
+    given = [x for x in (input, min, max) if x is not None]
+    same = {x.dtype for x in given if hasattr(x, "dtype")}
+    if len(same) > 1:  # one dtype for all three, whichever bound comes first
+        dtype = result_dtype([(x.dtype, 2 if x.ndim else 1) if hasattr(x, "dtype") else (number_dtype(x), 0) for x in given])
+        input, min, max = (x.to(dtype) if hasattr(x, "dtype") else x for x in (input, min, max))
     if len(same) == 1 and input.dtype.is_floating_point and all(x is None or hasattr(x, "dtype") for x in (min, max)):
         return _between(input, min, max)
     result = input if min is None else ops.maximum(input, min)

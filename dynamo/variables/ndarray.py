@@ -185,12 +185,16 @@ class ArrayVariable(Variable):
     def unpack(self, frame):
         if not self.ndim:
             raise frame.ops.refused(frame, iter, self) if self.scalar else self.unsupported("iteration")
+        if self.ndim == 1 and (known := known_values(self)) is not None:
+            return [ConstantVariable(item) for item in known]
         make = copied_scalar if self.ndim == 1 else lambda _, item: wrap_array(item)
         return [make(frame, t) for t in self.tensor.unpack(frame)]
 
     def getitem(self, frame, key):
         if self.scalar:
             raise self.unsupported("an index")
+        if (known := known_values(self)) is not None and isinstance(key, ConstantVariable) and is_integer(key) and self.ndim == 1:
+            return ConstantVariable(run_python(frame, known.__getitem__, key.value))
         index = as_index(frame, key)
         parts = key.unpack(frame) if isinstance(key, TupleVariable) else [key]
         if any(map(goes_back, parts)):
@@ -344,6 +348,12 @@ def stored(value: Any, dtype: np.dtype) -> Any:
     return array.item()
 
 
+def known_values(x: ArrayVariable) -> np.ndarray | None:
+    """The values of an array that were given by constants, and were not written since."""
+    known = x.tensor.known
+    return None if known is None or (x.tensor.root is not x.tensor and x.tensor.root.known is None) else known.numpy()
+
+
 def wrap_array(tensor: Variable, scalar: bool = False) -> ArrayVariable:
     assert isinstance(tensor, TensorVariable)
     return ArrayVariable(tensor, scalar)
@@ -355,7 +365,10 @@ def copied_scalar(frame, item: TensorVariable) -> ArrayVariable:
 
 
 def copy_of(frame, x: ArrayVariable) -> ArrayVariable:
-    return ArrayVariable(frame.output.record(frame, registry["row_major"], [x.tensor], {}), x.scalar)
+    made = ArrayVariable(frame.output.record(frame, registry["row_major"], [x.tensor], {}), x.scalar)
+    if known_values(x) is not None:
+        made.tensor.known = x.tensor.known
+    return made
 
 
 def cast(frame, value: ArrayVariable, dtype: np.dtype) -> ArrayVariable:

@@ -16,7 +16,7 @@ from aten.dtype import dtype_from_numpy
 from aten.op import registry
 from aten.scalar import table as scalar
 from dynamo import breaks, trace_rules
-from dynamo.breaks import Unsupported
+from dynamo.breaks import NotConstant, Unsupported
 from dynamo.source import Made
 from dynamo.variables import builtin
 from dynamo.variables.base import Variable, method
@@ -31,6 +31,7 @@ from dynamo.variables.ndarray import (
     check_writable,
     copy_of,
     dtype_asked,
+    known_values,
     of_scalars,
     wrap_array,
     write_into,
@@ -72,11 +73,36 @@ def constant_array(frame, array: np.ndarray) -> ArrayVariable:
     """An array known while tracing: filled where it is one value, else an input of the graph, copied at each call."""
     if array.dtype.char not in SUPPORTED:
         raise Unsupported(breaks.ARRAY_FUNCTION, f"an array of {array.dtype}")
-    if array.size and (array == array.flat[0]).all():
-        return filled(frame, literal(frame, array.shape), array.flat[0].item(), array.dtype)
     tensor = _native.from_numpy(array.copy())
-    constant = frame.world.wrap(tensor, Made(tensor, "a constant array"))
-    return wrap_array(record(frame, "clone", constant), array.ndim == 0)
+    if array.size and (array == array.flat[0]).all():
+        made = filled(frame, literal(frame, array.shape), array.flat[0].item(), array.dtype)
+    else:
+        constant = frame.world.wrap(tensor, Made(tensor, "a constant array"))
+        made = wrap_array(record(frame, "clone", constant), array.ndim == 0)
+    made.tensor.known = tensor
+    return made
+
+
+def of_constants(frame, function: Callable, args: list[Variable], kwargs: dict[str, Variable]) -> Variable | None:
+    """The call made while tracing, where sequences of numbers, or arrays known by now, are all that it is given."""
+    given = [*args, *kwargs.values()]
+    if "out" in kwargs or not any(isinstance(v, (ListVariable, TupleVariable, ArrayVariable)) for v in given[:1]):
+        return None
+    real: list[Any] = []
+    for value in given:
+        if isinstance(value, ArrayVariable):
+            if (found := known_values(value)) is None:
+                return None
+            real.append(found)
+        else:
+            try:
+                real.append(frame.ops.real(frame, value))
+            except (NotConstant, Unsupported):
+                return None
+    found = run_python(frame, function, *real[: len(args)], **dict(zip(kwargs, real[len(args) :])))
+    if isinstance(found, np.ndarray) and found.dtype.char in SUPPORTED:
+        return constant_array(frame, found)
+    return literal(frame, found) if isinstance(found, np.generic) else None
 
 
 def filled(frame, sizes: Variable, value: Any, dtype: np.dtype, scalar: bool = False) -> ArrayVariable:
@@ -549,9 +575,21 @@ def triu(frame, x, k=ConstantVariable(0)):
 
 
 # ------------------------------------------------------------------------------------------------- entries
+# Functions by which programs compute sizes and bounds, whose results share no memory with their arguments.
+MADE_ANEW = {
+    np.argmax, np.argmin, np.argsort, np.concatenate, np.cumprod, np.cumsum, np.diff, np.max, np.min, np.prod, np.sort, np.sum,
+}  # fmt: skip
+
+
 def entry(function: Any, rule: Callable) -> Callable:
     name = f"np.{getattr(function, '__name__', function)}"
-    return lambda frame, args, kwargs: lay_out(frame, function, name, args, kwargs, call_row(frame, rule, name, args, kwargs))
+
+    def call(frame, args, kwargs):
+        if function in MADE_ANEW and (found := of_constants(frame, function, args, kwargs)) is not None:
+            return found
+        return lay_out(frame, function, name, args, kwargs, call_row(frame, rule, name, args, kwargs))
+
+    return call
 
 
 for _function, _row in FUNCTIONS.items():

@@ -250,3 +250,10 @@ def test_identity_grids_hit_the_middles_of_pixels():
     out = weft.nn.functional.grid_sample(image, grid, align_corners=False)
     out.sum().backward()
     assert grid.grad[0, 3, :, 0].tolist() == [1543.5, 157.5, 164.5, 171.5, 178.5, 185.5, -2551.5]
+
+
+def test_bounds_of_several_dtypes_are_promoted_together():
+    x, single, double = weft.ones(2, dtype=weft.bool), weft.ones(2), weft.ones(2, dtype=weft.float64)
+    assert weft.clamp(x, double[0], single).dtype is weft.float32  # PyTorch 2.13's answers
+    assert weft.clamp(x, single[0], double[0]).dtype is weft.float64
+    assert weft.clamp(x, single, double).dtype is weft.float64

@@ -9,8 +9,10 @@ from typing import Any
 import aten
 from aten import Tensor
 from aten.compiling import is_compiling, reads_numbers_of
+from aten.later import later
 from aten.op import ops
-from aten.sparse import as_sparse_gradient
+
+as_sparse_gradient = later("aten.sparse", "as_sparse_gradient")
 
 
 def _no_grad_embedding_renorm_(weight: Tensor, input: Tensor, max_norm: float, norm_type: float) -> None:

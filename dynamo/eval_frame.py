@@ -12,7 +12,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from aten.collection import paused_collection
+from aten.collection import lasting_imports
 
 from . import _eval_frame, above
 from ._eval_frame import CompiledFunction, Entry, GuardProgram
@@ -26,7 +26,7 @@ class _Compiler:
     """What the native side calls; loads the compiler on first use."""
 
     def __getattr__(self, name: str) -> Any:
-        with paused_collection():
+        with lasting_imports():
             from . import convert_frame
 
         _eval_frame.set_compiler(convert_frame, convert_frame.check_failed())

@@ -8,6 +8,7 @@ from typing import Any
 
 from aten import errors, settings
 from aten.autograd.graph import saves_through_hooks
+from aten.collection import lasting_imports
 from aten.fx.symbols import runs_whole
 from inductor import modes
 from inductor.codegen.toolchain import CompilerMissing, DeviceCompileError
@@ -37,7 +38,8 @@ def compile_fx(
         return gm.forward
 
     def build() -> Any:
-        from inductor import compile as pipeline
+        with lasting_imports():
+            from inductor import compile as pipeline
 
         return pipeline.compile_graph(gm, example_inputs)
 

@@ -17,7 +17,7 @@ try:
     import inductor as _inductor_package  # noqa: F401
     from aten import devices as _devices
     from aten import overrides as _overrides
-    from aten.collection import paused_collection as _paused_collection
+    from aten.collection import lasting_imports as _lasting_imports
     from weft import aliases as _aliases
 finally:
     if _collects:
@@ -84,10 +84,10 @@ _CLASSES = {"dtype": "DType", "layout": "Layout", "memory_format": "MemoryFormat
 
 def __getattr__(name: str) -> _Any:
     if name in _PARTS:
-        with _paused_collection():
+        with _lasting_imports():
             value = _import_module(f"weft.{name}")
     elif name in _HOME:
-        with _paused_collection():
+        with _lasting_imports():
             value = getattr(_import_module(_HOME[name]), name)
     elif name.startswith("_foreach_") and name in (foreach := _import_module("weft.foreach")).NAMES:
         value = getattr(foreach, name)

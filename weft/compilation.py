@@ -8,6 +8,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
+from aten.collection import lasting_imports
 from aten.fx.graph_module import GraphModule
 from aten.fx.symbols import runs_whole
 from dynamo import backends
@@ -20,7 +21,8 @@ _FUNCTIONS = (types.FunctionType, types.MethodType)
 @backends.register_backend(name="inductor")
 def inductor(gm: Any, example_inputs: list, mode: str | None = None, options: dict[str, Any] | None = None) -> Callable:
     """Fused native kernels; the graph run eager where there is no C++ compiler."""
-    from inductor.entry import compile_fx
+    with lasting_imports():
+        from inductor.entry import compile_fx
 
     if not runs_whole(gm.graph):
         found = as_it_is(gm, example_inputs, functools.partial(inductor, mode=mode, options=options))
@@ -88,7 +90,8 @@ def compile(
         chosen = Inductor(tuple(sorted(given.items()))) if given else chosen
     elif mode is not None or options:
         chosen = _with_options(chosen, {**(options or {}), **({"mode": mode} if mode is not None else {})})
-    from dynamo.eval_frame import Config
+    with lasting_imports():
+        from dynamo.eval_frame import Config
 
     return compiled(model, Config(chosen, fullgraph, dynamic, filters))
 

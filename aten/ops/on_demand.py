@@ -29,7 +29,7 @@ class Promise(Op):
 _native.enable_vectorcall(Promise)
 _lock = RLock()
 _loaded: set[str] = set()
-_finishing: set[str] = set()
+_finishing: dict[str, int] = {}  # the thread that does to the ops of a family what is done to all
 _promises: dict[str, list[Op]] = {}
 _declaring: dict[str, int] = {}  # the thread whose import of a family asked for its ops
 
@@ -77,7 +77,7 @@ def load(family: str) -> None:
 
     The file is imported before the lock is taken: whoever imports it by itself holds the import's lock, and may ask for this one.
     """
-    if family in _loaded:
+    if family in _loaded or _finishing.get(family) == get_ident():  # (what is done to an op asks for it)
         return
     name = f"aten.ops.{family}"
     if _declaring.get(family) == get_ident() and sys.modules[name].__spec__._initializing:  # type: ignore[union-attr]
@@ -86,9 +86,9 @@ def load(family: str) -> None:
         _declaring[family] = get_ident()
         return
     with _lock:
-        if family in _loaded or family in _finishing:  # (what is done to an op asks for it)
+        if family in _loaded:
             return
-        _finishing.add(family)
+        _finishing[family] = get_ident()
         try:
             for op in _promises[family]:
                 for step in finish:
@@ -98,7 +98,7 @@ def load(family: str) -> None:
                 op.__class__ = Op
             _loaded.add(family)
         finally:
-            _finishing.discard(family)
+            _finishing.pop(family, None)
 
 
 __all__ = ["Promise", "also", "finish", "finish_loaded", "load", "promise"]

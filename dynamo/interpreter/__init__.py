@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from aten.collection import lasting_imports
+
 
 def __getattr__(name: str):
     if name in ("trace_frame", "Options"):
-        from dynamo.interpreter import trace
+        with lasting_imports():
+            from dynamo.interpreter import trace
 
         return getattr(trace, name)
     raise AttributeError(f"module 'dynamo.interpreter' has no attribute '{name}'")

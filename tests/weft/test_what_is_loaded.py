@@ -89,6 +89,28 @@ def test_how_many_files_a_start_loads(imported, cached, compiled):
     assert counts[0] <= 100 and counts[1] <= 240 and counts[2] <= 312, counts
 
 
+def test_what_imports_made_is_old_and_not_frozen():
+    program = """
+import gc
+walked = []
+gc.callbacks.append(lambda phase, info: phase == "start" and walked.append(len(gc.get_objects(info["generation"]))))
+import weft
+f = weft.compile(lambda x: x + 1)
+assert gc.isenabled() and gc.get_freeze_count() == 0 and max(walked, default=0) < 10000, walked
+f(weft.ones(16))
+del f
+class Cycle: pass
+one = Cycle(); one.me = one
+import weakref
+dead = weakref.ref(one)
+del one
+gc.collect()
+assert dead() is None
+"""
+    loaded(program)
+    loaded("import gc; gc.freeze(); n = gc.get_freeze_count()\nimport weft\nassert gc.get_freeze_count() >= n - 100")
+
+
 def test_families_of_ops_are_loaded_when_one_of_their_ops_is_asked_for():
     program = """
 import sys, threading, weft

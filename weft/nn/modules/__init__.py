@@ -3,6 +3,8 @@
 from importlib import import_module as _import_module
 from typing import Any as _Any
 
+from aten.collection import lasting_imports as _lasting_imports
+
 _LAYERS = {
     "adaptive": "AdaptiveLogSoftmaxWithLoss",
     "activation": "CELU ELU GELU GLU Hardshrink Hardsigmoid Hardswish Hardtanh LeakyReLU LogSigmoid LogSoftmax Mish "
@@ -44,7 +46,8 @@ __all__ = sorted(_PLACES)  # type: ignore[reportUnsupportedDunderAll]
 
 def __getattr__(name: str) -> _Any:
     if name in _PLACES:
-        value = getattr(_import_module(_PLACES[name]), name)
+        with _lasting_imports():
+            value = getattr(_import_module(_PLACES[name]), name)
     elif name in _FILES:
         return _import_module(f"{__name__}.{name}")
     else:

@@ -201,7 +201,7 @@ def _table() -> dict[str, Any]:
     )
     for name in STORAGES:
         table[f"torch.{name}"] = table[f"torch.storage.{name}"] = Storage(name)
-    for name, value in vars(aten).items():
+    for name, value in list(vars(aten).items()):
         if isinstance(value, aten.DType):
             table[f"torch.{name}"] = value
     return table

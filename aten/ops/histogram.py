@@ -76,7 +76,12 @@ def one_hot(tensor, num_classes):
             raise RuntimeError("Class values must be non-negative.")
         if high >= num_classes:
             raise RuntimeError("Class values must be smaller than num_classes.")
-    return ops.zeros((*tensor.shape, num_classes), dtype=dtypes.int64, device=tensor.device).scatter_(-1, tensor.unsqueeze(-1), 1)
+    made = ops.zeros((*tensor.shape, num_classes), dtype=dtypes.int64, device=tensor.device)
+    if made.device.type != "cpu":
+        return made.scatter_(-1, tensor.unsqueeze(-1), 1)
+    at = tensor.numpy().reshape(-1)
+    made.numpy().reshape(-1)[np.arange(0, at.size * num_classes, num_classes) + at if num_classes else at] = 1
+    return made
 
 
 def _is_traced(x: Any) -> bool:

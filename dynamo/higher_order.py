@@ -40,7 +40,7 @@ def flatten(frame: Any, value: Variable) -> tuple[list[Variable], pytree.Spec]:
         v = v.realize(frame)
         if isinstance(v, NamedTupleVariable) and hasattr(v.cls, "_make"):
             return v.cls._make([tree(x) for x in v.unpack(frame)])
-        if type(v) in (TupleVariable, ListVariable):
+        if isinstance(v, (TupleVariable, ListVariable)) and v.python_type() in (tuple, list):
             return v.python_type()([tree(x) for x in v.unpack(frame)])
         if isinstance(v, DictVariable) and v.cls is dict:
             return {k.as_python(): tree(x) for k, x in v.pairs(frame)}

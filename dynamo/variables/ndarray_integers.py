@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+import aten
+from aten.op import registry
 from aten.symbolic import nodes
 from aten.symbolic.symint import SymInt
 from dynamo import outcome
@@ -14,7 +16,7 @@ from dynamo.operators import ROWS
 from dynamo.source import Converted, Object
 from dynamo.variables.base import Variable, method
 from dynamo.variables.constant import ConstantVariable
-from dynamo.variables.ndarray import _constant
+from dynamo.variables.ndarray import ArrayVariable, _constant
 from dynamo.variables.raising import run_python
 from dynamo.variables.symint import SymbolicVariable, combined, is_large
 from dynamo.variables.track import kind
@@ -23,6 +25,9 @@ from dynamo.variables.track import kind
 KEPT = frozenset({operator.add, operator.sub, operator.mul, operator.floordiv, operator.mod})
 DIVISIONS = frozenset({operator.floordiv, operator.mod})
 COMPARISONS = frozenset({operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge})
+# With a number that is no integer, and divided by one, it is a float, which the graph computes; a divisor may be 0, and NumPy warns.
+COMPUTED = frozenset({operator.add, operator.sub, operator.mul, operator.truediv})
+FLOATING = frozenset({int, float, np.float64, np.float32})
 OF_ALL = frozenset({"dtype", "ndim", "shape", "size", "itemsize", "nbytes", "strides", "imag", "denominator"})  # the same for each
 MOST = 2**31  # a symbol lies within, so that what a few operations make of it fits into 64 bits
 
@@ -57,6 +62,9 @@ class NumpyIntegerVariable(SymbolicVariable):
                 return ConstantVariable(np.bool_(bool(value)))
             if isinstance(value, SymInt) and not is_large(value):
                 return NumpyIntegerVariable(value)
+        if constant and type(other.value) in FLOATING and (op is operator.truediv or type(other.value) is not int):
+            if op in COMPUTED and not (op is operator.truediv and (b is self or not other.value)):
+                return _in_the_graph(frame, a).binary(frame, op, b) if a is self else _in_the_graph(frame, b).reflected(frame, op, a)
         return ConstantVariable(run_python(frame, op, a.as_python(), b.as_python()))
 
     def unary(self, frame, op):
@@ -79,6 +87,13 @@ class NumpyIntegerVariable(SymbolicVariable):
         if self.source is not None:
             return emit.load(self.source)
         return outcome.Call(outcome.Const(np.int64), (emit.graph_output(self.value),))
+
+
+def _in_the_graph(frame: Any, value: Variable) -> ArrayVariable:
+    """The number as one that the graph has."""
+    dtype = {"dtype": ConstantVariable(aten.int64)}
+    number = frame.output.record(frame, registry["full"], [frame.values.list_([]), plain(value)], dtype)
+    return ArrayVariable(number, scalar=True)
 
 
 def plain(value: Variable) -> Variable:

@@ -319,3 +319,16 @@ def test_branches_that_differ_are_an_error_of_the_operation():
     f = weft.compile(lambda x: weft.cond(x.sum() > 0, lambda x: x[0], lambda x: x, (x,)), backend="eager", fullgraph=True)
     with pytest.raises(weft._dynamo.exc.UncapturedHigherOrderOpError, match="differ in sizes"):
         f(weft.ones(2, 3))
+
+
+@pytest.mark.parametrize("nested", [lambda t: [t], lambda t: [[t]], lambda t: (t, [{"a": [t]}])], ids=["list", "lists", "mixed"])
+def test_operands_nested_in_lists_of_the_caller(nested):
+    def first(tree):
+        return weft.utils._pytree.tree_flatten(tree)[0][0]
+
+    def f(pred, tree):
+        return weft.cond(pred, lambda t: first(t) * 2, lambda t: first(t) * 3, [tree])
+
+    g, tree = weft.compile(f, backend="eager", fullgraph=True), nested(weft.ones(3))
+    for pred in (True, False):
+        assert weft.equal(g(weft.tensor(pred), tree), f(weft.tensor(pred), tree))

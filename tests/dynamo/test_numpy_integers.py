@@ -85,3 +85,16 @@ def test_integer_arrays_refuse_the_numbers_that_numpy_refuses(store, dtype, numb
                     seen.append(repr(e))
                 seen.append(a.tobytes())
             assert seen[: len(seen) // 2] == seen[len(seen) // 2 :], n
+
+
+def test_floats_of_changing_integers_are_computed_by_the_graph():
+    def f(x, y):
+        return x + 1, y / 2, 0.5 * y - y, 1.5 - y
+
+    counter = dynamo.testing.CompileCounter()
+    g = weft.compile(f, backend=counter, fullgraph=True)
+    x = weft.ones(2, dtype=weft.float64)
+    for i in range(6):
+        got, want = g(x, np.int64(i)), f(x, np.int64(i))
+        assert [type(v) for v in got] == [type(v) for v in want] and got[1:] == want[1:]
+    assert counter.frame_count == 2

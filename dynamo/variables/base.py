@@ -250,6 +250,10 @@ class Variable:
         except Exhausted as e:
             raise e.stop(frame) from None
 
+    def unpack_unordered(self, frame: Frame) -> list[Variable]:
+        """The items, in any order if it cannot be told from the result of what is done with all of them (a sum of ints)."""
+        return self.unpack(frame)
+
     def unpack(self, frame: Frame) -> list[Variable]:
         """list(self)."""
         iterator = self.iterate(frame)

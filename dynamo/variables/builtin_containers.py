@@ -100,7 +100,8 @@ def reversed_(frame, sequence, /):
 
 @builtin(sorted)
 def sorted_(frame, iterable, /, *, key=None, reverse=None):
-    return ListVariable(sort_items(frame, iterable.unpack(frame), key, reverse))
+    items = iterable.unpack_unordered(frame) if key is None or key.is_same(frame.values.NONE) else iterable.unpack(frame)
+    return ListVariable(sort_items(frame, items, key, reverse))
 
 
 # ------------------------------------------------------------------------------------------- containers

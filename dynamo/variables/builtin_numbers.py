@@ -134,7 +134,10 @@ def _extreme(function: Callable, better):
     def rule(frame, *values, key=NONE, default=None):
         if not values or (len(values) > 1 and default is not None):
             run_python(frame, function, *[plain(v) for v in values], **({} if default is None else {"default": None}))
-        items = values[0].unpack(frame) if len(values) == 1 else list(values)
+        if len(values) == 1:
+            items = values[0].unpack_unordered(frame) if key.is_same(NONE) else values[0].unpack(frame)
+        else:
+            items = list(values)
         if not items:
             return default if default is not None else literal(frame, run_python(frame, function, ()))
         if key.is_same(NONE) and any(isinstance(v, SymbolicVariable) for v in items):
@@ -163,7 +166,7 @@ builtin(max)(_extreme(max, operator.gt))
 def sum_(frame, iterable, /, start=ConstantVariable(0)):
     if start.is_constant() and isinstance(start.as_python(), (str, bytes, bytearray)):
         run_python(frame, sum, (), start.as_python())
-    items = iterable.unpack(frame)
+    items = iterable.unpack_unordered(frame) if start.is_constant() and type(start.as_python()) is int else iterable.unpack(frame)
     numbers = [start, *items]
     if COMPENSATED and any(isinstance(v, SymbolicVariable) and v.python_type() is float for v in numbers):
         numbers = [ConstantVariable(v.as_python()) if isinstance(v, SymbolicVariable) else v for v in numbers]

@@ -84,6 +84,11 @@ class SetVariable(HashedVariable):
             raise self.unsupported("the order of the items, which depends on hashes,")
         return list(items.values()) if len(items) <= 1 or self.twin is None else [items[v] for v in self.twin]
 
+    def unpack_unordered(self, frame):
+        items = list(self.entries.values())
+        kinds = {type(v.value) if isinstance(v, ConstantVariable) else None for v in items}
+        return items if len(kinds) == 1 and kinds <= {int, str, bytes} else self.unpack(frame)
+
     def any_order(self) -> bool:
         """Whether the language leaves the order open: objects are found by where they lie in memory. It is that of their coming."""
         return any(type(key) is IdentityKey for key in self.entries) and all(

@@ -59,3 +59,14 @@ def test_whole(f):
     compiled = weft.compile(f, backend="eager", fullgraph=True)
     for _ in range(2):
         assert str(compiled(x)) == str(f(x))
+
+
+def test_sets_whose_order_does_not_matter():
+    def f(x, s):
+        t = {1, 2} | s
+        t.add(5)
+        return x * len(t) + sum(t), sorted(t), max(t), min(t), sorted(t, reverse=True)
+
+    x, given = weft.ones(2), {3, 70}
+    got, want = weft.compile(f, backend="eager", fullgraph=True)(x, given), f(x, given)
+    assert got[1:] == want[1:] and weft.equal(got[0], want[0])

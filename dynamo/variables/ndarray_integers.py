@@ -25,7 +25,7 @@ from dynamo.variables.track import kind
 KEPT = frozenset({operator.add, operator.sub, operator.mul, operator.floordiv, operator.mod})
 DIVISIONS = frozenset({operator.floordiv, operator.mod})
 COMPARISONS = frozenset({operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge})
-# With a number that is no integer, and divided by one, it is a float, which the graph computes; a divisor may be 0, and NumPy warns.
+# With a number that is no integer, and divided by one, it is a float, which the graph computes.
 COMPUTED = frozenset({operator.add, operator.sub, operator.mul, operator.truediv})
 FLOATING = frozenset({int, float, np.float64, np.float32})
 OF_ALL = frozenset({"dtype", "ndim", "shape", "size", "itemsize", "nbytes", "strides", "imag", "denominator"})  # the same for each
@@ -62,9 +62,12 @@ class NumpyIntegerVariable(SymbolicVariable):
                 return ConstantVariable(np.bool_(bool(value)))
             if isinstance(value, SymInt) and not is_large(value):
                 return NumpyIntegerVariable(value)
-        if constant and type(other.value) in FLOATING and (op is operator.truediv or type(other.value) is not int):
-            if op in COMPUTED and not (op is operator.truediv and (b is self or not other.value)):
-                return _in_the_graph(frame, a).binary(frame, op, b) if a is self else _in_the_graph(frame, b).reflected(frame, op, a)
+        is_float = op in COMPUTED and (op is operator.truediv or type(getattr(other, "value", 0)) is not int)
+        if constant and is_float and type(other.value) in FLOATING:
+            if op is not operator.truediv:
+                return _in_the_graph(frame, self).binary(frame, op, b) if a is self else _in_the_graph(frame, self).reflected(frame, op, a)
+            if a is self and other.value:  # (a divisor that changes may be 0, of which NumPy warns)
+                return _in_the_graph(frame, self).binary(frame, op, b)
         return ConstantVariable(run_python(frame, op, a.as_python(), b.as_python()))
 
     def unary(self, frame, op):

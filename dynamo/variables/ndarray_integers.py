@@ -64,9 +64,9 @@ class NumpyIntegerVariable(SymbolicVariable):
                 return NumpyIntegerVariable(value)
         is_float = op in COMPUTED and (op is operator.truediv or type(getattr(other, "value", 0)) is not int)
         if constant and is_float and type(other.value) in FLOATING:
-            if op is not operator.truediv:
-                return _in_the_graph(frame, self).binary(frame, op, b) if a is self else _in_the_graph(frame, self).reflected(frame, op, a)
-            if a is self and other.value:  # (a divisor that changes may be 0, of which NumPy warns)
+            if a is not self and op is not operator.truediv:  # (a divisor that changes may be 0, of which NumPy warns)
+                return _in_the_graph(frame, self).reflected(frame, op, a)
+            if a is self and (other.value or op is not operator.truediv):
                 return _in_the_graph(frame, self).binary(frame, op, b)
         return ConstantVariable(run_python(frame, op, a.as_python(), b.as_python()))
 

@@ -62,11 +62,11 @@ class NumpyIntegerVariable(SymbolicVariable):
                 return ConstantVariable(np.bool_(bool(value)))
             if isinstance(value, SymInt) and not is_large(value):
                 return NumpyIntegerVariable(value)
-        is_float = op in COMPUTED and (op is operator.truediv or type(getattr(other, "value", 0)) is not int)
-        if constant and is_float and type(other.value) in FLOATING:
+        number = other.value if isinstance(other, ConstantVariable) else None
+        if op in COMPUTED and type(number) in FLOATING and (op is operator.truediv or type(number) is not int):
             if a is not self and op is not operator.truediv:  # (a divisor that changes may be 0, of which NumPy warns)
                 return _in_the_graph(frame, self).reflected(frame, op, a)
-            if a is self and (other.value or op is not operator.truediv):
+            if a is self and (number or op is not operator.truediv):
                 return _in_the_graph(frame, self).binary(frame, op, b)
         return ConstantVariable(run_python(frame, op, a.as_python(), b.as_python()))
 

@@ -203,7 +203,7 @@ class Soak:
         self.same(f"recursion to {n}", outcome(weft.compile(deep, backend="eager"), x, n), outcome(deep, x, n))
 
     def recursion_without_end(self) -> None:
-        """By itself, behind the threads: an import that meets the limit may keep CPython's lock of imports, for which others wait."""
+        """By itself, behind the threads: an import that meets the limit may keep the lock of imports, for which others wait."""
         x = weft.ones(2)
         self.same("recursion without end", outcome(weft.compile(endless, backend="eager"), x), outcome(endless, x))
 

@@ -46,11 +46,16 @@ class _State(threading.local):
 state = _State()
 
 
+HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE
+
+
 def kind_of(cls: type) -> int:
     """Which of FUNCTION and DISPATCH the class overrides."""
     found = _kinds.get(cls)
     if found is None:
-        found = _kinds[cls] = _look_at(cls)
+        found = _look_at(cls)
+        if issubclass(cls, Tensor) or not cls.__flags__ & HEAP_TYPE:  # (other classes may come to take calls)
+            _kinds[cls] = found
     return found
 
 

@@ -18,7 +18,8 @@ import typing
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from aten import return_types
+import aten
+from aten import overrides, return_types
 from dynamo import _eval_frame, breaks, guards, trace_rules
 from dynamo.breaks import Raised, Unsupported
 from dynamo.real_objects import (
@@ -96,6 +97,13 @@ class World:
     def on_class(self, cls: type, name: str) -> Any:
         """What `cls` holds under `name` along its MRO, not bound, or MISSING; guarded either way."""
         return self._look_up(cls, None, name)
+
+    def takes_calls(self, cls: type) -> bool:
+        """Whether a class takes calls of ops itself, by a `__torch_function__`; guarded."""
+        if cls in (aten.Tensor, aten.Parameter):
+            return False
+        self.on_class(cls, "__torch_function__")
+        return bool(overrides.kind_of(cls) & overrides.FUNCTION)
 
     def after_class(self, cls: type, start: type, name: str) -> Any:
         """What super(start, …) finds: the walk along the MRO of `cls` behind `start`."""

@@ -80,17 +80,13 @@ def _overriding(frame: Any, values: list[Variable]) -> list[Variable]:
     for outer in values:
         inside = outer.unpack(frame) if outer.python_type() in (list, tuple) else [outer]
         for v in map(lambda v: v.realize(frame), inside):
-            if not isinstance(v, (TensorVariable, ObjectVariable)) or not _overrides(v.python_type()):
+            if not isinstance(v, (TensorVariable, ObjectVariable)) or not frame.world.takes_calls(v.python_type()):
                 continue
             cls = v.python_type()
             if all(f.python_type() is not cls for f in found):
                 at = next((i for i, f in enumerate(found) if issubclass(cls, f.python_type())), len(found))
                 found.insert(at, v)
     return found
-
-
-def _overrides(cls: type) -> bool:
-    return cls is not aten.Tensor and bool(overrides.kind_of(cls) & overrides.FUNCTION)
 
 
 @attributes.descriptor(AskedAttribute)

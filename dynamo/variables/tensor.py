@@ -556,7 +556,7 @@ def as_operand(frame, op, value: Variable) -> Variable | None:
         return ConstantVariable(value.value.item()) if value.value.dtype.kind in "biufc" else None
     if isinstance(value, ConstantVariable):
         return value if isinstance(value.value, (int, float, complex)) else None
-    return value if overrides.kind_of(value.python_type()) & overrides.FUNCTION else None
+    return value if frame.world.takes_calls(value.python_type()) else None
 
 
 def is_method(name: str) -> bool:

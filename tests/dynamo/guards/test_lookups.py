@@ -7,11 +7,13 @@ import weakref
 import pytest
 
 import aten
+import weft
 from dynamo import guards
 from dynamo.guard_program import GuardCompiler
 from dynamo.guards import ABSENT, ClassLookupIs, Equals, FlagIs, IdIs, SetIs
 from dynamo.source import Attr, InstanceDict, Item, Object
 from tests.dynamo.guards.program import F, Program, X
+from tests.dynamo.kinds.alike import alike
 
 
 def family():
@@ -179,3 +181,27 @@ def test_an_instance_attribute_past_the_classs_own_getattribute(value):
     assert p(c) and p.native.stats["walks"] == walks
     asked.clear()
     assert Program(IdIs(Item(InstanceDict(X), "k"), value))(c) and not asked
+
+
+def test_a_class_that_comes_to_take_calls_is_seen():
+    class V:
+        def __radd__(self, other):
+            return "reflected"
+
+    v = V()
+
+    def f(x):
+        try:
+            return x + v, weft.add(x, v)
+        except TypeError as e:
+            return str(e)
+
+    taken = classmethod(lambda cls, function, types, args=(), kwargs=None: (cls.__name__, len(args)))
+
+    def between(n):
+        if n == 2:
+            V.__torch_function__ = taken
+        elif "__torch_function__" in vars(V):
+            del V.__torch_function__
+
+    alike(f, *[(weft.ones(2),)] * 4, between=between)

@@ -143,6 +143,14 @@ static PyObject *finish(PyThreadState *ts, Frame *f, PyObject *result) {
   return evaluate(ts, f, 0);
 }
 
+// Whether code is the import system's. It runs with locks held that the compiler, which imports its parts, may wait for: no
+// Python of ours runs below it.
+static bool imports(PyCodeObject *code) {
+  const char *file = PyUnicode_AsUTF8(code->co_filename);
+  if (!file) PyErr_Clear();
+  return file && (strncmp(file, "<frozen importlib", 17) == 0 || strncmp(file, "<frozen zipimport", 17) == 0);
+}
+
 enum Action { kPass, kPassUncaptured, kSwap, kSwapUncaptured, kFinished, kRaise };
 
 // What to do with a capturable frame. The registers of guards live on this function's stack, not below the evaluator.
@@ -165,6 +173,7 @@ __attribute__((noinline)) static Action decide(PyThreadState *ts, Frame *frame, 
     PyErr_Clear();
     return kPass;
   }
+  if (state->kind == kUnseen && imports(code)) state->kind = kSkipRecursive;
   if (state->kind == kSkip) return kPass;
   if (state->kind == kSkipRecursive) return kPassUncaptured;
   entry = find_entry(state, config, args, func, spill, regs, owned);

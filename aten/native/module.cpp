@@ -4,6 +4,7 @@
 #include "chain.h"
 #include "places.h"
 #include "pool.h"
+#include "recursion.h"
 #include "replay.h"
 #include "matmul.h"
 #include "released.h"
@@ -72,7 +73,15 @@ static PyObject *set_parameter_type(PyObject *, PyObject *type) {
 
 PyTypeObject *parameter_type() { return reinterpret_cast<PyTypeObject *>(api.parameter_type); }
 
+static PyObject *deepen_thread(PyObject *, PyObject *by) {
+  const long n = PyLong_AsLong(by);
+  if (n == -1 && PyErr_Occurred()) return nullptr;
+  deepen((int)n);
+  Py_RETURN_NONE;
+}
+
 static PyMethodDef module_functions[] = {
+    {"deepen", deepen_thread, METH_O, "deepen(n): calls in this thread may nest n frames deeper than the recursion limit, until deepen(-n)"},
     {"memory_stats", memory_stats, METH_NOARGS, "bytes and counts of the CPU allocator"},
     {"reset_peak_memory", reset_peak_memory, METH_NOARGS, "start peak_bytes again from what is allocated now"},
     {"empty_cache", empty_cache, METH_NOARGS, "give cached memory back to the system; the bytes given"},

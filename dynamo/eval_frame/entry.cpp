@@ -1,6 +1,8 @@
 // entry.cpp: entries, the states of code objects, and running a direct entry.
 #include "entry.h"
 
+#include "recursion.h"
+
 #include <algorithm>
 #include <string_view>
 #include <structmember.h>
@@ -165,6 +167,8 @@ int compile_frame(CodeState *state, PyCodeObject *code, PyFunctionObject *func, 
     return -1;
   }
   Suspended off;
+  constexpr int kRoom = 1000; // the frames of a compiler, which a program near its limit of recursion has not left
+  Deeper deeper(kRoom);
   state->kind = kTracked;
   state->compiling = PyThread_get_thread_ident();
   Py_INCREF(code);

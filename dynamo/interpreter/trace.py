@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-import threading
 import types
 from collections.abc import Callable
 from typing import Any
@@ -31,7 +29,6 @@ for _name in on_demand.others():  # every kind of value is a file that fills the
     on_demand.import_part(_name)
 
 FRAMES_A_CALL = 12
-_limit = threading.RLock()
 listeners: list[Callable[[types.CodeType, Any], None]] = []  # told of every outcome (weft.explain)
 
 
@@ -50,20 +47,14 @@ def trace_frame(
     `closure`: the cells of co_freevars. `state`: kept by the caller per code object; sizes seen are remembered there.
     Raises Unsupported only under fullgraph.
     """
-    deepen(FRAMES_A_CALL * MAX_DEPTH)  # a traced call is several of ours
+    _native.deepen(FRAMES_A_CALL * MAX_DEPTH)  # a traced call is several of ours
     try:
         made = attempt(code, function, args, globals, builtins, closure, options, state)
     finally:
-        deepen(-FRAMES_A_CALL * MAX_DEPTH)
+        _native.deepen(-FRAMES_A_CALL * MAX_DEPTH)
     for listener in listeners:
         listener(code, made)
     return made
-
-
-def deepen(by: int) -> None:
-    """Move the recursion limit, which all threads share: they may trace at once, and end in any order."""
-    with _limit:
-        sys.setrecursionlimit(sys.getrecursionlimit() + by)
 
 
 def attempt(code, function, args, globals, builtins, closure, options, state):

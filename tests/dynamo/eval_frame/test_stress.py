@@ -30,7 +30,7 @@ def switching():
     sys.setswitchinterval(old)
     weft.compiler.reset()
     errors.forget_warnings()
-    assert sys.getrecursionlimit() == limit  # tracing raises it, in several threads at once
+    assert sys.getrecursionlimit() == limit  # tracing goes deeper than it, each thread by itself
     assert not _eval_frame.is_open() and _eval_frame.active_config() is None
 
 

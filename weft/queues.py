@@ -28,26 +28,86 @@ def get_device_module(device: Any = None) -> Any:
 
 
 class _OfDevices(type):
-    """Calls make the class's counterpart of a device, which are its instances."""
+    """Calls make the class's counterpart of a device, which are its instances; the CPU's are made of the class itself."""
 
-    def __call__(cls, device: Any = None, *args: Any, **kwargs: Any) -> Any:
+    def __call__(cls, device: Any = None, **kwargs: Any) -> Any:
         part = get_device_module(device)
-        if not hasattr(part, "Event"):
-            raise RuntimeError(f"{part.__name__} has no {cls.__name__.lower()}s: what it is given runs at once")
+        if part.__name__ == "weft.cpu":
+            return super().__call__(**kwargs)
         if cls is Stream:
             kwargs["device"] = device
-        return getattr(part, cls.__name__)(*args, **kwargs)
+        return getattr(part, cls.__name__)(**kwargs)
 
     def __instancecheck__(cls, other: Any) -> bool:
-        return type(other).__module__ == "weft.cuda.streams" and cls.__name__ in [base.__name__ for base in type(other).__mro__]
+        names = [base.__name__ for base in type(other).__mro__]
+        return type(other) is cls or (type(other).__module__ == "weft.cuda.streams" and cls.__name__ in names)
 
 
-class Stream(metaclass=_OfDevices):
-    """Stream(device=None, priority=0): a queue of work on a device, that of the machine's accelerator where none is named.
+def _no_events() -> RuntimeError:
+    return RuntimeError("cpu backend doesn't support events.")
 
-    Raises RuntimeError for the CPU, which has no queues.
+
+class _OfCpu:
+    """What is queued has run: there is nothing to wait for, and no point in between that could be recorded."""
+
+    device = aten.device("cpu")
+
+    def query(self) -> bool:
+        return True
+
+    def synchronize(self) -> None:
+        """Nothing is ever pending."""
+
+
+class Stream(_OfCpu, metaclass=_OfDevices):
+    """Stream(device=None, *, priority=0): a queue of work on a device, that of the machine's accelerator where none is named.
+
+    The CPU has one, never behind, on which no events are recorded (RuntimeError).
     """
 
+    device_type, device_index, stream_id = 0, -1, 0
 
-class Event(metaclass=_OfDevices):
-    """Event(device=None, *, enable_timing=False, blocking=False): a point in a queue of work on a device."""
+    def __init__(self, *, priority: int = 0) -> None:
+        """The priority is of no use: there is one queue."""
+
+    def wait_event(self, event: Any) -> None:
+        """Nothing is ever pending."""
+
+    def wait_stream(self, stream: Any) -> None:
+        raise _no_events()
+
+    def record_event(self, event: Any = None) -> Any:
+        raise _no_events()
+
+    def __enter__(self) -> Stream:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        """The block's work is done."""
+
+    def __eq__(self, other: Any) -> bool:
+        return type(other) is Stream
+
+    def __hash__(self) -> int:
+        return hash(Stream)
+
+
+class Event(_OfCpu, metaclass=_OfDevices):
+    """Event(device=None, *, enable_timing=False, blocking=False): a point in a queue of work on a device.
+
+    One of the CPU is never recorded (RuntimeError).
+    """
+
+    event_id = 0
+
+    def __init__(self, *, enable_timing: bool = False, blocking: bool = False) -> None:
+        """Neither is of use: nothing is recorded."""
+
+    def wait(self, stream: Any = None) -> None:
+        """Nothing is ever pending."""
+
+    def record(self, stream: Any = None) -> None:
+        raise _no_events()
+
+    def elapsed_time(self, other: Any) -> float:
+        raise ValueError("neither event was recorded: the CPU has no time between points of its queue")

@@ -182,8 +182,14 @@ def test_conditions_that_depend_on_data_have_an_answer_beforehand():
 def test_parts_of_devices_by_name():
     assert weft.get_device_module("cpu") is weft.cpu and weft.get_device_module() is weft.cpu
     assert weft.legacy_contiguous_format is weft.contiguous_format
-    with pytest.raises(RuntimeError, match="no streams"):
-        weft.Stream()
+    queue, point = weft.Stream(), weft.Event("cpu", enable_timing=True)
+    assert isinstance(queue, weft.Stream) and isinstance(point, weft.Event) and not isinstance(weft.cpu.Stream(), weft.Stream)
+    assert queue == weft.Stream("cpu", priority=1) and queue.device == weft.device("cpu") and queue.query() and point.query()
+    with queue as entered:
+        assert entered is queue
+    for record in (queue.record_event, point.record, lambda: queue.wait_stream(queue)):
+        with pytest.raises(RuntimeError, match="doesn't support events"):
+            record()
     with pytest.raises(RuntimeError, match="expect torch.device"):
         weft.get_device_module(3)
 

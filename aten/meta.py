@@ -176,6 +176,12 @@ def _equal_now(a: Size, b: Size) -> bool:
     return None not in (_hint(a), _hint(b)) and bool(a == b)
 
 
+def shows_twice(meta: Meta) -> bool:
+    """Whether an expanded dim shows elements of memory more than once: of nothing none does."""
+    dims = [(n if type(n) is int else None, s) for n, s in zip(meta.sizes, meta.strides)]
+    return any(type(s) is int and s == 0 and n not in (0, 1) for n, s in dims) and all(n != 0 for n, _ in dims)
+
+
 def is_row_major_now(meta: Meta) -> bool:
     """Row-major without gaps in this call. What symbols decide of that (sizes that happen to be 1, strides) is guarded."""
     expected: Size = 1

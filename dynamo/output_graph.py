@@ -235,13 +235,18 @@ class OutputGraph:
 
     def size_symbol(self, source: Source, hint: int):
         """A symbol of a size of which the user says nothing but that it changes: with dynamic=True equal sizes are one symbol, and
-        the guards say so. (That is how PyTorch counts compilations; a size of 0 or 1 is equal to others by chance.)"""
-        if self.options.dynamic is not True or self.options.export or hint in (0, 1) or not _config.use_duck_shape:
-            return self.new_symbol(source, hint)
-        known = self.sizes.get(hint)
+        the guards say so. (That is how PyTorch counts compilations; a size of 1 is equal to others by chance.) It is guarded not to
+        be 0."""
+        duck = self.options.dynamic is True and not self.options.export and hint > 1 and _config.use_duck_shape
+        known = self.sizes.get(hint) if duck else None
         if known is None:
-            known = self.sizes[hint] = self.new_symbol(source, hint)
-            return known
+            least = 0 if self.options.export else min(hint, 1)
+            made = self.new_symbol(source, hint, lo=least)
+            if least:
+                self.guard(guards.ShapeIs(None, guards.Shape(nodes.ge(made.expr, 1), {made.expr.name: source})))
+            if duck:
+                self.sizes[hint] = made
+            return made
         first, here = known.expr.name, f"t{len(self.symbols)}"
         condition = nodes.eq(nodes.sym(here), known.expr)
         self.guard(guards.ShapeIs(None, guards.Shape(condition, {first: self.symbols[first], here: source})))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from aten import _native, autocast, out_dtypes
 from aten.errors import NoShapeRule
-from aten.meta import Meta, exceeds, known_equal
+from aten.meta import Meta, exceeds, known_equal, shows_twice
 from aten.on_device import makes_elsewhere
 from aten.op import registry
 from aten.promotion import can_cast
@@ -397,10 +397,7 @@ def shares_elements(target: TensorVariable) -> bool:
     node: Any = target.node
     while node is not None:
         val = node.meta.get("val")
-        if type(val) is Meta and any(
-            type(stride) is int and stride == 0 and not (type(size) is int and size <= 1)
-            for size, stride in zip(val.sizes, val.strides)
-        ):
+        if type(val) is Meta and shows_twice(val):
             return True
         node = viewed_by(node)
     return False

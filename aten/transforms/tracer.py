@@ -14,7 +14,7 @@ from typing import Any
 from aten import _native, dispatch, overrides, pytree
 from aten._native import Tensor
 from aten.errors import DataDependentError
-from aten.meta import Meta
+from aten.meta import Meta, shows_twice
 from aten.op import Op
 from aten.symbolic.unknown import unknown_number
 
@@ -364,9 +364,7 @@ class Level:
                 f"(aten::{op.name}) that would mutate a captured Tensor. This is not supported; pass the tensor that is written to "
                 "the function as an argument."
             )
-        meta = target.meta
-        shared = any(type(s) is int and s == 0 and not (type(n) is int and n <= 1) for s, n in zip(meta.strides, meta.sizes))
-        if shared and "fill" not in op.tags:
+        if shows_twice(target.meta) and "fill" not in op.tags:
             raise RuntimeError(
                 "unsupported operation: more than one element of the written-to tensor refers to a single memory "
                 "location. Please clone() the tensor before performing the operation."

@@ -97,6 +97,9 @@ def dynamic_dims(output, source, value) -> dict[int, tuple]:
     dims = set(marked) | {d for d in changed if d < len(sizes)}  # (of another number of sizes, they said nothing)
     if output.options.dynamic is True and not isinstance(value, aten.Parameter):
         dims = set(range(len(sizes)))
+    if not value.numel():  # strides do not count a size of 0, which no product says, and may be any
+        dense = value.stride() == contiguous_strides(sizes)
+        dims = {d for d in dims if d in marked or (sizes[d] and dense)}
     return {d: marked.get(d, (0, None)) for d in sorted(dims) if d not in static}
 
 

@@ -24,9 +24,24 @@ def test_equal_sizes_share_a_symbol_and_others_do_not():
     assert compilations((3, 4), (5, 5), (6, 7)) == 1
 
 
-def test_zero_and_one_are_equal_to_others_by_chance():
+def test_one_is_equal_to_others_by_chance_and_zero_is_no_symbol():
     assert compilations((1, 1), (2, 3)) == 1
-    assert compilations((0, 0), (2, 3)) == 1
+    assert compilations((0, 0), (2, 3), (4, 5), (0, 0)) == 2
+    assert compilations((2, 3), (4, 5), (0, 0)) == 2
+
+
+def test_strides_of_nothing_are_those_of_eager():
+    def f(x):
+        made = x + 1, x.clone(), x.flatten(1), x, x.transpose(0, 1), x.transpose(0, 2) * 2, weft.empty_like(x)
+        return [t.stride() for t in made]
+
+    nothing = weft.ones(3, 4, 0)
+    shown = [weft.ones(4, 3, 4), weft.ones(5, 2, 4), weft.ones(4, 0, 4), weft.ones(0, 3, 4), weft.ones(2, 5, 0), weft.ones(0, 0, 0)]
+    for dynamic in (None, True):
+        for rows in (shown, [*shown[:2], nothing[:, :2], nothing.transpose(0, 1)]):
+            weft.compiler.reset()
+            compiled = weft.compile(f, backend="eager", dynamic=dynamic)
+            assert [compiled(x) for x in rows] == [f(x) for x in rows]
 
 
 def test_marked_sizes_are_symbols_of_their_own():

@@ -172,6 +172,11 @@ MUTATED_ALIAS = Break(
     "the new value could not be told from the old",
     (ALLOW,),
 )
+WRITTEN_UNSEEN = Break(
+    "a write that autograd does not see, into what it has saved for a gradient",
+    "the gradient is that of the value written, which a compiled graph may have used already",
+    ("write before the value is used", ALLOW),
+)
 ARRAY_FUNCTION = Break(
     "a NumPy function or option without a row in the table",
     "its result could differ from NumPy's",
@@ -219,7 +224,8 @@ class TorchDynamoException(RuntimeError):
 class Unsupported(TorchDynamoException):
     """What was met cannot be captured. `places` go from the innermost traced call outwards.
 
-    `born`: the step of the root frame that made a value which cannot be rebuilt; made by Python, it needs not be.
+    `born`: the step of the root frame that made a value which cannot be rebuilt; made by Python, it needs not be. (Or that of the
+    operation which is to be left to Python, for WRITTEN_UNSEEN.)
     """
 
     def __init__(self, reason: Break, detail: str = "", born: int | None = None):

@@ -190,7 +190,9 @@ class OutputGraph:
         return bool((self.ambient ^ self.graph_ambient) & 1)
 
     def note_modes(self, node: Any) -> None:
-        """Have a node run in the modes of the traced program, where they are others than those of the graph's start."""
+        """Have a node run in the modes of the traced program, where they are others than those of the graph's start. It knows the
+        step of the root frame that recorded it."""
+        node.meta["step"] = self.root.group_step
         if self.grad_changed():
             node.meta["grad"] = self.grad_enabled
         if (self.ambient ^ self.graph_ambient) & DEFAULT_DTYPE:

@@ -12,7 +12,7 @@ from aten.op import registry
 from aten.promotion import can_cast
 from aten.symbolic.shape_env import DataDependentError
 from aten.symbolic.symint import SYMBOLIC, SymBool, SymFloat, SymInt
-from dynamo import breaks, config, data_writes, on_demand, promises
+from dynamo import breaks, config, data_writes, on_demand, promises, saved
 from dynamo.breaks import NotConstant, Unsupported
 from dynamo.variables.base import Variable
 from dynamo.variables.exception import as_raised, raise_exception
@@ -339,6 +339,7 @@ def check_target(output, frame, op: Op, args, kwargs) -> None:
         raise Unsupported(breaks.MUTATED_ALIAS, f"{op.name} writes a view that only NumPy can make", born)
     if shares_elements(target):
         raise Unsupported(breaks.MUTATED_ALIAS, f"{op.name} writes into an expanded tensor")
+    saved.check_write(output, op.name, target.node)
     born = read_as_data(target.node) if target.root.meta.requires_grad else None
     if born is not None:
         raise Unsupported(breaks.MUTATED_ALIAS, f"{op.name} writes what autograd is not to see", born)
@@ -349,13 +350,6 @@ def check_target(output, frame, op: Op, args, kwargs) -> None:
     check_alone(output, frame, target)
 
 
-def is_detached(node: Any) -> bool:
-    """Whether a tensor is, or is a view of, what is cut from the history of its memory."""
-    while node is not None and getattr(node.target, "name", None) not in ("detach", "detach_", "data_of"):
-        node = viewed_by(node)
-    return node is not None
-
-
 OF_SEVERAL = ("split", "chunk", "unbind")  # (what tensor_split and its like give are slices)
 
 
@@ -363,7 +357,7 @@ def check_alone(output, frame, target: TensorVariable) -> None:
     """Eager refuses writes that are recorded into one of several views that an operation made, and into views of such."""
     if not output.grad_enabled or not (target.meta.requires_grad or target.root.meta.requires_grad):
         return
-    if not target.meta.requires_grad and is_detached(target.node):
+    if not target.meta.requires_grad and saved.is_detached(target.node):
         return
     node = target.node
     while node is not None and "one of several" not in node.meta:

@@ -13,7 +13,7 @@ from aten.asked_attributes import is_asked
 from aten.fx.targets import require_grad, set_data
 from aten.meta import Meta
 from aten.op import Method, registry
-from dynamo import breaks, guards, history, outcome, views
+from dynamo import breaks, guards, history, outcome, saved, views
 from dynamo.breaks import Unsupported
 from dynamo.operators import ROWS, UNARY
 from dynamo.promises import captures_sizes
@@ -240,6 +240,7 @@ class TensorVariable(Variable):
         """x.data = value: the tensor has other memory from now on, and stays what it is to autograd."""
         if not isinstance(value, TensorVariable) or self.cls is not value.cls and not self.meta.requires_grad:
             raise Unsupported(breaks.MUTATED_ALIAS, f"setting data of {self.describe()}")
+        saved.check_memory(frame.output, "setting data", self.node)
         meta = value.meta
         made = Meta(meta.dtype, meta.device, meta.sizes, meta.strides, meta.offset, self.meta.requires_grad)
         output = frame.output

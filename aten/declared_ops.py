@@ -39,7 +39,7 @@ DEVICES = {"CPU": "cpu", "CUDA": "cuda", "XPU": "xpu", "MPS": "mps"}
 EVERYWHERE = ("", "CompositeExplicitAutograd", "CompositeExplicitAutogradNonFunctional")
 TRACED = "CompositeImplicitAutograd"  # made of other ops, which everybody may look into
 GRADIENTS = ("Autograd", "AutogradCPU", "AutogradCUDA")
-_TYPES = {"SymInt": "int", "SymBool": "bool", "SymFloat": "float", "Layout": "Any", "MemoryFormat": "Any"}
+_TYPES = {"SymInt": "int", "SymBool": "bool", "SymFloat": "float", "Layout": "Any"}
 _SCHEMA = re.compile(r"\s*(?P<name>[\w:]+)(?P<overload>\.\w+)?\s*\((?P<params>.*)\)\s*->\s*(?P<returns>.+?)\s*", re.DOTALL)
 _WRITTEN = re.compile(r"(?P<type>\w+)\(\w+!\)(?P<rest>(?:\[\d*\])?\??\s+(?P<name>\w+))")
 

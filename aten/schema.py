@@ -4,8 +4,8 @@
 
 Types: Tensor, LongTensor and BoolTensor (never differentiated), Scalar, int, int[], int[N] (one int stands for N),
 int[*] (may be
-spread over the positional arguments), float, bool, str, ScalarType, Device, Generator, Any; `?` may be None, `[]` is
-a list.
+spread over the positional arguments), float, bool, str, ScalarType, Device, MemoryFormat, Generator, NumberOrTensor (never
+differentiated), Any; `?` may be None, `[]` is a list.
 """
 
 import re
@@ -17,6 +17,7 @@ import numpy as np
 import aten.dtype as dtypes
 from aten import older_forms
 from aten.dtype import DType, device
+from aten.layout import MemoryFormat
 from aten.meta import Meta
 from aten.promotion import check_width
 from aten.shapes import is_int, is_symbolic
@@ -120,6 +121,14 @@ def _any(x: Any) -> Any:
     return x.item() if isinstance(x, np.generic) and x.dtype.kind in "biufc" else x
 
 
+def _number_or_tensor(x: Any) -> Any:
+    return x if isinstance(x, tensor_types) else _number(x)
+
+
+def _memory_format(x: Any) -> Any:
+    return x if isinstance(x, MemoryFormat) else NotImplemented
+
+
 def _str(x: Any) -> Any:
     return x if isinstance(x, str) else NotImplemented
 
@@ -137,6 +146,8 @@ _ACCEPT: dict[str, Callable[[Any], Any]] = {
     "Device": _device,
     "str": _str,
     "Generator": lambda x: x,
+    "NumberOrTensor": _number_or_tensor,
+    "MemoryFormat": _memory_format,
     "Any": _any,
 }
 _SHOWN = {
@@ -146,6 +157,8 @@ _SHOWN = {
     "BoolTensor": "Tensor",
     "ScalarType": "torch.dtype",
     "Device": "torch.device",
+    "NumberOrTensor": "Number or Tensor",
+    "MemoryFormat": "torch.memory_format",
 }
 
 

@@ -204,6 +204,8 @@ static int set_requires_grad(PyObject *self, PyObject *value, void *) {
 static PyObject *method_requires_grad_(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
   PyObject *value = nargs > 0 ? args[0] : Py_True;
   if (names && PyTuple_GET_SIZE(names) == 1) value = args[nargs];
+  if (!PyBool_Check(value))
+    return PyErr_Format(PyExc_TypeError, "requires_grad_(): argument 'requires_grad' (position 1) must be bool, not %s", Py_TYPE(value)->tp_name);
   return set_requires_grad(self, value, nullptr) < 0 ? nullptr : Py_NewRef(self);
 }
 

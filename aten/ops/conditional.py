@@ -63,7 +63,7 @@ finish_pointwise(where_, (lambda t, condition: where_(condition, t, 0), lambda t
 
 
 @op(
-    "clamp(Tensor input, Any min=None, Any max=None) -> Tensor",
+    "clamp(Tensor input, NumberOrTensor? min=None, NumberOrTensor? max=None) -> Tensor",
     tags=("pointwise",),
     promote=lambda x, low, high: _clamp_dtype(x, low, high),
     compute="float32",
@@ -77,6 +77,8 @@ def clamp(input: Meta, min: Any, max: Any) -> Meta:
 def _clamp_dtype(x: Any, low: Any, high: Any) -> Any:
     if low is None and high is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+    if not x.dtype.is_complex and any(type(b) is complex for b in (low, high)):
+        raise RuntimeError("value cannot be converted to type double without overflow")
     return result_dtype([(x.dtype, 2 if x.ndim else 1)] + [(number_dtype(b), 0) for b in (low, high) if b is not None])
 
 

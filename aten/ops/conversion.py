@@ -41,7 +41,7 @@ def convert(x: Any, dtype: Any, copy: bool = False) -> Any:
 
 @composite(
     "to(Tensor input, Any first=None, Any second=None, bool non_blocking=False, bool copy=False, *, ScalarType? dtype=None, "
-    "Device? device=None, Any memory_format=None, Any other=None) -> Tensor",
+    "Device? device=None, MemoryFormat? memory_format=None, Any other=None) -> Tensor",
     native="copy",
 )
 def to(input, first, second, non_blocking, copy, dtype, device, memory_format, other):
@@ -126,7 +126,7 @@ def _method(name: str, dtype_name: str) -> None:
 
     native = None if dtype.is_complex else "copy"
 
-    @composite(f"{name}(Tensor input, *, Any memory_format=None) -> Tensor", native=native)
+    @composite(f"{name}(Tensor input, *, MemoryFormat? memory_format=None) -> Tensor", native=native)
     def definition(input, memory_format):
         result = convert(input, dtype)
         return result if memory_format is None else _laid_out(result, memory_format)
@@ -144,13 +144,13 @@ def type_as(input, other):
     return convert(input, other.dtype) if input.device == other.device else to(input, other)
 
 
-@composite("cpu(Tensor input, Any memory_format=None) -> Tensor")
+@composite("cpu(Tensor input, MemoryFormat? memory_format=None) -> Tensor")
 def cpu(input, memory_format):
     """The tensor in main memory."""
     return to(input, device=dtypes.device("cpu"))
 
 
-@composite("cuda(Tensor input, Any device=None, bool non_blocking=False, Any memory_format=None) -> Tensor")
+@composite("cuda(Tensor input, Any device=None, bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor")
 def cuda(input, device, non_blocking, memory_format):
     """The tensor in memory of a GPU: of the first if none is named."""
     return to(input, device=dtypes.device("cuda" if device is None else device), non_blocking=non_blocking)

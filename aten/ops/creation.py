@@ -18,7 +18,7 @@ from aten.promotion import TYPE_NAMES, category, element, number_dtype
 from aten.shapes import show
 
 _FACTORY = "*, ScalarType? dtype=None, Device? device=None, Any layout=None, bool? pin_memory=None, bool requires_grad=False"
-_LIKE = "*, ScalarType? dtype=None, Device? device=None, Any layout=None, bool requires_grad=False, Any memory_format=None"
+_LIKE = "*, ScalarType? dtype=None, Device? device=None, Any layout=None, bool requires_grad=False, MemoryFormat? memory_format=None"
 CPU = dtypes.device("cpu")
 
 
@@ -76,7 +76,7 @@ def ones(size, dtype, device, layout, pin_memory, requires_grad):
 
 @op(
     "empty(int[*] size, *, ScalarType? dtype=None, Device? device=None, Any layout=None, bool? pin_memory=None, bool "
-    "requires_grad=False, Any memory_format=None) -> Tensor",
+    "requires_grad=False, MemoryFormat? memory_format=None) -> Tensor",
     kind="factory",
     tags=["function_only"],
     native="create",
@@ -425,7 +425,7 @@ def scalar_tensor(s, dtype, device, layout, pin_memory, requires_grad):
     return finish(full([], s, dtype=dtype or dtypes.get_default_dtype(), device=device), requires_grad)
 
 
-@composite("fill(Tensor input, Any value) -> Tensor", tags=["fill"])
+@composite("fill(Tensor input, NumberOrTensor value) -> Tensor", tags=["fill"])
 def fill(input, value):
     """A tensor of one value (a number or a 0-d tensor) with the sizes and dtype of the input."""
     if hasattr(value, "dtype"):

@@ -11,7 +11,7 @@ from aten.ops.batching import to_front
 from aten.ops.view import permute
 
 
-@op("clone(Tensor input, *, Any memory_format=None) -> Tensor", tags=["layout"], native="copy")
+@op("clone(Tensor input, *, MemoryFormat? memory_format=None) -> Tensor", tags=["layout"], native="copy")
 def clone(input: Meta) -> Meta:
     """A copy, laid out as the tensor is if there are no gaps in it; else as an elementwise result; or in the format asked for."""
     return input.like()
@@ -53,7 +53,7 @@ _copies(clone)
 _copies(row_major)
 
 
-@composite("contiguous(Tensor input, *, Any memory_format=None) -> Tensor", native="copy")
+@composite("contiguous(Tensor input, *, MemoryFormat? memory_format=None) -> Tensor", native="copy")
 def contiguous(input, memory_format):
     """The tensor itself if it is laid out so, else a copy: row-major, or with the channels innermost."""
     n = _innermost(memory_format)

@@ -376,6 +376,8 @@ def linalg_matrix_norm(A, ord, dim, keepdim, dtype):
     x = A if dtype is None else A.to(dtype)
     if len(dim) != 2:
         raise RuntimeError("linalg.matrix_norm: dim must be a 2-tuple")
+    if x.ndim < 2:
+        raise RuntimeError("linalg.matrix_norm: The input tensor A must have at least 2 dimensions.")
     a, b = (wrap_dim(d, x.ndim) for d in dim)
     if ord == "fro":
         return vector_norm(x, 2, [a, b], keepdim)
@@ -406,6 +408,8 @@ def linalg_norm(A, ord, dim, keepdim, dtype):
             raise RuntimeError(f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {A.ndim}D.")
         dim = list(range(A.ndim))
     if len(dim) == 1:
+        if isinstance(ord, str):
+            raise RuntimeError(f"linalg.norm: order {ord!r} is one of matrices")
         return ops.linalg_vector_norm(A, 2 if ord is None else ord, dim, keepdim, dtype=dtype)
     if ord is None:
         return ops.linalg_vector_norm(A, 2, dim, keepdim, dtype=dtype)

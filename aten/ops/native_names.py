@@ -76,7 +76,7 @@ def unsafe_view(input, size):
 
 
 @composite("_to_copy(Tensor input, *, Any dtype=None, Any layout=None, Any device=None, Any pin_memory=None, "
-           "bool non_blocking=False, Any memory_format=None) -> Tensor", tags=_HIDDEN)  # fmt: skip
+           "bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor", tags=_HIDDEN)  # fmt: skip
 def to_copy(input, dtype, layout, device, pin_memory, non_blocking, memory_format):
     """`to` that always copies."""
     return input.to(device=device or input.device, dtype=dtype or input.dtype, copy=True)
@@ -186,7 +186,7 @@ def lift_fresh(input):
     return input
 
 
-@composite("resize(Tensor input, int[] size, *, Any memory_format=None) -> Tensor", tags=_HIDDEN)
+@composite("resize(Tensor input, int[] size, *, MemoryFormat? memory_format=None) -> Tensor", tags=_HIDDEN)
 def resize(input, size, memory_format):
     """A copy of these sizes: elements in order, what is new undefined (0)."""
     count = product(size)
@@ -196,7 +196,7 @@ def resize(input, size, memory_format):
     return ops.clone(ops.narrow(flat, 0, 0, count)).reshape(list(size))
 
 
-@composite("resize_as(Tensor input, Tensor the_template, *, Any memory_format=None) -> Tensor", tags=_HIDDEN)
+@composite("resize_as(Tensor input, Tensor the_template, *, MemoryFormat? memory_format=None) -> Tensor", tags=_HIDDEN)
 def resize_as(input, the_template, memory_format):
     """`resize` to the sizes of another tensor."""
     return resize(input, list(the_template.shape), memory_format=memory_format)

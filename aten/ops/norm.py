@@ -433,6 +433,8 @@ def local_response_norm(input, size, alpha, beta, k):
         raise NotImplementedError(f"\"avg_pool2d\" not implemented for '{TYPE_NAMES[input.dtype.name]}'")
     if 0 in input.shape:
         return input
+    if size < 1:
+        raise RuntimeError("kernel size should be greater than zero")
     squares = (input * input).movedim(1, -1)
     padded = ops.constant_pad_nd(squares, [size // 2, (size - 1) // 2], 0).unfold(-1, size, 1)
     if input.dtype is dtypes.int64:

@@ -485,6 +485,8 @@ def _alpha_of(input: Any, other: Any, alpha: Any) -> Any:
         raise RuntimeError("Boolean alpha only supported for Boolean results.")
     if isinstance(alpha, float) and kind < 2:
         raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
+    if isinstance(alpha, complex) and kind < 3:
+        raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex number.")
     return bool(alpha) if kind == 0 and isinstance(alpha, int) else alpha
 
 

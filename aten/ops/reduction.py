@@ -499,6 +499,8 @@ def norm(input, p, dim, keepdim, dtype):
         return ops.linalg_matrix_norm(x, "nuc", [-2, -1] if dim is None else dim, keepdim)
     if p is None or p == "fro":
         p = 2
+    if isinstance(p, str):
+        raise RuntimeError(f"norm(): the norms that have names are 'fro' and 'nuc', not {p!r}")
     if hasattr(p, "dtype") and p.requires_grad:
         raise TypeError("linalg_vector_norm(): argument 'ord' (position 2) must be Number, not Tensor")
     dims = None if dim is None else [dim] if isinstance(dim, int) else list(dim)

@@ -96,13 +96,13 @@ def lerp(input, end, weight):
     return ops.where(weight.abs() < 0.5, input + weight * step, end - step * (1 - weight))
 
 
-@composite("clamp_min(Tensor input, Any min) -> Tensor", inplace=True, native="chain")
+@composite("clamp_min(Tensor input, NumberOrTensor min) -> Tensor", inplace=True, native="chain")
 def clamp_min(input, min):
     """`clamp` from below."""
     return ops.clamp(input, min, None)
 
 
-@composite("clamp_max(Tensor input, Any max) -> Tensor", inplace=True, native="chain")
+@composite("clamp_max(Tensor input, NumberOrTensor max) -> Tensor", inplace=True, native="chain")
 def clamp_max(input, max):
     """`clamp` from above."""
     return ops.clamp(input, None, max)

@@ -1,4 +1,4 @@
-"""Writes through `data` and `detach()` into what a derivative saved: gradients are of the value written, or refused, as in eager."""
+"""Writes through `data` and `detach()` into what a derivative saved: gradients are of what was written, or refused, as in eager."""
 
 import pytest
 

@@ -33,6 +33,8 @@ def _parse_to(args: tuple, kwargs: dict) -> tuple[Any, Any, bool, Any]:
         given.pop("copy", rest.pop(0))
     given.pop("copy", None)
     memory_format = given.pop("memory_format", None)
+    if memory_format is not None and not isinstance(memory_format, aten.MemoryFormat):
+        raise TypeError(f"to(): argument 'memory_format' must be torch.memory_format, not {type(memory_format).__name__}")
     if rest or given:
         problem = f"an unexpected keyword argument '{next(iter(given))}'" if given else "too many positional arguments"
         raise TypeError(f"to() received an invalid combination of arguments: {problem}")

@@ -105,6 +105,7 @@ bool Call::take_other(const Param &param, PyObject *given, int i) {
     case DEVICE: return (arg.integer = is_main_memory(given));
     case TENSORS: return PyList_CheckExact(given) || PyTuple_CheckExact(given);
     case TEXT: return PyUnicode_CheckExact(given);
+    case BOUND: return is_number(given) || weft::plain(given);
     default: return true;
   }
 }
@@ -214,7 +215,8 @@ Takes takes_of(const char *type, bool list, bool numbers) {
   static const Row rows[] = {{"Tensor", TENSOR, TENSORS}, {"LongTensor", TENSOR, TENSORS}, {"BoolTensor", TENSOR, TENSORS},
                              {"int", INTEGER, INTEGERS},  {"IntOrDType", ANYTHING, INTEGERS}, {"float", REAL, ANYTHING},
                              {"Scalar", REAL, ANYTHING},  {"bool", TRUTH, ANYTHING},       {"ScalarType", DTYPE, ANYTHING},
-                             {"Device", DEVICE, ANYTHING}, {"str", TEXT, ANYTHING}};
+                             {"Device", DEVICE, ANYTHING}, {"str", TEXT, ANYTHING},
+                             {"NumberOrTensor", BOUND, ANYTHING}};
   for (const Row &row : rows)
     if (strcmp(row.type, type) == 0) return list ? row.several : numbers ? TERM : row.one;
   return ANYTHING;

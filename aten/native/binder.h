@@ -82,7 +82,7 @@ struct Arg {
   PyObject *build() const;       // new reference
 };
 
-enum Takes : int { TENSOR, TERM, ANYTHING, TENSORS, INTEGER, INTEGERS, REAL, TRUTH, DTYPE, DEVICE, TEXT };
+enum Takes : int { TENSOR, TERM, ANYTHING, TENSORS, INTEGER, INTEGERS, REAL, TRUTH, DTYPE, DEVICE, TEXT, BOUND };
 
 struct Param {
   Takes takes;

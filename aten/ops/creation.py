@@ -18,7 +18,10 @@ from aten.promotion import TYPE_NAMES, category, element, number_dtype
 from aten.shapes import show
 
 _FACTORY = "*, ScalarType? dtype=None, Device? device=None, Any layout=None, bool? pin_memory=None, bool requires_grad=False"
-_LIKE = "*, ScalarType? dtype=None, Device? device=None, Any layout=None, bool requires_grad=False, MemoryFormat? memory_format=None"
+_LIKE = (
+    "*, ScalarType? dtype=None, Device? device=None, Any layout=None, bool requires_grad=False, "
+    "MemoryFormat? memory_format=None"
+)
 CPU = dtypes.device("cpu")
 
 

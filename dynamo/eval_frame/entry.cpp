@@ -107,7 +107,8 @@ static Py_ssize_t limit_of(PyObject *config, const char *name, Py_ssize_t otherw
 }
 
 Permission may_compile(CodeState *state, PyCodeObject *code, PyObject *config) {
-  if (!compiler || tls.mode != kCompile || state->compiling || state->closed) return kNo;
+  constexpr int kFrames = 32; // with fewer left, guards that call Python (a key's `__eq__`) fail for that alone
+  if (!compiler || tls.mode != kCompile || state->compiling || state->closed || frames_left() < kFrames) return kNo;
   Py_ssize_t limit = limit_of(config, "recompile_limit", 8), n = 0;
   for (Entry *e : state->entries) n += e->config == config;
   if (n < limit) {

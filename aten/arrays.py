@@ -7,6 +7,7 @@ import numpy as np
 from aten import _native, devices
 from aten import dtype as dtypes
 from aten._native import Tensor
+from aten.float8 import saturated
 from aten.op import Op
 from aten.promotion import TYPE_NAMES
 
@@ -46,7 +47,7 @@ def as_number(value: Any, dtype: np.dtype) -> np.ndarray:
             value -= 1 << bits
     elif dtype.kind in "iu":
         value = int(value)
-    return np.array(value, dtype)
+    return np.array(value if dtype.kind in "biufc" else saturated(np.array(value), dtype), dtype)
 
 
 def kernel_argument(value: Any, half_to: Any = None) -> Any:

@@ -13,6 +13,7 @@ from aten import _native, default_device, devices
 from aten import dtype as dtypes
 from aten._native import DType, Size, Tensor, from_dlpack, from_numpy
 from aten.errors import warn_caller
+from aten.float8 import saturated
 from aten.op import ops
 from aten.open_levels import transforming
 from aten.printing import tensor_text
@@ -137,7 +138,8 @@ def _in_dtype(array: np.ndarray, dtype: DType | None) -> np.ndarray:
     if dtype is None:
         return array
     with np.errstate(all="ignore"):  # what does not fit is infinite or wraps, without a word, as where tensors are cast
-        return array.astype(dtype.to_numpy(), copy=False)
+        to = dtype.to_numpy()
+        return saturated(array, to).astype(to, copy=False)
 
 
 def _as_array(data: Any, dtype: DType | None) -> np.ndarray:
@@ -201,7 +203,7 @@ def _numbers(data: Any, dtype: DType) -> np.ndarray:
             array = array.astype(np.uint64 if dtype is dtypes.uint64 else np.int64)
         elif array.dtype.kind == "O" and kind == FLOATING:
             array = array.astype(float)
-        return array.astype(wanted)
+        return saturated(array, wanted).astype(wanted)
 
 
 def _copy_of(array: np.ndarray) -> Tensor:
@@ -407,6 +409,8 @@ def _deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
             "If you were attempting to deepcopy a module, this may be because of a parametrization."
         )
     result = memo[id(self)] = _like(self, _duplicate(self, memo))
+    if isinstance(self, Parameter):  # of which values alone are copied
+        return result
     if self.grad is not None:
         result.grad = copy.deepcopy(self.grad, memo)
     if self.__dict__:

@@ -193,6 +193,8 @@ class OutputGraph:
         """Have a node run in the modes of the traced program, where they are others than those of the graph's start. It knows the
         step of the root frame that recorded it."""
         node.meta["step"] = self.root.group_step
+        if self.ambient & 2:  # inference_mode
+            node.meta["inference"] = True
         if self.grad_changed():
             node.meta["grad"] = self.grad_enabled
         if (self.ambient ^ self.graph_ambient) & DEFAULT_DTYPE:

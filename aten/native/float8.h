@@ -49,12 +49,12 @@ inline double float8_to_double(uint8_t code, int dtype) {
   return sign * value;
 }
 
-// The nearest, ties to even; what is too great is infinite, or NaN where there are no infinities.
+// The nearest, ties to even; what is too great is infinite, the greatest number where there are no infinities but -0, else NaN.
 inline uint8_t double_to_float8(double x, int dtype) {
   if (dtype == WEFT_FLOAT8_E8M0FNU) return double_to_power(x);
   Float8Format f = float8_format(dtype);
   uint8_t sign = signbit(x) ? 0x80 : 0;
-  uint8_t nan = f.one_nan ? 0x80 : 0x7f, infinite = f.infinities ? 0x7c : nan;
+  uint8_t nan = f.one_nan ? 0x80 : 0x7f, over = f.infinities ? 0x7c : 0x7e;
   if (isnan(x)) return f.one_nan ? nan : (uint8_t)(sign | nan);
   int last = f.infinities ? 0x7b : f.one_nan ? 0x7f : 0x7e;
   double a = fabs(x);
@@ -68,7 +68,7 @@ inline uint8_t double_to_float8(double x, int dtype) {
   double step = low == last ? below - float8_to_double((uint8_t)(low - 1), dtype) : float8_to_double((uint8_t)(low + 1), dtype) - below;
   int code = low;
   if (a - below > step / 2 || (a - below == step / 2 && (low & 1))) code++;
-  if (isinf(x) || code > last) return f.one_nan ? nan : (uint8_t)(sign | infinite);
+  if (isinf(x) || code > last) return f.one_nan ? nan : (uint8_t)(sign | over);
   return f.one_nan && code == 0 ? 0 : (uint8_t)(sign | code);
 }
 

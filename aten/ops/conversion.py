@@ -8,6 +8,7 @@ from aten import _native
 from aten import dtype as dtypes
 from aten.devices import same, waited
 from aten.dtype import DType
+from aten.float8 import saturated
 from aten.meta import CHANNELS_INNERMOST, Meta, contiguous_strides, dense_strides, known_equal
 from aten.op import composite, op, ops
 from aten.ops.pointwise import finish_pointwise, pointwise_meta
@@ -201,11 +202,11 @@ def _(out, x, dtype):
         x = _wrap_to_int(x, out.dtype)
     elif x.dtype.kind == "c" and out.dtype.kind == "b":
         x = x != 0
-    if dtype is dtypes.float8_e8m0fnu:
+    if out.dtype.name == "float8_e8m0fnu":
         out.view(np.uint8)[...] = _powers(x)
     else:
-        out[...] = x
-        if dtype is dtypes.float8_e5m2:  # of its NaNs the one with all bits set
+        out[...] = saturated(x, out.dtype)
+        if out.dtype.name == "float8_e5m2":  # of its NaNs the one with all bits set
             out.view(np.uint8)[np.isnan(x)] |= 0x7F
 
 

@@ -117,9 +117,10 @@ def binary(
     inplace: bool = True,
     compute: str | None = "float32",
     extra: str = "",
+    numbers: bool = True,
     doc: str | None = None,
 ) -> Op:
-    """An elementwise op of two tensors, either of which may be a number. `kernel(x, y, out=)`."""
+    """An elementwise op of two tensors, either of which may be a number (if `numbers`). `kernel(x, y, out=)`."""
 
     def rule(input: Any, other: Any) -> Meta:
         if check is not None:
@@ -130,7 +131,7 @@ def binary(
     rule.__doc__ = doc or f"`{name}` of elements of two tensors, broadcast."
     made = op(
         f"{name}(Tensor input, Tensor other{extra}) -> Tensor",
-        tags=("pointwise", "scalars"),
+        tags=("pointwise", "scalars") if numbers else ("pointwise",),
         promote=promote,
         compute=compute,
         native=_rule_of(name),

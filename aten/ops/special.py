@@ -246,8 +246,8 @@ def ldexp(input, other):
     return ops.cast(found, dtype) if category(dtype) >= 2 else found
 
 
-binary("gcd", np.gcd, compute=None, doc="The greatest common divisor.")
-binary("lcm", via(lambda x, y: np.abs(np.lcm(x, y))), compute=None, doc="The least common multiple.")
+binary("gcd", np.gcd, compute=None, numbers=False, doc="The greatest common divisor.")
+binary("lcm", via(lambda x, y: np.abs(np.lcm(x, y))), compute=None, numbers=False, doc="The least common multiple.")
 
 
 # ----------------------------------------------------------------------------------------------------- one tensor

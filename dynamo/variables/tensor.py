@@ -253,6 +253,14 @@ class TensorVariable(Variable):
     def untyped_storage(self, frame):
         return frame.values.storage_of_tensor(self)
 
+    @method("is_inference")
+    def is_inference(self, frame):
+        """What the graph makes is one of the mode it is made in, as are its views; of tensors from outside Python says it."""
+        if "step" not in self.root.node.meta or self.is_of_subclass:
+            raise Unsupported(breaks.DYNAMIC_ATTRIBUTE, f"is_inference of {self.describe()}")
+        frame.world.flag("inference")
+        return boolean("inference" in self.root.node.meta)
+
     @attribute("is_cpu")
     def on_cpu(self, frame):
         return boolean(self.meta.device.type == "cpu")

@@ -1,7 +1,7 @@
 """Floats of eight bits on a device: casts by arithmetic on their bits, and moves of their bytes.
 
 The formats are those of `aten/native/float8.h`. A number is rounded from float32 to the nearest, ties to even; what is too great is
-infinite, or NaN where there are no infinities.
+infinite, the greatest number in float8_e4m3fn, NaN in the others.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Format:
 
 
 FORMATS = {
-    "float8_e4m3fn": Format(3, 7, 0x7E, 0x7F, 0x7F, True), "float8_e5m2": Format(2, 15, 0x7B, 0x7C, 0x7F, True),
+    "float8_e4m3fn": Format(3, 7, 0x7E, 0x7E, 0x7F, True), "float8_e5m2": Format(2, 15, 0x7B, 0x7C, 0x7F, True),
     "float8_e4m3fnuz": Format(3, 8, 0x7F, 0x80, 0x80, False), "float8_e5m2fnuz": Format(2, 16, 0x7F, 0x80, 0x80, False),
 }  # fmt: skip
 POWERS = "float8_e8m0fnu"
@@ -94,8 +94,8 @@ def decoded(x: Tensor) -> Tensor:
     normal = (magnitude << (23 - f.mantissa)) + ((127 - f.bias) << 23)
     bits = ops.where(magnitude < 1 << f.mantissa, small.view(dtypes.int32), normal)
     if f.signed:
-        bits = ops.where(magnitude > f.last, 0x7F800000, bits) if f.over != f.nan else bits
-        bits = ops.where(magnitude > (f.over if f.over != f.nan else f.last), 0x7FC00000, bits) | ((code & 0x80) << 24)
+        bits = ops.where(magnitude > f.last, 0x7F800000, bits) if f.over > f.last else bits
+        bits = ops.where(magnitude > f.over, 0x7FC00000, bits) | ((code & 0x80) << 24)
     else:
         bits = ops.where(code == f.nan, 0x7FC00000, bits | ((code & 0x80) << 24))
     return bits.to(dtypes.int32).view(dtypes.float32)

@@ -217,7 +217,7 @@ def rrelu(input, lower, upper, training, inplace):
     if training:
         result = _where(input >= 0, input, input * (ops.rand_like(input) * (upper - lower) + lower))
     else:
-        result = ops.leaky_relu(input, (lower + upper) / 2)
+        return (ops.leaky_relu_ if inplace else ops.leaky_relu)(input, (lower + upper) / 2)
     return input.copy_(result) if inplace else result
 
 

@@ -35,7 +35,7 @@ def with_an_attribute(x, i):
         lambda x, i: x[i],
         lambda x, i: x[0, i],
         lambda x, i: (x[:, i], x[..., None, i]),
-        lambda x, i: (x[i].T, x[i][0]),
+        lambda x, i: (x[i].t(), x[i][0]),
         lambda x, i: (x[i].reshape(-1), x * 2),
         lambda x, i: ((x * 2)[i], x),
         lambda x, i: (x[[0], i], x[i] * 2, x[i].clone()),

@@ -1,12 +1,11 @@
 """Matrix products from `render_mm` against NumPy in float64: layouts, dtypes, sizes, hooks, instruction sets."""
 
-from dataclasses import replace
-
 import ml_dtypes
 import numpy as np
 import pytest
 
 from aten import _native
+from aten.records import replaced
 from inductor.templates.mm import Isa, MatmulSpec, Operand, StoreEpilogue, render_mm
 from tests.inductor.templates.gemm_harness import Builder
 
@@ -168,7 +167,7 @@ def test_the_order_of_the_sum_is_a_function_of_k(builder):
     out = np.empty((29, 40), np.float32)
     builder.call(render_mm(spec, StoreEpilogue(2, "float32", 40), "product"), "product", [a, b, out])
     row = np.empty((1, 40), np.float32)
-    one = replace(spec, m=1)
+    one = replaced(spec, m=1)
     builder.call(render_mm(one, StoreEpilogue(2, "float32", 40), "product"), "product", [a[:1].copy(), b, row])
     assert (row[0] == out[0]).all()
     # float64 sums rounded to float32 differ from a fused multiply-add only by double rounding, which is rare

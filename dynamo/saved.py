@@ -6,6 +6,7 @@ the op, so that Python saves what the write changes (and a write that counts, th
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from aten.fx.node import Node, leaves
@@ -25,9 +26,22 @@ def check_write(output: Any, what: str, target: Node) -> None:
 def check_memory(output: Any, what: str, node: Node) -> None:
     """Refuse to change the memory of a tensor unseen where an op has saved it whose gradient has not been asked for yet."""
     memory = root(node)
-    for reader in output.graph.nodes:
-        if "step" in reader.meta and reader not in output.used_up and _saves(reader, memory):
-            raise Unsupported(breaks.WRITTEN_UNSEEN, f"{what} behind {reader.target.name}", reader.meta["step"])
+    readers = [n for n in _readers(memory) if "step" in n.meta and n not in output.used_up and _saves(n, memory)]
+    if readers:
+        first = min(readers, key=lambda n: n.meta["step"])
+        raise Unsupported(breaks.WRITTEN_UNSEEN, f"{what} behind {first.target.name}", first.meta["step"])
+
+
+def _readers(memory: Node) -> Iterator[Node]:
+    """What is memory, a view of it, or has one as an argument."""
+    views = [memory]
+    for view in views:  # (grows)
+        yield view
+        for user in view.users:
+            if viewed_by(user) is view:
+                views.append(user)
+            else:
+                yield user
 
 
 def is_detached(node: Any) -> bool:

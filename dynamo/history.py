@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from aten.autograd.used import used_up
@@ -14,18 +15,21 @@ from dynamo import breaks, outcome
 from dynamo.breaks import Unsupported
 
 
-def depends(node: Node, nodes: set[Node]) -> bool:
-    """Whether a node is among these or is computed from them with a history."""
-    seen: set[Node] = set()
+def history(node: Node) -> Iterator[Node]:
+    """A node and those that it is computed from with a history."""
+    seen = {node}
     stack = [node]
     while stack:
         n = stack.pop()
-        if n in nodes:
-            return True
-        if n not in seen:
-            seen.add(n)
-            stack += [x for x in n.all_input_nodes if _tracked(x.meta.get("val"))]
-    return False
+        yield n
+        new = [x for x in n.all_input_nodes if x not in seen and _tracked(x.meta.get("val"))]
+        seen.update(new)
+        stack += new
+
+
+def depends(node: Node, nodes: set[Node]) -> bool:
+    """Whether a node is among these or is computed from them with a history."""
+    return any(n in nodes for n in history(node))
 
 
 def _tracked(val: Any) -> bool:
@@ -83,7 +87,8 @@ def recipe(emit: Any, tensor: Any) -> Any:
         if not depends(tensor.node, output.used_up):
             raise Unsupported(breaks.NOT_REBUILT, "a tensor with a history that begins in the graph", leaf.node.meta.get("born"))
     plain = output.graph.call_function(registry["detach"], (tensor.node,), {}, val=_without_grad(tensor.meta))
-    leaves = [leaf for leaf in dict.fromkeys(output.used_leaves) if depends(tensor.node, {leaf.node})]
+    found = set(history(tensor.node))
+    leaves = [leaf for leaf in dict.fromkeys(output.used_leaves) if leaf.node in found]
     return outcome.Call(outcome.Const(used_up), (emit.graph_output(plain), *map(emit.value, leaves)))
 
 

@@ -185,7 +185,7 @@ def overwrite(target: Tensor, value: Tensor) -> None:
     p.run(inputs)
 
 
-def _kinds(args: Sequence[Any], inputs: list[Any], sizes: dict[int, int], numbers: Mapping[int, str] = {}) -> tuple:  # noqa: B006
+def _kinds(args: Sequence[Any], inputs: list[Any], sizes: dict[int, int], numbers: Mapping[int, str] | None = None) -> tuple:
     """What tells the arguments' kind; collects their tensors and, of `numbers` (see `operands`), their numbers, in order.
 
     `sizes`: the numbers of sizes that were met."""
@@ -200,7 +200,7 @@ def _kinds(args: Sequence[Any], inputs: list[Any], sizes: dict[int, int], number
                 out.append((a.dtype.name, a.device.type, tuple(a.shape), a.stride()))
         elif type(a) in (list, tuple):
             out.append(("list", *_kinds(a, inputs, sizes)))
-        elif k in numbers and is_operand(a, numbers[k]):
+        elif numbers and k in numbers and is_operand(a, numbers[k]):
             inputs.append(signed(a) if numbers[k] == "seed" else a)
             out.append(type(a))
         else:

@@ -285,11 +285,11 @@ class CustomOp:
             if self.mutates and not self.op.schema.returns:
                 return tuple(likes)
             raise NoShapeRule(f"{self.name} has no shape rule: register one with {self.name.partition('::')[2]}.register_fake")
-        _asked.name = self.name
+        before, _asked.name = _asked.name, self.name  # (a rule may ask another op's)
         try:
             result = meta_of_function(self._fake, metas)
         finally:
-            _asked.name = None
+            _asked.name = before
         if self._nested:
             return self._flat(result)
         return (*_several(result), *likes) if self.mutates else result

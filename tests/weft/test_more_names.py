@@ -23,8 +23,19 @@ def test_a_shape_rule_asks_for_a_size_that_data_decides():
     def _(x):
         return x.new_empty((library.get_ctx().new_dynamic_size(), x.dim()), dtype=weft.int64)
 
+    @library.custom_op("more_names::first_places", mutates_args=())
+    def first_places(x: weft.Tensor) -> weft.Tensor:
+        return places(x)[:1].clone()
+
+    @first_places.register_fake
+    def _(x):
+        places(x)  # (a rule that asks another's, and then for a size of its own)
+        return x.new_empty((library.get_ctx().new_dynamic_size(), x.dim()), dtype=weft.int64)
+
     with pytest.raises(RuntimeError, match="only be called inside of a fake implementation"):
         library.get_ctx()
+    got = weft.compile(lambda x: first_places(x).sum(0) * 2, fullgraph=True, backend="eager")(weft.tensor([0.0, 1, 2]))
+    assert got.tolist() == [2]
     got = weft.compile(lambda x: places(x).sum(0) * 2, fullgraph=True, backend="eager")(weft.tensor([0.0, 1, 2]))
     assert got.tolist() == [6]
 

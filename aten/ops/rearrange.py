@@ -388,8 +388,10 @@ def repeat_interleave(input, repeats, dim, output_size):
 
 def _interleaved(counts: Any) -> Any:
     """0 as often as the first count says, 1 as often as the second, …"""
+    if counts.dtype not in (dtypes.int64, dtypes.int32):
+        raise NotImplementedError(f"repeat_interleave is for counts of int64 or int32, not {counts.dtype}")
     plain = not _native.is_tracer(counts) and not counts.is_meta
-    if plain and counts.device.type == "cpu" and counts.dtype in (dtypes.int64, dtypes.int32):
+    if plain and counts.device.type == "cpu":
         times = counts.detach().numpy()
         if times.min(initial=0) < 0:
             raise RuntimeError("repeats can not be negative")

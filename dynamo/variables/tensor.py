@@ -331,6 +331,8 @@ class TensorVariable(Variable):
 
     @method("requires_grad_")
     def require_grad(self, frame, requires_grad=TRUE):
+        if requires_grad.python_type() is not bool:
+            raise Unsupported(breaks.UNKNOWN_CALL, "requires_grad_() of what is no bool")
         if requires_grad.as_python() == self.meta.requires_grad:
             return self
         output, meta = frame.output, self.meta

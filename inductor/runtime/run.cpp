@@ -188,7 +188,7 @@ __attribute__((noinline)) static PyObject *alloc_general(Call &call, const Buffe
   if (!b.layout.is_static)
     for (int k = 0; k < n; k++)
       if (dims[k] < 0) return fail_without_record(call.program), nullptr;
-  return api->empty(b.word, n, dims, b.layout.contiguous ? nullptr : dims + n);
+  return api->empty(b.word, n, dims, dims + n); // (strides of dims of one element are eager's too)
 }
 
 static inline bool alloc(Call &call, int32_t i) {

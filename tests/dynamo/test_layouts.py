@@ -115,3 +115,9 @@ def test_whether_contiguous_is_a_copy_hangs_on_sizes_of_1():
         for n, a, b in order:
             given = [weft.empty_strided((n, a, b), (1, n, n * a)).copy_(weft.ones(n, a, b).neg()) for _ in range(2)]
             assert compiled(given[0]).equal(function(given[1])) and given[0].equal(given[1])
+
+
+@pytest.mark.parametrize("sizes", [(9, 1, 3, 3), (1, 3, 1, 1), (2, 1, 1, 4)])
+def test_strides_of_dims_of_one_element_are_eagers(sizes):
+    function = lambda x: x.to(memory_format=weft.channels_last)
+    assert weft.compile(function, fullgraph=True)(weft.ones(sizes)).stride() == function(weft.ones(sizes)).stride()

@@ -46,3 +46,16 @@ def test_heaviside_has_no_derivative():
     raises(RuntimeError, text, step.sum().backward)
     raises(RuntimeError, text, lambda: weft.func.jvp(weft.heaviside, (x, values), (x, x)))
     assert weft.compile(weft.heaviside)(x.detach(), values.detach()).tolist() == [1, 0.5, 0]
+
+
+@pytest.mark.parametrize("dtype", [aten.float32, aten.int16, aten.bool])
+def test_counts_of_repeats_are_of_32_or_64_bits(dtype):
+    counts = weft.tensor([1, 0]).to(dtype)
+    for call in (lambda: weft.repeat_interleave(counts), lambda: weft.repeat_interleave(weft.ones(2), counts)):
+        raises(NotImplementedError, "counts of int64 or int32", call)
+
+
+def test_whether_gradients_are_required_is_a_bool_compiled_too():
+    function = lambda x: x.requires_grad_("x")
+    for call in (function, weft.compile(function)):
+        raises(TypeError, "must be bool, not str", lambda call=call: call(weft.zeros(2)))

@@ -100,6 +100,7 @@ def split(joint: Joint) -> AotGraphs:
         whole,
         joint.writes,
         joint.own_derivatives,
+        joint.overwritten,
     )
 
 
@@ -114,13 +115,15 @@ def compile(
     forward_compiler: Callable,
     backward_compiler: Callable | None = None,
     decompositions: dict[Op, Callable] | None = None,
-) -> AotFunction:
+) -> Callable[..., tuple]:
     """A callable(*inputs) -> tuple that does what `gm` does, mutations, aliases and gradients included.
 
     forward_compiler(graph module, metas of its inputs) -> callable(*flat inputs) -> tuple; likewise for backward (the
     same by default), which is compiled on the first backward.
     """
     made = graphs(gm, example_inputs, decompositions)
+    if made.overwritten:
+        return gm.forward
     forward = checked(made.forward, forward_compiler(made.forward, example_metas(made.forward.graph)))
     backward = None
     if made.backward is not None:

@@ -19,18 +19,23 @@ from aten.derivative import is_lost
 from aten.dispatch import needs_of
 from aten.meta import Meta
 from aten.op import Op, node_name, registry
-from aten.transforms.tracer import Level, Tracer
+from aten.transforms.tracer import Level, Tracer, writes_of
 
 Edge = tuple[Any, int]
 
 
 class Kept:
-    """A Tracer as a Node keeps it: what it was then."""
+    """A Tracer as a Node keeps it: what it was then, and how often it had been written."""
 
-    __slots__ = ("payload", "meta")
+    __slots__ = ("payload", "meta", "version", "writes")
 
-    def __init__(self, payload: Any, meta: Meta):
-        self.payload, self.meta = payload, meta
+    def __init__(self, payload: Any, tracer: Tracer):
+        self.payload, self.meta, self.writes = payload, tracer.meta, writes_of(tracer)
+        self.version = self.writes.count
+
+    def written(self) -> int:
+        """How often it was written since."""
+        return self.writes.count - self.version
 
 
 class LevelBackward(Backward):
@@ -166,7 +171,7 @@ class RecordingLevel(Level):
         """What a Node with these outputs keeps of a value."""
         if type(value) in (tuple, list):
             return type(value)([self.keep(v, outputs) for v in value])
-        return Kept(self.read(value), value.meta) if self.own(value) else value
+        return Kept(self.read(value), value) if self.own(value) else value
 
     def record(self, op: Op, args: tuple, result: Any) -> None:
         """Make a Node for `result = op(*args)` if an argument requires grad: Tracers of this level, whose payloads were read."""

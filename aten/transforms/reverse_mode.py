@@ -83,23 +83,22 @@ _requires_grad, _grad_fn = Tensor.__dict__["requires_grad"], Tensor.__dict__["gr
 
 
 class _Kept(Kept):
-    """A tensor as a Node keeps it, with its version then. `output`: which one of the Node's it is (the Node would keep itself by
-    what leads to it), None for others."""
+    """A tensor as a Node keeps it. `output`: which one of the Node's it is (the Node would keep itself by what leads to it), None
+    for others."""
 
-    __slots__ = ("output", "writes", "version")
+    __slots__ = ("output",)
 
     def __init__(self, box: Box, tracer: Tracer, output: int | None):
-        super().__init__(box, tracer.meta)
-        self.output, self.writes = output, writes_of(tracer)
-        self.version = self.writes.count
+        super().__init__(box, tracer)
+        self.output = output
 
     def check(self, node: Any) -> None:
         """Raises RuntimeError where the tensor was written since."""
-        version = self.writes.count
-        if version != self.version:
+        written = self.written()
+        if written:
             raise RuntimeError(
                 "one of the variables needed for gradient computation has been modified by an inplace operation: "
-                f"[{self.meta.dtype} {list(self.meta.sizes)}], which is a saved value of {node.name()}, is at version {version}; "
+                f"[{self.meta.dtype} {list(self.meta.sizes)}], which is a saved value of {node.name()}, is at version {self.version + written}; "
                 f"expected version {self.version} instead. Hint: find the in-place operation between this op's forward and the "
                 "backward, and use its out-of-place form."
             )

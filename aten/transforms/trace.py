@@ -55,6 +55,7 @@ class TraceLevel(RecordingLevel):
         self.derives = False  # whether backward is written into the graph now, with the lines of what it is of
         self.rng: Rng | None = None
         self.own_derivatives = False  # whether an autograd.Function was recorded
+        self.overwritten = False  # whether gradients were asked for of what a Node had kept and the program has written since
         self.constants: dict[str, Tensor] = {}
         self._lifted: dict[int, Tracer] = {}
 
@@ -82,6 +83,10 @@ class TraceLevel(RecordingLevel):
 
     def takes(self, value: Any) -> bool:
         return self.own(value) if self.joint else isinstance(value, Tensor)
+
+    def kept(self, saved: Any, node: Any) -> Tensor:
+        self.overwritten = self.overwritten or saved.written() > 0
+        return super().kept(saved, node)
 
     def leaf(self, t: Tracer) -> None:
         """Let the tensor be one that gradients are asked for."""

@@ -74,6 +74,8 @@ class AotAutograd:
         if found is not None:
             return found
         made = aot.graphs(gm, example_inputs, self._table())
+        if made.overwritten:
+            return gm.forward
         forward = self.inference_compiler if made.backward is None else self.fw_compiler
         run = aot.checked(made.forward, unboxed(forward(made.forward, metas_of(made.forward))))
         back = None

@@ -1,4 +1,4 @@
-"""Writes through `data` and `detach()` into what a derivative saved: gradients are of what was written, or refused, as in eager."""
+"""Writes into what a derivative saved: gradients are refused, or those of what was written through `data`, as in eager."""
 
 import pytest
 
@@ -94,3 +94,108 @@ def test_what_no_derivative_needs_any_more_is_written_in_the_graph():
 
     for program in (unneeded, step):
         assert what_came_of(weft.compile(program, fullgraph=True)) == what_came_of(program)
+
+
+def an_argument_of(x):
+    y = x * 2
+    out = y.sin()
+    y.add_(1)
+    return out
+
+
+def a_result_of(x):
+    y = weft.nn.functional.relu(x * 2)
+    y += 1
+    return y
+
+
+def a_view_of_what_is_saved(x):
+    y = x * 2
+    out = y[1:].sin()
+    y.mul_(2)
+    return out
+
+
+def through_a_view_in_place(x):
+    y = x * 2
+    out = y.view(2, 1) @ y.view(1, 2)
+    y[1:].zero_()
+    return out
+
+
+def another_result(x):
+    y = x * 2
+    left, right = y.sin(), y * 3
+    y.add_(1)
+    return right, left
+
+
+def an_input_that_counts(x):
+    weights = weft.ones(2)
+    out = x * weights
+    weights.add_(1)
+    return out
+
+
+def asked_within(x):
+    y = x * 2
+    out = y.sin().sum()
+    y.add_(1)
+    try:
+        return weft.autograd.grad(out, x)[0]
+    except RuntimeError:
+        return x * 7
+
+
+REFUSED = [an_argument_of, a_result_of, a_view_of_what_is_saved, through_a_view_in_place, an_input_that_counts]
+
+
+def gradients_of(f):
+    """What the backward of each result gives or says."""
+    x = weft.tensor([0.3, 0.7], requires_grad=True)
+    results = f(x)
+    found = []
+    for out in results if isinstance(results, tuple) else (results,):
+        x.grad = None
+        try:
+            out.sum().backward()
+            found.append((out.tolist(), x.grad.tolist()))
+        except RuntimeError as e:
+            found.append((out.tolist(), str(e)))
+    return found
+
+
+@pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
+@pytest.mark.parametrize("program", REFUSED)
+def test_what_a_gradient_needs_and_the_program_overwrites_is_refused(program, backend):
+    found = gradients_of(weft.compile(program, backend=backend))
+    assert found == gradients_of(program) and "modified by an inplace operation" in found[0][1]
+
+
+@pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
+def test_only_the_gradients_that_need_what_was_overwritten_are_refused(backend):
+    found = gradients_of(weft.compile(another_result, backend=backend))
+    assert found == gradients_of(another_result) and [type(said) for _, said in found] == [list, str]
+    assert gradients_of(weft.compile(asked_within, backend=backend)) == gradients_of(asked_within)
+
+
+def test_what_no_gradient_needs_is_overwritten_in_the_graph():
+    def program(x):
+        y = x * 2
+        out = y.exp()  # (keeps its result)
+        y.sigmoid_()  # (a copy of its own)
+        y.add_(1)
+        unused = y.sin()
+        y.mul_(2)
+        return out + y, unused.detach()
+
+    seen = []
+
+    def backend(gm, inputs):
+        made = weft._inductor.compile_fx.compile_fx(gm, inputs)
+        seen.append(made is not gm)
+        return made
+
+    x = weft.tensor([0.3, 0.7], requires_grad=True)
+    found, expected = weft.compile(program, backend=backend)(x), program(x)
+    assert found[0].tolist() == pytest.approx(expected[0].tolist()) and seen == [True]

@@ -110,7 +110,8 @@ def compile(
     """A callable(*inputs) that does what a captured graph of wrappers does.
 
     forward_backend, backward_backend: backend(gm, example inputs) -> callable(*plain tensors) -> tuple. Raises
-    NotFlat for graphs that draw random numbers, that write to their inputs or to what gradients need, or whose classes do more than ops.
+    NotFlat for graphs that draw random numbers, that write to their inputs or to what gradients need, or whose classes do more
+    than ops.
     """
     metas = input_metas(gm, example_inputs)
     training = _native.is_grad_enabled()

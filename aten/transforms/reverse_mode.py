@@ -29,7 +29,6 @@ from aten.transforms.tracer import (
     public,
     shown,
     split_aux,
-    writes_of,
 )
 
 
@@ -98,9 +97,9 @@ class _Kept(Kept):
         if written:
             raise RuntimeError(
                 "one of the variables needed for gradient computation has been modified by an inplace operation: "
-                f"[{self.meta.dtype} {list(self.meta.sizes)}], which is a saved value of {node.name()}, is at version {self.version + written}; "
-                f"expected version {self.version} instead. Hint: find the in-place operation between this op's forward and the "
-                "backward, and use its out-of-place form."
+                f"[{self.meta.dtype} {list(self.meta.sizes)}], which is a saved value of {node.name()}, is at version "
+                f"{self.version + written}; expected version {self.version} instead. Hint: find the in-place operation between "
+                "this op's forward and the backward, and use its out-of-place form."
             )
 
 

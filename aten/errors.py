@@ -6,6 +6,7 @@ This file holds what has no class there: problems of the compiler itself, and li
 
 import sys
 import warnings
+from collections.abc import Callable
 
 
 class CompilerWarning(UserWarning):
@@ -45,9 +46,14 @@ def warn_caller(text: str, category: type[Warning] = UserWarning) -> None:
 def warn_once(text: str, category: type[Warning] = CompilerWarning, stacklevel: int = 3, about: str | None = None) -> None:
     """Warn with `text` the first time it is seen in this process (or anything `about` the same), or each time under
     `set_warn_always`."""
-    if _always or (about or text) not in _warned:
-        _warned.add(about or text)
-        warnings.warn(text, category, stacklevel=stacklevel)
+    say_once(about or text, lambda: warnings.warn(text, category, stacklevel=stacklevel + 2))
+
+
+def say_once(about: str, say: Callable[[], None]) -> None:
+    """Call `say` unless something `about` the same was said in this process."""
+    if _always or about not in _warned:
+        _warned.add(about)
+        say()
 
 
 def set_warn_always(always: bool) -> None:

@@ -7,6 +7,7 @@ import functools
 import warnings
 from typing import Any
 
+from aten import errors
 from dynamo import config, outcome
 from dynamo.variables import text as texts
 from dynamo.variables.base import Variable
@@ -114,23 +115,28 @@ def logged(frame, function: Any, args: list[Variable], kwargs: dict[str, Variabl
         return NONE
     if function is warnings.warn and frame.globals.get("__name__", "").partition(".")[0] in ("weft", "aten"):
         return own_warning(frame, *args, **kwargs)
+    if function is errors.warn_once:
+        return own_warning(frame, *args, **kwargs, once=True)
     return None
 
 
-def own_warning(frame, message: Variable, category: Variable | None = None, stacklevel: Variable | None = None) -> Variable | None:
+def own_warning(
+    frame, message: Variable, category: Variable | None = None, stacklevel: Variable | None = None, once: bool = False
+) -> Variable | None:
     """The rule of a warning of weft's own: behind the graph, as of the line that Python would name. None where that is beyond
-    what is captured, or the text is not known."""
+    what is captured, or the text is not known. `once` is `warn_once`, whose own frame is the first level."""
     kind = UserWarning if category is None else getattr(category.realize(frame), "value", None)
-    level = ConstantVariable(1) if stacklevel is None else stacklevel.realize(frame)
+    level = ConstantVariable(3 if once else 1) if stacklevel is None else stacklevel.realize(frame)
     message = message.realize(frame)
     if not all(isinstance(v, ConstantVariable) for v in (message, level)) or not isinstance(kind, type):
         return None
-    for _ in range(level.as_python() - 1):
+    for _ in range(level.as_python() - (2 if once else 1)):
         frame = frame.parent
         if frame is None:
             return None
     place = frame.code.co_filename, frame.current.line, frame.globals
-    call = LoggedCall(functools.partial(warn_of, message.as_python(), kind, *place), [], {})
+    warn = functools.partial(warn_of, message.as_python(), kind, *place)
+    call = LoggedCall(functools.partial(errors.say_once, message.as_python(), warn) if once else warn, [], {})
     frame.output.side_effects.dirty[call] = None
     return NONE
 

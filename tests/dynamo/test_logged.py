@@ -7,6 +7,7 @@ import warnings
 
 import weft
 import weft.nn.functional as F
+from aten import errors
 
 logger = logging.getLogger("weft.tests.logged")
 
@@ -95,3 +96,16 @@ def test_warnings_of_wefts_own_are_of_the_graph_and_of_the_line_that_python_name
 
     wanted = told(f)
     assert len(wanted) == 6 and told(weft.compile(f, fullgraph=True, backend="eager")) == wanted
+
+
+def test_a_warning_said_once_is_said_behind_the_graph(recwarn):
+    errors.forget_warnings()
+
+    def turned(x):
+        return x.T + 1
+
+    compiled = weft.compile(turned, backend="eager", fullgraph=True)
+    for _ in range(2):
+        assert compiled(weft.ones(2, 3, 4)).shape == (4, 3, 2)
+    assert [(w.filename, w.category) for w in recwarn] == [(__file__, UserWarning)]
+    assert "deprecated" in str(recwarn[0].message)

@@ -169,10 +169,64 @@ bool find_offsets(Job &job, const int64_t *position, int64_t far, int64_t n, int
   return true;
 }
 
+// Steps through the dims before the last, in elements: of the first index, of `far` and of `near`.
+struct Walk {
+  const Places &p;
+  int64_t at[WEFT_MAX_NDIM], index = 0, far = 0, near = 0;
+
+  Walk(const Places &places, int64_t row) : p(places) {
+    for (int d = p.ndim - 2; d >= 0; d--) at[d] = row % p.sizes[d], row /= p.sizes[d], move(d, at[d]);
+  }
+  void move(int d, int64_t n) { index += n * p.index_steps[0][d], far += n * p.far_steps[d], near += n * p.near_steps[d]; }
+  void next() {
+    for (int d = p.ndim - 2; d >= 0; d--) {
+      move(d, 1);
+      if (++at[d] < p.sizes[d]) return;
+      move(d, -at[d]), at[d] = 0;
+    }
+  }
+};
+
+// A run of one index whose elements move one by one: each is read once, checked and used. The number of those in range that came first.
+template <PlaceOp op, class T, bool dense> int64_t apply_run(const Places &p, int64_t n, const int64_t *index, T *far, T *near) {
+  const int last = p.ndim - 1;
+  const int64_t index_step = dense ? 1 : p.index_steps[0][last], near_step = dense ? 1 : p.near_steps[last], along = p.far_steps[last];
+  const int64_t extent = p.extent[0], stride = p.stride[0], back = p.wraps ? extent : 0;
+  for (int64_t i = 0; i < n; i++, far += along) {
+    const int64_t given = __atomic_load_n(index + i * index_step, __ATOMIC_RELAXED), place = given + (given >> 63 & back);
+    if ((uint64_t)place >= (uint64_t)extent) return i;
+    apply<op>(far[place * stride], near[i * near_step]);
+  }
+  return n;
+}
+
+template <PlaceOp op, class T> void run_elements(Job &job, int64_t begin, int64_t end) {
+  Places &p = *job.places;
+  const int last = p.ndim - 1;
+  const int64_t length = p.sizes[last], index_step = p.index_steps[0][last], near_step = p.near_steps[last];
+  const bool dense = index_step == 1 && near_step == 1;
+  Walk walk(p, begin / length);
+  int64_t column = begin % length, polled = begin;
+  for (int64_t i = begin; i < end && !job.bad;) {
+    const int64_t n = std::min({end - i, length - column, kAway});
+    const int64_t *index = p.index[0] + walk.index + column * index_step;
+    T *far = reinterpret_cast<T *>(p.far) + walk.far + column * p.far_steps[last], *near = reinterpret_cast<T *>(p.near) + walk.near + column * near_step;
+    const int64_t done = dense ? apply_run<op, T, true>(p, n, index, far, near) : apply_run<op, T, false>(p, n, index, far, near);
+    if (done < n) {
+      if (!job.bad.exchange(true)) p.bad_index = 0, p.bad_value = index[done * index_step];
+      return;
+    }
+    i += n, column += n;
+    if (column == length) column = 0, walk.next();
+    if (i - polled > kAway) poll_signals(), polled = i;
+  }
+}
+
 template <PlaceOp op, class T> void run_range(void *context, int64_t begin, int64_t end, int64_t) {
   Job &job = *static_cast<Job *>(context);
   const Places &p = *job.places;
   const int last = p.ndim - 1;
+  if (p.n_indices == 1 && p.block_ndim == 0 && last >= 0) return run_elements<op, T>(job, begin, end);
   const int64_t length = last < 0 ? 1 : p.sizes[last], near_step = last < 0 ? 0 : p.near_steps[last];
   const bool across = p.block_ndim == 0 || p.block_far[p.block_ndim - 1] != 1;
   int64_t offsets[kChunk], polled = begin;

@@ -13,18 +13,18 @@ from aten.op import composite, op, ops
 from aten.shapes import is_int, product, wrap_dim
 
 
-def _flat(index: Any, n: Any) -> Any:
-    """Flat positions in [0, n), from ones that may count from the end."""
+def _flat(index: Any) -> Any:
+    """The index, which is one of flat positions; those below 0 count from the end, as `index` has them."""
     if index.dtype is not dtypes.int64:
         raise RuntimeError(f"take(): Expected a long tensor for index, but got {index.dtype.name}")
-    return ops.where(index < 0, index + n, index)
+    return index
 
 
 @composite("take(Tensor input, LongTensor index) -> Tensor")
 def take(input, index):
     """Elements by their position in row-major order."""
     flat = input.reshape([-1])
-    return ops.index(flat, [_flat(index, flat.shape[0])])
+    return ops.index(flat, [_flat(index)])
 
 
 @composite("put(Tensor input, LongTensor index, Tensor source, bool accumulate=False) -> Tensor", inplace=True)
@@ -36,7 +36,7 @@ def put(input, index, source, accumulate):
             f"{product(source.shape)}, index.numel() = {product(index.shape)}"
         )
     flat = input.reshape([-1])
-    at = _flat(index, flat.shape[0]).reshape([-1])
+    at = _flat(index).reshape([-1])
     changed = ops.index_put(flat, [at], source.reshape([-1]), accumulate).reshape(list(input.shape))
     return laid_out_as(changed, dense_strides(Meta.of(input)))
 

@@ -126,3 +126,38 @@ def test_indices_of_nothing_are_checked(sizes):
     with pytest.raises(IndexError, match="out of bounds"):
         x[from_numpy(np.array([5]))]
     assert tuple(x[from_numpy(np.zeros(0, np.int64))].shape) == (0, sizes[1])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int64", "complex128"])
+@pytest.mark.parametrize("dim", [0, 1, 2, -1])
+def test_an_index_of_every_element_is_numpys_however_it_lies(dtype, dim):
+    rng = np.random.default_rng(3)
+    x = (rng.standard_normal((7, 3, 11)) * 9).astype(dtype)
+    kept = [min(n, 5) if d != dim % 3 else 300 for d, n in enumerate(x.shape)]
+    at = rng.integers(0, x.shape[dim], kept)
+    part = x[tuple(slice(n) if d != dim % 3 else slice(None) for d, n in enumerate(kept))]
+    turned = lambda a: from_numpy(np.ascontiguousarray(a.T)).permute(2, 1, 0)
+    spread = lambda a: from_numpy(np.repeat(a, 2, -1))[..., ::2]
+    for lay in (from_numpy, turned, spread):
+        for lay_index in (from_numpy, turned, spread):
+            found = registry["gather"](lay(x), dim, lay_index(at))
+            np.testing.assert_array_equal(found.numpy(), np.take_along_axis(part, at, dim))
+            src = (rng.standard_normal(kept) * 9).astype(dtype)
+            expected = x.astype("f4") if dtype == "float16" else x.copy()  # halves are summed in float32
+            np.add.at(expected, tuple(at if d == dim % 3 else i for d, i in enumerate(np.indices(kept))), src)
+            added = registry["scatter_add"](lay(x), dim, lay_index(at), lay(src)).numpy()
+            np.testing.assert_allclose(added, expected, rtol=2e-3 if dtype == "float16" else 1e-5, atol=1e-2)
+    at[(-1,) * 3] = x.shape[dim]
+    for lay in (from_numpy, turned, spread):
+        with pytest.raises(RuntimeError, match="out of bounds"):
+            registry["gather"](from_numpy(x), dim, lay(at))
+
+
+def test_flat_positions_count_from_the_end_once():
+    x = from_numpy(np.arange(6.0).reshape(2, 3))
+    assert x.take(from_numpy(np.array([-6, -1, 5]))).tolist() == [0, 5, 5]
+    for bad in (-7, 6):
+        with pytest.raises(IndexError):
+            x.take(from_numpy(np.array([bad])))
+        with pytest.raises(IndexError):
+            x.clone().put_(from_numpy(np.array([bad])), from_numpy(np.array([1.0])))

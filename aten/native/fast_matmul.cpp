@@ -106,9 +106,8 @@ PyObject *product(WeftTensor *a, WeftTensor *b) {
   return out.release();
 }
 
-PyObject *fast_matmul(Call &call) {
-  WeftTensor *a = call.tensor(0), *b = call.tensor(1);
-  if (WEFT_NDIM(a) < 2 || WEFT_NDIM(b) < 2 || !same_kind(a, b)) return UNHANDLED;
+// The product of tensors of at least two dims, and its Node.
+PyObject *whole_product(Call &call, WeftTensor *a, WeftTensor *b) {
   const bool matrices = WEFT_NDIM(a) == 2 && WEFT_NDIM(b) == 2;
   Ref out(matrices ? plain_product(a, b, false) : product(a, b));
   if (!out || out.get() == UNHANDLED || !call.recording()) return out.release();
@@ -116,6 +115,38 @@ PyObject *fast_matmul(Call &call) {
   const bool done = matrices ? record_op(core_ops[CORE_MM], {Arg(a), Arg(b)}, out.get())
                              : record_product(WHOLE_MATMUL, call.op, inputs, 2, out.get(), a, b);
   return done ? out.release() : nullptr;
+}
+
+// A vector as a matrix of one row (dim 0) or column (dim 1); of another tensor a reference.
+Ref matrix_of(Call &call, WeftTensor *t, int dim) {
+  if (WEFT_NDIM(t) != 1) return Ref(Py_NewRef(as_object(t)));
+  if (call.recording()) return Ref(unsqueezed(t, dim));
+  const int64_t sizes[2] = {dim ? t->sizes[0] : 1, dim ? 1 : t->sizes[0]}, strides[2] = {dim ? t->strides[0] : t->sizes[0], dim ? 1 : t->strides[0]};
+  return shown(t, 2, sizes, strides);
+}
+
+// Products of vectors: the dim that they were given is left out of the result.
+PyObject *product_of_vectors(Call &call, WeftTensor *a, WeftTensor *b) {
+  const bool row = WEFT_NDIM(a) == 1, column = WEFT_NDIM(b) == 1;
+  if (row && column) return UNHANDLED;
+  Ref left(matrix_of(call, a, 0)), right(left ? matrix_of(call, b, 1) : Ref());
+  if (!right) return nullptr;
+  Ref out(whole_product(call, as_tensor(left.get()), as_tensor(right.get())));
+  if (!out || out.get() == UNHANDLED) return out.release();
+  WeftTensor *t = as_tensor(out.get());
+  const int n = WEFT_NDIM(t), dim = row ? n - 2 : n - 1;
+  const int64_t dropped = dim;
+  int64_t sizes[WEFT_MAX_NDIM], strides[WEFT_MAX_NDIM];
+  for (int d = 0, k = 0; d < n; d++)
+    if (d != dim) sizes[k] = t->sizes[d], strides[k++] = t->strides[d];
+  if (!call.recording()) return shown(t, n - 1, sizes, strides).release();
+  return make_view(CORE_SQUEEZE, t, n - 1, sizes, strides, t->offset, {Arg::of_integers(&dropped, 1)});
+}
+
+PyObject *fast_matmul(Call &call) {
+  WeftTensor *a = call.tensor(0), *b = call.tensor(1);
+  if (!WEFT_NDIM(a) || !WEFT_NDIM(b) || !same_kind(a, b)) return UNHANDLED;
+  return WEFT_NDIM(a) == 1 || WEFT_NDIM(b) == 1 ? product_of_vectors(call, a, b) : whole_product(call, a, b);
 }
 
 // linear(input, weight, bias=None): input @ weight.T + bias

@@ -128,3 +128,38 @@ def test_small_products_are_those_of_larger_ones(dtype, m, n, k):
                 for out in (np.full((m, n), 7, dtype), np.full((n, m), 7, dtype).T, np.full((m, 2 * n), 7, dtype)[:, ::2]):
                     matmul_into(from_numpy(out), from_numpy(x), from_numpy(y), **scaled)
                     assert np.array_equal(out, larger[:m])
+
+
+VECTORS = [((3, 4), (4,)), ((4,), (4, 5)), ((2, 3, 4), (4,)), ((4,), (2, 4, 5)), ((0, 4), (4,)), ((3, 0), (0,)), ((0,), (0, 5))]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "float16"])
+@pytest.mark.parametrize("sizes", VECTORS)
+def test_a_vector_is_a_row_or_a_column_and_stays_native(sizes, dtype):
+    rng = np.random.default_rng(0)
+    a, b = ((rng.standard_normal(n) * 5).astype(dtype) for n in sizes)
+    rough = 1e-2 if dtype == "float16" else 1e-5
+    for lay in (from_numpy, lambda x: from_numpy(np.repeat(x, 2, -1))[..., ::2]):
+        _native.python_entries(True)
+        out = lay(a) @ lay(b)
+        assert _native.python_entries(True) == {} and out.is_contiguous()
+        np.testing.assert_allclose(out.numpy(), a @ b, rtol=rough, atol=rough)
+        if dtype == "float64":
+            x, y = lay(a).requires_grad_(), lay(b).requires_grad_()
+            product = x @ y
+            np.testing.assert_array_equal(product.detach().numpy(), out.numpy())
+            product.sum().backward()
+            ones = np.ones(out.shape)
+            if a.ndim == 1:
+                left = b.sum(-1) if b.ndim == 2 else b.sum((0, -1))
+                right = np.broadcast_to(a[:, None], b.shape)
+            else:
+                left = np.broadcast_to(b, a.shape)
+                right = (a * ones[..., None]).sum(tuple(range(a.ndim - 1)))
+            np.testing.assert_allclose(x.grad.numpy(), left, atol=1e-12)
+            np.testing.assert_allclose(y.grad.numpy(), right, atol=1e-12)
+
+
+def test_a_vector_of_another_length_is_refused_in_words():
+    with pytest.raises(RuntimeError, match="cannot be multiplied"):
+        from_numpy(np.ones((3, 4))) @ from_numpy(np.ones(5))

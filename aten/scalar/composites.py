@@ -78,12 +78,12 @@ def nan_to_num_backward(v, g, x):
 
 @define()
 def angle(v, x):
-    return v.where(v.isnan(x), x, v.where(x < 0, math.pi, x * 0))
+    return v.where(v.isnan(x), x, v.where(x < 0, math.pi, v.abs(v.sign(x) * 0)))
 
 
 @define()
 def angle_backward(v, g, x):
-    return v.where(v.isnan(x), g, 0) + v.where(x < 0, 0, v.where(v.isnan(x), 0, g)) * 0
+    return v.where(v.isnan(x), g, 0) + 0
 
 
 @define()

@@ -67,6 +67,15 @@ def test_the_gradients_are_those_of_the_ops(name, dtype):
             assert a is None or np.allclose(a.numpy(), b.numpy(), rtol=1e-6, equal_nan=True)
 
 
+def test_angles_of_infinities_and_both_zeros():
+    x = from_numpy(np.array([np.inf, -np.inf, -0.0, 0.0, np.nan, -2.0], "f4")).requires_grad_()
+    for _ in range(3):
+        out = registry["angle"](x)
+        np.testing.assert_array_equal(out.detach().numpy(), np.array([0, np.pi, 0, 0, np.nan, np.pi], "f4"))
+        assert not np.signbit(out.detach().numpy()[:4]).any()
+        assert autograd.grad(out, x, from_numpy(np.ones(6, "f4")))[0].tolist()[:4] == [0, 0, 0, 0]
+
+
 def test_a_learned_call_stays_native_and_is_one_node():
     x = from_numpy(np.linspace(-4, 4, 50)).requires_grad_()
     registry["hardswish"](x)

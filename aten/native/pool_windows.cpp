@@ -70,11 +70,20 @@ struct Backward {
   void row(int64_t oh, const T *g_row, const int64_t *at, T *sums) const {
     const int64_t width = w.size[1], y0 = oh * w.stride[0] - w.padding[0];
     memset(sums, 0, sizeof(T) * (size_t)(width * (at ? w.kernel[0] : 1)));
+    if (at && w.dilation[0] == 1) {  // taps are neighbouring rows: a place is one of them by its distance
+      const int64_t start = y0 * width;
+      const uint64_t within = (uint64_t)(width * w.kernel[0]);
+      for (int64_t ow = 0; ow < w.out[1]; ow++) {
+        const uint64_t place = (uint32_t)at[ow] - start;
+        if (place < within) sums[place] += g_row[ow];
+      }
+      return;
+    }
     for (int64_t ow = 0; ow < w.out[1]; ow++) {
       if (at) {
         const uint32_t place = (uint32_t)at[ow], y = place / (uint32_t)width, x = place - y * (uint32_t)width;
-        const int64_t down = (int64_t)y - y0, tap = w.dilation[0] == 1 ? down : (int32_t)down / (int32_t)w.dilation[0];
-        if ((uint64_t)tap < (uint64_t)w.kernel[0]) sums[tap * width + x] += g_row[ow];
+        const int32_t tap = (int32_t)((int64_t)y - y0) / (int32_t)w.dilation[0];
+        if ((uint32_t)tap < (uint32_t)w.kernel[0]) sums[tap * width + x] += g_row[ow];
       } else {
         const int64_t x0 = ow * w.stride[1] - w.padding[1];
         int64_t i0, i1;

@@ -19,16 +19,17 @@ enum Border { BORDER_ZEROS, BORDER_CLAMP, BORDER_REFLECT };
 
 constexpr int64_t kBlock = 256;
 
-// Elements of an image at n places (-1: 0), and sums of four such, weighed: gathered by vectors. What is outside reads the first element.
+// Elements of an image at n places (-1: 0), and sums of four such, weighed: gathered by vectors, which there are because `out` is said to
+// be memory of its own. What is outside reads the first element.
 #define WEFT_CLONES __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4"), optimize("O3")))
 #define WEFT_GATHERED(T)                                                                                                              \
-  WEFT_CLONES void take(const T *image, const int32_t *at, int64_t n, T *out) {                                                       \
+  WEFT_CLONES void take(const T *image, const int32_t *at, int64_t n, T *__restrict out) {                                            \
     for (int64_t i = 0; i < n; i++) {                                                                                                 \
       const T x = image[at[i] < 0 ? 0 : at[i]];                                                                                       \
       out[i] = at[i] < 0 ? (T)0 : x;                                                                                                  \
     }                                                                                                                                 \
   }                                                                                                                                   \
-  WEFT_CLONES void blend(const T *image, const int32_t (*at)[kBlock], const T (*weight)[kBlock], int64_t n, T *out) {                 \
+  WEFT_CLONES void blend(const T *image, const int32_t (*at)[kBlock], const T (*weight)[kBlock], int64_t n, T *__restrict out) {           \
     for (int64_t i = 0; i < n; i++) {                                                                                                 \
       const T a = image[at[0][i] < 0 ? 0 : at[0][i]], b = image[at[1][i] < 0 ? 0 : at[1][i]];                                         \
       const T c = image[at[2][i] < 0 ? 0 : at[2][i]], d = image[at[3][i] < 0 ? 0 : at[3][i]];                                         \
@@ -84,7 +85,7 @@ template <class T> struct Sampler {
   bool nearest, align;
 
   // A coordinate of [-1, 1] in pixels, moved into the image where the border says so; `slope`: its derivative.
-  T pixel(T x, int d, T *slope) const {
+  __attribute__((always_inline)) inline T pixel(T x, int d, T *slope) const {
     const T n = (T)size[d];
     *slope = align ? (n - 1) / 2 : n / 2;
     x = align ? (x + 1) * ((n - 1) / 2) : ((x + 1) * n - 1) / 2;
@@ -114,18 +115,17 @@ template <class T> struct Sampler {
     T weight[4][kBlock], dy[4][kBlock], dx[4][kBlock], slope[2][kBlock];
   };
 
-  // Ties go to the even one.
-  static T nearest_to(T x) {
-    const T below = std::floor(x), rest = x - below;
-    return rest > (T)0.5 || (rest == (T)0.5 && std::fmod(below, (T)2) != 0) ? below + 1 : below;
-  }
+  static T nearest_to(T x) { return std::nearbyint(x); }  // ties go to the even one
 
-  int32_t place(T y, T x) const {
+  __attribute__((always_inline)) inline int32_t place(T y, T x) const {
     const bool inside = y >= 0 && y <= (T)(size[0] - 1) && x >= 0 && x <= (T)(size[1] - 1);
-    return inside ? (int32_t)((int64_t)y * size[1] + (int64_t)x) : -1;
+    return inside ? (int32_t)y * (int32_t)size[1] + (int32_t)x : -1;  // (an image has no more than 2^31 pixels)
   }
 
-  void find(const T *points_of, int64_t n, Block *b) const {
+  void find(const T *points_of, int64_t n, Block *b) const { find_points(*this, points_of, n, b); }
+
+  // Where it is called from says for which instruction set it is compiled.
+  __attribute__((always_inline)) inline void find_here(const T *points_of, int64_t n, Block *b) const {
     b->corners = nearest ? 1 : 4;
     for (int64_t i = 0; i < n; i++) {
       const T y = pixel(points_of[2 * i + 1], 0, &b->slope[0][i]), x = pixel(points_of[2 * i], 1, &b->slope[1][i]);
@@ -248,6 +248,11 @@ template <class T> struct Sampler {
     }
   }
 };
+
+#define WEFT_FINDER(T) \
+  WEFT_CLONES void find_points(const Sampler<T> &s, const T *points, int64_t n, Sampler<T>::Block *b) { s.find_here(points, n, b); }
+WEFT_FINDER(float)
+WEFT_FINDER(double)
 
 // The modes by name, and whether image and grid are 2-d and of one dtype.
 template <class T> bool read(WeftTensor *image, WeftTensor *grid, PyObject *const *modes, Sampler<T> *s) {

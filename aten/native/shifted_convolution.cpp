@@ -87,25 +87,34 @@ template <class T> bool all_finite(const T *x, int64_t n) {
   return !found;
 }
 
+// n elements that lie `step` apart.
+template <class T> void copy_apart(const T *from, int64_t step, int64_t n, T *to) {
+  if (step == 1)
+    for (int64_t i = 0; i < n; i++) to[i] = from[i];
+  else if (step == 2)  // a number that is known: whole registers are read and parted
+    for (int64_t i = 0; i < n; i++) to[i] = from[i * 2];
+  else
+    for (int64_t i = 0; i < n; i++) to[i] = from[i * step];
+}
+
 // A channel with its zeros, one image for each remainder of places.
 template <class T> void copy_channel(const ConvolutionSizes &c, const Part &p, const T *from, T *to) {
+  const int64_t s = c.stride[2], n = p.rows[2];
   for (int64_t q0 = 0; q0 < c.stride[0]; q0++)
     for (int64_t q1 = 0; q1 < c.stride[1]; q1++)
-      for (int64_t q2 = 0; q2 < c.stride[2]; q2++)
+      for (int64_t q2 = 0; q2 < s; q2++) {
+        const int64_t x0 = q2 + p.low[2], low = std::min(n, std::max<int64_t>(0, ceil_div(-x0, s)));
+        const int64_t high = std::max(low, std::min(n, ceil_div(c.size[2] - x0, s)));
         for (int64_t r0 = 0; r0 < p.rows[0]; r0++)
-          for (int64_t r1 = 0; r1 < p.rows[1]; r1++, to += p.rows[2]) {
-            const int64_t s = c.stride[2], y0 = r0 * c.stride[0] + q0 + p.low[0], y1 = r1 * c.stride[1] + q1 + p.low[1], x0 = q2 + p.low[2];
+          for (int64_t r1 = 0; r1 < p.rows[1]; r1++, to += n) {
+            const int64_t y0 = r0 * c.stride[0] + q0 + p.low[0], y1 = r1 * c.stride[1] + q1 + p.low[1];
             const bool inside = y0 >= 0 && y0 < c.size[0] && y1 >= 0 && y1 < c.size[1];
-            const int64_t first = inside ? std::min(p.rows[2], std::max<int64_t>(0, ceil_div(-x0, s))) : p.rows[2];
-            const int64_t last = inside ? std::max(first, std::min(p.rows[2], ceil_div(c.size[2] - x0, s))) : p.rows[2];
-            const T *row = from + (y0 * c.size[1] + y1) * c.size[2] + x0;
+            const int64_t first = inside ? low : n, last = inside ? high : n;
             for (int64_t i = 0; i < first; i++) to[i] = 0;
-            if (s == 1)
-              for (int64_t i = first; i < last; i++) to[i] = row[i];
-            else
-              for (int64_t i = first; i < last; i++) to[i] = row[i * s];
-            for (int64_t i = last; i < p.rows[2]; i++) to[i] = 0;
+            if (first < last) copy_apart(from + (y0 * c.size[1] + y1) * c.size[2] + x0 + first * s, s, last - first, to + first);
+            for (int64_t i = last; i < n; i++) to[i] = 0;
           }
+      }
 }
 
 template <class T> struct Images {

@@ -78,6 +78,16 @@ struct Padding {
     }
     return at;
   }
+  // The same of the plane of a row's place.
+  int64_t plane_at(const int64_t *places) const {
+    int64_t at = 0;
+    for (int d = ndim - 3; d >= 0; d--) {
+      const int64_t place = shown_at(mode, places[d] - before[d], sizes[d]);
+      if (place < 0) return -1;
+      at += place * steps[d];
+    }
+    return at;
+  }
   void find(int64_t row, int64_t *places) const {
     for (int d = ndim - 2; d >= 0; d--) places[d] = row % wide[d], row /= wide[d];
   }
@@ -99,36 +109,52 @@ struct PadJob {
   char *out;
   char value[16];
 
+  // Rows [y, y_end) of a plane of the padded tensor that begins at `plane` in the plain one (NULL: outside of it).
+  template <class T> void plane_rows(const T *plane, int64_t y, int64_t y_end, const int64_t *border, T *to) const {
+    const int d = p.ndim - 1;
+    const int64_t n = p.wide[d], step = p.steps[d];
+    int64_t first, last, from;
+    p.middle(&first, &last, &from);
+    T fill;
+    memcpy(&fill, value, sizeof fill);
+    for (; y < y_end; y++, to += n) {
+      const int64_t place = !d ? 0 : shown_at(p.mode, y - p.before[d - 1], p.sizes[d - 1]);
+      if (!plane || place < 0) {
+        std::fill(to, to + n, fill);
+        continue;
+      }
+      const T *row = plane + (d ? place * p.steps[d - 1] : 0);
+      if (p.mode == PAD_CONSTANT) {
+        std::fill(to, to + first, fill);
+        std::fill(to + last, to + n, fill);
+      } else {
+        const int64_t *source = border;
+        for (int64_t i = 0; i < first; i++) to[i] = row[*source++];
+        for (int64_t i = last; i < n; i++) to[i] = row[*source++];
+      }
+      if (last <= first) continue;  // (of an empty tensor there may be no memory at all)
+      if (step == 1) memcpy(to + first, row + from, (size_t)(last - first) * sizeof(T));
+      else
+        for (int64_t i = first; i < last; i++) to[i] = row[(from + i - first) * step];
+    }
+  }
+
   template <class T> static void run(void *context, int64_t begin, int64_t end, int64_t) {
     const PadJob &job = *static_cast<PadJob *>(context);
     const Padding &p = job.p;
     const int d = p.ndim - 1;
-    const int64_t n = p.wide[d], step = p.steps[d];
+    const int64_t n = p.wide[d], height = d ? p.wide[d - 1] : 1;
     int64_t first, last, from, places[WEFT_MAX_NDIM];
     p.middle(&first, &last, &from);
-    p.find(begin, places);
-    T value;
-    memcpy(&value, job.value, sizeof value);
+    std::vector<int64_t> border;  // where the elements beside a row's middle come from, in elements
+    for (int64_t i = 0; i < n && p.mode != PAD_CONSTANT; i++)
+      if (i < first || i >= last) border.push_back(shown_at(p.mode, i - p.before[d], p.sizes[d]) * p.steps[d]);
     T *to = reinterpret_cast<T *>(job.out) + begin * n;
-    for (int64_t r = begin; r < end; r++, to += n, p.next(places)) {
-      const int64_t at = p.row_at(places);
-      if (at < 0) {
-        std::fill(to, to + n, value);
-        continue;
-      }
-      const T *row = reinterpret_cast<const T *>(job.in) + at;
-      if (p.mode == PAD_CONSTANT) {
-        std::fill(to, to + first, value);
-        std::fill(to + last, to + n, value);
-      } else {
-        auto show = [&](int64_t i) { to[i] = row[shown_at(p.mode, i - p.before[d], p.sizes[d]) * step]; };
-        for (int64_t i = 0; i < first; i++) show(i);
-        for (int64_t i = last; i < n; i++) show(i);
-      }
-      if (last <= first) continue; // (of an empty tensor there may be no memory at all)
-      if (step == 1) memcpy(to + first, row + from, (size_t)(last - first) * sizeof(T));
-      else
-        for (int64_t i = first; i < last; i++) to[i] = row[(from + i - first) * step];
+    for (int64_t r = begin; r < end;) {
+      p.find(r, places);
+      const int64_t y = d ? places[d - 1] : 0, rows = std::min(end - r, height - y), at = p.plane_at(places);
+      job.plane_rows(at < 0 ? nullptr : reinterpret_cast<const T *>(job.in) + at, y, y + rows, border.data(), to);
+      r += rows, to += rows * n;
     }
   }
 };

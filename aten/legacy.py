@@ -143,6 +143,10 @@ def _each(self: Tensor, what: str, fn: Callable[..., Any], *others: Tensor) -> T
     for other in others:
         if other.dtype is not self.dtype:
             raise TypeError(f"{what}: expected {type_name(self.dtype)} (got {type_name(other.dtype)})")
+        if len(other.shape) > len(self.shape) or any(m not in (1, n) for m, n in zip(other.shape[::-1], self.shape[::-1])):
+            raise RuntimeError(
+                f"{what}: a tensor of sizes {list(other.shape)} cannot be expanded to those of the first, {list(self.shape)}"
+            )
     columns = [np.broadcast_to(numbers(t), tuple(self.shape)).ravel().tolist() for t in (self, *others)]
     values = [fn(*row) for row in zip(*columns)]
     with no_grad():

@@ -23,7 +23,9 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
     """Asks for algorithms with the same result on each run, which all of weft's are."""
     if not isinstance(mode, bool):
         raise TypeError(f"_set_deterministic_algorithms(): argument 'mode' (position 1) must be bool, not {type(mode).__name__}")
-    _set(0 if not mode else 1 if warn_only else 2, bool(warn_only))
+    if not isinstance(warn_only, bool):
+        raise TypeError(f"_set_deterministic_algorithms(): argument 'warn_only' must be bool, not {type(warn_only).__name__}")
+    _set(0 if not mode else 1 if warn_only else 2, warn_only)
 
 
 def _set(mode: int, warn_only: bool) -> None:

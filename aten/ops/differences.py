@@ -89,7 +89,10 @@ def _gradient_along(x: Any, dim: int, step: Any, edge_order: int) -> Any:
     if n < edge_order + 1:
         raise RuntimeError("torch.gradient expected each dimension size to be at least edge_order+1")
     x = floating_of(x)
-    at = ops.arange(n, dtype=x.dtype) * step if not hasattr(step, "dtype") or step.ndim == 0 else step.to(x.dtype)
+    if not hasattr(step, "dtype") or step.ndim == 0:
+        at = ops.arange(n, dtype=x.dtype) * step
+    else:  # (complex places of a real function give complex slopes)
+        at = step.to(x.dtype.to_complex() if step.dtype.is_complex and not x.dtype.is_complex else x.dtype)
     at = at.reshape([-1 if d == dim else 1 for d in range(x.ndim)])
     part = lambda t, i, m: ops.narrow(t, dim, i, m)
     h = part(at, 1, n - 1) - part(at, 0, n - 1)

@@ -218,3 +218,8 @@ def test_configuration_is_said():
         torch.onnx.export(nn.Identity(), torch.ones(1), "x.onnx")
     assert (torch.typename(1), torch.typename(nn.Identity())) == ("int", f"{nn.Identity.__module__}.Identity")
     assert torch.sym_max(1, 2.0) == 2.0 and torch.sym_int(2.5) == 2 and torch.sym_not(True) is False and torch.sym_sum([1, 2]) == 3
+
+
+def test_determinism_takes_bools_alone():
+    with pytest.raises(TypeError, match="argument 'warn_only' must be bool, not int"):
+        torch.use_deterministic_algorithms(False, warn_only=1)

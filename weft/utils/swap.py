@@ -21,18 +21,32 @@ def swap_tensors(t1: Tensor, t2: Tensor) -> None:
             raise RuntimeError(f"Cannot swap {name} because it has weakref associated with it")
         if t.grad_fn is not None:
             raise RuntimeError(f"Cannot swap {name}, which is not a leaf")
+    if _slots(t1) != _slots(t2):
+        raise RuntimeError("Cannot swap t1 and t2 if they have different slots")
     with aten.no_grad():
         first, second = _contents(t1), _contents(t2)
         _fill(t1, second)
         _fill(t2, first)
 
 
+def _slots(t: Tensor) -> list[str]:
+    """The names of slots that the classes of a tensor have of their own, in order of name: what two classes with the same lay
+    out alike."""
+    named = [vars(cls).get("__slots__", ()) for cls in type(t).__mro__ if issubclass(cls, Tensor) and cls is not Tensor]
+    names = {name for own in named for name in ((own,) if isinstance(own, str) else own)}
+    return sorted(names - {"__dict__", "__weakref__"})
+
+
 def _contents(t: Tensor) -> tuple[Any, ...]:
-    return t.__class__, dict(getattr(t, "__dict__", {})), t.data, t.grad, t.requires_grad
+    slots = {name: getattr(t, name) for name in _slots(t) if hasattr(t, name)}
+    return t.__class__, dict(getattr(t, "__dict__", {})), slots, t.data, t.grad, t.requires_grad
 
 
 def _fill(t: Tensor, contents: tuple[Any, ...]) -> None:
-    cls, attributes, data, grad, requires_grad = contents
+    cls, attributes, slots, data, grad, requires_grad = contents
+    for name in _slots(t):
+        if hasattr(t, name):
+            delattr(t, name)
     t.grad = None
     t.requires_grad_(False)
     t.data = data
@@ -41,5 +55,7 @@ def _fill(t: Tensor, contents: tuple[Any, ...]) -> None:
     if attributes or getattr(t, "__dict__", None):
         t.__dict__.clear()
         t.__dict__.update(attributes)
+    for name, value in slots.items():
+        setattr(t, name, value)
     t.requires_grad_(requires_grad)
     t.grad = grad

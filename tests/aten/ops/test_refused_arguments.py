@@ -59,3 +59,10 @@ def test_whether_gradients_are_required_is_a_bool_compiled_too():
     function = lambda x: x.requires_grad_("x")
     for call in (function, weft.compile(function)):
         raises(TypeError, "must be bool, not str", lambda call=call: call(weft.zeros(2)))
+
+
+def test_mapped_tensors_are_expandable_to_the_first():
+    x = weft.zeros(2)
+    with pytest.raises(RuntimeError, match="cannot be expanded"):
+        x.map_(weft.zeros(3, 2), lambda a, b: b)
+    assert x.map_(weft.ones(1), lambda a, b: b).tolist() == [1.0, 1.0]

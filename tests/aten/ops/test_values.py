@@ -257,3 +257,9 @@ def test_bounds_of_several_dtypes_are_promoted_together():
     assert weft.clamp(x, double[0], single).dtype is weft.float32  # PyTorch 2.13's answers
     assert weft.clamp(x, single[0], double[0]).dtype is weft.float64
     assert weft.clamp(x, single, double).dtype is weft.float64
+
+
+def test_gradient_at_complex_places_of_a_real_function_is_complex():
+    (slope,) = weft.gradient(weft.tensor([0.0, 1.0, 4.0]), spacing=[weft.tensor([0j, 1j, 2j])], dim=0)
+    assert slope.dtype is weft.complex64
+    assert slope.tolist() == [-1j, -2j, -3j]

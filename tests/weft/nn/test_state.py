@@ -205,3 +205,23 @@ def test_module_compile_stays_with_the_instance(fresh):
     other = copy.deepcopy(net)
     assert other._compiled_call_impl is None and torch.equal(other(x), plain * 2)
     assert pickle.loads(pickle.dumps(nn.Sequential(nn.ReLU())))(x).shape == (1, 2)
+
+
+def test_swapped_tensors_take_their_slots_along():
+    class Named(torch.Tensor):
+        __slots__ = ("name", "unit")
+
+    class Other(torch.Tensor):
+        __slots__ = ("unit", "name")
+
+    class Bare(torch.Tensor):
+        __slots__ = ("name",)
+
+    first, second, third = (torch.full((2,), v).as_subclass(c) for v, c in ((1.0, Named), (2.0, Other), (3.0, Bare)))
+    first.name, second.unit = "first", "s"
+    torch.utils.swap_tensors(first, second)
+    assert (type(first), first.unit, hasattr(first, "name")) == (Other, "s", False)
+    assert (type(second), second.name, hasattr(second, "unit")) == (Named, "first", False)
+    assert first.tolist() == [2.0, 2.0]
+    with pytest.raises(RuntimeError, match="different slots"):
+        torch.utils.swap_tensors(first, third)

@@ -444,11 +444,9 @@ class Module(HoldsState, Converts):
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forgets the gradients of all parameters, or makes them zero."""
         for parameter in self.parameters():
-            if parameter.grad is None:
-                continue
-            if set_to_none:
+            if set_to_none:  # whatever it is: what is compiled serves the first step, too
                 parameter.grad = None
-            else:
+            elif parameter.grad is not None:
                 if parameter.grad.grad_fn is not None:
                     parameter.grad.detach_()
                 else:

@@ -349,3 +349,25 @@ def test_what_a_schedule_saves_in_another_form_comes_last():
     ]  # fmt: skip
     assert list(schedules.ChainedScheduler([schedules.StepLR(optimizer, 1)]).state_dict()) == ["_last_lr", "_schedulers"]
     assert list(schedules.CyclicLR(optimizer, 0.1, 0.2).state_dict())[-1] == "_scale_fn_custom"
+
+
+@pytest.mark.parametrize("owner", ["optimizer", "module"])
+def test_what_is_compiled_for_a_first_step_serves_the_later_ones(owner):
+    """zero_grad() asks nobody whether there are gradients."""
+    module = nn.Linear(3, 2)
+    optimizer = weft.optim.SGD(module.parameters(), lr=0.1)
+    graphs = []
+
+    def counting(gm, inputs):
+        graphs.append(gm)
+        return gm.forward
+
+    @weft.compile(backend=counting)
+    def loss_of(x):
+        {"optimizer": optimizer, "module": module}[owner].zero_grad()
+        return module(x).square().mean()
+
+    for _ in range(3):
+        loss_of(weft.ones(4, 3)).backward()
+        optimizer.step()
+    assert len(graphs) == 1

@@ -9,13 +9,14 @@ from aten.autograd import function
 from aten.autograd.function import Function, FunctionCtx, once_differentiable
 from aten.fx.graph_module import GraphModule
 from aten.meta import Meta, known_equal
-from dynamo import breaks, higher_order, trace_rules
+from dynamo import breaks, higher_order, saved, trace_rules
 from dynamo.breaks import Raised, Unsupported
 from dynamo.region import Region, opened
 from dynamo.variables.base import Variable
 from dynamo.variables.function import FunctionVariable
 from dynamo.variables.sequence import TupleVariable
 from dynamo.variables.tensor import TensorVariable
+from dynamo.views import viewed_by
 
 
 class GraphFunction:
@@ -114,6 +115,11 @@ def _differentiable(frame: Any, cls: Variable, ctx: Variable, args: list, kwargs
         higher_order.entered(graph, a, a.as_arg(), lambda i, m: m, 0) if isinstance(a, TensorVariable) else a for a in args
     ]
     operands = [i for i, a in enumerate(args) if isinstance(a, TensorVariable)]
+    entered = [a.node if isinstance(a, TensorVariable) else None for a in inner]
+    for a, v in zip(args, inner):
+        once = sum(a is other for other in args) == 1
+        if once and isinstance(a, TensorVariable) and isinstance(v, TensorVariable) and _is_own(output, a):
+            v.node.meta["copied where written"] = True
     with opened(output, graph, grad=False):
         result = _forward(frame, cls, ctx, inner, kwargs)
         several = isinstance(result, TupleVariable)
@@ -122,9 +128,13 @@ def _differentiable(frame: Any, cls: Variable, ctx: Variable, args: list, kwargs
         if not all(higher_order.is_known(v) for v in items if v not in outputs):
             raise Unsupported(breaks.USER_FUNCTION, "whose forward returns what is neither a tensor nor a constant")
         constant = _marked(frame, ctx, outputs)
+        written = [i for i, v in enumerate(inner) if isinstance(v, TensorVariable) and v.node is not entered[i]]
+        _check_written(frame, ctx, cls, [args[i] for i in written], [inner[i] for i in written], outputs)
         backward = Region(graph, output.shape_env)
         absent = [] if ctx.getattr(frame, "materialize_grads").as_python() else [outputs[n] for n in constant]
         found = _backward(frame, backward, cls, ctx, items, args, absent)
+    if any(args[i].as_arg() in graph.lifted for i in written):
+        raise Unsupported(breaks.USER_FUNCTION, f"{cls.as_python().__name__}, which reads in another way what it writes into")
     gradients = [found[i] if want else None for i, want in enumerate(wanted)]
     given = [g for g in gradients if isinstance(g, TensorVariable)]
     order = {id(g): n for n, g in enumerate(given)}
@@ -135,10 +145,15 @@ def _differentiable(frame: Any, cls: Variable, ctx: Variable, args: list, kwargs
     kept = backward.operands[len(outputs) :]
     target.forward = graph.close([*(v.node for v in outputs), *kept])
     target.places += [None] * (len(graph.operands) - len(operands))
-    made = higher_order.record(frame, target, list(graph.operands))
+    made = list(higher_order.record(frame, target, list(graph.operands)))
     for n, (v, inside) in enumerate(zip(made, outputs)):
         assert isinstance(v, TensorVariable)
         v.meta.requires_grad = v.meta.requires_grad and n not in constant
+        changed = next((args[i] for i in written if inner[i] is inside), None)
+        if changed is not None:  # the argument itself, which from now on is what the call has made of it
+            changed.node, changed.meta, changed.known = v.node, v.meta, None
+            made[n] = changed
+            continue
         seen = [a.root for a, i in zip(args, inner) if i is inside.root]
         if seen or inside.root.node.graph is not graph:  # it shares memory with an argument
             v.root = seen[0] if seen else inside.root
@@ -147,10 +162,26 @@ def _differentiable(frame: Any, cls: Variable, ctx: Variable, args: list, kwargs
     return frame.values.tuple_(rebuilt) if several else rebuilt[0]
 
 
+def _is_own(output: Any, a: TensorVariable) -> bool:
+    """Whether a tensor is one that the graph has made and nobody views: what is written into it, it may become."""
+    node = a.node
+    own = a.source is None and a.value is None and a.root is a and not a.is_of_subclass and node.graph is output.graph
+    views = any(viewed_by(user) is node for user in node.users)
+    return own and not views and a not in output.copied_views and not any(a is leaf for leaf in output.own_leaves)
+
+
+def _check_written(frame: Any, ctx: Variable, cls: Variable, args: list, inner: list, outputs: list[TensorVariable]) -> None:
+    """What `forward` has written is what it says it has, and returns."""
+    dirty, name = ctx.getattr(frame, "_dirty").unpack(frame), cls.as_python().__name__
+    among = lambda v, values: any(v is other for other in values)
+    if len(dirty) != len(inner) or not all(among(v, dirty) and among(v, outputs) for v in inner):
+        raise Unsupported(breaks.USER_FUNCTION, f"{name}, which does not return what it writes into, or does not mark it")
+    for a in args:
+        saved.check_memory(frame.output, name, a.node)
+
+
 def _marked(frame: Any, ctx: Variable, outputs: list[TensorVariable]) -> list[int]:
     """The outputs that have no gradient, by what `forward` said of them."""
-    if ctx.getattr(frame, "_dirty").unpack(frame):
-        raise Unsupported(breaks.USER_FUNCTION, "which writes into its arguments")
     marked = ctx.getattr(frame, "_non_differentiable").unpack(frame)
     floating = lambda m: m.dtype.is_floating_point or m.dtype.is_complex
     return [n for n, v in enumerate(outputs) if not floating(v.meta) or any(v is m for m in marked)]

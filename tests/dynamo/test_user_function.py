@@ -209,3 +209,116 @@ def test_a_backward_that_gives_none_alone_leaves_results_that_require_grad(backe
     assert y.requires_grad
     y.sum().backward()
     assert x.grad is None
+
+
+class Doubled(weft.autograd.Function):
+    """Writes into its argument."""
+
+    @staticmethod
+    def forward(ctx, x, k=2):
+        x.mul_(k)
+        ctx.mark_dirty(x)
+        ctx.save_for_backward(x)
+        return x
+
+    @staticmethod
+    def backward(ctx, g):
+        return 5 * g + ctx.saved_tensors[0], None
+
+
+def written_and_used(x):
+    y = x + 1
+    held = [y]
+    z = Doubled.apply(y)
+    return z * 3 + y + held[0], z is y
+
+
+class Both(weft.autograd.Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.mark_dirty(a)
+        return b + a, a.add_(b)
+
+    @staticmethod
+    def backward(ctx, g, h):
+        return g + 2 * h, 3 * g
+
+
+def written_twice(x):
+    y = x * 2
+    _, z = Both.apply(y, x + 1)
+    return Both.apply(z, x - 1)[0].sin(), y
+
+
+def of_two(x):
+    a, b = x * 2, x.tan()
+    return *Both.apply(a, b), a
+
+
+def of_a_view(x):
+    y = x * 2
+    v = y[1:]
+    Doubled.apply(v)
+    return y * 3
+
+
+def of_what_has_views(x):
+    y = x * 2
+    v = y[1:]
+    Doubled.apply(y)
+    return v * 3
+
+
+class Reads(weft.autograd.Function):
+    @staticmethod
+    def forward(ctx, a, holder):
+        a.mul_(2)
+        ctx.mark_dirty(a)
+        ctx.sum = holder[0].sum()
+        return a
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.sum, None
+
+
+def read_in_another_way(x):
+    y = x * 2
+    return Reads.apply(y, [y])
+
+
+def given_twice(x):
+    y = x * 2
+    return Both.apply(y, y)
+
+
+@pytest.mark.parametrize("f", [written_and_used, written_twice, of_two], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("backend", ["eager", "inductor"])
+def test_an_argument_that_is_written_is_part_of_one_graph(f, backend):
+    agrees(weft.compile(f, backend=backend, fullgraph=True), f)
+
+
+@pytest.mark.parametrize("f", [of_a_view, of_what_has_views, read_in_another_way, given_twice], ids=lambda f: f.__name__)
+def test_an_argument_that_is_written_and_seen_elsewhere_is_left_to_python(f):
+    agrees(weft.compile(f), f)
+
+
+def agrees(compiled, f):
+    """Results and gradients are those of plain code."""
+    x, y = (weft.tensor([0.5, -1.0, 2.0], requires_grad=True) for _ in range(2))
+    got, want = compiled(x), f(y)
+    weft.testing.assert_close(got, want)
+    for value in (got, want):
+        tensors = [v for v in (value if isinstance(value, tuple) else (value,)) if isinstance(v, weft.Tensor)]
+        sum((i + 1) * v.sum() for i, v in enumerate(tensors)).backward()
+    weft.testing.assert_close(x.grad, y.grad)
+
+
+def test_what_was_saved_and_is_written_by_a_function_is_refused_as_by_plain_code():
+    def f(x):
+        y = x.exp()
+        return Doubled.apply(y)
+
+    for g in (f, weft.compile(f)):
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            g(weft.ones(3, requires_grad=True)).sum().backward()

@@ -54,13 +54,13 @@ def test_results_and_gradients_are_those_of_eager(f, backend):
 def test_the_break_says_what_it_is():
     class Writes(weft.autograd.Function):
         @staticmethod
-        def forward(ctx, x):
+        def forward(ctx, x, y):
             ctx.mark_dirty(x)
-            return x.mul_(2)
+            return x.mul_(2), y * 2
 
         @staticmethod
-        def backward(ctx, g):
-            return 2 * g
+        def backward(ctx, g, h):
+            return None, 2 * h
 
     with pytest.raises(RuntimeError, match="mul_ writes into a tensor from outside"):
-        weft.compile(lambda x: Writes.apply(x * 1), fullgraph=True)(weft.ones(4, requires_grad=True))
+        weft.compile(lambda x, y: Writes.apply(x, y)[0], fullgraph=True)(weft.ones(4), weft.ones(4, requires_grad=True))

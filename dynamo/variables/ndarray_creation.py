@@ -11,7 +11,8 @@ from dynamo.variables.base import Variable
 from dynamo.variables.constant import NONE, TRUE, ConstantVariable, plain
 from dynamo.variables.exception import run_python
 from dynamo.variables.ndarray import ArrayVariable, cast, copy_of, dtype_asked, of_scalars, wrap_array
-from dynamo.variables.ndarray_table import as_array, constant_array, filled, record, row
+from dynamo.variables.ndarray_made import as_array, constant_array, filled, record
+from dynamo.variables.ndarray_table import row
 from dynamo.variables.sequence import ListVariable, TupleVariable
 from dynamo.variables.symint import SymbolicVariable
 

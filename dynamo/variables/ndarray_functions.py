@@ -14,7 +14,9 @@ from dynamo.variables.base import Variable
 from dynamo.variables.constant import FALSE, NONE, ConstantVariable, boolean, plain
 from dynamo.variables.exception import run_python
 from dynamo.variables.ndarray import ArrayVariable, cast, copy_of, of_scalars, wrap_array
-from dynamo.variables.ndarray_table import FUNCTIONS, as_array, axes, entry, floating, ravel, record, row, same_dtype, ufunc_call
+from dynamo.variables.ndarray_made import as_array, record, same_dtype
+from dynamo.variables.ndarray_table import FUNCTIONS, axes, entry, floating, ravel, row
+from dynamo.variables.ndarray_ufuncs import ufunc_call
 from dynamo.variables.sequence import ListVariable, TupleVariable
 from dynamo.variables.track import CONSTANTS
 

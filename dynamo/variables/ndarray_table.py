@@ -1,7 +1,4 @@
-"""NumPy functions on arrays being traced: one row each. What has no row breaks the graph.
-
-A ufunc's row names the op; dtypes come from `ufunc.resolve_dtypes`: the loop computed is the one NumPy would run.
-"""
+"""NumPy functions on arrays being traced: one row each. What has no row breaks the graph. Ufuncs are in `ndarray_ufuncs`."""
 
 from __future__ import annotations
 
@@ -11,17 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from aten import _native
-from aten.dtype import dtype_from_numpy
-from aten.op import registry
-from aten.scalar import table as scalar
 from dynamo import breaks, trace_rules
-from dynamo.breaks import NotConstant, Unsupported
-from dynamo.source import Made
+from dynamo.breaks import Unsupported
 from dynamo.variables import builtin
 from dynamo.variables.base import Variable, method
 from dynamo.variables.constant import FALSE, NONE, TRUE, ConstantVariable, boolean, literal, plain
-from dynamo.variables.exception import raise_exception, run_python
+from dynamo.variables.exception import run_python
 from dynamo.variables.ndarray import (
     SUPPORTED,
     ArrayVariable,
@@ -31,220 +23,17 @@ from dynamo.variables.ndarray import (
     check_writable,
     copy_of,
     dtype_asked,
-    known_values,
     of_scalars,
     wrap_array,
-    write_into,
 )
 from dynamo.variables.ndarray_layout import lay_out
+from dynamo.variables.ndarray_made import as_array, filled, of_constants, record, same_dtype, stacked
+from dynamo.variables.ndarray_ufuncs import UFUNCS, is_beyond, kind_of, number, ufunc_call, ufunc_rule
 from dynamo.variables.sequence import ListVariable, TupleVariable
-from dynamo.variables.symint import SymbolicVariable
 from dynamo.variables.tensor import TensorVariable
 
-UFUNCS = {row.numpy: name for name, row in scalar.table.items() if isinstance(row.numpy, np.ufunc)} | {
-    np.add: "add", np.subtract: "sub", np.multiply: "mul", np.true_divide: "div", np.power: "pow",
-    np.floor_divide: "floor_divide", np.remainder: "remainder", np.fmod: "fmod", np.negative: "neg",
-    np.positive: "clone", np.absolute: "abs", np.fabs: "abs", np.sign: "sign", np.square: "square", np.arctan2: "atan2",
-    np.floor: "floor", np.ceil: "ceil", np.trunc: "trunc", np.rint: "round", np.hypot: "hypot", np.copysign: "copysign",
-    np.nextafter: "nextafter", np.maximum: "maximum", np.minimum: "minimum", np.fmax: "fmax", np.fmin: "fmin",
-    np.equal: "eq", np.not_equal: "ne", np.less: "lt", np.less_equal: "le", np.greater: "gt", np.greater_equal: "ge",
-    np.logical_and: "logical_and", np.logical_or: "logical_or", np.logical_xor: "logical_xor", np.logical_not: "logical_not",
-    np.bitwise_and: "bitwise_and", np.bitwise_or: "bitwise_or", np.bitwise_xor: "bitwise_xor",
-    np.invert: "bitwise_not", np.left_shift: "bitwise_left_shift", np.right_shift: "bitwise_right_shift",
-    np.isnan: "isnan", np.isinf: "isinf", np.isfinite: "isfinite", np.signbit: "signbit", np.matmul: "matmul",
-}  # fmt: skip
-COMPARISONS = {np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal}
-# Integer loops whose values are not those of the op: NumPy answers a division by zero with 0, we with an error.
-OWN_VALUES = {np.floor_divide, np.remainder, np.fmod, np.power, np.reciprocal, np.left_shift, np.right_shift}
-
-
-def as_array(frame, value: Variable) -> ArrayVariable:
-    """np.asarray(value)."""
-    if isinstance(value, ArrayVariable):
-        return value
-    if isinstance(value, TensorVariable):
-        return wrap_array(value.op(frame, "detach", value))
-    if isinstance(value, (ListVariable, TupleVariable)) and any(isinstance(v, ArrayVariable) for v in value.items):
-        return stack(frame, value, ConstantVariable(0))
-    return constant_array(frame, run_python(frame, np.asarray, frame.ops.real(frame, value)))
-
-
-def constant_array(frame, array: np.ndarray) -> ArrayVariable:
-    """An array known while tracing: filled where it is one value, else an input of the graph, copied at each call."""
-    if array.dtype.char not in SUPPORTED:
-        raise Unsupported(breaks.ARRAY_FUNCTION, f"an array of {array.dtype}")
-    tensor = _native.from_numpy(array.copy())
-    if array.size and (array == array.flat[0]).all():
-        made = filled(frame, literal(frame, array.shape), array.flat[0].item(), array.dtype)
-    else:
-        constant = frame.world.wrap(tensor, Made(tensor, "a constant array"))
-        made = wrap_array(record(frame, "clone", constant), array.ndim == 0)
-    made.tensor.known = tensor
-    return made
-
-
-def of_constants(frame, function: Callable, args: list[Variable], kwargs: dict[str, Variable]) -> Variable | None:
-    """The call made while tracing, where sequences of numbers, or arrays known by now, are all that it is given."""
-    given = [*args, *kwargs.values()]
-    if "out" in kwargs or not any(isinstance(v, (ListVariable, TupleVariable, ArrayVariable)) for v in given[:1]):
-        return None
-    real: list[Any] = []
-    for value in given:
-        if isinstance(value, ArrayVariable):
-            if (found := known_values(value)) is None:
-                return None
-            real.append(found)
-        else:
-            try:
-                real.append(frame.ops.real(frame, value))
-            except (NotConstant, Unsupported):
-                return None
-    found = run_python(frame, function, *real[: len(args)], **dict(zip(kwargs, real[len(args) :])))
-    if isinstance(found, np.ndarray) and found.dtype.char in SUPPORTED:
-        return constant_array(frame, found)
-    return literal(frame, found) if isinstance(found, np.generic) else None
-
-
-def filled(frame, sizes: Variable, value: Any, dtype: np.dtype, scalar: bool = False) -> ArrayVariable:
-    kwargs = {"dtype": literal(frame, dtype_from_numpy(np.dtype(dtype)))}
-    args = [ListVariable(sizes.unpack(frame)), ConstantVariable(value)]
-    return wrap_array(frame.output.record(frame, registry["full"], args, kwargs), scalar)
-
-
-# ------------------------------------------------------------------------------------------------- ufuncs
-def kind_of(value: Variable):
-    """What NumPy's promotion takes for an operand: a dtype, or int, float, bool for Python's own numbers."""
-    if isinstance(value, ArrayVariable):
-        return value.dtype
-    if isinstance(value, SymbolicVariable):
-        cls = value.python_type()
-        return np.dtype(cls) if issubclass(cls, np.generic) else cls
-    number = value.as_python()
-    if isinstance(number, np.generic):
-        return number.dtype
-    return np.dtype(bool) if type(number) is bool else type(number)
-
-
-def resolve(frame, ufunc: np.ufunc, operands: list[Variable]) -> tuple[list[np.dtype], np.dtype]:
-    """(dtypes of the loop's inputs, dtype of its result)."""
-    kinds = [kind_of(v) for v in operands]
-    if not any(isinstance(k, np.dtype) for k in kinds):
-        raise Unsupported(breaks.ARRAY_FUNCTION, f"np.{ufunc.__name__} of Python numbers")
-    dtypes = run_python(frame, ufunc.resolve_dtypes, (*kinds, *[None] * ufunc.nout))
-    if any(d.char not in SUPPORTED for d in dtypes):
-        raise Unsupported(breaks.ARRAY_FUNCTION, f"np.{ufunc.__name__} in {dtypes[-1]}")
-    return list(dtypes[: ufunc.nin]), dtypes[-1]
-
-
-def ufunc_call(frame, ufunc: np.ufunc, operands: list[Variable]) -> ArrayVariable:
-    """ufunc(*operands)."""
-    operands = [v if not isinstance(v, (ListVariable, TupleVariable)) else as_array(frame, v) for v in operands]
-    beyond = compare_beyond(frame, ufunc, operands)
-    if beyond is not None:
-        return beyond
-    inputs, result = resolve(frame, ufunc, operands)
-    if ufunc in OWN_VALUES and result.kind in "iub":
-        check_divisor(ufunc, operands)
-    if ufunc is np.power and "?" in [getattr(kind_of(v), "char", "") for v in operands]:
-        raise Unsupported(breaks.ARRAY_FUNCTION, "powers of bools, whose dtype the exponent decides")
-    args: list[Variable] = []
-    for value, wanted in zip(operands, inputs):
-        if isinstance(value, ArrayVariable):
-            args.append(cast(frame, value, wanted).tensor)
-        else:
-            args.append(number(frame, value, wanted))
-    if not any(isinstance(a, TensorVariable) for a in args):
-        args[0] = filled(frame, TupleVariable([]), args[0].as_python(), inputs[0]).tensor
-    made = frame.output.record(frame, registry[UFUNCS[ufunc]], args, {})
-    if ufunc is np.sign and result.kind == "f":  # of NaN it is NaN, for tensors 0
-        made = record(frame, "where", record(frame, "isnan", args[0]), args[0], made)
-    return cast(frame, ArrayVariable(made, scalar=not made.meta.sizes), result)
-
-
-def compare_beyond(frame, ufunc: np.ufunc, operands: list[Variable]) -> ArrayVariable | None:
-    """The comparison of an integer array with a Python integer that its dtype cannot hold: one answer for all items."""
-    if ufunc not in COMPARISONS:
-        return None
-    array, n = operands if isinstance(operands[0], ArrayVariable) else operands[::-1]
-    if not (isinstance(array, ArrayVariable) and is_python_integer(n) and array.dtype.kind in "iu"):
-        return None
-    if fits(n.as_python(), array.dtype):
-        return None
-    item = np.zeros((), array.dtype)
-    answer = bool(ufunc(item, n.as_python()) if operands[0] is array else ufunc(n.as_python(), item))
-    return filled(frame, array.getattr(frame, "shape"), answer, np.dtype(bool), not array.ndim)
-
-
-def is_python_integer(value: Variable) -> bool:
-    return issubclass(value.python_type(), int) and value.python_type() is not bool
-
-
-def is_beyond(value: Variable, dtype: np.dtype) -> bool:
-    """Whether the value is a Python integer that an integer dtype cannot hold."""
-    if isinstance(value, ArrayVariable) or dtype.kind not in "iu" or not is_python_integer(value):
-        return False
-    return not fits(value.as_python(), dtype)
-
-
-def fits(n: int, dtype: np.dtype) -> bool:
-    return np.iinfo(dtype).min <= n <= np.iinfo(dtype).max
-
-
-def number(frame, value: Variable, dtype: np.dtype) -> Variable:
-    """A Python or NumPy number as the loop reads it. NumPy refuses integers that the dtype cannot hold."""
-    narrow = dtype.kind in "iu" and dtype != np.int64
-    if isinstance(value, SymbolicVariable) and not (narrow and is_python_integer(value)):
-        return value
-    n = value.as_python()
-    if isinstance(n, np.generic):
-        return ConstantVariable(n.astype(dtype).item() if dtype.kind == "f" else n.item())
-    if type(n) is int and not -(2**63) <= n < 2**63:
-        raise Unsupported(breaks.ARRAY_FUNCTION, f"the integer {n}")
-    if type(n) is int and dtype.kind in "iu" and not fits(n, dtype):
-        raise raise_exception(frame, OverflowError, f"Python integer {n} out of bounds for {dtype}")
-    return ConstantVariable(rounded(n, dtype) if dtype.kind == "f" else n)
-
-
-def rounded(n: float, dtype: np.dtype) -> float:
-    """A number as an array of the dtype holds it."""
-    with np.errstate(all="ignore"):
-        return dtype.type(n).item()
-
-
-def check_divisor(ufunc, operands: list[Variable]) -> None:
-    """Integer division, powers and shifts are traced by a constant with one meaning only."""
-    second = operands[-1]
-    if isinstance(second, ConstantVariable) and isinstance(second.value, (int, np.integer)) and second.value > 0:
-        if ufunc not in (np.left_shift, np.right_shift) or second.value < 8:
-            return
-    raise Unsupported(breaks.ARRAY_FUNCTION, f"np.{ufunc.__name__} of integers by a value not known to be positive")
-
-
-def _ufunc_rule(ufunc: np.ufunc) -> Callable:
-    def rule(frame, *operands, out=None, dtype=None, where=None, casting=None):
-        if len(operands) == ufunc.nin + 1 and out is None:
-            *operands, out = operands
-        if where is not None or casting is not None or dtype is not None:
-            raise Unsupported(breaks.ARRAY_FUNCTION, f"np.{ufunc.__name__} with where=, casting= or dtype=")
-        if not any(isinstance(v, (ArrayVariable, ListVariable, TupleVariable)) for v in operands):
-            if out is not None and out is not NONE:
-                raise Unsupported(breaks.ARRAY_FUNCTION, f"np.{ufunc.__name__} of numbers with out=")
-            return literal(frame, run_python(frame, ufunc, *[plain(v) for v in operands]))
-        result = ufunc_call(frame, ufunc, list(operands))
-        return result if out is None or out is NONE else store(frame, out, result)
-
-    return rule
-
-
-def store(frame, out: Variable, result: ArrayVariable) -> Variable:
-    target = out.unpack(frame)[0] if isinstance(out, TupleVariable) else out
-    if not isinstance(target, ArrayVariable) or target.scalar:
-        raise Unsupported(breaks.ARRAY_FUNCTION, "out= of what is no array")
-    return write_into(frame, target, result)
-
-
 # ---------------------------------------------------------------------------------------------- functions
-FUNCTIONS: dict[Any, Callable] = {ufunc: of_scalars(_ufunc_rule(ufunc)) for ufunc in UFUNCS}
+FUNCTIONS: dict[Any, Callable] = {ufunc: of_scalars(ufunc_rule(ufunc)) for ufunc in UFUNCS}
 
 
 def row(*functions: Any, name: str | None = None):
@@ -270,10 +59,6 @@ def declare_method(name: str, rule: Callable) -> None:
 
     setattr(ArrayVariable, f"row_{name}", bound)
     ArrayVariable.rules[name] = f"row_{name}"
-
-
-def record(frame, name: str, *args: Variable, **kwargs: Variable) -> TensorVariable:
-    return frame.output.record(frame, registry[name], list(args), kwargs)
 
 
 def axes(frame, x: ArrayVariable, axis: Variable) -> ListVariable:
@@ -475,16 +260,7 @@ def concatenate(frame, arrays, axis=ConstantVariable(0)):
 
 @row(np.stack)
 def stack(frame, arrays, axis=ConstantVariable(0)):
-    return wrap_array(record(frame, "stack", same_dtype(frame, arrays), axis))
-
-
-def same_dtype(frame, arrays: Variable) -> ListVariable:
-    """The tensors of several arrays, in NumPy's common dtype."""
-    values = [as_array(frame, a) for a in arrays.unpack(frame)]
-    if not values:
-        raise Unsupported(breaks.UNKNOWN_CALL, "no arrays")
-    dtype = np.result_type(*[v.dtype for v in values])
-    return ListVariable([cast(frame, v, dtype).tensor for v in values])
+    return stacked(frame, arrays, axis)
 
 
 # -------------------------------------------------------------------------------------------------- values

@@ -18,7 +18,8 @@ from dynamo.variables.base import Variable
 from dynamo.variables.constant import NONE, ConstantVariable, plain
 from dynamo.variables.ndarray import ArrayVariable, as_index, goes_back, wrap_array
 from dynamo.variables.ndarray_layout import lay_out_as
-from dynamo.variables.ndarray_table import FUNCTIONS, as_array, axes, declare_method, record
+from dynamo.variables.ndarray_made import as_array, record
+from dynamo.variables.ndarray_table import FUNCTIONS, axes, declare_method
 from dynamo.variables.sequence import ListVariable, SequenceVariable, SliceVariable, TupleVariable
 from dynamo.variables.symint import SymbolicVariable, symbolic
 from dynamo.variables.tensor import TensorVariable

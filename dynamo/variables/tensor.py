@@ -8,30 +8,30 @@ import weakref
 from typing import Any
 
 import aten
-from aten import _native, ops, overrides
+from aten import ops, overrides
 from aten.asked_attributes import is_asked
 from aten.fx.targets import require_grad, set_data
 from aten.meta import Meta
 from aten.op import Method, registry
-from dynamo import breaks, guards, history, outcome, saved, views
+from dynamo import breaks, history, outcome, saved, views
 from dynamo.breaks import Unsupported
 from dynamo.operators import ROWS, UNARY
 from dynamo.promises import captures_sizes
-from dynamo.source import Converted
 from dynamo.variables import attributes
 from dynamo.variables.base import NULL, Variable, attribute, method
 from dynamo.variables.constant import FALSE, NONE, TRUE, ConstantVariable, boolean, literal
 from dynamo.variables.exception import raise_exception, run_python
-from dynamo.variables.sequence import ListVariable, NamedTupleVariable, SizeVariable, TupleVariable
+from dynamo.variables.sequence import ListVariable, NamedTupleVariable, TupleVariable
 from dynamo.variables.storage import Storage
 from dynamo.variables.symint import SymbolicVariable, symbolic
+from dynamo.variables.tensor_facts import TensorFacts
 
 TO_PYTHON = frozenset({"item", "tolist", "__int__", "__float__", "__index__", "__complex__", "__array__"})
 FEW_SLICES = 8  # up to so many are an index each, as in PyTorch; of more, one unbind has the cheaper gradient
 MEMORY = frozenset({"data_ptr", "storage", "_version", "__dlpack__", "_base"})
 
 
-class TensorVariable(Variable):
+class TensorVariable(TensorFacts):
     """A tensor: `node` makes it, `meta` describes it, `root` is the Variable whose memory it views (or itself).
 
     One from outside has the real tensor in `value`. In-place operations keep the Variable.
@@ -164,9 +164,6 @@ class TensorVariable(Variable):
         """What the program keeps on the tensor: its own attributes and `grad`."""
         return attributes.storage_of(frame, self)
 
-    def sizes(self, frame) -> SizeVariable:
-        return SizeVariable([symbolic(frame, s) for s in self.meta.sizes])
-
     def gradient(self, frame) -> Variable:
         """x.grad of an input; other tensors have none while tracing."""
         if self.source is None:
@@ -174,27 +171,6 @@ class TensorVariable(Variable):
                 return NONE
             raise Unsupported(breaks.DYNAMIC_ATTRIBUTE, f"grad of {self.describe()}")
         return frame.world.attribute(self.value, self.source, "grad")
-
-    @attribute("shape")
-    def get_shape(self, frame):
-        return self.sizes(frame)
-
-    @attribute("dtype")
-    def get_dtype(self, frame):
-        return frame.values.literal(frame, self.meta.dtype)
-
-    @attribute("device")
-    def get_device_object(self, frame):
-        return frame.values.literal(frame, self.meta.device)
-
-    @attribute("ndim")
-    @method("dim", "ndimension")
-    def dimensions(self, frame):
-        return ConstantVariable(len(self.meta.sizes))
-
-    @attribute("requires_grad")
-    def needs_grad(self, frame):
-        return boolean(self.meta.requires_grad)
 
     def is_leaf_outside(self, frame) -> bool:
         """Whether the tensor from outside is a leaf; guarded."""
@@ -260,74 +236,6 @@ class TensorVariable(Variable):
             raise Unsupported(breaks.DYNAMIC_ATTRIBUTE, f"is_inference of {self.describe()}")
         frame.world.flag("inference")
         return boolean("inference" in self.root.node.meta)
-
-    @attribute("is_cpu")
-    def on_cpu(self, frame):
-        return boolean(self.meta.device.type == "cpu")
-
-    @attribute("is_cuda")
-    def on_cuda(self, frame):
-        return boolean(self.meta.device.type == "cuda")
-
-    @attribute("is_meta")
-    def on_meta(self, frame):
-        return boolean(self.meta.device.type == "meta")
-
-    @attribute("itemsize")
-    @method("element_size")
-    def bytes_of_element(self, frame):
-        return ConstantVariable(self.meta.dtype.itemsize)
-
-    @attribute("nbytes")
-    def bytes_of_all(self, frame):
-        return symbolic(frame, self.meta.numel() * self.meta.dtype.itemsize)
-
-    @attribute("__class__")
-    def get_class(self, frame):
-        return frame.world.known(self.cls)
-
-    @attribute("__array_priority__")
-    def priority(self, frame):
-        return ConstantVariable(1000)
-
-    @method("size")
-    def size(self, frame, dim=NONE):
-        sizes = self.sizes(frame)
-        return sizes if dim.is_same(NONE) else sizes.getitem(frame, dim)
-
-    @method("stride")
-    def stride(self, frame, dim=NONE):
-        strides = TupleVariable([symbolic(frame, s) for s in self.meta.strides])
-        return strides if dim.is_same(NONE) else strides.getitem(frame, dim)
-
-    @method("storage_offset")
-    def storage_offset(self, frame):
-        return symbolic(frame, offset_of(frame.output, self))
-
-    @method("numel", "nelement")
-    def numel(self, frame):
-        return symbolic(frame, self.meta.numel())
-
-    @method("is_contiguous")
-    def is_contiguous(self, frame, memory_format=NONE):
-        wanted = None if memory_format.is_same(NONE) else memory_format.as_python()
-        return boolean(self.meta.is_contiguous(wanted))
-
-    @method("is_floating_point")
-    def is_floating_point(self, frame):
-        return boolean(self.meta.dtype.is_floating_point)
-
-    @method("is_complex")
-    def is_complex(self, frame):
-        return boolean(self.meta.dtype.is_complex)
-
-    @method("is_signed")
-    def is_signed(self, frame):
-        return boolean(self.meta.dtype.is_signed)
-
-    @method("get_device")
-    def device_index(self, frame):
-        return ConstantVariable(-1 if self.meta.device.type == "cpu" else self.meta.device.index)
 
     @method("requires_grad_")
     def require_grad(self, frame, requires_grad=TRUE):
@@ -539,16 +447,6 @@ class TensorVariable(Variable):
         if op is not None and is_method(name):
             return frame.output.record(frame, op, [self, *args], kwargs)
         return self.getattr(frame, name).call(frame, args, kwargs)
-
-
-def offset_of(output: Any, tensor: TensorVariable) -> Any:
-    """Where a tensor begins in its storage; where an input does is guarded."""
-    root = tensor.root
-    if root.value is None:
-        return tensor.meta.offset
-    offset = root.value.storage_offset()
-    output.guard(guards.Equals(Converted(root.source, _native.Tensor.storage_offset), offset))
-    return offset + tensor.meta.offset - root.meta.offset
 
 
 SCALED = {"add_": None, "addcmul_": "mul", "addcdiv_": "div"}  # whose factor may be a tensor: what is added → the op of it

@@ -94,7 +94,8 @@ def array(tensor: Variable) -> Variable:
 
 def new_array(frame, value: Any) -> Variable:
     """An array that is known while tracing, copied at each call."""
-    return on_demand.import_part("ndarray_table").constant_array(frame, value)
+    on_demand.import_part("ndarray_table")
+    return on_demand.import_part("ndarray_made").constant_array(frame, value)
 
 
 def bound(obj: Variable, name: str) -> BoundMethod:

@@ -5,7 +5,7 @@ import pytest
 
 from aten.op import registry
 from aten.scalar.table import table
-from dynamo.variables.ndarray_table import UFUNCS
+from dynamo.variables.ndarray_ufuncs import UFUNCS
 from inductor.lowering.registry import load_all
 from tests.samples import inputs
 

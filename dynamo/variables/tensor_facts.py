@@ -1,0 +1,124 @@
+"""What is known of a tensor while tracing without looking at its memory: sizes, dtype, device, where it begins."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aten import _native
+from dynamo import guards
+from dynamo.source import Converted
+from dynamo.variables.base import Variable, attribute, method
+from dynamo.variables.constant import NONE, ConstantVariable, boolean
+from dynamo.variables.sequence import SizeVariable, TupleVariable
+from dynamo.variables.symint import symbolic
+
+
+class TensorFacts(Variable):
+    """The part of a TensorVariable that its Meta answers for."""
+
+    __slots__ = ()
+    meta: Any
+    cls: type
+    root: Any
+
+    def sizes(self, frame) -> SizeVariable:
+        return SizeVariable([symbolic(frame, s) for s in self.meta.sizes])
+
+    @attribute("shape")
+    def get_shape(self, frame):
+        return self.sizes(frame)
+
+    @attribute("dtype")
+    def get_dtype(self, frame):
+        return frame.values.literal(frame, self.meta.dtype)
+
+    @attribute("device")
+    def get_device_object(self, frame):
+        return frame.values.literal(frame, self.meta.device)
+
+    @attribute("ndim")
+    @method("dim", "ndimension")
+    def dimensions(self, frame):
+        return ConstantVariable(len(self.meta.sizes))
+
+    @attribute("requires_grad")
+    def needs_grad(self, frame):
+        return boolean(self.meta.requires_grad)
+
+    @attribute("is_cpu")
+    def on_cpu(self, frame):
+        return boolean(self.meta.device.type == "cpu")
+
+    @attribute("is_cuda")
+    def on_cuda(self, frame):
+        return boolean(self.meta.device.type == "cuda")
+
+    @attribute("is_meta")
+    def on_meta(self, frame):
+        return boolean(self.meta.device.type == "meta")
+
+    @attribute("itemsize")
+    @method("element_size")
+    def bytes_of_element(self, frame):
+        return ConstantVariable(self.meta.dtype.itemsize)
+
+    @attribute("nbytes")
+    def bytes_of_all(self, frame):
+        return symbolic(frame, self.meta.numel() * self.meta.dtype.itemsize)
+
+    @attribute("__class__")
+    def get_class(self, frame):
+        return frame.world.known(self.cls)
+
+    @attribute("__array_priority__")
+    def priority(self, frame):
+        return ConstantVariable(1000)
+
+    @method("size")
+    def size(self, frame, dim=NONE):
+        sizes = self.sizes(frame)
+        return sizes if dim.is_same(NONE) else sizes.getitem(frame, dim)
+
+    @method("stride")
+    def stride(self, frame, dim=NONE):
+        strides = TupleVariable([symbolic(frame, s) for s in self.meta.strides])
+        return strides if dim.is_same(NONE) else strides.getitem(frame, dim)
+
+    @method("storage_offset")
+    def storage_offset(self, frame):
+        return symbolic(frame, offset_of(frame.output, self))
+
+    @method("numel", "nelement")
+    def numel(self, frame):
+        return symbolic(frame, self.meta.numel())
+
+    @method("is_contiguous")
+    def is_contiguous(self, frame, memory_format=NONE):
+        wanted = None if memory_format.is_same(NONE) else memory_format.as_python()
+        return boolean(self.meta.is_contiguous(wanted))
+
+    @method("is_floating_point")
+    def is_floating_point(self, frame):
+        return boolean(self.meta.dtype.is_floating_point)
+
+    @method("is_complex")
+    def is_complex(self, frame):
+        return boolean(self.meta.dtype.is_complex)
+
+    @method("is_signed")
+    def is_signed(self, frame):
+        return boolean(self.meta.dtype.is_signed)
+
+    @method("get_device")
+    def device_index(self, frame):
+        return ConstantVariable(-1 if self.meta.device.type == "cpu" else self.meta.device.index)
+
+
+def offset_of(output: Any, tensor: TensorFacts) -> Any:
+    """Where a tensor begins in its storage; where an input does is guarded."""
+    root = tensor.root
+    if root.value is None:
+        return tensor.meta.offset
+    offset = root.value.storage_offset()
+    output.guard(guards.Equals(Converted(root.source, _native.Tensor.storage_offset), offset))
+    return offset + tensor.meta.offset - root.meta.offset

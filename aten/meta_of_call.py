@@ -57,9 +57,16 @@ def _key(value: Any) -> Any:
     """What two arguments have in common for which every op answers the same."""
     t = type(value)
     if t is Meta:
-        if not all([type(n) is int for n in (*value.sizes, *value.strides, value.offset)]):
+        sizes, strides = value.sizes, value.strides
+        for n in sizes:
+            if type(n) is not int:
+                raise _Unknown
+        for n in strides:
+            if type(n) is not int:
+                raise _Unknown
+        if type(value.offset) is not int:
             raise _Unknown
-        return value.dtype, value.device, value.sizes, value.strides, value.offset, value.requires_grad
+        return value.dtype, value.device, sizes, strides, value.offset, value.requires_grad
     if t in _PLAIN:
         return t, value
     if t is tuple or t is list:

@@ -287,10 +287,12 @@ def call_backend(backend: Any, traced: o.Traced) -> Any:
     graph: Any = traced.graph
     counted = utils.counters["stats"]
     counted["unique_graphs"] += 1
-    counted["calls_captured"] += sum(node.op.startswith("call") for node in graph.graph.nodes)
     for node in graph.graph.nodes:
-        if "val" in node.meta:
-            node.meta["example_value"] = node.meta["val"]  # where backends look that were written for PyTorch
+        meta = node.meta
+        if "val" in meta:
+            meta["example_value"] = meta["val"]  # where backends look that were written for PyTorch
+        if node.op.startswith("call"):
+            counted["calls_captured"] += 1
     users = getattr(backend, "func", backend)  # with options it is a partial
     module = trace_rules.module_of(users if isinstance(users, types.FunctionType) else type(users))
     ours = module.partition(".")[0] in trace_rules.OWN

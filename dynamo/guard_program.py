@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from . import _eval_frame
-from .guards import AMBIENT_FLAGS, Guard
+from .guards import AMBIENT_FLAGS, Guard, SameObject, ShapeIs, TensorIs, TypeIs
 from .held import STRONG, hold
 from .shape_program import compile_expr
 from .source import Converted, DictKey, Item, Local, Made, Object, Offset, Size, Source, Stride
@@ -55,21 +55,27 @@ class GuardCompiler:
         self.noted: set[Source] = set()
 
     def compile(self) -> Any:
-        self.noted = tensors = {g.source for g in self.guards if g.kind.name == "TENSOR"}
-        read = [tuple(_read_by(guard)) for guard in self.guards]
+        self.noted = tensors = {g.source for g in self.guards if g.kind is TensorIs}
+        read = list(map(_read_by, self.guards))
+        live, fixed = self.live, self.fixed
         for sources in (*read, self.inputs):
             for source in sources:
-                self._number(source)
-        first = len(self.live)
-        self.registers = {**self.live, **{source: first + i for source, i in self.fixed.items()}}
+                if source not in live and source not in fixed:
+                    self._number(source)
+        first = len(live)
+        self.registers = {**live, **{source: first + i for source, i in fixed.items()}}
         placed: set[Source] = set()
         for index, (guard, sources) in enumerate(zip(self.guards, read)):
-            if guard.kind.name == "TYPE_IS" and guard.source in tensors:
+            if guard.kind is TypeIs and guard.source in tensors:
                 continue  # the tensor guard compares the type
             for source in sources:
                 if source not in placed:
                     self._place(source, index, placed)
-            self._emit(guard, index)
+            emit = _EMITTED.get(guard.kind.name)
+            if emit is not None:
+                emit(self, guard, index)
+            else:
+                self._check(guard.kind.name, guard.source, index, (guard.values[0], STRONG))
         for source in self.inputs:
             self._place(source, len(self.guards), placed)
         return _eval_frame.GuardProgram(
@@ -140,13 +146,6 @@ class GuardCompiler:
             self.keys[self.live[source]] = None
 
     # ------------------------------------------------------------------------------ instructions
-    def _emit(self, guard: Guard, index: int) -> None:
-        special = getattr(self, "_emit_" + guard.kind.name.lower(), None)
-        if special is not None:
-            special(guard, index)
-            return
-        self._check(guard.kind.name, guard.source, index, (guard.values[0], STRONG))
-
     def _check(self, kind: str, source: Source, index: int, held: tuple = (None, 0), data: tuple = (), name: Any = None):
         obj, how = held
         instruction = (_OPS[kind], 0, self.registers[source], 0, index, obj, data, name, how)
@@ -168,22 +167,23 @@ class GuardCompiler:
             self.last_code.append(instruction)
 
     def _emit_id_is(self, guard: Guard, index: int) -> None:
-        self._check("ID_IS", guard.source, index, hold(guard.object))
+        self._check("ID_IS", guard.source, index, hold(guard.values[0]))
 
     def _emit_type_is(self, guard: Guard, index: int) -> None:
-        self._check("TYPE_IS", guard.source, index, hold(guard.type))
+        self._check("TYPE_IS", guard.source, index, hold(guard.values[0]))
 
     def _emit_function_code(self, guard: Guard, index: int) -> None:
-        self._check("FUNCTION_CODE", guard.source, index, hold(guard.code))
+        self._check("FUNCTION_CODE", guard.source, index, hold(guard.values[0]))
 
     def _emit_globals(self, guard: Guard, index: int) -> None:
         self._check("GLOBALS", guard.source, index, data=(guard.globals,))
 
     def _emit_class_lookup(self, guard: Guard, index: int) -> None:
-        self._check("CLASS_LOOKUP", guard.source, index, hold(guard.object), (), guard.name)
+        name, found = guard.values
+        self._check("CLASS_LOOKUP", guard.source, index, hold(found), (), name)
 
     def _emit_inherits(self, guard: Guard, index: int) -> None:
-        self._check("INHERITS", guard.source, index, hold(guard.object), (int(guard.answer),), "__mro__")
+        self._check("INHERITS", guard.source, index, hold(guard.values[0]), (int(guard.answer),), "__mro__")
 
     def _emit_mro(self, guard: Guard, index: int) -> None:
         self._check("MRO", guard.source, index, data=guard.classes, name="__mro__")
@@ -192,7 +192,7 @@ class GuardCompiler:
         self._check("LENGTH", guard.source, index, data=(guard.length,))
 
     def _emit_tensor(self, guard: Guard, index: int) -> None:
-        layout = guard.layout
+        (layout,) = guard.values
         word = layout.dtype.code | len(layout.sizes) << 16 | (_WORD_REQUIRES_GRAD if layout.requires_grad else 0)
         device = layout.device
         word |= _DEVICE_TYPES[device.type] << 8 | (device.index or 0) << 12
@@ -260,15 +260,16 @@ class GuardCompiler:
         self._append(_read_by(guard), "SHAPE", index, compile_expr(guard.shape.expr, load))
 
 
-def _read_by(guard: Guard) -> Iterable[Source]:
+# What makes the instructions of a kind of guard, where they are more than one check of its value.
+_EMITTED = {name[6:].upper(): emit for name, emit in vars(GuardCompiler).items() if name.startswith("_emit_")}
+
+
+def _read_by(guard: Guard) -> tuple[Source, ...]:
     """The sources whose values the guard reads, without the integers of tensors."""
-    kind = guard.kind.name
-    if kind == "SHAPE":
-        for source in guard.shape.symbols.values():
-            yield source.base if isinstance(source, (Size, Stride, Offset)) else source
-    elif isinstance(guard.source, tuple):
-        yield from guard.source
-    elif guard.source is not None:
-        yield guard.source
-        if kind == "SAME_OBJECT":
-            yield guard.other
+    source = guard.source
+    if isinstance(source, Source):
+        return (source, guard.other) if guard.kind is SameObject else (source,)
+    if guard.kind is ShapeIs:
+        symbols = guard.shape.symbols.values()
+        return tuple([s.base if isinstance(s, (Size, Stride, Offset)) else s for s in symbols])
+    return () if source is None else source

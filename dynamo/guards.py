@@ -13,6 +13,7 @@ import struct
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from . import _eval_frame
 from .held import ABSENT, Loose
 from .source import Scope, Source, keys_of
 
@@ -26,7 +27,7 @@ class Kind:
     take the Scope as a third argument (`scoped`). `objects`: the compared values are objects, held by identity.
     """
 
-    __slots__ = ("name", "fields", "places", "check", "failed", "scoped", "objects")
+    __slots__ = ("name", "fields", "places", "check", "failed", "scoped", "objects", "count")
 
     def __init__(
         self,
@@ -44,10 +45,11 @@ class Kind:
         self.failed = failed
         self.scoped = scoped
         self.objects = objects
+        self.count = len(self.fields) - 1
 
     def __call__(self, source: Any, *values: Any, line: Any = None) -> Guard:
         """`line` is the UserLine that made the guard necessary, told when it fails."""
-        if len(values) != len(self.fields) - 1:
+        if len(values) != self.count:
             raise TypeError(f"{self.name} takes {', '.join(self.fields)}")
         return Guard(self, source, values, line)
 
@@ -55,26 +57,25 @@ class Kind:
         return self.name
 
 
-class Guard:
-    __slots__ = ("kind", "source", "values", "line", "_hash")
+class Guard(_eval_frame.Hashed):
+    __slots__ = ("kind", "source", "values", "line")
 
     def __init__(self, kind: Kind, source: Any, values: tuple, line: Any):
         self.kind = kind
         self.source = source
         self.values = values
         self.line = line
-        self._hash = hash((kind.name, source, *(_identity(v) for v in values)))
+        self._hash = hash((kind.name, source, *map(_hashed, values)))
 
-    def __hash__(self):
-        return self._hash
+    __hash__ = _eval_frame.Hashed.__hash__
 
     def __eq__(self, other):
-        return (
-            type(other) is Guard
-            and self.kind is other.kind
-            and self.source == other.source
-            and all(_identity(a) == _identity(b) for a, b in zip(self.values, other.values))
-        )
+        if type(other) is not Guard or self._hash != other._hash or self.kind is not other.kind or self.source != other.source:
+            return False
+        for a, b in zip(self.values, other.values):
+            if a is not b and _identity(a) != _identity(b):
+                return False
+        return True
 
     def __getattr__(self, name: str) -> Any:
         at = self.kind.places.get(name)
@@ -93,9 +94,11 @@ class Guard:
     def loosen(self) -> None:
         """Keep nothing alive from now on: the entry that the guard belongs to dies with what is guarded."""
         if self.kind.objects:
-            self.values = tuple(Loose.of(v) for v in self.values)
-        for source in self.sources():
-            source.loosen()
+            self.values = tuple([v if type(v) is str else Loose.of(v) for v in self.values])
+        one = not self.kind.scoped and isinstance(self.source, Source)  # the only one that it reads
+        for source in (self.source,) if one else self.sources():
+            if not source.is_loose:
+                source.loosen()
 
     def sources(self) -> Iterable[Source]:
         """Every source that the guard reads."""
@@ -185,6 +188,14 @@ def _identity(value: Any) -> Any:
     if type(value) is float:
         return ("float", struct.pack("d", value))
     return id(value)
+
+
+def _hashed(value: Any) -> Any:
+    """What a guard's hash is made of for a compared value: the same for values that are the same in a guard."""
+    t = type(value)
+    if t is str or t is int or t is bool or value is None:
+        return value
+    return tuple(map(_hashed, value)) if t is tuple else _identity(value)
 
 
 def _show(value: Any) -> str:
@@ -465,8 +476,6 @@ def _span(t: Any) -> tuple[int, int]:
 
 # ------------------------------------------------------------------------------------ state, sizes
 def _ambient() -> int:
-    from . import _eval_frame
-
     return _eval_frame.ambient()
 
 
@@ -486,8 +495,6 @@ AMBIENT_FLAGS = {
 
 def flag(name: str) -> int:
     """The state of an ambient flag now, as a number: a name of AMBIENT_FLAGS, or "num_threads"."""
-    from . import _eval_frame
-
     if name == "num_threads":
         return _eval_frame.num_threads()
     return _eval_frame.ambient() & AMBIENT_FLAGS[name]

@@ -14,7 +14,8 @@ from typing import Any
 STRONG, WEAK, ABSENT_HERE, PARTS = range(4)  # Held of eval_frame/guard_program.h
 
 _HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE: made by a class statement, or by an extension
-_CONSTANTS = (str, int, float, complex, bytes, tuple, frozenset, type(None), type(Ellipsis), type(NotImplemented))
+_CONSTANTS = (str, int, bool, float, complex, bytes, tuple, frozenset, type(None), type(Ellipsis), type(NotImplemented))
+_CONSTANT_IDS = frozenset(map(id, _CONSTANTS))  # (a metaclass may define `__eq__`)
 # Things of a class that cannot be referred to weakly, by what they are made of.
 _PARTS: dict[type, tuple[str, ...]] = {
     property: ("fget", "fset", "fdel"),
@@ -37,11 +38,12 @@ ABSENT = _Absent()
 
 def lives_on(obj: Any) -> bool:
     """Whether `obj` is a constant, or lives as long as the interpreter."""
-    if issubclass(type(obj), type):
+    t = type(obj)
+    if t is type or issubclass(t, type):
         return not obj.__flags__ & _HEAP_TYPE
-    if type(obj) is types.BuiltinFunctionType:
+    if t is types.BuiltinFunctionType:
         return obj.__self__ is None or isinstance(obj.__self__, types.ModuleType)
-    return type(obj) in _CONSTANTS or type(obj) is bool
+    return id(t) in _CONSTANT_IDS
 
 
 def hold(obj: Any) -> tuple[Any, int]:

@@ -8,23 +8,28 @@ from typing import Any
 
 from aten import _native, autocast, default_device
 from aten.fx.experimental import _config
+from aten.fx.graph_module import GraphModule
 from aten.fx.interpreter import DEFAULT_DTYPE
 from aten.fx.node import UserLine
-from aten.fx.symbols import binders_within, free_symbols
+from aten.fx.symbols import binders, binders_within, free_symbols
 from aten.fx.targets import item, set_default_dtype, set_grad_enabled
 from aten.open_levels import stack
 from aten.symbolic import nodes
 from aten.symbolic.shape_env import ShapeEnv
+from aten.symbolic.symint import SYMBOLIC
 from dynamo import breaks, config, guards, outcome, promises, trace_rules
 from dynamo.breaks import Unsupported
 from dynamo.guards import GuardSet
+from dynamo.recording import is_plain, record
 from dynamo.region import Region
 from dynamo.side_effects import SideEffects
-from dynamo.source import Attr, InstanceDict, Item, Object, Source, cell_of, contents, is_fixed
+from dynamo.source import Attr, InstanceDict, Item, Local, Object, Source, cell_of, contents, is_fixed
 from dynamo.variables.base import Variable
 from dynamo.variables.function import CellVariable
 from dynamo.variables.lazy import Lazy
 from dynamo.variables.module import module_class
+from dynamo.variables.overriding import asked
+from dynamo.variables.symint import SymbolicVariable
 from dynamo.world import World
 
 MAX_STEPS = 400_000  # of the traced program
@@ -49,6 +54,7 @@ class OutputGraph:
         self.inputs: list[GraphInput] = []
         self.symbols: dict[str, Source] = {}  # where each symbol is read
         self.sizes: dict[int, Any] = {}  # with dynamic=True the symbol of each size
+        self.lines: dict[tuple[int, int], tuple[Any, UserLine]] = {}  # by code (kept, for its id) and number
         self.steps = 0
         self.suspended: dict[Any, int] = {}  # frames of generators that stand inside of a `try` or `with` → their birth
         self.tracing = True
@@ -88,9 +94,12 @@ class OutputGraph:
             frame = frame.parent
         if frame is None:
             return None
-        line = frame.current.line
-        text = linecache.getline(frame.code.co_filename, line).strip()
-        return UserLine(frame.code.co_filename, line, frame.code.co_qualname, text)
+        code, line = frame.code, frame.current.line
+        known = self.lines.get((id(code), line))
+        if known is None:
+            text = linecache.getline(code.co_filename, line).strip()
+            known = self.lines[id(code), line] = code, UserLine(code.co_filename, line, code.co_qualname, text)
+        return known[1]
 
     def cell(self, cell, function_source: Source | None, index: int) -> CellVariable:
         """The Variable of a real closure cell: `index` in the closure of the function at `function_source`."""
@@ -144,8 +153,6 @@ class OutputGraph:
         self.guard(guards.LacksInstanceAttr(source, name))
 
     def guard_instance_keys(self, source: Source, names: tuple) -> None:
-        from dynamo.source import InstanceDict
-
         self.guard(guards.DictKeysAre(InstanceDict(source), names))
 
     def told_apart(self, container: Any, key: Variable) -> None:
@@ -168,18 +175,18 @@ class OutputGraph:
     # -------------------------------------------------------------------------------------- recording
     def record(self, frame, op, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
         """Record a call of an op; returns its result."""
-        from dynamo.recording import record
-        from dynamo.variables.overriding import asked
-
-        answer = asked(frame, op, args, kwargs)
-        if answer is not None:
-            return answer
+        plain = is_plain(args) and (not kwargs or is_plain(kwargs.values()))
+        if not plain or self.modes is None or self.modes:
+            answer = asked(frame, op, args, kwargs)
+            if answer is not None:
+                return answer
         self.recorded = True
         if op.autocast and self.ambient & autocast.ON:
             from dynamo.autocast import cast
 
             args, kwargs = cast(self, frame, op, args, dict(kwargs))
-        return record(self, frame, op, args, dict(kwargs))
+            plain = False
+        return record(self, frame, op, args, dict(kwargs), plain)
 
     @property
     def grad_enabled(self) -> bool:
@@ -195,10 +202,11 @@ class OutputGraph:
         node.meta["step"] = self.root.group_step
         if self.ambient & 2:  # inference_mode
             node.meta["inference"] = True
-        if self.grad_changed():
-            node.meta["grad"] = self.grad_enabled
-        if (self.ambient ^ self.graph_ambient) & DEFAULT_DTYPE:
-            node.meta["default_dtype"] = _native.get_default_dtype()
+        if self.ambient != self.graph_ambient:
+            if self.grad_changed():
+                node.meta["grad"] = self.grad_enabled
+            if (self.ambient ^ self.graph_ambient) & DEFAULT_DTYPE:
+                node.meta["default_dtype"] = _native.get_default_dtype()
 
     def set_ambient_bits(self, mask: int, value: int) -> int:
         """What _native.set_ambient_bits does, to the state while tracing. (Shape rules ask for the default dtype itself.)"""
@@ -258,8 +266,6 @@ class OutputGraph:
 
     def symbolic_number(self, source: Source | None, value) -> Variable | None:
         """A Python number that was seen to change becomes a symbol; None if it stays a constant."""
-        from dynamo.variables.symint import SymbolicVariable
-
         if source is None or isinstance(source.root, Object) or not self.is_dynamic_number(source, value):
             return None
         if isinstance(value, int) and not -(2**62) <= value < 2**62:  # sizes and symbols are computed in 64 bits
@@ -314,15 +320,22 @@ class OutputGraph:
         """
         self.graph.line = None
         self.graph.output(tuple(outputs))
-        used, binds = free_symbols(self.graph), binders_within(self.graph)
+        symbols: tuple[set[str], dict] | None = None
+        shown = False
         for node in reversed(self.graph.nodes):
-            bound = any(name in used for name, _ in binds.get(node, ()))
-            if not node.users and node.op == "call_function" and is_read(node) and not bound:
+            shown = shown or "grad" in node.meta or "default_dtype" in node.meta
+            if node.users or node.op != "call_function" or not is_read(node):
+                continue
+            if symbols is None:
+                symbols = free_symbols(self.graph), binders_within(self.graph)
+            used, binds = symbols
+            if not any([name in used for name, _ in binds.get(node, ())]):
                 self.graph.erase_node(node)
         self.drop_inputs()
         promises.settle(self.graph, self.mutated)
-        self.show_modes("grad", set_grad_enabled, bool(self.entry_ambient & 1), bool(self.ambient & 1))
-        self.show_modes("default_dtype", set_default_dtype, self.entry_dtype, _native.get_default_dtype())
+        if shown or (self.entry_ambient ^ self.ambient) & (1 | DEFAULT_DTYPE):
+            self.show_modes("grad", set_grad_enabled, bool(self.entry_ambient & 1), bool(self.ambient & 1))
+            self.show_modes("default_dtype", set_default_dtype, self.entry_dtype, _native.get_default_dtype())
 
     def show_modes(self, name: str, shown_by: Any, at_start: Any, at_end: Any) -> None:
         """Nodes where a mode changes, for those who read the graph: what runs it goes by the nodes' own modes."""
@@ -340,8 +353,6 @@ class OutputGraph:
 
     def traced(self, has_graph: bool, statements: list, ending: Any, broke: Any) -> outcome.Traced:
         """The outcome; the graph is left out when nothing was recorded."""
-        from aten.fx.graph_module import GraphModule
-
         module = GraphModule(self.frame_graph.modules, self.graph, self.shape_env) if has_graph else None
         inputs = self.inputs if has_graph else []
         if has_graph or self.recorded:
@@ -364,10 +375,6 @@ class OutputGraph:
     def needed_symbols(self) -> set[str]:
         """The symbols of what the graph computes, and those that they are known to equal: whoever simplifies a size may
         come upon them."""
-        from aten.fx.symbols import free_symbols
-        from aten.symbolic.nodes import sym
-        from aten.symbolic.symint import SYMBOLIC
-
         if not self.symbols:
             return set()
         used = free_symbols(self.graph)
@@ -379,11 +386,9 @@ class OutputGraph:
                 for size in (*getattr(meta, "sizes", ()), *getattr(meta, "strides", ())):
                     if type(size) in SYMBOLIC:
                         used |= size.expr.free_symbols
-        return used.union(*(self.shape_env.simplify(sym(name)).free_symbols for name in used))
+        return used.union(*(self.shape_env.simplify(nodes.sym(name)).free_symbols for name in used))
 
     def drop_inputs(self) -> None:
-        from aten.fx.symbols import binders
-
         where = binders(self.graph) if self.symbols else {}
         binding = {where[name][0] for name in self.needed_symbols() if name in where}
         kept = []
@@ -416,6 +421,9 @@ def is_read(node) -> bool:
 
 def input_name(source: Source) -> str:
     """A name for the placeholder, like the user's expression; the same in every process, as the graph's text is a key."""
+    if type(source) is Local and source.key.isidentifier():
+        text = source.key.strip("_").lower()
+        return text if text and not text[0].isdigit() else f"arg_{text}".rstrip("_")
     import re
 
     text = re.sub(r"\._(modules|parameters|buffers)\[", "[", str(source))

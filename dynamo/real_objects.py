@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 import types
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import aten
@@ -118,17 +118,25 @@ def names_of_class(cls: type) -> tuple[str, ...]:
     return tuple(cls.__dict__)
 
 
+_mro: Callable[[type], tuple[type, ...]] = type.__dict__["__mro__"].__get__  # type: ignore[attr-defined]
+_members: Callable[[type], types.MappingProxyType] = type.__dict__["__dict__"].__get__  # type: ignore[attr-defined]
+
+
 def mro_of(cls: type) -> tuple[type, ...]:
-    return type.__dict__["__mro__"].__get__(cls)  # type: ignore[attr-defined]
+    return _mro(cls)
 
 
 def members_of(cls: type) -> types.MappingProxyType:
     """The dictionary of a class, past its metaclass."""
-    return type.__dict__["__dict__"].__get__(cls)  # type: ignore[attr-defined]
+    return _members(cls)
 
 
 def walk(mro: tuple[type, ...], name: str) -> Any:
-    return next((members_of(c)[name] for c in mro if name in members_of(c)), MISSING)
+    for c in mro:
+        members = _members(c)
+        if name in members:
+            return members[name]
+    return MISSING
 
 
 OURS = dict(members_of(aten.Tensor))  # before a program can have put something else in the place of a method

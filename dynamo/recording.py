@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from aten import _native, autocast, out_dtypes
 from aten.errors import NoShapeRule
 from aten.meta import Meta, exceeds, known_equal, shows_twice
+from aten.meta_of_call import meta_call
 from aten.on_device import makes_elsewhere
 from aten.op import registry
 from aten.promotion import can_cast
@@ -15,11 +17,13 @@ from aten.symbolic.symint import SYMBOLIC, SymBool, SymFloat, SymInt
 from dynamo import breaks, config, data_writes, on_demand, promises, saved
 from dynamo.breaks import NotConstant, Unsupported
 from dynamo.variables.base import Variable
+from dynamo.variables.constant import NONE, ConstantVariable
 from dynamo.variables.exception import as_raised, raise_exception
 from dynamo.variables.function import FunctionVariable, MethodVariable, PartialVariable
 from dynamo.variables.object import ObjectVariable
 from dynamo.variables.sequence import SequenceVariable, SliceVariable, TupleVariable
-from dynamo.variables.tensor import TensorVariable, any_wrapper, has_mask, offset_of, wrap_result
+from dynamo.variables.tensor import TensorVariable, any_wrapper, has_mask, wrap_result
+from dynamo.variables.tensor_facts import offset_of
 from dynamo.variables.tensor_values import to_python
 from dynamo.views import COPIES, VIEWS, is_at_number, viewed_by, writes
 
@@ -38,12 +42,27 @@ PLAIN: dict[type, Any] = {SymInt: int, SymFloat: float, SymBool: bool}
 CONSTANTS = frozenset("detach detach_ zeros_like ones_like full_like empty_like rand_like randn_like".split())
 
 
-def record(output, frame, op: Op, args: list[Variable], kwargs: dict[str, Variable]) -> Variable:
-    """Record op(*args, **kwargs) and return its result. Raises in the traced program where the shape rule raises."""
-    if any_wrapper([*args, *kwargs.values()]):
+def is_plain(values: Iterable[Variable]) -> bool:
+    """Whether all are constants, and tensors of no subclass: there is nothing in them, and nobody to ask about them."""
+    for v in values:
+        if type(v) is TensorVariable:
+            if v.is_of_subclass:
+                return False
+        elif type(v) is not ConstantVariable:
+            return False
+    return True
+
+
+def record(output, frame, op: Op, args: list[Variable], kwargs: dict[str, Variable], plain: bool = False) -> Variable:
+    """Record op(*args, **kwargs) and return its result. Raises in the traced program where the shape rule raises.
+
+    plain: the arguments are known to be (`is_plain`).
+    """
+    if not plain and any_wrapper([*args, *kwargs.values()]):
         return on_demand.import_part("wrapper").record(output, frame, op, args, kwargs)
-    kwargs = placed(frame, op, args, kwargs)
-    if op.kind == "composite" and takes_a_function(op, args, kwargs):
+    if output.default_device is not None:
+        kwargs = placed(frame, op, args, kwargs)
+    if not plain and op.kind == "composite" and takes_a_function(op, args, kwargs):
         return defined(frame, op, args, kwargs)
     if "requires_grad" in kwargs and kwargs["requires_grad"].truth(frame):
         raise Unsupported(breaks.MUTATED_ALIAS, "a new leaf that requires grad")
@@ -58,24 +77,24 @@ def record(output, frame, op: Op, args: list[Variable], kwargs: dict[str, Variab
         return relaid(output, frame, op, args, kwargs)
     if op.name in ("getitem", "setitem"):
         args = [args[0], bounds_read(frame, args[1]), *args[2:]]
-    else:
+    elif not plain or places_numbers(op, args, kwargs):
         args, kwargs = numbers_read(frame, op, args, kwargs)
     val, taken = result_of(output, frame, op, args, kwargs)
     if op.name == "as_strided":
         check_places(output, args[0], val)
     if target is not None and not (fits_now(val, target.as_meta()) and _may_be_cast(op, val.dtype, target.as_meta().dtype)):
         raise Unsupported(breaks.UNKNOWN_CALL, f"{op.name} with an out= that does not fit the result")
-    written = None
-    if writes(op) and args:
+    is_written, written = writes(op), None
+    if is_written and args:
         own_gradient(output, frame, args[0])
         written = data_writes.opened(output, frame, args, kwargs)
     node_args, node_kwargs = arguments(op, args, kwargs)
-    if writes(op):
+    if is_written:
         check_target(output, frame, op, args, kwargs)
     output.graph.line = output.user_line()
     node = output.graph.call_function(op, node_args, node_kwargs, val=val)
     output.note_modes(node)
-    if writes(op):
+    if is_written:
         if op.name == "setitem" and has_mask(args[1]):
             node.meta["whole"] = True
         if taken is not None:
@@ -87,7 +106,7 @@ def record(output, frame, op: Op, args: list[Variable], kwargs: dict[str, Variab
     if op.kind == "composite" and type(val) is Meta and (same := given_as(val, args)) is not None:
         return same
     root = view_root(op, args, val)
-    set_requires_grad(output, op, val, tensors_of([*args, *kwargs.values()]))
+    set_requires_grad(output, op, val, [*args, *kwargs.values()] if kwargs else args)
     result = wrap_result(frame, node, val, root)
     if taken is not None:
         promises.write_checks(output.graph, output.shape_env, taken, node, val)
@@ -111,10 +130,9 @@ def _may_be_cast(op: Op, dtype, out) -> bool:
 
 def placed(frame, op: Op, args: list[Variable], kwargs: dict[str, Variable]) -> dict[str, Variable]:
     """The named arguments, with the default device where a tensor is made and none is named: what runs the graph asks no mode."""
-    device = frame.output.default_device
     given = {k: v for k, v in kwargs.items() if k != "device" or not v.is_same(frame.values.NONE)}
-    makes = device is not None and makes_elsewhere(op, len(args), given)
-    return {**kwargs, "device": frame.values.const(device)} if makes else kwargs
+    makes = makes_elsewhere(op, len(args), given)
+    return {**kwargs, "device": frame.values.const(frame.output.default_device)} if makes else kwargs
 
 
 def given_as(val: Meta, args: list[Variable]) -> TensorVariable | None:
@@ -136,6 +154,17 @@ def relaid(output, frame, op: Op, args: list[Variable], kwargs: dict[str, Variab
 
 
 NUMBERS = frozenset({"int", "IntOrDType", "float", "Scalar"})  # types of parameters for which a tensor of one element stands
+
+
+def places_numbers(op: Op, args: list[Variable], kwargs: dict[str, Variable]) -> bool:
+    """Whether a tensor may be given for a number, of plain arguments."""
+    params = op.schema.params
+    if kwargs or op.schema.variadic >= 0 or len(args) > len(params):
+        return True
+    for param, v in zip(params, args):
+        if type(v) is TensorVariable and param.type in NUMBERS:
+            return True
+    return False
 
 
 def numbers_read(frame, op: Op, args: list[Variable], kwargs: dict[str, Variable]) -> tuple[list[Variable], dict]:
@@ -214,7 +243,7 @@ def result_of(output, frame, op: Op, args, kwargs) -> tuple[Any, promises.Promis
     """What the shape rule answers, and what was promised for it."""
     try:
         metas = [a.as_meta() for a in args]
-        named = {k: v.as_meta() for k, v in kwargs.items()}
+        named = {k: v.as_meta() for k, v in kwargs.items()} if kwargs else {}
     except NotConstant as e:
         raise Unsupported(breaks.UNKNOWN_CALL, f"{op.name} of {e.args[0].describe()}") from None
     before = _native.set_ambient_bits(autocast.ON, 0)  # its casts are in the graph
@@ -267,7 +296,7 @@ def symbolic_rule(op: Op, metas: list, named: dict) -> Any:
         made = op.base.meta(*metas, **named)
         if type(made) is Meta and made.dtype is metas[0].dtype and fits(made, metas[0]):
             return metas[0]  # the usual case; what in-place forms refuse is left to the op itself
-    return op.meta(*metas, **named)
+    return meta_call(op, metas, named)
 
 
 def as_numbers(value: Any) -> Any:
@@ -301,18 +330,18 @@ def hint_of(size: Any) -> int | None:
 def arguments(op: Op, args, kwargs) -> tuple[tuple, dict]:
     """The arguments of the node."""
     try:
-        given, named = tuple(a.as_arg() for a in args), {k: v.as_arg() for k, v in kwargs.items()}
+        given = tuple([a.as_arg() for a in args])
+        named = {k: v.as_arg() for k, v in kwargs.items()} if kwargs else {}
     except NotConstant as e:
         raise Unsupported(breaks.UNKNOWN_CALL, f"{op.name} of {e.args[0].describe()}") from None
-    if any(type(v) is int and not -(2**63) <= v < 2**63 for v in (*given, *named.values())):
-        raise Unsupported(breaks.UNKNOWN_CALL, f"{op.name} of an int beyond 64 bits")
+    for v in (*given, *named.values()) if named else given:
+        if type(v) is int and not -(2**63) <= v < 2**63:
+            raise Unsupported(breaks.UNKNOWN_CALL, f"{op.name} of an int beyond 64 bits")
     return given, named
 
 
 def inplace_result(output, frame, op: Op, args, kwargs) -> Variable:
     """The tensor written is the result; what is known of it is brought up to date."""
-    from dynamo.variables.constant import NONE
-
     target = args[0] if args else next(iter(kwargs.values()))
     needs = any(t.meta.requires_grad for t in tensors_of([*args, *kwargs.values()]))
     if needs and output.grad_enabled:
@@ -429,13 +458,24 @@ def tensors_of(values: list[Variable]) -> list[TensorVariable]:
     return found
 
 
-def set_requires_grad(output, op: Op, val: Any, inputs: list[TensorVariable]) -> None:
+def needs_gradients(values: Iterable[Variable]) -> bool:
+    """Whether a tensor among the values requires grad, those in lists and tuples included."""
+    for v in values:
+        if isinstance(v, TensorVariable):
+            if v.meta.requires_grad:
+                return True
+        elif type(v) is not ConstantVariable and hasattr(v, "items") and isinstance(v.items, list) and needs_gradients(v.items):
+            return True
+    return False
+
+
+def set_requires_grad(output, op: Op, val: Any, values: list[Variable]) -> None:
     """Autograd's rule: a floating result of an input that requires grad, under grad mode."""
     needs = (
         output.grad_enabled
         and op.name not in CONSTANTS
         and op.kind not in ("factory", "random")
-        and any(t.meta.requires_grad for t in (inputs[:1] if op.name in LIKE_ANOTHER else inputs))
+        and needs_gradients(tensors_of(values)[:1] if op.name in LIKE_ANOTHER else values)
     )
     for meta in val if isinstance(val, (tuple, list)) else (val,):
         if type(meta) is Meta:
@@ -466,9 +506,12 @@ def gathers(key: Variable) -> bool:
 
 
 def own_gradient(output, frame, target: Variable) -> None:
-    """A gradient that a user's backward() is given, and writes before there are views of it, is copied: it is the caller's."""
+    """A gradient that a user's backward() is given, and writes before there are views of it, is copied: it is the caller's. So is
+    an argument of a user's forward()."""
     made_by = target.node if isinstance(target, TensorVariable) and target is target.root else None
-    if made_by is None or "gradient" not in made_by.meta or any(viewed_by(user) is made_by for user in made_by.users):
+    if made_by is None or not {"gradient", "copied where written"} & made_by.meta.keys():
+        return
+    if any(viewed_by(user) is made_by for user in made_by.users):
         return
     copied = record(output, frame, registry["clone"], [target], {})
     assert isinstance(target, TensorVariable) and isinstance(copied, TensorVariable)

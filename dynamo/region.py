@@ -70,8 +70,16 @@ class Region(Graph):
             found = self.lifted[node] = self.input(self.outer.own(node), node.meta["val"], node.name)
         return found
 
+    def owns(self, args: Any) -> bool:
+        """Whether these are nodes of this graph and constants, with nothing in them."""
+        for a in args:
+            t = type(a)
+            if a.graph is not self if t is Node else t is tuple or t is list or t is dict or t is slice:
+                return False
+        return True
+
     def create_node(self, op, target, args=(), kwargs=None, name=None, val=None):
-        if op != "placeholder":
+        if op != "placeholder" and (kwargs or not self.owns(args)):
             args, kwargs = map_arg(tuple(args), self.own), map_arg(kwargs or {}, self.own)
         return super().create_node(op, target, args, kwargs, name, val)
 

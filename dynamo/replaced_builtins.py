@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+from operator import is_
 
 _USED = (
     "all any callable dict enumerate filter float frozenset getattr hasattr hash id int isinstance issubclass iter len list map "
@@ -10,11 +11,14 @@ _USED = (
     "__import__"
 )
 _ORIGINAL = {name: vars(builtins)[name] for name in _USED.split()}
+_all, _map, _vars = all, map, vars
 
 
 def replaced_builtin() -> str | None:
     """The name of one that is not what it was when weft was imported."""
-    now = vars(builtins)
+    now = _vars(builtins)
+    if _all(_map(is_, _map(now.get, _ORIGINAL), _ORIGINAL.values())):
+        return None
     for name, original in _ORIGINAL.items():
         if now.get(name) is not original:
             return name

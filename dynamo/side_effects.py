@@ -191,6 +191,8 @@ class Emission:
 
     def finish(self, ending) -> tuple[list, Any]:
         """(statements, ending), with temporaries that are used once put where they are used."""
+        if not self.assigns:
+            return list(self.effects), ending
         uses: dict[int, int] = {}
         for part in (*self.assigns, *self.effects, ending):
             count_temps(part, uses)

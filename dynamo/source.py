@@ -11,6 +11,7 @@ import collections
 import types
 from typing import Any
 
+from . import _eval_frame
 from .held import Loose
 
 
@@ -51,15 +52,17 @@ _HASHED = frozenset(_PLAIN) - {tuple}
 
 def _hash_of_key(key: Any) -> int:
     """A hash under which equal keys (`_same_key`) of exact constants agree, without running a `__hash__` of the user's."""
+    if type(key) in _HASHED:
+        return hash(key)
     if type(key) is tuple:
         return hash(tuple([_hash_of_key(k) for k in key]))
-    return hash(key) if type(key) in _HASHED or type(key) is _ById else id(key)
+    return key.address if type(key) is _ById else id(key)
 
 
-class Source:
+class Source(_eval_frame.Hashed):
     """One step of an expression: `key` applied to `base` (None for a root)."""
 
-    __slots__ = ("base", "key", "is_loose", "_hash")
+    __slots__ = ("base", "key", "is_loose")
     accessor = ""  # name of the native instruction
 
     def __init__(self, base: Source | None, key: Any):
@@ -69,17 +72,15 @@ class Source:
         # True == 1 == 1.0 as dictionary keys, and so they are here; types are compared where keys are constants.
         self._hash = hash((type(self), base, _hash_of_key(key)))
 
-    def __hash__(self) -> int:
-        return self._hash
+    __hash__ = _eval_frame.Hashed.__hash__
 
     def __eq__(self, other: object) -> bool:
-        return self is other or (
-            type(self) is type(other)
-            and self._hash == other._hash
-            and type(self.key) is type(other.key)
-            and _same_key(self.key, other.key)
-            and self.base == other.base
-        )
+        if self is other:
+            return True
+        if type(self) is not type(other) or self._hash != other._hash or type(self.key) is not type(other.key):
+            return False
+        same_base = self.base is other.base or self.base == other.base
+        return same_base and (self.key is other.key or _same_key(self.key, other.key))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self})"

@@ -65,7 +65,7 @@ class World:
 
     QUOTED = sys.version_info >= (3, 12)  # whether abstract methods stand in quotes where objects cannot be made
 
-    __slots__ = ("output", "class_lookups", "classes", "bases_in_c", "kept")
+    __slots__ = ("output", "class_lookups", "classes", "bases_in_c", "kept", "names", "members")
     MISSING = MISSING
 
     def __init__(self, output: OutputGraph):
@@ -74,6 +74,9 @@ class World:
         self.classes: dict[int, Object] = {}
         self.bases_in_c: dict[int, tuple[type, ...]] = {}
         self.kept: list[type] = []  # keeps these ids from being reused
+        # What was read of globals and of modules, by the ids of their dictionaries: (dictionary, real value, Variable).
+        self.names: dict[tuple[int, str], tuple[dict, Any, Variable]] = {}
+        self.members: dict[tuple[int, str], tuple[dict, Any, Variable]] = {}
 
     def _saw(self, kind: str, source: Source, name: Any, value: Any) -> None:
         if listen is not None:
@@ -467,6 +470,16 @@ class World:
     def global_name(self, frame: Any, name: str) -> Variable | None:
         """A name in the globals of a frame, then in the builtins; None if it is in neither. Guarded either way."""
         namespace = frame.globals
+        known = self.names.get((id(namespace), name))
+        if known is not None and namespace.get(name, MISSING) is known[1]:
+            return known[2]
+        value = namespace.get(name, MISSING)
+        found = self._global_name(namespace, name)
+        if value is not MISSING and found is not None:
+            self.names[id(namespace), name] = namespace, value, found
+        return found
+
+    def _global_name(self, namespace: dict, name: str) -> Variable | None:
         root = namespace is self.output.root.globals
         here = Object(namespace, f"{namespace.get('__name__', '?')}.__dict__")
         if name in namespace:
@@ -487,6 +500,9 @@ class World:
     def member(self, module: types.ModuleType, name: str) -> Variable | None:
         """What a module holds under `name`, or None; guarded either way. Only a library's `__getattr__` is asked."""
         namespace = module.__dict__
+        known = self.members.get((id(namespace), name))
+        if known is not None and namespace.get(name, MISSING) is known[1]:
+            return known[2]
         here = Object(namespace, f"{namespace.get('__name__', '?')}.__dict__")
         if name not in namespace and "__getattr__" in namespace and trace_rules.is_library(module):
             value = getattr(module, name, MISSING)  # packages load their parts on first use, and mostly keep them
@@ -494,9 +510,11 @@ class World:
                 self._saw("attribute", Object(module, module.__name__), name, value)
                 return self.wrap(value, Attr(Object(module, module.__name__), name))
         if name in namespace:
-            source = Item(here, name)
-            self._saw("global", source, name, namespace[name])
-            return self.wrap(namespace[name], source)
+            source, value = Item(here, name), namespace[name]
+            self._saw("global", source, name, value)
+            found = self.wrap(value, source)
+            self.members[id(namespace), name] = namespace, value, found
+            return found
         self._saw("global", here, name, MISSING)
         self.output.guard(guards.LacksKey(here, name))
         return None

@@ -13,6 +13,8 @@ from aten.fx.graph_module import GraphModule
 from aten.fx.symbols import runs_whole
 from dynamo import backends
 from dynamo.backends.common import as_it_is, asserting
+from dynamo.eval_frame import Config, optimize
+from dynamo.polyfills.outermost import calling
 from inductor import modes
 
 _FUNCTIONS = (types.FunctionType, types.MethodType)
@@ -90,9 +92,6 @@ def compile(
         chosen = Inductor(tuple(sorted(given.items()))) if given else chosen
     elif mode is not None or options:
         chosen = _with_options(chosen, {**(options or {}), **({"mode": mode} if mode is not None else {})})
-    with lasting_imports():
-        from dynamo.eval_frame import Config
-
     return compiled(model, Config(chosen, fullgraph, dynamic, filters))
 
 
@@ -126,9 +125,6 @@ def _with_options(backend: Callable, extra: dict[str, Any]) -> Callable:
 
 def compiled(model: Any, config: Any) -> Any:
     """`model` with calls captured under a dynamo Config."""
-    from dynamo.eval_frame import optimize
-    from dynamo.polyfills.outermost import calling
-
     if isinstance(model, functools.partial):
         return functools.partial(compiled(model.func, config), *model.args, **model.keywords)
     modules = sys.modules.get("weft.nn.module")  # who has a module has imported it

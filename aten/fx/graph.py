@@ -145,8 +145,7 @@ class Graph:
                 name = re.sub(r"\W+", "_", name).strip("_") or "node"
             name = name.rstrip("_") or name
         node = Node(self, op, target, tuple(args), kwargs or {}, self.name_for(name))
-        node.meta["val"] = val
-        node.meta["line"] = self.line
+        node.meta = {"val": val, "line": self.line}
         if self.default_dtype is not None:
             node.meta["default_dtype"] = self.default_dtype
         if self.kept is not None and op not in ("placeholder", "get_attr", "output"):

@@ -22,6 +22,7 @@ from aten.symbolic.symint import SYMBOLIC
 from aten.tensor import Parameter
 
 _numbers = itertools.count(1)
+RUNS_AS_IT_IS = 8  # calls of a GraphModule that run node by node, before its text is compiled
 
 
 class Generated:
@@ -47,8 +48,8 @@ class GraphModule:
     """Callable: gm(*inputs) runs the graph.
 
     `root` gives the attributes that get_attr nodes name: a dict, or an object that has them. `code` is the generated
-    Python. It is compiled at the second call, again after `recompile()`: many graphs run once, and one run node by node
-    takes less than text and its compilation.
+    Python. It is compiled after some calls, again after `recompile()`: many graphs run a few times, and a run node by node takes a
+    twentieth of text and its compilation.
     """
 
     def __init__(self, root: Any, graph: Graph, shape_env: Any = None, class_name: str = "GraphModule"):
@@ -60,7 +61,7 @@ class GraphModule:
             graph.shape_env = shape_env
         self.meta: dict[str, Any] = {}
         self._generated: Generated | None = None
-        self._ran = False
+        self._runs = 0
 
     @property
     def graph(self) -> Graph:
@@ -149,7 +150,7 @@ class GraphModule:
     def recompile(self) -> None:
         """Forget the generated code: the graph has changed."""
         self._generated = None
-        self._ran = False
+        self._runs = 0
 
     @property
     def code(self) -> str:
@@ -165,8 +166,8 @@ class GraphModule:
 
     def forward(self, *inputs: Any, **named: Any) -> Any:
         """Run the graph on one value per placeholder, in order or by name."""
-        if not self._ran and not named:
-            self._ran = True
+        if self._runs < RUNS_AS_IT_IS and not named:
+            self._runs += 1
             return Interpreter(self).run(*inputs)
         run = self._function()
         return run(self, *inputs, **named) if named else run(self, *inputs)

@@ -43,11 +43,15 @@ def default_dtype(dtype: Any) -> Ambient:
 
 MODES = {"grad": grad_mode, "default_dtype": default_dtype}  # by what a node's meta asks for
 DEFAULT_DTYPE = 0xFF << 8  # of the ambient word
+_NO_MODES: dict[str, Any] = {}
 
 
 def modes_of(n: Node) -> dict[str, Any]:
     """The modes that a node asks for, where they are others than those of the call."""
-    return {name: said for name in MODES if (said := n.meta.get(name)) is not None}
+    meta = n.meta
+    if "grad" not in meta and "default_dtype" not in meta:  # most do not
+        return _NO_MODES
+    return {name: said for name in MODES if (said := meta.get(name)) is not None}
 
 
 class Interpreter:
@@ -81,15 +85,17 @@ class Interpreter:
         self.args_iter = iter(inputs)
         last = last_uses(self.graph) if self.garbage_collect_values else {}
         binds = binders_within(self.graph)
+        env = self.env
         for node in self.graph.nodes:
-            if node not in self.env:
-                self.env[node] = self.run_node(node)
-                for symbol, dim in binds.get(node, ()):
-                    self.symbols[symbol] = self.env[node] if dim is None else self.env[node].shape[dim]
+            if node not in env:
+                env[node] = self.run_node(node)
+                if binds:
+                    for symbol, dim in binds.get(node, ()):
+                        self.symbols[symbol] = env[node] if dim is None else env[node].shape[dim]
             if node.op == "output":
-                return self.env[node]
+                return env[node]
             for dead in last.get(node, ()):
-                del self.env[dead]
+                del env[dead]
         raise RuntimeError("the graph has no output")
 
     def run_node(self, n: Node) -> Any:
@@ -108,8 +114,9 @@ class Interpreter:
 
     def fetch_args_kwargs_from_env(self, n: Node) -> tuple[tuple, dict]:
         """The node's arguments with nodes and symbols replaced by their values."""
-        args = tuple([self.value(a) for a in n.args])
-        return args, {k: self.value(v) for k, v in n.kwargs.items()} if n.kwargs else {}
+        env = self.env
+        args = tuple([env[a] if type(a) is Node else self.value(a) for a in n._args])
+        return args, {k: self.value(v) for k, v in n._kwargs.items()} if n._kwargs else {}
 
     def map_nodes_to_values(self, args: Any, n: Node) -> Any:
         """`args` with nodes replaced by their values."""
@@ -161,11 +168,14 @@ def last_uses(graph: Graph) -> dict[Node, list[Node]]:
     seen: set[Node] = set()
     last: dict[Node, list[Node]] = {}
     for node in reversed(graph.nodes):
-        for n in node.all_input_nodes:
+        dead: list[Node] = []
+        for n in node._inputs:
             if n not in seen:
                 seen.add(n)
-                last.setdefault(node, []).append(n)
+                dead.append(n)
         if node not in seen and node.op != "output":
             seen.add(node)
-            last.setdefault(node, []).append(node)
+            dead.append(node)
+        if dead:
+            last[node] = dead
     return last

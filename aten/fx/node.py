@@ -106,23 +106,27 @@ class Node:
         self.name = name
         self.meta: dict[str, Any] = {}
         self.users: dict[Node, None] = {}
-        self._inputs: dict[Node, None] = {}
         self._prev = self._next = self
         self._erased = False
-        self._args: tuple = ()
-        self._kwargs: dict = {}
-        self._set(args, kwargs)
+        self._args, self._kwargs = args, kwargs
+        self._inputs: dict[Node, None] = {}
+        self._use_inputs()
 
     def _set(self, args: tuple, kwargs: dict) -> None:
         for n in self._inputs:
             del n.users[self]
-        self._args, self._kwargs = args, kwargs
-        inputs: dict[Node, None] = {}
-        for a in args:
-            _collect(a, inputs)
-        if kwargs:
-            _collect(kwargs, inputs)
-        self._inputs = inputs
+        self._args, self._kwargs, self._inputs = args, kwargs, {}
+        self._use_inputs()
+
+    def _use_inputs(self) -> None:
+        inputs = self._inputs
+        for a in self._args:
+            if type(a) is Node:
+                inputs[a] = None
+            else:
+                _collect(a, inputs)
+        if self._kwargs:
+            _collect(self._kwargs, inputs)
         for n in inputs:
             n.users[self] = None
 

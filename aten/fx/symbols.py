@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from aten.fx.node import Node, map_values
 from aten.fx.targets import WHOLE
+from aten.meta import Meta
 from aten.symbolic.evaluate import evaluate
 from aten.symbolic.nodes import Expr, as_expr, substitute
 from aten.symbolic.symint import SYMBOLIC, env_of, wrap
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from aten.fx.graph import Graph
 
 _NONE: frozenset[str] = frozenset()
+_WITHOUT_PARTS = frozenset({Node, int, float, bool, str, type(None)})
 
 
 def symbols_in(x: Any) -> frozenset[str]:
@@ -58,6 +60,8 @@ def binders_within(graph: Graph) -> dict[Node, list[tuple[str, int | None]]]:
     found: dict[Node, list[tuple[str, int | None]]] = {}
     bound: set[str] | None = None
     for node in graph.nodes:
+        if node.op != "call_function" or has_known_sizes(node.meta.get("val")):
+            continue
         for name, dim in bound_by(node):
             if bound is None:
                 bound = set(binders(graph))
@@ -65,6 +69,16 @@ def binders_within(graph: Graph) -> dict[Node, list[tuple[str, int | None]]]:
                 bound.add(name)
                 found.setdefault(node, []).append((name, dim))
     return found
+
+
+def has_known_sizes(val: Any) -> bool:
+    """Whether what a node gives is a tensor all of whose sizes are known."""
+    if type(val) is not Meta:
+        return False
+    for size in val.sizes:
+        if type(size) is not int:
+            return False
+    return True
 
 
 def runs_whole(graph: Graph) -> bool:
@@ -80,7 +94,7 @@ def free_symbols(graph: Graph) -> set[str]:
     found: set[str] = set()
     for node in graph.nodes:
         for arg in node.args:
-            if type(arg) is not Node:
+            if type(arg) not in _WITHOUT_PARTS:
                 _collect(arg, found)
         if node.kwargs:
             _collect(node.kwargs, found)

@@ -1,17 +1,15 @@
 """The instructions of a code object as plain data: targets as indices, handlers, lines, stack depths.
 
 Read once, for the symbolic interpreter, the analyses and the writers of bytecode alike. `dis` makes an object with a
-printed form of every argument; reading the bytes here takes a third of the time, which first calls feel.
+printed form of every argument; the bytes are read natively (eval_frame/instructions.cpp), which first calls feel.
 """
 
 from __future__ import annotations
 
 import dis
-import functools
 import itertools
 import sys
 import types
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from .. import _eval_frame
@@ -46,9 +44,6 @@ class Instruction(NamedTuple):
     line: int  # that of the instruction before, where the compiler gave none
 
 
-_instruction = functools.partial(tuple.__new__, Instruction)  # of a tuple of the fields: half the time of the class
-
-
 class Handler(NamedTuple):
     """Instructions first .. last - 1 are protected by the one at `target`."""
 
@@ -59,101 +54,76 @@ class Handler(NamedTuple):
     lasti: bool
 
 
-def _readers() -> dict[int, Callable[[types.CodeType, tuple[str, ...], int], Any]]:
-    """What the argument of an opcode names: reader(code, names of the slots of locals and cells, argument)."""
-    shifts = {"LOAD_GLOBAL": 1}  # bits below the index of the name
-    if VERSION >= (3, 12):
-        shifts |= {"LOAD_ATTR": 1, "LOAD_SUPER_ATTR": 2}
-    compared = {(3, 11): 0, (3, 12): 4}.get(VERSION, 5)
-    found: dict[int, Callable[[types.CodeType, tuple[str, ...], int], Any]] = {}
-    for op in dis.hasconst:
-        found[op] = lambda code, slots, arg: code.co_consts[arg]
-    for op in dis.hasname:
-        found[op] = lambda code, slots, arg, shift=shifts.get(dis.opname[op], 0): code.co_names[arg >> shift]
-    for op in (*dis.haslocal, *dis.hasfree):
-        found[op] = lambda code, slots, arg: slots[arg]
-    for op, name in enumerate(NAMES):
+_TABLES = {"consts": 0, "names": 1, "slots": 2, "comparisons": 3, "common": 4, "special": 5}  # what arguments name items of
+_NOTHING, _ITSELF, _TWO_SLOTS, _ITEM = range(4)  # `Names` of eval_frame/instructions.cpp
+
+
+def _opcodes() -> tuple:
+    """What eval_frame/instructions.cpp knows of opcodes: their names; what the argument names, of which table, behind how many
+    bits; whether they jump (2: backward); those that are no instructions."""
+    named, of, shift = bytearray(256), bytearray(256), bytearray(256)
+
+    def declare(ops: Any, table: str, bits: int = 0) -> None:
+        for op in ops:
+            if op < 256:
+                named[op], of[op], shift[op] = _ITEM, _TABLES[table], bits
+
+    declare(dis.hasconst, "consts")
+    declare(dis.hasname, "names")
+    declare((*dis.haslocal, *dis.hasfree), "slots")
+    declare(dis.hascompare, "comparisons", {(3, 11): 0, (3, 12): 4}.get(VERSION, 5))
+    shifted = {"LOAD_GLOBAL": 1} | ({"LOAD_ATTR": 1, "LOAD_SUPER_ATTR": 2} if VERSION >= (3, 12) else {})
+    for name, bits in shifted.items():  # bits below the index of the name
+        declare([dis.opmap[name]], "names", bits)
+    for op, name in enumerate(NAMES[:256]):
         if name in ("LOAD_FAST_LOAD_FAST", "STORE_FAST_LOAD_FAST", "STORE_FAST_STORE_FAST"):
-            found[op] = lambda code, slots, arg: (slots[arg >> 4], slots[arg & 15])
-    for op in dis.hascompare:
-        found[op] = lambda code, slots, arg: dis.cmp_op[arg >> compared]
+            named[op], of[op] = _TWO_SLOTS, _TABLES["slots"]
     if "KW_NAMES" in dis.opmap:
-        found[dis.opmap["KW_NAMES"]] = lambda code, slots, arg: code.co_consts[arg]
+        declare([dis.opmap["KW_NAMES"]], "consts")
     if VERSION >= (3, 14):
-        found[dis.opmap["LOAD_SMALL_INT"]] = lambda code, slots, arg: arg
-        found[dis.opmap["LOAD_COMMON_CONSTANT"]] = lambda code, slots, arg: dis._common_constants[arg]  # type: ignore[attr-defined]
-        found[dis.opmap["LOAD_SPECIAL"]] = lambda code, slots, arg: dis._special_method_names[arg]  # type: ignore[attr-defined]
-    return found
+        named[dis.opmap["LOAD_SMALL_INT"]] = _ITSELF
+        declare([dis.opmap["LOAD_COMMON_CONSTANT"]], "common")
+        declare([dis.opmap["LOAD_SPECIAL"]], "special")
+    jumps = bytes([2 if op in BACKWARD else op in JUMPS for op in range(256)])
+    return tuple(NAMES[:256]), bytes(named), bytes(of), bytes(shift), jumps, CACHE, EXTENDED_ARG
 
 
-_found = _readers()
-READERS = [_found.get(opcode) for opcode in range(256)]
+OPCODES = _opcodes()
+COMMON = tuple(getattr(dis, "_common_constants", ()))
+SPECIAL = tuple(getattr(dis, "_special_method_names", ()))
+COMPARISONS = tuple(dis.cmp_op)
 REAL = bytes(opcode not in (CACHE, EXTENDED_ARG) for opcode in range(256))
-
-
-def _lines(code: types.CodeType) -> list[int]:
-    """The source line of each unit of two bytes; what has none has that of the unit before."""
-    found: list[int] = []
-    line = code.co_firstlineno
-    for start, end, given in code.co_lines():
-        line = given or line
-        found += [line] * ((end - start) // 2)
-    return found
-
-
-def _jump(raw: bytes, offset: int, distance: int) -> int:
-    """The offset that the jump at `offset` goes to; distances count from behind its caches."""
-    offset += 2
-    while offset < len(raw) and raw[offset] == CACHE:
-        offset += 2
-    return offset + 2 * distance
-
-
-def _extended(opcodes: bytes, arguments: bytes) -> dict[int, int]:
-    """What EXTENDED_ARG puts above the arguments of the units behind it."""
-    found, high = {}, 0
-    for unit, opcode in enumerate(opcodes):
-        if opcode == EXTENDED_ARG:
-            high = (high | arguments[unit]) << 8
-        elif high:
-            found[unit], high = high, 0
-    return found
 
 
 _WITH = ["COPY", "LOAD_SPECIAL", "SWAP", "SWAP", "LOAD_SPECIAL", "CALL"]
 
 
 class Decoded:
-    """A code object taken apart. `index_of` maps byte offsets to indices."""
+    """A code object taken apart."""
 
     def __init__(self, code: types.CodeType):
-        raw, lines = code.co_code, _lines(code)
-        slots = (*code.co_varnames, *(c for c in code.co_cellvars if c not in code.co_varnames), *code.co_freevars)
-        opcodes, arguments = raw[::2], raw[1::2]
-        real = opcodes.translate(REAL)
-        # A cache or an extended argument means the instruction behind it.
-        self.index_of: dict[int, int] = dict(zip(range(0, len(raw) + 2, 2), itertools.accumulate(real, initial=0)))
-        extended = _extended(opcodes, arguments) if EXTENDED_ARG in opcodes else {}
-        self.instructions: list[Instruction] = []
-        for index, unit in enumerate(itertools.compress(range(len(opcodes)), real)):
-            opcode, arg = opcodes[unit], arguments[unit]
-            if unit in extended:
-                arg |= extended[unit]
-            reader, target = READERS[opcode], -1
-            value = None if reader is None else reader(code, slots, arg)
-            if opcode in JUMPS:
-                target = self.index_of[_jump(raw, 2 * unit, -arg if opcode in BACKWARD else arg)]
-            self.instructions.append(_instruction((index, 2 * unit, NAMES[opcode], opcode, arg, value, target, lines[unit])))
-        at = self.index_of
-        self.handlers = [
-            Handler(at[e.start], at[e.end], at[e.target], e.depth, e.lasti)
-            for e in dis._parse_exception_table(code)  # type: ignore[attr-defined]
-        ]
+        raw = self._raw = code.co_code
+        slots = code.co_varnames
+        if code.co_cellvars or code.co_freevars:
+            slots = (*slots, *(c for c in code.co_cellvars if c not in slots), *code.co_freevars)
+        tables = (code.co_consts, code.co_names, slots, COMPARISONS, COMMON, SPECIAL)
+        self.instructions: list[Instruction]
+        self.handlers: list[Handler]
+        self.instructions, self.handlers = _eval_frame.decoded(Instruction, Handler, code, raw, tables, OPCODES)
+        self._index_of: dict[int, int] | None = None
         self._depths: list[int | None] | None = None
         self._joined: frozenset[int] | None = None
 
     def __len__(self) -> int:
         return len(self.instructions)
+
+    @property
+    def index_of(self) -> dict[int, int]:
+        """Byte offset → index. A cache or an extended argument means the instruction behind it."""
+        if self._index_of is None:
+            real = itertools.accumulate(self._raw[::2].translate(REAL), initial=0)
+            self._index_of = dict(zip(range(0, len(self._raw) + 2, 2), real))
+        return self._index_of
 
     def handler_of(self, index: int) -> Handler | None:
         for h in self.handlers:

@@ -92,6 +92,8 @@ void hook_close();
 bool entry_ready(PyObject *module);
 bool hook_ready(PyObject *module);
 bool compiled_function_ready(PyObject *module);
+bool instructions_ready(PyObject *module);
+bool hashed_ready(PyObject *module);
 
 extern PyObject *compiler;      // owned: dynamo.convert_frame, or NULL
 extern PyObject *check_failed;  // owned: exception class that asks for a rerun in eager, or NULL

@@ -10,5 +10,6 @@ def __getattr__(name: str):
         with lasting_imports():
             from dynamo.interpreter import trace
 
-        return getattr(trace, name)
+        value = globals()[name] = getattr(trace, name)
+        return value
     raise AttributeError(f"module 'dynamo.interpreter' has no attribute '{name}'")

@@ -7,6 +7,7 @@ from typing import Any
 
 from dynamo.breaks import Raised
 from dynamo.interpreter.containers import described
+from dynamo.interpreter.frame import Yield
 from dynamo.interpreter.loads import constant_of_code
 from dynamo.interpreter.rules import VERSION, opcode
 from dynamo.variables.base import METHOD, NULL, Variable
@@ -136,7 +137,7 @@ def annotations_dict(frame, value: Any):
 
 @opcode("RETURN_VALUE")
 def return_value(frame, inst):
-    (frame.result,) = frame.pop_moved(1)
+    frame.result = frame.pop_unread()
     frame.finished = True
 
 
@@ -149,8 +150,6 @@ def return_const(frame, inst):
 # -------------------------------------------------------------------------------------------- generators
 @opcode("YIELD_VALUE")
 def yield_value(frame, inst):
-    from dynamo.interpreter.frame import Yield
-
     raise Yield(frame.pop())
 
 

@@ -152,7 +152,7 @@ def convert_value(frame, inst):
 
 @opcode("FORMAT_SIMPLE", since=(3, 13))
 def format_simple(frame, inst):
-    (value,) = frame.pop_moved(1)
+    value = frame.pop_unread()
     frame.push(value if value.moves_unread else formatted(frame, value, None, ConstantVariable("")))
 
 

@@ -46,6 +46,7 @@ class Frame:
 
     values = values
     ops = operators
+    joined: frozenset[int] | None = None  # of the frame that is captured: the instructions that belong to a step begun before
 
     def __init__(self, output, code: types.CodeType, globals: dict, parent: Frame | None, function=None, maker=None):
         self.output = output
@@ -75,7 +76,13 @@ class Frame:
         self.stack.append(value)
 
     def pop(self) -> Variable:
-        return self.stack.pop().realize(self)
+        value = self.stack.pop()
+        return value if value.is_settled else value.realize(self)
+
+    def pop_unread(self) -> Variable:
+        """The top value, to be put elsewhere: texts of sizes are not looked at for that."""
+        value = self.stack.pop()
+        return value if value.is_settled or value.moves_unread else value.realize(self)
 
     def peek(self, n: int) -> Variable:
         """The n-th value from the top, which stays."""
@@ -83,10 +90,10 @@ class Frame:
         return value
 
     def pop_moved(self, n: int) -> list[Variable]:
-        """The top n values, bottom first, to be put elsewhere: texts of sizes are not looked at for that."""
+        """The top n values, bottom first, the same way."""
         if n == 0:
             return []
-        values = [v if v.moves_unread else v.realize(self) for v in self.stack[-n:]]
+        values = [v if v.is_settled or v.moves_unread else v.realize(self) for v in self.stack[-n:]]
         del self.stack[-n:]
         return values
 
@@ -94,7 +101,7 @@ class Frame:
         """The top n values, bottom first."""
         if n == 0:
             return []
-        values = [v.realize(self) for v in self.stack[-n:]]
+        values = [v if v.is_settled else v.realize(self) for v in self.stack[-n:]]
         del self.stack[-n:]
         return values
 
@@ -103,7 +110,7 @@ class Frame:
         value = self.locals.get(name)
         if value is None:
             raise self.unbound(name)
-        if value.moves_unread or name.startswith(HANDED):  # what only passes through is not looked at
+        if value.is_settled or value.moves_unread or name.startswith(HANDED):  # what only passes through is not looked at
             return value
         real = value.realize(self)
         if real is not value:
@@ -131,12 +138,20 @@ class Frame:
         assert self.result is not None
         return self.result
 
+    def at_break(self) -> bool:
+        """Whether tracing is to end before the current instruction, which is a step or the beginning of one."""
+        return False
+
     def advance(self) -> None:
-        """Run one instruction, and what handles its exception."""
-        inst = self.current = self.instructions[self.pc]
-        self.pc += 1
+        """Run to the return (or the break), or up to an exception and into its handler."""
+        instructions, joined = self.instructions, self.joined
         try:
-            RULES[inst.opcode](self, inst)
+            while not self.finished:
+                inst = self.current = instructions[self.pc]
+                if joined is not None and self.at_break():
+                    return
+                self.pc += 1
+                RULES[inst.opcode](self, inst)
         except Raised as raised:
             if not self.unwind(raised):
                 raise  # (not from a frame that holds it: such circles keep the values of the call alive)
@@ -290,6 +305,7 @@ class RootFrame(Frame):
         self.broken = False
         self.entered_handling: Variable = CALLERS_EXCEPTION  # known for functions that go on inside an except block
         self.kept = keeps_locals(code)
+        self.joined: frozenset[int] = decode(code).joined
 
     def dropped(self, value: Variable) -> None:
         """A generator of Python's that only this frame holds ends where it is dropped, which may run code: Python does that."""
@@ -307,17 +323,18 @@ class RootFrame(Frame):
         if not self.raises_again():
             raised.value.line = self.current.line
 
+    def at_break(self) -> bool:
+        if self.pc not in self.joined:
+            self.group_step = self.step
+            if self.step == self.break_step:
+                self.broken = True
+                return True
+        self.step += 1
+        return False
+
     def run_to_break(self) -> Variable | None:
         """Run to the return, or to the step to break at (then `broken` is true and the state is that before it)."""
-        joined = decode(self.code).joined
-        while not self.finished:
-            self.current = self.instructions[self.pc]
-            if self.pc not in joined:
-                self.group_step = self.step
-                if self.step == self.break_step:
-                    self.broken = True
-                    return None
-            self.step += 1
+        while not (self.finished or self.broken):
             self.advance()
         return self.result
 

@@ -72,7 +72,8 @@ def load_known(frame, inst):
 
 @opcode("LOAD_FAST", "LOAD_FAST_BORROW", "LOAD_FAST_CHECK", "LOAD_CLOSURE")
 def load_fast(frame, inst):
-    frame.push(frame.load_fast(inst.value))
+    value = frame.locals.get(inst.value)
+    frame.stack.append(value if value is not None and value.is_settled else frame.load_fast(inst.value))
 
 
 @opcode("LOAD_FAST_LOAD_FAST", "LOAD_FAST_BORROW_LOAD_FAST_BORROW", since=(3, 13))
@@ -98,18 +99,18 @@ def store_local(frame, name: str, value: Variable) -> None:
 
 @opcode("STORE_FAST")
 def store_fast(frame, inst):
-    store_local(frame, inst.value, *frame.pop_moved(1))
+    store_local(frame, inst.value, frame.pop_unread())
 
 
 @opcode("STORE_FAST_STORE_FAST", since=(3, 13))
 def store_fast_store_fast(frame, inst):
     for name in inst.value:
-        store_local(frame, name, *frame.pop_moved(1))
+        store_local(frame, name, frame.pop_unread())
 
 
 @opcode("STORE_FAST_LOAD_FAST", since=(3, 13))
 def store_fast_load_fast(frame, inst):
-    store_local(frame, inst.value[0], *frame.pop_moved(1))
+    store_local(frame, inst.value[0], frame.pop_unread())
     frame.push(frame.load_fast(inst.value[1]))
 
 

@@ -113,7 +113,7 @@ def forget(output: OutputGraph) -> None:
             value.value = None
     effects, root = output.side_effects, output.root
     kept: list[Any] = [output.alive, output.by_id, output.by_source, output.cells, effects.storages, effects.dirty]
-    for held in (*kept, root.locals, root.stack, root.free_cells):
+    for held in (*kept, output.world.names, output.world.members, root.locals, root.stack, root.free_cells):
         held.clear()
     root.result = root.function = None
     root.handling = root.entered_handling = CALLERS_EXCEPTION

@@ -54,6 +54,7 @@ class Variable:
 
     __slots__ = ("source", "__weakref__")
     rules: ClassVar[dict[str, str]] = {}  # name of a method of the value → name of the function that is its rule
+    is_settled: ClassVar[bool] = True  # whether realizing it gives the value itself
     moves_unread: ClassVar[bool] = False  # whether it is realized where the program looks at it, not where it is put elsewhere
     is_array_like: ClassVar[bool] = False  # whether NumPy's scalars leave operators to the value
     fields: ClassVar[dict[str, str]] = {}  # name of an attribute that holds data → name of the function that is its rule
@@ -64,6 +65,7 @@ class Variable:
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
         cls.rules, cls.fields = dict(cls.rules), dict(cls.fields)
+        cls.is_settled = cls.realize is Variable.realize
         collect_rules(cls)
 
     # ------------------------------------------------------------------------------------------ what it is

@@ -41,6 +41,8 @@ def opened(frame: Any) -> list[Variable]:
     output = frame.output
     if output.modes is None:
         output.modes = []
+        if not dispatch.stack.unasked:
+            return output.modes
         modes = Attr(Object(dispatch.stack), "modes")
         open_ones = dispatch.stack.modes[: dispatch.stack.unasked]
         output.modes += [frame.world.wrap(mode, Item(modes, i)) for i, mode in enumerate(open_ones)]

@@ -11,7 +11,7 @@ from typing import Any
 
 from bytecode import Instr, Label, TryBegin, TryEnd
 
-from . import _eval_frame
+from . import _eval_frame, breaks
 from .bytecode.assemble import Copy
 from .bytecode.emit import Emitter
 from .bytecode.handled import ENTERED, handled_slots
@@ -24,6 +24,7 @@ from .resume import (
     Exit,
     Point,
     Unresumable,
+    changes,
     enclosing_heads,
     exits_of,
     forget_unbound,
@@ -58,6 +59,7 @@ class BreakWriter:
         self.heads: dict[int, Label] = {}  # where the tails go on at the head of a loop
         self.waiting: list[tuple[int, tuple[bool, ...]]] = []  # heads not written yet, with the stack there
         self.stack_needed = len(ending.stack) + len(ending.locals) + 8
+        self.drawn: tuple[Point, str] | None = None  # where a random number is handed on, and as which argument
 
     def prepare(self) -> None:
         """Mark the breaking instruction, and make control leave the copy right after it."""
@@ -79,6 +81,8 @@ class BreakWriter:
             for i in range(first, last + 1):
                 self._bind_method(i)
             self.pending.append((label, [], self._point(last + 1, after)))
+            if self.ending.reason is not None and self.ending.reason.reason is breaks.RANDOM_STATE and inst.name in _CALLS:
+                self.drawn = self.pending[-1][2], f"{STACK}{len(after) - 1}"
         if self.in_loop:
             self._bind_methods(first)
         self.copy.insert(first, [self.label])
@@ -243,6 +247,8 @@ class BreakWriter:
         exits = exits_of(self.code, point)
         original, there = where_paths_join(self.code, point)
         made = resume_code(original, there, exits if original is self.code else exits_of(original, there))
+        if self.drawn is not None and point is self.drawn[0]:
+            changes(made, self.drawn[1])
         cells = self.code.co_cellvars + self.code.co_freevars
         spill(e, point.nulls)
         for name in point.unsure:

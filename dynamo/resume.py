@@ -151,6 +151,12 @@ def resume_code(code: types.CodeType, point: Point, exits: list[Exit]) -> types.
     return found
 
 
+def changes(code: types.CodeType, argument: str) -> None:
+    """A number that stands at an argument of a resume function is another one in each call: a symbol at once."""
+    seen = _eval_frame.record(code).setdefault("trace", {}).setdefault("numbers", {})
+    seen.update({(argument, int): None, (argument, float): None})  # as of a first call with another one
+
+
 def _shift(code: types.CodeType, copy: types.CodeType) -> int | None:
     """How much further behind the instructions of `code` stand in its `copy`; None if they are not the same ones there."""
     original, copied = decode(code), decode(copy)

@@ -1,5 +1,7 @@
 """dynamic=True: numbers are symbols from the first call on, but for 0 and 1."""
 
+import random
+
 import pytest
 
 import dynamo
@@ -115,3 +117,31 @@ def test_a_range_of_half_steps_counts_whole_numbers(backend):
     for n in (4, 5, 7):
         for wanted, got in zip(f(weft.ones(1), n), compiled(weft.ones(1), n)):
             assert wanted.tolist() == got.tolist()
+
+
+def drawn_and_used(x):
+    x = x + 1
+    return x * random.randint(2, 50) + random.random()
+
+
+def drawn_and_asked(x):
+    n = random.randint(1, 6)
+    return x * n if n > 3 else x - n
+
+
+@pytest.mark.parametrize("f, most", [(drawn_and_used, 3), (drawn_and_asked, 2)], ids=lambda v: getattr(v, "__name__", ""))
+def test_a_random_number_is_a_symbol_at_once(f, most):
+    graphs = []
+
+    def counting(gm, inputs):
+        graphs.append(gm)
+        return gm.forward
+
+    compiled = weft.compile(f, backend=counting)
+    for seed in range(20):
+        results = []
+        for call in (f, compiled):
+            random.seed(seed)
+            results.append((call(weft.arange(3)).tolist(), random.random()))
+        assert results[0] == results[1]
+    assert len(graphs) == most

@@ -11,6 +11,7 @@ _EXACT = frozenset(
     "nanquantile renorm isin tensordot scatter scatter_add linalg_norm".split()
 )
 _TRUTH = frozenset({"any", "all"})  # of bool, or bytes
+ANY = frozenset({"bernoulli"})  # zeros and ones: of any dtype
 FACTORIES = frozenset({"full", "zeros", "ones", "empty", "linspace", "logspace", "eye", "arange", "range"})
 
 
@@ -32,4 +33,4 @@ def with_dtype(op: Any, args: Any, kwargs: dict[str, Any], target: Any) -> dict[
     return kwargs
 
 
-__all__ = ["FACTORIES", "refusal", "with_dtype"]
+__all__ = ["ANY", "FACTORIES", "refusal", "with_dtype"]

@@ -273,6 +273,8 @@ def bernoulli(input, p, generator):
     """1 with the probability that the input (or p) says, else 0, in the input's dtype."""
     chance = input if p is None else p
     tensor = hasattr(chance, "dtype")
+    if tensor:
+        _check_floating("bernoulli_tensor_cpu_p_", chance.dtype)
     unknown = tensor and (_native.is_tracer(chance) or chance.is_meta or overrides.kind_of(type(chance)))
     unknown = unknown or (tensor and devices.is_recording(chance.device))
     if not unknown and not bool(((chance >= 0) & (chance <= 1)).all() if tensor else 0 <= chance <= 1):

@@ -34,3 +34,17 @@ def test_a_dtype_that_is_asked_for_must_be_that_of_out(name):
 def test_logcumsumexp_takes_no_other_dtype():
     with pytest.raises(RuntimeError, match="expected scalar_type Float but found Double"):
         weft.logcumsumexp(weft.ones(3), 0, out=weft.empty(3, dtype=weft.float64))
+
+
+@pytest.mark.parametrize("dtype", [weft.bool, weft.uint8, weft.int64, weft.bfloat16])
+def test_draws_of_zeros_and_ones_are_written_into_any_dtype(dtype):
+    out = weft.full((2, 3), 2).to(dtype)
+    assert weft.bernoulli(weft.tensor([0.0, 1.0, 1.0]).expand(2, 3), out=out) is out
+    assert out.tolist() == [[0, 1, 1]] * 2
+
+
+def test_chances_are_floating():
+    with pytest.raises(NotImplementedError, match="not implemented for 'Int'"):
+        weft.bernoulli(weft.zeros(2, dtype=weft.int32))
+    with pytest.raises(NotImplementedError, match="not implemented for 'Long'"):
+        weft.zeros(2).bernoulli_(weft.ones(2, dtype=weft.int64))

@@ -50,6 +50,7 @@ _PARTS = frozenset({
 _OF_FILE = {  # the names that a file gives
     "weft.amp.autocast_mode": "autocast",
     "weft.amp.grad_scaler": "GradScaler",
+    "weft.amp.scaling": "_amp_foreach_non_finite_check_and_unscale_ _amp_update_scale_",
     "weft.asserts": "_assert _assert_async _check _check_index _check_is_size _check_not_implemented _check_tensor_all _check_type "
     "_check_value _check_with",
     "aten.declared_ops": "Tag",
@@ -73,6 +74,9 @@ _OF_FILE = {  # the names that a file gives
     "weft.symbolic_numbers": "SymBool SymFloat SymInt sym_constrain_range sym_constrain_range_for_size sym_float sym_fresh_size "
     "sym_int sym_ite sym_max sym_min sym_not sym_sqrt sym_sum",
     "weft.threads": "get_num_interop_threads get_num_threads set_flush_denormal set_num_interop_threads set_num_threads",
+    "weft.top_level": "adaptive_max_pool1d batch_norm binary_cross_entropy_with_logits convolution cosine_embedding_loss ctc_loss "
+    "embedding embedding_bag group_norm hinge_embedding_loss instance_norm kl_div layer_norm margin_ranking_loss poisson_nll_loss "
+    "triplet_margin_loss",
     "weft.type_names": "typename",
     "weft.version": "__version__",
 }

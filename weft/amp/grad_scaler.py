@@ -10,6 +10,7 @@ from typing import Any
 
 import aten
 from aten import Tensor, _native
+from weft.amp.scaling import _amp_foreach_non_finite_check_and_unscale_, _amp_update_scale_
 from weft.optim.optimizer import Optimizer
 
 __all__ = ["GradScaler", "OptState"]
@@ -89,19 +90,14 @@ class GradScaler:
 
     def _unscale_grads_(self, optimizer: Any, inverse: Tensor, allow_fp16: bool) -> dict[Any, Tensor]:
         """Gradients times `inverse` in place; by device, whether one of them is not finite (1.0 or 0.0)."""
-        found: dict[Any, Tensor] = {}
-        with aten.no_grad():
-            for group in optimizer.param_groups:
-                for p in group["params"]:
-                    if p.grad is None:
-                        continue
-                    if p.grad.dtype is aten.float16 and not allow_fp16:
-                        raise ValueError("Attempting to unscale FP16 gradients.")
-                    values = p.grad._values() if getattr(p.grad, "is_sparse", False) else p.grad
-                    values.mul_(inverse.to(values.device))
-                    bad = (~values.isfinite()).any().to(aten.float32)
-                    device = p.grad.device
-                    found[device] = aten.maximum(found[device], bad) if device in found else bad
+        by_device = defaultdict(list)
+        for p in (p for group in optimizer.param_groups for p in group["params"] if p.grad is not None):
+            if p.grad.dtype is aten.float16 and not allow_fp16:
+                raise ValueError("Attempting to unscale FP16 gradients.")
+            by_device[p.grad.device].append(p.grad._values() if getattr(p.grad, "is_sparse", False) else p.grad)
+        found = {device: aten.zeros((), device=device) for device in by_device}
+        for device, values in by_device.items():
+            _amp_foreach_non_finite_check_and_unscale_(values, found[device], inverse)
         return found
 
     def unscale_(self, optimizer: Any) -> None:
@@ -155,14 +151,8 @@ class GradScaler:
             found = [v for s in self._per_optimizer_states.values() for v in s["found_inf_per_device"].values()]
             if not found:
                 raise AssertionError("No inf checks were recorded prior to update.")
-            if sum(v.item() for v in found):
-                scale.mul_(self._backoff_factor)
-                tracker.zero_()
-            elif int(tracker.add_(1)) == self._growth_interval:
-                grown = scale * self._growth_factor
-                if grown.isfinite():  # at the top it stays
-                    scale.copy_(grown)
-                tracker.zero_()
+            bad = sum(v.to(scale.device) for v in found)
+            _amp_update_scale_(scale, tracker, bad, self._growth_factor, self._backoff_factor, self._growth_interval)
         self._per_optimizer_states = self._fresh_states()
 
     # ------------------------------------------------------------------------------------------------ settings

@@ -101,3 +101,19 @@ def test_state():
         other.load_state_dict({})
     with pytest.warns(UserWarning, match="CUDA is not available"):
         assert not GradScaler().is_enabled()
+
+
+def test_what_other_scalers_call():
+    gradients, found = [weft.tensor([2.0, 4.0]), weft.tensor([float("nan")])], weft.zeros(1)
+    weft._amp_foreach_non_finite_check_and_unscale_(gradients[:1], found, weft.tensor([0.5]))
+    assert (gradients[0].tolist(), found.tolist()) == ([1.0, 2.0], [0.0])
+    weft._amp_foreach_non_finite_check_and_unscale_(gradients, found, weft.tensor([1.0]))
+    assert found.tolist() == [1.0]
+    scale, steps = weft.tensor([8.0]), weft.tensor([1], dtype=weft.int32)
+    assert weft._amp_update_scale_(scale, steps, found, 2.0, 0.5, 2) is scale
+    assert (scale.tolist(), steps.tolist()) == ([4.0], [0])
+    for expected in ((4.0, 1), (8.0, 0)):
+        weft._amp_update_scale_(scale, steps, weft.zeros(1), 2.0, 0.5, 2)
+        assert (scale.item(), steps.item()) == expected
+    with pytest.raises(RuntimeError, match="growth_tracker must be an int tensor"):
+        weft._amp_update_scale_(scale, weft.zeros(1), found, 2.0, 0.5, 2)

@@ -12,7 +12,7 @@ namespace {
 PyObject *fast_flip(Call &call) {
   WeftTensor *x = call.tensor(0);
   uint64_t seen;
-  if (!(x->word & WEFT_WORD_CONTIGUOUS) || !WEFT_NDIM(x) || !weft_kernels.cast[WEFT_DTYPE(x)][WEFT_DTYPE(x)]) return UNHANDLED;
+  if (!WEFT_NDIM(x) || !weft_kernels.cast[WEFT_DTYPE(x)][WEFT_DTYPE(x)]) return UNHANDLED;
   if (!call.some_dims(1, WEFT_NDIM(x), &seen)) return UNHANDLED;
   Ref out(empty_like(x, WEFT_DTYPE(x)));
   if (!out) return nullptr;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "by_dtype.h"
 #include "released.h"
 
 namespace weft {
@@ -99,6 +100,84 @@ struct LoopJob {
   }
 };
 
+// Rows too short to be worth a call of the loop each, of a result whose rows follow each other: what the operands show is laid out for
+// many rows at a time, so that they are one row.
+struct RowsJob {
+  static constexpr int64_t kShort = 32, kBytes = 8192;  // elements of a row; of what is laid out of an operand
+
+  const Loop *loop;
+  WeftLoop body;
+  void *data;
+
+  enum Kind { AS_IT_IS, REPEATED, LAID_OUT };
+  static Kind kind_of(const Loop &l, const Operand &o) {
+    const int last = l.ndim_ - 1;
+    const int64_t along = o.steps[last], down = o.steps[last - 1], n = l.extents_[last];
+    if ((along == 0 && down == 0) || (along == o.item && down == n * o.item)) return AS_IT_IS;
+    return down == 0 ? REPEATED : LAID_OUT;
+  }
+  static bool pays(const Loop &l) {
+    const int last = l.ndim_ - 1;
+    if (l.ndim_ < 2 || l.extents_[last] > kShort || l.extents_[last - 1] < 4) return false;
+    const Operand &out = l.operands_[l.n_ - 1];
+    if (out.steps[last] != out.item || out.steps[last - 1] != l.extents_[last] * out.item) return false;
+    bool some = false;
+    for (int p = 0; p < l.n_; p++) {
+      const Kind kind = kind_of(l, l.operands_[p]);
+      if (kind != AS_IT_IS && !(l.operands_[p].item && l.operands_[p].item <= 16 && !(l.operands_[p].item & (l.operands_[p].item - 1)))) return false;
+      some = some || kind != AS_IT_IS;
+    }
+    return some;
+  }
+
+  template <class T> static void lay_out(const Loop &l, const Operand &o, const char *from, int64_t rows, char *to) {
+    const int last = l.ndim_ - 1;
+    const int64_t n = l.extents_[last], along = o.steps[last], down = o.steps[last - 1];
+    T *out = reinterpret_cast<T *>(to);
+    for (int64_t r = 0; r < rows; r++, from += down, out += n) {
+      const T *row = reinterpret_cast<const T *>(from);
+      if (along == 0) {
+        const T value = *row;
+        for (int64_t i = 0; i < n; i++) out[i] = value;
+      } else if (along == (int64_t)sizeof(T)) {
+        for (int64_t i = 0; i < n; i++) out[i] = row[i];
+      } else {
+        for (int64_t i = 0; i < n; i++) out[i] = *reinterpret_cast<const T *>(from + i * along);
+      }
+    }
+  }
+
+  static void run(void *ctx, int64_t begin, int64_t end, int64_t) {
+    RowsJob *job = static_cast<RowsJob *>(ctx);
+    const Loop &l = *job->loop;
+    const int last = l.ndim_ - 1;
+    const int64_t n = l.extents_[last], height = l.extents_[last - 1];
+    alignas(64) char memory[kMaxOperands][kBytes];
+    const char *shown[kMaxOperands] = {};  // of repeated rows, what is laid out, and how often
+    int64_t times[kMaxOperands] = {}, most = kBytes / n;
+    for (int p = 0; p < l.n_; p++) most = std::min(most, kBytes / (n * std::max<int64_t>(1, l.operands_[p].item)));
+    for (int64_t i = begin; i < end;) {
+      const int64_t row = i % height, rows = std::min({end - i, height - row, most});
+      char *args[kMaxOperands];
+      intptr_t steps[kMaxOperands], count = rows * n;
+      for (int p = 0; p < l.n_; p++) {
+        const Operand &o = l.operands_[p];
+        const Kind kind = kind_of(l, o);
+        char *at = o.data + row * o.steps[last - 1];
+        int64_t rest = i / height;
+        for (int d = last - 2; d >= 0; d--) at += rest % l.extents_[d] * o.steps[d], rest /= l.extents_[d];
+        args[p] = kind == AS_IT_IS ? at : memory[p];
+        steps[p] = kind == AS_IT_IS ? o.steps[last] : o.item;
+        if (kind == AS_IT_IS || (kind == REPEATED && shown[p] == at && times[p] >= rows)) continue;
+        by_size<bool>((int)o.item, false, [&](auto type) { return lay_out<typename decltype(type)::type>(l, o, at, rows, memory[p]), true; });
+        shown[p] = at, times[p] = rows;
+      }
+      job->body(args, &count, steps, job->data);
+      i += rows;
+    }
+  }
+};
+
 // A copy of short runs of adjacent items is a copy of larger items.
 void Loop::widen_items(WeftLoop *body) {
   Operand &in = operands_[0], &out = operands_[1];
@@ -133,7 +212,9 @@ void Loop::run(WeftLoop body, void *data) {
   LoopJob job = {this, body, data};
   int64_t outer = 1, inner = extents_[ndim_ - 1];
   for (int i = 0; i < ndim_ - 1; i++) outer *= extents_[i];
+  RowsJob rows = {this, body, data};
   if (outer == 1) parallel(total, inner, 1, LoopJob::inner, &job);
+  else if (RowsJob::pays(*this)) parallel(total, outer, inner, RowsJob::run, &rows);
   else parallel(total, outer, inner, LoopJob::outer, &job);
 }
 

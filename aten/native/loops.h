@@ -41,6 +41,7 @@ class Loop {
 
  private:
   friend struct LoopJob;
+  friend struct RowsJob;
   friend struct TileJob;
   void collapse();
   void widen_items(WeftLoop *body);

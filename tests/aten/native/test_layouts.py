@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import weft
+from aten import _native
 
 DTYPES = [weft.bool, weft.uint8, weft.int16, weft.bfloat16, weft.float16, weft.int32, weft.float32, weft.int64, weft.float64]
 SIZES = {
@@ -205,3 +206,33 @@ def test_pools_keep_nans_and_pad_with_nothing():
     assert np.isnan(result[0, 0, 0, 0]) and result[0, 0, 0, 1] == -3
     padded = weft.nn.functional.max_pool2d(-weft.ones(1, 1, 2, 2), 2, 2, 1)
     assert equal(padded, -np.ones((1, 1, 2, 2), np.float32))
+
+
+@pytest.mark.parametrize("width", [1, 2, 3, 16, 31, 32, 33])
+@pytest.mark.parametrize("dtype", [weft.float32, weft.float16, weft.float64, weft.int64, weft.bool], ids=str)
+def test_short_rows_are_laid_out_for_many_at_a_time(width, dtype):
+    def of(*sizes, seed=0):
+        return tensor(*sizes, seed=seed) > 0 if dtype is weft.bool else tensor(*sizes, dtype=dtype, seed=seed)
+
+    for sizes in ((5, 300, width), (700, width), (3, 4, 5, width)):
+        row, column, one = of(width, seed=1), of(*sizes[:-1], 1, seed=2), of(*[1] * len(sizes), seed=3)
+        plane, lines = of(*sizes[1:], seed=4), of(*sizes[:-1], 2 * width, seed=5)[..., ::2]
+        for other in (row, column, one, plane, lines, of(sizes[0], *[1] * (len(sizes) - 1), seed=6)):
+            x = of(*sizes)
+            expected = np.broadcast_to(values(x), sizes) == np.broadcast_to(values(other), sizes)
+            assert np.array_equal((x == other).numpy(), expected) and np.array_equal((other == x).numpy(), expected)
+            picked = np.where(expected, values(x), values(other))
+            assert np.array_equal(values(weft.where(x == other, x, other)), picked)
+            both = column == row
+            assert np.array_equal(both.numpy(), np.broadcast_to(values(column), sizes) == np.broadcast_to(values(row), sizes))
+
+
+def test_flips_of_any_layout_are_native_and_keep_it():
+    x = weft.from_numpy(numbers(2, 3, 4, 5))
+    for t in (x, x.permute(0, 2, 3, 1), x[..., ::2], x.transpose(0, 3)[1:], x[:0]):
+        for dims in ([0], [1, 2], [-1, 0], [0, 1, 2, 3], []):
+            _native.python_entries(True)
+            found = t.flip(dims)
+            assert _native.python_entries(True) == {}
+            assert np.array_equal(found.numpy(), np.flip(t.numpy(), dims))
+            assert found.stride() == weft.empty_like(t).stride()

@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "native_kernel.h"
@@ -11,47 +12,58 @@ namespace weft {
 
 namespace {
 
-// The order of n keys, ascending, equal ones as they stand. Keys are uniform, so that digits of the highest bits, least first, leave few
-// neighbours to exchange; a word has the upper 32 bits of a key of 64, and its place.
-constexpr int kDigit = 11;
+// The order of n keys, ascending, equal ones as they stand. Keys are uniform. A word has the upper 32 bits of a key of 64, and its place:
+// words go to as many parts by their highest bits as fit the nearest cache, a part is ordered there by digits of the next bits, least
+// first, and the few neighbours that are still in no order are exchanged.
+constexpr int kDigit = 11, kPart = 9;  // bits of a digit; of the number of words of a part, where there are parts enough
 
-void order_of(const uint64_t *keys, uint64_t *words, uint64_t *spare, int64_t n) {
+inline bool stands_before(uint64_t a, uint64_t b, const uint64_t *keys) {
+  if (a >> 32 != b >> 32) return a >> 32 < b >> 32;
+  const uint64_t x = keys[(uint32_t)a], y = keys[(uint32_t)b];  // (keys are all over memory)
+  return x != y ? x < y : (uint32_t)a < (uint32_t)b;
+}
+
+// Orders n words whose `known` highest bits are the same; `count`: memory for 2^kDigit numbers.
+void order_part(const uint64_t *keys, uint64_t *words, uint64_t *spare, int64_t n, int known, uint32_t *count) {
   int bits = 0;  // of a number of n, and two more, in digits
   while (((n - 1) >> bits) > 0) bits++;
-  bits = std::min(bits + 2, 32);
-  const int passes = (bits + kDigit - 1) / kDigit, digit = std::max(1, (bits + passes - 1) / passes);
-  const uint64_t mask = ((uint64_t)1 << digit) - 1;
-  const auto shift = [&](int pass) { return std::max(32, 64 - digit * (pass + 1)); };  // of the last the lowest bits may be counted twice
-  std::vector<uint32_t> starts((size_t)passes << digit);
-  for (int64_t i = 0; i < n; i++) {
-    words[i] = (keys[i] >> 32) << 32 | (uint64_t)i;
-    for (int pass = 0; pass < passes; pass++) starts[(size_t)pass << digit | (keys[i] >> shift(pass) & mask)]++;
-  }
+  bits = std::min(bits + 2, 32 - known);
+  const int passes = (bits + kDigit - 1) / kDigit, digit = passes ? (bits + passes - 1) / passes : 0;
   uint64_t *const kept = words;
   for (int pass = passes - 1; pass >= 0; pass--) {
-    uint32_t *start = starts.data() + ((size_t)pass << digit), total = 0;
-    for (uint64_t k = 0; k <= mask; k++) {
-      const uint32_t count = start[k];
-      start[k] = total, total += count;
-    }
-    const int low = shift(pass);
-    for (int64_t i = 0; i < n; i++) spare[start[words[i] >> low & mask]++] = words[i];
+    const int low = std::max(32, 64 - known - digit * (pass + 1));  // of the last the lowest bits may be counted twice
+    const uint64_t mask = ((uint64_t)1 << digit) - 1;
+    std::fill(count, count + mask + 1, 0u);
+    for (int64_t i = 0; i < n; i++) count[words[i] >> low & mask]++;
+    uint32_t total = 0;
+    for (uint64_t k = 0; k <= mask; k++) total += std::exchange(count[k], total);
+    for (int64_t i = 0; i < n; i++) spare[count[words[i] >> low & mask]++] = words[i];
     std::swap(words, spare);
   }
+  if (words != kept) std::copy(words, words + n, kept);
   for (int64_t i = 1; i < n; i++) {
-    const uint64_t word = words[i];
-    if (words[i - 1] >> 32 < word >> 32) continue;  // (keys are all over memory)
-    const uint64_t key = keys[(uint32_t)word];
+    const uint64_t word = kept[i];
+    if (kept[i - 1] >> 32 < word >> 32) continue;
     int64_t to = i;
-    for (; to > 0; to--) {
-      if (words[to - 1] >> 32 < word >> 32) break;
-      const uint64_t before = keys[(uint32_t)words[to - 1]];
-      if (before < key || (before == key && (uint32_t)words[to - 1] < (uint32_t)word)) break;
-      words[to] = words[to - 1];
-    }
-    words[to] = word;
+    for (; to > 0 && !stands_before(kept[to - 1], word, keys); to--) kept[to] = kept[to - 1];
+    kept[to] = word;
   }
-  for (int64_t i = 0; i < n; i++) kept[i] = (uint32_t)words[i];
+}
+
+void order_of(const uint64_t *keys, uint64_t *words, uint64_t *spare, int64_t n) {
+  int known = 0;
+  while (known < kDigit && n >> (known + kPart) > 0) known++;
+  const int low = 64 - std::max(known, 1);
+  std::vector<uint32_t> count((size_t)1 << kDigit), starts(((size_t)1 << known) + 1);
+  if (known)
+    for (int64_t i = 0; i < n; i++) starts[(keys[i] >> low) + 1]++;
+  else
+    starts[1] = (uint32_t)n;
+  for (size_t k = 1; k < starts.size(); k++) starts[k] += starts[k - 1];
+  std::vector<uint32_t> next(starts.begin(), starts.end() - 1);
+  for (int64_t i = 0; i < n; i++) words[next[known ? keys[i] >> low : 0]++] = (keys[i] >> 32) << 32 | (uint64_t)i;
+  for (size_t k = 0; k + 1 < starts.size(); k++) order_part(keys, words + starts[k], spare, starts[k + 1] - starts[k], known, count.data());
+  for (int64_t i = 0; i < n; i++) words[i] = (uint32_t)words[i];
 }
 
 // (out, n, seed, offset, dtype, device): the order of n numbers that are uniform on [0, 1), of 53 bits

@@ -331,20 +331,22 @@ def _own(result: Tensor) -> Tensor:
 
 
 def _example(node: Node) -> Any:
-    """A tensor in the layout of a value of a graph; 0 for a number that a step gives. Of zeros, with ones in the diagonals
-    of square matrices: there are kernels that do not take singular ones."""
+    """A tensor in the layout of a value of a graph; 0 for a number that a step gives. Of zeros, floats of halves with ones in the
+    diagonals of square matrices: there are kernels that do not take singular ones, or probabilities of 0."""
     val = node.meta["val"]
     if val is None:
         return 0
     if type(val) is not Meta:
         raise _NoProgram
     span = 1 + sum((n - 1) * s for n, s in zip(val.sizes, val.strides)) if val.numel() else 0
-    made = _native.alias(_native.empty([span], val.dtype, val.device).zero_(), val.sizes, val.strides, 0)
+    floats = (val.dtype.is_floating_point or val.dtype.is_complex) and val.dtype.itemsize > 1
+    memory = _native.empty([span], val.dtype, val.device)
+    made = _native.alias(memory.fill_(0.5) if floats else memory.zero_(), val.sizes, val.strides, 0)
     if (
         val.ndim > 1
         and val.sizes[-1] == val.sizes[-2]
         and val.dtype.itemsize >= 4
-        and (val.dtype.is_floating_point or val.dtype.is_complex)
+        and floats
     ):
         np.einsum("...ii->...i", arrays.array(made))[...] = 1
     return made

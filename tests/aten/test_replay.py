@@ -189,3 +189,12 @@ def test_what_is_computed_on_row_major_copies_is_replayed_whole(name, more):
     op, given = registry[name], torch.rand(2, 4, 6, 6).to(memory_format=torch.channels_last)
     graph, _ = replay._traced(op, lambda inputs: op(*inputs, *more), [given])
     assert op in [node.target for node in graph.nodes]
+
+
+def test_a_kernel_that_refuses_zeros_is_replayed_natively(monkeypatch):
+    p = torch.full((8, 8), 0.5)
+    first = [torch.multinomial(p, 4) for _ in range(6)]
+    called = []
+    monkeypatch.setattr(registry["multinomial_philox"], "kernel_fn", lambda *args: called.append(args))
+    again = [torch.multinomial(p[:7], 4) for _ in range(6)]  # learned anew
+    assert not called and all(len(set(row)) == 4 for t in (*first, *again) for row in t.tolist())

@@ -11,6 +11,7 @@
 #include <complex>
 
 #include "by_dtype.h"
+#include "native_kernel.h"
 #include "released.h"
 
 namespace weft {
@@ -372,10 +373,42 @@ PyObject *at_places(PyObject *, PyObject *args) {
   Py_RETURN_NONE;
 }
 
+// one_hot(index, n): 1 at each index, 0 elsewhere, in a new last dim of n (-1: one more than the largest). None: `index` is no int64 tensor of
+// the CPU, or one of it is out of range.
+PyObject *one_hot(PyObject *, PyObject *args) {
+  PyObject *object;
+  long long given;
+  if (!PyArg_ParseTuple(args, "OL:one_hot", &object, &given)) return nullptr;
+  WeftTensor *index = is_tensor(object) ? as_tensor(object) : nullptr;
+  if (!index || WEFT_DEVICE_TYPE(index) != WEFT_CPU || WEFT_DTYPE(index) != WEFT_INT64 || !index->numel || WEFT_NDIM(index) == WEFT_MAX_NDIM) Py_RETURN_NONE;
+  if (!need_memory(index, "one_hot")) return nullptr;
+  const Ref kept(row_major(index));
+  if (!kept) return nullptr;
+  const int64_t *at = reinterpret_cast<const int64_t *>(weft_data(as_tensor(kept.get()))), count = index->numel;
+  int64_t least = 0, most = 0;
+  for (int64_t i = 0; i < count; i++) least = std::min(least, at[i]), most = std::max(most, at[i]);
+  int64_t n = given, sizes[WEFT_MAX_NDIM], total;
+  if (n == -1 && __builtin_add_overflow(most, 1, &n)) Py_RETURN_NONE;
+  if (least < 0 || most >= n || __builtin_mul_overflow(count, n, &total) || total > INT64_MAX / 8) Py_RETURN_NONE;
+  std::copy(index->sizes, index->sizes + WEFT_NDIM(index), sizes);
+  sizes[WEFT_NDIM(index)] = n;
+  Ref out(empty((uint32_t)WEFT_INT64, WEFT_NDIM(index) + 1, sizes, nullptr));
+  if (!out) return nullptr;
+  int64_t *to = reinterpret_cast<int64_t *>(weft_data(as_tensor(out.get())));
+  Released released(total >= kAway);
+  memset(to, 0, (size_t)total * sizeof(int64_t));
+  for (int64_t i = 0; i < count; i++) {
+    const int64_t place = __atomic_load_n(at + i, __ATOMIC_RELAXED);
+    if ((uint64_t)place < (uint64_t)n) to[i * n + place] = 1;  // (another thread may have written it)
+  }
+  return out.release();
+}
+
 }  // namespace
 
 PyMethodDef places_functions[] = {
     {"at_places", guarded<at_places>, METH_VARARGS, "at_places(name, out, indices, values): out[indices] op= values, repeated places in order"},
+    {"one_hot", guarded<one_hot>, METH_VARARGS, "one_hot(index, n): 1 at the index, 0 elsewhere, in a new last dim; None where one is out of range"},
     {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace weft

@@ -69,6 +69,9 @@ def one_hot(tensor, num_classes):
         count = ops.amax(tensor).item() + 1 if num_classes == -1 else num_classes
         zeros = ops.zeros((*tensor.shape, count), dtype=dtypes.int64, device=tensor.device)
         return ops.scatter(zeros, -1, tensor.unsqueeze(-1), 1)
+    made = _native.one_hot(tensor, num_classes)
+    if made is not None:
+        return made
     if tensor.numel() and not tensor.is_meta:
         low, high = [int(x.item()) for x in ops.aminmax(tensor)]
         num_classes = high + 1 if num_classes == -1 else num_classes
@@ -77,11 +80,7 @@ def one_hot(tensor, num_classes):
         if high >= num_classes:
             raise RuntimeError("Class values must be smaller than num_classes.")
     made = ops.zeros((*tensor.shape, num_classes), dtype=dtypes.int64, device=tensor.device)
-    if made.device.type != "cpu":
-        return made.scatter_(-1, tensor.unsqueeze(-1), 1)
-    at = tensor.numpy().reshape(-1)
-    made.numpy().reshape(-1)[np.arange(0, at.size * num_classes, num_classes) + at if num_classes else at] = 1
-    return made
+    return made.scatter_(-1, tensor.unsqueeze(-1), 1)
 
 
 def _is_traced(x: Any) -> bool:

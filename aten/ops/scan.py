@@ -10,7 +10,7 @@ from aten.meta import Meta
 from aten.op import Op, inplace_of, op, ops
 from aten.ops.batching import batch_dims
 from aten.promotion import category
-from aten.shapes import wrap_dim
+from aten.shapes import product, wrap_dim
 
 
 def reverse_cumsum(x: Any, dim: int) -> Any:
@@ -74,6 +74,9 @@ def _may_hold_zeros(x: Any) -> bool:
     return _native.is_tracer(x) or bool(ops.eq(x, 0).any())
 
 
+_MANY = 16384  # elements from which on it pays to ask whether one is zero
+
+
 @cumprod.vjp
 def _(g, input, dim, out):
     """Sum of g * out over later places, over x; at the first zero with that zero left out; 0 after it."""
@@ -83,6 +86,8 @@ def _(g, input, dim, out):
         rows = g.movedim(dim, -1).unsqueeze(-2) * _row_products(input, dim).conj()
         return rows.sum(-1).movedim(-1, dim)
     x, out = input.conj(), out.conj()
+    if product(input.shape) >= _MANY and not _may_hold_zeros(input):
+        return reverse_cumsum(g * out, dim) / x
     where, zero = ops.where, ops.eq(x, 0)
     zeros = cumsum(zero, dim)
     rest = where(zero, 1.0, x)

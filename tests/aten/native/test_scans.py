@@ -63,3 +63,21 @@ def test_scans_stay_native_with_history():
     assert _native.python_entries(True) == {} and places.tolist() == [[0, 1, 1], [0, 1, 1]]
     assert total.requires_grad and not places.requires_grad
     assert aten.autograd.gradcheck(lambda t: t.cummax(1)[0], (x,))
+
+
+@pytest.mark.parametrize("dim", (0, 1))
+@pytest.mark.parametrize("zeros", ((), ((3, 5),), ((3, 5), (3, 9), (0, 0))))
+def test_the_gradient_of_products_of_many_elements(zeros, dim):
+    rng = np.random.default_rng(0)
+    x = 1 + 0.01 * rng.standard_normal((130, 130))
+    for place in zeros:
+        x[place] = 0
+    g = rng.standard_normal(x.shape)
+    t = from_numpy(x).requires_grad_()
+    (found,) = aten.autograd.grad(registry["cumprod"](t, dim), t, from_numpy(g))
+    for i, k in ((3, 5), (0, 0), (100, 9), (3, 100)):  # by differences, exact for products of what is linear in each element
+        up, down = x.copy(), x.copy()
+        up[i, k] += 0.5
+        down[i, k] -= 0.5
+        expected = ((np.cumprod(up, dim) - np.cumprod(down, dim)) * g).sum()
+        np.testing.assert_allclose(found.numpy()[i, k], expected, rtol=1e-9, atol=1e-9)

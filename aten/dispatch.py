@@ -376,6 +376,9 @@ class no_grad:
         _native.set_grad_enabled(self.before)
 
 
+_READ_FIRST = frozenset({"reduction", "matmul"})  # ops whose arguments may share memory with their `out`
+
+
 def _call_out(op: Op, args: Sequence[Any], kwargs: dict[str, Any], out: Any) -> Any:
     outs = list(out) if isinstance(out, (tuple, list)) else [out]
     for level in stack.levels[: stack.top]:
@@ -409,6 +412,9 @@ def _call_out(op: Op, args: Sequence[Any], kwargs: dict[str, Any], out: Any) -> 
             )
         if any(isinstance(a, Tensor) for a in args):  # (a factory makes its result where the target is)
             _check_device(target, value.device)
+        if not _READ_FIRST & op.tags and tuple(target.shape) == tuple(value.shape):
+            for a in args:
+                _native.check_overlap(target, a)
         if tuple(target.shape) != tuple(value.shape):
             with no_grad():
                 _native.check_inplace(target)
@@ -463,6 +469,8 @@ def _call_inplace(op: Op, public: tuple[Any, ...]) -> Any:
     if base.refuses is not None:
         base.refuses(public)
     (_native.check_fill if "fill" in op.tags else _native.check_inplace)(target)
+    for value in public[1:]:
+        _native.check_overlap(target, value)
     if _native.is_grad_enabled() and _any_requires_grad(public):
         positional, keywords = _as_call(base, _values_kept(base, public))
         result = base(*positional, **keywords)
@@ -506,10 +514,9 @@ def _values_kept(base: Op, public: tuple[Any, ...]) -> tuple[Any, ...]:
         if base.vjp_fn is None or needs is None:
             return public
         names = base.plan(needs).names
-        if not any(v is target and p.name in names for p, v in zip(core, public)):
+        if core[0].name not in names:
             return public
-    copy = aten.op.registry["clone"](target)
-    return tuple([copy if v is target else v for v in public])
+    return aten.op.registry["clone"](target), *public[1:]
 
 
 def _as_call(base: Op, public: tuple[Any, ...]) -> tuple[tuple[Any, ...], dict[str, Any]]:

@@ -206,6 +206,21 @@ def dense_strides(meta: Meta) -> tuple[Size, ...]:
     return strides_in_order(meta.sizes, [meta])
 
 
+def overlap(target: Meta, other: Meta) -> bool:
+    """Whether two views of one memory, both without gaps, share a part of it, or all in another order: what an op in place may not
+    read (`check_overlap` of inplace.cpp). What symbols decide of that is guarded."""
+    if any(_equal_now(n, 0) for n in (*target.sizes, *other.sizes)) or not (is_dense(target) and is_dense(other)):
+        return False
+    spans = []
+    for meta in (target, other):
+        begin = meta.offset * meta.dtype.itemsize
+        spans.append((begin, begin + meta.numel() * meta.dtype.itemsize))
+    (begin, end), (start, stop) = spans
+    if _equal_now(begin, start) and _equal_now(end, stop) and target.ndim == other.ndim:
+        return not all(map(_equal_now, target.strides, other.strides))
+    return bool(start < end) and bool(begin < stop)
+
+
 def is_dense(meta: Meta) -> bool:
     """Whether the strides are a permutation of row-major ones, as far as is known without a guard."""
     dims = [d for d, size in enumerate(meta.sizes) if not (type(size) is int and size == 1)]

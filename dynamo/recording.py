@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from aten import _native, autocast, out_dtypes
 from aten.errors import NoShapeRule
-from aten.meta import Meta, exceeds, known_equal, shows_twice
+from aten.meta import Meta, exceeds, known_equal, overlap, shows_twice
 from aten.meta_of_call import meta_call
 from aten.on_device import makes_elsewhere
 from aten.op import registry
@@ -84,6 +84,8 @@ def record(output, frame, op: Op, args: list[Variable], kwargs: dict[str, Variab
         check_places(output, args[0], val)
     if target is not None and not (fits_now(val, target.as_meta()) and _may_be_cast(op, val.dtype, target.as_meta().dtype)):
         raise Unsupported(breaks.UNKNOWN_CALL, f"{op.name} with an out= that does not fit the result")
+    if target is not None and not {"reduction", "matmul"} & op.tags:
+        check_overlap(op, [target, *args], kwargs, target)
     is_written, written = writes(op), None
     if is_written and args:
         own_gradient(output, frame, args[0])
@@ -375,8 +377,21 @@ def check_target(output, frame, op: Op, args, kwargs) -> None:
     if target.root in output.copied_views:  # such as an item at the place that a tensor says
         born = output.copied_views[target.root]
         raise Unsupported(breaks.MUTATED_ALIAS, f"{op.name} writes a tensor of which the graph has a copy for a view", born)
+    check_overlap(op, args, kwargs, target)
     check_leaf(output, frame, target)
     check_alone(output, frame, target)
+
+
+def check_overlap(op: Op, args, kwargs, target: TensorVariable) -> None:
+    """Leave it to eager, which refuses it, to read what an op writes otherwise than it writes it."""
+    others = [t for t in tensors_of([*args[1:], *kwargs.values()]) if t.root is target.root]
+    if not others:
+        return
+    written = target.as_meta()
+    if op.name == "setitem" and not tensors_of(args[1:2]):
+        written = registry["getitem"].meta(written, args[1].as_meta())
+    if any(overlap(written, t.as_meta()) for t in others):
+        raise Unsupported(breaks.MUTATED_ALIAS, f"{op.name} reads a part of what it writes")
 
 
 OF_SEVERAL = ("split", "chunk", "unbind")  # (what tensor_split and its like give are slices)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from aten import pytree
+from aten import _native, pytree
 from aten._native import Tensor
-from aten.errors import DataDependentError
 from aten.fx.subgraph import function_of
 from aten.higher_order import subgraph
 from aten.op import op, registry
@@ -129,7 +128,9 @@ def cond(pred: Any, true_fn: Callable, false_fn: Callable, operands: Any = ()) -
         )
     try:
         chosen = true_fn if pred else false_fn
-    except DataDependentError:  # a level has no values yet
+    except RuntimeError:  # a level has no values yet, or several
+        if not _native.is_tracer(pred):
+            raise
         return _traced(pred, true_fn, false_fn, tuple(operands))
     return chosen(*operands)
 

@@ -164,7 +164,7 @@ PyObject *fast_index_put(Call &call) {
   if (!indices.read(x, list.get())) return PyErr_Occurred() ? nullptr : UNHANDLED;
   if (call.op->code == 1) {
     if (records(x) || records(values)) return UNHANDLED;
-    if (check_inplace(x) < 0) return nullptr;
+    if (check_inplace(x) < 0 || check_overlap(x, values) < 0) return nullptr;
     if (!put_at(x, indices, values, accumulate)) return PyErr_Occurred() ? nullptr : UNHANDLED;
     weft_bump_version(x);
     return Py_NewRef(call[0].object);

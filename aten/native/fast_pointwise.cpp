@@ -338,6 +338,7 @@ PyObject *fast_inplace_binary(Call &call) {
   NativeOp *op = call.op;
   Term terms[2] = {term_of(call[0]), term_of(call[1])};
   Ref scaled;
+  if (terms[0].tensor && terms[1].tensor && check_overlap(terms[0].tensor, terms[1].tensor) < 0) return nullptr;
   if (!terms[0].tensor || !read_rest(call, terms, &scaled)) return failed();
   WeftTensor *target = terms[0].tensor, *other = terms[1].tensor;
   if (check_inplace(target) < 0) return nullptr;

@@ -103,6 +103,35 @@ int check_fill(WeftTensor *t) {
   return check_history(t);
 }
 
+// Whether every element of the memory that `t` spans is shown, and once.
+static bool is_dense(const WeftTensor *t) {
+  if (t->word & WEFT_WORD_CONTIGUOUS) return true;
+  bool seen[WEFT_MAX_NDIM] = {};
+  int64_t expected = 1;
+  for (int found = 0; found < WEFT_NDIM(t); found++) {
+    int next = -1;
+    for (int d = 0; d < WEFT_NDIM(t) && next < 0; d++)
+      if (!seen[d] && (t->sizes[d] == 1 || t->strides[d] == expected)) next = d;
+    if (next < 0) return false;
+    seen[next] = true;
+    expected *= t->sizes[next];
+  }
+  return true;
+}
+
+int check_overlap(const WeftTensor *target, const WeftTensor *t) {
+  if (t == target || WEFT_IS_TRACER(t) || WEFT_IS_TRACER(target) || t->storage != target->storage) return 0;
+  if (!t->numel || !target->numel || !is_dense(t) || !is_dense(target)) return 0;  // (whether others meet is not asked)
+  const int64_t item = weft_itemsize(WEFT_DTYPE(t)), width = weft_itemsize(WEFT_DTYPE(target));
+  const int64_t begin = t->offset * item, end = begin + t->numel * item;
+  const int64_t start = target->offset * width, stop = start + target->numel * width;
+  bool same = begin == start && end == stop && WEFT_NDIM(t) == WEFT_NDIM(target);
+  for (int d = 0; same && d < WEFT_NDIM(t); d++) same = t->strides[d] == target->strides[d];
+  if (same || end <= start || stop <= begin) return 0;
+  return refuse("unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory location. "
+                "Please clone() the tensor before performing the operation.");
+}
+
 int check_inplace(WeftTensor *t) {
   const int refused = check_fill(t);
   if (!refused && !WEFT_IS_TRACER(t) && !(t->word & WEFT_WORD_CONTIGUOUS) && overlaps_itself(t))

@@ -456,6 +456,18 @@ static PyObject *check_fill_function(PyObject *, PyObject *arg) {
   Py_RETURN_NONE;
 }
 
+// check_overlap(target, value): also of tensors in a list or tuple
+static PyObject *check_overlap_function(PyObject *, PyObject *args) {
+  PyObject *target, *value;
+  if (!PyArg_ParseTuple(args, "O!O:check_overlap", tensor_type, &target, &value)) return nullptr;
+  const bool many = PyList_CheckExact(value) || PyTuple_CheckExact(value);
+  for (Py_ssize_t i = 0, n = many ? PySequence_Fast_GET_SIZE(value) : 1; i < n; i++) {
+    PyObject *item = many ? PySequence_Fast_GET_ITEM(value, i) : value;
+    if (is_tensor(item) && check_overlap(as_tensor(target), as_tensor(item)) < 0) return nullptr;
+  }
+  Py_RETURN_NONE;
+}
+
 static PyObject *check_relayout_function(PyObject *, PyObject *arg) {
   if (!is_tensor(arg)) return PyErr_Format(PyExc_TypeError, "expected a Tensor, got %R", Py_TYPE(arg));
   if (check_relayout(as_tensor(arg)) < 0) return nullptr;
@@ -510,6 +522,7 @@ PyMethodDef tensor_functions[] = {
     {"check_inplace", check_inplace_function, METH_O, "RuntimeError where an in-place write to the tensor is refused"},
     {"made_by_function", made_by_function, METH_VARARGS, "made_by_function(view, several): a write to the view is refused"},
     {"check_fill", check_fill_function, METH_O, "check_inplace for a write of one value, which elements may share"},
+    {"check_overlap", check_overlap_function, METH_VARARGS, "RuntimeError where a value shares a part of the memory that is written"},
     {"check_relayout", check_relayout_function, METH_O, "RuntimeError where an in-place change of layout is refused"},
     {"relayout", relayout, METH_VARARGS, "relayout(tensor, view, before): take the layout of a view of the same storage"},
     {"is_relaid", is_relaid, METH_O, "whether the tensor's layout was changed in place"},

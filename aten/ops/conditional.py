@@ -85,11 +85,14 @@ def _clamp_dtype(x: Any, low: Any, high: Any) -> Any:
 @clamp.special(lambda input, min, max: hasattr(min, "dtype") or hasattr(max, "dtype"))
 def _(input, min, max):
     given = [x for x in (input, min, max) if x is not None]
-    same = {x.dtype for x in given if hasattr(x, "dtype")}
+    if not all(hasattr(x, "dtype") for x in given):
+        kinds = ["Tensor" if hasattr(x, "dtype") else type(x).__name__ for x in (min, max)]
+        raise TypeError(f"clamp() received an invalid combination of arguments - got (Tensor, min={kinds[0]}, max={kinds[1]})")
+    same = {x.dtype for x in given}
     if len(same) > 1:  # one dtype for all three, whichever bound comes first
-        dtype = result_dtype([(x.dtype, 2 if x.ndim else 1) if hasattr(x, "dtype") else (number_dtype(x), 0) for x in given])
-        input, min, max = (x.to(dtype) if hasattr(x, "dtype") else x for x in (input, min, max))
-    if len(same) == 1 and input.dtype.is_floating_point and all(x is None or hasattr(x, "dtype") for x in (min, max)):
+        dtype = result_dtype([(x.dtype, 2 if x.ndim else 1) for x in given])
+        input, min, max = (x if x is None else x.to(dtype) for x in (input, min, max))
+    if len(same) == 1 and input.dtype.is_floating_point:
         return _between(input, min, max)
     result = input if min is None else ops.maximum(input, min)
     return result if max is None else ops.minimum(result, max)

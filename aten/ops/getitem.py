@@ -201,6 +201,8 @@ def _value(value: Any, like: Any) -> Any:
         if isinstance(value, (int, float)) and abs(value) > FINITE.get(like.dtype.name, math.inf):
             value = math.copysign(math.inf, value)
         return ops.full([], value, dtype=like.dtype, device=like.device)
-    from aten.tensor import tensor
-
-    return tensor(value, dtype=like.dtype, device=like.device)
+    if isinstance(value, np.integer):
+        return _value(int(value), like)
+    kind = type(value)
+    name = f"numpy.{kind.__name__}" if kind.__module__ == "numpy" else kind.__name__
+    raise TypeError(f"can't assign a {name} to a weft.{TYPE_NAMES[like.dtype.name]}Tensor")

@@ -394,7 +394,9 @@ def index_add(input: Meta, dim: int, index: Meta, source: Meta) -> Meta:
 
 @index_add.special(lambda input, dim, index, source, alpha: type(alpha) is not int or alpha != 1)
 def _(input, dim, index, source, alpha):
-    return index_add(input, dim, index, ops.logical_and(source, alpha != 0) if source.dtype is dtypes.bool else source * alpha)
+    if source.dtype is dtypes.bool:
+        return index_add(input, dim, index, source if alpha != 0 else ops.zeros_like(source))
+    return index_add(input, dim, index, source * alpha)
 
 
 index_add.normal(lambda input, dim, index, source, alpha: (input, wrap_dim(dim, input.ndim), index, source))

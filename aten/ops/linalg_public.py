@@ -184,7 +184,7 @@ def _cut(values: Any, sizes: Any, atol: Any, rtol: Any, dtype: Any) -> Any:
         rtol = max(sizes) * _EPS.get(to_real(dtype).name, 1e-3) if none else 0.0
     limit = top * (rtol.to(top.dtype) if hasattr(rtol, "dtype") else rtol)
     if atol is not None:
-        limit = ops.maximum(limit, atol.to(top.dtype) if hasattr(atol, "dtype") else atol)
+        limit = ops.maximum(limit, atol.to(top.dtype)) if hasattr(atol, "dtype") else ops.clamp_min(limit, atol)
     return limit
 
 

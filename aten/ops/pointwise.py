@@ -425,14 +425,15 @@ binary(
     doc="input / other, in floating point unless a rounding_mode is given.",
 )
 binary("pow", _pow_kernel, check=_pow_check, derivative=(_pow_x, _pow_y))
-binary("maximum", np.maximum, derivative=_extreme("lt"), inplace=False, doc="The larger element; NaN if either is.")
-binary("minimum", np.minimum, derivative=_extreme("gt"), inplace=False, doc="The smaller element; NaN if either is.")
-binary("fmax", np.fmax, derivative=_fextreme("ge"), inplace=False, doc="The larger element; a NaN loses.")
-binary("fmin", np.fmin, derivative=_fextreme("le"), inplace=False, doc="The smaller element; a NaN loses.")
+binary("maximum", np.maximum, derivative=_extreme("lt"), inplace=False, numbers=False, doc="The larger element; NaN if either is.")
+binary("minimum", np.minimum, derivative=_extreme("gt"), inplace=False, numbers=False, doc="The smaller element; NaN if either is.")
+binary("fmax", np.fmax, derivative=_fextreme("ge"), inplace=False, numbers=False, doc="The larger element; a NaN loses.")
+binary("fmin", np.fmin, derivative=_fextreme("le"), inplace=False, numbers=False, doc="The smaller element; a NaN loses.")
 binary(
     "atan2",
     np.arctan2,
     promote="float",
+    numbers=False,
     derivative=(lambda t, x, y: t * (y / _square_size(x, y)), lambda t, x, y: t * (-x / _square_size(x, y))),
 )
 binary(
@@ -462,11 +463,12 @@ binary(
         lambda t: ops.zeros_like(t),
     ),
 )
-binary("hypot", np.hypot, derivative=(lambda t, x, out: t * (x / out), lambda t, y, out: t * (y / out)))
+binary("hypot", np.hypot, numbers=False, derivative=(lambda t, x, out: t * (x / out), lambda t, y, out: t * (y / out)))
 binary(
     "nextafter",
     np.nextafter,
     compute=None,
+    numbers=False,
     derivative=(lambda t, x, y: where(ops.eq(x, y), 0.0, t), lambda t: ops.zeros_like(t)),
 )
 binary("bitwise_and", np.bitwise_and, check=_no_float, compute=None)

@@ -21,7 +21,7 @@ _ROWS: tuple[tuple[str, type[Exception], str], ...] = (
         "special_modified_bessel_i1 special_modified_bessel_k0 special_modified_bessel_k1 special_scaled_modified_bessel_k0 "
         "special_scaled_modified_bessel_k1 special_spherical_bessel_j0 polygamma mvlgamma relu round floor ceil trunc frac "
         "floor_divide remainder fmod copysign gelu layer_norm group_norm batch_norm instance_norm hardtanh relu6 unique "
-        "unique_consecutive searchsorted bucketize kthvalue atan2 hypot nextafter gcd lcm",
+        "unique_consecutive searchsorted bucketize kthvalue atan2 hypot nextafter gcd lcm linear_class_nll",
     ),
     ("B", NotImplementedError, "abs ceil floor trunc frac round clamp median nanmedian kthvalue searchsorted bucketize trace lerp"),
     (

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 from aten import dispatch, pytree, random
 from aten._native import Tensor
 from aten.autograd import function
-from aten.errors import DataDependentError
 from aten.meta import Meta
 from aten.on_device import beside
 from aten.op import Op, registry
@@ -54,7 +53,7 @@ class VmapTracer(Tracer):
         raise RuntimeError("mutating directly with `.data` under vmap transform is not allowed.")
 
     def __bool__(self) -> bool:
-        raise DataDependentError(
+        raise RuntimeError(
             "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't support that: the "
             "elements would take different branches. Choose with where()."
         )
@@ -165,7 +164,7 @@ class VmapLevel(Level):
         return super().handle(op, args, kwargs)
 
     def item(self, tracer: Tracer) -> Any:
-        raise DataDependentError(
+        raise RuntimeError(
             "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on a Tensor: it "
             "stands for one value of each element, and there is no single number."
         )

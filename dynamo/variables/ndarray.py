@@ -215,8 +215,10 @@ class ArrayVariable(Variable):
         if self.scalar:
             raise self.unsupported("item assignment")
         check_writable(frame, self)
+        if isinstance(value, (ListVariable, TupleVariable)):
+            value = literal(frame, np.asarray).call(frame, [value], {})
         if isinstance(value, ArrayVariable):
-            value = cast(frame, value, self.dtype).tensor
+            value = own(frame, cast(frame, value, self.dtype), self).tensor
         else:
             value = as_stored(frame, value, self.dtype)
         try:
@@ -315,8 +317,14 @@ def write_into(frame, target: ArrayVariable, result: ArrayVariable) -> ArrayVari
     if target.scalar:
         return result
     check_writable(frame, target)
-    frame.output.record(frame, registry["copy_"], [target.tensor, cast(frame, result, target.dtype).tensor], {})
+    value = own(frame, cast(frame, result, target.dtype), target)
+    frame.output.record(frame, registry["copy_"], [target.tensor, value.tensor], {})
     return target
+
+
+def own(frame, value: ArrayVariable, target: ArrayVariable) -> ArrayVariable:
+    """A value to be written, a copy where it shares memory with the target: NumPy reads all before it writes."""
+    return copy_of(frame, value) if value.tensor.root is target.tensor.root else value
 
 
 def as_stored(frame, value: Variable, dtype: np.dtype) -> Variable:

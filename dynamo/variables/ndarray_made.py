@@ -74,7 +74,7 @@ def of_constants(frame, function: Callable, args: list[Variable], kwargs: dict[s
 
 def filled(frame, sizes: Variable, value: Any, dtype: np.dtype, scalar: bool = False) -> ArrayVariable:
     kwargs = {"dtype": literal(frame, dtype_from_numpy(np.dtype(dtype)))}
-    args = [ListVariable(sizes.unpack(frame)), ConstantVariable(value)]
+    args = [ListVariable(sizes.unpack(frame)), value if isinstance(value, Variable) else ConstantVariable(value)]
     return wrap_array(frame.output.record(frame, registry["full"], args, kwargs), scalar)
 
 

@@ -80,6 +80,8 @@ def ufunc_call(frame, ufunc: np.ufunc, operands: list[Variable]) -> ArrayVariabl
             args.append(cast(frame, value, wanted).tensor)
         else:
             args.append(number(frame, value, wanted))
+    if len(args) > 1 and "scalars" not in registry[UFUNCS[ufunc]].tags:  # it takes tensors alone
+        args = [a if isinstance(a, TensorVariable) else filled(frame, TupleVariable([]), a, w).tensor for a, w in zip(args, inputs)]
     if not any(isinstance(a, TensorVariable) for a in args):
         args[0] = filled(frame, TupleVariable([]), args[0].as_python(), inputs[0]).tensor
     made = frame.output.record(frame, registry[UFUNCS[ufunc]], args, {})

@@ -7,8 +7,10 @@ import types
 import weakref
 from typing import Any
 
+import numpy as np
+
 import aten
-from aten import ops, overrides
+from aten import _native, ops, overrides
 from aten.asked_attributes import is_asked
 from aten.fx.targets import require_grad, set_data
 from aten.meta import Meta
@@ -303,6 +305,9 @@ class TensorVariable(TensorFacts):
     def setitem(self, frame, key, value):
         if self.operator(frame, "__setitem__", key, value) is not None:
             return
+        kind = value.python_type()
+        if not issubclass(kind, (_native.Tensor, int, float, complex, np.generic)):
+            raise Unsupported(breaks.UNKNOWN_CALL, f"an assignment of a {kind.__name__} to items of a tensor, which eager refuses")
         if is_mask(key):
             self.fill_masked(frame, key, value)
         else:

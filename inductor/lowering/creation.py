@@ -16,6 +16,10 @@ from inductor.lowering.value import Value, number
 @lowering("full")
 def full(graph, size, fill_value, dtype=None, device=None):
     """One value everywhere."""
+    if isinstance(fill_value, complex) and not graph.out.dtype.is_complex:
+        if fill_value.imag:
+            raise NotLowered("a complex number as a real one, which eager refuses")
+        fill_value = fill_value.real
     return number(fill_value, graph.out.dtype.name, graph.sizes(graph.out))
 
 

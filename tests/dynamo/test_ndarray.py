@@ -154,3 +154,20 @@ def test_integer_division_breaks_the_graph():
     with np.errstate(divide="ignore"):
         x, y = np.array([4, 5]), np.array([2, 0])
         same(weft.compile(f, backend="eager")(x, y), f(x, y))
+
+
+def test_arrays_are_read_whole_before_they_are_written():
+    def program(a):
+        a[1:] += a[:-1]
+        a[:3] = a[1:4]
+        np.add(a[1:], a[:-1], out=a[1:])
+        a[3:] = [1, 2, 3]
+        a[a > 3] = np.float32(7)
+        return np.maximum(a, 2), np.logical_or(a, 0), np.hypot(3.0, a)
+
+    for backend in ("eager", "inductor"):
+        ours, theirs = np.arange(6.0), np.arange(6.0)
+        found, expected = weft.compile(program, backend=backend, fullgraph=True)(ours), program(theirs)
+        assert ours.tolist() == theirs.tolist()
+        for f, e in zip(found, expected):
+            assert f.dtype == e.dtype and f.tolist() == pytest.approx(e.tolist())

@@ -1,5 +1,6 @@
 """What PyTorch refuses though a definition could compute it (classes and texts: its 2.13)."""
 
+import numpy as np
 import pytest
 
 import aten
@@ -66,3 +67,86 @@ def test_mapped_tensors_are_expandable_to_the_first():
     with pytest.raises(RuntimeError, match="cannot be expanded"):
         x.map_(weft.zeros(3, 2), lambda a, b: b)
     assert x.map_(weft.ones(1), lambda a, b: b).tolist() == [1.0, 1.0]
+
+
+SHARING = {
+    "in place": lambda x: x[1:].add_(x[:-1]),
+    "in place, scaled": lambda x: x[1:].sub_(x[:-1], alpha=2),
+    "the first of all": lambda x: x.div_(x[-1]),
+    "another order": lambda x: x[:4].view(2, 2).add_(x[:4].view(2, 2).t()),
+    "a copy": lambda x: x[1:].copy_(x[:-1]),
+    "items": lambda x: x.__setitem__(slice(1, None), x[:-1]),
+    "items by places": lambda x: x.__setitem__(weft.tensor([0, 1, 2]), x[2:5]),
+    "items by their index": lambda x: x.index_copy_(0, weft.tensor([0, 1, 2]), x[2:5]),
+    "three operands": lambda x: x[1:].addcmul_(x[:-1], x[1:]),
+    "out=": lambda x: weft.exp(x[1:], out=x[:-1]),
+    "out= of a list": lambda x: weft.cat([x[:2], x[2:4]], out=x[:4]),
+    "out= of a scan": lambda x: weft.cumsum(x[1:], 0, out=x[:-1]),
+}
+
+
+@pytest.mark.parametrize("how", SHARING)
+def test_what_is_written_is_not_read_otherwise(how):
+    for call in (SHARING[how], weft.compile(SHARING[how])):
+        x = weft.arange(6.0)
+        text = "some elements of the input tensor and the written-to tensor refer to a single memory location"
+        raises(RuntimeError, text, lambda call=call, x=x: call(x))
+        assert x.tolist() == [0, 1, 2, 3, 4, 5]
+
+
+def test_what_is_written_may_be_read_as_it_lies_and_next_to_it():
+    def program(x):
+        x.mul_(x)
+        x[:3].add_(x[3:])
+        x[::2].add_(x[1::2])
+        x[1] = x[2]
+        weft.add(x, 1, out=x)
+        return x
+
+    for call in (program, weft.compile(program, fullgraph=True)):
+        assert call(weft.arange(6.0)).tolist() == [27, 39, 39, 10, 42, 26]
+
+
+def test_a_tensor_that_scales_itself_in_place_has_no_gradient():
+    def program(x):
+        y = x * 1
+        y.mul_(y)
+        return y.sum()
+
+    for call in (program, weft.compile(program)):
+        x = weft.tensor([2.0, 3.0], requires_grad=True)
+        raises(RuntimeError, "has been modified by an inplace operation", lambda call=call, x=x: call(x).backward())
+
+
+@pytest.mark.parametrize("value", [np.ones(3), np.array(2.0), [1, 2, 3], (1, 2, 3), None, "a", range(3), object])
+def test_items_are_tensors_and_numbers(value):
+    kind = type(value).__name__
+    for key in (slice(None), 0, weft.tensor([True, False, True]), weft.tensor([0, 1, 2])):
+        function = lambda x, key=key: x.__setitem__(key, value)
+        for call in (function, weft.compile(function)):
+            raises(TypeError, f"can't assign a (numpy.)?{kind} to a weft.FloatTensor", lambda call=call: call(weft.zeros(3)))
+
+
+TENSORS_ALONE = "maximum minimum fmax fmin atan2 arctan2 hypot nextafter logical_and logical_or logical_xor".split()
+
+
+@pytest.mark.parametrize("name", TENSORS_ALONE)
+def test_some_operands_are_tensors_alone(name):
+    op = getattr(weft, name)
+    raises(TypeError, "must be Tensor, not int", lambda: op(weft.ones(2), 2))
+    raises(TypeError, "must be Tensor, not int", lambda: op(2, weft.ones(2)))
+    raises(TypeError, "must be Tensor, not int", lambda: weft.compile(op)(weft.ones(2), 2))
+    assert op(weft.ones(2), weft.tensor(2)).shape == (2,)
+
+
+def test_bounds_are_all_numbers_or_all_tensors():
+    text = r"invalid combination of arguments - got \(Tensor, min=int, max=Tensor\)"
+    for call in (lambda x: x.clamp(1, weft.ones(2)), weft.compile(lambda x: x.clamp(1, weft.ones(2)))):
+        raises(TypeError, text, lambda call=call: call(weft.ones(2)))
+
+
+def test_what_elements_of_a_batch_have_no_single_value_for_is_a_runtime_error():
+    for function in (lambda v: v.sum().item(), lambda v: v if v.sum() > 0 else -v):
+        with pytest.raises(RuntimeError, match="vmap: It looks like you're") as raised:
+            weft.vmap(function)(weft.ones(2, 3))
+        assert raised.type is RuntimeError

@@ -1,7 +1,9 @@
 """Core graphs through lowering, fusion, C++ and the runner equal the eager ops."""
 
 import numpy as np
+import pytest
 
+import weft
 from tests.inductor.graphs import Builder, check
 
 rng = np.random.default_rng(0)
@@ -64,3 +66,10 @@ def test_heads_are_split_by_strides():
     s = b("mul", s, 0.125)
     e = b("exp", b("sub", s, b("amax", s, [2], True)))
     check(b.module(b("div", e, b("sum", e, [2], True))), [q, k], rtol=1e-5)
+
+
+def test_a_complex_number_without_imaginary_part_fills_real_tensors():
+    function = lambda x: (weft.full([2], 2 + 0j, dtype=weft.int32), x.fill_(3 + 0j))
+    assert [t.tolist() for t in weft.compile(function)(weft.ones(2))] == [[2, 2], [3, 3]]
+    with pytest.raises(RuntimeError, match="cannot be converted to type float without overflow"):
+        weft.compile(lambda: weft.full([2], 2 + 1j, dtype=weft.float32))()

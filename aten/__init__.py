@@ -50,6 +50,7 @@ from aten.default_device import get_default_device
 from aten.device_modes import set_default_device
 from aten.dtype import *  # noqa: F403
 from aten.info import broadcast_shapes, finfo, iinfo, is_complex, is_floating_point, is_nonzero, is_tensor, numel
+from aten.later import later as _later
 from aten.layout import (
     Layout,
     MemoryFormat,
@@ -83,8 +84,8 @@ from aten.tensor import Parameter, as_tensor, from_dlpack, from_numpy, tensor
 from aten.tensor_facts import is_conj, is_inference, is_neg, is_same_size, is_signed
 
 device = Device  # aten.dtype stays the module of dtypes; weft.dtype is the class DType
+asarray = _later("aten.as_array", "asarray")
 _inf = 1e400
-asarray = as_tensor
 e, inf, nan, pi, newaxis = 2.718281828459045, _inf, -(_inf - _inf), 3.141592653589793, None
 
 globals().update(tensor_classes)

@@ -23,11 +23,13 @@ class Tag(enum.Enum):
     dynamic_output_shape = enum.auto()
     flexible_layout = enum.auto()
     generated = enum.auto()
+    inplace = enum.auto()
     inplace_view = enum.auto()
     maybe_aliasing_or_mutating = enum.auto()
     needs_fixed_stride_order = enum.auto()
     nondeterministic_bitwise = enum.auto()
     nondeterministic_seeded = enum.auto()
+    out = enum.auto()
     pointwise = enum.auto()
     pt2_compliant_tag = enum.auto()
     view_copy = enum.auto()
@@ -69,7 +71,7 @@ class DeclaredOp(CustomOp):
         self.has_kernel = False
         self._below = threading.local()
 
-    def _missing(self, *args: Any) -> Any:
+    def _missing(self, *args: Any, **kwargs: Any) -> Any:
         place = next((a.device.type.upper() for a in pytree.leaves(args) if isinstance(a, Tensor)), "CPU")
         raise NotImplementedError(f"Could not run '{self.name}' with arguments from the '{place}' backend: nothing implements it")
 
@@ -87,10 +89,10 @@ class DeclaredOp(CustomOp):
     def implement(self, key: str, fn: Callable[..., Any]) -> None:
         """Take `fn` for the places that PyTorch calls `key`. ValueError for a key that names none."""
         if key in DEVICES or key.lower() in DEVICES.values():
-            self.register_kernel(DEVICES.get(key, key.lower()), self._by_name(fn))
+            self.register_kernel(DEVICES.get(key, key.lower()), fn)
             self.has_kernel = True
         elif key in EVERYWHERE:
-            self.register_kernel(None, self._by_name(fn))
+            self.register_kernel(None, fn)
             self.has_kernel = True
             if self._fake is None:
                 self.register_fake(fn)
@@ -103,18 +105,6 @@ class DeclaredOp(CustomOp):
         else:
             known = ", ".join((*DEVICES, *EVERYWHERE[1:], TRACED, "Meta", *GRADIENTS))
             raise ValueError(f"could not parse dispatch key: {key}; known: {known}")
-
-    def register_fake(self, fn: Callable[..., Any]) -> Callable[..., Any]:
-        super().register_fake(self._by_name(fn))
-        return fn
-
-    def _by_name(self, fn: Callable[..., Any]) -> Callable[..., Any]:
-        """fn given the arguments as it is declared to be: those behind `*` by their names."""
-        params = self.op.schema.params
-        first = self.op.schema.positional
-        if first == len(params):
-            return fn
-        return lambda *args: fn(*args[:first], **{p.name: a for p, a in zip(params[first:], args[first:])})
 
 
 class Library:

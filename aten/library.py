@@ -160,7 +160,9 @@ class Context:
 class CustomOp:
     """A user's op: calling it calls the op. The `register_` methods are decorators as well."""
 
-    def __init__(self, name: str, function: Callable[..., Any], mutates_args: Sequence[str], schema: str | None):
+    def __init__(
+        self, name: str, function: Callable[..., Any], mutates_args: Sequence[str], schema: str | None, gives_back: bool = False
+    ):
         namespace, sep, short = name.partition("::")
         if not sep or not namespace.isidentifier() or not short.isidentifier():
             raise ValueError(f"custom_op: the name must be 'namespace::name', got {name!r}")
@@ -170,13 +172,20 @@ class CustomOp:
         self._fake: Callable[..., Any] | None = None
         op_name = f"{namespace}__{short}"
         declaration = infer_schema(function, op_name) if schema is None else op_name + schema
+        self._gives_back = gives_back  # what it returns is what it writes: an op that returns nothing, which a call completes
+        if gives_back:
+            declaration = f"{declaration.rpartition('->')[0]}-> ()"
         self.op: Op = declare(declaration, tags=["opaque", "library", "function_only"])(self._rule)
         self.op._core = self.op.schema.params
         self.op.anywhere(self._run)
         self._spec: Any = None  # of nested results: how the op's, a list of tensors, are nested, and the numbers among them
         self._nested = schema is None and _nests(inspect.signature(function, eval_str=True).return_annotation)
+        unknown = set(mutates_args) - set(self.op.schema.index)
+        if unknown:
+            raise ValueError(f"custom_op: mutates_args names {sorted(unknown)}, which are no arguments of {name}")
         self.mutates = sorted(self.op.schema.index[m] for m in mutates_args)
         self._arguments = [p.name for p in self.op.schema.params]
+        self._positional = sum(not p.kw_only for p in self.op.schema.params)
         self.writer: Op | None = None  # the op that writes, which graphs have until they are made functional
         if self.mutates:
             text = f"{op_name}_writes" + self.op.declaration[len(op_name) :]
@@ -185,12 +194,19 @@ class CustomOp:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
             if self.writer is not None:
-                return self.writer(*args, **kwargs)
+                result = self.writer(*args, **kwargs)
+                return self._written_of(args, kwargs) if self._gives_back else result
             result = self.op(*args, **kwargs)
         except TypeError:
             self._check(args, kwargs)
             raise
         return self._nest(result) if self._nested else result
+
+    def _written_of(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The arguments of a call that it wrote: one, or a tuple."""
+        given = dict(zip(self._arguments, args)) | kwargs
+        written = tuple([given[self._arguments[i]] for i in self.mutates])
+        return written[0] if len(written) == 1 else written
 
     def _check(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Raises RuntimeError for arguments that do not go with the declaration, as PyTorch does of ops of a library."""
@@ -198,6 +214,11 @@ class CustomOp:
             self.op.schema.bind(args, kwargs, self.name)
         except TypeError as e:
             raise RuntimeError(f"{e}. Declaration: {self.name}{self.op.declaration[len(self.op.name) :]}") from None
+
+    def _call(self, function: Callable[..., Any], args: Sequence[Any], before: Sequence[Any] = ()) -> Any:
+        """A function of the user's on the op's arguments, those behind the star by name."""
+        n = self._positional
+        return function(*before, *args[:n], **dict(zip(self._arguments[n:], args[n:])))
 
     def __repr__(self) -> str:
         return f"<custom op {self.name}>"
@@ -238,7 +259,8 @@ class CustomOp:
             for target in targets:
                 _native.check_inplace(target)
             with dispatch.no_grad():
-                result = self._function(args)(*args)
+                result = self._call(self._function(args), args)
+            result = None if self._gives_back else result
             for target in targets:
                 target._bump_version()
             return result
@@ -263,14 +285,15 @@ class CustomOp:
         """The op as a function without effects: results, then the new values of what it mutates."""
         function = self._function(args)
         if not self.mutates:
-            result = function(*args)
+            result = self._call(function, args)
             if self._nested:
                 return self._flat(result)
             return tuple(result) if isinstance(result, (tuple, list)) else result
         own = list(args)
         for i in self.mutates:
             own[i] = pytree.map_leaves(lambda x: None if x is None else x.clone(), args[i])
-        return (*_several(function(*own)), *self.targets(own))
+        result = self._call(function, own)
+        return (*(() if self._gives_back else _several(result)), *self.targets(own))
 
     def _function(self, args: tuple[Any, ...]) -> Callable[..., Any]:
         """The implementation for where the tensors are: the device's own, or the one for all."""
@@ -287,7 +310,7 @@ class CustomOp:
             raise NoShapeRule(f"{self.name} has no shape rule: register one with {self.name.partition('::')[2]}.register_fake")
         before, _asked.name = _asked.name, self.name  # (a rule may ask another op's)
         try:
-            result = meta_of_function(self._fake, metas)
+            result = meta_of_function(lambda *given: self._call(self._fake, given), metas)
         finally:
             _asked.name = before
         if self._nested:
@@ -324,10 +347,13 @@ class CustomOp:
         def vjp(g: Any, out: Any, needs: tuple[Any, ...], *inputs: Any) -> Any:
             ctx = Context(needs)
             if setup_context is not None:
-                n = sum(not p.kw_only for p in params)
+                n = self._positional
                 keywords = {p.name: v for p, v in zip(params[n:], inputs[n:])}
                 shown = self._nest(out) if self._nested else out
-                setup_context(ctx, inputs[:n], shown, **({"keyword_only_inputs": keywords} if keywords else {}))
+                if keywords:
+                    setup_context(ctx=ctx, inputs=inputs[:n], keyword_only_inputs=keywords, output=shown)
+                else:
+                    setup_context(ctx, inputs[:n], shown)
             given = tuple(g) if isinstance(g, (tuple, list)) else (g,)
             outs = tuple(out) if isinstance(out, (tuple, list)) else (out,)
             if ctx.materialize_grads:
@@ -357,7 +383,7 @@ class CustomOp:
 
         def register(fn: Callable[..., Any]) -> Callable[..., Any]:
             def batch(size: Any, dims: Any, *args: Any) -> tuple[Any, Any]:
-                result, out_dims = fn(VmapInfo(size, "error"), dims, *args)
+                result, out_dims = self._call(fn, args, (VmapInfo(size, "error"), dims))
                 if not self._nested:
                     return result, out_dims
                 tensors = self._flat(result)
@@ -414,15 +440,18 @@ def custom_op(
     mutates_args: Sequence[str] = (),
     device_types: Any = None,
     schema: str | None = None,
+    tags: Any = (),
 ) -> Any:
     """Make a function on tensors an op called `name` ("namespace::name").
 
     mutates_args: names of the arguments that it writes. schema: "(Tensor x, int n) -> Tensor", by default from the
-    annotations. Results must not share memory with arguments. Raises ValueError for a bad name or annotation.
+    annotations. Results must not share memory with arguments, but for an op whose tags have Tag.inplace or Tag.out: it returns the
+    arguments that it writes. Raises ValueError for a bad name or annotation.
     """
 
     def make(fn: Callable[..., Any]) -> CustomOp:
-        made = CustomOp(name, fn, mutates_args, schema)
+        said = {getattr(tag, "name", tag) for tag in (tags if isinstance(tags, (tuple, list, set)) else (tags,))}
+        made = CustomOp(name, fn, mutates_args, schema, bool(said & {"inplace", "out"}))
         add(made)
         return made
 

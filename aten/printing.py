@@ -31,7 +31,7 @@ def set_printoptions(
 ) -> None:
     """Change how tensors print; `profile` is "default", "short" or "full"."""
     profiles = {"default": (4, 1000, 3, 80), "short": (2, 1000, 2, 80), "full": (4, math.inf, 3, 80)}
-    if profile is not None:
+    if profile in profiles:
         PrintOptions.precision, PrintOptions.threshold, PrintOptions.edgeitems, PrintOptions.linewidth = profiles[profile]
     for name, value in (
         ("precision", precision),

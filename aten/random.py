@@ -24,6 +24,11 @@ def _number(seed: Any) -> int:
     return value % _WORD
 
 
+def thread_safe_generator() -> Generator | None:
+    """The generator of the thread that a worker of a DataLoader is; None, the default one, as workers are processes here."""
+    return None
+
+
 def _get_state(self: Generator) -> Tensor:
     """The state as 16 bytes."""
     return _native.from_numpy(np.array(_as_numbers(self), np.uint64).view(np.uint8))
@@ -36,7 +41,9 @@ def _set_state(self: Generator, state: Any) -> Generator:
         return self
     if not isinstance(state, Tensor):
         raise TypeError(f"expected a torch.ByteTensor, but got {type(state).__name__}")
-    if state.dtype.name != "uint8" or state.numel() != 16 or state.ndim != 1:
+    if state.dtype.name != "uint8":
+        raise TypeError("RNG state must be a torch.ByteTensor")
+    if state.numel() != 16 or state.ndim != 1:
         raise RuntimeError("RNG state must be a torch.ByteTensor of 16 elements")
     seed, offset = np.array(state.tolist(), np.uint8).view(np.uint64).tolist()
     _from_numbers(self, (seed, offset))

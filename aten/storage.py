@@ -439,6 +439,8 @@ def _set_(
     """The tensor shows other memory: of a storage (from an offset, in sizes and strides) or of a tensor. Raises RuntimeError for
     another dtype, or one that requires grad."""
     source = names.get("source_Storage", names.get("source_Tensor", source))
+    if not (source is None or isinstance(source, (Tensor, TypedStorage, UntypedStorage))):
+        raise TypeError(f"set_(): argument 'source' must be a Tensor or a Storage, not {type(source).__name__}")
     if source is None:
         source = UntypedStorage(0, device=self.device)
     if isinstance(source, Tensor):

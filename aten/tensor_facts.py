@@ -7,6 +7,7 @@ from aten import _native, layout
 from aten._native import Tensor
 from aten.info import is_nonzero
 from aten.later import later
+from aten.layout import MemoryFormat
 from aten.tensor import attach
 
 
@@ -42,7 +43,18 @@ def _is_set_to(self: Tensor, tensor: Tensor) -> bool:
 
 
 def _dim_order(self: Tensor, *, ambiguity_check: Any = False) -> tuple[int, ...]:
-    """The dims from the slowest to the fastest in memory."""
+    """The dims from the slowest to the fastest in memory.
+
+    ambiguity_check: True for RuntimeError where other orders say as much, a list of memory formats for RuntimeError unless just one
+    of them is the tensor's. Raises TypeError for anything else.
+    """
+    formats = ambiguity_check if isinstance(ambiguity_check, list) else []
+    if not isinstance(ambiguity_check, (bool, list)) or not all(isinstance(f, MemoryFormat) for f in formats):
+        raise TypeError("The ambiguity_check argument must be a bool or a list of memory formats.")
+    steps = self.stride()
+    several = any(n == 1 for n in self.shape) or any(a == b for a, b in zip(steps, steps[1:]))
+    if ambiguity_check is not False and several and sum(self.is_contiguous(memory_format=f) for f in formats) != 1:
+        raise RuntimeError("The tensor does not have unique dim order, or cannot map to exact one of the given memory formats.")
     return tuple(sorted(range(self.ndim), key=lambda d: (-self.stride(d), d)))
 
 

@@ -79,6 +79,8 @@ def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None
     """
     if fn is None:
         return lambda f: disable(f, recursive, reason=reason)
+    if not callable(fn):
+        raise AssertionError(f"disable: a function, method or Module is expected, not {type(fn).__name__}")
     from dynamo.trace_rules import DISABLED
 
     modules = sys.modules.get("weft.nn.module")

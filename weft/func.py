@@ -10,13 +10,14 @@ import aten
 from aten import pytree
 from aten.transforms import batching, grad, grad_and_value, hessian, jacfwd, jacrev, jvp, linearize, vjp, vmap
 from aten.transforms.tracer import Level, Tracer, opened
+from weft._functorch.rearrange import rearrange
 from weft.nn.module import Module
 from weft.nn.modules.batchnorm import _BatchNorm
 from weft.nn.utils import stateless
 
 __all__ = [
     "chunk_vmap", "debug_unwrap", "functional_call", "functionalize", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev",
-    "jvp", "linearize", "replace_all_batch_norm_modules_", "stack_module_state", "vjp", "vmap",
+    "jvp", "linearize", "rearrange", "replace_all_batch_norm_modules_", "stack_module_state", "vjp", "vmap",
 ]  # fmt: skip
 
 

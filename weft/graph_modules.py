@@ -26,6 +26,8 @@ class GraphModule(Module, graph_module.GraphModule, metaclass=_Kind):
 
     def __init__(self, root: Any, graph: Graph, class_name: str = "GraphModule", shape_env: Any = None):
         Module.__init__(self)
+        if not hasattr(root, "__dict__") and not isinstance(root, dict):
+            raise RuntimeError(f"Unsupported type {type(root).__name__} passed for root!")
         for node in graph.nodes:
             if node.op in ("get_attr", "call_module"):
                 self._take(root, str(node.target))

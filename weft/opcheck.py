@@ -150,6 +150,8 @@ def opcheck(
     names = (test_utils,) if isinstance(test_utils, str) else tuple(test_utils)
     if not set(names) <= set(_TESTS):
         raise ValueError(f"opcheck(op, ..., test_utils={test_utils}), expected test_utils to be subset of {list(_TESTS)}")
+    if not callable(op):
+        raise ValueError(f"opcheck(op, ...): op must be an op, e.g. torch.ops.aten.sin.default, got {type(op)}")
     found: dict[str, Any] = {}
     for name in names:
         try:

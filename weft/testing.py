@@ -12,6 +12,7 @@ from aten import Tensor
 
 # (rtol, atol) by dtype, as in PyTorch's assert_close
 _TOLERANCE = {"float16": (1e-3, 1e-5), "bfloat16": (1.6e-2, 1e-5), "float32": (1.3e-6, 1e-5), "float64": (1e-7, 1e-7)}
+_TOLERANCE |= {f"complex{2 * int(n[5:])}": t for n, t in _TOLERANCE.items() if n != "bfloat16"}
 
 
 def assert_close(
@@ -84,8 +85,13 @@ def _values(
     pair = [x.detach().cpu() if isinstance(x, Tensor) else x for x in (actual, expected)]
     names = [x.dtype.name for x in pair if isinstance(x, Tensor) and x.dtype.name in _TOLERANCE]
     a, e = (np.asarray(x.numpy() if isinstance(x, Tensor) else x) for x in pair)
+    for x, given in ((a, actual), (e, expected)):
+        if x.dtype.kind not in "biufc":
+            raise TypeError(
+                f"No comparison pair was able to handle inputs of type {type(actual)} and {type(expected)}: {given!r} is no number"
+            )
     if rtol is None:
-        found = [_TOLERANCE[n] for n in names] or [_TOLERANCE["float64"] if a.dtype.kind == "f" else (0.0, 0.0)]
+        found = [_TOLERANCE[n] for n in names] or [_TOLERANCE["float64"] if a.dtype.kind in "fc" else (0.0, 0.0)]
         rtol, atol = max(r for r, _ in found), max(t for _, t in found)
     if a.dtype.kind in "biu" and e.dtype.kind in "biu":
         bad = a != e

@@ -27,7 +27,10 @@ class FunctionCtx:
         self._tensors: tuple[int, ...] = ()  # which arguments are tensors, of a call that was recorded
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
-        """Keep inputs or outputs, with their versions."""
+        """Keep inputs or outputs, with their versions. Raises TypeError for what is no tensor."""
+        for i, x in enumerate(tensors):
+            if not (x is None or isinstance(x, Tensor)):
+                raise TypeError(f"save_for_backward can only save variables, but argument {i} is of type {type(x).__name__}")
         self._to_save = tensors
 
     @property

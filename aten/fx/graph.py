@@ -9,7 +9,7 @@ from typing import Any
 
 from aten.fx import printer
 from aten.fx.lint import lint
-from aten.fx.node import Node, UserLine, has_effect, map_arg, may_raise
+from aten.fx.node import OPS, Node, UserLine, has_effect, map_arg, may_raise
 
 # Names that generated code gives another meaning.
 _RESERVED = frozenset(
@@ -138,7 +138,9 @@ class Graph:
         name: str | None = None,
         val: Any = None,
     ) -> Node:
-        """A new node at the insertion point. `val` becomes meta["val"]."""
+        """A new node at the insertion point. `val` becomes meta["val"]. Raises AssertionError for an op that there is not."""
+        if op not in OPS:
+            raise AssertionError(f"op {op!r} is not one of {', '.join(OPS)}")
         if name is None:
             name = target if isinstance(target, str) else getattr(target, "__name__", None) or type(target).__name__
             if not name.isidentifier():

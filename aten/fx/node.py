@@ -74,6 +74,9 @@ def _collect(arg: Any, found: dict[Node, None]) -> None:
         _collect((arg.start, arg.stop, arg.step), found)
 
 
+OPS = ("placeholder", "get_attr", "call_function", "call_method", "call_module", "output")
+
+
 class Node:
     """`name = target(*args, **kwargs)`.
 

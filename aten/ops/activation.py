@@ -198,7 +198,7 @@ _activation(
 _activation(
     "threshold",
     "float threshold, float value",
-    lambda x, t, v: _where(x <= t, v, x),
+    lambda x, t, v: _where(x <= t, v, x) if category(x.dtype) >= 2 else _where(x <= int(t), int(v), x),
     "x above the threshold, else value.",
 )
 _activation("logsigmoid", "", lambda x: ops.logsigmoid_core(x), "log(sigmoid(x)).", inplace=False)

@@ -8,7 +8,7 @@ from aten import dtype as dtypes
 from aten.meta import Meta
 from aten.op import composite, op, ops
 from aten.ops.loss import old_reduction, reduce_loss
-from aten.promotion import category
+from aten.promotion import TYPE_NAMES, category
 from aten.shapes import is_empty, product, show
 
 
@@ -99,6 +99,8 @@ def _check_classes(input: Any, target: Any, weight: Any) -> None:
             f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of "
             f"shape: {show(weight.shape)}"
         )
+    if weight is not None and weight.dtype is not input.dtype:
+        raise RuntimeError(f"expected scalar type {TYPE_NAMES[input.dtype.name]} but found {TYPE_NAMES[weight.dtype.name]}")
 
 
 def _picked(input: Any, target: Any, weight: Any, ignore_index: int) -> tuple[Any, Any, Any]:
@@ -188,6 +190,8 @@ def multi_margin_loss(input, target, p, margin, weight, size_average, reduce, re
             "multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch size). Expected "
             f"target size [{x.shape[0]}], but got {show(target.shape)}. Input has shape {show(input.shape)}."
         )
+    if weight is not None and (weight.ndim != 1 or bool(weight.shape[0] != x.shape[1])):
+        raise RuntimeError(f"inconsistent weight size, expected {x.shape[1]} but got {show(weight.shape)}")
     picked = ops.gather(x, 1, y.unsqueeze(1))
     z = (margin - picked + x).relu()
     z = z if p == 1 else z * z

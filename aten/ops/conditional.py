@@ -29,6 +29,8 @@ def where_(condition: Meta, input: Any, other: Any) -> Meta:
         raise RuntimeError(
             f"expected condition to be a boolean tensor, but got a tensor with dtype {TYPE_NAMES[condition.dtype.name]}"
         )
+    if input is None or other is None:
+        raise TypeError("where() takes a condition alone, or with two values: input and other")
     dtype = input.dtype if type(input) is Meta else other.dtype
     metas = [m for m in (condition, input, other) if type(m) is Meta]
     sizes = broadcast(*[m.sizes for m in metas])
@@ -48,6 +50,8 @@ def _(condition, input, other):
         return ops.where(condition.to(dtypes.bool), input, other)
     if input is None:
         return ops.nonzero(condition, as_tuple=True)
+    if other is None:
+        raise TypeError("where() takes a condition alone, or with two values: input and other")
     dtype = promote_types(number_dtype(input), number_dtype(other))
     return ops.where(condition, ops.full([], input, dtype=dtype, device=condition.device), other)
 

@@ -187,6 +187,8 @@ def _length(start: Any, end: Any, step: Any) -> Any:
     if step == 0:
         raise RuntimeError("step must be nonzero")
     if all(isinstance(v, (int, float)) for v in (start, end, step)):
+        if not (math.isfinite(start) and math.isfinite(end)):
+            raise RuntimeError(f"unsupported range: {start} -> {end}")
         if (end - start) * (1 if step > 0 else -1) < 0:
             raise RuntimeError("upper bound and lower bound inconsistent with step sign")
         if all(isinstance(v, int) for v in (start, end, step)):

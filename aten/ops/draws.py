@@ -23,6 +23,8 @@ def poisson_philox(input: Meta, seed: Any, offset: Any) -> Meta:
 
 @poisson_philox.kernel
 def _(out, rate, seed, offset):
+    if (rate < 0).any():
+        raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
     out[...] = _generator(seed, offset).poisson(rate.astype(np.float64))
 
 

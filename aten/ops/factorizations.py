@@ -9,6 +9,7 @@ NOT_POSITIVE = (
     "positive-definite)."
 )
 SINGULAR = "The diagonal element {} is zero, the inversion could not be completed because the input matrix is singular."
+NO_PIVOT = "U[{0},{0}] is zero, so that solving with these factors would divide by it; lu_factor_ex gives them without this error."
 NOT_SOLVED = "The solver failed because the input matrix is singular."
 
 
@@ -94,4 +95,4 @@ def lu(factors: np.ndarray, pivots: np.ndarray, info: np.ndarray, a: np.ndarray,
             x[j + 1 :, j + 1 :] -= np.outer(x[j + 1 :, j], x[j, j + 1 :])
 
 
-__all__ = ["NOT_POSITIVE", "NOT_SOLVED", "SINGULAR", "check", "cholesky", "lu", "solve", "substitute"]
+__all__ = ["NOT_POSITIVE", "NO_PIVOT", "NOT_SOLVED", "SINGULAR", "check", "cholesky", "lu", "solve", "substitute"]

@@ -109,6 +109,8 @@ def _arguments(x: Any, s: Any, dim: Any, norm: str | None) -> tuple[list[int], l
     norm = norm or "backward"
     if norm not in _NORMS:
         raise RuntimeError(f'Invalid normalization mode: "{norm}"')
+    if dim is None and s is not None and len(_each(s)) > x.ndim:
+        raise RuntimeError(f"Got shape with {len(_each(s))} values but input tensor only has {x.ndim} dimensions.")
     if dim is None:
         dims = list(range(x.ndim)) if s is None else list(range(x.ndim - len(s), x.ndim))
     else:
@@ -173,6 +175,8 @@ def _declare(name: str, run: Any, doc: str) -> None:
 
         @composite(f"fft_{name}{suffix}(Tensor input, {parameters}, str? norm=None) -> Tensor", tags=["function_only"])
         def definition(input, s, dim, norm):
+            if isinstance(s, int) and s < 1:
+                raise RuntimeError(f"Invalid number of data points ({s}) specified")
             return run(input, s, dim, norm)
 
         definition.__doc__ = doc

@@ -13,7 +13,7 @@ from aten.ops.accumulate import add_at
 from aten.ops.pointwise import conjugate
 from aten.ops.view import zeros_of
 from aten.promotion import TYPE_NAMES, element, to_real
-from aten.shapes import is_empty, show, wrap_dim
+from aten.shapes import is_empty, product, show, wrap_dim
 from aten.symbolic.symint import SYMBOLIC
 
 INDEX_DTYPES = (dtypes.int64, dtypes.int32)
@@ -424,6 +424,9 @@ def index_copy(input, dim, index, source):
         )
     if input.ndim == 0:
         return source.reshape([])
+    rows = source.shape[wrap_dim(dim, input.ndim)] if source.ndim == input.ndim else None
+    if rows is not None and bool(rows != product(index.shape)):
+        raise IndexError(f"index_copy_(): Number of indices ({product(index.shape)}) should be equal to source.size(dim) ({rows})")
     return ops.contiguous(ops.index_put(input, [None] * wrap_dim(dim, input.ndim) + [index.reshape([-1])], source))
 
 

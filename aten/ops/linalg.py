@@ -419,9 +419,9 @@ def _(g, out, A_meta):
 # ------------------------------------------------------------------------------------------------------------------ LU
 @op(
     "linalg_lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False) -> (Tensor LU, Tensor pivots, Tensor info)",
-    tags=["library", "function_only"],
+    tags=["library", "function_only", "raises"],
 )
-def linalg_lu_factor_ex(A: Meta, pivot: bool) -> tuple[Meta, Meta, Meta]:
+def linalg_lu_factor_ex(A: Meta, pivot: bool, check_errors: bool) -> tuple[Meta, Meta, Meta]:
     """L (below the diagonal, ones left out) and U in one matrix, and the row exchanges, counted from 1."""
     check_matrix("linalg.lu_factor", A)
     k = min(A.sizes[-2:])
@@ -433,9 +433,11 @@ def linalg_lu_factor_ex(A: Meta, pivot: bool) -> tuple[Meta, Meta, Meta]:
 
 
 @linalg_lu_factor_ex.kernel
-def _(out, a, pivot):
+def _(out, a, pivot, check_errors):
     factors, pivots, info = out
     factorizations.lu(factors, pivots, info, a, pivot)
+    if check_errors:
+        factorizations.check("torch.linalg.lu_factor", info, factorizations.NO_PIVOT)
 
 
 @linalg_lu_factor_ex.vjp

@@ -149,12 +149,21 @@ def triangular_solve(input, A, upper, transpose, unitriangular):
     return _result(triangular_solve, x, in_columns(ops.row_major(a)))
 
 
+_DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
+
+
 @_linalg(
     "lstsq(Tensor input, Tensor b, Any rcond=None, *, str? driver=None)",
     "(Tensor solution, Tensor residuals, Tensor rank, Tensor singular_values)",
 )
 def linalg_lstsq(input, b, rcond, driver):
     """X that minimises |A @ X - B|."""
+    if input.ndim < 2:
+        raise RuntimeError("torch.linalg.lstsq: input must have at least 2 dimensions.")
+    if b.ndim < 1:
+        raise RuntimeError("torch.linalg.lstsq: other must have at least 1 dimension.")
+    if driver not in (None, *_DRIVERS):
+        raise RuntimeError(f"torch.linalg.lstsq: parameter `driver` should be one of ({', '.join(_DRIVERS)})")
     m, n = input.shape[-2:]
     vector = b.ndim == 1 or (input.ndim - 1 == b.ndim and tuple(b.shape) == tuple(input.shape[:-1]))
     rhs = b.unsqueeze(-1) if vector else b
@@ -280,7 +289,7 @@ def qr(input, some):
 @_linalg("lu_factor(Tensor A, *, bool pivot=True)", "(Tensor LU, Tensor pivots)")
 def linalg_lu_factor(A, pivot):
     """L and U in one matrix, and the row exchanges. Raises RuntimeError for a zero pivot."""
-    lu, pivots, _ = ops.linalg_lu_factor_ex(A, pivot=pivot)
+    lu, pivots, _ = ops.linalg_lu_factor_ex(A, pivot=pivot, check_errors=True)
     return _result(linalg_lu_factor, lu, pivots)
 
 
@@ -299,6 +308,12 @@ def lu(input, pivot, get_infos):
     return named_result("lu", "LU pivots info" if get_infos else "LU pivots")(found if get_infos else found[:2])
 
 
+def _check_pivots(name: str, pivots: Any) -> None:
+    """Raises RuntimeError for row exchanges of another dtype than the factorizations give."""
+    if pivots.dtype is not dtypes.int32:
+        raise RuntimeError(f"{name}: pivots should be a Tensor of scalar type torch.int32, got {TYPE_NAMES[pivots.dtype.name]}")
+
+
 @composite(
     "lu_unpack(Tensor LU_data, LongTensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) -> (Tensor "
     "P, Tensor L, Tensor U)",
@@ -306,6 +321,7 @@ def lu(input, pivot, get_infos):
 )
 def lu_unpack(LU_data, LU_pivots, unpack_data, unpack_pivots):
     """P, L and U of what `lu_factor` gives."""
+    _check_pivots("torch.lu_unpack", LU_pivots)
     nothing = LU_data.new_zeros([0])
     p = permutation_of(LU_pivots, LU_data.shape[-2], LU_data.dtype) if unpack_pivots else nothing
     return _result(lu_unpack, p, *(unpack_lu(LU_data) if unpack_data else (nothing, nothing)))
@@ -316,6 +332,7 @@ def linalg_lu_solve(LU, pivots, B, left, adjoint):
     """X of A @ X = B (or X @ A = B), A given by `lu_factor`."""
     check_matrix("linalg.lu_solve", LU)
     check_matrix("linalg.lu_solve", B)
+    _check_pivots("linalg.lu_solve", pivots)
     if pivots.shape[-1] != LU.shape[-1]:
         raise RuntimeError("linalg.lu_solve: Number of pivots per batch should be same as the dimension of the matrix")
     lower, upper = unpack_lu(LU)
@@ -336,6 +353,10 @@ def linalg_householder_product(A, tau):
     """The first columns of the product of reflections I - tau * v @ v^H, v below the diagonal of A."""
     check_matrix("linalg.householder_product", A)
     m, n = A.shape[-2:]
+    if m < n:
+        raise RuntimeError("torch.linalg.householder_product: input.shape[-2] must be greater than or equal to input.shape[-1]")
+    if tau.shape[-1] > n:
+        raise RuntimeError("torch.linalg.householder_product: input.shape[-1] must be greater than or equal to tau.shape[-1]")
     q = ops.eye(m, n, dtype=A.dtype).expand([*A.shape[:-2], m, n])
     for i in reversed(range(tau.shape[-1])):
         v = ops.tril(ops.narrow(A, -1, i, 1), -i - 1) + ops.eye(m, n, dtype=A.dtype)[:, i : i + 1]
@@ -407,6 +428,8 @@ def linalg_norm(A, ord, dim, keepdim, dtype):
         if A.ndim not in (1, 2):
             raise RuntimeError(f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {A.ndim}D.")
         dim = list(range(A.ndim))
+    if len(dim) not in (1, 2) and ord is not None:
+        raise RuntimeError(f"linalg.norm: If dim is specified, it must be of length 1 or 2. Got {list(dim)}")
     if len(dim) == 1:
         if isinstance(ord, str):
             raise RuntimeError(f"linalg.norm: order {ord!r} is one of matrices")

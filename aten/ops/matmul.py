@@ -365,6 +365,9 @@ def _einsum_terms(equation: str, ranks: list[int]) -> tuple[list[list[str]], lis
     equation = equation.replace(" ", "")
     left, arrow, right = equation.partition("->")
     terms, widest = left.split(","), 0
+    wrong = next((c for c in (left + right).replace("...", "").replace(",", "") if not (c.isascii() and c.isalpha())), None)
+    if wrong is not None:
+        raise RuntimeError(f"einsum(): invalid subscript {wrong!r} given in {equation!r}: subscripts must be in [a-zA-Z]")
     if len(terms) != len(ranks):
         raise RuntimeError(f"einsum(): {'fewer' if len(ranks) > len(terms) else 'more'} subscripts were given than operands")
     for term, rank in zip(terms, ranks):

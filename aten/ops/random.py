@@ -154,6 +154,8 @@ def randint(low, high, size, generator, dtype, device, layout, pin_memory, requi
         low, high, size = 0, low, high
     if high is None:
         low, high = 0, low
+    if not isinstance(size, (list, tuple)):
+        raise TypeError(f"randint(): argument 'size' must be tuple of ints, not {type(size).__name__}")
     if high <= low:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
     size = list(size)
@@ -424,6 +426,8 @@ def _feature_dropout(name: str, spatial: int) -> None:
         """Zero whole channels with probability p and scale the rest, while training."""
         if not 0 <= p <= 1:
             raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+        if input.ndim < 2:
+            raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
         result = input
         if training and p:
             lead = input.ndim - spatial

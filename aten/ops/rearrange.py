@@ -289,7 +289,7 @@ def stack(tensors, dim):
 
 
 def _at_least(name: str, widen: Any) -> None:
-    @composite(f"{name}(Any[*] tensors) -> Any", tags=["function_only"])
+    @composite(f"{name}(Any[*] tensors=()) -> Any", tags=["function_only"])
     def definition(tensors):
         """Tensors with at least so many dimensions."""
         result = tuple(widen(x) for x in tensors)
@@ -410,6 +410,9 @@ def meshgrid(tensors, indexing):
         warn_once("torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.", UserWarning)
     if indexing not in (None, "ij", "xy"):
         raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
+    for x in tensors:
+        if x.ndim > 1:
+            raise RuntimeError(f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {list(x.shape)}")
     xs = [ops.reshape(x, [-1]) for x in tensors]
     swap = indexing == "xy" and len(xs) >= 2
     if swap:
@@ -424,6 +427,9 @@ def meshgrid(tensors, indexing):
 @composite("cartesian_prod(Tensor[*] tensors) -> Tensor", tags=["function_only"])
 def cartesian_prod(tensors):
     """All combinations of elements of vectors, one a row."""
+    for x in tensors:
+        if x.ndim != 1:
+            raise RuntimeError(f"Expect a 1D vector, but got shape {list(x.shape)}")
     if len(tensors) == 1:
         return tensors[0]
     return stack([ops.reshape(x, [-1]) for x in meshgrid(*tensors, indexing="ij")], 1)

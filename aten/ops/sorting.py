@@ -295,6 +295,8 @@ def _quantile(input: Any, q: Any, dim: int | None, keepdim: bool, interpolation:
         if not 0 <= q <= 1:
             raise RuntimeError(f"quantile() q must be in the range [0, 1] but got {q}")
         q = ops.full([], q, dtype=input.dtype)
+    if q.dtype is not input.dtype:
+        raise RuntimeError("quantile() q tensor must be same dtype as the input tensor")
     if q.ndim > 1:
         raise RuntimeError(f"quantile() q must be a scalar or 1D tensor, but got {q.ndim} dims")
     ndim = input.ndim

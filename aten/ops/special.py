@@ -385,6 +385,8 @@ def renorm(input, p, dim, maxnorm):
 @composite("vander(Tensor x, int? N=None, *, bool increasing=False) -> Tensor", tags=["function_only"])
 def vander(x, N, increasing):
     """Powers of the elements, one row each."""
+    if x.ndim != 1:
+        raise RuntimeError("x must be a one-dimensional tensor.")
     n = x.shape[0] if N is None else N
     powers = ops.arange(n)
     result = ops.pow(x.unsqueeze(1) if category(x.dtype) >= 2 else x.to(dtypes.int64).unsqueeze(1), powers)

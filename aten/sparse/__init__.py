@@ -6,6 +6,7 @@ from typing import Any
 
 from aten import dtype as dtypes
 from aten._native import Tensor
+from aten.layout import sparse_csr, strided
 from aten.op import ops
 from aten.sparse import rules as _rules
 from aten.sparse.conversion import to_layout
@@ -29,10 +30,26 @@ __all__ = [
 ]  # fmt: skip
 
 
+_REDUCTIONS = {"sum": "sum", "mean": "mean", "amax": "amax", "amin": "amin", "max": "amax", "min": "amin"}
+
+
 def mm(mat1: Tensor, mat2: Tensor, reduce: str | None = None) -> Tensor:
-    """The product of a sparse matrix with a dense or sparse one."""
-    if reduce not in (None, "sum"):
-        raise NotImplementedError(f"sparse.mm: reduce={reduce!r} is not supported; scatter_reduce over the values does it")
+    """The product of a sparse matrix with a dense or sparse one.
+
+    reduce: what the products of a row are made one by: "sum", "mean", "amax" or "amin", of a CSR matrix with a dense one; rows that
+    have no value are 0.
+    """
+    if reduce is not None:
+        if reduce not in _REDUCTIONS:
+            raise RuntimeError(f"reduce argument must be one of {', '.join(_REDUCTIONS)}, got {reduce}")
+        if getattr(mat1, "layout", None) is not sparse_csr or mat2.layout is not strided:
+            raise RuntimeError("sparse.mm with a reduction takes a matrix of layout sparse_csr and a dense one")
+        coo = mat1._coo()
+        rows, columns = coo._idx.unbind(0)
+        products = coo._val.unsqueeze(1) * mat2[columns]
+        found = products.new_zeros([mat1.shape[0], mat2.shape[1]])
+        kind = _REDUCTIONS[reduce]
+        return found.scatter_reduce(0, rows.unsqueeze(1).expand_as(products), products, kind, include_self=False)
     if not isinstance(mat1, SparseTensor) and not isinstance(mat2, SparseTensor):
         return ops.mm(mat1, mat2)
     return run("mm", (mat1, mat2), {})
@@ -53,6 +70,8 @@ def sampled_addmm(input: Any, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alph
 
 def sum(input: Any, dim: Any = None, dtype: Any = None) -> Tensor:
     """The sum of a sparse tensor over all elements, or over dims."""
+    if not hasattr(input, "_coo"):
+        raise RuntimeError(f"sparse.sum expected a sparse tensor, but got layout {getattr(input, 'layout', type(input).__name__)}")
     return run("sum", (input._coo(), dim), {"dtype": dtype})
 
 

@@ -275,6 +275,12 @@ def cat(tensors: Any, dim: int = 0) -> CooTensor:
     return CooTensor(ops.cat(indices, 1), ops.cat([x._val for x in tensors]), shape)
 
 
+@rule("stack")
+def stack(tensors: Any, dim: int = 0) -> CooTensor:
+    at = dim % (tensors[0].ndim + 1)
+    return cat([unsqueeze(x, at) for x in tensors], at)
+
+
 @rule("unsqueeze")
 def unsqueeze(input: CooTensor, dim: int) -> CooTensor:
     at, n = dim % (input.ndim + 1), input.sparse_dim()
@@ -310,6 +316,21 @@ def index_select(input: CooTensor, dim: int, index: Tensor) -> CooTensor:
     rows = list(input._idx[:, at].unbind(0))
     rows[dim] = where
     return CooTensor(ops.stack(rows), input._val[at], [index.shape[0] if d == dim else s for d, s in enumerate(input.shape)])
+
+
+@rule("narrow_copy")
+def narrow_copy(input: CooTensor, dim: int, start: int, length: int) -> CooTensor:
+    dim %= input.ndim
+    n, shape = input.sparse_dim(), [length if d == dim else s for d, s in enumerate(input.shape)]
+    start = start + input.shape[dim] if start < 0 else start
+    if start < 0 or length < 0 or start + length > input.shape[dim]:
+        raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({input.shape[dim]}).")
+    if dim >= n:
+        return CooTensor(input._idx, input._val.narrow(dim - n + 1, start, length), shape, input.is_coalesced())
+    places = input._idx[dim]
+    at = ((places >= start) & (places < start + length)).nonzero().flatten()
+    rows = [row[at] - (start if d == dim else 0) for d, row in enumerate(input._idx.unbind(0))]
+    return CooTensor(ops.stack(rows), input._val[at], shape, input.is_coalesced())
 
 
 @rule("getitem", "__getitem__")

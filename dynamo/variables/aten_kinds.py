@@ -431,6 +431,19 @@ def as_tensor(frame, args, kwargs):
     return data.method(frame, "to", [], wanted) if wanted else data
 
 
+@trace_rules.handle(aten.asarray)
+def asarray(frame, args, kwargs):
+    """aten.asarray(obj): as_tensor, with a copy where `copy` asks for one."""
+    kwargs = dict(kwargs)
+    data = (args[0] if args else kwargs.pop("obj")).realize(frame)
+    copy, grad = (kwargs.pop(name, NONE).as_python() for name in ("copy", "requires_grad"))
+    if grad is not None or copy is False:
+        raise Unsupported(breaks.MUTATED_ALIAS, "asarray() that says copy=False or requires_grad")
+    result = as_tensor(frame, [data], kwargs)
+    shares = isinstance(data, TensorVariable) or hasattr(data, "tensor")
+    return result.op(frame, "clone", result) if copy and shares else result
+
+
 def constant_tensor(frame, data: Variable, kwargs: dict[str, Variable]) -> Variable:
     """The tensor of numbers known while tracing: filled if it is one number, else an input of the graph, copied."""
     named = {k: v.as_python() for k, v in kwargs.items() if k in ("dtype", "device")}

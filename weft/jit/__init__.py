@@ -5,6 +5,7 @@ Python side. Saved TorchScript files cannot be read.
 """
 
 import contextlib
+import os
 from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 
@@ -75,7 +76,9 @@ def is_tracing() -> bool:
 
 
 def script(obj: Any, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None, example_inputs: Any = None) -> Any:
-    """`obj` as it is; weft.compile makes it fast."""
+    """`obj` as it is; weft.compile makes it fast. Raises TypeError for what is neither a function, a class nor a Module."""
+    if not callable(obj) and type(obj) not in (list, dict):
+        raise TypeError(f"{type(obj)} is neither a function, a class nor a Module")
     return obj
 
 
@@ -166,7 +169,9 @@ def _no_files(verb: str, instead: str) -> RuntimeError:
 
 
 def load(f: Any, map_location: Any = None, **kwargs: Any) -> Any:
-    """Raises RuntimeError: a script's code is in a language of its own."""
+    """Raises RuntimeError: a script's code is in a language of its own. ValueError where there is no such file."""
+    if (type(f) is str or hasattr(f, "__fspath__")) and not os.path.exists(f):
+        raise ValueError(f"The provided filename {f} does not exist")
     raise _no_files("read", "load the module's state_dict with weft.load into the Python module instead")
 
 

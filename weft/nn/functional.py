@@ -103,6 +103,10 @@ _OPS = (
 
 def __getattr__(name: str) -> Any:
     """Every other function of neural networks is the op of that name."""
+    if name == "grad":
+        import weft.nn.grad as gradients
+
+        return gradients
     op = aten.registry.get(_RENAMED.get(name, name))
     if op is None:
         raise AttributeError(f"module 'weft.nn.functional' has no attribute '{name}'")

@@ -126,6 +126,9 @@ def load(
     names, makes objects without `__init__` and gives them their state (`__setstate__` runs); it never calls a function.
     Raises BadFile, a RuntimeError and a ValueError, for files that are damaged or of no known format, EOFError for empty ones.
     """
+    unknown = set(pickle_load_args) - {"encoding", "errors", "fix_imports", "buffers"}
+    if unknown:
+        raise TypeError(f"load() got an unexpected keyword argument '{min(unknown)}'")
     data = bytes_of(f, bool(mmap))
     if not data.size:
         raise EOFError("load: the file is empty (Ran out of input)")

@@ -198,6 +198,8 @@ def checkpoint_sequential(functions: Any, segments: int, input: Any, use_reentra
 
         return part
 
+    if not 0 < segments <= len(modules):
+        raise ValueError(f"checkpoint_sequential: {len(modules)} modules cannot be run in {segments} segments")
     size = len(modules) // segments
     start = 0
     for _ in range(segments - 1):

@@ -15,6 +15,8 @@ class _Parts(Transform):
     """Transforms of parts along a dim."""
 
     def __init__(self, tseq: Sequence[Transform], dim: int, cache_size: int):
+        if not all(isinstance(t, Transform) for t in tseq):
+            raise AssertionError("All elements of tseq must be Transform instances")
         super().__init__(cache_size=cache_size)
         self.transforms, self.dim = [t.with_cache(cache_size) if cache_size else t for t in tseq], dim
 
@@ -77,6 +79,8 @@ class StackTransform(_Parts):
         return self if self._cache_size == cache_size else StackTransform(self.transforms, self.dim, cache_size)
 
     def _split(self, z: Tensor) -> list[Tensor]:
+        if z.shape[self.dim] != len(self.transforms):
+            raise AssertionError(f"x.size({self.dim}) = {z.shape[self.dim]} must equal len(transforms) {len(self.transforms)}")
         return [z.select(self.dim, i) for i in range(z.shape[self.dim])]
 
     def _join(self, parts: list[Tensor]) -> Tensor:

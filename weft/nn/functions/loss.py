@@ -19,9 +19,10 @@ def binary_cross_entropy(
 ) -> Tensor:
     """-(target * log(input) + (1 - target) * log(1 - input)), logs not below -100. Raises RuntimeError for probabilities
     outside [0, 1], ValueError for other sizes of the target."""
-    if type(input) in (Tensor, Parameter) and input.device.type == "cpu" and not is_compiling():
-        values = input.detach()
-        if not bool(((values >= 0) & (values <= 1)).all()):
-            raise RuntimeError("all elements of input should be between 0 and 1")
+    for name, given_values in (("input", input), ("target", target)):
+        if type(given_values) in (Tensor, Parameter) and given_values.device.type == "cpu" and not is_compiling():
+            values = given_values.detach()
+            if not bool(((values >= 0) & (values <= 1)).all()):
+                raise RuntimeError(f"all elements of {name} should be between 0 and 1")
     given: dict[str, Any] = {"size_average": size_average, "reduce": reduce, "reduction": reduction}
     return aten.binary_cross_entropy(input, target, weight, **given)

@@ -7,7 +7,7 @@ import warnings
 from typing import Any
 
 import aten
-from aten import Parameter, Tensor
+from aten import Parameter, Tensor, is_autocast_enabled
 from aten.compiling import reads_numbers_of
 from weft.nn import init
 from weft.nn.module import Module
@@ -100,6 +100,12 @@ class RNNBase(Module):
     # -------------------------------------------------------------------------------------------------- checks
     def check_input(self, input: Tensor, batch_sizes: Tensor | None) -> None:
         dims = 2 if batch_sizes is not None else 3
+        weight = self._parameters.get("weight_ih_l0")
+        if weight is not None and weight.dtype is not input.dtype and not is_autocast_enabled(input.device.type):
+            raise ValueError(
+                f"RNN input dtype ({input.dtype}) does not match weight dtype ({weight.dtype}). "
+                f"Convert input: input.to({weight.dtype}), or convert model: model.to({input.dtype})"
+            )
         if input.dim() != dims:
             raise RuntimeError(f"input must have {dims} dimensions, got {input.dim()}")
         if self.input_size != input.size(-1):

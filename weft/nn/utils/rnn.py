@@ -157,8 +157,7 @@ def pad_packed_sequence(
     sequence: PackedSequence, batch_first: bool = False, padding_value: float = 0.0, total_length: int | None = None
 ) -> tuple[Tensor, Tensor]:
     """(T, N, *), or (N, T, *) with `batch_first`, and the lengths. Raises ValueError for a total_length below the longest."""
-    data, batch_sizes, _, unsorted_indices = sequence
-    return _pad_packed(data, batch_sizes, unsorted_indices, batch_first, padding_value, total_length)
+    return _pad_packed(sequence.data, sequence.batch_sizes, sequence.unsorted_indices, batch_first, padding_value, total_length)
 
 
 @reads_numbers_of(1)
@@ -203,6 +202,9 @@ def pad_sequence(
     sequences = tuple(sequences)
     if not sequences:
         raise RuntimeError("received an empty list of sequences")
+    for i, s in enumerate(sequences):
+        if not isinstance(s, Tensor):
+            raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type(s).__name__}")
     longest = max(s.size(0) for s in sequences)
 
     def padded(s: Tensor) -> Tensor:

@@ -64,6 +64,9 @@ def swapped(module: Module, values: dict[str, Any], *, tie_weights: bool = True,
     tie_weights: what is filed under several names is replaced under all. What the module assigns to its buffers meanwhile
     is found in `values` after it.
     """
+    for value in values.values():
+        if not (value is None or isinstance(value, Tensor)):
+            raise TypeError(f"{value!r} is not an instance of torch.Tensor")
     wanted = _tied(module, values) if tie_weights else values
     if strict:
         _check_names(module, wanted)

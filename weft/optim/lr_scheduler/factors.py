@@ -209,7 +209,7 @@ class PolynomialLR(_Factor):
         super().__init__(optimizer, last_epoch, verbose)
 
     def factor(self, epoch: int) -> float:
-        return (1 - min(epoch, self.total_iters) / self.total_iters) ** self.power
+        return (1 - min(epoch, self.total_iters) / self.total_iters) ** self.power if self.total_iters else 1.0
 
     def ratio(self, epoch: int) -> float:
         return ((1.0 - epoch / self.total_iters) / (1.0 - (epoch - 1) / self.total_iters)) ** self.power

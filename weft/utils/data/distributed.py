@@ -13,7 +13,8 @@ from weft.utils.data.sampler import Sampler
 class DistributedSampler(Sampler[int]):
     """Every num_replicas-th index from `rank` on, of an order that all replicas shuffle alike (`set_epoch` for a new one).
 
-    All have equally many: some come twice, or with `drop_last` some are left out. num_replicas and rank must be given.
+    All have equally many: some come twice, or with `drop_last` some are left out. num_replicas and rank are those of the open
+    process group unless given; ValueError where there is none.
     """
 
     def __init__(
@@ -26,7 +27,12 @@ class DistributedSampler(Sampler[int]):
         drop_last: bool = False,
     ) -> None:
         if num_replicas is None or rank is None:
-            raise RuntimeError("Requires distributed package to be available")
+            from weft import distributed  # (loaded by who asks)
+
+            if not distributed.is_initialized():
+                raise ValueError("Default process group has not been initialized, please make sure to call init_process_group.")
+            num_replicas = distributed.get_world_size() if num_replicas is None else num_replicas
+            rank = distributed.get_rank() if rank is None else rank
         if rank >= num_replicas or rank < 0:
             raise ValueError(f"Invalid rank {rank}, rank should be in the interval [0, {num_replicas - 1}]")
         self.dataset, self.num_replicas, self.rank = dataset, num_replicas, rank

@@ -123,8 +123,13 @@ def test_replicas_share_the_work():
     assert dropped == [[0, 4], [1, 5], [2, 6], [3, 7]]
     with pytest.raises(ValueError, match="Invalid rank 4"):
         DistributedSampler(range(10), 4, 4)
-    with pytest.raises(RuntimeError, match="distributed package"):
+    with pytest.raises(ValueError, match="Default process group has not been initialized"):
         DistributedSampler(range(10))
+    weft.distributed.init_process_group()
+    try:
+        assert list(DistributedSampler(range(3), shuffle=False)) == [0, 1, 2]
+    finally:
+        weft.distributed.destroy_process_group()
 
 
 Point = collections.namedtuple("Point", "x y")

@@ -23,7 +23,9 @@ _WORD_REQUIRES_GRAD = 0x01000000
 _WORD_CONTIGUOUS = 0x04000000
 _DEVICE_TYPES = {"cpu": 0, "cuda": 1, "meta": 2}
 # Checks that read dictionaries of their object: worth remembering even for an argument.
-_REMEMBERED = ("LACKS_ATTR", "LACKS_INSTANCE_ATTR", "FUNCTION_CODE", "GLOBALS", "CLASS_LOOKUP", "INHERITS", "MRO")
+_REMEMBERED = frozenset(
+    ("LACKS_ATTR", "LACKS_INSTANCE_ATTR", "FUNCTION_CODE", "LACKS_DEFAULTS", "GLOBALS", "CLASS_LOOKUP", "INHERITS", "MRO")
+)
 
 
 def argument_names(code: types.CodeType) -> tuple[str, ...]:
@@ -120,7 +122,15 @@ class GuardCompiler:
     def _accessor(self, source: Source, guard: int) -> tuple:
         kind = source.accessor
         a, obj, data, held = 0, None, (), STRONG
-        if kind == "LOCAL":
+        if source.base is not None:
+            a, obj = self.registers[source.base], source.key
+            if kind in ("ITEM", "DICT_KEY") and type(obj) is int and -(2**62) < obj < 2**62:
+                data = (obj,)
+            elif kind == "ITEM":
+                obj, held = hold(obj)
+        elif isinstance(source, Object):
+            obj, held = (source.value, STRONG) if isinstance(source, Made) else hold(source.value)
+        elif kind == "LOCAL":
             if source.key not in self.arguments:
                 raise ValueError(f"a guard reads {source}, which is not an argument of the frame")
             a = self.arguments[source.key]
@@ -130,20 +140,13 @@ class GuardCompiler:
         elif kind in ("GLOBAL", "BUILTIN"):
             obj = source.key
             self.uses_function = True
-        elif isinstance(source, Object):
-            obj, held = (source.value, STRONG) if isinstance(source, Made) else hold(source.value)
-        else:
-            a, obj = self.registers[source.base], source.key  # type: ignore[index]
-            if kind in ("ITEM", "DICT_KEY") and type(source.key) is int and -(2**62) < source.key < 2**62:
-                data = (source.key,)
-            elif kind == "ITEM":
-                obj, held = hold(source.key)
         return (_OPS[kind], self.registers[source], a, 0, guard, obj, data, None, held)
 
     def _use(self, source: Source | None) -> None:
         """A fixed instruction depends on `source`: what it remembers is remembered for that object."""
-        if source is not None and source in self.live:
-            self.keys[self.live[source]] = None
+        register = self.live.get(source) if source is not None else None
+        if register is not None:
+            self.keys[register] = None
 
     # ------------------------------------------------------------------------------ instructions
     def _check(self, kind: str, source: Source, index: int, held: tuple = (None, 0), data: tuple = (), name: Any = None):
@@ -174,6 +177,13 @@ class GuardCompiler:
 
     def _emit_function_code(self, guard: Guard, index: int) -> None:
         self._check("FUNCTION_CODE", guard.source, index, hold(guard.values[0]))
+
+    def _emit_lacks_defaults(self, guard: Guard, index: int) -> None:
+        self._check("LACKS_DEFAULTS", guard.source, index)
+
+    def _emit_class_lookups(self, guard: Guard, index: int) -> None:
+        for name, found in zip(*guard.values):
+            self._check("CLASS_LOOKUP", guard.source, index, hold(found), (), name)
 
     def _emit_globals(self, guard: Guard, index: int) -> None:
         self._check("GLOBALS", guard.source, index, data=(guard.globals,))

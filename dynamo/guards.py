@@ -262,6 +262,11 @@ ClassLookupIs = Kind(  # the walk of `name` along the MRO of the class `source` 
     failed=lambda g, x: f"{g.source}.{g.name} is {_show(_class_lookup(x, g.name))}, compiled for {_show(g.object)}",
     objects=True,
 )
+ClassLookupsAre = Kind(  # the same for several names at once, of what lives as long as the interpreter (or ABSENT)
+    "CLASS_LOOKUPS", "source names objects",
+    check=lambda g, x: all([_class_lookup(x, name) is found for name, found in zip(g.names, g.objects)]),
+    failed=lambda g, x: f"{g.source} has another {next(n for n, f in zip(g.names, g.objects) if _class_lookup(x, n) is not f)} now",
+)
 Inherits = Kind(  # whether `object` is in the MRO of the class `source`
     "INHERITS", "source object answer",
     check=lambda g, x: (g.object in _mro(x)) == g.answer,
@@ -284,6 +289,11 @@ FunctionCodeIs = Kind(  # another function object of the same code passes: closu
     check=lambda g, x: getattr(x, "__code__", None) is g.code,
     failed=lambda g, x: f"{g.source} is another function ({_show(x)}), compiled for {g.code.co_qualname}",
     objects=True,
+)
+LacksDefaults = Kind(  # of a function: neither `__defaults__` nor `__kwdefaults__`
+    "LACKS_DEFAULTS", "source",
+    check=lambda g, x: x.__defaults__ is None and x.__kwdefaults__ is None,
+    failed=lambda g, x: f"{g.source} has defaults now",
 )
 GlobalsAre = Kind(  # of a function whose code reads globals: by their id, for what is read there holds them
     "GLOBALS", "source globals",

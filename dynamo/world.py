@@ -74,9 +74,9 @@ class World:
         self.classes: dict[int, Object] = {}
         self.bases_in_c: dict[int, tuple[type, ...]] = {}
         self.kept: list[type] = []  # keeps these ids from being reused
-        # What was read of globals and of modules, by the ids of their dictionaries: (dictionary, real value, Variable).
+        # What was read of globals, and of modules, by the ids of their dictionaries: (dictionary, real value, Variable).
         self.names: dict[tuple[int, str], tuple[dict, Any, Variable]] = {}
-        self.members: dict[tuple[int, str], tuple[dict, Any, Variable]] = {}
+        self.members = dict(self.names)
 
     def _saw(self, kind: str, source: Source, name: Any, value: Any) -> None:
         if listen is not None:
@@ -163,8 +163,15 @@ class World:
 
     def keeps(self, cls: type, base: type, names: tuple[str, ...]) -> bool:
         """Whether `cls` has under all these names what its base has; guarded as far as was looked."""
-        walked = mro_of(base)
-        return all(self.on_class(cls, name) is walk(walked, name) for name in names)
+        bases, mro = mro_of(base), mro_of(cls)
+        found = [walk(bases, name) for name in names]
+        if not base.__flags__ & IMMUTABLE or cls.__flags__ & IMMUTABLE or [*map(id, found)] != [id(walk(mro, n)) for n in names]:
+            return all(self.on_class(cls, name) is f for name, f in zip(names, found))
+        for name, f in zip(names, found):
+            self._saw("class", self._class_at(cls), name, f)
+        known = tuple([guards.ABSENT if f is MISSING else f for f in found])
+        self.output.guard(guards.ClassLookupsAre(self._class_at(cls), names, known))
+        return True
 
     def is_named_tuple(self, cls: type) -> bool:
         """Whether objects of the class are tuples that do what the class made by `namedtuple` does, and no more; guarded."""
@@ -446,7 +453,7 @@ class World:
         here = Attr(source, "__defaults__")
         self._saw("defaults", source, None, values)
         if values is None:
-            self.output.guard(guards.IdIs(here, None))
+            self.output.guard(guards.LacksDefaults(source) if function.__kwdefaults__ is None else guards.IdIs(here, None))
             return []
         self.output.guard(guards.LengthIs(here, len(values)))
         return [self.lazy(v, Item(here, i)) for i, v in enumerate(values)]
@@ -456,7 +463,7 @@ class World:
         values = function.__kwdefaults__
         here = Attr(source, "__kwdefaults__")
         if values is None:
-            self.output.guard(guards.IdIs(here, None))
+            self.output.guard(guards.LacksDefaults(source) if function.__defaults__ is None else guards.IdIs(here, None))
             return {}
         return dict(zip(values, self.items(values, here)))
 
@@ -473,19 +480,14 @@ class World:
         known = self.names.get((id(namespace), name))
         if known is not None and namespace.get(name, MISSING) is known[1]:
             return known[2]
-        value = namespace.get(name, MISSING)
-        found = self._global_name(namespace, name)
-        if value is not MISSING and found is not None:
-            self.names[id(namespace), name] = namespace, value, found
-        return found
-
-    def _global_name(self, namespace: dict, name: str) -> Variable | None:
         root = namespace is self.output.root.globals
         here = Object(namespace, f"{namespace.get('__name__', '?')}.__dict__")
         if name in namespace:
-            source = Global(name) if root else Item(here, name)
-            self._saw("global", source, name, namespace[name])
-            return self.wrap(namespace[name], source)
+            source, value = Global(name) if root else Item(here, name), namespace[name]
+            self._saw("global", source, name, value)
+            found = self.wrap(value, source)
+            self.names[id(namespace), name] = namespace, value, found
+            return found
         builtins = self.output.builtins
         if root:
             self.output.guard(guards.LacksGlobal(None, name))
@@ -593,7 +595,3 @@ class World:
         self._saw("value", source, None, value)
         if not isinstance(source, Object):
             self.output.guard(guards.Equals(source, value))
-
-    def distinct(self, *sources: Source) -> None:
-        """What stands at these places was seen to be different objects."""
-        self.output.guard(guards.Distinct(sources))

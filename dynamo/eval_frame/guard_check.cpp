@@ -222,6 +222,14 @@ bool check(Walk &w, const Instr &in) {
     w.saw_type_of(o, in.a);
     w.saw(&((PyFunctionObject *)o)->func_code, (uint64_t)((PyFunctionObject *)o)->func_code);
     return ((PyFunctionObject *)o)->func_code == in.obj;
+  case OP_LACKS_DEFAULTS: {
+    if (!PyFunction_Check(o)) return false;
+    auto *function = (PyFunctionObject *)o;
+    w.saw_type_of(o, in.a);
+    w.saw(&function->func_defaults, (uint64_t)function->func_defaults);
+    w.saw(&function->func_kwdefaults, (uint64_t)function->func_kwdefaults);
+    return !function->func_defaults && !function->func_kwdefaults;
+  }
   case OP_GLOBALS: {
     if (!PyFunction_Check(o)) return false;
     w.saw_type_of(o, in.a);

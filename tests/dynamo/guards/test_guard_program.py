@@ -8,6 +8,8 @@ import pytest
 
 from dynamo.guard_program import GuardCompiler
 from dynamo.guards import (
+    ABSENT,
+    ClassLookupsAre,
     DictKeysAre,
     Distinct,
     Equals,
@@ -15,6 +17,7 @@ from dynamo.guards import (
     GuardSet,
     IdIs,
     LacksAttr,
+    LacksDefaults,
     LacksGlobal,
     LacksInstanceAttr,
     LacksKey,
@@ -433,3 +436,32 @@ def test_explanations_name_the_users_expression():
 def test_a_guard_is_kept_once():
     guards = GuardSet([Equals(X, 1), Equals(X, True), Equals(X, 1), Equals(Local("x"), 1.0)])
     assert len(guards) == 3
+
+
+def test_a_function_without_defaults():
+    def plain(a, *, b=None):
+        return a
+
+    plain.__kwdefaults__ = None
+    p = Program(FunctionCodeIs(X, plain.__code__), LacksDefaults(X))
+    assert p(plain) and p(plain)
+    plain.__defaults__ = (1,)
+    assert not p(plain)
+    plain.__defaults__ = None
+    assert p(plain)
+    plain.__kwdefaults__ = {"b": 1}
+    assert not p(plain)
+
+
+def test_several_lookups_of_one_class():
+    class Pair(tuple):
+        pass
+
+    p = Program(TypeIs(X, Pair), ClassLookupsAre(Object(Pair), ("__len__", "__getattr__"), (tuple.__len__, ABSENT)))
+    assert p(Pair()) and p(Pair((1,)))
+    Pair.__getattr__ = lambda self, name: 1
+    assert not p(Pair())
+    del Pair.__getattr__
+    assert p(Pair())
+    Pair.__len__ = lambda self: 3
+    assert not p(Pair())

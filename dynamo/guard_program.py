@@ -189,8 +189,7 @@ class GuardCompiler:
         self._check("GLOBALS", guard.source, index, data=(guard.globals,))
 
     def _emit_class_lookup(self, guard: Guard, index: int) -> None:
-        name, found = guard.values
-        self._check("CLASS_LOOKUP", guard.source, index, hold(found), (), name)
+        self._check("CLASS_LOOKUP", guard.source, index, hold(guard.object), (), guard.values[0])
 
     def _emit_inherits(self, guard: Guard, index: int) -> None:
         self._check("INHERITS", guard.source, index, hold(guard.values[0]), (int(guard.answer),), "__mro__")

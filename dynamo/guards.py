@@ -58,13 +58,14 @@ class Kind:
 
 
 class Guard(_eval_frame.Hashed):
-    __slots__ = ("kind", "source", "values", "line")
+    __slots__ = ("kind", "source", "values", "line", "is_loose")
 
     def __init__(self, kind: Kind, source: Any, values: tuple, line: Any):
         self.kind = kind
         self.source = source
         self.values = values
         self.line = line
+        self.is_loose = False
         self._hash = hash((kind.name, source, *map(_hashed, values)))
 
     __hash__ = _eval_frame.Hashed.__hash__
@@ -93,6 +94,9 @@ class Guard(_eval_frame.Hashed):
 
     def loosen(self) -> None:
         """Keep nothing alive from now on: the entry that the guard belongs to dies with what is guarded."""
+        if self.is_loose:
+            return
+        self.is_loose = True
         if self.kind.objects:
             self.values = tuple([v if type(v) is str else Loose.of(v) for v in self.values])
         one = not self.kind.scoped and isinstance(self.source, Source)  # the only one that it reads
@@ -262,6 +266,18 @@ ClassLookupIs = Kind(  # the walk of `name` along the MRO of the class `source` 
     failed=lambda g, x: f"{g.source}.{g.name} is {_show(_class_lookup(x, g.name))}, compiled for {_show(g.object)}",
     objects=True,
 )
+_lookups: dict[tuple[str, int], Guard] = {}
+
+
+def lasting_lookup(source: Source, name: str, found: Any) -> Guard:
+    """The same for a class that lives as long as the interpreter: one guard, whoever looks."""
+    known = _lookups.get((name, id(found)))
+    if known is None or known.object is not found or known.source is not source:
+        known = _lookups[name, id(found)] = ClassLookupIs(source, name, found)
+        known.loosen()
+    return known
+
+
 ClassLookupsAre = Kind(  # the same for several names at once, of what lives as long as the interpreter (or ABSENT)
     "CLASS_LOOKUPS", "source names objects",
     check=lambda g, x: all([_class_lookup(x, name) is found for name, found in zip(g.names, g.objects)]),

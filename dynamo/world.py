@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from dynamo.output_graph import OutputGraph
 
 listen: Callable[[str, Source, Any, Any], None] | None = None  # told (kind of read, source, name or key, value)
+TENSOR = Object(aten.Tensor)  # one source, for all captures
 
 
 class World:
@@ -71,7 +72,7 @@ class World:
     def __init__(self, output: OutputGraph):
         self.output = output
         self.class_lookups: dict[tuple[int, int, str], Any] = {}  # (by ids: a metaclass may define `__eq__`)
-        self.classes: dict[int, Object] = {}
+        self.classes: dict[int, Object] = {id(aten.Tensor): TENSOR}
         self.bases_in_c: dict[int, tuple[type, ...]] = {}
         self.kept: list[type] = []  # keeps these ids from being reused
         # What was read of globals, and of modules, by the ids of their dictionaries: (dictionary, real value, Variable).
@@ -143,7 +144,8 @@ class World:
         if type(found) in DATA:  # its value is looked at apart
             self.output.guard_type(ClassAttr(source, name), type(found))
         else:
-            self.output.guard(guards.ClassLookupIs(source, name, guards.ABSENT if found is MISSING else found))
+            lookup = guards.lasting_lookup if source is TENSOR else guards.ClassLookupIs
+            self.output.guard(lookup(source, name, guards.ABSENT if found is MISSING else found))
 
     def _class_at(self, cls: type) -> Object:
         """The source of a class: one object, which sources and guards that have it in common compare fast."""

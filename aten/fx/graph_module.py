@@ -52,16 +52,20 @@ class GraphModule:
     twentieth of text and its compilation.
     """
 
+    class_name: str
+    meta: dict[str, Any]
+    _graph: Graph
+    _generated: Generated | None
+    _runs: int
+
     def __init__(self, root: Any, graph: Graph, shape_env: Any = None, class_name: str = "GraphModule"):
-        self.__dict__["_root"] = root if root is not None else {}
-        self.class_name = class_name
-        self._graph = graph
         graph.owning_module = self
         if shape_env is not None:
             graph.shape_env = shape_env
-        self.meta: dict[str, Any] = {}
-        self._generated: Generated | None = None
-        self._runs = 0
+        # (Past the `__setattr__` of Modules, which has nothing to file here.)
+        self.__dict__.update(
+            _root=root if root is not None else {}, class_name=class_name, _graph=graph, meta={}, _generated=None, _runs=0
+        )
 
     @property
     def graph(self) -> Graph:
@@ -167,7 +171,7 @@ class GraphModule:
     def forward(self, *inputs: Any, **named: Any) -> Any:
         """Run the graph on one value per placeholder, in order or by name."""
         if self._runs < RUNS_AS_IT_IS and not named:
-            self._runs += 1
+            self.__dict__["_runs"] += 1
             return Interpreter(self).run(*inputs)
         run = self._function()
         return run(self, *inputs, **named) if named else run(self, *inputs)

@@ -18,6 +18,7 @@ OF_MODULE: dict[str, tuple[str, ...]] = {  # the module (or a package above it) 
     "_contextvars": ("context_variable",),
     "aten.autograd": ("gradients",),
     "aten.autograd.function": ("user_function",),
+    "aten.autograd.grad_mode": ("grad_modes",),
     "aten.declared_ops": ("custom_op",),
     "aten.fx.experimental": ("shape_questions",),
     "aten.fx.graph_module": ("graph_call",),

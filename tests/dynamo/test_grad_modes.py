@@ -121,3 +121,33 @@ def test_blocks_without_saved_tensor_hooks():
     with pytest.raises(RuntimeError, match="none of them here"):
         weft.compile(broken)(x)
     assert graph.saved_tensors_hooks_enabled()
+
+
+@pytest.mark.parametrize("fullgraph", [True, False])
+def test_modes_are_objects_as_in_plain_code(fullgraph):
+    def f(x):
+        mode = weft.no_grad()
+        with mode:
+            a = x * 2
+            with weft.enable_grad(), weft.inference_mode(mode=False):
+                b = x * 3
+        with mode:
+            c = x * 4
+        d = weft.no_grad(lambda t: t * 5)(x)
+        e = weft.enable_grad()(lambda t: t * 6)(x)
+        return [t.requires_grad for t in (a, b, c, d, e)], type(mode), mode.before, a + b + c + d + e
+
+    x = weft.ones(2, requires_grad=True)
+    found, wanted = weft.compile(f, backend="eager", fullgraph=fullgraph)(x), f(x)
+    assert found[:3] == wanted[:3] and found[3].equal(wanted[3])
+
+
+def test_a_method_put_in_the_place_of_a_modes_is_called(monkeypatch):
+    def f(x):
+        with weft.no_grad():
+            return x * 2
+
+    compiled, x = weft.compile(f, backend="eager"), weft.ones(2, requires_grad=True)
+    assert not compiled(x).requires_grad
+    monkeypatch.setattr(weft.no_grad, "__enter__", lambda self: setattr(self, "before", 1))
+    assert compiled(x).requires_grad

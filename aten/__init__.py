@@ -99,8 +99,12 @@ aten.autocast.declare(registry)
 aten.asked_attributes.declare(registry)
 
 _LATER = dict.fromkeys(  # what is loaded when it is asked for, and its file
-    ("sparse_compressed_tensor", "sparse_coo_tensor", "sparse_csc_tensor", "sparse_csr_tensor"), "aten.sparse.conversion"
-)
+    (
+        "sparse_bsc_tensor", "sparse_bsr_tensor", "sparse_compressed_tensor", "sparse_coo_tensor", "sparse_csc_tensor",
+        "sparse_csr_tensor",
+    ),
+    "aten.sparse.conversion",
+)  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -119,7 +119,7 @@ for _name, _fn in {
     "to_dense": lambda self, dtype=None, *, masked_grad=True: self if dtype is None else self.to(dtype),
 }.items():
     attach(_name, _fn)
-for _name in ("to_sparse", "to_sparse_coo", "to_sparse_csr", "to_sparse_csc", "sparse_mask"):
+for _name in ("to_sparse", "to_sparse_coo", "to_sparse_csr", "to_sparse_csc", "to_sparse_bsr", "to_sparse_bsc", "sparse_mask"):
     attach(_name, later("aten.sparse.conversion", _name))
 for _name in (
     "indices", "values", "_indices", "_values", "_nnz", "coalesce", "is_coalesced", "crow_indices", "col_indices", "ccol_indices",

@@ -1,4 +1,4 @@
-"""Sparse tensors: in coordinates (COO) and matrices by rows or columns (CSR, CSC)."""
+"""Sparse tensors: in coordinates (COO) and matrices by rows or columns of numbers (CSR, CSC) or of blocks (BSR, BSC)."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def sampled_addmm(input: Any, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alph
     coo = input._coo().coalesce()
     rows, columns = coo._idx.unbind(0)
     found = (mat1[rows] * mat2.t()[columns]).sum(1) * alpha + coo._val * beta
-    return to_layout(coo._with(found), input.layout)
+    return to_layout(coo._with(found), input.layout, None, getattr(input, "_blocksize", None))
 
 
 def sum(input: Any, dim: Any = None, dtype: Any = None) -> Tensor:

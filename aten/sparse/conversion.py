@@ -11,7 +11,8 @@ from aten.op import ops
 from aten.sparse.tensor import CompressedTensor, CooTensor, SparseTensor
 from aten.tensor import as_tensor
 
-_COMPRESSED = (layout.sparse_csr, layout.sparse_csc)
+_BLOCKED = (layout.sparse_bsr, layout.sparse_bsc)
+_COMPRESSED = (layout.sparse_csr, layout.sparse_csc, *_BLOCKED)
 
 
 def _values(values: Any, dtype: DType | None, device: Any) -> Tensor:
@@ -74,14 +75,20 @@ def _compressed(
 ) -> CompressedTensor:
     values = _values(values, dtype, device)
     lines, places = (as_tensor(part, device=values.device) for part in (lines, places))
-    by_row = kind is layout.sparse_csr
-    if lines.ndim != 1 or places.ndim != 1 or values.ndim != 1:
-        raise RuntimeError("batches of compressed matrices and blocks of values are not supported: give 1-d parts")
+    by_row = kind in (layout.sparse_csr, layout.sparse_bsr)
+    if lines.ndim != 1 or places.ndim != 1 or values.ndim != (3 if kind in _BLOCKED else 1):
+        parts = "1-d indices and values of blocks, 3-d" if kind in _BLOCKED else "1-d parts"
+        raise RuntimeError(f"batches of compressed matrices are not supported: a matrix of layout {kind} has {parts}")
+    block = tuple(values.shape[1:]) or (1, 1)
+    if 0 in block:
+        raise RuntimeError(f"the blocks of a matrix have elements, but got values of sizes {list(values.shape)}")
     if size is None:
         found = (lines.shape[0] - 1, int(places.max()) + 1 if places.numel() else 0)
-        size = found if by_row else found[::-1]
+        size = [n * b for n, b in zip(found if by_row else found[::-1], block)]
     size = tuple(size)
-    outer, inner = size if by_row else size[::-1]
+    if len(size) != 2 or any(n % b for n, b in zip(size, block)):
+        raise RuntimeError(f"size {list(size)} must be that of a matrix, and a multiple of the blocks' {list(block)}")
+    outer, inner = [n // b for n, b in zip(size, block)][:: 1 if by_row else -1]
     names = ("crow_indices", "col_indices") if by_row else ("ccol_indices", "row_indices")
     if lines.shape[0] != outer + 1:
         raise RuntimeError(f"{names[0]}.shape[-1] must be equal to the number of lines + 1 = {outer + 1}, but got {lines.shape[0]}")
@@ -108,13 +115,29 @@ def sparse_csc_tensor(
     return _compressed(layout.sparse_csc, ccol_indices, row_indices, values, size, dtype, device, requires_grad)
 
 
+def sparse_bsr_tensor(
+    crow_indices: Any, col_indices: Any, values: Any, size: Any = None, *, dtype: DType | None = None, device: Any = None,
+    pin_memory: bool = False, requires_grad: bool = False, check_invariants: bool | None = None,
+) -> CompressedTensor:  # fmt: skip
+    """A matrix by rows of blocks, all of the sizes of values[0], as sparse_csr_tensor is by rows."""
+    return _compressed(layout.sparse_bsr, crow_indices, col_indices, values, size, dtype, device, requires_grad)
+
+
+def sparse_bsc_tensor(
+    ccol_indices: Any, row_indices: Any, values: Any, size: Any = None, *, dtype: DType | None = None, device: Any = None,
+    pin_memory: bool = False, requires_grad: bool = False, check_invariants: bool | None = None,
+) -> CompressedTensor:  # fmt: skip
+    """A matrix by columns of blocks, as sparse_bsr_tensor is by rows."""
+    return _compressed(layout.sparse_bsc, ccol_indices, row_indices, values, size, dtype, device, requires_grad)
+
+
 def sparse_compressed_tensor(
     compressed_indices: Any, plain_indices: Any, values: Any, size: Any = None, *, layout: Any, dtype: DType | None = None,
     device: Any = None, pin_memory: bool = False, requires_grad: bool = False, check_invariants: bool | None = None,
 ) -> CompressedTensor:  # fmt: skip
-    """sparse_csr_tensor or sparse_csc_tensor, as `layout` says."""
+    """sparse_csr_tensor, sparse_csc_tensor, sparse_bsr_tensor or sparse_bsc_tensor, as `layout` says."""
     if layout not in _COMPRESSED:
-        raise RuntimeError(f"sparse_compressed_tensor: layout {layout} is not supported, use sparse_csr or sparse_csc")
+        raise RuntimeError(f"sparse_compressed_tensor: layout {layout} is not supported, use sparse_csr, _csc, _bsr or _bsc")
     return _compressed(layout, compressed_indices, plain_indices, values, size, dtype, device, requires_grad)
 
 
@@ -130,18 +153,25 @@ def _of_dense(dense: Tensor, sparse_dim: int | None) -> CooTensor:
     return CooTensor(ops.stack(at), dense[at], tuple(dense.shape), True)
 
 
-def to_layout(input: Tensor, kind: Any = None, sparse_dim: int | None = None) -> Any:
-    """The tensor in a sparse layout, in coordinates unless another is named."""
+def to_layout(input: Tensor, kind: Any = None, sparse_dim: int | None = None, blocksize: Any = None) -> Any:
+    """The tensor in a sparse layout, in coordinates unless another is named; `blocksize` is for layouts of blocks."""
     if kind is layout.strided:
         return input.to_dense()  # type: ignore[attr-defined]
     kind = layout.sparse_coo if kind is None else kind
     if kind is not layout.sparse_coo and kind not in _COMPRESSED:
-        raise RuntimeError(f"to_sparse: layout {kind} is not supported, use sparse_coo, sparse_csr or sparse_csc")
-    if input.layout is kind:  # type: ignore[attr-defined]
+        raise RuntimeError(f"to_sparse: layout {kind} is not supported, use sparse_coo, _csr, _csc, _bsr or _bsc")
+    had = getattr(input, "_blocksize", None)
+    if input.layout is kind and blocksize in (None, had):  # type: ignore[attr-defined]
         return input
+    if kind in _BLOCKED and blocksize is None and had is None:
+        raise RuntimeError(f"to_sparse: conversion from {input.layout} to {kind} requires blocksize argument")
+    if kind not in _BLOCKED and blocksize is not None:
+        raise RuntimeError(f"to_sparse: conversion to {kind} does not use specified blocksize")
     if kind is not layout.sparse_coo and input.ndim != 2:
         raise RuntimeError("to_sparse: batches of compressed matrices are not supported: give a matrix")
     coo = input._coo() if isinstance(input, SparseTensor) else _of_dense(input, sparse_dim)
+    if kind in _BLOCKED:
+        return _in_blocks(coo, kind, had if blocksize is None else tuple(blocksize))
     return coo if kind is layout.sparse_coo else _compress(coo, kind)
 
 
@@ -158,11 +188,28 @@ def _compress(coo: CooTensor, kind: Any) -> CompressedTensor:
     return CompressedTensor(ops.cat([counts.new_zeros(1), counts.cumsum(0)]), places, values, tuple(coo.shape), kind)
 
 
+def _in_blocks(coo: CooTensor, kind: Any, block: tuple[int, ...]) -> CompressedTensor:
+    """The blocks that have an element, in order. Raises RuntimeError for sizes that are no multiples of the blocks'."""
+    if len(block) != 2 or any(b < 1 or n % b for n, b in zip(coo.shape, block)):
+        raise RuntimeError(f"tensor sparse size ({list(coo.shape)}) must be divisible by given blocksize ({list(block)})")
+    coo = coo.coalesce()
+    by_row = kind is layout.sparse_bsr
+    of_block = [p.div(b, rounding_mode="floor") for p, b in zip(coo._idx.unbind(0), block)]
+    lines, places = of_block if by_row else of_block[::-1]
+    outer, inner = [n // b for n, b in zip(coo.shape, block)][:: 1 if by_row else -1]
+    blocks, of = ops.unique(lines * inner + places, return_inverse=True)
+    within = [p % b for p, b in zip(coo._idx.unbind(0), block)]
+    values = coo._val.new_zeros((blocks.shape[0], *block)).index_put((of, *within), coo._val)
+    counts = ops.bincount(blocks.div(inner, rounding_mode="floor"), minlength=outer)
+    starts = ops.cat([counts.new_zeros(1), counts.cumsum(0)])
+    return CompressedTensor(starts, blocks % inner, values, tuple(coo.shape), kind)
+
+
 def to_sparse(
     self: Tensor, sparse_dim: int | None = None, *, layout: Any = None, blocksize: Any = None, dense_dim: Any = None
 ) -> Any:
     """The elements that are not zero, with their places; over the first `sparse_dim` dims alone, if given."""
-    return to_layout(self, layout, sparse_dim)
+    return to_layout(self, layout, sparse_dim, blocksize)
 
 
 def to_sparse_coo(self: Tensor) -> Any:
@@ -180,6 +227,16 @@ def to_sparse_csc(self: Tensor, dense_dim: Any = None) -> Any:
     return to_layout(self, layout.sparse_csc)
 
 
+def to_sparse_bsr(self: Tensor, blocksize: Any, dense_dim: Any = None) -> Any:
+    """The blocks of a matrix that have an element that is not zero, by rows."""
+    return to_layout(self, layout.sparse_bsr, None, blocksize)
+
+
+def to_sparse_bsc(self: Tensor, blocksize: Any, dense_dim: Any = None) -> Any:
+    """The blocks of a matrix that have an element that is not zero, by columns."""
+    return to_layout(self, layout.sparse_bsc, None, blocksize)
+
+
 def sparse_mask(self: Tensor, mask: Any) -> Any:
     """The elements at the places of the sparse `mask`."""
     if not isinstance(mask, SparseTensor):
@@ -187,4 +244,4 @@ def sparse_mask(self: Tensor, mask: Any) -> Any:
     coo = mask._coo().coalesce()
     dense = self.to_dense()  # type: ignore[attr-defined]
     made = coo._with(dense[tuple(coo._idx.unbind(0))])
-    return made if mask.layout is layout.sparse_coo else made.to_sparse(layout=mask.layout)
+    return made if mask.layout is layout.sparse_coo else to_layout(made, mask.layout, None, mask._blocksize)

@@ -307,7 +307,10 @@ class CooTensor(SparseTensor):
 
 
 class CompressedTensor(SparseTensor):
-    """A matrix by rows (CSR) or by columns (CSC): the values of line k are those from compressed[k] to compressed[k + 1]."""
+    """A matrix by rows (CSR) or by columns (CSC): the values of line k are those from compressed[k] to compressed[k + 1].
+
+    By rows or columns of blocks (BSR, BSC) each value is a block, all of one size.
+    """
 
     def __new__(cls, compressed: Tensor, plain: Tensor, values: Tensor, size: Any, kind: Any = layout.sparse_csr) -> Any:
         made = _shell(cls, size, values)
@@ -317,20 +320,26 @@ class CompressedTensor(SparseTensor):
     layout = property(lambda self: self._kind)  # type: ignore[assignment]
     is_sparse_csr = property(lambda self: self._kind is layout.sparse_csr)  # type: ignore[assignment]
 
+    _by_row = property(lambda self: self._kind in (layout.sparse_csr, layout.sparse_bsr))
+    _blocksize = property(lambda self: tuple(self._val.shape[1:]) or None)
+
     def _with(self, values: Tensor) -> CompressedTensor:
         return CompressedTensor(self._compressed, self._idx, values, tuple(self.shape), self._kind)
 
     def _coo(self) -> CooTensor:
         lines = ops.repeat_interleave(ops.diff(self._compressed)).to(self._idx.dtype)
-        by_row = self._kind is layout.sparse_csr
-        rows = [lines, self._idx] if by_row else [self._idx, lines]
-        return CooTensor(ops.stack(rows).to(dtypes.int64), self._val, tuple(self.shape), by_row)
+        rows = ops.stack([lines, self._idx] if self._by_row else [self._idx, lines]).to(dtypes.int64)
+        if self._blocksize is None:
+            return CooTensor(rows, self._val, tuple(self.shape), self._by_row)
+        within = [ops.arange(n).reshape([-1 if d == e else 1 for e in (0, 1)]) for d, n in enumerate(self._blocksize)]
+        places = [(r * n)[:, None, None] + i for r, n, i in zip(rows.unbind(0), self._blocksize, within)]
+        return CooTensor(ops.stack([p.expand_as(self._val).flatten() for p in places]), self._val.flatten(), tuple(self.shape))
 
     def _pieces(self) -> list[Any]:
         return [self._compressed, self._idx, self._val]
 
     def _names(self) -> tuple[str, str]:
-        return ("crow_indices", "col_indices") if self._kind is layout.sparse_csr else ("ccol_indices", "row_indices")
+        return ("crow_indices", "col_indices") if self._by_row else ("ccol_indices", "row_indices")
 
     def _text_of_parts(self) -> list[tuple[str, Tensor]]:
         return [*zip(self._names(), (self._compressed, self._idx)), ("values", self._val)]
@@ -363,6 +372,12 @@ class CompressedTensor(SparseTensor):
         raise RuntimeError(f"is_coalesced expected sparse coordinate tensor layout but got {self._kind.name.title()}")
 
 
+_TURNED = {
+    layout.sparse_csr: layout.sparse_csc, layout.sparse_csc: layout.sparse_csr, layout.sparse_bsr: layout.sparse_bsc,
+    layout.sparse_bsc: layout.sparse_bsr,
+}  # fmt: skip
+
+
 def _in_coordinates(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_in_coordinates(v) for v in value]
@@ -385,7 +400,9 @@ def run(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     result = rule(*[_in_coordinates(a) for a in args], **kwargs)
     if isinstance(result, CooTensor) and result.ndim == 2:
         turned = name in ("t", "transpose", "permute")
-        kinds = (layout.sparse_csr, layout.sparse_csc)
-        kind = kinds[1 - kinds.index(first._kind)] if turned else first._kind
-        return result.to_sparse(layout=kind)  # type: ignore[attr-defined]
+        kind = _TURNED[first._kind] if turned else first._kind
+        block = first._blocksize[::-1] if turned and first._blocksize else first._blocksize
+        if block is not None and any(n % b for n, b in zip(result.shape, block)):
+            kind, block = (layout.sparse_csr if kind is layout.sparse_bsr else layout.sparse_csc), None
+        return result.to_sparse(layout=kind, blocksize=block)  # type: ignore[attr-defined]
     return result

@@ -81,7 +81,7 @@ def _sparse(layout: Any, data: Any) -> Tensor:
     if layout == "torch.sparse_coo":
         indices, values, size, *coalesced = data
         return sparse_coo_tensor(indices, values, size, is_coalesced=bool(coalesced and coalesced[0]))
-    kinds = {"torch.sparse_csr": aten.sparse_csr, "torch.sparse_csc": aten.sparse_csc}
+    kinds = {f"torch.sparse_{name}": getattr(aten, f"sparse_{name}") for name in ("csr", "csc", "bsr", "bsc")}
     if layout not in kinds:
         raise ValueError(f"a tensor of layout {layout} cannot be read")
     return sparse_compressed_tensor(*data, layout=kinds[layout])

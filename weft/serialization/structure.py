@@ -206,7 +206,7 @@ class Unpacker:
         parts = [self.unpack(form) for form in forms]
         if layout == "sparse_coo":
             return sparse_coo_tensor(*parts, size, requires_grad=requires_grad)
-        kind = {"sparse_csr": aten.sparse_csr, "sparse_csc": aten.sparse_csc}[layout]
+        kind = {k: getattr(aten, k) for k in ("sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc")}[layout]
         return sparse_compressed_tensor(*parts, size, layout=kind, requires_grad=requires_grad)
 
     def _tensor(self, name: str, parameter: bool, requires_grad: bool) -> Tensor:

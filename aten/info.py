@@ -26,10 +26,10 @@ class _Limits:
 class finfo(_Limits):
     """Limits of a floating dtype: bits, eps, max, min, tiny, smallest_normal, resolution."""
 
-    def __init__(self, dtype: DType | None = None):
+    def __init__(self, type: DType | None = None):
         import ml_dtypes
 
-        dtype = dtypes.get_default_dtype() if dtype is None else to_real(dtype)
+        dtype = dtypes.get_default_dtype() if type is None else to_real(type)
         if not dtype.is_floating_point:
             raise TypeError(f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{dtype.name}'")
         info = ml_dtypes.finfo(dtype.to_numpy())
@@ -48,7 +48,8 @@ class finfo(_Limits):
 class iinfo(_Limits):
     """Limits of an integer dtype: bits, max, min."""
 
-    def __init__(self, dtype: DType):
+    def __init__(self, type: DType):
+        dtype = type
         if dtype.is_floating_point or dtype.is_complex or dtype is dtypes.bool:
             raise TypeError(f"torch.iinfo() requires an integer input type. Use torch.finfo to handle '{dtype.name}'")
         info = np.iinfo(dtype.to_numpy())

@@ -15,26 +15,13 @@ from typing import Any
 import numpy as np
 
 import aten.dtype as dtypes
-from aten import older_forms
+from aten import keywords
 from aten.dtype import DType, device
 from aten.layout import MemoryFormat
 from aten.meta import Meta
 from aten.promotion import check_width
 from aten.shapes import is_int, is_symbolic
 
-_ALIASES = {
-    "split_size": "split_size_or_sections",
-    "axis": "dim",
-    "axes": "dims",
-    "keepdims": "keepdim",
-    "self": "input",
-    "x": "input",
-    "x1": "input",
-    "x2": "other",
-    "size": "size",
-    "shape": "size",
-    "dtype": "size",  # view(dtype=…)
-}
 _PYTHON_DTYPES = {float: "float64", int: "int64", bool: "bool", complex: "complex128"}
 _MISSING = object()
 _PARAM = re.compile(r"(?P<type>\w+)(?P<list>\[(?:\d+|\*)?\])?(?P<optional>\?)?\s+(?P<name>\w+)(?:\s*=\s*(?P<default>.+))?$")
@@ -285,9 +272,12 @@ class Schema:
         Raises TypeError naming the argument, as PyTorch's parser does. `name` is what messages call the op.
         """
         name = name or self.name
+        args = keywords.from_zero(name, args, kwargs)
         if self.variadic >= 0 and len(args) > self.variadic:
             args = self._gather(args)
         if len(args) > self.positional:
+            from aten import older_forms  # a file that few programs need
+
             older = older_forms.rewritten(name, args, kwargs)
             if older is None:
                 raise TypeError(
@@ -320,7 +310,7 @@ class Schema:
     def native_form(self) -> tuple[Any, ...]:
         """(parameters, names and whose they are, how many may be positional, which takes what is spread or -1), for the binder."""
         params = [(p.type, p.is_list, p.spread or int(p.variadic), p.optional, p.numbers, _default(p)) for p in self.params]
-        known = {**{other: name for other, name in _ALIASES.items() if name in self.index}, **{name: name for name in self.index}}
+        known = {**keywords.others(self.name, self.index), **{name: name for name in self.index}}
         names = tuple([(name, self.index[of]) for name, of in known.items()])
         return tuple(params), names, self.positional, self.variadic
 
@@ -337,7 +327,7 @@ class Schema:
         for key, value in kwargs.items():
             i = self.index.get(key)
             if i is None:
-                i = self.index.get(_ALIASES.get(key, ""))
+                i = self.index.get(keywords.others(self.name, self.index).get(key, ""))
             if i is None:
                 raise TypeError(f"{name}() got an unexpected keyword argument '{key}'")
             if values[i] is not _MISSING:

@@ -195,9 +195,10 @@ static PyObject *dtype_from_numpy(PyObject *, PyObject *arg) {
   return code < 0 ? nullptr : Py_NewRef(dtype_objects[code]);
 }
 
-static PyObject *promote_types(PyObject *, PyObject *args) {
+static PyObject *promote_types(PyObject *, PyObject *args, PyObject *kwargs) {
   PyObject *first, *second;
-  if (!PyArg_ParseTuple(args, "OO:promote_types", &first, &second)) return nullptr;
+  const char *names[] = {"type1", "type2", nullptr};
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO:promote_types", const_cast<char **>(names), &first, &second)) return nullptr;
   int a = dtype_code(first), b = a < 0 ? -1 : dtype_code(second);
   if (b < 0) return nullptr;
   int found = promote_dtypes(a, b);
@@ -236,7 +237,7 @@ static PyType_Spec dtype_spec = {"aten._native.DType", sizeof(DType), 0,
 static PyMethodDef dtype_functions[] = {
     {"dtype_by_name", dtype_by_name, METH_O, "the DType called `name`"},
     {"dtype_from_numpy", dtype_from_numpy, METH_O, "the DType of a NumPy dtype; TypeError if there is none"},
-    {"promote_types", promote_types, METH_VARARGS, "the dtype to which both promote"},
+    {"promote_types", (PyCFunction)(void *)promote_types, METH_VARARGS | METH_KEYWORDS, "the dtype to which both promote"},
     {nullptr, nullptr, 0, nullptr}};
 
 static bool import_numpy() {

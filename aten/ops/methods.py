@@ -40,8 +40,12 @@ grown_memory_is_filled = False  # where deterministic algorithms are asked for: 
 _native_resize = Tensor.resize_
 
 
-def _resize(self: Any, *sizes: Any, memory_format: Any = None) -> Any:
+def _resize(self: Any, *sizes: Any, size: Any = None, memory_format: Any = None) -> Any:
     """New sizes, row-major, keeping what fits; the storage grows when it must."""
+    if size is not None:
+        if sizes:
+            raise TypeError("resize_() got multiple values for argument 'size'")
+        sizes = (size,)
     if memory_format is not None and memory_format.name not in ("contiguous_format", "preserve_format"):
         size = sizes[0] if len(sizes) == 1 and not isinstance(sizes[0], int) else sizes
         made = ops.empty(list(size), memory_format=memory_format)
@@ -65,11 +69,11 @@ def fills_memory() -> bool:
     return switch is None or switch.fill_uninitialized_memory
 
 
-def _resize_as(self: Any, other: Any, memory_format: Any = None) -> Any:
+def _resize_as(self: Any, the_template: Any, memory_format: Any = None) -> Any:
     """`resize_` to the sizes of another tensor."""
-    if not hasattr(other, "shape"):
-        raise TypeError(f"resize_as_(): argument 'the_template' must be Tensor, not {type(other).__name__}")
-    return self.resize_(tuple(other.shape), memory_format=memory_format)
+    if not hasattr(the_template, "shape"):
+        raise TypeError(f"resize_as_(): argument 'the_template' must be Tensor, not {type(the_template).__name__}")
+    return self.resize_(tuple(the_template.shape), memory_format=memory_format)
 
 
 def _module_load(self: Any, other: Any, assign: bool = False) -> Any:

@@ -114,14 +114,14 @@ def _bare(name: str, target: str, parameters: str = "") -> None:
     def definition(window_length, periodic, *rest):
         """The window of signal processing, periodic by default."""
         *own, dtype, layout, device, requires_grad = rest
-        keywords = dict(zip(("alpha",) if name == "hamming" else ("beta",), own))
+        keywords = {"a": own} if name == "hamming" else dict(zip(("beta",), own))
         return getattr(ops, f"signal_{target}")(
             window_length, **keywords, sym=not periodic, dtype=dtype, device=device, requires_grad=requires_grad
         )
 
 
 _bare("hann", "hann")
-_bare("hamming", "general_hamming", "float alpha=0.54")
+_bare("hamming", "general_cosine", "float alpha=0.54, float beta=0.46")
 _bare("blackman", "blackman")
 _bare("bartlett", "bartlett")
 _bare("kaiser", "kaiser", "float beta=12.0")

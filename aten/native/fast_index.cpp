@@ -3,6 +3,7 @@
 
 #include "loops.h"
 #include "op.h"
+#include "places.h"
 
 namespace weft {
 
@@ -178,6 +179,8 @@ bool are_indices(const WeftTensor *t) {
   return (WEFT_DTYPE(t) == WEFT_INT64 || WEFT_DTYPE(t) == WEFT_INT32) && (t->word & WEFT_WORD_CONTIGUOUS);
 }
 
+constexpr int64_t kManyBytes = 1 << 20;
+
 // embedding(weight, indices): rows of a matrix
 PyObject *fast_embedding(Call &call) {
   WeftTensor *weight = call.tensor(0), *indices = call.tensor(1);
@@ -190,6 +193,16 @@ PyObject *fast_embedding(Call &call) {
   Ref out(empty(weight->word, n + 1, sizes, nullptr));
   if (!out) return nullptr;
   size_t bytes = (size_t)(weight->sizes[1] * weft_itemsize(WEFT_DTYPE(weight)));
+  if (indices->numel * (int64_t)bytes >= kManyBytes && WEFT_DTYPE(indices) == WEFT_INT64 && has_place_op(PlaceOp::TAKE, WEFT_DTYPE(weight))) {
+    Places places;  // on several threads, without the GIL
+    places.ndim = 1, places.sizes[0] = indices->numel, places.near_steps[0] = weight->sizes[1], places.wraps = false;
+    const int64_t step = 1;
+    Ref flat(alias(indices, 1, places.sizes, &step, indices->offset));
+    if (!flat || !places.add_index(as_tensor(flat.get()), weight->sizes[0], weight->sizes[1])) return PyErr_Occurred() ? nullptr : UNHANDLED;
+    places.add_block(weight->sizes[1], 1, 1);
+    places.far = weft_data(weight), places.near = weft_data(as_tensor(out.get()));
+    return run_places(places, PlaceOp::TAKE, WEFT_DTYPE(weight)) ? call.made(std::move(out)) : UNHANDLED;
+  }
   char *to = weft_data(as_tensor(out.get()));
   for (int64_t i = 0; i < indices->numel; i++) {
     const int64_t at = read_index(weft_data(indices), WEFT_DTYPE(indices), i);
@@ -199,24 +212,36 @@ PyObject *fast_embedding(Call &call) {
   return call.made(std::move(out));
 }
 
+// A function of its own, so that its loop is one of vectors wherever it is called from.
+template <class T> __attribute__((noinline, optimize("O3"))) void add_row(T *__restrict to, const T *__restrict from, int64_t n) {
+  for (int64_t i = 0; i < n; i++) to[i] += from[i];
+}
+
+// False: an index is out of range.
+template <class T> bool add_rows(WeftTensor *out, WeftTensor *grad, WeftTensor *indices, int64_t rows, int64_t width) {
+  T *to = reinterpret_cast<T *>(weft_data(out));
+  const T *from = reinterpret_cast<const T *>(weft_data(grad));
+  if (rows > 0 && width > 0) memset(to, 0, (size_t)(rows * width) * sizeof(T));
+  for (int64_t i = 0; i < indices->numel; i++) {
+    const int64_t at = read_index(weft_data(indices), WEFT_DTYPE(indices), i);
+    if (at < 0 || at >= rows) return false;
+    add_row(to + at * width, from + i * width, width);
+  }
+  return true;
+}
+
 // embedding_backward(grad, indices, num_weights): zeros with rows added at their indices, in the order of the indices
 PyObject *fast_embedding_backward(Call &call) {
   WeftTensor *grad = call.tensor(0), *indices = call.tensor(1);
   const int64_t rows = call[2].integer;
   if (!are_indices(indices) || !(grad->word & WEFT_WORD_CONTIGUOUS) || !WEFT_NDIM(grad) || rows < 0) return UNHANDLED;
   int64_t width = grad->sizes[WEFT_NDIM(grad) - 1], sizes[2] = {rows, width};
-  if (WEFT_DTYPE(grad) != WEFT_FLOAT32 || grad->numel != indices->numel * width) return UNHANDLED;
+  const bool wide = WEFT_DTYPE(grad) == WEFT_FLOAT64;
+  if ((!wide && WEFT_DTYPE(grad) != WEFT_FLOAT32) || grad->numel != indices->numel * width) return UNHANDLED;
   Ref out(empty(grad->word, 2, sizes, nullptr));
   if (!out) return nullptr;
-  float *to = reinterpret_cast<float *>(weft_data(as_tensor(out.get())));
-  const float *from = reinterpret_cast<const float *>(weft_data(grad));
-  if (rows > 0 && width > 0) memset(to, 0, (size_t)(rows * width) * sizeof(float));
-  for (int64_t i = 0; i < indices->numel; i++) {
-    const int64_t at = read_index(weft_data(indices), WEFT_DTYPE(indices), i);
-    if (at < 0 || at >= rows) return UNHANDLED;
-    float *row = to + at * width;
-    for (int64_t j = 0; j < width; j++) row[j] += from[i * width + j];
-  }
+  WeftTensor *t = as_tensor(out.get());
+  if (!(wide ? add_rows<double>(t, grad, indices, rows, width) : add_rows<float>(t, grad, indices, rows, width))) return UNHANDLED;
   return call.made(std::move(out));
 }
 

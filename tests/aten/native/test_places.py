@@ -161,3 +161,24 @@ def test_flat_positions_count_from_the_end_once():
             x.take(from_numpy(np.array([bad])))
         with pytest.raises(IndexError):
             x.clone().put_(from_numpy(np.array([bad])), from_numpy(np.array([1.0])))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
+@pytest.mark.parametrize("count", [(3, 7), (40, 130)])
+def test_rows_of_tables_and_their_gradients(dtype, count):
+    rng = np.random.default_rng(0)
+    table = from_numpy(rng.standard_normal((50, 70))).to(getattr(aten.dtype, dtype)).requires_grad_()
+    at = rng.integers(0, 50, count)
+    for index in (from_numpy(at), from_numpy(at.astype(np.int32))):
+        rows = registry["embedding"](table, index)
+        plain = table.detach().to(aten.dtype.float64).numpy()
+        np.testing.assert_array_equal(rows.detach().to(aten.dtype.float64).numpy(), plain[at])
+        g = rng.standard_normal((*count, 70))
+        (found,) = aten.autograd.grad(rows, table, from_numpy(g).to(table.dtype))
+        expected = np.zeros((50, 70))
+        np.add.at(expected, at.reshape(-1), g.reshape(-1, 70))
+        tolerance = {"float32": 1e-4, "float64": 1e-12, "bfloat16": 0.3}[dtype]
+        np.testing.assert_allclose(found.to(aten.dtype.float64).numpy(), expected, rtol=tolerance, atol=tolerance)
+    at[1, 1] = 50
+    with pytest.raises(IndexError):
+        registry["embedding"](table, from_numpy(at))

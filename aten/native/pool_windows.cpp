@@ -67,18 +67,24 @@ struct Backward {
   T *out;
   const WeftKernelRuntime *runtime;
 
+  // Taps that are neighbouring rows: a place is one of them by its distance. Those that an earlier row of windows has too, the first
+  // ones, are summed apart; to the others these windows are the first that add anything.
+  void row_of_neighbours(int64_t oh, const T *g_row, const int64_t *at, T *sums, T *image) const {
+    const int64_t width = w.size[1], start = (oh * w.stride[0] - w.padding[0]) * width;
+    const uint64_t within = (uint64_t)(width * w.kernel[0]), area = (uint64_t)(w.size[0] * width), shared = (uint64_t)(width * shared_taps(oh));
+    T *const bases[2] = {image + start, sums};  // no branch: which it is nobody foresees
+    std::fill(sums, sums + shared, T(0));
+    for (int64_t ow = 0; ow < w.out[1]; ow++) {
+      const uint64_t place = (uint32_t)at[ow], away = place - (uint64_t)start;
+      if (away >= within || place >= area) continue;
+      bases[away < shared][away] += g_row[ow];
+    }
+  }
+  int64_t shared_taps(int64_t oh) const { return oh && w.kernel[0] > w.stride[0] ? w.kernel[0] - w.stride[0] : 0; }
+
   void row(int64_t oh, const T *g_row, const int64_t *at, T *sums) const {
     const int64_t width = w.size[1], y0 = oh * w.stride[0] - w.padding[0];
     memset(sums, 0, sizeof(T) * (size_t)(width * (at ? w.kernel[0] : 1)));
-    if (at && w.dilation[0] == 1) {  // taps are neighbouring rows: a place is one of them by its distance
-      const int64_t start = y0 * width;
-      const uint64_t within = (uint64_t)(width * w.kernel[0]);
-      for (int64_t ow = 0; ow < w.out[1]; ow++) {
-        const uint64_t place = (uint32_t)at[ow] - start;
-        if (place < within) sums[place] += g_row[ow];
-      }
-      return;
-    }
     for (int64_t ow = 0; ow < w.out[1]; ow++) {
       if (at) {
         const uint32_t place = (uint32_t)at[ow], y = place / (uint32_t)width, x = place - y * (uint32_t)width;
@@ -114,7 +120,12 @@ struct Backward {
         const int64_t y0 = oh * w.stride[0] - w.padding[0];
         int64_t j0, j1;
         taps_inside(y0, w.size[0], w.kernel[0], w.dilation[0], &j0, &j1);
-        b.row(oh, g + oh * w.out[1], at ? at + oh * w.out[1] : nullptr, sums);
+        if (at && w.dilation[0] == 1) {
+          b.row_of_neighbours(oh, g + oh * w.out[1], at + oh * w.out[1], sums, out);
+          j1 = std::min(j1, b.shared_taps(oh));
+        } else {
+          b.row(oh, g + oh * w.out[1], at ? at + oh * w.out[1] : nullptr, sums);
+        }
         for (int64_t j = j0; j < j1; j++) {
           const T *from = at ? sums + j * width : sums;
           T *to = out + (y0 + j * w.dilation[0]) * width;

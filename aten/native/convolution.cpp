@@ -215,6 +215,10 @@ template <class T> void forward(Product &p, const T *weight, const WeftKernelRun
 
 template <class T> void by_weight(Product &p, T *out, const WeftKernelRuntime *runtime) {
   Windows &w = p.w;
+  if (is_plain(w)) {  // an image is one row
+    for (int d = 0; d < 2; d++) w.size[d] = w.result[d] = 1;
+    w.size[2] = w.result[2] = w.pixels;
+  }
   if (shifted_convolution_weight(w, reinterpret_cast<const T *>(p.grad), reinterpret_cast<const T *>(w.data), out, runtime)) return;
   w.folded = true;
   WeftGemm g = {};

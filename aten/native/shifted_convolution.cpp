@@ -22,6 +22,7 @@ constexpr int64_t kSlack = 64;                 // elements after memory that loo
 constexpr int64_t kMemory = int64_t(1) << 22;  // elements of images that are copied at a time
 constexpr int64_t kLargest = int64_t(1) << 24; // of one image
 constexpr int64_t kStored = 2048;              // sums that are stored together
+constexpr int64_t kManyPairs = 2048;           // dots of whole images, from which on a product that packs its sides reads less memory
 constexpr int64_t kChunk = 128;                // rows of windows that stay in the first-level cache
 
 int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b < 0); }
@@ -300,6 +301,7 @@ template <class T> bool shifted_convolution_weight(const ConvolutionSizes &c, co
   std::unique_ptr<T[]> sums = memory_of<T>(results * c.channels * c.taps);
   const int64_t block = weft_shifted.dot_rows;
   const bool whole = run == p.run && run == c.places && p.span == c.pixels && !p.low[0] && !p.low[1] && !p.low[2];
+  if (whole && c.made * c.channels >= kManyPairs) return false;
   if (whole) {  // images and gradients are runs as they are
     ByWeight<T> b = {c, p, x, g, sums.get(), offsets.data(), c.images, run, block};
     runtime->parallel_for(c.groups * ceil_div(c.made, block), std::max<int64_t>(1, 262144 / (c.images * run * c.channels * block)), ByWeight<T>::range, &b);

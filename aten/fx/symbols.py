@@ -117,8 +117,9 @@ def _collect(arg: Any, found: set[str]) -> None:
 
 def bind(graph: Graph, inputs) -> dict[str, Any]:
     """The values of the symbols that the graph uses, read from its inputs."""
-    where = binders(graph)
-    return {name: read(inputs, where[name]) for name in free_symbols(graph) if name in where}
+    used = free_symbols(graph)
+    where = binders(graph) if used else {}
+    return {name: read(inputs, where[name]) for name in used if name in where}
 
 
 def read(inputs, where: tuple[int, str, int]) -> Any:

@@ -92,10 +92,12 @@ def dynamic_dims(output, source, value) -> dict[int, tuple]:
     sizes = tuple(value.shape)
     seen = output.state.setdefault("tensors", {})
     first, changed = seen.setdefault(str(source), (sizes, set()))
-    if len(first) == len(sizes) and config.automatic_dynamic_shapes and not is_setting(source, value):
+    if first != sizes and len(first) == len(sizes) and config.automatic_dynamic_shapes and not is_setting(source, value):
         changed.update(d for d, (a, b) in enumerate(zip(first, sizes)) if a != b)
+    if not (marked or changed or output.options.dynamic is True):
+        return {}
     dims = set(marked) | {d for d in changed if d < len(sizes)}  # (of another number of sizes, they said nothing)
-    if output.options.dynamic is True and not isinstance(value, aten.Parameter):
+    if output.options.dynamic is True and not is_parameter(value):
         dims = set(range(len(sizes)))
     if not value.numel():  # strides do not count a size of 0, which no product says, and may be any
         dense = value.stride() == contiguous_strides(sizes)
@@ -103,9 +105,14 @@ def dynamic_dims(output, source, value) -> dict[int, tuple]:
     return {d: marked.get(d, (0, None)) for d in sorted(dims) if d not in static}
 
 
+def is_parameter(value) -> bool:
+    """isinstance(value, Parameter), which asks a plain tensor for a mark that only those of other classes have."""
+    return type(value) is not aten.Tensor and isinstance(value, aten.Parameter)
+
+
 def is_setting(source, value) -> bool:
     """Whether a tensor is a Parameter, or a buffer of a Module: of sizes that the program's structure decides."""
-    if isinstance(value, aten.Parameter):
+    if is_parameter(value):
         return config.force_parameter_static_shapes
     holder = getattr(source, "base", None)
     of_module = isinstance(source, Item) and getattr(holder, "key", None) == "_buffers"
@@ -134,7 +141,7 @@ def input_meta(output, source, value, dims: dict[int, tuple]) -> Meta:
     for d in changed_strides(output, source, value):
         if type(strides[d]) is int:
             strides = (*strides[:d], output.new_symbol(Stride(source, d), strides[d]), *strides[d + 1 :])
-    offset = 0 if isinstance(value, aten.Parameter) else value.storage_offset()
+    offset = 0 if is_parameter(value) else value.storage_offset()
     return Meta(value.dtype, value.device, tuple(sizes), strides, offset if not dims else 0, value.requires_grad)
 
 
@@ -146,7 +153,7 @@ def changed_strides(output, source, value) -> list[int]:
         return []
     real = value.stride()
     first, changed = output.state.setdefault("strides", {}).setdefault(str(source), (real, set()))
-    if len(first) != len(real):
+    if len(first) != len(real) or first == real and not changed:
         return []
     changed.update(d for d, (a, b) in enumerate(zip(first, real)) if a != b)
     return [] if value.is_contiguous() else [d for d in sorted(changed) if real[d] > 1]

@@ -4,7 +4,7 @@ without lazily applied conjugation, so many answers are constant."""
 from typing import Any
 
 from aten import _native, layout
-from aten._native import Tensor
+from aten._native import DType, Tensor
 from aten.info import is_nonzero
 from aten.later import later
 from aten.layout import MemoryFormat
@@ -62,6 +62,22 @@ def _names(self: Tensor) -> tuple[None, ...]:
     return (None,) * self.ndim
 
 
+def _grad_dtype(self: Tensor) -> DType:
+    """The dtype of the gradient: the tensor's own. Raises RuntimeError for a tensor that has a history."""
+    if not self.is_leaf:
+        raise RuntimeError("grad_dtype can only be accessed on leaf tensors.")
+    return self.dtype
+
+
+def _set_grad_dtype(self: Tensor, dtype: Any) -> None:
+    """Raises RuntimeError for another dtype than the tensor's: a gradient always has that one."""
+    if _grad_dtype(self) is not dtype:
+        raise RuntimeError(
+            f"grad_dtype of a tensor of {self.dtype} cannot be {dtype}: a gradient has the dtype of its tensor. Keep the tensor "
+            "in the dtype that its gradient is to have, and cast it where it is used (autocast does)"
+        )
+
+
 def is_signed(input: Tensor) -> bool:
     """Whether the dtype holds negative numbers."""
     return input.dtype.is_signed
@@ -113,6 +129,7 @@ for _name, _fn in {
     "is_nonzero": is_nonzero,
     "_grad": property(lambda self: self.grad, lambda self, grad: setattr(self, "grad", grad)),
     "dim_order": _dim_order,
+    "grad_dtype": property(_grad_dtype, _set_grad_dtype),
     "_fix_weakref": _always(None),
     "sparse_dim": _always(0),
     "dense_dim": lambda self: self.ndim,

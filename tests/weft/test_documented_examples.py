@@ -156,3 +156,27 @@ def test_a_product_of_a_sparse_matrix_may_take_the_mean_or_an_extreme(reduce):
     expected = torch.stack([getattr(r, reduce)(0) for r in rows])
     assert torch.sparse.mm(sparse, other, reduce).equal(expected)
 
+
+def test_a_gradient_has_the_dtype_of_its_tensor_and_says_so():
+    x = torch.ones(2, requires_grad=True)
+    x.grad_dtype = torch.float32
+    assert x.grad_dtype is torch.float32
+    for other in (torch.float16, None):
+        with pytest.raises(RuntimeError, match="a gradient has the dtype of its tensor"):
+            x.grad_dtype = other
+    with pytest.raises(RuntimeError, match="leaf"):
+        (x * 2).grad_dtype  # noqa: B018
+
+
+def test_what_a_script_would_have_is_refused_by_name():
+    for module in (torch.jit.script(nn.ReLU()), torch.jit.trace(nn.ReLU(), torch.ones(1))):
+        with pytest.raises(AttributeError, match="weft.save"):
+            module.save("m.pt")
+
+
+def test_the_text_of_a_tree_names_its_named_tuples():
+    from collections import namedtuple
+
+    point = namedtuple("point", "x y")
+    text = repr(torch.utils._pytree.tree_structure({"a": point(1, (2, 3))}))
+    assert text.startswith("TreeSpec(dict, ['a'], [TreeSpec(namedtuple, <class") and "TreeSpec(tuple, None, [*" in text

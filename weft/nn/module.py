@@ -31,6 +31,7 @@ _EXTRA_STATE_KEY_SUFFIX = EXTRA_STATE
 _global_forward_pre_hooks, _global_forward_hooks = every.forward_pre, every.forward  # the names that PyTorch's module has
 _global_backward_pre_hooks, _global_backward_hooks = every.backward_pre, every.backward
 _global_forward_hooks_with_kwargs, _global_forward_hooks_always_called = every.with_kwargs, every.always_called
+_OF_SCRIPTS = ("save", "save_to_buffer", "graph", "inlined_graph", "code")  # what PyTorch's script() and trace() give modules
 _STORES = ("_parameters", "_buffers", "_modules")
 _HOOKS = (
     "_backward_pre_hooks",
@@ -192,7 +193,8 @@ class Module(HoldsState, Converts):
             found = own.get(store)
             if found is not None and name in found:
                 return found[name]
-        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+        scripts = ": script() and trace() give the module itself; keep its state_dict by weft.save" if name in _OF_SCRIPTS else ""
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'{scripts}")
 
     def __setattr__(self, name: str, value: Any) -> None:
         own = self.__dict__

@@ -306,7 +306,8 @@ class TreeSpec:
     def __repr__(self, indent: int = 0) -> str:
         if self.type is None:
             return "*"
-        first = f"TreeSpec({self.type.__name__}, {self.context}, ["
+        name = "namedtuple" if self.type is tuple and isinstance(self.context, type) else self.type.__name__
+        first = f"TreeSpec({name}, {self.context}, ["
         inner = f",\n{' ' * (indent + 2)}".join([c.__repr__(indent + 2) for c in self.children_specs])
         return first + inner + "])"
 

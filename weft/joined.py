@@ -38,6 +38,12 @@ class _Loader(SourceFileLoader):
         return self.joined[self.begin : self.end] if path.endswith(".pyc") else super().get_data(path)
 
 
+def is_stale(code: bytes, status: os.stat_result) -> bool:
+    """Whether a .pyc that says when its source was written, and how long it was, is of another source."""
+    written, size = int(status.st_mtime) & 0xFFFFFFFF, status.st_size & 0xFFFFFFFF
+    return code[8:16] != written.to_bytes(4, "little") + size.to_bytes(4, "little") and code[4:8] == b"\0\0\0\0"
+
+
 class Joined:
     """The finder of the modules below `root` whose code the file has."""
 
@@ -70,7 +76,8 @@ class Joined:
             status = os.stat(file)
         except OSError:
             status = None
-        if status is None or status.st_ctime_ns != touched:
+        at = self.start + begin
+        if status is None or status.st_ctime_ns != touched or is_stale(self.data[at : at + 16], status):
             del self.parts[name]
             return None
         loader = _Loader(name, file, status, self.data, self.start + begin, self.start + end)
@@ -100,12 +107,15 @@ class Joined:
         for name, is_package in ({name: part[0] for name, part in self.parts.items()} | loaded).items():
             source = self.path_of(name, is_package)
             try:
-                touched = os.stat(source).st_ctime_ns
+                status = os.stat(source)
                 with open(cache_from_source(source), "rb") as f:
-                    codes.append(f.read())
+                    code = f.read()
             except OSError:
                 continue
-            parts[name] = is_package, touched, place, place + len(codes[-1])
+            if is_stale(code, status):  # (of a file that this process did not load)
+                continue
+            codes.append(code)
+            parts[name] = is_package, status.st_ctime_ns, place, place + len(code)
             place += len(codes[-1])
         index = marshal.dumps(parts)
         written = f"{self.file}.{os.getpid()}"

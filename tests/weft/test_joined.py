@@ -11,6 +11,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 # A program with a package of its own in the place of weft's: it says from where each module was loaded.
+SHOWN = """import pack.a, pack.sub.b
+print(pack.a.value, pack.sub.b.value, *[type(m.__loader__).__name__ for m in (pack, pack.a, pack.sub, pack.sub.b)])"""
 PROGRAM = """
 import sys
 sys.path[:0] = [{root!r}]
@@ -36,8 +38,10 @@ def program(tmp_path):
     for name, text in (("__init__", ""), ("a", "value = 1\n"), ("sub/__init__", ""), ("sub/b", "def f(): 1 / 0\nvalue = 2\n")):
         (folder / "pack" / f"{name}.py").write_text(text)
 
-    def run(more: str = "", *flags: str) -> str:
+    def run(more: str = "", *flags: str, instead: str = "") -> str:
         text = PROGRAM.format(root=str(ROOT), folder=str(folder), file=str(tmp_path / "joined"), more=more)
+        if instead:
+            text = text.replace(SHOWN, instead)
         environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
         done = subprocess.run([sys.executable, *flags, "-c", text], capture_output=True, text=True, env=environment)
         assert done.returncode == 0, done.stderr
@@ -60,6 +64,18 @@ def test_an_edited_file_is_loaded_anew(program):
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns + 10**9))
     assert program() == f"7 2 {TAKEN} {PLAIN} {TAKEN} {TAKEN}"
     assert program() == f"7 2 {' '.join([TAKEN] * 4)}"
+
+
+def test_the_code_of_an_edited_file_that_was_not_loaded_is_not_kept(program):
+    program()
+    path = program.folder / "pack" / "a.py"
+    before = path.stat()
+    path.write_text("value = 9\n")
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns + 10**9))
+    (program.folder / "pack" / "c.py").write_text("")
+    program(instead="import pack.c")
+    assert program() == f"9 2 {TAKEN} {PLAIN} {TAKEN} {TAKEN}"
+    assert program() == f"9 2 {' '.join([TAKEN] * 4)}"
 
 
 def test_a_file_that_became_a_package(program):

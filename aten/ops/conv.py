@@ -322,6 +322,12 @@ def col2im(input, output_size, kernel_size, dilation, padding, stride):
 
 
 def _windows_along(wide: list[Any], kernel: list[int], dilation: list[int], stride: list[int]) -> list[Any]:
+    """How many windows there are along each dim. Raises RuntimeError for steps that are not positive."""
+    for name, steps in (("stride", stride), ("dilation", dilation)):
+        if any(s <= 0 for s in steps):
+            raise RuntimeError(
+                f"{name} should be greater than zero, but got {name}_height: {steps[0]} {name}_width: {steps[-1]}"
+            )
     return [(s - (k - 1) * d - 1) // t + 1 for s, k, d, t in zip(wide, kernel, dilation, stride)]
 
 

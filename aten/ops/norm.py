@@ -39,6 +39,15 @@ def _check_shape(name: str, input: Meta, normalized_shape: list[Any], weight: An
     return lead
 
 
+def check_parameters(input: Any, *parameters: Any) -> None:
+    """Raises RuntimeError for weights of another dtype than the input, but for float32 ones beside halves."""
+    expected = (input.dtype, dtypes.float32) if input.dtype in (dtypes.float16, dtypes.bfloat16) else (input.dtype,)
+    for p in parameters:
+        if p is not None and p.dtype not in expected:
+            found, wanted = TYPE_NAMES[p.dtype.name], TYPE_NAMES[input.dtype.name]
+            raise RuntimeError(f"mixed dtype (CPU): expect parameter to have scalar type of {wanted}, but got {found}")
+
+
 def _equal(a: Any, b: Any) -> bool:
     return known_equal(a, b) or bool(a == b)
 
@@ -60,6 +69,7 @@ def _first(x: Any, normalized_shape: list[Any]) -> list[int]:
 def layer_norm(input: Meta, normalized_shape: list[Any], weight: Any, bias: Any, eps: float) -> Meta:
     """(input - mean) / sqrt(var + eps) * weight + bias over the last dimensions (Ba et al. 2016)."""
     _check_shape("LayerNorm", input, normalized_shape, weight, bias)
+    check_parameters(input, weight, bias)
     return input.like(sizes=input.sizes)
 
 
@@ -343,6 +353,7 @@ def batch_norm(input, running_mean, running_var, weight, bias, training, momentu
     for name, value in (("running_mean", running_mean), ("running_var", running_var), ("weight", weight), ("bias", bias)):
         if value is not None and value.numel() != input.shape[1]:
             raise RuntimeError(f"{name} should contain {input.shape[1]} elements not {value.numel()}")
+    check_parameters(input, weight, bias)
     x, channels = _wide(input), input.shape[1]
     if training:
         n = product(input.shape[d] for d in range(input.ndim) if d != 1)
@@ -397,6 +408,7 @@ def group_norm(input, num_groups, weight, bias, eps):
     """Groups of channels of each sample normalised (Wu & He 2018)."""
     if input.ndim < 2:
         raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {input.ndim}")
+    check_parameters(input, weight, bias)
     channels, num_groups = input.shape[1], int(num_groups)  # (one that is a symbol is taken as its value)
     if bool(channels % num_groups != 0):
         raise RuntimeError(

@@ -450,6 +450,8 @@ def _alpha_dropout(name: str, by_channel: bool) -> None:
         """Dropout that keeps the mean and variance of what selu gives (Klambauer et al. 2017)."""
         if not 0 <= p <= 1:
             raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+        if by_channel and input.ndim < 2:
+            raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
         result = input
         if training and p == 1:
             result = input * 0

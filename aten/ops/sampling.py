@@ -7,6 +7,7 @@ from aten import dtype as dtypes
 from aten.meta import Meta, exceeds
 from aten.op import composite, op, ops
 from aten.ops.by_definition import by_definition
+from aten.promotion import TYPE_NAMES
 from aten.shapes import show
 
 
@@ -109,6 +110,8 @@ def _check_grid(input: Any, grid: Any, mode: str) -> None:
 def grid_sample(input, grid, mode, padding_mode, align_corners):
     """The image [N, C, *S] at the points grid [N, *S', d] of [-1, 1]: bilinear, nearest or bicubic."""
     _check_grid(input, grid, mode)
+    if grid.dtype is not input.dtype:
+        raise RuntimeError(f"expected scalar type {TYPE_NAMES[input.dtype.name]} but found {TYPE_NAMES[grid.dtype.name]}")
     if mode not in ("bilinear", "nearest", "bicubic"):
         raise ValueError(f"nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', but got: '{mode}'")
     if padding_mode not in ("zeros", "border", "reflection"):
@@ -192,6 +195,10 @@ _public("grid_sampler_3d")
 @composite("affine_grid(Tensor theta, int[] size, bool? align_corners=None) -> Tensor", tags=["function_only"])
 def affine_grid(theta, size, align_corners):
     """The grid that `grid_sample` needs to transform an image by matrices [N, d, d + 1]."""
+    if len(size) not in (4, 5):
+        raise NotImplementedError(
+            f"affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, respectively. Got size {tuple(size)}."
+        )
     n, _, *spatial = size
     if not theta.dtype.is_floating_point:
         raise ValueError(f"Expected theta to have floating point type, but got {theta.dtype}")

@@ -72,11 +72,26 @@ CALLS = {
         lambda: torch.library.custom_op("bad_calls::writes", mutates_args=("y",))(_identity),
         ValueError,
     ),
+    "windows without a step": (lambda: F.unfold(randn(1, 2, 4, 4), 3, stride=0), RuntimeError),
+    "windows added without a step": (lambda: F.fold(randn(1, 8, 9), 4, 2, stride=0), RuntimeError),
+    "a grid of another dtype": (lambda: _grid(randn(1, 2, 2, 2).double()), RuntimeError),
+    "a grid of one dim": (lambda: F.affine_grid(randn(1, 2, 3), (1, 1, 2), align_corners=False), NotImplementedError),
+    "a norm's weight of another dtype": (lambda: F.layer_norm(randn(2, 3), (3,), ones(3).double()), RuntimeError),
+    "a layer norm of half": (lambda: nn.LayerNorm(2).half()(randn(3, 2)), RuntimeError),
+    "a batch norm of half": (lambda: nn.BatchNorm1d(2).half()(randn(3, 2)), RuntimeError),
+    "a group norm of half": (lambda: nn.GroupNorm(1, 2).half()(randn(3, 2)), RuntimeError),
+    "a feature dropout of a vector, alpha": (lambda: F.feature_alpha_dropout(randn(2), 0.5, True), RuntimeError),
+    "a step of no optimizer": (lambda: torch.optim.Optimizer([ones(1)], {}).step(), NotImplementedError),
+    "one state of two": (lambda: nn.LSTMCell(2, 2)(randn(3, 2), (randn(3, 2),)), RuntimeError),
     "no memory to share": (lambda: torch.asarray([1, 2], copy=False), ValueError),
     "no memory of the dtype": (lambda: torch.asarray(ones(2), dtype=torch.float64, copy=False), ValueError),
     "targets that are no probabilities": (lambda: F.binary_cross_entropy(tensor([0.5]), tensor([2.0])), RuntimeError),
     "values that are no probabilities": (lambda: F.binary_cross_entropy(tensor([1.5]), tensor([1.0])), RuntimeError),
 }
+
+
+def _grid(points):
+    return F.grid_sample(randn(1, 1, 2, 2), points, align_corners=False)
 
 
 def _identity(x: torch.Tensor) -> torch.Tensor:

@@ -276,6 +276,8 @@ class Optimizer:
     # ---------------------------------------------------------------------------------------------------- step
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """One step on all groups. `closure`, if given, is called first with gradients on, and its result returned."""
+        if type(self) is Optimizer:
+            raise NotImplementedError("an Optimizer steps as its subclass says: use SGD, Adam …")
         loss = None
         if closure is not None:
             with aten.enable_grad():

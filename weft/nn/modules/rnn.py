@@ -407,6 +407,8 @@ class LSTMCell(RNNCellBase):
     def forward(self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
         self._checked(input, "input")
         if hx is not None:
+            if len(hx) != 2:
+                raise RuntimeError("lstm_cell expects two hidden states")
             for k, h in enumerate(hx):
                 self._checked(h, f"hx[{k}]")
         batched = input.dim() == 2

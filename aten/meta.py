@@ -199,7 +199,7 @@ def _hint(size: Size) -> int:
 def dense_strides(meta: Meta) -> tuple[Size, ...]:
     """The layout of an elementwise result of this argument: its own strides if they are a dense permutation of row-major ones, else
     what `strides_in_order` says: of elements that lie apart, as a slice leaves them, the same order with the gaps closed."""
-    if meta.is_contiguous():
+    if meta.is_contiguous() or is_row_major_now(meta):
         return contiguous_strides(meta.sizes)
     if is_dense(meta):
         return meta.strides

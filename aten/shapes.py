@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from aten.meta import Meta, contiguous_strides, dense_strides, is_dense, known_equal, strides_in_order
+from aten.meta import Meta, contiguous_strides, dense_strides, is_dense, is_row_major_now, known_equal, strides_in_order
 from aten.symbolic.unknown import decided, unknown_number, unknown_size
 
 Size = Any
@@ -117,7 +117,7 @@ def pointwise_strides(sizes: tuple[Size, ...], metas: Sequence[Meta]) -> tuple[S
     the order that they give its dims, the first ones first."""
     if len(metas) == 1:
         return dense_strides(metas[0])
-    if all(meta.is_contiguous() for meta in metas):
+    if all([meta.is_contiguous() or is_row_major_now(meta) for meta in metas]):
         return contiguous_strides(sizes)
     first = metas[0]
     if all(_lies_as(meta, first) for meta in metas[1:]) and is_dense(first):

@@ -16,6 +16,7 @@ from aten.aot.runtime import AotFunction, ones_for
 from aten.fx.subgraph import SubGraph
 from aten.records import record
 from aten.symbolic.expr import Expr
+from aten.transforms.tracer import CUT
 from inductor import _runner, autotune, choices, loading
 from inductor.codegen import cpp, toolchain
 from inductor.counters import counters
@@ -309,7 +310,8 @@ def _result(o: Any) -> Result:
         case OutputView(index=index):
             return Result("part", index, tuple(o.sizes), tuple(o.strides), o.offset)
         case ViewOf(input=index):
-            return Result("view", index, tuple(o.sizes), tuple(o.strides), o.offset)
+            cut = "detached" if any(op.name in CUT for op, _ in o.chain) else None
+            return Result("view", index, tuple(o.sizes), tuple(o.strides), o.offset, cut)
         case Size():
             return Result("number", value=o.expr)
     return Result("constant", value=o.value)

@@ -198,7 +198,8 @@ class Output:
     buffer    a tensor over the buffer                          buffer
     input     the argument itself                               input
     view      a view of an argument, `sizes`, `strides`,        input
-              `offset` (elements in the storage) being values
+              `offset` (elements in the storage) being values;
+              `literal`: None, "detached" if no view of it
     int, float, bool   a value as a Python number               value
     constant  `literal`: a number, string, bool or None         -
     """

@@ -424,7 +424,7 @@ static void read_outputs(Plan &plan, Item items) {
       out.layout = read_layout(plan, item[2], item[3]);
       out.offset = item[4].index((int64_t)plan.values.size());
     }
-    if (out.kind == OutputKind::Constant) out.literal = Py_NewRef(item[5].o);
+    if (out.kind == OutputKind::Constant || (out.kind == OutputKind::View && item[5].o != Py_None)) out.literal = Py_NewRef(item[5].o);
     plan.outputs.push_back(std::move(out));
   }
 }

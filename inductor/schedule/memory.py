@@ -47,7 +47,8 @@ class Result:
     output     an output of the schedule                                 which
     input      an argument itself                                        which
     view       a view of an argument: `sizes`, `strides`, and `offset`   which
-               in elements after the argument's first
+               in elements after the argument's first; with a `value`
+               one that is not known as such ("detached")
     part       likewise a view of an output of the schedule              which
     number     `value`, an Expr                                          -
     constant   `value`, a number, string, bool or None                   -
@@ -379,7 +380,7 @@ class _Planner:
             return out.Output("input", r.index)
         if r.kind == "view":
             layout = self.table.exprs(r.sizes), self.table.exprs(r.strides)
-            return out.Output("view", r.index, *layout, offset=self.table.expr(r.offset))
+            return out.Output("view", r.index, *layout, offset=self.table.expr(r.offset), literal=r.value)
         if r.kind == "part":
             return out.Output("buffer", self.part(r))
         if r.kind == "number":

@@ -121,3 +121,14 @@ def test_whether_contiguous_is_a_copy_hangs_on_sizes_of_1():
 def test_strides_of_dims_of_one_element_are_eagers(sizes):
     function = lambda x: x.to(memory_format=weft.channels_last)
     assert weft.compile(function, fullgraph=True)(weft.ones(sizes)).stride() == function(weft.ones(sizes)).stride()
+
+
+@pytest.mark.parametrize("first", [5, 1])
+def test_a_size_that_comes_to_be_1_has_eagers_strides(first):
+    def function(x, y):
+        return x.transpose(0, 1) + 1, x.t() * y.t(), x.t().exp().to(weft.float64), x.t().clone()
+
+    compiled = weft.compile(function, dynamic=True)
+    for n in (first, 1, 3, 0, 5):
+        x, y = weft.ones(n, 2), weft.ones(n, 2)
+        assert [r.stride() for r in compiled(x, y)] == [r.stride() for r in function(x, y)]

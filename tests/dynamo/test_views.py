@@ -160,3 +160,28 @@ def test_a_reshape_that_copied_is_a_view_of_sizes_that_allow_one(first, later):
         x = weft.arange(float(np.prod(sizes))).reshape(*reversed(sizes)).permute(2, 1, 0)
         told = [[(r.stride(), r.tolist(), r.data_ptr() == x.data_ptr()) for r in g(x)] for g in (f, compiled)]
         assert told[0] == told[1]
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+def test_a_result_is_known_as_a_view_of_its_argument(backend):
+    def f(x):
+        return x + 1, x.view(-1)[1:], x.t(), x.detach()
+
+    x = weft.arange(6.0).reshape(2, 3).clone()
+    found = [(r._is_view(), r._base is x) for r in weft.compile(f, backend=backend)(x)]
+    assert found == [(r._is_view(), r._base is x) for r in f(x)] == [(False, False), (True, True), (True, True), (False, False)]
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+def test_what_is_written_into_a_result_with_history_is_history_of_its_argument(backend):
+    def f(x):
+        return x + 1, x.view(3, 2)[1:]
+
+    def told(g):
+        memory, weights = weft.zeros(6), weft.tensor([1.0, 2.0, 3.0, 4.0], requires_grad=True)
+        _, part = g(memory)
+        part.copy_(weights.view(2, 2) * 3)
+        (memory * memory).sum().backward()
+        return memory.tolist(), weights.grad.tolist()
+
+    assert told(weft.compile(f, backend=backend)) == told(f)

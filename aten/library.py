@@ -490,13 +490,13 @@ def names() -> list[str]:
 
 
 def found(op: Any) -> CustomOp:
-    """A custom op, given itself, under its name or as an entry of `weft.ops`. Raises ValueError for none."""
+    """A custom op, given itself, under its name or as an entry of `weft.ops`. Raises RuntimeError for none."""
     if isinstance(op, CustomOp):
         return op
     try:
         return _custom[op if isinstance(op, str) else vars(op).get("overloadpacket", op)._qualified]
     except (KeyError, TypeError, AttributeError):
-        raise ValueError(f"there is no custom op {op!r}") from None
+        raise RuntimeError(f"operator {op} does not exist: there is no custom op of this name") from None
 
 
 def register_fake(op: Any, fn: Callable[..., Any] | None = None, /, *, lib: Any = None) -> Any:

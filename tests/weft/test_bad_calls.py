@@ -83,6 +83,8 @@ CALLS = {
     "a feature dropout of a vector, alpha": (lambda: F.feature_alpha_dropout(randn(2), 0.5, True), RuntimeError),
     "a step of no optimizer": (lambda: torch.optim.Optimizer([ones(1)], {}).step(), NotImplementedError),
     "one state of two": (lambda: nn.LSTMCell(2, 2)(randn(3, 2), (randn(3, 2),)), RuntimeError),
+    "a shape rule of no op": (lambda: torch.library.register_fake("bad_calls::missing")(_identity), RuntimeError),
+    "a protocol that there is not": (lambda: torch.save(ones(1), "/nonexistent", pickle_protocol=99), ValueError),
     "no memory to share": (lambda: torch.asarray([1, 2], copy=False), ValueError),
     "no memory of the dtype": (lambda: torch.asarray(ones(2), dtype=torch.float64, copy=False), ValueError),
     "targets that are no probabilities": (lambda: F.binary_cross_entropy(tensor([0.5]), tensor([2.0])), RuntimeError),

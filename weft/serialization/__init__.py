@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 from typing import Any
 
 from aten import Tensor
@@ -71,6 +72,8 @@ def save(
     objects are written as the name of their class and their state, to be loaded where the class can be imported. Pickle is not
     used, so `pickle_module` and `pickle_protocol` change nothing. Raises TypeError naming what cannot be saved.
     """
+    if pickle_protocol > pickle.HIGHEST_PROTOCOL:
+        raise ValueError(f"pickle protocol must be <= {pickle.HIGHEST_PROTOCOL}")
     if format is None:
         named = isinstance(f, (str, os.PathLike)) and str(os.fspath(f)).endswith(_PYTORCH_ENDINGS)
         format = "pytorch" if named else "safetensors"

@@ -16,6 +16,7 @@ namespace {
 enum Map { SQUARE, SIZE, NUMBER };
 
 constexpr int64_t kChunk = WEFT_REDUCE_CHUNK;
+constexpr int64_t kTogether = 16, kMost = 8 * kChunk;  // rows that a vector of sums is of; elements that are mapped at a time
 
 #define WEFT_CLONES __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4"), optimize("O3")))
 template <class T> inline __attribute__((always_inline)) void map_all(Map map, const T *x, int64_t n, T *to) {
@@ -43,9 +44,9 @@ template <class T, int dtype> struct Sums {
 
   void run(const T *x, T *out, int64_t count, int64_t n) const {
     if (n <= kChunk) {
-      const int64_t some = kChunk / n;
+      const int64_t some = kTogether * n <= kMost ? std::max(kTogether, kChunk / n) : kChunk / n;
       return share((count + some - 1) / some, some * n, [&](int64_t begin, int64_t end) {
-        T made[kChunk];
+        alignas(64) T made[kMost];  // (vectors that cross lines of the cache take twice as long)
         for (int64_t i = begin; i < end; i++) {
           const int64_t first = i * some, m = std::min(some, count - first);
           map_block(map, x + first * n, m * n, made);
@@ -57,7 +58,7 @@ template <class T, int dtype> struct Sums {
     std::vector<T> partial((size_t)chunks);
     for (int64_t r = 0; r < count; r++) {
       share(chunks, kChunk, [&](int64_t begin, int64_t end) {
-        T made[kChunk];
+        alignas(64) T made[kChunk];
         for (int64_t i = begin; i < end; i++) {
           const int64_t m = std::min(kChunk, n - i * kChunk);
           map_block(map, x + r * n + i * kChunk, m, made);

@@ -15,7 +15,7 @@ _CALLS = {
 
 @pytest.mark.parametrize("call", _CALLS.values(), ids=_CALLS)
 @pytest.mark.parametrize("dtype", [weft.float32, weft.float64])
-@pytest.mark.parametrize("sizes", [(1, 1), (5,), (100, 3), (7, 600, 2), (3, 5000), (4097,), (1, 100003)])
+@pytest.mark.parametrize("sizes", [(1, 1), (5,), (100, 3), (7, 600, 2), (3, 5000), (40, 700), (17, 1025), (4097,), (1, 100003)])
 def test_the_bits_of_a_sum_of_what_is_stored(call, dtype, sizes):
     x = weft.randn(sizes, dtype=dtype)
     recorded = x.clone().requires_grad_()  # takes the composite

@@ -145,7 +145,7 @@ class Walker:
         self.graph = Graph()
         self.level = TraceLevel(self.graph, {}, functionalize=True)
         self.tensors = iter([self.level.placeholder(f"tensor_{i}", Meta.of(t.detach())) for i, t in enumerate(form.tensors)])
-        self.objects = iter([self.graph.placeholder(f"object_{i}", None) for i in range(len(form.objects))])
+        self.objects = iter([self.graph.placeholder(f"object_{i}") for i in range(len(form.objects))])
         self.grads: dict[tuple[int, int], Any] = {}
         self.found: list[Any] = []
 

@@ -157,10 +157,10 @@ def close_alike(found: list[Traced], count: int) -> list[Any]:
             if [_key(operand) for operand, _ in more] == list(own):
                 continue
         graph = Graph()
-        mapping = {node: graph.placeholder(node.name, node.meta["val"]) for node in old.placeholders[:count]}
+        mapping = {node: graph.placeholder(node.name, val=node.meta["val"]) for node in old.placeholders[:count]}
         for operand, node in more:
             mine = own.get(_key(operand))
-            mapping[node if mine is None else mine] = graph.placeholder(node.name, node.meta["val"])
+            mapping[node if mine is None else mine] = graph.placeholder(node.name, val=node.meta["val"])
         graph.output(graph.graph_copy(old, mapping))
         traced.module = GraphModule(traced.graph.modules, graph, traced.graph.shape_env)
     return [*passed[:count], *(operand for operand, _ in more)]

@@ -23,25 +23,25 @@ def _dims(tensor: Any, index: int | Iterable[int]) -> list[int]:
     return found
 
 
-def mark_dynamic(tensor: Any, index: int | Iterable[int], *, min: int | None = None, max: int | None = None) -> None:
-    """The size of `tensor` at these dimensions becomes a symbol at the first compilation, within [min, max].
+def mark_dynamic(t: Any, index: int | Iterable[int], *, min: int | None = None, max: int | None = None) -> None:
+    """The size of `t` at these dimensions becomes a symbol at the first compilation, within [min, max].
 
     A program that works for one size only raises ConstraintViolationError as it is compiled.
     Raises IndexError if there is no such dimension, ValueError if min is greater than max.
     """
     if min is not None and max is not None and min > max:
         raise ValueError(f"min {min} is greater than max {max}")
-    _mark(tensor, index, DYNAMIC, (min or 0, max))
+    _mark(t, index, DYNAMIC, (min or 0, max))
 
 
-def maybe_mark_dynamic(tensor: Any, index: int | Iterable[int]) -> None:
+def maybe_mark_dynamic(t: Any, index: int | Iterable[int]) -> None:
     """The same for sizes that the program may turn out to need as constants."""
-    _mark(tensor, index, MAYBE, (0, None))
+    _mark(t, index, MAYBE, (0, None))
 
 
-def mark_unbacked(tensor: Any, index: int | Iterable[int]) -> None:
+def mark_unbacked(t: Any, index: int | Iterable[int]) -> None:
     """The same, of sizes about which nothing may be assumed: 0 and 1 are sizes as any other. (So they are for `mark_dynamic`.)"""
-    _mark(tensor, index, DYNAMIC, (0, None))
+    _mark(t, index, DYNAMIC, (0, None))
 
 
 def _mark(tensor: Any, index: int | Iterable[int], attribute: str, ends: tuple[int, int | None]) -> None:
@@ -51,24 +51,24 @@ def _mark(tensor: Any, index: int | Iterable[int], attribute: str, ends: tuple[i
     setattr(tensor, attribute, marked)
 
 
-def mark_static(tensor: Any, index: int | Iterable[int] | None = None) -> None:
+def mark_static(t: Any, index: int | Iterable[int] | None = None) -> None:
     """These dimensions (all of them for None) stay constants, even if they are seen to change."""
     if index is None:
-        setattr(tensor, STATIC, True)
+        setattr(t, STATIC, True)
         return
-    marked = getattr(tensor, STATIC, ())
+    marked = getattr(t, STATIC, ())
     if marked is not True:
-        setattr(tensor, STATIC, (*marked, *_dims(tensor, index)))
+        setattr(t, STATIC, (*marked, *_dims(t, index)))
 
 
-def mark_static_address(tensor: Any, guard: bool = True) -> None:
+def mark_static_address(t: Any, guard: bool = True) -> None:
     """The tensor is the same object in each call. guard: what is compiled is for this tensor alone.
 
     Raises TypeError for what is not a tensor.
     """
-    if not isinstance(tensor, Tensor):
-        raise TypeError(f"mark_static_address expects a tensor, got {type(tensor).__name__}")
-    setattr(tensor, ADDRESS, guard)
+    if not isinstance(t, Tensor):
+        raise TypeError(f"mark_static_address expects a tensor, got {type(t).__name__}")
+    setattr(t, ADDRESS, guard)
 
 
 trace_rules.handle(mark_dynamic, maybe_mark_dynamic, mark_unbacked, mark_static_address)(forbidden)  # said before the compiled call

@@ -235,7 +235,7 @@ class OutputGraph:
     def add_input(self, source: Source, value: Any, val: Any, name: str | None = None):
         """A new placeholder. Returns its node."""
         self.frame_graph.line = None
-        node = self.frame_graph.placeholder(name or input_name(source), val)
+        node = self.frame_graph.placeholder(name or input_name(source), val=val)
         self.inputs.append(GraphInput(node, source, value))
         return node
 

@@ -56,7 +56,7 @@ class Region(Graph):
     def input(self, operand: Any, val: Any, name: str) -> Node:
         """A new placeholder, and what is passed for it."""
         self.operands.append(operand)
-        return self.placeholder(name, val)
+        return self.placeholder(name, val=val)
 
     def own(self, node: Node) -> Node:
         """The node of this graph that stands for a node of this graph or of an outer one. Raises Unsupported for a value that
@@ -78,10 +78,10 @@ class Region(Graph):
                 return False
         return True
 
-    def create_node(self, op, target, args=(), kwargs=None, name=None, val=None):
+    def create_node(self, op, target, args=(), kwargs=None, name=None, val=None, *, type_expr=None):
         if op != "placeholder" and (kwargs or not self.owns(args)):
             args, kwargs = map_arg(tuple(args), self.own), map_arg(kwargs or {}, self.own)
-        return super().create_node(op, target, args, kwargs, name, val)
+        return super().create_node(op, target, args, kwargs, name, val, type_expr=type_expr)
 
     def close(self, outputs: list[Any], sizes: bool = False) -> GraphModule:
         """The finished graph. Symbols that no placeholder gives are passed as well; with `sizes`, those of what is passed too."""

@@ -198,7 +198,7 @@ def _lift_constants(graph: Any) -> list[Any]:
     found: dict[str, Any] = {}
     for node in graph.graph.find_nodes(op="get_attr"):
         if node.target not in found:
-            found[node.target] = graph.graph.placeholder(f"constant_{node.target}", node.meta["val"])
+            found[node.target] = graph.graph.placeholder(f"constant_{node.target}", val=node.meta["val"])
         node.replace_all_uses_with(found[node.target])
         graph.graph.erase_node(node)
     return [getattr(graph, name) for name in found]

@@ -77,7 +77,7 @@ def trace_joint(
             tracer.payload.meta["val"] = meta
             inputs.append(tracer)
         else:
-            graph.placeholder(ph.name, meta)
+            graph.placeholder(ph.name, val=meta)
             inputs.append(meta)
     first = [t.payload if isinstance(t, Tracer) else None for t in inputs]
     if training:

@@ -215,7 +215,7 @@ def _unbound(joint: Joint, nodes: set[Node], saved: list[Node]) -> list[Any]:
     """The symbols that backward uses and none of its tensors tells: saved as numbers."""
     probe = Graph()
     for n in (*saved, *joint.tangents):
-        probe.placeholder(n.name, n.meta["val"])
+        probe.placeholder(n.name, val=n.meta["val"])
     bound = binders(probe).keys()
     free: set[str] = set()
     for n in nodes:
@@ -245,13 +245,13 @@ def _backward_graph(joint: Joint, saved: list[Node], symbols: list[Any], nodes: 
     graph.reserve(map(str, symbols))
     env: dict[Node, Node] = {}
     for n in saved:
-        env[n] = graph.placeholder(n.name, kept_meta(joint, n))
+        env[n] = graph.placeholder(n.name, val=kept_meta(joint, n))
     for s in symbols:
         node = graph.create_node("placeholder", str(s), val=s)
         node.name = str(s)
         node.target = node.name
     for n in joint.tangents:
-        env[n] = graph.placeholder(n.name, n.meta["val"])
+        env[n] = graph.placeholder(n.name, val=n.meta["val"])
     order = [n for n in joint.graph.nodes if n in nodes]
     depends = _descendants(order, joint.tangents)
 

@@ -137,7 +137,7 @@ class Differentiated:
 def _input(level: TraceLevel, node: Node) -> Any:
     val = node.meta["val"]
     if type(val) is not Meta:
-        level.graph.placeholder(node.name, val)
+        level.graph.placeholder(node.name, val=val)
         return val
     tracer = level.placeholder(node.name, Meta(val.dtype, val.device, val.sizes, val.strides, val.offset))
     if val.requires_grad:

@@ -49,7 +49,7 @@ def cut(gm: GraphModule, backend: Backend) -> GraphModule | None:
     if not any(type(part) is list for part in parts):
         return None
     graph.shape_env = gm.shape_env
-    mapping: dict[Node, Any] = {node: graph.placeholder(node.name, node.meta["val"]) for node in gm.graph.placeholders}
+    mapping: dict[Node, Any] = {node: graph.placeholder(node.name, val=node.meta["val"]) for node in gm.graph.placeholders}
     for old, new in zip(gm.graph.placeholders, graph.placeholders):
         new.meta = dict(old.meta)
     for part in parts:
@@ -178,9 +178,9 @@ class Stage:
         graph = Graph()
         mapping: dict[Node, Node] = {}
         for node in self.inputs:
-            mapping[node] = graph.placeholder(node.name, renewed(node.meta["val"]))
+            mapping[node] = graph.placeholder(node.name, val=renewed(node.meta["val"]))
         for name, symbol in zip(self.names, self.symbols):
-            graph.placeholder(name, renewed(symbol))
+            graph.placeholder(name, val=renewed(symbol))
         for node in self.nodes:
             mapping[node] = made = graph.node_copy(node, mapping.__getitem__)
             made.args, made.kwargs = renewed(made.args), renewed(made.kwargs)

@@ -191,7 +191,7 @@ def _placeholder(level: TraceLevel, name: str, layout: Any, val: Any) -> Any:
         return layout.make(parts)
     if type(layout) is Meta:
         return level.placeholder(name, _bare(layout))
-    level.graph.placeholder(name, val)
+    level.graph.placeholder(name, val=val)
     return val
 
 

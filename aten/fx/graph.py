@@ -16,6 +16,7 @@ _RESERVED = frozenset(
     {"aten", "self", "operator", "math", "device", "min", "max", "float", "int", "sqrt", "floor", "slice", "graph"}
     | set(keyword.kwlist)
 )
+_NO_DEFAULT = object()
 _SUFFIX = re.compile(r"(.*?)_(\d+)$")
 
 
@@ -137,8 +138,11 @@ class Graph:
         kwargs: dict | None = None,
         name: str | None = None,
         val: Any = None,
+        *,
+        type_expr: Any = None,
     ) -> Node:
-        """A new node at the insertion point. `val` becomes meta["val"]. Raises AssertionError for an op that there is not."""
+        """A new node at the insertion point. `val` becomes meta["val"], `type_expr` the node's `type`. Raises AssertionError for
+        an op that there is not."""
         if op not in OPS:
             raise AssertionError(f"op {op!r} is not one of {', '.join(OPS)}")
         if name is None:
@@ -146,7 +150,9 @@ class Graph:
             if not name.isidentifier():
                 name = re.sub(r"\W+", "_", name).strip("_") or "node"
             name = name.rstrip("_") or name
-        node = Node(self, op, target, tuple(args), kwargs or {}, self.name_for(name))
+        node = Node(self, op, target, tuple(args or ()), kwargs or {}, self.name_for(name))
+        if type_expr is not None:
+            node.type = type_expr
         node.meta = {"val": val, "line": self.line}
         if self.default_dtype is not None:
             node.meta["default_dtype"] = self.default_dtype
@@ -161,65 +167,81 @@ class Graph:
             self._last_placeholder = node
         return node
 
-    def placeholder(self, name: str, val: Any = None, default: tuple = ()) -> Node:
-        """A new input, after the existing ones; `default` holds the value it has where none is given."""
+    def placeholder(
+        self, name: str, type_expr: Any = None, default_value: Any = _NO_DEFAULT, *, val: Any = None
+    ) -> Node:
+        """A new input, after the existing ones, with the value that it has where none is given, if there is one."""
+        default = () if default_value is _NO_DEFAULT else (default_value,)
         with self.inserting_before(self._last_placeholder._next):
-            node = self.create_node("placeholder", name, default, name=name, val=val)
+            node = self.create_node("placeholder", name, default, None, name, val, type_expr=type_expr)
         node.target = node.name
         return node
 
     def call_function(
-        self, target: Callable, args: tuple = (), kwargs: dict | None = None, val: Any = None, name: str | None = None
-    ):
+        self,
+        the_function: Callable,
+        args: tuple = (),
+        kwargs: dict | None = None,
+        type_expr: Any = None,
+        name: str | None = None,
+        *,
+        val: Any = None,
+    ) -> Node:
         """A call of an op (or operator.getitem, or an op over sub-graphs)."""
-        return self.create_node("call_function", target, args, kwargs, name, val)
+        return self.create_node("call_function", the_function, args, kwargs, name, val, type_expr=type_expr)
 
-    def call_method(self, name: str, args: tuple = (), kwargs: dict | None = None, val: Any = None) -> Node:
-        """args[0].name(*args[1:]); only in graphs made by others."""
-        return self.create_node("call_method", name, args, kwargs, None, val)
+    def call_method(
+        self, method_name: str, args: tuple = (), kwargs: dict | None = None, type_expr: Any = None, *, val: Any = None
+    ) -> Node:
+        """args[0].method_name(*args[1:]); only in graphs made by others."""
+        return self.create_node("call_method", method_name, args, kwargs, None, val, type_expr=type_expr)
 
-    def call_module(self, name: str, args: tuple = (), kwargs: dict | None = None, val: Any = None) -> Node:
+    def call_module(
+        self, module_name: str, args: tuple = (), kwargs: dict | None = None, type_expr: Any = None, *, val: Any = None
+    ) -> Node:
         """A call of the module that the GraphModule has at this path; only in graphs made by others."""
-        return self.create_node("call_module", name, args, kwargs, None, val)
+        return self.create_node("call_module", module_name, args, kwargs, None, val, type_expr=type_expr)
 
-    def get_attr(self, name: str, val: Any = None) -> Node:
-        """The attribute `name` of the GraphModule: a sub-graph."""
-        return self.create_node("get_attr", name, name=name.replace(".", "_"), val=val)
+    def get_attr(self, qualified_name: str, type_expr: Any = None, *, val: Any = None) -> Node:
+        """The attribute of the GraphModule at this path: a sub-graph, a parameter."""
+        return self.create_node("get_attr", qualified_name, name=qualified_name.replace(".", "_"), type_expr=type_expr, val=val)
 
-    def output(self, value: Any) -> Node:
-        """Return `value` (a tuple of nodes and constants)."""
-        return self.create_node("output", "output", (value,), name="output")
+    def output(self, result: Any, type_expr: Any = None) -> Node:
+        """Return `result` (a tuple of nodes and constants)."""
+        return self.create_node("output", "output", (result,), name="output", type_expr=type_expr)
 
-    def node_copy(self, node: Node, fn: Callable[[Node], Any]) -> Node:
-        """A copy of a node of another graph; fn gives this graph's node for each of its arguments."""
-        new = self.create_node(
-            node.op, node.target, map_arg(node.args, fn), map_arg(node.kwargs, fn), node.name, node.meta.get("val")
-        )
+    def node_copy(self, node: Node, arg_transform: Callable[[Node], Any] = lambda node: node) -> Node:
+        """A copy of a node of another graph; `arg_transform` gives this graph's node for each of its arguments."""
+        args, kwargs = map_arg(node.args, arg_transform), map_arg(node.kwargs, arg_transform)
+        new = self.create_node(node.op, node.target, args, kwargs, node.name)
         new.meta = dict(node.meta)
         return new
 
-    def graph_copy(self, other: Graph, mapping: dict[Node, Any]) -> Any:
-        """Copy all nodes of `other` here, filling `mapping`; returns the value of its output (no output is made)."""
-        for node in other.nodes:
-            if node in mapping:
+    def graph_copy(self, g: Graph, val_map: dict[Node, Any], return_output_node: bool = False) -> Any:
+        """Copy all nodes of `g` here, filling `val_map`; returns the value of its output (no output is made), with the output
+        itself if that is asked for."""
+        for node in g.nodes:
+            if node in val_map:
                 continue
             if node.op == "output":
-                return map_arg(node.args[0], mapping.__getitem__)
-            mapping[node] = self.node_copy(node, mapping.__getitem__)
+                value = map_arg(node.args[0], val_map.__getitem__)
+                return (value, node) if return_output_node else value
+            val_map[node] = self.node_copy(node, val_map.__getitem__)
         return None
 
     # ------------------------------------------------------------------------------------ changing
 
-    def inserting_before(self, node: Node | None = None) -> _InsertPoint:
-        """New nodes go in front of `node` (at the start of the graph if None); a context manager."""
-        return _InsertPoint(self, self._root._next if node is None else node)
+    def inserting_before(self, n: Node | None = None) -> _InsertPoint:
+        """New nodes go in front of `n` (at the start of the graph if None); a context manager."""
+        return _InsertPoint(self, self._root._next if n is None else n)
 
-    def inserting_after(self, node: Node | None = None) -> _InsertPoint:
-        """New nodes go behind `node`, in order (at the end if None); a context manager."""
-        return _InsertPoint(self, self._root if node is None else node._next)
+    def inserting_after(self, n: Node | None = None) -> _InsertPoint:
+        """New nodes go behind `n`, in order (at the end if None); a context manager."""
+        return _InsertPoint(self, self._root if n is None else n._next)
 
-    def erase_node(self, node: Node) -> None:
+    def erase_node(self, to_erase: Node) -> None:
         """Remove a node without users. Raises RuntimeError if it has some."""
+        node = to_erase
         if node.users:
             raise RuntimeError(f"{node} is used by {list(node.users)}")
         if node._erased:

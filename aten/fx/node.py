@@ -100,6 +100,7 @@ class Node:
         "_erased",
         "__dict__",  # what passes write on nodes
     )
+    type: Any = None  # what an annotation says of its value, in graphs made by others
     tag: Any  # the part of a graph that a pass says the node is of; others are read where they were set
 
     def __init__(self, graph: Graph, op: str, target: Any, args: tuple, kwargs: dict, name: str):
@@ -162,41 +163,52 @@ class Node:
     def prev(self) -> Node:
         return self._prev
 
-    def update_arg(self, i: int, arg: Any) -> None:
-        """Replace positional argument `i`."""
+    def update_arg(self, idx: int, arg: Any) -> None:
+        """Replace positional argument `idx`."""
         args = list(self._args)
-        args[i] = arg
+        args[idx] = arg
         self.args = tuple(args)
 
     def update_kwarg(self, key: str, arg: Any) -> None:
         """Replace keyword argument `key`."""
         self.kwargs = {**self._kwargs, key: arg}
 
-    def replace_input_with(self, old: Node, new: Node) -> None:
-        """Take `new` wherever `old` was an argument."""
-        swap = lambda n: new if n is old else n
+    def replace_input_with(self, old_input: Node, new_input: Node) -> None:
+        """Take `new_input` wherever `old_input` was an argument."""
+        swap = lambda n: new_input if n is old_input else n
         self._set(map_arg(self._args, swap), map_arg(self._kwargs, swap))
 
-    def replace_all_uses_with(self, new: Node, where: Callable[[Node], bool] = lambda user: True) -> list[Node]:
-        """Let every user (for which `where` holds) take `new` instead; returns the users changed."""
-        changed = [u for u in self.users if u is not new and where(u)]
+    def replace_all_uses_with(
+        self,
+        replace_with: Node,
+        delete_user_cb: Callable[[Node], bool] = lambda user: True,
+        *,
+        propagate_meta: bool = False,
+    ) -> list[Node]:
+        """Let every user (for which `delete_user_cb` holds) take `replace_with` instead; returns the users changed. With
+        `propagate_meta` it takes this node's meta, which its own must not stand in the way of."""
+        if propagate_meta:
+            if set(replace_with.meta) - {"val", "line", "default_dtype"}:
+                raise AssertionError("replace_all_uses_with(…, propagate_meta=True): the node that takes over has meta of its own")
+            replace_with.meta.update(self.meta)
+        changed = [u for u in self.users if u is not replace_with and delete_user_cb(u)]
         for user in changed:
-            user.replace_input_with(self, new)
+            user.replace_input_with(self, replace_with)
         return changed
 
-    def prepend(self, other: Node) -> None:
-        """Move `other` to just before this node."""
-        if other is self:
+    def prepend(self, x: Node) -> None:
+        """Move `x` to just before this node."""
+        if x is self:
             return
-        other._unlink()
+        x._unlink()
         before = self._prev
-        before._next, other._prev = other, before
-        other._next, self._prev = self, other
+        before._next, x._prev = x, before
+        x._next, self._prev = self, x
 
-    def append(self, other: Node) -> None:
-        """Move `other` to just after this node."""
-        if other is not self:
-            self._next.prepend(other)
+    def append(self, x: Node) -> None:
+        """Move `x` to just after this node."""
+        if x is not self:
+            self._next.prepend(x)
 
     def _unlink(self) -> None:
         self._prev._next, self._next._prev = self._next, self._prev

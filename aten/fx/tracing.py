@@ -220,7 +220,7 @@ class Tracer:
                 continue
             else:
                 default = () if p.default is p.empty else (p.default,)
-                value = self.proxy(self.graph.placeholder(p.name, default=default))
+                value = self.proxy(self.graph.placeholder(p.name, None, *default))
             if p.kind is p.KEYWORD_ONLY:
                 kwargs[p.name] = value
             else:
@@ -343,7 +343,7 @@ class Transformer(Interpreter):
         return map_arg(arg, self.env.__getitem__)
 
     def placeholder(self, target: Any, args: tuple, kwargs: dict) -> Any:
-        return Proxy(self.new_graph.placeholder(target, default=args), self.tracer)
+        return Proxy(self.new_graph.placeholder(target, None, *args), self.tracer)
 
     def get_attr(self, target: Any, args: tuple, kwargs: dict) -> Any:
         return Proxy(self.new_graph.get_attr(target), self.tracer)

@@ -102,7 +102,7 @@ class TraceLevel(RecordingLevel):
 
     def placeholder(self, name: str, meta: Meta, requires_grad: bool = False) -> Tracer:
         """A new input."""
-        return self.make(self.graph.placeholder(name, meta), meta, requires_grad)
+        return self.make(self.graph.placeholder(name, val=meta), meta, requires_grad)
 
     def lift(self, tensor: Tensor) -> Tracer:
         """A tensor from outside becomes an attribute of the GraphModule."""
@@ -111,7 +111,7 @@ class TraceLevel(RecordingLevel):
             name = f"_tensor_constant{len(self.constants)}"
             self.constants[name] = tensor
             meta = Meta.of(tensor)
-            found = self._lifted[id(tensor)] = self.make(self.graph.get_attr(name, meta), meta)
+            found = self._lifted[id(tensor)] = self.make(self.graph.get_attr(name, val=meta), meta)
         return found
 
     def payload_of(self, a: Any) -> Any:
@@ -236,7 +236,7 @@ class Rng:
         if self.seed is None:
             self.seed, self.offset = map(self._symbol, ("seed", "offset"))
             for value in (self.seed, self.offset):
-                graph.placeholder(str(value), value)
+                graph.placeholder(str(value), val=value)
         first = self.offset + self.counters
         self.counters = self.counters + counters
         return self.seed, first
@@ -294,7 +294,7 @@ def make_fx(
                 leaf = level.placeholder(f"arg{i}", meta, leaf.requires_grad and leaf.is_leaf)
             elif symbols and type(leaf) is int:
                 leaf = symbols.size(leaf)
-                graph.placeholder(f"arg{i}", leaf)
+                graph.placeholder(f"arg{i}", val=leaf)
             inputs.append(leaf)
         with opened(level):
             result = fn(*pytree.unflatten(inputs, spec))

@@ -20,6 +20,7 @@ INTEGERS = ["int64", "int32", "int8", "uint8"]
 SIZES = [1, 2, 3, 4, 5, 7, 8, 13, 16, 17, 31, 33, 64]
 UNARY = ["neg", "abs", "tanh", "sigmoid", "sin", "cos", "relu", "silu", "erf", "gelu"]
 BINARY = ["add", "sub", "mul", "maximum", "minimum"]
+OF_NUMBERS = {"maximum": "add", "minimum": "sub"}  # which ask for two tensors: what a number is given to instead
 REDUCTIONS = ["sum", "mean", "amax", "amin", "var"]
 
 
@@ -176,7 +177,8 @@ class Generator:
             size = self.b("add", self.b("abs", y), 1.0) if not isinstance(y, float) else 2.5
             self.keep(self.b("div", x, size))
             return
-        out = self.b(self.pick(BINARY), x, y)
+        name = self.pick(BINARY)
+        out = self.b(OF_NUMBERS.get(name, name) if isinstance(y, float) else name, x, y)
         self.keep(self.b("tanh", out) if out.target.name == "mul" else out)  # products would grow
 
     def choice(self, x) -> None:

@@ -150,7 +150,7 @@ def _module(fn: Any, caller: types.FunctionType, traced: Traced, args: tuple, kw
     unused = UnusedInputs(traced, scope, marks)
     nodes = []
     for i, (name, leaf) in enumerate(zip(names, leaves)):
-        nodes.append(graph.placeholder(name, metas[i] if i in metas else unused.meta(i, leaf)))
+        nodes.append(graph.placeholder(name, val=metas[i] if i in metas else unused.meta(i, leaf)))
     attributes = Attributes(fn, module, graph)
     mapping: dict[Node, Any] = {}
     outputs: tuple = ()
@@ -260,7 +260,7 @@ class Attributes:
         self.module.put(name, tensor, id(tensor) in self.buffers, name in self.saved)
         val = placeholder.meta.get("val") if placeholder is not None else Meta.of(tensor)
         with self.graph.inserting_after(self.last_input()):
-            made = self.nodes[id(tensor)] = self.graph.get_attr(name, val)
+            made = self.nodes[id(tensor)] = self.graph.get_attr(name, val=val)
         return made
 
     def last_input(self) -> Node | None:

@@ -135,7 +135,7 @@ class ExportedModule(Module):
         inputs = []
         for node in old.placeholders:
             val = node.meta.get("val")
-            tracer = level.placeholder(node.name, val) if type(val) is Meta else level.graph.placeholder(node.name, val)
+            tracer = level.placeholder(node.name, val) if type(val) is Meta else level.graph.placeholder(node.name, val=val)
             inputs.append(tracer)
         with opened(level), traceback.preserve_node_meta():
             outputs = Retraced(self._graph_module, level, names=True).run(*inputs)

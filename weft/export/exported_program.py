@@ -90,13 +90,13 @@ def lifted(module: ExportedModule, traced: Any, sizes: list, example_inputs: tup
         kind = InputKind.PARAMETER if node.target in parameters else InputKind.CONSTANT_TENSOR
         kind = InputKind.BUFFER if node.target in buffers else kind
         prefix = {InputKind.PARAMETER: "p_", InputKind.BUFFER: "b_", InputKind.CONSTANT_TENSOR: "c_"}[kind]
-        mapping[node] = graph.placeholder(prefix + node.target.replace(".", "_"), node.meta["val"])
+        mapping[node] = graph.placeholder(prefix + node.target.replace(".", "_"), val=node.meta["val"])
         persistent = node.target in saved if kind is InputKind.BUFFER else None
         inputs.append(InputSpec(kind, TensorArgument(mapping[node].name), node.target, persistent))
         if kind is InputKind.CONSTANT_TENSOR or persistent is False:
             constants[node.target] = attribute(module, node.target)
     for node, leaf in zip(module.graph.placeholders, leaves):
-        mapping[node] = graph.placeholder(node.name, node.meta.get("val"))
+        mapping[node] = graph.placeholder(node.name, val=node.meta.get("val"))
         name = mapping[node].name
         given = TensorArgument(name) if isinstance(leaf, Tensor) else ConstantArgument(name, leaf)
         inputs.append(InputSpec(InputKind.USER_INPUT, given))
@@ -249,12 +249,12 @@ class ExportedProgram:
         specs = self.graph_signature.input_specs
         for node, spec in zip(self.graph.placeholders, specs):
             if spec.kind is InputKind.USER_INPUT:
-                mapping[node] = graph.placeholder(node.name, node.meta.get("val"))
+                mapping[node] = graph.placeholder(node.name, val=node.meta.get("val"))
         for node, spec in zip(self.graph.placeholders, specs):
             if spec.kind is not InputKind.USER_INPUT:
                 name = str(spec.target)
                 made.put(name, self.value(name), spec.kind is InputKind.BUFFER, spec.persistent is not False)
-                mapping[node] = graph.get_attr(name, node.meta.get("val"))
+                mapping[node] = graph.get_attr(name, val=node.meta.get("val"))
         for name, tensor in self.state_dict.items():  # what the program has no use for stays in the state
             made.put(name, tensor, not isinstance(tensor, Parameter), True)
         outputs = graph.graph_copy(self.graph, mapping)
@@ -327,7 +327,7 @@ class ExportedProgram:
                 inputs.append(level.placeholder(node.name, val))
                 before.append(inputs[-1].payload)
             else:
-                inputs.append(level.graph.placeholder(node.name, val))
+                inputs.append(level.graph.placeholder(node.name, val=val))
                 before.append(inputs[-1])
         with opened(level), traceback.preserve_node_meta():
             outputs = Retraced(self.graph_module, level).run(*inputs)

@@ -51,5 +51,5 @@ class Retraced(Interpreter):
             if not isinstance(value, Tensor):
                 return value
             meta = Meta.of(value)
-            self.named[target] = self.level.make(self.level.graph.get_attr(target, meta), meta)
+            self.named[target] = self.level.make(self.level.graph.get_attr(target, val=meta), meta)
         return self.named[target]

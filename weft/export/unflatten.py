@@ -76,7 +76,7 @@ class _Writer:
         if node not in self.env:
             name = _below(self.path, str(node.target))
             assert node.op == "get_attr" and name is not None
-            self.env[node] = self.graph.get_attr(name, node.meta.get("val"))
+            self.env[node] = self.graph.get_attr(name, val=node.meta.get("val"))
         return self.env[node]
 
     def write(self, nodes: list[Node], depth: int) -> None:
@@ -95,7 +95,7 @@ class _Writer:
         outputs = [n for n in nodes if any(user not in inside for user in n.users)]
         graph = Graph()
         graph.shape_env = self.graph.shape_env
-        env = {a: graph.placeholder(a.name, a.meta.get("val")) for a in inputs}
+        env = {a: graph.placeholder(a.name, val=a.meta.get("val")) for a in inputs}
         name = _below(self.path, path) or path.replace(".", "_")
         made = _child(self.module, name)
         inner = _Writer(made, path, graph, env)
@@ -104,7 +104,7 @@ class _Writer:
         graph.output(results[0] if len(results) == 1 else results)
         numbers = [self.graph.shape_env.declare(symbol) for symbol in sorted(_unbound(graph))]
         for number in numbers:
-            graph.placeholder(str(number), number)
+            graph.placeholder(str(number), val=number)
         name = _settled(self.module, name, made, graph)
         node = self.graph.call_module(name, (*[self.value(a) for a in inputs], *numbers))
         if len(outputs) == 1:

@@ -95,7 +95,7 @@ def _module(part: Partition, m: GraphModule, root_m: Any) -> GraphModule:
     graph, env = Graph(), {}
     graph.shape_env = m.shape_env
     for n in part.inputs:
-        env[n] = graph.placeholder(n.name, n.meta.get("val"))
+        env[n] = graph.placeholder(n.name, val=n.meta.get("val"))
     for node in part.nodes:
         for n in node.all_input_nodes:
             if n.op == "get_attr" and n not in env:

@@ -5,6 +5,7 @@ import operator
 
 import pytest
 
+import weft
 from aten.fx import Graph, GraphModule, Interpreter
 from aten.fx.cleanup import cse, dce
 from aten.symbolic.shape_env import ShapeEnv
@@ -77,7 +78,7 @@ def test_symbols_are_bound_from_inputs():
     env = ShapeEnv()
     s = env.symbol("s0", 4)
     g = Graph()
-    n = g.placeholder("n", s)
+    n = g.placeholder("n", val=s)
     x = g.placeholder("x")
     g.output((g.call_function(operator.add, (x, s * 2 + 1)), s // 3))
     gm = GraphModule({}, g, env)
@@ -147,3 +148,19 @@ def test_tables_and_lines(capsys):
     assert node.stack_trace is None and not node.is_impure()
     node.meta["line"] = UserLine("m.py", 3, "f", "x * x")
     assert node.stack_trace == '  File "m.py", line 3, in f\n    x * x\n'
+
+
+def test_arguments_go_by_pytorchs_names():
+    g = weft.fx.Graph()
+    x, y = g.placeholder("x", weft.Tensor), g.placeholder("y", type_expr=int, default_value=3)
+    total = g.call_function(the_function=weft.add, args=(x, y), type_expr=weft.Tensor)
+    last = g.call_method(method_name="relu", args=(total,))
+    with g.inserting_after(n=total):
+        twice = g.create_node(op="call_function", target=operator.mul, args=(total, 2), name="twice")
+    total.replace_all_uses_with(replace_with=twice, delete_user_cb=lambda user: user is not twice)
+    g.output(result=last)
+    assert (x.type, total.type, twice.type) == (weft.Tensor, weft.Tensor, None)
+    assert weft.fx.GraphModule({}, g)(weft.tensor([-4.0, 1.0])).tolist() == [0.0, 8.0]
+    copied, copies = weft.fx.Graph(), {}
+    value, output = copied.graph_copy(g, val_map=copies, return_output_node=True)
+    assert value is copies[last] and output is g.output_node

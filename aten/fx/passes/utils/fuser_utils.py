@@ -54,7 +54,7 @@ def fuse_as_graphmodule(gm: GraphModule, nodes: list[Node], module_name: str) ->
             if a not in inside:
                 inputs[a] = None
     for a in inputs:
-        env[a] = graph.placeholder(a.name, a.meta.get("val"))
+        env[a] = graph.placeholder(a.name, val=a.meta.get("val"))
         env[a].meta.update(a.meta)
     for node in nodes:
         env[node] = graph.node_copy(node, env.__getitem__)
